@@ -1,0 +1,139 @@
+/* Data sets: where samples come from, in which order, and what is done to each.
+ *
+ * A data set is a source, a chain of order operations and a chain of stages. Building one reads nothing but what the
+ * source must know (the names in a folder, the header of an IDX file). Order is arithmetic: "which record is number n
+ * of this epoch?" is a pure function of (seed, epoch, n). Work is a pure function of (record, key). So the batches
+ * are the same for any number of threads, and a position is a few integers.
+ *
+ * Builders keep their first error and make later calls no-ops: check stk_dataset_status once, at the end.
+ * Threads: one at a time while building; a built data set is read-only and may be opened by many loaders.
+ */
+#ifndef STOKER_DATASET_H
+#define STOKER_DATASET_H
+
+#include "stoker/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_dataset stk_dataset;
+typedef struct stk_stage stk_stage;
+
+/* --- sources; each returns a new data set, never NULL (out of memory is an error like any other) --- */
+
+/* One sub-folder a class, classes sorted by name; JPEG and PNG files, sorted. Fields: "image" (encoded), "label" i32 []. */
+STK_API stk_dataset *stk_dataset_images(const char *folder);
+/* IDX files as MNIST comes, plain or .gz. Fields: "image" u8 [H,W,1], "label" i32 []. labels may be NULL. */
+STK_API stk_dataset *stk_dataset_idx(const char *images, const char *labels);
+
+/* One array of from_tensor_slices: n_samples x sample, row-major, borrowed as long as the data set lives. */
+typedef struct stk_array_field {
+    const char *name;
+    stk_dtype dtype;
+    stk_shape sample; /* shape of one sample */
+    const void *data;
+} stk_array_field;
+STK_API stk_dataset *stk_dataset_arrays(int64_t n_samples, const stk_array_field *fields, int n_fields);
+
+/* A sample made by a C function of its index. out[i] points at the place for field i, in the order given here.
+ * Threads: called by several workers at once, with different indices. Return other than STK_OK to report a corrupt
+ * record. `user` is borrowed as long as the data set lives; the data pointers in fields are not used. */
+typedef stk_status (*stk_sample_fn)(void *user, int64_t i_sample, void *const *out);
+STK_API stk_dataset *stk_dataset_function(int64_t n_samples, const stk_array_field *fields, int n_fields,
+                                          stk_sample_fn fn, void *user);
+
+/* Accepts NULL. */
+STK_API void stk_dataset_free(stk_dataset *dataset);
+
+/* --- order; applied in the order of the calls, as in tf.data --- */
+
+/* A keyed permutation of everything before it, new for each epoch. The same seed gives the same order. */
+STK_API void stk_dataset_shuffle(stk_dataset *dataset, uint64_t seed);
+/* The first n / all but the first n. */
+STK_API void stk_dataset_take(stk_dataset *dataset, int64_t n);
+STK_API void stk_dataset_skip(stk_dataset *dataset, int64_t n);
+/* n passes as one epoch; each pass is shuffled anew by a shuffle before it. */
+STK_API void stk_dataset_repeat(stk_dataset *dataset, int64_t n);
+/* Every n_shards-th sample from number i_shard on. */
+STK_API void stk_dataset_shard(stk_dataset *dataset, int64_t n_shards, int64_t i_shard);
+/* Splits by key: of every record, chance `share` to be kept (keep_rest: the others are). Records, not positions, are
+ * drawn, so that two data sets over one source with the same seed are disjoint. Must come before other order calls. */
+STK_API void stk_dataset_split(stk_dataset *dataset, double share, bool keep_rest, uint64_t seed);
+/* Batches of n samples, last of all. drop_remainder: a short last batch is left out; otherwise it comes padded with
+ * zeros, and stk_batch_count() tells how many rows are real. */
+STK_API void stk_dataset_batch(stk_dataset *dataset, int64_t n, bool drop_remainder);
+
+/* --- stages; each constructor returns a stage that stk_dataset_apply takes --- */
+
+/* Applies stages to the field "image" in this order; takes them. End the list with NULL. */
+STK_API void stk_dataset_apply(stk_dataset *dataset, ...) __attribute__((sentinel));
+/* One stage, to the field of that name (NULL: "image", or "label" for one_hot). Takes stage. */
+STK_API void stk_dataset_apply_to(stk_dataset *dataset, const char *field, stk_stage *stage);
+/* For a stage that is not used after all. Accepts NULL. */
+STK_API void stk_stage_free(stk_stage *stage);
+
+/* Encoded JPEG or PNG -> u8 [H,W,channels]; channels 1 (grey) or 3 (RGB); transparency is dropped. */
+STK_API stk_stage *stk_decode(void);
+STK_API stk_stage *stk_decode_channels(int channels);
+/* Bilinear, half-pixel centres, to height x width. antialias: the filter widens when shrinking, as PIL does.
+ * u8 stays u8 (rounded), f32 stays f32. */
+STK_API stk_stage *stk_resize(int64_t height, int64_t width, bool antialias);
+/* The shorter side becomes `side`, the longer in proportion. */
+STK_API stk_stage *stk_resize_shorter(int64_t side, bool antialias);
+STK_API stk_stage *stk_center_crop(int64_t height, int64_t width);
+/* Pads `pad` pixels of zeros on each side, then cuts size x size at random. */
+STK_API stk_stage *stk_random_crop(int64_t size, int64_t pad);
+/* Area 8-100 %, log-uniform ratio 3/4-4/3, ten tries, then a centre crop with the ratio clamped; then resized to
+ * size x size. Szegedy et al. 2015, as in torchvision. */
+STK_API stk_stage *stk_random_resized_crop(int64_t size, bool antialias);
+/* Mirrors left-right with chance 1/2. */
+STK_API stk_stage *stk_random_flip(void);
+STK_API stk_stage *stk_cast(stk_dtype dtype);
+/* x * factor, as f32. stk_scale(1 / 255.0). */
+STK_API stk_stage *stk_scale(double factor);
+/* (x / 255 - mean[c]) / std[c] for u8 input, (x - mean[c]) / std[c] for f32; gives f32. n_channels 1 to 4. */
+STK_API stk_stage *stk_normalize(const float *mean, const float *std, int n_channels);
+/* Named constants: "mnist", "cifar10", "imagenet". */
+STK_API stk_stage *stk_normalize_named(const char *name);
+STK_API stk_stage *stk_normalize_mnist(void);
+STK_API stk_stage *stk_normalize_cifar10(void);
+STK_API stk_stage *stk_normalize_imagenet(void);
+/* i32 class number -> f32 [n_classes]. */
+STK_API stk_stage *stk_one_hot(int64_t n_classes);
+
+/* --- what was built --- */
+
+typedef enum stk_on_error {
+    STK_ON_ERROR_STOP, /* the run stops, naming the record */
+    STK_ON_ERROR_SKIP  /* the record is replaced by another, drawn by key; counted and listed */
+} stk_on_error;
+STK_API void stk_dataset_on_error(stk_dataset *dataset, stk_on_error what);
+
+/* The first error of any call above; its text is then stk_error_text(). */
+STK_API stk_status stk_dataset_status(const stk_dataset *dataset);
+/* Samples in an epoch after all order operations but batch; 0 after an error. */
+STK_API int64_t stk_dataset_count(const stk_dataset *dataset);
+/* Batches in an epoch; 0 before stk_dataset_batch. */
+STK_API int64_t stk_dataset_n_batches(const stk_dataset *dataset);
+/* Rows in a batch; 0 before stk_dataset_batch. */
+STK_API int64_t stk_dataset_batch_size(const stk_dataset *dataset);
+/* Class names of an image folder, n_classes of them; 0 and NULL for other sources. Borrowed from the data set. */
+STK_API int64_t stk_dataset_classes(const stk_dataset *dataset, const char *const **names);
+/* Bytes of the source (files' sizes; arrays in memory). */
+STK_API int64_t stk_dataset_source_bytes(const stk_dataset *dataset);
+
+/* Checks the whole chain and gives the shape of one sample's field after all stages. Sides that vary are STK_ANY, or
+ * taken from the first record where `probe` allows reading its header. A chain that does not fit is refused before any
+ * file is read, naming the two stages. */
+STK_API stk_status stk_dataset_field(const stk_dataset *dataset, const char *field, bool probe, stk_dtype *dtype,
+                                     stk_shape *shape);
+
+/* Runs the stages of the field "image" on one encoded file in memory, as for prediction: no order, key 0. dst must hold
+ * the bytes of stk_dataset_field's shape. */
+STK_API stk_status stk_dataset_transform(const stk_dataset *dataset, const void *encoded, size_t n_bytes, void *dst);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

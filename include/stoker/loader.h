@@ -1,0 +1,71 @@
+/* Loaders: batches of a data set, made ahead by worker threads in a ring of slots.
+ *
+ * Workers claim (slot, rows a..b) and write each row where it belongs: no queue of samples, no collation copy. Memory
+ * is bounded by the slots. Batches come in order and are the same for any number of threads.
+ * Threads: one consumer a loader.
+ */
+#ifndef STOKER_LOADER_H
+#define STOKER_LOADER_H
+
+#include "stoker/dataset.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_loader stk_loader;
+typedef struct stk_batch stk_batch;
+
+typedef struct stk_loader_config {
+    int n_threads;                    /* worker threads; 0: as many as cores */
+    int n_slots;                      /* batches in the ring; 0: 4 to 16, by their size and memory_limit_bytes */
+    size_t memory_limit_bytes;        /* for the slots; 0: a quarter of the free memory, at most 1 GiB */
+    uint64_t seed;                    /* of the stages' random keys */
+    int64_t i_epoch, i_batch;         /* where to start: resuming is opening here */
+    int64_t n_epochs;                 /* ends after that many from i_epoch; 0: never ends */
+    bool low_priority;                /* workers yield to compute threads */
+    void *(*alloc)(void *user, size_t bytes); /* memory of the slots, 64-byte aligned; NULL: ordinary memory */
+    void (*free)(void *user, void *p, size_t bytes);
+    void *alloc_user;
+} stk_loader_config;
+
+STK_API stk_loader_config stk_loader_config_default(void);
+
+/* Borrows dataset until stk_loader_close. config may be NULL. */
+STK_API stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *config, stk_loader **out);
+/* Stops the workers, at once even in the middle of an epoch. Accepts NULL. Unreleased batches become invalid. */
+STK_API void stk_loader_close(stk_loader *loader);
+
+/* The next batch, or NULL at the end or after an error: then stk_loader_status says which. Borrowed until
+ * stk_batch_release. At most two batches may be held at once. */
+STK_API const stk_batch *stk_loader_next(stk_loader *loader);
+STK_API void stk_batch_release(const stk_batch *batch);
+STK_API stk_status stk_loader_status(const stk_loader *loader);
+
+/* [N, ...] of the field, NULL when there is none of that name. Borrowed until release. */
+STK_API const void *stk_batch_data(const stk_batch *batch, const char *field);
+/* Rows that are samples; fewer than N only in a short last batch. */
+STK_API int64_t stk_batch_count(const stk_batch *batch);
+/* Where this batch stands. */
+STK_API int64_t stk_batch_epoch(const stk_batch *batch);
+STK_API int64_t stk_batch_index(const stk_batch *batch); /* in its epoch */
+/* Hash of the field's bytes, and of all fields: equal batches have equal hashes. */
+STK_API uint64_t stk_batch_hash(const stk_batch *batch);
+
+typedef struct stk_loader_stats {
+    int64_t n_batches, n_samples;
+    int64_t wait_ns;      /* the consumer's time in stk_loader_next without a ready batch */
+    int64_t work_ns;      /* the workers' time at work, all together */
+    int64_t n_skipped;    /* records replaced under STK_ON_ERROR_SKIP */
+    size_t slot_bytes;    /* memory of the ring */
+    int n_threads, n_slots;
+} stk_loader_stats;
+STK_API void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out);
+/* The i-th skipped record as text ("'cat/7.jpg': truncated JPEG"), at most the first 100 are kept; NULL past the end.
+ * Borrowed until stk_loader_close. */
+STK_API const char *stk_loader_skipped(const stk_loader *loader, int64_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

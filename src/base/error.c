@@ -1,0 +1,67 @@
+#include "base/error.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 1024 };
+static _Thread_local char error_text[TEXT_BYTES];
+
+const char *stk_status_text(stk_status status)
+{
+    static const char *const texts[] = {
+#define X(name, text) text,
+        STK_STATUS_LIST(X)
+#undef X
+    };
+    return (unsigned)status < sizeof(texts) / sizeof(texts[0]) ? texts[status] : "unknown status";
+}
+
+const char *stk_error_text(void)
+{
+    return error_text;
+}
+
+stk_status stk_fail(stk_status status, const char *format, ...)
+{
+    char text[TEXT_BYTES]; /* The arguments may point into the old text. */
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    memcpy(error_text, text, sizeof(text));
+    return status;
+}
+
+stk_status stk_fail_prefix(stk_status status, const char *format, ...)
+{
+    char text[TEXT_BYTES];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (n < 0) return status;
+    size_t used = (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
+    size_t rest = strlen(error_text);
+    if (rest > sizeof(text) - 1 - used) rest = sizeof(text) - 1 - used;
+    memcpy(text + used, error_text, rest);
+    text[used + rest] = 0;
+    memcpy(error_text, text, used + rest + 1);
+    return status;
+}
+
+stk_status stk_fail_memory(size_t bytes)
+{
+    return stk_fail(STK_NO_MEMORY, "cannot allocate %zu bytes of memory", bytes);
+}
+
+const char *stk_errno_text(int error)
+{
+    static _Thread_local char text[128];
+    char local[128];
+    const char *source = strerror_r(error, local, sizeof(local));
+    snprintf(text, sizeof(text), "%s", source);
+    if (isupper((unsigned char)text[0]) && islower((unsigned char)text[1])) text[0] = (char)tolower(text[0]);
+    return text;
+}

@@ -1,0 +1,235 @@
+/* See base/file.h. */
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+static stk_status fail_path(const char *doing, const char *path, int error)
+{
+    stk_status status = error == ENOENT || error == ENOTDIR ? STK_NOT_FOUND : error == ENOMEM ? STK_NO_MEMORY : STK_IO;
+    return stk_fail(status, "cannot %s '%s': %s", doing, path, stk_errno_text(error));
+}
+
+/* Opens a regular file for reading. */
+static stk_status open_regular(const char *path, int *out_fd, size_t *out_bytes)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return fail_path("open", path, errno);
+    if (fstat(fd, &info) < 0 || !S_ISREG(info.st_mode)) {
+        stk_status status = S_ISDIR(info.st_mode) ? stk_fail(STK_IO, "cannot read '%s': it is a folder", path)
+                                                  : stk_fail(STK_IO, "cannot read '%s': not a regular file", path);
+        close(fd);
+        return status;
+    }
+    *out_fd = fd;
+    *out_bytes = (size_t)info.st_size;
+    return STK_OK;
+}
+
+stk_status stk_file_map(const char *path, stk_span *out)
+{
+    int fd;
+    size_t n;
+    *out = (stk_span){0};
+    STK_RETURN_IF_ERROR(open_regular(path, &fd, &n));
+    if (n > 0) {
+        void *p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED) {
+            int error = errno;
+            close(fd);
+            return fail_path("map", path, error);
+        }
+        *out = (stk_span){p, n};
+    }
+    close(fd);
+    return STK_OK;
+}
+
+void stk_file_unmap(stk_span span)
+{
+    if (span.data) munmap((void *)span.data, span.n);
+}
+
+stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, size_t *n)
+{
+    int fd;
+    size_t size, got = 0;
+    stk_status status = STK_OK;
+    STK_RETURN_IF_ERROR(open_regular(path, &fd, &size));
+    if (size > *capacity || !*buffer) {
+        size_t grown = size + size / 4 + 64;
+        uint8_t *p = realloc(*buffer, grown);
+        if (!p) {
+            status = stk_fail_memory(grown);
+            goto done;
+        }
+        *buffer = p;
+        *capacity = grown;
+    }
+    while (got < size) {
+        ssize_t r = read(fd, *buffer + got, size - got);
+        if (r < 0 && errno == EINTR) continue;
+        if (r < 0) {
+            status = fail_path("read", path, errno);
+            goto done;
+        }
+        if (r == 0) break; /* The file became shorter: its decoder will say so. */
+        got += (size_t)r;
+    }
+    *n = got;
+done:
+    close(fd);
+    return status;
+}
+
+stk_status stk_write_all(int fd, const char *path, const void *data, size_t n)
+{
+    const uint8_t *p = data;
+    while (n > 0) {
+        ssize_t r = write(fd, p, n);
+        if (r < 0 && errno == EINTR) continue;
+        if (r < 0) return fail_path("write", path, errno);
+        p += r;
+        n -= (size_t)r;
+    }
+    return STK_OK;
+}
+
+stk_status stk_file_write_durably(const char *path, const void *data, size_t n)
+{
+    char temporary[4096];
+    if (snprintf(temporary, sizeof(temporary), "%s.tmp-%ld", path, (long)getpid()) >= (int)sizeof(temporary))
+        return stk_fail(STK_INVALID, "path '%.60s...' is too long", path);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) return fail_path("create", path, errno);
+    stk_status status = stk_write_all(fd, path, data, n);
+    if (status == STK_OK && fsync(fd) < 0) status = fail_path("write", path, errno);
+    if (close(fd) < 0 && status == STK_OK) status = fail_path("write", path, errno);
+    if (status == STK_OK && rename(temporary, path) < 0) status = fail_path("rename a temporary file to", path, errno);
+    if (status != STK_OK) unlink(temporary);
+    return status;
+}
+
+stk_status stk_dir_sync(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return fail_path("open folder", path, errno);
+    /* Some file systems cannot sync a folder and say EINVAL. */
+    stk_status status = fsync(fd) < 0 && errno != EINVAL ? fail_path("sync folder", path, errno) : STK_OK;
+    close(fd);
+    return status;
+}
+
+stk_status stk_dir_make(const char *path)
+{
+    char part[4096];
+    size_t n = strlen(path);
+    if (n == 0 || n >= sizeof(part)) return stk_fail(STK_INVALID, "cannot make folder '%.60s': bad name", path);
+    memcpy(part, path, n + 1);
+    for (size_t i = 1; i <= n; i++) {
+        if (part[i] != '/' && part[i] != 0) continue;
+        char kept = part[i];
+        part[i] = 0;
+        if (mkdir(part, 0777) < 0 && errno != EEXIST) return fail_path("make folder", part, errno);
+        part[i] = kept;
+    }
+    if (!stk_path_is_dir(path)) return stk_fail(STK_IO, "cannot make folder '%s': a file is in the way", path);
+    return STK_OK;
+}
+
+stk_status stk_tree_remove(const char *path)
+{
+    struct stat info;
+    if (lstat(path, &info) < 0) return errno == ENOENT ? STK_OK : fail_path("remove", path, errno);
+    if (!S_ISDIR(info.st_mode)) return unlink(path) < 0 ? fail_path("remove", path, errno) : STK_OK;
+    stk_names names;
+    stk_status status;
+    STK_RETURN_IF_ERROR(stk_dir_list(path, &names));
+    for (size_t i = 0; i < names.n; i++) {
+        char child[4096];
+        STK_TRY(stk_path_join(child, sizeof(child), path, names.name[i]));
+        STK_TRY(stk_tree_remove(child));
+    }
+    status = rmdir(path) < 0 ? fail_path("remove", path, errno) : STK_OK;
+done:
+    stk_names_free(&names);
+    return status;
+}
+
+bool stk_path_exists(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+bool stk_path_is_dir(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+stk_status stk_path_join(char *out, size_t out_bytes, const char *a, const char *b)
+{
+    size_t na = strlen(a);
+    const char *slash = na && a[na - 1] == '/' ? "" : "/";
+    int n = b[0] == '/' || na == 0 ? snprintf(out, out_bytes, "%s", b) : snprintf(out, out_bytes, "%s%s%s", a, slash, b);
+    if (n < 0 || (size_t)n >= out_bytes) return stk_fail(STK_INVALID, "path '%.60s.../%.60s' is too long", a, b);
+    return STK_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+stk_status stk_dir_list(const char *path, stk_names *out)
+{
+    size_t capacity = 0;
+    stk_status status = STK_OK;
+    struct dirent *entry;
+    *out = (stk_names){0};
+    DIR *dir = opendir(path);
+    if (!dir) return fail_path("open folder", path, errno);
+    while (errno = 0, (entry = readdir(dir))) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+        if (out->n == capacity) {
+            capacity = capacity ? 2 * capacity : 64;
+            char **grown = realloc(out->name, capacity * sizeof(*grown));
+            if (!grown) {
+                status = stk_fail_memory(capacity * sizeof(*grown));
+                goto done;
+            }
+            out->name = grown;
+        }
+        char *copy = strdup(entry->d_name);
+        if (!copy) {
+            status = stk_fail_memory(strlen(entry->d_name));
+            goto done;
+        }
+        out->name[out->n++] = copy;
+    }
+    if (errno) status = fail_path("list folder", path, errno);
+    if (out->n) qsort(out->name, out->n, sizeof(*out->name), compare_names);
+done:
+    closedir(dir);
+    if (status != STK_OK) stk_names_free(out);
+    return status;
+}
+
+void stk_names_free(stk_names *names)
+{
+    for (size_t i = 0; i < names->n; i++)
+        free(names->name[i]);
+    free(names->name);
+    *names = (stk_names){0};
+}

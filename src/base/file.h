@@ -1,0 +1,46 @@
+/* Whole files: map, read, write durably. Errors name the path. Threads: any. */
+#ifndef STK_BASE_FILE_H
+#define STK_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stoker/status.h"
+
+typedef struct stk_span {
+    const uint8_t *data;
+    size_t n; /* bytes */
+} stk_span;
+
+/* Maps a regular file read-only. Release with stk_file_unmap; an empty file gives {NULL, 0}. */
+stk_status stk_file_map(const char *path, stk_span *out);
+void stk_file_unmap(stk_span span);
+
+/* Reads a whole regular file into *buffer (capacity *capacity), growing it with realloc where needed. */
+stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, size_t *n);
+
+/* Writes path anew and syncs it to disk: a file of that name is replaced whole or not at all. */
+stk_status stk_file_write_durably(const char *path, const void *data, size_t n);
+/* Writes n bytes to fd, all of them. path is for the message. */
+stk_status stk_write_all(int fd, const char *path, const void *data, size_t n);
+/* Syncs a folder, so that renames in it survive a crash. */
+stk_status stk_dir_sync(const char *path);
+/* mkdir -p. */
+stk_status stk_dir_make(const char *path);
+/* rm -r; a path that is not there is no error. */
+stk_status stk_tree_remove(const char *path);
+bool stk_path_exists(const char *path);
+bool stk_path_is_dir(const char *path);
+/* a + '/' + b into out; b alone where it is absolute. STK_INVALID when it does not fit. */
+stk_status stk_path_join(char *out, size_t out_bytes, const char *a, const char *b);
+
+/* Names in a folder, sorted by bytes, without "." and "..". Free with stk_names_free. */
+typedef struct stk_names {
+    char **name;
+    size_t n;
+} stk_names;
+stk_status stk_dir_list(const char *path, stk_names *out);
+void stk_names_free(stk_names *names);
+
+#endif

@@ -1,0 +1,40 @@
+/* Threads, locks and conditions: the only user of pthreads besides thread_pool.c. */
+#ifndef STK_BASE_THREAD_H
+#define STK_BASE_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "stoker/status.h"
+
+typedef struct stk_thread {
+    pthread_t handle;
+    bool started;
+} stk_thread;
+
+typedef pthread_mutex_t stk_mutex;
+typedef pthread_cond_t stk_cond; /* on the monotonic clock */
+
+/* Starts run(arg) under name (15 characters are shown by the system) with all signals blocked, so that they reach the
+ * main thread. low_priority: yields to threads of normal priority when cores are fewer than threads. */
+stk_status stk_thread_start(stk_thread *thread, const char *name, bool low_priority, void (*run)(void *), void *arg);
+/* Waits for the end. Does nothing for a thread that never started. */
+void stk_thread_join(stk_thread *thread);
+
+stk_status stk_mutex_init(stk_mutex *mutex);
+void stk_mutex_destroy(stk_mutex *mutex);
+void stk_mutex_lock(stk_mutex *mutex);
+void stk_mutex_unlock(stk_mutex *mutex);
+
+stk_status stk_cond_init(stk_cond *cond);
+void stk_cond_destroy(stk_cond *cond);
+void stk_cond_wait(stk_cond *cond, stk_mutex *mutex);
+/* False when timeout_ms passed first. */
+bool stk_cond_wait_ms(stk_cond *cond, stk_mutex *mutex, int timeout_ms);
+void stk_cond_signal(stk_cond *cond);
+void stk_cond_broadcast(stk_cond *cond);
+
+/* How many cores this process may use: affinity and cgroup quota counted; at least 1. */
+int stk_n_cores(void);
+
+#endif

@@ -1,0 +1,22 @@
+/* JPEG and PNG: encoded bytes to u8 pixels [H,W,C], C 1 (grey) or 3 (RGB). Through libjpeg-turbo (ISLOW, fancy
+ * upsampling: the pixels of PIL and OpenCV) and libpng. A warning of libjpeg counts as corrupt. No files here: bytes in,
+ * arrays out. Threads: any; nothing is shared.
+ */
+#ifndef STK_DATA_CODEC_IMAGE_H
+#define STK_DATA_CODEC_IMAGE_H
+
+#include "base/file.h"
+
+typedef enum stk_image_format { STK_IMAGE_UNKNOWN, STK_IMAGE_JPEG, STK_IMAGE_PNG } stk_image_format;
+
+/* By the first bytes, not by a name. */
+stk_image_format stk_image_format_of(stk_span encoded);
+/* Reads the header only. Sides above 65,535 or more than 2^28 pixels are refused as corrupt. */
+stk_status stk_image_size(stk_span encoded, int64_t *height, int64_t *width);
+/* dst [height,width,channels] for the sizes that stk_image_size gives. */
+stk_status stk_image_decode(stk_span encoded, int channels, uint8_t *dst);
+/* Quality 1-100; src [H,W,C]. Appends to a malloc'ed buffer that the caller frees. */
+stk_status stk_jpeg_encode(const uint8_t *src, int64_t height, int64_t width, int channels, int quality, uint8_t **out,
+                           size_t *n_bytes);
+
+#endif

@@ -1,0 +1,45 @@
+/* A source: which records exist, and how one is read. Internal interface.
+ *
+ * Threads: read and name are called by several workers at once.
+ */
+#ifndef STK_DATA_SOURCE_SOURCE_H
+#define STK_DATA_SOURCE_SOURCE_H
+
+#include "data/stage/stage.h"
+
+enum { STK_MAX_FIELDS = 8 };
+
+typedef struct stk_source_field {
+    char name[32];
+    stk_field_type type;
+} stk_source_field;
+
+typedef struct stk_source stk_source;
+
+typedef struct stk_source_class {
+    const char *name;
+    /* Fills item[i] for every field i: data is borrowed from the source (arrays in memory), or lives in scratch[i]. */
+    stk_status (*read)(const stk_source *source, int64_t i_record, stk_scratch *scratch, stk_item *item);
+    /* "'train/cat/7.jpg'" or "record 7 of 'train-images.gz'", for messages. */
+    void (*name_record)(const stk_source *source, int64_t i_record, char *out, size_t out_bytes);
+    void (*close)(stk_source *source);
+} stk_source_class;
+
+/* Every source starts with this. */
+struct stk_source {
+    const stk_source_class *class;
+    int64_t n_records;
+    int64_t n_bytes;
+    int n_fields;
+    stk_source_field field[STK_MAX_FIELDS];
+    const char *const *class_names; /* of an image folder; else NULL */
+    int64_t n_classes;
+};
+
+stk_status stk_source_open_images(const char *folder, stk_source **out);
+stk_status stk_source_open_idx(const char *images, const char *labels, stk_source **out);
+stk_status stk_source_open_arrays(int64_t n_samples, const stk_array_field *fields, int n_fields, stk_source **out);
+stk_status stk_source_open_function(int64_t n_samples, const stk_array_field *fields, int n_fields, stk_sample_fn fn,
+                                    void *user, stk_source **out);
+
+#endif

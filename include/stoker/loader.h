@@ -17,13 +17,13 @@ typedef struct stk_loader stk_loader;
 typedef struct stk_batch stk_batch;
 
 typedef struct stk_loader_config {
-    int n_threads;                    /* worker threads; 0: as many as cores */
-    int n_slots;                      /* batches in the ring; 0: 4 to 16, by their size and memory_limit_bytes */
-    size_t memory_limit_bytes;        /* for the slots; 0: a quarter of the free memory, at most 1 GiB */
-    uint64_t seed;                    /* of the stages' random keys */
-    int64_t i_epoch, i_batch;         /* where to start: resuming is opening here */
-    int64_t n_epochs;                 /* ends after that many from i_epoch; 0: never ends */
-    bool low_priority;                /* workers yield to compute threads */
+    int n_threads;             /* worker threads; 0: as many as cores */
+    int n_slots;               /* batches in the ring; 0: 4 to 16, by their size and memory_limit_bytes */
+    size_t memory_limit_bytes; /* for the slots; 0: a quarter of the free memory, at most 1 GiB */
+    uint64_t seed;             /* of the stages' random keys */
+    int64_t i_epoch, i_batch;  /* where to start: resuming is opening here */
+    int64_t n_epochs;          /* ends after that many from i_epoch; 0: never ends */
+    bool low_priority;         /* workers yield to compute threads */
     void *(*alloc)(void *user, size_t bytes); /* memory of the slots, 64-byte aligned; NULL: ordinary memory */
     void (*free)(void *user, void *p, size_t bytes);
     void *alloc_user;
@@ -54,10 +54,10 @@ STK_API uint64_t stk_batch_hash(const stk_batch *batch);
 
 typedef struct stk_loader_stats {
     int64_t n_batches, n_samples;
-    int64_t wait_ns;      /* the consumer's time in stk_loader_next without a ready batch */
-    int64_t work_ns;      /* the workers' time at work, all together */
-    int64_t n_skipped;    /* records replaced under STK_ON_ERROR_SKIP */
-    size_t slot_bytes;    /* memory of the ring */
+    int64_t wait_ns;   /* the consumer's time in stk_loader_next without a ready batch */
+    int64_t work_ns;   /* the workers' time at work, all together */
+    int64_t n_skipped; /* records replaced under STK_ON_ERROR_SKIP */
+    size_t slot_bytes; /* memory of the ring */
     int n_threads, n_slots;
 } stk_loader_stats;
 STK_API void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out);

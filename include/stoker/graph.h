@@ -1,0 +1,125 @@
+/* Graphs: values and the operations between them. One static graph describes a whole step.
+ *
+ * A stk_value is a small handle, passed by value. Building never crashes: the graph keeps its first error, later calls
+ * are no-ops that return values without an id, and stk_graph_status tells at the end. Layouts are row-major; images are
+ * NHWC; convolution weights OHWI. The batch dimension of a model may be STK_ANY until it is trained or evaluated.
+ * Layers with parameters are in nn.h. Threads: one at a time for each graph.
+ */
+#ifndef STOKER_GRAPH_H
+#define STOKER_GRAPH_H
+
+#include "stoker/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_graph stk_graph;
+
+typedef struct stk_value {
+    stk_graph *graph; /* borrowed */
+    int32_t id;       /* -1: none, or after an error */
+} stk_value;
+
+/* How a variable's first content is made: from the engine's seed and the variable's name, whatever the order. */
+typedef enum stk_init_kind { STK_INIT_CONSTANT, STK_INIT_UNIFORM, STK_INIT_NORMAL } stk_init_kind;
+typedef struct stk_init {
+    stk_init_kind kind;
+    double a; /* the constant; uniform in [-a, a); normal with deviation a */
+} stk_init;
+
+STK_API stk_graph *stk_graph_new(void);        /* never NULL; out of memory is an error like any other */
+STK_API void stk_graph_free(stk_graph *graph); /* accepts NULL */
+STK_API stk_status stk_graph_status(const stk_graph *graph);
+STK_API stk_shape stk_value_shape(stk_value x); /* rank 0 for no value */
+STK_API stk_dtype stk_value_dtype(stk_value x);
+
+/* --- leaves --- */
+/* Bound before each run. */
+STK_API stk_value stk_graph_input(stk_graph *graph, const char *name, stk_dtype dtype, stk_shape shape);
+/* Kept between runs; `trainable` ones get gradients from stk_model's training. Names are unique in a graph. */
+STK_API stk_value stk_graph_variable(stk_graph *graph, const char *name, stk_dtype dtype, stk_shape shape,
+                                     stk_init init, bool trainable);
+STK_API stk_value stk_graph_constant(stk_graph *graph, stk_dtype dtype, stk_shape shape, double value);
+
+/* --- roots --- */
+/* The value can be read by name after each run. */
+STK_API void stk_graph_output(stk_graph *graph, const char *name, stk_value x);
+/* At the end of each run variable becomes x; every reader inside the run sees the old content. */
+STK_API void stk_graph_update(stk_graph *graph, stk_value variable, stk_value x);
+/* The text of the graph, one node a line. Returned: free with free(). NULL when out of memory. */
+STK_API char *stk_graph_print(const stk_graph *graph);
+
+/* --- element by element --- */
+#define STK_UNARY_LIST(X)                                                                                              \
+    X(neg)                                                                                                             \
+    X(abs) X(exp) X(log) X(sqrt) X(rsqrt) X(reciprocal) X(square) X(tanh) X(sigmoid) X(relu) X(sign) X(erf) X(sin)     \
+        X(cos) X(floor)
+#define STK_BINARY_LIST(X)  X(add) X(sub) X(mul) X(div) X(max) X(min) X(pow)
+#define STK_COMPARE_LIST(X) X(equal) X(not_equal) X(less) X(less_equal) X(greater) X(greater_equal)
+
+/* stk_neg(x), stk_relu(x), ...: any float dtype (neg, abs, square, sign, relu: signed integers too). */
+#define X(name) STK_API stk_value stk_##name(stk_value x);
+STK_UNARY_LIST(X)
+#undef X
+/* stk_add(a, b), ...: equal dtypes; shapes are broadcast by numpy's rule. */
+#define X(name) STK_API stk_value stk_##name(stk_value a, stk_value b);
+STK_BINARY_LIST(X)
+STK_COMPARE_LIST(X) /* give bool */
+#undef X
+/* condition bool; like condition ? a : b, broadcast. */
+STK_API stk_value stk_select(stk_value condition, stk_value a, stk_value b);
+STK_API stk_value stk_cast_to(stk_value x, stk_dtype dtype);
+STK_API stk_value stk_scale_by(stk_value x, double factor);
+STK_API stk_value stk_shift_by(stk_value x, double term);
+
+/* --- shapes --- */
+STK_API stk_value stk_broadcast(stk_value x, stk_shape shape);
+/* One dimension may be STK_ANY: what is left, or the batch of x where that is STK_ANY. */
+STK_API stk_value stk_reshape(stk_value x, stk_shape shape);
+STK_API stk_value stk_transpose(stk_value x, const int32_t *permutation); /* permutation[rank] */
+/* Elements start, start + step, ... below stop on each axis; step >= 1; stop may lie past the end. Arrays of [rank]. */
+STK_API stk_value stk_slice(stk_value x, const int64_t *start, const int64_t *stop, const int64_t *step);
+STK_API stk_value stk_pad(stk_value x, const int64_t *low, const int64_t *high, double value);
+STK_API stk_value stk_concat(const stk_value *x, int n, int axis);
+
+/* --- over axes (bit i of axes: axis i; 0: all); the axes are removed --- */
+STK_API stk_value stk_reduce_sum(stk_value x, uint32_t axes);
+STK_API stk_value stk_reduce_mean(stk_value x, uint32_t axes);
+STK_API stk_value stk_reduce_max(stk_value x, uint32_t axes);
+
+/* --- library operations --- */
+/* a [..., M, K] (or [..., K, M] transposed), b [K, N] or batched like a (or transposed) -> [..., M, N]. */
+STK_API stk_value stk_matmul(stk_value a, stk_value b, bool transpose_a, bool transpose_b);
+
+/* Sizes are for height, then width. */
+typedef struct stk_window {
+    int32_t kernel[2], stride[2], pad_low[2], pad_high[2], dilation[2];
+    int32_t groups; /* convolution only */
+} stk_window;
+/* stride, dilation and groups 1, no padding. */
+STK_API stk_window stk_window_make(int32_t kernel_h, int32_t kernel_w);
+
+/* x [N,H,W,C], weight [O,KH,KW,C/groups] -> [N,H',W',O]. Cross-correlation, as everywhere in deep learning. */
+STK_API stk_value stk_conv2d_raw(stk_value x, stk_value weight, stk_window window);
+STK_API stk_value stk_max_pool2d_raw(stk_value x, stk_window window);
+/* The mean of the pixels inside the image; padding is not counted. */
+STK_API stk_value stk_avg_pool2d_raw(stk_value x, stk_window window);
+/* Over the last axis. */
+STK_API stk_value stk_softmax(stk_value x);
+/* logits [N,C]; labels i32 [N], or f32 [N,C] of shares -> loss f32 [N]. smoothing moves that share of each label to all
+ * classes alike. */
+STK_API stk_value stk_cross_entropy_raw(stk_value logits, stk_value labels, double smoothing);
+/* logits [N,C], labels i32 [N] -> f32 [N]: 1 where the label is among the k largest (ties: lower class first). */
+STK_API stk_value stk_in_top_k(stk_value logits, stk_value labels, int k);
+/* Zeroes a share `rate` of x [N,...] and scales the rest by 1/(1-rate). The mask of row i depends on (seed, stream,
+ * sample + i) only; seed and sample are i64 scalars. Srivastava et al. 2014. */
+STK_API stk_value stk_dropout_raw(stk_value x, stk_value seed, stk_value sample, double rate, int64_t stream);
+
+/* d(sum of y) / d(variable or any value that y depends on): a placeholder until autodiff replaces it. */
+STK_API stk_value stk_grad(stk_value y, stk_value x);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,74 @@
+/* The graph's inside: nodes and values in arrays, in an order in which every node follows its inputs.
+ * The public side, stoker/graph.h, builds it; passes rewrite it.
+ */
+#ifndef STK_GRAPH_GRAPH_H
+#define STK_GRAPH_GRAPH_H
+
+#include "base/arena.h"
+#include "graph/op.h"
+
+typedef struct stk_node {
+    stk_op op;
+    int32_t n_in, n_out;
+    int32_t *in;       /* value ids */
+    int32_t first_out; /* value ids first_out .. first_out + n_out - 1 */
+    const char *name;  /* of inputs and variables; else NULL or a hint for people */
+    stk_attrs attrs;
+    bool barrier; /* common-subexpression elimination leaves it alone (recomputed nodes) */
+} stk_node;
+
+typedef struct stk_value_info {
+    stk_tensor_desc desc;
+    int32_t node; /* index of the node that makes it */
+} stk_value_info;
+
+typedef struct stk_graph_root {
+    const char *name; /* of an output; NULL for an update */
+    int32_t value;    /* value id */
+    int32_t variable; /* value id of the variable that is updated; -1 for an output */
+} stk_graph_root;
+
+struct stk_graph {
+    stk_arena *arena; /* names, inputs of nodes, fused programs */
+    stk_node *node;
+    stk_value_info *value;
+    stk_graph_root *root;
+    int32_t n_nodes, n_values, n_roots;
+    int32_t node_capacity, value_capacity, root_capacity;
+    stk_status status;
+    char error[512];
+};
+
+/* Adds a node; infers its outputs' types. attrs is copied. Returns the first output's value, id -1 after an error. */
+stk_value stk_graph_add(stk_graph *graph, stk_op op, const stk_attrs *attrs, const stk_value *in, int n_in);
+/* Output number i of the node that made x (x being output 0). */
+stk_value stk_value_sibling(stk_value x, int i);
+/* Keeps the first error; returns status. The text is taken from stk_error_text(). */
+stk_status stk_graph_keep_error(stk_graph *graph, stk_status status);
+stk_value stk_value_none(stk_graph *graph);
+
+static inline stk_value stk_value_of(stk_graph *graph, int32_t id)
+{
+    return (stk_value){graph, id};
+}
+const stk_node *stk_value_node(stk_value x);
+/* The input, variable or output of that name; id -1 when there is none. */
+stk_value stk_graph_find(const stk_graph *graph, stk_op leaf, const char *name);
+stk_value stk_graph_find_output(const stk_graph *graph, const char *name);
+
+/* The call of node i with its types: in and out must hold n_in and n_out descs. */
+stk_op_call stk_graph_call(const stk_graph *graph, int32_t i_node, stk_tensor_desc *in, stk_tensor_desc *out);
+
+/* A copy with every STK_ANY replaced by batch (batch STK_ANY: a plain copy). Returned; NULL when out of memory. Ids
+ * stay the same. */
+stk_graph *stk_graph_clone(const stk_graph *graph, int64_t batch);
+
+/* Rewriting: replace[v] is the value that users of v shall use instead (replace[v] == v: unchanged). Then sorts the
+ * nodes so that each follows its inputs (stable), and removes nodes that no root needs. Value ids change: they are
+ * renumbered. */
+stk_status stk_graph_rewrite(stk_graph *graph, const int32_t *replace);
+
+/* Checks every rule of the format: ids, order, types, unique names. For tests and after passes in debug builds. */
+stk_status stk_graph_verify(const stk_graph *graph);
+
+#endif

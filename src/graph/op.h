@@ -1,0 +1,195 @@
+/* What an op is: its attributes, the rule that src/ops gives for it, and one call of it with all shapes known.
+ *
+ * Signatures (inputs -> outputs), N the batch:
+ *   input, variable, constant       -> x                                  attrs: dtype, shape; leaf / constant
+ *   grad                            y, x -> dx                            replaced by autodiff
+ *   unary, binary, compare          x | a, b (equal shapes) -> y          attrs: kind
+ *   select                          condition bool, a, b (equal shapes) -> y
+ *   cast                            x -> y                                attrs: dtype
+ *   broadcast                       x -> y                                attrs: shape; numpy's rule, ranks may grow
+ *   reshape                         x -> y                                attrs: shape (same count)
+ *   transpose                       x -> y                                attrs: permutation: y.dim[i] = x.dim[p[i]]
+ *   slice                           x -> y                                attrs: slice
+ *   slice_grad                      dy -> dx                              attrs: slice, shape of x; zeros elsewhere
+ *   pad                             x -> y                                attrs: pad
+ *   concat                          x0, x1, ... -> y                      attrs: axis
+ *   reduce                          x -> y                                attrs: reduce (kind, axes); axes are removed
+ *   matmul                          a, b -> c                             attrs: matmul
+ *   conv2d                          x, weight -> y                        attrs: window
+ *   conv2d_grad_data                dy, weight -> dx                      attrs: window, shape of x
+ *   conv2d_grad_weight              x, dy -> dweight                      attrs: window, shape of weight
+ *   max_pool2d, avg_pool2d          x -> y                                attrs: window
+ *   max_pool2d_grad                 x, y, dy -> dx                        attrs: window; the first maximum gets all
+ *   avg_pool2d_grad                 dy -> dx                              attrs: window, shape of x
+ *   batch_norm                      x [..., C], scale, bias, running_mean, running_var (all f32 [C])
+ *                                     -> y, mean, inv_std, new_running_mean, new_running_var   attrs: batch_norm
+ *   batch_norm_grad                 dy, x, scale, bias, mean, inv_std -> dx, dscale, dbias
+ *                                     attrs: batch_norm; with relu, dy counts where the forward output was > 0
+ *   softmax                         x -> y                                over the last axis
+ *   softmax_grad                    y, dy -> dx
+ *   cross_entropy                   logits [N,C], labels i32 [N] or f32 [N,C] -> loss f32 [N]   attrs: smoothing
+ *   cross_entropy_grad              logits, labels, dloss f32 [N] -> dlogits
+ *   in_top_k                        logits [N,C], labels i32 [N] -> f32 [N]                      attrs: k
+ *   dropout                         x, seed i64 [], sample i64 [] -> y    attrs: dropout; its own gradient rule
+ *   sgd_update                      param, grad, lr f32 [] -> param      where momentum is 0, else
+ *                                   param, velocity, grad, lr -> param, velocity                 attrs: sgd
+ *   adam_update                     param, m, v, grad, lr f32 [], step i64 [] (0 at first) -> param, m, v  attrs: adam
+ *   fused                           x0, x1, ... -> y0, y1, ...            attrs: fused
+ */
+#ifndef STK_GRAPH_OP_H
+#define STK_GRAPH_OP_H
+
+#include "base/text.h"
+#include "graph/op_list.h"
+#include "stoker/graph.h"
+#include "tensor/shape.h"
+
+typedef enum stk_op {
+#define X(name) STK_OP_##name,
+    STK_OP_LIST(X)
+#undef X
+        STK_N_OPS
+} stk_op;
+
+#define X(name) STK_UNARY_##name,
+typedef enum stk_unary_kind { STK_UNARY_LIST(X) STK_N_UNARY } stk_unary_kind;
+#undef X
+#define X(name) STK_BINARY_##name,
+typedef enum stk_binary_kind { STK_BINARY_LIST(X) STK_N_BINARY } stk_binary_kind;
+#undef X
+#define X(name) STK_COMPARE_##name,
+typedef enum stk_compare_kind { STK_COMPARE_LIST(X) STK_N_COMPARE } stk_compare_kind;
+#undef X
+typedef enum stk_reduce_kind { STK_REDUCE_SUM, STK_REDUCE_MEAN, STK_REDUCE_MAX, STK_N_REDUCE } stk_reduce_kind;
+
+typedef struct stk_fused stk_fused; /* graph/fused.h */
+
+/* Attributes compare with memcmp: always start from stk_attrs_zero(). Shapes stand in `shape` only, so that a batch can
+ * be bound in one place. */
+typedef struct stk_attrs {
+    stk_dtype dtype;
+    stk_shape shape;
+    union {
+        struct {
+            stk_init init;
+            int32_t trainable;
+        } leaf;
+        struct {
+            double value;
+        } constant;
+        struct {
+            int32_t kind; /* unary, binary, compare */
+        } element;
+        struct {
+            int32_t kind;
+            uint32_t axes; /* never 0 here: all axes are spelled out */
+        } reduce;
+        int32_t permutation[STK_MAX_RANK];
+        struct {
+            int64_t start[STK_MAX_RANK], stop[STK_MAX_RANK], step[STK_MAX_RANK];
+        } slice;
+        struct {
+            int64_t low[STK_MAX_RANK], high[STK_MAX_RANK];
+            double value;
+        } pad;
+        struct {
+            int32_t axis;
+        } concat;
+        struct {
+            int32_t transpose_a, transpose_b;
+        } matmul;
+        stk_window window;
+        struct {
+            double eps, momentum; /* running = running * (1 - momentum) + batch * momentum */
+            int32_t unbiased;     /* running variance is divided by n - 1, as PyTorch does; Keras: n */
+            int32_t relu;         /* y = max(0, ...) in the same sweep */
+        } batch_norm;
+        struct {
+            double smoothing;
+        } cross_entropy;
+        struct {
+            int32_t k;
+        } in_top_k;
+        struct {
+            double rate;
+            int64_t stream;
+        } dropout;
+        struct {
+            double momentum, dampening, weight_decay;
+            int32_t nesterov;
+            int32_t like_keras; /* the rate goes inside the velocity */
+        } sgd;
+        struct {
+            double beta1, beta2, eps, weight_decay;
+            int32_t decoupled;  /* AdamW: decay acts on the parameter, not on the gradient */
+            int32_t like_keras; /* eps is added to sqrt(v) with the bias correction folded into the rate */
+        } adam;
+        struct {
+            const stk_fused *program; /* borrowed from the graph */
+        } fused;
+    };
+} stk_attrs;
+
+stk_attrs stk_attrs_zero(void);
+
+/* One call of an op, as rules and kernels see it. All arrays borrowed. */
+typedef struct stk_op_call {
+    stk_op op;
+    const stk_attrs *attrs;
+    int n_in, n_out;
+    const stk_tensor_desc *in;
+    stk_tensor_desc *out; /* infer fills it; kernels read it */
+} stk_op_call;
+
+typedef struct stk_cost {
+    double flops, bytes; /* arithmetic; what must be read and written at least */
+} stk_cost;
+
+/* For grad rules. in and out are the node's values; grad_out[i].id is -1 where no gradient flows. A rule adds nodes and
+ * sets grad_in[i] for each i with need[i]; grad_in[i].id stays -1 where the gradient is zero. */
+typedef struct stk_grad_call {
+    stk_graph *graph;
+    const stk_attrs *attrs;
+    int n_in, n_out;
+    const stk_value *in, *out, *grad_out;
+    const bool *need;
+    stk_value *grad_in;
+} stk_grad_call;
+
+typedef enum stk_op_kind {
+    STK_KIND_LEAF,
+    STK_KIND_ELEMENT, /* element-wise: may join a fused group */
+    STK_KIND_BROADCAST,
+    STK_KIND_REDUCE,
+    STK_KIND_OPAQUE
+} stk_op_kind;
+
+typedef struct stk_op_rule {
+    const char *name;
+    stk_op_kind kind;
+    int n_in; /* -1: any */
+    int n_out;
+    /* Fills call->out (n_out is set). Error texts start with what is wrong: "weight [8,3,3,4] needs 4 channels ...". */
+    stk_status (*infer)(stk_op_call *call);
+    /* Adds the gradient's nodes; NULL: no gradient (an error where one is needed), see stk_op_is_constant. */
+    stk_status (*grad)(const stk_grad_call *call);
+    void (*cost)(const stk_op_call *call, stk_cost *cost); /* NULL: one flop an output element, all bytes once */
+    void (*print)(const stk_attrs *attrs, stk_text *out);  /* attributes, " kind=relu"; NULL: none */
+    bool stops_gradient; /* outputs do not depend smoothly on inputs (compare, in_top_k): gradients are zero */
+} stk_op_rule;
+
+#define X(name) extern const stk_op_rule stk_rule_##name;
+STK_OP_LIST(X)
+#undef X
+
+const stk_op_rule *stk_op_get_rule(stk_op op);
+const char *stk_op_name(stk_op op);
+const char *stk_unary_name(int kind);
+const char *stk_binary_name(int kind);
+const char *stk_compare_name(int kind);
+const char *stk_reduce_name(int kind);
+
+/* Cost of one call, by its rule or the default. */
+stk_cost stk_op_cost(const stk_op_call *call);
+
+#endif

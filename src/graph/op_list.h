@@ -1,0 +1,44 @@
+/* Every op, once. An op is one line here, one rule src/ops/<name>.c, and one slot in each device's kernel table; enum,
+ * names, rules, harness and benchmark expand from this list. See docs/adding-an-op.md.
+ */
+#define STK_OP_LIST(X)                                                                                                 \
+    /* leaves and marks */                                                                                             \
+    X(input)                                                                                                           \
+    X(variable)                                                                                                        \
+    X(constant)                                                                                                        \
+    X(grad)                                                                                                            \
+    /* primitives */                                                                                                   \
+    X(unary)                                                                                                           \
+    X(binary)                                                                                                          \
+    X(compare)                                                                                                         \
+    X(select)                                                                                                          \
+    X(cast)                                                                                                            \
+    X(broadcast)                                                                                                       \
+    X(reshape)                                                                                                         \
+    X(transpose)                                                                                                       \
+    X(slice)                                                                                                           \
+    X(slice_grad)                                                                                                      \
+    X(pad)                                                                                                             \
+    X(concat)                                                                                                          \
+    X(reduce)                                                                                                          \
+    /* library ops */                                                                                                  \
+    X(matmul)                                                                                                          \
+    X(conv2d)                                                                                                          \
+    X(conv2d_grad_data)                                                                                                \
+    X(conv2d_grad_weight)                                                                                              \
+    X(max_pool2d)                                                                                                      \
+    X(max_pool2d_grad)                                                                                                 \
+    X(avg_pool2d)                                                                                                      \
+    X(avg_pool2d_grad)                                                                                                 \
+    X(batch_norm)                                                                                                      \
+    X(batch_norm_grad)                                                                                                 \
+    X(softmax)                                                                                                         \
+    X(softmax_grad)                                                                                                    \
+    X(cross_entropy)                                                                                                   \
+    X(cross_entropy_grad)                                                                                              \
+    X(in_top_k)                                                                                                        \
+    X(dropout)                                                                                                         \
+    X(sgd_update)                                                                                                      \
+    X(adam_update)                                                                                                     \
+    /* made by passes */                                                                                               \
+    X(fused)

@@ -1,0 +1,125 @@
+/* Networks: a model is a graph with an input, a label, a loss, and layers that own parameters.
+ *
+ * Layers take a value and return one; parameters get names from the layer's kind and a counter ("conv2d_1.weight"),
+ * with the scopes around it in front ("layer1.0.conv2d.weight"). Layouts: images [N,H,W,C]; the batch N stays open
+ * until the model is trained or evaluated. The first error is kept: check stk_model_status once, at the end. Threads:
+ * one at a time for each model.
+ */
+#ifndef STOKER_NN_H
+#define STOKER_NN_H
+
+#include "stoker/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_model stk_model;
+
+STK_API stk_model *stk_model_new(const char *name); /* never NULL */
+STK_API void stk_model_free(stk_model *model);      /* accepts NULL */
+STK_API stk_status stk_model_status(const stk_model *model);
+STK_API const char *stk_model_name(const stk_model *model);
+STK_API stk_graph *stk_model_graph(stk_model *model); /* borrowed */
+
+/* The input, named "image" to match the data's field; sample is the shape without the batch. */
+STK_API stk_value stk_model_input_shape(stk_model *model, stk_dtype dtype, stk_shape sample);
+#ifndef __cplusplus
+/* stk_model_input(model, STK_F32, 32, 32, 3) */
+#define stk_model_input(model, dtype, ...) stk_model_input_shape(model, dtype, STK_SHAPE(__VA_ARGS__))
+#endif
+/* The label, named "label": class numbers i32 [N]; or any other shape and dtype. */
+STK_API stk_value stk_model_label(stk_model *model);
+STK_API stk_value stk_model_label_shape(stk_model *model, stk_dtype dtype, stk_shape sample);
+/* A loss for each sample [N]. Training minimises its mean. Where it is a cross-entropy its logits become the output. */
+STK_API void stk_model_loss(stk_model *model, stk_value loss);
+/* The output for prediction and for accuracy; only needed where the loss is no cross-entropy. */
+STK_API void stk_model_output(stk_model *model, stk_value logits);
+/* What was set above; id -1 where nothing was. */
+STK_API stk_value stk_model_get_loss(const stk_model *model);
+STK_API stk_value stk_model_get_output(const stk_model *model);
+
+/* Names of parameters made between push and pop start with "name.". */
+STK_API void stk_scope_push(stk_graph *graph, const char *name);
+STK_API void stk_scope_pop(stk_graph *graph);
+
+typedef struct stk_model_size {
+    int64_t n_parameters, n_trainable;
+    double forward_flops; /* for one sample */
+} stk_model_size;
+STK_API stk_model_size stk_model_get_size(const stk_model *model);
+
+/* --- layers --- */
+typedef enum stk_initializer {
+    STK_INIT_DEFAULT,   /* dense and conv: He uniform with a = sqrt(5), as PyTorch: uniform +-1/sqrt(fan_in) */
+    STK_INIT_HE_NORMAL, /* He et al. 2015, fan in */
+    STK_INIT_HE_UNIFORM,
+    STK_INIT_GLOROT_NORMAL, /* Glorot & Bengio 2010 */
+    STK_INIT_GLOROT_UNIFORM,
+    STK_INIT_ZERO
+} stk_initializer;
+
+/* x [N,...,C] -> [N,...,units], with bias. Weight is stored [units, C]. */
+STK_API stk_value stk_dense(stk_value x, int64_t units);
+typedef struct stk_dense_config {
+    int64_t units;
+    bool no_bias;
+    stk_initializer init;
+} stk_dense_config;
+STK_API stk_value stk_dense_with(stk_value x, const stk_dense_config *config);
+
+/* Stride 1, output as large as the input, with bias. Weight [filters,k,k,C]. */
+STK_API stk_value stk_conv2d(stk_value x, int64_t filters, int kernel);
+typedef struct stk_conv2d_config {
+    int64_t filters;
+    int kernel, stride, dilation, groups; /* 0: kernel 3, the others 1 */
+    int padding;                          /* on each side; -1: none at all; 0: "same" = dilation * (kernel - 1) / 2 */
+    bool no_bias;
+    bool like_keras; /* padding "same" as TensorFlow: asymmetric on stride 2 */
+    stk_initializer init;
+} stk_conv2d_config;
+STK_API stk_value stk_conv2d_with(stk_value x, const stk_conv2d_config *config);
+
+/* Ioffe & Szegedy 2015, over all axes but the last. PyTorch's defaults: momentum 0.1, eps 1e-5, unbiased running
+ * variance. In evaluation the running statistics are used. */
+STK_API stk_value stk_batch_norm(stk_value x);
+typedef struct stk_batch_norm_config {
+    double momentum, eps; /* 0: the default */
+    bool like_keras;      /* momentum 0.99 in Keras' sense, eps 1e-3, biased running variance */
+    bool zero_scale;      /* scale starts at 0: the last of a residual block, Goyal et al. 2017 */
+} stk_batch_norm_config;
+STK_API stk_value stk_batch_norm_with(stk_value x, const stk_batch_norm_config *config);
+
+/* size x size windows, stride size. */
+STK_API stk_value stk_max_pool(stk_value x, int size);
+STK_API stk_value stk_avg_pool(stk_value x, int size);
+STK_API stk_value stk_max_pool_with(stk_value x, int size, int stride, int padding);
+/* [N,H,W,C] -> [N,C], the mean. */
+STK_API stk_value stk_global_pool(stk_value x);
+/* [N,...] -> [N,count]. */
+STK_API stk_value stk_flatten(stk_value x);
+/* In training only; in evaluation it does nothing. */
+STK_API stk_value stk_dropout(stk_value x, double rate);
+STK_API stk_value stk_gelu(stk_value x); /* exact, with erf */
+STK_API stk_value stk_silu(stk_value x);
+
+/* --- losses, one number a sample [N] --- */
+STK_API stk_value stk_cross_entropy(stk_value logits, stk_value labels);
+STK_API stk_value stk_cross_entropy_smooth(stk_value logits, stk_value labels, double smoothing);
+/* Mean over all but the batch of (x - y)^2. */
+STK_API stk_value stk_mean_squared_error(stk_value x, stk_value y);
+
+/* --- networks: from the input to logits [N,classes] --- */
+/* Flatten, then for each hidden width: dense, ReLU, dropout (rate 0: none), then dense to classes. */
+STK_API stk_value stk_mlp(stk_value x, const int64_t *hidden, int n_hidden, double dropout, int64_t classes);
+/* For each width: conv 3x3 without bias, batch norm, ReLU, with 2x2 max pooling between them; global mean, dense. */
+STK_API stk_value stk_cnn(stk_value x, const int64_t *widths, int n_widths, int64_t classes);
+typedef enum stk_resnet_stem { STK_STEM_IMAGENET, STK_STEM_CIFAR } stk_resnet_stem;
+/* He et al. 2016. The imagenet stem is conv 7x7 stride 2 and max pooling; the cifar stem conv 3x3. Names follow
+ * torchvision ("layer1.0.conv1.weight"). 11,173,962 parameters with the cifar stem and 10 classes. */
+STK_API stk_value stk_resnet18(stk_value x, int64_t classes, stk_resnet_stem stem);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

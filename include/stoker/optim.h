@@ -1,0 +1,52 @@
+/* Optimisers and schedules: plain settings. The update itself is part of the training graph.
+ *
+ * Defaults are PyTorch's. `like_keras` gives Keras' arithmetic: SGD with the rate inside the velocity; Adam with eps
+ * 1e-7 added to sqrt(v) and the bias correction folded into the rate.
+ */
+#ifndef STOKER_OPTIM_H
+#define STOKER_OPTIM_H
+
+#include "stoker/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum stk_optimizer_kind { STK_OPTIMIZER_SGD, STK_OPTIMIZER_ADAM, STK_OPTIMIZER_ADAMW } stk_optimizer_kind;
+
+/* Fields left 0 take the default of the kind. */
+typedef struct stk_optimizer {
+    stk_optimizer_kind kind;
+    double lr;           /* sgd 0.01; adam, adamw 0.001 */
+    double weight_decay; /* 0; adamw 0.01. Negative: none */
+    double momentum, dampening;
+    bool nesterov;
+    double beta1, beta2, eps; /* 0.9, 0.999, 1e-8 */
+    bool like_keras;
+} stk_optimizer;
+
+STK_API stk_optimizer stk_optimizer_fill(stk_optimizer_kind kind, stk_optimizer settings);
+#ifndef __cplusplus
+/* stk_sgd(.lr = 0.1, .momentum = 0.9) */
+#define stk_sgd(...)   stk_optimizer_fill(STK_OPTIMIZER_SGD, (stk_optimizer){__VA_ARGS__})
+#define stk_adam(...)  stk_optimizer_fill(STK_OPTIMIZER_ADAM, (stk_optimizer){__VA_ARGS__})
+#define stk_adamw(...) stk_optimizer_fill(STK_OPTIMIZER_ADAMW, (stk_optimizer){__VA_ARGS__})
+#endif
+
+typedef enum stk_schedule_kind { STK_SCHEDULE_CONSTANT, STK_SCHEDULE_STEP, STK_SCHEDULE_COSINE } stk_schedule_kind;
+typedef struct stk_schedule {
+    stk_schedule_kind kind;
+    double warmup_epochs; /* linear from 0 to the full rate */
+    double every_epochs;  /* step: multiplied by gamma each time */
+    double gamma;         /* step: 0: 0.1 */
+    double final_share;   /* cosine: the rate at the end, as a share of the full rate */
+} stk_schedule;
+
+/* The rate for step number i_step (from 0) of n_steps. Cosine: Loshchilov & Hutter 2017, without restarts. */
+STK_API double stk_schedule_rate(const stk_schedule *schedule, double lr, int64_t i_step, int64_t n_steps,
+                                 int64_t steps_per_epoch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,17 @@
+/* All of libstoker. */
+#ifndef STOKER_STOKER_H
+#define STOKER_STOKER_H
+
+#include "stoker/dataset.h"
+#include "stoker/device.h"
+#include "stoker/digits.h"
+#include "stoker/graph.h"
+#include "stoker/loader.h"
+#include "stoker/nn.h"
+#include "stoker/optim.h"
+#include "stoker/run.h"
+#include "stoker/status.h"
+#include "stoker/trainer.h"
+#include "stoker/types.h"
+
+#endif

@@ -1,0 +1,107 @@
+/* Training: a model, a data set and an optimiser become one compiled step, run until done.
+ *
+ *   stk_trainer *trainer = stk_trainer_new(model, train, stk_sgd(.lr = 0.1, .momentum = 0.9));
+ *   stk_status status = stk_trainer_run(trainer, 10);
+ *
+ * The step (forward, backward, clipping, update, metrics) is one program in one arena whose size is known before the
+ * first step. Threads: one at a time for each trainer, but stk_trainer_stop may be called from a signal handler.
+ */
+#ifndef STOKER_TRAINER_H
+#define STOKER_TRAINER_H
+
+#include "stoker/dataset.h"
+#include "stoker/nn.h"
+#include "stoker/optim.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_trainer stk_trainer;
+
+/* Means over samples. accuracy and top5 are -1 where the labels are no class numbers. */
+typedef struct stk_metrics {
+    double loss, accuracy, top5;
+    int64_t n_samples;
+} stk_metrics;
+
+/* What is reported as it happens. Texts and numbers are borrowed until the callback returns. */
+typedef enum stk_train_event_kind {
+    STK_EVENT_PLAN,  /* compiled: sizes are known, nothing has run */
+    STK_EVENT_STEP,  /* after each step */
+    STK_EVENT_EVAL,  /* while evaluating: i_batch of n_batches */
+    STK_EVENT_EPOCH, /* an epoch has ended, validation included */
+    STK_EVENT_SAVED, /* a checkpoint is on disk */
+    STK_EVENT_WARNING,
+    STK_EVENT_END
+} stk_train_event_kind;
+
+typedef struct stk_train_event {
+    stk_train_event_kind kind;
+    int64_t step, n_steps;   /* steps done; of the whole run */
+    int64_t epoch, n_epochs; /* epoch under way, from 1 */
+    int64_t i_batch, n_batches;
+    double loss; /* of this very step */
+    double lr;
+    stk_metrics train;       /* running means of this epoch */
+    stk_metrics valid;       /* EPOCH: n_samples 0 where there is no validation */
+    double samples_per_s;    /* smoothed */
+    double input_wait_share; /* of this epoch's time */
+    double left_s;           /* estimate for the whole run */
+    double epoch_s;
+    const char *text; /* SAVED: the folder; WARNING: what; PLAN: the device, "2 threads, avx2" */
+    int64_t n_parameters;
+    double forward_flops; /* PLAN: for one sample */
+    size_t peak_planned_bytes;
+} stk_train_event;
+typedef void (*stk_train_event_fn)(void *user, const stk_train_event *event);
+
+typedef struct stk_trainer_config {
+    const char *device; /* NULL: "cpu" */
+    int n_threads;      /* 0: as many as cores */
+    uint64_t seed;
+    double clip_norm; /* of all gradients together; 0: none */
+    stk_schedule schedule;
+    const char *no_decay;      /* parts of parameter names without weight decay, comma-separated: "bias,norm" */
+    size_t memory_limit_bytes; /* 0: none. A plan above it is refused before the run, naming the largest buffers */
+    const stk_dataset *valid;  /* evaluated after each epoch; borrowed */
+    int64_t max_steps;         /* stop there, though the schedule goes by the whole run; 0: none */
+    int64_t patience;          /* stop after so many epochs without a better validation loss; 0: never */
+    stk_train_event_fn on_event;
+    void *event_user;
+    const char *dump_graph; /* a pass's name, or "all": the graph after it goes to dump */
+    void (*dump)(void *user, const char *pass, const char *text);
+} stk_trainer_config;
+STK_API stk_trainer_config stk_trainer_config_default(void);
+
+/* Takes model and train. Never NULL; the first error of any part shows in stk_trainer_run. */
+STK_API stk_trainer *stk_trainer_new(stk_model *model, stk_dataset *train, stk_optimizer optimizer);
+STK_API void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *config);
+STK_API void stk_trainer_free(stk_trainer *trainer); /* accepts NULL */
+/* Compiles at the first call; trains until so many epochs are done in all. STK_INTERRUPTED after stk_trainer_stop. */
+STK_API stk_status stk_trainer_run(stk_trainer *trainer, int64_t n_epochs);
+/* Finishes the step under way and returns from stk_trainer_run. Async-signal-safe. */
+STK_API void stk_trainer_stop(stk_trainer *trainer);
+/* Over the whole data set, in order, with the parameters as they are now. Borrows dataset. */
+STK_API stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out);
+/* One sample [...] as the input wants it -> probabilities (softmax of the output) [classes], or the plain output. */
+STK_API stk_status stk_trainer_predict(stk_trainer *trainer, const void *sample, float *out, int64_t n_out);
+
+typedef struct stk_train_result {
+    int64_t n_steps, n_epochs;             /* done in all, resumed ones included */
+    stk_metrics train, valid;              /* of the last epoch */
+    double wall_s;                         /* this process's time in stk_trainer_run */
+    double samples_per_s;                  /* batch over the median step after the first three */
+    double input_wait_share, first_step_s; /* the latter from process start */
+    size_t peak_planned_bytes, arena_bytes_used, peak_rss_bytes;
+    int64_t n_skipped; /* corrupt records replaced */
+    bool early_stopped;
+} stk_train_result;
+STK_API void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out);
+/* The i-th skipped record as text; NULL past the end. Borrowed. */
+STK_API const char *stk_trainer_skipped(const stk_trainer *trainer, int64_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,41 @@
+/* The trainer's inside, for the rest of train: state that a checkpoint keeps, and hooks around the loop. */
+#ifndef STK_TRAIN_TRAINER_H
+#define STK_TRAIN_TRAINER_H
+
+#include "stoker/trainer.h"
+#include "tensor/shape.h"
+
+typedef struct stk_named_tensor {
+    const char *name;     /* "conv2d.weight", "conv2d.weight.momentum": borrowed */
+    stk_tensor_view view; /* borrowed; the engine's own memory, host-visible */
+} stk_named_tensor;
+
+/* Where the run stands, besides the tensors. All of it is integers and sums, so that resuming is exact. */
+typedef struct stk_train_state {
+    int64_t step;                                     /* steps done */
+    int64_t epoch, i_batch;                           /* the next batch to be trained on, epochs from 0 */
+    double epoch_loss_sum, epoch_correct, epoch_top5; /* running sums of the epoch under way */
+    int64_t epoch_samples;
+    double best_valid_loss; /* infinity before the first validation */
+    int64_t best_epoch, n_bad_epochs;
+    uint64_t seed;
+} stk_train_state;
+
+/* Compiles if that has not happened yet, so that tensors and state exist. Does nothing when called again. */
+stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs);
+/* All variables (parameters, running statistics, optimiser state), sorted by name; valid after prepare. */
+stk_status stk_trainer_tensors(stk_trainer *trainer, const stk_named_tensor **out, size_t *n);
+void stk_trainer_get_state(const stk_trainer *trainer, stk_train_state *out);
+/* After tensors' contents were set from a checkpoint: goes on there. */
+stk_status stk_trainer_set_state(stk_trainer *trainer, const stk_train_state *state);
+
+/* Called between steps, when parameters and state agree. after_step: each step; after_epoch: validation is done
+ * (improved: it is the best so far). A failure ends the run with that status. */
+typedef struct stk_trainer_hooks {
+    stk_status (*after_step)(void *user, stk_trainer *trainer, const stk_train_event *event);
+    stk_status (*after_epoch)(void *user, stk_trainer *trainer, const stk_train_event *event, bool improved);
+    void *user;
+} stk_trainer_hooks;
+void stk_trainer_set_hooks(stk_trainer *trainer, const stk_trainer_hooks *hooks);
+
+#endif

@@ -9,6 +9,7 @@
 #ifndef STK_GRAPH_FUSED_H
 #define STK_GRAPH_FUSED_H
 
+#include "base/arena.h"
 #include "graph/op.h"
 
 typedef struct stk_fused_instr {
@@ -33,5 +34,8 @@ struct stk_fused {
     const stk_fused_instr *instr;
     const int32_t *out; /* register of each output */
 };
+
+/* A copy with all its arrays in arena; NULL when out of memory. */
+stk_fused *stk_fused_copy(stk_arena *arena, const stk_fused *program);
 
 #endif

@@ -35,6 +35,7 @@ struct stk_graph {
     stk_graph_root *root;
     int32_t n_nodes, n_values, n_roots;
     int32_t node_capacity, value_capacity, root_capacity;
+    const struct stk_scope *scope; /* the innermost; NULL outside of all. nn/layer.h; in the arena */
     stk_status status;
     char error[512];
 };

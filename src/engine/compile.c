@@ -1,0 +1,171 @@
+/* From a graph to a program: run the passes, ask the device for kernels, plan the memory, list the entries. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/program.h"
+#include "passes/passes.h"
+
+static stk_status run_passes(stk_graph *graph, const stk_compile_options *options)
+{
+    static const struct {
+        const char *name;
+        stk_pass_fn run;
+    } passes[] = {
+#define X(name) {#name, pass_##name},
+        STK_PASS_LIST(X)
+#undef X
+    };
+    stk_pass_options pass_options = {0};
+    for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+        if (passes[i].run == pass_inference && !options->inference) continue;
+        if (passes[i].run == pass_fuse && options->no_fuse) continue;
+        stk_status status = passes[i].run(graph, &pass_options);
+#ifndef NDEBUG
+        if (status == STK_OK) status = stk_graph_verify(graph);
+#endif
+        if (status != STK_OK) return stk_fail_prefix(status, "pass '%s': ", passes[i].name);
+        const char *wanted = options->dump_after;
+        if (!wanted || !options->dump || (strcmp(wanted, "all") && strcmp(wanted, passes[i].name))) continue;
+        char *text = stk_graph_print(graph);
+        if (!text) return stk_fail_memory(1024);
+        options->dump(options->dump_user, passes[i].name, text);
+        free(text);
+    }
+    return STK_OK;
+}
+
+static stk_status find_kernels(stk_program *program)
+{
+    const stk_graph *graph = program->graph;
+    stk_device *device = program->engine->device;
+    stk_status status = STK_OK;
+    stk_tensor_desc *desc = NULL;
+    program->kernel = calloc((size_t)graph->n_nodes + 1, sizeof(*program->kernel));
+    desc = malloc(((size_t)graph->n_values + 64) * 2 * sizeof(*desc));
+    if (!program->kernel || !desc) STK_TRY(stk_fail_memory((size_t)graph->n_nodes * sizeof(*program->kernel)));
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        stk_op op = graph->node[i].op;
+        if (op == STK_OP_input || op == STK_OP_variable) continue;
+        stk_op_call call = stk_graph_call(graph, i, desc, desc + graph->n_values + 64);
+        STK_TRY(device->class->kernel(device, &call, &program->kernel[i]));
+    }
+done:
+    free(desc);
+    return status;
+}
+
+/* A copy is a reshape to the same shape. */
+static stk_status find_copy_kernels(stk_program *program)
+{
+    stk_device *device = program->engine->device;
+    const stk_plan *plan = &program->plan;
+    program->copy_kernel = calloc((size_t)plan->n_copies + 1, sizeof(*program->copy_kernel));
+    if (!program->copy_kernel) return stk_fail_memory((size_t)plan->n_copies * sizeof(*program->copy_kernel));
+    for (int i = 0; i < plan->n_copies; i++) {
+        stk_tensor_desc in = program->graph->value[plan->copy[i].value].desc, out = in;
+        stk_attrs attrs = stk_attrs_zero();
+        attrs.shape = in.shape;
+        stk_op_call call = {STK_OP_reshape, &attrs, 1, 1, &in, &out};
+        STK_RETURN_IF_ERROR(device->class->kernel(device, &call, &program->copy_kernel[i]));
+    }
+    return STK_OK;
+}
+
+static stk_status make_variables(stk_program *program)
+{
+    const stk_graph *graph = program->graph;
+    program->variable = calloc((size_t)graph->n_values + 1, sizeof(*program->variable));
+    program->input = calloc((size_t)graph->n_values + 1, sizeof(*program->input));
+    if (!program->variable || !program->input)
+        return stk_fail_memory((size_t)graph->n_values * sizeof(*program->variable));
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        if (node->op != STK_OP_variable) continue;
+        int number;
+        STK_RETURN_IF_ERROR(stk_variables_get(&program->engine->variables, node->name,
+                                              graph->value[node->first_out].desc, node->attrs.leaf.init,
+                                              node->attrs.leaf.trainable, &number));
+        program->variable[node->first_out] = number;
+    }
+    return STK_OK;
+}
+
+static stk_status list_entries(stk_program *program)
+{
+    const stk_graph *graph = program->graph;
+    size_t n_pointers = 0, n = (size_t)graph->n_nodes + (size_t)program->plan.n_copies + 1;
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        n_pointers += (size_t)(graph->node[i].n_in + graph->node[i].n_out);
+    n_pointers += 2 * (size_t)program->plan.n_copies;
+    program->entry = calloc(n, sizeof(*program->entry));
+    program->info = calloc(n, sizeof(*program->info));
+    program->pointers = calloc(n_pointers + 1, sizeof(*program->pointers));
+    if (!program->entry || !program->info || !program->pointers)
+        return stk_fail_memory(n_pointers * sizeof(*program->pointers));
+    void **next = program->pointers;
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        if (program->plan.skipped[i]) continue;
+        program->info[program->n_entries].node = i;
+        program->entry[program->n_entries++] = (stk_entry){&program->kernel[i], {next, next + node->n_in, NULL}};
+        next += node->n_in + node->n_out;
+    }
+    for (int i = 0; i < program->plan.n_copies; i++, next += 2) {
+        program->info[program->n_entries].node = -1 - i;
+        program->entry[program->n_entries++] = (stk_entry){&program->copy_kernel[i], {next, next + 1, NULL}};
+    }
+    program->dirty = true;
+    return STK_OK;
+}
+
+static stk_status check_limit(const stk_program *program, const stk_compile_options *options)
+{
+    size_t variables = 0, limit = options->memory_limit_bytes;
+    const stk_graph *graph = program->graph;
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        if (graph->node[i].op == STK_OP_variable)
+            variables += stk_desc_bytes(graph->value[graph->node[i].first_out].desc);
+    if (!limit || variables + program->plan.arena_bytes <= limit) return STK_OK;
+    stk_text text = {0};
+    stk_plan_print_largest(&program->plan, graph, 5, &text);
+    stk_fail(
+        STK_NO_MEMORY,
+        "the plan needs %.1f MiB (%.1f for parameters and optimiser state, %.1f for activations), the limit is %.1f "
+        "MiB; make the batch smaller, the model smaller or the limit larger. The largest buffers:\n%s",
+        (double)(variables + program->plan.arena_bytes) / 1048576, (double)variables / 1048576,
+        (double)program->plan.arena_bytes / 1048576, (double)limit / 1048576, stk_text_get(&text));
+    stk_text_free(&text);
+    return STK_NO_MEMORY;
+}
+
+stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_compile_options *options,
+                              stk_program **out)
+{
+    static const stk_compile_options defaults;
+    stk_status status;
+    stk_program *program = calloc(1, sizeof(*program));
+    if (!options) options = &defaults;
+    if (!program) {
+        stk_graph_free(graph);
+        return stk_fail_memory(sizeof(*program));
+    }
+    program->engine = engine;
+    program->graph = graph;
+    STK_TRY(stk_graph_status(graph));
+    STK_TRY(run_passes(graph, options));
+    STK_TRY(find_kernels(program));
+    STK_TRY(stk_plan_make(graph, program->kernel, &program->plan));
+    STK_TRY(check_limit(program, options));
+    STK_TRY(find_copy_kernels(program));
+    STK_TRY(make_variables(program));
+    STK_TRY(list_entries(program));
+    STK_TRY(stk_engine_reserve(engine, program->plan.arena_bytes));
+    program->next = engine->programs;
+    engine->programs = program;
+    *out = program;
+    return STK_OK;
+done:
+    stk_program_free(program);
+    return status;
+}

@@ -1,0 +1,198 @@
+/* Running a program: pointers are set when the arena or a binding has changed, then the device runs the list. */
+#include "engine/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+void stk_program_free(stk_program *program)
+{
+    if (!program) return;
+    for (int32_t i = 0; program->kernel && i < program->graph->n_nodes; i++)
+        stk_kernel_free(&program->kernel[i]);
+    for (int i = 0; program->copy_kernel && i < program->plan.n_copies; i++)
+        stk_kernel_free(&program->copy_kernel[i]);
+    free(program->kernel);
+    free(program->copy_kernel);
+    free(program->variable);
+    free(program->entry);
+    free(program->info);
+    free(program->pointers);
+    free(program->input);
+    stk_plan_free(&program->plan);
+    stk_graph_free(program->graph);
+    free(program);
+}
+
+int stk_program_input(const stk_program *program, const char *name)
+{
+    return stk_graph_find(program->graph, STK_OP_input, name).id;
+}
+
+stk_tensor_desc stk_program_input_desc(const stk_program *program, int i_input)
+{
+    return program->graph->value[i_input].desc;
+}
+
+void stk_program_bind(stk_program *program, int i_input, const void *data)
+{
+    if (i_input < 0 || program->input[i_input] == data) return;
+    program->input[i_input] = data;
+    program->dirty = true;
+}
+
+static void *locate(const stk_program *program, int32_t value)
+{
+    const stk_planned_value *place = &program->plan.value[value];
+    switch (place->place) {
+    case STK_PLACE_VARIABLE: return program->engine->variables.variable[program->variable[place->leaf]].data;
+    case STK_PLACE_INPUT: return (void *)program->input[place->leaf];
+    default: return (char *)program->engine->arena + place->offset;
+    }
+}
+
+static stk_status set_pointers(stk_program *program)
+{
+    const stk_graph *graph = program->graph;
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        if (graph->node[i].op == STK_OP_input && !program->input[graph->node[i].first_out])
+            return stk_fail(STK_INVALID, "input '%s' is not bound", graph->node[i].name);
+    for (int e = 0; e < program->n_entries; e++) {
+        stk_kernel_args *args = &program->entry[e].args;
+        void **in = (void **)args->in, **out = (void **)args->out;
+        int32_t i = program->info[e].node;
+        if (i < 0) {
+            const stk_planned_copy *copy = &program->plan.copy[-1 - i];
+            in[0] = locate(program, copy->value);
+            out[0] = locate(program, copy->variable);
+            continue;
+        }
+        const stk_node *node = &graph->node[i];
+        for (int j = 0; j < node->n_in; j++)
+            in[j] = locate(program, node->in[j]);
+        for (int j = 0; j < node->n_out; j++)
+            out[j] = locate(program, node->first_out + j);
+        if (program->kernel[i].scratch_bytes)
+            args->scratch = (char *)program->engine->arena + program->plan.scratch_offset[i];
+    }
+    program->dirty = false;
+    program->arena_version = program->engine->arena_version;
+    return STK_OK;
+}
+
+static stk_status run_profiled(stk_program *program, int *i_failed)
+{
+    const stk_device_class *class = program->engine->device->class;
+    for (int e = 0; e < program->n_entries; e++) {
+        int64_t start = stk_clock_ns();
+        stk_status status = class->run(program->engine->device, &program->entry[e], 1, i_failed);
+        if (status != STK_OK) {
+            *i_failed = e;
+            return status;
+        }
+        program->info[e].time_ns += stk_clock_ns() - start;
+    }
+    program->n_profiled++;
+    return STK_OK;
+}
+
+stk_status stk_program_run(stk_program *program)
+{
+    stk_device *device = program->engine->device;
+    int i_failed = 0;
+    if (program->dirty || program->arena_version != program->engine->arena_version)
+        STK_RETURN_IF_ERROR(set_pointers(program));
+    stk_status status = program->profiling ? run_profiled(program, &i_failed)
+                                           : device->class->run(device, program->entry, program->n_entries, &i_failed);
+    if (status == STK_OK) return STK_OK;
+    int32_t i = program->info[i_failed].node;
+    return stk_fail_prefix(status, "%s: ", i < 0 ? "copy" : stk_op_name(program->graph->node[i].op));
+}
+
+const void *stk_program_output(const stk_program *program, const char *name, stk_tensor_desc *desc)
+{
+    stk_value x = stk_graph_find_output(program->graph, name);
+    if (x.id < 0) return NULL;
+    if (desc) *desc = program->graph->value[x.id].desc;
+    return locate(program, x.id);
+}
+
+stk_program_info stk_program_get_info(const stk_program *program)
+{
+    const stk_graph *graph = program->graph;
+    stk_program_info info = {.arena_bytes = program->plan.arena_bytes,
+                             .lower_bound_bytes = program->plan.lower_bound_bytes,
+                             .variable_bytes = program->engine->variables.bytes,
+                             .n_entries = program->n_entries};
+    for (int e = 0; e < program->n_entries; e++) {
+        int32_t i = program->info[e].node;
+        if (i < 0) continue;
+        stk_tensor_desc in[64], out[16];
+        if (graph->node[i].n_in > 64) continue;
+        stk_op_call call = stk_graph_call(graph, i, in, out);
+        stk_cost cost = stk_op_cost(&call);
+        info.flops += cost.flops;
+        info.bytes += cost.bytes;
+        const stk_node *node = &graph->node[i];
+        for (int j = 0; j < node->n_out; j++) {
+            const stk_planned_value *place = &program->plan.value[node->first_out + j];
+            size_t end = place->offset + (stk_desc_bytes(out[j]) + 63) / 64 * 64;
+            if (place->place == STK_PLACE_ARENA && end > info.used_bytes) info.used_bytes = end;
+        }
+        size_t end = program->plan.scratch_offset[i] + (program->kernel[i].scratch_bytes + 63) / 64 * 64;
+        if (program->kernel[i].scratch_bytes && end > info.used_bytes) info.used_bytes = end;
+    }
+    return info;
+}
+
+void stk_program_print(const stk_program *program, stk_text *out)
+{
+    const stk_graph *graph = program->graph;
+    for (int e = 0; e < program->n_entries; e++) {
+        int32_t i = program->info[e].node;
+        if (i < 0) {
+            stk_text_add(out, "%4d  copy\n", e);
+            continue;
+        }
+        stk_tensor_desc in[64], dst[16];
+        char text[STK_SHAPE_TEXT_BYTES];
+        const stk_node *node = &graph->node[i];
+        stk_text_add(out, "%4d  %-20s %-24s", e, stk_op_name(node->op),
+                     program->kernel[i].impl ? program->kernel[i].impl : "");
+        if (node->n_in > 64) continue;
+        stk_op_call call = stk_graph_call(graph, i, in, dst);
+        for (int j = 0; j < node->n_in; j++)
+            stk_text_add(out, " %s", stk_desc_text(in[j], text));
+        stk_text_add(out, " -> %s  %.3f GFLOP\n", stk_desc_text(dst[0], text), stk_op_cost(&call).flops * 1e-9);
+    }
+}
+
+void stk_program_profile(stk_program *program, bool on)
+{
+    program->profiling = on;
+}
+
+void stk_program_print_profile(const stk_program *program, stk_text *out)
+{
+    const stk_graph *graph = program->graph;
+    int64_t total = 1, n = program->n_profiled ? program->n_profiled : 1;
+    for (int e = 0; e < program->n_entries; e++)
+        total += program->info[e].time_ns;
+    stk_text_add(out, "%8s %6s %9s %8s  entry (%lld runs, %.3f ms a run)\n", "ms/run", "share", "GFLOP/s", "GB/s",
+                 (long long)n, (double)total / (double)n * 1e-6);
+    for (int e = 0; e < program->n_entries; e++) {
+        int32_t i = program->info[e].node;
+        double ns = (double)program->info[e].time_ns / (double)n;
+        if (i < 0 || graph->node[i].n_in > 64) continue;
+        stk_tensor_desc in[64], dst[16];
+        char text[STK_SHAPE_TEXT_BYTES];
+        stk_op_call call = stk_graph_call(graph, i, in, dst);
+        stk_cost cost = stk_op_cost(&call);
+        stk_text_add(out, "%8.3f %5.1f%% %9.1f %8.1f  %s %s %s\n", ns * 1e-6,
+                     100 * (double)program->info[e].time_ns / (double)total, cost.flops / (ns + 1),
+                     cost.bytes / (ns + 1), stk_op_name(graph->node[i].op),
+                     program->kernel[i].impl ? program->kernel[i].impl : "", stk_desc_text(dst[0], text));
+    }
+}

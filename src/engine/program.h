@@ -1,0 +1,46 @@
+/* The inside of engine and program, shared by engine.c, compile.c and program.c. */
+#ifndef STK_ENGINE_PROGRAM_H
+#define STK_ENGINE_PROGRAM_H
+
+#include "engine/engine.h"
+#include "engine/variables.h"
+#include "passes/plan.h"
+
+struct stk_engine {
+    stk_device *device;
+    stk_variables variables;
+    void *arena;
+    size_t arena_bytes;
+    uint64_t arena_version; /* grows when the arena moves: programs then set their pointers anew */
+    stk_program *programs;  /* a list */
+};
+
+typedef struct stk_program_entry_info {
+    int32_t node;    /* of the graph; -1: a copy at the end of the run */
+    int64_t time_ns; /* profiling */
+} stk_program_entry_info;
+
+struct stk_program {
+    stk_engine *engine;
+    stk_program *next;
+    stk_graph *graph;
+    stk_plan plan;
+    stk_kernel *kernel;      /* by node */
+    stk_kernel *copy_kernel; /* by copy */
+    int32_t *variable;       /* by value id of a variable's leaf: its number in the engine */
+    stk_entry *entry;
+    stk_program_entry_info *info;
+    int n_entries;
+    void **pointers;    /* of all entries */
+    const void **input; /* by value id of an input's leaf: what is bound */
+    bool dirty;         /* pointers must be set again */
+    uint64_t arena_version;
+    bool profiling;
+    int64_t n_profiled;
+};
+
+/* Makes the arena at least that large. */
+stk_status stk_engine_reserve(stk_engine *engine, size_t bytes);
+void stk_program_free(stk_program *program);
+
+#endif

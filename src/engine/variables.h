@@ -1,0 +1,28 @@
+/* The engine's variables: found by name, made on first sight, filled from the seed and their name. */
+#ifndef STK_ENGINE_VARIABLES_H
+#define STK_ENGINE_VARIABLES_H
+
+#include "device/device.h"
+#include "stoker/graph.h"
+
+typedef struct stk_variable {
+    char *name;
+    stk_tensor_desc desc;
+    void *data; /* in device memory */
+    bool trainable;
+} stk_variable;
+
+typedef struct stk_variables {
+    stk_device *device;
+    uint64_t seed;
+    stk_variable *variable;
+    int n, capacity;
+    size_t bytes;
+} stk_variables;
+
+/* STK_MISMATCH when one of that name has another type. */
+stk_status stk_variables_get(stk_variables *variables, const char *name, stk_tensor_desc desc, stk_init init,
+                             bool trainable, int *out);
+void stk_variables_free(stk_variables *variables);
+
+#endif

@@ -1,0 +1,318 @@
+/* Building and copying graphs. See graph/graph.h; rewriting is in rewrite.c, checking in verify.c. */
+#include "graph/graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/fused.h"
+
+/* What stk_graph_new returns when there is no memory at all: every call on it is a no-op. */
+static stk_graph no_memory_graph = {.status = STK_NO_MEMORY, .error = "cannot allocate memory for a graph"};
+
+stk_graph *stk_graph_new(void)
+{
+    stk_graph *graph = calloc(1, sizeof(*graph));
+    if (graph) graph->arena = stk_arena_new();
+    if (!graph || !graph->arena) {
+        free(graph);
+        return &no_memory_graph;
+    }
+    return graph;
+}
+
+void stk_graph_free(stk_graph *graph)
+{
+    if (!graph || graph == &no_memory_graph) return;
+    free(graph->node);
+    free(graph->value);
+    free(graph->root);
+    stk_arena_free(graph->arena);
+    free(graph);
+}
+
+stk_status stk_graph_status(const stk_graph *graph)
+{
+    return graph->status == STK_OK ? STK_OK : stk_fail(graph->status, "%s", graph->error);
+}
+
+stk_status stk_graph_keep_error(stk_graph *graph, stk_status status)
+{
+    if (status != STK_OK && graph->status == STK_OK) {
+        graph->status = status;
+        snprintf(graph->error, sizeof(graph->error), "%s", stk_error_text());
+    }
+    return status;
+}
+
+stk_value stk_value_none(stk_graph *graph)
+{
+    return (stk_value){graph, -1};
+}
+
+static bool is_valid(stk_value x)
+{
+    return x.graph && x.id >= 0 && x.id < x.graph->n_values;
+}
+
+stk_shape stk_value_shape(stk_value x)
+{
+    return is_valid(x) ? x.graph->value[x.id].desc.shape : (stk_shape){0};
+}
+
+stk_dtype stk_value_dtype(stk_value x)
+{
+    return is_valid(x) ? x.graph->value[x.id].desc.dtype : STK_F32;
+}
+
+stk_value stk_value_sibling(stk_value x, int i)
+{
+    return is_valid(x) ? (stk_value){x.graph, x.id + i} : x;
+}
+
+const stk_node *stk_value_node(stk_value x)
+{
+    return is_valid(x) ? &x.graph->node[x.graph->value[x.id].node] : NULL;
+}
+
+/* Makes room for one more element of bytes each. */
+static stk_status reserve(void **array, int32_t n, int32_t *capacity, size_t bytes)
+{
+    if (n < *capacity) return STK_OK;
+    int32_t grown = *capacity ? 2 * *capacity : 64;
+    void *p = realloc(*array, (size_t)grown * bytes);
+    if (!p) return stk_fail_memory((size_t)grown * bytes);
+    *array = p;
+    *capacity = grown;
+    return STK_OK;
+}
+
+/* Adds a node whose outputs' types are known. */
+static stk_status append_node(stk_graph *graph, const stk_node *node, const stk_tensor_desc *out)
+{
+    STK_RETURN_IF_ERROR(reserve((void **)&graph->node, graph->n_nodes, &graph->node_capacity, sizeof(*graph->node)));
+    for (int i = 0; i < node->n_out; i++) {
+        STK_RETURN_IF_ERROR(stk_desc_check(out[i]));
+        STK_RETURN_IF_ERROR(
+            reserve((void **)&graph->value, graph->n_values + i, &graph->value_capacity, sizeof(*graph->value)));
+        graph->value[graph->n_values + i] = (stk_value_info){out[i], graph->n_nodes};
+    }
+    graph->node[graph->n_nodes] = *node;
+    graph->node[graph->n_nodes].first_out = graph->n_values;
+    graph->n_nodes++;
+    graph->n_values += node->n_out;
+    return STK_OK;
+}
+
+enum { MOST_OUT = 16 };
+
+static stk_status add_node(stk_graph *graph, stk_op op, const stk_attrs *attrs, const stk_value *in, int n_in)
+{
+    const stk_op_rule *rule = stk_op_get_rule(op);
+    stk_node node = {.op = op, .n_in = n_in, .attrs = *attrs};
+    stk_tensor_desc out[MOST_OUT];
+    if (rule->n_in >= 0 && n_in != rule->n_in && op != STK_OP_sgd_update)
+        return stk_fail(STK_INVALID, "%s takes %d inputs, not %d", rule->name, rule->n_in, n_in);
+    node.in = stk_arena_alloc(graph->arena, (size_t)(n_in + 1) * sizeof(*node.in));
+    stk_tensor_desc *desc = stk_arena_alloc(graph->arena, (size_t)(n_in + 1) * sizeof(*desc));
+    if (!node.in || !desc) return stk_fail_memory((size_t)n_in * sizeof(*desc));
+    for (int i = 0; i < n_in; i++) {
+        if (in[i].graph != graph) return stk_fail(STK_INVALID, "%s: input %d is of another graph", rule->name, i);
+        if (!is_valid(in[i])) return stk_fail(STK_INVALID, "%s: input %d is no value", rule->name, i);
+        node.in[i] = in[i].id;
+        desc[i] = graph->value[in[i].id].desc;
+    }
+    stk_op_call call = {.op = op, .attrs = &node.attrs, .n_in = n_in, .n_out = rule->n_out, .in = desc, .out = out};
+    stk_status status = rule->infer(&call);
+    if (status != STK_OK) return stk_fail_prefix(status, "%s: ", rule->name);
+    node.n_out = call.n_out;
+    return append_node(graph, &node, out);
+}
+
+stk_value stk_graph_add(stk_graph *graph, stk_op op, const stk_attrs *attrs, const stk_value *in, int n_in)
+{
+    if (!graph || graph->status != STK_OK) return stk_value_none(graph);
+    if (stk_graph_keep_error(graph, add_node(graph, op, attrs, in, n_in)) != STK_OK) return stk_value_none(graph);
+    return stk_value_of(graph, graph->node[graph->n_nodes - 1].first_out);
+}
+
+stk_attrs stk_attrs_zero(void)
+{
+    stk_attrs attrs;
+    memset(&attrs, 0, sizeof(attrs)); /* Padding too, since attributes are compared as bytes. */
+    return attrs;
+}
+
+static stk_value add_leaf(stk_graph *graph, stk_op op, const char *name, const stk_attrs *attrs)
+{
+    if (!graph || graph->status != STK_OK) return stk_value_none(graph);
+    if (name && stk_graph_find(graph, op, name).id >= 0) {
+        stk_graph_keep_error(graph, stk_fail(STK_INVALID, "%s '%s' exists already", stk_op_name(op), name));
+        return stk_value_none(graph);
+    }
+    char *copy = name ? stk_arena_text(graph->arena, name) : NULL;
+    if (name && !copy) {
+        stk_graph_keep_error(graph, stk_fail_memory(strlen(name)));
+        return stk_value_none(graph);
+    }
+    stk_value x = stk_graph_add(graph, op, attrs, NULL, 0);
+    if (x.id >= 0) graph->node[graph->n_nodes - 1].name = copy;
+    return x;
+}
+
+stk_value stk_graph_input(stk_graph *graph, const char *name, stk_dtype dtype, stk_shape shape)
+{
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.dtype = dtype;
+    attrs.shape = shape;
+    return add_leaf(graph, STK_OP_input, name, &attrs);
+}
+
+stk_value stk_graph_variable(stk_graph *graph, const char *name, stk_dtype dtype, stk_shape shape, stk_init init,
+                             bool trainable)
+{
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.dtype = dtype;
+    attrs.shape = shape;
+    attrs.leaf.init.kind = init.kind;
+    attrs.leaf.init.a = init.a;
+    attrs.leaf.trainable = trainable;
+    return add_leaf(graph, STK_OP_variable, name, &attrs);
+}
+
+stk_value stk_graph_constant(stk_graph *graph, stk_dtype dtype, stk_shape shape, double value)
+{
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.dtype = dtype;
+    attrs.shape = shape;
+    attrs.constant.value = value;
+    return add_leaf(graph, STK_OP_constant, NULL, &attrs);
+}
+
+static void add_root(stk_graph *graph, const char *name, int32_t variable, stk_value x)
+{
+    if (!graph || graph->status != STK_OK) return;
+    stk_status status = STK_OK;
+    char *copy = NULL;
+    if (!is_valid(x) || x.graph != graph)
+        STK_TRY(
+            stk_fail(STK_INVALID, "%s '%s' is no value of this graph", name ? "output" : "update", name ? name : ""));
+    if (name && stk_graph_find_output(graph, name).id >= 0)
+        STK_TRY(stk_fail(STK_INVALID, "output '%s' exists already", name));
+    if (name && !(copy = stk_arena_text(graph->arena, name))) STK_TRY(stk_fail_memory(strlen(name)));
+    STK_TRY(reserve((void **)&graph->root, graph->n_roots, &graph->root_capacity, sizeof(*graph->root)));
+    graph->root[graph->n_roots++] = (stk_graph_root){copy, x.id, variable};
+done:
+    stk_graph_keep_error(graph, status);
+}
+
+void stk_graph_output(stk_graph *graph, const char *name, stk_value x)
+{
+    add_root(graph, name ? name : "", -1, x);
+}
+
+void stk_graph_update(stk_graph *graph, stk_value variable, stk_value x)
+{
+    if (!graph || graph->status != STK_OK) return;
+    const stk_node *node = stk_value_node(variable);
+    stk_tensor_desc want, have;
+    stk_status status = STK_OK;
+    if (!node || node->op != STK_OP_variable) STK_TRY(stk_fail(STK_INVALID, "only variables can be updated"));
+    if (!is_valid(x)) STK_TRY(stk_fail(STK_INVALID, "the update of '%s' is no value", node->name));
+    want = graph->value[variable.id].desc;
+    have = graph->value[x.id].desc;
+    if (want.dtype != have.dtype || !stk_shape_equal(want.shape, have.shape)) {
+        char a[STK_SHAPE_TEXT_BYTES], b[STK_SHAPE_TEXT_BYTES];
+        STK_TRY(stk_fail(STK_INVALID, "variable '%s' is %s and cannot become %s", node->name, stk_desc_text(want, a),
+                         stk_desc_text(have, b)));
+    }
+    for (int i = 0; i < graph->n_roots; i++)
+        if (graph->root[i].variable == variable.id)
+            STK_TRY(stk_fail(STK_INVALID, "variable '%s' is updated twice", node->name));
+    add_root(graph, NULL, variable.id, x);
+done:
+    stk_graph_keep_error(graph, status);
+}
+
+stk_value stk_graph_find(const stk_graph *graph, stk_op leaf, const char *name)
+{
+    for (int i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        if (node->op == leaf && node->name && !strcmp(node->name, name))
+            return (stk_value){(stk_graph *)graph, node->first_out};
+    }
+    return (stk_value){(stk_graph *)graph, -1};
+}
+
+stk_value stk_graph_find_output(const stk_graph *graph, const char *name)
+{
+    for (int i = 0; i < graph->n_roots; i++)
+        if (graph->root[i].name && !strcmp(graph->root[i].name, name))
+            return (stk_value){(stk_graph *)graph, graph->root[i].value};
+    return (stk_value){(stk_graph *)graph, -1};
+}
+
+stk_op_call stk_graph_call(const stk_graph *graph, int32_t i_node, stk_tensor_desc *in, stk_tensor_desc *out)
+{
+    const stk_node *node = &graph->node[i_node];
+    for (int i = 0; i < node->n_in; i++)
+        in[i] = graph->value[node->in[i]].desc;
+    for (int i = 0; i < node->n_out; i++)
+        out[i] = graph->value[node->first_out + i].desc;
+    return (stk_op_call){node->op, &node->attrs, node->n_in, node->n_out, in, out};
+}
+
+static void bind_batch(stk_shape *shape, int64_t batch)
+{
+    for (int i = 0; i < shape->rank; i++)
+        if (shape->dim[i] == STK_ANY) shape->dim[i] = batch;
+}
+
+/* Copies what a node points at into the new graph's arena. */
+static stk_status own_node(stk_graph *copy, stk_node *node)
+{
+    int32_t *in = stk_arena_alloc(copy->arena, (size_t)(node->n_in + 1) * sizeof(*in));
+    if (!in) return stk_fail_memory((size_t)node->n_in * sizeof(*in));
+    memcpy(in, node->in, (size_t)node->n_in * sizeof(*in));
+    node->in = in;
+    if (node->name && !(node->name = stk_arena_text(copy->arena, node->name))) return stk_fail_memory(64);
+    if (node->op == STK_OP_fused) {
+        node->attrs.fused.program = stk_fused_copy(copy->arena, node->attrs.fused.program);
+        if (!node->attrs.fused.program) return stk_fail_memory(sizeof(stk_fused));
+    }
+    return STK_OK;
+}
+
+stk_graph *stk_graph_clone(const stk_graph *graph, int64_t batch)
+{
+    stk_graph *copy = stk_graph_new();
+    stk_status status = STK_OK;
+    if (copy == &no_memory_graph) return copy;
+    if (graph->status != STK_OK) {
+        copy->status = graph->status;
+        memcpy(copy->error, graph->error, sizeof(copy->error));
+        return copy;
+    }
+    for (int i = 0; i < graph->n_nodes; i++) {
+        stk_tensor_desc out[MOST_OUT];
+        stk_node node = graph->node[i];
+        bind_batch(&node.attrs.shape, batch);
+        for (int j = 0; j < node.n_out; j++) {
+            out[j] = graph->value[node.first_out + j].desc;
+            bind_batch(&out[j].shape, batch);
+        }
+        STK_TRY(own_node(copy, &node));
+        STK_TRY(append_node(copy, &node, out));
+    }
+    for (int i = 0; i < graph->n_roots; i++) {
+        const stk_graph_root *root = &graph->root[i];
+        STK_TRY(reserve((void **)&copy->root, copy->n_roots, &copy->root_capacity, sizeof(*copy->root)));
+        char *name = root->name ? stk_arena_text(copy->arena, root->name) : NULL;
+        copy->root[copy->n_roots++] = (stk_graph_root){name, root->value, root->variable};
+        if (root->name && !name) STK_TRY(stk_fail_memory(64));
+    }
+done:
+    stk_graph_keep_error(copy, status);
+    return copy;
+}

@@ -1,0 +1,33 @@
+#include "graph/query.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+void stk_graph_mark_needed(stk_value x, bool *needed)
+{
+    const stk_graph *graph = x.graph;
+    memset(needed, 0, (size_t)graph->n_nodes * sizeof(*needed));
+    if (x.id < 0 || x.id >= graph->n_values) return;
+    needed[graph->value[x.id].node] = true;
+    /* Each node follows its inputs, so that one sweep from the end sees users first. */
+    for (int i = graph->value[x.id].node; i >= 0; i--) {
+        if (!needed[i]) continue;
+        for (int j = 0; j < graph->node[i].n_in; j++)
+            needed[graph->value[graph->node[i].in[j]].node] = true;
+    }
+}
+
+stk_value stk_graph_scalar_input(stk_graph *graph, const char *name, stk_dtype dtype)
+{
+    if (!graph || graph->status != STK_OK) return stk_value_none(graph);
+    stk_shape scalar = {.rank = 0};
+    stk_value x = stk_graph_find(graph, STK_OP_input, name);
+    if (x.id < 0) return stk_graph_input(graph, name, dtype, scalar);
+    stk_tensor_desc have = graph->value[x.id].desc;
+    if (have.dtype == dtype && stk_shape_equal(have.shape, scalar)) return x;
+    char is[STK_SHAPE_TEXT_BYTES], must[STK_SHAPE_TEXT_BYTES];
+    stk_graph_keep_error(graph, stk_fail(STK_INVALID, "input '%s' is %s, and must be %s", name, stk_desc_text(have, is),
+                                         stk_desc_text(stk_desc_make(dtype, scalar), must)));
+    return stk_value_none(graph);
+}

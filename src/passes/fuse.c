@@ -1,0 +1,377 @@
+/* Fuse: element-wise nodes become groups that run as one kernel each.
+ *
+ * Members are unary, binary, compare, select, cast and dropout nodes of one shape (the iteration space). Broadcasts and
+ * constants are not members: a group reads through them, with stride 0 or as an immediate, so that they are never
+ * stored.
+ *
+ *   walk backwards; node p joins the group of its first user of the same shape
+ *     unless one waits for the other over nodes outside (the joined group would wait for itself)
+ *   then each group of more than one member, or with something to read through, becomes one node `fused`
+ *
+ * A member used outside the group is one of its outputs. Paths are looked for on the graph of groups, since a group
+ * runs as a whole.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/fused.h"
+#include "passes/passes.h"
+
+enum { DEFAULT_INPUTS = 12, DEFAULT_INSTR = 48, MOST_OUT = 8 };
+
+typedef struct fuser {
+    stk_graph *graph;
+    int32_t n_nodes, n_values; /* before fused nodes are added */
+    int32_t *group;            /* by node: the smallest node number of its group; itself when alone */
+    int32_t *n_members;        /* by group */
+    int32_t *first_user, *user;
+    int32_t *mark, *stack; /* by node, for the search */
+    int32_t n_search;
+    int32_t *value_mark; /* by value, for counting */
+    int32_t n_count;
+    int32_t *replace;
+    int32_t most_in, most_instr;
+} fuser;
+
+static bool can_join(const stk_graph *graph, const stk_node *node)
+{
+    switch (node->op) {
+    case STK_OP_unary:
+    case STK_OP_binary:
+    case STK_OP_compare:
+    case STK_OP_select:
+    case STK_OP_cast: return true;
+    case STK_OP_dropout: return graph->value[node->in[0]].desc.shape.rank > 0;
+    default: return false;
+    }
+}
+
+/* The value that a group reads for `value`: through broadcasts to their source. */
+static int32_t read_through(const stk_graph *graph, int32_t value)
+{
+    const stk_node *node = &graph->node[graph->value[value].node];
+    while (node->op == STK_OP_broadcast) {
+        value = node->in[0];
+        node = &graph->node[graph->value[value].node];
+    }
+    return value;
+}
+
+static bool is_constant(const stk_graph *graph, int32_t value)
+{
+    return graph->node[graph->value[value].node].op == STK_OP_constant;
+}
+
+static stk_status list_users(fuser *f)
+{
+    stk_graph *graph = f->graph;
+    int32_t n_edges = 0, *fill = f->stack;
+    for (int32_t i = 0; i < f->n_nodes; i++)
+        for (int j = 0; j < graph->node[i].n_in; j++, n_edges++)
+            f->first_user[graph->value[graph->node[i].in[j]].node + 1]++;
+    for (int32_t i = 0; i < f->n_nodes; i++)
+        f->first_user[i + 1] += f->first_user[i];
+    f->user = malloc(((size_t)n_edges + 1) * sizeof(*f->user));
+    if (!f->user) return stk_fail_memory((size_t)n_edges * sizeof(*f->user));
+    memcpy(fill, f->first_user, (size_t)f->n_nodes * sizeof(*fill));
+    for (int32_t i = 0; i < f->n_nodes; i++)
+        for (int j = 0; j < graph->node[i].n_in; j++)
+            f->user[fill[graph->value[graph->node[i].in[j]].node]++] = i;
+    return STK_OK;
+}
+
+/* Puts the makers of node i's inputs on the stack, each with all members of its group; group g is left out. */
+static int32_t push_makers(fuser *f, int32_t i, int32_t g, int32_t depth)
+{
+    const stk_graph *graph = f->graph;
+    const stk_node *node = &graph->node[i];
+    for (int j = 0; j < node->n_in; j++) {
+        int32_t maker = graph->value[node->in[j]].node, its = f->group[maker];
+        if (its == g || f->mark[maker] == f->n_search) continue;
+        int32_t last = f->n_members[its] > 1 ? f->n_nodes - 1 : its;
+        for (int32_t k = its; k <= last; k++)
+            if (f->group[k] == its && f->mark[k] != f->n_search) {
+                f->mark[k] = f->n_search;
+                f->stack[depth++] = k;
+            }
+    }
+    return depth;
+}
+
+/* True when p waits for group g over other nodes: g -> ... -> p. */
+static bool waits_for_group(fuser *f, int32_t g, int32_t p)
+{
+    f->n_search++;
+    f->mark[p] = f->n_search;
+    int32_t depth = push_makers(f, p, -1, 0);
+    while (depth > 0) {
+        int32_t i = f->stack[--depth];
+        if (f->group[i] == g) return true;
+        depth = push_makers(f, i, -1, depth);
+    }
+    return false;
+}
+
+/* True when group g waits for p over other nodes: p -> m -> ... -> g. Using p directly is no such path. */
+static bool group_waits_for(fuser *f, int32_t g, int32_t p)
+{
+    int32_t depth = 0;
+    f->n_search++;
+    f->mark[p] = f->n_search;
+    for (int32_t i = g; i < f->n_nodes; i++)
+        if (f->group[i] == g) depth = push_makers(f, i, g, depth);
+    while (depth > 0) {
+        int32_t i = f->stack[--depth];
+        for (int j = 0; j < f->graph->node[i].n_in; j++)
+            if (f->graph->value[f->graph->node[i].in[j]].node == p) return true;
+        depth = push_makers(f, i, g, depth);
+    }
+    return false;
+}
+
+/* True when something else than members of group g and node p uses node i. */
+static bool used_outside(const fuser *f, int32_t i, int32_t g, int32_t p)
+{
+    for (int32_t k = f->first_user[i]; k < f->first_user[i + 1]; k++)
+        if (f->group[f->user[k]] != g && f->user[k] != p) return true;
+    for (int r = 0; r < f->graph->n_roots; r++)
+        if (f->graph->value[f->graph->root[r].value].node == i) return true;
+    return false;
+}
+
+/* Distinct inputs and outputs that group g would have together with node p. */
+static void count_ends(fuser *f, int32_t g, int32_t p, int32_t *n_in, int32_t *n_out)
+{
+    stk_graph *graph = f->graph;
+    int32_t now = ++f->n_count;
+    *n_in = *n_out = 0;
+    for (int32_t i = 0; i < f->n_nodes; i++) {
+        if (f->group[i] != g && i != p) continue;
+        const stk_node *node = &graph->node[i];
+        for (int j = 0; j < node->n_in; j++) {
+            int32_t value = read_through(graph, node->in[j]), maker = graph->value[value].node;
+            if (f->group[maker] == g || maker == p || is_constant(graph, value) || f->value_mark[value] == now)
+                continue;
+            f->value_mark[value] = now;
+            ++*n_in;
+        }
+        *n_out += used_outside(f, i, g, p);
+    }
+}
+
+static void join(fuser *f, int32_t g, int32_t p)
+{
+    int32_t name = p < g ? p : g, n = f->n_members[g] + 1;
+    for (int32_t i = g; i < f->n_nodes; i++)
+        if (f->group[i] == g) f->group[i] = name;
+    f->group[p] = name;
+    f->n_members[name] = n;
+}
+
+static void try_to_join(fuser *f, int32_t p)
+{
+    stk_graph *graph = f->graph;
+    const stk_node *node = &graph->node[p];
+    stk_shape shape = graph->value[node->first_out].desc.shape;
+    if (!can_join(graph, node)) return;
+    for (int32_t k = f->first_user[p]; k < f->first_user[p + 1]; k++) {
+        int32_t user = f->user[k], g = f->group[user], n_in, n_out;
+        if (!can_join(graph, &graph->node[user])) continue;
+        if (!stk_shape_equal(shape, graph->value[graph->node[user].first_out].desc.shape)) continue;
+        count_ends(f, g, p, &n_in, &n_out);
+        if (f->n_members[g] >= f->most_instr || n_in > f->most_in || n_out > MOST_OUT) continue;
+        if (waits_for_group(f, g, p) || group_waits_for(f, g, p)) continue;
+        join(f, g, p);
+        return;
+    }
+}
+
+/* --- writing a group down --- */
+
+typedef struct group_writer {
+    fuser *f;
+    int32_t g;
+    stk_fused program;
+    stk_fused_input input[64];
+    stk_value in[64];
+    stk_fused_instr instr[256];
+    int32_t out[MOST_OUT], out_value[MOST_OUT];
+    int32_t *reg; /* by value: its register, counted from the inputs for inputs and from 1000 for instructions */
+} group_writer;
+
+enum { INSTR_BASE = 1000 };
+
+/* Element strides of a tensor `src` read over `space` by numpy's rule. */
+static void broadcast_strides(stk_shape src, stk_shape space, int64_t *stride)
+{
+    int64_t step = 1;
+    for (int i = space.rank - 1; i >= 0; i--) {
+        int k = i - (space.rank - src.rank);
+        stride[i] = k < 0 || (src.dim[k] == 1 && space.dim[i] != 1) ? 0 : step;
+        if (k >= 0) step *= src.dim[k];
+    }
+}
+
+static int32_t add_instr(group_writer *w, const stk_fused_instr *instr)
+{
+    w->instr[w->program.n_instr] = *instr;
+    return INSTR_BASE + w->program.n_instr++;
+}
+
+/* The register that holds `value` for members of the group. whole: read as it is, not over the iteration space (the
+ * scalars of dropout have rank 0, so that their strides are 0 in any case). */
+static int32_t operand(group_writer *w, int32_t value)
+{
+    stk_graph *graph = w->f->graph;
+    int32_t source = read_through(graph, value);
+    if (w->reg[value] >= 0) return w->reg[value];
+    stk_tensor_desc desc = graph->value[source].desc;
+    if (is_constant(graph, source)) {
+        stk_fused_instr instr = {.op = STK_OP_constant,
+                                 .dtype = desc.dtype,
+                                 .src_dtype = desc.dtype,
+                                 .operand = {-1, -1, -1},
+                                 .value = graph->node[graph->value[source].node].attrs.constant.value};
+        return w->reg[value] = add_instr(w, &instr);
+    }
+    stk_fused_input *input = &w->input[w->program.n_in];
+    memset(input, 0, sizeof(*input));
+    input->dtype = desc.dtype;
+    broadcast_strides(desc.shape, w->program.shape, input->stride);
+    w->in[w->program.n_in] = stk_value_of(graph, source);
+    return w->reg[value] = w->program.n_in++;
+}
+
+static void write_member(group_writer *w, const stk_node *node)
+{
+    stk_graph *graph = w->f->graph;
+    stk_fused_instr instr = {.op = node->op, .operand = {-1, -1, -1}};
+    instr.dtype = graph->value[node->first_out].desc.dtype;
+    instr.src_dtype = graph->value[node->in[node->op == STK_OP_select ? 1 : 0]].desc.dtype;
+    if (node->op == STK_OP_unary || node->op == STK_OP_binary || node->op == STK_OP_compare)
+        instr.kind = node->attrs.element.kind;
+    if (node->op == STK_OP_dropout) {
+        instr.value = node->attrs.dropout.rate;
+        instr.stream = node->attrs.dropout.stream;
+    }
+    for (int j = 0; j < node->n_in; j++)
+        instr.operand[j] = operand(w, node->in[j]);
+    w->reg[node->first_out] = add_instr(w, &instr);
+}
+
+static int32_t final_register(const group_writer *w, int32_t reg)
+{
+    return reg >= INSTR_BASE ? w->program.n_in + reg - INSTR_BASE : reg;
+}
+
+/* Adds the fused node and sends the users of its members to it. */
+static stk_status finish_group(group_writer *w)
+{
+    stk_graph *graph = w->f->graph;
+    stk_attrs attrs = stk_attrs_zero();
+    for (int i = 0; i < w->program.n_instr; i++)
+        for (int j = 0; j < 3; j++)
+            if (w->instr[i].operand[j] >= 0) w->instr[i].operand[j] = final_register(w, w->instr[i].operand[j]);
+    for (int i = 0; i < w->program.n_out; i++)
+        w->out[i] = final_register(w, w->out[i]);
+    w->program.input = w->input;
+    w->program.instr = w->instr;
+    w->program.out = w->out;
+    attrs.fused.program = stk_fused_copy(graph->arena, &w->program);
+    if (!attrs.fused.program) return stk_fail_memory(sizeof(w->program));
+    stk_value x = stk_graph_add(graph, STK_OP_fused, &attrs, w->in, w->program.n_in);
+    for (int i = 0; i < w->program.n_out; i++)
+        w->f->replace[w->out_value[i]] = x.id + i;
+    return stk_graph_status(graph);
+}
+
+static stk_status write_group(group_writer *w, fuser *f, int32_t g)
+{
+    stk_graph *graph = f->graph;
+    memset(&w->program, 0, sizeof(w->program));
+    w->f = f;
+    w->g = g;
+    w->program.shape = graph->value[graph->node[g].first_out].desc.shape;
+    for (int32_t i = 0; i < f->n_values; i++)
+        w->reg[i] = -1;
+    for (int32_t i = g; i < f->n_nodes; i++) {
+        if (f->group[i] != g) continue;
+        stk_node node = graph->node[i];
+        write_member(w, &node);
+        if (!used_outside(f, i, g, -1)) continue;
+        w->out[w->program.n_out] = w->reg[node.first_out];
+        w->out_value[w->program.n_out++] = node.first_out;
+    }
+    return finish_group(w);
+}
+
+/* A single node is worth a program only where it reads through a broadcast or a constant. */
+static bool is_worth_it(const fuser *f, int32_t i)
+{
+    const stk_graph *graph = f->graph;
+    const stk_node *node = &graph->node[i];
+    if (f->group[i] != i || !can_join(graph, node)) return false;
+    if (f->n_members[i] > 1) return true;
+    for (int j = 0; j < node->n_in; j++)
+        if (read_through(graph, node->in[j]) != node->in[j] || is_constant(graph, node->in[j])) return true;
+    return false;
+}
+
+static stk_status write_groups(fuser *f)
+{
+    stk_status status = STK_OK;
+    group_writer *w = malloc(sizeof(*w));
+    int32_t *replace = NULL;
+    if (!w) return stk_fail_memory(sizeof(*w));
+    w->reg = malloc(((size_t)f->n_values + 1) * sizeof(*w->reg));
+    if (!w->reg) STK_TRY(stk_fail_memory((size_t)f->n_values * sizeof(*w->reg)));
+    for (int32_t i = 0; i < f->n_nodes; i++)
+        if (is_worth_it(f, i)) STK_TRY(write_group(w, f, i));
+    replace = stk_pass_identity(f->graph, 0);
+    if (!replace) STK_TRY(stk_fail_memory((size_t)f->graph->n_values * sizeof(*replace)));
+    memcpy(replace, f->replace, (size_t)f->n_values * sizeof(*replace));
+    STK_TRY(stk_graph_rewrite(f->graph, replace));
+done:
+    free(replace);
+    free(w->reg);
+    free(w);
+    return status;
+}
+
+stk_status pass_fuse(stk_graph *graph, const stk_pass_options *options)
+{
+    STK_RETURN_IF_ERROR(stk_graph_status(graph));
+    stk_status status = STK_OK;
+    size_t n = (size_t)graph->n_nodes + 2;
+    fuser f = {.graph = graph, .n_nodes = graph->n_nodes, .n_values = graph->n_values};
+    f.most_in = options && options->fuse_most_inputs ? options->fuse_most_inputs : DEFAULT_INPUTS;
+    f.most_instr = options && options->fuse_most_instr ? options->fuse_most_instr : DEFAULT_INSTR;
+    f.group = malloc(n * sizeof(*f.group));
+    f.n_members = malloc(n * sizeof(*f.n_members));
+    f.first_user = calloc(n, sizeof(*f.first_user));
+    f.mark = calloc(n, sizeof(*f.mark));
+    f.stack = malloc(n * sizeof(*f.stack));
+    f.value_mark = calloc((size_t)graph->n_values + 1, sizeof(*f.value_mark));
+    f.replace = stk_pass_identity(graph, 0);
+    if (!f.group || !f.n_members || !f.first_user || !f.mark || !f.stack || !f.value_mark || !f.replace)
+        STK_TRY(stk_fail_memory(n * sizeof(*f.group)));
+    for (int32_t i = 0; i < f.n_nodes; i++) {
+        f.group[i] = i;
+        f.n_members[i] = 1;
+    }
+    STK_TRY(list_users(&f));
+    for (int32_t i = f.n_nodes - 1; i >= 0; i--)
+        try_to_join(&f, i);
+    STK_TRY(write_groups(&f));
+done:
+    free(f.group);
+    free(f.n_members);
+    free(f.first_user);
+    free(f.user);
+    free(f.mark);
+    free(f.stack);
+    free(f.value_mark);
+    free(f.replace);
+    return status;
+}

@@ -1,0 +1,52 @@
+/* The graph for evaluation: batch norm by its running statistics, dropout gone, no updates of variables. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "passes/passes.h"
+
+/* y = x * s + (bias - mean * s) with s = scale / sqrt(var + eps); the [C] part is computed once a run. */
+static stk_value normalise(stk_graph *graph, const stk_node *node)
+{
+    stk_value x = stk_value_of(graph, node->in[0]), scale = stk_value_of(graph, node->in[1]);
+    stk_value bias = stk_value_of(graph, node->in[2]), mean = stk_value_of(graph, node->in[3]);
+    stk_value var = stk_value_of(graph, node->in[4]);
+    stk_value s = stk_mul(scale, stk_rsqrt(stk_shift_by(var, node->attrs.batch_norm.eps)));
+    stk_value t = stk_sub(bias, stk_mul(mean, s));
+    stk_dtype dtype = stk_value_dtype(x);
+    stk_value y = stk_add(stk_mul(x, stk_cast_to(s, dtype)), stk_cast_to(t, dtype));
+    return node->attrs.batch_norm.relu ? stk_relu(y) : y;
+}
+
+static void drop_updates(stk_graph *graph)
+{
+    int32_t n = 0;
+    for (int i = 0; i < graph->n_roots; i++)
+        if (graph->root[i].variable < 0) graph->root[n++] = graph->root[i];
+    graph->n_roots = n;
+}
+
+stk_status pass_inference(stk_graph *graph, const stk_pass_options *options)
+{
+    (void)options;
+    STK_RETURN_IF_ERROR(stk_graph_status(graph));
+    stk_status status = STK_OK;
+    int32_t n_nodes = graph->n_nodes, n_values = graph->n_values;
+    int32_t *changed = stk_pass_identity(graph, 0), *replace = NULL;
+    if (!changed) STK_TRY(stk_fail_memory((size_t)n_values * sizeof(*changed)));
+    drop_updates(graph);
+    for (int32_t i = 0; i < n_nodes; i++) {
+        stk_node node = graph->node[i]; /* A copy: the array moves. */
+        if (node.op == STK_OP_dropout) changed[node.first_out] = node.in[0];
+        if (node.op == STK_OP_batch_norm) changed[node.first_out] = normalise(graph, &node).id;
+        STK_TRY(stk_graph_status(graph));
+    }
+    replace = stk_pass_identity(graph, 0);
+    if (!replace) STK_TRY(stk_fail_memory((size_t)graph->n_values * sizeof(*replace)));
+    memcpy(replace, changed, (size_t)n_values * sizeof(*replace));
+    STK_TRY(stk_graph_rewrite(graph, replace));
+done:
+    free(changed);
+    free(replace);
+    return status;
+}

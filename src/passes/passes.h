@@ -1,0 +1,33 @@
+/* The passes: each rewrites a graph in place, is one file with one function, and may be left out, printed and tested
+ * alone. The engine runs them in this order:
+ *
+ *   inference (evaluation only) -> absorb -> autodiff -> simplify -> fuse -> plan
+ *
+ * inference  batch norm by running statistics, no dropout, no updates
+ * absorb     ReLU into the batch norm before it; before autodiff, so that the gradient is absorbed too
+ * autodiff   replaces grad nodes; needs every other op to have its gradient rule
+ * simplify   folds constants, drops what does nothing, merges equal nodes; needs autodiff to be done
+ * fuse       element-wise groups become one node each; nothing rewrites the graph after it
+ * plan       gives each value a place; not a rewriting, see plan.h
+ */
+#ifndef STK_PASSES_PASSES_H
+#define STK_PASSES_PASSES_H
+
+#include "graph/graph.h"
+
+typedef struct stk_pass_options {
+    int fuse_most_inputs, fuse_most_instr; /* limits of one group; 0: 12 and 48 */
+} stk_pass_options;
+
+typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *options);
+
+#define STK_PASS_LIST(X) X(inference) X(absorb) X(autodiff) X(simplify) X(fuse)
+
+#define X(name) stk_status pass_##name(stk_graph *graph, const stk_pass_options *options);
+STK_PASS_LIST(X)
+#undef X
+
+/* replace[v] = v for every value, room for n_more further values. Returned: free(). NULL when out of memory. */
+int32_t *stk_pass_identity(const stk_graph *graph, int32_t n_more);
+
+#endif

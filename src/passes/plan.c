@@ -1,0 +1,287 @@
+/* See plan.h. */
+#include "passes/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { ALIGN = 64 };
+
+typedef struct buffer {
+    size_t bytes, offset;
+    int32_t first, last; /* node numbers, both included */
+    int32_t value;       /* one of its values, for people; -1: scratch of node `first` */
+} buffer;
+
+typedef struct planner {
+    const stk_graph *graph;
+    const stk_kernel *kernel;
+    stk_plan *plan;
+    int32_t *last_use;  /* by value: the last node that reads it, through other names too; n_nodes: a root */
+    int32_t *update_of; /* by value: the variable that it becomes; -1: none */
+    buffer *buffer;
+    int32_t n_buffers;
+} planner;
+
+static size_t round_up(size_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static bool is_leaf(const stk_node *node)
+{
+    return node->op == STK_OP_input || node->op == STK_OP_variable;
+}
+
+/* Last uses; a reshape's uses count for what it renames, so walk backwards. */
+static void find_last_uses(planner *p)
+{
+    const stk_graph *graph = p->graph;
+    for (int32_t v = 0; v < graph->n_values; v++) {
+        p->last_use[v] = graph->value[v].node;
+        p->update_of[v] = -1;
+    }
+    for (int i = 0; i < graph->n_roots; i++) {
+        p->last_use[graph->root[i].value] = graph->n_nodes;
+        if (graph->root[i].variable >= 0 && p->update_of[graph->root[i].value] < 0)
+            p->update_of[graph->root[i].value] = graph->root[i].variable;
+    }
+    for (int32_t i = graph->n_nodes - 1; i >= 0; i--) {
+        const stk_node *node = &graph->node[i];
+        for (int j = 0; j < node->n_in; j++) {
+            int32_t v = node->in[j], use = i;
+            if (node->op == STK_OP_reshape && p->last_use[node->first_out] > use) use = p->last_use[node->first_out];
+            if (p->last_use[v] < use) p->last_use[v] = use;
+        }
+    }
+}
+
+static int32_t add_buffer(planner *p, size_t bytes, int32_t first, int32_t last, int32_t value)
+{
+    p->buffer[p->n_buffers] = (buffer){round_up(bytes), 0, first, last, value};
+    return p->n_buffers++;
+}
+
+/* True when output o of node i may be made in the memory of the variable that it updates: no reader comes later, and a
+ * reader in this very node allows it. Names of the variable's memory count as readers through last_use. */
+static bool update_in_place(const planner *p, int32_t i, int o, int32_t variable)
+{
+    const stk_node *node = &p->graph->node[i];
+    bool read_here = false, allowed = true;
+    if (p->last_use[variable] > i) return false;
+    for (int j = 0; j < node->n_in; j++) {
+        const stk_planned_value *in = &p->plan->value[node->in[j]];
+        if (in->place != STK_PLACE_VARIABLE || in->leaf != variable) continue;
+        read_here = true;
+        allowed &= j < 32 && o < 8 && (p->kernel[i].in_place[o] >> j & 1);
+    }
+    return !read_here || allowed;
+}
+
+/* The input whose dying buffer output o may take over, or -1. */
+static int find_dying_input(const planner *p, int32_t i, int o, const bool *taken)
+{
+    const stk_graph *graph = p->graph;
+    const stk_node *node = &graph->node[i];
+    size_t bytes = round_up(stk_desc_bytes(graph->value[node->first_out + o].desc));
+    for (int j = 0; o < 8 && j < node->n_in && j < 32; j++) {
+        const stk_planned_value *in = &p->plan->value[node->in[j]];
+        if (!(p->kernel[i].in_place[o] >> j & 1) || in->place != STK_PLACE_ARENA || taken[j]) continue;
+        const buffer *b = &p->buffer[in->buffer];
+        bool once = true; /* The kernel allows this input only; the same memory must not come in twice. */
+        for (int k = 0; k < node->n_in; k++)
+            once &= k == j || p->plan->value[node->in[k]].place != STK_PLACE_ARENA ||
+                    p->plan->value[node->in[k]].buffer != in->buffer;
+        if (once && b->last == i && b->bytes == bytes) return j;
+    }
+    return -1;
+}
+
+static void place_outputs(planner *p, int32_t i)
+{
+    const stk_graph *graph = p->graph;
+    const stk_node *node = &graph->node[i];
+    bool taken[32] = {false};
+    for (int o = 0; o < node->n_out; o++) {
+        int32_t v = node->first_out + o, variable = p->update_of[v];
+        stk_planned_value *value = &p->plan->value[v];
+        if (variable >= 0 && update_in_place(p, i, o, variable)) {
+            *value = (stk_planned_value){STK_PLACE_VARIABLE, variable, -1, 0};
+            continue;
+        }
+        int j = find_dying_input(p, i, o, taken);
+        if (j >= 0) {
+            taken[j] = true;
+            *value = p->plan->value[node->in[j]];
+            p->buffer[value->buffer].last = p->last_use[v];
+            continue;
+        }
+        size_t bytes = stk_desc_bytes(graph->value[v].desc);
+        *value = (stk_planned_value){STK_PLACE_ARENA, -1, add_buffer(p, bytes, i, p->last_use[v], v), 0};
+    }
+}
+
+static void place_node(planner *p, int32_t i)
+{
+    const stk_node *node = &p->graph->node[i];
+    if (is_leaf(node)) {
+        stk_place place = node->op == STK_OP_input ? STK_PLACE_INPUT : STK_PLACE_VARIABLE;
+        p->plan->value[node->first_out] = (stk_planned_value){place, node->first_out, -1, 0};
+        p->plan->skipped[i] = true;
+    } else if (node->op == STK_OP_reshape && p->update_of[node->first_out] < 0) {
+        p->plan->value[node->first_out] = p->plan->value[node->in[0]];
+        p->plan->skipped[i] = true;
+    } else {
+        place_outputs(p, i);
+        if (p->kernel[i].scratch_bytes) add_buffer(p, p->kernel[i].scratch_bytes, i, i, -1);
+    }
+}
+
+static stk_status list_copies(planner *p)
+{
+    const stk_graph *graph = p->graph;
+    stk_plan *plan = p->plan;
+    plan->copy = calloc((size_t)graph->n_roots + 1, sizeof(*plan->copy));
+    if (!plan->copy) return stk_fail_memory((size_t)graph->n_roots * sizeof(*plan->copy));
+    for (int i = 0; i < graph->n_roots; i++) {
+        const stk_graph_root *root = &graph->root[i];
+        if (root->variable < 0) continue;
+        const stk_planned_value *value = &plan->value[root->value];
+        if (value->place == STK_PLACE_VARIABLE && value->leaf == root->variable) continue;
+        if (value->place == STK_PLACE_VARIABLE && root->value == value->leaf) {
+            for (int j = 0; j < graph->n_roots; j++)
+                if (graph->root[j].variable == value->leaf)
+                    return stk_fail(STK_UNSUPPORTED, "variables that take each other's content are not supported");
+        }
+        plan->copy[plan->n_copies++] = (stk_planned_copy){root->value, root->variable};
+    }
+    return STK_OK;
+}
+
+/* For assign_offsets: largest first, each at the lowest gap among the placed buffers that live at the same time. */
+static int compare_offsets(const void *a, const void *b)
+{
+    const buffer *x = *(buffer *const *)a, *y = *(buffer *const *)b;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static int compare_sizes(const void *a, const void *b)
+{
+    const buffer *x = *(buffer *const *)a, *y = *(buffer *const *)b;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+    return x->first != y->first ? (x->first < y->first ? -1 : 1) : (x < y ? -1 : x > y);
+}
+
+static stk_status assign_offsets(planner *p)
+{
+    size_t n = (size_t)p->n_buffers + 1;
+    buffer **order = malloc(n * sizeof(*order)), **alive = malloc(n * sizeof(*alive));
+    if (!order || !alive) {
+        free(order);
+        free(alive);
+        return stk_fail_memory(n * sizeof(*order));
+    }
+    for (int32_t i = 0; i < p->n_buffers; i++)
+        order[i] = &p->buffer[i];
+    qsort(order, (size_t)p->n_buffers, sizeof(*order), compare_sizes);
+    for (int32_t i = 0; i < p->n_buffers; i++) {
+        buffer *b = order[i];
+        size_t n_alive = 0, offset = 0;
+        for (int32_t j = 0; j < i; j++)
+            if (order[j]->first <= b->last && b->first <= order[j]->last) alive[n_alive++] = order[j];
+        qsort(alive, n_alive, sizeof(*alive), compare_offsets);
+        for (size_t j = 0; j < n_alive; j++) {
+            if (offset + b->bytes <= alive[j]->offset) break;
+            if (alive[j]->offset + alive[j]->bytes > offset) offset = alive[j]->offset + alive[j]->bytes;
+        }
+        b->offset = offset;
+        if (offset + b->bytes > p->plan->arena_bytes) p->plan->arena_bytes = offset + b->bytes;
+    }
+    free(order);
+    free(alive);
+    return STK_OK;
+}
+
+static void find_lower_bound(planner *p)
+{
+    for (int32_t i = 0; i < p->graph->n_nodes; i++) {
+        size_t alive = 0;
+        for (int32_t j = 0; j < p->n_buffers; j++)
+            if (p->buffer[j].first <= i && i <= p->buffer[j].last) alive += p->buffer[j].bytes;
+        if (alive > p->plan->lower_bound_bytes) p->plan->lower_bound_bytes = alive;
+    }
+}
+
+static void write_offsets(planner *p)
+{
+    for (int32_t v = 0; v < p->plan->n_values; v++)
+        if (p->plan->value[v].place == STK_PLACE_ARENA)
+            p->plan->value[v].offset = p->buffer[p->plan->value[v].buffer].offset;
+    for (int32_t i = 0; i < p->n_buffers; i++)
+        if (p->buffer[i].value < 0) p->plan->scratch_offset[p->buffer[i].first] = p->buffer[i].offset;
+}
+
+stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, stk_plan *out)
+{
+    stk_status status = STK_OK;
+    size_t n_values = (size_t)graph->n_values + 1, n_nodes = (size_t)graph->n_nodes + 1;
+    planner p = {.graph = graph, .kernel = kernel, .plan = out};
+    *out = (stk_plan){.n_values = graph->n_values, .n_nodes = graph->n_nodes};
+    out->value = calloc(n_values, sizeof(*out->value));
+    out->scratch_offset = calloc(n_nodes, sizeof(*out->scratch_offset));
+    out->skipped = calloc(n_nodes, sizeof(*out->skipped));
+    p.last_use = calloc(n_values, sizeof(*p.last_use));
+    p.update_of = calloc(n_values, sizeof(*p.update_of));
+    p.buffer = calloc(n_values + n_nodes, sizeof(*p.buffer));
+    if (!out->value || !out->scratch_offset || !out->skipped || !p.last_use || !p.update_of || !p.buffer)
+        STK_TRY(stk_fail_memory(n_values * sizeof(*p.buffer)));
+    find_last_uses(&p);
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        place_node(&p, i);
+    STK_TRY(list_copies(&p));
+    STK_TRY(assign_offsets(&p));
+    find_lower_bound(&p);
+    write_offsets(&p);
+done:
+    free(p.last_use);
+    free(p.update_of);
+    free(p.buffer);
+    if (status != STK_OK) stk_plan_free(out);
+    return status;
+}
+
+void stk_plan_free(stk_plan *plan)
+{
+    free(plan->value);
+    free(plan->scratch_offset);
+    free(plan->skipped);
+    free(plan->copy);
+    *plan = (stk_plan){0};
+}
+
+void stk_plan_print_largest(const stk_plan *plan, const stk_graph *graph, int n, stk_text *out)
+{
+    size_t limit = SIZE_MAX;
+    int32_t after = -1;
+    for (int k = 0; k < n; k++) {
+        int32_t best = -1;
+        size_t best_bytes = 0;
+        for (int32_t v = 0; v < plan->n_values; v++) {
+            if (plan->value[v].place != STK_PLACE_ARENA) continue;
+            size_t bytes = stk_desc_bytes(graph->value[v].desc);
+            bool before = bytes < limit || (bytes == limit && v > after);
+            if (before && bytes > best_bytes) {
+                best = v;
+                best_bytes = bytes;
+            }
+        }
+        if (best < 0) return;
+        char text[STK_SHAPE_TEXT_BYTES];
+        stk_text_add(out, "%s  %8.1f MiB  %s %s", k ? "\n" : "", (double)best_bytes / 1048576,
+                     stk_desc_text(graph->value[best].desc, text),
+                     stk_op_name(graph->node[graph->value[best].node].op));
+        limit = best_bytes;
+        after = best;
+    }
+}

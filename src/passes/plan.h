@@ -1,0 +1,45 @@
+/* Plan: a place for every value, known before the first step.
+ *
+ * Values live in the device's arena, in a variable, or in what is bound to an input. Lifetimes are intervals of node
+ * numbers (one queue: happens-before is the order). A value may take over the memory of an input that dies there, where
+ * the kernel says it can; an update may write straight into its variable once no reader of the old content is left;
+ * a reshape is a second name for the same memory. What remains is packed into the arena: largest first, each at the
+ * lowest offset where it overlaps nothing alive (greedy by size: Pisarchyk & Lee 2020).
+ */
+#ifndef STK_PASSES_PLAN_H
+#define STK_PASSES_PLAN_H
+
+#include "device/device.h"
+#include "graph/graph.h"
+
+typedef enum stk_place { STK_PLACE_ARENA, STK_PLACE_VARIABLE, STK_PLACE_INPUT } stk_place;
+
+typedef struct stk_planned_value {
+    stk_place place;
+    int32_t leaf;   /* VARIABLE, INPUT: the value id of the leaf whose memory it is */
+    int32_t buffer; /* ARENA: values with the same number share memory */
+    size_t offset;  /* ARENA: in bytes */
+} stk_planned_value;
+
+/* variable = value at the end of a run, where the value could not be made in place. */
+typedef struct stk_planned_copy {
+    int32_t value, variable;
+} stk_planned_copy;
+
+typedef struct stk_plan {
+    int32_t n_values, n_nodes, n_copies;
+    stk_planned_value *value; /* by value id */
+    size_t *scratch_offset;   /* by node */
+    bool *skipped;            /* by node: leaves, and reshapes that are only another name */
+    stk_planned_copy *copy;
+    size_t arena_bytes;       /* the peak */
+    size_t lower_bound_bytes; /* most bytes alive at once: no plan can do with less */
+} stk_plan;
+
+/* kernel[n_nodes]: the answers of the device, read for in_place and scratch_bytes; leaves are not looked at. */
+stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, stk_plan *out);
+void stk_plan_free(stk_plan *plan);
+/* The n largest buffers, largest first, one a line: "   16.0 MiB  f32[128,32,32,32] batch_norm". */
+void stk_plan_print_largest(const stk_plan *plan, const stk_graph *graph, int n, stk_text *out);
+
+#endif

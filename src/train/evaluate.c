@@ -1,0 +1,89 @@
+/* Evaluation over a data set, and prediction for one sample, with the parameters as they are. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "train/trainer_state.h"
+
+/* The program for this batch size; the one before is kept by the engine, since few sizes ever occur. */
+static stk_status prepare_eval(stk_trainer *trainer, const stk_dataset *dataset)
+{
+    int64_t batch = stk_dataset_batch_size(dataset);
+    if (batch < 1) return stk_fail(STK_INVALID, "the data to evaluate on is not cut into batches");
+    if (trainer->eval.program && trainer->eval.batch == batch) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_step_check_dataset(trainer, dataset));
+    float *weight = realloc(trainer->weight, (size_t)batch * sizeof(*weight));
+    if (!weight) return stk_fail_memory((size_t)batch * sizeof(*weight));
+    trainer->weight = weight;
+    return stk_step_compile_eval(trainer, batch, &trainer->eval);
+}
+
+static void weigh_rows(stk_trainer *trainer, int64_t n_real)
+{
+    for (int64_t i = 0; i < trainer->eval.batch; i++)
+        trainer->weight[i] = i < n_real ? 1.0f : 0.0f;
+}
+
+stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out)
+{
+    stk_status status;
+    stk_loader *loader = NULL;
+    const stk_batch *batch = NULL;
+    double loss = 0, n_correct = 0, n_top5 = 0;
+    int64_t n = 0;
+    stk_loader_config config = stk_loader_config_default();
+    STK_TRY(stk_dataset_status(dataset));
+    STK_TRY(stk_trainer_prepare(trainer, trainer->n_epochs > 0 ? trainer->n_epochs : 1));
+    STK_TRY(prepare_eval(trainer, dataset));
+    config.n_threads = trainer->config.n_threads;
+    config.seed = trainer->config.seed;
+    config.low_priority = true;
+    config.n_epochs = 1;
+    STK_TRY(stk_loader_open(dataset, &config, &loader));
+    while ((batch = stk_loader_next(loader))) {
+        stk_step_bind(&trainer->eval, batch);
+        weigh_rows(trainer, stk_batch_count(batch));
+        status = stk_program_run(trainer->eval.program);
+        loss += stk_step_scalar(&trainer->eval, "loss_sum");
+        n_correct += stk_step_scalar(&trainer->eval, "n_correct");
+        n_top5 += stk_step_scalar(&trainer->eval, "n_top5");
+        n += stk_batch_count(batch);
+        stk_train_event event = {
+            .kind = STK_EVENT_EVAL, .i_batch = stk_batch_index(batch) + 1, .n_batches = stk_dataset_n_batches(dataset)};
+        stk_batch_release(batch);
+        STK_TRY(status);
+        stk_trainer_emit(trainer, &event);
+        if (trainer->stop) STK_TRY(stk_fail(STK_INTERRUPTED, "stopped while evaluating"));
+    }
+    STK_TRY(stk_loader_status(loader));
+    if (n == 0) STK_TRY(stk_fail(STK_INVALID, "there is nothing to evaluate on"));
+    *out = (stk_metrics){.loss = loss / (double)n, .accuracy = -1, .top5 = -1, .n_samples = n};
+    if (trainer->has_classes) {
+        out->accuracy = n_correct / (double)n;
+        out->top5 = n_top5 / (double)n;
+    }
+done:
+    stk_trainer_keep_skipped(trainer, loader);
+    stk_loader_close(loader);
+    return status;
+}
+
+stk_status stk_trainer_predict(stk_trainer *trainer, const void *sample, float *out, int64_t n_out)
+{
+    stk_tensor_desc desc;
+    STK_RETURN_IF_ERROR(stk_trainer_prepare(trainer, trainer->n_epochs > 0 ? trainer->n_epochs : 1));
+    if (stk_model_get_output(trainer->model).id < 0)
+        return stk_fail(STK_INVALID, "the model has no output to predict with (stk_model_output was not called)");
+    if (!trainer->predict.program) STK_RETURN_IF_ERROR(stk_step_compile_predict(trainer, &trainer->predict));
+    if (trainer->predict.n_bindings != 1)
+        return stk_fail(STK_UNSUPPORTED, "prediction for models with %d inputs is not supported",
+                        trainer->predict.n_bindings);
+    stk_program_bind(trainer->predict.program, trainer->predict.binding[0].input, sample);
+    STK_RETURN_IF_ERROR(stk_program_run(trainer->predict.program));
+    const void *data = stk_program_output(trainer->predict.program, "prediction", &desc);
+    if (desc.dtype != STK_F32 || stk_shape_count(desc.shape) != n_out)
+        return stk_fail(STK_INVALID, "the model gives %lld numbers a sample, there is room for %lld",
+                        (long long)stk_shape_count(desc.shape), (long long)n_out);
+    memcpy(out, data, (size_t)n_out * sizeof(float));
+    return STK_OK;
+}

@@ -1,0 +1,158 @@
+/* The three graphs made of the model's: training (mean loss, metrics, gradients, updates), evaluation (sums over real
+ * rows) and prediction (probabilities of one sample). The model's graph leaves the batch open; each binds it.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/graph.h"
+#include "optim/update.h"
+#include "train/trainer_state.h"
+
+static bool has_class_labels(stk_trainer *trainer)
+{
+    stk_graph *graph = stk_model_graph(trainer->model);
+    stk_value label = stk_graph_find(graph, STK_OP_input, "label"), logits = stk_model_get_output(trainer->model);
+    return label.id >= 0 && logits.id >= 0 && stk_value_dtype(label) == STK_I32 && stk_value_shape(label).rank == 1 &&
+           stk_value_shape(logits).rank == 2;
+}
+
+static stk_value of_clone(stk_graph *clone, stk_value x)
+{
+    return stk_value_of(clone, x.id); /* Ids stay the same in a clone. */
+}
+
+/* Sums over the batch of how often the label was among the first 1 and the first 5; weight may be none. */
+static void add_metrics(stk_trainer *trainer, stk_graph *graph, stk_value weight)
+{
+    stk_value label = stk_graph_find(graph, STK_OP_input, "label");
+    stk_value logits = of_clone(graph, stk_model_get_output(trainer->model));
+    static const struct {
+        const char *name;
+        int k;
+    } metrics[] = {{"n_correct", 1}, {"n_top5", 5}};
+    if (!trainer->has_classes) return;
+    for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
+        int64_t n_classes = stk_value_shape(logits).dim[1];
+        stk_value hit = stk_in_top_k(logits, label, metrics[i].k < n_classes ? metrics[i].k : (int)n_classes);
+        if (weight.id >= 0) hit = stk_mul(hit, weight);
+        stk_graph_output(graph, metrics[i].name, stk_reduce_sum(hit, 0));
+    }
+}
+
+static bool is_scalar_input(const char *name)
+{
+    return !strcmp(name, "lr") || !strcmp(name, "step") || !strcmp(name, "seed") || !strcmp(name, "sample") ||
+           !strcmp(name, "weight");
+}
+
+/* Notes which fields of a batch the program takes, and binds the trainer's own numbers. */
+static stk_status list_bindings(stk_trainer *trainer, stk_bound_program *bound)
+{
+    stk_graph *model = stk_model_graph(trainer->model);
+    stk_program *program = bound->program;
+    bound->n_bindings = 0;
+    for (int i = 0; i < model->n_nodes; i++) {
+        const stk_node *node = &model->node[i];
+        if (node->op != STK_OP_input || is_scalar_input(node->name)) continue;
+        int input = stk_program_input(program, node->name);
+        if (input < 0) continue;
+        if (bound->n_bindings == MOST_BINDINGS)
+            return stk_fail(STK_UNSUPPORTED, "a model with more than %d inputs is not supported", MOST_BINDINGS);
+        bound->binding[bound->n_bindings++] = (stk_binding){node->name, input};
+    }
+    stk_program_bind(program, stk_program_input(program, "lr"), &trainer->lr);
+    stk_program_bind(program, stk_program_input(program, "step"), &trainer->step_input);
+    stk_program_bind(program, stk_program_input(program, "seed"), &trainer->seed_input);
+    stk_program_bind(program, stk_program_input(program, "sample"), &trainer->sample_input);
+    if (trainer->weight) stk_program_bind(program, stk_program_input(program, "weight"), trainer->weight);
+    return STK_OK;
+}
+
+static stk_compile_options compile_options(const stk_trainer *trainer)
+{
+    return (stk_compile_options){.memory_limit_bytes = trainer->config.memory_limit_bytes,
+                                 .dump_after = trainer->dump_graph,
+                                 .dump = trainer->config.dump,
+                                 .dump_user = trainer->config.event_user};
+}
+
+stk_status stk_step_compile_train(stk_trainer *trainer, stk_bound_program *out)
+{
+    out->batch = stk_dataset_batch_size(trainer->dataset);
+    trainer->has_classes = has_class_labels(trainer);
+    stk_graph *graph = stk_graph_clone(stk_model_graph(trainer->model), out->batch);
+    stk_value loss = stk_reduce_mean(of_clone(graph, stk_model_get_loss(trainer->model)), 0);
+    stk_graph_output(graph, "loss", loss);
+    add_metrics(trainer, graph, stk_value_none(graph));
+    stk_optim_options optim = {
+        .optimizer = trainer->optimizer, .clip_norm = trainer->config.clip_norm, .no_decay = trainer->no_decay};
+    stk_optim_build(graph, loss, &optim);
+    stk_compile_options options = compile_options(trainer);
+    STK_RETURN_IF_ERROR(stk_engine_compile(trainer->engine, graph, &options, &out->program));
+    return list_bindings(trainer, out);
+}
+
+stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_program *out)
+{
+    stk_graph *graph = stk_graph_clone(stk_model_graph(trainer->model), batch);
+    stk_value weight =
+        stk_graph_input(graph, "weight", STK_F32, (stk_shape){.rank = 1, .dim = {batch}}); /* 1 for real rows, else 0 */
+    stk_value loss = of_clone(graph, stk_model_get_loss(trainer->model));
+    /* A padded row may give a loss that is no number; 0 times it must be 0. */
+    stk_value real = stk_greater(weight, stk_graph_constant(graph, STK_F32, stk_value_shape(weight), 0.5));
+    stk_value zero = stk_graph_constant(graph, STK_F32, stk_value_shape(weight), 0);
+    stk_graph_output(graph, "loss_sum", stk_reduce_sum(stk_select(real, stk_cast_to(loss, STK_F32), zero), 0));
+    add_metrics(trainer, graph, weight);
+    out->batch = batch;
+    stk_compile_options options = compile_options(trainer);
+    options.inference = true;
+    options.dump_after = NULL;
+    STK_RETURN_IF_ERROR(stk_engine_compile(trainer->engine, graph, &options, &out->program));
+    return list_bindings(trainer, out);
+}
+
+stk_status stk_step_compile_predict(stk_trainer *trainer, stk_bound_program *out)
+{
+    stk_graph *graph = stk_graph_clone(stk_model_graph(trainer->model), 1);
+    stk_value output = of_clone(graph, stk_model_get_output(trainer->model));
+    stk_graph_output(graph, "prediction", trainer->has_classes ? stk_softmax(output) : output);
+    out->batch = 1;
+    stk_compile_options options = compile_options(trainer);
+    options.inference = true;
+    options.dump_after = NULL;
+    STK_RETURN_IF_ERROR(stk_engine_compile(trainer->engine, graph, &options, &out->program));
+    return list_bindings(trainer, out);
+}
+
+stk_status stk_step_check_dataset(stk_trainer *trainer, const stk_dataset *dataset)
+{
+    stk_graph *model = stk_model_graph(trainer->model);
+    for (int i = 0; i < model->n_nodes; i++) {
+        const stk_node *node = &model->node[i];
+        if (node->op != STK_OP_input || is_scalar_input(node->name)) continue;
+        stk_tensor_desc want = model->value[node->first_out].desc, have = {0};
+        STK_RETURN_IF_ERROR(stk_dataset_field(dataset, node->name, true, &have.dtype, &have.shape));
+        for (int d = 0; d + 1 < want.shape.rank; d++)
+            want.shape.dim[d] = want.shape.dim[d + 1]; /* one sample, without the batch */
+        want.shape.rank--;
+        if (want.dtype == have.dtype && stk_shape_equal(want.shape, have.shape)) continue;
+        char a[STK_SHAPE_TEXT_BYTES], b[STK_SHAPE_TEXT_BYTES];
+        return stk_fail(STK_MISMATCH, "the model's input '%s' is %s, the data set gives %s", node->name,
+                        stk_desc_text(want, a), stk_desc_text(have, b));
+    }
+    return STK_OK;
+}
+
+void stk_step_bind(const stk_bound_program *bound, const stk_batch *batch)
+{
+    for (int i = 0; i < bound->n_bindings; i++)
+        stk_program_bind(bound->program, bound->binding[i].input, stk_batch_data(batch, bound->binding[i].field));
+}
+
+double stk_step_scalar(const stk_bound_program *bound, const char *name)
+{
+    stk_tensor_desc desc;
+    const void *p = stk_program_output(bound->program, name, &desc);
+    if (!p) return 0;
+    return desc.dtype == STK_F64 ? *(const double *)p : *(const float *)p;
+}

@@ -1,0 +1,230 @@
+/* Making, configuring and freeing trainers, and the state that a checkpoint keeps. The loop is in loop.c. */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/error.h"
+#include "train/trainer_state.h"
+
+stk_trainer_config stk_trainer_config_default(void)
+{
+    return (stk_trainer_config){.device = NULL};
+}
+
+/* What stk_trainer_new gives when there is no memory at all. */
+static stk_trainer no_memory_trainer;
+
+stk_trainer *stk_trainer_new(stk_model *model, stk_dataset *train, stk_optimizer optimizer)
+{
+    stk_trainer *trainer = calloc(1, sizeof(*trainer));
+    if (!trainer) {
+        stk_model_free(model);
+        stk_dataset_free(train);
+        return &no_memory_trainer;
+    }
+    trainer->model = model;
+    trainer->dataset = train;
+    trainer->optimizer = optimizer;
+    trainer->state.best_valid_loss = INFINITY;
+    trainer->state.best_epoch = -1;
+    return trainer;
+}
+
+static char *copy_text(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *config)
+{
+    if (trainer == &no_memory_trainer || trainer->prepared) return;
+    free(trainer->device);
+    free(trainer->no_decay);
+    free(trainer->dump_graph);
+    trainer->config = *config;
+    trainer->device = copy_text(config->device);
+    trainer->no_decay = copy_text(config->no_decay);
+    trainer->dump_graph = copy_text(config->dump_graph);
+    trainer->state.seed = config->seed;
+}
+
+void stk_trainer_free(stk_trainer *trainer)
+{
+    if (!trainer || trainer == &no_memory_trainer) return;
+    stk_loader_close(trainer->loader);
+    stk_engine_close(trainer->engine);
+    stk_model_free(trainer->model);
+    stk_dataset_free(trainer->dataset);
+    for (size_t i = 0; i < trainer->n_skipped_texts; i++)
+        free(trainer->skipped[i]);
+    free(trainer->skipped);
+    free(trainer->tensor);
+    free(trainer->weight);
+    free(trainer->step_s);
+    free(trainer->device);
+    free(trainer->no_decay);
+    free(trainer->dump_graph);
+    free(trainer);
+}
+
+void stk_trainer_set_hooks(stk_trainer *trainer, const stk_trainer_hooks *hooks)
+{
+    if (trainer != &no_memory_trainer) trainer->hooks = *hooks;
+}
+
+void stk_trainer_stop(stk_trainer *trainer)
+{
+    trainer->stop = 1;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const stk_named_tensor *)a)->name, ((const stk_named_tensor *)b)->name);
+}
+
+static stk_status list_tensors(stk_trainer *trainer)
+{
+    int n = stk_engine_n_variables(trainer->engine);
+    trainer->tensor = calloc((size_t)n + 1, sizeof(*trainer->tensor));
+    if (!trainer->tensor) return stk_fail_memory((size_t)n * sizeof(*trainer->tensor));
+    for (int i = 0; i < n; i++) {
+        stk_variable_view variable = stk_engine_variable(trainer->engine, i);
+        trainer->tensor[i] = (stk_named_tensor){variable.name, variable.view};
+    }
+    trainer->n_tensors = (size_t)n;
+    qsort(trainer->tensor, trainer->n_tensors, sizeof(*trainer->tensor), compare_names);
+    return STK_OK;
+}
+
+static stk_status check_parts(stk_trainer *trainer)
+{
+    if (trainer == &no_memory_trainer) return stk_fail_memory(sizeof(*trainer));
+    if (!trainer->model || !trainer->dataset) return stk_fail(STK_INVALID, "a trainer needs a model and a data set");
+    STK_RETURN_IF_ERROR(stk_dataset_status(trainer->dataset));
+    STK_RETURN_IF_ERROR(stk_model_status(trainer->model));
+    if (stk_model_get_loss(trainer->model).id < 0)
+        return stk_fail(STK_INVALID, "the model has no loss (stk_model_loss was not called)");
+    if (stk_dataset_batch_size(trainer->dataset) < 1)
+        return stk_fail(STK_INVALID, "the training data is not cut into batches (stk_dataset_batch was not called)");
+    if (stk_dataset_n_batches(trainer->dataset) < 1)
+        return stk_fail(STK_INVALID, "the training data has %lld samples, fewer than a batch of %lld",
+                        (long long)stk_dataset_count(trainer->dataset),
+                        (long long)stk_dataset_batch_size(trainer->dataset));
+    return stk_step_check_dataset(trainer, trainer->dataset);
+}
+
+static void emit_plan(stk_trainer *trainer)
+{
+    stk_text text = {0};
+    const stk_device *device = stk_engine_device(trainer->engine);
+    stk_program_info info = stk_program_get_info(trainer->train.program);
+    stk_model_size size = stk_model_get_size(trainer->model);
+    stk_text_add(&text, "%s (", device->class->name);
+    device->class->describe(device, &text);
+    stk_text_add(&text, ")");
+    trainer->result.peak_planned_bytes = info.arena_bytes + info.variable_bytes;
+    trainer->result.arena_bytes_used = info.used_bytes;
+    stk_train_event event = {.kind = STK_EVENT_PLAN,
+                             .n_steps = trainer->n_steps,
+                             .n_epochs = trainer->n_epochs,
+                             .n_batches = trainer->n_batches,
+                             .text = stk_text_get(&text),
+                             .n_parameters = size.n_parameters,
+                             .forward_flops = size.forward_flops,
+                             .peak_planned_bytes = trainer->result.peak_planned_bytes};
+    stk_trainer_emit(trainer, &event);
+    stk_text_free(&text);
+}
+
+stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
+{
+    if (trainer->prepared) return STK_OK;
+    STK_RETURN_IF_ERROR(check_parts(trainer));
+    if (n_epochs < 1) return stk_fail(STK_INVALID, "%lld epochs: at least 1 is needed", (long long)n_epochs);
+    trainer->n_epochs = n_epochs;
+    trainer->n_batches = stk_dataset_n_batches(trainer->dataset);
+    trainer->n_steps = trainer->n_batches * n_epochs;
+    trainer->seed_input = (int64_t)trainer->config.seed;
+    trainer->step_s = calloc(N_STEP_TIMES, sizeof(*trainer->step_s));
+    if (!trainer->step_s) return stk_fail_memory(N_STEP_TIMES * sizeof(*trainer->step_s));
+    if (!trainer->engine) {
+        stk_device_config device = {.n_threads = trainer->config.n_threads};
+        STK_RETURN_IF_ERROR(stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed,
+                                            &trainer->engine));
+    }
+    STK_RETURN_IF_ERROR(stk_step_compile_train(trainer, &trainer->train));
+    STK_RETURN_IF_ERROR(list_tensors(trainer));
+    trainer->prepared = true;
+    emit_plan(trainer);
+    return STK_OK;
+}
+
+stk_status stk_trainer_tensors(stk_trainer *trainer, const stk_named_tensor **out, size_t *n)
+{
+    if (!trainer->prepared) return stk_fail(STK_INVALID, "the trainer is not prepared yet");
+    *out = trainer->tensor;
+    *n = trainer->n_tensors;
+    return STK_OK;
+}
+
+void stk_trainer_get_state(const stk_trainer *trainer, stk_train_state *out)
+{
+    *out = trainer->state;
+}
+
+stk_status stk_trainer_set_state(stk_trainer *trainer, const stk_train_state *state)
+{
+    if (!trainer->prepared) return stk_fail(STK_INVALID, "the trainer is not prepared yet");
+    if (state->seed != trainer->config.seed)
+        return stk_fail(STK_MISMATCH, "the state is of a run with seed %llu, this one has %llu",
+                        (unsigned long long)state->seed, (unsigned long long)trainer->config.seed);
+    if (state->i_batch < 0 || state->i_batch > trainer->n_batches || state->epoch < 0 ||
+        state->step != state->epoch * trainer->n_batches + state->i_batch)
+        return stk_fail(STK_MISMATCH,
+                        "the state stands at batch %lld of epoch %lld, step %lld, which this run cannot have",
+                        (long long)state->i_batch, (long long)state->epoch + 1, (long long)state->step);
+    stk_loader_close(trainer->loader);
+    trainer->loader = NULL;
+    trainer->state = *state;
+    return STK_OK;
+}
+
+static int compare_floats(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The median step, the first three left out where more are known. */
+static double median_step_s(const stk_trainer *trainer)
+{
+    int64_t n = trainer->n_step_times < N_STEP_TIMES ? trainer->n_step_times : N_STEP_TIMES;
+    int64_t from = trainer->n_step_times <= N_STEP_TIMES && n > 3 ? 3 : 0;
+    float *sorted = n > from ? malloc((size_t)(n - from) * sizeof(*sorted)) : NULL;
+    if (!sorted) return 0;
+    memcpy(sorted, trainer->step_s + from, (size_t)(n - from) * sizeof(*sorted));
+    qsort(sorted, (size_t)(n - from), sizeof(*sorted), compare_floats);
+    double median = (double)sorted[(n - from) / 2];
+    free(sorted);
+    return median;
+}
+
+void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out)
+{
+    struct rusage usage;
+    double median = median_step_s(trainer);
+    *out = trainer->result;
+    out->n_steps = trainer->state.step;
+    out->samples_per_s = median > 0 ? (double)trainer->train.batch / median : 0;
+    out->input_wait_share = trainer->train_ns > 0 ? (double)trainer->wait_ns / (double)trainer->train_ns : 0;
+    out->n_skipped = trainer->n_skipped;
+    if (getrusage(RUSAGE_SELF, &usage) == 0) out->peak_rss_bytes = (size_t)usage.ru_maxrss * 1024;
+}
+
+const char *stk_trainer_skipped(const stk_trainer *trainer, int64_t i)
+{
+    return i >= 0 && (size_t)i < trainer->n_skipped_texts ? trainer->skipped[i] : NULL;
+}

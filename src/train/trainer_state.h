@@ -1,0 +1,72 @@
+/* The trainer's struct, shared by trainer.c, step_graph.c, loop.c and evaluate.c only. */
+#ifndef STK_TRAIN_TRAINER_STATE_H
+#define STK_TRAIN_TRAINER_STATE_H
+
+#include <signal.h>
+
+#include "engine/engine.h"
+#include "stoker/loader.h"
+#include "train/trainer.h"
+
+enum { MOST_BINDINGS = 8, N_STEP_TIMES = 1 << 14 };
+
+/* A program's input that takes a field of the batch. */
+typedef struct stk_binding {
+    const char *field; /* borrowed from the model's graph */
+    int input;
+} stk_binding;
+
+typedef struct stk_bound_program {
+    stk_program *program;
+    stk_binding binding[MOST_BINDINGS];
+    int n_bindings;
+    int64_t batch;
+} stk_bound_program;
+
+struct stk_trainer {
+    stk_model *model;     /* owned */
+    stk_dataset *dataset; /* owned */
+    stk_optimizer optimizer;
+    stk_trainer_config config;
+    char *device, *no_decay, *dump_graph; /* copies of the config's texts */
+    stk_trainer_hooks hooks;
+    volatile sig_atomic_t stop;
+
+    bool prepared, has_classes; /* has_classes: labels are class numbers, so accuracy is known */
+    stk_engine *engine;
+    stk_bound_program train, eval, predict;
+    float lr; /* bound as "lr" */
+    int64_t step_input, seed_input, sample_input;
+    float *weight; /* [batch of eval], bound as "weight" */
+    stk_named_tensor *tensor;
+    size_t n_tensors;
+
+    stk_train_state state;
+    int64_t n_epochs, n_batches, n_steps; /* of the whole run */
+    stk_loader *loader;
+    stk_train_result result;
+    float *step_s; /* the last N_STEP_TIMES steps of this process, a ring */
+    int64_t n_step_times;
+    double smooth_step_s;
+    int64_t run_start_ns, epoch_start_ns, epoch_wait_ns, wait_ns, train_ns;
+    int64_t n_skipped;
+    char **skipped; /* texts of the first skipped records, from loaders that are closed */
+    size_t n_skipped_texts;
+};
+
+/* --- step_graph.c: the three graphs made of the model's --- */
+stk_status stk_step_compile_train(stk_trainer *trainer, stk_bound_program *out);
+stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_program *out);
+stk_status stk_step_compile_predict(stk_trainer *trainer, stk_bound_program *out);
+/* Refuses a data set whose fields do not match the model's inputs. */
+stk_status stk_step_check_dataset(stk_trainer *trainer, const stk_dataset *dataset);
+void stk_step_bind(const stk_bound_program *bound, const stk_batch *batch);
+/* The scalar output of that name as a number; 0 when there is none. */
+double stk_step_scalar(const stk_bound_program *bound, const char *name);
+
+/* --- loop.c --- */
+void stk_trainer_emit(stk_trainer *trainer, stk_train_event *event);
+/* Keeps what a loader skipped before it is closed. */
+void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader);
+
+#endif

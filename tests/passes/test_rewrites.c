@@ -1,0 +1,155 @@
+/* The rewriting passes by their effect on small graphs. That values stay the same is tests/engine/test_engine.c's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph/fused.h"
+#include "passes/passes.h"
+
+static const stk_pass_options options = {0};
+
+static int count_nodes(const stk_graph *graph, stk_op op)
+{
+    int n = 0;
+    for (int i = 0; i < graph->n_nodes; i++)
+        n += graph->node[i].op == op;
+    return n;
+}
+
+static void expect_ok(stk_status status)
+{
+    if (status != STK_OK) fail_msg("%s: %s", stk_status_text(status), stk_error_text());
+}
+
+static void simplify_folds_and_merges(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 3));
+    stk_value one = stk_graph_constant(graph, STK_F32, STK_SHAPE(3), 1);
+    stk_value a = stk_mul(x, stk_mul(one, one)); /* x * broadcast(1 * 1) is x */
+    stk_value b = stk_exp(a), c = stk_exp(x);    /* equal once a is x */
+    stk_graph_output(graph, "y", stk_add(b, c));
+    stk_log(x); /* dead */
+    expect_ok(stk_graph_status(graph));
+    expect_ok(pass_simplify(graph, &options));
+    expect_ok(stk_graph_verify(graph));
+    assert_int_equal(count_nodes(graph, STK_OP_unary), 1);
+    assert_int_equal(count_nodes(graph, STK_OP_binary), 1);
+    assert_int_equal(count_nodes(graph, STK_OP_broadcast), 0);
+    stk_graph_free(graph);
+}
+
+static void simplify_respects_barriers(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4));
+    stk_value a = stk_exp(x), b = stk_exp(x);
+    graph->node[graph->value[b.id].node].barrier = true;
+    stk_graph_output(graph, "y", stk_add(a, b));
+    expect_ok(pass_simplify(graph, &options));
+    assert_int_equal(count_nodes(graph, STK_OP_unary), 2);
+    stk_graph_free(graph);
+}
+
+static void autodiff_leaves_no_marks(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 3));
+    stk_value w = stk_graph_variable(graph, "w", STK_F32, STK_SHAPE(3, 2), (stk_init){STK_INIT_CONSTANT, 1}, true);
+    stk_value unused = stk_graph_variable(graph, "u", STK_F32, STK_SHAPE(2), (stk_init){STK_INIT_CONSTANT, 1}, true);
+    stk_value loss = stk_reduce_sum(stk_square(stk_matmul(x, w, false, false)), 0);
+    stk_graph_output(graph, "dw", stk_grad(loss, w));
+    stk_graph_output(graph, "du", stk_grad(loss, unused));
+    expect_ok(pass_autodiff(graph, &options));
+    expect_ok(stk_graph_verify(graph));
+    assert_int_equal(count_nodes(graph, STK_OP_grad), 0);
+    assert_int_equal(count_nodes(graph, STK_OP_matmul), 2);
+    stk_value du = stk_graph_find_output(graph, "du");
+    assert_int_equal(stk_value_node(du)->op, STK_OP_constant);
+    stk_graph_free(graph);
+}
+
+/* relu(x * s + t) twice used, with a matmul in between: p -> matmul -> back into the group must not be fused. */
+static void fuse_makes_no_cycle(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 4));
+    stk_value bias = stk_graph_input(graph, "bias", STK_F32, STK_SHAPE(4));
+    stk_value p = stk_relu(stk_add(x, bias));
+    stk_value q = stk_matmul(p, x, false, false);
+    stk_graph_output(graph, "y", stk_add(stk_exp(p), stk_mul(q, q)));
+    expect_ok(pass_simplify(graph, &options));
+    expect_ok(pass_fuse(graph, &options));
+    expect_ok(stk_graph_verify(graph));
+    assert_int_equal(count_nodes(graph, STK_OP_matmul), 1);
+    assert_int_equal(count_nodes(graph, STK_OP_fused), 2);
+    assert_int_equal(count_nodes(graph, STK_OP_broadcast), 0);
+    stk_graph_free(graph);
+}
+
+static void inference_drops_updates_and_dropout(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_init one = {STK_INIT_CONSTANT, 1}, zero = {STK_INIT_CONSTANT, 0};
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 3));
+    stk_value seed = stk_graph_input(graph, "seed", STK_I64, (stk_shape){0});
+    stk_value w = stk_graph_variable(graph, "w", STK_F32, STK_SHAPE(4, 3), one, true);
+    stk_value in[5] = {x, stk_graph_variable(graph, "scale", STK_F32, STK_SHAPE(3), one, true),
+                       stk_graph_variable(graph, "bias", STK_F32, STK_SHAPE(3), zero, true),
+                       stk_graph_variable(graph, "mean", STK_F32, STK_SHAPE(3), zero, false),
+                       stk_graph_variable(graph, "var", STK_F32, STK_SHAPE(3), one, false)};
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.batch_norm.eps = 1e-5;
+    attrs.batch_norm.momentum = 0.1;
+    stk_value y = stk_graph_add(graph, STK_OP_batch_norm, &attrs, in, 5);
+    y = stk_dropout_raw(stk_relu(y), seed, seed, 0.5, 0);
+    stk_graph_update(graph, w, stk_add(w, y));
+    stk_graph_output(graph, "y", y);
+    expect_ok(stk_graph_status(graph));
+    expect_ok(pass_inference(graph, &options));
+    expect_ok(stk_graph_verify(graph));
+    assert_int_equal(count_nodes(graph, STK_OP_batch_norm), 0);
+    assert_int_equal(count_nodes(graph, STK_OP_dropout), 0);
+    assert_int_equal(graph->n_roots, 1);
+    assert_int_equal(stk_graph_find(graph, STK_OP_variable, "w").id, -1);
+    stk_graph_free(graph);
+}
+
+static void absorb_takes_relu(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_init one = {STK_INIT_CONSTANT, 1};
+    stk_value in[5] = {stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 3))};
+    const char *names[] = {"", "scale", "bias", "mean", "var"};
+    for (int i = 1; i < 5; i++)
+        in[i] = stk_graph_variable(graph, names[i], STK_F32, STK_SHAPE(3), one, i < 3);
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.batch_norm.eps = 1e-5;
+    stk_value y = stk_relu(stk_graph_add(graph, STK_OP_batch_norm, &attrs, in, 5));
+    stk_graph_output(graph, "y", y);
+    expect_ok(pass_absorb(graph, &options));
+    assert_int_equal(count_nodes(graph, STK_OP_unary), 0);
+    assert_true(stk_value_node(stk_graph_find_output(graph, "y"))->attrs.batch_norm.relu);
+    stk_graph_free(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(simplify_folds_and_merges), cmocka_unit_test(simplify_respects_barriers),
+        cmocka_unit_test(autodiff_leaves_no_marks),  cmocka_unit_test(fuse_makes_no_cycle),
+        cmocka_unit_test(absorb_takes_relu),         cmocka_unit_test(inference_drops_updates_and_dropout),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

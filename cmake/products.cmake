@@ -1,0 +1,33 @@
+# The two libraries and the program, out of the layers' objects in STOKER_OBJECTS; all three lie in the build folder.
+add_library(stoker_shared SHARED)
+add_library(stoker_static STATIC)
+foreach(product stoker_shared stoker_static)
+  # Objects are linked in, and what they link comes along.
+  target_link_libraries(${product} PRIVATE ${STOKER_OBJECTS})
+  target_include_directories(${product} INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
+                                                  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_target_properties(
+    ${product}
+    PROPERTIES OUTPUT_NAME stoker
+               LINKER_LANGUAGE C
+               LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+               ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+endforeach()
+set_target_properties(stoker_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
+target_link_options(stoker_shared PRIVATE LINKER:--as-needed)
+if(NOT STOKER_SANITIZE)
+  target_link_options(stoker_shared PRIVATE LINKER:--no-undefined)
+endif()
+
+# The program sees what any user of the library sees: include/, and its own folder. The static library makes it start
+# fast and run from anywhere.
+file(GLOB cli_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/*.c)
+if(cli_sources)
+  add_executable(stoker ${cli_sources})
+  target_include_directories(stoker PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/cli)
+  target_compile_definitions(stoker PRIVATE _GNU_SOURCE STK_VERSION="${PROJECT_VERSION}")
+  target_compile_options(stoker PRIVATE $<TARGET_PROPERTY:stoker_options,INTERFACE_COMPILE_OPTIONS>)
+  target_link_options(stoker PRIVATE $<TARGET_PROPERTY:stoker_options,INTERFACE_LINK_OPTIONS> LINKER:--as-needed)
+  target_link_libraries(stoker PRIVATE stoker_static)
+  set_target_properties(stoker PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+endif()

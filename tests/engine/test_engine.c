@@ -1,0 +1,192 @@
+/* Whole networks through compile and run: the same numbers fused and not, on the reference device and on the cpu;
+ * memory as planned; updates in place; programs that share variables. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "engine/engine.h"
+#include "optim/update.h"
+#include "stoker/nn.h"
+
+enum { BATCH = 6, SIDE = 8, CLASSES = 3, N_STEPS = 4 };
+
+static void expect_ok(stk_status status)
+{
+    if (status != STK_OK) fail_msg("%s: %s", stk_status_text(status), stk_error_text());
+}
+
+/* A network with a bit of everything; returned graph is bound to BATCH, its loss is the output "loss". */
+static stk_graph *make_graph(stk_optimizer optimizer, double clip_norm)
+{
+    stk_model *model = stk_model_new("test");
+    stk_value x = stk_model_input(model, STK_F32, SIDE, SIDE, 2);
+    x = stk_relu(stk_batch_norm(stk_conv2d(x, 5, 3)));
+    stk_value shortcut = x;
+    x = stk_relu(stk_add(stk_batch_norm(stk_conv2d(x, 5, 3)), shortcut));
+    x = stk_max_pool(x, 2);
+    x = stk_dropout(stk_gelu(stk_conv2d(x, 4, 1)), 0.25);
+    x = stk_avg_pool(x, 2);
+    x = stk_dense(stk_flatten(x), CLASSES);
+    stk_model_loss(model, stk_cross_entropy_smooth(x, stk_model_label(model), 0.1));
+    expect_ok(stk_model_status(model));
+    stk_graph *graph = stk_graph_clone(stk_model_graph(model), BATCH);
+    stk_value loss = stk_reduce_mean(stk_value_of(graph, stk_model_get_loss(model).id), 0);
+    stk_graph_output(graph, "loss", loss);
+    stk_optim_options options = {.optimizer = optimizer, .clip_norm = clip_norm};
+    expect_ok(stk_optim_build(graph, loss, &options));
+    stk_model_free(model);
+    return graph;
+}
+
+typedef struct inputs {
+    float image[BATCH * SIDE * SIDE * 2];
+    int32_t label[BATCH];
+    float lr;
+    int64_t step, seed, sample;
+} inputs;
+
+static void bind_inputs(stk_program *program, const inputs *in)
+{
+    stk_program_bind(program, stk_program_input(program, "image"), in->image);
+    stk_program_bind(program, stk_program_input(program, "label"), in->label);
+    stk_program_bind(program, stk_program_input(program, "lr"), &in->lr);
+    stk_program_bind(program, stk_program_input(program, "step"), &in->step);
+    stk_program_bind(program, stk_program_input(program, "seed"), &in->seed);
+    stk_program_bind(program, stk_program_input(program, "sample"), &in->sample);
+}
+
+static void fill_inputs(inputs *in)
+{
+    stk_rng rng = stk_rng_make(1, 2, 3, 4);
+    for (int i = 0; i < BATCH * SIDE * SIDE * 2; i++)
+        in->image[i] = stk_rng_normal(&rng);
+    for (int i = 0; i < BATCH; i++)
+        in->label[i] = (int32_t)stk_rng_below(&rng, CLASSES);
+    in->lr = 0.05f;
+    in->seed = 7;
+}
+
+/* Losses of N_STEPS steps on one batch. */
+static void train_on(const char *device, bool no_fuse, stk_optimizer optimizer, double clip_norm, double *losses)
+{
+    stk_engine *engine;
+    stk_program *program;
+    stk_compile_options options = {.no_fuse = no_fuse};
+    stk_device_config config = {.n_threads = 2};
+    inputs in;
+    fill_inputs(&in);
+    expect_ok(stk_engine_open(device, &config, 11, &engine));
+    expect_ok(stk_engine_compile(engine, make_graph(optimizer, clip_norm), &options, &program));
+    bind_inputs(program, &in);
+    for (in.step = 0; in.step < N_STEPS; in.step++) {
+        in.sample = in.step * BATCH;
+        expect_ok(stk_program_run(program));
+        losses[in.step] = (double)*(const float *)stk_program_output(program, "loss", NULL);
+    }
+    stk_program_info info = stk_program_get_info(program);
+    assert_int_equal(info.used_bytes, info.arena_bytes);
+    assert_true(info.arena_bytes >= info.lower_bound_bytes);
+    stk_engine_close(engine);
+}
+
+static void expect_close(const double *a, const double *b)
+{
+    for (int i = 0; i < N_STEPS; i++)
+        if (!(a[i] - b[i] < 2e-4 && b[i] - a[i] < 2e-4)) fail_msg("step %d: loss %.9g and %.9g", i, a[i], b[i]);
+}
+
+static void devices_agree(void **state)
+{
+    (void)state;
+    const stk_optimizer optimizers[] = {stk_sgd(.lr = 0.05, .momentum = 0.9, .nesterov = true, .weight_decay = 1e-3),
+                                        stk_adamw(.lr = 0.05), stk_sgd(.lr = 0.05)};
+    for (int i = 0; i < 3; i++) {
+        double plain[N_STEPS], fused[N_STEPS], cpu[N_STEPS], cpu_plain[N_STEPS];
+        double clip = i == 2 ? 0.5 : 0;
+        train_on("reference", true, optimizers[i], clip, plain);
+        train_on("reference", false, optimizers[i], clip, fused);
+        train_on("cpu", false, optimizers[i], clip, cpu);
+        train_on("cpu", true, optimizers[i], clip, cpu_plain);
+        expect_close(plain, fused);
+        expect_close(plain, cpu);
+        expect_close(plain, cpu_plain);
+        assert_true(plain[N_STEPS - 1] < plain[0]);
+    }
+}
+
+static void same_bits_twice(void **state)
+{
+    (void)state;
+    double a[N_STEPS], b[N_STEPS];
+    train_on("cpu", false, stk_adam(.lr = 0.01), 1, a);
+    train_on("cpu", false, stk_adam(.lr = 0.01), 1, b);
+    assert_memory_equal(a, b, sizeof(a));
+}
+
+static void updates_work_in_place(void **state)
+{
+    (void)state;
+    stk_engine *engine;
+    stk_program *program;
+    expect_ok(stk_engine_open("cpu", NULL, 0, &engine));
+    expect_ok(stk_engine_compile(engine, make_graph(stk_adam(.lr = 0.1), 0), NULL, &program));
+    stk_text text = {0};
+    stk_program_print(program, &text);
+    assert_null(strstr(stk_text_get(&text), "copy"));
+    stk_text_free(&text);
+    stk_engine_close(engine);
+}
+
+static void readers_see_old_content(void **state)
+{
+    (void)state;
+    stk_engine *engine;
+    stk_program *program;
+    stk_graph *graph = stk_graph_new();
+    stk_value w = stk_graph_variable(graph, "w", STK_F32, STK_SHAPE(4), (stk_init){STK_INIT_CONSTANT, 3}, false);
+    stk_value next = stk_shift_by(w, 1);
+    stk_graph_update(graph, w, next);
+    stk_graph_output(graph, "old", stk_scale_by(w, 2));
+    stk_graph_output(graph, "both", stk_add(stk_reduce_sum(next, 0), stk_reduce_sum(w, 0)));
+    expect_ok(stk_engine_open("cpu", NULL, 0, &engine));
+    expect_ok(stk_engine_compile(engine, graph, NULL, &program));
+    for (int i = 0; i < 3; i++) {
+        expect_ok(stk_program_run(program));
+        assert_true(*(const float *)stk_program_output(program, "old", NULL) == 2.0f * (float)(3 + i));
+        assert_true(*(const float *)stk_program_output(program, "both", NULL) == 4.0f * (float)(7 + 2 * i));
+        assert_true(*(const float *)stk_engine_variable(engine, 0).view.data == (float)(4 + i));
+    }
+    stk_engine_close(engine);
+}
+
+static void limits_and_errors(void **state)
+{
+    (void)state;
+    stk_engine *engine;
+    stk_program *program;
+    stk_compile_options options = {.memory_limit_bytes = 1000};
+    expect_ok(stk_engine_open("cpu", NULL, 0, &engine));
+    assert_int_equal(stk_engine_compile(engine, make_graph(stk_sgd(.lr = 0.1), 0), &options, &program), STK_NO_MEMORY);
+    assert_non_null(strstr(stk_error_text(), "largest buffers"));
+    expect_ok(stk_engine_compile(engine, make_graph(stk_sgd(.lr = 0.1), 0), NULL, &program));
+    assert_int_equal(stk_program_run(program), STK_INVALID); /* inputs are not bound */
+    assert_non_null(strstr(stk_error_text(), "'image'"));
+    stk_engine_close(engine);
+    assert_int_equal(stk_engine_open("cuda", NULL, 0, &engine), STK_NO_DEVICE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_agree),         cmocka_unit_test(same_bits_twice),
+        cmocka_unit_test(updates_work_in_place), cmocka_unit_test(readers_see_old_content),
+        cmocka_unit_test(limits_and_errors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Trains the long recipes, each going on from where it stopped, and writes docs/results.md. Run by ./dev recipes."""
+import datetime
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+STOKER = "build/stoker"
+RUNS = Path("runs/recipes")
+DATA = Path(os.environ.get("STOKER_DATA", ROOT.parent / "shared" / "data"))
+LOCAL = ROOT / "data"  # made or unpacked here; git ignores it
+
+COLUMNS = ["recipe", "device", "precision", "epochs", "test accuracy", "test loss", "images/s", "input wait",
+           "first step", "peak planned", "peak RSS", "time", "date"]
+
+
+def say(text):
+    print(f"recipes: {text}", flush=True)
+
+
+def run(command, **options):
+    """The exit code of a command. On Ctrl-C it is the command that saves and ends; we wait for it."""
+    process = subprocess.Popen(command, **options)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def find_digits():
+    if not (LOCAL / "digits").is_dir() and run([STOKER, "get", "digits", "--out", "data/digits"]) != 0:
+        return None, "the digits could not be made"
+    return LOCAL, None
+
+
+def find_mnist():
+    wanted = DATA / "mnist" / "train-images-idx3-ubyte.gz"
+    return (DATA, None) if wanted.exists() else (None, f"'{wanted}' is not there; set STOKER_DATA")
+
+
+def find_cifar10():
+    for folder in (DATA, LOCAL):
+        if (folder / "cifar10" / "train").is_dir():
+            return folder, None
+    archive = DATA / "cifar10.tar.zst"
+    if not archive.exists():
+        return None, f"neither '{DATA / 'cifar10'}' nor '{archive}' is there; set STOKER_DATA"
+    say(f"unpack '{archive}' once into data/cifar10")
+    partial = LOCAL / "cifar10.tmp"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    if run(["tar", "-I", "zstd", "-xf", str(archive), "-C", str(partial)]) != 0:
+        shutil.rmtree(partial, ignore_errors=True)
+        return None, f"'{archive}' could not be unpacked"
+    (partial / "cifar10").rename(LOCAL / "cifar10")
+    partial.rmdir()
+    return LOCAL, None
+
+
+RECIPES = {"digits": find_digits, "mnist-mlp": find_mnist, "cifar-cnn": find_cifar10, "cifar-resnet18": find_cifar10}
+
+
+def read_result(name):
+    path = RUNS / name / "result.json"
+    try:
+        return json.loads(path.read_text()), datetime.date.fromtimestamp(path.stat().st_mtime)
+    except (OSError, ValueError):
+        return None, None
+
+
+def shown(result, key, form):
+    value = result.get(key)
+    return form(value) if value is not None else "-"
+
+
+def mebibytes(n):
+    return f"{n / 2**20:,.0f} MiB"
+
+
+def duration(seconds):
+    return str(datetime.timedelta(seconds=round(seconds)))
+
+
+def row(name, result, date):
+    return [f"[{name}](../recipes/{name}.yaml)",
+            shown(result, "device", str),
+            shown(result, "precision", str),
+            shown(result, "epochs", str),
+            shown(result, "test_accuracy", lambda v: f"{100 * v:.2f} %"),
+            shown(result, "test_loss", lambda v: f"{v:.4f}"),
+            shown(result, "samples_per_s", lambda v: f"{v:,.0f}"),
+            shown(result, "input_wait_share", lambda v: f"{100 * v:.1f} %"),
+            shown(result, "first_step_s", lambda v: f"{v:.2f} s"),
+            shown(result, "peak_planned_bytes", mebibytes),
+            shown(result, "peak_rss_bytes", mebibytes),
+            shown(result, "wall_s", duration),
+            str(date)]
+
+
+def cpu_model():
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return "unknown processor"
+
+
+def write_table():
+    """From every result there is, of this run and of earlier ones."""
+    rows = []
+    for name in RECIPES:
+        result, date = read_result(name)
+        if result:
+            rows.append(row(name, result, date))
+    if not rows:
+        return say("no results, so docs/results.md stays as it is")
+    lines = ["# What the recipes reach", "",
+             f"Written by `./dev recipes` on {datetime.date.today()}: {cpu_model()}, "
+             f"{len(os.sched_getaffinity(0))} cores.", "",
+             "| " + " | ".join(COLUMNS) + " |",
+             "|---|---|---|" + "---:|" * (len(COLUMNS) - 3)]
+    lines += ["| " + " | ".join(cells) + " |" for cells in rows]
+    lines += ["", "Images/s: the batch over the median step after the first three. Input wait: the share of the time in "
+              "which the step waited", "for data. First step: from process start. Time: of the last process, where a run "
+              "was resumed.", ""]
+    Path("docs").mkdir(exist_ok=True)
+    Path("docs/results.md").write_text("\n".join(lines))
+    say("wrote docs/results.md")
+
+
+def main(names):
+    os.chdir(ROOT)
+    for name in names:
+        if name not in RECIPES:
+            sys.exit(f"recipes: no long recipe '{name}'; there are: {' '.join(RECIPES)}")
+    failed, skipped = [], []
+    for name in names or RECIPES:
+        data, why = RECIPES[name]()
+        if data is None:
+            say(f"SKIP {name}: {why}")
+            skipped.append(name)
+            continue
+        say(f"train {name}")
+        command = [STOKER, "train", f"recipes/{name}.yaml", "--out", str(RUNS / name), "--resume"]
+        # An absolute path, because the run keeps it for later.
+        code = run(command, env={**os.environ, "STOKER_DATA": str(Path(data).resolve())})
+        result, _ = read_result(name)
+        if code != 0 or result is None:
+            say(f"{name} has not finished (exit code {code}); ./dev recipes {name} goes on with it")
+            failed.append(name)
+            if code in (130, -2):
+                break
+    write_table()
+    if skipped:
+        say(f"skipped for want of data: {' '.join(skipped)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

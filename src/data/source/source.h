@@ -23,6 +23,8 @@ typedef struct stk_source_class {
     /* "'train/cat/7.jpg'" or "record 7 of 'train-images.gz'", for messages. */
     void (*name_record)(const stk_source *source, int64_t i_record, char *out, size_t out_bytes);
     void (*close)(stk_source *source);
+    /* Optional: a hint that this thread will read the record a few reads from now. Cheap, and never fails. */
+    void (*prefetch)(const stk_source *source, int64_t i_record);
 } stk_source_class;
 
 /* Every source starts with this. */

@@ -1,0 +1,49 @@
+/* The stages of one field: planned when they are added, run by workers. No order, no batches, no threads here.
+ *
+ * Threads: one at a time while stages are added; afterwards read-only, and each worker runs it with its own
+ * stk_chain_work.
+ */
+#ifndef STK_DATA_CHAIN_H
+#define STK_DATA_CHAIN_H
+
+#include "data/stage/stage.h"
+
+enum { STK_MAX_STAGES = 16 };
+
+typedef struct stk_chain {
+    const char *field;       /* borrowed from the source */
+    const char *source_name; /* what stands before the first stage, for messages; borrowed */
+    int n_stages;
+    stk_stage *stage[STK_MAX_STAGES];
+    stk_field_type type[STK_MAX_STAGES + 1]; /* planned: before stage i, and after the last */
+} stk_chain;
+
+/* One worker's memory for one chain: grows with the first samples and stays. Starts zeroed. */
+typedef struct stk_chain_work {
+    stk_scratch stage[STK_MAX_STAGES]; /* the stages' own */
+    stk_scratch between[2];            /* what flows between them, in turn */
+} stk_chain_work;
+
+void stk_chain_init(stk_chain *chain, const char *field, const char *source_name, const stk_field_type *type);
+void stk_chain_free(stk_chain *chain);
+/* Plans stage after the others and takes it; on an error it stays the caller's. */
+stk_status stk_chain_add(stk_chain *chain, stk_stage *stage);
+
+/* The type after all stages, as planned. Borrowed from the chain. */
+const stk_field_type *stk_chain_type(const stk_chain *chain);
+/* STK_INVALID when the field is still encoded, so that it has no place in a batch. */
+stk_status stk_chain_check_end(const stk_chain *chain);
+/* True for an array all of whose sides are known. */
+bool stk_field_type_known(const stk_field_type *type);
+
+/* The type after all stages for this very item, without running more than the reading of a header. */
+stk_status stk_chain_measure(const stk_chain *chain, const stk_stage_key *key, const stk_item *in, stk_field_type *out);
+
+/* Runs all stages on one item and writes the result to dst. key->i_stage is set here. `want` is the type dst has place
+ * for: where the planned type leaves sides open, another size is STK_MISMATCH, *wrong_size is set and the text is
+ * "is [28,30,3] after stage 'decode', the batch needs [32,32,3]". in->data is never written to. */
+stk_status stk_chain_run(const stk_chain *chain, const stk_stage_key *key, const stk_item *in,
+                         const stk_field_type *want, void *dst, stk_chain_work *work, bool *wrong_size);
+void stk_chain_work_free(stk_chain_work *work);
+
+#endif

@@ -1,0 +1,39 @@
+/* What a data set is made of, for the loader. The public side is stoker/dataset.h. */
+#ifndef STK_DATA_DATASET_H
+#define STK_DATA_DATASET_H
+
+#include "data/chain.h"
+#include "data/order.h"
+#include "data/source/source.h"
+#include "stoker/dataset.h"
+
+enum { STK_RECORD_NAME_BYTES = 256, STK_MAX_TRIES = 100 };
+
+struct stk_dataset {
+    stk_status status; /* of the first call that failed */
+    char error[1024];
+    stk_source *source;
+    stk_order order;
+    stk_chain chain[STK_MAX_FIELDS]; /* one for each field of the source */
+    int64_t n_rows;                  /* of a batch; 0: not batched yet */
+    bool drop_remainder;
+    stk_on_error on_error;
+};
+
+/* A new data set over source, which it takes; source is NULL when opening it failed with status, whose text is this
+ * thread's. Never NULL. */
+stk_dataset *stk_dataset_make(stk_status status, stk_source *source);
+
+/* The types of one sample's fields after all stages, in the source's order. Sides that the plan leaves open are taken
+ * from the first sample of epoch 0, whose name goes to name ("" when no record had to be read). Fails for a field that
+ * is still encoded. Threads: any. */
+stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[STK_MAX_FIELDS],
+                             char name[STK_RECORD_NAME_BYTES]);
+
+/* Puts the record's name before the error's text, unless it is in there already. Returns status. */
+stk_status stk_dataset_fail_record(const stk_dataset *dataset, stk_status status, int64_t i_record);
+
+/* True for an error of one record, which another record may replace; false where the next would fail alike. */
+bool stk_dataset_can_skip(stk_status status);
+
+#endif

@@ -1,0 +1,88 @@
+/* The few calls of a data set that read records outside a loader: probing sizes, and transforming one image. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "data/dataset.h"
+
+bool stk_dataset_can_skip(stk_status status)
+{
+    return status != STK_NO_MEMORY && status != STK_INTERNAL && status != STK_INTERRUPTED;
+}
+
+stk_status stk_dataset_fail_record(const stk_dataset *dataset, stk_status status, int64_t i_record)
+{
+    char name[STK_RECORD_NAME_BYTES];
+    dataset->source->class->name_record(dataset->source, i_record, name, sizeof(name));
+    if (strstr(stk_error_text(), name)) return status;
+    return stk_fail_prefix(status, "%s: ", name);
+}
+
+/* Reads record i_record and measures the fields whose sides are open. */
+static stk_status measure_record(const stk_dataset *dataset, stk_order_place place, stk_scratch *scratch,
+                                 stk_field_type *types)
+{
+    const stk_source *source = dataset->source;
+    stk_item item[STK_MAX_FIELDS];
+    stk_stage_key key = {.epoch = place.epoch, .i_sample = (uint64_t)place.i_record};
+    STK_RETURN_IF_ERROR(source->class->read(source, place.i_record, scratch, item));
+    for (int i = 0; i < source->n_fields; i++) {
+        if (stk_field_type_known(stk_chain_type(&dataset->chain[i]))) continue;
+        STK_RETURN_IF_ERROR(stk_chain_measure(&dataset->chain[i], &key, &item[i], &types[i]));
+        if (!stk_field_type_known(&types[i]))
+            return stk_fail(STK_INTERNAL, "field '%s' has no definite size", source->field[i].name);
+        STK_RETURN_IF_ERROR(stk_desc_check(types[i].desc));
+    }
+    return STK_OK;
+}
+
+stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[STK_MAX_FIELDS],
+                             char name[STK_RECORD_NAME_BYTES])
+{
+    const stk_source *source = dataset->source;
+    bool known = true;
+    name[0] = 0;
+    for (int i = 0; i < source->n_fields; i++) {
+        STK_RETURN_IF_ERROR(stk_chain_check_end(&dataset->chain[i]));
+        types[i] = *stk_chain_type(&dataset->chain[i]);
+        known = known && stk_field_type_known(&types[i]);
+    }
+    if (known) return STK_OK;
+    stk_scratch scratch[STK_MAX_FIELDS] = {{0}};
+    stk_status status = STK_OK;
+    /* Where records may be skipped the first good one serves. */
+    int64_t n_tries = dataset->on_error == STK_ON_ERROR_SKIP ? STK_MAX_TRIES : 1;
+    for (int64_t n = 0; n < n_tries && n < dataset->order.count; n++) {
+        stk_order_place place = stk_order_map(&dataset->order, 0, n);
+        status = measure_record(dataset, place, scratch, types);
+        if (status == STK_OK) source->class->name_record(source, place.i_record, name, STK_RECORD_NAME_BYTES);
+        if (status != STK_OK) stk_dataset_fail_record(dataset, status, place.i_record);
+        if (status == STK_OK || !stk_dataset_can_skip(status)) break;
+    }
+    for (int i = 0; i < STK_MAX_FIELDS; i++)
+        free(scratch[i].data);
+    return status;
+}
+
+stk_status stk_dataset_transform(const stk_dataset *dataset, const void *encoded, size_t n_bytes, void *dst)
+{
+    STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
+    const stk_chain *chain = NULL;
+    for (int i = 0; i < dataset->source->n_fields; i++)
+        if (!strcmp(dataset->chain[i].field, "image")) chain = &dataset->chain[i];
+    if (!chain || chain->type[0].kind != STK_FIELD_ENCODED)
+        return stk_fail(STK_UNSUPPORTED, "source '%s' has no encoded field 'image'", dataset->source->class->name);
+    stk_field_type want;
+    want.kind = STK_FIELD_ARRAY;
+    STK_RETURN_IF_ERROR(stk_dataset_field(dataset, "image", true, &want.desc.dtype, &want.desc.shape));
+    stk_chain_work *work = calloc(1, sizeof(*work));
+    if (!work) return stk_fail_memory(sizeof(*work));
+    /* Items have one type for input and output; stages do not write to their input. */
+    stk_item item = {.type = chain->type[0], .data = (void *)(uintptr_t)encoded, .n_bytes = n_bytes};
+    bool wrong_size = false;
+    stk_status status = stk_chain_run(chain, &(stk_stage_key){0}, &item, &want, dst, work, &wrong_size);
+    if (wrong_size) stk_fail_prefix(status, "the image ");
+    stk_chain_work_free(work);
+    free(work);
+    return status;
+}

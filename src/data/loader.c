@@ -1,0 +1,293 @@
+/* Opening a loader, and the consumer's side of it. See stoker/loader.h. */
+#include "stoker/loader.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/thread.h"
+#include "data/worker.h"
+
+enum { MAX_THREADS = 1024, MAX_HELD = 2, MIN_SLOTS = 3 };
+
+struct stk_batch {
+    stk_loader *loader;
+    stk_slot *slot;
+    int64_t i_batch; /* of the ring */
+    bool held;
+};
+
+struct stk_loader {
+    stk_work work;
+    stk_skip_list skips;
+    stk_ring_config ring_config;
+    int n_threads; /* started */
+    stk_thread *thread;
+    stk_worker *worker;
+    stk_batch batch[MAX_HELD];
+    int64_t i_next; /* batch of the ring that comes next */
+    int64_t n_samples, wait_ns;
+    bool ended;        /* stays: the last call failed */
+    stk_status status; /* of the last stk_loader_next */
+    char error[1024];
+};
+
+stk_loader_config stk_loader_config_default(void)
+{
+    return (stk_loader_config){0};
+}
+
+/* --- opening --- */
+
+static stk_status check_config(const stk_dataset *dataset, const stk_loader_config *config)
+{
+    STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
+    if (dataset->n_rows == 0) return stk_fail(STK_INVALID, "the data set has no batches: call 'batch' last of all");
+    if (config->n_threads < 0 || config->n_threads > MAX_THREADS)
+        return stk_fail(STK_INVALID, "'n_threads' is %d, not in 0 to %d", config->n_threads, MAX_THREADS);
+    if (config->n_slots < 0 || config->n_slots == 1)
+        return stk_fail(STK_INVALID, "'n_slots' is %d: at least 2 are needed, 0 chooses", config->n_slots);
+    if (config->n_epochs < 0) return stk_fail(STK_INVALID, "'n_epochs' is %lld", (long long)config->n_epochs);
+    if (config->i_epoch < 0) return stk_fail(STK_INVALID, "'i_epoch' is %lld", (long long)config->i_epoch);
+    int64_t n_batches = stk_dataset_n_batches(dataset);
+    if (config->i_batch < 0 || config->i_batch >= n_batches)
+        return stk_fail(STK_INVALID, "cannot start at batch %lld: an epoch has batches 0 to %lld",
+                        (long long)config->i_batch, (long long)n_batches - 1);
+    return STK_OK;
+}
+
+/* Bytes that can be had without swapping, as the kernel estimates it. */
+static size_t available_memory(void)
+{
+    long long kib = -1;
+    FILE *f = fopen("/proc/meminfo", "r");
+    if (f) {
+        char line[128];
+        while (kib < 0 && fgets(line, sizeof(line), f))
+            sscanf(line, "MemAvailable: %lld", &kib);
+        fclose(f);
+    }
+    if (kib > 0) return (size_t)kib * 1024;
+    long n_pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return n_pages > 0 && page > 0 ? (size_t)n_pages * (size_t)page : (size_t)1 << 30;
+}
+
+/* Few slots stay in the caches, many bridge slow records: 64 MiB worth of them, 4 to 16, as far as memory allows. */
+static stk_status choose_n_slots(const stk_loader_config *config, size_t slot_bytes, int *out)
+{
+    if (config->n_slots) {
+        *out = config->n_slots;
+        return STK_OK;
+    }
+    size_t limit = config->memory_limit_bytes, available = 0;
+    if (limit == 0) {
+        available = available_memory();
+        limit = available / 4 < (size_t)1 << 30 ? available / 4 : (size_t)1 << 30;
+    }
+    size_t n = ((size_t)64 << 20) / slot_bytes;
+    n = n < 4 ? 4 : n > 16 ? 16 : n;
+    while (n > MIN_SLOTS && n * slot_bytes > limit)
+        n--;
+    /* Without a limit of the caller's, the smallest ring may be larger than a quarter of what is free. */
+    if (n * slot_bytes > limit && n * slot_bytes > available)
+        return stk_fail(STK_NO_MEMORY, "%d batch slots of %zu bytes do not fit in %zu bytes: make the batch smaller",
+                        MIN_SLOTS, slot_bytes, available ? available : limit);
+    *out = (int)n;
+    return STK_OK;
+}
+
+static stk_status plan_ring(const stk_dataset *dataset, const stk_loader_config *config, stk_work *work,
+                            stk_ring_config *ring)
+{
+    int64_t n_batches = stk_dataset_n_batches(dataset), n_rows = dataset->n_rows;
+    int64_t n_last = dataset->order.count - (n_batches - 1) * n_rows;
+    *ring = (stk_ring_config){.n_fields = dataset->source->n_fields,
+                              .n_rows = n_rows,
+                              .n_last_rows = n_last < n_rows ? n_last : n_rows,
+                              .n_batches = n_batches,
+                              .i_first = config->i_batch,
+                              .n_total = INT64_MAX,
+                              .alloc = config->alloc,
+                              .free = config->free,
+                              .alloc_user = config->alloc_user};
+    if (config->n_epochs && config->n_epochs <= INT64_MAX / n_batches)
+        ring->n_total = config->n_epochs * n_batches - config->i_batch;
+    for (int f = 0; f < ring->n_fields; f++) {
+        ring->row_bytes[f] = work->row_bytes[f] = stk_desc_bytes(work->want[f].desc);
+        if (ring->row_bytes[f] > ((size_t)1 << 47) / (size_t)n_rows)
+            return stk_fail(STK_INVALID, "a batch of %lld samples of field '%s' is too large", (long long)n_rows,
+                            dataset->source->field[f].name);
+    }
+    return choose_n_slots(config, stk_ring_slot_bytes(ring), &ring->n_slots);
+}
+
+static stk_status start_workers(stk_loader *loader, const stk_loader_config *config)
+{
+    int n = loader->work.n_workers;
+    loader->thread = calloc((size_t)n, sizeof(*loader->thread));
+    loader->worker = calloc((size_t)n, sizeof(*loader->worker));
+    if (!loader->thread || !loader->worker) return stk_fail_memory((size_t)n * sizeof(*loader->worker));
+    for (; loader->n_threads < n; loader->n_threads++) {
+        int i = loader->n_threads;
+        char name[24];
+        snprintf(name, sizeof(name), "stk-data-%d", i);
+        loader->worker[i].work = &loader->work;
+        stk_ring_enter(loader->work.ring);
+        stk_status status =
+            stk_thread_start(&loader->thread[i], name, config->low_priority, stk_worker_run, &loader->worker[i]);
+        if (status != STK_OK) {
+            stk_ring_leave(loader->work.ring);
+            return status;
+        }
+    }
+    return STK_OK;
+}
+
+stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *config, stk_loader **out)
+{
+    stk_loader_config defaults = stk_loader_config_default();
+    if (!config) config = &defaults;
+    *out = NULL;
+    STK_RETURN_IF_ERROR(check_config(dataset, config));
+    stk_status status = STK_OK;
+    stk_loader *loader = calloc(1, sizeof(*loader));
+    if (!loader) return stk_fail_memory(sizeof(*loader));
+    stk_work *work = &loader->work;
+    work->dataset = dataset;
+    work->skips = &loader->skips;
+    work->seed = config->seed;
+    work->i_epoch = config->i_epoch;
+    work->i_first = config->i_batch;
+    work->n_workers = config->n_threads ? config->n_threads : stk_n_cores();
+    STK_TRY(stk_skip_list_init(&loader->skips));
+    STK_TRY(stk_dataset_probe(dataset, work->want, work->probe_name));
+    STK_TRY(plan_ring(dataset, config, work, &loader->ring_config));
+    STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
+    STK_TRY(start_workers(loader, config));
+    *out = loader;
+    loader = NULL;
+done:
+    stk_loader_close(loader);
+    return status;
+}
+
+void stk_loader_close(stk_loader *loader)
+{
+    if (!loader) return;
+    if (loader->work.ring) stk_ring_stop(loader->work.ring);
+    for (int i = 0; i < loader->n_threads; i++)
+        stk_thread_join(&loader->thread[i]);
+    for (int i = 0; i < loader->n_threads; i++)
+        stk_worker_free(&loader->worker[i]);
+    stk_ring_free(loader->work.ring);
+    stk_skip_list_free(&loader->skips);
+    free(loader->thread);
+    free(loader->worker);
+    free(loader);
+}
+
+/* --- the consumer --- */
+
+static const stk_batch *fail_next(stk_loader *loader, stk_status status)
+{
+    loader->status = status;
+    snprintf(loader->error, sizeof(loader->error), "%s", stk_error_text());
+    return NULL;
+}
+
+const stk_batch *stk_loader_next(stk_loader *loader)
+{
+    if (loader->ended) return NULL;
+    loader->status = STK_OK;
+    stk_batch *batch = NULL;
+    for (int i = 0; i < MAX_HELD; i++)
+        if (!loader->batch[i].held) batch = &loader->batch[i];
+    if (!batch)
+        return fail_next(loader, stk_fail(STK_BUSY, "%d batches are held: release one before the next", MAX_HELD));
+    if (loader->i_next >= loader->ring_config.n_total) return NULL;
+    stk_status status = stk_ring_wait(loader->work.ring, loader->i_next, &loader->wait_ns);
+    if (status != STK_OK) {
+        loader->ended = status != STK_BUSY;
+        return fail_next(loader, status);
+    }
+    *batch = (stk_batch){.loader = loader,
+                         .slot = stk_ring_slot(loader->work.ring, loader->i_next),
+                         .i_batch = loader->i_next,
+                         .held = true};
+    stk_skip_list_collect(&loader->skips, loader->i_next++);
+    loader->n_samples += stk_batch_count(batch);
+    return batch;
+}
+
+void stk_batch_release(const stk_batch *batch)
+{
+    if (!batch || !batch->held) return;
+    stk_loader *loader = batch->loader;
+    /* Batches are the loader's own; const is for the consumer. */
+    loader->batch[batch - loader->batch].held = false;
+    stk_ring_release(loader->work.ring, batch->i_batch);
+}
+
+stk_status stk_loader_status(const stk_loader *loader)
+{
+    return loader->status == STK_OK ? STK_OK : stk_fail(loader->status, "%s", loader->error);
+}
+
+const void *stk_batch_data(const stk_batch *batch, const char *field)
+{
+    const stk_source *source = batch->loader->work.dataset->source;
+    for (int i = 0; i < source->n_fields; i++)
+        if (field && !strcmp(source->field[i].name, field)) return batch->slot->field[i];
+    return NULL;
+}
+
+int64_t stk_batch_count(const stk_batch *batch)
+{
+    return stk_ring_count(batch->loader->work.ring, batch->i_batch);
+}
+
+int64_t stk_batch_epoch(const stk_batch *batch)
+{
+    int64_t i_epoch, i_in_epoch;
+    stk_work_locate(&batch->loader->work, batch->i_batch, &i_epoch, &i_in_epoch);
+    return i_epoch;
+}
+
+int64_t stk_batch_index(const stk_batch *batch)
+{
+    int64_t i_epoch, i_in_epoch;
+    stk_work_locate(&batch->loader->work, batch->i_batch, &i_epoch, &i_in_epoch);
+    return i_in_epoch;
+}
+
+uint64_t stk_batch_hash(const stk_batch *batch)
+{
+    const stk_ring_config *ring = &batch->loader->ring_config;
+    uint64_t hash = (uint64_t)stk_batch_count(batch);
+    for (int f = 0; f < ring->n_fields; f++)
+        hash = stk_hash64(batch->slot->field[f], ring->row_bytes[f] * (size_t)ring->n_rows, hash);
+    return hash;
+}
+
+void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out)
+{
+    const stk_ring_config *ring = &loader->ring_config;
+    *out = (stk_loader_stats){.n_batches = loader->i_next,
+                              .n_samples = loader->n_samples,
+                              .wait_ns = loader->wait_ns,
+                              .n_skipped = loader->skips.n_skipped,
+                              .slot_bytes = (size_t)ring->n_slots * stk_ring_slot_bytes(ring),
+                              .n_threads = loader->n_threads,
+                              .n_slots = ring->n_slots};
+    for (int i = 0; i < loader->n_threads; i++)
+        out->work_ns += atomic_load_explicit(&loader->worker[i].work_ns, memory_order_relaxed);
+}
+
+const char *stk_loader_skipped(const stk_loader *loader, int64_t i)
+{
+    return i >= 0 && i < loader->skips.n_kept ? loader->skips.kept[i].text : NULL;
+}

@@ -1,0 +1,77 @@
+/* The ring of batch slots: who writes which rows, and when a batch is ready. It knows no data set and no stages.
+ *
+ * Batches are numbered 0, 1, 2, ... from where the loader starts; batch g lies in slot g mod n_slots. Workers claim
+ * rows in order, so that everything before a claimed row is claimed too: hence the first failing row in order is known
+ * as soon as the workers have ended, whoever was faster.
+ *
+ *     claim ->  batch g: [rows done | rows claimed | rows free ]   one 64-bit word (g, row), moved on by
+ * compare-and-swap slot      0   1   2   3                                      sleeping only when every slot is
+ * claimed
+ *
+ * Threads: claim, finish, fail and leave are the workers'; wait and release the consumer's; the rest is for one thread.
+ */
+#ifndef STK_DATA_RING_H
+#define STK_DATA_RING_H
+
+#include <stdatomic.h>
+
+#include "data/source/source.h"
+
+typedef struct stk_ring_config {
+    int n_slots, n_fields;
+    size_t row_bytes[STK_MAX_FIELDS];
+    int64_t n_rows;      /* of a batch */
+    int64_t n_last_rows; /* samples in the last batch of an epoch */
+    int64_t n_batches;   /* in an epoch */
+    int64_t i_first;     /* batch 0 of the ring is this one of its epoch */
+    int64_t n_total;     /* batches until the end; INT64_MAX: none */
+    void *(*alloc)(void *user, size_t bytes);
+    void (*free)(void *user, void *p, size_t bytes);
+    void *alloc_user;
+} stk_ring_config;
+
+typedef struct stk_slot {
+    _Alignas(64) _Atomic int64_t n_rows_left; /* rows not yet written; 0: ready */
+    unsigned char *field[STK_MAX_FIELDS];     /* [n_rows, row_bytes], 64-byte aligned */
+    void *memory;
+} stk_slot;
+
+typedef struct stk_claim {
+    int64_t i_batch;  /* of the ring */
+    int64_t from, to; /* rows */
+    stk_slot *slot;
+} stk_claim;
+
+typedef struct stk_ring stk_ring;
+
+/* Memory of one slot. */
+size_t stk_ring_slot_bytes(const stk_ring_config *config);
+/* Allocates the slots and touches every page of them. */
+stk_status stk_ring_new(const stk_ring_config *config, stk_ring **out);
+/* Accepts NULL. No worker may be in it any more. */
+void stk_ring_free(stk_ring *ring);
+stk_slot *stk_ring_slot(stk_ring *ring, int64_t i_batch);
+/* Samples in a batch. */
+int64_t stk_ring_count(const stk_ring *ring, int64_t i_batch);
+
+/* A worker is about to start; it ends with stk_ring_leave. */
+void stk_ring_enter(stk_ring *ring);
+void stk_ring_leave(stk_ring *ring);
+/* The next rows, at most n_max of one batch. Sleeps while all slots are taken. False: nothing is left to do. */
+bool stk_ring_claim(stk_ring *ring, int64_t n_max, stk_claim *out);
+/* False when nobody will read that row any more: the ring was stopped, or an earlier row has failed. */
+bool stk_ring_needs(const stk_ring *ring, int64_t i_batch, int64_t row);
+/* All rows of the claim are written. The last one of a short batch zeroes what is past it. */
+void stk_ring_finish(stk_ring *ring, const stk_claim *claim);
+/* That row failed with status and this thread's error text. The first failing row in order wins. */
+void stk_ring_fail(stk_ring *ring, int64_t i_batch, int64_t row, stk_status status);
+
+/* Waits for batch i_batch; STK_BUSY when an unreleased batch is in its slot; otherwise the error of its first failing
+ * row, with its text, when it cannot come. Adds to *wait_ns. */
+stk_status stk_ring_wait(stk_ring *ring, int64_t i_batch, int64_t *wait_ns);
+/* The consumer is done with a batch; in any order. */
+void stk_ring_release(stk_ring *ring, int64_t i_batch);
+/* Workers leave as soon as they can. */
+void stk_ring_stop(stk_ring *ring);
+
+#endif

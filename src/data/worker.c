@@ -1,0 +1,132 @@
+/* See data/worker.h. */
+#include "data/worker.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+/* A claim aims at this much work, beside which a compare-and-swap and two readings of the clock are nothing. */
+enum { CLAIM_NS = 50000 };
+
+/* The order is known ahead, so that the source can fetch a record while those before it are made. */
+enum { PREFETCH_ROWS = 4 };
+
+void stk_work_locate(const stk_work *work, int64_t i_batch, int64_t *i_epoch, int64_t *i_in_epoch)
+{
+    int64_t n = stk_dataset_n_batches(work->dataset);
+    int64_t i = work->i_first + i_batch % n;
+    *i_epoch = work->i_epoch + i_batch / n + i / n;
+    *i_in_epoch = i % n;
+}
+
+/* Reads one record and writes all its fields to the row. *fatal: another record would not help. */
+static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slot *slot, int64_t row, bool *fatal)
+{
+    const stk_work *work = worker->work;
+    const stk_dataset *dataset = work->dataset;
+    const stk_source *source = dataset->source;
+    stk_item item[STK_MAX_FIELDS];
+    stk_stage_key key = {.seed = work->seed, .epoch = place.epoch, .i_sample = (uint64_t)place.i_record};
+    bool wrong_size = false;
+    stk_status status = source->class->read(source, place.i_record, worker->source_scratch, item);
+    for (int f = 0; f < source->n_fields && status == STK_OK; f++)
+        status = stk_chain_run(&dataset->chain[f], &key, &item[f], &work->want[f],
+                               slot->field[f] + (size_t)row * work->row_bytes[f], &worker->chain[f], &wrong_size);
+    if (status == STK_OK) return STK_OK;
+    *fatal = wrong_size || !stk_dataset_can_skip(status);
+    if (!wrong_size) return stk_dataset_fail_record(dataset, status, place.i_record);
+    char name[STK_RECORD_NAME_BYTES];
+    source->class->name_record(source, place.i_record, name, sizeof(name));
+    stk_fail_prefix(status, "%s ", name);
+    return stk_fail(status, "%s as %s has; add a resize or crop stage", stk_error_text(), work->probe_name);
+}
+
+/* Position of the i_try-th stand-in for the sample at `position`: drawn by key, so that every run draws the same. */
+static int64_t draw_position(const stk_work *work, int64_t i_epoch, int64_t position, int64_t i_try)
+{
+    uint64_t h = stk_mix64(work->seed ^ stk_mix64((uint64_t)i_epoch ^ stk_mix64((uint64_t)position)));
+    return (int64_t)(stk_mix64(h + (uint64_t)i_try) % (uint64_t)work->dataset->order.count);
+}
+
+/* Makes the row from the record at `place`, or with on_error skip from a stand-in. */
+static stk_status make_row(stk_worker *worker, const stk_claim *claim, int64_t row, int64_t i_epoch, int64_t position,
+                           stk_order_place place)
+{
+    const stk_work *work = worker->work;
+    const stk_dataset *dataset = work->dataset;
+    int64_t n_tries = dataset->on_error == STK_ON_ERROR_SKIP ? STK_MAX_TRIES : 0;
+    for (int64_t i_try = 0;; i_try++) {
+        bool fatal = false;
+        stk_status status = make_record(worker, place, claim->slot, row, &fatal);
+        if (status == STK_OK || fatal || n_tries == 0) return status;
+        STK_RETURN_IF_ERROR(stk_skip_list_add(work->skips, claim->i_batch, row, i_try, place.i_record));
+        if (i_try == n_tries)
+            return stk_fail_prefix(status, "no readable record after %d tries, the last one ", (int)n_tries);
+        int64_t at = draw_position(work, i_epoch, position, i_try);
+        place = stk_order_map(&dataset->order, (uint64_t)i_epoch, at);
+    }
+}
+
+/* False when the rows are not needed any more or one has failed: then the worker is to end. */
+static bool make_rows(stk_worker *worker, const stk_claim *claim)
+{
+    const stk_work *work = worker->work;
+    const stk_dataset *dataset = work->dataset;
+    const stk_source *source = dataset->source;
+    int64_t i_epoch, i_in_epoch;
+    stk_work_locate(work, claim->i_batch, &i_epoch, &i_in_epoch);
+    int64_t first = i_in_epoch * dataset->n_rows, n_mapped = claim->from;
+    stk_order_place ahead[PREFETCH_ROWS]; /* by row */
+    for (int64_t row = claim->from; row < claim->to; row++) {
+        for (; n_mapped < claim->to && n_mapped < row + PREFETCH_ROWS; n_mapped++) {
+            stk_order_place place = stk_order_map(&dataset->order, (uint64_t)i_epoch, first + n_mapped);
+            ahead[n_mapped % PREFETCH_ROWS] = place;
+            if (source->class->prefetch) source->class->prefetch(source, place.i_record);
+        }
+        if (!stk_ring_needs(work->ring, claim->i_batch, row)) return false;
+        stk_status status = make_row(worker, claim, row, i_epoch, first + row, ahead[row % PREFETCH_ROWS]);
+        if (status == STK_OK) continue;
+        stk_ring_fail(work->ring, claim->i_batch, row, status);
+        return false;
+    }
+    return true;
+}
+
+/* Rows worth a claim: enough to be worth it, and few enough that every worker has part in a batch. */
+static int64_t rows_to_claim(const stk_worker *worker)
+{
+    const stk_work *work = worker->work;
+    int64_t n_most = (work->dataset->n_rows + work->n_workers - 1) / work->n_workers;
+    if (worker->row_ns <= 0) return 1;
+    double n = CLAIM_NS / worker->row_ns;
+    return n >= (double)n_most ? n_most : n < 1 ? 1 : (int64_t)n;
+}
+
+void stk_worker_run(void *arg)
+{
+    stk_worker *worker = arg;
+    stk_ring *ring = worker->work->ring;
+    stk_claim claim;
+    while (stk_ring_claim(ring, rows_to_claim(worker), &claim)) {
+        int64_t start_ns = stk_clock_ns();
+        if (!make_rows(worker, &claim)) break;
+        int64_t work_ns = stk_clock_ns() - start_ns;
+        double row_ns = (double)work_ns / (double)(claim.to - claim.from);
+        /* The first row finds cold caches and empty scratch memory, so that it must not weigh for long. */
+        worker->row_ns = worker->row_ns > 0 ? 0.5 * worker->row_ns + 0.5 * row_ns : row_ns;
+        /* This thread is the only writer: no read-modify-write is needed. */
+        atomic_store_explicit(&worker->work_ns, atomic_load_explicit(&worker->work_ns, memory_order_relaxed) + work_ns,
+                              memory_order_relaxed);
+        stk_ring_finish(ring, &claim);
+    }
+    stk_ring_leave(ring);
+}
+
+void stk_worker_free(stk_worker *worker)
+{
+    for (int i = 0; i < STK_MAX_FIELDS; i++) {
+        free(worker->source_scratch[i].data);
+        stk_chain_work_free(&worker->chain[i]);
+    }
+}

@@ -1,0 +1,42 @@
+/* A worker: claims rows of the ring, reads their records and runs the stages on them, straight into the slot.
+ *
+ * Threads: a stk_worker is one thread's own; everything in stk_work is shared by all workers and read-only, but for the
+ * ring and the skip list, which guard themselves.
+ */
+#ifndef STK_DATA_WORKER_H
+#define STK_DATA_WORKER_H
+
+#include "data/dataset.h"
+#include "data/ring.h"
+#include "data/skip_list.h"
+
+/* What all workers of a loader know. */
+typedef struct stk_work {
+    const stk_dataset *dataset;
+    stk_ring *ring;
+    stk_skip_list *skips;
+    stk_field_type want[STK_MAX_FIELDS]; /* of one sample */
+    size_t row_bytes[STK_MAX_FIELDS];
+    char probe_name[STK_RECORD_NAME_BYTES]; /* the record whose size the batch has; "" when the plan knew it */
+    uint64_t seed;
+    int64_t i_epoch, i_first; /* ring batch 0 is batch i_first of epoch i_epoch */
+    int n_workers;
+} stk_work;
+
+typedef struct stk_worker {
+    const stk_work *work;
+    stk_scratch source_scratch[STK_MAX_FIELDS];
+    stk_chain_work chain[STK_MAX_FIELDS];
+    double row_ns;           /* what a row takes, averaged over the last claims */
+    _Atomic int64_t work_ns; /* at work in all */
+} stk_worker;
+
+/* The thread's main function; arg is a stk_worker. */
+void stk_worker_run(void *arg);
+/* Frees what it points to. */
+void stk_worker_free(stk_worker *worker);
+
+/* Epoch and number in its epoch of a batch of the ring. */
+void stk_work_locate(const stk_work *work, int64_t i_batch, int64_t *i_epoch, int64_t *i_in_epoch);
+
+#endif

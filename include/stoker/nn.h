@@ -43,20 +43,24 @@ STK_API stk_value stk_model_get_output(const stk_model *model);
 STK_API void stk_scope_push(stk_graph *graph, const char *name);
 STK_API void stk_scope_pop(stk_graph *graph);
 
+/* Running statistics, which the forward pass updates itself, count as no parameters. All 0 after an error. */
 typedef struct stk_model_size {
     int64_t n_parameters, n_trainable;
-    double forward_flops; /* for one sample */
+    double forward_flops; /* for one sample; up to the output, or the loss where there is no output */
 } stk_model_size;
 STK_API stk_model_size stk_model_get_size(const stk_model *model);
 
 /* --- layers --- */
+/* `name` in a configuration is the layer's whole name within its scopes, with no counter added; NULL: the kind's own.
+ * Parameters are f32 (f64 for f64 input). Bad arguments are errors that name the layer. */
 typedef enum stk_initializer {
     STK_INIT_DEFAULT,   /* dense and conv: He uniform with a = sqrt(5), as PyTorch: uniform +-1/sqrt(fan_in) */
     STK_INIT_HE_NORMAL, /* He et al. 2015, fan in */
     STK_INIT_HE_UNIFORM,
     STK_INIT_GLOROT_NORMAL, /* Glorot & Bengio 2010 */
     STK_INIT_GLOROT_UNIFORM,
-    STK_INIT_ZERO
+    STK_INIT_ZERO,
+    STK_INIT_HE_NORMAL_FAN_OUT /* fan out: the convolutions of ResNets, as torchvision */
 } stk_initializer;
 
 /* x [N,...,C] -> [N,...,units], with bias. Weight is stored [units, C]. */
@@ -64,7 +68,8 @@ STK_API stk_value stk_dense(stk_value x, int64_t units);
 typedef struct stk_dense_config {
     int64_t units;
     bool no_bias;
-    stk_initializer init;
+    stk_initializer init; /* of the weight; the bias is 0, or uniform like the weight with STK_INIT_DEFAULT */
+    const char *name;
 } stk_dense_config;
 STK_API stk_value stk_dense_with(stk_value x, const stk_dense_config *config);
 
@@ -73,20 +78,22 @@ STK_API stk_value stk_conv2d(stk_value x, int64_t filters, int kernel);
 typedef struct stk_conv2d_config {
     int64_t filters;
     int kernel, stride, dilation, groups; /* 0: kernel 3, the others 1 */
-    int padding;                          /* on each side; -1: none at all; 0: "same" = dilation * (kernel - 1) / 2 */
+    int padding; /* on each side; -1: none; 0: "same" = dilation * (kernel - 1) / 2, an odd pixel more at the end */
     bool no_bias;
     bool like_keras; /* padding "same" as TensorFlow: asymmetric on stride 2 */
     stk_initializer init;
+    const char *name;
 } stk_conv2d_config;
 STK_API stk_value stk_conv2d_with(stk_value x, const stk_conv2d_config *config);
 
 /* Ioffe & Szegedy 2015, over all axes but the last. PyTorch's defaults: momentum 0.1, eps 1e-5, unbiased running
- * variance. In evaluation the running statistics are used. */
+ * variance. In evaluation the running statistics are used. Scale and bias are named weight and bias, as PyTorch's. */
 STK_API stk_value stk_batch_norm(stk_value x);
 typedef struct stk_batch_norm_config {
     double momentum, eps; /* 0: the default */
     bool like_keras;      /* momentum 0.99 in Keras' sense, eps 1e-3, biased running variance */
     bool zero_scale;      /* scale starts at 0: the last of a residual block, Goyal et al. 2017 */
+    const char *name;
 } stk_batch_norm_config;
 STK_API stk_value stk_batch_norm_with(stk_value x, const stk_batch_norm_config *config);
 

@@ -1,7 +1,7 @@
 /* Optimisers and schedules: plain settings. The update itself is part of the training graph.
  *
  * Defaults are PyTorch's. `like_keras` gives Keras' arithmetic: SGD with the rate inside the velocity; Adam with eps
- * 1e-7 added to sqrt(v) and the bias correction folded into the rate.
+ * 1e-7 added to sqrt(v) and the bias correction folded into the rate, and AdamW's decay of 0.004.
  */
 #ifndef STOKER_OPTIM_H
 #define STOKER_OPTIM_H
@@ -36,13 +36,14 @@ STK_API stk_optimizer stk_optimizer_fill(stk_optimizer_kind kind, stk_optimizer 
 typedef enum stk_schedule_kind { STK_SCHEDULE_CONSTANT, STK_SCHEDULE_STEP, STK_SCHEDULE_COSINE } stk_schedule_kind;
 typedef struct stk_schedule {
     stk_schedule_kind kind;
-    double warmup_epochs; /* linear from 0 to the full rate */
-    double every_epochs;  /* step: multiplied by gamma each time */
+    double warmup_epochs; /* linear: of w steps, step i has (i + 1) / w of the full rate */
+    double every_epochs;  /* step: multiplied by gamma each time, counted from the start of training; 0: never */
     double gamma;         /* step: 0: 0.1 */
     double final_share;   /* cosine: the rate at the end, as a share of the full rate */
 } stk_schedule;
 
-/* The rate for step number i_step (from 0) of n_steps. Cosine: Loshchilov & Hutter 2017, without restarts. */
+/* The rate for step number i_step (from 0) of n_steps. Cosine: Loshchilov & Hutter 2017, without restarts, over the
+ * steps after the warm-up. schedule NULL: constant. */
 STK_API double stk_schedule_rate(const stk_schedule *schedule, double lr, int64_t i_step, int64_t n_steps,
                                  int64_t steps_per_epoch);
 

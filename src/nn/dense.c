@@ -1,0 +1,31 @@
+/* Dense layers: y = x weight^T + bias over the last axis. */
+#include "nn/layer.h"
+
+stk_value stk_dense_with(stk_value x, const stk_dense_config *config)
+{
+    stk_dense_config c = config ? *config : (stk_dense_config){0};
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, x, "dense", c.name)) return stk_value_none(x.graph);
+    if (!stk_layer_need_range(&layer, "units", c.units, 1, INT32_MAX) || !stk_layer_need_float(&layer))
+        return stk_value_none(x.graph);
+    int rank = layer.shape.rank;
+    int64_t n_in = rank ? layer.shape.dim[rank - 1] : 0;
+    if (rank < 2 || n_in < 1) {
+        char text[STK_SHAPE_TEXT_BYTES];
+        return stk_layer_fail(&layer, "its input is %s, and must be [N,...,C] with a known C",
+                              stk_shape_text(layer.shape, text));
+    }
+    double fan_in = (double)n_in, fan_out = (double)c.units;
+    stk_value weight = stk_layer_variable(&layer, "weight", STK_SHAPE(c.units, n_in),
+                                          stk_initializer_resolve(c.init, fan_in, fan_out), true);
+    stk_value y = stk_matmul(x, weight, false, true);
+    if (!c.no_bias)
+        y = stk_add(y,
+                    stk_layer_variable(&layer, "bias", STK_SHAPE(c.units), stk_initializer_bias(c.init, fan_in), true));
+    return stk_layer_end(&layer, y);
+}
+
+stk_value stk_dense(stk_value x, int64_t units)
+{
+    return stk_dense_with(x, &(stk_dense_config){.units = units});
+}

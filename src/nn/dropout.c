@@ -1,0 +1,21 @@
+/* Dropout: Srivastava et al. 2014. Masks are keyed by the global sample number, see graph/dropout.h. */
+#include "graph/query.h"
+#include "nn/layer.h"
+
+stk_value stk_dropout(stk_value x, double rate)
+{
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, x, "dropout", NULL)) return stk_value_none(x.graph);
+    if (!(rate >= 0 && rate < 1)) return stk_layer_fail(&layer, "the rate is %g, and must be in [0,1)", rate);
+    if (!stk_layer_need_float(&layer)) return stk_value_none(x.graph);
+    if (layer.shape.rank < 1) return stk_layer_fail(&layer, "its input is a scalar, and must be [N,...]");
+    if (rate == 0) return x;
+
+    /* Each layer draws from its own stream, so that no two have the same mask. */
+    int64_t stream = 0;
+    for (int i = 0; i < layer.graph->n_nodes; i++)
+        stream += layer.graph->node[i].op == STK_OP_dropout;
+    stk_value seed = stk_graph_scalar_input(layer.graph, "seed", STK_I64);
+    stk_value sample = stk_graph_scalar_input(layer.graph, "sample", STK_I64);
+    return stk_layer_end(&layer, stk_dropout_raw(x, seed, sample, rate, stream));
+}

@@ -1,0 +1,118 @@
+#include "nn/layer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+/* True where a variable's name starts with "name.". */
+static bool is_taken(const stk_graph *graph, const char *name)
+{
+    size_t n = strlen(name);
+    for (int i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        if (node->op == STK_OP_variable && node->name && !strncmp(node->name, name, n) && node->name[n] == '.')
+            return true;
+    }
+    return false;
+}
+
+/* prefix + name, or prefix + kind + the first counter that is free. The counter lives in the variables' names alone, so
+ * that a copy of a graph goes on where the original stood. */
+static stk_status make_name(const stk_graph *graph, const char *kind, const char *name, const char **out)
+{
+    const char *prefix = graph->scope ? graph->scope->prefix : "";
+    stk_text text = {0};
+    stk_text_add(&text, "%s%s", prefix, name ? name : kind);
+    for (int i = 1; !name && !text.failed && is_taken(graph, stk_text_get(&text)); i++) {
+        text.n = 0;
+        stk_text_add(&text, "%s%s_%d", prefix, kind, i);
+    }
+    stk_status status = stk_text_status(&text);
+    if (status == STK_OK) {
+        *out = stk_arena_text(graph->arena, stk_text_get(&text));
+        if (!*out) status = stk_fail_memory(text.n);
+    }
+    stk_text_free(&text);
+    return status;
+}
+
+bool stk_layer_begin(stk_layer *layer, stk_value x, const char *kind, const char *name)
+{
+    stk_graph *graph = x.graph;
+    if (!graph || graph->status != STK_OK) return false;
+    *layer = (stk_layer){.graph = graph, .name = kind, .x = x};
+    if (stk_graph_keep_error(graph, make_name(graph, kind, name, &layer->name)) != STK_OK) return false;
+    if (x.id < 0 || x.id >= graph->n_values) {
+        stk_layer_fail(layer, "its input is no value");
+        return false;
+    }
+    if (name && !name[0]) {
+        stk_layer_fail(layer, "its name is empty");
+        return false;
+    }
+    layer->shape = stk_value_shape(x);
+    layer->dtype = stk_value_dtype(x) == STK_F64 ? STK_F64 : STK_F32;
+    return true;
+}
+
+stk_value stk_layer_variable(const stk_layer *layer, const char *part, stk_shape shape, stk_init init, bool trainable)
+{
+    stk_text name = {0};
+    stk_text_add(&name, "%s.%s", layer->name, part);
+    stk_value variable = stk_value_none(layer->graph);
+    if (stk_graph_keep_error(layer->graph, stk_text_status(&name)) == STK_OK)
+        variable = stk_graph_variable(layer->graph, stk_text_get(&name), layer->dtype, shape, init, trainable);
+    stk_text_free(&name);
+    return variable;
+}
+
+stk_value stk_layer_fail(const stk_layer *layer, const char *format, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    stk_graph_keep_error(layer->graph, stk_fail(STK_INVALID, "layer '%s': %s", layer->name, text));
+    return stk_value_none(layer->graph);
+}
+
+stk_value stk_layer_end(const stk_layer *layer, stk_value y)
+{
+    stk_graph *graph = layer->graph;
+    if (graph->status == STK_OK) return y;
+    stk_fail(graph->status, "%s", graph->error);
+    stk_fail_prefix(graph->status, "layer '%s': ", layer->name);
+    snprintf(graph->error, sizeof(graph->error), "%s", stk_error_text());
+    return stk_value_none(graph);
+}
+
+bool stk_layer_need_float(const stk_layer *layer)
+{
+    stk_dtype dtype = stk_value_dtype(layer->x);
+    if (dtype == STK_F32 || dtype == STK_F64) return true;
+    stk_layer_fail(layer, "its input is %s, and must be f32 or f64", stk_dtype_name(dtype));
+    return false;
+}
+
+bool stk_layer_need_images(const stk_layer *layer)
+{
+    const stk_shape *x = &layer->shape;
+    if (x->rank == 4 && x->dim[1] > 0 && x->dim[2] > 0 && x->dim[3] > 0) return stk_layer_need_float(layer);
+    char text[STK_SHAPE_TEXT_BYTES];
+    stk_layer_fail(layer, "its input is %s, and must be images [N,H,W,C] of known size", stk_shape_text(*x, text));
+    return false;
+}
+
+bool stk_layer_need_range(const stk_layer *layer, const char *what, int64_t value, int64_t low, int64_t high)
+{
+    if (value >= low && value <= high) return true;
+    if (value < low)
+        stk_layer_fail(layer, "%s is %lld, and must be %lld or more", what, (long long)value, (long long)low);
+    else
+        stk_layer_fail(layer, "%s is %lld, and must be %lld or less", what, (long long)value, (long long)high);
+    return false;
+}

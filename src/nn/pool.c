@@ -1,0 +1,61 @@
+/* Pooling and flattening: layers that change the shape and have no parameters. */
+#include "nn/layer.h"
+
+static stk_value pool(stk_value x, const char *kind, int size, int stride, int padding,
+                      stk_value (*make)(stk_value, stk_window))
+{
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, x, kind, NULL)) return stk_value_none(x.graph);
+    if (!stk_layer_need_images(&layer) || !stk_layer_need_range(&layer, "the size", size, 1, STK_MOST_WINDOW) ||
+        !stk_layer_need_range(&layer, "the stride", stride, 1, STK_MOST_WINDOW) ||
+        /* More padding would give windows without a single pixel. */
+        !stk_layer_need_range(&layer, "the padding", padding, 0, size / 2))
+        return stk_value_none(x.graph);
+    stk_window window = stk_window_make(size, size);
+    for (int i = 0; i < 2; i++) {
+        window.stride[i] = stride;
+        window.pad_low[i] = window.pad_high[i] = padding;
+    }
+    return stk_layer_end(&layer, make(x, window));
+}
+
+stk_value stk_max_pool_with(stk_value x, int size, int stride, int padding)
+{
+    return pool(x, "max_pool", size, stride, padding, stk_max_pool2d_raw);
+}
+
+stk_value stk_max_pool(stk_value x, int size)
+{
+    return stk_max_pool_with(x, size, size, 0);
+}
+
+stk_value stk_avg_pool(stk_value x, int size)
+{
+    return pool(x, "avg_pool", size, size, 0, stk_avg_pool2d_raw);
+}
+
+stk_value stk_global_pool(stk_value x)
+{
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, x, "global_pool", NULL) || !stk_layer_need_images(&layer))
+        return stk_value_none(x.graph);
+    return stk_layer_end(&layer, stk_reduce_mean(x, 1u << 1 | 1u << 2));
+}
+
+stk_value stk_flatten(stk_value x)
+{
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, x, "flatten", NULL)) return stk_value_none(x.graph);
+    const stk_shape *shape = &layer.shape;
+    if (shape->rank == 2) return x;
+    bool known = shape->rank > 0;
+    for (int i = 1; i < shape->rank; i++)
+        known = known && shape->dim[i] > 0;
+    if (!known) {
+        char text[STK_SHAPE_TEXT_BYTES];
+        return stk_layer_fail(&layer, "its input is %s, and must be [N,...] of known size",
+                              stk_shape_text(*shape, text));
+    }
+    int64_t count = stk_shape_product(*shape, 1, shape->rank);
+    return stk_layer_end(&layer, stk_reshape(x, STK_SHAPE(shape->dim[0], count)));
+}

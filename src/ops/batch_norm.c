@@ -1,0 +1,60 @@
+/* Batch normalisation in training: y = (x - mean) * inv_std * scale + bias over all axes but the last.
+ * Ioffe & Szegedy 2015. Statistics are f32 (f64 for f64 x), whatever the dtype of x.
+ */
+#include "ops/rule.h"
+
+static stk_status infer(stk_op_call *call)
+{
+    static const char *const roles[] = {"x", "scale", "bias", "running_mean", "running_var"};
+    stk_tensor_desc x = call->in[0];
+    char text[STK_SHAPE_TEXT_BYTES];
+    STK_RETURN_IF_ERROR(stk_rule_need_float("x", x));
+    if (x.shape.rank < 2 || x.shape.dim[x.shape.rank - 1] == STK_ANY)
+        return stk_fail(STK_INVALID, "x %s must be [..., C] with a known number of channels", stk_desc_text(x, text));
+    stk_shape channels = stk_rule_vector_shape(x.shape.dim[x.shape.rank - 1]);
+    stk_dtype dtype = stk_rule_stat_dtype(x.dtype);
+    for (int i = 1; i < 5; i++)
+        STK_RETURN_IF_ERROR(stk_rule_need(roles[i], call->in[i], dtype, channels));
+    call->out[0] = x;
+    for (int i = 1; i < 5; i++)
+        stk_rule_out(call, i, dtype, channels);
+    return STK_OK;
+}
+
+static stk_status grad(const stk_grad_call *call)
+{
+    stk_value dy = call->grad_out[0];
+    if (call->grad_out[1].id >= 0 || call->grad_out[2].id >= 0)
+        return stk_fail(STK_UNSUPPORTED, "batch_norm has no gradient through its mean and inv_std outputs");
+    /* The running statistics are kept apart from the gradient, as everywhere. */
+    if (dy.id < 0 || !(call->need[0] || call->need[1] || call->need[2])) return STK_OK;
+    stk_value in[6] = {dy, call->in[0], call->in[1], call->in[2], call->out[1], call->out[2]};
+    stk_value dx = stk_rule_add(STK_OP_batch_norm_grad, call->attrs, in, 6);
+    STK_RETURN_IF_ERROR(stk_rule_built(dx));
+    for (int i = 0; i < 3; i++)
+        if (call->need[i]) call->grad_in[i] = stk_value_sibling(dx, i);
+    return STK_OK;
+}
+
+static void cost(const stk_op_call *call, stk_cost *out)
+{
+    out->flops = 7 * stk_rule_count(call->in[0].shape);
+}
+
+static void print(const stk_attrs *attrs, stk_text *out)
+{
+    stk_text_add(out, " eps=%g momentum=%g", attrs->batch_norm.eps, attrs->batch_norm.momentum);
+    if (attrs->batch_norm.unbiased) stk_text_add(out, " unbiased");
+    if (attrs->batch_norm.relu) stk_text_add(out, " relu");
+}
+
+const stk_op_rule stk_rule_batch_norm = {
+    .name = "batch_norm",
+    .kind = STK_KIND_OPAQUE,
+    .n_in = 5,
+    .n_out = 5,
+    .infer = infer,
+    .grad = grad,
+    .cost = cost,
+    .print = print,
+};

@@ -1,0 +1,43 @@
+/* 1 where the label is among the k largest logits of its row, else 0; among ties the lower class comes first. */
+#include "ops/rule.h"
+
+static stk_status infer(stk_op_call *call)
+{
+    stk_tensor_desc logits = call->in[0];
+    STK_RETURN_IF_ERROR(stk_rule_need_float("logits", logits));
+    STK_RETURN_IF_ERROR(stk_rule_need_rank("logits", logits, 2));
+    stk_shape rows = stk_rule_vector_shape(logits.shape.dim[0]);
+    STK_RETURN_IF_ERROR(stk_rule_need("labels", call->in[1], STK_I32, rows));
+    if (call->attrs->in_top_k.k < 1)
+        return stk_fail(STK_INVALID, "k must be 1 or more, not %d", call->attrs->in_top_k.k);
+    stk_rule_out(call, 0, STK_F32, rows);
+    return STK_OK;
+}
+
+static void cost(const stk_op_call *call, stk_cost *out)
+{
+    out->flops = stk_rule_count(call->in[0].shape);
+}
+
+static void print(const stk_attrs *attrs, stk_text *out)
+{
+    stk_text_add(out, " k=%d", attrs->in_top_k.k);
+}
+
+const stk_op_rule stk_rule_in_top_k = {
+    .name = "in_top_k",
+    .kind = STK_KIND_OPAQUE,
+    .n_in = 2,
+    .n_out = 1,
+    .infer = infer,
+    .cost = cost,
+    .print = print,
+    .stops_gradient = true,
+};
+
+stk_value stk_in_top_k(stk_value logits, stk_value labels, int k)
+{
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.in_top_k.k = k;
+    return stk_rule_add(STK_OP_in_top_k, &attrs, (stk_value[]){logits, labels}, 2);
+}

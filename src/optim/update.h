@@ -1,0 +1,22 @@
+/* The optimiser's part of a training graph: gradients, clipping, state and updates. Rates over time are in schedule.c.
+ *
+ *   loss -> grad (one for each parameter) -> clip -> sgd_update or adam_update -> parameter and state
+ */
+#ifndef STK_OPTIM_UPDATE_H
+#define STK_OPTIM_UPDATE_H
+
+#include "graph/graph.h"
+#include "stoker/optim.h"
+
+typedef struct stk_optim_options {
+    stk_optimizer optimizer; /* filled by stk_optimizer_fill */
+    double clip_norm;     /* of all gradients together; 0: none. Also makes the output "grad_norm", before clipping */
+    const char *no_decay; /* see no_decay.h; borrowed until the call returns */
+} stk_optim_options;
+
+/* Adds an update of every trainable variable that loss, a float scalar, depends on; others stay as they are. The state
+ * lies in variables "<parameter>.velocity", or ".m" and ".v". The inputs "lr" f32 [] and, for Adam, "step" i64 [] (the
+ * steps done before, 0 at first) are found or made. An error is kept in the graph and returned. */
+stk_status stk_optim_build(stk_graph *graph, stk_value loss, const stk_optim_options *options);
+
+#endif

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Times Stoker beside the peers on the same machine in the same hour, in turn, and writes docs/peers.md.
+
+usage: beside_peers.py PEERS VENVS DERIVED [--rounds N] [WORKLOAD...]
+
+PEERS is the folder with the peers' scripts (train_torch.py, e2e.py, ...), VENVS what its setup.sh made, DERIVED what its
+prepare.py made. Workloads: mnist-mlp cifar-cnn-e2e cifar-resnet18. Every variant is one process; rounds alternate over
+all variants, and the table gives each one's median. Ratios are Stoker's speed over the peer's.
+"""
+import argparse
+import datetime
+import glob
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# workload: (unit, smaller is better, recipe, recipe's options, peers: name, venv, tcmalloc, script and arguments)
+WORKLOADS = {
+    "mnist-mlp": ("s/epoch", True, "mnist-mlp", [], [
+        ("PyTorch eager, direct", "pt", False, "train_torch.py mnist-mlp --loader direct"),
+        ("PyTorch eager, direct, tcmalloc", "pt", True, "train_torch.py mnist-mlp --loader direct"),
+        ("PyTorch eager, DataLoader", "pt", False, "train_torch.py mnist-mlp --loader dataloader"),
+        ("JAX jit", "pt", False, "train_jax.py mnist-mlp"),
+        ("Keras fit", "tf", False, "train_tf.py mnist-mlp")]),
+    "cifar-cnn-e2e": ("images/s", False, "cifar-cnn", ["--epochs", "1", "--set", "checkpoint.every=100 epochs"], [
+        ("TensorFlow, tf.data", "tf", False, "e2e.py cifar-cnn-e2e --peer tf"),
+        ("PyTorch, decode_jpeg, tcmalloc", "pt", True, "e2e.py cifar-cnn-e2e --peer torch-tensor"),
+        ("PyTorch, PIL", "pt", False, "e2e.py cifar-cnn-e2e --peer torch")]),
+    "cifar-resnet18": ("images/s", False, "cifar-resnet18", ["--steps", "16", "--set", "precision=f32"], [
+        ("PyTorch compile, tcmalloc", "pt", True, "train_torch.py cifar-resnet18 --compile"),
+        ("PyTorch eager, tcmalloc", "pt", True, "train_torch.py cifar-resnet18"),
+        ("PyTorch eager", "pt", False, "train_torch.py cifar-resnet18"),
+        ("TensorFlow", "tf", False, "train_tf.py cifar-resnet18")]),
+}
+
+
+def tcmalloc():
+    found = glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")
+    return found[0] if found else None
+
+
+def run_peer(args, venv, use_tcmalloc, command):
+    python = os.path.join(args.venvs, venv, "bin", "python")
+    if not os.path.exists(python) or (use_tcmalloc and not tcmalloc()):
+        return None
+    script, *rest = command.split()
+    env = dict(os.environ)
+    if use_tcmalloc:
+        env["LD_PRELOAD"] = tcmalloc()
+    done = subprocess.run([python, os.path.join(args.peers, script), *rest, "--data", args.data, "--derived", args.derived,
+                           "--seconds", str(args.seconds), "--threads", "2"], env=env, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return lines[-1] if lines else None
+
+
+def run_stoker(args, workload, recipe, options):
+    """The same figures as the peers give: value, startup_s, peak_rss_mib."""
+    out = os.path.join(HERE, "runs", "beside-peers", workload)
+    shutil.rmtree(out, ignore_errors=True)
+    command = [os.path.join(HERE, "build", "stoker"), "train", os.path.join(HERE, "recipes", recipe + ".yaml"), "--out",
+               out, "--quiet", "--threads", "2", *options]
+    env = dict(os.environ, STOKER_DATA=args.derived if "cifar" in workload else args.data)
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}")
+    with open(os.path.join(out, "result.json")) as f:
+        result = json.load(f)
+    epochs = []
+    with open(os.path.join(out, "metrics.jsonl")) as f:
+        for line in f:
+            record = json.loads(line)
+            if "epoch_s" in record:
+                epochs.append(record["epoch_s"])
+    if workload == "mnist-mlp":
+        value = statistics.median(epochs[1:])
+    elif workload == "cifar-cnn-e2e":
+        value = 50000 / epochs[0]  # whole epochs, waiting and first step included
+    else:
+        value = result["samples_per_s"]
+    return {"value": value, "startup_s": result["first_step_s"], "peak_rss_mib": result["peak_rss_bytes"] / 2**20,
+            "input_wait_share": result["input_wait_share"], "accuracy": result["test_accuracy"]}
+
+
+def cpu_model():
+    with open("/proc/cpuinfo") as f:
+        model = next((line.split(":")[1].strip() for line in f if line.startswith("model name")), "unknown CPU")
+    return model
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("peers")
+    p.add_argument("venvs")
+    p.add_argument("derived")
+    p.add_argument("workloads", nargs="*")
+    p.add_argument("--rounds", type=int, default=2)
+    p.add_argument("--seconds", type=float, default=10)
+    args = p.parse_args()
+    args.data = os.path.join(os.path.abspath(args.peers), "..", "data")
+    args.derived = os.path.abspath(args.derived)
+    state_path = os.path.join(HERE, "runs", "beside-peers.json")
+    os.makedirs(os.path.dirname(state_path), exist_ok=True)
+    tables = {}
+    if os.path.exists(state_path):
+        with open(state_path) as f:
+            tables = json.load(f)
+    for workload in args.workloads or WORKLOADS:
+        unit, smaller, recipe, options, peers = WORKLOADS[workload]
+        found = {}
+        for i in range(args.rounds):
+            for name, venv, use_tcmalloc, command in [("Stoker", None, False, "")] + peers:
+                print(f"[{time.strftime('%T')}] round {i + 1}: {workload}: {name}", file=sys.stderr)
+                line = (run_stoker(args, workload, recipe, options) if venv is None else
+                        run_peer(args, venv, use_tcmalloc, command))
+                if line:
+                    found.setdefault(name, []).append(line)
+        rows = []
+        ours = statistics.median(line["value"] for line in found["Stoker"])
+        for name, lines in found.items():
+            value = statistics.median(line["value"] for line in lines)
+            ratio = value / ours if smaller else ours / value
+            rows.append([name, value, min(x["value"] for x in lines), max(x["value"] for x in lines), ratio,
+                         min(x["startup_s"] for x in lines), max(x["peak_rss_mib"] for x in lines),
+                         lines[-1].get("input_wait_share")])
+        tables[workload] = {"unit": unit, "date": datetime.date.today().isoformat(), "rows": rows, "rounds": args.rounds}
+        with open(state_path, "w") as f:
+            json.dump(tables, f, indent=1)
+        write(tables)
+
+
+def write(tables):
+    out = ["# Beside the peers", "",
+           "Written by `tools/beside_peers.py`: both sides in turn on the same machine, two threads each, one process a run, f32.",
+           f"Machine: {cpu_model()}, {os.cpu_count()} cores. Medians of the rounds; the ratio is Stoker's speed over the peer's.",
+           "Cold start is from the start of the process to the end of the first step.", ""]
+    for workload, table in tables.items():
+        out += [f"## {workload} ({table['date']}, {table['rounds']} rounds)", "",
+                f"| | {table['unit']} | range | Stoker is faster by | cold start s | peak MiB |", "|---|---|---|---|---|---|"]
+        for name, value, low, high, ratio, start, rss, wait in table["rows"]:
+            digits = 3 if value < 10 else 0
+            speed = "" if name == "Stoker" else f"{ratio:.2f}x"
+            out.append(f"| {name} | {value:,.{digits}f} | {low:,.{digits}f}-{high:,.{digits}f} | {speed} | {start:.2f} | {rss:,.0f} |")
+            if wait is not None:
+                out.append(f"| | | | input wait {100 * wait:.1f} % | | |")
+        out.append("")
+    with open(os.path.join(HERE, "docs", "peers.md"), "w") as f:
+        f.write("\n".join(out))
+    print("\n".join(out))
+
+
+main()

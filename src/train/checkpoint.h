@@ -1,0 +1,52 @@
+/* Checkpoints: folders RUN/step-N, each whole or absent.
+ *
+ *   model.safetensors      parameters and running statistics
+ *   optimizer.safetensors  the optimiser's state ("<parameter>.velocity", ".m", ".v")
+ *   state.json             stk_train_state, versions, the recipe's text
+ *   manifest.json          bytes and XXH64 of each file; written last
+ *
+ * A save copies the tensors and returns; a thread writes them: to a folder with a temporary name, every file synced,
+ * the folder synced, renamed, RUN synced. Only then older ones are removed. A folder without a manifest that agrees is
+ * never read. Writing in the background and the snapshot need as many bytes as the tensors. Threads: one at a time for
+ * each writer.
+ */
+#ifndef STK_TRAIN_CHECKPOINT_H
+#define STK_TRAIN_CHECKPOINT_H
+
+#include "base/text.h"
+#include "train/trainer.h"
+
+typedef struct stk_checkpoint_writer stk_checkpoint_writer;
+
+/* keep: how many of the newest stay, at least 2; the best one stays besides. Removes what a killed save left behind. */
+stk_status stk_checkpoint_writer_open(const char *run_dir, int keep, stk_checkpoint_writer **out);
+/* Waits for the save under way. Accepts NULL. */
+void stk_checkpoint_writer_close(stk_checkpoint_writer *writer);
+
+/* Takes a snapshot and starts writing; waits first where a save is still under way. best: this one is the best so far.
+ * A failure of the writing itself shows in poll or wait. recipe: a text kept inside, may be NULL. */
+stk_status stk_checkpoint_save(stk_checkpoint_writer *writer, const stk_named_tensor *tensors, size_t n_tensors,
+                               const stk_train_state *state, const char *recipe, bool best);
+
+/* What became of a save since the last call. */
+typedef struct stk_checkpoint_report {
+    bool finished;     /* false: nothing new */
+    stk_status status; /* on failure the text is in error */
+    int64_t step;
+    char path[4096]; /* of the folder */
+    char error[512];
+} stk_checkpoint_report;
+void stk_checkpoint_poll(stk_checkpoint_writer *writer, stk_checkpoint_report *out);
+/* Waits for the save under way, then polls. */
+void stk_checkpoint_wait(stk_checkpoint_writer *writer, stk_checkpoint_report *out);
+
+/* The path of the newest whole checkpoint in run_dir, or with best the best one where there is one. STK_NOT_FOUND:
+ * none. Damaged ones are passed over; warnings (may be NULL) then says which and why, a line each. */
+stk_status stk_checkpoint_find(const char *run_dir, bool best, char *path, size_t path_bytes, stk_text *warnings);
+/* Reads into the tensors' memory; names and types must be those of the checkpoint (without optimizer: of the model's
+ * part only, and tensors of the optimiser stay as they are). Nothing is changed unless all is well. recipe: a text that
+ * the caller frees; may be NULL, as may state. */
+stk_status stk_checkpoint_load(const char *path, const stk_named_tensor *tensors, size_t n_tensors, bool optimizer,
+                               stk_train_state *state, char **recipe);
+
+#endif

@@ -1,0 +1,223 @@
+/* Finding and reading checkpoints. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "train/checkpoint.h"
+#include "train/checkpoint_inside.h"
+#include "train/checkpoint_state.h"
+#include "train/safetensors.h"
+
+bool stk_is_optimizer_state(const stk_named_tensor *tensors, size_t n, const char *name)
+{
+    static const char *const endings[] = {".velocity", ".m", ".v"};
+    for (int e = 0; e < 3; e++) {
+        size_t length = strlen(name), ending = strlen(endings[e]);
+        if (length <= ending || strcmp(name + length - ending, endings[e])) continue;
+        for (size_t i = 0; i < n; i++)
+            if (strlen(tensors[i].name) == length - ending && !strncmp(tensors[i].name, name, length - ending))
+                return true;
+    }
+    return false;
+}
+
+static bool parse_step(const char *name, int64_t *out)
+{
+    char *end;
+    if (strncmp(name, "step-", 5) || name[5] < '0' || name[5] > '9') return false;
+    *out = strtoll(name + 5, &end, 10);
+    return *end == 0;
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+int stk_checkpoint_list(const char *run_dir, int64_t *steps, int most)
+{
+    stk_names names;
+    int64_t *all = NULL;
+    int n = 0;
+    if (stk_dir_list(run_dir, &names) != STK_OK) return 0;
+    all = malloc((names.n + 1) * sizeof(*all));
+    for (size_t i = 0; all && i < names.n; i++)
+        n += parse_step(names.name[i], &all[n]);
+    if (all) qsort(all, (size_t)n, sizeof(*all), compare_steps);
+    int from = n > most ? n - most : 0;
+    for (int i = from; i < n; i++)
+        steps[i - from] = all[i];
+    free(all);
+    stk_names_free(&names);
+    return n - from;
+}
+
+int64_t stk_checkpoint_best_step(const char *run_dir)
+{
+    char path[4096], text[64] = "";
+    int64_t step = -1;
+    if (stk_path_join(path, sizeof(path), run_dir, "best") != STK_OK) return -1;
+    FILE *f = fopen(path, "r");
+    if (!f) return -1;
+    if (fscanf(f, "%63s", text) != 1 || !parse_step(text, &step)) step = -1;
+    fclose(f);
+    return step;
+}
+
+/* --- one checkpoint --- */
+
+static stk_status map_part(const char *dir, const char *name, char *path, stk_span *out)
+{
+    STK_RETURN_IF_ERROR(stk_path_join(path, 4096, dir, name));
+    return stk_file_map(path, out);
+}
+
+/* Maps all files and compares them with the manifest. On failure nothing stays mapped. */
+static stk_status open_parts(const char *dir, stk_span *part)
+{
+    stk_manifest_file files[STK_MANIFEST_FILES];
+    stk_span manifest = {0};
+    char path[4096] = "";
+    stk_status status;
+    for (int i = 0; i < STK_MANIFEST_FILES; i++) {
+        part[i] = (stk_span){0};
+        files[i] = (stk_manifest_file){.name = stk_manifest_names[i]};
+    }
+    STK_TRY(map_part(dir, "manifest.json", path, &manifest));
+    status = stk_manifest_from_json(manifest, files);
+    if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", path));
+    for (int i = 0; i < STK_MANIFEST_FILES; i++) {
+        STK_TRY(map_part(dir, files[i].name, path, &part[i]));
+        if (part[i].n != files[i].n_bytes)
+            STK_TRY(stk_fail(STK_CORRUPT, "'%s' has %zu bytes, its manifest says %llu", path, part[i].n,
+                             (unsigned long long)files[i].n_bytes));
+        if (stk_hash64(part[i].data, part[i].n, 0) != files[i].hash)
+            STK_TRY(stk_fail(STK_CORRUPT, "'%s' is damaged: its checksum is wrong", path));
+    }
+done:
+    stk_file_unmap(manifest);
+    for (int i = 0; status != STK_OK && i < STK_MANIFEST_FILES; i++) {
+        stk_file_unmap(part[i]);
+        part[i] = (stk_span){0};
+    }
+    return status;
+}
+
+static void close_parts(stk_span *part)
+{
+    for (int i = 0; i < STK_MANIFEST_FILES; i++)
+        stk_file_unmap(part[i]);
+}
+
+static stk_status check_whole(const char *dir)
+{
+    stk_span part[STK_MANIFEST_FILES];
+    STK_RETURN_IF_ERROR(open_parts(dir, part));
+    close_parts(part);
+    return STK_OK;
+}
+
+stk_status stk_checkpoint_restore_renamed(const char *run_dir)
+{
+    stk_span part[STK_MANIFEST_FILES];
+    stk_train_state state;
+    char old[4096], path[4096], name[64];
+    STK_RETURN_IF_ERROR(stk_path_join(old, sizeof(old), run_dir, ".old"));
+    if (!stk_path_is_dir(old) || open_parts(old, part) != STK_OK) return STK_OK;
+    stk_status status = stk_state_from_json(part[STK_MANIFEST_FILES - 1], &state, NULL);
+    close_parts(part);
+    if (status != STK_OK) return STK_OK; /* Not a checkpoint: the caller removes it. */
+    snprintf(name, sizeof(name), "step-%lld", (long long)state.step);
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run_dir, name));
+    if (!stk_path_exists(path)) (void)rename(old, path);
+    return STK_OK;
+}
+
+stk_status stk_checkpoint_find(const char *run_dir, bool best, char *path, size_t path_bytes, stk_text *warnings)
+{
+    int64_t steps[1024], best_step = best ? stk_checkpoint_best_step(run_dir) : -1;
+    int n = stk_checkpoint_list(run_dir, steps, 1023);
+    if (best_step >= 0) steps[n++] = best_step; /* Tried first. */
+    for (int i = n - 1; i >= 0; i--) {
+        char name[64];
+        snprintf(name, sizeof(name), "step-%lld", (long long)steps[i]);
+        STK_RETURN_IF_ERROR(stk_path_join(path, path_bytes, run_dir, name));
+        if (check_whole(path) == STK_OK) return STK_OK;
+        if (warnings)
+            stk_text_add(warnings, "%scheckpoint '%s' is passed over: %s", warnings->n ? "\n" : "", path,
+                         stk_error_text());
+    }
+    return stk_fail(STK_NOT_FOUND, "no checkpoint in '%s'", run_dir);
+}
+
+/* The entry for a tensor, with the same type. */
+static stk_status find_entry(const stk_safetensors *set, const stk_named_tensor *tensor,
+                             const stk_safetensors_entry **out)
+{
+    char a[STK_SHAPE_TEXT_BYTES], b[STK_SHAPE_TEXT_BYTES];
+    const stk_safetensors_entry *entry = stk_safetensors_find(set, tensor->name);
+    if (!entry) return stk_fail(STK_MISMATCH, "tensor '%s' is missing", tensor->name);
+    if (entry->desc.dtype != tensor->view.desc.dtype || !stk_shape_equal(entry->desc.shape, tensor->view.desc.shape))
+        return stk_fail(STK_MISMATCH, "tensor '%s' is %s, the model has %s", tensor->name,
+                        stk_desc_text(entry->desc, a), stk_desc_text(tensor->view.desc, b));
+    *out = entry;
+    return STK_OK;
+}
+
+/* Checks (copy false) or copies the tensors of one file. */
+static stk_status read_tensors(const stk_safetensors *set, const stk_named_tensor *tensors, size_t n, bool optimizer,
+                               bool copy)
+{
+    size_t n_used = 0;
+    for (size_t i = 0; i < n; i++) {
+        const stk_safetensors_entry *entry;
+        if (stk_is_optimizer_state(tensors, n, tensors[i].name) != optimizer) continue;
+        STK_RETURN_IF_ERROR(find_entry(set, &tensors[i], &entry));
+        if (copy) memcpy(tensors[i].view.data, entry->data, stk_desc_bytes(entry->desc));
+        n_used++;
+    }
+    for (size_t i = 0; n_used < set->n && i < set->n; i++) {
+        size_t j = 0;
+        while (j < n && strcmp(tensors[j].name, set->entry[i].name))
+            j++;
+        if (j == n) return stk_fail(STK_MISMATCH, "tensor '%s' is not part of the model", set->entry[i].name);
+    }
+    return STK_OK;
+}
+
+stk_status stk_checkpoint_load(const char *path, const stk_named_tensor *tensors, size_t n_tensors, bool optimizer,
+                               stk_train_state *state, char **recipe)
+{
+    stk_span part[STK_MANIFEST_FILES];
+    stk_safetensors set[2] = {{0}};
+    stk_train_state loaded;
+    char *text = NULL;
+    int n_sets = optimizer ? 2 : 1;
+    stk_status status = open_parts(path, part);
+    if (status != STK_OK) return status;
+    int i = 0;
+    for (; i < n_sets; i++) {
+        STK_TRY(stk_safetensors_parse(part[i], &set[i]));
+        STK_TRY(read_tensors(&set[i], tensors, n_tensors, i == 1, false));
+    }
+    i = STK_MANIFEST_FILES - 1;
+    STK_TRY(stk_state_from_json(part[i], &loaded, &text));
+    for (i = 0; i < n_sets; i++)
+        STK_TRY(read_tensors(&set[i], tensors, n_tensors, i == 1, true));
+    if (state) *state = loaded;
+    if (recipe) {
+        *recipe = text;
+        text = NULL;
+    }
+done:
+    if (status != STK_OK) (void)stk_fail_prefix(status, "'%s/%s': ", path, stk_manifest_names[i]);
+    free(text);
+    stk_safetensors_free(&set[0]);
+    stk_safetensors_free(&set[1]);
+    close_parts(part);
+    return status;
+}

@@ -1,0 +1,290 @@
+/* Writing checkpoints. A snapshot is the files' very bytes: saving copies the tensors behind their headers, and the
+ * thread writes each file in one piece and hashes it in one.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/thread.h"
+#include "train/checkpoint.h"
+#include "train/checkpoint_inside.h"
+#include "train/checkpoint_io.h"
+#include "train/checkpoint_state.h"
+#include "train/safetensors.h"
+
+enum { MODEL, OPTIMIZER, STATE }; /* in the order of stk_manifest_names */
+
+typedef struct image {
+    char *data;
+    size_t n, capacity;
+} image;
+
+struct stk_checkpoint_writer {
+    char run_dir[3800];
+    int keep;
+    image file[STK_MANIFEST_FILES]; /* belong to the thread while busy */
+    int64_t step;                   /* likewise */
+    bool best;                      /* likewise */
+    stk_mutex lock;
+    stk_cond changed;
+    stk_thread thread;
+    bool busy, ending;            /* guarded by lock */
+    stk_checkpoint_report report; /* guarded by lock */
+};
+
+/* --- the snapshot --- */
+
+static stk_status reserve(image *out, size_t n)
+{
+    if (n <= out->capacity) return STK_OK;
+    char *grown = realloc(out->data, n);
+    if (!grown) return stk_fail_memory(n);
+    out->data = grown;
+    out->capacity = n;
+    return STK_OK;
+}
+
+/* The bytes of a safetensors file with the tensors of one of the two kinds. */
+static stk_status copy_tensors(image *out, const stk_named_tensor *tensors, size_t n_tensors, bool optimizer)
+{
+    stk_status status = STK_OK;
+    stk_text header = {0};
+    size_t n = 0, bytes = 0;
+    const char **names = malloc((n_tensors + 1) * sizeof(*names));
+    stk_tensor_view *views = malloc((n_tensors + 1) * sizeof(*views));
+    stk_tensor_desc *descs = malloc((n_tensors + 1) * sizeof(*descs));
+    if (!names || !views || !descs) STK_TRY(stk_fail_memory(n_tensors * sizeof(*views)));
+    for (size_t i = 0; i < n_tensors; i++) {
+        if (stk_is_optimizer_state(tensors, n_tensors, tensors[i].name) != optimizer) continue;
+        names[n] = tensors[i].name;
+        views[n] = tensors[i].view;
+        descs[n++] = tensors[i].view.desc;
+        bytes += stk_desc_bytes(tensors[i].view.desc);
+    }
+    STK_TRY(stk_safetensors_header(names, descs, n, &header));
+    STK_TRY(reserve(out, header.n + bytes));
+    memcpy(out->data, header.data, header.n);
+    out->n = header.n;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(out->data + out->n, views[i].data, stk_desc_bytes(views[i].desc));
+        out->n += stk_desc_bytes(views[i].desc);
+    }
+done:
+    stk_text_free(&header);
+    free(names);
+    free(views);
+    free(descs);
+    return status;
+}
+
+static stk_status copy_state(image *out, const stk_train_state *state, const char *recipe)
+{
+    char *json = stk_state_to_json(state, recipe);
+    if (!json) return stk_fail_memory(4096);
+    free(out->data);
+    *out = (image){json, strlen(json), strlen(json)};
+    return STK_OK;
+}
+
+/* --- the thread's work --- */
+
+static stk_status write_file(const char *dir, const char *name, const char *data, size_t n)
+{
+    char path[4096];
+    stk_out_file file = {.fd = -1};
+    stk_status status;
+    STK_TRY(stk_path_join(path, sizeof(path), dir, name));
+    STK_TRY(stk_out_open(path, &file));
+    STK_TRY(stk_out_write(&file, data, n));
+    return stk_out_finish(&file);
+done:
+    stk_out_abandon(&file);
+    return status;
+}
+
+static stk_status write_files(const stk_checkpoint_writer *writer, const char *dir)
+{
+    stk_manifest_file files[STK_MANIFEST_FILES];
+    for (int i = 0; i < STK_MANIFEST_FILES; i++) {
+        const image *file = &writer->file[i];
+        files[i] = (stk_manifest_file){stk_manifest_names[i], file->n, stk_hash64(file->data, file->n, 0)};
+        STK_RETURN_IF_ERROR(write_file(dir, files[i].name, file->data, file->n));
+    }
+    char *manifest = stk_manifest_to_json(files);
+    if (!manifest) return stk_fail_memory(1024);
+    stk_status status = write_file(dir, "manifest.json", manifest, strlen(manifest));
+    free(manifest);
+    return status == STK_OK ? stk_io_sync_dir(dir) : status;
+}
+
+/* The file `best` holds the name of the best checkpoint's folder. */
+static stk_status write_best(const stk_checkpoint_writer *writer, const char *name)
+{
+    char path[4096], text[64];
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), writer->run_dir, "best"));
+    snprintf(text, sizeof(text), "%s\n", name);
+    return stk_file_write_durably(path, text, strlen(text));
+}
+
+/* Keeps the newest `keep` and the best; what cannot be removed now is tried again next time. */
+static void remove_old(const stk_checkpoint_writer *writer)
+{
+    int64_t steps[1024], best = stk_checkpoint_best_step(writer->run_dir);
+    int n = stk_checkpoint_list(writer->run_dir, steps, 1024);
+    for (int i = 0; i < n - writer->keep; i++) {
+        char path[4096], doomed[4096];
+        if (steps[i] == best) continue;
+        if (snprintf(path, sizeof(path), "%s/step-%lld", writer->run_dir, (long long)steps[i]) >= (int)sizeof(path))
+            return;
+        if (snprintf(doomed, sizeof(doomed), "%s/.old-%lld", writer->run_dir, (long long)steps[i]) >=
+            (int)sizeof(doomed))
+            return;
+        /* Renamed first, so that a half-removed folder never looks like a checkpoint. */
+        if (rename(path, doomed) == 0) (void)stk_tree_remove(doomed);
+    }
+}
+
+static stk_status write_checkpoint(stk_checkpoint_writer *writer, char *path)
+{
+    char temporary[4096], old[4096], name[64];
+    stk_status status;
+    snprintf(name, sizeof(name), "step-%lld", (long long)writer->step);
+    STK_RETURN_IF_ERROR(stk_path_join(path, 4096, writer->run_dir, name));
+    STK_RETURN_IF_ERROR(stk_path_join(temporary, sizeof(temporary), writer->run_dir, ".saving"));
+    STK_RETURN_IF_ERROR(stk_path_join(old, sizeof(old), writer->run_dir, ".old"));
+    STK_RETURN_IF_ERROR(stk_tree_remove(temporary));
+    STK_RETURN_IF_ERROR(stk_tree_remove(old));
+    STK_TRY(stk_io_mkdir(temporary));
+    STK_TRY(write_files(writer, temporary));
+    /* The same step may have been saved before, at the end of a run or by a run that was resumed. */
+    if (stk_path_exists(path)) STK_TRY(stk_io_rename(path, old));
+    status = stk_io_rename(temporary, path);
+    if (status != STK_OK && stk_path_exists(old)) (void)rename(old, path);
+    if (status != STK_OK) goto done;
+    STK_TRY(stk_io_sync_dir(writer->run_dir));
+    (void)stk_tree_remove(old);
+    if (writer->best) STK_TRY(write_best(writer, name));
+    remove_old(writer);
+    return STK_OK;
+done:
+    (void)stk_fail_prefix(status, "step %lld was not saved: ", (long long)writer->step);
+    char text[512];
+    snprintf(text, sizeof(text), "%s", stk_error_text());
+    (void)stk_tree_remove(temporary);
+    return stk_fail(status, "%s", text);
+}
+
+static void writer_main(void *arg)
+{
+    stk_checkpoint_writer *writer = arg;
+    stk_mutex_lock(&writer->lock);
+    for (;;) {
+        while (!writer->busy && !writer->ending)
+            stk_cond_wait(&writer->changed, &writer->lock);
+        if (!writer->busy) break;
+        stk_mutex_unlock(&writer->lock);
+        stk_checkpoint_report report = {.finished = true, .step = writer->step};
+        report.status = write_checkpoint(writer, report.path);
+        if (report.status != STK_OK) snprintf(report.error, sizeof(report.error), "%s", stk_error_text());
+        stk_mutex_lock(&writer->lock);
+        writer->report = report;
+        writer->busy = false;
+        stk_cond_broadcast(&writer->changed);
+    }
+    stk_mutex_unlock(&writer->lock);
+}
+
+/* --- the caller's side --- */
+
+/* Leftovers of a save or a removal that was killed. */
+static stk_status remove_leftovers(const char *run_dir)
+{
+    stk_names names;
+    stk_status status;
+    STK_RETURN_IF_ERROR(stk_dir_list(run_dir, &names));
+    status = STK_OK;
+    for (size_t i = 0; i < names.n; i++) {
+        char path[4096];
+        if (strcmp(names.name[i], ".saving") && strncmp(names.name[i], ".old", 4)) continue;
+        STK_TRY(stk_path_join(path, sizeof(path), run_dir, names.name[i]));
+        STK_TRY(stk_tree_remove(path));
+    }
+done:
+    stk_names_free(&names);
+    return status;
+}
+
+stk_status stk_checkpoint_writer_open(const char *run_dir, int keep, stk_checkpoint_writer **out)
+{
+    stk_checkpoint_writer *writer = calloc(1, sizeof(*writer));
+    if (!writer) return stk_fail_memory(sizeof(*writer));
+    stk_status status;
+    if (snprintf(writer->run_dir, sizeof(writer->run_dir), "%s", run_dir) >= (int)sizeof(writer->run_dir))
+        STK_TRY(stk_fail(STK_INVALID, "path '%.60s...' is too long", run_dir));
+    writer->keep = keep < 2 ? 2 : keep;
+    STK_TRY(stk_checkpoint_restore_renamed(run_dir));
+    STK_TRY(remove_leftovers(run_dir));
+    STK_TRY(stk_mutex_init(&writer->lock));
+    STK_TRY(stk_cond_init(&writer->changed));
+    STK_TRY(stk_thread_start(&writer->thread, "stk-checkpoint", true, writer_main, writer));
+    *out = writer;
+    return STK_OK;
+done:
+    free(writer);
+    return status;
+}
+
+void stk_checkpoint_writer_close(stk_checkpoint_writer *writer)
+{
+    if (!writer) return;
+    stk_mutex_lock(&writer->lock);
+    writer->ending = true;
+    stk_cond_broadcast(&writer->changed);
+    stk_mutex_unlock(&writer->lock);
+    stk_thread_join(&writer->thread);
+    stk_cond_destroy(&writer->changed);
+    stk_mutex_destroy(&writer->lock);
+    for (int i = 0; i < STK_MANIFEST_FILES; i++)
+        free(writer->file[i].data);
+    free(writer);
+}
+
+stk_status stk_checkpoint_save(stk_checkpoint_writer *writer, const stk_named_tensor *tensors, size_t n_tensors,
+                               const stk_train_state *state, const char *recipe, bool best)
+{
+    stk_mutex_lock(&writer->lock);
+    while (writer->busy)
+        stk_cond_wait(&writer->changed, &writer->lock);
+    stk_mutex_unlock(&writer->lock); /* The thread sleeps until busy is set again, so the images are ours. */
+    STK_RETURN_IF_ERROR(copy_tensors(&writer->file[MODEL], tensors, n_tensors, false));
+    STK_RETURN_IF_ERROR(copy_tensors(&writer->file[OPTIMIZER], tensors, n_tensors, true));
+    STK_RETURN_IF_ERROR(copy_state(&writer->file[STATE], state, recipe));
+    stk_mutex_lock(&writer->lock);
+    writer->step = state->step;
+    writer->best = best;
+    writer->busy = true;
+    stk_cond_broadcast(&writer->changed);
+    stk_mutex_unlock(&writer->lock);
+    return STK_OK;
+}
+
+void stk_checkpoint_poll(stk_checkpoint_writer *writer, stk_checkpoint_report *out)
+{
+    stk_mutex_lock(&writer->lock);
+    *out = writer->report;
+    writer->report.finished = false;
+    stk_mutex_unlock(&writer->lock);
+}
+
+void stk_checkpoint_wait(stk_checkpoint_writer *writer, stk_checkpoint_report *out)
+{
+    stk_mutex_lock(&writer->lock);
+    while (writer->busy)
+        stk_cond_wait(&writer->changed, &writer->lock);
+    stk_mutex_unlock(&writer->lock);
+    stk_checkpoint_poll(writer, out);
+}

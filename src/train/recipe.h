@@ -1,0 +1,70 @@
+/* Recipes: what to train, on what, how. A recipe is a checked tree, and a struct of what is no list of layers or stages.
+ *
+ * Reading one opens no data: stk_recipe_find_data looks for the files, and train/build.h makes the objects.
+ * Threads: one at a time for each recipe.
+ */
+#ifndef STK_TRAIN_RECIPE_H
+#define STK_TRAIN_RECIPE_H
+
+#include "stoker/dataset.h"
+#include "stoker/optim.h"
+#include "train/schema.h"
+
+typedef struct stk_recipe_part {
+    const stk_yaml_node *node;     /* NULL: this part is not in the recipe */
+    double share;                  /* valid only: cut from train; 0: a source of its own */
+    stk_yaml_node *images;         /* a folder of classes, */
+    stk_yaml_node *idx_images, *idx_labels; /* or IDX files */
+    const stk_yaml_node *stages;   /* a sequence of one-key maps; NULL: none given */
+    bool shuffle, drop_remainder;
+    int64_t take, skip, repeat;    /* -1, 0, 1: not given */
+    int64_t n_shards, i_shard;     /* 1, 0 */
+    stk_on_error on_error;
+} stk_recipe_part;
+
+enum { STK_PART_TRAIN, STK_PART_VALID, STK_PART_TEST, STK_N_PARTS };
+
+typedef struct stk_recipe {
+    stk_yaml *yaml; /* owned; normal, see train/schema.h */
+    char *path;     /* of the file; owned */
+    const char *name;
+    stk_recipe_part part[STK_N_PARTS];
+    int64_t batch;
+    const char *model_kind;          /* "mlp" */
+    const stk_yaml_node *model;      /* its settings, or the sequence of layers */
+    bool is_mse;
+    double smoothing;
+    stk_optimizer optimizer;
+    stk_schedule schedule;
+    int64_t epochs, max_threads; /* max_threads 0: as many as cores */
+    const char *precision, *device;
+    int64_t memory_bytes; /* -1: auto; -2: memory_share of all */
+    double memory_share;
+    uint64_t seed;
+    double clip_norm;
+    char *no_decay; /* "bias,norm"; owned; NULL: none */
+    int64_t checkpoint_every, checkpoint_keep;
+    bool checkpoint_by_epoch, checkpoint_best;
+    int64_t patience; /* 0: never stops early */
+    int64_t log_every; /* steps */
+} stk_recipe;
+
+/* Reads path and applies n_set texts like "optimizer.sgd.lr=0.1". Free with stk_recipe_free. */
+stk_status stk_recipe_read(const char *path, const char *const *set, int n_set, stk_recipe **out);
+/* The same from memory. */
+stk_status stk_recipe_parse(const char *path, const void *data, size_t n, const char *const *set, int n_set,
+                            stk_recipe **out);
+void stk_recipe_free(stk_recipe *recipe); /* accepts NULL */
+
+/* Looks for each source: from the recipe's folder, the working folder, then $STOKER_DATA; paths become absolute. */
+stk_status stk_recipe_find_data(stk_recipe *recipe);
+
+/* The recipe in full, defaults included, as YAML. */
+void stk_recipe_print(const stk_recipe *recipe, stk_text *out);
+/* The keys whose values differ, "batch (128 -> 64), epochs (5 -> 6)", but those that may change between two parts of one
+ * run. Returns how many there are. */
+int stk_recipe_compare(const stk_recipe *before, const stk_recipe *now, stk_text *out);
+
+extern const stk_key stk_recipe_key;
+
+#endif

@@ -1,0 +1,609 @@
+/* The keys of a recipe, with types, defaults and meaning: the one list that parsing, messages and docs/recipe.md share.
+ */
+#include "train/recipe.h"
+
+#define END                                                                                                            \
+    {                                                                                                                  \
+        .name = NULL                                                                                                   \
+    }
+#define SIDES .least = 1, .most = 65536
+
+static const char *const like_words[] = {"pytorch", "keras", NULL};
+static const char *const init_words[] = {"default",        "he_normal",         "he_uniform", "glorot_normal",
+                                         "glorot_uniform", "he_normal_fan_out", "zero",       NULL};
+
+/* --- stages --- */
+
+static const char *const normalize_words[] = {"mnist", "cifar10", "imagenet", NULL};
+static const char *const dtype_words[] = {"f32", "u8", NULL};
+static const stk_key channel_number = {.name = "number", .type = STK_KEY_REAL};
+
+static const stk_key decode_keys[] = {
+    {.name = "channels", .type = STK_KEY_INT, .standard = "3", .least = 1, .most = 3, .doc = "1 for grey, 3 for RGB."},
+    END};
+static const stk_key resize_keys[] = {
+    {.name = "size", .type = STK_KEY_INT, SIDES, .doc = "Both sides, in pixels."},
+    {.name = "height", .type = STK_KEY_INT, SIDES, .doc = "With width, instead of size."},
+    {.name = "width", .type = STK_KEY_INT, SIDES, .doc = "With height, instead of size."},
+    {.name = "shorter",
+     .type = STK_KEY_INT,
+     SIDES,
+     .doc = "The shorter side, the longer in proportion; instead of size."},
+    {.name = "antialias",
+     .type = STK_KEY_BOOL,
+     .standard = "true",
+     .doc = "Whether the filter widens when shrinking, as PIL's does."},
+    END};
+static const stk_key center_crop_keys[] = {
+    {.name = "size", .type = STK_KEY_INT, SIDES, .doc = "Both sides, in pixels."},
+    {.name = "height", .type = STK_KEY_INT, SIDES, .doc = "With width, instead of size."},
+    {.name = "width", .type = STK_KEY_INT, SIDES, .doc = "With height, instead of size."},
+    END};
+static const stk_key random_crop_keys[] = {
+    {.name = "size", .type = STK_KEY_INT, SIDES, .required = true, .doc = "Both sides, in pixels."},
+    {.name = "pad",
+     .type = STK_KEY_INT,
+     .standard = "0",
+     .least = 0,
+     .most = 65536,
+     .doc = "Pixels of zeros on each side first."},
+    END};
+static const stk_key random_resized_crop_keys[] = {
+    {.name = "size", .type = STK_KEY_INT, SIDES, .required = true, .doc = "Both sides of the result, in pixels."},
+    {.name = "antialias", .type = STK_KEY_BOOL, .standard = "true", .doc = "As for resize."},
+    END};
+static const stk_key cast_keys[] = {
+    {.name = "dtype", .type = STK_KEY_WORD, .words = dtype_words, .required = true, .doc = "The element type."}, END};
+static const stk_key scale_keys[] = {{.name = "factor",
+                                      .type = STK_KEY_REAL,
+                                      .required = true,
+                                      .doc = "Each value is multiplied by it, as f32; 1/255 may be written so."},
+                                     END};
+static const stk_key normalize_keys[] = {
+    {.name = "name",
+     .type = STK_KEY_WORD,
+     .words = normalize_words,
+     .doc = "Known constants; instead of mean and std."},
+    {.name = "mean",
+     .type = STK_KEY_LIST,
+     .element = &channel_number,
+     .doc = "One for each channel, of values from 0 to 1."},
+    {.name = "std", .type = STK_KEY_LIST, .element = &channel_number, .doc = "One for each channel."},
+    END};
+static const stk_key one_hot_keys[] = {{.name = "classes",
+                                        .type = STK_KEY_INT,
+                                        .least = 1,
+                                        .most = 1000000,
+                                        .required = true,
+                                        .doc = "The length of the label's vector."},
+                                       END};
+static const stk_key stage_kinds[] = {
+    {.name = "decode", .type = STK_KEY_MAP, .keys = decode_keys, .doc = "JPEG or PNG to pixels."},
+    {.name = "resize", .type = STK_KEY_MAP, .keys = resize_keys, .doc = "Bilinear resizing."},
+    {.name = "center_crop", .type = STK_KEY_MAP, .keys = center_crop_keys, .doc = "The middle of the image."},
+    {.name = "random_crop",
+     .type = STK_KEY_MAP,
+     .keys = random_crop_keys,
+     .doc = "A random square of the padded image."},
+    {.name = "random_resized_crop",
+     .type = STK_KEY_MAP,
+     .keys = random_resized_crop_keys,
+     .doc = "A random part (8-100 % of the area, ratio 3/4 to 4/3), resized."},
+    {.name = "random_flip", .type = STK_KEY_NONE, .doc = "Mirrors left and right with chance 1/2."},
+    {.name = "cast", .type = STK_KEY_MAP, .keys = cast_keys, .doc = "Changes the element type."},
+    {.name = "scale", .type = STK_KEY_MAP, .keys = scale_keys, .doc = "Multiplies by a factor."},
+    {.name = "normalize",
+     .type = STK_KEY_MAP,
+     .keys = normalize_keys,
+     .doc = "Mean and deviation of each channel; u8 is divided by 255 first."},
+    {.name = "one_hot",
+     .type = STK_KEY_MAP,
+     .keys = one_hot_keys,
+     .doc = "Class numbers to vectors; works on the label."},
+    END};
+static const stk_key stage_key = {.name = "stage", .type = STK_KEY_CHOICE, .keys = stage_kinds};
+
+/* --- data --- */
+
+static const char *const on_error_words[] = {"stop", "skip", NULL};
+static const char *const remainder_words[] = {"drop", "keep", NULL};
+static const stk_key idx_keys[] = {
+    {.name = "images", .type = STK_KEY_TEXT, .required = true, .doc = "The IDX file of images, plain or .gz."},
+    {.name = "labels", .type = STK_KEY_TEXT, .required = true, .doc = "The IDX file of labels, plain or .gz."},
+    END};
+static const stk_key source_kinds[] = {
+    {.name = "images",
+     .type = STK_KEY_TEXT,
+     .doc = "A folder with one sub-folder for each class, of JPEG and PNG files."},
+    {.name = "idx", .type = STK_KEY_MAP, .keys = idx_keys, .no_short = true, .doc = "IDX files, as MNIST comes."},
+    END};
+static const stk_key shard_keys[] = {{.name = "count",
+                                      .type = STK_KEY_INT,
+                                      .least = 1,
+                                      .most = 1000000,
+                                      .required = true,
+                                      .doc = "How many shards there are."},
+                                     {.name = "index",
+                                      .type = STK_KEY_INT,
+                                      .least = 0,
+                                      .most = 1000000,
+                                      .required = true,
+                                      .doc = "Which one to use, from 0."},
+                                     END};
+
+#define PART_KEYS                                                                                                      \
+    {.name = "stages",                                                                                                 \
+     .type = STK_KEY_LIST,                                                                                             \
+     .element = &stage_key,                                                                                            \
+     .doc = "What is done to each sample, in this order; see below."},                                                 \
+        {.name = "shuffle", .type = STK_KEY_BOOL, .doc = "A new order of everything for each epoch. Default: false."}, \
+        {.name = "skip", .type = STK_KEY_INT, .least = 0, .most = 1e15, .doc = "Leaves out the first n samples."},     \
+        {.name = "take", .type = STK_KEY_INT, .least = 1, .most = 1e15, .doc = "Uses only the next n samples."},       \
+        {.name = "shard",                                                                                              \
+         .type = STK_KEY_MAP,                                                                                          \
+         .keys = shard_keys,                                                                                           \
+         .no_short = true,                                                                                             \
+         .doc = "Uses every count-th sample only."},                                                                   \
+        {.name = "repeat",                                                                                             \
+         .type = STK_KEY_INT,                                                                                          \
+         .least = 1,                                                                                                   \
+         .most = 1e6,                                                                                                  \
+         .doc = "So many passes make one epoch, each shuffled anew."},                                                 \
+        {.name = "on_error",                                                                                           \
+         .type = STK_KEY_WORD,                                                                                         \
+         .words = on_error_words,                                                                                      \
+         .doc = "A corrupt record: stop the run and name it, or skip it: another takes its place; it is counted and "  \
+                "listed. Default: stop."},                                                                             \
+    {                                                                                                                  \
+        .name = "remainder", .type = STK_KEY_WORD, .words = remainder_words,                                           \
+        .doc = "The samples that do not fill the last batch. Default: drop for train, keep for valid and test."        \
+    }
+
+static const stk_key train_keys[] = {{.name = "source",
+                                      .type = STK_KEY_CHOICE,
+                                      .keys = source_kinds,
+                                      .required = true,
+                                      .doc = "Where the samples come from."},
+                                     PART_KEYS,
+                                     END};
+static const stk_key valid_keys[] = {
+    {.name = "share",
+     .type = STK_KEY_SHARE,
+     .least = 0,
+     .most = 1,
+     .above = true,
+     .doc = "Cut from train by key, with the stages of test; instead of source. 'valid: 10%' is short for it."},
+    {.name = "source", .type = STK_KEY_CHOICE, .keys = source_kinds, .doc = "Where the samples come from."},
+    PART_KEYS,
+    END};
+static const stk_key data_keys[] = {
+    {.name = "train",
+     .type = STK_KEY_MAP,
+     .keys = train_keys,
+     .required = true,
+     .no_short = true,
+     .doc = "What to learn from."},
+    {.name = "valid",
+     .type = STK_KEY_MAP,
+     .keys = valid_keys,
+     .doc = "Evaluated after each epoch; chooses the best checkpoint and stops early."},
+    {.name = "test", .type = STK_KEY_MAP, .keys = train_keys, .no_short = true, .doc = "Evaluated once, at the end."},
+    END};
+
+/* --- model --- */
+
+#define CLASSES                                                                                                        \
+    {                                                                                                                  \
+        .name = "classes", .type = STK_KEY_INT, .least = 1, .most = 1e6,                                               \
+        .doc = "How many classes there are. Default: as many as the folder of images has."                             \
+    }
+
+static const stk_key width_key = {.name = "width", .type = STK_KEY_INT, .least = 1, .most = 1e6};
+static const stk_key mlp_keys[] = {{.name = "hidden",
+                                    .type = STK_KEY_LIST,
+                                    .element = &width_key,
+                                    .standard = "[128]",
+                                    .doc = "The widths of the hidden layers."},
+                                   {.name = "dropout",
+                                    .type = STK_KEY_REAL,
+                                    .standard = "0",
+                                    .least = 0,
+                                    .most = 0.99,
+                                    .doc = "The rate after each hidden layer."},
+                                   CLASSES,
+                                   END};
+static const stk_key cnn_keys[] = {{.name = "widths",
+                                    .type = STK_KEY_LIST,
+                                    .element = &width_key,
+                                    .standard = "[32, 64, 128]",
+                                    .doc = "Filters of each convolution; 2x2 max pooling stands between them."},
+                                   CLASSES,
+                                   END};
+static const char *const stem_words[] = {"imagenet", "cifar", NULL};
+static const stk_key resnet_keys[] = {{.name = "stem",
+                                       .type = STK_KEY_WORD,
+                                       .words = stem_words,
+                                       .standard = "imagenet",
+                                       .doc = "imagenet: 7x7 stride 2 and pooling; cifar: 3x3, for small images."},
+                                      CLASSES,
+                                      END};
+
+enum { N_LAYER_KINDS = 15 };
+extern const stk_key stk_layer_kinds[N_LAYER_KINDS + 1]; /* residual layers hold layers */
+static const stk_key layer_key = {.name = "layer", .type = STK_KEY_CHOICE, .keys = stk_layer_kinds};
+
+#define LIKE                                                                                                           \
+    {                                                                                                                  \
+        .name = "like", .type = STK_KEY_WORD, .words = like_words, .standard = "pytorch",                              \
+        .doc = "Whose arithmetic and defaults to follow."                                                              \
+    }
+#define INIT                                                                                                           \
+    {                                                                                                                  \
+        .name = "init", .type = STK_KEY_WORD, .words = init_words, .standard = "default",                              \
+        .doc = "How weights begin; default: uniform +-1/sqrt(fan in), as PyTorch."                                     \
+    }
+
+static const stk_key dense_keys[] = {
+    {.name = "units",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e8,
+     .required = true,
+     .doc = "The width of the output."},
+    {.name = "bias", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether a bias is added."},
+    INIT,
+    END};
+static const stk_key conv2d_keys[] = {
+    {.name = "filters",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e6,
+     .required = true,
+     .doc = "Channels of the output."},
+    {.name = "kernel",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1024,
+     .standard = "3",
+     .doc = "Both sides of the kernel."},
+    {.name = "stride",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1024,
+     .standard = "1",
+     .doc = "Pixels between outputs."},
+    {.name = "dilation", .type = STK_KEY_INT, .least = 1, .most = 1024, .standard = "1", .doc = "Pixels between taps."},
+    {.name = "groups",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e6,
+     .standard = "1",
+     .doc = "Groups of channels that do not mix."},
+    {.name = "padding", .type = STK_KEY_TEXT, .standard = "same", .doc = "same, none, or pixels on each side."},
+    {.name = "bias", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether a bias is added."},
+    INIT,
+    LIKE,
+    END};
+static const stk_key batch_norm_keys[] = {{.name = "momentum",
+                                           .type = STK_KEY_REAL,
+                                           .least = 0,
+                                           .most = 1,
+                                           .above = true,
+                                           .doc = "Of the running statistics. Default: 0.1, or 0.99 in Keras' sense."},
+                                          {.name = "eps",
+                                           .type = STK_KEY_REAL,
+                                           .least = 0,
+                                           .above = true,
+                                           .doc = "Added to the variance. Default: 1e-5, or 1e-3 like Keras."},
+                                          {.name = "zero_scale",
+                                           .type = STK_KEY_BOOL,
+                                           .standard = "false",
+                                           .doc = "The scale starts at 0: for the end of a residual."},
+                                          LIKE,
+                                          END};
+static const stk_key max_pool_keys[] = {
+    {.name = "size",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1024,
+     .required = true,
+     .doc = "Both sides of the window."},
+    {.name = "stride", .type = STK_KEY_INT, .least = 1, .most = 1024, .doc = "Pixels between windows. Default: size."},
+    {.name = "padding", .type = STK_KEY_INT, .least = 0, .most = 1024, .standard = "0", .doc = "Pixels on each side."},
+    END};
+static const stk_key avg_pool_keys[] = {{.name = "size",
+                                         .type = STK_KEY_INT,
+                                         .least = 1,
+                                         .most = 1024,
+                                         .required = true,
+                                         .doc = "Both sides of the window, and the stride."},
+                                        END};
+static const stk_key dropout_keys[] = {{.name = "rate",
+                                        .type = STK_KEY_REAL,
+                                        .least = 0,
+                                        .most = 0.99,
+                                        .required = true,
+                                        .doc = "The share that is zeroed in training."},
+                                       END};
+static const stk_key residual_keys[] = {
+    {.name = "layers", .type = STK_KEY_LIST, .element = &layer_key, .required = true, .doc = "The way that learns."},
+    {.name = "shortcut",
+     .type = STK_KEY_LIST,
+     .element = &layer_key,
+     .standard = "[]",
+     .doc = "Layers of the other way. Default: none."},
+    END};
+
+const stk_key stk_layer_kinds[N_LAYER_KINDS + 1] = {
+    {.name = "dense", .type = STK_KEY_MAP, .keys = dense_keys, .doc = "Every input to every output."},
+    {.name = "conv2d", .type = STK_KEY_MAP, .keys = conv2d_keys, .doc = "Convolution."},
+    {.name = "batch_norm", .type = STK_KEY_MAP, .keys = batch_norm_keys, .doc = "Batch normalisation."},
+    {.name = "relu", .type = STK_KEY_NONE, .doc = "max(x, 0)."},
+    {.name = "gelu", .type = STK_KEY_NONE, .doc = "With the exact erf."},
+    {.name = "silu", .type = STK_KEY_NONE, .doc = "x * sigmoid(x)."},
+    {.name = "tanh", .type = STK_KEY_NONE, .doc = "Hyperbolic tangent."},
+    {.name = "sigmoid", .type = STK_KEY_NONE, .doc = "1 / (1 + exp(-x))."},
+    {.name = "softmax",
+     .type = STK_KEY_NONE,
+     .doc = "Shares that add up to 1; not before cross_entropy, which has its own."},
+    {.name = "max_pool", .type = STK_KEY_MAP, .keys = max_pool_keys, .doc = "The largest of each window."},
+    {.name = "avg_pool", .type = STK_KEY_MAP, .keys = avg_pool_keys, .doc = "The mean of each window."},
+    {.name = "global_pool", .type = STK_KEY_NONE, .doc = "The mean of the whole image, for each channel."},
+    {.name = "flatten", .type = STK_KEY_NONE, .doc = "An image to one row."},
+    {.name = "dropout", .type = STK_KEY_MAP, .keys = dropout_keys, .doc = "Zeroes a share at random in training."},
+    {.name = "residual", .type = STK_KEY_MAP, .keys = residual_keys, .doc = "The sum of layers and shortcut."},
+    END};
+
+static const stk_key model_kinds[] = {
+    {.name = "mlp",
+     .type = STK_KEY_MAP,
+     .keys = mlp_keys,
+     .no_short = true,
+     .doc = "Flatten, dense layers with ReLU, dense."},
+    {.name = "cnn",
+     .type = STK_KEY_MAP,
+     .keys = cnn_keys,
+     .no_short = true,
+     .doc = "3x3 convolutions with batch norm, ReLU and pooling, global mean, dense."},
+    {.name = "resnet18", .type = STK_KEY_MAP, .keys = resnet_keys, .no_short = true, .doc = "He et al. 2016."},
+    {.name = "layers",
+     .type = STK_KEY_LIST,
+     .element = &layer_key,
+     .doc = "Your own, from input to output; see below."},
+    END};
+
+/* --- loss, optimiser, schedule --- */
+
+static const stk_key cross_entropy_keys[] = {{.name = "smoothing",
+                                              .type = STK_KEY_REAL,
+                                              .standard = "0",
+                                              .least = 0,
+                                              .most = 0.99,
+                                              .doc = "The share of each label that goes to all classes alike."},
+                                             END};
+static const stk_key loss_kinds[] = {
+    {.name = "cross_entropy",
+     .type = STK_KEY_MAP,
+     .keys = cross_entropy_keys,
+     .no_short = true,
+     .doc = "Softmax cross-entropy."},
+    {.name = "mse", .type = STK_KEY_NONE, .doc = "Mean squared error; labels must be vectors (one_hot)."},
+    END};
+
+#define RATE(text)                                                                                                     \
+    {                                                                                                                  \
+        .name = "lr", .type = STK_KEY_REAL, .standard = text, .least = 0, .above = true, .doc = "The learning rate."   \
+    }
+#define BETAS                                                                                                          \
+    {.name = "beta1",                                                                                                  \
+     .type = STK_KEY_REAL,                                                                                             \
+     .standard = "0.9",                                                                                                \
+     .least = 0,                                                                                                       \
+     .most = 1,                                                                                                        \
+     .above = true,                                                                                                    \
+     .doc = "Decay of the mean of gradients."},                                                                        \
+        {.name = "beta2",                                                                                              \
+         .type = STK_KEY_REAL,                                                                                         \
+         .standard = "0.999",                                                                                          \
+         .least = 0,                                                                                                   \
+         .most = 1,                                                                                                    \
+         .above = true,                                                                                                \
+         .doc = "Decay of the mean of squares."},                                                                      \
+    {                                                                                                                  \
+        .name = "eps", .type = STK_KEY_REAL, .least = 0, .above = true,                                                \
+        .doc = "Added to the root. Default: 1e-8, or 1e-7 like Keras."                                                 \
+    }
+static const stk_key sgd_keys[] = {
+    RATE("0.01"),
+    {.name = "momentum", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 1, .doc = "0: none."},
+    {.name = "dampening", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 1, .doc = "Of the momentum."},
+    {.name = "nesterov", .type = STK_KEY_BOOL, .standard = "false", .doc = "Nesterov's momentum."},
+    {.name = "weight_decay",
+     .type = STK_KEY_REAL,
+     .standard = "0",
+     .least = 0,
+     .most = 1,
+     .doc = "Added to the gradient, as L2."},
+    LIKE,
+    END};
+static const stk_key adam_keys[] = {RATE("0.001"),
+                                    BETAS,
+                                    {.name = "weight_decay",
+                                     .type = STK_KEY_REAL,
+                                     .standard = "0",
+                                     .least = 0,
+                                     .most = 1,
+                                     .doc = "Added to the gradient, as L2."},
+                                    LIKE,
+                                    END};
+static const stk_key adamw_keys[] = {RATE("0.001"),
+                                     BETAS,
+                                     {.name = "weight_decay",
+                                      .type = STK_KEY_REAL,
+                                      .least = 0,
+                                      .most = 1,
+                                      .doc = "Taken from the weights. Default: 0.01, or 0.004 like Keras."},
+                                     LIKE,
+                                     END};
+static const stk_key optimizer_kinds[] = {
+    {.name = "sgd", .type = STK_KEY_MAP, .keys = sgd_keys, .no_short = true, .doc = "Stochastic gradient descent."},
+    {.name = "adam", .type = STK_KEY_MAP, .keys = adam_keys, .no_short = true, .doc = "Kingma & Ba 2015."},
+    {.name = "adamw", .type = STK_KEY_MAP, .keys = adamw_keys, .no_short = true, .doc = "Loshchilov & Hutter 2019."},
+    END};
+
+#define WARMUP                                                                                                         \
+    {                                                                                                                  \
+        .name = "warmup", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 1e6,                              \
+        .doc = "Epochs in which the rate grows linearly to its full value."                                            \
+    }
+static const stk_key constant_keys[] = {WARMUP, END};
+static const stk_key step_keys[] = {{.name = "every",
+                                     .type = STK_KEY_REAL,
+                                     .least = 0,
+                                     .most = 1e6,
+                                     .above = true,
+                                     .required = true,
+                                     .doc = "Epochs between the steps."},
+                                    {.name = "gamma",
+                                     .type = STK_KEY_REAL,
+                                     .standard = "0.1",
+                                     .least = 0,
+                                     .most = 1,
+                                     .above = true,
+                                     .doc = "The rate is multiplied by it each time."},
+                                    WARMUP,
+                                    END};
+static const stk_key cosine_keys[] = {WARMUP,
+                                      {.name = "final",
+                                       .type = STK_KEY_REAL,
+                                       .standard = "0",
+                                       .least = 0,
+                                       .most = 1,
+                                       .doc = "The rate at the end, as a share of the full rate."},
+                                      END};
+static const stk_key schedule_kinds[] = {
+    {.name = "constant",
+     .type = STK_KEY_MAP,
+     .keys = constant_keys,
+     .no_short = true,
+     .doc = "The same rate throughout."},
+    {.name = "step", .type = STK_KEY_MAP, .keys = step_keys, .no_short = true, .doc = "Smaller every so many epochs."},
+    {.name = "cosine",
+     .type = STK_KEY_MAP,
+     .keys = cosine_keys,
+     .no_short = true,
+     .doc = "Half a cosine, from full to final."},
+    END};
+
+/* --- the run --- */
+
+static const char *const precision_words[] = {"auto", "f32", "bf16", "f16", NULL};
+static const char *const step_words[] = {"steps", NULL};
+static const stk_key no_decay_part = {.name = "no_decay", .type = STK_KEY_TEXT};
+static const stk_key checkpoint_keys[] = {{.name = "every",
+                                           .type = STK_KEY_EVERY,
+                                           .standard = "1 epoch",
+                                           .doc = "How often; the end of a run is always saved."},
+                                          {.name = "keep",
+                                           .type = STK_KEY_INT,
+                                           .standard = "2",
+                                           .least = 2,
+                                           .most = 1e6,
+                                           .doc = "How many of the last are kept."},
+                                          {.name = "best",
+                                           .type = STK_KEY_BOOL,
+                                           .standard = "true",
+                                           .doc = "Whether the one with the least validation loss is kept too."},
+                                          END};
+static const stk_key early_stopping_keys[] = {
+    {.name = "patience",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e6,
+     .required = true,
+     .doc = "Epochs without a better validation loss after which the run stops."},
+    END};
+static const stk_key log_keys[] = {{.name = "every",
+                                    .type = STK_KEY_EVERY,
+                                    .words = step_words,
+                                    .standard = "10 steps",
+                                    .doc = "Steps between the lines of metrics.jsonl."},
+                                   END};
+
+static const stk_key recipe_keys[] = {
+    {.name = "name", .type = STK_KEY_TEXT, .doc = "Of the run's folder, runs/NAME. Default: the recipe's file name."},
+    {.name = "data",
+     .type = STK_KEY_MAP,
+     .keys = data_keys,
+     .required = true,
+     .no_short = true,
+     .doc = "Where samples come from and what is done to them."},
+    {.name = "valid",
+     .type = STK_KEY_SHARE,
+     .least = 0,
+     .most = 1,
+     .above = true,
+     .doc = "Short for data.valid.share."},
+    {.name = "batch", .type = STK_KEY_INT, .standard = "32", .least = 1, .most = 1e6, .doc = "Samples in a step."},
+    {.name = "model", .type = STK_KEY_CHOICE, .keys = model_kinds, .required = true, .doc = "The network."},
+    {.name = "loss",
+     .type = STK_KEY_CHOICE,
+     .keys = loss_kinds,
+     .standard = "cross_entropy",
+     .doc = "What is made small."},
+    {.name = "optimizer",
+     .type = STK_KEY_CHOICE,
+     .keys = optimizer_kinds,
+     .standard = "adam",
+     .doc = "How parameters are updated."},
+    {.name = "schedule",
+     .type = STK_KEY_CHOICE,
+     .keys = schedule_kinds,
+     .standard = "constant",
+     .doc = "How the learning rate changes."},
+    {.name = "epochs",
+     .type = STK_KEY_INT,
+     .standard = "10",
+     .least = 1,
+     .most = 1e9,
+     .doc = "Passes over the training data."},
+    {.name = "precision",
+     .type = STK_KEY_WORD,
+     .words = precision_words,
+     .standard = "auto",
+     .doc = "The element type of the computation; auto is f32 for now, and bf16 and f16 are not supported yet."},
+    {.name = "memory",
+     .type = STK_KEY_MEMORY,
+     .standard = "auto",
+     .doc = "What the run's plan may need; a plan that needs more is refused before the run. auto: what the machine "
+            "has free."},
+    {.name = "device",
+     .type = STK_KEY_TEXT,
+     .standard = "cpu",
+     .doc = "Where to compute; 'stoker devices' lists them."},
+    {.name = "seed", .type = STK_KEY_INT, .standard = "0", .least = 0, .most = 9e15, .doc = "Of every random choice."},
+    {.name = "threads",
+     .type = STK_KEY_INT,
+     .standard = "0",
+     .least = 0,
+     .most = 4096,
+     .doc = "For computing and for the data, each; 0: as many as cores."},
+    {.name = "clip_norm",
+     .type = STK_KEY_REAL,
+     .least = 0,
+     .above = true,
+     .doc = "The most that the norm of all gradients together may be. Default: no limit."},
+    {.name = "no_decay",
+     .type = STK_KEY_LIST,
+     .element = &no_decay_part,
+     .doc = "Parts of parameters' names that get no weight decay: [bias, norm]. Default: none."},
+    {.name = "checkpoint",
+     .type = STK_KEY_MAP,
+     .keys = checkpoint_keys,
+     .standard = "",
+     .doc = "When the run is saved."},
+    {.name = "early_stopping", .type = STK_KEY_MAP, .keys = early_stopping_keys, .doc = "Needs valid. Default: never."},
+    {.name = "log", .type = STK_KEY_MAP, .keys = log_keys, .standard = "", .doc = "What is written to metrics.jsonl."},
+    END};
+
+const stk_key stk_recipe_key = {.name = "", .type = STK_KEY_MAP, .keys = recipe_keys, .no_short = true};

@@ -1,0 +1,187 @@
+#include "train/safetensors.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { MOST_HEADER_BYTES = 100000000 };
+
+static const struct {
+    const char *name;
+    stk_dtype dtype;
+} dtypes[] = {{"F32", STK_F32}, {"BF16", STK_BF16}, {"F16", STK_F16}, {"F64", STK_F64},  {"I64", STK_I64},
+              {"I32", STK_I32}, {"I8", STK_I8},     {"U8", STK_U8},   {"BOOL", STK_BOOL}};
+enum { N_NAMES = sizeof(dtypes) / sizeof(dtypes[0]) };
+
+static stk_status parse_dtype(const char *tensor, const char *text, stk_dtype *out)
+{
+    for (int i = 0; text && i < N_NAMES; i++) {
+        if (strcmp(text, dtypes[i].name)) continue;
+        *out = dtypes[i].dtype;
+        return STK_OK;
+    }
+    return stk_fail(STK_UNSUPPORTED, "tensor '%s' has dtype '%s', which is not supported", tensor,
+                    text ? text : "none");
+}
+
+static stk_status parse_shape(const char *tensor, json_t *array, stk_shape *out)
+{
+    *out = (stk_shape){0};
+    if (!json_is_array(array) || json_array_size(array) > STK_MAX_RANK)
+        return stk_fail(STK_CORRUPT, "tensor '%s' has no shape of at most %d dimensions", tensor, STK_MAX_RANK);
+    out->rank = (int32_t)json_array_size(array);
+    for (int i = 0; i < out->rank; i++) {
+        json_t *dim = json_array_get(array, (size_t)i);
+        if (!json_is_integer(dim) || json_integer_value(dim) < 0)
+            return stk_fail(STK_CORRUPT, "tensor '%s' has a dimension that is no count", tensor);
+        out->dim[i] = json_integer_value(dim);
+    }
+    return STK_OK;
+}
+
+static stk_status parse_entry(const char *name, json_t *value, size_t data_bytes, stk_safetensors_entry *out)
+{
+    json_t *offsets = json_object_get(value, "data_offsets");
+    stk_shape shape;
+    stk_dtype dtype;
+    if (!json_is_object(value)) return stk_fail(STK_CORRUPT, "the entry of tensor '%s' is no object", name);
+    STK_RETURN_IF_ERROR(parse_dtype(name, json_string_value(json_object_get(value, "dtype")), &dtype));
+    STK_RETURN_IF_ERROR(parse_shape(name, json_object_get(value, "shape"), &shape));
+    out->desc = stk_desc_make(dtype, shape);
+    STK_RETURN_IF_ERROR(stk_desc_check(out->desc));
+    json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
+    if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end) ||
+        json_integer_value(begin) < 0 || json_integer_value(end) < json_integer_value(begin) ||
+        (uint64_t)json_integer_value(end) > data_bytes)
+        return stk_fail(STK_CORRUPT, "tensor '%s' lies outside of the file", name);
+    out->begin = (size_t)json_integer_value(begin);
+    out->end = (size_t)json_integer_value(end);
+    if (out->end - out->begin != stk_desc_bytes(out->desc))
+        return stk_fail(STK_CORRUPT, "tensor '%s' has %zu bytes where its shape needs %zu", name, out->end - out->begin,
+                        stk_desc_bytes(out->desc));
+    out->name = strdup(name);
+    return out->name ? STK_OK : stk_fail_memory(strlen(name));
+}
+
+static int compare_begins(const void *a, const void *b)
+{
+    const stk_safetensors_entry *x = a, *y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static stk_status check_places(const stk_safetensors *set, size_t data_bytes)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < set->n; i++) {
+        if (set->entry[i].begin != at)
+            return stk_fail(STK_CORRUPT, "tensor '%s' %s", set->entry[i].name,
+                            set->entry[i].begin < at ? "overlaps another one" : "leaves a gap before it");
+        at = set->entry[i].end;
+    }
+    if (at != data_bytes) return stk_fail(STK_CORRUPT, "%zu bytes after the last tensor", data_bytes - at);
+    return STK_OK;
+}
+
+static stk_status parse_entries(json_t *header, stk_span data, stk_safetensors *out)
+{
+    const char *name;
+    json_t *value;
+    out->entry = calloc(json_object_size(header) + 1, sizeof(*out->entry));
+    if (!out->entry) return stk_fail_memory(json_object_size(header) * sizeof(*out->entry));
+    json_object_foreach(header, name, value)
+    {
+        if (!strcmp(name, "__metadata__")) continue;
+        stk_status status = parse_entry(name, value, data.n, &out->entry[out->n]);
+        if (status != STK_OK) return status;
+        out->entry[out->n].data = data.data + out->entry[out->n].begin;
+        out->n++;
+    }
+    qsort(out->entry, out->n, sizeof(*out->entry), compare_begins);
+    return check_places(out, data.n);
+}
+
+stk_status stk_safetensors_parse(stk_span file, stk_safetensors *out)
+{
+    uint64_t n = 0;
+    json_error_t error;
+    stk_status status = STK_OK;
+    *out = (stk_safetensors){0};
+    if (file.n < 8) return stk_fail(STK_CORRUPT, "too short for a safetensors file (%zu bytes)", file.n);
+    for (int i = 7; i >= 0; i--)
+        n = n << 8 | file.data[i];
+    if (n > MOST_HEADER_BYTES || n > file.n - 8)
+        return stk_fail(STK_CORRUPT, "the header's length, %llu bytes, cannot be right", (unsigned long long)n);
+    json_t *header = json_loadb((const char *)file.data + 8, (size_t)n, JSON_REJECT_DUPLICATES, &error);
+    if (!header) return stk_fail(STK_CORRUPT, "the header is not JSON: %s", error.text);
+    if (!json_is_object(header)) STK_TRY(stk_fail(STK_CORRUPT, "the header is no JSON object"));
+    STK_TRY(parse_entries(header, (stk_span){file.data + 8 + n, file.n - 8 - (size_t)n}, out));
+done:
+    json_decref(header);
+    if (status != STK_OK) stk_safetensors_free(out);
+    return status;
+}
+
+void stk_safetensors_free(stk_safetensors *set)
+{
+    for (size_t i = 0; i < set->n; i++)
+        free(set->entry[i].name);
+    free(set->entry);
+    *set = (stk_safetensors){0};
+}
+
+const stk_safetensors_entry *stk_safetensors_find(const stk_safetensors *set, const char *name)
+{
+    for (size_t i = 0; i < set->n; i++)
+        if (!strcmp(set->entry[i].name, name)) return &set->entry[i];
+    return NULL;
+}
+
+static const char *dtype_text(stk_dtype dtype)
+{
+    for (int i = 0; i < N_NAMES; i++)
+        if (dtypes[i].dtype == dtype) return dtypes[i].name;
+    return "?";
+}
+
+/* Names are ours or a user's: quote and backslash need escaping, control characters are refused by the graph's users.
+ */
+static void add_json_text(stk_text *out, const char *text)
+{
+    stk_text_add(out, "\"");
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') stk_text_add(out, "\\");
+        if ((unsigned char)*text < 0x20)
+            stk_text_add(out, "\\u%04x", (unsigned char)*text);
+        else
+            stk_text_add(out, "%c", *text);
+    }
+    stk_text_add(out, "\"");
+}
+
+stk_status stk_safetensors_header(const char *const *names, const stk_tensor_desc *descs, size_t n, stk_text *out)
+{
+    size_t at = 0;
+    unsigned char length[8] = {0};
+    stk_text_add_bytes(out, length, 8);
+    stk_text_add(out, "{\"__metadata__\":{\"format\":\"pt\"}");
+    for (size_t i = 0; i < n; i++) {
+        size_t bytes = stk_desc_bytes(descs[i]);
+        stk_text_add(out, ",");
+        add_json_text(out, names[i]);
+        stk_text_add(out, ":{\"dtype\":\"%s\",\"shape\":[", dtype_text(descs[i].dtype));
+        for (int d = 0; d < descs[i].shape.rank; d++)
+            stk_text_add(out, "%s%lld", d ? "," : "", (long long)descs[i].shape.dim[d]);
+        stk_text_add(out, "],\"data_offsets\":[%zu,%zu]}", at, at + bytes);
+        at += bytes;
+    }
+    stk_text_add(out, "}");
+    while (out->n % 8 && !out->failed)
+        stk_text_add(out, " ");
+    STK_RETURN_IF_ERROR(stk_text_status(out));
+    for (int i = 0; i < 8; i++)
+        out->data[i] = (char)((uint64_t)(out->n - 8) >> (8 * i));
+    return STK_OK;
+}

@@ -1,6 +1,6 @@
 /* JPEG and PNG: encoded bytes to u8 pixels [H,W,C], C 1 (grey) or 3 (RGB). Through libjpeg-turbo (ISLOW, fancy
- * upsampling: the pixels of PIL and OpenCV) and libpng. A warning of libjpeg counts as corrupt. No files here: bytes in,
- * arrays out. Threads: any; nothing is shared.
+ * upsampling: the pixels of PIL and OpenCV) and libpng. A warning of libjpeg counts as corrupt. No files here: bytes
+ * in, arrays out. Threads: any; nothing is shared.
  */
 #ifndef STK_DATA_CODEC_IMAGE_H
 #define STK_DATA_CODEC_IMAGE_H

@@ -1,4 +1,5 @@
-/* A stage: one step of work on one field of one sample. Internal interface; docs/adding-a-stage.md shows how to add one.
+/* A stage: one step of work on one field of one sample. Internal interface; docs/adding-a-stage.md shows how to add
+ * one.
  *
  * A stage is one file that ends with its descriptor, and one line in stage_list.h. `plan` states the output before any
  * data flows; `run` is a pure function of (input, key). Stages hold no state that changes: one stage object serves all

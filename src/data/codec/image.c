@@ -1,0 +1,45 @@
+#include "data/codec/image.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "data/codec/jpeg.h"
+#include "data/codec/png.h"
+
+enum { MOST_SIDE = 65535, MOST_PIXELS = 1 << 28 };
+
+stk_image_format stk_image_format_of(stk_span encoded)
+{
+    static const uint8_t png[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    if (encoded.n >= 8 && !memcmp(encoded.data, png, 8)) return STK_IMAGE_PNG;
+    if (encoded.n >= 3 && encoded.data[0] == 0xFF && encoded.data[1] == 0xD8 && encoded.data[2] == 0xFF)
+        return STK_IMAGE_JPEG;
+    return STK_IMAGE_UNKNOWN;
+}
+
+static stk_status fail_unknown(stk_span encoded)
+{
+    return stk_fail(STK_CORRUPT, encoded.n ? "not a JPEG or PNG file" : "an empty file");
+}
+
+stk_status stk_image_size(stk_span encoded, int64_t *height, int64_t *width)
+{
+    *height = *width = 0;
+    switch (stk_image_format_of(encoded)) {
+    case STK_IMAGE_JPEG: STK_RETURN_IF_ERROR(stk_jpeg_size(encoded, height, width)); break;
+    case STK_IMAGE_PNG: STK_RETURN_IF_ERROR(stk_png_size(encoded, height, width)); break;
+    default: return fail_unknown(encoded);
+    }
+    if (*height < 1 || *width < 1 || *height > MOST_SIDE || *width > MOST_SIDE || *height * *width > MOST_PIXELS)
+        return stk_fail(STK_CORRUPT, "an image of %lld x %lld pixels cannot be right", (long long)*height,
+                        (long long)*width);
+    return STK_OK;
+}
+
+stk_status stk_image_decode(stk_span encoded, int channels, uint8_t *dst)
+{
+    int64_t height, width;
+    STK_RETURN_IF_ERROR(stk_image_size(encoded, &height, &width));
+    if (stk_image_format_of(encoded) == STK_IMAGE_JPEG) return stk_jpeg_decode(encoded, height, width, channels, dst);
+    return stk_png_decode(encoded, height, width, channels, dst);
+}

@@ -1,0 +1,11 @@
+/* JPEG; see image.h, which everything but codec/ uses. */
+#ifndef STK_DATA_CODEC_JPEG_H
+#define STK_DATA_CODEC_JPEG_H
+
+#include "data/codec/image.h"
+
+/* From the frame header; nothing is decoded. */
+stk_status stk_jpeg_size(stk_span encoded, int64_t *height, int64_t *width);
+stk_status stk_jpeg_decode(stk_span encoded, int64_t height, int64_t width, int channels, uint8_t *dst);
+
+#endif

@@ -1,0 +1,11 @@
+/* PNG; see image.h, which everything but codec/ uses. */
+#ifndef STK_DATA_CODEC_PNG_H
+#define STK_DATA_CODEC_PNG_H
+
+#include "data/codec/image.h"
+
+/* From the IHDR chunk; nothing is decoded. */
+stk_status stk_png_size(stk_span encoded, int64_t *height, int64_t *width);
+stk_status stk_png_decode(stk_span encoded, int64_t height, int64_t width, int channels, uint8_t *dst);
+
+#endif

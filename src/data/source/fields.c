@@ -1,0 +1,62 @@
+#include "data/source/fields.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+stk_status stk_source_set_fields(stk_source *source, int64_t n_samples, const stk_array_field *fields, int n_fields)
+{
+    if (n_samples < 1) return stk_fail(STK_INVALID, "%lld samples: at least 1 is needed", (long long)n_samples);
+    if (n_fields < 1 || n_fields > STK_MAX_FIELDS)
+        return stk_fail(STK_INVALID, "%d fields: 1 to %d are possible", n_fields, STK_MAX_FIELDS);
+    source->n_records = n_samples;
+    source->n_fields = n_fields;
+    for (int i = 0; i < n_fields; i++) {
+        stk_source_field *field = &source->field[i];
+        if (!fields[i].name || !fields[i].name[0] || strlen(fields[i].name) >= sizeof(field->name))
+            return stk_fail(STK_INVALID, "field %d needs a name of 1 to %zu characters", i, sizeof(field->name) - 1);
+        for (int j = 0; j < i; j++)
+            if (!strcmp(fields[j].name, fields[i].name))
+                return stk_fail(STK_INVALID, "two fields are named '%s'", fields[i].name);
+        snprintf(field->name, sizeof(field->name), "%s", fields[i].name);
+        field->type = (stk_field_type){STK_FIELD_ARRAY, stk_desc_make(fields[i].dtype, fields[i].sample)};
+        STK_RETURN_IF_ERROR(stk_desc_check(field->type.desc));
+        if (!stk_shape_known(field->type.desc.shape))
+            return stk_fail(STK_INVALID, "field '%s' must have a known shape", fields[i].name);
+    }
+    return STK_OK;
+}
+
+static stk_status fail_file(const char *path, int error)
+{
+    return stk_fail(error == ENOENT ? STK_NOT_FOUND : STK_IO, "cannot read '%s': %s", path, stk_errno_text(error));
+}
+
+stk_status stk_file_read_scratch(const char *path, stk_scratch *scratch, size_t *n)
+{
+    struct stat info;
+    stk_status status = STK_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a pipe among the files must not hang. */
+    if (fd < 0) return fail_file(path, errno);
+    *n = 0;
+    if (fstat(fd, &info) < 0) STK_TRY(fail_file(path, errno));
+    if (!S_ISREG(info.st_mode)) STK_TRY(stk_fail(STK_IO, "cannot read '%s': not a regular file", path));
+    size_t size = (size_t)info.st_size;
+    char *data = stk_scratch_get(scratch, size + 1);
+    if (!data) STK_TRY(stk_fail_memory(size));
+    while (*n < size) {
+        ssize_t r = read(fd, data + *n, size - *n);
+        if (r < 0 && errno == EINTR) continue;
+        if (r < 0) STK_TRY(fail_file(path, errno));
+        if (r == 0) break; /* The file became shorter: its decoder will say so. */
+        *n += (size_t)r;
+    }
+done:
+    close(fd);
+    return status;
+}

@@ -1,0 +1,21 @@
+/* What the sources that name their own fields share. */
+#ifndef STK_DATA_SOURCE_FIELDS_H
+#define STK_DATA_SOURCE_FIELDS_H
+
+#include "data/source/source.h"
+
+/* Checks and copies the fields' names and types. */
+stk_status stk_source_set_fields(stk_source *source, int64_t n_samples, const stk_array_field *fields, int n_fields);
+
+/* Reads a whole file into scratch, without a mapping: cheaper for small files. */
+stk_status stk_file_read_scratch(const char *path, stk_scratch *scratch, size_t *n);
+
+/* Asks for the first 4 KiB of a record ahead of its use; past that the hardware has caught on. */
+static inline void stk_prefetch_bytes(const void *p, size_t n)
+{
+    if (n > 4096) n = 4096;
+    for (size_t i = 0; i < n; i += 64)
+        __builtin_prefetch((const char *)p + i, 0, 1);
+}
+
+#endif

@@ -1,0 +1,178 @@
+/* A folder of images with one sub-folder a class. Classes are sorted by name, files within a class too, both by bytes;
+ * JPEG and PNG by ending, in any case; hidden and other files are left out. Names are kept in one block, since a folder
+ * may hold millions. Files are opened only when a record is read.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "data/source/fields.h"
+
+typedef struct images_source {
+    stk_source base;
+    char *folder;
+    char **class_name;
+    char *names; /* file names, each ended by 0 */
+    size_t names_n, names_capacity;
+    size_t *name_at; /* by record: offset into names */
+    int64_t records_capacity;
+    int64_t *class_end; /* by class: one past its last record */
+} images_source;
+
+static bool is_image_name(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return name[0] != '.' && dot && (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png"));
+}
+
+static stk_status add_name(images_source *s, const char *name)
+{
+    size_t n = strlen(name) + 1;
+    if (s->names_n + n > s->names_capacity) {
+        size_t grown = 2 * s->names_capacity + n + 65536;
+        char *p = realloc(s->names, grown);
+        if (!p) return stk_fail_memory(grown);
+        s->names = p;
+        s->names_capacity = grown;
+    }
+    if (s->base.n_records == s->records_capacity) {
+        int64_t grown = 2 * s->records_capacity + 4096;
+        size_t *p = realloc(s->name_at, (size_t)grown * sizeof(*p));
+        if (!p) return stk_fail_memory((size_t)grown * sizeof(*p));
+        s->name_at = p;
+        s->records_capacity = grown;
+    }
+    s->name_at[s->base.n_records++] = s->names_n;
+    memcpy(s->names + s->names_n, name, n);
+    s->names_n += n;
+    return STK_OK;
+}
+
+/* The files of class i. */
+static stk_status scan_class(images_source *s, int64_t i)
+{
+    char path[4096];
+    stk_names names;
+    stk_status status;
+    int64_t before = s->base.n_records;
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), s->folder, s->class_name[i]));
+    STK_RETURN_IF_ERROR(stk_dir_list(path, &names));
+    status = STK_OK;
+    for (size_t k = 0; k < names.n; k++)
+        if (is_image_name(names.name[k])) STK_TRY(add_name(s, names.name[k]));
+    if (s->base.n_records == before)
+        STK_TRY(stk_fail(STK_INVALID, "class folder '%s' holds no JPEG or PNG file", path));
+    s->class_end[i] = s->base.n_records;
+done:
+    stk_names_free(&names);
+    return status;
+}
+
+/* The sub-folders, sorted. */
+static stk_status scan_classes(images_source *s)
+{
+    stk_names names;
+    stk_status status;
+    STK_RETURN_IF_ERROR(stk_dir_list(s->folder, &names));
+    s->class_name = calloc(names.n + 1, sizeof(*s->class_name));
+    s->class_end = calloc(names.n + 1, sizeof(*s->class_end));
+    if (!s->class_name || !s->class_end) STK_TRY(stk_fail_memory(names.n * sizeof(*s->class_name)));
+    status = STK_OK;
+    for (size_t k = 0; k < names.n; k++) {
+        char path[4096];
+        if (names.name[k][0] == '.' || is_image_name(names.name[k])) continue;
+        STK_TRY(stk_path_join(path, sizeof(path), s->folder, names.name[k]));
+        if (!stk_path_is_dir(path)) continue;
+        s->class_name[s->base.n_classes++] = names.name[k];
+        names.name[k] = NULL; /* taken */
+    }
+    if (s->base.n_classes == 0)
+        STK_TRY(stk_fail(STK_INVALID, "folder '%s' has no sub-folder: each class of images needs one", s->folder));
+    for (int64_t i = 0; i < s->base.n_classes; i++)
+        STK_TRY(scan_class(s, i));
+done:
+    stk_names_free(&names);
+    return status;
+}
+
+static int64_t class_of(const images_source *s, int64_t i_record)
+{
+    int64_t low = 0, high = s->base.n_classes - 1;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (i_record < s->class_end[middle])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static void make_path(const images_source *s, int64_t i_record, char *out, size_t out_bytes)
+{
+    snprintf(out, out_bytes, "%s/%s/%s", s->folder, s->class_name[class_of(s, i_record)],
+             s->names + s->name_at[i_record]);
+}
+
+static stk_status read_record(const stk_source *source, int64_t i_record, stk_scratch *scratch, stk_item *item)
+{
+    const images_source *s = (const images_source *)source;
+    char path[4096];
+    int32_t *label = stk_scratch_get(&scratch[1], sizeof(*label));
+    size_t n;
+    if (!label) return stk_fail_memory(sizeof(*label));
+    make_path(s, i_record, path, sizeof(path));
+    STK_RETURN_IF_ERROR(stk_file_read_scratch(path, &scratch[0], &n));
+    *label = (int32_t)class_of(s, i_record);
+    item[0] = (stk_item){source->field[0].type, scratch[0].data, n};
+    item[1] = (stk_item){source->field[1].type, label, sizeof(*label)};
+    return STK_OK;
+}
+
+static void name_record(const stk_source *source, int64_t i_record, char *out, size_t out_bytes)
+{
+    char path[4096];
+    make_path((const images_source *)source, i_record, path, sizeof(path));
+    snprintf(out, out_bytes, "'%s'", path);
+}
+
+static void close_source(stk_source *source)
+{
+    images_source *s = (images_source *)source;
+    for (int64_t i = 0; s->class_name && i < source->n_classes; i++)
+        free(s->class_name[i]);
+    free(s->class_name);
+    free(s->class_end);
+    free(s->names);
+    free(s->name_at);
+    free(s->folder);
+    free(s);
+}
+
+static const stk_source_class class_images = {
+    .name = "images", .read = read_record, .name_record = name_record, .close = close_source};
+
+stk_status stk_source_open_images(const char *folder, stk_source **out)
+{
+    images_source *s = calloc(1, sizeof(*s));
+    stk_status status;
+    if (!s) return stk_fail_memory(sizeof(*s));
+    s->base.class = &class_images;
+    s->folder = strdup(folder);
+    if (!s->folder) STK_TRY(stk_fail_memory(strlen(folder)));
+    STK_TRY(scan_classes(s));
+    s->base.class_names = (const char *const *)s->class_name;
+    s->base.n_fields = 2;
+    s->base.field[0] = (stk_source_field){"image", {.kind = STK_FIELD_ENCODED}};
+    s->base.field[1] = (stk_source_field){"label", {STK_FIELD_ARRAY, stk_desc_make(STK_I32, (stk_shape){0})}};
+    *out = &s->base;
+    return STK_OK;
+done:
+    close_source(&s->base);
+    return status;
+}

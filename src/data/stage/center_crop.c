@@ -1,0 +1,42 @@
+/* The middle height x width of an image that is at least that large. */
+#include "base/error.h"
+#include "data/stage/crop.h"
+#include "data/stage/stage_list.h"
+
+typedef struct center_crop_params {
+    int64_t height, width;
+} center_crop_params;
+
+static stk_status plan(const void *params, const stk_field_type *in, stk_field_type *out)
+{
+    const center_crop_params *p = params;
+    const int64_t *dim = in->desc.shape.dim;
+    STK_RETURN_IF_ERROR(stk_stage_needs_image(in, false));
+    if ((dim[0] != STK_ANY && dim[0] < p->height) || (dim[1] != STK_ANY && dim[1] < p->width))
+        return stk_fail(STK_INVALID, "an image of %lld x %lld is smaller than the crop of %lld x %lld; resize it first",
+                        (long long)dim[0], (long long)dim[1], (long long)p->height, (long long)p->width);
+    *out = *in;
+    out->desc.shape.dim[0] = p->height;
+    out->desc.shape.dim[1] = p->width;
+    return STK_OK;
+}
+
+static stk_status run(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
+                      stk_scratch *scratch)
+{
+    const center_crop_params *p = params;
+    const int64_t *dim = in->type.desc.shape.dim;
+    (void)key;
+    (void)scratch;
+    stk_copy_rectangle(in, (dim[0] - p->height) / 2, (dim[1] - p->width) / 2, out);
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_center_crop = {
+    .name = "center_crop", .params_bytes = sizeof(center_crop_params), .plan = plan, .run = run};
+
+stk_stage *stk_center_crop(int64_t height, int64_t width)
+{
+    if (height < 1 || width < 1) return stk_stage_new_failed(STK_INVALID, "center_crop: sizes must be at least 1");
+    return stk_stage_new(&stk_stage_center_crop, &(center_crop_params){height, width});
+}

@@ -1,0 +1,48 @@
+/* Pads with zeros on all sides, then cuts size x size at a random place: the usual augmentation for CIFAR. */
+#include "base/error.h"
+#include "data/stage/crop.h"
+#include "data/stage/stage_list.h"
+
+typedef struct random_crop_params {
+    int64_t size, pad;
+} random_crop_params;
+
+static stk_status plan(const void *params, const stk_field_type *in, stk_field_type *out)
+{
+    const random_crop_params *p = params;
+    STK_RETURN_IF_ERROR(stk_stage_needs_image(in, false));
+    for (int i = 0; i < 2; i++) {
+        int64_t side = in->desc.shape.dim[i];
+        if (side != STK_ANY && side + 2 * p->pad < p->size)
+            return stk_fail(STK_INVALID,
+                            "an image with a side of %lld, padded by %lld, is smaller than the crop of %lld",
+                            (long long)side, (long long)p->pad, (long long)p->size);
+    }
+    *out = *in;
+    out->desc.shape.dim[0] = out->desc.shape.dim[1] = p->size;
+    return STK_OK;
+}
+
+static stk_status run(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
+                      stk_scratch *scratch)
+{
+    const random_crop_params *p = params;
+    const int64_t *dim = in->type.desc.shape.dim;
+    stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
+    (void)scratch;
+    int64_t top = stk_rng_below(&rng, (uint32_t)(dim[0] + 2 * p->pad - p->size + 1)) - p->pad;
+    int64_t left = stk_rng_below(&rng, (uint32_t)(dim[1] + 2 * p->pad - p->size + 1)) - p->pad;
+    stk_copy_rectangle(in, top, left, out);
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_random_crop = {
+    .name = "random_crop", .params_bytes = sizeof(random_crop_params), .plan = plan, .run = run, .random = true};
+
+stk_stage *stk_random_crop(int64_t size, int64_t pad)
+{
+    if (size < 1 || size > 65535 || pad < 0 || pad > 65535)
+        return stk_stage_new_failed(STK_INVALID, "random_crop: size %lld with pad %lld is out of range",
+                                    (long long)size, (long long)pad);
+    return stk_stage_new(&stk_stage_random_crop, &(random_crop_params){size, pad});
+}

@@ -1,0 +1,67 @@
+/* Mirrors left-right with chance 1/2. */
+#include <string.h>
+
+#include "base/error.h"
+#include "data/stage/stage_list.h"
+
+static stk_status plan(const void *params, const stk_field_type *in, stk_field_type *out)
+{
+    (void)params;
+    STK_RETURN_IF_ERROR(stk_stage_needs_image(in, false));
+    *out = *in;
+    return STK_OK;
+}
+
+static void swap_pixels(char *a, char *b, size_t n)
+{
+    char kept[64];
+    for (size_t i = 0; i < n; i += sizeof(kept)) {
+        size_t part = n - i < sizeof(kept) ? n - i : sizeof(kept);
+        memcpy(kept, a + i, part);
+        memcpy(a + i, b + i, part);
+        memcpy(b + i, kept, part);
+    }
+}
+
+/* Mirrors rows of `width` pixels; three bytes a pixel is the common case and worth its own loop. */
+static void mirror_row(char *row, int64_t width, size_t pixel)
+{
+    char *a = row, *b = row + (size_t)(width - 1) * pixel;
+    if (pixel == 3) {
+        for (; a < b; a += 3, b -= 3) {
+            char x = a[0], y = a[1], z = a[2];
+            a[0] = b[0];
+            a[1] = b[1];
+            a[2] = b[2];
+            b[0] = x;
+            b[1] = y;
+            b[2] = z;
+        }
+        return;
+    }
+    for (; a < b; a += pixel, b -= pixel)
+        swap_pixels(a, b, pixel);
+}
+
+static stk_status run(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
+                      stk_scratch *scratch)
+{
+    const stk_tensor_desc *desc = &in->type.desc;
+    stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
+    (void)params;
+    (void)scratch;
+    if (out->data != in->data) memcpy(out->data, in->data, in->n_bytes);
+    if (stk_rng_u32(&rng) >> 31) return STK_OK;
+    size_t pixel = (size_t)desc->shape.dim[2] * stk_dtype_bytes(desc->dtype);
+    for (int64_t y = 0; y < desc->shape.dim[0]; y++)
+        mirror_row((char *)out->data + (size_t)(y * desc->shape.dim[1]) * pixel, desc->shape.dim[1], pixel);
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_random_flip = {
+    .name = "random_flip", .plan = plan, .run = run, .random = true, .in_place = true};
+
+stk_stage *stk_random_flip(void)
+{
+    return stk_stage_new(&stk_stage_random_flip, NULL);
+}

@@ -1,0 +1,68 @@
+/* Bilinear resizing to a fixed size, or of the shorter side with the longer in proportion. */
+#include "base/error.h"
+#include "data/stage/resample.h"
+#include "data/stage/stage_list.h"
+
+enum { MOST_SIDE = 65535 };
+
+typedef struct resize_params {
+    int64_t height, width; /* 0: by shorter */
+    int64_t shorter;
+    bool antialias;
+} resize_params;
+
+/* The output's sides for an input whose sides are known. */
+static stk_status measure_sides(const resize_params *p, int64_t height, int64_t width, int64_t *out)
+{
+    out[0] = p->height;
+    out[1] = p->width;
+    if (!p->shorter) return STK_OK;
+    bool tall = height > width;
+    int64_t shorter = tall ? width : height, longer = tall ? height : width;
+    int64_t scaled = p->shorter * longer / shorter; /* rounded down, as torchvision does */
+    if (scaled > MOST_SIDE)
+        return stk_fail(STK_INVALID, "an image of %lld x %lld is too long to resize its shorter side to %lld",
+                        (long long)height, (long long)width, (long long)p->shorter);
+    out[0] = tall ? scaled : p->shorter;
+    out[1] = tall ? p->shorter : scaled;
+    return STK_OK;
+}
+
+static stk_status plan(const void *params, const stk_field_type *in, stk_field_type *out)
+{
+    const int64_t *dim = in->desc.shape.dim;
+    STK_RETURN_IF_ERROR(stk_stage_needs_image(in, false));
+    *out = *in;
+    const resize_params *p = params;
+    if (p->shorter && (dim[0] == STK_ANY || dim[1] == STK_ANY)) {
+        out->desc.shape.dim[0] = out->desc.shape.dim[1] = STK_ANY;
+        return STK_OK;
+    }
+    return measure_sides(p, dim[0], dim[1], out->desc.shape.dim);
+}
+
+static stk_status run(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
+                      stk_scratch *scratch)
+{
+    const resize_params *p = params;
+    const int64_t *dim = in->type.desc.shape.dim;
+    (void)key;
+    return stk_resample(in, (stk_rectangle){0, 0, dim[0], dim[1]}, p->antialias, out, scratch);
+}
+
+const stk_stage_class stk_stage_resize = {
+    .name = "resize", .params_bytes = sizeof(resize_params), .plan = plan, .run = run};
+
+stk_stage *stk_resize(int64_t height, int64_t width, bool antialias)
+{
+    if (height < 1 || width < 1 || height > MOST_SIDE || width > MOST_SIDE)
+        return stk_stage_new_failed(STK_INVALID, "resize: sizes must be 1 to %d", MOST_SIDE);
+    return stk_stage_new(&stk_stage_resize, &(resize_params){height, width, 0, antialias});
+}
+
+stk_stage *stk_resize_shorter(int64_t side, bool antialias)
+{
+    if (side < 1 || side > MOST_SIDE)
+        return stk_stage_new_failed(STK_INVALID, "resize: sizes must be 1 to %d", MOST_SIDE);
+    return stk_stage_new(&stk_stage_resize, &(resize_params){0, 0, side, antialias});
+}

@@ -1,0 +1,78 @@
+/* Making and freeing stages, and the scratch memory that workers keep for them. */
+#include "data/stage/stage.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "data/stage/stage_list.h"
+
+void *stk_scratch_get(stk_scratch *scratch, size_t bytes)
+{
+    if (bytes <= scratch->n_bytes && scratch->data) return scratch->data;
+    size_t grown = (bytes + bytes / 4 + 63) / 64 * 64 + 64;
+    void *data = aligned_alloc(64, grown);
+    if (!data) return NULL;
+    free(scratch->data);
+    *scratch = (stk_scratch){data, grown};
+    return data;
+}
+
+/* What constructors return when there is no memory for a stage: stk_dataset_apply reports it. */
+static stk_stage no_memory_stage = {.status = STK_NO_MEMORY, .error = "cannot allocate memory for a stage"};
+
+stk_stage *stk_stage_new(const stk_stage_class *class, const void *params)
+{
+    stk_stage *stage = calloc(1, sizeof(*stage));
+    if (!stage) return &no_memory_stage;
+    if (class->params_bytes > sizeof(stage->params)) {
+        stage->status = STK_INTERNAL;
+        snprintf(stage->error, sizeof(stage->error), "stage '%s' has too many parameters", class->name);
+        return stage;
+    }
+    stage->class = class;
+    if (class->params_bytes) memcpy(stage->params, params, class->params_bytes);
+    return stage;
+}
+
+stk_stage *stk_stage_new_failed(stk_status status, const char *format, ...)
+{
+    stk_stage *stage = calloc(1, sizeof(*stage));
+    if (!stage) return &no_memory_stage;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(stage->error, sizeof(stage->error), format, args);
+    va_end(args);
+    stage->status = status;
+    return stage;
+}
+
+void stk_stage_free(stk_stage *stage)
+{
+    if (stage != &no_memory_stage) free(stage);
+}
+
+const stk_stage_class *stk_stage_find(const char *name)
+{
+    static const stk_stage_class *const all[] = {
+#define X(stage) &stk_stage_##stage,
+        STK_STAGE_LIST(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (!strcmp(all[i]->name, name)) return all[i];
+    return NULL;
+}
+
+stk_status stk_stage_needs_image(const stk_field_type *in, bool u8_only)
+{
+    char text[STK_SHAPE_TEXT_BYTES];
+    const stk_tensor_desc *desc = &in->desc;
+    const char *wanted = u8_only ? "u8" : "u8 or f32";
+    if (in->kind == STK_FIELD_ENCODED)
+        return stk_fail(STK_INVALID, "needs %s images [H,W,C], not encoded bytes", wanted);
+    if (desc->shape.rank == 3 && (desc->dtype == STK_U8 || (!u8_only && desc->dtype == STK_F32))) return STK_OK;
+    return stk_fail(STK_INVALID, "needs %s images [H,W,C], not %s", wanted, stk_desc_text(*desc, text));
+}

@@ -1,0 +1,29 @@
+/* Every stage, once: its file's descriptor is stk_stage_<name>. See docs/adding-a-stage.md. */
+#ifndef STK_DATA_STAGE_STAGE_LIST_H
+#define STK_DATA_STAGE_STAGE_LIST_H
+
+#include "data/stage/stage.h"
+
+#define STK_STAGE_LIST(X)                                                                                              \
+    X(decode)                                                                                                          \
+    X(resize)                                                                                                          \
+    X(center_crop)                                                                                                     \
+    X(random_crop)                                                                                                     \
+    X(random_resized_crop)                                                                                             \
+    X(random_flip)                                                                                                     \
+    X(cast)                                                                                                            \
+    X(scale)                                                                                                           \
+    X(normalize)                                                                                                       \
+    X(one_hot)
+
+#define X(stage) extern const stk_stage_class stk_stage_##stage;
+STK_STAGE_LIST(X)
+#undef X
+
+/* NULL when there is none of that name. */
+const stk_stage_class *stk_stage_find(const char *name);
+
+/* For plans: refuses all but images [H,W,C] of u8 (or f32). */
+stk_status stk_stage_needs_image(const stk_field_type *in, bool u8_only);
+
+#endif

@@ -1,0 +1,91 @@
+/* Runs: a recipe becomes a folder with a trained network. What the program `stoker` does, as calls.
+ *
+ * A run folder holds recipe.yaml (in full), metrics.jsonl, result.json, checkpoints step-N and a lock file. One process
+ * at a time uses it for training. Threads: one at a time for each run, but stk_run_stop may be called from a signal
+ * handler.
+ */
+#ifndef STOKER_RUN_H
+#define STOKER_RUN_H
+
+#include "stoker/trainer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_run stk_run;
+
+/* What is known when data and model stand, before anything is compiled. Texts are borrowed from the run. */
+typedef struct stk_run_info {
+    const char *name, *folder; /* folder: NULL before stk_run_train has made it */
+    const char *model;         /* "resnet18" */
+    const char *device, *precision;
+    int64_t n_train, n_valid, n_test; /* samples; 0: there is no such part */
+    int64_t n_classes;                /* of the data; 0: not known */
+    int64_t source_bytes;
+    int64_t batch, n_epochs;
+    int64_t resumed_step;      /* of the checkpoint that training goes on from; 0: from the start */
+    size_t memory_limit_bytes; /* 0: none */
+} stk_run_info;
+
+typedef struct stk_run_options {
+    const char *const *set; /* n_set texts like "optimizer.sgd.lr=0.1" */
+    int n_set;
+    const char *out;                                       /* the run's folder; NULL: runs/NAME */
+    bool resume;                                           /* go on from the last checkpoint, where there is one */
+    int64_t max_steps;                                     /* stop after step number max_steps; 0: no */
+    void (*on_info)(void *user, const stk_run_info *info); /* once, before the plan; may be NULL */
+    stk_train_event_fn on_event;                           /* may be NULL */
+    const char *dump_graph;                                /* as in stk_trainer_config */
+    void (*dump)(void *user, const char *pass, const char *text);
+    void *user;
+} stk_run_options;
+
+typedef struct stk_run_result {
+    stk_train_result train;
+    stk_metrics test;       /* n_samples 0: not evaluated */
+    int64_t evaluated_step; /* whose parameters the test saw */
+    bool was_finished;      /* resumed when there was nothing left to do */
+    bool is_finished;       /* all epochs are done, or the run stopped early on purpose */
+} stk_run_result;
+
+/* Reads the recipe, finds its data and builds data sets and model. Nothing is written. */
+STK_API stk_status stk_run_open(const char *recipe, const stk_run_options *options, stk_run **out);
+/* Trains, saving as it goes; evaluates the test set at the end. STK_INTERRUPTED after stk_run_stop: the run is saved,
+ * and stk_run_saved names the checkpoint. */
+STK_API stk_status stk_run_train(stk_run *run, stk_run_result *out);
+/* Finishes the step under way and saves. Async-signal-safe. */
+STK_API void stk_run_stop(stk_run *run);
+STK_API void stk_run_close(stk_run *run); /* accepts NULL */
+
+/* The i-th skipped record as text; NULL past the end. Borrowed. */
+STK_API const char *stk_run_skipped(const stk_run *run, int64_t i);
+/* The folder of the last checkpoint that this run has written; NULL when there is none. Borrowed until the next save.
+ */
+STK_API const char *stk_run_saved(const stk_run *run);
+
+/* Opens a run folder for evaluation and prediction, with the best checkpoint or else the last. options: set (device,
+ * threads and batch make sense) and the callbacks. */
+STK_API stk_status stk_run_load(const char *folder, const stk_run_options *options, stk_run **out);
+/* part: "test", "valid" or "train". */
+STK_API stk_status stk_run_evaluate(stk_run *run, const char *part, stk_metrics *out);
+/* The step of the checkpoint that stk_run_load took. */
+STK_API int64_t stk_run_step(const stk_run *run);
+
+typedef struct stk_prediction {
+    int64_t class_number;
+    const char *class_name; /* NULL where classes have no names. Borrowed from the run */
+    double probability;
+} stk_prediction;
+/* The n_top likeliest classes of one image file, likeliest first; *n_out may be less where there are fewer classes. */
+STK_API stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, int n_top, int *n_out);
+
+/* A recipe to start from, with comments. Returned: free(). */
+STK_API stk_status stk_recipe_starter(const char *name, char **out);
+/* The reference of all keys as Markdown. Returned: free(). */
+STK_API stk_status stk_recipe_reference(char **out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,78 @@
+/* Opening devices by name, and what an absent one says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "device/device.h"
+
+static void expect_absent(const char *name, const char *words)
+{
+    stk_device *device = (stk_device *)&device;
+    assert_int_equal(stk_device_open(name, NULL, &device), STK_NO_DEVICE);
+    assert_null(device);
+    if (!strstr(stk_error_text(), words)) fail_msg("'%s' lacks '%s'", stk_error_text(), words);
+    assert_non_null(strstr(stk_error_text(), "devices here: cpu, reference"));
+}
+
+static void absent_devices_are_named(void **state)
+{
+    (void)state;
+    expect_absent("cuda", "no device 'cuda': this build has no CUDA support");
+    expect_absent("cuda:3", "no device 'cuda:3': this build has no CUDA support");
+    expect_absent("gpu", "this build has no GPU support");
+    expect_absent("cpux", "no device 'cpux': devices here");
+    expect_absent("cpu:1", "there is one device of this kind");
+    expect_absent("", "no device ''");
+    expect_absent(NULL, "no device ''");
+}
+
+static void reference_opens(void **state)
+{
+    (void)state;
+    const char *names[] = {"reference", "reference:0"};
+    for (int i = 0; i < 2; i++) {
+        stk_device *device;
+        void *p;
+        stk_text about = {0};
+        assert_int_equal(stk_device_open(names[i], &(stk_device_config){.n_threads = 4}, &device), STK_OK);
+        assert_int_equal(device->class->alloc(device, 100, &p), STK_OK);
+        assert_int_equal((uintptr_t)p % 64, 0);
+        for (int j = 0; j < 100; j++)
+            assert_int_equal(((char *)p)[j], 0);
+        device->class->free(device, p, 100);
+        device->class->describe(device, &about);
+        assert_true(about.n > 0);
+        stk_text_free(&about);
+        stk_device_close(device);
+    }
+    stk_device_close(NULL);
+}
+
+static void an_op_without_a_kernel_is_named(void **state)
+{
+    (void)state;
+    stk_device *device;
+    stk_kernel kernel;
+    stk_attrs attrs = stk_attrs_zero();
+    stk_op_call call = {.op = STK_OP_grad, .attrs = &attrs};
+    assert_int_equal(stk_device_open("reference", NULL, &device), STK_OK);
+    assert_int_equal(device->class->kernel(device, &call, &kernel), STK_UNSUPPORTED);
+    assert_string_equal(stk_error_text(), "the reference device has no kernel for 'grad'");
+    stk_kernel_free(&kernel); /* A kernel that was not found holds nothing. */
+    stk_device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(absent_devices_are_named),
+        cmocka_unit_test(reference_opens),
+        cmocka_unit_test(an_op_without_a_kernel_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

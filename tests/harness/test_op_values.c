@@ -1,0 +1,177 @@
+/* Every case on every device that opens, against the reference device; and every op has cases. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/harness.h"
+
+static stk_device *reference;
+
+static bool needs_cases(stk_op op)
+{
+    return stk_op_get_rule(op)->kind != STK_KIND_LEAF;
+}
+
+static void every_op_has_cases(void **state)
+{
+    (void)state;
+    int n_cases[STK_N_OPS] = {0}, n_lists, n_missing = 0;
+    const case_list *lists = harness_case_lists(&n_lists);
+    for (int l = 0; l < n_lists; l++)
+        for (int i = 0; i < lists[l].n; i++)
+            n_cases[lists[l].cases[i].op] += !lists[l].cases[i].large;
+    for (int op = 0; op < STK_N_OPS; op++) {
+        if (n_cases[op] || !needs_cases((stk_op)op)) continue;
+        print_message("'%s' has no case in tests/harness/cases_*.c\n", stk_op_name((stk_op)op));
+        n_missing++;
+    }
+    assert_int_equal(n_missing, 0);
+}
+
+typedef struct tally {
+    int n_compared, n_in_place, n_wrong;
+    uint16_t skipped[STK_N_OPS]; /* bits of the dtypes */
+} tally;
+
+static void free_outputs(void *out[CASE_MOST_OUT])
+{
+    for (int i = 0; i < CASE_MOST_OUT; i++)
+        free(out[i]);
+}
+
+static void complain(tally *t, const stk_device *device, const case_run *run, const char *what)
+{
+    print_message("%s on %s: %s\n", case_text(run), device->class->name, what);
+    t->n_wrong++;
+}
+
+/* Where the kernel says that output i may use the memory of input j, the bits must be the same that way. */
+static void check_in_place(tally *t, stk_device *device, const case_run *run, void *const *want)
+{
+    stk_kernel kernel;
+    if (device->class->kernel(device, &run->call, &kernel) != STK_OK) return;
+    for (int i = 0; i < run->call.n_out && i < 8; i++) {
+        for (int j = 0; j < run->call.n_in; j++) {
+            if (!(kernel.in_place[i] >> j & 1)) continue;
+            void *out[CASE_MOST_OUT];
+            if (stk_desc_bytes(run->in_desc[j]) != stk_desc_bytes(run->out_desc[i])) {
+                complain(t, device, run, "in place between different sizes");
+                continue;
+            }
+            if (case_call(run, device, 32 * i + j, out, NULL) != STK_OK)
+                complain(t, device, run, stk_error_text());
+            else
+                for (int k = 0; k < run->call.n_out; k++)
+                    if (memcmp(out[k], want[k], stk_desc_bytes(run->out_desc[k])))
+                        complain(t, device, run, "other bits in place");
+            free_outputs(out);
+            t->n_in_place++;
+        }
+    }
+    stk_kernel_free(&kernel);
+}
+
+static void check_case(tally *t, stk_device *device, const op_case *source, stk_dtype main)
+{
+    case_run run;
+    void *want[CASE_MOST_OUT] = {0}, *got[CASE_MOST_OUT] = {0};
+    if (case_run_open(source, main, reference, &run) != STK_OK ||
+        case_call(&run, reference, -1, want, NULL) != STK_OK) {
+        complain(t, reference, &run, stk_error_text());
+        goto done;
+    }
+    stk_status status = case_call(&run, device, -1, got, NULL);
+    if (status == STK_UNSUPPORTED) {
+        t->skipped[source->op] |= (uint16_t)(1u << main);
+    } else if (status != STK_OK) {
+        complain(t, device, &run, stk_error_text());
+    } else {
+        for (int i = 0; i < run.call.n_out; i++) {
+            const char *difference = case_compare(&run, i, got[i], want[i]);
+            if (difference) complain(t, device, &run, difference);
+        }
+        check_in_place(t, device, &run, got);
+        t->n_compared++;
+    }
+done:
+    free_outputs(want);
+    free_outputs(got);
+    case_run_close(&run);
+}
+
+static void check_device(const stk_device_class *class)
+{
+    stk_device *device;
+    int n_lists;
+    const case_list *lists = harness_case_lists(&n_lists);
+    static tally t;
+    memset(&t, 0, sizeof(t));
+    if (stk_device_open(class->name, NULL, &device) != STK_OK) {
+        print_message("device '%s' is left out: %s\n", class->name, stk_error_text());
+        return;
+    }
+    for (int l = 0; l < n_lists; l++) {
+        for (int i = 0; i < lists[l].n; i++) {
+            const op_case *source = &lists[l].cases[i];
+            if (source->large) continue;
+            for (int d = 0; d < STK_N_DTYPES; d++)
+                if (case_mains(source) >> d & 1) check_case(&t, device, source, (stk_dtype)d);
+        }
+    }
+    for (int op = 0; op < STK_N_OPS; op++)
+        for (int d = 0; d < STK_N_DTYPES; d++)
+            if (t.skipped[op] >> d & 1)
+                print_message("skipped: %s has no kernel for some case of %s in %s\n", class->name,
+                              stk_op_name((stk_op)op), stk_dtype_name((stk_dtype)d));
+    print_message("%s: %d calls compared, %d in place, %d wrong\n", class->name, t.n_compared, t.n_in_place, t.n_wrong);
+    stk_device_close(device);
+    assert_int_equal(t.n_wrong, 0);
+}
+
+static void devices_match_the_reference(void **state)
+{
+    (void)state;
+    for (int i = 0; stk_device_classes[i]; i++)
+        check_device(stk_device_classes[i]);
+}
+
+/* The reference needs no permission to lack an op. */
+static void reference_has_every_op(void **state)
+{
+    (void)state;
+    int n_lists;
+    const case_list *lists = harness_case_lists(&n_lists);
+    for (int l = 0; l < n_lists; l++) {
+        for (int i = 0; i < lists[l].n; i++) {
+            case_run run;
+            stk_kernel kernel;
+            if (lists[l].cases[i].large) continue;
+            assert_int_equal(case_run_open(&lists[l].cases[i], STK_F32, reference, &run), STK_OK);
+            assert_int_equal(reference->class->kernel(reference, &run.call, &kernel), STK_OK);
+            stk_kernel_free(&kernel);
+            case_run_close(&run);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_op_has_cases),
+        cmocka_unit_test(reference_has_every_op),
+        cmocka_unit_test(devices_match_the_reference),
+    };
+    if (stk_device_open("reference", NULL, &reference) != STK_OK) {
+        fprintf(stderr, "%s\n", stk_error_text());
+        return 1;
+    }
+    int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
+    stk_device_close(reference);
+    return n_failed;
+}

@@ -182,7 +182,8 @@ stk_status stk_path_join(char *out, size_t out_bytes, const char *a, const char 
 {
     size_t na = strlen(a);
     const char *slash = na && a[na - 1] == '/' ? "" : "/";
-    int n = b[0] == '/' || na == 0 ? snprintf(out, out_bytes, "%s", b) : snprintf(out, out_bytes, "%s%s%s", a, slash, b);
+    int n =
+        b[0] == '/' || na == 0 ? snprintf(out, out_bytes, "%s", b) : snprintf(out, out_bytes, "%s%s%s", a, slash, b);
     if (n < 0 || (size_t)n >= out_bytes) return stk_fail(STK_INVALID, "path '%.60s.../%.60s' is too long", a, b);
     return STK_OK;
 }

@@ -12,7 +12,7 @@ stk_status stk_device_get_info(int i, stk_device_info *out)
     const stk_device_class *class = stk_device_classes[i];
     *out = (stk_device_info){.name = class->name, .about = class->about};
     stk_device *device = NULL;
-    stk_status status = class->probe();
+    stk_status status = class->probe ? class->probe() : STK_OK;
     if (status == STK_OK) status = stk_device_open(class->name, NULL, &device);
     out->available = status == STK_OK;
     if (status != STK_OK) {

@@ -79,7 +79,8 @@ stk_status stk_desc_check(stk_tensor_desc desc)
 {
     if ((unsigned)desc.dtype >= STK_N_DTYPES) return stk_fail(STK_INVALID, "no such dtype: %d", (int)desc.dtype);
     if (desc.shape.rank < 0 || desc.shape.rank > STK_MAX_RANK)
-        return stk_fail(STK_INVALID, "a shape has rank %d; at most %d are possible", (int)desc.shape.rank, STK_MAX_RANK);
+        return stk_fail(STK_INVALID, "a shape has rank %d; at most %d are possible", (int)desc.shape.rank,
+                        STK_MAX_RANK);
     int64_t limit = INT64_C(1) << 47, n = (int64_t)stk_dtype_bytes(desc.dtype);
     for (int i = 0; i < desc.shape.rank; i++) {
         int64_t d = desc.shape.dim[i];

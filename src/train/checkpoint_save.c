@@ -124,7 +124,7 @@ static stk_status write_files(const stk_checkpoint_writer *writer, const char *d
 /* The file `best` holds the name of the best checkpoint's folder. */
 static stk_status write_best(const stk_checkpoint_writer *writer, const char *name)
 {
-    char path[4096], text[64];
+    char path[4096], text[80];
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), writer->run_dir, "best"));
     snprintf(text, sizeof(text), "%s\n", name);
     return stk_file_write_durably(path, text, strlen(text));

@@ -75,7 +75,7 @@ static stk_status parse_object(stk_span text, json_t **out)
 
 static stk_status check_format(json_t *object)
 {
-    int64_t format;
+    int64_t format = 0;
     STK_RETURN_IF_ERROR(get_integer(object, "format", &format));
     if (format != FORMAT)
         return stk_fail(STK_UNSUPPORTED, "format %lld; this version reads %d", (long long)format, FORMAT);

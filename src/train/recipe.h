@@ -1,4 +1,5 @@
-/* Recipes: what to train, on what, how. A recipe is a checked tree, and a struct of what is no list of layers or stages.
+/* Recipes: what to train, on what, how. A recipe is a checked tree, and a struct of what is no list of layers or
+ * stages.
  *
  * Reading one opens no data: stk_recipe_find_data looks for the files, and train/build.h makes the objects.
  * Threads: one at a time for each recipe.
@@ -11,14 +12,14 @@
 #include "train/schema.h"
 
 typedef struct stk_recipe_part {
-    const stk_yaml_node *node;     /* NULL: this part is not in the recipe */
-    double share;                  /* valid only: cut from train; 0: a source of its own */
-    stk_yaml_node *images;         /* a folder of classes, */
+    const stk_yaml_node *node;              /* NULL: this part is not in the recipe */
+    double share;                           /* valid only: cut from train; 0: a source of its own */
+    stk_yaml_node *images;                  /* a folder of classes, */
     stk_yaml_node *idx_images, *idx_labels; /* or IDX files */
-    const stk_yaml_node *stages;   /* a sequence of one-key maps; NULL: none given */
+    const stk_yaml_node *stages;            /* a sequence of one-key maps; NULL: none given */
     bool shuffle, drop_remainder;
-    int64_t take, skip, repeat;    /* -1, 0, 1: not given */
-    int64_t n_shards, i_shard;     /* 1, 0 */
+    int64_t take, skip, repeat; /* -1, 0, 1: not given */
+    int64_t n_shards, i_shard;  /* 1, 0 */
     stk_on_error on_error;
 } stk_recipe_part;
 
@@ -30,8 +31,8 @@ typedef struct stk_recipe {
     const char *name;
     stk_recipe_part part[STK_N_PARTS];
     int64_t batch;
-    const char *model_kind;          /* "mlp" */
-    const stk_yaml_node *model;      /* its settings, or the sequence of layers */
+    const char *model_kind;     /* "mlp" */
+    const stk_yaml_node *model; /* its settings, or the sequence of layers */
     bool is_mse;
     double smoothing;
     stk_optimizer optimizer;
@@ -45,7 +46,7 @@ typedef struct stk_recipe {
     char *no_decay; /* "bias,norm"; owned; NULL: none */
     int64_t checkpoint_every, checkpoint_keep;
     bool checkpoint_by_epoch, checkpoint_best;
-    int64_t patience; /* 0: never stops early */
+    int64_t patience;  /* 0: never stops early */
     int64_t log_every; /* steps */
 } stk_recipe;
 
@@ -61,8 +62,8 @@ stk_status stk_recipe_find_data(stk_recipe *recipe);
 
 /* The recipe in full, defaults included, as YAML. */
 void stk_recipe_print(const stk_recipe *recipe, stk_text *out);
-/* The keys whose values differ, "batch (128 -> 64), epochs (5 -> 6)", but those that may change between two parts of one
- * run. Returns how many there are. */
+/* The keys whose values differ, "batch (128 -> 64), epochs (5 -> 6)", but those that may change between two parts of
+ * one run. Returns how many there are. */
 int stk_recipe_compare(const stk_recipe *before, const stk_recipe *now, stk_text *out);
 
 extern const stk_key stk_recipe_key;

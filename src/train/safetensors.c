@@ -45,7 +45,7 @@ static stk_status parse_entry(const char *name, json_t *value, size_t data_bytes
 {
     json_t *offsets = json_object_get(value, "data_offsets");
     stk_shape shape;
-    stk_dtype dtype;
+    stk_dtype dtype = STK_F32;
     if (!json_is_object(value)) return stk_fail(STK_CORRUPT, "the entry of tensor '%s' is no object", name);
     STK_RETURN_IF_ERROR(parse_dtype(name, json_string_value(json_object_get(value, "dtype")), &dtype));
     STK_RETURN_IF_ERROR(parse_shape(name, json_object_get(value, "shape"), &shape));

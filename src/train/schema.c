@@ -115,8 +115,9 @@ static stk_status check_choice(stk_yaml *yaml, stk_yaml_node *node, const stk_ke
         if (!find_key(key->keys, child->key)) return refuse_key(child, child->key, key);
     if (node->n_children == 0) return stk_yaml_fail(node, "'%s' is empty", key->name);
     if (node->n_children > 1)
-        return stk_yaml_fail_key(node->child->next, "'%s' can be only one of '%s' and '%s'; to change it, give the whole: %s={%s: ...}",
-                                 key->name, node->child->key, node->child->next->key, key->name, node->child->next->key);
+        return stk_yaml_fail_key(
+            node->child->next, "'%s' can be only one of '%s' and '%s'; to change it, give the whole: %s={%s: ...}",
+            key->name, node->child->key, node->child->next->key, key->name, node->child->next->key);
     stk_yaml_node *child = node->child;
     const stk_key *chosen = find_key(key->keys, child->key);
     if (stk_yaml_is_null(child) && chosen->type == STK_KEY_MAP) {

@@ -2,8 +2,8 @@
  * short forms into one form, and writes the reference (docs/recipe.md).
  *
  * After stk_schema_check a tree is normal: every key with a default is there, {dense: 10} has become
- * {dense: {units: 10}}, numbers are spelled in one way, and integer, real and truth are set in the nodes. So two recipes
- * that mean the same compare equal, key by key. Threads: any; tables are constant.
+ * {dense: {units: 10}}, numbers are spelled in one way, and integer, real and truth are set in the nodes. So two
+ * recipes that mean the same compare equal, key by key. Threads: any; tables are constant.
  */
 #ifndef STK_TRAIN_SCHEMA_H
 #define STK_TRAIN_SCHEMA_H
@@ -13,7 +13,7 @@
 typedef enum stk_key_type {
     STK_KEY_BOOL,
     STK_KEY_INT,
-    STK_KEY_REAL,   /* "1/255" too */
+    STK_KEY_REAL, /* "1/255" too */
     STK_KEY_TEXT,
     STK_KEY_WORD,   /* one of words */
     STK_KEY_SHARE,  /* "10%" or 0.1; real is the share */
@@ -29,13 +29,13 @@ typedef struct stk_key stk_key;
 struct stk_key {
     const char *name;
     stk_key_type type;
-    const char *standard; /* YAML; NULL: left out means not there */
-    const char *doc;      /* one sentence or two, without the default and the range */
-    double least, most;   /* INT, REAL, SHARE; both 0: any */
-    bool required, above; /* above: least itself is not allowed */
-    bool no_short;        /* MAP: nothing but a map will do */
-    const stk_key *keys;  /* MAP, CHOICE: ended by a name of NULL */
-    const stk_key *element; /* LIST */
+    const char *standard;     /* YAML; NULL: left out means not there */
+    const char *doc;          /* one sentence or two, without the default and the range */
+    double least, most;       /* INT, REAL, SHARE; both 0: any */
+    bool required, above;     /* above: least itself is not allowed */
+    bool no_short;            /* MAP: nothing but a map will do */
+    const stk_key *keys;      /* MAP, CHOICE: ended by a name of NULL */
+    const stk_key *element;   /* LIST */
     const char *const *words; /* WORD: ended by NULL */
 };
 

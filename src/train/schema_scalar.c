@@ -68,8 +68,9 @@ bool stk_parse_bytes(const char *text, int64_t *out)
     static const struct {
         const char *name;
         double bytes;
-    } units[] = {{"", 1},        {"b", 1},          {"kib", 1024.0}, {"mib", 1048576.0}, {"gib", 1073741824.0},
-                 {"tib", 1099511627776.0}, {"kb", 1e3}, {"mb", 1e6},     {"gb", 1e9},        {"tb", 1e12}};
+    } units[] = {
+        {"", 1},     {"b", 1},    {"kib", 1024.0}, {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0},
+        {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9},     {"tb", 1e12}};
     const char *end = text;
     double value;
     while (isdigit((unsigned char)*end) || *end == '.')
@@ -172,8 +173,7 @@ static stk_status check_word(const stk_yaml_node *node, const stk_key *key)
     for (const char *const *word = key->words; *word; word++)
         if (!strcmp(*word, node->text)) return STK_OK;
     const char *nearest = stk_nearest_name(node->text, key->words);
-    if (nearest)
-        return stk_yaml_fail(node, "no %s '%.60s' (did you mean '%s'?)", key->name, node->text, nearest);
+    if (nearest) return stk_yaml_fail(node, "no %s '%.60s' (did you mean '%s'?)", key->name, node->text, nearest);
     return refuse(node, key);
 }
 
@@ -258,6 +258,10 @@ static void describe_range(const stk_key *key, const char *what, const char *one
     char least[STK_NUMBER_BYTES], most[STK_NUMBER_BYTES];
     stk_number_text(key->least, least);
     stk_number_text(key->most, most);
+    if (key->type == STK_KEY_INT) { /* 1e+06 is no way to write a count. */
+        snprintf(least, sizeof(least), "%.0f", key->least);
+        snprintf(most, sizeof(most), "%.0f", key->most);
+    }
     if (key->least == 0 && key->most == 0 && !key->above)
         stk_text_add(out, "%s", one);
     else if (key->most > key->least)

@@ -117,6 +117,8 @@ static stk_status add_node(build *b, stk_yaml_kind kind, yaml_mark_t mark, const
 static stk_status add_key(build *b, yaml_mark_t mark, const char *key)
 {
     const stk_yaml_node *map = b->open[b->depth - 1], *first = find_child(map, key);
+    /* YAML itself wants keys of at most 1024 characters, which quoting may need four times over. */
+    if (strlen(key) > 200) return fail_mark(b, mark, "a key of %zu bytes; 200 are the most", strlen(key));
     if (first && b->has_lines)
         return fail_mark(b, mark, "key '%.60s' is given twice, first on line %d", key, first->key_line);
     if (first) return fail_mark(b, mark, "key '%.60s' is given twice", key);
@@ -362,8 +364,7 @@ stk_status stk_yaml_set(stk_yaml *yaml, const char *assignment)
     stk_yaml_node *node = yaml->root;
     const char *equals = strchr(assignment, '=');
     size_t n = equals ? (size_t)(equals - assignment) : strlen(assignment);
-    if (!equals || n == 0 || n > 400)
-        return stk_fail(STK_INVALID, "--set %.100s: give it as key=value", assignment);
+    if (!equals || n == 0 || n > 400) return stk_fail(STK_INVALID, "--set %.100s: give it as key=value", assignment);
     char origin[420], path[404];
     snprintf(origin, sizeof(origin), "--set %.*s", (int)n, assignment);
     memcpy(path, assignment, n);

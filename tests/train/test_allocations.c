@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

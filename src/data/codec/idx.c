@@ -20,7 +20,8 @@ stk_status stk_idx_parse(stk_span bytes, stk_shape *shape, const uint8_t **data)
         const uint8_t *q = p + 4 + 4 * i;
         uint32_t dim = (uint32_t)q[0] << 24 | (uint32_t)q[1] << 16 | (uint32_t)q[2] << 8 | q[3];
         shape->dim[i] = dim;
-        if (dim == 0 || n > bytes.n / dim) /* No shape may ask for more than the file has. */
+        if (dim == 0) return stk_fail(STK_CORRUPT, "dimension %d of its IDX header is 0", i);
+        if (n > bytes.n / dim) /* No shape may ask for more than the file has. */
             return stk_fail(STK_CORRUPT, "the file has %zu bytes of data, fewer than its IDX header says",
                             bytes.n - header);
         n *= dim;
@@ -39,8 +40,9 @@ bool stk_is_gzip(stk_span bytes)
 /* The size that the last four bytes promise; only a first guess, since it is modulo 2^32 and of the last member. */
 static size_t guess_size(stk_span compressed, size_t most_bytes)
 {
+    if (compressed.n < 18) return 1;
     const uint8_t *p = compressed.data + compressed.n - 4;
-    size_t n = compressed.n >= 18 ? (size_t)p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24 : 0;
+    size_t n = (size_t)p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24;
     if (n / 1032 > compressed.n) n = 0; /* Deflate never shrinks by more, so the guess is a lie. */
     return n < most_bytes ? n + 1 : most_bytes;
 }

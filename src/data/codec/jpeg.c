@@ -10,6 +10,8 @@
 
 #include <jpeglib.h>
 
+#include <jerror.h>
+
 #include "base/error.h"
 
 typedef struct error_state {
@@ -44,6 +46,24 @@ static void init_errors(error_state *state, struct jpeg_error_mgr **err)
     state->base.output_message = no_output;
 }
 
+/* What stopped the library. A lack of memory is no fault of the file, so it must not look like a bad record. */
+static stk_status fail_jpeg(const error_state *errors)
+{
+    switch (errors->base.msg_code) {
+    case JERR_OUT_OF_MEMORY: return stk_fail(STK_NO_MEMORY, "cannot allocate memory for a JPEG");
+    case JWRN_JPEG_EOF:
+    case JERR_INPUT_EOF: return stk_fail(STK_CORRUPT, "truncated JPEG");
+    case JERR_ARITH_NOTIMPL:
+    case JERR_BAD_PRECISION:
+    case JERR_CCIR601_NOTIMPL:
+    case JERR_CONVERSION_NOTIMPL:
+    case JERR_FRACT_SAMPLE_NOTIMPL:
+    case JERR_NOT_COMPILED:
+    case JERR_SOF_UNSUPPORTED: return stk_fail(STK_UNSUPPORTED, "this kind of JPEG is not supported: %s", errors->text);
+    default: return stk_fail(STK_CORRUPT, "damaged JPEG: %s", errors->text);
+    }
+}
+
 static uint32_t read_u16(const uint8_t *p)
 {
     return (uint32_t)p[0] << 8 | p[1];
@@ -56,7 +76,7 @@ stk_status stk_jpeg_size(stk_span encoded, int64_t *height, int64_t *width)
      */
     for (p += 2; end - p >= 4;) {
         if (*p != 0xFF) break;
-        while (end - p >= 4 && p[1] == 0xFF)
+        while (end - p > 4 && p[1] == 0xFF)
             p++;
         uint8_t marker = p[1];
         uint32_t n = read_u16(p + 2);
@@ -73,85 +93,117 @@ stk_status stk_jpeg_size(stk_span encoded, int64_t *height, int64_t *width)
     return stk_fail(STK_CORRUPT, "truncated JPEG: it has no frame header");
 }
 
-static stk_status check_colours(const struct jpeg_decompress_struct *info)
+/* Real progressive files have about ten scans. A few bytes a scan can ask for a pass over the whole image, so that
+ * without a bound a small file could keep a worker busy for hours. */
+enum { MOST_SCANS = 500 };
+
+typedef struct decoder {
+    struct jpeg_decompress_struct info;
+    struct jpeg_progress_mgr progress;
+    error_state errors;
+} decoder;
+
+static void check_scans(j_common_ptr info)
 {
+    decoder *d = (decoder *)info;
+    if (d->info.input_scan_number <= MOST_SCANS) return;
+    d->errors.base.msg_code = 0;
+    snprintf(d->errors.text, sizeof(d->errors.text), "more than %d scans", MOST_SCANS);
+    longjmp(d->errors.jump, 1);
+}
+
+/* The library's objects lie in *d, which outlives its jumps; the caller destroys them. */
+static stk_status decode(decoder *d, stk_span encoded, int64_t height, int64_t width, int channels, uint8_t *dst)
+{
+    struct jpeg_decompress_struct *info = &d->info;
+    size_t row = (size_t)width * (size_t)channels;
+    if (setjmp(d->errors.jump)) return fail_jpeg(&d->errors);
+    jpeg_create_decompress(info);
+    d->progress.progress_monitor = check_scans;
+    info->progress = &d->progress;
+    jpeg_mem_src(info, encoded.data, (unsigned long)encoded.n);
+    jpeg_read_header(info, TRUE);
     if (info->jpeg_color_space == JCS_CMYK || info->jpeg_color_space == JCS_YCCK)
         return stk_fail(STK_UNSUPPORTED, "CMYK JPEGs are not supported; convert the file to RGB");
+    if ((int64_t)info->image_height != height || (int64_t)info->image_width != width)
+        return stk_fail(STK_CORRUPT, "damaged JPEG: two frame headers");
+    info->out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    info->dct_method = JDCT_ISLOW;
+    info->do_fancy_upsampling = TRUE;
+    jpeg_start_decompress(info);
+    while (info->output_scanline < info->output_height) {
+        JSAMPROW rows[16];
+        JDIMENSION n = 0;
+        for (; n < 16 && info->output_scanline + n < info->output_height; n++)
+            rows[n] = dst + (size_t)(info->output_scanline + n) * row;
+        jpeg_read_scanlines(info, rows, n);
+    }
+    jpeg_finish_decompress(info);
     return STK_OK;
 }
 
 stk_status stk_jpeg_decode(stk_span encoded, int64_t height, int64_t width, int channels, uint8_t *dst)
 {
-    struct jpeg_decompress_struct info;
-    error_state errors;
-    stk_status status = STK_OK;
-    memset(&info, 0, sizeof(info));
-    init_errors(&errors, &info.err);
-    if (setjmp(errors.jump)) {
-        jpeg_destroy_decompress(&info);
-        return stk_fail(STK_CORRUPT, "damaged JPEG: %s", errors.text);
-    }
-    jpeg_create_decompress(&info);
-    jpeg_mem_src(&info, encoded.data, (unsigned long)encoded.n);
-    jpeg_read_header(&info, TRUE);
-    status = check_colours(&info);
-    if (status != STK_OK) goto done;
-    if ((int64_t)info.image_height != height || (int64_t)info.image_width != width) {
-        status = stk_fail(STK_CORRUPT, "damaged JPEG: two frame headers");
-        goto done;
-    }
-    info.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-    info.dct_method = JDCT_ISLOW;
-    info.do_fancy_upsampling = TRUE;
-    jpeg_start_decompress(&info);
-    while (info.output_scanline < info.output_height) {
-        JSAMPROW rows[16];
-        int n = 0;
-        for (; n < 16 && info.output_scanline + (JDIMENSION)n < info.output_height; n++)
-            rows[n] = dst + ((size_t)info.output_scanline + (size_t)n) * (size_t)width * (size_t)channels;
-        jpeg_read_scanlines(&info, rows, (JDIMENSION)n);
-    }
-    jpeg_finish_decompress(&info);
-done:
-    jpeg_destroy_decompress(&info);
+    decoder d;
+    memset(&d.info, 0, sizeof(d.info));
+    memset(&d.progress, 0, sizeof(d.progress));
+    init_errors(&d.errors, &d.info.err);
+    stk_status status = decode(&d, encoded, height, width, channels, dst);
+    jpeg_destroy_decompress(&d.info);
     return status;
+}
+
+typedef struct encoder {
+    struct jpeg_compress_struct info;
+    error_state errors;
+    unsigned char *buffer;
+    unsigned long n;
+} encoder;
+
+static stk_status encode(encoder *e, const uint8_t *src, int64_t height, int64_t width, int channels, int quality)
+{
+    struct jpeg_compress_struct *info = &e->info;
+    size_t row_bytes = (size_t)width * (size_t)channels;
+    if (setjmp(e->errors.jump)) {
+        /* Where the buffer lies is known to the library only, until it hands it over. */
+        if (e->buffer) info->dest->term_destination(info);
+        return fail_jpeg(&e->errors);
+    }
+    jpeg_create_compress(info);
+    jpeg_mem_dest(info, &e->buffer, &e->n);
+    info->image_height = (JDIMENSION)height;
+    info->image_width = (JDIMENSION)width;
+    info->input_components = channels;
+    info->in_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(info);
+    jpeg_set_quality(info, quality, TRUE);
+    jpeg_start_compress(info, TRUE);
+    while (info->next_scanline < info->image_height) {
+        JSAMPROW row = (JSAMPROW)(uintptr_t)(src + (size_t)info->next_scanline * row_bytes);
+        jpeg_write_scanlines(info, &row, 1);
+    }
+    jpeg_finish_compress(info);
+    return STK_OK;
 }
 
 stk_status stk_jpeg_encode(const uint8_t *src, int64_t height, int64_t width, int channels, int quality, uint8_t **out,
                            size_t *n_bytes)
 {
-    struct jpeg_compress_struct info;
-    error_state errors;
-    unsigned char *volatile buffer_kept = NULL; /* volatile: read after longjmp */
-    unsigned char *buffer = NULL;
-    unsigned long n = 0;
     if (height < 1 || width < 1 || height > 65500 || width > 65500 || (channels != 1 && channels != 3))
         return stk_fail(STK_INVALID, "cannot write an image of %lld x %lld x %d as JPEG", (long long)height,
                         (long long)width, channels);
-    memset(&info, 0, sizeof(info));
-    init_errors(&errors, &info.err);
-    if (setjmp(errors.jump)) {
-        jpeg_destroy_compress(&info);
-        free(buffer_kept);
-        return stk_fail(STK_NO_MEMORY, "cannot write a JPEG: %s", errors.text);
+    if (quality < 1 || quality > 100)
+        return stk_fail(STK_INVALID, "a JPEG of quality %d cannot be written; 1 to 100 are possible", quality);
+    encoder e = {.buffer = NULL};
+    memset(&e.info, 0, sizeof(e.info));
+    init_errors(&e.errors, &e.info.err);
+    stk_status status = encode(&e, src, height, width, channels, quality);
+    jpeg_destroy_compress(&e.info);
+    if (status != STK_OK) {
+        free(e.buffer);
+        return status;
     }
-    jpeg_create_compress(&info);
-    jpeg_mem_dest(&info, &buffer, &n);
-    info.image_height = (JDIMENSION)height;
-    info.image_width = (JDIMENSION)width;
-    info.input_components = channels;
-    info.in_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-    jpeg_set_defaults(&info);
-    jpeg_set_quality(&info, quality, TRUE);
-    jpeg_start_compress(&info, TRUE);
-    while (info.next_scanline < info.image_height) {
-        JSAMPROW row = (JSAMPROW)(uintptr_t)(src + (size_t)info.next_scanline * (size_t)width * (size_t)channels);
-        jpeg_write_scanlines(&info, &row, 1);
-        buffer_kept = buffer;
-    }
-    jpeg_finish_compress(&info);
-    jpeg_destroy_compress(&info);
-    *out = buffer;
-    *n_bytes = n;
+    *out = e.buffer;
+    *n_bytes = e.n;
     return STK_OK;
 }

@@ -1,4 +1,7 @@
-/* PNG through libpng: 16 bits to 8, palettes expanded, transparency dropped, grey and RGB turned into each other. */
+/* PNG through libpng: 16 bits to 8 by their high byte, palettes expanded, transparency dropped, grey and RGB turned
+ * into each other as PIL does. Every chunk that does not change these pixels is passed over unread, so that colour
+ * profiles cannot alter them and compressed texts cannot cost memory.
+ */
 #include "data/codec/png.h"
 
 #include <setjmp.h>
@@ -12,6 +15,12 @@
 
 typedef struct reader {
     stk_span rest;
+    png_structp png;
+    png_infop info;
+    png_bytep *rows;
+    uint8_t *rgb;   /* of a colour image that becomes grey */
+    bool no_memory; /* an allocation failed: no fault of the file */
+    bool cut;       /* the bytes ended too early */
     char text[160];
 } reader;
 
@@ -29,10 +38,26 @@ static void on_warning(png_structp png, png_const_charp text)
     (void)text;
 }
 
+static png_voidp allocate(png_structp png, png_alloc_size_t n)
+{
+    void *p = malloc(n);
+    if (!p) ((reader *)png_get_mem_ptr(png))->no_memory = true;
+    return p;
+}
+
+static void release(png_structp png, png_voidp p)
+{
+    (void)png;
+    free(p);
+}
+
 static void read_bytes(png_structp png, png_bytep out, size_t n)
 {
     reader *r = png_get_io_ptr(png);
-    if (n > r->rest.n) png_error(png, "truncated");
+    if (n > r->rest.n) {
+        r->cut = true;
+        png_error(png, "truncated");
+    }
     memcpy(out, r->rest.data, n);
     r->rest.data += n;
     r->rest.n -= n;
@@ -46,56 +71,67 @@ static uint32_t read_u32(const uint8_t *p)
 stk_status stk_png_size(stk_span encoded, int64_t *height, int64_t *width)
 {
     if (encoded.n < 24 || memcmp(encoded.data + 12, "IHDR", 4))
-        return stk_fail(STK_CORRUPT, "truncated PNG: no header");
+        return stk_fail(STK_CORRUPT, "truncated PNG: it has no header");
     *width = read_u32(encoded.data + 16);
     *height = read_u32(encoded.data + 20);
     return STK_OK;
 }
 
-/* Asks libpng for 8-bit grey or RGB. */
-static void set_transforms(png_structp png, png_infop info, int channels)
+/* Asks libpng for 8-bit grey or RGB, and tells whether RGB is still to be made grey here. */
+static bool set_transforms(const reader *r, int channels)
 {
-    png_byte colour = png_get_color_type(png, info);
-    png_set_expand(png);
-    png_set_scale_16(png);
-    png_set_strip_alpha(png);
-    if (channels == 3 && !(colour & PNG_COLOR_MASK_COLOR)) png_set_gray_to_rgb(png);
-    /* The weights of ITU-R 601, as PIL and OpenCV use them. */
-    if (channels == 1 && (colour & PNG_COLOR_MASK_COLOR))
-        png_set_rgb_to_gray_fixed(png, PNG_ERROR_ACTION_NONE, 29900, 58700);
+    bool is_colour = png_get_color_type(r->png, r->info) & PNG_COLOR_MASK_COLOR;
+    png_set_palette_to_rgb(r->png);
+    png_set_expand_gray_1_2_4_to_8(r->png);
+    png_set_strip_16(r->png);
+    png_set_strip_alpha(r->png);
+    if (channels == 3 && !is_colour) png_set_gray_to_rgb(r->png);
+    return channels == 1 && is_colour;
+}
+
+/* The weights of ITU-R 601 in 1/65536, rounded, as in PIL; libpng's own conversion cuts fractions off. */
+static void make_grey(const uint8_t *rgb, uint8_t *dst, size_t n_pixels)
+{
+    for (size_t i = 0; i < n_pixels; i++, rgb += 3)
+        dst[i] = (uint8_t)((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768u) >> 16);
+}
+
+/* False when libpng has jumped out. What is allocated lies in *r, which outlives the jump. */
+static bool read_image(reader *r, int64_t height, int64_t width, int channels, uint8_t *dst)
+{
+    size_t n_pixels = (size_t)height * (size_t)width, row;
+    if (setjmp(png_jmpbuf(r->png))) return false;
+    r->info = png_create_info_struct(r->png);
+    if (!r->info) png_error(r->png, "out of memory");
+    png_set_read_fn(r->png, r, read_bytes);
+    png_set_keep_unknown_chunks(r->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+    png_read_info(r->png, r->info);
+    bool to_grey = set_transforms(r, channels);
+    (void)png_set_interlace_handling(r->png);
+    png_read_update_info(r->png, r->info);
+    row = (size_t)width * (to_grey ? 3 : (size_t)channels);
+    if (png_get_image_height(r->png, r->info) != (png_uint_32)height || png_get_rowbytes(r->png, r->info) != row)
+        png_error(r->png, "unusual pixel format");
+    if (to_grey) r->rgb = png_malloc(r->png, n_pixels * 3);
+    r->rows = png_malloc(r->png, (size_t)height * sizeof(*r->rows));
+    for (int64_t y = 0; y < height; y++)
+        r->rows[y] = (to_grey ? r->rgb : dst) + (size_t)y * row;
+    png_read_image(r->png, r->rows);
+    png_read_end(r->png, NULL);
+    if (to_grey) make_grey(r->rgb, dst, n_pixels);
+    return true;
 }
 
 stk_status stk_png_decode(stk_span encoded, int64_t height, int64_t width, int channels, uint8_t *dst)
 {
     reader r = {.rest = encoded};
-    png_infop volatile info = NULL;
-    png_bytep *volatile rows = NULL;
-    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, on_error, on_warning);
-    if (!png) return stk_fail_memory(4096);
-    if (setjmp(png_jmpbuf(png))) {
-        png_infop doomed = info;
-        png_destroy_read_struct(&png, doomed ? &doomed : NULL, NULL);
-        free((void *)rows);
-        return stk_fail(STK_CORRUPT, "damaged PNG: %s", r.text);
-    }
-    info = png_create_info_struct(png);
-    if (!info) png_error(png, "out of memory");
-    png_set_read_fn(png, &r, read_bytes);
-    png_read_info(png, info);
-    if (png_get_image_height(png, info) != (png_uint_32)height || png_get_image_width(png, info) != (png_uint_32)width)
-        png_error(png, "two headers");
-    set_transforms(png, info, channels);
-    (void)png_set_interlace_handling(png);
-    png_read_update_info(png, info);
-    if (png_get_rowbytes(png, info) != (size_t)width * (size_t)channels) png_error(png, "unusual pixel format");
-    rows = malloc((size_t)height * sizeof(*rows));
-    if (!rows) png_error(png, "out of memory");
-    for (int64_t y = 0; y < height; y++)
-        rows[y] = dst + (size_t)y * (size_t)width * (size_t)channels;
-    png_read_image(png, rows);
-    png_read_end(png, NULL);
-    png_infop doomed = info;
-    png_destroy_read_struct(&png, &doomed, NULL);
-    free((void *)rows);
-    return STK_OK;
+    r.png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &r, on_error, on_warning, &r, allocate, release);
+    if (!r.png) return stk_fail_memory(4096);
+    bool good = read_image(&r, height, width, channels, dst);
+    free(r.rgb);
+    free((void *)r.rows);
+    png_destroy_read_struct(&r.png, &r.info, NULL);
+    if (good) return STK_OK;
+    if (r.no_memory) return stk_fail(STK_NO_MEMORY, "cannot allocate memory for a PNG");
+    return r.cut ? stk_fail(STK_CORRUPT, "truncated PNG") : stk_fail(STK_CORRUPT, "damaged PNG: %s", r.text);
 }

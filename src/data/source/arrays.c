@@ -52,7 +52,11 @@ stk_status stk_source_open_arrays(int64_t n_samples, const stk_array_field *fiel
         if (!fields[i].data) STK_TRY(stk_fail(STK_INVALID, "field '%s' has no data", fields[i].name));
         s->data[i] = fields[i].data;
         s->bytes[i] = stk_desc_bytes(s->base.field[i].type.desc);
-        s->base.n_bytes += n_samples * (int64_t)s->bytes[i];
+        int64_t n;
+        if (__builtin_mul_overflow(n_samples, (int64_t)s->bytes[i], &n) ||
+            __builtin_add_overflow(s->base.n_bytes, n, &s->base.n_bytes))
+            STK_TRY(
+                stk_fail(STK_INVALID, "field '%s' of %lld samples is too large", fields[i].name, (long long)n_samples));
     }
     s->base.class = &class_arrays;
     *out = &s->base;

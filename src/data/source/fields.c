@@ -14,6 +14,7 @@ stk_status stk_source_set_fields(stk_source *source, int64_t n_samples, const st
     if (n_samples < 1) return stk_fail(STK_INVALID, "%lld samples: at least 1 is needed", (long long)n_samples);
     if (n_fields < 1 || n_fields > STK_MAX_FIELDS)
         return stk_fail(STK_INVALID, "%d fields: 1 to %d are possible", n_fields, STK_MAX_FIELDS);
+    if (!fields) return stk_fail(STK_INVALID, "the fields are missing");
     source->n_records = n_samples;
     source->n_fields = n_fields;
     for (int i = 0; i < n_fields; i++) {

@@ -85,7 +85,7 @@ static stk_status scan_classes(images_source *s)
     status = STK_OK;
     for (size_t k = 0; k < names.n; k++) {
         char path[4096];
-        if (names.name[k][0] == '.' || is_image_name(names.name[k])) continue;
+        if (names.name[k][0] == '.') continue;
         STK_TRY(stk_path_join(path, sizeof(path), s->folder, names.name[k]));
         if (!stk_path_is_dir(path)) continue;
         s->class_name[s->base.n_classes++] = names.name[k];

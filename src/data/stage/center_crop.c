@@ -7,14 +7,18 @@ typedef struct center_crop_params {
     int64_t height, width;
 } center_crop_params;
 
+static stk_status check_sides(const center_crop_params *p, const int64_t *dim)
+{
+    if ((dim[0] == STK_ANY || dim[0] >= p->height) && (dim[1] == STK_ANY || dim[1] >= p->width)) return STK_OK;
+    return stk_fail(STK_INVALID, "an image of %lld x %lld is smaller than the crop of %lld x %lld; resize it first",
+                    (long long)dim[0], (long long)dim[1], (long long)p->height, (long long)p->width);
+}
+
 static stk_status plan(const void *params, const stk_field_type *in, stk_field_type *out)
 {
     const center_crop_params *p = params;
-    const int64_t *dim = in->desc.shape.dim;
     STK_RETURN_IF_ERROR(stk_stage_needs_image(in, false));
-    if ((dim[0] != STK_ANY && dim[0] < p->height) || (dim[1] != STK_ANY && dim[1] < p->width))
-        return stk_fail(STK_INVALID, "an image of %lld x %lld is smaller than the crop of %lld x %lld; resize it first",
-                        (long long)dim[0], (long long)dim[1], (long long)p->height, (long long)p->width);
+    STK_RETURN_IF_ERROR(check_sides(p, in->desc.shape.dim));
     *out = *in;
     out->desc.shape.dim[0] = p->height;
     out->desc.shape.dim[1] = p->width;
@@ -28,6 +32,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     const int64_t *dim = in->type.desc.shape.dim;
     (void)key;
     (void)scratch;
+    STK_RETURN_IF_ERROR(check_sides(p, dim)); /* The plan may have left the sides open. */
     stk_copy_rectangle(in, (dim[0] - p->height) / 2, (dim[1] - p->width) / 2, out);
     return STK_OK;
 }

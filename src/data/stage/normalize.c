@@ -84,6 +84,7 @@ stk_stage *stk_normalize(const float *mean, const float *std, int n_channels)
     if (n_channels < 1 || n_channels > MOST_CHANNELS)
         return stk_stage_new_failed(STK_INVALID, "normalize: %d channels; 1 to %d are possible", n_channels,
                                     MOST_CHANNELS);
+    if (!mean || !std) return stk_stage_new_failed(STK_INVALID, "normalize: mean and std are needed");
     for (int c = 0; c < n_channels; c++) {
         if (!isfinite(mean[c]) || !isfinite(std[c]) || std[c] <= 0)
             return stk_stage_new_failed(STK_INVALID, "normalize: mean %g and std %g of channel %d cannot be right",
@@ -96,6 +97,7 @@ stk_stage *stk_normalize(const float *mean, const float *std, int n_channels)
 
 stk_stage *stk_normalize_named(const char *name)
 {
+    if (!name) return stk_stage_new_failed(STK_INVALID, "normalize: the name is missing");
     if (!strcmp(name, "mnist")) return stk_normalize_mnist();
     if (!strcmp(name, "cifar10")) return stk_normalize_cifar10();
     if (!strcmp(name, "imagenet")) return stk_normalize_imagenet();

@@ -7,17 +7,21 @@ typedef struct random_crop_params {
     int64_t size, pad;
 } random_crop_params;
 
+static stk_status check_sides(const random_crop_params *p, const int64_t *dim)
+{
+    for (int i = 0; i < 2; i++)
+        if (dim[i] != STK_ANY && dim[i] + 2 * p->pad < p->size)
+            return stk_fail(STK_INVALID,
+                            "an image with a side of %lld, padded by %lld, is smaller than the crop of %lld",
+                            (long long)dim[i], (long long)p->pad, (long long)p->size);
+    return STK_OK;
+}
+
 static stk_status plan(const void *params, const stk_field_type *in, stk_field_type *out)
 {
     const random_crop_params *p = params;
     STK_RETURN_IF_ERROR(stk_stage_needs_image(in, false));
-    for (int i = 0; i < 2; i++) {
-        int64_t side = in->desc.shape.dim[i];
-        if (side != STK_ANY && side + 2 * p->pad < p->size)
-            return stk_fail(STK_INVALID,
-                            "an image with a side of %lld, padded by %lld, is smaller than the crop of %lld",
-                            (long long)side, (long long)p->pad, (long long)p->size);
-    }
+    STK_RETURN_IF_ERROR(check_sides(p, in->desc.shape.dim));
     *out = *in;
     out->desc.shape.dim[0] = out->desc.shape.dim[1] = p->size;
     return STK_OK;
@@ -30,6 +34,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     const int64_t *dim = in->type.desc.shape.dim;
     stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
     (void)scratch;
+    STK_RETURN_IF_ERROR(check_sides(p, dim)); /* The plan may have left the sides open. */
     int64_t top = stk_rng_below(&rng, (uint32_t)(dim[0] + 2 * p->pad - p->size + 1)) - p->pad;
     int64_t left = stk_rng_below(&rng, (uint32_t)(dim[1] + 2 * p->pad - p->size + 1)) - p->pad;
     stk_copy_rectangle(in, top, left, out);

@@ -80,70 +80,141 @@ static void fill_taps(taps *t, int64_t n_in, bool antialias)
         fill_taps_plain(t, n_in);
 }
 
-static float round_to_u8(float x)
+/* Sums are not negative, so that cutting the fraction off rounds down. The sum of weights may exceed 1 by a rounding.
+ */
+static inline float round_to_u8(float x)
 {
-    x = floorf(x + 0.5f);
-    return x < 0 ? 0 : x > 255 ? 255 : x;
+    x = (float)(int32_t)(x + 0.5f);
+    return x > 255 ? 255 : x;
 }
 
-/* One row: src [n_in, C] u8 or f32 -> dst [n_out, C] f32. */
-static void resample_row(const void *src, bool is_u8, const taps *t, int64_t channels, bool rounded, float *dst)
+STK_SIMD_CLONES
+static void widen(const uint8_t *restrict src, float *restrict dst, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = (float)src[i];
+}
+
+STK_SIMD_CLONES
+static void round_row(float *row, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        row[i] = round_to_u8(row[i]);
+}
+
+STK_SIMD_CLONES
+static void narrow(const float *restrict src, uint8_t *restrict dst, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = (uint8_t)(int32_t)round_to_u8(src[i]);
+}
+
+/* Four floats at any address. */
+typedef float f32x4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* One row: src [n_in, C] -> dst [n_out, C]. RGB is taken four floats at a time: the fourth is overwritten by the next
+ * pixel, and both rows have room for one float more. */
+static void mix_columns(const float *src, const taps *t, int64_t channels, float *dst)
 {
     for (int64_t i = 0; i < t->n_out; i++) {
-        const float *w = t->weight + i * t->most;
+        const float *w = t->weight + i * t->most, *at = src + t->first[i] * channels;
+        float *to = dst + i * channels;
+        if (channels == 3) {
+            f32x4 sum = {0};
+            for (int32_t k = 0; k < t->count[i]; k++)
+                sum += *(const f32x4 *)(const void *)(at + 3 * k) * w[k];
+            *(f32x4 *)(void *)to = sum;
+            continue;
+        }
         for (int64_t c = 0; c < channels; c++) {
             float sum = 0;
-            int64_t at = (int64_t)t->first[i] * channels + c;
-            for (int32_t k = 0; k < t->count[i]; k++, at += channels)
-                sum += w[k] * (is_u8 ? (float)((const uint8_t *)src)[at] : ((const float *)src)[at]);
-            dst[i * channels + c] = rounded ? round_to_u8(sum) : sum;
+            for (int32_t k = 0; k < t->count[i]; k++)
+                sum += at[k * channels + c] * w[k];
+            to[c] = sum;
         }
     }
 }
 
+/* dst = src * w, or dst + src * w. */
 STK_SIMD_CLONES
-static void add_row(const float *restrict src, float w, float *restrict sum, int64_t n)
+static void add_row(const float *restrict src, float w, bool first, float *restrict dst, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
-        sum[i] += w * src[i];
+    if (first)
+        for (int64_t i = 0; i < n; i++)
+            dst[i] = src[i] * w;
+    else
+        for (int64_t i = 0; i < n; i++)
+            dst[i] += src[i] * w;
 }
 
-static void store_row(const float *sum, bool is_u8, void *dst, int64_t n)
+/* The rows of the source that are at work: row i, its columns mixed, lies in slot i % n_slots. */
+typedef struct window {
+    const stk_item *src;
+    stk_rectangle from;
+    taps x;
+    bool is_u8, rounded;
+    int64_t channels, n_slots, stride; /* stride: floats of a slot */
+    float *slots, *wide;               /* wide: one source row as f32 */
+    int64_t n_made;                    /* rows below this number are made, or were never needed */
+} window;
+
+static const float *slot_of(const window *w, int64_t i_row)
 {
-    if (!is_u8) {
-        memcpy(dst, sum, (size_t)n * sizeof(*sum));
-        return;
-    }
-    for (int64_t i = 0; i < n; i++)
-        ((uint8_t *)dst)[i] = (uint8_t)round_to_u8(sum[i]);
+    return w->slots + i_row % w->n_slots * w->stride;
+}
+
+static void make_row(window *w, int64_t i_row)
+{
+    size_t element = w->is_u8 ? 1 : sizeof(float);
+    int64_t width = w->src->type.desc.shape.dim[1], n = w->from.width * w->channels;
+    const char *src =
+        (const char *)w->src->data + (size_t)(((w->from.top + i_row) * width + w->from.left) * w->channels) * element;
+    float *dst = w->slots + i_row % w->n_slots * w->stride;
+    if (w->is_u8)
+        widen((const uint8_t *)src, w->wide, n);
+    else
+        memcpy(w->wide, src, (size_t)n * sizeof(float));
+    mix_columns(w->wide, &w->x, w->channels, dst);
+    /* PIL rounds between its passes; so does everything that is compared with it. */
+    if (w->rounded) round_row(dst, w->x.n_out * w->channels);
+}
+
+/* Memory for n floats and four more, a multiple of 64 bytes. */
+static int64_t padded(int64_t n)
+{
+    return (n + 4 + 15) / 16 * 16;
 }
 
 stk_status stk_resample(const stk_item *src, stk_rectangle from, bool antialias, stk_item *dst, stk_scratch *scratch)
 {
-    const int64_t *to = dst->type.desc.shape.dim, *dim = src->type.desc.shape.dim;
+    const int64_t *to = dst->type.desc.shape.dim;
     bool is_u8 = src->type.desc.dtype == STK_U8;
-    int64_t channels = to[2], row = to[1] * channels;
+    int64_t row = to[1] * to[2], stride = padded(row), wide = padded(from.width * to[2]);
     int64_t most_x = most_taps(from.width, to[1], antialias), most_y = most_taps(from.height, to[0], antialias);
-    size_t x_bytes = taps_bytes(to[1], most_x), y_bytes = taps_bytes(to[0], most_y);
-    size_t rows_bytes = (size_t)((from.height + 1) * row) * sizeof(float),
-           element = stk_dtype_bytes(src->type.desc.dtype);
-    char *memory = stk_scratch_get(scratch, rows_bytes + x_bytes + y_bytes);
-    if (!memory) return stk_fail_memory(rows_bytes + x_bytes + y_bytes);
-    float *rows = (float *)(void *)memory, *sum = rows + from.height * row;
-    taps x = place_taps(memory + rows_bytes, to[1], most_x);
-    taps y = place_taps(memory + rows_bytes + x_bytes, to[0], most_y);
-    fill_taps(&x, from.width, antialias);
+    size_t n_floats = (size_t)((most_y + 1) * stride + wide), n_bytes = n_floats * sizeof(float);
+    size_t x_bytes = taps_bytes(to[1], most_x);
+    char *memory = stk_scratch_get(scratch, n_bytes + x_bytes + taps_bytes(to[0], most_y));
+    if (!memory) return stk_fail_memory(n_bytes);
+    float *floats = (float *)(void *)memory, *sum = floats + most_y * stride;
+    window w = {.src = src, .from = from, .is_u8 = is_u8, .rounded = is_u8 && antialias, .channels = to[2]};
+    w.n_slots = most_y;
+    w.stride = stride;
+    w.slots = floats;
+    w.wide = sum + stride;
+    w.wide[from.width * to[2]] = 0; /* read with the last pixel, and not used */
+    w.x = place_taps(memory + n_bytes, to[1], most_x);
+    taps y = place_taps(memory + n_bytes + x_bytes, to[0], most_y);
+    fill_taps(&w.x, from.width, antialias);
     fill_taps(&y, from.height, antialias);
-    for (int64_t i = 0; i < from.height; i++) {
-        size_t at = (size_t)((from.top + i) * dim[1] + from.left) * (size_t)channels * element;
-        /* PIL rounds between its passes; so does everything that is compared with it. */
-        resample_row((const char *)src->data + at, is_u8, &x, channels, is_u8 && antialias, rows + i * row);
-    }
     for (int64_t i = 0; i < to[0]; i++) {
-        memset(sum, 0, (size_t)row * sizeof(*sum));
-        for (int32_t k = 0; k < y.count[i]; k++)
-            add_row(rows + (y.first[i] + k) * row, y.weight[i * y.most + k], sum, row);
-        store_row(sum, is_u8, (char *)dst->data + (size_t)(i * row) * element, row);
+        int64_t first = y.first[i], end = first + y.count[i];
+        /* Both ends only grow from one output row to the next, so each source row is made once at most. */
+        for (w.n_made = w.n_made < first ? first : w.n_made; w.n_made < end; w.n_made++)
+            make_row(&w, w.n_made);
+        float *out = is_u8 ? sum : (float *)dst->data + i * row;
+        for (int64_t k = first; k < end; k++)
+            add_row(slot_of(&w, k), y.weight[i * y.most + k - first], k == first, out, row);
+        if (is_u8) narrow(sum, (uint8_t *)dst->data + i * row, row);
     }
     return STK_OK;
 }

@@ -73,6 +73,12 @@ stk_status stk_stage_needs_image(const stk_field_type *in, bool u8_only)
     const char *wanted = u8_only ? "u8" : "u8 or f32";
     if (in->kind == STK_FIELD_ENCODED)
         return stk_fail(STK_INVALID, "needs %s images [H,W,C], not encoded bytes", wanted);
-    if (desc->shape.rank == 3 && (desc->dtype == STK_U8 || (!u8_only && desc->dtype == STK_F32))) return STK_OK;
+    if (desc->shape.rank == 3 && (desc->dtype == STK_U8 || (!u8_only && desc->dtype == STK_F32))) {
+        /* No stage has to think of images without pixels. */
+        for (int i = 0; i < 3; i++)
+            if (desc->shape.dim[i] == 0)
+                return stk_fail(STK_INVALID, "needs images with pixels, not %s", stk_desc_text(*desc, text));
+        return STK_OK;
+    }
     return stk_fail(STK_INVALID, "needs %s images [H,W,C], not %s", wanted, stk_desc_text(*desc, text));
 }

@@ -1,0 +1,170 @@
+/* Arguments: one table of options for each verb gives parsing, help and suggestions. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* Letters to insert, remove, replace or swap; words longer than the table are never near. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 31 };
+    size_t na = strlen(a), nb = strlen(b), d[LONGEST + 1][LONGEST + 1];
+    if (na > LONGEST || nb > LONGEST) return na + nb;
+    for (size_t i = 0; i <= na; i++) {
+        for (size_t j = 0; j <= nb; j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = i + j;
+                continue;
+            }
+            size_t best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (d[i - 1][j] + 1 < best) best = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < best) best = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    }
+    return d[na][nb];
+}
+
+const char *cli_nearest(const char *word, const char *const *names, int n)
+{
+    const char *best = NULL;
+    size_t least = (strlen(word) - strspn(word, "-")) / 3 + 2;
+    for (int i = 0; i < n; i++) {
+        size_t distance = edit_distance(word, names[i]);
+        if (distance >= least) continue;
+        least = distance;
+        best = names[i];
+    }
+    return best;
+}
+
+int cli_usage(const cli_verb *verb, const char *format, ...)
+{
+    va_list args;
+    fprintf(stderr, "stoker: ");
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "; see: stoker %s%s--help\n", verb ? verb->name : "", verb ? " " : "");
+    return CLI_USAGE;
+}
+
+int cli_fail(void)
+{
+    fprintf(stderr, "stoker: %s\n", stk_error_text());
+    return CLI_FAILED;
+}
+
+void cli_help(const cli_verb *verb)
+{
+    printf("usage: stoker %s %s\n\n%s\n", verb->name, verb->usage, verb->about);
+    if (verb->options[0].name) printf("\n");
+    for (const cli_option *option = verb->options; option->name; option++) {
+        char left[64];
+        snprintf(left, sizeof(left), "%s%s%s", option->name, option->value ? " " : "",
+                 option->value ? option->value : "");
+        printf("  %-20s %s\n", left, option->doc);
+    }
+    printf("  %-20s %s\n", "--help", "this text");
+}
+
+static const cli_option *find_option(const cli_verb *verb, const char *name, size_t n)
+{
+    for (const cli_option *option = verb->options; option->name; option++)
+        if (strlen(option->name) == n && !strncmp(option->name, name, n)) return option;
+    return NULL;
+}
+
+static bool refuse_option(const cli_verb *verb, const char *name, size_t n)
+{
+    const char *names[64];
+    char word[64];
+    int n_names = 0;
+    snprintf(word, sizeof(word), "%.*s", (int)n, name);
+    for (const cli_option *option = verb->options; option->name && n_names < 63; option++)
+        names[n_names++] = option->name;
+    names[n_names++] = "--help";
+    const char *nearest = cli_nearest(word, names, n_names);
+    if (nearest)
+        cli_usage(verb, "%s has no option '%s' (did you mean '%s'?)", verb->name, word, nearest);
+    else
+        cli_usage(verb, "%s has no option '%s'", verb->name, word);
+    return false;
+}
+
+bool cli_parse(const cli_verb *verb, int argc, char **argv, cli_args *out)
+{
+    bool only_words = false;
+    out->verb = verb;
+    out->n_found = out->n_words = 0;
+    for (int i = 0; i < argc; i++) {
+        const char *arg = argv[i];
+        if (out->n_found == CLI_MOST_ARGS || out->n_words == CLI_MOST_ARGS) {
+            cli_usage(verb, "more than %d arguments", CLI_MOST_ARGS);
+            return false;
+        }
+        if (only_words || arg[0] != '-' || !arg[1]) {
+            out->word[out->n_words++] = arg;
+            continue;
+        }
+        if (!strcmp(arg, "--")) {
+            only_words = true;
+            continue;
+        }
+        const char *equals = strchr(arg, '=');
+        size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
+        const cli_option *option = find_option(verb, arg, n);
+        if (!option) return refuse_option(verb, arg, n);
+        const char *value = equals ? equals + 1 : NULL;
+        if (!option->value && value) {
+            cli_usage(verb, "option '%s' takes no value", option->name);
+            return false;
+        }
+        if (option->value && !value) {
+            if (i + 1 == argc) {
+                cli_usage(verb, "option '%s' needs a value: %s", option->name, option->value);
+                return false;
+            }
+            value = argv[++i];
+        }
+        out->found[out->n_found].option = option;
+        out->found[out->n_found++].value = value;
+    }
+    return true;
+}
+
+bool cli_has(const cli_args *args, const char *name)
+{
+    for (int i = 0; i < args->n_found; i++)
+        if (!strcmp(args->found[i].option->name, name)) return true;
+    return false;
+}
+
+const char *cli_value(const cli_args *args, const char *name)
+{
+    const char *value = NULL;
+    for (int i = 0; i < args->n_found; i++)
+        if (!strcmp(args->found[i].option->name, name)) value = args->found[i].value;
+    return value;
+}
+
+bool cli_number(const cli_args *args, const char *name, int64_t least, int64_t most, int64_t standard, int64_t *out)
+{
+    const char *text = cli_value(args, name);
+    char *end;
+    *out = standard;
+    if (!text) return true;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end != text && !*end && errno == 0 && value >= least && value <= most) {
+        *out = value;
+        return true;
+    }
+    cli_usage(args->verb, "option '%s' must be a whole number from %lld to %lld, not '%s'", name, (long long)least,
+              (long long)most, text);
+    return false;
+}

@@ -1,0 +1,71 @@
+/* What the verbs share: arguments, texts, numbers. Only include/stoker is known here. */
+#ifndef STOKER_CLI_H
+#define STOKER_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "stoker/status.h"
+
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_MOST_ARGS = 4096 };
+
+typedef struct cli_option {
+    const char *name;  /* "--out" */
+    const char *value; /* "DIR"; NULL: takes none */
+    const char *doc;
+} cli_option;
+
+typedef struct cli_verb {
+    const char *name, *usage, *about;
+    const cli_option *options; /* ended by a name of NULL */
+    int (*run)(const struct cli_verb *verb, int argc, char **argv);
+} cli_verb;
+
+extern const cli_verb cli_train, cli_eval, cli_predict, cli_devices, cli_new, cli_get;
+
+/* --- args.c --- */
+typedef struct cli_args {
+    const cli_verb *verb;
+    struct {
+        const cli_option *option;
+        const char *value;
+    } found[CLI_MOST_ARGS];
+    int n_found;
+    const char *word[CLI_MOST_ARGS]; /* what is no option */
+    int n_words;
+} cli_args;
+
+/* argv from the verb's first argument on. False: a message is out, and the exit code is CLI_USAGE. */
+bool cli_parse(const cli_verb *verb, int argc, char **argv, cli_args *out);
+bool cli_has(const cli_args *args, const char *name);
+/* The last value given; NULL when there is none. */
+const char *cli_value(const cli_args *args, const char *name);
+/* A whole number from least to most; standard when not given. False: a message is out. */
+bool cli_number(const cli_args *args, const char *name, int64_t least, int64_t most, int64_t standard, int64_t *out);
+/* Prints "stoker: ..." and returns CLI_USAGE. */
+int cli_usage(const cli_verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints the library's error and returns CLI_FAILED. */
+int cli_fail(void);
+void cli_help(const cli_verb *verb);
+/* The entry of names (n of them) that is nearest to word; NULL when none is near. */
+const char *cli_nearest(const char *word, const char *const *names, int n);
+
+/* --- text.c --- */
+enum { CLI_TEXT = 64 };
+/* "50,000" */
+const char *cli_count(int64_t n, char out[CLI_TEXT]);
+/* "1.31 GiB" */
+const char *cli_bytes(double bytes, char out[CLI_TEXT]);
+/* "3:09:02", "1:07", "12 s" */
+const char *cli_duration(double s, char out[CLI_TEXT]);
+/* "1.11 GFLOP" */
+const char *cli_flops(double flops, char out[CLI_TEXT]);
+/* Text in JSON's quotes. */
+void cli_json_text(FILE *file, const char *text);
+/* A number, or null where it is none. */
+void cli_json_number(FILE *file, double x);
+/* A word for a shell. */
+void cli_shell_word(FILE *file, const char *word);
+
+#endif

@@ -1,0 +1,180 @@
+/* stoker devices */
+#include <dirent.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "stoker/device.h"
+
+static const cli_option options[] = {{"--json", NULL, "prints one JSON object"}, {NULL, NULL, NULL}};
+
+enum { MOST_CACHES = 8, MOST_ISA = 16 };
+
+typedef struct machine {
+    char cpu[128];
+    int n_cores, n_usable, n_nodes;
+    char cache[MOST_CACHES][48]; /* "L1d 48 KiB" */
+    int n_caches;
+    const char *isa[MOST_ISA];
+    int n_isa;
+    double memory, available;
+} machine;
+
+/* The first line of a file without its end; "" when there is none. */
+static void read_line(const char *path, char *out, size_t bytes)
+{
+    FILE *file = fopen(path, "re");
+    out[0] = 0;
+    if (!file) return;
+    if (!fgets(out, (int)bytes, file)) out[0] = 0;
+    fclose(file);
+    out[strcspn(out, "\n")] = 0;
+}
+
+static void read_caches(machine *m)
+{
+    for (int i = 0; i < 16 && m->n_caches < MOST_CACHES; i++) {
+        char path[128], level[16], type[32], size[32], text[CLI_TEXT], *unit;
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
+        read_line(path, level, sizeof(level));
+        if (!level[0]) break;
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
+        read_line(path, type, sizeof(type));
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+        read_line(path, size, sizeof(size));
+        double bytes = strtod(size, &unit) * (*unit == 'K' ? 1024 : *unit == 'M' ? 1048576 : 1);
+        snprintf(m->cache[m->n_caches++], sizeof(m->cache[0]), "L%s%s %s", level,
+                 type[0] == 'D'   ? "d"
+                 : type[0] == 'I' ? "i"
+                                  : "",
+                 cli_bytes(bytes, text));
+    }
+}
+
+static void read_cpuinfo(machine *m)
+{
+    static const char *const known[] = {"sse4_2",   "avx",      "avx2",        "fma",         "f16c",
+                                        "avx512f",  "avx512bw", "avx512_vnni", "avx512_bf16", "avx_vnni",
+                                        "amx_tile", "amx_bf16", "asimd",       "sve"};
+    static char line[16384];
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    bool has_flags = false;
+    while (file && fgets(line, sizeof(line), file)) {
+        char *colon = strchr(line, ':');
+        if (!colon) continue;
+        line[strcspn(line, "\n")] = ' ';
+        if (!strncmp(line, "model name", 10) && !m->cpu[0]) snprintf(m->cpu, sizeof(m->cpu), "%.120s", colon + 2);
+        if (has_flags || (strncmp(line, "flags", 5) && strncmp(line, "Features", 8))) continue;
+        has_flags = true;
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && m->n_isa < MOST_ISA; i++) {
+            char word[32];
+            snprintf(word, sizeof(word), " %s ", known[i]);
+            if (strstr(colon, word)) m->isa[m->n_isa++] = known[i];
+        }
+    }
+    if (file) fclose(file);
+    for (size_t n = strlen(m->cpu); n > 0 && m->cpu[n - 1] == ' '; n--)
+        m->cpu[n - 1] = 0;
+}
+
+static void read_memory(machine *m)
+{
+    char line[256];
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && fgets(line, sizeof(line), file)) {
+        if (!strncmp(line, "MemTotal:", 9)) m->memory = strtod(line + 9, NULL) * 1024;
+        if (!strncmp(line, "MemAvailable:", 13)) m->available = strtod(line + 13, NULL) * 1024;
+    }
+    if (file) fclose(file);
+}
+
+static int count_nodes(void)
+{
+    int n = 0;
+    DIR *dir = opendir("/sys/devices/system/node");
+    for (struct dirent *entry; dir && (entry = readdir(dir));)
+        n += !strncmp(entry->d_name, "node", 4) && entry->d_name[4] >= '0' && entry->d_name[4] <= '9';
+    if (dir) closedir(dir);
+    return n > 0 ? n : 1;
+}
+
+static void read_machine(machine *m)
+{
+    cpu_set_t set;
+    memset(m, 0, sizeof(*m));
+    m->n_cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    m->n_usable = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : m->n_cores;
+    m->n_nodes = count_nodes();
+    read_caches(m);
+    read_cpuinfo(m);
+    read_memory(m);
+}
+
+static void print_text(const machine *m)
+{
+    char a[CLI_TEXT], b[CLI_TEXT];
+    stk_device_info info;
+    printf("devices\n");
+    for (int i = 0; stk_device_get_info(i, &info) == STK_OK; i++)
+        printf("  %-10s %s: %s%s\n", info.name, info.about, info.available ? "" : "missing: ", info.detail);
+    printf("  %-10s %s\n", "cuda", "missing: this build has no CUDA support");
+    printf("machine\n  processor  %s\n  cores      %d", m->cpu[0] ? m->cpu : "unknown", m->n_cores);
+    if (m->n_usable != m->n_cores) printf(", of which this process may use %d", m->n_usable);
+    printf("\n  caches     ");
+    for (int i = 0; i < m->n_caches; i++)
+        printf("%s%s", i ? ", " : "", m->cache[i]);
+    if (m->n_caches == 0) printf("unknown");
+    printf("\n  isa        ");
+    for (int i = 0; i < m->n_isa; i++)
+        printf("%s%s", i ? " " : "", m->isa[i]);
+    printf("\n  numa       %d node%s\n", m->n_nodes, m->n_nodes == 1 ? "" : "s");
+    printf("  memory     %s, %s free\n", cli_bytes(m->memory, a), cli_bytes(m->available, b));
+}
+
+static void print_json(const machine *m)
+{
+    stk_device_info info;
+    printf("{\"devices\": [");
+    for (int i = 0; stk_device_get_info(i, &info) == STK_OK; i++) {
+        printf("%s{\"name\": ", i ? ", " : "");
+        cli_json_text(stdout, info.name);
+        printf(", \"about\": ");
+        cli_json_text(stdout, info.about);
+        printf(", \"available\": %s, \"detail\": ", info.available ? "true" : "false");
+        cli_json_text(stdout, info.detail);
+        printf("}");
+    }
+    printf(
+        ", {\"name\": \"cuda\", \"about\": \"NVIDIA GPUs\", \"available\": false, \"detail\": \"this build has no CUDA "
+        "support\"}], \"processor\": ");
+    cli_json_text(stdout, m->cpu);
+    printf(", \"cores\": %d, \"usable_cores\": %d, \"caches\": [", m->n_cores, m->n_usable);
+    for (int i = 0; i < m->n_caches; i++) {
+        printf("%s", i ? ", " : "");
+        cli_json_text(stdout, m->cache[i]);
+    }
+    printf("], \"isa\": [");
+    for (int i = 0; i < m->n_isa; i++)
+        printf("%s\"%s\"", i ? ", " : "", m->isa[i]);
+    printf("], \"numa_nodes\": %d, \"memory_bytes\": %.0f, \"memory_available_bytes\": %.0f}\n", m->n_nodes, m->memory,
+           m->available);
+}
+
+static int run(const cli_verb *verb, int argc, char **argv)
+{
+    static cli_args args;
+    machine m;
+    if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
+    if (args.n_words != 0) return cli_usage(verb, "devices takes no name, and there is '%s'", args.word[0]);
+    read_machine(&m);
+    if (cli_has(&args, "--json"))
+        print_json(&m);
+    else
+        print_text(&m);
+    return CLI_OK;
+}
+
+const cli_verb cli_devices = {"devices", "[OPTION...]",
+                              "Lists devices, what is missing and why, and what the machine has.", options, run};

@@ -1,0 +1,72 @@
+/* stoker eval */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "stoker/run.h"
+
+static const cli_option options[] = {{"--part", "NAME", "test, valid or train; default: test"},
+                                     {"--device", "NAME", "where to compute; default: as the run"},
+                                     {"--batch", "N", "samples at once; default: as the run"},
+                                     {"--threads", "N", "threads; default: as the run"},
+                                     {"--json", NULL, "prints one line of JSON"},
+                                     {NULL, NULL, NULL}};
+
+static void on_event(void *user, const stk_train_event *event)
+{
+    (void)user;
+    if (event->kind == STK_EVENT_WARNING) fprintf(stderr, "stoker: warning: %s\n", event->text);
+}
+
+static void print_metrics(const stk_run *run, const char *part, const stk_metrics *m, bool json)
+{
+    char a[CLI_TEXT], b[CLI_TEXT];
+    if (json) {
+        printf("{\"part\": \"%s\", \"step\": %lld, \"samples\": %lld, \"loss\": ", part, (long long)stk_run_step(run),
+               (long long)m->n_samples);
+        cli_json_number(stdout, m->loss);
+        printf(", \"accuracy\": ");
+        cli_json_number(stdout, m->accuracy >= 0 ? m->accuracy : 0.0 / 0.0);
+        printf(", \"top5\": ");
+        cli_json_number(stdout, m->top5 >= 0 ? m->top5 : 0.0 / 0.0);
+        printf("}\n");
+        return;
+    }
+    printf("%s, step %s: ", part, cli_count(stk_run_step(run), a));
+    if (m->accuracy >= 0) printf("accuracy %.2f %%, top-5 %.2f %%, ", 100 * m->accuracy, 100 * m->top5);
+    printf("loss %.4f on %s samples\n", m->loss, cli_count(m->n_samples, b));
+}
+
+static int run(const cli_verb *verb, int argc, char **argv)
+{
+    static cli_args args;
+    static const char *const names[] = {"--device", "--batch", "--threads"};
+    char sets[3][256];
+    const char *list[3];
+    int n = 0;
+    stk_run *loaded = NULL;
+    stk_metrics metrics;
+    if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
+    if (args.n_words != 1) return cli_usage(verb, "eval takes one run folder, and there are %d", args.n_words);
+    const char *part = cli_value(&args, "--part");
+    if (!part) part = "test";
+    if (strcmp(part, "test") && strcmp(part, "valid") && strcmp(part, "train"))
+        return cli_usage(verb, "option '--part' must be test, valid or train, not '%s'", part);
+    for (int i = 0; i < 3; i++) {
+        const char *value = cli_value(&args, names[i]);
+        if (!value) continue;
+        snprintf(sets[n], sizeof(sets[n]), "%s=%s", names[i] + 2, value);
+        list[n] = sets[n];
+        n++;
+    }
+    stk_run_options run_options = {.set = list, .n_set = n, .on_event = on_event};
+    stk_status status = stk_run_load(args.word[0], &run_options, &loaded);
+    if (status == STK_OK) status = stk_run_evaluate(loaded, part, &metrics);
+    if (status == STK_OK) print_metrics(loaded, part, &metrics, cli_has(&args, "--json"));
+    stk_run_close(loaded);
+    return status == STK_OK ? CLI_OK : cli_fail();
+}
+
+const cli_verb cli_eval = {"eval", "RUN [OPTION...]",
+                           "Evaluates a run's best checkpoint, or its last where there was no validation.", options,
+                           run};

@@ -1,0 +1,180 @@
+/* stoker train */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "progress.h"
+
+static const cli_option options[] = {
+    {"--set", "KEY=VALUE", "changes a key of the recipe: --set optimizer.sgd.lr=0.2; may be given often"},
+    {"--out", "DIR", "the run's folder; default: runs/NAME"},
+    {"--resume", NULL, "goes on from the last checkpoint, where there is one"},
+    {"--steps", "N", "stops after step N"},
+    {"--device", "NAME", "short for --set device=NAME; stoker devices lists them"},
+    {"--memory", "SIZE", "short for --set memory=SIZE: 8GiB, 60%, auto"},
+    {"--precision", "NAME", "short for --set precision=NAME"},
+    {"--batch", "N", "short for --set batch=N"},
+    {"--epochs", "N", "short for --set epochs=N"},
+    {"--threads", "N", "short for --set threads=N"},
+    {"--seed", "N", "short for --set seed=N"},
+    {"--quiet", NULL, "prints warnings and errors only"},
+    {"--json", NULL, "prints a line of JSON for each event"},
+    {"--dump-graph", "PASS", "prints the graph after that pass, or after each with 'all'"},
+    {NULL, NULL, NULL}};
+
+/* Set before the handlers are, and left alone until they are gone. */
+static stk_run *running;
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+    caught = number;
+    stk_run_stop(running);
+}
+
+/* The handler goes after the first signal, so that a second one kills. */
+static void catch_signals(bool on)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof(action));
+    action.sa_handler = on ? on_signal : SIG_DFL;
+    action.sa_flags = on ? (int)SA_RESETHAND | SA_RESTART : 0;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static void print_graph(void *user, const char *pass, const char *text)
+{
+    progress_clear(user);
+    printf("--- after %s\n%s", pass, text);
+}
+
+/* The command that goes on with this run: this one, with --resume and without --steps. */
+static void print_command(int argc, char **argv)
+{
+    printf("stoker train");
+    for (int i = 0; i < argc; i++) {
+        if (!strcmp(argv[i], "--resume") || !strncmp(argv[i], "--steps=", 8)) continue;
+        if (!strcmp(argv[i], "--steps")) {
+            i++;
+            continue;
+        }
+        printf(" ");
+        cli_shell_word(stdout, argv[i]);
+    }
+    printf(" --resume\n");
+}
+
+static int report_interrupt(progress *p, int argc, char **argv)
+{
+    progress_clear(p);
+    if (!p->quiet && !p->json) {
+        if (stk_run_saved(running)) {
+            printf("saved   %s; go on with: ", stk_run_saved(running));
+            print_command(argc, argv);
+        } else {
+            printf("stopped before the first step; nothing was saved\n");
+        }
+    }
+    return 128 + (caught ? (int)caught : SIGINT);
+}
+
+static int train(const char *recipe, const stk_run_options *run_options, progress *p, int argc, char **argv)
+{
+    stk_run_result result;
+    if (stk_run_open(recipe, run_options, &running) != STK_OK) return cli_fail();
+    catch_signals(true);
+    stk_status status = stk_run_train(running, &result);
+    int code;
+    if (status == STK_OK && !result.was_finished) {
+        progress_result(p, running, &result);
+        code = CLI_OK;
+    } else if (status == STK_OK) {
+        progress_clear(p);
+        if (p->json)
+            progress_result(p, running, &result);
+        else if (!p->quiet)
+            printf("the run in '%s' is finished; there is nothing left to do\n", p->info.folder);
+        code = CLI_OK;
+    } else if (status == STK_INTERRUPTED) {
+        code = report_interrupt(p, argc, argv);
+    } else {
+        progress_clear(p);
+        code = cli_fail();
+        if (stk_run_saved(running) && !p->quiet)
+            fprintf(stderr, "stoker: the last checkpoint is %s\n", stk_run_saved(running));
+    }
+    catch_signals(false);
+    stk_run_close(running);
+    running = NULL;
+    return code;
+}
+
+/* Shorthands become texts like "batch=64". Returned texts are freed by the caller. */
+static bool collect_sets(const cli_args *args, char **sets, int *n)
+{
+    *n = 0;
+    for (int i = 0; i < args->n_found; i++) {
+        const char *name = args->found[i].option->name, *value = args->found[i].value;
+        static const char *const shorthands[] = {"--device", "--memory",  "--precision", "--batch",
+                                                 "--epochs", "--threads", "--seed"};
+        bool is_short = false;
+        for (size_t k = 0; k < sizeof(shorthands) / sizeof(shorthands[0]); k++)
+            is_short = is_short || !strcmp(name, shorthands[k]);
+        if (!is_short && strcmp(name, "--set")) continue;
+        size_t bytes = strlen(name) + strlen(value) + 2;
+        char *set = malloc(bytes);
+        if (!set) return false;
+        if (is_short)
+            snprintf(set, bytes, "%s=%s", name + 2, value);
+        else
+            snprintf(set, bytes, "%s", value);
+        sets[(*n)++] = set;
+    }
+    return true;
+}
+
+static int run(const cli_verb *verb, int argc, char **argv)
+{
+    static cli_args args; /* too large for the stack */
+    static char *sets[CLI_MOST_ARGS];
+    int n_sets = 0, code = CLI_FAILED;
+    int64_t steps;
+    if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
+    if (args.n_words != 1)
+        return cli_usage(verb,
+                         args.n_words == 0 ? "train needs a recipe: stoker train RECIPE.yaml"
+                                           : "train takes one recipe, and there are %d",
+                         args.n_words);
+    if (!cli_number(&args, "--steps", 1, INT64_MAX, 0, &steps)) return CLI_USAGE;
+    for (int i = 0; i < args.n_found; i++)
+        if (!strcmp(args.found[i].option->name, "--set") && !strchr(args.found[i].value, '='))
+            return cli_usage(verb, "option '--set' needs KEY=VALUE, not '%s'", args.found[i].value);
+    progress p = progress_make(cli_has(&args, "--quiet"), cli_has(&args, "--json"));
+    if (collect_sets(&args, sets, &n_sets)) {
+        stk_run_options run_options = {.set = (const char *const *)sets,
+                                       .n_set = n_sets,
+                                       .out = cli_value(&args, "--out"),
+                                       .resume = cli_has(&args, "--resume"),
+                                       .max_steps = steps,
+                                       .on_info = progress_info,
+                                       .on_event = progress_event,
+                                       .dump_graph = cli_value(&args, "--dump-graph"),
+                                       .dump = print_graph,
+                                       .user = &p};
+        code = train(args.word[0], &run_options, &p, argc, argv);
+    } else {
+        fprintf(stderr, "stoker: out of memory\n");
+    }
+    for (int i = 0; i < n_sets; i++)
+        free(sets[i]);
+    return code;
+}
+
+const cli_verb cli_train = {
+    "train", "RECIPE [OPTION...]",
+    "Trains the network of a recipe. The run's folder, runs/NAME, gets checkpoints, metrics.jsonl and\n"
+    "result.json. Ctrl-C finishes the step, saves, and says how to go on.",
+    options, run};

@@ -1,0 +1,280 @@
+/* See progress.h. */
+#include "progress.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (int i = 0; i < 3; i++) {
+        const char *value = getenv(names[i]);
+        if (value && value[0]) return strstr(value, "UTF-8") || strstr(value, "utf8") || strstr(value, "utf-8");
+    }
+    return false;
+}
+
+static int terminal_width(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    return 80;
+}
+
+progress progress_make(bool quiet, bool json)
+{
+    const char *term = getenv("TERM");
+    bool terminal = isatty(STDOUT_FILENO) && !(term && !strcmp(term, "dumb"));
+    return (progress){.quiet = quiet, .json = json, .terminal = terminal && !quiet && !json, .utf8 = is_utf8()};
+}
+
+void progress_clear(progress *p)
+{
+    if (p->line_shown) fputs("\r\033[K", stdout);
+    p->line_shown = false;
+    fflush(stdout);
+}
+
+/* --- the moving line --- */
+
+static void add_bar(const progress *p, double share, int width, char *out, size_t bytes)
+{
+    size_t n = strlen(out);
+    double filled = share * width;
+    for (int i = 0; i < width && n + 4 < bytes; i++) {
+        const char *mark = i + 1 <= filled ? "━" : i < filled ? "╸" : "─";
+        if (!p->utf8) mark = i + 1 <= filled ? "#" : "-";
+        n += (size_t)snprintf(out + n, bytes - n, "%s", mark);
+    }
+}
+
+/* Drops the least important parts until the line fits, because a line that wraps cannot be taken away again. */
+static void draw_line(progress *p, const stk_train_event *event)
+{
+    char left[CLI_TEXT], speed[CLI_TEXT], line[1024], part[128];
+    int width = terminal_width() - 1, n;
+    double share = event->n_steps > 0 ? (double)event->step / (double)event->n_steps : 0;
+    n = snprintf(line, sizeof(line), "epoch %" PRId64 "/%" PRId64 "  loss %.4g", event->epoch, event->n_epochs,
+                 event->train.n_samples > 0 ? event->train.loss : event->loss);
+    char parts[4][128];
+    int n_parts = 0;
+    if (event->train.accuracy >= 0)
+        snprintf(parts[n_parts++], sizeof(part), "  acc %.1f %%", 100 * event->train.accuracy);
+    snprintf(parts[n_parts++], sizeof(part), "  %s images/s", cli_count((int64_t)(event->samples_per_s + 0.5), speed));
+    snprintf(parts[n_parts++], sizeof(part), "  %s left", cli_duration(event->left_s, left));
+    snprintf(parts[n_parts++], sizeof(part), "  input %.1f %%", 100 * event->input_wait_share);
+    for (int i = 0; i < n_parts; i++)
+        if (n + (int)strlen(parts[i]) <= width) n += snprintf(line + n, sizeof(line) - (size_t)n, "%s", parts[i]);
+    int bar = width - n - 2;
+    if (bar > 30) bar = 30;
+    if (bar >= 6) {
+        snprintf(line + n, sizeof(line) - (size_t)n, "  ");
+        add_bar(p, share, bar, line, sizeof(line));
+    }
+    if (n > width) line[width > 0 ? width : 0] = 0;
+    printf("\r%s\033[K", line);
+    fflush(stdout);
+    p->line_shown = true;
+}
+
+/* --- lines that stay --- */
+
+static void print_epoch(progress *p, const stk_train_event *event)
+{
+    char count[CLI_TEXT], left[CLI_TEXT];
+    progress_clear(p);
+    printf("epoch %3" PRId64 "/%" PRId64 "  loss %.4f", event->epoch, event->n_epochs, event->train.loss);
+    if (event->train.accuracy >= 0) printf("  acc %.2f %%", 100 * event->train.accuracy);
+    if (event->valid.n_samples > 0) {
+        printf("  valid loss %.4f", event->valid.loss);
+        if (event->valid.accuracy >= 0) printf(" acc %.2f %%", 100 * event->valid.accuracy);
+    }
+    double speed = event->epoch_s > 0 ? (double)event->train.n_samples / event->epoch_s : event->samples_per_s;
+    printf("  %s images/s  input %.1f %%  %.1f s", cli_count((int64_t)(speed + 0.5), count),
+           100 * event->input_wait_share, event->epoch_s);
+    if (event->epoch < event->n_epochs) printf("  %s left", cli_duration(event->left_s, left));
+    printf("\n");
+    fflush(stdout);
+}
+
+static void print_plan(progress *p, const stk_train_event *event)
+{
+    char count[CLI_TEXT], flops[CLI_TEXT], peak[CLI_TEXT], limit[CLI_TEXT];
+    printf("model   %s, %s parameters, %s an image forward\n", p->info.model, cli_count(event->n_parameters, count),
+           cli_flops(event->forward_flops, flops));
+    printf("plan    %s, %s, batch %" PRId64 ", peak %s", event->text, p->info.precision, p->info.batch,
+           cli_bytes((double)event->peak_planned_bytes, peak));
+    if (p->info.memory_limit_bytes > 0) printf(" of %s", cli_bytes((double)p->info.memory_limit_bytes, limit));
+    printf("\n");
+    fflush(stdout);
+}
+
+void progress_info(void *user, const stk_run_info *info)
+{
+    progress *p = user;
+    char count[CLI_TEXT], bytes[CLI_TEXT];
+    p->info = *info;
+    if (p->quiet) return;
+    if (p->json) {
+        printf("{\"event\": \"data\", \"name\": ");
+        cli_json_text(stdout, info->name);
+        printf(", \"folder\": ");
+        cli_json_text(stdout, info->folder);
+        printf(", \"train\": %" PRId64 ", \"valid\": %" PRId64 ", \"test\": %" PRId64 ", \"classes\": %" PRId64
+               ", \"bytes\": %" PRId64 ", \"resumed_step\": %" PRId64 "}\n",
+               info->n_train, info->n_valid, info->n_test, info->n_classes, info->source_bytes, info->resumed_step);
+        return;
+    }
+    printf("data    %s", cli_count(info->n_train, count));
+    if (info->n_valid > 0) printf(" + %s valid", cli_count(info->n_valid, count));
+    if (info->n_test > 0) printf(" + %s test", cli_count(info->n_test, count));
+    printf(" images");
+    if (info->n_classes > 0) printf(", %s classes", cli_count(info->n_classes, count));
+    if (info->source_bytes > 0) printf(", %s", cli_bytes((double)info->source_bytes, bytes));
+    printf("\n");
+    if (info->resumed_step > 0) printf("resume  %s from step %s\n", info->folder, cli_count(info->resumed_step, count));
+    fflush(stdout);
+}
+
+/* --- JSON --- */
+
+static void print_json_epoch(const stk_train_event *event)
+{
+    printf("{\"event\": \"epoch\", \"epoch\": %" PRId64 ", \"step\": %" PRId64 ", \"loss\": ", event->epoch,
+           event->step);
+    cli_json_number(stdout, event->train.loss);
+    printf(", \"accuracy\": ");
+    cli_json_number(stdout, event->train.accuracy);
+    if (event->valid.n_samples > 0) {
+        printf(", \"valid_loss\": ");
+        cli_json_number(stdout, event->valid.loss);
+        printf(", \"valid_accuracy\": ");
+        cli_json_number(stdout, event->valid.accuracy);
+    }
+    printf(", \"samples_per_s\": %.6g, \"input_wait_share\": %.4g, \"epoch_s\": %.6g}\n", event->samples_per_s,
+           event->input_wait_share, event->epoch_s);
+}
+
+static void print_json_event(const stk_train_event *event)
+{
+    switch (event->kind) {
+    case STK_EVENT_PLAN:
+        printf("{\"event\": \"plan\", \"device\": ");
+        cli_json_text(stdout, event->text);
+        printf(", \"parameters\": %" PRId64
+               ", \"forward_flops\": %.9g, \"peak_planned_bytes\": %zu, \"steps\": %" PRId64 "}\n",
+               event->n_parameters, event->forward_flops, event->peak_planned_bytes, event->n_steps);
+        break;
+    case STK_EVENT_EPOCH: print_json_epoch(event); break;
+    case STK_EVENT_SAVED:
+    case STK_EVENT_WARNING:
+        printf("{\"event\": \"%s\", \"text\": ", event->kind == STK_EVENT_SAVED ? "saved" : "warning");
+        cli_json_text(stdout, event->text);
+        printf("}\n");
+        break;
+    default: return;
+    }
+    fflush(stdout);
+}
+
+void progress_event(void *user, const stk_train_event *event)
+{
+    progress *p = user;
+    if (event->kind == STK_EVENT_STEP) p->last = *event;
+    if (event->kind == STK_EVENT_WARNING) {
+        progress_clear(p);
+        fprintf(stderr, "stoker: warning: %s\n", event->text);
+    }
+    if (p->quiet) return;
+    if (p->json) {
+        print_json_event(event);
+        return;
+    }
+    if (event->kind == STK_EVENT_PLAN) print_plan(p, event);
+    if (event->kind == STK_EVENT_EPOCH) print_epoch(p, event);
+    if (event->kind == STK_EVENT_STEP && p->terminal) {
+        int64_t now = now_ns();
+        if (now - p->last_ns < 100000000) return;
+        p->last_ns = now;
+        draw_line(p, event);
+    }
+    if (event->kind == STK_EVENT_END) progress_clear(p);
+}
+
+/* --- the end --- */
+
+static void print_skipped(const stk_run *run, int64_t n)
+{
+    char count[CLI_TEXT];
+    if (n == 0) return;
+    printf("skipped %s records:\n", cli_count(n, count));
+    for (int64_t i = 0;; i++) {
+        const char *text = stk_run_skipped(run, i);
+        if (!text) break;
+        printf("        %s\n", text);
+    }
+}
+
+static void print_table(const stk_run *run, const stk_run_result *result)
+{
+    char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT];
+    const stk_train_result *train = &result->train;
+    printf("\n");
+    if (result->test.n_samples > 0) {
+        if (result->test.accuracy >= 0)
+            printf("  accuracy     %.2f %%  (top-5 %.2f %%; %s test images)\n", 100 * result->test.accuracy,
+                   100 * result->test.top5, cli_count(result->test.n_samples, a));
+        printf("  test loss    %.4f\n", result->test.loss);
+    } else {
+        printf("  accuracy     not tested%s\n",
+               result->is_finished ? ": the recipe has no test data" : ": the run is not finished");
+    }
+    printf("  time         %s  (%s steps, %s epochs; first step after %.2f s)\n", cli_duration(train->wall_s, a),
+           cli_count(train->n_steps, b), cli_count(train->n_epochs, c), train->first_step_s);
+    printf("  images/s     %s\n", cli_count((int64_t)(train->samples_per_s + 0.5), a));
+    printf("  input wait   %.2f %%\n", 100 * train->input_wait_share);
+    printf("  peak memory  %s planned, %s used by the process\n", cli_bytes((double)train->peak_planned_bytes, a),
+           cli_bytes((double)train->peak_rss_bytes, b));
+    if (stk_run_saved(run)) printf("  saved        %s\n", stk_run_saved(run));
+    if (train->early_stopped) printf("  stopped early: the validation loss did not get better\n");
+    print_skipped(run, train->n_skipped);
+}
+
+static void print_json_result(const stk_run_result *result)
+{
+    const stk_train_result *train = &result->train;
+    printf("{\"event\": \"end\", \"finished\": %s, \"test_accuracy\": ", result->is_finished ? "true" : "false");
+    bool is_tested = result->test.n_samples > 0;
+    cli_json_number(stdout, is_tested && result->test.accuracy >= 0 ? result->test.accuracy : 0.0 / 0.0);
+    printf(", \"test_loss\": ");
+    cli_json_number(stdout, is_tested ? result->test.loss : 0.0 / 0.0);
+    printf(", \"epochs\": %" PRId64 ", \"steps\": %" PRId64 ", \"wall_s\": %.6g, \"samples_per_s\": %.6g, "
+           "\"input_wait_share\": %.4g, \"first_step_s\": %.4g, \"peak_planned_bytes\": %zu, \"peak_rss_bytes\": %zu, "
+           "\"skipped_records\": %" PRId64 "}\n",
+           train->n_epochs, train->n_steps, train->wall_s, train->samples_per_s, train->input_wait_share,
+           train->first_step_s, train->peak_planned_bytes, train->peak_rss_bytes, train->n_skipped);
+}
+
+void progress_result(progress *p, const stk_run *run, const stk_run_result *result)
+{
+    progress_clear(p);
+    if (p->quiet) return;
+    if (p->json)
+        print_json_result(result);
+    else
+        print_table(run, result);
+    fflush(stdout);
+}

@@ -1,0 +1,24 @@
+/* What `stoker train` shows: lines about data, model and plan, progress, a table at the end. On a terminal one line
+ * moves; elsewhere there is a line for each epoch; as JSON, a line for each event. */
+#ifndef STOKER_CLI_PROGRESS_H
+#define STOKER_CLI_PROGRESS_H
+
+#include "stoker/run.h"
+
+typedef struct progress {
+    bool quiet, json;
+    bool terminal, utf8; /* stdout is one; it shows UTF-8 */
+    bool line_shown;     /* the moving line is on the screen */
+    int64_t last_ns;     /* when it was drawn */
+    stk_run_info info;
+    stk_train_event last; /* the last step */
+} progress;
+
+progress progress_make(bool quiet, bool json);
+void progress_info(void *user, const stk_run_info *info);
+void progress_event(void *user, const stk_train_event *event);
+/* Takes the moving line away, so that something else may be printed. */
+void progress_clear(progress *p);
+void progress_result(progress *p, const stk_run *run, const stk_run_result *result);
+
+#endif

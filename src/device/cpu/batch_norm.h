@@ -1,0 +1,33 @@
+/* Batch normalisation in training and its gradient over x [n_rows, n_channels]. */
+#ifndef STK_DEVICE_CPU_BATCH_NORM_H
+#define STK_DEVICE_CPU_BATCH_NORM_H
+
+#include <stdbool.h>
+
+#include "device/cpu/cpu.h"
+
+typedef struct stk_batch_norm_state {
+    stk_cpu_body body;
+    int n_threads;
+    int64_t n_rows, n_channels;
+    double eps, momentum;
+    bool unbiased, relu;
+} stk_batch_norm_state;
+
+/* Channels are padded to this, so that each thread's arrays stay aligned. */
+static inline int64_t stk_batch_norm_padded(int64_t n_channels)
+{
+    return (n_channels + 15) / 16 * 16;
+}
+
+/* Numbers of 8 bytes that a thread needs for each padded channel: two sums in double and four parameters. */
+enum { STK_BATCH_NORM_SUMS = 2, STK_BATCH_NORM_PARAMS = 4, STK_BATCH_NORM_SLOTS = 6 };
+
+/* Bodies for stk_cpu_parallel; the task's state is the struct above. */
+typedef struct stk_batch_norm_table {
+    stk_cpu_body forward_f32, grad_f32, forward_f64, grad_f64;
+} stk_batch_norm_table;
+
+STK_ISA_TABLE(stk_batch_norm_table, stk_batch_norm)
+
+#endif

@@ -1,0 +1,188 @@
+/* The cpu device: its table of kernels and its functions. */
+#include "device/cpu/cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "device/cpu/onednn.h"
+
+typedef stk_status (*kernel_maker)(const stk_cpu_device *, const stk_op_call *, stk_kernel *);
+
+/* One slot for each op; an empty one means "not supported". */
+static const kernel_maker makers[STK_N_OPS] = {
+#define X(name) [STK_OP_##name] = stk_cpu_##name##_kernel,
+    STK_CPU_LIST(X)
+#undef X
+};
+
+const char *stk_cpu_own_impl(stk_isa isa)
+{
+    static const char *const names[STK_N_ISAS] = {"own baseline", "own avx2", "own avx512"};
+    return names[isa];
+}
+
+stk_status stk_cpu_unsupported(const stk_op_call *call)
+{
+    stk_text dtypes = {0};
+    for (int i = 0; i < call->n_in; i++)
+        stk_text_add(&dtypes, i ? ", %s" : " of %s", stk_dtype_name(call->in[i].dtype));
+    if (call->n_out) stk_text_add(&dtypes, " to %s", stk_dtype_name(call->out[0].dtype));
+    stk_status status = stk_fail(STK_UNSUPPORTED, "the cpu device has no kernel for '%s'%s", stk_op_name(call->op),
+                                 stk_text_get(&dtypes));
+    stk_text_free(&dtypes);
+    return status;
+}
+
+stk_status stk_cpu_new_state(size_t bytes, stk_status (*run)(const void *, const stk_kernel_args *), stk_kernel *out)
+{
+    out->state = calloc(1, bytes);
+    if (!out->state) return stk_fail_memory(bytes);
+    out->run = run;
+    return STK_OK;
+}
+
+uint32_t stk_cpu_same_bytes(const stk_op_call *call, int i)
+{
+    uint32_t bits = 0;
+    for (int j = 0; j < call->n_in && j < 32; j++)
+        if (stk_desc_bytes(call->in[j]) == stk_desc_bytes(call->out[i])) bits |= 1u << j;
+    return bits;
+}
+
+/* --- the device --- */
+
+static void close_cpu(stk_device *base)
+{
+    stk_cpu_device *device = (stk_cpu_device *)base;
+    stk_onednn_close(device->onednn);
+    free(device);
+}
+
+static stk_status probe(void)
+{
+    return STK_OK;
+}
+
+static stk_status open_cpu(const stk_device_config *config, stk_device **out)
+{
+    stk_status status = STK_OK;
+    stk_cpu_device *device = calloc(1, sizeof(*device));
+    if (!device) return stk_fail_memory(sizeof(*device));
+    device->base.class = &stk_device_class_cpu;
+    device->base.n_threads = config->n_threads > 0 ? config->n_threads : stk_cpu_default_threads();
+    device->isa = stk_isa_choose();
+    STK_TRY(stk_onednn_open(&device->onednn));
+    *out = &device->base;
+    return STK_OK;
+done:
+    close_cpu(&device->base);
+    return status;
+}
+
+/* From this size on, memory comes in huge pages of its own. */
+enum { HUGE_PAGE = 2 << 20 };
+
+static size_t mapped_bytes(size_t bytes)
+{
+    return (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+}
+
+typedef struct touch_task {
+    char *p;
+    size_t bytes;
+} touch_task;
+
+static void touch(const void *p, int i_thread, int n_threads)
+{
+    const touch_task *task = p;
+    int64_t begin, end;
+    stk_cpu_share((int64_t)task->bytes, HUGE_PAGE, i_thread, n_threads, &begin, &end);
+    for (int64_t i = begin; i < end; i += 4096)
+        ((volatile char *)task->p)[i] = 0;
+}
+
+/* Maps a huge page more than needed, so that a whole number of aligned ones can be cut out of it. */
+static stk_status map_memory(int n_threads, size_t bytes, void **out)
+{
+    size_t n = mapped_bytes(bytes);
+    char *p = n < bytes ? MAP_FAILED
+                        : mmap(NULL, n + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return stk_fail_memory(bytes);
+    size_t before = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
+    if (before) munmap(p, before);
+    if (before != HUGE_PAGE) munmap(p + before + n, HUGE_PAGE - before);
+    p += before;
+    /* Where the kernel refuses, small pages do. */
+    (void)madvise(p, n, MADV_HUGEPAGE);
+    stk_cpu_parallel(n_threads, touch, &(touch_task){p, n});
+    *out = p;
+    return STK_OK;
+}
+
+static stk_status alloc_memory(stk_device *device, size_t bytes, void **out)
+{
+    *out = NULL;
+    if (bytes >= HUGE_PAGE) return map_memory(device->n_threads, bytes, out);
+    size_t rounded = (bytes / 64 + 1) * 64;
+    *out = aligned_alloc(64, rounded);
+    if (!*out) return stk_fail_memory(bytes);
+    memset(*out, 0, rounded);
+    return STK_OK;
+}
+
+static void free_memory(stk_device *device, void *p, size_t bytes)
+{
+    (void)device;
+    if (p && bytes >= HUGE_PAGE)
+        munmap(p, mapped_bytes(bytes));
+    else
+        free(p);
+}
+
+static stk_status find_kernel(stk_device *base, const stk_op_call *call, stk_kernel *out)
+{
+    const stk_cpu_device *device = (const stk_cpu_device *)base;
+    memset(out, 0, sizeof(*out));
+    if ((unsigned)call->op >= STK_N_OPS || !makers[call->op])
+        return stk_fail(STK_UNSUPPORTED, "the cpu device has no kernel for '%s'", stk_op_name(call->op));
+    out->impl = stk_cpu_own_impl(device->isa);
+    /* Primitives are laid out for the thread count that they will run with. */
+    int before = stk_cpu_swap_thread_count(base->n_threads);
+    stk_status status = makers[call->op](device, call, out);
+    stk_cpu_swap_thread_count(before);
+    if (status != STK_OK) stk_kernel_free(out);
+    return status;
+}
+
+static stk_status run_entries(stk_device *device, const stk_entry *entries, int n_entries, int *i_failed)
+{
+    stk_status status = STK_OK;
+    int before = stk_cpu_swap_thread_count(device->n_threads);
+    for (int i = 0; i < n_entries && status == STK_OK; i++) {
+        status = entries[i].kernel->run(entries[i].kernel->state, &entries[i].args);
+        if (status != STK_OK) *i_failed = i;
+    }
+    stk_cpu_swap_thread_count(before);
+    return status;
+}
+
+static void describe(const stk_device *base, stk_text *out)
+{
+    const stk_cpu_device *device = (const stk_cpu_device *)base;
+    stk_text_add(out, "%d thread%s, %s, oneDNN %s", base->n_threads, base->n_threads == 1 ? "" : "s",
+                 stk_isa_name(device->isa), stk_onednn_version(device->onednn));
+}
+
+const stk_device_class stk_device_class_cpu = {
+    .name = "cpu",
+    .about = "this machine's processor: oneDNN and own kernels",
+    .probe = probe,
+    .open = open_cpu,
+    .close = close_cpu,
+    .alloc = alloc_memory,
+    .free = free_memory,
+    .kernel = find_kernel,
+    .run = run_entries,
+    .describe = describe,
+};

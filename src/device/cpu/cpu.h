@@ -1,0 +1,86 @@
+/* The fast CPU device: oneDNN for convolution, own kernels for the rest.
+ *
+ *   cpu.c               the device's functions and its table of kernels
+ *   <kernel>.c          prepares kernels: checks, shapes, scratch, how many threads
+ *   <kernel>_isa.c      the loops, built for each instruction set (isa.h)
+ *   parallel.c          threads
+ *
+ * A kernel's state is one malloc'ed block that starts with what its loops need; scratch is split by thread.
+ */
+#ifndef STK_DEVICE_CPU_CPU_H
+#define STK_DEVICE_CPU_CPU_H
+
+#include "base/error.h"
+#include "device/cpu/isa.h"
+#include "device/cpu/parallel.h"
+#include "device/device.h"
+
+typedef struct stk_onednn stk_onednn;
+
+typedef struct stk_cpu_device {
+    stk_device base;
+    stk_isa isa;
+    stk_onednn *onednn;
+} stk_cpu_device;
+
+/* What a body gets from stk_cpu_run. */
+typedef struct stk_cpu_task {
+    const void *state;
+    const stk_kernel_args *args;
+} stk_cpu_task;
+
+/* One function for each op that has a kernel; the table is in cpu.c. */
+#define STK_CPU_LIST(X)                                                                                                \
+    X(constant)                                                                                                        \
+    X(unary)                                                                                                           \
+    X(binary)                                                                                                          \
+    X(compare)                                                                                                         \
+    X(select)                                                                                                          \
+    X(cast)                                                                                                            \
+    X(dropout)                                                                                                         \
+    X(fused)                                                                                                           \
+    X(broadcast)                                                                                                       \
+    X(reshape)                                                                                                         \
+    X(transpose)                                                                                                       \
+    X(slice)                                                                                                           \
+    X(slice_grad)                                                                                                      \
+    X(pad)                                                                                                             \
+    X(concat)                                                                                                          \
+    X(reduce)                                                                                                          \
+    X(matmul)                                                                                                          \
+    X(conv2d)                                                                                                          \
+    X(conv2d_grad_data)                                                                                                \
+    X(conv2d_grad_weight)                                                                                              \
+    X(max_pool2d)                                                                                                      \
+    X(max_pool2d_grad)                                                                                                 \
+    X(avg_pool2d)                                                                                                      \
+    X(avg_pool2d_grad)                                                                                                 \
+    X(batch_norm)                                                                                                      \
+    X(batch_norm_grad)                                                                                                 \
+    X(softmax)                                                                                                         \
+    X(softmax_grad)                                                                                                    \
+    X(cross_entropy)                                                                                                   \
+    X(cross_entropy_grad)                                                                                              \
+    X(in_top_k)                                                                                                        \
+    X(sgd_update)                                                                                                      \
+    X(adam_update)
+
+#define X(name)                                                                                                        \
+    stk_status stk_cpu_##name##_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
+STK_CPU_LIST(X)
+#undef X
+
+/* STK_UNSUPPORTED, naming the op and the dtypes of its inputs. */
+stk_status stk_cpu_unsupported(const stk_op_call *call);
+/* A zeroed state of n bytes into out->state; run is set. */
+stk_status stk_cpu_new_state(size_t bytes, stk_status (*run)(const void *, const stk_kernel_args *), stk_kernel *out);
+/* Bits of the inputs that have as many bytes as output i. */
+uint32_t stk_cpu_same_bytes(const stk_op_call *call, int i);
+/* For kernels that lack the 16-bit floats: the same call in f32 between two conversions. */
+stk_status stk_cpu_widen_kernel(const stk_cpu_device *device, const stk_op_call *call,
+                                stk_status (*make)(const stk_cpu_device *, const stk_op_call *, stk_kernel *),
+                                stk_kernel *out);
+/* "own avx2" and so on: a constant. */
+const char *stk_cpu_own_impl(stk_isa isa);
+
+#endif

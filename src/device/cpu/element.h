@@ -1,0 +1,44 @@
+/* Loops over elements, one for each instruction and dtype: what the interpreter of element-wise programs calls on each
+ * block. dst may be the same memory as an operand of the same element size.
+ */
+#ifndef STK_DEVICE_CPU_ELEMENT_H
+#define STK_DEVICE_CPU_ELEMENT_H
+
+#include "device/cpu/isa.h"
+#include "graph/op.h"
+
+typedef void (*stk_element_fn)(int64_t n, void *dst, const void *const *src);
+
+/* Elements first .. first+n-1 of a tensor whose rows (along dimension 0) have n_columns elements. */
+typedef struct stk_dropout_args {
+    uint64_t key;
+    int64_t sample, n_columns;
+    double rate;
+} stk_dropout_args;
+
+/* Empty where the op is not for that dtype. Log2 of the element's bytes is an index where bits are only moved. */
+typedef struct stk_element_table {
+    stk_element_fn unary[STK_N_UNARY][STK_N_DTYPES];
+    stk_element_fn binary[STK_N_BINARY][STK_N_DTYPES];
+    stk_element_fn compare[STK_N_COMPARE][STK_N_DTYPES]; /* to bool */
+    stk_element_fn cast[STK_N_DTYPES][STK_N_DTYPES];     /* from, to; the 16-bit floats from and to f32 only */
+    stk_element_fn select[4];                            /* src: condition, a, b */
+    /* dst[i] = src[i * stride]. */
+    void (*gather[4])(int64_t n, void *dst, const void *src, int64_t stride);
+    void (*dropout_f32)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
+    void (*dropout_f64)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
+} stk_element_table;
+
+STK_ISA_TABLE(stk_element_table, stk_element)
+
+/* log2(bytes). */
+static inline int stk_dtype_log2(stk_dtype dtype)
+{
+    size_t bytes = stk_dtype_bytes(dtype);
+    return bytes == 8 ? 3 : bytes == 4 ? 2 : bytes == 2 ? 1 : 0;
+}
+
+/* value in that dtype, in the lowest bytes. */
+uint64_t stk_element_bits(stk_isa isa, stk_dtype dtype, double value);
+
+#endif

@@ -1,0 +1,167 @@
+/* exp, log, tanh and so on for f32, written so that a loop around them vectorises: no branches, no calls. Errors are
+ * below 2 units in the last place; NaN, infinities and zeros give what libm gives. For *_isa.c only.
+ *
+ * Polynomials: weighted least squares towards the minimax fit on the ranges named, in relative error.
+ */
+#ifndef STK_DEVICE_CPU_ELEMENT_MATH_H
+#define STK_DEVICE_CPU_ELEMENT_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline int32_t bits_of(float x)
+{
+    int32_t i;
+    memcpy(&i, &x, sizeof(i));
+    return i;
+}
+
+static inline float float_of(int32_t i)
+{
+    float x;
+    memcpy(&x, &i, sizeof(x));
+    return x;
+}
+
+/* 1.5 * 2^23: adding it rounds a small float to an integer, which then stands in the low bits. */
+#define ROUNDER 12582912.0f
+
+/* e^x = 2^n * e^r with |r| <= ln 2 / 2. Two factors of 2^n reach denormals and infinity without special cases. */
+static inline float exp_f32(float x)
+{
+    float clamped = x > 89.0f ? 89.0f : x;
+    clamped = clamped < -104.0f ? -104.0f : clamped;
+    float rounded = clamped * 1.44269504f + ROUNDER, n = rounded - ROUNDER;
+    float r = clamped - n * 0.693359375f;
+    r = r - n * -2.12194440e-4f;
+    float p = 1.381314236e-03f;
+    p = p * r + 8.369419043e-03f;
+    p = p * r + 4.166845683e-02f;
+    p = p * r + 1.666651479e-01f;
+    p = p * r + 4.999999305e-01f;
+    float y = p * (r * r) + r + 1.0f;
+    int32_t k = bits_of(rounded) - bits_of(ROUNDER), half = k >> 1;
+    return y * float_of((int32_t)((uint32_t)(half + 127) << 23)) * float_of((int32_t)((uint32_t)(k - half + 127) << 23));
+}
+
+/* x = m * 2^e with m in [sqrt(1/2), sqrt(2)). */
+static inline float log_f32(float x)
+{
+    float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x, shift = x < 1.17549435e-38f ? 23.0f : 0.0f;
+    int32_t k = (bits_of(scaled) - 0x3f3504f3) >> 23;
+    float f = float_of((int32_t)((uint32_t)bits_of(scaled) - ((uint32_t)k << 23))) - 1.0f, e = (float)k - shift;
+    float p = 6.746601332e-02f;
+    p = p * f - 1.167564131e-01f;
+    p = p * f + 1.188817460e-01f;
+    p = p * f - 1.240559142e-01f;
+    p = p * f + 1.421955091e-01f;
+    p = p * f - 1.666799567e-01f;
+    p = p * f + 2.000211873e-01f;
+    p = p * f - 2.500000960e-01f;
+    p = p * f + 3.333331260e-01f;
+    float y = f * f * f * p + e * -2.12194440e-4f;
+    y = y - 0.5f * f * f + f + e * 0.693359375f;
+    y = x == 0 ? -INFINITY : y;
+    y = x < 0 || x != x ? NAN : y;
+    return x == INFINITY ? x : y;
+}
+
+static inline float sigmoid_f32(float x)
+{
+    /* Of the negative half only, so that nothing overflows and small results keep their precision. */
+    float e = exp_f32(-fabsf(x)), y = 1.0f / (1.0f + e);
+    return x < 0 ? e * y : y;
+}
+
+static inline float tanh_f32(float x)
+{
+    float size = fabsf(x), s = x * x;
+    float p = -5.717036561e-03f;
+    p = p * s + 2.065057900e-02f;
+    p = p * s - 5.374349526e-02f;
+    p = p * s + 1.333149125e-01f;
+    p = p * s - 3.333328392e-01f;
+    float small = x + x * (s * p);
+    float large = copysignf(1.0f - 2.0f / (exp_f32(2.0f * size) + 1.0f), x);
+    return size < 0.625f ? small : large;
+}
+
+static inline float erf_f32(float x)
+{
+    float size = fabsf(x), s = x * x, t = size > 4.0f ? 4.0f : size;
+    float p = 7.889119538e-05f;
+    p = p * s - 8.020841282e-04f;
+    p = p * s + 5.189535340e-03f;
+    p = p * s - 2.685444459e-02f;
+    p = p * s + 1.128360018e-01f;
+    p = p * s - 3.761262714e-01f;
+    p = p * s + 1.283791659e-01f;
+    float q = 3.702367329e-06f;
+    q = q * t - 3.027358978e-05f;
+    q = q * t - 1.290004640e-04f;
+    q = q * t + 3.153898028e-03f;
+    q = q * t - 2.304399932e-02f;
+    q = q * t + 1.056216129e-01f;
+    q = q * t + 6.354358496e-01f;
+    q = q * t + 1.128593720e+00f;
+    float large = copysignf(1.0f - exp_f32(-q * t), x);
+    large = size > 4.0f ? copysignf(1.0f, x) : large;
+    return size < 1.0f ? x + x * p : x != x ? x : large;
+}
+
+/* Sine of x + quarter * pi/2, in double inside; right for |x| up to TRIG_LIMIT. */
+#define TRIG_LIMIT 1e5f
+static inline float trig_f32(float x, int32_t quarter)
+{
+    double rounded = (double)x * 0.63661977236758134308 + 6755399441055744.0, n = rounded - 6755399441055744.0;
+    double r = (double)x - n * 1.57079632679489661923, s = r * r;
+    double sine = ((2.717939833e-06 * s - 1.983929612e-04) * s + 8.333329267e-03) * s - 1.666666664e-01;
+    double cosine = ((-2.720678713e-07 * s + 2.479947861e-05) * s - 1.388888360e-03) * s + 4.166666662e-02;
+    sine = r + r * s * sine;
+    cosine = 1.0 - 0.5 * s + s * s * cosine;
+    int64_t k;
+    memcpy(&k, &rounded, sizeof(k));
+    k += quarter;
+    double y = k & 1 ? cosine : sine;
+    return (float)(k & 2 ? -y : y);
+}
+
+/* --- 16-bit floats --- */
+
+static inline float bf16_to_f32(uint16_t bits)
+{
+    return float_of((int32_t)((uint32_t)bits << 16));
+}
+
+static inline uint16_t bf16_from_f32(float x)
+{
+    uint32_t bits = (uint32_t)bits_of(x);
+    /* To nearest, ties to the even upper half. */
+    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)(x != x ? (bits >> 16 & 0x8000) | 0x7fc0 : rounded);
+}
+
+/* The product moves the exponent's bias over and makes denormals normal. */
+static inline float f16_to_f32(uint16_t bits)
+{
+    float size = float_of((int32_t)((uint32_t)(bits & 0x7fff) << 13)) * 0x1p112f;
+    int32_t high = (bits & 0x7c00) == 0x7c00 ? 0x7f800000 : 0;
+    return float_of(bits_of(size) | high | (int32_t)((uint32_t)(bits & 0x8000) << 16));
+}
+
+static inline uint16_t f16_from_f32(float x)
+{
+    uint32_t bits = (uint32_t)bits_of(x), sign = bits >> 16 & 0x8000;
+    float size = fabsf(x);
+    /* Below the normal numbers the step is 2^-24 everywhere: adding a large number rounds to it. */
+    uint32_t tiny = (uint32_t)(bits_of(size + 0.5f) - bits_of(0.5f));
+    uint32_t normal = (uint32_t)bits_of(size) - (112u << 23);
+    normal = (normal + 0xfff + (normal >> 13 & 1)) >> 13;
+    uint32_t y = size < 0x1p-14f ? tiny : normal;
+    y = size >= 65520.0f ? 0x7c00 : y;
+    y = x != x ? 0x7e00 : y;
+    return (uint16_t)(x != x ? 0x7e00 : sign | y);
+}
+
+#endif

@@ -1,0 +1,271 @@
+/* A convolution is up to four primitives: reorders of what comes in, the convolution, a reorder of what goes out. */
+#include "device/cpu/onednn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "device/cpu/onednn_version.h"
+
+struct stk_onednn {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    char version[24];
+};
+
+/* x, weight or y: as the caller has it, and as the convolution wants it. */
+typedef struct conv_tensor {
+    stk_md plain_md;
+    dnnl_memory_t plain, staged; /* staged NULL: the convolution works on the plain one */
+    dnnl_primitive_t reorder;
+    size_t offset; /* of staged in scratch */
+    int arg;       /* DNNL_ARG_... */
+} conv_tensor;
+
+enum { X, WEIGHT, Y, N_TENSORS, ALIGN = 64 };
+
+struct stk_onednn_conv {
+    dnnl_stream_t stream; /* borrowed */
+    dnnl_primitive_t primitive;
+    dnnl_memory_t scratchpad;
+    conv_tensor tensor[N_TENSORS];
+    int target; /* which tensor is written */
+    size_t scratch_bytes;
+    char impl[64];
+};
+
+static stk_status check(dnnl_status_t status, const char *what)
+{
+    switch (status) {
+    case dnnl_success: return STK_OK;
+    case dnnl_out_of_memory: return stk_fail(STK_NO_MEMORY, "out of memory in oneDNN's %s", what);
+    case dnnl_unimplemented: return stk_fail(STK_UNSUPPORTED, "oneDNN does not implement this %s", what);
+    default: return stk_fail(STK_DEVICE, "oneDNN's %s failed with status %d", what, (int)status);
+    }
+}
+
+stk_status stk_onednn_open(stk_onednn **out)
+{
+    stk_status status = STK_OK;
+    stk_onednn *onednn = calloc(1, sizeof(*onednn));
+    if (!onednn) return stk_fail_memory(sizeof(*onednn));
+    const dnnl_version_t *version = dnnl_version();
+    snprintf(onednn->version, sizeof(onednn->version), "%d.%d.%d", version->major, version->minor, version->patch);
+    STK_TRY(check(dnnl_engine_create(&onednn->engine, dnnl_cpu, 0), "engine"));
+    STK_TRY(check(dnnl_stream_create(&onednn->stream, onednn->engine, dnnl_stream_default_flags), "stream"));
+    *out = onednn;
+    return STK_OK;
+done:
+    stk_onednn_close(onednn);
+    return status;
+}
+
+void stk_onednn_close(stk_onednn *onednn)
+{
+    if (!onednn) return;
+    if (onednn->stream) dnnl_stream_destroy(onednn->stream);
+    if (onednn->engine) dnnl_engine_destroy(onednn->engine);
+    free(onednn);
+}
+
+const char *stk_onednn_version(const stk_onednn *onednn)
+{
+    return onednn->version;
+}
+
+/* --- descriptors --- */
+
+/* oneDNN names dimensions N, C, H, W whatever their order in memory. */
+static dnnl_status_t describe_image(stk_shape shape, stk_md *plain, stk_md *any)
+{
+    const int64_t n = shape.dim[0], h = shape.dim[1], w = shape.dim[2], c = shape.dim[3];
+    dnnl_dims_t dims = {n, c, h, w}, strides = {h * w * c, 1, w * c, c};
+    dnnl_status_t status = stk_md_init(plain, 4, dims, strides);
+    return status == dnnl_success && any ? stk_md_init(any, 4, dims, NULL) : status;
+}
+
+static dnnl_status_t describe_weight(stk_shape shape, int64_t groups, stk_md *plain, stk_md *any)
+{
+    const int64_t o = shape.dim[0], h = shape.dim[1], w = shape.dim[2], c = shape.dim[3];
+    dnnl_dims_t dims = {groups, o / groups, c, h, w};
+    dnnl_dims_t strides = {o / groups * h * w * c, h * w * c, 1, w * c, c};
+    int skip = groups == 1;
+    dnnl_status_t status = stk_md_init(plain, 5 - skip, dims + skip, strides + skip);
+    return status == dnnl_success ? stk_md_init(any, 5 - skip, dims + skip, NULL) : status;
+}
+
+static void set_sizes(const stk_window *window, stk_dnnl_conv *out)
+{
+    for (int i = 0; i < 2; i++) {
+        out->strides[i] = window->stride[i];
+        out->dilates[i] = window->dilation[i] - 1;
+        out->pad_low[i] = window->pad_low[i];
+        out->pad_high[i] = window->pad_high[i];
+    }
+}
+
+/* --- building --- */
+
+static size_t round_up(size_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* The tensor's memory objects; where the convolution wants another format, the staged copy and its reorder. */
+static stk_status add_tensor(stk_onednn_conv *conv, int i, dnnl_engine_t engine, stk_md_ref wanted,
+                             const_dnnl_primitive_attr_t attr)
+{
+    conv_tensor *t = &conv->tensor[i];
+    stk_md_ref plain = stk_md_get(&t->plain_md), from = i == conv->target ? wanted : plain,
+               to = i == conv->target ? plain : wanted;
+    dnnl_primitive_desc_t pd = NULL;
+    stk_status status = STK_OK;
+    STK_TRY(check(dnnl_memory_create(&t->plain, plain, engine, DNNL_MEMORY_NONE), "memory"));
+    if (dnnl_memory_desc_equal(plain, wanted)) goto done;
+    STK_TRY(check(dnnl_memory_create(&t->staged, wanted, engine, DNNL_MEMORY_NONE), "memory"));
+    STK_TRY(check(dnnl_reorder_primitive_desc_create(&pd, from, engine, to, engine, attr), "reorder"));
+    STK_TRY(check(dnnl_primitive_create(&t->reorder, pd), "reorder"));
+    t->offset = conv->scratch_bytes;
+    conv->scratch_bytes += round_up(dnnl_memory_desc_get_size(wanted));
+done:
+    if (pd) dnnl_primitive_desc_destroy(pd);
+    return status;
+}
+
+static void name_impl(stk_onednn_conv *conv, const_dnnl_primitive_desc_t pd)
+{
+    const char *info = "?";
+    int n_reorders = 0;
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &info);
+    for (int i = 0; i < N_TENSORS; i++)
+        n_reorders += conv->tensor[i].reorder != NULL;
+    snprintf(conv->impl, sizeof(conv->impl), "onednn %s%s", info,
+             n_reorders > 1   ? " 2 reorders"
+             : n_reorders > 0 ? " 1 reorder"
+                              : "");
+}
+
+static stk_status build(stk_onednn_conv *conv, const stk_onednn *onednn, const_dnnl_primitive_desc_t pd,
+                        const_dnnl_primitive_attr_t attr, stk_conv_pass pass)
+{
+    static const int args[3][N_TENSORS] = {
+        [STK_CONV_FORWARD] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST},
+        [STK_CONV_GRAD_DATA] = {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST},
+        [STK_CONV_GRAD_WEIGHT] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST},
+    };
+    stk_status status = STK_OK;
+    conv->stream = onednn->stream;
+    conv->target = pass == STK_CONV_FORWARD ? Y : pass == STK_CONV_GRAD_DATA ? X : WEIGHT;
+    stk_md_ref scratchpad = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    conv->scratch_bytes = scratchpad ? round_up(dnnl_memory_desc_get_size(scratchpad)) : 0;
+    if (conv->scratch_bytes)
+        STK_TRY(
+            check(dnnl_memory_create(&conv->scratchpad, scratchpad, onednn->engine, DNNL_MEMORY_NONE), "scratchpad"));
+    for (int i = 0; i < N_TENSORS; i++) {
+        conv->tensor[i].arg = args[pass][i];
+        stk_md_ref wanted = dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, conv->tensor[i].arg);
+        if (!wanted) STK_TRY(stk_fail(STK_DEVICE, "oneDNN's convolution has no argument %d", conv->tensor[i].arg));
+        STK_TRY(add_tensor(conv, i, onednn->engine, wanted, attr));
+    }
+    STK_TRY(check(dnnl_primitive_create(&conv->primitive, pd), "convolution"));
+    name_impl(conv, pd);
+done:
+    return status;
+}
+
+stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *shape, stk_onednn_conv **out)
+{
+    stk_status status = STK_OK;
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_primitive_desc_t pd = NULL;
+    stk_md any = {0};
+    stk_onednn_conv *conv = calloc(1, sizeof(*conv));
+    if (!conv) return stk_fail_memory(sizeof(*conv));
+    stk_dnnl_conv c = {.pass = shape->pass};
+    set_sizes(&shape->window, &c);
+    STK_TRY(check(describe_image(shape->x, &conv->tensor[X].plain_md, NULL), "memory descriptor"));
+    STK_TRY(check(describe_image(shape->y, &conv->tensor[Y].plain_md, NULL), "memory descriptor"));
+    STK_TRY(check(describe_weight(shape->weight, shape->window.groups, &conv->tensor[WEIGHT].plain_md, &any),
+                  "memory descriptor"));
+    c.x = stk_md_get(&conv->tensor[X].plain_md);
+    c.weight = stk_md_get(&any);
+    c.y = stk_md_get(&conv->tensor[Y].plain_md);
+    STK_TRY(check(dnnl_primitive_attr_create(&attr), "attributes"));
+    STK_TRY(check(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "attributes"));
+    STK_TRY(check(stk_dnnl_conv_pd(onednn->engine, &c, attr, &pd), "convolution"));
+    STK_TRY(build(conv, onednn, pd, attr, shape->pass));
+    *out = conv;
+    conv = NULL;
+done:
+    if (pd) dnnl_primitive_desc_destroy(pd);
+    if (attr) dnnl_primitive_attr_destroy(attr);
+    stk_md_clear(&any);
+    stk_onednn_conv_free(conv);
+    return status;
+}
+
+void stk_onednn_conv_free(stk_onednn_conv *conv)
+{
+    if (!conv) return;
+    for (int i = 0; i < N_TENSORS; i++) {
+        conv_tensor *t = &conv->tensor[i];
+        if (t->plain) dnnl_memory_destroy(t->plain);
+        if (t->staged) dnnl_memory_destroy(t->staged);
+        if (t->reorder) dnnl_primitive_destroy(t->reorder);
+        stk_md_clear(&t->plain_md);
+    }
+    if (conv->scratchpad) dnnl_memory_destroy(conv->scratchpad);
+    if (conv->primitive) dnnl_primitive_destroy(conv->primitive);
+    free(conv);
+}
+
+size_t stk_onednn_conv_scratch_bytes(const stk_onednn_conv *conv)
+{
+    return conv->scratch_bytes;
+}
+
+const char *stk_onednn_conv_impl(const stk_onednn_conv *conv)
+{
+    return conv->impl;
+}
+
+/* --- running --- */
+
+static dnnl_status_t reorder(const stk_onednn_conv *conv, dnnl_primitive_t primitive, dnnl_memory_t from,
+                             dnnl_memory_t to)
+{
+    dnnl_exec_arg_t args[2] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    return dnnl_primitive_execute(primitive, conv->stream, 2, args);
+}
+
+static dnnl_status_t run(const stk_onednn_conv *conv)
+{
+    dnnl_exec_arg_t args[N_TENSORS + 1];
+    int n_args = 0;
+    dnnl_status_t status = dnnl_success;
+    for (int i = 0; i < N_TENSORS && status == dnnl_success; i++) {
+        const conv_tensor *t = &conv->tensor[i];
+        args[n_args++] = (dnnl_exec_arg_t){t->arg, t->staged ? t->staged : t->plain};
+        if (t->reorder && i != conv->target) status = reorder(conv, t->reorder, t->plain, t->staged);
+    }
+    if (conv->scratchpad) args[n_args++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, conv->scratchpad};
+    if (status == dnnl_success) status = dnnl_primitive_execute(conv->primitive, conv->stream, n_args, args);
+    const conv_tensor *t = &conv->tensor[conv->target];
+    if (status == dnnl_success && t->reorder) status = reorder(conv, t->reorder, t->staged, t->plain);
+    return status == dnnl_success ? dnnl_stream_wait(conv->stream) : status;
+}
+
+stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weight, void *y, void *scratch)
+{
+    void *data[N_TENSORS] = {[X] = x, [WEIGHT] = weight, [Y] = y};
+    dnnl_status_t status = dnnl_success;
+    for (int i = 0; i < N_TENSORS && status == dnnl_success; i++) {
+        const conv_tensor *t = &conv->tensor[i];
+        status = dnnl_memory_set_data_handle(t->plain, data[i]);
+        if (status == dnnl_success && t->staged)
+            status = dnnl_memory_set_data_handle(t->staged, (char *)scratch + t->offset);
+    }
+    if (status == dnnl_success && conv->scratchpad) status = dnnl_memory_set_data_handle(conv->scratchpad, scratch);
+    if (status == dnnl_success) status = run(conv);
+    return check(status, "convolution");
+}

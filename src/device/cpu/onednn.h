@@ -1,0 +1,41 @@
+/* One thin shim over oneDNN 2.6 and 3.x: convolutions and their gradients on plain NHWC and OHWI tensors.
+ *
+ * oneDNN chooses its own format for weights; the reorders to and from it run inside the call, through the call's
+ * scratch memory. Everything is created beforehand; a run only sets pointers. Threads: an operation runs on one thread
+ * at a time (oneDNN itself uses the threads that OpenMP gives to that thread).
+ */
+#ifndef STK_DEVICE_CPU_ONEDNN_H
+#define STK_DEVICE_CPU_ONEDNN_H
+
+#include <stddef.h>
+
+#include "stoker/graph.h"
+
+typedef struct stk_onednn stk_onednn;
+typedef struct stk_onednn_conv stk_onednn_conv;
+
+stk_status stk_onednn_open(stk_onednn **out);
+void stk_onednn_close(stk_onednn *onednn); /* accepts NULL */
+/* "2.6.3". Borrowed from onednn. */
+const char *stk_onednn_version(const stk_onednn *onednn);
+
+typedef enum stk_conv_pass { STK_CONV_FORWARD, STK_CONV_GRAD_DATA, STK_CONV_GRAD_WEIGHT } stk_conv_pass;
+
+/* x [N,H,W,C], weight [O,KH,KW,C/groups], y [N,H',W',O], all f32 and none empty. */
+typedef struct stk_conv_shape {
+    stk_conv_pass pass;
+    stk_shape x, weight, y;
+    stk_window window;
+} stk_conv_shape;
+
+/* Returned: free with stk_onednn_conv_free. onednn must live longer. STK_UNSUPPORTED where oneDNN has none. */
+stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *shape, stk_onednn_conv **out);
+void stk_onednn_conv_free(stk_onednn_conv *conv); /* accepts NULL */
+/* Bytes of 64-byte aligned scratch memory that a run needs. */
+size_t stk_onednn_conv_scratch_bytes(const stk_onednn_conv *conv);
+/* "onednn jit:avx2 2 reorders". Borrowed from conv. */
+const char *stk_onednn_conv_impl(const stk_onednn_conv *conv);
+/* The two that the pass reads, and the third, which it writes. */
+stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weight, void *y, void *scratch);
+
+#endif

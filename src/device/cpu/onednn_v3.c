@@ -1,0 +1,50 @@
+/* oneDNN 3.x: primitive descriptors in one call, and memory descriptors behind handles. */
+#include "device/cpu/onednn_version.h"
+
+#if DNNL_VERSION_MAJOR >= 3
+
+dnnl_status_t stk_md_init(stk_md *md, int n_dims, const dnnl_dims_t dims, const dnnl_dim_t *strides)
+{
+    if (!strides) return dnnl_memory_desc_create_with_tag(&md->desc, n_dims, dims, dnnl_f32, dnnl_format_tag_any);
+    return dnnl_memory_desc_create_with_strides(&md->desc, n_dims, dims, dnnl_f32, strides);
+}
+
+stk_md_ref stk_md_get(const stk_md *md)
+{
+    return md->desc;
+}
+
+void stk_md_clear(stk_md *md)
+{
+    if (md->desc) dnnl_memory_desc_destroy(md->desc);
+    md->desc = NULL;
+}
+
+dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *c, const_dnnl_primitive_attr_t attr,
+                               dnnl_primitive_desc_t *out)
+{
+    dnnl_primitive_desc_t forward = NULL;
+    *out = NULL;
+    dnnl_status_t status = dnnl_convolution_forward_primitive_desc_create(
+        &forward, engine, dnnl_forward_training, dnnl_convolution_direct, c->x, c->weight, NULL, c->y, c->strides,
+        c->dilates, c->pad_low, c->pad_high, attr);
+    if (status != dnnl_success) return status;
+    if (c->pass == STK_CONV_FORWARD) {
+        *out = forward;
+        return status;
+    }
+    if (c->pass == STK_CONV_GRAD_DATA)
+        status = dnnl_convolution_backward_data_primitive_desc_create(out, engine, dnnl_convolution_direct, c->x,
+                                                                      c->weight, c->y, c->strides, c->dilates,
+                                                                      c->pad_low, c->pad_high, forward, attr);
+    else
+        status = dnnl_convolution_backward_weights_primitive_desc_create(
+            out, engine, dnnl_convolution_direct, c->x, c->weight, NULL, c->y, c->strides, c->dilates, c->pad_low,
+            c->pad_high, forward, attr);
+    dnnl_primitive_desc_destroy(forward);
+    return status;
+}
+
+#else
+typedef int stk_onednn_is_not_v3;
+#endif

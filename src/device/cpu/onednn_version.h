@@ -1,0 +1,36 @@
+/* What differs between oneDNN 2.6 and 3.x, and nothing else. onednn_v2.c and onednn_v3.c give it; the header that the
+ * build finds decides which of the two has content. Private to onednn*.c.
+ */
+#ifndef STK_DEVICE_CPU_ONEDNN_VERSION_H
+#define STK_DEVICE_CPU_ONEDNN_VERSION_H
+
+#include <oneapi/dnnl/dnnl.h>
+#include <oneapi/dnnl/dnnl_version.h>
+
+#include "device/cpu/onednn.h"
+
+/* A memory descriptor that we own, and how both versions take one. */
+typedef struct stk_md {
+    dnnl_memory_desc_t desc; /* 2.x: the struct itself; 3.x: a handle */
+} stk_md;
+#if DNNL_VERSION_MAJOR >= 3
+typedef const_dnnl_memory_desc_t stk_md_ref;
+#else
+typedef const dnnl_memory_desc_t *stk_md_ref;
+#endif
+
+/* Of f32; strides NULL: the format is oneDNN's choice. Clear with stk_md_clear, which accepts a zeroed one. */
+dnnl_status_t stk_md_init(stk_md *md, int n_dims, const dnnl_dims_t dims, const dnnl_dim_t *strides);
+stk_md_ref stk_md_get(const stk_md *md);
+void stk_md_clear(stk_md *md);
+
+/* Descriptors and sizes as oneDNN wants them: dilates are 0 for dense kernels. */
+typedef struct stk_dnnl_conv {
+    stk_conv_pass pass;
+    stk_md_ref x, weight, y;
+    dnnl_dims_t strides, dilates, pad_low, pad_high;
+} stk_dnnl_conv;
+dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *conv, const_dnnl_primitive_attr_t attr,
+                               dnnl_primitive_desc_t *out);
+
+#endif

@@ -1,0 +1,24 @@
+/* Rows of softmax, cross-entropy and in_top_k: n elements side by side for each row. */
+#ifndef STK_DEVICE_CPU_SOFTMAX_H
+#define STK_DEVICE_CPU_SOFTMAX_H
+
+#include "device/cpu/isa.h"
+#include "graph/op.h"
+
+typedef struct stk_softmax_fns {
+    void (*softmax)(int64_t n, const void *x, void *y);
+    void (*softmax_grad)(int64_t n, const void *y, const void *dy, void *dx);
+    /* label >= 0, or shares [n] where it is -1. */
+    void (*loss)(int64_t n, const void *x, int64_t label, const void *shares, double smoothing, void *loss);
+    void (*loss_grad)(int64_t n, const void *x, int64_t label, const void *shares, double smoothing, const void *dloss,
+                      void *dx);
+    void (*in_top_k)(int64_t n, const void *x, int64_t label, int k, float *out);
+} stk_softmax_fns;
+
+typedef struct stk_softmax_table {
+    stk_softmax_fns f32, f64;
+} stk_softmax_table;
+
+STK_ISA_TABLE(stk_softmax_table, stk_softmax)
+
+#endif

@@ -1,0 +1,26 @@
+/* From a recipe to what the trainer takes: data sets, model, configuration. Errors about what does not fit name the key
+ * of the recipe. Threads: one at a time for each recipe.
+ */
+#ifndef STK_TRAIN_BUILD_H
+#define STK_TRAIN_BUILD_H
+
+#include "stoker/trainer.h"
+#include "train/recipe.h"
+
+/* The data set of a part, batched; *out is NULL where the recipe has no such part. The caller frees it. */
+stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset **out);
+/* Refuses parts that do not go together: other classes or other shapes than train's. valid and test may be NULL. */
+stk_status stk_build_check_parts(const stk_recipe *recipe, const stk_dataset *train, const stk_dataset *valid,
+                                 const stk_dataset *test);
+/* The model for samples as `train` gives them; also refuses labels that do not fit model or loss. */
+stk_status stk_build_model(const stk_recipe *recipe, const stk_dataset *train, stk_model **out);
+/* A layer of a `layers:` list after another. Errors of the arguments are the graph's, and name the layer. */
+stk_status stk_build_layers(const stk_yaml_node *layers, stk_value x, stk_value *out);
+/* The stage of one entry of a `stages:` list. */
+stk_status stk_build_stage(const stk_yaml_node *stage, stk_stage **out);
+/* Device, threads, seed, schedule, limits. Borrows recipe's texts; no callbacks are set. */
+stk_trainer_config stk_build_config(const stk_recipe *recipe);
+/* The bytes that `memory` allows; 0: not known. */
+size_t stk_build_memory_limit(const stk_recipe *recipe);
+
+#endif

@@ -1,0 +1,293 @@
+/* See train/recipe.h. Tree to struct, and the checks that take more than one key. */
+#include "train/recipe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+
+/* --- getters for a tree that the schema has checked --- */
+
+static const stk_yaml_node *get(const stk_yaml_node *node, const char *key)
+{
+    return stk_yaml_get(node, key);
+}
+
+static int64_t get_int(const stk_yaml_node *node, const char *key, int64_t standard)
+{
+    const stk_yaml_node *child = get(node, key);
+    return child ? child->integer : standard;
+}
+
+static double get_real(const stk_yaml_node *node, const char *key, double standard)
+{
+    const stk_yaml_node *child = get(node, key);
+    return child ? child->real : standard;
+}
+
+static bool get_bool(const stk_yaml_node *node, const char *key)
+{
+    const stk_yaml_node *child = get(node, key);
+    return child && child->truth;
+}
+
+static const char *get_text(const stk_yaml_node *node, const char *key)
+{
+    const stk_yaml_node *child = get(node, key);
+    return child ? child->text : NULL;
+}
+
+static bool is_word(const stk_yaml_node *node, const char *key, const char *word)
+{
+    const char *text = get_text(node, key);
+    return text && !strcmp(text, word);
+}
+
+/* --- data --- */
+
+static void take_source(const stk_yaml_node *node, stk_recipe_part *part)
+{
+    const stk_yaml_node *source = get(node, "source"), *idx = get(source, "idx");
+    part->images = stk_yaml_get(source, "images");
+    part->idx_images = stk_yaml_get(idx, "images");
+    part->idx_labels = stk_yaml_get(idx, "labels");
+}
+
+static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_part *part)
+{
+    *part = (stk_recipe_part){.node = node, .take = -1, .repeat = 1, .n_shards = 1};
+    if (!node) return STK_OK;
+    bool is_train = i_part == STK_PART_TRAIN;
+    const stk_yaml_node *shard = get(node, "shard"), *remainder = get(node, "remainder");
+    part->share = get_real(node, "share", 0);
+    part->stages = get(node, "stages");
+    part->shuffle = get_bool(node, "shuffle");
+    part->take = get_int(node, "take", -1);
+    part->skip = get_int(node, "skip", 0);
+    part->repeat = get_int(node, "repeat", 1);
+    part->n_shards = get_int(shard, "count", 1);
+    part->i_shard = get_int(shard, "index", 0);
+    part->on_error = is_word(node, "on_error", "skip") ? STK_ON_ERROR_SKIP : STK_ON_ERROR_STOP;
+    part->drop_remainder = remainder ? is_word(node, "remainder", "drop") : is_train;
+    if (is_train && remainder && !part->drop_remainder)
+        return stk_yaml_fail(remainder, "training cannot keep the remainder: a step is compiled for full batches; with "
+                                        "shuffle each epoch leaves out other samples");
+    if (part->i_shard >= part->n_shards)
+        return stk_yaml_fail(get(shard, "index"), "'index' is %lld, but there are %lld shards, from 0",
+                             (long long)part->i_shard, (long long)part->n_shards);
+    if (i_part == STK_PART_VALID && part->share > 0 && get(node, "source"))
+        return stk_yaml_fail_key(get(node, "source"), "'valid' has a share of train already, so no source of its own");
+    if (i_part == STK_PART_VALID && part->share == 0 && !get(node, "source"))
+        return stk_yaml_fail(node, "'valid' needs a share of train like 10%%, or a source of its own");
+    if (part->share == 1) return stk_yaml_fail(get(node, "share"), "100 %% for validation leaves nothing to train on");
+    take_source(node, part);
+    return STK_OK;
+}
+
+/* --- optimiser, schedule, loss --- */
+
+static stk_status take_optimizer(const stk_yaml_node *node, stk_recipe *recipe)
+{
+    static const char *const kinds[] = {"sgd", "adam", "adamw"};
+    const stk_yaml_node *settings = node->child;
+    stk_optimizer o = {.lr = get_real(settings, "lr", 0),
+                       .momentum = get_real(settings, "momentum", 0),
+                       .dampening = get_real(settings, "dampening", 0),
+                       .nesterov = get_bool(settings, "nesterov"),
+                       .beta1 = get_real(settings, "beta1", 0),
+                       .beta2 = get_real(settings, "beta2", 0),
+                       .eps = get_real(settings, "eps", 0),
+                       .weight_decay = get_real(settings, "weight_decay", 0),
+                       .like_keras = is_word(settings, "like", "keras")};
+    /* A decay of 0 that somebody wrote means none, not the default. */
+    if (get(settings, "weight_decay") && o.weight_decay == 0) o.weight_decay = -1;
+    stk_optimizer_kind kind = STK_OPTIMIZER_SGD;
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(settings->key, kinds[i])) kind = (stk_optimizer_kind)i;
+    if (kind == STK_OPTIMIZER_SGD && o.weight_decay < 0) o.weight_decay = 0;
+    if (o.nesterov && (o.momentum == 0 || o.dampening != 0))
+        return stk_yaml_fail_key(get(settings, "nesterov"), "'nesterov' needs a momentum, and no dampening");
+    recipe->optimizer = stk_optimizer_fill(kind, o);
+    return STK_OK;
+}
+
+static void take_schedule(const stk_yaml_node *node, stk_schedule *out)
+{
+    const stk_yaml_node *settings = node->child;
+    *out = (stk_schedule){.kind = STK_SCHEDULE_CONSTANT,
+                          .warmup_epochs = get_real(settings, "warmup", 0),
+                          .every_epochs = get_real(settings, "every", 0),
+                          .gamma = get_real(settings, "gamma", 0),
+                          .final_share = get_real(settings, "final", 0)};
+    if (!strcmp(settings->key, "step")) out->kind = STK_SCHEDULE_STEP;
+    if (!strcmp(settings->key, "cosine")) out->kind = STK_SCHEDULE_COSINE;
+}
+
+static stk_status take_no_decay(const stk_yaml_node *node, stk_recipe *recipe)
+{
+    stk_text text = {0};
+    for (const stk_yaml_node *part = node ? node->child : NULL; part; part = part->next)
+        stk_text_add(&text, "%s%s", text.n ? "," : "", part->text);
+    STK_RETURN_IF_ERROR(stk_text_status(&text));
+    recipe->no_decay = text.data;
+    return STK_OK;
+}
+
+static stk_status check_precision(const stk_yaml_node *root, stk_recipe *recipe)
+{
+    const stk_yaml_node *node = get(root, "precision");
+    if (!strcmp(node->text, "bf16") || !strcmp(node->text, "f16"))
+        return stk_yaml_fail(node, "precision '%s' is not supported yet; use f32 or auto", node->text);
+    recipe->precision = "f32";
+    return STK_OK;
+}
+
+/* A name becomes a folder's name. */
+static stk_status check_name(const stk_yaml_node *node)
+{
+    if (node->text[0] == '.' || strchr(node->text, '/') || strlen(node->text) > 200)
+        return stk_yaml_fail(node, "'%.60s' cannot be a folder's name: no '/', no '.' at its start, at most 200 bytes",
+                             node->text);
+    return STK_OK;
+}
+
+static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
+{
+    const stk_yaml_node *memory = get(root, "memory"), *checkpoint = get(root, "checkpoint");
+    const stk_yaml_node *patience = get(get(root, "early_stopping"), "patience");
+    recipe->name = get_text(root, "name");
+    STK_RETURN_IF_ERROR(check_name(get(root, "name")));
+    recipe->batch = get_int(root, "batch", 0);
+    recipe->epochs = get_int(root, "epochs", 0);
+    recipe->max_threads = get_int(root, "threads", 0);
+    recipe->device = get_text(root, "device");
+    recipe->seed = (uint64_t)get_int(root, "seed", 0);
+    recipe->clip_norm = get_real(root, "clip_norm", 0);
+    recipe->memory_bytes = memory->integer;
+    recipe->memory_share = memory->real;
+    recipe->checkpoint_every = get_int(checkpoint, "every", 1);
+    recipe->checkpoint_by_epoch = get_bool(checkpoint, "every");
+    recipe->checkpoint_keep = get_int(checkpoint, "keep", 2);
+    recipe->checkpoint_best = get_bool(checkpoint, "best");
+    recipe->log_every = get_int(get(root, "log"), "every", 10);
+    recipe->patience = patience ? patience->integer : 0;
+    if (patience && !recipe->part[STK_PART_VALID].node)
+        return stk_yaml_fail_key(get(root, "early_stopping"), "'early_stopping' needs validation: add 'valid: 10%%'");
+    STK_RETURN_IF_ERROR(take_no_decay(get(root, "no_decay"), recipe));
+    return check_precision(root, recipe);
+}
+
+static stk_status take_model(const stk_yaml_node *root, stk_recipe *recipe)
+{
+    const stk_yaml_node *loss = get(root, "loss")->child;
+    recipe->model = get(root, "model")->child;
+    recipe->model_kind = recipe->model->key;
+    recipe->is_mse = !strcmp(loss->key, "mse");
+    recipe->smoothing = get_real(loss, "smoothing", 0);
+    STK_RETURN_IF_ERROR(take_optimizer(get(root, "optimizer"), recipe));
+    take_schedule(get(root, "schedule"), &recipe->schedule);
+    return STK_OK;
+}
+
+/* --- reading --- */
+
+/* "valid: 10%" at the top is data.valid's. */
+static stk_status move_valid(stk_yaml_node *root)
+{
+    stk_yaml_node *valid = stk_yaml_get(root, "valid"), *data = stk_yaml_get(root, "data");
+    if (!valid || stk_yaml_is_null(valid) || !data || data->kind != STK_YAML_MAP) return STK_OK;
+    stk_yaml_node *other = stk_yaml_get(data, "valid");
+    if (other && !stk_yaml_is_null(other))
+        return stk_yaml_fail_key(valid, "'valid' is given twice, here and in 'data'");
+    if (other) stk_yaml_remove(data, other);
+    stk_yaml_remove(root, valid);
+    valid->next = data->child;
+    data->child = valid;
+    data->n_children++;
+    return STK_OK;
+}
+
+/* The file's name without folders and ".yaml". */
+static stk_status add_name(stk_yaml *yaml, const char *path)
+{
+    const stk_yaml_node *name = stk_yaml_get(yaml->root, "name");
+    if (yaml->root->kind != STK_YAML_MAP || (name && !stk_yaml_is_null(name))) return STK_OK;
+    if (name) stk_yaml_remove(yaml->root, name);
+    const char *slash = strrchr(path, '/'), *start = slash ? slash + 1 : path, *dot = strrchr(start, '.');
+    stk_text text = {0};
+    stk_text_add_bytes(&text, start, dot && dot > start ? (size_t)(dot - start) : strlen(start));
+    stk_yaml_node *node = text.n ? stk_yaml_add(yaml, yaml->root, "name", text.data) : NULL;
+    if (node) node->quoted = true; /* "123.yaml" has a text for a name. */
+    stk_text_free(&text);
+    return node ? STK_OK : stk_fail_memory(64);
+}
+
+static stk_status understand(stk_recipe *recipe)
+{
+    stk_yaml *yaml = recipe->yaml;
+    STK_RETURN_IF_ERROR(move_valid(yaml->root));
+    STK_RETURN_IF_ERROR(add_name(yaml, recipe->path));
+    STK_RETURN_IF_ERROR(stk_schema_check(yaml, yaml->root, &stk_recipe_key));
+    const stk_yaml_node *data = get(yaml->root, "data");
+    static const char *const parts[STK_N_PARTS] = {"train", "valid", "test"};
+    for (int i = 0; i < STK_N_PARTS; i++)
+        STK_RETURN_IF_ERROR(take_part(get(data, parts[i]), i, &recipe->part[i]));
+    STK_RETURN_IF_ERROR(take_model(yaml->root, recipe));
+    return take_run(yaml->root, recipe);
+}
+
+/* Takes yaml. */
+static stk_status make_recipe(const char *path, stk_yaml *yaml, const char *const *set, int n_set, stk_recipe **out)
+{
+    stk_status status = STK_OK;
+    stk_recipe *recipe = calloc(1, sizeof(*recipe));
+    *out = NULL;
+    if (!recipe || !(recipe->path = strdup(path))) {
+        stk_yaml_free(yaml);
+        free(recipe);
+        return stk_fail_memory(sizeof(*recipe));
+    }
+    recipe->yaml = yaml;
+    if (yaml->root->kind != STK_YAML_MAP) STK_TRY(stk_yaml_fail(yaml->root, "a recipe is a map of keys"));
+    for (int i = 0; i < n_set; i++)
+        STK_TRY(stk_yaml_set(yaml, set[i]));
+    STK_TRY(understand(recipe));
+    *out = recipe;
+    return STK_OK;
+done:
+    stk_recipe_free(recipe);
+    return status;
+}
+
+stk_status stk_recipe_parse(const char *path, const void *data, size_t n, const char *const *set, int n_set,
+                            stk_recipe **out)
+{
+    stk_yaml *yaml;
+    *out = NULL;
+    STK_RETURN_IF_ERROR(stk_yaml_parse(path, data, n, &yaml));
+    return make_recipe(path, yaml, set, n_set, out);
+}
+
+stk_status stk_recipe_read(const char *path, const char *const *set, int n_set, stk_recipe **out)
+{
+    stk_yaml *yaml;
+    *out = NULL;
+    STK_RETURN_IF_ERROR(stk_yaml_read(path, &yaml));
+    return make_recipe(path, yaml, set, n_set, out);
+}
+
+void stk_recipe_free(stk_recipe *recipe)
+{
+    if (!recipe) return;
+    stk_yaml_free(recipe->yaml);
+    free(recipe->path);
+    free(recipe->no_decay);
+    free(recipe);
+}
+
+void stk_recipe_print(const stk_recipe *recipe, stk_text *out)
+{
+    stk_yaml_print(recipe->yaml->root, out);
+}

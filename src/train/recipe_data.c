@@ -1,0 +1,75 @@
+/* Looks for a recipe's data: from the recipe's folder, the working folder, then $STOKER_DATA. See train/recipe.h. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "train/recipe.h"
+
+/* How to get the data sets that the recipes of this project use. */
+static const char *explain_known(const char *path)
+{
+    static const struct {
+        const char *part, *how;
+    } known[] = {
+        {"digits", "make it with: stoker get digits --out data/digits"},
+        {"mnist", "put the four files of MNIST (train-images-idx3-ubyte.gz, ...) into a folder 'mnist' there, or set "
+                  "STOKER_DATA to the folder that holds it"},
+        {"cifar10", "unpack it once (tar --zstd -xf cifar10.tar.zst), or set STOKER_DATA to the folder that holds "
+                    "'cifar10'"},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strstr(path, known[i].part)) return known[i].how;
+    return "set STOKER_DATA to the folder that holds it";
+}
+
+static stk_status try_folder(const char *folder, const char *name, char found[PATH_MAX], stk_text *tried)
+{
+    char path[PATH_MAX];
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, name));
+    if (stk_path_exists(path) && realpath(path, found)) return STK_OK;
+    stk_text_add(tried, "%s'%s'", tried->n ? ", " : "", path);
+    found[0] = 0;
+    return STK_OK;
+}
+
+/* Replaces the text of node by an absolute path. */
+static stk_status find_path(stk_recipe *recipe, stk_yaml_node *node)
+{
+    stk_status status = STK_OK;
+    char folder[PATH_MAX] = ".", found[PATH_MAX] = "";
+    const char *slash = strrchr(recipe->path, '/'), *variable = getenv("STOKER_DATA");
+    stk_text tried = {0};
+    bool is_absolute = node->text[0] == '/';
+    size_t n = slash ? (size_t)(slash - recipe->path) : 0;
+    if (slash && n < sizeof(folder)) {
+        memcpy(folder, n ? recipe->path : "/", n ? n : 1);
+        folder[n ? n : 1] = 0;
+    }
+    if (slash && !is_absolute) STK_TRY(try_folder(folder, node->text, found, &tried));
+    if (!found[0]) STK_TRY(try_folder("", node->text, found, &tried));
+    if (!found[0] && !is_absolute && variable && variable[0]) STK_TRY(try_folder(variable, node->text, found, &tried));
+    if (!found[0]) {
+        bool has_variable = variable && variable[0];
+        stk_yaml_fail(node, "no such data: '%.200s'; looked at %s%s; %s", node->text, stk_text_get(&tried),
+                      has_variable || is_absolute ? "" : " (STOKER_DATA is not set)", explain_known(node->text));
+        status = STK_NOT_FOUND;
+        goto done;
+    }
+    if (!(node->text = stk_arena_text(recipe->yaml->arena, found))) STK_TRY(stk_fail_memory(strlen(found)));
+done:
+    stk_text_free(&tried);
+    return status;
+}
+
+stk_status stk_recipe_find_data(stk_recipe *recipe)
+{
+    for (int i = 0; i < STK_N_PARTS; i++) {
+        stk_recipe_part *part = &recipe->part[i];
+        stk_yaml_node *nodes[] = {part->images, part->idx_images, part->idx_labels};
+        for (int k = 0; k < 3; k++)
+            if (nodes[k]) STK_RETURN_IF_ERROR(find_path(recipe, nodes[k]));
+    }
+    return STK_OK;
+}

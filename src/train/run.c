@@ -1,0 +1,203 @@
+/* Opening and closing runs, and what is the same for training and evaluation. See stoker/run.h. */
+#include "stoker/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "train/build.h"
+#include "train/run_state.h"
+
+void stk_run_warn(stk_run *run, const char *text)
+{
+    stk_train_event event = {.kind = STK_EVENT_WARNING, .text = text};
+    if (run->options.on_event) run->options.on_event(run->options.user, &event);
+}
+
+static void fill_info(stk_run *run)
+{
+    const stk_recipe *recipe = run->recipe;
+    run->info = (stk_run_info){.name = recipe->name,
+                               .model = recipe->model_kind,
+                               .device = recipe->device,
+                               .precision = recipe->precision,
+                               .n_train = stk_dataset_count(run->train),
+                               .n_valid = run->valid ? stk_dataset_count(run->valid) : 0,
+                               .n_test = run->test ? stk_dataset_count(run->test) : 0,
+                               .n_classes = stk_dataset_classes(run->train, NULL),
+                               .source_bytes = stk_dataset_source_bytes(run->train),
+                               .batch = recipe->batch,
+                               .n_epochs = recipe->epochs,
+                               .memory_limit_bytes = stk_build_memory_limit(recipe)};
+    if (run->test) run->info.source_bytes += stk_dataset_source_bytes(run->test);
+    if (run->valid && recipe->part[STK_PART_VALID].share == 0)
+        run->info.source_bytes += stk_dataset_source_bytes(run->valid);
+}
+
+/* Data sets, model and trainer. The trainer takes train and model; valid and test stay ours. */
+static stk_status build_parts(stk_run *run)
+{
+    stk_status status;
+    stk_dataset *train = NULL;
+    stk_model *model = NULL;
+    STK_TRY(stk_build_dataset(run->recipe, STK_PART_TRAIN, &train));
+    STK_TRY(stk_build_dataset(run->recipe, STK_PART_VALID, &run->valid));
+    STK_TRY(stk_build_dataset(run->recipe, STK_PART_TEST, &run->test));
+    STK_TRY(stk_build_model(run->recipe, train, &model));
+    STK_TRY(stk_build_check_parts(run->recipe, train, run->valid, run->test));
+    run->train = train;
+    run->model = model;
+    run->trainer = stk_trainer_new(model, train, run->recipe->optimizer);
+    return STK_OK;
+done:
+    stk_dataset_free(train);
+    stk_model_free(model);
+    return status;
+}
+
+static stk_status open_recipe(const char *path, const stk_run_options *options, stk_run **out)
+{
+    static const stk_run_options none = {.set = NULL};
+    stk_run *run = calloc(1, sizeof(*run));
+    stk_status status;
+    *out = NULL;
+    if (!run) return stk_fail_memory(sizeof(*run));
+    run->options = options ? *options : none;
+    run->lock_fd = run->metrics.fd = -1;
+    run->saved_state.step = -1;
+    run->last_loss = NAN;
+    STK_TRY(stk_recipe_read(path, run->options.set, run->options.n_set, &run->recipe));
+    STK_TRY(stk_recipe_find_data(run->recipe));
+    stk_recipe_print(run->recipe, &run->recipe_text);
+    STK_TRY(stk_text_status(&run->recipe_text));
+    STK_TRY(build_parts(run));
+    fill_info(run);
+    *out = run;
+    return STK_OK;
+done:
+    stk_run_close(run);
+    return status;
+}
+
+stk_status stk_run_open(const char *recipe, const stk_run_options *options, stk_run **out)
+{
+    STK_RETURN_IF_ERROR(open_recipe(recipe, options, out));
+    stk_run *run = *out;
+    int n = run->options.out ? snprintf(run->folder, sizeof(run->folder), "%s", run->options.out)
+                             : snprintf(run->folder, sizeof(run->folder), "runs/%s", run->recipe->name);
+    if (n > 0 && n < (int)sizeof(run->folder)) return STK_OK;
+    stk_run_close(run);
+    *out = NULL;
+    return stk_fail(STK_INVALID, "the run folder's name is %s", n > 0 ? "too long" : "empty");
+}
+
+void stk_run_stop(stk_run *run)
+{
+    stk_trainer_stop(run->trainer);
+}
+
+void stk_run_close(stk_run *run)
+{
+    if (!run) return;
+    stk_checkpoint_writer_close(run->writer);
+    stk_metrics_close(&run->metrics);
+    stk_trainer_free(run->trainer);
+    stk_dataset_free(run->valid);
+    stk_dataset_free(run->test);
+    stk_recipe_free(run->recipe);
+    stk_text_free(&run->recipe_text);
+    stk_folder_close(run);
+    free(run->probability);
+    free(run->sample);
+    free(run);
+}
+
+const char *stk_run_skipped(const stk_run *run, int64_t i)
+{
+    return stk_trainer_skipped(run->trainer, i);
+}
+
+const char *stk_run_saved(const stk_run *run)
+{
+    return run->saved[0] ? run->saved : NULL;
+}
+
+/* --- evaluation --- */
+
+static void forward_event(void *user, const stk_train_event *event)
+{
+    stk_run *run = user;
+    if (run->options.on_event) run->options.on_event(run->options.user, event);
+}
+
+static stk_status load_best(stk_run *run)
+{
+    char path[STK_PATH_BYTES];
+    stk_text warnings = {0};
+    const stk_named_tensor *tensors;
+    size_t n_tensors;
+    stk_train_state state;
+    stk_status status;
+    STK_TRY(stk_checkpoint_find(run->folder, true, path, sizeof(path), &warnings));
+    if (warnings.n) stk_run_warn(run, stk_text_get(&warnings));
+    STK_TRY(stk_trainer_tensors(run->trainer, &tensors, &n_tensors));
+    STK_TRY(stk_checkpoint_load(path, tensors, n_tensors, false, &state, NULL));
+    run->loaded_step = state.step;
+done:
+    stk_text_free(&warnings);
+    return status;
+}
+
+stk_status stk_run_load(const char *folder, const stk_run_options *options, stk_run **out)
+{
+    char path[STK_PATH_BYTES];
+    stk_run *run = NULL;
+    stk_status status;
+    *out = NULL;
+    STK_TRY(stk_path_join(path, sizeof(path), folder, "recipe.yaml"));
+    if (!stk_path_is_dir(folder)) STK_TRY(stk_fail(STK_NOT_FOUND, "there is no run folder '%s'", folder));
+    if (!stk_path_exists(path)) STK_TRY(stk_fail(STK_NOT_FOUND, "folder '%s' holds no run: no recipe.yaml", folder));
+    STK_TRY(open_recipe(path, options, &run));
+    if (snprintf(run->folder, sizeof(run->folder), "%s", folder) >= (int)sizeof(run->folder))
+        STK_TRY(stk_fail(STK_INVALID, "the run folder's name is too long"));
+    run->info.folder = run->folder;
+    stk_trainer_config config = stk_build_config(run->recipe);
+    config.on_event = forward_event;
+    config.event_user = run;
+    stk_trainer_configure(run->trainer, &config);
+    STK_TRY(stk_trainer_prepare(run->trainer, run->recipe->epochs));
+    STK_TRY(load_best(run));
+    *out = run;
+    return STK_OK;
+done:
+    stk_run_close(run);
+    return status;
+}
+
+int64_t stk_run_step(const stk_run *run)
+{
+    return run->loaded_step;
+}
+
+/* The training data as evaluation sees it: in order, whole. Stages stay as they are. */
+static stk_status evaluate_train(stk_run *run, stk_metrics *out)
+{
+    return stk_trainer_evaluate(run->trainer, run->train, out);
+}
+
+stk_status stk_run_evaluate(stk_run *run, const char *part, stk_metrics *out)
+{
+    const stk_dataset *dataset = NULL;
+    if (!strcmp(part, "train")) return evaluate_train(run, out);
+    if (!strcmp(part, "test"))
+        dataset = run->test;
+    else if (!strcmp(part, "valid"))
+        dataset = run->valid;
+    else
+        return stk_fail(STK_INVALID, "no part '%s' of the data; there are train, valid and test", part);
+    if (!dataset) return stk_fail(STK_NOT_FOUND, "the run's recipe has no %s data", part);
+    return stk_trainer_evaluate(run->trainer, dataset, out);
+}

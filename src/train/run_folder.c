@@ -1,0 +1,134 @@
+/* The run's folder: whose it is, who may use it now, and where its last checkpoint is. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "train/run_state.h"
+
+static stk_status lock_folder(stk_run *run)
+{
+    char path[STK_PATH_BYTES];
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run->folder, "lock"));
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) return stk_fail(STK_IO, "cannot write to run folder '%s': %s", run->folder, stk_errno_text(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        int error = errno;
+        close(fd);
+        if (error == EWOULDBLOCK)
+            return stk_fail(STK_BUSY, "run folder '%s' is in use by another process", run->folder);
+        return stk_fail(STK_IO, "cannot lock '%s': %s", path, stk_errno_text(error));
+    }
+    if (run->lock_fd >= 0) close(run->lock_fd);
+    run->lock_fd = fd;
+    return STK_OK;
+}
+
+void stk_folder_close(stk_run *run)
+{
+    char path[STK_PATH_BYTES];
+    if (run->lock_fd < 0) return;
+    bool has_recipe = stk_path_join(path, sizeof(path), run->folder, "recipe.yaml") != STK_OK || stk_path_exists(path);
+    if (!has_recipe && stk_path_join(path, sizeof(path), run->folder, "lock") == STK_OK && unlink(path) == 0)
+        (void)rmdir(run->folder); /* Only an empty folder goes. */
+    close(run->lock_fd);
+    run->lock_fd = -1;
+}
+
+/* What a run that was killed before it had a recipe may leave. */
+static bool is_leftover(const char *name)
+{
+    return !strcmp(name, "lock") || !strncmp(name, "recipe.yaml.tmp-", 16);
+}
+
+/* A folder without a recipe must be empty, so that nobody's files are taken for a run's. */
+static stk_status check_empty(const stk_run *run)
+{
+    stk_names names;
+    stk_status status = STK_OK;
+    STK_RETURN_IF_ERROR(stk_dir_list(run->folder, &names));
+    for (size_t i = 0; i < names.n && status == STK_OK; i++)
+        if (!is_leftover(names.name[i]))
+            status = stk_fail(STK_INVALID, "folder '%s' holds '%s' but no run; choose another --out", run->folder,
+                              names.name[i]);
+    stk_names_free(&names);
+    return status;
+}
+
+static stk_status check_recipe(const stk_run *run, const char *path)
+{
+    stk_recipe *before = NULL;
+    stk_text differences = {0};
+    stk_status status = STK_OK;
+    STK_TRY(stk_recipe_read(path, NULL, 0, &before));
+    if (strcmp(before->name, run->recipe->name))
+        STK_TRY(stk_fail(STK_MISMATCH, "folder '%s' belongs to another run, '%s'; choose another --out", run->folder,
+                         before->name));
+    if (stk_recipe_compare(before, run->recipe, &differences) == 0) goto done;
+    if (run->options.resume)
+        STK_TRY(stk_fail(STK_MISMATCH, "cannot resume '%s', the recipe has changed: %s", run->folder,
+                         stk_text_get(&differences)));
+    STK_TRY(stk_fail(STK_MISMATCH,
+                     "folder '%s' belongs to a run with another recipe: %s; choose another --out, or remove it",
+                     run->folder, stk_text_get(&differences)));
+done:
+    stk_text_free(&differences);
+    stk_recipe_free(before);
+    return status;
+}
+
+static bool has_work(const stk_run *run)
+{
+    char path[STK_PATH_BYTES];
+    if (stk_path_join(path, sizeof(path), run->folder, "result.json") == STK_OK && stk_path_exists(path)) return true;
+    return stk_checkpoint_find(run->folder, false, path, sizeof(path), NULL) == STK_OK;
+}
+
+/* An earlier run of the same recipe is kept beside the new one: to forget --resume must not cost its work. */
+static stk_status move_aside(stk_run *run, char previous[STK_PATH_BYTES])
+{
+    if (snprintf(previous, STK_PATH_BYTES, "%s.previous", run->folder) >= STK_PATH_BYTES)
+        return stk_fail(STK_INVALID, "path '%.60s...' is too long", run->folder);
+    STK_RETURN_IF_ERROR(stk_tree_remove(previous));
+    if (rename(run->folder, previous) < 0)
+        return stk_fail(STK_IO, "cannot rename '%s' to '%s': %s", run->folder, previous, stk_errno_text(errno));
+    STK_RETURN_IF_ERROR(stk_dir_make(run->folder));
+    return lock_folder(run);
+}
+
+stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], char previous[STK_PATH_BYTES],
+                           stk_text *warnings)
+{
+    char path[STK_PATH_BYTES];
+    size_t n = strlen(run->folder);
+    checkpoint[0] = previous[0] = 0;
+    while (n > 1 && run->folder[n - 1] == '/')
+        run->folder[--n] = 0;
+    STK_RETURN_IF_ERROR(stk_dir_make(run->folder));
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run->folder, "recipe.yaml"));
+    /* Somebody's folder gets not even a lock file. */
+    if (!stk_path_exists(path)) STK_RETURN_IF_ERROR(check_empty(run));
+    STK_RETURN_IF_ERROR(lock_folder(run));
+    if (!stk_path_exists(path)) return STK_OK;
+    STK_RETURN_IF_ERROR(check_recipe(run, path));
+    if (!run->options.resume) return has_work(run) ? move_aside(run, previous) : STK_OK;
+    stk_status status = stk_checkpoint_find(run->folder, false, checkpoint, STK_PATH_BYTES, warnings);
+    if (status != STK_NOT_FOUND) return status;
+    checkpoint[0] = 0;
+    /* Checkpoints that are all damaged are no reason to throw them away in silence. */
+    if (warnings->n > 0)
+        return stk_fail(STK_CORRUPT, "cannot resume '%s', no checkpoint is whole: %s", run->folder,
+                        stk_text_get(warnings));
+    return STK_OK;
+}
+
+stk_status stk_folder_write_recipe(const stk_run *run)
+{
+    char path[STK_PATH_BYTES];
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run->folder, "recipe.yaml"));
+    return stk_file_write_durably(path, run->recipe_text.data, run->recipe_text.n);
+}

@@ -1,0 +1,63 @@
+/* Prediction for image files. See stoker/run.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "tensor/shape.h"
+#include "train/run_state.h"
+
+/* The data whose stages are those of evaluation. */
+static const stk_dataset *find_dataset(const stk_run *run)
+{
+    return run->test ? run->test : run->valid ? run->valid : run->train;
+}
+
+static stk_status make_room(stk_run *run, const stk_dataset *dataset, int64_t *n_out)
+{
+    stk_tensor_desc desc;
+    stk_value output = stk_model_get_output(run->model);
+    if (output.id < 0) return stk_fail(STK_INVALID, "the model has no output to predict with");
+    stk_shape shape = stk_value_shape(output);
+    *n_out = shape.rank == 2 ? shape.dim[1] : 0;
+    if (*n_out < 1) return stk_fail(STK_UNSUPPORTED, "the model's output is no row of numbers");
+    if (run->sample) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_dataset_field(dataset, "image", true, &desc.dtype, &desc.shape));
+    run->sample_bytes = stk_desc_bytes(desc);
+    run->probability = calloc((size_t)*n_out, sizeof(*run->probability));
+    run->sample = malloc(run->sample_bytes ? run->sample_bytes : 1);
+    if (run->sample && run->probability) return STK_OK;
+    free(run->sample);
+    free(run->probability);
+    run->sample = NULL;
+    run->probability = NULL;
+    return stk_fail_memory(run->sample_bytes);
+}
+
+stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, int n_top, int *n_out)
+{
+    stk_status status;
+    stk_span bytes = {0};
+    const stk_dataset *dataset = find_dataset(run);
+    const char *const *names = NULL;
+    int64_t n_classes = 0, n_names;
+    *n_out = 0;
+    STK_TRY(make_room(run, dataset, &n_classes));
+    STK_TRY(stk_file_map(file, &bytes));
+    status = stk_dataset_transform(dataset, bytes.data, bytes.n, run->sample);
+    if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "cannot predict '%s': ", file));
+    STK_TRY(stk_trainer_predict(run->trainer, run->sample, run->probability, n_classes));
+    n_names = stk_dataset_classes(dataset, &names);
+    for (; *n_out < n_top && *n_out < n_classes; ++*n_out) {
+        int64_t best = 0;
+        for (int64_t c = 1; c < n_classes; c++)
+            if (run->probability[c] > run->probability[best]) best = c;
+        out[*n_out] = (stk_prediction){.class_number = best,
+                                       .class_name = best < n_names ? names[best] : NULL,
+                                       .probability = (double)run->probability[best]};
+        run->probability[best] = -1e30f; /* Taken; the next prediction writes it anew. */
+    }
+done:
+    stk_file_unmap(bytes);
+    return status;
+}

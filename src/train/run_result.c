@@ -1,0 +1,62 @@
+/* result.json: what a run came to, for scripts. */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "train/run_state.h"
+
+static json_t *real_or_null(bool known, double value)
+{
+    return known && isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *make_object(const stk_run *run, const stk_run_result *result)
+{
+    const stk_train_result *train = &result->train;
+    bool is_tested = result->test.n_samples > 0;
+    json_t *object = json_object();
+    if (!object) return NULL;
+    int bad = 0;
+    bad |= json_object_set_new(object, "name", json_string(run->recipe->name));
+    bad |= json_object_set_new(object, "test_accuracy",
+                               real_or_null(is_tested && result->test.accuracy >= 0, result->test.accuracy));
+    bad |=
+        json_object_set_new(object, "test_top5", real_or_null(is_tested && result->test.top5 >= 0, result->test.top5));
+    bad |= json_object_set_new(object, "test_loss", real_or_null(is_tested, result->test.loss));
+    bad |= json_object_set_new(object, "tested_step", is_tested ? json_integer(result->evaluated_step) : json_null());
+    bad |= json_object_set_new(object, "epochs", json_integer(train->n_epochs));
+    bad |= json_object_set_new(object, "steps", json_integer(train->n_steps));
+    bad |= json_object_set_new(object, "finished", json_boolean(result->is_finished));
+    bad |= json_object_set_new(object, "early_stopped", json_boolean(train->early_stopped));
+    bad |= json_object_set_new(object, "wall_s", json_real(train->wall_s));
+    bad |= json_object_set_new(object, "samples_per_s", real_or_null(true, train->samples_per_s));
+    bad |= json_object_set_new(object, "input_wait_share", real_or_null(true, train->input_wait_share));
+    bad |= json_object_set_new(object, "peak_planned_bytes", json_integer((json_int_t)train->peak_planned_bytes));
+    bad |= json_object_set_new(object, "arena_bytes_used", json_integer((json_int_t)train->arena_bytes_used));
+    bad |= json_object_set_new(object, "peak_rss_bytes", json_integer((json_int_t)train->peak_rss_bytes));
+    bad |= json_object_set_new(object, "first_step_s", real_or_null(train->first_step_s > 0, train->first_step_s));
+    bad |= json_object_set_new(object, "skipped_records", json_integer(train->n_skipped));
+    bad |= json_object_set_new(object, "device", json_string(run->recipe->device));
+    bad |= json_object_set_new(object, "precision", json_string(run->recipe->precision));
+    if (!bad) return object;
+    json_decref(object);
+    return NULL;
+}
+
+stk_status stk_result_write(const stk_run *run, const stk_run_result *result)
+{
+    char path[STK_PATH_BYTES];
+    json_t *object = make_object(run, result);
+    char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
+    json_decref(object);
+    if (!text) return stk_fail_memory(1024);
+    size_t n = strlen(text);
+    text[n] = '\n'; /* The end of a line in place of the end of the text. */
+    stk_status status = stk_path_join(path, sizeof(path), run->folder, "result.json");
+    if (status == STK_OK) status = stk_file_write_durably(path, text, n + 1);
+    free(text);
+    return status;
+}

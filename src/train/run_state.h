@@ -1,0 +1,60 @@
+/* The run's struct, shared by run.c, run_train.c, run_folder.c, run_result.c and run_predict.c only. */
+#ifndef STK_TRAIN_RUN_STATE_H
+#define STK_TRAIN_RUN_STATE_H
+
+#include "stoker/run.h"
+#include "train/checkpoint.h"
+#include "train/metrics.h"
+#include "train/recipe.h"
+
+enum { STK_PATH_BYTES = 4096 };
+
+struct stk_run {
+    stk_run_options options; /* texts borrowed from the caller until close, but out */
+    stk_recipe *recipe;
+    stk_text recipe_text;      /* in full, with absolute paths */
+    const stk_dataset *train;  /* the trainer's */
+    const stk_model *model;    /* the trainer's */
+    stk_dataset *valid, *test; /* owned; NULL: none */
+    stk_trainer *trainer;      /* owned */
+    stk_run_info info;
+    char folder[STK_PATH_BYTES];
+    int lock_fd; /* -1: not locked */
+
+    /* while training */
+    stk_metrics_file metrics;
+    stk_checkpoint_writer *writer;
+    bool is_saving;         /* a report of the writer is to come */
+    stk_status save_status; /* of the last save that ended */
+    char save_error[512];
+    char saved[STK_PATH_BYTES];  /* the last checkpoint on disk, "" for none */
+    stk_train_state saved_state; /* what was given to the writer last; step -1 for nothing yet */
+    double last_loss;            /* of the last step; NAN before */
+    bool metrics_warned;
+    int n_dumps; /* graphs that were printed */
+
+    /* after stk_run_load */
+    int64_t loaded_step;
+    float *probability; /* room for predictions */
+    void *sample;
+    size_t sample_bytes;
+};
+
+/* --- run_folder.c --- */
+/* Makes and locks the folder, and refuses one that belongs to another run. With resume *checkpoint is the path of the
+ * newest whole one, "" where there is none; warnings tell of damaged ones. *previous is where an earlier run of the
+ * same recipe was moved, "" where there was none. */
+stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], char previous[STK_PATH_BYTES],
+                           stk_text *warnings);
+/* Unlocks it. A folder in which nothing was written but the lock goes away. */
+void stk_folder_close(stk_run *run);
+/* recipe.yaml, written whole. */
+stk_status stk_folder_write_recipe(const stk_run *run);
+
+/* --- run_result.c --- */
+stk_status stk_result_write(const stk_run *run, const stk_run_result *result);
+
+/* --- run.c --- */
+void stk_run_warn(stk_run *run, const char *text);
+
+#endif

@@ -1,0 +1,291 @@
+/* Training with a folder: resuming, saving, metrics, the test at the end. See stoker/run.h.
+ *
+ * A save is asked for between steps and written by a thread; what became of it is seen at a later step. A failed one is
+ * a warning and is tried again at the next step that is due, and at the end, where it fails the run.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "train/build.h"
+#include "train/run_state.h"
+
+/* --- saving --- */
+
+static void take_report(stk_run *run, const stk_checkpoint_report *report)
+{
+    if (!report->finished) return;
+    run->is_saving = false;
+    run->save_status = report->status;
+    if (report->status != STK_OK) {
+        snprintf(run->save_error, sizeof(run->save_error), "%s", report->error);
+        run->saved_state.step = -1; /* Whatever was to be saved is not. */
+        stk_run_warn(run, report->error);
+        return;
+    }
+    snprintf(run->saved, sizeof(run->saved), "%s", report->path);
+    stk_train_event event = {.kind = STK_EVENT_SAVED, .text = run->saved, .step = report->step};
+    if (run->options.on_event) run->options.on_event(run->options.user, &event);
+}
+
+static void wait_for_save(stk_run *run)
+{
+    stk_checkpoint_report report;
+    if (!run->is_saving) return;
+    stk_checkpoint_wait(run->writer, &report);
+    take_report(run, &report);
+}
+
+/* Failing to take the snapshot counts as a save that failed. */
+static void start_save(stk_run *run, bool best)
+{
+    const stk_named_tensor *tensors;
+    size_t n_tensors;
+    stk_train_state state;
+    wait_for_save(run);
+    stk_trainer_get_state(run->trainer, &state);
+    stk_status status = stk_trainer_tensors(run->trainer, &tensors, &n_tensors);
+    if (status == STK_OK)
+        status = stk_checkpoint_save(run->writer, tensors, n_tensors, &state, run->recipe_text.data, best);
+    run->is_saving = status == STK_OK;
+    if (status == STK_OK) {
+        run->saved_state = state;
+        return;
+    }
+    run->save_status = status;
+    snprintf(run->save_error, sizeof(run->save_error), "%s", stk_error_text());
+    stk_run_warn(run, run->save_error);
+}
+
+static bool is_saved(const stk_run *run)
+{
+    stk_train_state state;
+    stk_trainer_get_state(run->trainer, &state);
+    return run->saved_state.step == state.step && run->saved_state.epoch == state.epoch;
+}
+
+/* --- hooks and events --- */
+
+static bool is_due(const stk_run *run, bool by_epoch, int64_t number)
+{
+    const stk_recipe *recipe = run->recipe;
+    return recipe->checkpoint_by_epoch == by_epoch && number % recipe->checkpoint_every == 0;
+}
+
+static stk_status after_step(void *user, stk_trainer *trainer, const stk_train_event *event)
+{
+    stk_run *run = user;
+    (void)trainer;
+    if (run->is_saving) {
+        stk_checkpoint_report report;
+        stk_checkpoint_poll(run->writer, &report);
+        take_report(run, &report);
+    }
+    /* The last step of an epoch is saved with the epoch's end, or validation would be run twice after resuming. */
+    if (event->i_batch == event->n_batches) return STK_OK;
+    bool retry = run->save_status != STK_OK && !run->is_saving && event->step % 100 == 0;
+    if (is_due(run, false, event->step) || retry) start_save(run, false);
+    return STK_OK;
+}
+
+static stk_status after_epoch(void *user, stk_trainer *trainer, const stk_train_event *event, bool improved)
+{
+    stk_run *run = user;
+    (void)trainer;
+    bool best = improved && run->recipe->checkpoint_best;
+    bool due = is_due(run, true, event->epoch) || is_due(run, false, event->step) || run->save_status != STK_OK;
+    if (best || due) start_save(run, best);
+    return STK_OK;
+}
+
+static void warn_metrics(stk_run *run)
+{
+    char text[700];
+    if (run->metrics_warned) return;
+    run->metrics_warned = true;
+    snprintf(text, sizeof(text), "%s; the run goes on", stk_error_text());
+    stk_run_warn(run, text);
+}
+
+static void on_event(void *user, const stk_train_event *event)
+{
+    stk_run *run = user;
+    stk_status status = STK_OK;
+    if (event->kind == STK_EVENT_STEP) {
+        run->last_loss = event->loss;
+        if (event->step % run->recipe->log_every == 0) status = stk_metrics_write_step(&run->metrics, event);
+    }
+    if (event->kind == STK_EVENT_EPOCH) status = stk_metrics_write_epoch(&run->metrics, event, run->last_loss);
+    if (status != STK_OK) warn_metrics(run);
+    if (run->options.on_event) run->options.on_event(run->options.user, event);
+}
+
+static void on_dump(void *user, const char *pass, const char *text)
+{
+    stk_run *run = user;
+    run->n_dumps++;
+    if (run->options.dump) run->options.dump(run->options.user, pass, text);
+}
+
+/* --- beginning --- */
+
+static stk_status configure(stk_run *run)
+{
+    stk_trainer_config config = stk_build_config(run->recipe);
+    stk_trainer_hooks hooks = {.after_step = after_step, .after_epoch = after_epoch, .user = run};
+    config.valid = run->valid;
+    config.max_steps = run->options.max_steps;
+    config.on_event = on_event;
+    config.event_user = run;
+    config.dump_graph = run->options.dump_graph;
+    config.dump = on_dump;
+    stk_trainer_configure(run->trainer, &config);
+    stk_trainer_set_hooks(run->trainer, &hooks);
+    return STK_OK;
+}
+
+static stk_status restore(stk_run *run, const char *checkpoint)
+{
+    const stk_named_tensor *tensors;
+    size_t n_tensors;
+    stk_train_state state;
+    STK_RETURN_IF_ERROR(stk_trainer_tensors(run->trainer, &tensors, &n_tensors));
+    STK_RETURN_IF_ERROR(stk_checkpoint_load(checkpoint, tensors, n_tensors, true, &state, NULL));
+    STK_RETURN_IF_ERROR(stk_trainer_set_state(run->trainer, &state));
+    run->saved_state = state;
+    snprintf(run->saved, sizeof(run->saved), "%s", checkpoint);
+    return STK_OK;
+}
+
+static bool is_finished(const stk_run *run)
+{
+    stk_train_state state;
+    stk_trainer_get_state(run->trainer, &state);
+    return state.epoch >= run->recipe->epochs ||
+           (run->recipe->patience > 0 && state.n_bad_epochs >= run->recipe->patience);
+}
+
+static int64_t step_of_path(const char *path)
+{
+    const char *name = strrchr(path, '-');
+    return name ? strtoll(name + 1, NULL, 10) : 0;
+}
+
+/* The folder, the plan, and the state to go on from. */
+static stk_status begin(stk_run *run)
+{
+    char checkpoint[STK_PATH_BYTES], previous[STK_PATH_BYTES], note[2 * STK_PATH_BYTES];
+    stk_text warnings = {0};
+    stk_train_state state;
+    stk_status status;
+    STK_TRY(stk_folder_open(run, checkpoint, previous, &warnings));
+    run->info.folder = run->folder;
+    run->info.resumed_step = checkpoint[0] ? step_of_path(checkpoint) : 0;
+    if (warnings.n) stk_run_warn(run, stk_text_get(&warnings));
+    if (previous[0]) {
+        snprintf(note, sizeof(note),
+                 "starts anew; the earlier run is kept in '%s' (--resume would have gone on with it)", previous);
+        stk_run_warn(run, note);
+    }
+    if (run->options.on_info) run->options.on_info(run->options.user, &run->info);
+    STK_TRY(configure(run));
+    STK_TRY(stk_trainer_prepare(run->trainer, run->recipe->epochs));
+    if (run->options.dump_graph && run->n_dumps == 0)
+        STK_TRY(stk_fail(STK_NOT_FOUND, "no pass '%s' runs for the training step; 'all' prints the graph after each",
+                         run->options.dump_graph));
+    /* Only now, so that a run whose plan is refused leaves no recipe behind that would refuse the next. */
+    STK_TRY(stk_folder_write_recipe(run));
+    if (checkpoint[0]) STK_TRY(restore(run, checkpoint));
+    stk_trainer_get_state(run->trainer, &state);
+    STK_TRY(stk_metrics_open(run->folder, state.step, state.epoch, &run->metrics));
+    STK_TRY(stk_checkpoint_writer_open(run->folder, (int)run->recipe->checkpoint_keep, &run->writer));
+done:
+    stk_text_free(&warnings);
+    return status;
+}
+
+/* --- end --- */
+
+/* The test set, with the best parameters where validation chose some. */
+static stk_status test(stk_run *run, stk_run_result *out)
+{
+    char path[STK_PATH_BYTES];
+    const stk_named_tensor *tensors;
+    size_t n_tensors;
+    stk_train_state state;
+    stk_trainer_get_state(run->trainer, &state);
+    out->evaluated_step = state.step;
+    if (!run->test) return STK_OK;
+    if (run->valid && run->recipe->checkpoint_best &&
+        stk_checkpoint_find(run->folder, true, path, sizeof(path), NULL) == STK_OK &&
+        step_of_path(path) != state.step) {
+        STK_RETURN_IF_ERROR(stk_trainer_tensors(run->trainer, &tensors, &n_tensors));
+        STK_RETURN_IF_ERROR(stk_checkpoint_load(path, tensors, n_tensors, false, &state, NULL));
+        out->evaluated_step = state.step;
+    }
+    return stk_trainer_evaluate(run->trainer, run->test, &out->test);
+}
+
+/* True where the parameters are sound, so that saving them is worth while although the run ends here. */
+static bool is_worth_saving(stk_status status)
+{
+    return status == STK_OK || status == STK_INTERRUPTED || status == STK_IO || status == STK_CORRUPT ||
+           status == STK_NOT_FOUND;
+}
+
+static void save_end(stk_run *run, stk_status status)
+{
+    stk_train_state state;
+    wait_for_save(run);
+    stk_trainer_get_state(run->trainer, &state);
+    if (state.step == 0 || !is_worth_saving(status) || is_saved(run)) return;
+    start_save(run, false);
+    wait_for_save(run);
+}
+
+static stk_status finish(stk_run *run, stk_run_result *out)
+{
+    out->is_finished = is_finished(run);
+    if (out->is_finished) STK_RETURN_IF_ERROR(test(run, out));
+    stk_trainer_get_result(run->trainer, &out->train);
+    STK_RETURN_IF_ERROR(stk_result_write(run, out));
+    if (run->save_status != STK_OK) return stk_fail(run->save_status, "%s", run->save_error);
+    if (run->metrics.n_lost > 0)
+        return stk_fail(STK_IO, "%lld lines of '%s' could not be written", (long long)run->metrics.n_lost,
+                        run->metrics.path);
+    return STK_OK;
+}
+
+stk_status stk_run_train(stk_run *run, stk_run_result *out)
+{
+    char result[STK_PATH_BYTES];
+    stk_text error = {0};
+    *out = (stk_run_result){.evaluated_step = 0};
+    STK_RETURN_IF_ERROR(begin(run));
+    STK_RETURN_IF_ERROR(stk_path_join(result, sizeof(result), run->folder, "result.json"));
+    if (is_finished(run) && stk_path_exists(result)) {
+        out->was_finished = out->is_finished = true;
+        stk_trainer_get_result(run->trainer, &out->train);
+        return STK_OK;
+    }
+    (void)unlink(result); /* It is of a part of this run; the end writes it again. */
+    stk_status status = stk_trainer_run(run->trainer, run->recipe->epochs);
+    if (status != STK_OK) stk_text_add(&error, "%s", stk_error_text());
+    save_end(run, status);
+    if (status == STK_OK) {
+        status = finish(run, out);
+    } else {
+        stk_trainer_get_result(run->trainer, &out->train);
+        /* Not to have saved is the worse news for someone who only pressed Ctrl-C. */
+        if (status == STK_INTERRUPTED && run->save_status != STK_OK)
+            status = stk_fail(run->save_status, "%s", run->save_error);
+        else
+            status = stk_fail(status, "%s", stk_text_get(&error));
+    }
+    stk_text_free(&error);
+    return status;
+}

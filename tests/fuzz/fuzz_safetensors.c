@@ -1,0 +1,54 @@
+/* A safetensors file from memory; what is accepted is written and must read the same. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/safetensors.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Every tensor's bytes, so that the address sanitizer sees one that lies outside. */
+static void add_data(const stk_safetensors *set, stk_text *out)
+{
+    for (size_t i = 0; i < set->n; i++)
+        stk_text_add_bytes(out, set->entry[i].data, set->entry[i].end - set->entry[i].begin);
+}
+
+static void compare(const stk_safetensors *a, const stk_safetensors *b)
+{
+    if (a->n != b->n) abort();
+    for (size_t i = 0; i < a->n; i++) {
+        const stk_safetensors_entry *x = &a->entry[i], *y = stk_safetensors_find(b, x->name);
+        if (!y || x->begin != y->begin || x->end != y->end || x->desc.dtype != y->desc.dtype) abort();
+        if (!stk_shape_equal(x->desc.shape, y->desc.shape)) abort();
+    }
+}
+
+static void write_and_read(const stk_safetensors *set)
+{
+    const char **names = calloc(set->n + 1, sizeof(*names));
+    stk_tensor_desc *descs = calloc(set->n + 1, sizeof(*descs));
+    stk_text file = {0};
+    stk_safetensors again;
+    if (!names || !descs) abort();
+    for (size_t i = 0; i < set->n; i++) {
+        names[i] = set->entry[i].name;
+        descs[i] = set->entry[i].desc;
+    }
+    if (stk_safetensors_header(names, descs, set->n, &file) != STK_OK || file.n % 8) abort();
+    add_data(set, &file);
+    if (stk_safetensors_parse((stk_span){(const uint8_t *)file.data, file.n}, &again) != STK_OK) abort();
+    compare(set, &again);
+    stk_safetensors_free(&again);
+    stk_text_free(&file);
+    free((void *)names);
+    free(descs);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    stk_safetensors set;
+    if (stk_safetensors_parse((stk_span){data, size}, &set) != STK_OK) return 0;
+    write_and_read(&set);
+    stk_safetensors_free(&set);
+    return 0;
+}

@@ -1,0 +1,191 @@
+"""Writes the fuzz targets' seeds to corpus/<target>/. Standard library only; run it in tests/fuzz.
+
+The JPEG files were made once with Pillow (quality 30 to 40, optimised tables) and are kept here as text.
+"""
+import base64
+import gzip
+import json
+import pathlib
+import struct
+import zlib
+
+JPEG = {
+    "grey":
+        "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABQODxIPDRQSEBIXFRQYHjIhHhwcHj0sLiQySUBMS0dARkVQWnNiUFVtVkVGZIhlbXd7gYKB"
+        "TmCNl4x9lnN+gXz/wAALCAAIAAkBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAABf/EABoQAAEFAQAAAAAAAAAAAAAAAAAEBRQhMWH/2gAI"
+        "AQEAAD8AIbk2ULxuH//Z",
+    "444":
+        "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABQODxIPDRQSEBIXFRQYHjIhHhwcHj0sLiQySUBMS0dARkVQWnNiUFVtVkVGZIhlbXd7gYKB"
+        "TmCNl4x9lnN+gXz/2wBDARUXFx4aHjshITt8U0ZTfHx8fHx8fHx8fHx8fHx8fHx8fHx8fHx8fHx8fHx8fHx8fHx8fHx8fHx8fHx8fHx8"
+        "fHz/wAARCAAJAAoDAREAAhEBAxEB/8QAFAABAAAAAAAAAAAAAAAAAAAABf/EABsQAAICAwEAAAAAAAAAAAAAAAABAgQhIjEy/8QAFwEA"
+        "AwEAAAAAAAAAAAAAAAAAAQMFAv/EABgRAQEBAQEAAAAAAAAAAAAAAAADAgES/9oADAMBAAIRAxEAPwASrDZF+1WsZLKGETu1N8jqvpDr"
+        "DgsuIm9Mf//Z",
+    "420":
+        "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6jq62r"
+        "Z4C8ybqmx5moq6T/2wBDARweHigjKE4rK06kbl1upKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSk"
+        "pKT/wAARCAANABEDASIAAhEBAxEB/8QAFgABAQEAAAAAAAAAAAAAAAAABQAE/8QAHhAAAgICAgMAAAAAAAAAAAAAAQIAAwQREiEFU5H/"
+        "xAAVAQEBAAAAAAAAAAAAAAAAAAADAv/EAB4RAAEDBAMAAAAAAAAAAAAAAAABAhEDBBIUIVFh/9oADAMBAAIRAxEAPwAvHTsR3xydiEY6"
+        "jYiq2NRhW2prkiEjca6rKvAqthkhXOv2J9Epi4iUrL0bcd0f/9k=",
+    "progressive":
+        "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6jq62r"
+        "Z4C8ybqmx5moq6T/2wBDARweHigjKE4rK06kbl1upKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSk"
+        "pKT/wgARCAAQABEDASIAAhEBAxEB/8QAFgABAQEAAAAAAAAAAAAAAAAABAAD/8QAFgEBAQEAAAAAAAAAAAAAAAAAAgED/9oADAMBAAIQ"
+        "AxAAAAEriKaLYV0//8QAGRABAQADAQAAAAAAAAAAAAAAAAIDERIh/9oACAEBAAEFApY3iW+Zf//EABgRAAMBAQAAAAAAAAAAAAAAAAAB"
+        "ERNR/9oACAEDAQE/AZEavh//xAAXEQADAQAAAAAAAAAAAAAAAAAAAhED/9oACAECAQE/AdXpT//EABYQAQEBAAAAAAAAAAAAAAAAABAB"
+        "Mf/aAAgBAQAGPwI0tP/EABkQAQADAQEAAAAAAAAAAAAAAAABESExUf/aAAgBAQABPyGCC/BBhO1in//aAAwDAQACAAMAAAAQYM//xAAW"
+        "EQEBAQAAAAAAAAAAAAAAAAABEBH/2gAIAQMBAT8QRqyf/8QAGBEAAgMAAAAAAAAAAAAAAAAAAAERIVH/2gAIAQIBAT8QbREdP//EABoQ"
+        "AAMBAAMAAAAAAAAAAAAAAAABESEQcfH/2gAIAQEAAT8Q1Ruj2UaouYlnXXH/2Q==",
+    "restart":
+        "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6jq62r"
+        "Z4C8ybqmx5moq6T/wAALCAAQABgBAREA/8QAFgABAQEAAAAAAAAAAAAAAAAABAEF/8QAJRAAAQIFAwQDAAAAAAAAAAAAAQMEAAIRITEF"
+        "ElEUIjNBcYGR/90ABAAB/9oACAEBAAA/AM5kji0f/9BzJHFo/9Euquw/eiVPwo1llNjuNbn4NB+R/9KMkcWj/9Nepueh047DRZXskobj"
+        "k/Q980j/1AMkcWj/2Q==",
+    "cmyk":
+        "/9j/7gAOQWRvYmUAZAAAAAAA/9sAQwAbEhQXFBEbFxYXHhwbIChCKyglJShROj0wQmBVZWRfVV1baniZgWpxkHNbXYW1hpCeo6utq2eA"
+        "vMm6pseZqKuk/8AAFAgACAAIBEMRAE0RAFkRAEsRAP/EABUAAQEAAAAAAAAAAAAAAAAAAAUG/8QAHBAAAgICAwAAAAAAAAAAAAAAAAMC"
+        "BBIhIjFh/9oADgRDAE0AWQBLAAA/AEbru9jr58QhVfwomTxP/9k=",
+}
+
+
+def write(target, name, data):
+    folder = pathlib.Path("corpus") / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
+
+
+# --- PNG ---
+
+ADAM7 = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def rows(width, height, bits_a_pixel, filters=(0,)):
+    n = (width * bits_a_pixel + 7) // 8
+    return b"".join(bytes([filters[y % len(filters)]]) + bytes((7 * x + 5 * y) & 255 for x in range(n))
+                    for y in range(height if n else 0))
+
+
+def png(width, height, depth, colour, extra=b"", interlaced=False, filters=(0,)):
+    bits = depth * {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+    if interlaced:
+        data = b"".join(rows((width - x + dx - 1) // dx, (height - y + dy - 1) // dy, bits) for x, y, dx, dy in ADAM7)
+    else:
+        data = rows(width, height, bits, filters)
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + extra
+            + chunk(b"IDAT", zlib.compress(data)) + chunk(b"IEND", b""))
+
+
+def make_png():
+    palette = chunk(b"PLTE", bytes(range(48)))
+    write("png", "rgb.png", png(5, 4, 8, 2, filters=(0, 1, 2, 3, 4)))
+    write("png", "rgba.png", png(3, 3, 8, 6))
+    write("png", "grey16.png", png(4, 3, 16, 0))
+    write("png", "grey_alpha.png", png(3, 2, 8, 4))
+    write("png", "bits.png", png(9, 3, 1, 0))
+    write("png", "palette.png", png(5, 3, 4, 3, palette + chunk(b"tRNS", b"\0\x80")))
+    write("png", "interlaced.png", png(9, 9, 8, 2, interlaced=True))
+    write("png", "gamma.png", png(2, 2, 8, 2, chunk(b"gAMA", struct.pack(">I", 45455))))
+    write("png", "cut.png", png(5, 4, 8, 2)[:60])
+
+
+# --- IDX ---
+
+def make_idx():
+    images = struct.pack(">BBBBIII", 0, 0, 8, 3, 2, 3, 4) + bytes(range(24))
+    labels = struct.pack(">BBBBI", 0, 0, 8, 1, 5) + bytes(range(5))
+    write("idx", "images", images)
+    write("idx", "labels", labels)
+    write("idx", "images.gz", gzip.compress(images, mtime=0))
+    write("idx", "two_members.gz", gzip.compress(labels[:6], mtime=0) + gzip.compress(labels[6:], mtime=0))
+    write("idx", "zeros.gz", gzip.compress(struct.pack(">BBBBI", 0, 0, 8, 1, 65536) + bytes(65536), mtime=0))
+    write("idx", "cut.gz", gzip.compress(images, mtime=0)[:-9])
+    write("idx", "huge", struct.pack(">BBBBIIII", 0, 0, 8, 4, *[0xFFFFFFFF] * 4))
+
+
+# --- safetensors ---
+
+def safetensors(header, data):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def make_safetensors():
+    def entry(dtype, shape, begin, end):
+        return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+    write("safetensors", "empty", safetensors({}, b""))
+    write("safetensors", "two", safetensors({"__metadata__": {"format": "pt"}, "a": entry("F32", [2, 3], 0, 24),
+                                             "b \"x\" \\": entry("I64", [], 24, 32)}, bytes(32)))
+    types = {"F32": 4, "BF16": 2, "F16": 2, "F64": 8, "I64": 8, "I32": 4, "I8": 1, "U8": 1, "BOOL": 1}
+    header, at = {}, 0
+    for name, size in types.items():
+        header[name] = entry(name, [1], at, at + size)
+        at += size
+    write("safetensors", "types", safetensors(header, bytes(at)))
+    write("safetensors", "overlap", safetensors({"a": entry("U8", [4], 0, 4), "b": entry("U8", [4], 2, 6)}, bytes(6)))
+    header = {"a": entry("U8", [0, 4], 0, 0), "b": entry("U8", [4], 0, 4)}
+    write("safetensors", "no_elements", safetensors(header, bytes(4)))
+    write("safetensors", "long_header", struct.pack("<Q", 1 << 60) + b"{}")
+
+
+# --- the JSON files of checkpoints ---
+
+def make_state():
+    state = {"format": 1, "stoker": "0.1.0", "step": 7, "epoch": 1, "i_batch": 2, "epoch_samples": 256, "best_epoch": 0,
+             "n_bad_epochs": 0, "epoch_loss_sum": "0x1.8p+1", "epoch_correct": "0x1p+4", "epoch_top5": "0x0p+0",
+             "best_valid_loss": "inf", "seed": "18446744073709551615", "recipe": "batch: 4\n"}
+    files = {name: {"bytes": 10, "xxh64": "0123456789abcdef"}
+             for name in ("model.safetensors", "optimizer.safetensors", "state.json")}
+    write("state", "state", json.dumps(state, indent=1).encode())
+    write("state", "minimal", json.dumps({key: state[key] for key in state if key != "recipe"}).encode())
+    write("state", "manifest", json.dumps({"format": 1, "files": files}, indent=1).encode())
+    write("state", "format", b'{"format": 2}')
+    write("state", "duplicate", b'{"format": 1, "format": 1}')
+
+
+# --- recipes ---
+
+RECIPE = b"""name: small
+data:
+  train:
+    source: {images: a/train}
+    shuffle: true
+    stages: [decode, {random_crop: {size: 32, pad: 4}}, random_flip, {normalize: cifar10}]
+  valid: {share: 0.1}
+  test:
+    source:
+      idx: {images: b.gz, labels: c.gz}
+    stages: [{scale: 1/255}]
+batch: 128
+model: {cnn: {widths: [32, 64]}}
+optimizer: {sgd: {lr: 0.05, momentum: 0.9}}
+schedule: cosine
+epochs: 12
+"""
+
+
+def make_yaml():
+    write("yaml", "recipe", RECIPE)
+    layers = b"\n  layers:\n    - flatten\n    - dense: {units: 10}"
+    write("yaml", "layers", RECIPE.replace(b"{cnn: {widths: [32, 64]}}", layers))
+    write("yaml", "scalars",
+          b"a: 'it''s'\nb: \"x\\ty\\u00e9\\0\"\nc: |\n  two\n  lines\n"
+          b"d: >-\n  folded\n  text\ne: ~\nf: [1, -2.5e3, true]\n")
+    write("yaml", "anchor", b"a: &x 1\nb: *x\n")
+    write("yaml", "deep", b"[" * 70 + b"]" * 70)
+    write("yaml", "twice", b"a: 1\na: 2\n")
+    write("yaml", "empty", b"# nothing\n")
+
+
+for file_name, text in JPEG.items():
+    write("jpeg", file_name + ".jpg", base64.b64decode(text))
+write("jpeg", "cut.jpg", base64.b64decode(JPEG["420"])[:-40])
+write("jpeg", "fill_bytes.jpg", b"\xff\xd8" + b"\xff" * 8)  # Once read past its end.
+make_png()
+make_idx()
+make_safetensors()
+make_state()
+make_yaml()

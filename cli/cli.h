@@ -68,4 +68,7 @@ void cli_json_number(FILE *file, double x);
 /* A word for a shell. */
 void cli_shell_word(FILE *file, const char *word);
 
+/* Starts the program anew with OpenMP threads that spin less, unless the user has set how they wait. */
+void cli_settle_threads(char **argv);
+
 #endif

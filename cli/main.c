@@ -51,6 +51,7 @@ int main(int argc, char **argv)
             cli_help(verbs[i]);
             return CLI_OK;
         }
+        cli_settle_threads(argv);
         int code = verbs[i]->run(verbs[i], argc - 2, argv + 2);
         /* A full disk or a closed pipe behind stdout must not pass for success. */
         if (fflush(stdout) != 0 && code == CLI_OK) {

@@ -50,7 +50,8 @@ static stk_status parse_entry(const char *name, json_t *value, size_t data_bytes
     STK_RETURN_IF_ERROR(parse_dtype(name, json_string_value(json_object_get(value, "dtype")), &dtype));
     STK_RETURN_IF_ERROR(parse_shape(name, json_object_get(value, "shape"), &shape));
     out->desc = stk_desc_make(dtype, shape);
-    STK_RETURN_IF_ERROR(stk_desc_check(out->desc));
+    if (stk_desc_check(out->desc) != STK_OK)
+        return stk_fail_prefix(STK_CORRUPT, "the shape of tensor '%s' cannot be right: ", name);
     json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
     if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end) ||
         json_integer_value(begin) < 0 || json_integer_value(end) < json_integer_value(begin) ||

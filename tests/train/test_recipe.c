@@ -134,7 +134,8 @@ static void messages_help(void **state)
     assert_refused("model: mlp\n", NULL, "the key 'data' is missing");
     assert_refused(DATA, NULL, "the key 'model' is missing");
     assert_refused("data: {train: {}}\nmodel: mlp\n", NULL, "r.yaml:1:15: 'train' needs the key 'source'");
-    assert_refused(LEAST, "model.cnn.widths=[3]", "can be only one of 'mlp' and 'cnn'");
+    assert_refused(LEAST, "model.cnn.widths=[3]", "--set model.cnn.widths: 'model' is 'mlp', which has no keys");
+    assert_refused(DATA "model: {mlp: {}}\n", "model.cnn.widths=[3]", "can be only one of 'mlp' and 'cnn'");
     assert_refused(LEAST "early_stopping: 3\n", NULL, "needs validation");
     assert_refused(LEAST "valid: 120%\n", NULL, "'valid' must be a share");
     assert_refused(LEAST "valid: 100%\n", NULL, "leaves nothing to train on");

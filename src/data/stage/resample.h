@@ -2,7 +2,9 @@
  *
  * Half-pixel centres. Without antialiasing two pixels on each axis are mixed, as tf.image.resize and OpenCV do; with it
  * the triangle widens by the scale when shrinking, as PIL does. Two passes: columns, then rows. u8 results are rounded
- * once at the end of each pass, as PIL's are. Source of the filter: Pillow, "Resample.c" (its documented behaviour).
+ * once at the end of each pass, as PIL's are. Every value is within 1 of PIL's: PIL works in fixed point, which decides
+ * ties otherwise (about one value in a hundred), and Pillow 13 takes rows first where one side grows and the other
+ * shrinks a lot. Source of the filter: Pillow, "Resample.c" (its documented behaviour).
  */
 #ifndef STK_DATA_STAGE_RESAMPLE_H
 #define STK_DATA_STAGE_RESAMPLE_H

@@ -43,7 +43,7 @@ static double NAME(total)(const stk_cpu_task *task, int64_t padded, int n_thread
 /* --- forward --- */
 
 /* Sums of distances from `shift` and of their squares: with a shift near the mean nothing cancels. */
-static void NAME(measure)(const NAME(part) *p, const T *x, const T *shift)
+static void NAME(measure)(const NAME(part) * p, const T *x, const T *shift)
 {
     int64_t n_channels = p->state->n_channels;
     for (int64_t row = p->begin; row < p->end; row += NAME(ROWS)) {
@@ -79,7 +79,7 @@ static void NAME(guess)(const stk_batch_norm_state *s, const T *x, T *shift)
             shift[c] += x[r * s->n_channels + c] / (T)n;
 }
 
-static void NAME(normalize)(const NAME(part) *p, const T *x, const T *mean, const T *factor, const T *bias, T *y)
+static void NAME(normalize)(const NAME(part) * p, const T *x, const T *mean, const T *factor, const T *bias, T *y)
 {
     int64_t n_channels = p->state->n_channels;
     for (int64_t i = p->begin * n_channels; i < p->end * n_channels; i += n_channels) {
@@ -136,7 +136,7 @@ static void NAME(forward)(const void *p, int i_thread, int n_threads)
 /* --- gradient --- */
 
 /* Sums of d and of d times the distance from the mean, where d is dy behind the ReLU. */
-static void NAME(sum_grads)(const NAME(part) *p, const T *dy, const T *x, const T *mean, const T *factor,
+static void NAME(sum_grads)(const NAME(part) * p, const T *dy, const T *x, const T *mean, const T *factor,
                             const T *bias)
 {
     int64_t n_channels = p->state->n_channels;
@@ -173,7 +173,7 @@ static void NAME(sum_grads)(const NAME(part) *p, const T *dy, const T *x, const 
 }
 
 /* dx = factor * (d - offset - slope * (x - mean)). */
-static void NAME(write_grads)(const NAME(part) *p, const T *dy, const T *x, const T *mean, const T *factor,
+static void NAME(write_grads)(const NAME(part) * p, const T *dy, const T *x, const T *mean, const T *factor,
                               const T *bias, const T *offset, const T *slope, T *dx)
 {
     int64_t n_channels = p->state->n_channels;

@@ -106,8 +106,8 @@ static void touch(const void *p, int i_thread, int n_threads)
 static stk_status map_memory(int n_threads, size_t bytes, void **out)
 {
     size_t n = mapped_bytes(bytes);
-    char *p = n < bytes ? MAP_FAILED
-                        : mmap(NULL, n + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *p =
+        n < bytes ? MAP_FAILED : mmap(NULL, n + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return stk_fail_memory(bytes);
     size_t before = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
     if (before) munmap(p, before);

@@ -8,7 +8,7 @@
 #define LOOP _Pragma("omp simd") for (int64_t i = 0; i < n; i++)
 
 #define UNARY(name, suffix, T, expression)                                                                             \
-    static void loop_##name##_##suffix(int64_t n, void *dst, const void *const *src)                                          \
+    static void loop_##name##_##suffix(int64_t n, void *dst, const void *const *src)                                   \
     {                                                                                                                  \
         T *y = dst;                                                                                                    \
         const T *x = src[0];                                                                                           \
@@ -20,7 +20,7 @@
     }
 
 #define BINARY(name, suffix, T, D, expression)                                                                         \
-    static void loop_##name##_##suffix(int64_t n, void *dst, const void *const *src)                                          \
+    static void loop_##name##_##suffix(int64_t n, void *dst, const void *const *src)                                   \
     {                                                                                                                  \
         D *y = dst;                                                                                                    \
         const T *p = src[0], *q = src[1];                                                                              \
@@ -63,7 +63,7 @@ UNARY(sin, f64, double, sin(a))
 UNARY(cos, f64, double, cos(a))
 
 #define TRIG(name, libm, quarter)                                                                                      \
-    static void loop_##name##_f32(int64_t n, void *dst, const void *const *src)                                               \
+    static void loop_##name##_f32(int64_t n, void *dst, const void *const *src)                                        \
     {                                                                                                                  \
         float *y = dst, most = 0;                                                                                      \
         const float *x = src[0];                                                                                       \
@@ -173,7 +173,7 @@ SELECT(uint64_t)
 /* --- cast --- */
 
 #define CAST(from, to, S, D, expression)                                                                               \
-    static void cast_##from##_to_##to(int64_t n, void *dst, const void *const *src)                                           \
+    static void cast_##from##_to_##to(int64_t n, void *dst, const void *const *src)                                    \
     {                                                                                                                  \
         D *y = dst;                                                                                                    \
         const S *x = src[0];                                                                                           \
@@ -188,8 +188,8 @@ SELECT(uint64_t)
 #define HOLD(D, low, end, least, most) (a != a ? 0 : a <= (low) ? (least) : a >= (end) ? (most) : (D)a)
 
 #define CAST_FLOAT(from, S)                                                                                            \
-    CAST(from, i64, S, int64_t, HOLD(int64_t, (S) - 0x1p63, (S)0x1p63, INT64_MIN, INT64_MAX))                          \
-    CAST(from, i32, S, int32_t, HOLD(int32_t, (S) - 0x1p31, (S)0x1p31, INT32_MIN, INT32_MAX))                          \
+    CAST(from, i64, S, int64_t, HOLD(int64_t, (S)-0x1p63, (S)0x1p63, INT64_MIN, INT64_MAX))                            \
+    CAST(from, i32, S, int32_t, HOLD(int32_t, (S)-0x1p31, (S)0x1p31, INT32_MIN, INT32_MAX))                            \
     CAST(from, i8, S, int8_t, HOLD(int32_t, -128, 127, INT8_MIN, INT8_MAX))                                            \
     CAST(from, u8, S, uint8_t, HOLD(int32_t, 0, 255, 0, UINT8_MAX))                                                    \
     CAST(from, bool, S, uint8_t, a != 0)
@@ -306,13 +306,13 @@ DROPOUT(f64, double)
 
 /* --- the table --- */
 
-#define ROW_INTEGER(name)                                                                                              \
-    [STK_I64] = loop_##name##_i64, [STK_I32] = loop_##name##_i32, [STK_I8] = loop_##name##_i8
-#define ROW_FLOAT(name) [STK_F32] = loop_##name##_f32, [STK_F64] = loop_##name##_f64
-#define ROW_ALL(name)   ROW_FLOAT(name), ROW_INTEGER(name), [STK_U8] = loop_##name##_u8
+#define ROW_INTEGER(name) [STK_I64] = loop_##name##_i64, [STK_I32] = loop_##name##_i32, [STK_I8] = loop_##name##_i8
+#define ROW_FLOAT(name)   [STK_F32] = loop_##name##_f32, [STK_F64] = loop_##name##_f64
+#define ROW_ALL(name)     ROW_FLOAT(name), ROW_INTEGER(name), [STK_U8] = loop_##name##_u8
 #define ROW_CAST(from)                                                                                                 \
-    [STK_F32] = cast_##from##_to_f32, [STK_F64] = cast_##from##_to_f64, [STK_I64] = cast_##from##_to_i64, [STK_I32] = cast_##from##_to_i32,        \
-    [STK_I8] = cast_##from##_to_i8, [STK_U8] = cast_##from##_to_u8, [STK_BOOL] = cast_##from##_to_bool
+    [STK_F32] = cast_##from##_to_f32, [STK_F64] = cast_##from##_to_f64, [STK_I64] = cast_##from##_to_i64,              \
+    [STK_I32] = cast_##from##_to_i32, [STK_I8] = cast_##from##_to_i8, [STK_U8] = cast_##from##_to_u8,                  \
+    [STK_BOOL] = cast_##from##_to_bool
 
 const stk_element_table STK_ISA_NAME(stk_element) = {
     .unary =

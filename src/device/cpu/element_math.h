@@ -42,7 +42,8 @@ static inline float exp_f32(float x)
     p = p * r + 4.999999305e-01f;
     float y = p * (r * r) + r + 1.0f;
     int32_t k = bits_of(rounded) - bits_of(ROUNDER), half = k >> 1;
-    return y * float_of((int32_t)((uint32_t)(half + 127) << 23)) * float_of((int32_t)((uint32_t)(k - half + 127) << 23));
+    return y * float_of((int32_t)((uint32_t)(half + 127) << 23)) *
+           float_of((int32_t)((uint32_t)(k - half + 127) << 23));
 }
 
 /* x = m * 2^e with m in [sqrt(1/2), sqrt(2)). */

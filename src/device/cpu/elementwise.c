@@ -81,8 +81,7 @@ stk_status stk_cpu_cast_kernel(const stk_cpu_device *device, const stk_op_call *
 
 stk_status stk_cpu_dropout_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    stk_fused_instr instr = {.src_dtype = call->in[0].dtype,
-                             .value = call->attrs->dropout.rate,
-                             .stream = call->attrs->dropout.stream};
+    stk_fused_instr instr = {
+        .src_dtype = call->in[0].dtype, .value = call->attrs->dropout.rate, .stream = call->attrs->dropout.stream};
     return make_single(device, call, instr, out);
 }

@@ -85,7 +85,7 @@ stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call
     s->shares_batch = s->n_batch >= 4 * s->n_threads;
     int n_sharing = s->shares_batch ? 1 : s->n_threads;
     s->packed_b_bytes = (s->fns.packed_b_bytes(s->gemm.n, s->gemm.k, n_sharing) + 63) / 64 * 64;
-    out->scratch_bytes = s->fns.packed_a_bytes * (size_t)s->n_threads +
-                         s->packed_b_bytes * (size_t)(s->shares_batch ? s->n_threads : 1);
+    out->scratch_bytes =
+        s->fns.packed_a_bytes * (size_t)s->n_threads + s->packed_b_bytes * (size_t)(s->shares_batch ? s->n_threads : 1);
     return STK_OK;
 }

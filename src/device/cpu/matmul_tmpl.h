@@ -20,25 +20,25 @@ enum {
 
 /* --- the tile --- */
 
-/* c[ROWS][COLS] (+)= a b over k steps. Element (i, l) of a is at a[i * a_row + l * a_col]; b is a packed panel. */
-static inline __attribute__((always_inline)) void NAME(tile)(int64_t k, const T *a, int64_t a_row, int64_t a_col,
-                                                             const T *b, T *c, int64_t c_row, int adds)
+/* c[height][COLS] (+)= a b over k steps. Element (i, l) of a is at a[i * a_row + l * a_col]; b is a packed panel. */
+static inline __attribute__((always_inline)) void NAME(tile)(const int height, int64_t k, const T *a, int64_t a_row,
+                                                             int64_t a_col, const T *b, T *c, int64_t c_row, int adds)
 {
     NAME(vec) sum[ROWS][2];
 #pragma GCC unroll 16
-    for (int i = 0; i < ROWS; i++)
+    for (int i = 0; i < height; i++)
         sum[i][0] = sum[i][1] = (NAME(vec)){0};
     for (int64_t l = 0; l < k; l++, a += a_col, b += NAME(COLS)) {
         NAME(vec) b0 = *(const NAME(vec) *)b, b1 = *(const NAME(vec) *)(b + NAME(LANES));
 #pragma GCC unroll 16
-        for (int i = 0; i < ROWS; i++) {
+        for (int i = 0; i < height; i++) {
             T x = a[i * a_row];
             sum[i][0] += x * b0;
             sum[i][1] += x * b1;
         }
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < height; i++) {
         NAME(vec) *to = (NAME(vec) *)(c + i * c_row), *next = (NAME(vec) *)(c + i * c_row + NAME(LANES));
         if (adds) {
             sum[i][0] += *to;
@@ -49,75 +49,116 @@ static inline __attribute__((always_inline)) void NAME(tile)(int64_t k, const T 
     }
 }
 
-static __attribute__((noinline)) void NAME(tile_rows)(int64_t k, const T *a, int64_t a_row, const T *b, T *c,
-                                                      int64_t c_row, int adds)
-{
-    NAME(tile)(k, a, a_row, 1, b, c, c_row, adds);
-}
+/* a as the caller has it, or packed; high tiles, and low ones for what high ones leave. */
+typedef void (*NAME(tile_fn))(int64_t k, const T *a, int64_t a_row, const T *b, T *c, int64_t c_row, int adds);
 
-static __attribute__((noinline)) void NAME(tile_packed)(int64_t k, const T *a, const T *b, T *c, int64_t c_row,
-                                                        int adds)
-{
-    NAME(tile)(k, a, 1, ROWS, b, c, c_row, adds);
-}
+#define TILE_FN(name, height, row_step, col_step)                                                                      \
+    static __attribute__((noinline)) void NAME(name)(int64_t k, const T *a, int64_t a_row, const T *b, T *c,           \
+                                                     int64_t c_row, int adds)                                          \
+    {                                                                                                                  \
+        (void)a_row;                                                                                                   \
+        NAME(tile)(height, k, a, row_step, col_step, b, c, c_row, adds);                                               \
+    }
+TILE_FN(high_here, ROWS, a_row, 1)
+TILE_FN(high_packed, ROWS, 1, ROWS)
+TILE_FN(low_here, LOW_ROWS, a_row, 1)
+TILE_FN(low_packed, LOW_ROWS, 1, LOW_ROWS)
+#undef TILE_FN
 
 /* --- packing --- */
 
-/* n <= COLS columns of b from row `from` on, k rows; zeros beyond n. */
-static void NAME(pack_b)(const stk_gemm *g, int64_t from, int64_t k, int64_t col, int64_t n, T *to)
+/* One panel: `width` columns of k rows, zeros beyond them. */
+static void NAME(pack_panel)(const T *b, int64_t b_row, int64_t b_col, int64_t k, int64_t width, T *to)
 {
-    const T *b = (const T *)g->b + from * g->b_row + col * g->b_col;
-    if (n < NAME(COLS))
+    if (width < NAME(COLS))
         for (int64_t i = 0; i < k * NAME(COLS); i++)
             to[i] = 0;
-    if (g->b_col == 1 && n == NAME(COLS)) {
-        for (int64_t l = 0; l < k; l++, to += NAME(COLS), b += g->b_row) {
-            *(NAME(vec) *)to = *(const NAME(vec) *)b;
-            *(NAME(vec) *)(to + NAME(LANES)) = *(const NAME(vec) *)(b + NAME(LANES));
-        }
-        return;
-    }
     /* Eight rows at a time, so that each line of a transposed b is used while it is there. */
     for (int64_t l = 0; l < k; l += 8) {
         int64_t end = l + 8 < k ? l + 8 : k;
-        for (int64_t j = 0; j < n; j++)
+        for (int64_t j = 0; j < width; j++)
             for (int64_t i = l; i < end; i++)
-                to[i * NAME(COLS) + j] = b[i * g->b_row + j * g->b_col];
+                to[i * NAME(COLS) + j] = b[i * b_row + j * b_col];
     }
 }
 
-/* m <= MC rows of a from `row` on, k columns from `from` on, as panels of ROWS rows; zeros beyond m. */
+/* Columns [first, last) of panels over k rows of b from row `from` on; columns beyond n become zeros. Some panels at a
+ * time, so that whole lines of b are used while they are there. */
+static void NAME(pack_b)(const stk_gemm *g, int64_t from, int64_t k, int64_t col, int64_t n, int64_t first,
+                         int64_t last, T *to)
+{
+    enum { GROUP = 4 };
+    const T *b = (const T *)g->b + from * g->b_row + col * g->b_col;
+    for (int64_t p = first; p < last; p += GROUP) {
+        int64_t end = p + GROUP < last ? p + GROUP : last;
+        for (int64_t l = 0; l < k && g->b_col == 1; l++)
+            for (int64_t q = p; q < end && (q + 1) * NAME(COLS) <= n; q++) {
+                const T *src = b + l * g->b_row + q * NAME(COLS);
+                T *dst = to + (q * k + l) * NAME(COLS);
+                *(NAME(vec) *)dst = *(const NAME(vec) *)src;
+                *(NAME(vec) *)(dst + NAME(LANES)) = *(const NAME(vec) *)(src + NAME(LANES));
+            }
+        for (int64_t q = p; q < end; q++) {
+            int64_t width = n - q * NAME(COLS) < NAME(COLS) ? n - q * NAME(COLS) : NAME(COLS);
+            if (g->b_col == 1 && width == NAME(COLS)) continue;
+            NAME(pack_panel)(b + q * NAME(COLS) * g->b_col, g->b_row, g->b_col, k, width, to + q * k * NAME(COLS));
+        }
+    }
+}
+
+/* The height of the next tile when m rows are left: 6s and 4s instead of 6s and a 2. */
+static inline int64_t NAME(next_height)(int64_t m)
+{
+    return m <= LOW_ROWS || (m == 2 * LOW_ROWS && m > ROWS) ? LOW_ROWS : ROWS;
+}
+
+/* Rows left for a tile that is not whole. */
+static int64_t NAME(rest_rows)(int64_t m)
+{
+    while (m > 0 && m >= NAME(next_height)(m))
+        m -= NAME(next_height)(m);
+    return m;
+}
+
+/* m <= MC rows of a from `row` on, k columns from `from` on, as panels; zeros beyond m. */
 static void NAME(pack_a)(const stk_gemm *g, int64_t row, int64_t m, int64_t from, int64_t k, T *to)
 {
     const T *a = (const T *)g->a + row * g->a_row + from * g->a_col;
-    for (int64_t at = 0; at < m; at += ROWS, a += ROWS * g->a_row) {
-        int64_t n = m - at < ROWS ? m - at : ROWS;
-        for (int64_t l = 0; l < k; l++, to += ROWS) {
-            const T *src = a + l * g->a_col;
-            if (n == ROWS && g->a_row == 1) {
-                memcpy(to, src, ROWS * sizeof(T));
-                continue;
-            }
-            for (int64_t i = 0; i < ROWS; i++)
-                to[i] = i < n ? src[i * g->a_row] : 0;
-        }
+    int64_t whole = 0, height;
+    /* Row by row of a transposed a, whose lines run across all panels. */
+    for (; m - whole >= ROWS && NAME(next_height)(m - whole) == ROWS; whole += ROWS)
+        continue;
+    for (int64_t l = 0; l < k && g->a_row == 1; l++)
+        for (int64_t at = 0; at < whole; at += ROWS)
+            memcpy(to + at * k + l * ROWS, a + l * g->a_col + at, ROWS * sizeof(T));
+    for (int64_t at = g->a_row == 1 ? whole : 0; at < m; at += height) {
+        height = NAME(next_height)(m - at);
+        int64_t n = m - at < height ? m - at : height;
+        T *panel = to + at * k;
+        for (int64_t l = 0; l < k; l++, panel += height)
+            for (int64_t i = 0; i < height; i++)
+                panel[i] = i < n ? a[(at + i) * g->a_row + l * g->a_col] : 0;
     }
 }
 
 /* --- blocks --- */
 
 /* A tile at the edge of c: whole in a buffer, then what lies inside. */
-static void NAME(edge_tile)(int64_t k, const T *a, int64_t a_row, bool is_packed, const T *b, T *c, int64_t c_row,
+static void NAME(edge_tile)(NAME(tile_fn) tile, int64_t k, const T *a, int64_t a_row, const T *b, T *c, int64_t c_row,
                             int adds, int64_t m, int64_t n)
 {
     T whole[ROWS * NAME(COLS)] __attribute__((aligned(64)));
-    if (is_packed)
-        NAME(tile_packed)(k, a, b, whole, NAME(COLS), 0);
-    else
-        NAME(tile_rows)(k, a, a_row, b, whole, NAME(COLS), 0);
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++)
-            c[i * c_row + j] = adds ? c[i * c_row + j] + whole[i * NAME(COLS) + j] : whole[i * NAME(COLS) + j];
+    tile(k, a, a_row, b, whole, NAME(COLS), 0);
+    for (int64_t i = 0; i < m; i++) {
+        T *to = c + i * c_row;
+        const T *src = whole + i * NAME(COLS);
+        if (adds)
+            for (int64_t j = 0; j < n; j++)
+                to[j] += src[j];
+        else
+            for (int64_t j = 0; j < n; j++)
+                to[j] = src[j];
+    }
 }
 
 /* One panel of b against m <= MC rows of a. */
@@ -127,17 +168,19 @@ static void NAME(multiply_panel)(const stk_gemm *g, int64_t row, int64_t m, int6
     const T *packed = g->packed_a, *a = (const T *)g->a + row * g->a_row + from;
     T *c = (T *)g->c + row * g->n + col;
     int adds = from > 0;
-    for (int64_t i = 0; i < m; i += ROWS, c += ROWS * g->n) {
-        int64_t n_rows = m - i < ROWS ? m - i : ROWS;
-        /* A panel that is not whole was packed with zeros even where the others are read in place. */
-        bool here = is_packed || n_rows < ROWS;
-        const T *from_a = is_packed ? packed + i * k : n_rows < ROWS ? packed : a + i * g->a_row;
-        if (n_rows < ROWS || n < NAME(COLS))
-            NAME(edge_tile)(k, from_a, g->a_row, here, b, c, g->n, adds, n_rows, n);
-        else if (here)
-            NAME(tile_packed)(k, from_a, b, c, g->n, adds);
+    for (int64_t i = 0, height; i < m; i += height) {
+        height = NAME(next_height)(m - i);
+        int64_t n_rows = m - i < height ? m - i : height;
+        /* The last panel, where it is not whole, was packed even where the others are read in place. */
+        bool here = !is_packed && n_rows == height;
+        const T *from_a = here ? a + i * g->a_row : is_packed ? packed + i * k : packed;
+        NAME(tile_fn)
+        tile =
+            height == ROWS ? (here ? NAME(high_here) : NAME(high_packed)) : (here ? NAME(low_here) : NAME(low_packed));
+        if (n_rows < height || n < NAME(COLS))
+            NAME(edge_tile)(tile, k, from_a, g->a_row, b, c + i * g->n, g->n, adds, n_rows, n);
         else
-            NAME(tile_rows)(k, from_a, g->a_row, b, c, g->n, adds);
+            tile(k, from_a, g->a_row, b, c + i * g->n, g->n, adds);
     }
 }
 
@@ -150,11 +193,11 @@ static void NAME(multiply)(const stk_gemm *g, int64_t begin, int64_t end, int64_
         int64_t k = g->k - from < NAME(KC) ? g->k - from : NAME(KC);
         const T *block = packed_b + from * n_panels * NAME(COLS);
         for (int64_t row = begin; row < end; row += NAME(MC)) {
-            int64_t m = end - row < NAME(MC) ? end - row : NAME(MC), whole = m / ROWS * ROWS;
+            int64_t m = end - row < NAME(MC) ? end - row : NAME(MC), rest = NAME(rest_rows)(m);
             if (is_packed)
                 NAME(pack_a)(g, row, m, from, k, g->packed_a);
-            else if (whole < m)
-                NAME(pack_a)(g, row + whole, m - whole, from, k, g->packed_a);
+            else if (rest)
+                NAME(pack_a)(g, row + m - rest, rest, from, k, g->packed_a);
             for (int64_t p = 0; p < n_panels; p++) {
                 int64_t at = p * NAME(COLS), width = n - at < NAME(COLS) ? n - at : NAME(COLS);
                 NAME(multiply_panel)(g, row, m, from, k, block + p * k * NAME(COLS), col + at, width, is_packed);
@@ -169,11 +212,7 @@ static void NAME(pack_panels)(const stk_gemm *g, int64_t col, int64_t n, int64_t
     int64_t n_panels = (n + NAME(COLS) - 1) / NAME(COLS);
     for (int64_t from = 0; from < g->k; from += NAME(KC)) {
         int64_t k = g->k - from < NAME(KC) ? g->k - from : NAME(KC);
-        T *block = packed_b + from * n_panels * NAME(COLS);
-        for (int64_t p = first; p < last; p++) {
-            int64_t at = p * NAME(COLS), width = n - at < NAME(COLS) ? n - at : NAME(COLS);
-            NAME(pack_b)(g, from, k, col + at, width, block + p * k * NAME(COLS));
-        }
+        NAME(pack_b)(g, from, k, col, n, first, last, packed_b + from * n_panels * NAME(COLS));
     }
 }
 
@@ -202,7 +241,7 @@ static double NAME(balance)(int64_t n, int n_threads)
 static void NAME(run)(const stk_gemm *g, int i_thread, int n_threads)
 {
     int64_t begin, end, step = NAME(columns_at_once)(g->n, g->k);
-    int64_t m_tiles = (g->m + ROWS - 1) / ROWS;
+    int64_t m_tiles = (g->m + LOW_ROWS - 1) / LOW_ROWS;
     for (int64_t col = 0; col < g->n; col += step) {
         int64_t n = g->n - col < step ? g->n - col : step, n_panels = (n + NAME(COLS) - 1) / NAME(COLS);
         bool by_rows = NAME(balance)(m_tiles, n_threads) >= NAME(balance)(n_panels, n_threads) - 0.05;
@@ -210,7 +249,7 @@ static void NAME(run)(const stk_gemm *g, int i_thread, int n_threads)
             stk_cpu_share(n_panels, 1, i_thread, n_threads, &begin, &end);
             NAME(pack_panels)(g, col, n, begin, end, g->packed_b);
             stk_cpu_barrier(n_threads);
-            stk_cpu_share(g->m, ROWS, i_thread, n_threads, &begin, &end);
+            stk_cpu_share(g->m, 2, i_thread, n_threads, &begin, &end);
             NAME(multiply)(g, begin, end, col, n, g->packed_b);
         } else {
             stk_cpu_share(n, NAME(COLS), i_thread, n_threads, &begin, &end);

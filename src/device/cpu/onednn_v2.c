@@ -35,9 +35,8 @@ static dnnl_status_t describe_pass(const stk_dnnl_conv *c, dnnl_convolution_desc
         return dnnl_dilated_convolution_backward_data_desc_init(out, dnnl_convolution_direct, c->x, c->weight, c->y,
                                                                 c->strides, c->dilates, c->pad_low, c->pad_high);
     case STK_CONV_GRAD_WEIGHT:
-        return dnnl_dilated_convolution_backward_weights_desc_init(out, dnnl_convolution_direct, c->x, c->weight, NULL,
-                                                                   c->y, c->strides, c->dilates, c->pad_low,
-                                                                   c->pad_high);
+        return dnnl_dilated_convolution_backward_weights_desc_init(
+            out, dnnl_convolution_direct, c->x, c->weight, NULL, c->y, c->strides, c->dilates, c->pad_low, c->pad_high);
     default: return describe_forward(c, out);
     }
 }

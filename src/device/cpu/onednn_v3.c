@@ -38,9 +38,9 @@ dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *c, con
                                                                       c->weight, c->y, c->strides, c->dilates,
                                                                       c->pad_low, c->pad_high, forward, attr);
     else
-        status = dnnl_convolution_backward_weights_primitive_desc_create(
-            out, engine, dnnl_convolution_direct, c->x, c->weight, NULL, c->y, c->strides, c->dilates, c->pad_low,
-            c->pad_high, forward, attr);
+        status = dnnl_convolution_backward_weights_primitive_desc_create(out, engine, dnnl_convolution_direct, c->x,
+                                                                         c->weight, NULL, c->y, c->strides, c->dilates,
+                                                                         c->pad_low, c->pad_high, forward, attr);
     dnnl_primitive_desc_destroy(forward);
     return status;
 }

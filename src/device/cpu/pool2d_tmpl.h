@@ -3,7 +3,8 @@
 /* The first maximum wins, and a NaN over all numbers. */
 static inline T NAME(greater)(T best, T x)
 {
-    return (x > best) | (x != x) ? x : best;
+    T larger = x > best ? x : best; /* one selection at a time: both together are not vectorised */
+    return x != x ? x : larger;
 }
 
 static void NAME(max)(int64_t n_channels, const stk_pool_taps *taps, const void *src, void *dst)

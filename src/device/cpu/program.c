@@ -43,10 +43,8 @@ static int32_t emit(builder *b, stk_fused_instr instr)
 
 static int32_t emit_cast(builder *b, int32_t r, stk_dtype to)
 {
-    return emit(b, (stk_fused_instr){.op = STK_OP_cast,
-                                     .dtype = to,
-                                     .src_dtype = register_dtype(b, r),
-                                     .operand = {r, -1, -1}});
+    return emit(b, (stk_fused_instr){
+                       .op = STK_OP_cast, .dtype = to, .src_dtype = register_dtype(b, r), .operand = {r, -1, -1}});
 }
 
 static int32_t widen(builder *b, int32_t r)
@@ -361,8 +359,8 @@ static void write_instr(builder *b, int32_t j)
     const stk_fused_instr *from = &b->instr[j];
     int32_t slot = b->slot[b->n_in + j];
     if (from->op == STK_OP_constant) {
-        p->fill[p->n_fills++] = (stk_program_fill){slot, stk_dtype_log2(from->dtype),
-                                                   stk_element_bits(b->isa, from->dtype, from->value)};
+        p->fill[p->n_fills++] =
+            (stk_program_fill){slot, stk_dtype_log2(from->dtype), stk_element_bits(b->isa, from->dtype, from->value)};
         return;
     }
     stk_program_instr *to = &p->instr[p->n_instr++];
@@ -381,8 +379,7 @@ static void write_copies(builder *b)
 {
     stk_element_program *p = b->program;
     for (int32_t o = 0; o < p->n_out; o++)
-        if (b->slot[b->out[o]] != p->n_in + o)
-            p->copy[p->n_copies++] = (stk_program_copy){o, b->slot[b->out[o]]};
+        if (b->slot[b->out[o]] != p->n_in + o) p->copy[p->n_copies++] = (stk_program_copy){o, b->slot[b->out[o]]};
 }
 
 /* In units of one simple instruction, a guess. */

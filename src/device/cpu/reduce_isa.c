@@ -2,16 +2,24 @@
 
 #include <math.h>
 
-enum { TILE = 64 };
+/* Sums and maxima of a run have that many lanes, whatever the vectors' length, so that all instruction sets agree. */
+enum { TILE = 64, LANES = 32 };
 
 /* T: of the elements; P: of partial sums; field and W: of the wide accumulator; U: the type to add it in. */
 #define SUM(suffix, T, P, field, W, U)                                                                                 \
     static void sum_run_##suffix(int64_t n, const void *src, stk_wide *acc)                                            \
     {                                                                                                                  \
         const T *x = src;                                                                                              \
-        P sum = 0;                                                                                                     \
-        _Pragma("omp simd reduction(+:sum)") for (int64_t i = 0; i < n; i++) sum += (P)x[i];                           \
-        acc->field = (W)((U)acc->field + (U)sum);                                                                      \
+        P sum[LANES] = {0};                                                                                            \
+        int64_t i = 0;                                                                                                 \
+        for (; i + LANES <= n; i += LANES)                                                                             \
+            _Pragma("omp simd") for (int c = 0; c < LANES; c++) sum[c] += (P)x[i + c];                                 \
+        for (int c = 0; i < n; i++, c++)                                                                               \
+            sum[c] += (P)x[i];                                                                                         \
+        for (int half = LANES / 2; half > 0; half /= 2)                                                                \
+            for (int c = 0; c < half; c++)                                                                             \
+                sum[c] += sum[c + half];                                                                               \
+        acc->field = (W)((U)acc->field + (U)sum[0]);                                                                   \
     }                                                                                                                  \
     static void sum_columns_##suffix(int64_t n_rows, int64_t n_cols, const void *src, int64_t stride, stk_wide *acc)   \
     {                                                                                                                  \
@@ -43,7 +51,6 @@ SUM(u8, uint8_t, uint64_t, i, int64_t, uint64_t)
     static void max_run_##suffix(int64_t n, const void *src, stk_wide *acc)                                            \
     {                                                                                                                  \
         const T *x = src;                                                                                              \
-        enum { LANES = 32 };                                                                                           \
         T most[LANES];                                                                                                 \
         for (int c = 0; c < LANES; c++)                                                                                \
             most[c] = (T)acc->field;                                                                                   \
@@ -110,7 +117,12 @@ FINISH(i8, int8_t, acc[i].i)
 FINISH(u8, uint8_t, acc[i].i)
 
 #define FNS(kind, suffix, ...)                                                                                         \
-    {kind##_run_##suffix, kind##_columns_##suffix, kind##_merge_##suffix, finish_##suffix, {__VA_ARGS__}}
+    {                                                                                                                  \
+        kind##_run_##suffix, kind##_columns_##suffix, kind##_merge_##suffix, finish_##suffix,                          \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
 
 const stk_reduce_table STK_ISA_NAME(stk_reduce) = {
     .sum =

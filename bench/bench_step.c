@@ -1,5 +1,5 @@
-/* A training step of a known network on inputs that stay the same: time of the whole step, then of each entry, with GFLOP/s
- * and GB/s. usage: bench_step mlp|cnn|resnet18 [device] [steps] */
+/* A training step of a known network on inputs that stay the same: time of the whole step, then of each entry, with
+ * GFLOP/s and GB/s. usage: bench_step mlp|cnn|resnet18 [device] [steps] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

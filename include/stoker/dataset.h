@@ -22,7 +22,8 @@ typedef struct stk_stage stk_stage;
 
 /* --- sources; each returns a new data set, never NULL (out of memory is an error like any other) --- */
 
-/* One sub-folder a class, classes sorted by name; JPEG and PNG files, sorted. Fields: "image" (encoded), "label" i32 []. */
+/* One sub-folder a class, classes sorted by name; JPEG and PNG files, sorted. Fields: "image" (encoded), "label" i32
+ * []. */
 STK_API stk_dataset *stk_dataset_images(const char *folder);
 /* IDX files as MNIST comes, plain or .gz. Fields: "image" u8 [H,W,1], "label" i32 []. labels may be NULL. */
 STK_API stk_dataset *stk_dataset_idx(const char *images, const char *labels);

@@ -53,8 +53,21 @@ STK_API char *stk_graph_print(const stk_graph *graph);
 /* --- element by element --- */
 #define STK_UNARY_LIST(X)                                                                                              \
     X(neg)                                                                                                             \
-    X(abs) X(exp) X(log) X(sqrt) X(rsqrt) X(reciprocal) X(square) X(tanh) X(sigmoid) X(relu) X(sign) X(erf) X(sin)     \
-        X(cos) X(floor)
+    X(abs)                                                                                                             \
+    X(exp)                                                                                                             \
+    X(log)                                                                                                             \
+    X(sqrt)                                                                                                            \
+    X(rsqrt)                                                                                                           \
+    X(reciprocal)                                                                                                      \
+    X(square)                                                                                                          \
+    X(tanh)                                                                                                            \
+    X(sigmoid)                                                                                                         \
+    X(relu)                                                                                                            \
+    X(sign)                                                                                                            \
+    X(erf)                                                                                                             \
+    X(sin)                                                                                                             \
+    X(cos)                                                                                                             \
+    X(floor)
 #define STK_BINARY_LIST(X)  X(add) X(sub) X(mul) X(div) X(max) X(min) X(pow)
 #define STK_COMPARE_LIST(X) X(equal) X(not_equal) X(less) X(less_equal) X(greater) X(greater_equal)
 

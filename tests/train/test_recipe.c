@@ -137,7 +137,7 @@ static void messages_help(void **state)
     assert_refused(LEAST, "model.cnn.widths=[3]", "--set model.cnn.widths: 'model' is 'mlp', which has no keys");
     assert_refused(DATA "model: {mlp: {}}\n", "model.cnn.widths=[3]", "can be only one of 'mlp' and 'cnn'");
     assert_refused(LEAST "early_stopping: 3\n", NULL, "needs validation");
-    assert_refused(LEAST "valid: 120%\n", NULL, "'valid' must be a share");
+    assert_refused(LEAST "valid: 120%\n", NULL, "must be a share");
     assert_refused(LEAST "valid: 100%\n", NULL, "leaves nothing to train on");
     assert_refused(LEAST "name: a/b\n", NULL, "cannot be a folder's name");
     assert_refused("data: {train: {source: {images: a}, remainder: keep}}\nmodel: mlp\n", NULL,

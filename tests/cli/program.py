@@ -1,0 +1,77 @@
+"""What the tests of the program share: a work folder, running `stoker`, and checks that say what they saw."""
+import os
+import shutil
+import subprocess
+import sys
+
+STOKER, WORK = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+
+RECIPE = """
+name: small
+data:
+  train:
+    source: {images: digits/train}
+    shuffle: true
+    stages: [{decode: {channels: 1}}, {normalize: mnist}]
+  test:
+    source: {images: digits/test}
+    stages: [{decode: {channels: 1}}, {normalize: mnist}]
+batch: 20
+model: {cnn: {widths: [4, 8]}}
+optimizer: {adam: {lr: 0.003}}
+epochs: 2
+checkpoint: {every: 5 steps}
+log: {every: 1 step}
+"""
+
+n_failed = 0
+
+
+def begin():
+    """An empty work folder with generated digits and small.yaml, which becomes the working folder."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    os.makedirs(WORK)
+    os.chdir(WORK)
+    os.environ.pop("STOKER_DATA", None)
+    with open("small.yaml", "w") as f:
+        f.write(RECIPE)
+    done = run("get", "digits", "--out", "digits", "--train", "200", "--test", "40")
+    if done.returncode != 0:
+        sys.exit(f"cannot make digits: {done.stderr}")
+
+
+def end():
+    os.chdir(os.path.dirname(WORK))
+    if n_failed:
+        sys.exit(f"{n_failed} checks failed")
+    shutil.rmtree(WORK)
+    print("all checks passed")
+
+
+def run(*args, **options):
+    return subprocess.run([STOKER, *args], capture_output=True, text=True, timeout=120, **options)
+
+
+def check(ok, what):
+    global n_failed
+    if not ok:
+        n_failed += 1
+        print(f"FAILED: {what}")
+
+
+def refused(args, code, *parts, lines=1, **options):
+    """The command ends with that code and says all parts on standard error, in one line."""
+    done = run(*args, **options)
+    text = done.stderr.rstrip("\n")
+    ok = (done.returncode == code and text.startswith("stoker: ") and all(part in text for part in parts)
+          and (lines is None or text.count("\n") < lines))
+    check(ok, f"stoker {' '.join(args)}: exit code {done.returncode}, not {code}, or a wrong message: {text!r}")
+    return done
+
+
+def accepted(args, *parts, **options):
+    done = run(*args, **options)
+    text = done.stdout + done.stderr
+    check(done.returncode == 0 and all(part in text for part in parts),
+          f"stoker {' '.join(args)}: exit code {done.returncode}: {text!r}")
+    return done

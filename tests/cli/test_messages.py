@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Wrong usage and wrong recipes: one clear line each; exit code 2 for usage, 1 for the rest.
+
+usage: test_messages.py STOKER WORK_FOLDER
+"""
+import os
+import resource
+import shutil
+import signal
+
+from program import accepted, begin, check, end, refused, run
+
+
+def usage():
+    check(run("--version").stdout.startswith("stoker "), "--version")
+    check("train" in accepted(["--help"]).stdout, "--help names the verbs")
+    for verb in ["train", "eval", "predict", "devices", "new", "get"]:
+        accepted([verb, "--help"], f"usage: stoker {verb}")
+    check(run().returncode == 2, "no verb is wrong usage")
+    refused(["trian"], 2, "no verb 'trian' (did you mean 'train'?)")
+    refused(["train"], 2, "needs a recipe")
+    refused(["train", "a.yaml", "b.yaml"], 2, "takes one recipe")
+    refused(["train", "small.yaml", "--resum"], 2, "no option '--resum' (did you mean '--resume'?)")
+    refused(["train", "small.yaml", "--steps"], 2, "'--steps' needs a value")
+    refused(["train", "small.yaml", "--steps", "many"], 2, "whole number", "'many'")
+    refused(["train", "small.yaml", "--quiet=1"], 2, "takes no value")
+    refused(["train", "small.yaml", "--set", "batch"], 2, "KEY=VALUE")
+    refused(["eval"], 2, "takes one run folder")
+    refused(["eval", "x", "--part", "nothing"], 2, "test, valid or train")
+    refused(["predict", "x"], 2, "at least one file")
+    refused(["devices", "x"], 2, "takes no name")
+    refused(["new"], 2, "takes one name")
+    refused(["new", "no spaces"], 2, "is no name for a recipe")
+    refused(["get"], 2, "takes one name")
+    refused(["get", "digit"], 2, "did you mean 'digits'?")
+    refused(["get", "digits", "--train", "-5"], 2, "'--train'")
+
+
+def recipes():
+    train = ["train", "small.yaml"]
+    refused(["train", "nowhere.yaml"], 1, "'nowhere.yaml'", "no such file")
+    refused([*train, "--set", "optimzer.sgd.lr=0.2"], 1,
+            "--set optimzer.sgd.lr: no key 'optimzer' (did you mean 'optimizer'?)")
+    refused([*train, "--batch", "none"], 1, "--set batch: 'batch' must be a whole number")
+    refused([*train, "--precision", "bf16"], 1, "not supported yet")
+    refused([*train, "--set", "model=resnet19"], 1, "did you mean 'resnet18'?")
+    refused([*train, "--set", "model={cnn: {classes: 9}}"], 1, "the data has 10 classes, the model's output only 9")
+    refused([*train, "--set", "data.train.source.images=elsewhere"], 1, "no such data: 'elsewhere'", "STOKER_DATA")
+    refused([*train, "--set", "data.train.stages=[decode]"], 1, "small.yaml:5:5", "add the stage")
+    refused([*train, "--set", "loss=mse"], 1, "one_hot")
+    refused([*train, "--set", "data.train.remainder=keep"], 1, "cannot keep the remainder")
+    refused([*train, "--batch", "1000"], 1, "200 samples")
+    for text, place in [("name: [\n", "bad.yaml:2:1"), ("a: 1\n", "bad.yaml:1:1: no key 'a'"),
+                        ("name: x\nname: y\n", "bad.yaml:2:1: key 'name' is given twice"), ("", "bad.yaml: empty"),
+                        ("\xff\xfe", "bad.yaml")]:
+        with open("bad.yaml", "w", encoding="latin-1") as f:
+            f.write(text)
+        refused(["train", "bad.yaml"], 1, place)
+
+
+def data():
+    train = ["train", "small.yaml", "--out", "bad-data"]
+    shutil.copytree("digits/train", "empty-class")
+    os.makedirs("empty-class/99")
+    refused([*train, "--set", "data.train.source.images=empty-class", "--set", "data.test=null"], 1, "99")
+    os.makedirs("no-class")
+    refused([*train, "--set", "data.train.source.images=no-class"], 1, "no-class")
+    shutil.copytree("digits/train", "mixed")
+    check(run("get", "digits", "--out", "large", "--train", "10", "--test", "0", "--size", "40").returncode == 0,
+          "large digits")
+    name = os.listdir("large/train/3")[0]
+    shutil.copy(f"large/train/3/{name}", "mixed/3/odd.jpg")
+    refused([*train, "--set", "data.train.source.images=mixed"], 1, "odd.jpg")
+    shutil.copytree("digits/train", "torn")
+    path = "torn/5/" + sorted(os.listdir("torn/5"))[0]
+    with open(path, "r+b") as f:
+        f.truncate(os.path.getsize(path) // 2)
+    refused([*train, "--set", "data.train.source.images=torn"], 1, path, lines=2)
+    shutil.rmtree("bad-data", ignore_errors=True)
+    accepted([*train, "--set", "data.train.source.images=torn", "--set", "data.train.on_error=skip"], "skipped", path)
+
+
+def machine():
+    train = ["train", "small.yaml"]
+    refused([*train, "--device", "cuda", "--out", "no-device"], 1, "no device 'cuda'", "cpu, reference")
+    check(not os.path.exists("no-device"), "a refused device leaves no run folder")
+    refused([*train, "--memory", "10KiB", "--out", "no-memory"], 1, "limit", lines=None)
+    refused([*train, "--out", "/proc/nowhere"], 1, "/proc/nowhere")
+    refused([*train, "--out", "small.yaml"], 1, "small.yaml")
+    refused([*train, "--out", "digits"], 1, "holds 'test' but no run")
+    refused([*train, "--dump-graph", "nothing", "--out", "no-pass"], 1, "no pass 'nothing'")
+    accepted(["devices"], "cpu", "memory")
+    accepted(["devices", "--json"], '"numa_nodes"')
+    accepted(["new", "fresh"], "wrote fresh.yaml")
+    refused(["new", "fresh"], 1, "there already")
+    refused(["new", "nowhere/fresh"], 1, "nowhere/fresh.yaml")
+    refused(["get", "digits", "--out", "digits"], 1, "digits")
+    accepted(["get", "--list"], "digits")
+    refused(["eval", "nowhere"], 1, "no run folder 'nowhere'")
+    refused(["eval", "digits"], 1, "holds no run")
+
+
+def small_files():
+    """As on a full disk: no file may grow beyond a few KiB, and writing says so."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+
+
+def full_disk():
+    done = run("train", "small.yaml", "--out", "full", preexec_fn=small_files)
+    check(done.returncode == 1 and "model.safetensors" in done.stderr, f"a full disk: {done.stderr!r}")
+    check("warning" in done.stderr, "a save that fails warns")
+    names = [name for name in os.listdir("full") if name.startswith("step-") or name == ".saving"]
+    check(not names, f"a full disk leaves no part of a checkpoint: {names}")
+
+
+begin()
+usage()
+recipes()
+data()
+machine()
+full_disk()
+end()

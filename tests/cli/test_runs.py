@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Run folders: what is in them, resuming, whose they are, interrupts, damaged checkpoints, eval and predict.
+
+usage: test_runs.py STOKER WORK_FOLDER
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from program import STOKER, accepted, begin, check, end, refused, run
+
+TRAIN = ["train", "small.yaml"]
+
+
+def metrics(folder):
+    with open(f"{folder}/metrics.jsonl") as f:
+        return [json.loads(line) for line in f]
+
+
+def losses(folder):
+    return [(m["step"], m["loss"]) for m in metrics(folder) if m["kind"] == "step"]
+
+
+def result(folder):
+    with open(f"{folder}/result.json") as f:
+        return json.load(f)
+
+
+def whole_run():
+    done = accepted([*TRAIN, "--out", "whole"], "data ", "model ", "plan ", "epoch ", "accuracy", "peak memory")
+    check("\r" not in done.stdout, "a pipe gets plain lines")
+    check([s for s, _ in losses("whole")] == list(range(1, 21)), "a line for each step")
+    epochs = [m for m in metrics("whole") if m["kind"] == "epoch"]
+    check([(m["epoch"], m["step"]) for m in epochs] == [(1, 10), (2, 20)], "a line for each epoch")
+    keys = {"test_accuracy", "test_loss", "epochs", "wall_s", "samples_per_s", "input_wait_share", "peak_planned_bytes",
+            "peak_rss_bytes", "first_step_s", "device", "precision"}
+    check(keys <= set(result("whole")), f"result.json lacks {keys - set(result('whole'))}")
+    check(result("whole")["epochs"] == 2 and 0 <= result("whole")["test_accuracy"] <= 1, "the result's numbers")
+    steps = sorted(name for name in os.listdir("whole") if name.startswith("step-"))
+    check(steps == ["step-15", "step-20"], f"the last two checkpoints stay: {steps}")
+    accepted([*TRAIN, "--out", "whole", "--resume"], "is finished")
+    lines = accepted([*TRAIN, "--out", "json", "--json", "--epochs", "1"]).stdout.splitlines()
+    events = [json.loads(line)["event"] for line in lines]
+    check(events[:2] == ["data", "plan"] and events[-1] == "end" and "epoch" in events, f"JSON events: {events}")
+    check(accepted([*TRAIN, "--out", "quiet", "--quiet", "--steps", "1"]).stdout == "", "--quiet says nothing")
+    check("conv2d" in accepted([*TRAIN, "--out", "dump", "--steps", "1", "--dump-graph=all"]).stdout, "--dump-graph")
+
+
+def resuming():
+    accepted([*TRAIN, "--out", "parts", "--steps", "7"])
+    check(result("parts")["test_accuracy"] is None, "a run that is not finished is not tested")
+    accepted([*TRAIN, "--out", "parts", "--steps", "12", "--resume"], "from step 7")
+    accepted([*TRAIN, "--out", "parts", "--resume", "--threads", "1"], "from step 12")
+    check(losses("parts") == losses("whole"), "a run in parts has the losses of a whole one")
+    check(result("parts")["test_loss"] == result("whole")["test_loss"], "and its test loss")
+    accepted([*TRAIN, "--out", "anew", "--resume", "--steps", "3"])
+    refused([*TRAIN, "--out", "parts", "--resume", "--set", "optimizer.adam.lr=0.1", "--batch", "10"], 1,
+            "the recipe has changed", "optimizer.adam.lr (0.003 -> 0.1)", "batch (20 -> 10)")
+    refused([*TRAIN, "--out", "parts", "--batch", "10"], 1, "another recipe", "batch (20 -> 10)", "--out")
+    refused([*TRAIN, "--out", "parts", "--set", "name=other"], 1, "belongs to another run, 'small'")
+    accepted([*TRAIN, "--out", "parts", "--resume", "--epochs", "3"], "from step 20")
+    check(result("parts")["epochs"] == 3, "more epochs go on")
+    accepted([*TRAIN, "--out", "anew"], "earlier run is kept in 'anew.previous'")
+    check(os.path.isdir("anew.previous/step-3"), "an earlier run is kept")
+
+
+def in_use():
+    first = subprocess.Popen([STOKER, *TRAIN, "--out", "used", "--epochs", "100000", "--quiet"])
+    while not os.path.exists("used/metrics.jsonl") and first.poll() is None:
+        time.sleep(0.01)
+    refused([*TRAIN, "--out", "used", "--resume"], 1, "in use by another process")
+    first.send_signal(signal.SIGTERM)
+    check(first.wait(timeout=60) == 128 + signal.SIGTERM, "SIGTERM saves and exits")
+
+
+def interrupt():
+    args = [*TRAIN, "--out", "cut", "--epochs", "100000", "--set", "data.train.shuffle=true"]
+    run_ = subprocess.Popen([STOKER, *args], stdout=subprocess.PIPE, text=True)
+    while not os.path.exists("cut/step-10") and run_.poll() is None:
+        time.sleep(0.01)
+    run_.send_signal(signal.SIGINT)
+    text = run_.communicate(timeout=60)[0]
+    check(run_.returncode == 130, f"Ctrl-C: exit code {run_.returncode}")
+    last = text.strip().splitlines()[-1]
+    check(last.startswith("saved   cut/step-") and last.endswith(" ".join(["stoker", *args, "--resume"])),
+          f"Ctrl-C says how to go on: {last!r}")
+    step = int(last.split(";")[0].split("-")[-1])
+    accepted([*args, "--resume", "--steps", str(step + 3)], f"from step {step:,}")
+
+
+def damage():
+    shutil.copytree("whole", "damaged")
+    with open("damaged/step-20/model.safetensors", "r+b") as f:
+        f.seek(300)
+        byte = f.read(1)
+        f.seek(300)
+        f.write(bytes([byte[0] ^ 4]))
+    done = accepted([*TRAIN, "--out", "damaged", "--resume"], "step-20/model.safetensors", "from step 15")
+    check("warning" in done.stderr, "a damaged checkpoint is a warning")
+    check(losses("damaged") == losses("whole"), "the one before it gives the same losses")
+    for step in (15, 20):
+        os.truncate(f"damaged/step-{step}/state.json", 50)
+    refused([*TRAIN, "--out", "damaged", "--resume"], 1, "no checkpoint is whole", "state.json", lines=None)
+
+
+def validation():
+    accepted([*TRAIN, "--out", "valid", "--set", "valid=20%", "--set", "early_stopping=1", "--epochs", "30"],
+             "valid loss", "accuracy")
+    epochs = [m for m in metrics("valid") if m["kind"] == "epoch"]
+    best = min(epochs, key=lambda m: m["valid_loss"])
+    check(result("valid")["tested_step"] == best["step"], "the best checkpoint is tested")
+    check(json.loads(accepted(["eval", "valid", "--json"]).stdout)["step"] == best["step"], "eval takes the best")
+    check(abs(json.loads(accepted(["eval", "valid", "--part", "valid", "--json"]).stdout)["loss"] -
+              best["valid_loss"]) < 1e-6, "eval gives the validation loss again")
+
+
+def using():
+    tested = json.loads(accepted(["eval", "whole", "--json"]).stdout)
+    check(abs(tested["loss"] - result("whole")["test_loss"]) < 1e-6, "eval gives the result again")
+    refused(["eval", "whole", "--part", "valid"], 1, "no valid data")
+    file = "digits/test/3/" + sorted(os.listdir("digits/test/3"))[0]
+    accepted(["predict", "whole", file], file, "%")
+    classes = json.loads(accepted(["predict", "whole", file, "--json", "--top", "10"]).stdout)["classes"]
+    check(len(classes) == 10 and abs(sum(c["probability"] for c in classes) - 1) < 1e-4, "probabilities add up to 1")
+    check(sorted(c["name"] for c in classes) == [str(i) for i in range(10)], "classes have names")
+    done = run("predict", "whole", "small.yaml", file)
+    check(done.returncode == 1 and "small.yaml" in done.stderr and file in done.stdout, "one bad file of two")
+
+
+begin()
+whole_run()
+resuming()
+in_use()
+interrupt()
+damage()
+validation()
+using()
+end()

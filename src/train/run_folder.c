@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "train/checkpoint_inside.h"
 #include "train/run_state.h"
 
 static stk_status lock_folder(stk_run *run)
@@ -59,6 +60,14 @@ static stk_status check_empty(const stk_run *run)
     return status;
 }
 
+static bool has_work(const stk_run *run)
+{
+    char path[STK_PATH_BYTES];
+    int64_t step;
+    if (stk_path_join(path, sizeof(path), run->folder, "result.json") == STK_OK && stk_path_exists(path)) return true;
+    return stk_checkpoint_list(run->folder, &step, 1) > 0;
+}
+
 static stk_status check_recipe(const stk_run *run, const char *path)
 {
     stk_recipe *before = NULL;
@@ -79,13 +88,6 @@ done:
     stk_text_free(&differences);
     stk_recipe_free(before);
     return status;
-}
-
-static bool has_work(const stk_run *run)
-{
-    char path[STK_PATH_BYTES];
-    if (stk_path_join(path, sizeof(path), run->folder, "result.json") == STK_OK && stk_path_exists(path)) return true;
-    return stk_checkpoint_find(run->folder, false, path, sizeof(path), NULL) == STK_OK;
 }
 
 /* An earlier run of the same recipe is kept beside the new one: to forget --resume must not cost its work. */
@@ -114,8 +116,10 @@ stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], char p
     if (!stk_path_exists(path)) STK_RETURN_IF_ERROR(check_empty(run));
     STK_RETURN_IF_ERROR(lock_folder(run));
     if (!stk_path_exists(path)) return STK_OK;
+    /* A run that failed before its first checkpoint is no reason to refuse the recipe that mends it. */
+    if (!has_work(run)) return STK_OK;
     STK_RETURN_IF_ERROR(check_recipe(run, path));
-    if (!run->options.resume) return has_work(run) ? move_aside(run, previous) : STK_OK;
+    if (!run->options.resume) return move_aside(run, previous);
     stk_status status = stk_checkpoint_find(run->folder, false, checkpoint, STK_PATH_BYTES, warnings);
     if (status != STK_NOT_FOUND) return status;
     checkpoint[0] = 0;

@@ -31,7 +31,8 @@ struct stk_run {
     stk_train_state saved_state; /* what was given to the writer last; step -1 for nothing yet */
     double last_loss;            /* of the last step; NAN before */
     bool metrics_warned;
-    int n_dumps; /* graphs that were printed */
+    bool is_last_try; /* a save that fails now fails the run, so no warning is needed */
+    int n_dumps;      /* graphs that were printed */
 
     /* after stk_run_load */
     int64_t loaded_step;

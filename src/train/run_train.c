@@ -24,7 +24,7 @@ static void take_report(stk_run *run, const stk_checkpoint_report *report)
     if (report->status != STK_OK) {
         snprintf(run->save_error, sizeof(run->save_error), "%s", report->error);
         run->saved_state.step = -1; /* Whatever was to be saved is not. */
-        stk_run_warn(run, report->error);
+        if (!run->is_last_try) stk_run_warn(run, report->error);
         return;
     }
     snprintf(run->saved, sizeof(run->saved), "%s", report->path);
@@ -58,7 +58,7 @@ static void start_save(stk_run *run, bool best)
     }
     run->save_status = status;
     snprintf(run->save_error, sizeof(run->save_error), "%s", stk_error_text());
-    stk_run_warn(run, run->save_error);
+    if (!run->is_last_try) stk_run_warn(run, run->save_error);
 }
 
 static bool is_saved(const stk_run *run)
@@ -243,6 +243,7 @@ static void save_end(stk_run *run, stk_status status)
     wait_for_save(run);
     stk_trainer_get_state(run->trainer, &state);
     if (state.step == 0 || !is_worth_saving(status) || is_saved(run)) return;
+    run->is_last_try = true;
     start_save(run, false);
     wait_for_save(run);
 }

@@ -50,7 +50,7 @@ static inline float exp_f32(float x)
 static inline float log_f32(float x)
 {
     float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x, shift = x < 1.17549435e-38f ? 23.0f : 0.0f;
-    int32_t k = (bits_of(scaled) - 0x3f3504f3) >> 23;
+    int32_t k = (int32_t)((uint32_t)bits_of(scaled) - 0x3f3504f3u) >> 23;
     float f = float_of((int32_t)((uint32_t)bits_of(scaled) - ((uint32_t)k << 23))) - 1.0f, e = (float)k - shift;
     float p = 6.746601332e-02f;
     p = p * f - 1.167564131e-01f;

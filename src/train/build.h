@@ -9,6 +9,10 @@
 
 /* The data set of a part, batched; *out is NULL where the recipe has no such part. The caller frees it. */
 stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset **out);
+/* One decoded image, pixels u8 as `raw` says, through the stages of a part: a data set of one sample, for prediction
+ * where the source has no encoded images. Borrows pixels. */
+stk_status stk_build_single(const stk_recipe *recipe, int i_part, const uint8_t *pixels, stk_shape raw,
+                            stk_dataset **out);
 /* Refuses parts that do not go together: other classes or other shapes than train's. valid and test may be NULL. */
 stk_status stk_build_check_parts(const stk_recipe *recipe, const stk_dataset *train, const stk_dataset *valid,
                                  const stk_dataset *test);

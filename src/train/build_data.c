@@ -187,6 +187,26 @@ done:
     return status;
 }
 
+stk_status stk_build_single(const stk_recipe *recipe, int i_part, const uint8_t *pixels, stk_shape raw,
+                            stk_dataset **out)
+{
+    static const int32_t no_label = 0; /* Stages of the label need one. */
+    const stk_array_field fields[] = {{.name = "image", .dtype = STK_U8, .sample = raw, .data = pixels},
+                                      {.name = "label", .dtype = STK_I32, .data = &no_label}};
+    stk_status status;
+    stk_dataset *dataset = stk_dataset_arrays(1, fields, 2);
+    *out = NULL;
+    STK_TRY(stk_dataset_status(dataset));
+    STK_TRY(apply_stages(find_stages(recipe, i_part), dataset));
+    stk_dataset_batch(dataset, 1, false);
+    STK_TRY(stk_dataset_status(dataset));
+    *out = dataset;
+    return STK_OK;
+done:
+    stk_dataset_free(dataset);
+    return status;
+}
+
 /* --- do the parts go together? --- */
 
 static stk_status check_classes(const stk_recipe_part *part, const char *name, const stk_dataset *train,

@@ -1,5 +1,5 @@
-/* The keys of a recipe, with types, defaults and meaning: the one list that parsing, messages and docs/recipe.md share.
- */
+/* The keys of a recipe, with types, defaults and meaning: the one list that parsing, messages and docs/recipe.md share,
+ * and for that reason one long file. */
 #include "train/recipe.h"
 
 #define END                                                                                                            \

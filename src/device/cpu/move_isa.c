@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { TILE = 16 };
+enum { TILE = 8 };
 
 #define MOVE(T)                                                                                                        \
     static void strided_##T(int64_t n, void *dst, int64_t dst_stride, const void *src, int64_t src_stride)             \

@@ -4,6 +4,7 @@
 #ifndef STK_GRAPH_DROPOUT_H
 #define STK_GRAPH_DROPOUT_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,23 +15,20 @@ static inline uint64_t stk_dropout_key(int64_t seed, int64_t stream)
     return (uint64_t)seed ^ stk_mix64((uint64_t)stream);
 }
 
-/* Four elements share one block of words: those with numbers 4 * i_block .. 4 * i_block + 3 within their row. */
-static inline stk_u32x4 stk_dropout_block(uint64_t key, int64_t sample, int64_t row, int64_t i_block)
-{
-    return stk_philox(key, (uint64_t)sample + (uint64_t)row, (uint64_t)i_block);
-}
+enum { STK_DROPOUT_BLOCK = 8 }; /* elements of a row that share one block of four random words */
 
-/* A word's upper 24 bits are uniform in [0, 1). */
-static inline bool stk_dropout_keeps_word(uint32_t word, double rate)
+/* Each element takes 16 bits, the lower half of a word first. A rate therefore counts in steps of 1/65,536. */
+static inline int32_t stk_dropout_limit(double rate)
 {
-    return (double)(word >> 8) * 0x1p-24 >= rate;
+    return (int32_t)ceil(rate * 0x1p16);
 }
 
 /* Element number `element` of row number `row`, the rest of the dimensions flattened. */
 static inline bool stk_dropout_keeps(uint64_t key, int64_t sample, int64_t row, int64_t element, double rate)
 {
-    stk_u32x4 block = stk_dropout_block(key, sample, row, element / 4);
-    return stk_dropout_keeps_word(block.v[element % 4], rate);
+    stk_u32x4 block = stk_philox(key, (uint64_t)sample + (uint64_t)row, (uint64_t)(element / STK_DROPOUT_BLOCK));
+    int i = (int)(element % STK_DROPOUT_BLOCK);
+    return (int32_t)(block.v[i / 2] >> 16 * (i % 2) & 0xffff) >= stk_dropout_limit(rate);
 }
 
 #endif

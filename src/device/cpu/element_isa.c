@@ -109,8 +109,8 @@ INTEGER_UNARY(i8, int8_t, uint8_t)
     BINARY(sub, suffix, T, T, a - b)                                                                                   \
     BINARY(mul, suffix, T, T, a *b)                                                                                    \
     BINARY(div, suffix, T, T, a / b)                                                                                   \
-    BINARY(max, suffix, T, T, (a > b) | (a != a) ? a : b)                                                              \
-    BINARY(min, suffix, T, T, (a < b) | (a != a) ? a : b)                                                              \
+    BINARY(max, suffix, T, T, ((a > b) | (a != a)) ? a : b)                                                            \
+    BINARY(min, suffix, T, T, ((a < b) | (a != a)) ? a : b)                                                            \
     BINARY(pow, suffix, T, T, pow_(a, b))
 
 FLOAT_BINARY(f32, float, powf)
@@ -280,38 +280,36 @@ static void philox_many(uint64_t key, int n, const uint64_t *hi, const uint64_t 
     }
 }
 
-/* The upper 24 bits of the word of each of n <= PIECE elements. */
+/* The 16 bits of each of n <= PIECE elements. */
 static void draw(const stk_dropout_args *args, int64_t at, int n, int32_t *out)
 {
     uint64_t hi[PIECE + WIDE_LANES], lo[PIECE + WIDE_LANES], first[PIECE + WIDE_LANES], second[PIECE + WIDE_LANES];
-    int32_t words[4 * PIECE];
+    int32_t halves[STK_DROPOUT_BLOCK * PIECE];
     int64_t row = at / args->n_columns, e = at % args->n_columns;
     int n_groups = 0;
     for (int i = 0, n_here; i < n; i += n_here, row++, e = 0) {
         n_here = args->n_columns - e < n - i ? (int)(args->n_columns - e) : n - i;
-        int n_more = (int)((e + n_here - 1) / 4 - e / 4) + 1;
+        int n_more = (int)((e + n_here - 1) / STK_DROPOUT_BLOCK - e / STK_DROPOUT_BLOCK) + 1;
         for (int g = 0; g < n_more; g++) {
             hi[n_groups + g] = (uint64_t)args->sample + (uint64_t)row;
-            lo[n_groups + g] = (uint64_t)(e / 4 + g);
+            lo[n_groups + g] = (uint64_t)(e / STK_DROPOUT_BLOCK + g);
         }
         n_groups += n_more;
     }
     for (int i = 0; i < WIDE_LANES; i++)
         hi[n_groups + i] = lo[n_groups + i] = 0;
     philox_many(args->key, n_groups, hi, lo, first, second);
-#pragma omp simd
-    for (int i = 0; i < n_groups; i++) {
-        words[4 * i] = (int32_t)((uint32_t)first[i] >> 8);
-        words[4 * i + 1] = (int32_t)(first[i] >> 40);
-        words[4 * i + 2] = (int32_t)((uint32_t)second[i] >> 8);
-        words[4 * i + 3] = (int32_t)(second[i] >> 40);
-    }
-    const int32_t *from = words;
+    for (int i = 0; i < n_groups; i++)
+        for (int k = 0; k < 4; k++) {
+            halves[STK_DROPOUT_BLOCK * i + k] = (int32_t)(first[i] >> 16 * k & 0xffff);
+            halves[STK_DROPOUT_BLOCK * i + 4 + k] = (int32_t)(second[i] >> 16 * k & 0xffff);
+        }
+    const int32_t *from = halves;
     e = at % args->n_columns;
     for (int i = 0, n_here; i < n; i += n_here, e = 0) {
         n_here = args->n_columns - e < n - i ? (int)(args->n_columns - e) : n - i;
-        memcpy(out + i, from + e % 4, (size_t)n_here * sizeof(*out));
-        from += 4 * ((e + n_here - 1) / 4 - e / 4 + 1);
+        memcpy(out + i, from + e % STK_DROPOUT_BLOCK, (size_t)n_here * sizeof(*out));
+        from += STK_DROPOUT_BLOCK * ((e + n_here - 1) / STK_DROPOUT_BLOCK - e / STK_DROPOUT_BLOCK + 1);
     }
 }
 
@@ -320,7 +318,7 @@ static void draw(const stk_dropout_args *args, int64_t at, int n, int32_t *out)
     {                                                                                                                  \
         T *y = dst;                                                                                                    \
         const T *x = src;                                                                                              \
-        int32_t drawn[PIECE], limit = (int32_t)ceil(args->rate * 0x1p24);                                              \
+        int32_t drawn[PIECE], limit = stk_dropout_limit(args->rate);                                                   \
         T scale = (T)(1 / (1 - args->rate));                                                                           \
         for (int64_t at = 0; at < n; at += PIECE) {                                                                    \
             int n_here = n - at < PIECE ? (int)(n - at) : PIECE;                                                       \

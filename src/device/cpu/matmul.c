@@ -81,7 +81,7 @@ stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call
     s->c_bytes = stk_desc_bytes(call->out[0]);
     set_sizes(s, call);
     double flops = 2.0 * (double)s->n_batch * (double)s->gemm.m * (double)s->gemm.n * (double)s->gemm.k;
-    s->n_threads = flops < 5e5 ? 1 : device->base.n_threads;
+    s->n_threads = flops < 2.5e5 ? 1 : device->base.n_threads;
     s->shares_batch = s->n_batch >= 4 * s->n_threads;
     int n_sharing = s->shares_batch ? 1 : s->n_threads;
     s->packed_b_bytes = (s->fns.packed_b_bytes(s->gemm.n, s->gemm.k, n_sharing) + 63) / 64 * 64;

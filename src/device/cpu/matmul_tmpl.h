@@ -13,7 +13,7 @@ typedef T NAME(vec) __attribute__((vector_size(VEC_BYTES), aligned(sizeof(T)), m
 enum {
     NAME(LANES) = VEC_BYTES / (int)sizeof(T),
     NAME(COLS) = 2 * VEC_BYTES / (int)sizeof(T),
-    NAME(KC) = 1024 / (int)sizeof(T),
+    NAME(KC) = 1152 / (int)sizeof(T),
     NAME(MC) = 16 * ROWS,
     NAME(MOST_B) = (4 << 20) / (int)sizeof(T), /* elements of b packed at a time */
 };
@@ -141,6 +141,13 @@ static void NAME(pack_a)(const stk_gemm *g, int64_t row, int64_t m, int64_t from
     }
 }
 
+/* Rows of b that are multiplied at a time: KC at most, and blocks are about equal. */
+static int64_t NAME(depth)(int64_t k)
+{
+    int64_t n = (k + NAME(KC) - 1) / NAME(KC);
+    return n ? ((k + n - 1) / n + 7) / 8 * 8 : 8;
+}
+
 /* --- blocks --- */
 
 /* A tile at the edge of c: whole in a buffer, then what lies inside. */
@@ -189,8 +196,8 @@ static void NAME(multiply)(const stk_gemm *g, int64_t begin, int64_t end, int64_
 {
     int64_t n_panels = (n + NAME(COLS) - 1) / NAME(COLS);
     bool is_packed = g->a_col != 1;
-    for (int64_t from = 0; from < g->k; from += NAME(KC)) {
-        int64_t k = g->k - from < NAME(KC) ? g->k - from : NAME(KC);
+    for (int64_t from = 0, depth = NAME(depth)(g->k); from < g->k; from += depth) {
+        int64_t k = g->k - from < depth ? g->k - from : depth;
         const T *block = packed_b + from * n_panels * NAME(COLS);
         for (int64_t row = begin; row < end; row += NAME(MC)) {
             int64_t m = end - row < NAME(MC) ? end - row : NAME(MC), rest = NAME(rest_rows)(m);
@@ -210,8 +217,8 @@ static void NAME(multiply)(const stk_gemm *g, int64_t begin, int64_t end, int64_
 static void NAME(pack_panels)(const stk_gemm *g, int64_t col, int64_t n, int64_t first, int64_t last, T *packed_b)
 {
     int64_t n_panels = (n + NAME(COLS) - 1) / NAME(COLS);
-    for (int64_t from = 0; from < g->k; from += NAME(KC)) {
-        int64_t k = g->k - from < NAME(KC) ? g->k - from : NAME(KC);
+    for (int64_t from = 0, depth = NAME(depth)(g->k); from < g->k; from += depth) {
+        int64_t k = g->k - from < depth ? g->k - from : depth;
         NAME(pack_b)(g, from, k, col, n, first, last, packed_b + from * n_panels * NAME(COLS));
     }
 }
@@ -238,13 +245,22 @@ static double NAME(balance)(int64_t n, int n_threads)
     return (double)n / (double)((n + n_threads - 1) / n_threads * n_threads);
 }
 
+/* Sharing n needs no barrier, and b stays in the cache of the core that packed it; but every thread packs all of a,
+ * where a has to be packed. */
+static bool NAME(shares_rows)(const stk_gemm *g, int64_t m_tiles, int64_t n_panels, int n_threads)
+{
+    double by_rows = NAME(balance)(m_tiles, n_threads), by_cols = NAME(balance)(n_panels, n_threads);
+    if (by_rows > by_cols + 0.05 || by_cols > by_rows + 0.05) return by_rows > by_cols;
+    return g->a_col != 1 ? g->m > g->n : g->m > 4 * g->n;
+}
+
 static void NAME(run)(const stk_gemm *g, int i_thread, int n_threads)
 {
     int64_t begin, end, step = NAME(columns_at_once)(g->n, g->k);
     int64_t m_tiles = (g->m + LOW_ROWS - 1) / LOW_ROWS;
     for (int64_t col = 0; col < g->n; col += step) {
         int64_t n = g->n - col < step ? g->n - col : step, n_panels = (n + NAME(COLS) - 1) / NAME(COLS);
-        bool by_rows = NAME(balance)(m_tiles, n_threads) >= NAME(balance)(n_panels, n_threads) - 0.05;
+        bool by_rows = NAME(shares_rows)(g, m_tiles, n_panels, n_threads);
         if (by_rows) {
             stk_cpu_share(n_panels, 1, i_thread, n_threads, &begin, &end);
             NAME(pack_panels)(g, col, n, begin, end, g->packed_b);

@@ -67,19 +67,35 @@ TILE_FN(low_packed, LOW_ROWS, 1, LOW_ROWS)
 
 /* --- packing --- */
 
+typedef T NAME(vec4) __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
+
+/* to[i][j] = from[j][i] for 4 x 4 elements; steps from one row to the next. */
+static inline void NAME(transpose4)(const T *from, int64_t from_row, T *to, int64_t to_row)
+{
+    NAME(vec4) r0 = *(const NAME(vec4) *)from, r1 = *(const NAME(vec4) *)(from + from_row);
+    NAME(vec4) r2 = *(const NAME(vec4) *)(from + 2 * from_row), r3 = *(const NAME(vec4) *)(from + 3 * from_row);
+    NAME(vec4) low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5), low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+    NAME(vec4) top01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7), top23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+    *(NAME(vec4) *)to = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+    *(NAME(vec4) *)(to + to_row) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+    *(NAME(vec4) *)(to + 2 * to_row) = __builtin_shufflevector(top01, top23, 0, 1, 4, 5);
+    *(NAME(vec4) *)(to + 3 * to_row) = __builtin_shufflevector(top01, top23, 2, 3, 6, 7);
+}
+
 /* One panel: `width` columns of k rows, zeros beyond them. */
 static void NAME(pack_panel)(const T *b, int64_t b_row, int64_t b_col, int64_t k, int64_t width, T *to)
 {
+    int64_t l = 0;
     if (width < NAME(COLS))
         for (int64_t i = 0; i < k * NAME(COLS); i++)
             to[i] = 0;
-    /* Eight rows at a time, so that each line of a transposed b is used while it is there. */
-    for (int64_t l = 0; l < k; l += 8) {
-        int64_t end = l + 8 < k ? l + 8 : k;
+    else if (b_row == 1)
+        for (; l + 4 <= k; l += 4)
+            for (int64_t j = 0; j < NAME(COLS); j += 4)
+                NAME(transpose4)(b + j * b_col + l, b_col, to + l * NAME(COLS) + j, NAME(COLS));
+    for (; l < k; l++)
         for (int64_t j = 0; j < width; j++)
-            for (int64_t i = l; i < end; i++)
-                to[i * NAME(COLS) + j] = b[i * b_row + j * b_col];
-    }
+            to[l * NAME(COLS) + j] = b[l * b_row + j * b_col];
 }
 
 /* Columns [first, last) of panels over k rows of b from row `from` on; columns beyond n become zeros. Some panels at a

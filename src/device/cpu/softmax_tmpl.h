@@ -1,5 +1,16 @@
 /* For softmax_isa.c, once for each T. */
 
+/* Rows of a few classes would be all tail: they are filled up to whole vectors with -inf, whose exp is 0. */
+enum { NAME(SHORT) = 64, NAME(WHOLE) = 16 };
+
+static int64_t NAME(fill_up)(int64_t n, const T *x, T *to)
+{
+    int64_t whole = (n + NAME(WHOLE) - 1) / NAME(WHOLE) * NAME(WHOLE);
+    for (int64_t i = 0; i < whole; i++)
+        to[i] = i < n ? x[i] : -(T)INFINITY;
+    return whole;
+}
+
 /* A NaN is passed over here: it comes out of the sum. */
 static T NAME(find_max)(int64_t n, const T *x)
 {
@@ -49,8 +60,11 @@ static void NAME(softmax_grad)(int64_t n, const void *src_y, const void *src_dy,
 
 static void NAME(loss)(int64_t n, const void *src, int64_t label, const void *src_shares, double smoothing, void *dst)
 {
-    const T *x = src, *shares = src_shares;
-    T most = NAME(find_max)(n, x), norm = LOG(NAME(sum_exp)(n, x, most)), sum = 0;
+    const T *x = src, *shares = src_shares, *row = x;
+    T filled[NAME(SHORT)];
+    int64_t n_row = n;
+    if (n < NAME(SHORT)) n_row = NAME(fill_up)(n, x, filled), row = filled;
+    T most = NAME(find_max)(n_row, row), norm = LOG(NAME(sum_exp)(n_row, row, most)), sum = 0;
     T each = (T)(smoothing / (double)n), rest = (T)(1 - smoothing);
     if (label >= 0 && smoothing == 0) {
         sum = norm - (x[label] - most);
@@ -70,29 +84,32 @@ static void NAME(loss_grad)(int64_t n, const void *src, int64_t label, const voi
     const T *x = src, *shares = src_shares;
     T *dx = dst, d = *(const T *)src_dloss;
     T each = (T)(smoothing / (double)n), rest = (T)(1 - smoothing), total = 1;
-    T most = NAME(find_max)(n, x), sum = 0;
+    T filled[NAME(SHORT)], *e = dx;
+    int64_t n_row = n;
+    if (n < NAME(SHORT)) n_row = NAME(fill_up)(n, x, filled), x = e = filled;
+    T most = NAME(find_max)(n_row, x), sum = 0;
     if (label < 0) {
         total = 0;
         for (int64_t i = 0; i < n; i++)
             total += shares[i] * rest + each;
     }
-    /* dx may be x: each element is read before it is written. */
+    /* e may be x: each element is read before it is written. */
 #pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) {
-        T e = EXP(x[i] - most);
-        dx[i] = e;
-        sum += e;
+    for (int64_t i = 0; i < n_row; i++) {
+        T part = EXP(x[i] - most);
+        e[i] = part;
+        sum += part;
     }
     T factor = total / sum;
     if (label >= 0) {
 #pragma omp simd
         for (int64_t i = 0; i < n; i++)
-            dx[i] = d * (dx[i] * factor - each);
+            dx[i] = d * (e[i] * factor - each);
         dx[label] -= d * rest;
     } else {
 #pragma omp simd
         for (int64_t i = 0; i < n; i++)
-            dx[i] = d * (dx[i] * factor - (shares[i] * rest + each));
+            dx[i] = d * (e[i] * factor - (shares[i] * rest + each));
     }
 }
 

@@ -10,6 +10,9 @@
 
 #include "cli.h"
 
+static const int64_t REDRAW_NS = 100000000;  /* of the moving line */
+static const int64_t LINE_NS = 30000000000;  /* between plain lines of steps */
+
 static int64_t now_ns(void)
 {
     struct timespec t;
@@ -67,7 +70,7 @@ static void draw_line(progress *p, const stk_train_event *event)
     char left[CLI_TEXT], speed[CLI_TEXT], line[1024], part[128];
     int width = terminal_width() - 1, n;
     double share = event->n_steps > 0 ? (double)event->step / (double)event->n_steps : 0;
-    n = snprintf(line, sizeof(line), "epoch %" PRId64 "/%" PRId64 "  loss %.4g", event->epoch, event->n_epochs,
+    n = snprintf(line, sizeof(line), "epoch %" PRId64 "/%" PRId64 "  loss %.4f", event->epoch, event->n_epochs,
                  event->train.n_samples > 0 ? event->train.loss : event->loss);
     char parts[4][128];
     int n_parts = 0;
@@ -91,6 +94,19 @@ static void draw_line(progress *p, const stk_train_event *event)
 }
 
 /* --- lines that stay --- */
+
+/* Where lines are kept, in a file or a log, one now and then shows that the run is alive. */
+static void print_step(const stk_train_event *event)
+{
+    char step[CLI_TEXT], n_steps[CLI_TEXT], count[CLI_TEXT], left[CLI_TEXT];
+    printf("epoch %3" PRId64 "/%" PRId64 "  step %s/%s  loss %.4f", event->epoch, event->n_epochs,
+           cli_count(event->step, step), cli_count(event->n_steps, n_steps),
+           event->train.n_samples > 0 ? event->train.loss : event->loss);
+    if (event->train.accuracy >= 0) printf("  acc %.2f %%", 100 * event->train.accuracy);
+    printf("  %s images/s  input %.1f %%  %s left\n", cli_count((int64_t)(event->samples_per_s + 0.5), count),
+           100 * event->input_wait_share, cli_duration(event->left_s, left));
+    fflush(stdout);
+}
 
 static void print_epoch(progress *p, const stk_train_event *event)
 {
@@ -205,11 +221,15 @@ void progress_event(void *user, const stk_train_event *event)
     }
     if (event->kind == STK_EVENT_PLAN) print_plan(p, event);
     if (event->kind == STK_EVENT_EPOCH) print_epoch(p, event);
-    if (event->kind == STK_EVENT_STEP && p->terminal) {
-        int64_t now = now_ns();
-        if (now - p->last_ns < 100000000) return;
+    if (event->kind == STK_EVENT_STEP) {
+        int64_t now = now_ns(), pause = p->terminal ? REDRAW_NS : LINE_NS;
+        if (p->last_ns == 0 && !p->terminal) p->last_ns = now;
+        if (now - p->last_ns < pause) return;
         p->last_ns = now;
-        draw_line(p, event);
+        if (p->terminal)
+            draw_line(p, event);
+        else
+            print_step(event);
     }
     if (event->kind == STK_EVENT_END) progress_clear(p);
 }
@@ -242,8 +262,9 @@ static void print_table(const stk_run *run, const stk_run_result *result)
         printf("  accuracy     not tested%s\n",
                result->is_finished ? ": the recipe has no test data" : ": the run is not finished");
     }
-    printf("  time         %s  (%s steps, %s epochs; first step after %.2f s)\n", cli_duration(train->wall_s, a),
-           cli_count(train->n_steps, b), cli_count(train->n_epochs, c), train->first_step_s);
+    printf("  time         %s  (%s steps, %s epoch%s; first step after %.2f s)\n", cli_duration(train->wall_s, a),
+           cli_count(train->n_steps, b), cli_count(train->n_epochs, c), train->n_epochs == 1 ? "" : "s",
+           train->first_step_s);
     printf("  images/s     %s\n", cli_count((int64_t)(train->samples_per_s + 0.5), a));
     printf("  input wait   %.2f %%\n", 100 * train->input_wait_share);
     printf("  peak memory  %s planned, %s used by the process\n", cli_bytes((double)train->peak_planned_bytes, a),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times Stoker beside the peers on the same machine in the same hour, in turn, and writes docs/peers.md.
+"""Times Stoker beside the peers on the same machine in the same hour, in turn, and writes docs/peers.md. Run by ./dev peers.
 
 usage: beside_peers.py PEERS VENVS DERIVED [--rounds N] [WORKLOAD...]
 
@@ -137,18 +137,19 @@ def main():
 
 def write(tables):
     out = ["# Beside the peers", "",
-           "Written by `tools/beside_peers.py`: both sides in turn on the same machine, two threads each, one process a run, f32.",
+           "Written by `./dev peers`: both sides in turn on the same machine, two threads each, one process a run, f32.",
            f"Machine: {cpu_model()}, {os.cpu_count()} cores. Medians of the rounds; the ratio is Stoker's speed over the peer's.",
            "Cold start is from the start of the process to the end of the first step.", ""]
     for workload, table in tables.items():
-        out += [f"## {workload} ({table['date']}, {table['rounds']} rounds)", "",
-                f"| | {table['unit']} | range | Stoker is faster by | cold start s | peak MiB |", "|---|---|---|---|---|---|"]
+        out += [f"## {workload} ({table['date']}, rounds: {table['rounds']})", "",
+                f"| | {table['unit']} | range | Stoker is faster by | cold start s | peak MiB | input wait |",
+                "|---|---|---|---|---|---|---|"]
         for name, value, low, high, ratio, start, rss, wait in table["rows"]:
             digits = 3 if value < 10 else 0
             speed = "" if name == "Stoker" else f"{ratio:.2f}x"
-            out.append(f"| {name} | {value:,.{digits}f} | {low:,.{digits}f}-{high:,.{digits}f} | {speed} | {start:.2f} | {rss:,.0f} |")
-            if wait is not None:
-                out.append(f"| | | | input wait {100 * wait:.1f} % | | |")
+            waits = "" if wait is None else f"{100 * wait:.2f} %"
+            out.append(f"| {name} | {value:,.{digits}f} | {low:,.{digits}f}-{high:,.{digits}f} | {speed} | {start:.2f} "
+                       f"| {rss:,.0f} | {waits} |")
         out.append("")
     with open(os.path.join(HERE, "docs", "peers.md"), "w") as f:
         f.write("\n".join(out))

@@ -90,7 +90,7 @@ def row(name, result, date):
     return [f"[{name}](../recipes/{name}.yaml)",
             shown(result, "device", str),
             shown(result, "precision", str),
-            shown(result, "epochs", str),
+            shown(result, "epochs", str) + ("" if result.get("finished") else ", unfinished"),
             shown(result, "test_accuracy", lambda v: f"{100 * v:.2f} %"),
             shown(result, "test_loss", lambda v: f"{v:.4f}"),
             shown(result, "samples_per_s", lambda v: f"{v:,.0f}"),

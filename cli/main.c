@@ -1,4 +1,5 @@
 /* The program `stoker`: finds the verb. Exit codes: 0 well, 1 it failed, 2 wrong usage. */
+#include <signal.h>
 #include <string.h>
 
 #include "cli.h"
@@ -52,6 +53,8 @@ int main(int argc, char **argv)
             return CLI_OK;
         }
         cli_settle_threads(argv);
+        /* Where files may not grow (ulimit -f), writing shall fail and be reported instead of ending the process. */
+        signal(SIGXFSZ, SIG_IGN);
         int code = verbs[i]->run(verbs[i], argc - 2, argv + 2);
         /* A full disk or a closed pipe behind stdout must not pass for success. */
         if (fflush(stdout) != 0 && code == CLI_OK) {

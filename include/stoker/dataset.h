@@ -121,7 +121,8 @@ STK_API int64_t stk_dataset_n_batches(const stk_dataset *dataset);
 STK_API int64_t stk_dataset_batch_size(const stk_dataset *dataset);
 /* Class names of an image folder, n_classes of them; 0 and NULL for other sources. Borrowed from the data set. */
 STK_API int64_t stk_dataset_classes(const stk_dataset *dataset, const char *const **names);
-/* Bytes of the source (files' sizes; arrays in memory). */
+/* Bytes of the source's records in memory (arrays; IDX files, unzipped). 0: not known. That is so for an image folder:
+ * asking for every file's size takes several times as long as listing them. */
 STK_API int64_t stk_dataset_source_bytes(const stk_dataset *dataset);
 
 /* Checks the whole chain and gives the shape of one sample's field after all stages. Sides that vary are STK_ANY, or

@@ -121,7 +121,7 @@ STK_API stk_value stk_avg_pool2d_raw(stk_value x, stk_window window);
 /* Over the last axis. */
 STK_API stk_value stk_softmax(stk_value x);
 /* logits [N,C]; labels i32 [N], or f32 [N,C] of shares -> loss f32 [N]. smoothing moves that share of each label to all
- * classes alike. */
+ * classes alike. Here and below a label that is none of the C classes fails the run with STK_CORRUPT. */
 STK_API stk_value stk_cross_entropy_raw(stk_value logits, stk_value labels, double smoothing);
 /* logits [N,C], labels i32 [N] -> f32 [N]: 1 where the label is among the k largest (ties: lower class first). */
 STK_API stk_value stk_in_top_k(stk_value logits, stk_value labels, int k);

@@ -1,7 +1,8 @@
 /* Optimisers and schedules: plain settings. The update itself is part of the training graph.
  *
  * Defaults are PyTorch's. `like_keras` gives Keras' arithmetic: SGD with the rate inside the velocity; Adam with eps
- * 1e-7 added to sqrt(v) and the bias correction folded into the rate, and AdamW's decay of 0.004.
+ * 1e-7 added to sqrt(v) and the bias correction folded into the rate, and AdamW's decay of 0.004. In Keras the decay of
+ * every optimiser acts on the parameters, as AdamW's does; in PyTorch that of SGD and Adam is added to the gradient.
  */
 #ifndef STOKER_OPTIM_H
 #define STOKER_OPTIM_H
@@ -19,7 +20,7 @@ typedef struct stk_optimizer {
     stk_optimizer_kind kind;
     double lr;           /* sgd 0.01; adam, adamw 0.001 */
     double weight_decay; /* 0; adamw 0.01. Negative: none */
-    double momentum, dampening;
+    double momentum;
     bool nesterov;
     double beta1, beta2, eps; /* 0.9, 0.999, 1e-8 */
     bool like_keras;

@@ -22,7 +22,7 @@ typedef struct stk_run_info {
     const char *device, *precision;
     int64_t n_train, n_valid, n_test; /* samples; 0: there is no such part */
     int64_t n_classes;                /* of the data; 0: not known */
-    int64_t source_bytes;
+    int64_t source_bytes;             /* of all parts, as stk_dataset_source_bytes; 0: not known */
     int64_t batch, n_epochs;
     int64_t resumed_step;      /* of the checkpoint that training goes on from; 0: from the start */
     size_t memory_limit_bytes; /* 0: none */

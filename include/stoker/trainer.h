@@ -88,13 +88,14 @@ STK_API stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset 
 STK_API stk_status stk_trainer_predict(stk_trainer *trainer, const void *sample, float *out, int64_t n_out);
 
 typedef struct stk_train_result {
-    int64_t n_steps, n_epochs;             /* done in all, resumed ones included */
-    stk_metrics train, valid;              /* of the last epoch */
-    double wall_s;                         /* this process's time in stk_trainer_run */
-    double samples_per_s;                  /* batch over the median step after the first three */
-    double input_wait_share, first_step_s; /* the latter from process start */
-    size_t peak_planned_bytes, arena_bytes_used, peak_rss_bytes;
-    int64_t n_skipped; /* corrupt records replaced */
+    int64_t n_steps, n_epochs;                  /* done in all, resumed ones included */
+    stk_metrics train, valid;                   /* of the last epoch */
+    double wall_s;                              /* this process's time in stk_trainer_run */
+    double samples_per_s;                       /* batch over the median step after the first three */
+    double input_wait_share, first_step_s;      /* the latter from process start */
+    size_t peak_planned_bytes, peak_used_bytes; /* of arena and variables; used: as handed to the kernels */
+    size_t peak_rss_bytes;                      /* of the process */
+    int64_t n_skipped;                          /* corrupt records replaced */
     bool early_stopped;
 } stk_train_result;
 STK_API void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out);

@@ -115,13 +115,13 @@ typedef struct stk_attrs {
             int64_t stream;
         } dropout;
         struct {
-            double momentum, dampening, weight_decay;
+            double momentum, weight_decay;
             int32_t nesterov;
-            int32_t like_keras; /* the rate goes inside the velocity */
+            int32_t like_keras; /* the rate goes inside the velocity, and the decay acts on the parameter */
         } sgd;
         struct {
             double beta1, beta2, eps, weight_decay;
-            int32_t decoupled;  /* AdamW: decay acts on the parameter, not on the gradient */
+            int32_t decoupled;  /* the decay acts on the parameter, not on the gradient */
             int32_t like_keras; /* eps is added to sqrt(v) with the bias correction folded into the rate */
         } adam;
         struct {

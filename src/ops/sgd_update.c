@@ -28,7 +28,6 @@ static void cost(const stk_op_call *call, stk_cost *out)
 static void print(const stk_attrs *attrs, stk_text *out)
 {
     stk_text_add(out, " momentum=%g", attrs->sgd.momentum);
-    if (attrs->sgd.dampening != 0) stk_text_add(out, " dampening=%g", attrs->sgd.dampening);
     if (attrs->sgd.weight_decay != 0) stk_text_add(out, " weight_decay=%g", attrs->sgd.weight_decay);
     if (attrs->sgd.nesterov) stk_text_add(out, " nesterov");
     if (attrs->sgd.like_keras) stk_text_add(out, " like_keras");

@@ -27,10 +27,7 @@ static stk_status check_options(const stk_optim_options *options)
     switch (o->kind) {
     case STK_OPTIMIZER_SGD:
         STK_RETURN_IF_ERROR(check_share("momentum", o->momentum));
-        if (!(o->dampening >= 0 && o->dampening <= 1))
-            return stk_fail(STK_INVALID, "optimizer: dampening is %g, and must be between 0 and 1", o->dampening);
-        if (o->nesterov && (o->momentum == 0 || o->dampening != 0))
-            return stk_fail(STK_INVALID, "optimizer: nesterov needs a momentum and no dampening");
+        if (o->nesterov && o->momentum == 0) return stk_fail(STK_INVALID, "optimizer: nesterov needs a momentum");
         return STK_OK;
     case STK_OPTIMIZER_ADAM:
     case STK_OPTIMIZER_ADAMW:
@@ -137,7 +134,6 @@ static void add_sgd(const target *t, const stk_optimizer *o, double weight_decay
     stk_graph *graph = t->param.graph;
     stk_attrs attrs = stk_attrs_zero();
     attrs.sgd.momentum = o->momentum;
-    attrs.sgd.dampening = o->dampening;
     attrs.sgd.weight_decay = weight_decay;
     attrs.sgd.nesterov = o->nesterov;
     attrs.sgd.like_keras = o->like_keras;
@@ -156,7 +152,7 @@ static void add_adam(const target *t, const stk_optimizer *o, double weight_deca
     attrs.adam.beta2 = o->beta2;
     attrs.adam.eps = o->eps;
     attrs.adam.weight_decay = weight_decay;
-    attrs.adam.decoupled = o->kind == STK_OPTIMIZER_ADAMW;
+    attrs.adam.decoupled = o->kind == STK_OPTIMIZER_ADAMW || o->like_keras;
     attrs.adam.like_keras = o->like_keras;
     stk_value m = make_state(t->param, "m"), v = make_state(t->param, "v");
     add_update(t->param.graph, STK_OP_adam_update, &attrs, (stk_value[]){t->param, m, v, t->grad, lr, step}, 6, 2);

@@ -1,5 +1,5 @@
 /* From a recipe to what the trainer takes: data sets, model, configuration. Errors about what does not fit name the key
- * of the recipe. Threads: one at a time for each recipe.
+ * of the recipe. Threads: one at a time for each recipe, but its parts may be built at once.
  */
 #ifndef STK_TRAIN_BUILD_H
 #define STK_TRAIN_BUILD_H
@@ -9,6 +9,11 @@
 
 /* The data set of a part, batched; *out is NULL where the recipe has no such part. The caller frees it. */
 stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset **out);
+/* The data set of a part's source alone; an error of the data stays inside, one of the recipe is
+ * returned. The caller frees *out. */
+stk_status stk_build_source(const stk_yaml_node *source, stk_dataset **out);
+/* Class numbers are i32 here: a label that is one whole number of another type is cast. */
+void stk_build_class_labels(stk_dataset *dataset);
 /* One decoded image, pixels u8 as `raw` says, through the stages of a part: a data set of one sample, for prediction
  * where the source has no encoded images. Borrows pixels. */
 stk_status stk_build_single(const stk_recipe *recipe, int i_part, const uint8_t *pixels, stk_shape raw,

@@ -167,12 +167,12 @@ stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset *
     stk_status status;
     *out = NULL;
     if (!part->node) return STK_OK;
-    const stk_yaml_node *node = source->images ? source->images : source->idx_images;
-    stk_dataset *dataset = source->images ? stk_dataset_images(source->images->text)
-                                          : stk_dataset_idx(source->idx_images->text, source->idx_labels->text);
-    if ((status = stk_dataset_status(dataset)) != STK_OK) STK_TRY(fail_part(node, status));
+    stk_dataset *dataset = NULL;
+    STK_TRY(stk_build_source(source->source, &dataset));
+    if ((status = stk_dataset_status(dataset)) != STK_OK) STK_TRY(fail_part(source->source, status));
     apply_order(recipe, i_part, dataset);
     if ((status = stk_dataset_status(dataset)) != STK_OK) STK_TRY(fail_part(part->node, status));
+    stk_build_class_labels(dataset);
     STK_TRY(apply_stages(find_stages(recipe, i_part), dataset));
     /* Evaluation has nothing to fill up, so a small set needs no large batch. */
     int64_t batch = recipe->batch, count = stk_dataset_count(dataset);

@@ -7,8 +7,10 @@
  *
  * A save copies the tensors and returns; a thread writes them: to a folder with a temporary name, every file synced,
  * the folder synced, renamed, RUN synced. Only then older ones are removed. A folder without a manifest that agrees is
- * never read. Writing in the background and the snapshot need as many bytes as the tensors. Threads: one at a time for
- * each writer.
+ * never read. The manifest has no checksum itself: damage that leaves its meaning alone, as in its white space or in
+ * the case of a digit, does no harm, since every other file is compared with that meaning.
+ *
+ * Writing in the background and the snapshot need as many bytes as the tensors. Threads: one at a time for each writer.
  */
 #ifndef STK_TRAIN_CHECKPOINT_H
 #define STK_TRAIN_CHECKPOINT_H

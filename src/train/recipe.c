@@ -47,14 +47,6 @@ static bool is_word(const stk_yaml_node *node, const char *key, const char *word
 
 /* --- data --- */
 
-static void take_source(const stk_yaml_node *node, stk_recipe_part *part)
-{
-    const stk_yaml_node *source = get(node, "source"), *idx = get(source, "idx");
-    part->images = stk_yaml_get(source, "images");
-    part->idx_images = stk_yaml_get(idx, "images");
-    part->idx_labels = stk_yaml_get(idx, "labels");
-}
-
 static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_part *part)
 {
     *part = (stk_recipe_part){.node = node, .take = -1, .repeat = 1, .n_shards = 1};
@@ -82,7 +74,7 @@ static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_pa
     if (i_part == STK_PART_VALID && part->share == 0 && !get(node, "source"))
         return stk_yaml_fail(node, "'valid' needs a share of train like 10%%, or a source of its own");
     if (part->share == 1) return stk_yaml_fail(get(node, "share"), "100 %% for validation leaves nothing to train on");
-    take_source(node, part);
+    part->source = get(node, "source") ? get(node, "source")->child : NULL;
     return STK_OK;
 }
 
@@ -94,7 +86,6 @@ static stk_status take_optimizer(const stk_yaml_node *node, stk_recipe *recipe)
     const stk_yaml_node *settings = node->child;
     stk_optimizer o = {.lr = get_real(settings, "lr", 0),
                        .momentum = get_real(settings, "momentum", 0),
-                       .dampening = get_real(settings, "dampening", 0),
                        .nesterov = get_bool(settings, "nesterov"),
                        .beta1 = get_real(settings, "beta1", 0),
                        .beta2 = get_real(settings, "beta2", 0),
@@ -107,8 +98,8 @@ static stk_status take_optimizer(const stk_yaml_node *node, stk_recipe *recipe)
     for (int i = 0; i < 3; i++)
         if (!strcmp(settings->key, kinds[i])) kind = (stk_optimizer_kind)i;
     if (kind == STK_OPTIMIZER_SGD && o.weight_decay < 0) o.weight_decay = 0;
-    if (o.nesterov && (o.momentum == 0 || o.dampening != 0))
-        return stk_yaml_fail_key(get(settings, "nesterov"), "'nesterov' needs a momentum, and no dampening");
+    if (o.nesterov && o.momentum == 0)
+        return stk_yaml_fail_key(get(settings, "nesterov"), "'nesterov' needs a momentum");
     recipe->optimizer = stk_optimizer_fill(kind, o);
     return STK_OK;
 }

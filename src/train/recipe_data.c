@@ -2,9 +2,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/source/paths.h"
 #include "train/recipe.h"
 
 /* How to get the data sets that the recipes of this project use. */
@@ -24,11 +26,32 @@ static const char *explain_known(const char *path)
     return "set STOKER_DATA to the folder that holds it";
 }
 
+/* Where an array of a .npz file is named, "a.npz:x", the colon; else the end. */
+static const char *end_of_path(const char *text)
+{
+    const char *colon = strstr(text, ".npz:");
+    return colon ? colon + 4 : strchr(text, 0);
+}
+
+/* A pattern that matches something, as an absolute path. */
+static bool find_pattern(const char *path, char found[PATH_MAX])
+{
+    stk_names names;
+    char here[PATH_MAX];
+    if (!stk_path_is_pattern(path) || stk_paths_expand(&path, 1, false, &names) != STK_OK) return false;
+    stk_names_free(&names);
+    return getcwd(here, sizeof(here)) && stk_path_join(found, PATH_MAX, here, path) == STK_OK;
+}
+
 static stk_status try_folder(const char *folder, const char *name, char found[PATH_MAX], stk_text *tried)
 {
-    char path[PATH_MAX];
-    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, name));
-    if (stk_path_exists(path) && realpath(path, found)) return STK_OK;
+    char path[PATH_MAX], part[PATH_MAX];
+    size_t n = (size_t)(end_of_path(name) - name);
+    if (n >= sizeof(part)) return stk_fail(STK_INVALID, "path '%.60s...' is too long", name);
+    memcpy(part, name, n);
+    part[n] = 0;
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, part));
+    if ((stk_path_exists(path) && realpath(path, found)) || find_pattern(path, found)) return STK_OK;
     stk_text_add(tried, "%s'%s'", tried->n ? ", " : "", path);
     found[0] = 0;
     return STK_OK;
@@ -57,19 +80,38 @@ static stk_status find_path(stk_recipe *recipe, stk_yaml_node *node)
         status = STK_NOT_FOUND;
         goto done;
     }
+    if (strlen(found) + strlen(end_of_path(node->text)) >= sizeof(found))
+        STK_TRY(stk_yaml_fail(node, "the path is too long"));
+    strcat(found, end_of_path(node->text));
     if (!(node->text = stk_arena_text(recipe->yaml->arena, found))) STK_TRY(stk_fail_memory(strlen(found)));
 done:
     stk_text_free(&tried);
     return status;
 }
 
+/* The texts of a node, or of its children where it is a list or a map of names. */
+static stk_status find_paths(stk_recipe *recipe, stk_yaml_node *node)
+{
+    if (!node) return STK_OK;
+    if (node->kind == STK_YAML_SCALAR) return find_path(recipe, node);
+    for (stk_yaml_node *child = node->child; child; child = child->next)
+        STK_RETURN_IF_ERROR(find_path(recipe, child));
+    return STK_OK;
+}
+
 stk_status stk_recipe_find_data(stk_recipe *recipe)
 {
+    /* The keys of sources that are paths. */
+    static const char *const keys[] = {"files", "paths", "images", "labels"};
     for (int i = 0; i < STK_N_PARTS; i++) {
-        stk_recipe_part *part = &recipe->part[i];
-        stk_yaml_node *nodes[] = {part->images, part->idx_images, part->idx_labels};
-        for (int k = 0; k < 3; k++)
-            if (nodes[k]) STK_RETURN_IF_ERROR(find_path(recipe, nodes[k]));
+        stk_yaml_node *source = recipe->part[i].source;
+        if (!source) continue;
+        if (!strcmp(source->key, "images") || !strcmp(source->key, "npy")) {
+            STK_RETURN_IF_ERROR(find_paths(recipe, source));
+            continue;
+        }
+        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+            STK_RETURN_IF_ERROR(find_paths(recipe, stk_yaml_get(source, keys[k])));
     }
     return STK_OK;
 }

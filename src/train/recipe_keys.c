@@ -111,11 +111,76 @@ static const stk_key idx_keys[] = {
     {.name = "images", .type = STK_KEY_TEXT, .required = true, .doc = "The IDX file of images, plain or .gz."},
     {.name = "labels", .type = STK_KEY_TEXT, .required = true, .doc = "The IDX file of labels, plain or .gz."},
     END};
+static const stk_key path_key = {.name = "path", .type = STK_KEY_TEXT};
+#define PATHS(key_name, text)                                                                                          \
+    {                                                                                                                  \
+        .name = key_name, .type = STK_KEY_LIST, .element = &path_key, .one_is_list = true, .required = true,           \
+        .doc = text                                                                                                    \
+    }
+static const char *const by_words[] = {"folder", NULL};
+static const stk_key files_keys[] = {
+    PATHS("paths", "Files, folders (all their images, at any depth) and patterns like photos/*.jpg; sorted by name."),
+    {.name = "by", .type = STK_KEY_WORD, .words = by_words, .doc = "The label is the name of the folder a file is in."},
+    {.name = "labels", .type = STK_KEY_TEXT, .doc = "A file of lines name<TAB or comma>label; instead of by."},
+    END};
+static const char *const feature_words[] = {"encoded", "u8",  "i8",  "bool", "i32", "i64",
+                                            "f16",     "bf16", "f32", "f64",  NULL};
+static const stk_key side_key = {.name = "side", .type = STK_KEY_INT, .least = 1, .most = 1e12};
+static const stk_key feature_keys[] = {
+    {.name = "dtype",
+     .type = STK_KEY_WORD,
+     .words = feature_words,
+     .required = true,
+     .doc = "The element type; encoded: one JPEG or PNG file."},
+    {.name = "shape",
+     .type = STK_KEY_LIST,
+     .element = &side_key,
+     .standard = "[]",
+     .doc = "Of one sample's array; [] is a single number."},
+    {.name = "key", .type = STK_KEY_TEXT, .doc = "The Example's key, as image/encoded. Default: the field's name."},
+    {.name = "default",
+     .type = STK_KEY_REAL,
+     .doc = "What all elements are where the key is missing. Default: a missing key is an error."},
+    END};
+static const stk_key feature_key = {.name = "feature",
+                                    .type = STK_KEY_MAP,
+                                    .keys = feature_keys,
+                                    .doc = "A field out of a feature of tf.train.Example; u8 alone is {dtype: u8}."};
+static const stk_key tfrecord_keys[] = {
+    PATHS("files", "Shards, plain, GZIP or ZLIB; patterns stand for their matches by name."),
+    {.name = "parse_example",
+     .type = STK_KEY_NAMED,
+     .element = &feature_key,
+     .required = true,
+     .doc = "The fields of a sample."},
+    END};
+static const stk_key extensions_key = {.name = "extensions", .type = STK_KEY_TEXT};
+static const stk_key tar_keys[] = {
+    PATHS("files", "Shards, plain or .gz; patterns stand for their matches by name."),
+    {.name = "fields",
+     .type = STK_KEY_NAMED,
+     .element = &extensions_key,
+     .doc = "The fields of a sample and what they are made of: {image: jpg;png, mask: seg.png}. Default: image and "
+            "label, of jpg;jpeg;png and cls, as far as the first sample has them."},
+    END};
 static const stk_key source_kinds[] = {
     {.name = "images",
      .type = STK_KEY_TEXT,
      .doc = "A folder with one sub-folder for each class, of JPEG and PNG files."},
     {.name = "idx", .type = STK_KEY_MAP, .keys = idx_keys, .no_short = true, .doc = "IDX files, as MNIST comes."},
+    {.name = "files", .type = STK_KEY_MAP, .keys = files_keys, .doc = "JPEG and PNG files by list, pattern or folder."},
+    {.name = "npy",
+     .type = STK_KEY_NAMED,
+     .element = &path_key,
+     .alone = "all",
+     .doc = "Arrays of NumPy, a sample being a row: {image: x.npy, label: y.npy}, {image: a.npz:x, label: a.npz:y}; a "
+            "path alone is one .npy, the image, or all arrays of a .npz under their own names."},
+    {.name = "tfrecord",
+     .type = STK_KEY_MAP,
+     .keys = tfrecord_keys,
+     .no_short = true,
+     .doc = "TFRecord shards of tf.train.Example."},
+    {.name = "tar", .type = STK_KEY_MAP, .keys = tar_keys, .doc = "Tar shards in WebDataset's naming."},
     END};
 static const stk_key shard_keys[] = {{.name = "count",
                                       .type = STK_KEY_INT,
@@ -416,14 +481,13 @@ static const stk_key loss_kinds[] = {
 static const stk_key sgd_keys[] = {
     RATE("0.01"),
     {.name = "momentum", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 1, .doc = "0: none."},
-    {.name = "dampening", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 1, .doc = "Of the momentum."},
     {.name = "nesterov", .type = STK_KEY_BOOL, .standard = "false", .doc = "Nesterov's momentum."},
     {.name = "weight_decay",
      .type = STK_KEY_REAL,
      .standard = "0",
      .least = 0,
      .most = 1,
-     .doc = "Added to the gradient, as L2."},
+     .doc = "Added to the gradient, as L2; like Keras: taken from the weights."},
     LIKE,
     END};
 static const stk_key adam_keys[] = {RATE("0.001"),
@@ -433,7 +497,7 @@ static const stk_key adam_keys[] = {RATE("0.001"),
                                      .standard = "0",
                                      .least = 0,
                                      .most = 1,
-                                     .doc = "Added to the gradient, as L2."},
+                                     .doc = "Added to the gradient, as L2; like Keras: taken from the weights."},
                                     LIKE,
                                     END};
 static const stk_key adamw_keys[] = {RATE("0.001"),

@@ -53,16 +53,19 @@ static void add_section(sections *all, const char *parent, const stk_key *key)
         parent = "";
         key = key->element;
     }
-    if (key->type != STK_KEY_MAP && key->type != STK_KEY_CHOICE) return;
+    bool is_named_map = key->type == STK_KEY_NAMED && key->element->type == STK_KEY_MAP;
+    if (key->type != STK_KEY_MAP && key->type != STK_KEY_CHOICE && !is_named_map) return;
+    const stk_key *named = key;
+    if (is_named_map) key = key->element;
     for (int i = 0; i < all->n; i++)
         if (all->list[i].key->keys == key->keys) return;
     if (all->n == MOST_SECTIONS) return;
     char *title = all->titles[all->n];
-    size_t n = strlen(parent), m = strlen(key->name);
+    size_t n = strlen(parent), m = strlen(named->name);
     if (n + m + 2 > sizeof(all->titles[0])) return;
     memcpy(title, parent, n);
     if (n) title[n++] = '.';
-    memcpy(title + n, key->name, m + 1);
+    memcpy(title + n, named->name, m + 1);
     all->list[all->n++] = (section){title, key};
 }
 
@@ -77,12 +80,20 @@ static void print_standard(const stk_key *key, stk_text *out)
 static void print_value(const stk_key *key, stk_text *out)
 {
     const stk_key *element = key->element;
-    if (key->type != STK_KEY_LIST) {
+    if (key->type == STK_KEY_NAMED) {
+        stk_text_add(out, "a map of names, each ");
+        stk_schema_describe(element, out);
+    } else if (key->type != STK_KEY_LIST) {
         stk_schema_describe(key, out);
     } else if (element->type == STK_KEY_CHOICE) {
         stk_text_add(out, "a list of %ss", element->name);
     } else {
-        stk_text_add(out, "a list, each ");
+        if (key->one_is_list) {
+            stk_schema_describe(element, out);
+            stk_text_add(out, ", or a list, each ");
+        } else {
+            stk_text_add(out, "a list, each ");
+        }
         stk_schema_describe(element, out);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/thread.h"
 #include "train/build.h"
 #include "train/run_state.h"
 
@@ -15,6 +16,20 @@ void stk_run_warn(stk_run *run, const char *text)
 {
     stk_train_event event = {.kind = STK_EVENT_WARNING, .text = text};
     if (run->options.on_event) run->options.on_event(run->options.user, &event);
+}
+
+/* Of all sources; 0 where one of them does not know. */
+static int64_t count_source_bytes(const stk_run *run)
+{
+    const stk_dataset *parts[] = {run->train, run->recipe->part[STK_PART_VALID].share == 0 ? run->valid : NULL,
+                                  run->test};
+    int64_t sum = 0;
+    for (int i = 0; i < 3; i++) {
+        int64_t n = parts[i] ? stk_dataset_source_bytes(parts[i]) : 0;
+        if (parts[i] && n == 0) return 0;
+        sum += n;
+    }
+    return sum;
 }
 
 static void fill_info(stk_run *run)
@@ -28,24 +43,61 @@ static void fill_info(stk_run *run)
                                .n_valid = run->valid ? stk_dataset_count(run->valid) : 0,
                                .n_test = run->test ? stk_dataset_count(run->test) : 0,
                                .n_classes = stk_dataset_classes(run->train, NULL),
-                               .source_bytes = stk_dataset_source_bytes(run->train),
+                               .source_bytes = count_source_bytes(run),
                                .batch = recipe->batch,
                                .n_epochs = recipe->epochs,
                                .memory_limit_bytes = stk_build_memory_limit(recipe)};
-    if (run->test) run->info.source_bytes += stk_dataset_source_bytes(run->test);
-    if (run->valid && recipe->part[STK_PART_VALID].share == 0)
-        run->info.source_bytes += stk_dataset_source_bytes(run->valid);
+}
+
+/* --- building --- */
+
+typedef struct part_job {
+    const stk_recipe *recipe;
+    int i_part;
+    stk_thread thread;
+    stk_dataset *dataset; /* NULL: none */
+    stk_status status;
+    char error[1024];
+} part_job;
+
+static void build_part(void *arg)
+{
+    part_job *job = arg;
+    job->status = stk_build_dataset(job->recipe, job->i_part, &job->dataset);
+    if (job->status != STK_OK) snprintf(job->error, sizeof(job->error), "%s", stk_error_text());
+}
+
+/* All parts at once, since listing folders and unzipping are most of the time until the first step. The first error in
+ * the order of parts counts, however long each takes. */
+static stk_status build_datasets(const stk_recipe *recipe, stk_dataset *out[STK_N_PARTS])
+{
+    part_job job[STK_N_PARTS] = {{0}};
+    stk_status status = STK_OK;
+    for (int i = STK_N_PARTS - 1; i >= 0; i--) {
+        job[i] = (part_job){.recipe = recipe, .i_part = i};
+        bool alone = i == STK_PART_TRAIN || !recipe->part[i].node;
+        if (alone || stk_thread_start(&job[i].thread, "stk-open", false, build_part, &job[i]) != STK_OK)
+            build_part(&job[i]);
+    }
+    for (int i = 0; i < STK_N_PARTS; i++) {
+        stk_thread_join(&job[i].thread);
+        out[i] = job[i].dataset;
+        if (job[i].status != STK_OK && status == STK_OK) status = stk_fail(job[i].status, "%s", job[i].error);
+    }
+    return status;
 }
 
 /* Data sets, model and trainer. The trainer takes train and model; valid and test stay ours. */
 static stk_status build_parts(stk_run *run)
 {
     stk_status status;
-    stk_dataset *train = NULL;
+    stk_dataset *part[STK_N_PARTS];
     stk_model *model = NULL;
-    STK_TRY(stk_build_dataset(run->recipe, STK_PART_TRAIN, &train));
-    STK_TRY(stk_build_dataset(run->recipe, STK_PART_VALID, &run->valid));
-    STK_TRY(stk_build_dataset(run->recipe, STK_PART_TEST, &run->test));
+    status = build_datasets(run->recipe, part);
+    stk_dataset *train = part[STK_PART_TRAIN];
+    run->valid = part[STK_PART_VALID];
+    run->test = part[STK_PART_TEST];
+    if (status != STK_OK) goto done;
     STK_TRY(stk_build_model(run->recipe, train, &model));
     STK_TRY(stk_build_check_parts(run->recipe, train, run->valid, run->test));
     run->train = train;

@@ -35,7 +35,7 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
     bad |= json_object_set_new(object, "samples_per_s", real_or_null(true, train->samples_per_s));
     bad |= json_object_set_new(object, "input_wait_share", real_or_null(true, train->input_wait_share));
     bad |= json_object_set_new(object, "peak_planned_bytes", json_integer((json_int_t)train->peak_planned_bytes));
-    bad |= json_object_set_new(object, "arena_bytes_used", json_integer((json_int_t)train->arena_bytes_used));
+    bad |= json_object_set_new(object, "peak_used_bytes", json_integer((json_int_t)train->peak_used_bytes));
     bad |= json_object_set_new(object, "peak_rss_bytes", json_integer((json_int_t)train->peak_rss_bytes));
     bad |= json_object_set_new(object, "first_step_s", real_or_null(train->first_step_s > 0, train->first_step_s));
     bad |= json_object_set_new(object, "skipped_records", json_integer(train->n_skipped));

@@ -41,7 +41,7 @@ static stk_status refuse_key(const stk_yaml_node *node, const char *name, const 
 
 /* --- maps --- */
 
-/* Puts everything that node was into a map under the name of `key`. */
+/* Puts everything that node was into a map under that name, or with name NULL into a list. */
 static stk_status wrap(stk_yaml *yaml, stk_yaml_node *node, const char *name)
 {
     stk_yaml_node *inner = stk_yaml_add(yaml, node, name, NULL);
@@ -52,7 +52,7 @@ static stk_status wrap(stk_yaml *yaml, stk_yaml_node *node, const char *name)
     inner->key = key;
     inner->key_line = inner->key_column = 0;
     inner->next = NULL;
-    node->kind = STK_YAML_MAP;
+    node->kind = name ? STK_YAML_MAP : STK_YAML_SEQUENCE;
     node->text = NULL;
     node->child = inner;
     node->n_children = 1;
@@ -129,9 +129,26 @@ static stk_status check_choice(stk_yaml *yaml, stk_yaml_node *node, const stk_ke
 
 static stk_status check_list(stk_yaml *yaml, stk_yaml_node *node, const stk_key *key)
 {
+    if (node->kind != STK_YAML_SEQUENCE && key->one_is_list && !stk_yaml_is_null(node))
+        STK_RETURN_IF_ERROR(wrap(yaml, node, NULL));
     if (node->kind != STK_YAML_SEQUENCE) return stk_yaml_fail(node, "'%s' must be a list: [a, b]", key->name);
+    if (key->one_is_list && !node->child) return stk_yaml_fail(node, "'%s' is an empty list", key->name);
     for (stk_yaml_node *child = node->child; child; child = child->next)
         STK_RETURN_IF_ERROR(stk_schema_check(yaml, child, key->element));
+    return STK_OK;
+}
+
+static stk_status check_named(stk_yaml *yaml, stk_yaml_node *node, const stk_key *key)
+{
+    if (node->kind != STK_YAML_MAP && key->alone && !stk_yaml_is_null(node))
+        STK_RETURN_IF_ERROR(wrap(yaml, node, key->alone));
+    if (node->kind != STK_YAML_MAP || !node->child)
+        return stk_yaml_fail(node, "'%s' must be a map of names: {image: ..., label: ...}", key->name);
+    for (stk_yaml_node *child = node->child; child; child = child->next) {
+        stk_key element = *key->element; /* Messages name what the user named. */
+        element.name = child->key;
+        STK_RETURN_IF_ERROR(stk_schema_check(yaml, child, &element));
+    }
     return STK_OK;
 }
 
@@ -157,6 +174,7 @@ stk_status stk_schema_check(stk_yaml *yaml, stk_yaml_node *node, const stk_key *
         return check_map(yaml, node, key);
     case STK_KEY_CHOICE: return check_choice(yaml, node, key);
     case STK_KEY_LIST: return check_list(yaml, node, key);
+    case STK_KEY_NAMED: return check_named(yaml, node, key);
     case STK_KEY_NONE: return check_none(node, key);
     default: return stk_schema_check_scalar(yaml, node, key);
     }

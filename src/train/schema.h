@@ -21,7 +21,8 @@ typedef enum stk_key_type {
     STK_KEY_EVERY,  /* "50 steps", "1 epoch", 2 (epochs, or steps where words is {"steps"}); integer, truth: epochs */
     STK_KEY_MAP,    /* keys; anything but a map is taken for the first key */
     STK_KEY_CHOICE, /* exactly one of keys; a name alone is short for {name: {}} */
-    STK_KEY_LIST,   /* of element */
+    STK_KEY_LIST,   /* of element; with one_is_list a single element stands for a list of it */
+    STK_KEY_NAMED,  /* names that the user chooses, each with an element; alone: the name of a single element */
     STK_KEY_NONE    /* takes no settings: a member of a choice like relu */
 } stk_key_type;
 
@@ -34,8 +35,10 @@ struct stk_key {
     double least, most;       /* INT, REAL, SHARE; both 0: any */
     bool required, above;     /* above: least itself is not allowed */
     bool no_short;            /* MAP: nothing but a map will do */
+    bool one_is_list;         /* LIST */
+    const char *alone;        /* NAMED: NULL: nothing but a map will do */
     const stk_key *keys;      /* MAP, CHOICE: ended by a name of NULL */
-    const stk_key *element;   /* LIST */
+    const stk_key *element;   /* LIST, NAMED */
     const char *const *words; /* WORD: ended by NULL */
 };
 

@@ -290,6 +290,7 @@ void stk_schema_describe(const stk_key *key, stk_text *out)
     case STK_KEY_MAP: stk_text_add(out, "a map"); break;
     case STK_KEY_CHOICE: stk_text_add(out, "one of the kinds below"); break;
     case STK_KEY_LIST: stk_text_add(out, "a list"); break;
+    case STK_KEY_NAMED: stk_text_add(out, "a map of names"); break;
     case STK_KEY_NONE: stk_text_add(out, "nothing"); break;
     }
 }

@@ -126,7 +126,7 @@ static void emit_plan(stk_trainer *trainer)
     device->class->describe(device, &text);
     stk_text_add(&text, ")");
     trainer->result.peak_planned_bytes = info.arena_bytes + info.variable_bytes;
-    trainer->result.arena_bytes_used = info.used_bytes;
+    trainer->result.peak_used_bytes = info.used_bytes + info.variable_bytes;
     stk_train_event event = {.kind = STK_EVENT_PLAN,
                              .n_steps = trainer->n_steps,
                              .n_epochs = trainer->n_epochs,

@@ -6,7 +6,6 @@ usage: test_messages.py STOKER WORK_FOLDER
 import os
 import resource
 import shutil
-import signal
 
 from program import accepted, begin, check, end, refused, run
 
@@ -100,16 +99,21 @@ def machine():
     refused(["eval", "digits"], 1, "holds no run")
 
 
-def small_files():
-    """As on a full disk: no file may grow beyond a few KiB, and writing says so."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+def small_files(most_bytes):
+    """As on a full disk: no file may grow further."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
 
 
 def full_disk():
-    done = run("train", "small.yaml", "--out", "full", preexec_fn=small_files)
+    refused(["train", "small.yaml", "--out", "fuller"], 1, "fuller/recipe.yaml': file too large",
+            preexec_fn=small_files(100))
+    done = run("train", "small.yaml", "--out", "full", preexec_fn=small_files(4096))
     check(done.returncode == 1 and ".safetensors': file too large" in done.stderr, f"a full disk: {done.stderr!r}")
-    check("warning" in done.stderr, "a save that fails warns")
+    lines = done.stderr.splitlines()
+    tried = [line.split("step ")[1].split()[0] for line in lines if "was not saved" in line]
+    check(tried == ["5", "10", "15", "20", "20"], f"a save that fails is tried again: {tried}")
+    check(all("warning" in line for line in lines[:-1]) and "warning" not in lines[-1],
+          f"a save that fails warns, and fails the run at its end: {lines}")
     names = [name for name in os.listdir("full") if name.startswith("step-") or name == ".saving"]
     check(not names, f"a full disk leaves no part of a checkpoint: {names}")
 

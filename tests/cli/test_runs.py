@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
@@ -38,6 +39,7 @@ def whole_run():
     keys = {"test_accuracy", "test_loss", "epochs", "wall_s", "samples_per_s", "input_wait_share", "peak_planned_bytes",
             "peak_rss_bytes", "first_step_s", "device", "precision"}
     check(keys <= set(result("whole")), f"result.json lacks {keys - set(result('whole'))}")
+    check(result("whole")["peak_planned_bytes"] == result("whole")["peak_used_bytes"] > 0, "the plan's peak is used")
     check(result("whole")["epochs"] == 2 and 0 <= result("whole")["test_accuracy"] <= 1, "the result's numbers")
     steps = sorted(name for name in os.listdir("whole") if name.startswith("step-"))
     check(steps == ["step-15", "step-20"], f"the last two checkpoints stay: {steps}")
@@ -117,6 +119,40 @@ def validation():
               best["valid_loss"]) < 1e-6, "eval gives the validation loss again")
 
 
+def idx_files():
+    """All parts from IDX files, which are opened at once; the first wrong one is named."""
+    def write(name, *sides):
+        n = 1
+        for side in sides:
+            n *= side
+        with open(name, "wb") as f:
+            f.write(bytes([0, 0, 8, len(sides)]) + struct.pack(f">{len(sides)}I", *sides) + bytes(i % 10 for i in range(n)))
+
+    parts = {}
+    for part, n in [("train", 40), ("valid", 20), ("test", 30)]:
+        write(f"{part}-images", n, 8, 8)
+        write(f"{part}-labels", n)
+        parts[part] = (f"{{source: {{idx: {{images: {part}-images, labels: {part}-labels}}}}, "
+                       "stages: [{scale: 1/255}]}")
+    with open("idx.yaml", "w") as f:
+        f.write(f"name: idx\ndata: {{train: {parts['train']}, test: {parts['test']}}}\nvalid: {parts['valid']}\n"
+                "batch: 10\nmodel: {mlp: {hidden: [8], classes: 10}}\noptimizer: adam\nepochs: 1\n")
+    lines = accepted(["train", "idx.yaml", "--json"]).stdout.splitlines()
+    data = json.loads(lines[0]) if lines else {}
+    check((data.get("train"), data.get("valid"), data.get("test")) == (40, 20, 30), f"sizes of the parts: {data}")
+    check(data.get("bytes") == 90 * 64, f"bytes of the parts: {data}")
+    data = json.loads(accepted([*TRAIN, "--out", "folders", "--json", "--steps", "1"]).stdout.splitlines()[0])
+    check(data["bytes"] == 0, f"the size of image folders is not known: {data}")
+    os.truncate("test-images", 500)
+    refused(["train", "idx.yaml", "--out", "idx-cut"], 1, "test-images': the file has 484 bytes of data")
+    os.remove("valid-labels")
+    refused(["train", "idx.yaml", "--out", "idx-cut"], 1, "valid-labels")
+    os.truncate("train-images", 500)
+    refused(["train", "idx.yaml", "--out", "idx-cut"], 1, "valid-labels")  # Files are looked for before they are read.
+    write("valid-labels", 10)
+    refused(["train", "idx.yaml", "--out", "idx-cut"], 1, "train-images': the file has 484 bytes of data")
+
+
 def using():
     tested = json.loads(accepted(["eval", "whole", "--json"]).stdout)
     check(abs(tested["loss"] - result("whole")["test_loss"]) < 1e-6, "eval gives the result again")
@@ -137,5 +173,6 @@ in_use()
 interrupt()
 damage()
 validation()
+idx_files()
 using()
 end()

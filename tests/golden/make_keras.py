@@ -52,13 +52,18 @@ def record(name, op, attrs, optimizer, lr, slots, with_step):
                  f"     {N_STEPS},\n     {len(first)},\n     {{{pad.join(inputs)}}},\n     {{{pad.join(outputs)}}}}},")
 
 
-for nesterov in (False, True):
-    record("Keras SGD" + (", nesterov" if nesterov else ""), "sgd_update", f".sgd = {{0.9, 0, 0, {int(nesterov)}, 1}}",
-           keras.optimizers.SGD(0.1, momentum=0.9, nesterov=nesterov), 0.1, ["param_momentum"], False)
+for decay in (0, 0.5):
+    for nesterov in (False, True):
+        record("Keras SGD" + (", nesterov" if nesterov else "") + (", decay" if decay else ""), "sgd_update",
+               f".sgd = {{0.9, {decay}, {int(nesterov)}, 1}}",
+               keras.optimizers.SGD(0.1, momentum=0.9, nesterov=nesterov, weight_decay=decay or None), 0.1,
+               ["param_momentum"], False)
 record("Keras Adam", "adam_update", ".adam = {0.9, 0.999, 1e-7, 0, 0, 1}",
        keras.optimizers.Adam(0.01, 0.9, 0.999, 1e-7), 0.01, ["param_momentum", "param_velocity"], True)
 record("Keras Adam, large eps", "adam_update", ".adam = {0.8, 0.95, 0.1, 0, 0, 1}",
        keras.optimizers.Adam(0.1, 0.8, 0.95, 0.1), 0.1, ["param_momentum", "param_velocity"], True)
+record("Keras Adam, decay", "adam_update", ".adam = {0.9, 0.999, 1e-7, 0.5, 1, 1}",
+       keras.optimizers.Adam(0.1, 0.9, 0.999, 1e-7, weight_decay=0.5), 0.1, ["param_momentum", "param_velocity"], True)
 record("Keras AdamW", "adam_update", ".adam = {0.9, 0.999, 1e-7, 1, 1, 1}",
        keras.optimizers.AdamW(0.01, 1.0, 0.9, 0.999, 1e-7), 0.01, ["param_momentum", "param_velocity"], True)
 

@@ -147,13 +147,10 @@ def matmul(name, a, b, ta, tb):
     case(name, "matmul", f".matmul = {{{int(ta)}, {int(tb)}}}", [a, b], [a_ @ b_])
 
 
-def run_optimizer(make, n_params, keys, n_warm=0, n_steps=5):
-    """Values before the recorded steps, gradients, and values after each, of one parameter."""
+def run_optimizer(make, n_params, keys, n_steps=5):
+    """Values before the first step, gradients, and values after each step, of one parameter."""
     param = torch.nn.Parameter(rand(n_params))
     optimizer = make([param])
-    for _ in range(n_warm):
-        param.grad = rand(n_params)
-        optimizer.step()
     read = lambda: [param.detach().clone()] + [
         optimizer.state[param][k].clone() if k in optimizer.state[param] else torch.zeros_like(param) for k in keys]
     first, grads, history = read(), [], []
@@ -165,12 +162,11 @@ def run_optimizer(make, n_params, keys, n_warm=0, n_steps=5):
     return first, torch.stack(grads), [list(x) for x in zip(*history)]
 
 
-def sgd(name, lr=0.1, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False):
+def sgd(name, lr=0.1, momentum=0.0, weight_decay=0.0, nesterov=False):
     keys = ["momentum_buffer"] if momentum else []
-    # PyTorch's first step takes no dampening, as the velocity starts with the gradient: the record starts after it.
     first, grads, history = run_optimizer(
-        lambda p: torch.optim.SGD(p, lr, momentum, dampening, weight_decay, nesterov), 13, keys, int(dampening > 0))
-    attrs = f".sgd = {{{momentum}, {dampening}, {weight_decay}, {int(nesterov)}, 0}}"
+        lambda p: torch.optim.SGD(p, lr, momentum, 0, weight_decay, nesterov), 13, keys)
+    attrs = f".sgd = {{{momentum}, {weight_decay}, {int(nesterov)}, 0}}"
     steps(name, "sgd_update", attrs, first, grads, torch.tensor(lr), history, False)
 
 
@@ -205,7 +201,6 @@ sgd("weight decay", weight_decay=0.01)
 sgd("momentum", momentum=0.9)
 sgd("momentum, weight decay", momentum=0.9, weight_decay=5e-4)
 sgd("nesterov", momentum=0.9, nesterov=True, weight_decay=5e-4)
-sgd("dampening", momentum=0.8, dampening=0.3, weight_decay=0.01)
 adam("Adam", torch.optim.Adam)
 adam("Adam, weight decay", torch.optim.Adam, beta1=0.8, beta2=0.95, eps=1e-6, weight_decay=0.1)
 adam("AdamW", torch.optim.AdamW, weight_decay=0.01)

@@ -141,6 +141,19 @@ static void adamw(void **state)
     assert_true(find_update("fc.bias", 0)->attrs.adam.weight_decay == 0);
 }
 
+static void decay_like_keras_acts_on_the_parameter(void **state)
+{
+    (void)state;
+    stk_optim_options options = {.optimizer = stk_adam(.weight_decay = 0.5, .like_keras = true)};
+    build(&options);
+    assert_true(find_update("fc.weight", 0)->attrs.adam.decoupled);
+    tear_down(NULL);
+    set_up(NULL);
+    options.optimizer = stk_adam(.weight_decay = 0.5);
+    build(&options);
+    assert_false(find_update("fc.weight", 0)->attrs.adam.decoupled);
+}
+
 static void no_decay(void **state)
 {
     (void)state;
@@ -200,7 +213,7 @@ static void bad_options(void **state)
     stk_optim_options options = {.optimizer = stk_sgd(.momentum = 1)};
     check_error(&options, "optimizer: momentum is 1, and must be in [0,1)");
     options.optimizer = stk_sgd(.nesterov = true);
-    check_error(&options, "optimizer: nesterov needs a momentum and no dampening");
+    check_error(&options, "optimizer: nesterov needs a momentum");
     options.optimizer = stk_adam(.beta2 = 1.5);
     check_error(&options, "optimizer: beta2 is 1.5, and must be in [0,1)");
     options.optimizer = stk_adam(.eps = -1);
@@ -225,8 +238,15 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(plain_sgd), CASE(momentum),       CASE(adamw),       CASE(no_decay), CASE(negative_decay_is_none),
-        CASE(clipping),  CASE(f64_parameters), CASE(bad_options),
+        CASE(plain_sgd),
+        CASE(momentum),
+        CASE(adamw),
+        CASE(no_decay),
+        CASE(negative_decay_is_none),
+        CASE(decay_like_keras_acts_on_the_parameter),
+        CASE(clipping),
+        CASE(f64_parameters),
+        CASE(bad_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

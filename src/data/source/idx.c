@@ -1,4 +1,6 @@
-/* IDX files as MNIST comes, plain (mapped) or gzip (inflated once), told apart by their first bytes. */
+/* IDX files as MNIST comes, plain or gzip, told apart by their first bytes. Both are read into memory once: a mapped
+ * file that somebody cuts short while it is in use would end the process.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +14,9 @@ enum { MOST_GIB = 16 };
 
 typedef struct idx_file {
     char *path;
-    stk_span mapped;   /* a plain file */
-    uint8_t *inflated; /* a gzip file */
+    uint8_t *bytes; /* header and data */
     stk_shape shape;
-    const uint8_t *data;
+    const uint8_t *data; /* in bytes */
 } idx_file;
 
 typedef struct idx_source {
@@ -26,26 +27,25 @@ typedef struct idx_source {
 
 static void close_file(idx_file *file)
 {
-    stk_file_unmap(file->mapped);
-    free(file->inflated);
+    free(file->bytes);
     free(file->path);
 }
 
 static stk_status open_file(const char *path, idx_file *out)
 {
     stk_status status;
+    size_t capacity = 0, n;
     *out = (idx_file){.path = strdup(path)};
     if (!out->path) return stk_fail_memory(strlen(path));
-    STK_RETURN_IF_ERROR(stk_file_map(path, &out->mapped));
-    stk_span bytes = out->mapped;
-    if (stk_is_gzip(bytes)) {
-        size_t n;
-        STK_TRY(stk_gunzip(bytes, (size_t)MOST_GIB << 30, &out->inflated, &n));
-        stk_file_unmap(out->mapped);
-        out->mapped = (stk_span){0};
-        bytes = (stk_span){out->inflated, n};
+    STK_RETURN_IF_ERROR(stk_file_read(path, &out->bytes, &capacity, &n));
+    if (stk_is_gzip((stk_span){out->bytes, n})) {
+        uint8_t *packed = out->bytes;
+        out->bytes = NULL;
+        status = stk_gunzip((stk_span){packed, n}, (size_t)MOST_GIB << 30, &out->bytes, &n);
+        free(packed);
+        STK_TRY(status);
     }
-    STK_TRY(stk_idx_parse(bytes, &out->shape, &out->data));
+    STK_TRY(stk_idx_parse((stk_span){out->bytes, n}, &out->shape, &out->data));
 done:
     return status == STK_OK ? STK_OK : stk_fail_prefix(status, "'%s': ", path);
 }

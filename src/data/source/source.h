@@ -31,11 +31,12 @@ typedef struct stk_source_class {
 struct stk_source {
     const stk_source_class *class;
     int64_t n_records;
-    int64_t n_bytes;
+    int64_t n_bytes; /* of all records in memory; 0: not known */
     int n_fields;
     stk_source_field field[STK_MAX_FIELDS];
     const char *const *class_names; /* of an image folder; else NULL */
     int64_t n_classes;
+    char note[256]; /* what opening found and does no harm; "": nothing */
 };
 
 stk_status stk_source_open_images(const char *folder, stk_source **out);

@@ -35,12 +35,12 @@ static stk_status make_single(const stk_cpu_device *device, const stk_op_call *c
     }
     stk_fused group = {
         .shape = shape, .n_in = call->n_in, .n_instr = 1, .n_out = 1, .input = input, .instr = &instr, .out = &result};
-    return stk_program_kernel(device, call, &group, out);
+    return stk_program_kernel(device, &group, out);
 }
 
 stk_status stk_cpu_fused_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return stk_program_kernel(device, call, call->attrs->fused.program, out);
+    return stk_program_kernel(device, call->attrs->fused.program, out);
 }
 
 stk_status stk_cpu_constant_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)

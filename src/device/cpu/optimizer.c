@@ -51,11 +51,12 @@ static stk_status run_sgd(const void *p, const stk_kernel_args *args)
 {
     const update_state *s = p;
     const stk_attrs *a = &s->attrs;
+    double lr = read_lr(s, args->in[s->n_tensors + 1]);
     update_task task = {.state = s, .args = args};
-    task.sgd = (stk_sgd_numbers){.lr = read_lr(s, args->in[s->n_tensors + 1]),
+    task.sgd = (stk_sgd_numbers){.lr = lr,
                                  .momentum = a->sgd.momentum,
-                                 .fresh = 1 - a->sgd.dampening,
-                                 .weight_decay = a->sgd.weight_decay,
+                                 .decay_param = a->sgd.like_keras ? lr * a->sgd.weight_decay : 0,
+                                 .decay_grad = a->sgd.like_keras ? 0 : a->sgd.weight_decay,
                                  .nesterov = a->sgd.nesterov,
                                  .like_keras = a->sgd.like_keras};
     stk_cpu_parallel(s->n_threads, run_share, &task);

@@ -7,7 +7,7 @@
 
 /* Numbers that do not change within a sweep; what they mean is in optimizer_tmpl.h. */
 typedef struct stk_sgd_numbers {
-    double lr, momentum, fresh, weight_decay;
+    double lr, momentum, decay_param, decay_grad;
     int nesterov, like_keras;
 } stk_sgd_numbers;
 

@@ -3,29 +3,29 @@
 static void NAME(sgd)(int64_t n, const stk_sgd_numbers *k, const void *src_param, const void *src_grad, void *dst)
 {
     const T *param = src_param, *grad = src_grad;
-    T *out = dst, lr = (T)k->lr, decay = (T)k->weight_decay;
+    T *out = dst, lr = (T)k->lr, keep = (T)(1 - k->decay_param), decay = (T)k->decay_grad;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
-        out[i] = param[i] - lr * (grad[i] + decay * param[i]);
+        out[i] = keep * param[i] - lr * (grad[i] + decay * param[i]);
 }
 
-/* v = momentum * v + fresh * g;  param -= lr * (v, or g + momentum * v with Nesterov).
- * Like Keras the rate stands inside v: v = momentum * v - lr * fresh * g;  param += v, or momentum * v - lr * g. */
+/* v = momentum * v + g;  param -= lr * (v, or g + momentum * v with Nesterov).
+ * Like Keras the rate stands inside v: v = momentum * v - lr * g;  param += v, or momentum * v - lr * g. */
 static void NAME(momentum)(int64_t n, const stk_sgd_numbers *k, const void *src_param, const void *src_velocity,
                            const void *src_grad, void *dst, void *dst_velocity)
 {
     const T *param = src_param, *velocity = src_velocity, *grad = src_grad;
     T *out = dst, *out_velocity = dst_velocity;
-    T lr = (T)k->lr, decay = (T)k->weight_decay, momentum = (T)k->momentum;
-    T fresh = (T)(k->like_keras ? -k->lr * k->fresh : k->fresh);
-    /* param += a * v + b * g. */
+    T lr = (T)k->lr, keep = (T)(1 - k->decay_param), decay = (T)k->decay_grad, momentum = (T)k->momentum;
+    T fresh = k->like_keras ? -lr : 1;
+    /* v = momentum * v + fresh * g;  param = keep * param + a * v + b * g. */
     T a = k->like_keras ? (k->nesterov ? momentum : 1) : (k->nesterov ? -lr * momentum : -lr);
     T b = k->nesterov ? -lr : 0;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
         T p = param[i], g = grad[i] + decay * p, v = momentum * velocity[i] + fresh * g;
         out_velocity[i] = v;
-        out[i] = p + (a * v + b * g);
+        out[i] = keep * p + (a * v + b * g);
     }
 }
 

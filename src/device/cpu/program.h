@@ -67,8 +67,7 @@ typedef struct stk_element_program {
 } stk_element_program;
 
 /* Compiles a group into a kernel. */
-stk_status stk_program_kernel(const stk_cpu_device *device, const stk_op_call *call, const stk_fused *group,
-                              stk_kernel *out);
+stk_status stk_program_kernel(const stk_cpu_device *device, const stk_fused *group, stk_kernel *out);
 /* The kernel's run. */
 stk_status stk_program_interpret(const void *state, const stk_kernel_args *args);
 

@@ -14,7 +14,7 @@ static stk_status check_labels(const stk_op_call *call, const double *labels)
     int64_t n_rows = call->in[0].shape.dim[0], n_classes = call->in[0].shape.dim[1];
     for (int64_t row = 0; has_class_numbers(call) && row < n_rows; row++)
         if (labels[row] < 0 || labels[row] >= (double)n_classes)
-            return stk_fail(STK_INVALID, "label %.0f of row %lld is not one of the %lld classes", labels[row],
+            return stk_fail(STK_CORRUPT, "label %.0f of row %lld is not one of the %lld classes", labels[row],
                             (long long)row, (long long)n_classes);
     return STK_OK;
 }

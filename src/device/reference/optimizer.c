@@ -13,19 +13,20 @@ static stk_status run_sgd(const stk_op_call *call, const double *const *in, doub
     double lr = in[has_velocity ? 3 : 2][0], momentum = a->sgd.momentum;
     int64_t n = stk_shape_count(call->in[0].shape);
     for (int64_t i = 0; i < n; i++) {
-        double g = grad[i] + a->sgd.weight_decay * param[i];
+        double p = param[i], g = grad[i];
+        if (a->sgd.like_keras)
+            p -= lr * a->sgd.weight_decay * p;
+        else
+            g += a->sgd.weight_decay * p;
         if (!has_velocity) {
-            out[0][i] = param[i] - lr * g;
-            continue;
-        }
-        double fresh = (1 - a->sgd.dampening) * g;
-        if (a->sgd.like_keras) {
-            double v = momentum * velocity[i] - lr * fresh;
-            out[0][i] = param[i] + (a->sgd.nesterov ? momentum * v - lr * g : v);
+            out[0][i] = p - lr * g;
+        } else if (a->sgd.like_keras) {
+            double v = momentum * velocity[i] - lr * g;
+            out[0][i] = p + (a->sgd.nesterov ? momentum * v - lr * g : v);
             out[1][i] = v;
         } else {
-            double v = momentum * velocity[i] + fresh;
-            out[0][i] = param[i] - lr * (a->sgd.nesterov ? g + momentum * v : v);
+            double v = momentum * velocity[i] + g;
+            out[0][i] = p - lr * (a->sgd.nesterov ? g + momentum * v : v);
             out[1][i] = v;
         }
     }

@@ -37,6 +37,7 @@ static void check_records(stk_source *source)
     stk_item item[STK_MAX_FIELDS];
     assert_int_equal(source->n_records, 3);
     assert_int_equal(source->n_fields, 2);
+    assert_int_equal(source->n_bytes, 24);
     assert_true(stk_shape_equal(source->field[0].type.desc.shape, STK_SHAPE(2, 4, 1)));
     assert_int_equal(source->field[0].type.desc.dtype, STK_U8);
     assert_int_equal(source->field[1].type.desc.dtype, STK_I32);
@@ -72,6 +73,17 @@ static void plain_and_gzip_are_told_by_content(void **state)
     stk_source *source;
     assert_int_equal(stk_source_open_idx(plain, NULL, &source), STK_OK);
     assert_int_equal(source->n_fields, 1);
+    source->class->close(source);
+}
+
+static void a_file_cut_short_later_does_no_harm(void **state)
+{
+    (void)state;
+    stk_source *source;
+    const char *path = write_file("cut_later", images, sizeof(images));
+    assert_int_equal(stk_source_open_idx(path, write_file("labels", labels, sizeof(labels)), &source), STK_OK);
+    assert_int_equal(truncate(path, 0), 0);
+    check_records(source);
     source->class->close(source);
 }
 
@@ -193,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_and_gzip_are_told_by_content),
+        cmocka_unit_test(a_file_cut_short_later_does_no_harm),
         cmocka_unit_test(sizes_must_be_exact),
         cmocka_unit_test(damaged_gzip_is_refused),
         cmocka_unit_test(files_must_belong_together),

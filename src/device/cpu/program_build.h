@@ -1,0 +1,48 @@
+/* From a fused group to a program: what its steps share. Only program.c and the program_*.c include it.
+ *
+ *   program_lower.c   instructions that the loops lack become others; what the instructions read
+ *   program_space.c   axes are collapsed, inputs told apart, the block chosen
+ *   program_slots.c   every register gets memory
+ *   program.c         all of it in order, and the result written down
+ */
+#ifndef STK_DEVICE_CPU_PROGRAM_BUILD_H
+#define STK_DEVICE_CPU_PROGRAM_BUILD_H
+
+#include "device/cpu/program.h"
+
+typedef struct stk_program_builder {
+    const stk_fused *group;
+    stk_element_program *program;
+    stk_isa isa;
+    const stk_element_table *table;
+    stk_arena *arena;
+    /* After lowering: registers 0 .. n_in-1 are inputs, then the instructions' results. */
+    stk_fused_instr *instr;
+    int32_t n_instr, n_in;
+    int32_t *wide;     /* by register: its f32 version, -1: none yet */
+    int32_t *out;      /* by output: register */
+    int32_t *last_use; /* by register: instruction; n_instr: read after the last one */
+    int32_t *slot;     /* by register */
+    uint32_t *in_place;
+} stk_program_builder;
+
+/* --- program_lower.c --- */
+/* Fills instr, wide and out. Fails where the loops lack an instruction. */
+stk_status stk_program_lower(stk_program_builder *b);
+stk_dtype stk_program_dtype(const stk_program_builder *b, int32_t r);
+/* True for a register that is read as seed or sample; elements: that is read element by element. */
+bool stk_program_reads(const stk_program_builder *b, int32_t r, bool elements);
+/* NULL: there is none. */
+stk_element_fn stk_program_find_loop(const stk_program_builder *b, const stk_fused_instr *instr);
+
+/* --- program_space.c --- */
+/* Fills dim, rank and the inputs' strides; then how each input is read. */
+void stk_program_collapse(stk_program_builder *b);
+/* Needs the slots. element_bytes: of the widest register. */
+void stk_program_choose_block(stk_program_builder *b, int32_t n_buffers, int64_t element_bytes);
+
+/* --- program_slots.c --- */
+/* Fills slot, in_place and the inputs' buffers. */
+stk_status stk_program_assign_slots(stk_program_builder *b);
+
+#endif

@@ -1,0 +1,135 @@
+/* Lowering: 16-bit floats are computed in f32 and rounded after each instruction. See device/cpu/program_build.h. */
+#include "device/cpu/program_build.h"
+
+#include "base/error.h"
+
+static bool is_half(stk_dtype dtype)
+{
+    return dtype == STK_BF16 || dtype == STK_F16;
+}
+
+stk_dtype stk_program_dtype(const stk_program_builder *b, int32_t r)
+{
+    return r < b->n_in ? b->group->input[r].dtype : b->instr[r - b->n_in].dtype;
+}
+
+bool stk_program_reads(const stk_program_builder *b, int32_t r, bool elements)
+{
+    for (int32_t j = 0; j < b->n_instr; j++)
+        for (int i = 0; i < 3; i++) {
+            bool is_scalar = b->instr[j].op == STK_OP_dropout && i > 0;
+            if (b->instr[j].operand[i] == r && is_scalar != elements) return true;
+        }
+    for (int32_t o = 0; elements && o < b->group->n_out; o++)
+        if (b->out[o] == r) return true;
+    return false;
+}
+
+static int32_t emit(stk_program_builder *b, stk_fused_instr instr)
+{
+    b->instr[b->n_instr] = instr;
+    b->wide[b->n_in + b->n_instr] = -1;
+    return b->n_in + b->n_instr++;
+}
+
+static int32_t emit_cast(stk_program_builder *b, int32_t r, stk_dtype to)
+{
+    return emit(b, (stk_fused_instr){
+                       .op = STK_OP_cast, .dtype = to, .src_dtype = stk_program_dtype(b, r), .operand = {r, -1, -1}});
+}
+
+static int32_t widen(stk_program_builder *b, int32_t r)
+{
+    if (r < 0 || !is_half(stk_program_dtype(b, r))) return r;
+    if (b->wide[r] < 0) b->wide[r] = emit_cast(b, r, STK_F32);
+    return b->wide[r];
+}
+
+static int32_t lower_cast(stk_program_builder *b, stk_fused_instr instr)
+{
+    if (b->table->cast[instr.src_dtype][instr.dtype]) return emit(b, instr);
+    return emit_cast(b, emit_cast(b, instr.operand[0], STK_F32), instr.dtype);
+}
+
+/* operand holds lowered registers already. */
+static int32_t lower_instr(stk_program_builder *b, stk_fused_instr instr)
+{
+    stk_dtype dtype = instr.dtype;
+    switch (instr.op) {
+    case STK_OP_cast: return lower_cast(b, instr);
+    case STK_OP_compare:
+        if (is_half(instr.src_dtype)) instr.src_dtype = STK_F32;
+        for (int i = 0; i < 2; i++)
+            instr.operand[i] = widen(b, instr.operand[i]);
+        return emit(b, instr);
+    case STK_OP_unary:
+    case STK_OP_binary:
+    case STK_OP_dropout:
+        if (!is_half(dtype)) return emit(b, instr);
+        for (int i = 0; i < 2; i++)
+            instr.operand[i] = widen(b, instr.operand[i]);
+        instr.dtype = instr.src_dtype = STK_F32;
+        return emit_cast(b, emit(b, instr), dtype);
+    default: return emit(b, instr);
+    }
+}
+
+stk_element_fn stk_program_find_loop(const stk_program_builder *b, const stk_fused_instr *instr)
+{
+    const stk_element_table *t = b->table;
+    switch (instr->op) {
+    case STK_OP_unary: return t->unary[instr->kind][instr->dtype];
+    case STK_OP_binary: return t->binary[instr->kind][instr->dtype];
+    case STK_OP_compare: return t->compare[instr->kind][instr->src_dtype];
+    case STK_OP_select: return t->select[stk_dtype_log2(instr->dtype)];
+    case STK_OP_cast: return t->cast[instr->src_dtype][instr->dtype];
+    default: return NULL;
+    }
+}
+
+static stk_status check_instr(const stk_program_builder *b, const stk_fused_instr *instr, int32_t n_registers)
+{
+    for (int i = 0; i < 3; i++)
+        if (instr->operand[i] >= n_registers)
+            return stk_fail(STK_INTERNAL, "an instruction of a fused group reads a later register");
+    bool is_known = instr->op == STK_OP_constant || stk_program_find_loop(b, instr) ||
+                    (instr->op == STK_OP_dropout && (instr->dtype == STK_F32 || instr->dtype == STK_F64));
+    if (is_known) return STK_OK;
+    const char *kind = instr->op == STK_OP_unary     ? stk_unary_name(instr->kind)
+                       : instr->op == STK_OP_binary  ? stk_binary_name(instr->kind)
+                       : instr->op == STK_OP_compare ? stk_compare_name(instr->kind)
+                                                     : "";
+    return stk_fail(STK_UNSUPPORTED, "the cpu device has no '%s'%s%s of %s", stk_op_name(instr->op), *kind ? " " : "",
+                    kind, stk_dtype_name(instr->op == STK_OP_select ? instr->dtype : instr->src_dtype));
+}
+
+stk_status stk_program_lower(stk_program_builder *b)
+{
+    const stk_fused *g = b->group;
+    /* An instruction becomes six at most: three operands widened, itself, and a rounding of its result. */
+    size_t most = (size_t)g->n_instr * 6 + 1;
+    int32_t *map = stk_arena_alloc(b->arena, ((size_t)g->n_in + (size_t)g->n_instr + 1) * sizeof(*map));
+    b->instr = stk_arena_alloc(b->arena, most * sizeof(*b->instr));
+    b->wide = stk_arena_alloc(b->arena, (most + (size_t)g->n_in) * sizeof(*b->wide));
+    b->out = stk_arena_alloc(b->arena, ((size_t)g->n_out + 1) * sizeof(*b->out));
+    if (!map || !b->instr || !b->wide || !b->out) return stk_fail_memory(most * sizeof(*b->instr));
+    for (int32_t i = 0; i < g->n_in; i++) {
+        map[i] = i;
+        b->wide[i] = -1;
+    }
+    for (int32_t j = 0; j < g->n_instr; j++) {
+        stk_fused_instr instr = g->instr[j];
+        if (instr.op == STK_OP_constant) instr.src_dtype = instr.dtype;
+        for (int i = 0; i < 3; i++) {
+            if (instr.operand[i] >= g->n_in + j)
+                return stk_fail(STK_INTERNAL, "instruction %d of a fused group reads a later register", (int)j);
+            if (instr.operand[i] >= 0) instr.operand[i] = map[instr.operand[i]];
+        }
+        map[g->n_in + j] = lower_instr(b, instr);
+    }
+    for (int32_t j = 0; j < b->n_instr; j++)
+        STK_RETURN_IF_ERROR(check_instr(b, &b->instr[j], b->n_in + j));
+    for (int32_t o = 0; o < g->n_out; o++)
+        b->out[o] = map[g->out[o]];
+    return STK_OK;
+}

@@ -160,7 +160,7 @@ static stk_status bench_matmul(const bench *b, int64_t m, int64_t n, int64_t k, 
 static stk_status bench_matmuls(const bench *b)
 {
     /* An MLP 784-128-10 with 128 samples: forward, then gradients of weights and of the hidden layer. */
-    static const int shapes[][5] = {{128, 128, 784, 0, 0},   {128, 10, 128, 0, 0},  {784, 128, 128, 1, 0},
+    static const int shapes[][5] = {{128, 128, 784, 0, 1},   {128, 10, 128, 0, 0},  {784, 128, 128, 1, 0},
                                     {128, 10, 128, 1, 0},    {128, 128, 10, 0, 1},  {512, 512, 512, 0, 0},
                                     {512, 512, 512, 0, 1},   {512, 512, 512, 1, 0}, {1024, 1024, 1024, 0, 0},
                                     {4096, 256, 1024, 0, 1}, {10, 4096, 512, 0, 0}};

@@ -10,6 +10,7 @@
 #include "stoker/nn.h"
 #include "stoker/optim.h"
 #include "stoker/run.h"
+#include "stoker/sources.h"
 #include "stoker/status.h"
 #include "stoker/trainer.h"
 #include "stoker/types.h"

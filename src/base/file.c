@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,9 +108,10 @@ stk_status stk_write_all(int fd, const char *path, const void *data, size_t n)
 
 stk_status stk_file_write_durably(const char *path, const void *data, size_t n)
 {
+    static atomic_uint n_files; /* two threads may write the same path */
     char temporary[4096];
-    if (snprintf(temporary, sizeof(temporary), "%s.tmp-%ld", path, (long)getpid()) >= (int)sizeof(temporary))
-        return stk_fail(STK_INVALID, "path '%.60s...' is too long", path);
+    int n_name = snprintf(temporary, sizeof(temporary), "%s.tmp-%ld-%u", path, (long)getpid(), n_files++);
+    if (n_name >= (int)sizeof(temporary)) return stk_fail(STK_INVALID, "path '%.60s...' is too long", path);
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) return fail_path("create", path, errno);
     stk_status status = stk_write_all(fd, path, data, n);

@@ -125,6 +125,11 @@ void stk_cond_broadcast(stk_cond *cond)
     pthread_cond_broadcast(cond);
 }
 
+void stk_once_run(stk_once *once, void (*init)(void))
+{
+    pthread_once(once, init);
+}
+
 /* Cores granted by the cgroup's CPU quota (version 2, then 1), or a huge number. */
 static double cgroup_cores(void)
 {

@@ -34,6 +34,11 @@ bool stk_cond_wait_ms(stk_cond *cond, stk_mutex *mutex, int timeout_ms);
 void stk_cond_signal(stk_cond *cond);
 void stk_cond_broadcast(stk_cond *cond);
 
+/* Runs init once in the process, whoever comes first; the others wait for it. */
+typedef pthread_once_t stk_once;
+#define STK_ONCE_INIT PTHREAD_ONCE_INIT
+void stk_once_run(stk_once *once, void (*init)(void));
+
 /* How many cores this process may use: affinity and cgroup quota counted; at least 1. */
 int stk_n_cores(void);
 

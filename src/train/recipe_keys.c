@@ -123,7 +123,7 @@ static const stk_key files_keys[] = {
     {.name = "by", .type = STK_KEY_WORD, .words = by_words, .doc = "The label is the name of the folder a file is in."},
     {.name = "labels", .type = STK_KEY_TEXT, .doc = "A file of lines name<TAB or comma>label; instead of by."},
     END};
-static const char *const feature_words[] = {"encoded", "u8",  "i8",  "bool", "i32", "i64",
+static const char *const feature_words[] = {"encoded", "u8",   "i8",  "bool", "i32", "i64",
                                             "f16",     "bf16", "f32", "f64",  NULL};
 static const stk_key side_key = {.name = "side", .type = STK_KEY_INT, .least = 1, .most = 1e12};
 static const stk_key feature_keys[] = {

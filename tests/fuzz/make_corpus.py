@@ -4,9 +4,12 @@ The JPEG files were made once with Pillow (quality 30 to 40, optimised tables) a
 """
 import base64
 import gzip
+import io
 import json
 import pathlib
 import struct
+import tarfile
+import zipfile
 import zlib
 
 JPEG = {
@@ -180,6 +183,116 @@ def make_yaml():
     write("yaml", "empty", b"# nothing\n")
 
 
+# --- NumPy ---
+
+def npy(descr, shape, data, version=1):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    size = struct.pack("<H" if version == 1 else "<I", len(header))
+    return b"\x93NUMPY" + bytes([version, 0]) + size + header + data
+
+
+def npz(method, **arrays):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in arrays.items():
+            info = zipfile.ZipInfo(name + ".npy", (1980, 1, 1, 0, 0, 0))
+            info.compress_type = method
+            with archive.open(info, "w", force_zip64=True) as member:
+                member.write(data)
+    return out.getvalue()
+
+
+def make_npy():
+    small = npy("<f4", (2, 3), bytes(24))
+    write("npy", "f4.npy", small)
+    write("npy", "v2.npy", npy("|u1", (5,), bytes(5), 2))
+    write("npy", "v3.npy", npy("<i8", (), bytes(8), 3))
+    write("npy", "huge.npy", npy("<f8", (1 << 62, 1 << 62), b""))
+    write("npy", "old.npy", small.replace(b"(2, 3), ", b"(2L,3L,)"))
+    write("npy", "stored.npz", npz(zipfile.ZIP_STORED, x=small, y=npy("|b1", (2,), bytes(2))))
+    write("npy", "deflated.npz", npz(zipfile.ZIP_DEFLATED, x=small))
+    zipped = npz(zipfile.ZIP_STORED, x=small)
+    n = len(zipped) - 22  # A list of members that goes on for some bytes: once written past its end.
+    write("npy", "short_list.npz", zipped[:n] + bytes(9) + zipped[n:n + 12] +
+          struct.pack("<I", struct.unpack("<I", zipped[n + 12:n + 16])[0] + 9) + zipped[n + 16:])
+    write("npy", "cut.npz", npz(zipfile.ZIP_DEFLATED, x=small)[:-30])
+
+
+# --- TFRecord and Example ---
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def record(data):
+    head = struct.pack("<Q", len(data))
+    return head + struct.pack("<I", crc32c(head)) + data + struct.pack("<I", crc32c(data))
+
+
+def varint(x):
+    x &= (1 << 64) - 1
+    out = b""
+    while x > 127:
+        out += bytes([x & 127 | 128])
+        x >>= 7
+    return out + bytes([x])
+
+
+def field(number, data):
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def features(**values):
+    return field(1, b"".join(field(1, field(1, k.encode()) + field(2, v)) for k, v in values.items()))
+
+
+def make_records():
+    ints, floats, text = field(3, field(1, varint(5) + varint(-6))), field(2, field(1, bytes(8))), field(1, field(1, b"ab"))
+    whole = features(x=ints, image=text, y=floats)
+    write("example", "whole", whole)
+    write("example", "floats", features(x=floats))
+    write("example", "unpacked", features(x=field(3, varint(8) + varint(3) + varint(8) + varint(-1)),
+                                          image=field(2, varint(13) + bytes(4))))
+    write("example", "two_strings", features(x=field(1, field(1, b"a") + field(1, b""))))
+    write("example", "groups", varint(9 << 3 | 3) + varint(16 << 3) + varint(1) + varint(9 << 3 | 4) + whole)
+    write("example", "twice", features(x=ints) + features(x=floats))
+    write("example", "long", field(1, b"")[:1] + varint(1 << 60))
+    write("tfrecord", "three", record(whole) + record(b"") + record(bytes(300)))
+    write("tfrecord", "cut", record(whole)[:-5])
+    write("tfrecord", "huge", struct.pack("<QI", 1 << 63, crc32c(struct.pack("<Q", 1 << 63))) + bytes(20))
+    write("tfrecord", "crc", record(whole)[:-1] + b"!")
+    write("tfrecord", "gzip", gzip.compress(record(whole), mtime=0))
+
+
+# --- tar ---
+
+def make_tar():
+    def tar(kind, *names):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=kind) as archive:
+            for name in names:
+                info = tarfile.TarInfo(name)
+                info.size = len(name)
+                archive.addfile(info, io.BytesIO(name.encode()))
+        return out.getvalue().rstrip(b"\0") + bytes(1100)
+    long = "d" * 90 + "/" + "e" * 90
+    write("tar", "ustar", tar(tarfile.USTAR_FORMAT, "a/1.jpg", "a/1.cls", long[:150] + ".jpg"))
+    write("tar", "gnu", tar(tarfile.GNU_FORMAT, "1.jpg", long + ".jpg", long + ".cls"))
+    write("tar", "pax", tar(tarfile.PAX_FORMAT, "1.jpg", long + ".jpg", "1.CLS"))
+    write("tar", "cut", tar(tarfile.GNU_FORMAT, "1.jpg", long + ".jpg")[:1700])
+    binary = bytearray(tar(tarfile.USTAR_FORMAT, "1.jpg"))
+    binary[124:136] = b"\x80" + bytes(10) + b"\5"
+    write("tar", "binary_size", bytes(binary))
+    entries = b"".join(struct.pack("<QQI", 512 * i, 3, len(name)) + name for i, name in enumerate([b"a.jpg", b"a.cls"]))
+    write("tar", "index", entries + bytes(600))
+
+
 for file_name, text in JPEG.items():
     write("jpeg", file_name + ".jpg", base64.b64decode(text))
 write("jpeg", "cut.jpg", base64.b64decode(JPEG["420"])[:-40])
@@ -189,3 +302,6 @@ make_idx()
 make_safetensors()
 make_state()
 make_yaml()
+make_npy()
+make_records()
+make_tar()

@@ -90,7 +90,7 @@ static void everything_is_taken(void **state)
               "log: {every: 1 step}\n",
               "memory=8GiB");
     const stk_recipe_part *train = &r->part[STK_PART_TRAIN];
-    assert_string_equal(train->idx_labels->text, "b.gz");
+    assert_string_equal(stk_yaml_get(train->source, "labels")->text, "b.gz");
     assert_true(train->shuffle);
     assert_int_equal(train->take, 1000);
     assert_int_equal(train->skip, 5);

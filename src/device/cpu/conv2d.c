@@ -1,38 +1,97 @@
-/* Convolution and its two gradients: oneDNN on NHWC. */
+/* Convolution and its two gradients: own loops, oneDNN for what they do not cover. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cpu/conv2d.h"
+#include "device/cpu/conv2d_onednn.h"
 #include "device/cpu/cpu.h"
-#include "device/cpu/onednn.h"
 
 typedef struct conv_state {
-    stk_onednn_conv *conv; /* NULL: something is empty, so that the output is zeros */
+    stk_isa isa;
     stk_conv_pass pass;
-    size_t out_bytes;
+    int n_threads;
+    stk_conv_dense dense;   /* forward and gradient of data */
+    stk_conv_weight weight; /* gradient of weights */
 } conv_state;
+
+/* What the own loops cover; oneDNN does the rest. With a few input channels, as colours are, the gradient of weights is
+ * a matter of memory: tiles of a tap's channels would be too low. */
+static bool is_own(const stk_conv_shape *s)
+{
+    const stk_window *w = &s->window;
+    bool is_dilated = w->dilation[0] > 1 || w->dilation[1] > 1, is_strided = w->stride[0] > 1 || w->stride[1] > 1;
+    if (w->groups > 1) return false;
+    switch (s->pass) {
+    case STK_CONV_GRAD_DATA: return !is_dilated || !is_strided;
+    case STK_CONV_GRAD_WEIGHT: return s->x.dim[3] >= 8;
+    default: return true;
+    }
+}
+
+static void run_share(const void *p, int i_thread, int n_threads)
+{
+    const stk_cpu_task *task = p;
+    const conv_state *s = task->state;
+    const float *a = task->args->in[0], *b = task->args->in[1];
+    float *out = task->args->out[0];
+    void *scratch = task->args->scratch;
+    if (s->pass == STK_CONV_GRAD_WEIGHT)
+        stk_conv_weight_of(s->isa)->run(&s->weight, a, b, out, scratch, i_thread, n_threads);
+    else
+        stk_conv_dense_of(s->isa)->run(&s->dense, a, b, out, scratch, i_thread, n_threads);
+}
 
 static stk_status run(const void *p, const stk_kernel_args *args)
 {
-    const conv_state *state = p;
-    if (!state->conv) {
-        if (state->out_bytes) memset(args->out[0], 0, state->out_bytes);
-        return STK_OK;
-    }
-    switch (state->pass) {
-    case STK_CONV_GRAD_DATA:
-        return stk_onednn_conv_run(state->conv, args->out[0], args->in[1], args->in[0], args->scratch);
-    case STK_CONV_GRAD_WEIGHT:
-        return stk_onednn_conv_run(state->conv, args->in[0], args->out[0], args->in[1], args->scratch);
-    default: return stk_onednn_conv_run(state->conv, args->in[0], args->in[1], args->out[0], args->scratch);
-    }
+    const conv_state *s = p;
+    stk_cpu_parallel(s->n_threads, run_share, &(stk_cpu_task){p, args});
+    return STK_OK;
 }
 
 static void release(void *p)
 {
-    conv_state *state = p;
-    stk_onednn_conv_free(state->conv);
-    free(state);
+    conv_state *s = p;
+    stk_conv_dense_free(&s->dense);
+    stk_conv_weight_free(&s->weight);
+    free(s);
 }
+
+static stk_status make_own(const stk_cpu_device *device, const stk_op_call *call, const stk_conv_shape *shape,
+                           stk_kernel *out)
+{
+    STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(conv_state), run, out));
+    conv_state *s = out->state;
+    out->release = release;
+    s->isa = device->isa;
+    s->pass = shape->pass;
+    s->n_threads = stk_op_cost(call).flops < 2.5e5 ? 1 : device->base.n_threads;
+    if (shape->pass == STK_CONV_GRAD_WEIGHT) {
+        STK_RETURN_IF_ERROR(stk_conv_plan_weight(shape, &s->weight));
+        out->scratch_bytes = stk_conv_weight_of(s->isa)->scratch_bytes(&s->weight, s->n_threads);
+    } else {
+        STK_RETURN_IF_ERROR(stk_conv_plan_dense(shape, stk_conv_dense_of(s->isa)->depth, &s->dense));
+        out->scratch_bytes = stk_conv_dense_of(s->isa)->scratch_bytes(&s->dense);
+    }
+    return STK_OK;
+}
+
+/* --- nothing to add up --- */
+
+static stk_status run_zeros(const void *p, const stk_kernel_args *args)
+{
+    size_t bytes = *(const size_t *)p;
+    if (bytes) memset(args->out[0], 0, bytes);
+    return STK_OK;
+}
+
+static stk_status make_zeros(const stk_op_call *call, stk_kernel *out)
+{
+    STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(size_t), run_zeros, out));
+    *(size_t *)out->state = stk_desc_bytes(call->out[0]);
+    return STK_OK;
+}
+
+/* --- all --- */
 
 static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
@@ -50,16 +109,10 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
         shape.pass = STK_CONV_FORWARD;
         shape.x = call->in[0].shape, shape.weight = call->in[1].shape, shape.y = call->out[0].shape;
     }
-    STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(conv_state), run, out));
-    conv_state *state = out->state;
-    out->release = release;
-    state->pass = shape.pass;
-    state->out_bytes = stk_desc_bytes(call->out[0]);
-    if (!stk_shape_count(shape.x) || !stk_shape_count(shape.weight) || !stk_shape_count(shape.y)) return STK_OK;
-    STK_RETURN_IF_ERROR(stk_onednn_conv_new(device->onednn, &shape, &state->conv));
-    out->scratch_bytes = stk_onednn_conv_scratch_bytes(state->conv);
-    out->impl = stk_onednn_conv_impl(state->conv);
-    return STK_OK;
+    if (!stk_shape_count(shape.x) || !stk_shape_count(shape.weight) || !stk_shape_count(shape.y))
+        return make_zeros(call, out);
+    if (is_own(&shape)) return make_own(device, call, &shape, out);
+    return stk_cpu_conv2d_onednn_kernel(device, &shape, out);
 }
 
 static stk_status choose(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)

@@ -1,77 +1,7 @@
 /* Calls large enough to be shared between threads, at odd sizes: every instruction set and 1, 2 and 3 threads agree
  * with the reference device, and each gives the same bits again.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-#include "device/cpu/call.h"
-
-static const char *const isas[] = {"baseline", "avx2", "avx512"};
-
-static double load(stk_dtype dtype, const void *data, int64_t i)
-{
-    return dtype == STK_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
-}
-
-/* Off by at most `allowed` of the element or of the mean size. */
-static bool is_near(stk_tensor_desc desc, const void *got, const void *want, double allowed)
-{
-    int64_t n = stk_shape_count(desc.shape);
-    double size = 0;
-    for (int64_t i = 0; i < n; i++)
-        size += fabs(load(desc.dtype, want, i)) / (double)n;
-    for (int64_t i = 0; i < n; i++) {
-        double x = load(desc.dtype, got, i), y = load(desc.dtype, want, i);
-        if (fabs(x - y) <= allowed * (fabs(y) + size)) continue;
-        print_message("element %lld of %lld is %.9g instead of %.9g\n", (long long)i, (long long)n, x, y);
-        return false;
-    }
-    return true;
-}
-
-static void check_device(const call *c, stk_device *device, void *const *want, double allowed)
-{
-    void *first[CALL_MOST], *again[CALL_MOST];
-    assert_int_equal(call_run(c, device, -1, first, NULL), STK_OK);
-    assert_int_equal(call_run(c, device, -1, again, NULL), STK_OK);
-    for (int o = 0; o < c->n_out; o++) {
-        assert_true(is_near(c->out_desc[o], first[o], want[o], allowed));
-        assert_memory_equal(first[o], again[o], stk_desc_bytes(c->out_desc[o]));
-    }
-    call_free_outputs(first);
-    call_free_outputs(again);
-}
-
-/* Frees the call's inputs. */
-static void check(call *c, double allowed)
-{
-    stk_device *reference = NULL;
-    void *want[CALL_MOST];
-    assert_int_equal(stk_device_open("reference", NULL, &reference), STK_OK);
-    assert_int_equal(call_run(c, reference, -1, want, NULL), STK_OK);
-    for (int i = 0; i < 3; i++) {
-        for (int n_threads = 1; n_threads <= 3; n_threads++) {
-            stk_device *device = call_open(isas[i], n_threads);
-            assert_non_null(device);
-            check_device(c, device, want, allowed);
-            stk_device_close(device);
-        }
-    }
-    call_free_outputs(want);
-    call_free(c);
-    stk_device_close(reference);
-}
-
-static call make(stk_op op)
-{
-    return (call){.op = op, .attrs = stk_attrs_zero()};
-}
+#include "device/cpu/compare.h"
 
 static void matmuls(void **state)
 {
@@ -79,13 +9,13 @@ static void matmuls(void **state)
     (void)state;
     for (int i = 0; i < 5 * 4; i++) {
         int m = sizes[i / 4][0], n = sizes[i / 4][1], k = sizes[i / 4][2], ta = i & 1, tb = i >> 1 & 1;
-        call c = make(STK_OP_matmul);
+        call c = compare_make(STK_OP_matmul);
         c.attrs.matmul.transpose_a = ta;
         c.attrs.matmul.transpose_b = tb;
         call_add(&c, STK_F32, ta ? STK_SHAPE(k, m) : STK_SHAPE(m, k), -1, 1);
         call_add(&c, STK_F32, tb ? STK_SHAPE(n, k) : STK_SHAPE(k, n), -1, 1);
         call_add_out(&c, STK_F32, STK_SHAPE(m, n));
-        check(&c, 1e-5);
+        compare_call(&c, 1e-5);
     }
 }
 
@@ -93,12 +23,12 @@ static void batches_of_matmuls(void **state)
 {
     (void)state;
     for (int n_batch = 2; n_batch <= 17; n_batch += 15) {
-        call c = make(STK_OP_matmul);
+        call c = compare_make(STK_OP_matmul);
         c.attrs.matmul.transpose_b = 1;
         call_add(&c, STK_F32, STK_SHAPE(n_batch, 65, 70), -1, 1);
         call_add(&c, STK_F32, STK_SHAPE(n_batch, 60, 70), -1, 1);
         call_add_out(&c, STK_F32, STK_SHAPE(n_batch, 65, 60));
-        check(&c, 1e-5);
+        compare_call(&c, 1e-5);
     }
 }
 
@@ -107,7 +37,7 @@ static void reductions(void **state)
     (void)state;
     for (uint32_t axes = 1; axes < 8; axes++) {
         for (int kind = 0; kind < STK_N_REDUCE; kind++) {
-            call c = make(STK_OP_reduce);
+            call c = compare_make(STK_OP_reduce);
             static const int64_t dims[] = {37, 53, 41};
             stk_shape y = {.rank = 0};
             for (int i = 0; i < 3; i++)
@@ -116,7 +46,7 @@ static void reductions(void **state)
             c.attrs.reduce.kind = kind;
             call_add(&c, STK_F32, STK_SHAPE(37, 53, 41), -1, 2);
             call_add_out(&c, STK_F32, y);
-            check(&c, 2e-6);
+            compare_call(&c, 2e-6);
         }
     }
 }
@@ -127,7 +57,7 @@ static void batch_norms(void **state)
     (void)state;
     for (int i = 0; i < 6; i++) {
         int n = channels[i / 2], rows = 60000 / n + 1;
-        call c = make(STK_OP_batch_norm);
+        call c = compare_make(STK_OP_batch_norm);
         c.attrs.batch_norm.eps = 1e-5;
         c.attrs.batch_norm.momentum = 0.1;
         c.attrs.batch_norm.unbiased = 1;
@@ -139,8 +69,8 @@ static void batch_norms(void **state)
         call_add_out(&c, STK_F32, STK_SHAPE(rows, n));
         for (int k = 0; k < 4; k++)
             call_add_out(&c, STK_F32, STK_SHAPE(n));
-        check(&c, 1e-5);
-        c = make(STK_OP_batch_norm_grad);
+        compare_call(&c, 1e-5);
+        c = compare_make(STK_OP_batch_norm_grad);
         /* With ReLU elements at the kink would differ, so that the result is kept well above it. */
         c.attrs.batch_norm.relu = i % 2;
         call_add(&c, STK_F32, STK_SHAPE(rows, n), -1, 1);
@@ -150,7 +80,7 @@ static void batch_norms(void **state)
         call_add_out(&c, STK_F32, STK_SHAPE(rows, n));
         call_add_out(&c, STK_F32, STK_SHAPE(n));
         call_add_out(&c, STK_F32, STK_SHAPE(n));
-        check(&c, 1e-5);
+        compare_call(&c, 1e-5);
     }
 }
 
@@ -165,7 +95,7 @@ static void convolutions_and_pools(void **state)
     static const stk_op ops[] = {STK_OP_conv2d,     STK_OP_conv2d_grad_data, STK_OP_conv2d_grad_weight,
                                  STK_OP_max_pool2d, STK_OP_avg_pool2d,       STK_OP_avg_pool2d_grad};
     for (int i = 0; i < 6; i++) {
-        call c = make(ops[i]);
+        call c = compare_make(ops[i]);
         c.attrs.window = w;
         bool is_conv = i < 3;
         /* Inputs and the output, in the order of the op's signature. */
@@ -177,24 +107,24 @@ static void convolutions_and_pools(void **state)
         bool to_x = i == 1 || i == 5;
         call_add_out(&c, STK_F32, to_x ? x : i == 2 ? weight : i == 0 ? y : pooled);
         c.attrs.shape = to_x || i == 2 ? c.out_desc[0].shape : (stk_shape){.rank = 0};
-        check(&c, 1e-5);
+        compare_call(&c, 1e-5);
     }
 }
 
 static void rows_and_updates(void **state)
 {
     (void)state;
-    call c = make(STK_OP_softmax);
+    call c = compare_make(STK_OP_softmax);
     call_add(&c, STK_F32, STK_SHAPE(301, 333), -20, 20);
     call_add_out(&c, STK_F32, STK_SHAPE(301, 333));
-    check(&c, 2e-6);
-    c = make(STK_OP_cross_entropy_grad);
+    compare_call(&c, 2e-6);
+    c = compare_make(STK_OP_cross_entropy_grad);
     call_add(&c, STK_F32, STK_SHAPE(301, 333), -20, 20);
     call_add(&c, STK_I32, STK_SHAPE(301), 0, 333);
     call_add(&c, STK_F32, STK_SHAPE(301), -1, 1);
     call_add_out(&c, STK_F32, STK_SHAPE(301, 333));
-    check(&c, 1e-5);
-    c = make(STK_OP_adam_update);
+    compare_call(&c, 1e-5);
+    c = compare_make(STK_OP_adam_update);
     c.attrs.adam.beta1 = 0.9;
     c.attrs.adam.beta2 = 0.999;
     c.attrs.adam.eps = 1e-8;
@@ -204,7 +134,7 @@ static void rows_and_updates(void **state)
     call_add(&c, STK_I64, (stk_shape){.rank = 0}, 3, 5);
     for (int i = 0; i < 3; i++)
         call_add_out(&c, STK_F32, STK_SHAPE(70001));
-    check(&c, 2e-6);
+    compare_call(&c, 2e-6);
 }
 
 static void moves(void **state)
@@ -213,7 +143,7 @@ static void moves(void **state)
     static const int32_t permutations[][4] = {{3, 2, 1, 0}, {0, 3, 1, 2}, {1, 0, 2, 3}, {2, 3, 0, 1}};
     static const int64_t dims[] = {11, 31, 23, 17};
     for (int i = 0; i < 4; i++) {
-        call c = make(STK_OP_transpose);
+        call c = compare_make(STK_OP_transpose);
         stk_shape y = {.rank = 4};
         for (int k = 0; k < 4; k++) {
             c.attrs.permutation[k] = permutations[i][k];
@@ -221,7 +151,7 @@ static void moves(void **state)
         }
         call_add(&c, STK_F32, STK_SHAPE(11, 31, 23, 17), -1, 1);
         call_add_out(&c, STK_F32, y);
-        check(&c, 0);
+        compare_call(&c, 0);
     }
 }
 
@@ -230,7 +160,7 @@ static void functions(void **state)
 {
     (void)state;
     for (int kind = 0; kind < STK_N_UNARY; kind++) {
-        call c = make(STK_OP_unary);
+        call c = compare_make(STK_OP_unary);
         bool positive = kind == STK_UNARY_log || kind == STK_UNARY_sqrt || kind == STK_UNARY_rsqrt;
         c.attrs.element.kind = kind;
         call_add(&c, STK_F32, STK_SHAPE(50001), positive ? 1e-3 : -80, 80);
@@ -240,13 +170,13 @@ static void functions(void **state)
         assert_int_equal(stk_device_open("reference", NULL, &reference), STK_OK);
         assert_int_equal(call_run(&c, reference, -1, want, NULL), STK_OK);
         for (int i = 0; i < 3; i++) {
-            stk_device *device = call_open(isas[i], 2);
+            stk_device *device = call_open(compare_isas[i], 2);
             assert_int_equal(call_run(&c, device, -1, got, NULL), STK_OK);
             for (int64_t k = 0; k < 50001; k++) {
                 float x = ((float *)got[0])[k], y = ((float *)want[0])[k];
                 if (fabsf(x - y) <= 4e-7f * fabsf(y)) continue;
                 fail_msg("%s(%.9g) on %s is %.9g instead of %.9g", stk_unary_name(kind), (double)((float *)c.in[0])[k],
-                         isas[i], (double)x, (double)y);
+                         compare_isas[i], (double)x, (double)y);
             }
             call_free_outputs(got);
             stk_device_close(device);

@@ -1,0 +1,30 @@
+/* A file that is read at any place, without a mapping: what is missing is an error and never a signal.
+ *
+ * Threads: any number may read at once.
+ */
+#ifndef STK_BASE_INPUT_H
+#define STK_BASE_INPUT_H
+
+#include <stdbool.h>
+
+#include "base/file.h"
+
+typedef struct stk_input {
+    char *path; /* owned, for messages; NULL for memory */
+    uint64_t n_bytes;
+    int64_t mtime_ns;
+    int fd;                /* -1: the file is opened for each read, or this is memory */
+    const uint8_t *memory; /* borrowed; NULL: a file */
+} stk_input;
+
+/* A regular file. keep_open: its descriptor is kept; otherwise each read opens the file anew, which takes a few
+ * microseconds more and no descriptor. */
+stk_status stk_input_open(const char *path, bool keep_open, stk_input *out);
+/* Bytes in memory, borrowed as long as the input is used. Needs no closing. */
+stk_input stk_input_of_memory(stk_span bytes);
+/* Exactly n bytes from byte `at` on. STK_CORRUPT where the file ends before. */
+stk_status stk_input_read(const stk_input *input, uint64_t at, void *dst, size_t n);
+/* Accepts one that is all zero, or closed already. */
+void stk_input_close(stk_input *input);
+
+#endif

@@ -1,0 +1,19 @@
+/* The sources of stoker/sources.h: arrays of NumPy, lists of files, and records inside of larger files. */
+#ifndef STK_DATA_SOURCE_RECORDS_H
+#define STK_DATA_SOURCE_RECORDS_H
+
+#include "data/source/source.h"
+#include "stoker/sources.h"
+
+/* Arrays up to this size are read into memory. */
+#define STK_IN_MEMORY_BYTES ((uint64_t)256 << 20)
+
+stk_status stk_source_open_files(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path,
+                                 stk_source **out);
+stk_status stk_source_open_npy(const stk_npy_field *fields, int n_fields, stk_source **out);
+stk_status stk_source_open_tfrecord(const char *const *paths, int n_paths, const stk_feature *features, int n_features,
+                                    stk_source **out);
+stk_status stk_source_open_tar(const char *const *paths, int n_paths, const stk_tar_field *fields, int n_fields,
+                               stk_source **out);
+
+#endif

@@ -1,0 +1,150 @@
+/* See source/shards.h. */
+#include "data/source/shards.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "data/codec/little.h"
+#include "data/codec/tfrecord.h"
+#include "data/source/paths.h"
+#include "data/source/side_file.h"
+
+/* --- the index: offsets as u64, then nothing --- */
+
+/* False for an index that no run of ours has written. */
+static bool take_index(stk_shard *shard, uint8_t *payload, size_t n)
+{
+    int64_t n_records = (int64_t)(n / 8);
+    uint64_t before = 0;
+    if (n % 8) return false;
+    uint64_t *start = (uint64_t *)(void *)payload; /* from malloc, so aligned */
+    for (int64_t i = 0; i < n_records; i++) {
+        uint64_t at = stk_little64(payload + 8 * i);
+        if (i == 0 ? at != 0 : at < before + STK_TFRECORD_FRAME_BYTES) return false;
+        if (shard->file.n_bytes < STK_TFRECORD_FRAME_BYTES || at > shard->file.n_bytes - STK_TFRECORD_FRAME_BYTES)
+            return false;
+        start[i] = before = at;
+    }
+    if (n_records == 0 && shard->file.n_bytes > 0) return false;
+    shard->start = start;
+    shard->n_records = n_records;
+    return true;
+}
+
+static void write_index(const stk_shard *shard)
+{
+    size_t n = (size_t)shard->n_records * 8;
+    uint8_t *payload = malloc(n ? n : 1);
+    if (!payload) return;
+    for (int64_t i = 0; i < shard->n_records; i++)
+        stk_put_little64(payload + 8 * i, shard->start[i]);
+    stk_index_write(&shard->file, STK_INDEX_TFRECORD, payload, n);
+    free(payload);
+}
+
+static stk_status index_shard(stk_shards *shards, stk_shard *shard)
+{
+    uint8_t *payload;
+    size_t n;
+    bool stale;
+    STK_RETURN_IF_ERROR(stk_index_read(&shard->file, STK_INDEX_TFRECORD, &payload, &n, &stale));
+    if (payload && take_index(shard, payload, n)) return STK_OK;
+    if ((payload || stale) && shards->n_stale++ == 0) shards->stale = shard->path;
+    free(payload);
+    STK_RETURN_IF_ERROR(stk_tfrecord_find(&shard->file, &shard->start, &shard->n_records));
+    write_index(shard);
+    return STK_OK;
+}
+
+/* --- shards --- */
+
+static stk_status unpack(stk_shard *shard, bool keep_open)
+{
+    uint8_t start[STK_TFRECORD_HEADER_BYTES];
+    size_t n = shard->file.n_bytes < sizeof(start) ? (size_t)shard->file.n_bytes : sizeof(start);
+    char *unpacked;
+    STK_RETURN_IF_ERROR(stk_input_read(&shard->file, 0, start, n));
+    if (stk_tfrecord_packing_of((stk_span){start, n}) == STK_TFRECORD_PLAIN) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_unpack_to_cache(&shard->file, &unpacked));
+    stk_input_close(&shard->file);
+    stk_status status = stk_input_open(unpacked, keep_open, &shard->file);
+    free(unpacked);
+    return status;
+}
+
+static stk_status open_shard(stk_shards *shards, const char *path, stk_shard *shard)
+{
+    stk_status status;
+    bool keep_open = shards->n_shards <= STK_MOST_OPEN_SHARDS;
+    if (!(shard->path = strdup(path))) return stk_fail_memory(strlen(path));
+    STK_RETURN_IF_ERROR(stk_input_open(path, keep_open, &shard->file));
+    STK_TRY(unpack(shard, keep_open));
+    STK_TRY(index_shard(shards, shard));
+done:
+    return status == STK_OK || strstr(stk_error_text(), path) ? status : stk_fail_prefix(status, "'%s': ", path);
+}
+
+stk_status stk_shards_open_tfrecord(const char *const *paths, int n_paths, stk_shards *out)
+{
+    stk_names names;
+    stk_status status;
+    *out = (stk_shards){0};
+    STK_RETURN_IF_ERROR(stk_paths_expand(paths, n_paths, false, &names));
+    out->shard = calloc(names.n, sizeof(*out->shard));
+    if (!out->shard) STK_TRY(stk_fail_memory(names.n * sizeof(*out->shard)));
+    status = STK_OK;
+    for (size_t i = 0; i < names.n; i++)
+        out->shard[i].file.fd = -1;
+    for (size_t i = 0; i < names.n; i++) {
+        stk_shard *shard = &out->shard[out->n_shards++];
+        shard->i_first = out->n_records;
+        STK_TRY(open_shard(out, names.name[i], shard));
+        out->n_records += shard->n_records;
+    }
+    if (out->n_records == 0)
+        status = stk_fail(STK_INVALID, "'%s'%s holds no record", paths[0], names.n > 1 ? " and what follows" : "");
+done:
+    stk_names_free(&names);
+    return status;
+}
+
+void stk_shards_close(stk_shards *shards)
+{
+    for (int i = 0; i < shards->n_shards; i++) {
+        stk_input_close(&shards->shard[i].file);
+        free(shards->shard[i].start);
+        free(shards->shard[i].path);
+    }
+    free(shards->shard);
+    *shards = (stk_shards){0};
+}
+
+static const stk_shard *find_shard(const stk_shards *shards, int64_t i_record)
+{
+    int low = 0, high = shards->n_shards - 1;
+    while (low < high) {
+        int middle = low + (high - low + 1) / 2;
+        if (i_record >= shards->shard[middle].i_first)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    /* Of several that begin at one number all but the last are empty. */
+    return &shards->shard[low];
+}
+
+stk_shard_place stk_shards_find(const stk_shards *shards, int64_t i_record)
+{
+    const stk_shard *shard = find_shard(shards, i_record);
+    int64_t i = i_record - shard->i_first;
+    uint64_t at = shard->start[i], end = i + 1 < shard->n_records ? shard->start[i + 1] : shard->file.n_bytes;
+    return (stk_shard_place){shard, i, at, end - at};
+}
+
+void stk_shards_prefetch(const stk_shards *shards, int64_t i_record)
+{
+    const stk_shard *shard = find_shard(shards, i_record);
+    __builtin_prefetch(&shard->start[i_record - shard->i_first]);
+}

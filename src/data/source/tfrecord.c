@@ -1,0 +1,174 @@
+/* TFRecord shards of tf.train.Example. A record is read with one call into the worker's own memory; byte strings are
+ * handed on where they lie in it, and lists of numbers become arrays in front of it.
+ *
+ *     scratch[0]:   [ array of feature 0 | array of feature 1 | ... | the record ]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "data/codec/example.h"
+#include "data/codec/tfrecord.h"
+#include "data/source/fields.h"
+#include "data/source/records.h"
+#include "data/source/shards.h"
+
+enum { ALIGNMENT = 64 };
+
+typedef struct tfrecord_source {
+    stk_source base;
+    stk_shards shards;
+    stk_span key[STK_MAX_FIELDS]; /* in the Examples; owned */
+    size_t place[STK_MAX_FIELDS]; /* of each array in scratch[0] */
+    size_t arrays_bytes;
+    void *standard[STK_MAX_FIELDS]; /* NULL: the key is needed */
+} tfrecord_source;
+
+static size_t round_up(size_t n)
+{
+    return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* --- reading --- */
+
+static stk_status read_feature(const tfrecord_source *s, int i, stk_span feature, uint8_t *arrays, stk_item *item)
+{
+    const stk_field_type *type = &s->base.field[i].type;
+    *item = (stk_item){*type, arrays + s->place[i], 0};
+    if (type->kind == STK_FIELD_ENCODED) {
+        stk_span bytes;
+        STK_RETURN_IF_ERROR(stk_feature_bytes(feature, &bytes));
+        item->data = (void *)(uintptr_t)bytes.data;
+        item->n_bytes = bytes.n;
+        return STK_OK;
+    }
+    item->n_bytes = stk_desc_bytes(type->desc);
+    if (stk_dtype_bytes(type->desc.dtype) == 1) {
+        const void *in_place = stk_feature_in_place(feature, type->desc);
+        if (in_place) {
+            item->data = (void *)(uintptr_t)in_place;
+            return STK_OK;
+        }
+    }
+    return stk_feature_array(feature, type->desc, item->data);
+}
+
+static stk_status read_example(const tfrecord_source *s, stk_span example, uint8_t *arrays, stk_item *item)
+{
+    stk_span feature[STK_MAX_FIELDS];
+    int n = s->base.n_fields;
+    STK_RETURN_IF_ERROR(stk_example_find(example, s->key, n, feature));
+    for (int i = 0; i < n; i++) {
+        const char *key = (const char *)s->key[i].data;
+        if (!feature[i].data || stk_feature_is_empty(feature[i])) {
+            if (!s->standard[i]) return stk_fail(STK_CORRUPT, "the Example has no key '%s'", key);
+            item[i] = (stk_item){s->base.field[i].type, s->standard[i], stk_desc_bytes(s->base.field[i].type.desc)};
+            continue;
+        }
+        stk_status status = read_feature(s, i, feature[i], arrays, &item[i]);
+        if (status != STK_OK) return stk_fail_prefix(status, "key '%s': ", key);
+    }
+    return STK_OK;
+}
+
+static stk_status read_record(const stk_source *source, int64_t i_record, stk_scratch *scratch, stk_item *item)
+{
+    const tfrecord_source *s = (const tfrecord_source *)source;
+    stk_shard_place place = stk_shards_find(&s->shards, i_record);
+    stk_span data;
+    uint8_t *arrays = stk_scratch_get(&scratch[0], s->arrays_bytes + place.n_bytes);
+    if (!arrays) return stk_fail_memory(s->arrays_bytes + place.n_bytes);
+    uint8_t *record = arrays + s->arrays_bytes;
+    STK_RETURN_IF_ERROR(stk_input_read(&place.shard->file, place.at, record, place.n_bytes));
+    STK_RETURN_IF_ERROR(stk_tfrecord_parse((stk_span){record, place.n_bytes}, &data));
+    return read_example(s, data, arrays, item);
+}
+
+static void name_record(const stk_source *source, int64_t i_record, char *out, size_t out_bytes)
+{
+    stk_shard_place place = stk_shards_find(&((const tfrecord_source *)source)->shards, i_record);
+    char where[80];
+    int n = snprintf(where, sizeof(where), "', record %lld at byte %llu", (long long)place.i_in_shard,
+                     (unsigned long long)place.at);
+    /* The end of a long path tells more than its beginning, and the place must be there. */
+    size_t room = out_bytes > (size_t)n + 2 ? out_bytes - (size_t)n - 2 : 0, n_path = strlen(place.shard->path);
+    snprintf(out, out_bytes, "'%s%s", place.shard->path + (n_path > room ? n_path - room : 0), where);
+}
+
+static void prefetch(const stk_source *source, int64_t i_record)
+{
+    stk_shards_prefetch(&((const tfrecord_source *)source)->shards, i_record);
+}
+
+static void close_source(stk_source *source)
+{
+    tfrecord_source *s = (tfrecord_source *)source;
+    stk_shards_close(&s->shards);
+    for (int i = 0; i < STK_MAX_FIELDS; i++) {
+        free(s->standard[i]);
+        free((void *)(uintptr_t)s->key[i].data);
+    }
+    free(s);
+}
+
+static const stk_source_class class_tfrecord = {
+    .name = "tfrecord", .read = read_record, .name_record = name_record, .close = close_source, .prefetch = prefetch};
+
+/* --- opening --- */
+
+static stk_status set_feature(tfrecord_source *s, const stk_feature *feature, int i)
+{
+    stk_source_field *field = &s->base.field[i];
+    char *key = strdup(feature->key ? feature->key : feature->name);
+    if (!key) return stk_fail_memory(sizeof(field->name));
+    s->key[i] = (stk_span){(const uint8_t *)key, strlen(key)};
+    if (feature->encoded) {
+        field->type = (stk_field_type){.kind = STK_FIELD_ENCODED};
+        return STK_OK;
+    }
+    size_t n = stk_desc_bytes(field->type.desc);
+    s->place[i] = s->arrays_bytes;
+    s->arrays_bytes += round_up(n);
+    if (!feature->standard) return STK_OK;
+    if (!(s->standard[i] = malloc(n))) return stk_fail_memory(n);
+    memcpy(s->standard[i], feature->standard, n);
+    return STK_OK;
+}
+
+static stk_status set_features(tfrecord_source *s, const stk_feature *features, int n_features)
+{
+    stk_array_field fields[STK_MAX_FIELDS];
+    if (n_features < 1 || n_features > STK_MAX_FIELDS || !features)
+        return stk_fail(STK_INVALID, "%d features: 1 to %d are possible", n_features, STK_MAX_FIELDS);
+    for (int i = 0; i < n_features; i++) {
+        bool encoded = features[i].encoded;
+        fields[i] = (stk_array_field){.name = features[i].name,
+                                      .dtype = encoded ? STK_U8 : features[i].dtype,
+                                      .sample = encoded ? (stk_shape){0} : features[i].shape};
+    }
+    STK_RETURN_IF_ERROR(stk_source_set_fields(&s->base, s->shards.n_records, fields, n_features));
+    for (int i = 0; i < n_features; i++)
+        STK_RETURN_IF_ERROR(set_feature(s, &features[i], i));
+    return STK_OK;
+}
+
+stk_status stk_source_open_tfrecord(const char *const *paths, int n_paths, const stk_feature *features, int n_features,
+                                    stk_source **out)
+{
+    stk_status status;
+    tfrecord_source *s = calloc(1, sizeof(*s));
+    if (!s) return stk_fail_memory(sizeof(*s));
+    STK_TRY(stk_shards_open_tfrecord(paths, n_paths, &s->shards));
+    STK_TRY(set_features(s, features, n_features));
+    if (s->shards.n_stale)
+        snprintf(s->base.note, sizeof(s->base.note),
+                 "the index of '%.120s'%s did not fit the file any more and has been made anew", s->shards.stale,
+                 s->shards.n_stale > 1 ? ", and others," : "");
+    s->base.class = &class_tfrecord;
+    *out = &s->base;
+    return STK_OK;
+done:
+    close_source(&s->base);
+    return status;
+}

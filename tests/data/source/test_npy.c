@@ -1,0 +1,245 @@
+/* Arrays as NumPy writes them; headers and archives that lie; files cut short, before and during use. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "data/codec/npy.h"
+#include "data/source/files.h"
+#include "data/source/records.h"
+#include "golden/npy_golden.h"
+
+static stk_scratch scratch[STK_MAX_FIELDS];
+
+static void check_xy(const stk_npy_field *fields, int n_fields)
+{
+    stk_source *source;
+    stk_item item[STK_MAX_FIELDS];
+    assert_int_equal(stk_source_open_npy(fields, n_fields, &source), STK_OK);
+    assert_int_equal(source->n_records, 4);
+    assert_int_equal(source->n_fields, 2);
+    assert_int_equal(source->field[0].type.desc.dtype, STK_F32);
+    assert_true(stk_shape_equal(source->field[0].type.desc.shape, STK_SHAPE(3, 2)));
+    assert_int_equal(source->field[1].type.desc.dtype, STK_I64);
+    assert_int_equal(source->field[1].type.desc.shape.rank, 0);
+    assert_int_equal(source->n_bytes, 4 * 6 * 4 + 4 * 8);
+    for (int64_t i = 0; i < 4; i++) {
+        source->class->prefetch(source, i);
+        assert_int_equal(source->class->read(source, i, scratch, item), STK_OK);
+        assert_int_equal(item[0].n_bytes, 24);
+        for (int64_t k = 0; k < 6; k++) {
+            float value;
+            memcpy(&value, (uint8_t *)item[0].data + 4 * k, 4);
+            assert_true(value == 0.5f * (float)(6 * i + k) - 3);
+        }
+        assert_memory_equal(item[1].data, &golden_y[i], 8);
+    }
+    source->class->close(source);
+}
+
+static void files_of_every_version(void **state)
+{
+    (void)state;
+    const char *y = write_file("y.npy", golden_y_v1, sizeof(golden_y_v1));
+    check_xy((stk_npy_field[]){{"image", write_file("1.npy", golden_x_v1, sizeof(golden_x_v1))}, {"label", y}}, 2);
+    check_xy((stk_npy_field[]){{"image", write_file("2.npy", golden_x_v2, sizeof(golden_x_v2))}, {"label", y}}, 2);
+    check_xy((stk_npy_field[]){{"image", write_file("3.npy", golden_x_v3, sizeof(golden_x_v3))}, {"label", y}}, 2);
+}
+
+static void archives_stored_and_deflated(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *path = i ? write_file("d.npz", golden_deflated_npz, sizeof(golden_deflated_npz))
+                             : write_file("s.npz", golden_stored_npz, sizeof(golden_stored_npz));
+        char x[512], y[512];
+        check_xy(&(stk_npy_field){NULL, path}, 1);
+        snprintf(x, sizeof(x), "%s:x", path);
+        snprintf(y, sizeof(y), "%s:y.npy", path);
+        check_xy((stk_npy_field[]){{"image", x}, {"label", y}}, 2);
+    }
+}
+
+static void every_type(void **state)
+{
+    (void)state;
+    static const struct {
+        const uint8_t *bytes;
+        size_t n;
+        stk_dtype dtype;
+    } cases[] = {{golden_f4, sizeof(golden_f4), STK_F32}, {golden_f2, sizeof(golden_f2), STK_F16},
+                 {golden_f8, sizeof(golden_f8), STK_F64}, {golden_i8, sizeof(golden_i8), STK_I64},
+                 {golden_i4, sizeof(golden_i4), STK_I32}, {golden_i1, sizeof(golden_i1), STK_I8},
+                 {golden_u1, sizeof(golden_u1), STK_U8},  {golden_b1, sizeof(golden_b1), STK_BOOL}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        stk_tensor_desc desc;
+        uint64_t data_at;
+        assert_int_equal(stk_npy_parse((stk_span){cases[i].bytes, cases[i].n}, cases[i].n, &desc, &data_at), STK_OK);
+        assert_int_equal(desc.dtype, cases[i].dtype);
+        assert_true(stk_shape_equal(desc.shape, STK_SHAPE(2, 2)));
+        assert_int_equal(data_at + stk_desc_bytes(desc), cases[i].n);
+    }
+}
+
+static void expect_failure(const char *name, const void *bytes, size_t n, stk_status want, const char *text)
+{
+    stk_source *source;
+    const char *path = write_file(name, bytes, n);
+    assert_int_equal(stk_source_open_npy(&(stk_npy_field){NULL, path}, 1, &source), want);
+    assert_string_equal(strstr(stk_error_text(), text) ? "" : stk_error_text(), "");
+    assert_non_null(strstr(stk_error_text(), path));
+}
+
+static void what_is_not_ours_is_refused_by_name(void **state)
+{
+    (void)state;
+    expect_failure("a.npy", golden_big, sizeof(golden_big), STK_UNSUPPORTED, "'>f4' are big-endian");
+    expect_failure("a.npy", golden_fortran, sizeof(golden_fortran), STK_UNSUPPORTED, "in Fortran order");
+    expect_failure("a.npy", golden_u2, sizeof(golden_u2), STK_UNSUPPORTED, "element type '<u2' is not supported");
+    expect_failure("a.npy", golden_complex, sizeof(golden_complex), STK_UNSUPPORTED, "'<c8'");
+    expect_failure("a.npy", golden_text, sizeof(golden_text), STK_UNSUPPORTED, "'<U2'");
+    expect_failure("a.npy", golden_structured, sizeof(golden_structured), STK_UNSUPPORTED, "structured array");
+    expect_failure("a.npy", golden_scalar, sizeof(golden_scalar), STK_INVALID, "a single number");
+    expect_failure("a.npy", golden_empty, sizeof(golden_empty), STK_INVALID, "it has no rows");
+}
+
+static void every_cut_is_noticed(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < sizeof(golden_x_v1); n++)
+        expect_failure("a.npy", golden_x_v1, n, STK_CORRUPT, "");
+    uint8_t longer[sizeof(golden_x_v1) + 1] = {0};
+    memcpy(longer, golden_x_v1, sizeof(golden_x_v1));
+    expect_failure("a.npy", longer, sizeof(longer), STK_CORRUPT, "97 bytes of elements, its .npy header says 96");
+    for (size_t n = 0; n < sizeof(golden_deflated_npz); n++)
+        expect_failure("a.npz", golden_deflated_npz, n, STK_CORRUPT, "");
+}
+
+static void headers_that_lie(void **state)
+{
+    (void)state;
+    uint8_t bytes[sizeof(golden_x_v1)];
+    static const struct {
+        const char *dict;
+        const char *text;
+    } cases[] = {
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", "cannot be right"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999,)}", "cannot be right"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}", "more than 8 dimensions"},
+        {"{'descr': '<f4', 'fortran_order': False}", "damaged"},
+        {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", "damaged"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} + x", "damaged"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", "damaged"},
+        {"{'descr': '<f4, 'fortran_order': False, 'shape': (1,)}", "not supported"},
+        {"{'descr': '<f4", "damaged"},
+        {"", "damaged"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        size_t n = strlen(cases[i].dict);
+        stk_source *source;
+        memcpy(bytes, golden_x_v1, sizeof(bytes));
+        bytes[8] = (uint8_t)n;
+        bytes[9] = 0;
+        memcpy(bytes + 10, cases[i].dict, n);
+        const char *path = write_file("lies.npy", bytes, sizeof(bytes));
+        assert_int_not_equal(stk_source_open_npy(&(stk_npy_field){NULL, path}, 1, &source), STK_OK);
+        assert_string_equal(strstr(stk_error_text(), cases[i].text) ? "" : stk_error_text(), "");
+    }
+    memcpy(bytes, golden_x_v2, sizeof(bytes));
+    memset(bytes + 8, 0xff, 4); /* a header of 4 GiB */
+    expect_failure("a.npy", bytes, sizeof(bytes), STK_CORRUPT, "header of 4294967295 bytes cannot be right");
+    memcpy(bytes, golden_x_v1, sizeof(bytes));
+    bytes[6] = 4;
+    expect_failure("a.npy", bytes, sizeof(bytes), STK_UNSUPPORTED, "of version 4");
+}
+
+/* Every byte of the archive is checked by something, or does not matter; none may be read past its end. */
+static void damaged_archives(void **state)
+{
+    (void)state;
+    uint8_t bytes[sizeof(golden_deflated_npz)];
+    for (size_t at = 0; at < sizeof(bytes); at++) {
+        stk_source *source;
+        memcpy(bytes, golden_deflated_npz, sizeof(bytes));
+        bytes[at] ^= 0x11;
+        const char *path = write_file("a.npz", bytes, sizeof(bytes));
+        if (stk_source_open_npy(&(stk_npy_field){NULL, path}, 1, &source) == STK_OK) source->class->close(source);
+    }
+    memcpy(bytes, golden_deflated_npz, sizeof(bytes));
+    bytes[70] ^= 1; /* in the first member's data */
+    expect_failure("a.npz", bytes, sizeof(bytes), STK_CORRUPT, "");
+}
+
+static void arrays_must_go_together(void **state)
+{
+    (void)state;
+    stk_source *source;
+    const char *x = write_file("x.npy", golden_x_v1, sizeof(golden_x_v1));
+    const char *two = write_file("two.npy", golden_i4, sizeof(golden_i4));
+    const char *npz = write_file("two.npz", golden_stored_npz, sizeof(golden_stored_npz));
+    stk_npy_field fields[] = {{"image", x}, {"label", two}};
+    assert_int_equal(stk_source_open_npy(fields, 2, &source), STK_MISMATCH);
+    assert_non_null(strstr(stk_error_text(), "has 2 rows"));
+    fields[1].path = x;
+    fields[1].name = "image";
+    assert_int_equal(stk_source_open_npy(fields, 2, &source), STK_INVALID);
+    assert_non_null(strstr(stk_error_text(), "two fields are named 'image'"));
+    char path[512];
+    snprintf(path, sizeof(path), "%s:z", npz);
+    assert_int_equal(stk_source_open_npy(&(stk_npy_field){"image", path}, 1, &source), STK_NOT_FOUND);
+    assert_non_null(strstr(stk_error_text(), "has no array 'z'; it has 'x', 'y'"));
+    assert_int_equal(stk_source_open_npy(&(stk_npy_field){"image", npz}, 1, &source), STK_INVALID);
+    assert_non_null(strstr(stk_error_text(), "several arrays"));
+    assert_int_equal(stk_source_open_npy(&(stk_npy_field){NULL, in_folder("absent.npy")}, 1, &source), STK_NOT_FOUND);
+    assert_int_equal(stk_source_open_npy(NULL, 1, &source), STK_INVALID);
+}
+
+/* Larger than what is read into memory, but sparse: rows come from the file. */
+static void a_large_file_cut_short_in_use(void **state)
+{
+    (void)state;
+    char header[128];
+    const uint64_t n_rows = STK_IN_MEMORY_BYTES / 1024 + 1;
+    memset(header, ' ', sizeof(header));
+    memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10);
+    int n = snprintf(header + 10, 118, "{'descr': '|u1', 'fortran_order': False, 'shape': (%llu, 1024), }",
+                     (unsigned long long)n_rows);
+    header[10 + n] = ' ';
+    const char *path = write_file("large.npy", header, sizeof(header));
+    assert_int_equal(truncate(path, (off_t)(128 + n_rows * 1024)), 0);
+    stk_source *source;
+    stk_item item[STK_MAX_FIELDS];
+    assert_int_equal(stk_source_open_npy(&(stk_npy_field){NULL, path}, 1, &source), STK_OK);
+    assert_int_equal(source->n_records, n_rows);
+    assert_int_equal(source->class->read(source, (int64_t)n_rows - 1, scratch, item), STK_OK);
+    assert_int_equal(*(uint8_t *)item[0].data, 0);
+    assert_int_equal(truncate(path, 128 + 2048), 0);
+    assert_int_equal(source->class->read(source, 1, scratch, item), STK_OK);
+    assert_int_equal(source->class->read(source, 2, scratch, item), STK_CORRUPT);
+    assert_non_null(strstr(stk_error_text(), "row 2: the file has become shorter"));
+    source->class->close(source);
+}
+
+static int tear_down(void **state)
+{
+    free_scratch(scratch);
+    return remove_test_folder(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_of_every_version),
+        cmocka_unit_test(archives_stored_and_deflated),
+        cmocka_unit_test(every_type),
+        cmocka_unit_test(what_is_not_ours_is_refused_by_name),
+        cmocka_unit_test(every_cut_is_noticed),
+        cmocka_unit_test(headers_that_lie),
+        cmocka_unit_test(damaged_archives),
+        cmocka_unit_test(arrays_must_go_together),
+        cmocka_unit_test(a_large_file_cut_short_in_use),
+    };
+    return cmocka_run_group_tests(tests, make_test_folder, tear_down);
+}

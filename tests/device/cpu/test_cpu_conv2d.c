@@ -1,0 +1,182 @@
+/* Convolution and its gradients at sizes where something is not whole: tiles, panels, chunks of weights, groups of
+ * pixels, shares of threads. Padding is absent, not zero.
+ */
+#include "device/cpu/compare.h"
+
+typedef struct shape {
+    int n, h, w, c, o;
+    int kernel[2], stride[2], low[2], high[2], dilation[2];
+    int groups;
+} shape;
+
+#define BOTH(i)         {i, i}
+#define SQUARE(k, s, p) BOTH(k), BOTH(s), BOTH(p), BOTH(p), BOTH(1), 1
+
+static const shape shapes[] = {
+    {3, 9, 7, 5, 17, SQUARE(3, 1, 1)},
+    {1, 13, 11, 17, 33, SQUARE(3, 1, 1)},
+    {2, 10, 9, 33, 5, SQUARE(5, 1, 2)},
+    {5, 7, 6, 1, 1, SQUARE(3, 1, 1)},
+    {4, 6, 5, 16, 3, SQUARE(2, 1, 0)},
+    {2, 8, 8, 8, 48, SQUARE(1, 1, 0)},
+    /* More than one chunk of weights, two blocks of channels, few pixels. */
+    {2, 4, 4, 130, 70, SQUARE(3, 1, 1)},
+    {1, 2, 2, 200, 300, SQUARE(3, 1, 1)},
+    /* Weights so many that threads share panels. */
+    {9, 6, 6, 64, 128, SQUARE(3, 1, 1)},
+    /* Rows longer than a group of pixels, and images that end within one. */
+    {2, 3, 300, 9, 4, SQUARE(3, 1, 1)},
+    {11, 5, 9, 12, 20, SQUARE(3, 1, 1)},
+    /* Strides: phases without taps, phases of different size, images with rows left over. */
+    {3, 8, 8, 24, 40, SQUARE(3, 2, 1)},
+    {3, 9, 7, 24, 40, SQUARE(1, 2, 0)},
+    {2, 11, 10, 9, 18, SQUARE(2, 3, 0)},
+    {2, 12, 13, 8, 16, SQUARE(3, 3, 1)},
+    {2, 15, 14, 3, 32, SQUARE(7, 2, 3)},
+    {2, 9, 12, 10, 6, {3, 2}, {2, 3}, {1, 0}, {2, 1}, {1, 1}, 1},
+    {2, 7, 9, 11, 6, {1, 3}, {1, 2}, {0, 2}, {0, 0}, {1, 1}, 1},
+    {2, 6, 6, 9, 7, {1, 1}, {2, 1}, {1, 2}, {1, 0}, {1, 1}, 1},
+    /* Padding wider than the kernel: outputs without any tap, and weights that meet no pixel. */
+    {2, 4, 5, 8, 9, {2, 2}, {1, 1}, {3, 2}, {2, 3}, {1, 1}, 1},
+    {2, 1, 1, 9, 10, SQUARE(3, 1, 1)},
+    {1, 2, 2, 8, 8, SQUARE(5, 1, 2)},
+    /* Dilation; with a stride its gradient of data is oneDNN's, as are groups. */
+    {2, 9, 8, 10, 17, {3, 2}, {1, 1}, {2, 1}, {2, 0}, {2, 3}, 1},
+    {2, 12, 11, 9, 12, {2, 3}, {2, 1}, {1, 2}, {0, 2}, {3, 2}, 1},
+    {2, 6, 6, 8, 8, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 2},
+};
+enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
+static int64_t out_size(const shape *s, int i)
+{
+    return ((i ? s->w : s->h) + s->low[i] + s->high[i] - s->dilation[i] * (s->kernel[i] - 1) - 1) / s->stride[i] + 1;
+}
+
+static call make_call(const shape *s, stk_op op)
+{
+    call c = compare_make(op);
+    stk_shape x = STK_SHAPE(s->n, s->h, s->w, s->c), y = STK_SHAPE(s->n, out_size(s, 0), out_size(s, 1), s->o),
+              weight = STK_SHAPE(s->o, s->kernel[0], s->kernel[1], s->c / s->groups);
+    c.attrs.window.groups = s->groups;
+    for (int i = 0; i < 2; i++) {
+        c.attrs.window.kernel[i] = s->kernel[i];
+        c.attrs.window.stride[i] = s->stride[i];
+        c.attrs.window.pad_low[i] = s->low[i];
+        c.attrs.window.pad_high[i] = s->high[i];
+        c.attrs.window.dilation[i] = s->dilation[i];
+    }
+    bool to_x = op == STK_OP_conv2d_grad_data, to_weight = op == STK_OP_conv2d_grad_weight;
+    call_add(&c, STK_F32, to_x ? y : x, -1, 1);
+    call_add(&c, STK_F32, to_weight ? y : weight, -1, 1);
+    call_add_out(&c, STK_F32, to_x ? x : to_weight ? weight : y);
+    c.attrs.shape = to_x || to_weight ? c.out_desc[0].shape : (stk_shape){.rank = 0};
+    return c;
+}
+
+static void check_pass(stk_op op)
+{
+    for (int i = 0; i < N_SHAPES; i++) {
+        call c = make_call(&shapes[i], op);
+        compare_call(&c, 1e-5);
+    }
+}
+
+static void forward(void **state)
+{
+    (void)state;
+    check_pass(STK_OP_conv2d);
+}
+
+static void gradients_of_data(void **state)
+{
+    (void)state;
+    check_pass(STK_OP_conv2d_grad_data);
+}
+
+static void gradients_of_weights(void **state)
+{
+    (void)state;
+    check_pass(STK_OP_conv2d_grad_weight);
+}
+
+/* Half of the elements of an input are infinite: outputs are finite, infinite and NaN just where the reference's are.
+ * What is multiplied by padding, were that a zero, would be NaN. */
+static void padding_is_absent(void **state)
+{
+    static const stk_op ops[] = {STK_OP_conv2d, STK_OP_conv2d_grad_data, STK_OP_conv2d_grad_weight};
+    static const shape tested[] = {{2, 6, 5, 9, 18, SQUARE(3, 1, 1)}, {2, 7, 6, 9, 18, SQUARE(3, 2, 1)}};
+    (void)state;
+    for (int i = 0; i < 3 * 2 * 3; i++) {
+        call c = make_call(&tested[i / 3 % 2], ops[i / 6]);
+        void *want[CALL_MOST], *got[CALL_MOST];
+        stk_device *reference = NULL, *device = call_open(compare_isas[i % 3], 2);
+        int target = c.op == STK_OP_conv2d_grad_weight ? 0 : 1;
+        /* An infinite corner of the kernel, or of the images: some outputs do not meet it. */
+        stk_shape t = c.in_desc[target].shape;
+        for (int64_t k = 0, n = t.dim[1] * t.dim[2] * t.dim[3]; k < t.dim[0]; k++)
+            ((float *)c.in[target])[k * n] = INFINITY;
+        assert_int_equal(stk_device_open("reference", NULL, &reference), STK_OK);
+        assert_int_equal(call_run(&c, reference, -1, want, NULL), STK_OK);
+        assert_int_equal(call_run(&c, device, -1, got, NULL), STK_OK);
+        int64_t n_finite = 0, n = stk_shape_count(c.out_desc[0].shape);
+        for (int64_t k = 0; k < n; k++) {
+            float x = ((float *)got[0])[k], y = ((float *)want[0])[k];
+            n_finite += isfinite(y) != 0;
+            if (isnan(x) != isnan(y) || isinf(x) != isinf(y)) fail_msg("case %d: %g instead of %g", i, (double)x, (double)y);
+        }
+        assert_in_range(n_finite, 1, n - 1);
+        call_free_outputs(want);
+        call_free_outputs(got);
+        call_free(&c);
+        stk_device_close(reference);
+        stk_device_close(device);
+    }
+}
+
+static const char *impl_of(stk_device *device, const shape *s, stk_op op)
+{
+    static char name[64];
+    call c = make_call(s, op);
+    stk_op_call op_call = {c.op, &c.attrs, c.n_in, c.n_out, c.in_desc, c.out_desc};
+    stk_kernel kernel = {0};
+    assert_int_equal(device->class->kernel(device, &op_call, &kernel), STK_OK);
+    snprintf(name, sizeof(name), "%s", kernel.impl);
+    stk_kernel_free(&kernel);
+    call_free(&c);
+    return name;
+}
+
+static void onednn_has_the_rest(void **state)
+{
+    static const shape plain = {2, 8, 8, 16, 16, SQUARE(3, 2, 1)}, image = {2, 8, 8, 3, 16, SQUARE(3, 1, 1)},
+                       both = {2, 9, 9, 16, 16, {3, 3}, {2, 2}, {2, 2}, {2, 2}, {2, 2}, 1},
+                       grouped = {2, 8, 8, 16, 16, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 4};
+    static const struct {
+        const shape *shape;
+        stk_op op;
+        const char *impl;
+    } cases[] = {
+        {&plain, STK_OP_conv2d, "own baseline"},          {&plain, STK_OP_conv2d_grad_data, "own baseline"},
+        {&plain, STK_OP_conv2d_grad_weight, "own base"},  {&image, STK_OP_conv2d, "own baseline"},
+        {&image, STK_OP_conv2d_grad_weight, "onednn"},    {&both, STK_OP_conv2d, "own baseline"},
+        {&both, STK_OP_conv2d_grad_data, "onednn"},       {&grouped, STK_OP_conv2d, "onednn"},
+        {&grouped, STK_OP_conv2d_grad_weight, "onednn"},
+    };
+    (void)state;
+    stk_device *device = call_open("baseline", 2);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *impl = impl_of(device, cases[i].shape, cases[i].op);
+        if (strncmp(impl, cases[i].impl, strlen(cases[i].impl))) fail_msg("case %zu is %s", i, impl);
+    }
+    stk_device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forward),           cmocka_unit_test(gradients_of_data),
+        cmocka_unit_test(gradients_of_weights), cmocka_unit_test(padding_is_absent),
+        cmocka_unit_test(onednn_has_the_rest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

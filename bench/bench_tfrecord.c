@@ -2,8 +2,10 @@
  * batches of 128; the workload that other input systems call P3 here. Every epoch reads and checks every record. The
  * consumer touches one value of each batch. Figures are of whole epochs: the median, and the slowest and fastest.
  *
- *     bench_tfrecord [threads] [seconds] [file]      file: made when it is not there (default
- * /tmp/stoker-bench.tfrecord)
+ *     bench_tfrecord [threads] [seconds] [file] [memory]
+ *
+ * file: made when it is not there (default /tmp/stoker-bench.tfrecord). memory: it is read once, before the first
+ * epoch.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +110,7 @@ int main(int argc, char **argv)
                               {.name = "label", .dtype = STK_I64}};
     stk_dataset *dataset = NULL;
     if (status == STK_OK) {
-        dataset = stk_dataset_tfrecord(&path, 1, features, 2);
+        dataset = stk_dataset_tfrecord(&path, 1, features, 2, argc > 4);
         stk_dataset_shuffle(dataset, 1);
         stk_dataset_apply(dataset, stk_scale(1 / 255.0), NULL);
         stk_dataset_batch(dataset, 128, false);

@@ -10,8 +10,8 @@
 
 #include "cli.h"
 
-static const int64_t REDRAW_NS = 100000000;  /* of the moving line */
-static const int64_t LINE_NS = 30000000000;  /* between plain lines of steps */
+static const int64_t REDRAW_NS = 100000000; /* of the moving line */
+static const int64_t LINE_NS = 30000000000; /* between plain lines of steps */
 
 static int64_t now_ns(void)
 {

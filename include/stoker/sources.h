@@ -57,9 +57,10 @@ typedef struct stk_feature {
 /* Shards of tf.train.Example: paths or patterns ("train-*.tfrecord"; their matches by name), plain, GZIP or ZLIB, told
  * apart by their first bytes. Every CRC is checked. Where records begin is kept in NAME.stkidx, beside the file or in
  * the cache folder, and compressed files are unpacked once into the cache folder: $STOKER_CACHE, else
- * $XDG_CACHE_HOME/stoker, else $HOME/.cache/stoker. */
+ * $XDG_CACHE_HOME/stoker, else $HOME/.cache/stoker. in_memory: the shards are read into memory when the data set is
+ * made, and not again: faster where records are small; CRCs are still checked with each record. */
 STK_API stk_dataset *stk_dataset_tfrecord(const char *const *paths, int n_paths, const stk_feature *features,
-                                          int n_features);
+                                          int n_features, bool in_memory);
 
 /* --- tar --- */
 

@@ -16,10 +16,11 @@ stk_dataset *stk_dataset_npy(const stk_npy_field *fields, int n_fields)
     return stk_dataset_make(status, source);
 }
 
-stk_dataset *stk_dataset_tfrecord(const char *const *paths, int n_paths, const stk_feature *features, int n_features)
+stk_dataset *stk_dataset_tfrecord(const char *const *paths, int n_paths, const stk_feature *features, int n_features,
+                                  bool in_memory)
 {
     stk_source *source = NULL;
-    stk_status status = stk_source_open_tfrecord(paths, n_paths, features, n_features, &source);
+    stk_status status = stk_source_open_tfrecord(paths, n_paths, features, n_features, in_memory, &source);
     return stk_dataset_make(status, source);
 }
 

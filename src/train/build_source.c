@@ -142,7 +142,7 @@ static stk_status build_tfrecord(const stk_yaml_node *source, stk_dataset **out)
     STK_TRY(get_list(stk_yaml_get(source, "files"), &paths, &n_paths));
     for (const stk_yaml_node *child = parse->child; child; child = child->next, n++)
         STK_TRY(make_feature(child, &features[n], &standard[n]));
-    *out = stk_dataset_tfrecord(paths, n_paths, features, n);
+    *out = stk_dataset_tfrecord(paths, n_paths, features, n, stk_yaml_get(source, "in_memory")->truth);
 done:
     for (int i = 0; i < MOST_FIELDS; i++)
         free(standard[i]);

@@ -153,6 +153,10 @@ static const stk_key tfrecord_keys[] = {
      .element = &feature_key,
      .required = true,
      .doc = "The fields of a sample."},
+    {.name = "in_memory",
+     .type = STK_KEY_BOOL,
+     .standard = "false",
+     .doc = "Whether the shards are read into memory at the start and not again; faster where records are small."},
     END};
 static const stk_key extensions_key = {.name = "extensions", .type = STK_KEY_TEXT};
 static const stk_key tar_keys[] = {

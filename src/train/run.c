@@ -99,8 +99,11 @@ static stk_status build_parts(stk_run *run)
     run->valid = part[STK_PART_VALID];
     run->test = part[STK_PART_TEST];
     if (status != STK_OK) goto done;
-    for (int i = 0; i < STK_N_PARTS; i++)
-        if (part[i] && stk_dataset_note(part[i])[0]) stk_run_warn(run, stk_dataset_note(part[i]));
+    const char *said = "";
+    for (int i = 0; i < STK_N_PARTS; i++) {
+        const char *note = part[i] ? stk_dataset_note(part[i]) : "";
+        if (note[0] && strcmp(note, said)) stk_run_warn(run, said = note); /* parts may share a source */
+    }
     STK_TRY(stk_build_model(run->recipe, train, &model));
     STK_TRY(stk_build_check_parts(run->recipe, train, run->valid, run->test));
     run->train = train;

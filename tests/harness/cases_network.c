@@ -106,6 +106,12 @@ static const op_case cases[] = {
     CONV("16 channels", WINDOW(PAIR(3, 3), ONE, ONE, ONE, ONE, 1), ROUGH(FILL_UNIFORM, -1, 1, 2, 8, 8, 16),
          ROUGH(FILL_UNIFORM, -1, 1, 32, 3, 3, 16)),
 
+    CONV("17 channels to 33, unequal pads", WINDOW(PAIR(2, 3), PAIR(1, 2), PAIR(1, 0), PAIR(0, 2), ONE, 1),
+         ROUGH(FILL_UNIFORM, -1, 1, 3, 5, 7, 17), ROUGH(FILL_UNIFORM, -1, 1, 33, 2, 3, 17)),
+    CONV_DATA("17 channels to 33, stride 3", WINDOW(PAIR(2, 2), PAIR(3, 3), PAIR(1, 1), NO, ONE, 1),
+              ROUGH(FILL_UNIFORM, -1, 1, 2, 3, 4, 33), ROUGH(FILL_UNIFORM, -1, 1, 33, 2, 2, 17), 2, 8, 11, 17),
+    CONV_WEIGHT("17 channels to 33, 5x5", WINDOW(PAIR(5, 5), ONE, PAIR(2, 2), PAIR(2, 2), ONE, 1),
+                ROUGH(FILL_UNIFORM, -1, 1, 2, 6, 7, 17), ROUGH(FILL_UNIFORM, -1, 1, 2, 6, 7, 33), 33, 5, 5, 17),
     CONV_DATA("3x3 same", WINDOW(PAIR(3, 3), ONE, ONE, ONE, ONE, 1), REAL(-1, 1, 2, 5, 4, 2), REAL(-1, 1, 2, 3, 3, 3),
               2, 5, 4, 3),
     CONV_DATA("stride 2, rows left over", WINDOW(PAIR(2, 2), PAIR(3, 3), NO, NO, ONE, 1), REAL(-1, 1, 1, 2, 2, 2),

@@ -12,7 +12,7 @@ stk_status stk_source_open_files(const char *const *paths, int n_paths, stk_labe
                                  stk_source **out);
 stk_status stk_source_open_npy(const stk_npy_field *fields, int n_fields, stk_source **out);
 stk_status stk_source_open_tfrecord(const char *const *paths, int n_paths, const stk_feature *features, int n_features,
-                                    stk_source **out);
+                                    bool in_memory, stk_source **out);
 stk_status stk_source_open_tar(const char *const *paths, int n_paths, const stk_tar_field *fields, int n_fields,
                                stk_source **out);
 

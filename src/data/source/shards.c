@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "data/codec/little.h"
 #include "data/codec/tfrecord.h"
+#include "data/source/fields.h"
 #include "data/source/paths.h"
 #include "data/source/side_file.h"
 
@@ -86,7 +87,19 @@ done:
     return status == STK_OK || strstr(stk_error_text(), path) ? status : stk_fail_prefix(status, "'%s': ", path);
 }
 
-stk_status stk_shards_open_tfrecord(const char *const *paths, int n_paths, stk_shards *out)
+static stk_status read_shard(stk_shard *shard)
+{
+    uint64_t n = shard->file.n_bytes;
+    shard->bytes = malloc(n ? n : 1);
+    if (!shard->bytes) return stk_fail_memory(n);
+    stk_status status = stk_input_read(&shard->file, 0, shard->bytes, n);
+    if (status != STK_OK) return stk_fail_prefix(status, "'%s': ", shard->path);
+    stk_input_close(&shard->file);
+    shard->file = stk_input_of_memory((stk_span){shard->bytes, n});
+    return STK_OK;
+}
+
+stk_status stk_shards_open_tfrecord(const char *const *paths, int n_paths, bool in_memory, stk_shards *out)
 {
     stk_names names;
     stk_status status;
@@ -101,6 +114,7 @@ stk_status stk_shards_open_tfrecord(const char *const *paths, int n_paths, stk_s
         stk_shard *shard = &out->shard[out->n_shards++];
         shard->i_first = out->n_records;
         STK_TRY(open_shard(out, names.name[i], shard));
+        if (in_memory) STK_TRY(read_shard(shard));
         out->n_records += shard->n_records;
     }
     if (out->n_records == 0)
@@ -115,6 +129,7 @@ void stk_shards_close(stk_shards *shards)
     for (int i = 0; i < shards->n_shards; i++) {
         stk_input_close(&shards->shard[i].file);
         free(shards->shard[i].start);
+        free(shards->shard[i].bytes);
         free(shards->shard[i].path);
     }
     free(shards->shard);
@@ -146,5 +161,9 @@ stk_shard_place stk_shards_find(const stk_shards *shards, int64_t i_record)
 void stk_shards_prefetch(const stk_shards *shards, int64_t i_record)
 {
     const stk_shard *shard = find_shard(shards, i_record);
-    __builtin_prefetch(&shard->start[i_record - shard->i_first]);
+    const uint64_t *start = &shard->start[i_record - shard->i_first];
+    __builtin_prefetch(start);
+    if (!shard->bytes) return;
+    uint64_t n = shard->file.n_bytes - *start; /* its own length is likely less, but asking takes as long */
+    stk_prefetch_bytes(shard->bytes + *start, n < 1024 ? n : 1024);
 }

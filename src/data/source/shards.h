@@ -11,6 +11,7 @@ enum { STK_MOST_OPEN_SHARDS = 256 };
 typedef struct stk_shard {
     char *path;      /* as it was given */
     stk_input file;  /* the records as they are, of a compressed file unpacked */
+    uint8_t *bytes;  /* all of file, where it is in memory; else NULL */
     uint64_t *start; /* by record */
     int64_t n_records;
     int64_t i_first; /* number of its first record over all shards */
@@ -24,8 +25,9 @@ typedef struct stk_shards {
     const char *stale; /* the first file with such an index; borrowed from its shard */
 } stk_shards;
 
-/* Free *out with stk_shards_close, after an error too. Texts name the file. */
-stk_status stk_shards_open_tfrecord(const char *const *paths, int n_paths, stk_shards *out);
+/* in_memory: all of each file is read now, and the files are closed. Free *out with stk_shards_close, after an error
+ * too. Texts name the file. */
+stk_status stk_shards_open_tfrecord(const char *const *paths, int n_paths, bool in_memory, stk_shards *out);
 void stk_shards_close(stk_shards *shards);
 
 /* Where record i_record lies. */

@@ -77,10 +77,13 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
     const tfrecord_source *s = (const tfrecord_source *)source;
     stk_shard_place place = stk_shards_find(&s->shards, i_record);
     stk_span data;
-    uint8_t *arrays = stk_scratch_get(&scratch[0], s->arrays_bytes + place.n_bytes);
-    if (!arrays) return stk_fail_memory(s->arrays_bytes + place.n_bytes);
-    uint8_t *record = arrays + s->arrays_bytes;
-    STK_RETURN_IF_ERROR(stk_input_read(&place.shard->file, place.at, record, place.n_bytes));
+    const uint8_t *held = place.shard->bytes;
+    size_t n_scratch = s->arrays_bytes + (held ? 1 : place.n_bytes);
+    uint8_t *arrays = stk_scratch_get(&scratch[0], n_scratch);
+    if (!arrays) return stk_fail_memory(n_scratch);
+    uint8_t *own = arrays + s->arrays_bytes;
+    if (!held) STK_RETURN_IF_ERROR(stk_input_read(&place.shard->file, place.at, own, place.n_bytes));
+    const uint8_t *record = held ? held + place.at : own;
     STK_RETURN_IF_ERROR(stk_tfrecord_parse((stk_span){record, place.n_bytes}, &data));
     return read_example(s, data, arrays, item);
 }
@@ -154,17 +157,19 @@ static stk_status set_features(tfrecord_source *s, const stk_feature *features, 
 }
 
 stk_status stk_source_open_tfrecord(const char *const *paths, int n_paths, const stk_feature *features, int n_features,
-                                    stk_source **out)
+                                    bool in_memory, stk_source **out)
 {
     stk_status status;
     tfrecord_source *s = calloc(1, sizeof(*s));
     if (!s) return stk_fail_memory(sizeof(*s));
-    STK_TRY(stk_shards_open_tfrecord(paths, n_paths, &s->shards));
+    STK_TRY(stk_shards_open_tfrecord(paths, n_paths, in_memory, &s->shards));
     STK_TRY(set_features(s, features, n_features));
     if (s->shards.n_stale)
         snprintf(s->base.note, sizeof(s->base.note),
                  "the index of '%.120s'%s did not fit the file any more and has been made anew", s->shards.stale,
                  s->shards.n_stale > 1 ? ", and others," : "");
+    for (int i = 0; i < s->shards.n_shards && in_memory; i++)
+        s->base.n_bytes += (int64_t)s->shards.shard[i].file.n_bytes;
     s->base.class = &class_tfrecord;
     *out = &s->base;
     return STK_OK;

@@ -3,12 +3,13 @@
 static stk_status run(const void *p, const stk_kernel_args *args)
 {
     const stk_batch_norm_state *s = p;
-    stk_cpu_parallel(s->n_threads, s->body, &(stk_cpu_task){p, args});
+    for (int i = 0; i < 2; i++)
+        stk_cpu_parallel(s->n_threads, s->body[i], &(stk_cpu_task){p, args});
     return STK_OK;
 }
 
-static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_tensor_desc x, stk_cpu_body f32,
-                       stk_cpu_body f64, stk_kernel *out)
+static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_tensor_desc x,
+                       const stk_cpu_body *f32, const stk_cpu_body *f64, stk_kernel *out)
 {
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(stk_batch_norm_state), run, out));
     stk_batch_norm_state *s = out->state;

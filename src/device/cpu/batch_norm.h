@@ -7,7 +7,7 @@
 #include "device/cpu/cpu.h"
 
 typedef struct stk_batch_norm_state {
-    stk_cpu_body body;
+    const stk_cpu_body *body; /* two: sums, then results */
     int n_threads;
     int64_t n_rows, n_channels;
     double eps, momentum;
@@ -23,9 +23,10 @@ static inline int64_t stk_batch_norm_padded(int64_t n_channels)
 /* Numbers of 8 bytes that a thread needs for each padded channel: two sums in double and four parameters. */
 enum { STK_BATCH_NORM_SUMS = 2, STK_BATCH_NORM_PARAMS = 4, STK_BATCH_NORM_SLOTS = 6 };
 
-/* Bodies for stk_cpu_parallel; the task's state is the struct above. */
+/* Bodies for stk_cpu_parallel, one after the other: sums of each part, then results. The task's state is the struct
+ * above. */
 typedef struct stk_batch_norm_table {
-    stk_cpu_body forward_f32, grad_f32, forward_f64, grad_f64;
+    stk_cpu_body forward_f32[2], grad_f32[2], forward_f64[2], grad_f64[2];
 } stk_batch_norm_table;
 
 STK_ISA_TABLE(stk_batch_norm_table, stk_batch_norm)

@@ -23,4 +23,9 @@ static inline double affine_f64(double x, double mean, double factor, double bia
 #define NAME(x) x##_f64
 #include "device/cpu/batch_norm_tmpl.h"
 
-const stk_batch_norm_table STK_ISA_NAME(stk_batch_norm) = {forward_f32, grad_f32, forward_f64, grad_f64};
+const stk_batch_norm_table STK_ISA_NAME(stk_batch_norm) = {
+    .forward_f32 = {measure_share_f32, normalize_share_f32},
+    .grad_f32 = {sum_grads_share_f32, write_grads_share_f32},
+    .forward_f64 = {measure_share_f64, normalize_share_f64},
+    .grad_f64 = {sum_grads_share_f64, write_grads_share_f64},
+};

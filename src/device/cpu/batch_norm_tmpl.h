@@ -1,7 +1,7 @@
 /* For batch_norm_isa.c, once for each T, with NAME(x) giving each function its suffix.
  *
- * Both directions read memory twice: one sweep for sums, one that writes. Threads share the rows; each has its sums of
- * every channel, and after one barrier each adds up all of them for itself, in the same order.
+ * Both directions read memory twice: one sweep for sums, one that writes. Parts share the rows; each has its sums of
+ * every channel, and when all are done each adds up all of them for itself, in the same order.
  */
 
 enum { NAME(TILE) = 64, NAME(ROWS) = 64 };
@@ -9,34 +9,41 @@ enum { NAME(TILE) = 64, NAME(ROWS) = 64 };
 typedef struct NAME(part) {
     const stk_batch_norm_state *state;
     int64_t begin, end; /* rows */
-    double *sums;       /* of this thread: [2][padded] */
-    T *param;           /* of this thread: [4][padded] */
+    double *sums;       /* of this part: [2][padded] */
+    T *param;           /* of this part: [4][padded] */
     int64_t padded;
 } NAME(part);
 
-static double *NAME(thread_slots)(const stk_cpu_task *task, int64_t padded, int i_thread)
+static double *NAME(part_slots)(const stk_cpu_task *task, int64_t padded, int i_part)
 {
-    return (double *)task->args->scratch + STK_BATCH_NORM_SLOTS * padded * i_thread;
+    return (double *)task->args->scratch + STK_BATCH_NORM_SLOTS * padded * i_part;
 }
 
-static NAME(part) NAME(make_part)(const stk_cpu_task *task, int i_thread, int n_threads)
+static NAME(part) NAME(find_part)(const stk_cpu_task *task, int i_part, int n_parts)
 {
     const stk_batch_norm_state *s = task->state;
     NAME(part) p = {.state = s, .padded = stk_batch_norm_padded(s->n_channels)};
-    p.sums = NAME(thread_slots)(task, p.padded, i_thread);
+    p.sums = NAME(part_slots)(task, p.padded, i_part);
     p.param = (T *)(p.sums + STK_BATCH_NORM_SUMS * p.padded);
-    stk_cpu_share(s->n_rows, NAME(ROWS), i_thread, n_threads, &p.begin, &p.end);
+    stk_cpu_share(s->n_rows, NAME(ROWS), i_part, n_parts, &p.begin, &p.end);
+    return p;
+}
+
+/* With sums of zero. */
+static NAME(part) NAME(make_part)(const stk_cpu_task *task, int i_part, int n_parts)
+{
+    NAME(part) p = NAME(find_part)(task, i_part, n_parts);
     for (int64_t c = 0; c < STK_BATCH_NORM_SUMS * p.padded; c++)
         p.sums[c] = 0;
     return p;
 }
 
-/* The sum over all threads. */
-static double NAME(total)(const stk_cpu_task *task, int64_t padded, int n_threads, int64_t i)
+/* The sum over all parts. */
+static double NAME(total)(const stk_cpu_task *task, int64_t padded, int n_parts, int64_t i)
 {
     double sum = 0;
-    for (int t = 0; t < n_threads; t++)
-        sum += NAME(thread_slots)(task, padded, t)[i];
+    for (int part = 0; part < n_parts; part++)
+        sum += NAME(part_slots)(task, padded, part)[i];
     return sum;
 }
 
@@ -99,7 +106,17 @@ static void NAME(normalize)(const NAME(part) * p, const T *x, const T *mean, con
     }
 }
 
-static void NAME(forward)(const void *p, int i_thread, int n_threads)
+static void NAME(measure_share)(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    const T *x = task->args->in[0];
+    NAME(part) part = NAME(make_part)(task, i_part, n_parts);
+    NAME(guess)(task->state, x, part.param);
+    NAME(measure)(&part, x, part.param);
+}
+
+/* The first guess is still where measure_share left it. */
+static void NAME(normalize_share)(const void *p, int i_part, int n_parts)
 {
     const stk_cpu_task *task = p;
     const stk_batch_norm_state *s = task->state;
@@ -107,17 +124,14 @@ static void NAME(forward)(const void *p, int i_thread, int n_threads)
     const T *x = args->in[0], *scale = args->in[1], *bias = args->in[2];
     const T *running_mean = args->in[3], *running_var = args->in[4];
     T *out_mean = args->out[1], *out_inv_std = args->out[2], *new_mean = args->out[3], *new_var = args->out[4];
-    NAME(part) part = NAME(make_part)(task, i_thread, n_threads);
+    NAME(part) part = NAME(find_part)(task, i_part, n_parts);
     T *shift = part.param, *mean = shift + part.padded, *factor = mean + part.padded;
     int64_t begin, end;
-    NAME(guess)(s, x, shift);
-    NAME(measure)(&part, x, shift);
-    stk_cpu_barrier(n_threads);
-    stk_cpu_share(s->n_channels, 16, i_thread, n_threads, &begin, &end);
+    stk_cpu_share(s->n_channels, 16, i_part, n_parts, &begin, &end);
     double n = s->n_rows ? (double)s->n_rows : 1, momentum = s->n_rows ? s->momentum : 0;
     for (int64_t c = 0; c < s->n_channels; c++) {
-        double distance = NAME(total)(task, part.padded, n_threads, c) / n;
-        double var = NAME(total)(task, part.padded, n_threads, part.padded + c) / n - distance * distance;
+        double distance = NAME(total)(task, part.padded, n_parts, c) / n;
+        double var = NAME(total)(task, part.padded, n_parts, part.padded + c) / n - distance * distance;
         var = var < 0 ? 0 : var;
         double full_mean = (double)shift[c] + distance, inv_std = 1 / sqrt(var + s->eps);
         mean[c] = (T)full_mean;
@@ -195,26 +209,35 @@ static void NAME(write_grads)(const NAME(part) * p, const T *dy, const T *x, con
     }
 }
 
-static void NAME(grad)(const void *p, int i_thread, int n_threads)
+static void NAME(sum_grads_share)(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    const stk_batch_norm_state *s = task->state;
+    void *const *in = task->args->in;
+    const T *scale = in[2], *inv_std = in[5];
+    NAME(part) part = NAME(make_part)(task, i_part, n_parts);
+    T *factor = part.param;
+    for (int64_t c = 0; c < s->n_channels; c++)
+        factor[c] = inv_std[c] * scale[c];
+    NAME(sum_grads)(&part, in[0], in[1], in[4], factor, in[3]);
+}
+
+/* The factors are still where sum_grads_share left them. */
+static void NAME(write_grads_share)(const void *p, int i_part, int n_parts)
 {
     const stk_cpu_task *task = p;
     const stk_batch_norm_state *s = task->state;
     const stk_kernel_args *args = task->args;
-    const T *dy = args->in[0], *x = args->in[1], *scale = args->in[2], *bias = args->in[3], *mean = args->in[4];
-    const T *inv_std = args->in[5];
+    const T *dy = args->in[0], *x = args->in[1], *bias = args->in[3], *mean = args->in[4], *inv_std = args->in[5];
     T *dscale = args->out[1], *dbias = args->out[2];
-    NAME(part) part = NAME(make_part)(task, i_thread, n_threads);
+    NAME(part) part = NAME(find_part)(task, i_part, n_parts);
     T *factor = part.param, *offset = factor + part.padded, *slope = offset + part.padded;
     int64_t begin, end;
-    for (int64_t c = 0; c < s->n_channels; c++)
-        factor[c] = inv_std[c] * scale[c];
-    NAME(sum_grads)(&part, dy, x, mean, factor, bias);
-    stk_cpu_barrier(n_threads);
-    stk_cpu_share(s->n_channels, 16, i_thread, n_threads, &begin, &end);
+    stk_cpu_share(s->n_channels, 16, i_part, n_parts, &begin, &end);
     double n = s->n_rows ? (double)s->n_rows : 1;
     for (int64_t c = 0; c < s->n_channels; c++) {
-        double sum = NAME(total)(task, part.padded, n_threads, c);
-        double product = NAME(total)(task, part.padded, n_threads, part.padded + c) * (double)inv_std[c];
+        double sum = NAME(total)(task, part.padded, n_parts, c);
+        double product = NAME(total)(task, part.padded, n_parts, part.padded + c) * (double)inv_std[c];
         offset[c] = (T)(sum / n);
         slope[c] = (T)(product * (double)inv_std[c] / n);
         if (c < begin || c >= end) continue;

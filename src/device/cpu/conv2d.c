@@ -8,7 +8,6 @@
 
 typedef struct conv_state {
     stk_isa isa;
-    stk_conv_pass pass;
     int n_threads;
     stk_conv_dense dense;   /* forward and gradient of data */
     stk_conv_weight weight; /* gradient of weights */
@@ -28,23 +27,62 @@ static bool is_own(const stk_conv_shape *s)
     }
 }
 
-static void run_share(const void *p, int i_thread, int n_threads)
+/* Outputs need no memory of a part's own, so that there may be more parts than threads: the last ones even out. */
+enum { PARTS_A_THREAD = 4 };
+
+static void dense_pack_share(const void *p, int i_part, int n_parts)
 {
     const stk_cpu_task *task = p;
     const conv_state *s = task->state;
-    const float *a = task->args->in[0], *b = task->args->in[1];
-    float *out = task->args->out[0];
-    void *scratch = task->args->scratch;
-    if (s->pass == STK_CONV_GRAD_WEIGHT)
-        stk_conv_weight_of(s->isa)->run(&s->weight, a, b, out, scratch, i_thread, n_threads);
-    else
-        stk_conv_dense_of(s->isa)->run(&s->dense, a, b, out, scratch, i_thread, n_threads);
+    stk_conv_dense_of(s->isa)->pack_share(&s->dense, task->args->in[1], task->args->scratch, i_part, n_parts);
 }
 
-static stk_status run(const void *p, const stk_kernel_args *args)
+static void dense_run_share(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    const conv_state *s = task->state;
+    const stk_kernel_args *args = task->args;
+    stk_conv_dense_of(s->isa)->run_share(&s->dense, args->in[0], args->scratch, args->out[0], i_part, n_parts);
+}
+
+static stk_status run_dense(const void *p, const stk_kernel_args *args)
 {
     const conv_state *s = p;
-    stk_cpu_parallel(s->n_threads, run_share, &(stk_cpu_task){p, args});
+    stk_cpu_task task = {p, args};
+    stk_cpu_parallel(s->n_threads, dense_pack_share, &task);
+    stk_cpu_parallel(s->n_threads == 1 ? 1 : s->n_threads * PARTS_A_THREAD, dense_run_share, &task);
+    return STK_OK;
+}
+
+static void weight_clear_share(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    const conv_state *s = task->state;
+    stk_conv_weight_of(s->isa)->clear_share(&s->weight, task->args->scratch, i_part, n_parts);
+}
+
+static void weight_run_share(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    const conv_state *s = task->state;
+    const stk_kernel_args *args = task->args;
+    stk_conv_weight_of(s->isa)->run_share(&s->weight, args->in[0], args->in[1], args->scratch, i_part, n_parts);
+}
+
+static void weight_finish_share(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    const conv_state *s = task->state;
+    stk_conv_weight_of(s->isa)->finish_share(&s->weight, task->args->scratch, task->args->out[0], i_part, n_parts);
+}
+
+static stk_status run_weight(const void *p, const stk_kernel_args *args)
+{
+    const conv_state *s = p;
+    stk_cpu_task task = {p, args};
+    stk_cpu_parallel(s->n_threads, weight_clear_share, &task);
+    stk_cpu_parallel(s->n_threads, weight_run_share, &task);
+    stk_cpu_parallel(s->n_threads, weight_finish_share, &task);
     return STK_OK;
 }
 
@@ -59,13 +97,13 @@ static void release(void *p)
 static stk_status make_own(const stk_cpu_device *device, const stk_op_call *call, const stk_conv_shape *shape,
                            stk_kernel *out)
 {
-    STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(conv_state), run, out));
+    bool is_weight = shape->pass == STK_CONV_GRAD_WEIGHT;
+    STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(conv_state), is_weight ? run_weight : run_dense, out));
     conv_state *s = out->state;
     out->release = release;
     s->isa = device->isa;
-    s->pass = shape->pass;
     s->n_threads = stk_op_cost(call).flops < 2.5e5 ? 1 : device->base.n_threads;
-    if (shape->pass == STK_CONV_GRAD_WEIGHT) {
+    if (is_weight) {
         STK_RETURN_IF_ERROR(stk_conv_plan_weight(shape, &s->weight));
         out->scratch_bytes = stk_conv_weight_of(s->isa)->scratch_bytes(&s->weight, s->n_threads);
     } else {

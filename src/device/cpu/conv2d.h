@@ -8,17 +8,20 @@
 typedef struct stk_conv_dense_fns {
     int64_t depth; /* for stk_conv_plan_dense */
     size_t (*scratch_bytes)(const stk_conv_dense *plan);
-    /* What one of n_threads does; all of them take part, since there is a barrier inside. x, weight and y as the pass
-     * has them: for the gradient of data x is grad_dst and y is grad_src. */
-    void (*run)(const stk_conv_dense *plan, const float *x, const float *weight, float *y, void *scratch, int i_thread,
-                int n_threads);
+    /* Two calls of parallel.h, one after the other: the weights into scratch, then all outputs. x, weight and y as the
+     * pass has them: for the gradient of data x is grad_dst and y is grad_src. */
+    void (*pack_share)(const stk_conv_dense *plan, const float *weight, void *scratch, int i_part, int n_parts);
+    void (*run_share)(const stk_conv_dense *plan, const float *x, const void *scratch, float *y, int i_part,
+                      int n_parts);
 } stk_conv_dense_fns;
 
 typedef struct stk_conv_weight_fns {
-    size_t (*scratch_bytes)(const stk_conv_weight *plan, int n_threads);
-    /* x [N,H,W,C], grad_dst [N,H',W',O] -> grad_weight [O,KH,KW,C]; threads as above. */
-    void (*run)(const stk_conv_weight *plan, const float *x, const float *grad_dst, float *grad_weight, void *scratch,
-                int i_thread, int n_threads);
+    size_t (*scratch_bytes)(const stk_conv_weight *plan, int n_parts);
+    /* Three calls: sums to zero, x [N,H,W,C] and grad_dst [N,H',W',O] into sums, sums into grad_weight [O,KH,KW,C]. */
+    void (*clear_share)(const stk_conv_weight *plan, void *scratch, int i_part, int n_parts);
+    void (*run_share)(const stk_conv_weight *plan, const float *x, const float *grad_dst, void *scratch, int i_part,
+                      int n_parts);
+    void (*finish_share)(const stk_conv_weight *plan, void *scratch, float *grad_weight, int i_part, int n_parts);
 } stk_conv_weight_fns;
 
 STK_ISA_TABLE(stk_conv_dense_fns, stk_conv_dense)

@@ -187,27 +187,28 @@ static void run_class(const stk_conv_dense *d, const stk_conv_phase *phase, cons
     }
 }
 
-static void run(const stk_conv_dense *d, const float *x, const float *weight, float *y, void *scratch, int i_thread,
-                int n_threads)
+static void pack_share(const stk_conv_dense *d, const float *weight, void *scratch, int i_part, int n_parts)
+{
+    int64_t begin, end;
+    stk_cpu_share(panels_of(d->c_out), 1, i_part, n_parts, &begin, &end);
+    pack(d, weight, scratch, begin, end);
+}
+
+static void run_share(const stk_conv_dense *d, const float *x, const void *scratch, float *y, int i_part, int n_parts)
 {
     int64_t first = 0, last = panels_of(d->c_out), begin, end;
     int64_t n_outputs = d->n_images * (d->out_image / d->c_out);
-    bool by_panels = n_outputs < 32 * ROWS * n_threads && last >= n_threads;
-    stk_cpu_share(last, 1, i_thread, n_threads, &begin, &end);
-    pack(d, weight, scratch, begin, end);
-    if (by_panels)
-        first = begin, last = end;
-    else
-        stk_cpu_barrier(n_threads);
+    bool by_panels = n_outputs < 32 * ROWS * n_parts && last >= n_parts;
+    if (by_panels) stk_cpu_share(last, 1, i_part, n_parts, &first, &last);
     for (const stk_conv_phase *phase = d->phases; phase < d->phases + d->n_phases; phase++) {
         for (int64_t i = 0; i < phase->n_classes; i++) {
             const stk_conv_class *class = &d->classes[phase->first_class + i];
             int64_t n = d->n_images * (class->y.end - class->y.begin) * (class->x.end - class->x.begin);
             begin = 0, end = n;
-            if (!by_panels) stk_cpu_share(n, ROWS, i_thread, n_threads, &begin, &end);
+            if (!by_panels) stk_cpu_share(n, ROWS, i_part, n_parts, &begin, &end);
             run_class(d, phase, class, x, scratch, y, begin, end, first, last);
         }
     }
 }
 
-const stk_conv_dense_fns STK_ISA_NAME(stk_conv_dense) = {DEPTH, scratch_bytes, run};
+const stk_conv_dense_fns STK_ISA_NAME(stk_conv_dense) = {DEPTH, scratch_bytes, pack_share, run_share};

@@ -121,10 +121,8 @@ static stk_status add_class(stk_conv_dense *d, const stk_conv_phase *phase, int6
 
 static stk_status add_phase(stk_conv_dense *d, stk_conv_axis y, stk_conv_axis x, int64_t depth)
 {
-    stk_conv_phase phase = {.axis = {y, x},
-                            .n_rows = y.n_taps * x.n_taps * d->c_in,
-                            .first_row = d->n_rows,
-                            .first_class = d->n_classes};
+    stk_conv_phase phase = {
+        .axis = {y, x}, .n_rows = y.n_taps * x.n_taps * d->c_in, .first_row = d->n_rows, .first_class = d->n_classes};
     stk_conv_range ry, rx;
     if (!y.n_out || !x.n_out) return STK_OK;
     for (ry = next_range(&y, 0); ry.begin < y.n_out; ry = next_range(&y, ry.end))

@@ -78,10 +78,10 @@ typedef struct stk_conv_slice {
 /* The gradient of weights. */
 typedef struct stk_conv_weight {
     int64_t n_images, c_in, c_out, in_h, in_w, out_h, out_w;
-    int64_t in_image, in_row, in_pixel;   /* elements from one to the next */
+    int64_t in_image, in_row, in_pixel; /* elements from one to the next */
     int64_t stride_y, stride_x;
-    int64_t first_y, last_y;              /* input rows of output row 0: first and last tap */
-    int64_t n_rows;                       /* kernel elements of an output channel */
+    int64_t first_y, last_y; /* input rows of output row 0: first and last tap */
+    int64_t n_rows;          /* kernel elements of an output channel */
     int64_t n_slices;
     stk_conv_slice *slices;
 } stk_conv_weight;

@@ -25,7 +25,8 @@ static inline int64_t panels_of(int64_t n)
     return (n + COLS - 1) / COLS;
 }
 
-/* How many tiles come next when m > 0 rows are left, and their height: as few tiles as can be, of about equal height. */
+/* How many tiles come next when m > 0 rows are left, and their height: as few tiles as can be, of about equal height.
+ */
 static inline int64_t next_tiles(int64_t m, int64_t *height)
 {
     int64_t n = (m + ROWS - 1) / ROWS;

@@ -7,8 +7,8 @@
  *   over the slice's pixels in the group; then it is added to sums laid out as [panel][weight][COLS]
  *   sums are transposed into grad_weight at the end
  *
- * Threads share the panels where the weights are many, so that sums exist once; else they share the image rows, each
- * with its own sums, which are added up in the order of the threads.
+ * Threads share the sums where the weights are many, by panels and blocks of channels; else they share the image rows,
+ * each with its own sums, which are added up in the order of the threads.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 #include "device/cpu/parallel.h"
 
 enum {
-    GROUP = 128,            /* pixels: their x and grad_dst for one tile stay in the L1 cache */
-    CHANNELS = 48,          /* of x copied at a time: three cache lines */
+    GROUP = 128,   /* pixels: their x and grad_dst for one tile stay in the L1 cache */
+    CHANNELS = 48, /* of x copied at a time: three cache lines */
     MANY_WEIGHTS = 1 << 16,
 };
 
@@ -162,8 +162,8 @@ static int64_t find_points(const stk_conv_weight *w, const stk_conv_slice *s, in
 
 /* n weights of each slice, channels from `from` on, against panels [first, last); x is the copy. */
 static void multiply(const stk_conv_weight *w, const float *x, const float *packed, int64_t n_pixels,
-                     const point *points, const int64_t *n_points, int64_t from, int64_t n, int64_t first,
-                     int64_t last, float *sums)
+                     const point *points, const int64_t *n_points, int64_t from, int64_t n, int64_t first, int64_t last,
+                     float *sums)
 {
     for (int64_t p = first; p < last; p++) {
         const float *panel = packed + (p - first) * n_pixels * COLS;
@@ -200,31 +200,37 @@ static layout lay_out(const stk_conv_weight *w)
     return l;
 }
 
-static bool shares_panels(const stk_conv_weight *w, int n_threads)
+static int64_t n_blocks(const stk_conv_weight *w)
 {
-    int64_t n = panels_of(w->c_out), most = (n + n_threads - 1) / n_threads;
-    return n_threads == 1 || (w->n_rows * w->c_out >= MANY_WEIGHTS && 10 * n >= 9 * most * n_threads);
+    return (w->c_in + CHANNELS - 1) / CHANNELS;
 }
 
-static size_t scratch_bytes(const stk_conv_weight *w, int n_threads)
+static bool shares_sums(const stk_conv_weight *w, int n_parts)
+{
+    int64_t n = panels_of(w->c_out) * n_blocks(w), most = (n + n_parts - 1) / n_parts;
+    return w->n_rows * w->c_out >= MANY_WEIGHTS && 10 * n >= 8 * most * n_parts;
+}
+
+/* Sums of all parts together, or of each. */
+static int64_t sums_of(const stk_conv_weight *w, int n_parts)
+{
+    return shares_sums(w, n_parts) ? 1 : n_parts;
+}
+
+static size_t scratch_bytes(const stk_conv_weight *w, int n_parts)
 {
     layout l = lay_out(w);
-    int64_t n_sums = 1;
-    /* A run may get fewer threads than it was made for. */
-    for (int n = 2; n <= n_threads; n++)
-        if (!shares_panels(w, n)) n_sums = n;
-    return (size_t)(n_sums * l.sums + n_threads * l.own) * sizeof(float);
+    return (size_t)(sums_of(w, n_parts) * l.sums + n_parts * l.own) * sizeof(float);
 }
 
 /* --- the end --- */
 
-/* Sums of rows [begin, end) and panels [first, last) to grad_weight; those of n_sums threads are added up. */
-static void finish(const stk_conv_weight *w, float *sums, int n_sums, int64_t begin, int64_t end, int64_t first,
-                   int64_t last, float *grad_weight)
+/* Sums of rows [begin, end) to grad_weight; those of n_sums parts are added up. */
+static void finish(const stk_conv_weight *w, float *sums, int n_sums, int64_t begin, int64_t end, float *grad_weight)
 {
     enum { STEP = 16 };
     int64_t n = lay_out(w).sums;
-    for (int64_t p = first; p < last; p++) {
+    for (int64_t p = 0; p < panels_of(w->c_out); p++) {
         int64_t width = w->c_out - p * COLS < COLS ? w->c_out - p * COLS : COLS;
         for (int64_t k = begin; k < end; k += STEP) {
             int64_t height = end - k < STEP ? end - k : STEP;
@@ -248,48 +254,61 @@ static void finish(const stk_conv_weight *w, float *sums, int n_sums, int64_t be
 
 /* --- all --- */
 
-/* Rows [begin, end) of all images' output rows, panels [first, last). */
+/* Rows [begin, end) of all images' output rows. Pieces of the sums are numbered by panel, then by block: those in
+ * [first, last). */
 static void run_rows(const stk_conv_weight *w, const float *x, const float *grad_dst, int64_t begin, int64_t end,
                      int64_t first, int64_t last, float *own, float *sums)
 {
     layout l = lay_out(w);
+    int64_t blocks = n_blocks(w), first_panel = first / blocks, last_panel = (last + blocks - 1) / blocks;
     point *points = (point *)(own + l.points);
     int64_t *n_points = (int64_t *)(own + l.n_points);
-    for (int64_t r = begin, r_end; r < end; r = r_end) {
+    for (int64_t r = begin, r_end; r < end && first < last; r = r_end) {
         r_end = end - r < group_rows(w) ? end : r + group_rows(w);
         int64_t n_pixels = (r_end - r) * w->out_w;
-        pack(w, grad_dst + r * w->out_w * w->c_out, n_pixels, first, last, own + l.packed);
+        float *packed = own + l.packed;
+        pack(w, grad_dst + r * w->out_w * w->c_out, n_pixels, first_panel, last_panel, packed);
         for (int64_t i = 0; i < w->n_slices; i++)
             n_points[i] = find_points(w, &w->slices[i], r, r_end, points + i * group_points(w));
-        for (int64_t from = 0; from < w->c_in; from += CHANNELS) {
+        for (int64_t i = 0; i < blocks; i++) {
+            /* Panels p with first <= p * blocks + i < last. */
+            int64_t p = first_panel + (first_panel * blocks + i < first);
+            int64_t p_end = last_panel - ((last_panel - 1) * blocks + i >= last), from = i * CHANNELS;
             int64_t n = w->c_in - from < CHANNELS ? w->c_in - from : CHANNELS;
+            if (p >= p_end) continue;
             copy_x(w, x, r, r_end, from, n, own + l.copy);
-            multiply(w, own + l.copy, own + l.packed, n_pixels, points, n_points, from, n, first, last, sums);
+            multiply(w, own + l.copy, packed + (p - first_panel) * n_pixels * COLS, n_pixels, points, n_points, from, n,
+                     p, p_end, sums);
         }
     }
 }
 
-static void run(const stk_conv_weight *w, const float *x, const float *grad_dst, float *grad_weight, void *scratch,
-                int i_thread, int n_threads)
+static void clear_share(const stk_conv_weight *w, void *scratch, int i_part, int n_parts)
 {
-    layout l = lay_out(w);
-    bool by_panels = shares_panels(w, n_threads);
-    int64_t n_sums = by_panels ? 1 : n_threads, begin = 0, end = w->n_images * w->out_h;
-    int64_t first = 0, last = panels_of(w->c_out);
-    float *sums = (float *)scratch + (by_panels ? 0 : i_thread * l.sums);
-    float *own = (float *)scratch + n_sums * l.sums + i_thread * l.own;
-    if (by_panels)
-        stk_cpu_share(last, 1, i_thread, n_threads, &first, &last);
-    else
-        stk_cpu_share(end, 1, i_thread, n_threads, &begin, &end);
-    memset(sums + first * w->n_rows * COLS, 0, (size_t)((last - first) * w->n_rows * COLS) * sizeof(float));
-    run_rows(w, x, grad_dst, begin, end, first, last, own, sums);
-    begin = 0, end = w->n_rows;
-    if (!by_panels) {
-        stk_cpu_barrier(n_threads);
-        stk_cpu_share(w->n_rows, 4, i_thread, n_threads, &begin, &end);
-    }
-    finish(w, scratch, (int)n_sums, begin, end, first, last, grad_weight);
+    int64_t begin, end;
+    stk_cpu_share(sums_of(w, n_parts) * lay_out(w).sums, COLS, i_part, n_parts, &begin, &end);
+    memset((float *)scratch + begin, 0, (size_t)(end - begin) * sizeof(float));
 }
 
-const stk_conv_weight_fns STK_ISA_NAME(stk_conv_weight) = {scratch_bytes, run};
+static void run_share(const stk_conv_weight *w, const float *x, const float *grad_dst, void *scratch, int i_part,
+                      int n_parts)
+{
+    layout l = lay_out(w);
+    int64_t n_sums = sums_of(w, n_parts), begin = 0, end = w->n_images * w->out_h;
+    int64_t first = 0, last = panels_of(w->c_out) * n_blocks(w);
+    float *own = (float *)scratch + n_sums * l.sums + i_part * l.own;
+    if (n_sums == 1)
+        stk_cpu_share(last, 1, i_part, n_parts, &first, &last);
+    else
+        stk_cpu_share(end, 1, i_part, n_parts, &begin, &end);
+    run_rows(w, x, grad_dst, begin, end, first, last, own, (float *)scratch + (n_sums == 1 ? 0 : i_part * l.sums));
+}
+
+static void finish_share(const stk_conv_weight *w, void *scratch, float *grad_weight, int i_part, int n_parts)
+{
+    int64_t begin, end;
+    stk_cpu_share(w->n_rows, 4, i_part, n_parts, &begin, &end);
+    finish(w, scratch, (int)sums_of(w, n_parts), begin, end, grad_weight);
+}
+
+const stk_conv_weight_fns STK_ISA_NAME(stk_conv_weight) = {scratch_bytes, clear_share, run_share, finish_share};

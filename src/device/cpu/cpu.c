@@ -56,6 +56,7 @@ static void close_cpu(stk_device *base)
 {
     stk_cpu_device *device = (stk_cpu_device *)base;
     stk_onednn_close(device->onednn);
+    stk_cpu_pool_free(device->pool);
     free(device);
 }
 
@@ -73,6 +74,7 @@ static stk_status open_cpu(const stk_device_config *config, stk_device **out)
     device->base.n_threads = config->n_threads > 0 ? config->n_threads : stk_cpu_default_threads();
     device->isa = stk_isa_choose();
     STK_TRY(stk_onednn_open(&device->onednn));
+    STK_TRY(stk_cpu_pool_new(device->base.n_threads, &device->pool));
     *out = &device->base;
     return STK_OK;
 done:
@@ -103,7 +105,7 @@ static void touch(const void *p, int i_thread, int n_threads)
 }
 
 /* Maps a huge page more than needed, so that a whole number of aligned ones can be cut out of it. */
-static stk_status map_memory(int n_threads, size_t bytes, void **out)
+static stk_status map_memory(const stk_cpu_device *device, size_t bytes, void **out)
 {
     size_t n = mapped_bytes(bytes);
     char *p =
@@ -115,7 +117,9 @@ static stk_status map_memory(int n_threads, size_t bytes, void **out)
     p += before;
     /* Where the kernel refuses, small pages do. */
     (void)madvise(p, n, MADV_HUGEPAGE);
-    stk_cpu_parallel(n_threads, touch, &(touch_task){p, n});
+    stk_cpu_pool *before_pool = stk_cpu_pool_enter(device->pool);
+    stk_cpu_parallel(device->base.n_threads, touch, &(touch_task){p, n});
+    stk_cpu_pool_enter(before_pool);
     *out = p;
     return STK_OK;
 }
@@ -123,7 +127,7 @@ static stk_status map_memory(int n_threads, size_t bytes, void **out)
 static stk_status alloc_memory(stk_device *device, size_t bytes, void **out)
 {
     *out = NULL;
-    if (bytes >= HUGE_PAGE) return map_memory(device->n_threads, bytes, out);
+    if (bytes >= HUGE_PAGE) return map_memory((const stk_cpu_device *)device, bytes, out);
     size_t rounded = (bytes / 64 + 1) * 64;
     *out = aligned_alloc(64, rounded);
     if (!*out) return stk_fail_memory(bytes);
@@ -159,10 +163,12 @@ static stk_status run_entries(stk_device *device, const stk_entry *entries, int 
 {
     stk_status status = STK_OK;
     int before = stk_cpu_swap_thread_count(device->n_threads);
+    stk_cpu_pool *before_pool = stk_cpu_pool_enter(((const stk_cpu_device *)device)->pool);
     for (int i = 0; i < n_entries && status == STK_OK; i++) {
         status = entries[i].kernel->run(entries[i].kernel->state, &entries[i].args);
         if (status != STK_OK) *i_failed = i;
     }
+    stk_cpu_pool_enter(before_pool);
     stk_cpu_swap_thread_count(before);
     return status;
 }

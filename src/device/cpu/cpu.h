@@ -1,9 +1,9 @@
-/* The fast CPU device: oneDNN for convolution, own kernels for the rest.
+/* The fast CPU device: own kernels, oneDNN for some convolutions (conv2d.c says which).
  *
  *   cpu.c               the device's functions and its table of kernels
  *   <kernel>.c          prepares kernels: checks, shapes, scratch, how many threads
  *   <kernel>_isa.c      the loops, built for each instruction set (isa.h)
- *   parallel.c          threads
+ *   parallel.c          threads; openmp.c: those of oneDNN
  *
  * A kernel's state is one malloc'ed block that starts with what its loops need; scratch is split by thread.
  */
@@ -21,6 +21,7 @@ typedef struct stk_cpu_device {
     stk_device base;
     stk_isa isa;
     stk_onednn *onednn;
+    stk_cpu_pool *pool; /* NULL: one thread */
 } stk_cpu_device;
 
 /* What a body gets from stk_cpu_run. */

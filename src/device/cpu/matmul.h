@@ -2,6 +2,7 @@
 #ifndef STK_DEVICE_CPU_MATMUL_H
 #define STK_DEVICE_CPU_MATMUL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,15 +14,20 @@ typedef struct stk_gemm {
     int64_t a_row, a_col, b_row, b_col;
     const void *a, *b;
     void *c;
-    void *packed_b; /* all threads': packed_b_bytes, 64-byte aligned */
-    void *packed_a; /* this thread's: packed_a_bytes */
+    void *packed_b; /* all parts': packed_b_bytes, 64-byte aligned */
+    void *packed_a; /* this part's: packed_a_bytes */
 } stk_gemm;
 
 typedef struct stk_gemm_fns {
     int tile_rows, tile_cols;
-    /* What one of n_threads threads does of a product; all of them take part, since there are barriers inside. */
-    void (*run)(const stk_gemm *gemm, int i_thread, int n_threads);
-    size_t (*packed_b_bytes)(int64_t n, int64_t k, int n_threads);
+    /* A product goes columns_at_once columns at a time. Of each such block [col, col + n), parts share either the
+     * columns, or first the packing of b and then the rows. */
+    int64_t (*columns_at_once)(int64_t n, int64_t k);
+    bool (*shares_rows)(const stk_gemm *gemm, int n_parts);
+    void (*pack_share)(const stk_gemm *gemm, int64_t col, int64_t n, int i_part, int n_parts);
+    void (*multiply_rows)(const stk_gemm *gemm, int64_t col, int64_t n, int i_part, int n_parts);
+    void (*multiply_columns)(const stk_gemm *gemm, int64_t col, int64_t n, int i_part, int n_parts);
+    size_t (*packed_b_bytes)(int64_t n, int64_t k, int n_parts);
     size_t packed_a_bytes;
 } stk_gemm_fns;
 

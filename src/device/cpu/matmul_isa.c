@@ -27,7 +27,13 @@ enum { LOW_ROWS = 4 };
 #define NAME(x) x##_f64
 #include "device/cpu/matmul_tmpl.h"
 
+#define FNS(x, T)                                                                                                      \
+    {                                                                                                                  \
+        ROWS, COLS_##x, columns_at_once_##x, shares_rows_##x, pack_share_##x, multiply_rows_##x, multiply_columns_##x, \
+            packed_b_bytes_##x, (size_t)MC_##x *KC_##x * sizeof(T)                                                     \
+    }
+
 const stk_gemm_table STK_ISA_NAME(stk_gemm) = {
-    .f32 = {ROWS, COLS_f32, run_f32, packed_b_bytes_f32, (size_t)MC_f32 *KC_f32 * sizeof(float)},
-    .f64 = {ROWS, COLS_f64, run_f64, packed_b_bytes_f64, (size_t)MC_f64 *KC_f64 * sizeof(double)},
+    .f32 = FNS(f32, float),
+    .f64 = FNS(f64, double),
 };

@@ -4,8 +4,8 @@
  *   a is read where it is when its rows are contiguous, else packed into panels of ROWS rows
  *   a tile ROWS x COLS of c is summed up in registers
  *
- * c is written by the first KC rows and added to by the following ones. Threads share the tiles along m (b is packed
- * by all of them, then a barrier), or along n where m has too few (then each packs what it needs).
+ * c is written by the first KC rows and added to by the following ones. Parts share the tiles along m (all of them pack
+ * b first, which is a call of its own), or along n where m has too few (then each packs what it needs).
  */
 
 typedef T NAME(vec) __attribute__((vector_size(VEC_BYTES), aligned(sizeof(T)), may_alias));
@@ -249,47 +249,49 @@ static int64_t NAME(columns_at_once)(int64_t n, int64_t k)
     return n < most ? n : most;
 }
 
-static size_t NAME(packed_b_bytes)(int64_t n, int64_t k, int n_threads)
+static size_t NAME(packed_b_bytes)(int64_t n, int64_t k, int n_parts)
 {
-    int64_t columns = NAME(columns_at_once)(n, k) + NAME(COLS) * (n_threads + 1);
+    int64_t columns = NAME(columns_at_once)(n, k) + NAME(COLS) * (n_parts + 1);
     return (size_t)(columns * k) * sizeof(T) + 64;
 }
 
 /* How evenly n items are shared. */
-static double NAME(balance)(int64_t n, int n_threads)
+static double NAME(balance)(int64_t n, int n_parts)
 {
-    return (double)n / (double)((n + n_threads - 1) / n_threads * n_threads);
+    return (double)n / (double)((n + n_parts - 1) / n_parts * n_parts);
 }
 
-/* Sharing n needs no barrier, and b stays in the cache of the core that packed it; but every thread packs all of a,
+/* Sharing n needs no second call, and b stays in the cache of the core that packed it; but every part packs all of a,
  * where a has to be packed. */
-static bool NAME(shares_rows)(const stk_gemm *g, int64_t m_tiles, int64_t n_panels, int n_threads)
+static bool NAME(shares_rows)(const stk_gemm *g, int n_parts)
 {
-    double by_rows = NAME(balance)(m_tiles, n_threads), by_cols = NAME(balance)(n_panels, n_threads);
+    int64_t m_tiles = (g->m + LOW_ROWS - 1) / LOW_ROWS, n = NAME(columns_at_once)(g->n, g->k);
+    double by_rows = NAME(balance)(m_tiles, n_parts);
+    double by_cols = NAME(balance)((n + NAME(COLS) - 1) / NAME(COLS), n_parts);
     if (by_rows > by_cols + 0.05 || by_cols > by_rows + 0.05) return by_rows > by_cols;
     return g->a_col != 1 ? g->m > g->n : g->m > 4 * g->n;
 }
 
-static void NAME(run)(const stk_gemm *g, int i_thread, int n_threads)
+static void NAME(pack_share)(const stk_gemm *g, int64_t col, int64_t n, int i_part, int n_parts)
 {
-    int64_t begin, end, step = NAME(columns_at_once)(g->n, g->k);
-    int64_t m_tiles = (g->m + LOW_ROWS - 1) / LOW_ROWS;
-    for (int64_t col = 0; col < g->n; col += step) {
-        int64_t n = g->n - col < step ? g->n - col : step, n_panels = (n + NAME(COLS) - 1) / NAME(COLS);
-        bool by_rows = NAME(shares_rows)(g, m_tiles, n_panels, n_threads);
-        if (by_rows) {
-            stk_cpu_share(n_panels, 1, i_thread, n_threads, &begin, &end);
-            NAME(pack_panels)(g, col, n, begin, end, g->packed_b);
-            stk_cpu_barrier(n_threads);
-            stk_cpu_share(g->m, 2, i_thread, n_threads, &begin, &end);
-            NAME(multiply)(g, begin, end, col, n, g->packed_b);
-        } else {
-            stk_cpu_share(n, NAME(COLS), i_thread, n_threads, &begin, &end);
-            /* Threads pack side by side: shares are whole panels. */
-            T *own = (T *)g->packed_b + begin * g->k;
-            NAME(pack_panels)(g, col + begin, end - begin, 0, (end - begin + NAME(COLS) - 1) / NAME(COLS), own);
-            NAME(multiply)(g, 0, g->m, col + begin, end - begin, own);
-        }
-        if (col + step < g->n) stk_cpu_barrier(n_threads);
-    }
+    int64_t begin, end;
+    stk_cpu_share((n + NAME(COLS) - 1) / NAME(COLS), 1, i_part, n_parts, &begin, &end);
+    NAME(pack_panels)(g, col, n, begin, end, g->packed_b);
+}
+
+static void NAME(multiply_rows)(const stk_gemm *g, int64_t col, int64_t n, int i_part, int n_parts)
+{
+    int64_t begin, end;
+    stk_cpu_share(g->m, 2, i_part, n_parts, &begin, &end);
+    NAME(multiply)(g, begin, end, col, n, g->packed_b);
+}
+
+static void NAME(multiply_columns)(const stk_gemm *g, int64_t col, int64_t n, int i_part, int n_parts)
+{
+    int64_t begin, end;
+    stk_cpu_share(n, NAME(COLS), i_part, n_parts, &begin, &end);
+    /* Parts pack side by side: shares are whole panels. */
+    T *own = (T *)g->packed_b + begin * g->k;
+    NAME(pack_panels)(g, col + begin, end - begin, 0, (end - begin + NAME(COLS) - 1) / NAME(COLS), own);
+    NAME(multiply)(g, 0, g->m, col + begin, end - begin, own);
 }

@@ -57,19 +57,23 @@ static void copy_piece(const move_state *s, const copy_part *p, int64_t piece, c
         s->table->strided[s->log2_bytes](n, dst, p->dst_stride[last], src, p->src_stride[last]);
 }
 
-static void run_share(const void *p, int i_thread, int n_threads)
+static void fill_share(const void *p, int i_part, int n_parts)
 {
     const stk_cpu_task *task = p;
     const move_state *s = task->state;
     int64_t begin, end;
-    if (s->fills) {
-        stk_cpu_share(s->n_dst, 64, i_thread, n_threads, &begin, &end);
-        char *dst = (char *)task->args->out[0] + ((size_t)begin << s->log2_bytes);
-        s->table->strided[s->log2_bytes](end - begin, dst, 1, &s->fill_bits, 0);
-        stk_cpu_barrier(n_threads);
-    }
+    stk_cpu_share(s->n_dst, 64, i_part, n_parts, &begin, &end);
+    char *dst = (char *)task->args->out[0] + ((size_t)begin << s->log2_bytes);
+    s->table->strided[s->log2_bytes](end - begin, dst, 1, &s->fill_bits, 0);
+}
+
+static void copy_share(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    const move_state *s = task->state;
+    int64_t begin, end;
     for (int i = 0; i < s->n_parts; i++) {
-        stk_cpu_share(s->part[i].n_pieces, 1, i_thread, n_threads, &begin, &end);
+        stk_cpu_share(s->part[i].n_pieces, 1, i_part, n_parts, &begin, &end);
         for (int64_t piece = begin; piece < end; piece++)
             copy_piece(s, &s->part[i], piece, task->args->in[i], task->args->out[0]);
     }
@@ -80,7 +84,8 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     const move_state *s = p;
     /* Only a reshape may be in place. */
     if (s->n_dst == 0 || (s->n_parts == 1 && args->in[0] == args->out[0])) return STK_OK;
-    stk_cpu_parallel(s->n_threads, run_share, &(stk_cpu_task){p, args});
+    if (s->fills) stk_cpu_parallel(s->n_threads, fill_share, &(stk_cpu_task){p, args});
+    stk_cpu_parallel(s->n_threads, copy_share, &(stk_cpu_task){p, args});
     return STK_OK;
 }
 

@@ -1,64 +1,182 @@
+/* See parallel.h. One word says which part of which call is next; a part is claimed by moving it on. */
 #include "device/cpu/parallel.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/error.h"
 #include "base/thread.h"
 
-#ifdef _OPENMP
-#include <omp.h>
+#if defined(__x86_64__)
+#define RELAX() __builtin_ia32_pause()
+#else
+#define RELAX() ((void)0)
+#endif
 
-void stk_cpu_parallel(int n_threads, stk_cpu_body body, const void *task)
+/* About a tenth of a millisecond: the gaps between the kernels of a small network are shorter, and waking a sleeper
+ * costs as much. */
+enum { N_SPINS = 8000, MOST_PARTS = 0xffff };
+
+struct stk_cpu_pool {
+    _Alignas(64) _Atomic uint64_t ticket; /* call << 32 | n_parts << 16 | the next part */
+    _Alignas(64) _Atomic int n_left;      /* parts of the call that are not done */
+    _Atomic(stk_cpu_body) body;           /* of the call; written before its ticket */
+    _Atomic(const void *) task;
+    _Alignas(64) _Atomic int n_sleeping; /* helpers */
+    _Atomic bool caller_sleeps, ends;
+    atomic_flag in_use;
+    stk_mutex lock; /* for sleeping alone */
+    stk_cond has_work, is_done;
+    bool has_lock, has_work_cond, has_done_cond;
+    int n_helpers;
+    stk_thread *helper;
+};
+
+static _Thread_local stk_cpu_pool *current;
+
+/* --- parts --- */
+
+static bool has_parts(const stk_cpu_pool *pool)
 {
-    if (n_threads <= 1) {
-        body(task, 0, 1);
-        return;
+    uint64_t ticket = atomic_load(&pool->ticket);
+    return (ticket & MOST_PARTS) < (ticket >> 16 & MOST_PARTS);
+}
+
+/* The task stays while its ticket does: the next call waits for the part that is claimed here. */
+static bool do_part(stk_cpu_pool *pool)
+{
+    uint64_t ticket = atomic_load(&pool->ticket);
+    int i_part = (int)(ticket & MOST_PARTS), n_parts = (int)(ticket >> 16 & MOST_PARTS);
+    if (i_part >= n_parts) return false;
+    stk_cpu_body body = atomic_load(&pool->body);
+    const void *task = atomic_load(&pool->task);
+    if (!atomic_compare_exchange_strong(&pool->ticket, &ticket, ticket + 1)) return true; /* somebody was faster */
+    body(task, i_part, n_parts);
+    if (atomic_fetch_sub(&pool->n_left, 1) == 1 && atomic_load(&pool->caller_sleeps)) {
+        stk_mutex_lock(&pool->lock);
+        stk_cond_signal(&pool->is_done);
+        stk_mutex_unlock(&pool->lock);
     }
-    /* The team may be smaller than asked for, for instance inside a region of the caller. */
-#pragma omp parallel num_threads(n_threads)
-    body(task, omp_get_thread_num(), omp_get_num_threads());
+    return true;
 }
 
-void stk_cpu_barrier(int n_threads)
+/* --- helpers --- */
+
+static void sleep_for_parts(stk_cpu_pool *pool)
 {
-    /* Alone, a barrier would bind to a region of the caller. */
-    if (n_threads <= 1) return;
-#pragma omp barrier
+    stk_mutex_lock(&pool->lock);
+    atomic_fetch_add(&pool->n_sleeping, 1);
+    while (!has_parts(pool) && !atomic_load(&pool->ends))
+        stk_cond_wait(&pool->has_work, &pool->lock);
+    atomic_fetch_sub(&pool->n_sleeping, 1);
+    stk_mutex_unlock(&pool->lock);
 }
 
-int stk_cpu_swap_thread_count(int n_threads)
+static void help(void *arg)
 {
-    int before = omp_get_max_threads();
-    if (before != n_threads) omp_set_num_threads(n_threads);
+    stk_cpu_pool *pool = arg;
+    while (!atomic_load(&pool->ends)) {
+        while (do_part(pool))
+            continue;
+        for (int i = 0; i < N_SPINS && !has_parts(pool); i++)
+            RELAX();
+        if (!has_parts(pool)) sleep_for_parts(pool);
+    }
+}
+
+stk_status stk_cpu_pool_new(int n_threads, stk_cpu_pool **out)
+{
+    stk_status status = STK_OK;
+    *out = NULL;
+    if (n_threads <= 1) return STK_OK;
+    stk_cpu_pool *pool = aligned_alloc(64, (sizeof(*pool) + 63) / 64 * 64);
+    if (!pool) return stk_fail_memory(sizeof(*pool));
+    memset(pool, 0, sizeof(*pool));
+    atomic_flag_clear(&pool->in_use);
+    STK_TRY(stk_mutex_init(&pool->lock));
+    pool->has_lock = true;
+    STK_TRY(stk_cond_init(&pool->has_work));
+    pool->has_work_cond = true;
+    STK_TRY(stk_cond_init(&pool->is_done));
+    pool->has_done_cond = true;
+    pool->helper = calloc((size_t)n_threads, sizeof(*pool->helper));
+    if (!pool->helper) STK_TRY(stk_fail_memory((size_t)n_threads * sizeof(*pool->helper)));
+    for (; pool->n_helpers < n_threads - 1; pool->n_helpers++) {
+        char name[24];
+        snprintf(name, sizeof(name), "stk-cpu-%d", pool->n_helpers + 1);
+        STK_TRY(stk_thread_start(&pool->helper[pool->n_helpers], name, false, help, pool));
+    }
+    *out = pool;
+    pool = NULL;
+done:
+    stk_cpu_pool_free(pool);
+    return status;
+}
+
+void stk_cpu_pool_free(stk_cpu_pool *pool)
+{
+    if (!pool) return;
+    if (pool->n_helpers > 0) {
+        stk_mutex_lock(&pool->lock);
+        atomic_store(&pool->ends, true);
+        stk_cond_broadcast(&pool->has_work);
+        stk_mutex_unlock(&pool->lock);
+    }
+    for (int i = 0; i < pool->n_helpers; i++)
+        stk_thread_join(&pool->helper[i]);
+    free(pool->helper);
+    if (pool->has_done_cond) stk_cond_destroy(&pool->is_done);
+    if (pool->has_work_cond) stk_cond_destroy(&pool->has_work);
+    if (pool->has_lock) stk_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+/* --- the caller --- */
+
+stk_cpu_pool *stk_cpu_pool_enter(stk_cpu_pool *pool)
+{
+    stk_cpu_pool *before = current;
+    current = pool;
     return before;
 }
 
-int stk_cpu_default_threads(void)
+/* Asleep, the caller leaves its core to a helper that was put aside in the middle of a part. */
+static void wait_for_parts(stk_cpu_pool *pool)
 {
-    return getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : stk_n_cores();
+    for (int i = 0; i < N_SPINS; i++) {
+        if (atomic_load(&pool->n_left) == 0) return;
+        RELAX();
+    }
+    stk_mutex_lock(&pool->lock);
+    atomic_store(&pool->caller_sleeps, true);
+    while (atomic_load(&pool->n_left) != 0)
+        stk_cond_wait(&pool->is_done, &pool->lock);
+    atomic_store(&pool->caller_sleeps, false);
+    stk_mutex_unlock(&pool->lock);
 }
 
-#else
-
-void stk_cpu_parallel(int n_threads, stk_cpu_body body, const void *task)
+void stk_cpu_parallel(int n_parts, stk_cpu_body body, const void *task)
 {
-    (void)n_threads;
-    body(task, 0, 1);
+    stk_cpu_pool *pool = current;
+    if (n_parts <= 1 || n_parts > MOST_PARTS || !pool || atomic_flag_test_and_set(&pool->in_use)) {
+        for (int i = 0; i < n_parts; i++)
+            body(task, i, n_parts);
+        return;
+    }
+    atomic_store_explicit(&pool->n_left, n_parts, memory_order_relaxed);
+    atomic_store_explicit(&pool->body, body, memory_order_relaxed);
+    atomic_store_explicit(&pool->task, task, memory_order_relaxed);
+    uint64_t call = (atomic_load_explicit(&pool->ticket, memory_order_relaxed) >> 32) + 1;
+    atomic_store(&pool->ticket, call << 32 | (uint64_t)n_parts << 16);
+    if (atomic_load(&pool->n_sleeping) > 0) {
+        stk_mutex_lock(&pool->lock);
+        stk_cond_broadcast(&pool->has_work);
+        stk_mutex_unlock(&pool->lock);
+    }
+    while (do_part(pool))
+        continue;
+    wait_for_parts(pool);
+    atomic_flag_clear(&pool->in_use);
 }
-
-void stk_cpu_barrier(int n_threads)
-{
-    (void)n_threads;
-}
-
-int stk_cpu_swap_thread_count(int n_threads)
-{
-    (void)n_threads;
-    return 1;
-}
-
-int stk_cpu_default_threads(void)
-{
-    return 1;
-}
-
-#endif

@@ -1,37 +1,49 @@
-/* The device's threads: the only user of OpenMP here, so that a build without it works with one thread.
+/* The device's threads.
  *
- * Work is cut by thread number, so that the same thread count gives the same bits. A region costs about 2 us: kernels
- * stay serial below some tens of thousands of elements.
+ * Work is cut into numbered parts, by the thread count and never by who is free, so that the same count gives the same
+ * bits. Who takes a part is another matter: each is claimed by whoever comes first. A helper that the system has put
+ * aside (another process, a data worker, a busy neighbour of a virtual machine) then holds up nobody, as it would in a
+ * team with fixed shares. For the same reason a part cannot wait for another part: what needs all of a first pass is a
+ * second call. A call costs about 2 us: kernels stay serial below some tens of thousands of elements.
  */
 #ifndef STK_DEVICE_CPU_PARALLEL_H
 #define STK_DEVICE_CPU_PARALLEL_H
 
 #include <stdint.h>
 
-/* What one of n_threads threads does of a task. */
-typedef void (*stk_cpu_body)(const void *task, int i_thread, int n_threads);
+#include "stoker/status.h"
 
-/* Runs body on up to n_threads threads, the caller one of them, and waits. */
-void stk_cpu_parallel(int n_threads, stk_cpu_body body, const void *task);
-/* Inside a body: waits for the other threads. n_threads as the body got it. */
-void stk_cpu_barrier(int n_threads);
+/* Part i_part of n_parts of a task. */
+typedef void (*stk_cpu_body)(const void *task, int i_part, int n_parts);
+
+typedef struct stk_cpu_pool stk_cpu_pool;
+
+/* n_threads - 1 helpers beside the caller. Returned: free with stk_cpu_pool_free. */
+stk_status stk_cpu_pool_new(int n_threads, stk_cpu_pool **out);
+void stk_cpu_pool_free(stk_cpu_pool *pool); /* accepts NULL; no call may be running */
+/* The helpers of this thread's calls from here on; NULL: none. Returns the one before, to be restored. */
+stk_cpu_pool *stk_cpu_pool_enter(stk_cpu_pool *pool);
+
+/* Runs body for all parts, the caller helping, and waits. While another thread uses the pool, the caller does it all.
+ */
+void stk_cpu_parallel(int n_parts, stk_cpu_body body, const void *task);
 
 /* Sets how many threads oneDNN uses when it is called by this thread; returns the number before, to be restored. */
 int stk_cpu_swap_thread_count(int n_threads);
 /* OMP_NUM_THREADS where that is set, else the cores that this process may use. */
 int stk_cpu_default_threads(void);
 
-/* The part [begin, end) of n items for one thread, cut at multiples of grain. */
-static inline void stk_cpu_share(int64_t n, int64_t grain, int i_thread, int n_threads, int64_t *begin, int64_t *end)
+/* The range [begin, end) of n items for one part, cut at multiples of grain. */
+static inline void stk_cpu_share(int64_t n, int64_t grain, int i_part, int n_parts, int64_t *begin, int64_t *end)
 {
     int64_t n_grains = (n + grain - 1) / grain;
-    *begin = n_grains * i_thread / n_threads * grain;
-    *end = n_grains * (i_thread + 1) / n_threads * grain;
+    *begin = n_grains * i_part / n_parts * grain;
+    *end = n_grains * (i_part + 1) / n_parts * grain;
     if (*begin > n) *begin = n;
     if (*end > n) *end = n;
 }
 
-/* n_threads where `work`, in elements read or written, is worth a parallel region, else 1. */
+/* n_threads where `work`, in elements read or written, is worth a parallel call, else 1. */
 static inline int stk_cpu_threads_for(double work, int n_threads)
 {
     return work < 32768 ? 1 : n_threads;

@@ -70,41 +70,50 @@ static void reduce_groups(const reduce_state *s, const stk_kernel_args *args, st
     }
 }
 
-/* Every thread takes its units of every group; then they share the merging. */
-static void reduce_split(const reduce_state *s, const stk_kernel_args *args, int i_thread, int n_threads)
+/* Every part takes its units of every group; merge_share follows. */
+static void split_share(const void *p, int i_part, int n_parts)
 {
+    const stk_cpu_task *task = p;
+    const reduce_state *s = task->state;
+    const stk_kernel_args *args = task->args;
     int64_t n = s->n_groups * s->width, begin, end;
-    stk_wide *all = args->scratch, *own = all + n * i_thread;
-    stk_cpu_share(s->n_units, 1, i_thread, n_threads, &begin, &end);
+    stk_wide *own = (stk_wide *)args->scratch + n * i_part;
+    stk_cpu_share(s->n_units, 1, i_part, n_parts, &begin, &end);
     start(s, n, own);
     for (int64_t group = 0; group < s->n_groups; group++) {
         const char *src = (const char *)args->in[0] + ((size_t)offset_of(&s->kept, s->kept.n, group) << s->log2_bytes);
         reduce_units(s, src, begin, end, own + group * s->width);
     }
-    stk_cpu_barrier(n_threads);
-    stk_cpu_share(n, 8, i_thread, n_threads, &begin, &end);
-    for (int i = 1; i < n_threads; i++)
+}
+
+static void merge_share(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    const reduce_state *s = task->state;
+    const stk_kernel_args *args = task->args;
+    int64_t n = s->n_groups * s->width, begin, end;
+    stk_wide *all = args->scratch;
+    stk_cpu_share(n, 8, i_part, n_parts, &begin, &end);
+    for (int i = 1; i < n_parts; i++)
         s->fns.merge(end - begin, all + n * i + begin, all + begin);
     s->fns.finish(end - begin, all + begin, s->divisor, (char *)args->out[0] + ((size_t)begin << s->log2_bytes));
 }
 
-static void run_share(const void *p, int i_thread, int n_threads)
+static void groups_share(const void *p, int i_part, int n_parts)
 {
     const stk_cpu_task *task = p;
     const reduce_state *s = task->state;
-    if (s->splits_units) {
-        reduce_split(s, task->args, i_thread, n_threads);
-        return;
-    }
     int64_t begin, end;
-    stk_cpu_share(s->n_groups, 1, i_thread, n_threads, &begin, &end);
-    reduce_groups(s, task->args, (stk_wide *)task->args->scratch + s->width * i_thread, begin, end);
+    stk_cpu_share(s->n_groups, 1, i_part, n_parts, &begin, &end);
+    reduce_groups(s, task->args, (stk_wide *)task->args->scratch + s->width * i_part, begin, end);
 }
 
 static stk_status run(const void *p, const stk_kernel_args *args)
 {
     const reduce_state *s = p;
-    stk_cpu_parallel(s->n_threads, run_share, &(stk_cpu_task){p, args});
+    stk_cpu_task task = {p, args};
+    stk_cpu_parallel(s->n_threads, s->splits_units ? split_share : groups_share, &task);
+    if (s->splits_units) stk_cpu_parallel(s->n_threads, merge_share, &task);
     return STK_OK;
 }
 

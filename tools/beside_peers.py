@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Times Stoker beside the peers on the same machine in the same hour, in turn, and writes docs/peers.md. Run by ./dev peers.
+"""Times Stoker beside the peers on the same machine in the same hour, in turn, and writes docs/benchmarks.md. Run by
+./dev peers.
 
-usage: beside_peers.py PEERS VENVS DERIVED [--rounds N] [WORKLOAD...]
+usage: beside_peers.py PEERS VENVS DERIVED [--rounds N] [--seconds S] [WORKLOAD...]
 
 PEERS is the folder with the peers' scripts (train_torch.py, e2e.py, ...), VENVS what its setup.sh made, DERIVED what its
-prepare.py made. Workloads: mnist-mlp cifar-cnn-e2e cifar-resnet18. Every variant is one process; rounds alternate over
-all variants, and the table gives each one's median. Ratios are Stoker's speed over the peer's.
+prepare.py made. Training: mnist-mlp cifar-cnn-e2e cifar-resnet18. Input pipelines: photos photos-centre cifar-jpeg
+tfrecord memory. Every variant is one process; rounds alternate over all variants, and the table gives each one's median.
+Ratios are Stoker's speed over the peer's. A peer whose environment is missing is left out.
 """
 import argparse
 import datetime
@@ -37,7 +39,34 @@ WORKLOADS = {
         ("PyTorch eager, tcmalloc", "pt", True, "train_torch.py cifar-resnet18"),
         ("PyTorch eager", "pt", False, "train_torch.py cifar-resnet18"),
         ("TensorFlow", "tf", False, "train_tf.py cifar-resnet18")]),
+    "photos": ("images/s", False, "photos", [], [
+        ("DALI", "dali", False, "data_dali.py photos"),
+        ("FFCV, raw pixels", "ffcv", False, "data_ffcv.py photos --raw"),
+        ("FFCV, JPEG", "ffcv", False, "data_ffcv.py photos"),
+        ("tf.data", "tf", False, "data_tf.py photos --parallel 2"),
+        ("PyTorch, decode_jpeg", "pt", False, "data_torch.py photos --decoder tensor"),
+        ("PyTorch, PIL", "pt", False, "data_torch.py photos"),
+        ("Grain", "pt", False, "data_grain.py photos --workers 0"),
+        ("WebDataset", "pt", False, "data_webdataset.py photos")]),
+    "photos-centre": ("images/s", False, "photos-centre", [], [
+        ("DALI", "dali", False, "data_dali.py photos-centre"),
+        ("FFCV, JPEG", "ffcv", False, "data_ffcv.py photos-centre"),
+        ("tf.data", "tf", False, "data_tf.py photos-centre --parallel 2"),
+        ("PyTorch, decode_jpeg", "pt", False, "data_torch.py photos-centre --decoder tensor"),
+        ("Grain", "pt", False, "data_grain.py photos-centre --workers 0")]),
+    "cifar-jpeg": ("images/s", False, "bench-cifar-jpeg", [], [
+        ("DALI", "dali", False, "data_dali.py cifar-jpeg"),
+        ("tf.data", "tf", False, "data_tf.py cifar-jpeg"),
+        ("PyTorch, decode_jpeg", "pt", False, "data_torch.py cifar-jpeg --decoder tensor"),
+        ("Grain", "pt", False, "data_grain.py cifar-jpeg")]),
+    "tfrecord": ("records/s", False, "bench-tfrecord", [], [
+        ("tf.data, vectorised", "tf", False, "data_tf.py tfrecord --vectorised"),
+        ("DALI", "dali", False, "data_dali.py tfrecord")]),
+    "memory": ("images/s", False, "bench-memory", [], [
+        ("tf.data, vectorised", "tf", False, "data_tf.py memory --vectorised"),
+        ("PyTorch, TensorDataset", "pt", False, "data_torch.py memory --workers 0")]),
 }
+TRAINING = ["mnist-mlp", "cifar-cnn-e2e", "cifar-resnet18"]
 
 
 def tcmalloc():
@@ -58,6 +87,20 @@ def run_peer(args, venv, use_tcmalloc, command):
                           stderr=subprocess.DEVNULL, text=True)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return lines[-1] if lines else None
+
+
+def run_stoker_data(args, recipe):
+    """The same figures as the peers give, from `stoker data bench`."""
+    derived = recipe in ("bench-cifar-jpeg", "bench-tfrecord")
+    command = [os.path.join(HERE, "build", "stoker"), "data", "bench", os.path.join(HERE, "recipes", recipe + ".yaml"),
+               "--json", "--threads", "2", "--seconds", str(max(1, round(args.seconds)))]
+    env = dict(os.environ, STOKER_DATA=args.derived if derived else args.data)
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}")
+    line = json.loads(done.stdout)
+    return {"value": line["samples_per_s"], "startup_s": line["first_batch_s"],
+            "peak_rss_mib": line["peak_rss_bytes"] / 2**20}
 
 
 def run_stoker(args, workload, recipe, options):
@@ -102,7 +145,7 @@ def main():
     p.add_argument("workloads", nargs="*")
     p.add_argument("--rounds", type=int, default=2)
     p.add_argument("--seconds", type=float, default=10)
-    args = p.parse_args()
+    args = p.parse_intermixed_args()  # options may stand before the workloads
     args.data = os.path.join(os.path.abspath(args.peers), "..", "data")
     args.derived = os.path.abspath(args.derived)
     state_path = os.path.join(HERE, "runs", "beside-peers.json")
@@ -117,8 +160,12 @@ def main():
         for i in range(args.rounds):
             for name, venv, use_tcmalloc, command in [("Stoker", None, False, "")] + peers:
                 print(f"[{time.strftime('%T')}] round {i + 1}: {workload}: {name}", file=sys.stderr)
-                line = (run_stoker(args, workload, recipe, options) if venv is None else
-                        run_peer(args, venv, use_tcmalloc, command))
+                if venv is not None:
+                    line = run_peer(args, venv, use_tcmalloc, command)
+                elif workload in TRAINING:
+                    line = run_stoker(args, workload, recipe, options)
+                else:
+                    line = run_stoker_data(args, recipe)
                 if line:
                     found.setdefault(name, []).append(line)
         rows = []
@@ -139,8 +186,9 @@ def write(tables):
     out = ["# Beside the peers", "",
            "Written by `./dev peers`: both sides in turn on the same machine, two threads each, one process a run, f32.",
            f"Machine: {cpu_model()}, {os.cpu_count()} cores. Medians of the rounds; the ratio is Stoker's speed over the peer's.",
-           "Cold start is from the start of the process to the end of the first step.", ""]
-    for workload, table in tables.items():
+           "Cold start is from the start of the process to the end of the first step, or to the first batch.", ""]
+    for workload in [w for w in WORKLOADS if w in tables]:
+        table = tables[workload]
         out += [f"## {workload} ({table['date']}, rounds: {table['rounds']})", "",
                 f"| | {table['unit']} | range | Stoker is faster by | cold start s | peak MiB | input wait |",
                 "|---|---|---|---|---|---|---|"]
@@ -151,7 +199,7 @@ def write(tables):
             out.append(f"| {name} | {value:,.{digits}f} | {low:,.{digits}f}-{high:,.{digits}f} | {speed} | {start:.2f} "
                        f"| {rss:,.0f} | {waits} |")
         out.append("")
-    with open(os.path.join(HERE, "docs", "peers.md"), "w") as f:
+    with open(os.path.join(HERE, "docs", "benchmarks.md"), "w") as f:
         f.write("\n".join(out))
     print("\n".join(out))
 

@@ -59,8 +59,17 @@ typedef struct stk_loader_stats {
     int64_t n_skipped; /* records replaced under STK_ON_ERROR_SKIP */
     size_t slot_bytes; /* memory of the ring */
     int n_threads, n_slots;
+    double first_batch_s; /* from the start of the process until the first batch was handed out; 0: not yet */
 } stk_loader_stats;
 STK_API void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out);
+/* What each part of the work takes, by a thread's time for one sample; estimated from one sample in sixteen. */
+typedef struct stk_stage_stats {
+    const char *field; /* "" for reading the record. Borrowed from the data set */
+    char name[128];    /* "decode + random_flip + normalize": stages that run as one are one */
+    double ns_per_sample;
+} stk_stage_stats;
+/* Reading first, then the stages in order. Returns how many there are, at most n_most. */
+STK_API int stk_loader_get_stages(const stk_loader *loader, stk_stage_stats *out, int n_most);
 /* The i-th skipped record as text ("'cat/7.jpg': truncated JPEG"), at most the first 100 are kept; NULL past the end.
  * Borrowed until stk_loader_close. */
 STK_API const char *stk_loader_skipped(const stk_loader *loader, int64_t i);

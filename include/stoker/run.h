@@ -7,6 +7,7 @@
 #ifndef STOKER_RUN_H
 #define STOKER_RUN_H
 
+#include "stoker/loader.h"
 #include "stoker/trainer.h"
 
 #ifdef __cplusplus
@@ -80,6 +81,10 @@ typedef struct stk_prediction {
 /* The n_top likeliest classes of one image file, likeliest first; *n_out may be less where there are fewer classes. */
 STK_API stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, int n_top, int *n_out);
 
+/* The input pipeline of a recipe alone: the data set of a part ("train", "valid" or "test"), batched, and what its
+ * loader is to be opened with. The recipe needs no model. set: as in stk_run_options. Returned: stk_dataset_free. */
+STK_API stk_status stk_recipe_dataset(const char *recipe, const char *const *set, int n_set, const char *part,
+                                      stk_dataset **out, stk_loader_config *config);
 /* A recipe to start from, with comments. Returned: free(). */
 STK_API stk_status stk_recipe_starter(const char *name, char **out);
 /* The reference of all keys as Markdown. Returned: free(). */

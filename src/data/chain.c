@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "data/stage/stage_list.h"
 
 void stk_chain_init(stk_chain *chain, const char *field, const char *source_name, const stk_field_type *type)
 {
@@ -107,37 +109,102 @@ static bool can_write_dst(const stk_chain *chain, int i, size_t n_bytes, size_t 
     return true;
 }
 
+/* One run of a chain. */
+typedef struct chain_run {
+    const stk_chain *chain;
+    const stk_stage_key *key;
+    const stk_field_type *want;
+    void *dst;
+    stk_chain_work *work;
+    bool *wrong_size;
+} chain_run;
+
+/* Where stage i puts its output, whose type is set; in_place: where its input src lies will do. */
+static stk_status place_output(const chain_run *run, int i, const stk_item *src, bool in_place, stk_item *out)
+{
+    const stk_chain *chain = run->chain;
+    bool is_last = i == chain->n_stages - 1;
+    out->n_bytes = stk_desc_bytes(out->type.desc);
+    if (is_last && !stk_field_type_known(stk_chain_type(chain)))
+        STK_RETURN_IF_ERROR(check_size(chain, &out->type, run->want, run->wrong_size));
+    if (is_last || can_write_dst(chain, i, out->n_bytes, stk_desc_bytes(run->want->desc))) {
+        out->data = run->dst;
+    } else if (in_place && out->n_bytes == src->n_bytes) {
+        out->data = src->data;
+    } else {
+        /* Not the buffer that the input lies in, which an in-place stage may have kept for several stages. */
+        stk_scratch *place = &run->work->between[src->data == run->work->between[0].data];
+        out->data = stk_scratch_get(place, out->n_bytes ? out->n_bytes : 1);
+        if (!out->data) return stk_fail_memory(out->n_bytes);
+    }
+    return STK_OK;
+}
+
+static void add_time(stk_chain_work *work, int i, int n_stages, int64_t since_ns)
+{
+    stk_stage_time *t = &work->time[i];
+    stk_counter_set(&t->n_stages, n_stages);
+    stk_counter_add(&t->ns, stk_clock_ns() - since_ns);
+    stk_counter_add(&t->n_timed, 1);
+}
+
+/* The stages from `decode` on that can be one pass over rows; *n_done is how many, 0 for none worth it. */
+static stk_status run_row_pass(const chain_run *run, const stk_item *in, stk_item *out, int *n_done)
+{
+    const stk_chain *chain = run->chain;
+    stk_stage_key key = *run->key;
+    stk_span encoded = {in->data, in->n_bytes};
+    int64_t height, width;
+    stk_view view;
+    int n = 1;
+    int64_t start_ns = run->work->timed ? stk_clock_ns() : 0;
+    *n_done = 0;
+    if (chain->n_stages < 2 || chain->stage[0]->class != &stk_stage_decode || !chain->stage[1]->class->view)
+        return STK_OK;
+    STK_RETURN_IF_ERROR(stk_image_size(encoded, &height, &width));
+    stk_view_init(&view, height, width);
+    for (; n < chain->n_stages && chain->stage[n]->class->view; n++) {
+        bool fits = false;
+        key.i_stage = (uint64_t)n;
+        STK_RETURN_IF_ERROR(chain->stage[n]->class->view(chain->stage[n]->params, &key, &view, &fits));
+        if (!fits) break;
+    }
+    if (n == 1) return STK_OK;
+    int64_t channels = chain->type[1].desc.shape.dim[2];
+    out->type = (stk_field_type){
+        STK_FIELD_ARRAY, stk_desc_make(view.is_f32 ? STK_F32 : STK_U8, STK_SHAPE(view.height, view.width, channels))};
+    STK_RETURN_IF_ERROR(place_output(run, n - 1, in, false, out));
+    *n_done = n;
+    STK_RETURN_IF_ERROR(stk_row_pass_run(&view, encoded, (int)channels, out->data, &run->work->rows));
+    if (run->work->timed) add_time(run->work, 0, n, start_ns);
+    return STK_OK;
+}
+
 stk_status stk_chain_run(const stk_chain *chain, const stk_stage_key *key, const stk_item *in,
                          const stk_field_type *want, void *dst, stk_chain_work *work, bool *wrong_size)
 {
-    int n = chain->n_stages;
-    bool planned = stk_field_type_known(&chain->type[n]);
-    size_t dst_bytes = stk_desc_bytes(want->desc);
+    const chain_run run = {chain, key, want, dst, work, wrong_size};
+    int n = chain->n_stages, i = 0;
     if (n == 0) {
-        if (!planned) STK_RETURN_IF_ERROR(check_size(chain, &in->type, want, wrong_size));
-        memcpy(dst, in->data, dst_bytes);
+        if (!stk_field_type_known(stk_chain_type(chain)))
+            STK_RETURN_IF_ERROR(check_size(chain, &in->type, want, wrong_size));
+        memcpy(dst, in->data, stk_desc_bytes(want->desc));
         return STK_OK;
     }
     stk_item item[2] = {*in};
     stk_stage_key stage_key = *key;
-    for (int i = 0; i < n; i++) {
+    STK_RETURN_IF_ERROR(run_row_pass(&run, in, &item[1], &i));
+    if (i > 0 && !(i & 1)) item[0] = item[1];
+    for (; i < n; i++) {
         const stk_stage *stage = chain->stage[i];
         stk_item *src = &item[i & 1], *out = &item[(i + 1) & 1];
+        int64_t start_ns = work->timed ? stk_clock_ns() : 0;
         STK_RETURN_IF_ERROR(measure_stage(chain, i, key, src, &out->type));
-        out->n_bytes = stk_desc_bytes(out->type.desc);
-        if (i == n - 1 && !planned) STK_RETURN_IF_ERROR(check_size(chain, &out->type, want, wrong_size));
-        if (i == n - 1 || can_write_dst(chain, i, out->n_bytes, dst_bytes)) {
-            out->data = dst;
-        } else if (i > 0 && stage->class->in_place && out->n_bytes == src->n_bytes) {
-            out->data = src->data; /* the chain's own buffer, as it is not the first stage's input */
-        } else {
-            /* Not the buffer that the input lies in, which an in-place stage may have kept for several stages. */
-            stk_scratch *place = &work->between[src->data == work->between[0].data];
-            out->data = stk_scratch_get(place, out->n_bytes ? out->n_bytes : 1);
-            if (!out->data) return stk_fail_memory(out->n_bytes);
-        }
+        /* The first stage's input is not the chain's own. */
+        STK_RETURN_IF_ERROR(place_output(&run, i, src, i > 0 && stage->class->in_place, out));
         stage_key.i_stage = (uint64_t)i;
         STK_RETURN_IF_ERROR(stage->class->run(stage->params, &stage_key, src, out, &work->stage[i]));
+        if (work->timed) add_time(work, i, 1, start_ns);
     }
     return STK_OK;
 }
@@ -148,5 +215,6 @@ void stk_chain_work_free(stk_chain_work *work)
         free(work->stage[i].data);
     for (int i = 0; i < 2; i++)
         free(work->between[i].data);
+    stk_row_pass_work_free(&work->rows);
     *work = (stk_chain_work){0};
 }

@@ -6,6 +6,8 @@
 #ifndef STK_DATA_CHAIN_H
 #define STK_DATA_CHAIN_H
 
+#include "base/counter.h"
+#include "data/row_pass.h"
 #include "data/stage/stage.h"
 
 enum { STK_MAX_STAGES = 16 };
@@ -18,10 +20,19 @@ typedef struct stk_chain {
     stk_field_type type[STK_MAX_STAGES + 1]; /* planned: before stage i, and after the last */
 } stk_chain;
 
+/* What a stage took, of the samples that were timed. Its worker alone writes it. */
+typedef struct stk_stage_time {
+    stk_counter ns, n_timed;
+    stk_counter n_stages; /* that run as one with it, itself included; 0: it never ran, or within another */
+} stk_stage_time;
+
 /* One worker's memory for one chain: grows with the first samples and stays. Starts zeroed. */
 typedef struct stk_chain_work {
+    bool timed; /* whether the next sample is to be timed */
+    stk_stage_time time[STK_MAX_STAGES];
     stk_scratch stage[STK_MAX_STAGES]; /* the stages' own */
     stk_scratch between[2];            /* what flows between them, in turn */
+    stk_row_pass_work rows;            /* of those that run as one pass */
 } stk_chain_work;
 
 void stk_chain_init(stk_chain *chain, const char *field, const char *source_name, const stk_field_type *type);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/thread.h"
@@ -31,6 +32,7 @@ struct stk_loader {
     stk_batch batch[MAX_HELD];
     int64_t i_next; /* batch of the ring that comes next */
     int64_t n_samples, wait_ns;
+    double first_batch_s;
     bool ended;        /* stays: the last call failed */
     stk_status status; /* of the last stk_loader_next */
     char error[1024];
@@ -218,6 +220,7 @@ const stk_batch *stk_loader_next(stk_loader *loader)
                          .slot = stk_ring_slot(loader->work.ring, loader->i_next),
                          .i_batch = loader->i_next,
                          .held = true};
+    if (loader->i_next == 0) loader->first_batch_s = stk_process_age_s();
     stk_skip_list_collect(&loader->skips, loader->i_next++);
     loader->n_samples += stk_batch_count(batch);
     return batch;
@@ -282,9 +285,55 @@ void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out)
                               .n_skipped = loader->skips.n_skipped,
                               .slot_bytes = (size_t)ring->n_slots * stk_ring_slot_bytes(ring),
                               .n_threads = loader->n_threads,
-                              .n_slots = ring->n_slots};
+                              .n_slots = ring->n_slots,
+                              .first_batch_s = loader->first_batch_s};
     for (int i = 0; i < loader->n_threads; i++)
-        out->work_ns += atomic_load_explicit(&loader->worker[i].work_ns, memory_order_relaxed);
+        out->work_ns += stk_counter_get(&loader->worker[i].work_ns);
+}
+
+/* Sums of one stage over the workers. */
+static void add_stage(const stk_loader *loader, const char *field, int64_t ns, int64_t n_timed, int n_stages,
+                      const stk_chain *chain, int i_stage, stk_stage_stats *out)
+{
+    size_t used = 0;
+    *out = (stk_stage_stats){.field = field, .ns_per_sample = n_timed ? (double)ns / (double)n_timed : 0};
+    if (!chain) {
+        snprintf(out->name, sizeof(out->name), "read (%s)", loader->work.dataset->source->class->name);
+        return;
+    }
+    for (int i = i_stage; i < i_stage + n_stages && used < sizeof(out->name); i++)
+        used += (size_t)snprintf(out->name + used, sizeof(out->name) - used, "%s%s", i > i_stage ? " + " : "",
+                                 chain->stage[i]->class->name);
+}
+
+int stk_loader_get_stages(const stk_loader *loader, stk_stage_stats *out, int n_most)
+{
+    const stk_dataset *dataset = loader->work.dataset;
+    int64_t ns = 0, n_timed = 0;
+    int n = 0;
+    for (int k = 0; k < loader->n_threads; k++) {
+        ns += stk_counter_get(&loader->worker[k].read_ns);
+        n_timed += stk_counter_get(&loader->worker[k].n_read_timed);
+    }
+    if (n < n_most) add_stage(loader, "", ns, n_timed, 0, NULL, 0, &out[n]);
+    n++;
+    for (int f = 0; f < dataset->source->n_fields; f++)
+        for (int i = 0; i < dataset->chain[f].n_stages; i++) {
+            int64_t n_stages = 0;
+            ns = n_timed = 0;
+            for (int k = 0; k < loader->n_threads; k++) {
+                const stk_stage_time *t = &loader->worker[k].chain[f].time[i];
+                ns += stk_counter_get(&t->ns);
+                n_timed += stk_counter_get(&t->n_timed);
+                if (stk_counter_get(&t->n_stages) > n_stages) n_stages = stk_counter_get(&t->n_stages);
+            }
+            if (n_timed == 0) continue;
+            if (n < n_most)
+                add_stage(loader, dataset->source->field[f].name, ns, n_timed, (int)n_stages, &dataset->chain[f], i,
+                          &out[n]);
+            n++;
+        }
+    return n < n_most ? n : n_most;
 }
 
 const char *stk_loader_skipped(const stk_loader *loader, int64_t i)

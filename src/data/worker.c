@@ -9,6 +9,9 @@
 /* A claim aims at this much work, beside which a compare-and-swap and two readings of the clock are nothing. */
 enum { CLAIM_NS = 50000 };
 
+/* One record in so many has its stages timed: reading the clock takes as long as a small record does. */
+enum { TIMED_EVERY = 16 };
+
 /* The order is known ahead, so that the source can fetch a record while those before it are made. */
 enum { PREFETCH_ROWS = 4 };
 
@@ -29,10 +32,19 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
     stk_item item[STK_MAX_FIELDS];
     stk_stage_key key = {.seed = work->seed, .epoch = place.epoch, .i_sample = (uint64_t)place.i_record};
     bool wrong_size = false;
+    bool timed = stk_counter_get(&worker->n_records) % TIMED_EVERY == TIMED_EVERY / 2;
+    int64_t start_ns = timed ? stk_clock_ns() : 0;
+    stk_counter_add(&worker->n_records, 1);
     stk_status status = source->class->read(source, place.i_record, worker->source_scratch, item);
-    for (int f = 0; f < source->n_fields && status == STK_OK; f++)
+    if (timed) {
+        stk_counter_add(&worker->read_ns, stk_clock_ns() - start_ns);
+        stk_counter_add(&worker->n_read_timed, 1);
+    }
+    for (int f = 0; f < source->n_fields && status == STK_OK; f++) {
+        worker->chain[f].timed = timed;
         status = stk_chain_run(&dataset->chain[f], &key, &item[f], &work->want[f],
                                slot->field[f] + (size_t)row * work->row_bytes[f], &worker->chain[f], &wrong_size);
+    }
     if (status == STK_OK) return STK_OK;
     *fatal = wrong_size || !stk_dataset_can_skip(status);
     if (!wrong_size) return stk_dataset_fail_record(dataset, status, place.i_record);
@@ -115,9 +127,7 @@ void stk_worker_run(void *arg)
         double row_ns = (double)work_ns / (double)(claim.to - claim.from);
         /* The first row finds cold caches and empty scratch memory, so that it must not weigh for long. */
         worker->row_ns = worker->row_ns > 0 ? 0.5 * worker->row_ns + 0.5 * row_ns : row_ns;
-        /* This thread is the only writer: no read-modify-write is needed. */
-        atomic_store_explicit(&worker->work_ns, atomic_load_explicit(&worker->work_ns, memory_order_relaxed) + work_ns,
-                              memory_order_relaxed);
+        stk_counter_add(&worker->work_ns, work_ns);
         stk_ring_finish(ring, &claim);
     }
     stk_ring_leave(ring);

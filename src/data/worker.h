@@ -27,8 +27,10 @@ typedef struct stk_worker {
     const stk_work *work;
     stk_scratch source_scratch[STK_MAX_FIELDS];
     stk_chain_work chain[STK_MAX_FIELDS];
-    double row_ns;           /* what a row takes, averaged over the last claims */
-    _Atomic int64_t work_ns; /* at work in all */
+    double row_ns;         /* what a row takes, averaged over the last claims */
+    stk_counter work_ns;   /* at work in all */
+    stk_counter n_records; /* read, failing ones included */
+    stk_counter read_ns, n_read_timed;
 } stk_worker;
 
 /* The thread's main function; arg is a stk_worker. */

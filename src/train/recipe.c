@@ -173,8 +173,9 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
 static stk_status take_model(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *loss = get(root, "loss")->child;
-    recipe->model = get(root, "model")->child;
-    recipe->model_kind = recipe->model->key;
+    const stk_yaml_node *model = get(root, "model");
+    recipe->model = model ? model->child : NULL;
+    recipe->model_kind = model ? recipe->model->key : NULL;
     recipe->is_mse = !strcmp(loss->key, "mse");
     recipe->smoothing = get_real(loss, "smoothing", 0);
     STK_RETURN_IF_ERROR(take_optimizer(get(root, "optimizer"), recipe));

@@ -613,7 +613,7 @@ static const stk_key recipe_keys[] = {
      .above = true,
      .doc = "Short for data.valid.share."},
     {.name = "batch", .type = STK_KEY_INT, .standard = "32", .least = 1, .most = 1e6, .doc = "Samples in a step."},
-    {.name = "model", .type = STK_KEY_CHOICE, .keys = model_kinds, .required = true, .doc = "The network."},
+    {.name = "model", .type = STK_KEY_CHOICE, .keys = model_kinds, .doc = "The network; stoker data needs none."},
     {.name = "loss",
      .type = STK_KEY_CHOICE,
      .keys = loss_kinds,

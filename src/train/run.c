@@ -128,6 +128,8 @@ static stk_status open_recipe(const char *path, const stk_run_options *options, 
     run->saved_state.step = -1;
     run->last_loss = NAN;
     STK_TRY(stk_recipe_read(path, run->options.set, run->options.n_set, &run->recipe));
+    if (!run->recipe->model)
+        STK_TRY(stk_yaml_fail(run->recipe->yaml->root, "the key 'model' is missing: the network to train"));
     STK_TRY(stk_recipe_find_data(run->recipe));
     stk_recipe_print(run->recipe, &run->recipe_text);
     STK_TRY(stk_text_status(&run->recipe_text));

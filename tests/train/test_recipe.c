@@ -132,7 +132,6 @@ static void messages_help(void **state)
     assert_refused(LEAST "precision: f33\n", NULL, "no precision 'f33' (did you mean 'f32'?)");
     assert_refused(LEAST "memory: lots\n", NULL, "auto, a size like 8GiB");
     assert_refused("model: mlp\n", NULL, "the key 'data' is missing");
-    assert_refused(DATA, NULL, "the key 'model' is missing");
     assert_refused("data: {train: {}}\nmodel: mlp\n", NULL, "r.yaml:1:15: 'train' needs the key 'source'");
     assert_refused(LEAST, "model.cnn.widths=[3]", "--set model.cnn.widths: 'model' is 'mlp', which has no keys");
     assert_refused(DATA "model: {mlp: {}}\n", "model.cnn.widths=[3]", "can be only one of 'mlp' and 'cnn'");

@@ -1,11 +1,17 @@
-/* JPEG and PNG: encoded bytes to u8 pixels [H,W,C], C 1 (grey) or 3 (RGB). Through libjpeg-turbo (ISLOW, fancy
- * upsampling: the pixels of PIL and OpenCV) and libpng. A warning of libjpeg counts as corrupt. No files here: bytes
- * in, arrays out. Threads: any; nothing is shared.
+/* JPEG and PNG: encoded bytes to u8 pixels [H,W,C], C 1 (grey) or 3 (RGB). JPEG pixels are those of libjpeg-turbo
+ * (ISLOW, fancy upsampling: also those of PIL and OpenCV), by a decoder of our own where it can; PNG through libpng. A
+ * warning of libjpeg counts as corrupt. No files here: bytes in, arrays out. A part of a JPEG: jpeg_crop.h.
+ * Threads: any; nothing is shared.
  */
 #ifndef STK_DATA_CODEC_IMAGE_H
 #define STK_DATA_CODEC_IMAGE_H
 
 #include "base/file.h"
+
+/* In pixels. */
+typedef struct stk_rect {
+    int64_t top, left, height, width;
+} stk_rect;
 
 typedef enum stk_image_format { STK_IMAGE_UNKNOWN, STK_IMAGE_JPEG, STK_IMAGE_PNG } stk_image_format;
 

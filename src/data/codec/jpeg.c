@@ -1,5 +1,6 @@
 /* JPEG through libjpeg-turbo: ISLOW and fancy upsampling, so that pixels are those of PIL and OpenCV. A warning (cut
- * data, bad markers) counts as corrupt. Errors come back by longjmp, as the library wants it.
+ * data, bad markers) counts as corrupt. Errors come back by longjmp, as the library wants it. Baseline files are read
+ * by our own decoder where it is faster (jpeg_crop.h); the pixels are the same.
  */
 #include "data/codec/jpeg.h"
 
@@ -101,6 +102,7 @@ typedef struct decoder {
     struct jpeg_decompress_struct info;
     struct jpeg_progress_mgr progress;
     error_state errors;
+    uint8_t *row; /* of the whole image's width, where only a part is wanted */
 } decoder;
 
 static void check_scans(j_common_ptr info)
@@ -112,11 +114,32 @@ static void check_scans(j_common_ptr info)
     longjmp(d->errors.jump, 1);
 }
 
+static void read_rows(struct jpeg_decompress_struct *info, size_t row_bytes, uint8_t *dst)
+{
+    while (info->output_scanline < info->output_height) {
+        JSAMPROW rows[16];
+        JDIMENSION n = 0;
+        for (; n < 16 && info->output_scanline + n < info->output_height; n++)
+            rows[n] = dst + (size_t)(info->output_scanline + n) * row_bytes;
+        jpeg_read_scanlines(info, rows, n);
+    }
+}
+
+static void read_part(decoder *d, const stk_rect *rect, int channels, uint8_t *dst)
+{
+    size_t n = (size_t)rect->width * (size_t)channels, skip = (size_t)rect->left * (size_t)channels;
+    while (d->info.output_scanline < d->info.output_height) {
+        int64_t y = (int64_t)d->info.output_scanline - rect->top;
+        jpeg_read_scanlines(&d->info, &d->row, 1);
+        if (y >= 0 && y < rect->height) memcpy(dst + (size_t)y * n, d->row + skip, n);
+    }
+}
+
 /* The library's objects lie in *d, which outlives its jumps; the caller destroys them. */
-static stk_status decode(decoder *d, stk_span encoded, int64_t height, int64_t width, int channels, uint8_t *dst)
+static stk_status decode(decoder *d, stk_span encoded, int64_t height, int64_t width, const stk_rect *rect,
+                         int channels, uint8_t *dst)
 {
     struct jpeg_decompress_struct *info = &d->info;
-    size_t row = (size_t)width * (size_t)channels;
     if (setjmp(d->errors.jump)) return fail_jpeg(&d->errors);
     jpeg_create_decompress(info);
     d->progress.progress_monitor = check_scans;
@@ -131,26 +154,36 @@ static stk_status decode(decoder *d, stk_span encoded, int64_t height, int64_t w
     info->dct_method = JDCT_ISLOW;
     info->do_fancy_upsampling = TRUE;
     jpeg_start_decompress(info);
-    while (info->output_scanline < info->output_height) {
-        JSAMPROW rows[16];
-        JDIMENSION n = 0;
-        for (; n < 16 && info->output_scanline + n < info->output_height; n++)
-            rows[n] = dst + (size_t)(info->output_scanline + n) * row;
-        jpeg_read_scanlines(info, rows, n);
-    }
+    if (d->row)
+        read_part(d, rect, channels, dst);
+    else
+        read_rows(info, (size_t)width * (size_t)channels, dst);
     jpeg_finish_decompress(info);
     return STK_OK;
 }
 
-stk_status stk_jpeg_decode(stk_span encoded, int64_t height, int64_t width, int channels, uint8_t *dst)
+stk_status stk_jpeg_decode_by_library(stk_span encoded, int64_t height, int64_t width, const stk_rect *rect,
+                                      int channels, uint8_t *dst)
 {
     decoder d;
     memset(&d.info, 0, sizeof(d.info));
     memset(&d.progress, 0, sizeof(d.progress));
     init_errors(&d.errors, &d.info.err);
-    stk_status status = decode(&d, encoded, height, width, channels, dst);
+    bool is_part = rect->height < height || rect->width < width;
+    d.row = is_part ? malloc((size_t)width * (size_t)channels) : NULL;
+    if (is_part && !d.row) return stk_fail_memory((size_t)width * (size_t)channels);
+    stk_status status = decode(&d, encoded, height, width, rect, channels, dst);
     jpeg_destroy_decompress(&d.info);
+    free(d.row);
     return status;
+}
+
+stk_status stk_jpeg_decode(stk_span encoded, int64_t height, int64_t width, int channels, uint8_t *dst)
+{
+    stk_rect whole = {0, 0, height, width};
+    stk_jpeg_reader *reader = stk_jpeg_reader_of_thread();
+    if (reader && stk_jpeg_reader_is_fast(reader)) return stk_jpeg_decode_crop(reader, encoded, whole, channels, dst);
+    return stk_jpeg_decode_by_library(encoded, height, width, &whole, channels, dst);
 }
 
 typedef struct encoder {

@@ -109,7 +109,21 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_cast = {.name = "cast", .params_bytes = sizeof(cast_params), .plan = plan, .run = run};
+static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
+{
+    const cast_params *p = params;
+    float a[STK_VIEW_CHANNELS], b[STK_VIEW_CHANNELS];
+    (void)key;
+    for (int c = 0; c < STK_VIEW_CHANNELS; c++) {
+        a[c] = 1;
+        b[c] = -0.0f; /* changes no bit of a sum */
+    }
+    *fits = p->dtype == STK_F32 && stk_view_affine(view, a, b, STK_VIEW_CHANNELS);
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_cast = {
+    .name = "cast", .params_bytes = sizeof(cast_params), .plan = plan, .run = run, .view = look};
 
 stk_stage *stk_cast(stk_dtype dtype)
 {

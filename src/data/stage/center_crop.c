@@ -37,8 +37,18 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
+static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
+{
+    const center_crop_params *p = params;
+    (void)key;
+    STK_RETURN_IF_ERROR(check_sides(p, (const int64_t[]){view->height, view->width}));
+    stk_rect middle = {(view->height - p->height) / 2, (view->width - p->width) / 2, p->height, p->width};
+    *fits = stk_view_crop(view, middle);
+    return STK_OK;
+}
+
 const stk_stage_class stk_stage_center_crop = {
-    .name = "center_crop", .params_bytes = sizeof(center_crop_params), .plan = plan, .run = run};
+    .name = "center_crop", .params_bytes = sizeof(center_crop_params), .plan = plan, .run = run, .view = look};
 
 stk_stage *stk_center_crop(int64_t height, int64_t width)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/stage/simd.h"
+#include "data/stage/affine.h"
 #include "data/stage/stage_list.h"
 
 enum { MOST_CHANNELS = 4 };
@@ -28,30 +28,12 @@ static stk_status plan(const void *params, const stk_field_type *in, stk_field_t
     return STK_OK;
 }
 
-/* y = x * a[i % period] + b[i % period], the period a multiple of the channels that fills whole vectors. */
-enum { PERIOD = 48 };
-
-STK_SIMD_CLONES
-static void normalize_u8(const uint8_t *restrict src, const float *restrict a, const float *restrict b,
-                         float *restrict dst, int64_t n)
+static void get_factors(const normalize_params *p, bool is_u8, float *a, float *b)
 {
-    int64_t i = 0;
-    for (; i + PERIOD <= n; i += PERIOD)
-        for (int k = 0; k < PERIOD; k++)
-            dst[i + k] = (float)src[i + k] * a[k] + b[k];
-    for (int k = 0; i < n; i++, k++)
-        dst[i] = (float)src[i] * a[k] + b[k];
-}
-
-STK_SIMD_CLONES
-static void normalize_f32(const float *src, const float *restrict a, const float *restrict b, float *dst, int64_t n)
-{
-    int64_t i = 0;
-    for (; i + PERIOD <= n; i += PERIOD)
-        for (int k = 0; k < PERIOD; k++)
-            dst[i + k] = src[i + k] * a[k] + b[k];
-    for (int k = 0; i < n; i++, k++)
-        dst[i] = src[i] * a[k] + b[k];
+    for (int c = 0; c < p->n_channels; c++) {
+        a[c] = (is_u8 ? 1.0f / 255.0f : 1.0f) / p->std[c];
+        b[c] = -p->mean[c] / p->std[c];
+    }
 }
 
 static stk_status run(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
@@ -60,23 +42,35 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     const normalize_params *p = params;
     bool is_u8 = in->type.desc.dtype == STK_U8;
     int64_t n = stk_shape_count(in->type.desc.shape);
-    float a[PERIOD], b[PERIOD];
+    float a[MOST_CHANNELS], b[MOST_CHANNELS];
+    stk_affine affine;
     (void)key;
     (void)scratch;
-    for (int k = 0; k < PERIOD; k++) { /* 48 is a multiple of 1, 2, 3 and 4 channels. */
-        int c = k % p->n_channels;
-        a[k] = (is_u8 ? 1.0f / 255.0f : 1.0f) / p->std[c];
-        b[k] = -p->mean[c] / p->std[c];
-    }
+    get_factors(p, is_u8, a, b);
+    stk_affine_init(&affine, a, b, p->n_channels);
     if (is_u8)
-        normalize_u8(in->data, a, b, out->data, n);
+        stk_affine_u8(&affine, in->data, out->data, n);
     else
-        normalize_f32(in->data, a, b, out->data, n);
+        stk_affine_f32(&affine, in->data, out->data, n);
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_normalize = {
-    .name = "normalize", .params_bytes = sizeof(normalize_params), .plan = plan, .run = run, .in_place = true};
+static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
+{
+    const normalize_params *p = params;
+    float a[MOST_CHANNELS], b[MOST_CHANNELS];
+    (void)key;
+    get_factors(p, true, a, b);
+    *fits = stk_view_affine(view, a, b, p->n_channels);
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_normalize = {.name = "normalize",
+                                             .params_bytes = sizeof(normalize_params),
+                                             .plan = plan,
+                                             .run = run,
+                                             .view = look,
+                                             .in_place = true};
 
 stk_stage *stk_normalize(const float *mean, const float *std, int n_channels)
 {

@@ -27,22 +27,41 @@ static stk_status plan(const void *params, const stk_field_type *in, stk_field_t
     return STK_OK;
 }
 
+/* The sides must have been checked: the plan may have left them open. */
+static stk_rect draw_rect(const random_crop_params *p, const stk_stage_key *key, int64_t height, int64_t width)
+{
+    stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
+    int64_t top = stk_rng_below(&rng, (uint32_t)(height + 2 * p->pad - p->size + 1)) - p->pad;
+    int64_t left = stk_rng_below(&rng, (uint32_t)(width + 2 * p->pad - p->size + 1)) - p->pad;
+    return (stk_rect){top, left, p->size, p->size};
+}
+
 static stk_status run(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
                       stk_scratch *scratch)
 {
     const random_crop_params *p = params;
     const int64_t *dim = in->type.desc.shape.dim;
-    stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
     (void)scratch;
-    STK_RETURN_IF_ERROR(check_sides(p, dim)); /* The plan may have left the sides open. */
-    int64_t top = stk_rng_below(&rng, (uint32_t)(dim[0] + 2 * p->pad - p->size + 1)) - p->pad;
-    int64_t left = stk_rng_below(&rng, (uint32_t)(dim[1] + 2 * p->pad - p->size + 1)) - p->pad;
-    stk_copy_rectangle(in, top, left, out);
+    STK_RETURN_IF_ERROR(check_sides(p, dim));
+    stk_rect rect = draw_rect(p, key, dim[0], dim[1]);
+    stk_copy_rectangle(in, rect.top, rect.left, out);
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_random_crop = {
-    .name = "random_crop", .params_bytes = sizeof(random_crop_params), .plan = plan, .run = run, .random = true};
+static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
+{
+    const random_crop_params *p = params;
+    STK_RETURN_IF_ERROR(check_sides(p, (const int64_t[]){view->height, view->width}));
+    *fits = stk_view_crop(view, draw_rect(p, key, view->height, view->width));
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_random_crop = {.name = "random_crop",
+                                               .params_bytes = sizeof(random_crop_params),
+                                               .plan = plan,
+                                               .run = run,
+                                               .view = look,
+                                               .random = true};
 
 stk_stage *stk_random_crop(int64_t size, int64_t pad)
 {

@@ -43,23 +43,35 @@ static void mirror_row(char *row, int64_t width, size_t pixel)
         swap_pixels(a, b, pixel);
 }
 
+static bool draw_flip(const stk_stage_key *key)
+{
+    stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
+    return !(stk_rng_u32(&rng) >> 31);
+}
+
 static stk_status run(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
                       stk_scratch *scratch)
 {
     const stk_tensor_desc *desc = &in->type.desc;
-    stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
     (void)params;
     (void)scratch;
     if (out->data != in->data) memcpy(out->data, in->data, in->n_bytes);
-    if (stk_rng_u32(&rng) >> 31) return STK_OK;
+    if (!draw_flip(key)) return STK_OK;
     size_t pixel = (size_t)desc->shape.dim[2] * stk_dtype_bytes(desc->dtype);
     for (int64_t y = 0; y < desc->shape.dim[0]; y++)
         mirror_row((char *)out->data + (size_t)(y * desc->shape.dim[1]) * pixel, desc->shape.dim[1], pixel);
     return STK_OK;
 }
 
+static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
+{
+    (void)params;
+    *fits = !draw_flip(key) || stk_view_mirror(view);
+    return STK_OK;
+}
+
 const stk_stage_class stk_stage_random_flip = {
-    .name = "random_flip", .plan = plan, .run = run, .random = true, .in_place = true};
+    .name = "random_flip", .plan = plan, .run = run, .view = look, .random = true, .in_place = true};
 
 stk_stage *stk_random_flip(void)
 {

@@ -20,7 +20,7 @@ static stk_status plan(const void *params, const stk_field_type *in, stk_field_t
     return STK_OK;
 }
 
-static stk_rectangle draw_rectangle(stk_rng *rng, int64_t height, int64_t width)
+static stk_rect draw_rectangle(stk_rng *rng, int64_t height, int64_t width)
 {
     const double low = 3.0 / 4, high = 4.0 / 3;
     double area = (double)height * (double)width;
@@ -31,7 +31,7 @@ static stk_rectangle draw_rectangle(stk_rng *rng, int64_t height, int64_t width)
         if (w < 1 || h < 1 || w > width || h > height) continue;
         int64_t top = stk_rng_below(rng, (uint32_t)(height - h + 1));
         int64_t left = stk_rng_below(rng, (uint32_t)(width - w + 1));
-        return (stk_rectangle){top, left, h, w};
+        return (stk_rect){top, left, h, w};
     }
     double ratio = (double)width / (double)height;
     int64_t h = height, w = width;
@@ -39,7 +39,7 @@ static stk_rectangle draw_rectangle(stk_rng *rng, int64_t height, int64_t width)
     if (ratio > high) w = (int64_t)nearbyint((double)h * high);
     if (h < 1) h = 1;
     if (w < 1) w = 1;
-    return (stk_rectangle){(height - h) / 2, (width - w) / 2, h, w};
+    return (stk_rect){(height - h) / 2, (width - w) / 2, h, w};
 }
 
 static stk_status run(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
@@ -51,10 +51,22 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return stk_resample(in, draw_rectangle(&rng, dim[0], dim[1]), p->antialias, out, scratch);
 }
 
+static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
+{
+    const random_resized_crop_params *p = params;
+    stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
+    stk_view cropped = *view;
+    *fits = stk_view_crop(&cropped, draw_rectangle(&rng, view->height, view->width)) &&
+            stk_view_resize(&cropped, p->size, p->size, p->antialias);
+    if (*fits) *view = cropped;
+    return STK_OK;
+}
+
 const stk_stage_class stk_stage_random_resized_crop = {.name = "random_resized_crop",
                                                        .params_bytes = sizeof(random_resized_crop_params),
                                                        .plan = plan,
                                                        .run = run,
+                                                       .view = look,
                                                        .random = true};
 
 stk_stage *stk_random_resized_crop(int64_t size, bool antialias)

@@ -4,217 +4,258 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/stage/simd.h"
+#include "data/stage/resample_kernels.h"
+#include "data/stage/taps.h"
 
-/* For each output position: which inputs count, and how much. */
-typedef struct taps {
-    int32_t *first; /* [n_out] */
-    int32_t *count; /* [n_out] */
-    float *weight;  /* [n_out, most] */
-    int64_t n_out, most;
-} taps;
+/* A weight of 1 fits in an i16; so does 255 << FRACTION_BITS, what the first pass keeps where it does not round to
+ * whole values. */
+enum { WEIGHT_BITS = 14, FRACTION_BITS = 7 };
+enum { ALIGNMENT = 64 };
 
-static int64_t most_taps(int64_t n_in, int64_t n_out, bool antialias)
+struct stk_resampler {
+    const stk_resample_kernels *kernels;
+    stk_columns columns;
+    stk_rect needs;
+
+    /* of output row i: its rows [row_first[i], row_first[i] + row_count[i]) of the input, row_weight [i, most_rows] */
+    int32_t *row_first, *row_count;
+    int16_t *row_weight;
+    int most_rows, row_shift;
+
+    int16_t *slots; /* [n_slots, stride]: input row i, its columns mixed, lies in slot i % n_slots */
+    const int16_t **row;
+    int n_slots;
+    int64_t stride;
+    int64_t i_out, n_made; /* n_made: rows below this number are made, or were never needed */
+    uint8_t *out;
+    int n_out;      /* values of a row, in whole groups */
+    uint8_t *input; /* a place for one input row and its slack */
+};
+
+static int64_t round_up(int64_t n, int64_t to)
 {
-    double scale = (double)n_in / (double)n_out;
-    return antialias && scale > 1 ? 2 * (int64_t)ceil(scale) + 1 : 2;
+    return (n + to - 1) / to * to;
 }
 
-static size_t taps_bytes(int64_t n_out, int64_t most)
+/* --- taps in fixed point --- */
+
+/* The taps of one axis, as f32 and in the order of the outputs. */
+typedef struct float_taps {
+    int32_t *first, *count; /* [n] */
+    float *weight;          /* [n, most] */
+    int64_t n, most;
+    int64_t low, high; /* all inputs that count: [low, high) */
+    int64_t most_used; /* the largest count */
+} float_taps;
+
+static size_t float_taps_bytes(int64_t n, int64_t most)
 {
-    return (size_t)n_out * (2 * sizeof(int32_t) + (size_t)most * sizeof(float));
+    return (size_t)n * (2 * sizeof(int32_t) + (size_t)most * sizeof(float));
 }
 
-static taps place_taps(char *memory, int64_t n_out, int64_t most)
+static float_taps get_taps(const stk_axis *axis, char *memory)
 {
-    taps t = {.n_out = n_out, .most = most};
-    t.first = (int32_t *)(void *)memory;
-    t.count = t.first + n_out;
-    t.weight = (float *)(void *)(t.count + n_out);
+    float_taps t = {.n = axis->n, .most = stk_axis_most_taps(axis), .low = axis->n_in};
+    t.weight = (float *)(void *)memory;
+    t.first = (int32_t *)(void *)(t.weight + t.n * t.most);
+    t.count = t.first + t.n;
+    for (int64_t i = 0; i < t.n; i++) {
+        float *w = t.weight + i * t.most;
+        int64_t first, n = stk_axis_taps(axis, i, &first, w);
+        while (n > 1 && w[n - 1] == 0)
+            n--;
+        t.first[i] = (int32_t)first;
+        t.count[i] = (int32_t)n;
+        if (first < t.low) t.low = first;
+        if (first + n > t.high) t.high = first + n;
+        if (n > t.most_used) t.most_used = n;
+    }
     return t;
 }
 
-static void fill_taps_antialiased(taps *t, int64_t n_in)
+static int16_t fixed(float weight)
 {
-    double scale = (double)n_in / (double)t->n_out, width = scale > 1 ? scale : 1;
-    for (int64_t i = 0; i < t->n_out; i++) {
-        double centre = ((double)i + 0.5) * scale, sum = 0;
-        int64_t first = (int64_t)(centre - width + 0.5), last = (int64_t)(centre + width + 0.5);
-        float *w = t->weight + i * t->most;
-        if (first < 0) first = 0;
-        if (last > n_in) last = n_in;
-        if (last - first > t->most) last = first + t->most;
-        for (int64_t k = first; k < last; k++) {
-            double distance = fabs(((double)k - centre + 0.5) / width);
-            w[k - first] = distance < 1 ? (float)(1 - distance) : 0;
-            sum += (double)w[k - first];
-        }
-        for (int64_t k = first; k < last; k++)
-            w[k - first] = (float)((double)w[k - first] / sum);
-        t->first[i] = (int32_t)first;
-        t->count[i] = (int32_t)(last - first);
+    return (int16_t)lrintf(weight * (float)(1 << WEIGHT_BITS));
+}
+
+/* --- starting --- */
+
+/* Columns past the last are copies of nothing: weight 0. No tap lies past the row's end but for a few of weight 0. */
+static void fill_columns(stk_resampler *r, const float_taps *t, int32_t *first, int16_t *weight)
+{
+    const stk_columns *c = &r->columns;
+    int64_t width = r->needs.width, last = width > c->n_taps ? width - c->n_taps : 0;
+    memset(first, 0, (size_t)c->n * sizeof(*first));
+    memset(weight, 0, (size_t)c->n * (size_t)c->n_taps * sizeof(*weight));
+    for (int64_t i = 0; i < t->n; i++) {
+        int64_t at = t->first[i] - t->low, begin = at < last ? at : last;
+        first[i] = (int32_t)begin;
+        for (int64_t k = 0; k < t->count[i]; k++)
+            weight[i * c->n_taps + at - begin + k] = fixed(t->weight[i * t->most + k]);
     }
 }
 
-static void fill_taps_plain(taps *t, int64_t n_in)
+static void fill_rows(stk_resampler *r, const float_taps *t)
 {
-    double scale = (double)n_in / (double)t->n_out;
-    for (int64_t i = 0; i < t->n_out; i++) {
-        double x = ((double)i + 0.5) * scale - 0.5;
-        if (x < 0) x = 0;
-        int64_t first = (int64_t)x;
-        if (first > n_in - 1) first = n_in - 1;
-        double share = x - (double)first;
-        t->first[i] = (int32_t)first;
-        t->count[i] = first + 1 < n_in ? 2 : 1;
-        t->weight[i * t->most] = t->count[i] == 2 ? (float)(1 - share) : 1;
-        t->weight[i * t->most + 1] = (float)share;
+    for (int64_t i = 0; i < t->n; i++) {
+        r->row_first[i] = (int32_t)(t->first[i] - t->low);
+        r->row_count[i] = t->count[i];
+        for (int64_t k = 0; k < t->count[i]; k++)
+            r->row_weight[i * r->most_rows + k] = fixed(t->weight[i * t->most + k]);
     }
 }
 
-static void fill_taps(taps *t, int64_t n_in, bool antialias)
+/* Takes bytes from the front of the memory, or only counts them. */
+static void *take(char *memory, size_t *used, size_t bytes)
 {
-    if (antialias)
-        fill_taps_antialiased(t, n_in);
-    else
-        fill_taps_plain(t, n_in);
+    void *p = memory ? memory + *used : NULL;
+    *used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return p;
 }
 
-/* Sums are not negative, so that cutting the fraction off rounds down. The sum of weights may exceed 1 by a rounding.
- */
-static inline float round_to_u8(float x)
+stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *scratch, stk_resampler **out)
 {
-    x = (float)(int32_t)(x + 0.5f);
-    return x > 255 ? 255 : x;
-}
-
-STK_SIMD_CLONES
-static void widen(const uint8_t *restrict src, float *restrict dst, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        dst[i] = (float)src[i];
-}
-
-STK_SIMD_CLONES
-static void round_row(float *row, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        row[i] = round_to_u8(row[i]);
-}
-
-STK_SIMD_CLONES
-static void narrow(const float *restrict src, uint8_t *restrict dst, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        dst[i] = (uint8_t)(int32_t)round_to_u8(src[i]);
-}
-
-/* Four floats at any address. */
-typedef float f32x4 __attribute__((vector_size(16), aligned(4), may_alias));
-
-/* One row: src [n_in, C] -> dst [n_out, C]. RGB is taken four floats at a time: the fourth is overwritten by the next
- * pixel, and both rows have room for one float more. */
-static void mix_columns(const float *src, const taps *t, int64_t channels, float *dst)
-{
-    for (int64_t i = 0; i < t->n_out; i++) {
-        const float *w = t->weight + i * t->most, *at = src + t->first[i] * channels;
-        float *to = dst + i * channels;
-        if (channels == 3) {
-            f32x4 sum = {0};
-            for (int32_t k = 0; k < t->count[i]; k++)
-                sum += *(const f32x4 *)(const void *)(at + 3 * k) * w[k];
-            *(f32x4 *)(void *)to = sum;
-            continue;
-        }
-        for (int64_t c = 0; c < channels; c++) {
-            float sum = 0;
-            for (int32_t k = 0; k < t->count[i]; k++)
-                sum += at[k * channels + c] * w[k];
-            to[c] = sum;
+    const stk_rect *keep = &config->keep;
+    const stk_axis x = {config->width, config->to_width, keep->left, keep->width, config->antialias, config->mirrored};
+    const stk_axis y = {config->height, config->to_height, keep->top, keep->height, config->antialias, false};
+    int64_t most_x = stk_axis_most_taps(&x), most_y = stk_axis_most_taps(&y), channels = config->channels;
+    int64_t n = round_up(x.n, STK_COLUMN_GROUP), most_columns = round_up(most_x, STK_COLUMN_TAPS);
+    int64_t n_out = round_up(n * channels, STK_ROW_GROUP), stride = n_out + STK_ROW_GROUP;
+    char *memory = NULL, *float_memory_x = NULL, *float_memory_y = NULL;
+    stk_resampler *r = NULL;
+    int32_t *first = NULL;
+    int16_t *weight = NULL;
+    /* Once to count the bytes, once to place things. */
+    for (int i = 0; i < 2; i++) {
+        size_t used = 0;
+        r = take(memory, &used, sizeof(*r));
+        float_memory_x = take(memory, &used, float_taps_bytes(x.n, most_x));
+        float_memory_y = take(memory, &used, float_taps_bytes(y.n, most_y));
+        first = take(memory, &used, (size_t)n * sizeof(*first));
+        weight = take(memory, &used, (size_t)(n * most_columns) * sizeof(*weight));
+        int32_t *row_first = take(memory, &used, (size_t)y.n * sizeof(*row_first));
+        int32_t *row_count = take(memory, &used, (size_t)y.n * sizeof(*row_count));
+        int16_t *row_weight = take(memory, &used, (size_t)(y.n * most_y) * sizeof(*row_weight));
+        int16_t *slots = take(memory, &used, (size_t)(most_y * stride) * sizeof(*slots));
+        const int16_t **row = take(memory, &used, (size_t)most_y * sizeof(*row));
+        uint8_t *bytes = take(memory, &used, (size_t)n_out + STK_ROW_SLACK);
+        uint8_t *input = take(memory, &used, (size_t)(config->width * channels) + STK_ROW_SLACK);
+        if (memory) {
+            *r = (stk_resampler){.row_first = row_first,
+                                 .row_count = row_count,
+                                 .row_weight = row_weight,
+                                 .slots = slots,
+                                 .row = row,
+                                 .out = bytes,
+                                 .input = input};
+        } else {
+            memory = stk_scratch_get(scratch, used);
+            if (!memory) return stk_fail_memory(used);
         }
     }
+    float_taps tx = get_taps(&x, float_memory_x), ty = get_taps(&y, float_memory_y);
+    bool rounded = config->antialias;
+    r->kernels = stk_resample_kernels_choose();
+    r->needs = (stk_rect){ty.low, tx.low, ty.high - ty.low, tx.high - tx.low};
+    r->columns = (stk_columns){.first = first,
+                               .weight = weight,
+                               .n_taps = (int)round_up(tx.most_used, STK_COLUMN_TAPS),
+                               .n = (int)n,
+                               .channels = (int)channels,
+                               .shift = rounded ? WEIGHT_BITS : WEIGHT_BITS - FRACTION_BITS};
+    r->most_rows = (int)most_y;
+    r->row_shift = rounded ? WEIGHT_BITS : WEIGHT_BITS + FRACTION_BITS;
+    r->n_slots = (int)most_y;
+    r->stride = stride;
+    r->n_out = (int)n_out;
+    fill_columns(r, &tx, first, weight);
+    fill_rows(r, &ty);
+    /* The last group of a row is read in whole. */
+    memset(r->slots, 0, (size_t)(most_y * stride) * sizeof(*r->slots));
+    *out = r;
+    return STK_OK;
 }
 
-/* dst = src * w, or dst + src * w. */
-STK_SIMD_CLONES
-static void add_row(const float *restrict src, float w, bool first, float *restrict dst, int64_t n)
+stk_rect stk_resampler_needs(const stk_resampler *resampler)
 {
-    if (first)
-        for (int64_t i = 0; i < n; i++)
-            dst[i] = src[i] * w;
-    else
-        for (int64_t i = 0; i < n; i++)
-            dst[i] += src[i] * w;
+    return resampler->needs;
 }
 
-/* The rows of the source that are at work: row i, its columns mixed, lies in slot i % n_slots. */
-typedef struct window {
+uint8_t *stk_resampler_input(stk_resampler *resampler)
+{
+    return resampler->input;
+}
+
+/* --- rows --- */
+
+static int16_t *slot_of(const stk_resampler *r, int64_t i_row)
+{
+    return r->slots + i_row % r->n_slots * r->stride;
+}
+
+stk_status stk_resampler_row(stk_resampler *r, stk_row_fn read, void *user, const uint8_t **row)
+{
+    int64_t i = r->i_out++, first = r->row_first[i], n = r->row_count[i];
+    /* Both ends only grow from one output row to the next, so each input row is made once at most. */
+    for (r->n_made = r->n_made < first ? first : r->n_made; r->n_made < first + n; r->n_made++) {
+        const uint8_t *src;
+        STK_RETURN_IF_ERROR(read(user, r->n_made, &src));
+        r->kernels->columns(src, &r->columns, slot_of(r, r->n_made));
+    }
+    for (int64_t k = 0; k < n; k++)
+        r->row[k] = slot_of(r, first + k);
+    r->kernels->rows(r->row, r->row_weight + i * r->most_rows, (int)n, r->n_out, r->row_shift, r->out);
+    *row = r->out;
+    return STK_OK;
+}
+
+/* --- whole images in memory --- */
+
+typedef struct array_rows {
     const stk_item *src;
-    stk_rectangle from;
-    taps x;
-    bool is_u8, rounded;
-    int64_t channels, n_slots, stride; /* stride: floats of a slot */
-    float *slots, *wide;               /* wide: one source row as f32 */
-    int64_t n_made;                    /* rows below this number are made, or were never needed */
-} window;
+    int64_t top, left, width; /* of the needed part */
+    uint8_t *last;            /* a copy of the image's last row, as nothing may be read after it */
+} array_rows;
 
-static const float *slot_of(const window *w, int64_t i_row)
+static stk_status read_array(void *user, int64_t i_row, const uint8_t **row)
 {
-    return w->slots + i_row % w->n_slots * w->stride;
+    const array_rows *a = user;
+    const int64_t *dim = a->src->type.desc.shape.dim;
+    int64_t y = a->top + i_row;
+    *row = (const uint8_t *)a->src->data + (y * dim[1] + a->left) * dim[2];
+    /* The rows after this one stand for the slack, if they are long enough. */
+    int64_t after = ((dim[0] - y) * dim[1] - a->left - a->width) * dim[2];
+    if (after >= STK_ROW_SLACK) return STK_OK;
+    memcpy(a->last, *row, (size_t)(a->width * dim[2]));
+    *row = a->last;
+    return STK_OK;
 }
 
-static void make_row(window *w, int64_t i_row)
-{
-    size_t element = w->is_u8 ? 1 : sizeof(float);
-    int64_t width = w->src->type.desc.shape.dim[1], n = w->from.width * w->channels;
-    const char *src =
-        (const char *)w->src->data + (size_t)(((w->from.top + i_row) * width + w->from.left) * w->channels) * element;
-    float *dst = w->slots + i_row % w->n_slots * w->stride;
-    if (w->is_u8)
-        widen((const uint8_t *)src, w->wide, n);
-    else
-        memcpy(w->wide, src, (size_t)n * sizeof(float));
-    mix_columns(w->wide, &w->x, w->channels, dst);
-    /* PIL rounds between its passes; so does everything that is compared with it. */
-    if (w->rounded) round_row(dst, w->x.n_out * w->channels);
-}
-
-/* Memory for n floats and four more, a multiple of 64 bytes. */
-static int64_t padded(int64_t n)
-{
-    return (n + 4 + 15) / 16 * 16;
-}
-
-stk_status stk_resample(const stk_item *src, stk_rectangle from, bool antialias, stk_item *dst, stk_scratch *scratch)
+static stk_status resample_u8(const stk_item *src, stk_rect from, bool antialias, stk_item *dst, stk_scratch *scratch)
 {
     const int64_t *to = dst->type.desc.shape.dim;
-    bool is_u8 = src->type.desc.dtype == STK_U8;
-    int64_t row = to[1] * to[2], stride = padded(row), wide = padded(from.width * to[2]);
-    int64_t most_x = most_taps(from.width, to[1], antialias), most_y = most_taps(from.height, to[0], antialias);
-    size_t n_floats = (size_t)((most_y + 1) * stride + wide), n_bytes = n_floats * sizeof(float);
-    size_t x_bytes = taps_bytes(to[1], most_x);
-    char *memory = stk_scratch_get(scratch, n_bytes + x_bytes + taps_bytes(to[0], most_y));
-    if (!memory) return stk_fail_memory(n_bytes);
-    float *floats = (float *)(void *)memory, *sum = floats + most_y * stride;
-    window w = {.src = src, .from = from, .is_u8 = is_u8, .rounded = is_u8 && antialias, .channels = to[2]};
-    w.n_slots = most_y;
-    w.stride = stride;
-    w.slots = floats;
-    w.wide = sum + stride;
-    w.wide[from.width * to[2]] = 0; /* read with the last pixel, and not used */
-    w.x = place_taps(memory + n_bytes, to[1], most_x);
-    taps y = place_taps(memory + n_bytes + x_bytes, to[0], most_y);
-    fill_taps(&w.x, from.width, antialias);
-    fill_taps(&y, from.height, antialias);
+    stk_resample_config config = {.height = from.height,
+                                  .width = from.width,
+                                  .channels = to[2],
+                                  .to_height = to[0],
+                                  .to_width = to[1],
+                                  .keep = {0, 0, to[0], to[1]},
+                                  .antialias = antialias};
+    stk_resampler *resampler;
+    STK_RETURN_IF_ERROR(stk_resampler_begin(&config, scratch, &resampler));
+    stk_rect needs = stk_resampler_needs(resampler);
+    size_t row_bytes = (size_t)(to[1] * to[2]);
+    array_rows rows = {src, from.top + needs.top, from.left + needs.left, needs.width, stk_resampler_input(resampler)};
     for (int64_t i = 0; i < to[0]; i++) {
-        int64_t first = y.first[i], end = first + y.count[i];
-        /* Both ends only grow from one output row to the next, so each source row is made once at most. */
-        for (w.n_made = w.n_made < first ? first : w.n_made; w.n_made < end; w.n_made++)
-            make_row(&w, w.n_made);
-        float *out = is_u8 ? sum : (float *)dst->data + i * row;
-        for (int64_t k = first; k < end; k++)
-            add_row(slot_of(&w, k), y.weight[i * y.most + k - first], k == first, out, row);
-        if (is_u8) narrow(sum, (uint8_t *)dst->data + i * row, row);
+        const uint8_t *row;
+        STK_RETURN_IF_ERROR(stk_resampler_row(resampler, read_array, &rows, &row));
+        memcpy((uint8_t *)dst->data + (size_t)i * row_bytes, row, row_bytes);
     }
     return STK_OK;
+}
+
+stk_status stk_resample(const stk_item *src, stk_rect from, bool antialias, stk_item *dst, stk_scratch *scratch)
+{
+    bool is_u8 = src->type.desc.dtype == STK_U8;
+    return (is_u8 ? resample_u8 : stk_resample_f32)(src, from, antialias, dst, scratch);
 }

@@ -47,11 +47,21 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     const resize_params *p = params;
     const int64_t *dim = in->type.desc.shape.dim;
     (void)key;
-    return stk_resample(in, (stk_rectangle){0, 0, dim[0], dim[1]}, p->antialias, out, scratch);
+    return stk_resample(in, (stk_rect){0, 0, dim[0], dim[1]}, p->antialias, out, scratch);
+}
+
+static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
+{
+    const resize_params *p = params;
+    int64_t sides[2];
+    (void)key;
+    STK_RETURN_IF_ERROR(measure_sides(p, view->height, view->width, sides));
+    *fits = stk_view_resize(view, sides[0], sides[1], p->antialias);
+    return STK_OK;
 }
 
 const stk_stage_class stk_stage_resize = {
-    .name = "resize", .params_bytes = sizeof(resize_params), .plan = plan, .run = run};
+    .name = "resize", .params_bytes = sizeof(resize_params), .plan = plan, .run = run, .view = look};
 
 stk_stage *stk_resize(int64_t height, int64_t width, bool antialias)
 {

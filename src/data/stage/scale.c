@@ -49,8 +49,21 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
+static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
+{
+    const scale_params *p = params;
+    float a[STK_VIEW_CHANNELS], b[STK_VIEW_CHANNELS];
+    (void)key;
+    for (int c = 0; c < STK_VIEW_CHANNELS; c++) {
+        a[c] = p->factor;
+        b[c] = -0.0f; /* changes no bit of a sum */
+    }
+    *fits = stk_view_affine(view, a, b, STK_VIEW_CHANNELS);
+    return STK_OK;
+}
+
 const stk_stage_class stk_stage_scale = {
-    .name = "scale", .params_bytes = sizeof(scale_params), .plan = plan, .run = run, .in_place = true};
+    .name = "scale", .params_bytes = sizeof(scale_params), .plan = plan, .run = run, .view = look, .in_place = true};
 
 stk_stage *stk_scale(double factor)
 {

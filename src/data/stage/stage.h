@@ -9,6 +9,7 @@
 #define STK_DATA_STAGE_STAGE_H
 
 #include "base/rng.h"
+#include "data/stage/view.h"
 #include "stoker/dataset.h"
 #include "tensor/shape.h"
 
@@ -53,6 +54,9 @@ typedef struct stk_stage_class {
      * own. */
     stk_status (*run)(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
                       stk_scratch *scratch);
+    /* Optional: tells the view what run would do, and sets *fits to what the view answers. An error is one that run
+     * would give. See data/stage/view.h. */
+    stk_status (*view)(const void *params, const stk_stage_key *key, stk_view *view, bool *fits);
     bool random;   /* uses the key */
     bool in_place; /* out->data may be in->data */
 } stk_stage_class;

@@ -97,8 +97,8 @@ static void only_the_rectangle_is_read(void **state)
         stk_item part = {array_type(STK_U8, STK_SHAPE(6, 5, 3)), inside, sizeof(inside)};
         stk_item out_a = {array_type(STK_U8, STK_SHAPE(4, 8, 3)), a, sizeof(a)}, out_b = out_a;
         out_b.data = b;
-        assert_int_equal(stk_resample(&whole, (stk_rectangle){3, 2, 6, 5}, antialias, &out_a, &scratch), STK_OK);
-        assert_int_equal(stk_resample(&part, (stk_rectangle){0, 0, 6, 5}, antialias, &out_b, &scratch), STK_OK);
+        assert_int_equal(stk_resample(&whole, (stk_rect){3, 2, 6, 5}, antialias, &out_a, &scratch), STK_OK);
+        assert_int_equal(stk_resample(&part, (stk_rect){0, 0, 6, 5}, antialias, &out_b, &scratch), STK_OK);
         assert_memory_equal(a, b, sizeof(a));
         free(scratch.data);
     }

@@ -1,0 +1,150 @@
+/* stoker data bench: what the input pipeline alone delivers, and what its stages take. */
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "data.h"
+
+enum { MOST_STAGES = 64 };
+
+typedef struct bench {
+    double samples_per_s;
+    double cpu_us; /* of all threads, for a sample */
+    int64_t n_samples, n_skipped;
+    stk_loader_stats stats;
+    stk_stage_stats stage[MOST_STAGES];
+    int n_stages;
+    double least, most; /* samples/s of the parts that are measured */
+} bench;
+
+enum { N_PARTS = 5 };
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double peak_rss_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss * 1024 : 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Takes batches for so long; each is touched once, as the peers' are. False at the end of the data or an error. */
+static bool take(stk_loader *loader, double seconds, double *samples_per_s, int64_t *n_out)
+{
+    double start = seconds_now(), now = start;
+    int64_t n = 0;
+    volatile unsigned char touched;
+    while (now - start < seconds) {
+        const stk_batch *batch = stk_loader_next(loader);
+        if (!batch) return false;
+        n += stk_batch_count(batch);
+        const unsigned char *data = stk_batch_data(batch, "image");
+        if (data) touched = data[0];
+        (void)touched;
+        stk_batch_release(batch);
+        now = seconds_now();
+    }
+    *samples_per_s = (double)n / (now - start);
+    *n_out += n;
+    return true;
+}
+
+/* A fifth of the time warms caches and buffers up; the rest is measured in five parts, of which the median counts. */
+static bool measure(const data_job *job, stk_loader *loader, bench *b)
+{
+    double rate[N_PARTS], part = 0.8 * (double)job->seconds / N_PARTS, warm;
+    const stk_batch *batch = stk_loader_next(loader);
+    if (!batch) return false;
+    stk_batch_release(batch);
+    int64_t n_warm = 0;
+    if (!take(loader, 0.2 * (double)job->seconds, &warm, &n_warm)) return false;
+    double cpu = cpu_seconds();
+    for (int i = 0; i < N_PARTS; i++)
+        if (!take(loader, part, &rate[i], &b->n_samples)) return false;
+    b->cpu_us = (cpu_seconds() - cpu) / (double)b->n_samples * 1e6;
+    qsort(rate, N_PARTS, sizeof(rate[0]), compare);
+    b->samples_per_s = rate[N_PARTS / 2];
+    b->least = rate[0];
+    b->most = rate[N_PARTS - 1];
+    stk_loader_get_stats(loader, &b->stats);
+    b->n_stages = stk_loader_get_stages(loader, b->stage, MOST_STAGES);
+    return true;
+}
+
+static double stages_ns(const bench *b)
+{
+    double sum = 0;
+    for (int i = 0; i < b->n_stages; i++)
+        sum += b->stage[i].ns_per_sample;
+    return sum;
+}
+
+static void print_json(const data_job *job, const bench *b)
+{
+    printf("{\"recipe\": ");
+    cli_json_text(stdout, job->recipe);
+    printf(", \"split\": \"%s\", \"threads\": %d, \"samples_per_s\": %.1f, \"least\": %.1f, \"most\": %.1f", job->split,
+           b->stats.n_threads, b->samples_per_s, b->least, b->most);
+    printf(", \"first_batch_s\": %.3f, \"peak_rss_bytes\": %.0f, \"cpu_us_per_sample\": %.2f, \"slot_bytes\": %zu",
+           b->stats.first_batch_s, peak_rss_bytes(), b->cpu_us, b->stats.slot_bytes);
+    printf(", \"skipped\": %lld, \"stages\": [", (long long)b->stats.n_skipped);
+    for (int i = 0; i < b->n_stages; i++) {
+        printf("%s{\"field\": ", i ? ", " : "");
+        cli_json_text(stdout, b->stage[i].field);
+        printf(", \"name\": ");
+        cli_json_text(stdout, b->stage[i].name);
+        printf(", \"us\": %.3f}", b->stage[i].ns_per_sample / 1e3);
+    }
+    printf("]}\n");
+}
+
+static void print_table(const bench *b)
+{
+    char count[CLI_TEXT], least[CLI_TEXT], most[CLI_TEXT], rss[CLI_TEXT], slots[CLI_TEXT];
+    double sum = stages_ns(b);
+    printf("%s samples/s (%s to %s), %d threads, %.1f us of CPU each\n",
+           cli_count((int64_t)(b->samples_per_s + 0.5), count), cli_count((int64_t)(b->least + 0.5), least),
+           cli_count((int64_t)(b->most + 0.5), most), b->stats.n_threads, b->cpu_us);
+    printf("first batch %.2f s after the start; peak memory %s, of which %s are %d batches\n", b->stats.first_batch_s,
+           cli_bytes(peak_rss_bytes(), rss), cli_bytes((double)b->stats.slot_bytes, slots), b->stats.n_slots);
+    for (int i = 0; i < b->n_stages; i++)
+        printf("  %8.1f us  %4.1f %%  %s%s%s\n", b->stage[i].ns_per_sample / 1e3,
+               sum > 0 ? 100 * b->stage[i].ns_per_sample / sum : 0, b->stage[i].field, b->stage[i].field[0] ? ": " : "",
+               b->stage[i].name);
+    if (b->stats.n_skipped) printf("%s records skipped\n", cli_count(b->stats.n_skipped, count));
+}
+
+int data_bench(const data_job *job)
+{
+    static bench b;
+    stk_loader *loader;
+    stk_loader_config config = job->config;
+    config.n_epochs = 0;
+    if (stk_loader_open(job->dataset, &config, &loader) != STK_OK) return cli_fail();
+    bool ok = measure(job, loader, &b);
+    if (!ok) (void)stk_loader_status(loader); /* its text */
+    if (ok && cli_has(job->args, "--json"))
+        print_json(job, &b);
+    else if (ok)
+        print_table(&b);
+    int code = ok ? CLI_OK : cli_fail();
+    stk_loader_close(loader);
+    return code;
+}

@@ -86,7 +86,6 @@ static stk_status make_slot(stk_ring *ring, int i)
                         bytes);
     if ((uintptr_t)slot->memory % ALIGNMENT)
         return stk_fail(STK_INVALID, "'alloc' returned memory that is not aligned to %d bytes", ALIGNMENT);
-    memset(slot->memory, 0, bytes);
     unsigned char *p = slot->memory;
     for (int f = 0; f < config->n_fields; f++) {
         slot->field[f] = p;

@@ -4,9 +4,8 @@
  * rows in order, so that everything before a claimed row is claimed too: hence the first failing row in order is known
  * as soon as the workers have ended, whoever was faster.
  *
- *     claim ->  batch g: [rows done | rows claimed | rows free ]   one 64-bit word (g, row), moved on by
- * compare-and-swap slot      0   1   2   3                                      sleeping only when every slot is
- * claimed
+ *     batch g: [ rows done | rows claimed | rows free ]    claim: one 64-bit word (g, row), moved on by
+ *     slot     g mod n_slots                               compare-and-swap; sleeping only when all are claimed
  *
  * Threads: claim, finish, fail and leave are the workers'; wait and release the consumer's; the rest is for one thread.
  */
@@ -46,7 +45,7 @@ typedef struct stk_ring stk_ring;
 
 /* Memory of one slot. */
 size_t stk_ring_slot_bytes(const stk_ring_config *config);
-/* Allocates the slots and touches every page of them. */
+/* Allocates the slots. Their pages are touched by the workers, as rows are written first. */
 stk_status stk_ring_new(const stk_ring_config *config, stk_ring **out);
 /* Accepts NULL. No worker may be in it any more. */
 void stk_ring_free(stk_ring *ring);

@@ -8,6 +8,7 @@ typedef struct row_state {
     stk_op op;
     int n_threads, k;
     bool has_numbers; /* labels are class numbers */
+    bool is_few;      /* of few classes */
     int64_t n_rows, n;
     size_t element_bytes;
     double smoothing;
@@ -32,12 +33,28 @@ static void run_row(const row_state *s, const stk_kernel_args *args, int64_t row
     }
 }
 
+static void run_few(const row_state *s, const stk_kernel_args *args, int64_t begin, int64_t end)
+{
+    size_t scalar_at = (size_t)begin * s->element_bytes, at = scalar_at * (size_t)s->n;
+    const char *x = (const char *)args->in[0] + at;
+    const int32_t *labels = (const int32_t *)args->in[1] + begin;
+    if (s->op == STK_OP_cross_entropy)
+        s->fns.few_loss(end - begin, s->n, x, labels, s->smoothing, (char *)args->out[0] + scalar_at);
+    else
+        s->fns.few_loss_grad(end - begin, s->n, x, labels, s->smoothing, (const char *)args->in[2] + scalar_at,
+                             (char *)args->out[0] + at);
+}
+
 static void run_share(const void *p, int i_thread, int n_threads)
 {
     const stk_cpu_task *task = p;
     const row_state *s = task->state;
     int64_t begin, end;
     stk_cpu_share(s->n_rows, 1, i_thread, n_threads, &begin, &end);
+    if (s->is_few) {
+        run_few(s, task->args, begin, end);
+        return;
+    }
     for (int64_t row = begin; row < end; row++)
         run_row(s, task->args, row, s->has_numbers ? ((const int32_t *)task->args->in[1])[row] : -1);
 }
@@ -73,6 +90,7 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     s->n_rows = stk_shape_product(x.shape, 0, x.shape.rank - 1);
     bool is_softmax = call->op == STK_OP_softmax || call->op == STK_OP_softmax_grad;
     s->has_numbers = !is_softmax && call->in[1].dtype == STK_I32;
+    s->is_few = s->has_numbers && s->n <= STK_FEW_CLASSES && call->op != STK_OP_in_top_k;
     if (call->op == STK_OP_in_top_k) s->k = call->attrs->in_top_k.k;
     if (call->op == STK_OP_cross_entropy || call->op == STK_OP_cross_entropy_grad)
         s->smoothing = call->attrs->cross_entropy.smoothing;

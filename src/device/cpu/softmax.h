@@ -5,6 +5,8 @@
 #include "device/cpu/isa.h"
 #include "graph/op.h"
 
+enum { STK_FEW_CLASSES = 64 };
+
 typedef struct stk_softmax_fns {
     void (*softmax)(int64_t n, const void *x, void *y);
     void (*softmax_grad)(int64_t n, const void *y, const void *dy, void *dx);
@@ -12,6 +14,10 @@ typedef struct stk_softmax_fns {
     void (*loss)(int64_t n, const void *x, int64_t label, const void *shares, double smoothing, void *loss);
     void (*loss_grad)(int64_t n, const void *x, int64_t label, const void *shares, double smoothing, const void *dloss,
                       void *dx);
+    /* The same for n_rows rows of n <= STK_FEW_CLASSES classes with class numbers as labels. dx may be x. */
+    void (*few_loss)(int64_t n_rows, int64_t n, const void *x, const int32_t *labels, double smoothing, void *loss);
+    void (*few_loss_grad)(int64_t n_rows, int64_t n, const void *x, const int32_t *labels, double smoothing,
+                          const void *dloss, void *dx);
     void (*in_top_k)(int64_t n, const void *x, int64_t label, int k, float *out);
 } stk_softmax_fns;
 

@@ -1,16 +1,5 @@
 /* For softmax_isa.c, once for each T. */
 
-/* Rows of a few classes would be all tail: they are filled up to whole vectors with -inf, whose exp is 0. */
-enum { NAME(SHORT) = 64, NAME(WHOLE) = 16 };
-
-static int64_t NAME(fill_up)(int64_t n, const T *x, T *to)
-{
-    int64_t whole = (n + NAME(WHOLE) - 1) / NAME(WHOLE) * NAME(WHOLE);
-    for (int64_t i = 0; i < whole; i++)
-        to[i] = i < n ? x[i] : -(T)INFINITY;
-    return whole;
-}
-
 /* A NaN is passed over here: it comes out of the sum. */
 static T NAME(find_max)(int64_t n, const T *x)
 {
@@ -60,11 +49,8 @@ static void NAME(softmax_grad)(int64_t n, const void *src_y, const void *src_dy,
 
 static void NAME(loss)(int64_t n, const void *src, int64_t label, const void *src_shares, double smoothing, void *dst)
 {
-    const T *x = src, *shares = src_shares, *row = x;
-    T filled[NAME(SHORT)];
-    int64_t n_row = n;
-    if (n < NAME(SHORT)) n_row = NAME(fill_up)(n, x, filled), row = filled;
-    T most = NAME(find_max)(n_row, row), norm = LOG(NAME(sum_exp)(n_row, row, most)), sum = 0;
+    const T *x = src, *shares = src_shares;
+    T most = NAME(find_max)(n, x), norm = LOG(NAME(sum_exp)(n, x, most)), sum = 0;
     T each = (T)(smoothing / (double)n), rest = (T)(1 - smoothing);
     if (label >= 0 && smoothing == 0) {
         sum = norm - (x[label] - most);
@@ -84,32 +70,103 @@ static void NAME(loss_grad)(int64_t n, const void *src, int64_t label, const voi
     const T *x = src, *shares = src_shares;
     T *dx = dst, d = *(const T *)src_dloss;
     T each = (T)(smoothing / (double)n), rest = (T)(1 - smoothing), total = 1;
-    T filled[NAME(SHORT)], *e = dx;
-    int64_t n_row = n;
-    if (n < NAME(SHORT)) n_row = NAME(fill_up)(n, x, filled), x = e = filled;
-    T most = NAME(find_max)(n_row, x), sum = 0;
+    T most = NAME(find_max)(n, x), sum = 0;
     if (label < 0) {
         total = 0;
         for (int64_t i = 0; i < n; i++)
             total += shares[i] * rest + each;
     }
-    /* e may be x: each element is read before it is written. */
+    /* dx may be x: each element is read before it is written. */
 #pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n_row; i++) {
+    for (int64_t i = 0; i < n; i++) {
         T part = EXP(x[i] - most);
-        e[i] = part;
+        dx[i] = part;
         sum += part;
     }
     T factor = total / sum;
     if (label >= 0) {
 #pragma omp simd
         for (int64_t i = 0; i < n; i++)
-            dx[i] = d * (e[i] * factor - each);
+            dx[i] = d * (dx[i] * factor - each);
         dx[label] -= d * rest;
     } else {
 #pragma omp simd
         for (int64_t i = 0; i < n; i++)
-            dx[i] = d * (e[i] * factor - (shares[i] * rest + each));
+            dx[i] = d * (dx[i] * factor - (shares[i] * rest + each));
+    }
+}
+
+/* --- few classes: rows of them would be all tail, so that GROUP rows lie side by side in vectors instead --- */
+
+enum { NAME(GROUP) = 16 };
+
+/* to[i][r] = x[r][i]; rows that there are none of repeat the first. */
+static void NAME(lay_aside)(int64_t n_rows, int64_t n, const T *x, T to[STK_FEW_CLASSES][NAME(GROUP)])
+{
+    for (int64_t r = 0; r < NAME(GROUP); r++)
+        for (int64_t i = 0; i < n; i++)
+            to[i][r] = x[(r < n_rows ? r : 0) * n + i];
+}
+
+/* to [n][GROUP] becomes exp(x - most); most and sum by row. */
+static void NAME(exp_aside)(int64_t n, T to[STK_FEW_CLASSES][NAME(GROUP)], T *most, T *sum)
+{
+    for (int r = 0; r < NAME(GROUP); r++) {
+        most[r] = -(T)INFINITY;
+        sum[r] = 0;
+    }
+    for (int64_t i = 0; i < n; i++)
+#pragma omp simd
+        for (int r = 0; r < NAME(GROUP); r++)
+            most[r] = to[i][r] > most[r] ? to[i][r] : most[r];
+    for (int64_t i = 0; i < n; i++)
+#pragma omp simd
+        for (int r = 0; r < NAME(GROUP); r++) {
+            T e = EXP(to[i][r] - most[r]);
+            to[i][r] = e;
+            sum[r] += e;
+        }
+}
+
+static void NAME(few_loss)(int64_t n_rows, int64_t n, const void *src, const int32_t *labels, double smoothing,
+                           void *dst)
+{
+    T aside[STK_FEW_CLASSES][NAME(GROUP)], most[NAME(GROUP)], norm[NAME(GROUP)];
+    T each = (T)(smoothing / (double)n), rest = (T)(1 - smoothing);
+    for (int64_t row = 0; row < n_rows; row += NAME(GROUP)) {
+        const T *x = (const T *)src + row * n;
+        int64_t n_here = n_rows - row < NAME(GROUP) ? n_rows - row : NAME(GROUP);
+        NAME(lay_aside)(n_here, n, x, aside);
+        NAME(exp_aside)(n, aside, most, norm);
+#pragma omp simd
+        for (int r = 0; r < NAME(GROUP); r++)
+            norm[r] = LOG(norm[r]);
+        for (int64_t r = 0; r < n_here; r++, x += n) {
+            T sum = rest * (norm[r] - (x[labels[row + r]] - most[r]));
+            for (int64_t i = 0; i < n && smoothing != 0; i++)
+                sum += each * (norm[r] - (x[i] - most[r]));
+            ((T *)dst)[row + r] = sum;
+        }
+    }
+}
+
+static void NAME(few_loss_grad)(int64_t n_rows, int64_t n, const void *src, const int32_t *labels, double smoothing,
+                                const void *src_dloss, void *dst)
+{
+    T aside[STK_FEW_CLASSES][NAME(GROUP)], most[NAME(GROUP)], sum[NAME(GROUP)];
+    const T *dloss = src_dloss;
+    T each = (T)(smoothing / (double)n), rest = (T)(1 - smoothing);
+    for (int64_t row = 0; row < n_rows; row += NAME(GROUP)) {
+        T *dx = (T *)dst + row * n;
+        int64_t n_here = n_rows - row < NAME(GROUP) ? n_rows - row : NAME(GROUP);
+        NAME(lay_aside)(n_here, n, (const T *)src + row * n, aside);
+        NAME(exp_aside)(n, aside, most, sum);
+        for (int64_t r = 0; r < n_here; r++, dx += n) {
+            T d = dloss[row + r], factor = 1 / sum[r];
+            for (int64_t i = 0; i < n; i++)
+                dx[i] = d * (aside[i][r] * factor - each);
+            dx[labels[row + r]] -= d * rest;
+        }
     }
 }
 

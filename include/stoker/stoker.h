@@ -9,6 +9,7 @@
 #include "stoker/loader.h"
 #include "stoker/nn.h"
 #include "stoker/optim.h"
+#include "stoker/pack.h"
 #include "stoker/run.h"
 #include "stoker/sources.h"
 #include "stoker/status.h"

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/source/records.h"
 
 /* Stands for a data set that could not be allocated. Builders leave one with an error alone, so it is never written. */
 static const stk_dataset out_of_memory = {.status = STK_NO_MEMORY, .error = "cannot allocate memory for a data set"};
@@ -43,7 +44,9 @@ stk_dataset *stk_dataset_make(stk_status status, stk_source *source)
 stk_dataset *stk_dataset_images(const char *folder)
 {
     stk_source *source = NULL;
-    stk_status status = folder ? stk_source_open_images(folder, &source) : stk_fail(STK_INVALID, "'folder' is NULL");
+    stk_status status = !folder               ? stk_fail(STK_INVALID, "'folder' is NULL")
+                        : stk_is_pack(folder) ? stk_source_open_pack(folder, &source)
+                                              : stk_source_open_images(folder, &source);
     return stk_dataset_make(status, source);
 }
 

@@ -5,7 +5,9 @@
 stk_dataset *stk_dataset_files(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path)
 {
     stk_source *source = NULL;
-    stk_status status = stk_source_open_files(paths, n_paths, labels, labels_path, &source);
+    bool is_pack = n_paths == 1 && labels != STK_LABELS_FROM_FILE && paths && paths[0] && stk_is_pack(paths[0]);
+    stk_status status = is_pack ? stk_source_open_pack(paths[0], &source)
+                                : stk_source_open_files(paths, n_paths, labels, labels_path, &source);
     return stk_dataset_make(status, source);
 }
 

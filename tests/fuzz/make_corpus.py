@@ -293,6 +293,17 @@ def make_tar():
     write("tar", "index", entries + bytes(600))
 
 
+# --- packs ---
+
+def make_pack():
+    whole = b"""{"stoker_pack": 1, "n_records": 3, "fingerprint": "00ff", "has_labels": true, "classes": ["a", "b"],
+ "shards": [{"file": "shard-00000.tar", "n_records": 3, "n_bytes": 512, "crc32": "0badcafe"}]}"""
+    write("pack", "whole", whole)
+    write("pack", "cut", whole[:-40])
+    write("pack", "no_classes", whole.replace(b'["a", "b"]', b"null"))
+    write("pack", "other_format", whole.replace(b'pack": 1', b'pack": 9'))
+
+
 for file_name, text in JPEG.items():
     write("jpeg", file_name + ".jpg", base64.b64decode(text))
 write("jpeg", "cut.jpg", base64.b64decode(JPEG["420"])[:-40])
@@ -305,3 +316,4 @@ make_yaml()
 make_npy()
 make_records()
 make_tar()
+make_pack()

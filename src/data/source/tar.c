@@ -28,6 +28,7 @@ typedef struct tar_source {
     int n_shards;
     char *extensions[STK_MAX_FIELDS];
     content content[STK_MAX_FIELDS];
+    char **class_name; /* of a pack; else NULL */
 } tar_source;
 
 /* "seg.png" is an image too. */
@@ -72,6 +73,8 @@ static const stk_tar_part *find_part(const tar_shard *shard, int64_t i, const ch
 
 /* --- reading --- */
 
+enum { NEAR_BYTES = 8192 }; /* that may be read for nothing: they cost less than another system call */
+
 static stk_status parse_number(const char *text, const char *extensions, int32_t *out)
 {
     char *end;
@@ -85,31 +88,70 @@ static stk_status parse_number(const char *text, const char *extensions, int32_t
     return STK_OK;
 }
 
-static stk_status read_field(const tar_source *s, const tar_shard *shard, int64_t i_sample, int i, stk_scratch *scratch,
-                             stk_item *item)
+/* Bytes of an archive that are in memory, if any. */
+typedef struct window {
+    uint64_t at, n;
+    const uint8_t *bytes;
+} window;
+
+static stk_status read_field(const tar_source *s, const tar_shard *shard, const stk_tar_part *part, int i,
+                             const window *near, stk_scratch *scratch, stk_item *item)
 {
-    const stk_tar_part *part = find_part(shard, i_sample, s->extensions[i]);
-    if (!part) return stk_fail(STK_CORRUPT, "it has no file .%s", s->extensions[i]);
     bool is_number = s->content[i] == CONTENT_NUMBER;
     if (is_number && part->n_bytes > 30) return stk_fail(STK_CORRUPT, "its .%s is no whole number", s->extensions[i]);
     size_t n = (size_t)part->n_bytes;
-    uint8_t *bytes = stk_scratch_get(scratch, is_number ? 64 : n + 1);
-    if (!bytes) return stk_fail_memory(n);
-    uint8_t *dst = is_number ? bytes + 16 : bytes;
-    STK_RETURN_IF_ERROR(stk_input_read(&shard->file, part->at, dst, n));
+    uint8_t *bytes = NULL, *dst;
+    if (!near->bytes || is_number) {
+        bytes = stk_scratch_get(scratch, is_number ? 64 : n + 1);
+        if (!bytes) return stk_fail_memory(n);
+        dst = is_number ? bytes + 16 : bytes;
+        if (near->bytes)
+            memcpy(dst, near->bytes + (part->at - near->at), n);
+        else
+            STK_RETURN_IF_ERROR(stk_input_read(&shard->file, part->at, dst, n));
+    } else {
+        bytes = (uint8_t *)(uintptr_t)near->bytes + (part->at - near->at);
+    }
     *item = (stk_item){s->base.field[i].type, bytes, n};
     if (!is_number) return STK_OK;
-    dst[n] = 0;
+    bytes[16 + n] = 0;
     item->n_bytes = sizeof(int32_t);
-    return parse_number((const char *)dst, s->extensions[i], item->data);
+    return parse_number((const char *)bytes + 16, s->extensions[i], item->data);
+}
+
+/* Parts that lie close together are read at once, into the scratch memory of the first image. */
+static stk_status read_near(const tar_source *s, const tar_shard *shard, const stk_tar_part *const *part,
+                            stk_scratch *scratch, window *near)
+{
+    uint64_t low = UINT64_MAX, high = 0, wanted = 0;
+    int i_place = -1;
+    for (int i = 0; i < s->base.n_fields; i++) {
+        if (part[i]->at < low) low = part[i]->at;
+        if (part[i]->at + part[i]->n_bytes > high) high = part[i]->at + part[i]->n_bytes;
+        wanted += part[i]->n_bytes;
+        if (i_place < 0 && s->content[i] == CONTENT_IMAGE) i_place = i;
+    }
+    *near = (window){.at = low, .n = high - low};
+    if (s->base.n_fields < 2 || i_place < 0 || near->n > wanted + NEAR_BYTES) return STK_OK;
+    uint8_t *bytes = stk_scratch_get(&scratch[i_place], (size_t)near->n + 1);
+    if (!bytes) return stk_fail_memory((size_t)near->n);
+    near->bytes = bytes;
+    return stk_input_read(&shard->file, low, bytes, (size_t)near->n);
 }
 
 static stk_status read_record(const stk_source *source, int64_t i_record, stk_scratch *scratch, stk_item *item)
 {
     const tar_source *s = (const tar_source *)source;
     const tar_shard *shard = find_shard(s, i_record);
+    const stk_tar_part *part[STK_MAX_FIELDS];
+    window near;
+    for (int i = 0; i < source->n_fields; i++) {
+        part[i] = find_part(shard, i_record - shard->i_first, s->extensions[i]);
+        if (!part[i]) return stk_fail(STK_CORRUPT, "it has no file .%s", s->extensions[i]);
+    }
+    STK_RETURN_IF_ERROR(read_near(s, shard, part, scratch, &near));
     for (int i = 0; i < source->n_fields; i++)
-        STK_RETURN_IF_ERROR(read_field(s, shard, i_record - shard->i_first, i, &scratch[i], &item[i]));
+        STK_RETURN_IF_ERROR(read_field(s, shard, part[i], i, &near, &scratch[i], &item[i]));
     return STK_OK;
 }
 
@@ -131,6 +173,9 @@ static void close_source(stk_source *source)
         free(s->shard[i].path);
     }
     free(s->shard);
+    for (int64_t i = 0; s->class_name && i < source->n_classes; i++)
+        free(s->class_name[i]);
+    free(s->class_name);
     for (int i = 0; i < STK_MAX_FIELDS; i++)
         free(s->extensions[i]);
     free(s);
@@ -237,6 +282,14 @@ static stk_status set_usual_fields(tar_source *s)
                     "file is a .%s",
                     shard->path, shard->samples.names + sample->key_at,
                     shard->samples.names + shard->samples.part[sample->i_part].extension_at);
+}
+
+void stk_tar_take_classes(stk_source *source, char **names, int64_t n)
+{
+    tar_source *s = (tar_source *)source;
+    s->class_name = names;
+    source->class_names = (const char *const *)names;
+    source->n_classes = n;
 }
 
 stk_status stk_source_open_tar(const char *const *paths, int n_paths, const stk_tar_field *fields, int n_fields,

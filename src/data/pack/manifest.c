@@ -1,0 +1,180 @@
+#include "data/pack/manifest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/error.h"
+
+enum { FORMAT = 1, MOST_BYTES = 256 << 20 };
+
+void stk_pack_manifest_free(stk_pack_manifest *m)
+{
+    for (int64_t i = 0; i < m->n_shards; i++)
+        free(m->shard[i].file);
+    for (int64_t i = 0; m->class_name && i < m->n_classes; i++)
+        free(m->class_name[i]);
+    free(m->shard);
+    free(m->class_name);
+    *m = (stk_pack_manifest){0};
+}
+
+stk_status stk_pack_manifest_add(stk_pack_manifest *m, stk_pack_shard shard)
+{
+    stk_pack_shard *grown = realloc(m->shard, (size_t)(m->n_shards + 1) * sizeof(*grown));
+    if (!grown) {
+        free(shard.file);
+        return stk_fail_memory((size_t)(m->n_shards + 1) * sizeof(*grown));
+    }
+    m->shard = grown;
+    m->shard[m->n_shards++] = shard;
+    return STK_OK;
+}
+
+/* --- reading --- */
+
+static stk_status get_int(const json_t *object, const char *key, int64_t *out)
+{
+    const json_t *value = json_object_get(object, key);
+    *out = json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
+    return *out >= 0 ? STK_OK : stk_fail(STK_CORRUPT, "'%s' is missing or no whole number", key);
+}
+
+static stk_status get_hex(const json_t *object, const char *key, uint64_t *out)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    char *end = NULL;
+    if (text && text[0]) *out = strtoull(text, &end, 16);
+    return end && !*end ? STK_OK : stk_fail(STK_CORRUPT, "'%s' is missing or no number", key);
+}
+
+/* A name in the pack's own folder. */
+static bool is_plain_name(const char *name)
+{
+    return name && name[0] && name[0] != '.' && !strchr(name, '/') && strlen(name) < 200;
+}
+
+static stk_status get_shard(const json_t *object, stk_pack_manifest *out)
+{
+    stk_pack_shard shard = {0};
+    const char *file = json_string_value(json_object_get(object, "file"));
+    uint64_t crc = 0;
+    if (!is_plain_name(file)) return stk_fail(STK_CORRUPT, "a shard has no file name");
+    STK_RETURN_IF_ERROR(get_int(object, "n_records", &shard.n_records));
+    STK_RETURN_IF_ERROR(get_int(object, "n_bytes", &shard.n_bytes));
+    STK_RETURN_IF_ERROR(get_hex(object, "crc32", &crc));
+    shard.crc32 = (uint32_t)crc;
+    if (!(shard.file = strdup(file))) return stk_fail_memory(strlen(file));
+    return stk_pack_manifest_add(out, shard);
+}
+
+static stk_status get_classes(const json_t *list, stk_pack_manifest *out)
+{
+    if (!list || json_is_null(list)) return STK_OK;
+    if (!json_is_array(list) || json_array_size(list) == 0) return stk_fail(STK_CORRUPT, "'classes' is no list");
+    size_t n = json_array_size(list);
+    out->class_name = calloc(n, sizeof(*out->class_name));
+    if (!out->class_name) return stk_fail_memory(n * sizeof(*out->class_name));
+    out->n_classes = (int64_t)n;
+    for (size_t i = 0; i < n; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (!name) return stk_fail(STK_CORRUPT, "class %zu has no name", i);
+        if (!(out->class_name[i] = strdup(name))) return stk_fail_memory(strlen(name));
+    }
+    return STK_OK;
+}
+
+static stk_status get_all(const json_t *root, stk_pack_manifest *out)
+{
+    int64_t format;
+    const json_t *shards = json_object_get(root, "shards");
+    STK_RETURN_IF_ERROR(get_int(root, "stoker_pack", &format));
+    if (format != FORMAT)
+        return stk_fail(STK_UNSUPPORTED, "it has format %lld, this version of Stoker reads %d", (long long)format,
+                        FORMAT);
+    STK_RETURN_IF_ERROR(get_int(root, "n_records", &out->n_records));
+    STK_RETURN_IF_ERROR(get_hex(root, "fingerprint", &out->fingerprint));
+    out->has_labels = json_is_true(json_object_get(root, "has_labels"));
+    STK_RETURN_IF_ERROR(get_classes(json_object_get(root, "classes"), out));
+    if (!json_is_array(shards)) return stk_fail(STK_CORRUPT, "'shards' is no list");
+    for (size_t i = 0; i < json_array_size(shards); i++)
+        STK_RETURN_IF_ERROR(get_shard(json_array_get(shards, i), out));
+    return STK_OK;
+}
+
+stk_status stk_pack_manifest_parse(stk_span bytes, stk_pack_manifest *out)
+{
+    json_error_t error;
+    *out = (stk_pack_manifest){0};
+    if (bytes.n > MOST_BYTES) return stk_fail(STK_CORRUPT, "it is too large");
+    json_t *root = json_loadb((const char *)bytes.data, bytes.n, JSON_REJECT_DUPLICATES, &error);
+    if (!root) return stk_fail(STK_CORRUPT, "line %d: %s", error.line, error.text);
+    stk_status status = get_all(root, out);
+    json_decref(root);
+    return status;
+}
+
+stk_status stk_pack_manifest_read(const char *folder, const char *name, stk_pack_manifest *out)
+{
+    char path[4096];
+    uint8_t *bytes = NULL;
+    size_t capacity = 0, n;
+    stk_status status;
+    *out = (stk_pack_manifest){0};
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, name));
+    status = stk_file_read(path, &bytes, &capacity, &n);
+    if (status == STK_OK) {
+        status = stk_pack_manifest_parse((stk_span){bytes, n}, out);
+        if (status != STK_OK) stk_fail_prefix(status, "'%s': ", path);
+    }
+    free(bytes);
+    return status;
+}
+
+/* --- writing --- */
+
+static json_t *put_shard(const stk_pack_shard *shard)
+{
+    char crc[16];
+    snprintf(crc, sizeof(crc), "%08" PRIx32, shard->crc32);
+    return json_pack("{s:s, s:I, s:I, s:s}", "file", shard->file, "n_records", (json_int_t)shard->n_records, "n_bytes",
+                     (json_int_t)shard->n_bytes, "crc32", crc);
+}
+
+/* NULL: out of memory. */
+static json_t *put_all(const stk_pack_manifest *m)
+{
+    char fingerprint[32];
+    snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, m->fingerprint);
+    json_t *root = json_pack("{s:i, s:I, s:s, s:b}", "stoker_pack", FORMAT, "n_records", (json_int_t)m->n_records,
+                             "fingerprint", fingerprint, "has_labels", (int)m->has_labels);
+    json_t *classes = m->class_name ? json_array() : json_null(), *shards = json_array();
+    bool bad = !root || !classes || !shards;
+    for (int64_t i = 0; m->class_name && i < m->n_classes && !bad; i++)
+        bad = json_array_append_new(classes, json_string(m->class_name[i])) != 0;
+    for (int64_t i = 0; i < m->n_shards && !bad; i++)
+        bad = json_array_append_new(shards, put_shard(&m->shard[i])) != 0;
+    bad = bad || json_object_set(root, "classes", classes) || json_object_set(root, "shards", shards);
+    json_decref(classes);
+    json_decref(shards);
+    if (!bad) return root;
+    json_decref(root);
+    return NULL;
+}
+
+stk_status stk_pack_manifest_write(const stk_pack_manifest *m, const char *folder, const char *name)
+{
+    char path[4096];
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, name));
+    json_t *root = put_all(m);
+    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+    json_decref(root);
+    /* Class names that are no UTF-8 cannot be written as JSON. */
+    if (!text) return stk_fail(STK_INVALID, "'%s' cannot be made: a class name is no UTF-8, or memory is short", path);
+    stk_status status = stk_file_write_durably(path, text, strlen(text));
+    free(text);
+    return status;
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""stoker pack: Python's tarfile reads the shards, a run on the pack has the losses of a run on the folder, damage is told.
+
+usage: test_pack.py STOKER WORK_FOLDER
+"""
+import json
+import os
+import shutil
+import tarfile
+
+from program import accepted, begin, check, end, refused
+
+
+def packing():
+    done = accepted(["pack", "digits/train", "--out", "packed", "--json"])
+    result = json.loads(done.stdout)
+    check(result["records"] == 200 and result["shards"] == 1 and result["resumed"] == 0, f"--json: {result}")
+    with tarfile.open("packed/shard-00000.tar") as shard:
+        names = shard.getnames()
+        check(len(names) == 400 and names[0].endswith(".cls") and names[1].endswith(".jpg"), f"members: {names[:4]}")
+        first = sorted(os.listdir("digits/train/0"))[0]
+        with open(f"digits/train/0/{first}", "rb") as f:
+            check(shard.extractfile(names[1]).read() == f.read(), "the image's bytes are untouched")
+        check(shard.extractfile(names[0]).read() == b"0", "the label is the class number")
+    accepted(["pack", "--verify", "packed"], "all 1 shards of packed are whole")
+
+
+def training():
+    def losses(folder):
+        with open(f"{folder}/metrics.jsonl") as f:
+            return [m["loss"] for m in map(json.loads, f) if m["kind"] == "step"]
+    accepted(["train", "small.yaml", "--out", "folder", "--steps", "12"])
+    accepted(["train", "small.yaml", "--out", "pack", "--steps", "12", "--set", "data.train.source.images=packed"])
+    check(losses("folder") == losses("pack"), "a pack takes the folder's place")
+
+
+def messages():
+    refused(["pack", "digits/train", "--out", "packed"], 1, "'packed' holds a pack already")
+    refused(["pack", "nowhere", "--out", "other"], 1, "'nowhere'")
+    refused(["pack", "digits/train"], 2, "--out DIR")
+    refused(["pack", "--verify", "digits"], 1, "stoker-pack.json")
+    shutil.copytree("packed", "bad")
+    with open("bad/shard-00000.tar", "r+b") as f:
+        f.seek(30000)
+        f.write(b"???")
+    refused(["pack", "--verify", "bad"], 1, "bad/shard-00000.tar", "CRC-32", lines=2)
+
+
+begin()
+packing()
+training()
+messages()
+end()

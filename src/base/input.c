@@ -82,6 +82,7 @@ stk_status stk_input_read(const stk_input *input, uint64_t at, void *dst, size_t
         memcpy(dst, input->memory + at, n);
         return STK_OK;
     }
+    if (input->backend) return input->backend->read(input->backend_self, at, dst, n);
     if (input->fd >= 0) return read_all(input, input->fd, at, dst, n);
     int fd = open_file(input->path);
     if (fd < 0) return fail_read(input->path, errno);
@@ -92,7 +93,10 @@ stk_status stk_input_read(const stk_input *input, uint64_t at, void *dst, size_t
 
 void stk_input_close(stk_input *input)
 {
-    if (input->path && input->fd >= 0) close(input->fd);
+    if (input->backend)
+        input->backend->close(input->backend_self);
+    else if (input->path && input->fd >= 0)
+        close(input->fd);
     free(input->path);
     *input = (stk_input){.fd = -1};
 }

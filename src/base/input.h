@@ -9,12 +9,21 @@
 
 #include "base/file.h"
 
+/* Files of another kind than the system's: how they are read and closed. read: as stk_input_read, whose bounds are
+ * checked already; any number of threads at once. */
+typedef struct stk_input_backend {
+    stk_status (*read)(void *self, uint64_t at, void *dst, size_t n);
+    void (*close)(void *self);
+} stk_input_backend;
+
 typedef struct stk_input {
     char *path; /* owned, for messages; NULL for memory */
     uint64_t n_bytes;
     int64_t mtime_ns;
-    int fd;                /* -1: the file is opened for each read, or this is memory */
-    const uint8_t *memory; /* borrowed; NULL: a file */
+    int fd;                           /* -1: the file is opened for each read, or this is memory */
+    const uint8_t *memory;            /* borrowed; NULL: a file */
+    const stk_input_backend *backend; /* NULL: one of those above */
+    void *backend_self;
 } stk_input;
 
 /* A regular file. keep_open: its descriptor is kept; otherwise each read opens the file anew, which takes a few

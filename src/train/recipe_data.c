@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/remote/http.h"
 #include "data/source/paths.h"
 #include "train/recipe.h"
 
@@ -66,6 +67,7 @@ static stk_status find_path(stk_recipe *recipe, stk_yaml_node *node)
     stk_text tried = {0};
     bool is_absolute = node->text[0] == '/';
     size_t n = slash ? (size_t)(slash - recipe->path) : 0;
+    if (stk_is_remote(node->text)) return STK_OK; /* it is looked for when it is opened */
     if (slash && n < sizeof(folder)) {
         memcpy(folder, n ? recipe->path : "/", n ? n : 1);
         folder[n ? n : 1] = 0;

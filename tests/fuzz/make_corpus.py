@@ -304,10 +304,11 @@ def make_pack():
     write("pack", "other_format", whole.replace(b'pack": 1', b'pack": 9'))
 
 
-for file_name, text in JPEG.items():
-    write("jpeg", file_name + ".jpg", base64.b64decode(text))
-write("jpeg", "cut.jpg", base64.b64decode(JPEG["420"])[:-40])
-write("jpeg", "fill_bytes.jpg", b"\xff\xd8" + b"\xff" * 8)  # Once read past its end.
+for decoder in "jpeg", "jpeg_crop":
+    for file_name, text in JPEG.items():
+        write(decoder, file_name + ".jpg", base64.b64decode(text))
+    write(decoder, "cut.jpg", base64.b64decode(JPEG["420"])[:-40])
+    write(decoder, "fill_bytes.jpg", b"\xff\xd8" + b"\xff" * 8)  # Once read past its end.
 make_png()
 make_idx()
 make_safetensors()

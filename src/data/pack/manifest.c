@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "data/remote/remote.h"
 
 enum { FORMAT = 1, MOST_BYTES = 256 << 20 };
 
@@ -125,7 +126,7 @@ stk_status stk_pack_manifest_read(const char *folder, const char *name, stk_pack
     stk_status status;
     *out = (stk_pack_manifest){0};
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, name));
-    status = stk_file_read(path, &bytes, &capacity, &n);
+    status = stk_read_input(path, &bytes, &capacity, &n);
     if (status == STK_OK) {
         status = stk_pack_manifest_parse((stk_span){bytes, n}, out);
         if (status != STK_OK) stk_fail_prefix(status, "'%s': ", path);

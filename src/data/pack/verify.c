@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/input.h"
 #include "data/pack/manifest.h"
+#include "data/remote/remote.h"
 #include "stoker/pack.h"
 
 enum { CHUNK_BYTES = 4 << 20 };
@@ -40,7 +41,7 @@ static stk_status verify_shard(verifier *v, const char *folder, const stk_pack_s
     stk_input file;
     uint32_t crc;
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, shard->file));
-    STK_RETURN_IF_ERROR(stk_input_open(path, true, &file));
+    STK_RETURN_IF_ERROR(stk_open_input(path, true, &file));
     stk_status status = STK_OK;
     if (file.n_bytes != (uint64_t)shard->n_bytes)
         STK_TRY(stk_fail(STK_CORRUPT, "'%s' has %llu bytes instead of %lld", path, (unsigned long long)file.n_bytes,

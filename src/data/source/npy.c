@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "data/codec/npy.h"
 #include "data/codec/zip.h"
+#include "data/remote/remote.h"
 #include "data/source/fields.h"
 #include "data/source/records.h"
 
@@ -90,7 +91,7 @@ static stk_status open_array(const char *path, const stk_zip_member *member, con
 {
     stk_status status;
     size_t n = strlen(path) + (name ? strlen(name) : 0) + 16;
-    STK_RETURN_IF_ERROR(stk_input_open(path, true, &a->file));
+    STK_RETURN_IF_ERROR(stk_open_input(path, true, &a->file));
     if (!(a->title = malloc(n))) return stk_fail_memory(n);
     if (name)
         snprintf(a->title, n, "'%s', array '%s'", path, name);
@@ -191,7 +192,7 @@ static stk_status open_npz(npy_source *s, const char *path, const char *name, co
     stk_input input;
     stk_zip zip = {0};
     stk_status status;
-    STK_RETURN_IF_ERROR(stk_input_open(path, true, &input));
+    STK_RETURN_IF_ERROR(stk_open_input(path, true, &input));
     status = stk_zip_open(&input, &zip);
     if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", path));
     int n_before = s->n_arrays;

@@ -5,12 +5,15 @@
 
 #include "base/error.h"
 #include "data/pack/manifest.h"
+#include "data/remote/http.h"
 #include "data/source/paths.h"
 #include "data/source/records.h"
 
 bool stk_is_pack(const char *folder)
 {
     char path[4096];
+    /* Of remote folders packs are the only ones that can be read: a server does not list its files. */
+    if (stk_is_remote(folder)) return true;
     return stk_path_join(path, sizeof(path), folder, STK_PACK_MANIFEST) == STK_OK && stk_path_exists(path);
 }
 

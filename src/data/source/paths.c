@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/remote/http.h"
 #include "data/source/side_file.h"
 
 bool stk_path_is_pattern(const char *path)
@@ -80,7 +81,7 @@ stk_status stk_paths_expand(const char *const *paths, int n_paths, bool sort_all
     if (n_paths < 1 || !paths) return stk_fail(STK_INVALID, "no path is given");
     for (int i = 0; i < n_paths; i++) {
         if (!paths[i] || !paths[i][0]) STK_TRY(stk_fail(STK_INVALID, "path %d is missing", i));
-        if (stk_path_is_pattern(paths[i]))
+        if (!stk_is_remote(paths[i]) && stk_path_is_pattern(paths[i]))
             STK_TRY(add_matches(paths[i], out, &capacity));
         else
             STK_TRY(stk_names_add(out, &capacity, paths[i]));

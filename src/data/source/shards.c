@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "data/codec/little.h"
 #include "data/codec/tfrecord.h"
+#include "data/remote/remote.h"
 #include "data/source/fields.h"
 #include "data/source/paths.h"
 #include "data/source/side_file.h"
@@ -70,7 +71,7 @@ static stk_status unpack(stk_shard *shard, bool keep_open)
     if (stk_tfrecord_packing_of((stk_span){start, n}) == STK_TFRECORD_PLAIN) return STK_OK;
     STK_RETURN_IF_ERROR(stk_unpack_to_cache(&shard->file, &unpacked));
     stk_input_close(&shard->file);
-    stk_status status = stk_input_open(unpacked, keep_open, &shard->file);
+    stk_status status = stk_open_input(unpacked, keep_open, &shard->file);
     free(unpacked);
     return status;
 }
@@ -80,7 +81,7 @@ static stk_status open_shard(stk_shards *shards, const char *path, stk_shard *sh
     stk_status status;
     bool keep_open = shards->n_shards <= STK_MOST_OPEN_SHARDS;
     if (!(shard->path = strdup(path))) return stk_fail_memory(strlen(path));
-    STK_RETURN_IF_ERROR(stk_input_open(path, keep_open, &shard->file));
+    STK_RETURN_IF_ERROR(stk_open_input(path, keep_open, &shard->file));
     STK_TRY(unpack(shard, keep_open));
     STK_TRY(index_shard(shards, shard));
 done:

@@ -19,7 +19,7 @@ static const char magic[8] = "stkidx1\n";
 
 /* --- places --- */
 
-static stk_status find_cache_folder(char *out, size_t out_bytes)
+stk_status stk_cache_folder(char *out, size_t out_bytes)
 {
     const char *own = getenv("STOKER_CACHE"), *shared = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int n = own && own[0]         ? snprintf(out, out_bytes, "%s", own)
@@ -35,7 +35,7 @@ static stk_status find_cache_folder(char *out, size_t out_bytes)
 static stk_status make_cache_path(const stk_input *file, uint64_t key, const char *suffix, char *out, size_t out_bytes)
 {
     char folder[PATH_MAX], whole[PATH_MAX];
-    STK_RETURN_IF_ERROR(find_cache_folder(folder, sizeof(folder)));
+    STK_RETURN_IF_ERROR(stk_cache_folder(folder, sizeof(folder)));
     const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
     if (!realpath(file->path, whole)) snprintf(whole, sizeof(whole), "%s", file->path);
     uint64_t hash = stk_hash64(whole, strlen(whole), key);
@@ -47,7 +47,7 @@ stk_status stk_cache_path(const stk_input *file, const char *suffix, char *out, 
 {
     char folder[PATH_MAX];
     uint64_t state[2] = {file->n_bytes, (uint64_t)file->mtime_ns};
-    STK_RETURN_IF_ERROR(find_cache_folder(folder, sizeof(folder)));
+    STK_RETURN_IF_ERROR(stk_cache_folder(folder, sizeof(folder)));
     STK_RETURN_IF_ERROR(stk_dir_make(folder));
     return make_cache_path(file, stk_hash64(state, sizeof(state), 1), suffix, out, out_bytes);
 }
@@ -56,7 +56,7 @@ stk_status stk_cache_path(const stk_input *file, const char *suffix, char *out, 
 static void find_places(const stk_input *file, char places[2][PATH_MAX])
 {
     int n = snprintf(places[0], PATH_MAX, "%s%s", file->path, STK_INDEX_SUFFIX);
-    if (n >= PATH_MAX) places[0][0] = 0;
+    if (n >= PATH_MAX || file->backend) places[0][0] = 0; /* nothing is written beside remote files */
     if (make_cache_path(file, 0, STK_INDEX_SUFFIX, places[1], PATH_MAX) != STK_OK) places[1][0] = 0;
 }
 
@@ -121,7 +121,7 @@ void stk_index_write(const stk_input *file, stk_index_kind kind, const void *pay
     if (places[0][0]) status = stk_file_write_durably(places[0], bytes, FRAME_BYTES + n);
     if (status != STK_OK && places[1][0]) {
         char folder[PATH_MAX];
-        if (find_cache_folder(folder, sizeof(folder)) == STK_OK && stk_dir_make(folder) == STK_OK)
+        if (stk_cache_folder(folder, sizeof(folder)) == STK_OK && stk_dir_make(folder) == STK_OK)
             (void)stk_file_write_durably(places[1], bytes, FRAME_BYTES + n);
     }
     free(bytes);

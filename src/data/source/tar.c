@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "data/codec/idx.h"
+#include "data/remote/remote.h"
 #include "data/source/fields.h"
 #include "data/source/paths.h"
 #include "data/source/records.h"
@@ -192,12 +193,12 @@ static stk_status open_shard(const char *path, bool keep_open, tar_shard *shard,
     char *unpacked;
     stk_status status;
     if (!(shard->path = strdup(path))) return stk_fail_memory(strlen(path));
-    STK_RETURN_IF_ERROR(stk_input_open(path, keep_open, &shard->file));
+    STK_RETURN_IF_ERROR(stk_open_input(path, keep_open, &shard->file));
     if (shard->file.n_bytes >= sizeof(start)) STK_TRY(stk_input_read(&shard->file, 0, start, sizeof(start)));
     if (shard->file.n_bytes >= sizeof(start) && stk_is_gzip((stk_span){start, sizeof(start)})) {
         STK_TRY(stk_unpack_to_cache(&shard->file, &unpacked));
         stk_input_close(&shard->file);
-        status = stk_input_open(unpacked, keep_open, &shard->file);
+        status = stk_open_input(unpacked, keep_open, &shard->file);
         free(unpacked);
         STK_TRY(status);
     }

@@ -1,0 +1,84 @@
+"""A small HTTP server with range requests and faults, for tests: an own one, since Python's gives whole files only."""
+import http.server
+import os
+import threading
+import time
+
+
+class RangeServer:
+    """Serves a folder. `fault(n, path)` is asked for each request, n counting from 1: None, "503", "404", "cut" (half of the
+    body, then the connection ends), "whole" (200, no range) or "changed" (another ETag)."""
+
+    def __init__(self, folder, fault=None, latency_s=0):
+        outer = self
+        self.folder, self.fault, self.latency_s = folder, fault, latency_s
+        self.requests, self.n_bytes, self.lock = [], 0, threading.Lock()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                outer.answer(self)
+
+            def log_message(self, *args):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            def handle_error(self, *args):
+                pass  # clients that were killed
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def answer(self, request):
+        path = os.path.join(self.folder, request.path.lstrip("/"))
+        with self.lock:
+            self.requests.append((request.path, request.headers.get("Range")))
+            n = len(self.requests)
+        fault = self.fault(n, request.path) if self.fault else None
+        time.sleep(self.latency_s)
+        if fault == "503":
+            return self.send(request, 503, b"busy")
+        if fault == "404" or not os.path.isfile(path):
+            return self.send(request, 404, b"nothing")
+        with open(path, "rb") as f:
+            body = f.read()
+        etag = '"other"' if fault == "changed" else f'"{len(body)}-{os.stat(path).st_mtime_ns}"'
+        wanted = request.headers.get("If-Match")
+        if wanted and wanted != etag:
+            return self.send(request, 412, b"")
+        first, last = request.headers.get("Range", "bytes=0-").split("=")[1].split("-")
+        if fault == "whole":
+            return self.send(request, 200, body)
+        if int(first) >= len(body):
+            return self.send(request, 416, b"", {"Content-Range": f"bytes */{len(body)}"})
+        last = min(int(last or len(body)), len(body) - 1)
+        part = body[int(first):last + 1]
+        headers = {"Content-Range": f"bytes {first}-{last}/{len(body)}", "ETag": etag}
+        self.send(request, 206, part, headers, fault)
+
+    def send(self, request, code, body, headers=None, fault=None):
+        request.send_response(code)
+        for name, value in (headers or {}).items():
+            request.send_header(name, value)
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        if fault == "cut":
+            body = body[:len(body) // 2]
+            request.close_connection = True
+        try:
+            request.wfile.write(body)
+        except OSError:
+            pass
+        with self.lock:
+            self.n_bytes += len(body)
+
+    def forget(self):
+        with self.lock:
+            self.requests, self.n_bytes = [], 0
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()

@@ -73,12 +73,12 @@ static void print_result(const pack_job *job, const char *folder, const stk_pack
             printf(", \"records\": %lld, \"resumed\": %lld", (long long)p->n_records, (long long)p->n_resumed);
         printf("}\n");
     } else if (!job->quiet && job->verifies) {
-        printf("all %d shards of %s are whole: %s in %s\n", p->n_shards, folder, cli_bytes((double)p->n_bytes, bytes),
-               cli_duration(s, time_text));
+        printf("%s is whole: %d shard%s, %s in %s\n", folder, p->n_shards, p->n_shards == 1 ? "" : "s",
+               cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text));
     } else if (!job->quiet) {
-        printf("packed %s images into %d shards of %s: %s in %s; use it in place of the folder\n",
-               cli_count(p->n_records, n), p->n_shards, folder, cli_bytes((double)p->n_bytes, bytes),
-               cli_duration(s, time_text));
+        printf("packed %s images into %d shard%s of %s: %s in %s; use it in place of the folder\n",
+               cli_count(p->n_records, n), p->n_shards, p->n_shards == 1 ? "" : "s", folder,
+               cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text));
     }
 }
 

@@ -95,8 +95,11 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
         progress_clear(p);
         if (p->json)
             progress_result(p, running, &result);
-        else if (!p->quiet)
+        else if (!p->quiet && result.is_finished)
             printf("the run in '%s' is finished; there is nothing left to do\n", p->info.folder);
+        else if (!p->quiet)
+            printf("the run in '%s' is at step %lld already; --steps %lld leaves nothing to do\n", p->info.folder,
+                   (long long)p->info.resumed_step, (long long)run_options->max_steps);
         code = CLI_OK;
     } else if (status == STK_INTERRUPTED) {
         code = report_interrupt(p, argc, argv);

@@ -240,7 +240,7 @@ static void print_skipped(const stk_run *run, int64_t n)
 {
     char count[CLI_TEXT];
     if (n == 0) return;
-    printf("skipped %s records:\n", cli_count(n, count));
+    printf("skipped %s record%s:\n", cli_count(n, count), n == 1 ? "" : "s");
     for (int64_t i = 0;; i++) {
         const char *text = stk_run_skipped(run, i);
         if (!text) break;

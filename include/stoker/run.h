@@ -46,7 +46,7 @@ typedef struct stk_run_result {
     stk_train_result train;
     stk_metrics test;       /* n_samples 0: not evaluated */
     int64_t evaluated_step; /* whose parameters the test saw */
-    bool was_finished;      /* resumed when there was nothing left to do */
+    bool was_finished;      /* resumed when there was nothing left to do, of the whole run or up to max_steps */
     bool is_finished;       /* all epochs are done, or the run stopped early on purpose */
 } stk_run_result;
 

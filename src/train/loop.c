@@ -99,7 +99,9 @@ static stk_status take_step(stk_trainer *trainer, double *out_loss)
     const stk_batch *batch = stk_loader_next(trainer->loader);
     int64_t ready = stk_clock_ns();
     if (!batch) {
-        STK_RETURN_IF_ERROR(stk_loader_status(trainer->loader));
+        stk_status lost = stk_loader_status(trainer->loader);
+        if (lost == STK_CORRUPT) stk_fail(lost, "%s; on_error: skip puts another in its place", stk_error_text());
+        if (lost != STK_OK) return lost;
         return stk_fail(STK_INTERNAL, "the data ended before the run");
     }
     double rate = stk_schedule_rate(&trainer->config.schedule, trainer->optimizer.lr, state->step, trainer->n_steps,

@@ -273,6 +273,11 @@ stk_status stk_run_train(stk_run *run, stk_run_result *out)
         stk_trainer_get_result(run->trainer, &out->train);
         return STK_OK;
     }
+    if (run->options.max_steps > 0 && run->info.resumed_step >= run->options.max_steps) {
+        out->was_finished = true;
+        stk_trainer_get_result(run->trainer, &out->train);
+        return STK_OK;
+    }
     (void)unlink(result); /* It is of a part of this run; the end writes it again. */
     stk_status status = stk_trainer_run(run->trainer, run->recipe->epochs);
     if (status != STK_OK) stk_text_add(&error, "%s", stk_error_text());

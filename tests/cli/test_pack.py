@@ -22,7 +22,7 @@ def packing():
         with open(f"digits/train/0/{first}", "rb") as f:
             check(shard.extractfile(names[1]).read() == f.read(), "the image's bytes are untouched")
         check(shard.extractfile(names[0]).read() == b"0", "the label is the class number")
-    accepted(["pack", "--verify", "packed"], "all 1 shards of packed are whole")
+    accepted(["pack", "--verify", "packed"], "packed is whole: 1 shard, ")
 
 
 def training():

@@ -22,7 +22,7 @@ typedef struct cli_verb {
     int (*run)(const struct cli_verb *verb, int argc, char **argv);
 } cli_verb;
 
-extern const cli_verb cli_train, cli_eval, cli_predict, cli_data, cli_pack, cli_devices, cli_new, cli_get;
+extern const cli_verb cli_train, cli_eval, cli_predict, cli_data, cli_pack, cli_index, cli_devices, cli_new, cli_get;
 
 /* --- args.c --- */
 typedef struct cli_args {
@@ -67,6 +67,13 @@ void cli_json_text(FILE *file, const char *text);
 void cli_json_number(FILE *file, double x);
 /* A word for a shell. */
 void cli_shell_word(FILE *file, const char *word);
+
+/* --- bar.c --- */
+/* Seconds on a clock that only goes forward. */
+double cli_now(void);
+/* "####----  7 of 20 records  3 s left", in place of the line before; n_before of n_done were there at start_s. */
+void cli_bar(const char *what, int64_t n_done, int64_t n_all, int64_t n_before, double start_s);
+void cli_clear_bar(void);
 
 /* Starts the program anew with OpenMP threads that spin less, unless the user has set how they wait. */
 void cli_settle_threads(char **argv);

@@ -131,7 +131,7 @@ static void print_table(const bench *b)
     if (b->stats.n_skipped) printf("%s records skipped\n", cli_count(b->stats.n_skipped, count));
 }
 
-int data_bench(const data_job *job)
+int data_bench(data_job *job)
 {
     static bench b;
     stk_loader *loader;

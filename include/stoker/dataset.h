@@ -77,19 +77,85 @@ STK_API void stk_stage_free(stk_stage *stage);
 /* Encoded JPEG or PNG -> u8 [H,W,channels]; channels 1 (grey) or 3 (RGB); transparency is dropped. */
 STK_API stk_stage *stk_decode(void);
 STK_API stk_stage *stk_decode_channels(int channels);
+/* exif: a JPEG is turned upright as its EXIF orientation says. */
+STK_API stk_stage *stk_decode_with(int channels, bool exif);
 /* Bilinear, half-pixel centres, to height x width. antialias: the filter widens when shrinking, as PIL does.
  * u8 stays u8 (rounded), f32 stays f32. */
 STK_API stk_stage *stk_resize(int64_t height, int64_t width, bool antialias);
 /* The shorter side becomes `side`, the longer in proportion. */
 STK_API stk_stage *stk_resize_shorter(int64_t side, bool antialias);
+
+typedef enum stk_filter { STK_FILTER_BILINEAR, STK_FILTER_BICUBIC, STK_FILTER_NEAREST } stk_filter;
+/* Whose pixels resizing gives. PIL: u8 within 1, nearly all equal. TF: tf.image.resize, which gives f32 but for the
+ * nearest. OPENCV: u8 within 1; no antialiasing; another cubic, and the nearest by left edges. */
+typedef enum stk_resize_like { STK_LIKE_PIL, STK_LIKE_TF, STK_LIKE_OPENCV } stk_resize_like;
+typedef struct stk_resize_config {
+    int64_t height, width; /* 0, 0: by shorter */
+    int64_t shorter;
+    stk_filter filter;
+    stk_resize_like like;
+    bool antialias; /* the filter widens when shrinking; the nearest never does */
+} stk_resize_config;
+/* Bilinear with antialiasing as PIL; the size is still to be set. */
+STK_API stk_resize_config stk_resize_config_default(void);
+STK_API stk_stage *stk_resize_with(const stk_resize_config *config);
 STK_API stk_stage *stk_center_crop(int64_t height, int64_t width);
 /* Pads `pad` pixels of zeros on each side, then cuts size x size at random. */
 STK_API stk_stage *stk_random_crop(int64_t size, int64_t pad);
 /* Area 8-100 %, log-uniform ratio 3/4-4/3, ten tries, then a centre crop with the ratio clamped; then resized to
  * size x size. Szegedy et al. 2015, as in torchvision. */
 STK_API stk_stage *stk_random_resized_crop(int64_t size, bool antialias);
+STK_API stk_stage *stk_random_resized_crop_with(int64_t size, stk_filter filter, bool antialias);
 /* Mirrors left-right with chance 1/2. */
 STK_API stk_stage *stk_random_flip(void);
+STK_API stk_stage *stk_random_flip_vertical(void);
+
+/* Augmentations as torchvision defines them. All but random erasing work on u8 images, those of colours on one channel
+ * or three. */
+
+/* Factors from 1 - strength (at least 0) to 1 + strength, hue turned by up to hue (0 to 0.5) either way; those of 0 are
+ * left out. Their order is random. */
+STK_API stk_stage *stk_color_jitter(double brightness, double contrast, double saturation, double hue);
+/* Grey in all channels, with that chance. */
+STK_API stk_stage *stk_random_grayscale(double chance);
+/* kernel: odd, in pixels; sigma is uniform between the two. */
+STK_API stk_stage *stk_gaussian_blur(int64_t kernel, double least_sigma, double most_sigma);
+
+typedef struct stk_random_erasing_config {
+    double chance;
+    double scale[2]; /* share of the area */
+    double ratio[2]; /* height to width */
+    double value;    /* u8 images: 0 to 255 */
+} stk_random_erasing_config;
+/* chance 0.5, scale 0.02-0.33, ratio 0.3-3.3, value 0. */
+STK_API stk_random_erasing_config stk_random_erasing_config_default(void);
+/* A rectangle gets one value. u8 or f32. */
+STK_API stk_stage *stk_random_erasing(const stk_random_erasing_config *config);
+
+/* Turned counter-clockwise about the middle. filter: nearest or bilinear; fill: of what comes from outside, 0 to 255.
+ */
+STK_API stk_stage *stk_random_rotation(double from_degrees, double to_degrees, stk_filter filter, int fill);
+
+typedef struct stk_random_affine_config {
+    double degrees[2];             /* clockwise */
+    double move_x, move_y;         /* at most, either way, as shares of the sides; whole pixels are drawn */
+    double scale[2];               /* factor */
+    double shear_x[2], shear_y[2]; /* degrees */
+    stk_filter filter;             /* nearest or bilinear */
+    int fill;                      /* of what comes from outside, 0 to 255 */
+} stk_random_affine_config;
+/* Changes nothing; scale 1 to 1, nearest. */
+STK_API stk_random_affine_config stk_random_affine_config_default(void);
+STK_API stk_stage *stk_random_affine(const stk_random_affine_config *config);
+/* n operations out of 14; magnitude 0 to 30. Cubuk et al. 2020. */
+STK_API stk_stage *stk_randaugment(int64_t n, int64_t magnitude);
+
+/* A border of one value; u8 images: 0 to 255. Sides in pixels. */
+STK_API stk_stage *stk_pad_image(int64_t top, int64_t left, int64_t bottom, int64_t right, double value);
+/* Elements of u8 or f32 arrays are kept between low and high. */
+STK_API stk_stage *stk_clip_values(double low, double high);
+/* [H,W,C] -> [C,H,W]; the last stage. */
+STK_API stk_stage *stk_layout_channels_first(void);
 STK_API stk_stage *stk_cast(stk_dtype dtype);
 /* x * factor, as f32. stk_scale(1 / 255.0). */
 STK_API stk_stage *stk_scale(double factor);

@@ -2,6 +2,8 @@
  *
  * Workers claim (slot, rows a..b) and write each row where it belongs: no queue of samples, no collation copy. Memory
  * is bounded by the slots. Batches come in order and are the same for any number of threads.
+ * Several loaders, in one process or many, may share each epoch: with n_shards of them each has every n_shards-th
+ * sample in the data set's order. Their number may change at any batch, with no sample lost or met twice: see i_sample.
  * Threads: one consumer a loader.
  */
 #ifndef STOKER_LOADER_H
@@ -22,6 +24,8 @@ typedef struct stk_loader_config {
     size_t memory_limit_bytes; /* for the slots; 0: a quarter of the free memory, at most 1 GiB */
     uint64_t seed;             /* of the stages' random keys */
     int64_t i_epoch, i_batch;  /* where to start: resuming is opening here */
+    int64_t n_shards, i_shard; /* of so many loaders that share each epoch this is one, from 0; 0 and 0: the only one */
+    int64_t i_sample;          /* where to start instead of i_batch: samples of the epoch that all shards have done */
     int64_t n_epochs;          /* ends after that many from i_epoch; 0: never ends */
     bool low_priority;         /* workers yield to compute threads */
     void *(*alloc)(void *user, size_t bytes); /* memory of the slots, 64-byte aligned; NULL: ordinary memory */
@@ -49,6 +53,9 @@ STK_API int64_t stk_batch_count(const stk_batch *batch);
 /* Where this batch stands. */
 STK_API int64_t stk_batch_epoch(const stk_batch *batch);
 STK_API int64_t stk_batch_index(const stk_batch *batch); /* in its epoch */
+/* Samples of its epoch that are done when all shards have done this batch: a loader opened with this as i_sample goes
+ * on from there, also with another number of shards. */
+STK_API int64_t stk_batch_done(const stk_batch *batch);
 /* Hash of the field's bytes, and of all fields: equal batches have equal hashes. */
 STK_API uint64_t stk_batch_hash(const stk_batch *batch);
 

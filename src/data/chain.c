@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "data/stage/decode.h"
 #include "data/stage/stage_list.h"
 
 void stk_chain_init(stk_chain *chain, const char *field, const char *source_name, const stk_field_type *type)
@@ -148,28 +149,48 @@ static void add_time(stk_chain_work *work, int i, int n_stages, int64_t since_ns
     stk_counter_add(&t->n_timed, 1);
 }
 
-/* The stages from `decode` on that can be one pass over rows; *n_done is how many, 0 for none worth it. */
-static stk_status run_row_pass(const chain_run *run, const stk_item *in, stk_item *out, int *n_done)
+/* What the stages from `decode` on make of an image together, as far as they can be one pass over rows; *n_done is how
+ * many, 0 for none worth it. */
+static stk_status plan_row_pass(const stk_chain *chain, const stk_stage_key *sample_key, const stk_item *in,
+                                stk_view *view, int *n_done)
 {
-    const stk_chain *chain = run->chain;
-    stk_stage_key key = *run->key;
-    stk_span encoded = {in->data, in->n_bytes};
+    stk_stage_key key = *sample_key;
     int64_t height, width;
-    stk_view view;
     int n = 1;
-    int64_t start_ns = run->work->timed ? stk_clock_ns() : 0;
     *n_done = 0;
     if (chain->n_stages < 2 || chain->stage[0]->class != &stk_stage_decode || !chain->stage[1]->class->view)
         return STK_OK;
-    STK_RETURN_IF_ERROR(stk_image_size(encoded, &height, &width));
-    stk_view_init(&view, height, width);
+    /* Rows of a turned image are not rows of the file. */
+    if (stk_decode_turns(chain->stage[0]->params, (stk_span){in->data, in->n_bytes})) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_image_size((stk_span){in->data, in->n_bytes}, &height, &width));
+    stk_view_init(view, height, width);
     for (; n < chain->n_stages && chain->stage[n]->class->view; n++) {
         bool fits = false;
         key.i_stage = (uint64_t)n;
-        STK_RETURN_IF_ERROR(chain->stage[n]->class->view(chain->stage[n]->params, &key, &view, &fits));
+        STK_RETURN_IF_ERROR(chain->stage[n]->class->view(chain->stage[n]->params, &key, view, &fits));
         if (!fits) break;
     }
-    if (n == 1) return STK_OK;
+    if (n > 1) *n_done = n;
+    return STK_OK;
+}
+
+int stk_chain_pass(const stk_chain *chain, const stk_stage_key *key, const stk_item *in)
+{
+    stk_view view;
+    int n;
+    return plan_row_pass(chain, key, in, &view, &n) == STK_OK ? n : 0;
+}
+
+static stk_status run_row_pass(const chain_run *run, const stk_item *in, stk_item *out, int *n_done)
+{
+    const stk_chain *chain = run->chain;
+    stk_span encoded = {in->data, in->n_bytes};
+    stk_view view;
+    int64_t start_ns = run->work->timed ? stk_clock_ns() : 0;
+    int n;
+    *n_done = 0;
+    STK_RETURN_IF_ERROR(plan_row_pass(chain, run->key, in, &view, &n));
+    if (n == 0) return STK_OK;
     int64_t channels = chain->type[1].desc.shape.dim[2];
     out->type = (stk_field_type){
         STK_FIELD_ARRAY, stk_desc_make(view.is_f32 ? STK_F32 : STK_U8, STK_SHAPE(view.height, view.width, channels))};

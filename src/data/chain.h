@@ -57,4 +57,7 @@ stk_status stk_chain_run(const stk_chain *chain, const stk_stage_key *key, const
                          const stk_field_type *want, void *dst, stk_chain_work *work, bool *wrong_size);
 void stk_chain_work_free(stk_chain_work *work);
 
+/* How many of the first stages run as one pass over rows for this item; 0: none. */
+int stk_chain_pass(const stk_chain *chain, const stk_stage_key *key, const stk_item *in);
+
 #endif

@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/source/records.h"
+#include "stoker/index.h"
 
 /* Stands for a data set that could not be allocated. Builders leave one with an error alone, so it is never written. */
 static const stk_dataset out_of_memory = {.status = STK_NO_MEMORY, .error = "cannot allocate memory for a data set"};
 
-/* Keeps the first error. Returns status. */
-static stk_status keep_error(stk_dataset *dataset, stk_status status)
+stk_status stk_dataset_keep_error(stk_dataset *dataset, stk_status status)
 {
     if (status == STK_OK || dataset->status != STK_OK) return status;
     dataset->status = status;
@@ -37,7 +37,7 @@ stk_dataset *stk_dataset_make(stk_status status, stk_source *source)
             stk_chain_init(&dataset->chain[i], source->field[i].name, source->class->name, &source->field[i].type);
         status = stk_order_init(&dataset->order, source->n_records);
     }
-    keep_error(dataset, status);
+    stk_dataset_keep_error(dataset, status);
     return dataset;
 }
 
@@ -83,66 +83,84 @@ void stk_dataset_free(stk_dataset *dataset)
     free(dataset);
 }
 
+void stk_dataset_index(stk_dataset *dataset, const char *path)
+{
+    if (dataset->status != STK_OK) return;
+    stk_source *source = dataset->source;
+    if (source->class->use_index)
+        stk_dataset_keep_error(dataset, source->class->use_index(source, path));
+    else if (path)
+        stk_dataset_keep_error(
+            dataset, stk_fail(STK_UNSUPPORTED, "source '%s' uses no index of entry points", source->class->name));
+}
+
 /* --- order --- */
 
-/* False when the call must do nothing: after an error, or after batch, which is one. */
-static bool can_order(stk_dataset *dataset, const char *what)
+bool stk_dataset_can_order(stk_dataset *dataset, const char *what)
 {
     if (dataset->status != STK_OK) return false;
     if (dataset->n_rows == 0) return true;
-    keep_error(dataset, stk_fail(STK_INVALID, "'%s' comes after 'batch': batch last of all", what));
+    stk_dataset_keep_error(dataset, stk_fail(STK_INVALID, "'%s' comes after 'batch': batch last of all", what));
     return false;
 }
 
 void stk_dataset_shuffle(stk_dataset *dataset, uint64_t seed)
 {
-    if (can_order(dataset, "shuffle")) keep_error(dataset, stk_order_shuffle(&dataset->order, seed));
+    if (stk_dataset_can_order(dataset, "shuffle"))
+        stk_dataset_keep_error(dataset, stk_order_shuffle(&dataset->order, seed));
 }
 
 void stk_dataset_take(stk_dataset *dataset, int64_t n)
 {
-    if (can_order(dataset, "take")) keep_error(dataset, stk_order_take(&dataset->order, n));
+    if (stk_dataset_can_order(dataset, "take")) stk_dataset_keep_error(dataset, stk_order_take(&dataset->order, n));
 }
 
 void stk_dataset_skip(stk_dataset *dataset, int64_t n)
 {
-    if (can_order(dataset, "skip")) keep_error(dataset, stk_order_skip(&dataset->order, n));
+    if (stk_dataset_can_order(dataset, "skip")) stk_dataset_keep_error(dataset, stk_order_skip(&dataset->order, n));
 }
 
 void stk_dataset_repeat(stk_dataset *dataset, int64_t n)
 {
-    if (can_order(dataset, "repeat")) keep_error(dataset, stk_order_repeat(&dataset->order, n));
+    if (stk_dataset_can_order(dataset, "repeat")) stk_dataset_keep_error(dataset, stk_order_repeat(&dataset->order, n));
 }
 
 void stk_dataset_shard(stk_dataset *dataset, int64_t n_shards, int64_t i_shard)
 {
-    if (can_order(dataset, "shard")) keep_error(dataset, stk_order_shard(&dataset->order, n_shards, i_shard));
+    if (stk_dataset_can_order(dataset, "shard"))
+        stk_dataset_keep_error(dataset, stk_order_shard(&dataset->order, n_shards, i_shard));
 }
 
 void stk_dataset_split(stk_dataset *dataset, double share, bool keep_rest, uint64_t seed)
 {
-    if (can_order(dataset, "split")) keep_error(dataset, stk_order_split(&dataset->order, share, keep_rest, seed));
+    if (!stk_dataset_can_order(dataset, "split")) return;
+    stk_status status = stk_order_split(&dataset->order, share, keep_rest, seed);
+    if (status == STK_OK && dataset->source->varies)
+        status = stk_fail(STK_INVALID,
+                          "cannot split what is shuffled anew for each epoch inside of '%s': split the data "
+                          "sets first",
+                          dataset->source->class->name);
+    stk_dataset_keep_error(dataset, status);
 }
 
 void stk_dataset_batch(stk_dataset *dataset, int64_t n, bool drop_remainder)
 {
-    if (!can_order(dataset, "batch")) return;
+    if (!stk_dataset_can_order(dataset, "batch")) return;
     int64_t count = dataset->order.count;
-    stk_status status = STK_OK;
-    if (n < 1 || n > INT32_MAX)
+    stk_status status = stk_dataset_check_hint(dataset);
+    if (status == STK_OK && (n < 1 || n > INT32_MAX))
         status = stk_fail(STK_INVALID, "a batch cannot have %lld samples", (long long)n);
-    else if (drop_remainder && n > count)
+    else if (status == STK_OK && drop_remainder && n > count)
         status = stk_fail(STK_INVALID, "%lld samples do not fill one batch of %lld, and the remainder is to be dropped",
                           (long long)count, (long long)n);
-    if (keep_error(dataset, status) != STK_OK) return;
+    if (stk_dataset_keep_error(dataset, status) != STK_OK) return;
     dataset->n_rows = n;
     dataset->drop_remainder = drop_remainder;
 }
 
 /* --- stages --- */
 
-/* -1 when there is none of that name; the error then names those that there are. */
-static int find_field(const stk_dataset *dataset, const char *name)
+int stk_dataset_find_field(const stk_dataset *dataset, const char *name)
 {
     const stk_source *source = dataset->source;
     const char *names[STK_MAX_FIELDS + 1] = {NULL};
@@ -165,18 +183,18 @@ static int find_field(const stk_dataset *dataset, const char *name)
 void stk_dataset_apply_to(stk_dataset *dataset, const char *field, stk_stage *stage)
 {
     if (!stage) {
-        if (dataset->status == STK_OK) keep_error(dataset, stk_fail(STK_INVALID, "'stage' is NULL"));
+        if (dataset->status == STK_OK) stk_dataset_keep_error(dataset, stk_fail(STK_INVALID, "'stage' is NULL"));
         return;
     }
     stk_status status = dataset->status;
     if (status != STK_OK) goto done;
     if (stage->status != STK_OK) {
-        status = keep_error(dataset, stk_fail(stage->status, "%s", stage->error));
+        status = stk_dataset_keep_error(dataset, stk_fail(stage->status, "%s", stage->error));
         goto done;
     }
     if (!field) field = strcmp(stage->class->name, "one_hot") ? "image" : "label";
-    int i = find_field(dataset, field);
-    status = keep_error(dataset, i < 0 ? STK_NOT_FOUND : stk_chain_add(&dataset->chain[i], stage));
+    int i = stk_dataset_find_field(dataset, field);
+    status = stk_dataset_keep_error(dataset, i < 0 ? STK_NOT_FOUND : stk_chain_add(&dataset->chain[i], stage));
 done:
     if (status != STK_OK) stk_stage_free(stage);
 }
@@ -196,7 +214,7 @@ void stk_dataset_on_error(stk_dataset *dataset, stk_on_error what)
 {
     if (dataset->status != STK_OK) return;
     if (what != STK_ON_ERROR_STOP && what != STK_ON_ERROR_SKIP)
-        keep_error(dataset, stk_fail(STK_INVALID, "'on_error' cannot be %d", (int)what));
+        stk_dataset_keep_error(dataset, stk_fail(STK_INVALID, "'on_error' cannot be %d", (int)what));
     else
         dataset->on_error = what;
 }
@@ -241,7 +259,7 @@ stk_status stk_dataset_field(const stk_dataset *dataset, const char *field, bool
 {
     STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
     if (!field) field = "image";
-    int i = find_field(dataset, field);
+    int i = stk_dataset_find_field(dataset, field);
     if (i < 0) return STK_NOT_FOUND;
     stk_field_type type = *stk_chain_type(&dataset->chain[i]);
     STK_RETURN_IF_ERROR(stk_chain_check_end(&dataset->chain[i]));

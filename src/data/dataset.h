@@ -24,6 +24,15 @@ struct stk_dataset {
  * thread's. Never NULL. */
 stk_dataset *stk_dataset_make(stk_status status, stk_source *source);
 
+/* Keeps the first error. Returns status. */
+stk_status stk_dataset_keep_error(stk_dataset *dataset, stk_status status);
+/* False when the call must do nothing: after an error, or after batch, which is one. */
+bool stk_dataset_can_order(stk_dataset *dataset, const char *what);
+/* -1 when there is none of that name; the error then names those that there are. */
+int stk_dataset_find_field(const stk_dataset *dataset, const char *name);
+/* STK_INVALID where a shard has a place that was never filled. */
+stk_status stk_dataset_check_hint(const stk_dataset *dataset);
+
 /* The types of one sample's fields after all stages, in the source's order. Sides that the plan leaves open are taken
  * from the first sample of epoch 0, whose name goes to name ("" when no record had to be read). Fails for a field that
  * is still encoded. Threads: any. */
@@ -31,7 +40,7 @@ stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[ST
                              char name[STK_RECORD_NAME_BYTES]);
 
 /* Puts the record's name before the error's text, unless it is in there already. Returns status. */
-stk_status stk_dataset_fail_record(const stk_dataset *dataset, stk_status status, int64_t i_record);
+stk_status stk_dataset_fail_record(const stk_dataset *dataset, stk_status status, stk_order_place place);
 
 /* True for an error of one record, which another record may replace; false where the next would fail alike. */
 bool stk_dataset_can_skip(stk_status status);

@@ -4,28 +4,29 @@
 
 #include "base/error.h"
 #include "data/dataset.h"
+#include "data/source/reader.h"
 
 bool stk_dataset_can_skip(stk_status status)
 {
     return status != STK_NO_MEMORY && status != STK_INTERNAL && status != STK_INTERRUPTED;
 }
 
-stk_status stk_dataset_fail_record(const stk_dataset *dataset, stk_status status, int64_t i_record)
+stk_status stk_dataset_fail_record(const stk_dataset *dataset, stk_status status, stk_order_place place)
 {
     char name[STK_RECORD_NAME_BYTES];
-    dataset->source->class->name_record(dataset->source, i_record, name, sizeof(name));
+    stk_source_name(dataset->source, place.i_record, place.epoch, name, sizeof(name));
     if (strstr(stk_error_text(), name)) return status;
     return stk_fail_prefix(status, "%s: ", name);
 }
 
 /* Reads record i_record and measures the fields whose sides are open. */
-static stk_status measure_record(const stk_dataset *dataset, stk_order_place place, stk_scratch *scratch,
+static stk_status measure_record(const stk_dataset *dataset, stk_order_place place, stk_reader *reader,
                                  stk_field_type *types)
 {
     const stk_source *source = dataset->source;
     stk_item item[STK_MAX_FIELDS];
     stk_stage_key key = {.epoch = place.epoch, .i_sample = (uint64_t)place.i_record};
-    STK_RETURN_IF_ERROR(source->class->read(source, place.i_record, scratch, item));
+    STK_RETURN_IF_ERROR(stk_reader_read(reader, source, place.i_record, &key, item));
     for (int i = 0; i < source->n_fields; i++) {
         if (stk_field_type_known(stk_chain_type(&dataset->chain[i]))) continue;
         STK_RETURN_IF_ERROR(stk_chain_measure(&dataset->chain[i], &key, &item[i], &types[i]));
@@ -48,19 +49,18 @@ stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[ST
         known = known && stk_field_type_known(&types[i]);
     }
     if (known) return STK_OK;
-    stk_scratch scratch[STK_MAX_FIELDS] = {{0}};
+    stk_reader reader = {0};
     stk_status status = STK_OK;
     /* Where records may be skipped the first good one serves. */
     int64_t n_tries = dataset->on_error == STK_ON_ERROR_SKIP ? STK_MAX_TRIES : 1;
     for (int64_t n = 0; n < n_tries && n < dataset->order.count; n++) {
-        stk_order_place place = stk_order_map(&dataset->order, 0, n);
-        status = measure_record(dataset, place, scratch, types);
-        if (status == STK_OK) source->class->name_record(source, place.i_record, name, STK_RECORD_NAME_BYTES);
-        if (status != STK_OK) stk_dataset_fail_record(dataset, status, place.i_record);
+        stk_order_place place = stk_order_map(&dataset->order, NULL, 0, n);
+        status = measure_record(dataset, place, &reader, types);
+        if (status == STK_OK) stk_source_name(source, place.i_record, place.epoch, name, STK_RECORD_NAME_BYTES);
+        if (status != STK_OK) stk_dataset_fail_record(dataset, status, place);
         if (status == STK_OK || !stk_dataset_can_skip(status)) break;
     }
-    for (int i = 0; i < STK_MAX_FIELDS; i++)
-        free(scratch[i].data);
+    stk_reader_free(&reader, source);
     return status;
 }
 

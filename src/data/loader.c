@@ -54,11 +54,6 @@ static stk_status check_config(const stk_dataset *dataset, const stk_loader_conf
     if (config->n_slots < 0 || config->n_slots == 1)
         return stk_fail(STK_INVALID, "'n_slots' is %d: at least 2 are needed, 0 chooses", config->n_slots);
     if (config->n_epochs < 0) return stk_fail(STK_INVALID, "'n_epochs' is %lld", (long long)config->n_epochs);
-    if (config->i_epoch < 0) return stk_fail(STK_INVALID, "'i_epoch' is %lld", (long long)config->i_epoch);
-    int64_t n_batches = stk_dataset_n_batches(dataset);
-    if (config->i_batch < 0 || config->i_batch >= n_batches)
-        return stk_fail(STK_INVALID, "cannot start at batch %lld: an epoch has batches 0 to %lld",
-                        (long long)config->i_batch, (long long)n_batches - 1);
     return STK_OK;
 }
 
@@ -102,22 +97,23 @@ static stk_status choose_n_slots(const stk_loader_config *config, size_t slot_by
     return STK_OK;
 }
 
+static int64_t count_rows(const void *share, int64_t i_batch)
+{
+    return stk_share_count(share, i_batch);
+}
+
 static stk_status plan_ring(const stk_dataset *dataset, const stk_loader_config *config, stk_work *work,
                             stk_ring_config *ring)
 {
-    int64_t n_batches = stk_dataset_n_batches(dataset), n_rows = dataset->n_rows;
-    int64_t n_last = dataset->order.count - (n_batches - 1) * n_rows;
+    int64_t n_rows = dataset->n_rows;
     *ring = (stk_ring_config){.n_fields = dataset->source->n_fields,
                               .n_rows = n_rows,
-                              .n_last_rows = n_last < n_rows ? n_last : n_rows,
-                              .n_batches = n_batches,
-                              .i_first = config->i_batch,
-                              .n_total = INT64_MAX,
+                              .n_total = stk_share_total(&work->share, config->n_epochs),
+                              .count = count_rows,
+                              .share = &work->share,
                               .alloc = config->alloc,
                               .free = config->free,
                               .alloc_user = config->alloc_user};
-    if (config->n_epochs && config->n_epochs <= INT64_MAX / n_batches)
-        ring->n_total = config->n_epochs * n_batches - config->i_batch;
     for (int f = 0; f < ring->n_fields; f++) {
         ring->row_bytes[f] = work->row_bytes[f] = stk_desc_bytes(work->want[f].desc);
         if (ring->row_bytes[f] > ((size_t)1 << 47) / (size_t)n_rows)
@@ -162,10 +158,9 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     work->dataset = dataset;
     work->skips = &loader->skips;
     work->seed = config->seed;
-    work->i_epoch = config->i_epoch;
-    work->i_first = config->i_batch;
     work->n_workers = config->n_threads ? config->n_threads : stk_n_cores();
     STK_TRY(stk_skip_list_init(&loader->skips));
+    STK_TRY(stk_share_make(dataset, config, &work->share));
     STK_TRY(stk_dataset_probe(dataset, work->want, work->probe_name));
     STK_TRY(plan_ring(dataset, config, work, &loader->ring_config));
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
@@ -256,15 +251,20 @@ int64_t stk_batch_count(const stk_batch *batch)
 int64_t stk_batch_epoch(const stk_batch *batch)
 {
     int64_t i_epoch, i_in_epoch;
-    stk_work_locate(&batch->loader->work, batch->i_batch, &i_epoch, &i_in_epoch);
+    stk_share_locate(&batch->loader->work.share, batch->i_batch, &i_epoch, &i_in_epoch);
     return i_epoch;
 }
 
 int64_t stk_batch_index(const stk_batch *batch)
 {
     int64_t i_epoch, i_in_epoch;
-    stk_work_locate(&batch->loader->work, batch->i_batch, &i_epoch, &i_in_epoch);
+    stk_share_locate(&batch->loader->work.share, batch->i_batch, &i_epoch, &i_in_epoch);
     return i_in_epoch;
+}
+
+int64_t stk_batch_done(const stk_batch *batch)
+{
+    return stk_share_done(&batch->loader->work.share, batch->i_batch);
 }
 
 uint64_t stk_batch_hash(const stk_batch *batch)

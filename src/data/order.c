@@ -1,16 +1,11 @@
 /* See data/order.h. */
 #include "data/order.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/rng.h"
-
-/* Up to this many samples a shuffle draws one of all n! permutations with a 64-bit word: a Feistel network over so few
- * cells could not reach all of them. 16! is 2^44. */
-enum { TINY = 16 };
 
 stk_status stk_order_init(stk_order *order, int64_t n_records)
 {
@@ -73,17 +68,24 @@ stk_status stk_order_split(stk_order *order, double share, bool keep_rest, uint6
 
 stk_status stk_order_shuffle(stk_order *order, uint64_t seed)
 {
-    uint64_t n = (uint64_t)order->count, a = (uint64_t)sqrt((double)n);
-    while (a * a < n)
-        a++;
-    uint64_t b = (n + a - 1) / a;
-    /* Small rectangles mix less in a round, and their shuffles cost nothing that matters. */
-    int n_rounds = n < 4096 ? 12 : 6;
-    return add_op(
-        order,
-        (stk_order_op){
-            .kind = STK_ORDER_SHUFFLE, .seed = seed, .side = {(uint32_t)a, (uint32_t)b}, .n_rounds = n_rounds},
-        order->count);
+    return stk_order_shuffle_with(order, seed, 0, true);
+}
+
+stk_status stk_order_shuffle_with(stk_order *order, uint64_t seed, int64_t window, bool reshuffle)
+{
+    if (window < 0 || window > STK_MOST_WINDOW)
+        return stk_fail(STK_INVALID, "cannot shuffle with a window of %lld: 1 to %lld are possible, 0 for all",
+                        (long long)window, (long long)STK_MOST_WINDOW);
+    if (window == 1) return STK_OK;
+    stk_order_op op = {.kind = STK_ORDER_SHUFFLE, .seed = seed, .fixed = !reshuffle};
+    op.window.size = window; /* for planning it anew */
+    if (window == 0 || window >= order->count) {
+        op.all = stk_permutation_of(order->count);
+    } else {
+        op.kind = STK_ORDER_WINDOW;
+        op.window = stk_window_of(order->count, window);
+    }
+    return add_op(order, op, order->count);
 }
 
 stk_status stk_order_take(stk_order *order, int64_t n)
@@ -112,11 +114,16 @@ stk_status stk_order_repeat(stk_order *order, int64_t n)
     return add_op(order, (stk_order_op){.kind = STK_ORDER_REPEAT, .a = n}, order->count * n);
 }
 
+static stk_status check_shard(int64_t n_shards, int64_t i_shard)
+{
+    if (n_shards >= 1 && i_shard >= 0 && i_shard < n_shards) return STK_OK;
+    return stk_fail(STK_INVALID, "there is no shard %lld of %lld: they count from 0", (long long)i_shard,
+                    (long long)n_shards);
+}
+
 stk_status stk_order_shard(stk_order *order, int64_t n_shards, int64_t i_shard)
 {
-    if (n_shards < 1 || i_shard < 0 || i_shard >= n_shards)
-        return stk_fail(STK_INVALID, "there is no shard %lld of %lld: they count from 0", (long long)i_shard,
-                        (long long)n_shards);
+    STK_RETURN_IF_ERROR(check_shard(n_shards, i_shard));
     if (i_shard >= order->count)
         return stk_fail(STK_INVALID, "shard %lld of %lld is empty: there are %lld samples", (long long)i_shard,
                         (long long)n_shards, (long long)order->count);
@@ -124,64 +131,118 @@ stk_status stk_order_shard(stk_order *order, int64_t n_shards, int64_t i_shard)
                   (order->count - i_shard - 1) / n_shards + 1);
 }
 
+/* --- shards of files, and places for shards --- */
+
+stk_status stk_order_shard_files(stk_order *order, int64_t n_files, stk_file_of file_of, const void *user,
+                                 int64_t n_shards, int64_t i_shard)
+{
+    STK_RETURN_IF_ERROR(check_shard(n_shards, i_shard));
+    if (order->n_ops)
+        return stk_fail(STK_INVALID, "cannot shard by file after other order operations: shard first, as it draws "
+                                     "records");
+    if (n_files < n_shards)
+        return stk_fail(STK_INVALID, "cannot shard by file: %lld files are not enough for %lld shards; shard by data",
+                        (long long)n_files, (long long)n_shards);
+    if (order->n_records > (int64_t)UINT32_MAX)
+        return stk_fail(STK_UNSUPPORTED, "cannot shard %lld records by file: at most 2^32 - 1 are possible",
+                        (long long)order->n_records);
+    if (n_shards == 1) return STK_OK;
+    int64_t n = 0;
+    uint32_t *kept = malloc((size_t)order->count * sizeof(*kept));
+    if (!kept) return stk_fail_memory((size_t)order->count * sizeof(*kept));
+    for (int64_t i = 0; i < order->count; i++) {
+        int64_t i_record = order->kept ? order->kept[i] : i;
+        if (file_of(user, i_record) % n_shards == i_shard) kept[n++] = (uint32_t)i_record;
+    }
+    if (n == 0) {
+        free(kept);
+        return stk_fail(STK_INVALID, "shard %lld of %lld is empty: no record lies in its files", (long long)i_shard,
+                        (long long)n_shards);
+    }
+    uint32_t *smaller = realloc(kept, (size_t)n * sizeof(*kept));
+    free(order->kept);
+    order->kept = smaller ? smaller : kept;
+    order->count = n;
+    return STK_OK;
+}
+
+static int find_hint(const stk_order *order)
+{
+    for (int i = 0; i < order->n_ops; i++)
+        if (order->op[i].is_hint) return i;
+    return -1;
+}
+
+bool stk_order_has_hint(const stk_order *order)
+{
+    return find_hint(order) >= 0;
+}
+
+stk_status stk_order_shard_hint(stk_order *order)
+{
+    if (stk_order_has_hint(order))
+        return stk_fail(STK_INVALID, "there is a place for a shard already: one is possible");
+    return add_op(order, (stk_order_op){.kind = STK_ORDER_SHARD, .a = 1, .is_hint = true}, order->count);
+}
+
+/* Adds an operation that gave n_out samples where it stood before. */
+static stk_status add_again(stk_order *order, const stk_order_op *op, int64_t n_out)
+{
+    switch (op->kind) {
+    case STK_ORDER_SHUFFLE: return stk_order_shuffle_with(order, op->seed, op->window.size, !op->fixed);
+    case STK_ORDER_WINDOW: return stk_order_shuffle_with(order, op->seed, op->window.size, !op->fixed);
+    case STK_ORDER_SKIP:
+        if (op->a > 0) return stk_order_skip(order, op->a);
+        return stk_order_take(order, n_out < order->count ? n_out : order->count);
+    case STK_ORDER_REPEAT: return stk_order_repeat(order, op->a);
+    case STK_ORDER_SHARD: return stk_order_shard(order, op->a, op->b);
+    }
+    return STK_OK;
+}
+
+stk_status stk_order_fill_hint(stk_order *order, int64_t n_shards, int64_t i_shard)
+{
+    const stk_order before = *order;
+    int i = find_hint(order);
+    stk_status status;
+    STK_RETURN_IF_ERROR(check_shard(n_shards, i_shard));
+    if (i < 0) return STK_OK;
+    order->n_ops = i;
+    order->count = before.op[i].n_in;
+    STK_TRY(stk_order_shard(order, n_shards, i_shard));
+    while (++i < before.n_ops)
+        STK_TRY(add_again(order, &before.op[i], i + 1 < before.n_ops ? before.op[i + 1].n_in : before.count));
+done:
+    if (status != STK_OK) *order = before;
+    return status;
+}
+
+bool stk_order_varies(const stk_order *order)
+{
+    for (int i = 0; i < order->n_ops; i++) {
+        bool shuffles = order->op[i].kind == STK_ORDER_SHUFFLE || order->op[i].kind == STK_ORDER_WINDOW;
+        if (shuffles && !order->op[i].fixed) return true;
+    }
+    return false;
+}
+
 /* --- mapping --- */
 
-/* One of all n! permutations, drawn by key with the factorial number system. */
-static uint64_t permute_tiny(uint64_t key, uint64_t n, uint64_t x)
+/* Of one operation in one epoch. */
+static uint64_t key_of(const stk_order_op *op, uint64_t epoch)
 {
-    uint8_t place[TINY];
-    for (uint64_t i = 0; i < n; i++)
-        place[i] = (uint8_t)i;
-    for (uint64_t i = n - 1; i > 0; i--) {
-        uint64_t j = key % (i + 1);
-        key /= i + 1;
-        uint8_t t = place[i];
-        place[i] = place[j];
-        place[j] = t;
-    }
-    return place[x];
+    return stk_mix64(op->seed ^ stk_mix64(op->fixed ? 0 : epoch));
 }
 
-/* A number in [0, n) from a half of the position and the round's key. */
-static inline uint32_t round_number(uint64_t key, uint32_t half, uint32_t n)
-{
-    uint64_t h = (key ^ half) * 0xD6E8FEB86659FD93u;
-    h ^= h >> 32;
-    h *= 0x9E3779B97F4A7C15u;
-    return (uint32_t)((h >> 32) * n >> 32);
-}
-
-static inline uint32_t add_modulo(uint32_t x, uint32_t y, uint32_t n)
-{
-    uint64_t sum = (uint64_t)x + y;
-    return (uint32_t)(sum >= n ? sum - n : sum);
-}
-
-static uint64_t permute(const stk_order_op *op, uint64_t epoch, uint64_t x)
-{
-    uint64_t n = (uint64_t)op->n_in, key = stk_mix64(op->seed ^ stk_mix64(epoch));
-    if (n <= TINY) return permute_tiny(key, n, x);
-    uint32_t a = op->side[0], b = op->side[1];
-    do {
-        uint32_t left = (uint32_t)(x / b), right = (uint32_t)(x % b);
-        uint64_t round_key = key;
-        for (int i = 0; i < op->n_rounds; i += 2) {
-            left = add_modulo(left, round_number(round_key, right, a), a);
-            round_key += 0xA0761D6478BD642Fu;
-            right = add_modulo(right, round_number(round_key, left, b), b);
-            round_key += 0xA0761D6478BD642Fu;
-        }
-        x = (uint64_t)left * b + right;
-    } while (x >= n); /* A cell outside is followed on: its cycle comes back inside. */
-    return x;
-}
-
-stk_order_place stk_order_map(const stk_order *order, uint64_t epoch, int64_t n)
+stk_order_place stk_order_map(const stk_order *order, stk_order_cursor *cursor, uint64_t epoch, int64_t n)
 {
     for (int i = order->n_ops - 1; i >= 0; i--) {
         const stk_order_op *op = &order->op[i];
         switch (op->kind) {
-        case STK_ORDER_SHUFFLE: n = (int64_t)permute(op, epoch, (uint64_t)n); break;
+        case STK_ORDER_SHUFFLE: n = (int64_t)stk_permute(&op->all, key_of(op, epoch), (uint64_t)n); break;
+        case STK_ORDER_WINDOW:
+            n = stk_window_map(&op->window, cursor ? &cursor->window[i] : NULL, key_of(op, epoch), n);
+            break;
         case STK_ORDER_SKIP: n += op->a; break;
         case STK_ORDER_REPEAT:
             epoch = epoch * (uint64_t)op->a + (uint64_t)(n / op->n_in);
@@ -191,4 +252,10 @@ stk_order_place stk_order_map(const stk_order *order, uint64_t epoch, int64_t n)
         }
     }
     return (stk_order_place){.i_record = order->kept ? order->kept[n] : n, .epoch = epoch};
+}
+
+void stk_order_cursor_free(stk_order_cursor *cursor)
+{
+    for (int i = 0; i < STK_MAX_ORDER_OPS; i++)
+        stk_window_cursor_free(&cursor->window[i]);
 }

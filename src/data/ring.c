@@ -57,10 +57,7 @@ stk_slot *stk_ring_slot(stk_ring *ring, int64_t i_batch)
 
 int64_t stk_ring_count(const stk_ring *ring, int64_t i_batch)
 {
-    const stk_ring_config *c = &ring->config;
-    /* Taken modulo first, so that the sum cannot overflow. */
-    int64_t i = (c->i_first + i_batch % c->n_batches) % c->n_batches;
-    return i == c->n_batches - 1 ? c->n_last_rows : c->n_rows;
+    return ring->config.count(ring->config.share, i_batch);
 }
 
 /* --- memory --- */

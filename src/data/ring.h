@@ -19,11 +19,10 @@
 typedef struct stk_ring_config {
     int n_slots, n_fields;
     size_t row_bytes[STK_MAX_FIELDS];
-    int64_t n_rows;      /* of a batch */
-    int64_t n_last_rows; /* samples in the last batch of an epoch */
-    int64_t n_batches;   /* in an epoch */
-    int64_t i_first;     /* batch 0 of the ring is this one of its epoch */
-    int64_t n_total;     /* batches until the end; INT64_MAX: none */
+    int64_t n_rows;                                       /* of a batch */
+    int64_t n_total;                                      /* batches until the end; INT64_MAX: none */
+    int64_t (*count)(const void *share, int64_t i_batch); /* samples in a batch: 1 to n_rows. Pure */
+    const void *share;
     void *(*alloc)(void *user, size_t bytes);
     void (*free)(void *user, void *p, size_t bytes);
     void *alloc_user;

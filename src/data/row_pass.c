@@ -26,7 +26,16 @@ typedef struct row_source {
     int channels;
     int64_t i_next; /* the reader's row */
     uint8_t *place; /* for one row of the reader */
+    stk_jpeg_index index;
 } row_source;
+
+static stk_status begin_jpeg(row_source *s, stk_span encoded, stk_rect part, int channels,
+                             const stk_row_pass_work *work)
+{
+    /* All entries are known, so that the reader writes none. */
+    s->index = (stk_jpeg_index){(stk_jpeg_entry *)(uintptr_t)work->entry, work->n_entries, work->n_entries};
+    return stk_jpeg_reader_begin(s->reader, encoded, part, channels, work->n_entries ? &s->index : NULL);
+}
 
 static stk_status open_rows(row_source *s, const stk_view *view, stk_span encoded, stk_rect part, int channels,
                             stk_row_pass_work *work)
@@ -36,7 +45,7 @@ static stk_status open_rows(row_source *s, const stk_view *view, stk_span encode
     if (stk_image_format_of(encoded) == STK_IMAGE_JPEG) {
         s->reader = stk_jpeg_reader_of_thread();
         if (s->reader && whole && !stk_jpeg_reader_is_fast(s->reader)) s->reader = NULL;
-        if (s->reader) return stk_jpeg_reader_begin(s->reader, encoded, part, channels, NULL);
+        if (s->reader) return begin_jpeg(s, encoded, part, channels, work);
     }
     size_t n = (size_t)view->image_height * s->stride;
     uint8_t *pixels = stk_scratch_get(&work->image, n + STK_ROW_SLACK);
@@ -95,7 +104,7 @@ static stk_status run_resized(const stk_view *view, stk_span encoded, int channe
                                   .to_height = view->to_height,
                                   .to_width = view->to_width,
                                   .keep = view->keep,
-                                  .antialias = view->antialias,
+                                  .how = view->how,
                                   .mirrored = view->mirrored};
     stk_resampler *resampler;
     row_source source;

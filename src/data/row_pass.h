@@ -14,6 +14,8 @@ typedef struct stk_row_pass_work {
     stk_scratch image;  /* for files that are not decoded row by row */
     stk_scratch resize; /* the resampler */
     stk_scratch row;
+    const struct stk_jpeg_entry *entry; /* of the next file, as in stk_scratch */
+    int n_entries;
 } stk_row_pass_work;
 void stk_row_pass_work_free(stk_row_pass_work *work);
 

@@ -1,8 +1,6 @@
 /* See data/worker.h. */
 #include "data/worker.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -14,14 +12,6 @@ enum { TIMED_EVERY = 16 };
 
 /* The order is known ahead, so that the source can fetch a record while those before it are made. */
 enum { PREFETCH_ROWS = 4 };
-
-void stk_work_locate(const stk_work *work, int64_t i_batch, int64_t *i_epoch, int64_t *i_in_epoch)
-{
-    int64_t n = stk_dataset_n_batches(work->dataset);
-    int64_t i = work->i_first + i_batch % n;
-    *i_epoch = work->i_epoch + i_batch / n + i / n;
-    *i_in_epoch = i % n;
-}
 
 /* Reads one record and writes all its fields to the row. *fatal: another record would not help. */
 static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slot *slot, int64_t row, bool *fatal)
@@ -35,21 +25,23 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
     bool timed = stk_counter_get(&worker->n_records) % TIMED_EVERY == TIMED_EVERY / 2;
     int64_t start_ns = timed ? stk_clock_ns() : 0;
     stk_counter_add(&worker->n_records, 1);
-    stk_status status = source->class->read(source, place.i_record, worker->source_scratch, item);
+    stk_status status = stk_reader_read(&worker->reader, source, place.i_record, &key, item);
     if (timed) {
         stk_counter_add(&worker->read_ns, stk_clock_ns() - start_ns);
         stk_counter_add(&worker->n_read_timed, 1);
     }
     for (int f = 0; f < source->n_fields && status == STK_OK; f++) {
         worker->chain[f].timed = timed;
+        worker->chain[f].rows.entry = worker->reader.scratch[f].entry;
+        worker->chain[f].rows.n_entries = worker->reader.scratch[f].n_entries;
         status = stk_chain_run(&dataset->chain[f], &key, &item[f], &work->want[f],
                                slot->field[f] + (size_t)row * work->row_bytes[f], &worker->chain[f], &wrong_size);
     }
     if (status == STK_OK) return STK_OK;
     *fatal = wrong_size || !stk_dataset_can_skip(status);
-    if (!wrong_size) return stk_dataset_fail_record(dataset, status, place.i_record);
+    if (!wrong_size) return stk_dataset_fail_record(dataset, status, place);
     char name[STK_RECORD_NAME_BYTES];
-    source->class->name_record(source, place.i_record, name, sizeof(name));
+    stk_source_name(source, place.i_record, place.epoch, name, sizeof(name));
     stk_fail_prefix(status, "%s ", name);
     return stk_fail(status, "%s as %s has; add a resize or crop stage", stk_error_text(), work->probe_name);
 }
@@ -76,7 +68,7 @@ static stk_status make_row(stk_worker *worker, const stk_claim *claim, int64_t r
         if (i_try == n_tries)
             return stk_fail_prefix(status, "no readable record after %d tries, the last one ", (int)n_tries);
         int64_t at = draw_position(work, i_epoch, position, i_try);
-        place = stk_order_map(&dataset->order, (uint64_t)i_epoch, at);
+        place = stk_order_map(&dataset->order, NULL, (uint64_t)i_epoch, at);
     }
 }
 
@@ -86,18 +78,19 @@ static bool make_rows(stk_worker *worker, const stk_claim *claim)
     const stk_work *work = worker->work;
     const stk_dataset *dataset = work->dataset;
     const stk_source *source = dataset->source;
-    int64_t i_epoch, i_in_epoch;
-    stk_work_locate(work, claim->i_batch, &i_epoch, &i_in_epoch);
-    int64_t first = i_in_epoch * dataset->n_rows, n_mapped = claim->from;
+    int64_t i_epoch, i_in_part, n_mapped = claim->from;
+    stk_share_locate(&work->share, claim->i_batch, &i_epoch, &i_in_part);
+    int64_t first = stk_share_position(&work->share, claim->i_batch), step = work->share.n_shards;
     stk_order_place ahead[PREFETCH_ROWS]; /* by row */
     for (int64_t row = claim->from; row < claim->to; row++) {
         for (; n_mapped < claim->to && n_mapped < row + PREFETCH_ROWS; n_mapped++) {
-            stk_order_place place = stk_order_map(&dataset->order, (uint64_t)i_epoch, first + n_mapped);
+            stk_order_place place =
+                stk_order_map(&dataset->order, &worker->cursor, (uint64_t)i_epoch, first + n_mapped * step);
             ahead[n_mapped % PREFETCH_ROWS] = place;
             if (source->class->prefetch) source->class->prefetch(source, place.i_record);
         }
         if (!stk_ring_needs(work->ring, claim->i_batch, row)) return false;
-        stk_status status = make_row(worker, claim, row, i_epoch, first + row, ahead[row % PREFETCH_ROWS]);
+        stk_status status = make_row(worker, claim, row, i_epoch, first + row * step, ahead[row % PREFETCH_ROWS]);
         if (status == STK_OK) continue;
         stk_ring_fail(work->ring, claim->i_batch, row, status);
         return false;
@@ -135,8 +128,8 @@ void stk_worker_run(void *arg)
 
 void stk_worker_free(stk_worker *worker)
 {
-    for (int i = 0; i < STK_MAX_FIELDS; i++) {
-        free(worker->source_scratch[i].data);
+    if (worker->work) stk_reader_free(&worker->reader, worker->work->dataset->source);
+    stk_order_cursor_free(&worker->cursor);
+    for (int i = 0; i < STK_MAX_FIELDS; i++)
         stk_chain_work_free(&worker->chain[i]);
-    }
 }

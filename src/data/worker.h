@@ -8,7 +8,9 @@
 
 #include "data/dataset.h"
 #include "data/ring.h"
+#include "data/share.h"
 #include "data/skip_list.h"
+#include "data/source/reader.h"
 
 /* What all workers of a loader know. */
 typedef struct stk_work {
@@ -19,13 +21,14 @@ typedef struct stk_work {
     size_t row_bytes[STK_MAX_FIELDS];
     char probe_name[STK_RECORD_NAME_BYTES]; /* the record whose size the batch has; "" when the plan knew it */
     uint64_t seed;
-    int64_t i_epoch, i_first; /* ring batch 0 is batch i_first of epoch i_epoch */
+    stk_share share;
     int n_workers;
 } stk_work;
 
 typedef struct stk_worker {
     const stk_work *work;
-    stk_scratch source_scratch[STK_MAX_FIELDS];
+    stk_reader reader;
+    stk_order_cursor cursor;
     stk_chain_work chain[STK_MAX_FIELDS];
     double row_ns;         /* what a row takes, averaged over the last claims */
     stk_counter work_ns;   /* at work in all */
@@ -37,8 +40,5 @@ typedef struct stk_worker {
 void stk_worker_run(void *arg);
 /* Frees what it points to. */
 void stk_worker_free(stk_worker *worker);
-
-/* Epoch and number in its epoch of a batch of the ring. */
-void stk_work_locate(const stk_work *work, int64_t i_batch, int64_t *i_epoch, int64_t *i_in_epoch);
 
 #endif

@@ -12,6 +12,14 @@ stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset *
 /* The data set of a part's source alone; an error of the data stays inside, one of the recipe is
  * returned. The caller frees *out. */
 stk_status stk_build_source(const stk_yaml_node *source, stk_dataset **out);
+/* The same for a source of several data sets; NULL without an error for another kind. */
+stk_status stk_build_combined(const stk_yaml_node *source, uint64_t seed, stk_dataset **out);
+/* Applies the stages of a list, NULL for none. */
+stk_status stk_build_stages(const stk_yaml_node *stages, stk_dataset *dataset);
+/* What `part` says of order, but for the share and what is done about errors. */
+void stk_build_order(const stk_recipe_part *part, uint64_t seed, stk_dataset *dataset);
+/* The data set's error, if it has one, with the recipe's place before it. */
+stk_status stk_build_check(const stk_yaml_node *node, const stk_dataset *dataset);
 /* Class numbers are i32 here: a label that is one whole number of another type is cast. */
 void stk_build_class_labels(stk_dataset *dataset);
 /* One decoded image, pixels u8 as `raw` says, through the stages of a part: a data set of one sample, for prediction

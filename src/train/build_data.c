@@ -3,116 +3,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "stoker/index.h"
 #include "tensor/shape.h"
 #include "train/build.h"
-
-static int64_t get_int(const stk_yaml_node *node, const char *key, int64_t standard)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child ? child->integer : standard;
-}
-
-static bool get_bool(const stk_yaml_node *node, const char *key)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child && child->truth;
-}
-
-/* --- stages --- */
-
-/* size, or height and width. */
-static stk_status get_sides(const stk_yaml_node *settings, int64_t *height, int64_t *width)
-{
-    const stk_yaml_node *size = stk_yaml_get(settings, "size"), *h = stk_yaml_get(settings, "height"),
-                        *w = stk_yaml_get(settings, "width");
-    if ((size != NULL) == (h || w) || (h != NULL) != (w != NULL))
-        return stk_yaml_fail(settings, "'%s' needs either 'size', or 'height' and 'width'", settings->key);
-    *height = size ? size->integer : h->integer;
-    *width = size ? size->integer : w->integer;
-    return STK_OK;
-}
-
-static stk_status make_resize(const stk_yaml_node *settings, stk_stage **out)
-{
-    int64_t height, width;
-    const stk_yaml_node *shorter = stk_yaml_get(settings, "shorter");
-    bool antialias = get_bool(settings, "antialias");
-    if (shorter) {
-        if (settings->n_children > 2)
-            return stk_yaml_fail(shorter, "'shorter' says it all; leave out 'size', 'height' and 'width'");
-        *out = stk_resize_shorter(shorter->integer, antialias);
-        return STK_OK;
-    }
-    STK_RETURN_IF_ERROR(get_sides(settings, &height, &width));
-    *out = stk_resize(height, width, antialias);
-    return STK_OK;
-}
-
-static stk_status make_normalize(const stk_yaml_node *settings, stk_stage **out)
-{
-    const stk_yaml_node *name = stk_yaml_get(settings, "name");
-    const stk_yaml_node *lists[2] = {stk_yaml_get(settings, "mean"), stk_yaml_get(settings, "std")};
-    float values[2][4];
-    if (name && !lists[0] && !lists[1]) {
-        *out = stk_normalize_named(name->text);
-        return STK_OK;
-    }
-    if (name || !lists[0] || !lists[1])
-        return stk_yaml_fail(settings, "'normalize' needs either a name, or 'mean' and 'std'");
-    if (lists[0]->n_children != lists[1]->n_children || lists[0]->n_children < 1 || lists[0]->n_children > 4)
-        return stk_yaml_fail(settings, "'mean' and 'std' need one number for each channel");
-    for (int k = 0; k < 2; k++) {
-        int n = 0;
-        for (const stk_yaml_node *number = lists[k]->child; number; number = number->next) {
-            values[k][n++] = (float)number->real;
-            if (k == 1 && number->real <= 0) return stk_yaml_fail(number, "'std' must be above 0");
-        }
-    }
-    *out = stk_normalize(values[0], values[1], lists[0]->n_children);
-    return STK_OK;
-}
-
-static stk_status make_center_crop(const stk_yaml_node *settings, stk_stage **out)
-{
-    int64_t height, width;
-    STK_RETURN_IF_ERROR(get_sides(settings, &height, &width));
-    *out = stk_center_crop(height, width);
-    return STK_OK;
-}
-
-static stk_status make_simple(const stk_yaml_node *settings, stk_stage **out)
-{
-    const char *kind = settings->key;
-    if (!strcmp(kind, "decode"))
-        *out = stk_decode_channels((int)get_int(settings, "channels", 3));
-    else if (!strcmp(kind, "random_crop"))
-        *out = stk_random_crop(get_int(settings, "size", 0), get_int(settings, "pad", 0));
-    else if (!strcmp(kind, "random_resized_crop"))
-        *out = stk_random_resized_crop(get_int(settings, "size", 0), get_bool(settings, "antialias"));
-    else if (!strcmp(kind, "random_flip"))
-        *out = stk_random_flip();
-    else if (!strcmp(kind, "cast"))
-        *out = stk_cast(!strcmp(stk_yaml_get(settings, "dtype")->text, "u8") ? STK_U8 : STK_F32);
-    else if (!strcmp(kind, "scale"))
-        *out = stk_scale(stk_yaml_get(settings, "factor")->real);
-    else if (!strcmp(kind, "one_hot"))
-        *out = stk_one_hot(get_int(settings, "classes", 0));
-    else
-        return stk_yaml_fail(settings, "stage '%s' cannot be built", kind);
-    return STK_OK;
-}
-
-stk_status stk_build_stage(const stk_yaml_node *stage, stk_stage **out)
-{
-    const stk_yaml_node *settings = stage->child;
-    *out = NULL;
-    if (!strcmp(settings->key, "resize")) return make_resize(settings, out);
-    if (!strcmp(settings->key, "normalize")) return make_normalize(settings, out);
-    if (!strcmp(settings->key, "center_crop")) return make_center_crop(settings, out);
-    return make_simple(settings, out);
-}
-
-/* --- data sets --- */
 
 /* Puts the recipe's place before an error that data found. */
 static stk_status fail_part(const stk_yaml_node *node, stk_status status)
@@ -124,6 +17,12 @@ static stk_status fail_part(const stk_yaml_node *node, stk_status status)
     return status;
 }
 
+stk_status stk_build_check(const stk_yaml_node *node, const stk_dataset *dataset)
+{
+    stk_status status = stk_dataset_status(dataset);
+    return status == STK_OK ? STK_OK : fail_part(node, status);
+}
+
 static const stk_yaml_node *find_stages(const stk_recipe *recipe, int i_part)
 {
     const stk_recipe_part *part = recipe->part;
@@ -133,16 +32,30 @@ static const stk_yaml_node *find_stages(const stk_recipe *recipe, int i_part)
     return part[STK_PART_TRAIN].stages;
 }
 
-static stk_status apply_stages(const stk_yaml_node *stages, stk_dataset *dataset)
+stk_status stk_build_stages(const stk_yaml_node *stages, stk_dataset *dataset)
 {
     for (const stk_yaml_node *node = stages ? stages->child : NULL; node; node = node->next) {
         stk_stage *stage;
         STK_RETURN_IF_ERROR(stk_build_stage(node, &stage));
         stk_dataset_apply_to(dataset, NULL, stage);
-        stk_status status = stk_dataset_status(dataset);
-        if (status != STK_OK) return fail_part(node, status);
+        STK_RETURN_IF_ERROR(stk_build_check(node, dataset));
     }
     return STK_OK;
+}
+
+void stk_build_order(const stk_recipe_part *part, uint64_t seed, stk_dataset *dataset)
+{
+    /* By file records are drawn, as a split draws them; by data samples, where the others are placed. */
+    bool by_data = part->shard_policy == STK_SHARD_DATA;
+    if (part->n_shards > 1 && !by_data)
+        stk_dataset_shard_by(dataset, part->shard_policy, part->n_shards, part->i_shard);
+    if (part->skip > 0) stk_dataset_skip(dataset, part->skip);
+    if (part->take >= 0) stk_dataset_take(dataset, part->take);
+    if (part->n_shards > 1 && by_data) stk_dataset_shard(dataset, part->n_shards, part->i_shard);
+    if (part->shuffle)
+        stk_dataset_shuffle_with(dataset,
+                                 (stk_shuffle){.seed = seed, .window = part->window, .once = part->shuffle_once});
+    if (part->repeat > 1) stk_dataset_repeat(dataset, part->repeat);
 }
 
 static void apply_order(const stk_recipe *recipe, int i_part, stk_dataset *dataset)
@@ -152,12 +65,15 @@ static void apply_order(const stk_recipe *recipe, int i_part, stk_dataset *datas
     /* One seed for both sides of the cut, so that they are disjoint. */
     if (share > 0 && i_part == STK_PART_TRAIN) stk_dataset_split(dataset, share, true, recipe->seed);
     if (share > 0 && i_part == STK_PART_VALID) stk_dataset_split(dataset, share, false, recipe->seed);
-    if (part->skip > 0) stk_dataset_skip(dataset, part->skip);
-    if (part->take >= 0) stk_dataset_take(dataset, part->take);
-    if (part->n_shards > 1) stk_dataset_shard(dataset, part->n_shards, part->i_shard);
-    if (part->shuffle) stk_dataset_shuffle(dataset, recipe->seed);
-    if (part->repeat > 1) stk_dataset_repeat(dataset, part->repeat);
+    stk_build_order(part, recipe->seed, dataset);
     stk_dataset_on_error(dataset, part->on_error);
+}
+
+static stk_status apply_index(const stk_recipe_part *part, stk_dataset *dataset)
+{
+    if (!part->index || !strcmp(part->index->text, "auto")) return STK_OK;
+    stk_dataset_index(dataset, strcmp(part->index->text, "none") ? part->index->text : NULL);
+    return stk_build_check(part->index, dataset);
 }
 
 stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset **out)
@@ -168,17 +84,19 @@ stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset *
     *out = NULL;
     if (!part->node) return STK_OK;
     stk_dataset *dataset = NULL;
-    STK_TRY(stk_build_source(source->source, &dataset));
-    if ((status = stk_dataset_status(dataset)) != STK_OK) STK_TRY(fail_part(source->source, status));
+    STK_TRY(stk_build_combined(source->source, recipe->seed, &dataset));
+    if (!dataset) STK_TRY(stk_build_source(source->source, &dataset));
+    STK_TRY(stk_build_check(source->source, dataset));
+    STK_TRY(apply_index(source, dataset));
     apply_order(recipe, i_part, dataset);
-    if ((status = stk_dataset_status(dataset)) != STK_OK) STK_TRY(fail_part(part->node, status));
+    STK_TRY(stk_build_check(part->node, dataset));
     stk_build_class_labels(dataset);
-    STK_TRY(apply_stages(find_stages(recipe, i_part), dataset));
+    STK_TRY(stk_build_stages(find_stages(recipe, i_part), dataset));
     /* Evaluation has nothing to fill up, so a small set needs no large batch. */
     int64_t batch = recipe->batch, count = stk_dataset_count(dataset);
     if (i_part != STK_PART_TRAIN && count > 0 && count < batch) batch = count;
     stk_dataset_batch(dataset, batch, part->drop_remainder);
-    if ((status = stk_dataset_status(dataset)) != STK_OK) STK_TRY(fail_part(part->node, status));
+    STK_TRY(stk_build_check(part->node, dataset));
     if (stk_dataset_n_batches(dataset) < 1) STK_TRY(stk_yaml_fail(part->node, "no samples are left for this part"));
     *out = dataset;
     return STK_OK;
@@ -197,7 +115,7 @@ stk_status stk_build_single(const stk_recipe *recipe, int i_part, const uint8_t 
     stk_dataset *dataset = stk_dataset_arrays(1, fields, 2);
     *out = NULL;
     STK_TRY(stk_dataset_status(dataset));
-    STK_TRY(apply_stages(find_stages(recipe, i_part), dataset));
+    STK_TRY(stk_build_stages(find_stages(recipe, i_part), dataset));
     stk_dataset_batch(dataset, 1, false);
     STK_TRY(stk_dataset_status(dataset));
     *out = dataset;

@@ -47,34 +47,52 @@ static bool is_word(const stk_yaml_node *node, const char *key, const char *word
 
 /* --- data --- */
 
-static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_part *part)
+static stk_shard_policy take_policy(const stk_yaml_node *shard)
 {
-    *part = (stk_recipe_part){.node = node, .take = -1, .repeat = 1, .n_shards = 1};
-    if (!node) return STK_OK;
-    bool is_train = i_part == STK_PART_TRAIN;
-    const stk_yaml_node *shard = get(node, "shard"), *remainder = get(node, "remainder");
-    part->share = get_real(node, "share", 0);
-    part->stages = get(node, "stages");
-    part->shuffle = get_bool(node, "shuffle");
+    return is_word(shard, "policy", "file")   ? STK_SHARD_FILE
+           : is_word(shard, "policy", "auto") ? STK_SHARD_AUTO
+           : is_word(shard, "policy", "off")  ? STK_SHARD_OFF
+                                              : STK_SHARD_DATA;
+}
+
+stk_status stk_recipe_take_order(const stk_yaml_node *node, stk_recipe_part *part)
+{
+    const stk_yaml_node *shard = get(node, "shard"), *shuffle = get(node, "shuffle");
+    part->shuffle = get_bool(shuffle, "on");
+    part->window = get_int(shuffle, "window", 0);
+    part->shuffle_once = shuffle && !get_bool(shuffle, "reshuffle");
     part->take = get_int(node, "take", -1);
     part->skip = get_int(node, "skip", 0);
     part->repeat = get_int(node, "repeat", 1);
     part->n_shards = get_int(shard, "count", 1);
     part->i_shard = get_int(shard, "index", 0);
+    part->shard_policy = take_policy(shard);
+    if (part->i_shard < part->n_shards) return STK_OK;
+    return stk_yaml_fail(get(shard, "index"), "'index' is %lld, but there are %lld shards, from 0",
+                         (long long)part->i_shard, (long long)part->n_shards);
+}
+
+static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_part *part)
+{
+    *part = (stk_recipe_part){.node = node, .take = -1, .repeat = 1, .n_shards = 1};
+    if (!node) return STK_OK;
+    bool is_train = i_part == STK_PART_TRAIN;
+    const stk_yaml_node *remainder = get(node, "remainder");
+    part->share = get_real(node, "share", 0);
+    part->stages = get(node, "stages");
+    STK_RETURN_IF_ERROR(stk_recipe_take_order(node, part));
     part->on_error = is_word(node, "on_error", "skip") ? STK_ON_ERROR_SKIP : STK_ON_ERROR_STOP;
     part->drop_remainder = remainder ? is_word(node, "remainder", "drop") : is_train;
     if (is_train && remainder && !part->drop_remainder)
         return stk_yaml_fail(remainder, "training cannot keep the remainder: a step is compiled for full batches; with "
                                         "shuffle each epoch leaves out other samples");
-    if (part->i_shard >= part->n_shards)
-        return stk_yaml_fail(get(shard, "index"), "'index' is %lld, but there are %lld shards, from 0",
-                             (long long)part->i_shard, (long long)part->n_shards);
     if (i_part == STK_PART_VALID && part->share > 0 && get(node, "source"))
         return stk_yaml_fail_key(get(node, "source"), "'valid' has a share of train already, so no source of its own");
     if (i_part == STK_PART_VALID && part->share == 0 && !get(node, "source"))
         return stk_yaml_fail(node, "'valid' needs a share of train like 10%%, or a source of its own");
     if (part->share == 1) return stk_yaml_fail(get(node, "share"), "100 %% for validation leaves nothing to train on");
     part->source = get(node, "source") ? get(node, "source")->child : NULL;
+    part->index = stk_yaml_get(node, "index");
     return STK_OK;
 }
 

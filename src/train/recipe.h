@@ -7,7 +7,7 @@
 #ifndef STK_TRAIN_RECIPE_H
 #define STK_TRAIN_RECIPE_H
 
-#include "stoker/dataset.h"
+#include "stoker/combine.h"
 #include "stoker/optim.h"
 #include "train/schema.h"
 
@@ -19,7 +19,11 @@ typedef struct stk_recipe_part {
     bool shuffle, drop_remainder;
     int64_t take, skip, repeat; /* -1, 0, 1: not given */
     int64_t n_shards, i_shard;  /* 1, 0 */
+    stk_shard_policy shard_policy;
+    int64_t window; /* of the shuffle; 0: everything */
+    bool shuffle_once;
     stk_on_error on_error;
+    stk_yaml_node *index; /* its text: "auto", "none" or a path; NULL: not given */
 } stk_recipe_part;
 
 enum { STK_PART_TRAIN, STK_PART_VALID, STK_PART_TEST, STK_N_PARTS };
@@ -55,6 +59,9 @@ stk_status stk_recipe_read(const char *path, const char *const *set, int n_set, 
 stk_status stk_recipe_parse(const char *path, const void *data, size_t n, const char *const *set, int n_set,
                             stk_recipe **out);
 void stk_recipe_free(stk_recipe *recipe); /* accepts NULL */
+
+/* Sets what a part, or one data set of several, says of its order. */
+stk_status stk_recipe_take_order(const stk_yaml_node *node, stk_recipe_part *part);
 
 /* Looks for each source: from the recipe's folder, the working folder, then $STOKER_DATA; paths become absolute. */
 stk_status stk_recipe_find_data(stk_recipe *recipe);

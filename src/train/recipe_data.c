@@ -101,19 +101,26 @@ static stk_status find_paths(stk_recipe *recipe, stk_yaml_node *node)
     return STK_OK;
 }
 
-stk_status stk_recipe_find_data(stk_recipe *recipe)
+static stk_status find_source(stk_recipe *recipe, stk_yaml_node *source)
 {
     /* The keys of sources that are paths. */
     static const char *const keys[] = {"files", "paths", "images", "labels"};
+    const stk_yaml_node *sets = stk_yaml_get(source, "of");
+    if (!strcmp(source->key, "images") || !strcmp(source->key, "npy")) return find_paths(recipe, source);
+    for (const stk_yaml_node *set = sets ? sets->child : NULL; set; set = set->next)
+        STK_RETURN_IF_ERROR(find_source(recipe, stk_yaml_get(set, "source")->child));
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]) && !sets; k++)
+        STK_RETURN_IF_ERROR(find_paths(recipe, stk_yaml_get(source, keys[k])));
+    return STK_OK;
+}
+
+stk_status stk_recipe_find_data(stk_recipe *recipe)
+{
     for (int i = 0; i < STK_N_PARTS; i++) {
-        stk_yaml_node *source = recipe->part[i].source;
-        if (!source) continue;
-        if (!strcmp(source->key, "images") || !strcmp(source->key, "npy")) {
-            STK_RETURN_IF_ERROR(find_paths(recipe, source));
-            continue;
-        }
-        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-            STK_RETURN_IF_ERROR(find_paths(recipe, stk_yaml_get(source, keys[k])));
+        stk_yaml_node *index = recipe->part[i].index;
+        if (recipe->part[i].source) STK_RETURN_IF_ERROR(find_source(recipe, recipe->part[i].source));
+        if (index && strcmp(index->text, "auto") && strcmp(index->text, "none"))
+            STK_RETURN_IF_ERROR(find_path(recipe, index));
     }
     return STK_OK;
 }

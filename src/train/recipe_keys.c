@@ -16,10 +16,16 @@ static const char *const init_words[] = {"default",        "he_normal",         
 
 static const char *const normalize_words[] = {"mnist", "cifar10", "imagenet", NULL};
 static const char *const dtype_words[] = {"f32", "u8", NULL};
+static const char *const filter_words[] = {"bilinear", "bicubic", "nearest", NULL};
+static const char *const resize_like_words[] = {"pil", "tf", "opencv", NULL};
 static const stk_key channel_number = {.name = "number", .type = STK_KEY_REAL};
 
 static const stk_key decode_keys[] = {
     {.name = "channels", .type = STK_KEY_INT, .standard = "3", .least = 1, .most = 3, .doc = "1 for grey, 3 for RGB."},
+    {.name = "exif",
+     .type = STK_KEY_BOOL,
+     .standard = "false",
+     .doc = "Whether a JPEG is turned upright as its EXIF orientation says."},
     END};
 static const stk_key resize_keys[] = {
     {.name = "size", .type = STK_KEY_INT, SIDES, .doc = "Both sides, in pixels."},
@@ -29,10 +35,19 @@ static const stk_key resize_keys[] = {
      .type = STK_KEY_INT,
      SIDES,
      .doc = "The shorter side, the longer in proportion; instead of size."},
+    {.name = "filter",
+     .type = STK_KEY_WORD,
+     .words = filter_words,
+     .standard = "bilinear",
+     .doc = "How pixels are mixed."},
+    {.name = "like",
+     .type = STK_KEY_WORD,
+     .words = resize_like_words,
+     .standard = "pil",
+     .doc = "Whose pixels come out: PIL's, those of tf.image.resize (f32, unless nearest), or OpenCV's."},
     {.name = "antialias",
      .type = STK_KEY_BOOL,
-     .standard = "true",
-     .doc = "Whether the filter widens when shrinking, as PIL's does."},
+     .doc = "Whether the filter widens when shrinking. Default: true, but false for tf and opencv, as theirs is."},
     END};
 static const stk_key center_crop_keys[] = {
     {.name = "size", .type = STK_KEY_INT, SIDES, .doc = "Both sides, in pixels."},
@@ -50,7 +65,91 @@ static const stk_key random_crop_keys[] = {
     END};
 static const stk_key random_resized_crop_keys[] = {
     {.name = "size", .type = STK_KEY_INT, SIDES, .required = true, .doc = "Both sides of the result, in pixels."},
+    {.name = "filter", .type = STK_KEY_WORD, .words = filter_words, .standard = "bilinear", .doc = "As for resize."},
     {.name = "antialias", .type = STK_KEY_BOOL, .standard = "true", .doc = "As for resize."},
+    END};
+static const char *const axis_words[] = {"horizontal", "vertical", NULL};
+static const stk_key random_flip_keys[] = {{.name = "axis",
+                                            .type = STK_KEY_WORD,
+                                            .words = axis_words,
+                                            .standard = "horizontal",
+                                            .doc = "horizontal: left and right; vertical: top and bottom."},
+                                           END};
+static const stk_key range_end = {.name = "number", .type = STK_KEY_REAL};
+#define RANGE(key_name, range, text)                                                                                   \
+    {                                                                                                                  \
+        .name = key_name, .type = STK_KEY_LIST, .element = &range_end, .standard = range, .doc = text                  \
+    }
+#define CHANCE(range, text)                                                                                            \
+    {                                                                                                                  \
+        .name = "p", .type = STK_KEY_REAL, .standard = range, .least = 0, .most = 1, .doc = text                       \
+    }
+#define STRENGTH(key_name, limit, text)                                                                                \
+    {                                                                                                                  \
+        .name = key_name, .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = limit, .doc = text                \
+    }
+static const char *const warp_words[] = {"nearest", "bilinear", NULL};
+#define WARP_KEYS                                                                                                      \
+    {.name = "filter",                                                                                                 \
+     .type = STK_KEY_WORD,                                                                                             \
+     .words = warp_words,                                                                                              \
+     .standard = "nearest",                                                                                            \
+     .doc = "How pixels are mixed."},                                                                                  \
+    {                                                                                                                  \
+        .name = "fill", .type = STK_KEY_INT, .standard = "0", .least = 0, .most = 255,                                 \
+        .doc = "The value of what comes from outside of the image."                                                    \
+    }
+static const stk_key color_jitter_keys[] = {
+    STRENGTH("brightness", 100, "The factor lies between 1 - strength, at least 0, and 1 + strength; 0 leaves it out."),
+    STRENGTH("contrast", 100, "As brightness; the rest is the mean grey."),
+    STRENGTH("saturation", 100, "As brightness; the rest is the pixel's grey."),
+    STRENGTH("hue", 0.5, "Turned by up to this part of the colour circle, either way."), END};
+static const stk_key random_grayscale_keys[] = {CHANCE("0.1", "The chance."), END};
+static const stk_key gaussian_blur_keys[] = {
+    {.name = "kernel",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 255,
+     .required = true,
+     .doc = "The kernel's side in pixels, odd."},
+    RANGE("sigma", "[0.1, 2.0]", "The least and the largest deviation, in pixels."),
+    END};
+static const stk_key random_erasing_keys[] = {
+    CHANCE("0.5", "The chance."),
+    RANGE("scale", "[0.02, 0.33]", "The least and the largest share of the area."),
+    RANGE("ratio", "[0.3, 3.3]", "The least and the largest ratio of height to width."),
+    {.name = "value", .type = STK_KEY_REAL, .standard = "0", .doc = "What the rectangle is filled with."},
+    END};
+static const stk_key random_rotation_keys[] = {
+    RANGE("degrees", "[-10, 10]", "The least and the largest angle, counter-clockwise."), WARP_KEYS, END};
+static const stk_key random_affine_keys[] = {
+    RANGE("degrees", "[0, 0]", "The least and the largest angle, clockwise."),
+    RANGE("translate", "[0, 0]", "The largest moves sideways and upright, either way, as shares of width and height."),
+    RANGE("scale", "[1, 1]", "The least and the largest factor."),
+    RANGE("shear", "[0, 0]", "The least and the largest angle of shear along x."),
+    RANGE("shear_y", "[0, 0]", "The least and the largest angle of shear along y."),
+    WARP_KEYS,
+    END};
+static const stk_key randaugment_keys[] = {
+    {.name = "n", .type = STK_KEY_INT, .standard = "2", .least = 0, .most = 100, .doc = "Operations for each image."},
+    {.name = "magnitude", .type = STK_KEY_INT, .standard = "9", .least = 0, .most = 30, .doc = "How strong they are."},
+    END};
+static const stk_key pad_keys[] = {
+    {.name = "size", .type = STK_KEY_INT, .standard = "0", .least = 0, .most = 65535, .doc = "Pixels on each side."},
+#define SIDE(key_name)                                                                                                 \
+    {                                                                                                                  \
+        .name = key_name, .type = STK_KEY_INT, .least = 0, .most = 65535, .doc = "Instead of size, on this side."      \
+    }
+    SIDE("top"),
+    SIDE("left"),
+    SIDE("bottom"),
+    SIDE("right"),
+#undef SIDE
+    {.name = "value", .type = STK_KEY_REAL, .standard = "0", .doc = "What the border is filled with."},
+    END};
+static const stk_key clip_keys[] = {
+    {.name = "low", .type = STK_KEY_REAL, .standard = "0", .doc = "The least value."},
+    {.name = "high", .type = STK_KEY_REAL, .standard = "1", .doc = "The largest value."},
     END};
 static const stk_key cast_keys[] = {
     {.name = "dtype", .type = STK_KEY_WORD, .words = dtype_words, .required = true, .doc = "The element type."}, END};
@@ -79,7 +178,7 @@ static const stk_key one_hot_keys[] = {{.name = "classes",
                                        END};
 static const stk_key stage_kinds[] = {
     {.name = "decode", .type = STK_KEY_MAP, .keys = decode_keys, .doc = "JPEG or PNG to pixels."},
-    {.name = "resize", .type = STK_KEY_MAP, .keys = resize_keys, .doc = "Bilinear resizing."},
+    {.name = "resize", .type = STK_KEY_MAP, .keys = resize_keys, .doc = "Resizing."},
     {.name = "center_crop", .type = STK_KEY_MAP, .keys = center_crop_keys, .doc = "The middle of the image."},
     {.name = "random_crop",
      .type = STK_KEY_MAP,
@@ -89,7 +188,35 @@ static const stk_key stage_kinds[] = {
      .type = STK_KEY_MAP,
      .keys = random_resized_crop_keys,
      .doc = "A random part (8-100 % of the area, ratio 3/4 to 4/3), resized."},
-    {.name = "random_flip", .type = STK_KEY_NONE, .doc = "Mirrors left and right with chance 1/2."},
+    {.name = "random_flip",
+     .type = STK_KEY_MAP,
+     .keys = random_flip_keys,
+     .doc = "Mirrors left and right, or top and bottom, with chance 1/2."},
+    {.name = "color_jitter",
+     .type = STK_KEY_MAP,
+     .keys = color_jitter_keys,
+     .doc = "Random brightness, contrast, saturation and hue, in random order, as torchvision's. u8."},
+    {.name = "random_grayscale", .type = STK_KEY_MAP, .keys = random_grayscale_keys, .doc = "Grey by chance. u8."},
+    {.name = "gaussian_blur", .type = STK_KEY_MAP, .keys = gaussian_blur_keys, .doc = "A blur of random width. u8."},
+    {.name = "random_erasing",
+     .type = STK_KEY_MAP,
+     .keys = random_erasing_keys,
+     .doc = "A random rectangle gets one value, as torchvision's."},
+    {.name = "random_rotation",
+     .type = STK_KEY_MAP,
+     .keys = random_rotation_keys,
+     .doc = "Turned about the middle, the size kept. u8."},
+    {.name = "random_affine",
+     .type = STK_KEY_MAP,
+     .keys = random_affine_keys,
+     .doc = "Turned, moved, scaled and sheared, the size kept; as torchvision's. u8."},
+    {.name = "randaugment",
+     .type = STK_KEY_MAP,
+     .keys = randaugment_keys,
+     .doc = "n operations out of 14, with torchvision's table of strengths. u8."},
+    {.name = "pad", .type = STK_KEY_MAP, .keys = pad_keys, .doc = "A border of one value."},
+    {.name = "clip", .type = STK_KEY_MAP, .keys = clip_keys, .doc = "Keeps values between two numbers."},
+    {.name = "layout", .type = STK_KEY_NONE, .doc = "[H,W,C] to [C,H,W]; the last stage."},
     {.name = "cast", .type = STK_KEY_MAP, .keys = cast_keys, .doc = "Changes the element type."},
     {.name = "scale", .type = STK_KEY_MAP, .keys = scale_keys, .doc = "Multiplies by a factor."},
     {.name = "normalize",
@@ -104,6 +231,8 @@ static const stk_key stage_kinds[] = {
 static const stk_key stage_key = {.name = "stage", .type = STK_KEY_CHOICE, .keys = stage_kinds};
 
 /* --- data --- */
+
+extern const stk_key stk_source_kinds[]; /* data sets of data sets hold sources */
 
 static const char *const on_error_words[] = {"stop", "skip", NULL};
 static const char *const remainder_words[] = {"drop", "keep", NULL};
@@ -167,7 +296,134 @@ static const stk_key tar_keys[] = {
      .doc = "The fields of a sample and what they are made of: {image: jpg;png, mask: seg.png}. Default: image and "
             "label, of jpg;jpeg;png and cls, as far as the first sample has them."},
     END};
-static const stk_key source_kinds[] = {
+static const char *const policy_words[] = {"data", "file", "auto", "off", NULL};
+static const stk_key shard_keys[] = {{.name = "count",
+                                      .type = STK_KEY_INT,
+                                      .least = 1,
+                                      .most = 1000000,
+                                      .required = true,
+                                      .doc = "How many shards there are."},
+                                     {.name = "index",
+                                      .type = STK_KEY_INT,
+                                      .least = 0,
+                                      .most = 1000000,
+                                      .required = true,
+                                      .doc = "Which one to use, from 0."},
+                                     {.name = "policy",
+                                      .type = STK_KEY_WORD,
+                                      .words = policy_words,
+                                      .standard = "data",
+                                      .doc = "data: every count-th sample; file: the records of every count-th file, "
+                                             "before skip and take, with at least one file for each; auto: by file "
+                                             "where the source consists of files, else by data; off: all samples."},
+                                     END};
+static const stk_key shuffle_keys[] = {
+    {.name = "on", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether at all; 'shuffle: true' is short for it."},
+    {.name = "window",
+     .type = STK_KEY_INT,
+     .least = 0,
+     .most = 2147483647,
+     .standard = "0",
+     .doc = "Shuffles as tf.data does with a buffer of so many samples, so that records that lie together are read "
+            "together; 0: everything is shuffled."},
+    {.name = "reshuffle",
+     .type = STK_KEY_BOOL,
+     .standard = "true",
+     .doc = "Whether each epoch has an order of its own."},
+    END};
+
+#define ORDER_KEYS                                                                                                     \
+    {.name = "stages",                                                                                                 \
+     .type = STK_KEY_LIST,                                                                                             \
+     .element = &stage_key,                                                                                            \
+     .doc = "What is done to each sample, in this order; see below."},                                                 \
+        {.name = "shuffle", .type = STK_KEY_MAP, .keys = shuffle_keys, .doc = "Another order. Default: none."},        \
+        {.name = "skip", .type = STK_KEY_INT, .least = 0, .most = 1e15, .doc = "Leaves out the first n samples."},     \
+        {.name = "take", .type = STK_KEY_INT, .least = 1, .most = 1e15, .doc = "Uses only the next n samples."},       \
+        {.name = "shard",                                                                                              \
+         .type = STK_KEY_MAP,                                                                                          \
+         .keys = shard_keys,                                                                                           \
+         .no_short = true,                                                                                             \
+         .doc = "Uses one of so many shards only."},                                                                   \
+    {                                                                                                                  \
+        .name = "repeat", .type = STK_KEY_INT, .least = 1, .most = 1e6,                                                \
+        .doc = "So many passes make one epoch, each shuffled anew."                                                    \
+    }
+
+#define PART_KEYS                                                                                                      \
+    ORDER_KEYS,                                                                                                        \
+        {.name = "index",                                                                                              \
+         .type = STK_KEY_TEXT,                                                                                         \
+         .doc = "The index of a folder's JPEG files that 'stoker index' has made: auto, none, or its path. Default: "  \
+                "auto, one that lies there."},                                                                         \
+        {.name = "on_error",                                                                                           \
+         .type = STK_KEY_WORD,                                                                                         \
+         .words = on_error_words,                                                                                      \
+         .doc = "A corrupt record: stop the run and name it, or skip it: another takes its place; it is counted and "  \
+                "listed. Default: stop."},                                                                             \
+    {                                                                                                                  \
+        .name = "remainder", .type = STK_KEY_WORD, .words = remainder_words,                                           \
+        .doc = "The samples that do not fill the last batch. Default: drop for train, keep for valid and test."        \
+    }
+
+/* --- data sets of data sets --- */
+
+static const stk_key new_name_key = {.name = "name", .type = STK_KEY_TEXT};
+static const stk_key set_keys[] = {{.name = "source",
+                                    .type = STK_KEY_CHOICE,
+                                    .keys = stk_source_kinds,
+                                    .required = true,
+                                    .doc = "Where its samples come from."},
+                                   {.name = "rename",
+                                    .type = STK_KEY_NAMED,
+                                    .element = &new_name_key,
+                                    .doc = "Other names for fields, before its stages: {image: mask}."},
+                                   ORDER_KEYS,
+                                   {.name = "weight",
+                                    .type = STK_KEY_REAL,
+                                    .least = 0,
+                                    .standard = "1",
+                                    .doc = "In a mix, how often it is drawn in proportion to the others."},
+                                   END};
+static const stk_key set_key = {
+    .name = "data set",
+    .type = STK_KEY_MAP,
+    .keys = set_keys,
+    .no_short = true,
+    .doc =
+        "One of those that are put together. Its order is made in the same sequence as a part's, and its stages come "
+        "before those of the part. All have the same fields, but in a zip, where no two may have the same."};
+#define OF                                                                                                             \
+    {                                                                                                                  \
+        .name = "of", .type = STK_KEY_LIST, .element = &set_key, .required = true,                                     \
+        .doc = "The data sets: [{source: ...}, {source: ..., take: 100}]."                                             \
+    }
+static const stk_key concatenate_keys[] = {OF, END};
+static const stk_key zip_keys[] = {OF, END};
+static const stk_key interleave_keys[] = {
+    OF,
+    {.name = "cycle",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e6,
+     .doc = "How many take turns; one that has ended is replaced by the next. Default: all."},
+    {.name = "block",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e15,
+     .standard = "1",
+     .doc = "Samples of each in a turn."},
+    END};
+static const char *const until_words[] = {"all", "first", NULL};
+static const stk_key mix_keys[] = {
+    OF,
+    {.name = "until",
+     .type = STK_KEY_WORD,
+     .words = until_words,
+     .standard = "all",
+     .doc = "first: the epoch ends where one is drawn that has ended; all: the others go on."},
+    END};
+const stk_key stk_source_kinds[] = {
     {.name = "images",
      .type = STK_KEY_TEXT,
      .doc = "A folder with one sub-folder for each class, of JPEG and PNG files."},
@@ -185,52 +441,27 @@ static const stk_key source_kinds[] = {
      .no_short = true,
      .doc = "TFRecord shards of tf.train.Example."},
     {.name = "tar", .type = STK_KEY_MAP, .keys = tar_keys, .doc = "Tar shards in WebDataset's naming."},
+    {.name = "concatenate",
+     .type = STK_KEY_MAP,
+     .keys = concatenate_keys,
+     .doc = "Several data sets, one after the other: {concatenate: [{source: ...}, {source: ...}]}."},
+    {.name = "zip",
+     .type = STK_KEY_MAP,
+     .keys = zip_keys,
+     .doc = "The fields of several data sets side by side, sample by sample; as long as the shortest."},
+    {.name = "interleave",
+     .type = STK_KEY_MAP,
+     .keys = interleave_keys,
+     .doc = "A block of samples of each of several data sets in turn."},
+    {.name = "mix",
+     .type = STK_KEY_MAP,
+     .keys = mix_keys,
+     .doc = "Samples of several data sets, drawn at random by their weights."},
     END};
-static const stk_key shard_keys[] = {{.name = "count",
-                                      .type = STK_KEY_INT,
-                                      .least = 1,
-                                      .most = 1000000,
-                                      .required = true,
-                                      .doc = "How many shards there are."},
-                                     {.name = "index",
-                                      .type = STK_KEY_INT,
-                                      .least = 0,
-                                      .most = 1000000,
-                                      .required = true,
-                                      .doc = "Which one to use, from 0."},
-                                     END};
-
-#define PART_KEYS                                                                                                      \
-    {.name = "stages",                                                                                                 \
-     .type = STK_KEY_LIST,                                                                                             \
-     .element = &stage_key,                                                                                            \
-     .doc = "What is done to each sample, in this order; see below."},                                                 \
-        {.name = "shuffle", .type = STK_KEY_BOOL, .doc = "A new order of everything for each epoch. Default: false."}, \
-        {.name = "skip", .type = STK_KEY_INT, .least = 0, .most = 1e15, .doc = "Leaves out the first n samples."},     \
-        {.name = "take", .type = STK_KEY_INT, .least = 1, .most = 1e15, .doc = "Uses only the next n samples."},       \
-        {.name = "shard",                                                                                              \
-         .type = STK_KEY_MAP,                                                                                          \
-         .keys = shard_keys,                                                                                           \
-         .no_short = true,                                                                                             \
-         .doc = "Uses every count-th sample only."},                                                                   \
-        {.name = "repeat",                                                                                             \
-         .type = STK_KEY_INT,                                                                                          \
-         .least = 1,                                                                                                   \
-         .most = 1e6,                                                                                                  \
-         .doc = "So many passes make one epoch, each shuffled anew."},                                                 \
-        {.name = "on_error",                                                                                           \
-         .type = STK_KEY_WORD,                                                                                         \
-         .words = on_error_words,                                                                                      \
-         .doc = "A corrupt record: stop the run and name it, or skip it: another takes its place; it is counted and "  \
-                "listed. Default: stop."},                                                                             \
-    {                                                                                                                  \
-        .name = "remainder", .type = STK_KEY_WORD, .words = remainder_words,                                           \
-        .doc = "The samples that do not fill the last batch. Default: drop for train, keep for valid and test."        \
-    }
 
 static const stk_key train_keys[] = {{.name = "source",
                                       .type = STK_KEY_CHOICE,
-                                      .keys = source_kinds,
+                                      .keys = stk_source_kinds,
                                       .required = true,
                                       .doc = "Where the samples come from."},
                                      PART_KEYS,
@@ -242,7 +473,7 @@ static const stk_key valid_keys[] = {
      .most = 1,
      .above = true,
      .doc = "Cut from train by key, with the stages of test; instead of source. 'valid: 10%' is short for it."},
-    {.name = "source", .type = STK_KEY_CHOICE, .keys = source_kinds, .doc = "Where the samples come from."},
+    {.name = "source", .type = STK_KEY_CHOICE, .keys = stk_source_kinds, .doc = "Where the samples come from."},
     PART_KEYS,
     END};
 static const stk_key data_keys[] = {

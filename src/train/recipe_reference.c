@@ -26,7 +26,7 @@ static const char intro[] =
     "- Paths of data are looked up from the recipe's folder, then the working folder, then `$STOKER_DATA`.\n"
     "- A data set's order is made in this sequence, whatever the order of the keys: the share for `valid`, `skip`, "
     "`take`,\n"
-    "  `shard`, `shuffle`, `repeat`, batch.\n"
+    "  `shard`, `shuffle`, `repeat`, batch. A shard by file comes before `skip`.\n"
     "- A run keeps its recipe in full, defaults included, as `recipe.yaml` in its folder. `--resume` refuses another "
     "one, but\n"
     "  `epochs`, `device`, `threads`, `memory`, `checkpoint` and `log` may change. With another device or number of "
@@ -49,7 +49,7 @@ typedef struct sections {
 /* A table that has been described once is not described again: residual layers hold layers. */
 static void add_section(sections *all, const char *parent, const stk_key *key)
 {
-    if (key->type == STK_KEY_LIST && key->element->type == STK_KEY_CHOICE) {
+    if (key->type == STK_KEY_LIST && (key->element->type == STK_KEY_CHOICE || key->element->type == STK_KEY_MAP)) {
         parent = "";
         key = key->element;
     }
@@ -85,7 +85,7 @@ static void print_value(const stk_key *key, stk_text *out)
         stk_schema_describe(element, out);
     } else if (key->type != STK_KEY_LIST) {
         stk_schema_describe(key, out);
-    } else if (element->type == STK_KEY_CHOICE) {
+    } else if (element->type == STK_KEY_CHOICE || element->type == STK_KEY_MAP) {
         stk_text_add(out, "a list of %ss", element->name);
     } else {
         if (key->one_is_list) {

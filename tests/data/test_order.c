@@ -25,7 +25,7 @@ static void shuffle_is_a_bijection(void **state)
         for (uint64_t epoch = 0; epoch < 3; epoch++) {
             unsigned char *seen = calloc((size_t)n, 1);
             for (int64_t i = 0; i < n; i++) {
-                int64_t i_record = stk_order_map(&order, epoch, i).i_record;
+                int64_t i_record = stk_order_map(&order, NULL, epoch, i).i_record;
                 assert_in_range(i_record, 0, n - 1);
                 assert_false(seen[i_record]++);
             }
@@ -59,7 +59,7 @@ static void shuffle_is_uniform(void **state)
         for (int e = 0; e < N_EPOCHS; e++) {
             int64_t last = 0;
             for (int i = 0; i < n; i++) {
-                int64_t r = stk_order_map(&order, (uint64_t)e, i).i_record;
+                int64_t r = stk_order_map(&order, NULL, (uint64_t)e, i).i_record;
                 cell[i * n + r]++;
                 if (i) distance[(r - last + n) % n]++;
                 last = r;
@@ -84,7 +84,7 @@ static void tiny_sets_take_every_order(void **state)
         for (int e = 0; e < N_EPOCHS; e++) {
             int64_t code = 0;
             for (int i = 0; i < n; i++)
-                code = code * n + stk_order_map(&order, (uint64_t)e, i).i_record;
+                code = code * n + stk_order_map(&order, NULL, (uint64_t)e, i).i_record;
             counts[code]++;
         }
         for (int i = 0; i < 3125; i++)
@@ -103,10 +103,10 @@ static void large_sets_and_epochs_are_unrelated(void **state)
     assert_int_equal(stk_order_shuffle(&order, 0), STK_OK);
     double with_place = 0, with_next_epoch = 0, with_neighbour = 0;
     for (int64_t i = 0; i < n; i++) {
-        double a = (double)stk_order_map(&order, 0, i).i_record / (double)n - 0.5;
+        double a = (double)stk_order_map(&order, NULL, 0, i).i_record / (double)n - 0.5;
         with_place += a * ((double)i / (double)n - 0.5);
-        with_next_epoch += a * ((double)stk_order_map(&order, 1, i).i_record / (double)n - 0.5);
-        with_neighbour += a * ((double)stk_order_map(&order, 0, (i + 1) % n).i_record / (double)n - 0.5);
+        with_next_epoch += a * ((double)stk_order_map(&order, NULL, 1, i).i_record / (double)n - 0.5);
+        with_neighbour += a * ((double)stk_order_map(&order, NULL, 0, (i + 1) % n).i_record / (double)n - 0.5);
     }
     double scale = 12 / sqrt((double)n);
     assert_true(fabs(with_place * scale) < 4.5);
@@ -116,7 +116,7 @@ static void large_sets_and_epochs_are_unrelated(void **state)
     assert_int_equal(stk_order_init(&order, INT64_MAX - 5), STK_OK);
     assert_int_equal(stk_order_shuffle(&order, 3), STK_OK);
     for (int64_t i = 0; i < 1000; i++)
-        assert_in_range(stk_order_map(&order, 2, INT64_MAX - 6 - i).i_record, 0, INT64_MAX - 6);
+        assert_in_range(stk_order_map(&order, NULL, 2, INT64_MAX - 6 - i).i_record, 0, INT64_MAX - 6);
 }
 
 /* --- chains against lists --- */
@@ -143,7 +143,7 @@ static list shuffled(list in, uint64_t seed, uint64_t epoch)
     assert_int_equal(stk_order_shuffle(&order, seed), STK_OK);
     list out = {malloc((size_t)in.n * sizeof(*out.place)), in.n};
     for (int64_t i = 0; i < in.n; i++)
-        out.place[i] = in.place[stk_order_map(&order, epoch, i).i_record];
+        out.place[i] = in.place[stk_order_map(&order, NULL, epoch, i).i_record];
     return out;
 }
 
@@ -218,7 +218,7 @@ static void chains_agree_with_lists(void **state)
         list expected = make_list(ops, n_ops, n_records, epoch);
         assert_int_equal(expected.n, order.count);
         for (int64_t i = 0; i < order.count; i++) {
-            stk_order_place place = stk_order_map(&order, epoch, i);
+            stk_order_place place = stk_order_map(&order, NULL, epoch, i);
             assert_int_equal(place.i_record, expected.place[i].i_record);
             assert_int_equal(place.epoch, expected.place[i].epoch);
         }
@@ -243,9 +243,9 @@ static void splits_are_disjoint_and_complete(void **state)
         assert_int_equal(stk_order_shuffle(&part, 5), STK_OK);
         unsigned char seen[10000] = {0};
         for (int64_t i = 0; i < part.count; i++)
-            assert_false(seen[stk_order_map(&part, 1, i).i_record]++);
+            assert_false(seen[stk_order_map(&part, NULL, 1, i).i_record]++);
         for (int64_t i = 0; i < rest.count; i++)
-            assert_false(seen[stk_order_map(&rest, 0, i).i_record]++);
+            assert_false(seen[stk_order_map(&rest, NULL, 0, i).i_record]++);
         stk_order_free(&part);
         stk_order_free(&rest);
     }

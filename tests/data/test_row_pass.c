@@ -148,6 +148,27 @@ static void resized_and_cut(void **state)
     check((chain_case){"same size", {stk_decode(), stk_center_crop(32, 32), stk_resize(32, 32, true)}});
 }
 
+static stk_stage *resize_as(stk_filter filter, stk_resize_like like, bool antialias)
+{
+    return stk_resize_with(
+        &(stk_resize_config){.height = 40, .width = 37, .filter = filter, .like = like, .antialias = antialias});
+}
+
+static void other_filters(void **state)
+{
+    (void)state;
+    check((chain_case){"bicubic",
+                       {stk_decode(), stk_random_resized_crop_with(24, STK_FILTER_BICUBIC, true), stk_random_flip(),
+                        stk_normalize_imagenet()}});
+    check((chain_case){"bicubic, four", {stk_decode(), stk_random_resized_crop_with(33, STK_FILTER_BICUBIC, false)}});
+    check((chain_case){"nearest",
+                       {stk_decode(), stk_random_resized_crop_with(24, STK_FILTER_NEAREST, true), stk_random_flip()}});
+    check((chain_case){"opencv", {stk_decode(), resize_as(STK_FILTER_BICUBIC, STK_LIKE_OPENCV, false), stk_scale(2)}});
+    check((chain_case){
+        "tf", {stk_decode(), resize_as(STK_FILTER_BICUBIC, STK_LIKE_TF, false), stk_random_flip(), stk_scale(2)}});
+    check((chain_case){"tf, nearest", {stk_decode(), resize_as(STK_FILTER_NEAREST, STK_LIKE_TF, false)}});
+}
+
 static void only_cut(void **state)
 {
     (void)state;
@@ -157,6 +178,21 @@ static void only_cut(void **state)
     check((chain_case){"whole", {stk_decode(), stk_normalize_imagenet()}});
     check((chain_case){"alone", {stk_decode()}});
     check((chain_case){"grey", {stk_decode_channels(1), stk_random_crop(32, 4), stk_normalize_mnist()}});
+}
+
+/* A border of zeros is a cut that sticks out; others, and what is turned upside down, run by themselves. */
+static void borders_and_rows_swapped(void **state)
+{
+    (void)state;
+    check((chain_case){"zeros",
+                       {stk_decode(), stk_pad_image(3, 0, 5, 9, 0), stk_random_flip(), stk_normalize_imagenet()}});
+    check((chain_case){"grey border", {stk_decode(), stk_pad_image(3, 1, 5, 9, 128), stk_random_crop(20, 0)}});
+    check((chain_case){"zeros of resized", {stk_decode(), stk_resize(20, 20, true), stk_pad_image(2, 2, 2, 2, 0)}});
+    check(
+        (chain_case){"upside down", {stk_decode(), stk_random_crop(30, 4), stk_random_flip_vertical(), stk_scale(2)}});
+    check((chain_case){"augmented",
+                       {stk_decode(), stk_random_resized_crop(24, true), stk_randaugment(2, 9), stk_random_flip(),
+                        stk_normalize_imagenet()}});
 }
 
 /* The pass ends where the next stage would see other values, and the rest runs by itself. */
@@ -199,8 +235,13 @@ static void damage_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_resized_crops), cmocka_unit_test(resized_and_cut),    cmocka_unit_test(only_cut),
-        cmocka_unit_test(what_does_not_fit),    cmocka_unit_test(damage_is_an_error),
+        cmocka_unit_test(random_resized_crops),
+        cmocka_unit_test(resized_and_cut),
+        cmocka_unit_test(other_filters),
+        cmocka_unit_test(borders_and_rows_swapped),
+        cmocka_unit_test(only_cut),
+        cmocka_unit_test(what_does_not_fit),
+        cmocka_unit_test(damage_is_an_error),
     };
     return cmocka_run_group_tests(tests, make_files, free_files);
 }

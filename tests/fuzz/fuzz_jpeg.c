@@ -1,6 +1,7 @@
 /* JPEG from memory: sizes, then the pixels, in colour and in grey. */
 #include <stdlib.h>
 
+#include "data/codec/exif.h"
 #include "data/codec/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -11,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     stk_span encoded = {data, size};
     int64_t height, width;
+    if (stk_exif_orientation(encoded) < 1 || stk_exif_orientation(encoded) > 8) abort();
     if (stk_image_format_of(encoded) != STK_IMAGE_JPEG || stk_image_size(encoded, &height, &width) != STK_OK) return 0;
     if (height * width > MOST_PIXELS) return 0;
     for (int channels = 1; channels <= 3; channels += 2) {

@@ -304,6 +304,28 @@ def make_pack():
     write("pack", "other_format", whole.replace(b'pack": 1', b'pack": 9'))
 
 
+# --- indexes of entry points; the fuzz target puts the checksum right ---
+
+def entry_index(*files):
+    table, names, entries = b"", b"", b""
+    for name, n in files:
+        table += struct.pack("<QqQII", 1000 + n, 1700000000000000000, len(entries) // 12, n, len(names))
+        names += name + b"\0"
+        entries += b"".join(struct.pack("<IHhhh", 600 + 50 * i, i % 8, 10 * i, -i, i) for i in range(n))
+    head = b"stkjpg1\n" + struct.pack("<QQQ", len(files), len(names), len(entries) // 12)
+    return head + table + names + entries + bytes(8)
+
+
+def make_entries():
+    whole = entry_index((b"a/1.jpg", 3), (b"a/2.jpg", 0), (b"b.jpg", 5))
+    write("entries", "whole", whole)
+    write("entries", "empty", entry_index())
+    write("entries", "unsorted", entry_index((b"b.jpg", 1), (b"a.jpg", 1)))
+    write("entries", "cut", whole[:-20])
+    write("entries", "many_files", whole[:8] + struct.pack("<Q", 2**60) + whole[16:])
+    write("entries", "far_entries", whole[:48] + struct.pack("<Q", 2**62) + whole[56:])
+
+
 for decoder in "jpeg", "jpeg_crop":
     for file_name, text in JPEG.items():
         write(decoder, file_name + ".jpg", base64.b64decode(text))
@@ -318,3 +340,4 @@ make_npy()
 make_records()
 make_tar()
 make_pack()
+make_entries()

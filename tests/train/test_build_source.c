@@ -80,7 +80,9 @@ static void expect_encoded(const char *source, int64_t n, bool has_label, int64_
     stk_shape shape;
     stk_recipe *recipe = read_recipe(source);
     if (!recipe) fail_msg("%s: %s", source, stk_error_text());
-    assert_int_equal(stk_build_source(recipe->part[STK_PART_TRAIN].source, &dataset), STK_OK);
+    const stk_yaml_node *node = recipe->part[STK_PART_TRAIN].source;
+    assert_int_equal(stk_build_combined(node, 0, &dataset), STK_OK);
+    if (!dataset) assert_int_equal(stk_build_source(node, &dataset), STK_OK);
     assert_string_equal(stk_dataset_status(dataset) == STK_OK ? "" : stk_error_text(), "");
     assert_int_equal(stk_dataset_count(dataset), n);
     assert_int_equal(stk_dataset_classes(dataset, NULL), n_classes);
@@ -107,6 +109,33 @@ static void refuse(const char *source, const char *text)
     if (recipe && stk_build_dataset(recipe, STK_PART_TRAIN, &dataset) == STK_OK) fail_msg("%s is accepted", source);
     if (!strstr(stk_error_text(), text)) fail_msg("%s: %s", source, stk_error_text());
     stk_recipe_free(recipe);
+}
+
+static void several_data_sets(void **state)
+{
+    (void)state;
+    expect("{concatenate: [{source: {npy: x.npy}}, {source: {npy: x.npy}, take: 2, shuffle: true}]}", 6, "f32[3,2]",
+           "");
+    expect("{zip: [{source: {npy: x.npy}, shuffle: true}, {source: {npy: y.npy}, rename: {image: label}, take: 3}]}", 3,
+           "f32[3,2]", "i32[]");
+    expect("{interleave: {of: [{source: {npy: x.npy}, repeat: 3}, {source: {npy: x.npy}}], block: 3}}", 16, "f32[3,2]",
+           "");
+    expect("{mix: {of: [{source: {npy: {image: x.npy, label: y.npy}}, weight: 0}, {source: {npy: {image: x.npy, label: "
+           "y.npy}}, stages: [{scale: 0.5}]}], until: first}}",
+           4, "f32[3,2]", "i32[]");
+    expect("{concatenate: [{source: {mix: [{source: {npy: x.npy}}, {source: {npy: x.npy}}]}}]}", 8, "f32[3,2]", "");
+    expect_encoded("{concatenate: [{source: {images: p}}, {source: {files: {paths: p, by: folder}}}]}", 4, true, 2);
+    /* A shard by file comes before everything else. */
+    expect_encoded("{concatenate: [{source: {images: p}, take: 1, shard: {count: 2, index: 1, policy: file}}]}", 1,
+                   true, 2);
+    refuse("{mix: [{source: {npy: x.npy}, weigth: 2}]}", "no key 'weigth' in 'data set' (did you mean 'weight'?)");
+    refuse("{zip: []}", "'zip' needs at least one data set");
+    refuse("{concatenate: [{source: {files: q}}]}", "no such data: 'q'");
+    refuse("{concatenate: [{source: {npy: x.npy}, take: 9}]}", "recipe.yaml:1:39: cannot take 9 samples of 4");
+    refuse("{zip: [{source: {npy: x.npy}}, {source: {npy: x.npy}}]}", "field 'image' is in data sets 1 and 2 of 'zip'");
+    refuse("{concatenate: [{source: {npy: x.npy}, stages: [decode]}]}", "stage 'decode' does not fit");
+    refuse("{concatenate: [{source: {npy: x.npy}, shard: {count: 2, index: 0, policy: file}}]}",
+           "source 'npy' does not consist of files");
 }
 
 static void mistakes_are_named(void **state)
@@ -150,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_source),
         cmocka_unit_test(sources_of_encoded_images),
+        cmocka_unit_test(several_data_sets),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, set_up, remove_test_folder);

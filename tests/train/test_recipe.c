@@ -114,6 +114,25 @@ static void everything_is_taken(void **state)
     stk_recipe_free(r);
 }
 
+static void orders_are_taken(void **state)
+{
+    (void)state;
+    stk_recipe *r = parse("data:\n"
+                          "  train:\n"
+                          "    source: {images: d}\n"
+                          "    shuffle: {window: 500, reshuffle: false}\n"
+                          "    shard: {count: 4, index: 1, policy: auto}\n"
+                          "  test: {source: {images: d}, shuffle: false}\n",
+                          "batch=8");
+    const stk_recipe_part *train = &r->part[STK_PART_TRAIN], *test = &r->part[STK_PART_TEST];
+    assert_true(train->shuffle && train->shuffle_once);
+    assert_int_equal(train->window, 500);
+    assert_int_equal(train->shard_policy, STK_SHARD_AUTO);
+    assert_false(test->shuffle || test->shuffle_once);
+    assert_int_equal(test->shard_policy, STK_SHARD_DATA);
+    stk_recipe_free(r);
+}
+
 static void messages_help(void **state)
 {
     (void)state;
@@ -266,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_filled_in),
         cmocka_unit_test(everything_is_taken),
+        cmocka_unit_test(orders_are_taken),
         cmocka_unit_test(messages_help),
         cmocka_unit_test(scalars_are_read),
         cmocka_unit_test(the_full_recipe_is_the_same_recipe),

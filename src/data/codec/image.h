@@ -24,5 +24,8 @@ stk_status stk_image_decode(stk_span encoded, int channels, uint8_t *dst);
 /* Quality 1-100; src [H,W,C]. Appends to a malloc'ed buffer that the caller frees. */
 stk_status stk_jpeg_encode(const uint8_t *src, int64_t height, int64_t width, int channels, int quality, uint8_t **out,
                            size_t *n_bytes);
+/* src [H,W,C], C 1 or 3. *out is malloc'ed. */
+stk_status stk_png_encode(const uint8_t *src, int64_t height, int64_t width, int channels, uint8_t **out,
+                          size_t *n_bytes);
 
 #endif

@@ -19,6 +19,7 @@
 #include "data/codec/tar_writer.h"
 #include "data/dataset.h"
 #include "data/pack/manifest.h"
+#include "data/source/reader.h"
 #include "stoker/pack.h"
 
 #define TEMPORARY "shard.tmp"
@@ -32,7 +33,8 @@ typedef struct packer {
     stk_pack_manifest manifest;
     stk_pack_progress progress;
     int i_image, i_label; /* fields; -1: no labels */
-    stk_scratch scratch[STK_MAX_FIELDS];
+    stk_reader reader;
+    stk_order_cursor cursor;
 
     /* the shard under way */
     int fd;
@@ -121,11 +123,10 @@ static stk_status end_shard(packer *p)
 /* --- records --- */
 
 /* KEY is the number and, for people, the file's own name, without dots, as a key ends at the first one. */
-static void make_key(const packer *p, int64_t i, int64_t i_record, char *out, size_t out_bytes)
+static void make_key(const packer *p, int64_t i, stk_order_place place, char *out, size_t out_bytes)
 {
-    const stk_source *source = p->dataset->source;
     char name[STK_RECORD_NAME_BYTES];
-    source->class->name_record(source, i_record, name, sizeof(name));
+    stk_source_name(p->dataset->source, place.i_record, place.epoch, name, sizeof(name));
     const char *slash = strrchr(name, '/'), *start = slash ? slash + 1 : "";
     int n = (int)strcspn(start, ".'");
     snprintf(out, out_bytes, "%08lld%s%.*s", (long long)i, n ? "-" : "", n < 60 ? n : 60, start);
@@ -136,14 +137,15 @@ static stk_status pack_record(packer *p, int64_t i)
     const stk_source *source = p->dataset->source;
     stk_item item[STK_MAX_FIELDS];
     char key[STK_TAR_NAME - 8], name[STK_TAR_NAME], number[16];
-    int64_t i_record = stk_order_map(&p->dataset->order, 0, i).i_record;
-    stk_status status = source->class->read(source, i_record, p->scratch, item);
-    if (status != STK_OK) return stk_dataset_fail_record(p->dataset, status, i_record);
+    stk_order_place place = stk_order_map(&p->dataset->order, &p->cursor, 0, i);
+    stk_stage_key no_seed = {.epoch = place.epoch};
+    stk_status status = stk_reader_read(&p->reader, source, place.i_record, &no_seed, item);
+    if (status != STK_OK) return stk_dataset_fail_record(p->dataset, status, place);
     const stk_item *image = &item[p->i_image];
     stk_image_format format = stk_image_format_of((stk_span){image->data, image->n_bytes});
     if (format == STK_IMAGE_UNKNOWN)
-        return stk_dataset_fail_record(p->dataset, stk_fail(STK_CORRUPT, "not a JPEG or PNG file"), i_record);
-    make_key(p, i, i_record, key, sizeof(key));
+        return stk_dataset_fail_record(p->dataset, stk_fail(STK_CORRUPT, "not a JPEG or PNG file"), place);
+    make_key(p, i, place, key, sizeof(key));
     if (p->i_label >= 0) {
         int n = snprintf(number, sizeof(number), "%d", (int)*(const int32_t *)item[p->i_label].data);
         snprintf(name, sizeof(name), "%s.cls", key);
@@ -209,7 +211,8 @@ static uint64_t fingerprint_of(const packer *p)
     uint64_t hash = (uint64_t)n ^ (uint64_t)p->options.shard_bytes;
     for (int64_t i = 0; i < n; i += step) {
         char name[STK_RECORD_NAME_BYTES];
-        d->source->class->name_record(d->source, stk_order_map(&d->order, 0, i).i_record, name, sizeof(name));
+        stk_order_place place = stk_order_map(&d->order, NULL, 0, i);
+        stk_source_name(d->source, place.i_record, place.epoch, name, sizeof(name));
         hash = stk_hash64(name, strlen(name), hash);
     }
     return hash;
@@ -295,8 +298,8 @@ stk_status stk_pack_write(const stk_dataset *dataset, const char *folder, const 
 done:
     drop_shard(p);
     *result = p->progress;
-    for (int i = 0; i < STK_MAX_FIELDS; i++)
-        free(p->scratch[i].data);
+    stk_reader_free(&p->reader, dataset->source);
+    stk_order_cursor_free(&p->cursor);
     stk_pack_manifest_free(&p->manifest);
     free(p->buffer);
     free(p);

@@ -40,6 +40,12 @@ static stk_status fail_file(const char *path, int error)
 
 stk_status stk_file_read_scratch(const char *path, stk_scratch *scratch, size_t *n)
 {
+    int64_t mtime_ns;
+    return stk_file_read_stamped(path, scratch, n, &mtime_ns);
+}
+
+stk_status stk_file_read_stamped(const char *path, stk_scratch *scratch, size_t *n, int64_t *mtime_ns)
+{
     struct stat info;
     stk_status status = STK_OK;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a pipe among the files must not hang. */
@@ -48,6 +54,7 @@ stk_status stk_file_read_scratch(const char *path, stk_scratch *scratch, size_t 
     if (fstat(fd, &info) < 0) STK_TRY(fail_file(path, errno));
     if (!S_ISREG(info.st_mode)) STK_TRY(stk_fail(STK_IO, "cannot read '%s': not a regular file", path));
     size_t size = (size_t)info.st_size;
+    *mtime_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
     char *data = stk_scratch_get(scratch, size + 1);
     if (!data) STK_TRY(stk_fail_memory(size));
     while (*n < size) {

@@ -9,6 +9,8 @@ stk_status stk_source_set_fields(stk_source *source, int64_t n_samples, const st
 
 /* Reads a whole file into scratch, without a mapping: cheaper for small files. */
 stk_status stk_file_read_scratch(const char *path, stk_scratch *scratch, size_t *n);
+/* The same, and when the file was last written. */
+stk_status stk_file_read_stamped(const char *path, stk_scratch *scratch, size_t *n, int64_t *mtime_ns);
 
 /* Asks for the first 4 KiB of a record ahead of its use; past that the hardware has caught on. */
 static inline void stk_prefetch_bytes(const void *p, size_t n)

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "data/source/entries.h"
 #include "data/source/fields.h"
 #include "data/source/labels.h"
 #include "data/source/paths.h"
@@ -19,6 +20,8 @@ typedef struct files_source {
     stk_source base;
     stk_names files;
     stk_file_labels labels;
+    char *folder;        /* the one that was given; NULL: files, patterns or several folders */
+    stk_entries entries; /* of that folder */
 } files_source;
 
 static bool is_image_name(const char *name)
@@ -83,8 +86,10 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
 {
     const files_source *s = (const files_source *)source;
     size_t n;
-    STK_RETURN_IF_ERROR(stk_file_read_scratch(s->files.name[i_record], &scratch[0], &n));
+    int64_t mtime_ns;
+    STK_RETURN_IF_ERROR(stk_file_read_stamped(s->files.name[i_record], &scratch[0], &n, &mtime_ns));
     item[0] = (stk_item){source->field[0].type, scratch[0].data, n};
+    stk_entries_give(&s->entries, s->files.name[i_record], n, mtime_ns, &scratch[0]);
     if (source->n_fields > 1)
         item[1] = (stk_item){source->field[1].type, &s->labels.label[i_record], sizeof(s->labels.label[0])};
     return STK_OK;
@@ -100,11 +105,28 @@ static void close_source(stk_source *source)
     files_source *s = (files_source *)source;
     stk_names_free(&s->files);
     stk_labels_free(&s->labels);
+    stk_entries_close(&s->entries);
+    free(s->folder);
     free(s);
 }
 
+static stk_status use_index(stk_source *source, const char *path)
+{
+    files_source *s = (files_source *)source;
+    if (path && !s->folder)
+        return stk_fail(STK_INVALID, "an index is of one folder, and the files are given otherwise");
+    return stk_entries_use(s->folder, path, &s->entries);
+}
+
+static stk_status find_index(files_source *s, const char *const *paths, int n_paths)
+{
+    if (n_paths != 1 || !stk_path_is_dir(paths[0])) return STK_OK;
+    if (!(s->folder = strdup(paths[0]))) return stk_fail_memory(strlen(paths[0]));
+    return stk_entries_find_own(s->folder, &s->entries, s->base.note, sizeof(s->base.note));
+}
+
 static const stk_source_class class_files = {
-    .name = "files", .read = read_record, .name_record = name_record, .close = close_source};
+    .name = "files", .read = read_record, .name_record = name_record, .close = close_source, .use_index = use_index};
 
 stk_status stk_source_open_files(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path,
                                  stk_source **out)
@@ -118,11 +140,13 @@ stk_status stk_source_open_files(const char *const *paths, int n_paths, stk_labe
     if (labels == STK_LABELS_FROM_FILE) STK_TRY(stk_labels_from_file(&s->files, labels_path, &s->labels));
     s->base = (stk_source){.class = &class_files,
                            .n_records = (int64_t)s->files.n,
+                           .n_files = (int64_t)s->files.n,
                            .n_fields = labels == STK_LABELS_NONE ? 1 : 2,
                            .class_names = (const char *const *)s->labels.class_name,
                            .n_classes = s->labels.n_classes};
     s->base.field[0] = (stk_source_field){"image", {.kind = STK_FIELD_ENCODED}};
     s->base.field[1] = (stk_source_field){"label", {STK_FIELD_ARRAY, stk_desc_make(STK_I32, (stk_shape){0})}};
+    STK_TRY(find_index(s, paths, n_paths));
     *out = &s->base;
     return STK_OK;
 done:

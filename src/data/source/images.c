@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/source/entries.h"
 #include "data/source/fields.h"
 
 typedef struct images_source {
@@ -22,6 +23,7 @@ typedef struct images_source {
     size_t *name_at; /* by record: offset into names */
     int64_t records_capacity;
     int64_t *class_end; /* by class: one past its last record */
+    stk_entries entries;
 } images_source;
 
 static bool is_image_name(const char *name)
@@ -127,9 +129,11 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
     size_t n;
     if (!label) return stk_fail_memory(sizeof(*label));
     make_path(s, i_record, path, sizeof(path));
-    STK_RETURN_IF_ERROR(stk_file_read_scratch(path, &scratch[0], &n));
+    int64_t mtime_ns;
+    STK_RETURN_IF_ERROR(stk_file_read_stamped(path, &scratch[0], &n, &mtime_ns));
     *label = (int32_t)class_of(s, i_record);
     item[0] = (stk_item){source->field[0].type, scratch[0].data, n};
+    stk_entries_give(&s->entries, path, n, mtime_ns, &scratch[0]);
     item[1] = (stk_item){source->field[1].type, label, sizeof(*label)};
     return STK_OK;
 }
@@ -151,11 +155,18 @@ static void close_source(stk_source *source)
     free(s->names);
     free(s->name_at);
     free(s->folder);
+    stk_entries_close(&s->entries);
     free(s);
 }
 
+static stk_status use_index(stk_source *source, const char *path)
+{
+    images_source *s = (images_source *)source;
+    return stk_entries_use(s->folder, path, &s->entries);
+}
+
 static const stk_source_class class_images = {
-    .name = "images", .read = read_record, .name_record = name_record, .close = close_source};
+    .name = "images", .read = read_record, .name_record = name_record, .close = close_source, .use_index = use_index};
 
 stk_status stk_source_open_images(const char *folder, stk_source **out)
 {
@@ -166,10 +177,12 @@ stk_status stk_source_open_images(const char *folder, stk_source **out)
     s->folder = strdup(folder);
     if (!s->folder) STK_TRY(stk_fail_memory(strlen(folder)));
     STK_TRY(scan_classes(s));
+    s->base.n_files = s->base.n_records;
     s->base.class_names = (const char *const *)s->class_name;
     s->base.n_fields = 2;
     s->base.field[0] = (stk_source_field){"image", {.kind = STK_FIELD_ENCODED}};
     s->base.field[1] = (stk_source_field){"label", {STK_FIELD_ARRAY, stk_desc_make(STK_I32, (stk_shape){0})}};
+    STK_TRY(stk_entries_find_own(s->folder, &s->entries, s->base.note, sizeof(s->base.note)));
     *out = &s->base;
     return STK_OK;
 done:

@@ -25,6 +25,16 @@ typedef struct stk_source_class {
     void (*close)(stk_source *source);
     /* Optional: a hint that this thread will read the record a few reads from now. Cheap, and never fails. */
     void (*prefetch)(const stk_source *source, int64_t i_record);
+    /* Optional, where several records lie in one file: which of n_files it is. */
+    int64_t (*file_of)(const stk_source *source, int64_t i_record);
+    /* Instead of read and name_record, where a record depends on the epoch, as in a source of whole data sets. *work is
+     * the thread's own, NULL at first, and ends with free_work. Call them through data/source/reader.h. */
+    stk_status (*read_keyed)(const stk_source *source, int64_t i_record, const stk_stage_key *key, void **work,
+                             stk_item *item);
+    void (*free_work)(const stk_source *source, void *work);
+    /* Optional: the index of entry points to use; path NULL: none. */
+    stk_status (*use_index)(stk_source *source, const char *path);
+    void (*name_keyed)(const stk_source *source, int64_t i_record, uint64_t epoch, char *out, size_t out_bytes);
 } stk_source_class;
 
 /* Every source starts with this. */
@@ -36,7 +46,9 @@ struct stk_source {
     stk_source_field field[STK_MAX_FIELDS];
     const char *const *class_names; /* of an image folder; else NULL */
     int64_t n_classes;
-    char note[256]; /* what opening found and does no harm; "": nothing */
+    int64_t n_files; /* that the records lie in; each in its own where the class has no file_of; 0: not in files */
+    bool varies;     /* record i is not the same sample in every epoch */
+    char note[256];  /* what opening found and does no harm; "": nothing */
 };
 
 stk_status stk_source_open_images(const char *folder, stk_source **out);

@@ -165,6 +165,12 @@ static void name_record(const stk_source *source, int64_t i_record, char *out, s
              (unsigned long long)at);
 }
 
+static int64_t file_of(const stk_source *source, int64_t i_record)
+{
+    const tar_source *s = (const tar_source *)source;
+    return find_shard(s, i_record) - s->shard;
+}
+
 static void close_source(stk_source *source)
 {
     tar_source *s = (tar_source *)source;
@@ -183,7 +189,7 @@ static void close_source(stk_source *source)
 }
 
 static const stk_source_class class_tar = {
-    .name = "tar", .read = read_record, .name_record = name_record, .close = close_source};
+    .name = "tar", .read = read_record, .name_record = name_record, .close = close_source, .file_of = file_of};
 
 /* --- opening --- */
 
@@ -222,6 +228,7 @@ static stk_status open_shards(tar_source *s, const stk_names *names)
             snprintf(s->base.note, sizeof(s->base.note),
                      "the index of '%.120s' did not fit the file any more and has been made anew", shard->path);
     }
+    s->base.n_files = s->n_shards;
     if (s->base.n_records == 0)
         return stk_fail(STK_INVALID, "'%s'%s holds no sample: files named KEY.EXTENSION", names->name[0],
                         names->n > 1 ? " and what follows" : "");

@@ -104,6 +104,12 @@ static void prefetch(const stk_source *source, int64_t i_record)
     stk_shards_prefetch(&((const tfrecord_source *)source)->shards, i_record);
 }
 
+static int64_t file_of(const stk_source *source, int64_t i_record)
+{
+    const stk_shards *shards = &((const tfrecord_source *)source)->shards;
+    return stk_shards_find(shards, i_record).shard - shards->shard;
+}
+
 static void close_source(stk_source *source)
 {
     tfrecord_source *s = (tfrecord_source *)source;
@@ -115,8 +121,12 @@ static void close_source(stk_source *source)
     free(s);
 }
 
-static const stk_source_class class_tfrecord = {
-    .name = "tfrecord", .read = read_record, .name_record = name_record, .close = close_source, .prefetch = prefetch};
+static const stk_source_class class_tfrecord = {.name = "tfrecord",
+                                                .read = read_record,
+                                                .name_record = name_record,
+                                                .close = close_source,
+                                                .prefetch = prefetch,
+                                                .file_of = file_of};
 
 /* --- opening --- */
 
@@ -170,6 +180,7 @@ stk_status stk_source_open_tfrecord(const char *const *paths, int n_paths, const
                  s->shards.n_stale > 1 ? ", and others," : "");
     for (int i = 0; i < s->shards.n_shards && in_memory; i++)
         s->base.n_bytes += (int64_t)s->shards.shard[i].file.n_bytes;
+    s->base.n_files = s->shards.n_shards;
     s->base.class = &class_tfrecord;
     *out = &s->base;
     return STK_OK;

@@ -1,8 +1,12 @@
-/* Mirrors left-right with chance 1/2. */
+/* Mirrors left-right, or top-bottom, with chance 1/2. */
 #include <string.h>
 
 #include "base/error.h"
 #include "data/stage/stage_list.h"
+
+typedef struct random_flip_params {
+    bool vertical;
+} random_flip_params;
 
 static stk_status plan(const void *params, const stk_field_type *in, stk_field_type *out)
 {
@@ -49,15 +53,31 @@ static bool draw_flip(const stk_stage_key *key)
     return !(stk_rng_u32(&rng) >> 31);
 }
 
+/* Rows of n bytes; dst may be src. */
+static void mirror_rows(const char *src, char *dst, int64_t height, size_t n)
+{
+    if (dst == src)
+        for (int64_t y = 0; y < height / 2; y++)
+            swap_pixels(dst + (size_t)y * n, dst + (size_t)(height - 1 - y) * n, n);
+    else
+        for (int64_t y = 0; y < height; y++)
+            memcpy(dst + (size_t)y * n, src + (size_t)(height - 1 - y) * n, n);
+}
+
 static stk_status run(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
                       stk_scratch *scratch)
 {
+    const random_flip_params *p = params;
     const stk_tensor_desc *desc = &in->type.desc;
-    (void)params;
     (void)scratch;
-    if (out->data != in->data) memcpy(out->data, in->data, in->n_bytes);
-    if (!draw_flip(key)) return STK_OK;
+    bool flip = draw_flip(key);
     size_t pixel = (size_t)desc->shape.dim[2] * stk_dtype_bytes(desc->dtype);
+    if (flip && p->vertical) {
+        mirror_rows(in->data, out->data, desc->shape.dim[0], (size_t)desc->shape.dim[1] * pixel);
+        return STK_OK;
+    }
+    if (out->data != in->data) memcpy(out->data, in->data, in->n_bytes);
+    if (!flip) return STK_OK;
     for (int64_t y = 0; y < desc->shape.dim[0]; y++)
         mirror_row((char *)out->data + (size_t)(y * desc->shape.dim[1]) * pixel, desc->shape.dim[1], pixel);
     return STK_OK;
@@ -65,15 +85,25 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
 
 static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
 {
-    (void)params;
-    *fits = !draw_flip(key) || stk_view_mirror(view);
+    const random_flip_params *p = params;
+    *fits = !draw_flip(key) || (!p->vertical && stk_view_mirror(view));
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_random_flip = {
-    .name = "random_flip", .plan = plan, .run = run, .view = look, .random = true, .in_place = true};
+const stk_stage_class stk_stage_random_flip = {.name = "random_flip",
+                                               .params_bytes = sizeof(random_flip_params),
+                                               .plan = plan,
+                                               .run = run,
+                                               .view = look,
+                                               .random = true,
+                                               .in_place = true};
 
 stk_stage *stk_random_flip(void)
 {
-    return stk_stage_new(&stk_stage_random_flip, NULL);
+    return stk_stage_new(&stk_stage_random_flip, &(random_flip_params){false});
+}
+
+stk_stage *stk_random_flip_vertical(void)
+{
+    return stk_stage_new(&stk_stage_random_flip, &(random_flip_params){true});
 }

@@ -8,7 +8,7 @@
 
 typedef struct random_resized_crop_params {
     int64_t size;
-    bool antialias;
+    stk_sampling how;
 } random_resized_crop_params;
 
 static stk_status plan(const void *params, const stk_field_type *in, stk_field_type *out)
@@ -48,7 +48,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     const random_resized_crop_params *p = params;
     const int64_t *dim = in->type.desc.shape.dim;
     stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
-    return stk_resample(in, draw_rectangle(&rng, dim[0], dim[1]), p->antialias, out, scratch);
+    return stk_resample(in, draw_rectangle(&rng, dim[0], dim[1]), p->how, out, scratch);
 }
 
 static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
@@ -57,7 +57,7 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
     stk_view cropped = *view;
     *fits = stk_view_crop(&cropped, draw_rectangle(&rng, view->height, view->width)) &&
-            stk_view_resize(&cropped, p->size, p->size, p->antialias);
+            stk_view_resize(&cropped, p->size, p->size, p->how);
     if (*fits) *view = cropped;
     return STK_OK;
 }
@@ -69,9 +69,17 @@ const stk_stage_class stk_stage_random_resized_crop = {.name = "random_resized_c
                                                        .view = look,
                                                        .random = true};
 
-stk_stage *stk_random_resized_crop(int64_t size, bool antialias)
+stk_stage *stk_random_resized_crop_with(int64_t size, stk_filter filter, bool antialias)
 {
     if (size < 1 || size > 65535)
         return stk_stage_new_failed(STK_INVALID, "random_resized_crop: size must be 1 to 65535");
-    return stk_stage_new(&stk_stage_random_resized_crop, &(random_resized_crop_params){size, antialias});
+    if ((unsigned)filter > STK_FILTER_NEAREST)
+        return stk_stage_new_failed(STK_INVALID, "random_resized_crop: no such filter: %d", (int)filter);
+    return stk_stage_new(&stk_stage_random_resized_crop,
+                         &(random_resized_crop_params){size, {filter, STK_LIKE_PIL, antialias}});
+}
+
+stk_stage *stk_random_resized_crop(int64_t size, bool antialias)
+{
+    return stk_random_resized_crop_with(size, STK_FILTER_BILINEAR, antialias);
 }

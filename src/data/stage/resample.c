@@ -7,9 +7,9 @@
 #include "data/stage/resample_kernels.h"
 #include "data/stage/taps.h"
 
-/* A weight of 1 fits in an i16; so does 255 << FRACTION_BITS, what the first pass keeps where it does not round to
- * whole values. */
-enum { WEIGHT_BITS = 14, FRACTION_BITS = 7 };
+/* A weight below 2 fits in an i16; so does what the first pass keeps where it does not round to whole values: 255 <<
+ * FRACTION_BITS, and for bicubic, which may reach from -100 to 355, one bit less. */
+enum { WEIGHT_BITS = 14, FRACTION_BITS = 7, CUBIC_FRACTION_BITS = 6 };
 enum { ALIGNMENT = 64 };
 
 struct stk_resampler {
@@ -116,8 +116,8 @@ static void *take(char *memory, size_t *used, size_t bytes)
 stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *scratch, stk_resampler **out)
 {
     const stk_rect *keep = &config->keep;
-    const stk_axis x = {config->width, config->to_width, keep->left, keep->width, config->antialias, config->mirrored};
-    const stk_axis y = {config->height, config->to_height, keep->top, keep->height, config->antialias, false};
+    const stk_axis x = {config->width, config->to_width, keep->left, keep->width, config->how, config->mirrored};
+    const stk_axis y = {config->height, config->to_height, keep->top, keep->height, config->how, false};
     int64_t most_x = stk_axis_most_taps(&x), most_y = stk_axis_most_taps(&y), channels = config->channels;
     int64_t n = round_up(x.n, STK_COLUMN_GROUP), most_columns = round_up(most_x, STK_COLUMN_TAPS);
     int64_t n_out = round_up(n * channels, STK_ROW_GROUP), stride = n_out + STK_ROW_GROUP;
@@ -154,7 +154,8 @@ stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *s
         }
     }
     float_taps tx = get_taps(&x, float_memory_x), ty = get_taps(&y, float_memory_y);
-    bool rounded = config->antialias;
+    bool rounded = config->how.antialias;
+    int fraction = rounded ? 0 : config->how.filter == STK_FILTER_BICUBIC ? CUBIC_FRACTION_BITS : FRACTION_BITS;
     r->kernels = stk_resample_kernels_choose();
     r->needs = (stk_rect){ty.low, tx.low, ty.high - ty.low, tx.high - tx.low};
     r->columns = (stk_columns){.first = first,
@@ -162,9 +163,11 @@ stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *s
                                .n_taps = (int)round_up(tx.most_used, STK_COLUMN_TAPS),
                                .n = (int)n,
                                .channels = (int)channels,
-                               .shift = rounded ? WEIGHT_BITS : WEIGHT_BITS - FRACTION_BITS};
+                               .shift = WEIGHT_BITS - fraction,
+                               .low = rounded ? 0 : INT16_MIN,
+                               .high = rounded ? UINT8_MAX : INT16_MAX};
     r->most_rows = (int)most_y;
-    r->row_shift = rounded ? WEIGHT_BITS : WEIGHT_BITS + FRACTION_BITS;
+    r->row_shift = WEIGHT_BITS + fraction;
     r->n_slots = (int)most_y;
     r->stride = stride;
     r->n_out = (int)n_out;
@@ -231,7 +234,7 @@ static stk_status read_array(void *user, int64_t i_row, const uint8_t **row)
     return STK_OK;
 }
 
-static stk_status resample_u8(const stk_item *src, stk_rect from, bool antialias, stk_item *dst, stk_scratch *scratch)
+static stk_status resample_u8(const stk_item *src, stk_rect from, stk_sampling how, stk_item *dst, stk_scratch *scratch)
 {
     const int64_t *to = dst->type.desc.shape.dim;
     stk_resample_config config = {.height = from.height,
@@ -240,7 +243,7 @@ static stk_status resample_u8(const stk_item *src, stk_rect from, bool antialias
                                   .to_height = to[0],
                                   .to_width = to[1],
                                   .keep = {0, 0, to[0], to[1]},
-                                  .antialias = antialias};
+                                  .how = how};
     stk_resampler *resampler;
     STK_RETURN_IF_ERROR(stk_resampler_begin(&config, scratch, &resampler));
     stk_rect needs = stk_resampler_needs(resampler);
@@ -254,8 +257,8 @@ static stk_status resample_u8(const stk_item *src, stk_rect from, bool antialias
     return STK_OK;
 }
 
-stk_status stk_resample(const stk_item *src, stk_rect from, bool antialias, stk_item *dst, stk_scratch *scratch)
+stk_status stk_resample(const stk_item *src, stk_rect from, stk_sampling how, stk_item *dst, stk_scratch *scratch)
 {
-    bool is_u8 = src->type.desc.dtype == STK_U8;
-    return (is_u8 ? resample_u8 : stk_resample_f32)(src, from, antialias, dst, scratch);
+    bool is_u8 = dst->type.desc.dtype == STK_U8;
+    return (is_u8 ? resample_u8 : stk_resample_f32)(src, from, how, dst, scratch);
 }

@@ -1,9 +1,10 @@
-/* Bilinear resizing of a rectangle of an image, for resize, random_resized_crop and rows of images as they are decoded.
+/* Resizing of a rectangle of an image, for resize, random_resized_crop and rows of images as they are decoded.
  *
  * Two passes: columns, then rows. u8 is worked in fixed point with weights of 14 bits, so that every processor
  * gives the same; with antialiasing both passes round to u8, as PIL's do, otherwise only the second one. Every value is
  * within 1 of PIL's, which has finer weights: about one in fifty differs; and Pillow 13 takes rows first where one
- * side grows and the other shrinks a lot. f32 is worked in f32. The filter: taps.h.
+ * side grows and the other shrinks a lot. Bicubic weights may be negative: both passes keep to 0..255 where they round.
+ * f32 is worked in f32, and so is u8 that becomes f32. The filters: taps.h.
  */
 #ifndef STK_DATA_STAGE_RESAMPLE_H
 #define STK_DATA_STAGE_RESAMPLE_H
@@ -11,9 +12,9 @@
 #include "data/codec/image.h"
 #include "data/stage/stage.h"
 
-/* dst (its type is set: same channels and dtype, u8 or f32) from the rectangle of src, which lies inside of it. Pixels
- * outside of the rectangle are not read. */
-stk_status stk_resample(const stk_item *src, stk_rect from, bool antialias, stk_item *dst, stk_scratch *scratch);
+/* dst (its type is set: same channels; u8 from u8, or f32 from either) from the rectangle of src, which lies inside of
+ * it. Pixels outside of the rectangle are not read. */
+stk_status stk_resample(const stk_item *src, stk_rect from, stk_sampling how, stk_item *dst, stk_scratch *scratch);
 
 /* --- u8, row by row --- */
 
@@ -23,7 +24,8 @@ typedef struct stk_resample_config {
     int64_t height, width, channels; /* of what is resized */
     int64_t to_height, to_width;     /* what it becomes */
     stk_rect keep;                   /* the part of that which is made */
-    bool antialias, mirrored;        /* mirrored: the kept part, left-right */
+    stk_sampling how;
+    bool mirrored; /* the kept part, left-right */
 } stk_resample_config;
 
 /* Lies in scratch. Threads: one at a time. */
@@ -41,7 +43,7 @@ typedef stk_status (*stk_row_fn)(void *user, int64_t i_row, const uint8_t **row)
 /* The next row of the result, [keep.width, channels]; holds until the next call, with STK_ROW_SLACK bytes after it. */
 stk_status stk_resampler_row(stk_resampler *resampler, stk_row_fn read, void *user, const uint8_t **row);
 
-/* For stk_resample: f32 images. */
-stk_status stk_resample_f32(const stk_item *src, stk_rect from, bool antialias, stk_item *dst, stk_scratch *scratch);
+/* For stk_resample: f32 results. */
+stk_status stk_resample_f32(const stk_item *src, stk_rect from, stk_sampling how, stk_item *dst, stk_scratch *scratch);
 
 #endif

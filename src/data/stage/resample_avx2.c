@@ -37,6 +37,7 @@ static inline __attribute__((always_inline)) void columns_rgb(const uint8_t *src
         _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, -1, -1, -1, -1));
     const __m256i half = _mm256_set1_epi32(1 << (c->shift - 1));
     const __m128i shift = _mm_cvtsi32_si128(c->shift);
+    const __m256i low = _mm256_set1_epi16(c->low), high = _mm256_set1_epi16(c->high);
     for (int i = 0; i < c->n; i += STK_COLUMN_GROUP) {
         const int32_t *first = c->first + i;
         const int16_t *w = c->weight + (int64_t)i * n_taps;
@@ -46,7 +47,8 @@ static inline __attribute__((always_inline)) void columns_rgb(const uint8_t *src
             x[k] = mix_pixel(src + 3 * (int64_t)first[k], w + k * n_taps, n_taps);
         __m256i even = _mm256_sra_epi32(_mm256_add_epi32(join(x[0], x[2]), half), shift);
         __m256i odd = _mm256_sra_epi32(_mm256_add_epi32(join(x[1], x[3]), half), shift);
-        __m256i out = _mm256_shuffle_epi8(_mm256_packs_epi32(even, odd), compact);
+        __m256i kept = _mm256_min_epi16(_mm256_max_epi16(_mm256_packs_epi32(even, odd), low), high);
+        __m256i out = _mm256_shuffle_epi8(kept, compact);
         _mm_storeu_si128((__m128i *)(void *)(dst + 3 * i), _mm256_castsi256_si128(out));
         _mm_storeu_si128((__m128i *)(void *)(dst + 3 * i + 6), _mm256_extracti128_si256(out, 1));
     }

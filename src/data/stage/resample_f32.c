@@ -1,4 +1,4 @@
-/* Resizing f32 images; see resample.h. */
+/* Resizing in f32; see resample.h. */
 #include <string.h>
 
 #include "base/error.h"
@@ -86,11 +86,21 @@ static float *slot_of(const window *w, int64_t i_row)
     return w->slots + i_row % w->n_slots * w->stride;
 }
 
+STK_SIMD_CLONES
+static void widen_row(const uint8_t *restrict src, float *restrict dst, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = (float)src[i];
+}
+
 static void make_row(window *w, int64_t i_row)
 {
     int64_t width = w->src->type.desc.shape.dim[1], n = w->from.width * w->channels;
-    const float *src = (const float *)w->src->data + ((w->from.top + i_row) * width + w->from.left) * w->channels;
-    memcpy(w->wide, src, (size_t)n * sizeof(float));
+    int64_t at = ((w->from.top + i_row) * width + w->from.left) * w->channels;
+    if (w->src->type.desc.dtype == STK_U8)
+        widen_row((const uint8_t *)w->src->data + at, w->wide, n);
+    else
+        memcpy(w->wide, (const float *)w->src->data + at, (size_t)n * sizeof(float));
     mix_columns(w->wide, &w->x, w->channels, slot_of(w, i_row));
 }
 
@@ -100,11 +110,11 @@ static int64_t padded(int64_t n)
     return (n + 4 + 15) / 16 * 16;
 }
 
-stk_status stk_resample_f32(const stk_item *src, stk_rect from, bool antialias, stk_item *dst, stk_scratch *scratch)
+stk_status stk_resample_f32(const stk_item *src, stk_rect from, stk_sampling how, stk_item *dst, stk_scratch *scratch)
 {
     const int64_t *to = dst->type.desc.shape.dim;
-    const stk_axis x_axis = {from.width, to[1], 0, to[1], antialias, false};
-    const stk_axis y_axis = {from.height, to[0], 0, to[0], antialias, false};
+    const stk_axis x_axis = {from.width, to[1], 0, to[1], how, false};
+    const stk_axis y_axis = {from.height, to[0], 0, to[0], how, false};
     int64_t row = to[1] * to[2], most_y = stk_axis_most_taps(&y_axis);
     window w = {.src = src, .from = from, .channels = to[2], .n_slots = most_y, .stride = padded(row)};
     size_t n_bytes = (size_t)(most_y * w.stride + padded(from.width * to[2])) * sizeof(float);

@@ -15,7 +15,8 @@ typedef struct stk_columns {
     int n_taps;            /* a multiple of STK_COLUMN_TAPS */
     int n;                 /* a multiple of STK_COLUMN_GROUP */
     int channels;
-    int shift; /* sums are rounded and shifted right by so much */
+    int shift;         /* sums are rounded and shifted right by so much, */
+    int16_t low, high; /* and kept between these */
 } stk_columns;
 
 typedef struct stk_resample_kernels {

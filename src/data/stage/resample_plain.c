@@ -14,7 +14,8 @@ static inline __attribute__((always_inline)) void mix_columns(const uint8_t *src
             int32_t sum = half;
             for (int t = 0; t < c->n_taps; t++)
                 sum += at[t * channels + k] * w[t];
-            *dst++ = (int16_t)(sum >> c->shift);
+            sum >>= c->shift;
+            *dst++ = (int16_t)(sum < c->low ? c->low : sum > c->high ? c->high : sum);
         }
     }
 }

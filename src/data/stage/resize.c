@@ -1,4 +1,4 @@
-/* Bilinear resizing to a fixed size, or of the shorter side with the longer in proportion. */
+/* Resizing to a fixed size, or of the shorter side with the longer in proportion. */
 #include "base/error.h"
 #include "data/stage/resample.h"
 #include "data/stage/stage_list.h"
@@ -8,7 +8,7 @@ enum { MOST_SIDE = 65535 };
 typedef struct resize_params {
     int64_t height, width; /* 0: by shorter */
     int64_t shorter;
-    bool antialias;
+    stk_sampling how;
 } resize_params;
 
 /* The output's sides for an input whose sides are known. */
@@ -34,6 +34,8 @@ static stk_status plan(const void *params, const stk_field_type *in, stk_field_t
     STK_RETURN_IF_ERROR(stk_stage_needs_image(in, false));
     *out = *in;
     const resize_params *p = params;
+    /* TensorFlow's own gives floats, but for the nearest. */
+    if (p->how.like == STK_LIKE_TF && p->how.filter != STK_FILTER_NEAREST) out->desc.dtype = STK_F32;
     if (p->shorter && (dim[0] == STK_ANY || dim[1] == STK_ANY)) {
         out->desc.shape.dim[0] = out->desc.shape.dim[1] = STK_ANY;
         return STK_OK;
@@ -47,7 +49,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     const resize_params *p = params;
     const int64_t *dim = in->type.desc.shape.dim;
     (void)key;
-    return stk_resample(in, (stk_rect){0, 0, dim[0], dim[1]}, p->antialias, out, scratch);
+    return stk_resample(in, (stk_rect){0, 0, dim[0], dim[1]}, p->how, out, scratch);
 }
 
 static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
@@ -56,23 +58,45 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     int64_t sides[2];
     (void)key;
     STK_RETURN_IF_ERROR(measure_sides(p, view->height, view->width, sides));
-    *fits = stk_view_resize(view, sides[0], sides[1], p->antialias);
+    *fits = (p->how.like != STK_LIKE_TF || p->how.filter == STK_FILTER_NEAREST) &&
+            stk_view_resize(view, sides[0], sides[1], p->how);
     return STK_OK;
 }
 
 const stk_stage_class stk_stage_resize = {
     .name = "resize", .params_bytes = sizeof(resize_params), .plan = plan, .run = run, .view = look};
 
+stk_resize_config stk_resize_config_default(void)
+{
+    return (stk_resize_config){.antialias = true};
+}
+
+stk_stage *stk_resize_with(const stk_resize_config *config)
+{
+    const stk_resize_config *c = config;
+    bool by_shorter = c->shorter != 0;
+    int64_t least = by_shorter ? c->shorter : c->height < c->width ? c->height : c->width;
+    int64_t most = by_shorter ? c->shorter : c->height < c->width ? c->width : c->height;
+    if (by_shorter && (c->height || c->width))
+        return stk_stage_new_failed(STK_INVALID, "resize: either height and width or shorter, not both");
+    if (least < 1 || most > MOST_SIDE)
+        return stk_stage_new_failed(STK_INVALID, "resize: sizes must be 1 to %d", MOST_SIDE);
+    if ((unsigned)c->filter > STK_FILTER_NEAREST || (unsigned)c->like > STK_LIKE_OPENCV)
+        return stk_stage_new_failed(STK_INVALID, "resize: no such filter or likeness: %d, %d", (int)c->filter,
+                                    (int)c->like);
+    if (c->like == STK_LIKE_OPENCV && c->antialias)
+        return stk_stage_new_failed(STK_INVALID, "resize: opencv has no antialiasing; use like pil, or leave it out");
+    return stk_stage_new(&stk_stage_resize,
+                         &(resize_params){c->height, c->width, c->shorter, {c->filter, c->like, c->antialias}});
+}
+
 stk_stage *stk_resize(int64_t height, int64_t width, bool antialias)
 {
-    if (height < 1 || width < 1 || height > MOST_SIDE || width > MOST_SIDE)
-        return stk_stage_new_failed(STK_INVALID, "resize: sizes must be 1 to %d", MOST_SIDE);
-    return stk_stage_new(&stk_stage_resize, &(resize_params){height, width, 0, antialias});
+    if (height < 1 || width < 1) height = width = -1; /* 0 is not to stand for anything here */
+    return stk_resize_with(&(stk_resize_config){.height = height, .width = width, .antialias = antialias});
 }
 
 stk_stage *stk_resize_shorter(int64_t side, bool antialias)
 {
-    if (side < 1 || side > MOST_SIDE)
-        return stk_stage_new_failed(STK_INVALID, "resize: sizes must be 1 to %d", MOST_SIDE);
-    return stk_stage_new(&stk_stage_resize, &(resize_params){0, 0, side, antialias});
+    return stk_resize_with(&(stk_resize_config){.shorter = side ? side : -1, .antialias = antialias});
 }

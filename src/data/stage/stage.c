@@ -11,12 +11,14 @@
 
 void *stk_scratch_get(stk_scratch *scratch, size_t bytes)
 {
+    scratch->entry = NULL;
+    scratch->n_entries = 0;
     if (bytes <= scratch->n_bytes && scratch->data) return scratch->data;
     size_t grown = (bytes + bytes / 4 + 63) / 64 * 64 + 64;
     void *data = aligned_alloc(64, grown);
     if (!data) return NULL;
     free(scratch->data);
-    *scratch = (stk_scratch){data, grown};
+    *scratch = (stk_scratch){.data = data, .n_bytes = grown};
     return data;
 }
 
@@ -81,4 +83,12 @@ stk_status stk_stage_needs_image(const stk_field_type *in, bool u8_only)
         return STK_OK;
     }
     return stk_fail(STK_INVALID, "needs %s images [H,W,C], not %s", wanted, stk_desc_text(*desc, text));
+}
+
+stk_status stk_stage_needs_colors(const stk_field_type *in)
+{
+    char text[STK_SHAPE_TEXT_BYTES];
+    STK_RETURN_IF_ERROR(stk_stage_needs_image(in, true));
+    if (in->desc.shape.dim[2] == 1 || in->desc.shape.dim[2] == 3) return STK_OK;
+    return stk_fail(STK_INVALID, "needs images of 1 or 3 channels, not %s", stk_desc_text(in->desc, text));
 }

@@ -34,10 +34,16 @@ typedef struct stk_stage_key {
     uint64_t i_stage;
 } stk_stage_key;
 
+struct stk_jpeg_entry; /* data/codec/jpeg_crop.h */
+
 /* Grows on demand, kept by the worker between samples. Returns NULL when out of memory. */
 typedef struct stk_scratch {
     void *data;
     size_t n_bytes;
+    /* Where it holds an encoded JPEG: where the file's rows of MCUs start, as far as an index says so. Borrowed; NULL
+     * and 0: not known, as after each stk_scratch_get. */
+    const struct stk_jpeg_entry *entry;
+    int n_entries;
 } stk_scratch;
 void *stk_scratch_get(stk_scratch *scratch, size_t bytes); /* 64-byte aligned; old content is lost */
 

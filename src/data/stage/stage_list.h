@@ -14,7 +14,17 @@
     X(cast)                                                                                                            \
     X(scale)                                                                                                           \
     X(normalize)                                                                                                       \
-    X(one_hot)
+    X(one_hot)                                                                                                         \
+    X(color_jitter)                                                                                                    \
+    X(random_grayscale)                                                                                                \
+    X(gaussian_blur)                                                                                                   \
+    X(random_erasing)                                                                                                  \
+    X(random_rotation)                                                                                                 \
+    X(random_affine)                                                                                                   \
+    X(randaugment)                                                                                                     \
+    X(pad)                                                                                                             \
+    X(clip)                                                                                                            \
+    X(layout)
 
 #define X(stage) extern const stk_stage_class stk_stage_##stage;
 STK_STAGE_LIST(X)
@@ -25,5 +35,7 @@ const stk_stage_class *stk_stage_find(const char *name);
 
 /* For plans: refuses all but images [H,W,C] of u8 (or f32). */
 stk_status stk_stage_needs_image(const stk_field_type *in, bool u8_only);
+/* For plans: refuses all but u8 images of one channel or three. */
+stk_status stk_stage_needs_colors(const stk_field_type *in);
 
 #endif

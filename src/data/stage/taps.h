@@ -1,7 +1,10 @@
-/* The taps of a bilinear filter along one axis: which inputs count for each output, and how much.
+/* The taps of a filter along one axis: which inputs count for each output, and how much.
  *
- * Half-pixel centres. Without antialiasing two inputs are mixed, as tf.image.resize and OpenCV do; with it the triangle
- * widens by the scale when shrinking, as PIL does. Source of the filter: Pillow, "Resample.c" (documented behaviour).
+ * Half-pixel centres. Bilinear: without antialiasing two inputs are mixed, as tf.image.resize and OpenCV do; with it
+ * the triangle widens by the scale when shrinking, as PIL does. Bicubic: Keys' cubic with a = -0.5 over four inputs, or
+ * wider; what lies outside of the axis does not count. As OpenCV has it, a is -0.75 and the outermost inputs go on
+ * outside. Nearest: the input under the centre; as OpenCV has it, the one under the left edge.
+ * Sources: Pillow, "Resample.c" (documented behaviour); Keys, "Cubic convolution interpolation", 1981.
  */
 #ifndef STK_DATA_STAGE_TAPS_H
 #define STK_DATA_STAGE_TAPS_H
@@ -10,10 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stoker/dataset.h"
+
+/* How an image is resized. */
+typedef struct stk_sampling {
+    stk_filter filter;
+    stk_resize_like like;
+    bool antialias; /* the filter widens when shrinking */
+} stk_sampling;
+
 typedef struct stk_axis {
-    int64_t n_in, n_out;      /* the whole axis before and after */
-    int64_t from, n;          /* the outputs that are made */
-    bool antialias, mirrored; /* mirrored: output `from` comes last */
+    int64_t n_in, n_out; /* the whole axis before and after */
+    int64_t from, n;     /* the outputs that are made */
+    stk_sampling how;
+    bool mirrored; /* output `from` comes last */
 } stk_axis;
 
 /* At most that many inputs count for an output. */

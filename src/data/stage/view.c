@@ -28,11 +28,11 @@ bool stk_view_crop(stk_view *v, stk_rect part)
     return true;
 }
 
-bool stk_view_resize(stk_view *v, int64_t height, int64_t width, bool antialias)
+bool stk_view_resize(stk_view *v, int64_t height, int64_t width, stk_sampling how)
 {
     if (v->resized || v->padded || v->mirrored || v->is_f32) return false;
     v->resized = true;
-    v->antialias = antialias;
+    v->how = how;
     v->to_height = v->height = height;
     v->to_width = v->width = width;
     v->keep = (stk_rect){0, 0, height, width};

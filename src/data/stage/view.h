@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "data/codec/image.h"
+#include "data/stage/taps.h"
 
 enum { STK_VIEW_CHANNELS = 4 };
 
@@ -18,7 +19,8 @@ typedef struct stk_view {
     int64_t height, width;             /* of the result */
     stk_rect from;                     /* part of the image; what sticks out of it is 0 */
     bool padded;                       /* some of it may stick out */
-    bool resized, antialias;           /* from is resized to to_height x to_width, of which `keep` remains */
+    bool resized;                      /* from is resized to to_height x to_width, of which `keep` remains */
+    stk_sampling how;
     int64_t to_height, to_width;
     stk_rect keep;
     bool mirrored; /* the result, left-right */
@@ -30,7 +32,8 @@ typedef struct stk_view {
 void stk_view_init(stk_view *view, int64_t height, int64_t width);
 /* A part of the result so far, beyond whose sides are zeros. */
 bool stk_view_crop(stk_view *view, stk_rect part);
-bool stk_view_resize(stk_view *view, int64_t height, int64_t width, bool antialias);
+/* u8 that stays u8. */
+bool stk_view_resize(stk_view *view, int64_t height, int64_t width, stk_sampling how);
 bool stk_view_mirror(stk_view *view);
 /* a, b [channels] */
 bool stk_view_affine(stk_view *view, const float *a, const float *b, int channels);

@@ -1,0 +1,81 @@
+/* stoker index */
+#include <signal.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "stoker/index.h"
+
+static const cli_option options[] = {{"--threads", "N", "0, the default: as many as cores"},
+                                     {"--quiet", NULL, "prints errors only"},
+                                     {"--json", NULL, "prints one line of JSON"},
+                                     {NULL, NULL, NULL}};
+
+typedef struct index_job {
+    bool quiet, json, terminal;
+    double start_s;
+} index_job;
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int number)
+{
+    stopped = number;
+}
+
+static bool show(void *user, const stk_index_progress *p)
+{
+    const index_job *job = user;
+    if (job->terminal) cli_bar("files", p->n_done, p->n_files, p->n_kept, job->start_s);
+    return !stopped;
+}
+
+static void print_result(const index_job *job, const stk_index_progress *p)
+{
+    char n[CLI_TEXT], kept[CLI_TEXT], without[CLI_TEXT], bytes[CLI_TEXT], time_text[CLI_TEXT];
+    double s = cli_now() - job->start_s;
+    if (job->json) {
+        printf("{\"index\": ");
+        cli_json_text(stdout, p->path);
+        printf(", \"files\": %lld, \"kept\": %lld, \"without\": %lld, \"bytes\": %lld, \"seconds\": %.3f}\n",
+               (long long)p->n_files, (long long)p->n_kept, (long long)p->n_without, (long long)p->n_bytes, s);
+        return;
+    }
+    if (job->quiet) return;
+    printf("%s: %s files, %s in %s", p->path, cli_count(p->n_files, n), cli_bytes((double)p->n_bytes, bytes),
+           cli_duration(s, time_text));
+    if (p->n_kept) printf("; %s were in it already", cli_count(p->n_kept, kept));
+    if (p->n_without) printf("; %s have no entry points", cli_count(p->n_without, without));
+    printf("\n");
+}
+
+static int run(const cli_verb *verb, int argc, char **argv)
+{
+    static cli_args args;
+    static stk_index_progress progress;
+    int64_t n_threads;
+    if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
+    if (args.n_words != 1) return cli_usage(verb, "index takes one folder, and there are %d", args.n_words);
+    if (!cli_number(&args, "--threads", 0, 256, 0, &n_threads)) return CLI_USAGE;
+    index_job job = {.quiet = cli_has(&args, "--quiet"), .json = cli_has(&args, "--json"), .start_s = cli_now()};
+    job.terminal = !job.quiet && !job.json && isatty(STDOUT_FILENO);
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    stk_index_options how = {.n_threads = (int)n_threads, .on_progress = show, .user = &job};
+    stk_status status = stk_index_folder(args.word[0], &how, &progress);
+    if (job.terminal) cli_clear_bar();
+    if (status == STK_OK) {
+        print_result(&job, &progress);
+        return CLI_OK;
+    }
+    if (status != STK_INTERRUPTED) return cli_fail();
+    char n[CLI_TEXT];
+    if (!job.quiet && !job.json)
+        printf("stopped; the same command goes on after %s files\n", cli_count(progress.n_done, n));
+    return 128 + (stopped ? (int)stopped : SIGINT);
+}
+
+const cli_verb cli_index = {"index", "DIR [OPTION...]",
+                            "Makes an index of JPEG files, so that crops of them are read faster. The files stay as "
+                            "they are, and so does every pixel; recipes use the index that lies in a folder.",
+                            options, run};

@@ -1,0 +1,149 @@
+/* stoker data explain: what a pipeline is made of, what it promises and what it needs. */
+#include "data.h"
+#include "stoker/explain.h"
+
+/* --- as text --- */
+
+static void print_source(const stk_explanation *e)
+{
+    char n[CLI_TEXT], files[CLI_TEXT], classes[CLI_TEXT], bytes[CLI_TEXT], all[CLI_TEXT];
+    printf("source   %s: %s records", e->source, cli_count(e->n_records, n));
+    if (e->n_files && e->n_files != e->n_records) printf(" in %s files", cli_count(e->n_files, files));
+    if (e->n_classes) printf(", %s classes", cli_count(e->n_classes, classes));
+    if (e->n_measured)
+        printf(", about %s each, %s in all%s", cli_bytes(e->record_bytes, bytes),
+               cli_bytes(e->record_bytes * (double)e->n_records, all), e->in_memory ? ", in memory" : "");
+    printf("\n");
+}
+
+static void print_order(const stk_explanation *e)
+{
+    char n[CLI_TEXT], batches[CLI_TEXT], batch[CLI_TEXT], rest[CLI_TEXT];
+    for (int i = 0; i < e->n_orders; i++)
+        printf("%s %s\n", i ? "        " : "order   ", e->order[i]);
+    if (e->n_orders == 0) printf("order    as the source has them\n");
+    printf("         %s\n", e->indexable
+                                ? "indexable: which record is sample n of an epoch is arithmetic, without a buffer"
+                                : "sequential: a position in a window is found by going back over draws, exactly");
+    printf("epoch    %s samples, %s batches of %s", cli_count(e->n_samples, n), cli_count(e->n_batches, batches),
+           cli_count(e->batch, batch));
+    if (e->n_last != e->batch) printf(", the last of %s", cli_count(e->n_last, rest));
+    if (e->n_dropped) printf(", %s samples left out", cli_count(e->n_dropped, rest));
+    if (e->in_memory)
+        printf(", nothing read\n");
+    else
+        printf(", about %s read\n", cli_bytes(e->bytes_per_epoch, rest));
+}
+
+/* "decode + random_flip -> u8[?,?,3]", one line for each pass. */
+static void print_stages(const stk_explanation *e)
+{
+    bool first = true;
+    for (int i = 0; i < e->n_stages; first = false) {
+        const stk_explained_stage *s = &e->stage[i];
+        int last = i;
+        while (s->i_pass && last + 1 < e->n_stages && e->stage[last + 1].i_pass == s->i_pass)
+            last++;
+        printf("%s %s: ", first ? "stages  " : "        ", s->field);
+        for (int k = i; k <= last; k++)
+            printf("%s%s%s", k > i ? " + " : "", e->stage[k].name, e->stage[k].random ? " (random)" : "");
+        printf(" -> %s%s\n", e->stage[last].output, last > i ? ", as one pass over rows" : "");
+        i = last + 1;
+    }
+    for (int i = 0; i < e->n_fields; i++)
+        printf("%s %s: %s -> %s\n", i ? "        " : "fields  ", e->field[i].name, e->field[i].input,
+               e->field[i].output);
+}
+
+static void print_text(const stk_explanation *e)
+{
+    char slot[CLI_TEXT], all[CLI_TEXT];
+    print_source(e);
+    print_order(e);
+    print_stages(e);
+    printf("memory   %d slots of one batch, %s each, %s in all; scratch for %d threads grows with the images\n",
+           e->n_slots, cli_bytes((double)e->slot_bytes, slot),
+           cli_bytes((double)e->slot_bytes * (double)e->n_slots, all), e->n_threads);
+    printf("promise  the same batches for any number of threads: %s; exact resume at any batch: %s\n",
+           e->same_batches ? "yes" : "no", e->exact_resume ? "yes" : "no");
+    printf("         a corrupt record %s\n", e->skips_corrupt
+                                                 ? "is replaced by another, drawn by key, counted and listed"
+                                                 : "stops the run and is named");
+}
+
+/* --- as JSON --- */
+
+static void put_text(const char *key, const char *text)
+{
+    printf(", \"%s\": ", key);
+    cli_json_text(stdout, text);
+}
+
+static void put_bool(const char *key, bool value)
+{
+    printf(", \"%s\": %s", key, value ? "true" : "false");
+}
+
+static void print_json_stages(const stk_explanation *e)
+{
+    printf(", \"stages\": [");
+    for (int i = 0; i < e->n_stages; i++) {
+        const stk_explained_stage *s = &e->stage[i];
+        printf("%s{\"pass\": %d", i ? ", " : "", s->i_pass);
+        put_text("field", s->field);
+        put_text("name", s->name);
+        put_text("output", s->output);
+        put_bool("random", s->random);
+        printf("}");
+    }
+    printf("], \"fields\": [");
+    for (int i = 0; i < e->n_fields; i++) {
+        printf("%s{\"row_bytes\": %zu", i ? ", " : "", e->field[i].row_bytes);
+        put_text("name", e->field[i].name);
+        put_text("input", e->field[i].input);
+        put_text("output", e->field[i].output);
+        printf("}");
+    }
+    printf("]");
+}
+
+static void print_json(const data_job *job, const stk_explanation *e)
+{
+    printf("{\"recipe\": ");
+    cli_json_text(stdout, job->recipe);
+    put_text("split", job->split);
+    put_text("source", e->source);
+    printf(", \"records\": %lld, \"files\": %lld, \"classes\": %lld, \"record_bytes\": %.1f", (long long)e->n_records,
+           (long long)e->n_files, (long long)e->n_classes, e->record_bytes);
+    put_bool("in_memory", e->in_memory);
+    printf(", \"order\": [");
+    for (int i = 0; i < e->n_orders; i++) {
+        printf("%s", i ? ", " : "");
+        cli_json_text(stdout, e->order[i]);
+    }
+    printf("]");
+    put_text("class", e->indexable ? "indexable" : "sequential");
+    put_bool("same_batches", e->same_batches);
+    put_bool("exact_resume", e->exact_resume);
+    put_text("on_error", e->skips_corrupt ? "skip" : "stop");
+    printf(", \"samples\": %lld, \"batches\": %lld, \"batch\": %lld, \"last\": %lld, \"dropped\": %lld",
+           (long long)e->n_samples, (long long)e->n_batches, (long long)e->batch, (long long)e->n_last,
+           (long long)e->n_dropped);
+    printf(", \"bytes_per_epoch\": %.0f", e->bytes_per_epoch);
+    print_json_stages(e);
+    printf(", \"threads\": %d, \"slots\": %d, \"slot_bytes\": %zu, \"memory_bytes\": %zu", e->n_threads, e->n_slots,
+           e->slot_bytes, e->slot_bytes * (size_t)e->n_slots);
+    put_text("note", e->note);
+    printf("}\n");
+}
+
+int data_explain(data_job *job)
+{
+    static stk_explanation e;
+    if (stk_dataset_explain(job->dataset, &job->config, &e) != STK_OK) return cli_fail();
+    if (cli_has(job->args, "--json"))
+        print_json(job, &e);
+    else
+        print_text(&e);
+    return CLI_OK;
+}

@@ -1,0 +1,114 @@
+/* stoker data verify: reads and decodes every record once, and lists those that are corrupt. */
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data.h"
+#include "stoker/sources.h"
+#include "stoker/verify.h"
+
+typedef struct verify_view {
+    bool terminal, json;
+    int64_t n_listed;
+    double start_s;
+} verify_view;
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int number)
+{
+    stopped = number;
+}
+
+static bool show(void *user, const stk_verify_progress *p)
+{
+    const verify_view *view = user;
+    if (view->terminal) cli_bar("records", p->n_done, p->n_records, 0, view->start_s);
+    return !stopped;
+}
+
+static void list(void *user, const stk_corrupt_record *record)
+{
+    verify_view *view = user;
+    if (view->terminal && view->n_listed == 0) cli_clear_bar();
+    if (view->json) {
+        printf("%s{\"record\": %lld, \"name\": ", view->n_listed ? ", " : "", (long long)record->i_record);
+        cli_json_text(stdout, record->name);
+        printf(", \"file\": ");
+        if (record->file)
+            cli_json_text(stdout, record->file);
+        else
+            printf("null");
+        if (record->offset_bytes >= 0)
+            printf(", \"offset\": %lld", (long long)record->offset_bytes);
+        else
+            printf(", \"offset\": null");
+        printf(", \"reason\": ");
+        cli_json_text(stdout, record->reason);
+        printf("}");
+    } else {
+        printf("%s: %s\n", record->name, record->reason);
+    }
+    view->n_listed++;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+/* The recipe's data set, or what a folder, a pack or tar shards hold. False: a message is out. */
+static bool open_any(data_job *job)
+{
+    struct stat info;
+    const char *path = job->recipe;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        job->dataset = stk_dataset_files(&path, 1, STK_LABELS_NONE, NULL);
+    else if (ends_with(path, ".tar") || ends_with(path, ".tar.gz") || ends_with(path, ".tgz"))
+        job->dataset = stk_dataset_tar(&path, 1, NULL, 0);
+    else
+        return data_open(job);
+    if (stk_dataset_status(job->dataset) == STK_OK) return true;
+    cli_fail();
+    return false;
+}
+
+static void print_result(const data_job *job, const verify_view *view, const stk_verify_progress *p)
+{
+    char n[CLI_TEXT], bad[CLI_TEXT], bytes[CLI_TEXT], time_text[CLI_TEXT];
+    double s = cli_now() - view->start_s;
+    if (view->json) {
+        printf("], \"source\": ");
+        cli_json_text(stdout, job->recipe);
+        printf(", \"records\": %lld, \"n_corrupt\": %lld, \"bytes\": %lld, \"seconds\": %.3f}\n", (long long)p->n_done,
+               (long long)p->n_corrupt, (long long)p->n_bytes, s);
+        return;
+    }
+    if (p->n_corrupt > view->n_listed) printf("... and %s more\n", cli_count(p->n_corrupt - view->n_listed, bad));
+    if (p->n_corrupt == 0)
+        printf("all %s records are whole: %s in %s\n", cli_count(p->n_done, n), cli_bytes((double)p->n_bytes, bytes),
+               cli_duration(s, time_text));
+}
+
+int data_verify(data_job *job)
+{
+    verify_view view = {.json = cli_has(job->args, "--json"), .start_s = cli_now()};
+    view.terminal = !view.json && isatty(STDOUT_FILENO);
+    stk_verify_progress progress;
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    if (!open_any(job)) return CLI_FAILED;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    int n_threads = job->n_threads ? (int)job->n_threads : job->config.n_threads;
+    stk_verify_options options = {.n_threads = n_threads, .on_progress = show, .on_corrupt = list, .user = &view};
+    if (view.json) printf("{\"corrupt\": [");
+    stk_status status = stk_dataset_verify(job->dataset, &options, &progress);
+    if (view.terminal && view.n_listed == 0) cli_clear_bar();
+    print_result(job, &view, &progress);
+    if (status == STK_OK) return CLI_OK;
+    fflush(stdout);
+    cli_fail();
+    return stopped ? 128 + (int)stopped : CLI_FAILED;
+}

@@ -1,0 +1,66 @@
+/* What an input pipeline is: its source, order, stages, memory and guarantees, as facts and texts.
+ *
+ * Threads: any; each call opens a loader of its own for a moment.
+ */
+#ifndef STOKER_EXPLAIN_H
+#define STOKER_EXPLAIN_H
+
+#include "stoker/loader.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { STK_EXPLAIN_MOST = 64, STK_EXPLAIN_TEXT = 160 };
+
+typedef struct stk_explained_stage {
+    char field[32], name[32];
+    char output[STK_EXPLAIN_TEXT]; /* "u8[?,?,3]": sides that differ between samples are ? */
+    bool random;
+    int i_pass; /* stages with the same number run as one pass over rows, without an image in between; 0: by itself */
+} stk_explained_stage;
+
+typedef struct stk_explained_field {
+    char name[32];
+    char input[STK_EXPLAIN_TEXT];  /* as the source gives it: "encoded", "i32[]" */
+    char output[STK_EXPLAIN_TEXT]; /* in a batch, of one sample */
+    size_t row_bytes;              /* in a batch */
+} stk_explained_field;
+
+typedef struct stk_explanation {
+    /* source */
+    char source[32]; /* "files" */
+    int64_t n_records, n_files, n_classes;
+    double record_bytes; /* of one record as it is read, the mean of n_measured of them; 0: none could be read */
+    int64_t n_measured;
+    bool in_memory; /* nothing is read after opening */
+    /* order */
+    int n_orders;
+    char order[STK_EXPLAIN_MOST][STK_EXPLAIN_TEXT]; /* "shuffle of all 500 samples, another for each epoch" */
+    bool indexable;     /* record n of an epoch is arithmetic; false: a position is found by replaying draws */
+    bool same_batches;  /* for any number of threads */
+    bool exact_resume;  /* from two integers, epoch and batch */
+    bool skips_corrupt; /* on_error: skip */
+    /* an epoch */
+    int64_t n_samples, n_batches, batch;
+    int64_t n_last;         /* samples in the last batch */
+    int64_t n_dropped;      /* samples that no batch has room for */
+    double bytes_per_epoch; /* that are read; estimated from record_bytes */
+    /* stages */
+    int n_fields, n_stages;
+    stk_explained_field field[16];
+    stk_explained_stage stage[STK_EXPLAIN_MOST];
+    /* the loader, as it would be opened */
+    int n_threads, n_slots;
+    size_t slot_bytes; /* of one slot, which is one batch */
+    char note[256];    /* what opening found and does no harm; "": nothing */
+} stk_explanation;
+
+/* Explains a batched data set with the loader that config (NULL: the default) would open. Reads some records. */
+STK_API stk_status stk_dataset_explain(const stk_dataset *dataset, const stk_loader_config *config,
+                                       stk_explanation *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,45 @@
+/* Side indexes of JPEG files: where each row of blocks starts, so that a crop need not parse what lies above it. The
+ * files stay as they are, and so does every pixel.
+ *
+ * An index is one file, DIR/.stoker-index, or lies in the cache folder ($STOKER_CACHE, else $XDG_CACHE_HOME/stoker,
+ * else $HOME/.cache/stoker) where DIR cannot be written to; it takes about 0.5 % of the files' size. stk_dataset_images
+ * and stk_dataset_files use one that lies there. A file that has another size or time than it had then is read without.
+ * Threads: one call at a time for each folder; it has threads of its own.
+ */
+#ifndef STOKER_INDEX_H
+#define STOKER_INDEX_H
+
+#include "stoker/dataset.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_index_progress {
+    int64_t n_done, n_files;
+    int64_t n_kept;    /* taken from an index that was there: their files have not changed */
+    int64_t n_without; /* files that have no entry points: PNG, progressive or damaged ones */
+    int64_t n_bytes;   /* of the index file; 0: not written yet */
+    char path[4096];   /* of the index file; "": not written yet */
+} stk_index_progress;
+
+typedef struct stk_index_options {
+    int n_threads; /* 0: as many as cores */
+    /* Called now and then by the calling thread; false stops: STK_INTERRUPTED. What is done by then is kept, and the
+     * next call goes on from there. May be NULL. */
+    bool (*on_progress)(void *user, const stk_index_progress *progress);
+    void *user;
+} stk_index_options;
+
+/* Makes or renews the index of all JPEG files below a folder. The index file is replaced whole or not at all. options
+ * and result may be NULL. */
+STK_API stk_status stk_index_folder(const char *folder, const stk_index_options *options, stk_index_progress *result);
+
+/* Which index a data set of images or files uses. path NULL: none; else this index file, which must be one of the
+ * source's folder. Without this call: one that lies in its place, if there is one. */
+STK_API void stk_dataset_index(stk_dataset *dataset, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

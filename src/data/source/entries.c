@@ -1,0 +1,260 @@
+/* See source/entries.h. An index file is, little-endian,
+ *
+ *     "stkjpg1\n"   u64 n_files   u64 n_names   u64 n_entries
+ *     n_files x { u64 bytes  i64 mtime_ns  u64 first_entry  u32 n_entries  u32 name_at }   sorted by name
+ *     n_names bytes of names, each ended by 0
+ *     n_entries x { u32 offset  u16 bit  i16 dc[3] }
+ *     u64 XXH64 of all before
+ */
+#include "data/source/entries.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "data/codec/little.h"
+#include "data/source/side_file.h"
+
+enum { HEADER = 32, FILE_BYTES = 32, ENTRY_BYTES = 12, SUM_BYTES = 8, MOST_CHECKED = 16 };
+static const char magic[8] = "stkjpg1\n";
+
+void stk_entries_places(const char *folder, char places[2][STK_ENTRIES_PATH])
+{
+    char whole[PATH_MAX], cache[PATH_MAX];
+    if (stk_path_join(places[0], STK_ENTRIES_PATH, folder, STK_ENTRIES_NAME) != STK_OK) places[0][0] = 0;
+    places[1][0] = 0;
+    if (!realpath(folder, whole) || stk_cache_folder(cache, sizeof(cache)) != STK_OK) return;
+    int n = snprintf(places[1], STK_ENTRIES_PATH, "%s/%016llx%s", cache,
+                     (unsigned long long)stk_hash64(whole, strlen(whole), 0), STK_ENTRIES_NAME);
+    if (n >= STK_ENTRIES_PATH) places[1][0] = 0;
+}
+
+/* --- reading --- */
+
+static stk_status fail_damaged(void)
+{
+    return stk_fail(STK_CORRUPT, "not an index of entry points, or a damaged one");
+}
+
+/* Every file's name and entries lie inside, and names rise. */
+static bool check_files(const stk_entries *e, uint64_t n_names, uint64_t n_entries)
+{
+    for (int64_t i = 0; i < e->n_files; i++) {
+        const uint8_t *p = e->table + i * FILE_BYTES;
+        uint64_t first = stk_little64(p + 16), n = stk_little32(p + 24), name_at = stk_little32(p + 28);
+        if (name_at >= n_names || first > n_entries || n > n_entries - first) return false;
+        if (i > 0 && strcmp(e->names + stk_little32(p - FILE_BYTES + 28), e->names + name_at) >= 0) return false;
+    }
+    return true;
+}
+
+static void copy_entries(const uint8_t *p, uint64_t n, stk_jpeg_entry *out)
+{
+    for (uint64_t i = 0; i < n; i++, p += ENTRY_BYTES) {
+        uint64_t rest = stk_little64(p + 4);
+        out[i] = (stk_jpeg_entry){.offset = stk_little32(p), .bit = (uint16_t)rest};
+        for (int c = 0; c < 3; c++)
+            out[i].dc[c] = (int16_t)(uint16_t)(rest >> (16 * (c + 1)));
+    }
+}
+
+stk_status stk_entries_parse(stk_span bytes, stk_entries *out)
+{
+    const uint8_t *p = bytes.data;
+    *out = (stk_entries){0};
+    if (bytes.n < HEADER + SUM_BYTES || memcmp(p, magic, sizeof(magic))) return fail_damaged();
+    uint64_t n_files = stk_little64(p + 8), n_names = stk_little64(p + 16), n_entries = stk_little64(p + 24);
+    uint64_t most = bytes.n - HEADER - SUM_BYTES;
+    if (n_files > most / FILE_BYTES || n_names > most || n_entries > most / ENTRY_BYTES ||
+        n_files * FILE_BYTES + n_names + n_entries * ENTRY_BYTES != most)
+        return fail_damaged();
+    if (stk_little64(p + bytes.n - SUM_BYTES) != stk_hash64(p, bytes.n - SUM_BYTES, 0)) return fail_damaged();
+    out->n_files = (int64_t)n_files;
+    out->table = p + HEADER;
+    out->names = (const char *)out->table + n_files * FILE_BYTES;
+    if (n_files && (n_names == 0 || out->names[n_names - 1] != 0)) return fail_damaged();
+    if (!check_files(out, n_names, n_entries)) return fail_damaged();
+    out->entry = malloc((n_entries + 1) * sizeof(*out->entry));
+    if (!out->entry) return stk_fail_memory((n_entries + 1) * sizeof(*out->entry));
+    copy_entries((const uint8_t *)out->names + n_names, n_entries, out->entry);
+    return STK_OK;
+}
+
+static stk_status read_index(const char *folder, const char *path, stk_entries *out)
+{
+    uint8_t *bytes = NULL;
+    size_t capacity = 0, n;
+    stk_status status;
+    *out = (stk_entries){0};
+    STK_TRY(stk_file_read(path, &bytes, &capacity, &n));
+    status = stk_entries_parse((stk_span){bytes, n}, out);
+    if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", path));
+    out->n_folder = strlen(folder);
+    while (out->n_folder > 1 && folder[out->n_folder - 1] == '/')
+        out->n_folder--;
+    out->folder = strndup(folder, out->n_folder);
+    if (!out->folder) STK_TRY(stk_fail_memory(out->n_folder));
+    out->bytes = bytes;
+    return STK_OK;
+done:
+    free(bytes);
+    free(out->entry);
+    *out = (stk_entries){0};
+    return status;
+}
+
+stk_status stk_entries_open(const char *folder, const char *path, stk_entries *out)
+{
+    char places[2][STK_ENTRIES_PATH];
+    stk_status status = STK_OK;
+    *out = (stk_entries){0};
+    if (path) return read_index(folder, path, out);
+    stk_entries_places(folder, places);
+    for (int i = 0; i < 2; i++) {
+        if (!places[i][0] || !stk_path_exists(places[i])) continue;
+        status = read_index(folder, places[i], out);
+        if (status == STK_OK || status == STK_NO_MEMORY) return status;
+    }
+    return status;
+}
+
+stk_status stk_entries_use(const char *folder, const char *path, stk_entries *entries)
+{
+    stk_entries found = {0};
+    if (path) STK_RETURN_IF_ERROR(stk_entries_open(folder, path, &found));
+    stk_entries_close(entries);
+    *entries = found;
+    return STK_OK;
+}
+
+static bool is_current(const stk_entries *e, int64_t i)
+{
+    char path[PATH_MAX];
+    struct stat info;
+    stk_entries_file file = stk_entries_get(e, i);
+    if (stk_path_join(path, sizeof(path), e->folder, file.name) != STK_OK || stat(path, &info) != 0) return false;
+    return (uint64_t)info.st_size == file.n_bytes &&
+           (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec == file.mtime_ns;
+}
+
+stk_status stk_entries_find_own(const char *folder, stk_entries *entries, char *note, size_t note_bytes)
+{
+    stk_status status = stk_entries_open(folder, NULL, entries);
+    if (status == STK_NO_MEMORY) return status;
+    if (status != STK_OK) {
+        snprintf(note, note_bytes, "%.180s: it is not used; run 'stoker index' again", stk_error_text());
+        return STK_OK;
+    }
+    int64_t n = entries->n_files < MOST_CHECKED ? entries->n_files : MOST_CHECKED;
+    for (int64_t i = 0; i < n; i++) {
+        if (is_current(entries, i * (entries->n_files / n))) continue;
+        snprintf(note, note_bytes,
+                 "the index of '%.120s' is out of date for some files, which are read without: run "
+                 "'stoker index' again",
+                 folder);
+        break;
+    }
+    return STK_OK;
+}
+
+void stk_entries_close(stk_entries *entries)
+{
+    free(entries->folder);
+    free(entries->bytes);
+    free(entries->entry);
+    *entries = (stk_entries){0};
+}
+
+stk_entries_file stk_entries_get(const stk_entries *e, int64_t i)
+{
+    const uint8_t *p = e->table + i * FILE_BYTES;
+    return (stk_entries_file){.name = e->names + stk_little32(p + 28),
+                              .n_bytes = stk_little64(p),
+                              .mtime_ns = (int64_t)stk_little64(p + 8),
+                              .entry = e->entry + stk_little64(p + 16),
+                              .n_entries = stk_little32(p + 24)};
+}
+
+bool stk_entries_find(const stk_entries *e, const char *path, stk_entries_file *out)
+{
+    if (!e->folder || strncmp(path, e->folder, e->n_folder) != 0) return false;
+    const char *name = path + e->n_folder;
+    if (*name != '/' && e->folder[e->n_folder - 1] != '/') return false;
+    name += strspn(name, "/");
+    for (int64_t low = 0, high = e->n_files; low < high;) {
+        int64_t middle = low + (high - low) / 2;
+        int order = strcmp(name, e->names + stk_little32(e->table + middle * FILE_BYTES + 28));
+        if (order == 0) {
+            *out = stk_entries_get(e, middle);
+            return true;
+        }
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
+}
+
+void stk_entries_give(const stk_entries *e, const char *path, uint64_t n_bytes, int64_t mtime_ns, stk_scratch *scratch)
+{
+    stk_entries_file file;
+    if (!e->folder || !stk_entries_find(e, path, &file)) return;
+    if (file.n_bytes != n_bytes || file.mtime_ns != mtime_ns || file.n_entries > INT_MAX) return;
+    scratch->entry = file.entry;
+    scratch->n_entries = (int)file.n_entries;
+}
+
+/* --- writing --- */
+
+static void put_file(uint8_t *p, const stk_entries_file *file, uint64_t first, uint32_t name_at)
+{
+    stk_put_little64(p, file->n_bytes);
+    stk_put_little64(p + 8, (uint64_t)file->mtime_ns);
+    stk_put_little64(p + 16, first);
+    stk_put_little64(p + 24, file->n_entries | (uint64_t)name_at << 32);
+}
+
+static void put_entry(uint8_t *p, const stk_jpeg_entry *e)
+{
+    uint64_t rest = e->bit;
+    for (int c = 0; c < 3; c++)
+        rest |= (uint64_t)(uint16_t)e->dc[c] << (16 * (c + 1));
+    for (int i = 0; i < 4; i++)
+        p[i] = (uint8_t)(e->offset >> (8 * i));
+    stk_put_little64(p + 4, rest);
+}
+
+stk_status stk_entries_print(const stk_entries_file *files, int64_t n, uint8_t **out, size_t *n_bytes)
+{
+    uint64_t n_names = 0, n_entries = 0;
+    *out = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        n_names += strlen(files[i].name) + 1;
+        n_entries += files[i].n_entries;
+    }
+    if (n_names > UINT32_MAX) return stk_fail(STK_UNSUPPORTED, "the names of files need more than 4 GiB");
+    *n_bytes = HEADER + (size_t)n * FILE_BYTES + n_names + n_entries * ENTRY_BYTES + SUM_BYTES;
+    uint8_t *bytes = *out = malloc(*n_bytes);
+    if (!bytes) return stk_fail_memory(*n_bytes);
+    memcpy(bytes, magic, sizeof(magic));
+    stk_put_little64(bytes + 8, (uint64_t)n);
+    stk_put_little64(bytes + 16, n_names);
+    stk_put_little64(bytes + 24, n_entries);
+    uint8_t *table = bytes + HEADER, *names = table + n * FILE_BYTES, *entry = names + n_names, *name = names;
+    uint64_t first = 0;
+    for (int64_t i = 0; i < n; i++) {
+        put_file(table + i * FILE_BYTES, &files[i], first, (uint32_t)(name - names));
+        name = memcpy(name, files[i].name, strlen(files[i].name) + 1);
+        name += strlen(files[i].name) + 1;
+        first += files[i].n_entries;
+        for (uint32_t k = 0; k < files[i].n_entries; k++, entry += ENTRY_BYTES)
+            put_entry(entry, &files[i].entry[k]);
+    }
+    stk_put_little64(entry, stk_hash64(bytes, *n_bytes - SUM_BYTES, 0));
+    return STK_OK;
+}

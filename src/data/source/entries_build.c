@@ -1,0 +1,305 @@
+/* See stoker/index.h. Threads claim files and parse them; the calling thread waits, reports, and writes the index: at
+ * the end, and when it is stopped what there is. A file that an older index knows in its present state is not read. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/thread.h"
+#include "data/codec/image.h"
+#include "data/dataset.h"
+#include "data/source/entries.h"
+#include "data/source/fields.h"
+#include "data/source/reader.h"
+#include "data/source/side_file.h"
+#include "stoker/index.h"
+#include "stoker/sources.h"
+
+enum { BLOCK = 16, MAX_THREADS = 256, REPORT_MS = 100, SAVE_MS = 30000 };
+
+typedef struct built {
+    char *path; /* owned */
+    uint64_t n_bytes;
+    int64_t mtime_ns;
+    stk_jpeg_entry *entry; /* owned, unless it is of the old index */
+    uint32_t n_entries;
+    bool kept;
+    atomic_bool done;
+} built;
+
+typedef struct builder {
+    const char *folder;
+    size_t n_folder; /* of its name, with the slash */
+    stk_entries old;
+    built *file; /* [n] */
+    int64_t n;
+    atomic_llong next, n_done, n_kept, n_without;
+    atomic_bool stop;
+
+    stk_mutex lock;
+    stk_cond changed;     /* a thread ended */
+    int n_running;        /* guarded by lock */
+    stk_status status;    /* guarded by lock; the first failure */
+    char error_text[512]; /* guarded by lock */
+} builder;
+
+/* --- one file --- */
+
+/* Files without entry points stay without; only what is no fault of the file fails. */
+static stk_status parse_file(built *f, stk_jpeg_reader *reader, stk_scratch *scratch)
+{
+    size_t n;
+    if (stk_file_read_stamped(f->path, scratch, &n, &f->mtime_ns) != STK_OK) return STK_OK;
+    stk_span encoded = {scratch->data, n};
+    f->n_bytes = n;
+    int n_rows = stk_image_format_of(encoded) == STK_IMAGE_JPEG ? stk_jpeg_reader_index_rows(reader, encoded) : 0;
+    if (n_rows < 1) return STK_OK;
+    stk_jpeg_index index = {.entry = malloc((size_t)n_rows * sizeof(*index.entry)), .n = n_rows};
+    if (!index.entry) return stk_fail_memory((size_t)n_rows * sizeof(*index.entry));
+    stk_status status = stk_jpeg_reader_index(reader, encoded, &index);
+    if (status == STK_OK && index.n_known == n_rows) {
+        f->entry = index.entry;
+        f->n_entries = (uint32_t)n_rows;
+        return STK_OK;
+    }
+    free(index.entry);
+    return status == STK_NO_MEMORY ? status : STK_OK;
+}
+
+static bool take_old(const builder *b, built *f)
+{
+    struct stat info;
+    stk_entries_file old;
+    if (!stk_entries_find(&b->old, f->path, &old) || stat(f->path, &info) != 0) return false;
+    int64_t mtime_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    if ((uint64_t)info.st_size != old.n_bytes || mtime_ns != old.mtime_ns) return false;
+    f->n_bytes = old.n_bytes;
+    f->mtime_ns = old.mtime_ns;
+    f->entry = (stk_jpeg_entry *)(uintptr_t)old.entry;
+    f->n_entries = old.n_entries;
+    f->kept = true;
+    return true;
+}
+
+/* --- threads --- */
+
+static void fail_all(builder *b, stk_status status)
+{
+    stk_mutex_lock(&b->lock);
+    if (b->status == STK_OK) {
+        b->status = status;
+        snprintf(b->error_text, sizeof(b->error_text), "%s", stk_error_text());
+    }
+    stk_mutex_unlock(&b->lock);
+    atomic_store(&b->stop, true);
+}
+
+static void make_files(builder *b, stk_jpeg_reader *reader, stk_scratch *scratch)
+{
+    while (!atomic_load(&b->stop)) {
+        int64_t from = atomic_fetch_add(&b->next, BLOCK), to = from + BLOCK < b->n ? from + BLOCK : b->n;
+        if (from >= to) return;
+        for (int64_t i = from; i < to && !atomic_load(&b->stop); i++) {
+            built *f = &b->file[i];
+            stk_status status = take_old(b, f) ? STK_OK : parse_file(f, reader, scratch);
+            if (status != STK_OK) {
+                fail_all(b, status);
+                return;
+            }
+            atomic_fetch_add(&b->n_kept, f->kept);
+            atomic_fetch_add(&b->n_without, f->n_entries == 0);
+            atomic_fetch_add(&b->n_done, 1);
+            atomic_store(&f->done, true);
+        }
+    }
+}
+
+static void run(void *arg)
+{
+    builder *b = arg;
+    stk_scratch scratch = {0};
+    stk_jpeg_reader *reader = NULL;
+    stk_status status = stk_jpeg_reader_open(&reader);
+    if (status == STK_OK)
+        make_files(b, reader, &scratch);
+    else
+        fail_all(b, status);
+    stk_jpeg_reader_close(reader);
+    free(scratch.data);
+    stk_mutex_lock(&b->lock);
+    b->n_running--;
+    stk_cond_signal(&b->changed);
+    stk_mutex_unlock(&b->lock);
+}
+
+/* --- writing --- */
+
+static stk_status write_to(const char *path, const uint8_t *bytes, size_t n)
+{
+    char folder[STK_ENTRIES_PATH];
+    size_t n_folder = (size_t)(strrchr(path, '/') - path);
+    memcpy(folder, path, n_folder);
+    folder[n_folder] = 0;
+    STK_RETURN_IF_ERROR(stk_dir_make(folder));
+    return stk_file_write_durably(path, bytes, n);
+}
+
+/* What is done so far; beside the files, or else in the cache folder. */
+static stk_status save(const builder *b, stk_index_progress *p)
+{
+    char places[2][STK_ENTRIES_PATH];
+    uint8_t *bytes = NULL;
+    size_t n_bytes = 0;
+    int64_t n = 0;
+    stk_status status;
+    stk_entries_file *files = calloc((size_t)b->n + 1, sizeof(*files));
+    if (!files) return stk_fail_memory((size_t)b->n * sizeof(*files));
+    for (int64_t i = 0; i < b->n; i++) {
+        const built *f = &b->file[i];
+        if (!atomic_load(&f->done)) continue;
+        files[n++] = (stk_entries_file){f->path + b->n_folder, f->n_bytes, f->mtime_ns, f->entry, f->n_entries};
+    }
+    STK_TRY(stk_entries_print(files, n, &bytes, &n_bytes));
+    stk_entries_places(b->folder, places);
+    status = places[0][0] ? write_to(places[0], bytes, n_bytes) : STK_IO;
+    int place = 0;
+    if (status != STK_OK && places[1][0]) status = write_to(places[place = 1], bytes, n_bytes);
+    if (status != STK_OK) goto done;
+    p->n_bytes = (int64_t)n_bytes;
+    memcpy(p->path, places[place], sizeof(p->path));
+done:
+    free(bytes);
+    free(files);
+    return status;
+}
+
+static void take_counts(builder *b, stk_index_progress *p)
+{
+    p->n_files = b->n;
+    p->n_done = atomic_load(&b->n_done);
+    p->n_kept = atomic_load(&b->n_kept);
+    p->n_without = atomic_load(&b->n_without);
+}
+
+/* Waits until all threads have ended; saves from time to time, so that even a kill loses little. */
+static void wait_and_report(builder *b, const stk_index_options *options, stk_index_progress *p)
+{
+    int since_save_ms = 0;
+    bool goes_on = true;
+    stk_mutex_lock(&b->lock);
+    while (b->n_running > 0) {
+        since_save_ms += stk_cond_wait_ms(&b->changed, &b->lock, REPORT_MS) ? 0 : REPORT_MS;
+        stk_mutex_unlock(&b->lock);
+        take_counts(b, p);
+        if (goes_on && options->on_progress && !options->on_progress(options->user, p)) {
+            goes_on = false;
+            stk_fail(STK_INTERRUPTED, "making the index was stopped");
+            fail_all(b, STK_INTERRUPTED);
+        }
+        if (since_save_ms >= SAVE_MS) {
+            since_save_ms = 0;
+            (void)save(b, p);
+        }
+        stk_mutex_lock(&b->lock);
+    }
+    stk_mutex_unlock(&b->lock);
+}
+
+static stk_status run_threads(builder *b, const stk_index_options *options, stk_index_progress *p)
+{
+    stk_thread thread[MAX_THREADS] = {0};
+    int n = options->n_threads ? options->n_threads : stk_n_cores();
+    stk_status status = STK_OK;
+    if (n > MAX_THREADS) n = MAX_THREADS;
+    for (int i = 0; i < n && status == STK_OK; i++) {
+        stk_mutex_lock(&b->lock);
+        b->n_running++;
+        stk_mutex_unlock(&b->lock);
+        status = stk_thread_start(&thread[i], "stk-index", false, run, b);
+        if (status == STK_OK) continue;
+        fail_all(b, status);
+        stk_mutex_lock(&b->lock);
+        b->n_running--;
+        stk_mutex_unlock(&b->lock);
+    }
+    wait_and_report(b, options, p);
+    for (int i = 0; i < n; i++)
+        stk_thread_join(&thread[i]);
+    take_counts(b, p);
+    return b->status;
+}
+
+/* --- the folder --- */
+
+static stk_status list_files(builder *b)
+{
+    const char *folder = b->folder;
+    stk_status status;
+    stk_dataset *dataset = stk_dataset_files(&folder, 1, STK_LABELS_NONE, NULL);
+    STK_TRY(stk_dataset_status(dataset));
+    const stk_source *source = dataset->source;
+    if (strcmp(source->class->name, "files") != 0)
+        STK_TRY(stk_fail(STK_UNSUPPORTED, "'%s' holds a pack, and only folders of image files have an index", folder));
+    b->file = calloc((size_t)source->n_records, sizeof(*b->file));
+    if (!b->file) STK_TRY(stk_fail_memory((size_t)source->n_records * sizeof(*b->file)));
+    for (; b->n < source->n_records; b->n++) {
+        char name[STK_ENTRIES_PATH]; /* in quotes */
+        stk_source_name(source, b->n, 0, name, sizeof(name));
+        b->file[b->n].path = strndup(name + 1, strlen(name) - 2);
+        if (!b->file[b->n].path) STK_TRY(stk_fail_memory(sizeof(name)));
+    }
+done:
+    stk_dataset_free(dataset);
+    return status;
+}
+
+static void free_builder(builder *b)
+{
+    for (int64_t i = 0; i < b->n; i++) {
+        free(b->file[i].path);
+        if (!b->file[i].kept) free(b->file[i].entry);
+    }
+    free(b->file);
+    stk_entries_close(&b->old);
+    stk_cond_destroy(&b->changed);
+    stk_mutex_destroy(&b->lock);
+}
+
+static stk_status build(builder *b, const stk_index_options *options, stk_index_progress *p)
+{
+    STK_RETURN_IF_ERROR(list_files(b));
+    b->n_folder = strlen(b->folder);
+    while (b->n_folder > 1 && b->folder[b->n_folder - 1] == '/')
+        b->n_folder--;
+    b->n_folder += b->folder[b->n_folder - 1] != '/';
+    /* A damaged old index is as good as none. */
+    if (stk_entries_open(b->folder, NULL, &b->old) == STK_NO_MEMORY) return STK_NO_MEMORY;
+    stk_status status = run_threads(b, options, p);
+    if (status == STK_OK || status == STK_INTERRUPTED) STK_RETURN_IF_ERROR(save(b, p));
+    return status == STK_OK ? STK_OK : stk_fail(status, "%s", b->error_text);
+}
+
+stk_status stk_index_folder(const char *folder, const stk_index_options *options, stk_index_progress *result)
+{
+    stk_index_options defaults = {0};
+    stk_index_progress progress;
+    if (!options) options = &defaults;
+    if (!result) result = &progress;
+    *result = (stk_index_progress){0};
+    if (!folder || !stk_path_is_dir(folder))
+        return stk_fail(STK_NOT_FOUND, "there is no folder '%s'", folder ? folder : "");
+    if (options->n_threads < 0) return stk_fail(STK_INVALID, "'n_threads' is %d", options->n_threads);
+    builder b = {.folder = folder};
+    STK_RETURN_IF_ERROR(stk_mutex_init(&b.lock));
+    stk_status status = stk_cond_init(&b.changed);
+    if (status != STK_OK) {
+        stk_mutex_destroy(&b.lock);
+        return status;
+    }
+    status = build(&b, options, result);
+    free_builder(&b);
+    return status;
+}

@@ -1,0 +1,109 @@
+/* Turned, moved, scaled and sheared by random amounts, the size kept; as torchvision's RandomAffine, and as its
+ * RandomRotation, which turns the other way round. u8 images. */
+#include <math.h>
+
+#include "base/error.h"
+#include "data/stage/stage_list.h"
+#include "data/stage/warp.h"
+
+typedef struct random_affine_params {
+    float degrees[2], move_x, move_y, scale[2], shear_x[2], shear_y[2];
+    uint8_t filter, fill;
+} random_affine_params;
+
+static stk_status plan(const void *params, const stk_field_type *in, stk_field_type *out)
+{
+    (void)params;
+    *out = *in;
+    return stk_stage_needs_image(in, true);
+}
+
+static double draw(stk_rng *rng, const float range[2])
+{
+    double x = (double)stk_rng_uniform(rng);
+    return (double)range[0] + ((double)range[1] - (double)range[0]) * x;
+}
+
+/* A whole number of pixels, up to share of the side. */
+static double draw_move(stk_rng *rng, float share, int64_t side)
+{
+    double most = (double)share * (double)side;
+    return nearbyint(most * (2 * (double)stk_rng_uniform(rng) - 1));
+}
+
+static stk_status run(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
+                      stk_scratch *scratch)
+{
+    const random_affine_params *p = params;
+    const int64_t *dim = in->type.desc.shape.dim;
+    stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
+    stk_warp_config config = {0};
+    (void)scratch;
+    config.angle = draw(&rng, p->degrees);
+    config.move_x = draw_move(&rng, p->move_x, dim[1]);
+    config.move_y = draw_move(&rng, p->move_y, dim[0]);
+    config.scale = draw(&rng, p->scale);
+    config.shear_x = draw(&rng, p->shear_x);
+    config.shear_y = draw(&rng, p->shear_y);
+    stk_warp warp = stk_warp_make(&config);
+    stk_warp_apply(&warp, (stk_filter)p->filter, p->fill, in->data, out->data, dim[0], dim[1], (int)dim[2]);
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_random_affine = {
+    .name = "random_affine", .params_bytes = sizeof(random_affine_params), .plan = plan, .run = run, .random = true};
+const stk_stage_class stk_stage_random_rotation = {
+    .name = "random_rotation", .params_bytes = sizeof(random_affine_params), .plan = plan, .run = run, .random = true};
+
+static bool is_range(const double range[2], double least, double most)
+{
+    return range[0] >= least && range[0] <= range[1] && range[1] <= most;
+}
+
+stk_random_affine_config stk_random_affine_config_default(void)
+{
+    return (stk_random_affine_config){.scale = {1, 1}, .filter = STK_FILTER_NEAREST};
+}
+
+static stk_stage *make(const stk_stage_class *class, const stk_random_affine_config *c)
+{
+    if (!is_range(c->degrees, -360, 360))
+        return stk_stage_new_failed(STK_INVALID, "%s: degrees must rise and lie between -360 and 360", class->name);
+    if (!(c->move_x >= 0 && c->move_x <= 1 && c->move_y >= 0 && c->move_y <= 1))
+        return stk_stage_new_failed(STK_INVALID, "%s: moves must lie between 0 and 1, shares of the sides",
+                                    class->name);
+    if (!is_range(c->scale, 0.01, 100))
+        return stk_stage_new_failed(STK_INVALID, "%s: scale must rise and lie between 0.01 and 100", class->name);
+    if (!is_range(c->shear_x, -80, 80) || !is_range(c->shear_y, -80, 80))
+        return stk_stage_new_failed(STK_INVALID, "%s: shears must rise and lie between -80 and 80", class->name);
+    if (c->filter != STK_FILTER_NEAREST && c->filter != STK_FILTER_BILINEAR)
+        return stk_stage_new_failed(STK_INVALID, "%s: the filter must be nearest or bilinear", class->name);
+    if (c->fill < 0 || c->fill > 255)
+        return stk_stage_new_failed(STK_INVALID, "%s: fill %d is not between 0 and 255", class->name, c->fill);
+    const random_affine_params p = {
+        .degrees = {(float)c->degrees[0], (float)c->degrees[1]},
+        .move_x = (float)c->move_x,
+        .move_y = (float)c->move_y,
+        .scale = {(float)c->scale[0], (float)c->scale[1]},
+        .shear_x = {(float)c->shear_x[0], (float)c->shear_x[1]},
+        .shear_y = {(float)c->shear_y[0], (float)c->shear_y[1]},
+        .filter = (uint8_t)c->filter,
+        .fill = (uint8_t)c->fill,
+    };
+    return stk_stage_new(class, &p);
+}
+
+stk_stage *stk_random_affine(const stk_random_affine_config *config)
+{
+    return make(&stk_stage_random_affine, config);
+}
+
+stk_stage *stk_random_rotation(double from_degrees, double to_degrees, stk_filter filter, int fill)
+{
+    stk_random_affine_config config = stk_random_affine_config_default();
+    config.degrees[0] = -to_degrees;
+    config.degrees[1] = -from_degrees;
+    config.filter = filter;
+    config.fill = fill;
+    return make(&stk_stage_random_rotation, &config);
+}

@@ -1,0 +1,202 @@
+/* Side indexes: the same samples with and without, files that have changed are read without, a stopped build goes on,
+ * and nothing that is damaged is believed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/stat.h>
+
+#include "data/source/entries.h"
+#include "data/source/files.h"
+#include "stoker/index.h"
+#include "stoker/loader.h"
+#include "stoker/sources.h"
+
+#include "data/jpeg_make.h"
+
+enum { N = 40, SIDE = 96 };
+
+static void write_photo(const char *folder, int i, uint64_t seed)
+{
+    char name[64];
+    jpeg_recipe r = {.height = SIDE + i % 5, .width = SIDE, .channels = 3, .h = 1 + i % 2, .v = 1 + i % 2};
+    r.texture = TEXTURE_MIXED;
+    r.seed = seed;
+    r.progressive = i == 7;
+    stk_span file = jpeg_make(&r);
+    snprintf(name, sizeof(name), "%s/c%d/%02d.jpg", folder, i % 2, i);
+    write_file(name, file.data, file.n);
+    free((void *)(uintptr_t)file.data);
+}
+
+static const char *make_folder(const char *name)
+{
+    for (int i = 0; i < N; i++)
+        write_photo(name, i, (uint64_t)i);
+    return in_folder(name);
+}
+
+static uint64_t hash_of(stk_dataset *dataset)
+{
+    stk_loader *loader;
+    uint64_t hash = 0;
+    stk_loader_config config = {.n_threads = 2, .n_epochs = 2};
+    stk_dataset_shuffle(dataset, 4);
+    stk_dataset_apply(dataset, stk_decode(), stk_random_resized_crop(24, true), stk_random_flip(), NULL);
+    stk_dataset_batch(dataset, 8, false);
+    if (stk_dataset_status(dataset) != STK_OK) fail_msg("%s", stk_error_text());
+    assert_int_equal(stk_loader_open(dataset, &config, &loader), STK_OK);
+    for (const stk_batch *batch; (batch = stk_loader_next(loader)); stk_batch_release(batch))
+        hash = hash * 31 + stk_batch_hash(batch);
+    assert_int_equal(stk_loader_status(loader), STK_OK);
+    stk_loader_close(loader);
+    stk_dataset_free(dataset);
+    return hash;
+}
+
+static stk_dataset *open_files(const char *folder)
+{
+    return stk_dataset_files(&folder, 1, STK_LABELS_NONE, NULL);
+}
+
+static uint64_t plain_hash(const char *folder, bool by_class)
+{
+    stk_dataset *dataset = by_class ? stk_dataset_images(folder) : open_files(folder);
+    stk_dataset_index(dataset, NULL);
+    return hash_of(dataset);
+}
+
+static void gives_the_same_samples(void **state)
+{
+    const char *folder = make_folder("same");
+    stk_index_progress p;
+    (void)state;
+    uint64_t files = plain_hash(folder, false), images = plain_hash(folder, true);
+    assert_int_equal(stk_index_folder(folder, &(stk_index_options){.n_threads = 3}, &p), STK_OK);
+    assert_int_equal(p.n_files, N);
+    assert_int_equal(p.n_without, 1); /* the progressive one */
+    assert_string_equal(p.path, in_folder("same/" STK_ENTRIES_NAME));
+    assert_true(hash_of(open_files(folder)) == files);
+    assert_true(hash_of(stk_dataset_images(folder)) == images);
+    stk_dataset *dataset = open_files(folder);
+    assert_string_equal(stk_dataset_note(dataset), "");
+    stk_dataset_index(dataset, p.path);
+    assert_true(hash_of(dataset) == files);
+    assert_int_equal(stk_index_folder(folder, NULL, &p), STK_OK);
+    assert_int_equal(p.n_kept, N);
+}
+
+/* An index with wrong entries gives wrong pixels: so it is the index that is used. */
+static void is_used(void **state)
+{
+    const char *folder = make_folder("used");
+    stk_entries entries;
+    stk_entries_file files[N];
+    uint8_t *bytes;
+    size_t n;
+    (void)state;
+    uint64_t plain = plain_hash(folder, false);
+    assert_int_equal(stk_index_folder(folder, NULL, NULL), STK_OK);
+    assert_int_equal(stk_entries_open(folder, NULL, &entries), STK_OK);
+    assert_int_equal(entries.n_files, N);
+    for (int i = 0; i < N; i++)
+        files[i] = stk_entries_get(&entries, i);
+    for (uint32_t k = 1; k < files[0].n_entries; k++)
+        entries.entry[k].dc[0] += 100;
+    assert_int_equal(stk_entries_print(files, N, &bytes, &n), STK_OK);
+    write_file("used/" STK_ENTRIES_NAME, bytes, n);
+    free(bytes);
+    stk_entries_close(&entries);
+    assert_false(hash_of(open_files(folder)) == plain);
+    /* As soon as the file is another, its entries do not count. */
+    write_photo("used", 0, 999);
+    plain = plain_hash(folder, false);
+    stk_dataset *dataset = open_files(folder);
+    assert_non_null(strstr(stk_dataset_note(dataset), "out of date"));
+    assert_true(hash_of(dataset) == plain);
+}
+
+static bool stop_at_once(void *user, const stk_index_progress *p)
+{
+    (void)user;
+    return p->n_done < 0;
+}
+
+static void goes_on_after_a_stop(void **state)
+{
+    const char *folder = make_folder("stopped");
+    stk_index_progress p;
+    stk_index_options options = {.n_threads = 1, .on_progress = stop_at_once};
+    (void)state;
+    /* It may have been faster than the stop. */
+    stk_status status = stk_index_folder(folder, &options, &p);
+    assert_true(status == STK_INTERRUPTED || (status == STK_OK && p.n_done == N));
+    int64_t n_first = p.n_done;
+    assert_int_equal(stk_index_folder(folder, NULL, &p), STK_OK);
+    assert_int_equal(p.n_kept, n_first);
+    assert_int_equal(p.n_done, N);
+    /* Later changes are found. */
+    write_photo("stopped", 3, 77);
+    write_photo("stopped", N, 78);
+    assert_int_equal(stk_index_folder(folder, NULL, &p), STK_OK);
+    assert_int_equal(p.n_files, N + 1);
+    assert_int_equal(p.n_kept, N - 1);
+}
+
+/* Where the folder cannot be written to; root can write anywhere, so a folder stands in the index's place. */
+static void goes_to_the_cache_folder(void **state)
+{
+    const char *folder = make_folder("read-only");
+    stk_index_progress p;
+    (void)state;
+    setenv("STOKER_CACHE", in_folder("cache"), 1);
+    assert_int_equal(stk_dir_make(in_folder("read-only/" STK_ENTRIES_NAME "/x")), STK_OK);
+    uint64_t plain = plain_hash(folder, false);
+    assert_int_equal(stk_index_folder(folder, NULL, &p), STK_OK);
+    assert_non_null(strstr(p.path, "/cache/"));
+    assert_true(hash_of(open_files(folder)) == plain);
+    assert_int_equal(stk_index_folder(folder, NULL, &p), STK_OK);
+    assert_int_equal(p.n_kept, N);
+    unsetenv("STOKER_CACHE");
+}
+
+static void believes_nothing_damaged(void **state)
+{
+    const char *folder = make_folder("damaged");
+    uint8_t *bytes = NULL;
+    size_t capacity = 0, n;
+    stk_entries entries;
+    stk_index_progress p;
+    (void)state;
+    uint64_t plain = plain_hash(folder, false);
+    assert_int_equal(stk_index_folder(folder, NULL, &p), STK_OK);
+    assert_int_equal(stk_file_read(p.path, &bytes, &capacity, &n), STK_OK);
+    for (size_t i = 0; i < n; i += 7) {
+        bytes[i] ^= 4;
+        assert_int_equal(stk_entries_parse((stk_span){bytes, n}, &entries), STK_CORRUPT);
+        bytes[i] ^= 4;
+        assert_int_equal(stk_entries_parse((stk_span){bytes, i}, &entries), STK_CORRUPT);
+    }
+    write_file("damaged/" STK_ENTRIES_NAME, bytes, n - 1);
+    free(bytes);
+    stk_dataset *dataset = open_files(folder);
+    assert_non_null(strstr(stk_dataset_note(dataset), "damaged"));
+    assert_true(hash_of(dataset) == plain);
+    dataset = open_files(folder);
+    stk_dataset_index(dataset, p.path);
+    assert_int_equal(stk_dataset_status(dataset), STK_CORRUPT);
+    stk_dataset_free(dataset);
+    assert_int_equal(stk_index_folder(folder, NULL, &p), STK_OK);
+    assert_int_equal(p.n_kept, 0);
+    assert_int_equal(stk_index_folder(in_folder("nowhere"), NULL, &p), STK_NOT_FOUND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gives_the_same_samples), cmocka_unit_test(is_used), cmocka_unit_test(goes_on_after_a_stop),
+        cmocka_unit_test(goes_to_the_cache_folder), cmocka_unit_test(believes_nothing_damaged)};
+    return cmocka_run_group_tests(tests, make_test_folder, remove_test_folder);
+}

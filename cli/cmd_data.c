@@ -54,6 +54,8 @@ static bool takes(const data_verb *data, const char *option)
 static bool read_options(const data_verb *data, data_job *job)
 {
     const cli_args *args = job->args;
+    /* Every record is to be read, however few there are. */
+    if (data->run == data_verify) job->sets[job->n_sets++] = "batch=1";
     for (int i = 0; i < args->n_found; i++) {
         const char *name = args->found[i].option->name;
         if (!takes(data, name)) {

@@ -11,7 +11,7 @@ typedef struct data_job {
     const char *recipe, *split;
     int64_t n_threads, seconds; /* n_threads 0: not given */
     int64_t n_rows, n_columns, i_epoch;
-    const char *sets[CLI_MOST_ARGS];
+    const char *sets[CLI_MOST_ARGS + 1]; /* and one of our own */
     int n_sets;
     stk_dataset *dataset; /* NULL for verbs that open none or their own */
     stk_loader_config config;

@@ -18,6 +18,7 @@
 #include "stoker/sheet.h"
 #include "stoker/sources.h"
 #include "stoker/status.h"
+#include "stoker/text.h"
 #include "stoker/trainer.h"
 #include "stoker/types.h"
 #include "stoker/verify.h"

@@ -12,7 +12,12 @@ stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset *
 /* The data set of a part's source alone; an error of the data stays inside, one of the recipe is
  * returned. The caller frees *out. */
 stk_status stk_build_source(const stk_yaml_node *source, stk_dataset **out);
-/* The same for a source of several data sets; NULL without an error for another kind. */
+/* The same for the sources of stoker/text.h. */
+bool stk_build_is_text(const char *kind);
+stk_status stk_build_text(const stk_yaml_node *source, stk_dataset **out);
+/* The texts of a list. The caller frees *out. */
+stk_status stk_build_list(const stk_yaml_node *list, const char ***out, int *n);
+/* As stk_build_source for a source of several data sets; NULL without an error for another kind. */
 stk_status stk_build_combined(const stk_yaml_node *source, uint64_t seed, stk_dataset **out);
 /* Applies the stages of a list, NULL for none. */
 stk_status stk_build_stages(const stk_yaml_node *stages, stk_dataset *dataset);

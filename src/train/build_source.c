@@ -16,8 +16,7 @@ static const char *get_text(const stk_yaml_node *node, const char *key)
     return child ? child->text : NULL;
 }
 
-/* The texts of a list. The caller frees *out. */
-static stk_status get_list(const stk_yaml_node *list, const char ***out, int *n)
+stk_status stk_build_list(const stk_yaml_node *list, const char ***out, int *n)
 {
     *n = 0;
     *out = calloc((size_t)list->n_children + 1, sizeof(**out));
@@ -39,7 +38,7 @@ static stk_status build_files(const stk_yaml_node *source, stk_dataset **out)
     int n;
     bool by_folder = get_text(source, "by") != NULL;
     if (by_folder && labels) return stk_yaml_fail(source, "'by' and 'labels' exclude each other");
-    STK_RETURN_IF_ERROR(get_list(stk_yaml_get(source, "paths"), &paths, &n));
+    STK_RETURN_IF_ERROR(stk_build_list(stk_yaml_get(source, "paths"), &paths, &n));
     stk_labels how = by_folder ? STK_LABELS_BY_FOLDER : labels ? STK_LABELS_FROM_FILE : STK_LABELS_NONE;
     *out = stk_dataset_files(paths, n, how, labels);
     free(paths);
@@ -67,7 +66,7 @@ static stk_status build_tar(const stk_yaml_node *source, stk_dataset **out)
     if (chosen) STK_RETURN_IF_ERROR(check_n_fields(chosen));
     for (const stk_yaml_node *child = chosen ? chosen->child : NULL; child; child = child->next)
         fields[n++] = (stk_tar_field){child->key, child->text};
-    STK_RETURN_IF_ERROR(get_list(stk_yaml_get(source, "files"), &paths, &n_paths));
+    STK_RETURN_IF_ERROR(stk_build_list(stk_yaml_get(source, "files"), &paths, &n_paths));
     *out = stk_dataset_tar(paths, n_paths, fields, n);
     free(paths);
     return STK_OK;
@@ -139,7 +138,7 @@ static stk_status build_tfrecord(const stk_yaml_node *source, stk_dataset **out)
     int n_paths, n = 0;
     stk_status status;
     STK_RETURN_IF_ERROR(check_n_fields(parse));
-    STK_TRY(get_list(stk_yaml_get(source, "files"), &paths, &n_paths));
+    STK_TRY(stk_build_list(stk_yaml_get(source, "files"), &paths, &n_paths));
     for (const stk_yaml_node *child = parse->child; child; child = child->next, n++)
         STK_TRY(make_feature(child, &features[n], &standard[n]));
     *out = stk_dataset_tfrecord(paths, n_paths, features, n, stk_yaml_get(source, "in_memory")->truth);
@@ -154,6 +153,7 @@ stk_status stk_build_source(const stk_yaml_node *source, stk_dataset **out)
 {
     const char *kind = source->key;
     *out = NULL;
+    if (stk_build_is_text(kind)) return stk_build_text(source, out);
     if (!strcmp(kind, "files")) return build_files(source, out);
     if (!strcmp(kind, "npy")) return build_npy(source, out);
     if (!strcmp(kind, "tfrecord")) return build_tfrecord(source, out);

@@ -296,6 +296,31 @@ static const stk_key tar_keys[] = {
      .doc = "The fields of a sample and what they are made of: {image: jpg;png, mask: seg.png}. Default: image and "
             "label, of jpg;jpeg;png and cls, as far as the first sample has them."},
     END};
+static const char *const token_type_words[] = {"auto", "u16", "u32", NULL};
+static const stk_key tokens_keys[] = {
+    PATHS("files", "Files of token numbers; patterns stand for their matches by name."),
+    {.name = "length",
+     .type = STK_KEY_INT,
+     .standard = "1024",
+     .least = 1,
+     .most = 1 << 28,
+     .doc = "Tokens of a sample; the targets are those one further."},
+    {.name = "stride",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e15,
+     .doc = "Tokens from the start of one window to that of the next. Default: length."},
+    {.name = "dtype",
+     .type = STK_KEY_WORD,
+     .words = token_type_words,
+     .standard = "auto",
+     .doc = "Of the numbers, little-endian; auto: as NAME.json beside the file or its own header says."},
+    {.name = "vocabulary",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 2147483647,
+     .doc = "Numbers that are not below it are errors. Default: as NAME.json says, or any."},
+    END};
 static const char *const policy_words[] = {"data", "file", "auto", "off", NULL};
 static const stk_key shard_keys[] = {{.name = "count",
                                       .type = STK_KEY_INT,
@@ -441,6 +466,10 @@ const stk_key stk_source_kinds[] = {
      .no_short = true,
      .doc = "TFRecord shards of tf.train.Example."},
     {.name = "tar", .type = STK_KEY_MAP, .keys = tar_keys, .doc = "Tar shards in WebDataset's naming."},
+    {.name = "tokens",
+     .type = STK_KEY_MAP,
+     .keys = tokens_keys,
+     .doc = "Windows of files of token numbers: tokens and, one further, targets."},
     {.name = "concatenate",
      .type = STK_KEY_MAP,
      .keys = concatenate_keys,

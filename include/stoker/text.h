@@ -1,0 +1,42 @@
+/* Text as a source: windows of tokens out of files of token numbers.
+ *
+ * Calls return a new data set, never NULL; an error stays inside for stk_dataset_status, as with the sources in
+ * stoker/dataset.h. Texts and structs given are borrowed until the call returns. Paths may be patterns ("train-*.bin";
+ * their matches by name) and addresses, as for stk_dataset_tfrecord. Threads: as for every data set.
+ */
+#ifndef STOKER_TEXT_H
+#define STOKER_TEXT_H
+
+#include "stoker/dataset.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- tokens --- */
+
+typedef enum stk_token_type {
+    STK_TOKENS_AUTO, /* what 'NAME.json' beside the file says ("dtype": "u16"), or the file's own header */
+    STK_TOKENS_U16,
+    STK_TOKENS_U32
+} stk_token_type;
+
+typedef struct stk_tokens_config {
+    int64_t length;      /* T: tokens of a sample, at least 1 */
+    int64_t stride;      /* tokens from the start of one window to that of the next; 0: length */
+    stk_token_type type; /* of the files' numbers, little-endian */
+    int64_t vocabulary;  /* a number that is not below it is an error of the record; 0: as 'NAME.json' says, or any */
+} stk_tokens_config;
+/* length 1024, stride 0, type auto, vocabulary 0. */
+STK_API stk_tokens_config stk_tokens_config_default(void);
+/* Files of tokens, one number after the other. Sample i of a file is the window of length + 1 tokens that begins at
+ * token i * stride: the first `length` of them are the field "tokens" i32 [length], the last `length` the field
+ * "targets" i32 [length], so that targets[k] is the token after tokens[k]. Windows do not go from one file to the next,
+ * and what does not fill a window is left out. Nothing is read but the windows that are asked for. A header of 256 i32
+ * as llm.c writes it (magic 20240520: u16, 20240801: u32) is known and skipped. */
+STK_API stk_dataset *stk_dataset_tokens(const char *const *paths, int n_paths, const stk_tokens_config *config);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

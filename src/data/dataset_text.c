@@ -1,0 +1,15 @@
+/* Data sets over the sources of stoker/text.h. */
+#include "data/dataset.h"
+#include "data/source/text_records.h"
+
+stk_tokens_config stk_tokens_config_default(void)
+{
+    return (stk_tokens_config){.length = 1024};
+}
+
+stk_dataset *stk_dataset_tokens(const char *const *paths, int n_paths, const stk_tokens_config *config)
+{
+    stk_source *source = NULL;
+    stk_status status = stk_source_open_tokens(paths, n_paths, config, &source);
+    return stk_dataset_make(status, source);
+}

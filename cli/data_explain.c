@@ -21,6 +21,8 @@ static void print_order(const stk_explanation *e)
     char n[CLI_TEXT], batches[CLI_TEXT], batch[CLI_TEXT], rest[CLI_TEXT];
     for (int i = 0; i < e->n_orders; i++)
         printf("%s %s\n", i ? "        " : "order   ", e->order[i]);
+    for (int i = 0; i < e->n_surveys; i++)
+        printf("         survey of %s\n", e->survey[i]);
     if (e->n_orders == 0) printf("order    as the source has them\n");
     printf("         %s\n", e->indexable
                                 ? "indexable: which record is sample n of an epoch is arithmetic, without a buffer"
@@ -120,6 +122,11 @@ static void print_json(const data_job *job, const stk_explanation *e)
     for (int i = 0; i < e->n_orders; i++) {
         printf("%s", i ? ", " : "");
         cli_json_text(stdout, e->order[i]);
+    }
+    printf("], \"surveys\": [");
+    for (int i = 0; i < e->n_surveys; i++) {
+        printf("%s", i ? ", " : "");
+        cli_json_text(stdout, e->survey[i]);
     }
     printf("]");
     put_text("class", e->indexable ? "indexable" : "sequential");

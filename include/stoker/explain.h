@@ -41,6 +41,8 @@ typedef struct stk_explanation {
     bool same_batches;  /* for any number of threads */
     bool exact_resume;  /* from two integers, epoch and batch */
     bool skips_corrupt; /* on_error: skip */
+    int n_surveys;
+    char survey[4][STK_EXPLAIN_TEXT]; /* "filter: 300 of 500 records are kept; 0.8 s": what they found and took */
     /* an epoch */
     int64_t n_samples, n_batches, batch;
     int64_t n_last;         /* samples in the last batch */

@@ -19,6 +19,7 @@
 #include "stoker/sources.h"
 #include "stoker/status.h"
 #include "stoker/text.h"
+#include "stoker/survey.h"
 #include "stoker/trainer.h"
 #include "stoker/types.h"
 #include "stoker/verify.h"

@@ -7,7 +7,7 @@
 #include "data/source/source.h"
 #include "stoker/dataset.h"
 
-enum { STK_RECORD_NAME_BYTES = 256, STK_MAX_TRIES = 100 };
+enum { STK_RECORD_NAME_BYTES = 256, STK_MAX_TRIES = 100, STK_MOST_SURVEYS = 4, STK_SURVEY_TEXT = 160 };
 
 struct stk_dataset {
     stk_status status; /* of the first call that failed */
@@ -18,6 +18,8 @@ struct stk_dataset {
     int64_t n_rows;                  /* of a batch; 0: not batched yet */
     bool drop_remainder;
     stk_on_error on_error;
+    int n_surveys;
+    char survey[STK_MOST_SURVEYS][STK_SURVEY_TEXT]; /* what surveys found; see survey.h */
 };
 
 /* A new data set over source, which it takes; source is NULL when opening it failed with status, whose text is this

@@ -185,8 +185,7 @@ stk_status stk_order_shard_hint(stk_order *order)
     return add_op(order, (stk_order_op){.kind = STK_ORDER_SHARD, .a = 1, .is_hint = true}, order->count);
 }
 
-/* Adds an operation that gave n_out samples where it stood before. */
-static stk_status add_again(stk_order *order, const stk_order_op *op, int64_t n_out)
+stk_status stk_order_add_again(stk_order *order, const stk_order_op *op, int64_t n_out)
 {
     switch (op->kind) {
     case STK_ORDER_SHUFFLE: return stk_order_shuffle_with(order, op->seed, op->window.size, !op->fixed);
@@ -211,7 +210,7 @@ stk_status stk_order_fill_hint(stk_order *order, int64_t n_shards, int64_t i_sha
     order->count = before.op[i].n_in;
     STK_TRY(stk_order_shard(order, n_shards, i_shard));
     while (++i < before.n_ops)
-        STK_TRY(add_again(order, &before.op[i], i + 1 < before.n_ops ? before.op[i + 1].n_in : before.count));
+        STK_TRY(stk_order_add_again(order, &before.op[i], i + 1 < before.n_ops ? before.op[i + 1].n_in : before.count));
 done:
     if (status != STK_OK) *order = before;
     return status;

@@ -70,6 +70,17 @@ stk_status stk_order_shard_hint(stk_order *order);
 stk_status stk_order_fill_hint(stk_order *order, int64_t n_shards, int64_t i_shard);
 /* Whether there is a place that is still to be filled. */
 bool stk_order_has_hint(const stk_order *order);
+/* Adds an operation of another order anew; n_out: the samples that it gave there, for a take. */
+stk_status stk_order_add_again(stk_order *order, const stk_order_op *op, int64_t n_out);
+
+/* Brings the order into a form in which only shuffles and repeats come after the choice of records; every position
+ * stays what it was. STK_INVALID where the choice is not the same in every epoch. See order_fold.c. */
+stk_status stk_order_fold(stk_order *order);
+/* How many records a folded order meets: those of `kept`, or all. */
+int64_t stk_order_n_met(const stk_order *order);
+/* Keeps those records of a folded order whose answer, [stk_order_n_met], is above 0, as a filter before its shuffles
+ * and repeats would. */
+stk_status stk_order_keep(stk_order *order, const int32_t *answers);
 /* Whether a position holds another record in another epoch. */
 bool stk_order_varies(const stk_order *order);
 

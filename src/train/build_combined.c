@@ -23,12 +23,14 @@ static stk_status build_set(const stk_yaml_node *set, uint64_t seed, stk_dataset
     STK_TRY(stk_build_combined(source, seed, &dataset));
     if (!dataset) STK_TRY(stk_build_source(source, &dataset));
     STK_TRY(stk_build_check(source, dataset));
-    /* Not the part's own seed: shuffling twice by one key is no better than once. */
-    stk_build_order(&part, seed + 1, dataset);
     rename_fields(stk_yaml_get(set, "rename"), dataset);
     stk_build_class_labels(dataset);
     STK_TRY(stk_build_check(set, dataset));
     STK_TRY(stk_build_stages(stk_yaml_get(set, "stages"), dataset));
+    STK_TRY(stk_build_filter(part.filter, dataset));
+    /* Not the part's own seed: shuffling twice by one key is no better than once. */
+    stk_build_order(&part, seed + 1, dataset);
+    STK_TRY(stk_build_check(set, dataset));
     *out = dataset;
     dataset = NULL;
 done:

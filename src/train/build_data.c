@@ -58,15 +58,21 @@ void stk_build_order(const stk_recipe_part *part, uint64_t seed, stk_dataset *da
     if (part->repeat > 1) stk_dataset_repeat(dataset, part->repeat);
 }
 
-static void apply_order(const stk_recipe *recipe, int i_part, stk_dataset *dataset)
+static stk_status apply_order(const stk_recipe *recipe, int i_part, stk_dataset *dataset)
 {
     const stk_recipe_part *part = &recipe->part[i_part];
     double share = recipe->part[STK_PART_VALID].share;
     /* One seed for both sides of the cut, so that they are disjoint. */
     if (share > 0 && i_part == STK_PART_TRAIN) stk_dataset_split(dataset, share, true, recipe->seed);
     if (share > 0 && i_part == STK_PART_VALID) stk_dataset_split(dataset, share, false, recipe->seed);
-    stk_build_order(part, recipe->seed, dataset);
     stk_dataset_on_error(dataset, part->on_error);
+    STK_RETURN_IF_ERROR(stk_build_check(part->node, dataset));
+    STK_RETURN_IF_ERROR(stk_build_filter(part->filter, dataset));
+    /* A part cut from train is made of what train is made of. */
+    if (share > 0 && i_part == STK_PART_VALID)
+        STK_RETURN_IF_ERROR(stk_build_filter(recipe->part[STK_PART_TRAIN].filter, dataset));
+    stk_build_order(part, recipe->seed, dataset);
+    return STK_OK;
 }
 
 static stk_status apply_index(const stk_recipe_part *part, stk_dataset *dataset)
@@ -88,10 +94,10 @@ stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset *
     if (!dataset) STK_TRY(stk_build_source(source->source, &dataset));
     STK_TRY(stk_build_check(source->source, dataset));
     STK_TRY(apply_index(source, dataset));
-    apply_order(recipe, i_part, dataset);
-    STK_TRY(stk_build_check(part->node, dataset));
     stk_build_class_labels(dataset);
     STK_TRY(stk_build_stages(find_stages(recipe, i_part), dataset));
+    STK_TRY(apply_order(recipe, i_part, dataset));
+    STK_TRY(stk_build_check(part->node, dataset));
     /* Evaluation has nothing to fill up, so a small set needs no large batch. */
     int64_t batch = recipe->batch, count = stk_dataset_count(dataset);
     if (i_part != STK_PART_TRAIN && count > 0 && count < batch) batch = count;

@@ -58,6 +58,7 @@ static stk_shard_policy take_policy(const stk_yaml_node *shard)
 stk_status stk_recipe_take_order(const stk_yaml_node *node, stk_recipe_part *part)
 {
     const stk_yaml_node *shard = get(node, "shard"), *shuffle = get(node, "shuffle");
+    part->filter = get(node, "filter");
     part->shuffle = get_bool(shuffle, "on");
     part->window = get_int(shuffle, "window", 0);
     part->shuffle_once = shuffle && !get_bool(shuffle, "reshuffle");

@@ -357,11 +357,47 @@ static const stk_key shuffle_keys[] = {
      .doc = "Whether each epoch has an order of its own."},
     END};
 
+static const stk_key value_key = {.name = "value", .type = STK_KEY_TEXT};
+static const stk_key filter_keys[] = {
+    {.name = "field", .type = STK_KEY_TEXT, .standard = "label", .doc = "What is looked at."},
+    {.name = "keep",
+     .type = STK_KEY_LIST,
+     .element = &value_key,
+     .one_is_list = true,
+     .doc = "Whole numbers, or classes by their names: only records with one of them."},
+    {.name = "drop",
+     .type = STK_KEY_LIST,
+     .element = &value_key,
+     .one_is_list = true,
+     .doc = "The same: only records with none of them."},
+    {.name = "min", .type = STK_KEY_REAL, .doc = "The least number."},
+    {.name = "max", .type = STK_KEY_REAL, .doc = "The largest number."},
+    {.name = "min_bytes", .type = STK_KEY_INT, .least = 0, .most = 1e15, .doc = "The least size, of a file's bytes."},
+    {.name = "max_bytes", .type = STK_KEY_INT, .least = 0, .most = 1e15, .doc = "The largest size."},
+    {.name = "min_length",
+     .type = STK_KEY_INT,
+     .least = 0,
+     .most = 1e15,
+     .doc = "The least length of the first side, after the stages."},
+    {.name = "max_length", .type = STK_KEY_INT, .least = 0, .most = 1e15, .doc = "The largest."},
+    END};
+static const stk_key filter_key = {.name = "filter",
+                                   .type = STK_KEY_MAP,
+                                   .keys = filter_keys,
+                                   .no_short = true,
+                                   .doc = "What a record must be to be used: everything that is given. Labels stay "
+                                          "what they are."};
+
 #define ORDER_KEYS                                                                                                     \
     {.name = "stages",                                                                                                 \
      .type = STK_KEY_LIST,                                                                                             \
      .element = &stage_key,                                                                                            \
      .doc = "What is done to each sample, in this order; see below."},                                                 \
+        {.name = "filter",                                                                                             \
+         .type = STK_KEY_LIST,                                                                                         \
+         .element = &filter_key,                                                                                       \
+         .one_is_list = true,                                                                                          \
+         .doc = "Only the records that pass, before skip and take: {keep: [0, 1]}, {field: image, min_bytes: 2000}."}, \
         {.name = "shuffle", .type = STK_KEY_MAP, .keys = shuffle_keys, .doc = "Another order. Default: none."},        \
         {.name = "skip", .type = STK_KEY_INT, .least = 0, .most = 1e15, .doc = "Leaves out the first n samples."},     \
         {.name = "take", .type = STK_KEY_INT, .least = 1, .most = 1e15, .doc = "Uses only the next n samples."},       \

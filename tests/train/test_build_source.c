@@ -125,6 +125,13 @@ static void several_data_sets(void **state)
            4, "f32[3,2]", "i32[]");
     expect("{concatenate: [{source: {mix: [{source: {npy: x.npy}}, {source: {npy: x.npy}}]}}]}", 8, "f32[3,2]", "");
     expect_encoded("{concatenate: [{source: {images: p}}, {source: {files: {paths: p, by: folder}}}]}", 4, true, 2);
+    /* Filters come before take; classes go by name. */
+    expect_encoded("{concatenate: [{source: {images: p}, filter: {keep: b}}, {source: {images: p}, filter: [{drop: 1}, "
+                   "{field: image, min_bytes: 1}], take: 1}]}",
+                   2, true, 2);
+    refuse("{concatenate: [{source: {images: p}, filter: {keep: bb}}]}", "there is no class 'bb'; did you mean 'b'?");
+    refuse("{concatenate: [{source: {images: p}, filter: {keep: [0], drop: [1]}}]}", "exclude each other");
+    refuse("{concatenate: [{source: {images: p}, filter: {min: 2}}]}", "none of 2 records is kept");
     /* A shard by file comes before everything else. */
     expect_encoded("{concatenate: [{source: {images: p}, take: 1, shard: {count: 2, index: 1, policy: file}}]}", 1,
                    true, 2);

@@ -90,11 +90,15 @@ static void explain_order(const stk_dataset *dataset, stk_explanation *e)
 {
     const stk_order *order = &dataset->order;
     e->indexable = true;
-    if (order->kept) snprintf(e->order[e->n_orders++], STK_EXPLAIN_TEXT, "a part of the records, drawn by key");
+    if (order->kept)
+        snprintf(e->order[e->n_orders++], STK_EXPLAIN_TEXT,
+                 "%" PRId64 " of the records, chosen by split, filter or file", stk_order_n_met(order));
     for (int i = 0; i < order->n_ops && e->n_orders < STK_EXPLAIN_MOST; i++) {
         describe_op(order, i, e->order[e->n_orders++]);
         if (order->op[i].kind == STK_ORDER_WINDOW) e->indexable = false;
     }
+    for (e->n_surveys = 0; e->n_surveys < dataset->n_surveys; e->n_surveys++)
+        memcpy(e->survey[e->n_surveys], dataset->survey[e->n_surveys], STK_SURVEY_TEXT);
     /* Both follow from records and keys alone; nothing depends on when a thread ran. */
     e->same_batches = e->exact_resume = true;
     e->skips_corrupt = dataset->on_error == STK_ON_ERROR_SKIP;

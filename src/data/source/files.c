@@ -2,6 +2,7 @@
  * read. */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,17 +83,25 @@ done:
     return status;
 }
 
-static stk_status read_record(const stk_source *source, int64_t i_record, stk_scratch *scratch, stk_item *item)
+/* Without the image no file is read. */
+static stk_status read_some(const stk_source *source, int64_t i_record, unsigned fields, stk_scratch *scratch,
+                            stk_item *item)
 {
     const files_source *s = (const files_source *)source;
     size_t n;
     int64_t mtime_ns;
+    if (source->n_fields > 1)
+        item[1] = (stk_item){source->field[1].type, &s->labels.label[i_record], sizeof(s->labels.label[0])};
+    if (!(fields & 1)) return STK_OK;
     STK_RETURN_IF_ERROR(stk_file_read_stamped(s->files.name[i_record], &scratch[0], &n, &mtime_ns));
     item[0] = (stk_item){source->field[0].type, scratch[0].data, n};
     stk_entries_give(&s->entries, s->files.name[i_record], n, mtime_ns, &scratch[0]);
-    if (source->n_fields > 1)
-        item[1] = (stk_item){source->field[1].type, &s->labels.label[i_record], sizeof(s->labels.label[0])};
     return STK_OK;
+}
+
+static stk_status read_record(const stk_source *source, int64_t i_record, stk_scratch *scratch, stk_item *item)
+{
+    return read_some(source, i_record, UINT_MAX, scratch, item);
 }
 
 static void name_record(const stk_source *source, int64_t i_record, char *out, size_t out_bytes)
@@ -125,8 +134,12 @@ static stk_status find_index(files_source *s, const char *const *paths, int n_pa
     return stk_entries_find_own(s->folder, &s->entries, s->base.note, sizeof(s->base.note));
 }
 
-static const stk_source_class class_files = {
-    .name = "files", .read = read_record, .name_record = name_record, .close = close_source, .use_index = use_index};
+static const stk_source_class class_files = {.name = "files",
+                                             .read = read_record,
+                                             .read_some = read_some,
+                                             .name_record = name_record,
+                                             .close = close_source,
+                                             .use_index = use_index};
 
 stk_status stk_source_open_files(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path,
                                  stk_source **out)

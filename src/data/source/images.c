@@ -4,6 +4,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,21 +122,29 @@ static void make_path(const images_source *s, int64_t i_record, char *out, size_
              s->names + s->name_at[i_record]);
 }
 
-static stk_status read_record(const stk_source *source, int64_t i_record, stk_scratch *scratch, stk_item *item)
+/* Without the image no file is read. */
+static stk_status read_some(const stk_source *source, int64_t i_record, unsigned fields, stk_scratch *scratch,
+                            stk_item *item)
 {
     const images_source *s = (const images_source *)source;
     char path[4096];
     int32_t *label = stk_scratch_get(&scratch[1], sizeof(*label));
     size_t n;
     if (!label) return stk_fail_memory(sizeof(*label));
+    *label = (int32_t)class_of(s, i_record);
+    item[1] = (stk_item){source->field[1].type, label, sizeof(*label)};
+    if (!(fields & 1)) return STK_OK;
     make_path(s, i_record, path, sizeof(path));
     int64_t mtime_ns;
     STK_RETURN_IF_ERROR(stk_file_read_stamped(path, &scratch[0], &n, &mtime_ns));
-    *label = (int32_t)class_of(s, i_record);
     item[0] = (stk_item){source->field[0].type, scratch[0].data, n};
     stk_entries_give(&s->entries, path, n, mtime_ns, &scratch[0]);
-    item[1] = (stk_item){source->field[1].type, label, sizeof(*label)};
     return STK_OK;
+}
+
+static stk_status read_record(const stk_source *source, int64_t i_record, stk_scratch *scratch, stk_item *item)
+{
+    return read_some(source, i_record, UINT_MAX, scratch, item);
 }
 
 static void name_record(const stk_source *source, int64_t i_record, char *out, size_t out_bytes)
@@ -165,8 +174,12 @@ static stk_status use_index(stk_source *source, const char *path)
     return stk_entries_use(s->folder, path, &s->entries);
 }
 
-static const stk_source_class class_images = {
-    .name = "images", .read = read_record, .name_record = name_record, .close = close_source, .use_index = use_index};
+static const stk_source_class class_images = {.name = "images",
+                                              .read = read_record,
+                                              .read_some = read_some,
+                                              .name_record = name_record,
+                                              .close = close_source,
+                                              .use_index = use_index};
 
 stk_status stk_source_open_images(const char *folder, stk_source **out)
 {

@@ -11,6 +11,13 @@ stk_status stk_reader_read(stk_reader *reader, const stk_source *source, int64_t
     return class->read(source, i_record, reader->scratch, item);
 }
 
+stk_status stk_reader_read_some(stk_reader *reader, const stk_source *source, int64_t i_record,
+                                const stk_stage_key *key, unsigned fields, stk_item *item)
+{
+    if (!source->class->read_some) return stk_reader_read(reader, source, i_record, key, item);
+    return source->class->read_some(source, i_record, fields, reader->scratch, item);
+}
+
 void stk_reader_free(stk_reader *reader, const stk_source *source)
 {
     for (int i = 0; i < STK_MAX_FIELDS; i++)

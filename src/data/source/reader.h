@@ -13,6 +13,9 @@ typedef struct stk_reader {
 /* Only the key's seed and epoch count, and only for such a source. */
 stk_status stk_reader_read(stk_reader *reader, const stk_source *source, int64_t i_record, const stk_stage_key *key,
                            stk_item *item);
+/* Of the fields whose bits are set at least; the other items are undefined. */
+stk_status stk_reader_read_some(stk_reader *reader, const stk_source *source, int64_t i_record,
+                                const stk_stage_key *key, unsigned fields, stk_item *item);
 void stk_reader_free(stk_reader *reader, const stk_source *source);
 
 /* The record's name, for messages. */

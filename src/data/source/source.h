@@ -23,6 +23,10 @@ typedef struct stk_source_class {
     /* "'train/cat/7.jpg'" or "record 7 of 'train-images.gz'", for messages. */
     void (*name_record)(const stk_source *source, int64_t i_record, char *out, size_t out_bytes);
     void (*close)(stk_source *source);
+    /* Optional: as read, but only of the fields whose bits are set, where leaving out the others saves reading files.
+     */
+    stk_status (*read_some)(const stk_source *source, int64_t i_record, unsigned fields, stk_scratch *scratch,
+                            stk_item *item);
     /* Optional: a hint that this thread will read the record a few reads from now. Cheap, and never fails. */
     void (*prefetch)(const stk_source *source, int64_t i_record);
     /* Optional, where several records lie in one file: which of n_files it is. */

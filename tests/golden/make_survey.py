@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Writes survey_golden.h: what tf.data does with filters.
+
+    python3 -m venv /tmp/golden && /tmp/golden/bin/pip install tensorflow-cpu
+    /tmp/golden/bin/python tests/golden/make_survey.py
+"""
+import os
+import pathlib
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import tensorflow as tf
+
+HERE = pathlib.Path(__file__).parent
+Dataset = tf.data.Dataset
+
+# f3: keeps what 3 divides; s4: skips 4; t2: takes 2 * 5; r2: two passes; h3: shard 1 of 3. Of 40 numbers.
+FILTERS = ["f3", "s4f3", "f3s4", "t4f3", "f3t1", "h3f2", "f2h3", "f2r2", "r2f3", "s1t5f2f3", "t6h2f5r3", "f1", "f2f3f5"]
+
+
+def filtered(ops):
+    dataset = Dataset.range(40)
+    for op, arg in zip(ops[::2], map(int, ops[1::2])):
+        if op == "f":
+            dataset = dataset.filter(lambda x, arg=arg: x % arg == 0)
+        elif op == "s":
+            dataset = dataset.skip(arg)
+        elif op == "t":
+            dataset = dataset.take(5 * arg)
+        elif op == "r":
+            dataset = dataset.repeat(arg)
+        elif op == "h":
+            dataset = dataset.shard(arg, 1)
+    return [int(x) for x in dataset]
+
+
+def numbers(values):
+    return "{" + ", ".join(str(v) for v in values) + "}"
+
+
+def print_filters():
+    print("/* Operations on 0 to 39, as make_survey.py says. */")
+    print("static const struct {\n    const char *ops;\n    int n;\n    int sample[48];\n} golden_filter[] = {")
+    for ops in FILTERS:
+        samples = filtered(ops)
+        print(f'    {{"{ops}", {len(samples)}, {numbers(samples)}}},')
+    print("};")
+
+
+def main():
+    import contextlib
+    with open(HERE / "survey_golden.h", "w") as out, contextlib.redirect_stdout(out):
+        print(f"/* Written by make_survey.py with TensorFlow {tf.__version__}. */\n/* clang-format off */")
+        print("#ifndef TESTS_GOLDEN_SURVEY_GOLDEN_H\n#define TESTS_GOLDEN_SURVEY_GOLDEN_H\n\n#include <stdint.h>\n")
+        print_filters()
+        print("\n#endif")
+
+
+main()

@@ -44,6 +44,10 @@ STK_API const char *stk_status_text(stk_status status);
 /* The details of this thread's last failure, "" before the first. Borrowed until this thread's next failing call. */
 STK_API const char *stk_error_text(void);
 
+/* For functions of one's own that the library calls: sets this thread's details and returns status, as in
+ * return stk_fail(STK_CORRUPT, "record %d has no label", i); */
+STK_API stk_status stk_fail(stk_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* "0.1.0". Returns a constant. */
 STK_API const char *stk_version(void);
 

@@ -3,6 +3,7 @@
 #define STOKER_STOKER_H
 
 #include "stoker/combine.h"
+#include "stoker/custom.h"
 #include "stoker/dataset.h"
 #include "stoker/device.h"
 #include "stoker/digits.h"
@@ -14,6 +15,7 @@
 #include "stoker/nn.h"
 #include "stoker/optim.h"
 #include "stoker/pack.h"
+#include "stoker/rng.h"
 #include "stoker/run.h"
 #include "stoker/sheet.h"
 #include "stoker/sources.h"

@@ -51,6 +51,18 @@ stk_status stk_fail_prefix(stk_status status, const char *format, ...)
     return status;
 }
 
+void stk_error_clear(void)
+{
+    error_text[0] = 0;
+}
+
+stk_status stk_fail_user(stk_status status, const char *who)
+{
+    if ((int)status < STK_OK || status > STK_INTERNAL)
+        return stk_fail(STK_INTERNAL, "%s returned %d, which is no status", who, (int)status);
+    return error_text[0] ? status : stk_fail(status, "%s failed: %s", who, stk_status_text(status));
+}
+
 stk_status stk_fail_memory(size_t bytes)
 {
     return stk_fail(STK_NO_MEMORY, "cannot allocate %zu bytes of memory", bytes);

@@ -1,4 +1,4 @@
-/* Raising and passing on errors. The public side is stoker/status.h. */
+/* Raising and passing on errors. The public side is stoker/status.h, with stk_fail. */
 #ifndef STK_BASE_ERROR_H
 #define STK_BASE_ERROR_H
 
@@ -6,8 +6,10 @@
 
 #include "stoker/status.h"
 
-/* Sets this thread's error text and returns status: return stk_fail(STK_IO, "cannot open '%s': %s", path, ...). */
-stk_status stk_fail(stk_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Makes the text of a status that a function of the user's gave: what the function set after stk_error_clear, or else
+ * "WHO failed: corrupt data". A number that is no status becomes STK_INTERNAL. */
+void stk_error_clear(void);
+stk_status stk_fail_user(stk_status status, const char *who);
 
 /* Puts words before the present text: "record 7 of 'x.gz': " + text. Returns status. */
 stk_status stk_fail_prefix(stk_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));

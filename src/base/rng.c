@@ -33,7 +33,8 @@ stk_rng stk_rng_make(uint64_t seed, uint64_t epoch, uint64_t i_sample, uint64_t 
     return (stk_rng){.key = stk_mix64(seed ^ stk_mix64(epoch ^ stk_mix64(i_stage))), .stream = i_sample};
 }
 
-uint32_t stk_rng_u32(stk_rng *rng)
+/* Exported functions are not inlined into one another. */
+static inline uint32_t next_u32(stk_rng *rng)
 {
     if (rng->n_left == 0) {
         rng->block = stk_philox(rng->key, rng->stream, rng->i_block++);
@@ -42,25 +43,30 @@ uint32_t stk_rng_u32(stk_rng *rng)
     return rng->block.v[4 - rng->n_left--];
 }
 
+uint32_t stk_rng_u32(stk_rng *rng)
+{
+    return next_u32(rng);
+}
+
 uint32_t stk_rng_below(stk_rng *rng, uint32_t n)
 {
     /* Lemire's multiply-shift with rejection. */
-    uint64_t product = (uint64_t)stk_rng_u32(rng) * n;
+    uint64_t product = (uint64_t)next_u32(rng) * n;
     if ((uint32_t)product < n) {
         uint32_t threshold = -n % n;
         while ((uint32_t)product < threshold)
-            product = (uint64_t)stk_rng_u32(rng) * n;
+            product = (uint64_t)next_u32(rng) * n;
     }
     return (uint32_t)(product >> 32);
 }
 
 float stk_rng_uniform(stk_rng *rng)
 {
-    return (float)(stk_rng_u32(rng) >> 8) * 0x1p-24f;
+    return (float)(next_u32(rng) >> 8) * 0x1p-24f;
 }
 
 float stk_rng_normal(stk_rng *rng)
 {
-    double u = ((double)stk_rng_u32(rng) + 1.0) * 0x1p-32, v = (double)stk_rng_u32(rng) * 0x1p-32;
+    double u = ((double)next_u32(rng) + 1.0) * 0x1p-32, v = (double)next_u32(rng) * 0x1p-32;
     return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
 }

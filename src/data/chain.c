@@ -56,6 +56,19 @@ stk_status stk_chain_check_end(const stk_chain *chain)
                     chain->n_stages ? chain->stage[chain->n_stages - 1]->class->name : "", chain->n_stages ? "'" : "");
 }
 
+/* Later stages were planned for the type that this one stated: sides may have been open, nothing else. */
+static stk_status check_measured(const stk_stage *stage, const stk_field_type *planned, const stk_field_type *got)
+{
+    const stk_shape *a = &planned->desc.shape, *b = &got->desc.shape;
+    bool fits = planned->kind == got->kind && planned->desc.dtype == got->desc.dtype && a->rank == b->rank;
+    for (int i = 0; fits && i < a->rank; i++)
+        fits = b->dim[i] >= 0 && (a->dim[i] == STK_ANY || a->dim[i] == b->dim[i]);
+    if (fits) return stk_desc_check(got->desc);
+    char planned_text[STK_SHAPE_TEXT_BYTES], got_text[STK_SHAPE_TEXT_BYTES];
+    return stk_fail(STK_MISMATCH, "stage '%s' was planned to give %s and gives %s", stage->class->name,
+                    stk_desc_text(planned->desc, planned_text), stk_desc_text(got->desc, got_text));
+}
+
 /* The type of what stage i makes of this item. */
 static stk_status measure_stage(const stk_chain *chain, int i, const stk_stage_key *key, const stk_item *in,
                                 stk_field_type *out)
@@ -65,10 +78,11 @@ static stk_status measure_stage(const stk_chain *chain, int i, const stk_stage_k
         *out = chain->type[i + 1];
         return STK_OK;
     }
-    if (!stage->class->measure) return stage->class->plan(stage->params, &in->type, out);
     stk_stage_key stage_key = *key;
     stage_key.i_stage = (uint64_t)i;
-    return stage->class->measure(stage->params, &stage_key, in, out);
+    STK_RETURN_IF_ERROR(stage->class->measure ? stage->class->measure(stage->params, &stage_key, in, out)
+                                              : stage->class->plan(stage->params, &in->type, out));
+    return check_measured(stage, &chain->type[i + 1], out);
 }
 
 stk_status stk_chain_measure(const stk_chain *chain, const stk_stage_key *key, const stk_item *in, stk_field_type *out)

@@ -21,8 +21,9 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
         if (!out[i]) return stk_fail_memory(n);
         item[i] = (stk_item){source->field[i].type, out[i], n};
     }
-    stk_fail(STK_OK, "the sample function failed"); /* What the text says unless the function sets a better one. */
-    return s->fn(s->user, i_record, out);
+    stk_error_clear();
+    stk_status status = s->fn(s->user, i_record, out);
+    return status == STK_OK ? STK_OK : stk_fail_user(status, "the sample function");
 }
 
 static void name_record(const stk_source *source, int64_t i_record, char *out, size_t out_bytes)

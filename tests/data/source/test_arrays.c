@@ -84,7 +84,8 @@ static void functions_make_samples(void **state)
         assert_int_equal(*(int32_t *)item[1].data, i);
     }
     assert_int_equal(source->class->read(source, 3, scratch, item), STK_CORRUPT);
-    assert_string_equal(stk_error_text(), "the sample function failed"); /* not the text of an older error */
+    assert_string_equal(stk_error_text(),
+                        "the sample function failed: corrupt data"); /* not the text of an older error */
     assert_int_equal(source->class->read(source, 4, scratch, item), STK_IO);
     assert_string_equal(stk_error_text(), "no luck");
     free_scratch(scratch);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "data/source/learner.h"
 #include "data/stage/decode.h"
 #include "data/stage/stage_list.h"
 
@@ -198,7 +199,6 @@ int stk_chain_pass(const stk_chain *chain, const stk_stage_key *key, const stk_i
 static stk_status run_row_pass(const chain_run *run, const stk_item *in, stk_item *out, int *n_done)
 {
     const stk_chain *chain = run->chain;
-    stk_span encoded = {in->data, in->n_bytes};
     stk_view view;
     int64_t start_ns = run->work->timed ? stk_clock_ns() : 0;
     int n;
@@ -210,7 +210,8 @@ static stk_status run_row_pass(const chain_run *run, const stk_item *in, stk_ite
         STK_FIELD_ARRAY, stk_desc_make(view.is_f32 ? STK_F32 : STK_U8, STK_SHAPE(view.height, view.width, channels))};
     STK_RETURN_IF_ERROR(place_output(run, n - 1, in, false, out));
     *n_done = n;
-    STK_RETURN_IF_ERROR(stk_row_pass_run(&view, encoded, (int)channels, out->data, &run->work->rows));
+    STK_RETURN_IF_ERROR(
+        stk_row_pass_run(&view, (stk_span){in->data, in->n_bytes}, (int)channels, out->data, &run->work->rows));
     if (run->work->timed) add_time(run->work, 0, n, start_ns);
     return STK_OK;
 }
@@ -228,6 +229,7 @@ stk_status stk_chain_run(const stk_chain *chain, const stk_stage_key *key, const
     }
     stk_item item[2] = {*in};
     stk_stage_key stage_key = *key;
+    work->rows.learned.n = 0;
     STK_RETURN_IF_ERROR(run_row_pass(&run, in, &item[1], &i));
     if (i > 0 && !(i & 1)) item[0] = item[1];
     for (; i < n; i++) {
@@ -241,6 +243,8 @@ stk_status stk_chain_run(const stk_chain *chain, const stk_stage_key *key, const
         STK_RETURN_IF_ERROR(stage->class->run(stage->params, &stage_key, src, out, &work->stage[i]));
         if (work->timed) add_time(work, i, 1, start_ns);
     }
+    if (work->rows.hint.learner)
+        stk_learner_take(&work->rows.hint, (stk_span){in->data, in->n_bytes}, &work->rows.learned);
     return STK_OK;
 }
 

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/source/records.h"
-#include "stoker/index.h"
 
 /* Stands for a data set that could not be allocated. Builders leave one with an error alone, so it is never written. */
 static const stk_dataset out_of_memory = {.status = STK_NO_MEMORY, .error = "cannot allocate memory for a data set"};
@@ -81,17 +80,6 @@ void stk_dataset_free(stk_dataset *dataset)
     stk_order_free(&dataset->order);
     if (dataset->source) dataset->source->class->close(dataset->source);
     free(dataset);
-}
-
-void stk_dataset_index(stk_dataset *dataset, const char *path)
-{
-    if (dataset->status != STK_OK) return;
-    stk_source *source = dataset->source;
-    if (source->class->use_index)
-        stk_dataset_keep_error(dataset, source->class->use_index(source, path));
-    else if (path)
-        stk_dataset_keep_error(
-            dataset, stk_fail(STK_UNSUPPORTED, "source '%s' uses no index of entry points", source->class->name));
 }
 
 /* --- order --- */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/codec/jpeg_crop.h"
 #include "data/stage/affine.h"
 #include "data/stage/resample.h"
 
@@ -13,6 +12,7 @@ void stk_row_pass_work_free(stk_row_pass_work *work)
     free(work->image.data);
     free(work->resize.data);
     free(work->row.data);
+    free(work->entries.data);
     *work = (stk_row_pass_work){0};
 }
 
@@ -26,15 +26,24 @@ typedef struct row_source {
     int channels;
     int64_t i_next; /* the reader's row */
     uint8_t *place; /* for one row of the reader */
-    stk_jpeg_index index;
+    stk_jpeg_index known;
 } row_source;
 
-static stk_status begin_jpeg(row_source *s, stk_span encoded, stk_rect part, int channels,
-                             const stk_row_pass_work *work)
+/* Room for the entries of any file, where a learner wants them. */
+static stk_jpeg_index *index_to_learn(stk_row_pass_work *work)
 {
+    stk_jpeg_entry *entry = stk_scratch_get(&work->entries, STK_JPEG_MOST_ROWS * sizeof(*entry));
+    work->learned = (stk_jpeg_index){.entry = entry};
+    return entry ? &work->learned : NULL;
+}
+
+static stk_status begin_jpeg(row_source *s, stk_span encoded, stk_rect part, int channels, stk_row_pass_work *work)
+{
+    const stk_jpeg_hint *hint = &work->hint;
     /* All entries are known, so that the reader writes none. */
-    s->index = (stk_jpeg_index){(stk_jpeg_entry *)(uintptr_t)work->entry, work->n_entries, work->n_entries};
-    return stk_jpeg_reader_begin(s->reader, encoded, part, channels, work->n_entries ? &s->index : NULL);
+    s->known = (stk_jpeg_index){(stk_jpeg_entry *)(uintptr_t)hint->entry, hint->n_entries, hint->n_entries};
+    stk_jpeg_index *index = hint->n_entries ? &s->known : hint->learner ? index_to_learn(work) : NULL;
+    return stk_jpeg_reader_begin(s->reader, encoded, part, channels, index);
 }
 
 static stk_status open_rows(row_source *s, const stk_view *view, stk_span encoded, stk_rect part, int channels,
@@ -177,5 +186,6 @@ static stk_status run_cut(const stk_view *view, stk_span encoded, int channels, 
 stk_status stk_row_pass_run(const stk_view *view, stk_span encoded, int channels, void *dst, stk_row_pass_work *work)
 {
     row_sink sink = open_sink(view, channels, dst);
+    work->learned.n = 0;
     return (view->resized ? run_resized : run_cut)(view, encoded, channels, &sink, work);
 }

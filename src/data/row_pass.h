@@ -7,6 +7,7 @@
 #ifndef STK_DATA_ROW_PASS_H
 #define STK_DATA_ROW_PASS_H
 
+#include "data/codec/jpeg_crop.h"
 #include "data/stage/stage.h"
 
 /* A worker's memory. Starts zeroed. */
@@ -14,8 +15,9 @@ typedef struct stk_row_pass_work {
     stk_scratch image;  /* for files that are not decoded row by row */
     stk_scratch resize; /* the resampler */
     stk_scratch row;
-    const struct stk_jpeg_entry *entry; /* of the next file, as in stk_scratch */
-    int n_entries;
+    stk_jpeg_hint hint;     /* of the next file, set by the caller for each */
+    stk_scratch entries;    /* room for the entries of one file */
+    stk_jpeg_index learned; /* of the last file, where a learner wants them; n 0: nothing */
 } stk_row_pass_work;
 void stk_row_pass_work_free(stk_row_pass_work *work);
 

@@ -32,8 +32,7 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
     }
     for (int f = 0; f < source->n_fields && status == STK_OK; f++) {
         worker->chain[f].timed = timed;
-        worker->chain[f].rows.entry = worker->reader.scratch[f].entry;
-        worker->chain[f].rows.n_entries = worker->reader.scratch[f].n_entries;
+        worker->chain[f].rows.hint = worker->reader.scratch[f].jpeg;
         status = stk_chain_run(&dataset->chain[f], &key, &item[f], &work->want[f],
                                slot->field[f] + (size_t)row * work->row_bytes[f], &worker->chain[f], &wrong_size);
     }

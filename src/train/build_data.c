@@ -77,8 +77,11 @@ static stk_status apply_order(const stk_recipe *recipe, int i_part, stk_dataset 
 
 static stk_status apply_index(const stk_recipe_part *part, stk_dataset *dataset)
 {
-    if (!part->index || !strcmp(part->index->text, "auto")) return STK_OK;
-    stk_dataset_index(dataset, strcmp(part->index->text, "none") ? part->index->text : NULL);
+    if (!part->index) return STK_OK;
+    if (!strcmp(part->index->text, "auto"))
+        stk_dataset_index_auto(dataset);
+    else
+        stk_dataset_index(dataset, strcmp(part->index->text, "none") ? part->index->text : NULL);
     return stk_build_check(part->index, dataset);
 }
 

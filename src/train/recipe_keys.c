@@ -415,8 +415,9 @@ static const stk_key filter_key = {.name = "filter",
     ORDER_KEYS,                                                                                                        \
         {.name = "index",                                                                                              \
          .type = STK_KEY_TEXT,                                                                                         \
-         .doc = "The index of a folder's JPEG files that 'stoker index' has made: auto, none, or its path. Default: "  \
-                "auto, one that lies there."},                                                                         \
+         .doc = "Entry points of a folder's JPEG files, which make crops faster. auto: what is not known is learned "  \
+                "in the first epoch and kept; none; or the path of an index. Default: the one that 'stoker index' "    \
+                "or an earlier run has left there."},                                                                  \
         {.name = "on_error",                                                                                           \
          .type = STK_KEY_WORD,                                                                                         \
          .words = on_error_words,                                                                                      \

@@ -22,9 +22,10 @@ typedef struct stk_jpeg_entry {
  * pixels. */
 typedef struct stk_jpeg_index {
     stk_jpeg_entry *entry; /* [n] */
-    int n;                 /* what stk_jpeg_reader_index_rows gives */
+    int n; /* what stk_jpeg_reader_index_rows gives; 0: set by reading, with STK_JPEG_MOST_ROWS places */
     int n_known;
 } stk_jpeg_index;
+enum { STK_JPEG_MOST_ROWS = 8192 }; /* of MCUs in any file */
 
 /* Kept by a worker: its memory and tables are used again by the next file. Threads: one at a time. */
 typedef struct stk_jpeg_reader stk_jpeg_reader;
@@ -51,7 +52,8 @@ stk_status stk_jpeg_decode_crop(stk_jpeg_reader *reader, stk_span encoded, stk_r
 
 /* How many entries a file's index has: its rows of MCUs; 0 for files that libjpeg-turbo reads, which have none. */
 int stk_jpeg_reader_index_rows(stk_jpeg_reader *reader, stk_span encoded);
-/* Parses a file to its end and fills index. STK_CORRUPT, without another try, when the file is damaged. */
+/* Parses a file to its end, from the last row that is known, and fills index. STK_CORRUPT, without another try, when
+ * the file is damaged. */
 stk_status stk_jpeg_reader_index(stk_jpeg_reader *reader, stk_span encoded, stk_jpeg_index *index);
 
 #endif

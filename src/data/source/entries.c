@@ -19,8 +19,13 @@
 #include "data/codec/little.h"
 #include "data/source/side_file.h"
 
-enum { HEADER = 32, FILE_BYTES = 32, ENTRY_BYTES = 12, SUM_BYTES = 8, MOST_CHECKED = 16 };
-static const char magic[8] = "stkjpg1\n";
+enum {
+    HEADER = STK_ENTRIES_HEADER,
+    FILE_BYTES = STK_ENTRIES_FILE,
+    ENTRY_BYTES = STK_ENTRIES_ENTRY,
+    SUM_BYTES = STK_ENTRIES_SUM,
+    MOST_CHECKED = 16
+};
 
 void stk_entries_places(const char *folder, char places[2][STK_ENTRIES_PATH])
 {
@@ -66,7 +71,7 @@ stk_status stk_entries_parse(stk_span bytes, stk_entries *out)
 {
     const uint8_t *p = bytes.data;
     *out = (stk_entries){0};
-    if (bytes.n < HEADER + SUM_BYTES || memcmp(p, magic, sizeof(magic))) return fail_damaged();
+    if (bytes.n < HEADER + SUM_BYTES || memcmp(p, STK_ENTRIES_MAGIC, 8)) return fail_damaged();
     uint64_t n_files = stk_little64(p + 8), n_names = stk_little64(p + 16), n_entries = stk_little64(p + 24);
     uint64_t most = bytes.n - HEADER - SUM_BYTES;
     if (n_files > most / FILE_BYTES || n_names > most || n_entries > most / ENTRY_BYTES ||
@@ -200,61 +205,11 @@ bool stk_entries_find(const stk_entries *e, const char *path, stk_entries_file *
     return false;
 }
 
-void stk_entries_give(const stk_entries *e, const char *path, uint64_t n_bytes, int64_t mtime_ns, stk_scratch *scratch)
+void stk_entries_give(const stk_entries *e, const char *path, uint64_t n_bytes, int64_t mtime_ns, stk_jpeg_hint *hint)
 {
     stk_entries_file file;
     if (!e->folder || !stk_entries_find(e, path, &file)) return;
     if (file.n_bytes != n_bytes || file.mtime_ns != mtime_ns || file.n_entries > INT_MAX) return;
-    scratch->entry = file.entry;
-    scratch->n_entries = (int)file.n_entries;
-}
-
-/* --- writing --- */
-
-static void put_file(uint8_t *p, const stk_entries_file *file, uint64_t first, uint32_t name_at)
-{
-    stk_put_little64(p, file->n_bytes);
-    stk_put_little64(p + 8, (uint64_t)file->mtime_ns);
-    stk_put_little64(p + 16, first);
-    stk_put_little64(p + 24, file->n_entries | (uint64_t)name_at << 32);
-}
-
-static void put_entry(uint8_t *p, const stk_jpeg_entry *e)
-{
-    uint64_t rest = e->bit;
-    for (int c = 0; c < 3; c++)
-        rest |= (uint64_t)(uint16_t)e->dc[c] << (16 * (c + 1));
-    for (int i = 0; i < 4; i++)
-        p[i] = (uint8_t)(e->offset >> (8 * i));
-    stk_put_little64(p + 4, rest);
-}
-
-stk_status stk_entries_print(const stk_entries_file *files, int64_t n, uint8_t **out, size_t *n_bytes)
-{
-    uint64_t n_names = 0, n_entries = 0;
-    *out = NULL;
-    for (int64_t i = 0; i < n; i++) {
-        n_names += strlen(files[i].name) + 1;
-        n_entries += files[i].n_entries;
-    }
-    if (n_names > UINT32_MAX) return stk_fail(STK_UNSUPPORTED, "the names of files need more than 4 GiB");
-    *n_bytes = HEADER + (size_t)n * FILE_BYTES + n_names + n_entries * ENTRY_BYTES + SUM_BYTES;
-    uint8_t *bytes = *out = malloc(*n_bytes);
-    if (!bytes) return stk_fail_memory(*n_bytes);
-    memcpy(bytes, magic, sizeof(magic));
-    stk_put_little64(bytes + 8, (uint64_t)n);
-    stk_put_little64(bytes + 16, n_names);
-    stk_put_little64(bytes + 24, n_entries);
-    uint8_t *table = bytes + HEADER, *names = table + n * FILE_BYTES, *entry = names + n_names, *name = names;
-    uint64_t first = 0;
-    for (int64_t i = 0; i < n; i++) {
-        put_file(table + i * FILE_BYTES, &files[i], first, (uint32_t)(name - names));
-        name = memcpy(name, files[i].name, strlen(files[i].name) + 1);
-        name += strlen(files[i].name) + 1;
-        first += files[i].n_entries;
-        for (uint32_t k = 0; k < files[i].n_entries; k++, entry += ENTRY_BYTES)
-            put_entry(entry, &files[i].entry[k]);
-    }
-    stk_put_little64(entry, stk_hash64(bytes, *n_bytes - SUM_BYTES, 0));
-    return STK_OK;
+    hint->entry = file.entry;
+    hint->n_entries = (int)file.n_entries;
 }

@@ -1,7 +1,7 @@
 /* Side indexes of entry points of JPEG files: for each file of a folder, where its rows of MCUs start, so that a crop
  * need not parse what lies above it (data/codec/jpeg_crop.h). One file for a folder, DIR/.stoker-index, or in the cache
- * folder where DIR cannot be written to; stoker/index.h writes it. What is said of a file counts only while the file
- * has the size and time that it had then.
+ * folder where DIR cannot be written to; stoker/index.h and learner.h write it. What is said of a file counts only
+ * while the file has the size and time that it had then.
  *
  * Threads: any, once opened.
  */
@@ -52,11 +52,20 @@ void stk_entries_close(stk_entries *entries); /* accepts one that is all zero */
 stk_entries_file stk_entries_get(const stk_entries *entries, int64_t i);
 /* False: the file, given by its whole path, is not in the index. */
 bool stk_entries_find(const stk_entries *entries, const char *path, stk_entries_file *out);
-/* Sets the entries of the scratch memory that a file was read into, where the index knows it in this state. */
+/* Sets the entries of a file that was read, where the index knows it in this state. */
 void stk_entries_give(const stk_entries *entries, const char *path, uint64_t n_bytes, int64_t mtime_ns,
-                      stk_scratch *scratch);
+                      stk_jpeg_hint *hint);
+
+/* --- writing: entries_write.c --- */
+
+#define STK_ENTRIES_MAGIC "stkjpg1\n"
+enum { STK_ENTRIES_HEADER = 32, STK_ENTRIES_FILE = 32, STK_ENTRIES_ENTRY = 12, STK_ENTRIES_SUM = 8 }; /* bytes */
 
 /* An index file of n files, sorted by name. *out is malloc'ed. */
 stk_status stk_entries_print(const stk_entries_file *files, int64_t n, uint8_t **out, size_t *n_bytes);
+/* The same, written whole and durably to the first of the folder's places that can be written to. path, n_bytes: where
+ * it is then, and how large. */
+stk_status stk_entries_save(const char *folder, const stk_entries_file *files, int64_t n, char path[STK_ENTRIES_PATH],
+                            int64_t *n_bytes);
 
 #endif

@@ -137,24 +137,10 @@ static void run(void *arg)
 
 /* --- writing --- */
 
-static stk_status write_to(const char *path, const uint8_t *bytes, size_t n)
-{
-    char folder[STK_ENTRIES_PATH];
-    size_t n_folder = (size_t)(strrchr(path, '/') - path);
-    memcpy(folder, path, n_folder);
-    folder[n_folder] = 0;
-    STK_RETURN_IF_ERROR(stk_dir_make(folder));
-    return stk_file_write_durably(path, bytes, n);
-}
-
-/* What is done so far; beside the files, or else in the cache folder. */
+/* What is done so far. */
 static stk_status save(const builder *b, stk_index_progress *p)
 {
-    char places[2][STK_ENTRIES_PATH];
-    uint8_t *bytes = NULL;
-    size_t n_bytes = 0;
     int64_t n = 0;
-    stk_status status;
     stk_entries_file *files = calloc((size_t)b->n + 1, sizeof(*files));
     if (!files) return stk_fail_memory((size_t)b->n * sizeof(*files));
     for (int64_t i = 0; i < b->n; i++) {
@@ -162,16 +148,7 @@ static stk_status save(const builder *b, stk_index_progress *p)
         if (!atomic_load(&f->done)) continue;
         files[n++] = (stk_entries_file){f->path + b->n_folder, f->n_bytes, f->mtime_ns, f->entry, f->n_entries};
     }
-    STK_TRY(stk_entries_print(files, n, &bytes, &n_bytes));
-    stk_entries_places(b->folder, places);
-    status = places[0][0] ? write_to(places[0], bytes, n_bytes) : STK_IO;
-    int place = 0;
-    if (status != STK_OK && places[1][0]) status = write_to(places[place = 1], bytes, n_bytes);
-    if (status != STK_OK) goto done;
-    p->n_bytes = (int64_t)n_bytes;
-    memcpy(p->path, places[place], sizeof(p->path));
-done:
-    free(bytes);
+    stk_status status = stk_entries_save(b->folder, files, n, p->path, &p->n_bytes);
     free(files);
     return status;
 }

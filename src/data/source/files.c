@@ -9,9 +9,9 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "data/source/entries.h"
 #include "data/source/fields.h"
 #include "data/source/labels.h"
+#include "data/source/learner.h"
 #include "data/source/paths.h"
 #include "data/source/records.h"
 
@@ -21,8 +21,7 @@ typedef struct files_source {
     stk_source base;
     stk_names files;
     stk_file_labels labels;
-    char *folder;        /* the one that was given; NULL: files, patterns or several folders */
-    stk_entries entries; /* of that folder */
+    stk_entry_points points;
 } files_source;
 
 static bool is_image_name(const char *name)
@@ -95,7 +94,7 @@ static stk_status read_some(const stk_source *source, int64_t i_record, unsigned
     if (!(fields & 1)) return STK_OK;
     STK_RETURN_IF_ERROR(stk_file_read_stamped(s->files.name[i_record], &scratch[0], &n, &mtime_ns));
     item[0] = (stk_item){source->field[0].type, scratch[0].data, n};
-    stk_entries_give(&s->entries, s->files.name[i_record], n, mtime_ns, &scratch[0]);
+    stk_entry_points_give(&s->points, i_record, s->files.name[i_record], n, mtime_ns, &scratch[0].jpeg);
     return STK_OK;
 }
 
@@ -112,26 +111,21 @@ static void name_record(const stk_source *source, int64_t i_record, char *out, s
 static void close_source(stk_source *source)
 {
     files_source *s = (files_source *)source;
+    stk_entry_points_close(&s->points); /* first: it may have to write names */
     stk_names_free(&s->files);
     stk_labels_free(&s->labels);
-    stk_entries_close(&s->entries);
-    free(s->folder);
     free(s);
 }
 
-static stk_status use_index(stk_source *source, const char *path)
+static stk_entry_points *get_points(stk_source *source)
 {
-    files_source *s = (files_source *)source;
-    if (path && !s->folder)
-        return stk_fail(STK_INVALID, "an index is of one folder, and the files are given otherwise");
-    return stk_entries_use(s->folder, path, &s->entries);
+    return &((files_source *)source)->points;
 }
 
 static stk_status find_index(files_source *s, const char *const *paths, int n_paths)
 {
     if (n_paths != 1 || !stk_path_is_dir(paths[0])) return STK_OK;
-    if (!(s->folder = strdup(paths[0]))) return stk_fail_memory(strlen(paths[0]));
-    return stk_entries_find_own(s->folder, &s->entries, s->base.note, sizeof(s->base.note));
+    return stk_entry_points_open(paths[0], &s->points, s->base.note, sizeof(s->base.note));
 }
 
 static const stk_source_class class_files = {.name = "files",
@@ -139,7 +133,7 @@ static const stk_source_class class_files = {.name = "files",
                                              .read_some = read_some,
                                              .name_record = name_record,
                                              .close = close_source,
-                                             .use_index = use_index};
+                                             .points = get_points};
 
 stk_status stk_source_open_files(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path,
                                  stk_source **out)

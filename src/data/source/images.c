@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "data/source/entries.h"
 #include "data/source/fields.h"
+#include "data/source/learner.h"
 
 typedef struct images_source {
     stk_source base;
@@ -24,7 +24,7 @@ typedef struct images_source {
     size_t *name_at; /* by record: offset into names */
     int64_t records_capacity;
     int64_t *class_end; /* by class: one past its last record */
-    stk_entries entries;
+    stk_entry_points points;
 } images_source;
 
 static bool is_image_name(const char *name)
@@ -138,7 +138,7 @@ static stk_status read_some(const stk_source *source, int64_t i_record, unsigned
     int64_t mtime_ns;
     STK_RETURN_IF_ERROR(stk_file_read_stamped(path, &scratch[0], &n, &mtime_ns));
     item[0] = (stk_item){source->field[0].type, scratch[0].data, n};
-    stk_entries_give(&s->entries, path, n, mtime_ns, &scratch[0]);
+    stk_entry_points_give(&s->points, i_record, path, n, mtime_ns, &scratch[0].jpeg);
     return STK_OK;
 }
 
@@ -157,6 +157,7 @@ static void name_record(const stk_source *source, int64_t i_record, char *out, s
 static void close_source(stk_source *source)
 {
     images_source *s = (images_source *)source;
+    stk_entry_points_close(&s->points); /* first: it may have to write names */
     for (int64_t i = 0; s->class_name && i < source->n_classes; i++)
         free(s->class_name[i]);
     free(s->class_name);
@@ -164,14 +165,12 @@ static void close_source(stk_source *source)
     free(s->names);
     free(s->name_at);
     free(s->folder);
-    stk_entries_close(&s->entries);
     free(s);
 }
 
-static stk_status use_index(stk_source *source, const char *path)
+static stk_entry_points *get_points(stk_source *source)
 {
-    images_source *s = (images_source *)source;
-    return stk_entries_use(s->folder, path, &s->entries);
+    return &((images_source *)source)->points;
 }
 
 static const stk_source_class class_images = {.name = "images",
@@ -179,7 +178,7 @@ static const stk_source_class class_images = {.name = "images",
                                               .read_some = read_some,
                                               .name_record = name_record,
                                               .close = close_source,
-                                              .use_index = use_index};
+                                              .points = get_points};
 
 stk_status stk_source_open_images(const char *folder, stk_source **out)
 {
@@ -195,7 +194,7 @@ stk_status stk_source_open_images(const char *folder, stk_source **out)
     s->base.n_fields = 2;
     s->base.field[0] = (stk_source_field){"image", {.kind = STK_FIELD_ENCODED}};
     s->base.field[1] = (stk_source_field){"label", {STK_FIELD_ARRAY, stk_desc_make(STK_I32, (stk_shape){0})}};
-    STK_TRY(stk_entries_find_own(s->folder, &s->entries, s->base.note, sizeof(s->base.note)));
+    STK_TRY(stk_entry_points_open(s->folder, &s->points, s->base.note, sizeof(s->base.note)));
     *out = &s->base;
     return STK_OK;
 done:

@@ -36,8 +36,8 @@ typedef struct stk_source_class {
     stk_status (*read_keyed)(const stk_source *source, int64_t i_record, const stk_stage_key *key, void **work,
                              stk_item *item);
     void (*free_work)(const stk_source *source, void *work);
-    /* Optional: the index of entry points to use; path NULL: none. */
-    stk_status (*use_index)(stk_source *source, const char *path);
+    /* Optional: the entry points of its JPEG files. */
+    struct stk_entry_points *(*points)(stk_source *source);
     void (*name_keyed)(const stk_source *source, int64_t i_record, uint64_t epoch, char *out, size_t out_bytes);
 } stk_source_class;
 

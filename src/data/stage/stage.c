@@ -11,8 +11,7 @@
 
 void *stk_scratch_get(stk_scratch *scratch, size_t bytes)
 {
-    scratch->entry = NULL;
-    scratch->n_entries = 0;
+    scratch->jpeg = (stk_jpeg_hint){0};
     if (bytes <= scratch->n_bytes && scratch->data) return scratch->data;
     size_t grown = (bytes + bytes / 4 + 63) / 64 * 64 + 64;
     void *data = aligned_alloc(64, grown);

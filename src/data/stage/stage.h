@@ -35,15 +35,21 @@ typedef struct stk_stage_key {
 } stk_stage_key;
 
 struct stk_jpeg_entry; /* data/codec/jpeg_crop.h */
+struct stk_learner;    /* data/source/learner.h */
+
+/* What is known of an encoded JPEG's rows of MCUs, or is to be found out. */
+typedef struct stk_jpeg_hint {
+    const struct stk_jpeg_entry *entry; /* [n_entries] where they start. Borrowed; NULL: not known */
+    int n_entries;
+    struct stk_learner *learner; /* that wants to know, of this record; NULL: nobody does */
+    int64_t i_record, mtime_ns;
+} stk_jpeg_hint;
 
 /* Grows on demand, kept by the worker between samples. Returns NULL when out of memory. */
 typedef struct stk_scratch {
     void *data;
     size_t n_bytes;
-    /* Where it holds an encoded JPEG: where the file's rows of MCUs start, as far as an index says so. Borrowed; NULL
-     * and 0: not known, as after each stk_scratch_get. */
-    const struct stk_jpeg_entry *entry;
-    int n_entries;
+    stk_jpeg_hint jpeg; /* where data is an encoded JPEG; nothing after each stk_scratch_get */
 } stk_scratch;
 void *stk_scratch_get(stk_scratch *scratch, size_t bytes); /* 64-byte aligned; old content is lost */
 

@@ -153,6 +153,7 @@ stk_status stk_jpeg_decoder_begin(stk_jpeg_decoder *d, stk_span encoded, stk_rec
     d->n_planes = channels == 1 ? 1 : h->n_components;
     d->y = rect.top;
     place_rect(d);
+    if (index && index->n == 0 && d->mcus_down <= STK_JPEG_MOST_ROWS) index->n = d->mcus_down;
     d->index = index && index->n == d->mcus_down ? index : NULL;
     if (!get_tables(d)) return REFUSED;
     stk_status status = get_memory(d);
@@ -303,6 +304,8 @@ stk_status stk_jpeg_decoder_rows(stk_jpeg_decoder *d, int64_t n, uint8_t *dst, s
 
 stk_status stk_jpeg_decoder_skip_to_end(stk_jpeg_decoder *d)
 {
+    d->mcu_top = d->mcus_down;
+    start_scan(d);
     while (d->mcu_row < d->mcus_down)
         if (!skip_row(d)) return REFUSED;
     return stk_jpeg_scan_finish(&d->scan) ? STK_OK : REFUSED;

@@ -71,7 +71,8 @@ static stk_status open_cpu(const stk_device_config *config, stk_device **out)
     stk_cpu_device *device = calloc(1, sizeof(*device));
     if (!device) return stk_fail_memory(sizeof(*device));
     device->base.class = &stk_device_class_cpu;
-    device->base.n_threads = config->n_threads > 0 ? config->n_threads : stk_cpu_default_threads();
+    int n_threads = config->n_threads > 0 ? config->n_threads : stk_cpu_default_threads();
+    device->base.n_threads = n_threads < STK_CPU_MOST_THREADS ? n_threads : STK_CPU_MOST_THREADS;
     device->isa = stk_isa_choose();
     STK_TRY(stk_onednn_open(&device->onednn));
     STK_TRY(stk_cpu_pool_new(device->base.n_threads, &device->pool));

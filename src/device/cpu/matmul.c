@@ -5,11 +5,20 @@
 
 #include "device/cpu/cpu.h"
 
+/* How threads share the work. */
+typedef enum matmul_sharing {
+    SHARE_BATCH,   /* whole products */
+    SHARE_ROWS,    /* rows of each, after packing b together */
+    SHARE_COLUMNS, /* columns of each */
+    SHARE_PANELS   /* columns of each, where a is small */
+} matmul_sharing;
+
 typedef struct matmul_state {
     stk_gemm_fns fns;
     stk_gemm gemm; /* strides and sizes; pointers are set by a run */
-    int n_threads;
-    bool shares_batch, shares_rows;
+    matmul_sharing sharing;
+    int n_threads, n_parts;
+    bool has_small_a;
     int64_t step;                            /* columns at once */
     int64_t n_batch, a_step, b_step, c_step; /* bytes from one matrix to the next */
     size_t packed_b_bytes, c_bytes;
@@ -20,41 +29,51 @@ typedef struct block_task {
     const matmul_state *s;
     const stk_kernel_args *args;
     int64_t i_batch, col, n;
+    bool *has_a; /* of each worker */
 } block_task;
 
-static stk_gemm find_gemm(const block_task *task, int64_t i_batch, int i_part)
+/* The scratch memory: each worker's packed a, then b, or each worker's part of b. */
+static stk_gemm find_gemm(const block_task *task, int64_t i_batch)
 {
     const matmul_state *s = task->s;
     char *scratch = task->args->scratch;
+    size_t i_worker = (size_t)stk_cpu_worker();
+    bool own_b = s->sharing == SHARE_BATCH || s->sharing == SHARE_PANELS;
     stk_gemm g = s->gemm;
     g.a = (const char *)task->args->in[0] + i_batch * s->a_step;
     g.b = (const char *)task->args->in[1] + i_batch * s->b_step;
     g.c = (char *)task->args->out[0] + i_batch * s->c_step;
-    g.packed_a = scratch + s->fns.packed_a_bytes * (size_t)i_part;
-    g.packed_b = scratch + s->fns.packed_a_bytes * (size_t)s->n_threads +
-                 (s->shares_batch ? s->packed_b_bytes * (size_t)i_part : 0);
+    g.packed_a = scratch + s->fns.packed_a_bytes * i_worker;
+    g.packed_b = scratch + s->fns.packed_a_bytes * (size_t)s->n_threads + (own_b ? s->packed_b_bytes * i_worker : 0);
     return g;
 }
 
 static void pack_share(const void *p, int i_part, int n_parts)
 {
     const block_task *task = p;
-    stk_gemm g = find_gemm(task, task->i_batch, i_part);
+    stk_gemm g = find_gemm(task, task->i_batch);
     task->s->fns.pack_share(&g, task->col, task->n, i_part, n_parts);
 }
 
 static void rows_share(const void *p, int i_part, int n_parts)
 {
     const block_task *task = p;
-    stk_gemm g = find_gemm(task, task->i_batch, i_part);
+    stk_gemm g = find_gemm(task, task->i_batch);
     task->s->fns.multiply_rows(&g, task->col, task->n, i_part, n_parts);
 }
 
 static void columns_share(const void *p, int i_part, int n_parts)
 {
     const block_task *task = p;
-    stk_gemm g = find_gemm(task, task->i_batch, i_part);
+    stk_gemm g = find_gemm(task, task->i_batch);
     task->s->fns.multiply_columns(&g, task->col, task->n, i_part, n_parts);
+}
+
+static void panels_share(const void *p, int i_part, int n_parts)
+{
+    const block_task *task = p;
+    stk_gemm g = find_gemm(task, task->i_batch);
+    task->s->fns.multiply_panels(&g, task->col, task->n, i_part, n_parts, &task->has_a[stk_cpu_worker()]);
 }
 
 static void batch_share(const void *p, int i_part, int n_parts)
@@ -64,31 +83,50 @@ static void batch_share(const void *p, int i_part, int n_parts)
     int64_t begin, end;
     stk_cpu_share(s->n_batch, 1, i_part, n_parts, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
-        stk_gemm g = find_gemm(task, i, i_part);
-        for (int64_t col = 0; col < g.n; col += s->step)
-            s->fns.multiply_columns(&g, col, g.n - col < s->step ? g.n - col : s->step, 0, 1);
+        stk_gemm g = find_gemm(task, i);
+        bool has_a = false;
+        for (int64_t col = 0; col < g.n; col += s->step) {
+            int64_t n = g.n - col < s->step ? g.n - col : s->step;
+            if (s->has_small_a)
+                s->fns.multiply_panels(&g, col, n, 0, 1, &has_a);
+            else
+                s->fns.multiply_columns(&g, col, n, 0, 1);
+        }
     }
+}
+
+static void run_block(const block_task *task)
+{
+    const matmul_state *s = task->s;
+    if (s->sharing == SHARE_ROWS) stk_cpu_parallel(s->n_threads, pack_share, task);
+    stk_cpu_parallel(s->n_parts,
+                     s->sharing == SHARE_ROWS     ? rows_share
+                     : s->sharing == SHARE_PANELS ? panels_share
+                                                  : columns_share,
+                     task);
 }
 
 static stk_status run(const void *p, const stk_kernel_args *args)
 {
     const matmul_state *s = p;
-    block_task task = {.s = s, .args = args};
+    bool has_a[STK_CPU_MOST_THREADS];
+    block_task task = {.s = s, .args = args, .has_a = has_a};
     if (s->gemm.k == 0) {
         if (s->c_bytes) memset(args->out[0], 0, s->c_bytes);
         return STK_OK;
     }
     if (!s->c_bytes) return STK_OK;
-    if (s->shares_batch) {
-        stk_cpu_parallel(s->n_threads, batch_share, &task);
+    if (s->sharing == SHARE_BATCH) {
+        stk_cpu_parallel(s->n_parts, batch_share, &task);
         return STK_OK;
     }
-    for (task.i_batch = 0; task.i_batch < s->n_batch; task.i_batch++)
+    for (task.i_batch = 0; task.i_batch < s->n_batch; task.i_batch++) {
+        memset(has_a, 0, (size_t)s->n_threads * sizeof(*has_a));
         for (task.col = 0; task.col < s->gemm.n; task.col += s->step) {
             task.n = s->gemm.n - task.col < s->step ? s->gemm.n - task.col : s->step;
-            if (s->shares_rows) stk_cpu_parallel(s->n_threads, pack_share, &task);
-            stk_cpu_parallel(s->n_threads, s->shares_rows ? rows_share : columns_share, &task);
+            run_block(&task);
         }
+    }
     return STK_OK;
 }
 
@@ -117,6 +155,27 @@ static void set_sizes(matmul_state *s, const stk_op_call *call)
     s->c_step = g->m * g->n * bytes;
 }
 
+/* More parts than threads, where each is long enough: a core that is slow for a while then gets fewer of them. */
+static void choose_sharing(matmul_state *s, double flops)
+{
+    enum { PARTS_A_THREAD = 4 };
+    int64_t n_panels = (s->gemm.n + s->fns.tile_cols - 1) / s->fns.tile_cols, most = (int64_t)(flops * 1e-6);
+    s->has_small_a = s->fns.has_small_a(&s->gemm);
+    s->n_parts = s->n_threads;
+    if (s->n_batch >= 4 * s->n_threads) {
+        s->sharing = SHARE_BATCH;
+    } else if (s->n_threads > 1 && s->fns.shares_rows(&s->gemm, s->n_threads)) {
+        s->sharing = SHARE_ROWS;
+    } else if (s->has_small_a) {
+        s->sharing = SHARE_PANELS;
+        most = most < n_panels ? most : n_panels;
+        most = most < PARTS_A_THREAD * s->n_threads ? most : PARTS_A_THREAD * s->n_threads;
+        if (s->n_threads > 1 && most > s->n_threads) s->n_parts = (int)most;
+    } else {
+        s->sharing = SHARE_COLUMNS;
+    }
+}
+
 stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     stk_dtype dtype = call->out[0].dtype;
@@ -128,12 +187,16 @@ stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call
     set_sizes(s, call);
     double flops = 2.0 * (double)s->n_batch * (double)s->gemm.m * (double)s->gemm.n * (double)s->gemm.k;
     s->n_threads = flops < 2.5e5 ? 1 : device->base.n_threads;
-    s->shares_batch = s->n_batch >= 4 * s->n_threads;
-    int n_sharing = s->shares_batch ? 1 : s->n_threads;
     s->step = s->fns.columns_at_once(s->gemm.n, s->gemm.k);
-    s->shares_rows = n_sharing > 1 && s->fns.shares_rows(&s->gemm, n_sharing);
-    s->packed_b_bytes = (s->fns.packed_b_bytes(s->gemm.n, s->gemm.k, n_sharing) + 63) / 64 * 64;
+    choose_sharing(s, flops);
+    if (s->sharing == SHARE_PANELS || (s->sharing == SHARE_BATCH && s->has_small_a))
+        s->packed_b_bytes = s->fns.panel_bytes;
+    else
+        s->packed_b_bytes =
+            s->fns.packed_b_bytes(s->gemm.n, s->gemm.k, s->sharing == SHARE_BATCH ? 1 : s->n_threads);
+    s->packed_b_bytes = (s->packed_b_bytes + 63) / 64 * 64;
+    bool own_b = s->sharing == SHARE_BATCH || s->sharing == SHARE_PANELS;
     out->scratch_bytes =
-        s->fns.packed_a_bytes * (size_t)s->n_threads + s->packed_b_bytes * (size_t)(s->shares_batch ? s->n_threads : 1);
+        s->fns.packed_a_bytes * (size_t)s->n_threads + s->packed_b_bytes * (size_t)(own_b ? s->n_threads : 1);
     return STK_OK;
 }

@@ -5,7 +5,8 @@
  *   a tile ROWS x COLS of c is summed up in registers
  *
  * c is written by the first KC rows and added to by the following ones. Parts share the tiles along m (all of them pack
- * b first, which is a call of its own), or along n where m has too few (then each packs what it needs).
+ * b first, which is a call of its own), or along n where m has too few (then each packs what it needs). Where a is so
+ * small that it stays in the L2 cache, b is packed one panel at a time, which is used at once.
  */
 
 typedef T NAME(vec) __attribute__((vector_size(VEC_BYTES), aligned(sizeof(T)), may_alias));
@@ -207,23 +208,29 @@ static void NAME(multiply_panel)(const stk_gemm *g, int64_t row, int64_t m, int6
     }
 }
 
+/* Rows [row, row + m) of a as multiply_panel wants them. */
+static void NAME(pack_rows)(const stk_gemm *g, int64_t row, int64_t m, int64_t from, int64_t k)
+{
+    int64_t rest = NAME(rest_rows)(m);
+    if (g->a_col != 1)
+        NAME(pack_a)(g, row, m, from, k, g->packed_a);
+    else if (rest)
+        NAME(pack_a)(g, row + m - rest, rest, from, k, g->packed_a);
+}
+
 /* Rows [begin, end) of c, for columns [col, col + n) whose b is packed panel by panel for each KC rows. */
 static void NAME(multiply)(const stk_gemm *g, int64_t begin, int64_t end, int64_t col, int64_t n, const T *packed_b)
 {
     int64_t n_panels = (n + NAME(COLS) - 1) / NAME(COLS);
-    bool is_packed = g->a_col != 1;
     for (int64_t from = 0, depth = NAME(depth)(g->k); from < g->k; from += depth) {
         int64_t k = g->k - from < depth ? g->k - from : depth;
         const T *block = packed_b + from * n_panels * NAME(COLS);
         for (int64_t row = begin; row < end; row += NAME(MC)) {
-            int64_t m = end - row < NAME(MC) ? end - row : NAME(MC), rest = NAME(rest_rows)(m);
-            if (is_packed)
-                NAME(pack_a)(g, row, m, from, k, g->packed_a);
-            else if (rest)
-                NAME(pack_a)(g, row + m - rest, rest, from, k, g->packed_a);
+            int64_t m = end - row < NAME(MC) ? end - row : NAME(MC);
+            NAME(pack_rows)(g, row, m, from, k);
             for (int64_t p = 0; p < n_panels; p++) {
                 int64_t at = p * NAME(COLS), width = n - at < NAME(COLS) ? n - at : NAME(COLS);
-                NAME(multiply_panel)(g, row, m, from, k, block + p * k * NAME(COLS), col + at, width, is_packed);
+                NAME(multiply_panel)(g, row, m, from, k, block + p * k * NAME(COLS), col + at, width, g->a_col != 1);
             }
         }
     }
@@ -261,6 +268,13 @@ static double NAME(balance)(int64_t n, int n_parts)
     return (double)n / (double)((n + n_parts - 1) / n_parts * n_parts);
 }
 
+/* Whether all of a that is used at a time stays in the L2 cache; a that must be packed also has to fit in its place. */
+static bool NAME(has_small_a)(const stk_gemm *g)
+{
+    int64_t used = (g->m + ROWS) * NAME(depth)(g->k);
+    return used <= (g->a_col != 1 ? 1 : 2) * (int64_t)NAME(MC) * NAME(KC);
+}
+
 /* Sharing n needs no second call, and b stays in the cache of the core that packed it; but every part packs all of a,
  * where a has to be packed. */
 static bool NAME(shares_rows)(const stk_gemm *g, int n_parts)
@@ -294,4 +308,22 @@ static void NAME(multiply_columns)(const stk_gemm *g, int64_t col, int64_t n, in
     T *own = (T *)g->packed_b + begin * g->k;
     NAME(pack_panels)(g, col + begin, end - begin, 0, (end - begin + NAME(COLS) - 1) / NAME(COLS), own);
     NAME(multiply)(g, 0, g->m, col + begin, end - begin, own);
+}
+
+/* For a small a; see matmul.h. */
+static void NAME(multiply_panels)(const stk_gemm *g, int64_t col, int64_t n, int i_part, int n_parts, bool *has_a)
+{
+    int64_t begin, end, depth = NAME(depth)(g->k);
+    T *panel = g->packed_b;
+    stk_cpu_share(n, NAME(COLS), i_part, n_parts, &begin, &end);
+    for (int64_t from = 0; from < g->k; from += depth) {
+        int64_t k = g->k - from < depth ? g->k - from : depth;
+        if (!*has_a) NAME(pack_rows)(g, 0, g->m, from, k);
+        *has_a = depth >= g->k;
+        for (int64_t at = begin; at < end; at += NAME(COLS)) {
+            int64_t width = end - at < NAME(COLS) ? end - at : NAME(COLS);
+            NAME(pack_b)(g, from, k, col + at, width, 0, 1, panel);
+            NAME(multiply_panel)(g, 0, g->m, from, k, panel, col + at, width, g->a_col != 1);
+        }
+    }
 }

@@ -31,10 +31,12 @@ struct stk_cpu_pool {
     stk_cond has_work, is_done;
     bool has_lock, has_work_cond, has_done_cond;
     int n_helpers;
+    _Atomic int n_started; /* helpers that know their number */
     stk_thread *helper;
 };
 
 static _Thread_local stk_cpu_pool *current;
+static _Thread_local int i_worker; /* 0 in callers */
 
 /* --- parts --- */
 
@@ -77,6 +79,7 @@ static void sleep_for_parts(stk_cpu_pool *pool)
 static void help(void *arg)
 {
     stk_cpu_pool *pool = arg;
+    i_worker = atomic_fetch_add(&pool->n_started, 1) + 1;
     while (!atomic_load(&pool->ends)) {
         while (do_part(pool))
             continue;
@@ -131,6 +134,11 @@ void stk_cpu_pool_free(stk_cpu_pool *pool)
     if (pool->has_work_cond) stk_cond_destroy(&pool->has_work);
     if (pool->has_lock) stk_mutex_destroy(&pool->lock);
     free(pool);
+}
+
+int stk_cpu_worker(void)
+{
+    return i_worker;
 }
 
 /* --- the caller --- */

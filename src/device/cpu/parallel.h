@@ -16,6 +16,8 @@
 /* Part i_part of n_parts of a task. */
 typedef void (*stk_cpu_body)(const void *task, int i_part, int n_parts);
 
+enum { STK_CPU_MOST_THREADS = 1024 };
+
 typedef struct stk_cpu_pool stk_cpu_pool;
 
 /* n_threads - 1 helpers beside the caller. Returned: free with stk_cpu_pool_free. */
@@ -27,6 +29,8 @@ stk_cpu_pool *stk_cpu_pool_enter(stk_cpu_pool *pool);
 /* Runs body for all parts, the caller helping, and waits. While another thread uses the pool, the caller does it all.
  */
 void stk_cpu_parallel(int n_parts, stk_cpu_body body, const void *task);
+/* Within a body: which thread of its pool this is, 0 to n_threads - 1, for memory of its own. */
+int stk_cpu_worker(void);
 
 /* Sets how many threads oneDNN uses when it is called by this thread; returns the number before, to be restored. */
 int stk_cpu_swap_thread_count(int n_threads);

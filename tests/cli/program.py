@@ -1,4 +1,5 @@
 """What the tests of the program share: a work folder, running `stoker`, and checks that say what they saw."""
+import json
 import os
 import shutil
 import subprocess
@@ -50,6 +51,11 @@ def end():
 
 def run(*args, **options):
     return subprocess.run([STOKER, *args], capture_output=True, text=True, timeout=120, **options)
+
+
+def losses(folder):
+    with open(f"{folder}/metrics.jsonl") as f:
+        return [m["loss"] for m in map(json.loads, f) if m["kind"] == "step"]
 
 
 def check(ok, what):

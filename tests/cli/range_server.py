@@ -3,14 +3,17 @@ import http.server
 import os
 import threading
 import time
+import urllib.parse
 
 
 class RangeServer:
     """Serves a folder. `fault(n, path)` is asked for each request, n counting from 1: None, "503", "404", "cut" (half of the
-    body, then the connection ends), "whole" (200, no range) or "changed" (another ETag)."""
+    body, then the connection ends), "whole" (200, no range), "changed" (another ETag) or "moved" (301, as S3 does where a
+    bucket lies in another region). `seen`: a list that takes the headers of each request."""
 
-    def __init__(self, folder, fault=None, latency_s=0):
+    def __init__(self, folder, fault=None, latency_s=0, seen=None):
         outer = self
+        self.seen = seen
         self.folder, self.fault, self.latency_s = folder, fault, latency_s
         self.requests, self.n_bytes, self.lock = [], 0, threading.Lock()
 
@@ -33,14 +36,18 @@ class RangeServer:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def answer(self, request):
-        path = os.path.join(self.folder, request.path.lstrip("/"))
+        path = os.path.join(self.folder, urllib.parse.unquote(request.path).lstrip("/"))
         with self.lock:
             self.requests.append((request.path, request.headers.get("Range")))
             n = len(self.requests)
+            if self.seen is not None:
+                self.seen.append(request.headers)
         fault = self.fault(n, request.path) if self.fault else None
         time.sleep(self.latency_s)
         if fault == "503":
             return self.send(request, 503, b"busy")
+        if fault == "moved":
+            return self.send(request, 301, b"", {"x-amz-bucket-region": "eu-west-3"})
         if fault == "404" or not os.path.isfile(path):
             return self.send(request, 404, b"nothing")
         with open(path, "rb") as f:

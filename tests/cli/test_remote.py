@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from program import STOKER, accepted, begin, check, end, refused, run
+from program import STOKER, accepted, begin, check, end, losses, refused, run
 from range_server import RangeServer
 
 BIG = ["--train", "6000", "--test", "10", "--size", "64"]
@@ -18,11 +18,6 @@ BIG = ["--train", "6000", "--test", "10", "--size", "64"]
 
 def train(source, out, **options):
     return ["train", "small.yaml", "--out", out, "--steps", "12", "--set", f"data.train.source.images={source}"]
-
-
-def losses(folder):
-    with open(f"{folder}/metrics.jsonl") as f:
-        return [m["loss"] for m in map(json.loads, f) if m["kind"] == "step"]
 
 
 def blocks():

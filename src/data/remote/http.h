@@ -1,8 +1,11 @@
-/* Parts of files from HTTP servers, through libcurl: range requests, time-outs, retries. A build without libcurl
- * refuses them by name. Connections stay open, one for each thread.
+/* Parts of files from HTTP servers and object stores: range requests that are tried again where that may help.
  *
- * What may pass is tried again, RETRIES times with growing pauses: broken and stalled connections, answers that are cut
- * short, 408, 429 and 5xx. Threads: any.
+ * What may pass is tried again five times, after 0.2 s and then twice as long each time, each less a random part of up
+ * to a half, so that many readers do not come back at once; a server's Retry-After counts where it is longer (up to
+ * 60 s). May pass: no connection, broken, cut and stalled answers, answers to another range, 408, 429 and 5xx. A
+ * bucket that is said to lie in another region is asked there. Messages name address and byte.
+ *
+ * Threads: any.
  */
 #ifndef STK_DATA_REMOTE_HTTP_H
 #define STK_DATA_REMOTE_HTTP_H
@@ -11,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stoker/status.h"
+#include "base/text.h"
 
-/* Whether a path is an address: http:// or https://. */
+/* Whether a path is an address: http://, https://, s3:// or gs://. */
 bool stk_is_remote(const char *path);
 
 typedef struct stk_http_file {
@@ -28,5 +31,7 @@ stk_status stk_http_stat(const char *url, stk_http_file *out);
  * whole, may be NULL. */
 stk_status stk_http_read(const char *url, const stk_http_file *file, uint64_t at, size_t n, void *dst,
                          double *latency_s, double *seconds);
+/* What a bucket answers to a query (encoded, sorted by name). path: "s3://BUCKET/..."; free *out. */
+stk_status stk_http_query(const char *path, const char *query, stk_text *out);
 
 #endif

@@ -1,8 +1,7 @@
 """A moto server that checks signatures, as S3 and as a store of gs://, for tests. It needs moto and boto3, which CI does not
-have: STOKER_MOTO names a folder whose bin/ has both (a virtual environment), else the PATH is searched."""
+have: STOKER_MOTO names a folder whose bin/ has both (a virtual environment with moto[server,s3] and boto3)."""
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -37,11 +36,8 @@ for at, _, files in os.walk(folder):
 
 def find():
     """The folder of moto_server and a python with boto3, or None."""
-    given = os.environ.get("STOKER_MOTO", "")
-    for folder in (os.path.join(given, "bin"), os.path.dirname(shutil.which("moto_server") or "")):
-        if os.path.exists(os.path.join(folder, "moto_server")):
-            return folder
-    return None
+    folder = os.path.join(os.environ.get("STOKER_MOTO", ""), "bin")
+    return folder if os.path.isabs(folder) and os.path.exists(os.path.join(folder, "moto_server")) else None
 
 
 class Moto:

@@ -42,7 +42,7 @@ static void time_stage(const char *name, stk_stage *stage, const stk_item *in, v
         us[i] = (double)(stk_clock_ns() - start_ns) / 1e3 / N_SAMPLES;
     }
     report(name, us);
-    free(scratch.data);
+    stk_scratch_free(&scratch);
     stk_stage_free(stage);
 }
 

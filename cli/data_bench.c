@@ -104,6 +104,8 @@ static void print_json(const data_job *job, const bench *b)
            b->stats.n_threads, b->samples_per_s, b->least, b->most);
     printf(", \"first_batch_s\": %.3f, \"peak_rss_bytes\": %.0f, \"cpu_us_per_sample\": %.2f, \"slot_bytes\": %zu",
            b->stats.first_batch_s, peak_rss_bytes(), b->cpu_us, b->stats.slot_bytes);
+    printf(", \"memory_limit_bytes\": %zu, \"memory_peak_bytes\": %zu", b->stats.memory.limit_bytes,
+           b->stats.memory.peak_bytes);
     printf(", \"skipped\": %lld, \"stages\": [", (long long)b->stats.n_skipped);
     for (int i = 0; i < b->n_stages; i++) {
         printf("%s{\"field\": ", i ? ", " : "");
@@ -124,6 +126,8 @@ static void print_table(const bench *b)
            cli_count((int64_t)(b->most + 0.5), most), b->stats.n_threads, b->cpu_us);
     printf("first batch %.2f s after the start; peak memory %s, of which %s are %d batches\n", b->stats.first_batch_s,
            cli_bytes(peak_rss_bytes(), rss), cli_bytes((double)b->stats.slot_bytes, slots), b->stats.n_slots);
+    printf("buffers took %s of the %s that they may\n", cli_bytes((double)b->stats.memory.peak_bytes, rss),
+           cli_bytes((double)b->stats.memory.limit_bytes, slots));
     for (int i = 0; i < b->n_stages; i++)
         printf("  %8.1f us  %4.1f %%  %s%s%s\n", b->stage[i].ns_per_sample / 1e3,
                sum > 0 ? 100 * b->stage[i].ns_per_sample / sum : 0, b->stage[i].field, b->stage[i].field[0] ? ": " : "",

@@ -59,13 +59,14 @@ static void print_stages(const stk_explanation *e)
 
 static void print_text(const stk_explanation *e)
 {
-    char slot[CLI_TEXT], all[CLI_TEXT];
+    char slot[CLI_TEXT], all[CLI_TEXT], limit[CLI_TEXT];
     print_source(e);
     print_order(e);
     print_stages(e);
-    printf("memory   %d slots of one batch, %s each, %s in all; scratch for %d threads grows with the images\n",
+    printf("memory   %d slots of one batch, %s each, %s in all; %d threads; the limit is %s for all buffers\n",
            e->n_slots, cli_bytes((double)e->slot_bytes, slot),
-           cli_bytes((double)e->slot_bytes * (double)e->n_slots, all), e->n_threads);
+           cli_bytes((double)e->slot_bytes * (double)e->n_slots, all), e->n_threads,
+           cli_bytes((double)e->memory_limit_bytes, limit));
     printf("promise  the same batches for any number of threads: %s; exact resume at any batch: %s\n",
            e->same_batches ? "yes" : "no", e->exact_resume ? "yes" : "no");
     printf("         a corrupt record %s\n", e->skips_corrupt
@@ -140,6 +141,7 @@ static void print_json(const data_job *job, const stk_explanation *e)
     print_json_stages(e);
     printf(", \"threads\": %d, \"slots\": %d, \"slot_bytes\": %zu, \"memory_bytes\": %zu", e->n_threads, e->n_slots,
            e->slot_bytes, e->slot_bytes * (size_t)e->n_slots);
+    printf(", \"memory_limit_bytes\": %zu", e->memory_limit_bytes);
     put_text("note", e->note);
     printf("}\n");
 }

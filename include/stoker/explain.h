@@ -54,8 +54,9 @@ typedef struct stk_explanation {
     stk_explained_stage stage[STK_EXPLAIN_MOST];
     /* the loader, as it would be opened */
     int n_threads, n_slots;
-    size_t slot_bytes; /* of one slot, which is one batch */
-    char note[256];    /* what opening found and does no harm; "": nothing */
+    size_t slot_bytes;         /* of one slot, which is one batch */
+    size_t memory_limit_bytes; /* of all buffers */
+    char note[256];            /* what opening found and does no harm; "": nothing */
 } stk_explanation;
 
 /* Explains a batched data set with the loader that config (NULL: the default) would open. Reads some records. */

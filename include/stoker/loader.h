@@ -1,7 +1,7 @@
 /* Loaders: batches of a data set, made ahead by worker threads in a ring of slots.
  *
  * Workers claim (slot, rows a..b) and write each row where it belongs: no queue of samples, no collation copy. Memory
- * is bounded by the slots. Batches come in order and are the same for any number of threads.
+ * is bounded by a limit (stoker/memory.h). Batches come in order and are the same for any number of threads.
  * Several loaders, in one process or many, may share each epoch: with n_shards of them each has every n_shards-th
  * sample in the data set's order. Their number may change at any batch, with no sample lost or met twice: see i_sample.
  * Threads: one consumer a loader.
@@ -10,6 +10,7 @@
 #define STOKER_LOADER_H
 
 #include "stoker/dataset.h"
+#include "stoker/memory.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,11 +20,12 @@ typedef struct stk_loader stk_loader;
 typedef struct stk_batch stk_batch;
 
 typedef struct stk_loader_config {
-    int n_threads;             /* worker threads; 0: as many as cores */
-    int n_slots;               /* batches in the ring; 0: 4 to 16, by their size and memory_limit_bytes */
-    size_t memory_limit_bytes; /* for the slots; 0: a quarter of the free memory, at most 1 GiB */
-    uint64_t seed;             /* of the stages' random keys */
-    int64_t i_epoch, i_batch;  /* where to start: resuming is opening here */
+    int n_threads;             /* worker threads; 0: as many as cores; fewer where memory is short */
+    int n_slots;               /* batches in the ring; 0: 4 to 16, by their size; fewer where memory is short */
+    size_t memory_limit_bytes; /* of all buffers; 0: a quarter of what is free. See stoker/memory.h */
+    stk_memory *memory;       /* an account that this loader shares with others, instead; borrowed until it is closed */
+    uint64_t seed;            /* of the stages' random keys */
+    int64_t i_epoch, i_batch; /* where to start: resuming is opening here */
     int64_t n_shards, i_shard; /* of so many loaders that share each epoch this is one, from 0; 0 and 0: the only one */
     int64_t i_sample;          /* where to start instead of i_batch: samples of the epoch that all shards have done */
     int64_t n_epochs;          /* ends after that many from i_epoch; 0: never ends */
@@ -61,10 +63,11 @@ STK_API uint64_t stk_batch_hash(const stk_batch *batch);
 
 typedef struct stk_loader_stats {
     int64_t n_batches, n_samples;
-    int64_t wait_ns;   /* the consumer's time in stk_loader_next without a ready batch */
-    int64_t work_ns;   /* the workers' time at work, all together */
-    int64_t n_skipped; /* records replaced under STK_ON_ERROR_SKIP */
-    size_t slot_bytes; /* memory of the ring */
+    int64_t wait_ns;         /* the consumer's time in stk_loader_next without a ready batch */
+    int64_t work_ns;         /* the workers' time at work, all together */
+    int64_t n_skipped;       /* records replaced under STK_ON_ERROR_SKIP */
+    size_t slot_bytes;       /* memory of the ring */
+    stk_memory_stats memory; /* of its account, which others may share */
     int n_threads, n_slots;
     double first_batch_s; /* from the start of the process until the first batch was handed out; 0: not yet */
 } stk_loader_stats;

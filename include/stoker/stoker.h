@@ -12,6 +12,7 @@
 #include "stoker/index.h"
 #include "stoker/lint.h"
 #include "stoker/loader.h"
+#include "stoker/memory.h"
 #include "stoker/nn.h"
 #include "stoker/optim.h"
 #include "stoker/pack.h"

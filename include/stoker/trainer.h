@@ -64,6 +64,7 @@ typedef struct stk_trainer_config {
     stk_schedule schedule;
     const char *no_decay;      /* parts of parameter names without weight decay, comma-separated: "bias,norm" */
     size_t memory_limit_bytes; /* 0: none. A plan above it is refused before the run, naming the largest buffers */
+    size_t data_memory_bytes;  /* of all loaders together, see stoker/memory.h; 0: a quarter of what is free */
     const stk_dataset *valid;  /* evaluated after each epoch; borrowed */
     int64_t max_steps;         /* stop there, though the schedule goes by the whole run; 0: none */
     int64_t patience;          /* stop after so many epochs without a better validation loss; 0: never */

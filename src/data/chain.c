@@ -248,12 +248,11 @@ stk_status stk_chain_run(const stk_chain *chain, const stk_stage_key *key, const
     return STK_OK;
 }
 
-void stk_chain_work_free(stk_chain_work *work)
+void stk_chain_work_trim(stk_chain_work *work)
 {
     for (int i = 0; i < STK_MAX_STAGES; i++)
-        free(work->stage[i].data);
+        stk_scratch_free(&work->stage[i]);
     for (int i = 0; i < 2; i++)
-        free(work->between[i].data);
+        stk_scratch_free(&work->between[i]);
     stk_row_pass_work_free(&work->rows);
-    *work = (stk_chain_work){0};
 }

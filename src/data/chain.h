@@ -55,7 +55,8 @@ stk_status stk_chain_measure(const stk_chain *chain, const stk_stage_key *key, c
  * "is [28,30,3] after stage 'decode', the batch needs [32,32,3]". in->data is never written to. */
 stk_status stk_chain_run(const stk_chain *chain, const stk_stage_key *key, const stk_item *in,
                          const stk_field_type *want, void *dst, stk_chain_work *work, bool *wrong_size);
-void stk_chain_work_free(stk_chain_work *work);
+/* Frees its memory, which grows again; the times stay. */
+void stk_chain_work_trim(stk_chain_work *work);
 
 /* How many of the first stages run as one pass over rows for this item; 0: none. */
 int stk_chain_pass(const stk_chain *chain, const stk_stage_key *key, const stk_item *in);

@@ -82,7 +82,7 @@ stk_status stk_dataset_transform(const stk_dataset *dataset, const void *encoded
     bool wrong_size = false;
     stk_status status = stk_chain_run(chain, &(stk_stage_key){0}, &item, &want, dst, work, &wrong_size);
     if (wrong_size) stk_fail_prefix(status, "the image ");
-    stk_chain_work_free(work);
+    stk_chain_work_trim(work);
     free(work);
     return status;
 }

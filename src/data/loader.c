@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/thread.h"
+#include "data/budget.h"
 #include "data/worker.h"
 
 enum { MAX_THREADS = 1024, MAX_HELD = 2, MIN_SLOTS = 3 };
@@ -26,7 +26,9 @@ struct stk_loader {
     stk_work work;
     stk_skip_list skips;
     stk_ring_config ring_config;
-    int n_threads; /* started */
+    stk_memory *own_memory; /* NULL: the caller's is used */
+    size_t held_bytes;      /* by the source */
+    int n_threads;          /* started */
     stk_thread *thread;
     stk_worker *worker;
     stk_batch batch[MAX_HELD];
@@ -57,44 +59,11 @@ static stk_status check_config(const stk_dataset *dataset, const stk_loader_conf
     return STK_OK;
 }
 
-/* Bytes that can be had without swapping, as the kernel estimates it. */
-static size_t available_memory(void)
-{
-    long long kib = -1;
-    FILE *f = fopen("/proc/meminfo", "r");
-    if (f) {
-        char line[128];
-        while (kib < 0 && fgets(line, sizeof(line), f))
-            sscanf(line, "MemAvailable: %lld", &kib);
-        fclose(f);
-    }
-    if (kib > 0) return (size_t)kib * 1024;
-    long n_pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return n_pages > 0 && page > 0 ? (size_t)n_pages * (size_t)page : (size_t)1 << 30;
-}
-
 /* Few slots stay in the caches, many bridge slow records: 64 MiB worth of them, 4 to 16, as far as memory allows. */
-static stk_status choose_n_slots(const stk_loader_config *config, size_t slot_bytes, int *out)
+static int wanted_slots(const stk_loader_config *config, size_t slot_bytes)
 {
-    if (config->n_slots) {
-        *out = config->n_slots;
-        return STK_OK;
-    }
-    size_t limit = config->memory_limit_bytes, available = 0;
-    if (limit == 0) {
-        available = available_memory();
-        limit = available / 4 < (size_t)1 << 30 ? available / 4 : (size_t)1 << 30;
-    }
     size_t n = ((size_t)64 << 20) / slot_bytes;
-    n = n < 4 ? 4 : n > 16 ? 16 : n;
-    while (n > MIN_SLOTS && n * slot_bytes > limit)
-        n--;
-    /* Without a limit of the caller's, the smallest ring may be larger than a quarter of what is free. */
-    if (n * slot_bytes > limit && n * slot_bytes > available)
-        return stk_fail(STK_NO_MEMORY, "%d batch slots of %zu bytes do not fit in %zu bytes: make the batch smaller",
-                        MIN_SLOTS, slot_bytes, available ? available : limit);
-    *out = (int)n;
-    return STK_OK;
+    return config->n_slots ? config->n_slots : n < 4 ? 4 : n > 16 ? 16 : (int)n;
 }
 
 static int64_t count_rows(const void *share, int64_t i_batch)
@@ -113,14 +82,35 @@ static stk_status plan_ring(const stk_dataset *dataset, const stk_loader_config 
                               .share = &work->share,
                               .alloc = config->alloc,
                               .free = config->free,
-                              .alloc_user = config->alloc_user};
+                              .alloc_user = config->alloc_user,
+                              .memory = work->memory};
     for (int f = 0; f < ring->n_fields; f++) {
         ring->row_bytes[f] = work->row_bytes[f] = stk_desc_bytes(work->want[f].desc);
         if (ring->row_bytes[f] > ((size_t)1 << 47) / (size_t)n_rows)
             return stk_fail(STK_INVALID, "a batch of %lld samples of field '%s' is too large", (long long)n_rows,
                             dataset->source->field[f].name);
     }
-    return choose_n_slots(config, stk_ring_slot_bytes(ring), &ring->n_slots);
+    size_t slot_bytes = stk_ring_slot_bytes(ring);
+    stk_budget budget = {.n_slots = wanted_slots(config, slot_bytes),
+                         .n_workers = work->n_workers,
+                         .least_slots = MIN_SLOTS,
+                         .slot_bytes = slot_bytes};
+    STK_RETURN_IF_ERROR(stk_budget_fit(work, &budget));
+    ring->n_slots = budget.n_slots;
+    work->n_workers = budget.n_workers;
+    return STK_OK;
+}
+
+/* The caller's account, or one of its own; what the source holds is in it. */
+static stk_status open_memory(stk_loader *loader, const stk_loader_config *config)
+{
+    size_t held = stk_source_held_bytes(loader->work.dataset->source);
+    if (!config->memory) STK_RETURN_IF_ERROR(stk_memory_new(config->memory_limit_bytes, &loader->own_memory));
+    loader->work.memory = config->memory ? config->memory : loader->own_memory;
+    stk_status status = stk_memory_charge_held(loader->work.memory, held);
+    if (status != STK_OK) return stk_fail_prefix(status, "the source's index or data: ");
+    loader->held_bytes = held;
+    return STK_OK;
 }
 
 static stk_status start_workers(stk_loader *loader, const stk_loader_config *config)
@@ -133,12 +123,13 @@ static stk_status start_workers(stk_loader *loader, const stk_loader_config *con
         int i = loader->n_threads;
         char name[24];
         snprintf(name, sizeof(name), "stk-data-%d", i);
-        loader->worker[i].work = &loader->work;
+        STK_RETURN_IF_ERROR(stk_worker_init(&loader->worker[i], &loader->work));
         stk_ring_enter(loader->work.ring);
         stk_status status =
             stk_thread_start(&loader->thread[i], name, config->low_priority, stk_worker_run, &loader->worker[i]);
         if (status != STK_OK) {
             stk_ring_leave(loader->work.ring);
+            stk_worker_free(&loader->worker[i]);
             return status;
         }
     }
@@ -161,6 +152,7 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     work->n_workers = config->n_threads ? config->n_threads : stk_n_cores();
     STK_TRY(stk_skip_list_init(&loader->skips));
     STK_TRY(stk_share_make(dataset, config, &work->share));
+    STK_TRY(open_memory(loader, config));
     STK_TRY(stk_dataset_probe(dataset, work->want, work->probe_name));
     STK_TRY(plan_ring(dataset, config, work, &loader->ring_config));
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
@@ -182,6 +174,8 @@ void stk_loader_close(stk_loader *loader)
         stk_worker_free(&loader->worker[i]);
     stk_ring_free(loader->work.ring);
     stk_skip_list_free(&loader->skips);
+    stk_memory_release_held(loader->work.memory, loader->held_bytes);
+    stk_memory_free(loader->own_memory);
     free(loader->thread);
     free(loader->worker);
     free(loader);
@@ -287,6 +281,7 @@ void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out)
                               .n_threads = loader->n_threads,
                               .n_slots = ring->n_slots,
                               .first_batch_s = loader->first_batch_s};
+    stk_memory_get_stats(loader->work.memory, &out->memory);
     for (int i = 0; i < loader->n_threads; i++)
         out->work_ns += stk_counter_get(&loader->worker[i].work_ns);
 }

@@ -47,7 +47,8 @@ size_t stk_ring_slot_bytes(const stk_ring_config *config)
     size_t bytes = 0;
     for (int i = 0; i < config->n_fields; i++)
         bytes += round_up(config->row_bytes[i] * (size_t)config->n_rows, ALIGNMENT);
-    return bytes ? bytes : ALIGNMENT;
+    if (config->alloc || bytes < 2 * (size_t)HUGE_PAGE) return bytes ? bytes : ALIGNMENT;
+    return round_up(bytes, HUGE_PAGE);
 }
 
 stk_slot *stk_ring_slot(stk_ring *ring, int64_t i_batch)
@@ -66,9 +67,9 @@ static void *alloc_slot(const stk_ring_config *config, size_t bytes)
 {
     if (config->alloc) return config->alloc(config->alloc_user, bytes);
     bool huge = bytes >= 2 * (size_t)HUGE_PAGE;
-    void *p = aligned_alloc(huge ? HUGE_PAGE : ALIGNMENT, round_up(bytes, huge ? HUGE_PAGE : ALIGNMENT));
+    void *p = stk_pages_get(bytes, huge ? HUGE_PAGE : ALIGNMENT);
     /* Fewer page faults and table walks; being refused costs speed only. */
-    if (p && huge) madvise(p, round_up(bytes, HUGE_PAGE), MADV_HUGEPAGE);
+    if (p && huge) madvise(p, bytes, MADV_HUGEPAGE);
     return p;
 }
 
@@ -77,6 +78,8 @@ static stk_status make_slot(stk_ring *ring, int i)
     const stk_ring_config *config = &ring->config;
     size_t bytes = stk_ring_slot_bytes(config);
     stk_slot *slot = &ring->slot[i];
+    STK_RETURN_IF_ERROR(stk_memory_charge_lasting(config->memory, bytes));
+    slot->charged = bytes;
     slot->memory = alloc_slot(config, bytes);
     if (!slot->memory)
         return stk_fail(STK_NO_MEMORY, "cannot allocate batch slot %d of %d: %zu bytes each", i + 1, config->n_slots,
@@ -129,9 +132,10 @@ void stk_ring_free(stk_ring *ring)
     const stk_ring_config *config = &ring->config;
     for (int i = 0; ring->slot && i < config->n_slots; i++) {
         void *memory = ring->slot[i].memory;
-        if (memory && !config->alloc) free(memory);
+        if (!config->alloc) stk_pages_free(memory, stk_ring_slot_bytes(config));
         if (memory && config->alloc && config->free)
             config->free(config->alloc_user, memory, stk_ring_slot_bytes(config));
+        stk_memory_release(config->memory, ring->slot[i].charged);
     }
     free(ring->slot);
     free(ring->released);

@@ -26,12 +26,14 @@ typedef struct stk_ring_config {
     void *(*alloc)(void *user, size_t bytes);
     void (*free)(void *user, void *p, size_t bytes);
     void *alloc_user;
+    stk_memory *memory; /* that the slots are charged to; NULL: none */
 } stk_ring_config;
 
 typedef struct stk_slot {
     _Alignas(64) _Atomic int64_t n_rows_left; /* rows not yet written; 0: ready */
     unsigned char *field[STK_MAX_FIELDS];     /* [n_rows, row_bytes], 64-byte aligned */
     void *memory;
+    size_t charged;
 } stk_slot;
 
 typedef struct stk_claim {
@@ -42,7 +44,7 @@ typedef struct stk_claim {
 
 typedef struct stk_ring stk_ring;
 
-/* Memory of one slot. */
+/* Memory of one slot, as it is charged. */
 size_t stk_ring_slot_bytes(const stk_ring_config *config);
 /* Allocates the slots. Their pages are touched by the workers, as rows are written first. */
 stk_status stk_ring_new(const stk_ring_config *config, stk_ring **out);

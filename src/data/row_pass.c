@@ -1,6 +1,5 @@
 #include "data/row_pass.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -9,10 +8,10 @@
 
 void stk_row_pass_work_free(stk_row_pass_work *work)
 {
-    free(work->image.data);
-    free(work->resize.data);
-    free(work->row.data);
-    free(work->entries.data);
+    stk_scratch_free(&work->image);
+    stk_scratch_free(&work->resize);
+    stk_scratch_free(&work->row);
+    stk_scratch_free(&work->entries);
     *work = (stk_row_pass_work){0};
 }
 

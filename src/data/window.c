@@ -2,7 +2,6 @@
 #include "data/window.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "base/rng.h"
 
@@ -37,7 +36,7 @@ static int64_t look_back(const stk_shuffle_window *window, uint64_t key, int64_t
 static bool fill_slots(const stk_shuffle_window *window, stk_window_cursor *cursor, uint64_t key, int64_t position)
 {
     int64_t n_left = window->size;
-    if (!cursor->slot) cursor->slot = malloc((size_t)window->size * sizeof(*cursor->slot));
+    if (!cursor->slot) cursor->slot = stk_block_get(&cursor->memory, (size_t)window->size * sizeof(*cursor->slot));
     if (!cursor->slot) return false;
     for (int64_t i = 0; i < window->size; i++)
         cursor->slot[i] = -1;
@@ -86,6 +85,6 @@ int64_t stk_window_map(const stk_shuffle_window *window, stk_window_cursor *curs
 
 void stk_window_cursor_free(stk_window_cursor *cursor)
 {
-    free(cursor->slot);
+    stk_block_free(&cursor->memory);
     *cursor = (stk_window_cursor){0};
 }

@@ -10,6 +10,7 @@
 #ifndef STK_DATA_WINDOW_H
 #define STK_DATA_WINDOW_H
 
+#include "base/memory.h"
 #include "data/permutation.h"
 
 #define STK_MOST_WINDOW INT32_MAX
@@ -23,8 +24,9 @@ typedef struct stk_shuffle_window {
 /* Starts zeroed. Its memory is 8 bytes for each slot of the window; without memory answers take longer. */
 typedef struct stk_window_cursor {
     uint64_t key;
-    int64_t at;    /* the slots are as they were before this position drew */
-    int64_t *slot; /* NULL: none are kept */
+    int64_t at;       /* the slots are as they were before this position drew */
+    int64_t *slot;    /* NULL: none are kept */
+    stk_block memory; /* of the slots */
     /* The last question that the slots did not answer, and how many in a row walked on to it. */
     uint64_t last_key;
     int64_t last;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "data/budget.h"
 
 /* A claim aims at this much work, beside which a compare-and-swap and two readings of the clock are nothing. */
 enum { CLAIM_NS = 50000 };
@@ -45,6 +46,29 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
     return stk_fail(status, "%s as %s has; add a resize or crop stage", stk_error_text(), work->probe_name);
 }
 
+stk_status stk_worker_make(stk_worker *worker, stk_order_place place, stk_slot *slot, int64_t row)
+{
+    bool fatal;
+    return make_record(worker, place, slot, row, &fatal);
+}
+
+/* The same for a record that found no memory: once more, when everybody else has given back what he kept. */
+static stk_status make_alone(stk_worker *worker, stk_order_place place, stk_slot *slot, int64_t row, bool *fatal)
+{
+    stk_memory *memory = worker->work->memory;
+    stk_memory_stats before;
+    stk_mutex_unlock(&worker->tenant.lock);
+    stk_memory_begin_turn(memory);
+    stk_memory_get_stats(memory, &before);
+    stk_status status = make_record(worker, place, slot, row, fatal);
+    stk_worker_trim(worker);
+    stk_memory_end_turn(memory);
+    stk_mutex_lock(&worker->tenant.lock);
+    if (status != STK_NO_MEMORY) return status;
+    return stk_fail(status, "%s; all but %zu of %zu bytes were free for it: raise the pipeline's memory limit",
+                    stk_error_text(), before.used_bytes, before.limit_bytes);
+}
+
 /* Position of the i_try-th stand-in for the sample at `position`: drawn by key, so that every run draws the same. */
 static int64_t draw_position(const stk_work *work, int64_t i_epoch, int64_t position, int64_t i_try)
 {
@@ -62,6 +86,7 @@ static stk_status make_row(stk_worker *worker, const stk_claim *claim, int64_t r
     for (int64_t i_try = 0;; i_try++) {
         bool fatal = false;
         stk_status status = make_record(worker, place, claim->slot, row, &fatal);
+        if (status == STK_NO_MEMORY) status = make_alone(worker, place, claim->slot, row, &fatal);
         if (status == STK_OK || fatal || n_tries == 0) return status;
         STK_RETURN_IF_ERROR(stk_skip_list_add(work->skips, claim->i_batch, row, i_try, place.i_record));
         if (i_try == n_tries)
@@ -112,9 +137,16 @@ void stk_worker_run(void *arg)
     stk_worker *worker = arg;
     stk_ring *ring = worker->work->ring;
     stk_claim claim;
+    (void)stk_memory_use(worker->work->memory);
+    stk_mutex_lock(&worker->tenant.lock);
+    worker->decoder = stk_jpeg_reader_of_thread();
+    stk_mutex_unlock(&worker->tenant.lock);
     while (stk_ring_claim(ring, rows_to_claim(worker), &claim)) {
         int64_t start_ns = stk_clock_ns();
-        if (!make_rows(worker, &claim)) break;
+        stk_mutex_lock(&worker->tenant.lock);
+        bool go_on = make_rows(worker, &claim);
+        stk_mutex_unlock(&worker->tenant.lock);
+        if (!go_on) break;
         int64_t work_ns = stk_clock_ns() - start_ns;
         double row_ns = (double)work_ns / (double)(claim.to - claim.from);
         /* The first row finds cold caches and empty scratch memory, so that it must not weigh for long. */
@@ -122,13 +154,44 @@ void stk_worker_run(void *arg)
         stk_counter_add(&worker->work_ns, work_ns);
         stk_ring_finish(ring, &claim);
     }
+    /* Nothing is kept for a thread that has ended, and its decoder ends with it. */
+    stk_mutex_lock(&worker->tenant.lock);
+    stk_worker_trim(worker);
+    worker->decoder = NULL;
+    stk_mutex_unlock(&worker->tenant.lock);
     stk_ring_leave(ring);
+}
+
+void stk_worker_trim(stk_worker *worker)
+{
+    stk_reader_free(&worker->reader, worker->work->dataset->source);
+    stk_order_cursor_free(&worker->cursor);
+    for (int i = 0; i < STK_MAX_FIELDS; i++)
+        stk_chain_work_trim(&worker->chain[i]);
+    if (worker->decoder) stk_jpeg_reader_trim(worker->decoder);
+}
+
+static void trim_tenant(void *worker)
+{
+    stk_worker_trim(worker);
+}
+
+stk_status stk_worker_init(stk_worker *worker, const stk_work *work)
+{
+    STK_RETURN_IF_ERROR(stk_memory_charge_lasting(work->memory, STK_WORKER_BYTES));
+    worker->work = work;
+    worker->tenant.trim = trim_tenant;
+    worker->tenant.user = worker;
+    stk_status status = stk_memory_join(work->memory, &worker->tenant);
+    if (status != STK_OK) stk_memory_release(work->memory, STK_WORKER_BYTES);
+    worker->is_tenant = status == STK_OK;
+    return status;
 }
 
 void stk_worker_free(stk_worker *worker)
 {
-    if (worker->work) stk_reader_free(&worker->reader, worker->work->dataset->source);
-    stk_order_cursor_free(&worker->cursor);
-    for (int i = 0; i < STK_MAX_FIELDS; i++)
-        stk_chain_work_free(&worker->chain[i]);
+    if (!worker->is_tenant) return;
+    stk_memory_leave(worker->work->memory, &worker->tenant);
+    stk_worker_trim(worker);
+    stk_memory_release(worker->work->memory, STK_WORKER_BYTES);
 }

@@ -6,6 +6,7 @@
 #ifndef STK_DATA_WORKER_H
 #define STK_DATA_WORKER_H
 
+#include "data/codec/jpeg_crop.h"
 #include "data/dataset.h"
 #include "data/ring.h"
 #include "data/share.h"
@@ -17,6 +18,7 @@ typedef struct stk_work {
     const stk_dataset *dataset;
     stk_ring *ring;
     stk_skip_list *skips;
+    stk_memory *memory;                  /* that everything is charged to */
     stk_field_type want[STK_MAX_FIELDS]; /* of one sample */
     size_t row_bytes[STK_MAX_FIELDS];
     char probe_name[STK_RECORD_NAME_BYTES]; /* the record whose size the batch has; "" when the plan knew it */
@@ -27,6 +29,9 @@ typedef struct stk_work {
 
 typedef struct stk_worker {
     const stk_work *work;
+    stk_memory_tenant tenant; /* its lock is held while rows are made */
+    bool is_tenant;
+    stk_jpeg_reader *decoder; /* of its thread; NULL: the thread is not running */
     stk_reader reader;
     stk_order_cursor cursor;
     stk_chain_work chain[STK_MAX_FIELDS];
@@ -36,9 +41,15 @@ typedef struct stk_worker {
     stk_counter read_ns, n_read_timed;
 } stk_worker;
 
+/* Makes it a tenant of its account, before its thread starts. */
+stk_status stk_worker_init(stk_worker *worker, const stk_work *work);
 /* The thread's main function; arg is a stk_worker. */
 void stk_worker_run(void *arg);
-/* Frees what it points to. */
+/* Reads one record and writes all its fields to a row of the slot. */
+stk_status stk_worker_make(stk_worker *worker, stk_order_place place, stk_slot *slot, int64_t row);
+/* Frees what it keeps from record to record. */
+void stk_worker_trim(stk_worker *worker);
+/* Once its thread has ended. */
 void stk_worker_free(stk_worker *worker);
 
 #endif

@@ -46,5 +46,7 @@ stk_status stk_build_stage(const stk_yaml_node *stage, stk_stage **out);
 stk_trainer_config stk_build_config(const stk_recipe *recipe);
 /* The bytes that `memory` allows; 0: not known. */
 size_t stk_build_memory_limit(const stk_recipe *recipe);
+/* The bytes that data.memory allows; 0: a quarter of what is free. */
+size_t stk_build_data_memory(const stk_recipe *recipe);
 
 #endif

@@ -35,11 +35,8 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
     STK_TRY(stk_dataset_status(dataset));
     STK_TRY(stk_trainer_prepare(trainer, trainer->n_epochs > 0 ? trainer->n_epochs : 1));
     STK_TRY(prepare_eval(trainer, dataset));
-    config.n_threads = trainer->config.n_threads;
-    config.seed = trainer->config.seed;
-    config.low_priority = true;
     config.n_epochs = 1;
-    STK_TRY(stk_loader_open(dataset, &config, &loader));
+    STK_TRY(stk_trainer_open_loader(trainer, dataset, config, &loader));
     while ((batch = stk_loader_next(loader))) {
         stk_step_bind(&trainer->eval, batch);
         weigh_rows(trainer, stk_batch_count(batch));

@@ -50,13 +50,28 @@ static stk_train_event make_event(const stk_trainer *trainer, stk_train_event_ki
     return event;
 }
 
+stk_status stk_trainer_open_loader(stk_trainer *trainer, const stk_dataset *dataset, stk_loader_config config,
+                                   stk_loader **out)
+{
+    if (!trainer->data_memory)
+        STK_RETURN_IF_ERROR(stk_memory_new(trainer->config.data_memory_bytes, &trainer->data_memory));
+    config.memory = trainer->data_memory;
+    config.n_threads = trainer->config.n_threads;
+    config.seed = trainer->config.seed;
+    config.low_priority = true;
+    stk_status status = stk_loader_open(dataset, &config, out);
+    if (status != STK_NO_MEMORY || !trainer->loader) return status;
+    /* The training loader makes room, and is opened again where it stood when the next step wants it. */
+    stk_trainer_keep_skipped(trainer, trainer->loader);
+    stk_loader_close(trainer->loader);
+    trainer->loader = NULL;
+    return stk_loader_open(dataset, &config, out);
+}
+
 static stk_status open_loader(stk_trainer *trainer)
 {
     stk_loader_config config = stk_loader_config_default();
     if (trainer->loader) return STK_OK;
-    config.n_threads = trainer->config.n_threads;
-    config.seed = trainer->config.seed;
-    config.low_priority = true;
     config.i_epoch = trainer->state.epoch;
     config.i_batch = trainer->state.i_batch;
     if (config.i_batch == trainer->n_batches) {
@@ -65,7 +80,7 @@ static stk_status open_loader(stk_trainer *trainer)
     }
     config.n_epochs = trainer->n_epochs - config.i_epoch;
     if (config.n_epochs < 1) return STK_OK;
-    return stk_loader_open(trainer->dataset, &config, &trainer->loader);
+    return stk_trainer_open_loader(trainer, trainer->dataset, config, &trainer->loader);
 }
 
 void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
@@ -96,6 +111,7 @@ static stk_status take_step(stk_trainer *trainer, double *out_loss)
 {
     stk_train_state *state = &trainer->state;
     int64_t start = stk_clock_ns();
+    STK_RETURN_IF_ERROR(open_loader(trainer));
     const stk_batch *batch = stk_loader_next(trainer->loader);
     int64_t ready = stk_clock_ns();
     if (!batch) {

@@ -165,7 +165,8 @@ static stk_status check_name(const stk_yaml_node *node)
 
 static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
 {
-    const stk_yaml_node *memory = get(root, "memory"), *checkpoint = get(root, "checkpoint");
+    const stk_yaml_node *memory = get(root, "memory"), *data_memory = get(get(root, "data"), "memory");
+    const stk_yaml_node *checkpoint = get(root, "checkpoint");
     const stk_yaml_node *patience = get(get(root, "early_stopping"), "patience");
     recipe->name = get_text(root, "name");
     STK_RETURN_IF_ERROR(check_name(get(root, "name")));
@@ -177,6 +178,8 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->clip_norm = get_real(root, "clip_norm", 0);
     recipe->memory_bytes = memory->integer;
     recipe->memory_share = memory->real;
+    recipe->data_memory_bytes = data_memory->integer;
+    recipe->data_memory_share = data_memory->real;
     recipe->checkpoint_every = get_int(checkpoint, "every", 1);
     recipe->checkpoint_by_epoch = get_bool(checkpoint, "every");
     recipe->checkpoint_keep = get_int(checkpoint, "keep", 2);

@@ -45,6 +45,8 @@ typedef struct stk_recipe {
     const char *precision, *device;
     int64_t memory_bytes; /* -1: auto; -2: memory_share of all */
     double memory_share;
+    int64_t data_memory_bytes; /* as memory_bytes and memory_share, of data.memory */
+    double data_memory_share;
     uint64_t seed;
     double clip_norm;
     char *no_decay; /* "bias,norm"; owned; NULL: none */

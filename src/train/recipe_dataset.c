@@ -23,6 +23,7 @@ stk_status stk_recipe_dataset(const char *path, const char *const *set, int n_se
     *config = stk_loader_config_default();
     config->n_threads = (int)recipe->max_threads;
     config->seed = recipe->seed;
+    config->memory_limit_bytes = stk_build_data_memory(recipe);
 done:
     stk_recipe_free(recipe);
     return status;

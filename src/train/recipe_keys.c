@@ -554,6 +554,12 @@ static const stk_key data_keys[] = {
      .keys = valid_keys,
      .doc = "Evaluated after each epoch; chooses the best checkpoint and stops early."},
     {.name = "test", .type = STK_KEY_MAP, .keys = train_keys, .no_short = true, .doc = "Evaluated once, at the end."},
+    {.name = "memory",
+     .type = STK_KEY_MEMORY,
+     .standard = "auto",
+     .doc =
+         "The most that all buffers of the data's pipelines may take together, never exceeded: 512MiB, or 10% of the "
+         "machine's. auto: a quarter of what is free, and what sources keep in memory."},
     END};
 
 /* --- model --- */

@@ -55,6 +55,7 @@ void stk_trainer_free(stk_trainer *trainer)
 {
     if (!trainer || trainer == &no_memory_trainer) return;
     stk_loader_close(trainer->loader);
+    stk_memory_free(trainer->data_memory);
     stk_engine_close(trainer->engine);
     stk_model_free(trainer->model);
     stk_dataset_free(trainer->dataset);

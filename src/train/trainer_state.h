@@ -43,6 +43,7 @@ struct stk_trainer {
 
     stk_train_state state;
     int64_t n_epochs, n_batches, n_steps; /* of the whole run */
+    stk_memory *data_memory;              /* of all loaders; NULL before the first */
     stk_loader *loader;
     stk_train_result result;
     float *step_s; /* the last N_STEP_TIMES steps of this process, a ring */
@@ -66,6 +67,9 @@ double stk_step_scalar(const stk_bound_program *bound, const char *name);
 
 /* --- loop.c --- */
 void stk_trainer_emit(stk_trainer *trainer, stk_train_event *event);
+/* Opens a loader on the trainer's account, with its threads and seed. */
+stk_status stk_trainer_open_loader(stk_trainer *trainer, const stk_dataset *dataset, stk_loader_config config,
+                                   stk_loader **out);
 /* Keeps what a loader skipped before it is closed. */
 void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader);
 

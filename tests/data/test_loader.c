@@ -392,11 +392,13 @@ static void ill_settings_are_refused(void **state)
     }
     stk_loader_config config = {.memory_limit_bytes = 1000};
     assert_int_equal(stk_loader_open(dataset, &config, &loader), STK_NO_MEMORY);
-    config.memory_limit_bytes = 5 * 576;
+    config.memory_limit_bytes = 3 << 20;
+    config.n_threads = 8;
     assert_int_equal(stk_loader_open(dataset, &config, &loader), STK_OK);
     stk_loader_stats stats;
     stk_loader_get_stats(loader, &stats);
-    assert_int_equal(stats.n_slots, 5);
+    assert_int_equal(stats.n_threads, 2);
+    assert_int_equal(stats.n_slots, 3);
     stk_loader_close(loader);
     stk_dataset_free(dataset);
     dataset = make_fake(10, NULL);

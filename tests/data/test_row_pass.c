@@ -74,7 +74,7 @@ static stk_status run_apart(const stk_chain *chain, const stk_stage_key *key, co
         out->n_bytes = stk_desc_bytes(out->type.desc);
         assert_true(out->n_bytes <= MOST_BYTES);
         stk_status status = stage->class->run(stage->params, &stage_key, &item, out, &scratch);
-        free(scratch.data);
+        stk_scratch_free(&scratch);
         if (status != STK_OK) return status;
         item = *out;
     }
@@ -110,7 +110,7 @@ static void check_chain(const chain_case *c, stk_chain *chain)
             }
         }
     unsetenv("STOKER_ISA");
-    stk_chain_work_free(&work);
+    stk_chain_work_trim(&work);
     for (int i = 0; i < 3; i++)
         free(memory[i]);
 }
@@ -228,7 +228,7 @@ static void damage_is_an_error(void **state)
         stk_item in = {chain.type[0], (void *)(uintptr_t)files[i].encoded.data, files[i].encoded.n / 2};
         assert_int_equal(stk_chain_run(&chain, &key, &in, &chain.type[2], dst, &work, &wrong_size), STK_CORRUPT);
     }
-    stk_chain_work_free(&work);
+    stk_chain_work_trim(&work);
     stk_chain_free(&chain);
 }
 

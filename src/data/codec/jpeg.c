@@ -14,6 +14,7 @@
 #include <jerror.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 typedef struct error_state {
     struct jpeg_error_mgr base;
@@ -102,8 +103,19 @@ typedef struct decoder {
     struct jpeg_decompress_struct info;
     struct jpeg_progress_mgr progress;
     error_state errors;
-    uint8_t *row; /* of the whole image's width, where only a part is wanted */
+    uint8_t *row;   /* of the whole image's width, where only a part is wanted */
+    size_t charged; /* bytes that the library is about to take */
 } decoder;
+
+/* A file of several scans is kept whole, as coefficients; of others the library keeps some rows. */
+static size_t library_bytes(struct jpeg_decompress_struct *info)
+{
+    size_t n = (size_t)info->image_width * 256 + (64 << 10);
+    for (int i = 0; i < info->num_components && jpeg_has_multiple_scans(info); i++)
+        n += (size_t)(info->comp_info[i].width_in_blocks + 8) * (info->comp_info[i].height_in_blocks + 8) *
+             sizeof(JBLOCK);
+    return n;
+}
 
 static void check_scans(j_common_ptr info)
 {
@@ -153,6 +165,8 @@ static stk_status decode(decoder *d, stk_span encoded, int64_t height, int64_t w
     info->out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     info->dct_method = JDCT_ISLOW;
     info->do_fancy_upsampling = TRUE;
+    STK_RETURN_IF_ERROR(stk_memory_charge(stk_memory_in_use(), library_bytes(info)));
+    d->charged = library_bytes(info);
     jpeg_start_decompress(info);
     if (d->row)
         read_part(d, rect, channels, dst);
@@ -170,10 +184,12 @@ stk_status stk_jpeg_decode_by_library(stk_span encoded, int64_t height, int64_t 
     memset(&d.progress, 0, sizeof(d.progress));
     init_errors(&d.errors, &d.info.err);
     bool is_part = rect->height < height || rect->width < width;
+    d.charged = 0;
     d.row = is_part ? malloc((size_t)width * (size_t)channels) : NULL;
     if (is_part && !d.row) return stk_fail_memory((size_t)width * (size_t)channels);
     stk_status status = decode(&d, encoded, height, width, rect, channels, dst);
     jpeg_destroy_decompress(&d.info);
+    stk_memory_release(stk_memory_in_use(), d.charged);
     free(d.row);
     return status;
 }

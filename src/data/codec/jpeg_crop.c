@@ -15,7 +15,8 @@ struct stk_jpeg_reader {
     int channels;
     int64_t n_done; /* rows */
     bool fell_back;
-    uint8_t *pixels; /* of the rectangle, from the library */
+    stk_block library; /* memory of pixels */
+    uint8_t *pixels;   /* of the rectangle, from the library; NULL: the own decoder reads */
 };
 
 stk_status stk_jpeg_reader_open(stk_jpeg_reader **out)
@@ -32,9 +33,15 @@ stk_status stk_jpeg_reader_open(stk_jpeg_reader **out)
 void stk_jpeg_reader_close(stk_jpeg_reader *reader)
 {
     if (!reader) return;
-    free(reader->own.memory);
-    free(reader->pixels);
+    stk_jpeg_reader_trim(reader);
     free(reader);
+}
+
+void stk_jpeg_reader_trim(stk_jpeg_reader *reader)
+{
+    stk_block_free(&reader->own.memory);
+    stk_block_free(&reader->library);
+    reader->pixels = NULL;
 }
 
 bool stk_jpeg_reader_fell_back(const stk_jpeg_reader *reader)
@@ -104,16 +111,14 @@ static stk_status fall_back(stk_jpeg_reader *r)
     STK_RETURN_IF_ERROR(stk_image_size(r->encoded, &height, &width));
     if (r->rect.height > height || r->rect.width > width) return decode_by_library(r, NULL);
     size_t bytes = r->rect.height > 0 && r->rect.width > 0 ? (size_t)r->rect.height * row_bytes(r) : 1;
-    free(r->pixels);
-    r->pixels = malloc(bytes);
-    return r->pixels ? decode_by_library(r, r->pixels) : stk_fail_memory(bytes);
+    r->pixels = stk_block_get(&r->library, bytes);
+    return r->pixels ? decode_by_library(r, r->pixels) : STK_NO_MEMORY;
 }
 
 /* --- reading --- */
 
 static stk_status begin(stk_jpeg_reader *r, stk_span encoded, stk_rect rect, int channels, stk_jpeg_index *index)
 {
-    free(r->pixels);
     r->pixels = NULL;
     r->encoded = encoded;
     r->rect = rect;
@@ -123,16 +128,11 @@ static stk_status begin(stk_jpeg_reader *r, stk_span encoded, stk_rect rect, int
     return stk_jpeg_decoder_begin(&r->own, encoded, rect, channels, index);
 }
 
-static stk_status judge(stk_status status, const stk_jpeg_reader *r)
-{
-    return status == STK_NO_MEMORY ? stk_fail_memory(r->own.memory_bytes) : status;
-}
-
 stk_status stk_jpeg_reader_begin(stk_jpeg_reader *r, stk_span encoded, stk_rect rect, int channels,
                                  stk_jpeg_index *index)
 {
     stk_status status = begin(r, encoded, rect, channels, index);
-    return status == STK_UNSUPPORTED ? fall_back(r) : judge(status, r);
+    return status == STK_UNSUPPORTED ? fall_back(r) : status;
 }
 
 static stk_status check_left(const stk_jpeg_reader *r, int64_t n)
@@ -149,7 +149,7 @@ stk_status stk_jpeg_reader_rows(stk_jpeg_reader *r, int64_t n, uint8_t *dst, siz
         stk_status status = stk_jpeg_decoder_rows(&r->own, n, dst, stride_bytes);
         if (status != STK_UNSUPPORTED) {
             r->n_done += n;
-            return judge(status, r);
+            return status;
         }
         STK_RETURN_IF_ERROR(fall_back(r));
     }
@@ -171,7 +171,7 @@ stk_status stk_jpeg_decode_crop(stk_jpeg_reader *r, stk_span encoded, stk_rect r
     stk_status status = begin(r, encoded, rect, channels, NULL);
     if (status == STK_OK) status = stk_jpeg_decoder_rows(&r->own, rect.height, dst, row_bytes(r));
     r->n_done = rect.height;
-    return status == STK_UNSUPPORTED ? decode_by_library(r, dst) : judge(status, r);
+    return status == STK_UNSUPPORTED ? decode_by_library(r, dst) : status;
 }
 
 int stk_jpeg_reader_index_rows(stk_jpeg_reader *r, stk_span encoded)
@@ -184,5 +184,5 @@ stk_status stk_jpeg_reader_index(stk_jpeg_reader *r, stk_span encoded, stk_jpeg_
     stk_status status = begin(r, encoded, (stk_rect){0, 0, 1, 1}, 1, index);
     if (status == STK_OK) status = stk_jpeg_decoder_skip_to_end(&r->own);
     if (status == STK_UNSUPPORTED) return stk_fail(STK_CORRUPT, "no entry points in a damaged or unusual JPEG");
-    return judge(status, r);
+    return status;
 }

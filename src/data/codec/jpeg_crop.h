@@ -31,6 +31,8 @@ enum { STK_JPEG_MOST_ROWS = 8192 }; /* of MCUs in any file */
 typedef struct stk_jpeg_reader stk_jpeg_reader;
 stk_status stk_jpeg_reader_open(stk_jpeg_reader **out);
 void stk_jpeg_reader_close(stk_jpeg_reader *reader); /* NULL: nothing */
+/* Frees what it keeps between files; the next one takes it anew. */
+void stk_jpeg_reader_trim(stk_jpeg_reader *reader);
 
 /* Starts on a file, which is borrowed until its last row. rect: not empty, inside the image. channels: 1 (grey) or 3
  * (RGB). index may be NULL. */

@@ -12,6 +12,7 @@
 #include <png.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 typedef struct reader {
     stk_span rest;
@@ -38,17 +39,28 @@ static void on_warning(png_structp png, png_const_charp text)
     (void)text;
 }
 
+/* In front of each piece of memory lies what it is charged to. */
+enum { BEFORE = 64 };
+
 static png_voidp allocate(png_structp png, png_alloc_size_t n)
 {
-    void *p = malloc(n);
-    if (!p) ((reader *)png_get_mem_ptr(png))->no_memory = true;
-    return p;
+    stk_block *block = malloc(BEFORE + n);
+    if (block && stk_memory_charge(stk_memory_in_use(), n) == STK_OK) {
+        *block = (stk_block){.n_bytes = n, .memory = stk_memory_in_use()};
+        return (char *)block + BEFORE;
+    }
+    free(block);
+    ((reader *)png_get_mem_ptr(png))->no_memory = true;
+    return NULL;
 }
 
 static void release(png_structp png, png_voidp p)
 {
     (void)png;
-    free(p);
+    if (!p) return;
+    stk_block *block = (stk_block *)(void *)((char *)p - BEFORE);
+    stk_memory_release(block->memory, block->n_bytes);
+    free(block);
 }
 
 static void read_bytes(png_structp png, png_bytep out, size_t n)
@@ -128,8 +140,8 @@ stk_status stk_png_decode(stk_span encoded, int64_t height, int64_t width, int c
     r.png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &r, on_error, on_warning, &r, allocate, release);
     if (!r.png) return stk_fail_memory(4096);
     bool good = read_image(&r, height, width, channels, dst);
-    free(r.rgb);
-    free((void *)r.rows);
+    release(r.png, r.rgb);
+    release(r.png, (void *)r.rows);
     png_destroy_read_struct(&r.png, &r.info, NULL);
     if (good) return STK_OK;
     if (r.no_memory) return stk_fail(STK_NO_MEMORY, "cannot allocate memory for a PNG");

@@ -150,6 +150,7 @@ static stk_status explain_loader(const stk_dataset *dataset, const stk_loader_co
     stk_loader_close(loader);
     e->n_threads = stats.n_threads;
     e->n_slots = stats.n_slots;
+    e->memory_limit_bytes = stats.memory.limit_bytes;
     e->slot_bytes = stats.slot_bytes / (size_t)stats.n_slots;
     return STK_OK;
 }

@@ -66,6 +66,6 @@ stk_status stk_sample_records(const stk_dataset *dataset, int64_t n_most, bool d
     if (s.n_images) out->height = (int64_t)(s.height / (double)s.n_images + 0.5);
     if (s.n_images) out->width = (int64_t)(s.width / (double)s.n_images + 0.5);
     stk_reader_free(&reader, source);
-    free(pixels.data);
+    stk_scratch_free(&pixels);
     return status;
 }

@@ -115,7 +115,7 @@ static void run(void *arg)
         }
     }
     stk_reader_free(&reader, v->dataset->source);
-    free(pixels.data);
+    stk_scratch_free(&pixels);
     stk_mutex_lock(&v->lock);
     v->n_running--;
     stk_cond_signal(&v->changed);

@@ -141,8 +141,8 @@ static void free_work(const stk_source *source, void *work)
         stk_reader_free(&child->reader, s->child[i]->source);
         stk_order_cursor_free(&child->cursor);
         for (int f = 0; f < STK_MAX_FIELDS; f++) {
-            stk_chain_work_free(&child->chain[f]);
-            free(child->out[f].data);
+            stk_chain_work_trim(&child->chain[f]);
+            stk_scratch_free(&child->out[f]);
         }
         free(child);
     }
@@ -161,10 +161,19 @@ static void close_source(stk_source *source)
     free(s);
 }
 
+static size_t held_bytes(const stk_source *source)
+{
+    const combined_source *s = (const combined_source *)source;
+    size_t n = 0;
+    for (int i = 0; i < s->n_children; i++)
+        n += stk_source_held_bytes(s->child[i]->source);
+    return n;
+}
+
 #define CLASS(class_name)                                                                                              \
     {                                                                                                                  \
         .name = class_name, .read_keyed = read_record, .free_work = free_work, .name_keyed = name_record,              \
-        .name_record = name_in_epoch_0, .close = close_source                                                          \
+        .name_record = name_in_epoch_0, .close = close_source, .held_bytes = held_bytes                                \
     }
 static const stk_source_class class_of[] = {[STK_COMBINE_CONCATENATE] = CLASS("concatenate"),
                                             [STK_COMBINE_ZIP] = CLASS("zip"),

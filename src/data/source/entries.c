@@ -104,6 +104,7 @@ static stk_status read_index(const char *folder, const char *path, stk_entries *
     out->folder = strndup(folder, out->n_folder);
     if (!out->folder) STK_TRY(stk_fail_memory(out->n_folder));
     out->bytes = bytes;
+    out->memory_bytes = capacity + n / ENTRY_BYTES * sizeof(*out->entry);
     return STK_OK;
 done:
     free(bytes);
@@ -172,6 +173,11 @@ void stk_entries_close(stk_entries *entries)
     free(entries->bytes);
     free(entries->entry);
     *entries = (stk_entries){0};
+}
+
+size_t stk_entries_bytes(const stk_entries *entries)
+{
+    return entries->memory_bytes;
 }
 
 stk_entries_file stk_entries_get(const stk_entries *e, int64_t i)

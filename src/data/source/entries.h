@@ -26,7 +26,8 @@ typedef struct stk_entries_file {
 typedef struct stk_entries {
     char *folder; /* owned; NULL: there is no index */
     size_t n_folder;
-    uint8_t *bytes; /* of the index file, owned */
+    uint8_t *bytes;      /* of the index file, owned */
+    size_t memory_bytes; /* of those and of entry */
     int64_t n_files;
     const uint8_t *table;
     const char *names;
@@ -47,6 +48,8 @@ stk_status stk_entries_use(const char *folder, const char *path, stk_entries *en
  * for some of a few files that are looked at. */
 stk_status stk_entries_find_own(const char *folder, stk_entries *entries, char *note, size_t note_bytes);
 void stk_entries_close(stk_entries *entries); /* accepts one that is all zero */
+/* In memory. */
+size_t stk_entries_bytes(const stk_entries *entries);
 
 /* File i of the index, by name. */
 stk_entries_file stk_entries_get(const stk_entries *entries, int64_t i);

@@ -128,7 +128,7 @@ static void run(void *arg)
     else
         fail_all(b, status);
     stk_jpeg_reader_close(reader);
-    free(scratch.data);
+    stk_scratch_free(&scratch);
     stk_mutex_lock(&b->lock);
     b->n_running--;
     stk_cond_signal(&b->changed);

@@ -128,12 +128,22 @@ static stk_status find_index(files_source *s, const char *const *paths, int n_pa
     return stk_entry_points_open(paths[0], &s->points, s->base.note, sizeof(s->base.note));
 }
 
+static size_t held_bytes(const stk_source *source)
+{
+    const files_source *s = (const files_source *)source;
+    size_t n = stk_entry_points_bytes(&s->points);
+    for (size_t i = 0; i < s->files.n; i++)
+        n += strlen(s->files.name[i]) + 1 + sizeof(s->files.name[i]) + 2 * sizeof(size_t);
+    return n;
+}
+
 static const stk_source_class class_files = {.name = "files",
                                              .read = read_record,
                                              .read_some = read_some,
                                              .name_record = name_record,
                                              .close = close_source,
-                                             .points = get_points};
+                                             .points = get_points,
+                                             .held_bytes = held_bytes};
 
 stk_status stk_source_open_files(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path,
                                  stk_source **out)

@@ -82,8 +82,17 @@ static void prefetch(const stk_source *source, int64_t i_record)
     stk_prefetch_bytes(s->images.data + (size_t)i_record * s->image_bytes, s->image_bytes);
 }
 
-static const stk_source_class class_idx = {
-    .name = "idx", .read = read_record, .name_record = name_record, .close = close_source, .prefetch = prefetch};
+static size_t held_bytes(const stk_source *source)
+{
+    return (size_t)source->n_bytes;
+}
+
+static const stk_source_class class_idx = {.name = "idx",
+                                           .read = read_record,
+                                           .name_record = name_record,
+                                           .close = close_source,
+                                           .prefetch = prefetch,
+                                           .held_bytes = held_bytes};
 
 static stk_status check_images(const idx_source *s, const char *path)
 {

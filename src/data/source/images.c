@@ -173,12 +173,19 @@ static stk_entry_points *get_points(stk_source *source)
     return &((images_source *)source)->points;
 }
 
+static size_t held_bytes(const stk_source *source)
+{
+    const images_source *s = (const images_source *)source;
+    return s->names_capacity + (size_t)s->records_capacity * sizeof(*s->name_at) + stk_entry_points_bytes(&s->points);
+}
+
 static const stk_source_class class_images = {.name = "images",
                                               .read = read_record,
                                               .read_some = read_some,
                                               .name_record = name_record,
                                               .close = close_source,
-                                              .points = get_points};
+                                              .points = get_points,
+                                              .held_bytes = held_bytes};
 
 stk_status stk_source_open_images(const char *folder, stk_source **out)
 {

@@ -18,6 +18,8 @@ static const int64_t save_ns = SAVE_S * 1000000000ll;
 
 typedef enum learned_state { UNKNOWN, TAKEN, KNOWN } learned_state;
 
+enum { LIKELY_BYTES = 1024 }; /* of one file's entries, while they are written, too */
+
 typedef struct learned_file {
     atomic_int state; /* learned_state; what follows is valid in KNOWN */
     bool owned;       /* its entries; else they are the index file's */
@@ -266,6 +268,13 @@ void stk_entry_points_close(stk_entry_points *points)
     stk_entries_close(&points->known);
     free(points->folder);
     *points = (stk_entry_points){0};
+}
+
+size_t stk_entry_points_bytes(const stk_entry_points *points)
+{
+    const stk_learner *l = points->learner;
+    size_t n = stk_entries_bytes(&points->known);
+    return l ? n + (size_t)l->source->n_records * (sizeof(*l->file) + LIKELY_BYTES) : n;
 }
 
 void stk_entry_points_give(const stk_entry_points *points, int64_t i_record, const char *path, uint64_t n_bytes,

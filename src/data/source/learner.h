@@ -36,6 +36,8 @@ typedef struct stk_entry_points {
 /* An index that lies in its place, if there is one; note as stk_entries_find_own. */
 stk_status stk_entry_points_open(const char *folder, stk_entry_points *points, char *note, size_t note_bytes);
 void stk_entry_points_close(stk_entry_points *points);
+/* In memory, with what a learner is still likely to learn and to write. */
+size_t stk_entry_points_bytes(const stk_entry_points *points);
 void stk_entry_points_give(const stk_entry_points *points, int64_t i_record, const char *path, uint64_t n_bytes,
                            int64_t mtime_ns, stk_jpeg_hint *hint);
 

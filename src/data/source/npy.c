@@ -147,8 +147,17 @@ static void prefetch(const stk_source *source, int64_t i_record)
             stk_prefetch_bytes(s->array[i].bytes + (size_t)i_record * s->array[i].row_bytes, s->array[i].row_bytes);
 }
 
-static const stk_source_class class_npy = {
-    .name = "npy", .read = read_record, .name_record = name_record, .close = close_source, .prefetch = prefetch};
+static size_t held_bytes(const stk_source *source)
+{
+    return (size_t)source->n_bytes;
+}
+
+static const stk_source_class class_npy = {.name = "npy",
+                                           .read = read_record,
+                                           .name_record = name_record,
+                                           .close = close_source,
+                                           .prefetch = prefetch,
+                                           .held_bytes = held_bytes};
 
 /* The name of an array is its member's without ".npy". */
 static bool is_member(const stk_zip_member *member, const char *name)

@@ -1,8 +1,6 @@
 /* See data/source/reader.h. */
 #include "data/source/reader.h"
 
-#include <stdlib.h>
-
 stk_status stk_reader_read(stk_reader *reader, const stk_source *source, int64_t i_record, const stk_stage_key *key,
                            stk_item *item)
 {
@@ -21,9 +19,14 @@ stk_status stk_reader_read_some(stk_reader *reader, const stk_source *source, in
 void stk_reader_free(stk_reader *reader, const stk_source *source)
 {
     for (int i = 0; i < STK_MAX_FIELDS; i++)
-        free(reader->scratch[i].data);
+        stk_scratch_free(&reader->scratch[i]);
     if (reader->work) source->class->free_work(source, reader->work);
     *reader = (stk_reader){0};
+}
+
+size_t stk_source_held_bytes(const stk_source *source)
+{
+    return source->class->held_bytes ? source->class->held_bytes(source) : 0;
 }
 
 void stk_source_name(const stk_source *source, int64_t i_record, uint64_t epoch, char *out, size_t out_bytes)

@@ -18,6 +18,9 @@ stk_status stk_reader_read_some(stk_reader *reader, const stk_source *source, in
                                 const stk_stage_key *key, unsigned fields, stk_item *item);
 void stk_reader_free(stk_reader *reader, const stk_source *source);
 
+/* What the source keeps in memory of its own. */
+size_t stk_source_held_bytes(const stk_source *source);
+
 /* The record's name, for messages. */
 void stk_source_name(const stk_source *source, int64_t i_record, uint64_t epoch, char *out, size_t out_bytes);
 

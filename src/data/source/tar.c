@@ -188,8 +188,24 @@ static void close_source(stk_source *source)
     free(s);
 }
 
-static const stk_source_class class_tar = {
-    .name = "tar", .read = read_record, .name_record = name_record, .close = close_source, .file_of = file_of};
+static size_t held_bytes(const stk_source *source)
+{
+    const tar_source *s = (const tar_source *)source;
+    size_t n = 0;
+    for (int i = 0; i < s->n_shards; i++) {
+        const stk_tar_samples *samples = &s->shard[i].samples;
+        n += samples->names_capacity + (size_t)samples->part_capacity * sizeof(*samples->part) +
+             (size_t)samples->sample_capacity * sizeof(*samples->sample);
+    }
+    return n;
+}
+
+static const stk_source_class class_tar = {.name = "tar",
+                                           .held_bytes = held_bytes,
+                                           .read = read_record,
+                                           .name_record = name_record,
+                                           .close = close_source,
+                                           .file_of = file_of};
 
 /* --- opening --- */
 

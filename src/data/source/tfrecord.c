@@ -121,7 +121,17 @@ static void close_source(stk_source *source)
     free(s);
 }
 
+static size_t held_bytes(const stk_source *source)
+{
+    const stk_shards *shards = &((const tfrecord_source *)source)->shards;
+    size_t n = (size_t)shards->n_records * sizeof(*shards->shard->start);
+    for (int i = 0; i < shards->n_shards; i++)
+        if (shards->shard[i].bytes) n += shards->shard[i].file.n_bytes;
+    return n;
+}
+
 static const stk_source_class class_tfrecord = {.name = "tfrecord",
+                                                .held_bytes = held_bytes,
                                                 .read = read_record,
                                                 .name_record = name_record,
                                                 .close = close_source,

@@ -11,14 +11,16 @@
 
 void *stk_scratch_get(stk_scratch *scratch, size_t bytes)
 {
-    scratch->jpeg = (stk_jpeg_hint){0};
-    if (bytes <= scratch->n_bytes && scratch->data) return scratch->data;
-    size_t grown = (bytes + bytes / 4 + 63) / 64 * 64 + 64;
-    void *data = aligned_alloc(64, grown);
-    if (!data) return NULL;
-    free(scratch->data);
-    *scratch = (stk_scratch){.data = data, .n_bytes = grown};
+    stk_block block = {scratch->data, scratch->n_bytes, scratch->memory};
+    void *data = stk_block_get(&block, bytes);
+    *scratch = (stk_scratch){.data = block.data, .n_bytes = block.n_bytes, .memory = block.memory};
     return data;
+}
+
+void stk_scratch_free(stk_scratch *scratch)
+{
+    stk_block_free(&(stk_block){scratch->data, scratch->n_bytes, scratch->memory});
+    *scratch = (stk_scratch){0};
 }
 
 /* What constructors return when there is no memory for a stage: stk_dataset_apply reports it. */

@@ -8,6 +8,7 @@
 #ifndef STK_DATA_STAGE_STAGE_H
 #define STK_DATA_STAGE_STAGE_H
 
+#include "base/memory.h"
 #include "base/rng.h"
 #include "data/stage/view.h"
 #include "stoker/dataset.h"
@@ -45,13 +46,16 @@ typedef struct stk_jpeg_hint {
     int64_t i_record, mtime_ns;
 } stk_jpeg_hint;
 
-/* Grows on demand, kept by the worker between samples. Returns NULL when out of memory. */
+/* Grows on demand, kept by the worker between samples. Starts zeroed. */
 typedef struct stk_scratch {
     void *data;
     size_t n_bytes;
+    stk_memory *memory; /* that it is charged to: the account of the thread that made it grow */
     stk_jpeg_hint jpeg; /* where data is an encoded JPEG; nothing after each stk_scratch_get */
 } stk_scratch;
-void *stk_scratch_get(stk_scratch *scratch, size_t bytes); /* 64-byte aligned; old content is lost */
+/* 64-byte aligned; old content is lost. NULL when out of memory, with the error set. */
+void *stk_scratch_get(stk_scratch *scratch, size_t bytes);
+void stk_scratch_free(stk_scratch *scratch);
 
 typedef struct stk_stage_class {
     const char *name;

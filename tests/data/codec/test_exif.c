@@ -35,7 +35,7 @@ static void run_chain(stk_stage *const *stage, int n, const golden_exif *g, int6
     assert_int_equal(stk_chain_measure(&chain, &key, &in, &measured), STK_OK);
     assert_true(stk_shape_equal(measured.desc.shape, STK_SHAPE(height, width, 3)));
     assert_int_equal(stk_chain_run(&chain, &key, &in, &measured, dst, &work, &wrong_size), STK_OK);
-    stk_chain_work_free(&work);
+    stk_chain_work_trim(&work);
     stk_chain_free(&chain);
 }
 

@@ -54,7 +54,7 @@ static inline const char *write_file(const char *name, const void *bytes, size_t
 static inline void free_scratch(stk_scratch scratch[STK_MAX_FIELDS])
 {
     for (int i = 0; i < STK_MAX_FIELDS; i++) {
-        free(scratch[i].data);
+        stk_scratch_free(&scratch[i]);
         scratch[i] = (stk_scratch){0};
     }
 }

@@ -26,7 +26,7 @@ static inline stk_status try_stage(const stk_stage *stage, stk_field_type type, 
     if (status != STK_OK) return status;
     out.n_bytes = stk_desc_bytes(out.type.desc);
     status = stage->class->run(stage->params, &key, &in, &out, &scratch);
-    free(scratch.data);
+    stk_scratch_free(&scratch);
     return status;
 }
 

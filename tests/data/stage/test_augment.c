@@ -56,7 +56,7 @@ static void apply(const golden_augment *g, const uint8_t *src, uint8_t *dst)
     case BLUR:
         assert_int_equal(stk_blur((int)x[0], x[1], src, dst, AUGMENT_HEIGHT, AUGMENT_WIDTH, g->channels, &scratch),
                          STK_OK);
-        free(scratch.data);
+        stk_scratch_free(&scratch);
         break;
     default: apply_warp(g, src, dst);
     }

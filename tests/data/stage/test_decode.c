@@ -61,7 +61,7 @@ static void scratch_grows_and_stays(void **state)
     uint8_t *p = stk_scratch_get(&scratch, 100000);
     assert_non_null(p);
     p[99999] = 1;
-    free(scratch.data);
+    stk_scratch_free(&scratch);
 }
 
 int main(void)

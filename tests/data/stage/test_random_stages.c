@@ -234,7 +234,7 @@ static void blurs_of_small_images(void **state)
         free(src);
         free(dst);
     }
-    free(scratch.data);
+    stk_scratch_free(&scratch);
 }
 
 static void what_does_not_fit_is_refused(void **state)

@@ -101,7 +101,7 @@ static void only_the_rectangle_is_read(void **state)
         assert_int_equal(stk_resample(&whole, (stk_rect){3, 2, 6, 5}, how, &out_a, &scratch), STK_OK);
         assert_int_equal(stk_resample(&part, (stk_rect){0, 0, 6, 5}, how, &out_b, &scratch), STK_OK);
         assert_memory_equal(a, b, sizeof(a));
-        free(scratch.data);
+        stk_scratch_free(&scratch);
     }
 }
 

@@ -83,14 +83,11 @@ static size_t lay_out(stk_jpeg_decoder *d, uint8_t *memory)
 static stk_status get_memory(stk_jpeg_decoder *d)
 {
     size_t bytes = (lay_out(d, NULL) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (bytes > d->memory_bytes) {
-        free(d->memory);
-        d->memory = aligned_alloc(ALIGNMENT, bytes);
-        d->memory_bytes = d->memory ? bytes : 0;
-        if (!d->memory) return STK_NO_MEMORY;
-        memset(d->memory, 0, bytes); /* kernels read beyond the last samples */
+    if (bytes > d->memory.n_bytes) {
+        if (!stk_block_get(&d->memory, bytes)) return STK_NO_MEMORY;
+        memset(d->memory.data, 0, d->memory.n_bytes); /* kernels read beyond the last samples */
     }
-    (void)lay_out(d, d->memory);
+    (void)lay_out(d, d->memory.data);
     for (int i = 0; i < d->n_planes; i++) {
         const stk_jpeg_plane *p = &d->plane[i];
         memset(p->coefs, 0, (size_t)d->header.component[i].v * (size_t)p->n_blocks * 64 * sizeof(int16_t));

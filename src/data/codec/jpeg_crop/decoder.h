@@ -10,6 +10,7 @@
 #ifndef STK_DATA_CODEC_JPEG_CROP_DECODER_H
 #define STK_DATA_CODEC_JPEG_CROP_DECODER_H
 
+#include "base/memory.h"
 #include "data/codec/jpeg_crop.h"
 #include "data/codec/jpeg_crop/kernels.h"
 
@@ -41,12 +42,11 @@ typedef struct stk_jpeg_decoder {
     int n_planes; /* 1 where grey is wanted */
     stk_jpeg_plane plane[3];
     uint8_t *chroma[2]; /* a row of interpolated samples */
-    void *memory;       /* of planes, coefficients and rows */
-    size_t memory_bytes;
+    stk_block memory;   /* of planes, coefficients and rows */
 } stk_jpeg_decoder;
 
-/* What all three return: STK_OK, STK_NO_MEMORY, or STK_UNSUPPORTED for files and damage that the library must judge,
- * without an error text. */
+/* What all three return: STK_OK, STK_NO_MEMORY with its text, or STK_UNSUPPORTED for files and damage that the
+ * library must judge, without one. */
 stk_status stk_jpeg_decoder_begin(stk_jpeg_decoder *d, stk_span encoded, stk_rect rect, int channels,
                                   stk_jpeg_index *index);
 stk_status stk_jpeg_decoder_rows(stk_jpeg_decoder *d, int64_t n, uint8_t *dst, size_t stride);

@@ -1,0 +1,106 @@
+/* How much memory there is: the machine's, and what control groups leave of it. See base/memory.h. */
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Version 1's way to say "no limit" is a number near 2^63. */
+#define NO_LIMIT ((size_t)1 << 60)
+
+static size_t read_number(const char *folder, const char *name)
+{
+    char path[PATH_MAX], text[64] = "";
+    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path)) return SIZE_MAX;
+    FILE *file = fopen(path, "re");
+    if (!file) return SIZE_MAX;
+    char *got = fgets(text, sizeof(text), file), *end = text;
+    fclose(file);
+    unsigned long long n = got ? strtoull(text, &end, 10) : 0;
+    return end == text || n >= NO_LIMIT ? SIZE_MAX : (size_t)n; /* "max" is no number */
+}
+
+/* The number after `key` in a file of such lines; 0: there is none. */
+static size_t read_line(const char *path, const char *key)
+{
+    char line[256];
+    size_t n = strlen(key), found = 0;
+    FILE *file = fopen(path, "re");
+    if (!file) return 0;
+    while (fgets(line, sizeof(line), file))
+        if (!strncmp(line, key, n) && (line[n] == ' ' || line[n] == ':')) found = strtoull(line + n + 1, NULL, 10);
+    fclose(file);
+    return found;
+}
+
+static size_t left_in(const char *folder, bool is_v1, bool available)
+{
+    char stat[PATH_MAX];
+    size_t limit = read_number(folder, is_v1 ? "memory.limit_in_bytes" : "memory.max");
+    if (limit == SIZE_MAX || !available) return limit;
+    size_t used = read_number(folder, is_v1 ? "memory.usage_in_bytes" : "memory.current");
+    if (used == SIZE_MAX) return limit;
+    size_t cached = 0;
+    if (snprintf(stat, sizeof(stat), "%s/memory.stat", folder) < (int)sizeof(stat))
+        cached = read_line(stat, is_v1 ? "total_inactive_file" : "inactive_file");
+    used = cached < used ? used - cached : 0;
+    return used < limit ? limit - used : 0;
+}
+
+/* The least of a group and all groups around it, up to the root, which a container sees as its own. */
+static size_t least_on_path(const char *root, const char *path, bool is_v1, bool available)
+{
+    char folder[PATH_MAX];
+    size_t n_root = strlen(root), least = SIZE_MAX;
+    if (snprintf(folder, sizeof(folder), "%s%s", root, path) >= (int)sizeof(folder)) return SIZE_MAX;
+    for (;;) {
+        size_t left = left_in(folder, is_v1, available);
+        if (left < least) least = left;
+        char *slash = strrchr(folder, '/');
+        if (!slash || (size_t)(slash - folder) < n_root) return least;
+        *slash = 0;
+    }
+}
+
+size_t stk_cgroup_memory(const char *groups, const char *root, bool available)
+{
+    char v1_root[PATH_MAX];
+    size_t least = SIZE_MAX;
+    if (snprintf(v1_root, sizeof(v1_root), "%s/memory", root) >= (int)sizeof(v1_root)) return SIZE_MAX;
+    /* Lines are number:controllers:path; version 2 is number 0 without controllers. */
+    for (const char *line = groups; *line;) {
+        char path[PATH_MAX];
+        size_t n = strcspn(line, "\n");
+        const char *first = memchr(line, ':', n);
+        const char *second = first ? memchr(first + 1, ':', (size_t)(line + n - first - 1)) : NULL;
+        if (second && (size_t)(line + n - second) < sizeof(path)) {
+            bool is_v2 = second == first + 1;
+            bool is_v1 = !is_v2 && !strncmp(first + 1, "memory", 6) && (first[7] == ':' || first[7] == ',');
+            snprintf(path, sizeof(path), "%.*s", (int)(line + n - second - 1), second + 1);
+            size_t left = is_v2   ? least_on_path(root, path, false, available)
+                          : is_v1 ? least_on_path(v1_root, path, true, available)
+                                  : SIZE_MAX;
+            if (left < least) least = left;
+        }
+        line += n + (line[n] != 0);
+    }
+    return least;
+}
+
+size_t stk_machine_memory(bool available)
+{
+    char groups[8192];
+    size_t n = 0, kib = read_line("/proc/meminfo", available ? "MemAvailable" : "MemTotal");
+    size_t machine = kib < SIZE_MAX / 1024 ? kib * 1024 : 0;
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    if (file) {
+        n = fread(groups, 1, sizeof(groups) - 1, file);
+        fclose(file);
+    }
+    groups[n] = 0;
+    size_t left = stk_cgroup_memory(groups, "/sys/fs/cgroup", available);
+    if (left == SIZE_MAX) return machine;
+    return machine == 0 || left < machine ? left : machine;
+}

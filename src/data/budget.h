@@ -1,0 +1,20 @@
+/* How many batch slots and workers fit into a memory account. Fewer of either change no batch. */
+#ifndef STK_DATA_BUDGET_H
+#define STK_DATA_BUDGET_H
+
+#include "data/worker.h"
+
+/* Charged for each worker besides its blocks: stack, decoders' tables, what small allocations come to. */
+#define STK_WORKER_BYTES ((size_t)1 << 20)
+
+typedef struct stk_budget {
+    int n_slots, n_workers; /* wanted, and then what fits */
+    int least_slots;        /* the ring is not made smaller while there are workers to do without */
+    size_t slot_bytes;
+} stk_budget;
+
+/* Makes the numbers smaller until all fits. STK_NO_MEMORY, with the figure that would do, where not even two slots and
+ * one worker fit. Reads some records where it is tight. */
+stk_status stk_budget_fit(const stk_work *work, stk_budget *budget);
+
+#endif

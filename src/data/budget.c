@@ -13,14 +13,16 @@ enum { LEAST_SLOTS = 2, MOST_MEASURED = 8 };
 /* A row of the batch, to which nobody listens. */
 static stk_status make_row(const stk_work *work, stk_slot *slot, stk_block *memory)
 {
-    size_t at[STK_MAX_FIELDS], n = 0;
-    for (int f = 0; f < work->dataset->source->n_fields; f++) {
+    size_t at[STK_MOST_SLOT_FIELDS], n = 0;
+    for (int f = 0; f < work->n_slot_fields; f++) {
         at[f] = n;
         n += (work->row_bytes[f] + 63) / 64 * 64;
     }
     unsigned char *p = stk_block_get(memory, n);
-    for (int f = 0; p && f < work->dataset->source->n_fields; f++)
+    for (int f = 0; p && f < work->n_slot_fields; f++) {
         slot->field[f] = p + at[f];
+        slot->row_bytes[f] = work->row_bytes[f];
+    }
     return p ? STK_OK : STK_NO_MEMORY;
 }
 

@@ -99,9 +99,14 @@ stk_status stk_chain_measure(const stk_chain *chain, const stk_stage_key *key, c
     return STK_OK;
 }
 
-static stk_status check_size(const stk_chain *chain, const stk_field_type *got, const stk_field_type *want,
+static stk_status check_size(const stk_chain *chain, const stk_field_type *is, const stk_field_type *want,
                              bool *wrong_size)
 {
+    stk_field_type same = *is;
+    const stk_field_type *got = &same;
+    /* An open first side takes any. */
+    if (want->desc.shape.rank && want->desc.shape.dim[0] == STK_ANY && same.desc.shape.rank)
+        same.desc.shape.dim[0] = STK_ANY;
     if (got->kind == want->kind && got->desc.dtype == want->desc.dtype &&
         stk_shape_equal(got->desc.shape, want->desc.shape))
         return STK_OK;
@@ -131,6 +136,7 @@ typedef struct chain_run {
     const stk_stage_key *key;
     const stk_field_type *want;
     void *dst;
+    size_t dst_bytes;
     stk_chain_work *work;
     bool *wrong_size;
 } chain_run;
@@ -143,7 +149,7 @@ static stk_status place_output(const chain_run *run, int i, const stk_item *src,
     out->n_bytes = stk_desc_bytes(out->type.desc);
     if (is_last && !stk_field_type_known(stk_chain_type(chain)))
         STK_RETURN_IF_ERROR(check_size(chain, &out->type, run->want, run->wrong_size));
-    if (is_last || can_write_dst(chain, i, out->n_bytes, stk_desc_bytes(run->want->desc))) {
+    if ((is_last && out->n_bytes <= run->dst_bytes) || can_write_dst(chain, i, out->n_bytes, run->dst_bytes)) {
         out->data = run->dst;
     } else if (in_place && out->n_bytes == src->n_bytes) {
         out->data = src->data;
@@ -216,21 +222,17 @@ static stk_status run_row_pass(const chain_run *run, const stk_item *in, stk_ite
     return STK_OK;
 }
 
-stk_status stk_chain_run(const stk_chain *chain, const stk_stage_key *key, const stk_item *in,
-                         const stk_field_type *want, void *dst, stk_chain_work *work, bool *wrong_size)
+/* Runs the stages, at least one. */
+static stk_status run_stages(const chain_run *run, const stk_item *in, stk_item *got)
 {
-    const chain_run run = {chain, key, want, dst, work, wrong_size};
+    const stk_chain *chain = run->chain;
+    const stk_stage_key *key = run->key;
+    stk_chain_work *work = run->work;
     int n = chain->n_stages, i = 0;
-    if (n == 0) {
-        if (!stk_field_type_known(stk_chain_type(chain)))
-            STK_RETURN_IF_ERROR(check_size(chain, &in->type, want, wrong_size));
-        memcpy(dst, in->data, stk_desc_bytes(want->desc));
-        return STK_OK;
-    }
     stk_item item[2] = {*in};
     stk_stage_key stage_key = *key;
     work->rows.learned.n = 0;
-    STK_RETURN_IF_ERROR(run_row_pass(&run, in, &item[1], &i));
+    STK_RETURN_IF_ERROR(run_row_pass(run, in, &item[1], &i));
     if (i > 0 && !(i & 1)) item[0] = item[1];
     for (; i < n; i++) {
         const stk_stage *stage = chain->stage[i];
@@ -238,13 +240,35 @@ stk_status stk_chain_run(const stk_chain *chain, const stk_stage_key *key, const
         int64_t start_ns = work->timed ? stk_clock_ns() : 0;
         STK_RETURN_IF_ERROR(measure_stage(chain, i, key, src, &out->type));
         /* The first stage's input is not the chain's own. */
-        STK_RETURN_IF_ERROR(place_output(&run, i, src, i > 0 && stage->class->in_place, out));
+        STK_RETURN_IF_ERROR(place_output(run, i, src, i > 0 && stage->class->in_place, out));
         stage_key.i_stage = (uint64_t)i;
         STK_RETURN_IF_ERROR(stage->class->run(stage->params, &stage_key, src, out, &work->stage[i]));
         if (work->timed) add_time(work, i, 1, start_ns);
     }
     if (work->rows.hint.learner)
         stk_learner_take(&work->rows.hint, (stk_span){in->data, in->n_bytes}, &work->rows.learned);
+    *got = item[n & 1];
+    return STK_OK;
+}
+
+stk_status stk_chain_run_open(const stk_chain *chain, const stk_stage_key *key, const stk_item *in,
+                              const stk_field_type *want, void *dst, size_t dst_bytes, stk_chain_work *work,
+                              stk_item *got, bool *wrong_size)
+{
+    const chain_run run = {chain, key, want, dst, dst_bytes, work, wrong_size};
+    if (chain->n_stages) return run_stages(&run, in, got);
+    *got = *in;
+    if (stk_field_type_known(stk_chain_type(chain))) return STK_OK;
+    return check_size(chain, &in->type, want, wrong_size);
+}
+
+stk_status stk_chain_run(const stk_chain *chain, const stk_stage_key *key, const stk_item *in,
+                         const stk_field_type *want, void *dst, stk_chain_work *work, bool *wrong_size)
+{
+    stk_item got;
+    size_t n = stk_desc_bytes(want->desc);
+    STK_RETURN_IF_ERROR(stk_chain_run_open(chain, key, in, want, dst, n, work, &got, wrong_size));
+    if (chain->n_stages == 0) memcpy(dst, in->data, n);
     return STK_OK;
 }
 

@@ -55,6 +55,11 @@ stk_status stk_chain_measure(const stk_chain *chain, const stk_stage_key *key, c
  * "is [28,30,3] after stage 'decode', the batch needs [32,32,3]". in->data is never written to. */
 stk_status stk_chain_run(const stk_chain *chain, const stk_stage_key *key, const stk_item *in,
                          const stk_field_type *want, void *dst, stk_chain_work *work, bool *wrong_size);
+/* The same where the first side of `want` is STK_ANY and may be anything; dst holds dst_bytes. *got says what came and
+ * where it lies: at dst, or where it is too large for it, elsewhere until the next run or read. */
+stk_status stk_chain_run_open(const stk_chain *chain, const stk_stage_key *key, const stk_item *in,
+                              const stk_field_type *want, void *dst, size_t dst_bytes, stk_chain_work *work,
+                              stk_item *got, bool *wrong_size);
 /* Frees its memory, which grows again; the times stay. */
 void stk_chain_work_trim(stk_chain_work *work);
 

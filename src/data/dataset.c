@@ -77,6 +77,8 @@ void stk_dataset_free(stk_dataset *dataset)
     if (!dataset || dataset == &out_of_memory) return;
     for (int i = 0; i < STK_MAX_FIELDS; i++)
         stk_chain_free(&dataset->chain[i]);
+    for (int i = 0; i < STK_MAX_FIELDS; i++)
+        stk_pad_plan_free(&dataset->pad[i]);
     stk_order_free(&dataset->order);
     if (dataset->source) dataset->source->class->close(dataset->source);
     free(dataset);
@@ -182,6 +184,11 @@ void stk_dataset_apply_to(stk_dataset *dataset, const char *field, stk_stage *st
     }
     if (!field) field = strcmp(stage->class->name, "one_hot") ? "image" : "label";
     int i = stk_dataset_find_field(dataset, field);
+    if (dataset->n_padded)
+        STK_TRY(stk_dataset_keep_error(dataset, stk_fail(STK_INVALID,
+                                                         "stage '%s' comes after 'padded_batch': batch "
+                                                         "last of all",
+                                                         stage->class->name)));
     status = stk_dataset_keep_error(dataset, i < 0 ? STK_NOT_FOUND : stk_chain_add(&dataset->chain[i], stage));
 done:
     if (status != STK_OK) stk_stage_free(stage);
@@ -251,7 +258,9 @@ stk_status stk_dataset_field(const stk_dataset *dataset, const char *field, bool
     if (i < 0) return STK_NOT_FOUND;
     stk_field_type type = *stk_chain_type(&dataset->chain[i]);
     STK_RETURN_IF_ERROR(stk_chain_check_end(&dataset->chain[i]));
-    if (probe && !stk_field_type_known(&type)) {
+    /* The length of padded rows is each batch's own, unless it was given. */
+    if (dataset->pad[i].fixed) type.desc.shape.dim[0] = dataset->pad[i].fixed;
+    if (probe && !dataset->pad[i].on && !stk_field_type_known(&type)) {
         stk_field_type types[STK_MAX_FIELDS];
         char name[STK_RECORD_NAME_BYTES];
         STK_RETURN_IF_ERROR(stk_dataset_probe(dataset, types, name));

@@ -4,6 +4,7 @@
 
 #include "data/chain.h"
 #include "data/order.h"
+#include "data/pad.h"
 #include "data/source/source.h"
 #include "stoker/dataset.h"
 
@@ -18,6 +19,8 @@ struct stk_dataset {
     int64_t n_rows;                  /* of a batch; 0: not batched yet */
     bool drop_remainder;
     stk_on_error on_error;
+    int n_padded; /* fields whose rows differ in length; a slot has one more field for each */
+    stk_pad_plan pad[STK_MAX_FIELDS];
     int n_surveys;
     char survey[STK_MOST_SURVEYS][STK_SURVEY_TEXT]; /* what surveys found; see survey.h */
 };
@@ -36,13 +39,16 @@ int stk_dataset_find_field(const stk_dataset *dataset, const char *name);
 stk_status stk_dataset_check_hint(const stk_dataset *dataset);
 
 /* The types of one sample's fields after all stages, in the source's order. Sides that the plan leaves open are taken
- * from the first sample of epoch 0, whose name goes to name ("" when no record had to be read). Fails for a field that
- * is still encoded. Threads: any. */
+ * from the first sample of epoch 0 (and of padded ones from the longest), whose name goes to name ("" when no record
+ * had to be read). Fails for a field that is still encoded. Threads: any. */
 stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[STK_MAX_FIELDS],
                              char name[STK_RECORD_NAME_BYTES]);
 
 /* Puts the record's name before the error's text, unless it is in there already. Returns status. */
 stk_status stk_dataset_fail_record(const stk_dataset *dataset, stk_status status, stk_order_place place);
+
+/* What the source and surveys keep in memory. */
+size_t stk_dataset_held_bytes(const stk_dataset *dataset);
 
 /* True for an error of one record, which another record may replace; false where the next would fail alike. */
 bool stk_dataset_can_skip(stk_status status);

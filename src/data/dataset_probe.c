@@ -6,6 +6,16 @@
 #include "data/dataset.h"
 #include "data/source/reader.h"
 
+size_t stk_dataset_held_bytes(const stk_dataset *dataset)
+{
+    const stk_source *source = dataset->source;
+    size_t n = stk_source_held_bytes(source);
+    if (dataset->order.kept) n += (size_t)stk_order_n_met(&dataset->order) * sizeof(*dataset->order.kept);
+    for (int f = 0; f < source->n_fields; f++)
+        if (dataset->pad[f].lengths) n += (size_t)source->n_records * sizeof(*dataset->pad[f].lengths);
+    return n;
+}
+
 bool stk_dataset_can_skip(stk_status status)
 {
     return status != STK_NO_MEMORY && status != STK_INTERNAL && status != STK_INTERRUPTED;
@@ -28,7 +38,7 @@ static stk_status measure_record(const stk_dataset *dataset, stk_order_place pla
     stk_stage_key key = {.epoch = place.epoch, .i_sample = (uint64_t)place.i_record};
     STK_RETURN_IF_ERROR(stk_reader_read(reader, source, place.i_record, &key, item));
     for (int i = 0; i < source->n_fields; i++) {
-        if (stk_field_type_known(stk_chain_type(&dataset->chain[i]))) continue;
+        if (dataset->pad[i].on || stk_field_type_known(stk_chain_type(&dataset->chain[i]))) continue;
         STK_RETURN_IF_ERROR(stk_chain_measure(&dataset->chain[i], &key, &item[i], &types[i]));
         if (!stk_field_type_known(&types[i]))
             return stk_fail(STK_INTERNAL, "field '%s' has no definite size", source->field[i].name);
@@ -46,6 +56,7 @@ stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[ST
     for (int i = 0; i < source->n_fields; i++) {
         STK_RETURN_IF_ERROR(stk_chain_check_end(&dataset->chain[i]));
         types[i] = *stk_chain_type(&dataset->chain[i]);
+        if (dataset->pad[i].on) types[i].desc.shape.dim[0] = dataset->pad[i].longest;
         known = known && stk_field_type_known(&types[i]);
     }
     if (known) return STK_OK;

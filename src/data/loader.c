@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "data/budget.h"
 #include "data/worker.h"
+#include "stoker/ragged.h"
 
 enum { MAX_THREADS = 1024, MAX_HELD = 2, MIN_SLOTS = 3 };
 
@@ -75,7 +76,7 @@ static stk_status plan_ring(const stk_dataset *dataset, const stk_loader_config 
                             stk_ring_config *ring)
 {
     int64_t n_rows = dataset->n_rows;
-    *ring = (stk_ring_config){.n_fields = dataset->source->n_fields,
+    *ring = (stk_ring_config){.n_fields = dataset->source->n_fields + dataset->n_padded,
                               .n_rows = n_rows,
                               .n_total = stk_share_total(&work->share, config->n_epochs),
                               .count = count_rows,
@@ -84,12 +85,15 @@ static stk_status plan_ring(const stk_dataset *dataset, const stk_loader_config 
                               .free = config->free,
                               .alloc_user = config->alloc_user,
                               .memory = work->memory};
-    for (int f = 0; f < ring->n_fields; f++) {
-        ring->row_bytes[f] = work->row_bytes[f] = stk_desc_bytes(work->want[f].desc);
+    for (int f = 0; f < dataset->source->n_fields; f++) {
+        ring->row_bytes[f] = stk_desc_bytes(work->want[f].desc);
+        if (dataset->pad[f].on) ring->row_bytes[dataset->pad[f].i_length] = sizeof(int32_t);
         if (ring->row_bytes[f] > ((size_t)1 << 47) / (size_t)n_rows)
             return stk_fail(STK_INVALID, "a batch of %lld samples of field '%s' is too large", (long long)n_rows,
                             dataset->source->field[f].name);
     }
+    work->n_slot_fields = ring->n_fields;
+    memcpy(work->row_bytes, ring->row_bytes, sizeof(work->row_bytes));
     size_t slot_bytes = stk_ring_slot_bytes(ring);
     stk_budget budget = {.n_slots = wanted_slots(config, slot_bytes),
                          .n_workers = work->n_workers,
@@ -104,7 +108,7 @@ static stk_status plan_ring(const stk_dataset *dataset, const stk_loader_config 
 /* The caller's account, or one of its own; what the source holds is in it. */
 static stk_status open_memory(stk_loader *loader, const stk_loader_config *config)
 {
-    size_t held = stk_source_held_bytes(loader->work.dataset->source);
+    size_t held = stk_dataset_held_bytes(loader->work.dataset);
     if (!config->memory) STK_RETURN_IF_ERROR(stk_memory_new(config->memory_limit_bytes, &loader->own_memory));
     loader->work.memory = config->memory ? config->memory : loader->own_memory;
     stk_status status = stk_memory_charge_held(loader->work.memory, held);
@@ -229,12 +233,39 @@ stk_status stk_loader_status(const stk_loader *loader)
     return loader->status == STK_OK ? STK_OK : stk_fail(loader->status, "%s", loader->error);
 }
 
+/* The field's place in a slot; *of is the source's field, of which it may be the lengths. -1: there is none. */
+static int find_slot_field(const stk_dataset *dataset, const char *field, int *of)
+{
+    const stk_source *source = dataset->source;
+    for (*of = 0; field && *of < source->n_fields; ++*of) {
+        const char *name = source->field[*of].name;
+        size_t n = strlen(name);
+        if (strncmp(name, field, n) != 0) continue;
+        if (field[n] == 0) return *of;
+        if (dataset->pad[*of].on && !strcmp(field + n, ".length")) return dataset->pad[*of].i_length;
+    }
+    return -1;
+}
+
 const void *stk_batch_data(const stk_batch *batch, const char *field)
 {
-    const stk_source *source = batch->loader->work.dataset->source;
-    for (int i = 0; i < source->n_fields; i++)
-        if (field && !strcmp(source->field[i].name, field)) return batch->slot->field[i];
-    return NULL;
+    int of, i = find_slot_field(batch->loader->work.dataset, field, &of);
+    return i < 0 ? NULL : batch->slot->field[i];
+}
+
+stk_status stk_batch_shape(const stk_batch *batch, const char *field, stk_shape *out)
+{
+    const stk_work *work = &batch->loader->work;
+    int of, i = find_slot_field(work->dataset, field, &of);
+    if (i < 0) return stk_fail(STK_NOT_FOUND, "the batch has no field '%s'", field ? field : "");
+    *out = (stk_shape){.rank = 1, .dim = {batch->loader->ring_config.n_rows}};
+    if (i != of) return STK_OK;
+    const stk_shape *row = &work->want[of].desc.shape;
+    const stk_pad_plan *pad = &work->dataset->pad[of];
+    for (int k = 0; k < row->rank; k++)
+        out->dim[out->rank++] = row->dim[k];
+    if (pad->on && pad->element_bytes) out->dim[1] = (int64_t)(batch->slot->row_bytes[of] / pad->element_bytes);
+    return STK_OK;
 }
 
 int64_t stk_batch_count(const stk_batch *batch)
@@ -266,7 +297,7 @@ uint64_t stk_batch_hash(const stk_batch *batch)
     const stk_ring_config *ring = &batch->loader->ring_config;
     uint64_t hash = (uint64_t)stk_batch_count(batch);
     for (int f = 0; f < ring->n_fields; f++)
-        hash = stk_hash64(batch->slot->field[f], ring->row_bytes[f] * (size_t)ring->n_rows, hash);
+        hash = stk_hash64(batch->slot->field[f], batch->slot->row_bytes[f] * (size_t)ring->n_rows, hash);
     return hash;
 }
 

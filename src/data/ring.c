@@ -89,6 +89,7 @@ static stk_status make_slot(stk_ring *ring, int i)
     unsigned char *p = slot->memory;
     for (int f = 0; f < config->n_fields; f++) {
         slot->field[f] = p;
+        atomic_init(&slot->row_bytes[f], config->row_bytes[f]);
         p += round_up(config->row_bytes[f] * (size_t)config->n_rows, ALIGNMENT);
     }
     atomic_init(&slot->n_rows_left, stk_ring_count(ring, i));
@@ -205,9 +206,10 @@ void stk_ring_finish(stk_ring *ring, const stk_claim *claim)
     stk_slot *slot = claim->slot;
     int64_t n = claim->to - claim->from;
     if (claim->to < config->n_rows && claim->to == stk_ring_count(ring, claim->i_batch))
-        for (int f = 0; f < config->n_fields; f++)
-            memset(slot->field[f] + config->row_bytes[f] * (size_t)claim->to, 0,
-                   config->row_bytes[f] * (size_t)(config->n_rows - claim->to));
+        for (int f = 0; f < config->n_fields; f++) {
+            size_t row_bytes = atomic_load_explicit(&slot->row_bytes[f], memory_order_relaxed);
+            memset(slot->field[f] + row_bytes * (size_t)claim->to, 0, row_bytes * (size_t)(config->n_rows - claim->to));
+        }
     if (atomic_fetch_sub(&slot->n_rows_left, n) != n || atomic_load(&ring->wanted) != claim->i_batch) return;
     stk_mutex_lock(&ring->lock);
     stk_cond_signal(&ring->ready_cond);

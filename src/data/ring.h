@@ -16,9 +16,12 @@
 
 #include "data/source/source.h"
 
+/* A padded field has one more for its lengths. */
+enum { STK_MOST_SLOT_FIELDS = 2 * STK_MAX_FIELDS };
+
 typedef struct stk_ring_config {
     int n_slots, n_fields;
-    size_t row_bytes[STK_MAX_FIELDS];
+    size_t row_bytes[STK_MOST_SLOT_FIELDS];               /* at most */
     int64_t n_rows;                                       /* of a batch */
     int64_t n_total;                                      /* batches until the end; INT64_MAX: none */
     int64_t (*count)(const void *share, int64_t i_batch); /* samples in a batch: 1 to n_rows. Pure */
@@ -30,8 +33,10 @@ typedef struct stk_ring_config {
 } stk_ring_config;
 
 typedef struct stk_slot {
-    _Alignas(64) _Atomic int64_t n_rows_left; /* rows not yet written; 0: ready */
-    unsigned char *field[STK_MAX_FIELDS];     /* [n_rows, row_bytes], 64-byte aligned */
+    _Alignas(64) _Atomic int64_t n_rows_left;   /* rows not yet written; 0: ready */
+    unsigned char *field[STK_MOST_SLOT_FIELDS]; /* [n_rows, row_bytes], 64-byte aligned */
+    /* Of this batch: the config's, or what each worker with a claim sets, to the same. */
+    _Atomic size_t row_bytes[STK_MOST_SLOT_FIELDS];
     void *memory;
     size_t charged;
 } stk_slot;

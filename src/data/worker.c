@@ -14,6 +14,46 @@ enum { TIMED_EVERY = 16 };
 /* The order is known ahead, so that the source can fetch a record while those before it are made. */
 enum { PREFETCH_ROWS = 4 };
 
+/* Runs the stages of a padded field, whose row ends in what it is filled up with. */
+static stk_status make_padded(stk_worker *worker, int f, const stk_stage_key *key, const stk_item *in, stk_slot *slot,
+                              int64_t row, bool *wrong_size)
+{
+    const stk_dataset *dataset = worker->work->dataset;
+    const stk_pad_plan *pad = &dataset->pad[f];
+    size_t row_bytes = atomic_load_explicit(&slot->row_bytes[f], memory_order_relaxed);
+    int64_t n_elements = pad->element_bytes ? (int64_t)(row_bytes / pad->element_bytes) : pad->longest;
+    unsigned char *dst = slot->field[f] + (size_t)row * row_bytes;
+    stk_field_type want = worker->work->want[f];
+    stk_item got;
+    want.desc.shape.dim[0] = STK_ANY;
+    STK_RETURN_IF_ERROR(
+        stk_chain_run_open(&dataset->chain[f], key, in, &want, dst, row_bytes, &worker->chain[f], &got, wrong_size));
+    stk_status status = stk_pad_plan_finish(pad, &got, n_elements, dst, (int32_t *)slot->field[pad->i_length] + row);
+    return status == STK_OK ? STK_OK : stk_fail_prefix(status, "field '%s' ", dataset->source->field[f].name);
+}
+
+static stk_status make_field(stk_worker *worker, int f, const stk_stage_key *key, const stk_item *in, stk_slot *slot,
+                             int64_t row, bool *wrong_size)
+{
+    const stk_work *work = worker->work;
+    if (work->dataset->pad[f].on) return make_padded(worker, f, key, in, slot, row, wrong_size);
+    size_t row_bytes = stk_desc_bytes(work->want[f].desc);
+    return stk_chain_run(&work->dataset->chain[f], key, in, &work->want[f], slot->field[f] + (size_t)row * row_bytes,
+                         &worker->chain[f], wrong_size);
+}
+
+/* Whether samples differ by their first side. */
+static bool could_be_padded(const stk_dataset *dataset)
+{
+    for (int f = 0; f < dataset->source->n_fields; f++) {
+        stk_shape shape = stk_chain_type(&dataset->chain[f])->desc.shape;
+        if (shape.rank == 0 || shape.dim[0] != STK_ANY) continue;
+        shape.dim[0] = 1;
+        if (stk_shape_known(shape)) return true;
+    }
+    return false;
+}
+
 /* Reads one record and writes all its fields to the row. *fatal: another record would not help. */
 static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slot *slot, int64_t row, bool *fatal)
 {
@@ -34,16 +74,17 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
     for (int f = 0; f < source->n_fields && status == STK_OK; f++) {
         worker->chain[f].timed = timed;
         worker->chain[f].rows.hint = worker->reader.scratch[f].jpeg;
-        status = stk_chain_run(&dataset->chain[f], &key, &item[f], &work->want[f],
-                               slot->field[f] + (size_t)row * work->row_bytes[f], &worker->chain[f], &wrong_size);
+        status = make_field(worker, f, &key, &item[f], slot, row, &wrong_size);
     }
     if (status == STK_OK) return STK_OK;
-    *fatal = wrong_size || !stk_dataset_can_skip(status);
+    /* A sample that is too long is no damage. */
+    *fatal = wrong_size || status == STK_MISMATCH || !stk_dataset_can_skip(status);
     if (!wrong_size) return stk_dataset_fail_record(dataset, status, place);
     char name[STK_RECORD_NAME_BYTES];
     stk_source_name(source, place.i_record, place.epoch, name, sizeof(name));
     stk_fail_prefix(status, "%s ", name);
-    return stk_fail(status, "%s as %s has; add a resize or crop stage", stk_error_text(), work->probe_name);
+    return stk_fail(status, "%s as %s has; %s", stk_error_text(), work->probe_name,
+                    could_be_padded(dataset) ? "pad the batches" : "add a resize or crop stage");
 }
 
 stk_status stk_worker_make(stk_worker *worker, stk_order_place place, stk_slot *slot, int64_t row)
@@ -76,6 +117,29 @@ static int64_t draw_position(const stk_work *work, int64_t i_epoch, int64_t posi
     return (int64_t)(stk_mix64(h + (uint64_t)i_try) % (uint64_t)work->dataset->order.count);
 }
 
+/* Whether a stand-in's rows are no longer than those of the batch. */
+static bool fits(const stk_dataset *dataset, const stk_slot *slot, int64_t i_record)
+{
+    for (int f = 0; f < dataset->source->n_fields; f++) {
+        const stk_pad_plan *pad = &dataset->pad[f];
+        if (pad->lengths && (size_t)stk_pad_plan_length(pad, i_record) * pad->element_bytes > slot->row_bytes[f])
+            return false;
+    }
+    return true;
+}
+
+/* One that fits is drawn soon: half of all records are no longer than the longest of two. */
+static bool draw_stand_in(const stk_work *work, const stk_slot *slot, int64_t i_epoch, int64_t position, int64_t i_try,
+                          stk_order_place *out)
+{
+    for (int64_t k = 0; k < STK_MAX_TRIES; k++) {
+        int64_t at = draw_position(work, i_epoch, position, i_try + k * (STK_MAX_TRIES + 1));
+        *out = stk_order_map(&work->dataset->order, NULL, (uint64_t)i_epoch, at);
+        if (fits(work->dataset, slot, out->i_record)) return true;
+    }
+    return false;
+}
+
 /* Makes the row from the record at `place`, or with on_error skip from a stand-in. */
 static stk_status make_row(stk_worker *worker, const stk_claim *claim, int64_t row, int64_t i_epoch, int64_t position,
                            stk_order_place place)
@@ -91,9 +155,39 @@ static stk_status make_row(stk_worker *worker, const stk_claim *claim, int64_t r
         STK_RETURN_IF_ERROR(stk_skip_list_add(work->skips, claim->i_batch, row, i_try, place.i_record));
         if (i_try == n_tries)
             return stk_fail_prefix(status, "no readable record after %d tries, the last one ", (int)n_tries);
-        int64_t at = draw_position(work, i_epoch, position, i_try);
-        place = stk_order_map(&dataset->order, NULL, (uint64_t)i_epoch, at);
+        if (!draw_stand_in(work, claim->slot, i_epoch, position, i_try, &place))
+            return stk_fail_prefix(status, "no record in its place that is as short as the batch: ");
     }
+}
+
+/* Finds how long the padded rows of a batch are: as the longest of them, or as was asked for. */
+static void measure_batch(stk_worker *worker, int64_t i_batch, int64_t i_epoch, int64_t first)
+{
+    const stk_work *work = worker->work;
+    const stk_dataset *dataset = work->dataset;
+    int64_t n_rows = stk_share_count(&work->share, i_batch), length[STK_MAX_FIELDS];
+    for (int f = 0; f < dataset->source->n_fields; f++)
+        length[f] = dataset->pad[f].fixed;
+    for (int64_t row = 0; row < n_rows; row++) {
+        stk_order_place place = stk_order_map(&dataset->order, &worker->length_cursor, (uint64_t)i_epoch,
+                                              first + row * work->share.n_shards);
+        for (int f = 0; f < dataset->source->n_fields; f++) {
+            int64_t n = dataset->pad[f].lengths ? stk_pad_plan_length(&dataset->pad[f], place.i_record) : 0;
+            if (n > length[f]) length[f] = n;
+        }
+    }
+    for (int f = 0; f < dataset->source->n_fields; f++)
+        worker->row_bytes[f] = (size_t)length[f] * dataset->pad[f].element_bytes;
+}
+
+static void set_lengths(stk_worker *worker, const stk_claim *claim, int64_t i_epoch, int64_t first)
+{
+    const stk_dataset *dataset = worker->work->dataset;
+    if (worker->i_measured != claim->i_batch + 1) measure_batch(worker, claim->i_batch, i_epoch, first);
+    worker->i_measured = claim->i_batch + 1;
+    for (int f = 0; f < dataset->source->n_fields; f++)
+        if (dataset->pad[f].on)
+            atomic_store_explicit(&claim->slot->row_bytes[f], worker->row_bytes[f], memory_order_relaxed);
 }
 
 /* False when the rows are not needed any more or one has failed: then the worker is to end. */
@@ -106,6 +200,7 @@ static bool make_rows(stk_worker *worker, const stk_claim *claim)
     stk_share_locate(&work->share, claim->i_batch, &i_epoch, &i_in_part);
     int64_t first = stk_share_position(&work->share, claim->i_batch), step = work->share.n_shards;
     stk_order_place ahead[PREFETCH_ROWS]; /* by row */
+    if (dataset->n_padded) set_lengths(worker, claim, i_epoch, first);
     for (int64_t row = claim->from; row < claim->to; row++) {
         for (; n_mapped < claim->to && n_mapped < row + PREFETCH_ROWS; n_mapped++) {
             stk_order_place place =
@@ -166,6 +261,7 @@ void stk_worker_trim(stk_worker *worker)
 {
     stk_reader_free(&worker->reader, worker->work->dataset->source);
     stk_order_cursor_free(&worker->cursor);
+    stk_order_cursor_free(&worker->length_cursor);
     for (int i = 0; i < STK_MAX_FIELDS; i++)
         stk_chain_work_trim(&worker->chain[i]);
     if (worker->decoder) stk_jpeg_reader_trim(worker->decoder);

@@ -18,9 +18,10 @@ typedef struct stk_work {
     const stk_dataset *dataset;
     stk_ring *ring;
     stk_skip_list *skips;
-    stk_memory *memory;                  /* that everything is charged to */
-    stk_field_type want[STK_MAX_FIELDS]; /* of one sample */
-    size_t row_bytes[STK_MAX_FIELDS];
+    stk_memory *memory;                     /* that everything is charged to */
+    stk_field_type want[STK_MAX_FIELDS];    /* of one sample */
+    int n_slot_fields;                      /* those of the source, and lengths of padded ones */
+    size_t row_bytes[STK_MOST_SLOT_FIELDS]; /* in a slot, at most */
     char probe_name[STK_RECORD_NAME_BYTES]; /* the record whose size the batch has; "" when the plan knew it */
     uint64_t seed;
     stk_share share;
@@ -33,7 +34,9 @@ typedef struct stk_worker {
     bool is_tenant;
     stk_jpeg_reader *decoder; /* of its thread; NULL: the thread is not running */
     stk_reader reader;
-    stk_order_cursor cursor;
+    stk_order_cursor cursor, length_cursor; /* for rows to make, and for how long they are */
+    int64_t i_measured;                     /* one more than the batch whose lengths were last looked at */
+    size_t row_bytes[STK_MAX_FIELDS];       /* of that batch, padded fields only */
     stk_chain_work chain[STK_MAX_FIELDS];
     double row_ns;         /* what a row takes, averaged over the last claims */
     stk_counter work_ns;   /* at work in all */

@@ -253,6 +253,9 @@ stk_status stk_build_model(const stk_recipe *recipe, const stk_dataset *train, s
     char text[STK_SHAPE_TEXT_BYTES];
     *out = NULL;
     STK_TRY(stk_dataset_field(train, "image", true, &image.dtype, &image.shape));
+    if (!stk_shape_known(image.shape))
+        STK_TRY(stk_yaml_fail(recipe->pad, "the images have another length in every batch: training needs one, so set "
+                                           "'length'"));
     if (image.dtype != STK_F32)
         STK_TRY(
             stk_yaml_fail(recipe->part[STK_PART_TRAIN].node,

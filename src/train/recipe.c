@@ -171,6 +171,7 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->name = get_text(root, "name");
     STK_RETURN_IF_ERROR(check_name(get(root, "name")));
     recipe->batch = get_int(root, "batch", 0);
+    recipe->pad = get_bool(get(root, "pad"), "on") ? get(root, "pad") : NULL;
     recipe->epochs = get_int(root, "epochs", 0);
     recipe->max_threads = get_int(root, "threads", 0);
     recipe->device = get_text(root, "device");

@@ -35,6 +35,7 @@ typedef struct stk_recipe {
     const char *name;
     stk_recipe_part part[STK_N_PARTS];
     int64_t batch;
+    const stk_yaml_node *pad;   /* NULL: samples have one shape */
     const char *model_kind;     /* "mlp" */
     const stk_yaml_node *model; /* its settings, or the sequence of layers */
     bool is_mse;

@@ -868,6 +868,29 @@ static const stk_key schedule_kinds[] = {
 
 /* --- the run --- */
 
+static const stk_key pad_field_key = {.name = "field", .type = STK_KEY_TEXT};
+static const stk_key pad_batch_keys[] = {
+    {.name = "on", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether at all; 'pad: true' is short for it."},
+    {.name = "length",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 2147483647,
+     .doc = "Of all batches; a longer sample stops the run. Default: the longest of each batch, found by reading all "
+            "records once."},
+    {.name = "max_length",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 2147483647,
+     .doc = "Longer samples are cut here. Default: none is cut."},
+    {.name = "value", .type = STK_KEY_REAL, .standard = "0", .doc = "What rows are filled up with."},
+    {.name = "fields",
+     .type = STK_KEY_LIST,
+     .element = &pad_field_key,
+     .one_is_list = true,
+     .doc = "Which fields these settings are for. Default: all whose first side is open; the others are filled up "
+            "with 0 to the longest."},
+    END};
+
 static const char *const precision_words[] = {"auto", "f32", "bf16", "f16", NULL};
 static const char *const step_words[] = {"steps", NULL};
 static const stk_key no_decay_part = {.name = "no_decay", .type = STK_KEY_TEXT};
@@ -916,6 +939,11 @@ static const stk_key recipe_keys[] = {
      .above = true,
      .doc = "Short for data.valid.share."},
     {.name = "batch", .type = STK_KEY_INT, .standard = "32", .least = 1, .most = 1e6, .doc = "Samples in a step."},
+    {.name = "pad",
+     .type = STK_KEY_MAP,
+     .keys = pad_batch_keys,
+     .doc = "Samples of different lengths are filled up, as tf.data's padded_batch; their lengths are the fields "
+            "NAME.length. Training needs one length. Default: all samples have one shape."},
     {.name = "model", .type = STK_KEY_CHOICE, .keys = model_kinds, .doc = "The network; stoker data needs none."},
     {.name = "loss",
      .type = STK_KEY_CHOICE,

@@ -132,6 +132,11 @@ stk_status stk_step_check_dataset(stk_trainer *trainer, const stk_dataset *datas
         if (node->op != STK_OP_input || is_scalar_input(node->name)) continue;
         stk_tensor_desc want = model->value[node->first_out].desc, have = {0};
         STK_RETURN_IF_ERROR(stk_dataset_field(dataset, node->name, true, &have.dtype, &have.shape));
+        if (!stk_shape_known(have.shape))
+            return stk_fail(STK_INVALID,
+                            "field '%s' has another length in every batch: training needs one, so pad to a "
+                            "'length'",
+                            node->name);
         for (int d = 0; d + 1 < want.shape.rank; d++)
             want.shape.dim[d] = want.shape.dim[d + 1]; /* one sample, without the batch */
         want.shape.rank--;

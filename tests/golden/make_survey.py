@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes survey_golden.h: what tf.data does with filters.
+"""Writes survey_golden.h: what tf.data does with filters and padded batches.
 
     python3 -m venv /tmp/golden && /tmp/golden/bin/pip install tensorflow-cpu
     /tmp/golden/bin/python tests/golden/make_survey.py
@@ -15,6 +15,46 @@ Dataset = tf.data.Dataset
 
 # f3: keeps what 3 divides; s4: skips 4; t2: takes 2 * 5; r2: two passes; h3: shard 1 of 3. Of 40 numbers.
 FILTERS = ["f3", "s4f3", "f3s4", "t4f3", "f3t1", "h3f2", "f2h3", "f2r2", "r2f3", "s1t5f2f3", "t6h2f5r3", "f1", "f2f3f5"]
+
+
+# Lengths of the samples, batch size, drop_remainder, T (0: the longest), value. Sample i is 100 * i, 100 * i + 1, ...
+PADDED = [
+    ([3, 1, 4, 1, 5], 2, False, 0, 0),
+    ([3, 1, 4, 1, 5], 2, True, 0, -1),
+    ([3, 1, 4, 1, 5], 2, False, 6, 9),
+    ([3, 1, 4, 1, 5], 2, False, 4, 0),
+    ([0, 0, 2], 2, False, 0, 7),
+    ([2, 6, 0, 3, 3, 1], 4, False, 0, 1),
+]
+
+
+def ragged(lengths):
+    return Dataset.from_generator(lambda: ([100 * i + k for k in range(n)] for i, n in enumerate(lengths)),
+                                  output_signature=tf.TensorSpec([None], tf.int32))
+
+
+def padded(lengths, n, drop, length, value):
+    dataset = ragged(lengths).padded_batch(n, [length or None], tf.constant(value, tf.int32), drop)
+    shapes, values, failed = [], [], 0
+    try:
+        for batch in dataset:
+            shapes += batch.shape
+            values += batch.numpy().ravel().tolist()
+    except tf.errors.OpError:
+        failed = 1
+    return shapes, values, failed
+
+
+def print_padded():
+    print("\n/* Padded batches of int32, sample i being 100 * i, 100 * i + 1, ...; failed: the next batch is an error. */")
+    print("static const struct {\n    int n_samples;\n    int64_t length[8];\n    int n;\n    bool drop;\n"
+          "    int64_t to;\n    double value;\n    int n_batches, failed;\n    int shape[16]; /* [n_batches, 2] */\n"
+          "    int32_t values[48];\n} golden_padded[] = {")
+    for lengths, n, drop, length, value in PADDED:
+        shapes, values, failed = padded(lengths, n, drop, length, value)
+        print(f"    {{{len(lengths)}, {numbers(lengths)}, {n}, {str(drop).lower()}, {length}, {value}, {len(shapes) // 2}, "
+              f"{failed}, {numbers(shapes)}, {numbers(values)}}},")
+    print("};")
 
 
 def filtered(ops):
@@ -50,8 +90,9 @@ def main():
     import contextlib
     with open(HERE / "survey_golden.h", "w") as out, contextlib.redirect_stdout(out):
         print(f"/* Written by make_survey.py with TensorFlow {tf.__version__}. */\n/* clang-format off */")
-        print("#ifndef TESTS_GOLDEN_SURVEY_GOLDEN_H\n#define TESTS_GOLDEN_SURVEY_GOLDEN_H\n\n#include <stdint.h>\n")
+        print("#ifndef TESTS_GOLDEN_SURVEY_GOLDEN_H\n#define TESTS_GOLDEN_SURVEY_GOLDEN_H\n\n#include <stdbool.h>\n#include <stdint.h>\n")
         print_filters()
+        print_padded()
         print("\n#endif")
 
 

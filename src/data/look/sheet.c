@@ -41,7 +41,7 @@ static stk_status plan_field(sheet *s, const char *field)
     stk_shape shape;
     char text[STK_SHAPE_TEXT_BYTES];
     STK_RETURN_IF_ERROR(stk_dataset_field(s->dataset, field, true, &s->dtype, &shape));
-    bool fits = shape.rank == 3 && (s->dtype == STK_U8 || s->dtype == STK_F32);
+    bool fits = shape.rank == 3 && stk_shape_known(shape) && (s->dtype == STK_U8 || s->dtype == STK_F32);
     bool last = fits && (shape.dim[2] == 1 || shape.dim[2] == 3),
          first = fits && (shape.dim[0] == 1 || shape.dim[0] == 3);
     if (!last && !first)

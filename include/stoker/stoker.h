@@ -13,6 +13,7 @@
 #include "stoker/lint.h"
 #include "stoker/loader.h"
 #include "stoker/memory.h"
+#include "stoker/mixup.h"
 #include "stoker/nn.h"
 #include "stoker/optim.h"
 #include "stoker/pack.h"

@@ -3,6 +3,7 @@
 #define STK_DATA_DATASET_H
 
 #include "data/chain.h"
+#include "data/mixup.h"
 #include "data/order.h"
 #include "data/pad.h"
 #include "data/source/source.h"
@@ -21,6 +22,7 @@ struct stk_dataset {
     stk_on_error on_error;
     int n_padded; /* fields whose rows differ in length; a slot has one more field for each */
     stk_pad_plan pad[STK_MAX_FIELDS];
+    stk_mixup mixup;
     int n_surveys;
     char survey[STK_MOST_SURVEYS][STK_SURVEY_TEXT]; /* what surveys found; see survey.h */
 };

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/thread.h"
 #include "data/budget.h"
-#include "data/worker.h"
+#include "data/mixup_batch.h"
 #include "stoker/ragged.h"
 
 enum { MAX_THREADS = 1024, MAX_HELD = 2, MIN_SLOTS = 3 };
@@ -81,6 +81,8 @@ static stk_status plan_ring(const stk_dataset *dataset, const stk_loader_config 
                               .n_total = stk_share_total(&work->share, config->n_epochs),
                               .count = count_rows,
                               .share = &work->share,
+                              .complete = stk_mixup_wanted(dataset) ? stk_mixup_complete : NULL,
+                              .complete_user = work,
                               .alloc = config->alloc,
                               .free = config->free,
                               .alloc_user = config->alloc_user,
@@ -158,6 +160,7 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     STK_TRY(stk_share_make(dataset, config, &work->share));
     STK_TRY(open_memory(loader, config));
     STK_TRY(stk_dataset_probe(dataset, work->want, work->probe_name));
+    if (stk_mixup_wanted(dataset)) STK_TRY(stk_mixup_check(dataset, work->want));
     STK_TRY(plan_ring(dataset, config, work, &loader->ring_config));
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
     STK_TRY(start_workers(loader, config));

@@ -61,6 +61,12 @@ int64_t stk_ring_count(const stk_ring *ring, int64_t i_batch)
     return ring->config.count(ring->config.share, i_batch);
 }
 
+/* What n_rows_left starts from. */
+static int64_t count_left(const stk_ring *ring, int64_t i_batch)
+{
+    return stk_ring_count(ring, i_batch) + (ring->config.complete != NULL);
+}
+
 /* --- memory --- */
 
 static void *alloc_slot(const stk_ring_config *config, size_t bytes)
@@ -92,7 +98,7 @@ static stk_status make_slot(stk_ring *ring, int i)
         atomic_init(&slot->row_bytes[f], config->row_bytes[f]);
         p += round_up(config->row_bytes[f] * (size_t)config->n_rows, ALIGNMENT);
     }
-    atomic_init(&slot->n_rows_left, stk_ring_count(ring, i));
+    atomic_init(&slot->n_rows_left, count_left(ring, i));
     return STK_OK;
 }
 
@@ -210,7 +216,12 @@ void stk_ring_finish(stk_ring *ring, const stk_claim *claim)
             size_t row_bytes = atomic_load_explicit(&slot->row_bytes[f], memory_order_relaxed);
             memset(slot->field[f] + row_bytes * (size_t)claim->to, 0, row_bytes * (size_t)(config->n_rows - claim->to));
         }
-    if (atomic_fetch_sub(&slot->n_rows_left, n) != n || atomic_load(&ring->wanted) != claim->i_batch) return;
+    int64_t n_left = atomic_fetch_sub(&slot->n_rows_left, n) - n;
+    if (config->complete && n_left == 1) {
+        config->complete(config->complete_user, claim->i_batch, slot);
+        n_left = atomic_fetch_sub(&slot->n_rows_left, 1) - 1;
+    }
+    if (n_left != 0 || atomic_load(&ring->wanted) != claim->i_batch) return;
     stk_mutex_lock(&ring->lock);
     stk_cond_signal(&ring->ready_cond);
     stk_mutex_unlock(&ring->lock);
@@ -300,7 +311,7 @@ void stk_ring_release(stk_ring *ring, int64_t i_batch)
     ring->released[i_batch % n_slots] = true;
     for (; ring->released[n_freed % n_slots]; n_freed++) {
         ring->released[n_freed % n_slots] = false;
-        atomic_store(&stk_ring_slot(ring, n_freed)->n_rows_left, stk_ring_count(ring, n_freed + n_slots));
+        atomic_store(&stk_ring_slot(ring, n_freed)->n_rows_left, count_left(ring, n_freed + n_slots));
     }
     atomic_store(&ring->n_freed, n_freed);
     wake_workers(ring, n_slots / 2 > 0 ? n_slots / 2 : 1);

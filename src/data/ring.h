@@ -19,6 +19,15 @@
 /* A padded field has one more for its lengths. */
 enum { STK_MOST_SLOT_FIELDS = 2 * STK_MAX_FIELDS };
 
+typedef struct stk_slot {
+    _Alignas(64) _Atomic int64_t n_rows_left;   /* rows not yet written, and one more for `complete`; 0: ready */
+    unsigned char *field[STK_MOST_SLOT_FIELDS]; /* [n_rows, row_bytes], 64-byte aligned */
+    /* Of this batch: the config's, or what each worker with a claim sets, to the same. */
+    _Atomic size_t row_bytes[STK_MOST_SLOT_FIELDS];
+    void *memory;
+    size_t charged;
+} stk_slot;
+
 typedef struct stk_ring_config {
     int n_slots, n_fields;
     size_t row_bytes[STK_MOST_SLOT_FIELDS];               /* at most */
@@ -26,20 +35,15 @@ typedef struct stk_ring_config {
     int64_t n_total;                                      /* batches until the end; INT64_MAX: none */
     int64_t (*count)(const void *share, int64_t i_batch); /* samples in a batch: 1 to n_rows. Pure */
     const void *share;
+    /* Optional: called once for each batch whose rows are all written, before it is ready, by the worker that wrote the
+     * last of them. */
+    void (*complete)(const void *complete_user, int64_t i_batch, stk_slot *slot);
+    const void *complete_user;
     void *(*alloc)(void *user, size_t bytes);
     void (*free)(void *user, void *p, size_t bytes);
     void *alloc_user;
     stk_memory *memory; /* that the slots are charged to; NULL: none */
 } stk_ring_config;
-
-typedef struct stk_slot {
-    _Alignas(64) _Atomic int64_t n_rows_left;   /* rows not yet written; 0: ready */
-    unsigned char *field[STK_MOST_SLOT_FIELDS]; /* [n_rows, row_bytes], 64-byte aligned */
-    /* Of this batch: the config's, or what each worker with a claim sets, to the same. */
-    _Atomic size_t row_bytes[STK_MOST_SLOT_FIELDS];
-    void *memory;
-    size_t charged;
-} stk_slot;
 
 typedef struct stk_claim {
     int64_t i_batch;  /* of the ring */

@@ -21,6 +21,9 @@ stk_status stk_build_list(const stk_yaml_node *list, const char ***out, int *n);
 stk_status stk_build_combined(const stk_yaml_node *source, uint64_t seed, stk_dataset **out);
 /* Applies the stages of a list, NULL for none. */
 stk_status stk_build_stages(const stk_yaml_node *stages, stk_dataset *dataset);
+/* Where train mixes labels: class numbers become shares in every part, and train gets its mixup and cutmix. After the
+ * stages. */
+stk_status stk_build_mixup(const stk_recipe *recipe, int i_part, stk_dataset *dataset);
 /* The filters of a list, NULL for none, before all other order. */
 stk_status stk_build_filter(const stk_yaml_node *filter, stk_dataset *dataset);
 /* Cuts a part into batches of n samples, as the recipe has them padded. */

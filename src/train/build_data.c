@@ -99,6 +99,7 @@ stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset *
     STK_TRY(apply_index(source, dataset));
     stk_build_class_labels(dataset);
     STK_TRY(stk_build_stages(find_stages(recipe, i_part), dataset));
+    STK_TRY(stk_build_mixup(recipe, i_part, dataset));
     STK_TRY(apply_order(recipe, i_part, dataset));
     STK_TRY(stk_build_check(part->node, dataset));
     /* Evaluation has nothing to fill up, so a small set needs no large batch. */
@@ -125,6 +126,7 @@ stk_status stk_build_single(const stk_recipe *recipe, int i_part, const uint8_t 
     *out = NULL;
     STK_TRY(stk_dataset_status(dataset));
     STK_TRY(stk_build_stages(find_stages(recipe, i_part), dataset));
+    STK_TRY(stk_build_mixup(recipe, STK_PART_TEST, dataset));
     stk_dataset_batch(dataset, 1, false);
     STK_TRY(stk_dataset_status(dataset));
     *out = dataset;

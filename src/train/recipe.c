@@ -93,6 +93,8 @@ static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_pa
         return stk_yaml_fail(node, "'valid' needs a share of train like 10%%, or a source of its own");
     if (part->share == 1) return stk_yaml_fail(get(node, "share"), "100 %% for validation leaves nothing to train on");
     part->source = get(node, "source") ? get(node, "source")->child : NULL;
+    part->mixup = get(node, "mixup");
+    part->cutmix = get(node, "cutmix");
     part->index = stk_yaml_get(node, "index");
     return STK_OK;
 }

@@ -525,13 +525,38 @@ const stk_key stk_source_kinds[] = {
      .doc = "Samples of several data sets, drawn at random by their weights."},
     END};
 
-static const stk_key train_keys[] = {{.name = "source",
-                                      .type = STK_KEY_CHOICE,
-                                      .keys = stk_source_kinds,
-                                      .required = true,
-                                      .doc = "Where the samples come from."},
-                                     PART_KEYS,
-                                     END};
+#define SOURCE                                                                                                         \
+    {                                                                                                                  \
+        .name = "source", .type = STK_KEY_CHOICE, .keys = stk_source_kinds, .required = true,                          \
+        .doc = "Where the samples come from."                                                                          \
+    }
+#define ALPHA(text)                                                                                                    \
+    {                                                                                                                  \
+        .name = "alpha", .type = STK_KEY_REAL, .standard = text, .least = 0, .most = 1000, .above = true,              \
+        .doc = "The share is drawn from Beta(alpha, alpha) for each batch."                                            \
+    }
+#define SHARED_CLASSES                                                                                                 \
+    {                                                                                                                  \
+        .name = "classes", .type = STK_KEY_INT, .least = 1, .most = 1e6,                                               \
+        .doc = "The length that labels get as shares of classes, in all parts. Default: as many as the folder of "     \
+               "images has, or the model."                                                                             \
+    }
+static const stk_key mixup_keys[] = {ALPHA("0.2"), SHARED_CLASSES, END};
+static const stk_key cutmix_keys[] = {ALPHA("1"), SHARED_CLASSES, END};
+static const stk_key train_keys[] = {
+    SOURCE,
+    PART_KEYS,
+    {.name = "mixup",
+     .type = STK_KEY_MAP,
+     .keys = mixup_keys,
+     .doc = "Each sample of a batch and its label are mixed with their neighbour's, as torchvision's MixUp does it. "
+            "With cutmix too, one of the two is drawn for each batch."},
+    {.name = "cutmix",
+     .type = STK_KEY_MAP,
+     .keys = cutmix_keys,
+     .doc = "Each image gets a rectangle of its neighbour's, and the label a share, as torchvision's CutMix does it."},
+    END};
+static const stk_key test_keys[] = {SOURCE, PART_KEYS, END};
 static const stk_key valid_keys[] = {
     {.name = "share",
      .type = STK_KEY_SHARE,
@@ -553,7 +578,7 @@ static const stk_key data_keys[] = {
      .type = STK_KEY_MAP,
      .keys = valid_keys,
      .doc = "Evaluated after each epoch; chooses the best checkpoint and stops early."},
-    {.name = "test", .type = STK_KEY_MAP, .keys = train_keys, .no_short = true, .doc = "Evaluated once, at the end."},
+    {.name = "test", .type = STK_KEY_MAP, .keys = test_keys, .no_short = true, .doc = "Evaluated once, at the end."},
     {.name = "memory",
      .type = STK_KEY_MEMORY,
      .standard = "auto",

@@ -1,6 +1,7 @@
 /* The three graphs made of the model's: training (mean loss, metrics, gradients, updates), evaluation (sums over real
  * rows) and prediction (probabilities of one sample). The model's graph leaves the batch open; each binds it.
  */
+#include <float.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -8,17 +9,39 @@
 #include "optim/update.h"
 #include "train/trainer_state.h"
 
+static bool has_cross_entropy(const stk_graph *graph)
+{
+    for (int i = 0; i < graph->n_nodes; i++)
+        if (graph->node[i].op == STK_OP_cross_entropy) return true;
+    return false;
+}
+
+/* Class numbers, or shares of classes that a cross-entropy compares with the output. */
 static bool has_class_labels(stk_trainer *trainer)
 {
     stk_graph *graph = stk_model_graph(trainer->model);
     stk_value label = stk_graph_find(graph, STK_OP_input, "label"), logits = stk_model_get_output(trainer->model);
-    return label.id >= 0 && logits.id >= 0 && stk_value_dtype(label) == STK_I32 && stk_value_shape(label).rank == 1 &&
-           stk_value_shape(logits).rank == 2;
+    if (label.id < 0 || logits.id < 0 || stk_value_shape(logits).rank != 2) return false;
+    if (stk_value_dtype(label) == STK_I32) return stk_value_shape(label).rank == 1;
+    return has_cross_entropy(graph) && stk_shape_equal(stk_value_shape(label), stk_value_shape(logits));
 }
 
 static stk_value of_clone(stk_graph *clone, stk_value x)
 {
     return stk_value_of(clone, x.id); /* Ids stay the same in a clone. */
+}
+
+/* 1 where the class with the largest share is among the k largest logits, else 0; logits and label [N,C]. */
+static stk_value find_hits_of_shares(stk_value logits, stk_value label, int k)
+{
+    stk_shape rows = {.rank = 2, .dim = {stk_value_shape(logits).dim[0], 1}};
+    stk_value most = stk_reshape(stk_reduce_max(label, 2), rows);
+    stk_value low = stk_graph_constant(logits.graph, stk_value_dtype(logits), (stk_shape){0}, -FLT_MAX);
+    stk_value own = stk_reduce_max(stk_select(stk_greater_equal(label, most), logits, low), 2);
+    stk_value above = stk_cast_to(stk_greater(logits, stk_reshape(own, rows)), STK_F32);
+    stk_value n_above = stk_reduce_sum(above, 2);
+    stk_value limit = stk_graph_constant(logits.graph, STK_F32, (stk_shape){0}, k);
+    return stk_cast_to(stk_less(n_above, limit), STK_F32);
 }
 
 /* Sums over the batch of how often the label was among the first 1 and the first 5; weight may be none. */
@@ -33,7 +56,9 @@ static void add_metrics(stk_trainer *trainer, stk_graph *graph, stk_value weight
     if (!trainer->has_classes) return;
     for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
         int64_t n_classes = stk_value_shape(logits).dim[1];
-        stk_value hit = stk_in_top_k(logits, label, metrics[i].k < n_classes ? metrics[i].k : (int)n_classes);
+        int k = metrics[i].k < n_classes ? metrics[i].k : (int)n_classes;
+        bool is_number = stk_value_dtype(label) == STK_I32;
+        stk_value hit = is_number ? stk_in_top_k(logits, label, k) : find_hits_of_shares(logits, label, k);
         if (weight.id >= 0) hit = stk_mul(hit, weight);
         stk_graph_output(graph, metrics[i].name, stk_reduce_sum(hit, 0));
     }

@@ -86,6 +86,17 @@ static void describe_op(const stk_order *order, int i, char out[STK_EXPLAIN_TEXT
     }
 }
 
+static void describe_mixup(const stk_mixup *mixup, char out[STK_EXPLAIN_TEXT])
+{
+    if (mixup->mixup_alpha > 0 && mixup->cutmix_alpha > 0)
+        snprintf(out, STK_EXPLAIN_TEXT, "mixup (alpha %g) or cutmix (alpha %g) of each whole batch", mixup->mixup_alpha,
+                 mixup->cutmix_alpha);
+    else
+        snprintf(out, STK_EXPLAIN_TEXT, "%s (alpha %g) of each whole batch",
+                 mixup->mixup_alpha > 0 ? "mixup" : "cutmix",
+                 mixup->mixup_alpha > 0 ? mixup->mixup_alpha : mixup->cutmix_alpha);
+}
+
 static void explain_order(const stk_dataset *dataset, stk_explanation *e)
 {
     const stk_order *order = &dataset->order;
@@ -97,6 +108,8 @@ static void explain_order(const stk_dataset *dataset, stk_explanation *e)
         describe_op(order, i, e->order[e->n_orders++]);
         if (order->op[i].kind == STK_ORDER_WINDOW) e->indexable = false;
     }
+    if ((dataset->mixup.mixup_alpha > 0 || dataset->mixup.cutmix_alpha > 0) && e->n_orders < STK_EXPLAIN_MOST)
+        describe_mixup(&dataset->mixup, e->order[e->n_orders++]);
     for (e->n_surveys = 0; e->n_surveys < dataset->n_surveys; e->n_surveys++)
         memcpy(e->survey[e->n_surveys], dataset->survey[e->n_surveys], STK_SURVEY_TEXT);
     /* Both follow from records and keys alone; nothing depends on when a thread ran. */

@@ -75,6 +75,21 @@ double cli_now(void);
 void cli_bar(const char *what, int64_t n_done, int64_t n_all, int64_t n_before, double start_s);
 void cli_clear_bar(void);
 
+/* --- stop.c --- */
+/* From here on Ctrl-C and SIGTERM are only noted. */
+void cli_catch_stop(void);
+bool cli_stopped(void);
+/* The exit code of a program that was stopped so. */
+int cli_stop_code(void);
+
+/* --- source.c --- */
+enum { CLI_PATH = 4096 };
+/* path, or out with path in $STOKER_DATA where it is only there. */
+const char *cli_find_data(const char *path, char out[CLI_PATH]);
+/* By its name. */
+bool cli_is_tar(const char *path);
+bool cli_ends_with(const char *text, const char *end);
+
 /* Starts the program anew with OpenMP threads that spin less, unless the user has set how they wait. */
 void cli_settle_threads(char **argv);
 

@@ -1,5 +1,4 @@
 /* stoker index */
-#include <signal.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -15,18 +14,11 @@ typedef struct index_job {
     double start_s;
 } index_job;
 
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int number)
-{
-    stopped = number;
-}
-
 static bool show(void *user, const stk_index_progress *p)
 {
     const index_job *job = user;
     if (job->terminal) cli_bar("files", p->n_done, p->n_files, p->n_kept, job->start_s);
-    return !stopped;
+    return !cli_stopped();
 }
 
 static void print_result(const index_job *job, const stk_index_progress *p)
@@ -52,17 +44,16 @@ static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
     static stk_index_progress progress;
+    static char place[CLI_PATH];
     int64_t n_threads;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words != 1) return cli_usage(verb, "index takes one folder, and there are %d", args.n_words);
     if (!cli_number(&args, "--threads", 0, 256, 0, &n_threads)) return CLI_USAGE;
     index_job job = {.quiet = cli_has(&args, "--quiet"), .json = cli_has(&args, "--json"), .start_s = cli_now()};
     job.terminal = !job.quiet && !job.json && isatty(STDOUT_FILENO);
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    cli_catch_stop();
     stk_index_options how = {.n_threads = (int)n_threads, .on_progress = show, .user = &job};
-    stk_status status = stk_index_folder(args.word[0], &how, &progress);
+    stk_status status = stk_index_folder(cli_find_data(args.word[0], place), &how, &progress);
     if (job.terminal) cli_clear_bar();
     if (status == STK_OK) {
         print_result(&job, &progress);
@@ -72,7 +63,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     char n[CLI_TEXT];
     if (!job.quiet && !job.json)
         printf("stopped; the same command goes on after %s files\n", cli_count(progress.n_done, n));
-    return 128 + (stopped ? (int)stopped : SIGINT);
+    return cli_stop_code();
 }
 
 const cli_verb cli_index = {"index", "DIR [OPTION...]",

@@ -1,19 +1,25 @@
 /* stoker pack */
-#include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "stoker/pack.h"
+#include "stoker/run.h"
 #include "stoker/sources.h"
 
-static const cli_option options[] = {{"--out", "DIR", "where to write; needed"},
-                                     {"--shard-size", "MIB", "about so large is a shard, in MiB; default: 256"},
-                                     {"--verify", "DIR", "reads a pack and compares its checksums, instead of packing"},
-                                     {"--quiet", NULL, "prints errors only"},
-                                     {"--json", NULL, "prints one line of JSON"},
-                                     {NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"--out", "DIR", "where to write; needed"},
+    {"--shard-size", "MIB", "about so large is a shard, in MiB; default: 256"},
+    {"--format", "NAME", "tar, the default, or tfrecord"},
+    {"--baseline", NULL, "JPEGs that are read slowly, as progressive ones, become baseline; pixels and EXIF stay"},
+    {"--shorter", "N", "makes images smaller whose shorter side is longer than N pixels"},
+    {"--quality", "Q", "makes all images JPEGs of this quality, 1 to 100; default: as they are, 90 for smaller ones"},
+    {"--split", "PART", "of a recipe: train, the default, valid or test"},
+    {"--set", "KEY=VALUE", "of a recipe: changes a key"},
+    {"--verify", "DIR", "reads a pack and compares its checksums, instead of packing"},
+    {"--quiet", NULL, "prints errors only"},
+    {"--json", NULL, "prints one line of JSON"},
+    {NULL, NULL, NULL}};
 
 typedef struct pack_job {
     const cli_args *args;
@@ -21,26 +27,12 @@ typedef struct pack_job {
     double start_s;
 } pack_job;
 
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int number)
-{
-    stopped = number;
-}
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static bool show(void *user, const stk_pack_progress *p)
 {
     const pack_job *job = user;
     char done[CLI_TEXT], all[CLI_TEXT], bytes[CLI_TEXT], left[CLI_TEXT];
     int64_t n_new = p->n_done - p->n_resumed;
-    double share = p->n_records ? (double)p->n_done / (double)p->n_records : 1, s = seconds_now() - job->start_s;
+    double share = p->n_records ? (double)p->n_done / (double)p->n_records : 1, s = cli_now() - job->start_s;
     if (job->terminal && !job->quiet && !job->json) {
         double left_s = n_new > 0 ? s * (double)(p->n_records - p->n_done) / (double)n_new : 0;
         if (job->verifies)
@@ -52,7 +44,7 @@ static bool show(void *user, const stk_pack_progress *p)
         printf("  %s left\033[K%s", cli_duration(left_s, left), p->n_done == p->n_records ? "\n" : "");
         fflush(stdout);
     }
-    return !stopped;
+    return !cli_stopped();
 }
 
 static void print_bad(void *user, const char *text)
@@ -64,7 +56,7 @@ static void print_bad(void *user, const char *text)
 static void print_result(const pack_job *job, const char *folder, const stk_pack_progress *p)
 {
     char n[CLI_TEXT], bytes[CLI_TEXT], time_text[CLI_TEXT];
-    double s = seconds_now() - job->start_s;
+    double s = cli_now() - job->start_s;
     if (job->json) {
         printf("{\"folder\": ");
         cli_json_text(stdout, folder);
@@ -82,17 +74,14 @@ static void print_result(const pack_job *job, const char *folder, const stk_pack
     }
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool is_recipe(const char *source)
 {
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
+    return cli_ends_with(source, ".yaml") || cli_ends_with(source, ".yml");
 }
 
-/* A folder of class folders, any other folder or pattern of images, or tar shards. */
-static stk_dataset *open_source(const char *source)
+/* A folder of class folders, or any other folder or pattern of images. */
+static stk_dataset *open_images(const char *source)
 {
-    if (ends_with(source, ".tar") || ends_with(source, ".tar.gz") || ends_with(source, ".tgz"))
-        return stk_dataset_tar(&source, 1, NULL, 0);
     stk_dataset *dataset = stk_dataset_images(source);
     if (stk_dataset_status(dataset) == STK_OK) return dataset;
     stk_dataset *files = stk_dataset_files(&source, 1, STK_LABELS_NONE, NULL);
@@ -100,6 +89,44 @@ static stk_dataset *open_source(const char *source)
     stk_dataset *kept = stk_dataset_status(files) == STK_OK ? files : dataset;
     stk_dataset_free(kept == files ? dataset : files);
     return kept;
+}
+
+/* NULL: a message is out. */
+static stk_dataset *open_source(const cli_args *args)
+{
+    static char place[CLI_PATH];
+    const char *source = cli_find_data(args->word[0], place), *split = cli_value(args, "--split");
+    const char *sets[CLI_MOST_ARGS];
+    stk_dataset *dataset;
+    int n_sets = 0;
+    if (!is_recipe(source)) return cli_is_tar(source) ? stk_dataset_tar(&source, 1, NULL, 0) : open_images(source);
+    for (int i = 0; i < args->n_found; i++)
+        if (!strcmp(args->found[i].option->name, "--set")) sets[n_sets++] = args->found[i].value;
+    if (stk_recipe_source(source, sets, n_sets, split ? split : "train", &dataset) == STK_OK) return dataset;
+    cli_fail();
+    return NULL;
+}
+
+/* False: a message is out. */
+static bool read_options(const cli_args *args, stk_pack_options *out)
+{
+    const char *format = cli_value(args, "--format");
+    int64_t mib, quality;
+    if (format && strcmp(format, "tar") && strcmp(format, "tfrecord")) {
+        cli_usage(args->verb, "option '--format' must be tar or tfrecord, not '%s'", format);
+        return false;
+    }
+    if (!cli_number(args, "--shard-size", 1, 1 << 20, 256, &mib) ||
+        !cli_number(args, "--shorter", 1, 65500, 0, &out->shorter) ||
+        !cli_number(args, "--quality", 1, 100, 0, &quality))
+        return false;
+    out->shard_bytes = mib << 20;
+    out->quality = (int)quality;
+    out->tfrecord = format && !strcmp(format, "tfrecord");
+    out->baseline = cli_has(args, "--baseline");
+    if (is_recipe(args->word[0]) || (!cli_has(args, "--set") && !cli_has(args, "--split"))) return true;
+    cli_usage(args->verb, "'--set' and '--split' are for recipes, and '%s' is none", args->word[0]);
+    return false;
 }
 
 static int finish(const pack_job *job, stk_status status, const char *folder, const stk_pack_progress *progress)
@@ -112,37 +139,41 @@ static int finish(const pack_job *job, stk_status status, const char *folder, co
     if (status != STK_INTERRUPTED) return cli_fail();
     if (!job->quiet && !job->verifies)
         printf("stopped; the same command goes on after %d whole shards\n", progress->n_shards);
-    return 128 + (stopped ? (int)stopped : SIGINT);
+    return cli_stop_code();
 }
 
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
-    int64_t mib;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     const char *out = cli_value(&args, "--out"), *verify = cli_value(&args, "--verify");
     if (verify ? args.n_words != 0 || out : args.n_words != 1 || !out)
         return cli_usage(verb, "pack takes one source and --out DIR, or --verify DIR alone");
-    if (!cli_number(&args, "--shard-size", 1, 1 << 20, 256, &mib)) return CLI_USAGE;
     pack_job job = {.args = &args,
                     .quiet = cli_has(&args, "--quiet"),
                     .json = cli_has(&args, "--json"),
                     .terminal = isatty(STDOUT_FILENO),
                     .verifies = verify != NULL,
-                    .start_s = seconds_now()};
-    stk_pack_options pack = {.shard_bytes = mib << 20, .on_progress = show, .on_bad = print_bad, .user = &job};
+                    .start_s = cli_now()};
+    stk_pack_options pack = {.on_progress = show, .on_bad = print_bad, .user = &job};
     stk_pack_progress progress;
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    if (verify) return finish(&job, stk_pack_verify(verify, &pack, &progress), verify, &progress);
-    stk_dataset *dataset = open_source(args.word[0]);
+    static char place[CLI_PATH];
+    if (!verify && !read_options(&args, &pack)) return CLI_USAGE;
+    cli_catch_stop();
+    if (verify) {
+        verify = cli_find_data(verify, place);
+        return finish(&job, stk_pack_verify(verify, &pack, &progress), verify, &progress);
+    }
+    stk_dataset *dataset = open_source(&args);
+    if (!dataset) return CLI_FAILED;
     int code = finish(&job, stk_pack_write(dataset, out, &pack, &progress), out, &progress);
     stk_dataset_free(dataset);
     return code;
 }
 
-const cli_verb cli_pack = {"pack", "SOURCE --out DIR [OPTION...], or --verify DIR",
-                           "Packs image files into shards that read faster. The source is a folder of class folders, a "
-                           "folder or pattern of images, or a tar file; the pack takes its place in a recipe.",
-                           options, run};
+const cli_verb cli_pack = {
+    "pack", "SOURCE --out DIR [OPTION...], or --verify DIR",
+    "Packs images into shards that read faster. The source is a folder of class folders, a folder "
+    "or pattern of images, a tar file, or a recipe: what a part of it reads, without its order "
+    "and stages, as TFRecord shards. The pack takes the folder's place in a recipe.",
+    options, run};

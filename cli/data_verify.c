@@ -1,5 +1,4 @@
 /* stoker data verify: reads and decodes every record once, and lists those that are corrupt. */
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,18 +13,11 @@ typedef struct verify_view {
     double start_s;
 } verify_view;
 
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int number)
-{
-    stopped = number;
-}
-
 static bool show(void *user, const stk_verify_progress *p)
 {
     const verify_view *view = user;
     if (view->terminal) cli_bar("records", p->n_done, p->n_records, 0, view->start_s);
-    return !stopped;
+    return !cli_stopped();
 }
 
 static void list(void *user, const stk_corrupt_record *record)
@@ -53,20 +45,15 @@ static void list(void *user, const stk_corrupt_record *record)
     view->n_listed++;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
 /* The recipe's data set, or what a folder, a pack or tar shards hold. False: a message is out. */
 static bool open_any(data_job *job)
 {
     struct stat info;
-    const char *path = job->recipe;
+    static char place[CLI_PATH];
+    const char *path = cli_find_data(job->recipe, place);
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         job->dataset = stk_dataset_files(&path, 1, STK_LABELS_NONE, NULL);
-    else if (ends_with(path, ".tar") || ends_with(path, ".tar.gz") || ends_with(path, ".tgz"))
+    else if (cli_is_tar(path))
         job->dataset = stk_dataset_tar(&path, 1, NULL, 0);
     else
         return data_open(job);
@@ -97,10 +84,8 @@ int data_verify(data_job *job)
     verify_view view = {.json = cli_has(job->args, "--json"), .start_s = cli_now()};
     view.terminal = !view.json && isatty(STDOUT_FILENO);
     stk_verify_progress progress;
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     if (!open_any(job)) return CLI_FAILED;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    cli_catch_stop();
     int n_threads = job->n_threads ? (int)job->n_threads : job->config.n_threads;
     stk_verify_options options = {.n_threads = n_threads, .on_progress = show, .on_corrupt = list, .user = &view};
     if (view.json) printf("{\"corrupt\": [");
@@ -110,5 +95,5 @@ int data_verify(data_job *job)
     if (status == STK_OK) return CLI_OK;
     fflush(stdout);
     cli_fail();
-    return stopped ? 128 + (int)stopped : CLI_FAILED;
+    return cli_stopped() ? cli_stop_code() : CLI_FAILED;
 }

@@ -42,7 +42,8 @@ STK_API void stk_dataset_index(stk_dataset *dataset, const char *path);
 /* The index of the data set's folder comes into being while its records are read: after the first whole epoch it is
  * complete and written to its place. What is learned is used at once, written now and then and when the data set is
  * freed, and completed the next time; the samples are the same, bit for bit. An index that lies there is taken as far
- * as it fits the files, and completed. A data set of images or files in one folder; not after loaders were opened. */
+ * as it fits the files, and completed. A data set of images or files in one folder, or a pack, which has its own; not
+ * after loaders were opened. */
 STK_API void stk_dataset_index_auto(stk_dataset *dataset);
 /* How far that is: n_done of n_files are known. path is set once it has been written. False: none is being learned.
  * Threads: any. */

@@ -85,6 +85,9 @@ STK_API stk_status stk_run_predict(stk_run *run, const char *file, stk_predictio
  * loader is to be opened with. The recipe needs no model. set: as in stk_run_options. Returned: stk_dataset_free. */
 STK_API stk_status stk_recipe_dataset(const char *recipe, const char *const *set, int n_set, const char *part,
                                       stk_dataset **out, stk_loader_config *config);
+/* The same part's source alone, as it lies there: no order, no stages, no batches. */
+STK_API stk_status stk_recipe_source(const char *recipe, const char *const *set, int n_set, const char *part,
+                                     stk_dataset **out);
 /* A recipe to start from, with comments. Returned: free(). */
 STK_API stk_status stk_recipe_starter(const char *name, char **out);
 /* The reference of all keys as Markdown. Returned: free(). */

@@ -22,7 +22,10 @@ static stk_entry_points *find_points(stk_dataset *dataset)
 
 void stk_dataset_index(stk_dataset *dataset, const char *path)
 {
-    if (dataset->status == STK_OK && !path && !dataset->source->class->points) return;
+    if (dataset->status != STK_OK) return;
+    const stk_source_class *class = dataset->source->class;
+    if (!path && class->drop_entries) class->drop_entries(dataset->source);
+    if (!path && !class->points) return;
     stk_entry_points *points = find_points(dataset);
     if (!points) return;
     stk_learner_close(points->learner);
@@ -32,6 +35,7 @@ void stk_dataset_index(stk_dataset *dataset, const char *path)
 
 void stk_dataset_index_auto(stk_dataset *dataset)
 {
+    if (dataset->status == STK_OK && dataset->source->class->drop_entries) return; /* all is known */
     stk_entry_points *points = find_points(dataset);
     if (!points || points->learner) return;
     stk_dataset_keep_error(dataset,

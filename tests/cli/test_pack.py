@@ -46,8 +46,26 @@ def messages():
     refused(["pack", "--verify", "bad"], 1, "bad/shard-00000.tar", "CRC-32", lines=2)
 
 
+def sources():
+    """From a recipe's source, from what STOKER_DATA holds, from tar shards; to TFRecord and to smaller images."""
+    accepted(["pack", "small.yaml", "--out", "of-recipe", "--split", "test", "--format", "tfrecord"],
+             "packed 40 images into 1 shard")
+    accepted(["data", "verify", "of-recipe"], "all 40 records are whole")
+    accepted(["pack", "small.yaml", "--out", "of-set", "--set", "data.train.source.images=digits/test"],
+             "packed 40 images")
+    accepted(["pack", "packed/shard-00000.tar", "--out", "of-tar", "--shorter", "14", "--quality", "80"],
+             "packed 200 images")
+    accepted(["pack", "train", "--out", "of-variable"], "packed 200 images",
+             env={**os.environ, "STOKER_DATA": f"{os.getcwd()}/digits"})
+    refused(["pack", "digits/train", "--out", "other", "--format", "zip"], 2, "'--format'")
+    refused(["pack", "digits/train", "--out", "other", "--quality", "101"], 2, "--quality")
+    refused(["pack", "digits/train", "--out", "other", "--split", "test"], 2, "for recipes")
+    refused(["pack", "small.yaml", "--out", "other", "--split", "valid"], 1, "no part 'valid'")
+
+
 begin()
 packing()
 training()
+sources()
 messages()
 end()

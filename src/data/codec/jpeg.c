@@ -4,74 +4,21 @@
  */
 #include "data/codec/jpeg.h"
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jpeglib.h>
-
-#include <jerror.h>
-
 #include "base/error.h"
 #include "base/memory.h"
-
-typedef struct error_state {
-    struct jpeg_error_mgr base;
-    jmp_buf jump;
-    char text[JMSG_LENGTH_MAX];
-} error_state;
-
-static void on_error(j_common_ptr info)
-{
-    error_state *state = (error_state *)info->err;
-    info->err->format_message(info, state->text);
-    longjmp(state->jump, 1);
-}
-
-/* Level -1 is a warning: the data are damaged though the library would go on. */
-static void on_message(j_common_ptr info, int level)
-{
-    if (level < 0) on_error(info);
-}
-
-static void no_output(j_common_ptr info)
-{
-    (void)info;
-}
-
-static void init_errors(error_state *state, struct jpeg_error_mgr **err)
-{
-    *err = jpeg_std_error(&state->base);
-    state->base.error_exit = on_error;
-    state->base.emit_message = on_message;
-    state->base.output_message = no_output;
-}
-
-/* What stopped the library. A lack of memory is no fault of the file, so it must not look like a bad record. */
-static stk_status fail_jpeg(const error_state *errors)
-{
-    switch (errors->base.msg_code) {
-    case JERR_OUT_OF_MEMORY: return stk_fail(STK_NO_MEMORY, "cannot allocate memory for a JPEG");
-    case JWRN_JPEG_EOF:
-    case JERR_INPUT_EOF: return stk_fail(STK_CORRUPT, "truncated JPEG");
-    case JERR_ARITH_NOTIMPL:
-    case JERR_BAD_PRECISION:
-    case JERR_CCIR601_NOTIMPL:
-    case JERR_CONVERSION_NOTIMPL:
-    case JERR_FRACT_SAMPLE_NOTIMPL:
-    case JERR_NOT_COMPILED:
-    case JERR_SOF_UNSUPPORTED: return stk_fail(STK_UNSUPPORTED, "this kind of JPEG is not supported: %s", errors->text);
-    default: return stk_fail(STK_CORRUPT, "damaged JPEG: %s", errors->text);
-    }
-}
+#include "data/codec/jpeg_errors.h"
 
 static uint32_t read_u16(const uint8_t *p)
 {
     return (uint32_t)p[0] << 8 | p[1];
 }
 
-stk_status stk_jpeg_size(stk_span encoded, int64_t *height, int64_t *width)
+/* The frame header from its precision on: P, Y, X, Nf. NULL: there is none. */
+static const uint8_t *find_frame(stk_span encoded)
 {
     const uint8_t *p = encoded.data, *end = encoded.data + encoded.n;
     /* Walk the markers to the frame header (SOF0-15, but not DHT, JPG and DAC): far cheaper than the library's set-up.
@@ -84,15 +31,27 @@ stk_status stk_jpeg_size(stk_span encoded, int64_t *height, int64_t *width)
         uint32_t n = read_u16(p + 2);
         if (n < 2 || (size_t)(end - p) < 2 + (size_t)n) break;
         if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC) {
-            if (n < 8) break;
-            *height = read_u16(p + 5);
-            *width = read_u16(p + 7);
-            return STK_OK;
+            return n < 8 ? NULL : p + 4;
         }
         if (marker == 0xDA || marker == 0xD9) break;
         p += 2 + n;
     }
-    return stk_fail(STK_CORRUPT, "truncated JPEG: it has no frame header");
+    return NULL;
+}
+
+stk_status stk_jpeg_size(stk_span encoded, int64_t *height, int64_t *width)
+{
+    const uint8_t *frame = find_frame(encoded);
+    if (!frame) return stk_fail(STK_CORRUPT, "truncated JPEG: it has no frame header");
+    *height = read_u16(frame + 1);
+    *width = read_u16(frame + 3);
+    return STK_OK;
+}
+
+int stk_jpeg_components(stk_span encoded)
+{
+    const uint8_t *frame = find_frame(encoded);
+    return frame ? frame[5] : 0;
 }
 
 /* Real progressive files have about ten scans. A few bytes a scan can ask for a pass over the whole image, so that
@@ -102,7 +61,7 @@ enum { MOST_SCANS = 500 };
 typedef struct decoder {
     struct jpeg_decompress_struct info;
     struct jpeg_progress_mgr progress;
-    error_state errors;
+    stk_jpeg_errors errors;
     uint8_t *row;   /* of the whole image's width, where only a part is wanted */
     size_t charged; /* bytes that the library is about to take */
 } decoder;
@@ -152,7 +111,7 @@ static stk_status decode(decoder *d, stk_span encoded, int64_t height, int64_t w
                          int channels, uint8_t *dst)
 {
     struct jpeg_decompress_struct *info = &d->info;
-    if (setjmp(d->errors.jump)) return fail_jpeg(&d->errors);
+    if (setjmp(d->errors.jump)) return stk_jpeg_fail(&d->errors);
     jpeg_create_decompress(info);
     d->progress.progress_monitor = check_scans;
     info->progress = &d->progress;
@@ -182,7 +141,7 @@ stk_status stk_jpeg_decode_by_library(stk_span encoded, int64_t height, int64_t 
     decoder d;
     memset(&d.info, 0, sizeof(d.info));
     memset(&d.progress, 0, sizeof(d.progress));
-    init_errors(&d.errors, &d.info.err);
+    stk_jpeg_errors_init(&d.errors, &d.info.err);
     bool is_part = rect->height < height || rect->width < width;
     d.charged = 0;
     d.row = is_part ? malloc((size_t)width * (size_t)channels) : NULL;
@@ -204,7 +163,7 @@ stk_status stk_jpeg_decode(stk_span encoded, int64_t height, int64_t width, int 
 
 typedef struct encoder {
     struct jpeg_compress_struct info;
-    error_state errors;
+    stk_jpeg_errors errors;
     unsigned char *buffer;
     unsigned long n;
 } encoder;
@@ -216,7 +175,7 @@ static stk_status encode(encoder *e, const uint8_t *src, int64_t height, int64_t
     if (setjmp(e->errors.jump)) {
         /* Where the buffer lies is known to the library only, until it hands it over. */
         if (e->buffer) info->dest->term_destination(info);
-        return fail_jpeg(&e->errors);
+        return stk_jpeg_fail(&e->errors);
     }
     jpeg_create_compress(info);
     jpeg_mem_dest(info, &e->buffer, &e->n);
@@ -245,7 +204,7 @@ stk_status stk_jpeg_encode(const uint8_t *src, int64_t height, int64_t width, in
         return stk_fail(STK_INVALID, "a JPEG of quality %d cannot be written; 1 to 100 are possible", quality);
     encoder e = {.buffer = NULL};
     memset(&e.info, 0, sizeof(e.info));
-    init_errors(&e.errors, &e.info.err);
+    stk_jpeg_errors_init(&e.errors, &e.info.err);
     stk_status status = encode(&e, src, height, width, channels, quality);
     jpeg_destroy_compress(&e.info);
     if (status != STK_OK) {

@@ -12,10 +12,16 @@
 
 enum { FORMAT = 1, MOST_BYTES = 256 << 20 };
 
+static void free_shard(stk_pack_shard *shard)
+{
+    free(shard->file);
+    free(shard->entries);
+}
+
 void stk_pack_manifest_free(stk_pack_manifest *m)
 {
     for (int64_t i = 0; i < m->n_shards; i++)
-        free(m->shard[i].file);
+        free_shard(&m->shard[i]);
     for (int64_t i = 0; m->class_name && i < m->n_classes; i++)
         free(m->class_name[i]);
     free(m->shard);
@@ -27,7 +33,7 @@ stk_status stk_pack_manifest_add(stk_pack_manifest *m, stk_pack_shard shard)
 {
     stk_pack_shard *grown = realloc(m->shard, (size_t)(m->n_shards + 1) * sizeof(*grown));
     if (!grown) {
-        free(shard.file);
+        free_shard(&shard);
         return stk_fail_memory((size_t)(m->n_shards + 1) * sizeof(*grown));
     }
     m->shard = grown;
@@ -62,13 +68,20 @@ static stk_status get_shard(const json_t *object, stk_pack_manifest *out)
 {
     stk_pack_shard shard = {0};
     const char *file = json_string_value(json_object_get(object, "file"));
+    const char *entries = json_string_value(json_object_get(object, "entries"));
     uint64_t crc = 0;
     if (!is_plain_name(file)) return stk_fail(STK_CORRUPT, "a shard has no file name");
     STK_RETURN_IF_ERROR(get_int(object, "n_records", &shard.n_records));
     STK_RETURN_IF_ERROR(get_int(object, "n_bytes", &shard.n_bytes));
     STK_RETURN_IF_ERROR(get_hex(object, "crc32", &crc));
     shard.crc32 = (uint32_t)crc;
-    if (!(shard.file = strdup(file))) return stk_fail_memory(strlen(file));
+    if (entries && !is_plain_name(entries)) return stk_fail(STK_CORRUPT, "entry points have a bad file name");
+    shard.file = strdup(file);
+    shard.entries = entries ? strdup(entries) : NULL;
+    if (!shard.file || (entries && !shard.entries)) {
+        free_shard(&shard);
+        return stk_fail_memory(strlen(file));
+    }
     return stk_pack_manifest_add(out, shard);
 }
 
@@ -98,6 +111,11 @@ static stk_status get_all(const json_t *root, stk_pack_manifest *out)
                         FORMAT);
     STK_RETURN_IF_ERROR(get_int(root, "n_records", &out->n_records));
     STK_RETURN_IF_ERROR(get_hex(root, "fingerprint", &out->fingerprint));
+    const char *shard_format = json_string_value(json_object_get(root, "format"));
+    out->is_tfrecord = shard_format && !strcmp(shard_format, "tfrecord");
+    if (shard_format && !out->is_tfrecord && strcmp(shard_format, "tar") != 0)
+        return stk_fail(STK_UNSUPPORTED, "its shards are '%.40s', which this version of Stoker does not read",
+                        shard_format);
     out->has_labels = json_is_true(json_object_get(root, "has_labels"));
     STK_RETURN_IF_ERROR(get_classes(json_object_get(root, "classes"), out));
     if (!json_is_array(shards)) return stk_fail(STK_CORRUPT, "'shards' is no list");
@@ -141,8 +159,8 @@ static json_t *put_shard(const stk_pack_shard *shard)
 {
     char crc[16];
     snprintf(crc, sizeof(crc), "%08" PRIx32, shard->crc32);
-    return json_pack("{s:s, s:I, s:I, s:s}", "file", shard->file, "n_records", (json_int_t)shard->n_records, "n_bytes",
-                     (json_int_t)shard->n_bytes, "crc32", crc);
+    return json_pack("{s:s, s:I, s:I, s:s, s:s*}", "file", shard->file, "n_records", (json_int_t)shard->n_records,
+                     "n_bytes", (json_int_t)shard->n_bytes, "crc32", crc, "entries", shard->entries);
 }
 
 /* NULL: out of memory. */
@@ -150,8 +168,9 @@ static json_t *put_all(const stk_pack_manifest *m)
 {
     char fingerprint[32];
     snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, m->fingerprint);
-    json_t *root = json_pack("{s:i, s:I, s:s, s:b}", "stoker_pack", FORMAT, "n_records", (json_int_t)m->n_records,
-                             "fingerprint", fingerprint, "has_labels", (int)m->has_labels);
+    json_t *root =
+        json_pack("{s:i, s:s, s:I, s:s, s:b}", "stoker_pack", FORMAT, "format", m->is_tfrecord ? "tfrecord" : "tar",
+                  "n_records", (json_int_t)m->n_records, "fingerprint", fingerprint, "has_labels", (int)m->has_labels);
     json_t *classes = m->class_name ? json_array() : json_null(), *shards = json_array();
     bool bad = !root || !classes || !shards;
     for (int64_t i = 0; m->class_name && i < m->n_classes && !bad; i++)

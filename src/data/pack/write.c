@@ -1,17 +1,11 @@
 /* Writing a pack; see stoker/pack.h.
  *
- * Record after record goes into a shard under a temporary name, which gets its own name when it is whole and on disk.
- * Then stoker-pack.part says so; with all shards there, it becomes stoker-pack.json.
+ * Record after record goes into a shard (pack/shard_writer.h). When one is whole, stoker-pack.part says so; with all
+ * shards there, it becomes stoker-pack.json.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <zlib.h>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -19,12 +13,12 @@
 #include "data/codec/tar_writer.h"
 #include "data/dataset.h"
 #include "data/pack/manifest.h"
+#include "data/pack/remake.h"
+#include "data/pack/shard_writer.h"
 #include "data/source/reader.h"
 #include "stoker/pack.h"
 
-#define TEMPORARY "shard.tmp"
-
-enum { BUFFER_BYTES = 4 << 20, REPORT_EVERY = 256 };
+enum { REPORT_EVERY = 64 };
 
 typedef struct packer {
     const stk_dataset *dataset;
@@ -35,88 +29,18 @@ typedef struct packer {
     int i_image, i_label; /* fields; -1: no labels */
     stk_reader reader;
     stk_order_cursor cursor;
-
-    /* the shard under way */
-    int fd;
-    char path[4096];
-    uint8_t *buffer;
-    size_t n_buffer;
-    int64_t n_bytes, n_records;
-    uint32_t crc;
+    stk_remake_work remake;
+    stk_shard_writer writer;
 } packer;
-
-/* --- bytes --- */
-
-static stk_status flush(packer *p)
-{
-    STK_RETURN_IF_ERROR(stk_write_all(p->fd, p->path, p->buffer, p->n_buffer));
-    p->crc = (uint32_t)crc32(p->crc, p->buffer, (uInt)p->n_buffer);
-    p->n_buffer = 0;
-    return STK_OK;
-}
-
-/* data NULL: zeros. */
-static stk_status put(packer *p, const void *data, size_t n)
-{
-    p->n_bytes += (int64_t)n;
-    for (size_t done = 0; done < n;) {
-        size_t room = BUFFER_BYTES - p->n_buffer, part = n - done < room ? n - done : room;
-        if (data)
-            memcpy(p->buffer + p->n_buffer, (const uint8_t *)data + done, part);
-        else
-            memset(p->buffer + p->n_buffer, 0, part);
-        p->n_buffer += part;
-        done += part;
-        if (p->n_buffer == BUFFER_BYTES) STK_RETURN_IF_ERROR(flush(p));
-    }
-    return STK_OK;
-}
-
-static stk_status put_member(packer *p, const char *name, const void *data, size_t n)
-{
-    uint8_t header[STK_TAR_BLOCK];
-    stk_tar_header(name, n, header);
-    STK_RETURN_IF_ERROR(put(p, header, sizeof(header)));
-    STK_RETURN_IF_ERROR(put(p, data, n));
-    return put(p, NULL, stk_tar_padding(n));
-}
-
-/* --- shards --- */
-
-static stk_status begin_shard(packer *p)
-{
-    STK_RETURN_IF_ERROR(stk_path_join(p->path, sizeof(p->path), p->folder, TEMPORARY));
-    p->fd = open(p->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (p->fd < 0) return stk_fail(STK_IO, "cannot write '%s': %s", p->path, stk_errno_text(errno));
-    p->n_bytes = p->n_records = 0;
-    p->crc = (uint32_t)crc32(0, NULL, 0);
-    return STK_OK;
-}
-
-static stk_status close_file(packer *p)
-{
-    bool bad = fsync(p->fd) != 0;
-    bad = close(p->fd) != 0 || bad;
-    p->fd = -1;
-    return bad ? stk_fail(STK_IO, "cannot write '%s': %s", p->path, stk_errno_text(errno)) : STK_OK;
-}
 
 static stk_status end_shard(packer *p)
 {
-    char name[64], path[4096];
-    snprintf(name, sizeof(name), "shard-%05lld.tar", (long long)p->manifest.n_shards);
-    STK_RETURN_IF_ERROR(put(p, NULL, 2 * STK_TAR_BLOCK));
-    STK_RETURN_IF_ERROR(flush(p));
-    STK_RETURN_IF_ERROR(close_file(p));
-    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), p->folder, name));
-    if (rename(p->path, path) != 0) return stk_fail(STK_IO, "cannot write '%s': %s", path, stk_errno_text(errno));
-    STK_RETURN_IF_ERROR(stk_dir_sync(p->folder));
-    stk_pack_shard shard = {.n_records = p->n_records, .n_bytes = p->n_bytes, .crc32 = p->crc};
-    if (!(shard.file = strdup(name))) return stk_fail_memory(sizeof(name));
-    STK_RETURN_IF_ERROR(stk_pack_manifest_add(&p->manifest, shard));
-    p->manifest.n_records += p->n_records;
-    p->progress.n_bytes += p->n_bytes;
+    stk_pack_shard shard;
+    STK_RETURN_IF_ERROR(stk_shard_writer_end(&p->writer, p->manifest.n_shards, &shard));
+    p->manifest.n_records += shard.n_records;
+    p->progress.n_bytes += shard.n_bytes;
     p->progress.n_shards++;
+    STK_RETURN_IF_ERROR(stk_pack_manifest_add(&p->manifest, shard));
     return stk_pack_manifest_write(&p->manifest, p->folder, STK_PACK_PART);
 }
 
@@ -132,36 +56,54 @@ static void make_key(const packer *p, int64_t i, stk_order_place place, char *ou
     snprintf(out, out_bytes, "%08lld%s%.*s", (long long)i, n ? "-" : "", n < 60 ? n : 60, start);
 }
 
+/* Labels may be of any integer type. */
+static stk_status read_label(const stk_item *item, int32_t *out)
+{
+    int64_t value;
+    switch (item->type.desc.dtype) {
+    case STK_I64: value = *(const int64_t *)item->data; break;
+    case STK_U8: value = *(const uint8_t *)item->data; break;
+    default: value = *(const int32_t *)item->data;
+    }
+    *out = (int32_t)value;
+    return value == *out ? STK_OK : stk_fail(STK_CORRUPT, "its label %lld is too large", (long long)value);
+}
+
+static stk_status make_record(packer *p, const stk_item *item, int32_t *label, stk_packed_record *out)
+{
+    const stk_item *image = &item[p->i_image];
+    stk_span src = {image->data, image->n_bytes};
+    if (stk_image_format_of(src) == STK_IMAGE_UNKNOWN) return stk_fail(STK_CORRUPT, "not a JPEG or PNG file");
+    if (p->i_label >= 0) {
+        STK_RETURN_IF_ERROR(read_label(&item[p->i_label], label));
+        out->label = label;
+    }
+    STK_RETURN_IF_ERROR(stk_remake(src, &p->options, &p->remake, &out->image));
+    out->is_png = stk_image_format_of(out->image) == STK_IMAGE_PNG;
+    return stk_remake_entries(out->image, &p->remake, &out->entry, &out->n_entries);
+}
+
 static stk_status pack_record(packer *p, int64_t i)
 {
     const stk_source *source = p->dataset->source;
     stk_item item[STK_MAX_FIELDS];
-    char key[STK_TAR_NAME - 8], name[STK_TAR_NAME], number[16];
+    char key[STK_TAR_NAME - 8];
+    int32_t label;
     stk_order_place place = stk_order_map(&p->dataset->order, &p->cursor, 0, i);
     stk_stage_key no_seed = {.epoch = place.epoch};
+    stk_packed_record record = {.key = key};
     stk_status status = stk_reader_read(&p->reader, source, place.i_record, &no_seed, item);
+    if (status == STK_OK) status = make_record(p, item, &label, &record);
     if (status != STK_OK) return stk_dataset_fail_record(p->dataset, status, place);
-    const stk_item *image = &item[p->i_image];
-    stk_image_format format = stk_image_format_of((stk_span){image->data, image->n_bytes});
-    if (format == STK_IMAGE_UNKNOWN)
-        return stk_dataset_fail_record(p->dataset, stk_fail(STK_CORRUPT, "not a JPEG or PNG file"), place);
     make_key(p, i, place, key, sizeof(key));
-    if (p->i_label >= 0) {
-        int n = snprintf(number, sizeof(number), "%d", (int)*(const int32_t *)item[p->i_label].data);
-        snprintf(name, sizeof(name), "%s.cls", key);
-        STK_RETURN_IF_ERROR(put_member(p, name, number, (size_t)n));
-    }
-    snprintf(name, sizeof(name), "%s.%s", key, format == STK_IMAGE_PNG ? "png" : "jpg");
-    STK_RETURN_IF_ERROR(put_member(p, name, image->data, image->n_bytes));
-    p->n_records++;
-    return STK_OK;
+    return stk_shard_writer_add(&p->writer, &record);
 }
 
 static bool is_stopped(packer *p, int64_t n_done)
 {
     stk_pack_progress now = p->progress;
     now.n_done = n_done;
-    now.n_bytes += p->n_bytes;
+    now.n_bytes += p->writer.n_bytes;
     return p->options.on_progress && !p->options.on_progress(p->options.user, &now);
 }
 
@@ -172,12 +114,8 @@ static stk_status pack_all(packer *p)
         if (i % REPORT_EVERY == 0 && is_stopped(p, i))
             return stk_fail(STK_INTERRUPTED, "packing was stopped after %lld whole shards",
                             (long long)p->manifest.n_shards);
-        if (p->fd < 0) STK_RETURN_IF_ERROR(begin_shard(p));
         STK_RETURN_IF_ERROR(pack_record(p, i));
-        if (p->n_bytes >= limit || i + 1 == n) {
-            STK_RETURN_IF_ERROR(end_shard(p));
-            p->n_bytes = 0;
-        }
+        if (p->writer.n_bytes >= limit || i + 1 == n) STK_RETURN_IF_ERROR(end_shard(p));
     }
     p->progress.n_done = n;
     if (p->options.on_progress) (void)p->options.on_progress(p->options.user, &p->progress);
@@ -192,7 +130,9 @@ static stk_status find_fields(packer *p)
     p->i_image = p->i_label = -1;
     for (int i = 0; i < d->source->n_fields; i++) {
         const stk_field_type *type = stk_chain_type(&d->chain[i]);
-        bool is_number = type->kind == STK_FIELD_ARRAY && type->desc.dtype == STK_I32 && type->desc.shape.rank == 0;
+        stk_dtype dtype = type->desc.dtype;
+        bool is_number = type->kind == STK_FIELD_ARRAY && type->desc.shape.rank == 0 &&
+                         (dtype == STK_I32 || dtype == STK_I64 || dtype == STK_U8);
         if (!strcmp(d->source->field[i].name, "image") && type->kind == STK_FIELD_ENCODED) p->i_image = i;
         if (!strcmp(d->source->field[i].name, "label") && is_number && d->chain[i].n_stages == 0) p->i_label = i;
     }
@@ -203,12 +143,16 @@ static stk_status find_fields(packer *p)
                     d->source->class->name);
 }
 
-/* Of the names of some records: another folder, order or selection has another one. */
+/* Of the names of some records and of what is made of them: another folder, order or selection has another one. */
 static uint64_t fingerprint_of(const packer *p)
 {
     const stk_dataset *d = p->dataset;
     int64_t n = p->progress.n_records, step = n > 1000 ? n / 1000 : 1;
-    uint64_t hash = (uint64_t)n ^ (uint64_t)p->options.shard_bytes;
+    const stk_pack_options *o = &p->options;
+    uint64_t hash = (uint64_t)n ^ (uint64_t)o->shard_bytes;
+    int64_t how[] = {o->tfrecord, o->shorter, o->quality, o->baseline};
+    /* Packs that were begun before there was a choice go on. */
+    if (how[0] || how[1] || how[2] || how[3]) hash = stk_hash64(how, sizeof(how), hash);
     for (int64_t i = 0; i < n; i += step) {
         char name[STK_RECORD_NAME_BYTES];
         stk_order_place place = stk_order_map(&d->order, NULL, 0, i);
@@ -224,6 +168,7 @@ static stk_status set_classes(packer *p)
     int64_t n = stk_dataset_classes(p->dataset, &names);
     stk_pack_manifest *m = &p->manifest;
     m->has_labels = p->i_label >= 0;
+    m->is_tfrecord = p->options.tfrecord;
     if (n == 0 || !m->has_labels) return STK_OK;
     m->class_name = calloc((size_t)n, sizeof(*m->class_name));
     if (!m->class_name) return stk_fail_memory((size_t)n * sizeof(*m->class_name));
@@ -267,11 +212,12 @@ static stk_status finish(packer *p)
     return stk_tree_remove(path);
 }
 
-static void drop_shard(packer *p)
+static stk_status check_options(const stk_pack_options *o)
 {
-    if (p->fd < 0) return;
-    close(p->fd);
-    unlink(p->path);
+    if (o->quality < 0 || o->quality > 100) return stk_fail(STK_INVALID, "a quality is 1 to 100, not %d", o->quality);
+    if (o->shorter < 0 || o->shorter > 65500)
+        return stk_fail(STK_INVALID, "a side of %lld pixels is not possible", (long long)o->shorter);
+    return STK_OK;
 }
 
 stk_status stk_pack_write(const stk_dataset *dataset, const char *folder, const stk_pack_options *options,
@@ -283,25 +229,25 @@ stk_status stk_pack_write(const stk_dataset *dataset, const char *folder, const 
     if (!p) return stk_fail_memory(sizeof(*p));
     p->dataset = dataset;
     p->folder = folder;
-    p->fd = -1;
+    p->writer.fd = -1;
     if (options) p->options = *options;
     if (p->options.shard_bytes <= 0) p->options.shard_bytes = (int64_t)256 << 20;
     STK_TRY(stk_dataset_status(dataset));
     p->progress.n_records = dataset->order.count;
-    p->buffer = malloc(BUFFER_BYTES);
-    if (!p->buffer) STK_TRY(stk_fail_memory(BUFFER_BYTES));
+    STK_TRY(check_options(&p->options));
+    STK_TRY(stk_shard_writer_init(&p->writer, folder, p->options.tfrecord));
     STK_TRY(find_fields(p));
     STK_TRY(stk_dir_make(folder));
     STK_TRY(resume(p));
     STK_TRY(pack_all(p));
     STK_TRY(finish(p));
 done:
-    drop_shard(p);
+    stk_shard_writer_free(&p->writer);
+    stk_remake_work_free(&p->remake);
     *result = p->progress;
     stk_reader_free(&p->reader, dataset->source);
     stk_order_cursor_free(&p->cursor);
     stk_pack_manifest_free(&p->manifest);
-    free(p->buffer);
     free(p);
     return status;
 }

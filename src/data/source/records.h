@@ -15,8 +15,6 @@ stk_status stk_source_open_tfrecord(const char *const *paths, int n_paths, const
                                     bool in_memory, stk_source **out);
 stk_status stk_source_open_tar(const char *const *paths, int n_paths, const stk_tar_field *fields, int n_fields,
                                stk_source **out);
-/* Takes the names of the classes of a tar source. */
-void stk_tar_take_classes(stk_source *source, char **names, int64_t n);
 
 /* A folder that stoker pack has made. */
 bool stk_is_pack(const char *folder);

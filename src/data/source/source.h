@@ -40,6 +40,8 @@ typedef struct stk_source_class {
     struct stk_entry_points *(*points)(stk_source *source);
     /* Optional: what the source keeps in memory of its own, in bytes. */
     size_t (*held_bytes)(const stk_source *source);
+    /* Optional, in place of it: the source brings entry points of its own, which are not to be used any more. */
+    void (*drop_entries)(stk_source *source);
     void (*name_keyed)(const stk_source *source, int64_t i_record, uint64_t epoch, char *out, size_t out_bytes);
 } stk_source_class;
 

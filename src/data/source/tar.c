@@ -29,7 +29,6 @@ typedef struct tar_source {
     int n_shards;
     char *extensions[STK_MAX_FIELDS];
     content content[STK_MAX_FIELDS];
-    char **class_name; /* of a pack; else NULL */
 } tar_source;
 
 /* "seg.png" is an image too. */
@@ -180,9 +179,6 @@ static void close_source(stk_source *source)
         free(s->shard[i].path);
     }
     free(s->shard);
-    for (int64_t i = 0; s->class_name && i < source->n_classes; i++)
-        free(s->class_name[i]);
-    free(s->class_name);
     for (int i = 0; i < STK_MAX_FIELDS; i++)
         free(s->extensions[i]);
     free(s);
@@ -306,14 +302,6 @@ static stk_status set_usual_fields(tar_source *s)
                     "file is a .%s",
                     shard->path, shard->samples.names + sample->key_at,
                     shard->samples.names + shard->samples.part[sample->i_part].extension_at);
-}
-
-void stk_tar_take_classes(stk_source *source, char **names, int64_t n)
-{
-    tar_source *s = (tar_source *)source;
-    s->class_name = names;
-    source->class_names = (const char *const *)names;
-    source->n_classes = n;
 }
 
 stk_status stk_source_open_tar(const char *const *paths, int n_paths, const stk_tar_field *fields, int n_fields,

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/remote/http.h"
 #include "data/source/records.h"
 
 /* Stands for a data set that could not be allocated. Builders leave one with an error alone, so it is never written. */
@@ -43,9 +44,10 @@ stk_dataset *stk_dataset_make(stk_status status, stk_source *source)
 stk_dataset *stk_dataset_images(const char *folder)
 {
     stk_source *source = NULL;
-    stk_status status = !folder               ? stk_fail(STK_INVALID, "'folder' is NULL")
-                        : stk_is_pack(folder) ? stk_source_open_pack(folder, &source)
-                                              : stk_source_open_images(folder, &source);
+    stk_status status = !folder                 ? stk_fail(STK_INVALID, "'folder' is NULL")
+                        : stk_is_pack(folder)   ? stk_source_open_pack(folder, &source)
+                        : stk_is_remote(folder) ? stk_source_open_object_folder(folder, &source)
+                                                : stk_source_open_images(folder, &source);
     return stk_dataset_make(status, source);
 }
 

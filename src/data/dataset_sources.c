@@ -1,13 +1,18 @@
 /* Data sets over the sources of stoker/sources.h. */
 #include "data/dataset.h"
+#include "data/remote/http.h"
 #include "data/source/records.h"
 
 stk_dataset *stk_dataset_files(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path)
 {
     stk_source *source = NULL;
     bool is_pack = n_paths == 1 && labels != STK_LABELS_FROM_FILE && paths && paths[0] && stk_is_pack(paths[0]);
-    stk_status status = is_pack ? stk_source_open_pack(paths[0], &source)
-                                : stk_source_open_files(paths, n_paths, labels, labels_path, &source);
+    bool is_remote = false;
+    for (int i = 0; paths && i < n_paths; i++)
+        is_remote = is_remote || (paths[i] && stk_is_remote(paths[i]));
+    stk_status status = is_remote && !is_pack ? stk_source_open_objects(paths, n_paths, labels, labels_path, &source)
+                        : is_pack             ? stk_source_open_pack(paths[0], &source)
+                                              : stk_source_open_files(paths, n_paths, labels, labels_path, &source);
     return stk_dataset_make(status, source);
 }
 

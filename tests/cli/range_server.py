@@ -1,4 +1,6 @@
-"""A small HTTP server with range requests and faults, for tests: an own one, since Python's gives whole files only."""
+"""A small HTTP server with range requests, lists of objects and faults, for tests: an own one, since Python's gives whole
+files only."""
+import html
 import http.server
 import os
 import threading
@@ -37,6 +39,7 @@ class RangeServer:
 
     def answer(self, request):
         path = os.path.join(self.folder, urllib.parse.unquote(request.path).lstrip("/"))
+        wanted_list = urllib.parse.parse_qs(request.path.partition("?")[2])
         with self.lock:
             self.requests.append((request.path, request.headers.get("Range")))
             n = len(self.requests)
@@ -48,8 +51,10 @@ class RangeServer:
             return self.send(request, 503, b"busy")
         if fault == "moved":
             return self.send(request, 301, b"", {"x-amz-bucket-region": "eu-west-3"})
-        if fault == "404" or not os.path.isfile(path):
+        if fault == "404" or not (wanted_list or os.path.isfile(path)):
             return self.send(request, 404, b"nothing")
+        if wanted_list:
+            return self.list(request, wanted_list)
         with open(path, "rb") as f:
             body = f.read()
         etag = '"other"' if fault == "changed" else f'"{len(body)}-{os.stat(path).st_mtime_ns}"'
@@ -65,6 +70,23 @@ class RangeServer:
         part = body[int(first):last + 1]
         headers = {"Content-Range": f"bytes {first}-{last}/{len(body)}", "ETag": etag}
         self.send(request, 206, part, headers, fault)
+
+    def list(self, request, wanted):
+        """What S3 answers to ListObjectsV2, three objects at a time; the first folder of the path is the bucket."""
+        bucket = os.path.join(self.folder, urllib.parse.unquote(request.path.split("?")[0]).strip("/"))
+        prefix, start = wanted.get("prefix", [""])[0], int(wanted.get("continuation-token", ["0"])[0])
+        found = [os.path.relpath(os.path.join(at, name), bucket) for at, _, names in os.walk(bucket) for name in names]
+        found = sorted(name for name in found if name.startswith(prefix))
+        if "delimiter" in wanted:
+            found = [name for name in found if "/" not in name[len(prefix):]]
+        parts = []
+        for name in found[start:start + 3]:
+            info = os.stat(os.path.join(bucket, name))
+            parts.append(f"<Contents><Key>{html.escape(name)}</Key><ETag>&quot;{info.st_size}-{info.st_mtime_ns}&quot;</ETag>"
+                         f"<Size>{info.st_size}</Size></Contents>")
+        if start + 3 < len(found):
+            parts.append(f"<IsTruncated>true</IsTruncated><NextContinuationToken>{start + 3}</NextContinuationToken>")
+        self.send(request, 200, f"<ListBucketResult>{''.join(parts)}</ListBucketResult>".encode())
 
     def send(self, request, code, body, headers=None, fault=None):
         request.send_response(code)

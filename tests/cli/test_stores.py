@@ -40,9 +40,43 @@ def without_keys():
     accepted(train("gs://bucket/a pack+1", "gs-public"))
     check(losses("local") == losses("gs-public"), "the losses are those of the folder, with gs://")
     fresh(AWS_ENDPOINT_URL=server.url)
-    refused(train("s3://bucket/none", "told"), 1, "there is no 's3://bucket/none/stoker-pack.json'", lines=None)
+    refused(train("s3://bucket/none", "told"), 1, "'s3://bucket/none' has no folder of JPEG", lines=None)
     refused(train("s3://", "told"), 1, "'s3:", "names a bucket and no object", lines=None)
+    shutil.copytree("digits/train", "public/bucket/digits+x")
+    folders_and_patterns("s3://bucket")
     server.close()
+
+
+def files(source, out):
+    return ["train", "files.yaml", "--out", out, "--steps", "6", "--set", f"data.train.source.files.paths={source}"]
+
+
+def folders_and_patterns(root):
+    """What a bucket holds is listed: a folder with classes, files by pattern and by folder, shards by pattern."""
+    for out in "folder", "files", "pattern", "tar":
+        shutil.rmtree(f"bucket-{out}", ignore_errors=True)
+    shutil.rmtree("cache", ignore_errors=True)
+    with open("small.yaml") as f:
+        recipe = f.read()
+    with open("files.yaml", "w") as f:
+        f.write(recipe.replace("images: digits/train", "files: {paths: digits/train, by: folder}"))
+    with open("tar.yaml", "w") as f:
+        f.write(recipe.replace("images: digits/train", "tar: packed/shard-*.tar").replace("cnn: {", "cnn: {classes: 10, "))
+    accepted(files("digits/train", "local-files"))
+    accepted(["train", "tar.yaml", "--out", "local-tar", "--steps", "6"])
+    accepted(train("digits/train", "local-folder"))
+    accepted(train(f"{root}/digits+x", "bucket-folder"))
+    check(losses("local-folder") == losses("bucket-folder"), "a folder of classes in a bucket")
+    accepted(files(f"{root}/digits+x/", "bucket-files"))
+    check(losses("local-files") == losses("bucket-files"), "a plain folder in a bucket")
+    accepted(files(f"{root}/digits+x/*/*.jpg", "bucket-pattern"))
+    check(losses("local-files") == losses("bucket-pattern"), "a pattern in a bucket")
+    accepted(["train", "tar.yaml", "--out", "bucket-tar", "--steps", "6", "--set",
+              f"data.train.source.tar={root}/a pack+1/shard-*.tar"])
+    check(losses("local-tar") == losses("bucket-tar"), "shards by pattern in a bucket")
+    refused(files(f"{root}/digits+x/*.nothing", "told"), 1, "no object matches", "*.nothing", lines=None)
+    refused(files(f"{root}/nowhere", "told"), 1, "there is no", "/nowhere", lines=None)
+    refused(train(f"{root}/nowhere", "told"), 1, "/nowhere", "each class of images needs one", lines=None)
 
 
 def another_region():
@@ -66,11 +100,14 @@ def another_region():
 def checked_signatures(folder):
     server = moto.Moto(folder, ["data"])
     server.upload("data", "a pack+1/ü/", "packed")
+    server.upload("data", "x/a pack+1/", "packed")
+    server.upload("data", "x/digits+x/", "digits/train")
     source = "s3://data/a pack+1/ü"
     keys = {"AWS_ACCESS_KEY_ID": server.key, "AWS_SECRET_ACCESS_KEY": server.secret}
     fresh(AWS_ENDPOINT_URL=server.url, **keys)
     accepted(train(source, "s3"))
     check(losses("local") == losses("s3"), "the losses are those of the folder, from moto")
+    folders_and_patterns("s3://data/x")
     os.makedirs("home/.aws", exist_ok=True)
     with open("home/.aws/credentials", "w") as f:
         f.write(f"[mine]\naws_access_key_id = {server.key}\naws_secret_access_key = {server.secret}\n")

@@ -326,6 +326,26 @@ def make_entries():
     write("entries", "far_entries", whole[:48] + struct.pack("<Q", 2**62) + whole[56:])
 
 
+# --- lists of objects, and profiles with keys ---
+
+def make_listing():
+    def contents(key, size, etag="&quot;d41d8&quot;"):
+        return f"<Contents><Key>{key}</Key><Size>{size}</Size><ETag>{etag}</ETag></Contents>"
+
+    def answer(*parts, declaration='<?xml version="1.0" encoding="UTF-8"?>\n'):
+        root = '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+        return (declaration + root + "".join(parts) + "</ListBucketResult>").encode()
+
+    more = "<IsTruncated>true</IsTruncated><NextContinuationToken>1ueGcxLPRx1Tr/XYE=</NextContinuationToken>"
+    write("listing", "two", answer(contents("a/1.jpg", 17), contents("&#252;&#x1F600;&amp;", 2**63 - 1)))
+    write("listing", "more", answer(contents("a", 0), more))
+    write("listing", "empty", answer("<Prefix/>", declaration=""))
+    write("listing", "nested", answer("<Contents><Owner><ID>x</ID></Owner><Key>k</Key><Size>1</Size></Contents>"))
+    write("listing", "cut", answer(contents("a/1.jpg", 17))[:-30])
+    write("listing", "credentials", b"# mine\n[default]\r\naws_access_key_id = A\r\naws_secret_access_key=b=/+\n[x]\n")
+    write("listing", "config", b"[profile default]\nregion = eu-west-1\ns3 =\n  endpoint_url = http://x\naws_access_key_id=A\n")
+
+
 for decoder in "jpeg", "jpeg_crop":
     for file_name, text in JPEG.items():
         write(decoder, file_name + ".jpg", base64.b64decode(text))
@@ -341,3 +361,4 @@ make_records()
 make_tar()
 make_pack()
 make_entries()
+make_listing()

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/error.h"
 #include "data/source/fields.h"
@@ -23,12 +22,6 @@ typedef struct files_source {
     stk_file_labels labels;
     stk_entry_points points;
 } files_source;
-
-static bool is_image_name(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return name[0] != '.' && dot && (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png"));
-}
 
 /* True for a folder. Most file systems tell with the name, which saves asking for each file. */
 static bool is_folder(const struct dirent *entry, const char *path)
@@ -50,7 +43,7 @@ static stk_status add_folder(const char *folder, int depth, stk_names *out, size
         STK_TRY(stk_path_join(path, sizeof(path), folder, entry->d_name));
         if (is_folder(entry, path))
             STK_TRY(add_folder(path, depth + 1, out, capacity));
-        else if (is_image_name(entry->d_name))
+        else if (stk_is_image_name(entry->d_name))
             STK_TRY(stk_names_add(out, capacity, path));
     }
     if (errno) status = stk_fail(STK_IO, "cannot read folder '%s': %s", folder, stk_errno_text(errno));

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "data/source/fields.h"
 #include "data/source/learner.h"
+#include "data/source/paths.h"
 
 typedef struct images_source {
     stk_source base;
@@ -26,12 +26,6 @@ typedef struct images_source {
     int64_t *class_end; /* by class: one past its last record */
     stk_entry_points points;
 } images_source;
-
-static bool is_image_name(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return name[0] != '.' && dot && (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png"));
-}
 
 static stk_status add_name(images_source *s, const char *name)
 {
@@ -67,7 +61,7 @@ static stk_status scan_class(images_source *s, int64_t i)
     STK_RETURN_IF_ERROR(stk_dir_list(path, &names));
     status = STK_OK;
     for (size_t k = 0; k < names.n; k++)
-        if (is_image_name(names.name[k])) STK_TRY(add_name(s, names.name[k]));
+        if (stk_is_image_name(names.name[k])) STK_TRY(add_name(s, names.name[k]));
     if (s->base.n_records == before)
         STK_TRY(stk_fail(STK_INVALID, "class folder '%s' holds no JPEG or PNG file", path));
     s->class_end[i] = s->base.n_records;

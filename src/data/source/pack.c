@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "data/pack/manifest.h"
 #include "data/remote/http.h"
+#include "data/remote/objects.h"
 #include "data/remote/remote.h"
+#include "data/remote/store.h"
 #include "data/source/entries.h"
 #include "data/source/paths.h"
 #include "data/source/reader.h"
@@ -31,9 +33,13 @@ typedef struct pack_source {
 bool stk_is_pack(const char *folder)
 {
     char path[4096];
-    /* Of remote folders packs are the only ones that can be read: a server does not list its files. */
-    if (stk_is_remote(folder)) return true;
-    return stk_path_join(path, sizeof(path), folder, STK_PACK_MANIFEST) == STK_OK && stk_path_exists(path);
+    stk_http_file file;
+    if (stk_path_join(path, sizeof(path), folder, STK_PACK_MANIFEST) != STK_OK) return false;
+    if (!stk_is_remote(folder)) return stk_path_exists(path);
+    if (stk_objects_is_pattern(folder) || stk_is_image_name(strrchr(folder, '/') + 1)) return false;
+    /* Of the folders of web servers packs are the only ones that can be read, since such a server does not list its
+     * files; and what is wrong with a store is said best where the pack is opened. */
+    return stk_store_of(folder) == STK_STORE_NONE || stk_http_stat(path, &file) != STK_NOT_FOUND;
 }
 
 /* --- reading --- */

@@ -4,14 +4,23 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "data/remote/http.h"
+#include "data/remote/objects.h"
+#include "data/remote/store.h"
 #include "data/source/side_file.h"
 
 bool stk_path_is_pattern(const char *path)
 {
     return strpbrk(path, "*?[") && !stk_path_exists(path);
+}
+
+bool stk_is_image_name(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return name[0] != '.' && dot && (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png"));
 }
 
 stk_status stk_names_add(stk_names *names, size_t *capacity, const char *name)
@@ -61,6 +70,16 @@ static stk_status add_matches(const char *pattern, stk_names *out, size_t *capac
     return status;
 }
 
+static stk_status add_objects(const char *pattern, stk_names *out, size_t *capacity)
+{
+    stk_objects found = {0};
+    stk_status status = stk_objects_match(pattern, &found);
+    for (size_t i = 0; i < found.n && status == STK_OK; i++)
+        if (!is_side_file(found.object[i].path)) status = stk_names_add(out, capacity, found.object[i].path);
+    stk_objects_free(&found);
+    return status;
+}
+
 static void remove_repetitions(stk_names *names)
 {
     size_t n = 0;
@@ -81,7 +100,9 @@ stk_status stk_paths_expand(const char *const *paths, int n_paths, bool sort_all
     if (n_paths < 1 || !paths) return stk_fail(STK_INVALID, "no path is given");
     for (int i = 0; i < n_paths; i++) {
         if (!paths[i] || !paths[i][0]) STK_TRY(stk_fail(STK_INVALID, "path %d is missing", i));
-        if (!stk_is_remote(paths[i]) && stk_path_is_pattern(paths[i]))
+        if (stk_store_of(paths[i]) != STK_STORE_NONE && stk_objects_is_pattern(paths[i]))
+            STK_TRY(add_objects(paths[i], out, &capacity));
+        else if (!stk_is_remote(paths[i]) && stk_path_is_pattern(paths[i]))
             STK_TRY(add_matches(paths[i], out, &capacity));
         else
             STK_TRY(stk_names_add(out, &capacity, paths[i]));

@@ -10,6 +10,10 @@
 
 stk_status stk_source_open_files(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path,
                                  stk_source **out);
+/* The same where the paths are addresses, and a folder with one sub-folder a class in an object store. */
+stk_status stk_source_open_objects(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path,
+                                   stk_source **out);
+stk_status stk_source_open_object_folder(const char *folder, stk_source **out);
 stk_status stk_source_open_npy(const stk_npy_field *fields, int n_fields, stk_source **out);
 stk_status stk_source_open_tfrecord(const char *const *paths, int n_paths, const stk_feature *features, int n_features,
                                     bool in_memory, stk_source **out);

@@ -106,6 +106,8 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
     } else {
         progress_clear(p);
         code = cli_fail();
+        for (int64_t i = 0; stk_run_skipped(running, i) && !p->quiet; i++)
+            fprintf(stderr, "        skipped %s\n", stk_run_skipped(running, i));
         if (stk_run_saved(running) && !p->quiet)
             fprintf(stderr, "stoker: the last checkpoint is %s\n", stk_run_saved(running));
     }

@@ -69,9 +69,11 @@ static void print_text(const stk_explanation *e)
            cli_bytes((double)e->memory_limit_bytes, limit));
     printf("promise  the same batches for any number of threads: %s; exact resume at any batch: %s\n",
            e->same_batches ? "yes" : "no", e->exact_resume ? "yes" : "no");
-    printf("         a corrupt record %s\n", e->skips_corrupt
-                                                 ? "is replaced by another, drawn by key, counted and listed"
-                                                 : "stops the run and is named");
+    static const char *const policy[] = {[STK_ON_ERROR_STOP] = "stops the run and is named",
+                                         [STK_ON_ERROR_SKIP] = "is left out, counted and listed",
+                                         [STK_ON_ERROR_REPLACE] =
+                                             "is replaced by another, drawn by key, counted and listed"};
+    printf("         a corrupt record %s\n", policy[e->on_error]);
 }
 
 /* --- as JSON --- */
@@ -133,7 +135,8 @@ static void print_json(const data_job *job, const stk_explanation *e)
     put_text("class", e->indexable ? "indexable" : "sequential");
     put_bool("same_batches", e->same_batches);
     put_bool("exact_resume", e->exact_resume);
-    put_text("on_error", e->skips_corrupt ? "skip" : "stop");
+    static const char *const policy[] = {"fail", "skip", "replace"};
+    put_text("on_error", policy[e->on_error]);
     printf(", \"samples\": %lld, \"batches\": %lld, \"batch\": %lld, \"last\": %lld, \"dropped\": %lld",
            (long long)e->n_samples, (long long)e->n_batches, (long long)e->batch, (long long)e->n_last,
            (long long)e->n_dropped);

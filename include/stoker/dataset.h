@@ -171,11 +171,20 @@ STK_API stk_stage *stk_one_hot(int64_t n_classes);
 
 /* --- what was built --- */
 
+/* What becomes of a record that cannot be read or is corrupt. Which records those are depends on nothing but the data,
+ * so that any number of threads gives the same batches, and resuming does. */
 typedef enum stk_on_error {
-    STK_ON_ERROR_STOP, /* the run stops, naming the record */
-    STK_ON_ERROR_SKIP  /* the record is replaced by another, drawn by key; counted and listed */
+    STK_ON_ERROR_STOP,   /* the run stops, naming the record */
+    STK_ON_ERROR_SKIP,   /* its sample is left out: the batch is shorter, see stk_batch_count; counted and listed */
+    STK_ON_ERROR_REPLACE /* another, drawn by key, takes its place, and batches are full; counted and listed */
 } stk_on_error;
+typedef struct stk_error_policy {
+    stk_on_error what;
+    int64_t most; /* of different records, from where a loader starts; one more stops it. 0: 1 %, but at least 100; -1:
+                     any number */
+} stk_error_policy;
 STK_API void stk_dataset_on_error(stk_dataset *dataset, stk_on_error what);
+STK_API void stk_dataset_on_error_with(stk_dataset *dataset, stk_error_policy policy);
 
 /* The first error of any call above; its text is then stk_error_text(). */
 STK_API stk_status stk_dataset_status(const stk_dataset *dataset);

@@ -40,7 +40,7 @@ typedef struct stk_explanation {
     bool indexable;     /* record n of an epoch is arithmetic; false: a position is found by replaying draws */
     bool same_batches;  /* for any number of threads */
     bool exact_resume;  /* from two integers, epoch and batch */
-    bool skips_corrupt; /* on_error: skip */
+    stk_on_error on_error;
     int n_surveys;
     char survey[4][STK_EXPLAIN_TEXT]; /* "filter: 300 of 500 records are kept; 0.8 s": what they found and took */
     /* an epoch */

@@ -50,7 +50,7 @@ STK_API stk_status stk_loader_status(const stk_loader *loader);
 
 /* [N, ...] of the field, NULL when there is none of that name. Borrowed until release. */
 STK_API const void *stk_batch_data(const stk_batch *batch, const char *field);
-/* Rows that are samples; fewer than N only in a short last batch. */
+/* Rows that are samples; fewer than N only in a short last batch, and where samples are left out. Zeros follow. */
 STK_API int64_t stk_batch_count(const stk_batch *batch);
 /* Where this batch stands. */
 STK_API int64_t stk_batch_epoch(const stk_batch *batch);
@@ -65,7 +65,7 @@ typedef struct stk_loader_stats {
     int64_t n_batches, n_samples;
     int64_t wait_ns;         /* the consumer's time in stk_loader_next without a ready batch */
     int64_t work_ns;         /* the workers' time at work, all together */
-    int64_t n_skipped;       /* records replaced under STK_ON_ERROR_SKIP */
+    int64_t n_skipped;       /* records that were left out or replaced, see stk_on_error */
     size_t slot_bytes;       /* memory of the ring */
     stk_memory_stats memory; /* of its account, which others may share */
     int n_threads, n_slots;

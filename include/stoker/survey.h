@@ -4,7 +4,7 @@
  * threads, when the data set is built (a survey), and its answer kept as one small number; from then on the order is
  * arithmetic like all others: counts are exact, any thread finds any sample, and resuming costs nothing. What a survey
  * found and took is a line of stk_dataset_explain. Records are read for it, so build such data sets once, and call
- * stk_dataset_on_error before: under STK_ON_ERROR_SKIP records that cannot be read are left out, else the first of them
+ * stk_dataset_on_error before: records that cannot be read are left out, under STK_ON_ERROR_STOP the first of them
  * is the data set's error.
  *
  * Threads: as for stoker/dataset.h; a caller's function is called by several threads at once, with different records.

@@ -207,13 +207,22 @@ void stk_dataset_apply(stk_dataset *dataset, ...)
 
 /* --- what was built --- */
 
+void stk_dataset_on_error_with(stk_dataset *dataset, stk_error_policy policy)
+{
+    stk_status status = STK_OK;
+    if (dataset->status != STK_OK) return;
+    if ((unsigned)policy.what > STK_ON_ERROR_REPLACE)
+        status = stk_fail(STK_INVALID, "'on_error' cannot be %d", (int)policy.what);
+    else if (policy.most < -1)
+        status = stk_fail(STK_INVALID, "'most' of 'on_error' is %lld", (long long)policy.most);
+    if (stk_dataset_keep_error(dataset, status) != STK_OK) return;
+    dataset->on_error = policy.what;
+    dataset->most_errors = policy.most;
+}
+
 void stk_dataset_on_error(stk_dataset *dataset, stk_on_error what)
 {
-    if (dataset->status != STK_OK) return;
-    if (what != STK_ON_ERROR_STOP && what != STK_ON_ERROR_SKIP)
-        stk_dataset_keep_error(dataset, stk_fail(STK_INVALID, "'on_error' cannot be %d", (int)what));
-    else
-        dataset->on_error = what;
+    stk_dataset_on_error_with(dataset, (stk_error_policy){.what = what});
 }
 
 stk_status stk_dataset_status(const stk_dataset *dataset)

@@ -20,7 +20,8 @@ struct stk_dataset {
     int64_t n_rows;                  /* of a batch; 0: not batched yet */
     bool drop_remainder;
     stk_on_error on_error;
-    int n_padded; /* fields whose rows differ in length; a slot has one more field for each */
+    int64_t most_errors; /* as in stk_error_policy */
+    int n_padded;        /* fields whose rows differ in length; a slot has one more field for each */
     stk_pad_plan pad[STK_MAX_FIELDS];
     stk_mixup mixup;
     int n_surveys;

@@ -42,17 +42,18 @@ static void free_children(stk_dataset *const *children, int n)
 static stk_dataset *combine(const char *what, const stk_combine *how, stk_dataset *const *children, int n)
 {
     stk_source *source = NULL;
-    stk_on_error on_error = STK_ON_ERROR_STOP;
+    stk_error_policy policy = {STK_ON_ERROR_STOP, 0};
     stk_status status = check_children(what, children, n);
     if (status == STK_OK && how->kind == STK_COMBINE_MIX && !how->weights)
         status = stk_fail(STK_INVALID, "'weights' is NULL");
     if (status == STK_OK) status = stk_source_open_combined(how, children, n, &source);
     for (int i = 0; i < n && status == STK_OK; i++)
-        if (children[i]->on_error == STK_ON_ERROR_SKIP) on_error = STK_ON_ERROR_SKIP;
+        if (children[i]->on_error != STK_ON_ERROR_STOP)
+            policy = (stk_error_policy){children[i]->on_error, children[i]->most_errors};
     /* The text of the error is kept before the children go, which may set another. */
     stk_dataset *dataset = stk_dataset_make(status, source);
     if (status != STK_OK) free_children(children, n);
-    if (status == STK_OK) stk_dataset_on_error(dataset, on_error);
+    if (status == STK_OK) stk_dataset_on_error_with(dataset, policy);
     return dataset;
 }
 

@@ -63,7 +63,7 @@ stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[ST
     stk_reader reader = {0};
     stk_status status = STK_OK;
     /* Where records may be skipped the first good one serves. */
-    int64_t n_tries = dataset->on_error == STK_ON_ERROR_SKIP ? STK_MAX_TRIES : 1;
+    int64_t n_tries = dataset->on_error != STK_ON_ERROR_STOP ? STK_MAX_TRIES : 1;
     for (int64_t n = 0; n < n_tries && n < dataset->order.count; n++) {
         stk_order_place place = stk_order_map(&dataset->order, NULL, 0, n);
         status = measure_record(dataset, place, &reader, types);

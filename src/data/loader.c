@@ -14,12 +14,13 @@
 #include "data/mixup_batch.h"
 #include "stoker/ragged.h"
 
-enum { MAX_THREADS = 1024, MAX_HELD = 2, MIN_SLOTS = 3 };
+enum { MAX_THREADS = 1024, MAX_HELD = 2, MIN_SLOTS = 3, LEAST_ERRORS = 100 };
 
 struct stk_batch {
     stk_loader *loader;
     stk_slot *slot;
     int64_t i_batch; /* of the ring */
+    int64_t n_rows;  /* that are samples */
     bool held;
 };
 
@@ -142,6 +143,13 @@ static stk_status start_workers(stk_loader *loader, const stk_loader_config *con
     return STK_OK;
 }
 
+static int64_t most_errors(const stk_dataset *dataset)
+{
+    int64_t n = dataset->order.count / 100;
+    if (dataset->most_errors) return dataset->most_errors;
+    return n < LEAST_ERRORS ? LEAST_ERRORS : n;
+}
+
 stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *config, stk_loader **out)
 {
     stk_loader_config defaults = stk_loader_config_default();
@@ -156,10 +164,12 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     work->skips = &loader->skips;
     work->seed = config->seed;
     work->n_workers = config->n_threads ? config->n_threads : stk_n_cores();
-    STK_TRY(stk_skip_list_init(&loader->skips));
+    STK_TRY(stk_skip_list_init(&loader->skips, most_errors(dataset)));
     STK_TRY(stk_share_make(dataset, config, &work->share));
     STK_TRY(open_memory(loader, config));
     STK_TRY(stk_dataset_probe(dataset, work->want, work->probe_name));
+    if (stk_mixup_wanted(dataset) && dataset->on_error == STK_ON_ERROR_SKIP)
+        STK_TRY(stk_fail(STK_INVALID, "mixed samples cannot be left out: replace corrupt records"));
     if (stk_mixup_wanted(dataset)) STK_TRY(stk_mixup_check(dataset, work->want));
     STK_TRY(plan_ring(dataset, config, work, &loader->ring_config));
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
@@ -197,6 +207,45 @@ static const stk_batch *fail_next(stk_loader *loader, stk_status status)
     return NULL;
 }
 
+/* Moves the rows together that are not to be left out; zeros end the batch. */
+static void leave_out(stk_loader *loader, stk_batch *batch)
+{
+    const stk_skip_list *skips = &loader->skips;
+    int64_t n_kept = batch->n_rows - skips->n_rows;
+    for (int f = 0; f < loader->ring_config.n_fields; f++) {
+        unsigned char *row = batch->slot->field[f];
+        size_t n = batch->slot->row_bytes[f];
+        int64_t to = skips->row[0];
+        for (int64_t i = 0; i < skips->n_rows; i++) {
+            int64_t from = skips->row[i] + 1, end = i + 1 < skips->n_rows ? skips->row[i + 1] : batch->n_rows;
+            memmove(row + (size_t)to * n, row + (size_t)from * n, (size_t)(end - from) * n);
+            to += end - from;
+        }
+        memset(row + (size_t)n_kept * n, 0, (size_t)(batch->n_rows - n_kept) * n);
+    }
+    batch->n_rows = n_kept;
+}
+
+static stk_status take_batch(stk_loader *loader, stk_batch *batch)
+{
+    int64_t i_batch = loader->i_next;
+    stk_ring *ring = loader->work.ring;
+    stk_status status = stk_ring_wait(ring, i_batch, &loader->wait_ns);
+    if (status == STK_BUSY) return status;
+    if (status == STK_OK) status = stk_skip_list_collect(&loader->skips, i_batch);
+    loader->ended = status != STK_OK;
+    STK_RETURN_IF_ERROR(status);
+    *batch = (stk_batch){.loader = loader,
+                         .slot = stk_ring_slot(ring, i_batch),
+                         .i_batch = i_batch,
+                         .n_rows = stk_ring_count(ring, i_batch),
+                         .held = true};
+    if (loader->skips.n_rows > 0 && loader->work.dataset->on_error == STK_ON_ERROR_SKIP) leave_out(loader, batch);
+    loader->i_next++;
+    loader->n_samples += batch->n_rows;
+    return STK_OK;
+}
+
 const stk_batch *stk_loader_next(stk_loader *loader)
 {
     if (loader->ended) return NULL;
@@ -206,20 +255,14 @@ const stk_batch *stk_loader_next(stk_loader *loader)
         if (!loader->batch[i].held) batch = &loader->batch[i];
     if (!batch)
         return fail_next(loader, stk_fail(STK_BUSY, "%d batches are held: release one before the next", MAX_HELD));
-    if (loader->i_next >= loader->ring_config.n_total) return NULL;
-    stk_status status = stk_ring_wait(loader->work.ring, loader->i_next, &loader->wait_ns);
-    if (status != STK_OK) {
-        loader->ended = status != STK_BUSY;
-        return fail_next(loader, status);
+    while (loader->i_next < loader->ring_config.n_total) {
+        stk_status status = take_batch(loader, batch);
+        if (status != STK_OK) return fail_next(loader, status);
+        if (loader->first_batch_s == 0) loader->first_batch_s = stk_process_age_s();
+        if (batch->n_rows > 0) return batch;
+        stk_batch_release(batch); /* nothing is left of it */
     }
-    *batch = (stk_batch){.loader = loader,
-                         .slot = stk_ring_slot(loader->work.ring, loader->i_next),
-                         .i_batch = loader->i_next,
-                         .held = true};
-    if (loader->i_next == 0) loader->first_batch_s = stk_process_age_s();
-    stk_skip_list_collect(&loader->skips, loader->i_next++);
-    loader->n_samples += stk_batch_count(batch);
-    return batch;
+    return NULL;
 }
 
 void stk_batch_release(const stk_batch *batch)
@@ -273,7 +316,7 @@ stk_status stk_batch_shape(const stk_batch *batch, const char *field, stk_shape 
 
 int64_t stk_batch_count(const stk_batch *batch)
 {
-    return stk_ring_count(batch->loader->work.ring, batch->i_batch);
+    return batch->n_rows;
 }
 
 int64_t stk_batch_epoch(const stk_batch *batch)

@@ -6,8 +6,9 @@
 
 #include "base/error.h"
 
-stk_status stk_skip_list_init(stk_skip_list *list)
+stk_status stk_skip_list_init(stk_skip_list *list, int64_t most)
 {
+    list->most = most;
     STK_RETURN_IF_ERROR(stk_mutex_init(&list->lock));
     list->has_lock = true;
     return STK_OK;
@@ -20,6 +21,8 @@ void stk_skip_list_free(stk_skip_list *list)
     free(list->pending);
     for (int i = 0; i < list->n_kept; i++)
         free(list->kept[i].text);
+    free(list->record);
+    free(list->row);
     if (list->has_lock) stk_mutex_destroy(&list->lock);
 }
 
@@ -54,6 +57,26 @@ static int compare_skips(const void *pa, const void *pb)
     return (a->i_try > b->i_try) - (a->i_try < b->i_try);
 }
 
+/* Puts x into a rising array, at most once. */
+static stk_status insert(int64_t x, int64_t **array, int64_t *n, size_t *capacity)
+{
+    int64_t at = *n;
+    while (at > 0 && (*array)[at - 1] >= x)
+        at--;
+    if (at < *n && (*array)[at] == x) return STK_OK;
+    if ((size_t)*n == *capacity) {
+        size_t more = *capacity ? 2 * *capacity : 16;
+        int64_t *grown = realloc(*array, more * sizeof(*grown));
+        if (!grown) return stk_fail_memory(more * sizeof(*grown));
+        *array = grown;
+        *capacity = more;
+    }
+    memmove(*array + at + 1, *array + at, (size_t)(*n - at) * sizeof(**array));
+    (*array)[at] = x;
+    ++*n;
+    return STK_OK;
+}
+
 /* Takes skip. */
 static void keep_skip(stk_skip_list *list, stk_skip skip)
 {
@@ -67,16 +90,32 @@ static void keep_skip(stk_skip_list *list, stk_skip skip)
         list->kept[list->n_kept++] = skip;
 }
 
-void stk_skip_list_collect(stk_skip_list *list, int64_t i_batch)
+static stk_status note_skip(stk_skip_list *list, const stk_skip *skip, int64_t i_batch)
 {
+    if (skip->i_try == 0 && skip->i_batch == i_batch)
+        STK_RETURN_IF_ERROR(insert(skip->row, &list->row, &list->n_rows, &list->row_capacity));
+    if (list->most < 0) return STK_OK;
+    STK_RETURN_IF_ERROR(insert(skip->i_record, &list->record, &list->n_records, &list->record_capacity));
+    if (list->n_records <= list->most) return STK_OK;
+    return stk_fail(STK_CORRUPT, "%lld records cannot be read, one more than 'on_error' allows, the last one %s",
+                    (long long)list->n_records, skip->text);
+}
+
+stk_status stk_skip_list_collect(stk_skip_list *list, int64_t i_batch)
+{
+    stk_status status = STK_OK;
+    list->n_rows = 0;
     /* Bad records are rare: nearly every batch ends here. */
-    if (atomic_load(&list->n_pending) == 0) return;
+    if (atomic_load(&list->n_pending) == 0) return STK_OK;
     stk_mutex_lock(&list->lock);
     size_t n = atomic_load(&list->n_pending), n_done = 0;
     qsort(list->pending, n, sizeof(*list->pending), compare_skips);
-    while (n_done < n && list->pending[n_done].i_batch <= i_batch)
+    while (n_done < n && list->pending[n_done].i_batch <= i_batch && status == STK_OK) {
+        status = note_skip(list, &list->pending[n_done], i_batch);
         keep_skip(list, list->pending[n_done++]);
+    }
     memmove(list->pending, list->pending + n_done, (n - n_done) * sizeof(*list->pending));
     atomic_store(&list->n_pending, n - n_done);
     stk_mutex_unlock(&list->lock);
+    return status;
 }

@@ -30,13 +30,21 @@ typedef struct stk_skip_list {
     stk_skip kept[STK_MAX_SKIPPED]; /* each record once */
     int n_kept;
     int64_t n_skipped; /* rows whose own record was bad */
+    int64_t most;      /* different records; -1: any number */
+    int64_t *record;   /* [n_records], rising: the different ones, as long as there is a most */
+    int64_t n_records;
+    size_t record_capacity;
+    int64_t *row; /* [n_rows], rising: of the batch that was collected last, those whose own record was bad */
+    int64_t n_rows;
+    size_t row_capacity;
 } stk_skip_list;
 
-stk_status stk_skip_list_init(stk_skip_list *list);
+stk_status stk_skip_list_init(stk_skip_list *list, int64_t most);
 void stk_skip_list_free(stk_skip_list *list);
 /* Notes a bad record with this thread's error text. */
 stk_status stk_skip_list_add(stk_skip_list *list, int64_t i_batch, int64_t row, int64_t i_try, int64_t i_record);
-/* The consumer has got batch i_batch. */
-void stk_skip_list_collect(stk_skip_list *list, int64_t i_batch);
+/* The consumer has got batch i_batch. STK_CORRUPT where there are now more bad records than may be; the batch is then
+ * not to be used. */
+stk_status stk_skip_list_collect(stk_skip_list *list, int64_t i_batch);
 
 #endif

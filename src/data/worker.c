@@ -140,19 +140,21 @@ static bool draw_stand_in(const stk_work *work, const stk_slot *slot, int64_t i_
     return false;
 }
 
-/* Makes the row from the record at `place`, or with on_error skip from a stand-in. */
+/* Makes the row from the record at `place`, or with on_error replace from a stand-in. */
 static stk_status make_row(stk_worker *worker, const stk_claim *claim, int64_t row, int64_t i_epoch, int64_t position,
                            stk_order_place place)
 {
     const stk_work *work = worker->work;
     const stk_dataset *dataset = work->dataset;
-    int64_t n_tries = dataset->on_error == STK_ON_ERROR_SKIP ? STK_MAX_TRIES : 0;
+    int64_t n_tries = dataset->on_error == STK_ON_ERROR_REPLACE ? STK_MAX_TRIES : 0;
     for (int64_t i_try = 0;; i_try++) {
         bool fatal = false;
         stk_status status = make_record(worker, place, claim->slot, row, &fatal);
         if (status == STK_NO_MEMORY) status = make_alone(worker, place, claim->slot, row, &fatal);
-        if (status == STK_OK || fatal || n_tries == 0) return status;
+        if (status == STK_OK || fatal || dataset->on_error == STK_ON_ERROR_STOP) return status;
         STK_RETURN_IF_ERROR(stk_skip_list_add(work->skips, claim->i_batch, row, i_try, place.i_record));
+        /* The consumer takes the row out, once its batch is complete. */
+        if (n_tries == 0) return STK_OK;
         if (i_try == n_tries)
             return stk_fail_prefix(status, "no readable record after %d tries, the last one ", (int)n_tries);
         if (!draw_stand_in(work, claim->slot, i_epoch, position, i_try, &place))

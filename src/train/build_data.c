@@ -65,7 +65,7 @@ static stk_status apply_order(const stk_recipe *recipe, int i_part, stk_dataset 
     /* One seed for both sides of the cut, so that they are disjoint. */
     if (share > 0 && i_part == STK_PART_TRAIN) stk_dataset_split(dataset, share, true, recipe->seed);
     if (share > 0 && i_part == STK_PART_VALID) stk_dataset_split(dataset, share, false, recipe->seed);
-    stk_dataset_on_error(dataset, part->on_error);
+    stk_dataset_on_error_with(dataset, part->on_error);
     STK_RETURN_IF_ERROR(stk_build_check(part->node, dataset));
     STK_RETURN_IF_ERROR(stk_build_filter(part->filter, dataset));
     /* A part cut from train is made of what train is made of. */

@@ -150,12 +150,12 @@ static void check_labels(stk_lint_part *p, bool has_model)
 static stk_status check_errors(stk_lint_part *p)
 {
     stk_record_sample s;
-    if (p->part->on_error != STK_ON_ERROR_SKIP || p->dataset->source->class->read_keyed) return STK_OK;
+    if (p->part->on_error.what == STK_ON_ERROR_STOP || p->dataset->source->class->read_keyed) return STK_OK;
     STK_RETURN_IF_ERROR(stk_sample_records(p->dataset, MOST_DECODED, true, &s));
     if (s.n_corrupt * 100 <= s.n) return STK_OK;
     stk_lint_report(p, "many-skipped", key_of(p, "on_error"),
                     "list them with 'stoker data verify', and mend or remove them",
-                    "'on_error: skip' hides many: %" PRId64 " of %" PRId64 " records looked at are corrupt, as %s",
+                    "'on_error' hides many: %" PRId64 " of %" PRId64 " records looked at are corrupt, as %s",
                     s.n_corrupt, s.n, s.corrupt);
     return STK_OK;
 }

@@ -116,7 +116,8 @@ static stk_status take_step(stk_trainer *trainer, double *out_loss)
     int64_t ready = stk_clock_ns();
     if (!batch) {
         stk_status lost = stk_loader_status(trainer->loader);
-        if (lost == STK_CORRUPT) stk_fail(lost, "%s; on_error: skip puts another in its place", stk_error_text());
+        if (lost == STK_CORRUPT && trainer->dataset->on_error == STK_ON_ERROR_STOP)
+            stk_fail(lost, "%s; on_error: replace puts another in its place", stk_error_text());
         if (lost != STK_OK) return lost;
         return stk_fail(STK_INTERNAL, "the data ended before the run");
     }

@@ -73,6 +73,14 @@ stk_status stk_recipe_take_order(const stk_yaml_node *node, stk_recipe_part *par
                          (long long)part->i_shard, (long long)part->n_shards);
 }
 
+static void take_on_error(const stk_yaml_node *node, bool is_train, stk_error_policy *out)
+{
+    *out = (stk_error_policy){.most = get_int(node, "most", 0)};
+    if (!node) return;
+    if (is_word(node, "policy", "skip")) out->what = is_train ? STK_ON_ERROR_REPLACE : STK_ON_ERROR_SKIP;
+    if (is_word(node, "policy", "replace")) out->what = STK_ON_ERROR_REPLACE;
+}
+
 static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_part *part)
 {
     *part = (stk_recipe_part){.node = node, .take = -1, .repeat = 1, .n_shards = 1};
@@ -82,7 +90,7 @@ static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_pa
     part->share = get_real(node, "share", 0);
     part->stages = get(node, "stages");
     STK_RETURN_IF_ERROR(stk_recipe_take_order(node, part));
-    part->on_error = is_word(node, "on_error", "skip") ? STK_ON_ERROR_SKIP : STK_ON_ERROR_STOP;
+    take_on_error(get(node, "on_error"), is_train, &part->on_error);
     part->drop_remainder = remainder ? is_word(node, "remainder", "drop") : is_train;
     if (is_train && remainder && !part->drop_remainder)
         return stk_yaml_fail(remainder, "training cannot keep the remainder: a step is compiled for full batches; with "

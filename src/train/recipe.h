@@ -23,9 +23,9 @@ typedef struct stk_recipe_part {
     stk_shard_policy shard_policy;
     int64_t window; /* of the shuffle; 0: everything */
     bool shuffle_once;
-    stk_on_error on_error;
+    stk_error_policy on_error;
     const stk_yaml_node *mixup, *cutmix; /* train only; NULL: not given */
-    stk_yaml_node *index; /* its text: "auto", "none" or a path; NULL: not given */
+    stk_yaml_node *index;                /* its text: "auto", "none" or a path; NULL: not given */
 } stk_recipe_part;
 
 enum { STK_PART_TRAIN, STK_PART_VALID, STK_PART_TEST, STK_N_PARTS };

@@ -234,7 +234,22 @@ static const stk_key stage_key = {.name = "stage", .type = STK_KEY_CHOICE, .keys
 
 extern const stk_key stk_source_kinds[]; /* data sets of data sets hold sources */
 
-static const char *const on_error_words[] = {"stop", "skip", NULL};
+static const char *const on_error_words[] = {"fail", "skip", "replace", "stop", NULL};
+static const stk_key on_error_keys[] = {
+    {.name = "policy",
+     .type = STK_KEY_WORD,
+     .words = on_error_words,
+     .required = true,
+     .doc = "fail (or stop): the run stops and names it. skip: its sample is left out, and its batch is shorter; in "
+            "training, where a step needs full batches, it is replaced. replace: another, drawn by key, takes its "
+            "place. All are counted and listed."},
+    {.name = "most",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e15,
+     .doc = "Different records that may be skipped or replaced, from where a run starts or goes on; one more stops it. "
+            "Default: 1 % of the samples, but at least 100."},
+    END};
 static const char *const remainder_words[] = {"drop", "keep", NULL};
 static const stk_key idx_keys[] = {
     {.name = "images", .type = STK_KEY_TEXT, .required = true, .doc = "The IDX file of images, plain or .gz."},
@@ -419,10 +434,10 @@ static const stk_key filter_key = {.name = "filter",
                 "in the first epoch and kept; none; or the path of an index. Default: the one that 'stoker index' "    \
                 "or an earlier run has left there."},                                                                  \
         {.name = "on_error",                                                                                           \
-         .type = STK_KEY_WORD,                                                                                         \
-         .words = on_error_words,                                                                                      \
-         .doc = "A corrupt record: stop the run and name it, or skip it: another takes its place; it is counted and "  \
-                "listed. Default: stop."},                                                                             \
+         .type = STK_KEY_MAP,                                                                                          \
+         .keys = on_error_keys,                                                                                        \
+         .doc = "What becomes of a record that is corrupt or cannot be read: fail, skip or replace, or {policy: "      \
+                "skip, most: 100}. Default: fail."},                                                                   \
     {                                                                                                                  \
         .name = "remainder", .type = STK_KEY_WORD, .words = remainder_words,                                           \
         .doc = "The samples that do not fill the last batch. Default: drop for train, keep for valid and test."        \

@@ -114,6 +114,9 @@ static stk_status check_parts(stk_trainer *trainer)
         return stk_fail(STK_INVALID, "the training data has %lld samples, fewer than a batch of %lld",
                         (long long)stk_dataset_count(trainer->dataset),
                         (long long)stk_dataset_batch_size(trainer->dataset));
+    if (trainer->dataset->on_error == STK_ON_ERROR_SKIP)
+        return stk_fail(STK_INVALID, "a training step needs full batches, so that no sample can be left out: replace "
+                                     "corrupt records (STK_ON_ERROR_REPLACE)");
     return stk_step_check_dataset(trainer, trainer->dataset);
 }
 

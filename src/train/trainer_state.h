@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "data/dataset.h"
 #include "engine/engine.h"
 #include "stoker/loader.h"
 #include "train/trainer.h"

@@ -293,7 +293,7 @@ static void bad_records_are_named_by_their_own_name(void **state)
     assert_non_null(end);
     assert_true(text[0] == '\'' && end - text <= 2);
     stk_loader_close(loader);
-    stk_dataset_on_error(dataset, STK_ON_ERROR_SKIP);
+    stk_dataset_on_error(dataset, STK_ON_ERROR_REPLACE);
     assert_int_equal(read_hashes(dataset, (stk_loader_config){.n_threads = 1, .n_epochs = 2}, expected), 36);
     assert_int_equal(read_hashes(dataset, (stk_loader_config){.n_threads = 5, .n_epochs = 2}, hashes), 36);
     assert_memory_equal(hashes, expected, 36 * sizeof(*hashes));

@@ -148,7 +148,7 @@ static void corrupt_files_are_skipped_alike_and_listed(void **state)
     stk_loader_stats stats;
     write_file("dog", 7, "no image", 8);
     write_file("cat", 0, "", 0);
-    stk_dataset *dataset = make_dataset(STK_ON_ERROR_SKIP);
+    stk_dataset *dataset = make_dataset(STK_ON_ERROR_REPLACE);
     for (int n_threads = 1; n_threads <= 4; n_threads++) {
         stk_loader *loader = open_loader(dataset, n_threads, 0);
         assert_int_equal(read_hashes(loader, n_threads == 1 ? one : other), 2 * N_BATCHES);
@@ -175,7 +175,7 @@ static void mixed_sizes_are_named(void **state)
     stk_dataset *dataset = stk_dataset_images(folder);
     stk_dataset_apply(dataset, stk_decode(), NULL);
     stk_dataset_batch(dataset, N_ROWS, false);
-    stk_dataset_on_error(dataset, STK_ON_ERROR_SKIP); /* A wrong size is no damage, and not passed over. */
+    stk_dataset_on_error(dataset, STK_ON_ERROR_REPLACE); /* A wrong size is no damage, and not passed over. */
     assert_int_equal(stk_dataset_status(dataset), STK_OK);
     snprintf(name, sizeof(name), "'%s/dog/04.jpg'", folder);
     check_stops(dataset, STK_MISMATCH,

@@ -210,7 +210,7 @@ static void sizes_that_differ_are_an_error(void **state)
     stk_dataset *dataset = make_fake(N_RECORDS, &fake);
     stk_dataset_apply(dataset, fake_decode(), fake_noise(), NULL);
     stk_dataset_batch(dataset, N_ROWS, false);
-    stk_dataset_on_error(dataset, STK_ON_ERROR_SKIP);
+    stk_dataset_on_error(dataset, STK_ON_ERROR_REPLACE);
     fake->varied = true;
     stk_loader *loader;
     assert_int_equal(stk_loader_open(dataset, NULL, &loader), STK_OK);
@@ -255,7 +255,7 @@ static void skipping_is_the_same_for_any_number_of_workers(void **state)
     (void)state;
     fake_source *fake;
     stk_dataset *dataset = make_noisy(&fake);
-    stk_dataset_on_error(dataset, STK_ON_ERROR_SKIP);
+    stk_dataset_on_error(dataset, STK_ON_ERROR_REPLACE);
     fake->bad_every = 10; /* 10 records an epoch */
     fake->bad_at = 3;
     uint64_t expected[30], hashes[30];
@@ -282,7 +282,7 @@ static void skipping_ends_where_nothing_is_readable(void **state)
     (void)state;
     fake_source *fake;
     stk_dataset *dataset = make_noisy(&fake);
-    stk_dataset_on_error(dataset, STK_ON_ERROR_SKIP);
+    stk_dataset_on_error(dataset, STK_ON_ERROR_REPLACE);
     fake->bad_every = 1;
     stk_loader *loader;
     assert_int_equal(stk_loader_open(dataset, NULL, &loader), STK_OK);

@@ -97,7 +97,7 @@ static void everything_is_taken(void **state)
     assert_int_equal(train->repeat, 2);
     assert_int_equal(train->n_shards, 4);
     assert_int_equal(train->i_shard, 3);
-    assert_int_equal(train->on_error, STK_ON_ERROR_SKIP);
+    assert_int_equal(train->on_error.what, STK_ON_ERROR_REPLACE);
     assert_true(fabs(train->stages->child->child->child->real - 1 / 255.0) < 1e-18);
     assert_true(r->part[STK_PART_VALID].share == 0.1);
     assert_false(r->part[STK_PART_TEST].drop_remainder);

@@ -114,7 +114,7 @@ static void explain_order(const stk_dataset *dataset, stk_explanation *e)
         memcpy(e->survey[e->n_surveys], dataset->survey[e->n_surveys], STK_SURVEY_TEXT);
     /* Both follow from records and keys alone; nothing depends on when a thread ran. */
     e->same_batches = e->exact_resume = true;
-    e->skips_corrupt = dataset->on_error == STK_ON_ERROR_SKIP;
+    e->on_error = dataset->on_error;
 }
 
 static void explain_epoch(const stk_dataset *dataset, stk_explanation *e)

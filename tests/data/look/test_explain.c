@@ -43,7 +43,7 @@ static void tells_order_and_epoch(void **state)
     assert_string_equal(e.order[1], "shard 1 of 2");
     assert_string_equal(e.order[2], "shuffle of all 45 samples, another for each epoch");
     assert_string_equal(e.order[3], "2 passes as one epoch");
-    assert_true(e.indexable && e.same_batches && e.exact_resume && !e.skips_corrupt);
+    assert_true(e.indexable && e.same_batches && e.exact_resume && e.on_error == STK_ON_ERROR_STOP);
     assert_int_equal(e.n_samples, 90);
     assert_int_equal(e.n_batches, 5);
     assert_int_equal(e.n_dropped, 10);
@@ -66,12 +66,12 @@ static void tells_windows_and_short_batches(void **state)
     stk_dataset *dataset = make();
     (void)state;
     stk_dataset_shuffle_with(dataset, (stk_shuffle){.seed = 1, .window = 20, .once = true});
-    stk_dataset_on_error(dataset, STK_ON_ERROR_SKIP);
+    stk_dataset_on_error(dataset, STK_ON_ERROR_REPLACE);
     assert_int_equal(stk_dataset_explain(dataset, NULL, &e), STK_INVALID);
     stk_dataset_batch(dataset, 30, false);
     assert_int_equal(stk_dataset_explain(dataset, NULL, &e), STK_OK);
     assert_string_equal(e.order[0], "shuffle with a window of 20 of 100 samples, the same in every epoch");
-    assert_true(!e.indexable && e.exact_resume && e.skips_corrupt);
+    assert_true(!e.indexable && e.exact_resume && e.on_error == STK_ON_ERROR_REPLACE);
     assert_int_equal(e.n_batches, 4);
     assert_int_equal(e.n_last, 10);
     assert_int_equal(e.n_dropped, 0);

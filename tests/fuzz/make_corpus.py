@@ -95,6 +95,21 @@ def make_png():
     write("png", "cut.png", png(5, 4, 8, 2)[:60])
 
 
+# --- tokenizers ---
+
+def make_tokenizer():
+    folder = pathlib.Path("../golden/tokenizers")
+    texts = {"plain": b"The train's  batch\n\nis 1234 -- caf\xc3\xa9 <mask> king",
+             "hard": "e\u0301 \u65e5\u672c \U0001f600\u200d\u4f60 [MASK]\t \u0130".encode() + b"\xff\xc3", "long": b"the" * 50}
+    for path in sorted(folder.glob("*.json")):
+        if path.name != "vocab.json":
+            for name, text in texts.items():
+                write("tokenizer", f"{path.stem}-{name}", path.read_bytes() + b"\0" + text)
+    write("tokenizer", "vocab", b"V" + (folder / "vocab.txt").read_bytes() + b"\0" + texts["hard"])
+    write("tokenizer", "merges", b"M" + (folder / "vocab.json").read_bytes() + b"\0"
+          + (folder / "merges.txt").read_bytes() + b"\0" + texts["hard"])
+
+
 # --- IDX ---
 
 def make_idx():
@@ -362,3 +377,4 @@ make_tar()
 make_pack()
 make_entries()
 make_listing()
+make_tokenizer()

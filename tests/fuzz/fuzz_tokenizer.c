@@ -60,7 +60,7 @@ static void check_text(const stk_tokenizer *t, stk_span text)
         if (stk_tokenizer_decode(t, ids, n, false, back, text.n, &n_back) != STK_OK || n_back != text.n) abort();
         if (text.n && memcmp(back, bytes, text.n)) abort();
     }
-    free(scratch.data);
+    stk_scratch_free(&scratch);
     free(ids);
     free(some);
     free(back);

@@ -77,7 +77,7 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
     int64_t n = s->length + 1, first = (i_record - f->i_first) * s->stride;
     size_t n_raw = (size_t)n * f->token_bytes, n_scratch = (size_t)n * 4 + n_raw;
     int32_t *tokens = stk_scratch_get(&scratch[0], n_scratch);
-    if (!tokens) return stk_fail_memory(n_scratch);
+    if (!tokens) return STK_NO_MEMORY;
     uint8_t *raw = (uint8_t *)(tokens + n);
     STK_RETURN_IF_ERROR(stk_input_read(&f->file, f->data_at + (uint64_t)first * f->token_bytes, raw, n_raw));
     int64_t most = widen(raw, f->token_bytes, n, tokens),

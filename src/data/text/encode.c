@@ -124,7 +124,7 @@ static stk_status prepare(encoder *e, stk_scratch *scratch, size_t n)
     size_t n_spaced = t->prefix_space ? round_up((n_normal ? n_normal : n) + 1) : 0;
     size_t n_all = n_work + n_normal + n_spaced + e->words_needed;
     uint8_t *memory = n_all ? stk_scratch_get(scratch, n_all) : NULL;
-    if (n_all && !memory) return stk_fail_memory(n_all);
+    if (n_all && !memory) return STK_NO_MEMORY; /* the text is set */
     e->work = (uint32_t *)(void *)memory;
     e->normal = memory + n_work;
     e->spaced = e->normal + n_normal;
@@ -165,6 +165,6 @@ stk_status stk_tokenizer_encode(const stk_tokenizer *t, const char *text, size_t
     stk_scratch scratch = {0};
     stk_span span = {(const uint8_t *)(text ? text : ""), text ? n_bytes : 0};
     stk_status status = stk_tokenizer_run(t, span, special, false, &scratch, ids, room, n_ids);
-    free(scratch.data);
+    stk_scratch_free(&scratch);
     return status;
 }

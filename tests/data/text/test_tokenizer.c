@@ -141,7 +141,7 @@ static void cut_texts(void **state)
     }
     stk_span span = {(const uint8_t *)text, sizeof(text) - 1};
     assert_int_equal(stk_tokenizer_run(t, span, true, true, &scratch, cut, 1, &n_cut), STK_INVALID);
-    free(scratch.data);
+    stk_scratch_free(&scratch);
     stk_tokenizer_free(t);
 }
 

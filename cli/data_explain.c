@@ -27,10 +27,11 @@ static void print_order(const stk_explanation *e)
     printf("         %s\n", e->indexable
                                 ? "indexable: which record is sample n of an epoch is arithmetic, without a buffer"
                                 : "sequential: a position in a window is found by going back over draws, exactly");
-    printf("epoch    %s samples, %s batches of %s", cli_count(e->n_samples, n), cli_count(e->n_batches, batches),
-           cli_count(e->batch, batch));
+    printf("epoch    %s samples, %s batches of %s%s", cli_count(e->n_samples, n), cli_count(e->n_batches, batches),
+           e->varies ? "up to " : "", cli_count(e->batch, batch));
     if (e->n_last != e->batch) printf(", the last of %s", cli_count(e->n_last, rest));
     if (e->n_dropped) printf(", %s samples left out", cli_count(e->n_dropped, rest));
+    if (e->padding >= 0) printf(", %.1f %% of them padding", 100 * e->padding);
     if (e->in_memory)
         printf(", nothing read\n");
     else
@@ -140,6 +141,7 @@ static void print_json(const data_job *job, const stk_explanation *e)
     printf(", \"samples\": %lld, \"batches\": %lld, \"batch\": %lld, \"last\": %lld, \"dropped\": %lld",
            (long long)e->n_samples, (long long)e->n_batches, (long long)e->batch, (long long)e->n_last,
            (long long)e->n_dropped);
+    if (e->padding >= 0) printf(", \"padding\": %.4f", e->padding);
     printf(", \"bytes_per_epoch\": %.0f", e->bytes_per_epoch);
     print_json_stages(e);
     printf(", \"threads\": %d, \"slots\": %d, \"slot_bytes\": %zu, \"memory_bytes\": %zu", e->n_threads, e->n_slots,

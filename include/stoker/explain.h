@@ -45,8 +45,10 @@ typedef struct stk_explanation {
     char survey[4][STK_EXPLAIN_TEXT]; /* "filter: 300 of 500 records are kept; 0.8 s": what they found and took */
     /* an epoch */
     int64_t n_samples, n_batches, batch;
-    int64_t n_last;         /* samples in the last batch */
-    int64_t n_dropped;      /* samples that no batch has room for */
+    int64_t n_last;    /* samples in the last batch */
+    bool varies;       /* batches have up to so many samples, by length */
+    double padding;    /* share of the elements of padded fields that are padding, in epoch 0; -1: none are padded */
+    int64_t n_dropped; /* samples that no batch has room for */
     double bytes_per_epoch; /* that are read; estimated from record_bytes */
     /* stages */
     int n_fields, n_stages;

@@ -43,6 +43,30 @@ typedef struct stk_padding {
 STK_API void stk_dataset_padded_batch(stk_dataset *dataset, int64_t n, bool drop_remainder, const stk_padding *paddings,
                                       int n_paddings);
 
+/* --- batches of samples of like length --- */
+
+typedef struct stk_buckets {
+    const char *field;          /* whose length it is; NULL: of the only padded field */
+    const int64_t *boundaries;  /* [n_boundaries], ascending: bucket i has lengths from boundaries[i - 1] on and below
+                                   boundaries[i], the last one all that are longer */
+    const int64_t *batch_sizes; /* [n_boundaries + 1], samples of a batch of each */
+    int n_boundaries;
+    int64_t tokens; /* instead of these: as many samples as make a batch of at most so many elements, padding included;
+                       boundaries are 8 and each a tenth further than the last */
+    bool pad_to_boundary; /* T is the boundary - 1, not the longest of the batch; no sample may be in the last bucket */
+    bool drop_remainder;  /* of each bucket, samples that do not fill a batch; else they come last, shortest first */
+} stk_buckets;
+/* Padded batches of samples of like length, last of all: tf.data's bucket_by_sequence_length. A batch comes where its
+ * last sample comes in the order of the epoch. How many batches an epoch has is always the same, and which samples are
+ * in them is planned when it begins, 4 bytes a sample for each of two or three epochs; so a loader starts at any batch.
+ * Batches have as many rows as samples. Loaders that share an epoch have every n_shards-th batch. What the order
+ * chooses must be the same in every epoch: shuffle and repeat last. */
+STK_API void stk_dataset_bucket_batch(stk_dataset *dataset, const stk_buckets *buckets, const stk_padding *paddings,
+                                      int n_paddings);
+
+/* Whether batches differ in their number of rows, which a compiled step cannot. */
+STK_API bool stk_dataset_batches_vary(const stk_dataset *dataset);
+
 /* Shape of a field of this very batch, [N, ...]. STK_NOT_FOUND where there is none of that name. */
 STK_API stk_status stk_batch_shape(const stk_batch *batch, const char *field, stk_shape *out);
 

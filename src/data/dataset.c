@@ -81,6 +81,7 @@ void stk_dataset_free(stk_dataset *dataset)
         stk_chain_free(&dataset->chain[i]);
     for (int i = 0; i < STK_MAX_FIELDS; i++)
         stk_pad_plan_free(&dataset->pad[i]);
+    stk_buckets_plan_free(&dataset->buckets);
     stk_order_free(&dataset->order);
     if (dataset->source) dataset->source->class->close(dataset->source);
     free(dataset);
@@ -238,6 +239,7 @@ int64_t stk_dataset_count(const stk_dataset *dataset)
 int64_t stk_dataset_n_batches(const stk_dataset *dataset)
 {
     if (dataset->status != STK_OK || dataset->n_rows == 0) return 0;
+    if (dataset->buckets.n) return dataset->buckets.n_batches;
     int64_t n_full = dataset->order.count / dataset->n_rows;
     return n_full + (!dataset->drop_remainder && dataset->order.count % dataset->n_rows != 0);
 }

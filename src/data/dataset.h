@@ -2,6 +2,7 @@
 #ifndef STK_DATA_DATASET_H
 #define STK_DATA_DATASET_H
 
+#include "data/bucket.h"
 #include "data/chain.h"
 #include "data/mixup.h"
 #include "data/order.h"
@@ -22,7 +23,9 @@ struct stk_dataset {
     stk_on_error on_error;
     int64_t most_errors; /* as in stk_error_policy */
     int n_padded;        /* fields whose rows differ in length; a slot has one more field for each */
+    bool has_lengths;    /* of some of them they are known by record */
     stk_pad_plan pad[STK_MAX_FIELDS];
+    stk_buckets_plan buckets;
     stk_mixup mixup;
     int n_surveys;
     char survey[STK_MOST_SURVEYS][STK_SURVEY_TEXT]; /* what surveys found; see survey.h */
@@ -34,6 +37,9 @@ stk_dataset *stk_dataset_make(stk_status status, stk_source *source);
 
 /* Keeps the first error. Returns status. */
 stk_status stk_dataset_keep_error(stk_dataset *dataset, stk_status status);
+/* Plans the padded fields, which needs a survey where lengths are not given. */
+struct stk_padding;
+stk_status stk_pad_plan_make(stk_dataset *dataset, const struct stk_padding *paddings, int n_paddings);
 /* False when the call must do nothing: after an error, or after batch, which is one. */
 bool stk_dataset_can_order(stk_dataset *dataset, const char *what);
 /* -1 when there is none of that name; the error then names those that there are. */

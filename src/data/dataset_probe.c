@@ -11,6 +11,7 @@ size_t stk_dataset_held_bytes(const stk_dataset *dataset)
     const stk_source *source = dataset->source;
     size_t n = stk_source_held_bytes(source);
     if (dataset->order.kept) n += (size_t)stk_order_n_met(&dataset->order) * sizeof(*dataset->order.kept);
+    n += (size_t)dataset->buckets.n * sizeof(*dataset->buckets.bucket);
     for (int f = 0; f < source->n_fields; f++)
         if (dataset->pad[f].lengths) n += (size_t)source->n_records * sizeof(*dataset->pad[f].lengths);
     return n;

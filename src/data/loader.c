@@ -29,8 +29,10 @@ struct stk_loader {
     stk_skip_list skips;
     stk_ring_config ring_config;
     stk_memory *own_memory; /* NULL: the caller's is used */
+    stk_epoch_plans *plans; /* NULL: batches are not planned */
     size_t held_bytes;      /* by the source */
-    int n_threads;          /* started */
+    size_t plan_bytes;
+    int n_threads; /* started */
     stk_thread *thread;
     stk_worker *worker;
     stk_batch batch[MAX_HELD];
@@ -73,12 +75,28 @@ static int64_t count_rows(const void *share, int64_t i_batch)
     return stk_share_count(share, i_batch);
 }
 
+/* What all rows of a batch have of a field of a slot. */
+static size_t field_bytes(const stk_dataset *dataset, int f, size_t row_bytes)
+{
+    const stk_pad_plan *pad = f < dataset->source->n_fields && dataset->pad[f].on ? &dataset->pad[f] : NULL;
+    size_t most = 0;
+    if (!pad || dataset->buckets.n == 0) return row_bytes * (size_t)dataset->n_rows;
+    for (int b = 0; b < dataset->buckets.n; b++) {
+        const stk_bucket *bucket = &dataset->buckets.bucket[b];
+        int64_t n_rows = bucket->size < bucket->n_samples ? bucket->size : bucket->n_samples;
+        size_t bytes = (size_t)n_rows * (size_t)bucket->longest[f] * pad->element_bytes;
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
 static stk_status plan_ring(const stk_dataset *dataset, const stk_loader_config *config, stk_work *work,
                             stk_ring_config *ring)
 {
     int64_t n_rows = dataset->n_rows;
     *ring = (stk_ring_config){.n_fields = dataset->source->n_fields + dataset->n_padded,
                               .n_rows = n_rows,
+                              .exact = dataset->buckets.n > 0,
                               .n_total = stk_share_total(&work->share, config->n_epochs),
                               .count = count_rows,
                               .share = &work->share,
@@ -95,6 +113,8 @@ static stk_status plan_ring(const stk_dataset *dataset, const stk_loader_config 
             return stk_fail(STK_INVALID, "a batch of %lld samples of field '%s' is too large", (long long)n_rows,
                             dataset->source->field[f].name);
     }
+    for (int f = 0; f < ring->n_fields; f++)
+        ring->field_bytes[f] = field_bytes(dataset, f, ring->row_bytes[f]);
     work->n_slot_fields = ring->n_fields;
     memcpy(work->row_bytes, ring->row_bytes, sizeof(work->row_bytes));
     size_t slot_bytes = stk_ring_slot_bytes(ring);
@@ -117,6 +137,22 @@ static stk_status open_memory(stk_loader *loader, const stk_loader_config *confi
     stk_status status = stk_memory_charge_held(loader->work.memory, held);
     if (status != STK_OK) return stk_fail_prefix(status, "the source's index or data: ");
     loader->held_bytes = held;
+    return STK_OK;
+}
+
+/* Room for the plans of n epochs at once, instead of what there was. */
+static stk_status make_plans(stk_loader *loader, int64_t n)
+{
+    size_t bytes;
+    stk_memory_release_held(loader->work.memory, loader->plan_bytes);
+    loader->plan_bytes = 0;
+    stk_epoch_plans_free(loader->plans);
+    loader->plans = NULL;
+    STK_RETURN_IF_ERROR(stk_epoch_plans_new(loader->work.dataset, n, &loader->plans, &bytes));
+    loader->work.share.plans = loader->plans;
+    stk_status status = stk_memory_charge_held(loader->work.memory, bytes);
+    if (status != STK_OK) return stk_fail_prefix(status, "the plans of epochs: ");
+    loader->plan_bytes = bytes;
     return STK_OK;
 }
 
@@ -165,13 +201,16 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     work->seed = config->seed;
     work->n_workers = config->n_threads ? config->n_threads : stk_n_cores();
     STK_TRY(stk_skip_list_init(&loader->skips, most_errors(dataset)));
-    STK_TRY(stk_share_make(dataset, config, &work->share));
     STK_TRY(open_memory(loader, config));
+    if (dataset->buckets.n) STK_TRY(make_plans(loader, 1));
+    STK_TRY(stk_share_make(dataset, config, loader->plans, &work->share));
     STK_TRY(stk_dataset_probe(dataset, work->want, work->probe_name));
     if (stk_mixup_wanted(dataset) && dataset->on_error == STK_ON_ERROR_SKIP)
         STK_TRY(stk_fail(STK_INVALID, "mixed samples cannot be left out: replace corrupt records"));
     if (stk_mixup_wanted(dataset)) STK_TRY(stk_mixup_check(dataset, work->want));
     STK_TRY(plan_ring(dataset, config, work, &loader->ring_config));
+    /* Of all epochs that the slots may have batches of at once, and the one that is planned ahead. */
+    if (dataset->buckets.n) STK_TRY(make_plans(loader, loader->ring_config.n_slots / work->share.whole.n_batches + 3));
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
     STK_TRY(start_workers(loader, config));
     *out = loader;
@@ -191,6 +230,8 @@ void stk_loader_close(stk_loader *loader)
         stk_worker_free(&loader->worker[i]);
     stk_ring_free(loader->work.ring);
     stk_skip_list_free(&loader->skips);
+    stk_epoch_plans_free(loader->plans);
+    stk_memory_release_held(loader->work.memory, loader->plan_bytes);
     stk_memory_release_held(loader->work.memory, loader->held_bytes);
     stk_memory_free(loader->own_memory);
     free(loader->thread);
@@ -279,6 +320,12 @@ stk_status stk_loader_status(const stk_loader *loader)
     return loader->status == STK_OK ? STK_OK : stk_fail(loader->status, "%s", loader->error);
 }
 
+static int64_t rows_of(const stk_batch *batch)
+{
+    const stk_ring_config *ring = &batch->loader->ring_config;
+    return ring->exact ? stk_batch_count(batch) : ring->n_rows;
+}
+
 /* The field's place in a slot; *of is the source's field, of which it may be the lengths. -1: there is none. */
 static int find_slot_field(const stk_dataset *dataset, const char *field, int *of)
 {
@@ -304,7 +351,7 @@ stk_status stk_batch_shape(const stk_batch *batch, const char *field, stk_shape 
     const stk_work *work = &batch->loader->work;
     int of, i = find_slot_field(work->dataset, field, &of);
     if (i < 0) return stk_fail(STK_NOT_FOUND, "the batch has no field '%s'", field ? field : "");
-    *out = (stk_shape){.rank = 1, .dim = {batch->loader->ring_config.n_rows}};
+    *out = (stk_shape){.rank = 1, .dim = {rows_of(batch)}};
     if (i != of) return STK_OK;
     const stk_shape *row = &work->want[of].desc.shape;
     const stk_pad_plan *pad = &work->dataset->pad[of];
@@ -341,9 +388,10 @@ int64_t stk_batch_done(const stk_batch *batch)
 uint64_t stk_batch_hash(const stk_batch *batch)
 {
     const stk_ring_config *ring = &batch->loader->ring_config;
+    size_t n_rows = (size_t)rows_of(batch);
     uint64_t hash = (uint64_t)stk_batch_count(batch);
     for (int f = 0; f < ring->n_fields; f++)
-        hash = stk_hash64(batch->slot->field[f], batch->slot->row_bytes[f] * (size_t)ring->n_rows, hash);
+        hash = stk_hash64(batch->slot->field[f], batch->slot->row_bytes[f] * n_rows, hash);
     return hash;
 }
 

@@ -34,7 +34,7 @@ stk_status stk_mixup_check(const stk_dataset *dataset, const stk_field_type *typ
     if (cuts && (encoded || image.shape.rank != 3))
         return stk_fail(STK_INVALID, "'cutmix' needs images of three sides, not %s",
                         encoded ? "encoded bytes" : stk_desc_text(image, text));
-    if (!stk_shape_known(image.shape) || !stk_shape_known(label.shape))
+    if ((dataset->pad[i_image].on && !dataset->pad[i_image].fixed) || !stk_shape_known(image.shape) || !stk_shape_known(label.shape))
         return stk_fail(STK_INVALID, "'%s' needs samples of one size: they cannot be padded", what);
     for (int i = 0; cuts && i < 3; i++)
         if (image.shape.dim[i] == 0)
@@ -55,8 +55,8 @@ void stk_mixup_complete(const void *user, int64_t i_batch, stk_slot *slot)
                              .channels_first = is_channels_first(&dataset->chain[i_image]),
                              .label = (float *)(void *)slot->field[i_label],
                              .n_classes = work->want[i_label].desc.shape.dim[0]};
-    stk_mixup_run(&dataset->mixup, work->seed, (uint64_t)i_epoch, (uint64_t)stk_share_position(&work->share, i_batch),
-                  &batch);
+    const stk_share_rows rows = stk_share_find_rows(&work->share, i_batch);
+    stk_mixup_run(&dataset->mixup, work->seed, (uint64_t)i_epoch, (uint64_t)stk_share_position(&rows, 0), &batch);
 }
 
 static bool check_alpha(stk_dataset *dataset, double alpha, const char *what)

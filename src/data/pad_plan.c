@@ -195,7 +195,7 @@ static stk_status find_lengths(stk_dataset *dataset)
                             source->field[f].name, source->class->name);
         pad->lengths = calloc((size_t)source->n_records, sizeof(*pad->lengths));
         if (!pad->lengths) return stk_fail_memory((size_t)source->n_records * sizeof(*pad->lengths));
-        any = true;
+        dataset->has_lengths = any = true;
     }
     return any ? survey_lengths(dataset) : STK_OK;
 }
@@ -215,16 +215,18 @@ static stk_status check_names(const stk_dataset *dataset)
     return STK_OK;
 }
 
+stk_status stk_pad_plan_make(stk_dataset *dataset, const stk_padding *paddings, int n_paddings)
+{
+    if (n_paddings < 0 || (n_paddings && !paddings)) return stk_fail(STK_INVALID, "'paddings' is missing");
+    STK_RETURN_IF_ERROR(plan_fields(dataset, paddings, n_paddings));
+    STK_RETURN_IF_ERROR(check_names(dataset));
+    return find_lengths(dataset);
+}
+
 void stk_dataset_padded_batch(stk_dataset *dataset, int64_t n, bool drop_remainder, const stk_padding *paddings,
                               int n_paddings)
 {
-    stk_status status = STK_OK;
     if (!stk_dataset_can_order(dataset, "padded_batch")) return;
-    if (n_paddings < 0 || (n_paddings && !paddings)) STK_TRY(stk_fail(STK_INVALID, "'paddings' is missing"));
-    STK_TRY(plan_fields(dataset, paddings, n_paddings));
-    STK_TRY(check_names(dataset));
-    STK_TRY(find_lengths(dataset));
-done:
-    stk_dataset_keep_error(dataset, status);
+    stk_dataset_keep_error(dataset, stk_pad_plan_make(dataset, paddings, n_paddings));
     stk_dataset_batch(dataset, n, drop_remainder);
 }

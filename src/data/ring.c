@@ -46,7 +46,7 @@ size_t stk_ring_slot_bytes(const stk_ring_config *config)
 {
     size_t bytes = 0;
     for (int i = 0; i < config->n_fields; i++)
-        bytes += round_up(config->row_bytes[i] * (size_t)config->n_rows, ALIGNMENT);
+        bytes += round_up(config->field_bytes[i], ALIGNMENT);
     if (config->alloc || bytes < 2 * (size_t)HUGE_PAGE) return bytes ? bytes : ALIGNMENT;
     return round_up(bytes, HUGE_PAGE);
 }
@@ -96,7 +96,7 @@ static stk_status make_slot(stk_ring *ring, int i)
     for (int f = 0; f < config->n_fields; f++) {
         slot->field[f] = p;
         atomic_init(&slot->row_bytes[f], config->row_bytes[f]);
-        p += round_up(config->row_bytes[f] * (size_t)config->n_rows, ALIGNMENT);
+        p += round_up(config->field_bytes[f], ALIGNMENT);
     }
     atomic_init(&slot->n_rows_left, count_left(ring, i));
     return STK_OK;
@@ -211,7 +211,7 @@ void stk_ring_finish(stk_ring *ring, const stk_claim *claim)
     const stk_ring_config *config = &ring->config;
     stk_slot *slot = claim->slot;
     int64_t n = claim->to - claim->from;
-    if (claim->to < config->n_rows && claim->to == stk_ring_count(ring, claim->i_batch))
+    if (!config->exact && claim->to < config->n_rows && claim->to == stk_ring_count(ring, claim->i_batch))
         for (int f = 0; f < config->n_fields; f++) {
             size_t row_bytes = atomic_load_explicit(&slot->row_bytes[f], memory_order_relaxed);
             memset(slot->field[f] + row_bytes * (size_t)claim->to, 0, row_bytes * (size_t)(config->n_rows - claim->to));

@@ -24,6 +24,7 @@ typedef struct stk_slot {
     unsigned char *field[STK_MOST_SLOT_FIELDS]; /* [n_rows, row_bytes], 64-byte aligned */
     /* Of this batch: the config's, or what each worker with a claim sets, to the same. */
     _Atomic size_t row_bytes[STK_MOST_SLOT_FIELDS];
+    _Atomic int64_t i_measured; /* one more than the batch whose row_bytes these are; the workers' */
     void *memory;
     size_t charged;
 } stk_slot;
@@ -31,7 +32,9 @@ typedef struct stk_slot {
 typedef struct stk_ring_config {
     int n_slots, n_fields;
     size_t row_bytes[STK_MOST_SLOT_FIELDS];               /* at most */
-    int64_t n_rows;                                       /* of a batch */
+    size_t field_bytes[STK_MOST_SLOT_FIELDS];             /* of all rows of a batch, at most */
+    int64_t n_rows;                                       /* of a batch, at most */
+    bool exact;                                           /* a batch has no rows but its samples */
     int64_t n_total;                                      /* batches until the end; INT64_MAX: none */
     int64_t (*count)(const void *share, int64_t i_batch); /* samples in a batch: 1 to n_rows. Pure */
     const void *share;

@@ -163,33 +163,41 @@ static stk_status make_row(stk_worker *worker, const stk_claim *claim, int64_t r
 }
 
 /* Finds how long the padded rows of a batch are: as the longest of them, or as was asked for. */
-static void measure_batch(stk_worker *worker, int64_t i_batch, int64_t i_epoch, int64_t first)
+static void measure_batch(stk_worker *worker, int64_t i_batch, int64_t i_epoch, size_t *row_bytes)
 {
     const stk_work *work = worker->work;
     const stk_dataset *dataset = work->dataset;
     int64_t n_rows = stk_share_count(&work->share, i_batch), length[STK_MAX_FIELDS];
+    const stk_share_rows rows = stk_share_find_rows(&work->share, i_batch);
     for (int f = 0; f < dataset->source->n_fields; f++)
         length[f] = dataset->pad[f].fixed;
-    for (int64_t row = 0; row < n_rows; row++) {
-        stk_order_place place = stk_order_map(&dataset->order, &worker->length_cursor, (uint64_t)i_epoch,
-                                              first + row * work->share.n_shards);
+    for (int64_t row = 0; row < n_rows && dataset->has_lengths; row++) {
+        int64_t position = stk_share_position(&rows, row);
+        stk_order_place place = stk_order_map(&dataset->order, &worker->length_cursor, (uint64_t)i_epoch, position);
         for (int f = 0; f < dataset->source->n_fields; f++) {
             int64_t n = dataset->pad[f].lengths ? stk_pad_plan_length(&dataset->pad[f], place.i_record) : 0;
             if (n > length[f]) length[f] = n;
         }
     }
+    const stk_buckets_plan *buckets = &dataset->buckets;
+    if (buckets->n && buckets->to_boundary) {
+        int64_t *longest = &length[buckets->i_field];
+        *longest = buckets->bucket[stk_buckets_find(buckets, *longest)].below - 1;
+    }
     for (int f = 0; f < dataset->source->n_fields; f++)
-        worker->row_bytes[f] = (size_t)length[f] * dataset->pad[f].element_bytes;
+        row_bytes[f] = (size_t)length[f] * dataset->pad[f].element_bytes;
 }
 
-static void set_lengths(stk_worker *worker, const stk_claim *claim, int64_t i_epoch, int64_t first)
+/* By whoever comes first; two at once find the same. */
+static void set_lengths(stk_worker *worker, const stk_claim *claim, int64_t i_epoch)
 {
     const stk_dataset *dataset = worker->work->dataset;
-    if (worker->i_measured != claim->i_batch + 1) measure_batch(worker, claim->i_batch, i_epoch, first);
-    worker->i_measured = claim->i_batch + 1;
+    size_t row_bytes[STK_MAX_FIELDS];
+    if (atomic_load_explicit(&claim->slot->i_measured, memory_order_acquire) == claim->i_batch + 1) return;
+    measure_batch(worker, claim->i_batch, i_epoch, row_bytes);
     for (int f = 0; f < dataset->source->n_fields; f++)
-        if (dataset->pad[f].on)
-            atomic_store_explicit(&claim->slot->row_bytes[f], worker->row_bytes[f], memory_order_relaxed);
+        if (dataset->pad[f].on) atomic_store_explicit(&claim->slot->row_bytes[f], row_bytes[f], memory_order_relaxed);
+    atomic_store_explicit(&claim->slot->i_measured, claim->i_batch + 1, memory_order_release);
 }
 
 /* False when the rows are not needed any more or one has failed: then the worker is to end. */
@@ -200,18 +208,20 @@ static bool make_rows(stk_worker *worker, const stk_claim *claim)
     const stk_source *source = dataset->source;
     int64_t i_epoch, i_in_part, n_mapped = claim->from;
     stk_share_locate(&work->share, claim->i_batch, &i_epoch, &i_in_part);
-    int64_t first = stk_share_position(&work->share, claim->i_batch), step = work->share.n_shards;
     stk_order_place ahead[PREFETCH_ROWS]; /* by row */
-    if (dataset->n_padded) set_lengths(worker, claim, i_epoch, first);
+    const stk_share_rows rows = stk_share_find_rows(&work->share, claim->i_batch);
+    if (dataset->n_padded) set_lengths(worker, claim, i_epoch);
+    if (claim->from == 0) stk_share_plan_ahead(&work->share, claim->i_batch);
     for (int64_t row = claim->from; row < claim->to; row++) {
         for (; n_mapped < claim->to && n_mapped < row + PREFETCH_ROWS; n_mapped++) {
-            stk_order_place place =
-                stk_order_map(&dataset->order, &worker->cursor, (uint64_t)i_epoch, first + n_mapped * step);
+            int64_t position = stk_share_position(&rows, n_mapped);
+            stk_order_place place = stk_order_map(&dataset->order, &worker->cursor, (uint64_t)i_epoch, position);
             ahead[n_mapped % PREFETCH_ROWS] = place;
             if (source->class->prefetch) source->class->prefetch(source, place.i_record);
         }
         if (!stk_ring_needs(work->ring, claim->i_batch, row)) return false;
-        stk_status status = make_row(worker, claim, row, i_epoch, first + row * step, ahead[row % PREFETCH_ROWS]);
+        stk_status status =
+            make_row(worker, claim, row, i_epoch, stk_share_position(&rows, row), ahead[row % PREFETCH_ROWS]);
         if (status == STK_OK) continue;
         stk_ring_fail(work->ring, claim->i_batch, row, status);
         return false;

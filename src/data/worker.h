@@ -35,8 +35,6 @@ typedef struct stk_worker {
     stk_jpeg_reader *decoder; /* of its thread; NULL: the thread is not running */
     stk_reader reader;
     stk_order_cursor cursor, length_cursor; /* for rows to make, and for how long they are */
-    int64_t i_measured;                     /* one more than the batch whose lengths were last looked at */
-    size_t row_bytes[STK_MAX_FIELDS];       /* of that batch, padded fields only */
     stk_chain_work chain[STK_MAX_FIELDS];
     double row_ns;         /* what a row takes, averaged over the last claims */
     stk_counter work_ns;   /* at work in all */

@@ -908,6 +908,7 @@ static const stk_key schedule_kinds[] = {
 
 /* --- the run --- */
 
+static const stk_key boundary_key = {.name = "number", .type = STK_KEY_INT, .least = 1, .most = 2147483647};
 static const stk_key pad_field_key = {.name = "field", .type = STK_KEY_TEXT};
 static const stk_key pad_batch_keys[] = {
     {.name = "on", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether at all; 'pad: true' is short for it."},
@@ -923,6 +924,27 @@ static const stk_key pad_batch_keys[] = {
      .most = 2147483647,
      .doc = "Longer samples are cut here. Default: none is cut."},
     {.name = "value", .type = STK_KEY_REAL, .standard = "0", .doc = "What rows are filled up with."},
+    {.name = "tokens",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e12,
+     .doc = "Batches are of samples of like length, and of as many as make at most so many elements, padding included; "
+            "batch does not count then."},
+    {.name = "boundaries",
+     .type = STK_KEY_LIST,
+     .element = &boundary_key,
+     .doc = "Batches are of samples whose lengths lie between two of these, as tf.data's bucket_by_sequence_length."},
+    {.name = "batches",
+     .type = STK_KEY_LIST,
+     .element = &boundary_key,
+     .doc =
+         "With boundaries, the samples of a batch of each bucket, one more than there are boundaries. Default: batch "
+         "for each."},
+    {.name = "to_boundary",
+     .type = STK_KEY_BOOL,
+     .standard = "false",
+     .doc = "With boundaries, whether rows are as long as the boundary - 1; then no sample may be longer."},
+    {.name = "by", .type = STK_KEY_TEXT, .doc = "Whose length it is. Default: the only padded field."},
     {.name = "fields",
      .type = STK_KEY_LIST,
      .element = &pad_field_key,

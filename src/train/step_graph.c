@@ -152,6 +152,8 @@ stk_status stk_step_compile_predict(stk_trainer *trainer, stk_bound_program *out
 stk_status stk_step_check_dataset(stk_trainer *trainer, const stk_dataset *dataset)
 {
     stk_graph *model = stk_model_graph(trainer->model);
+    if (stk_dataset_batches_vary(dataset))
+        return stk_fail(STK_INVALID, "the batches differ in size: training needs one, so pad to a 'length'");
     for (int i = 0; i < model->n_nodes; i++) {
         const stk_node *node = &model->node[i];
         if (node->op != STK_OP_input || is_scalar_input(node->name)) continue;

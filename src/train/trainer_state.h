@@ -7,6 +7,7 @@
 #include "data/dataset.h"
 #include "engine/engine.h"
 #include "stoker/loader.h"
+#include "stoker/ragged.h"
 #include "train/trainer.h"
 
 enum { MOST_BINDINGS = 8, N_STEP_TIMES = 1 << 14 };

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdatomic.h>
 
 #include "data/fake.h"
 #include "data/ragged_make.h"
@@ -295,23 +296,24 @@ static stk_status read_half(const stk_source *source, int64_t i, stk_scratch *sc
 static const stk_source_class class_half = {
     .name = "half", .read = read_half, .name_record = name_fake, .close = close_fake};
 
-static void corrupt_records(void **state)
+static void read_around(stk_on_error what)
 {
-    (void)state;
     half_read *half = calloc(1, sizeof(*half));
     half->base = (stk_source){.class = &class_half, .n_records = 100, .n_fields = 1};
     half->base.field[0] = (stk_source_field){"bytes", {.desc = {STK_U8, {1, {STK_ANY}}}}};
     stk_dataset *dataset = stk_dataset_make(STK_OK, &half->base);
-    stk_dataset_on_error(dataset, STK_ON_ERROR_SKIP);
+    stk_dataset_on_error(dataset, what);
+    atomic_store(&n_reads, 0);
     stk_dataset_padded_batch(dataset, 9, false, NULL, 0);
     assert_int_equal(stk_dataset_status(dataset), STK_OK);
     assert_int_equal(stk_dataset_count(dataset), 90);
     stk_loader *loader = open_at(dataset, 0, 2, 1);
-    int n_seen[100] = {0};
+    int n_seen[100] = {0}, n_rows = 0;
     for (const stk_batch *batch; (batch = stk_loader_next(loader));) {
         const unsigned char *bytes = stk_batch_data(batch, "bytes");
         const int32_t *length = stk_batch_data(batch, "bytes.length");
         int64_t width = width_of(batch, "bytes");
+        n_rows += (int)stk_batch_count(batch);
         for (int64_t row = 0; row < stk_batch_count(batch); row++) {
             if (length[row]) assert_int_equal(length[row], bytes[row * width] % 7);
             if (length[row]) n_seen[bytes[row * width]]++;
@@ -322,10 +324,18 @@ static void corrupt_records(void **state)
     stk_loader_stats stats;
     stk_loader_get_stats(loader, &stats);
     assert_int_equal(stats.n_skipped, 1);
+    assert_int_equal(n_rows, what == STK_ON_ERROR_SKIP ? 89 : 90);
     for (int i = 0; i < 100; i++)
         if (i % 10 == 3 || i == 25) assert_int_equal(n_seen[i], 0);
     stk_loader_close(loader);
     stk_dataset_free(dataset);
+}
+
+static void corrupt_records(void **state)
+{
+    (void)state;
+    read_around(STK_ON_ERROR_SKIP);
+    read_around(STK_ON_ERROR_REPLACE);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes survey_golden.h: what tf.data does with filters and padded batches.
+"""Writes survey_golden.h: what tf.data does with filters, padded batches and
+buckets.
 
     python3 -m venv /tmp/golden && /tmp/golden/bin/pip install tensorflow-cpu
     /tmp/golden/bin/python tests/golden/make_survey.py
@@ -57,6 +58,44 @@ def print_padded():
     print("};")
 
 
+# Lengths, boundaries, batch sizes, pad_to_bucket_boundary, drop_remainder.
+LENGTHS = [i * 7 % 23 for i in range(40)]
+BUCKETS = [
+    ([0, 2, 5, 3, 9, 1, 4, 7, 3, 3], [3, 5], [2, 2, 2], False, False),
+    ([0, 2, 5, 3, 9, 1, 4, 7, 3, 3], [3, 5], [2, 2, 2], False, True),
+    (LENGTHS, [8, 12, 20], [4, 3, 2, 1], False, False),
+    (LENGTHS, [8, 12, 20], [4, 3, 5, 2], False, True),
+    (LENGTHS, [4, 9, 23], [6, 1, 3, 3], True, False),
+    (LENGTHS, [1, 23], [1, 30, 1], True, True),
+    (LENGTHS, [100], [16, 1], False, False),
+]
+
+
+def bucketed(lengths, boundaries, sizes, to_boundary, drop):
+    dataset = Dataset.from_tensor_slices(tf.range(len(lengths)))
+    dataset = dataset.map(lambda i: (i, tf.range(tf.constant(lengths)[i])))
+    dataset = dataset.bucket_by_sequence_length(
+        lambda i, x: tf.shape(x)[0], boundaries, sizes, padded_shapes=([], [None]), padding_values=(0, -1),
+        pad_to_bucket_boundary=to_boundary, drop_remainder=drop)
+    shapes, ids = [], []
+    for i, x in dataset:
+        shapes += x.shape
+        ids += i.numpy().tolist()
+    return shapes, ids
+
+
+def print_bucketed():
+    print("\n/* bucket_by_sequence_length: shapes [N, T] and samples of the batches. */")
+    print("static const struct {\n    int n_samples;\n    int64_t length[40];\n    int n_boundaries;\n"
+          "    int64_t boundary[4], size[5];\n    bool to_boundary, drop;\n    int n_batches;\n"
+          "    int shape[64]; /* [n_batches, 2] */\n    int sample[40];\n} golden_buckets[] = {")
+    for lengths, boundaries, sizes, to_boundary, drop in BUCKETS:
+        shapes, ids = bucketed(lengths, boundaries, sizes, to_boundary, drop)
+        print(f"    {{{len(lengths)}, {numbers(lengths)}, {len(boundaries)}, {numbers(boundaries)}, {numbers(sizes)}, "
+              f"{str(to_boundary).lower()}, {str(drop).lower()}, {len(shapes) // 2}, {numbers(shapes)}, {numbers(ids)}}},")
+    print("};")
+
+
 def filtered(ops):
     dataset = Dataset.range(40)
     for op, arg in zip(ops[::2], map(int, ops[1::2])):
@@ -93,6 +132,7 @@ def main():
         print("#ifndef TESTS_GOLDEN_SURVEY_GOLDEN_H\n#define TESTS_GOLDEN_SURVEY_GOLDEN_H\n\n#include <stdbool.h>\n#include <stdint.h>\n")
         print_filters()
         print_padded()
+        print_bucketed()
         print("\n#endif")
 
 

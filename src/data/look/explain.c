@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/look/padding.h"
 #include "data/look/sample.h"
 
 enum { MOST_MEASURED = 64 };
@@ -97,6 +98,19 @@ static void describe_mixup(const stk_mixup *mixup, char out[STK_EXPLAIN_TEXT])
                  mixup->mixup_alpha > 0 ? mixup->mixup_alpha : mixup->cutmix_alpha);
 }
 
+/* What each bucket's batches have. */
+static void explain_batches(const stk_dataset *dataset, stk_explanation *e)
+{
+    const stk_buckets_plan *buckets = &dataset->buckets;
+    for (int b = 0; b < buckets->n && e->n_orders < STK_EXPLAIN_MOST; b++) {
+        const stk_bucket *bucket = &buckets->bucket[b];
+        if (bucket->n_samples == 0) continue;
+        snprintf(e->order[e->n_orders++], STK_EXPLAIN_TEXT,
+                 "batches of %" PRId64 " where '%s' is at most %" PRId64 " long: %" PRId64 " samples", bucket->size,
+                 dataset->source->field[buckets->i_field].name, bucket->longest[buckets->i_field], bucket->n_samples);
+    }
+}
+
 static void explain_order(const stk_dataset *dataset, stk_explanation *e)
 {
     const stk_order *order = &dataset->order;
@@ -110,6 +124,7 @@ static void explain_order(const stk_dataset *dataset, stk_explanation *e)
     }
     if ((dataset->mixup.mixup_alpha > 0 || dataset->mixup.cutmix_alpha > 0) && e->n_orders < STK_EXPLAIN_MOST)
         describe_mixup(&dataset->mixup, e->order[e->n_orders++]);
+    explain_batches(dataset, e);
     for (e->n_surveys = 0; e->n_surveys < dataset->n_surveys; e->n_surveys++)
         memcpy(e->survey[e->n_surveys], dataset->survey[e->n_surveys], STK_SURVEY_TEXT);
     /* Both follow from records and keys alone; nothing depends on when a thread ran. */
@@ -125,6 +140,10 @@ static void explain_epoch(const stk_dataset *dataset, stk_explanation *e)
     e->batch = dataset->n_rows;
     e->n_dropped = dataset->drop_remainder ? left : 0;
     e->n_last = left && !dataset->drop_remainder ? left : e->batch;
+    e->varies = dataset->buckets.n > 0;
+    if (e->varies) e->n_dropped = dataset->order.count - dataset->buckets.n_batched;
+    if (e->varies) e->n_last = e->batch;
+    e->padding = stk_padding_share(dataset);
     e->bytes_per_epoch = e->in_memory ? 0 : e->record_bytes * (double)(e->n_samples - e->n_dropped);
 }
 

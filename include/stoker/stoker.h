@@ -8,6 +8,7 @@
 #include "stoker/device.h"
 #include "stoker/digits.h"
 #include "stoker/explain.h"
+#include "stoker/fields.h"
 #include "stoker/graph.h"
 #include "stoker/index.h"
 #include "stoker/lint.h"

@@ -35,7 +35,17 @@ stk_status stk_chain_add(stk_chain *chain, stk_stage *stage)
     if (status != STK_OK)
         return stk_fail_prefix(status, "stage '%s' does not fit after %s'%s' on field '%s': ", name, n ? "" : "source ",
                                n ? chain->stage[n - 1]->class->name : chain->source_name, chain->field);
+    chain->i_key[n] = (unsigned char)n;
+    chain->i_joint[n] = 0;
     chain->stage[chain->n_stages++] = stage;
+    return STK_OK;
+}
+
+stk_status stk_chain_add_joint(stk_chain *chain, stk_stage *stage, int i_key, int i_joint)
+{
+    STK_RETURN_IF_ERROR(stk_chain_add(chain, stage));
+    chain->i_key[chain->n_stages - 1] = (unsigned char)i_key;
+    chain->i_joint[chain->n_stages - 1] = (unsigned char)i_joint;
     return STK_OK;
 }
 
@@ -80,7 +90,7 @@ static stk_status measure_stage(const stk_chain *chain, int i, const stk_stage_k
         return STK_OK;
     }
     stk_stage_key stage_key = *key;
-    stage_key.i_stage = (uint64_t)i;
+    stage_key.i_stage = chain->i_key[i];
     STK_RETURN_IF_ERROR(stage->class->measure ? stage->class->measure(stage->params, &stage_key, in, out)
                                               : stage->class->plan(stage->params, &in->type, out));
     return check_measured(stage, &chain->type[i + 1], out);
@@ -170,6 +180,23 @@ static void add_time(stk_chain_work *work, int i, int n_stages, int64_t since_ns
     stk_counter_add(&t->n_timed, 1);
 }
 
+/* Fields that are cropped alike must be equally large: the draws depend on the sides. */
+static stk_status check_joint(const stk_chain *chain, int i, const stk_stage_key *key, int64_t height, int64_t width)
+{
+    if (!chain->i_joint[i] || !key->joint) return STK_OK;
+    int64_t *side = key->joint->side[chain->i_joint[i] - 1];
+    if (side[0] == 0) {
+        side[0] = height;
+        side[1] = width;
+    }
+    if (side[0] == height && side[1] == width) return STK_OK;
+    return stk_fail(STK_CORRUPT,
+                    "field '%s' is %lld x %lld before '%s', which the fields with it meet at %lld x %lld: they must be "
+                    "equally large",
+                    chain->field, (long long)height, (long long)width, chain->stage[i]->class->name, (long long)side[0],
+                    (long long)side[1]);
+}
+
 /* What the stages from `decode` on make of an image together, as far as they can be one pass over rows; *n_done is how
  * many, 0 for none worth it. */
 static stk_status plan_row_pass(const stk_chain *chain, const stk_stage_key *sample_key, const stk_item *in,
@@ -187,7 +214,8 @@ static stk_status plan_row_pass(const stk_chain *chain, const stk_stage_key *sam
     stk_view_init(view, height, width);
     for (; n < chain->n_stages && chain->stage[n]->class->view; n++) {
         bool fits = false;
-        key.i_stage = (uint64_t)n;
+        key.i_stage = chain->i_key[n];
+        STK_RETURN_IF_ERROR(check_joint(chain, n, sample_key, view->height, view->width));
         STK_RETURN_IF_ERROR(chain->stage[n]->class->view(chain->stage[n]->params, &key, view, &fits));
         if (!fits) break;
     }
@@ -238,10 +266,12 @@ static stk_status run_stages(const chain_run *run, const stk_item *in, stk_item 
         const stk_stage *stage = chain->stage[i];
         stk_item *src = &item[i & 1], *out = &item[(i + 1) & 1];
         int64_t start_ns = work->timed ? stk_clock_ns() : 0;
+        const int64_t *dim = src->type.desc.shape.dim;
+        STK_RETURN_IF_ERROR(check_joint(chain, i, key, dim[0], dim[1]));
         STK_RETURN_IF_ERROR(measure_stage(chain, i, key, src, &out->type));
         /* The first stage's input is not the chain's own. */
         STK_RETURN_IF_ERROR(place_output(run, i, src, i > 0 && stage->class->in_place, out));
-        stage_key.i_stage = (uint64_t)i;
+        stage_key.i_stage = chain->i_key[i];
         STK_RETURN_IF_ERROR(stage->class->run(stage->params, &stage_key, src, out, &work->stage[i]));
         if (work->timed) add_time(work, i, 1, start_ns);
     }

@@ -17,6 +17,8 @@ typedef struct stk_chain {
     const char *source_name; /* what stands before the first stage, for messages; borrowed */
     int n_stages;
     stk_stage *stage[STK_MAX_STAGES];
+    unsigned char i_key[STK_MAX_STAGES]; /* by which a stage draws: its own number, or that in another field's chain */
+    unsigned char i_joint[STK_MAX_STAGES]; /* 1 and up: it works on several fields, whose sides must be equal; 0: not */
     stk_field_type type[STK_MAX_STAGES + 1]; /* planned: before stage i, and after the last */
 } stk_chain;
 
@@ -39,6 +41,8 @@ void stk_chain_init(stk_chain *chain, const char *field, const char *source_name
 void stk_chain_free(stk_chain *chain);
 /* Plans stage after the others and takes it; on an error it stays the caller's. */
 stk_status stk_chain_add(stk_chain *chain, stk_stage *stage);
+/* The same for a stage that works on several fields: draws as stage i_key of the first one; i_joint from 1. */
+stk_status stk_chain_add_joint(stk_chain *chain, stk_stage *stage, int i_key, int i_joint);
 
 /* The type after all stages, as planned. Borrowed from the chain. */
 const stk_field_type *stk_chain_type(const stk_chain *chain);

@@ -27,6 +27,7 @@ struct stk_dataset {
     stk_pad_plan pad[STK_MAX_FIELDS];
     stk_buckets_plan buckets;
     stk_mixup mixup;
+    int n_joints; /* stages that work on several fields */
     int n_surveys;
     char survey[STK_MOST_SURVEYS][STK_SURVEY_TEXT]; /* what surveys found; see survey.h */
 };

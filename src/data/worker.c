@@ -62,6 +62,11 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
     const stk_source *source = dataset->source;
     stk_item item[STK_MAX_FIELDS];
     stk_stage_key key = {.seed = work->seed, .epoch = place.epoch, .i_sample = (uint64_t)place.i_record};
+    stk_joint_sides joint;
+    if (dataset->n_joints) {
+        joint = (stk_joint_sides){0};
+        key.joint = &joint;
+    }
     bool wrong_size = false;
     bool timed = stk_counter_get(&worker->n_records) % TIMED_EVERY == TIMED_EVERY / 2;
     int64_t start_ns = timed ? stk_clock_ns() : 0;

@@ -1,8 +1,10 @@
 /* Data sets from a recipe. See train/build.h. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "stoker/fields.h"
 #include "stoker/index.h"
 #include "tensor/shape.h"
 #include "train/build.h"
@@ -32,10 +34,38 @@ static const stk_yaml_node *find_stages(const stk_recipe *recipe, int i_part)
     return part[STK_PART_TRAIN].stages;
 }
 
+/* Stages of one field, or of several with the same draws. */
+static stk_status build_with(const stk_yaml_node *with, stk_dataset *dataset)
+{
+    const char **fields;
+    int n, n_images = (int)stk_yaml_get(with, "images")->integer;
+    stk_status status = STK_OK;
+    STK_RETURN_IF_ERROR(stk_build_list(stk_yaml_get(with, "fields"), &fields, &n));
+    if (n == 0) STK_TRY(stk_yaml_fail(with, "'fields' is empty"));
+    for (const stk_yaml_node *node = stk_yaml_get(with, "stages")->child; node; node = node->next) {
+        stk_stage *stage;
+        if (!strcmp(node->child->key, "with")) STK_TRY(stk_yaml_fail(node, "'with' cannot stand inside of 'with'"));
+        STK_TRY(stk_build_stage(node, &stage));
+        if (n == 1)
+            stk_dataset_apply_to(dataset, fields[0], stage);
+        else
+            stk_dataset_apply_together(dataset, fields, n_images < n ? n_images : n, n_images < n ? n - n_images : 0,
+                                       stage);
+        STK_TRY(stk_build_check(node, dataset));
+    }
+done:
+    free(fields);
+    return status;
+}
+
 stk_status stk_build_stages(const stk_yaml_node *stages, stk_dataset *dataset)
 {
     for (const stk_yaml_node *node = stages ? stages->child : NULL; node; node = node->next) {
         stk_stage *stage;
+        if (!strcmp(node->child->key, "with")) {
+            STK_RETURN_IF_ERROR(build_with(node->child, dataset));
+            continue;
+        }
         STK_RETURN_IF_ERROR(stk_build_stage(node, &stage));
         stk_dataset_apply_to(dataset, NULL, stage);
         STK_RETURN_IF_ERROR(stk_build_check(node, dataset));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "stoker/fields.h"
 #include "stoker/sources.h"
 #include "tensor/shape.h"
 #include "train/build.h"
@@ -54,6 +55,19 @@ static stk_status build_npy(const stk_yaml_node *source, stk_dataset **out)
         fields[n++] = (stk_npy_field){child->key, child->text};
     if (n == 1 && !strcmp(fields[0].name, "all")) fields[0].name = NULL;
     *out = stk_dataset_npy(fields, n);
+    return STK_OK;
+}
+
+static stk_status build_pairs(const stk_yaml_node *source, stk_dataset **out)
+{
+    const char *names[MOST_FIELDS], *folders[MOST_FIELDS];
+    int n = 0;
+    STK_RETURN_IF_ERROR(check_n_fields(source));
+    for (const stk_yaml_node *child = source->child; child; child = child->next, n++) {
+        names[n] = child->key;
+        folders[n] = child->text;
+    }
+    *out = stk_dataset_pairs(names, folders, n);
     return STK_OK;
 }
 
@@ -155,6 +169,7 @@ stk_status stk_build_source(const stk_yaml_node *source, stk_dataset **out)
     *out = NULL;
     if (stk_build_is_text(kind)) return stk_build_text(source, out);
     if (!strcmp(kind, "files")) return build_files(source, out);
+    if (!strcmp(kind, "pairs")) return build_pairs(source, out);
     if (!strcmp(kind, "npy")) return build_npy(source, out);
     if (!strcmp(kind, "tfrecord")) return build_tfrecord(source, out);
     if (!strcmp(kind, "tar")) return build_tar(source, out);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "stoker/fields.h"
 #include "train/build.h"
 
 static int64_t get_int(const stk_yaml_node *node, const char *key, int64_t standard)
@@ -154,7 +155,9 @@ static stk_stage *make_pad(const stk_yaml_node *settings)
 static stk_status make_simple(const stk_yaml_node *settings, stk_stage **out)
 {
     const char *kind = settings->key;
-    if (!strcmp(kind, "decode"))
+    if (!strcmp(kind, "decode_mask"))
+        *out = stk_decode_mask();
+    else if (!strcmp(kind, "decode"))
         *out = stk_decode_with((int)get_int(settings, "channels", 3), get_bool(settings, "exif"));
     else if (!strcmp(kind, "random_crop"))
         *out = stk_random_crop(get_int(settings, "size", 0), get_int(settings, "pad", 0));

@@ -106,7 +106,7 @@ static stk_status find_source(stk_recipe *recipe, stk_yaml_node *source)
     /* The keys of sources that are paths. */
     static const char *const keys[] = {"files", "paths", "images", "labels"};
     const stk_yaml_node *sets = stk_yaml_get(source, "of");
-    if (!strcmp(source->key, "images") || !strcmp(source->key, "npy")) return find_paths(recipe, source);
+    if (!strcmp(source->key, "images") || !strcmp(source->key, "npy") || !strcmp(source->key, "pairs")) return find_paths(recipe, source);
     for (const stk_yaml_node *set = sets ? sets->child : NULL; set; set = set->next)
         STK_RETURN_IF_ERROR(find_source(recipe, stk_yaml_get(set, "source")->child));
     for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]) && !sets; k++)

@@ -176,7 +176,38 @@ static const stk_key one_hot_keys[] = {{.name = "classes",
                                         .required = true,
                                         .doc = "The length of the label's vector."},
                                        END};
+static const stk_key field_name_key = {.name = "name", .type = STK_KEY_TEXT};
+static const stk_key stage_key; /* stages of several fields hold stages */
+static const stk_key with_keys[] = {
+    {.name = "fields",
+     .type = STK_KEY_LIST,
+     .element = &field_name_key,
+     .one_is_list = true,
+     .required = true,
+     .doc = "Their names: mask, or [image, mask]."},
+    {.name = "stages",
+     .type = STK_KEY_LIST,
+     .element = &stage_key,
+     .required = true,
+     .doc = "For one field any stages. For several those that move pixels: resize, crops, flips, rotation, affine, "
+            "pad; they draw once for all fields, which must be equally large."},
+    {.name = "images",
+     .type = STK_KEY_INT,
+     .standard = "1",
+     .least = 1,
+     .most = 8,
+     .doc = "How many of the fields are images, from the first on. The others are masks, whose values are never mixed "
+            "and whose outside is 0."},
+    END};
 static const stk_key stage_kinds[] = {
+    {.name = "with",
+     .type = STK_KEY_MAP,
+     .keys = with_keys,
+     .no_short = true,
+     .doc = "Stages of other fields than the image, or of several with the same random draws."},
+    {.name = "decode_mask",
+     .type = STK_KEY_NONE,
+     .doc = "PNG to class numbers as they are stored, of a palette or grey."},
     {.name = "decode", .type = STK_KEY_MAP, .keys = decode_keys, .doc = "JPEG or PNG to pixels."},
     {.name = "resize", .type = STK_KEY_MAP, .keys = resize_keys, .doc = "Resizing."},
     {.name = "center_crop", .type = STK_KEY_MAP, .keys = center_crop_keys, .doc = "The middle of the image."},
@@ -506,6 +537,13 @@ const stk_key stk_source_kinds[] = {
      .doc = "A folder with one sub-folder for each class, of JPEG and PNG files."},
     {.name = "idx", .type = STK_KEY_MAP, .keys = idx_keys, .no_short = true, .doc = "IDX files, as MNIST comes."},
     {.name = "files", .type = STK_KEY_MAP, .keys = files_keys, .doc = "JPEG and PNG files by list, pattern or folder."},
+    {.name = "pairs",
+     .type = STK_KEY_NAMED,
+     .element = &path_key,
+     .alone = "image",
+     .doc =
+         "Images that belong together, a folder for each field: {image: photos, mask: masks}. Partners have the same "
+         "path below their folders, but for the ending."},
     {.name = "npy",
      .type = STK_KEY_NAMED,
      .element = &path_key,

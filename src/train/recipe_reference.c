@@ -33,7 +33,7 @@ static const char intro[] =
     "threads\n"
     "  sums are formed in another order, so the losses then agree only to rounding.\n";
 
-enum { MOST_SECTIONS = 64 };
+enum { MOST_SECTIONS = 128 };
 
 typedef struct section {
     const char *title;

@@ -89,6 +89,15 @@ stk_status stk_png_size(stk_span encoded, int64_t *height, int64_t *width)
     return STK_OK;
 }
 
+static void set_stored(const reader *r)
+{
+    int type = png_get_color_type(r->png, r->info);
+    if (type != PNG_COLOR_TYPE_PALETTE && type != PNG_COLOR_TYPE_GRAY)
+        png_error(r->png, "it holds colours, not one number a pixel");
+    if (png_get_bit_depth(r->png, r->info) == 16) png_error(r->png, "numbers of 16 bits are not supported");
+    png_set_packing(r->png);
+}
+
 /* Asks libpng for 8-bit grey or RGB, and tells whether RGB is still to be made grey here. */
 static bool set_transforms(const reader *r, int channels)
 {
@@ -118,10 +127,11 @@ static bool read_image(reader *r, int64_t height, int64_t width, int channels, u
     png_set_read_fn(r->png, r, read_bytes);
     png_set_keep_unknown_chunks(r->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_read_info(r->png, r->info);
-    bool to_grey = set_transforms(r, channels);
+    bool is_stored = channels == STK_PNG_STORED, to_grey = !is_stored && set_transforms(r, channels);
+    if (is_stored) set_stored(r);
     (void)png_set_interlace_handling(r->png);
     png_read_update_info(r->png, r->info);
-    row = (size_t)width * (to_grey ? 3 : (size_t)channels);
+    row = (size_t)width * (to_grey ? 3 : is_stored ? 1 : (size_t)channels);
     if (png_get_image_height(r->png, r->info) != (png_uint_32)height || png_get_rowbytes(r->png, r->info) != row)
         png_error(r->png, "unusual pixel format");
     if (to_grey) r->rgb = png_malloc(r->png, n_pixels * 3);

@@ -67,6 +67,8 @@ static stk_status read_child(const combined_source *s, int64_t i, int64_t positi
     stk_stage_key key = {.seed = stk_mix64(outer->seed + 0x9E3779B97F4A7C15u * ((uint64_t)i + 1)),
                          .epoch = place.epoch,
                          .i_sample = (uint64_t)place.i_record};
+    stk_joint_sides joint = {0};
+    if (child->n_joints) key.joint = &joint;
     stk_status status = stk_reader_read(&work->reader, child->source, place.i_record, &key, raw);
     for (int f = 0; f < child->source->n_fields && status == STK_OK; f++)
         status = run_chain(child, f, &key, &raw[f], work, &item[f]);

@@ -2,10 +2,14 @@
 #ifndef STK_DATA_SOURCE_FIELDS_H
 #define STK_DATA_SOURCE_FIELDS_H
 
+#include "base/file.h"
 #include "data/source/source.h"
 
 /* Checks and copies the fields' names and types. */
 stk_status stk_source_set_fields(stk_source *source, int64_t n_samples, const stk_array_field *fields, int n_fields);
+
+/* Adds the whole paths of a folder's JPEG and PNG files, at any depth, in no order; out starts zeroed. At least one. */
+stk_status stk_folder_images(const char *folder, stk_names *out);
 
 /* Reads a whole file into scratch, without a mapping: cheaper for small files. */
 stk_status stk_file_read_scratch(const char *path, stk_scratch *scratch, size_t *n);

@@ -52,6 +52,14 @@ done:
     return status;
 }
 
+stk_status stk_folder_images(const char *folder, stk_names *out)
+{
+    size_t capacity = 0;
+    STK_RETURN_IF_ERROR(add_folder(folder, 1, out, &capacity));
+    if (out->n == 0) return stk_fail(STK_INVALID, "folder '%s' holds no JPEG or PNG file", folder);
+    return STK_OK;
+}
+
 static stk_status find_files(const char *const *paths, int n_paths, stk_names *out)
 {
     stk_names given;

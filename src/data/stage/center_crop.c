@@ -47,8 +47,12 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_center_crop = {
-    .name = "center_crop", .params_bytes = sizeof(center_crop_params), .plan = plan, .run = run, .view = look};
+const stk_stage_class stk_stage_center_crop = {.name = "center_crop",
+                                               .params_bytes = sizeof(center_crop_params),
+                                               .plan = plan,
+                                               .run = run,
+                                               .geometric = true,
+                                               .view = look};
 
 stk_stage *stk_center_crop(int64_t height, int64_t width)
 {

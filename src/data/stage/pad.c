@@ -71,8 +71,19 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_pad = {
-    .name = "pad", .params_bytes = sizeof(pad_params), .plan = plan, .run = run, .view = look};
+static void for_mask(void *params)
+{
+    pad_params *p = params;
+    p->value = 0;
+}
+
+const stk_stage_class stk_stage_pad = {.name = "pad",
+                                       .params_bytes = sizeof(pad_params),
+                                       .plan = plan,
+                                       .run = run,
+                                       .view = look,
+                                       .geometric = true,
+                                       .for_mask = for_mask};
 
 stk_stage *stk_pad_image(int64_t top, int64_t left, int64_t bottom, int64_t right, double value)
 {

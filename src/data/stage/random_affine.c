@@ -50,10 +50,27 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_random_affine = {
-    .name = "random_affine", .params_bytes = sizeof(random_affine_params), .plan = plan, .run = run, .random = true};
-const stk_stage_class stk_stage_random_rotation = {
-    .name = "random_rotation", .params_bytes = sizeof(random_affine_params), .plan = plan, .run = run, .random = true};
+static void for_mask(void *params)
+{
+    random_affine_params *p = params;
+    p->filter = STK_FILTER_NEAREST;
+    p->fill = 0;
+}
+
+const stk_stage_class stk_stage_random_affine = {.name = "random_affine",
+                                                 .params_bytes = sizeof(random_affine_params),
+                                                 .plan = plan,
+                                                 .run = run,
+                                                 .geometric = true,
+                                                 .for_mask = for_mask,
+                                                 .random = true};
+const stk_stage_class stk_stage_random_rotation = {.name = "random_rotation",
+                                                   .params_bytes = sizeof(random_affine_params),
+                                                   .plan = plan,
+                                                   .run = run,
+                                                   .geometric = true,
+                                                   .for_mask = for_mask,
+                                                   .random = true};
 
 static bool is_range(const double range[2], double least, double most)
 {

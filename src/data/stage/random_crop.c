@@ -60,6 +60,7 @@ const stk_stage_class stk_stage_random_crop = {.name = "random_crop",
                                                .params_bytes = sizeof(random_crop_params),
                                                .plan = plan,
                                                .run = run,
+                                               .geometric = true,
                                                .view = look,
                                                .random = true};
 

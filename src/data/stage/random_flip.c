@@ -94,6 +94,7 @@ const stk_stage_class stk_stage_random_flip = {.name = "random_flip",
                                                .params_bytes = sizeof(random_flip_params),
                                                .plan = plan,
                                                .run = run,
+                                               .geometric = true,
                                                .view = look,
                                                .random = true,
                                                .in_place = true};

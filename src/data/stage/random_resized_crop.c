@@ -62,10 +62,19 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     return STK_OK;
 }
 
+static void for_mask(void *params)
+{
+    random_resized_crop_params *p = params;
+    p->how.filter = STK_FILTER_NEAREST;
+    p->how.antialias = false;
+}
+
 const stk_stage_class stk_stage_random_resized_crop = {.name = "random_resized_crop",
                                                        .params_bytes = sizeof(random_resized_crop_params),
                                                        .plan = plan,
                                                        .run = run,
+                                                       .geometric = true,
+                                                       .for_mask = for_mask,
                                                        .view = look,
                                                        .random = true};
 

@@ -63,8 +63,20 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_resize = {
-    .name = "resize", .params_bytes = sizeof(resize_params), .plan = plan, .run = run, .view = look};
+static void for_mask(void *params)
+{
+    resize_params *p = params;
+    p->how.filter = STK_FILTER_NEAREST;
+    p->how.antialias = false;
+}
+
+const stk_stage_class stk_stage_resize = {.name = "resize",
+                                          .params_bytes = sizeof(resize_params),
+                                          .plan = plan,
+                                          .run = run,
+                                          .geometric = true,
+                                          .for_mask = for_mask,
+                                          .view = look};
 
 stk_resize_config stk_resize_config_default(void)
 {

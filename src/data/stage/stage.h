@@ -29,10 +29,19 @@ typedef struct stk_item {
     size_t n_bytes; /* of data */
 } stk_item;
 
+/* The sides that fields of one record have before each stage that works on several of them, as they are met; 0: not
+ * yet.
+ */
+enum { STK_MAX_JOINTS = 16 };
+typedef struct stk_joint_sides {
+    int64_t side[STK_MAX_JOINTS][2];
+} stk_joint_sides;
+
 /* What run gets besides data. */
 typedef struct stk_stage_key {
     uint64_t seed, epoch, i_sample; /* make a stream with stk_rng_make(seed, epoch, i_sample, i_stage) */
     uint64_t i_stage;
+    stk_joint_sides *joint; /* this record's; NULL: no stage works on several fields */
 } stk_stage_key;
 
 struct stk_jpeg_entry; /* data/codec/jpeg_crop.h */
@@ -73,8 +82,11 @@ typedef struct stk_stage_class {
     /* Optional: tells the view what run would do, and sets *fits to what the view answers. An error is one that run
      * would give. See data/stage/view.h. */
     stk_status (*view)(const void *params, const stk_stage_key *key, stk_view *view, bool *fits);
-    bool random;   /* uses the key */
-    bool in_place; /* out->data may be in->data */
+    bool random;    /* uses the key */
+    bool in_place;  /* out->data may be in->data */
+    bool geometric; /* moves pixels by the key and the image's sides alone, so that it can do the same to a mask */
+    /* Optional, of a geometric one: params for masks, whose values are never mixed, and whose outside is 0. */
+    void (*for_mask)(void *params);
 } stk_stage_class;
 
 struct stk_stage {

@@ -5,6 +5,7 @@
 #include "data/stage/stage.h"
 
 #define STK_STAGE_LIST(X)                                                                                              \
+    X(decode_mask)                                                                                                     \
     X(decode)                                                                                                          \
     X(resize)                                                                                                          \
     X(center_crop)                                                                                                     \

@@ -30,6 +30,13 @@ typedef struct stk_loader_config {
     int64_t i_sample;          /* where to start instead of i_batch: samples of the epoch that all shards have done */
     int64_t n_epochs;          /* ends after that many from i_epoch; 0: never ends */
     bool low_priority;         /* workers yield to compute threads */
+    /* The consumer's own threads, which do the work instead of worker threads where the records are arrays in memory:
+     * stk_loader_next makes the batch by parallel(parallel_user, n_threads, body, task), which calls
+     * body(task, i, n_threads) for each i below n_threads on threads of its choice, and returns when all are done.
+     * For computations on all cores: a worker would hold up the part of one that it interrupts. NULL: none. */
+    void (*parallel)(void *user, int n_parts, void (*body)(const void *task, int i_part, int n_parts),
+                     const void *task);
+    void *parallel_user;
     void *(*alloc)(void *user, size_t bytes); /* memory of the slots, 64-byte aligned; NULL: ordinary memory */
     void (*free)(void *user, void *p, size_t bytes);
     void *alloc_user;
@@ -63,7 +70,7 @@ STK_API uint64_t stk_batch_hash(const stk_batch *batch);
 
 typedef struct stk_loader_stats {
     int64_t n_batches, n_samples;
-    int64_t wait_ns;         /* the consumer's time in stk_loader_next without a ready batch */
+    int64_t wait_ns;         /* the consumer's time in stk_loader_next without a ready batch; making it itself counts */
     int64_t work_ns;         /* the workers' time at work, all together */
     int64_t n_skipped;       /* records that were left out or replaced, see stk_on_error */
     size_t slot_bytes;       /* memory of the ring */

@@ -24,6 +24,8 @@ struct stk_batch {
     bool held;
 };
 
+typedef void (*part_body)(const void *task, int i_part, int n_parts);
+
 struct stk_loader {
     stk_work work;
     stk_skip_list skips;
@@ -34,7 +36,10 @@ struct stk_loader {
     size_t plan_bytes;
     int n_threads; /* started */
     stk_thread *thread;
-    stk_worker *worker;
+    stk_worker *worker; /* work.n_workers */
+    /* The consumer's threads; NULL: the workers have their own. */
+    void (*parallel)(void *user, int n_parts, part_body body, const void *task);
+    void *parallel_user;
     stk_batch batch[MAX_HELD];
     int64_t i_next; /* batch of the ring that comes next */
     int64_t n_samples, wait_ns;
@@ -64,10 +69,11 @@ static stk_status check_config(const stk_dataset *dataset, const stk_loader_conf
 }
 
 /* Few slots stay in the caches, many bridge slow records: 64 MiB worth of them, 4 to 16, as far as memory allows. */
-static int wanted_slots(const stk_loader_config *config, size_t slot_bytes)
+static int wanted_slots(const stk_loader_config *config, bool has_threads, size_t slot_bytes)
 {
     size_t n = ((size_t)64 << 20) / slot_bytes;
-    return config->n_slots ? config->n_slots : n < 4 ? 4 : n > 16 ? 16 : (int)n;
+    if (config->n_slots) return config->n_slots;
+    return !has_threads ? MAX_HELD + 1 : n < 4 ? 4 : n > 16 ? 16 : (int)n;
 }
 
 static int64_t count_rows(const void *share, int64_t i_batch)
@@ -90,9 +96,19 @@ static size_t field_bytes(const stk_dataset *dataset, int f, size_t row_bytes)
     return most;
 }
 
-static stk_status plan_ring(const stk_dataset *dataset, const stk_loader_config *config, stk_work *work,
+/* Whether all work is on arrays in memory, so that nothing is ever waited for and no decoder's memory is needed. */
+static bool is_in_memory(const stk_dataset *dataset)
+{
+    const stk_source *source = dataset->source;
+    for (int f = 0; f < source->n_fields; f++)
+        if (source->field[f].type.kind != STK_FIELD_ARRAY) return false;
+    return source->n_bytes > 0;
+}
+
+static stk_status plan_ring(const stk_loader *loader, const stk_loader_config *config, stk_work *work,
                             stk_ring_config *ring)
 {
+    const stk_dataset *dataset = work->dataset;
     int64_t n_rows = dataset->n_rows;
     *ring = (stk_ring_config){.n_fields = dataset->source->n_fields + dataset->n_padded,
                               .n_rows = n_rows,
@@ -118,7 +134,7 @@ static stk_status plan_ring(const stk_dataset *dataset, const stk_loader_config 
     work->n_slot_fields = ring->n_fields;
     memcpy(work->row_bytes, ring->row_bytes, sizeof(work->row_bytes));
     size_t slot_bytes = stk_ring_slot_bytes(ring);
-    stk_budget budget = {.n_slots = wanted_slots(config, slot_bytes),
+    stk_budget budget = {.n_slots = wanted_slots(config, !loader->parallel, slot_bytes),
                          .n_workers = work->n_workers,
                          .least_slots = MIN_SLOTS,
                          .slot_bytes = slot_bytes};
@@ -162,17 +178,17 @@ static stk_status start_workers(stk_loader *loader, const stk_loader_config *con
     loader->thread = calloc((size_t)n, sizeof(*loader->thread));
     loader->worker = calloc((size_t)n, sizeof(*loader->worker));
     if (!loader->thread || !loader->worker) return stk_fail_memory((size_t)n * sizeof(*loader->worker));
-    for (; loader->n_threads < n; loader->n_threads++) {
+    for (int i = 0; i < n; i++)
+        STK_RETURN_IF_ERROR(stk_worker_init(&loader->worker[i], &loader->work));
+    for (; loader->n_threads < n && !loader->parallel; loader->n_threads++) {
         int i = loader->n_threads;
         char name[24];
         snprintf(name, sizeof(name), "stk-data-%d", i);
-        STK_RETURN_IF_ERROR(stk_worker_init(&loader->worker[i], &loader->work));
         stk_ring_enter(loader->work.ring);
         stk_status status =
             stk_thread_start(&loader->thread[i], name, config->low_priority, stk_worker_run, &loader->worker[i]);
         if (status != STK_OK) {
             stk_ring_leave(loader->work.ring);
-            stk_worker_free(&loader->worker[i]);
             return status;
         }
     }
@@ -200,6 +216,10 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     work->skips = &loader->skips;
     work->seed = config->seed;
     work->n_workers = config->n_threads ? config->n_threads : stk_n_cores();
+    if (config->parallel && is_in_memory(dataset)) {
+        loader->parallel = config->parallel;
+        loader->parallel_user = config->parallel_user;
+    }
     STK_TRY(stk_skip_list_init(&loader->skips, most_errors(dataset)));
     STK_TRY(open_memory(loader, config));
     if (dataset->buckets.n) STK_TRY(make_plans(loader, 1));
@@ -208,7 +228,7 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     if (stk_mixup_wanted(dataset) && dataset->on_error == STK_ON_ERROR_SKIP)
         STK_TRY(stk_fail(STK_INVALID, "mixed samples cannot be left out: replace corrupt records"));
     if (stk_mixup_wanted(dataset)) STK_TRY(stk_mixup_check(dataset, work->want));
-    STK_TRY(plan_ring(dataset, config, work, &loader->ring_config));
+    STK_TRY(plan_ring(loader, config, work, &loader->ring_config));
     /* Of all epochs that the slots may have batches of at once, and the one that is planned ahead. */
     if (dataset->buckets.n) STK_TRY(make_plans(loader, loader->ring_config.n_slots / work->share.whole.n_batches + 3));
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
@@ -226,7 +246,7 @@ void stk_loader_close(stk_loader *loader)
     if (loader->work.ring) stk_ring_stop(loader->work.ring);
     for (int i = 0; i < loader->n_threads; i++)
         stk_thread_join(&loader->thread[i]);
-    for (int i = 0; i < loader->n_threads; i++)
+    for (int i = 0; loader->worker && i < loader->work.n_workers; i++)
         stk_worker_free(&loader->worker[i]);
     stk_ring_free(loader->work.ring);
     stk_skip_list_free(&loader->skips);
@@ -267,10 +287,27 @@ static void leave_out(stk_loader *loader, stk_batch *batch)
     batch->n_rows = n_kept;
 }
 
+static void make_part(const void *task, int i_part, int n_parts)
+{
+    const stk_loader *loader = task;
+    (void)n_parts;
+    stk_worker_assist(&loader->worker[i_part], loader->i_next + 1);
+}
+
+/* Makes the next batch on the consumer's threads. */
+static void make_next(stk_loader *loader)
+{
+    if (stk_ring_has(loader->work.ring, loader->i_next)) return;
+    int64_t start_ns = stk_clock_ns();
+    loader->parallel(loader->parallel_user, loader->work.n_workers, make_part, loader);
+    loader->wait_ns += stk_clock_ns() - start_ns;
+}
+
 static stk_status take_batch(stk_loader *loader, stk_batch *batch)
 {
     int64_t i_batch = loader->i_next;
     stk_ring *ring = loader->work.ring;
+    if (loader->parallel) make_next(loader);
     stk_status status = stk_ring_wait(ring, i_batch, &loader->wait_ns);
     if (status == STK_BUSY) return status;
     if (status == STK_OK) status = stk_skip_list_collect(&loader->skips, i_batch);
@@ -407,7 +444,7 @@ void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out)
                               .n_slots = ring->n_slots,
                               .first_batch_s = loader->first_batch_s};
     stk_memory_get_stats(loader->work.memory, &out->memory);
-    for (int i = 0; i < loader->n_threads; i++)
+    for (int i = 0; i < loader->work.n_workers; i++)
         out->work_ns += stk_counter_get(&loader->worker[i].work_ns);
 }
 
@@ -431,7 +468,7 @@ int stk_loader_get_stages(const stk_loader *loader, stk_stage_stats *out, int n_
     const stk_dataset *dataset = loader->work.dataset;
     int64_t ns = 0, n_timed = 0;
     int n = 0;
-    for (int k = 0; k < loader->n_threads; k++) {
+    for (int k = 0; k < loader->work.n_workers; k++) {
         ns += stk_counter_get(&loader->worker[k].read_ns);
         n_timed += stk_counter_get(&loader->worker[k].n_read_timed);
     }
@@ -441,7 +478,7 @@ int stk_loader_get_stages(const stk_loader *loader, stk_stage_stats *out, int n_
         for (int i = 0; i < dataset->chain[f].n_stages; i++) {
             int64_t n_stages = 0;
             ns = n_timed = 0;
-            for (int k = 0; k < loader->n_threads; k++) {
+            for (int k = 0; k < loader->work.n_workers; k++) {
                 const stk_stage_time *t = &loader->worker[k].chain[f].time[i];
                 ns += stk_counter_get(&t->ns);
                 n_timed += stk_counter_get(&t->n_timed);

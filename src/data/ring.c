@@ -170,14 +170,14 @@ void stk_ring_leave(stk_ring *ring)
 
 typedef enum claim_result { CLAIMED, FULL, ENDED } claim_result;
 
-static claim_result try_claim(stk_ring *ring, int64_t n_max, stk_claim *out)
+static claim_result try_claim(stk_ring *ring, int64_t n_max, int64_t end, stk_claim *out)
 {
     uint64_t word = atomic_load(&ring->claim);
     for (;;) {
         int64_t i_batch = (int64_t)(word >> ring->row_bits);
         int64_t from = (int64_t)(word & ((UINT64_C(1) << ring->row_bits) - 1));
         if (i_batch >= ring->config.n_total || atomic_load(&ring->limit) != UINT64_MAX) return ENDED;
-        if (i_batch >= atomic_load(&ring->n_freed) + ring->config.n_slots) return FULL;
+        if (i_batch >= end || i_batch >= atomic_load(&ring->n_freed) + ring->config.n_slots) return FULL;
         int64_t count = stk_ring_count(ring, i_batch), to = from + n_max < count ? from + n_max : count;
         uint64_t next =
             to < count ? (uint64_t)i_batch << ring->row_bits | (uint64_t)to : ((uint64_t)i_batch + 1) << ring->row_bits;
@@ -189,15 +189,20 @@ static claim_result try_claim(stk_ring *ring, int64_t n_max, stk_claim *out)
 
 bool stk_ring_claim(stk_ring *ring, int64_t n_max, stk_claim *out)
 {
-    claim_result result = try_claim(ring, n_max, out);
+    claim_result result = try_claim(ring, n_max, INT64_MAX, out);
     if (result != FULL) return result == CLAIMED;
     stk_mutex_lock(&ring->lock);
     atomic_fetch_add(&ring->n_sleeping, 1);
-    while ((result = try_claim(ring, n_max, out)) == FULL)
+    while ((result = try_claim(ring, n_max, INT64_MAX, out)) == FULL)
         stk_cond_wait(&ring->work_cond, &ring->lock);
     atomic_fetch_sub(&ring->n_sleeping, 1);
     stk_mutex_unlock(&ring->lock);
     return result == CLAIMED;
+}
+
+bool stk_ring_try_claim(stk_ring *ring, int64_t n_max, int64_t end, stk_claim *out)
+{
+    return try_claim(ring, n_max, end, out) == CLAIMED;
 }
 
 bool stk_ring_needs(const stk_ring *ring, int64_t i_batch, int64_t row)
@@ -279,6 +284,13 @@ static bool sleep_for_batch(stk_ring *ring, int64_t i_batch)
         stk_cond_wait(&ring->ready_cond, &ring->lock);
     atomic_store(&ring->wanted, -1);
     return atomic_load(&slot->n_rows_left) == 0;
+}
+
+bool stk_ring_has(stk_ring *ring, int64_t i_batch)
+{
+    /* Until then the slot belongs to an earlier batch. */
+    if (i_batch >= atomic_load(&ring->n_freed) + ring->config.n_slots) return false;
+    return atomic_load(&stk_ring_slot(ring, i_batch)->n_rows_left) == 0;
 }
 
 stk_status stk_ring_wait(stk_ring *ring, int64_t i_batch, int64_t *wait_ns)

@@ -63,6 +63,8 @@ stk_status stk_ring_new(const stk_ring_config *config, stk_ring **out);
 /* Accepts NULL. No worker may be in it any more. */
 void stk_ring_free(stk_ring *ring);
 stk_slot *stk_ring_slot(stk_ring *ring, int64_t i_batch);
+/* Whether the batch is ready. */
+bool stk_ring_has(stk_ring *ring, int64_t i_batch);
 /* Samples in a batch. */
 int64_t stk_ring_count(const stk_ring *ring, int64_t i_batch);
 
@@ -71,6 +73,8 @@ void stk_ring_enter(stk_ring *ring);
 void stk_ring_leave(stk_ring *ring);
 /* The next rows, at most n_max of one batch. Sleeps while all slots are taken. False: nothing is left to do. */
 bool stk_ring_claim(stk_ring *ring, int64_t n_max, stk_claim *out);
+/* The same without sleeping, and only rows of batches before `end`. */
+bool stk_ring_try_claim(stk_ring *ring, int64_t n_max, int64_t end, stk_claim *out);
 /* False when nobody will read that row any more: the ring was stopped, or an earlier row has failed. */
 bool stk_ring_needs(const stk_ring *ring, int64_t i_batch, int64_t row);
 /* All rows of the claim are written. The last one of a short batch zeroes what is past it. */

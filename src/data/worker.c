@@ -244,6 +244,35 @@ static int64_t rows_to_claim(const stk_worker *worker)
     return n >= (double)n_most ? n_most : n < 1 ? 1 : (int64_t)n;
 }
 
+/* False when the worker is to end. */
+static bool make_claim(stk_worker *worker, const stk_claim *claim)
+{
+    int64_t start_ns = stk_clock_ns();
+    stk_mutex_lock(&worker->tenant.lock);
+    bool go_on = make_rows(worker, claim);
+    stk_mutex_unlock(&worker->tenant.lock);
+    if (!go_on) return false;
+    int64_t work_ns = stk_clock_ns() - start_ns;
+    double row_ns = (double)work_ns / (double)(claim->to - claim->from);
+    /* The first row finds cold caches and empty scratch memory, so that it must not weigh for long. */
+    worker->row_ns = worker->row_ns > 0 ? 0.5 * worker->row_ns + 0.5 * row_ns : row_ns;
+    stk_counter_add(&worker->work_ns, work_ns);
+    stk_ring_finish(worker->work->ring, claim);
+    return true;
+}
+
+void stk_worker_assist(stk_worker *worker, int64_t end)
+{
+    const stk_work *work = worker->work;
+    /* Shares so small that all workers end at about the same time. */
+    int64_t n = work->dataset->n_rows / (4 * (int64_t)work->n_workers) + 1;
+    stk_memory *before = stk_memory_use(work->memory);
+    stk_claim claim;
+    while (stk_ring_try_claim(work->ring, n, end, &claim) && make_claim(worker, &claim))
+        continue;
+    stk_memory_use(before);
+}
+
 void stk_worker_run(void *arg)
 {
     stk_worker *worker = arg;
@@ -253,19 +282,8 @@ void stk_worker_run(void *arg)
     stk_mutex_lock(&worker->tenant.lock);
     worker->decoder = stk_jpeg_reader_of_thread();
     stk_mutex_unlock(&worker->tenant.lock);
-    while (stk_ring_claim(ring, rows_to_claim(worker), &claim)) {
-        int64_t start_ns = stk_clock_ns();
-        stk_mutex_lock(&worker->tenant.lock);
-        bool go_on = make_rows(worker, &claim);
-        stk_mutex_unlock(&worker->tenant.lock);
-        if (!go_on) break;
-        int64_t work_ns = stk_clock_ns() - start_ns;
-        double row_ns = (double)work_ns / (double)(claim.to - claim.from);
-        /* The first row finds cold caches and empty scratch memory, so that it must not weigh for long. */
-        worker->row_ns = worker->row_ns > 0 ? 0.5 * worker->row_ns + 0.5 * row_ns : row_ns;
-        stk_counter_add(&worker->work_ns, work_ns);
-        stk_ring_finish(ring, &claim);
-    }
+    while (stk_ring_claim(ring, rows_to_claim(worker), &claim) && make_claim(worker, &claim))
+        continue;
     /* Nothing is kept for a thread that has ended, and its decoder ends with it. */
     stk_mutex_lock(&worker->tenant.lock);
     stk_worker_trim(worker);

@@ -46,6 +46,9 @@ typedef struct stk_worker {
 stk_status stk_worker_init(stk_worker *worker, const stk_work *work);
 /* The thread's main function; arg is a stk_worker. */
 void stk_worker_run(void *arg);
+/* For a worker without a thread: has part in making the batches before `end`, until nothing of them is left to claim.
+ */
+void stk_worker_assist(stk_worker *worker, int64_t end);
 /* Reads one record and writes all its fields to a row of the slot. */
 stk_status stk_worker_make(stk_worker *worker, stk_order_place place, stk_slot *slot, int64_t row);
 /* Frees what it keeps from record to record. */

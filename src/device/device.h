@@ -51,6 +51,9 @@ typedef struct stk_device_class {
     stk_status (*kernel)(stk_device *device, const stk_op_call *call, stk_kernel *out);
     /* Runs entries in order and waits. On failure *i_failed is the entry's number. */
     stk_status (*run)(stk_device *device, const stk_entry *entries, int n_entries, int *i_failed);
+    /* Optional, of devices that compute on the host: runs body for all parts on the device's threads, between runs. */
+    void (*parallel)(const stk_device *device, int n_parts, void (*body)(const void *task, int i_part, int n_parts),
+                     const void *task);
     /* "2 threads, avx2" */
     void (*describe)(const stk_device *device, stk_text *out);
 } stk_device_class;

@@ -56,9 +56,9 @@ stk_status stk_trainer_open_loader(stk_trainer *trainer, const stk_dataset *data
     if (!trainer->data_memory)
         STK_RETURN_IF_ERROR(stk_memory_new(trainer->config.data_memory_bytes, &trainer->data_memory));
     config.memory = trainer->data_memory;
-    config.n_threads = trainer->config.n_threads;
     config.seed = trainer->config.seed;
     config.low_priority = true;
+    stk_trainer_lend_threads(trainer, &config);
     stk_status status = stk_loader_open(dataset, &config, out);
     if (status != STK_NO_MEMORY || !trainer->loader) return status;
     /* The training loader makes room, and is opened again where it stood when the next step wants it. */

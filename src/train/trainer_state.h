@@ -67,6 +67,10 @@ void stk_step_bind(const stk_bound_program *bound, const stk_batch *batch);
 /* The scalar output of that name as a number; 0 when there is none. */
 double stk_step_scalar(const stk_bound_program *bound, const char *name);
 
+/* --- feed.c --- */
+/* Sets how many threads a loader has, and lets it use the device's. The trainer is prepared. */
+void stk_trainer_lend_threads(const stk_trainer *trainer, stk_loader_config *config);
+
 /* --- loop.c --- */
 void stk_trainer_emit(stk_trainer *trainer, stk_train_event *event);
 /* Opens a loader on the trainer's account, with its threads and seed. */

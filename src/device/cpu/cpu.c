@@ -160,6 +160,13 @@ static stk_status find_kernel(stk_device *base, const stk_op_call *call, stk_ker
     return status;
 }
 
+static void run_parallel(const stk_device *device, int n_parts, stk_cpu_body body, const void *task)
+{
+    stk_cpu_pool *before = stk_cpu_pool_enter(((const stk_cpu_device *)device)->pool);
+    stk_cpu_parallel(n_parts, body, task);
+    stk_cpu_pool_enter(before);
+}
+
 static stk_status run_entries(stk_device *device, const stk_entry *entries, int n_entries, int *i_failed)
 {
     stk_status status = STK_OK;
@@ -191,5 +198,6 @@ const stk_device_class stk_device_class_cpu = {
     .free = free_memory,
     .kernel = find_kernel,
     .run = run_entries,
+    .parallel = run_parallel,
     .describe = describe,
 };

@@ -192,8 +192,7 @@ stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call
     if (s->sharing == SHARE_PANELS || (s->sharing == SHARE_BATCH && s->has_small_a))
         s->packed_b_bytes = s->fns.panel_bytes;
     else
-        s->packed_b_bytes =
-            s->fns.packed_b_bytes(s->gemm.n, s->gemm.k, s->sharing == SHARE_BATCH ? 1 : s->n_threads);
+        s->packed_b_bytes = s->fns.packed_b_bytes(s->gemm.n, s->gemm.k, s->sharing == SHARE_BATCH ? 1 : s->n_threads);
     s->packed_b_bytes = (s->packed_b_bytes + 63) / 64 * 64;
     bool own_b = s->sharing == SHARE_BATCH || s->sharing == SHARE_PANELS;
     out->scratch_bytes =

@@ -1,5 +1,8 @@
 /* Index files of entry points: whatever they hold, reading one stays inside its bytes. The checksum is mended first, as
- * it would keep every change out. */
+ * it would keep every change out.
+ *
+ * covers: data/source/entries.c
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void use(stk_entries *entries)
 {
-    volatile uint64_t sum = 0;
+    static volatile uint64_t sum;
+    stk_jpeg_hint hint = {0};
     stk_entries_file found;
     char path[300];
     entries->folder = "f";
@@ -24,9 +28,11 @@ static void use(stk_entries *entries)
         path[0] = 'f';
         path[1] = '/';
         strcpy(path + 2, file.name);
-        if (stk_entries_find(entries, path, &found)) sum += found.n_bytes;
+        stk_entries_give(entries, path, file.n_bytes, file.mtime_ns, &hint);
+        if (stk_entries_find(entries, path, &found)) sum += found.n_bytes + (uint64_t)hint.n_entries;
     }
     (void)stk_entries_find(entries, "f/no such file", &found);
+    (void)sum;
     entries->folder = NULL; /* not its own here */
     stk_entries_close(entries);
 }

@@ -1,4 +1,7 @@
-/* tf.train.Example from memory, every kind of feature out of it; spans must lie in the input. */
+/* tf.train.Example from memory, every kind of feature out of it; spans must lie in the input.
+ *
+ * covers: data/codec/example.c data/codec/wire.c
+ */
 #include <stdlib.h>
 #include <string.h>
 

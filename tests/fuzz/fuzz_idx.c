@@ -1,4 +1,7 @@
-/* IDX from memory, plain or gzip, as the source tells them apart. */
+/* IDX from memory, plain or gzip, as the source tells them apart.
+ *
+ * covers: data/codec/idx.c
+ */
 #include <stdlib.h>
 
 #include "data/codec/idx.h"

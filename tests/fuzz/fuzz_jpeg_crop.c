@@ -3,6 +3,9 @@
  * pixels; what it hands over, the library judges.
  *
  * Equal also where damage drives coefficients out of range, on x86 (idct.h).
+ *
+ * covers: data/codec/jpeg_crop.c data/codec/jpeg_crop/decoder.c data/codec/jpeg_crop/header.c
+ * data/codec/jpeg_crop/huffman.c data/codec/jpeg_crop/scan.c data/codec/jpeg_crop/entropy.h
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* Lists of objects as stores answer with them, and profiles with keys. What is told must hold: keys are not empty. */
+/* Lists of objects as stores answer with them, and profiles with keys. What is told must hold: keys are not empty.
+ *
+ * covers: data/remote/listing.c data/remote/keys.c
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,7 @@
-/* .npy headers, and .npz archives of them, from memory. */
+/* .npy headers, and .npz archives of them, from memory.
+ *
+ * covers: data/codec/npy.c data/codec/zip.c
+ */
 #include <stdlib.h>
 
 #include "data/codec/npy.h"

@@ -1,4 +1,7 @@
-/* stoker-pack.json from memory. */
+/* stoker-pack.json from memory.
+ *
+ * covers: data/pack/manifest.c
+ */
 #include <stdlib.h>
 
 #include "data/pack/manifest.h"

@@ -1,4 +1,7 @@
-/* PNG from memory: sizes, then the pixels, in colour and in grey. */
+/* PNG from memory: sizes, then the pixels, in colour and in grey.
+ *
+ * covers: data/codec/png.c
+ */
 #include <stdlib.h>
 
 #include "data/codec/image.h"

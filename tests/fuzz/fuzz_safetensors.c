@@ -1,4 +1,7 @@
-/* A safetensors file from memory; what is accepted is written and must read the same. */
+/* A safetensors file from memory; what is accepted is written and must read the same.
+ *
+ * covers: train/safetensors.c
+ */
 #include <stdlib.h>
 #include <string.h>
 

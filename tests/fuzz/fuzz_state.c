@@ -1,4 +1,7 @@
-/* The JSON files of a checkpoint: what is accepted is written and must read the same. */
+/* The JSON files of a checkpoint: what is accepted is written and must read the same.
+ *
+ * covers: train/checkpoint_state.c
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,7 @@
-/* A tar archive from memory, as it is and with its headers' checksums put right; and the same bytes as an index. */
+/* A tar archive from memory, as it is and with its headers' checksums put right; and the same bytes as an index.
+ *
+ * covers: data/codec/tar.c data/source/tar_samples.c
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

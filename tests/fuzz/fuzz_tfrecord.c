@@ -1,4 +1,7 @@
-/* A TFRecord file from memory, as it is and with its CRCs put right, so that lengths are reached behind them. */
+/* A TFRecord file from memory, as it is and with its CRCs put right, so that lengths are reached behind them.
+ *
+ * covers: data/codec/tfrecord.c
+ */
 #include <stdlib.h>
 #include <string.h>
 

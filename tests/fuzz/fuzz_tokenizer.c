@@ -1,5 +1,9 @@
 /* Tokenizer files, and texts for them: FILE 0 TEXT, where FILE is a tokenizer.json; or 'V' and a vocab.txt; or 'M', a
- * vocab.json, 0 and a merges.txt. */
+ * vocab.json, 0 and a merges.txt.
+ *
+ * covers: data/text/tokenizer_files.c data/text/json_model.c data/text/added.c data/text/bpe.c data/text/decode.c
+ * data/text/encode.c data/text/normalize.c data/text/split.c data/text/tokenizer.c
+ */
 #include <stdlib.h>
 #include <string.h>
 

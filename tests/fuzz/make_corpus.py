@@ -112,6 +112,20 @@ def make_tokenizer():
 
 # --- IDX ---
 
+def exif(orientation, big):
+    order = ">" if big else "<"
+    tiff = (b"MM\0*" if big else b"II*\0") + struct.pack(order + "IHHHIHHI", 8, 1, 0x112, 3, 1, orientation, 0, 0)
+    return b"\xff\xe1" + struct.pack(">H", len(tiff) + 8) + b"Exif\0\0" + tiff
+
+
+def make_exif():
+    for name, orientation, big in (("444", 6, True), ("420", 3, False), ("grey", 8, False), ("444", 2, False)):
+        jpeg = base64.b64decode(JPEG[name])
+        write("jpeg", f"exif_{orientation}.jpg", jpeg[:2] + exif(orientation, big) + jpeg[2:])
+    jpeg = base64.b64decode(JPEG["444"])
+    write("jpeg", "exif_cut.jpg", jpeg[:2] + exif(5, True)[:-12] + jpeg[2:])
+
+
 def make_idx():
     images = struct.pack(">BBBBIII", 0, 0, 8, 3, 2, 3, 4) + bytes(range(24))
     labels = struct.pack(">BBBBI", 0, 0, 8, 1, 5) + bytes(range(5))
@@ -196,6 +210,18 @@ def make_yaml():
     write("yaml", "deep", b"[" * 70 + b"]" * 70)
     write("yaml", "twice", b"a: 1\na: 2\n")
     write("yaml", "empty", b"# nothing\n")
+    # --set, after a byte 0x1E
+    write("yaml", "set", RECIPE + b"\x1eoptimizer.sgd.lr=0.1\x1edata.train.stages.1.random_crop.pad=2\x1ememory=60%"
+          b"\x1emodel={cnn: {widths: [8]}}\x1edata.train.take=5")
+    for name, text in (("number", b"data.train.stages.9=decode"), ("scalar", b"epochs.x=1"), ("empty_key", b"a..b=1"),
+                       ("nothing", b"epochs"), ("deeper", b".".join([b"a"] * 70) + b"=1"), ("bad", b"a={")):
+        write("yaml", f"set_{name}", RECIPE + b"\x1e" + text)
+    settings = (b"memory: 1.5 GiB\ncheckpoint: {every: 2 epochs}\nlog: {every: 10 steps}\nearly_stopping: {}\n"
+                b"precision: auto\n")
+    write("yaml", "settings", RECIPE + settings)
+    tfrecord = b"{tfrecord: {files: a, parse_example: {image: {shape: [2, 2], dtype: u8}, label: i64}}}"
+    write("yaml", "named", RECIPE.replace(b"{images: a/train}", tfrecord))
+    write("yaml", "shards", RECIPE.replace(b"    shuffle: true\n", b"    shard: {count: 2, index: 2}\n"))
 
 
 # --- NumPy ---
@@ -316,6 +342,13 @@ def make_pack():
     write("pack", "whole", whole)
     write("pack", "cut", whole[:-40])
     write("pack", "no_classes", whole.replace(b'["a", "b"]', b"null"))
+    write("pack", "tfrecord", whole.replace(b'"n_records": 3, "fing', b'"format": "tfrecord", "n_records": 3, "fing')
+          .replace(b'"crc32"', b'"entries": "shard-00000.tar.entries", "crc32"'))
+    for i, (a, b) in enumerate(((b'["a", "b"]', b"[1]"), (b'["a", "b"]', b"[]"), (b"shard-00000.tar", b"../x"),
+                                (b'"shards": [', b'"shards": 1, "x": ['), (b"0badcafe", b"0x bad"), (b'": 512', b'": -1'),
+                                (b"}]}", b', "entries": "/x"}]}'), (b'"n_records": 3, "fing',
+                                                                   b'"format": "zip", "n_records": 3, "fing'))):
+        write("pack", f"bad_{i}", whole.replace(a, b, 1))
     write("pack", "other_format", whole.replace(b'pack": 1', b'pack": 9'))
 
 
@@ -362,11 +395,13 @@ def make_listing():
 
 
 for decoder in "jpeg", "jpeg_crop":
+for decoder in "jpeg", "jpeg_crop", "transcode":
     for file_name, text in JPEG.items():
         write(decoder, file_name + ".jpg", base64.b64decode(text))
     write(decoder, "cut.jpg", base64.b64decode(JPEG["420"])[:-40])
     write(decoder, "fill_bytes.jpg", b"\xff\xd8" + b"\xff" * 8)  # Once read past its end.
 make_png()
+make_exif()
 make_idx()
 make_safetensors()
 make_state()

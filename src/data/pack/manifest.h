@@ -7,6 +7,8 @@
 #define STK_PACK_MANIFEST "stoker-pack.json"
 #define STK_PACK_PART     "stoker-pack.part"
 
+enum { STK_PACK_FORMAT = 1 };
+
 typedef struct stk_pack_shard {
     char *file;    /* its name in the folder */
     char *entries; /* the name of its file of entry points (source/entries.h); NULL: none */

@@ -1,6 +1,6 @@
 /* Lists of objects as stores answer with them, and profiles with keys. What is told must hold: keys are not empty.
  *
- * covers: data/remote/listing.c data/remote/keys.c
+ * covers: data/remote/listing.c data/remote/keys_parse.c
  */
 #include <stdlib.h>
 #include <string.h>

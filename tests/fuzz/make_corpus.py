@@ -394,7 +394,6 @@ def make_listing():
     write("listing", "config", b"[profile default]\nregion = eu-west-1\ns3 =\n  endpoint_url = http://x\naws_access_key_id=A\n")
 
 
-for decoder in "jpeg", "jpeg_crop":
 for decoder in "jpeg", "jpeg_crop", "transcode":
     for file_name, text in JPEG.items():
         write(decoder, file_name + ".jpg", base64.b64decode(text))

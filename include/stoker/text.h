@@ -1,4 +1,5 @@
-/* Text as a source: windows of tokens out of files of token numbers.
+/* Text as a source: windows of tokens out of files of token numbers, lines, whole files; and the stage that makes
+ * tokens of text.
  *
  * Calls return a new data set, never NULL; an error stays inside for stk_dataset_status, as with the sources in
  * stoker/dataset.h. Texts and structs given are borrowed until the call returns. Paths may be patterns ("train-*.bin";
@@ -8,6 +9,7 @@
 #define STOKER_TEXT_H
 
 #include "stoker/dataset.h"
+#include "stoker/tokenizer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,6 +37,37 @@ STK_API stk_tokens_config stk_tokens_config_default(void);
  * and what does not fill a window is left out. Nothing is read but the windows that are asked for. A header of 256 i32
  * as llm.c writes it (magic 20240520: u16, 20240801: u32) is known and skipped. */
 STK_API stk_dataset *stk_dataset_tokens(const char *const *paths, int n_paths, const stk_tokens_config *config);
+
+/* --- lines and whole files --- */
+
+typedef struct stk_text_config {
+    bool whole;     /* a record is a whole file, not a line */
+    bool by_folder; /* a field "label" i32 []: the folder that a file lies in, classes sorted by name */
+    int64_t skip;   /* the first lines of each file do not count */
+    bool in_memory; /* the files are read when the data set is made, and not again: faster for short lines */
+} stk_text_config;
+/* All false and 0. */
+STK_API stk_text_config stk_text_config_default(void);
+/* Text files, plain or GZIP. Field: "text" u8 [?], the bytes of a line without its \n or \r\n, or of a file; empty
+ * lines are records, too. A batch needs it as tokens (stk_tokenize), or padded (stoker/ragged.h). Where lines begin is
+ * found once and kept as for stk_dataset_tfrecord. config NULL: the default. */
+STK_API stk_dataset *stk_dataset_text(const char *const *paths, int n_paths, const stk_text_config *config);
+
+/* --- the stage --- */
+
+typedef struct stk_tokenize_config {
+    int64_t length; /* tokens of a sample at most; what is more is left out, the special ones stay. 0: all of them */
+    bool special;   /* with the tokens that the tokenizer puts around a text */
+    bool pad;       /* filled up to `length`, which is not 0; else samples differ in length, for padded batches */
+    int32_t
+        pad_id; /* what they are filled up with; -1: the tokenizer's [PAD], <pad>, <|pad|> or <|endoftext|>, else 0 */
+} stk_tokenize_config;
+/* length 0, special true, pad false, pad_id -1. */
+STK_API stk_tokenize_config stk_tokenize_config_default(void);
+/* u8 [?] of text -> i32 [length], or i32 [?] without pad: the tokens of it. Shares the tokenizer, which the caller
+ * frees for itself. For stk_dataset_apply_to(dataset, "text", ...); it comes first unless it pads. config NULL: the
+ * default. */
+STK_API stk_stage *stk_tokenize(stk_tokenizer *tokenizer, const stk_tokenize_config *config);
 
 #ifdef __cplusplus
 }

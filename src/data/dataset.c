@@ -173,6 +173,12 @@ int stk_dataset_find_field(const stk_dataset *dataset, const char *name)
     return -1;
 }
 
+static const char *standard_field(const stk_stage *stage)
+{
+    const char *name = stage->class->name;
+    return !strcmp(name, "one_hot") ? "label" : !strcmp(name, "tokenize") ? "text" : "image";
+}
+
 void stk_dataset_apply_to(stk_dataset *dataset, const char *field, stk_stage *stage)
 {
     if (!stage) {
@@ -185,7 +191,7 @@ void stk_dataset_apply_to(stk_dataset *dataset, const char *field, stk_stage *st
         status = stk_dataset_keep_error(dataset, stk_fail(stage->status, "%s", stage->error));
         goto done;
     }
-    if (!field) field = strcmp(stage->class->name, "one_hot") ? "image" : "label";
+    if (!field) field = standard_field(stage);
     int i = stk_dataset_find_field(dataset, field);
     if (dataset->n_padded)
         STK_TRY(stk_dataset_keep_error(dataset, stk_fail(STK_INVALID,

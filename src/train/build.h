@@ -15,6 +15,9 @@ stk_status stk_build_source(const stk_yaml_node *source, stk_dataset **out);
 /* The same for the sources of stoker/text.h. */
 bool stk_build_is_text(const char *kind);
 stk_status stk_build_text(const stk_yaml_node *source, stk_dataset **out);
+stk_status stk_build_tokenize(const stk_yaml_node *settings, stk_stage **out);
+/* Puts the recipe's place before an error that data found; returns status. */
+stk_status stk_build_fail(const stk_yaml_node *node, stk_status status);
 /* The texts of a list. The caller frees *out. */
 stk_status stk_build_list(const stk_yaml_node *list, const char ***out, int *n);
 /* As stk_build_source for a source of several data sets; NULL without an error for another kind. */

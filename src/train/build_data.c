@@ -9,8 +9,7 @@
 #include "tensor/shape.h"
 #include "train/build.h"
 
-/* Puts the recipe's place before an error that data found. */
-static stk_status fail_part(const stk_yaml_node *node, stk_status status)
+stk_status stk_build_fail(const stk_yaml_node *node, stk_status status)
 {
     stk_text text = {0};
     stk_text_add(&text, "%s", stk_error_text());
@@ -22,7 +21,7 @@ static stk_status fail_part(const stk_yaml_node *node, stk_status status)
 stk_status stk_build_check(const stk_yaml_node *node, const stk_dataset *dataset)
 {
     stk_status status = stk_dataset_status(dataset);
-    return status == STK_OK ? STK_OK : fail_part(node, status);
+    return status == STK_OK ? STK_OK : stk_build_fail(node, status);
 }
 
 static const stk_yaml_node *find_stages(const stk_recipe *recipe, int i_part)
@@ -194,7 +193,7 @@ static stk_status check_part(const stk_recipe_part *part, const char *name, cons
         char a_text[STK_SHAPE_TEXT_BYTES], b_text[STK_SHAPE_TEXT_BYTES];
         STK_RETURN_IF_ERROR(stk_dataset_field(train, fields[i], true, &a.dtype, &a.shape));
         stk_status status = stk_dataset_field(other, fields[i], true, &b.dtype, &b.shape);
-        if (status != STK_OK) return fail_part(part->node, status);
+        if (status != STK_OK) return stk_build_fail(part->node, status);
         if (a.dtype == b.dtype && stk_shape_equal(a.shape, b.shape)) continue;
         return stk_yaml_fail(part->node, "the %ss of train are %s, those of %s are %s", fields[i],
                              stk_desc_text(a, a_text), name, stk_desc_text(b, b_text));

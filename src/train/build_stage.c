@@ -196,6 +196,7 @@ stk_status stk_build_stage(const stk_yaml_node *stage, stk_stage **out)
     const stk_yaml_node *settings = stage->child;
     *out = NULL;
     if (!strcmp(settings->key, "resize")) return make_resize(settings, out);
+    if (!strcmp(settings->key, "tokenize")) return stk_build_tokenize(settings, out);
     if (!strcmp(settings->key, "normalize")) return make_normalize(settings, out);
     if (!strcmp(settings->key, "center_crop")) return make_center_crop(settings, out);
     if (!strcmp(settings->key, "gaussian_blur")) return make_blur(settings, out);

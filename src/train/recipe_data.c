@@ -101,14 +101,28 @@ static stk_status find_paths(stk_recipe *recipe, stk_yaml_node *node)
     return STK_OK;
 }
 
+/* The tokenizers of a part's stages. */
+static stk_status find_tokenizers(stk_recipe *recipe, const stk_yaml_node *stages)
+{
+    for (const stk_yaml_node *stage = stages ? stages->child : NULL; stage; stage = stage->next) {
+        stk_yaml_node *path = stage->child ? stk_yaml_get(stage->child, "tokenizer") : NULL;
+        if (path && strcmp(path->text, "bytes")) STK_RETURN_IF_ERROR(find_path(recipe, path));
+        if (stage->child) STK_RETURN_IF_ERROR(find_tokenizers(recipe, stk_yaml_get(stage->child, "stages")));
+    }
+    return STK_OK;
+}
+
 static stk_status find_source(stk_recipe *recipe, stk_yaml_node *source)
 {
     /* The keys of sources that are paths. */
     static const char *const keys[] = {"files", "paths", "images", "labels"};
     const stk_yaml_node *sets = stk_yaml_get(source, "of");
-    if (!strcmp(source->key, "images") || !strcmp(source->key, "npy") || !strcmp(source->key, "pairs")) return find_paths(recipe, source);
-    for (const stk_yaml_node *set = sets ? sets->child : NULL; set; set = set->next)
+    if (!strcmp(source->key, "images") || !strcmp(source->key, "npy") || !strcmp(source->key, "pairs"))
+        return find_paths(recipe, source);
+    for (const stk_yaml_node *set = sets ? sets->child : NULL; set; set = set->next) {
         STK_RETURN_IF_ERROR(find_source(recipe, stk_yaml_get(set, "source")->child));
+        STK_RETURN_IF_ERROR(find_tokenizers(recipe, stk_yaml_get(set, "stages")));
+    }
     for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]) && !sets; k++)
         STK_RETURN_IF_ERROR(find_paths(recipe, stk_yaml_get(source, keys[k])));
     return STK_OK;
@@ -118,6 +132,7 @@ stk_status stk_recipe_find_data(stk_recipe *recipe)
 {
     for (int i = 0; i < STK_N_PARTS; i++) {
         stk_yaml_node *index = recipe->part[i].index;
+        STK_RETURN_IF_ERROR(find_tokenizers(recipe, recipe->part[i].stages));
         if (recipe->part[i].source) STK_RETURN_IF_ERROR(find_source(recipe, recipe->part[i].source));
         if (index && strcmp(index->text, "auto") && strcmp(index->text, "none"))
             STK_RETURN_IF_ERROR(find_path(recipe, index));

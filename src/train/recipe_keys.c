@@ -199,6 +199,34 @@ static const stk_key with_keys[] = {
      .doc = "How many of the fields are images, from the first on. The others are masks, whose values are never mixed "
             "and whose outside is 0."},
     END};
+static const stk_key tokenize_keys[] = {
+    {.name = "tokenizer",
+     .type = STK_KEY_TEXT,
+     .required = true,
+     .doc = "bytes, or a tokenizer.json, vocab.json (with merges.txt beside it), vocab.txt or the folder of one."},
+    {.name = "length",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1 << 24,
+     .doc = "Tokens of a sample at most; what is more is left out. Default: all."},
+    {.name = "pad",
+     .type = STK_KEY_BOOL,
+     .doc = "Whether samples are filled up to length; otherwise they differ in length, for data.pad. Default: true "
+            "with a length."},
+    {.name = "special",
+     .type = STK_KEY_BOOL,
+     .standard = "true",
+     .doc = "Whether with the tokens that the tokenizer puts around a text, as [CLS] and [SEP]."},
+    {.name = "pad_id",
+     .type = STK_KEY_INT,
+     .least = 0,
+     .most = 2147483647,
+     .doc = "The token that fills up. Default: the tokenizer's [PAD], <pad>, <|pad|> or <|endoftext|>, else 0."},
+    {.name = "lowercase",
+     .type = STK_KEY_BOOL,
+     .standard = "true",
+     .doc = "For vocab.txt: lower case, without accents."},
+    END};
 static const stk_key stage_kinds[] = {
     {.name = "with",
      .type = STK_KEY_MAP,
@@ -254,6 +282,10 @@ static const stk_key stage_kinds[] = {
      .type = STK_KEY_MAP,
      .keys = normalize_keys,
      .doc = "Mean and deviation of each channel; u8 is divided by 255 first."},
+    {.name = "tokenize",
+     .type = STK_KEY_MAP,
+     .keys = tokenize_keys,
+     .doc = "Text to token numbers; works on the field text."},
     {.name = "one_hot",
      .type = STK_KEY_MAP,
      .keys = one_hot_keys,
@@ -366,6 +398,22 @@ static const stk_key tokens_keys[] = {
      .least = 1,
      .most = 2147483647,
      .doc = "Numbers that are not below it are errors. Default: as NAME.json says, or any."},
+    END};
+static const char *const record_words[] = {"line", "file", NULL};
+static const stk_key text_keys[] = {
+    PATHS("files", "Text files, plain or .gz; patterns stand for their matches by name."),
+    {.name = "record", .type = STK_KEY_WORD, .words = record_words, .standard = "line", .doc = "What a sample is."},
+    {.name = "by", .type = STK_KEY_WORD, .words = by_words, .doc = "The label is the name of the folder a file is in."},
+    {.name = "skip",
+     .type = STK_KEY_INT,
+     .standard = "0",
+     .least = 0,
+     .most = 1e15,
+     .doc = "The first lines of each file do not count."},
+    {.name = "in_memory",
+     .type = STK_KEY_BOOL,
+     .standard = "false",
+     .doc = "Whether the files are read into memory at the start and not again; faster where lines are short."},
     END};
 static const char *const policy_words[] = {"data", "file", "auto", "off", NULL};
 static const stk_key shard_keys[] = {{.name = "count",
@@ -556,6 +604,7 @@ const stk_key stk_source_kinds[] = {
      .no_short = true,
      .doc = "TFRecord shards of tf.train.Example."},
     {.name = "tar", .type = STK_KEY_MAP, .keys = tar_keys, .doc = "Tar shards in WebDataset's naming."},
+    {.name = "text", .type = STK_KEY_MAP, .keys = text_keys, .doc = "Lines of text files, or whole files."},
     {.name = "tokens",
      .type = STK_KEY_MAP,
      .keys = tokens_keys,

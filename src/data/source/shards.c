@@ -13,10 +13,29 @@
 #include "data/source/paths.h"
 #include "data/source/side_file.h"
 
+enum { LEAST_INDEXED_BYTES = 64 << 10 };
+
+/* What a shard holds. */
+typedef struct record_format {
+    const stk_cells *cells; /* of rows; NULL: plain lines */
+    bool lines;             /* else TFRecords */
+    bool whole;             /* a file is one record, without an index */
+    int64_t n_skip;         /* records at the start that do not count */
+} record_format;
+
+static stk_index_kind kind_of(const record_format *format)
+{
+    if (!format->lines) return STK_INDEX_TFRECORD;
+    if (!format->cells || !format->cells->quote) return STK_INDEX_LINES;
+    /* Rows depend on the signs. */
+    return STK_INDEX_LINES |
+           (stk_index_kind)((uint8_t)format->cells->delimiter << 8 | (uint8_t)format->cells->quote << 16);
+}
+
 /* --- the index: offsets as u64, then nothing --- */
 
 /* False for an index that no run of ours has written. */
-static bool take_index(stk_shard *shard, uint8_t *payload, size_t n)
+static bool take_index(stk_shard *shard, uint64_t least, uint8_t *payload, size_t n)
 {
     int64_t n_records = (int64_t)(n / 8);
     uint64_t before = 0;
@@ -24,9 +43,8 @@ static bool take_index(stk_shard *shard, uint8_t *payload, size_t n)
     uint64_t *start = (uint64_t *)(void *)payload; /* from malloc, so aligned */
     for (int64_t i = 0; i < n_records; i++) {
         uint64_t at = stk_little64(payload + 8 * i);
-        if (i == 0 ? at != 0 : at < before + STK_TFRECORD_FRAME_BYTES) return false;
-        if (shard->file.n_bytes < STK_TFRECORD_FRAME_BYTES || at > shard->file.n_bytes - STK_TFRECORD_FRAME_BYTES)
-            return false;
+        if (i == 0 ? at != 0 : at < before + least) return false;
+        if (shard->file.n_bytes < least || at > shard->file.n_bytes - least) return false;
         start[i] = before = at;
     }
     if (n_records == 0 && shard->file.n_bytes > 0) return false;
@@ -35,40 +53,65 @@ static bool take_index(stk_shard *shard, uint8_t *payload, size_t n)
     return true;
 }
 
-static void write_index(const stk_shard *shard)
+static void write_index(const stk_shard *shard, stk_index_kind kind)
 {
     size_t n = (size_t)shard->n_records * 8;
     uint8_t *payload = malloc(n ? n : 1);
     if (!payload) return;
     for (int64_t i = 0; i < shard->n_records; i++)
         stk_put_little64(payload + 8 * i, shard->start[i]);
-    stk_index_write(&shard->file, STK_INDEX_TFRECORD, payload, n);
+    stk_index_write(&shard->file, kind, payload, n);
     free(payload);
 }
 
-static stk_status index_shard(stk_shards *shards, stk_shard *shard)
+static stk_status find_records(stk_shard *shard, const record_format *format)
+{
+    if (format->lines) return stk_lines_find(&shard->file, format->cells, &shard->start, &shard->n_records);
+    return stk_tfrecord_find(&shard->file, &shard->start, &shard->n_records);
+}
+
+static stk_status index_shard(stk_shards *shards, stk_shard *shard, const record_format *format)
 {
     uint8_t *payload;
     size_t n;
     bool stale;
-    STK_RETURN_IF_ERROR(stk_index_read(&shard->file, STK_INDEX_TFRECORD, &payload, &n, &stale));
-    if (payload && take_index(shard, payload, n)) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_index_read(&shard->file, kind_of(format), &payload, &n, &stale));
+    if (payload && take_index(shard, format->lines ? 1 : STK_TFRECORD_FRAME_BYTES, payload, n)) return STK_OK;
     if ((payload || stale) && shards->n_stale++ == 0) shards->stale = shard->path;
     free(payload);
-    STK_RETURN_IF_ERROR(stk_tfrecord_find(&shard->file, &shard->start, &shard->n_records));
-    write_index(shard);
+    STK_RETURN_IF_ERROR(find_records(shard, format));
+    /* Small files are read through sooner than a side file is written. */
+    if (!format->lines || shard->file.n_bytes > LEAST_INDEXED_BYTES) write_index(shard, kind_of(format));
     return STK_OK;
+}
+
+/* One record from the first byte on, even of an empty file. */
+static stk_status take_whole(stk_shard *shard)
+{
+    if (!(shard->start = calloc(1, sizeof(*shard->start)))) return stk_fail_memory(sizeof(*shard->start));
+    shard->n_records = 1;
+    return STK_OK;
+}
+
+static void skip_records(stk_shard *shard, int64_t n)
+{
+    if (n > shard->n_records) n = shard->n_records;
+    shard->n_records -= n;
+    shard->n_skipped = n;
+    if (n > 0) memmove(shard->start, shard->start + n, (size_t)shard->n_records * sizeof(*shard->start));
 }
 
 /* --- shards --- */
 
-static stk_status unpack(stk_shard *shard, bool keep_open)
+static stk_status unpack(stk_shard *shard, bool keep_open, bool lines)
 {
     uint8_t start[STK_TFRECORD_HEADER_BYTES];
     size_t n = shard->file.n_bytes < sizeof(start) ? (size_t)shard->file.n_bytes : sizeof(start);
     char *unpacked;
     STK_RETURN_IF_ERROR(stk_input_read(&shard->file, 0, start, n));
-    if (stk_tfrecord_packing_of((stk_span){start, n}) == STK_TFRECORD_PLAIN) return STK_OK;
+    stk_tfrecord_packing packing = stk_tfrecord_packing_of((stk_span){start, n});
+    /* A text may begin as ZLIB's do. */
+    if (packing == STK_TFRECORD_PLAIN || (lines && packing == STK_TFRECORD_ZLIB)) return STK_OK;
     STK_RETURN_IF_ERROR(stk_unpack_to_cache(&shard->file, &unpacked));
     stk_input_close(&shard->file);
     stk_status status = stk_open_input(unpacked, keep_open, &shard->file);
@@ -76,14 +119,15 @@ static stk_status unpack(stk_shard *shard, bool keep_open)
     return status;
 }
 
-static stk_status open_shard(stk_shards *shards, const char *path, stk_shard *shard)
+static stk_status open_shard(stk_shards *shards, const char *path, const record_format *format, stk_shard *shard)
 {
     stk_status status;
     bool keep_open = shards->n_shards <= STK_MOST_OPEN_SHARDS;
     if (!(shard->path = strdup(path))) return stk_fail_memory(strlen(path));
     STK_RETURN_IF_ERROR(stk_open_input(path, keep_open, &shard->file));
-    STK_TRY(unpack(shard, keep_open));
-    STK_TRY(index_shard(shards, shard));
+    STK_TRY(unpack(shard, keep_open, format->lines));
+    STK_TRY(format->whole ? take_whole(shard) : index_shard(shards, shard, format));
+    skip_records(shard, format->n_skip);
 done:
     return status == STK_OK || strstr(stk_error_text(), path) ? status : stk_fail_prefix(status, "'%s': ", path);
 }
@@ -100,29 +144,39 @@ static stk_status read_shard(stk_shard *shard)
     return STK_OK;
 }
 
+static stk_status open_shards(const stk_names *names, const record_format *format, bool in_memory, stk_shards *out)
+{
+    *out = (stk_shards){0};
+    out->shard = calloc(names->n ? names->n : 1, sizeof(*out->shard));
+    if (!out->shard) return stk_fail_memory(names->n * sizeof(*out->shard));
+    for (size_t i = 0; i < names->n; i++)
+        out->shard[i].file.fd = -1;
+    for (size_t i = 0; i < names->n; i++) {
+        stk_shard *shard = &out->shard[out->n_shards++];
+        shard->i_first = out->n_records;
+        STK_RETURN_IF_ERROR(open_shard(out, names->name[i], format, shard));
+        if (in_memory) STK_RETURN_IF_ERROR(read_shard(shard));
+        out->n_records += shard->n_records;
+    }
+    if (out->n_records > 0) return STK_OK;
+    return stk_fail(STK_INVALID, "'%s'%s holds no record", names->n ? names->name[0] : "",
+                    names->n > 1 ? " and what follows" : "");
+}
+
 stk_status stk_shards_open_tfrecord(const char *const *paths, int n_paths, bool in_memory, stk_shards *out)
 {
     stk_names names;
-    stk_status status;
     *out = (stk_shards){0};
     STK_RETURN_IF_ERROR(stk_paths_expand(paths, n_paths, false, &names));
-    out->shard = calloc(names.n, sizeof(*out->shard));
-    if (!out->shard) STK_TRY(stk_fail_memory(names.n * sizeof(*out->shard)));
-    status = STK_OK;
-    for (size_t i = 0; i < names.n; i++)
-        out->shard[i].file.fd = -1;
-    for (size_t i = 0; i < names.n; i++) {
-        stk_shard *shard = &out->shard[out->n_shards++];
-        shard->i_first = out->n_records;
-        STK_TRY(open_shard(out, names.name[i], shard));
-        if (in_memory) STK_TRY(read_shard(shard));
-        out->n_records += shard->n_records;
-    }
-    if (out->n_records == 0)
-        status = stk_fail(STK_INVALID, "'%s'%s holds no record", paths[0], names.n > 1 ? " and what follows" : "");
-done:
+    stk_status status = open_shards(&names, &(record_format){0}, in_memory, out);
     stk_names_free(&names);
     return status;
+}
+
+stk_status stk_shards_open_lines(const stk_names *names, const stk_cells *cells, bool whole, int64_t n_skip,
+                                 bool in_memory, stk_shards *out)
+{
+    return open_shards(names, &(record_format){cells, true, whole, n_skip}, in_memory, out);
 }
 
 void stk_shards_close(stk_shards *shards)

@@ -1,9 +1,9 @@
-/* Files that hold many records each, TFRecord's for now: opened, unpacked where they are compressed, indexed; and found
- * by the number of a record over all of them. Threads: any, once opened. */
+/* Files that hold many records each, TFRecords, lines of text or rows of tables: opened, unpacked where they are
+ * compressed, indexed; and found by the number of a record over all of them. Threads: any, once opened. */
 #ifndef STK_DATA_SOURCE_SHARDS_H
 #define STK_DATA_SOURCE_SHARDS_H
 
-#include "base/input.h"
+#include "data/codec/lines.h"
 
 /* So many files stay open; of more each read opens its own. */
 enum { STK_MOST_OPEN_SHARDS = 256 };
@@ -14,7 +14,8 @@ typedef struct stk_shard {
     uint8_t *bytes;  /* all of file, where it is in memory; else NULL */
     uint64_t *start; /* by record */
     int64_t n_records;
-    int64_t i_first; /* number of its first record over all shards */
+    int64_t n_skipped; /* records before these that do not count */
+    int64_t i_first;   /* number of its first record over all shards */
 } stk_shard;
 
 typedef struct stk_shards {
@@ -28,6 +29,10 @@ typedef struct stk_shards {
 /* in_memory: all of each file is read now, and the files are closed. Free *out with stk_shards_close, after an error
  * too. Texts name the file. */
 stk_status stk_shards_open_tfrecord(const char *const *paths, int n_paths, bool in_memory, stk_shards *out);
+/* Files of lines, or rows where cells is not NULL; GZIP is unpacked, too. whole: a file is one record. The first n_skip
+ * lines of each file do not count. */
+stk_status stk_shards_open_lines(const stk_names *names, const stk_cells *cells, bool whole, int64_t n_skip,
+                                 bool in_memory, stk_shards *out);
 void stk_shards_close(stk_shards *shards);
 
 /* Where record i_record lies. */

@@ -12,7 +12,12 @@
 #define STK_INDEX_SUFFIX ".stkidx"
 
 /* What an index is of. */
-typedef enum stk_index_kind { STK_INDEX_TFRECORD = 1, STK_INDEX_TAR = 2 } stk_index_kind;
+typedef enum stk_index_kind {
+    STK_INDEX_TFRECORD = 1,
+    STK_INDEX_TAR = 2,
+    STK_INDEX_LINES = 3, /* with more bits for a table's delimiter and quote: source/shards.c */
+    STK_INDEX_MOST = 0x7fffffff
+} stk_index_kind;
 
 /* The index of a data file: *payload is malloc'ed, NULL where there is none. *stale: there is one, of another state of
  * the file. Only STK_NO_MEMORY fails. */

@@ -54,7 +54,9 @@ stk_stage *stk_stage_new_failed(stk_status status, const char *format, ...)
 
 void stk_stage_free(stk_stage *stage)
 {
-    if (stage != &no_memory_stage) free(stage);
+    if (!stage || stage == &no_memory_stage) return;
+    if (stage->class && stage->class->close) stage->class->close(stage->params);
+    free(stage);
 }
 
 const stk_stage_class *stk_stage_find(const char *name)

@@ -82,6 +82,8 @@ typedef struct stk_stage_class {
     /* Optional: tells the view what run would do, and sets *fits to what the view answers. An error is one that run
      * would give. See data/stage/view.h. */
     stk_status (*view)(const void *params, const stk_stage_key *key, stk_view *view, bool *fits);
+    /* Optional: what is to be done when a stage is freed. */
+    void (*close)(void *params);
     bool random;    /* uses the key */
     bool in_place;  /* out->data may be in->data */
     bool geometric; /* moves pixels by the key and the image's sides alone, so that it can do the same to a mask */

@@ -25,7 +25,8 @@
     X(randaugment)                                                                                                     \
     X(pad)                                                                                                             \
     X(clip)                                                                                                            \
-    X(layout)
+    X(layout)                                                                                                          \
+    X(tokenize)
 
 #define X(stage) extern const stk_stage_class stk_stage_##stage;
 STK_STAGE_LIST(X)

@@ -125,10 +125,12 @@ static stk_status prepare(encoder *e, stk_scratch *scratch, size_t n)
     size_t n_all = n_work + n_normal + n_spaced + e->words_needed;
     uint8_t *memory = n_all ? stk_scratch_get(scratch, n_all) : NULL;
     if (n_all && !memory) return STK_NO_MEMORY; /* the text is set */
-    e->work = (uint32_t *)(void *)memory;
-    e->normal = memory + n_work;
-    e->spaced = e->normal + n_normal;
-    e->words = e->spaced + n_spaced;
+    if (memory) {
+        e->work = (uint32_t *)(void *)memory;
+        e->normal = memory + n_work;
+        e->spaced = e->normal + n_normal;
+        e->words = e->spaced + n_spaced;
+    }
     e->words_room = e->words_needed;
     e->words_needed = 0;
     e->n = 0;

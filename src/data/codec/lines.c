@@ -1,0 +1,93 @@
+/* See codec/lines.h. */
+#include "data/codec/lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { BLOCK_BYTES = 1 << 20 };
+
+typedef struct starts {
+    uint64_t *at;
+    int64_t n, room;
+} starts;
+
+static stk_status add(starts *s, uint64_t at)
+{
+    if (s->n == s->room) {
+        int64_t room = 2 * s->room + 1024;
+        uint64_t *p = realloc(s->at, (size_t)room * sizeof(*p));
+        if (!p) return stk_fail_memory((size_t)room * sizeof(*p));
+        s->at = p;
+        s->room = room;
+    }
+    s->at[s->n++] = at;
+    return STK_OK;
+}
+
+static stk_status scan_plain(const uint8_t *block, size_t n, uint64_t at, starts *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *end = memchr(block + i, '\n', n - i);
+        if (!end) break;
+        i = (size_t)(end - block);
+        STK_RETURN_IF_ERROR(add(out, at + i + 1));
+    }
+    return STK_OK;
+}
+
+/* Where in a row the scan is; a quote counts only where a cell begins, and in such a cell. */
+typedef enum place { CELL_START, IN_CELL, IN_QUOTES, AFTER_QUOTE } place;
+
+static stk_status scan_quoted(const stk_cells *cells, const uint8_t *block, size_t n, uint64_t at, place *where,
+                              starts *out)
+{
+    const uint8_t delimiter = (uint8_t)cells->delimiter, quote = (uint8_t)cells->quote;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t c = block[i];
+        if (*where == IN_QUOTES) {
+            if (c == quote) *where = AFTER_QUOTE;
+        } else if (c == quote && *where != IN_CELL) {
+            *where = IN_QUOTES; /* the first, or one of two in a quoted cell */
+        } else if (c == '\n') {
+            *where = CELL_START;
+            STK_RETURN_IF_ERROR(add(out, at + i + 1));
+        } else {
+            *where = c == delimiter ? CELL_START : IN_CELL;
+        }
+    }
+    return STK_OK;
+}
+
+stk_status stk_lines_find(const stk_input *input, const stk_cells *cells, uint64_t **start, int64_t *n_lines)
+{
+    starts s = {0};
+    place where = CELL_START;
+    stk_status status = STK_OK;
+    uint8_t *block = malloc(BLOCK_BYTES);
+    if (!block) STK_TRY(stk_fail_memory(BLOCK_BYTES));
+    if (input->n_bytes) STK_TRY(add(&s, 0));
+    for (uint64_t at = 0; at < input->n_bytes; at += BLOCK_BYTES) {
+        size_t n = input->n_bytes - at < BLOCK_BYTES ? (size_t)(input->n_bytes - at) : BLOCK_BYTES;
+        STK_TRY(stk_input_read(input, at, block, n));
+        STK_TRY(cells && cells->quote ? scan_quoted(cells, block, n, at, &where, &s) : scan_plain(block, n, at, &s));
+    }
+    if (where == IN_QUOTES)
+        STK_TRY(stk_fail(STK_CORRUPT, "a quoted cell does not end; it begins in row %lld or after it, at byte %llu",
+                         (long long)s.n, (unsigned long long)s.at[s.n - 1]));
+    if (s.n && s.at[s.n - 1] == input->n_bytes) s.n--;
+done:
+    free(block);
+    *start = status == STK_OK ? s.at : NULL;
+    *n_lines = status == STK_OK ? s.n : 0;
+    if (status != STK_OK) free(s.at);
+    return status;
+}
+
+stk_span stk_line_trim(stk_span line)
+{
+    if (line.n && line.data[line.n - 1] == '\n') line.n--;
+    if (line.n && line.data[line.n - 1] == '\r') line.n--;
+    return line;
+}

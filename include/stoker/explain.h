@@ -37,9 +37,9 @@ typedef struct stk_explanation {
     /* order */
     int n_orders;
     char order[STK_EXPLAIN_MOST][STK_EXPLAIN_TEXT]; /* "shuffle of all 500 samples, another for each epoch" */
-    bool indexable;     /* record n of an epoch is arithmetic; false: a position is found by replaying draws */
-    bool same_batches;  /* for any number of threads */
-    bool exact_resume;  /* from two integers, epoch and batch */
+    bool indexable;    /* record n of an epoch is arithmetic; false: a position is found by replaying draws */
+    bool same_batches; /* for any number of threads */
+    bool exact_resume; /* from two integers, epoch and batch */
     stk_on_error on_error;
     int n_surveys;
     char survey[4][STK_EXPLAIN_TEXT]; /* "filter: 300 of 500 records are kept; 0.8 s": what they found and took */

@@ -34,7 +34,8 @@ stk_status stk_mixup_check(const stk_dataset *dataset, const stk_field_type *typ
     if (cuts && (encoded || image.shape.rank != 3))
         return stk_fail(STK_INVALID, "'cutmix' needs images of three sides, not %s",
                         encoded ? "encoded bytes" : stk_desc_text(image, text));
-    if ((dataset->pad[i_image].on && !dataset->pad[i_image].fixed) || !stk_shape_known(image.shape) || !stk_shape_known(label.shape))
+    if ((dataset->pad[i_image].on && !dataset->pad[i_image].fixed) || !stk_shape_known(image.shape) ||
+        !stk_shape_known(label.shape))
         return stk_fail(STK_INVALID, "'%s' needs samples of one size: they cannot be padded", what);
     for (int i = 0; cuts && i < 3; i++)
         if (image.shape.dim[i] == 0)

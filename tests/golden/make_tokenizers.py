@@ -148,7 +148,7 @@ def main():
     cases.append(("vocab.json", cases[0][1]))
     texts = TEXTS + [text(TEXTS[3:22] + [TRAINING], seed, 25) for seed in range(12)]
     texts.append("\n".join(TEXTS))
-    out = ["/* Written by make_tokenizers.py: what the package tokenizers 0.23.3 makes of texts. */", ""]
+    out = ["/* Written by make_tokenizers.py: what the package tokenizers 0.23.3 makes of texts. */", "/* clang-format off */", ""]
     out += ["static const struct {", "    const char *text;", "    size_t n;", "} golden_texts[] = {"]
     out += [f"    {{{c_text(t.encode())}, {len(t.encode())}}}," for t in texts] + ["};", ""]
     out += ["/* By file and text: the number of tokens without special ones, then these with special ones. */"]

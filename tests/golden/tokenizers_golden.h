@@ -1,4 +1,5 @@
 /* Written by make_tokenizers.py: what the package tokenizers 0.23.3 makes of texts. */
+/* clang-format off */
 
 static const struct {
     const char *text;

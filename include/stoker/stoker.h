@@ -19,6 +19,7 @@
 #include "stoker/optim.h"
 #include "stoker/pack.h"
 #include "stoker/ragged.h"
+#include "stoker/regroup.h"
 #include "stoker/rng.h"
 #include "stoker/run.h"
 #include "stoker/sheet.h"

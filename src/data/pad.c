@@ -12,9 +12,9 @@ void stk_pad_plan_free(stk_pad_plan *pad)
     *pad = (stk_pad_plan){0};
 }
 
-/* n bytes of the value, over and over. */
-static void fill(const stk_pad_plan *pad, unsigned char *dst, size_t n)
+void stk_pad_plan_fill(const stk_pad_plan *pad, void *to, size_t n)
 {
+    unsigned char *dst = to;
     size_t done = pad->value_bytes < n ? pad->value_bytes : n;
     memcpy(dst, pad->value, done);
     for (; done < n; done *= 2)
@@ -37,7 +37,7 @@ stk_status stk_pad_plan_finish(const stk_pad_plan *pad, const stk_item *got, int
                         (long long)n);
     size_t n_bytes = (size_t)n * pad->element_bytes, row_bytes = (size_t)n_elements * pad->element_bytes;
     if (got->data != dst && n_bytes) memcpy(dst, got->data, n_bytes);
-    if (row_bytes > n_bytes) fill(pad, (unsigned char *)dst + n_bytes, row_bytes - n_bytes);
+    if (row_bytes > n_bytes) stk_pad_plan_fill(pad, (unsigned char *)dst + n_bytes, row_bytes - n_bytes);
     *length = (int32_t)n;
     return STK_OK;
 }

@@ -26,6 +26,10 @@ static inline int64_t stk_pad_plan_length(const stk_pad_plan *pad, int64_t i_rec
     int64_t length = pad->lengths[i_record];
     return length < pad->most ? length : pad->most;
 }
+/* What rows are filled up with, an element of that dtype. */
+stk_status stk_pad_plan_set_value(stk_pad_plan *pad, double value, stk_dtype dtype, const char *field);
+/* n bytes of it, over and over. */
+void stk_pad_plan_fill(const stk_pad_plan *pad, void *to, size_t n);
 /* Finishes a row of T elements at dst: cuts what got is too long, copies it where it lies elsewhere, fills up, and sets
  * *length. STK_MISMATCH where it does not fit: "is 600 long, ..." */
 stk_status stk_pad_plan_finish(const stk_pad_plan *pad, const stk_item *got, int64_t n_elements, void *dst,

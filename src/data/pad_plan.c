@@ -34,7 +34,7 @@ static stk_status fail_value(double value, stk_dtype dtype, const char *field)
         return STK_OK;                                                                                                 \
     } while (0)
 
-static stk_status set_value(stk_pad_plan *pad, double value, stk_dtype dtype, const char *field)
+stk_status stk_pad_plan_set_value(stk_pad_plan *pad, double value, stk_dtype dtype, const char *field)
 {
     float real = (float)value;
     pad->value_bytes = stk_desc_bytes(stk_desc_make(dtype, (stk_shape){0}));
@@ -77,7 +77,7 @@ static stk_status plan_field(stk_dataset *dataset, int f, const stk_padding *how
                           .most = how->max_length ? how->max_length : INT64_MAX,
                           .longest = how->length,
                           .element_bytes = stk_desc_bytes(one)};
-    return set_value(pad, how->value, type->desc.dtype, name);
+    return stk_pad_plan_set_value(pad, how->value, type->desc.dtype, name);
 }
 
 static stk_status plan_fields(stk_dataset *dataset, const stk_padding *paddings, int n)

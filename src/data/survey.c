@@ -45,6 +45,8 @@ static stk_status ask_record(surveyor *s, int64_t i, stk_reader *reader)
     stk_item item[STK_MAX_FIELDS] = {0};
     stk_order_place place = {.i_record = s->list ? (int64_t)s->list[i] : i};
     stk_stage_key key = {.i_sample = (uint64_t)place.i_record};
+    stk_joint_sides joint = {0};
+    if (dataset->n_joints) key.joint = &joint;
     stk_status status = stk_reader_read_some(reader, dataset->source, place.i_record, &key, s->survey->fields, item);
     if (status == STK_OK) status = s->survey->ask(s->survey->user, dataset, &key, item, &s->answers[i]);
     if (status == STK_OK) return STK_OK;

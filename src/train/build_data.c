@@ -81,6 +81,7 @@ void stk_build_order(const stk_recipe_part *part, uint64_t seed, stk_dataset *da
     if (part->skip > 0) stk_dataset_skip(dataset, part->skip);
     if (part->take >= 0) stk_dataset_take(dataset, part->take);
     if (part->n_shards > 1 && by_data) stk_dataset_shard(dataset, part->n_shards, part->i_shard);
+    stk_build_regroup(part, dataset);
     if (part->shuffle)
         stk_dataset_shuffle_with(dataset,
                                  (stk_shuffle){.seed = seed, .window = part->window, .once = part->shuffle_once});

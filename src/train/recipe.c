@@ -59,6 +59,7 @@ stk_status stk_recipe_take_order(const stk_yaml_node *node, stk_recipe_part *par
 {
     const stk_yaml_node *shard = get(node, "shard"), *shuffle = get(node, "shuffle");
     part->filter = get(node, "filter");
+    part->pack = get(node, "pack");
     part->shuffle = get_bool(shuffle, "on");
     part->window = get_int(shuffle, "window", 0);
     part->shuffle_once = shuffle && !get_bool(shuffle, "reshuffle");

@@ -451,6 +451,25 @@ static const stk_key shuffle_keys[] = {
      .doc = "Whether each epoch has an order of its own."},
     END};
 
+static const stk_key packed_field_key = {.name = "field", .type = STK_KEY_TEXT};
+static const stk_key pack_keys[] = {
+    {.name = "length",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 2147483647,
+     .required = true,
+     .doc = "Elements of a row."},
+    {.name = "fields",
+     .type = STK_KEY_LIST,
+     .element = &packed_field_key,
+     .one_is_list = true,
+     .doc = "Those that are packed; the others are left out. Default: all."},
+    {.name = "cut",
+     .type = STK_KEY_BOOL,
+     .standard = "false",
+     .doc = "Whether longer samples are cut; otherwise the first of them is an error."},
+    {.name = "value", .type = STK_KEY_REAL, .standard = "0", .doc = "What rows are filled up with."},
+    END};
 static const stk_key value_key = {.name = "value", .type = STK_KEY_TEXT};
 static const stk_key filter_keys[] = {
     {.name = "field", .type = STK_KEY_TEXT, .standard = "label", .doc = "What is looked at."},
@@ -492,6 +511,10 @@ static const stk_key filter_key = {.name = "filter",
          .element = &filter_key,                                                                                       \
          .one_is_list = true,                                                                                          \
          .doc = "Only the records that pass, before skip and take: {keep: [0, 1]}, {field: image, min_bytes: 2000}."}, \
+        {.name = "pack",                                                                                               \
+         .type = STK_KEY_MAP,                                                                                          \
+         .keys = pack_keys,                                                                                            \
+         .doc = "Several short samples in one row, after take and before shuffle, with fields segment and position."}, \
         {.name = "shuffle", .type = STK_KEY_MAP, .keys = shuffle_keys, .doc = "Another order. Default: none."},        \
         {.name = "skip", .type = STK_KEY_INT, .least = 0, .most = 1e15, .doc = "Leaves out the first n samples."},     \
         {.name = "take", .type = STK_KEY_INT, .least = 1, .most = 1e15, .doc = "Uses only the next n samples."},       \

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "data/mix.h"
 #include "data/runs.h"
+#include "data/source/child.h"
 #include "data/source/combine_fields.h"
-#include "data/source/reader.h"
 
 typedef struct combined_source {
     stk_source base;
@@ -20,14 +20,6 @@ typedef struct combined_source {
     stk_mix mix;
 } combined_source;
 
-/* One thread's memory for one child. */
-typedef struct child_work {
-    stk_reader reader;
-    stk_order_cursor cursor;
-    stk_chain_work chain[STK_MAX_FIELDS];
-    stk_scratch out[STK_MAX_FIELDS];
-} child_work;
-
 static void locate(const combined_source *s, int64_t i_record, int64_t *i_child, int64_t *i_in_child)
 {
     if (s->kind == STK_COMBINE_MIX)
@@ -38,52 +30,15 @@ static void locate(const combined_source *s, int64_t i_record, int64_t *i_child,
 
 /* --- reading --- */
 
-/* Field f of a child's sample, after its stages. */
-static stk_status run_chain(const stk_dataset *child, int f, const stk_stage_key *key, const stk_item *in,
-                            child_work *work, stk_item *out)
-{
-    const stk_chain *chain = &child->chain[f];
-    bool wrong_size = false;
-    if (chain->n_stages == 0) {
-        *out = *in;
-        return STK_OK;
-    }
-    STK_RETURN_IF_ERROR(stk_chain_measure(chain, key, in, &out->type));
-    out->n_bytes = stk_desc_bytes(out->type.desc);
-    out->data = stk_scratch_get(&work->out[f], out->n_bytes ? out->n_bytes : 1);
-    if (!out->data) return stk_fail_memory(out->n_bytes);
-    work->chain[f].rows.hint = work->reader.scratch[f].jpeg;
-    return stk_chain_run(chain, key, in, &out->type, out->data, &work->chain[f], &wrong_size);
-}
-
-/* The sample at a position of child i; item is by the child's fields. */
-static stk_status read_child(const combined_source *s, int64_t i, int64_t position, const stk_stage_key *outer,
-                             child_work *work, stk_item *item)
-{
-    const stk_dataset *child = s->child[i];
-    stk_item raw[STK_MAX_FIELDS];
-    stk_order_place place = stk_order_map(&child->order, &work->cursor, outer->epoch, position);
-    /* Children may have the same records, and must not have the same random numbers. */
-    stk_stage_key key = {.seed = stk_mix64(outer->seed + 0x9E3779B97F4A7C15u * ((uint64_t)i + 1)),
-                         .epoch = place.epoch,
-                         .i_sample = (uint64_t)place.i_record};
-    stk_joint_sides joint = {0};
-    if (child->n_joints) key.joint = &joint;
-    stk_status status = stk_reader_read(&work->reader, child->source, place.i_record, &key, raw);
-    for (int f = 0; f < child->source->n_fields && status == STK_OK; f++)
-        status = run_chain(child, f, &key, &raw[f], work, &item[f]);
-    return status == STK_OK ? STK_OK : stk_dataset_fail_record(child, status, place);
-}
-
 /* The thread's memory for child i, which comes with the first sample of it. */
-static stk_status get_work(const combined_source *s, int64_t i, void **work, child_work **out)
+static stk_status get_work(const combined_source *s, int64_t i, void **work, stk_child_work **out)
 {
-    size_t bytes = (size_t)s->n_children * sizeof(child_work *);
+    size_t bytes = (size_t)s->n_children * sizeof(stk_child_work *);
     if (!*work) *work = calloc(1, bytes);
     if (!*work) return stk_fail_memory(bytes);
-    child_work **of = *work;
-    if (!of[i]) of[i] = calloc(1, sizeof(child_work));
-    if (!of[i]) return stk_fail_memory(sizeof(child_work));
+    stk_child_work **of = *work;
+    if (!of[i]) of[i] = calloc(1, sizeof(stk_child_work));
+    if (!of[i]) return stk_fail_memory(sizeof(stk_child_work));
     *out = of[i];
     return STK_OK;
 }
@@ -91,10 +46,10 @@ static stk_status get_work(const combined_source *s, int64_t i, void **work, chi
 static stk_status read_from(const combined_source *s, int64_t i, int64_t position, const stk_stage_key *key,
                             void **work, stk_item *item)
 {
-    child_work *own = NULL;
+    stk_child_work *own = NULL;
     stk_item fields[STK_MAX_FIELDS];
     STK_RETURN_IF_ERROR(get_work(s, i, work, &own));
-    STK_RETURN_IF_ERROR(read_child(s, i, position, key, own, fields));
+    STK_RETURN_IF_ERROR(stk_child_read(s->child[i], i, position, key, own, fields));
     const signed char *place = s->fields.place[i];
     for (int f = 0; f < s->child[i]->source->n_fields; f++)
         item[place[f]] = fields[f];
@@ -121,9 +76,7 @@ static void name_record(const stk_source *source, int64_t i_record, uint64_t epo
     int64_t i = 0, position = i_record;
     /* A zipped sample goes by its first part; an error of another part names that one itself. */
     if (s->kind != STK_COMBINE_ZIP) locate(s, i_record, &i, &position);
-    const stk_dataset *child = s->child[i];
-    stk_order_place place = stk_order_map(&child->order, NULL, epoch, position);
-    stk_source_name(child->source, place.i_record, place.epoch, out, out_bytes);
+    stk_child_name(s->child[i], position, epoch, out, out_bytes);
 }
 
 static void name_in_epoch_0(const stk_source *source, int64_t i_record, char *out, size_t out_bytes)
@@ -136,16 +89,11 @@ static void name_in_epoch_0(const stk_source *source, int64_t i_record, char *ou
 static void free_work(const stk_source *source, void *work)
 {
     const combined_source *s = (const combined_source *)source;
-    child_work **of = work;
+    stk_child_work **of = work;
     for (int i = 0; i < s->n_children; i++) {
-        child_work *child = of[i];
+        stk_child_work *child = of[i];
         if (!child) continue;
-        stk_reader_free(&child->reader, s->child[i]->source);
-        stk_order_cursor_free(&child->cursor);
-        for (int f = 0; f < STK_MAX_FIELDS; f++) {
-            stk_chain_work_trim(&child->chain[f]);
-            stk_scratch_free(&child->out[f]);
-        }
+        stk_child_work_free(s->child[i], child);
         free(child);
     }
     free(of);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "data.h"
+#include "stoker/cache.h"
 
 enum { MOST_STAGES = 64 };
 
@@ -12,6 +13,7 @@ typedef struct bench {
     double cpu_us; /* of all threads, for a sample */
     int64_t n_samples, n_skipped;
     stk_loader_stats stats;
+    stk_cache_stats cache;
     stk_stage_stats stage[MOST_STAGES];
     int n_stages;
     double least, most; /* samples/s of the parts that are measured */
@@ -106,6 +108,8 @@ static void print_json(const data_job *job, const bench *b)
            b->stats.first_batch_s, peak_rss_bytes(), b->cpu_us, b->stats.slot_bytes);
     printf(", \"memory_limit_bytes\": %zu, \"memory_peak_bytes\": %zu", b->stats.memory.limit_bytes,
            b->stats.memory.peak_bytes);
+    printf(", \"cache_hits\": %lld, \"cache_misses\": %lld, \"cache_bytes\": %zu", (long long)b->cache.n_hits,
+           (long long)b->cache.n_misses, b->cache.n_bytes);
     printf(", \"skipped\": %lld, \"stages\": [", (long long)b->stats.n_skipped);
     for (int i = 0; i < b->n_stages; i++) {
         printf("%s{\"field\": ", i ? ", " : "");
@@ -128,6 +132,9 @@ static void print_table(const bench *b)
            cli_bytes(peak_rss_bytes(), rss), cli_bytes((double)b->stats.slot_bytes, slots), b->stats.n_slots);
     printf("buffers took %s of the %s that they may\n", cli_bytes((double)b->stats.memory.peak_bytes, rss),
            cli_bytes((double)b->stats.memory.limit_bytes, slots));
+    if (b->cache.kind != STK_CACHE_NONE && b->cache.n_hits + b->cache.n_misses > 0)
+        printf("cache: %s, %.0f %% of the records came from it\n", cli_bytes((double)b->cache.n_bytes, rss),
+               100 * (double)b->cache.n_hits / (double)(b->cache.n_hits + b->cache.n_misses));
     for (int i = 0; i < b->n_stages; i++)
         printf("  %8.1f us  %4.1f %%  %s%s%s\n", b->stage[i].ns_per_sample / 1e3,
                sum > 0 ? 100 * b->stage[i].ns_per_sample / sum : 0, b->stage[i].field, b->stage[i].field[0] ? ": " : "",
@@ -144,6 +151,7 @@ int data_bench(data_job *job)
     if (stk_loader_open(job->dataset, &config, &loader) != STK_OK) return cli_fail();
     bool ok = measure(job, loader, &b);
     if (!ok) (void)stk_loader_status(loader); /* its text */
+    stk_dataset_get_cache(job->dataset, &b.cache);
     if (ok && cli_has(job->args, "--json"))
         print_json(job, &b);
     else if (ok)

@@ -58,6 +58,29 @@ static void print_stages(const stk_explanation *e)
                e->field[i].output);
 }
 
+static void print_cache(const stk_explanation *e)
+{
+    static const char *const kinds[] = {"none", "memory", "disk", "auto"};
+    char all[CLI_TEXT], reserved[CLI_TEXT], present[CLI_TEXT];
+    const stk_cache_stats *c = &e->cache;
+    if (c->ns_without > 0)
+        printf("cache    measured: %.0f us a sample without, %.0f us with it in memory\n", c->ns_without / 1e3,
+               c->ns_with / 1e3);
+    if (c->kind == STK_CACHE_NONE) {
+        if (c->likely_bytes)
+            printf("cache    none: %s would be needed, and must fit and pay\n",
+                   cli_bytes((double)c->likely_bytes, all));
+        return;
+    }
+    printf("cache    %s, after %d stage%s: about %s for all records", kinds[c->kind], e->n_cached,
+           e->n_cached == 1 ? "" : "s", cli_bytes((double)c->likely_bytes, all));
+    if (c->kind == STK_CACHE_MEMORY)
+        printf(", of which %s may be kept", cli_bytes((double)c->reserved_bytes, reserved));
+    else
+        printf("; '%s' has %.0f %% of them", c->path, 100 * (double)c->n_present / (double)c->n_records);
+    printf(" (%s now)\n", cli_bytes((double)c->n_bytes, present));
+}
+
 static void print_text(const stk_explanation *e)
 {
     char slot[CLI_TEXT], all[CLI_TEXT], limit[CLI_TEXT];
@@ -68,6 +91,7 @@ static void print_text(const stk_explanation *e)
            e->n_slots, cli_bytes((double)e->slot_bytes, slot),
            cli_bytes((double)e->slot_bytes * (double)e->n_slots, all), e->n_threads,
            cli_bytes((double)e->memory_limit_bytes, limit));
+    print_cache(e);
     printf("promise  the same batches for any number of threads: %s; exact resume at any batch: %s\n",
            e->same_batches ? "yes" : "no", e->exact_resume ? "yes" : "no");
     static const char *const policy[] = {[STK_ON_ERROR_STOP] = "stops the run and is named",
@@ -147,6 +171,12 @@ static void print_json(const data_job *job, const stk_explanation *e)
     printf(", \"threads\": %d, \"slots\": %d, \"slot_bytes\": %zu, \"memory_bytes\": %zu", e->n_threads, e->n_slots,
            e->slot_bytes, e->slot_bytes * (size_t)e->n_slots);
     printf(", \"memory_limit_bytes\": %zu", e->memory_limit_bytes);
+    static const char *const kinds[] = {"none", "memory", "disk", "auto"};
+    printf(", \"cache\": {\"bytes\": %zu, \"likely_bytes\": %zu, \"records\": %lld", e->cache.n_bytes,
+           e->cache.likely_bytes, (long long)e->cache.n_present);
+    put_text("kind", kinds[e->cache.kind]);
+    put_text("path", e->cache.path);
+    printf("}");
     put_text("note", e->note);
     printf("}\n");
 }

@@ -5,6 +5,7 @@
 #ifndef STOKER_EXPLAIN_H
 #define STOKER_EXPLAIN_H
 
+#include "stoker/cache.h"
 #include "stoker/loader.h"
 
 #ifdef __cplusplus
@@ -58,7 +59,9 @@ typedef struct stk_explanation {
     int n_threads, n_slots;
     size_t slot_bytes;         /* of one slot, which is one batch */
     size_t memory_limit_bytes; /* of all buffers */
-    char note[256];            /* what opening found and does no harm; "": nothing */
+    stk_cache_stats cache;
+    int n_cached;   /* stages of all fields whose output is kept, rather than made anew */
+    char note[256]; /* what opening found and does no harm; "": nothing */
 } stk_explanation;
 
 /* Explains a batched data set with the loader that config (NULL: the default) would open. Reads some records. */

@@ -2,6 +2,7 @@
 #ifndef STOKER_STOKER_H
 #define STOKER_STOKER_H
 
+#include "stoker/cache.h"
 #include "stoker/combine.h"
 #include "stoker/custom.h"
 #include "stoker/dataset.h"

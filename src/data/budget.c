@@ -11,7 +11,7 @@ enum { LEAST_SLOTS = 2, MOST_MEASURED = 8 };
 #define PLENTY ((size_t)64 << 20)
 
 /* A row of the batch, to which nobody listens. */
-static stk_status make_row(const stk_work *work, stk_slot *slot, stk_block *memory)
+stk_status stk_budget_row(const stk_work *work, stk_slot *slot, stk_block *memory)
 {
     size_t at[STK_MOST_SLOT_FIELDS], n = 0;
     for (int f = 0; f < work->n_slot_fields; f++) {
@@ -40,7 +40,7 @@ static stk_status measure_worker(const stk_work *work, size_t *out)
     worker->work = work;
     worker->decoder = stk_jpeg_reader_of_thread();
     stk_worker_trim(worker);
-    STK_TRY(make_row(work, &slot, &row));
+    STK_TRY(stk_budget_row(work, &slot, &row));
     STK_TRY(stk_memory_new(SIZE_MAX, &memory));
     (void)stk_memory_use(memory);
     /* One that is corrupt is for the run to report. */

@@ -17,4 +17,7 @@ typedef struct stk_budget {
  * one worker fit. Reads some records where it is tight. */
 stk_status stk_budget_fit(const stk_work *work, stk_budget *budget);
 
+/* A row of a batch by itself, in memory that the caller frees. */
+stk_status stk_budget_row(const stk_work *work, stk_slot *slot, stk_block *memory);
+
 #endif

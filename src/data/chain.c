@@ -49,6 +49,17 @@ stk_status stk_chain_add_joint(stk_chain *chain, stk_stage *stage, int i_key, in
     return STK_OK;
 }
 
+void stk_chain_cut(const stk_chain *chain, int n, stk_chain *head, stk_chain *rest)
+{
+    *head = *rest = *chain;
+    head->n_stages = n;
+    rest->n_stages -= n;
+    memmove(rest->stage, chain->stage + n, (size_t)rest->n_stages * sizeof(rest->stage[0]));
+    memmove(rest->type, chain->type + n, ((size_t)rest->n_stages + 1) * sizeof(rest->type[0]));
+    memmove(rest->i_key, chain->i_key + n, (size_t)rest->n_stages * sizeof(rest->i_key[0]));
+    memmove(rest->i_joint, chain->i_joint + n, (size_t)rest->n_stages * sizeof(rest->i_joint[0]));
+}
+
 const stk_field_type *stk_chain_type(const stk_chain *chain)
 {
     return &chain->type[chain->n_stages];

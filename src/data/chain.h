@@ -44,6 +44,9 @@ stk_status stk_chain_add(stk_chain *chain, stk_stage *stage);
 /* The same for a stage that works on several fields: draws as stage i_key of the first one; i_joint from 1. */
 stk_status stk_chain_add_joint(stk_chain *chain, stk_stage *stage, int i_key, int i_joint);
 
+/* The first n stages of a chain, and the others; they borrow its stages and need no freeing. */
+void stk_chain_cut(const stk_chain *chain, int n, stk_chain *head, stk_chain *rest);
+
 /* The type after all stages, as planned. Borrowed from the chain. */
 const stk_field_type *stk_chain_type(const stk_chain *chain);
 /* STK_INVALID when the field is still encoded, so that it has no place in a batch. */

@@ -82,6 +82,7 @@ void stk_dataset_free(stk_dataset *dataset)
     for (int i = 0; i < STK_MAX_FIELDS; i++)
         stk_pad_plan_free(&dataset->pad[i]);
     stk_buckets_plan_free(&dataset->buckets);
+    stk_row_cache_free(dataset->cache);
     stk_order_free(&dataset->order);
     if (dataset->source) dataset->source->class->close(dataset->source);
     free(dataset);

@@ -3,6 +3,7 @@
 #define STK_DATA_DATASET_H
 
 #include "data/bucket.h"
+#include "data/cache/row_cache.h"
 #include "data/chain.h"
 #include "data/mixup.h"
 #include "data/order.h"
@@ -27,7 +28,8 @@ struct stk_dataset {
     stk_pad_plan pad[STK_MAX_FIELDS];
     stk_buckets_plan buckets;
     stk_mixup mixup;
-    int n_joints; /* stages that work on several fields */
+    int n_joints;                /* stages that work on several fields */
+    struct stk_row_cache *cache; /* NULL: none */
     int n_surveys;
     char survey[STK_MOST_SURVEYS][STK_SURVEY_TEXT]; /* what surveys found; see survey.h */
 };

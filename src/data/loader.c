@@ -34,7 +34,8 @@ struct stk_loader {
     stk_epoch_plans *plans; /* NULL: batches are not planned */
     size_t held_bytes;      /* by the source */
     size_t plan_bytes;
-    int n_threads; /* started */
+    size_t cache_bytes; /* of the cache, charged by this loader */
+    int n_threads;      /* started */
     stk_thread *thread;
     stk_worker *worker; /* work.n_workers */
     /* The consumer's threads; NULL: the workers have their own. */
@@ -215,6 +216,8 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     work->dataset = dataset;
     work->skips = &loader->skips;
     work->seed = config->seed;
+    for (int f = 0; f < dataset->source->n_fields; f++)
+        work->chain[f] = &dataset->chain[f];
     work->n_workers = config->n_threads ? config->n_threads : stk_n_cores();
     if (config->parallel && is_in_memory(dataset)) {
         loader->parallel = config->parallel;
@@ -232,6 +235,7 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     /* Of all epochs that the slots may have batches of at once, and the one that is planned ahead. */
     if (dataset->buckets.n) STK_TRY(make_plans(loader, loader->ring_config.n_slots / work->share.whole.n_batches + 3));
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
+    STK_TRY(stk_row_cache_begin(dataset, work, &loader->cache_bytes));
     STK_TRY(start_workers(loader, config));
     *out = loader;
     loader = NULL;
@@ -252,6 +256,7 @@ void stk_loader_close(stk_loader *loader)
     stk_skip_list_free(&loader->skips);
     stk_epoch_plans_free(loader->plans);
     stk_memory_release_held(loader->work.memory, loader->plan_bytes);
+    stk_memory_release(loader->work.memory, loader->cache_bytes);
     stk_memory_release_held(loader->work.memory, loader->held_bytes);
     stk_memory_free(loader->own_memory);
     free(loader->thread);
@@ -455,7 +460,8 @@ static void add_stage(const stk_loader *loader, const char *field, int64_t ns, i
     size_t used = 0;
     *out = (stk_stage_stats){.field = field, .ns_per_sample = n_timed ? (double)ns / (double)n_timed : 0};
     if (!chain) {
-        snprintf(out->name, sizeof(out->name), "read (%s)", loader->work.dataset->source->class->name);
+        snprintf(out->name, sizeof(out->name), "%s (%s)", loader->work.cache ? "read or cache" : "read",
+                 loader->work.dataset->source->class->name);
         return;
     }
     for (int i = i_stage; i < i_stage + n_stages && used < sizeof(out->name); i++)
@@ -475,7 +481,7 @@ int stk_loader_get_stages(const stk_loader *loader, stk_stage_stats *out, int n_
     if (n < n_most) add_stage(loader, "", ns, n_timed, 0, NULL, 0, &out[n]);
     n++;
     for (int f = 0; f < dataset->source->n_fields; f++)
-        for (int i = 0; i < dataset->chain[f].n_stages; i++) {
+        for (int i = 0; i < loader->work.chain[f]->n_stages; i++) {
             int64_t n_stages = 0;
             ns = n_timed = 0;
             for (int k = 0; k < loader->work.n_workers; k++) {
@@ -486,7 +492,7 @@ int stk_loader_get_stages(const stk_loader *loader, stk_stage_stats *out, int n_
             }
             if (n_timed == 0) continue;
             if (n < n_most)
-                add_stage(loader, dataset->source->field[f].name, ns, n_timed, (int)n_stages, &dataset->chain[f], i,
+                add_stage(loader, dataset->source->field[f].name, ns, n_timed, (int)n_stages, loader->work.chain[f], i,
                           &out[n]);
             n++;
         }

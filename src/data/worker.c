@@ -26,8 +26,8 @@ static stk_status make_padded(stk_worker *worker, int f, const stk_stage_key *ke
     stk_field_type want = worker->work->want[f];
     stk_item got;
     want.desc.shape.dim[0] = STK_ANY;
-    STK_RETURN_IF_ERROR(
-        stk_chain_run_open(&dataset->chain[f], key, in, &want, dst, row_bytes, &worker->chain[f], &got, wrong_size));
+    STK_RETURN_IF_ERROR(stk_chain_run_open(worker->work->chain[f], key, in, &want, dst, row_bytes, &worker->chain[f],
+                                           &got, wrong_size));
     stk_status status = stk_pad_plan_finish(pad, &got, n_elements, dst, (int32_t *)slot->field[pad->i_length] + row);
     return status == STK_OK ? STK_OK : stk_fail_prefix(status, "field '%s' ", dataset->source->field[f].name);
 }
@@ -38,7 +38,7 @@ static stk_status make_field(stk_worker *worker, int f, const stk_stage_key *key
     const stk_work *work = worker->work;
     if (work->dataset->pad[f].on) return make_padded(worker, f, key, in, slot, row, wrong_size);
     size_t row_bytes = stk_desc_bytes(work->want[f].desc);
-    return stk_chain_run(&work->dataset->chain[f], key, in, &work->want[f], slot->field[f] + (size_t)row * row_bytes,
+    return stk_chain_run(work->chain[f], key, in, &work->want[f], slot->field[f] + (size_t)row * row_bytes,
                          &worker->chain[f], wrong_size);
 }
 
@@ -71,14 +71,17 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
     bool timed = stk_counter_get(&worker->n_records) % TIMED_EVERY == TIMED_EVERY / 2;
     int64_t start_ns = timed ? stk_clock_ns() : 0;
     stk_counter_add(&worker->n_records, 1);
-    stk_status status = stk_reader_read(&worker->reader, source, place.i_record, &key, item);
+    stk_status status = work->cache ? stk_row_cache_read(work->cache, source, place.i_record, &key, &worker->reader,
+                                                         &worker->cached, item)
+                                    : stk_reader_read(&worker->reader, source, place.i_record, &key, item);
     if (timed) {
         stk_counter_add(&worker->read_ns, stk_clock_ns() - start_ns);
         stk_counter_add(&worker->n_read_timed, 1);
     }
     for (int f = 0; f < source->n_fields && status == STK_OK; f++) {
         worker->chain[f].timed = timed;
-        worker->chain[f].rows.hint = worker->reader.scratch[f].jpeg;
+        /* Where an encoded item came from the cache, nothing is known of it. */
+        worker->chain[f].rows.hint = work->cache ? (stk_jpeg_hint){0} : worker->reader.scratch[f].jpeg;
         status = make_field(worker, f, &key, &item[f], slot, row, &wrong_size);
     }
     if (status == STK_OK) return STK_OK;
@@ -299,6 +302,7 @@ void stk_worker_trim(stk_worker *worker)
     stk_order_cursor_free(&worker->length_cursor);
     for (int i = 0; i < STK_MAX_FIELDS; i++)
         stk_chain_work_trim(&worker->chain[i]);
+    stk_row_cache_trim(&worker->cached);
     if (worker->decoder) stk_jpeg_reader_trim(worker->decoder);
 }
 

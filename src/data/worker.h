@@ -23,6 +23,8 @@ typedef struct stk_work {
     int n_slot_fields;                      /* those of the source, and lengths of padded ones */
     size_t row_bytes[STK_MOST_SLOT_FIELDS]; /* in a slot, at most */
     char probe_name[STK_RECORD_NAME_BYTES]; /* the record whose size the batch has; "" when the plan knew it */
+    stk_row_cache *cache;                   /* NULL: none */
+    const stk_chain *chain[STK_MAX_FIELDS]; /* that workers run: the data set's, or what a cache leaves of them */
     uint64_t seed;
     stk_share share;
     int n_workers;
@@ -36,6 +38,7 @@ typedef struct stk_worker {
     stk_reader reader;
     stk_order_cursor cursor, length_cursor; /* for rows to make, and for how long they are */
     stk_chain_work chain[STK_MAX_FIELDS];
+    stk_row_cache_work cached;
     double row_ns;         /* what a row takes, averaged over the last claims */
     stk_counter work_ns;   /* at work in all */
     stk_counter n_records; /* read, failing ones included */

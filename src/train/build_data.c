@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "stoker/cache.h"
 #include "stoker/fields.h"
 #include "stoker/index.h"
 #include "tensor/shape.h"
@@ -115,6 +116,14 @@ static stk_status apply_index(const stk_recipe_part *part, stk_dataset *dataset)
     return stk_build_check(part->index, dataset);
 }
 
+static void apply_cache(const stk_yaml_node *node, stk_dataset *dataset)
+{
+    static const char *const words[] = {"none", "memory", "disk", "auto"};
+    const stk_yaml_node *in = stk_yaml_get(node, "in"), *path = stk_yaml_get(node, "path");
+    for (int kind = 0; in && kind < 4; kind++)
+        if (!strcmp(in->text, words[kind])) stk_dataset_cache(dataset, (stk_cache_kind)kind, path ? path->text : NULL);
+}
+
 stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset **out)
 {
     const stk_recipe_part *part = &recipe->part[i_part];
@@ -132,6 +141,7 @@ stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset *
     STK_TRY(stk_build_mixup(recipe, i_part, dataset));
     STK_TRY(apply_order(recipe, i_part, dataset));
     STK_TRY(stk_build_check(part->node, dataset));
+    apply_cache(part->cache, dataset);
     /* Evaluation has nothing to fill up, so a small set needs no large batch. */
     int64_t batch = recipe->batch, count = stk_dataset_count(dataset);
     if (i_part != STK_PART_TRAIN && count > 0 && count < batch) batch = count;

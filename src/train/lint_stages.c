@@ -102,8 +102,34 @@ static void check_random(stk_lint_part *p)
     }
 }
 
+/* The stages of the field "image" alone: others cost nothing. */
+static void check_cache(stk_lint_part *p)
+{
+    const stk_chain *chain = NULL;
+    const stk_yaml_node *in = stk_yaml_get(p->part->cache, "in");
+    if (!in || !strcmp(in->text, "none")) return;
+    for (int f = 0; f < p->dataset->source->n_fields; f++)
+        if (!strcmp(p->dataset->chain[f].field, "image")) chain = &p->dataset->chain[f];
+    int i_random = 0;
+    while (chain && i_random < chain->n_stages && !chain->stage[i_random]->class->random)
+        i_random++;
+    if (!chain || i_random == chain->n_stages) return;
+    const char *random = chain->stage[i_random]->class->name;
+    if (i_random == 0)
+        stk_lint_report(
+            p, "random-cache", p->part->cache, "put stages that are not random first, or leave out the cache",
+            "'%s' is random and comes first, so that the cache keeps nothing but what the source gives", random);
+    for (int i = i_random + 1; i < chain->n_stages && i_random > 0; i++)
+        if (!strcmp(chain->stage[i]->class->name, "resize"))
+            stk_lint_report(p, "random-cache", p->part->cache, "put 'resize' before it, if that is meant",
+                            "'resize' comes after the random '%s', so that it is done anew for each sample, and the "
+                            "cache keeps images of full size",
+                            random);
+}
+
 void stk_lint_stages(stk_lint_part *p)
 {
+    check_cache(p);
     check_order(p);
     check_crop(p);
     check_antialias(p);

@@ -91,6 +91,7 @@ static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_pa
     part->share = get_real(node, "share", 0);
     part->stages = get(node, "stages");
     STK_RETURN_IF_ERROR(stk_recipe_take_order(node, part));
+    part->cache = get(node, "cache");
     take_on_error(get(node, "on_error"), is_train, &part->on_error);
     part->drop_remainder = remainder ? is_word(node, "remainder", "drop") : is_train;
     if (is_train && remainder && !part->drop_remainder)

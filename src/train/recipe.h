@@ -25,6 +25,7 @@ typedef struct stk_recipe_part {
     int64_t window; /* of the shuffle; 0: everything */
     bool shuffle_once;
     stk_error_policy on_error;
+    const stk_yaml_node *cache;          /* NULL: none */
     const stk_yaml_node *mixup, *cutmix; /* train only; NULL: not given */
     stk_yaml_node *index;                /* its text: "auto", "none" or a path; NULL: not given */
 } stk_recipe_part;

@@ -297,6 +297,19 @@ static const stk_key stage_key = {.name = "stage", .type = STK_KEY_CHOICE, .keys
 
 extern const stk_key stk_source_kinds[]; /* data sets of data sets hold sources */
 
+static const char *const cache_words[] = {"none", "memory", "disk", "auto", NULL};
+static const stk_key cache_keys[] = {
+    {.name = "in",
+     .type = STK_KEY_WORD,
+     .words = cache_words,
+     .required = true,
+     .doc =
+         "memory: as many records as fit into data.memory. disk: one file, shared by runs and processes. auto: memory, "
+         "where all of it fits and a few samples are made clearly faster with it; else none."},
+    {.name = "path",
+     .type = STK_KEY_TEXT,
+     .doc = "On disk: the file. Default: one in the cache folder ($STOKER_CACHE)."},
+    END};
 static const char *const on_error_words[] = {"fail", "skip", "replace", "stop", NULL};
 static const stk_key on_error_keys[] = {
     {.name = "policy",
@@ -535,6 +548,11 @@ static const stk_key filter_key = {.name = "filter",
          .doc = "Entry points of a folder's JPEG files, which make crops faster. auto: what is not known is learned "  \
                 "in the first epoch and kept; none; or the path of an index. Default: the one that 'stoker index' "    \
                 "or an earlier run has left there."},                                                                  \
+        {.name = "cache",                                                                                              \
+         .type = STK_KEY_MAP,                                                                                          \
+         .keys = cache_keys,                                                                                           \
+         .doc = "Keeps what the stages before the first random one make of each record: memory, disk, auto or none; "  \
+                "see docs/pipelines.md. Default: none."},                                                              \
         {.name = "on_error",                                                                                           \
          .type = STK_KEY_MAP,                                                                                          \
          .keys = on_error_keys,                                                                                        \

@@ -182,6 +182,9 @@ static stk_status explain_loader(const stk_dataset *dataset, const stk_loader_co
     stk_loader_close(loader);
     e->n_threads = stats.n_threads;
     e->n_slots = stats.n_slots;
+    stk_dataset_get_cache(dataset, &e->cache);
+    for (int f = 0; f < e->n_fields && e->cache.kind != STK_CACHE_NONE; f++)
+        e->n_cached += dataset->cache->head[f].n_stages;
     e->memory_limit_bytes = stats.memory.limit_bytes;
     e->slot_bytes = stats.slot_bytes / (size_t)stats.n_slots;
     return STK_OK;

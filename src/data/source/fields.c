@@ -68,3 +68,12 @@ done:
     close(fd);
     return status;
 }
+
+bool stk_file_stamp(const char *path, uint64_t *n_bytes, int64_t *mtime_ns)
+{
+    struct stat info;
+    if (stat(path, &info) != 0) return false;
+    *n_bytes = (uint64_t)info.st_size;
+    *mtime_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    return true;
+}

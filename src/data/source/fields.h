@@ -16,6 +16,9 @@ stk_status stk_file_read_scratch(const char *path, stk_scratch *scratch, size_t 
 /* The same, and when the file was last written. */
 stk_status stk_file_read_stamped(const char *path, stk_scratch *scratch, size_t *n, int64_t *mtime_ns);
 
+/* A file's size and time. False: it is not there. */
+bool stk_file_stamp(const char *path, uint64_t *n_bytes, int64_t *mtime_ns);
+
 /* Asks for the first 4 KiB of a record ahead of its use; past that the hardware has caught on. */
 static inline void stk_prefetch_bytes(const void *p, size_t n)
 {

@@ -138,13 +138,19 @@ static size_t held_bytes(const stk_source *source)
     return n;
 }
 
+static bool stamp(const stk_source *source, int64_t i_record, uint64_t *n_bytes, int64_t *mtime_ns)
+{
+    return stk_file_stamp(((const files_source *)source)->files.name[i_record], n_bytes, mtime_ns);
+}
+
 static const stk_source_class class_files = {.name = "files",
                                              .read = read_record,
                                              .read_some = read_some,
                                              .name_record = name_record,
                                              .close = close_source,
                                              .points = get_points,
-                                             .held_bytes = held_bytes};
+                                             .held_bytes = held_bytes,
+                                             .stamp = stamp};
 
 stk_status stk_source_open_files(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path,
                                  stk_source **out)

@@ -173,13 +173,21 @@ static size_t held_bytes(const stk_source *source)
     return s->names_capacity + (size_t)s->records_capacity * sizeof(*s->name_at) + stk_entry_points_bytes(&s->points);
 }
 
+static bool stamp(const stk_source *source, int64_t i_record, uint64_t *n_bytes, int64_t *mtime_ns)
+{
+    char path[4096];
+    make_path((const images_source *)source, i_record, path, sizeof(path));
+    return stk_file_stamp(path, n_bytes, mtime_ns);
+}
+
 static const stk_source_class class_images = {.name = "images",
                                               .read = read_record,
                                               .read_some = read_some,
                                               .name_record = name_record,
                                               .close = close_source,
                                               .points = get_points,
-                                              .held_bytes = held_bytes};
+                                              .held_bytes = held_bytes,
+                                              .stamp = stamp};
 
 stk_status stk_source_open_images(const char *folder, stk_source **out)
 {

@@ -123,7 +123,7 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
 }
 
 const stk_stage_class stk_stage_cast = {
-    .name = "cast", .params_bytes = sizeof(cast_params), .plan = plan, .run = run, .view = look};
+    .name = "cast", .params_bytes = sizeof(cast_params), .plan = plan, .run = run, .view = look, .plain = true};
 
 stk_stage *stk_cast(stk_dtype dtype)
 {

@@ -52,7 +52,8 @@ const stk_stage_class stk_stage_center_crop = {.name = "center_crop",
                                                .plan = plan,
                                                .run = run,
                                                .geometric = true,
-                                               .view = look};
+                                               .view = look,
+                                               .plain = true};
 
 stk_stage *stk_center_crop(int64_t height, int64_t width)
 {

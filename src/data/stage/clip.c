@@ -56,7 +56,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
 }
 
 const stk_stage_class stk_stage_clip = {
-    .name = "clip", .params_bytes = sizeof(clip_params), .plan = plan, .run = run, .in_place = true};
+    .name = "clip", .params_bytes = sizeof(clip_params), .plan = plan, .run = run, .in_place = true, .plain = true};
 
 stk_stage *stk_clip_values(double low, double high)
 {

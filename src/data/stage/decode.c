@@ -7,7 +7,7 @@
 
 typedef struct decode_params {
     int channels;
-    bool exif;
+    int32_t exif; /* bool; without padding */
 } decode_params;
 
 static int orientation_of(const decode_params *p, stk_span encoded)
@@ -64,8 +64,12 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_decode = {
-    .name = "decode", .params_bytes = sizeof(decode_params), .plan = plan, .measure = measure, .run = run};
+const stk_stage_class stk_stage_decode = {.name = "decode",
+                                          .params_bytes = sizeof(decode_params),
+                                          .plan = plan,
+                                          .measure = measure,
+                                          .run = run,
+                                          .plain = true};
 
 stk_stage *stk_decode_with(int channels, bool exif)
 {

@@ -52,7 +52,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_layout = {.name = "layout", .plan = plan, .run = run};
+const stk_stage_class stk_stage_layout = {.name = "layout", .plan = plan, .run = run, .plain = true};
 
 stk_stage *stk_layout_channels_first(void)
 {

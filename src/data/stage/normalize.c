@@ -70,7 +70,8 @@ const stk_stage_class stk_stage_normalize = {.name = "normalize",
                                              .plan = plan,
                                              .run = run,
                                              .view = look,
-                                             .in_place = true};
+                                             .in_place = true,
+                                             .plain = true};
 
 stk_stage *stk_normalize(const float *mean, const float *std, int n_channels)
 {

@@ -36,7 +36,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
 }
 
 const stk_stage_class stk_stage_one_hot = {
-    .name = "one_hot", .params_bytes = sizeof(one_hot_params), .plan = plan, .run = run};
+    .name = "one_hot", .params_bytes = sizeof(one_hot_params), .plan = plan, .run = run, .plain = true};
 
 stk_stage *stk_one_hot(int64_t n_classes)
 {

@@ -10,7 +10,7 @@ enum { MOST_SIDE = 65535 };
 
 typedef struct pad_params {
     int64_t top, left, bottom, right;
-    float value;
+    float value, unused; /* without padding */
 } pad_params;
 
 static stk_status plan(const void *params, const stk_field_type *in, stk_field_type *out)
@@ -83,7 +83,8 @@ const stk_stage_class stk_stage_pad = {.name = "pad",
                                        .run = run,
                                        .view = look,
                                        .geometric = true,
-                                       .for_mask = for_mask};
+                                       .for_mask = for_mask,
+                                       .plain = true};
 
 stk_stage *stk_pad_image(int64_t top, int64_t left, int64_t bottom, int64_t right, double value)
 {
@@ -92,5 +93,5 @@ stk_stage *stk_pad_image(int64_t top, int64_t left, int64_t bottom, int64_t righ
         if (side[i] < 0 || side[i] > MOST_SIDE)
             return stk_stage_new_failed(STK_INVALID, "pad: sides must be 0 to %d", MOST_SIDE);
     if (!isfinite(value)) return stk_stage_new_failed(STK_INVALID, "pad: the value is no number");
-    return stk_stage_new(&stk_stage_pad, &(pad_params){top, left, bottom, right, (float)value});
+    return stk_stage_new(&stk_stage_pad, &(pad_params){top, left, bottom, right, (float)value, 0});
 }

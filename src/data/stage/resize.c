@@ -9,6 +9,7 @@ typedef struct resize_params {
     int64_t height, width; /* 0: by shorter */
     int64_t shorter;
     stk_sampling how;
+    int32_t unused; /* without padding */
 } resize_params;
 
 /* The output's sides for an input whose sides are known. */
@@ -76,7 +77,8 @@ const stk_stage_class stk_stage_resize = {.name = "resize",
                                           .run = run,
                                           .geometric = true,
                                           .for_mask = for_mask,
-                                          .view = look};
+                                          .view = look,
+                                          .plain = true};
 
 stk_resize_config stk_resize_config_default(void)
 {
@@ -99,7 +101,7 @@ stk_stage *stk_resize_with(const stk_resize_config *config)
     if (c->like == STK_LIKE_OPENCV && c->antialias)
         return stk_stage_new_failed(STK_INVALID, "resize: opencv has no antialiasing; use like pil, or leave it out");
     return stk_stage_new(&stk_stage_resize,
-                         &(resize_params){c->height, c->width, c->shorter, {c->filter, c->like, c->antialias}});
+                         &(resize_params){c->height, c->width, c->shorter, {c->filter, c->like, c->antialias}, 0});
 }
 
 stk_stage *stk_resize(int64_t height, int64_t width, bool antialias)

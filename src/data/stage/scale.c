@@ -62,8 +62,13 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_scale = {
-    .name = "scale", .params_bytes = sizeof(scale_params), .plan = plan, .run = run, .view = look, .in_place = true};
+const stk_stage_class stk_stage_scale = {.name = "scale",
+                                         .params_bytes = sizeof(scale_params),
+                                         .plan = plan,
+                                         .run = run,
+                                         .view = look,
+                                         .in_place = true,
+                                         .plain = true};
 
 stk_stage *stk_scale(double factor)
 {

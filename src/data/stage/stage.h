@@ -89,6 +89,7 @@ typedef struct stk_stage_class {
     bool geometric; /* moves pixels by the key and the image's sides alone, so that it can do the same to a mask */
     /* Optional, of a geometric one: params for masks, whose values are never mixed, and whose outside is 0. */
     void (*for_mask)(void *params);
+    bool plain; /* equal params, byte by byte, mean equal work in every process: no pointers, no padding */
 } stk_stage_class;
 
 struct stk_stage {

@@ -19,7 +19,7 @@
 typedef struct stk_sampling {
     stk_filter filter;
     stk_resize_like like;
-    bool antialias; /* the filter widens when shrinking */
+    int32_t antialias; /* bool: the filter widens when shrinking; without padding, see stk_stage_class */
 } stk_sampling;
 
 typedef struct stk_axis {

@@ -1,0 +1,55 @@
+/* The cache of a data set: where each chain is cut, and rows of what the heads give. The public side is stoker/cache.h.
+ *
+ * Threads: opened by one loader after the other, under its own lock; then any number of workers read.
+ */
+#ifndef STK_DATA_CACHE_ROW_CACHE_H
+#define STK_DATA_CACHE_ROW_CACHE_H
+
+#include "base/counter.h"
+#include "data/cache/row_store.h"
+#include "data/chain.h"
+#include "data/source/reader.h"
+#include "stoker/cache.h"
+
+struct stk_dataset;
+struct stk_work;
+
+typedef struct stk_row_cache {
+    stk_cache_kind wanted;
+    char *path; /* owned; NULL: in the cache folder */
+    stk_mutex lock;
+    bool is_open;        /* guarded by lock; what follows is set then, and is read-only after it */
+    stk_cache_kind kind; /* NONE: not worth it */
+    stk_row_store *store;
+    stk_chain head[STK_MAX_FIELDS], rest[STK_MAX_FIELDS]; /* by field */
+    stk_cache_stats stats;
+    _Atomic int64_t n_hits, n_misses;
+} stk_row_cache;
+
+/* One worker's memory. Starts zeroed. */
+typedef struct stk_row_cache_work {
+    stk_scratch row, made[STK_MAX_FIELDS];
+    stk_chain_work head[STK_MAX_FIELDS];
+} stk_row_cache_work;
+
+stk_status stk_row_cache_new(stk_cache_kind kind, const char *path, stk_row_cache **out);
+void stk_row_cache_free(stk_row_cache *cache); /* accepts NULL */
+
+/* For a loader, once its slots and workers are chosen: opens the cache, unless an earlier loader has, and sets
+ * work->cache and the chains that workers run. *charged is the loader's to release. */
+stk_status stk_row_cache_begin(const struct stk_dataset *dataset, struct stk_work *work, size_t *charged);
+
+/* The items before the rest of each chain, from the cache or made now. They live until the next call. */
+stk_status stk_row_cache_read(stk_row_cache *cache, const stk_source *source, int64_t i_record,
+                              const stk_stage_key *key, stk_reader *reader, stk_row_cache_work *work, stk_item *item);
+void stk_row_cache_trim(stk_row_cache_work *work);
+
+/* The part of row_cache.c that measures; see row_cache_measure.c. Sets stats.likely_bytes, and for AUTO the times. */
+stk_status stk_row_cache_measure(stk_row_cache *cache, const struct stk_work *work);
+/* Reads the record and runs the heads. */
+stk_status stk_row_cache_make(const stk_row_cache *cache, const stk_source *source, int64_t i_record,
+                              const stk_stage_key *key, stk_reader *reader, stk_row_cache_work *work, stk_item *item);
+/* A row of all fields: its bytes are in *out, which lies in work->row. */
+stk_status stk_row_cache_pack(const stk_source *source, const stk_item *item, stk_row_cache_work *work, stk_span *out);
+
+#endif

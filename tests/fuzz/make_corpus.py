@@ -399,6 +399,12 @@ for decoder in "jpeg", "jpeg_crop", "transcode":
         write(decoder, file_name + ".jpg", base64.b64decode(text))
     write(decoder, "cut.jpg", base64.b64decode(JPEG["420"])[:-40])
     write(decoder, "fill_bytes.jpg", b"\xff\xd8" + b"\xff" * 8)  # Once read past its end.
+# A progressive file without all of its scans, which is smoothed: the coefficients alone do not give its pixels.
+write("transcode", "smoothed.jpg", base64.b64decode(
+    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6j"
+    "q62rZ4C8ybqmx5moq6T/2wBDARweHigjKE4rK06kbl1upKSkpKRgpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSk"
+    "pKSkpKSkpKT/wgARCAAQABEDASIAAhEBAxEB/8QAFgABAQEAAAAAAAAAAAAAAAAABAAD/8QAFgEBAQEAAAAAAAAAAAAAAAAAAgED"
+    "/9oADAMBAAIQAxAAAAEriKaLYV0//8QAGRABAQADAQAAAAAAAAAAAAAAAAIDERIh/9oACAEBAAEFApY3ibmJZ11x/9k="))
 make_png()
 make_exif()
 make_idx()

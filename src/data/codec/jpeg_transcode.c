@@ -37,6 +37,18 @@ static bool is_written_anyway(const transcoder *t, const struct jpeg_marker_stru
            !memcmp(m->data, "Adobe", 5);
 }
 
+/* Of a progressive file that ends before all its scans libjpeg smooths the blocks that it knows roughly (jdcoefct.c),
+ * which it would not do to a baseline file of the same coefficients. */
+static bool is_smoothed(const struct jpeg_decompress_struct *info)
+{
+    enum { LOOKED_AT = 10 };
+    if (!info->progressive_mode || !info->coef_bits) return false;
+    for (int c = 0; c < info->num_components; c++)
+        for (int i = 0; i < LOOKED_AT; i++)
+            if (info->coef_bits[c][i] != 0) return true;
+    return false;
+}
+
 static stk_status transcode(transcoder *t, stk_span encoded)
 {
     if (setjmp(t->errors.jump)) {
@@ -53,6 +65,7 @@ static stk_status transcode(transcoder *t, stk_span encoded)
         jpeg_save_markers(&t->src, JPEG_APP0 + i, MARKER_BYTES);
     jpeg_read_header(&t->src, TRUE);
     jvirt_barray_ptr *coefs = jpeg_read_coefficients(&t->src);
+    if (is_smoothed(&t->src)) return stk_fail(STK_UNSUPPORTED, "a progressive JPEG without all of its scans");
     t->dst.err = &t->errors.base;
     jpeg_create_compress(&t->dst);
     t->has_dst = true;

@@ -4,6 +4,7 @@
 
 #include "stoker/cache.h"
 #include "stoker/combine.h"
+#include "stoker/csv.h"
 #include "stoker/custom.h"
 #include "stoker/dataset.h"
 #include "stoker/device.h"

@@ -1,5 +1,6 @@
-/* Data sets over the sources of stoker/text.h. */
+/* Data sets over the sources of stoker/text.h and stoker/csv.h. */
 #include "data/dataset.h"
+#include "data/source/csv.h"
 #include "data/source/text_records.h"
 
 stk_tokens_config stk_tokens_config_default(void)
@@ -24,5 +25,17 @@ stk_dataset *stk_dataset_text(const char *const *paths, int n_paths, const stk_t
     stk_source *source = NULL;
     stk_text_config standard = stk_text_config_default();
     stk_status status = stk_source_open_text(paths, n_paths, config ? config : &standard, &source);
+    return stk_dataset_make(status, source);
+}
+
+stk_csv_config stk_csv_config_default(void)
+{
+    return (stk_csv_config){0};
+}
+
+stk_dataset *stk_dataset_csv(const char *const *paths, int n_paths, const stk_csv_config *config)
+{
+    stk_source *source = NULL;
+    stk_status status = stk_source_open_csv(paths, n_paths, config, &source);
     return stk_dataset_make(status, source);
 }

@@ -428,6 +428,55 @@ static const stk_key text_keys[] = {
      .standard = "false",
      .doc = "Whether the files are read into memory at the start and not again; faster where lines are short."},
     END};
+static const char *const cell_words[] = {"f32", "f64", "i32", "i64", "i8", "u8", "bool", "text", "class", NULL};
+static const stk_key column_key = {.name = "column", .type = STK_KEY_TEXT};
+static const stk_key csv_field_keys[] = {
+    {.name = "dtype",
+     .type = STK_KEY_WORD,
+     .words = cell_words,
+     .required = true,
+     .doc =
+         "Of numbers; text: the bytes of the cell, for the stage tokenize; class: the number of the cell's text among "
+         "the classes."},
+    {.name = "columns",
+     .type = STK_KEY_LIST,
+     .element = &column_key,
+     .one_is_list = true,
+     .doc = "The column, or several columns of numbers that become one array. Default: the field's name."},
+    {.name = "default",
+     .type = STK_KEY_TEXT,
+     .doc = "The number for missing cells. Default: a missing cell is an error."},
+    {.name = "classes",
+     .type = STK_KEY_LIST,
+     .element = &column_key,
+     .doc = "The classes, of which another is an error. Default: the texts that are there, for which all rows are read "
+            "once."},
+    END};
+static const stk_key csv_field_key = {
+    .name = "field", .type = STK_KEY_MAP, .keys = csv_field_keys, .doc = "A field; f32 alone is {dtype: f32}."};
+static const stk_key csv_keys[] = {
+    PATHS("files", "CSV or TSV files, plain or .gz; patterns stand for their matches by name."),
+    {.name = "fields",
+     .type = STK_KEY_NAMED,
+     .element = &csv_field_key,
+     .required = true,
+     .doc = "The fields of a sample: {label: class, x: {dtype: f32, columns: [a, b]}}."},
+    {.name = "delimiter", .type = STK_KEY_TEXT, .standard = ",", .doc = "One sign between cells, or tab."},
+    {.name = "header",
+     .type = STK_KEY_BOOL,
+     .standard = "true",
+     .doc = "Whether the first row of each file names the columns; otherwise they are 0, 1, ..."},
+    {.name = "quotes",
+     .type = STK_KEY_BOOL,
+     .standard = "true",
+     .doc =
+         "Whether cells may be quoted, as RFC 4180 says; false: a quote is a sign like others, as in most TSV files."},
+    {.name = "missing", .type = STK_KEY_TEXT, .doc = "What stands for a missing cell besides the empty one, as NA."},
+    {.name = "in_memory",
+     .type = STK_KEY_BOOL,
+     .standard = "false",
+     .doc = "Whether the files are read into memory at the start and not again; faster where rows are short."},
+    END};
 static const char *const policy_words[] = {"data", "file", "auto", "off", NULL};
 static const stk_key shard_keys[] = {{.name = "count",
                                       .type = STK_KEY_INT,
@@ -645,6 +694,7 @@ const stk_key stk_source_kinds[] = {
      .no_short = true,
      .doc = "TFRecord shards of tf.train.Example."},
     {.name = "tar", .type = STK_KEY_MAP, .keys = tar_keys, .doc = "Tar shards in WebDataset's naming."},
+    {.name = "csv", .type = STK_KEY_MAP, .keys = csv_keys, .no_short = true, .doc = "Rows of CSV and TSV files."},
     {.name = "text", .type = STK_KEY_MAP, .keys = text_keys, .doc = "Lines of text files, or whole files."},
     {.name = "tokens",
      .type = STK_KEY_MAP,

@@ -95,6 +95,16 @@ def make_png():
     write("png", "cut.png", png(5, 4, 8, 2)[:60])
 
 
+# --- tables ---
+
+def make_csv():
+    write("csv", "plain", b"0a,b,c\n1,2.5,x\n-3,1e5,\n\n4,nan,true\n")
+    write("csv", "quoted", b'0a,"b ""x"" c"\r\n"two\nlines",\r\n\r\n"",""""\r\n')
+    write("csv", "tab", b"1one\t2\n9223372036854775808\t-0.1\n")
+    write("csv", "no_quotes", b'3"one\t2\n"\t0.30000000000000004\n')
+    write("csv", "bad", b'0"a"b,c\n"open')
+
+
 # --- tokenizers ---
 
 def make_tokenizer():
@@ -418,3 +428,4 @@ make_pack()
 make_entries()
 make_listing()
 make_tokenizer()
+make_csv()

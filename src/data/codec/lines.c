@@ -40,21 +40,35 @@ static stk_status scan_plain(const uint8_t *block, size_t n, uint64_t at, starts
 /* Where in a row the scan is; a quote counts only where a cell begins, and in such a cell. */
 typedef enum place { CELL_START, IN_CELL, IN_QUOTES, AFTER_QUOTE } place;
 
-static stk_status scan_quoted(const stk_cells *cells, const uint8_t *block, size_t n, uint64_t at, place *where,
-                              starts *out)
+typedef struct row_scan {
+    int delimiter, quote; /* -1: none */
+    place where;
+    bool cr_first; /* the row's first byte is \r */
+} row_scan;
+
+/* A row ends before byte `next`. Empty lines are no rows: then the one to come begins later. */
+static stk_status end_row(row_scan *r, uint64_t next, starts *out)
 {
-    const uint8_t delimiter = (uint8_t)cells->delimiter, quote = (uint8_t)cells->quote;
+    uint64_t *row = &out->at[out->n - 1], n = next - 1 - *row;
+    r->where = CELL_START;
+    if (n > 0 && !(n == 1 && r->cr_first)) return add(out, next);
+    *row = next;
+    return STK_OK;
+}
+
+static stk_status scan_rows(row_scan *r, const uint8_t *block, size_t n, uint64_t at, starts *out)
+{
     for (size_t i = 0; i < n; i++) {
-        uint8_t c = block[i];
-        if (*where == IN_QUOTES) {
-            if (c == quote) *where = AFTER_QUOTE;
-        } else if (c == quote && *where != IN_CELL) {
-            *where = IN_QUOTES; /* the first, or one of two in a quoted cell */
+        int c = block[i];
+        if (at + i == out->at[out->n - 1]) r->cr_first = c == '\r';
+        if (r->where == IN_QUOTES) {
+            if (c == r->quote) r->where = AFTER_QUOTE;
+        } else if (c == r->quote && r->where != IN_CELL) {
+            r->where = IN_QUOTES; /* the first, or one of two in a quoted cell */
         } else if (c == '\n') {
-            *where = CELL_START;
-            STK_RETURN_IF_ERROR(add(out, at + i + 1));
+            STK_RETURN_IF_ERROR(end_row(r, at + i + 1, out));
         } else {
-            *where = c == delimiter ? CELL_START : IN_CELL;
+            r->where = c == r->delimiter ? CELL_START : IN_CELL;
         }
     }
     return STK_OK;
@@ -63,7 +77,8 @@ static stk_status scan_quoted(const stk_cells *cells, const uint8_t *block, size
 stk_status stk_lines_find(const stk_input *input, const stk_cells *cells, uint64_t **start, int64_t *n_lines)
 {
     starts s = {0};
-    place where = CELL_START;
+    row_scan rows = {cells ? (uint8_t)cells->delimiter : -1, cells && cells->quote ? (uint8_t)cells->quote : -1,
+                     CELL_START, false};
     stk_status status = STK_OK;
     uint8_t *block = malloc(BLOCK_BYTES);
     if (!block) STK_TRY(stk_fail_memory(BLOCK_BYTES));
@@ -71,10 +86,10 @@ stk_status stk_lines_find(const stk_input *input, const stk_cells *cells, uint64
     for (uint64_t at = 0; at < input->n_bytes; at += BLOCK_BYTES) {
         size_t n = input->n_bytes - at < BLOCK_BYTES ? (size_t)(input->n_bytes - at) : BLOCK_BYTES;
         STK_TRY(stk_input_read(input, at, block, n));
-        STK_TRY(cells && cells->quote ? scan_quoted(cells, block, n, at, &where, &s) : scan_plain(block, n, at, &s));
+        STK_TRY(cells ? scan_rows(&rows, block, n, at, &s) : scan_plain(block, n, at, &s));
     }
-    if (where == IN_QUOTES)
-        STK_TRY(stk_fail(STK_CORRUPT, "a quoted cell does not end; it begins in row %lld or after it, at byte %llu",
+    if (rows.where == IN_QUOTES)
+        STK_TRY(stk_fail(STK_CORRUPT, "a quoted cell of row %lld, which begins at byte %llu, does not end",
                          (long long)s.n, (unsigned long long)s.at[s.n - 1]));
     if (s.n && s.at[s.n - 1] == input->n_bytes) s.n--;
 done:

@@ -26,7 +26,7 @@ typedef struct record_format {
 static stk_index_kind kind_of(const record_format *format)
 {
     if (!format->lines) return STK_INDEX_TFRECORD;
-    if (!format->cells || !format->cells->quote) return STK_INDEX_LINES;
+    if (!format->cells) return STK_INDEX_LINES;
     /* Rows depend on the signs. */
     return STK_INDEX_LINES |
            (stk_index_kind)((uint8_t)format->cells->delimiter << 8 | (uint8_t)format->cells->quote << 16);
@@ -35,19 +35,21 @@ static stk_index_kind kind_of(const record_format *format)
 /* --- the index: offsets as u64, then nothing --- */
 
 /* False for an index that no run of ours has written. */
-static bool take_index(stk_shard *shard, uint64_t least, uint8_t *payload, size_t n)
+static bool take_index(stk_shard *shard, const record_format *format, uint8_t *payload, size_t n)
 {
+    uint64_t least = format->lines ? 1 : STK_TFRECORD_FRAME_BYTES;
+    bool may_start_late = format->cells != NULL; /* behind empty lines */
     int64_t n_records = (int64_t)(n / 8);
     uint64_t before = 0;
     if (n % 8) return false;
     uint64_t *start = (uint64_t *)(void *)payload; /* from malloc, so aligned */
     for (int64_t i = 0; i < n_records; i++) {
         uint64_t at = stk_little64(payload + 8 * i);
-        if (i == 0 ? at != 0 : at < before + least) return false;
+        if (i == 0 ? at != 0 && !may_start_late : at < before + least) return false;
         if (shard->file.n_bytes < least || at > shard->file.n_bytes - least) return false;
         start[i] = before = at;
     }
-    if (n_records == 0 && shard->file.n_bytes > 0) return false;
+    if (n_records == 0 && shard->file.n_bytes > 0 && !may_start_late) return false;
     shard->start = start;
     shard->n_records = n_records;
     return true;
@@ -76,7 +78,7 @@ static stk_status index_shard(stk_shards *shards, stk_shard *shard, const record
     size_t n;
     bool stale;
     STK_RETURN_IF_ERROR(stk_index_read(&shard->file, kind_of(format), &payload, &n, &stale));
-    if (payload && take_index(shard, format->lines ? 1 : STK_TFRECORD_FRAME_BYTES, payload, n)) return STK_OK;
+    if (payload && take_index(shard, format, payload, n)) return STK_OK;
     if ((payload || stale) && shards->n_stale++ == 0) shards->stale = shard->path;
     free(payload);
     STK_RETURN_IF_ERROR(find_records(shard, format));

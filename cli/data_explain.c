@@ -21,9 +21,9 @@ static void print_order(const stk_explanation *e)
     char n[CLI_TEXT], batches[CLI_TEXT], batch[CLI_TEXT], rest[CLI_TEXT];
     for (int i = 0; i < e->n_orders; i++)
         printf("%s %s\n", i ? "        " : "order   ", e->order[i]);
+    if (e->n_orders == 0) printf("order    as the source has them\n");
     for (int i = 0; i < e->n_surveys; i++)
         printf("         survey of %s\n", e->survey[i]);
-    if (e->n_orders == 0) printf("order    as the source has them\n");
     printf("         %s\n", e->indexable
                                 ? "indexable: which record is sample n of an epoch is arithmetic, without a buffer"
                                 : "sequential: a position in a window is found by going back over draws, exactly");

@@ -31,6 +31,42 @@ typedef struct stk_packing {
  * afterwards. */
 STK_API void stk_dataset_pack_sequences(stk_dataset *dataset, const stk_packing *packing);
 
+/* --- windows --- */
+
+typedef struct stk_windows {
+    int64_t size;        /* samples of a window, at most */
+    int64_t shift;       /* from the first sample of a window to that of the next; 0: size */
+    int64_t stride;      /* between the samples of a window; 0: 1 */
+    bool drop_remainder; /* windows at the end that are not full; else they are shorter, and their first side is open */
+} stk_windows;
+/* Each field [...] becomes [size, ...], of samples one after the other: tf.data's window, and batch of each window.
+ * Samples of a window have one shape. A sample that is in several windows is made for each of them. */
+STK_API void stk_dataset_window(stk_dataset *dataset, stk_windows windows);
+
+/* --- parts of samples --- */
+
+/* The rows of all fields [n, ...] one after the other, each a sample [...]: tf.data's unbatch, of what comes in
+ * batches. All fields of a sample have equally many. Where the first side is open, all records are read once; then
+ * shuffle afterwards. A sample is made once for all of its rows, while one thread makes them. */
+STK_API void stk_dataset_unbatch(stk_dataset *dataset);
+
+/* How many samples are made of this one, 0 or more. A pure function of the fields, [n_fields]. */
+typedef int64_t (*stk_count_fn)(void *user, const stk_record_field *fields, int n_fields);
+/* Makes the i_part-th of them: out[i] is the place for field i. Another status than STK_OK: the record is corrupt. */
+typedef stk_status (*stk_part_fn)(void *user, const stk_record_field *fields, int n_fields, int64_t i_part,
+                                  void *const *out);
+typedef struct stk_flat_map {
+    const stk_array_field *fields; /* [n_fields] of what is made; the data pointers are not used */
+    int n_fields;
+    int64_t n_parts;    /* of every sample; 0: count says how many */
+    stk_count_fn count; /* NULL with n_parts */
+    stk_part_fn make;
+    void *user; /* borrowed as long as the data set lives */
+} stk_flat_map;
+/* n samples of each, one after the other: tf.data's flat_map. The functions see fields after the stages so far, encoded
+ * ones too. With count all records are read once; then shuffle afterwards. */
+STK_API void stk_dataset_flat_map(stk_dataset *dataset, const stk_flat_map *flat_map);
+
 #ifdef __cplusplus
 }
 #endif

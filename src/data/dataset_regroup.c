@@ -8,13 +8,13 @@
 
 /* --- inside and outside --- */
 
-/* Opens a source over what was built so far, which moves into *child. */
-static stk_status begin(stk_dataset *dataset, const char *name, stk_dataset **child, stk_regroup **out)
+/* Opens a source over what was built so far, which moves into *child. encoded: fields may still be so. */
+static stk_status begin(stk_dataset *dataset, const char *name, bool encoded, stk_dataset **child, stk_regroup **out)
 {
     *out = NULL;
     *child = NULL;
     STK_RETURN_IF_ERROR(stk_dataset_check_hint(dataset));
-    for (int f = 0; f < dataset->source->n_fields; f++)
+    for (int f = 0; f < dataset->source->n_fields && !encoded; f++)
         STK_RETURN_IF_ERROR(stk_chain_check_end(&dataset->chain[f]));
     *child = malloc(sizeof(**child));
     if (!*child) return stk_fail_memory(sizeof(**child));
@@ -118,7 +118,7 @@ void stk_dataset_pack_sequences(stk_dataset *dataset, const stk_packing *packing
     stk_status status;
     if (!stk_dataset_can_order(dataset, "pack_sequences")) return;
     STK_TRY(packing ? STK_OK : stk_fail(STK_INVALID, "'packing' is NULL"));
-    STK_TRY(begin(dataset, "pack_sequences", &child, &s));
+    STK_TRY(begin(dataset, "pack_sequences", false, &child, &s));
     STK_TRY(stk_regroup_plan_pack(s, packing));
     lengths = new_answers(s);
     if (!lengths) STK_TRY(stk_fail_memory((size_t)s->n_samples * sizeof(*lengths)));
@@ -130,5 +130,83 @@ void stk_dataset_pack_sequences(stk_dataset *dataset, const stk_packing *packing
 done:
     if (status != STK_OK && status != STK_NO_MEMORY) stk_fail_prefix(status, "cannot pack: ");
     free(lengths);
+    end(dataset, child, s, status);
+}
+
+/* --- windows --- */
+
+void stk_dataset_window(stk_dataset *dataset, stk_windows windows)
+{
+    stk_dataset *child = NULL;
+    stk_regroup *s = NULL;
+    stk_status status;
+    if (!stk_dataset_can_order(dataset, "window")) return;
+    STK_TRY(begin(dataset, "window", false, &child, &s));
+    STK_TRY(stk_regroup_window(s, windows));
+done:
+    end(dataset, child, s, status);
+}
+
+/* --- parts --- */
+
+typedef struct counter {
+    const stk_regroup *s;
+    stk_status (*count)(const stk_regroup *s, const stk_item *item, int64_t *out);
+} counter;
+
+static stk_status ask_count(void *user, const stk_dataset *dataset, const stk_stage_key *key, const stk_item *item,
+                            int32_t *answer)
+{
+    const counter *c = user;
+    int64_t n = 0;
+    (void)dataset, (void)key;
+    STK_RETURN_IF_ERROR(c->count(c->s, item, &n));
+    if (n > INT32_MAX) return stk_fail(STK_CORRUPT, "%lld parts are too many", (long long)n);
+    *answer = (int32_t)n;
+    return STK_OK;
+}
+
+/* Splits the samples into parts, counting them where each sample has its own number. */
+static stk_status split(stk_dataset *dataset, stk_regroup *s, counter *c)
+{
+    stk_survey_result result;
+    stk_status status;
+    if (s->n_parts) return stk_regroup_split(s, NULL);
+    int32_t *counts = new_answers(s);
+    if (!counts) return stk_fail_memory((size_t)s->n_samples * sizeof(*counts));
+    const stk_survey survey = {.ask = ask_count, .user = c, .fields = UINT32_MAX};
+    STK_TRY(survey_samples(dataset, s, &survey, counts, &result));
+    STK_TRY(stk_regroup_split(s, counts));
+    stk_survey_report(dataset, "%s: %lld samples of %lld; %.3g s", s->base.class->name, (long long)s->base.n_records,
+                      (long long)(s->n_samples - result.n_unreadable), result.seconds);
+done:
+    free(counts);
+    return status;
+}
+
+void stk_dataset_unbatch(stk_dataset *dataset)
+{
+    stk_dataset *child = NULL;
+    stk_regroup *s = NULL;
+    stk_status status;
+    if (!stk_dataset_can_order(dataset, "unbatch")) return;
+    STK_TRY(begin(dataset, "unbatch", false, &child, &s));
+    STK_TRY(stk_regroup_plan_rows(s));
+    STK_TRY(split(dataset, s, &(counter){s, stk_regroup_count_rows}));
+done:
+    if (status == STK_INVALID) stk_fail_prefix(status, "cannot unbatch: ");
+    end(dataset, child, s, status);
+}
+
+void stk_dataset_flat_map(stk_dataset *dataset, const stk_flat_map *flat_map)
+{
+    stk_dataset *child = NULL;
+    stk_regroup *s = NULL;
+    stk_status status;
+    if (!stk_dataset_can_order(dataset, "flat_map")) return;
+    STK_TRY(begin(dataset, "flat_map", true, &child, &s));
+    STK_TRY(stk_regroup_plan_map(s, flat_map));
+    STK_TRY(split(dataset, s, &(counter){s, stk_regroup_count_made}));
+done:
     end(dataset, child, s, status);
 }

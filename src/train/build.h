@@ -30,8 +30,8 @@ stk_status stk_build_mixup(const stk_recipe *recipe, int i_part, stk_dataset *da
 /* The filters of a list, NULL for none, before all other order. */
 stk_status stk_build_filter(const stk_yaml_node *filter, stk_dataset *dataset);
 /* Cuts a part into batches of n samples, as the recipe has them padded. */
-stk_status stk_build_batches(const stk_recipe *recipe, int64_t n, bool drop_remainder, stk_dataset *dataset);
-/* Samples made of samples: what `part` says of packing. */
+stk_status stk_build_batches(const stk_recipe *recipe, const stk_recipe_part *part, int64_t n, stk_dataset *dataset);
+/* Samples made of samples: what `part` says of unbatch, windows and packing. */
 void stk_build_regroup(const stk_recipe_part *part, stk_dataset *dataset);
 /* What `part` says of order, but for the share and what is done about errors. */
 void stk_build_order(const stk_recipe_part *part, uint64_t seed, stk_dataset *dataset);

@@ -61,18 +61,20 @@ static stk_status read_buckets(const stk_yaml_node *pad, int64_t batch, bool dro
     return out->boundaries && out->batch_sizes ? STK_OK : stk_fail_memory((size_t)out->n_boundaries * sizeof(int64_t));
 }
 
-static stk_status pad_batches(const stk_yaml_node *pad, int64_t n, bool drop_remainder, stk_dataset *dataset)
+static stk_status pad_batches(const stk_yaml_node *pad, const stk_recipe_part *part, int64_t n, stk_dataset *dataset)
 {
     stk_padding *paddings = NULL;
     stk_buckets buckets = {0};
     int n_paddings;
+    /* Batches of buckets differ in size as it is, so only those who ask for it lose the rest of each. */
+    bool drops = part->drop_remainder && stk_yaml_get(part->node, "remainder");
     stk_status status;
     STK_TRY(read_paddings(pad, &paddings, &n_paddings));
-    STK_TRY(read_buckets(pad, n, drop_remainder, &buckets));
+    STK_TRY(read_buckets(pad, n, drops, &buckets));
     if (buckets.tokens || buckets.boundaries)
         stk_dataset_bucket_batch(dataset, &buckets, paddings, n_paddings);
     else
-        stk_dataset_padded_batch(dataset, n, drop_remainder, paddings, n_paddings);
+        stk_dataset_padded_batch(dataset, n, part->drop_remainder, paddings, n_paddings);
     STK_TRY(stk_build_check(pad, dataset));
 done:
     free(paddings);
@@ -81,9 +83,9 @@ done:
     return status;
 }
 
-stk_status stk_build_batches(const stk_recipe *recipe, int64_t n, bool drop_remainder, stk_dataset *dataset)
+stk_status stk_build_batches(const stk_recipe *recipe, const stk_recipe_part *part, int64_t n, stk_dataset *dataset)
 {
-    if (recipe->pad) return pad_batches(recipe->pad, n, drop_remainder, dataset);
-    stk_dataset_batch(dataset, n, drop_remainder);
+    if (recipe->pad) return pad_batches(recipe->pad, part, n, dataset);
+    stk_dataset_batch(dataset, n, part->drop_remainder);
     return STK_OK;
 }

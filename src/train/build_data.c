@@ -145,7 +145,7 @@ stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset *
     /* Evaluation has nothing to fill up, so a small set needs no large batch. */
     int64_t batch = recipe->batch, count = stk_dataset_count(dataset);
     if (i_part != STK_PART_TRAIN && count > 0 && count < batch) batch = count;
-    STK_TRY(stk_build_batches(recipe, batch, part->drop_remainder, dataset));
+    STK_TRY(stk_build_batches(recipe, part, batch, dataset));
     STK_TRY(stk_build_check(part->node, dataset));
     if (stk_dataset_n_batches(dataset) < 1) STK_TRY(stk_yaml_fail(part->node, "no samples are left for this part"));
     *out = dataset;

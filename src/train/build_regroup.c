@@ -1,5 +1,6 @@
 /* Samples made of samples, from a recipe. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "stoker/regroup.h"
 #include "train/build.h"
@@ -20,7 +21,19 @@ static void pack(const stk_yaml_node *node, stk_dataset *dataset)
     stk_dataset_pack_sequences(dataset, &packing);
 }
 
+static void make_windows(const stk_yaml_node *node, stk_dataset *dataset)
+{
+    const stk_yaml_node *shift = stk_yaml_get(node, "shift");
+    stk_dataset_window(dataset,
+                       (stk_windows){.size = stk_yaml_get(node, "size")->integer,
+                                     .shift = shift ? shift->integer : 0,
+                                     .stride = stk_yaml_get(node, "stride")->integer,
+                                     .drop_remainder = !strcmp(stk_yaml_get(node, "remainder")->text, "drop")});
+}
+
 void stk_build_regroup(const stk_recipe_part *part, stk_dataset *dataset)
 {
+    if (part->unbatch) stk_dataset_unbatch(dataset);
+    if (part->windows) make_windows(part->windows, dataset);
     if (part->pack) pack(part->pack, dataset);
 }

@@ -60,6 +60,8 @@ stk_status stk_recipe_take_order(const stk_yaml_node *node, stk_recipe_part *par
     const stk_yaml_node *shard = get(node, "shard"), *shuffle = get(node, "shuffle");
     part->filter = get(node, "filter");
     part->pack = get(node, "pack");
+    part->windows = get(node, "windows");
+    part->unbatch = get_bool(node, "unbatch");
     part->shuffle = get_bool(shuffle, "on");
     part->window = get_int(shuffle, "window", 0);
     part->shuffle_once = shuffle && !get_bool(shuffle, "reshuffle");

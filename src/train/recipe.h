@@ -12,11 +12,12 @@
 #include "train/schema.h"
 
 typedef struct stk_recipe_part {
-    const stk_yaml_node *node;   /* NULL: this part is not in the recipe */
-    double share;                /* valid only: cut from train; 0: a source of its own */
-    stk_yaml_node *source;       /* its kind is the key; NULL: none of its own */
-    const stk_yaml_node *stages; /* a sequence of one-key maps; NULL: none given */
-    const stk_yaml_node *pack;   /* NULL: none */
+    const stk_yaml_node *node;           /* NULL: this part is not in the recipe */
+    double share;                        /* valid only: cut from train; 0: a source of its own */
+    stk_yaml_node *source;               /* its kind is the key; NULL: none of its own */
+    const stk_yaml_node *stages;         /* a sequence of one-key maps; NULL: none given */
+    const stk_yaml_node *pack, *windows; /* NULL: none */
+    bool unbatch;
     const stk_yaml_node *filter; /* a sequence of maps; NULL: none */
     bool shuffle, drop_remainder;
     int64_t take, skip, repeat; /* -1, 0, 1: not given */

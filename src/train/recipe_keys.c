@@ -513,6 +513,25 @@ static const stk_key shuffle_keys[] = {
      .doc = "Whether each epoch has an order of its own."},
     END};
 
+static const stk_key windows_keys[] = {
+    {.name = "size", .type = STK_KEY_INT, .least = 1, .most = 1e9, .required = true, .doc = "Samples of a window."},
+    {.name = "shift",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e9,
+     .doc = "From the first sample of a window to that of the next. Default: size."},
+    {.name = "stride",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e9,
+     .standard = "1",
+     .doc = "Between the samples of a window."},
+    {.name = "remainder",
+     .type = STK_KEY_WORD,
+     .words = remainder_words,
+     .standard = "drop",
+     .doc = "Windows at the end that are not full; kept, they are shorter, and have to be padded."},
+    END};
 static const stk_key packed_field_key = {.name = "field", .type = STK_KEY_TEXT};
 static const stk_key pack_keys[] = {
     {.name = "length",
@@ -573,6 +592,13 @@ static const stk_key filter_key = {.name = "filter",
          .element = &filter_key,                                                                                       \
          .one_is_list = true,                                                                                          \
          .doc = "Only the records that pass, before skip and take: {keep: [0, 1]}, {field: image, min_bytes: 2000}."}, \
+        {.name = "unbatch",                                                                                            \
+         .type = STK_KEY_BOOL,                                                                                         \
+         .doc = "Whether the rows of each sample are samples themselves, after take and before shuffle."},             \
+        {.name = "windows",                                                                                            \
+         .type = STK_KEY_MAP,                                                                                          \
+         .keys = windows_keys,                                                                                         \
+         .doc = "Samples one after the other as one, with a side more, after take and before shuffle."},               \
         {.name = "pack",                                                                                               \
          .type = STK_KEY_MAP,                                                                                          \
          .keys = pack_keys,                                                                                            \

@@ -8,6 +8,7 @@
 
 #include "data/fake.h"
 #include "data/ragged_make.h"
+#include "golden/survey_golden.h"
 #include "stoker/combine.h"
 #include "stoker/regroup.h"
 
@@ -195,12 +196,255 @@ static void what_cannot_be_packed(void **state)
     stk_dataset_free(dataset);
 }
 
+/* --- windows --- */
+
+static int32_t numbers[N_SAMPLES];
+
+static stk_dataset *make_numbers(int64_t n)
+{
+    const stk_array_field field = {.name = "x", .dtype = STK_I32, .data = numbers};
+    for (int32_t i = 0; i < n; i++)
+        numbers[i] = i;
+    return stk_dataset_arrays(n, &field, 1);
+}
+
+static void windows_agree_with_tensorflow(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(golden_windows) / sizeof(golden_windows[0]); i++) {
+        const stk_windows how = {.size = golden_windows[i].size,
+                                 .shift = golden_windows[i].shift,
+                                 .stride = golden_windows[i].stride,
+                                 .drop_remainder = golden_windows[i].drop};
+        const int *sample = golden_windows[i].sample;
+        bool all_full = true;
+        for (int w = 0; w < golden_windows[i].n_windows; w++)
+            all_full = all_full && golden_windows[i].length[w] == golden_windows[i].size;
+        stk_dataset *dataset = make_numbers(golden_windows[i].n);
+        stk_dataset_window(dataset, how);
+        if (all_full)
+            stk_dataset_batch(dataset, 1, false);
+        else
+            stk_dataset_padded_batch(dataset, 1, false, NULL, 0);
+        assert_int_equal(stk_dataset_count(dataset), golden_windows[i].n_windows);
+        stk_loader *loader = open_with(dataset, &(stk_loader_config){.n_epochs = 1});
+        for (int w = 0; w < golden_windows[i].n_windows; w++) {
+            const stk_batch *batch = stk_loader_next(loader);
+            const int32_t *x = stk_batch_data(batch, "x");
+            stk_shape shape;
+            assert_int_equal(stk_batch_shape(batch, "x", &shape), STK_OK);
+            assert_int_equal(shape.rank, 2);
+            assert_int_equal(shape.dim[1], golden_windows[i].length[w]);
+            for (int k = 0; k < golden_windows[i].length[w]; k++)
+                assert_int_equal(x[k], *sample++);
+            stk_batch_release(batch);
+        }
+        assert_null(stk_loader_next(loader));
+        stk_loader_close(loader);
+        stk_dataset_free(dataset);
+    }
+}
+
+/* Windows over a shuffle are other ones in every epoch, and windows may be shuffled and taken apart again. */
+static void windows_next_to_other_operations(void **state)
+{
+    (void)state;
+    stk_dataset *dataset = make_numbers(N_SAMPLES);
+    stk_dataset_shuffle_with(dataset, (stk_shuffle){.seed = 1, .window = 30});
+    stk_dataset_window(dataset, (stk_windows){.size = 4, .shift = 3, .drop_remainder = true});
+    stk_dataset_shuffle(dataset, 2);
+    stk_dataset_batch(dataset, 5, false);
+    check_repeats(dataset);
+
+    int seen[N_SAMPLES] = {0};
+    dataset = make_numbers(N_SAMPLES);
+    stk_dataset_shuffle(dataset, 1);
+    stk_dataset_window(dataset, (stk_windows){.size = 8, .drop_remainder = true});
+    stk_dataset_unbatch(dataset);
+    stk_dataset_batch(dataset, 10, false);
+    assert_int_equal(stk_dataset_count(dataset), N_SAMPLES);
+    stk_loader *loader = open_with(dataset, &(stk_loader_config){.n_epochs = 1});
+    for (const stk_batch *batch; (batch = stk_loader_next(loader));) {
+        for (int i = 0; i < 10; i++)
+            seen[((const int32_t *)stk_batch_data(batch, "x"))[i]]++;
+        stk_batch_release(batch);
+    }
+    for (int i = 0; i < N_SAMPLES; i++)
+        assert_int_equal(seen[i], 1);
+    stk_loader_close(loader);
+    check_repeats(dataset);
+}
+
+static void wrong_windows(void **state)
+{
+    (void)state;
+    stk_dataset *dataset = make_numbers(5);
+    stk_dataset_window(dataset, (stk_windows){.size = 0});
+    fails(dataset, "a window cannot have 0 samples");
+    dataset = make_numbers(5);
+    stk_dataset_window(dataset, (stk_windows){.size = 6, .drop_remainder = true});
+    fails(dataset, "5 samples do not fill one window of 6");
+    dataset = make_fake(5, NULL);
+    stk_dataset_window(dataset, (stk_windows){.size = 2});
+    fails(dataset, "still encoded");
+    /* Samples of one window that differ. */
+    dataset = make_samples(5);
+    stk_dataset_window(dataset, (stk_windows){.size = 2});
+    stk_dataset_batch(dataset, 1, false);
+    stk_loader *loader = NULL;
+    assert_int_not_equal(stk_loader_open(dataset, NULL, &loader), STK_OK);
+    if (!strstr(stk_error_text(), "in one window with")) fail_msg("%s", stk_error_text());
+    stk_dataset_free(dataset);
+}
+
+/* --- parts --- */
+
+static void rows_of_samples(void **state)
+{
+    (void)state;
+    stk_dataset *dataset = make_ragged(golden_lengths, 6);
+    const stk_ragged_field field = {.name = "x", .dtype = STK_I32, .values = ragged_values, .offsets = ragged_offsets};
+    stk_dataset_unbatch(dataset);
+    fails(dataset, "cannot unbatch: field 'id' is i32[] and has no rows");
+    dataset = stk_dataset_ragged(6, &field, 1);
+    stk_dataset_unbatch(dataset);
+    stk_dataset_batch(dataset, 11, false);
+    assert_int_equal(stk_dataset_count(dataset), 11);
+    assert_non_null(strstr(dataset->survey[0], "unbatch: 11 samples of 6"));
+    stk_loader *loader = open_with(dataset, NULL);
+    const stk_batch *batch = stk_loader_next(loader);
+    for (int i = 0; i < 11; i++)
+        assert_int_equal(((const int32_t *)stk_batch_data(batch, "x"))[i], golden_unbatched[i]);
+    stk_loader_close(loader);
+    stk_dataset_free(dataset);
+
+    dataset = make_samples(N_SAMPLES);
+    const stk_ragged_field many = {.name = "x", .dtype = STK_I32, .values = ragged_values, .offsets = ragged_offsets};
+    stk_dataset_free(dataset);
+    dataset = stk_dataset_ragged(N_SAMPLES, &many, 1);
+    stk_dataset_unbatch(dataset);
+    stk_dataset_shuffle(dataset, 3);
+    stk_dataset_batch(dataset, 100, true);
+    check_repeats(dataset);
+
+    dataset = stk_dataset_ragged(N_SAMPLES, &many, 1);
+    stk_dataset_shuffle(dataset, 3);
+    stk_dataset_unbatch(dataset);
+    fails(dataset, "cannot unbatch: not after a shuffle");
+}
+
+/* user: the lengths. */
+static int64_t count_parts(void *user, const stk_record_field *fields, int n_fields)
+{
+    assert_int_equal(n_fields, 1);
+    return ((const int64_t *)user)[*(const int32_t *)fields[0].data];
+}
+
+static stk_status make_part(void *user, const stk_record_field *fields, int n_fields, int64_t i_part, void *const *out)
+{
+    (void)user, (void)n_fields;
+    int32_t i = *(const int32_t *)fields[0].data;
+    *(int32_t *)out[0] = 100 * i + 7 * (int32_t)i_part;
+    *(float *)out[1] = (float)i;
+    return i == 77 ? STK_CORRUPT : STK_OK;
+}
+
+static const stk_array_field made[] = {{.name = "y", .dtype = STK_I32}, {.name = "of", .dtype = STK_F32}};
+
+static void maps_to_several(void **state)
+{
+    (void)state;
+    stk_dataset *dataset = make_numbers(6);
+    const stk_flat_map map = {
+        .fields = made, .n_fields = 2, .count = count_parts, .make = make_part, .user = (void *)golden_lengths};
+    stk_dataset_flat_map(dataset, &map);
+    assert_int_equal(stk_dataset_count(dataset), 11);
+    stk_dataset_skip(dataset, 2);
+    stk_dataset_shard(dataset, 2, 1);
+    int n = (int)(sizeof(golden_mapped) / sizeof(golden_mapped[0]));
+    stk_dataset_batch(dataset, n, false);
+    assert_int_equal(stk_dataset_count(dataset), n);
+    stk_loader *loader = open_with(dataset, NULL);
+    const stk_batch *batch = stk_loader_next(loader);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(((const int32_t *)stk_batch_data(batch, "y"))[i], golden_mapped[i]);
+        assert_true(((const float *)stk_batch_data(batch, "of"))[i] == (float)(golden_mapped[i] / 100));
+    }
+    stk_loader_close(loader);
+    stk_dataset_free(dataset);
+
+    static int64_t lengths[N_SAMPLES];
+    for (int64_t i = 0; i < 70; i++)
+        lengths[i] = length_of(i) % 13;
+    const stk_flat_map many = {.fields = made, .n_fields = 2, .count = count_parts, .make = make_part, .user = lengths};
+    dataset = make_numbers(70);
+    stk_dataset_flat_map(dataset, &many);
+    stk_dataset_shuffle(dataset, 3);
+    stk_dataset_batch(dataset, 7, false);
+    check_repeats(dataset);
+
+    /* The same number of each may come after a shuffle. */
+    const stk_flat_map four = {.fields = made, .n_fields = 2, .n_parts = 4, .make = make_part};
+    dataset = make_numbers(70);
+    stk_dataset_shuffle(dataset, 3);
+    stk_dataset_flat_map(dataset, &four);
+    stk_dataset_batch(dataset, 7, false);
+    assert_int_equal(stk_dataset_count(dataset), 280);
+    check_repeats(dataset);
+}
+
+static int64_t count_badly(void *user, const stk_record_field *fields, int n_fields)
+{
+    (void)user, (void)n_fields;
+    return *(const int32_t *)fields[0].data == 3 ? -1 : 0;
+}
+
+static void wrong_maps(void **state)
+{
+    (void)state;
+    stk_flat_map map = {.fields = made, .n_fields = 2, .count = count_badly, .make = make_part};
+    stk_dataset *dataset = make_numbers(10);
+    stk_dataset_flat_map(dataset, &map);
+    fails(dataset, "sample 3: the count is -1");
+    dataset = make_numbers(3);
+    stk_dataset_flat_map(dataset, &map);
+    fails(dataset, "nothing is made of any sample");
+    map.n_parts = 2;
+    dataset = make_numbers(3);
+    stk_dataset_flat_map(dataset, &map);
+    fails(dataset, "'n_parts' is 2, and 'count' says");
+    map.count = NULL, map.n_fields = 0;
+    dataset = make_numbers(3);
+    stk_dataset_flat_map(dataset, &map);
+    fails(dataset, "0 fields");
+    dataset = make_numbers(3);
+    stk_dataset_flat_map(dataset, NULL);
+    fails(dataset, "a function of flat_map is missing");
+    /* A part that fails names its record. */
+    map.n_fields = 2;
+    dataset = make_numbers(100);
+    stk_dataset_skip(dataset, 77);
+    stk_dataset_flat_map(dataset, &map);
+    stk_dataset_batch(dataset, 1, false);
+    stk_loader *loader = open_with(dataset, NULL);
+    assert_null(stk_loader_next(loader));
+    assert_string_equal(stk_error_text(), "sample 77: the function of flat_map failed");
+    stk_loader_close(loader);
+    stk_dataset_free(dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packs_by_first_fit),
         cmocka_unit_test(nothing_is_lost),
         cmocka_unit_test(what_cannot_be_packed),
+        cmocka_unit_test(windows_agree_with_tensorflow),
+        cmocka_unit_test(windows_next_to_other_operations),
+        cmocka_unit_test(wrong_windows),
+        cmocka_unit_test(rows_of_samples),
+        cmocka_unit_test(maps_to_several),
+        cmocka_unit_test(wrong_maps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes survey_golden.h: what tf.data does with filters, padded batches and
-buckets.
+"""Writes survey_golden.h: what tf.data does with filters, padded batches,
+buckets, windows, unbatch and flat_map.
 
     python3 -m venv /tmp/golden && /tmp/golden/bin/pip install tensorflow-cpu
     /tmp/golden/bin/python tests/golden/make_survey.py
@@ -96,6 +96,40 @@ def print_bucketed():
     print("};")
 
 
+# Samples, size, shift, stride, drop_remainder.
+WINDOWS = [(7, 3, 3, 1, False), (7, 3, 3, 1, True), (7, 3, 1, 1, False), (7, 3, 1, 1, True), (7, 3, 1, 2, True),
+           (10, 3, 2, 3, False), (10, 2, 4, 1, False), (10, 2, 7, 5, True), (3, 5, 5, 1, False), (8, 1, 3, 2, False)]
+
+
+def windowed(n, size, shift, stride, drop):
+    dataset = Dataset.range(n).window(size, shift, stride, drop)
+    windows = [[int(x) for x in window] for window in dataset]
+    return [len(w) for w in windows], [x for w in windows for x in w]
+
+
+def print_windows():
+    print("\n/* Windows of 0 to n - 1: how long they are, and their samples. */")
+    print("static const struct {\n    int n, size, shift, stride;\n    bool drop;\n    int n_windows, length[16], "
+          "sample[32];\n} golden_windows[] = {")
+    for n, size, shift, stride, drop in WINDOWS:
+        lengths, samples = windowed(n, size, shift, stride, drop)
+        print(f"    {{{n}, {size}, {shift}, {stride}, {str(drop).lower()}, {len(lengths)}, {numbers(lengths)}, "
+              f"{numbers(samples)}}},")
+    print("};")
+
+
+def print_parts():
+    lengths = [3, 0, 2, 5, 0, 1]
+    unbatched = [int(x) for x in ragged(lengths).unbatch()]
+    mapped = Dataset.from_tensor_slices(lengths).enumerate().flat_map(
+        lambda i, n: Dataset.range(tf.cast(n, tf.int64)).map(lambda k: 100 * i + 7 * k))
+    mapped = [int(x) for x in mapped.skip(2).shard(2, 1)]
+    print("\n/* unbatch of samples of these lengths; and flat_map to 100 * i + 7 * k, then skip(2).shard(2, 1). */")
+    print(f"static const int64_t golden_lengths[] = {numbers(lengths)};")
+    print(f"static const int golden_unbatched[] = {numbers(unbatched)};")
+    print(f"static const int golden_mapped[] = {numbers(mapped)};")
+
+
 def filtered(ops):
     dataset = Dataset.range(40)
     for op, arg in zip(ops[::2], map(int, ops[1::2])):
@@ -133,6 +167,8 @@ def main():
         print_filters()
         print_padded()
         print_bucketed()
+        print_windows()
+        print_parts()
         print("\n#endif")
 
 

@@ -74,6 +74,7 @@ static size_t held_bytes(const stk_source *source)
     const stk_regroup *s = (const stk_regroup *)source;
     size_t n = stk_dataset_held_bytes(s->child);
     if (s->rows.n) n += (size_t)(s->rows.n + 2) * sizeof(*s->rows.start) + (size_t)s->n_samples * 4;
+    if (s->first) n += (size_t)(s->n_samples + 1) * sizeof(*s->first);
     return n;
 }
 
@@ -82,6 +83,7 @@ static void close_source(stk_source *source)
     stk_regroup *s = (stk_regroup *)source;
     stk_dataset_free(s->child);
     stk_rows_free(&s->rows);
+    free(s->first);
     free(s);
 }
 

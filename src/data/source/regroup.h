@@ -35,6 +35,14 @@ struct stk_regroup {
     int packed[STK_MAX_FIELDS]; /* fields of the child */
     stk_pad_plan pad[STK_MAX_FIELDS];
     stk_rows rows;
+    /* windows */
+    int64_t size, shift, stride;
+    /* parts */
+    int64_t n_parts; /* of every sample; 0: as `first` says */
+    int64_t *first;  /* [n_samples + 1]: where each sample's parts begin; owned */
+    stk_flat_map map;
+    stk_status (*read_part)(const stk_regroup *s, int64_t i_record, const stk_stage_key *key, stk_regroup_work *work,
+                            stk_item *item); /* what `read` becomes, once they are counted */
 };
 
 /* Takes child once it succeeds. */
@@ -46,6 +54,15 @@ void stk_regroup_set_field(stk_regroup *s, int i, const char *name, stk_dtype dt
 
 /* How many elements of a sample are packed: as many in all fields. */
 stk_status stk_regroup_measure_packed(const stk_regroup *s, const stk_item *item, int64_t *out);
+stk_status stk_regroup_window(stk_regroup *s, stk_windows windows);
+/* Rows of samples, or what a function makes of them; counts is [n_samples], not above 0 where there are none, and NULL
+ * where all have s->n_parts. */
+stk_status stk_regroup_plan_rows(stk_regroup *s);
+stk_status stk_regroup_plan_map(stk_regroup *s, const stk_flat_map *map);
+stk_status stk_regroup_split(stk_regroup *s, const int32_t *counts);
+/* How many parts a sample has. */
+stk_status stk_regroup_count_rows(const stk_regroup *s, const stk_item *item, int64_t *out);
+stk_status stk_regroup_count_made(const stk_regroup *s, const stk_item *item, int64_t *out);
 /* The samples' lengths are [n_samples], -1 for those that cannot be read. */
 stk_status stk_regroup_pack(stk_regroup *s, const stk_packing *how, const int32_t *lengths);
 /* Checks and sets which fields are packed, before their lengths are asked for. */

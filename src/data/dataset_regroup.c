@@ -19,6 +19,7 @@ static stk_status begin(stk_dataset *dataset, const char *name, bool encoded, st
     *child = malloc(sizeof(**child));
     if (!*child) return stk_fail_memory(sizeof(**child));
     **child = *dataset;
+    (*child)->cache = NULL; /* which stays outside */
     return stk_regroup_open(name, *child, out);
 }
 

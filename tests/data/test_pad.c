@@ -11,6 +11,7 @@
 #include "data/fake.h"
 #include "data/ragged_make.h"
 #include "golden/survey_golden.h"
+#include "stoker/cache.h"
 #include "stoker/combine.h"
 
 static stk_loader *open_at(const stk_dataset *dataset, int64_t i_batch, int n_threads, int64_t n_epochs)
@@ -131,6 +132,29 @@ static void any_workers_and_any_start(void **state)
         stk_loader_close(loader);
     }
     stk_dataset_free(dataset);
+}
+
+/* Rows out of a cache are the same, in the epoch that fills it and in those after. */
+static void cached_rows_are_the_same(void **state)
+{
+    (void)state;
+    stk_dataset *plain = make_shuffled(), *cached = make_shuffled();
+    stk_dataset_cache(cached, STK_CACHE_MEMORY, NULL);
+    stk_loader *a = open_at(plain, 0, 2, 3), *b = open_at(cached, 0, 2, 3);
+    for (int i = 0; i < 3 * N_BATCHES; i++) {
+        const stk_batch *x = stk_loader_next(a), *y = stk_loader_next(b);
+        assert_non_null(y);
+        assert_int_equal(stk_batch_hash(x), stk_batch_hash(y));
+        stk_batch_release(x);
+        stk_batch_release(y);
+    }
+    stk_cache_stats stats;
+    stk_dataset_get_cache(cached, &stats);
+    assert_int_equal(stats.n_hits, 2 * N_SAMPLES);
+    stk_loader_close(a);
+    stk_loader_close(b);
+    stk_dataset_free(plain);
+    stk_dataset_free(cached);
 }
 
 /* --- settings --- */
@@ -341,9 +365,13 @@ static void corrupt_records(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_tensorflow), cmocka_unit_test(any_workers_and_any_start),
-        cmocka_unit_test(cuts_and_fields),        cmocka_unit_test(wide_elements),
-        cmocka_unit_test(what_cannot_be_padded),  cmocka_unit_test(wrong_arrays),
+        cmocka_unit_test(agrees_with_tensorflow),
+        cmocka_unit_test(any_workers_and_any_start),
+        cmocka_unit_test(cached_rows_are_the_same),
+        cmocka_unit_test(cuts_and_fields),
+        cmocka_unit_test(wide_elements),
+        cmocka_unit_test(what_cannot_be_padded),
+        cmocka_unit_test(wrong_arrays),
         cmocka_unit_test(corrupt_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "data/fake.h"
 #include "data/ragged_make.h"
 #include "golden/survey_golden.h"
+#include "stoker/cache.h"
 #include "stoker/combine.h"
 #include "stoker/regroup.h"
 
@@ -287,6 +288,14 @@ static void wrong_windows(void **state)
     dataset = make_fake(5, NULL);
     stk_dataset_window(dataset, (stk_windows){.size = 2});
     fails(dataset, "still encoded");
+    /* A cache asked for before is asked for of the windows, which it cannot have. */
+    dataset = make_numbers(5);
+    stk_dataset_cache(dataset, STK_CACHE_MEMORY, NULL);
+    stk_dataset_window(dataset, (stk_windows){.size = 2, .drop_remainder = true});
+    stk_dataset_batch(dataset, 1, false);
+    stk_loader *cached = NULL;
+    assert_int_equal(stk_loader_open(dataset, NULL, &cached), STK_UNSUPPORTED);
+    stk_dataset_free(dataset);
     /* Samples of one window that differ. */
     dataset = make_samples(5);
     stk_dataset_window(dataset, (stk_windows){.size = 2});

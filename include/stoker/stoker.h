@@ -29,6 +29,7 @@
 #include "stoker/status.h"
 #include "stoker/survey.h"
 #include "stoker/text.h"
+#include "stoker/tokenize.h"
 #include "stoker/tokenizer.h"
 #include "stoker/trainer.h"
 #include "stoker/types.h"

@@ -24,6 +24,7 @@ stk_item stk_text_item(const stk_source_field *field, stk_span text);
 typedef struct stk_tokens_facts {
     stk_token_type type;
     int64_t vocabulary; /* 0: not said */
+    int64_t n_tokens;   /* -1: not said */
 } stk_tokens_facts;
 stk_status stk_tokens_facts_parse(stk_span json, stk_tokens_facts *out);
 

@@ -122,11 +122,11 @@ static const stk_source_class class_tokens = {
 stk_status stk_tokens_facts_parse(stk_span json, stk_tokens_facts *out)
 {
     json_error_t error;
-    *out = (stk_tokens_facts){STK_TOKENS_AUTO, 0};
+    *out = (stk_tokens_facts){STK_TOKENS_AUTO, 0, -1};
     json_t *root = json_loadb((const char *)json.data, json.n, 0, &error);
     if (!root) return stk_fail(STK_CORRUPT, "line %d: %s", error.line, error.text);
     const char *dtype = json_string_value(json_object_get(root, "dtype"));
-    const json_t *vocabulary = json_object_get(root, "vocabulary");
+    const json_t *vocabulary = json_object_get(root, "vocabulary"), *tokens = json_object_get(root, "tokens");
     stk_status status = STK_OK;
     if (dtype && !strcmp(dtype, "u16"))
         out->type = STK_TOKENS_U16;
@@ -137,6 +137,7 @@ stk_status stk_tokens_facts_parse(stk_span json, stk_tokens_facts *out)
     out->vocabulary = json_integer_value(vocabulary);
     if (out->vocabulary < 0 || (vocabulary && !json_is_integer(vocabulary)))
         status = stk_fail(STK_CORRUPT, "its \"vocabulary\" is no whole number");
+    if (json_is_integer(tokens)) out->n_tokens = json_integer_value(tokens);
     json_decref(root);
     return status;
 }
@@ -147,7 +148,7 @@ static stk_status read_facts(const token_file *f, stk_tokens_facts *out)
     char path[PATH_MAX];
     uint8_t *bytes = NULL;
     size_t capacity = 0, n;
-    *out = (stk_tokens_facts){STK_TOKENS_AUTO, 0};
+    *out = (stk_tokens_facts){STK_TOKENS_AUTO, 0, -1};
     if (snprintf(path, sizeof(path), "%s.json", f->file.path) >= (int)sizeof(path)) return STK_OK;
     /* Of a remote file only an answer tells whether it is there. */
     if (!f->file.backend && !stk_path_exists(path)) return STK_OK;
@@ -185,7 +186,7 @@ static stk_status read_header(token_file *f, stk_tokens_facts *facts)
 
 static stk_status find_type(token_file *f, const stk_tokens_config *config)
 {
-    stk_tokens_facts facts = {config->type, config->vocabulary};
+    stk_tokens_facts facts = {config->type, config->vocabulary, -1};
     if (config->type == STK_TOKENS_AUTO) {
         STK_RETURN_IF_ERROR(read_facts(f, &facts));
         if (config->vocabulary) facts.vocabulary = config->vocabulary;
@@ -196,6 +197,9 @@ static stk_status find_type(token_file *f, const stk_tokens_config *config)
                         f->file.path);
     f->token_bytes = facts.type == STK_TOKENS_U16 ? 2 : 4;
     f->vocabulary = facts.vocabulary;
+    if (facts.n_tokens >= 0 && (uint64_t)facts.n_tokens * f->token_bytes != f->file.n_bytes - f->data_at)
+        return stk_fail(STK_MISMATCH, "'%s' has %llu bytes, but '%s.json' is of %lld tokens of %zu bytes", f->file.path,
+                        (unsigned long long)f->file.n_bytes, f->file.path, (long long)facts.n_tokens, f->token_bytes);
     return STK_OK;
 }
 

@@ -1,0 +1,95 @@
+/* stoker tokenize */
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "stoker/tokenize.h"
+
+static const cli_option options[] = {
+    {"--tokenizer", "PATH",
+     "bytes, or a tokenizer.json, vocab.json (with merges.txt beside it), vocab.txt, or their "
+     "folder; needed"},
+    {"--out", "FILE", "where to write, as tokens/train.bin; needed"},
+    {"--lines", NULL, "each line is a document; otherwise each file is one"},
+    {"--separator", "TOKEN",
+     "what stands behind each document, or none; default: <|endoftext|> or what the tokenizer "
+     "has in its place"},
+    {"--cased", NULL, "for vocab.txt: upper case and accents are kept"},
+    {"--threads", "N", "default: one for each core"},
+    {"--quiet", NULL, "prints errors only"},
+    {"--json", NULL, "prints one line of JSON"},
+    {NULL, NULL, NULL}};
+
+typedef struct tokenize_job {
+    bool shows;
+    double start_s;
+} tokenize_job;
+
+static bool show(void *user, const stk_tokenize_progress *p)
+{
+    const tokenize_job *job = user;
+    if (job->shows) cli_bar("bytes", p->n_bytes_done, p->n_bytes, 0, job->start_s);
+    return !cli_stopped();
+}
+
+static void print_result(const cli_args *args, const char *out, const stk_tokenize_progress *p, double s)
+{
+    char tokens[CLI_TEXT], documents[CLI_TEXT], bytes[CLI_TEXT], time_text[CLI_TEXT];
+    if (cli_has(args, "--json")) {
+        printf("{\"file\": ");
+        cli_json_text(stdout, out);
+        printf(", \"tokens\": %lld, \"documents\": %lld, \"bytes\": %lld, \"seconds\": %.3f}\n", (long long)p->n_tokens,
+               (long long)p->n_documents, (long long)p->n_bytes, s);
+    } else if (!cli_has(args, "--quiet")) {
+        printf("%s: %s tokens of %s document%s, %s of text in %s\n", out, cli_count(p->n_tokens, tokens),
+               cli_count(p->n_documents, documents), p->n_documents == 1 ? "" : "s",
+               cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text));
+    }
+}
+
+static int write_tokens(const cli_args *args, const stk_tokenizer *tokenizer, const char *out, int64_t n_threads)
+{
+    const char *separator = cli_value(args, "--separator"), *paths[CLI_MOST_ARGS];
+    static char places[CLI_MOST_ARGS][CLI_PATH];
+    tokenize_job job = {.shows = isatty(STDOUT_FILENO) && !cli_has(args, "--quiet") && !cli_has(args, "--json"),
+                        .start_s = cli_now()};
+    stk_tokenize_options how = {.lines = cli_has(args, "--lines"),
+                                .separator = separator && !strcmp(separator, "none") ? "" : separator,
+                                .n_threads = (int)n_threads,
+                                .on_progress = show,
+                                .user = &job};
+    stk_tokenize_progress progress;
+    for (int i = 0; i < args->n_words; i++)
+        paths[i] = cli_find_data(args->word[i], places[i]);
+    stk_status status = stk_tokenize_files(paths, args->n_words, tokenizer, out, &how, &progress);
+    if (job.shows) cli_clear_bar();
+    if (status == STK_INTERRUPTED) return cli_stop_code();
+    if (status != STK_OK) return cli_fail();
+    print_result(args, out, &progress, cli_now() - job.start_s);
+    return CLI_OK;
+}
+
+static int run(const cli_verb *verb, int argc, char **argv)
+{
+    static cli_args args;
+    static char place[CLI_PATH];
+    int64_t n_threads;
+    stk_tokenizer *tokenizer;
+    if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
+    const char *out = cli_value(&args, "--out"), *path = cli_value(&args, "--tokenizer");
+    if (args.n_words < 1 || !out || !path)
+        return cli_usage(verb, "tokenize takes text files, --tokenizer PATH and --out FILE");
+    if (!cli_number(&args, "--threads", 1, 256, 0, &n_threads)) return CLI_USAGE;
+    stk_tokenizer_config config = {.lowercase = !cli_has(&args, "--cased")};
+    cli_catch_stop();
+    if (stk_tokenizer_open(cli_find_data(path, place), &config, &tokenizer) != STK_OK) return cli_fail();
+    int code = write_tokens(&args, tokenizer, out, n_threads);
+    stk_tokenizer_free(tokenizer);
+    return code;
+}
+
+const cli_verb cli_tokenize = {
+    "tokenize", "TEXT... --tokenizer PATH --out FILE [OPTION...]",
+    "Makes one file of token numbers of text files. Windows of it are what language models are trained on: the source "
+    "'tokens' of a recipe. Texts are files, patterns and addresses. The file is whole or absent.",
+    options, run};

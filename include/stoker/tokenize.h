@@ -1,0 +1,41 @@
+/* Text files to one file of token numbers, as stk_dataset_tokens reads it (stoker/text.h).
+ *
+ * The file is u16 where the vocabulary fits, else u32; beside it lies NAME.json with "dtype", "vocabulary" and
+ * "tokens". It is whole or absent: it gets its name when it is complete and on the disk. The tokens do not depend on
+ * the number of threads. Threads: one at a time for each file.
+ */
+#ifndef STOKER_TOKENIZE_H
+#define STOKER_TOKENIZE_H
+
+#include "stoker/tokenizer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_tokenize_progress {
+    int64_t n_bytes, n_bytes_done; /* of text */
+    int64_t n_tokens, n_documents; /* so far */
+} stk_tokenize_progress;
+
+typedef struct stk_tokenize_options {
+    bool lines;            /* a line is a document, and empty ones are none; else a file is one */
+    const char *separator; /* the token behind each document; NULL: the tokenizer's own, one of <|endoftext|>,
+                              <|end_of_text|>, </s> and [SEP]; "": none */
+    int n_threads;         /* 0: one for each core */
+    int64_t piece_bytes;   /* about so much text is worked on at a time in each thread; 0: 1 MiB */
+    /* Called now and then; false stops: STK_INTERRUPTED, and nothing is left behind. May be NULL. */
+    bool (*on_progress)(void *user, const stk_tokenize_progress *progress);
+    void *user;
+} stk_tokenize_options;
+
+/* Files, patterns and addresses, in the order given; .gz is unpacked. Special tokens are not put around documents.
+ * options and result may be NULL. */
+STK_API stk_status stk_tokenize_files(const char *const *paths, int n_paths, const stk_tokenizer *tokenizer,
+                                      const char *out, const stk_tokenize_options *options,
+                                      stk_tokenize_progress *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -37,8 +37,7 @@ static stk_status make_field(stk_worker *worker, int f, const stk_stage_key *key
 {
     const stk_work *work = worker->work;
     if (work->dataset->pad[f].on) return make_padded(worker, f, key, in, slot, row, wrong_size);
-    size_t row_bytes = stk_desc_bytes(work->want[f].desc);
-    return stk_chain_run(work->chain[f], key, in, &work->want[f], slot->field[f] + (size_t)row * row_bytes,
+    return stk_chain_run(work->chain[f], key, in, &work->want[f], slot->field[f] + (size_t)row * work->row_bytes[f],
                          &worker->chain[f], wrong_size);
 }
 

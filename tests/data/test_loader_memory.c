@@ -9,7 +9,9 @@
 #include <stdlib.h>
 
 #include "data/fake.h"
+#include "data/ragged_make.h"
 #include "stoker/loader.h"
+#include "stoker/regroup.h"
 
 /* Sanitizers bring their own allocator, and musl has none below malloc to call. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -54,17 +56,10 @@ void *aligned_alloc(size_t alignment, size_t bytes)
 }
 #endif
 
-static void a_loader_at_work_allocates_nothing(void **state)
+/* Takes the data set. */
+static void allocates_nothing(stk_dataset *dataset)
 {
-    (void)state;
-#ifndef CAN_COUNT
-    skip();
-#endif
-    stk_dataset *dataset = make_fake(500, NULL);
-    stk_dataset_split(dataset, 0.8, false, 1);
-    stk_dataset_shuffle(dataset, 1);
-    stk_dataset_apply(dataset, fake_decode(), fake_noise(), fake_fit(), fake_noise(), fake_widen(), NULL);
-    stk_dataset_batch(dataset, 16, false);
+    assert_int_equal(stk_dataset_status(dataset), STK_OK);
     stk_loader_config config = {.n_threads = 3};
     stk_loader *loader;
     assert_int_equal(stk_loader_open(dataset, &config, &loader), STK_OK);
@@ -83,8 +78,49 @@ static void a_loader_at_work_allocates_nothing(void **state)
     stk_dataset_free(dataset);
 }
 
+static void a_loader_at_work_allocates_nothing(void **state)
+{
+    (void)state;
+#ifndef CAN_COUNT
+    skip();
+#endif
+    stk_dataset *dataset = make_fake(500, NULL);
+    stk_dataset_split(dataset, 0.8, false, 1);
+    stk_dataset_shuffle(dataset, 1);
+    stk_dataset_apply(dataset, fake_decode(), fake_noise(), fake_fit(), fake_noise(), fake_widen(), NULL);
+    stk_dataset_batch(dataset, 16, false);
+    allocates_nothing(dataset);
+}
+
+/* Neither do plans of epochs, padding and packed rows. */
+static void batches_by_length_allocate_nothing(void **state)
+{
+    (void)state;
+#ifndef CAN_COUNT
+    skip();
+#endif
+    int64_t lengths[500];
+    for (int64_t i = 0; i < 500; i++)
+        lengths[i] = i * 37 % 89;
+    stk_dataset *dataset = make_ragged(lengths, 500);
+    stk_dataset_shuffle(dataset, 1);
+    stk_dataset_padded_batch(dataset, 16, false, NULL, 0);
+    allocates_nothing(dataset);
+    dataset = make_ragged(lengths, 500);
+    stk_dataset_shuffle(dataset, 1);
+    stk_dataset_bucket_batch(dataset, &(stk_buckets){.tokens = 500}, NULL, 0);
+    allocates_nothing(dataset);
+    static const char *const fields[] = {"tokens"};
+    dataset = make_ragged(lengths, 500);
+    stk_dataset_pack_sequences(dataset, &(stk_packing){.length = 128, .fields = fields, .n_fields = 1});
+    stk_dataset_shuffle(dataset, 1);
+    stk_dataset_batch(dataset, 8, false);
+    allocates_nothing(dataset);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_loader_at_work_allocates_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_loader_at_work_allocates_nothing),
+                                       cmocka_unit_test(batches_by_length_allocate_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

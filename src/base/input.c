@@ -91,6 +91,16 @@ stk_status stk_input_read(const stk_input *input, uint64_t at, void *dst, size_t
     return status;
 }
 
+bool stk_input_fetch(const stk_input *input, uint64_t at, size_t n)
+{
+    if (n == 0 || at > input->n_bytes || n > input->n_bytes - at || input->memory) return true;
+    if (input->backend) return !input->backend->fetch || input->backend->fetch(input->backend_self, at, n);
+    int fd = input->fd >= 0 ? input->fd : open_file(input->path);
+    if (fd >= 0) (void)posix_fadvise(fd, (off_t)at, (off_t)n, POSIX_FADV_WILLNEED);
+    if (fd >= 0 && fd != input->fd) close(fd);
+    return true;
+}
+
 void stk_input_close(stk_input *input)
 {
     if (input->backend)

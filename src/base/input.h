@@ -14,6 +14,7 @@
 typedef struct stk_input_backend {
     stk_status (*read)(void *self, uint64_t at, void *dst, size_t n);
     void (*close)(void *self);
+    bool (*fetch)(void *self, uint64_t at, size_t n); /* as stk_input_fetch */
 } stk_input_backend;
 
 typedef struct stk_input {
@@ -33,6 +34,9 @@ stk_status stk_input_open(const char *path, bool keep_open, stk_input *out);
 stk_input stk_input_of_memory(stk_span bytes);
 /* Exactly n bytes from byte `at` on. STK_CORRUPT where the file ends before. */
 stk_status stk_input_read(const stk_input *input, uint64_t at, void *dst, size_t n);
+/* These bytes will be read soon: begins to bring them closer, and waits for nothing. False: enough is on its way, ask
+ * later. */
+bool stk_input_fetch(const stk_input *input, uint64_t at, size_t n);
 /* Accepts one that is all zero, or closed already. */
 void stk_input_close(stk_input *input);
 

@@ -29,6 +29,7 @@ typedef void (*part_body)(const void *task, int i_part, int n_parts);
 struct stk_loader {
     stk_work work;
     stk_skip_list skips;
+    stk_ahead ahead;
     stk_ring_config ring_config;
     stk_memory *own_memory; /* NULL: the caller's is used */
     stk_epoch_plans *plans; /* NULL: batches are not planned */
@@ -231,7 +232,9 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     if (stk_mixup_wanted(dataset) && dataset->on_error == STK_ON_ERROR_SKIP)
         STK_TRY(stk_fail(STK_INVALID, "mixed samples cannot be left out: replace corrupt records"));
     if (stk_mixup_wanted(dataset)) STK_TRY(stk_mixup_check(dataset, work->want));
+    work->ahead = &loader->ahead;
     STK_TRY(plan_ring(loader, config, work, &loader->ring_config));
+    work->n_total = loader->ring_config.n_total;
     /* Of all epochs that the slots may have batches of at once, and the one that is planned ahead. */
     if (dataset->buckets.n) STK_TRY(make_plans(loader, loader->ring_config.n_slots / work->share.whole.n_batches + 3));
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));

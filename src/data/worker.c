@@ -250,7 +250,9 @@ static int64_t rows_to_claim(const stk_worker *worker)
 static bool make_claim(stk_worker *worker, const stk_claim *claim)
 {
     int64_t start_ns = stk_clock_ns();
+    const stk_work *work = worker->work;
     stk_mutex_lock(&worker->tenant.lock);
+    if (work->ahead) stk_ahead_look(work->ahead, &worker->ahead, work->dataset, &work->share, work->n_total, claim);
     bool go_on = make_rows(worker, claim);
     stk_mutex_unlock(&worker->tenant.lock);
     if (!go_on) return false;
@@ -299,6 +301,7 @@ void stk_worker_trim(stk_worker *worker)
     stk_reader_free(&worker->reader, worker->work->dataset->source);
     stk_order_cursor_free(&worker->cursor);
     stk_order_cursor_free(&worker->length_cursor);
+    stk_ahead_trim(&worker->ahead);
     for (int i = 0; i < STK_MAX_FIELDS; i++)
         stk_chain_work_trim(&worker->chain[i]);
     stk_row_cache_trim(&worker->cached);

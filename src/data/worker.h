@@ -6,6 +6,7 @@
 #ifndef STK_DATA_WORKER_H
 #define STK_DATA_WORKER_H
 
+#include "data/ahead.h"
 #include "data/codec/jpeg_crop.h"
 #include "data/dataset.h"
 #include "data/ring.h"
@@ -28,6 +29,8 @@ typedef struct stk_work {
     uint64_t seed;
     stk_share share;
     int n_workers;
+    int64_t n_total; /* batches until the end */
+    stk_ahead *ahead;
 } stk_work;
 
 typedef struct stk_worker {
@@ -37,6 +40,7 @@ typedef struct stk_worker {
     stk_jpeg_reader *decoder; /* of its thread; NULL: the thread is not running */
     stk_reader reader;
     stk_order_cursor cursor, length_cursor; /* for rows to make, and for how long they are */
+    stk_ahead_work ahead;
     stk_chain_work chain[STK_MAX_FIELDS];
     stk_row_cache_work cached;
     double row_ns;         /* what a row takes, averaged over the last claims */

@@ -3,15 +3,23 @@ files only."""
 import html
 import http.server
 import os
+import socket
+import struct
 import threading
 import time
 import urllib.parse
 
 
 class RangeServer:
-    """Serves a folder. `fault(n, path)` is asked for each request, n counting from 1: None, "503", "404", "cut" (half of the
-    body, then the connection ends), "whole" (200, no range), "changed" (another ETag) or "moved" (301, as S3 does where a
-    bucket lies in another region). `seen`: a list that takes the headers of each request."""
+    """Serves a folder. `fault(n, path)` is asked for each request, n counting from 1: None, or what goes wrong.
+
+    503, 500, 403, 404   that answer; later: 503 with Retry-After: 1
+    cut, stall, reset    half of the body and the end of the connection; nothing more for 3 s; a reset
+    whole, range         200 and the whole file; bytes from elsewhere
+    changed, silent      another ETag; the same, whatever If-Match says
+    moved                301, as S3 does where a bucket lies in another region
+
+    `seen`: a list that takes the headers of each request."""
 
     def __init__(self, folder, fault=None, latency_s=0, seen=None):
         outer = self
@@ -49,6 +57,15 @@ class RangeServer:
         time.sleep(self.latency_s)
         if fault == "503":
             return self.send(request, 503, b"busy")
+        if fault == "reset":
+            request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            request.close_connection = True
+            request.connection.close()
+            return None
+        if fault == "later":
+            return self.send(request, 503, b"later", {"Retry-After": "1"})
+        if fault in ("500", "403"):
+            return self.send(request, int(fault), b"fault")
         if fault == "moved":
             return self.send(request, 301, b"", {"x-amz-bucket-region": "eu-west-3"})
         if fault == "404" or not (wanted_list or os.path.isfile(path)):
@@ -57,9 +74,9 @@ class RangeServer:
             return self.list(request, wanted_list)
         with open(path, "rb") as f:
             body = f.read()
-        etag = '"other"' if fault == "changed" else f'"{len(body)}-{os.stat(path).st_mtime_ns}"'
+        etag = '"other"' if fault in ("changed", "silent") else f'"{len(body)}-{os.stat(path).st_mtime_ns}"'
         wanted = request.headers.get("If-Match")
-        if wanted and wanted != etag:
+        if wanted and wanted != etag and fault != "silent":
             return self.send(request, 412, b"")
         first, last = request.headers.get("Range", "bytes=0-").split("=")[1].split("-")
         if fault == "whole":
@@ -68,6 +85,8 @@ class RangeServer:
             return self.send(request, 416, b"", {"Content-Range": f"bytes */{len(body)}"})
         last = min(int(last or len(body)), len(body) - 1)
         part = body[int(first):last + 1]
+        if fault == "range":
+            first = int(first) + 1
         headers = {"Content-Range": f"bytes {first}-{last}/{len(body)}", "ETag": etag}
         self.send(request, 206, part, headers, fault)
 
@@ -94,11 +113,14 @@ class RangeServer:
             request.send_header(name, value)
         request.send_header("Content-Length", str(len(body)))
         request.end_headers()
-        if fault == "cut":
+        if fault in ("cut", "stall"):
             body = body[:len(body) // 2]
             request.close_connection = True
         try:
             request.wfile.write(body)
+            if fault == "stall":
+                request.wfile.flush()
+                time.sleep(3)
         except OSError:
             pass
         with self.lock:

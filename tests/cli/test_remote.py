@@ -5,6 +5,7 @@ usage: test_remote.py STOKER WORK_FOLDER
 """
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -43,12 +44,14 @@ def a_pack_on_a_server():
 
 
 def faults_that_pass():
-    for fault in "503", "cut":
+    os.environ["STOKER_TIMEOUT"] = "1"
+    for fault in "503", "later", "cut", "reset", "range", "stall":
         empty_cache()
-        server = RangeServer(".", lambda n, path: fault if n % 2 else None)
+        server = RangeServer(".", lambda n, path: fault if n % (6 if fault == "stall" else 3) == 1 else None)
         accepted(train(f"{server.url}/packed", fault))
         check(losses("local") == losses(fault), f"the losses in spite of {fault}")
         server.close()
+    del os.environ["STOKER_TIMEOUT"]
 
 
 def faults_that_are_told():
@@ -60,10 +63,20 @@ def faults_that_are_told():
     told(lambda n, path: "404", 1, "there is no 'http://", "(404)")
     told(lambda n, path: "whole", 1, "gives whole files only")
     told(lambda n, path: "changed" if n > 3 and path.endswith(".tar") else None, 1, "has changed while it was in use")
-    told(lambda n, path: "503" if path.endswith(".tar") else None, 1, "the server says 503, 6 times")
+    told(lambda n, path: "silent" if n > 3 and path.endswith(".tar") else None, 1, "has changed while it was in use")
+    told(lambda n, path: "503" if path.endswith(".tar") else None, 1, ".tar'", "the server says 503, 6 times")
+    told(lambda n, path: "403" if n > 1 else None, 1, "the server refuses it (403)")
+    told(lambda n, path: "range" if path.endswith(".tar") and n > 3 else None, 1, "was asked for byte 0 and sent what begins "
+         "at 1, 6 times")
     server = RangeServer(".")
     refused(train(f"{server.url}/digits", "told"), 1, "stoker-pack.json", "(404)")
     server.close()
+
+
+def whole_blocks():
+    """Each block of 1 MiB has its checksum, and what was not finished has another name."""
+    names = [(os.path.join(at, name), name) for at, _, files in os.walk("cache/remote") for name in files]
+    return all(not name.isdigit() or os.path.getsize(path) <= (1 << 20) + 8 for path, name in names)
 
 
 def killed_and_shared():
@@ -76,11 +89,15 @@ def killed_and_shared():
     with open("big.yaml", "w") as f:
         f.write("data: {train: {source: {images: %s/bigpack}, shuffle: true, stages: [{decode: {channels: 1}}]}}\n"
                 "batch: 50\n" % server.url)
-    for i in range(6):
+    pauses = random.Random(1)
+    for i in range(30):
+        if i % 5 == 0:
+            empty_cache()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(0.05 + 0.07 * i)
+        time.sleep(pauses.uniform(0.02, 0.3))
         process.send_signal(signal.SIGKILL)
         process.wait()
+    check(whole_blocks(), "what was killed left whole blocks only")
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     for process in both:
         text, _ = process.communicate(timeout=120)

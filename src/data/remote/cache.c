@@ -65,6 +65,12 @@ bool stk_cache_is_there(void)
     return root[0] != 0;
 }
 
+int64_t stk_cache_blocks_ahead(void)
+{
+    int64_t n = stk_cache_is_there() ? (int64_t)(limit / 4 / STK_BLOCK_BYTES) : 0;
+    return n < 16 ? 0 : n;
+}
+
 static void block_path(const stk_block_place *place, char out[PATH_MAX])
 {
     snprintf(out, PATH_MAX, "%s/%016" PRIx64 "/%" PRIu64, root, place->id, place->number);
@@ -138,6 +144,14 @@ bool stk_cache_read_whole(const stk_block_place *place, void *dst)
     close(fd);
     if (!ok) (void)unlink(path);
     return ok;
+}
+
+bool stk_cache_has(const stk_block_place *place)
+{
+    char path[PATH_MAX];
+    if (!stk_cache_is_there()) return false;
+    block_path(place, path);
+    return access(path, R_OK) == 0;
 }
 
 /* --- keeping to the limit --- */

@@ -28,11 +28,16 @@ typedef struct stk_block_place {
 
 /* Whether there is a cache folder. */
 bool stk_cache_is_there(void);
+/* How many blocks may be fetched before somebody asks for them without pushing others out; 0: the cache is too small.
+ */
+int64_t stk_cache_blocks_ahead(void);
 /* Bytes [at, at + n) of the block, as far as it is there. check: compares the checksum of the whole block first. False:
  * it is not there, or not whole. */
 bool stk_cache_read(const stk_block_place *place, bool check, size_t at, size_t n, void *dst);
 /* The whole block, compared with its checksum. */
 bool stk_cache_read_whole(const stk_block_place *place, void *dst);
+/* Whether it is there, whole or not. */
+bool stk_cache_has(const stk_block_place *place);
 /* Best effort: a block that could not be kept is fetched again. */
 void stk_cache_write(const stk_block_place *place, const void *data);
 /* "16GiB" and the like. False: no size. */

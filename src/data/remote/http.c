@@ -29,6 +29,7 @@ typedef struct wish {
     uint64_t at;
     size_t n;     /* bytes; 0: the answer to a query */
     uint8_t *dst; /* [n] */
+    bool once;    /* is not to be tried again */
 } wish;
 
 /* --- judging answers --- */
@@ -175,7 +176,7 @@ static stk_status ask(const wish *w, stk_answer *a)
         if (is_good(w, a)) return STK_OK;
         moved = a->sent == STK_SENT_ANSWERED && a->code >= 300 && a->code < 404 && a->region[0] &&
                 stk_store_of(w->path) == STK_STORE_S3 && stk_store_learn_region(w->path, a->region);
-        if (i_try == RETRIES || !(moved || may_pass(w, a))) return fail_answer(w, a, i_try + 1);
+        if (i_try == RETRIES || w->once || !(moved || may_pass(w, a))) return fail_answer(w, a, i_try + 1);
     }
 }
 
@@ -198,12 +199,12 @@ stk_status stk_http_stat(const char *url, stk_http_file *out)
     return STK_OK;
 }
 
-stk_status stk_http_read(const char *url, const stk_http_file *file, uint64_t at, size_t n, void *dst,
+stk_status stk_http_read(const char *url, const stk_http_file *file, uint64_t at, size_t n, void *dst, bool once,
                          double *latency_s, double *seconds)
 {
     stk_answer a;
     if (n == 0) return STK_OK;
-    stk_status status = ask(&(wish){url, "", file, at, n, dst}, &a);
+    stk_status status = ask(&(wish){url, "", file, at, n, dst, once}, &a);
     stk_text_free(&a.text);
     if (latency_s) *latency_s = a.latency_s;
     if (seconds) *seconds = a.seconds;

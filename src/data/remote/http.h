@@ -28,8 +28,8 @@ typedef struct stk_http_file {
 
 stk_status stk_http_stat(const char *url, stk_http_file *out);
 /* Bytes [at, at + n) of the file in that state: STK_CORRUPT when it has changed since. *latency_s and *seconds, of the
- * whole, may be NULL. */
-stk_status stk_http_read(const char *url, const stk_http_file *file, uint64_t at, size_t n, void *dst,
+ * whole, may be NULL. once: nothing is tried again. */
+stk_status stk_http_read(const char *url, const stk_http_file *file, uint64_t at, size_t n, void *dst, bool once,
                          double *latency_s, double *seconds);
 /* What a bucket answers to a query (encoded, sorted by name). path: "s3://BUCKET/..."; free *out. */
 stk_status stk_http_query(const char *path, const char *query, stk_text *out);

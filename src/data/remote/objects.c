@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/thread.h"
 #include "data/remote/cache.h"
+#include "data/remote/fetcher.h"
 #include "data/remote/http.h"
 #include "data/remote/listing.h"
 #include "data/remote/sign.h"
@@ -18,14 +20,6 @@ enum { SCHEME_BYTES = 5 };
 bool stk_objects_is_pattern(const char *path)
 {
     return strpbrk(path, "*?[") != NULL;
-}
-
-void stk_objects_free(stk_objects *objects)
-{
-    for (size_t i = 0; i < objects->n; i++)
-        free(objects->object[i].path);
-    free(objects->object);
-    *objects = (stk_objects){0};
 }
 
 /* --- adding --- */
@@ -148,16 +142,136 @@ stk_status stk_objects_find(const char *path, stk_objects *out)
 
 /* --- reading --- */
 
-stk_status stk_objects_read(const stk_objects *objects, size_t i, void *dst)
+typedef enum object_state { OBJECT_UNKNOWN, OBJECT_QUEUED, OBJECT_FETCHED_NOW, OBJECT_THERE } object_state;
+
+struct stk_objects_ahead {
+    const stk_object *object;
+    stk_mutex lock; /* guards what follows */
+    stk_cond fetched;
+    bool loses;      /* objects that were there have gone: the cache is smaller than what is read */
+    uint8_t state[]; /* [n], an object_state */
+};
+
+static stk_block_place place_of(const stk_object *o)
 {
-    const stk_object *o = &objects->object[i];
+    const char *etag = o->path + strlen(o->path) + 1;
+    uint64_t id = stk_hash64(o->path, strlen(o->path), stk_hash64(etag, strlen(etag), o->n_bytes));
+    return (stk_block_place){id, 0, (size_t)o->n_bytes};
+}
+
+/* From the cache, or into it. once: nothing is tried again. */
+static stk_status read_object(const stk_object *o, bool once, void *dst, bool *was_there)
+{
     const char *etag = o->path + strlen(o->path) + 1;
     stk_http_file file = {.n_bytes = o->n_bytes};
-    uint64_t id = stk_hash64(o->path, strlen(o->path), stk_hash64(etag, strlen(etag), o->n_bytes));
-    stk_block_place place = {id, 0, (size_t)o->n_bytes};
-    if (o->n_bytes == 0 || stk_cache_read_whole(&place, dst)) return STK_OK;
+    stk_block_place place = place_of(o);
+    double latency_s;
+    *was_there = o->n_bytes == 0 || stk_cache_read_whole(&place, dst);
+    if (*was_there) return STK_OK;
+    if (!once) stk_fetcher_note_wait();
     if (strlen(etag) < sizeof(file.etag)) memcpy(file.etag, etag, strlen(etag) + 1);
-    STK_RETURN_IF_ERROR(stk_http_read(o->path, &file, 0, (size_t)o->n_bytes, dst, NULL, NULL));
+    STK_RETURN_IF_ERROR(stk_http_read(o->path, &file, 0, (size_t)o->n_bytes, dst, once, &latency_s, NULL));
+    stk_fetcher_note_latency(latency_s);
     stk_cache_write(&place, dst);
     return STK_OK;
+}
+
+static void set_state(stk_objects_ahead *a, size_t i, object_state state)
+{
+    stk_mutex_lock(&a->lock);
+    a->state[i] = (uint8_t)state;
+    stk_cond_broadcast(&a->fetched);
+    stk_mutex_unlock(&a->lock);
+}
+
+/* One that was queued, in a thread of the fetcher. */
+static void bring_object(void *owner, uint64_t i)
+{
+    stk_objects_ahead *a = owner;
+    stk_mutex_lock(&a->lock);
+    bool wanted = a->state[i] == OBJECT_QUEUED;
+    if (wanted) a->state[i] = OBJECT_FETCHED_NOW;
+    stk_mutex_unlock(&a->lock);
+    if (!wanted) return;
+    void *bytes = malloc((size_t)a->object[i].n_bytes + 1);
+    bool was_there, ok = bytes && read_object(&a->object[i], true, bytes, &was_there) == STK_OK;
+    free(bytes);
+    set_state(a, i, ok ? OBJECT_THERE : OBJECT_UNKNOWN);
+}
+
+stk_status stk_objects_start(stk_objects *objects)
+{
+    stk_status status;
+    bool has_lock = false, has_cond = false;
+    stk_objects_ahead *a = calloc(1, sizeof(*a) + objects->n);
+    if (!a) return stk_fail_memory(sizeof(*a) + objects->n);
+    a->object = objects->object;
+    STK_TRY(stk_mutex_init(&a->lock));
+    has_lock = true;
+    STK_TRY(stk_cond_init(&a->fetched));
+    has_cond = true;
+    STK_TRY(stk_fetcher_enter());
+    objects->ahead = a;
+    return STK_OK;
+done:
+    if (has_cond) stk_cond_destroy(&a->fetched);
+    if (has_lock) stk_mutex_destroy(&a->lock);
+    free(a);
+    return status;
+}
+
+static void stop(stk_objects_ahead *a)
+{
+    if (!a) return;
+    stk_fetcher_leave(a);
+    stk_cond_destroy(&a->fetched);
+    stk_mutex_destroy(&a->lock);
+    free(a);
+}
+
+bool stk_objects_fetch(const stk_objects *objects, size_t i)
+{
+    stk_objects_ahead *a = objects->ahead;
+    stk_mutex_lock(&a->lock);
+    stk_block_place place = place_of(&a->object[i]);
+    bool is_gone = a->loses && a->state[i] == OBJECT_THERE && !stk_cache_has(&place);
+    bool is_new = is_gone || a->state[i] == OBJECT_UNKNOWN;
+    if (is_new) a->state[i] = OBJECT_QUEUED;
+    stk_mutex_unlock(&a->lock);
+    if (!is_new || stk_fetcher_add(bring_object, a, i)) return true;
+    stk_mutex_lock(&a->lock);
+    if (a->state[i] == OBJECT_QUEUED) a->state[i] = OBJECT_UNKNOWN;
+    stk_mutex_unlock(&a->lock);
+    return false;
+}
+
+stk_status stk_objects_read(const stk_objects *objects, size_t i, void *dst)
+{
+    stk_objects_ahead *a = objects->ahead;
+    bool was_there;
+    if (!a) return read_object(&objects->object[i], false, dst, &was_there);
+    stk_mutex_lock(&a->lock);
+    bool waits = a->state[i] == OBJECT_FETCHED_NOW;
+    while (a->state[i] == OBJECT_FETCHED_NOW)
+        stk_cond_wait(&a->fetched, &a->lock);
+    bool was_read = a->state[i] == OBJECT_THERE;
+    a->state[i] = OBJECT_THERE; /* as soon as this thread has it, which comes before the queue */
+    stk_mutex_unlock(&a->lock);
+    if (waits) stk_fetcher_note_wait();
+    stk_status status = read_object(&objects->object[i], false, dst, &was_there);
+    if (status == STK_OK && (was_there || !was_read)) return STK_OK;
+    stk_mutex_lock(&a->lock);
+    if (status != STK_OK) a->state[i] = OBJECT_UNKNOWN;
+    a->loses = a->loses || status == STK_OK;
+    stk_mutex_unlock(&a->lock);
+    return status;
+}
+
+void stk_objects_free(stk_objects *objects)
+{
+    stop(objects->ahead);
+    for (size_t i = 0; i < objects->n; i++)
+        free(objects->object[i].path);
+    free(objects->object);
+    *objects = (stk_objects){0};
 }

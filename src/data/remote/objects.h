@@ -17,10 +17,13 @@ typedef struct stk_object {
     uint64_t n_bytes;
 } stk_object;
 
+typedef struct stk_objects_ahead stk_objects_ahead;
+
 /* Starts zeroed. */
 typedef struct stk_objects {
     stk_object *object;
     size_t n, capacity;
+    stk_objects_ahead *ahead; /* NULL: nothing is fetched in the background */
 } stk_objects;
 
 /* Adds the objects that a path in a store stands for: those that match a pattern (* ? [a-z], none of which crosses a
@@ -34,6 +37,10 @@ stk_status stk_objects_below(const char *folder, stk_objects *out);
 bool stk_objects_is_pattern(const char *path);
 void stk_objects_free(stk_objects *objects);
 
+/* Once all are there: what stk_objects_fetch takes. */
+stk_status stk_objects_start(stk_objects *objects);
+/* Object i will be read soon: begins to fetch it. False: enough is on its way. */
+bool stk_objects_fetch(const stk_objects *objects, size_t i);
 /* All bytes of object i into dst, [n_bytes]. STK_CORRUPT when it has changed since it was listed. */
 stk_status stk_objects_read(const stk_objects *objects, size_t i, void *dst);
 

@@ -7,11 +7,20 @@
 #include "base/hash.h"
 #include "base/thread.h"
 #include "data/remote/cache.h"
+#include "data/remote/fetcher.h"
 #include "data/remote/http.h"
 
-enum { MOST_RUN = 16 /* blocks in one request */ };
+enum {
+    MOST_RUN = 16,   /* blocks in one request */
+    LOOK_AHEAD = 32, /* blocks */
+};
 
-typedef enum block_state { BLOCK_UNKNOWN, BLOCK_FETCHED_NOW, BLOCK_CHECKED } block_state;
+typedef enum block_state {
+    BLOCK_UNKNOWN,
+    BLOCK_QUEUED, /* as unknown, but the fetcher has it on its list */
+    BLOCK_FETCHED_NOW,
+    BLOCK_CHECKED
+} block_state;
 
 typedef struct remote {
     char *url;
@@ -20,6 +29,8 @@ typedef struct remote {
     stk_mutex lock; /* guards what follows */
     stk_cond fetched;
     uint8_t *state;                /* [n_blocks], a block_state */
+    uint64_t last;                 /* block that was read */
+    bool loses;                    /* blocks that were there have gone: the cache is smaller than what is read */
     double latency_s, bytes_per_s; /* averages over the last requests */
 } remote;
 
@@ -36,13 +47,18 @@ static stk_block_place place_of(const remote *r, uint64_t number)
 
 /* --- fetching --- */
 
+static bool is_missing(const remote *r, uint64_t number)
+{
+    return r->state[number] <= BLOCK_QUEUED;
+}
+
 /* Blocks from `first` on that one request should bring; they are marked as being fetched. The lock is held. */
 static int claim_run(remote *r, uint64_t first)
 {
     double worth = r->latency_s * r->bytes_per_s / STK_BLOCK_BYTES;
     int most = worth < 1 ? 1 : worth > MOST_RUN ? MOST_RUN : (int)worth, n = 0;
     for (; n < most && first + (uint64_t)n < r->n_blocks; n++) {
-        if (r->state[first + (uint64_t)n] != BLOCK_UNKNOWN) break;
+        if (!is_missing(r, first + (uint64_t)n)) break;
         r->state[first + (uint64_t)n] = BLOCK_FETCHED_NOW;
     }
     return n;
@@ -56,19 +72,20 @@ static void note_speed(remote *r, size_t n, double latency_s, double seconds)
 }
 
 /* Blocks [first, first + n_run), which this thread has claimed; bytes [at, at + n) of the first one go to dst. */
-static stk_status fetch_run(remote *r, uint64_t first, int n_run, size_t at, size_t n, void *dst)
+static stk_status fetch_run(remote *r, uint64_t first, int n_run, bool once, size_t at, size_t n, void *dst)
 {
     size_t n_bytes = (size_t)(n_run - 1) * STK_BLOCK_BYTES + block_bytes(r, first + (uint64_t)n_run - 1);
     double latency_s = 0, seconds = 0;
     stk_status status = STK_OK;
     uint8_t *data = malloc(n_bytes);
     if (!data) STK_TRY(stk_fail_memory(n_bytes));
-    STK_TRY(stk_http_read(r->url, &r->file, first * STK_BLOCK_BYTES, n_bytes, data, &latency_s, &seconds));
+    STK_TRY(stk_http_read(r->url, &r->file, first * STK_BLOCK_BYTES, n_bytes, data, once, &latency_s, &seconds));
     for (int i = 0; i < n_run; i++) {
         stk_block_place place = place_of(r, first + (uint64_t)i);
         stk_cache_write(&place, data + (size_t)i * STK_BLOCK_BYTES);
     }
-    memcpy(dst, data + at, n);
+    stk_fetcher_note_latency(latency_s);
+    if (n) memcpy(dst, data + at, n);
 done:
     free(data);
     stk_mutex_lock(&r->lock);
@@ -86,14 +103,16 @@ static stk_status read_block(remote *r, uint64_t number, size_t at, size_t n, vo
 {
     stk_block_place place = place_of(r, number);
     stk_mutex_lock(&r->lock);
+    bool waits = r->state[number] == BLOCK_FETCHED_NOW;
     while (r->state[number] == BLOCK_FETCHED_NOW)
         stk_cond_wait(&r->fetched, &r->lock);
-    bool check = r->state[number] == BLOCK_UNKNOWN;
+    bool check = is_missing(r, number);
     stk_mutex_unlock(&r->lock);
+    if (waits) stk_fetcher_note_wait();
     if (stk_cache_read(&place, check, at, n, dst)) {
         if (check) {
             stk_mutex_lock(&r->lock);
-            if (r->state[number] == BLOCK_UNKNOWN) r->state[number] = BLOCK_CHECKED;
+            if (is_missing(r, number)) r->state[number] = BLOCK_CHECKED;
             stk_mutex_unlock(&r->lock);
         }
         return STK_OK;
@@ -103,10 +122,72 @@ static stk_status read_block(remote *r, uint64_t number, size_t at, size_t n, vo
         stk_mutex_unlock(&r->lock);
         return read_block(r, number, at, n, dst);
     }
+    r->loses = r->loses || r->state[number] == BLOCK_CHECKED;
     r->state[number] = BLOCK_UNKNOWN;
     int n_run = claim_run(r, number);
     stk_mutex_unlock(&r->lock);
-    return fetch_run(r, number, n_run, at, n, dst);
+    stk_fetcher_note_wait();
+    return fetch_run(r, number, n_run, false, at, n, dst);
+}
+
+/* A block that was queued, in a thread of the fetcher. */
+static void bring_block(void *owner, uint64_t number)
+{
+    remote *r = owner;
+    stk_block_place place = place_of(r, number);
+    uint8_t byte;
+    stk_mutex_lock(&r->lock);
+    bool wanted = r->state[number] == BLOCK_QUEUED;
+    if (wanted) r->state[number] = BLOCK_FETCHED_NOW;
+    stk_mutex_unlock(&r->lock);
+    if (!wanted) return;
+    bool is_there = stk_cache_read(&place, true, 0, 1, &byte);
+    stk_mutex_lock(&r->lock);
+    r->state[number] = is_there ? BLOCK_CHECKED : BLOCK_FETCHED_NOW;
+    if (is_there) stk_cond_broadcast(&r->fetched);
+    stk_mutex_unlock(&r->lock);
+    /* One alone: others are fetched at the same time, and their memory adds up. */
+    if (!is_there) (void)fetch_run(r, number, 1, true, 0, 0, NULL);
+}
+
+/* Marks a block as queued. False: it needs no fetching. */
+static bool mark_queued(remote *r, uint64_t number)
+{
+    stk_block_place place = place_of(r, number);
+    stk_mutex_lock(&r->lock);
+    bool is_gone = r->loses && r->state[number] == BLOCK_CHECKED && !stk_cache_has(&place);
+    bool is_new = is_gone || r->state[number] == BLOCK_UNKNOWN;
+    if (is_new) r->state[number] = BLOCK_QUEUED;
+    stk_mutex_unlock(&r->lock);
+    return is_new;
+}
+
+static bool fetch_remote(void *self, uint64_t at, size_t n)
+{
+    remote *r = self;
+    bool has_room = true;
+    for (uint64_t number = at / STK_BLOCK_BYTES; number <= (at + n - 1) / STK_BLOCK_BYTES && has_room; number++) {
+        if (!mark_queued(r, number) || stk_fetcher_add(bring_block, r, number)) continue;
+        has_room = false;
+        stk_mutex_lock(&r->lock);
+        if (r->state[number] == BLOCK_QUEUED) r->state[number] = BLOCK_UNKNOWN;
+        stk_mutex_unlock(&r->lock);
+    }
+    return has_room;
+}
+
+/* Who reads one block after the other, as scans for records do, will read those that follow, too. */
+static void look_ahead(remote *r, uint64_t number)
+{
+    stk_mutex_lock(&r->lock);
+    bool in_turn = number == r->last + 1;
+    r->last = number;
+    stk_mutex_unlock(&r->lock);
+    uint64_t end = number + 1 + LOOK_AHEAD < r->n_blocks ? number + 1 + LOOK_AHEAD : r->n_blocks;
+    if (!in_turn || number + 1 >= end || stk_cache_blocks_ahead() < LOOK_AHEAD) return;
+    uint64_t at = (number + 1) * STK_BLOCK_BYTES, end_at = end * STK_BLOCK_BYTES;
+    if (end_at > r->file.n_bytes) end_at = r->file.n_bytes;
+    (void)fetch_remote(r, at, (size_t)(end_at - at));
 }
 
 static stk_status read_remote(void *self, uint64_t at, void *dst, size_t n)
@@ -116,6 +197,7 @@ static stk_status read_remote(void *self, uint64_t at, void *dst, size_t n)
         uint64_t number = (at + done) / STK_BLOCK_BYTES;
         size_t from = (size_t)((at + done) % STK_BLOCK_BYTES), left = block_bytes(r, number) - from;
         size_t part = n - done < left ? n - done : left;
+        look_ahead(r, number);
         STK_RETURN_IF_ERROR(read_block(r, number, from, part, (char *)dst + done));
         done += part;
     }
@@ -125,6 +207,7 @@ static stk_status read_remote(void *self, uint64_t at, void *dst, size_t n)
 static void close_remote(void *self)
 {
     remote *r = self;
+    stk_fetcher_leave(r);
     stk_cond_destroy(&r->fetched);
     stk_mutex_destroy(&r->lock);
     free(r->state);
@@ -132,7 +215,7 @@ static void close_remote(void *self)
     free(r);
 }
 
-static const stk_input_backend backend = {read_remote, close_remote};
+static const stk_input_backend backend = {read_remote, close_remote, fetch_remote};
 
 /* --- opening --- */
 
@@ -158,23 +241,26 @@ static stk_status set_up(remote *r, const char *path)
 static stk_status open_remote(const char *path, stk_input *out)
 {
     stk_status status;
+    bool has_entered = false, has_lock = false;
     *out = (stk_input){.fd = -1};
     remote *r = calloc(1, sizeof(*r));
     if (!r) return stk_fail_memory(sizeof(*r));
     STK_TRY(set_up(r, path));
     out->path = strdup(path);
     if (!out->path) STK_TRY(stk_fail_memory(strlen(path)));
-    if ((status = stk_mutex_init(&r->lock)) != STK_OK) goto done;
-    if ((status = stk_cond_init(&r->fetched)) != STK_OK) {
-        stk_mutex_destroy(&r->lock);
-        goto done;
-    }
+    STK_TRY(stk_fetcher_enter());
+    has_entered = true;
+    STK_TRY(stk_mutex_init(&r->lock));
+    has_lock = true;
+    STK_TRY(stk_cond_init(&r->fetched));
     out->n_bytes = r->file.n_bytes;
     out->mtime_ns = (int64_t)(r->id >> 1); /* stands for the state */
     out->backend = &backend;
     out->backend_self = r;
     return STK_OK;
 done:
+    if (has_lock) stk_mutex_destroy(&r->lock);
+    if (has_entered) stk_fetcher_leave(r);
     free(out->path);
     *out = (stk_input){.fd = -1};
     free(r->state);

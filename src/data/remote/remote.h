@@ -2,7 +2,7 @@
  *
  * A block that is missing is asked for together with those after it, as many as come within the time that the first
  * byte takes (at most 16): then waiting is at most half of the time. Several threads fetch different blocks at once;
- * one block is fetched once. Threads: any.
+ * one block is fetched once. What will be read soon comes in the background (remote/fetcher.h). Threads: any.
  */
 #ifndef STK_DATA_REMOTE_REMOTE_H
 #define STK_DATA_REMOTE_REMOTE_H

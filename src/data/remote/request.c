@@ -1,7 +1,16 @@
 /* See remote/request.h. */
 #include "data/remote/request.h"
 
+#include <stddef.h>
+
 #include "base/error.h"
+
+static _Thread_local const _Atomic bool *stop_when;
+
+void stk_request_stop_when(const _Atomic bool *stop)
+{
+    stop_when = stop;
+}
 
 #ifdef STK_HAS_CURL
 
@@ -163,6 +172,12 @@ static stk_status make_headers(const stk_store_call *call, struct curl_slist **o
     return STK_OK;
 }
 
+static int ask_to_go_on(void *user, curl_off_t total, curl_off_t now, curl_off_t total_sent, curl_off_t sent)
+{
+    (void)user, (void)total, (void)now, (void)total_sent, (void)sent;
+    return stop_when && *stop_when;
+}
+
 static void set_options(CURL *h, const stk_store_call *call, struct curl_slist *headers, stk_answer *a)
 {
     bool is_store = call->store != STK_STORE_NONE;
@@ -182,6 +197,8 @@ static void set_options(CURL *h, const stk_store_call *call, struct curl_slist *
     curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
     curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES_PER_S);
     curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, stall_seconds);
+    curl_easy_setopt(h, CURLOPT_NOPROGRESS, stop_when ? 0L : 1L);
+    curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, ask_to_go_on);
     curl_easy_setopt(h, CURLOPT_USERAGENT, "stoker/" STK_VERSION);
 }
 

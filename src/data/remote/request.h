@@ -32,6 +32,8 @@ typedef struct stk_answer {
     bool has_keys;        /* signed, by a key of the caller's */
 } stk_answer;
 
+/* Requests of this thread are broken off soon after *stop is true. Borrowed; NULL: they are not. */
+void stk_request_stop_when(const _Atomic bool *stop);
 /* Fails only where no request could be made of it. */
 stk_status stk_request(const stk_store_ask *ask, stk_answer *answer);
 

@@ -33,6 +33,14 @@ stk_status stk_source_set_fields(stk_source *source, int64_t n_samples, const st
     return STK_OK;
 }
 
+void stk_file_fetch(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return;
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED);
+    close(fd);
+}
+
 static stk_status fail_file(const char *path, int error)
 {
     return stk_fail(error == ENOENT ? STK_NOT_FOUND : STK_IO, "cannot read '%s': %s", path, stk_errno_text(error));

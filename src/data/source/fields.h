@@ -18,6 +18,8 @@ stk_status stk_file_read_stamped(const char *path, stk_scratch *scratch, size_t 
 
 /* A file's size and time. False: it is not there. */
 bool stk_file_stamp(const char *path, uint64_t *n_bytes, int64_t *mtime_ns);
+/* Has the system read a file that will be read soon, without waiting for it. */
+void stk_file_fetch(const char *path);
 
 /* Asks for the first 4 KiB of a record ahead of its use; past that the hardware has caught on. */
 static inline void stk_prefetch_bytes(const void *p, size_t n)

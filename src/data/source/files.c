@@ -109,6 +109,12 @@ static void name_record(const stk_source *source, int64_t i_record, char *out, s
     snprintf(out, out_bytes, "'%s'", ((const files_source *)source)->files.name[i_record]);
 }
 
+static bool fetch(const stk_source *source, int64_t i_record)
+{
+    stk_file_fetch(((const files_source *)source)->files.name[i_record]);
+    return true;
+}
+
 static void close_source(stk_source *source)
 {
     files_source *s = (files_source *)source;
@@ -147,6 +153,7 @@ static const stk_source_class class_files = {.name = "files",
                                              .read = read_record,
                                              .read_some = read_some,
                                              .name_record = name_record,
+                                             .fetch = fetch,
                                              .close = close_source,
                                              .points = get_points,
                                              .held_bytes = held_bytes,

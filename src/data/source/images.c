@@ -148,6 +148,14 @@ static void name_record(const stk_source *source, int64_t i_record, char *out, s
     snprintf(out, out_bytes, "'%s'", path);
 }
 
+static bool fetch(const stk_source *source, int64_t i_record)
+{
+    char path[4096];
+    make_path((const images_source *)source, i_record, path, sizeof(path));
+    stk_file_fetch(path);
+    return true;
+}
+
 static void close_source(stk_source *source)
 {
     images_source *s = (images_source *)source;
@@ -184,6 +192,7 @@ static const stk_source_class class_images = {.name = "images",
                                               .read = read_record,
                                               .read_some = read_some,
                                               .name_record = name_record,
+                                              .fetch = fetch,
                                               .close = close_source,
                                               .points = get_points,
                                               .held_bytes = held_bytes,

@@ -39,6 +39,11 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
     return read_some(source, i_record, UINT_MAX, scratch, item);
 }
 
+static bool fetch(const stk_source *source, int64_t i_record)
+{
+    return stk_objects_fetch(&((const objects_source *)source)->objects, (size_t)i_record);
+}
+
 static void name_record(const stk_source *source, int64_t i_record, char *out, size_t out_bytes)
 {
     snprintf(out, out_bytes, "'%s'", ((const objects_source *)source)->objects.object[i_record].path);
@@ -52,8 +57,12 @@ static void close_source(stk_source *source)
     free(s);
 }
 
-static const stk_source_class class_objects = {
-    .name = "objects", .read = read_record, .read_some = read_some, .name_record = name_record, .close = close_source};
+static const stk_source_class class_objects = {.name = "objects",
+                                               .read = read_record,
+                                               .read_some = read_some,
+                                               .name_record = name_record,
+                                               .fetch = fetch,
+                                               .close = close_source};
 
 /* --- which records there are --- */
 
@@ -145,9 +154,11 @@ static stk_status set_labels(objects_source *s, stk_labels labels, const char *l
 
 static stk_status finish(objects_source *s, stk_labels labels, const char *labels_path, stk_source **out)
 {
+    STK_RETURN_IF_ERROR(stk_objects_start(&s->objects));
     STK_RETURN_IF_ERROR(set_labels(s, labels, labels_path));
     s->base = (stk_source){.class = &class_objects,
                            .n_records = (int64_t)s->objects.n,
+                           .is_far = true,
                            .n_files = (int64_t)s->objects.n,
                            .n_fields = labels == STK_LABELS_NONE ? 1 : 2,
                            .class_names = (const char *const *)s->labels.class_name,

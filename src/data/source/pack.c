@@ -82,6 +82,12 @@ static void prefetch(const stk_source *source, int64_t i_record)
     if (inner->class->prefetch) inner->class->prefetch(inner, i_record);
 }
 
+static bool fetch(const stk_source *source, int64_t i_record)
+{
+    const stk_source *inner = ((const pack_source *)source)->inner;
+    return !inner->class->fetch || inner->class->fetch(inner, i_record);
+}
+
 static int64_t file_of(const stk_source *source, int64_t i_record)
 {
     const stk_source *inner = ((const pack_source *)source)->inner;
@@ -122,6 +128,7 @@ static const stk_source_class class_pack = {.name = "pack",
                                             .name_record = name_record,
                                             .close = close_source,
                                             .prefetch = prefetch,
+                                            .fetch = fetch,
                                             .file_of = file_of,
                                             .drop_entries = drop_entries,
                                             .held_bytes = held_bytes};

@@ -29,6 +29,9 @@ typedef struct stk_source_class {
                             stk_item *item);
     /* Optional: a hint that this thread will read the record a few reads from now. Cheap, and never fails. */
     void (*prefetch)(const stk_source *source, int64_t i_record);
+    /* Optional, for records that may take long to come: begins to bring one closer that will be read soon, and waits
+     * for nothing. False: enough is on its way, ask again later. See data/ahead.h. */
+    bool (*fetch)(const stk_source *source, int64_t i_record);
     /* Optional, where several records lie in one file: which of n_files it is. */
     int64_t (*file_of)(const stk_source *source, int64_t i_record);
     /* Instead of read and name_record, where a record depends on the epoch, as in a source of whole data sets. *work is
@@ -57,6 +60,7 @@ struct stk_source {
     const char *const *class_names; /* of an image folder; else NULL */
     int64_t n_classes;
     int64_t n_files; /* that the records lie in; each in its own where the class has no file_of; 0: not in files */
+    bool is_far;     /* reading goes over a network */
     bool varies;     /* record i is not the same sample in every epoch */
     char note[256];  /* what opening found and does no harm; "": nothing */
 };

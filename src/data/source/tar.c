@@ -164,6 +164,17 @@ static void name_record(const stk_source *source, int64_t i_record, char *out, s
              (unsigned long long)at);
 }
 
+static bool fetch(const stk_source *source, int64_t i_record)
+{
+    const tar_source *s = (const tar_source *)source;
+    const tar_shard *shard = find_shard(s, i_record);
+    for (int i = 0; i < source->n_fields; i++) {
+        const stk_tar_part *part = find_part(shard, i_record - shard->i_first, s->extensions[i]);
+        if (part && !stk_input_fetch(&shard->file, part->at, (size_t)part->n_bytes)) return false;
+    }
+    return true;
+}
+
 static int64_t file_of(const stk_source *source, int64_t i_record)
 {
     const tar_source *s = (const tar_source *)source;
@@ -210,6 +221,7 @@ static const stk_source_class class_tar = {.name = "tar",
                                            .read = read_record,
                                            .name_record = name_record,
                                            .close = close_source,
+                                           .fetch = fetch,
                                            .file_of = file_of};
 
 /* --- opening --- */
@@ -245,6 +257,7 @@ static stk_status open_shards(tar_source *s, const stk_names *names)
         shard->i_first = s->base.n_records;
         STK_RETURN_IF_ERROR(open_shard(names->name[i], i < STK_MOST_OPEN_SHARDS, shard, &stale));
         s->base.n_records += shard->samples.n_samples;
+        s->base.is_far = s->base.is_far || shard->file.backend;
         if (stale && !s->base.note[0])
             snprintf(s->base.note, sizeof(s->base.note),
                      "the index of '%.120s' did not fit the file any more and has been made anew", shard->path);

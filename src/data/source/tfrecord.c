@@ -104,6 +104,12 @@ static void prefetch(const stk_source *source, int64_t i_record)
     stk_shards_prefetch(&((const tfrecord_source *)source)->shards, i_record);
 }
 
+static bool fetch(const stk_source *source, int64_t i_record)
+{
+    stk_shard_place place = stk_shards_find(&((const tfrecord_source *)source)->shards, i_record);
+    return place.shard->bytes || stk_input_fetch(&place.shard->file, place.at, place.n_bytes);
+}
+
 static int64_t file_of(const stk_source *source, int64_t i_record)
 {
     const stk_shards *shards = &((const tfrecord_source *)source)->shards;
@@ -145,6 +151,7 @@ static const stk_source_class class_tfrecord = {.name = "tfrecord",
                                                 .name_record = name_record,
                                                 .close = close_source,
                                                 .prefetch = prefetch,
+                                                .fetch = fetch,
                                                 .file_of = file_of};
 
 /* --- opening --- */
@@ -197,8 +204,10 @@ stk_status stk_source_open_tfrecord(const char *const *paths, int n_paths, const
         snprintf(s->base.note, sizeof(s->base.note),
                  "the index of '%.120s'%s did not fit the file any more and has been made anew", s->shards.stale,
                  s->shards.n_stale > 1 ? ", and others," : "");
-    for (int i = 0; i < s->shards.n_shards && in_memory; i++)
-        s->base.n_bytes += (int64_t)s->shards.shard[i].file.n_bytes;
+    for (int i = 0; i < s->shards.n_shards; i++) {
+        if (in_memory) s->base.n_bytes += (int64_t)s->shards.shard[i].file.n_bytes;
+        s->base.is_far = s->base.is_far || s->shards.shard[i].file.backend;
+    }
     s->base.n_files = s->shards.n_shards;
     s->base.class = &class_tfrecord;
     *out = &s->base;

@@ -183,8 +183,10 @@ static void look_ahead(remote *r, uint64_t number)
     bool in_turn = number == r->last + 1;
     r->last = number;
     stk_mutex_unlock(&r->lock);
-    uint64_t end = number + 1 + LOOK_AHEAD < r->n_blocks ? number + 1 + LOOK_AHEAD : r->n_blocks;
-    if (!in_turn || number + 1 >= end || stk_cache_blocks_ahead() < LOOK_AHEAD) return;
+    uint64_t n = (uint64_t)stk_cache_blocks_ahead();
+    uint64_t end = number + 1 + (n < LOOK_AHEAD ? n : LOOK_AHEAD);
+    if (end > r->n_blocks) end = r->n_blocks;
+    if (!in_turn || number + 1 >= end) return;
     uint64_t at = (number + 1) * STK_BLOCK_BYTES, end_at = end * STK_BLOCK_BYTES;
     if (end_at > r->file.n_bytes) end_at = r->file.n_bytes;
     (void)fetch_remote(r, at, (size_t)(end_at - at));

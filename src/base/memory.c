@@ -162,6 +162,18 @@ void stk_pages_free(void *p, size_t bytes)
         munmap(p, round_up(bytes, (size_t)sysconf(_SC_PAGESIZE)));
 }
 
+void *stk_array_get(size_t bytes)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    if (bytes < 2 * (size_t)HUGE_PAGE) return malloc(bytes ? bytes : 1);
+    if (bytes > SIZE_MAX - HUGE_PAGE) return NULL;
+    bytes = round_up(bytes, HUGE_PAGE);
+    void *p = aligned_alloc(HUGE_PAGE, bytes);
+    /* Being refused costs speed only. */
+    if (p) (void)madvise(p, bytes, MADV_HUGEPAGE);
+    return p;
+}
+
 /* --- blocks --- */
 
 static bool fill_block(stk_block *block, size_t bytes, stk_memory *memory)

@@ -45,6 +45,9 @@ void stk_block_free(stk_block *block);
  * in any account. alignment: a power of two. Not charged. */
 void *stk_pages_get(size_t bytes, size_t alignment);
 void stk_pages_free(void *p, size_t bytes);
+/* For arrays that are read at random: large ones come in huge pages, where the system has them, which saves walks
+ * through the page tables. Free with free(). NULL when there is no memory. Not charged. */
+void *stk_array_get(size_t bytes);
 
 /* --- tenants: those who keep blocks only to be faster --- */
 

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 stk_status stk_idx_parse(stk_span bytes, stk_shape *shape, const uint8_t **data)
 {
@@ -52,7 +53,7 @@ stk_status stk_gunzip(stk_span compressed, size_t most_bytes, uint8_t **out, siz
     stk_status status = STK_OK;
     z_stream z = {0};
     size_t capacity = guess_size(compressed, most_bytes), used = 0, at = 0;
-    uint8_t *buffer = malloc(capacity ? capacity : 1);
+    uint8_t *buffer = stk_array_get(capacity);
     if (!buffer) return stk_fail_memory(capacity);
     if (inflateInit2(&z, 15 + 16) != Z_OK) {
         free(buffer);

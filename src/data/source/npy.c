@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "data/codec/npy.h"
 #include "data/codec/zip.h"
 #include "data/remote/remote.h"
@@ -55,7 +56,7 @@ static stk_status open_plain(npy_array *a, uint64_t at, uint64_t n)
     STK_RETURN_IF_ERROR(read_header(a, at, n));
     uint64_t n_data = n - (a->data_at - at);
     if (n_data > STK_IN_MEMORY_BYTES) return STK_OK;
-    a->bytes = a->whole = malloc(n_data ? n_data : 1);
+    a->bytes = a->whole = stk_array_get(n_data);
     if (!a->bytes) return stk_fail_memory(n_data);
     return stk_input_read(&a->file, a->data_at, a->bytes, n_data);
 }
@@ -69,7 +70,7 @@ static stk_status open_member(npy_array *a, const stk_zip_member *member)
     }
     if (member->n > (uint64_t)MOST_INFLATED_GIB << 30)
         return stk_fail(STK_UNSUPPORTED, "it inflates to more than %d GiB: save it uncompressed", MOST_INFLATED_GIB);
-    a->whole = malloc(member->n ? member->n : 1);
+    a->whole = stk_array_get(member->n);
     if (!a->whole) return stk_fail_memory(member->n);
     STK_RETURN_IF_ERROR(stk_zip_read(&a->file, member, a->whole));
     size_t n_start = member->n < STK_NPY_MOST_HEADER ? (size_t)member->n : STK_NPY_MOST_HEADER;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "data/codec/little.h"
 #include "data/codec/tfrecord.h"
 #include "data/remote/remote.h"
@@ -137,7 +138,7 @@ done:
 static stk_status read_shard(stk_shard *shard)
 {
     uint64_t n = shard->file.n_bytes;
-    shard->bytes = malloc(n ? n : 1);
+    shard->bytes = stk_array_get(n);
     if (!shard->bytes) return stk_fail_memory(n);
     stk_status status = stk_input_read(&shard->file, 0, shard->bytes, n);
     if (status != STK_OK) return stk_fail_prefix(status, "'%s': ", shard->path);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "data/survey.h"
+#include "base/hash.h"
+#include "data/survey_file.h"
 
 /* --- keeping --- */
 
@@ -19,11 +20,13 @@ static stk_status check_source(const stk_dataset *dataset)
 static void report(stk_dataset *dataset, const stk_survey_result *result)
 {
     long long n_kept = (long long)stk_order_n_met(&dataset->order), n_asked = (long long)result->n_asked;
+    char cost[STK_SURVEY_COST];
+    stk_survey_cost(result, cost);
     if (result->n_unreadable)
-        stk_survey_report(dataset, "filter: %lld of %lld records are kept, %lld cannot be read; %.3g s", n_kept,
-                          n_asked, (long long)result->n_unreadable, result->seconds);
+        stk_survey_report(dataset, "filter: %lld of %lld records are kept, %lld cannot be read; %s", n_kept, n_asked,
+                          (long long)result->n_unreadable, cost);
     else
-        stk_survey_report(dataset, "filter: %lld of %lld records are kept; %.3g s", n_kept, n_asked, result->seconds);
+        stk_survey_report(dataset, "filter: %lld of %lld records are kept; %s", n_kept, n_asked, cost);
 }
 
 /* Keeps the records that the survey answers by 1. */
@@ -174,6 +177,19 @@ static stk_status check_field(const stk_dataset *dataset, int i, const stk_filte
     return STK_OK;
 }
 
+/* Labels alone take no reading, and nothing has to be kept of them. */
+static uint64_t rule_key(const stk_dataset *dataset, const rule *r)
+{
+    const stk_filter_rule *filter = r->filter;
+    const int64_t whole[] = {filter->n_values,   filter->drop,         filter->least_bytes,
+                             filter->most_bytes, filter->least_length, filter->most_length};
+    const double real[] = {filter->least, filter->most};
+    if (filter->least_bytes <= 0 && filter->most_bytes == INT64_MAX && !asks_length(filter)) return 0;
+    uint64_t key = stk_hash64(whole, sizeof(whole), stk_hash64(real, sizeof(real), 1));
+    if (filter->n_values > 0) key = stk_hash64(filter->values, (size_t)filter->n_values * sizeof(*filter->values), key);
+    return stk_survey_key_stages(dataset, r->i_field, key);
+}
+
 void stk_dataset_filter_by(stk_dataset *dataset, const stk_filter_rule *filter)
 {
     if (!stk_dataset_can_order(dataset, "filter")) return;
@@ -183,7 +199,8 @@ void stk_dataset_filter_by(stk_dataset *dataset, const stk_filter_rule *filter)
         r.i_field = stk_dataset_find_field(dataset, filter->field ? filter->field : "label");
         status = r.i_field < 0 ? STK_NOT_FOUND : check_field(dataset, r.i_field, filter);
     }
-    const stk_survey survey = {.ask = ask_rule, .user = &r, .fields = 1u << (r.i_field > 0 ? r.i_field : 0)};
+    stk_survey survey = {.ask = ask_rule, .user = &r, .fields = 1u << (r.i_field > 0 ? r.i_field : 0)};
+    if (status == STK_OK) survey.key = rule_key(dataset, &r);
     if (status == STK_OK) status = keep_surveyed(dataset, &survey);
     stk_dataset_keep_error(dataset, status);
 }

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "data/source/ragged.h"
-#include "data/survey.h"
+#include "data/survey_file.h"
 #include "stoker/ragged.h"
 
 stk_dataset *stk_dataset_ragged(int64_t n_samples, const stk_ragged_field *fields, int n_fields)
@@ -108,10 +108,24 @@ static stk_status plan_fields(stk_dataset *dataset, const stk_padding *paddings,
 
 /* --- lengths --- */
 
+/* The one field whose lengths are asked for; -1: there are several, whose lengths are not kept for the next time. */
+static int only_field(const stk_dataset *dataset)
+{
+    int found = -1, n = 0;
+    for (int f = 0; f < dataset->source->n_fields; f++) {
+        if (!dataset->pad[f].lengths) continue;
+        found = f;
+        n++;
+    }
+    return n == 1 ? found : -1;
+}
+
 static stk_status ask_lengths(void *user, const stk_dataset *dataset, const stk_stage_key *key, const stk_item *item,
                               int32_t *answer)
 {
+    int only = only_field(dataset);
     (void)user;
+    *answer = 1;
     for (int f = 0; f < dataset->source->n_fields; f++) {
         if (!dataset->pad[f].lengths) continue;
         stk_field_type type;
@@ -120,8 +134,8 @@ static stk_status ask_lengths(void *user, const stk_dataset *dataset, const stk_
         if (length < 0 || length > INT32_MAX)
             return stk_fail(STK_INVALID, "field '%s' is %lld long", dataset->source->field[f].name, (long long)length);
         dataset->pad[f].lengths[key->i_sample] = (int32_t)length;
+        if (only >= 0) *answer = (int32_t)length;
     }
-    *answer = 1;
     return STK_OK;
 }
 
@@ -131,6 +145,7 @@ static void report_lengths(stk_dataset *dataset, int f, const int32_t *answers, 
     const uint32_t *list = dataset->order.kept;
     int64_t n = 0, least = INT64_MAX, most = 0;
     double sum = 0;
+    char cost[STK_SURVEY_COST];
     for (int64_t i = 0; i < result->n_asked; i++) {
         int64_t length = pad->lengths[list ? list[i] : i];
         if (answers[i] < 0) continue;
@@ -139,9 +154,9 @@ static void report_lengths(stk_dataset *dataset, int f, const int32_t *answers, 
         sum += (double)length;
         n++;
     }
-    stk_survey_report(dataset, "lengths of '%s': %lld to %lld, on average %.1f, of %lld records; %.3g s",
+    stk_survey_report(dataset, "lengths of '%s': %lld to %lld, on average %.1f, of %lld records; %s",
                       dataset->source->field[f].name, (long long)(n ? least : 0), (long long)most,
-                      n ? sum / (double)n : 0, (long long)n, result->seconds);
+                      n ? sum / (double)n : 0, (long long)n, stk_survey_cost(result, cost));
 }
 
 /* T can be no more than this. */
@@ -155,9 +170,27 @@ static void find_longest(const stk_dataset *dataset, stk_pad_plan *pad, int64_t 
     }
 }
 
+static uint64_t lengths_key(const stk_dataset *dataset)
+{
+    int f = only_field(dataset);
+    return f < 0 ? 0 : stk_survey_key_stages(dataset, f, 2);
+}
+
+/* Answers are lengths of the only field; they become 1 for every record that can be read. */
+static void take_lengths(const stk_dataset *dataset, int32_t *answers, int64_t n)
+{
+    const uint32_t *list = dataset->order.kept;
+    int32_t *lengths = dataset->pad[only_field(dataset)].lengths;
+    for (int64_t i = 0; i < n; i++) {
+        if (answers[i] < 0) continue;
+        lengths[list ? (int64_t)list[i] : i] = answers[i];
+        answers[i] = 1;
+    }
+}
+
 static stk_status survey_lengths(stk_dataset *dataset)
 {
-    const stk_survey survey = {.ask = ask_lengths, .fields = UINT32_MAX};
+    const stk_survey survey = {.ask = ask_lengths, .fields = UINT32_MAX, .key = lengths_key(dataset)};
     stk_order *order = &dataset->order;
     /* Best where only what will be met is asked; a choice that changes with the epochs may meet any record. */
     bool folded = stk_order_fold(order) == STK_OK;
@@ -167,6 +200,7 @@ static stk_status survey_lengths(stk_dataset *dataset)
     int32_t *answers = malloc((size_t)n * sizeof(*answers));
     if (!answers) return stk_fail_memory((size_t)n * sizeof(*answers));
     STK_TRY(stk_survey_run(dataset, &survey, order->kept, n, answers, &result));
+    if (only_field(dataset) >= 0) take_lengths(dataset, answers, n);
     for (int f = 0; f < dataset->source->n_fields; f++) {
         if (!dataset->pad[f].lengths) continue;
         report_lengths(dataset, f, answers, &result);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "data/source/reader.h"
+#include "data/survey_file.h"
 
 enum { BLOCK = 64, MOST_THREADS = 64 };
 
@@ -19,7 +20,7 @@ typedef struct surveyor {
     const uint32_t *list;
     int64_t n;
     int32_t *answers;
-    atomic_llong next, n_unreadable;
+    atomic_llong next;
     atomic_bool failed;
     stk_mutex lock;
     int64_t i_failed;  /* guarded by lock; place of the first failing record, n: none */
@@ -52,7 +53,6 @@ static stk_status ask_record(surveyor *s, int64_t i, stk_reader *reader)
     if (status == STK_OK) return STK_OK;
     if (dataset->on_error != STK_ON_ERROR_STOP && stk_dataset_can_skip(status)) {
         s->answers[i] = STK_UNREADABLE;
-        atomic_fetch_add(&s->n_unreadable, 1);
         return STK_OK;
     }
     return stk_dataset_fail_record(dataset, status, place);
@@ -88,18 +88,41 @@ static void run_threads(surveyor *s)
         stk_thread_join(&thread[i]);
 }
 
-stk_status stk_survey_run(const stk_dataset *dataset, const stk_survey *survey, const uint32_t *list, int64_t n,
-                          int32_t *answers, stk_survey_result *result)
+/* Asks the records themselves. */
+static stk_status run_survey(const stk_dataset *dataset, const stk_survey *survey, const uint32_t *list, int64_t n,
+                             int32_t *answers)
 {
-    int64_t start_ns = stk_clock_ns();
     surveyor s = {.dataset = dataset, .survey = survey, .list = list, .n = n, .answers = answers, .i_failed = n};
     STK_RETURN_IF_ERROR(stk_mutex_init(&s.lock));
     run_threads(&s);
     stk_mutex_destroy(&s.lock);
-    *result = (stk_survey_result){.n_asked = n,
-                                  .n_unreadable = atomic_load(&s.n_unreadable),
-                                  .seconds = (double)(stk_clock_ns() - start_ns) * 1e-9};
     return s.i_failed == n ? STK_OK : stk_fail(s.status, "%s", s.error);
+}
+
+stk_status stk_survey_run(const stk_dataset *dataset, const stk_survey *survey, const uint32_t *list, int64_t n,
+                          int32_t *answers, stk_survey_result *result)
+{
+    int64_t start_ns = stk_clock_ns();
+    stk_survey_file file;
+    *result = (stk_survey_result){.n_asked = n};
+    stk_survey_file_find(dataset, survey, list, n, &file);
+    result->was_known = stk_survey_file_read(&file, answers, n, &result->was_stale);
+    if (!result->was_known) STK_RETURN_IF_ERROR(run_survey(dataset, survey, list, n, answers));
+    if (!result->was_known) stk_survey_file_write(&file, answers, n);
+    for (int64_t i = 0; i < n; i++)
+        result->n_unreadable += answers[i] == STK_UNREADABLE;
+    result->seconds = (double)(stk_clock_ns() - start_ns) * 1e-9;
+    return STK_OK;
+}
+
+const char *stk_survey_cost(const stk_survey_result *result, char out[STK_SURVEY_COST])
+{
+    snprintf(out, STK_SURVEY_COST, "%s%.3g s",
+             result->was_known   ? "kept from before, "
+             : result->was_stale ? "asked anew as what was kept is out of date, "
+                                 : "",
+             result->seconds);
+    return out;
 }
 
 void stk_survey_report(stk_dataset *dataset, const char *format, ...)

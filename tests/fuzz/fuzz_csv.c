@@ -1,4 +1,6 @@
-/* A table from memory: where its rows begin, their cells, and numbers in them. The first byte chooses the signs. */
+/* A table from memory: where its rows begin, their cells, and numbers in them. The first byte chooses the signs.
+ *
+ * covers: data/codec/csv.c data/codec/lines.c */
 #include <stdlib.h>
 #include <string.h>
 

@@ -246,10 +246,10 @@ stk_status stk_normalizer_run(const stk_normalizer *s, stk_span text, uint8_t *o
             src = other;
             other = kept;
         }
-        if (src.full || other.full || (size_t)(dst_end - dst) < 4 * src.n)
-            return stk_fail(STK_CORRUPT, "characters that become too long when they are normalized");
-        for (size_t i = 0; i < src.n; i++)
+        for (size_t i = 0; i < src.n && dst_end - dst >= 4; i++)
             dst += stk_utf8_put(src.c[i], dst);
+        if (src.full || other.full || dst_end - dst < 4)
+            return stk_fail(STK_CORRUPT, "characters that become too long when they are normalized");
     }
     *n_out = (size_t)(dst - out);
     return STK_OK;

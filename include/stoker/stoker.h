@@ -34,5 +34,6 @@
 #include "stoker/trainer.h"
 #include "stoker/types.h"
 #include "stoker/verify.h"
+#include "stoker/volumes.h"
 
 #endif

@@ -277,7 +277,7 @@ static stk_status run_stages(const chain_run *run, const stk_item *in, stk_item 
         const stk_stage *stage = chain->stage[i];
         stk_item *src = &item[i & 1], *out = &item[(i + 1) & 1];
         int64_t start_ns = work->timed ? stk_clock_ns() : 0;
-        const int64_t *dim = src->type.desc.shape.dim;
+        const int64_t *dim = src->type.desc.shape.dim + (src->type.desc.shape.rank == 4); /* of slices: H, W */
         STK_RETURN_IF_ERROR(check_joint(chain, i, key, dim[0], dim[1]));
         STK_RETURN_IF_ERROR(measure_stage(chain, i, key, src, &out->type));
         /* The first stage's input is not the chain's own. */

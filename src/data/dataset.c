@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "data/remote/http.h"
 #include "data/source/records.h"
+#include "data/stage/each.h"
 
 /* Stands for a data set that could not be allocated. Builders leave one with an error alone, so it is never written. */
 static const stk_dataset out_of_memory = {.status = STK_NO_MEMORY, .error = "cannot allocate memory for a data set"};
@@ -199,7 +200,10 @@ void stk_dataset_apply_to(stk_dataset *dataset, const char *field, stk_stage *st
                                                          "stage '%s' comes after 'padded_batch': batch "
                                                          "last of all",
                                                          stage->class->name)));
-    status = stk_dataset_keep_error(dataset, i < 0 ? STK_NOT_FOUND : stk_chain_add(&dataset->chain[i], stage));
+    if (i >= 0) stage = stk_stage_for(stage, stk_chain_type(&dataset->chain[i]));
+    if (stage->status != STK_OK) stk_fail(stage->status, "%s", stage->error);
+    status = stage->status != STK_OK ? stage->status : i < 0 ? STK_NOT_FOUND : stk_chain_add(&dataset->chain[i], stage);
+    stk_dataset_keep_error(dataset, status);
 done:
     if (status != STK_OK) stk_stage_free(stage);
 }

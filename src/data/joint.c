@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "data/dataset.h"
+#include "data/stage/each.h"
 
 static stk_status check(const stk_dataset *dataset, const char *const *fields, int n, const stk_stage *stage)
 {
@@ -36,6 +37,7 @@ static stk_status add_copy(stk_dataset *dataset, const char *field, const stk_st
     if (*i_key < 0) *i_key = chain->n_stages;
     stk_stage *copy = stk_stage_new(stage->class, stage->params);
     if (is_mask && copy->status == STK_OK && stage->class->for_mask) stage->class->for_mask(copy->params);
+    copy = stk_stage_for(copy, stk_chain_type(chain));
     stk_status status = copy->status == STK_OK ? stk_chain_add_joint(chain, copy, *i_key, dataset->n_joints + 1)
                                                : stk_fail(copy->status, "%s", copy->error);
     if (status != STK_OK) stk_stage_free(copy);

@@ -116,7 +116,10 @@ static stk_status find_source(stk_recipe *recipe, stk_yaml_node *source)
 {
     /* The keys of sources that are paths. */
     static const char *const keys[] = {"files", "paths", "images", "labels"};
-    const stk_yaml_node *sets = stk_yaml_get(source, "of");
+    const stk_yaml_node *sets = stk_yaml_get(source, "of"), *fields = stk_yaml_get(source, "fields");
+    if (!strcmp(source->key, "volumes"))
+        for (const stk_yaml_node *field = fields->child; field; field = field->next)
+            STK_RETURN_IF_ERROR(find_paths(recipe, stk_yaml_get(field, "files")));
     if (!strcmp(source->key, "images") || !strcmp(source->key, "npy") || !strcmp(source->key, "pairs"))
         return find_paths(recipe, source);
     for (const stk_yaml_node *set = sets ? sets->child : NULL; set; set = set->next) {

@@ -641,6 +641,50 @@ static const stk_key filter_key = {.name = "filter",
 /* --- data sets of data sets --- */
 
 static const stk_key new_name_key = {.name = "name", .type = STK_KEY_TEXT};
+static const char *const volume_dtype_words[] = {"f32", "u8", "i32", NULL};
+static const stk_key volume_keys[] = {
+    PATHS("files",
+          "Files and patterns: .nii, .nii.gz or .npy; sorted by name. Number i of one field belongs to number i of "
+          "the others."),
+    {.name = "dtype",
+     .type = STK_KEY_WORD,
+     .words = volume_dtype_words,
+     .standard = "f32",
+     .doc = "f32: scaled as the file says; u8 or i32: of labels, which must be whole numbers."},
+    END};
+static const stk_key volume_key = {
+    .name = "field", .type = STK_KEY_MAP, .keys = volume_keys, .doc = "One field's files."};
+static const stk_key window_side_key = {.name = "side", .type = STK_KEY_INT, .least = 1, .most = 65536};
+static const char *const window_words[] = {"random", "middle", "grid", NULL};
+static const char *const orientation_words[] = {"stored", "ras", NULL};
+static const stk_key volumes_keys[] = {
+    {.name = "fields",
+     .type = STK_KEY_NAMED,
+     .element = &volume_key,
+     .alone = "image",
+     .required = true,
+     .doc = "{image: scans/*.nii.gz, mask: {files: labels/*.nii.gz, dtype: u8}}."},
+    {.name = "window",
+     .type = STK_KEY_LIST,
+     .element = &window_side_key,
+     .doc = "Its sides, [z, y, x]. Default: whole volumes."},
+    {.name = "windows",
+     .type = STK_KEY_WORD,
+     .words = window_words,
+     .standard = "random",
+     .doc = "Where they lie: drawn anew in each epoch, in the middle, or side by side over the whole volume."},
+    {.name = "per_volume",
+     .type = STK_KEY_INT,
+     .standard = "1",
+     .least = 1,
+     .most = 1e6,
+     .doc = "Random windows of each volume in an epoch."},
+    {.name = "orientation",
+     .type = STK_KEY_WORD,
+     .words = orientation_words,
+     .standard = "stored",
+     .doc = "ras: NIfTI volumes are turned so that z, y, x go up, to the front and to the right."},
+    END};
 static const stk_key set_keys[] = {{.name = "source",
                                     .type = STK_KEY_CHOICE,
                                     .keys = stk_source_kinds,
@@ -708,6 +752,10 @@ const stk_key stk_source_kinds[] = {
      .doc =
          "Images that belong together, a folder for each field: {image: photos, mask: masks}. Partners have the same "
          "path below their folders, but for the ending."},
+    {.name = "volumes",
+     .type = STK_KEY_MAP,
+     .keys = volumes_keys,
+     .doc = "3-D arrays, one a file, NIfTI or NumPy; windows are read without the rest."},
     {.name = "npy",
      .type = STK_KEY_NAMED,
      .element = &path_key,

@@ -221,6 +221,9 @@ static stk_status check_source(const stk_dataset *dataset)
     STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
     /* Its records come out of stages, which read no more of an image than they need. */
     if (!dataset->source->class->read_keyed) return STK_OK;
+    if (dataset->source->class->file_of)
+        return stk_fail(STK_UNSUPPORTED, "source '%s' cannot be verified yet: 'stoker data bench' reads it",
+                        dataset->source->class->name);
     return stk_fail(STK_UNSUPPORTED, "source '%s' is made of other data sets: verify each of those",
                     dataset->source->class->name);
 }

@@ -102,6 +102,7 @@ stk_stage *stk_map(const stk_map_config *config)
                                  .measure = measure,
                                  .run = run,
                                  .random = config->random,
+                                 .unique = true,
                                  .in_place = config->in_place};
     s->base.class = &s->class;
     memcpy(s->base.params, &(map_params){s}, sizeof(map_params));

@@ -43,6 +43,14 @@ static void mirror_row(char *row, int64_t width, size_t pixel)
         }
         return;
     }
+    if (pixel == 1) {
+        for (; a < b; a++, b--) {
+            char x = *a;
+            *a = *b;
+            *b = x;
+        }
+        return;
+    }
     for (; a < b; a += pixel, b -= pixel)
         swap_pixels(a, b, pixel);
 }

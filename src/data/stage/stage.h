@@ -86,6 +86,7 @@ typedef struct stk_stage_class {
     void (*close)(void *params);
     bool random;    /* uses the key */
     bool in_place;  /* out->data may be in->data */
+    bool unique;    /* params point into the stage itself, so that it has no copies */
     bool geometric; /* moves pixels by the key and the image's sides alone, so that it can do the same to a mask */
     /* Optional, of a geometric one: params for masks, whose values are never mixed, and whose outside is 0. */
     void (*for_mask)(void *params);

@@ -9,7 +9,7 @@ static const cli_option options[] = {
     {"--split", "NAME", "train, valid or test; default: train"},
     {"--set", "KEY=VALUE", "changes a key of the recipe: --set data.train.source.files=photos; may be given often"},
     {"--threads", "N", "worker threads; default: as the recipe says, or as many as cores"},
-    {"--seconds", "S", "bench: how long to measure; default: 5"},
+    {"--seconds", "S", "bench: how long to measure, default 5; explain: how long to run, to see what tuning chooses"},
     {"--out", "FILE", "show: the PNG file to write; needed"},
     {"--rows", "N", "show: rows of pictures; default: 4"},
     {"--columns", "N", "show: pictures in a row; default: 8"},
@@ -27,7 +27,7 @@ typedef struct data_verb {
 static const data_verb verbs[] = {
     {"bench", data_bench, true, {"--split", "--set", "--threads", "--seconds", "--json"}},
     {"show", data_show, true, {"--split", "--set", "--threads", "--out", "--rows", "--columns", "--epoch"}},
-    {"explain", data_explain, true, {"--split", "--set", "--threads", "--json"}},
+    {"explain", data_explain, true, {"--split", "--set", "--threads", "--seconds", "--json"}},
     {"lint", data_lint, false, {"--split", "--set", "--json"}},
     {"verify", data_verify, false, {"--split", "--set", "--threads", "--json"}},
 };

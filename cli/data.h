@@ -27,4 +27,7 @@ int data_lint(data_job *job);
 /* Opens the recipe's data set into the job. False: a message is out. */
 bool data_open(data_job *job);
 
+/* How full the ring was. */
+void data_print_ring(const stk_loader_stats *stats);
+
 #endif

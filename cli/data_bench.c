@@ -14,6 +14,7 @@ typedef struct bench {
     int64_t n_samples, n_skipped;
     stk_loader_stats stats;
     stk_cache_stats cache;
+    int64_t batch;
     stk_stage_stats stage[MOST_STAGES];
     int n_stages;
     double least, most; /* samples/s of the parts that are measured */
@@ -110,6 +111,8 @@ static void print_json(const data_job *job, const bench *b)
            b->stats.memory.peak_bytes);
     printf(", \"cache_hits\": %lld, \"cache_misses\": %lld, \"cache_bytes\": %zu", (long long)b->cache.n_hits,
            (long long)b->cache.n_misses, b->cache.n_bytes);
+    printf(", \"active_threads\": %d, \"used_slots\": %d, \"ready_mean\": %.2f, \"wait_ns\": %lld",
+           b->stats.n_active_threads, b->stats.n_used_slots, b->stats.ready_mean, (long long)b->stats.wait_ns);
     printf(", \"skipped\": %lld, \"stages\": [", (long long)b->stats.n_skipped);
     for (int i = 0; i < b->n_stages; i++) {
         printf("%s{\"field\": ", i ? ", " : "");
@@ -119,6 +122,16 @@ static void print_json(const data_job *job, const bench *b)
         printf(", \"us\": %.3f}", b->stage[i].ns_per_sample / 1e3);
     }
     printf("]}\n");
+}
+
+void data_print_ring(const stk_loader_stats *stats)
+{
+    printf("ready when asked for: %.1f of %d batches; over time", stats->ready_mean, stats->n_used_slots);
+    /* Eight parts say enough. */
+    int n = stats->n_history, n_parts = n < 8 ? n : 8;
+    for (int i = 0; i < n_parts; i++)
+        printf(" %.0f", (double)stats->ready[i * n / n_parts]);
+    printf("\n");
 }
 
 static void print_table(const bench *b)
@@ -132,6 +145,10 @@ static void print_table(const bench *b)
            cli_bytes(peak_rss_bytes(), rss), cli_bytes((double)b->stats.slot_bytes, slots), b->stats.n_slots);
     printf("buffers took %s of the %s that they may\n", cli_bytes((double)b->stats.memory.peak_bytes, rss),
            cli_bytes((double)b->stats.memory.limit_bytes, slots));
+    data_print_ring(&b->stats);
+    printf("a step is never kept waiting if it takes %.1f ms or more for %lld samples; at less than %.1f ms it is %s\n",
+           1e3 * (double)b->batch / b->samples_per_s, (long long)b->batch,
+           0.8 * 1e3 * (double)b->batch / b->samples_per_s, stk_input_verdict(1));
     if (b->cache.kind != STK_CACHE_NONE && b->cache.n_hits + b->cache.n_misses > 0)
         printf("cache: %s, %.0f %% of the records came from it\n", cli_bytes((double)b->cache.n_bytes, rss),
                100 * (double)b->cache.n_hits / (double)(b->cache.n_hits + b->cache.n_misses));
@@ -151,6 +168,7 @@ int data_bench(data_job *job)
     if (stk_loader_open(job->dataset, &config, &loader) != STK_OK) return cli_fail();
     bool ok = measure(job, loader, &b);
     if (!ok) (void)stk_loader_status(loader); /* its text */
+    b.batch = stk_dataset_batch_size(job->dataset);
     stk_dataset_get_cache(job->dataset, &b.cache);
     if (ok && cli_has(job->args, "--json"))
         print_json(job, &b);

@@ -1,4 +1,6 @@
 /* stoker data explain: what a pipeline is made of, what it promises and what it needs. */
+#include <time.h>
+
 #include "data.h"
 #include "stoker/explain.h"
 
@@ -181,6 +183,38 @@ static void print_json(const data_job *job, const stk_explanation *e)
     printf("}\n");
 }
 
+static int64_t clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Runs for a while from the least that is possible, and says what tuning made of it. */
+static int explain_tuning(const data_job *job)
+{
+    stk_loader *loader;
+    stk_loader_stats stats;
+    const stk_batch *batch;
+    stk_loader_config config = job->config;
+    config.n_first_threads = 1;
+    config.n_first_slots = 2;
+    if (stk_loader_open(job->dataset, &config, &loader) != STK_OK) return cli_fail();
+    int64_t end_ns = job->seconds * INT64_C(1000000000), start_ns = clock_ns();
+    while (clock_ns() - start_ns < end_ns && (batch = stk_loader_next(loader)))
+        stk_batch_release(batch);
+    int code = stk_loader_status(loader) == STK_OK ? CLI_OK : cli_fail();
+    stk_loader_get_stats(loader, &stats);
+    printf("tuned    %d of %d threads, %d of %d slots, from 1 and 2, with a consumer that does nothing\n",
+           stats.n_active_threads, stats.n_threads, stats.n_used_slots, stats.n_slots);
+    for (int i = 0; stk_loader_tuning(loader, i); i++)
+        printf("         %s\n", stk_loader_tuning(loader, i));
+    printf("         ");
+    data_print_ring(&stats);
+    stk_loader_close(loader);
+    return code;
+}
+
 int data_explain(data_job *job)
 {
     static stk_explanation e;
@@ -189,5 +223,6 @@ int data_explain(data_job *job)
         print_json(job, &e);
     else
         print_text(&e);
+    if (cli_has(job->args, "--seconds") && !cli_has(job->args, "--json")) return explain_tuning(job);
     return CLI_OK;
 }

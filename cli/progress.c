@@ -266,7 +266,8 @@ static void print_table(const stk_run *run, const stk_run_result *result)
            cli_count(train->n_steps, b), cli_count(train->n_epochs, c), train->n_epochs == 1 ? "" : "s",
            train->first_step_s);
     printf("  images/s     %s\n", cli_count((int64_t)(train->samples_per_s + 0.5), a));
-    printf("  input wait   %.2f %%\n", 100 * train->input_wait_share);
+    printf("  input wait   %.2f %%, %s, with %d data thread%s\n", 100 * train->input_wait_share,
+           stk_input_verdict(train->input_wait_share), train->n_data_threads, train->n_data_threads == 1 ? "" : "s");
     printf("  peak memory  %s planned, %s used by the process\n", cli_bytes((double)train->peak_planned_bytes, a),
            cli_bytes((double)train->peak_rss_bytes, b));
     if (stk_run_saved(run)) printf("  saved        %s\n", stk_run_saved(run));

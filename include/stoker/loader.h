@@ -29,7 +29,10 @@ typedef struct stk_loader_config {
     int64_t n_shards, i_shard; /* of so many loaders that share each epoch this is one, from 0; 0 and 0: the only one */
     int64_t i_sample;          /* where to start instead of i_batch: samples of the epoch that all shards have done */
     int64_t n_epochs;          /* ends after that many from i_epoch; 0: never ends */
-    bool low_priority;         /* workers yield to compute threads */
+    bool no_tuning;            /* all threads and slots are used from the first batch to the last */
+    int n_first_threads; /* tuning begins with so many; 0: all. More are tried while the consumer waits, and under */
+    int n_first_slots;   /* low_priority fewer while it does not; batches are the same */
+    bool low_priority;   /* workers yield to compute threads */
     /* The consumer's own threads, which do the work instead of worker threads where the records are arrays in memory:
      * stk_loader_next makes the batch by parallel(parallel_user, n_threads, body, task), which calls
      * body(task, i, n_threads) for each i below n_threads on threads of its choice, and returns when all are done.
@@ -76,9 +79,18 @@ typedef struct stk_loader_stats {
     size_t slot_bytes;       /* memory of the ring */
     stk_memory_stats memory; /* of its account, which others may share */
     int n_threads, n_slots;
+    int n_active_threads, n_used_slots; /* of them, as tuning has it now */
+    double ready_mean;                  /* batches that were ready when one was asked for, on average */
+    int n_history;                      /* the same over time, in equal parts */
+    float ready[32];
     double first_batch_s; /* from the start of the process until the first batch was handed out; 0: not yet */
 } stk_loader_stats;
 STK_API void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out);
+/* The i-th thing that tuning tried and what came of it, as text; NULL past the end. Borrowed until stk_loader_close. */
+STK_API const char *stk_loader_tuning(const stk_loader *loader, int i);
+/* "not input-bound" below 5 % of the time spent waiting, "moderately input-bound" below 20 %, else "highly
+ * input-bound", as XProf's analyser has it. Returns a constant. */
+STK_API const char *stk_input_verdict(double wait_share);
 /* What each part of the work takes, by a thread's time for one sample; estimated from one sample in sixteen. */
 typedef struct stk_stage_stats {
     const char *field; /* "" for reading the record. Borrowed from the data set */

@@ -97,6 +97,7 @@ typedef struct stk_train_result {
     size_t peak_planned_bytes, peak_used_bytes; /* of arena and variables; used: as handed to the kernels */
     size_t peak_rss_bytes;                      /* of the process */
     int64_t n_skipped;                          /* corrupt records replaced */
+    int n_data_threads;                         /* that tuning had the last loader use */
     bool early_stopped;
 } stk_train_result;
 STK_API void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out);

@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "data/budget.h"
 #include "data/mixup_batch.h"
+#include "data/tune.h"
 #include "stoker/ragged.h"
 
 enum { MAX_THREADS = 1024, MAX_HELD = 2, MIN_SLOTS = 3, LEAST_ERRORS = 100 };
@@ -35,6 +36,8 @@ struct stk_loader {
     stk_epoch_plans *plans; /* NULL: batches are not planned */
     size_t held_bytes;      /* by the source */
     size_t plan_bytes;
+    stk_tuner tuner;
+    bool tunes;
     size_t cache_bytes; /* of the cache, charged by this loader */
     int n_threads;      /* started */
     stk_thread *thread;
@@ -184,6 +187,7 @@ static stk_status start_workers(stk_loader *loader, const stk_loader_config *con
         STK_RETURN_IF_ERROR(stk_worker_init(&loader->worker[i], &loader->work));
     for (; loader->n_threads < n && !loader->parallel; loader->n_threads++) {
         int i = loader->n_threads;
+        loader->worker[i].i_worker = i;
         char name[24];
         snprintf(name, sizeof(name), "stk-data-%d", i);
         stk_ring_enter(loader->work.ring);
@@ -202,6 +206,21 @@ static int64_t most_errors(const stk_dataset *dataset)
     int64_t n = dataset->order.count / 100;
     if (dataset->most_errors) return dataset->most_errors;
     return n < LEAST_ERRORS ? LEAST_ERRORS : n;
+}
+
+/* It begins with all that there is, unless told otherwise. */
+static void start_tuner(stk_loader *loader, const stk_loader_config *config)
+{
+    int n_threads = loader->work.n_workers, n_slots = loader->ring_config.n_slots;
+    int first_threads = config->n_first_threads, first_slots = config->n_first_slots;
+    loader->tunes = !config->no_tuning && !loader->parallel;
+    loader->tuner = (stk_tuner){.most_threads = n_threads,
+                                .most_slots = n_slots,
+                                .n_threads = first_threads > 0 && first_threads < n_threads ? first_threads : n_threads,
+                                .n_slots = first_slots > 1 && first_slots < n_slots ? first_slots : n_slots,
+                                .can_rest = config->low_priority};
+    stk_tuner_start(&loader->tuner, stk_clock_ns());
+    if (loader->tunes) stk_ring_set_use(loader->work.ring, loader->tuner.n_slots, loader->tuner.n_threads);
 }
 
 stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *config, stk_loader **out)
@@ -239,6 +258,7 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     if (dataset->buckets.n) STK_TRY(make_plans(loader, loader->ring_config.n_slots / work->share.whole.n_batches + 3));
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
     STK_TRY(stk_row_cache_begin(dataset, work, &loader->cache_bytes));
+    start_tuner(loader, config);
     STK_TRY(start_workers(loader, config));
     *out = loader;
     loader = NULL;
@@ -316,6 +336,7 @@ static stk_status take_batch(stk_loader *loader, stk_batch *batch)
     int64_t i_batch = loader->i_next;
     stk_ring *ring = loader->work.ring;
     if (loader->parallel) make_next(loader);
+    stk_tuner_note_ready(&loader->tuner, stk_ring_count_ready(ring, i_batch));
     stk_status status = stk_ring_wait(ring, i_batch, &loader->wait_ns);
     if (status == STK_BUSY) return status;
     if (status == STK_OK) status = stk_skip_list_collect(&loader->skips, i_batch);
@@ -329,6 +350,8 @@ static stk_status take_batch(stk_loader *loader, stk_batch *batch)
     if (loader->skips.n_rows > 0 && loader->work.dataset->on_error == STK_ON_ERROR_SKIP) leave_out(loader, batch);
     loader->i_next++;
     loader->n_samples += batch->n_rows;
+    if (loader->tunes && stk_tuner_step(&loader->tuner, stk_clock_ns(), loader->wait_ns, loader->n_samples))
+        stk_ring_set_use(ring, loader->tuner.n_slots, loader->tuner.n_threads);
     return STK_OK;
 }
 
@@ -452,6 +475,12 @@ void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out)
                               .n_slots = ring->n_slots,
                               .first_batch_s = loader->first_batch_s};
     stk_memory_get_stats(loader->work.memory, &out->memory);
+    out->n_active_threads = loader->tuner.n_threads;
+    out->n_used_slots = loader->tuner.n_slots;
+    out->ready_mean = loader->tuner.n_ready ? loader->tuner.ready_sum / (double)loader->tuner.n_ready : 0;
+    out->n_history = loader->tuner.n_history;
+    for (int i = 0; i < loader->tuner.n_history; i++)
+        out->ready[i] = loader->tuner.ready[i];
     for (int i = 0; i < loader->work.n_workers; i++)
         out->work_ns += stk_counter_get(&loader->worker[i].work_ns);
 }
@@ -505,4 +534,14 @@ int stk_loader_get_stages(const stk_loader *loader, stk_stage_stats *out, int n_
 const char *stk_loader_skipped(const stk_loader *loader, int64_t i)
 {
     return i >= 0 && i < loader->skips.n_kept ? loader->skips.kept[i].text : NULL;
+}
+
+const char *stk_loader_tuning(const stk_loader *loader, int i)
+{
+    return i >= 0 && i < loader->tuner.n_texts ? loader->tuner.text[i] : NULL;
+}
+
+const char *stk_input_verdict(double wait_share)
+{
+    return wait_share < 0.05 ? "not input-bound" : wait_share < 0.20 ? "moderately input-bound" : "highly input-bound";
 }

@@ -7,6 +7,7 @@
  */
 #include "data/ring.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +25,16 @@ struct stk_ring {
     _Atomic uint64_t limit;               /* rows from here on are not needed; UINT64_MAX while all is well */
     _Atomic int64_t wanted;               /* the batch that the consumer sleeps for, or -1 */
     _Atomic int n_sleeping;               /* workers */
+    _Atomic int n_used;                   /* slots; the others are not claimed */
+    _Atomic int n_active;                 /* workers that may claim; set under lock */
     _Alignas(64) stk_ring_config config;
     int row_bits;
     stk_slot *slot;
     int64_t last_woken_ns, i_last_woken; /* when the consumer last slept, and for which batch; its own */
     bool *released;                      /* by slot, while an earlier batch is still held; the consumer's */
     stk_mutex lock;
-    stk_cond work_cond, ready_cond;
-    bool has_lock, has_work_cond, has_ready_cond;
+    stk_cond work_cond, ready_cond, park_cond;
+    bool has_lock, has_work_cond, has_ready_cond, has_park_cond;
     int n_workers;     /* guarded by lock */
     stk_status status; /* of the row at limit; guarded by lock */
     char error[1024];  /* guarded by lock */
@@ -120,6 +123,10 @@ stk_status stk_ring_new(const stk_ring_config *config, stk_ring **out)
     ring->has_work_cond = true;
     STK_TRY(stk_cond_init(&ring->ready_cond));
     ring->has_ready_cond = true;
+    STK_TRY(stk_cond_init(&ring->park_cond));
+    ring->has_park_cond = true;
+    atomic_init(&ring->n_used, config->n_slots);
+    atomic_init(&ring->n_active, INT_MAX);
     ring->released = calloc((size_t)config->n_slots, sizeof(*ring->released));
     ring->slot = aligned_alloc(64, slots_bytes);
     if (ring->slot) memset(ring->slot, 0, slots_bytes);
@@ -146,6 +153,7 @@ void stk_ring_free(stk_ring *ring)
     }
     free(ring->slot);
     free(ring->released);
+    if (ring->has_park_cond) stk_cond_destroy(&ring->park_cond);
     if (ring->has_ready_cond) stk_cond_destroy(&ring->ready_cond);
     if (ring->has_work_cond) stk_cond_destroy(&ring->work_cond);
     if (ring->has_lock) stk_mutex_destroy(&ring->lock);
@@ -168,6 +176,35 @@ void stk_ring_leave(stk_ring *ring)
     stk_mutex_unlock(&ring->lock);
 }
 
+void stk_ring_set_use(stk_ring *ring, int n_slots, int n_active)
+{
+    stk_mutex_lock(&ring->lock);
+    atomic_store(&ring->n_used, n_slots);
+    atomic_store(&ring->n_active, n_active);
+    stk_cond_broadcast(&ring->park_cond);
+    stk_cond_broadcast(&ring->work_cond);
+    stk_mutex_unlock(&ring->lock);
+}
+
+void stk_ring_take_turn(stk_ring *ring, int i_worker)
+{
+    if (i_worker < atomic_load_explicit(&ring->n_active, memory_order_relaxed)) return;
+    stk_mutex_lock(&ring->lock);
+    while (i_worker >= atomic_load(&ring->n_active) && atomic_load(&ring->limit) == UINT64_MAX)
+        stk_cond_wait(&ring->park_cond, &ring->lock);
+    stk_mutex_unlock(&ring->lock);
+}
+
+int stk_ring_count_ready(stk_ring *ring, int64_t i_batch)
+{
+    int64_t end = (int64_t)(atomic_load(&ring->claim) >> ring->row_bits);
+    int n = 0;
+    while (i_batch + n < end &&
+           atomic_load_explicit(&stk_ring_slot(ring, i_batch + n)->n_rows_left, memory_order_relaxed) == 0)
+        n++;
+    return n;
+}
+
 typedef enum claim_result { CLAIMED, FULL, ENDED } claim_result;
 
 static claim_result try_claim(stk_ring *ring, int64_t n_max, int64_t end, stk_claim *out)
@@ -177,7 +214,7 @@ static claim_result try_claim(stk_ring *ring, int64_t n_max, int64_t end, stk_cl
         int64_t i_batch = (int64_t)(word >> ring->row_bits);
         int64_t from = (int64_t)(word & ((UINT64_C(1) << ring->row_bits) - 1));
         if (i_batch >= ring->config.n_total || atomic_load(&ring->limit) != UINT64_MAX) return ENDED;
-        if (i_batch >= end || i_batch >= atomic_load(&ring->n_freed) + ring->config.n_slots) return FULL;
+        if (i_batch >= end || i_batch >= atomic_load(&ring->n_freed) + atomic_load(&ring->n_used)) return FULL;
         int64_t count = stk_ring_count(ring, i_batch), to = from + n_max < count ? from + n_max : count;
         uint64_t next =
             to < count ? (uint64_t)i_batch << ring->row_bits | (uint64_t)to : ((uint64_t)i_batch + 1) << ring->row_bits;
@@ -242,6 +279,7 @@ void stk_ring_fail(stk_ring *ring, int64_t i_batch, int64_t row, stk_status stat
         snprintf(ring->error, sizeof(ring->error), "%s", stk_error_text());
         /* Sleepers have nothing left to claim. */
         stk_cond_broadcast(&ring->work_cond);
+        stk_cond_broadcast(&ring->park_cond);
     }
     stk_mutex_unlock(&ring->lock);
 }
@@ -253,7 +291,7 @@ static void wake_workers(stk_ring *ring, int64_t n_free)
 {
     if (atomic_load(&ring->n_sleeping) == 0) return;
     int64_t i_claim = (int64_t)(atomic_load(&ring->claim) >> ring->row_bits);
-    if (atomic_load(&ring->n_freed) + ring->config.n_slots - i_claim < n_free) return;
+    if (atomic_load(&ring->n_freed) + atomic_load(&ring->n_used) - i_claim < n_free) return;
     stk_mutex_lock(&ring->lock);
     stk_cond_broadcast(&ring->work_cond);
     stk_mutex_unlock(&ring->lock);
@@ -263,12 +301,12 @@ static void wake_workers(stk_ring *ring, int64_t n_free)
  * the last of as many batches as come in NAP_NS instead; for ordinary batches that is one. */
 static int64_t batches_to_sleep_for(const stk_ring *ring, int64_t i_batch)
 {
-    int64_t n_since = i_batch - ring->i_last_woken, n_most = ring->config.n_slots / 2;
+    int64_t n_since = i_batch - ring->i_last_woken, n_most = atomic_load(&ring->n_used) / 2;
     if (ring->last_woken_ns == 0 || n_since < 1) return 1;
     int64_t ns_each = (stk_clock_ns() - ring->last_woken_ns) / n_since;
     int64_t n = ns_each > 0 ? NAP_NS / ns_each : 1, n_left = ring->config.n_total - i_batch;
     /* Batches that lie in held slots cannot come. */
-    int64_t n_possible = atomic_load(&ring->n_freed) + ring->config.n_slots - i_batch;
+    int64_t n_possible = atomic_load(&ring->n_freed) + atomic_load(&ring->n_used) - i_batch;
     n = n > n_most ? n_most : n;
     n = n > n_left ? n_left : n;
     n = n > n_possible ? n_possible : n;
@@ -301,6 +339,8 @@ stk_status stk_ring_wait(stk_ring *ring, int64_t i_batch, int64_t *wait_ns)
     if (i_batch >= n_freed + ring->config.n_slots)
         return stk_fail(STK_BUSY, "batch %lld is still held, and its slot is needed", (long long)n_freed);
     if (atomic_load(&slot->n_rows_left) == 0) return STK_OK;
+    /* Where the consumer holds batches, as many slots as are in use may all be its own. */
+    if (i_batch >= n_freed + atomic_load(&ring->n_used)) atomic_store(&ring->n_used, (int)(i_batch - n_freed) + 1);
     int64_t start_ns = stk_clock_ns(), n_ahead = batches_to_sleep_for(ring, i_batch);
     stk_status status = STK_OK;
     wake_workers(ring, 1);
@@ -326,7 +366,8 @@ void stk_ring_release(stk_ring *ring, int64_t i_batch)
         atomic_store(&stk_ring_slot(ring, n_freed)->n_rows_left, count_left(ring, n_freed + n_slots));
     }
     atomic_store(&ring->n_freed, n_freed);
-    wake_workers(ring, n_slots / 2 > 0 ? n_slots / 2 : 1);
+    int64_t n_used = atomic_load(&ring->n_used);
+    wake_workers(ring, n_used / 2 > 0 ? n_used / 2 : 1);
 }
 
 void stk_ring_stop(stk_ring *ring)
@@ -334,5 +375,6 @@ void stk_ring_stop(stk_ring *ring)
     stk_mutex_lock(&ring->lock);
     atomic_store(&ring->limit, 0);
     stk_cond_broadcast(&ring->work_cond);
+    stk_cond_broadcast(&ring->park_cond);
     stk_mutex_unlock(&ring->lock);
 }

@@ -71,6 +71,13 @@ int64_t stk_ring_count(const stk_ring *ring, int64_t i_batch);
 /* A worker is about to start; it ends with stk_ring_leave. */
 void stk_ring_enter(stk_ring *ring);
 void stk_ring_leave(stk_ring *ring);
+/* How many slots are used, 2 to those that there are, and how many workers may claim, 1 and up; all, until this is
+ * called. By the consumer. */
+void stk_ring_set_use(stk_ring *ring, int n_slots, int n_active);
+/* A worker, numbered from 0, asks before each claim, and sleeps while it may not. */
+void stk_ring_take_turn(stk_ring *ring, int i_worker);
+/* Batches that are ready, from i_batch on. */
+int stk_ring_count_ready(stk_ring *ring, int64_t i_batch);
 /* The next rows, at most n_max of one batch. Sleeps while all slots are taken. False: nothing is left to do. */
 bool stk_ring_claim(stk_ring *ring, int64_t n_max, stk_claim *out);
 /* The same without sleeping, and only rows of batches before `end`. */

@@ -286,8 +286,9 @@ void stk_worker_run(void *arg)
     stk_mutex_lock(&worker->tenant.lock);
     worker->decoder = stk_jpeg_reader_of_thread();
     stk_mutex_unlock(&worker->tenant.lock);
-    while (stk_ring_claim(ring, rows_to_claim(worker), &claim) && make_claim(worker, &claim))
-        continue;
+    do
+        stk_ring_take_turn(ring, worker->i_worker);
+    while (stk_ring_claim(ring, rows_to_claim(worker), &claim) && make_claim(worker, &claim));
     /* Nothing is kept for a thread that has ended, and its decoder ends with it. */
     stk_mutex_lock(&worker->tenant.lock);
     stk_worker_trim(worker);

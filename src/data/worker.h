@@ -35,6 +35,7 @@ typedef struct stk_work {
 
 typedef struct stk_worker {
     const stk_work *work;
+    int i_worker;
     stk_memory_tenant tenant; /* its lock is held while rows are made */
     bool is_tenant;
     stk_jpeg_reader *decoder; /* of its thread; NULL: the thread is not running */

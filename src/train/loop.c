@@ -89,6 +89,7 @@ void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
     if (!loader) return;
     stk_loader_get_stats(loader, &stats);
     trainer->n_skipped += stats.n_skipped;
+    if (loader == trainer->loader) trainer->result.n_data_threads = stats.n_active_threads;
     for (int64_t i = 0; trainer->n_skipped_texts < 100; i++) {
         const char *text = stk_loader_skipped(loader, i);
         if (!text) return;

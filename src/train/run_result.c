@@ -39,6 +39,7 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
     bad |= json_object_set_new(object, "peak_rss_bytes", json_integer((json_int_t)train->peak_rss_bytes));
     bad |= json_object_set_new(object, "first_step_s", real_or_null(train->first_step_s > 0, train->first_step_s));
     bad |= json_object_set_new(object, "skipped_records", json_integer(train->n_skipped));
+    bad |= json_object_set_new(object, "data_threads", json_integer(train->n_data_threads));
     bad |= json_object_set_new(object, "device", json_string(run->recipe->device));
     bad |= json_object_set_new(object, "precision", json_string(run->recipe->precision));
     if (!bad) return object;

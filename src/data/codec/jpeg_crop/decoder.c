@@ -132,7 +132,7 @@ static void start_scan(stk_jpeg_decoder *d)
         e = (stk_jpeg_entry){.offset = (uint32_t)h->scan};
     }
     stk_jpeg_scan_start_at(&d->scan, d->encoded, e.offset, e.bit, (int64_t)d->mcu_row * d->mcus_across,
-                           h->restart_interval, (const int[3]){e.dc[0], e.dc[1], e.dc[2]});
+                           h->restart_interval, (const int[3]){e.dc[0], e.dc[1], e.dc[2]}, STK_JPEG_CHUNK);
 }
 
 stk_status stk_jpeg_decoder_begin(stk_jpeg_decoder *d, stk_span encoded, stk_rect rect, int channels,
@@ -215,13 +215,32 @@ static void transform_row(stk_jpeg_decoder *d)
     }
 }
 
+/* The MCUs of a row beyond the rectangle: jumped over where it is known where the next row starts, and they are so many
+ * that opening a window there costs less. */
+static bool pass_rest(stk_jpeg_decoder *d)
+{
+    enum { LEAST_BYTES = 250 };
+    const stk_jpeg_index *index = d->index;
+    int n = d->mcus_across - d->mcu_right, next = d->mcu_row + 1;
+    if (!index || d->scan.marks || next + 1 >= index->n_known) return stk_jpeg_scan_mcus(&d->scan, n, false);
+    const stk_jpeg_entry *e = &index->entry[next];
+    int64_t row_bytes = (int64_t)e->offset - e[-1].offset, n_likely = (int64_t)e[1].offset - e->offset;
+    bool is_sound = row_bytes > 0 && n_likely >= 0 && e->offset < d->encoded.n && e->bit <= 7;
+    if (!is_sound || row_bytes * n < (int64_t)LEAST_BYTES * d->mcus_across)
+        return stk_jpeg_scan_mcus(&d->scan, n, false);
+    stk_jpeg_scan_start_at(&d->scan, d->encoded, e->offset, e->bit, (int64_t)next * d->mcus_across,
+                           d->header.restart_interval, (const int[3]){e->dc[0], e->dc[1], e->dc[2]},
+                           (size_t)n_likely + 2 * STK_JPEG_LOOK_AHEAD);
+    return true;
+}
+
 static bool read_row(stk_jpeg_decoder *d)
 {
     bool last = d->mcu_row + 1 == d->mcu_bottom;
     if (!note_entry(d) || !stk_jpeg_scan_mcus(&d->scan, d->mcu_left, false)) return false;
     aim_blocks(d);
     if (!stk_jpeg_scan_mcus(&d->scan, d->mcu_right - d->mcu_left, true)) return false;
-    if (!last && !stk_jpeg_scan_mcus(&d->scan, d->mcus_across - d->mcu_right, false)) return false;
+    if (!last && !pass_rest(d)) return false;
     if (last && d->whole && !stk_jpeg_scan_finish(&d->scan)) return false;
     transform_row(d);
     d->mcu_row++;

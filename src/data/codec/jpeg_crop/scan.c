@@ -15,7 +15,7 @@ static bool at_end(const stk_jpeg_scan *s)
 /* Fills the window from `from` on. */
 static void fill(stk_jpeg_scan *s, uint8_t *from)
 {
-    s->end = from + s->kernels->unstuff(from, STK_JPEG_CHUNK, &s->src, s->src_end);
+    s->end = from + s->kernels->unstuff(from, s->chunk, &s->src, s->src_end);
     s->ended = at_end(s);
     if (s->ended) memset((uint8_t *)(uintptr_t)s->end, 0, STK_JPEG_LOOK_AHEAD);
     /* At the data's end the bit buffer may be ahead, by up to 8 bytes. */
@@ -66,8 +66,9 @@ bool stk_jpeg_scan_more(stk_jpeg_scan *s, stk_jpeg_bits *bits)
 }
 
 void stk_jpeg_scan_start_at(stk_jpeg_scan *s, stk_span encoded, size_t offset, int bit, int64_t i_mcu, int interval,
-                            const int dc[3])
+                            const int dc[3], size_t n_likely)
 {
+    s->chunk = n_likely < STK_JPEG_CHUNK ? n_likely : STK_JPEG_CHUNK;
     s->src_end = encoded.data + encoded.n;
     s->interval = interval;
     s->mcus_left = interval ? interval - (int)(i_mcu % interval) : INT_MAX;

@@ -46,6 +46,7 @@ typedef struct stk_jpeg_scan {
 
     const struct stk_jpeg_kernels *kernels;
     const uint8_t *src, *src_end;
+    size_t chunk;                   /* bytes that are un-stuffed at once */
     bool ended;                     /* src is at a marker or at the file's end: no data after `end` */
     int interval, mcus_left;        /* to the next restart */
     int i_restart;                  /* number of the next marker, 0-7 */
@@ -55,9 +56,9 @@ typedef struct stk_jpeg_scan {
 } stk_jpeg_scan;
 
 /* Where MCU number i_mcu starts: at bit `bit` of the file's byte `offset`, with these predictions. The caller has set
- * kernels, n_blocks, block and marks. */
+ * kernels, n_blocks, block and marks. n_likely: so many bytes are un-stuffed at once, at most STK_JPEG_CHUNK. */
 void stk_jpeg_scan_start_at(stk_jpeg_scan *scan, stk_span encoded, size_t offset, int bit, int64_t i_mcu, int interval,
-                            const int dc[3]);
+                            const int dc[3], size_t n_likely);
 /* n MCUs, over restarts. False: damaged. */
 bool stk_jpeg_scan_mcus(stk_jpeg_scan *scan, int n, bool store);
 /* After the last MCU: only the end-of-image marker may follow. */

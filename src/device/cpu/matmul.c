@@ -158,7 +158,7 @@ static void set_sizes(matmul_state *s, const stk_op_call *call)
 /* More parts than threads, where each is long enough: a core that is slow for a while then gets fewer of them. */
 static void choose_sharing(matmul_state *s, double flops)
 {
-    enum { PARTS_A_THREAD = 4 };
+    enum { PARTS_A_THREAD = 12 };
     int64_t n_panels = (s->gemm.n + s->fns.tile_cols - 1) / s->fns.tile_cols, most = (int64_t)(flops * 1e-6);
     s->has_small_a = s->fns.has_small_a(&s->gemm);
     s->n_parts = s->n_threads;

@@ -10,7 +10,7 @@ typedef struct update_state {
     stk_op op;
     stk_attrs attrs;
     stk_dtype dtype;
-    int n_threads, n_tensors; /* param and its state */
+    int n_parts, n_tensors; /* param and its state */
     int64_t n;
 } update_state;
 
@@ -21,14 +21,14 @@ typedef struct update_task {
     stk_adam_numbers adam;
 } update_task;
 
-static void run_share(const void *p, int i_thread, int n_threads)
+static void run_share(const void *p, int i_part, int n_parts)
 {
     const update_task *task = p;
     const update_state *s = task->state;
     const void *in[4] = {0};
     void *out[3] = {0};
     int64_t begin, end;
-    stk_cpu_share(s->n, 64, i_thread, n_threads, &begin, &end);
+    stk_cpu_share(s->n, 64, i_part, n_parts, &begin, &end);
     size_t at = (size_t)begin * stk_dtype_bytes(s->dtype);
     for (int i = 0; i <= s->n_tensors; i++)
         in[i] = (const char *)task->args->in[i] + at;
@@ -59,7 +59,7 @@ static stk_status run_sgd(const void *p, const stk_kernel_args *args)
                                  .decay_grad = a->sgd.like_keras ? 0 : a->sgd.weight_decay,
                                  .nesterov = a->sgd.nesterov,
                                  .like_keras = a->sgd.like_keras};
-    stk_cpu_parallel(s->n_threads, run_share, &task);
+    stk_cpu_parallel(s->n_parts, run_share, &task);
     return STK_OK;
 }
 
@@ -81,7 +81,7 @@ static stk_status run_adam(const void *p, const stk_kernel_args *args)
         task.adam.step *= sqrt(correct_v);
         task.adam.root_factor = 1;
     }
-    stk_cpu_parallel(s->n_threads, run_share, &task);
+    stk_cpu_parallel(s->n_parts, run_share, &task);
     return STK_OK;
 }
 
@@ -99,7 +99,9 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     s->dtype = param.dtype;
     s->n_tensors = call->n_out;
     s->n = stk_shape_count(param.shape);
-    s->n_threads = stk_cpu_threads_for((double)s->n * (is_adam ? 4 : 2), device->base.n_threads);
+    /* More parts than threads: a core that is slow for a while gets fewer of them. */
+    int n_threads = stk_cpu_threads_for((double)s->n * (is_adam ? 4 : 2), device->base.n_threads);
+    s->n_parts = n_threads > 1 && s->n >= 65536 ? 4 * n_threads : n_threads;
     for (int i = 0; i < s->n_tensors; i++)
         out->in_place[i] = 1u << i;
     return STK_OK;

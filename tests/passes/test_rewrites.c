@@ -58,6 +58,34 @@ static void simplify_respects_barriers(void **state)
     stk_graph_free(graph);
 }
 
+/* Two dropouts with one mask become one, and only where it is that mask. */
+static void remask_draws_once(void **state)
+{
+    (void)state;
+    for (int other_mask = 0; other_mask < 2; other_mask++) {
+        stk_graph *graph = stk_graph_new();
+        stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 3));
+        stk_value seed = stk_graph_input(graph, "seed", STK_I64, (stk_shape){0});
+        stk_value sample = stk_graph_input(graph, "sample", STK_I64, (stk_shape){0});
+        stk_value relu = stk_relu(x), dropped = stk_dropout_raw(relu, seed, sample, 0.25, 7);
+        stk_value loss = stk_reduce_sum(stk_square(dropped), 0);
+        stk_graph_output(graph, "dx", stk_grad(loss, x));
+        expect_ok(stk_graph_status(graph));
+        expect_ok(pass_autodiff(graph, &options));
+        expect_ok(pass_simplify(graph, &options));
+        assert_int_equal(count_nodes(graph, STK_OP_dropout), 2);
+        for (int i = graph->n_nodes - 1; other_mask && i > 0; i--)
+            if (graph->node[i].op == STK_OP_dropout) {
+                graph->node[i].attrs.dropout.stream = 8;
+                break;
+            }
+        expect_ok(pass_remask(graph, &options));
+        expect_ok(stk_graph_verify(graph));
+        assert_int_equal(count_nodes(graph, STK_OP_dropout), other_mask ? 2 : 1);
+        stk_graph_free(graph);
+    }
+}
+
 static void autodiff_leaves_no_marks(void **state)
 {
     (void)state;
@@ -147,9 +175,13 @@ static void absorb_takes_relu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(simplify_folds_and_merges), cmocka_unit_test(simplify_respects_barriers),
-        cmocka_unit_test(autodiff_leaves_no_marks),  cmocka_unit_test(fuse_makes_no_cycle),
-        cmocka_unit_test(absorb_takes_relu),         cmocka_unit_test(inference_drops_updates_and_dropout),
+        cmocka_unit_test(simplify_folds_and_merges),
+        cmocka_unit_test(simplify_respects_barriers),
+        cmocka_unit_test(remask_draws_once),
+        cmocka_unit_test(autodiff_leaves_no_marks),
+        cmocka_unit_test(fuse_makes_no_cycle),
+        cmocka_unit_test(absorb_takes_relu),
+        cmocka_unit_test(inference_drops_updates_and_dropout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,7 @@
-/* NIfTI headers of both versions and byte orders. */
+/* NIfTI headers of both versions and byte orders.
+ *
+ * covers: data/codec/nifti.c
+ */
 #include <stdlib.h>
 
 #include "data/codec/nifti.h"

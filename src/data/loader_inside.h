@@ -1,0 +1,49 @@
+/* What a loader is made of, for the files loader*.c. */
+#ifndef STK_DATA_LOADER_INSIDE_H
+#define STK_DATA_LOADER_INSIDE_H
+
+#include "data/tune.h"
+#include "data/worker.h"
+#include "stoker/loader.h"
+
+/* That the consumer may hold. */
+enum { STK_MOST_HELD = 2 };
+
+struct stk_batch {
+    stk_loader *loader;
+    stk_slot *slot;
+    int64_t i_batch; /* of the ring */
+    int64_t n_rows;  /* that are samples */
+    bool held;
+};
+
+typedef void (*stk_part_body)(const void *task, int i_part, int n_parts);
+
+struct stk_loader {
+    stk_work work;
+    stk_skip_list skips;
+    stk_ahead ahead;
+    stk_ring_config ring_config;
+    stk_memory *own_memory; /* NULL: the caller's is used */
+    stk_epoch_plans *plans; /* NULL: batches are not planned */
+    size_t held_bytes;      /* by the source */
+    size_t plan_bytes;
+    stk_tuner tuner;
+    bool tunes;
+    size_t cache_bytes; /* of the cache, charged by this loader */
+    int n_threads;      /* started */
+    stk_thread *thread;
+    stk_worker *worker; /* work.n_workers */
+    /* The consumer's threads; NULL: the workers have their own. */
+    void (*parallel)(void *user, int n_parts, stk_part_body body, const void *task);
+    void *parallel_user;
+    stk_batch batch[STK_MOST_HELD];
+    int64_t i_next; /* batch of the ring that comes next */
+    int64_t n_samples, wait_ns;
+    double first_batch_s;
+    bool ended;        /* stays: the last call failed */
+    stk_status status; /* of the last stk_loader_next */
+    char error[1024];
+};
+
+#endif

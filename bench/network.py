@@ -65,18 +65,18 @@ def main():
         with open(f"{folder}/nginx.conf", "w") as f:
             f.write(NGINX.format(folder, port))
         servers = [subprocess.Popen([shutil.which("nginx") or "/usr/sbin/nginx", "-c", f"{folder}/nginx.conf"])]
-        time.sleep(0.5)
-        link = SlowLink(port, args.latency_ms / 1000)
-        sources = {"local": (pack, {}), "http (nginx)": (f"{link.url}/pack", {})}
-        if moto.find():
-            s3 = moto.Moto(moto.find(), ["data"])
-            servers.append(s3.process)
-            s3.upload("data", "pack/", pack)
-            slow = SlowLink(urllib.parse.urlparse(s3.url).port, args.latency_ms / 1000)
-            sources["s3 (moto)"] = ("s3://data/pack", {"AWS_ENDPOINT_URL": slow.url, "AWS_ACCESS_KEY_ID": s3.key,
-                                                       "AWS_SECRET_ACCESS_KEY": s3.secret, "AWS_REGION": "us-east-1"})
-        cold, warm = {}, {name: [] for name in sources}
         try:
+            time.sleep(0.5)
+            link = SlowLink(port, args.latency_ms / 1000)
+            sources = {"local": (pack, {}), "http (nginx)": (f"{link.url}/pack", {})}
+            if moto.find():
+                s3 = moto.Moto(moto.find(), ["data"])
+                servers.append(s3.process)
+                s3.upload("data", "pack/", pack)
+                slow = SlowLink(urllib.parse.urlparse(s3.url).port, args.latency_ms / 1000)
+                sources["s3 (moto)"] = ("s3://data/pack", {"AWS_ENDPOINT_URL": slow.url, "AWS_ACCESS_KEY_ID": s3.key,
+                                                           "AWS_SECRET_ACCESS_KEY": s3.secret, "AWS_REGION": "us-east-1"})
+            cold, warm = {}, {name: [] for name in sources}
             for name, source in sources.items():
                 shutil.rmtree(f"{folder}/cache", ignore_errors=True)
                 cold[name] = bench(args, folder, *source)

@@ -58,7 +58,7 @@ class Moto:
         self.key, self.secret = json.loads(self.call(ADMIN, self.url, *buckets))
 
     def call(self, program, *args):
-        done = subprocess.run([self.python, "-c", program, *args], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([self.python, "-c", program, *args], capture_output=True, text=True, timeout=280)
         if done.returncode != 0:
             sys.exit(f"moto: {done.stderr}")
         return done.stdout

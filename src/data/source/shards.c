@@ -9,8 +9,10 @@
 #include "base/memory.h"
 #include "data/codec/little.h"
 #include "data/codec/tfrecord.h"
+#include "data/remote/http.h"
 #include "data/remote/remote.h"
 #include "data/source/fields.h"
+#include "data/source/open_many.h"
 #include "data/source/paths.h"
 #include "data/source/side_file.h"
 
@@ -73,14 +75,14 @@ static stk_status find_records(stk_shard *shard, const record_format *format)
     return stk_tfrecord_find(&shard->file, &shard->start, &shard->n_records);
 }
 
-static stk_status index_shard(stk_shards *shards, stk_shard *shard, const record_format *format)
+static stk_status index_shard(stk_shard *shard, const record_format *format)
 {
     uint8_t *payload;
     size_t n;
     bool stale;
     STK_RETURN_IF_ERROR(stk_index_read(&shard->file, kind_of(format), &payload, &n, &stale));
     if (payload && take_index(shard, format, payload, n)) return STK_OK;
-    if ((payload || stale) && shards->n_stale++ == 0) shards->stale = shard->path;
+    shard->was_stale = payload || stale;
     free(payload);
     STK_RETURN_IF_ERROR(find_records(shard, format));
     /* Small files are read through sooner than a side file is written. */
@@ -122,14 +124,13 @@ static stk_status unpack(stk_shard *shard, bool keep_open, bool lines)
     return status;
 }
 
-static stk_status open_shard(stk_shards *shards, const char *path, const record_format *format, stk_shard *shard)
+static stk_status open_shard(const char *path, bool keep_open, const record_format *format, stk_shard *shard)
 {
     stk_status status;
-    bool keep_open = shards->n_shards <= STK_MOST_OPEN_SHARDS;
     if (!(shard->path = strdup(path))) return stk_fail_memory(strlen(path));
     STK_RETURN_IF_ERROR(stk_open_input(path, keep_open, &shard->file));
     STK_TRY(unpack(shard, keep_open, format->lines));
-    STK_TRY(format->whole ? take_whole(shard) : index_shard(shards, shard, format));
+    STK_TRY(format->whole ? take_whole(shard) : index_shard(shard, format));
     skip_records(shard, format->n_skip);
 done:
     return status == STK_OK || strstr(stk_error_text(), path) ? status : stk_fail_prefix(status, "'%s': ", path);
@@ -147,19 +148,35 @@ static stk_status read_shard(stk_shard *shard)
     return STK_OK;
 }
 
+typedef struct opening {
+    const stk_names *names;
+    const record_format *format;
+    bool in_memory;
+    stk_shard *shard;
+} opening;
+
+static stk_status open_one(void *user, size_t i)
+{
+    const opening *o = user;
+    STK_RETURN_IF_ERROR(open_shard(o->names->name[i], i < STK_MOST_OPEN_SHARDS, o->format, &o->shard[i]));
+    return o->in_memory ? read_shard(&o->shard[i]) : STK_OK;
+}
+
 static stk_status open_shards(const stk_names *names, const record_format *format, bool in_memory, stk_shards *out)
 {
     *out = (stk_shards){0};
     out->shard = calloc(names->n ? names->n : 1, sizeof(*out->shard));
     if (!out->shard) return stk_fail_memory(names->n * sizeof(*out->shard));
-    for (size_t i = 0; i < names->n; i++)
+    out->n_shards = (int)names->n;
+    for (int i = 0; i < out->n_shards; i++)
         out->shard[i].file.fd = -1;
-    for (size_t i = 0; i < names->n; i++) {
-        stk_shard *shard = &out->shard[out->n_shards++];
+    opening o = {names, format, in_memory, out->shard};
+    STK_RETURN_IF_ERROR(stk_open_many(names->n, names->n && stk_is_remote(names->name[0]), open_one, &o));
+    for (int i = 0; i < out->n_shards; i++) {
+        stk_shard *shard = &out->shard[i];
         shard->i_first = out->n_records;
-        STK_RETURN_IF_ERROR(open_shard(out, names->name[i], format, shard));
-        if (in_memory) STK_RETURN_IF_ERROR(read_shard(shard));
         out->n_records += shard->n_records;
+        if (shard->was_stale && out->n_stale++ == 0) out->stale = shard->path;
     }
     if (out->n_records > 0) return STK_OK;
     return stk_fail(STK_INVALID, "'%s'%s holds no record", names->n ? names->name[0] : "",

@@ -16,6 +16,7 @@ typedef struct stk_shard {
     int64_t n_records;
     int64_t n_skipped; /* records before these that do not count */
     int64_t i_first;   /* number of its first record over all shards */
+    bool was_stale;    /* its index had to be made anew */
 } stk_shard;
 
 typedef struct stk_shards {

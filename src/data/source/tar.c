@@ -7,8 +7,10 @@
 
 #include "base/error.h"
 #include "data/codec/idx.h"
+#include "data/remote/http.h"
 #include "data/remote/remote.h"
 #include "data/source/fields.h"
+#include "data/source/open_many.h"
 #include "data/source/paths.h"
 #include "data/source/records.h"
 #include "data/source/shards.h"
@@ -21,6 +23,7 @@ typedef struct tar_shard {
     stk_input file;
     stk_tar_samples samples;
     int64_t i_first;
+    bool was_stale; /* its index had to be made anew */
 } tar_shard;
 
 typedef struct tar_source {
@@ -246,26 +249,40 @@ done:
     return status == STK_OK || strstr(stk_error_text(), path) ? status : stk_fail_prefix(status, "'%s': ", path);
 }
 
+typedef struct opening {
+    tar_source *source;
+    const stk_names *names;
+} opening;
+
+static stk_status open_one(void *user, size_t i)
+{
+    const opening *o = user;
+    tar_shard *shard = &o->source->shard[i];
+    return open_shard(o->names->name[i], i < STK_MOST_OPEN_SHARDS, shard, &shard->was_stale);
+}
+
 static stk_status open_shards(tar_source *s, const stk_names *names)
 {
+    opening o = {s, names};
     s->shard = calloc(names->n, sizeof(*s->shard));
     if (!s->shard) return stk_fail_memory(names->n * sizeof(*s->shard));
-    for (size_t i = 0; i < names->n; i++) {
-        bool stale = false;
-        tar_shard *shard = &s->shard[s->n_shards++];
-        shard->file.fd = -1;
+    s->n_shards = (int)names->n;
+    for (int i = 0; i < s->n_shards; i++)
+        s->shard[i].file.fd = -1;
+    STK_RETURN_IF_ERROR(stk_open_many(names->n, names->n && stk_is_remote(names->name[0]), open_one, &o));
+    for (int i = 0; i < s->n_shards; i++) {
+        tar_shard *shard = &s->shard[i];
         shard->i_first = s->base.n_records;
-        STK_RETURN_IF_ERROR(open_shard(names->name[i], i < STK_MOST_OPEN_SHARDS, shard, &stale));
         s->base.n_records += shard->samples.n_samples;
         s->base.is_far = s->base.is_far || shard->file.backend;
-        if (stale && !s->base.note[0])
+        if (shard->was_stale && !s->base.note[0])
             snprintf(s->base.note, sizeof(s->base.note),
                      "the index of '%.120s' did not fit the file any more and has been made anew", shard->path);
     }
     s->base.n_files = s->n_shards;
     if (s->base.n_records == 0)
-        return stk_fail(STK_INVALID, "'%s'%s holds no sample: files named KEY.EXTENSION", names->name[0],
-                        names->n > 1 ? " and what follows" : "");
+        return stk_fail(STK_INVALID, "'%s'%s holds no sample: files named KEY.EXTENSION",
+                        names->n ? names->name[0] : "", names->n > 1 ? " and what follows" : "");
     return STK_OK;
 }
 

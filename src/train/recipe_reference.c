@@ -1,4 +1,4 @@
-/* The reference of all keys, docs/recipe.md, written from the tables in recipe_keys.c. See stoker/run.h. */
+/* The reference of all keys, docs/recipe.md, written from the tables in keys_*.c. See stoker/run.h. */
 #include <stdlib.h>
 #include <string.h>
 

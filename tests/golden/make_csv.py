@@ -27,7 +27,7 @@ def main():
                "1.00000017881393432617187500", "1.00000017881393432617187501", "2147483647", "4.9e-324", "1.000000059604645"]
     for _ in range(40):
         numbers.append(f"{draw.choice(['', '-'])}{draw.random() * 10 ** draw.randint(-8, 9):.{draw.randint(0, 17)}f}")
-    out = ["/* Written by make_csv.py. */", "static const char golden_table[] =", f"    {c_text(text.getvalue().encode())};"]
+    out = ["/* Written by make_csv.py. */", "/* clang-format off */", "static const char golden_table[] =", f"    {c_text(text.getvalue().encode())};"]
     out += ["static const char *const golden_cells[60][4] = {"]
     out += ["    {" + ", ".join(c_text(c.encode()) for c in row) + "}," for row in rows] + ["};", ""]
     out += ["static const struct {", "    const char *text;", "    unsigned long long f64;", "    unsigned f32;"]

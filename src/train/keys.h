@@ -1,0 +1,28 @@
+/* For the tables of keys, keys_*.c and recipe_keys.c: what one takes from another. */
+#ifndef STK_TRAIN_KEYS_H
+#define STK_TRAIN_KEYS_H
+
+#include "train/recipe.h"
+
+/* Of a table. */
+#define END                                                                                                            \
+    {                                                                                                                  \
+        .name = NULL                                                                                                   \
+    }
+#define SIDES .least = 1, .most = 65536
+
+/* Whose formula: PyTorch's or Keras's. */
+extern const char *const stk_like_words[];
+#define LIKE                                                                                                           \
+    {                                                                                                                  \
+        .name = "like", .type = STK_KEY_WORD, .words = stk_like_words, .standard = "pytorch",                          \
+        .doc = "Whose arithmetic and defaults to follow."                                                              \
+    }
+
+extern const stk_key stk_stage_key;
+/* Of data sets of data sets; they hold sources. */
+extern const stk_key stk_concatenate_keys[], stk_zip_keys[], stk_interleave_keys[], stk_mix_keys[];
+extern const stk_key stk_source_kinds[], stk_data_keys[];
+extern const stk_key stk_model_kinds[], stk_loss_kinds[], stk_optimizer_kinds[], stk_schedule_kinds[];
+
+#endif

@@ -1,0 +1,122 @@
+/* Keys of loss, optimiser and schedule. */
+#include "train/keys.h"
+
+static const stk_key cross_entropy_keys[] = {{.name = "smoothing",
+                                              .type = STK_KEY_REAL,
+                                              .standard = "0",
+                                              .least = 0,
+                                              .most = 0.99,
+                                              .doc = "The share of each label that goes to all classes alike."},
+                                             END};
+const stk_key stk_loss_kinds[] = {
+    {.name = "cross_entropy",
+     .type = STK_KEY_MAP,
+     .keys = cross_entropy_keys,
+     .no_short = true,
+     .doc = "Softmax cross-entropy."},
+    {.name = "mse", .type = STK_KEY_NONE, .doc = "Mean squared error; labels must be vectors (one_hot)."},
+    END};
+
+#define RATE(text)                                                                                                     \
+    {                                                                                                                  \
+        .name = "lr", .type = STK_KEY_REAL, .standard = text, .least = 0, .above = true, .doc = "The learning rate."   \
+    }
+#define BETAS                                                                                                          \
+    {.name = "beta1",                                                                                                  \
+     .type = STK_KEY_REAL,                                                                                             \
+     .standard = "0.9",                                                                                                \
+     .least = 0,                                                                                                       \
+     .most = 1,                                                                                                        \
+     .above = true,                                                                                                    \
+     .doc = "Decay of the mean of gradients."},                                                                        \
+        {.name = "beta2",                                                                                              \
+         .type = STK_KEY_REAL,                                                                                         \
+         .standard = "0.999",                                                                                          \
+         .least = 0,                                                                                                   \
+         .most = 1,                                                                                                    \
+         .above = true,                                                                                                \
+         .doc = "Decay of the mean of squares."},                                                                      \
+    {                                                                                                                  \
+        .name = "eps", .type = STK_KEY_REAL, .least = 0, .above = true,                                                \
+        .doc = "Added to the root. Default: 1e-8, or 1e-7 like Keras."                                                 \
+    }
+static const stk_key sgd_keys[] = {
+    RATE("0.01"),
+    {.name = "momentum", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 1, .doc = "0: none."},
+    {.name = "nesterov", .type = STK_KEY_BOOL, .standard = "false", .doc = "Nesterov's momentum."},
+    {.name = "weight_decay",
+     .type = STK_KEY_REAL,
+     .standard = "0",
+     .least = 0,
+     .most = 1,
+     .doc = "Added to the gradient, as L2; like Keras: taken from the weights."},
+    LIKE,
+    END};
+static const stk_key adam_keys[] = {RATE("0.001"),
+                                    BETAS,
+                                    {.name = "weight_decay",
+                                     .type = STK_KEY_REAL,
+                                     .standard = "0",
+                                     .least = 0,
+                                     .most = 1,
+                                     .doc = "Added to the gradient, as L2; like Keras: taken from the weights."},
+                                    LIKE,
+                                    END};
+static const stk_key adamw_keys[] = {RATE("0.001"),
+                                     BETAS,
+                                     {.name = "weight_decay",
+                                      .type = STK_KEY_REAL,
+                                      .least = 0,
+                                      .most = 1,
+                                      .doc = "Taken from the weights. Default: 0.01, or 0.004 like Keras."},
+                                     LIKE,
+                                     END};
+const stk_key stk_optimizer_kinds[] = {
+    {.name = "sgd", .type = STK_KEY_MAP, .keys = sgd_keys, .no_short = true, .doc = "Stochastic gradient descent."},
+    {.name = "adam", .type = STK_KEY_MAP, .keys = adam_keys, .no_short = true, .doc = "Kingma & Ba 2015."},
+    {.name = "adamw", .type = STK_KEY_MAP, .keys = adamw_keys, .no_short = true, .doc = "Loshchilov & Hutter 2019."},
+    END};
+
+#define WARMUP                                                                                                         \
+    {                                                                                                                  \
+        .name = "warmup", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 1e6,                              \
+        .doc = "Epochs in which the rate grows linearly to its full value."                                            \
+    }
+static const stk_key constant_keys[] = {WARMUP, END};
+static const stk_key step_keys[] = {{.name = "every",
+                                     .type = STK_KEY_REAL,
+                                     .least = 0,
+                                     .most = 1e6,
+                                     .above = true,
+                                     .required = true,
+                                     .doc = "Epochs between the steps."},
+                                    {.name = "gamma",
+                                     .type = STK_KEY_REAL,
+                                     .standard = "0.1",
+                                     .least = 0,
+                                     .most = 1,
+                                     .above = true,
+                                     .doc = "The rate is multiplied by it each time."},
+                                    WARMUP,
+                                    END};
+static const stk_key cosine_keys[] = {WARMUP,
+                                      {.name = "final",
+                                       .type = STK_KEY_REAL,
+                                       .standard = "0",
+                                       .least = 0,
+                                       .most = 1,
+                                       .doc = "The rate at the end, as a share of the full rate."},
+                                      END};
+const stk_key stk_schedule_kinds[] = {
+    {.name = "constant",
+     .type = STK_KEY_MAP,
+     .keys = constant_keys,
+     .no_short = true,
+     .doc = "The same rate throughout."},
+    {.name = "step", .type = STK_KEY_MAP, .keys = step_keys, .no_short = true, .doc = "Smaller every so many epochs."},
+    {.name = "cosine",
+     .type = STK_KEY_MAP,
+     .keys = cosine_keys,
+     .no_short = true,
+     .doc = "Half a cosine, from full to final."},
+    END};

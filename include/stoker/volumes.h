@@ -21,17 +21,17 @@ typedef struct stk_volume_field {
                         not fit are an error of the record */
 } stk_volume_field;
 
-typedef enum stk_windows {
+typedef enum stk_volume_windows {
     STK_WINDOWS_RANDOM, /* drawn by key, anew in each epoch */
     STK_WINDOWS_MIDDLE,
     STK_WINDOWS_GRID /* side by side, so that every voxel is in one; the last of a side is moved inside */
-} stk_windows;
+} stk_volume_windows;
 
 typedef struct stk_volumes_config {
     const stk_volume_field *fields; /* number i of one field belongs to number i of the others, of equal sides */
     int n_fields;
     int64_t window[3]; /* d, h, w; all 0: whole volumes */
-    stk_windows windows;
+    stk_volume_windows windows;
     int64_t n_windows; /* random ones of each volume in an epoch; 0: 1 */
     bool canonical;    /* NIfTI: turned so that z, y, x go up, to the front and to the right (the nearest to RAS+) */
 } stk_volumes_config;

@@ -21,7 +21,7 @@ typedef struct volumes_source {
     stk_volume_file *file[STK_MAX_FIELDS]; /* [n_volumes] of each field */
     int64_t *first;                        /* [n_volumes + 1]: the first record of each volume */
     int64_t window[3];
-    stk_windows windows;
+    stk_volume_windows windows;
     bool whole;
 } volumes_source;
 

@@ -93,7 +93,7 @@ static void windows_are_parts(void **state)
             const char *path = write_npy("a.npy", channels);
             stk_dataset *dataset =
                 open_one(path, STK_F32,
-                         (stk_volumes_config){.window = {3, 4, 5}, .windows = (stk_windows)kind, .n_windows = 40});
+                         (stk_volumes_config){.window = {3, 4, 5}, .windows = (stk_volume_windows)kind, .n_windows = 40});
             stk_loader *loader;
             bool seen[D][H][W] = {0};
             float first[2] = {-1, -1};

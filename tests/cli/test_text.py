@@ -35,7 +35,8 @@ def tokenizing():
     check(json.loads(pathlib.Path("corpus.bin.json").read_text())["dtype"] == "u16", "what lies beside it")
     check(os.path.getsize("corpus.bin") == 2 * result["tokens"], "two bytes each")
     accepted(["tokenize", "corpus/0.txt", "corpus/1.txt", "--tokenizer", "bytes", "--lines", "--separator", "none",
-              "--out", "lines.bin"], "800 tokens of 80 documents")
+              "--out", "new/folder/lines.bin"], "800 tokens of 80 documents")
+    refused(["tokenize", "corpus/0.txt", "--tokenizer", "bytes", "--out", "corpus.bin/x.bin"], 1, "a file is in the way")
     refused(["tokenize", "corpus/*.txt", "--tokenizer", "bytes"], 2, "--out FILE")
     refused(["tokenize", "corpus/*.txt", "--tokenizer", "nothing.json", "--out", "x.bin"], 1, "'nothing.json'")
     refused(["tokenize", "nothing.txt", "--tokenizer", "bytes", "--out", "x.bin"], 1, "nothing.txt")

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "data/source/paths.h"
@@ -200,12 +201,22 @@ static stk_status write_facts(const job *j, const char *out)
     return status;
 }
 
+static stk_status make_folder_of(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) return STK_OK;
+    snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+    return stk_dir_make(folder);
+}
+
 /* Writes the tokens under another name, then what is known of them, then gives them their own. */
 static stk_status write_file(job *j, const char *out, unit *units, int n_units)
 {
     stk_status status;
     if (snprintf(j->part, sizeof(j->part), "%s.part", out) >= (int)sizeof(j->part))
         return stk_fail(STK_INVALID, "the path '%.80s...' is too long", out);
+    STK_RETURN_IF_ERROR(make_folder_of(j->part));
     j->fd = open(j->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (j->fd < 0) return fail_file("write", j->part);
     STK_TRY(encode_all(j, units, n_units));

@@ -248,9 +248,20 @@ static void print_skipped(const stk_run *run, int64_t n)
     }
 }
 
-static void print_table(const stk_run *run, const stk_run_result *result)
+/* The time is this process's, and so are the steps. */
+static void print_time(const stk_train_result *train, int64_t resumed_step)
 {
     char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT];
+    int64_t n = train->n_steps - resumed_step;
+    printf("  time         %s  (%s step%s", cli_duration(train->wall_s, a), cli_count(n, b), n == 1 ? "" : "s");
+    if (resumed_step > 0) printf(", %s in all", cli_count(train->n_steps, b));
+    printf(", %s epoch%s; the first step %.2f s after the program's start)\n", cli_count(train->n_epochs, c),
+           train->n_epochs == 1 ? "" : "s", train->first_step_s);
+}
+
+static void print_table(const stk_run *run, const stk_run_result *result, int64_t resumed_step)
+{
+    char a[CLI_TEXT], b[CLI_TEXT];
     const stk_train_result *train = &result->train;
     printf("\n");
     if (result->test.n_samples > 0) {
@@ -262,9 +273,7 @@ static void print_table(const stk_run *run, const stk_run_result *result)
         printf("  accuracy     not tested%s\n",
                result->is_finished ? ": the recipe has no test data" : ": the run is not finished");
     }
-    printf("  time         %s  (%s steps, %s epoch%s; first step after %.2f s)\n", cli_duration(train->wall_s, a),
-           cli_count(train->n_steps, b), cli_count(train->n_epochs, c), train->n_epochs == 1 ? "" : "s",
-           train->first_step_s);
+    print_time(train, resumed_step);
     printf("  images/s     %s\n", cli_count((int64_t)(train->samples_per_s + 0.5), a));
     printf("  input wait   %.2f %%, %s, with %d data thread%s\n", 100 * train->input_wait_share,
            stk_input_verdict(train->input_wait_share), train->n_data_threads, train->n_data_threads == 1 ? "" : "s");
@@ -297,6 +306,6 @@ void progress_result(progress *p, const stk_run *run, const stk_run_result *resu
     if (p->json)
         print_json_result(result);
     else
-        print_table(run, result);
+        print_table(run, result, p->info.resumed_step);
     fflush(stdout);
 }

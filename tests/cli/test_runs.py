@@ -55,7 +55,7 @@ def resuming():
     accepted([*TRAIN, "--out", "parts", "--steps", "7"])
     check(result("parts")["test_accuracy"] is None, "a run that is not finished is not tested")
     accepted([*TRAIN, "--out", "parts", "--steps", "12", "--resume"], "from step 7")
-    accepted([*TRAIN, "--out", "parts", "--resume", "--memory", "1GiB"], "from step 12")
+    accepted([*TRAIN, "--out", "parts", "--resume", "--memory", "1GiB"], "from step 12", "(8 steps, 20 in all, 2 epochs;")
     check(losses("parts") == losses("whole"), "a run in parts has the losses of a whole one")
     check(result("parts")["test_loss"] == result("whole")["test_loss"], "and its test loss")
     accepted([*TRAIN, "--out", "anew", "--resume", "--steps", "3"])

@@ -62,7 +62,7 @@ static bool open_any(data_job *job)
     return false;
 }
 
-static void print_result(const data_job *job, const verify_view *view, const stk_verify_progress *p)
+static void print_result(const data_job *job, const verify_view *view, const stk_verify_progress *p, bool is_whole)
 {
     char n[CLI_TEXT], bad[CLI_TEXT], bytes[CLI_TEXT], time_text[CLI_TEXT];
     double s = cli_now() - view->start_s;
@@ -74,7 +74,7 @@ static void print_result(const data_job *job, const verify_view *view, const stk
         return;
     }
     if (p->n_corrupt > view->n_listed) printf("... and %s more\n", cli_count(p->n_corrupt - view->n_listed, bad));
-    if (p->n_corrupt == 0)
+    if (is_whole)
         printf("all %s records are whole: %s in %s\n", cli_count(p->n_done, n), cli_bytes((double)p->n_bytes, bytes),
                cli_duration(s, time_text));
 }
@@ -91,7 +91,7 @@ int data_verify(data_job *job)
     if (view.json) printf("{\"corrupt\": [");
     stk_status status = stk_dataset_verify(job->dataset, &options, &progress);
     if (view.terminal && view.n_listed == 0) cli_clear_bar();
-    print_result(job, &view, &progress);
+    print_result(job, &view, &progress, status == STK_OK);
     if (status == STK_OK) return CLI_OK;
     fflush(stdout);
     cli_fail();

@@ -56,6 +56,9 @@ def verify():
     check(done.returncode == 1 and len(corrupt) == 1 and corrupt[0]["file"] == shard
           and 0 <= corrupt[0]["offset"] < at, f"a record of a shard: {corrupt}")
     refused(["data", "verify", "nowhere.yaml"], 1, "nowhere.yaml")
+    both = "data.train.source={concatenate: [{source: {images: digits/train}}, {source: {images: digits/train}}]}"
+    done = refused(["data", "verify", "small.yaml", "--set", both], 1, "made of other data sets")
+    check("whole" not in done.stdout, f"what was not verified is not called whole: {done.stdout}")
 
 
 def explain():

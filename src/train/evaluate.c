@@ -52,7 +52,10 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
         stk_trainer_emit(trainer, &event);
         if (trainer->stop) STK_TRY(stk_fail(STK_INTERRUPTED, "stopped while evaluating"));
     }
-    STK_TRY(stk_loader_status(loader));
+    status = stk_loader_status(loader);
+    if (status == STK_CORRUPT && dataset->on_error == STK_ON_ERROR_STOP)
+        stk_fail(status, "%s; on_error: skip leaves it out", stk_error_text());
+    STK_TRY(status);
     if (n == 0) STK_TRY(stk_fail(STK_INVALID, "there is nothing to evaluate on"));
     *out = (stk_metrics){.loss = loss / (double)n, .accuracy = -1, .top5 = -1, .n_samples = n};
     if (trainer->has_classes) {

@@ -77,6 +77,8 @@ def data():
     refused([*train, "--set", "data.train.source.images=torn"], 1, path, lines=2)
     shutil.rmtree("bad-data", ignore_errors=True)
     accepted([*train, "--set", "data.train.source.images=torn", "--set", "data.train.on_error=skip"], "skipped", path)
+    shutil.rmtree("bad-data")
+    refused([*train, "--set", "data.test.source.images=torn"], 1, path, "on_error: skip leaves it out", lines=None)
 
 
 def machine():

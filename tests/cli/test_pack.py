@@ -38,7 +38,7 @@ def messages():
     refused(["pack", "digits/train", "--out", "packed"], 1, "'packed' holds a pack already")
     refused(["pack", "nowhere", "--out", "other"], 1, "'nowhere'")
     refused(["pack", "digits/train"], 2, "--out DIR")
-    refused(["pack", "--verify", "digits"], 1, "stoker-pack.json")
+    refused(["pack", "--verify", "digits"], 1, "'digits' is no pack", "stoker-pack.json")
     shutil.copytree("packed", "bad")
     with open("bad/shard-00000.tar", "r+b") as f:
         f.seek(30000)

@@ -70,6 +70,7 @@ def faults_that_are_told():
          "at 1, 6 times")
     server = RangeServer(".")
     refused(train(f"{server.url}/digits", "told"), 1, "stoker-pack.json", "(404)")
+    refused(train(f"{server.url}/packed/shard-*.tar", "told"), 1, "(404); web servers list no files")
     server.close()
 
 

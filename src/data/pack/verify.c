@@ -63,7 +63,9 @@ stk_status stk_pack_verify(const char *folder, const stk_pack_options *options, 
     *result = (stk_pack_progress){0};
     if (!v.buffer) return stk_fail_memory(CHUNK_BYTES);
     if (options) v.options = *options;
-    STK_TRY(stk_pack_manifest_read(folder, STK_PACK_MANIFEST, &m));
+    status = stk_pack_manifest_read(folder, STK_PACK_MANIFEST, &m);
+    if (status == STK_NOT_FOUND) stk_fail_prefix(status, "'%s' is no pack: ", folder);
+    STK_TRY(status);
     for (int64_t i = 0; i < m.n_shards; i++)
         v.progress.n_records += m.shard[i].n_bytes;
     for (int64_t i = 0; i < m.n_shards && !v.stopped; i++, v.progress.n_shards++) {

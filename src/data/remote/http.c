@@ -141,7 +141,11 @@ static stk_status fail_answer(const wish *w, const stk_answer *a, int n_tries)
     case 401:
     case 403: return fail_refused(where, w->path, a);
     case 400: return stk_store_of(w->path) ? fail_refused(where, w->path, a) : fail_other(where, tries, a);
-    case 404: return stk_fail(STK_NOT_FOUND, "there is no '%s' (404)", w->path);
+    case 404:
+        return stk_fail(STK_NOT_FOUND, "there is no '%s' (404)%s", w->path,
+                        strchr(w->path, '*') && !stk_store_of(w->path)
+                            ? "; web servers list no files, so that patterns find none"
+                            : "");
     default: return fail_other(where, tries, a);
     }
 }

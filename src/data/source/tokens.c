@@ -61,13 +61,13 @@ static uint32_t widen(const uint8_t *src, size_t token_bytes, int64_t n, int32_t
     return most;
 }
 
-static stk_status fail_token(const token_file *f, int64_t first, const int32_t *token, int64_t limit)
+static stk_status fail_token(int64_t first, const int32_t *token, int64_t limit)
 {
     int64_t i = 0;
     while ((int64_t)(uint32_t)token[i] < limit)
         i++;
-    return stk_fail(STK_CORRUPT, "token %lld of '%s' is %u, which is not below %lld; is the dtype right?",
-                    (long long)(first + i), f->file.path, (uint32_t)token[i], (long long)limit);
+    return stk_fail(STK_CORRUPT, "token %lld is %u, which is not below %lld; is the dtype right?",
+                    (long long)(first + i), (uint32_t)token[i], (long long)limit);
 }
 
 static stk_status read_record(const stk_source *source, int64_t i_record, stk_scratch *scratch, stk_item *item)
@@ -82,7 +82,7 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
     STK_RETURN_IF_ERROR(stk_input_read(&f->file, f->data_at + (uint64_t)first * f->token_bytes, raw, n_raw));
     int64_t most = widen(raw, f->token_bytes, n, tokens),
             limit = f->vocabulary ? f->vocabulary : (int64_t)INT32_MAX + 1;
-    if (most >= limit) return fail_token(f, first, tokens, limit);
+    if (most >= limit) return fail_token(first, tokens, limit);
     size_t n_bytes = (size_t)s->length * 4;
     item[0] = (stk_item){source->field[0].type, tokens, n_bytes};
     item[1] = (stk_item){source->field[1].type, tokens + 1, n_bytes};

@@ -197,7 +197,7 @@ static const stk_key tokenize_keys[] = {
      .doc = "Tokens of a sample at most; what is more is left out. Default: all."},
     {.name = "pad",
      .type = STK_KEY_BOOL,
-     .doc = "Whether samples are filled up to length; otherwise they differ in length, for data.pad. Default: true "
+     .doc = "Whether samples are filled up to length; otherwise they differ in length, for the key pad. Default: true "
             "with a length."},
     {.name = "special",
      .type = STK_KEY_BOOL,

@@ -24,9 +24,10 @@ static const char intro[] =
     "- Where a map is wanted and something else stands, it is taken for the map's first key: `{dense: 10}` is\n"
     "  `{dense: {units: 10}}`.\n"
     "- Paths of data are looked up from the recipe's folder, then the working folder, then `$STOKER_DATA`.\n"
-    "- A data set's order is made in this sequence, whatever the order of the keys: the share for `valid`, `skip`, "
-    "`take`,\n"
-    "  `shard`, `shuffle`, `repeat`, batch. A shard by file comes before `skip`.\n"
+    "- A data set's order is made in this sequence, whatever the order of the keys: the share for `valid`, "
+    "`filter`,\n"
+    "  `skip`, `take`, `shard`, `unbatch`, `windows`, `pack`, `shuffle`, `repeat`, batch. A shard by file comes before "
+    "`skip`.\n"
     "- A run keeps its recipe in full, defaults included, as `recipe.yaml` in its folder. `--resume` refuses another "
     "one, but\n"
     "  `epochs`, `device`, `threads`, `memory`, `checkpoint` and `log` may change. With another device or number of "
@@ -98,6 +99,17 @@ static void print_value(const stk_key *key, stk_text *out)
     }
 }
 
+/* The last cell of a row, which a bar would end, and in which <pad> would be a tag that nobody sees. */
+static void print_meaning(const stk_key *key, stk_text *out)
+{
+    stk_text_add(out, " | ");
+    for (const char *c = key->doc; c && *c; c++) {
+        if (strchr("|<", *c)) stk_text_add_bytes(out, "\\", 1);
+        stk_text_add_bytes(out, c, 1);
+    }
+    stk_text_add(out, " |\n");
+}
+
 static void print_keys(const stk_key *keys, stk_text *out)
 {
     stk_text_add(out, "\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
@@ -106,7 +118,7 @@ static void print_keys(const stk_key *keys, stk_text *out)
         print_value(key, out);
         stk_text_add(out, " | ");
         print_standard(key, out);
-        stk_text_add(out, " | %s |\n", key->doc ? key->doc : "");
+        print_meaning(key, out);
     }
 }
 
@@ -121,7 +133,7 @@ static void print_kinds(const section *s, stk_text *out)
         } else {
             print_value(key, out);
         }
-        stk_text_add(out, " | %s |\n", key->doc ? key->doc : "");
+        print_meaning(key, out);
     }
 }
 

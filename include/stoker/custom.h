@@ -50,6 +50,39 @@ typedef struct stk_map_config {
  * Threads: shape and run are called by several workers at once. */
 STK_API stk_stage *stk_map(const stk_map_config *config);
 
+/* --- a source whose samples come one after the other --- */
+
+/* Functions that make samples in order: a simulation, a pipe, a stream. What makes sample number i when it is asked to
+ * is better off with stk_dataset_function, which can be shuffled, cached and resumed at once.
+ *
+ * Threads: the functions are called by one thread at a time, not always the same one, and by one loader at a time: a
+ * second one is refused with STK_BUSY. stk_loader_close waits for a call that is under way to return. */
+typedef struct stk_generator {
+    int64_t n_samples; /* in each epoch; 0: not known, until `next` says that they have ended */
+    /* Begins epoch i_epoch (0, 1, ...) with its first sample; also while another one is not at its end. An error ends
+     * the loader. */
+    stk_status (*begin)(void *user, int64_t i_epoch);
+    /* Writes the next sample: out[i] points at the place for field i, in the order of the fields. Or sets *ended, which
+     * is false at first: there are no more in this epoch. Not called again then. Not asked for more than n_samples. A
+     * status other than STK_OK is a corrupt sample, which counts as one and on which the next follows. Samples must
+     * depend on nothing but the epoch and their place in it, if runs are to be the same and resumable. */
+    stk_status (*next)(void *user, void *const *out, bool *ended);
+    /* Optional: as begin, but with sample i_sample as the next one. Without it a loader that starts in the middle of an
+     * epoch has the samples before made, and drops them. */
+    stk_status (*seek)(void *user, int64_t i_epoch, int64_t i_sample);
+    void *user; /* borrowed as long as the data set lives */
+} stk_generator;
+
+/* fields: names, types and shapes; their data pointers are not used. generator is borrowed for the call. Workers run
+ * the stages side by side, batches keep the order, and no more is asked for than the loader's slots hold.
+ *
+ * take, skip, shard and, where n_samples is given, repeat work: samples that are not wanted are made and dropped.
+ * What asks for samples by number is refused with STK_INVALID: shuffle, split, filter, cache, padded and bucket
+ * batches, combining and regrouping data sets, STK_ON_ERROR_REPLACE. A generator that ends before n_samples is an
+ * error. Without n_samples a loader reads one epoch (n_epochs 1); the last batch is short or dropped, as usual; such a
+ * data set cannot be trained on with a trainer, nor shared among loaders. */
+STK_API stk_dataset *stk_dataset_generator(const stk_array_field *fields, int n_fields, const stk_generator *generator);
+
 #ifdef __cplusplus
 }
 #endif

@@ -188,9 +188,10 @@ STK_API void stk_dataset_on_error_with(stk_dataset *dataset, stk_error_policy po
 
 /* The first error of any call above; its text is then stk_error_text(). */
 STK_API stk_status stk_dataset_status(const stk_dataset *dataset);
-/* Samples in an epoch after all order operations but batch; 0 after an error. */
+/* Samples in an epoch after all order operations but batch; 0 after an error; -1 where it is not known (a generator
+ * that does not say). */
 STK_API int64_t stk_dataset_count(const stk_dataset *dataset);
-/* Batches in an epoch; 0 before stk_dataset_batch. */
+/* Batches in an epoch; 0 before stk_dataset_batch; -1 where it is not known. */
 STK_API int64_t stk_dataset_n_batches(const stk_dataset *dataset);
 /* Rows in a batch; 0 before stk_dataset_batch. */
 STK_API int64_t stk_dataset_batch_size(const stk_dataset *dataset);

@@ -49,7 +49,7 @@ static stk_status measure_worker(const stk_work *work, size_t *out)
     stk_worker_trim(worker);
     (void)stk_memory_use(before);
     stk_memory_get_stats(memory, &stats);
-    *out = stats.peak_bytes + STK_WORKER_BYTES;
+    *out = stats.peak_bytes + STK_WORKER_BYTES + stk_sequence_bytes(dataset->source);
 done:
     stk_block_free(&row);
     free(worker);
@@ -82,7 +82,7 @@ static stk_status fail_tight(const stk_work *work, const stk_budget *b, size_t w
 
 stk_status stk_budget_fit(const stk_work *work, stk_budget *b)
 {
-    size_t left = stk_memory_left(work->memory), worker_bytes = PLENTY;
+    size_t left = stk_memory_left(work->memory), worker_bytes = PLENTY + stk_sequence_bytes(work->dataset->source);
     if (fits(b, worker_bytes, left)) return STK_OK;
     /* What other loaders' workers keep does not count: they give it back in turn. */
     stk_memory_begin_turn(work->memory);

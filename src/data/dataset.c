@@ -93,7 +93,7 @@ void stk_dataset_free(stk_dataset *dataset)
 
 bool stk_dataset_can_order(stk_dataset *dataset, const char *what)
 {
-    if (dataset->status != STK_OK) return false;
+    if (dataset->status != STK_OK || !stk_dataset_has_numbers(dataset, what)) return false;
     if (dataset->n_rows == 0) return true;
     stk_dataset_keep_error(dataset, stk_fail(STK_INVALID, "'%s' comes after 'batch': batch last of all", what));
     return false;
@@ -223,6 +223,7 @@ void stk_dataset_on_error_with(stk_dataset *dataset, stk_error_policy policy)
 {
     stk_status status = STK_OK;
     if (dataset->status != STK_OK) return;
+    if (policy.what == STK_ON_ERROR_REPLACE && !stk_dataset_has_numbers(dataset, "replace")) return;
     if ((unsigned)policy.what > STK_ON_ERROR_REPLACE)
         status = stk_fail(STK_INVALID, "'on_error' cannot be %d", (int)policy.what);
     else if (policy.most < -1)
@@ -244,12 +245,14 @@ stk_status stk_dataset_status(const stk_dataset *dataset)
 
 int64_t stk_dataset_count(const stk_dataset *dataset)
 {
-    return dataset->status == STK_OK ? dataset->order.count : 0;
+    if (dataset->status != STK_OK) return 0;
+    return dataset->source->is_open ? -1 : dataset->order.count;
 }
 
 int64_t stk_dataset_n_batches(const stk_dataset *dataset)
 {
     if (dataset->status != STK_OK || dataset->n_rows == 0) return 0;
+    if (dataset->source->is_open) return -1;
     if (dataset->buckets.n) return dataset->buckets.n_batches;
     int64_t n_full = dataset->order.count / dataset->n_rows;
     return n_full + (!dataset->drop_remainder && dataset->order.count % dataset->n_rows != 0);

@@ -45,6 +45,8 @@ struct stk_padding;
 stk_status stk_pad_plan_make(stk_dataset *dataset, const struct stk_padding *paddings, int n_paddings);
 /* False when the call must do nothing: after an error, or after batch, which is one. */
 bool stk_dataset_can_order(stk_dataset *dataset, const char *what);
+/* False for what needs samples by number where they come one after the other, which is an error. */
+bool stk_dataset_has_numbers(stk_dataset *dataset, const char *what);
 /* -1 when there is none of that name; the error then names those that there are. */
 int stk_dataset_find_field(const stk_dataset *dataset, const char *name);
 /* STK_INVALID where a shard has a place that was never filled. */

@@ -20,6 +20,7 @@ static stk_status check_children(const char *what, stk_dataset *const *children,
         if (child->n_rows)
             return stk_fail(STK_INVALID, "data set %d of '%s' has batches: batch the result instead", i + 1, what);
         STK_RETURN_IF_ERROR(stk_dataset_check_hint(child));
+        if (!stk_dataset_has_numbers(children[i], what)) return children[i]->status;
         for (int k = 0; k < i; k++)
             if (children[k] == child)
                 return stk_fail(STK_INVALID, "data sets %d and %d of '%s' are one and the same: make one for each",

@@ -50,6 +50,7 @@ static void make_next(stk_loader *loader)
     loader->wait_ns += stk_clock_ns() - start_ns;
 }
 
+/* Where the samples have ended it says so in loader->ended, and there is no batch. */
 static stk_status take_batch(stk_loader *loader, stk_batch *batch)
 {
     int64_t i_batch = loader->i_next;
@@ -58,6 +59,10 @@ static stk_status take_batch(stk_loader *loader, stk_batch *batch)
     stk_tuner_note_ready(&loader->tuner, stk_ring_count_ready(ring, i_batch));
     stk_status status = stk_ring_wait(ring, i_batch, &loader->wait_ns);
     if (status == STK_BUSY) return status;
+    if (status != STK_OK && stk_ring_has_ended(ring, i_batch)) {
+        loader->ended = true;
+        return STK_OK;
+    }
     if (status == STK_OK) status = stk_skip_list_collect(&loader->skips, i_batch);
     loader->ended = status != STK_OK;
     STK_RETURN_IF_ERROR(status);
@@ -86,6 +91,7 @@ const stk_batch *stk_loader_next(stk_loader *loader)
     while (loader->i_next < loader->ring_config.n_total) {
         stk_status status = take_batch(loader, batch);
         if (status != STK_OK) return fail_next(loader, status);
+        if (loader->ended) break;
         if (loader->first_batch_s == 0) loader->first_batch_s = stk_process_age_s();
         if (batch->n_rows > 0) return batch;
         stk_batch_release(batch); /* nothing is left of it */

@@ -23,6 +23,7 @@ struct stk_loader {
     stk_work work;
     stk_skip_list skips;
     stk_ahead ahead;
+    stk_sequence sequence;
     stk_ring_config ring_config;
     stk_memory *own_memory; /* NULL: the caller's is used */
     stk_epoch_plans *plans; /* NULL: batches are not planned */

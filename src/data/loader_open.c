@@ -27,7 +27,7 @@ static stk_status check_config(const stk_dataset *dataset, const stk_loader_conf
     if (config->n_slots < 0 || config->n_slots == 1)
         return stk_fail(STK_INVALID, "'n_slots' is %d: at least 2 are needed, 0 chooses", config->n_slots);
     if (config->n_epochs < 0) return stk_fail(STK_INVALID, "'n_epochs' is %lld", (long long)config->n_epochs);
-    return STK_OK;
+    return stk_sequence_check(dataset, config);
 }
 
 /* Few slots stay in the caches, many bridge slow records: 64 MiB worth of them, 4 to 16, as far as memory allows. */
@@ -160,7 +160,7 @@ static stk_status start_workers(stk_loader *loader, const stk_loader_config *con
 
 static int64_t most_errors(const stk_dataset *dataset)
 {
-    int64_t n = dataset->order.count / 100;
+    int64_t n = dataset->source->is_open ? 0 : dataset->order.count / 100;
     if (dataset->most_errors) return dataset->most_errors;
     return n < LEAST_ERRORS ? LEAST_ERRORS : n;
 }
@@ -214,6 +214,8 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     /* Of all epochs that the slots may have batches of at once, and the one that is planned ahead. */
     if (dataset->buckets.n) STK_TRY(make_plans(loader, loader->ring_config.n_slots / work->share.whole.n_batches + 3));
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
+    STK_TRY(stk_sequence_open(work, &loader->sequence));
+    if (loader->sequence.source) work->sequence = &loader->sequence;
     STK_TRY(stk_row_cache_begin(dataset, work, &loader->cache_bytes));
     start_tuner(loader, config);
     STK_TRY(start_workers(loader, config));
@@ -232,6 +234,7 @@ void stk_loader_close(stk_loader *loader)
         stk_thread_join(&loader->thread[i]);
     for (int i = 0; loader->worker && i < loader->work.n_workers; i++)
         stk_worker_free(&loader->worker[i]);
+    stk_sequence_close(&loader->sequence);
     stk_ring_free(loader->work.ring);
     stk_skip_list_free(&loader->skips);
     stk_epoch_plans_free(loader->plans);

@@ -23,6 +23,8 @@ struct stk_ring {
     _Alignas(64) _Atomic uint64_t claim;  /* batch << row_bits | row: the first row not claimed */
     _Alignas(64) _Atomic int64_t n_freed; /* batches before this one are released */
     _Atomic uint64_t limit;               /* rows from here on are not needed; UINT64_MAX while all is well */
+    _Atomic int64_t end;                  /* no batch from here on is whole; INT64_MAX until stk_ring_end */
+    _Atomic int64_t n_last_rows;          /* samples of batch `end` */
     _Atomic int64_t wanted;               /* the batch that the consumer sleeps for, or -1 */
     _Atomic int n_sleeping;               /* workers */
     _Atomic int n_used;                   /* slots; the others are not claimed */
@@ -61,13 +63,20 @@ stk_slot *stk_ring_slot(stk_ring *ring, int64_t i_batch)
 
 int64_t stk_ring_count(const stk_ring *ring, int64_t i_batch)
 {
+    if (i_batch == atomic_load_explicit(&ring->end, memory_order_relaxed)) return atomic_load(&ring->n_last_rows);
+    return ring->config.count(ring->config.share, i_batch);
+}
+
+/* As it was before the samples ended. */
+static int64_t planned_count(const stk_ring *ring, int64_t i_batch)
+{
     return ring->config.count(ring->config.share, i_batch);
 }
 
 /* What n_rows_left starts from. */
 static int64_t count_left(const stk_ring *ring, int64_t i_batch)
 {
-    return stk_ring_count(ring, i_batch) + (ring->config.complete != NULL);
+    return planned_count(ring, i_batch) + (ring->config.complete != NULL);
 }
 
 /* --- memory --- */
@@ -117,6 +126,7 @@ stk_status stk_ring_new(const stk_ring_config *config, stk_ring **out)
         ring->row_bits++;
     atomic_init(&ring->limit, UINT64_MAX);
     atomic_init(&ring->wanted, -1);
+    atomic_init(&ring->end, INT64_MAX);
     STK_TRY(stk_mutex_init(&ring->lock));
     ring->has_lock = true;
     STK_TRY(stk_cond_init(&ring->work_cond));
@@ -190,7 +200,8 @@ void stk_ring_take_turn(stk_ring *ring, int i_worker)
 {
     if (i_worker < atomic_load_explicit(&ring->n_active, memory_order_relaxed)) return;
     stk_mutex_lock(&ring->lock);
-    while (i_worker >= atomic_load(&ring->n_active) && atomic_load(&ring->limit) == UINT64_MAX)
+    while (i_worker >= atomic_load(&ring->n_active) && atomic_load(&ring->limit) == UINT64_MAX &&
+           atomic_load(&ring->end) == INT64_MAX)
         stk_cond_wait(&ring->park_cond, &ring->lock);
     stk_mutex_unlock(&ring->lock);
 }
@@ -213,9 +224,10 @@ static claim_result try_claim(stk_ring *ring, int64_t n_max, int64_t end, stk_cl
     for (;;) {
         int64_t i_batch = (int64_t)(word >> ring->row_bits);
         int64_t from = (int64_t)(word & ((UINT64_C(1) << ring->row_bits) - 1));
-        if (i_batch >= ring->config.n_total || atomic_load(&ring->limit) != UINT64_MAX) return ENDED;
+        if (i_batch >= ring->config.n_total || i_batch >= atomic_load(&ring->end)) return ENDED;
+        if (atomic_load(&ring->limit) != UINT64_MAX) return ENDED;
         if (i_batch >= end || i_batch >= atomic_load(&ring->n_freed) + atomic_load(&ring->n_used)) return FULL;
-        int64_t count = stk_ring_count(ring, i_batch), to = from + n_max < count ? from + n_max : count;
+        int64_t count = planned_count(ring, i_batch), to = from + n_max < count ? from + n_max : count;
         uint64_t next =
             to < count ? (uint64_t)i_batch << ring->row_bits | (uint64_t)to : ((uint64_t)i_batch + 1) << ring->row_bits;
         if (!atomic_compare_exchange_weak(&ring->claim, &word, next)) continue;
@@ -248,16 +260,21 @@ bool stk_ring_needs(const stk_ring *ring, int64_t i_batch, int64_t row)
     return position < atomic_load_explicit(&ring->limit, memory_order_relaxed);
 }
 
+static void clear_rows(const stk_ring_config *config, stk_slot *slot, int64_t from)
+{
+    for (int f = 0; f < config->n_fields; f++) {
+        size_t row_bytes = atomic_load_explicit(&slot->row_bytes[f], memory_order_relaxed);
+        memset(slot->field[f] + row_bytes * (size_t)from, 0, row_bytes * (size_t)(config->n_rows - from));
+    }
+}
+
 void stk_ring_finish(stk_ring *ring, const stk_claim *claim)
 {
     const stk_ring_config *config = &ring->config;
     stk_slot *slot = claim->slot;
     int64_t n = claim->to - claim->from;
-    if (!config->exact && claim->to < config->n_rows && claim->to == stk_ring_count(ring, claim->i_batch))
-        for (int f = 0; f < config->n_fields; f++) {
-            size_t row_bytes = atomic_load_explicit(&slot->row_bytes[f], memory_order_relaxed);
-            memset(slot->field[f] + row_bytes * (size_t)claim->to, 0, row_bytes * (size_t)(config->n_rows - claim->to));
-        }
+    if (!config->exact && claim->to < config->n_rows && claim->to == planned_count(ring, claim->i_batch))
+        clear_rows(config, slot, claim->to);
     int64_t n_left = atomic_fetch_sub(&slot->n_rows_left, n) - n;
     if (config->complete && n_left == 1) {
         config->complete(config->complete_user, claim->i_batch, slot);
@@ -267,6 +284,29 @@ void stk_ring_finish(stk_ring *ring, const stk_claim *claim)
     stk_mutex_lock(&ring->lock);
     stk_cond_signal(&ring->ready_cond);
     stk_mutex_unlock(&ring->lock);
+}
+
+void stk_ring_end(stk_ring *ring, const stk_claim *claim, bool drop)
+{
+    stk_claim rest = *claim;
+    rest.to = planned_count(ring, claim->i_batch);
+    int64_t n_rows = drop ? 0 : claim->from;
+    stk_mutex_lock(&ring->lock);
+    atomic_store(&ring->n_last_rows, n_rows);
+    atomic_store(&ring->end, claim->i_batch);
+    stk_cond_broadcast(&ring->work_cond);
+    stk_cond_broadcast(&ring->park_cond);
+    stk_mutex_unlock(&ring->lock);
+    if (n_rows == 0) return;
+    clear_rows(&ring->config, claim->slot, n_rows);
+    stk_ring_finish(ring, &rest);
+}
+
+bool stk_ring_has_ended(stk_ring *ring, int64_t i_batch)
+{
+    int64_t end = atomic_load(&ring->end);
+    bool is_past = i_batch > end || (i_batch == end && atomic_load(&ring->n_last_rows) == 0);
+    return is_past && atomic_load(&ring->limit) == UINT64_MAX;
 }
 
 void stk_ring_fail(stk_ring *ring, int64_t i_batch, int64_t row, stk_status status)

@@ -86,6 +86,11 @@ bool stk_ring_try_claim(stk_ring *ring, int64_t n_max, int64_t end, stk_claim *o
 bool stk_ring_needs(const stk_ring *ring, int64_t i_batch, int64_t row);
 /* All rows of the claim are written. The last one of a short batch zeroes what is past it. */
 void stk_ring_finish(stk_ring *ring, const stk_claim *claim);
+/* There are no samples from the claim's row on: nobody has claimed a later row, nor will. The batch is short, or with
+ * `drop` left out, as it is where the row is its first. It fills the rest with zeros. */
+void stk_ring_end(stk_ring *ring, const stk_claim *claim, bool drop);
+/* Whether stk_ring_wait has failed because the samples ended before that batch. */
+bool stk_ring_has_ended(stk_ring *ring, int64_t i_batch);
 /* That row failed with status and this thread's error text. The first failing row in order wins. */
 void stk_ring_fail(stk_ring *ring, int64_t i_batch, int64_t row, stk_status status);
 

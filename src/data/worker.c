@@ -53,6 +53,18 @@ static bool could_be_padded(const stk_dataset *dataset)
     return false;
 }
 
+/* The record's fields as the source has them, or what a cache keeps. */
+static stk_status read_record(stk_worker *worker, const stk_stage_key *key, stk_item *item, bool *fatal)
+{
+    const stk_work *work = worker->work;
+    const stk_source *source = work->dataset->source;
+    int64_t i_record = (int64_t)key->i_sample;
+    *fatal = false;
+    if (worker->sample.is_there) return stk_sequence_give(&worker->sample, item, fatal);
+    if (!work->cache) return stk_reader_read(&worker->reader, source, i_record, key, item);
+    return stk_row_cache_read(work->cache, source, i_record, key, &worker->reader, &worker->cached, item);
+}
+
 /* Reads one record and writes all its fields to the row. *fatal: another record would not help. */
 static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slot *slot, int64_t row, bool *fatal)
 {
@@ -70,10 +82,8 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
     bool timed = stk_counter_get(&worker->n_records) % TIMED_EVERY == TIMED_EVERY / 2;
     int64_t start_ns = timed ? stk_clock_ns() : 0;
     stk_counter_add(&worker->n_records, 1);
-    stk_status status = work->cache ? stk_row_cache_read(work->cache, source, place.i_record, &key, &worker->reader,
-                                                         &worker->cached, item)
-                                    : stk_reader_read(&worker->reader, source, place.i_record, &key, item);
-    if (timed) {
+    stk_status status = read_record(worker, &key, item, fatal);
+    if (timed && !work->sequence) {
         stk_counter_add(&worker->read_ns, stk_clock_ns() - start_ns);
         stk_counter_add(&worker->n_read_timed, 1);
     }
@@ -85,7 +95,7 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
     }
     if (status == STK_OK) return STK_OK;
     /* A sample that is too long is no damage. */
-    *fatal = wrong_size || status == STK_MISMATCH || !stk_dataset_can_skip(status);
+    *fatal = *fatal || wrong_size || status == STK_MISMATCH || !stk_dataset_can_skip(status);
     if (!wrong_size) return stk_dataset_fail_record(dataset, status, place);
     char name[STK_RECORD_NAME_BYTES];
     stk_source_name(source, place.i_record, place.epoch, name, sizeof(name));
@@ -246,6 +256,13 @@ static int64_t rows_to_claim(const stk_worker *worker)
     return n >= (double)n_most ? n_most : n < 1 ? 1 : (int64_t)n;
 }
 
+/* Samples that come in order are claimed singly, so that while one worker makes a row the next can read. */
+static bool claim_rows(stk_worker *worker, stk_claim *claim)
+{
+    if (worker->work->sequence) return stk_sequence_claim(worker, claim);
+    return stk_ring_claim(worker->work->ring, rows_to_claim(worker), claim);
+}
+
 /* False when the worker is to end. */
 static bool make_claim(stk_worker *worker, const stk_claim *claim)
 {
@@ -288,7 +305,7 @@ void stk_worker_run(void *arg)
     stk_mutex_unlock(&worker->tenant.lock);
     do
         stk_ring_take_turn(ring, worker->i_worker);
-    while (stk_ring_claim(ring, rows_to_claim(worker), &claim) && make_claim(worker, &claim));
+    while (claim_rows(worker, &claim) && make_claim(worker, &claim));
     /* Nothing is kept for a thread that has ended, and its decoder ends with it. */
     stk_mutex_lock(&worker->tenant.lock);
     stk_worker_trim(worker);

@@ -10,6 +10,7 @@
 #include "data/codec/jpeg_crop.h"
 #include "data/dataset.h"
 #include "data/ring.h"
+#include "data/sequence.h"
 #include "data/share.h"
 #include "data/skip_list.h"
 #include "data/source/reader.h"
@@ -31,6 +32,7 @@ typedef struct stk_work {
     int n_workers;
     int64_t n_total; /* batches until the end */
     stk_ahead *ahead;
+    stk_sequence *sequence; /* NULL: records are read by number */
 } stk_work;
 
 typedef struct stk_worker {
@@ -44,6 +46,7 @@ typedef struct stk_worker {
     stk_ahead_work ahead;
     stk_chain_work chain[STK_MAX_FIELDS];
     stk_row_cache_work cached;
+    stk_sequence_sample sample;
     double row_ns;         /* what a row takes, averaged over the last claims */
     stk_counter work_ns;   /* at work in all */
     stk_counter n_records; /* read, failing ones included */

@@ -10,6 +10,7 @@ static stk_status prepare_eval(stk_trainer *trainer, const stk_dataset *dataset)
 {
     int64_t batch = stk_dataset_batch_size(dataset);
     if (batch < 1) return stk_fail(STK_INVALID, "the data to evaluate on is not cut into batches");
+    STK_RETURN_IF_ERROR(stk_step_check_count(dataset));
     if (trainer->eval.program && trainer->eval.batch == batch) return STK_OK;
     STK_RETURN_IF_ERROR(stk_step_check_dataset(trainer, dataset));
     float *weight = realloc(trainer->weight, (size_t)batch * sizeof(*weight));

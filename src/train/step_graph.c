@@ -149,6 +149,14 @@ stk_status stk_step_compile_predict(stk_trainer *trainer, stk_bound_program *out
     return list_bindings(trainer, out);
 }
 
+stk_status stk_step_check_count(const stk_dataset *dataset)
+{
+    if (stk_dataset_n_batches(dataset) >= 0) return STK_OK;
+    return stk_fail(STK_INVALID,
+                    "it is not known how many batches an epoch has, which a trainer counts by: say how many "
+                    "samples the generator makes (n_samples)");
+}
+
 stk_status stk_step_check_dataset(stk_trainer *trainer, const stk_dataset *dataset)
 {
     stk_graph *model = stk_model_graph(trainer->model);

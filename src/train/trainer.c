@@ -110,6 +110,7 @@ static stk_status check_parts(stk_trainer *trainer)
         return stk_fail(STK_INVALID, "the model has no loss (stk_model_loss was not called)");
     if (stk_dataset_batch_size(trainer->dataset) < 1)
         return stk_fail(STK_INVALID, "the training data is not cut into batches (stk_dataset_batch was not called)");
+    STK_RETURN_IF_ERROR(stk_step_check_count(trainer->dataset));
     if (stk_dataset_n_batches(trainer->dataset) < 1)
         return stk_fail(STK_INVALID, "the training data has %lld samples, fewer than a batch of %lld",
                         (long long)stk_dataset_count(trainer->dataset),

@@ -61,6 +61,8 @@ struct stk_trainer {
 stk_status stk_step_compile_train(stk_trainer *trainer, stk_bound_program *out);
 stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_program *out);
 stk_status stk_step_compile_predict(stk_trainer *trainer, stk_bound_program *out);
+/* Refuses a data set of which it is not known how many batches it has. */
+stk_status stk_step_check_count(const stk_dataset *dataset);
 /* Refuses a data set whose fields do not match the model's inputs. */
 stk_status stk_step_check_dataset(stk_trainer *trainer, const stk_dataset *dataset);
 void stk_step_bind(const stk_bound_program *bound, const stk_batch *batch);

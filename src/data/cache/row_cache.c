@@ -58,6 +58,7 @@ void stk_dataset_cache(stk_dataset *dataset, stk_cache_kind kind, const char *pa
 {
     stk_status status = STK_OK;
     if (dataset->status != STK_OK) return;
+    if (kind != STK_CACHE_NONE && !stk_dataset_has_numbers(dataset, "cache")) return;
     stk_row_cache_free(dataset->cache);
     dataset->cache = NULL;
     if ((unsigned)kind > STK_CACHE_AUTO) status = stk_fail(STK_INVALID, "there is no kind of cache %d", (int)kind);

@@ -114,7 +114,7 @@ static void explain_batches(const stk_dataset *dataset, stk_explanation *e)
 static void explain_order(const stk_dataset *dataset, stk_explanation *e)
 {
     const stk_order *order = &dataset->order;
-    e->indexable = true;
+    e->indexable = !dataset->source->in_order;
     if (order->kept)
         snprintf(e->order[e->n_orders++], STK_EXPLAIN_TEXT,
                  "%" PRId64 " of the records, chosen by split, filter or file", stk_order_n_met(order));

@@ -62,6 +62,8 @@ struct stk_source {
     int64_t n_files; /* that the records lie in; each in its own where the class has no file_of; 0: not in files */
     bool is_far;     /* reading goes over a network */
     bool varies;     /* record i is not the same sample in every epoch */
+    bool in_order;   /* records come one after the other, by data/source/generator.h instead of read */
+    bool is_open;    /* n_records is more than will come; how many is known at the end */
     char note[256];  /* what opening found and does no harm; "": nothing */
 };
 

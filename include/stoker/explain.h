@@ -30,8 +30,8 @@ typedef struct stk_explained_field {
 
 typedef struct stk_explanation {
     /* source */
-    char source[32]; /* "files" */
-    int64_t n_records, n_files, n_classes;
+    char source[32];                       /* "files" */
+    int64_t n_records, n_files, n_classes; /* n_records -1: not known */
     double record_bytes; /* of one record as it is read, the mean of n_measured of them; 0: none could be read */
     int64_t n_measured;
     bool in_memory; /* nothing is read after opening */
@@ -45,9 +45,9 @@ typedef struct stk_explanation {
     int n_surveys;
     char survey[4][STK_EXPLAIN_TEXT]; /* "filter: 300 of 500 records are kept; 0.8 s": what they found and took */
     /* an epoch */
-    int64_t n_samples, n_batches, batch;
-    int64_t n_last;    /* samples in the last batch */
-    bool varies;       /* batches have up to so many samples, by length */
+    int64_t n_samples, n_batches, batch; /* -1: how many is not known */
+    int64_t n_last;                      /* samples in the last batch; 0: not known */
+    bool varies;                         /* batches have up to so many samples, by length */
     double padding;    /* share of the elements of padded fields that are padding, in epoch 0; -1: none are padded */
     int64_t n_dropped; /* samples that no batch has room for */
     double bytes_per_epoch; /* that are read; estimated from record_bytes */

@@ -16,7 +16,10 @@
 #include "stoker/cache.h"
 #include "stoker/combine.h"
 #include "stoker/custom.h"
+#include "stoker/explain.h"
 #include "stoker/loader.h"
+#include "stoker/sheet.h"
+#include "stoker/verify.h"
 
 enum { N_SAMPLES = 43, N_ROWS = 8, N_BATCHES = 6, N_EPOCHS = 3, MOST = 64 };
 
@@ -298,6 +301,55 @@ static void closing_early_leaves_nothing(void **state)
     stk_dataset_free(dataset);
 }
 
+/* As many workers as fit beside their samples; then none. */
+static void samples_are_charged_to_the_account(void **state)
+{
+    (void)state;
+    enum { N_BYTES = 1 << 20 };
+    maker m = new_maker(-1);
+    const stk_array_field large[] = {{.name = "label", .dtype = STK_I32},
+                                     {.name = "image", .dtype = STK_U8, .sample = STK_SHAPE(N_BYTES)}};
+    stk_dataset *dataset = stk_dataset_generator(
+        large, 2, &(stk_generator){.n_samples = N_SAMPLES, .begin = begin, .next = next, .user = &m});
+    stk_dataset_batch(dataset, 2, false);
+    stk_loader *loader;
+    stk_loader_stats stats;
+    stk_loader_config config = {.n_epochs = 1, .n_threads = 8, .n_slots = 4, .memory_limit_bytes = 12 << 20};
+    if (stk_loader_open(dataset, &config, &loader) != STK_OK) fail_msg("%s", stk_error_text());
+    for (const stk_batch *batch; (batch = stk_loader_next(loader));)
+        stk_batch_release(batch);
+    assert_int_equal(stk_loader_status(loader), STK_OK);
+    stk_loader_get_stats(loader, &stats);
+    assert_true(stats.n_threads < 8);
+    assert_true(stats.memory.peak_bytes <= config.memory_limit_bytes);
+    assert_true(stats.memory.used_bytes >= stats.slot_bytes + (size_t)stats.n_threads * N_BYTES);
+    stk_loader_close(loader);
+    config.memory_limit_bytes = 4 << 20;
+    assert_int_equal(stk_loader_open(dataset, &config, &loader), STK_NO_MEMORY);
+    stk_dataset_free(dataset);
+}
+
+static void explaining_names_the_weaker_promises(void **state)
+{
+    (void)state;
+    maker m = new_maker(N_SAMPLES);
+    stk_explanation e;
+    stk_dataset *dataset = make_dataset(&m, N_SAMPLES, false);
+    if (stk_dataset_explain(dataset, NULL, &e) != STK_OK) fail_msg("%s", stk_error_text());
+    assert_true(!e.indexable && e.same_batches && e.exact_resume);
+    assert_string_equal(e.source, "generator");
+    stk_dataset_free(dataset);
+    dataset = make_dataset(&m, 0, false);
+    assert_int_equal(stk_dataset_explain(dataset, &(stk_loader_config){.n_epochs = 1}, &e), STK_OK);
+    assert_int_equal(e.n_samples, -1);
+    assert_int_equal(e.n_batches, -1);
+    assert_int_equal(e.n_records, -1);
+    assert_int_equal(m.n_inside, 0);
+    assert_int_equal(stk_dataset_verify(dataset, NULL, NULL), STK_UNSUPPORTED);
+    assert_int_equal(stk_dataset_sheet(dataset, NULL, NULL, "never.png", NULL), STK_UNSUPPORTED);
+    stk_dataset_free(dataset);
+}
+
 static void expect_refused(stk_dataset *dataset, const char *text)
 {
     assert_int_equal(stk_dataset_status(dataset), STK_INVALID);
@@ -347,6 +399,8 @@ int main(void)
         cmocka_unit_test(moving_forward_takes_skips_shards_and_repeats),
         cmocka_unit_test(errors_name_the_sample_or_are_left_out),
         cmocka_unit_test(closing_early_leaves_nothing),
+        cmocka_unit_test(samples_are_charged_to_the_account),
+        cmocka_unit_test(explaining_names_the_weaker_promises),
         cmocka_unit_test(what_needs_numbers_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static void explain_source(const stk_dataset *dataset, stk_explanation *e)
     const stk_source *source = dataset->source;
     snprintf(e->source, sizeof(e->source), "%s", source->class->name);
     snprintf(e->note, sizeof(e->note), "%s", source->note);
-    e->n_records = source->n_records;
+    e->n_records = source->is_open ? -1 : source->n_records;
     e->n_files = source->n_files;
     e->n_classes = source->n_classes;
     e->in_memory = source->n_bytes > 0;
@@ -135,7 +135,7 @@ static void explain_order(const stk_dataset *dataset, stk_explanation *e)
 static void explain_epoch(const stk_dataset *dataset, stk_explanation *e)
 {
     int64_t left = dataset->order.count % dataset->n_rows;
-    e->n_samples = dataset->order.count;
+    e->n_samples = stk_dataset_count(dataset);
     e->n_batches = stk_dataset_n_batches(dataset);
     e->batch = dataset->n_rows;
     e->n_dropped = dataset->drop_remainder ? left : 0;
@@ -143,6 +143,7 @@ static void explain_epoch(const stk_dataset *dataset, stk_explanation *e)
     e->varies = dataset->buckets.n > 0;
     if (e->varies) e->n_dropped = dataset->order.count - dataset->buckets.n_batched;
     if (e->varies) e->n_last = e->batch;
+    if (dataset->source->is_open) e->n_dropped = e->n_last = 0;
     e->padding = stk_padding_share(dataset);
     e->bytes_per_epoch = e->in_memory ? 0 : e->record_bytes * (double)(e->n_samples - e->n_dropped);
 }

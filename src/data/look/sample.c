@@ -54,6 +54,7 @@ stk_status stk_sample_records(const stk_dataset *dataset, int64_t n_most, bool d
     stk_status status = STK_OK;
     sums s = {0};
     *out = (stk_record_sample){.n = source->n_records < n_most ? source->n_records : n_most};
+    if (source->in_order) out->n = 0; /* its samples are the loader's */
     for (int64_t i = 0; i < out->n; i++) {
         int64_t i_record = i * (source->n_records / out->n);
         status = look_at(dataset, i_record, &reader, decodes ? &pixels : NULL, &s, out);

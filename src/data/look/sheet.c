@@ -252,6 +252,7 @@ stk_status stk_dataset_sheet(const stk_dataset *dataset, const stk_loader_config
     STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
     int64_t n_samples = stk_dataset_n_batches(dataset) * stk_dataset_batch_size(dataset),
             count = stk_dataset_count(dataset);
+    if (count < 0) return stk_fail(STK_UNSUPPORTED, "a sheet is laid out by the number of samples, which is not known");
     if (n_samples > count) n_samples = count;
     how.i_batch = 0;
     how.n_epochs = 1;

@@ -219,6 +219,8 @@ static void report(verifier *v, const stk_verify_options *options)
 static stk_status check_source(const stk_dataset *dataset)
 {
     STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
+    if (dataset->source->in_order)
+        return stk_fail(STK_UNSUPPORTED, "a generator's samples cannot be verified: they are made, not read");
     /* Its records come out of stages, which read no more of an image than they need. */
     if (!dataset->source->class->read_keyed) return STK_OK;
     if (dataset->source->class->file_of)

@@ -91,9 +91,9 @@ static void windows_are_parts(void **state)
     for (int channels = 1; channels <= 2; channels++)
         for (int kind = 0; kind < 3; kind++) {
             const char *path = write_npy("a.npy", channels);
-            stk_dataset *dataset =
-                open_one(path, STK_F32,
-                         (stk_volumes_config){.window = {3, 4, 5}, .windows = (stk_volume_windows)kind, .n_windows = 40});
+            stk_dataset *dataset = open_one(
+                path, STK_F32,
+                (stk_volumes_config){.window = {3, 4, 5}, .windows = (stk_volume_windows)kind, .n_windows = 40});
             stk_loader *loader;
             bool seen[D][H][W] = {0};
             float first[2] = {-1, -1};

@@ -34,6 +34,7 @@
 #include "stoker/trainer.h"
 #include "stoker/types.h"
 #include "stoker/verify.h"
+#include "stoker/video.h"
 #include "stoker/volumes.h"
 
 #endif

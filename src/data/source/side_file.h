@@ -16,6 +16,7 @@ typedef enum stk_index_kind {
     STK_INDEX_TFRECORD = 1,
     STK_INDEX_TAR = 2,
     STK_INDEX_LINES = 3, /* with more bits for a table's delimiter and quote: source/shards.c */
+    STK_INDEX_VIDEO = 4,
     STK_INDEX_MOST = 0x7fffffff
 } stk_index_kind;
 

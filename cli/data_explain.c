@@ -6,16 +6,25 @@
 
 /* --- as text --- */
 
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void print_source(const stk_explanation *e)
 {
     char n[CLI_TEXT], files[CLI_TEXT], classes[CLI_TEXT], bytes[CLI_TEXT], all[CLI_TEXT];
-    printf("source   %s: %s records", e->source, cli_count(e->n_records, n));
-    if (e->n_files && e->n_files != e->n_records) printf(" in %s files", cli_count(e->n_files, files));
-    if (e->n_classes) printf(", %s classes", cli_count(e->n_classes, classes));
+    printf("source   %s: %s record%s", e->source, cli_count(e->n_records, n), plural(e->n_records));
+    if (e->n_files && e->n_files != e->n_records)
+        printf(" in %s file%s", cli_count(e->n_files, files), plural(e->n_files));
+    if (e->n_classes) printf(", %s class%s", cli_count(e->n_classes, classes), e->n_classes == 1 ? "" : "es");
     if (e->n_measured)
         printf(", about %s each, %s in all%s", cli_bytes(e->record_bytes, bytes),
                cli_bytes(e->record_bytes * (double)e->n_records, all), e->in_memory ? ", in memory" : "");
     printf("\n");
+    if (e->n_corrupt)
+        printf("         %s of %s records looked at cannot be read, as %s\n", cli_count(e->n_corrupt, n),
+               cli_count(e->n_measured + e->n_corrupt, all), e->corrupt);
 }
 
 static void print_order(const stk_explanation *e)
@@ -29,15 +38,18 @@ static void print_order(const stk_explanation *e)
     printf("         %s\n", e->indexable
                                 ? "indexable: which record is sample n of an epoch is arithmetic, without a buffer"
                                 : "sequential: a position in a window is found by going back over draws, exactly");
-    printf("epoch    %s samples, %s batches of %s%s", cli_count(e->n_samples, n), cli_count(e->n_batches, batches),
-           e->varies ? "up to " : "", cli_count(e->batch, batch));
+    printf("epoch    %s sample%s, %s batch%s of %s%s", cli_count(e->n_samples, n), plural(e->n_samples),
+           cli_count(e->n_batches, batches), e->n_batches == 1 ? "" : "es", e->varies ? "up to " : "",
+           cli_count(e->batch, batch));
     if (e->n_last != e->batch) printf(", the last of %s", cli_count(e->n_last, rest));
-    if (e->n_dropped) printf(", %s samples left out", cli_count(e->n_dropped, rest));
+    if (e->n_dropped) printf(", %s sample%s left out", cli_count(e->n_dropped, rest), plural(e->n_dropped));
     if (e->padding >= 0) printf(", %.1f %% of them padding", 100 * e->padding);
     if (e->in_memory)
         printf(", nothing read\n");
-    else
+    else if (e->n_measured)
         printf(", about %s read\n", cli_bytes(e->bytes_per_epoch, rest));
+    else
+        printf("\n");
 }
 
 /* "decode + random_flip -> u8[?,?,3]", one line for each pass. */
@@ -145,8 +157,9 @@ static void print_json(const data_job *job, const stk_explanation *e)
     cli_json_text(stdout, job->recipe);
     put_text("split", job->split);
     put_text("source", e->source);
-    printf(", \"records\": %lld, \"files\": %lld, \"classes\": %lld, \"record_bytes\": %.1f", (long long)e->n_records,
-           (long long)e->n_files, (long long)e->n_classes, e->record_bytes);
+    printf(", \"records\": %lld, \"files\": %lld, \"classes\": %lld, \"record_bytes\": %.1f, \"corrupt\": %lld",
+           (long long)e->n_records, (long long)e->n_files, (long long)e->n_classes, e->record_bytes,
+           (long long)e->n_corrupt);
     put_bool("in_memory", e->in_memory);
     printf(", \"order\": [");
     for (int i = 0; i < e->n_orders; i++) {

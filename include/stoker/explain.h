@@ -33,8 +33,9 @@ typedef struct stk_explanation {
     char source[32];                       /* "files" */
     int64_t n_records, n_files, n_classes; /* n_records -1: not known */
     double record_bytes; /* of one record as it is read, the mean of n_measured of them; 0: none could be read */
-    int64_t n_measured;
-    bool in_memory; /* nothing is read after opening */
+    int64_t n_measured, n_corrupt;  /* n_corrupt more could not be read; undecoded images are taken as they are */
+    char corrupt[STK_EXPLAIN_TEXT]; /* the name of the first of these */
+    bool in_memory;                 /* nothing is read after opening */
     /* order */
     int n_orders;
     char order[STK_EXPLAIN_MOST][STK_EXPLAIN_TEXT]; /* "shuffle of all 500 samples, another for each epoch" */

@@ -53,7 +53,7 @@ def looking():
     pathlib.Path("table.csv").write_text("a,b,kind\n1,2,x\n3,,y\n5,6,x\nseven,8,y\n")
     table = write_recipe("table", "csv: {files: table.csv, fields: {x: {dtype: f32, columns: [a, b], default: 0},"
                                   " label: {dtype: class, columns: kind}}}")
-    accepted(["data", "explain", table], "2 classes", "x: f32[2]")
+    accepted(["data", "explain", table], "2 classes", "x: f32[2]", "1 of 4 records looked at cannot be read, as '")
     done = refused(["data", "verify", table], 1, "1 of 4 records are corrupt")
     check("table.csv', line 5: column 'a': 'seven' is no number" in done.stdout, f"verify: {done.stdout}")
     refused(["data", "explain", table, "--set", "data.train.source.csv.fields.label.columns=knid"], 1,

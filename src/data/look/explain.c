@@ -35,6 +35,9 @@ static stk_status measure(const stk_dataset *dataset, stk_explanation *e)
     stk_record_sample sample;
     STK_RETURN_IF_ERROR(stk_sample_records(dataset, MOST_MEASURED, false, &sample));
     e->n_measured = sample.n - sample.n_corrupt;
+    e->n_corrupt = sample.n_corrupt;
+    snprintf(e->corrupt, sizeof(e->corrupt), "%.*s", (int)sizeof(e->corrupt) - 1,
+             sample.n_corrupt ? sample.corrupt : "");
     e->record_bytes = sample.record_bytes;
     mark_pass(dataset, sample.n_pass, e);
     return STK_OK;

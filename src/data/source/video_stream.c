@@ -118,8 +118,8 @@ void stk_video_stream_close(stk_video_stream *s)
     *s = (stk_video_stream){.input = {.fd = -1}};
 }
 
-/* One thread. What is damaged is found by the flags of frames: AV_EF_EXPLODE would refuse open groups of pictures, whose
- * first frames do away with references that were not read. */
+/* One thread. What is damaged is found by the flags of frames: AV_EF_EXPLODE would refuse open groups of pictures,
+ * whose first frames do away with references that were not read. */
 stk_status stk_video_decoder_open(stk_video_stream *s, int64_t n_ahead)
 {
     const AVCodec *decoder = s->av->avcodec_find_decoder(s->stream->codecpar->codec_id);

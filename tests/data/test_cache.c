@@ -172,7 +172,7 @@ static void a_changed_file_is_read_again(void **state)
     read_plain(wanted, 32);
     assert_memory_not_equal(hash, wanted, sizeof(hash));
     dataset = open_data(STK_CACHE_DISK, 32);
-    read_batches(dataset, 2, 0, hash);
+    read_batches(dataset, 1, 0, hash);
     assert_memory_equal(hash, wanted, sizeof(hash));
     assert_int_equal(stats_of(dataset).n_misses, 2);
     stk_dataset_free(dataset);
@@ -183,7 +183,7 @@ static int64_t read_spoiled(const uint64_t wanted[N_BATCHES])
 {
     uint64_t hash[N_BATCHES];
     stk_dataset *dataset = open_data(STK_CACHE_DISK, 32);
-    read_batches(dataset, 2, 0, hash);
+    read_batches(dataset, 1, 0, hash); /* two workers may miss one record at the same time */
     assert_memory_equal(hash, wanted, sizeof(hash));
     int64_t n = stats_of(dataset).n_misses;
     stk_dataset_free(dataset);

@@ -152,6 +152,9 @@ static void print_table(const bench *b)
     if (b->cache.kind != STK_CACHE_NONE && b->cache.n_hits + b->cache.n_misses > 0)
         printf("cache: %s, %.0f %% of the records came from it\n", cli_bytes((double)b->cache.n_bytes, rss),
                100 * (double)b->cache.n_hits / (double)(b->cache.n_hits + b->cache.n_misses));
+    if (b->cache.disk_is_full)
+        printf("cache: the disk of '%s' is full: only %lld records are kept\n", b->cache.path,
+               (long long)b->cache.n_present);
     for (int i = 0; i < b->n_stages; i++)
         printf("  %8.1f us  %4.1f %%  %s%s%s\n", b->stage[i].ns_per_sample / 1e3,
                sum > 0 ? 100 * b->stage[i].ns_per_sample / sum : 0, b->stage[i].field, b->stage[i].field[0] ? ": " : "",

@@ -37,6 +37,7 @@ typedef struct stk_cache_stats {
     size_t likely_bytes;   /* of all, as the first records suggest */
     size_t reserved_bytes; /* of the memory limit */
     int64_t n_hits, n_misses;
+    bool disk_is_full;          /* so that no more is kept; what is there serves */
     double ns_with, ns_without; /* AUTO: what a sample takes, as measured; 0: not measured */
 } stk_cache_stats;
 STK_API void stk_dataset_get_cache(const stk_dataset *dataset, stk_cache_stats *out);

@@ -30,7 +30,7 @@ struct stk_run {
     char saved[STK_PATH_BYTES];  /* the last checkpoint on disk, "" for none */
     stk_train_state saved_state; /* what was given to the writer last; step -1 for nothing yet */
     double last_loss;            /* of the last step; NAN before */
-    bool metrics_warned;
+    bool metrics_warned, cache_warned;
     bool is_last_try; /* a save that fails now fails the run, so no warning is needed */
     int n_dumps;      /* graphs that were printed */
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "stoker/cache.h"
 #include "train/build.h"
 #include "train/run_state.h"
 
@@ -92,6 +93,20 @@ static stk_status after_step(void *user, stk_trainer *trainer, const stk_train_e
     return STK_OK;
 }
 
+static void warn_full_cache(stk_run *run)
+{
+    char text[1400];
+    stk_cache_stats cache;
+    stk_dataset_get_cache(run->train, &cache);
+    if (run->cache_warned || !cache.disk_is_full) return;
+    run->cache_warned = true;
+    snprintf(text, sizeof(text),
+             "the disk of the cache '%s' is full: %lld of %lld records are kept, the others are made in each epoch; "
+             "free some room, or set STOKER_CACHE",
+             cache.path, (long long)cache.n_present, (long long)cache.n_records);
+    stk_run_warn(run, text);
+}
+
 static stk_status after_epoch(void *user, stk_trainer *trainer, const stk_train_event *event, bool improved)
 {
     stk_run *run = user;
@@ -99,6 +114,7 @@ static stk_status after_epoch(void *user, stk_trainer *trainer, const stk_train_
     bool best = improved && run->recipe->checkpoint_best;
     bool due = is_due(run, true, event->epoch) || is_due(run, false, event->step) || run->save_status != STK_OK;
     if (best || due) start_save(run, best);
+    warn_full_cache(run);
     return STK_OK;
 }
 

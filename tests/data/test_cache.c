@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -190,6 +191,26 @@ static int64_t read_spoiled(const uint64_t wanted[N_BATCHES])
     return n;
 }
 
+static void a_full_disk_is_told(void **state)
+{
+    (void)state;
+    uint64_t wanted[N_BATCHES], hash[N_BATCHES];
+    struct rlimit before, least;
+    read_plain(wanted, 32);
+    unlink(path);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    least = (struct rlimit){.rlim_cur = 8192, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &least), 0);
+    stk_dataset *dataset = open_data(STK_CACHE_DISK, 32);
+    read_batches(dataset, 2, 0, hash);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_memory_equal(hash, wanted, sizeof(hash));
+    assert_true(stats_of(dataset).disk_is_full);
+    assert_true(stats_of(dataset).n_present < N_FILES);
+    stk_dataset_free(dataset);
+}
+
 static void a_spoiled_cache_is_completed(void **state)
 {
     (void)state;
@@ -363,6 +384,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(memory_gives_the_same_batches, make_files, remove_files),
         cmocka_unit_test_setup_teardown(disk_serves_the_next_run, make_files, remove_files),
         cmocka_unit_test_setup_teardown(a_changed_file_is_read_again, make_files, remove_files),
+        cmocka_unit_test_setup_teardown(a_full_disk_is_told, make_files, remove_files),
         cmocka_unit_test_setup_teardown(a_spoiled_cache_is_completed, make_files, remove_files),
         cmocka_unit_test_setup_teardown(processes_share_and_may_be_killed, make_files, remove_files),
         cmocka_unit_test_setup_teardown(auto_measures, make_files, remove_files),

@@ -76,7 +76,10 @@ void stk_dataset_get_cache(const stk_dataset *dataset, stk_cache_stats *out)
     out->kind = cache->kind;
     out->n_hits = atomic_load(&cache->n_hits);
     out->n_misses = atomic_load(&cache->n_misses);
-    if (cache->store) stk_row_store_count(cache->store, &out->n_present, &out->n_bytes);
+    if (cache->store) {
+        stk_row_store_count(cache->store, &out->n_present, &out->n_bytes);
+        out->disk_is_full = stk_row_store_is_full(cache->store);
+    }
     stk_mutex_unlock(&cache->lock);
 }
 

@@ -328,6 +328,11 @@ static void put_in_file(stk_row_store *store, int64_t i, const stk_row_stamp *st
     atomic_store(&r->state, PRESENT);
 }
 
+bool stk_row_store_is_full(const stk_row_store *store)
+{
+    return atomic_load(&store->full);
+}
+
 /* --- both --- */
 
 bool stk_row_store_get(stk_row_store *store, int64_t i_record, const stk_row_stamp *stamp, stk_scratch *place,

@@ -28,6 +28,8 @@ bool stk_row_store_get(stk_row_store *store, int64_t i_record, const stk_row_sta
 /* Best effort: what cannot be stored stays absent. */
 void stk_row_store_put(stk_row_store *store, int64_t i_record, const stk_row_stamp *stamp, stk_span row);
 
+/* Whether the disk has no room for more. */
+bool stk_row_store_is_full(const stk_row_store *store);
 void stk_row_store_count(stk_row_store *store, int64_t *n_rows, size_t *n_bytes);
 
 #endif

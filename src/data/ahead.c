@@ -57,7 +57,7 @@ void stk_ahead_look(stk_ahead *ahead, stk_ahead_work *work, const stk_dataset *d
             continue;
         n = from + 1;
         if (!find_record(work, dataset, share, from, &i_record) || source->class->fetch(source, i_record)) continue;
-        /* Enough for now: the record is looked at again, unless somebody is further already. */
+        /* The source has enough on its way: this record comes next, unless somebody is further. */
         (void)atomic_compare_exchange_strong_explicit(&ahead->next, &n, from, memory_order_relaxed,
                                                       memory_order_relaxed);
         return;

@@ -81,7 +81,7 @@ static stk_status make_variables(stk_program *program)
         return stk_fail_memory((size_t)graph->n_values * sizeof(*program->variable));
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         const stk_node *node = &graph->node[i];
-        if (node->op != STK_OP_variable) continue;
+        if (node->op != STK_OP_variable || program->plan_only) continue;
         int number;
         STK_RETURN_IF_ERROR(stk_variables_get(&program->engine->variables, node->name,
                                               graph->value[node->first_out].desc, node->attrs.leaf.init,
@@ -121,14 +121,10 @@ static stk_status list_entries(stk_program *program)
 
 static stk_status check_limit(const stk_program *program, const stk_compile_options *options)
 {
-    size_t variables = 0, limit = options->memory_limit_bytes;
-    const stk_graph *graph = program->graph;
-    for (int32_t i = 0; i < graph->n_nodes; i++)
-        if (graph->node[i].op == STK_OP_variable)
-            variables += stk_desc_bytes(graph->value[graph->node[i].first_out].desc);
+    size_t variables = stk_program_variable_bytes(program), limit = options->memory_limit_bytes;
     if (!limit || variables + program->plan.arena_bytes <= limit) return STK_OK;
     stk_text text = {0};
-    stk_plan_print_largest(&program->plan, graph, 5, &text);
+    stk_plan_print_largest(&program->plan, program->graph, 5, &text);
     stk_fail(
         STK_NO_MEMORY,
         "the plan needs %.1f MiB (%.1f for parameters and optimiser state, %.1f for activations), the limit is %.1f "
@@ -151,6 +147,7 @@ stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_co
         return stk_fail_memory(sizeof(*program));
     }
     program->engine = engine;
+    program->plan_only = options->plan_only;
     program->graph = graph;
     STK_TRY(stk_graph_status(graph));
     STK_TRY(run_passes(graph, options));
@@ -160,7 +157,7 @@ stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_co
     STK_TRY(find_copy_kernels(program));
     STK_TRY(make_variables(program));
     STK_TRY(list_entries(program));
-    STK_TRY(stk_engine_reserve(engine, program->plan.arena_bytes));
+    if (!options->plan_only) STK_TRY(stk_engine_reserve(engine, program->plan.arena_bytes));
     program->next = engine->programs;
     engine->programs = program;
     *out = program;

@@ -38,6 +38,17 @@ const stk_device *stk_engine_device(const stk_engine *engine)
     return engine->device;
 }
 
+void stk_engine_discard(stk_engine *engine, stk_program *program)
+{
+    if (!program) return;
+    for (stk_program **p = &engine->programs; *p; p = &(*p)->next)
+        if (*p == program) {
+            *p = program->next;
+            break;
+        }
+    stk_program_free(program);
+}
+
 stk_status stk_engine_reserve(stk_engine *engine, size_t bytes)
 {
     if (bytes <= engine->arena_bytes) return STK_OK;

@@ -26,6 +26,7 @@ typedef struct stk_compile_options {
     bool inference; /* run pass_inference */
     bool no_fuse;
     size_t memory_limit_bytes; /* for arena and variables together; 0: none. STK_NO_MEMORY names the largest buffers */
+    bool plan_only;            /* makes no variables and takes no memory: the program can be asked, but not run */
     const char *dump_after;    /* a pass's name, "all" or NULL */
     void (*dump)(void *user, const char *pass, const char *text);
     void *dump_user;
@@ -34,6 +35,9 @@ typedef struct stk_compile_options {
 /* Takes graph, also on failure. The program belongs to the engine. options may be NULL. */
 stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_compile_options *options,
                               stk_program **out);
+
+/* Frees one program before its engine. Accepts NULL. */
+void stk_engine_discard(stk_engine *engine, stk_program *program);
 
 typedef struct stk_variable_view {
     const char *name;     /* borrowed */
@@ -57,7 +61,7 @@ stk_status stk_program_run(stk_program *program);
 typedef struct stk_program_info {
     size_t arena_bytes, lower_bound_bytes; /* planned */
     size_t used_bytes;                     /* the highest byte that some kernel was given, as set up for running */
-    size_t variable_bytes;                 /* of the whole engine */
+    size_t variable_bytes;                 /* of the whole engine; plan_only: of this program */
     int n_entries;
     double flops, bytes; /* of one run */
 } stk_program_info;

@@ -26,6 +26,15 @@ void stk_program_free(stk_program *program)
     free(program);
 }
 
+size_t stk_program_variable_bytes(const stk_program *program)
+{
+    const stk_graph *graph = program->graph;
+    size_t bytes = 0;
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        if (graph->node[i].op == STK_OP_variable) bytes += stk_desc_bytes(graph->value[graph->node[i].first_out].desc);
+    return bytes;
+}
+
 int stk_program_input(const stk_program *program, const char *name)
 {
     return stk_graph_find(program->graph, STK_OP_input, name).id;
@@ -102,6 +111,7 @@ stk_status stk_program_run(stk_program *program)
 {
     stk_device *device = program->engine->device;
     int i_failed = 0;
+    if (program->plan_only) return stk_fail(STK_INVALID, "the program was only planned");
     if (program->dirty || program->arena_version != program->engine->arena_version)
         STK_RETURN_IF_ERROR(set_pointers(program));
     stk_status status = program->profiling ? run_profiled(program, &i_failed)
@@ -124,7 +134,8 @@ stk_program_info stk_program_get_info(const stk_program *program)
     const stk_graph *graph = program->graph;
     stk_program_info info = {.arena_bytes = program->plan.arena_bytes,
                              .lower_bound_bytes = program->plan.lower_bound_bytes,
-                             .variable_bytes = program->engine->variables.bytes,
+                             .variable_bytes = program->plan_only ? stk_program_variable_bytes(program)
+                                                                  : program->engine->variables.bytes,
                              .n_entries = program->n_entries};
     for (int e = 0; e < program->n_entries; e++) {
         int32_t i = program->info[e].node;

@@ -33,7 +33,8 @@ struct stk_program {
     int n_entries;
     void **pointers;    /* of all entries */
     const void **input; /* by value id of an input's leaf: what is bound */
-    bool dirty;         /* pointers must be set again */
+    bool plan_only;
+    bool dirty; /* pointers must be set again */
     uint64_t arena_version;
     bool profiling;
     int64_t n_profiled;
@@ -41,6 +42,8 @@ struct stk_program {
 
 /* Makes the arena at least that large. */
 stk_status stk_engine_reserve(stk_engine *engine, size_t bytes);
+/* Of the variables that its graph has. */
+size_t stk_program_variable_bytes(const stk_program *program);
 void stk_program_free(stk_program *program);
 
 #endif

@@ -5,14 +5,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "passes/plan_offsets.h"
 
 enum { ALIGN = 64 };
 
-typedef struct buffer {
-    size_t bytes, offset;
-    int32_t first, last; /* node numbers, both included */
-    int32_t value;       /* one of its values, for people; -1: scratch of node `first` */
-} buffer;
+typedef stk_plan_buffer buffer;
 
 typedef struct planner {
     const stk_graph *graph;
@@ -159,60 +156,6 @@ static stk_status list_copies(planner *p)
     return STK_OK;
 }
 
-/* For assign_offsets: largest first, each at the lowest gap among the placed buffers that live at the same time. */
-static int compare_offsets(const void *a, const void *b)
-{
-    const buffer *x = *(buffer *const *)a, *y = *(buffer *const *)b;
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-static int compare_sizes(const void *a, const void *b)
-{
-    const buffer *x = *(buffer *const *)a, *y = *(buffer *const *)b;
-    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
-    return x->first != y->first ? (x->first < y->first ? -1 : 1) : (x < y ? -1 : x > y);
-}
-
-static stk_status assign_offsets(planner *p)
-{
-    size_t n = (size_t)p->n_buffers + 1;
-    buffer **order = malloc(n * sizeof(*order)), **alive = malloc(n * sizeof(*alive));
-    if (!order || !alive) {
-        free(order);
-        free(alive);
-        return stk_fail_memory(n * sizeof(*order));
-    }
-    for (int32_t i = 0; i < p->n_buffers; i++)
-        order[i] = &p->buffer[i];
-    qsort(order, (size_t)p->n_buffers, sizeof(*order), compare_sizes);
-    for (int32_t i = 0; i < p->n_buffers; i++) {
-        buffer *b = order[i];
-        size_t n_alive = 0, offset = 0;
-        for (int32_t j = 0; j < i; j++)
-            if (order[j]->first <= b->last && b->first <= order[j]->last) alive[n_alive++] = order[j];
-        qsort(alive, n_alive, sizeof(*alive), compare_offsets);
-        for (size_t j = 0; j < n_alive; j++) {
-            if (offset + b->bytes <= alive[j]->offset) break;
-            if (alive[j]->offset + alive[j]->bytes > offset) offset = alive[j]->offset + alive[j]->bytes;
-        }
-        b->offset = offset;
-        if (offset + b->bytes > p->plan->arena_bytes) p->plan->arena_bytes = offset + b->bytes;
-    }
-    free(order);
-    free(alive);
-    return STK_OK;
-}
-
-static void find_lower_bound(planner *p)
-{
-    for (int32_t i = 0; i < p->graph->n_nodes; i++) {
-        size_t alive = 0;
-        for (int32_t j = 0; j < p->n_buffers; j++)
-            if (p->buffer[j].first <= i && i <= p->buffer[j].last) alive += p->buffer[j].bytes;
-        if (alive > p->plan->lower_bound_bytes) p->plan->lower_bound_bytes = alive;
-    }
-}
-
 static void write_offsets(planner *p)
 {
     for (int32_t v = 0; v < p->plan->n_values; v++)
@@ -240,8 +183,8 @@ stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, stk_p
     for (int32_t i = 0; i < graph->n_nodes; i++)
         place_node(&p, i);
     STK_TRY(list_copies(&p));
-    STK_TRY(assign_offsets(&p));
-    find_lower_bound(&p);
+    STK_TRY(stk_plan_find_bound(p.buffer, p.n_buffers, graph->n_nodes, &out->lower_bound_bytes, &out->peak_node));
+    STK_TRY(stk_plan_pack(p.buffer, p.n_buffers, out->lower_bound_bytes, &out->arena_bytes));
     write_offsets(&p);
 done:
     free(p.last_use);

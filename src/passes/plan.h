@@ -3,8 +3,7 @@
  * Values live in the device's arena, in a variable, or in what is bound to an input. Lifetimes are intervals of node
  * numbers (one queue: happens-before is the order). A value may take over the memory of an input that dies there, where
  * the kernel says it can; an update may write straight into its variable once no reader of the old content is left;
- * a reshape is a second name for the same memory. What remains is packed into the arena: largest first, each at the
- * lowest offset where it overlaps nothing alive (greedy by size: Pisarchyk & Lee 2020).
+ * a reshape is a second name for the same memory. What remains is packed into the arena (plan_offsets.h).
  */
 #ifndef STK_PASSES_PLAN_H
 #define STK_PASSES_PLAN_H
@@ -33,7 +32,8 @@ typedef struct stk_plan {
     bool *skipped;            /* by node: leaves, and reshapes that are only another name */
     stk_planned_copy *copy;
     size_t arena_bytes;       /* the peak */
-    size_t lower_bound_bytes; /* most bytes alive at once: no plan can do with less */
+    size_t lower_bound_bytes; /* most bytes alive at once: no packing can do with less */
+    int32_t peak_node;        /* where they are */
 } stk_plan;
 
 /* kernel[n_nodes]: the answers of the device, read for in_place and scratch_bytes; leaves are not looked at. */

@@ -1,0 +1,186 @@
+/* See plan_offsets.h. */
+#include "passes/plan_offsets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { N_PROMOTIONS = 60 };
+
+stk_status stk_plan_find_bound(const stk_plan_buffer *buffer, int32_t n, int32_t n_nodes, size_t *bound, int32_t *at)
+{
+    /* Sums wrap around and come out right, since each buffer's bytes are taken away after they were added. */
+    size_t *change = calloc((size_t)n_nodes + 2, sizeof(*change)), alive = 0;
+    if (!change) return stk_fail_memory((size_t)n_nodes * sizeof(*change));
+    for (int32_t i = 0; i < n; i++) {
+        change[buffer[i].first] += buffer[i].bytes;
+        if (buffer[i].last < n_nodes) change[buffer[i].last + 1] -= buffer[i].bytes;
+    }
+    *bound = 0;
+    if (at) *at = 0;
+    for (int32_t i = 0; i <= n_nodes; i++) {
+        alive += change[i];
+        if (alive <= *bound) continue;
+        *bound = alive;
+        if (at) *at = i;
+    }
+    free(change);
+    return STK_OK;
+}
+
+/* --- orders --- */
+
+static int by_time(const stk_plan_buffer *x, const stk_plan_buffer *y)
+{
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static int32_t lifetime(const stk_plan_buffer *b)
+{
+    return b->last - b->first + 1;
+}
+
+static int compare_sizes(const void *a, const void *b)
+{
+    const stk_plan_buffer *x = *(stk_plan_buffer *const *)a, *y = *(stk_plan_buffer *const *)b;
+    return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : by_time(x, y);
+}
+
+static int compare_areas(const void *a, const void *b)
+{
+    const stk_plan_buffer *x = *(stk_plan_buffer *const *)a, *y = *(stk_plan_buffer *const *)b;
+    double p = (double)x->bytes * lifetime(x), q = (double)y->bytes * lifetime(y);
+    return p != q ? (p > q ? -1 : 1) : by_time(x, y);
+}
+
+static int compare_lifetimes(const void *a, const void *b)
+{
+    const stk_plan_buffer *x = *(stk_plan_buffer *const *)a, *y = *(stk_plan_buffer *const *)b;
+    int32_t p = lifetime(x), q = lifetime(y);
+    return p != q ? (p > q ? -1 : 1) : compare_sizes(a, b);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    return by_time(*(stk_plan_buffer *const *)a, *(stk_plan_buffer *const *)b);
+}
+
+/* --- one packing --- */
+
+typedef struct packer {
+    stk_plan_buffer *buffer;
+    int32_t n;
+    stk_plan_buffer **order, **best_order;
+    stk_plan_buffer **placed; /* by offset */
+    size_t *best_offset;
+    size_t peak, best_peak;
+    bool tightest; /* the smallest gap that fits, not the lowest */
+} packer;
+
+static size_t find_offset(const packer *p, const stk_plan_buffer *b, int32_t n_placed)
+{
+    size_t top = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
+    for (int32_t i = 0; i < n_placed; i++) {
+        const stk_plan_buffer *other = p->placed[i];
+        if (other->first > b->last || b->first > other->last) continue;
+        size_t end = other->offset + other->bytes, gap = other->offset > top ? other->offset - top : 0;
+        if (gap >= b->bytes && gap < best_gap) {
+            if (!p->tightest) return top;
+            best = top;
+            best_gap = gap;
+        }
+        if (end > top) top = end;
+    }
+    return best != SIZE_MAX ? best : top;
+}
+
+static void insert_placed(packer *p, stk_plan_buffer *b, int32_t n_placed)
+{
+    int32_t low = 0, high = n_placed;
+    while (low < high) {
+        int32_t middle = (low + high) / 2;
+        if (p->placed[middle]->offset <= b->offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    memmove(p->placed + low + 1, p->placed + low, (size_t)(n_placed - low) * sizeof(*p->placed));
+    p->placed[low] = b;
+}
+
+/* Places all buffers in p->order; the best packing so far is kept. */
+static void try_order(packer *p)
+{
+    p->peak = 0;
+    for (int32_t i = 0; i < p->n; i++) {
+        stk_plan_buffer *b = p->order[i];
+        b->offset = find_offset(p, b, i);
+        if (b->offset + b->bytes > p->peak) p->peak = b->offset + b->bytes;
+        insert_placed(p, b, i);
+    }
+    if (p->peak >= p->best_peak) return;
+    p->best_peak = p->peak;
+    memcpy(p->best_order, p->order, (size_t)p->n * sizeof(*p->order));
+    for (int32_t i = 0; i < p->n; i++)
+        p->best_offset[i] = p->buffer[i].offset;
+}
+
+/* Moves the buffer that reaches highest towards the front of the order, further from try to try. */
+static void promote_highest(packer *p, int i_try)
+{
+    int32_t highest = 0;
+    for (int32_t i = 1; i < p->n; i++) {
+        const stk_plan_buffer *a = p->order[i], *b = p->order[highest];
+        if (a->offset + a->bytes > b->offset + b->bytes) highest = i;
+    }
+    int32_t to = i_try % 2 ? 0 : highest / 2;
+    stk_plan_buffer *moved = p->order[highest];
+    memmove(p->order + to + 1, p->order + to, (size_t)(highest - to) * sizeof(*p->order));
+    p->order[to] = moved;
+}
+
+static void search(packer *p, size_t bound)
+{
+    static int (*const compare[])(const void *, const void *) = {compare_sizes, compare_areas, compare_lifetimes,
+                                                                 compare_times};
+    for (int k = 0; k < 8 && p->best_peak > bound; k++) {
+        for (int32_t i = 0; i < p->n; i++)
+            p->order[i] = &p->buffer[i];
+        qsort(p->order, (size_t)p->n, sizeof(*p->order), compare[k / 2]);
+        p->tightest = k % 2;
+        try_order(p);
+    }
+    if (p->best_peak <= bound) return;
+    p->tightest = false;
+    memcpy(p->order, p->best_order, (size_t)p->n * sizeof(*p->order));
+    try_order(p);
+    for (int i = 0; i < N_PROMOTIONS && p->best_peak > bound; i++) {
+        promote_highest(p, i);
+        try_order(p);
+    }
+}
+
+stk_status stk_plan_pack(stk_plan_buffer *buffer, int32_t n, size_t bound, size_t *peak)
+{
+    size_t room = (size_t)n + 1;
+    stk_status status = STK_OK;
+    packer p = {.buffer = buffer, .n = n, .best_peak = SIZE_MAX};
+    *peak = 0;
+    p.order = malloc(room * sizeof(*p.order));
+    p.best_order = malloc(room * sizeof(*p.best_order));
+    p.placed = malloc(room * sizeof(*p.placed));
+    p.best_offset = malloc(room * sizeof(*p.best_offset));
+    if (!p.order || !p.best_order || !p.placed || !p.best_offset) STK_TRY(stk_fail_memory(room * sizeof(*p.order)));
+    search(&p, bound);
+    for (int32_t i = 0; i < n; i++)
+        buffer[i].offset = p.best_offset[i];
+    *peak = p.best_peak;
+done:
+    free(p.order);
+    free(p.best_order);
+    free(p.placed);
+    free(p.best_offset);
+    return status;
+}

@@ -1,0 +1,69 @@
+/* Memory of whole training steps: how near the plan comes to what is alive at once, and that planning takes nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/engine.h"
+#include "optim/update.h"
+#include "stoker/nn.h"
+
+static void expect_ok(stk_status status)
+{
+    if (status != STK_OK) fail_msg("%s: %s", stk_status_text(status), stk_error_text());
+}
+
+/* The training step of a ResNet-18 on images of side x side. */
+static stk_graph *make_resnet(int64_t batch, int64_t side)
+{
+    stk_model *model = stk_model_new("resnet18");
+    stk_value x = stk_model_input(model, STK_F32, side, side, 3);
+    stk_model_loss(model, stk_cross_entropy(stk_resnet18(x, 1000, STK_STEM_IMAGENET), stk_model_label(model)));
+    expect_ok(stk_model_status(model));
+    stk_graph *graph = stk_graph_clone(stk_model_graph(model), batch);
+    stk_value loss = stk_reduce_mean(stk_value_of(graph, stk_model_get_loss(model).id), 0);
+    stk_graph_output(graph, "loss", loss);
+    stk_optim_options options = {.optimizer = stk_sgd(.lr = 0.1, .momentum = 0.9)};
+    expect_ok(stk_optim_build(graph, loss, &options));
+    stk_model_free(model);
+    return graph;
+}
+
+static stk_program_info plan(stk_engine *engine, stk_graph *graph)
+{
+    stk_program *program;
+    stk_compile_options options = {.plan_only = true};
+    expect_ok(stk_engine_compile(engine, graph, &options, &program));
+    stk_program_info info = stk_program_get_info(program);
+    assert_int_equal(info.used_bytes, info.arena_bytes);
+    assert_int_equal(stk_program_run(program), STK_INVALID);
+    stk_engine_discard(engine, program);
+    return info;
+}
+
+static void plans_come_near_the_bound(void **state)
+{
+    (void)state;
+    stk_engine *engine;
+    stk_device_config config = {.n_threads = 2};
+    expect_ok(stk_engine_open("cpu", &config, 0, &engine));
+    for (int64_t batch = 8; batch <= 32; batch *= 2) {
+        stk_program_info info = plan(engine, make_resnet(batch, 224));
+        print_message("resnet18, batch %d: %.1f MiB, %.3f times the bound\n", (int)batch,
+                      (double)info.arena_bytes / 1048576, (double)info.arena_bytes / (double)info.lower_bound_bytes);
+        assert_true((double)info.arena_bytes <= 1.03 * (double)info.lower_bound_bytes);
+        assert_int_equal(info.variable_bytes / 4, 2 * 11689512 + 2 * 4800); /* momenta, and running statistics */
+    }
+    assert_int_equal(stk_engine_n_variables(engine), 0);
+    stk_engine_close(engine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_come_near_the_bound)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -129,6 +129,32 @@ STK_API stk_value stk_in_top_k(stk_value logits, stk_value labels, int k);
  * sample + i) only; seed and sample are i64 scalars. Srivastava et al. 2014. */
 STK_API stk_value stk_dropout_raw(stk_value x, stk_value seed, stk_value sample, double rate, int64_t stream);
 
+typedef struct stk_attention {
+    double scale; /* of q k'; 0: 1 / sqrt(D) */
+    bool causal;  /* query t sees keys 0 .. t only; where T and S differ they are counted from the first, too */
+    double
+        dropout; /* the share of the weights that becomes 0, after the softmax; the rest is scaled by 1/(1-dropout) */
+    int64_t stream; /* of dropout's random numbers: one for each place in the model */
+} stk_attention;
+
+/* softmax(q k' scale) v for each head: q [N,T,H,D], k and v [N,S,H,D] -> [N,T,H,D]. T x S weights are never stored,
+ * forward or backward: memory grows with T + S. mask bool [N,S] (id -1: none): a key whose mask is false counts as
+ * absent; a query that sees no key gives 0. seed and sample, i64 scalars, are read with dropout only; its mask depends
+ * on (seed, stream, sample + n, head, query, key). Dao et al. 2022. */
+STK_API stk_value stk_attention_raw(stk_value q, stk_value k, stk_value v, stk_value mask, stk_value seed,
+                                    stk_value sample, stk_attention options);
+
+typedef struct stk_linear_cross_entropy {
+    double smoothing;     /* moves that share of each label to all classes alike */
+    int64_t ignore_index; /* rows with this label have loss 0 and gradient 0; it may be outside of the classes */
+} stk_linear_cross_entropy;
+STK_API stk_linear_cross_entropy stk_linear_cross_entropy_default(void); /* no smoothing; ignores -100 */
+
+/* The cross-entropy of the logits x weight': x [M,D], weight [V,D], labels i32 [M] -> loss f32 [M]. The logits [M,V]
+ * are never stored whole, forward or backward. */
+STK_API stk_value stk_linear_cross_entropy_raw(stk_value x, stk_value weight, stk_value labels,
+                                               stk_linear_cross_entropy options);
+
 /* d(sum of y) / d(variable or any value that y depends on): a placeholder until autodiff replaces it. */
 STK_API stk_value stk_grad(stk_value y, stk_value x);
 

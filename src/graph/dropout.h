@@ -31,4 +31,12 @@ static inline bool stk_dropout_keeps(uint64_t key, int64_t sample, int64_t row, 
     return (int32_t)(block.v[i / 2] >> 16 * (i % 2) & 0xffff) >= stk_dropout_limit(rate);
 }
 
+/* The number of attention's weight for query t and key s among t_all and s_all, of one head: each query begins a block.
+ */
+static inline int64_t stk_dropout_attention_element(int64_t head, int64_t t_all, int64_t t, int64_t s_all, int64_t s)
+{
+    int64_t blocks = (s_all + STK_DROPOUT_BLOCK - 1) / STK_DROPOUT_BLOCK;
+    return (head * t_all + t) * blocks * STK_DROPOUT_BLOCK + s;
+}
+
 #endif

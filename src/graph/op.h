@@ -31,6 +31,11 @@
  *   cross_entropy_grad              logits, labels, dloss f32 [N] -> dlogits
  *   in_top_k                        logits [N,C], labels i32 [N] -> f32 [N]                      attrs: k
  *   dropout                         x, seed i64 [], sample i64 [] -> y    attrs: dropout; its own gradient rule
+ *   attention                       q [N,T,H,D], k, v [N,S,H,D], [mask bool [N,S]], [seed i64 [], sample i64 []]
+ *                                     -> y [N,T,H,D], lse f32 [N,H,T] (-inf: no key)              attrs: attention
+ *   attention_grad                  dy, q, k, v, y, lse, [mask], [seed, sample] -> dq, dk, dv     attrs: attention
+ *   linear_cross_entropy            x [M,D], weight [V,D], labels i32 [M] -> loss f32 [M]  attrs: linear_cross_entropy
+ *   linear_cross_entropy_grad       x, weight, labels, dloss f32 [M] -> dx, dweight, loss  attrs: linear_cross_entropy
  *   sgd_update                      param, grad, lr f32 [] -> param      where momentum is 0, else
  *                                   param, velocity, grad, lr -> param, velocity                 attrs: sgd
  *   adam_update                     param, m, v, grad, lr f32 [], step i64 [] (0 at first) -> param, m, v  attrs: adam
@@ -114,6 +119,15 @@ typedef struct stk_attrs {
             double rate;
             int64_t stream;
         } dropout;
+        struct {
+            double scale, rate; /* of q k'; of dropout */
+            int64_t stream;
+            int32_t causal; /* query t sees keys 0 .. t */
+        } attention;
+        struct {
+            double smoothing;
+            int64_t ignore_index;
+        } linear_cross_entropy;
         struct {
             double momentum, weight_decay;
             int32_t nesterov;

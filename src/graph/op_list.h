@@ -38,6 +38,10 @@
     X(cross_entropy_grad)                                                                                              \
     X(in_top_k)                                                                                                        \
     X(dropout)                                                                                                         \
+    X(attention)                                                                                                       \
+    X(attention_grad)                                                                                                  \
+    X(linear_cross_entropy)                                                                                            \
+    X(linear_cross_entropy_grad)                                                                                       \
     X(sgd_update)                                                                                                      \
     X(adam_update)                                                                                                     \
     /* made by passes */                                                                                               \

@@ -18,6 +18,20 @@ static stk_value normalise(stk_graph *graph, const stk_node *node)
     return node->attrs.batch_norm.relu ? stk_relu(y) : y;
 }
 
+/* Attention without dropout, and without the two inputs that go with it. */
+static stk_value keep_weights(stk_graph *graph, const stk_node *node)
+{
+    enum { MOST = 6 };
+    stk_attrs attrs = node->attrs;
+    stk_value in[MOST];
+    if (attrs.attention.rate == 0) return stk_value_of(graph, node->first_out);
+    attrs.attention.rate = 0;
+    attrs.attention.stream = 0;
+    for (int i = 0; i < node->n_in - 2; i++)
+        in[i] = stk_value_of(graph, node->in[i]);
+    return stk_graph_add(graph, STK_OP_attention, &attrs, in, node->n_in - 2);
+}
+
 static void drop_updates(stk_graph *graph)
 {
     int32_t n = 0;
@@ -38,6 +52,7 @@ stk_status pass_inference(stk_graph *graph, const stk_pass_options *options)
     for (int32_t i = 0; i < n_nodes; i++) {
         stk_node node = graph->node[i]; /* A copy: the array moves. */
         if (node.op == STK_OP_dropout) changed[node.first_out] = node.in[0];
+        if (node.op == STK_OP_attention) changed[node.first_out] = keep_weights(graph, &node).id;
         if (node.op == STK_OP_batch_norm) changed[node.first_out] = normalise(graph, &node).id;
         STK_TRY(stk_graph_status(graph));
     }

@@ -1,12 +1,13 @@
 /* The passes: each rewrites a graph in place, is one file with one function, and may be left out, printed and tested
  * alone. The engine runs them in this order:
  *
- *   inference (evaluation only) -> absorb -> autodiff -> simplify -> remask -> fuse -> plan
+ *   inference (evaluation only) -> absorb -> autodiff -> simplify -> join_loss -> remask -> fuse -> plan
  *
  * inference  batch norm by running statistics, no dropout, no updates
  * absorb     ReLU into the batch norm before it; before autodiff, so that the gradient is absorbed too
  * autodiff   replaces grad nodes; needs every other op to have its gradient rule
  * simplify   folds constants, drops what does nothing, merges equal nodes; needs autodiff to be done
+ * join_loss  the loss of a linear layer's logits from the op that makes their gradient; after simplify, too
  * remask     dropout's mask from its result, where that tells it; after simplify, which makes equal inputs one
  * fuse       element-wise groups become one node each; nothing rewrites the graph after it
  * plan       gives each value a place; not a rewriting, see plan.h
@@ -22,7 +23,7 @@ typedef struct stk_pass_options {
 
 typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *options);
 
-#define STK_PASS_LIST(X) X(inference) X(absorb) X(autodiff) X(simplify) X(remask) X(fuse)
+#define STK_PASS_LIST(X) X(inference) X(absorb) X(autodiff) X(simplify) X(join_loss) X(remask) X(fuse)
 
 #define X(name) stk_status pass_##name(stk_graph *graph, const stk_pass_options *options);
 STK_PASS_LIST(X)

@@ -13,7 +13,7 @@
 #include "device/device.h"
 #include "graph/fused.h"
 
-enum { CASE_MOST_IN = 8, CASE_MOST_OUT = 16 };
+enum { CASE_MOST_IN = 12, CASE_MOST_OUT = 16 };
 
 /* An input's dtype: the one that the case runs in, the one of its statistics, or a fixed one. */
 enum { CASE_MAIN, CASE_STAT, CASE_FIXED };
@@ -59,7 +59,7 @@ typedef struct case_list {
 /* All lists, and their number. */
 const case_list *harness_case_lists(int *n_lists);
 extern const case_list harness_cases_element, harness_cases_move, harness_cases_network, harness_cases_fused,
-    harness_cases_speed;
+    harness_cases_speed, harness_cases_attention;
 
 /* --- words for the descriptions --- */
 #define ATTRS(...)                                                                                                     \

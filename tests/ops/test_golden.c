@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "harness/harness.h"
 
+enum { MOST = 10 };
+
 typedef struct golden_tensor {
     stk_dtype dtype;
     stk_shape shape;
@@ -27,16 +29,17 @@ typedef struct golden_case {
     stk_op op;
     stk_attrs attrs;
     int n_in, n_out, n_steps, varying;
-    golden_tensor in[8], out[5];
+    golden_tensor in[MOST], out[MOST];
 } golden_case;
 
+#include "golden/attention_golden.h"
 #include "golden/keras_golden.h"
 #include "golden/ops_golden.h"
 
 typedef struct golden_run {
     stk_op_call call;
-    stk_tensor_desc in_desc[8], out_desc[8];
-    void *in[8], *out[8], *scratch;
+    stk_tensor_desc in_desc[MOST], out_desc[MOST];
+    void *in[MOST], *out[MOST], *scratch;
     stk_kernel kernel;
 } golden_run;
 
@@ -70,7 +73,7 @@ done:
 
 static void close_run(golden_run *run)
 {
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < MOST; i++) {
         free(run->in[i]);
         free(run->out[i]);
     }
@@ -163,6 +166,12 @@ static void as_pytorch(void **state)
     check_list(golden_cases, sizeof(golden_cases) / sizeof(golden_cases[0]));
 }
 
+static void attention_as_pytorch(void **state)
+{
+    (void)state;
+    check_list(attention_cases, sizeof(attention_cases) / sizeof(attention_cases[0]));
+}
+
 static void as_keras(void **state)
 {
     (void)state;
@@ -171,6 +180,7 @@ static void as_keras(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_pytorch), cmocka_unit_test(as_keras)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(as_pytorch), cmocka_unit_test(attention_as_pytorch),
+                                       cmocka_unit_test(as_keras)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

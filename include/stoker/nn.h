@@ -122,8 +122,11 @@ STK_API stk_value stk_mlp(stk_value x, const int64_t *hidden, int n_hidden, doub
 /* For each width: conv 3x3 without bias, batch norm, ReLU, with 2x2 max pooling between them; global mean, dense. */
 STK_API stk_value stk_cnn(stk_value x, const int64_t *widths, int n_widths, int64_t classes);
 typedef enum stk_resnet_stem { STK_STEM_IMAGENET, STK_STEM_CIFAR } stk_resnet_stem;
-/* He et al. 2016. The imagenet stem is conv 7x7 stride 2 and max pooling; the cifar stem conv 3x3. Names follow
- * torchvision ("layer1.0.conv1.weight"). 11,173,962 parameters with the cifar stem and 10 classes. */
+/* He et al. 2016; depth 18, 34, 50 or 101, the last two with a bottleneck's stride in its 3x3 convolution (v1.5). The
+ * imagenet stem is conv 7x7 stride 2 and max pooling; the cifar stem conv 3x3. Names follow torchvision
+ * ("layer1.0.conv1.weight"). ResNet-18 has 11,173,962 parameters with the cifar stem and 10 classes, ResNet-50
+ * 25,557,032 with the imagenet stem and 1000. */
+STK_API stk_value stk_resnet(stk_value x, int depth, int64_t classes, stk_resnet_stem stem);
 STK_API stk_value stk_resnet18(stk_value x, int64_t classes, stk_resnet_stem stem);
 
 #ifdef __cplusplus

@@ -28,6 +28,7 @@
 #include "stoker/sources.h"
 #include "stoker/status.h"
 #include "stoker/survey.h"
+#include "stoker/synthetic.h"
 #include "stoker/text.h"
 #include "stoker/tokenize.h"
 #include "stoker/tokenizer.h"

@@ -92,7 +92,9 @@ typedef struct stk_train_result {
     int64_t n_steps, n_epochs;                  /* done in all, resumed ones included */
     stk_metrics train, valid;                   /* of the last epoch */
     double wall_s;                              /* this process's time in stk_trainer_run */
-    double samples_per_s;                       /* batch over the median step after the first three */
+    double step_ms_median;                      /* of the steps after the first three; 0: none was timed */
+    double samples_per_s;                       /* batch over that step */
+    double tokens_per_s;                        /* where a sample is a text: samples_per_s times its tokens; else 0 */
     double input_wait_share, first_step_s;      /* the latter from process start */
     size_t peak_planned_bytes, peak_used_bytes; /* of arena and variables; used: as handed to the kernels */
     size_t peak_rss_bytes;                      /* of the process */

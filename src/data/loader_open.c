@@ -64,7 +64,18 @@ static bool is_in_memory(const stk_dataset *dataset)
     const stk_source *source = dataset->source;
     for (int f = 0; f < source->n_fields; f++)
         if (source->field[f].type.kind != STK_FIELD_ARRAY) return false;
-    return source->n_bytes > 0;
+    return source->n_bytes > 0 || source->is_random;
+}
+
+/* Whether one batch can stand for all: random samples with nothing done to them, and no short batch at the end. */
+static bool repeats(const stk_dataset *dataset)
+{
+    const stk_source *source = dataset->source;
+    if (!source->is_random || dataset->n_padded || dataset->n_joints || dataset->cache || stk_mixup_wanted(dataset))
+        return false;
+    for (int f = 0; f < source->n_fields; f++)
+        if (dataset->chain[f].n_stages) return false;
+    return dataset->drop_remainder || dataset->order.count % dataset->n_rows == 0;
 }
 
 static stk_status plan_ring(const stk_loader *loader, const stk_loader_config *config, stk_work *work,
@@ -75,6 +86,7 @@ static stk_status plan_ring(const stk_loader *loader, const stk_loader_config *c
     *ring = (stk_ring_config){.n_fields = dataset->source->n_fields + dataset->n_padded,
                               .n_rows = n_rows,
                               .exact = dataset->buckets.n > 0,
+                              .one_memory = work->repeats,
                               .n_total = stk_share_total(&work->share, config->n_epochs),
                               .count = count_rows,
                               .share = &work->share,
@@ -100,6 +112,7 @@ static stk_status plan_ring(const stk_loader *loader, const stk_loader_config *c
                          .n_workers = work->n_workers,
                          .least_slots = MIN_SLOTS,
                          .slot_bytes = slot_bytes};
+    if (ring->one_memory) budget.slot_bytes = slot_bytes / (size_t)budget.n_slots + 1;
     STK_RETURN_IF_ERROR(stk_budget_fit(work, &budget));
     ring->n_slots = budget.n_slots;
     work->n_workers = budget.n_workers;
@@ -209,6 +222,7 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
         STK_TRY(stk_fail(STK_INVALID, "mixed samples cannot be left out: replace corrupt records"));
     if (stk_mixup_wanted(dataset)) STK_TRY(stk_mixup_check(dataset, work->want));
     work->ahead = &loader->ahead;
+    work->repeats = repeats(dataset);
     STK_TRY(plan_ring(loader, config, work, &loader->ring_config));
     work->n_total = loader->ring_config.n_total;
     /* Of all epochs that the slots may have batches of at once, and the one that is planned ahead. */

@@ -10,7 +10,7 @@ void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out)
                               .n_samples = loader->n_samples,
                               .wait_ns = loader->wait_ns,
                               .n_skipped = loader->skips.n_skipped,
-                              .slot_bytes = (size_t)ring->n_slots * stk_ring_slot_bytes(ring),
+                              .slot_bytes = (ring->one_memory ? 1 : (size_t)ring->n_slots) * stk_ring_slot_bytes(ring),
                               .n_threads = loader->n_threads,
                               .n_slots = ring->n_slots,
                               .first_batch_s = loader->first_batch_s};

@@ -91,11 +91,25 @@ static void *alloc_slot(const stk_ring_config *config, size_t bytes)
     return p;
 }
 
+/* A slot over the memory of the first. */
+static stk_status share_slot(stk_ring *ring, int i)
+{
+    const stk_ring_config *config = &ring->config;
+    stk_slot *slot = &ring->slot[i];
+    for (int f = 0; f < config->n_fields; f++) {
+        slot->field[f] = ring->slot[0].field[f];
+        atomic_init(&slot->row_bytes[f], config->row_bytes[f]);
+    }
+    atomic_init(&slot->n_rows_left, count_left(ring, i));
+    return STK_OK;
+}
+
 static stk_status make_slot(stk_ring *ring, int i)
 {
     const stk_ring_config *config = &ring->config;
     size_t bytes = stk_ring_slot_bytes(config);
     stk_slot *slot = &ring->slot[i];
+    if (config->one_memory && i > 0) return share_slot(ring, i);
     STK_RETURN_IF_ERROR(stk_memory_charge_lasting(config->memory, bytes));
     slot->charged = bytes;
     slot->memory = alloc_slot(config, bytes);

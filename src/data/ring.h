@@ -31,11 +31,12 @@ typedef struct stk_slot {
 
 typedef struct stk_ring_config {
     int n_slots, n_fields;
-    size_t row_bytes[STK_MOST_SLOT_FIELDS];               /* at most */
-    size_t field_bytes[STK_MOST_SLOT_FIELDS];             /* of all rows of a batch, at most */
-    int64_t n_rows;                                       /* of a batch, at most */
-    bool exact;                                           /* a batch has no rows but its samples */
-    int64_t n_total;                                      /* batches until the end; INT64_MAX: none */
+    size_t row_bytes[STK_MOST_SLOT_FIELDS];   /* at most */
+    size_t field_bytes[STK_MOST_SLOT_FIELDS]; /* of all rows of a batch, at most */
+    int64_t n_rows;                           /* of a batch, at most */
+    bool exact;                               /* a batch has no rows but its samples */
+    bool one_memory; /* all slots are the same memory: every batch is the first, which alone is written */
+    int64_t n_total; /* batches until the end; INT64_MAX: none */
     int64_t (*count)(const void *share, int64_t i_batch); /* samples in a batch: 1 to n_rows. Pure */
     const void *share;
     /* Optional: called once for each batch whose rows are all written, before it is ready, by the worker that wrote the

@@ -226,7 +226,12 @@ static bool make_rows(stk_worker *worker, const stk_claim *claim)
     int64_t i_epoch, i_in_part, n_mapped = claim->from;
     stk_share_locate(&work->share, claim->i_batch, &i_epoch, &i_in_part);
     stk_order_place ahead[PREFETCH_ROWS]; /* by row */
-    const stk_share_rows rows = stk_share_find_rows(&work->share, claim->i_batch);
+    stk_share_rows rows = stk_share_find_rows(&work->share, claim->i_batch);
+    if (work->repeats && claim->i_batch > 0) return true;
+    if (work->repeats) {
+        i_epoch = 0;
+        rows = (stk_share_rows){.step = 1};
+    }
     if (dataset->n_padded) set_lengths(worker, claim, i_epoch);
     if (claim->from == 0) stk_share_plan_ahead(&work->share, claim->i_batch);
     for (int64_t row = claim->from; row < claim->to; row++) {

@@ -29,6 +29,7 @@ typedef struct stk_work {
     const stk_chain *chain[STK_MAX_FIELDS]; /* that workers run: the data set's, or what a cache leaves of them */
     uint64_t seed;
     stk_share share;
+    bool repeats; /* all batches are the first of epoch 0, which lies in all slots */
     int n_workers;
     int64_t n_total; /* batches until the end */
     stk_ahead *ahead;

@@ -20,6 +20,8 @@ stk_status stk_build_tokenize(const stk_yaml_node *settings, stk_stage **out);
 stk_status stk_build_fail(const stk_yaml_node *node, stk_status status);
 /* The same for the source of stoker/volumes.h. */
 stk_status stk_build_volumes(const stk_yaml_node *source, stk_dataset **out);
+/* The same for the source of stoker/synthetic.h. */
+stk_status stk_build_synthetic(const stk_yaml_node *source, stk_dataset **out);
 /* The same for the source of stoker/video.h. */
 stk_status stk_build_video(const stk_yaml_node *source, stk_dataset **out);
 /* The texts of a list. The caller frees *out. */

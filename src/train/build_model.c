@@ -194,8 +194,9 @@ static stk_status build_network(const stk_recipe *recipe, const stk_dataset *tra
         STK_RETURN_IF_ERROR(read_widths(stk_yaml_get(model, "widths"), widths, &n));
         if (n == 0) return stk_yaml_fail(stk_yaml_get(model, "widths"), "'widths' is empty");
         *out = stk_cnn(x, widths, n, classes);
-    } else {
-        *out = stk_resnet18(x, classes, is_word(model, "stem", "cifar") ? STK_STEM_CIFAR : STK_STEM_IMAGENET);
+    } else { /* resnet18 and its like */
+        int depth = atoi(recipe->model_kind + strlen("resnet"));
+        *out = stk_resnet(x, depth, classes, is_word(model, "stem", "cifar") ? STK_STEM_CIFAR : STK_STEM_IMAGENET);
     }
     return STK_OK;
 }

@@ -171,6 +171,7 @@ stk_status stk_build_source(const stk_yaml_node *source, stk_dataset **out)
     if (!strcmp(kind, "files")) return build_files(source, out);
     if (!strcmp(kind, "pairs")) return build_pairs(source, out);
     if (!strcmp(kind, "volumes")) return stk_build_volumes(source, out);
+    if (!strcmp(kind, "synthetic")) return stk_build_synthetic(source, out);
     if (!strcmp(kind, "video")) return stk_build_video(source, out);
     if (!strcmp(kind, "npy")) return build_npy(source, out);
     if (!strcmp(kind, "tfrecord")) return build_tfrecord(source, out);

@@ -162,20 +162,26 @@ const stk_key stk_layer_kinds[N_LAYER_KINDS + 1] = {
     {.name = "residual", .type = STK_KEY_MAP, .keys = residual_keys, .doc = "The sum of layers and shortcut."},
     END};
 
-const stk_key stk_model_kinds[] = {
-    {.name = "mlp",
-     .type = STK_KEY_MAP,
-     .keys = mlp_keys,
-     .no_short = true,
-     .doc = "Flatten, dense layers with ReLU, dense."},
-    {.name = "cnn",
-     .type = STK_KEY_MAP,
-     .keys = cnn_keys,
-     .no_short = true,
-     .doc = "3x3 convolutions with batch norm, ReLU and pooling, global mean, dense."},
-    {.name = "resnet18", .type = STK_KEY_MAP, .keys = resnet_keys, .no_short = true, .doc = "He et al. 2016."},
-    {.name = "layers",
-     .type = STK_KEY_LIST,
-     .element = &layer_key,
-     .doc = "Your own, from input to output; see below."},
-    END};
+#define RESNET(kind, text)                                                                                             \
+    {                                                                                                                  \
+        .name = kind, .type = STK_KEY_MAP, .keys = resnet_keys, .no_short = true, .doc = text                          \
+    }
+const stk_key stk_model_kinds[] = {{.name = "mlp",
+                                    .type = STK_KEY_MAP,
+                                    .keys = mlp_keys,
+                                    .no_short = true,
+                                    .doc = "Flatten, dense layers with ReLU, dense."},
+                                   {.name = "cnn",
+                                    .type = STK_KEY_MAP,
+                                    .keys = cnn_keys,
+                                    .no_short = true,
+                                    .doc = "3x3 convolutions with batch norm, ReLU and pooling, global mean, dense."},
+                                   RESNET("resnet18", "He et al. 2016."),
+                                   RESNET("resnet34", "He et al. 2016."),
+                                   RESNET("resnet50", "With bottlenecks, their stride in the 3x3 convolution (v1.5)."),
+                                   RESNET("resnet101", "The same, deeper."),
+                                   {.name = "layers",
+                                    .type = STK_KEY_LIST,
+                                    .element = &layer_key,
+                                    .doc = "Your own, from input to output; see below."},
+                                   END};

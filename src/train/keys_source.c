@@ -267,6 +267,12 @@ const stk_key stk_source_kinds[] = {
      .type = STK_KEY_MAP,
      .keys = tokens_keys,
      .doc = "Windows of files of token numbers: tokens and, one further, targets."},
+    {.name = "synthetic",
+     .type = STK_KEY_MAP,
+     .keys = stk_synthetic_keys,
+     .no_short = true,
+     .doc =
+         "Random numbers, for measuring: without stages one batch is made and delivered again and again, at no cost."},
     {.name = "concatenate",
      .type = STK_KEY_MAP,
      .keys = stk_concatenate_keys,

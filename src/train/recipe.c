@@ -199,6 +199,7 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->checkpoint_by_epoch = get_bool(checkpoint, "every");
     recipe->checkpoint_keep = get_int(checkpoint, "keep", 2);
     recipe->checkpoint_best = get_bool(checkpoint, "best");
+    recipe->checkpoint_end = get_bool(checkpoint, "end");
     recipe->log_every = get_int(get(root, "log"), "every", 10);
     recipe->patience = patience ? patience->integer : 0;
     if (patience && !recipe->part[STK_PART_VALID].node)

@@ -56,7 +56,7 @@ typedef struct stk_recipe {
     double clip_norm;
     char *no_decay; /* "bias,norm"; owned; NULL: none */
     int64_t checkpoint_every, checkpoint_keep;
-    bool checkpoint_by_epoch, checkpoint_best;
+    bool checkpoint_by_epoch, checkpoint_best, checkpoint_end;
     int64_t patience;  /* 0: never stops early */
     int64_t log_every; /* steps */
 } stk_recipe;

@@ -50,21 +50,24 @@ static const stk_key pad_batch_keys[] = {
 static const char *const precision_words[] = {"auto", "f32", "bf16", "f16", NULL};
 static const char *const step_words[] = {"steps", NULL};
 static const stk_key no_decay_part = {.name = "no_decay", .type = STK_KEY_TEXT};
-static const stk_key checkpoint_keys[] = {{.name = "every",
-                                           .type = STK_KEY_EVERY,
-                                           .standard = "1 epoch",
-                                           .doc = "How often; the end of a run is always saved."},
-                                          {.name = "keep",
-                                           .type = STK_KEY_INT,
-                                           .standard = "2",
-                                           .least = 2,
-                                           .most = 1e6,
-                                           .doc = "How many of the last are kept."},
-                                          {.name = "best",
-                                           .type = STK_KEY_BOOL,
-                                           .standard = "true",
-                                           .doc = "Whether the one with the least validation loss is kept too."},
-                                          END};
+static const stk_key checkpoint_keys[] = {
+    {.name = "every", .type = STK_KEY_EVERY, .standard = "1 epoch", .doc = "How often."},
+    {.name = "keep",
+     .type = STK_KEY_INT,
+     .standard = "2",
+     .least = 2,
+     .most = 1e6,
+     .doc = "How many of the last are kept."},
+    {.name = "best",
+     .type = STK_KEY_BOOL,
+     .standard = "true",
+     .doc = "Whether the one with the least validation loss is kept too."},
+    {.name = "end",
+     .type = STK_KEY_BOOL,
+     .standard = "true",
+     .doc = "Whether the end of a run is saved, whatever the cause; without it "
+            "a run that only measures writes nothing."},
+    END};
 static const stk_key early_stopping_keys[] = {
     {.name = "patience",
      .type = STK_KEY_INT,

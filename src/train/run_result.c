@@ -32,7 +32,11 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
     bad |= json_object_set_new(object, "finished", json_boolean(result->is_finished));
     bad |= json_object_set_new(object, "early_stopped", json_boolean(train->early_stopped));
     bad |= json_object_set_new(object, "wall_s", json_real(train->wall_s));
+    bad |=
+        json_object_set_new(object, "step_ms_median", real_or_null(train->step_ms_median > 0, train->step_ms_median));
     bad |= json_object_set_new(object, "samples_per_s", real_or_null(true, train->samples_per_s));
+    if (train->tokens_per_s > 0)
+        bad |= json_object_set_new(object, "tokens_per_s", real_or_null(true, train->tokens_per_s));
     bad |= json_object_set_new(object, "input_wait_share", real_or_null(true, train->input_wait_share));
     bad |= json_object_set_new(object, "peak_planned_bytes", json_integer((json_int_t)train->peak_planned_bytes));
     bad |= json_object_set_new(object, "peak_used_bytes", json_integer((json_int_t)train->peak_used_bytes));

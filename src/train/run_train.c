@@ -258,7 +258,7 @@ static void save_end(stk_run *run, stk_status status)
     stk_train_state state;
     wait_for_save(run);
     stk_trainer_get_state(run->trainer, &state);
-    if (state.step == 0 || !is_worth_saving(status) || is_saved(run)) return;
+    if (state.step == 0 || !run->recipe->checkpoint_end || !is_worth_saving(status) || is_saved(run)) return;
     run->is_last_try = true;
     start_save(run, false);
     wait_for_save(run);

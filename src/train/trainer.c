@@ -217,13 +217,26 @@ static double median_step_s(const stk_trainer *trainer)
     return median;
 }
 
+/* Of one sample, where the model takes "tokens"; else 0. */
+static int64_t count_tokens(const stk_trainer *trainer)
+{
+    if (trainer == &no_memory_trainer || !trainer->model) return 0;
+    stk_graph *graph = stk_model_graph(trainer->model);
+    stk_value tokens = graph ? stk_graph_find(graph, STK_OP_input, "tokens") : (stk_value){NULL, -1};
+    if (tokens.id < 0) return 0;
+    stk_shape shape = stk_value_shape(tokens);
+    return stk_shape_product(shape, 1, shape.rank);
+}
+
 void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out)
 {
     struct rusage usage;
     double median = median_step_s(trainer);
     *out = trainer->result;
     out->n_steps = trainer->state.step;
+    out->step_ms_median = 1e3 * median;
     out->samples_per_s = median > 0 ? (double)trainer->train.batch / median : 0;
+    out->tokens_per_s = out->samples_per_s * (double)count_tokens(trainer);
     out->input_wait_share = trainer->train_ns > 0 ? (double)trainer->wait_ns / (double)trainer->train_ns : 0;
     out->n_skipped = trainer->n_skipped;
     if (getrusage(RUSAGE_SELF, &usage) == 0) out->peak_rss_bytes = (size_t)usage.ru_maxrss * 1024;

@@ -54,6 +54,58 @@ static void resnet18_imagenet(void **state)
     stk_model_free(model);
 }
 
+/* torchvision's resnet34, resnet50 and resnet101 as they are; multiply-adds on 224 x 224: 3.664, 4.089 and 7.801 G. */
+static void deeper_resnets(void **state)
+{
+    static const struct {
+        int depth;
+        int64_t n_parameters;
+        double flops;
+    } want[] = {{34, 21797672, 7.33e9}, {50, 25557032, 8.18e9}, {101, 44549160, 15.6e9}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+        stk_model *model = stk_model_new("resnet");
+        stk_value x = stk_resnet(stk_model_input(model, STK_F32, 224, 224, 3), want[i].depth, 1000, STK_STEM_IMAGENET);
+        stk_model_loss(model, stk_cross_entropy(x, stk_model_label(model)));
+        check_status(model);
+        stk_model_size size = stk_model_get_size(model);
+        assert_int_equal(size.n_parameters, want[i].n_parameters);
+        assert_true(size.forward_flops > want[i].flops && size.forward_flops < 1.03 * want[i].flops);
+        stk_model_free(model);
+    }
+}
+
+/* v1.5: the stride of a bottleneck is in its 3x3 convolution, and the shortcut of the first block only widens. */
+static void bottleneck_names(void **state)
+{
+    (void)state;
+    stk_model *model = stk_model_new("resnet50");
+    stk_resnet(stk_model_input(model, STK_F32, 224, 224, 3), 50, 1000, STK_STEM_IMAGENET);
+    check_status(model);
+    const stk_graph *graph = stk_model_graph(model);
+    static const struct {
+        const char *name;
+        int64_t dim[4], stride;
+    } want[] = {{"layer1.0.downsample.0.weight", {256, 1, 1, 64}, 1},
+                {"layer2.0.conv1.weight", {128, 1, 1, 256}, 1},
+                {"layer2.0.conv2.weight", {128, 3, 3, 128}, 2},
+                {"layer4.2.conv3.weight", {2048, 1, 1, 512}, 1}};
+    for (size_t k = 0; k < sizeof(want) / sizeof(want[0]); k++) {
+        bool found = false;
+        for (int i = 0; i < graph->n_nodes; i++) {
+            const stk_node *node = &graph->node[i];
+            if (node->op != STK_OP_conv2d) continue;
+            const stk_node *weight = stk_value_node(stk_value_of((stk_graph *)graph, node->in[1]));
+            if (strcmp(weight->name, want[k].name)) continue;
+            found = true;
+            assert_int_equal(node->attrs.window.stride[0], want[k].stride);
+            assert_memory_equal(graph->value[node->in[1]].desc.shape.dim, want[k].dim, sizeof(want[k].dim));
+        }
+        if (!found) fail_msg("no convolution '%s'", want[k].name);
+    }
+    stk_model_free(model);
+}
+
 /* The variables in the order of torchvision's state_dict (without num_batches_tracked). */
 static void resnet18_names(void **state)
 {
@@ -165,6 +217,9 @@ static void bad_networks(void **state)
     model = stk_model_new("bad");
     stk_resnet18(stk_model_input(model, STK_F32, 32), 10, STK_STEM_IMAGENET);
     check_failure(model, "layer 'conv1': its input is [?,32], and must be images [N,H,W,C] of known size");
+    model = stk_model_new("bad");
+    stk_resnet(stk_model_input(model, STK_F32, 32, 32, 3), 19, 10, STK_STEM_CIFAR);
+    check_failure(model, "there is no ResNet-19 here; there are 18, 34, 50 and 101");
 }
 
 int main(void)
@@ -173,6 +228,8 @@ int main(void)
         cmocka_unit_test(resnet18_cifar),
         cmocka_unit_test(resnet18_imagenet),
         cmocka_unit_test(resnet18_names),
+        cmocka_unit_test(deeper_resnets),
+        cmocka_unit_test(bottleneck_names),
         cmocka_unit_test(resnet18_initialisation),
         cmocka_unit_test(mlp),
         cmocka_unit_test(cnn),

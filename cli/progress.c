@@ -131,7 +131,7 @@ static void print_plan(progress *p, const stk_train_event *event)
     char count[CLI_TEXT], flops[CLI_TEXT], peak[CLI_TEXT], limit[CLI_TEXT];
     printf("model   %s, %s parameters, %s an image forward\n", p->info.model, cli_count(event->n_parameters, count),
            cli_flops(event->forward_flops, flops));
-    printf("plan    %s, %s, batch %" PRId64 ", peak %s", event->text, p->info.precision, p->info.batch,
+    printf("plan    %s, %s, batch %" PRId64 ", peak %s", event->text, event->precision, p->info.batch,
            cli_bytes((double)event->peak_planned_bytes, peak));
     if (p->info.memory_limit_bytes > 0) printf(" of %s", cli_bytes((double)p->info.memory_limit_bytes, limit));
     printf("\n");

@@ -42,6 +42,10 @@ STK_API stk_value stk_graph_variable(stk_graph *graph, const char *name, stk_dty
                                      stk_init init, bool trainable);
 STK_API stk_value stk_graph_constant(stk_graph *graph, stk_dtype dtype, stk_shape shape, double value);
 
+/* What is built between push and pop computes in f32 when training is in bf16 or f16. May be nested. */
+STK_API void stk_f32_push(stk_graph *graph);
+STK_API void stk_f32_pop(stk_graph *graph);
+
 /* --- roots --- */
 /* The value can be read by name after each run. */
 STK_API void stk_graph_output(stk_graph *graph, const char *name, stk_value x);

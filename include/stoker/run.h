@@ -18,9 +18,9 @@ typedef struct stk_run stk_run;
 
 /* What is known when data and model stand, before anything is compiled. Texts are borrowed from the run. */
 typedef struct stk_run_info {
-    const char *name, *folder; /* folder: NULL before stk_run_train has made it */
-    const char *model;         /* "resnet18" */
-    const char *device, *precision;
+    const char *name, *folder;        /* folder: NULL before stk_run_train has made it */
+    const char *model;                /* "resnet18" */
+    const char *device, *precision;   /* as the recipe has them */
     int64_t n_train, n_valid, n_test; /* samples; 0: there is no such part */
     int64_t n_classes;                /* of the data; 0: not known */
     int64_t source_bytes;             /* of all parts, as stk_dataset_source_bytes; 0: not known */

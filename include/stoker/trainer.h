@@ -51,15 +51,26 @@ typedef struct stk_train_event {
     double epoch_s;
     const char *text; /* SAVED: the folder; WARNING: what; PLAN: the device, "2 threads, avx2" */
     int64_t n_parameters;
-    double forward_flops; /* PLAN: for one sample */
+    const char *precision; /* PLAN: as chosen, "bf16" */
+    double forward_flops;  /* PLAN: for one sample */
     size_t peak_planned_bytes;
 } stk_train_event;
 typedef void (*stk_train_event_fn)(void *user, const stk_train_event *event);
+
+/* The element type of products and activations. Parameters, statistics, losses, gradients of parameters and the last
+ * layer are f32 in any case. AUTO: bf16 where the device is fast in it, else f32. */
+typedef enum stk_precision {
+    STK_PRECISION_F32,
+    STK_PRECISION_BF16,
+    STK_PRECISION_F16,
+    STK_PRECISION_AUTO
+} stk_precision;
 
 typedef struct stk_trainer_config {
     const char *device; /* NULL: "cpu" */
     int n_threads;      /* 0: as many as cores */
     uint64_t seed;
+    stk_precision precision;
     double clip_norm; /* of all gradients together; 0: none */
     stk_schedule schedule;
     const char *no_decay;      /* parts of parameter names without weight decay, comma-separated: "bias,norm" */
@@ -98,6 +109,7 @@ typedef struct stk_train_result {
     double input_wait_share, first_step_s;      /* the latter from process start */
     size_t peak_planned_bytes, peak_used_bytes; /* of arena and variables; used: as handed to the kernels */
     size_t peak_rss_bytes;                      /* of the process */
+    const char *precision;                      /* as chosen, "f32"; a constant. NULL before stk_trainer_run */
     int64_t n_skipped;                          /* corrupt records replaced */
     int n_data_threads;                         /* that tuning had the last loader use */
     bool early_stopped;

@@ -54,6 +54,8 @@ typedef struct stk_device_class {
     /* Optional, of devices that compute on the host: runs body for all parts on the device's threads, between runs. */
     void (*parallel)(const stk_device *device, int n_parts, void (*body)(const void *task, int i_part, int n_parts),
                      const void *task);
+    /* Why computing in that 16-bit dtype is no faster than in f32, for people; NULL: it is. A constant. Optional. */
+    const char *(*slow_dtype)(const stk_device *device, stk_dtype dtype);
     /* "2 threads, avx2" */
     void (*describe)(const stk_device *device, stk_text *out);
 } stk_device_class;

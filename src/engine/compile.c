@@ -16,8 +16,9 @@ static stk_status run_passes(stk_graph *graph, const stk_compile_options *option
         STK_PASS_LIST(X)
 #undef X
     };
-    stk_pass_options pass_options = {0};
+    stk_pass_options pass_options = {.compute = options->compute};
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+        if (passes[i].run == pass_autocast && options->compute == STK_F32) continue;
         if (passes[i].run == pass_inference && !options->inference) continue;
         if (passes[i].run == pass_fuse && options->no_fuse) continue;
         stk_status status = passes[i].run(graph, &pass_options);

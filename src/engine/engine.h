@@ -25,6 +25,7 @@ const stk_device *stk_engine_device(const stk_engine *engine);
 typedef struct stk_compile_options {
     bool inference; /* run pass_inference */
     bool no_fuse;
+    stk_dtype compute;         /* F32; BF16 or F16: by pass autocast */
     size_t memory_limit_bytes; /* for arena and variables together; 0: none. STK_NO_MEMORY names the largest buffers */
     bool plan_only;            /* makes no variables and takes no memory: the program can be asked, but not run */
     const char *dump_after;    /* a pass's name, "all" or NULL */

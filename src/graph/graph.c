@@ -110,7 +110,7 @@ enum { MOST_OUT = 16 };
 static stk_status add_node(stk_graph *graph, stk_op op, const stk_attrs *attrs, const stk_value *in, int n_in)
 {
     const stk_op_rule *rule = stk_op_get_rule(op);
-    stk_node node = {.op = op, .n_in = n_in, .attrs = *attrs};
+    stk_node node = {.op = op, .n_in = n_in, .attrs = *attrs, .keep_f32 = graph->n_keep_f32 > 0};
     stk_tensor_desc out[MOST_OUT];
     if (rule->n_in >= 0 && n_in != rule->n_in && op != STK_OP_sgd_update)
         return stk_fail(STK_INVALID, "%s takes %d inputs, not %d", rule->name, rule->n_in, n_in);
@@ -179,6 +179,20 @@ stk_value stk_graph_variable(stk_graph *graph, const char *name, stk_dtype dtype
     attrs.leaf.init.a = init.a;
     attrs.leaf.trainable = trainable;
     return add_leaf(graph, STK_OP_variable, name, &attrs);
+}
+
+void stk_f32_push(stk_graph *graph)
+{
+    if (graph && graph->status == STK_OK) graph->n_keep_f32++;
+}
+
+void stk_f32_pop(stk_graph *graph)
+{
+    if (!graph || graph->status != STK_OK) return;
+    if (graph->n_keep_f32 == 0)
+        stk_graph_keep_error(graph, stk_fail(STK_INVALID, "stk_f32_pop without a stk_f32_push"));
+    else
+        graph->n_keep_f32--;
 }
 
 stk_value stk_graph_constant(stk_graph *graph, stk_dtype dtype, stk_shape shape, double value)

@@ -14,7 +14,8 @@ typedef struct stk_node {
     int32_t first_out; /* value ids first_out .. first_out + n_out - 1 */
     const char *name;  /* of inputs and variables; else NULL or a hint for people */
     stk_attrs attrs;
-    bool barrier; /* common-subexpression elimination leaves it alone (recomputed nodes) */
+    bool barrier;  /* common-subexpression elimination leaves it alone (recomputed nodes) */
+    bool keep_f32; /* autocast leaves it in f32: the user said so */
 } stk_node;
 
 typedef struct stk_value_info {
@@ -36,6 +37,7 @@ struct stk_graph {
     int32_t n_nodes, n_values, n_roots;
     int32_t node_capacity, value_capacity, root_capacity;
     const struct stk_scope *scope; /* the innermost; NULL outside of all. nn/layer.h; in the arena */
+    int32_t n_keep_f32;            /* nodes that are added while it is above 0 are marked keep_f32 */
     stk_status status;
     char error[512];
 };

@@ -13,11 +13,13 @@
  *   slice_grad                      dy -> dx                              attrs: slice, shape of x; zeros elsewhere
  *   pad                             x -> y                                attrs: pad
  *   concat                          x0, x1, ... -> y                      attrs: axis
- *   reduce                          x -> y                                attrs: reduce (kind, axes); axes are removed
- *   matmul                          a, b -> c                             attrs: matmul
+ *   reduce                          x -> y                                attrs: reduce (kind, axes, wide); axes are
+ *                                                                         removed; wide: y is f32 where x has 16 bits
+ *   matmul                          a, b -> c                             attrs: matmul; wide as for reduce
  *   conv2d                          x, weight -> y                        attrs: window
  *   conv2d_grad_data                dy, weight -> dx                      attrs: window, shape of x
- *   conv2d_grad_weight              x, dy -> dweight                      attrs: window, shape of weight
+ *   conv2d_grad_weight              x, dy -> dweight                      attrs: window, shape of weight; f32 where x
+ *                                                                         has 16 bits
  *   max_pool2d, avg_pool2d          x -> y                                attrs: window
  *   max_pool2d_grad                 x, y, dy -> dx                        attrs: window; the first maximum gets all
  *   avg_pool2d_grad                 dy -> dx                              attrs: window, shape of x
@@ -88,6 +90,7 @@ typedef struct stk_attrs {
         struct {
             int32_t kind;
             uint32_t axes; /* never 0 here: all axes are spelled out */
+            int32_t wide;
         } reduce;
         int32_t permutation[STK_MAX_RANK];
         struct {
@@ -101,7 +104,7 @@ typedef struct stk_attrs {
             int32_t axis;
         } concat;
         struct {
-            int32_t transpose_a, transpose_b;
+            int32_t transpose_a, transpose_b, wide;
         } matmul;
         stk_window window;
         struct {
@@ -178,6 +181,14 @@ typedef enum stk_op_kind {
     STK_KIND_OPAQUE
 } stk_op_kind;
 
+/* What pass autocast does with an op's float inputs when training is in 16 bits. */
+typedef enum stk_autocast {
+    STK_AUTOCAST_WIDE,   /* f32: whatever is not said to be safe */
+    STK_AUTOCAST_NARROW, /* 16 bits: products, which sum up in f32 inside */
+    STK_AUTOCAST_FOLLOW, /* as they come; f32 where some are and are no parameters or constants */
+    STK_AUTOCAST_FIRST   /* input 0 as it comes, the others f32: normalisations, whose parameters are f32 in any case */
+} stk_autocast;
+
 typedef struct stk_op_rule {
     const char *name;
     stk_op_kind kind;
@@ -189,6 +200,7 @@ typedef struct stk_op_rule {
     stk_status (*grad)(const stk_grad_call *call);
     void (*cost)(const stk_op_call *call, stk_cost *cost); /* NULL: one flop an output element, all bytes once */
     void (*print)(const stk_attrs *attrs, stk_text *out);  /* attributes, " kind=relu"; NULL: none */
+    stk_autocast autocast;
     bool stops_gradient; /* outputs do not depend smoothly on inputs (compare, in_top_k): gradients are zero */
 } stk_op_rule;
 

@@ -53,6 +53,7 @@ const stk_op_rule stk_rule_batch_norm = {
     .kind = STK_KIND_OPAQUE,
     .n_in = 5,
     .n_out = 5,
+    .autocast = STK_AUTOCAST_FIRST,
     .infer = infer,
     .grad = grad,
     .cost = cost,

@@ -93,6 +93,7 @@ const stk_op_rule stk_rule_binary = {
     .kind = STK_KIND_ELEMENT,
     .n_in = 2,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_FOLLOW,
     .infer = infer,
     .grad = grad,
     .print = print,

@@ -25,8 +25,9 @@ static stk_status grad(const stk_grad_call *call)
         int ix = i - (y.rank - x.rank);
         if (ix < 0 || (x.dim[ix] == 1 && y.dim[i] != 1)) axes |= 1u << i;
     }
-    stk_value dx = axes ? stk_reduce_sum(call->grad_out[0], axes) : call->grad_out[0];
+    stk_value dx = axes ? stk_reduce_sum_wide(call->grad_out[0], axes) : call->grad_out[0];
     if (dx.id >= 0 && !stk_shape_equal(stk_value_shape(dx), x)) dx = stk_reshape(dx, x);
+    dx = stk_cast_to(dx, stk_value_dtype(call->in[0]));
     call->grad_in[0] = dx;
     return stk_rule_built(dx);
 }
@@ -42,6 +43,7 @@ const stk_op_rule stk_rule_broadcast = {
     .kind = STK_KIND_BROADCAST,
     .n_in = 1,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_FOLLOW,
     .infer = infer,
     .grad = grad,
     .cost = cost,

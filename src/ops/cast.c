@@ -9,12 +9,23 @@ static stk_status infer(stk_op_call *call)
     return STK_OK;
 }
 
+/* A gradient that was rounded just now is taken as it was before: so that of a weight keeps f32 from its sum on. */
+static stk_value cast_back(stk_value dy, stk_dtype dtype)
+{
+    const stk_node *maker = stk_value_node(dy);
+    if (maker && maker->op == STK_OP_cast) {
+        stk_value wide = {dy.graph, maker->in[0]};
+        if (stk_value_dtype(wide) == dtype) return wide;
+    }
+    return stk_cast_to(dy, dtype);
+}
+
 static stk_status grad(const stk_grad_call *call)
 {
     stk_dtype from = stk_value_dtype(call->in[0]);
     bool smooth = stk_dtype_is_float(from) && stk_dtype_is_float(call->attrs->dtype);
     if (!call->need[0] || call->grad_out[0].id < 0 || !smooth) return STK_OK;
-    call->grad_in[0] = stk_cast_to(call->grad_out[0], from);
+    call->grad_in[0] = cast_back(call->grad_out[0], from);
     return stk_rule_built(call->grad_in[0]);
 }
 
@@ -28,6 +39,7 @@ const stk_op_rule stk_rule_cast = {
     .kind = STK_KIND_ELEMENT,
     .n_in = 1,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_FOLLOW,
     .infer = infer,
     .grad = grad,
     .print = print,

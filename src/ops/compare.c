@@ -25,6 +25,7 @@ const stk_op_rule stk_rule_compare = {
     .kind = STK_KIND_ELEMENT,
     .n_in = 2,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_FOLLOW,
     .infer = infer,
     .print = print,
     .stops_gradient = true,

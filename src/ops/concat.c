@@ -65,6 +65,7 @@ const stk_op_rule stk_rule_concat = {
     .kind = STK_KIND_OPAQUE,
     .n_in = -1,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_FOLLOW,
     .infer = infer,
     .grad = grad,
     .cost = cost,

@@ -46,6 +46,7 @@ static stk_status grad(const stk_grad_call *call)
     if (call->need[1]) {
         attrs.shape = stk_value_shape(weight);
         call->grad_in[1] = stk_rule_add(STK_OP_conv2d_grad_weight, &attrs, (stk_value[]){x, dy}, 2);
+        call->grad_in[1] = stk_cast_to(call->grad_in[1], stk_value_dtype(weight));
         STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[1]));
     }
     return STK_OK;
@@ -61,6 +62,7 @@ const stk_op_rule stk_rule_conv2d = {
     .kind = STK_KIND_OPAQUE,
     .n_in = 2,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_NARROW,
     .infer = infer,
     .grad = grad,
     .cost = cost,

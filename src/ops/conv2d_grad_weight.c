@@ -1,4 +1,4 @@
-/* The gradient of a convolution with respect to its weight. */
+/* The gradient of a convolution with respect to its weight: a long sum, so that it stays f32 for 16-bit x. */
 #include "ops/conv2d.h"
 
 static stk_status infer(stk_op_call *call)
@@ -6,7 +6,7 @@ static stk_status infer(stk_op_call *call)
     stk_tensor_desc x = call->in[0], dy = call->in[1], dweight = stk_desc_make(x.dtype, call->attrs->shape), y;
     STK_RETURN_IF_ERROR(stk_conv2d_out(x, dweight, &call->attrs->window, &y));
     STK_RETURN_IF_ERROR(stk_rule_need("dy", dy, y.dtype, y.shape));
-    call->out[0] = dweight;
+    call->out[0] = stk_desc_make(stk_rule_stat_dtype(x.dtype), dweight.shape);
     return STK_OK;
 }
 

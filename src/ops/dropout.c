@@ -32,6 +32,7 @@ const stk_op_rule stk_rule_dropout = {
     .kind = STK_KIND_ELEMENT,
     .n_in = 3,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_FOLLOW,
     .infer = infer,
     .grad = grad,
     .print = print,

@@ -29,6 +29,7 @@ static stk_status infer(stk_op_call *call)
                         batch_fits ? "the inner sizes" : "the batches");
     c.shape.dim[a.shape.rank - 2] = m;
     c.shape.dim[a.shape.rank - 1] = n;
+    if (call->attrs->matmul.wide) c.dtype = stk_rule_stat_dtype(a.dtype);
     call->out[0] = c;
     return STK_OK;
 }
@@ -61,9 +62,20 @@ static stk_value flatten_rows(stk_value x)
     return stk_reshape(x, STK_SHAPE(rows, shape.dim[shape.rank - 1]));
 }
 
+/* op(a) op(b), a long sum over rows, which stays f32 for 16-bit a. */
+static stk_value multiply_wide(stk_value a, stk_value b, bool ta, bool tb)
+{
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.matmul.transpose_a = ta;
+    attrs.matmul.transpose_b = tb;
+    attrs.matmul.wide = stk_value_dtype(a) == STK_BF16 || stk_value_dtype(a) == STK_F16;
+    return stk_rule_add(STK_OP_matmul, &attrs, (stk_value[]){a, b}, 2);
+}
+
 static stk_value grad_b(stk_value a, stk_value b, stk_value dc, bool ta, bool tb)
 {
     int rank = stk_value_shape(a).rank;
+    stk_dtype dtype = stk_value_dtype(b);
     bool shared = stk_value_shape(b).rank < rank;
     if (shared && !ta && stk_shape_known(stk_value_shape(a))) {
         /* One large product sums over the batch by itself. */
@@ -71,8 +83,10 @@ static stk_value grad_b(stk_value a, stk_value b, stk_value dc, bool ta, bool tb
         dc = flatten_rows(dc);
         shared = false;
     }
-    stk_value db = tb ? stk_matmul(dc, a, true, ta) : stk_matmul(a, dc, !ta, false);
-    return shared ? stk_reduce_sum(db, (1u << (rank - 2)) - 1u) : db;
+    bool is_weight = rank == 2 || stk_value_shape(b).rank < rank;
+    if (!is_weight) return tb ? stk_matmul(dc, a, true, ta) : stk_matmul(a, dc, !ta, false);
+    stk_value db = tb ? multiply_wide(dc, a, true, ta) : multiply_wide(a, dc, !ta, false);
+    return stk_cast_to(shared ? stk_reduce_sum(db, (1u << (rank - 2)) - 1u) : db, dtype);
 }
 
 static stk_status grad(const stk_grad_call *call)
@@ -102,6 +116,7 @@ static void print(const stk_attrs *attrs, stk_text *out)
 {
     if (attrs->matmul.transpose_a) stk_text_add(out, " transpose_a");
     if (attrs->matmul.transpose_b) stk_text_add(out, " transpose_b");
+    if (attrs->matmul.wide) stk_text_add(out, " wide");
 }
 
 const stk_op_rule stk_rule_matmul = {
@@ -109,6 +124,7 @@ const stk_op_rule stk_rule_matmul = {
     .kind = STK_KIND_OPAQUE,
     .n_in = 2,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_NARROW,
     .infer = infer,
     .grad = grad,
     .cost = cost,

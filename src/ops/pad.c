@@ -56,6 +56,7 @@ const stk_op_rule stk_rule_pad = {
     .kind = STK_KIND_OPAQUE,
     .n_in = 1,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_FOLLOW,
     .infer = infer,
     .grad = grad,
     .cost = cost,

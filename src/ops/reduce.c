@@ -16,7 +16,9 @@ static stk_status infer(stk_op_call *call)
     stk_shape y = {.rank = 0};
     for (int i = 0; i < x.shape.rank; i++)
         if (!(axes >> i & 1)) y.dim[y.rank++] = x.shape.dim[i];
-    stk_rule_out(call, 0, x.dtype, y);
+    if (call->attrs->reduce.wide && kind == STK_REDUCE_MAX)
+        return stk_fail(STK_INVALID, "a maximum is never wide: it rounds nothing");
+    stk_rule_out(call, 0, call->attrs->reduce.wide ? stk_rule_stat_dtype(x.dtype) : x.dtype, y);
     return STK_OK;
 }
 
@@ -71,7 +73,7 @@ static stk_status grad(const stk_grad_call *call)
         STK_RETURN_IF_ERROR(count_reduced(stk_value_shape(x), axes, &n));
         dy = stk_scale_by(dy, n > 0 ? 1 / n : 0);
     }
-    call->grad_in[0] = spread(dy, stk_value_shape(x), axes);
+    call->grad_in[0] = spread(stk_cast_to(dy, stk_value_dtype(x)), stk_value_shape(x), axes);
     return stk_rule_built(call->grad_in[0]);
 }
 
@@ -89,6 +91,7 @@ static void print(const stk_attrs *attrs, stk_text *out)
         stk_text_add(out, "%s%d", comma, i);
         comma = ",";
     }
+    if (attrs->reduce.wide) stk_text_add(out, " wide");
 }
 
 const stk_op_rule stk_rule_reduce = {
@@ -102,11 +105,12 @@ const stk_op_rule stk_rule_reduce = {
     .print = print,
 };
 
-static stk_value add_reduce(int kind, stk_value x, uint32_t axes)
+static stk_value add_reduce(int kind, stk_value x, uint32_t axes, bool wide)
 {
     if (!stk_rule_usable(x)) return stk_rule_none(x.graph);
     stk_attrs attrs = stk_attrs_zero();
     attrs.reduce.kind = kind;
+    attrs.reduce.wide = wide;
     attrs.reduce.axes = axes ? axes : stk_rule_all_axes(stk_value_shape(x));
     if (!attrs.reduce.axes) return x; /* A scalar is its own sum, mean and maximum. */
     return stk_rule_add(STK_OP_reduce, &attrs, &x, 1);
@@ -114,15 +118,21 @@ static stk_value add_reduce(int kind, stk_value x, uint32_t axes)
 
 stk_value stk_reduce_sum(stk_value x, uint32_t axes)
 {
-    return add_reduce(STK_REDUCE_SUM, x, axes);
+    return add_reduce(STK_REDUCE_SUM, x, axes, false);
 }
 
 stk_value stk_reduce_mean(stk_value x, uint32_t axes)
 {
-    return add_reduce(STK_REDUCE_MEAN, x, axes);
+    return add_reduce(STK_REDUCE_MEAN, x, axes, false);
 }
 
 stk_value stk_reduce_max(stk_value x, uint32_t axes)
 {
-    return add_reduce(STK_REDUCE_MAX, x, axes);
+    return add_reduce(STK_REDUCE_MAX, x, axes, false);
+}
+
+stk_value stk_reduce_sum_wide(stk_value x, uint32_t axes)
+{
+    stk_dtype dtype = stk_value_dtype(x);
+    return add_reduce(STK_REDUCE_SUM, x, axes, dtype == STK_BF16 || dtype == STK_F16);
 }

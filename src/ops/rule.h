@@ -31,6 +31,8 @@ stk_value stk_rule_add(stk_op op, const stk_attrs *attrs, const stk_value *in, i
 stk_value stk_rule_scalar(stk_graph *graph, stk_dtype dtype, double value);
 /* Broadcasts the n values to their common shape; x[] is replaced. False after an error. */
 bool stk_rule_broadcast_all(stk_value *x, int n);
+/* stk_reduce_sum, f32 for x of 16 bits. */
+stk_value stk_reduce_sum_wide(stk_value x, uint32_t axes);
 /* STK_OK where dx is a value; else the error that the graph kept while a gradient was built. */
 stk_status stk_rule_built(stk_value dx);
 

@@ -35,6 +35,7 @@ const stk_op_rule stk_rule_select = {
     .kind = STK_KIND_ELEMENT,
     .n_in = 3,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_FOLLOW,
     .infer = infer,
     .grad = grad,
 };

@@ -53,6 +53,7 @@ const stk_op_rule stk_rule_transpose = {
     .kind = STK_KIND_OPAQUE,
     .n_in = 1,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_FOLLOW,
     .infer = infer,
     .grad = grad,
     .cost = cost,

@@ -72,6 +72,7 @@ const stk_op_rule stk_rule_unary = {
     .kind = STK_KIND_ELEMENT,
     .n_in = 1,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_FOLLOW,
     .infer = infer,
     .grad = grad,
     .print = print,

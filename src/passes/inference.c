@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "passes/passes.h"
 
-/* y = x * s + (bias - mean * s) with s = scale / sqrt(var + eps); the [C] part is computed once a run. */
+/* y = x * s + (bias - mean * s) with s = scale / sqrt(var + eps); the [C] part is computed once a run, all in f32. */
 static stk_value normalise(stk_graph *graph, const stk_node *node)
 {
     stk_value x = stk_value_of(graph, node->in[0]), scale = stk_value_of(graph, node->in[1]);
@@ -13,9 +13,8 @@ static stk_value normalise(stk_graph *graph, const stk_node *node)
     stk_value var = stk_value_of(graph, node->in[4]);
     stk_value s = stk_mul(scale, stk_rsqrt(stk_shift_by(var, node->attrs.batch_norm.eps)));
     stk_value t = stk_sub(bias, stk_mul(mean, s));
-    stk_dtype dtype = stk_value_dtype(x);
-    stk_value y = stk_add(stk_mul(x, stk_cast_to(s, dtype)), stk_cast_to(t, dtype));
-    return node->attrs.batch_norm.relu ? stk_relu(y) : y;
+    stk_value y = stk_add(stk_mul(stk_cast_to(x, stk_value_dtype(s)), s), t);
+    return stk_cast_to(node->attrs.batch_norm.relu ? stk_relu(y) : y, stk_value_dtype(x));
 }
 
 /* Attention without dropout, and without the two inputs that go with it. */

@@ -1,9 +1,11 @@
 /* The passes: each rewrites a graph in place, is one file with one function, and may be left out, printed and tested
  * alone. The engine runs them in this order:
  *
- *   inference (evaluation only) -> absorb -> autodiff -> simplify -> join_loss -> remask -> fuse -> plan
+ *   autocast (16 bits only) -> inference (evaluation only) -> absorb -> autodiff -> simplify -> join_loss -> remask
+ *     -> fuse -> plan
  *
- * inference  batch norm by running statistics, no dropout, no updates
+ * autocast   16-bit products and activations, f32 for the rest; before all that reads dtypes
+ * inference  batch norm by running statistics, no dropout, no updates; after autocast, which knows batch norms
  * absorb     ReLU into the batch norm before it; before autodiff, so that the gradient is absorbed too
  * autodiff   replaces grad nodes; needs every other op to have its gradient rule
  * simplify   folds constants, drops what does nothing, merges equal nodes; needs autodiff to be done
@@ -19,11 +21,20 @@
 
 typedef struct stk_pass_options {
     int fuse_most_inputs, fuse_most_instr; /* limits of one group; 0: 12 and 48 */
+    stk_dtype compute;                     /* of autocast: BF16 or F16; F32: nothing is cast */
 } stk_pass_options;
 
 typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *options);
 
-#define STK_PASS_LIST(X) X(inference) X(absorb) X(autodiff) X(simplify) X(join_loss) X(remask) X(fuse)
+#define STK_PASS_LIST(X)                                                                                               \
+    X(autocast)                                                                                                        \
+    X(inference)                                                                                                       \
+    X(absorb)                                                                                                          \
+    X(autodiff)                                                                                                        \
+    X(simplify)                                                                                                        \
+    X(join_loss)                                                                                                       \
+    X(remask)                                                                                                          \
+    X(fuse)
 
 #define X(name) stk_status pass_##name(stk_graph *graph, const stk_pass_options *options);
 STK_PASS_LIST(X)

@@ -2,7 +2,8 @@
  *
  * One walk in order, each node seen with its inputs already simplified:
  *   fold    constants through unary, binary, cast, broadcast, reshape and transpose
- *   drop    x + 0, x - 0, x * 1, x / 1, casts and reshapes and broadcasts to the same type, transposes of nothing
+ *   drop    x + 0, x - 0, x * 1, x / 1, casts and reshapes and broadcasts to the same type, transposes of nothing,
+ *           casts to a wider float and back
  *   merge   a node equal to an earlier one in op, attributes and inputs (common subexpressions; barriers excepted)
  */
 #include <math.h>
@@ -81,13 +82,26 @@ static bool same_type(const stk_graph *graph, int32_t a, int32_t b)
            stk_shape_equal(graph->value[a].desc.shape, graph->value[b].desc.shape);
 }
 
+/* What a cast of x to the dtype that it has stands for, directly or after a cast to a wider one; or -1. */
+static int32_t uncast(const stk_graph *graph, const stk_node *cast)
+{
+    int32_t x = cast->in[0], from;
+    if (same_type(graph, x, cast->first_out)) return x;
+    const stk_node *inner = &graph->node[graph->value[x].node];
+    if (inner->op != STK_OP_cast || inner->barrier) return -1;
+    from = inner->in[0];
+    bool is_float = stk_dtype_is_float(graph->value[x].desc.dtype) && stk_dtype_is_float(graph->value[from].desc.dtype);
+    bool widens = stk_dtype_bytes(graph->value[x].desc.dtype) > stk_dtype_bytes(graph->value[from].desc.dtype);
+    return is_float && widens && same_type(graph, from, cast->first_out) ? from : -1;
+}
+
 /* The input that node merely passes on, or -1. */
 static int32_t passed_on(const simplifier *s, const stk_node *node)
 {
     const stk_graph *graph = s->graph;
     double c;
     switch (node->op) {
-    case STK_OP_cast:
+    case STK_OP_cast: return uncast(graph, node);
     case STK_OP_reshape:
     case STK_OP_broadcast: return same_type(graph, node->in[0], node->first_out) ? node->in[0] : -1;
     case STK_OP_transpose:

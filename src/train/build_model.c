@@ -144,7 +144,10 @@ stk_status stk_build_layers(const stk_yaml_node *layers, stk_value x, stk_value 
 {
     *out = x;
     for (const stk_yaml_node *layer = layers ? layers->child : NULL; layer; layer = layer->next) {
+        bool keeps_f32 = is_word(layer->child, "dtype", "f32");
+        if (keeps_f32) stk_f32_push(x.graph);
         STK_RETURN_IF_ERROR(build_layer(layer->child, out));
+        if (keeps_f32) stk_f32_pop(x.graph);
         if (stk_graph_status(x.graph) == STK_OK) continue;
         /* The graph knows what is wrong, the recipe where. */
         stk_text text = {0};

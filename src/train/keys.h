@@ -19,6 +19,14 @@ extern const char *const stk_like_words[];
         .doc = "Whose arithmetic and defaults to follow."                                                              \
     }
 
+/* Of layers. */
+extern const char *const stk_layer_dtype_words[];
+#define DTYPE                                                                                                          \
+    {                                                                                                                  \
+        .name = "dtype", .type = STK_KEY_WORD, .words = stk_layer_dtype_words, .standard = "auto",                     \
+        .doc = "f32: computes in f32 whatever the recipe's precision."                                                 \
+    }
+
 extern const stk_key stk_stage_key;
 /* Of data sets of data sets; they hold sources. */
 extern const stk_key stk_concatenate_keys[], stk_zip_keys[], stk_interleave_keys[], stk_mix_keys[];

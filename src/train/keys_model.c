@@ -2,6 +2,7 @@
 #include "train/keys.h"
 
 const char *const stk_like_words[] = {"pytorch", "keras", NULL};
+const char *const stk_layer_dtype_words[] = {"auto", "f32", NULL};
 static const char *const init_words[] = {"default",        "he_normal",         "he_uniform", "glorot_normal",
                                          "glorot_uniform", "he_normal_fan_out", "zero",       NULL};
 
@@ -60,6 +61,7 @@ static const stk_key dense_keys[] = {
      .doc = "The width of the output."},
     {.name = "bias", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether a bias is added."},
     INIT,
+    DTYPE,
     END};
 static const stk_key conv2d_keys[] = {
     {.name = "filters",
@@ -91,6 +93,7 @@ static const stk_key conv2d_keys[] = {
     {.name = "bias", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether a bias is added."},
     INIT,
     LIKE,
+    DTYPE,
     END};
 static const stk_key batch_norm_keys[] = {{.name = "momentum",
                                            .type = STK_KEY_REAL,
@@ -108,6 +111,7 @@ static const stk_key batch_norm_keys[] = {{.name = "momentum",
                                            .standard = "false",
                                            .doc = "The scale starts at 0: for the end of a residual."},
                                           LIKE,
+                                          DTYPE,
                                           END};
 static const stk_key max_pool_keys[] = {
     {.name = "size",
@@ -118,6 +122,7 @@ static const stk_key max_pool_keys[] = {
      .doc = "Both sides of the window."},
     {.name = "stride", .type = STK_KEY_INT, .least = 1, .most = 1024, .doc = "Pixels between windows. Default: size."},
     {.name = "padding", .type = STK_KEY_INT, .least = 0, .most = 1024, .standard = "0", .doc = "Pixels on each side."},
+    DTYPE,
     END};
 static const stk_key avg_pool_keys[] = {{.name = "size",
                                          .type = STK_KEY_INT,
@@ -125,6 +130,7 @@ static const stk_key avg_pool_keys[] = {{.name = "size",
                                          .most = 1024,
                                          .required = true,
                                          .doc = "Both sides of the window, and the stride."},
+                                        DTYPE,
                                         END};
 static const stk_key dropout_keys[] = {{.name = "rate",
                                         .type = STK_KEY_REAL,
@@ -132,6 +138,7 @@ static const stk_key dropout_keys[] = {{.name = "rate",
                                         .most = 0.99,
                                         .required = true,
                                         .doc = "The share that is zeroed in training."},
+                                       DTYPE,
                                        END};
 static const stk_key residual_keys[] = {
     {.name = "layers", .type = STK_KEY_LIST, .element = &layer_key, .required = true, .doc = "The way that learns."},
@@ -140,6 +147,7 @@ static const stk_key residual_keys[] = {
      .element = &layer_key,
      .standard = "[]",
      .doc = "Layers of the other way. Default: none."},
+    DTYPE,
     END};
 
 const stk_key stk_layer_kinds[N_LAYER_KINDS + 1] = {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "train/precision.h"
 
 /* --- getters for a tree that the schema has checked --- */
 
@@ -159,13 +160,12 @@ static stk_status take_no_decay(const stk_yaml_node *node, stk_recipe *recipe)
     return STK_OK;
 }
 
-static stk_status check_precision(const stk_yaml_node *root, stk_recipe *recipe)
+static stk_precision get_precision(const stk_yaml_node *root)
 {
-    const stk_yaml_node *node = get(root, "precision");
-    if (!strcmp(node->text, "bf16") || !strcmp(node->text, "f16"))
-        return stk_yaml_fail(node, "precision '%s' is not supported yet; use f32 or auto", node->text);
-    recipe->precision = "f32";
-    return STK_OK;
+    const char *text = get_text(root, "precision");
+    for (int i = STK_PRECISION_F32; i < STK_PRECISION_AUTO; i++)
+        if (!strcmp(text, stk_precision_name((stk_precision)i))) return (stk_precision)i;
+    return STK_PRECISION_AUTO;
 }
 
 /* A name becomes a folder's name. */
@@ -205,7 +205,8 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     if (patience && !recipe->part[STK_PART_VALID].node)
         return stk_yaml_fail_key(get(root, "early_stopping"), "'early_stopping' needs validation: add 'valid: 10%%'");
     STK_RETURN_IF_ERROR(take_no_decay(get(root, "no_decay"), recipe));
-    return check_precision(root, recipe);
+    recipe->precision = get_precision(root);
+    return STK_OK;
 }
 
 static stk_status take_model(const stk_yaml_node *root, stk_recipe *recipe)

@@ -8,7 +8,7 @@
 #define STK_TRAIN_RECIPE_H
 
 #include "stoker/combine.h"
-#include "stoker/optim.h"
+#include "stoker/trainer.h"
 #include "train/schema.h"
 
 typedef struct stk_recipe_part {
@@ -47,7 +47,8 @@ typedef struct stk_recipe {
     stk_optimizer optimizer;
     stk_schedule schedule;
     int64_t epochs, max_threads; /* max_threads 0: as many as cores */
-    const char *precision, *device;
+    stk_precision precision;
+    const char *device;
     int64_t memory_bytes; /* -1: auto; -2: memory_share of all */
     double memory_share;
     int64_t data_memory_bytes; /* as memory_bytes and memory_share, of data.memory */

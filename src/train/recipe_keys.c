@@ -129,7 +129,8 @@ static const stk_key recipe_keys[] = {
      .type = STK_KEY_WORD,
      .words = precision_words,
      .standard = "auto",
-     .doc = "The element type of the computation; auto is f32 for now, and bf16 and f16 are not supported yet."},
+     .doc = "The element type of products and activations; auto: bf16 where the device is fast in it, else f32. "
+            "Parameters, statistics, losses and the last layer are f32 in any case."},
     {.name = "memory",
      .type = STK_KEY_MEMORY,
      .standard = "auto",

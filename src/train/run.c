@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "stoker/sources.h"
 #include "train/build.h"
+#include "train/precision.h"
 #include "train/run_state.h"
 
 void stk_run_warn(stk_run *run, const char *text)
@@ -39,7 +40,7 @@ static void fill_info(stk_run *run)
     run->info = (stk_run_info){.name = recipe->name,
                                .model = recipe->model_kind,
                                .device = recipe->device,
-                               .precision = recipe->precision,
+                               .precision = stk_precision_name(recipe->precision),
                                .n_train = stk_dataset_count(run->train),
                                .n_valid = run->valid ? stk_dataset_count(run->valid) : 0,
                                .n_test = run->test ? stk_dataset_count(run->test) : 0,

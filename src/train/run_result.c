@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "train/precision.h"
 #include "train/run_state.h"
 
 static json_t *real_or_null(bool known, double value)
@@ -45,7 +46,8 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
     bad |= json_object_set_new(object, "skipped_records", json_integer(train->n_skipped));
     bad |= json_object_set_new(object, "data_threads", json_integer(train->n_data_threads));
     bad |= json_object_set_new(object, "device", json_string(run->recipe->device));
-    bad |= json_object_set_new(object, "precision", json_string(run->recipe->precision));
+    const char *precision = train->precision ? train->precision : stk_precision_name(run->recipe->precision);
+    bad |= json_object_set_new(object, "precision", json_string(precision));
     if (!bad) return object;
     json_decref(object);
     return NULL;

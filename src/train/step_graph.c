@@ -96,6 +96,7 @@ static stk_status list_bindings(stk_trainer *trainer, stk_bound_program *bound)
 static stk_compile_options compile_options(const stk_trainer *trainer)
 {
     return (stk_compile_options){.memory_limit_bytes = trainer->config.memory_limit_bytes,
+                                 .compute = trainer->compute,
                                  .dump_after = trainer->dump_graph,
                                  .dump = trainer->config.dump,
                                  .dump_user = trainer->config.event_user};

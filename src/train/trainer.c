@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/error.h"
+#include "train/precision.h"
 #include "train/trainer_state.h"
 
 stk_trainer_config stk_trainer_config_default(void)
@@ -137,6 +138,7 @@ static void emit_plan(stk_trainer *trainer)
                              .n_epochs = trainer->n_epochs,
                              .n_batches = trainer->n_batches,
                              .text = stk_text_get(&text),
+                             .precision = trainer->result.precision,
                              .n_parameters = size.n_parameters,
                              .forward_flops = size.forward_flops,
                              .peak_planned_bytes = trainer->result.peak_planned_bytes};
@@ -160,6 +162,7 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
         STK_RETURN_IF_ERROR(stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed,
                                             &trainer->engine));
     }
+    stk_trainer_choose_precision(trainer);
     STK_RETURN_IF_ERROR(stk_step_compile_train(trainer, &trainer->train));
     STK_RETURN_IF_ERROR(list_tensors(trainer));
     trainer->prepared = true;

@@ -36,6 +36,7 @@ struct stk_trainer {
 
     bool prepared, has_classes; /* has_classes: labels are class numbers, so accuracy is known */
     stk_engine *engine;
+    stk_dtype compute; /* F32, or what pass autocast narrows to */
     stk_bound_program train, eval, predict;
     float lr; /* bound as "lr" */
     int64_t step_input, seed_input, sample_input;

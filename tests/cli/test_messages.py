@@ -41,7 +41,7 @@ def recipes():
     refused([*train, "--set", "optimzer.sgd.lr=0.2"], 1,
             "--set optimzer.sgd.lr: no key 'optimzer' (did you mean 'optimizer'?)")
     refused([*train, "--batch", "none"], 1, "--set batch: 'batch' must be a whole number")
-    refused([*train, "--precision", "bf16"], 1, "not supported yet")
+    refused([*train, "--precision", "f8"], 1, "'precision' must be")
     refused([*train, "--set", "model=resnet19"], 1, "did you mean 'resnet18'?")
     refused([*train, "--set", "model={cnn: {classes: 9}}"], 1, "the data has 10 classes, the model's output only 9")
     refused([*train, "--set", "data.train.source.images=elsewhere"], 1, "no such data: 'elsewhere'", "STOKER_DATA")

@@ -1,5 +1,6 @@
 /* Whole networks through compile and run: the same numbers fused and not, on the reference device and on the cpu;
  * memory as planned; updates in place; programs that share variables. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,11 +74,12 @@ static void fill_inputs(inputs *in)
 }
 
 /* Losses of N_STEPS steps on one batch. */
-static void train_on(const char *device, bool no_fuse, stk_optimizer optimizer, double clip_norm, double *losses)
+static void train_in(stk_dtype compute, const char *device, bool no_fuse, stk_optimizer optimizer, double clip_norm,
+                     double *losses)
 {
     stk_engine *engine;
     stk_program *program;
-    stk_compile_options options = {.no_fuse = no_fuse};
+    stk_compile_options options = {.no_fuse = no_fuse, .compute = compute};
     stk_device_config config = {.n_threads = 2};
     inputs in;
     fill_inputs(&in);
@@ -93,6 +95,11 @@ static void train_on(const char *device, bool no_fuse, stk_optimizer optimizer, 
     assert_int_equal(info.used_bytes, info.arena_bytes);
     assert_true(info.arena_bytes >= info.lower_bound_bytes);
     stk_engine_close(engine);
+}
+
+static void train_on(const char *device, bool no_fuse, stk_optimizer optimizer, double clip_norm, double *losses)
+{
+    train_in(STK_F32, device, no_fuse, optimizer, clip_norm, losses);
 }
 
 static void expect_close(const double *a, const double *b)
@@ -181,12 +188,35 @@ static void limits_and_errors(void **state)
     assert_int_equal(stk_engine_open("cuda", NULL, 0, &engine), STK_NO_DEVICE);
 }
 
+/* Losses in 16 bits follow those in f32 within some units of rounding, 2^-9 and 2^-12: on both devices, fused or not.
+ */
+static void narrow_losses_follow(void **state)
+{
+    (void)state;
+    const stk_optimizer adam = stk_adamw(.lr = 0.01);
+    const stk_dtype dtypes[] = {STK_BF16, STK_F16};
+    const double units[] = {0x1p-9, 0x1p-12};
+    const char *const devices[] = {"reference", "cpu"};
+    double exact[N_STEPS], losses[N_STEPS];
+    train_on("reference", false, adam, 0, exact);
+    for (int i = 0; i < 8; i++) {
+        bool fused = i & 1;
+        int d = i / 4;
+        train_in(dtypes[d], devices[i / 2 % 2], !fused, adam, 0, losses);
+        for (int j = 0; j < N_STEPS; j++)
+            if (!(fabs(losses[j] - exact[j]) < 16 * units[d] * exact[j]))
+                fail_msg("%s on %s, step %d: loss %.9g, in f32 %.9g", stk_dtype_name(dtypes[d]), devices[i / 2 % 2], j,
+                         losses[j], exact[j]);
+        assert_true(memcmp(losses, exact, sizeof(losses)) != 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_agree),         cmocka_unit_test(same_bits_twice),
-        cmocka_unit_test(updates_work_in_place), cmocka_unit_test(readers_see_old_content),
-        cmocka_unit_test(limits_and_errors),
+        cmocka_unit_test(devices_agree),           cmocka_unit_test(narrow_losses_follow),
+        cmocka_unit_test(same_bits_twice),         cmocka_unit_test(updates_work_in_place),
+        cmocka_unit_test(readers_see_old_content), cmocka_unit_test(limits_and_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

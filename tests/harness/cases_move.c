@@ -91,6 +91,8 @@ static const op_case cases[] = {
     REDUCE("max of nothing", MAX, 1, ROUGH(FILL_UNIFORM, -1, 1, 0, 3)),
     REDUCE("a long sum", SUM, 1, ROUGH(FILL_UNIFORM, 0, 1, 5003, 3)),
     REDUCE("a long row", SUM, 2, ROUGH(FILL_UNIFORM, 0, 1, 3, 5003)),
+    CASE("sum of columns, wide", reduce, ATTRS(.reduce = {STK_REDUCE_SUM, 1, 1}), INPUTS(REAL(-1, 1, 37, 5))),
+    CASE("mean of rows, wide", reduce, ATTRS(.reduce = {STK_REDUCE_MEAN, 2, 1}), INPUTS(REAL(-1, 1, 5, 37))),
     CASE("sum of numbers", reduce, ATTRS(.reduce = {STK_REDUCE_SUM, 1}), INPUTS(ROUGH(FILL_STEPS, 0, 3, 9, 5)),
          .mains = NUMBERS),
     CASE("max of numbers", reduce, ATTRS(.reduce = {STK_REDUCE_MAX, 2}), INPUTS(ROUGH(FILL_STEPS, 0, 99, 9, 5)),

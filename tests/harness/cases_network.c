@@ -65,6 +65,7 @@
     }
 
 static const op_case cases[] = {
+    CASE("wide", matmul, ATTRS(.matmul = {1, 0, 1}), INPUTS(REAL(-1, 1, 19, 7), REAL(-1, 1, 19, 5)), .loosen = 4),
     MATMUL("plain", 0, 0, REAL(-1, 1, 5, 7), REAL(-1, 1, 7, 3)),
     MATMUL("a transposed", 1, 0, REAL(-1, 1, 7, 5), REAL(-1, 1, 7, 3)),
     MATMUL("b transposed", 0, 1, REAL(-1, 1, 5, 7), REAL(-1, 1, 3, 7)),

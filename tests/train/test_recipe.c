@@ -44,7 +44,7 @@ static void defaults_are_filled_in(void **state)
     assert_int_equal(r->epochs, 10);
     assert_string_equal(r->model_kind, "mlp");
     assert_string_equal(r->device, "cpu");
-    assert_string_equal(r->precision, "f32");
+    assert_int_equal(r->precision, STK_PRECISION_AUTO);
     assert_int_equal(r->optimizer.kind, STK_OPTIMIZER_ADAM);
     assert_true(r->optimizer.lr == 0.001 && r->optimizer.beta2 == 0.999 && r->optimizer.eps == 1e-8);
     assert_int_equal(r->schedule.kind, STK_SCHEDULE_CONSTANT);
@@ -147,7 +147,7 @@ static void messages_help(void **state)
                    "r.yaml:3:8: 'batch' must be a whole number from 1 to 1000000, not 'many'");
     assert_refused(LEAST "batch: [1]\n", NULL, "not a list");
     assert_refused(LEAST "optimizer: {sgd: {lr: -1}}\n", NULL, "'lr' must be a number above 0, not '-1'");
-    assert_refused(LEAST "precision: bf16\n", NULL, "not supported yet");
+    assert_refused(LEAST "precision: f8\n", NULL, "precision");
     assert_refused(LEAST "precision: f33\n", NULL, "no precision 'f33' (did you mean 'f32'?)");
     assert_refused(LEAST "memory: lots\n", NULL, "auto, a size like 8GiB");
     assert_refused("model: mlp\n", NULL, "the key 'data' is missing");

@@ -188,6 +188,16 @@ static void describe(const stk_device *base, stk_text *out)
                  stk_isa_name(device->isa), stk_onednn_version(device->onednn));
 }
 
+static const char *explain_slow(const stk_device *device, stk_dtype dtype)
+{
+    (void)device;
+    if (dtype == STK_F16)
+        return "f16 on a processor saves memory, not time: numbers are stored in 16 bits and computed in f32; bf16 "
+               "does the same and needs no loss scale";
+    return "bf16 on this processor saves memory, not time: numbers are stored in 16 bits and computed in f32, which "
+           "may be slower than f32 alone";
+}
+
 const stk_device_class stk_device_class_cpu = {
     .name = "cpu",
     .about = "this machine's processor: oneDNN and own kernels",
@@ -199,5 +209,6 @@ const stk_device_class stk_device_class_cpu = {
     .kernel = find_kernel,
     .run = run_entries,
     .parallel = run_parallel,
+    .slow_dtype = explain_slow,
     .describe = describe,
 };

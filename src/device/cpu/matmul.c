@@ -178,7 +178,7 @@ static void choose_sharing(matmul_state *s, double flops)
 
 stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    stk_dtype dtype = call->out[0].dtype;
+    stk_dtype dtype = call->in[0].dtype;
     if (dtype != STK_F32 && dtype != STK_F64) return stk_cpu_widen_kernel(device, call, stk_cpu_matmul_kernel, out);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(matmul_state), run, out));
     matmul_state *s = out->state;

@@ -52,7 +52,7 @@ static stk_status run(const stk_op_call *call, const stk_kernel_args *args)
     accumulate(call, args->in[0], acc);
     for (int64_t i = 0; i < n_out; i++) {
         if (call->attrs->reduce.kind == STK_REDUCE_MEAN) acc[i].f /= n_each;
-        stk_ref_put(dtype, args->out[0], i, acc[i]);
+        stk_ref_put(call->out[0].dtype, args->out[0], i, acc[i]);
     }
     return STK_OK;
 }

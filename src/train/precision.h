@@ -1,0 +1,12 @@
+/* Which element type training computes in. What is cast where is pass autocast's. */
+#ifndef STK_TRAIN_PRECISION_H
+#define STK_TRAIN_PRECISION_H
+
+#include "stoker/trainer.h"
+
+/* "f32", "bf16", "f16", "auto". A constant. */
+const char *stk_precision_name(stk_precision precision);
+/* Settles `auto` and warns where the device is slow in what is wanted. The engine is open. */
+void stk_trainer_choose_precision(stk_trainer *trainer);
+
+#endif

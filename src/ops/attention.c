@@ -101,6 +101,7 @@ const stk_op_rule stk_rule_attention = {
     .kind = STK_KIND_OPAQUE,
     .n_in = -1,
     .n_out = 2,
+    .autocast = STK_AUTOCAST_NARROW,
     .infer = infer,
     .grad = grad,
     .cost = cost,

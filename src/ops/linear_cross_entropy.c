@@ -69,6 +69,7 @@ const stk_op_rule stk_rule_linear_cross_entropy = {
     .kind = STK_KIND_OPAQUE,
     .n_in = 3,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_NARROW,
     .infer = infer,
     .grad = grad,
     .cost = cost,

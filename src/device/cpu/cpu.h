@@ -3,6 +3,7 @@
  *   cpu.c               the device's functions and its table of kernels
  *   <kernel>.c          prepares kernels: checks, shapes, scratch, how many threads
  *   <kernel>_isa.c      the loops, built for each instruction set (isa.h)
+ *   attention*          heads in blocks, by matmul's tiles (matmul_block_tmpl.h)
  *   parallel.c          threads; openmp.c: those of oneDNN
  *
  * A kernel's state is one malloc'ed block that starts with what its loops need; scratch is split by thread.
@@ -63,6 +64,8 @@ typedef struct stk_cpu_task {
     X(cross_entropy)                                                                                                   \
     X(cross_entropy_grad)                                                                                              \
     X(in_top_k)                                                                                                        \
+    X(attention)                                                                                                       \
+    X(attention_grad)                                                                                                  \
     X(sgd_update)                                                                                                      \
     X(adam_update)
 

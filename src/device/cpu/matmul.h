@@ -18,6 +18,25 @@ typedef struct stk_gemm {
     void *packed_a; /* this worker's: packed_a_bytes */
 } stk_gemm;
 
+/* What a block leaves out, where query i sees keys 0 .. i + diagonal: c's columns are keys (COLUMNS), or what is summed
+ * over ends at the last key that c's rows see (END), or c's rows are keys and the sum starts at the first query that
+ * sees them (START; the first block of queries then writes, whatever `adds` says, and the others add). */
+typedef enum stk_gemm_skip { STK_SKIP_NONE, STK_SKIP_COLUMNS, STK_SKIP_END, STK_SKIP_START } stk_gemm_skip;
+
+/* A product of blocks that lie in the cache: c [m,n] (+)= a b. */
+typedef struct stk_gemm_block {
+    int64_t m, n, k;
+    const void *a; /* one of a_row and a_col is 1 */
+    int64_t a_row, a_col;
+    const void *b; /* from pack_block, of `depth` rows */
+    int64_t depth;
+    void *c;
+    int64_t c_row;
+    bool adds;
+    stk_gemm_skip skip;
+    int64_t diagonal;
+} stk_gemm_block;
+
 typedef struct stk_gemm_fns {
     int tile_rows, tile_cols;
     /* A product goes columns_at_once columns at a time. Of each such block [col, col + n), parts share either the
@@ -33,6 +52,10 @@ typedef struct stk_gemm_fns {
     void (*multiply_panels)(const stk_gemm *gemm, int64_t col, int64_t n, int i_part, int n_parts, bool *has_a);
     size_t (*packed_b_bytes)(int64_t n, int64_t k, int n_parts);
     size_t packed_a_bytes, panel_bytes;
+    /* Blocks, for kernels that make one matrix after the other in the cache. b [k,n] packed has block_elements. */
+    int64_t (*block_elements)(int64_t k, int64_t n);
+    void (*pack_block)(const void *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, void *to);
+    void (*multiply_block)(const stk_gemm_block *block);
 } stk_gemm_fns;
 
 typedef struct stk_gemm_table {

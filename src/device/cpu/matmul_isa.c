@@ -20,6 +20,8 @@ enum { LOW_ROWS = 4 };
 #define T       float
 #define NAME(x) x##_f32
 #include "device/cpu/matmul_tmpl.h"
+
+#include "device/cpu/matmul_block_tmpl.h"
 #undef T
 #undef NAME
 
@@ -27,11 +29,13 @@ enum { LOW_ROWS = 4 };
 #define NAME(x) x##_f64
 #include "device/cpu/matmul_tmpl.h"
 
+#include "device/cpu/matmul_block_tmpl.h"
+
 #define FNS(x, T)                                                                                                      \
     {                                                                                                                  \
         ROWS, COLS_##x, columns_at_once_##x, has_small_a_##x, shares_rows_##x, pack_share_##x, multiply_rows_##x,      \
             multiply_columns_##x, multiply_panels_##x, packed_b_bytes_##x, (size_t)MC_##x *KC_##x * sizeof(T),         \
-            (size_t)KC_##x *COLS_##x * sizeof(T)                                                                       \
+            (size_t)KC_##x *COLS_##x * sizeof(T), block_elements_##x, pack_block_##x, multiply_block_##x               \
     }
 
 const stk_gemm_table STK_ISA_NAME(stk_gemm) = {

@@ -5,7 +5,7 @@
 #include "device/cpu/cpu.h"
 #include "device/cpu/element.h"
 
-enum { MOST = 8, PIECE = 4096 };
+enum { MOST = 10, PIECE = 4096 };
 
 /* One input or output: a conversion, or nothing where loop is NULL. */
 typedef struct conversion {

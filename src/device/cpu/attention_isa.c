@@ -1,0 +1,78 @@
+#include "device/cpu/attention.h"
+
+#include <math.h>
+
+#include "device/cpu/element_math.h"
+#include "device/cpu/philox_many.h"
+
+/* Sizes of blocks, multiples of every tile: what is used at a time stays in an L2 cache of 512 KiB for heads of 64.
+ * Forward, keys and values are packed whole, and few queries pass by many keys; backward, a block of each. */
+enum { QUERIES = STK_ATTENTION_QUERIES, KEYS = 256, GRAD_QUERIES = 96, GRAD_KEYS = 128, MOST_KEYS = KEYS, WIDEST = 64 };
+
+/* keeps[i]: whether dropout keeps the weight of query t and key s + i; s is a multiple of STK_DROPOUT_BLOCK. */
+static void draw_row(const stk_attention_call *call, int64_t n, int64_t h, int64_t t, int64_t s, int64_t n_keys,
+                     uint8_t *keeps)
+{
+    enum { MOST = MOST_KEYS / STK_DROPOUT_BLOCK + WIDE_LANES };
+    uint64_t hi[MOST], lo[MOST], first[MOST], second[MOST];
+    int n_groups = (int)((n_keys + STK_DROPOUT_BLOCK - 1) / STK_DROPOUT_BLOCK);
+    int64_t at = stk_dropout_attention_element(h, call->size.t, t, call->size.s, s) / STK_DROPOUT_BLOCK;
+    int32_t limit = stk_dropout_limit(call->rate);
+    for (int i = 0; i < n_groups + WIDE_LANES; i++) {
+        hi[i] = (uint64_t)call->sample + (uint64_t)n;
+        lo[i] = (uint64_t)(at + i);
+    }
+    philox_many(call->key, n_groups, hi, lo, first, second);
+    for (int i = 0; i < n_groups; i++)
+        for (int j = 0; j < STK_DROPOUT_BLOCK / 2; j++) {
+            keeps[STK_DROPOUT_BLOCK * i + j] = (int32_t)(first[i] >> 16 * j & 0xffff) >= limit;
+            keeps[STK_DROPOUT_BLOCK * i + 4 + j] = (int32_t)(second[i] >> 16 * j & 0xffff) >= limit;
+        }
+}
+
+/* The first key that counts, or S. */
+static int64_t find_first_key(const stk_attention_call *call, int64_t n)
+{
+    int64_t s = 0;
+    while (call->mask && s < call->size.s && !call->mask[n * call->size.s + s])
+        s++;
+    return s;
+}
+
+/* Where [n,i,h,0] is among rows of n_rows. */
+static int64_t row_at(const stk_attention_call *call, int64_t n_rows, int64_t n, int64_t i, int64_t h)
+{
+    return ((n * n_rows + i) * call->size.h + h) * call->size.d;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Columns in whole vectors of every width. */
+static int64_t pad(int64_t n)
+{
+    return (n + WIDEST - 1) / WIDEST * WIDEST;
+}
+
+#define T       float
+#define NAME(x) x##_f32
+#define EXP     exp_f32
+#define LOG     log_f32
+#include "device/cpu/attention_tmpl.h"
+#undef T
+#undef NAME
+#undef EXP
+#undef LOG
+
+#define T       double
+#define NAME(x) x##_f64
+#define EXP     exp
+#define LOG     log
+#include "device/cpu/attention_tmpl.h"
+
+const stk_attention_table STK_ISA_NAME(stk_attention) = {
+    .f32 = {forward_f32, backward_f32, forward_bytes_f32, backward_bytes_f32},
+    .f64 = {forward_f64, backward_f64, forward_bytes_f64, backward_bytes_f64},
+};

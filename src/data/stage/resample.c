@@ -95,6 +95,18 @@ static void fill_columns(stk_resampler *r, const float_taps *t, int32_t *first, 
     }
 }
 
+/* See stk_columns. */
+static void fill_paired(const stk_columns *c, int16_t *paired)
+{
+    for (int i = 0; i < c->n; i++) {
+        const int16_t *w = c->weight + (int64_t)i * c->n_taps;
+        int16_t *to = paired + (int64_t)(i / 4 * 2 + (i & 1)) * c->n_taps * 8 + (i / 2 & 1) * 8;
+        for (int t = 0; t < c->n_taps; t += 2, to += 16)
+            for (int k = 0; k < 8; k++)
+                to[k] = k < 6 ? w[t + (k & 1)] : 0;
+    }
+}
+
 static void fill_rows(stk_resampler *r, const float_taps *t)
 {
     for (int64_t i = 0; i < t->n; i++) {
@@ -124,7 +136,8 @@ stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *s
     char *memory = NULL, *float_memory_x = NULL, *float_memory_y = NULL;
     stk_resampler *r = NULL;
     int32_t *first = NULL;
-    int16_t *weight = NULL;
+    int16_t *weight = NULL, *paired = NULL;
+    size_t n_weights = (size_t)(n * most_columns);
     /* Once to count the bytes, once to place things. */
     for (int i = 0; i < 2; i++) {
         size_t used = 0;
@@ -132,7 +145,8 @@ stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *s
         float_memory_x = take(memory, &used, float_taps_bytes(x.n, most_x));
         float_memory_y = take(memory, &used, float_taps_bytes(y.n, most_y));
         first = take(memory, &used, (size_t)n * sizeof(*first));
-        weight = take(memory, &used, (size_t)(n * most_columns) * sizeof(*weight));
+        weight = take(memory, &used, n_weights * sizeof(*weight));
+        if (channels == 3) paired = take(memory, &used, 4 * n_weights * sizeof(*paired));
         int32_t *row_first = take(memory, &used, (size_t)y.n * sizeof(*row_first));
         int32_t *row_count = take(memory, &used, (size_t)y.n * sizeof(*row_count));
         int16_t *row_weight = take(memory, &used, (size_t)(y.n * most_y) * sizeof(*row_weight));
@@ -160,6 +174,7 @@ stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *s
     r->needs = (stk_rect){ty.low, tx.low, ty.high - ty.low, tx.high - tx.low};
     r->columns = (stk_columns){.first = first,
                                .weight = weight,
+                               .paired = paired,
                                .n_taps = (int)round_up(tx.most_used, STK_COLUMN_TAPS),
                                .n = (int)n,
                                .channels = (int)channels,
@@ -172,6 +187,7 @@ stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *s
     r->stride = stride;
     r->n_out = (int)n_out;
     fill_columns(r, &tx, first, weight);
+    if (paired) fill_paired(&r->columns, paired);
     fill_rows(r, &ty);
     /* The last group of a row is read in whole. */
     memset(r->slots, 0, (size_t)(most_y * stride) * sizeof(*r->slots));

@@ -6,28 +6,24 @@
 
 #define SPREAD(p) (p), -1, (p) + 3, -1, (p) + 1, -1, (p) + 4, -1, (p) + 2, -1, (p) + 5, -1, -1, -1, -1, -1
 
-/* Four taps of RGB at a time: pixels 0 and 1 side by side in the low half, 2 and 3 in the high one. Gives r, g, b, 0 in
- * both halves, which are to be added. */
-static inline __attribute__((always_inline)) __m256i mix_pixel(const uint8_t *src, const int16_t *w, int n_taps)
+/* Two outputs of RGB, whose taps start at p and q: r, g, b, 0 of one in the low half and of the other in the high one.
+ * 16 bytes hold four taps, of which two at a time are multiplied: r r g g b b. */
+static inline __attribute__((always_inline)) __m256i mix_two(const uint8_t *p, const uint8_t *q, const int16_t *w,
+                                                             int n_taps, __m256i sum)
 {
-    const __m256i spread = _mm256_setr_epi8(SPREAD(0), SPREAD(6));
-    const __m256i pick = _mm256_setr_epi8(0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5,
-                                          6, 7, 4, 5, 6, 7);
-    __m256i sum = _mm256_setzero_si256();
-    for (int t = 0; t < n_taps; t += STK_COLUMN_TAPS) {
-        int64_t four;
-        memcpy(&four, w + t, sizeof(four));
-        __m256i x = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(src + 3 * t)));
-        __m256i ws = _mm256_shuffle_epi8(_mm256_set1_epi64x(four), pick);
-        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_shuffle_epi8(x, spread), ws));
+    const __m256i spread[2] = {_mm256_broadcastsi128_si256(_mm_setr_epi8(SPREAD(0))),
+                               _mm256_broadcastsi128_si256(_mm_setr_epi8(SPREAD(6)))};
+    for (int t = 0; t < n_taps; t += 4) {
+        __m256i x = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(p + 3 * t)));
+        x = _mm256_inserti128_si256(x, _mm_loadu_si128((const __m128i *)(const void *)(q + 3 * t)), 1);
+#pragma GCC unroll 2
+        for (int k = 0; k < 2; k++) {
+            if (t + 2 * k >= n_taps) break;
+            __m256i ws = _mm256_load_si256((const __m256i *)(const void *)(w + 8 * (t + 2 * k)));
+            sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_shuffle_epi8(x, spread[k]), ws));
+        }
     }
     return sum;
-}
-
-/* a in the low half, b in the high one. */
-static inline __m256i join(__m256i a, __m256i b)
-{
-    return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
 }
 
 static inline __attribute__((always_inline)) void columns_rgb(const uint8_t *src, const stk_columns *c, int n_taps,
@@ -38,16 +34,15 @@ static inline __attribute__((always_inline)) void columns_rgb(const uint8_t *src
     const __m256i half = _mm256_set1_epi32(1 << (c->shift - 1));
     const __m128i shift = _mm_cvtsi32_si128(c->shift);
     const __m256i low = _mm256_set1_epi16(c->low), high = _mm256_set1_epi16(c->high);
-    for (int i = 0; i < c->n; i += STK_COLUMN_GROUP) {
-        const int32_t *first = c->first + i;
-        const int16_t *w = c->weight + (int64_t)i * n_taps;
-        __m256i x[4];
+    const int16_t *w = c->paired;
+    for (int i = 0; i < c->n; i += STK_COLUMN_GROUP, w += 16 * n_taps) {
+        const uint8_t *at[4];
 #pragma GCC unroll 4
         for (int k = 0; k < 4; k++)
-            x[k] = mix_pixel(src + 3 * (int64_t)first[k], w + k * n_taps, n_taps);
-        __m256i even = _mm256_sra_epi32(_mm256_add_epi32(join(x[0], x[2]), half), shift);
-        __m256i odd = _mm256_sra_epi32(_mm256_add_epi32(join(x[1], x[3]), half), shift);
-        __m256i kept = _mm256_min_epi16(_mm256_max_epi16(_mm256_packs_epi32(even, odd), low), high);
+            at[k] = src + 3 * (int64_t)c->first[i + k];
+        __m256i a = _mm256_sra_epi32(mix_two(at[0], at[2], w, n_taps, half), shift);
+        __m256i b = _mm256_sra_epi32(mix_two(at[1], at[3], w + 8 * n_taps, n_taps, half), shift);
+        __m256i kept = _mm256_min_epi16(_mm256_max_epi16(_mm256_packs_epi32(a, b), low), high);
         __m256i out = _mm256_shuffle_epi8(kept, compact);
         _mm_storeu_si128((__m128i *)(void *)(dst + 3 * i), _mm256_castsi256_si128(out));
         _mm_storeu_si128((__m128i *)(void *)(dst + 3 * i + 6), _mm256_extracti128_si256(out, 1));
@@ -56,12 +51,17 @@ static inline __attribute__((always_inline)) void columns_rgb(const uint8_t *src
 
 static void columns(const uint8_t *src, const stk_columns *c, int16_t *dst)
 {
-    if (c->channels != 3)
+    if (c->channels != 3) {
         stk_resample_kernels_plain.columns(src, c, dst);
-    else if (c->n_taps == 4)
-        columns_rgb(src, c, 4, dst);
-    else
-        columns_rgb(src, c, c->n_taps, dst);
+        return;
+    }
+    switch (c->n_taps) {
+    case 2: columns_rgb(src, c, 2, dst); break;
+    case 4: columns_rgb(src, c, 4, dst); break;
+    case 6: columns_rgb(src, c, 6, dst); break;
+    case 8: columns_rgb(src, c, 8, dst); break;
+    default: columns_rgb(src, c, c->n_taps, dst);
+    }
 }
 
 static inline __m256i load(const int16_t *p)

@@ -6,14 +6,17 @@
 #include <stdint.h>
 
 /* Outputs and values are made in whole groups; rows have room for them. */
-enum { STK_COLUMN_TAPS = 4, STK_COLUMN_GROUP = 4, STK_ROW_GROUP = 32 };
+enum { STK_COLUMN_TAPS = 2, STK_COLUMN_GROUP = 4, STK_ROW_GROUP = 32 };
 
 /* The taps of all columns. */
 typedef struct stk_columns {
     const int32_t *first;  /* [n], the first pixel that counts */
     const int16_t *weight; /* [n, n_taps], 0 beyond those that count */
-    int n_taps;            /* a multiple of STK_COLUMN_TAPS */
-    int n;                 /* a multiple of STK_COLUMN_GROUP */
+    /* RGB: the same, as it is multiplied: [n / 4, 2, n_taps / 2, 2, 8]: of four outputs 0 and 2, then 1 and 3; of each
+     * taps t and t + 1 three times, then 0 0. 64-byte aligned. NULL for other channels */
+    const int16_t *paired;
+    int n_taps; /* a multiple of STK_COLUMN_TAPS */
+    int n;      /* a multiple of STK_COLUMN_GROUP */
     int channels;
     int shift;         /* sums are rounded and shifted right by so much, */
     int16_t low, high; /* and kept between these */

@@ -111,7 +111,7 @@ static void constant_images_stay(void **state)
     free(out);
 }
 
-/* Black and white side by side overshoots in both passes, the most that a cubic can. */
+/* Black and white side by side overshoots in both passes, the most that a cubic can. From 2 taps to 56. */
 static void instruction_sets_agree(void **state)
 {
     (void)state;
@@ -122,11 +122,11 @@ static void instruction_sets_agree(void **state)
         src[i] = ((i / 3 % SIDE / 3) ^ (i / 3 / SIDE / 2)) & 1 ? 255 : 0;
     for (int filter = 0; filter < 3; filter++)
         for (int like = 0; like < 2; like++)
-            for (int64_t side = 5; side <= MOST; side += 25) {
+            for (int64_t side = 5; side <= MOST; side += 5) {
                 for (int isa = 0; isa < 2; isa++) {
                     setenv("STOKER_ISA", isa ? "best" : "baseline", 1);
                     run_stage(
-                        make((stk_filter)filter, like ? STK_LIKE_OPENCV : STK_LIKE_PIL, !like, side, MOST - side / 2),
+                        make((stk_filter)filter, like ? STK_LIKE_OPENCV : STK_LIKE_PIL, !like, MOST - side / 2, side),
                         array_type(STK_U8, STK_SHAPE(SIDE, SIDE, 3)), src, out[isa]);
                 }
                 assert_memory_equal(out[0], out[1], (size_t)(side * (MOST - side / 2) * 3));

@@ -68,50 +68,105 @@ static uint64_t store_entry(uint32_t n_bits, uint32_t first, uint32_t last, uint
            (uint64_t)(uint16_t)value << 48;
 }
 
-static void build_store(stk_jpeg_ac_table *t)
+static bool is_end(uint32_t run, uint32_t size)
+{
+    return !size && run != 15; /* runs of ends exist in progressive files only; the library takes them as one */
+}
+
+/* For each index of which n_left bits remain, what the symbol there adds to an entry of a first symbol; 0: nothing,
+ * as it has to be left to the next lookup. */
+static void fill_second(const uint16_t *one, uint32_t n_left, uint64_t *second)
+{
+    uint32_t n_before = BITS - n_left;
+    for (uint32_t i = 0; i < 1U << n_left; i++) {
+        uint32_t e = one[i << n_before], n = e & 255, run = e >> 12, size = e >> 8 & 15;
+        if (!n || n > n_left || (!size && run == 15) || n_before + n + size > MOST)
+            second[i] = 0;
+        else if (is_end(run, size))
+            second[i] = store_entry(n, 0, 64, n, 0, 0, 0);
+        else
+            second[i] = store_entry(n + size, 0, run + 1, n, size, STK_JPEG_NO_END, 0);
+    }
+}
+
+/* The entries of all indices that start with one symbol and n_both bits of code and value: for each value, one symbol
+ * or two. Returns the next entry. */
+static uint64_t *store_pairs(uint64_t *to, uint32_t n_both, uint32_t size, uint32_t step, uint64_t alone,
+                             const uint64_t *second)
+{
+    for (uint32_t v = 0; v < 1U << size; v++) {
+        int value = stk_jpeg_extend(v, (int)size);
+        uint64_t first = store_entry(n_both, step, step, n_both, 0, step, value);
+        for (uint32_t i = 0; i < 1U << (BITS - n_both); i++)
+            *to++ = second[i] ? first + second[i] : alone;
+    }
+    return to;
+}
+
+static uint64_t *store_same(uint64_t *to, uint32_t n, uint64_t entry)
+{
+    for (uint32_t i = 0; i < n; i++)
+        *to++ = entry;
+    return to;
+}
+
+static void build_store(stk_jpeg_code raw, stk_jpeg_ac_table *t)
 {
     const uint64_t slow = store_entry(0, 64, 64, 0, 0, STK_JPEG_NO_END, 0);
-    for (uint32_t i = 0; i < N; i++) {
-        uint32_t n = t->one[i] & 255U, run = t->one[i] >> 12, size = t->one[i] >> 8 & 15;
-        if (n && !size && run != 15) {
-            t->store[i] = store_entry(n, 64, 64, n, 0, 0, 0);
-            continue;
+    const uint8_t *symbol = raw.counts + 16;
+    uint64_t second[2 * N], *to = t->store; /* for n bits that are left: [2^n, 2^(n + 1)) */
+    uint32_t has_second = 0;
+    for (uint32_t n = 1; n <= BITS; n++)
+        for (int i = 0; i < raw.counts[n - 1]; i++, symbol++) {
+            uint32_t run = *symbol >> 4, size = *symbol & 15, both = n + size, n_same = 1U << (BITS - n);
+            uint64_t alone =
+                size && both <= MOST ? store_entry(both, run + 1, run + 1, n, size, STK_JPEG_NO_END, 0) : slow;
+            if (is_end(run, size)) {
+                to = store_same(to, n_same, store_entry(n, 64, 64, n, 0, 0, 0));
+            } else if (both >= BITS) {
+                to = store_same(to, n_same, alone);
+            } else {
+                uint32_t n_left = BITS - both;
+                if (!(has_second >> n_left & 1)) fill_second(t->one, n_left, second + (1U << n_left));
+                has_second |= 1U << n_left;
+                to = store_pairs(to, both, size, run + 1, alone, second + (1U << n_left));
+            }
         }
-        uint32_t both = n + size, step = run + 1;
-        uint32_t next = n && both < BITS ? t->one[i << both & (N - 1)] : 0, n2 = next & 255;
-        uint32_t run2 = next >> 12, size2 = next >> 8 & 15;
-        bool ends = n2 && !size2 && run2 != 15;
-        if (!n2 || n2 > BITS - both || (!size2 && !ends) || both + n2 + size2 > MOST) {
-            t->store[i] = size && both <= MOST ? store_entry(both, step, step, n, size, STK_JPEG_NO_END, 0) : slow;
-            continue;
-        }
-        int value = stk_jpeg_extend(i >> (BITS - both) & ((1U << size) - 1), (int)size);
-        if (ends)
-            t->store[i] = store_entry(both + n2, step, step + 64, both + n2, 0, step, value);
-        else
-            t->store[i] =
-                store_entry(both + n2 + size2, step, step + run2 + 1, both + n2, size2, STK_JPEG_NO_END, value);
-    }
+    store_same(to, (uint32_t)(t->store + N - to), slow);
     t->has_store = true;
 }
 
-static void build_parse(stk_jpeg_ac_table *t)
+/* What n_left bits hold, given the same of fewer bits: as many symbols as fit. `less` of n bits: [2^n, 2^(n + 1)). */
+static void fill_parse(stk_jpeg_code raw, uint32_t n_left, const uint32_t *less, uint32_t none, uint32_t *to)
 {
-    for (uint32_t i = 0; i < N; i++) {
-        uint32_t used = 0, step = 0, end = STK_JPEG_NO_END;
-        while (used < BITS) {
-            uint32_t one = t->one[i << used & (N - 1)], n = one & 255, size = one >> 8 & 15, run = one >> 12;
-            if (!n || n > BITS - used || used + n + size > MOST) break;
-            used += n + size;
-            if (!size && run != 15) {
-                end = step;
-                step += 64;
-                break;
-            }
-            step += run + 1;
+    const uint8_t *symbol = raw.counts + 16;
+    uint32_t *end = to + (1U << n_left);
+    for (uint32_t n = 1; n <= n_left; n++)
+        for (int i = 0; i < raw.counts[n - 1]; i++, symbol++) {
+            uint32_t run = *symbol >> 4, size = *symbol & 15, both = n + size, step = run + 1;
+            uint32_t one = both | step << 8 | (STK_JPEG_NO_END + step) << 16,
+                     n_more = both < n_left ? n_left - both : 0;
+            const uint32_t *more = less + (1U << n_more);
+            if (is_end(run, size)) one = n | 64 << 8;
+            if (both > MOST - (BITS - n_left)) one = none;
+            bool is_last = is_end(run, size) || !n_more || one == none;
+            uint32_t *stop = to + (1U << (n_left - n));
+            while (is_last && to < stop)
+                *to++ = one;
+            while (to < stop)
+                for (uint32_t k = 0; k < 1U << n_more; k++)
+                    *to++ = more[k] + both + (step << 8) + (step << 16);
         }
-        t->parse[i] = used ? used | step << 8 | end << 16 : 64 << 8 | STK_JPEG_NO_END << 16;
-    }
+    while (to < end)
+        *to++ = none;
+}
+
+static void build_parse(stk_jpeg_code raw, stk_jpeg_ac_table *t)
+{
+    uint32_t less[N];
+    for (uint32_t n = 1; n < BITS; n++)
+        fill_parse(raw, n, less, (uint32_t)STK_JPEG_NO_END << 16, less + (1U << n));
+    fill_parse(raw, BITS, less, 64 << 8 | (uint32_t)STK_JPEG_NO_END << 16, t->parse);
     t->has_parse = true;
 }
 
@@ -158,7 +213,7 @@ const stk_jpeg_ac_table *stk_jpeg_ac_table_of(stk_jpeg_tables *tables, stk_jpeg_
         }
         fill_one(code, t->one);
     }
-    if (store && !t->has_store) build_store(t);
-    if (parse && !t->has_parse) build_parse(t);
+    if (store && !t->has_store) build_store(code, t);
+    if (parse && !t->has_parse) build_parse(code, t);
     return t;
 }

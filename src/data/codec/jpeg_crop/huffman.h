@@ -15,7 +15,7 @@ enum {
     STK_JPEG_INDEX_BITS = 10,
     STK_JPEG_N_INDEX = 1 << STK_JPEG_INDEX_BITS,
     STK_JPEG_ENTRY_BITS = 23, /* an entry takes no more; a valid file of 8 bits needs 20 */
-    STK_JPEG_NO_END = 255,    /* in place of a position: this entry has no end of block */
+    STK_JPEG_NO_END = 128,    /* and more, in place of a position: this entry has no end of block */
     STK_JPEG_KEY_BYTES = 16 + 256
 };
 

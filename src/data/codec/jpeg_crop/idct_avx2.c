@@ -9,17 +9,15 @@
 /* a for the even and b for the odd words */
 #define PAIR(a, b) _mm256_set1_epi32((int)((uint32_t)(uint16_t)(a) | (uint32_t)(uint16_t)(b) << 16))
 
-static inline __attribute__((always_inline)) __m256i descale(__m256i low, __m256i high, int shift)
+static inline __attribute__((always_inline)) __m256i shift_down(__m256i low, __m256i high, int shift)
 {
-    const __m256i half = _mm256_set1_epi32(1 << (shift - 1));
-    return _mm256_packs_epi32(_mm256_srai_epi32(_mm256_add_epi32(low, half), shift),
-                              _mm256_srai_epi32(_mm256_add_epi32(high, half), shift));
+    return _mm256_packs_epi32(_mm256_srai_epi32(low, shift), _mm256_srai_epi32(high, shift));
 }
 
 /* v[k]: the k-th inputs of eight lines, then their k-th outputs. */
 static inline __attribute__((always_inline)) void transform(__m256i v[8], const int shift)
 {
-    const __m256i zero = _mm256_setzero_si256();
+    const __m256i zero = _mm256_setzero_si256(), half = _mm256_set1_epi32(1 << (shift - 1));
     __m256i even[4][2], odd[4][2];
     __m256i z3 = _mm256_add_epi16(v[7], v[3]), z4 = _mm256_add_epi16(v[5], v[1]);
     __m256i sum = _mm256_add_epi16(v[0], v[4]), difference = _mm256_sub_epi16(v[0], v[4]);
@@ -30,8 +28,9 @@ static inline __attribute__((always_inline)) void transform(__m256i v[8], const 
         __m256i z34 = UNPACK(i, z3, z4);
         __m256i even2 = _mm256_madd_epi16(in26, PAIR(F_0_541, F_0_541 - F_1_847));
         __m256i even3 = _mm256_madd_epi16(in26, PAIR(F_0_541 + F_0_765, F_0_541));
-        __m256i s = _mm256_srai_epi32(UNPACK(i, zero, sum), 16 - 13);
-        __m256i d = _mm256_srai_epi32(UNPACK(i, zero, difference), 16 - 13);
+        /* Rounded here, as each output has one of them. */
+        __m256i s = _mm256_add_epi32(_mm256_srai_epi32(UNPACK(i, zero, sum), 16 - 13), half);
+        __m256i d = _mm256_add_epi32(_mm256_srai_epi32(UNPACK(i, zero, difference), 16 - 13), half);
         even[0][i] = _mm256_add_epi32(s, even3);
         even[3][i] = _mm256_sub_epi32(s, even3);
         even[1][i] = _mm256_add_epi32(d, even2);
@@ -46,9 +45,10 @@ static inline __attribute__((always_inline)) void transform(__m256i v[8], const 
 #undef UNPACK
 #pragma GCC unroll 4
     for (int k = 0; k < 4; k++) {
-        v[k] = descale(_mm256_add_epi32(even[k][0], odd[3 - k][0]), _mm256_add_epi32(even[k][1], odd[3 - k][1]), shift);
+        v[k] =
+            shift_down(_mm256_add_epi32(even[k][0], odd[3 - k][0]), _mm256_add_epi32(even[k][1], odd[3 - k][1]), shift);
         v[7 - k] =
-            descale(_mm256_sub_epi32(even[k][0], odd[3 - k][0]), _mm256_sub_epi32(even[k][1], odd[3 - k][1]), shift);
+            shift_down(_mm256_sub_epi32(even[k][0], odd[3 - k][0]), _mm256_sub_epi32(even[k][1], odd[3 - k][1]), shift);
     }
 }
 

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "peak.h"
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/device.h"
@@ -22,55 +24,7 @@ typedef struct bench {
     const char *filter;
 } bench;
 
-/* --- what the machine can do --- */
-
-#if defined(__x86_64__)
-typedef float wide8 __attribute__((vector_size(32)));
-typedef float wide16 __attribute__((vector_size(64)));
-
-/* Twelve independent chains of multiply-adds: more than latency times throughput. */
-#define FLOPS_LOOP(T)                                                                                                  \
-    T a[12], b = (T){0} + 0.999f, c = (T){0} + 0.001f;                                                                 \
-    for (int i = 0; i < 12; i++)                                                                                       \
-        a[i] = (T){0} + (float)i;                                                                                      \
-    for (int64_t r = 0; r < n; r++)                                                                                    \
-        _Pragma("GCC unroll 12") for (int i = 0; i < 12; i++) a[i] = a[i] * b + c;                                     \
-    T sum = a[0];                                                                                                      \
-    for (int i = 1; i < 12; i++)                                                                                       \
-        sum += a[i];                                                                                                   \
-    *out = sum[0] + sum[1]
-
-__attribute__((target("avx2,fma"))) static void run_fma8(int64_t n, volatile float *out)
-{
-    FLOPS_LOOP(wide8);
-}
-
-__attribute__((target("avx512f"))) static void run_fma16(int64_t n, volatile float *out)
-{
-    FLOPS_LOOP(wide16);
-}
-#endif
-
-/* Of one core; 0 where it is not known how to measure it. */
-static double measure_peak(void)
-{
-    double best = 0;
-#if defined(__x86_64__)
-    volatile float sink;
-    int64_t n = 1 << 20;
-    bool has_512 = __builtin_cpu_supports("avx512f");
-    for (int r = 0; r < 20 && __builtin_cpu_supports("avx2"); r++) {
-        int64_t start = stk_clock_ns();
-        if (has_512)
-            run_fma16(n, &sink);
-        else
-            run_fma8(n, &sink);
-        double rate = (double)n * 12 * 2 * (has_512 ? 16 : 8) / (double)(stk_clock_ns() - start);
-        if (rate > best) best = rate;
-    }
-#endif
-    return best;
-}
+/* --- time --- */
 
 static int64_t now_ns(const stk_device *device)
 {

@@ -13,7 +13,7 @@
 #include "device/cpu/conv2d_vec.h"
 #include "device/cpu/parallel.h"
 
-enum { BLOCK = 32 * ROWS, DEPTH = 384 };
+enum { BLOCK = 16 * ROWS, DEPTH = 288 };
 
 /* --- the tile --- */
 
@@ -23,9 +23,12 @@ static inline __attribute__((always_inline)) void tile(const int height, const f
                                                        float *y, const int64_t *y_at, int64_t width, bool adds)
 {
     vec sum[8][2];
+    /* Outputs come from memory while the sums are made: each tile has lines of its own. */
 #pragma GCC unroll 8
-    for (int i = 0; i < height; i++)
+    for (int i = 0; i < height; i++) {
         sum[i][0] = sum[i][1] = (vec){0};
+        __builtin_prefetch(y + y_at[i], 1);
+    }
     for (; n > 0; n--, s++) {
         const float *from[8], *w = panel + s->k * COLS;
 #pragma GCC unroll 8
@@ -160,6 +163,16 @@ static void write_zeros(const stk_conv_dense *d, float *y, const int64_t *y_at, 
         memset(y + y_at[i] + first * COLS, 0, (size_t)n * sizeof(float));
 }
 
+/* m outputs of one panel, for the segments of a chunk. */
+static void run_chunk(const stk_conv_dense *d, const stk_conv_chunk *chunk, int64_t m, const float *x,
+                      const int64_t *x_at, const float *panel, float *y, const int64_t *y_at, int64_t width, bool adds)
+{
+    for (int64_t row = 0, height, n; row < m; row += n * height) {
+        n = next_tiles(m - row, &height);
+        tiles[height](n, x, x_at + row, d->segments + chunk->first, chunk->n, panel, y, y_at + row, width, adds);
+    }
+}
+
 /* Outputs [begin, end) of a class, for panels [first, last). */
 static void run_class(const stk_conv_dense *d, const stk_conv_phase *phase, const stk_conv_class *class, const float *x,
                       const float *packed, float *y, int64_t begin, int64_t end, int64_t first, int64_t last)
@@ -172,18 +185,11 @@ static void run_class(const stk_conv_dense *d, const stk_conv_phase *phase, cons
             write_zeros(d, y, y_at, m, first, last);
             continue;
         }
-        for (int64_t p = first; p < last; p++) {
-            const float *panel = panel_of(d, phase, packed, p);
-            int64_t width = d->c_out - p * COLS;
-            for (int64_t i = 0; i < class->n_chunks; i++) {
-                const stk_conv_chunk *chunk = &d->chunks[class->first_chunk + i];
-                for (int64_t row = 0, height, n; row < m; row += n * height) {
-                    n = next_tiles(m - row, &height);
-                    tiles[height](n, x, x_at + row, d->segments + chunk->first, chunk->n, panel, y + p * COLS,
-                                  y_at + row, width, i > 0);
-                }
-            }
-        }
+        /* A chunk against all panels: the inputs of whole columns of weights would not stay in the L2 cache. */
+        for (int64_t i = 0; i < class->n_chunks; i++)
+            for (int64_t p = first; p < last; p++)
+                run_chunk(d, &d->chunks[class->first_chunk + i], m, x, x_at, panel_of(d, phase, packed, p),
+                          y + p * COLS, y_at, d->c_out - p * COLS, i > 0);
     }
 }
 

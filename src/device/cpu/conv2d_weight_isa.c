@@ -41,9 +41,12 @@ static inline __attribute__((always_inline)) void tile(const int height, const f
                                                        const point *points, int64_t n, float *sums)
 {
     vec sum[8][2];
+    /* The sums, which are many, come while the tile's own are made. */
 #pragma GCC unroll 8
-    for (int i = 0; i < height; i++)
+    for (int i = 0; i < height; i++) {
         sum[i][0] = sum[i][1] = (vec){0};
+        __builtin_prefetch(sums + i * COLS, 1);
+    }
     for (int64_t l = 0; l < n; l++) {
         const float *from = x + points[l].x, *row = panel + points[l].row;
         vec w0 = *(const vec *)row, w1 = *(const vec *)(row + LANES);
@@ -90,21 +93,25 @@ static int64_t group_points(const stk_conv_weight *w)
     return group_rows(w) * w->out_w;
 }
 
-/* Panels [first, last) of n pixels of grad_dst. */
+/* Panels [first, last) of n pixels of grad_dst; some at a time, so that what is read lies side by side. */
 static void pack(const stk_conv_weight *w, const float *grad_dst, int64_t n, int64_t first, int64_t last, float *to)
 {
-    for (int64_t p = first; p < last; p++, to += n * COLS) {
-        int64_t width = w->c_out - p * COLS;
-        const float *from = grad_dst + p * COLS;
-        for (int64_t i = 0; i < n && width >= COLS; i++) {
-            const vec *src = (const vec *)(from + i * w->c_out);
-            vec *dst = (vec *)(to + i * COLS);
-            dst[0] = src[0];
-            dst[1] = src[1];
-        }
-        for (int64_t i = 0; i < n && width < COLS; i++)
-            for (int64_t j = 0; j < COLS; j++)
-                to[i * COLS + j] = j < width ? from[i * w->c_out + j] : 0;
+    enum { SIDE_BY_SIDE = 4 };
+    for (int64_t p = first, end; p < last; p = end) {
+        end = p + SIDE_BY_SIDE < last ? p + SIDE_BY_SIDE : last;
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t q = p; q < end; q++) {
+                const float *from = grad_dst + i * w->c_out + q * COLS;
+                float *row = to + ((q - first) * n + i) * COLS;
+                int64_t width = w->c_out - q * COLS;
+                if (width >= COLS) {
+                    *(vec *)row = *(const vec *)from;
+                    *(vec *)(row + LANES) = *(const vec *)(from + LANES);
+                    continue;
+                }
+                for (int64_t j = 0; j < COLS; j++)
+                    row[j] = j < width ? from[j] : 0;
+            }
     }
 }
 
@@ -128,6 +135,15 @@ static int64_t copied_rows(const stk_conv_weight *w)
     return rows * w->stride_y + n_parts * (more > w->stride_y ? more - w->stride_y : 0);
 }
 
+static inline void copy_channels(const float *from, int64_t n, float *to)
+{
+    if (n == CHANNELS)
+        memcpy(to, from, CHANNELS * sizeof(float));
+    else
+        for (int64_t c = 0; c < n; c++)
+            to[c] = from[c];
+}
+
 /* n channels from `from` on of what rows [begin, end) read. */
 static void copy_x(const stk_conv_weight *w, const float *x, int64_t begin, int64_t end, int64_t from, int64_t n,
                    float *copy)
@@ -137,8 +153,7 @@ static void copy_x(const stk_conv_weight *w, const float *x, int64_t begin, int6
         for (int64_t y = p.in_y; y < p.end_in_y; y++) {
             const float *src = x + p.image * w->in_image + y * w->in_row + from;
             for (int64_t i = 0; i < w->in_w; i++, src += w->in_pixel, copy += CHANNELS)
-                for (int64_t c = 0; c < n; c++)
-                    copy[c] = src[c];
+                copy_channels(src, n, copy);
         }
     }
 }

@@ -124,6 +124,12 @@ STK_API stk_value stk_max_pool2d_raw(stk_value x, stk_window window);
 STK_API stk_value stk_avg_pool2d_raw(stk_value x, stk_window window);
 /* Over the last axis. */
 STK_API stk_value stk_softmax(stk_value x);
+/* (x - mean) / sqrt(variance + eps) * scale + bias over the last axis of x [...,C], the variance divided by C; scale
+ * and bias [C] are f32 (f64 for f64 x), and so are the statistics. Ba et al. 2016. */
+STK_API stk_value stk_layer_norm_raw(stk_value x, stk_value scale, stk_value bias, double eps);
+/* Rows of weight [V,D] by number: ids i32 [...] -> [...,D]. An id that is none of the V rows fails the run with
+ * STK_CORRUPT. */
+STK_API stk_value stk_embedding_raw(stk_value weight, stk_value ids);
 /* logits [N,C]; labels i32 [N], or f32 [N,C] of shares -> loss f32 [N]. smoothing moves that share of each label to all
  * classes alike. Here and below a label that is none of the C classes fails the run with STK_CORRUPT. */
 STK_API stk_value stk_cross_entropy_raw(stk_value logits, stk_value labels, double smoothing);

@@ -97,6 +97,26 @@ typedef struct stk_batch_norm_config {
 } stk_batch_norm_config;
 STK_API stk_value stk_batch_norm_with(stk_value x, const stk_batch_norm_config *config);
 
+/* Ba et al. 2016, over the last axis of [N,...,C]. Scale and bias are named weight and bias, as PyTorch's. */
+STK_API stk_value stk_layer_norm(stk_value x);
+typedef struct stk_layer_norm_config {
+    double eps;      /* 0: 1e-5, or 1e-3 like Keras; BERT takes 1e-12 */
+    bool like_keras; /* that default only */
+    const char *name;
+} stk_layer_norm_config;
+STK_API stk_value stk_layer_norm_with(stk_value x, const stk_layer_norm_config *config);
+
+/* A vector for each number: ids i32 [N,...] -> [N,...,width]. Weight [rows,width], normal with deviation 1, as
+ * PyTorch's; a number that is not in [0, rows) fails the run with STK_CORRUPT. */
+STK_API stk_value stk_embedding(stk_value ids, int64_t rows, int64_t width);
+typedef struct stk_embedding_config {
+    int64_t rows, width;
+    double deviation; /* of the first weights; 0: 1 */
+    bool like_keras;  /* they are uniform in [-0.05, 0.05) */
+    const char *name;
+} stk_embedding_config;
+STK_API stk_value stk_embedding_with(stk_value ids, const stk_embedding_config *config);
+
 /* size x size windows, stride size. */
 STK_API stk_value stk_max_pool(stk_value x, int size);
 STK_API stk_value stk_avg_pool(stk_value x, int size);
@@ -107,7 +127,8 @@ STK_API stk_value stk_global_pool(stk_value x);
 STK_API stk_value stk_flatten(stk_value x);
 /* In training only; in evaluation it does nothing. */
 STK_API stk_value stk_dropout(stk_value x, double rate);
-STK_API stk_value stk_gelu(stk_value x); /* exact, with erf */
+STK_API stk_value stk_gelu(stk_value x);      /* exact, with erf */
+STK_API stk_value stk_gelu_tanh(stk_value x); /* Hendrycks & Gimpel 2016: GPT-2's */
 STK_API stk_value stk_silu(stk_value x);
 
 /* --- losses, one number a sample [N] --- */

@@ -27,6 +27,12 @@
  *                                     -> y, mean, inv_std, new_running_mean, new_running_var   attrs: batch_norm
  *   batch_norm_grad                 dy, x, scale, bias, mean, inv_std -> dx, dscale, dbias
  *                                     attrs: batch_norm; with relu, dy counts where the forward output was > 0
+ *   layer_norm                      x [...,C], scale, bias (f32 [C]) -> y, mean, inv_std (f32 [...])
+ *                                     attrs: layer_norm
+ *   layer_norm_grad                 dy, x, scale, mean, inv_std -> dx, dscale, dbias
+ *   embedding                       weight [V,D], ids i32 [...] -> y [...,D]
+ *   embedding_grad                  dy [...,D], ids, base [V,D] or nothing (zeros) -> base plus dy's rows at ids
+ *                                     attrs: shape of weight
  *   softmax                         x -> y                                over the last axis
  *   softmax_grad                    y, dy -> dx
  *   cross_entropy                   logits [N,C], labels i32 [N] or f32 [N,C] -> loss f32 [N]   attrs: smoothing
@@ -112,6 +118,9 @@ typedef struct stk_attrs {
             int32_t unbiased;     /* running variance is divided by n - 1, as PyTorch does; Keras: n */
             int32_t relu;         /* y = max(0, ...) in the same sweep */
         } batch_norm;
+        struct {
+            double eps;
+        } layer_norm;
         struct {
             double smoothing;
         } cross_entropy;

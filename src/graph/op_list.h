@@ -32,6 +32,10 @@
     X(avg_pool2d_grad)                                                                                                 \
     X(batch_norm)                                                                                                      \
     X(batch_norm_grad)                                                                                                 \
+    X(layer_norm)                                                                                                      \
+    X(layer_norm_grad)                                                                                                 \
+    X(embedding)                                                                                                       \
+    X(embedding_grad)                                                                                                  \
     X(softmax)                                                                                                         \
     X(softmax_grad)                                                                                                    \
     X(cross_entropy)                                                                                                   \

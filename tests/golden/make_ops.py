@@ -122,6 +122,28 @@ def batch_norm(name, n, c, h, w, relu, eps=1e-5, momentum=0.1):
     case(name + ", gradients", "batch_norm_grad", attrs, [dy, x, scale, bias, mean, inv_std], [dx, dscale, dbias])
 
 
+def layer_norm(name, *shape, eps=1e-5):
+    x, c = rand(*shape, low=-2, high=5).requires_grad_(), shape[-1]
+    scale, bias = rand(c, low=0.5, high=2.0).requires_grad_(), rand(c).requires_grad_()
+    y = F.layer_norm(x, (c,), scale, bias, eps)
+    dy = rand(*y.shape)
+    dx, dscale, dbias = torch.autograd.grad(y, (x, scale, bias), dy)
+    x, scale, bias = x.detach(), scale.detach(), bias.detach()
+    mean, inv_std = x.mean(-1), 1 / torch.sqrt(x.var(-1, unbiased=False) + eps)
+    case(name, "layer_norm", f".layer_norm = {{{eps}}}", [x, scale, bias], [y.detach(), mean, inv_std])
+    case(name + ", gradients", "layer_norm_grad", "0", [dy, x, scale, mean, inv_std], [dx, dscale, dbias])
+
+
+def embedding(name, rows, width, *shape):
+    weight, ids = rand(rows, width).requires_grad_(), torch.randint(0, rows, shape)
+    y = F.embedding(ids, weight)
+    dy = rand(*y.shape)
+    dweight, = torch.autograd.grad(y, weight, dy)
+    ids = ids.to(torch.int32)
+    case(name, "embedding", "0", [weight.detach(), ids], [y.detach()])
+    case(name + ", gradient", "embedding_grad", f".shape = DIMS({rows}, {width})", [dy, ids], [dweight])
+
+
 def loss(name, logits, labels, smoothing):
     logits.requires_grad_()
     y = F.cross_entropy(logits, labels, reduction="none", label_smoothing=smoothing)
@@ -205,6 +227,11 @@ adam("Adam", torch.optim.Adam)
 adam("Adam, weight decay", torch.optim.Adam, beta1=0.8, beta2=0.95, eps=1e-6, weight_decay=0.1)
 adam("AdamW", torch.optim.AdamW, weight_decay=0.01)
 adam("AdamW, large decay", torch.optim.AdamW, lr=0.1, beta2=0.95, weight_decay=0.5)
+
+# New records stand at the end, so that the numbers drawn for those before them stay the same.
+layer_norm("rows", 4, 9)
+layer_norm("a batch of rows, eps 1e-3", 2, 3, 17, eps=1e-3)
+embedding("tokens", 11, 5, 3, 7)
 
 sys.stdout.write(f"""/* Made by tests/golden/make_ops.py with PyTorch {torch.__version__.split('+')[0]}; do not edit. */
 /* clang-format off */

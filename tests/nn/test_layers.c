@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "graph/graph.h"
+#include "harness/run_graph.h"
 #include "stoker/nn.h"
 
 static stk_model *model; /* made anew for each test */
@@ -203,8 +204,62 @@ static void pooling_and_shapes(void **state)
     check_shape(stk_flatten(x), STK_SHAPE(STK_ANY, 9 * 9 * 6));
     check_shape(stk_flatten(stk_global_pool(x)), STK_SHAPE(STK_ANY, 6));
     check_shape(stk_gelu(x), STK_SHAPE(STK_ANY, 9, 9, 6));
+    check_shape(stk_gelu_tanh(x), STK_SHAPE(STK_ANY, 9, 9, 6));
     check_shape(stk_silu(x), STK_SHAPE(STK_ANY, 9, 9, 6));
     check_shape(stk_flatten(stk_model_label(model)), STK_SHAPE(STK_ANY, 1));
+}
+
+static void layer_norm(void **state)
+{
+    (void)state;
+    stk_value x = stk_model_input(model, STK_F32, 7, 12), y = stk_layer_norm(x);
+    check_shape(y, STK_SHAPE(STK_ANY, 7, 12));
+    check_variable("layer_norm.weight", STK_SHAPE(12), true, STK_INIT_CONSTANT, 1);
+    check_variable("layer_norm.bias", STK_SHAPE(12), true, STK_INIT_CONSTANT, 0);
+    assert_true(stk_value_node(y)->attrs.layer_norm.eps == 1e-5);
+    y = stk_layer_norm_with(x, &(stk_layer_norm_config){.like_keras = true, .name = "last"});
+    assert_true(stk_value_node(y)->attrs.layer_norm.eps == 1e-3);
+    y = stk_layer_norm_with(x, &(stk_layer_norm_config){.eps = 1e-12});
+    assert_true(stk_value_node(y)->attrs.layer_norm.eps == 1e-12);
+    stk_layer_norm_with(x, &(stk_layer_norm_config){.eps = -1});
+    check_error("layer 'layer_norm_2': eps is -1, and must be more than 0");
+}
+
+static void embedding(void **state)
+{
+    (void)state;
+    stk_value ids = stk_model_input(model, STK_I32, 7);
+    check_shape(stk_embedding(ids, 100, 12), STK_SHAPE(STK_ANY, 7, 12));
+    check_variable("embedding.weight", STK_SHAPE(100, 12), true, STK_INIT_NORMAL, 1);
+    stk_embedding_with(ids, &(stk_embedding_config){.rows = 5, .width = 3, .deviation = 0.02});
+    check_variable("embedding_1.weight", STK_SHAPE(5, 3), true, STK_INIT_NORMAL, 0.02);
+    stk_embedding_with(ids, &(stk_embedding_config){.rows = 5, .width = 3, .like_keras = true, .name = "wte"});
+    check_variable("wte.weight", STK_SHAPE(5, 3), true, STK_INIT_UNIFORM, 0.05);
+    stk_embedding(ids, 0, 12);
+    check_error("layer 'embedding_2': rows is 0, and must be 1 or more");
+    stk_embedding(image(4, 1), 10, 12);
+    check_error(
+        "layer 'embedding': its input is f32[?,4,4,1], and must be numbers i32[N,...] of fewer than 8 dimensions");
+}
+
+/* Recorded: torch.nn.functional.gelu(x, approximate="tanh"). */
+static void gelu_tanh(void **state)
+{
+    (void)state;
+    static const float x[4] = {-2, -0.5f, 0.5f, 2};
+    static const double want[4] = {-0.04540230591222727, -0.15428599018123766, 0.34571400981876234, 1.9545976940877728};
+    graph_run run;
+    stk_device *device;
+    stk_value in = stk_graph_input(graph(), "x", STK_F32, STK_SHAPE(4));
+    stk_graph_output(graph(), "y", stk_gelu_tanh(in));
+    assert_int_equal(stk_device_open("reference", NULL, &device), STK_OK);
+    assert_int_equal(graph_run_open(graph(), device, &run), STK_OK);
+    memcpy(graph_run_leaf(&run, "x"), x, sizeof(x));
+    assert_int_equal(graph_run_all(&run), STK_OK);
+    for (int i = 0; i < 4; i++)
+        assert_true(fabs((double)((const float *)graph_run_output(&run, "y"))[i] - want[i]) < 1e-6);
+    graph_run_close(&run);
+    stk_device_close(device);
 }
 
 static void dropout(void **state)
@@ -359,7 +414,10 @@ static void nothing_happens_after_an_error(void **state)
                            stk_global_pool(x),
                            stk_flatten(x),
                            stk_dropout(x, 0.5),
+                           stk_layer_norm(x),
+                           stk_embedding(x, 3, 4),
                            stk_gelu(x),
+                           stk_gelu_tanh(x),
                            stk_silu(x),
                            stk_cross_entropy(x, x),
                            stk_mean_squared_error(x, x),
@@ -388,6 +446,9 @@ int main(void)
         CASE(conv2d_padding),
         CASE(conv2d_like_keras),
         CASE(batch_norm),
+        CASE(layer_norm),
+        CASE(embedding),
+        CASE(gelu_tanh),
         CASE(pooling_and_shapes),
         CASE(dropout),
         CASE(losses),

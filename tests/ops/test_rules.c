@@ -113,6 +113,10 @@ static void errors_name_the_shapes(void **state)
     x = NEW(2, 3);
     expect_error(stk_cross_entropy_raw(x, MORE(x, 3), 0), "labels f32[3] do not fit logits f32[2,3]");
     x = NEW(2, 3);
+    expect_error(stk_layer_norm_raw(x, MORE(x, 2), x, 1e-5), "scale f32[2] must be f32[3]");
+    x = NEW(2, 3);
+    expect_error(stk_embedding_raw(x, x), "ids f32[2,3] must be i32 with fewer than 8 dimensions");
+    x = NEW(2, 3);
     expect_error(stk_select(x, x, x), "the condition f32[2,3] must be of dtype bool");
     x = NEW(2, 3);
     expect_error(stk_exp(stk_cast_to(x, STK_I32)), "'exp' of x i32[2,3] needs a float dtype");

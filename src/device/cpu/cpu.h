@@ -59,6 +59,10 @@ typedef struct stk_cpu_task {
     X(avg_pool2d_grad)                                                                                                 \
     X(batch_norm)                                                                                                      \
     X(batch_norm_grad)                                                                                                 \
+    X(layer_norm)                                                                                                      \
+    X(layer_norm_grad)                                                                                                 \
+    X(embedding)                                                                                                       \
+    X(embedding_grad)                                                                                                  \
     X(softmax)                                                                                                         \
     X(softmax_grad)                                                                                                    \
     X(cross_entropy)                                                                                                   \

@@ -64,6 +64,28 @@ static void bad_labels_are_named(void **state)
     stk_device_close(device);
 }
 
+static void bad_ids_are_named(void **state)
+{
+    stk_device *device = *state ? NULL : call_open(NULL, 2);
+    if (*state) assert_int_equal(stk_device_open(*state, NULL, &device), STK_OK);
+    for (int i = 0; i < 4; i++) {
+        bool is_grad = i / 2;
+        call c = {.op = is_grad ? STK_OP_embedding_grad : STK_OP_embedding, .attrs = stk_attrs_zero()};
+        void *out[CALL_MOST];
+        c.attrs.shape = is_grad ? STK_SHAPE(4, 3) : (stk_shape){0};
+        call_add(&c, STK_F32, is_grad ? STK_SHAPE(6, 3) : STK_SHAPE(4, 3), -1, 1);
+        call_add(&c, STK_I32, STK_SHAPE(6), 0, 4);
+        call_add_out(&c, STK_F32, is_grad ? STK_SHAPE(4, 3) : STK_SHAPE(6, 3));
+        ((int32_t *)c.in[1])[5] = i % 2 ? -1 : 4;
+        assert_int_equal(call_run(&c, device, -1, out, NULL), STK_CORRUPT);
+        assert_non_null(strstr(stk_error_text(), i % 2 ? "id -1 at position 5 is not one of the 4 rows"
+                                                       : "id 4 at position 5 is not one of the 4 rows"));
+        call_free_outputs(out);
+        call_free(&c);
+    }
+    stk_device_close(device);
+}
+
 static void missing_kernels_are_named(void **state)
 {
     (void)state;
@@ -87,6 +109,8 @@ int main(void)
         cmocka_unit_test(description_names_threads_and_instructions),
         cmocka_unit_test(bad_labels_are_named),
         {"bad_labels_are_named: reference", bad_labels_are_named, NULL, NULL, "reference"},
+        cmocka_unit_test(bad_ids_are_named),
+        {"bad_ids_are_named: reference", bad_ids_are_named, NULL, NULL, "reference"},
         cmocka_unit_test(missing_kernels_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

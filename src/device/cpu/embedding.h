@@ -1,0 +1,18 @@
+/* Rows added up by number. */
+#ifndef STK_DEVICE_CPU_EMBEDDING_H
+#define STK_DEVICE_CPU_EMBEDDING_H
+
+#include "device/cpu/isa.h"
+#include "graph/op.h"
+
+/* dst[ids[i]][c] += src[i][c] for columns begin .. end-1 of rows of `width` elements, in the order of i. */
+typedef void (*stk_add_rows_fn)(int64_t n_ids, const int32_t *ids, int64_t width, int64_t begin, int64_t end,
+                                const void *src, void *dst);
+
+typedef struct stk_embedding_table {
+    stk_add_rows_fn add_f32, add_f64;
+} stk_embedding_table;
+
+STK_ISA_TABLE(stk_embedding_table, stk_embedding)
+
+#endif

@@ -1,0 +1,34 @@
+/* The gradient of layer_norm. */
+#include "ops/rule.h"
+
+static stk_status infer(stk_op_call *call)
+{
+    stk_tensor_desc x = call->in[1];
+    STK_RETURN_IF_ERROR(stk_rule_need_float("x", x));
+    if (x.shape.rank < 1) return stk_rule_need_rank("x", x, 1);
+    stk_shape last = stk_rule_vector_shape(x.shape.dim[x.shape.rank - 1]), rows = x.shape;
+    stk_dtype dtype = stk_rule_stat_dtype(x.dtype);
+    rows.dim[--rows.rank] = 0;
+    STK_RETURN_IF_ERROR(stk_rule_need("dy", call->in[0], x.dtype, x.shape));
+    STK_RETURN_IF_ERROR(stk_rule_need("scale", call->in[2], dtype, last));
+    STK_RETURN_IF_ERROR(stk_rule_need("mean", call->in[3], dtype, rows));
+    STK_RETURN_IF_ERROR(stk_rule_need("inv_std", call->in[4], dtype, rows));
+    call->out[0] = x;
+    stk_rule_out(call, 1, dtype, last);
+    stk_rule_out(call, 2, dtype, last);
+    return STK_OK;
+}
+
+static void cost(const stk_op_call *call, stk_cost *out)
+{
+    out->flops = 14 * stk_rule_count(call->in[1].shape);
+}
+
+const stk_op_rule stk_rule_layer_norm_grad = {
+    .name = "layer_norm_grad",
+    .kind = STK_KIND_OPAQUE,
+    .n_in = 5,
+    .n_out = 3,
+    .infer = infer,
+    .cost = cost,
+};

@@ -69,15 +69,16 @@ static stk_status bench_op(const bench *b, const char *name, stk_op op, const st
     STK_TRY(rule->infer(&call));
     STK_TRY(b->device->class->kernel(b->device, &call, &kernel));
     for (int i = 0; i < n_in; i++) {
-        STK_TRY(b->device->class->alloc(b->device, stk_desc_bytes(in_desc[i]), &in[i]));
+        STK_TRY(b->device->class->alloc(b->device, stk_desc_bytes(in_desc[i]), STK_MEMORY_ZEROED, &in[i]));
         for (int64_t k = 0, n = stk_shape_count(in_desc[i].shape); k < n; k++) {
             if (in_desc[i].dtype == STK_F32) ((float *)in[i])[k] = (float)(k * 7919 % 1024) / 512 - (i == 2 ? 0 : 1);
             if (in_desc[i].dtype == STK_I32) ((int32_t *)in[i])[k] = (int32_t)(k % 10);
         }
     }
     for (int i = 0; i < call.n_out; i++)
-        STK_TRY(b->device->class->alloc(b->device, stk_desc_bytes(out_desc[i]), &out[i]));
-    if (kernel.scratch_bytes) STK_TRY(b->device->class->alloc(b->device, kernel.scratch_bytes, &scratch));
+        STK_TRY(b->device->class->alloc(b->device, stk_desc_bytes(out_desc[i]), STK_MEMORY_ZEROED, &out[i]));
+    if (kernel.scratch_bytes)
+        STK_TRY(b->device->class->alloc(b->device, kernel.scratch_bytes, STK_MEMORY_ZEROED, &scratch));
     stk_entry entry = {&kernel, {in, out, scratch}};
     STK_TRY(time_entry(b->device, &entry, &ns));
     stk_cost cost = stk_op_cost(&call);

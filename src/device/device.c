@@ -6,6 +6,13 @@
 
 #include "base/error.h"
 
+static const stk_device_class *added; /* by stk_device_add */
+
+void stk_device_add(const stk_device_class *class)
+{
+    added = class;
+}
+
 /* True for "cpu" and "cpu:0". */
 static bool is_named(const char *name, const char *class_name)
 {
@@ -45,19 +52,22 @@ static stk_status fail_unknown(const char *name)
     return status;
 }
 
+static const stk_device_class *find_class(const char *name)
+{
+    for (int i = 0; stk_device_classes[i]; i++)
+        if (is_named(name, stk_device_classes[i]->name)) return stk_device_classes[i];
+    return added && is_named(name, added->name) ? added : NULL;
+}
+
 stk_status stk_device_open(const char *name, const stk_device_config *config, stk_device **out)
 {
     static const stk_device_config none = {0};
+    const stk_device_class *class = name ? find_class(name) : NULL;
     *out = NULL;
-    for (int i = 0; name && stk_device_classes[i]; i++) {
-        const stk_device_class *class = stk_device_classes[i];
-        if (!is_named(name, class->name)) continue;
-        stk_status status = class->probe ? class->probe() : STK_OK;
-        if (status != STK_OK) return stk_fail_prefix(status, "device '%s': ", name);
-        status = class->open(config ? config : &none, out);
-        return status == STK_OK ? status : stk_fail_prefix(status, "device '%s': ", name);
-    }
-    return fail_unknown(name ? name : "");
+    if (!class) return fail_unknown(name ? name : "");
+    stk_status status = class->probe ? class->probe() : STK_OK;
+    if (status == STK_OK) status = class->open(config ? config : &none, out);
+    return status == STK_OK ? status : stk_fail_prefix(status, "device '%s': ", name);
 }
 
 void stk_device_close(stk_device *device)

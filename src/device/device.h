@@ -1,8 +1,13 @@
 /* A device: a table of functions. Every device is one folder with such a table and one line in device_list.c.
  *
  * The planner asks `kernel` for each node before the first step: the answer says which implementation, how much scratch
- * it wants, and where it may work in place. Then the engine calls `run` with a list of entries whose pointers are set.
+ * it wants, and where it may work in place. The engine sets the pointers of a list of entries and has the list
+ * captured; a step launches the capture on a queue (device/queue.h).
  * A step allocates nothing in our code. Asking for what a device lacks is STK_UNSUPPORTED, never another device.
+ *
+ * Two kinds of devices:
+ *   on_host   they compute on the host's memory, and each call returns when its work is done: nothing is ever copied;
+ *   others    only copies reach their memory, and queues are worked off later, in order.
  */
 #ifndef STK_DEVICE_DEVICE_H
 #define STK_DEVICE_DEVICE_H
@@ -37,21 +42,35 @@ typedef struct stk_entry {
     stk_kernel_args args;
 } stk_entry;
 
+/* What memory is for. */
+typedef enum stk_memory_kind {
+    STK_MEMORY_ZEROED,  /* variables: comes zeroed, and keeps what is written */
+    STK_MEMORY_SCRATCH, /* an arena: its content is anything, and may change before each launch */
+} stk_memory_kind;
+
+struct stk_queue_class;
+
 typedef struct stk_device_class {
     const char *name; /* "cpu" */
     const char *about;
+    bool on_host; /* see above */
     /* STK_OK, or why it cannot be used here, with what is missing in the error text. */
     stk_status (*probe)(void);
     stk_status (*open)(const stk_device_config *config, stk_device **out);
     void (*close)(stk_device *device);
-    /* 64-byte aligned memory, zeroed; host-visible on the devices that exist. */
-    stk_status (*alloc)(stk_device *device, size_t bytes, void **out);
-    void (*free)(stk_device *device, void *p, size_t bytes);
+    /* 64-byte aligned memory of the device. Only on_host may the host look at what lies there. */
+    stk_status (*alloc)(stk_device *device, size_t bytes, stk_memory_kind kind, void **out);
+    void (*free)(stk_device *device, void *p, size_t bytes); /* no work that uses it is under way */
+    /* Optional: the host's own memory, 64-byte aligned, from which and to which copies are fastest ("pinned"). */
+    stk_status (*alloc_host)(stk_device *device, size_t bytes, void **out);
+    void (*free_host)(stk_device *device, void *p, size_t bytes);
     /* Finds the kernel for a call whose shapes are known. STK_UNSUPPORTED names the op and the dtypes. */
     stk_status (*kernel)(stk_device *device, const stk_op_call *call, stk_kernel *out);
-    /* Runs entries in order and waits. On failure *i_failed is the entry's number. */
+    /* Queues, copies, events, captures. Devices on the host take &stk_queue_class_host and have `run`. */
+    const struct stk_queue_class *queues;
+    /* on_host only: runs entries in order and waits. On failure *i_failed is the entry's number. */
     stk_status (*run)(stk_device *device, const stk_entry *entries, int n_entries, int *i_failed);
-    /* Optional, of devices that compute on the host: runs body for all parts on the device's threads, between runs. */
+    /* Optional, on_host only: runs body for all parts on the device's threads, between runs. */
     void (*parallel)(const stk_device *device, int n_parts, void (*body)(const void *task, int i_part, int n_parts),
                      const void *task);
     /* Why computing in that 16-bit dtype is no faster than in f32, for people; NULL: it is. A constant. Optional. */
@@ -70,6 +89,9 @@ extern const stk_device_class stk_device_class_reference, stk_device_class_cpu;
 
 /* All devices of this build, NULL at the end. */
 extern const stk_device_class *const stk_device_classes[];
+/* One more device, which stk_device_open finds by name and no list shows: for tests. NULL takes it away again.
+ * Threads: before any device is opened. */
+void stk_device_add(const stk_device_class *class);
 
 /* name: "cpu", "cpu:0", "reference". An unknown or missing device is an error that names what there is. */
 stk_status stk_device_open(const char *name, const stk_device_config *config, stk_device **out);

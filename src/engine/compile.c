@@ -92,32 +92,59 @@ static stk_status make_variables(stk_program *program)
     return STK_OK;
 }
 
-static stk_status list_entries(stk_program *program)
+static stk_status make_entries(stk_program *program)
 {
     const stk_graph *graph = program->graph;
     size_t n_pointers = 0, n = (size_t)graph->n_nodes + (size_t)program->plan.n_copies + 1;
+    size_t n_sides = (size_t)program->n_sides;
     for (int32_t i = 0; i < graph->n_nodes; i++)
         n_pointers += (size_t)(graph->node[i].n_in + graph->node[i].n_out);
     n_pointers += 2 * (size_t)program->plan.n_copies;
-    program->entry = calloc(n, sizeof(*program->entry));
+    program->entry = calloc(n * n_sides, sizeof(*program->entry));
     program->info = calloc(n, sizeof(*program->info));
-    program->pointers = calloc(n_pointers + 1, sizeof(*program->pointers));
+    program->pointers = calloc(n_pointers * n_sides + 1, sizeof(*program->pointers));
     if (!program->entry || !program->info || !program->pointers)
-        return stk_fail_memory(n_pointers * sizeof(*program->pointers));
+        return stk_fail_memory(n_pointers * n_sides * sizeof(*program->pointers));
+    return STK_OK;
+}
+
+/* Each side's list has pointers of its own, since the inputs of a side lie elsewhere. */
+static stk_status list_entries(stk_program *program)
+{
+    const stk_graph *graph = program->graph;
+    STK_RETURN_IF_ERROR(make_entries(program));
     void **next = program->pointers;
-    for (int32_t i = 0; i < graph->n_nodes; i++) {
-        const stk_node *node = &graph->node[i];
-        if (program->plan.skipped[i]) continue;
-        program->info[program->n_entries].node = i;
-        program->entry[program->n_entries++] = (stk_entry){&program->kernel[i], {next, next + node->n_in, NULL}};
-        next += node->n_in + node->n_out;
-    }
-    for (int i = 0; i < program->plan.n_copies; i++, next += 2) {
-        program->info[program->n_entries].node = -1 - i;
-        program->entry[program->n_entries++] = (stk_entry){&program->copy_kernel[i], {next, next + 1, NULL}};
+    stk_entry *entry = program->entry;
+    for (int side = 0; side < program->n_sides; side++) {
+        int n = 0;
+        for (int32_t i = 0; i < graph->n_nodes; i++) {
+            const stk_node *node = &graph->node[i];
+            if (program->plan.skipped[i]) continue;
+            program->info[n++].node = i;
+            *entry++ = (stk_entry){&program->kernel[i], {next, next + node->n_in, NULL}};
+            next += node->n_in + node->n_out;
+        }
+        for (int i = 0; i < program->plan.n_copies; i++, next += 2) {
+            program->info[n++].node = -1 - i;
+            *entry++ = (stk_entry){&program->copy_kernel[i], {next, next + 1, NULL}};
+        }
+        program->n_entries = n;
     }
     program->dirty = true;
     return STK_OK;
+}
+
+static stk_status make_inputs(stk_program *program)
+{
+    STK_RETURN_IF_ERROR(stk_transfer_list_inputs(program->graph, &program->inputs));
+    for (int i = 0; i < program->inputs.n_parts; i++) {
+        const stk_io_part *part = &program->inputs.part[i];
+        if (part->bytes <= STK_MOST_SET_BYTES) program->values_bytes = part->offset + (part->bytes + 63) / 64 * 64;
+    }
+    program->values = aligned_alloc(64, program->values_bytes + 64);
+    if (!program->values) return stk_fail_memory(program->values_bytes);
+    if (program->engine->device->class->on_host || program->plan_only) return STK_OK;
+    return stk_transfer_new(program, &program->transfer);
 }
 
 static stk_status check_limit(const stk_program *program, const stk_compile_options *options)
@@ -150,6 +177,7 @@ stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_co
     program->engine = engine;
     program->plan_only = options->plan_only;
     program->graph = graph;
+    program->n_sides = engine->device->class->on_host ? 1 : STK_N_SIDES;
     STK_TRY(stk_graph_status(graph));
     STK_TRY(run_passes(graph, options));
     STK_TRY(find_kernels(program));
@@ -157,6 +185,7 @@ stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_co
     STK_TRY(check_limit(program, options));
     STK_TRY(find_copy_kernels(program));
     STK_TRY(make_variables(program));
+    STK_TRY(make_inputs(program));
     STK_TRY(list_entries(program));
     if (!options->plan_only) STK_TRY(stk_engine_reserve(engine, program->plan.arena_bytes));
     program->next = engine->programs;
@@ -164,6 +193,6 @@ stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_co
     *out = program;
     return STK_OK;
 done:
-    stk_program_free(program);
+    stk_program_free(program); /* It has never run. */
     return status;
 }

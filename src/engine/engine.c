@@ -9,19 +9,33 @@ stk_status stk_engine_open(const char *device, const stk_device_config *config, 
 {
     stk_engine *engine = calloc(1, sizeof(*engine));
     if (!engine) return stk_fail_memory(sizeof(*engine));
-    stk_status status = stk_device_open(device, config, &engine->device);
-    if (status != STK_OK) {
-        free(engine);
-        return status;
-    }
-    engine->variables = (stk_variables){.device = engine->device, .seed = seed};
+    stk_status status;
+    STK_TRY(stk_device_open(device, config, &engine->device));
+    const stk_queue_class *queues = engine->device->class->queues;
+    STK_TRY(queues->open(engine->device, &engine->in));
+    STK_TRY(queues->open(engine->device, &engine->compute));
+    STK_TRY(queues->open(engine->device, &engine->out));
+    engine->variables = (stk_variables){.device = engine->device, .queue = engine->compute, .seed = seed};
     *out = engine;
     return STK_OK;
+done:
+    stk_engine_close(engine);
+    return status;
+}
+
+/* Work under way uses what is about to be freed. What failed has no one left to tell. */
+static void close_queues(stk_engine *engine)
+{
+    const stk_queue_class *queues = engine->device->class->queues;
+    queues->close(engine->in);
+    queues->close(engine->compute);
+    queues->close(engine->out);
 }
 
 void stk_engine_close(stk_engine *engine)
 {
     if (!engine) return;
+    if (engine->device) (void)stk_engine_finish(engine);
     while (engine->programs) {
         stk_program *next = engine->programs->next;
         stk_program_free(engine->programs);
@@ -29,6 +43,7 @@ void stk_engine_close(stk_engine *engine)
     }
     stk_variables_free(&engine->variables);
     if (engine->arena) engine->device->class->free(engine->device, engine->arena, engine->arena_bytes);
+    if (engine->device) close_queues(engine);
     stk_device_close(engine->device);
     free(engine);
 }
@@ -52,11 +67,12 @@ void stk_engine_discard(stk_engine *engine, stk_program *program)
 stk_status stk_engine_reserve(stk_engine *engine, size_t bytes)
 {
     if (bytes <= engine->arena_bytes) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_engine_finish(engine));
     if (engine->arena) engine->device->class->free(engine->device, engine->arena, engine->arena_bytes);
     engine->arena = NULL;
     engine->arena_bytes = 0;
     engine->arena_version++;
-    STK_RETURN_IF_ERROR(engine->device->class->alloc(engine->device, bytes, &engine->arena));
+    STK_RETURN_IF_ERROR(engine->device->class->alloc(engine->device, bytes, STK_MEMORY_SCRATCH, &engine->arena));
     engine->arena_bytes = bytes;
     return STK_OK;
 }
@@ -69,5 +85,34 @@ int stk_engine_n_variables(const stk_engine *engine)
 stk_variable_view stk_engine_variable(const stk_engine *engine, int i)
 {
     const stk_variable *v = &engine->variables.variable[i];
-    return (stk_variable_view){v->name, {v->desc, v->data}, v->trainable};
+    return (stk_variable_view){v->name, {v->desc, engine->device->class->on_host ? v->data : NULL}, v->trainable};
+}
+
+stk_status stk_engine_read_variable(stk_engine *engine, int i, void *dst)
+{
+    const stk_variable *v = &engine->variables.variable[i];
+    return stk_queue_copy_now(engine->compute, dst, v->data, stk_desc_bytes(v->desc), STK_COPY_TO_HOST);
+}
+
+stk_status stk_engine_write_variable(stk_engine *engine, int i, const void *src)
+{
+    const stk_variable *v = &engine->variables.variable[i];
+    return stk_queue_copy_now(engine->compute, v->data, src, stk_desc_bytes(v->desc), STK_COPY_TO_DEVICE);
+}
+
+stk_status stk_engine_finish(stk_engine *engine)
+{
+    const stk_queue_class *queues = engine->device->class->queues;
+    stk_queue *queue[] = {engine->in, engine->compute, engine->out};
+    stk_status first = STK_OK;
+    for (int i = 0; i < 3; i++) {
+        stk_status status = queue[i] ? queues->finish(queue[i]) : STK_OK;
+        if (first == STK_OK) first = status;
+    }
+    return first;
+}
+
+int stk_engine_runs_ahead(const stk_engine *engine)
+{
+    return engine->device->class->on_host ? 0 : 2;
 }

@@ -3,9 +3,13 @@
  *   engine     device, variables (kept between runs, shared by name), one arena for all programs
  *   program    a flat list of kernels with their pointers set; made by the passes and the plan
  *
- * Programs of one engine run one at a time and share the arena, since nothing in it outlives a run but the outputs,
- * which must be read before the next run of any program. A run allocates nothing in our code. Threads: one at a time
- * for each engine.
+ * Programs of one engine run one at a time and share the arena, since nothing in it outlives a run but the outputs.
+ * A run allocates nothing in our code. Threads: one at a time for each engine.
+ *
+ * On a device on the host a run is done when it returns, and inputs and outputs are used where they lie; outputs must
+ * be read before the next run of any program. On others a run is only enqueued: what goes in is copied, what comes out
+ * is kept for the last STK_RUNS_KEPT runs, and the caller decides how many runs it stays ahead of what it has read.
+ * Code that waits where it says "waits" is right for both.
  */
 #ifndef STK_ENGINE_ENGINE_H
 #define STK_ENGINE_ENGINE_H
@@ -42,22 +46,42 @@ void stk_engine_discard(stk_engine *engine, stk_program *program);
 
 typedef struct stk_variable_view {
     const char *name;     /* borrowed */
-    stk_tensor_view view; /* borrowed; may be written between runs */
+    stk_tensor_view view; /* borrowed; may be written between runs. data is NULL where the device is not on the host */
     bool trainable;
 } stk_variable_view;
 /* Variable number i in the order of creation. */
 int stk_engine_n_variables(const stk_engine *engine);
 stk_variable_view stk_engine_variable(const stk_engine *engine, int i);
+/* Copies variable i to or from the host's memory, behind all runs so far, and waits. */
+stk_status stk_engine_read_variable(stk_engine *engine, int i, void *dst);
+stk_status stk_engine_write_variable(stk_engine *engine, int i, const void *src);
+/* Waits for everything; the first failure of any work that was enqueued. */
+stk_status stk_engine_finish(stk_engine *engine);
 
 /* Number of the input of that name, or -1. */
 int stk_program_input(const stk_program *program, const char *name);
 stk_tensor_desc stk_program_input_desc(const stk_program *program, int i_input);
-/* The memory for input i in the next runs, borrowed: 64-byte alignment is best. */
+/* The memory for input i in the next runs, borrowed: 64-byte alignment is best. After a run it must stay as it is until
+ * stk_program_wait_inputs has returned. */
 void stk_program_bind(stk_program *program, int i_input, const void *data);
-/* Where the output of that name lies after a run, NULL when there is none. Borrowed until the next run. */
-const void *stk_program_output(const stk_program *program, const char *name, stk_tensor_desc *desc);
-/* Every input must be bound. */
+/* The value of input i in the next runs, copied at once: for a learning rate, a step number, a few weights. At most
+ * STK_MOST_SET_BYTES; a longer input is STK_INVALID. Does nothing for i_input -1. */
+enum { STK_MOST_SET_BYTES = 1 << 16 };
+stk_status stk_program_set(stk_program *program, int i_input, const void *value);
+/* Enqueues a run; on the host it is done then. Every input must be bound or set. Waits only where two runs back has not
+ * begun to compute. */
 stk_status stk_program_run(stk_program *program);
+/* Waits until the last run's bound inputs have been read and may be written or freed. */
+stk_status stk_program_wait_inputs(stk_program *program);
+/* Waits until the run that is n_back before the last is done (0: the last) and shows its outputs; n_back is below
+ * STK_RUNS_KEPT, and 0 on the host. */
+enum { STK_RUNS_KEPT = 4 };
+stk_status stk_program_wait(stk_program *program, int n_back);
+/* How many runs the host does well to stay ahead of what it reads: 0 on the host. */
+int stk_engine_runs_ahead(const stk_engine *engine);
+/* The output of that name of the run last waited for (on the host: of the last run), in the host's memory; NULL when
+ * there is none. Borrowed until the next run; not on the host, until STK_RUNS_KEPT - 1 more runs. */
+const void *stk_program_output(const stk_program *program, const char *name, stk_tensor_desc *desc);
 
 typedef struct stk_program_info {
     size_t arena_bytes, lower_bound_bytes; /* planned */

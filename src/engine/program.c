@@ -1,4 +1,4 @@
-/* Running a program: pointers are set when the arena or a binding has changed, then the device runs the list. */
+/* Running a program: pointers are set when the arena or a binding has changed, then the device launches the list. */
 #include "engine/program.h"
 
 #include <stdlib.h>
@@ -10,6 +10,10 @@
 void stk_program_free(stk_program *program)
 {
     if (!program) return;
+    const stk_queue_class *queues = program->engine->device->class->queues;
+    for (int i = 0; i < STK_N_SIDES; i++)
+        queues->release(program->capture[i]);
+    stk_transfer_free(program);
     for (int32_t i = 0; program->kernel && i < program->graph->n_nodes; i++)
         stk_kernel_free(&program->kernel[i]);
     for (int i = 0; program->copy_kernel && i < program->plan.n_copies; i++)
@@ -21,6 +25,8 @@ void stk_program_free(stk_program *program)
     free(program->info);
     free(program->pointers);
     free(program->input);
+    free(program->values);
+    stk_io_block_free(&program->inputs);
     stk_plan_free(&program->plan);
     stk_graph_free(program->graph);
     free(program);
@@ -49,54 +55,93 @@ void stk_program_bind(stk_program *program, int i_input, const void *data)
 {
     if (i_input < 0 || program->input[i_input] == data) return;
     program->input[i_input] = data;
-    program->dirty = true;
+    /* On other devices the program reads copies, which always lie in the same place. */
+    if (!program->transfer) program->dirty = true;
 }
 
-static void *locate(const stk_program *program, int32_t value)
+stk_status stk_program_set(stk_program *program, int i_input, const void *value)
+{
+    if (i_input < 0) return STK_OK;
+    size_t offset = stk_io_block_find(&program->inputs, i_input),
+           bytes = stk_desc_bytes(stk_program_input_desc(program, i_input));
+    if (bytes > STK_MOST_SET_BYTES)
+        return stk_fail(STK_INVALID, "an input of %zu bytes is too long to be set: bind it", bytes);
+    memcpy(program->values + offset, value, bytes);
+    stk_program_bind(program, i_input, program->values + offset);
+    return STK_OK;
+}
+
+void *stk_program_locate(const stk_program *program, int32_t value, int i_side)
 {
     const stk_planned_value *place = &program->plan.value[value];
     switch (place->place) {
     case STK_PLACE_VARIABLE: return program->engine->variables.variable[program->variable[place->leaf]].data;
-    case STK_PLACE_INPUT: return (void *)program->input[place->leaf];
+    case STK_PLACE_INPUT:
+        if (program->transfer)
+            return program->transfer->side[i_side].device + stk_io_block_find(&program->inputs, place->leaf);
+        return (void *)program->input[place->leaf];
     default: return (char *)program->engine->arena + place->offset;
     }
 }
 
-static stk_status set_pointers(stk_program *program)
+static void set_pointers_of(stk_program *program, int e, int i_side)
+{
+    stk_kernel_args *args = &program->entry[i_side * program->n_entries + e].args;
+    void **in = (void **)args->in, **out = (void **)args->out;
+    int32_t i = program->info[e].node;
+    if (i < 0) {
+        const stk_planned_copy *copy = &program->plan.copy[-1 - i];
+        in[0] = stk_program_locate(program, copy->value, i_side);
+        out[0] = stk_program_locate(program, copy->variable, i_side);
+        return;
+    }
+    const stk_node *node = &program->graph->node[i];
+    for (int j = 0; j < node->n_in; j++)
+        in[j] = stk_program_locate(program, node->in[j], i_side);
+    for (int j = 0; j < node->n_out; j++)
+        out[j] = stk_program_locate(program, node->first_out + j, i_side);
+    if (program->kernel[i].scratch_bytes)
+        args->scratch = (char *)program->engine->arena + program->plan.scratch_offset[i];
+}
+
+static stk_status check_inputs(const stk_program *program)
 {
     const stk_graph *graph = program->graph;
     for (int32_t i = 0; i < graph->n_nodes; i++)
         if (graph->node[i].op == STK_OP_input && !program->input[graph->node[i].first_out])
             return stk_fail(STK_INVALID, "input '%s' is not bound", graph->node[i].name);
-    for (int e = 0; e < program->n_entries; e++) {
-        stk_kernel_args *args = &program->entry[e].args;
-        void **in = (void **)args->in, **out = (void **)args->out;
-        int32_t i = program->info[e].node;
-        if (i < 0) {
-            const stk_planned_copy *copy = &program->plan.copy[-1 - i];
-            in[0] = locate(program, copy->value);
-            out[0] = locate(program, copy->variable);
-            continue;
-        }
-        const stk_node *node = &graph->node[i];
-        for (int j = 0; j < node->n_in; j++)
-            in[j] = locate(program, node->in[j]);
-        for (int j = 0; j < node->n_out; j++)
-            out[j] = locate(program, node->first_out + j);
-        if (program->kernel[i].scratch_bytes)
-            args->scratch = (char *)program->engine->arena + program->plan.scratch_offset[i];
+    return STK_OK;
+}
+
+/* A capture of the host's sees new pointers by itself; others are made again, which happens when the arena has moved.
+ */
+static stk_status set_pointers(stk_program *program)
+{
+    stk_device *device = program->engine->device;
+    const stk_queue_class *queues = device->class->queues;
+    STK_RETURN_IF_ERROR(check_inputs(program));
+    if (!device->class->on_host) STK_RETURN_IF_ERROR(stk_engine_finish(program->engine));
+    for (int s = 0; s < program->n_sides; s++) {
+        for (int e = 0; e < program->n_entries; e++)
+            set_pointers_of(program, e, s);
+        if (program->capture[s] && device->class->on_host) continue;
+        queues->release(program->capture[s]);
+        program->capture[s] = NULL;
+        STK_RETURN_IF_ERROR(
+            queues->capture(device, program->entry + s * program->n_entries, program->n_entries, &program->capture[s]));
     }
     program->dirty = false;
     program->arena_version = program->engine->arena_version;
     return STK_OK;
 }
 
-static stk_status run_profiled(stk_program *program, int *i_failed)
+static stk_status launch_profiled(stk_program *program, int i_side, int *i_failed)
 {
-    const stk_device_class *class = program->engine->device->class;
+    stk_queue *queue = program->engine->compute;
+    STK_RETURN_IF_ERROR(queue->device->class->queues->finish(queue));
     for (int e = 0; e < program->n_entries; e++) {
         int64_t start = stk_clock_ns();
-        stk_status status = class->run(program->engine->device, &program->entry[e], 1, i_failed);
+        stk_status status = stk_queue_run_now(queue, &program->entry[i_side * program->n_entries + e], 1, i_failed);
         if (status != STK_OK) {
             *i_failed = e;
             return status;
@@ -107,26 +152,56 @@ static stk_status run_profiled(stk_program *program, int *i_failed)
     return STK_OK;
 }
 
-stk_status stk_program_run(stk_program *program)
+static stk_status launch(stk_program *program, int i_side)
 {
-    stk_device *device = program->engine->device;
-    int i_failed = 0;
-    if (program->plan_only) return stk_fail(STK_INVALID, "the program was only planned");
-    if (program->dirty || program->arena_version != program->engine->arena_version)
-        STK_RETURN_IF_ERROR(set_pointers(program));
-    stk_status status = program->profiling ? run_profiled(program, &i_failed)
-                                           : device->class->run(device, program->entry, program->n_entries, &i_failed);
-    if (status == STK_OK) return STK_OK;
+    stk_queue *queue = program->engine->compute;
+    int i_failed = -1;
+    stk_status status = program->profiling
+                            ? launch_profiled(program, i_side, &i_failed)
+                            : queue->device->class->queues->launch(queue, program->capture[i_side], &i_failed);
+    if (status == STK_OK || i_failed < 0) return status;
     int32_t i = program->info[i_failed].node;
     return stk_fail_prefix(status, "%s: ", i < 0 ? "copy" : stk_op_name(program->graph->node[i].op));
 }
 
+stk_status stk_program_run(stk_program *program)
+{
+    int i_side = 0;
+    if (program->plan_only) return stk_fail(STK_INVALID, "the program was only planned");
+    if (program->dirty || program->arena_version != program->engine->arena_version)
+        STK_RETURN_IF_ERROR(set_pointers(program));
+    if (!program->transfer) return launch(program, 0);
+    STK_RETURN_IF_ERROR(stk_transfer_begin(program, &i_side));
+    STK_RETURN_IF_ERROR(launch(program, i_side));
+    return stk_transfer_end(program);
+}
+
+stk_status stk_program_wait_inputs(stk_program *program)
+{
+    const stk_transfer *t = program->transfer;
+    if (!t || t->n_runs == 0) return STK_OK;
+    return program->engine->device->class->queues->sync(t->side[(t->n_runs - 1) % STK_N_SIDES].copied);
+}
+
+stk_status stk_program_wait(stk_program *program, int n_back)
+{
+    stk_transfer *t = program->transfer;
+    if (n_back < 0 || n_back >= (t ? STK_RUNS_KEPT : 1) || (t && n_back >= t->n_runs))
+        return stk_fail(STK_INVALID, "the results of the run %d before the last are not kept", n_back);
+    if (!t) return STK_OK;
+    t->i_shown = t->n_runs - 1 - n_back;
+    return program->engine->device->class->queues->sync(t->slot[t->i_shown % STK_RUNS_KEPT].read);
+}
+
 const void *stk_program_output(const stk_program *program, const char *name, stk_tensor_desc *desc)
 {
+    const stk_transfer *t = program->transfer;
     stk_value x = stk_graph_find_output(program->graph, name);
     if (x.id < 0) return NULL;
     if (desc) *desc = program->graph->value[x.id].desc;
-    return locate(program, x.id);
+    if (!t) return stk_program_locate(program, x.id, 0);
+    if (t->i_shown < 0) return NULL;
+    return t->slot[t->i_shown % STK_RUNS_KEPT].host + stk_io_block_find(&t->result, x.id);
 }
 
 stk_program_info stk_program_get_info(const stk_program *program)

@@ -2,12 +2,15 @@
 #ifndef STK_ENGINE_PROGRAM_H
 #define STK_ENGINE_PROGRAM_H
 
+#include "device/queue.h"
 #include "engine/engine.h"
+#include "engine/transfer.h"
 #include "engine/variables.h"
 #include "passes/plan.h"
 
 struct stk_engine {
     stk_device *device;
+    stk_queue *in, *compute, *out; /* copies to the device, runs, copies to the host */
     stk_variables variables;
     void *arena;
     size_t arena_bytes;
@@ -28,11 +31,17 @@ struct stk_program {
     stk_kernel *kernel;      /* by node */
     stk_kernel *copy_kernel; /* by copy */
     int32_t *variable;       /* by value id of a variable's leaf: its number in the engine */
-    stk_entry *entry;
+    stk_entry *entry;        /* [n_sides][n_entries] */
     stk_program_entry_info *info;
     int n_entries;
-    void **pointers;    /* of all entries */
+    void **pointers; /* of all entries */
+    stk_capture *capture[STK_N_SIDES];
+    int n_sides;        /* 1 on the host */
     const void **input; /* by value id of an input's leaf: what is bound */
+    stk_io_block inputs;
+    char *values; /* what stk_program_set was given: the first values_bytes of the inputs' block */
+    size_t values_bytes;
+    stk_transfer *transfer; /* NULL on the host */
     bool plan_only;
     bool dirty; /* pointers must be set again */
     uint64_t arena_version;
@@ -44,6 +53,9 @@ struct stk_program {
 stk_status stk_engine_reserve(stk_engine *engine, size_t bytes);
 /* Of the variables that its graph has. */
 size_t stk_program_variable_bytes(const stk_program *program);
+/* Where a value lies for runs with that side of the inputs, in device memory. */
+void *stk_program_locate(const stk_program *program, int32_t value, int i_side);
+/* Nothing of the engine's is under way. */
 void stk_program_free(stk_program *program);
 
 #endif

@@ -18,24 +18,37 @@ static double draw(stk_init init, uint64_t key, int64_t i)
     return init.a * sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
 
-static stk_status fill(const stk_variable *v, stk_init init, uint64_t seed)
+/* data: the host's. */
+static stk_status fill(const stk_variable *v, stk_init init, uint64_t seed, void *data)
 {
     int64_t n = stk_shape_count(v->desc.shape);
     uint64_t key = stk_mix64(seed ^ stk_hash_text(v->name));
-    if (init.kind == STK_INIT_CONSTANT && init.a == 0) return STK_OK; /* Device memory comes zeroed. */
     for (int64_t i = 0; i < n; i++) {
         double x = init.kind == STK_INIT_CONSTANT ? init.a : draw(init, key, i);
         switch (v->desc.dtype) {
-        case STK_F32: ((float *)v->data)[i] = (float)x; break;
-        case STK_F64: ((double *)v->data)[i] = x; break;
-        case STK_I64: ((int64_t *)v->data)[i] = (int64_t)x; break;
-        case STK_I32: ((int32_t *)v->data)[i] = (int32_t)x; break;
+        case STK_F32: ((float *)data)[i] = (float)x; break;
+        case STK_F64: ((double *)data)[i] = x; break;
+        case STK_I64: ((int64_t *)data)[i] = (int64_t)x; break;
+        case STK_I32: ((int32_t *)data)[i] = (int32_t)x; break;
         default:
             return stk_fail(STK_UNSUPPORTED, "variable '%s': no first content for %s", v->name,
                             stk_dtype_name(v->desc.dtype));
         }
     }
     return STK_OK;
+}
+
+static stk_status give_content(const stk_variables *all, const stk_variable *v, stk_init init)
+{
+    size_t bytes = stk_desc_bytes(v->desc);
+    if (init.kind == STK_INIT_CONSTANT && init.a == 0) return STK_OK; /* It comes zeroed. */
+    if (all->device->class->on_host) return fill(v, init, all->seed, v->data);
+    void *content = malloc(bytes + 1);
+    if (!content) return stk_fail_memory(bytes);
+    stk_status status = fill(v, init, all->seed, content);
+    if (status == STK_OK) status = stk_queue_copy_now(all->queue, v->data, content, bytes, STK_COPY_TO_DEVICE);
+    free(content);
+    return status;
 }
 
 static stk_status add_variable(stk_variables *all, const char *name, stk_tensor_desc desc, stk_init init,
@@ -50,8 +63,8 @@ static stk_status add_variable(stk_variables *all, const char *name, stk_tensor_
     }
     stk_variable v = {.name = strdup(name), .desc = desc, .trainable = trainable};
     if (!v.name) return stk_fail_memory(strlen(name));
-    stk_status status = all->device->class->alloc(all->device, stk_desc_bytes(desc), &v.data);
-    if (status == STK_OK) status = fill(&v, init, all->seed);
+    stk_status status = all->device->class->alloc(all->device, stk_desc_bytes(desc), STK_MEMORY_ZEROED, &v.data);
+    if (status == STK_OK) status = give_content(all, &v, init);
     if (status != STK_OK) {
         if (v.data) all->device->class->free(all->device, v.data, stk_desc_bytes(desc));
         free(v.name);

@@ -2,7 +2,7 @@
 #ifndef STK_ENGINE_VARIABLES_H
 #define STK_ENGINE_VARIABLES_H
 
-#include "device/device.h"
+#include "device/queue.h"
 #include "stoker/graph.h"
 
 typedef struct stk_variable {
@@ -14,6 +14,7 @@ typedef struct stk_variable {
 
 typedef struct stk_variables {
     stk_device *device;
+    stk_queue *queue; /* for their first content */
     uint64_t seed;
     stk_variable *variable;
     int n, capacity;

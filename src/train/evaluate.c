@@ -25,13 +25,41 @@ static void weigh_rows(stk_trainer *trainer, int64_t n_real)
         trainer->weight[i] = i < n_real ? 1.0f : 0.0f;
 }
 
+typedef struct eval_sums {
+    double loss, n_correct, n_top5;
+} eval_sums;
+
+/* Enqueues the program on the batch, and waits until the batch has been read. */
+static stk_status run_batch(stk_trainer *trainer, const stk_batch *batch)
+{
+    stk_program *program = trainer->eval.program;
+    stk_step_bind(&trainer->eval, batch);
+    weigh_rows(trainer, stk_batch_count(batch));
+    STK_RETURN_IF_ERROR(stk_program_set(program, trainer->eval.weight, trainer->weight));
+    STK_RETURN_IF_ERROR(stk_program_run(program));
+    return stk_program_wait_inputs(program);
+}
+
+/* Adds the results of the oldest of n_unread runs, until no more than n_kept are unread. */
+static stk_status read_runs(const stk_trainer *trainer, int *n_unread, int n_kept, eval_sums *sums)
+{
+    for (; *n_unread > n_kept; --*n_unread) {
+        STK_RETURN_IF_ERROR(stk_program_wait(trainer->eval.program, *n_unread - 1));
+        sums->loss += stk_step_scalar(&trainer->eval, "loss_sum");
+        sums->n_correct += stk_step_scalar(&trainer->eval, "n_correct");
+        sums->n_top5 += stk_step_scalar(&trainer->eval, "n_top5");
+    }
+    return STK_OK;
+}
+
 stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out)
 {
     stk_status status;
     stk_loader *loader = NULL;
     const stk_batch *batch = NULL;
-    double loss = 0, n_correct = 0, n_top5 = 0;
+    eval_sums sums = {0};
     int64_t n = 0;
+    int n_unread = 0;
     stk_loader_config config = stk_loader_config_default();
     STK_TRY(stk_dataset_status(dataset));
     STK_TRY(stk_trainer_prepare(trainer, trainer->n_epochs > 0 ? trainer->n_epochs : 1));
@@ -39,17 +67,14 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
     config.n_epochs = 1;
     STK_TRY(stk_trainer_open_loader(trainer, dataset, config, &loader));
     while ((batch = stk_loader_next(loader))) {
-        stk_step_bind(&trainer->eval, batch);
-        weigh_rows(trainer, stk_batch_count(batch));
-        status = stk_program_run(trainer->eval.program);
-        loss += stk_step_scalar(&trainer->eval, "loss_sum");
-        n_correct += stk_step_scalar(&trainer->eval, "n_correct");
-        n_top5 += stk_step_scalar(&trainer->eval, "n_top5");
+        status = run_batch(trainer, batch);
         n += stk_batch_count(batch);
         stk_train_event event = {
             .kind = STK_EVENT_EVAL, .i_batch = stk_batch_index(batch) + 1, .n_batches = stk_dataset_n_batches(dataset)};
         stk_batch_release(batch);
         STK_TRY(status);
+        n_unread++;
+        STK_TRY(read_runs(trainer, &n_unread, stk_engine_runs_ahead(trainer->engine), &sums));
         stk_trainer_emit(trainer, &event);
         if (trainer->stop) STK_TRY(stk_fail(STK_INTERRUPTED, "stopped while evaluating"));
     }
@@ -57,11 +82,12 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
     if (status == STK_CORRUPT && dataset->on_error == STK_ON_ERROR_STOP)
         stk_fail(status, "%s; on_error: skip leaves it out", stk_error_text());
     STK_TRY(status);
+    STK_TRY(read_runs(trainer, &n_unread, 0, &sums));
     if (n == 0) STK_TRY(stk_fail(STK_INVALID, "there is nothing to evaluate on"));
-    *out = (stk_metrics){.loss = loss / (double)n, .accuracy = -1, .top5 = -1, .n_samples = n};
+    *out = (stk_metrics){.loss = sums.loss / (double)n, .accuracy = -1, .top5 = -1, .n_samples = n};
     if (trainer->has_classes) {
-        out->accuracy = n_correct / (double)n;
-        out->top5 = n_top5 / (double)n;
+        out->accuracy = sums.n_correct / (double)n;
+        out->top5 = sums.n_top5 / (double)n;
     }
 done:
     stk_trainer_keep_skipped(trainer, loader);
@@ -81,6 +107,7 @@ stk_status stk_trainer_predict(stk_trainer *trainer, const void *sample, float *
                         trainer->predict.n_bindings);
     stk_program_bind(trainer->predict.program, trainer->predict.binding[0].input, sample);
     STK_RETURN_IF_ERROR(stk_program_run(trainer->predict.program));
+    STK_RETURN_IF_ERROR(stk_program_wait(trainer->predict.program, 0));
     const void *data = stk_program_output(trainer->predict.program, "prediction", &desc);
     if (desc.dtype != STK_F32 || stk_shape_count(desc.shape) != n_out)
         return stk_fail(STK_INVALID, "the model gives %lld numbers a sample, there is room for %lld",

@@ -1,4 +1,8 @@
-/* The training loop: take a batch, run the step, read its numbers, tell those who asked.
+/* The training loop: take a batch, begin the step, read the numbers of a step before it, tell those who asked.
+ *
+ * On the host a step is done when it has begun. On other devices the loop stays stk_engine_runs_ahead steps ahead of
+ * the results that it has read, so that the device never waits for it; it settles (reads all results) where parameters
+ * and state have to agree.
  *
  * The loop itself holds no state that a checkpoint would not keep: stk_train_state says where the run stands, and the
  * loader is opened there. An epoch whose last batch is done but whose validation is not (i_batch == n_batches) is
@@ -100,55 +104,104 @@ void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
     }
 }
 
-static void note_step_time(stk_trainer *trainer, int64_t ns)
+static void note_step_time(stk_trainer *trainer)
 {
-    double s = (double)ns * 1e-9;
+    int64_t now = stk_clock_ns();
+    double s = (double)(now - trainer->step_start_ns) * 1e-9;
+    trainer->train_ns += now - trainer->step_start_ns;
+    trainer->step_start_ns = now;
     trainer->step_s[trainer->n_step_times++ % N_STEP_TIMES] = (float)s;
     /* The first steps make primitives warm; after that a slow average keeps the display steady. */
     trainer->smooth_step_s = trainer->n_step_times <= 3 ? s : trainer->smooth_step_s * 0.95 + s * 0.05;
 }
 
-static stk_status take_step(stk_trainer *trainer, double *out_loss)
+static stk_status explain_no_batch(const stk_trainer *trainer)
+{
+    stk_status lost = stk_loader_status(trainer->loader);
+    if (lost == STK_CORRUPT && trainer->dataset->on_error == STK_ON_ERROR_STOP)
+        stk_fail(lost, "%s; on_error: replace puts another in its place", stk_error_text());
+    if (lost != STK_OK) return lost;
+    return stk_fail(STK_INTERNAL, "the data ended before the run");
+}
+
+/* Enqueues the step on the batch, and waits until the batch has been read. */
+static stk_status run_step(stk_trainer *trainer, const stk_batch *batch, double rate)
+{
+    STK_RETURN_IF_ERROR(stk_step_set(trainer, &trainer->train, trainer->state.step, rate));
+    stk_step_bind(&trainer->train, batch);
+    stk_status status = stk_program_run(trainer->train.program);
+    return status == STK_OK ? stk_program_wait_inputs(trainer->train.program) : status;
+}
+
+static stk_status begin_step(stk_trainer *trainer)
 {
     stk_train_state *state = &trainer->state;
-    int64_t start = stk_clock_ns();
+    int64_t start = trainer->step_start_ns = stk_clock_ns();
     STK_RETURN_IF_ERROR(open_loader(trainer));
     const stk_batch *batch = stk_loader_next(trainer->loader);
     int64_t ready = stk_clock_ns();
-    if (!batch) {
-        stk_status lost = stk_loader_status(trainer->loader);
-        if (lost == STK_CORRUPT && trainer->dataset->on_error == STK_ON_ERROR_STOP)
-            stk_fail(lost, "%s; on_error: replace puts another in its place", stk_error_text());
-        if (lost != STK_OK) return lost;
-        return stk_fail(STK_INTERNAL, "the data ended before the run");
-    }
+    if (!batch) return explain_no_batch(trainer);
     double rate = stk_schedule_rate(&trainer->config.schedule, trainer->optimizer.lr, state->step, trainer->n_steps,
                                     trainer->n_batches);
-    trainer->lr = (float)rate;
-    trainer->step_input = state->step;
-    trainer->sample_input = state->step * trainer->train.batch;
-    stk_step_bind(&trainer->train, batch);
-    stk_status status = stk_program_run(trainer->train.program);
+    stk_status status = run_step(trainer, batch, rate);
     stk_batch_release(batch);
     STK_RETURN_IF_ERROR(status);
-    double loss = stk_step_scalar(&trainer->train, "loss");
     state->step++;
     state->i_batch++;
+    trainer->begun[trainer->n_begun++] = (stk_begun_step){state->step, state->i_batch, rate};
+    trainer->epoch_wait_ns += ready - start;
+    trainer->wait_ns += ready - start;
+    return STK_OK;
+}
+
+/* Reads the results of the oldest step begun into the state. */
+static stk_status read_step(stk_trainer *trainer, stk_begun_step *out, double *out_loss)
+{
+    stk_train_state *state = &trainer->state;
+    STK_RETURN_IF_ERROR(stk_program_wait(trainer->train.program, trainer->n_begun - 1));
+    *out = trainer->begun[0];
+    trainer->lr = (float)out->lr;
+    trainer->n_begun--;
+    memmove(trainer->begun, trainer->begun + 1, (size_t)trainer->n_begun * sizeof(*trainer->begun));
+    double loss = *out_loss = stk_step_scalar(&trainer->train, "loss");
     state->epoch_loss_sum += loss * (double)trainer->train.batch;
     state->epoch_correct += stk_step_scalar(&trainer->train, "n_correct");
     state->epoch_top5 += stk_step_scalar(&trainer->train, "n_top5");
     state->epoch_samples += trainer->train.batch;
-    int64_t end = stk_clock_ns();
-    note_step_time(trainer, end - start);
-    trainer->epoch_wait_ns += ready - start;
-    trainer->wait_ns += ready - start;
-    trainer->train_ns += end - start;
+    note_step_time(trainer);
     if (trainer->result.first_step_s == 0) trainer->result.first_step_s = stk_process_age_s();
-    *out_loss = loss;
     if (!isfinite(loss))
         return stk_fail(STK_INVALID, "the loss is %f at step %lld (learning rate %g); try a lower rate or clip_norm",
-                        loss, (long long)state->step, rate);
+                        loss, (long long)out->step, out->lr);
     return STK_OK;
+}
+
+/* Reads steps until at most n are begun and not read, and tells of each. */
+static stk_status read_steps(stk_trainer *trainer, int n)
+{
+    while (trainer->n_begun > n) {
+        stk_begun_step done;
+        double loss;
+        STK_RETURN_IF_ERROR(read_step(trainer, &done, &loss));
+        stk_train_event event = make_event(trainer, STK_EVENT_STEP);
+        event.step = done.step;
+        event.i_batch = done.i_batch;
+        event.loss = loss;
+        stk_trainer_emit(trainer, &event);
+        if (trainer->hooks.after_step)
+            STK_RETURN_IF_ERROR(trainer->hooks.after_step(trainer->hooks.user, trainer, &event));
+    }
+    return STK_OK;
+}
+
+/* How many steps may stay unread behind the one just begun. */
+static int steps_ahead(const stk_trainer *trainer)
+{
+    const stk_train_state *state = &trainer->state;
+    bool wanted = trainer->hooks.wants_state && trainer->hooks.wants_state(trainer->hooks.user, state->step);
+    bool is_last = trainer->config.max_steps > 0 && state->step >= trainer->config.max_steps;
+    if (wanted || is_last || state->i_batch == trainer->n_batches) return 0;
+    return stk_engine_runs_ahead(trainer->engine);
 }
 
 static void begin_epoch(stk_trainer *trainer)
@@ -202,18 +255,16 @@ static stk_status train_on(stk_trainer *trainer)
     begin_epoch(trainer);
     trainer->result.n_epochs = state->epoch;
     while (!is_done(trainer)) {
-        double loss = 0;
         if (state->i_batch == trainer->n_batches) {
             STK_RETURN_IF_ERROR(end_epoch(trainer));
             continue;
         }
-        if (trainer->stop) return stk_fail(STK_INTERRUPTED, "stopped after step %lld", (long long)state->step);
-        STK_RETURN_IF_ERROR(take_step(trainer, &loss));
-        stk_train_event event = make_event(trainer, STK_EVENT_STEP);
-        event.loss = loss;
-        stk_trainer_emit(trainer, &event);
-        if (trainer->hooks.after_step)
-            STK_RETURN_IF_ERROR(trainer->hooks.after_step(trainer->hooks.user, trainer, &event));
+        if (trainer->stop) {
+            STK_RETURN_IF_ERROR(read_steps(trainer, 0));
+            return stk_fail(STK_INTERRUPTED, "stopped after step %lld", (long long)state->step);
+        }
+        STK_RETURN_IF_ERROR(begin_step(trainer));
+        STK_RETURN_IF_ERROR(read_steps(trainer, steps_ahead(trainer)));
         if (state->i_batch == trainer->n_batches && trainer->config.max_steps > 0 &&
             state->step >= trainer->config.max_steps)
             STK_RETURN_IF_ERROR(end_epoch(trainer));
@@ -237,6 +288,7 @@ stk_status stk_trainer_run(stk_trainer *trainer, int64_t n_epochs)
     STK_TRY(open_loader(trainer));
     STK_TRY(train_on(trainer));
 done:
+    trainer->n_begun = 0; /* After a failure nobody reads the rest. */
     stk_trainer_keep_skipped(trainer, trainer->loader);
     stk_loader_close(trainer->loader);
     trainer->loader = NULL;

@@ -206,6 +206,7 @@ static stk_status load_best(stk_run *run)
     if (warnings.n) stk_run_warn(run, stk_text_get(&warnings));
     STK_TRY(stk_trainer_tensors(run->trainer, &tensors, &n_tensors));
     STK_TRY(stk_checkpoint_load(path, tensors, n_tensors, false, &state, NULL));
+    STK_TRY(stk_trainer_put_tensors(run->trainer));
     run->loaded_step = state.step;
 done:
     stk_text_free(&warnings);

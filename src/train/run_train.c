@@ -77,10 +77,15 @@ static bool is_due(const stk_run *run, bool by_epoch, int64_t number)
     return recipe->checkpoint_by_epoch == by_epoch && number % recipe->checkpoint_every == 0;
 }
 
+static bool wants_state(void *user, int64_t step)
+{
+    const stk_run *run = user;
+    return is_due(run, false, step);
+}
+
 static stk_status after_step(void *user, stk_trainer *trainer, const stk_train_event *event)
 {
     stk_run *run = user;
-    (void)trainer;
     if (run->is_saving) {
         stk_checkpoint_report report;
         stk_checkpoint_poll(run->writer, &report);
@@ -88,7 +93,8 @@ static stk_status after_step(void *user, stk_trainer *trainer, const stk_train_e
     }
     /* The last step of an epoch is saved with the epoch's end, or validation would be run twice after resuming. */
     if (event->i_batch == event->n_batches) return STK_OK;
-    bool retry = run->save_status != STK_OK && !run->is_saving && event->step % 100 == 0;
+    bool retry =
+        run->save_status != STK_OK && !run->is_saving && event->step % 100 == 0 && stk_trainer_is_settled(trainer);
     if (is_due(run, false, event->step) || retry) start_save(run, false);
     return STK_OK;
 }
@@ -152,7 +158,8 @@ static void on_dump(void *user, const char *pass, const char *text)
 static stk_status configure(stk_run *run)
 {
     stk_trainer_config config = stk_build_config(run->recipe);
-    stk_trainer_hooks hooks = {.after_step = after_step, .after_epoch = after_epoch, .user = run};
+    stk_trainer_hooks hooks = {
+        .wants_state = wants_state, .after_step = after_step, .after_epoch = after_epoch, .user = run};
     config.valid = run->valid;
     config.max_steps = run->options.max_steps;
     config.on_event = on_event;
@@ -171,6 +178,7 @@ static stk_status restore(stk_run *run, const char *checkpoint)
     stk_train_state state;
     STK_RETURN_IF_ERROR(stk_trainer_tensors(run->trainer, &tensors, &n_tensors));
     STK_RETURN_IF_ERROR(stk_checkpoint_load(checkpoint, tensors, n_tensors, true, &state, NULL));
+    STK_RETURN_IF_ERROR(stk_trainer_put_tensors(run->trainer));
     STK_RETURN_IF_ERROR(stk_trainer_set_state(run->trainer, &state));
     run->saved_state = state;
     snprintf(run->saved, sizeof(run->saved), "%s", checkpoint);
@@ -241,6 +249,7 @@ static stk_status test(stk_run *run, stk_run_result *out)
         step_of_path(path) != state.step) {
         STK_RETURN_IF_ERROR(stk_trainer_tensors(run->trainer, &tensors, &n_tensors));
         STK_RETURN_IF_ERROR(stk_checkpoint_load(path, tensors, n_tensors, false, &state, NULL));
+        STK_RETURN_IF_ERROR(stk_trainer_put_tensors(run->trainer));
         out->evaluated_step = state.step;
     }
     return stk_trainer_evaluate(run->trainer, run->test, &out->test);

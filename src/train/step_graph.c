@@ -70,7 +70,7 @@ static bool is_scalar_input(const char *name)
            !strcmp(name, "weight");
 }
 
-/* Notes which fields of a batch the program takes, and binds the trainer's own numbers. */
+/* Notes which fields of a batch the program takes, and sets the trainer's own numbers. */
 static stk_status list_bindings(stk_trainer *trainer, stk_bound_program *bound)
 {
     stk_graph *model = stk_model_graph(trainer->model);
@@ -85,12 +85,12 @@ static stk_status list_bindings(stk_trainer *trainer, stk_bound_program *bound)
             return stk_fail(STK_UNSUPPORTED, "a model with more than %d inputs is not supported", MOST_BINDINGS);
         bound->binding[bound->n_bindings++] = (stk_binding){node->name, input};
     }
-    stk_program_bind(program, stk_program_input(program, "lr"), &trainer->lr);
-    stk_program_bind(program, stk_program_input(program, "step"), &trainer->step_input);
-    stk_program_bind(program, stk_program_input(program, "seed"), &trainer->seed_input);
-    stk_program_bind(program, stk_program_input(program, "sample"), &trainer->sample_input);
-    if (trainer->weight) stk_program_bind(program, stk_program_input(program, "weight"), trainer->weight);
-    return STK_OK;
+    bound->lr = stk_program_input(program, "lr");
+    bound->step = stk_program_input(program, "step");
+    bound->seed = stk_program_input(program, "seed");
+    bound->sample = stk_program_input(program, "sample");
+    bound->weight = stk_program_input(program, "weight");
+    return stk_step_set(trainer, bound, 0, 0);
 }
 
 static stk_compile_options compile_options(const stk_trainer *trainer)
@@ -188,6 +188,17 @@ void stk_step_bind(const stk_bound_program *bound, const stk_batch *batch)
 {
     for (int i = 0; i < bound->n_bindings; i++)
         stk_program_bind(bound->program, bound->binding[i].input, stk_batch_data(batch, bound->binding[i].field));
+}
+
+stk_status stk_step_set(const stk_trainer *trainer, const stk_bound_program *bound, int64_t n_steps, double lr)
+{
+    stk_program *program = bound->program;
+    float rate = (float)lr;
+    int64_t seed = (int64_t)trainer->config.seed, sample = n_steps * bound->batch;
+    STK_RETURN_IF_ERROR(stk_program_set(program, bound->lr, &rate));
+    STK_RETURN_IF_ERROR(stk_program_set(program, bound->step, &n_steps));
+    STK_RETURN_IF_ERROR(stk_program_set(program, bound->seed, &seed));
+    return stk_program_set(program, bound->sample, &sample);
 }
 
 double stk_step_scalar(const stk_bound_program *bound, const char *name)

@@ -52,18 +52,29 @@ void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *confi
     trainer->state.seed = config->seed;
 }
 
+/* The engine is open, or there are none. */
+static void free_tensors(stk_trainer *trainer)
+{
+    bool are_copies = trainer->engine && !stk_engine_device(trainer->engine)->class->on_host;
+    for (size_t i = 0; are_copies && i < trainer->n_tensors; i++)
+        free(trainer->tensor[i].view.data);
+    free(trainer->tensor);
+    free(trainer->variable);
+}
+
 void stk_trainer_free(stk_trainer *trainer)
 {
     if (!trainer || trainer == &no_memory_trainer) return;
+    if (trainer->engine) (void)stk_engine_finish(trainer->engine); /* It may be reading from the loader's batches. */
     stk_loader_close(trainer->loader);
     stk_memory_free(trainer->data_memory);
+    free_tensors(trainer);
     stk_engine_close(trainer->engine);
     stk_model_free(trainer->model);
     stk_dataset_free(trainer->dataset);
     for (size_t i = 0; i < trainer->n_skipped_texts; i++)
         free(trainer->skipped[i]);
     free(trainer->skipped);
-    free(trainer->tensor);
     free(trainer->weight);
     free(trainer->step_s);
     free(trainer->device);
@@ -87,17 +98,31 @@ static int compare_names(const void *a, const void *b)
     return strcmp(((const stk_named_tensor *)a)->name, ((const stk_named_tensor *)b)->name);
 }
 
+static int find_variable(const stk_engine *engine, const char *name)
+{
+    int i = 0;
+    while (strcmp(stk_engine_variable(engine, i).name, name))
+        i++;
+    return i;
+}
+
+/* Where the device is not on the host, tensors are copies in the host's memory. */
 static stk_status list_tensors(stk_trainer *trainer)
 {
     int n = stk_engine_n_variables(trainer->engine);
     trainer->tensor = calloc((size_t)n + 1, sizeof(*trainer->tensor));
-    if (!trainer->tensor) return stk_fail_memory((size_t)n * sizeof(*trainer->tensor));
+    trainer->variable = calloc((size_t)n + 1, sizeof(*trainer->variable));
+    if (!trainer->tensor || !trainer->variable) return stk_fail_memory((size_t)n * sizeof(*trainer->tensor));
     for (int i = 0; i < n; i++) {
         stk_variable_view variable = stk_engine_variable(trainer->engine, i);
+        size_t bytes = stk_desc_bytes(variable.view.desc);
+        if (!variable.view.data && !(variable.view.data = calloc(bytes + 1, 1))) return stk_fail_memory(bytes);
         trainer->tensor[i] = (stk_named_tensor){variable.name, variable.view};
+        trainer->n_tensors++;
     }
-    trainer->n_tensors = (size_t)n;
     qsort(trainer->tensor, trainer->n_tensors, sizeof(*trainer->tensor), compare_names);
+    for (int i = 0; i < n; i++)
+        trainer->variable[i] = find_variable(trainer->engine, trainer->tensor[i].name);
     return STK_OK;
 }
 
@@ -154,7 +179,6 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     trainer->n_epochs = n_epochs;
     trainer->n_batches = stk_dataset_n_batches(trainer->dataset);
     trainer->n_steps = trainer->n_batches * n_epochs;
-    trainer->seed_input = (int64_t)trainer->config.seed;
     trainer->step_s = calloc(N_STEP_TIMES, sizeof(*trainer->step_s));
     if (!trainer->step_s) return stk_fail_memory(N_STEP_TIMES * sizeof(*trainer->step_s));
     if (!trainer->engine) {
@@ -173,9 +197,27 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
 stk_status stk_trainer_tensors(stk_trainer *trainer, const stk_named_tensor **out, size_t *n)
 {
     if (!trainer->prepared) return stk_fail(STK_INVALID, "the trainer is not prepared yet");
+    bool are_copies = !stk_engine_device(trainer->engine)->class->on_host;
+    for (size_t i = 0; are_copies && i < trainer->n_tensors; i++)
+        STK_RETURN_IF_ERROR(
+            stk_engine_read_variable(trainer->engine, trainer->variable[i], trainer->tensor[i].view.data));
     *out = trainer->tensor;
     *n = trainer->n_tensors;
     return STK_OK;
+}
+
+stk_status stk_trainer_put_tensors(stk_trainer *trainer)
+{
+    bool are_copies = !stk_engine_device(trainer->engine)->class->on_host;
+    for (size_t i = 0; are_copies && i < trainer->n_tensors; i++)
+        STK_RETURN_IF_ERROR(
+            stk_engine_write_variable(trainer->engine, trainer->variable[i], trainer->tensor[i].view.data));
+    return STK_OK;
+}
+
+bool stk_trainer_is_settled(const stk_trainer *trainer)
+{
+    return trainer->n_begun == 0;
 }
 
 void stk_trainer_get_state(const stk_trainer *trainer, stk_train_state *out)

@@ -7,7 +7,7 @@
 
 typedef struct stk_named_tensor {
     const char *name;     /* "conv2d.weight", "conv2d.weight.momentum": borrowed */
-    stk_tensor_view view; /* borrowed; the engine's own memory, host-visible */
+    stk_tensor_view view; /* borrowed; the engine's own memory, or a copy in the host's */
 } stk_named_tensor;
 
 /* Where the run stands, besides the tensors. All of it is integers and sums, so that resuming is exact. */
@@ -23,15 +23,23 @@ typedef struct stk_train_state {
 
 /* Compiles if that has not happened yet, so that tensors and state exist. Does nothing when called again. */
 stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs);
-/* All variables (parameters, running statistics, optimiser state), sorted by name; valid after prepare. */
+/* All variables (parameters, running statistics, optimiser state) as they are now, sorted by name; valid after prepare.
+ * Waits. Where the device is not on the host these are copies, brought up to date by this call. */
 stk_status stk_trainer_tensors(stk_trainer *trainer, const stk_named_tensor **out, size_t *n);
+/* Takes over what was written into the tensors; steps before this may use the old content. */
+stk_status stk_trainer_put_tensors(stk_trainer *trainer);
+/* True where the results of all steps begun are in the state: always, where the device is on the host. */
+bool stk_trainer_is_settled(const stk_trainer *trainer);
 void stk_trainer_get_state(const stk_trainer *trainer, stk_train_state *out);
-/* After tensors' contents were set from a checkpoint: goes on there. */
+/* After tensors' contents were set from a checkpoint, and put: goes on there. */
 stk_status stk_trainer_set_state(stk_trainer *trainer, const stk_train_state *state);
 
-/* Called between steps, when parameters and state agree. after_step: each step; after_epoch: validation is done
- * (improved: it is the best so far). A failure ends the run with that status. */
+/* after_step: the results of a step have been read. Where the device is not on the host, later steps may have begun by
+ * then, so that parameters and state (stk_trainer_is_settled) agree only at those steps that wants_state asked for.
+ * after_epoch: validation is done (improved: it is the best so far), and they agree. A failure ends the run with that
+ * status. */
 typedef struct stk_trainer_hooks {
+    bool (*wants_state)(void *user, int64_t step); /* a step begins: shall it be settled in after_step? NULL: no */
     stk_status (*after_step)(void *user, stk_trainer *trainer, const stk_train_event *event);
     stk_status (*after_epoch)(void *user, stk_trainer *trainer, const stk_train_event *event, bool improved);
     void *user;

@@ -22,8 +22,15 @@ typedef struct stk_bound_program {
     stk_program *program;
     stk_binding binding[MOST_BINDINGS];
     int n_bindings;
+    int lr, step, seed, sample, weight; /* numbers of these inputs; -1: it has none */
     int64_t batch;
 } stk_bound_program;
+
+/* A step whose results have not been read. */
+typedef struct stk_begun_step {
+    int64_t step, i_batch; /* steps and batches done with it */
+    double lr;
+} stk_begun_step;
 
 struct stk_trainer {
     stk_model *model;     /* owned */
@@ -38,11 +45,13 @@ struct stk_trainer {
     stk_engine *engine;
     stk_dtype compute; /* F32, or what pass autocast narrows to */
     stk_bound_program train, eval, predict;
-    float lr; /* bound as "lr" */
-    int64_t step_input, seed_input, sample_input;
-    float *weight; /* [batch of eval], bound as "weight" */
+    float *weight; /* [batch of eval] */
     stk_named_tensor *tensor;
+    int *variable; /* by tensor: its number in the engine */
     size_t n_tensors;
+    stk_begun_step begun[STK_RUNS_KEPT]; /* the oldest first */
+    int n_begun;
+    float lr; /* of the step read last */
 
     stk_train_state state;
     int64_t n_epochs, n_batches, n_steps; /* of the whole run */
@@ -52,6 +61,7 @@ struct stk_trainer {
     float *step_s; /* the last N_STEP_TIMES steps of this process, a ring */
     int64_t n_step_times;
     double smooth_step_s;
+    int64_t step_start_ns; /* of the step under way; behind its results, of the next */
     int64_t run_start_ns, epoch_start_ns, epoch_wait_ns, wait_ns, train_ns;
     int64_t n_skipped;
     char **skipped; /* texts of the first skipped records, from loaders that are closed */
@@ -67,11 +77,14 @@ stk_status stk_step_check_count(const stk_dataset *dataset);
 /* Refuses a data set whose fields do not match the model's inputs. */
 stk_status stk_step_check_dataset(stk_trainer *trainer, const stk_dataset *dataset);
 void stk_step_bind(const stk_bound_program *bound, const stk_batch *batch);
-/* The scalar output of that name as a number; 0 when there is none. */
+/* Sets the program's numbers for the step after so many. */
+stk_status stk_step_set(const stk_trainer *trainer, const stk_bound_program *bound, int64_t n_steps, double lr);
+/* The scalar output of that name as a number, of the run waited for; 0 when there is none. */
 double stk_step_scalar(const stk_bound_program *bound, const char *name);
 
 /* --- feed.c --- */
-/* Sets how many threads a loader has, and lets it use the device's. The trainer is prepared. */
+/* Sets how many threads a loader has, and lets it use the device's, and its memory for batches. The trainer is
+ * prepared. */
 void stk_trainer_lend_threads(const stk_trainer *trainer, stk_loader_config *config);
 
 /* --- loop.c --- */

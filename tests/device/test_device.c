@@ -40,7 +40,7 @@ static void reference_opens(void **state)
         void *p;
         stk_text about = {0};
         assert_int_equal(stk_device_open(names[i], &(stk_device_config){.n_threads = 4}, &device), STK_OK);
-        assert_int_equal(device->class->alloc(device, 100, &p), STK_OK);
+        assert_int_equal(device->class->alloc(device, 100, STK_MEMORY_ZEROED, &p), STK_OK);
         assert_int_equal((uintptr_t)p % 64, 0);
         for (int j = 0; j < 100; j++)
             assert_int_equal(((char *)p)[j], 0);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "device/cpu/onednn.h"
+#include "device/queue.h"
 
 typedef stk_status (*kernel_maker)(const stk_cpu_device *, const stk_op_call *, stk_kernel *);
 
@@ -125,8 +126,9 @@ static stk_status map_memory(const stk_cpu_device *device, size_t bytes, void **
     return STK_OK;
 }
 
-static stk_status alloc_memory(stk_device *device, size_t bytes, void **out)
+static stk_status alloc_memory(stk_device *device, size_t bytes, stk_memory_kind kind, void **out)
 {
+    (void)kind; /* All of it is zeroed. */
     *out = NULL;
     if (bytes >= HUGE_PAGE) return map_memory((const stk_cpu_device *)device, bytes, out);
     size_t rounded = (bytes / 64 + 1) * 64;
@@ -201,12 +203,14 @@ static const char *explain_slow(const stk_device *device, stk_dtype dtype)
 const stk_device_class stk_device_class_cpu = {
     .name = "cpu",
     .about = "this machine's processor: oneDNN and own kernels",
+    .on_host = true,
     .probe = probe,
     .open = open_cpu,
     .close = close_cpu,
     .alloc = alloc_memory,
     .free = free_memory,
     .kernel = find_kernel,
+    .queues = &stk_queue_class_host,
     .run = run_entries,
     .parallel = run_parallel,
     .slow_dtype = explain_slow,

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/queue.h"
+
 /* One slot for each op; an empty one means "not supported". */
 static stk_status (*const kernels[STK_N_OPS])(const stk_op_call *, stk_kernel *) = {
 #define X(name) [STK_OP_##name] = stk_ref_##name##_kernel,
@@ -27,8 +29,9 @@ static void close_reference(stk_device *device)
     free(device);
 }
 
-static stk_status alloc_memory(stk_device *device, size_t bytes, void **out)
+static stk_status alloc_memory(stk_device *device, size_t bytes, stk_memory_kind kind, void **out)
 {
+    (void)kind; /* All of it is zeroed. */
     (void)device;
     size_t rounded = (bytes / 64 + 1) * 64;
     *out = rounded > bytes ? aligned_alloc(64, rounded) : NULL;
@@ -76,11 +79,13 @@ static void describe(const stk_device *device, stk_text *out)
 const stk_device_class stk_device_class_reference = {
     .name = "reference",
     .about = "plain C in double precision: the oracle for the other devices, slow",
+    .on_host = true,
     .open = open_reference,
     .close = close_reference,
     .alloc = alloc_memory,
     .free = free_memory,
     .kernel = find_kernel,
+    .queues = &stk_queue_class_host,
     .run = run_entries,
     .describe = describe,
 };

@@ -16,7 +16,7 @@ static void memory_is_aligned_and_zeroed(void **state)
     stk_device *device = call_open(NULL, 2);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         void *p = NULL;
-        assert_int_equal(device->class->alloc(device, sizes[i], &p), STK_OK);
+        assert_int_equal(device->class->alloc(device, sizes[i], STK_MEMORY_ZEROED, &p), STK_OK);
         assert_non_null(p);
         assert_int_equal((uintptr_t)p % (sizes[i] >= 2 << 20 ? 2 << 20 : 64), 0);
         for (size_t k = 0; k < sizes[i]; k++)
@@ -24,7 +24,7 @@ static void memory_is_aligned_and_zeroed(void **state)
         device->class->free(device, p, sizes[i]);
     }
     void *p = NULL;
-    assert_int_equal(device->class->alloc(device, (size_t)1 << 60, &p), STK_NO_MEMORY);
+    assert_int_equal(device->class->alloc(device, (size_t)1 << 60, STK_MEMORY_ZEROED, &p), STK_NO_MEMORY);
     stk_device_close(device);
 }
 

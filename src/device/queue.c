@@ -1,0 +1,23 @@
+/* What every queue can do, by what its class does. */
+#include "device/queue.h"
+
+#include "base/error.h"
+
+stk_status stk_queue_copy_now(stk_queue *queue, void *dst, const void *src, size_t bytes, stk_copy_kind kind)
+{
+    const stk_queue_class *queues = queue->device->class->queues;
+    STK_RETURN_IF_ERROR(queues->copy(queue, dst, src, bytes, kind));
+    return queues->finish(queue);
+}
+
+stk_status stk_queue_run_now(stk_queue *queue, const stk_entry *entries, int n_entries, int *i_failed)
+{
+    const stk_queue_class *queues = queue->device->class->queues;
+    stk_capture *capture;
+    *i_failed = -1;
+    STK_RETURN_IF_ERROR(queues->capture(queue->device, entries, n_entries, &capture));
+    stk_status launched = queues->launch(queue, capture, i_failed);
+    stk_status finished = queues->finish(queue);
+    queues->release(capture);
+    return launched != STK_OK ? launched : finished;
+}

@@ -1,0 +1,58 @@
+/* Queues: how work reaches a device, and how one learns that it is done.
+ *
+ *   queue     work in order: copies, launches, waiting for events. Several queues of a device run side by side
+ *   event     a mark in a queue: another queue or the host can wait for it
+ *   capture   a whole program, recorded once, launched as one
+ *
+ * Calls only enqueue, unless they say that they wait. What a copy reads must stay as it is, and what it writes must be
+ * left alone, until an event behind it has passed. Work that fails shows in a later call that waits: from then on every
+ * call that waits for this device says the same. Threads: one at a time for each device.
+ *
+ * On a device that is on the host, a call has done its work when it returns, and events are nothing.
+ */
+#ifndef STK_DEVICE_QUEUE_H
+#define STK_DEVICE_QUEUE_H
+
+#include "device/device.h"
+
+typedef struct stk_queue stk_queue;
+typedef struct stk_event stk_event;
+typedef struct stk_capture stk_capture;
+
+typedef enum stk_copy_kind { STK_COPY_TO_DEVICE, STK_COPY_TO_HOST, STK_COPY_ON_DEVICE } stk_copy_kind;
+
+typedef struct stk_queue_class {
+    stk_status (*open)(stk_device *device, stk_queue **out);
+    void (*close)(stk_queue *queue); /* waits; accepts NULL */
+    /* The host's side may be ordinary memory or that of alloc_host; src and dst do not overlap. */
+    stk_status (*copy)(stk_queue *queue, void *dst, const void *src, size_t bytes, stk_copy_kind kind);
+    /* Borrows entries and what they point to until release; nothing of it may change meanwhile, but on the host. */
+    stk_status (*capture)(stk_device *device, const stk_entry *entries, int n_entries, stk_capture **out);
+    void (*release)(stk_capture *capture); /* no launch of it is under way; accepts NULL */
+    /* Where it fails at once, *i_failed is the number of the entry that did, or -1. */
+    stk_status (*launch)(stk_queue *queue, const stk_capture *capture, int *i_failed);
+    /* A new event has passed. Recording it again makes it the later mark. */
+    stk_status (*open_event)(stk_device *device, stk_event **out);
+    void (*close_event)(stk_event *event); /* accepts NULL */
+    stk_status (*record)(stk_queue *queue, stk_event *event);
+    /* What is enqueued later starts after the event's last mark. */
+    stk_status (*wait)(stk_queue *queue, const stk_event *event);
+    /* The host waits until the event's last mark has passed. */
+    stk_status (*sync)(const stk_event *event);
+    /* The host waits until the queue is empty. */
+    stk_status (*finish)(stk_queue *queue);
+} stk_queue_class;
+
+/* Of all devices on the host (host_queue.c): launching calls the device's `run`. */
+extern const stk_queue_class stk_queue_class_host;
+
+/* Copies and waits. */
+stk_status stk_queue_copy_now(stk_queue *queue, void *dst, const void *src, size_t bytes, stk_copy_kind kind);
+/* Runs entries and waits, for tests and profiles: a capture that is launched once. */
+stk_status stk_queue_run_now(stk_queue *queue, const stk_entry *entries, int n_entries, int *i_failed);
+/* The device of a queue. Every queue starts with it. */
+struct stk_queue {
+    stk_device *device;
+};
+
+#endif

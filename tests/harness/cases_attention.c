@@ -83,6 +83,9 @@ static const op_case cases[] = {
          INPUTS(ROUGH(FILL_UNIFORM, -30, 30, 9, 5), ROUGH(FILL_UNIFORM, -30, 30, 65, 5), LABELS(9, 65)), .loosen = 10),
     CASE("special", linear_cross_entropy, ATTRS(.linear_cross_entropy = {0, -100}),
          INPUTS(ROUGH(FILL_SPECIAL, -1, 1, 20, 2), ROUGH(FILL_UNIFORM, 0.5, 1, 33, 2), LABELS(20, 33)), .loosen = 10),
+    CASE("chunks of rows", linear_cross_entropy, ATTRS(.linear_cross_entropy = {0, -100}),
+         INPUTS(ROUGH(FILL_UNIFORM, -1, 1, 1100, 5), ROUGH(FILL_UNIFORM, -1, 1, 67, 5), LABELS(1100, 67)),
+         .loosen = 10),
     CASE("many classes", linear_cross_entropy, ATTRS(.linear_cross_entropy = {0.1, -100}),
          INPUTS(ROUGH(FILL_UNIFORM, -1, 1, 67, 33), ROUGH(FILL_UNIFORM, -1, 1, 1003, 33), LABELS(67, 1003)),
          .loosen = 10),
@@ -91,6 +94,7 @@ static const op_case cases[] = {
     LOSS_GRAD("ignored", 0.1, 2, 12, 5, 3),
     LOSS_GRAD("one class", 0, -100, 5, 1, 3),
     LOSS_GRAD("many classes", 0.1, 6, 67, 1003, 33),
+    LOSS_GRAD("chunks of rows", 0, 6, 1100, 67, 5),
     LOSS_GRAD("no rows", 0, -100, 0, 7, 3),
 };
 

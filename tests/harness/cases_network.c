@@ -83,6 +83,8 @@ static const op_case cases[] = {
     MATMUL("no rows", 0, 0, REAL(-1, 1, 0, 5), REAL(-1, 1, 5, 3)),
     MATMUL("nothing to sum", 0, 0, REAL(-1, 1, 4, 0), REAL(-1, 1, 0, 3)),
     MATMUL("larger", 0, 1, ROUGH(FILL_UNIFORM, -1, 1, 65, 130), ROUGH(FILL_UNIFORM, -1, 1, 33, 130)),
+    MATMUL("large", 0, 1, ROUGH(FILL_UNIFORM, -1, 1, 290, 333), ROUGH(FILL_UNIFORM, -1, 1, 351, 333)),
+    MATMUL("large, a transposed", 1, 0, ROUGH(FILL_UNIFORM, -1, 1, 333, 351), ROUGH(FILL_UNIFORM, -1, 1, 333, 290)),
 
     CONV("1x1", WINDOW(PAIR(1, 1), ONE, NO, NO, ONE, 1), REAL(-1, 1, 2, 3, 4, 3), REAL(-1, 1, 5, 1, 1, 3)),
     CONV("3x3 same", WINDOW(PAIR(3, 3), ONE, ONE, ONE, ONE, 1), REAL(-1, 1, 2, 5, 4, 3), REAL(-1, 1, 2, 3, 3, 3)),

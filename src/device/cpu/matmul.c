@@ -1,9 +1,12 @@
-/* matmul: one product, or a batch of them. Threads share the batch where it is long enough, else each product. */
+/* matmul: one product, or a batch of them. Threads share the batch where it is long enough, else each product. Large
+ * products in f32 are oneDNN's (matmul_onednn.h; bench_transformer compares), all others our own.
+ */
 #include "device/cpu/matmul.h"
 
 #include <string.h>
 
 #include "device/cpu/cpu.h"
+#include "device/cpu/matmul_onednn.h"
 
 /* How threads share the work. */
 typedef enum matmul_sharing {
@@ -130,6 +133,24 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
+static stk_status run_onednn(const void *p, const stk_kernel_args *args)
+{
+    const matmul_state *s = p;
+    const stk_gemm *own = &s->gemm;
+    stk_sgemm g = {.m = own->m, .n = own->n, .k = own->k, .c_step = own->n};
+    g.transpose_a = own->a_col != 1;
+    g.transpose_b = own->b_col != 1;
+    g.a_step = g.transpose_a ? own->a_col : own->a_row;
+    g.b_step = g.transpose_b ? own->b_col : own->b_row;
+    for (int64_t i = 0; i < s->n_batch; i++) {
+        g.a = (const float *)((const char *)args->in[0] + i * s->a_step);
+        g.b = (const float *)((const char *)args->in[1] + i * s->b_step);
+        g.c = (float *)((char *)args->out[0] + i * s->c_step);
+        STK_RETURN_IF_ERROR(stk_sgemm_run(&g, s->n_threads));
+    }
+    return STK_OK;
+}
+
 static void set_sizes(matmul_state *s, const stk_op_call *call)
 {
     stk_shape a = call->in[0].shape, b = call->in[1].shape, c = call->out[0].shape;
@@ -187,6 +208,11 @@ stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call
     set_sizes(s, call);
     double flops = 2.0 * (double)s->n_batch * (double)s->gemm.m * (double)s->gemm.n * (double)s->gemm.k;
     s->n_threads = flops < 2.5e5 ? 1 : device->base.n_threads;
+    if (dtype == STK_F32 && s->n_batch < 4 * s->n_threads && stk_sgemm_pays(s->gemm.m, s->gemm.n, s->gemm.k)) {
+        out->run = run_onednn;
+        out->impl = "onednn sgemm";
+        return STK_OK;
+    }
     s->step = s->fns.columns_at_once(s->gemm.n, s->gemm.k);
     choose_sharing(s, flops);
     if (s->sharing == SHARE_PANELS || (s->sharing == SHARE_BATCH && s->has_small_a))

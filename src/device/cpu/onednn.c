@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "device/cpu/onednn_version.h"
+#include "device/cpu/parallel.h"
 
 struct stk_onednn {
     dnnl_engine_t engine;
@@ -227,6 +228,17 @@ size_t stk_onednn_conv_scratch_bytes(const stk_onednn_conv *conv)
 const char *stk_onednn_conv_impl(const stk_onednn_conv *conv)
 {
     return conv->impl;
+}
+
+/* --- products --- */
+
+stk_status stk_onednn_sgemm(const stk_sgemm *g)
+{
+    int before = stk_cpu_swap_thread_count(1);
+    dnnl_status_t status = dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k, 1.0f,
+                                      g->a, g->a_step, g->b, g->b_step, g->adds ? 1.0f : 0.0f, g->c, g->c_step);
+    stk_cpu_swap_thread_count(before);
+    return check(status, "product");
 }
 
 /* --- running --- */

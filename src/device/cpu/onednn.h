@@ -38,4 +38,19 @@ const char *stk_onednn_conv_impl(const stk_onednn_conv *conv);
 /* The two that the pass reads, and the third, which it writes. */
 stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weight, void *y, void *scratch);
 
+/* --- products --- */
+
+/* c [m,n] = a b, or c += a b where it adds; element (i, l) of a is at a[i * a_step + l], or a[l * a_step + i] where it
+ * is transposed, and so on for b; c is at c[i * c_step + j]. */
+typedef struct stk_sgemm {
+    int64_t m, n, k;
+    bool transpose_a, transpose_b, adds;
+    const float *a, *b;
+    int64_t a_step, b_step, c_step;
+    float *c;
+} stk_sgemm;
+
+/* On one thread, the caller's: the parts of a kernel call it side by side. */
+stk_status stk_onednn_sgemm(const stk_sgemm *g);
+
 #endif

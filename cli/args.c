@@ -59,15 +59,39 @@ int cli_fail(void)
     return CLI_FAILED;
 }
 
+/* Words in lines of at most 100 characters, the first of which begins at column `at`, others at `indent`. */
+static void print_wrapped(const char *text, int at, int indent)
+{
+    enum { WIDTH = 100 };
+    bool is_first = true;
+    while (*text) {
+        int n_blanks = (int)strspn(text, " "), n = (int)strcspn(text + n_blanks, " \n");
+        if (at + n_blanks + n > WIDTH && !is_first) {
+            at = printf("\n%*s", indent, "") - 1;
+            n_blanks = 0;
+        }
+        text += strspn(text, " ");
+        at += printf("%*s%.*s", n_blanks, "", n, text);
+        is_first = false;
+        text += n;
+        if (*text != '\n') continue;
+        at = printf("\n%*s", indent, "") - 1;
+        is_first = true;
+        text++;
+    }
+    printf("\n");
+}
+
 void cli_help(const cli_verb *verb)
 {
-    printf("usage: stoker %s %s\n\n%s\n", verb->name, verb->usage, verb->about);
+    printf("usage: stoker %s %s\n\n", verb->name, verb->usage);
+    print_wrapped(verb->about, 0, 0);
     if (verb->options[0].name) printf("\n");
     for (const cli_option *option = verb->options; option->name; option++) {
         char left[64];
         snprintf(left, sizeof(left), "%s%s%s", option->name, option->value ? " " : "",
                  option->value ? option->value : "");
-        printf("  %-20s %s\n", left, option->doc);
+        print_wrapped(option->doc, printf("  %-20s ", left), 23);
     }
     printf("  %-20s %s\n", "--help", "this text");
 }

@@ -7,6 +7,8 @@
 #include "stoker/sources.h"
 #include "stoker/verify.h"
 
+enum { MOST_LINES = 100 }; /* as text; as JSON all are listed */
+
 typedef struct verify_view {
     bool terminal, json;
     int64_t n_listed;
@@ -23,6 +25,7 @@ static bool show(void *user, const stk_verify_progress *p)
 static void list(void *user, const stk_corrupt_record *record)
 {
     verify_view *view = user;
+    if (!view->json && view->n_listed == MOST_LINES) return;
     if (view->terminal && view->n_listed == 0) cli_clear_bar();
     if (view->json) {
         printf("%s{\"record\": %lld, \"name\": ", view->n_listed ? ", " : "", (long long)record->i_record);
@@ -62,19 +65,26 @@ static bool open_any(data_job *job)
     return false;
 }
 
-static void print_result(const data_job *job, const verify_view *view, const stk_verify_progress *p, bool is_whole)
+static void print_result(const data_job *job, const verify_view *view, const stk_verify_progress *p, stk_status status)
 {
     char n[CLI_TEXT], bad[CLI_TEXT], bytes[CLI_TEXT], time_text[CLI_TEXT];
     double s = cli_now() - view->start_s;
     if (view->json) {
         printf("], \"source\": ");
         cli_json_text(stdout, job->recipe);
-        printf(", \"records\": %lld, \"n_corrupt\": %lld, \"bytes\": %lld, \"seconds\": %.3f}\n", (long long)p->n_done,
-               (long long)p->n_corrupt, (long long)p->n_bytes, s);
+        printf(", \"records\": %lld, \"n_corrupt\": %lld, \"bytes\": %lld, \"seconds\": %.3f, \"error\": ",
+               (long long)p->n_done, (long long)p->n_corrupt, (long long)p->n_bytes, s);
+        if (status == STK_OK)
+            printf("null}\n");
+        else {
+            cli_json_text(stdout, stk_error_text());
+            printf("}\n");
+        }
         return;
     }
-    if (p->n_corrupt > view->n_listed) printf("... and %s more\n", cli_count(p->n_corrupt - view->n_listed, bad));
-    if (is_whole)
+    if (p->n_corrupt > view->n_listed)
+        printf("... and %s more; --json lists them\n", cli_count(p->n_corrupt - view->n_listed, bad));
+    if (status == STK_OK)
         printf("all %s records are whole: %s in %s\n", cli_count(p->n_done, n), cli_bytes((double)p->n_bytes, bytes),
                cli_duration(s, time_text));
 }
@@ -91,7 +101,7 @@ int data_verify(data_job *job)
     if (view.json) printf("{\"corrupt\": [");
     stk_status status = stk_dataset_verify(job->dataset, &options, &progress);
     if (view.terminal && view.n_listed == 0) cli_clear_bar();
-    print_result(job, &view, &progress, status == STK_OK);
+    print_result(job, &view, &progress, status);
     if (status == STK_OK) return CLI_OK;
     fflush(stdout);
     cli_fail();

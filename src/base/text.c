@@ -85,6 +85,19 @@ size_t stk_edit_distance(const char *a, const char *b)
     return rows[na % 3][nb];
 }
 
+const char *stk_count_text(int64_t n, char out[STK_COUNT_TEXT])
+{
+    char *p = out + STK_COUNT_TEXT - 1;
+    int n_digits = 0;
+    *p = 0;
+    do {
+        if (n_digits && n_digits % 3 == 0) *--p = ',';
+        *--p = (char)('0' + n % 10);
+        n_digits++;
+    } while (n /= 10);
+    return memmove(out, p, (size_t)(out + STK_COUNT_TEXT - p));
+}
+
 const char *stk_nearest_name(const char *word, const char *const *names)
 {
     const char *best = NULL;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "stoker/status.h"
 
@@ -19,6 +20,10 @@ stk_status stk_text_status(const stk_text *text);
 /* The characters, "" while empty. Borrowed until the next change. */
 const char *stk_text_get(const stk_text *text);
 void stk_text_free(stk_text *text);
+
+/* "1,234,567". n >= 0. Returns out. */
+enum { STK_COUNT_TEXT = 32 };
+const char *stk_count_text(int64_t n, char out[STK_COUNT_TEXT]);
 
 /* The entry of names (ended by NULL) that is nearest to word, or NULL when none is near. For "did you mean". */
 const char *stk_nearest_name(const char *word, const char *const *names);

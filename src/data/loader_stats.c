@@ -32,8 +32,10 @@ static void add_stage(const stk_loader *loader, const char *field, int64_t ns, i
     size_t used = 0;
     *out = (stk_stage_stats){.field = field, .ns_per_sample = n_timed ? (double)ns / (double)n_timed : 0};
     if (!chain) {
-        snprintf(out->name, sizeof(out->name), "%s (%s)", loader->work.cache ? "read or cache" : "read",
-                 loader->work.dataset->source->class->name);
+        const stk_source_class *source = loader->work.dataset->source->class;
+        bool is_made = source->read_keyed && !source->file_of; /* of samples, which have stages of their own */
+        snprintf(out->name, sizeof(out->name), "%s (%s%s)", loader->work.cache ? "read or cache" : "read", source->name,
+                 is_made ? ", with the stages of what it is made of" : "");
         return;
     }
     for (int i = i_stage; i < i_stage + n_stages && used < sizeof(out->name); i++)

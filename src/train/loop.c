@@ -87,6 +87,14 @@ static stk_status open_loader(stk_trainer *trainer)
     return stk_trainer_open_loader(trainer, trainer->dataset, config, &trainer->loader);
 }
 
+/* A file may be met in training and in every evaluation. */
+static bool is_listed(const stk_trainer *trainer, const char *text)
+{
+    for (size_t i = 0; i < trainer->n_skipped_texts; i++)
+        if (!strcmp(trainer->skipped[i], text)) return true;
+    return false;
+}
+
 void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
 {
     stk_loader_stats stats;
@@ -97,6 +105,7 @@ void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
     for (int64_t i = 0; trainer->n_skipped_texts < 100; i++) {
         const char *text = stk_loader_skipped(loader, i);
         if (!text) return;
+        if (is_listed(trainer, text)) continue;
         char **grown = realloc(trainer->skipped, (trainer->n_skipped_texts + 1) * sizeof(*grown));
         if (!grown) return; /* The list is for people; the count is right all the same. */
         trainer->skipped = grown;

@@ -10,6 +10,15 @@
 #include "data/source/paths.h"
 #include "train/recipe.h"
 
+/* Whether a folder or a file on the way has this name: 'data/mnist', not 'mnist200k.tfrecord'. */
+static bool names_part(const char *path, const char *part)
+{
+    size_t n = strlen(part);
+    for (const char *at = path; (at = strstr(at, part)); at += n)
+        if ((at == path || at[-1] == '/') && (at[n] == '/' || at[n] == 0)) return true;
+    return false;
+}
+
 /* How to get the data sets that the recipes of this project use. */
 static const char *explain_known(const char *path)
 {
@@ -23,7 +32,7 @@ static const char *explain_known(const char *path)
                     "'cifar10'"},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strstr(path, known[i].part)) return known[i].how;
+        if (names_part(path, known[i].part)) return known[i].how;
     return "set STOKER_DATA to the folder that holds it";
 }
 

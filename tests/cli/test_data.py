@@ -3,6 +3,7 @@
 
 usage: test_data.py STOKER WORK_FOLDER
 """
+import glob
 import json
 import os
 import shutil
@@ -45,6 +46,13 @@ def verify():
     result = json.loads(done.stdout)
     check(done.returncode == 1 and result["records"] == 240 and result["n_corrupt"] == 2, f"--json: {result}")
     check([c["file"] for c in result["corrupt"]] == [f"{CORRUPT}/{name}" for name in names], f"--json: {result}")
+    check(result["error"] == "2 of 240 records are corrupt", f"--json: {result}")
+    shutil.copytree("digits", "digits-gone")
+    for path in glob.glob("digits-gone/*/*/*"):
+        os.truncate(path, 100)
+    done = refused(["data", "verify", "digits-gone"], 1, "240 of 240 records are corrupt")
+    check(done.stdout.count("\n") == 101 and done.stdout.endswith("... and 140 more; --json lists them\n"),
+          f"a long list of corrupt files: {done.stdout[-200:]!r}")
     accepted(["pack", "digits/test", "--out", "packed", "--quiet"])
     shard = "packed/shard-00000.tar"
     data = bytearray(open(shard, "rb").read())
@@ -57,6 +65,8 @@ def verify():
           and 0 <= corrupt[0]["offset"] < at, f"a record of a shard: {corrupt}")
     refused(["data", "verify", "nowhere.yaml"], 1, "nowhere.yaml")
     both = "data.train.source={concatenate: [{source: {images: digits/train}}, {source: {images: digits/train}}]}"
+    done = run("data", "verify", "small.yaml", "--set", both, "--json")
+    check(done.returncode == 1 and "made of other data sets" in json.loads(done.stdout)["error"], f"--json: {done.stdout}")
     done = refused(["data", "verify", "small.yaml", "--set", both], 1, "made of other data sets")
     check("whole" not in done.stdout, f"what was not verified is not called whole: {done.stdout}")
 

@@ -78,6 +78,11 @@ def data():
     shutil.rmtree("bad-data", ignore_errors=True)
     accepted([*train, "--set", "data.train.source.images=torn", "--set", "data.train.on_error=skip"], "skipped", path)
     shutil.rmtree("bad-data")
+    both = [f"data.{split}.{key}" for split in ("train", "test") for key in ("source.images=torn", "on_error=skip")]
+    done = run(*train, *[word for key in both for word in ("--set", key)])
+    text = done.stdout + done.stderr
+    check(done.returncode == 0 and text.count(path) == 1, f"a file that both parts skip is listed once: {text}")
+    shutil.rmtree("bad-data")
     refused([*train, "--set", "data.test.source.images=torn"], 1, path, "on_error: skip leaves it out", lines=None)
 
 

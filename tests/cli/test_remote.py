@@ -69,7 +69,7 @@ def faults_that_are_told():
     told(lambda n, path: "range" if path.endswith(".tar") and n > 3 else None, 1, "was asked for byte 0 and sent what begins "
          "at 1, 6 times")
     server = RangeServer(".")
-    refused(train(f"{server.url}/digits", "told"), 1, "stoker-pack.json", "(404)")
+    refused(train(f"{server.url}/digits", "told"), 1, "stoker-pack.json", "(404)", "stoker pack FOLDER --out DIR")
     refused(train(f"{server.url}/packed/shard-*.tar", "told"), 1, "(404); web servers list no files")
     server.close()
 

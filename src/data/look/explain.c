@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "data/look/padding.h"
 #include "data/look/sample.h"
 
@@ -64,20 +65,23 @@ static const char *epochs_text(const stk_order_op *op)
 static void describe_op(const stk_order *order, int i, char out[STK_EXPLAIN_TEXT])
 {
     const stk_order_op *op = &order->op[i];
+    char all[STK_COUNT_TEXT], some[STK_COUNT_TEXT];
     int64_t n_out = i + 1 < order->n_ops ? order->op[i + 1].n_in : order->count;
     switch (op->kind) {
     case STK_ORDER_SHUFFLE:
-        snprintf(out, STK_EXPLAIN_TEXT, "shuffle of all %" PRId64 " samples, %s", op->n_in, epochs_text(op));
+        snprintf(out, STK_EXPLAIN_TEXT, "shuffle of all %s samples, %s", stk_count_text(op->n_in, all),
+                 epochs_text(op));
         break;
     case STK_ORDER_WINDOW:
-        snprintf(out, STK_EXPLAIN_TEXT, "shuffle with a window of %" PRId64 " of %" PRId64 " samples, %s",
-                 op->window.size, op->n_in, epochs_text(op));
+        snprintf(out, STK_EXPLAIN_TEXT, "shuffle with a window of %s of %s samples, %s",
+                 stk_count_text(op->window.size, some), stk_count_text(op->n_in, all), epochs_text(op));
         break;
     case STK_ORDER_SKIP:
         if (op->a)
-            snprintf(out, STK_EXPLAIN_TEXT, "without the first %" PRId64 " samples", op->a);
+            snprintf(out, STK_EXPLAIN_TEXT, "without the first %s samples", stk_count_text(op->a, some));
         else
-            snprintf(out, STK_EXPLAIN_TEXT, "the first %" PRId64 " of %" PRId64 " samples", n_out, op->n_in);
+            snprintf(out, STK_EXPLAIN_TEXT, "the first %s of %s samples", stk_count_text(n_out, some),
+                     stk_count_text(op->n_in, all));
         break;
     case STK_ORDER_REPEAT: snprintf(out, STK_EXPLAIN_TEXT, "%" PRId64 " passes as one epoch", op->a); break;
     case STK_ORDER_SHARD:
@@ -105,22 +109,25 @@ static void describe_mixup(const stk_mixup *mixup, char out[STK_EXPLAIN_TEXT])
 static void explain_batches(const stk_dataset *dataset, stk_explanation *e)
 {
     const stk_buckets_plan *buckets = &dataset->buckets;
+    char n[STK_COUNT_TEXT];
     for (int b = 0; b < buckets->n && e->n_orders < STK_EXPLAIN_MOST; b++) {
         const stk_bucket *bucket = &buckets->bucket[b];
         if (bucket->n_samples == 0) continue;
         snprintf(e->order[e->n_orders++], STK_EXPLAIN_TEXT,
-                 "batches of %" PRId64 " where '%s' is at most %" PRId64 " long: %" PRId64 " samples", bucket->size,
-                 dataset->source->field[buckets->i_field].name, bucket->longest[buckets->i_field], bucket->n_samples);
+                 "batches of %" PRId64 " where '%s' is at most %" PRId64 " long: %s samples", bucket->size,
+                 dataset->source->field[buckets->i_field].name, bucket->longest[buckets->i_field],
+                 stk_count_text(bucket->n_samples, n));
     }
 }
 
 static void explain_order(const stk_dataset *dataset, stk_explanation *e)
 {
     const stk_order *order = &dataset->order;
+    char n[STK_COUNT_TEXT];
     e->indexable = !dataset->source->in_order;
     if (order->kept)
-        snprintf(e->order[e->n_orders++], STK_EXPLAIN_TEXT,
-                 "%" PRId64 " of the records, chosen by split, filter or file", stk_order_n_met(order));
+        snprintf(e->order[e->n_orders++], STK_EXPLAIN_TEXT, "%s of the records, chosen by split, filter or file",
+                 stk_count_text(stk_order_n_met(order), n));
     for (int i = 0; i < order->n_ops && e->n_orders < STK_EXPLAIN_MOST; i++) {
         describe_op(order, i, e->order[e->n_orders++]);
         if (order->op[i].kind == STK_ORDER_WINDOW) e->indexable = false;

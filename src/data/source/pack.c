@@ -187,13 +187,25 @@ static stk_status open_entries(pack_source *s, const char *folder)
     return STK_OK;
 }
 
+static stk_status read_manifest(const char *folder, stk_pack_manifest *manifest)
+{
+    stk_status status = stk_pack_manifest_read(folder, STK_PACK_MANIFEST, manifest);
+    if (status != STK_NOT_FOUND || !stk_is_remote(folder) || stk_store_of(folder) != STK_STORE_NONE) return status;
+    char missing[512];
+    snprintf(missing, sizeof(missing), "%s", stk_error_text());
+    return stk_fail(status,
+                    "%s; of web servers only packs are read, as other folders cannot be listed: make one (stoker pack "
+                    "FOLDER --out DIR) and serve it, or name the files' addresses in 'files'",
+                    missing);
+}
+
 stk_status stk_source_open_pack(const char *folder, stk_source **out)
 {
     stk_status status;
     *out = NULL;
     pack_source *s = calloc(1, sizeof(*s));
     if (!s) return stk_fail_memory(sizeof(*s));
-    STK_TRY(stk_pack_manifest_read(folder, STK_PACK_MANIFEST, &s->manifest));
+    STK_TRY(read_manifest(folder, &s->manifest));
     if (s->manifest.n_shards == 0) STK_TRY(stk_fail(STK_INVALID, "pack '%s' holds no shard", folder));
     STK_TRY(open_inner(s, folder));
     s->base = *s->inner;

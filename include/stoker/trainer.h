@@ -54,6 +54,8 @@ typedef struct stk_train_event {
     const char *precision; /* PLAN: as chosen, "bf16" */
     double forward_flops;  /* PLAN: for one sample */
     size_t peak_planned_bytes;
+    int64_t n_kept, n_recomputed;       /* PLAN: activations that the backward pass reads; those made again for it */
+    double step_flops, recompute_flops; /* PLAN: of one step; the part of it that makes activations again */
 } stk_train_event;
 typedef void (*stk_train_event_fn)(void *user, const stk_train_event *event);
 
@@ -75,10 +77,14 @@ typedef struct stk_trainer_config {
     stk_schedule schedule;
     const char *no_decay;      /* parts of parameter names without weight decay, comma-separated: "bias,norm" */
     size_t memory_limit_bytes; /* 0: none. A plan above it is refused before the run, naming the largest buffers */
-    size_t data_memory_bytes;  /* of all loaders together, see stoker/memory.h; 0: a quarter of what is free */
-    const stk_dataset *valid;  /* evaluated after each epoch; borrowed */
-    int64_t max_steps;         /* stop there, though the schedule goes by the whole run; 0: none */
-    int64_t patience;          /* stop after so many epochs without a better validation loss; 0: never */
+    /* What is made again in the backward pass instead of being kept. NULL, "auto": what memory_limit_bytes asks for,
+     * and nothing without a limit; "none"; or layers and scopes by name, comma-separated: "layer1,layer2.0"; what is
+     * only used inside of one is made again, what it gives to the rest is kept. No bit of any result changes. */
+    const char *recompute;
+    size_t data_memory_bytes; /* of all loaders together, see stoker/memory.h; 0: a quarter of what is free */
+    const stk_dataset *valid; /* evaluated after each epoch; borrowed */
+    int64_t max_steps;        /* stop there, though the schedule goes by the whole run; 0: none */
+    int64_t patience;         /* stop after so many epochs without a better validation loss; 0: never */
     stk_train_event_fn on_event;
     void *event_user;
     const char *dump_graph; /* a pass's name, or "all": the graph after it goes to dump */

@@ -6,7 +6,7 @@
 #include "engine/program.h"
 #include "passes/passes.h"
 
-static stk_status run_passes(stk_graph *graph, const stk_compile_options *options)
+static stk_status run_passes(stk_graph *graph, const stk_compile_options *options, stk_recompute_report *recomputed)
 {
     static const struct {
         const char *name;
@@ -16,7 +16,10 @@ static stk_status run_passes(stk_graph *graph, const stk_compile_options *option
         STK_PASS_LIST(X)
 #undef X
     };
-    stk_pass_options pass_options = {.compute = options->compute};
+    stk_pass_options pass_options = {.compute = options->compute,
+                                     .recompute = options->recompute,
+                                     .recompute_most = options->recompute_most,
+                                     .recompute_report = recomputed};
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
         if (passes[i].run == pass_autocast && options->compute == STK_F32) continue;
         if (passes[i].run == pass_inference && !options->inference) continue;
@@ -163,13 +166,11 @@ static stk_status check_limit(const stk_program *program, const stk_compile_opti
     return STK_NO_MEMORY;
 }
 
-stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_compile_options *options,
-                              stk_program **out)
+stk_status stk_engine_compile_as_is(stk_engine *engine, stk_graph *graph, const stk_compile_options *options,
+                                    stk_program **out)
 {
-    static const stk_compile_options defaults;
     stk_status status;
     stk_program *program = calloc(1, sizeof(*program));
-    if (!options) options = &defaults;
     if (!program) {
         stk_graph_free(graph);
         return stk_fail_memory(sizeof(*program));
@@ -179,7 +180,7 @@ stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_co
     program->graph = graph;
     program->n_sides = engine->device->class->on_host ? 1 : STK_N_SIDES;
     STK_TRY(stk_graph_status(graph));
-    STK_TRY(run_passes(graph, options));
+    STK_TRY(run_passes(graph, options, &program->recomputed));
     STK_TRY(find_kernels(program));
     STK_TRY(stk_plan_make(graph, program->kernel, &program->plan));
     STK_TRY(check_limit(program, options));

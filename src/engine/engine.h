@@ -32,6 +32,9 @@ typedef struct stk_compile_options {
     stk_dtype compute;         /* F32; BF16 or F16: by pass autocast */
     size_t memory_limit_bytes; /* for arena and variables together; 0: none. STK_NO_MEMORY names the largest buffers */
     bool plan_only;            /* makes no variables and takes no memory: the program can be asked, but not run */
+    const char *recompute;     /* NULL: none; "auto"; or layers, as pass_recompute has them */
+    int recompute_most;        /* auto: so many values at most */
+    bool fit;                  /* chooses recompute_most: as few as bring a training step within memory_limit_bytes */
     const char *dump_after;    /* a pass's name, "all" or NULL */
     void (*dump)(void *user, const char *pass, const char *text);
     void *dump_user;
@@ -88,7 +91,9 @@ typedef struct stk_program_info {
     size_t used_bytes;                     /* the highest byte that some kernel was given, as set up for running */
     size_t variable_bytes;                 /* of the whole engine; plan_only: of this program */
     int n_entries;
-    double flops, bytes; /* of one run */
+    double flops, bytes;      /* of one run */
+    int n_kept, n_recomputed; /* values of the forward pass that the backward pass reads; those made again for it */
+    double recompute_flops;   /* what that takes, part of flops */
 } stk_program_info;
 stk_program_info stk_program_get_info(const stk_program *program);
 /* One entry a line: op, implementation, shapes, GFLOP. */

@@ -211,7 +211,10 @@ stk_program_info stk_program_get_info(const stk_program *program)
                              .lower_bound_bytes = program->plan.lower_bound_bytes,
                              .variable_bytes = program->plan_only ? stk_program_variable_bytes(program)
                                                                   : program->engine->variables.bytes,
-                             .n_entries = program->n_entries};
+                             .n_entries = program->n_entries,
+                             .n_kept = program->recomputed.n_kept,
+                             .n_recomputed = program->recomputed.n_dropped,
+                             .recompute_flops = program->recomputed.flops};
     for (int e = 0; e < program->n_entries; e++) {
         int32_t i = program->info[e].node;
         if (i < 0) continue;

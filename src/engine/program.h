@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "engine/transfer.h"
 #include "engine/variables.h"
+#include "passes/passes.h"
 #include "passes/plan.h"
 
 struct stk_engine {
@@ -43,6 +44,7 @@ struct stk_program {
     size_t values_bytes;
     stk_transfer *transfer; /* NULL on the host */
     bool plan_only;
+    stk_recompute_report recomputed;
     bool dirty; /* pointers must be set again */
     uint64_t arena_version;
     bool profiling;
@@ -51,6 +53,9 @@ struct stk_program {
 
 /* Makes the arena at least that large. */
 stk_status stk_engine_reserve(stk_engine *engine, size_t bytes);
+/* Compiles without looking for what fits, see fit.c. Takes graph. */
+stk_status stk_engine_compile_as_is(stk_engine *engine, stk_graph *graph, const stk_compile_options *options,
+                                    stk_program **out);
 /* Of the variables that its graph has. */
 size_t stk_program_variable_bytes(const stk_program *program);
 /* Where a value lies for runs with that side of the inputs, in device memory. */

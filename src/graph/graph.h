@@ -16,6 +16,7 @@ typedef struct stk_node {
     stk_attrs attrs;
     bool barrier;  /* common-subexpression elimination leaves it alone (recomputed nodes) */
     bool keep_f32; /* autocast leaves it in f32: the user said so */
+    bool backward; /* made by autodiff */
 } stk_node;
 
 typedef struct stk_value_info {
@@ -70,6 +71,10 @@ stk_graph *stk_graph_clone(const stk_graph *graph, int64_t batch);
  * nodes so that each follows its inputs (stable), and removes nodes that no root needs. Value ids change: they are
  * renumbered. */
 stk_status stk_graph_rewrite(stk_graph *graph, const int32_t *replace);
+/* The same; among nodes that may go, the one with the smallest age[] goes first, and not the first in the old order. */
+stk_status stk_graph_rewrite_aged(stk_graph *graph, const int32_t *replace, const int32_t *age);
+/* Nodes order[0 .. n), each after its inputs, are the graph from now on; others are gone. Values are renumbered. */
+stk_status stk_graph_reorder(stk_graph *graph, const int32_t *order, int32_t n);
 
 /* Checks every rule of the format: ids, order, types, unique names. For tests and after passes in debug builds. */
 stk_status stk_graph_verify(const stk_graph *graph);

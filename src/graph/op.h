@@ -27,6 +27,7 @@
  *                                     -> y, mean, inv_std, new_running_mean, new_running_var   attrs: batch_norm
  *   batch_norm_grad                 dy, x, scale, bias, mean, inv_std -> dx, dscale, dbias
  *                                     attrs: batch_norm; with relu, dy counts where the forward output was > 0
+ *   batch_norm_apply                x, scale, bias, mean, inv_std -> y    attrs: batch_norm; made by pass_recompute
  *   layer_norm                      x [...,C], scale, bias (f32 [C]) -> y, mean, inv_std (f32 [...])
  *                                     attrs: layer_norm
  *   layer_norm_grad                 dy, x, scale, mean, inv_std -> dx, dscale, dbias

@@ -32,6 +32,7 @@
     X(avg_pool2d_grad)                                                                                                 \
     X(batch_norm)                                                                                                      \
     X(batch_norm_grad)                                                                                                 \
+    X(batch_norm_apply)                                                                                                \
     X(layer_norm)                                                                                                      \
     X(layer_norm_grad)                                                                                                 \
     X(embedding)                                                                                                       \

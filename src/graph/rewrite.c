@@ -15,6 +15,7 @@
 typedef struct rewriter {
     stk_graph *graph;
     const int32_t *replace;
+    const int32_t *given_age;   /* by node; NULL: its number */
     uint8_t *needed;            /* by node */
     int32_t *n_waiting;         /* by node: inputs that have not gone yet */
     int32_t *first_user, *user; /* users of node i: user[first_user[i]] .. user[first_user[i + 1] - 1] */
@@ -91,13 +92,13 @@ static void set_ages(rewriter *r)
 {
     stk_graph *graph = r->graph;
     for (int i = 0; i < graph->n_nodes; i++)
-        r->age[i] = i;
+        r->age[i] = r->given_age ? r->given_age[i] : i;
     for (int i = 0; i < graph->n_roots; i++) {
         if (graph->root[i].variable < 0) continue;
         int32_t maker = graph->value[graph->root[i].value].node;
         int32_t variable = graph->value[graph->root[i].variable].node;
         for (int32_t k = r->first_user[variable]; k < r->first_user[variable + 1]; k++)
-            if (r->user[k] > r->age[maker]) r->age[maker] = r->user[k];
+            if (r->age[r->user[k]] > r->age[maker]) r->age[maker] = r->age[r->user[k]];
     }
 }
 
@@ -189,12 +190,12 @@ done:
     return status;
 }
 
-stk_status stk_graph_rewrite(stk_graph *graph, const int32_t *replace)
+stk_status stk_graph_rewrite_aged(stk_graph *graph, const int32_t *replace, const int32_t *age)
 {
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
     stk_status status = STK_OK;
     size_t n = (size_t)graph->n_nodes + 2;
-    rewriter r = {.graph = graph, .replace = replace};
+    rewriter r = {.graph = graph, .replace = replace, .given_age = age};
     r.needed = calloc(n, sizeof(*r.needed));
     r.n_waiting = calloc(n, sizeof(*r.n_waiting));
     r.first_user = calloc(n, sizeof(*r.first_user));
@@ -217,4 +218,16 @@ done:
     free(r.age);
     free(r.heap);
     return status;
+}
+
+stk_status stk_graph_rewrite(stk_graph *graph, const int32_t *replace)
+{
+    return stk_graph_rewrite_aged(graph, replace, NULL);
+}
+
+stk_status stk_graph_reorder(stk_graph *graph, const int32_t *order, int32_t n)
+{
+    STK_RETURN_IF_ERROR(stk_graph_status(graph));
+    rewriter r = {.graph = graph, .n_placed = n, .order = (int32_t *)order};
+    return renumber(&r);
 }

@@ -123,6 +123,8 @@ stk_status pass_autodiff(stk_graph *graph, const stk_pass_options *options)
         d.y = graph->node[i].in[0];
         STK_TRY(differentiate(&d, n_nodes, replace_old));
     }
+    for (int32_t i = n_nodes; i < graph->n_nodes; i++)
+        graph->node[i].backward = true;
     replace = stk_pass_identity(graph, 0);
     if (!replace) STK_TRY(stk_fail_memory((size_t)graph->n_values * sizeof(*replace)));
     memcpy(replace, replace_old, (size_t)d.n_values * sizeof(*replace));

@@ -31,6 +31,7 @@ typedef struct fuser {
     int32_t *value_mark; /* by value, for counting */
     int32_t n_count;
     int32_t *replace;
+    int32_t *age; /* by node, fused ones too: a group runs in the place of its last member */
     int32_t most_in, most_instr;
 } fuser;
 
@@ -191,7 +192,7 @@ static void try_to_join(fuser *f, int32_t p)
 
 typedef struct group_writer {
     fuser *f;
-    int32_t g;
+    int32_t g, last; /* its first and last member */
     stk_fused program;
     stk_fused_input input[64];
     stk_value in[64];
@@ -283,6 +284,7 @@ static stk_status finish_group(group_writer *w)
     stk_value x = stk_graph_add(graph, STK_OP_fused, &attrs, w->in, w->program.n_in);
     for (int i = 0; i < w->program.n_out; i++)
         w->f->replace[w->out_value[i]] = x.id + i;
+    if (x.id >= 0) w->f->age[graph->n_nodes - 1] = w->last;
     return stk_graph_status(graph);
 }
 
@@ -298,6 +300,7 @@ static stk_status write_group(group_writer *w, fuser *f, int32_t g)
     for (int32_t i = g; i < f->n_nodes; i++) {
         if (f->group[i] != g) continue;
         stk_node node = graph->node[i];
+        w->last = i;
         write_member(w, &node);
         if (!used_outside(f, i, g, -1)) continue;
         w->out[w->program.n_out] = w->reg[node.first_out];
@@ -331,7 +334,7 @@ static stk_status write_groups(fuser *f)
     replace = stk_pass_identity(f->graph, 0);
     if (!replace) STK_TRY(stk_fail_memory((size_t)f->graph->n_values * sizeof(*replace)));
     memcpy(replace, f->replace, (size_t)f->n_values * sizeof(*replace));
-    STK_TRY(stk_graph_rewrite(f->graph, replace));
+    STK_TRY(stk_graph_rewrite_aged(f->graph, replace, f->age));
 done:
     free(replace);
     free(w->reg);
@@ -354,9 +357,11 @@ stk_status pass_fuse(stk_graph *graph, const stk_pass_options *options)
     f.stack = malloc(n * sizeof(*f.stack));
     f.value_mark = calloc((size_t)graph->n_values + 1, sizeof(*f.value_mark));
     f.replace = stk_pass_identity(graph, 0);
-    if (!f.group || !f.n_members || !f.first_user || !f.mark || !f.stack || !f.value_mark || !f.replace)
+    f.age = malloc(2 * n * sizeof(*f.age));
+    if (!f.group || !f.n_members || !f.first_user || !f.mark || !f.stack || !f.value_mark || !f.replace || !f.age)
         STK_TRY(stk_fail_memory(n * sizeof(*f.group)));
     for (int32_t i = 0; i < f.n_nodes; i++) {
+        f.age[i] = i;
         f.group[i] = i;
         f.n_members[i] = 1;
     }
@@ -373,5 +378,6 @@ done:
     free(f.stack);
     free(f.value_mark);
     free(f.replace);
+    free(f.age);
     return status;
 }

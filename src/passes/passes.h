@@ -2,7 +2,7 @@
  * alone. The engine runs them in this order:
  *
  *   autocast (16 bits only) -> inference (evaluation only) -> absorb -> autodiff -> simplify -> join_loss -> remask
- *     -> fuse -> plan
+ *     -> recompute -> fuse -> plan
  *
  * autocast   16-bit products and activations, f32 for the rest; before all that reads dtypes
  * inference  batch norm by running statistics, no dropout, no updates; after autocast, which knows batch norms
@@ -11,6 +11,7 @@
  * simplify   folds constants, drops what does nothing, merges equal nodes; needs autodiff to be done
  * join_loss  the loss of a linear layer's logits from the op that makes their gradient; after simplify, too
  * remask     dropout's mask from its result, where that tells it; after simplify, which makes equal inputs one
+ * recompute  forward values are made again later instead of being kept; simplify would merge what is made again
  * fuse       element-wise groups become one node each; nothing rewrites the graph after it
  * plan       gives each value a place; not a rewriting, see plan.h
  */
@@ -19,9 +20,18 @@
 
 #include "graph/graph.h"
 
+/* What pass_recompute did. */
+typedef struct stk_recompute_report {
+    int32_t n_kept, n_dropped; /* values that the backward pass reads; those of them that are made again */
+    double flops;              /* that making them again takes */
+} stk_recompute_report;
+
 typedef struct stk_pass_options {
     int fuse_most_inputs, fuse_most_instr; /* limits of one group; 0: 12 and 48 */
     stk_dtype compute;                     /* of autocast: BF16 or F16; F32: nothing is cast */
+    const char *recompute;                 /* NULL: none; "auto"; or layers: "layer1,layer2.0" */
+    int32_t recompute_most;                /* auto: so many values at most, those that free most for their cost first */
+    stk_recompute_report *recompute_report; /* NULL: not wanted */
 } stk_pass_options;
 
 typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *options);
@@ -34,6 +44,7 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
     X(simplify)                                                                                                        \
     X(join_loss)                                                                                                       \
     X(remask)                                                                                                          \
+    X(recompute)                                                                                                       \
     X(fuse)
 
 #define X(name) stk_status pass_##name(stk_graph *graph, const stk_pass_options *options);

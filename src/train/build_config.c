@@ -26,6 +26,7 @@ stk_trainer_config stk_build_config(const stk_recipe *recipe)
     config.clip_norm = recipe->clip_norm;
     config.schedule = recipe->schedule;
     config.no_decay = recipe->no_decay;
+    config.recompute = recipe->recompute;
     config.memory_limit_bytes = stk_build_memory_limit(recipe);
     config.data_memory_bytes = stk_build_data_memory(recipe);
     config.patience = recipe->patience;

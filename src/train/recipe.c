@@ -150,13 +150,14 @@ static void take_schedule(const stk_yaml_node *node, stk_schedule *out)
     if (!strcmp(settings->key, "cosine")) out->kind = STK_SCHEDULE_COSINE;
 }
 
-static stk_status take_no_decay(const stk_yaml_node *node, stk_recipe *recipe)
+/* "a,b" of a sequence; NULL where there is none. */
+static stk_status join_words(const stk_yaml_node *node, char **out)
 {
     stk_text text = {0};
     for (const stk_yaml_node *part = node ? node->child : NULL; part; part = part->next)
         stk_text_add(&text, "%s%s", text.n ? "," : "", part->text);
     STK_RETURN_IF_ERROR(stk_text_status(&text));
-    recipe->no_decay = text.data;
+    *out = text.data;
     return STK_OK;
 }
 
@@ -204,7 +205,8 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->patience = patience ? patience->integer : 0;
     if (patience && !recipe->part[STK_PART_VALID].node)
         return stk_yaml_fail_key(get(root, "early_stopping"), "'early_stopping' needs validation: add 'valid: 10%%'");
-    STK_RETURN_IF_ERROR(take_no_decay(get(root, "no_decay"), recipe));
+    STK_RETURN_IF_ERROR(join_words(get(root, "recompute"), &recipe->recompute));
+    STK_RETURN_IF_ERROR(join_words(get(root, "no_decay"), &recipe->no_decay));
     recipe->precision = get_precision(root);
     return STK_OK;
 }
@@ -315,6 +317,7 @@ void stk_recipe_free(stk_recipe *recipe)
     stk_yaml_free(recipe->yaml);
     free(recipe->path);
     free(recipe->no_decay);
+    free(recipe->recompute);
     free(recipe);
 }
 

@@ -49,6 +49,7 @@ static const stk_key pad_batch_keys[] = {
 
 static const char *const precision_words[] = {"auto", "f32", "bf16", "f16", NULL};
 static const char *const step_words[] = {"steps", NULL};
+static const stk_key recompute_part = {.name = "recompute", .type = STK_KEY_TEXT};
 static const stk_key no_decay_part = {.name = "no_decay", .type = STK_KEY_TEXT};
 static const stk_key checkpoint_keys[] = {
     {.name = "every", .type = STK_KEY_EVERY, .standard = "1 epoch", .doc = "How often."},
@@ -136,6 +137,13 @@ static const stk_key recipe_keys[] = {
      .standard = "auto",
      .doc = "What the run's plan may need; a plan that needs more is refused before the run. auto: what the machine "
             "has free."},
+    {.name = "recompute",
+     .type = STK_KEY_LIST,
+     .element = &recompute_part,
+     .one_is_list = true,
+     .standard = "[auto]",
+     .doc = "What the backward pass makes again instead of keeping it: auto, as little as memory asks for; none; or "
+            "what is inside of layers, [layer1, layer2.0]. It costs time and changes no result."},
     {.name = "device",
      .type = STK_KEY_TEXT,
      .standard = "cpu",

@@ -114,6 +114,8 @@ stk_status stk_step_compile_train(stk_trainer *trainer, stk_bound_program *out)
         .optimizer = trainer->optimizer, .clip_norm = trainer->config.clip_norm, .no_decay = trainer->no_decay};
     stk_optim_build(graph, loss, &optim);
     stk_compile_options options = compile_options(trainer);
+    options.fit = !trainer->recompute || !strcmp(trainer->recompute, "auto");
+    if (!options.fit && strcmp(trainer->recompute, "none")) options.recompute = trainer->recompute;
     STK_RETURN_IF_ERROR(stk_engine_compile(trainer->engine, graph, &options, &out->program));
     return list_bindings(trainer, out);
 }

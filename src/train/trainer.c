@@ -45,10 +45,12 @@ void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *confi
     free(trainer->device);
     free(trainer->no_decay);
     free(trainer->dump_graph);
+    free(trainer->recompute);
     trainer->config = *config;
     trainer->device = copy_text(config->device);
     trainer->no_decay = copy_text(config->no_decay);
     trainer->dump_graph = copy_text(config->dump_graph);
+    trainer->recompute = copy_text(config->recompute);
     trainer->state.seed = config->seed;
 }
 
@@ -80,6 +82,7 @@ void stk_trainer_free(stk_trainer *trainer)
     free(trainer->device);
     free(trainer->no_decay);
     free(trainer->dump_graph);
+    free(trainer->recompute);
     free(trainer);
 }
 
@@ -166,7 +169,11 @@ static void emit_plan(stk_trainer *trainer)
                              .precision = trainer->result.precision,
                              .n_parameters = size.n_parameters,
                              .forward_flops = size.forward_flops,
-                             .peak_planned_bytes = trainer->result.peak_planned_bytes};
+                             .peak_planned_bytes = trainer->result.peak_planned_bytes,
+                             .n_kept = info.n_kept,
+                             .n_recomputed = info.n_recomputed,
+                             .step_flops = info.flops,
+                             .recompute_flops = info.recompute_flops};
     stk_trainer_emit(trainer, &event);
     stk_text_free(&text);
 }

@@ -37,7 +37,7 @@ struct stk_trainer {
     stk_dataset *dataset; /* owned */
     stk_optimizer optimizer;
     stk_trainer_config config;
-    char *device, *no_decay, *dump_graph; /* copies of the config's texts */
+    char *device, *no_decay, *dump_graph, *recompute; /* copies of the config's texts */
     stk_trainer_hooks hooks;
     volatile sig_atomic_t stop;
 

@@ -73,18 +73,17 @@ static void fill_inputs(inputs *in)
     in->seed = 7;
 }
 
-/* Losses of N_STEPS steps on one batch. */
-static void train_in(stk_dtype compute, const char *device, bool no_fuse, stk_optimizer optimizer, double clip_norm,
-                     double *losses)
+/* Losses of N_STEPS steps on one batch; returns how many values were recomputed. */
+static int train_with(const char *device, const stk_compile_options *options, stk_optimizer optimizer, double clip_norm,
+                      double *losses)
 {
     stk_engine *engine;
     stk_program *program;
-    stk_compile_options options = {.no_fuse = no_fuse, .compute = compute};
     stk_device_config config = {.n_threads = 2};
     inputs in;
     fill_inputs(&in);
     expect_ok(stk_engine_open(device, &config, 11, &engine));
-    expect_ok(stk_engine_compile(engine, make_graph(optimizer, clip_norm), &options, &program));
+    expect_ok(stk_engine_compile(engine, make_graph(optimizer, clip_norm), options, &program));
     bind_inputs(program, &in);
     for (in.step = 0; in.step < N_STEPS; in.step++) {
         in.sample = in.step * BATCH;
@@ -95,6 +94,14 @@ static void train_in(stk_dtype compute, const char *device, bool no_fuse, stk_op
     assert_int_equal(info.used_bytes, info.arena_bytes);
     assert_true(info.arena_bytes >= info.lower_bound_bytes);
     stk_engine_close(engine);
+    return info.n_recomputed;
+}
+
+static void train_in(stk_dtype compute, const char *device, bool no_fuse, stk_optimizer optimizer, double clip_norm,
+                     double *losses)
+{
+    stk_compile_options options = {.no_fuse = no_fuse, .compute = compute};
+    train_with(device, &options, optimizer, clip_norm, losses);
 }
 
 static void train_on(const char *device, bool no_fuse, stk_optimizer optimizer, double clip_norm, double *losses)
@@ -134,6 +141,45 @@ static void same_bits_twice(void **state)
     train_on("cpu", false, stk_adam(.lr = 0.01), 1, a);
     train_on("cpu", false, stk_adam(.lr = 0.01), 1, b);
     assert_memory_equal(a, b, sizeof(a));
+}
+
+/* What is made again has the same bits, whatever is chosen. */
+static void recompute_changes_no_bit(void **state)
+{
+    (void)state;
+    double kept[N_STEPS], again[N_STEPS];
+    stk_optimizer optimizer = stk_sgd(.lr = 0.05, .momentum = 0.9);
+    train_on("cpu", false, optimizer, 0, kept);
+    int n_before = 0;
+    for (int most = 1; most < 12; most++) {
+        stk_compile_options options = {.recompute = "auto", .recompute_most = most};
+        int n = train_with("cpu", &options, optimizer, 0, again);
+        assert_true(n >= n_before && n <= most);
+        assert_memory_equal(kept, again, sizeof(kept));
+        n_before = n;
+    }
+    assert_true(n_before >= 1);
+    const char *const layers[] = {"conv2d,batch_norm,conv2d_1,batch_norm_1", "conv2d_2,batch_norm_1,dense",
+                                  "conv2d,conv2d_1,conv2d_2,batch_norm,batch_norm_1,dense"};
+    for (int i = 0; i < 3; i++) {
+        stk_compile_options options = {.recompute = layers[i]};
+        assert_true(train_with("cpu", &options, optimizer, 0, again) > 0);
+        assert_memory_equal(kept, again, sizeof(kept));
+        options.no_fuse = true;
+        train_with("cpu", &options, optimizer, 0, again);
+    }
+}
+
+static void unknown_layers_are_named(void **state)
+{
+    (void)state;
+    stk_engine *engine;
+    stk_program *program;
+    stk_compile_options options = {.recompute = "conv2d,conv"};
+    expect_ok(stk_engine_open("cpu", NULL, 0, &engine));
+    assert_int_equal(stk_engine_compile(engine, make_graph(stk_sgd(.lr = 0.1), 0), &options, &program), STK_NOT_FOUND);
+    assert_non_null(strstr(stk_error_text(), "'conv'"));
+    stk_engine_close(engine);
 }
 
 static void updates_work_in_place(void **state)
@@ -214,9 +260,14 @@ static void narrow_losses_follow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_agree),           cmocka_unit_test(narrow_losses_follow),
-        cmocka_unit_test(same_bits_twice),         cmocka_unit_test(updates_work_in_place),
-        cmocka_unit_test(readers_see_old_content), cmocka_unit_test(limits_and_errors),
+        cmocka_unit_test(devices_agree),
+        cmocka_unit_test(narrow_losses_follow),
+        cmocka_unit_test(same_bits_twice),
+        cmocka_unit_test(updates_work_in_place),
+        cmocka_unit_test(readers_see_old_content),
+        cmocka_unit_test(recompute_changes_no_bit),
+        cmocka_unit_test(unknown_layers_are_named),
+        cmocka_unit_test(limits_and_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,12 +17,12 @@ static void expect_ok(stk_status status)
     if (status != STK_OK) fail_msg("%s: %s", stk_status_text(status), stk_error_text());
 }
 
-/* The training step of a ResNet-18 on images of side x side. */
-static stk_graph *make_resnet(int64_t batch, int64_t side)
+/* The training step of a ResNet on images of side x side. */
+static stk_graph *make_resnet(int depth, int64_t batch, int64_t side)
 {
-    stk_model *model = stk_model_new("resnet18");
+    stk_model *model = stk_model_new("resnet");
     stk_value x = stk_model_input(model, STK_F32, side, side, 3);
-    stk_model_loss(model, stk_cross_entropy(stk_resnet18(x, 1000, STK_STEM_IMAGENET), stk_model_label(model)));
+    stk_model_loss(model, stk_cross_entropy(stk_resnet(x, depth, 1000, STK_STEM_IMAGENET), stk_model_label(model)));
     expect_ok(stk_model_status(model));
     stk_graph *graph = stk_graph_clone(stk_model_graph(model), batch);
     stk_value loss = stk_reduce_mean(stk_value_of(graph, stk_model_get_loss(model).id), 0);
@@ -52,7 +52,7 @@ static void plans_come_near_the_bound(void **state)
     stk_device_config config = {.n_threads = 2};
     expect_ok(stk_engine_open("cpu", &config, 0, &engine));
     for (int64_t batch = 8; batch <= 32; batch *= 2) {
-        stk_program_info info = plan(engine, make_resnet(batch, 224));
+        stk_program_info info = plan(engine, make_resnet(18, batch, 224));
         print_message("resnet18, batch %d: %.1f MiB, %.3f times the bound\n", (int)batch,
                       (double)info.arena_bytes / 1048576, (double)info.arena_bytes / (double)info.lower_bound_bytes);
         assert_true((double)info.arena_bytes <= 1.03 * (double)info.lower_bound_bytes);
@@ -62,8 +62,31 @@ static void plans_come_near_the_bound(void **state)
     stk_engine_close(engine);
 }
 
+/* Each value that is made again frees more, until little is left but what the backward pass needs at once. */
+static void recompute_frees(void **state)
+{
+    (void)state;
+    stk_engine *engine;
+    stk_device_config config = {.n_threads = 2};
+    expect_ok(stk_engine_open("cpu", &config, 0, &engine));
+    size_t none = 0;
+    for (int most = 0; most <= 96; most = most ? 2 * most : 3) {
+        stk_program *program;
+        stk_compile_options options = {.plan_only = true, .recompute = "auto", .recompute_most = most};
+        expect_ok(stk_engine_compile(engine, make_resnet(50, 32, 224), &options, &program));
+        stk_program_info info = stk_program_get_info(program);
+        if (most == 0) none = info.arena_bytes;
+        print_message("%3d of %d made again: %.1f MiB (bound %.1f), +%.1f %% flops\n", info.n_recomputed, info.n_kept,
+                      (double)info.arena_bytes / 1048576, (double)info.lower_bound_bytes / 1048576,
+                      100 * info.recompute_flops / (info.flops - info.recompute_flops));
+        if (info.n_recomputed == 48) assert_true(info.arena_bytes < none * 6 / 10);
+        stk_engine_discard(engine, program);
+    }
+    stk_engine_close(engine);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_come_near_the_bound)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_come_near_the_bound), cmocka_unit_test(recompute_frees)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,6 +42,9 @@
 #define BATCH_NORM_GRAD(name, relu, dy, x, c)                                                                          \
     CASE(name, batch_norm_grad, BN(1, relu),                                                                           \
          INPUTS(dy, x, STATS(0.5, 2, c), STATS(-0.5, 0.5, c), STATS(-0.5, 0.5, c), STATS(0.5, 2, c)), .loosen = 10)
+#define BATCH_NORM_APPLY(name, relu, x, c)                                                                             \
+    CASE(name, batch_norm_apply, BN(1, relu),                                                                          \
+         INPUTS(x, STATS(0.5, 2, c), STATS(-0.5, 0.5, c), STATS(-0.5, 0.5, c), STATS(0.5, 2, c)), .loosen = 10)
 
 #define LOSS(name, smoothing_, logits, labels)                                                                         \
     CASE(name, cross_entropy, ATTRS(.cross_entropy = {smoothing_}), INPUTS(logits, labels), .loosen = 4)
@@ -177,6 +180,11 @@ static const op_case cases[] = {
     BATCH_NORM("far from zero", 1, 0, ROUGH(FILL_UNIFORM, 50, 51, 64, 16), 16),
     BATCH_NORM("33 channels", 1, 1, ROUGH(FILL_UNIFORM, -1, 1, 2, 6, 7, 33), 33),
 
+    BATCH_NORM_APPLY("images", 0, ROUGH(FILL_UNIFORM, -1, 1, 3, 4, 5, 3), 3),
+    BATCH_NORM_APPLY("images, ReLU", 1, ROUGH(FILL_UNIFORM, -1, 1, 3, 4, 5, 3), 3),
+    BATCH_NORM_APPLY("one row", 0, ROUGH(FILL_UNIFORM, -1, 1, 1, 7), 7),
+    BATCH_NORM_APPLY("no rows", 0, ROUGH(FILL_UNIFORM, -1, 1, 0, 7), 7),
+    BATCH_NORM_APPLY("33 channels, ReLU", 1, ROUGH(FILL_UNIFORM, -1, 1, 2, 6, 7, 33), 33),
     BATCH_NORM_GRAD("images", 0, REAL(-1, 1, 3, 4, 5, 3), REAL(-1, 1, 3, 4, 5, 3), 3),
     BATCH_NORM_GRAD("images, ReLU", 1, REAL(-1, 1, 3, 4, 5, 3), REAL(-1, 1, 3, 4, 5, 3), 3),
     BATCH_NORM_GRAD("rows", 0, REAL(-1, 1, 9, 7), REAL(-1, 1, 9, 7), 7),

@@ -48,3 +48,21 @@ stk_status stk_cpu_batch_norm_grad_kernel(const stk_cpu_device *device, const st
     out->in_place[0] = 3;
     return STK_OK;
 }
+
+static stk_status run_apply(const void *p, const stk_kernel_args *args)
+{
+    const stk_batch_norm_state *s = p;
+    stk_cpu_parallel(s->n_threads, s->body[0], &(stk_cpu_task){p, args});
+    return STK_OK;
+}
+
+stk_status stk_cpu_batch_norm_apply_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    const stk_batch_norm_table *table = stk_batch_norm_of(device->isa);
+    if (call->in[0].dtype != STK_F32 && call->in[0].dtype != STK_F64)
+        return stk_cpu_widen_kernel(device, call, stk_cpu_batch_norm_apply_kernel, out);
+    STK_RETURN_IF_ERROR(make(device, call, call->in[0], &table->apply_f32, &table->apply_f64, out));
+    out->run = run_apply;
+    out->in_place[0] = 1;
+    return STK_OK;
+}

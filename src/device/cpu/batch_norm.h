@@ -27,6 +27,7 @@ enum { STK_BATCH_NORM_SUMS = 2, STK_BATCH_NORM_PARAMS = 4, STK_BATCH_NORM_SLOTS 
  * above. */
 typedef struct stk_batch_norm_table {
     stk_cpu_body forward_f32[2], grad_f32[2], forward_f64[2], grad_f64[2];
+    stk_cpu_body apply_f32, apply_f64; /* one body: the result from known statistics */
 } stk_batch_norm_table;
 
 STK_ISA_TABLE(stk_batch_norm_table, stk_batch_norm)

@@ -26,6 +26,8 @@ static inline double affine_f64(double x, double mean, double factor, double bia
 const stk_batch_norm_table STK_ISA_NAME(stk_batch_norm) = {
     .forward_f32 = {measure_share_f32, normalize_share_f32},
     .grad_f32 = {sum_grads_share_f32, write_grads_share_f32},
+    .apply_f32 = apply_share_f32,
+    .apply_f64 = apply_share_f64,
     .forward_f64 = {measure_share_f64, normalize_share_f64},
     .grad_f64 = {sum_grads_share_f64, write_grads_share_f64},
 };

@@ -147,6 +147,20 @@ static void NAME(normalize_share)(const void *p, int i_part, int n_parts)
     NAME(normalize)(&part, x, mean, factor, bias, args->out[0]);
 }
 
+/* The result again, from statistics that are known: the same bits as normalize_share writes. */
+static void NAME(apply_share)(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    const stk_batch_norm_state *s = task->state;
+    const stk_kernel_args *args = task->args;
+    const T *x = args->in[0], *scale = args->in[1], *bias = args->in[2], *mean = args->in[3], *inv_std = args->in[4];
+    NAME(part) part = NAME(find_part)(task, i_part, n_parts);
+    T *factor = part.param;
+    for (int64_t c = 0; c < s->n_channels; c++)
+        factor[c] = inv_std[c] * scale[c];
+    NAME(normalize)(&part, x, mean, factor, bias, args->out[0]);
+}
+
 /* --- gradient --- */
 
 /* Sums of d and of d times the distance from the mean, where d is dy behind the ReLU. */

@@ -59,6 +59,7 @@ typedef struct stk_cpu_task {
     X(avg_pool2d_grad)                                                                                                 \
     X(batch_norm)                                                                                                      \
     X(batch_norm_grad)                                                                                                 \
+    X(batch_norm_apply)                                                                                                \
     X(layer_norm)                                                                                                      \
     X(layer_norm_grad)                                                                                                 \
     X(embedding)                                                                                                       \

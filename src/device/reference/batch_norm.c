@@ -66,6 +66,24 @@ static stk_status run_grad(const stk_op_call *call, const double *const *in, dou
     return STK_OK;
 }
 
+static stk_status run_apply(const stk_op_call *call, const double *const *in, double *const *out)
+{
+    const double *x = in[0], *scale = in[1], *bias = in[2], *mean = in[3], *inv_std = in[4];
+    stk_shape shape = call->in[0].shape;
+    int64_t n_channels = shape.dim[shape.rank - 1], n = stk_shape_count(shape);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t c = i % n_channels;
+        double y = (x[i] - mean[c]) * inv_std[c] * scale[c] + bias[c];
+        out[0][i] = call->attrs->batch_norm.relu && y <= 0 ? 0 : y;
+    }
+    return STK_OK;
+}
+
+stk_status stk_ref_batch_norm_apply_kernel(const stk_op_call *call, stk_kernel *out)
+{
+    return stk_ref_make_wide(call, run_apply, out);
+}
+
 stk_status stk_ref_batch_norm_kernel(const stk_op_call *call, stk_kernel *out)
 {
     return stk_ref_make_wide(call, run_forward, out);

@@ -1,0 +1,52 @@
+/* The inside of pass_recompute: which values are kept for the backward pass, and what happens where some are dropped.
+ *
+ *   forward          | backward
+ *   a -> b -> c -> l | ... db(b, dc) ... da(a, db)          b is kept from its making until db
+ *   a -> b -> c -> l | ... b' = remake(a), db(b', dc) ...   b is dropped after c, and made again from what is kept
+ *
+ * A walk gives the order of such a step: the nodes of the graph, and copies of forward nodes right before the first
+ * that needs them. A copy's inputs are kept values, or copies in turn. Numbers from n_nodes (n_values) on stand for the
+ * copies of nodes (values).
+ */
+#ifndef STK_PASSES_RECOMPUTE_H
+#define STK_PASSES_RECOMPUTE_H
+
+#include "graph/graph.h"
+
+typedef struct stk_keeping {
+    const stk_graph *graph;
+    int32_t n_nodes, n_values;
+    bool *is_backward; /* by node: depends on what autodiff made */
+    bool *is_kept;     /* by value: made forward, read backward */
+    bool *is_dropped;  /* by value: is_kept, and to be made again */
+    bool *is_output;   /* by value: a named root */
+    bool *is_update;   /* by value: a root that a variable becomes; it is written there */
+
+    /* of the last walk */
+    int32_t *order, n_order;
+    bool *is_copied; /* by node */
+    double flops;    /* of all copies */
+
+    /* of the last simulation */
+    size_t peak;
+    int32_t peak_at;    /* place in order */
+    size_t *bytes;      /* by value, copies too: what it takes as stored */
+    int32_t *from, *to; /* by value, copies too: places in order, both included */
+    int32_t *storage;   /* by value, copies too: whose memory it is (reshapes are other names) */
+    size_t *change;     /* by place */
+} stk_keeping;
+
+stk_status stk_keeping_make(const stk_graph *graph, stk_keeping *out);
+void stk_keeping_free(stk_keeping *keeping);
+
+/* What input value v is for node (a copy where n_nodes or more): v itself or its copy. */
+int32_t stk_keeping_read(const stk_keeping *k, int32_t node, int32_t v);
+/* Inputs of a node or copy, in most[n_in or more]; returns how many. A batch norm's copy reads its statistics too. */
+int stk_keeping_inputs(const stk_keeping *k, int32_t node, const int32_t **in, int32_t room[5]);
+void stk_keeping_walk(stk_keeping *k);
+/* Walks, and finds the most bytes alive at once, scratch memory not counted. */
+void stk_keeping_simulate(stk_keeping *k);
+/* What making v again would cost beside what is made again already: flops, and bytes at 6 flops each. */
+double stk_keeping_cost(stk_keeping *k, int32_t v);
+
+#endif

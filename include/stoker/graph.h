@@ -109,19 +109,30 @@ STK_API stk_value stk_reduce_max(stk_value x, uint32_t axes);
 /* a [..., M, K] (or [..., K, M] transposed), b [K, N] or batched like a (or transposed) -> [..., M, N]. */
 STK_API stk_value stk_matmul(stk_value a, stk_value b, bool transpose_a, bool transpose_b);
 
-/* Sizes are for height, then width. */
+/* Sizes are for height, then width; of volumes for depth, height and width. */
 typedef struct stk_window {
-    int32_t kernel[2], stride[2], pad_low[2], pad_high[2], dilation[2];
-    int32_t groups; /* convolution only */
+    int32_t kernel[3], stride[3], pad_low[3], pad_high[3], dilation[3]; /* the third is 0 for images */
+    int32_t groups;                                                     /* convolution only */
 } stk_window;
 /* stride, dilation and groups 1, no padding. */
 STK_API stk_window stk_window_make(int32_t kernel_h, int32_t kernel_w);
+STK_API stk_window stk_window_make_3d(int32_t kernel_d, int32_t kernel_h, int32_t kernel_w);
 
 /* x [N,H,W,C], weight [O,KH,KW,C/groups] -> [N,H',W',O]. Cross-correlation, as everywhere in deep learning. */
 STK_API stk_value stk_conv2d_raw(stk_value x, stk_value weight, stk_window window);
+/* x [N,D,H,W,C], weight [O,KD,KH,KW,C/groups] -> [N,D',H',W',O]. */
+STK_API stk_value stk_conv3d_raw(stk_value x, stk_value weight, stk_window window);
+/* The transpose of the convolution with that weight and window, which is its gradient of data: x [N,H,W,O], weight
+ * [O,KH,KW,C/groups] -> [N,H',W',C] with H' = (H - 1) * stride - padding + dilation * (kernel - 1) + 1 + more[0], the
+ * same for W' and more[1]. more must be less than the stride, since those sizes give the same H and W back. In three
+ * dimensions accordingly. Zeiler et al. 2010. */
+STK_API stk_value stk_conv2d_transpose_raw(stk_value x, stk_value weight, stk_window window, const int32_t more[2]);
+STK_API stk_value stk_conv3d_transpose_raw(stk_value x, stk_value weight, stk_window window, const int32_t more[3]);
 STK_API stk_value stk_max_pool2d_raw(stk_value x, stk_window window);
+STK_API stk_value stk_max_pool3d_raw(stk_value x, stk_window window);
 /* The mean of the pixels inside the image; padding is not counted. */
 STK_API stk_value stk_avg_pool2d_raw(stk_value x, stk_window window);
+STK_API stk_value stk_avg_pool3d_raw(stk_value x, stk_window window);
 /* Over the last axis. */
 STK_API stk_value stk_softmax(stk_value x);
 /* (x - mean) / sqrt(variance + eps) * scale + bias over the last axis of x [...,C], the variance divided by C; scale

@@ -85,6 +85,26 @@ typedef struct stk_conv2d_config {
     const char *name;
 } stk_conv2d_config;
 STK_API stk_value stk_conv2d_with(stk_value x, const stk_conv2d_config *config);
+/* The same over volumes [N,D,H,W,C], with a cube as kernel. Weight [filters,k,k,k,C]. */
+STK_API stk_value stk_conv3d(stk_value x, int64_t filters, int kernel);
+STK_API stk_value stk_conv3d_with(stk_value x, const stk_conv2d_config *config);
+/* A filter of its own for each channel, or with `filters` a multiple of C several: groups is C, whatever config says.
+ * Weight [filters,k,k,1]. Sifre 2014. */
+STK_API stk_value stk_depthwise_conv2d(stk_value x, int kernel);
+STK_API stk_value stk_depthwise_conv2d_with(stk_value x, const stk_conv2d_config *config);
+
+/* [N,H,W,C] -> [N,H',W',filters], larger by the stride: Zeiler et al. 2010. Weight [C,k,k,filters]. */
+STK_API stk_value stk_conv2d_transpose(stk_value x, int64_t filters, int kernel, int stride);
+typedef struct stk_conv2d_transpose_config {
+    int64_t filters;
+    int kernel, stride, dilation, groups; /* 0: kernel 2, stride as the kernel, the others 1 */
+    int padding, output_padding;          /* H' = (H - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1 +
+                                             output_padding */
+    bool no_bias;
+    stk_initializer init;
+    const char *name;
+} stk_conv2d_transpose_config;
+STK_API stk_value stk_conv2d_transpose_with(stk_value x, const stk_conv2d_transpose_config *config);
 
 /* Ioffe & Szegedy 2015, over all axes but the last. PyTorch's defaults: momentum 0.1, eps 1e-5, unbiased running
  * variance. In evaluation the running statistics are used. Scale and bias are named weight and bias, as PyTorch's. */
@@ -121,7 +141,14 @@ STK_API stk_value stk_embedding_with(stk_value ids, const stk_embedding_config *
 STK_API stk_value stk_max_pool(stk_value x, int size);
 STK_API stk_value stk_avg_pool(stk_value x, int size);
 STK_API stk_value stk_max_pool_with(stk_value x, int size, int stride, int padding);
-/* [N,H,W,C] -> [N,C], the mean. */
+/* Padding is not counted. */
+STK_API stk_value stk_avg_pool_with(stk_value x, int size, int stride, int padding);
+/* Over volumes [N,D,H,W,C]. */
+STK_API stk_value stk_max_pool3d(stk_value x, int size);
+STK_API stk_value stk_avg_pool3d(stk_value x, int size);
+STK_API stk_value stk_max_pool3d_with(stk_value x, int size, int stride, int padding);
+STK_API stk_value stk_avg_pool3d_with(stk_value x, int size, int stride, int padding);
+/* [N,H,W,C] or [N,D,H,W,C] -> [N,C], the mean. */
 STK_API stk_value stk_global_pool(stk_value x);
 /* [N,...] -> [N,count]. */
 STK_API stk_value stk_flatten(stk_value x);

@@ -23,6 +23,7 @@
  *   max_pool2d, avg_pool2d          x -> y                                attrs: window
  *   max_pool2d_grad                 x, y, dy -> dx                        attrs: window; the first maximum gets all
  *   avg_pool2d_grad                 dy -> dx                              attrs: window, shape of x
+ *   conv3d, ..., avg_pool3d_grad    the seven above on volumes [N,D,H,W,C], weight [O,KD,KH,KW,C/groups]
  *   batch_norm                      x [..., C], scale, bias, running_mean, running_var (all f32 [C])
  *                                     -> y, mean, inv_std, new_running_mean, new_running_var   attrs: batch_norm
  *   batch_norm_grad                 dy, x, scale, bias, mean, inv_std -> dx, dscale, dbias

@@ -98,12 +98,16 @@ bool stk_layer_need_float(const stk_layer *layer)
     return false;
 }
 
-bool stk_layer_need_images(const stk_layer *layer)
+bool stk_layer_need_space(const stk_layer *layer, int n_dims)
 {
     const stk_shape *x = &layer->shape;
-    if (x->rank == 4 && x->dim[1] > 0 && x->dim[2] > 0 && x->dim[3] > 0) return stk_layer_need_float(layer);
+    bool is_known = x->rank == n_dims + 2;
+    for (int i = 1; i < x->rank; i++)
+        is_known = is_known && x->dim[i] > 0;
+    if (is_known) return stk_layer_need_float(layer);
     char text[STK_SHAPE_TEXT_BYTES];
-    stk_layer_fail(layer, "its input is %s, and must be images [N,H,W,C] of known size", stk_shape_text(*x, text));
+    stk_layer_fail(layer, "its input is %s, and must be %s of known size", stk_shape_text(*x, text),
+                   n_dims == 2 ? "images [N,H,W,C]" : "volumes [N,D,H,W,C]");
     return false;
 }
 

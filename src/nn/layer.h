@@ -35,8 +35,8 @@ stk_value stk_layer_end(const stk_layer *layer, stk_value y);
 
 /* False, with an error kept, unless x is f32 or f64. */
 bool stk_layer_need_float(const stk_layer *layer);
-/* False, with an error kept, unless x is [N,H,W,C] with known H, W and C. */
-bool stk_layer_need_images(const stk_layer *layer);
+/* False, with an error kept, unless x is [N,H,W,C] (n_dims 2) or [N,D,H,W,C] (3) of known sizes. */
+bool stk_layer_need_space(const stk_layer *layer, int n_dims);
 /* False, with an error kept, unless low <= value <= high. */
 bool stk_layer_need_range(const stk_layer *layer, const char *what, int64_t value, int64_t low, int64_t high);
 

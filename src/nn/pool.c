@@ -1,19 +1,21 @@
 /* Pooling and flattening: layers that change the shape and have no parameters. */
 #include "nn/layer.h"
 
-static stk_value pool(stk_value x, const char *kind, int size, int stride, int padding,
+static stk_value pool(stk_value x, const char *kind, int n_dims, int size, int stride, int padding,
                       stk_value (*make)(stk_value, stk_window))
 {
     stk_layer layer;
     if (!stk_layer_begin(&layer, x, kind, NULL)) return stk_value_none(x.graph);
-    if (!stk_layer_need_images(&layer) || !stk_layer_need_range(&layer, "the size", size, 1, STK_MOST_WINDOW) ||
+    if (!stk_layer_need_space(&layer, n_dims) || !stk_layer_need_range(&layer, "the size", size, 1, STK_MOST_WINDOW) ||
         !stk_layer_need_range(&layer, "the stride", stride, 1, STK_MOST_WINDOW) ||
         /* More padding would give windows without a single pixel. */
         !stk_layer_need_range(&layer, "the padding", padding, 0, size / 2))
         return stk_value_none(x.graph);
     stk_window window = stk_window_make(size, size);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < n_dims; i++) {
+        window.kernel[i] = size;
         window.stride[i] = stride;
+        window.dilation[i] = 1;
         window.pad_low[i] = window.pad_high[i] = padding;
     }
     return stk_layer_end(&layer, make(x, window));
@@ -21,7 +23,22 @@ static stk_value pool(stk_value x, const char *kind, int size, int stride, int p
 
 stk_value stk_max_pool_with(stk_value x, int size, int stride, int padding)
 {
-    return pool(x, "max_pool", size, stride, padding, stk_max_pool2d_raw);
+    return pool(x, "max_pool", 2, size, stride, padding, stk_max_pool2d_raw);
+}
+
+stk_value stk_avg_pool_with(stk_value x, int size, int stride, int padding)
+{
+    return pool(x, "avg_pool", 2, size, stride, padding, stk_avg_pool2d_raw);
+}
+
+stk_value stk_max_pool3d_with(stk_value x, int size, int stride, int padding)
+{
+    return pool(x, "max_pool3d", 3, size, stride, padding, stk_max_pool3d_raw);
+}
+
+stk_value stk_avg_pool3d_with(stk_value x, int size, int stride, int padding)
+{
+    return pool(x, "avg_pool3d", 3, size, stride, padding, stk_avg_pool3d_raw);
 }
 
 stk_value stk_max_pool(stk_value x, int size)
@@ -31,15 +48,26 @@ stk_value stk_max_pool(stk_value x, int size)
 
 stk_value stk_avg_pool(stk_value x, int size)
 {
-    return pool(x, "avg_pool", size, size, 0, stk_avg_pool2d_raw);
+    return stk_avg_pool_with(x, size, size, 0);
+}
+
+stk_value stk_max_pool3d(stk_value x, int size)
+{
+    return stk_max_pool3d_with(x, size, size, 0);
+}
+
+stk_value stk_avg_pool3d(stk_value x, int size)
+{
+    return stk_avg_pool3d_with(x, size, size, 0);
 }
 
 stk_value stk_global_pool(stk_value x)
 {
     stk_layer layer;
-    if (!stk_layer_begin(&layer, x, "global_pool", NULL) || !stk_layer_need_images(&layer))
-        return stk_value_none(x.graph);
-    return stk_layer_end(&layer, stk_reduce_mean(x, 1u << 1 | 1u << 2));
+    if (!stk_layer_begin(&layer, x, "global_pool", NULL)) return stk_value_none(x.graph);
+    int n_dims = layer.shape.rank == 5 ? 3 : 2;
+    if (!stk_layer_need_space(&layer, n_dims)) return stk_value_none(x.graph);
+    return stk_layer_end(&layer, stk_reduce_mean(x, n_dims == 3 ? 1u << 1 | 1u << 2 | 1u << 3 : 1u << 1 | 1u << 2));
 }
 
 stk_value stk_flatten(stk_value x)

@@ -1,52 +1,105 @@
-/* Convolution as deep learning means it: cross-correlation, NHWC images, OHWI weights. */
+/* Convolution as deep learning means it: cross-correlation, NHWC images, OHWI weights; NDHWC volumes, ODHWI weights. */
 #include "ops/conv2d.h"
 
-stk_status stk_conv2d_out(stk_tensor_desc x, stk_tensor_desc weight, const stk_window *window, stk_tensor_desc *y)
+#include <stdio.h>
+
+static int dims_of(stk_op op)
 {
-    char tx[STK_SHAPE_TEXT_BYTES], tw[STK_SHAPE_TEXT_BYTES];
-    STK_RETURN_IF_ERROR(stk_rule_need_rank("x", x, 4));
-    STK_RETURN_IF_ERROR(stk_rule_need_rank("weight", weight, 4));
+    return op == STK_OP_conv3d || op == STK_OP_conv3d_grad_data || op == STK_OP_conv3d_grad_weight ? 3 : 2;
+}
+
+static stk_status check_kernel(stk_shape weight, const stk_window *window)
+{
+    char text[STK_SHAPE_TEXT_BYTES];
+    for (int i = 0; i < weight.rank - 2; i++)
+        if (weight.dim[1 + i] != window->kernel[i])
+            return stk_fail(STK_INVALID, "weight %s does not have the window's kernel, whose %s is %d",
+                            stk_shape_text(weight, text), stk_rule_side(weight.rank - 2, i), window->kernel[i]);
+    return STK_OK;
+}
+
+/* "3,3" */
+static const char *kernel_text(const stk_window *window, int n_dims, char text[48])
+{
+    int n = snprintf(text, 48, "%d,%d", window->kernel[0], window->kernel[1]);
+    if (n_dims == 3) snprintf(text + n, (size_t)(48 - n), ",%d", window->kernel[2]);
+    return text;
+}
+
+stk_status stk_conv_out(stk_op op, stk_tensor_desc x, stk_tensor_desc weight, const stk_window *window,
+                        stk_tensor_desc *y)
+{
+    char tx[STK_SHAPE_TEXT_BYTES], tw[STK_SHAPE_TEXT_BYTES], tk[48];
+    int rank = dims_of(op) + 2;
+    STK_RETURN_IF_ERROR(stk_rule_need_rank("x", x, rank));
+    STK_RETURN_IF_ERROR(stk_rule_need_rank("weight", weight, rank));
     STK_RETURN_IF_ERROR(stk_rule_need_float("x", x));
     if (x.dtype != weight.dtype)
         return stk_fail(STK_INVALID, "x %s and weight %s need equal dtypes", stk_desc_text(x, tx),
                         stk_desc_text(weight, tw));
-    int64_t out[2], groups = window->groups, c = x.shape.dim[3], o = weight.shape.dim[0];
+    int64_t out[3], groups = window->groups, c = x.shape.dim[rank - 1], o = weight.shape.dim[0];
     STK_RETURN_IF_ERROR(stk_rule_window_out(window, x.shape, out));
-    if (weight.shape.dim[1] != window->kernel[0] || weight.shape.dim[2] != window->kernel[1])
-        return stk_fail(STK_INVALID, "weight %s does not have the window's kernel %dx%d",
-                        stk_shape_text(weight.shape, tw), window->kernel[0], window->kernel[1]);
-    if (c == STK_ANY || c % groups || o % groups || weight.shape.dim[3] * groups != c)
-        return stk_fail(STK_INVALID, "weight %s does not fit x %s in %lld groups: it must be [O,%d,%d,C/groups]",
+    STK_RETURN_IF_ERROR(check_kernel(weight.shape, window));
+    if (c == STK_ANY || c % groups || o % groups || weight.shape.dim[rank - 1] * groups != c)
+        return stk_fail(STK_INVALID, "weight %s does not fit x %s in %lld groups: it must be [O,%s,C/groups]",
                         stk_shape_text(weight.shape, tw), stk_shape_text(x.shape, tx), (long long)groups,
-                        window->kernel[0], window->kernel[1]);
-    *y = stk_desc_make(x.dtype, STK_SHAPE(x.shape.dim[0], out[0], out[1], o));
+                        kernel_text(window, rank - 2, tk));
+    *y = stk_desc_make(x.dtype, stk_rule_window_shape(x.shape, out, o));
     return STK_OK;
 }
 
-double stk_conv2d_flops(stk_shape y, stk_shape weight)
+double stk_conv_flops(stk_shape y, stk_shape weight)
 {
-    return 2 * stk_rule_count(y) * (double)weight.dim[1] * (double)weight.dim[2] * (double)weight.dim[3];
+    double n = 2 * stk_rule_count(y);
+    for (int i = 1; i < weight.rank; i++)
+        n *= (double)weight.dim[i];
+    return n;
 }
+
+stk_value stk_conv_forward(const stk_attrs *attrs, stk_value x, stk_value weight)
+{
+    stk_attrs a = stk_attrs_zero();
+    a.window = attrs->window;
+    return stk_rule_add(stk_value_shape(x).rank == 5 ? STK_OP_conv3d : STK_OP_conv2d, &a, (stk_value[]){x, weight}, 2);
+}
+
+stk_value stk_conv_grad_data(const stk_attrs *attrs, stk_value dy, stk_value weight, stk_shape x)
+{
+    stk_attrs a = stk_attrs_zero();
+    a.window = attrs->window;
+    a.shape = x;
+    return stk_rule_add(x.rank == 5 ? STK_OP_conv3d_grad_data : STK_OP_conv2d_grad_data, &a, (stk_value[]){dy, weight},
+                        2);
+}
+
+/* A long sum, which the op leaves in f32 for 16-bit x; the gradient has the dtype of the weight. */
+stk_value stk_conv_grad_weight(const stk_attrs *attrs, stk_value x, stk_value dy, stk_value weight)
+{
+    stk_attrs a = stk_attrs_zero();
+    a.window = attrs->window;
+    a.shape = stk_value_shape(weight);
+    stk_value dweight = stk_rule_add(a.shape.rank == 5 ? STK_OP_conv3d_grad_weight : STK_OP_conv2d_grad_weight, &a,
+                                     (stk_value[]){x, dy}, 2);
+    return stk_cast_to(dweight, stk_value_dtype(weight));
+}
+
+/* --- the rules --- */
 
 static stk_status infer(stk_op_call *call)
 {
-    return stk_conv2d_out(call->in[0], call->in[1], &call->attrs->window, &call->out[0]);
+    return stk_conv_out(call->op, call->in[0], call->in[1], &call->attrs->window, &call->out[0]);
 }
 
 static stk_status grad(const stk_grad_call *call)
 {
     stk_value x = call->in[0], weight = call->in[1], dy = call->grad_out[0];
-    stk_attrs attrs = *call->attrs;
     if (dy.id < 0) return STK_OK;
     if (call->need[0]) {
-        attrs.shape = stk_value_shape(x);
-        call->grad_in[0] = stk_rule_add(STK_OP_conv2d_grad_data, &attrs, (stk_value[]){dy, weight}, 2);
+        call->grad_in[0] = stk_conv_grad_data(call->attrs, dy, weight, stk_value_shape(x));
         STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[0]));
     }
     if (call->need[1]) {
-        attrs.shape = stk_value_shape(weight);
-        call->grad_in[1] = stk_rule_add(STK_OP_conv2d_grad_weight, &attrs, (stk_value[]){x, dy}, 2);
-        call->grad_in[1] = stk_cast_to(call->grad_in[1], stk_value_dtype(weight));
+        call->grad_in[1] = stk_conv_grad_weight(call->attrs, x, dy, weight);
         STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[1]));
     }
     return STK_OK;
@@ -54,24 +107,25 @@ static stk_status grad(const stk_grad_call *call)
 
 static void cost(const stk_op_call *call, stk_cost *out)
 {
-    out->flops = stk_conv2d_flops(call->out[0].shape, call->in[1].shape);
+    out->flops = stk_conv_flops(call->out[0].shape, call->in[1].shape);
 }
 
-const stk_op_rule stk_rule_conv2d = {
-    .name = "conv2d",
-    .kind = STK_KIND_OPAQUE,
-    .n_in = 2,
-    .n_out = 1,
-    .autocast = STK_AUTOCAST_NARROW,
-    .infer = infer,
-    .grad = grad,
-    .cost = cost,
-    .print = stk_rule_print_window,
-};
+STK_CONV_RULE(conv2d);
+STK_CONV_RULE(conv3d);
 
-stk_value stk_conv2d_raw(stk_value x, stk_value weight, stk_window window)
+static stk_value make(stk_op op, stk_value x, stk_value weight, stk_window window)
 {
     stk_attrs attrs = stk_attrs_zero();
     attrs.window = window;
-    return stk_rule_add(STK_OP_conv2d, &attrs, (stk_value[]){x, weight}, 2);
+    return stk_rule_add(op, &attrs, (stk_value[]){x, weight}, 2);
+}
+
+stk_value stk_conv2d_raw(stk_value x, stk_value weight, stk_window window)
+{
+    return make(STK_OP_conv2d, x, weight, window);
+}
+
+stk_value stk_conv3d_raw(stk_value x, stk_value weight, stk_window window)
+{
+    return make(STK_OP_conv3d, x, weight, window);
 }

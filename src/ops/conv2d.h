@@ -1,12 +1,35 @@
-/* What the three convolution rules share: the check of an image x against a weight, and the cost. */
+/* What the rules of convolution share, in two and three dimensions: the check of an image x against a weight, the ops
+ * that belong together, and the cost. An image below is a volume for the ops named conv3d.
+ */
 #ifndef STK_OPS_CONV2D_H
 #define STK_OPS_CONV2D_H
 
 #include "ops/rule.h"
 
-/* x [N,H,W,C] and weight [O,KH,KW,C/groups] of equal float dtype -> *y [N,H',W',O]. */
-stk_status stk_conv2d_out(stk_tensor_desc x, stk_tensor_desc weight, const stk_window *window, stk_tensor_desc *y);
+/* x [N,H,W,C] and weight [O,KH,KW,C/groups] of equal float dtype -> *y [N,H',W',O]; op says how many dimensions. */
+stk_status stk_conv_out(stk_op op, stk_tensor_desc x, stk_tensor_desc weight, const stk_window *window,
+                        stk_tensor_desc *y);
 /* 2 flops for each tap, input channel of the group and element of y. */
-double stk_conv2d_flops(stk_shape y, stk_shape weight);
+double stk_conv_flops(stk_shape y, stk_shape weight);
+
+/* The three convolutions of images x of that rank. Each is linear in both inputs, and the gradients of any are the
+ * other two. Values as conv2d has them; attrs give the window. */
+stk_value stk_conv_forward(const stk_attrs *attrs, stk_value x, stk_value weight);
+stk_value stk_conv_grad_data(const stk_attrs *attrs, stk_value dy, stk_value weight, stk_shape x);
+stk_value stk_conv_grad_weight(const stk_attrs *attrs, stk_value x, stk_value dy, stk_value weight);
+
+/* The rule of one of the six ops. */
+#define STK_CONV_RULE(name_)                                                                                           \
+    const stk_op_rule stk_rule_##name_ = {                                                                             \
+        .name = #name_,                                                                                                \
+        .kind = STK_KIND_OPAQUE,                                                                                       \
+        .n_in = 2,                                                                                                     \
+        .n_out = 1,                                                                                                    \
+        .autocast = STK_AUTOCAST_NARROW,                                                                               \
+        .infer = infer,                                                                                                \
+        .grad = grad,                                                                                                  \
+        .cost = cost,                                                                                                  \
+        .print = stk_rule_print_window,                                                                                \
+    }
 
 #endif

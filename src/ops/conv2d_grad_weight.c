@@ -4,23 +4,33 @@
 static stk_status infer(stk_op_call *call)
 {
     stk_tensor_desc x = call->in[0], dy = call->in[1], dweight = stk_desc_make(x.dtype, call->attrs->shape), y;
-    STK_RETURN_IF_ERROR(stk_conv2d_out(x, dweight, &call->attrs->window, &y));
+    STK_RETURN_IF_ERROR(stk_conv_out(call->op, x, dweight, &call->attrs->window, &y));
     STK_RETURN_IF_ERROR(stk_rule_need("dy", dy, y.dtype, y.shape));
     call->out[0] = stk_desc_make(stk_rule_stat_dtype(x.dtype), dweight.shape);
     return STK_OK;
 }
 
-static void cost(const stk_op_call *call, stk_cost *out)
+/* dweight is linear in x and in dy. */
+static stk_status grad(const stk_grad_call *call)
 {
-    out->flops = stk_conv2d_flops(call->in[1].shape, call->out[0].shape);
+    stk_value x = call->in[0], dy = call->in[1], g = call->grad_out[0];
+    if (g.id < 0) return STK_OK;
+    g = stk_cast_to(g, stk_value_dtype(x));
+    if (call->need[0]) {
+        call->grad_in[0] = stk_conv_grad_data(call->attrs, dy, g, stk_value_shape(x));
+        STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[0]));
+    }
+    if (call->need[1]) {
+        call->grad_in[1] = stk_conv_forward(call->attrs, x, g);
+        STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[1]));
+    }
+    return STK_OK;
 }
 
-const stk_op_rule stk_rule_conv2d_grad_weight = {
-    .name = "conv2d_grad_weight",
-    .kind = STK_KIND_OPAQUE,
-    .n_in = 2,
-    .n_out = 1,
-    .infer = infer,
-    .cost = cost,
-    .print = stk_rule_print_window,
-};
+static void cost(const stk_op_call *call, stk_cost *out)
+{
+    out->flops = stk_conv_flops(call->in[1].shape, call->out[0].shape);
+}
+
+STK_CONV_RULE(conv2d_grad_weight);
+STK_CONV_RULE(conv3d_grad_weight);

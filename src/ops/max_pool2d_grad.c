@@ -4,7 +4,7 @@
 static stk_status infer(stk_op_call *call)
 {
     stk_tensor_desc x = call->in[0], y;
-    STK_RETURN_IF_ERROR(stk_pool2d_out(x, &call->attrs->window, &y));
+    STK_RETURN_IF_ERROR(stk_pool_out(call->op, x, &call->attrs->window, &y));
     STK_RETURN_IF_ERROR(stk_rule_need("y", call->in[1], y.dtype, y.shape));
     STK_RETURN_IF_ERROR(stk_rule_need("dy", call->in[2], y.dtype, y.shape));
     call->out[0] = x;
@@ -16,12 +16,5 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = stk_rule_count(call->in[2].shape) * stk_rule_window_taps(&call->attrs->window);
 }
 
-const stk_op_rule stk_rule_max_pool2d_grad = {
-    .name = "max_pool2d_grad",
-    .kind = STK_KIND_OPAQUE,
-    .n_in = 3,
-    .n_out = 1,
-    .infer = infer,
-    .cost = cost,
-    .print = stk_rule_print_window,
-};
+STK_POOL_RULE(max_pool2d_grad, 3, NULL);
+STK_POOL_RULE(max_pool3d_grad, 3, NULL);

@@ -65,10 +65,16 @@ double stk_rule_count(stk_shape shape);
 
 /* --- windows of convolution and pooling --- */
 
-/* Output height and width for an image of x[N,H,W,C]; kernels must fit into the padded image. */
-stk_status stk_rule_window_out(const stk_window *window, stk_shape x, int64_t out[2]);
+/* 2 for images, 3 for volumes. */
+int stk_rule_window_dims(const stk_window *window);
+/* The name of dimension i of so many: "height". */
+const char *stk_rule_side(int n_dims, int i);
+/* Output sizes for an image of x[N,H,W,C] or a volume of x[N,D,H,W,C]; kernels must fit into the padded image. */
+stk_status stk_rule_window_out(const stk_window *window, stk_shape x, int64_t out[3]);
+/* x with these sizes and channels. */
+stk_shape stk_rule_window_shape(stk_shape x, const int64_t out[3], int64_t channels);
 void stk_rule_print_window(const stk_attrs *attrs, stk_text *out);
-/* Taps a window: kernel height times width. */
+/* Taps a window: the product of the kernel. */
 double stk_rule_window_taps(const stk_window *window);
 
 #endif

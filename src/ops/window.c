@@ -1,4 +1,4 @@
-/* Windows of convolution and pooling: sizes and text. */
+/* Windows of convolution and pooling, over images and volumes: sizes and text. */
 #include "ops/rule.h"
 
 stk_window stk_window_make(int32_t kernel_h, int32_t kernel_w)
@@ -6,10 +6,29 @@ stk_window stk_window_make(int32_t kernel_h, int32_t kernel_w)
     return (stk_window){.kernel = {kernel_h, kernel_w}, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
 }
 
-static stk_status check_window(const stk_window *w)
+stk_window stk_window_make_3d(int32_t kernel_d, int32_t kernel_h, int32_t kernel_w)
 {
-    for (int i = 0; i < 2; i++) {
-        const char *side = i ? "width" : "height";
+    return (stk_window){
+        .kernel = {kernel_d, kernel_h, kernel_w}, .stride = {1, 1, 1}, .dilation = {1, 1, 1}, .groups = 1};
+}
+
+const char *stk_rule_side(int n_dims, int i)
+{
+    static const char *const names[] = {"depth", "height", "width"};
+    return names[i + 3 - n_dims];
+}
+
+int stk_rule_window_dims(const stk_window *window)
+{
+    return window->kernel[2] ? 3 : 2;
+}
+
+static stk_status check_window(const stk_window *w, int n_dims)
+{
+    if (n_dims == 2 && (w->kernel[2] || w->stride[2] || w->dilation[2] || w->pad_low[2] || w->pad_high[2]))
+        return stk_fail(STK_INVALID, "the window has three sizes, but an image has height and width");
+    for (int i = 0; i < n_dims; i++) {
+        const char *side = stk_rule_side(n_dims, i);
         if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1)
             return stk_fail(STK_INVALID,
                             "the window's kernel %d, stride %d and dilation %d of the %s must be 1 or more",
@@ -22,12 +41,13 @@ static stk_status check_window(const stk_window *w)
     return STK_OK;
 }
 
-stk_status stk_rule_window_out(const stk_window *window, stk_shape x, int64_t out[2])
+stk_status stk_rule_window_out(const stk_window *window, stk_shape x, int64_t out[3])
 {
-    STK_RETURN_IF_ERROR(check_window(window));
-    for (int i = 0; i < 2; i++) {
+    int n_dims = x.rank - 2;
+    STK_RETURN_IF_ERROR(check_window(window, n_dims));
+    for (int i = 0; i < n_dims; i++) {
         char text[STK_SHAPE_TEXT_BYTES];
-        const char *side = i ? "width" : "height";
+        const char *side = stk_rule_side(n_dims, i);
         int64_t size = x.dim[1 + i];
         if (size == STK_ANY)
             return stk_fail(STK_INVALID, "the image %s must have a known %s", stk_shape_text(x, text), side);
@@ -42,19 +62,46 @@ stk_status stk_rule_window_out(const stk_window *window, stk_shape x, int64_t ou
     return STK_OK;
 }
 
+stk_shape stk_rule_window_shape(stk_shape x, const int64_t out[3], int64_t channels)
+{
+    stk_shape y = x;
+    for (int i = 0; i < x.rank - 2; i++)
+        y.dim[1 + i] = out[i];
+    y.dim[x.rank - 1] = channels;
+    return y;
+}
+
 double stk_rule_window_taps(const stk_window *window)
 {
-    return (double)window->kernel[0] * window->kernel[1];
+    double n = 1;
+    for (int i = 0; i < stk_rule_window_dims(window); i++)
+        n *= window->kernel[i];
+    return n;
+}
+
+/* " stride=2x2", unless all are `usual`. */
+static void print_sizes(const char *name, const int32_t *sizes, int n_dims, int32_t usual, stk_text *out)
+{
+    bool is_usual = true;
+    for (int i = 0; i < n_dims; i++)
+        is_usual = is_usual && sizes[i] == usual;
+    if (is_usual) return;
+    stk_text_add(out, " %s=%d", name, sizes[0]);
+    for (int i = 1; i < n_dims; i++)
+        stk_text_add(out, "x%d", sizes[i]);
 }
 
 void stk_rule_print_window(const stk_attrs *attrs, stk_text *out)
 {
     const stk_window *w = &attrs->window;
-    stk_text_add(out, " kernel=%dx%d", w->kernel[0], w->kernel[1]);
-    if (w->stride[0] != 1 || w->stride[1] != 1) stk_text_add(out, " stride=%dx%d", w->stride[0], w->stride[1]);
-    if (w->pad_low[0] || w->pad_low[1] || w->pad_high[0] || w->pad_high[1])
-        stk_text_add(out, " pad=%d:%d,%d:%d", w->pad_low[0], w->pad_high[0], w->pad_low[1], w->pad_high[1]);
-    if (w->dilation[0] != 1 || w->dilation[1] != 1)
-        stk_text_add(out, " dilation=%dx%d", w->dilation[0], w->dilation[1]);
+    int n_dims = stk_rule_window_dims(w);
+    bool is_padded = false;
+    print_sizes("kernel", w->kernel, n_dims, 0, out);
+    print_sizes("stride", w->stride, n_dims, 1, out);
+    for (int i = 0; i < n_dims; i++)
+        is_padded = is_padded || w->pad_low[i] || w->pad_high[i];
+    for (int i = 0; i < n_dims && is_padded; i++)
+        stk_text_add(out, "%s%d:%d", i ? "," : " pad=", w->pad_low[i], w->pad_high[i]);
+    print_sizes("dilation", w->dilation, n_dims, 1, out);
     if (w->groups != 1) stk_text_add(out, " groups=%d", w->groups);
 }

@@ -150,6 +150,47 @@ static void conv2d_padding(void **state)
 }
 
 /* TensorFlow's SAME on a 32-pixel image with stride 2 pads 0 before and 1 after; PyTorch's layers 1 and 1. */
+static void other_convolutions(void **state)
+{
+    (void)state;
+    stk_value x = stk_model_input(model, STK_F32, 9, 8, 6),
+              v = stk_graph_input(graph(), "v", STK_F32, STK_SHAPE(STK_ANY, 5, 6, 7, 2));
+    check_shape(stk_conv3d(v, 8, 3), STK_SHAPE(STK_ANY, 5, 6, 7, 8));
+    check_variable("conv3d.weight", STK_SHAPE(8, 3, 3, 3, 2), true, STK_INIT_UNIFORM, 1 / sqrt(54));
+    stk_conv2d_config c = {.filters = 4, .stride = 2, .padding = -1, .groups = 2, .no_bias = true};
+    check_shape(stk_conv3d_with(v, &c), STK_SHAPE(STK_ANY, 2, 2, 3, 4));
+    check_shape(stk_depthwise_conv2d(x, 3), STK_SHAPE(STK_ANY, 9, 8, 6));
+    check_variable("depthwise_conv2d.weight", STK_SHAPE(6, 3, 3, 1), true, STK_INIT_UNIFORM, 1 / 3.0);
+    c = (stk_conv2d_config){.filters = 12, .stride = 2};
+    check_shape(stk_depthwise_conv2d_with(x, &c), STK_SHAPE(STK_ANY, 5, 4, 12));
+    check_shape(stk_conv2d_transpose(x, 10, 2, 2), STK_SHAPE(STK_ANY, 18, 16, 10));
+    check_variable("conv2d_transpose.weight", STK_SHAPE(6, 2, 2, 10), true, STK_INIT_UNIFORM, 1 / sqrt(40));
+    check_variable("conv2d_transpose.bias", STK_SHAPE(10), true, STK_INIT_UNIFORM, 1 / sqrt(40));
+    stk_conv2d_transpose_config t = {
+        .filters = 4, .kernel = 3, .stride = 2, .padding = 1, .output_padding = 1, .groups = 2};
+    check_shape(stk_conv2d_transpose_with(x, &t), STK_SHAPE(STK_ANY, 18, 16, 4));
+    check_shape(stk_max_pool3d(v, 2), STK_SHAPE(STK_ANY, 2, 3, 3, 2));
+    check_shape(stk_avg_pool3d_with(v, 3, 2, 1), STK_SHAPE(STK_ANY, 3, 3, 4, 2));
+    check_shape(stk_avg_pool_with(x, 3, 2, 1), STK_SHAPE(STK_ANY, 5, 4, 6));
+    check_shape(stk_global_pool(v), STK_SHAPE(STK_ANY, 2));
+}
+
+static void bad_arguments_of_other_convolutions(void **state)
+{
+    (void)state;
+    stk_conv3d(stk_model_input(model, STK_F32, 9, 8, 6), 4, 3);
+    check_error("layer 'conv3d': its input is [?,9,8,6], and must be volumes [N,D,H,W,C] of known size");
+    stk_conv2d_transpose_config t = {.filters = 4, .kernel = 3, .stride = 2, .output_padding = 2};
+    stk_conv2d_transpose_with(stk_model_input(model, STK_F32, 9, 8, 6), &t);
+    check_error("layer 'conv2d_transpose': the output padding is 2, and must be 1 or less");
+    t = (stk_conv2d_transpose_config){.filters = 4, .kernel = 3, .padding = 16};
+    stk_conv2d_transpose_with(stk_model_input(model, STK_F32, 9, 8, 6), &t);
+    check_error("layer 'conv2d_transpose': the output of x [?,9,8,6] would have -5 pixels of the height");
+    stk_conv2d_config c = {.filters = 8};
+    stk_depthwise_conv2d_with(stk_model_input(model, STK_F32, 9, 8, 6), &c);
+    check_error("layer 'depthwise_conv2d': 6 input channels and 8 filters do not divide into 6 groups");
+}
+
 static void conv2d_like_keras(void **state)
 {
     (void)state;
@@ -445,6 +486,8 @@ int main(void)
         CASE(names_go_on_in_a_clone),
         CASE(conv2d_padding),
         CASE(conv2d_like_keras),
+        CASE(other_convolutions),
+        CASE(bad_arguments_of_other_convolutions),
         CASE(batch_norm),
         CASE(layer_norm),
         CASE(embedding),

@@ -33,6 +33,7 @@ typedef struct golden_case {
 } golden_case;
 
 #include "golden/attention_golden.h"
+#include "golden/conv_golden.h"
 #include "golden/keras_golden.h"
 #include "golden/ops_golden.h"
 
@@ -172,6 +173,12 @@ static void attention_as_pytorch(void **state)
     check_list(attention_cases, sizeof(attention_cases) / sizeof(attention_cases[0]));
 }
 
+static void conv_as_pytorch(void **state)
+{
+    (void)state;
+    check_list(conv_cases, sizeof(conv_cases) / sizeof(conv_cases[0]));
+}
+
 static void as_keras(void **state)
 {
     (void)state;
@@ -181,6 +188,6 @@ static void as_keras(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(as_pytorch), cmocka_unit_test(attention_as_pytorch),
-                                       cmocka_unit_test(as_keras)};
+                                       cmocka_unit_test(conv_as_pytorch), cmocka_unit_test(as_keras)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

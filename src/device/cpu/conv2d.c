@@ -5,6 +5,7 @@
 #include "device/cpu/conv2d.h"
 #include "device/cpu/conv2d_onednn.h"
 #include "device/cpu/cpu.h"
+#include "device/cpu/depthwise.h"
 
 typedef struct conv_state {
     stk_isa isa;
@@ -19,7 +20,7 @@ static bool is_own(const stk_conv_shape *s)
 {
     const stk_window *w = &s->window;
     bool is_dilated = w->dilation[0] > 1 || w->dilation[1] > 1, is_strided = w->stride[0] > 1 || w->stride[1] > 1;
-    if (w->groups > 1) return false;
+    if (w->groups > 1 || s->x.rank > 4) return false;
     switch (s->pass) {
     case STK_CONV_GRAD_DATA: return !is_dilated || !is_strided;
     case STK_CONV_GRAD_WEIGHT: return s->x.dim[3] >= 8;
@@ -136,10 +137,12 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     stk_conv_shape shape = {.window = call->attrs->window};
     switch (call->op) {
     case STK_OP_conv2d_grad_data:
+    case STK_OP_conv3d_grad_data:
         shape.pass = STK_CONV_GRAD_DATA;
         shape.x = call->out[0].shape, shape.weight = call->in[1].shape, shape.y = call->in[0].shape;
         break;
     case STK_OP_conv2d_grad_weight:
+    case STK_OP_conv3d_grad_weight:
         shape.pass = STK_CONV_GRAD_WEIGHT;
         shape.x = call->in[0].shape, shape.weight = call->out[0].shape, shape.y = call->in[1].shape;
         break;
@@ -149,6 +152,7 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     }
     if (!stk_shape_count(shape.x) || !stk_shape_count(shape.weight) || !stk_shape_count(shape.y))
         return make_zeros(call, out);
+    if (stk_cpu_is_depthwise(&shape)) return stk_cpu_depthwise_kernel(device, &shape, out);
     if (is_own(&shape)) return make_own(device, call, &shape, out);
     return stk_cpu_conv2d_onednn_kernel(device, &shape, out);
 }
@@ -159,17 +163,15 @@ static stk_status choose(const stk_cpu_device *device, const stk_op_call *call, 
     return stk_cpu_widen_kernel(device, call, make, out);
 }
 
-stk_status stk_cpu_conv2d_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
-{
-    return choose(device, call, out);
-}
-
-stk_status stk_cpu_conv2d_grad_data_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
-{
-    return choose(device, call, out);
-}
-
-stk_status stk_cpu_conv2d_grad_weight_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
-{
-    return choose(device, call, out);
-}
+#define X(name)                                                                                                        \
+    stk_status stk_cpu_##name##_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)         \
+    {                                                                                                                  \
+        return choose(device, call, out);                                                                              \
+    }
+X(conv2d)
+X(conv2d_grad_data)
+X(conv2d_grad_weight)
+X(conv3d)
+X(conv3d_grad_data)
+X(conv3d_grad_weight)
+#undef X

@@ -76,28 +76,39 @@ const char *stk_onednn_version(const stk_onednn *onednn)
 
 /* --- descriptors --- */
 
-/* oneDNN names dimensions N, C, H, W whatever their order in memory. */
+/* oneDNN names dimensions N, C, (D,) H, W whatever their order in memory. */
 static dnnl_status_t describe_image(stk_shape shape, stk_md *plain, stk_md *any)
 {
-    const int64_t n = shape.dim[0], h = shape.dim[1], w = shape.dim[2], c = shape.dim[3];
-    dnnl_dims_t dims = {n, c, h, w}, strides = {h * w * c, 1, w * c, c};
-    dnnl_status_t status = stk_md_init(plain, 4, dims, strides);
-    return status == dnnl_success && any ? stk_md_init(any, 4, dims, NULL) : status;
+    int rank = shape.rank;
+    dnnl_dims_t dims = {shape.dim[0], shape.dim[rank - 1]}, strides = {0, 1};
+    int64_t step = shape.dim[rank - 1];
+    for (int i = rank - 1; i >= 2; i--, step *= shape.dim[i]) {
+        dims[i] = shape.dim[i - 1];
+        strides[i] = step;
+    }
+    strides[0] = step;
+    dnnl_status_t status = stk_md_init(plain, rank, dims, strides);
+    return status == dnnl_success && any ? stk_md_init(any, rank, dims, NULL) : status;
 }
 
 static dnnl_status_t describe_weight(stk_shape shape, int64_t groups, stk_md *plain, stk_md *any)
 {
-    const int64_t o = shape.dim[0], h = shape.dim[1], w = shape.dim[2], c = shape.dim[3];
-    dnnl_dims_t dims = {groups, o / groups, c, h, w};
-    dnnl_dims_t strides = {o / groups * h * w * c, h * w * c, 1, w * c, c};
-    int skip = groups == 1;
-    dnnl_status_t status = stk_md_init(plain, 5 - skip, dims + skip, strides + skip);
-    return status == dnnl_success ? stk_md_init(any, 5 - skip, dims + skip, NULL) : status;
+    int rank = shape.rank, skip = groups == 1;
+    dnnl_dims_t dims = {groups, shape.dim[0] / groups, shape.dim[rank - 1]}, strides = {0, 0, 1};
+    int64_t step = shape.dim[rank - 1];
+    for (int i = rank - 1; i >= 2; i--, step *= shape.dim[i]) {
+        dims[i + 1] = shape.dim[i - 1];
+        strides[i + 1] = step;
+    }
+    strides[1] = step;
+    strides[0] = step * dims[1];
+    dnnl_status_t status = stk_md_init(plain, rank + 1 - skip, dims + skip, strides + skip);
+    return status == dnnl_success ? stk_md_init(any, rank + 1 - skip, dims + skip, NULL) : status;
 }
 
-static void set_sizes(const stk_window *window, stk_dnnl_conv *out)
+static void set_sizes(const stk_window *window, int n_dims, stk_dnnl_conv *out)
 {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < n_dims; i++) {
         out->strides[i] = window->stride[i];
         out->dilates[i] = window->dilation[i] - 1;
         out->pad_low[i] = window->pad_low[i];
@@ -183,7 +194,7 @@ stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *s
     stk_onednn_conv *conv = calloc(1, sizeof(*conv));
     if (!conv) return stk_fail_memory(sizeof(*conv));
     stk_dnnl_conv c = {.pass = shape->pass};
-    set_sizes(&shape->window, &c);
+    set_sizes(&shape->window, shape->x.rank - 2, &c);
     STK_TRY(check(describe_image(shape->x, &conv->tensor[X].plain_md, NULL), "memory descriptor"));
     STK_TRY(check(describe_image(shape->y, &conv->tensor[Y].plain_md, NULL), "memory descriptor"));
     STK_TRY(check(describe_weight(shape->weight, shape->window.groups, &conv->tensor[WEIGHT].plain_md, &any),

@@ -1,4 +1,5 @@
-/* One thin shim over oneDNN 2.6 and 3.x: convolutions and their gradients on plain NHWC and OHWI tensors.
+/* One thin shim over oneDNN 2.6 and 3.x: convolutions and their gradients on plain NHWC and OHWI tensors, or
+ * NDHWC and ODHWI.
  *
  * oneDNN chooses its own format for weights; the reorders to and from it run inside the call, through the call's
  * scratch memory. Everything is created beforehand; a run only sets pointers. Threads: an operation runs on one thread
@@ -21,7 +22,7 @@ const char *stk_onednn_version(const stk_onednn *onednn);
 
 typedef enum stk_conv_pass { STK_CONV_FORWARD, STK_CONV_GRAD_DATA, STK_CONV_GRAD_WEIGHT } stk_conv_pass;
 
-/* x [N,H,W,C], weight [O,KH,KW,C/groups], y [N,H',W',O], all f32 and none empty. */
+/* x [N,H,W,C], weight [O,KH,KW,C/groups], y [N,H',W',O], or of volumes; all f32 and none empty. */
 typedef struct stk_conv_shape {
     stk_conv_pass pass;
     stk_shape x, weight, y;

@@ -1,8 +1,8 @@
-/* max_pool2d, avg_pool2d and their gradients.
+/* Max and average pooling and their gradients, in two and three dimensions; an image is a volume of depth 1.
  *
  * Threads share bands: rows of output pixels, where no two windows of different rows touch the same pixel (forward
  * always), else whole images. A band of a gradient owns rows of dx, which it clears first where windows do not cover
- * or overlap.
+ * or overlap; in a volume, where a row's windows span several planes, it is then the whole image.
  */
 #include "device/cpu/pool2d.h"
 
@@ -11,30 +11,44 @@
 
 #include "device/cpu/cpu.h"
 
+typedef enum pool_kind { MAX, MAX_GRAD, AVG, AVG_GRAD } pool_kind;
+
+typedef struct pool_axis {
+    int64_t n_in, n_out, n_taps, stride, pad, dilation;
+} pool_axis;
+
 typedef struct pool_state {
     stk_pool_fns fns;
-    stk_op op;
-    stk_window window;
+    pool_kind kind;
+    pool_axis axis[3]; /* depth, height, width */
     int n_threads;
-    bool alone;   /* every pixel of dx is in one window at most */
-    bool by_rows; /* a band is a row of output pixels, else an image */
-    bool clears;  /* dx is cleared first */
-    int64_t n, h, w, c, out_h, out_w;
+    bool alone;           /* every pixel of dx is in one window at most */
+    bool by_rows;         /* a band is a row of output pixels, else an image */
+    bool clears;          /* dx is cleared first */
+    int64_t n, n_rows, c; /* images, rows of output pixels of an image, channels */
     size_t element_bytes, taps_bytes;
 } pool_state;
 
-/* The taps of output pixel (row, col) of one image that lie inside it. */
+static inline bool find_input(const pool_axis *a, int64_t i_out, int64_t i_tap, int64_t *i_in)
+{
+    *i_in = i_out * a->stride - a->pad + i_tap * a->dilation;
+    return *i_in >= 0 && *i_in < a->n_in;
+}
+
+/* The taps of output pixel (row, col) of one image that lie inside it; rows are counted over all planes. */
 static int find_taps(const pool_state *s, int64_t image, int64_t row, int64_t col, int64_t *offset)
 {
-    const stk_window *w = &s->window;
+    const pool_axis *depth = &s->axis[0], *height = &s->axis[1], *width = &s->axis[2];
+    int64_t plane = row / height->n_out, z, y, x;
     int n = 0;
-    for (int32_t kh = 0; kh < w->kernel[0]; kh++) {
-        int64_t in_row = row * w->stride[0] - w->pad_low[0] + (int64_t)kh * w->dilation[0];
-        if (in_row < 0 || in_row >= s->h) continue;
-        for (int32_t kw = 0; kw < w->kernel[1]; kw++) {
-            int64_t in_col = col * w->stride[1] - w->pad_low[1] + (int64_t)kw * w->dilation[1];
-            if (in_col < 0 || in_col >= s->w) continue;
-            offset[n++] = ((image * s->h + in_row) * s->w + in_col) * s->c;
+    row %= height->n_out;
+    for (int64_t i = 0; i < depth->n_taps; i++) {
+        if (!find_input(depth, plane, i, &z)) continue;
+        for (int64_t j = 0; j < height->n_taps; j++) {
+            if (!find_input(height, row, j, &y)) continue;
+            for (int64_t k = 0; k < width->n_taps; k++)
+                if (find_input(width, col, k, &x))
+                    offset[n++] = (((image * depth->n_in + z) * height->n_in + y) * width->n_in + x) * s->c;
         }
     }
     return n;
@@ -42,10 +56,10 @@ static int find_taps(const pool_state *s, int64_t image, int64_t row, int64_t co
 
 static void run_pixel(const pool_state *s, const stk_kernel_args *args, const stk_pool_taps *taps, size_t at)
 {
-    switch (s->op) {
-    case STK_OP_max_pool2d: s->fns.max(s->c, taps, args->in[0], (char *)args->out[0] + at); break;
-    case STK_OP_avg_pool2d: s->fns.avg(s->c, taps, args->in[0], (char *)args->out[0] + at); break;
-    case STK_OP_max_pool2d_grad:
+    switch (s->kind) {
+    case MAX: s->fns.max(s->c, taps, args->in[0], (char *)args->out[0] + at); break;
+    case AVG: s->fns.avg(s->c, taps, args->in[0], (char *)args->out[0] + at); break;
+    case MAX_GRAD:
         s->fns.max_grad(s->c, taps, args->in[0], (const char *)args->in[1] + at, (const char *)args->in[2] + at,
                         args->out[0], s->alone);
         break;
@@ -56,21 +70,22 @@ static void run_pixel(const pool_state *s, const stk_kernel_args *args, const st
 static void run_row(const pool_state *s, const stk_kernel_args *args, int64_t image, int64_t row, int64_t *offset)
 {
     size_t pixel_bytes = (size_t)s->c * s->element_bytes;
-    size_t at = (size_t)((image * s->out_h + row) * s->out_w) * pixel_bytes;
-    for (int64_t col = 0; col < s->out_w; col++, at += pixel_bytes) {
+    size_t at = (size_t)((image * s->n_rows + row) * s->axis[2].n_out) * pixel_bytes;
+    for (int64_t col = 0; col < s->axis[2].n_out; col++, at += pixel_bytes) {
         stk_pool_taps taps = {find_taps(s, image, row, col, offset), offset};
         run_pixel(s, args, &taps, at);
     }
 }
 
-/* Clears the rows [from, to) of an image of dx. */
+/* Clears the rows [from, to) of an image of dx, counted over all planes. */
 static void clear_rows(const pool_state *s, const stk_kernel_args *args, int64_t image, int64_t from, int64_t to)
 {
-    from = from < 0 ? 0 : from > s->h ? s->h : from;
-    to = to > s->h ? s->h : to;
-    size_t row_bytes = (size_t)(s->w * s->c) * s->element_bytes;
+    int64_t n = s->axis[0].n_in * s->axis[1].n_in;
+    from = from < 0 ? 0 : from > n ? n : from;
+    to = to > n ? n : to;
+    size_t row_bytes = (size_t)(s->axis[2].n_in * s->c) * s->element_bytes;
     if (to > from)
-        memset((char *)args->out[0] + (size_t)(image * s->h + from) * row_bytes, 0, (size_t)(to - from) * row_bytes);
+        memset((char *)args->out[0] + (size_t)(image * n + from) * row_bytes, 0, (size_t)(to - from) * row_bytes);
 }
 
 static void run_share(const void *p, int i_thread, int n_threads)
@@ -78,14 +93,14 @@ static void run_share(const void *p, int i_thread, int n_threads)
     const stk_cpu_task *task = p;
     const pool_state *s = task->state;
     int64_t *offset = (int64_t *)(void *)((char *)task->args->scratch + s->taps_bytes * (size_t)i_thread);
-    int64_t begin, end, stride = s->window.stride[0];
-    stk_cpu_share(s->by_rows ? s->n * s->out_h : s->n, 1, i_thread, n_threads, &begin, &end);
+    int64_t begin, end, stride = s->axis[1].stride, pad = s->axis[1].pad;
+    stk_cpu_share(s->by_rows ? s->n * s->n_rows : s->n, 1, i_thread, n_threads, &begin, &end);
     for (int64_t band = begin; band < end; band++) {
-        int64_t image = s->by_rows ? band / s->out_h : band, row = s->by_rows ? band % s->out_h : 0;
-        int64_t last_row = s->by_rows ? row + 1 : s->out_h;
+        int64_t image = s->by_rows ? band / s->n_rows : band, row = s->by_rows ? band % s->n_rows : 0;
+        int64_t last_row = s->by_rows ? row + 1 : s->n_rows;
         /* The first row of windows owns what is above it, the last what is below. */
-        int64_t from = row ? row * stride - s->window.pad_low[0] : 0;
-        int64_t to = last_row < s->out_h ? last_row * stride - s->window.pad_low[0] : s->h;
+        int64_t from = row ? row * stride - pad : 0;
+        int64_t to = last_row < s->n_rows ? last_row * stride - pad : INT64_MAX;
         if (s->clears) clear_rows(s, task->args, image, from, to);
         for (; row < last_row; row++)
             run_row(s, task->args, image, row, offset);
@@ -103,73 +118,70 @@ static stk_status run(const void *p, const stk_kernel_args *args)
 static stk_status run_empty(const void *p, const stk_kernel_args *args)
 {
     const pool_state *s = p;
-    size_t bytes = (size_t)(s->n * s->h * s->w * s->c) * s->element_bytes;
-    bool is_grad = s->op == STK_OP_max_pool2d_grad || s->op == STK_OP_avg_pool2d_grad;
-    if (is_grad && bytes) memset(args->out[0], 0, bytes);
+    size_t bytes = (size_t)(s->n * s->axis[0].n_in * s->axis[1].n_in * s->axis[2].n_in * s->c) * s->element_bytes;
+    if ((s->kind == MAX_GRAD || s->kind == AVG_GRAD) && bytes) memset(args->out[0], 0, bytes);
     return STK_OK;
 }
 
 static void plan_bands(pool_state *s)
 {
-    const stk_window *w = &s->window;
-    bool is_grad = s->op == STK_OP_max_pool2d_grad || s->op == STK_OP_avg_pool2d_grad, covers = true;
+    bool is_grad = s->kind == MAX_GRAD || s->kind == AVG_GRAD, covers = true;
     s->alone = true;
-    for (int i = 0; i < 2; i++) {
-        int64_t reach = (int64_t)w->dilation[i] * (w->kernel[i] - 1) + 1, size = i ? s->w : s->h;
-        int64_t n_out = i ? s->out_w : s->out_h;
-        s->alone = s->alone && w->stride[i] >= reach;
-        covers = covers && w->dilation[i] == 1 && w->stride[i] <= w->kernel[i] &&
-                 (n_out - 1) * w->stride[i] - w->pad_low[i] + w->kernel[i] >= size;
+    for (int i = 0; i < 3; i++) {
+        const pool_axis *a = &s->axis[i];
+        s->alone = s->alone && a->stride >= a->dilation * (a->n_taps - 1) + 1;
+        covers = covers && a->dilation == 1 && a->stride <= a->n_taps &&
+                 (a->n_out - 1) * a->stride - a->pad + a->n_taps >= a->n_in;
     }
-    s->by_rows = !is_grad || s->alone;
     s->clears = is_grad && !(s->alone && covers);
+    s->by_rows = !is_grad || (s->alone && (!s->clears || s->axis[0].n_in == 1));
 }
 
-static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_tensor_desc x, stk_tensor_desc y,
-                       stk_kernel *out)
+/* axis number k of the window, where an image has no depth. */
+static pool_axis make_axis(const stk_window *w, stk_shape x, stk_shape y, int k)
+{
+    if (k < 0) return (pool_axis){1, 1, 1, 1, 0, 1};
+    return (pool_axis){x.dim[1 + k], y.dim[1 + k], w->kernel[k], w->stride[k], w->pad_low[k], w->dilation[k]};
+}
+
+static stk_status make(const stk_cpu_device *device, const stk_op_call *call, pool_kind kind, stk_kernel *out)
 {
     const stk_pool_table *table = stk_pool_of(device->isa);
+    stk_tensor_desc x = kind == AVG_GRAD ? call->out[0] : call->in[0];
+    stk_shape y = kind == MAX_GRAD ? call->in[1].shape : kind == AVG_GRAD ? call->in[0].shape : call->out[0].shape;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(pool_state), run, out));
     pool_state *s = out->state;
+    int64_t n_taps = 1;
     s->fns = x.dtype == STK_F64 ? table->f64 : table->f32;
-    s->op = call->op;
-    s->window = call->attrs->window;
+    s->kind = kind;
     s->element_bytes = stk_dtype_bytes(x.dtype);
-    s->n = x.shape.dim[0], s->h = x.shape.dim[1], s->w = x.shape.dim[2], s->c = x.shape.dim[3];
-    s->out_h = y.shape.dim[1], s->out_w = y.shape.dim[2];
+    s->n = x.shape.dim[0], s->c = x.shape.dim[x.shape.rank - 1];
+    for (int i = 0; i < 3; i++) {
+        s->axis[i] = make_axis(&call->attrs->window, x.shape, y, i + x.shape.rank - 5);
+        n_taps *= s->axis[i].n_taps;
+    }
+    s->n_rows = s->axis[0].n_out * s->axis[1].n_out;
     plan_bands(s);
     s->n_threads = stk_cpu_threads_for((double)stk_shape_count(x.shape) * 2, device->base.n_threads);
-    s->taps_bytes = ((size_t)s->window.kernel[0] * (size_t)s->window.kernel[1] * sizeof(int64_t) + 63) / 64 * 64;
+    s->taps_bytes = ((size_t)n_taps * sizeof(int64_t) + 63) / 64 * 64;
     out->scratch_bytes = s->taps_bytes * (size_t)s->n_threads;
-    if (!stk_shape_count(y.shape) || !stk_shape_count(x.shape)) out->run = run_empty;
+    if (!stk_shape_count(y) || !stk_shape_count(x.shape)) out->run = run_empty;
     return STK_OK;
 }
 
-static bool is_native(stk_dtype dtype)
-{
-    return dtype == STK_F32 || dtype == STK_F64;
-}
-
-stk_status stk_cpu_max_pool2d_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
-{
-    if (!is_native(call->in[0].dtype)) return stk_cpu_widen_kernel(device, call, stk_cpu_max_pool2d_kernel, out);
-    return make(device, call, call->in[0], call->out[0], out);
-}
-
-stk_status stk_cpu_avg_pool2d_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
-{
-    if (!is_native(call->in[0].dtype)) return stk_cpu_widen_kernel(device, call, stk_cpu_avg_pool2d_kernel, out);
-    return make(device, call, call->in[0], call->out[0], out);
-}
-
-stk_status stk_cpu_max_pool2d_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
-{
-    if (!is_native(call->in[0].dtype)) return stk_cpu_widen_kernel(device, call, stk_cpu_max_pool2d_grad_kernel, out);
-    return make(device, call, call->in[0], call->in[1], out);
-}
-
-stk_status stk_cpu_avg_pool2d_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
-{
-    if (!is_native(call->in[0].dtype)) return stk_cpu_widen_kernel(device, call, stk_cpu_avg_pool2d_grad_kernel, out);
-    return make(device, call, call->out[0], call->in[0], out);
-}
+#define X(name, kind)                                                                                                  \
+    stk_status stk_cpu_##name##_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)         \
+    {                                                                                                                  \
+        bool is_native = call->in[0].dtype == STK_F32 || call->in[0].dtype == STK_F64;                                 \
+        if (!is_native) return stk_cpu_widen_kernel(device, call, stk_cpu_##name##_kernel, out);                       \
+        return make(device, call, kind, out);                                                                          \
+    }
+X(max_pool2d, MAX)
+X(max_pool2d_grad, MAX_GRAD)
+X(avg_pool2d, AVG)
+X(avg_pool2d_grad, AVG_GRAD)
+X(max_pool3d, MAX)
+X(max_pool3d_grad, MAX_GRAD)
+X(avg_pool3d, AVG)
+X(avg_pool3d_grad, AVG_GRAD)
+#undef X

@@ -52,10 +52,17 @@ int64_t stk_ref_offset(stk_shape shape, int64_t i, const int64_t stride[STK_MAX_
     X(conv2d)                                                                                                          \
     X(conv2d_grad_data)                                                                                                \
     X(conv2d_grad_weight)                                                                                              \
+    X(conv3d)                                                                                                          \
+    X(conv3d_grad_data)                                                                                                \
+    X(conv3d_grad_weight)                                                                                              \
     X(max_pool2d)                                                                                                      \
     X(max_pool2d_grad)                                                                                                 \
     X(avg_pool2d)                                                                                                      \
     X(avg_pool2d_grad)                                                                                                 \
+    X(max_pool3d)                                                                                                      \
+    X(max_pool3d_grad)                                                                                                 \
+    X(avg_pool3d)                                                                                                      \
+    X(avg_pool3d_grad)                                                                                                 \
     X(batch_norm)                                                                                                      \
     X(batch_norm_grad)                                                                                                 \
     X(batch_norm_apply)                                                                                                \

@@ -1,0 +1,103 @@
+/* Cases of convolution and pooling beyond plain images: volumes, depthwise, transposed. */
+#include "harness/harness.h"
+
+#define TRIPLE(d, h, w)                                                                                                \
+    {                                                                                                                  \
+        d, h, w                                                                                                        \
+    }
+/* WINDOW3(kernel, stride, pad_low, pad_high, dilation, groups), each for depth, height and width; WINDOW2 for images.
+ */
+#define WINDOW3(kernel_, stride_, low_, high_, dilation_, groups_)                                                     \
+    .window = {.kernel = TRIPLE kernel_,                                                                               \
+               .stride = TRIPLE stride_,                                                                               \
+               .pad_low = TRIPLE low_,                                                                                 \
+               .pad_high = TRIPLE high_,                                                                               \
+               .dilation = TRIPLE dilation_,                                                                           \
+               .groups = groups_}
+#define WINDOW2(k, s, p, d, groups_)                                                                                   \
+    .window = {.kernel = {k, k},                                                                                       \
+               .stride = {s, s},                                                                                       \
+               .pad_low = {p, p},                                                                                      \
+               .pad_high = {p, p},                                                                                     \
+               .dilation = {d, d},                                                                                     \
+               .groups = groups_}
+
+/* One description serves the convolution and, with the shape of y, its two gradients. */
+#define CONV3(name, window, x, weight) CASE(name, conv3d, ATTRS(window), INPUTS(x, weight), .loosen = 4)
+#define CONV3_DATA(name, window, dy, weight, ...)                                                                      \
+    CASE(name, conv3d_grad_data, ATTRS(.shape = DIMS(__VA_ARGS__), window), INPUTS(dy, weight), .loosen = 4)
+#define CONV3_WEIGHT(name, window, x, dy, ...)                                                                         \
+    CASE(name, conv3d_grad_weight, ATTRS(.shape = DIMS(__VA_ARGS__), window), INPUTS(x, dy), .loosen = 4)
+#define CONV2(name, window, x, weight) CASE(name, conv2d, ATTRS(window), INPUTS(x, weight), .loosen = 4)
+#define CONV2_DATA(name, window, dy, weight, ...)                                                                      \
+    CASE(name, conv2d_grad_data, ATTRS(.shape = DIMS(__VA_ARGS__), window), INPUTS(dy, weight), .loosen = 4)
+#define CONV2_WEIGHT(name, window, x, dy, ...)                                                                         \
+    CASE(name, conv2d_grad_weight, ATTRS(.shape = DIMS(__VA_ARGS__), window), INPUTS(x, dy), .loosen = 4)
+
+#define MAX3(name, window, x) CASE(name, max_pool3d, ATTRS(window), INPUTS(x))
+#define MAX3_GRAD(name, window, x, ...)                                                                                \
+    CASE(name, max_pool3d_grad, ATTRS(window),                                                                         \
+         INPUTS(x, FORWARD_OF(max_pool3d, __VA_ARGS__), REAL(-1, 1, __VA_ARGS__)), .loosen = 2)
+#define AVG3(name, window, x) CASE(name, avg_pool3d, ATTRS(window), INPUTS(x), .loosen = 2)
+#define AVG3_GRAD(name, window, dy, ...)                                                                               \
+    CASE(name, avg_pool3d_grad, ATTRS(.shape = DIMS(__VA_ARGS__), window), INPUTS(dy), .loosen = 2)
+
+#define CUBE      WINDOW3((3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1)
+#define LONG      WINDOW3((2, 3, 1), (2, 1, 3), (0, 1, 0), (1, 2, 0), (1, 2, 1), 1)
+#define IN_GROUPS WINDOW3((3, 1, 2), (1, 2, 1), (1, 0, 1), (1, 0, 0), (1, 1, 1), 2)
+#define TWOS      WINDOW3((2, 2, 2), (2, 2, 2), (0, 0, 0), (0, 0, 0), (1, 1, 1), 1)
+#define OVERLAP   WINDOW3((3, 2, 3), (2, 1, 2), (1, 0, 1), (0, 1, 1), (1, 1, 1), 1)
+#define APART     WINDOW3((1, 2, 1), (2, 3, 1), (0, 1, 0), (0, 0, 0), (1, 1, 1), 1)
+
+static const op_case cases[] = {
+    CONV3("cube", CUBE, REAL(-1, 1, 2, 3, 4, 5, 3), REAL(-1, 1, 4, 3, 3, 3, 3)),
+    CONV3_DATA("cube", CUBE, REAL(-1, 1, 2, 3, 4, 5, 4), REAL(-1, 1, 4, 3, 3, 3, 3), 2, 3, 4, 5, 3),
+    CONV3_WEIGHT("cube", CUBE, REAL(-1, 1, 2, 3, 4, 5, 3), REAL(-1, 1, 2, 3, 4, 5, 4), 4, 3, 3, 3, 3),
+    CONV3("strided, dilated, padded unevenly", LONG, REAL(-1, 1, 2, 4, 5, 7, 2), REAL(-1, 1, 3, 2, 3, 1, 2)),
+    CONV3_DATA("strided, dilated, padded unevenly", LONG, REAL(-1, 1, 2, 2, 4, 3, 3), REAL(-1, 1, 3, 2, 3, 1, 2), 2, 4,
+               5, 7, 2),
+    CONV3_WEIGHT("strided, dilated, padded unevenly", LONG, REAL(-1, 1, 2, 4, 5, 7, 2), REAL(-1, 1, 2, 2, 4, 3, 3), 3,
+                 2, 3, 1, 2),
+    CONV3("grouped", IN_GROUPS, REAL(-1, 1, 1, 3, 5, 4, 4), REAL(-1, 1, 6, 3, 1, 2, 2)),
+    CONV3_DATA("grouped", IN_GROUPS, REAL(-1, 1, 1, 3, 3, 4, 6), REAL(-1, 1, 6, 3, 1, 2, 2), 1, 3, 5, 4, 4),
+    CONV3_WEIGHT("grouped", IN_GROUPS, REAL(-1, 1, 1, 3, 5, 4, 4), REAL(-1, 1, 1, 3, 3, 4, 6), 6, 3, 1, 2, 2),
+    CONV3("no volumes", CUBE, REAL(-1, 1, 0, 3, 4, 5, 3), REAL(-1, 1, 4, 3, 3, 3, 3)),
+    CONV3_WEIGHT("no volumes", CUBE, REAL(-1, 1, 0, 3, 4, 5, 3), REAL(-1, 1, 0, 3, 4, 5, 4), 4, 3, 3, 3, 3),
+
+    MAX3("twos", TWOS, DISTINCT(-1, 1, 2, 4, 6, 4, 5)),
+    MAX3_GRAD("twos", TWOS, DISTINCT(-1, 1, 2, 4, 6, 4, 5), 2, 2, 3, 2, 5),
+    MAX3("twos, a rest", TWOS, DISTINCT(-1, 1, 2, 5, 3, 4, 17)),
+    MAX3_GRAD("twos, a rest", TWOS, DISTINCT(-1, 1, 2, 5, 3, 4, 17), 2, 2, 1, 2, 17),
+    MAX3("overlapping", OVERLAP, DISTINCT(-1, 1, 2, 4, 3, 5, 3)),
+    MAX3_GRAD("overlapping", OVERLAP, DISTINCT(-1, 1, 2, 4, 3, 5, 3), 2, 2, 3, 3, 3),
+    MAX3_GRAD("pixels in no window", APART, DISTINCT(-1, 1, 2, 3, 4, 2, 3), 2, 2, 2, 2, 3),
+    MAX3("no volumes", TWOS, DISTINCT(-1, 1, 0, 4, 6, 4, 5)),
+    AVG3("twos", TWOS, REAL(-1, 1, 2, 4, 6, 4, 5)),
+    AVG3_GRAD("twos", TWOS, REAL(-1, 1, 2, 2, 3, 2, 5), 2, 4, 6, 4, 5),
+    AVG3_GRAD("twos, a rest", TWOS, REAL(-1, 1, 2, 2, 1, 2, 17), 2, 5, 3, 4, 17),
+    AVG3("overlapping", OVERLAP, REAL(-1, 1, 2, 4, 3, 5, 3)),
+    AVG3_GRAD("overlapping", OVERLAP, REAL(-1, 1, 2, 2, 3, 3, 3), 2, 4, 3, 5, 3),
+
+    /* As many vectors of channels as there are loops for, and a rest. */
+    CONV2("depthwise", WINDOW2(3, 1, 1, 1, 45), REAL(-1, 1, 2, 5, 4, 45), REAL(-1, 1, 45, 3, 3, 1)),
+    CONV2_DATA("depthwise", WINDOW2(3, 1, 1, 1, 45), REAL(-1, 1, 2, 5, 4, 45), REAL(-1, 1, 45, 3, 3, 1), 2, 5, 4, 45),
+    CONV2_WEIGHT("depthwise", WINDOW2(3, 1, 1, 1, 45), REAL(-1, 1, 2, 5, 4, 45), REAL(-1, 1, 2, 5, 4, 45), 45, 3, 3, 1),
+    CONV2("depthwise, strided", WINDOW2(3, 2, 1, 1, 9), REAL(-1, 1, 2, 5, 6, 9), REAL(-1, 1, 9, 3, 3, 1)),
+    CONV2_DATA("depthwise, strided", WINDOW2(3, 2, 1, 1, 9), REAL(-1, 1, 2, 3, 3, 9), REAL(-1, 1, 9, 3, 3, 1), 2, 5, 6,
+               9),
+    CONV2_WEIGHT("depthwise, strided", WINDOW2(3, 2, 1, 1, 9), REAL(-1, 1, 2, 5, 6, 9), REAL(-1, 1, 2, 3, 3, 9), 9, 3,
+                 3, 1),
+    CONV2("depthwise, dilated", WINDOW2(3, 2, 2, 2, 10), REAL(-1, 1, 1, 6, 7, 10), REAL(-1, 1, 10, 3, 3, 1)),
+    CONV2_DATA("depthwise, dilated", WINDOW2(3, 2, 2, 2, 10), REAL(-1, 1, 1, 3, 4, 10), REAL(-1, 1, 10, 3, 3, 1), 1, 6,
+               7, 10),
+    CONV2_WEIGHT("depthwise, dilated", WINDOW2(3, 2, 2, 2, 10), REAL(-1, 1, 1, 6, 7, 10), REAL(-1, 1, 1, 3, 4, 10), 10,
+                 3, 3, 1),
+    CONV2("depthwise, wide padding", WINDOW2(2, 1, 3, 1, 8), REAL(-1, 1, 1, 2, 3, 8), REAL(-1, 1, 8, 2, 2, 1)),
+    CONV2_WEIGHT("depthwise, wide padding", WINDOW2(2, 1, 3, 1, 8), REAL(-1, 1, 1, 2, 3, 8), REAL(-1, 1, 1, 7, 8, 8), 8,
+                 2, 2, 1),
+    CONV2("two filters a channel", WINDOW2(3, 1, 1, 1, 3), REAL(-1, 1, 2, 4, 4, 3), REAL(-1, 1, 6, 3, 3, 1)),
+    CONV2_WEIGHT("two filters a channel", WINDOW2(3, 1, 1, 1, 3), REAL(-1, 1, 2, 4, 4, 3), REAL(-1, 1, 2, 4, 4, 6), 6,
+                 3, 3, 1),
+};
+
+const case_list harness_cases_conv = LIST_OF(cases);

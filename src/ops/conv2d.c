@@ -8,22 +8,22 @@ static int dims_of(stk_op op)
     return op == STK_OP_conv3d || op == STK_OP_conv3d_grad_data || op == STK_OP_conv3d_grad_weight ? 3 : 2;
 }
 
-static stk_status check_kernel(stk_shape weight, const stk_window *window)
+/* "3,3", with that character between them. */
+static const char *kernel_text(const stk_window *window, int n_dims, char between, char text[48])
 {
-    char text[STK_SHAPE_TEXT_BYTES];
-    for (int i = 0; i < weight.rank - 2; i++)
-        if (weight.dim[1 + i] != window->kernel[i])
-            return stk_fail(STK_INVALID, "weight %s does not have the window's kernel, whose %s is %d",
-                            stk_shape_text(weight, text), stk_rule_side(weight.rank - 2, i), window->kernel[i]);
-    return STK_OK;
+    int n = snprintf(text, 48, "%d%c%d", window->kernel[0], between, window->kernel[1]);
+    if (n_dims == 3) snprintf(text + n, (size_t)(48 - n), "%c%d", between, window->kernel[2]);
+    return text;
 }
 
-/* "3,3" */
-static const char *kernel_text(const stk_window *window, int n_dims, char text[48])
+static stk_status check_kernel(stk_shape weight, const stk_window *window)
 {
-    int n = snprintf(text, 48, "%d,%d", window->kernel[0], window->kernel[1]);
-    if (n_dims == 3) snprintf(text + n, (size_t)(48 - n), ",%d", window->kernel[2]);
-    return text;
+    char text[STK_SHAPE_TEXT_BYTES], kernel[48];
+    for (int i = 0; i < weight.rank - 2; i++)
+        if (weight.dim[1 + i] != window->kernel[i])
+            return stk_fail(STK_INVALID, "weight %s does not have the window's kernel %s", stk_shape_text(weight, text),
+                            kernel_text(window, weight.rank - 2, 'x', kernel));
+    return STK_OK;
 }
 
 stk_status stk_conv_out(stk_op op, stk_tensor_desc x, stk_tensor_desc weight, const stk_window *window,
@@ -43,7 +43,7 @@ stk_status stk_conv_out(stk_op op, stk_tensor_desc x, stk_tensor_desc weight, co
     if (c == STK_ANY || c % groups || o % groups || weight.shape.dim[rank - 1] * groups != c)
         return stk_fail(STK_INVALID, "weight %s does not fit x %s in %lld groups: it must be [O,%s,C/groups]",
                         stk_shape_text(weight.shape, tw), stk_shape_text(x.shape, tx), (long long)groups,
-                        kernel_text(window, rank - 2, tk));
+                        kernel_text(window, rank - 2, ',', tk));
     *y = stk_desc_make(x.dtype, stk_rule_window_shape(x.shape, out, o));
     return STK_OK;
 }

@@ -45,7 +45,7 @@ typedef struct stk_entry {
 /* What memory is for. */
 typedef enum stk_memory_kind {
     STK_MEMORY_ZEROED,  /* variables: comes zeroed, and keeps what is written */
-    STK_MEMORY_SCRATCH, /* an arena: its content is anything, and may change before each launch */
+    STK_MEMORY_SCRATCH, /* an arena: its content is anything, also when a program is launched again */
 } stk_memory_kind;
 
 struct stk_queue_class;

@@ -120,7 +120,6 @@ static stk_status set_pointers(stk_program *program)
     stk_device *device = program->engine->device;
     const stk_queue_class *queues = device->class->queues;
     STK_RETURN_IF_ERROR(check_inputs(program));
-    if (!device->class->on_host) STK_RETURN_IF_ERROR(stk_engine_finish(program->engine));
     for (int s = 0; s < program->n_sides; s++) {
         for (int e = 0; e < program->n_entries; e++)
             set_pointers_of(program, e, s);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "device/queue.h"
 #include "device/reference/element.h"
 
 /* --- numbers --- */
@@ -184,36 +185,90 @@ const char *case_text(const case_run *run)
 
 /* --- calling --- */
 
+/* Memory of the device with the host's bytes in it; on the host exactly as much as that, so that a sanitizer sees what
+ * goes beyond. */
+static stk_status put(stk_queue *queue, const void *src, size_t bytes, void **out)
+{
+    stk_device *device = queue->device;
+    if (device->class->on_host) {
+        *out = harness_alloc(bytes);
+        if (!*out) return stk_fail_memory(bytes);
+    } else {
+        STK_RETURN_IF_ERROR(device->class->alloc(device, bytes, STK_MEMORY_ZEROED, out));
+    }
+    return src ? device->class->queues->copy(queue, *out, src, bytes, STK_COPY_TO_DEVICE) : STK_OK;
+}
+
+static void drop(stk_queue *queue, void *p, size_t bytes)
+{
+    if (!p) return;
+    if (queue->device->class->on_host)
+        free(p);
+    else
+        queue->device->class->free(queue->device, p, bytes);
+}
+
+/* What a call has on the device. */
+typedef struct placed_call {
+    stk_kernel kernel;
+    void *in[CASE_MOST_IN], *out[CASE_MOST_OUT], *scratch;
+} placed_call;
+
+/* Inputs are copied, since a kernel in place may overwrite them. */
+static stk_status place_call(const case_run *run, stk_queue *queue, int in_place, placed_call *c)
+{
+    STK_RETURN_IF_ERROR(put(queue, NULL, c->kernel.scratch_bytes, &c->scratch));
+    for (int i = 0; i < run->call.n_in; i++)
+        STK_RETURN_IF_ERROR(put(queue, run->in[i], stk_desc_bytes(run->in_desc[i]), &c->in[i]));
+    for (int i = 0; i < run->call.n_out; i++) {
+        if (in_place >= 0 && in_place / 32 == i)
+            c->out[i] = c->in[in_place % 32];
+        else
+            STK_RETURN_IF_ERROR(put(queue, NULL, stk_desc_bytes(run->out_desc[i]), &c->out[i]));
+    }
+    return STK_OK;
+}
+
+static void drop_call(const case_run *run, stk_queue *queue, int in_place, placed_call *c)
+{
+    drop(queue, c->scratch, c->kernel.scratch_bytes);
+    for (int i = 0; i < run->call.n_in; i++)
+        drop(queue, c->in[i], stk_desc_bytes(run->in_desc[i]));
+    for (int i = 0; i < run->call.n_out; i++)
+        if (in_place < 0 || in_place / 32 != i) drop(queue, c->out[i], stk_desc_bytes(run->out_desc[i]));
+    stk_kernel_free(&c->kernel);
+}
+
 stk_status case_call(const case_run *run, stk_device *device, int in_place, void *out[CASE_MOST_OUT], const char **impl)
 {
-    stk_kernel kernel = {0};
-    void *in[CASE_MOST_IN] = {0}, *scratch = NULL;
+    placed_call c = {0};
+    stk_queue *queue = NULL;
     stk_status status = STK_OK;
+    int i_failed;
+    stk_capture *capture = NULL;
+    const stk_queue_class *queues = device->class->queues;
     memset(out, 0, CASE_MOST_OUT * sizeof(*out));
-    STK_TRY(device->class->kernel(device, &run->call, &kernel));
-    if (impl) *impl = kernel.impl ? kernel.impl : "?";
-    scratch = harness_alloc(kernel.scratch_bytes);
-    /* Inputs are copied, since a kernel in place may overwrite them. */
-    for (int i = 0; i < run->call.n_in; i++) {
-        in[i] = harness_alloc(stk_desc_bytes(run->in_desc[i]));
-        if (!in[i]) STK_TRY(stk_fail_memory(stk_desc_bytes(run->in_desc[i])));
-        memcpy(in[i], run->in[i], stk_desc_bytes(run->in_desc[i]));
-    }
+    STK_TRY(queues->open(device, &queue));
+    STK_TRY(device->class->kernel(device, &run->call, &c.kernel));
+    if (impl) *impl = c.kernel.impl ? c.kernel.impl : "?";
+    STK_TRY(place_call(run, queue, in_place, &c));
+    stk_entry entry = {&c.kernel, {c.in, c.out, c.kernel.scratch_bytes ? c.scratch : NULL}};
+    STK_TRY(queues->capture(device, &entry, 1, &capture));
+    STK_TRY(queues->launch(queue, capture, &i_failed));
     for (int i = 0; i < run->call.n_out; i++) {
-        bool shared = in_place >= 0 && in_place / 32 == i;
-        out[i] = shared ? in[in_place % 32] : harness_alloc(stk_desc_bytes(run->out_desc[i]));
-        if (!out[i]) STK_TRY(stk_fail_memory(stk_desc_bytes(run->out_desc[i])));
+        size_t bytes = stk_desc_bytes(run->out_desc[i]);
+        out[i] = harness_alloc(bytes);
+        if (!out[i]) STK_TRY(stk_fail_memory(bytes));
+        STK_TRY(queues->copy(queue, out[i], c.out[i], bytes, STK_COPY_TO_HOST));
     }
-    stk_entry entry = {&kernel, {in, out, kernel.scratch_bytes ? scratch : NULL}};
-    int i_failed = 0;
-    STK_TRY(device->class->run(device, &entry, 1, &i_failed));
 done:
-    for (int i = 0; i < CASE_MOST_IN; i++) {
-        bool shared = in_place >= 0 && in_place % 32 == i && out[in_place / 32] == in[i];
-        if (!shared) free(in[i]);
+    if (queue) {
+        stk_status finished = queues->finish(queue);
+        if (status == STK_OK) status = finished;
+        queues->release(capture);
+        drop_call(run, queue, in_place, &c);
+        queues->close(queue);
     }
-    free(scratch);
-    stk_kernel_free(&kernel);
     return status;
 }
 

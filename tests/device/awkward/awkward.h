@@ -1,0 +1,59 @@
+/* A device that is as unlike the host as a device may be, to show what assumes host memory or work done at once:
+ *
+ *   memory     its addresses mean nothing to the host: reading or writing there is a fault. Memory for variables is
+ *              zeroed, arenas are poison, before each launch again; freed memory is poison
+ *   queues     a thread each, which starts every piece of work a random little later than it could
+ *   kernels    the reference device's, so that bits are comparable; what one will write is poison until then
+ *   checks     copies and kernels whose addresses are not of living memory on the right side fail
+ *
+ * It is found by name ("awkward") after awkward_add(), in tests only: no list names it, and no library holds it.
+ */
+#ifndef STK_TESTS_AWKWARD_H
+#define STK_TESTS_AWKWARD_H
+
+#include "base/thread.h"
+#include "device/queue.h"
+
+extern const stk_device_class awkward_class;
+/* Lets stk_device_open find the device. */
+void awkward_add(void);
+
+/* --- the inside --- */
+
+enum { AWKWARD_POISON = 0xff }; /* no number in any float, -1 in integers */
+
+typedef struct awkward_block {
+    size_t offset, bytes;
+    stk_memory_kind kind;
+    bool is_free;
+} awkward_block;
+
+typedef struct awkward_device {
+    stk_device base;
+    stk_device *reference;
+    char *outside, *inside; /* the same memory: what the device gives out, unreadable, and what its threads use */
+    awkward_block *block;   /* guarded by lock, as all that follows; sorted by offset */
+    int n_blocks, capacity;
+    size_t end; /* of the last block */
+    stk_mutex lock;
+    stk_cond changed;  /* work was enqueued, or done */
+    stk_status failed; /* the first failure of any work */
+    char error[512];
+} awkward_device;
+
+extern const stk_queue_class awkward_queues;
+
+/* The inside address of bytes of living memory; NULL where they are not. The lock is not held. */
+void *awkward_translate(awkward_device *device, const void *outside, size_t bytes);
+/* True where any of the bytes are the device's. */
+bool awkward_owns(const awkward_device *device, const void *p, size_t bytes);
+void awkward_poison_arenas(awkward_device *device);
+
+/* A kernel's state: the reference device's kernel and what it reads and writes. */
+typedef struct awkward_kernel {
+    stk_kernel inner;
+    int n_in, n_out;
+    size_t *bytes; /* of inputs, then outputs */
+} awkward_kernel;
+
+#endif

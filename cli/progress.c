@@ -76,7 +76,10 @@ static void draw_line(progress *p, const stk_train_event *event)
     int n_parts = 0;
     if (event->train.accuracy >= 0)
         snprintf(parts[n_parts++], sizeof(part), "  acc %.1f %%", 100 * event->train.accuracy);
-    snprintf(parts[n_parts++], sizeof(part), "  %s images/s", cli_count((int64_t)(event->samples_per_s + 0.5), speed));
+    else if (event->train.perplexity > 0)
+        snprintf(parts[n_parts++], sizeof(part), "  ppl %.4g", event->train.perplexity);
+    snprintf(parts[n_parts++], sizeof(part), "  %s %ss/s", cli_count((int64_t)(event->samples_per_s + 0.5), speed),
+             p->info.sample);
     snprintf(parts[n_parts++], sizeof(part), "  %s left", cli_duration(event->left_s, left));
     snprintf(parts[n_parts++], sizeof(part), "  input %.1f %%", 100 * event->input_wait_share);
     for (int i = 0; i < n_parts; i++)
@@ -96,15 +99,16 @@ static void draw_line(progress *p, const stk_train_event *event)
 /* --- lines that stay --- */
 
 /* Where lines are kept, in a file or a log, one now and then shows that the run is alive. */
-static void print_step(const stk_train_event *event)
+static void print_step(const progress *p, const stk_train_event *event)
 {
     char step[CLI_TEXT], n_steps[CLI_TEXT], count[CLI_TEXT], left[CLI_TEXT];
     printf("epoch %3" PRId64 "/%" PRId64 "  step %s/%s  loss %.4f", event->epoch, event->n_epochs,
            cli_count(event->step, step), cli_count(event->n_steps, n_steps),
            event->train.n_samples > 0 ? event->train.loss : event->loss);
     if (event->train.accuracy >= 0) printf("  acc %.2f %%", 100 * event->train.accuracy);
-    printf("  %s images/s  input %.1f %%  %s left\n", cli_count((int64_t)(event->samples_per_s + 0.5), count),
-           100 * event->input_wait_share, cli_duration(event->left_s, left));
+    if (event->train.perplexity > 0) printf("  ppl %.4g", event->train.perplexity);
+    printf("  %s %ss/s  input %.1f %%  %s left\n", cli_count((int64_t)(event->samples_per_s + 0.5), count),
+           p->info.sample, 100 * event->input_wait_share, cli_duration(event->left_s, left));
     fflush(stdout);
 }
 
@@ -114,12 +118,14 @@ static void print_epoch(progress *p, const stk_train_event *event)
     progress_clear(p);
     printf("epoch %3" PRId64 "/%" PRId64 "  loss %.4f", event->epoch, event->n_epochs, event->train.loss);
     if (event->train.accuracy >= 0) printf("  acc %.2f %%", 100 * event->train.accuracy);
+    if (event->train.perplexity > 0) printf("  ppl %.4g", event->train.perplexity);
     if (event->valid.n_samples > 0) {
         printf("  valid loss %.4f", event->valid.loss);
+        if (event->valid.perplexity > 0) printf(" ppl %.4g", event->valid.perplexity);
         if (event->valid.accuracy >= 0) printf(" acc %.2f %%", 100 * event->valid.accuracy);
     }
     double speed = event->epoch_s > 0 ? (double)event->train.n_samples / event->epoch_s : event->samples_per_s;
-    printf("  %s images/s  input %.1f %%  %.1f s", cli_count((int64_t)(speed + 0.5), count),
+    printf("  %s %ss/s  input %.1f %%  %.1f s", cli_count((int64_t)(speed + 0.5), count), p->info.sample,
            100 * event->input_wait_share, event->epoch_s);
     if (event->epoch < event->n_epochs) printf("  %s left", cli_duration(event->left_s, left));
     printf("\n");
@@ -129,8 +135,8 @@ static void print_epoch(progress *p, const stk_train_event *event)
 static void print_plan(progress *p, const stk_train_event *event)
 {
     char count[CLI_TEXT], flops[CLI_TEXT], peak[CLI_TEXT], limit[CLI_TEXT];
-    printf("model   %s, %s parameters, %s an image forward\n", p->info.model, cli_count(event->n_parameters, count),
-           cli_flops(event->forward_flops, flops));
+    printf("model   %s, %s parameters, %s %s %s forward\n", p->info.model, cli_count(event->n_parameters, count),
+           cli_flops(event->forward_flops, flops), strchr("aeiou", p->info.sample[0]) ? "an" : "a", p->info.sample);
     printf("plan    %s, %s, batch %" PRId64 ", peak %s", event->text, event->precision, p->info.batch,
            cli_bytes((double)event->peak_planned_bytes, peak));
     if (p->info.memory_limit_bytes > 0) printf(" of %s", cli_bytes((double)p->info.memory_limit_bytes, limit));
@@ -161,7 +167,7 @@ void progress_info(void *user, const stk_run_info *info)
     printf("data    %s", cli_count(info->n_train, count));
     if (info->n_valid > 0) printf(" + %s valid", cli_count(info->n_valid, count));
     if (info->n_test > 0) printf(" + %s test", cli_count(info->n_test, count));
-    printf(" images");
+    printf(" %ss", info->sample);
     if (info->n_classes > 0) printf(", %s classes", cli_count(info->n_classes, count));
     if (info->source_bytes > 0) printf(", %s", cli_bytes((double)info->source_bytes, bytes));
     printf("\n");
@@ -233,7 +239,7 @@ void progress_event(void *user, const stk_train_event *event)
         if (p->terminal)
             draw_line(p, event);
         else
-            print_step(event);
+            print_step(p, event);
     }
     if (event->kind == STK_EVENT_END) progress_clear(p);
 }
@@ -263,22 +269,25 @@ static void print_time(const stk_train_result *train, int64_t resumed_step)
            train->n_epochs == 1 ? "" : "s", train->first_step_s);
 }
 
-static void print_table(const stk_run *run, const stk_run_result *result, int64_t resumed_step)
+static void print_table(const stk_run *run, const stk_run_result *result, const stk_run_info *info)
 {
     char a[CLI_TEXT], b[CLI_TEXT];
+    const char *sample = info->sample;
     const stk_train_result *train = &result->train;
     printf("\n");
     if (result->test.n_samples > 0) {
         if (result->test.accuracy >= 0)
-            printf("  accuracy     %.2f %%  (top-5 %.2f %%; %s test images)\n", 100 * result->test.accuracy,
-                   100 * result->test.top5, cli_count(result->test.n_samples, a));
+            printf("  accuracy     %.2f %%  (top-5 %.2f %%; %s test %ss)\n", 100 * result->test.accuracy,
+                   100 * result->test.top5, cli_count(result->test.n_samples, a), sample);
         printf("  test loss    %.4f\n", result->test.loss);
+        if (result->test.perplexity > 0) printf("  perplexity   %.4g\n", result->test.perplexity);
     } else {
         printf("  accuracy     not tested%s\n",
                result->is_finished ? ": the recipe has no test data" : ": the run is not finished");
     }
-    print_time(train, resumed_step);
-    printf("  images/s     %s\n", cli_count((int64_t)(train->samples_per_s + 0.5), a));
+    print_time(train, info->resumed_step);
+    printf("  %ss/s%*s%s\n", sample, 10 - (int)strlen(sample), "", cli_count((int64_t)(train->samples_per_s + 0.5), a));
+    if (train->tokens_per_s > 0) printf("  tokens/s     %s\n", cli_count((int64_t)(train->tokens_per_s + 0.5), a));
     printf("  input wait   %.2f %%, %s, with %d data thread%s\n", 100 * train->input_wait_share,
            stk_input_verdict(train->input_wait_share), train->n_data_threads, train->n_data_threads == 1 ? "" : "s");
     printf("  peak memory  %s planned, %s used by the process\n", cli_bytes((double)train->peak_planned_bytes, a),
@@ -310,6 +319,6 @@ void progress_result(progress *p, const stk_run *run, const stk_run_result *resu
     if (p->json)
         print_json_result(result);
     else
-        print_table(run, result, p->info.resumed_step);
+        print_table(run, result, &p->info);
     fflush(stdout);
 }

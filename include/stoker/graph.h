@@ -92,7 +92,8 @@ STK_API stk_value stk_shift_by(stk_value x, double term);
 
 /* --- shapes --- */
 STK_API stk_value stk_broadcast(stk_value x, stk_shape shape);
-/* One dimension may be STK_ANY: what is left, or the batch of x where that is STK_ANY. */
+/* One dimension may be STK_ANY: what is left, or the batch of x where that is STK_ANY, or a multiple or share of it:
+ * [?,T,C] may become [?,C], all rows of all samples, and back. */
 STK_API stk_value stk_reshape(stk_value x, stk_shape shape);
 STK_API stk_value stk_transpose(stk_value x, const int32_t *permutation); /* permutation[rank] */
 /* Elements start, start + step, ... below stop on each axis; step >= 1; stop may lie past the end. Arrays of [rank]. */

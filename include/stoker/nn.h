@@ -28,6 +28,8 @@ STK_API stk_value stk_model_input_shape(stk_model *model, stk_dtype dtype, stk_s
 /* stk_model_input(model, STK_F32, 32, 32, 3) */
 #define stk_model_input(model, dtype, ...) stk_model_input_shape(model, dtype, STK_SHAPE(__VA_ARGS__))
 #endif
+/* Another input, which takes the data's field of that name. */
+STK_API stk_value stk_model_input_named(stk_model *model, const char *name, stk_dtype dtype, stk_shape sample);
 /* The label, named "label": class numbers i32 [N]; or any other shape and dtype. */
 STK_API stk_value stk_model_label(stk_model *model);
 STK_API stk_value stk_model_label_shape(stk_model *model, stk_dtype dtype, stk_shape sample);
@@ -69,6 +71,8 @@ typedef struct stk_dense_config {
     int64_t units;
     bool no_bias;
     stk_initializer init; /* of the weight; the bias is 0, or uniform like the weight with STK_INIT_DEFAULT */
+    double deviation;     /* above 0: the weight is normal with it instead, and the bias 0 */
+    bool in_out;          /* the weight is stored [C, units] */
     const char *name;
 } stk_dense_config;
 STK_API stk_value stk_dense_with(stk_value x, const stk_dense_config *config);

@@ -33,6 +33,7 @@
 #include "stoker/tokenize.h"
 #include "stoker/tokenizer.h"
 #include "stoker/trainer.h"
+#include "stoker/transformer.h"
 #include "stoker/types.h"
 #include "stoker/verify.h"
 #include "stoker/video.h"

@@ -22,6 +22,7 @@ typedef struct stk_trainer stk_trainer;
 /* Means over samples. accuracy and top5 are -1 where the labels are no class numbers. */
 typedef struct stk_metrics {
     double loss, accuracy, top5;
+    double perplexity; /* exp of the loss, of a language model; 0: it is none */
     int64_t n_samples;
 } stk_metrics;
 

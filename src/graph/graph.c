@@ -283,6 +283,38 @@ static void bind_batch(stk_shape *shape, int64_t batch)
         if (shape->dim[i] == STK_ANY) shape->dim[i] = batch;
 }
 
+/* The open side of a reshape is what is left, which is not the batch where others were folded into it. */
+static void bind_rest(stk_shape x, stk_shape *to)
+{
+    int64_t n = 1, count = stk_shape_count(x);
+    for (int i = 0; i < to->rank; i++)
+        if (to->dim[i] != STK_ANY) n *= to->dim[i];
+    if (n > 0) bind_batch(to, count / n);
+}
+
+/* The types of a node's outputs where the batch is known: those of a leaf are bound, all others follow. */
+static stk_status bind_node(stk_graph *copy, stk_node *node, int64_t batch, stk_tensor_desc *out)
+{
+    const stk_op_rule *rule = stk_op_get_rule(node->op);
+    if (node->n_in == 0 || batch == STK_ANY) {
+        bind_batch(&node->attrs.shape, batch);
+        for (int i = 0; i < node->n_out; i++)
+            bind_batch(&out[i].shape, batch);
+        return STK_OK;
+    }
+    stk_tensor_desc *in = stk_arena_alloc(copy->arena, (size_t)node->n_in * sizeof(*in));
+    if (!in) return stk_fail_memory((size_t)node->n_in * sizeof(*in));
+    for (int i = 0; i < node->n_in; i++)
+        in[i] = copy->value[node->in[i]].desc;
+    if (node->op == STK_OP_reshape)
+        bind_rest(in[0].shape, &node->attrs.shape);
+    else
+        bind_batch(&node->attrs.shape, batch);
+    stk_op_call call = {node->op, &node->attrs, node->n_in, node->n_out, in, out};
+    stk_status status = rule->infer(&call);
+    return status == STK_OK ? STK_OK : stk_fail_prefix(status, "%s, in batches of %lld: ", rule->name, (long long)batch);
+}
+
 /* Copies what a node points at into the new graph's arena. */
 static stk_status own_node(stk_graph *copy, stk_node *node)
 {
@@ -311,12 +343,10 @@ stk_graph *stk_graph_clone(const stk_graph *graph, int64_t batch)
     for (int i = 0; i < graph->n_nodes; i++) {
         stk_tensor_desc out[MOST_OUT];
         stk_node node = graph->node[i];
-        bind_batch(&node.attrs.shape, batch);
-        for (int j = 0; j < node.n_out; j++) {
+        for (int j = 0; j < node.n_out; j++)
             out[j] = graph->value[node.first_out + j].desc;
-            bind_batch(&out[j].shape, batch);
-        }
         STK_TRY(own_node(copy, &node));
+        STK_TRY(bind_node(copy, &node, batch, out));
         STK_TRY(append_node(copy, &node, out));
     }
     for (int i = 0; i < graph->n_roots; i++) {

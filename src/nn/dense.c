@@ -16,12 +16,14 @@ stk_value stk_dense_with(stk_value x, const stk_dense_config *config)
                               stk_shape_text(layer.shape, text));
     }
     double fan_in = (double)n_in, fan_out = (double)c.units;
-    stk_value weight = stk_layer_variable(&layer, "weight", STK_SHAPE(c.units, n_in),
-                                          stk_initializer_resolve(c.init, fan_in, fan_out), true);
-    stk_value y = stk_matmul(x, weight, false, true);
-    if (!c.no_bias)
-        y = stk_add(y,
-                    stk_layer_variable(&layer, "bias", STK_SHAPE(c.units), stk_initializer_bias(c.init, fan_in), true));
+    stk_init first = stk_initializer_resolve(c.init, fan_in, fan_out), bias = stk_initializer_bias(c.init, fan_in);
+    if (c.deviation > 0) {
+        first = (stk_init){STK_INIT_NORMAL, c.deviation};
+        bias = (stk_init){STK_INIT_CONSTANT, 0};
+    }
+    stk_shape shape = c.in_out ? STK_SHAPE(n_in, c.units) : STK_SHAPE(c.units, n_in);
+    stk_value y = stk_matmul(x, stk_layer_variable(&layer, "weight", shape, first, true), false, !c.in_out);
+    if (!c.no_bias) y = stk_add(y, stk_layer_variable(&layer, "bias", STK_SHAPE(c.units), bias, true));
     return stk_layer_end(&layer, y);
 }
 

@@ -90,6 +90,21 @@ stk_value stk_layer_end(const stk_layer *layer, stk_value y)
     return stk_value_none(graph);
 }
 
+const char *stk_layer_own_name(const stk_layer *layer)
+{
+    return layer->name + (layer->graph->scope ? strlen(layer->graph->scope->prefix) : 0);
+}
+
+int64_t stk_layer_next_stream(const stk_graph *graph)
+{
+    int64_t n = 0;
+    for (int i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        n += node->op == STK_OP_dropout || (node->op == STK_OP_attention && node->attrs.attention.rate > 0);
+    }
+    return n;
+}
+
 bool stk_layer_need_float(const stk_layer *layer)
 {
     stk_dtype dtype = stk_value_dtype(layer->x);
@@ -108,6 +123,15 @@ bool stk_layer_need_space(const stk_layer *layer, int n_dims)
     char text[STK_SHAPE_TEXT_BYTES];
     stk_layer_fail(layer, "its input is %s, and must be %s of known size", stk_shape_text(*x, text),
                    n_dims == 2 ? "images [N,H,W,C]" : "volumes [N,D,H,W,C]");
+    return false;
+}
+
+bool stk_layer_need_sequence(const stk_layer *layer)
+{
+    const stk_shape *x = &layer->shape;
+    if (x->rank == 3 && x->dim[1] > 0 && x->dim[2] > 0) return stk_layer_need_float(layer);
+    char text[STK_SHAPE_TEXT_BYTES];
+    stk_layer_fail(layer, "its input is %s, and must be [N,T,C] of known T and C", stk_shape_text(*x, text));
     return false;
 }
 

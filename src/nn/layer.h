@@ -33,10 +33,17 @@ stk_value stk_layer_fail(const stk_layer *layer, const char *format, ...) __attr
 /* Returns y; an error since the beginning gets the layer's name in front. */
 stk_value stk_layer_end(const stk_layer *layer, stk_value y);
 
+/* The name within its scopes, as for stk_scope_push: parts of the layer are then named "<layer's name>.<part>". */
+const char *stk_layer_own_name(const stk_layer *layer);
+/* The stream of random numbers of the next layer that draws, so that no two have the same mask. */
+int64_t stk_layer_next_stream(const stk_graph *graph);
+
 /* False, with an error kept, unless x is f32 or f64. */
 bool stk_layer_need_float(const stk_layer *layer);
 /* False, with an error kept, unless x is [N,H,W,C] (n_dims 2) or [N,D,H,W,C] (3) of known sizes. */
 bool stk_layer_need_space(const stk_layer *layer, int n_dims);
+/* False, with an error kept, unless x is [N,T,C] with known T and C. */
+bool stk_layer_need_sequence(const stk_layer *layer);
 /* False, with an error kept, unless low <= value <= high. */
 bool stk_layer_need_range(const stk_layer *layer, const char *what, int64_t value, int64_t low, int64_t high);
 

@@ -77,6 +77,11 @@ stk_value stk_model_input_shape(stk_model *model, stk_dtype dtype, stk_shape sam
     return add_input(model, "image", dtype, sample);
 }
 
+stk_value stk_model_input_named(stk_model *model, const char *name, stk_dtype dtype, stk_shape sample)
+{
+    return add_input(model, name, dtype, sample);
+}
+
 stk_value stk_model_label_shape(stk_model *model, stk_dtype dtype, stk_shape sample)
 {
     return add_input(model, "label", dtype, sample);

@@ -1,4 +1,5 @@
-/* The same elements in the same order under another shape. An unknown batch stays: the other dimensions must agree. */
+/* The same elements in the same order under another shape. Where the batch is unknown, the open side may be a multiple
+ * of it, as of all rows [N*T,C] of [N,T,C]; the other sides must divide. */
 #include "ops/rule.h"
 
 /* The product of the known dimensions; *n_any counts the others. */
@@ -15,14 +16,21 @@ static int64_t known_product(stk_shape shape, int *n_any)
     return n;
 }
 
+static bool can_become(stk_shape x, stk_shape to)
+{
+    int any_x, any_to;
+    int64_t n_x = known_product(x, &any_x), n_to = known_product(to, &any_to);
+    if (any_x != any_to) return false;
+    if (n_x == n_to) return true;
+    return any_x == 1 && n_x > 0 && n_to > 0 && (n_x % n_to == 0 || n_to % n_x == 0);
+}
+
 static stk_status infer(stk_op_call *call)
 {
     stk_shape to = call->attrs->shape;
     stk_tensor_desc x = call->in[0];
     STK_RETURN_IF_ERROR(stk_desc_check(stk_desc_make(x.dtype, to)));
-    int any_x, any_to;
-    int64_t n_x = known_product(x.shape, &any_x), n_to = known_product(to, &any_to);
-    if (n_x != n_to || any_x != any_to) {
+    if (!can_become(x.shape, to)) {
         char tx[STK_SHAPE_TEXT_BYTES], ty[STK_SHAPE_TEXT_BYTES];
         return stk_fail(STK_INVALID, "x %s cannot become %s: the numbers of elements differ",
                         stk_shape_text(x.shape, tx), stk_shape_text(to, ty));

@@ -54,6 +54,15 @@ stk_status stk_build_check_parts(const stk_recipe *recipe, const stk_dataset *tr
                                  const stk_dataset *test);
 /* The model for samples as `train` gives them; also refuses labels that do not fit model or loss. */
 stk_status stk_build_model(const stk_recipe *recipe, const stk_dataset *train, stk_model **out);
+/* How many classes the model tells apart, from its settings or the data; an error where neither says. */
+stk_status stk_build_n_classes(const stk_recipe *recipe, const stk_dataset *train, int64_t *out);
+/* The model's error, if it has one, with the recipe's place before it. */
+stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *model);
+/* Adds the label and the recipe's loss for an output [N,classes]. */
+stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output);
+/* BERT and GPT-2, whose samples are tokens: inputs, network and loss, into a new model. */
+bool stk_build_is_transformer(const char *kind);
+stk_status stk_build_transformer(const stk_recipe *recipe, const stk_dataset *train, stk_model *model);
 /* A layer of a `layers:` list after another. Errors of the arguments are the graph's, and name the layer. */
 stk_status stk_build_layers(const stk_yaml_node *layers, stk_value x, stk_value *out);
 /* The stage of one entry of a `stages:` list. */

@@ -196,17 +196,18 @@ static stk_status check_classes(const stk_recipe_part *part, const char *name, c
 static stk_status check_part(const stk_recipe_part *part, const char *name, const stk_dataset *train,
                              const stk_dataset *other)
 {
-    static const char *const fields[] = {"image", "label"};
+    static const char *const fields[] = {"image", "tokens", "text", "targets", "label"};
     if (!other) return STK_OK;
     STK_RETURN_IF_ERROR(check_classes(part, name, train, other));
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         stk_tensor_desc a, b;
         char a_text[STK_SHAPE_TEXT_BYTES], b_text[STK_SHAPE_TEXT_BYTES];
+        if (stk_dataset_field(train, fields[i], false, &a.dtype, &a.shape) != STK_OK) continue;
         STK_RETURN_IF_ERROR(stk_dataset_field(train, fields[i], true, &a.dtype, &a.shape));
         stk_status status = stk_dataset_field(other, fields[i], true, &b.dtype, &b.shape);
         if (status != STK_OK) return stk_build_fail(part->node, status);
         if (a.dtype == b.dtype && stk_shape_equal(a.shape, b.shape)) continue;
-        return stk_yaml_fail(part->node, "the %ss of train are %s, those of %s are %s", fields[i],
+        return stk_yaml_fail(part->node, "field '%s' of train is %s, that of %s is %s", fields[i],
                              stk_desc_text(a, a_text), name, stk_desc_text(b, b_text));
     }
     return STK_OK;

@@ -161,7 +161,7 @@ stk_status stk_build_layers(const stk_yaml_node *layers, stk_value x, stk_value 
 
 /* --- networks by name --- */
 
-static stk_status find_n_classes(const stk_recipe *recipe, const stk_dataset *train, int64_t *out)
+stk_status stk_build_n_classes(const stk_recipe *recipe, const stk_dataset *train, int64_t *out)
 {
     const stk_yaml_node *classes = stk_yaml_get(recipe->model, "classes");
     *out = classes ? classes->integer : stk_dataset_classes(train, NULL);
@@ -189,7 +189,7 @@ static stk_status build_network(const stk_recipe *recipe, const stk_dataset *tra
         if (model->n_children == 0) return stk_yaml_fail(model, "'layers' is empty");
         return stk_build_layers(model, x, out);
     }
-    STK_RETURN_IF_ERROR(find_n_classes(recipe, train, &classes));
+    STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, train, &classes));
     if (!strcmp(recipe->model_kind, "mlp")) {
         STK_RETURN_IF_ERROR(read_widths(stk_yaml_get(model, "hidden"), widths, &n));
         *out = stk_mlp(x, widths, n, get_real(model, "dropout"), classes);
@@ -227,7 +227,7 @@ static stk_status check_output(const stk_recipe *recipe, const stk_dataset *trai
     return STK_OK;
 }
 
-static stk_status add_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output)
+stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output)
 {
     stk_tensor_desc label;
     const stk_yaml_node *loss = stk_yaml_get(recipe->yaml->root, "loss");
@@ -248,34 +248,47 @@ static stk_status add_loss(const stk_recipe *recipe, const stk_dataset *train, s
     return STK_OK;
 }
 
+stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *model)
+{
+    stk_text why = {0};
+    if (stk_model_status(model) == STK_OK) return STK_OK;
+    stk_text_add(&why, "%s", stk_error_text());
+    stk_status status = stk_yaml_fail(recipe->model, "%s", stk_text_get(&why));
+    stk_text_free(&why);
+    return status;
+}
+
+/* A network from images to classes, into a new model. */
+static stk_status build_images(const stk_recipe *recipe, const stk_dataset *train, stk_model *model)
+{
+    stk_tensor_desc image;
+    stk_value output;
+    char text[STK_SHAPE_TEXT_BYTES];
+    STK_RETURN_IF_ERROR(stk_dataset_field(train, "image", true, &image.dtype, &image.shape));
+    if (!stk_shape_known(image.shape))
+        return stk_yaml_fail(recipe->pad, "the images have another length in every batch: training needs one, so set "
+                                          "'length'");
+    if (image.dtype != STK_F32)
+        return stk_yaml_fail(
+            recipe->part[STK_PART_TRAIN].node,
+            "the images come as %s after all stages; the model wants f32: add the stage {scale: 1/255} "
+            "or {normalize: ...}",
+            stk_desc_text(image, text));
+    stk_value x = stk_model_input_shape(model, image.dtype, image.shape);
+    STK_RETURN_IF_ERROR(build_network(recipe, train, x, &output));
+    STK_RETURN_IF_ERROR(stk_build_check_model(recipe, model));
+    return stk_build_loss(recipe, train, model, output);
+}
+
 stk_status stk_build_model(const stk_recipe *recipe, const stk_dataset *train, stk_model **out)
 {
     stk_status status;
-    stk_tensor_desc image;
-    stk_value output;
     stk_model *model = stk_model_new(recipe->name);
-    char text[STK_SHAPE_TEXT_BYTES];
     *out = NULL;
-    STK_TRY(stk_dataset_field(train, "image", true, &image.dtype, &image.shape));
-    if (!stk_shape_known(image.shape))
-        STK_TRY(stk_yaml_fail(recipe->pad, "the images have another length in every batch: training needs one, so set "
-                                           "'length'"));
-    if (image.dtype != STK_F32)
-        STK_TRY(
-            stk_yaml_fail(recipe->part[STK_PART_TRAIN].node,
-                          "the images come as %s after all stages; the model wants f32: add the stage {scale: 1/255} "
-                          "or {normalize: ...}",
-                          stk_desc_text(image, text)));
-    stk_value x = stk_model_input_shape(model, image.dtype, image.shape);
-    STK_TRY(build_network(recipe, train, x, &output));
-    if (stk_model_status(model) != STK_OK) {
-        stk_text why = {0};
-        stk_text_add(&why, "%s", stk_error_text());
-        status = stk_yaml_fail(recipe->model, "%s", stk_text_get(&why));
-        stk_text_free(&why);
-        goto done;
-    }
-    STK_TRY(add_loss(recipe, train, model, output));
+    if (stk_build_is_transformer(recipe->model_kind))
+        STK_TRY(stk_build_transformer(recipe, train, model));
+    else
+        STK_TRY(build_images(recipe, train, model));
     STK_TRY(stk_model_status(model));
     *out = model;
     return STK_OK;

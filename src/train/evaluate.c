@@ -1,4 +1,5 @@
 /* Evaluation over a data set, and prediction for one sample, with the parameters as they are. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,7 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
         out->accuracy = sums.n_correct / (double)n;
         out->top5 = sums.n_top5 / (double)n;
     }
+    if (trainer->is_language_model) out->perplexity = exp(out->loss);
 done:
     stk_trainer_keep_skipped(trainer, loader);
     stk_loader_close(loader);

@@ -30,6 +30,7 @@ static stk_metrics epoch_metrics(const stk_trainer *trainer)
         m.accuracy = state->epoch_correct / n;
         m.top5 = state->epoch_top5 / n;
     }
+    if (trainer->is_language_model) m.perplexity = exp(m.loss);
     return m;
 }
 

@@ -101,12 +101,16 @@ static int write_common(char *line, size_t bytes, const char *kind, int64_t epoc
                         const stk_train_event *event)
 {
     char loss_text[40], accuracy_text[40];
-    return snprintf(line, bytes,
-                    "{\"kind\": \"%s\", \"step\": %" PRId64 ", \"epoch\": %" PRId64
-                    ", \"loss\": %s, \"lr\": %.7g, \"accuracy\": %s, \"samples_per_s\": %.6g, "
-                    "\"input_wait_share\": %.4g",
-                    kind, event->step, epoch, number(loss, 9, loss_text), event->lr,
-                    accuracy(event->train.accuracy, accuracy_text), event->samples_per_s, event->input_wait_share);
+    int n = snprintf(line, bytes,
+                     "{\"kind\": \"%s\", \"step\": %" PRId64 ", \"epoch\": %" PRId64
+                     ", \"loss\": %s, \"lr\": %.7g, \"accuracy\": %s, \"samples_per_s\": %.6g, "
+                     "\"input_wait_share\": %.4g",
+                     kind, event->step, epoch, number(loss, 9, loss_text), event->lr,
+                     accuracy(event->train.accuracy, accuracy_text), event->samples_per_s, event->input_wait_share);
+    if (event->train.perplexity > 0)
+        n += snprintf(line + n, bytes - (size_t)n, ", \"perplexity\": %s",
+                      number(event->train.perplexity, 6, loss_text));
+    return n;
 }
 
 stk_status stk_metrics_write_step(stk_metrics_file *file, const stk_train_event *event)
@@ -126,6 +130,9 @@ stk_status stk_metrics_write_epoch(stk_metrics_file *file, const stk_train_event
     if (event->valid.n_samples > 0)
         n += snprintf(line + n, sizeof(line) - (size_t)n, ", \"valid_loss\": %s, \"valid_accuracy\": %s",
                       number(event->valid.loss, 9, a), accuracy(event->valid.accuracy, b));
+    if (event->valid.n_samples > 0 && event->valid.perplexity > 0)
+        n += snprintf(line + n, sizeof(line) - (size_t)n, ", \"valid_perplexity\": %s",
+                      number(event->valid.perplexity, 6, a));
     n += snprintf(line + n, sizeof(line) - (size_t)n, "}\n");
     return write_line(file, line, (size_t)n);
 }

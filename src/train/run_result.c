@@ -27,6 +27,8 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
     bad |=
         json_object_set_new(object, "test_top5", real_or_null(is_tested && result->test.top5 >= 0, result->test.top5));
     bad |= json_object_set_new(object, "test_loss", real_or_null(is_tested, result->test.loss));
+    if (is_tested && result->test.perplexity > 0)
+        bad |= json_object_set_new(object, "test_perplexity", real_or_null(true, result->test.perplexity));
     bad |= json_object_set_new(object, "tested_step", is_tested ? json_integer(result->evaluated_step) : json_null());
     bad |= json_object_set_new(object, "epochs", json_integer(train->n_epochs));
     bad |= json_object_set_new(object, "steps", json_integer(train->n_steps));

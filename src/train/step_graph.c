@@ -106,6 +106,7 @@ stk_status stk_step_compile_train(stk_trainer *trainer, stk_bound_program *out)
 {
     out->batch = stk_dataset_batch_size(trainer->dataset);
     trainer->has_classes = has_class_labels(trainer);
+    trainer->is_language_model = stk_graph_find(stk_model_graph(trainer->model), STK_OP_input, "targets").id >= 0;
     stk_graph *graph = stk_graph_clone(stk_model_graph(trainer->model), out->batch);
     stk_value loss = stk_reduce_mean(of_clone(graph, stk_model_get_loss(trainer->model)), 0);
     stk_graph_output(graph, "loss", loss);

@@ -42,6 +42,7 @@ struct stk_trainer {
     volatile sig_atomic_t stop;
 
     bool prepared, has_classes; /* has_classes: labels are class numbers, so accuracy is known */
+    bool is_language_model;     /* so that its loss is a perplexity */
     stk_engine *engine;
     stk_dtype compute; /* F32, or what pass autocast narrows to */
     stk_bound_program train, eval, predict;

@@ -33,6 +33,26 @@ def images():
     check_result("bench-resnet50", result, 2)
 
 
+def texts():
+    """The recipes of transformers, with small networks."""
+    length = ["--set", "data.train.source.synthetic.fields.tokens={shape: [16], below: 100}"]
+    result = bench("bench-bert", "--set", "batch=3", *length, "--set", "model.bert={size: tiny, classes: 2, length: 16}")
+    check_result("bench-bert", result, 3)
+    check(abs(result["tokens_per_s"] - 16 * result["samples_per_s"]) < 1e-6 * result["tokens_per_s"], "16 tokens a sample")
+    small = "model.gpt2={size: mini, length: 16, layers: 2, width: 48, heads: 4, vocabulary: 100, positions: 16}"
+    length += ["--set", "data.train.source.synthetic.fields.targets={shape: [16], below: 100}"]
+    result = bench("bench-gpt2", "--set", "batch=3", *length, "--set", small, "--set", "log=1 step")
+    check_result("bench-gpt2", result, 3)
+    last = [json.loads(line) for line in open("bench-gpt2/metrics.jsonl")][-1]
+    check(last["accuracy"] is None and 1 < last["perplexity"] < 200, "a language model has a perplexity")
+    bad = ["train", f"{RECIPES}/bench-bert.yaml", "--out", "bad", "--set"]
+    refused([*bad, "model.bert.length=64"], 1, "the model's length is 64, the data has 128 tokens a sample")
+    refused([*bad, "model={gpt2: {}}"], 1, "targets")
+    refused([*bad, "model={bert: {heads: 5, classes: 2}}"], 1, "does not divide into 5 heads")
+    refused([*bad, "model={bert: {positions: 100, classes: 2}}"], 1, "longer than the 100")
+    refused([*bad, "model={cnn: {}}"], 1, "image")
+
+
 def losses(folder):
     with open(f"{folder}/metrics.jsonl") as f:
         return [line["loss"] for line in map(json.loads, f) if line["kind"] == "step"]
@@ -57,6 +77,7 @@ def mistakes():
 
 begin()
 images()
+texts()
 the_same_batch()
 mistakes()
 end()

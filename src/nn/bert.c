@@ -1,0 +1,99 @@
+/* BERT: Devlin et al. 2019. The names are Hugging Face's (BertForSequenceClassification): bert.embeddings.*,
+ * bert.encoder.layer.0.*, ..., bert.pooler.dense, classifier.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "nn/transformer.h"
+
+static const double EPS = 1e-12;
+
+static stk_value norm(stk_value x, const char *name, double eps)
+{
+    return stk_layer_norm_with(x, &(stk_layer_norm_config){.eps = eps, .name = name});
+}
+
+stk_value stk_encoder_block(stk_value x, const stk_block_config *config)
+{
+    stk_block_config c = config ? *config : (stk_block_config){.attend = {.heads = 1}};
+    stk_shape shape = stk_value_shape(x);
+    int64_t width = shape.rank ? shape.dim[shape.rank - 1] : 0;
+    double eps = c.eps > 0 ? c.eps : EPS;
+    stk_scope_push(x.graph, "attention");
+    stk_value q = stk_normal_dense(x, width, "self.query"), k = stk_normal_dense(x, width, "self.key");
+    stk_value v = stk_normal_dense(x, width, "self.value");
+    stk_value y = stk_normal_dense(stk_attend(q, k, v, &c.attend), width, "output.dense");
+    x = norm(stk_add(stk_dropout(y, c.dropout), x), "output.LayerNorm", eps);
+    stk_scope_pop(x.graph);
+    y = stk_gelu(stk_normal_dense(x, stk_block_hidden(&c, x), "intermediate.dense"));
+    y = stk_normal_dense(y, width, "output.dense");
+    return norm(stk_add(stk_dropout(y, c.dropout), x), "output.LayerNorm", eps);
+}
+
+bool stk_bert_size(const char *size, stk_transformer_config *out)
+{
+    static const struct {
+        const char *name;
+        int layers, heads;
+        int64_t width;
+    } sizes[] = {{"tiny", 2, 2, 128}, {"mini", 4, 4, 256}, {"base", 12, 12, 768}};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        if (strcmp(sizes[i].name, size)) continue;
+        *out = (stk_transformer_config){.layers = sizes[i].layers,
+                                        .heads = sizes[i].heads,
+                                        .width = sizes[i].width,
+                                        .vocabulary = 30522,
+                                        .positions = 512,
+                                        .dropout = 0.1};
+        return true;
+    }
+    return false;
+}
+
+/* Words, positions and the type of the sentence, of which there is one: the first of two. */
+static stk_value embed(stk_value tokens, const stk_transformer_config *c)
+{
+    stk_scope_push(tokens.graph, "embeddings");
+    stk_value words, x = stk_embed_words(tokens, c, "word_embeddings", &words);
+    x = stk_add_positions(x, c->positions, "position_embeddings");
+    stk_layer layer;
+    if (stk_layer_begin(&layer, x, "token_type", "token_type_embeddings")) {
+        stk_init init = {STK_INIT_NORMAL, STK_TRANSFORMER_DEVIATION};
+        stk_value types = stk_layer_variable(&layer, "weight", STK_SHAPE(2, c->width), init, true);
+        x = stk_add(x, stk_slice(types, (int64_t[]){0, 0}, (int64_t[]){1, c->width}, (int64_t[]){1, 1}));
+    }
+    x = stk_dropout(norm(x, "LayerNorm", EPS), c->dropout);
+    stk_scope_pop(tokens.graph);
+    return x;
+}
+
+/* What the classifier sees: the first position, through a dense layer and tanh. */
+static stk_value pool(stk_value x, int64_t width)
+{
+    stk_value first = stk_slice(x, (int64_t[]){0, 0, 0}, (int64_t[]){STK_ANY, 1, width}, (int64_t[]){1, 1, 1});
+    return stk_tanh(stk_normal_dense(stk_reshape(first, STK_SHAPE(STK_ANY, width)), width, "pooler.dense"));
+}
+
+stk_value stk_bert(stk_value tokens, const stk_value *mask, const stk_transformer_config *config, int64_t classes)
+{
+    stk_transformer_config c = config ? *config : (stk_transformer_config){0};
+    stk_graph *graph = tokens.graph;
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, tokens, "bert", NULL)) return stk_value_none(graph);
+    if (!stk_transformer_check(&layer, &c)) return stk_value_none(graph);
+    stk_block_config block = {.attend = {.heads = c.heads, .dropout = c.dropout, .mask = mask},
+                              .hidden = c.hidden,
+                              .dropout = c.dropout};
+    stk_scope_push(graph, "bert");
+    stk_value x = embed(tokens, &c);
+    for (int i = 0; i < c.layers; i++) {
+        char scope[32];
+        snprintf(scope, sizeof(scope), "encoder.layer.%d", i);
+        stk_scope_push(graph, scope);
+        x = stk_encoder_block(x, &block);
+        stk_scope_pop(graph);
+    }
+    x = pool(x, c.width);
+    stk_scope_pop(graph);
+    return stk_normal_dense(stk_dropout(x, c.dropout), classes, "classifier");
+}

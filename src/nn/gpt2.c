@@ -1,0 +1,92 @@
+/* GPT-2: Radford et al. 2019. The names and layouts are Hugging Face's (GPT2LMHeadModel): transformer.wte,
+ * transformer.wpe, transformer.h.0.*, ..., transformer.ln_f; the head is wte's weight.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "nn/transformer.h"
+
+/* Weights are stored [in,out], as its Conv1D has them. */
+static stk_value conv1d(stk_value x, int64_t units, double deviation, const char *name)
+{
+    return stk_dense_with(x, &(stk_dense_config){.units = units, .deviation = deviation, .in_out = true, .name = name});
+}
+
+static stk_value norm(stk_value x, const char *name, double eps)
+{
+    return stk_layer_norm_with(x, &(stk_layer_norm_config){.eps = eps, .name = name});
+}
+
+/* Part i of three of the last axis. */
+static stk_value third(stk_value x, int i)
+{
+    stk_shape shape = stk_value_shape(x);
+    if (shape.rank != 3) return x;
+    int64_t n = shape.dim[2] / 3;
+    return stk_slice(x, (int64_t[]){0, 0, i * n}, (int64_t[]){STK_ANY, STK_ANY, (i + 1) * n}, (int64_t[]){1, 1, 1});
+}
+
+stk_value stk_decoder_block(stk_value x, const stk_block_config *config)
+{
+    stk_block_config c = config ? *config : (stk_block_config){.attend = {.heads = 1}};
+    stk_shape shape = stk_value_shape(x);
+    int64_t width = shape.rank ? shape.dim[shape.rank - 1] : 0;
+    double into_sum = c.deviation > 0 ? c.deviation : STK_TRANSFORMER_DEVIATION;
+    c.attend.causal = true;
+    stk_value qkv = conv1d(norm(x, "ln_1", c.eps), 3 * width, STK_TRANSFORMER_DEVIATION, "attn.c_attn");
+    stk_value y = stk_attend(third(qkv, 0), third(qkv, 1), third(qkv, 2), &c.attend);
+    x = stk_add(x, stk_dropout(conv1d(y, width, into_sum, "attn.c_proj"), c.dropout));
+    y = conv1d(norm(x, "ln_2", c.eps), stk_block_hidden(&c, x), STK_TRANSFORMER_DEVIATION, "mlp.c_fc");
+    return stk_add(x, stk_dropout(conv1d(stk_gelu_tanh(y), width, into_sum, "mlp.c_proj"), c.dropout));
+}
+
+bool stk_gpt2_size(const char *size, stk_transformer_config *out)
+{
+    bool is_mini = !strcmp(size, "mini");
+    if (!is_mini && strcmp(size, "124m")) return false;
+    *out = (stk_transformer_config){.layers = is_mini ? 6 : 12,
+                                    .heads = is_mini ? 6 : 12,
+                                    .width = is_mini ? 192 : 768,
+                                    .vocabulary = 50257,
+                                    .positions = 1024};
+    return true;
+}
+
+/* The mean over each sample's positions of the cross-entropy of the tied head. */
+static stk_value lose(stk_value x, stk_value weight, stk_value targets, double smoothing)
+{
+    stk_shape shape = stk_value_shape(x);
+    stk_linear_cross_entropy options = stk_linear_cross_entropy_default();
+    options.smoothing = smoothing;
+    if (shape.rank != 3) return stk_value_none(x.graph); /* after an error */
+    stk_value rows = stk_reshape(x, STK_SHAPE(STK_ANY, shape.dim[2]));
+    stk_value loss = stk_linear_cross_entropy_raw(rows, weight, stk_reshape(targets, STK_SHAPE(STK_ANY)), options);
+    return stk_reduce_mean(stk_reshape(loss, STK_SHAPE(STK_ANY, shape.dim[1])), 1u << 1);
+}
+
+stk_value stk_gpt2(stk_value tokens, stk_value targets, const stk_transformer_config *config)
+{
+    stk_transformer_config c = config ? *config : (stk_transformer_config){0};
+    stk_graph *graph = tokens.graph;
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, tokens, "gpt2", NULL)) return stk_value_none(graph);
+    if (!stk_transformer_check(&layer, &c)) return stk_value_none(graph);
+    stk_block_config block = {.attend = {.heads = c.heads, .dropout = c.dropout},
+                              .hidden = c.hidden,
+                              .dropout = c.dropout,
+                              .deviation = STK_TRANSFORMER_DEVIATION / sqrt(2.0 * c.layers)};
+    stk_scope_push(graph, "transformer");
+    stk_value wte, x = stk_embed_words(tokens, &c, "wte", &wte);
+    x = stk_dropout(stk_add_positions(x, c.positions, "wpe"), c.dropout);
+    for (int i = 0; i < c.layers; i++) {
+        char scope[32];
+        snprintf(scope, sizeof(scope), "h.%d", i);
+        stk_scope_push(graph, scope);
+        x = stk_decoder_block(x, &block);
+        stk_scope_pop(graph);
+    }
+    x = norm(x, "ln_f", 0);
+    stk_scope_pop(graph);
+    return stk_layer_end(&layer, lose(x, wte, targets, c.smoothing));
+}

@@ -1,0 +1,25 @@
+/* What transformers share: dense layers whose weights begin normal, embeddings of positions. See stoker/transformer.h.
+ */
+#ifndef STK_NN_TRANSFORMER_H
+#define STK_NN_TRANSFORMER_H
+
+#include "graph/query.h"
+#include "nn/layer.h"
+#include "stoker/transformer.h"
+
+/* Of BERT's and GPT-2's first weights. */
+#define STK_TRANSFORMER_DEVIATION 0.02
+
+/* A dense layer whose weight [units,C] is normal with that deviation, the bias 0. */
+stk_value stk_normal_dense(stk_value x, int64_t units, const char *name);
+/* The embeddings of tokens by a new weight "<name>.weight" [vocabulary,width], which goes to *weight. */
+stk_value stk_embed_words(stk_value tokens, const stk_transformer_config *config, const char *name, stk_value *weight);
+/* A new weight [rows,width] "<name>.weight", and x [N,T,width] plus its first T rows. */
+stk_value stk_add_positions(stk_value x, int64_t rows, const char *name);
+/* The hidden width of blocks on x [N,T,C]. */
+int64_t stk_block_hidden(const stk_block_config *config, stk_value x);
+
+/* False, with an error kept, unless the configuration makes a network for tokens i32 [N,T]. */
+bool stk_transformer_check(const stk_layer *layer, const stk_transformer_config *config);
+
+#endif

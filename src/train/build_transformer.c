@@ -1,0 +1,102 @@
+/* BERT and GPT-2 from a recipe, for samples of tokens. See train/build.h. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "stoker/transformer.h"
+#include "tensor/shape.h"
+#include "train/build.h"
+
+bool stk_build_is_transformer(const char *kind)
+{
+    return !strcmp(kind, "bert") || !strcmp(kind, "gpt2");
+}
+
+static void take_int(const stk_yaml_node *settings, const char *key, int64_t *out)
+{
+    const stk_yaml_node *node = stk_yaml_get(settings, key);
+    if (node) *out = node->integer;
+}
+
+static stk_transformer_config read_config(const stk_recipe *recipe)
+{
+    const stk_yaml_node *settings = recipe->model, *dropout = stk_yaml_get(settings, "dropout");
+    const char *size = stk_yaml_get(settings, "size")->text;
+    stk_transformer_config c = {0};
+    (void)(!strcmp(recipe->model_kind, "bert") ? stk_bert_size(size, &c) : stk_gpt2_size(size, &c));
+    int64_t layers = c.layers, heads = c.heads;
+    take_int(settings, "layers", &layers);
+    take_int(settings, "heads", &heads);
+    take_int(settings, "width", &c.width);
+    take_int(settings, "hidden", &c.hidden);
+    take_int(settings, "vocabulary", &c.vocabulary);
+    take_int(settings, "positions", &c.positions);
+    c.layers = (int)layers;
+    c.heads = (int)heads;
+    c.smoothing = recipe->smoothing;
+    if (dropout) c.dropout = dropout->real;
+    return c;
+}
+
+/* The field of tokens i32 [T], under either name, as an input of the model. */
+static stk_status add_tokens(const stk_recipe *recipe, const stk_dataset *train, const char *field, stk_model *model,
+                             stk_value *out)
+{
+    stk_tensor_desc desc;
+    char text[STK_SHAPE_TEXT_BYTES];
+    const stk_yaml_node *length = stk_yaml_get(recipe->model, "length");
+    STK_RETURN_IF_ERROR(stk_dataset_field(train, field, true, &desc.dtype, &desc.shape));
+    if (desc.dtype != STK_I32 || desc.shape.rank != 1 || desc.shape.dim[0] == STK_ANY)
+        return stk_yaml_fail(
+            recipe->part[STK_PART_TRAIN].node,
+            "field '%s' is %s after all stages; '%s' wants tokens i32 [length]: add the stage {tokenize: "
+            "{tokenizer: ..., length: ...}}, or pad the batches to a 'length'",
+            field, stk_desc_text(desc, text), recipe->model_kind);
+    if (length && length->integer != desc.shape.dim[0])
+        return stk_yaml_fail(length, "the model's length is %lld, the data has %lld %s a sample",
+                             (long long)length->integer, (long long)desc.shape.dim[0], field);
+    *out = stk_model_input_named(model, field, desc.dtype, desc.shape);
+    return STK_OK;
+}
+
+static bool has_field(const stk_dataset *dataset, const char *field)
+{
+    stk_tensor_desc desc;
+    return stk_dataset_field(dataset, field, false, &desc.dtype, &desc.shape) == STK_OK;
+}
+
+static stk_status build_bert(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value tokens)
+{
+    const stk_yaml_node *pad = stk_yaml_get(recipe->model, "pad");
+    stk_transformer_config config = read_config(recipe);
+    stk_value mask = tokens;
+    int64_t classes;
+    STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, train, &classes));
+    if (pad) {
+        stk_value none = stk_graph_constant(tokens.graph, STK_I32, (stk_shape){0}, (double)pad->integer);
+        mask = stk_not_equal(tokens, none);
+    }
+    stk_value logits = stk_bert(tokens, pad ? &mask : NULL, &config, classes);
+    STK_RETURN_IF_ERROR(stk_build_check_model(recipe, model));
+    return stk_build_loss(recipe, train, model, logits);
+}
+
+static stk_status build_gpt2(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value tokens)
+{
+    stk_transformer_config config = read_config(recipe);
+    stk_value targets;
+    if (recipe->is_mse)
+        return stk_yaml_fail(stk_yaml_get(recipe->yaml->root, "loss"), "'gpt2' has a cross_entropy loss");
+    STK_RETURN_IF_ERROR(add_tokens(recipe, train, "targets", model, &targets));
+    stk_model_loss(model, stk_gpt2(tokens, targets, &config));
+    return stk_build_check_model(recipe, model);
+}
+
+stk_status stk_build_transformer(const stk_recipe *recipe, const stk_dataset *train, stk_model *model)
+{
+    stk_value tokens;
+    const char *field = has_field(train, "tokens") || !has_field(train, "text") ? "tokens" : "text";
+    STK_RETURN_IF_ERROR(add_tokens(recipe, train, field, model, &tokens));
+    if (!strcmp(recipe->model_kind, "bert")) return build_bert(recipe, train, model, tokens);
+    return build_gpt2(recipe, train, model, tokens);
+}

@@ -33,6 +33,7 @@ typedef struct stk_loader_config {
     int n_first_threads; /* tuning begins with so many; 0: all. More are tried while the consumer waits, and under */
     int n_first_slots;   /* low_priority fewer while it does not; batches are the same */
     bool low_priority;   /* workers yield to compute threads */
+    bool no_stage_times; /* stages are not timed, which costs less than 1 %; for measuring that */
     /* The consumer's own threads, which do the work instead of worker threads where the records are arrays in memory:
      * stk_loader_next makes the batch by parallel(parallel_user, n_threads, body, task), which calls
      * body(task, i, n_threads) for each i below n_threads on threads of its choice, and returns when all are done.

@@ -206,6 +206,7 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     work->dataset = dataset;
     work->skips = &loader->skips;
     work->seed = config->seed;
+    work->no_stage_times = config->no_stage_times;
     for (int f = 0; f < dataset->source->n_fields; f++)
         work->chain[f] = &dataset->chain[f];
     work->n_workers = config->n_threads ? config->n_threads : stk_n_cores();

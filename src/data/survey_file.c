@@ -1,7 +1,4 @@
-/* See data/survey_file.h. A file of answers is
- *
- *     "stksurv1"   u64 state   u64 n   n x i32   u64 XXH64 of all before
- */
+/* See data/survey_file.h. */
 #include "data/survey_file.h"
 
 #include <stdio.h>
@@ -10,13 +7,11 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "data/codec/little.h"
 #include "data/source/reader.h"
 #include "data/source/side_file.h"
 
 /* Of fewer records the answers are there as fast as from a file. */
-enum { LEAST_RECORDS = 1000, HEADER_BYTES = 24 };
-static const char magic[8] = "stksurv1";
+enum { LEAST_RECORDS = 1000 };
 
 uint64_t stk_survey_key_stages(const stk_dataset *dataset, int f, uint64_t key)
 {
@@ -70,19 +65,6 @@ void stk_survey_file_find(const stk_dataset *dataset, const stk_survey *survey, 
 
 /* --- reading and writing --- */
 
-static bool parse(const uint8_t *p, size_t n_bytes, uint64_t state, int32_t *answers, int64_t n)
-{
-    size_t end = HEADER_BYTES + (size_t)n * 4;
-    if (n_bytes != end + 8 || memcmp(p, magic, sizeof(magic)) != 0) return false;
-    if (stk_little64(p + 8) != state || stk_little64(p + 16) != (uint64_t)n) return false;
-    if (stk_little64(p + end) != stk_hash64(p, end, 0)) return false;
-    for (int64_t i = 0; i < n; i++) {
-        answers[i] = (int32_t)stk_little32(p + HEADER_BYTES + 4 * i);
-        if (answers[i] < STK_UNREADABLE) return false;
-    }
-    return true;
-}
-
 bool stk_survey_file_read(const stk_survey_file *file, int32_t *answers, int64_t n, bool *stale)
 {
     uint8_t *bytes = NULL;
@@ -90,7 +72,7 @@ bool stk_survey_file_read(const stk_survey_file *file, int32_t *answers, int64_t
     *stale = false;
     if (!file->path[0] || !stk_path_exists(file->path)) return false;
     bool found = stk_file_read(file->path, &bytes, &capacity, &n_bytes) == STK_OK &&
-                 parse(bytes, n_bytes, file->state, answers, n);
+                 stk_survey_parse((stk_span){bytes, n_bytes}, file->state, answers, n);
     free(bytes);
     *stale = !found;
     return found;
@@ -98,15 +80,10 @@ bool stk_survey_file_read(const stk_survey_file *file, int32_t *answers, int64_t
 
 void stk_survey_file_write(const stk_survey_file *file, const int32_t *answers, int64_t n)
 {
-    size_t end = HEADER_BYTES + (size_t)n * 4;
-    uint8_t *p = file->path[0] ? malloc(end + 8) : NULL;
+    size_t n_bytes = stk_survey_bytes(n);
+    uint8_t *p = file->path[0] ? malloc(n_bytes) : NULL;
     if (!p) return;
-    memcpy(p, magic, sizeof(magic));
-    stk_put_little64(p + 8, file->state);
-    stk_put_little64(p + 16, (uint64_t)n);
-    for (int64_t i = 0; i < n; i++)
-        stk_put_little32(p + HEADER_BYTES + 4 * i, (uint32_t)answers[i]);
-    stk_put_little64(p + end, stk_hash64(p, end, 0));
-    (void)stk_file_write_durably(file->path, p, end + 8);
+    stk_survey_print(file->state, answers, n, p);
+    (void)stk_file_write_durably(file->path, p, n_bytes);
     free(p);
 }

@@ -8,6 +8,7 @@
 
 #include <limits.h>
 
+#include "base/file.h"
 #include "data/survey.h"
 
 /* Where answers lie, and of which state of the records. */
@@ -27,5 +28,13 @@ void stk_survey_file_find(const stk_dataset *dataset, const stk_survey *survey, 
 bool stk_survey_file_read(const stk_survey_file *file, int32_t *answers, int64_t n, bool *stale);
 /* Best effort: the next survey takes longer without. */
 void stk_survey_file_write(const stk_survey_file *file, const int32_t *answers, int64_t n);
+
+/* --- the bytes of such a file: survey_parse.c --- */
+
+size_t stk_survey_bytes(int64_t n);
+/* n answers of this state; false: something else, or a damaged file. Fuzzed. */
+bool stk_survey_parse(stk_span bytes, uint64_t state, int32_t *answers, int64_t n);
+/* out [stk_survey_bytes(n)] */
+void stk_survey_print(uint64_t state, const int32_t *answers, int64_t n, uint8_t *out);
 
 #endif

@@ -79,7 +79,7 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
         key.joint = &joint;
     }
     bool wrong_size = false;
-    bool timed = stk_counter_get(&worker->n_records) % TIMED_EVERY == TIMED_EVERY / 2;
+    bool timed = !work->no_stage_times && stk_counter_get(&worker->n_records) % TIMED_EVERY == TIMED_EVERY / 2;
     int64_t start_ns = timed ? stk_clock_ns() : 0;
     stk_counter_add(&worker->n_records, 1);
     stk_status status = read_record(worker, &key, item, fatal);

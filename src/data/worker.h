@@ -28,6 +28,7 @@ typedef struct stk_work {
     stk_row_cache *cache;                   /* NULL: none */
     const stk_chain *chain[STK_MAX_FIELDS]; /* that workers run: the data set's, or what a cache leaves of them */
     uint64_t seed;
+    bool no_stage_times;
     stk_share share;
     bool repeats; /* all batches are the first of epoch 0, which lies in all slots */
     int n_workers;

@@ -374,6 +374,32 @@ def entry_index(*files):
     return head + table + names + entries + bytes(8)
 
 
+def make_survey():
+    def survey(answers, n=None):
+        head = b"stksurv1" + struct.pack("<QQ", 7, len(answers) if n is None else n)
+        return head + struct.pack(f"<{len(answers)}i", *answers) + bytes(8)
+    write("survey", "whole", survey([1, 0, 5, -1, 2**31 - 1]))
+    write("survey", "empty", survey([]))
+    write("survey", "below", survey([1, -1000]))
+    write("survey", "cut", survey([1, 2, 3])[:-3])
+    write("survey", "many", survey([1, 2], 2**62))
+
+
+def make_video_index():
+    def index(frames, whole, times, keys, timed=1, height=48, width=64):
+        head = struct.pack("<8q", 1 << 16 | 59, height, width, frames, whole, 2, timed, len(keys))
+        return head + struct.pack(f"<{len(times) + len(keys)}q", *times, *keys)
+    write("video_index", "whole", index(4, 4, [0, 512, 1024, 1536], [0, 1024]))
+    write("video_index", "cut", index(9, 2, [0, 512], [-5]))
+    write("video_index", "untimed", index(30, 30, [], [], timed=0))
+    write("video_index", "falling", index(3, 3, [0, 512, 511], [0]))
+    write("video_index", "keys_fall", index(2, 2, [0, 512], [7, 7]))
+    write("video_index", "no_keys", index(2, 2, [0, 512], []))
+    write("video_index", "flat", index(1, 1, [0], [0], height=0))
+    write("video_index", "many", index(2**60, 2**60, [0], [0]))
+    write("video_index", "odd", index(1, 1, [0], [0])[:-3])
+
+
 def make_entries():
     whole = entry_index((b"a/1.jpg", 3), (b"a/2.jpg", 0), (b"b.jpg", 5))
     write("entries", "whole", whole)
@@ -426,6 +452,8 @@ make_records()
 make_tar()
 make_pack()
 make_entries()
+make_survey()
+make_video_index()
 make_listing()
 make_tokenizer()
 make_csv()

@@ -31,6 +31,10 @@ typedef struct stk_video_index {
  */
 stk_status stk_video_index_open(const char *path, stk_video_index *out, bool *was_stale);
 void stk_video_index_close(stk_video_index *index); /* accepts one that is all zero */
+/* A side file's payload, of this format. False for one that no run of ours has written; *v, all zero before, is to be
+ * closed in any case. Fuzzed. */
+enum { STK_VIDEO_INDEX_HEAD = 8 /* numbers before the times */ };
+bool stk_video_index_parse(const uint8_t *payload, size_t n_bytes, int64_t format, stk_video_index *v);
 
 /* One open file with its decoder, kept between reads; NULL at first. */
 typedef struct stk_video_reader stk_video_reader;

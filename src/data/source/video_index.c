@@ -1,7 +1,5 @@
 /* See source/video_file.h. The index is made of the packets' times, without decoding; a file whose packets have none is
- * decoded once, to count its frames. The payload of the side file is u64s:
- *
- *     format  height  width  frames  whole frames  reordering  times?  keys   times of the whole frames   times of keys
+ * decoded once, to count its frames. What the side file holds: video_index_parse.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +9,6 @@
 #include "data/remote/remote.h"
 #include "data/source/side_file.h"
 #include "data/source/video_file.h"
-
-void stk_video_index_close(stk_video_index *index)
-{
-    free(index->path);
-    free(index->problem);
-    free(index->time);
-    free(index->key);
-    *index = (stk_video_index){0};
-}
 
 #ifndef STK_HAS_VIDEO
 
@@ -38,43 +27,10 @@ stk_status stk_video_index_open(const char *path, stk_video_index *out, bool *wa
 
 /* --- the side file --- */
 
-enum { N_HEAD = 8, FORMAT = 1 << 16 | LIBAVFORMAT_VERSION_MAJOR /* times are as this version gives them */ };
-
-static int64_t get(const uint8_t *payload, int64_t i)
-{
-    return (int64_t)stk_little64(payload + 8 * i);
-}
-
-static bool take_times(const uint8_t *payload, int64_t n, int64_t **out)
-{
-    *out = malloc((size_t)(n ? n : 1) * sizeof(**out));
-    for (int64_t i = 0; *out && i < n; i++) {
-        (*out)[i] = get(payload, i);
-        if (i > 0 && (*out)[i] <= (*out)[i - 1]) return false;
-    }
-    return true;
-}
-
-/* False for an index that no run of ours has written. */
-static bool take_index(const uint8_t *payload, size_t n_bytes, stk_video_index *v)
-{
-    int64_t n = (int64_t)(n_bytes / 8);
-    if (n_bytes % 8 || n < N_HEAD || get(payload, 0) != FORMAT) return false;
-    v->height = get(payload, 1);
-    v->width = get(payload, 2);
-    v->n_frames = get(payload, 3);
-    v->n_whole = get(payload, 4);
-    v->n_ahead = get(payload, 5);
-    v->n_keys = get(payload, 7);
-    bool timed = get(payload, 6) == 1;
-    int64_t n_times = timed ? v->n_whole : 0;
-    if (v->height < 1 || v->width < 1 || v->height > INT32_MAX || v->width > INT32_MAX || v->n_ahead < 0) return false;
-    if (v->n_whole < 0 || v->n_whole > v->n_frames || v->n_keys < 0 || n_times > n || v->n_keys > n) return false;
-    if (N_HEAD + n_times + v->n_keys != n || (timed ? n_times > 0 && v->n_keys < 1 : v->n_keys != 0)) return false;
-    if (!timed) return true;
-    return take_times(payload + 8 * N_HEAD, n_times, &v->time) &&
-           take_times(payload + 8 * (N_HEAD + n_times), v->n_keys, &v->key);
-}
+enum {
+    N_HEAD = STK_VIDEO_INDEX_HEAD,
+    FORMAT = 1 << 16 | LIBAVFORMAT_VERSION_MAJOR /* times are as this version gives them */
+};
 
 static void write_index(const stk_input *file, const stk_video_index *v)
 {
@@ -275,7 +231,7 @@ stk_status stk_video_index_open(const char *path, stk_video_index *out, bool *wa
     STK_RETURN_IF_ERROR(stk_open_input(path, false, &file));
     if (!(out->path = strdup(path))) STK_TRY(stk_fail_memory(strlen(path)));
     STK_TRY(stk_index_read(&file, STK_INDEX_VIDEO, &payload, &n, &stale));
-    if (!payload || !take_index(payload, n, out)) {
+    if (!payload || !stk_video_index_parse(payload, n, FORMAT, out)) {
         char *kept = out->path;
         out->path = NULL;
         stk_video_index_close(out);

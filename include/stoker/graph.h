@@ -71,7 +71,9 @@ STK_API char *stk_graph_print(const stk_graph *graph);
     X(erf)                                                                                                             \
     X(sin)                                                                                                             \
     X(cos)                                                                                                             \
-    X(floor)
+    X(floor)                                                                                                           \
+    X(ceil)                                                                                                            \
+    X(round) /* ties to even */
 #define STK_BINARY_LIST(X)  X(add) X(sub) X(mul) X(div) X(max) X(min) X(pow)
 #define STK_COMPARE_LIST(X) X(equal) X(not_equal) X(less) X(less_equal) X(greater) X(greater_equal)
 
@@ -105,6 +107,8 @@ STK_API stk_value stk_concat(const stk_value *x, int n, int axis);
 STK_API stk_value stk_reduce_sum(stk_value x, uint32_t axes);
 STK_API stk_value stk_reduce_mean(stk_value x, uint32_t axes);
 STK_API stk_value stk_reduce_max(stk_value x, uint32_t axes);
+STK_API stk_value stk_reduce_min(stk_value x, uint32_t axes);
+STK_API stk_value stk_reduce_prod(stk_value x, uint32_t axes);
 
 /* --- library operations --- */
 /* a [..., M, K] (or [..., K, M] transposed), b [K, N] or batched like a (or transposed) -> [..., M, N]. */
@@ -139,9 +143,32 @@ STK_API stk_value stk_softmax(stk_value x);
 /* (x - mean) / sqrt(variance + eps) * scale + bias over the last axis of x [...,C], the variance divided by C; scale
  * and bias [C] are f32 (f64 for f64 x), and so are the statistics. Ba et al. 2016. */
 STK_API stk_value stk_layer_norm_raw(stk_value x, stk_value scale, stk_value bias, double eps);
-/* Rows of weight [V,D] by number: ids i32 [...] -> [...,D]. An id that is none of the V rows fails the run with
- * STK_CORRUPT. */
+/* The same over the channels of a group: x [N,...,C] in `groups` groups of neighbouring channels, over all axes but N.
+ * Wu & He 2018; instance norm with as many groups as channels. */
+STK_API stk_value stk_group_norm_raw(stk_value x, stk_value scale, stk_value bias, int64_t groups, double eps);
+/* numpy.take(x, ids, axis): ids i32 of any shape, whose axes take the place of that axis. Here and below an id that is
+ * not in [0, size of the axis) fails the run with STK_CORRUPT. */
+STK_API stk_value stk_gather(stk_value x, stk_value ids, int axis);
+/* base, with rows of dy added along the axis where ids tell; dy is shaped as stk_gather(base, ids, axis). Rows of equal
+ * ids are added in their order. */
+STK_API stk_value stk_scatter_add(stk_value base, stk_value ids, stk_value dy, int axis);
+/* Rows of weight [V,D] by number: ids i32 [...] -> [...,D]. */
 STK_API stk_value stk_embedding_raw(stk_value weight, stk_value ids);
+/* The index along the axis: 0, 1, ... */
+STK_API stk_value stk_iota(stk_graph *graph, stk_dtype dtype, stk_shape shape, int axis);
+/* The index of the largest along the axis, which is removed, as i32. The first of several, or the last; a NaN is the
+ * largest. */
+STK_API stk_value stk_argmax(stk_value x, int axis, bool last);
+/* Sums of the elements up to each along the axis, itself included unless exclusive; from the end with reverse. */
+STK_API stk_value stk_cumsum(stk_value x, int axis, bool exclusive, bool reverse);
+/* Random numbers [N,...], uniform in [low, high) or normal. Row i depends on (seed, stream, sample + i) only; seed and
+ * sample are i64 scalars. Philox 4x32-10, as rng.h; normal ones by Box & Muller 1958, of 24 bits each. */
+STK_API stk_value stk_random_uniform(stk_value seed, stk_value sample, stk_dtype dtype, stk_shape shape, double low,
+                                     double high, int64_t stream);
+STK_API stk_value stk_random_normal(stk_value seed, stk_value sample, stk_dtype dtype, stk_shape shape, double mean,
+                                    double deviation, int64_t stream);
+/* Whether all elements of the n values of float dtypes are finite: bool [], in one sweep. */
+STK_API stk_value stk_all_finite(const stk_value *x, int n);
 /* logits [N,C]; labels i32 [N], or f32 [N,C] of shares -> loss f32 [N]. smoothing moves that share of each label to all
  * classes alike. Here and below a label that is none of the C classes fails the run with STK_CORRUPT. */
 STK_API stk_value stk_cross_entropy_raw(stk_value logits, stk_value labels, double smoothing);

@@ -1,7 +1,8 @@
 /* Optimisers and schedules: plain settings. The update itself is part of the training graph.
  *
  * Defaults are PyTorch's. `like_keras` gives Keras' arithmetic: SGD with the rate inside the velocity; Adam with eps
- * 1e-7 added to sqrt(v) and the bias correction folded into the rate, and AdamW's decay of 0.004. In Keras the decay of
+ * 1e-7 added to sqrt(v) and the bias correction folded into the rate, and AdamW's decay of 0.004; RMSprop with eps 1e-7
+ * inside the root and the rate inside the velocity. In Keras the decay of
  * every optimiser acts on the parameters, as AdamW's does; in PyTorch that of SGD and Adam is added to the gradient.
  */
 #ifndef STOKER_OPTIM_H
@@ -13,25 +14,44 @@
 extern "C" {
 #endif
 
-typedef enum stk_optimizer_kind { STK_OPTIMIZER_SGD, STK_OPTIMIZER_ADAM, STK_OPTIMIZER_ADAMW } stk_optimizer_kind;
+typedef enum stk_optimizer_kind {
+    STK_OPTIMIZER_SGD,
+    STK_OPTIMIZER_ADAM,
+    STK_OPTIMIZER_ADAMW,
+    STK_OPTIMIZER_RMSPROP,
+    STK_OPTIMIZER_ADAGRAD,
+    STK_OPTIMIZER_LAMB, /* You et al. 2020 */
+    STK_OPTIMIZER_LARS, /* You et al. 2017 */
+    STK_OPTIMIZER_MUON, /* Jordan et al. 2024; AdamW for vectors, embeddings and the last layer */
+    STK_N_OPTIMIZERS
+} stk_optimizer_kind;
 
 /* Fields left 0 take the default of the kind. */
 typedef struct stk_optimizer {
     stk_optimizer_kind kind;
-    double lr;           /* sgd 0.01; adam, adamw 0.001 */
-    double weight_decay; /* 0; adamw 0.01. Negative: none */
-    double momentum;
-    bool nesterov;
-    double beta1, beta2, eps; /* 0.9, 0.999, 1e-8 */
-    bool like_keras;
+    double lr;           /* sgd, rmsprop, adagrad 0.01; lars 0.1; the others 0.001 */
+    double weight_decay; /* 0; adamw, lamb 0.01, lars 1e-4, muon 0.1. Negative: none */
+    double momentum;     /* sgd, rmsprop 0; lars 0.9; muon 0.95 */
+    bool nesterov;       /* sgd, muon */
+    double beta1, beta2; /* 0.9, 0.999; of rmsprop only beta2 counts: 0.99, or 0.9 like Keras */
+    double eps;          /* 1e-8; adagrad 1e-10, lamb 1e-6, muon 1e-7 */
+    double trust;        /* lars: the rate for a layer whose gradient is as large as its weights; 0.001 */
+    double rest_lr;      /* muon: AdamW's rate for the other parameters; 0: 3e-4. It follows the same schedule */
+    bool centered;       /* rmsprop: by the variance */
+    bool like_keras;     /* sgd, adam, adamw, rmsprop */
 } stk_optimizer;
 
 STK_API stk_optimizer stk_optimizer_fill(stk_optimizer_kind kind, stk_optimizer settings);
 #ifndef __cplusplus
 /* stk_sgd(.lr = 0.1, .momentum = 0.9) */
-#define stk_sgd(...)   stk_optimizer_fill(STK_OPTIMIZER_SGD, (stk_optimizer){__VA_ARGS__})
-#define stk_adam(...)  stk_optimizer_fill(STK_OPTIMIZER_ADAM, (stk_optimizer){__VA_ARGS__})
-#define stk_adamw(...) stk_optimizer_fill(STK_OPTIMIZER_ADAMW, (stk_optimizer){__VA_ARGS__})
+#define stk_sgd(...)     stk_optimizer_fill(STK_OPTIMIZER_SGD, (stk_optimizer){__VA_ARGS__})
+#define stk_adam(...)    stk_optimizer_fill(STK_OPTIMIZER_ADAM, (stk_optimizer){__VA_ARGS__})
+#define stk_adamw(...)   stk_optimizer_fill(STK_OPTIMIZER_ADAMW, (stk_optimizer){__VA_ARGS__})
+#define stk_rmsprop(...) stk_optimizer_fill(STK_OPTIMIZER_RMSPROP, (stk_optimizer){__VA_ARGS__})
+#define stk_adagrad(...) stk_optimizer_fill(STK_OPTIMIZER_ADAGRAD, (stk_optimizer){__VA_ARGS__})
+#define stk_lamb(...)    stk_optimizer_fill(STK_OPTIMIZER_LAMB, (stk_optimizer){__VA_ARGS__})
+#define stk_lars(...)    stk_optimizer_fill(STK_OPTIMIZER_LARS, (stk_optimizer){__VA_ARGS__})
+#define stk_muon(...)    stk_optimizer_fill(STK_OPTIMIZER_MUON, (stk_optimizer){__VA_ARGS__})
 #endif
 
 typedef enum stk_schedule_kind { STK_SCHEDULE_CONSTANT, STK_SCHEDULE_STEP, STK_SCHEDULE_COSINE } stk_schedule_kind;

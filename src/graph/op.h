@@ -32,14 +32,18 @@
  *   layer_norm                      x [...,C], scale, bias (f32 [C]) -> y, mean, inv_std (f32 [...])
  *                                     attrs: layer_norm
  *   layer_norm_grad                 dy, x, scale, mean, inv_std -> dx, dscale, dbias
- *   embedding                       weight [V,D], ids i32 [...] -> y [...,D]
- *   embedding_grad                  dy [...,D], ids, base [V,D] or nothing (zeros) -> base plus dy's rows at ids
- *                                     attrs: shape of weight
- *   softmax                         x -> y                                over the last axis
- *   softmax_grad                    y, dy -> dx
- *   cross_entropy                   logits [N,C], labels i32 [N] or f32 [N,C] -> loss f32 [N]   attrs: smoothing
- *   cross_entropy_grad              logits, labels, dloss f32 [N] -> dlogits
- *   in_top_k                        logits [N,C], labels i32 [N] -> f32 [N]                      attrs: k
+ *   group_norm                      x [N,...,C], scale, bias (f32 [C]) -> y, mean, inv_std (f32 [N,G])
+ *                                     attrs: group_norm
+ *   group_norm_grad                 dy, x, scale, mean, inv_std -> dx, dscale, dbias             attrs: group_norm
+ *   gather                          x, ids i32 [...] -> y                 attrs: axis, which ids' axes take the place
+ * of scatter_add                     dy, ids, base or nothing (zeros) -> base plus dy's rows at ids attrs: axis, shape
+ * of base; dy as gather's y of such an x iota                            -> y                                  attrs:
+ * dtype, shape, axis; the index along it random                          seed i64 [], sample i64 [] -> y       attrs:
+ * dtype, shape, random argmax                          x -> i32, without the axis            attrs: argmax cumsum x ->
+ * y                                attrs: cumsum all_finite                      x0, x1, ... -> bool [] softmax x -> y
+ * over the last axis softmax_grad                    y, dy -> dx cross_entropy                   logits [N,C], labels
+ * i32 [N] or f32 [N,C] -> loss f32 [N]   attrs: smoothing cross_entropy_grad              logits, labels, dloss f32 [N]
+ * -> dlogits in_top_k                        logits [N,C], labels i32 [N] -> f32 [N]                      attrs: k
  *   dropout                         x, seed i64 [], sample i64 [] -> y    attrs: dropout; its own gradient rule
  *   attention                       q [N,T,H,D], k, v [N,S,H,D], [mask bool [N,S]], [seed i64 [], sample i64 []]
  *                                     -> y [N,T,H,D], lse f32 [N,H,T] (-inf: no key)              attrs: attention
@@ -75,7 +79,14 @@ typedef enum stk_binary_kind { STK_BINARY_LIST(X) STK_N_BINARY } stk_binary_kind
 #define X(name) STK_COMPARE_##name,
 typedef enum stk_compare_kind { STK_COMPARE_LIST(X) STK_N_COMPARE } stk_compare_kind;
 #undef X
-typedef enum stk_reduce_kind { STK_REDUCE_SUM, STK_REDUCE_MEAN, STK_REDUCE_MAX, STK_N_REDUCE } stk_reduce_kind;
+typedef enum stk_reduce_kind {
+    STK_REDUCE_SUM,
+    STK_REDUCE_MEAN,
+    STK_REDUCE_MAX,
+    STK_REDUCE_MIN,
+    STK_REDUCE_PROD,
+    STK_N_REDUCE
+} stk_reduce_kind;
 
 typedef struct stk_fused stk_fused; /* graph/fused.h */
 
@@ -123,6 +134,22 @@ typedef struct stk_attrs {
         struct {
             double eps;
         } layer_norm;
+        struct {
+            double eps;
+            int64_t groups;
+        } group_norm;
+        int32_t axis; /* gather, scatter_add, iota */
+        struct {
+            double a, b; /* uniform in [a, b); normal with mean a and deviation b */
+            int64_t stream;
+            int32_t normal;
+        } random;
+        struct {
+            int32_t axis, last; /* last: among ties the last */
+        } argmax;
+        struct {
+            int32_t axis, exclusive, reverse;
+        } cumsum;
         struct {
             double smoothing;
         } cross_entropy;

@@ -42,8 +42,15 @@
     X(batch_norm_apply)                                                                                                \
     X(layer_norm)                                                                                                      \
     X(layer_norm_grad)                                                                                                 \
-    X(embedding)                                                                                                       \
-    X(embedding_grad)                                                                                                  \
+    X(group_norm)                                                                                                      \
+    X(group_norm_grad)                                                                                                 \
+    X(gather)                                                                                                          \
+    X(scatter_add)                                                                                                     \
+    X(iota)                                                                                                            \
+    X(random)                                                                                                          \
+    X(argmax)                                                                                                          \
+    X(cumsum)                                                                                                          \
+    X(all_finite)                                                                                                      \
     X(softmax)                                                                                                         \
     X(softmax_grad)                                                                                                    \
     X(cross_entropy)                                                                                                   \

@@ -52,6 +52,7 @@ const stk_op_rule stk_rule_layer_norm = {
     .kind = STK_KIND_OPAQUE,
     .n_in = 3,
     .n_out = 3,
+    .autocast = STK_AUTOCAST_FIRST,
     .infer = infer,
     .grad = grad,
     .cost = cost,

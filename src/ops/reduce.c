@@ -1,4 +1,5 @@
-/* Sum, mean or maximum over axes, which are removed. The maximum over nothing is -inf, the mean NaN. */
+/* Sum, mean, maximum, minimum or product over axes, which are removed. The maximum over nothing is -inf, the minimum
+ * inf, the mean NaN, the product 1. */
 #include "ops/rule.h"
 
 static stk_status infer(stk_op_call *call)
@@ -16,8 +17,8 @@ static stk_status infer(stk_op_call *call)
     stk_shape y = {.rank = 0};
     for (int i = 0; i < x.shape.rank; i++)
         if (!(axes >> i & 1)) y.dim[y.rank++] = x.shape.dim[i];
-    if (call->attrs->reduce.wide && kind == STK_REDUCE_MAX)
-        return stk_fail(STK_INVALID, "a maximum is never wide: it rounds nothing");
+    if (call->attrs->reduce.wide && kind != STK_REDUCE_SUM && kind != STK_REDUCE_MEAN)
+        return stk_fail(STK_INVALID, "'%s' is never wide: only sums and means are", stk_reduce_name(kind));
     stk_rule_out(call, 0, call->attrs->reduce.wide ? stk_rule_stat_dtype(x.dtype) : x.dtype, y);
     return STK_OK;
 }
@@ -49,7 +50,7 @@ static stk_status count_reduced(stk_shape x, uint32_t axes, double *n)
     return STK_OK;
 }
 
-/* Maxima that occur several times share the gradient. */
+/* Maxima, or minima, that occur several times share the gradient. */
 static stk_value grad_max(stk_value x, stk_value y, stk_value dy, uint32_t axes)
 {
     stk_shape shape = stk_value_shape(x);
@@ -59,12 +60,29 @@ static stk_value grad_max(stk_value x, stk_value y, stk_value dy, uint32_t axes)
     return stk_select(is_max, spread(stk_div(dy, n_max), shape, axes), stk_rule_scalar(x.graph, dtype, 0));
 }
 
+/* The product of all others, times dy; also where one element is zero, or several are. */
+static stk_value grad_prod(stk_value x, stk_value dy, uint32_t axes)
+{
+    stk_shape shape = stk_value_shape(x);
+    stk_dtype dtype = stk_value_dtype(x);
+    stk_value zero = stk_rule_scalar(x.graph, dtype, 0), one = stk_rule_scalar(x.graph, dtype, 1);
+    stk_value is_zero = stk_equal(x, zero), filled = stk_select(is_zero, one, x);
+    stk_value n_zero = spread(stk_reduce_sum(stk_cast_to(is_zero, dtype), axes), shape, axes);
+    stk_value rest = spread(stk_mul(dy, stk_reduce_prod(filled, axes)), shape, axes);
+    stk_value sole = stk_select(is_zero, stk_select(stk_equal(n_zero, one), rest, zero), zero);
+    return stk_select(stk_equal(n_zero, zero), stk_div(rest, filled), sole);
+}
+
 static stk_status grad(const stk_grad_call *call)
 {
     stk_value x = call->in[0], dy = call->grad_out[0];
     if (!call->need[0] || dy.id < 0 || !stk_dtype_is_float(stk_value_dtype(x))) return STK_OK;
     uint32_t axes = call->attrs->reduce.axes;
-    if (call->attrs->reduce.kind == STK_REDUCE_MAX) {
+    if (call->attrs->reduce.kind == STK_REDUCE_PROD) {
+        call->grad_in[0] = grad_prod(x, dy, axes);
+        return stk_rule_built(call->grad_in[0]);
+    }
+    if (call->attrs->reduce.kind == STK_REDUCE_MAX || call->attrs->reduce.kind == STK_REDUCE_MIN) {
         call->grad_in[0] = grad_max(x, call->out[0], dy, axes);
         return stk_rule_built(call->grad_in[0]);
     }
@@ -129,6 +147,16 @@ stk_value stk_reduce_mean(stk_value x, uint32_t axes)
 stk_value stk_reduce_max(stk_value x, uint32_t axes)
 {
     return add_reduce(STK_REDUCE_MAX, x, axes, false);
+}
+
+stk_value stk_reduce_min(stk_value x, uint32_t axes)
+{
+    return add_reduce(STK_REDUCE_MIN, x, axes, false);
+}
+
+stk_value stk_reduce_prod(stk_value x, uint32_t axes)
+{
+    return add_reduce(STK_REDUCE_PROD, x, axes, false);
 }
 
 stk_value stk_reduce_sum_wide(stk_value x, uint32_t axes)

@@ -53,7 +53,7 @@ const char *stk_compare_name(int kind)
 
 const char *stk_reduce_name(int kind)
 {
-    static const char *const names[] = {"sum", "mean", "max"};
+    static const char *const names[] = {"sum", "mean", "max", "min", "prod"};
     return kind >= 0 && kind < STK_N_REDUCE ? names[kind] : "?";
 }
 

@@ -57,7 +57,8 @@ static stk_status grad(const stk_grad_call *call)
 {
     int kind = call->attrs->element.kind;
     if (!call->need[0] || call->grad_out[0].id < 0) return STK_OK;
-    if (kind == STK_UNARY_sign || kind == STK_UNARY_floor) return STK_OK;
+    if (kind == STK_UNARY_sign || kind == STK_UNARY_floor || kind == STK_UNARY_ceil || kind == STK_UNARY_round)
+        return STK_OK;
     call->grad_in[0] = derive(kind, call->in[0], call->out[0], call->grad_out[0]);
     return stk_rule_built(call->grad_in[0]);
 }

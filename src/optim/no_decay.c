@@ -7,7 +7,7 @@ static bool belongs_to_norm(const stk_graph *graph, int32_t variable)
 {
     for (int i = 0; i < graph->n_nodes; i++) {
         const stk_node *node = &graph->node[i];
-        if (node->op != STK_OP_batch_norm && node->op != STK_OP_layer_norm) continue;
+        if (node->op != STK_OP_batch_norm && node->op != STK_OP_layer_norm && node->op != STK_OP_group_norm) continue;
         for (int j = 1; j < node->n_in; j++)
             if (node->in[j] == variable) return true;
     }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "graph/query.h"
 #include "optim/no_decay.h"
+#include "optim/step.h"
 
 /* One parameter and its gradient. */
 typedef struct target {
@@ -29,14 +30,26 @@ static stk_status check_options(const stk_optim_options *options)
         STK_RETURN_IF_ERROR(check_share("momentum", o->momentum));
         if (o->nesterov && o->momentum == 0) return stk_fail(STK_INVALID, "optimizer: nesterov needs a momentum");
         return STK_OK;
+    case STK_OPTIMIZER_RMSPROP:
+    case STK_OPTIMIZER_LARS: STK_RETURN_IF_ERROR(check_share("momentum", o->momentum)); break;
+    case STK_OPTIMIZER_MUON:
+        STK_RETURN_IF_ERROR(check_share("momentum", o->momentum));
+        if (!(o->rest_lr >= 0))
+            return stk_fail(STK_INVALID, "optimizer: rest_lr is %g, and must be 0 or more", o->rest_lr);
+        if (!(o->lr > 0)) return stk_fail(STK_INVALID, "optimizer: lr is %g, and must be more than 0", o->lr);
+        break;
     case STK_OPTIMIZER_ADAM:
     case STK_OPTIMIZER_ADAMW:
-        STK_RETURN_IF_ERROR(check_share("beta1", o->beta1));
-        STK_RETURN_IF_ERROR(check_share("beta2", o->beta2));
-        if (o->eps > 0) return STK_OK;
-        return stk_fail(STK_INVALID, "optimizer: eps is %g, and must be more than 0", o->eps);
+    case STK_OPTIMIZER_ADAGRAD:
+    case STK_OPTIMIZER_LAMB: break;
+    default: return stk_fail(STK_INVALID, "optimizer: there is no kind %d", (int)o->kind);
     }
-    return stk_fail(STK_INVALID, "optimizer: there is no kind %d", (int)o->kind);
+    if (o->kind != STK_OPTIMIZER_ADAGRAD && o->kind != STK_OPTIMIZER_LARS) {
+        if (o->kind != STK_OPTIMIZER_RMSPROP) STK_RETURN_IF_ERROR(check_share("beta1", o->beta1));
+        STK_RETURN_IF_ERROR(check_share("beta2", o->beta2));
+    }
+    if (o->eps > 0) return STK_OK;
+    return stk_fail(STK_INVALID, "optimizer: eps is %g, and must be more than 0", o->eps);
 }
 
 static stk_status check_loss(const stk_graph *graph, stk_value loss)
@@ -99,8 +112,7 @@ static void clip_gradients(stk_graph *graph, target *t, int n, double clip)
     }
 }
 
-/* The variable "<parameter>.<part>", zeros of the parameter's type. */
-static stk_value make_state(stk_value param, const char *part)
+stk_value stk_optim_state(stk_value param, const char *part)
 {
     stk_graph *graph = param.graph;
     const stk_node *node = stk_value_node(param);
@@ -140,7 +152,7 @@ static void add_sgd(const target *t, const stk_optimizer *o, double weight_decay
     if (o->momentum == 0) {
         add_update(graph, STK_OP_sgd_update, &attrs, (stk_value[]){t->param, t->grad, lr}, 3, 0);
     } else {
-        stk_value velocity = make_state(t->param, "velocity");
+        stk_value velocity = stk_optim_state(t->param, "velocity");
         add_update(graph, STK_OP_sgd_update, &attrs, (stk_value[]){t->param, velocity, t->grad, lr}, 4, 1);
     }
 }
@@ -152,10 +164,45 @@ static void add_adam(const target *t, const stk_optimizer *o, double weight_deca
     attrs.adam.beta2 = o->beta2;
     attrs.adam.eps = o->eps;
     attrs.adam.weight_decay = weight_decay;
-    attrs.adam.decoupled = o->kind == STK_OPTIMIZER_ADAMW || o->like_keras;
+    attrs.adam.decoupled = o->kind != STK_OPTIMIZER_ADAM || o->like_keras;
     attrs.adam.like_keras = o->like_keras;
-    stk_value m = make_state(t->param, "m"), v = make_state(t->param, "v");
+    stk_value m = stk_optim_state(t->param, "m"), v = stk_optim_state(t->param, "v");
     add_update(t->param.graph, STK_OP_adam_update, &attrs, (stk_value[]){t->param, m, v, t->grad, lr, step}, 6, 2);
+}
+
+/* Muon's other parameters: AdamW with its usual eps, at a rate that keeps its share of Muon's. */
+static void add_rest(const target *t, const stk_optimizer *o, double weight_decay, stk_value lr, stk_value step)
+{
+    stk_optimizer adamw = *o;
+    adamw.kind = STK_OPTIMIZER_ADAMW;
+    adamw.eps = 1e-8;
+    add_adam(t, &adamw, weight_decay, stk_scale_by(lr, o->rest_lr / o->lr), step);
+}
+
+static void add_step(stk_value loss, const target *t, const stk_optimizer *o, double decay, stk_value lr,
+                     stk_value step)
+{
+    stk_optim_step s = {t->param, t->grad, lr, step, decay, o};
+    switch (o->kind) {
+    case STK_OPTIMIZER_SGD: add_sgd(t, o, decay, lr); break;
+    case STK_OPTIMIZER_RMSPROP: stk_optim_rmsprop(&s); break;
+    case STK_OPTIMIZER_ADAGRAD: stk_optim_adagrad(&s); break;
+    case STK_OPTIMIZER_LAMB: stk_optim_lamb(&s); break;
+    case STK_OPTIMIZER_LARS: stk_optim_lars(&s); break;
+    case STK_OPTIMIZER_MUON:
+        if (stk_optim_muon_takes(t->param.graph, loss, t->param))
+            stk_optim_muon(&s);
+        else
+            add_rest(t, o, decay, lr, step);
+        break;
+    default: add_adam(t, o, decay, lr, step); break;
+    }
+}
+
+static bool needs_step(stk_optimizer_kind kind)
+{
+    return kind == STK_OPTIMIZER_ADAM || kind == STK_OPTIMIZER_ADAMW || kind == STK_OPTIMIZER_LAMB ||
+           kind == STK_OPTIMIZER_MUON;
 }
 
 stk_status stk_optim_build(stk_graph *graph, stk_value loss, const stk_optim_options *options)
@@ -173,15 +220,11 @@ stk_status stk_optim_build(stk_graph *graph, stk_value loss, const stk_optim_opt
     if (options->clip_norm > 0) clip_gradients(graph, targets, n, options->clip_norm);
 
     stk_value lr = stk_graph_scalar_input(graph, "lr", STK_F32), step = {graph, -1};
-    if (o->kind != STK_OPTIMIZER_SGD) step = stk_graph_scalar_input(graph, "step", STK_I64);
+    if (needs_step(o->kind)) step = stk_graph_scalar_input(graph, "step", STK_I64);
     for (int i = 0; i < n; i++) {
         double decay = o->weight_decay > 0 ? o->weight_decay : 0;
         if (stk_no_decay_matches(graph, targets[i].param.id, options->no_decay)) decay = 0;
-        stk_value rate = fit_rate(lr, targets[i].param);
-        if (o->kind == STK_OPTIMIZER_SGD)
-            add_sgd(&targets[i], o, decay, rate);
-        else
-            add_adam(&targets[i], o, decay, rate, step);
+        add_step(loss, &targets[i], o, decay, fit_rate(lr, targets[i].param), step);
     }
     status = stk_graph_status(graph);
 done:

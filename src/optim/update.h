@@ -1,6 +1,6 @@
 /* The optimiser's part of a training graph: gradients, clipping, state and updates. Rates over time are in schedule.c.
  *
- *   loss -> grad (one for each parameter) -> clip -> sgd_update or adam_update -> parameter and state
+ *   loss -> grad (one for each parameter) -> clip -> sgd_update, adam_update or step.h -> parameter and state
  */
 #ifndef STK_OPTIM_UPDATE_H
 #define STK_OPTIM_UPDATE_H
@@ -15,8 +15,9 @@ typedef struct stk_optim_options {
 } stk_optim_options;
 
 /* Adds an update of every trainable variable that loss, a float scalar, depends on; others stay as they are. The state
- * lies in variables "<parameter>.velocity", or ".m" and ".v". The inputs "lr" f32 [] and, for Adam, "step" i64 [] (the
- * steps done before, 0 at first) are found or made. An error is kept in the graph and returned. */
+ * lies in variables "<parameter>.velocity", ".m", ".v" and so on. The inputs "lr" f32 [] and, where the optimiser
+ * counts, "step" i64 [] (the steps done before, 0 at first) are found or made. An error is kept in the graph and
+ * returned. */
 stk_status stk_optim_build(stk_graph *graph, stk_value loss, const stk_optim_options *options);
 
 #endif

@@ -135,7 +135,8 @@ static void choose_inputs(caster *c, const stk_node *node, stk_value *in)
 static bool make_wide(caster *c, const stk_node *node, stk_attrs *attrs, stk_value *in)
 {
     stk_value x = stk_value_of(c->graph, c->now[node->in[0]]);
-    if (node->op != STK_OP_reduce || attrs->reduce.kind == STK_REDUCE_MAX || !is_narrow(stk_value_dtype(x)))
+    if (node->op != STK_OP_reduce || (attrs->reduce.kind != STK_REDUCE_SUM && attrs->reduce.kind != STK_REDUCE_MEAN) ||
+        !is_narrow(stk_value_dtype(x)))
         return false;
     attrs->reduce.wide = 1;
     in[0] = x;

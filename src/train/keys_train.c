@@ -71,10 +71,79 @@ static const stk_key adamw_keys[] = {RATE("0.001"),
                                       .doc = "Taken from the weights. Default: 0.01, or 0.004 like Keras."},
                                      LIKE,
                                      END};
+#define DECAY(doc_)                                                                                                    \
+    {                                                                                                                  \
+        .name = "weight_decay", .type = STK_KEY_REAL, .least = 0, .most = 1, .doc = doc_                               \
+    }
+#define EPS(doc_)                                                                                                      \
+    {                                                                                                                  \
+        .name = "eps", .type = STK_KEY_REAL, .least = 0, .above = true, .doc = doc_                                    \
+    }
+#define MOMENTUM(standard_, doc_)                                                                                      \
+    {                                                                                                                  \
+        .name = "momentum", .type = STK_KEY_REAL, .standard = standard_, .least = 0, .most = 1, .doc = doc_            \
+    }
+static const stk_key rmsprop_keys[] = {
+    RATE("0.01"),
+    {.name = "beta2",
+     .type = STK_KEY_REAL,
+     .least = 0,
+     .most = 1,
+     .above = true,
+     .doc = "Decay of the mean of squares. Default: 0.99, or 0.9 like Keras."},
+    MOMENTUM("0", "0: none."),
+    {.name = "centered", .type = STK_KEY_BOOL, .standard = "false", .doc = "By the variance, not the mean of squares."},
+    EPS("Added to the root; like Keras: inside it. Default: 1e-8, or 1e-7."),
+    DECAY("Added to the gradient, as L2; like Keras: taken from the weights."),
+    LIKE,
+    END};
+static const stk_key adagrad_keys[] = {RATE("0.01"), EPS("Added to the root. Default: 1e-10."),
+                                       DECAY("Added to the gradient, as L2."), END};
+static const stk_key lamb_keys[] = {RATE("0.001"), BETAS, DECAY("Part of the update. Default: 0.01."), END};
+static const stk_key lars_keys[] = {
+    RATE("0.1"),
+    MOMENTUM("0.9", "Of the update."),
+    DECAY("Part of the update. Default: 1e-4."),
+    {.name = "trust",
+     .type = STK_KEY_REAL,
+     .standard = "0.001",
+     .least = 0,
+     .above = true,
+     .doc = "The rate of a layer is multiplied by it and by norm(weights) / norm(update)."},
+    END};
+static const stk_key muon_keys[] = {
+    RATE("0.001"),
+    MOMENTUM("0.95", "Of the gradient."),
+    {.name = "nesterov", .type = STK_KEY_BOOL, .standard = "false", .doc = "Nesterov's momentum, as torch's default."},
+    DECAY("Taken from the weights. Default: 0.1."),
+    {.name = "rest_lr",
+     .type = STK_KEY_REAL,
+     .standard = "0.0003",
+     .least = 0,
+     .above = true,
+     .doc = "AdamW's rate for vectors, embeddings and the last layer."},
+    END};
 const stk_key stk_optimizer_kinds[] = {
     {.name = "sgd", .type = STK_KEY_MAP, .keys = sgd_keys, .no_short = true, .doc = "Stochastic gradient descent."},
     {.name = "adam", .type = STK_KEY_MAP, .keys = adam_keys, .no_short = true, .doc = "Kingma & Ba 2015."},
     {.name = "adamw", .type = STK_KEY_MAP, .keys = adamw_keys, .no_short = true, .doc = "Loshchilov & Hutter 2019."},
+    {.name = "rmsprop", .type = STK_KEY_MAP, .keys = rmsprop_keys, .no_short = true, .doc = "Tieleman & Hinton 2012."},
+    {.name = "adagrad", .type = STK_KEY_MAP, .keys = adagrad_keys, .no_short = true, .doc = "Duchi et al. 2011."},
+    {.name = "lamb",
+     .type = STK_KEY_MAP,
+     .keys = lamb_keys,
+     .no_short = true,
+     .doc = "You et al. 2020: for large batches; what `no_decay` names keeps the plain rate."},
+    {.name = "lars",
+     .type = STK_KEY_MAP,
+     .keys = lars_keys,
+     .no_short = true,
+     .doc = "You et al. 2017: as LAMB, of SGD."},
+    {.name = "muon",
+     .type = STK_KEY_MAP,
+     .keys = muon_keys,
+     .no_short = true,
+     .doc = "Jordan et al. 2024: hidden matrices."},
     END};
 
 #define WARMUP                                                                                                         \

@@ -116,7 +116,8 @@ static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_pa
 
 static stk_status take_optimizer(const stk_yaml_node *node, stk_recipe *recipe)
 {
-    static const char *const kinds[] = {"sgd", "adam", "adamw"};
+    static const char *const kinds[STK_N_OPTIMIZERS] = {"sgd",     "adam", "adamw", "rmsprop",
+                                                        "adagrad", "lamb", "lars",  "muon"};
     const stk_yaml_node *settings = node->child;
     stk_optimizer o = {.lr = get_real(settings, "lr", 0),
                        .momentum = get_real(settings, "momentum", 0),
@@ -124,15 +125,18 @@ static stk_status take_optimizer(const stk_yaml_node *node, stk_recipe *recipe)
                        .beta1 = get_real(settings, "beta1", 0),
                        .beta2 = get_real(settings, "beta2", 0),
                        .eps = get_real(settings, "eps", 0),
+                       .trust = get_real(settings, "trust", 0),
+                       .rest_lr = get_real(settings, "rest_lr", 0),
+                       .centered = get_bool(settings, "centered"),
                        .weight_decay = get_real(settings, "weight_decay", 0),
                        .like_keras = is_word(settings, "like", "keras")};
     /* A decay of 0 that somebody wrote means none, not the default. */
     if (get(settings, "weight_decay") && o.weight_decay == 0) o.weight_decay = -1;
     stk_optimizer_kind kind = STK_OPTIMIZER_SGD;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < STK_N_OPTIMIZERS; i++)
         if (!strcmp(settings->key, kinds[i])) kind = (stk_optimizer_kind)i;
     if (kind == STK_OPTIMIZER_SGD && o.weight_decay < 0) o.weight_decay = 0;
-    if (o.nesterov && o.momentum == 0)
+    if (o.nesterov && o.momentum == 0 && kind == STK_OPTIMIZER_SGD)
         return stk_yaml_fail_key(get(settings, "nesterov"), "'nesterov' needs a momentum");
     recipe->optimizer = stk_optimizer_fill(kind, o);
     return STK_OK;

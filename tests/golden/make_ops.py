@@ -134,14 +134,28 @@ def layer_norm(name, *shape, eps=1e-5):
     case(name + ", gradients", "layer_norm_grad", "0", [dy, x, scale, mean, inv_std], [dx, dscale, dbias])
 
 
+def group_norm(name, n, c, h, w, groups, eps=1e-5):
+    x = rand(n, c, h, w, low=-2, high=5).requires_grad_()
+    scale, bias = rand(c, low=0.5, high=2.0).requires_grad_(), rand(c).requires_grad_()
+    y = F.group_norm(x, groups, scale, bias, eps)
+    dy = rand(*y.shape)
+    dx, dscale, dbias = torch.autograd.grad(y, (x, scale, bias), dy)
+    flat = x.detach().reshape(n, groups, -1)
+    mean, inv_std = flat.mean(-1), 1 / torch.sqrt(flat.var(-1, unbiased=False) + eps)
+    x, y, dy, dx = nhwc(x.detach()), nhwc(y.detach()), nhwc(dy), nhwc(dx)
+    scale, bias, attrs = scale.detach(), bias.detach(), f".group_norm = {{{eps}, {groups}}}"
+    case(name, "group_norm", attrs, [x, scale, bias], [y, mean, inv_std])
+    case(name + ", gradients", "group_norm_grad", attrs, [dy, x, scale, mean, inv_std], [dx, dscale, dbias])
+
+
 def embedding(name, rows, width, *shape):
     weight, ids = rand(rows, width).requires_grad_(), torch.randint(0, rows, shape)
     y = F.embedding(ids, weight)
     dy = rand(*y.shape)
     dweight, = torch.autograd.grad(y, weight, dy)
     ids = ids.to(torch.int32)
-    case(name, "embedding", "0", [weight.detach(), ids], [y.detach()])
-    case(name + ", gradient", "embedding_grad", f".shape = DIMS({rows}, {width})", [dy, ids], [dweight])
+    case(name, "gather", ".axis = 0", [weight.detach(), ids], [y.detach()])
+    case(name + ", gradient", "scatter_add", f".shape = DIMS({rows}, {width}), .axis = 0", [dy, ids], [dweight])
 
 
 def loss(name, logits, labels, smoothing):
@@ -232,6 +246,13 @@ adam("AdamW, large decay", torch.optim.AdamW, lr=0.1, beta2=0.95, weight_decay=0
 layer_norm("rows", 4, 9)
 layer_norm("a batch of rows, eps 1e-3", 2, 3, 17, eps=1e-3)
 embedding("tokens", 11, 5, 3, 7)
+group_norm("images", 2, 6, 3, 4, 3)
+group_norm("instances", 2, 5, 3, 4, 5)
+x, ids = rand(3, 4, 5), torch.tensor([3, 0, 3], dtype=torch.int32)
+case("in the middle", "gather", ".axis = 1", [x, ids], [torch.index_select(x, 1, ids)])
+case("rows", "cumsum", ".cumsum = {1, 0, 0}", [x], [torch.cumsum(x, 1)])
+case("rows", "reduce", ".reduce = {STK_REDUCE_PROD, 2}", [x], [torch.prod(x, 1)])
+case("rows, least", "reduce", ".reduce = {STK_REDUCE_MIN, 2}", [x], [torch.amin(x, 1)])
 
 sys.stdout.write(f"""/* Made by tests/golden/make_ops.py with PyTorch {torch.__version__.split('+')[0]}; do not edit. */
 /* clang-format off */

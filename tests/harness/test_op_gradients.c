@@ -28,8 +28,8 @@ static int n_checked[STK_N_OPS];
 static bool is_checked_output(const op_case *source, int i)
 {
     /* Means, deviations, running statistics and the log-sum-exp carry no gradient. */
-    return i == 0 ||
-           (source->op != STK_OP_batch_norm && source->op != STK_OP_attention && source->op != STK_OP_layer_norm);
+    return i == 0 || (source->op != STK_OP_batch_norm && source->op != STK_OP_attention &&
+                      source->op != STK_OP_layer_norm && source->op != STK_OP_group_norm);
 }
 
 /* The graph of one case; NULL where the op has nothing to check. */

@@ -34,7 +34,7 @@
 /* --- unary --- */
 
 /* A NaN of relu stays one. */
-#define FLOAT_UNARY(suffix, T, fabs_, sqrt_, floor_)                                                                   \
+#define FLOAT_UNARY(suffix, T, fabs_, sqrt_, floor_, ceil_, round_)                                                    \
     UNARY(neg, suffix, T, -a)                                                                                          \
     UNARY(abs, suffix, T, fabs_(a))                                                                                    \
     UNARY(sqrt, suffix, T, sqrt_(a))                                                                                   \
@@ -43,10 +43,12 @@
     UNARY(square, suffix, T, a *a)                                                                                     \
     UNARY(relu, suffix, T, a <= 0 ? 0 : a)                                                                             \
     UNARY(sign, suffix, T, (T)(a > 0 ? 1 : 0) - (T)(a < 0 ? 1 : 0))                                                    \
-    UNARY(floor, suffix, T, floor_(a))
+    UNARY(floor, suffix, T, floor_(a))                                                                                 \
+    UNARY(ceil, suffix, T, ceil_(a))                                                                                   \
+    UNARY(round, suffix, T, round_(a))
 
-FLOAT_UNARY(f32, float, fabsf, sqrtf, floorf)
-FLOAT_UNARY(f64, double, fabs, sqrt, floor)
+FLOAT_UNARY(f32, float, fabsf, sqrtf, floorf, ceilf, nearbyintf)
+FLOAT_UNARY(f64, double, fabs, sqrt, floor, ceil, nearbyint)
 
 UNARY(exp, f32, float, exp_f32(a))
 UNARY(log, f32, float, log_f32(a))
@@ -270,6 +272,8 @@ const stk_element_table STK_ISA_NAME(stk_element) = {
             [STK_UNARY_sin] = {ROW_FLOAT(sin)},
             [STK_UNARY_cos] = {ROW_FLOAT(cos)},
             [STK_UNARY_floor] = {ROW_FLOAT(floor)},
+            [STK_UNARY_ceil] = {ROW_FLOAT(ceil)},
+            [STK_UNARY_round] = {ROW_FLOAT(round)},
         },
     .binary =
         {

@@ -1,4 +1,4 @@
-/* Sum, mean and maximum over any axes.
+/* Sum, mean, maximum, minimum and product over any axes.
  *
  * Axes are collapsed, so that kept and reduced ones alternate. An output is a `group`: a vector along the last axis
  * where that is kept (columns), else one number (runs). What is reduced is cut into units: some rows, or a run, along
@@ -166,7 +166,10 @@ stk_status stk_cpu_reduce_kernel(const stk_cpu_device *device, const stk_op_call
     const stk_reduce_table *table = stk_reduce_of(device->isa);
     stk_dtype dtype = call->in[0].dtype;
     int kind = call->attrs->reduce.kind;
-    const stk_reduce_fns *fns = kind == STK_REDUCE_MAX ? &table->max[dtype] : &table->sum[dtype];
+    const stk_reduce_fns *fns = kind == STK_REDUCE_MAX    ? &table->max[dtype]
+                                : kind == STK_REDUCE_MIN  ? &table->min[dtype]
+                                : kind == STK_REDUCE_PROD ? &table->prod[dtype]
+                                                          : &table->sum[dtype];
     if (!fns->run) return stk_cpu_widen_kernel(device, call, stk_cpu_reduce_kernel, out);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(reduce_state), run, out));
     reduce_state *s = out->state;

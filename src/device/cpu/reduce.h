@@ -1,5 +1,5 @@
-/* Sums and maxima. Accumulators are wide: double for floats, int64 for integers. A call adds at most a few thousand
- * elements in the narrow type before it goes over to the wide one, so that long sums stay exact.
+/* Sums, maxima, minima and products. Accumulators are wide: double for floats, int64 for integers. A call adds at most
+ * a few thousand elements in the narrow type before it goes over to the wide one, so that long sums stay exact.
  */
 #ifndef STK_DEVICE_CPU_REDUCE_H
 #define STK_DEVICE_CPU_REDUCE_H
@@ -28,7 +28,7 @@ typedef struct stk_reduce_fns {
 
 /* Empty (run is NULL) for dtypes without kernels. */
 typedef struct stk_reduce_table {
-    stk_reduce_fns sum[STK_N_DTYPES], max[STK_N_DTYPES];
+    stk_reduce_fns sum[STK_N_DTYPES], max[STK_N_DTYPES], min[STK_N_DTYPES], prod[STK_N_DTYPES];
 } stk_reduce_table;
 
 STK_ISA_TABLE(stk_reduce_table, stk_reduce)

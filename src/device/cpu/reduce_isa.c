@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-/* Sums and maxima of a run have that many lanes, whatever the vectors' length, so that all instruction sets agree. */
+/* Sums, maxima and minima of a run have that many lanes, whatever the vectors' length, so that all instruction sets
+ * agree. */
 enum { TILE = 64, LANES = 32 };
 
 /* T: of the elements; P: of partial sums; field and W: of the wide accumulator; U: the type to add it in. */
@@ -47,8 +48,8 @@ SUM(i8, int8_t, uint64_t, i, int64_t, uint64_t)
 SUM(u8, uint8_t, uint64_t, i, int64_t, uint64_t)
 
 /* A NaN wins and stays: `greater` is true for it. */
-#define MAX(suffix, T, field, W, greater)                                                                              \
-    static void max_run_##suffix(int64_t n, const void *src, stk_wide *acc)                                            \
+#define MOST(name, suffix, T, field, W, greater)                                                                       \
+    static void name##_run_##suffix(int64_t n, const void *src, stk_wide *acc)                                         \
     {                                                                                                                  \
         const T *x = src;                                                                                              \
         T most[LANES];                                                                                                 \
@@ -67,7 +68,8 @@ SUM(u8, uint8_t, uint64_t, i, int64_t, uint64_t)
             most[0] = greater(most[c], most[0]) ? most[c] : most[0];                                                   \
         acc->field = (W)most[0];                                                                                       \
     }                                                                                                                  \
-    static void max_columns_##suffix(int64_t n_rows, int64_t n_cols, const void *src, int64_t stride, stk_wide *acc)   \
+    static void name##_columns_##suffix(int64_t n_rows, int64_t n_cols, const void *src, int64_t stride,               \
+                                        stk_wide *acc)                                                                 \
     {                                                                                                                  \
         for (int64_t at = 0; at < n_cols; at += TILE) {                                                                \
             int n = n_cols - at < TILE ? (int)(n_cols - at) : TILE;                                                    \
@@ -85,7 +87,7 @@ SUM(u8, uint8_t, uint64_t, i, int64_t, uint64_t)
                 acc[at + c].field = (W)most[c];                                                                        \
         }                                                                                                              \
     }                                                                                                                  \
-    static void max_merge_##suffix(int64_t n, const stk_wide *other, stk_wide *acc)                                    \
+    static void name##_merge_##suffix(int64_t n, const stk_wide *other, stk_wide *acc)                                 \
     {                                                                                                                  \
         for (int64_t i = 0; i < n; i++)                                                                                \
             acc[i].field = greater(other[i].field, acc[i].field) ? other[i].field : acc[i].field;                      \
@@ -93,12 +95,46 @@ SUM(u8, uint8_t, uint64_t, i, int64_t, uint64_t)
 
 #define GREATER_FLOAT(a, b)   (((a) > (b)) | ((a) != (a)))
 #define GREATER_INTEGER(a, b) ((a) > (b))
-MAX(f32, float, f, double, GREATER_FLOAT)
-MAX(f64, double, f, double, GREATER_FLOAT)
-MAX(i64, int64_t, i, int64_t, GREATER_INTEGER)
-MAX(i32, int32_t, i, int64_t, GREATER_INTEGER)
-MAX(i8, int8_t, i, int64_t, GREATER_INTEGER)
-MAX(u8, uint8_t, i, int64_t, GREATER_INTEGER)
+#define LESS_FLOAT(a, b)      (((a) < (b)) | ((a) != (a)))
+#define LESS_INTEGER(a, b)    ((a) < (b))
+MOST(max, f32, float, f, double, GREATER_FLOAT)
+MOST(min, f32, float, f, double, LESS_FLOAT)
+MOST(max, f64, double, f, double, GREATER_FLOAT)
+MOST(min, f64, double, f, double, LESS_FLOAT)
+MOST(max, i64, int64_t, i, int64_t, GREATER_INTEGER)
+MOST(min, i64, int64_t, i, int64_t, LESS_INTEGER)
+MOST(max, i32, int32_t, i, int64_t, GREATER_INTEGER)
+MOST(min, i32, int32_t, i, int64_t, LESS_INTEGER)
+MOST(max, i8, int8_t, i, int64_t, GREATER_INTEGER)
+MOST(min, i8, int8_t, i, int64_t, LESS_INTEGER)
+MOST(max, u8, uint8_t, i, int64_t, GREATER_INTEGER)
+MOST(min, u8, uint8_t, i, int64_t, LESS_INTEGER)
+
+/* Products are rare: in the wide type from the start, one after the other. */
+#define PROD(suffix, T, field, W, U)                                                                                   \
+    static void prod_run_##suffix(int64_t n, const void *src, stk_wide *acc)                                           \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            acc->field = (W)((U)acc->field * (U)((const T *)src)[i]);                                                  \
+    }                                                                                                                  \
+    static void prod_columns_##suffix(int64_t n_rows, int64_t n_cols, const void *src, int64_t stride, stk_wide *acc)  \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < n_rows; r++)                                                                           \
+            for (int64_t c = 0; c < n_cols; c++)                                                                       \
+                acc[c].field = (W)((U)acc[c].field * (U)((const T *)src)[r * stride + c]);                             \
+    }                                                                                                                  \
+    static void prod_merge_##suffix(int64_t n, const stk_wide *other, stk_wide *acc)                                   \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            acc[i].field = (W)((U)acc[i].field * (U)other[i].field);                                                   \
+    }
+
+PROD(f32, float, f, double, double)
+PROD(f64, double, f, double, double)
+PROD(i64, int64_t, i, int64_t, uint64_t)
+PROD(i32, int32_t, i, int64_t, uint64_t)
+PROD(i8, int8_t, i, int64_t, uint64_t)
+PROD(u8, uint8_t, i, int64_t, uint64_t)
 
 #define FINISH(suffix, T, expression)                                                                                  \
     static void finish_##suffix(int64_t n, const stk_wide *acc, double divisor, void *dst)                             \
@@ -142,5 +178,23 @@ const stk_reduce_table STK_ISA_NAME(stk_reduce) = {
             [STK_I32] = FNS(max, i32, .i = INT32_MIN),
             [STK_I8] = FNS(max, i8, .i = INT8_MIN),
             [STK_U8] = FNS(max, u8, .i = 0),
+        },
+    .min =
+        {
+            [STK_F32] = FNS(min, f32, .f = INFINITY),
+            [STK_F64] = FNS(min, f64, .f = INFINITY),
+            [STK_I64] = FNS(min, i64, .i = INT64_MAX),
+            [STK_I32] = FNS(min, i32, .i = INT32_MAX),
+            [STK_I8] = FNS(min, i8, .i = INT8_MAX),
+            [STK_U8] = FNS(min, u8, .i = UINT8_MAX),
+        },
+    .prod =
+        {
+            [STK_F32] = FNS(prod, f32, .f = 1),
+            [STK_F64] = FNS(prod, f64, .f = 1),
+            [STK_I64] = FNS(prod, i64, .i = 1),
+            [STK_I32] = FNS(prod, i32, .i = 1),
+            [STK_I8] = FNS(prod, i8, .i = 1),
+            [STK_U8] = FNS(prod, u8, .i = 1),
         },
 };

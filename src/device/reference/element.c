@@ -119,6 +119,8 @@ static double unary_float(int kind, double x)
     case STK_UNARY_sin: return sin(x);
     case STK_UNARY_cos: return cos(x);
     case STK_UNARY_floor: return floor(x);
+    case STK_UNARY_ceil: return ceil(x);
+    case STK_UNARY_round: return nearbyint(x);
     default: return NAN;
     }
 }

@@ -68,8 +68,15 @@ int64_t stk_ref_offset(stk_shape shape, int64_t i, const int64_t stride[STK_MAX_
     X(batch_norm_apply)                                                                                                \
     X(layer_norm)                                                                                                      \
     X(layer_norm_grad)                                                                                                 \
-    X(embedding)                                                                                                       \
-    X(embedding_grad)                                                                                                  \
+    X(group_norm)                                                                                                      \
+    X(group_norm_grad)                                                                                                 \
+    X(gather)                                                                                                          \
+    X(scatter_add)                                                                                                     \
+    X(iota)                                                                                                            \
+    X(random)                                                                                                          \
+    X(argmax)                                                                                                          \
+    X(cumsum)                                                                                                          \
+    X(all_finite)                                                                                                      \
     X(softmax)                                                                                                         \
     X(softmax_grad)                                                                                                    \
     X(cross_entropy)                                                                                                   \

@@ -1,6 +1,6 @@
 /* Rows added up by number. */
-#ifndef STK_DEVICE_CPU_EMBEDDING_H
-#define STK_DEVICE_CPU_EMBEDDING_H
+#ifndef STK_DEVICE_CPU_GATHER_H
+#define STK_DEVICE_CPU_GATHER_H
 
 #include "device/cpu/isa.h"
 #include "graph/op.h"
@@ -9,10 +9,10 @@
 typedef void (*stk_add_rows_fn)(int64_t n_ids, const int32_t *ids, int64_t width, int64_t begin, int64_t end,
                                 const void *src, void *dst);
 
-typedef struct stk_embedding_table {
+typedef struct stk_gather_table {
     stk_add_rows_fn add_f32, add_f64;
-} stk_embedding_table;
+} stk_gather_table;
 
-STK_ISA_TABLE(stk_embedding_table, stk_embedding)
+STK_ISA_TABLE(stk_gather_table, stk_gather)
 
 #endif

@@ -1,4 +1,4 @@
-#include "device/cpu/embedding.h"
+#include "device/cpu/gather.h"
 
 #define ADD_ROWS(suffix, T)                                                                                            \
     static void add_##suffix(int64_t n_ids, const int32_t *ids, int64_t width, int64_t begin, int64_t end,             \
@@ -14,4 +14,4 @@
 ADD_ROWS(f32, float)
 ADD_ROWS(f64, double)
 
-const stk_embedding_table STK_ISA_NAME(stk_embedding) = {add_f32, add_f64};
+const stk_gather_table STK_ISA_NAME(stk_gather) = {add_f32, add_f64};

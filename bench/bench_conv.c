@@ -253,7 +253,7 @@ static stk_graph *make_step(bool is_50, int64_t batch)
     stk_model *model = stk_model_new("bench");
     int64_t side = is_50 ? 224 : 32;
     stk_value x = stk_model_input(model, STK_F32, side, side, 3);
-    x = is_50 ? stk_resnet50(x, 1000, STK_STEM_IMAGENET) : stk_resnet18(x, 10, STK_STEM_CIFAR);
+    x = is_50 ? stk_resnet(x, 50, 1000, STK_STEM_IMAGENET) : stk_resnet18(x, 10, STK_STEM_CIFAR);
     stk_model_loss(model, stk_cross_entropy(x, stk_model_label(model)));
     stk_graph *graph = stk_graph_clone(stk_model_graph(model), batch);
     stk_value loss = stk_reduce_mean((stk_value){graph, stk_model_get_loss(model).id}, 0);

@@ -141,10 +141,14 @@ static void print_plan(progress *p, const stk_train_event *event)
            cli_bytes((double)event->peak_planned_bytes, peak));
     if (p->info.memory_limit_bytes > 0) printf(" of %s", cli_bytes((double)p->info.memory_limit_bytes, limit));
     printf("\n");
+    if (event->n_micro > 1)
+        printf("        %" PRId64 " micro-batches of %" PRId64 " a step\n", event->n_micro, event->micro_batch);
     if (event->n_recomputed > 0)
         printf("        recompute %" PRId64 " of %" PRId64 " activations, %.1f %% more FLOP a step\n",
                event->n_recomputed, event->n_kept,
                100 * event->recompute_flops / (event->step_flops - event->recompute_flops));
+    if (event->expected_slowdown > 1.005)
+        printf("        expected %.2fx the time of a step without a limit\n", event->expected_slowdown);
     fflush(stdout);
 }
 

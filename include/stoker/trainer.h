@@ -55,7 +55,10 @@ typedef struct stk_train_event {
     const char *precision; /* PLAN: as chosen, "bf16" */
     double forward_flops;  /* PLAN: for one sample */
     size_t peak_planned_bytes;
-    int64_t n_kept, n_recomputed;       /* PLAN: activations that the backward pass reads; those made again for it */
+    int64_t n_kept, n_recomputed; /* PLAN: activations that the backward pass reads; those made again for it */
+    int64_t n_micro, micro_batch; /* PLAN: parts of a batch, and samples in each; 1 and the batch: undivided */
+    double
+        expected_slowdown; /* PLAN: the step's time over that without a memory limit, by a rough model; 1: the same */
     double step_flops, recompute_flops; /* PLAN: of one step; the part of it that makes activations again */
 } stk_train_event;
 typedef void (*stk_train_event_fn)(void *user, const stk_train_event *event);
@@ -82,6 +85,10 @@ typedef struct stk_trainer_config {
      * and nothing without a limit; "none"; or layers and scopes by name, comma-separated: "layer1,layer2.0"; what is
      * only used inside of one is made again, what it gives to the rest is kept. No bit of any result changes. */
     const char *recompute;
+    /* A batch may go through the step in parts, whose gradients are added up: the same losses within rounding, less
+     * memory. Parts of micro_batch samples, or accumulate parts; both 0: as memory_limit_bytes asks for, and none where
+     * the network has batch norm, whose statistics would be those of each part. */
+    int64_t micro_batch, accumulate;
     size_t data_memory_bytes; /* of all loaders together, see stoker/memory.h; 0: a quarter of what is free */
     const stk_dataset *valid; /* evaluated after each epoch; borrowed */
     int64_t max_steps;        /* stop there, though the schedule goes by the whole run; 0: none */

@@ -6,7 +6,8 @@
 #include "engine/program.h"
 #include "passes/passes.h"
 
-static stk_status run_passes(stk_graph *graph, const stk_compile_options *options, stk_recompute_report *recomputed)
+static stk_status run_passes(stk_graph *graph, const stk_compile_options *options, int64_t n_micro,
+                             stk_recompute_report *recomputed)
 {
     static const struct {
         const char *name;
@@ -17,6 +18,7 @@ static stk_status run_passes(stk_graph *graph, const stk_compile_options *option
 #undef X
     };
     stk_pass_options pass_options = {.compute = options->compute,
+                                     .n_micro = n_micro,
                                      .recompute = options->recompute,
                                      .recompute_most = options->recompute_most,
                                      .recompute_report = recomputed};
@@ -99,47 +101,74 @@ static stk_status make_entries(stk_program *program)
 {
     const stk_graph *graph = program->graph;
     size_t n_pointers = 0, n = (size_t)graph->n_nodes + (size_t)program->plan.n_copies + 1;
-    size_t n_sides = (size_t)program->n_sides;
+    size_t n_lists = (size_t)program->n_sides, n_micro = (size_t)program->micro.n;
     for (int32_t i = 0; i < graph->n_nodes; i++)
         n_pointers += (size_t)(graph->node[i].n_in + graph->node[i].n_out);
     n_pointers += 2 * (size_t)program->plan.n_copies;
-    program->entry = calloc(n * n_sides, sizeof(*program->entry));
-    program->info = calloc(n, sizeof(*program->info));
-    program->pointers = calloc(n_pointers * n_sides + 1, sizeof(*program->pointers));
+    program->entry = calloc(n * n_lists * n_micro, sizeof(*program->entry));
+    program->info = calloc(n * n_micro, sizeof(*program->info));
+    program->pointers = calloc(n_pointers * n_lists * n_micro + 1, sizeof(*program->pointers));
     if (!program->entry || !program->info || !program->pointers)
-        return stk_fail_memory(n_pointers * n_sides * sizeof(*program->pointers));
+        return stk_fail_memory(n_pointers * n_lists * n_micro * sizeof(*program->pointers));
     return STK_OK;
 }
 
-/* Each side's list has pointers of its own, since the inputs of a side lie elsewhere. */
+/* Where the next entry and its pointers go. */
+typedef struct entry_writer {
+    stk_program *program;
+    stk_entry *entry;
+    void **next;
+    int n; /* of this side */
+} entry_writer;
+
+static void add_entry(entry_writer *w, int32_t node, int32_t i_micro, const stk_kernel *kernel, int n_in, int n_out)
+{
+    w->program->info[w->n++] = (stk_program_entry_info){.node = node, .i_micro = i_micro};
+    *w->entry++ = (stk_entry){kernel, {w->next, w->next + n_in, NULL}};
+    w->next += n_in + n_out;
+}
+
+static void add_nodes(entry_writer *w, int32_t begin, int32_t end, int32_t i_micro)
+{
+    const stk_program *program = w->program;
+    for (int32_t i = begin; i < end; i++) {
+        const stk_node *node = &program->graph->node[i];
+        if (!program->plan.skipped[i]) add_entry(w, i, i_micro, &program->kernel[i], node->n_in, node->n_out);
+    }
+}
+
+static void add_copies(entry_writer *w, bool in_body, int32_t i_micro)
+{
+    const stk_program *program = w->program;
+    for (int i = 0; i < program->plan.n_copies; i++)
+        if (program->plan.copy[i].in_body == in_body) add_entry(w, -1 - i, i_micro, &program->copy_kernel[i], 1, 1);
+}
+
+/* The body's entries stand there once for each slice. Each side's list has pointers of its own, since the inputs of a
+ * side lie elsewhere. */
 static stk_status list_entries(stk_program *program)
 {
-    const stk_graph *graph = program->graph;
     STK_RETURN_IF_ERROR(make_entries(program));
-    void **next = program->pointers;
-    stk_entry *entry = program->entry;
+    int32_t body = program->parts.n_begin, end = body + program->parts.n_body;
+    entry_writer w = {.program = program, .entry = program->entry, .next = program->pointers};
     for (int side = 0; side < program->n_sides; side++) {
-        int n = 0;
-        for (int32_t i = 0; i < graph->n_nodes; i++) {
-            const stk_node *node = &graph->node[i];
-            if (program->plan.skipped[i]) continue;
-            program->info[n++].node = i;
-            *entry++ = (stk_entry){&program->kernel[i], {next, next + node->n_in, NULL}};
-            next += node->n_in + node->n_out;
+        w.n = 0;
+        add_nodes(&w, 0, body, 0);
+        for (int32_t i = 0; i < program->micro.n && end > body; i++) {
+            add_nodes(&w, body, end, i);
+            add_copies(&w, true, i);
         }
-        for (int i = 0; i < program->plan.n_copies; i++, next += 2) {
-            program->info[n++].node = -1 - i;
-            *entry++ = (stk_entry){&program->copy_kernel[i], {next, next + 1, NULL}};
-        }
-        program->n_entries = n;
+        add_nodes(&w, end, program->graph->n_nodes, 0);
+        add_copies(&w, false, 0);
     }
+    program->n_entries = w.n;
     program->dirty = true;
     return STK_OK;
 }
 
 static stk_status make_inputs(stk_program *program)
 {
-    STK_RETURN_IF_ERROR(stk_transfer_list_inputs(program->graph, &program->inputs));
+    STK_RETURN_IF_ERROR(stk_transfer_list_inputs(program, &program->inputs));
     for (int i = 0; i < program->inputs.n_parts; i++) {
         const stk_io_part *part = &program->inputs.part[i];
         if (part->bytes <= STK_MOST_SET_BYTES) program->values_bytes = part->offset + (part->bytes + 63) / 64 * 64;
@@ -180,14 +209,17 @@ stk_status stk_engine_compile_as_is(stk_engine *engine, stk_graph *graph, const 
     program->graph = graph;
     program->n_sides = engine->device->class->on_host ? 1 : STK_N_SIDES;
     STK_TRY(stk_graph_status(graph));
-    STK_TRY(run_passes(graph, options, &program->recomputed));
+    STK_TRY(stk_micro_make(options->batch, options->micro, &program->micro));
+    STK_TRY(run_passes(graph, options, program->micro.n, &program->recomputed));
+    if (program->micro.n > 1) STK_TRY(stk_parts_arrange(graph, &program->parts));
     STK_TRY(find_kernels(program));
-    STK_TRY(stk_plan_make(graph, program->kernel, &program->plan));
+    STK_TRY(stk_plan_make(graph, program->kernel, &program->parts, &program->plan));
     STK_TRY(check_limit(program, options));
     STK_TRY(find_copy_kernels(program));
     STK_TRY(make_variables(program));
     STK_TRY(make_inputs(program));
     STK_TRY(list_entries(program));
+    stk_micro_bind(program);
     if (!options->plan_only) STK_TRY(stk_engine_reserve(engine, program->plan.arena_bytes));
     program->next = engine->programs;
     engine->programs = program;

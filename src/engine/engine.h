@@ -31,11 +31,14 @@ typedef struct stk_compile_options {
     bool no_fuse;
     stk_dtype compute;         /* F32; BF16 or F16: by pass autocast */
     size_t memory_limit_bytes; /* for arena and variables together; 0: none. STK_NO_MEMORY names the largest buffers */
-    bool plan_only;            /* makes no variables and takes no memory: the program can be asked, but not run */
-    const char *recompute;     /* NULL: none; "auto"; or layers, as pass_recompute has them */
-    int recompute_most;        /* auto: so many values at most */
-    bool fit;                  /* chooses recompute_most: as few as bring a training step within memory_limit_bytes */
-    const char *dump_after;    /* a pass's name, "all" or NULL */
+    /* The graph is of `micro` rows, and a run takes `batch` rows in slices: inputs with dimensions are bound to the
+     * whole batch along their first one. batch 0: no micro-batches. See passes/accumulate.c. */
+    int64_t batch, micro;
+    bool plan_only;         /* makes no variables and takes no memory: the program can be asked, but not run */
+    const char *recompute;  /* NULL: none; "auto"; or layers, as pass_recompute has them */
+    int recompute_most;     /* auto: so many values at most */
+    bool fit;               /* chooses recompute_most: as few as bring a training step within memory_limit_bytes */
+    const char *dump_after; /* a pass's name, "all" or NULL */
     void (*dump)(void *user, const char *pass, const char *text);
     void *dump_user;
 } stk_compile_options;
@@ -90,7 +93,7 @@ typedef struct stk_program_info {
     size_t arena_bytes, lower_bound_bytes; /* planned */
     size_t used_bytes;                     /* the highest byte that some kernel was given, as set up for running */
     size_t variable_bytes;                 /* of the whole engine; plan_only: of this program */
-    int n_entries;
+    int n_entries, n_micro;
     double flops, bytes;      /* of one run */
     int n_kept, n_recomputed; /* values of the forward pass that the backward pass reads; those made again for it */
     double recompute_flops;   /* what that takes, part of flops */

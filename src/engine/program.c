@@ -28,6 +28,7 @@ void stk_program_free(stk_program *program)
     free(program->values);
     stk_io_block_free(&program->inputs);
     stk_plan_free(&program->plan);
+    stk_micro_free(&program->micro);
     stk_graph_free(program->graph);
     free(program);
 }
@@ -62,8 +63,7 @@ void stk_program_bind(stk_program *program, int i_input, const void *data)
 stk_status stk_program_set(stk_program *program, int i_input, const void *value)
 {
     if (i_input < 0) return STK_OK;
-    size_t offset = stk_io_block_find(&program->inputs, i_input),
-           bytes = stk_desc_bytes(stk_program_input_desc(program, i_input));
+    size_t offset = stk_io_block_find(&program->inputs, i_input), bytes = stk_program_input_bytes(program, i_input);
     if (bytes > STK_MOST_SET_BYTES)
         return stk_fail(STK_INVALID, "an input of %zu bytes is too long to be set: bind it", bytes);
     memcpy(program->values + offset, value, bytes);
@@ -84,6 +84,14 @@ void *stk_program_locate(const stk_program *program, int32_t value, int i_side)
     }
 }
 
+/* The same for an entry that reads slice i_micro of the batch. */
+static void *locate_slice(const stk_program *program, int32_t value, int i_side, int32_t i_micro)
+{
+    const stk_planned_value *place = &program->plan.value[value];
+    char *p = stk_program_locate(program, value, i_side);
+    return i_micro > 0 && place->place == STK_PLACE_INPUT ? p + stk_micro_offset(program, place->leaf, i_micro) : p;
+}
+
 static void set_pointers_of(stk_program *program, int e, int i_side)
 {
     stk_kernel_args *args = &program->entry[i_side * program->n_entries + e].args;
@@ -97,7 +105,7 @@ static void set_pointers_of(stk_program *program, int e, int i_side)
     }
     const stk_node *node = &program->graph->node[i];
     for (int j = 0; j < node->n_in; j++)
-        in[j] = stk_program_locate(program, node->in[j], i_side);
+        in[j] = locate_slice(program, node->in[j], i_side, program->info[e].i_micro);
     for (int j = 0; j < node->n_out; j++)
         out[j] = stk_program_locate(program, node->first_out + j, i_side);
     if (program->kernel[i].scratch_bytes)
@@ -211,9 +219,10 @@ stk_program_info stk_program_get_info(const stk_program *program)
                              .variable_bytes = program->plan_only ? stk_program_variable_bytes(program)
                                                                   : program->engine->variables.bytes,
                              .n_entries = program->n_entries,
+                             .n_micro = (int)program->micro.n,
                              .n_kept = program->recomputed.n_kept,
                              .n_recomputed = program->recomputed.n_dropped,
-                             .recompute_flops = program->recomputed.flops};
+                             .recompute_flops = program->recomputed.flops * (double)program->micro.n};
     for (int e = 0; e < program->n_entries; e++) {
         int32_t i = program->info[e].node;
         if (i < 0) continue;
@@ -240,6 +249,7 @@ void stk_program_print(const stk_program *program, stk_text *out)
     const stk_graph *graph = program->graph;
     for (int e = 0; e < program->n_entries; e++) {
         int32_t i = program->info[e].node;
+        if (program->info[e].i_micro > 0) continue;
         if (i < 0) {
             stk_text_add(out, "%4d  copy\n", e);
             continue;

@@ -20,9 +20,17 @@ struct stk_engine {
 };
 
 typedef struct stk_program_entry_info {
-    int32_t node;    /* of the graph; -1: a copy at the end of the run */
+    int32_t node;    /* of the graph; below 0: copy number -1 - node, at the end of the body or of the run */
+    int32_t i_micro; /* of the slice that it reads; 0 outside of the body */
     int64_t time_ns; /* profiling */
 } stk_program_entry_info;
+
+/* A batch in slices. */
+typedef struct stk_micro {
+    int64_t n, batch, rows; /* n: how many slices, 1: the whole; rows: of a slice */
+    int64_t *row;           /* [n]: where each begins, for STK_MICRO_ROW */
+    float *fresh;           /* [n][rows]: for STK_MICRO_FRESH */
+} stk_micro;
 
 struct stk_program {
     stk_engine *engine;
@@ -43,6 +51,8 @@ struct stk_program {
     char *values; /* what stk_program_set was given: the first values_bytes of the inputs' block */
     size_t values_bytes;
     stk_transfer *transfer; /* NULL on the host */
+    stk_parts parts;
+    stk_micro micro;
     bool plan_only;
     stk_recompute_report recomputed;
     bool dirty; /* pointers must be set again */
@@ -56,6 +66,17 @@ stk_status stk_engine_reserve(stk_engine *engine, size_t bytes);
 /* Compiles without looking for what fits, see fit.c. Takes graph. */
 stk_status stk_engine_compile_as_is(stk_engine *engine, stk_graph *graph, const stk_compile_options *options,
                                     stk_program **out);
+/* --- micro.c --- */
+/* STK_INVALID where the slices make no sense. */
+stk_status stk_micro_make(int64_t batch, int64_t rows, stk_micro *out);
+void stk_micro_free(stk_micro *micro);
+/* Binds the inputs that the program sets itself. */
+void stk_micro_bind(stk_program *program);
+/* Bytes of what is bound to an input: of the whole batch. */
+size_t stk_program_input_bytes(const stk_program *program, int32_t value);
+/* Where slice i_micro begins in what is bound to the input. */
+size_t stk_micro_offset(const stk_program *program, int32_t value, int32_t i_micro);
+
 /* Of the variables that its graph has. */
 size_t stk_program_variable_bytes(const stk_program *program);
 /* Where a value lies for runs with that side of the inputs, in device memory. */

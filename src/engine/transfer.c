@@ -24,14 +24,15 @@ static void place_parts(stk_io_block *block)
     }
 }
 
-stk_status stk_transfer_list_inputs(const stk_graph *graph, stk_io_block *out)
+stk_status stk_transfer_list_inputs(const stk_program *program, stk_io_block *out)
 {
+    const stk_graph *graph = program->graph;
     *out = (stk_io_block){.part = calloc((size_t)graph->n_nodes + 1, sizeof(*out->part))};
     if (!out->part) return stk_fail_memory((size_t)graph->n_nodes * sizeof(*out->part));
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         if (graph->node[i].op != STK_OP_input) continue;
         int32_t value = graph->node[i].first_out;
-        out->part[out->n_parts++] = (stk_io_part){.value = value, .bytes = stk_desc_bytes(graph->value[value].desc)};
+        out->part[out->n_parts++] = (stk_io_part){.value = value, .bytes = stk_program_input_bytes(program, value)};
     }
     qsort(out->part, (size_t)out->n_parts, sizeof(*out->part), compare_parts);
     place_parts(out);

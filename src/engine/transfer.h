@@ -43,8 +43,8 @@ typedef struct stk_transfer {
     int64_t i_shown; /* the run whose outputs are shown; -1: none yet */
 } stk_transfer;
 
-/* The inputs of a graph, the shortest first, so that scalars lie together. */
-stk_status stk_transfer_list_inputs(const stk_graph *graph, stk_io_block *out);
+/* The inputs of a program, the shortest first, so that scalars lie together. */
+stk_status stk_transfer_list_inputs(const stk_program *program, stk_io_block *out);
 void stk_io_block_free(stk_io_block *block);
 /* Bytes from the start of the block, of the part with that value; SIZE_MAX: it has none. */
 size_t stk_io_block_find(const stk_io_block *block, int32_t value);

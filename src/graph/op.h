@@ -28,6 +28,8 @@
  *                                     -> y, mean, inv_std, new_running_mean, new_running_var   attrs: batch_norm
  *   batch_norm_grad                 dy, x, scale, bias, mean, inv_std -> dx, dscale, dbias
  *                                     attrs: batch_norm; with relu, dy counts where the forward output was > 0
+ *   accumulate                      x, row i64 [] -> y                    y = x where row is 0, else y + x, where y is
+ *                                     what the micro-batch before left; made by pass_accumulate
  *   batch_norm_apply                x, scale, bias, mean, inv_std -> y    attrs: batch_norm; made by pass_recompute
  *   layer_norm                      x [...,C], scale, bias (f32 [C]) -> y, mean, inv_std (f32 [...])
  *                                     attrs: layer_norm

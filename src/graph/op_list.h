@@ -40,6 +40,7 @@
     X(batch_norm)                                                                                                      \
     X(batch_norm_grad)                                                                                                 \
     X(batch_norm_apply)                                                                                                \
+    X(accumulate)                                                                                                      \
     X(layer_norm)                                                                                                      \
     X(layer_norm_grad)                                                                                                 \
     X(group_norm)                                                                                                      \

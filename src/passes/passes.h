@@ -1,12 +1,13 @@
 /* The passes: each rewrites a graph in place, is one file with one function, and may be left out, printed and tested
  * alone. The engine runs them in this order:
  *
- *   autocast (16 bits only) -> inference (evaluation only) -> absorb -> autodiff -> simplify -> join_loss -> remask
- *     -> recompute -> fuse -> plan
+ *   autocast (16 bits only) -> inference (evaluation only) -> absorb -> accumulate -> autodiff -> simplify
+ *     -> join_loss -> remask -> recompute -> fuse -> plan
  *
  * autocast   16-bit products and activations, f32 for the rest; before all that reads dtypes
  * inference  batch norm by running statistics, no dropout, no updates; after autocast, which knows batch norms
  * absorb     ReLU into the batch norm before it; before autodiff, so that the gradient is absorbed too
+ * accumulate sums over micro-batches; before autodiff, while gradients still have marks
  * autodiff   replaces grad nodes; needs every other op to have its gradient rule
  * simplify   folds constants, drops what does nothing, merges equal nodes; needs autodiff to be done
  * join_loss  the loss of a linear layer's logits from the op that makes their gradient; after simplify, too
@@ -29,6 +30,7 @@ typedef struct stk_recompute_report {
 typedef struct stk_pass_options {
     int fuse_most_inputs, fuse_most_instr; /* limits of one group; 0: 12 and 48 */
     stk_dtype compute;                     /* of autocast: BF16 or F16; F32: nothing is cast */
+    int64_t n_micro;                       /* micro-batches in a batch; 0, 1: none */
     const char *recompute;                 /* NULL: none; "auto"; or layers: "layer1,layer2.0" */
     int32_t recompute_most;                /* auto: so many values at most, those that free most for their cost first */
     stk_recompute_report *recompute_report; /* NULL: not wanted */
@@ -40,6 +42,7 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
     X(autocast)                                                                                                        \
     X(inference)                                                                                                       \
     X(absorb)                                                                                                          \
+    X(accumulate)                                                                                                      \
     X(autodiff)                                                                                                        \
     X(simplify)                                                                                                        \
     X(join_loss)                                                                                                       \

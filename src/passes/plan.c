@@ -14,6 +14,7 @@ typedef stk_plan_buffer buffer;
 typedef struct planner {
     const stk_graph *graph;
     const stk_kernel *kernel;
+    stk_parts parts;
     stk_plan *plan;
     int32_t *last_use;  /* by value: the last node that reads it, through other names too; n_nodes: a root */
     int32_t *update_of; /* by value: the variable that it becomes; -1: none */
@@ -35,6 +36,7 @@ static bool is_leaf(const stk_node *node)
 static void find_last_uses(planner *p)
 {
     const stk_graph *graph = p->graph;
+    int32_t body_first = p->parts.n_begin, body_end = p->parts.n_begin + p->parts.n_body;
     for (int32_t v = 0; v < graph->n_values; v++) {
         p->last_use[v] = graph->value[v].node;
         p->update_of[v] = -1;
@@ -49,6 +51,7 @@ static void find_last_uses(planner *p)
         for (int j = 0; j < node->n_in; j++) {
             int32_t v = node->in[j], use = i;
             if (node->op == STK_OP_reshape && p->last_use[node->first_out] > use) use = p->last_use[node->first_out];
+            if (graph->value[v].node < body_first && use >= body_first && use < body_end) use = body_end - 1;
             if (p->last_use[v] < use) p->last_use[v] = use;
         }
     }
@@ -115,7 +118,8 @@ static void place_outputs(planner *p, int32_t i)
             continue;
         }
         size_t bytes = stk_desc_bytes(graph->value[v].desc);
-        *value = (stk_planned_value){STK_PLACE_ARENA, -1, add_buffer(p, bytes, i, p->last_use[v], v), 0};
+        int32_t first = node->op == STK_OP_accumulate && p->parts.n_body > 0 ? p->parts.n_begin : i;
+        *value = (stk_planned_value){STK_PLACE_ARENA, -1, add_buffer(p, bytes, first, p->last_use[v], v), 0};
     }
 }
 
@@ -151,7 +155,9 @@ static stk_status list_copies(planner *p)
                 if (graph->root[j].variable == value->leaf)
                     return stk_fail(STK_UNSUPPORTED, "variables that take each other's content are not supported");
         }
-        plan->copy[plan->n_copies++] = (stk_planned_copy){root->value, root->variable};
+        int32_t place = graph->value[root->value].node - p->parts.n_begin;
+        bool in_body = place >= 0 && place < p->parts.n_body;
+        plan->copy[plan->n_copies++] = (stk_planned_copy){root->value, root->variable, in_body};
     }
     return STK_OK;
 }
@@ -165,11 +171,12 @@ static void write_offsets(planner *p)
         if (p->buffer[i].value < 0) p->plan->scratch_offset[p->buffer[i].first] = p->buffer[i].offset;
 }
 
-stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, stk_plan *out)
+stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const stk_parts *parts, stk_plan *out)
 {
     stk_status status = STK_OK;
     size_t n_values = (size_t)graph->n_values + 1, n_nodes = (size_t)graph->n_nodes + 1;
     planner p = {.graph = graph, .kernel = kernel, .plan = out};
+    if (parts) p.parts = *parts;
     *out = (stk_plan){.n_values = graph->n_values, .n_nodes = graph->n_nodes};
     out->value = calloc(n_values, sizeof(*out->value));
     out->scratch_offset = calloc(n_nodes, sizeof(*out->scratch_offset));

@@ -10,6 +10,7 @@
 
 #include "device/device.h"
 #include "graph/graph.h"
+#include "passes/parts.h"
 
 typedef enum stk_place { STK_PLACE_ARENA, STK_PLACE_VARIABLE, STK_PLACE_INPUT } stk_place;
 
@@ -23,6 +24,7 @@ typedef struct stk_planned_value {
 /* variable = value at the end of a run, where the value could not be made in place. */
 typedef struct stk_planned_copy {
     int32_t value, variable;
+    bool in_body; /* at the end of each micro-batch */
 } stk_planned_copy;
 
 typedef struct stk_plan {
@@ -36,8 +38,10 @@ typedef struct stk_plan {
     int32_t peak_node;        /* where they are */
 } stk_plan;
 
-/* kernel[n_nodes]: the answers of the device, read for in_place and scratch_bytes; leaves are not looked at. */
-stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, stk_plan *out);
+/* kernel[n_nodes]: the answers of the device, read for in_place and scratch_bytes; leaves are not looked at. parts: as
+ * arranged, NULL or zeros for a step without micro-batches. What the body reads from the beginning lives as long as the
+ * body, since it is read again; sums live from the body's start. */
+stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const stk_parts *parts, stk_plan *out);
 void stk_plan_free(stk_plan *plan);
 /* The n largest buffers, largest first, one a line: "   16.0 MiB  f32[128,32,32,32] batch_norm". */
 void stk_plan_print_largest(const stk_plan *plan, const stk_graph *graph, int n, stk_text *out);

@@ -27,6 +27,8 @@ stk_trainer_config stk_build_config(const stk_recipe *recipe)
     config.schedule = recipe->schedule;
     config.no_decay = recipe->no_decay;
     config.recompute = recipe->recompute;
+    config.micro_batch = recipe->micro_batch;
+    config.accumulate = recipe->accumulate;
     config.memory_limit_bytes = stk_build_memory_limit(recipe);
     config.data_memory_bytes = stk_build_data_memory(recipe);
     config.patience = recipe->patience;

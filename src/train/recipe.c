@@ -209,6 +209,10 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->patience = patience ? patience->integer : 0;
     if (patience && !recipe->part[STK_PART_VALID].node)
         return stk_yaml_fail_key(get(root, "early_stopping"), "'early_stopping' needs validation: add 'valid: 10%%'");
+    recipe->micro_batch = get_int(root, "micro_batch", 0);
+    recipe->accumulate = get_int(root, "accumulate", 0);
+    if (recipe->micro_batch > 0 && recipe->accumulate > 0)
+        return stk_yaml_fail_key(get(root, "accumulate"), "'accumulate' and 'micro_batch' say the same twice");
     STK_RETURN_IF_ERROR(join_words(get(root, "recompute"), &recipe->recompute));
     STK_RETURN_IF_ERROR(join_words(get(root, "no_decay"), &recipe->no_decay));
     recipe->precision = get_precision(root);

@@ -55,8 +55,9 @@ typedef struct stk_recipe {
     double data_memory_share;
     uint64_t seed;
     double clip_norm;
-    char *no_decay; /* "bias,norm"; owned; NULL: none */
-    char *recompute; /* "auto", "none", or layers: "layer1,layer2"; owned */
+    char *no_decay;                  /* "bias,norm"; owned; NULL: none */
+    int64_t micro_batch, accumulate; /* 0: not given */
+    char *recompute;                 /* "auto", "none", or layers: "layer1,layer2"; owned */
     int64_t checkpoint_every, checkpoint_keep;
     bool checkpoint_by_epoch, checkpoint_best, checkpoint_end;
     int64_t patience;  /* 0: never stops early */

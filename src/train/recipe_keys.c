@@ -137,6 +137,19 @@ static const stk_key recipe_keys[] = {
      .standard = "auto",
      .doc = "What the run's plan may need; a plan that needs more is refused before the run. auto: what the machine "
             "has free."},
+    {.name = "micro_batch",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e6,
+     .doc =
+         "The batch goes through the step in parts of so many samples, whose gradients are added up: less memory, the "
+         "same losses within rounding. Batch norm then takes its statistics from each part. Default: as memory asks "
+         "for, and whole where the network has batch norm."},
+    {.name = "accumulate",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e6,
+     .doc = "The same as so many parts: accumulate: 4 is a micro_batch of a quarter of the batch."},
     {.name = "recompute",
      .type = STK_KEY_LIST,
      .element = &recompute_part,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "graph/graph.h"
+#include "graph/query.h"
 #include "optim/update.h"
 #include "train/trainer_state.h"
 
@@ -102,30 +103,75 @@ static stk_compile_options compile_options(const stk_trainer *trainer)
                                  .dump_user = trainer->config.event_user};
 }
 
+/* Each loss times 1 where its row is in no slice before, else 0. */
+static stk_value weigh_fresh(stk_value loss, int64_t micro)
+{
+    stk_graph *graph = loss.graph;
+    stk_value fresh = stk_graph_input(graph, STK_MICRO_FRESH, STK_F32, (stk_shape){.rank = 1, .dim = {micro}});
+    stk_shape rows = {.rank = 2, .dim = {micro, stk_shape_count(stk_value_shape(loss)) / micro}};
+    stk_shape column = {.rank = 2, .dim = {micro, 1}};
+    return stk_mul(stk_reshape(loss, rows), stk_cast_to(stk_reshape(fresh, column), stk_value_dtype(loss)));
+}
+
+/* The training step on slices of `micro` rows of a batch; micro == batch: on all of them at once. */
+static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t micro)
+{
+    stk_graph *graph = stk_graph_clone(stk_model_graph(trainer->model), micro);
+    stk_value loss = of_clone(graph, stk_model_get_loss(trainer->model)), fresh = stk_value_none(graph);
+    if (micro == batch) {
+        loss = stk_reduce_mean(loss, 0);
+    } else {
+        double n = (double)stk_shape_count(stk_value_shape(loss)) / (double)micro * (double)batch;
+        if (batch % micro != 0) loss = weigh_fresh(loss, micro);
+        loss = stk_scale_by(stk_reduce_sum(loss, 0), 1 / n);
+        if (batch % micro != 0) fresh = stk_graph_find(graph, STK_OP_input, STK_MICRO_FRESH);
+    }
+    stk_graph_output(graph, "loss", loss);
+    add_metrics(trainer, graph, fresh);
+    stk_optim_options optim = {
+        .optimizer = trainer->optimizer, .clip_norm = trainer->config.clip_norm, .no_decay = trainer->no_decay};
+    stk_optim_build(graph, loss, &optim);
+    return graph;
+}
+
+stk_status stk_step_compile_with(stk_trainer *trainer, int64_t micro, bool plan_only, stk_program **out)
+{
+    int64_t batch = stk_dataset_batch_size(trainer->dataset);
+    stk_compile_options options = compile_options(trainer);
+    options.fit = !trainer->recompute || !strcmp(trainer->recompute, "auto");
+    if (!options.fit && strcmp(trainer->recompute, "none")) options.recompute = trainer->recompute;
+    options.batch = batch;
+    options.micro = micro;
+    options.plan_only = plan_only;
+    if (plan_only) options.dump_after = NULL;
+    return stk_engine_compile(trainer->engine, make_train_graph(trainer, batch, micro), &options, out);
+}
+
 stk_status stk_step_compile_train(stk_trainer *trainer, stk_bound_program *out)
 {
     out->batch = stk_dataset_batch_size(trainer->dataset);
     trainer->has_classes = has_class_labels(trainer);
     trainer->is_language_model = stk_graph_find(stk_model_graph(trainer->model), STK_OP_input, "targets").id >= 0;
-    stk_graph *graph = stk_graph_clone(stk_model_graph(trainer->model), out->batch);
-    stk_value loss = stk_reduce_mean(of_clone(graph, stk_model_get_loss(trainer->model)), 0);
-    stk_graph_output(graph, "loss", loss);
-    add_metrics(trainer, graph, stk_value_none(graph));
-    stk_optim_options optim = {
-        .optimizer = trainer->optimizer, .clip_norm = trainer->config.clip_norm, .no_decay = trainer->no_decay};
-    stk_optim_build(graph, loss, &optim);
-    stk_compile_options options = compile_options(trainer);
-    options.fit = !trainer->recompute || !strcmp(trainer->recompute, "auto");
-    if (!options.fit && strcmp(trainer->recompute, "none")) options.recompute = trainer->recompute;
-    STK_RETURN_IF_ERROR(stk_engine_compile(trainer->engine, graph, &options, &out->program));
+    STK_RETURN_IF_ERROR(stk_memory_choose(trainer, &trainer->choice));
+    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, trainer->choice.micro, false, &out->program));
     return list_bindings(trainer, out);
+}
+
+/* Evaluation is divided as training is, where its batch can be: into parts of one size. */
+static int64_t eval_rows(const stk_trainer *trainer, int64_t batch)
+{
+    int64_t rows = trainer->choice.micro < batch ? trainer->choice.micro : batch;
+    while (rows > 1 && batch % rows != 0)
+        rows--;
+    return trainer->choice.n_micro > 1 ? rows : batch;
 }
 
 stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_program *out)
 {
-    stk_graph *graph = stk_graph_clone(stk_model_graph(trainer->model), batch);
+    int64_t rows = eval_rows(trainer, batch);
+    stk_graph *graph = stk_graph_clone(stk_model_graph(trainer->model), rows);
     stk_value weight =
-        stk_graph_input(graph, "weight", STK_F32, (stk_shape){.rank = 1, .dim = {batch}}); /* 1 for real rows, else 0 */
+        stk_graph_input(graph, "weight", STK_F32, (stk_shape){.rank = 1, .dim = {rows}}); /* 1 for real rows, else 0 */
     stk_value loss = of_clone(graph, stk_model_get_loss(trainer->model));
     /* A padded row may give a loss that is no number; 0 times it must be 0. */
     stk_value real = stk_greater(weight, stk_graph_constant(graph, STK_F32, stk_value_shape(weight), 0.5));
@@ -135,6 +181,8 @@ stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_
     out->batch = batch;
     stk_compile_options options = compile_options(trainer);
     options.inference = true;
+    options.batch = batch;
+    options.micro = rows;
     options.dump_after = NULL;
     STK_RETURN_IF_ERROR(stk_engine_compile(trainer->engine, graph, &options, &out->program));
     return list_bindings(trainer, out);

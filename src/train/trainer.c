@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -150,6 +151,17 @@ static stk_status check_parts(stk_trainer *trainer)
     return stk_step_check_dataset(trainer, trainer->dataset);
 }
 
+static void warn_statistics(stk_trainer *trainer)
+{
+    char text[200];
+    if (trainer->choice.n_micro < 2 || !stk_memory_has_batch_norm(trainer)) return;
+    snprintf(text, sizeof(text),
+             "batch norm takes its statistics from micro-batches of %lld samples, not from the batch",
+             (long long)trainer->choice.micro);
+    stk_train_event event = {.kind = STK_EVENT_WARNING, .text = text};
+    stk_trainer_emit(trainer, &event);
+}
+
 static void emit_plan(stk_trainer *trainer)
 {
     stk_text text = {0};
@@ -172,6 +184,9 @@ static void emit_plan(stk_trainer *trainer)
                              .peak_planned_bytes = trainer->result.peak_planned_bytes,
                              .n_kept = info.n_kept,
                              .n_recomputed = info.n_recomputed,
+                             .n_micro = trainer->choice.n_micro,
+                             .micro_batch = trainer->choice.micro,
+                             .expected_slowdown = trainer->choice.slowdown,
                              .step_flops = info.flops,
                              .recompute_flops = info.recompute_flops};
     stk_trainer_emit(trainer, &event);
@@ -198,6 +213,7 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     STK_RETURN_IF_ERROR(list_tensors(trainer));
     trainer->prepared = true;
     emit_plan(trainer);
+    warn_statistics(trainer);
     return STK_OK;
 }
 

@@ -32,6 +32,12 @@ typedef struct stk_begun_step {
     double lr;
 } stk_begun_step;
 
+/* How a step is made to fit. */
+typedef struct stk_memory_choice {
+    int64_t micro, n_micro; /* samples in a part of the batch, and how many parts */
+    double slowdown;        /* estimate, beside a step without a limit */
+} stk_memory_choice;
+
 struct stk_trainer {
     stk_model *model;     /* owned */
     stk_dataset *dataset; /* owned */
@@ -46,6 +52,7 @@ struct stk_trainer {
     stk_engine *engine;
     stk_dtype compute; /* F32, or what pass autocast narrows to */
     stk_bound_program train, eval, predict;
+    stk_memory_choice choice;
     float *weight; /* [batch of eval] */
     stk_named_tensor *tensor;
     int *variable; /* by tensor: its number in the engine */
@@ -71,6 +78,8 @@ struct stk_trainer {
 
 /* --- step_graph.c: the three graphs made of the model's --- */
 stk_status stk_step_compile_train(stk_trainer *trainer, stk_bound_program *out);
+/* The training step on parts of so many samples. */
+stk_status stk_step_compile_with(stk_trainer *trainer, int64_t micro, bool plan_only, stk_program **out);
 stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_program *out);
 stk_status stk_step_compile_predict(stk_trainer *trainer, stk_bound_program *out);
 /* Refuses a data set of which it is not known how many batches it has. */
@@ -82,6 +91,11 @@ void stk_step_bind(const stk_bound_program *bound, const stk_batch *batch);
 stk_status stk_step_set(const stk_trainer *trainer, const stk_bound_program *bound, int64_t n_steps, double lr);
 /* The scalar output of that name as a number, of the run waited for; 0 when there is none. */
 double stk_step_scalar(const stk_bound_program *bound, const char *name);
+
+/* --- memory_choice.c --- */
+/* What the limit asks for, or the user. The engine is open. */
+stk_status stk_memory_choose(stk_trainer *trainer, stk_memory_choice *out);
+bool stk_memory_has_batch_norm(const stk_trainer *trainer);
 
 /* --- feed.c --- */
 /* Sets how many threads a loader has, and lets it use the device's, and its memory for batches. The trainer is

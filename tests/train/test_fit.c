@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <math.h>
 
 #include "base/rng.h"
 #include "stoker/dataset.h"
@@ -19,18 +20,24 @@ static int32_t labels[N];
 typedef struct seen {
     double loss[N_STEPS];
     size_t peak;
-    int64_t n_recomputed;
+    int64_t n_recomputed, n_micro, micro;
+    int n_warnings;
 } seen;
 
 static void on_event(void *user, const stk_train_event *event)
 {
     seen *s = user;
     if (event->kind == STK_EVENT_STEP) s->loss[event->step - 1] = event->loss;
+    s->n_warnings += event->kind == STK_EVENT_WARNING;
     if (event->kind == STK_EVENT_PLAN) {
         s->peak = event->peak_planned_bytes;
         s->n_recomputed = event->n_recomputed;
+        s->n_micro = event->n_micro;
+        s->micro = event->micro_batch;
     }
 }
+
+static bool with_norm; /* each test sets it */
 
 static stk_trainer *make_trainer(void)
 {
@@ -42,7 +49,7 @@ static stk_trainer *make_trainer(void)
     stk_value x = stk_model_input(model, STK_F32, SIDE, SIDE, 3);
     stk_scope_push(stk_model_graph(model), "block");
     for (int i = 0; i < 5; i++)
-        x = stk_relu(stk_batch_norm(stk_conv2d(x, 8, 3)));
+        x = stk_relu(with_norm ? stk_batch_norm(stk_conv2d(x, 8, 3)) : stk_conv2d(x, 8, 3));
     stk_scope_pop(stk_model_graph(model));
     x = stk_dense(stk_dropout(stk_global_pool(x), 0.1), 10);
     stk_model_loss(model, stk_cross_entropy(x, stk_model_label(model)));
@@ -78,6 +85,7 @@ static void limits_are_met_with_the_same_bits(void **state)
     (void)state;
     seen all, less;
     stk_trainer_config config = stk_trainer_config_default();
+    with_norm = true;
     assert_int_equal(train(config, &all), STK_OK);
     assert_int_equal(all.n_recomputed, 0);
     int64_t n_before = 0;
@@ -99,9 +107,85 @@ static void limits_are_met_with_the_same_bits(void **state)
     assert_memory_equal(all.loss, less.loss, sizeof(all.loss));
 }
 
+static void expect_close(const seen *a, const seen *b)
+{
+    for (int i = 0; i < N_STEPS; i++)
+        if (fabs(a->loss[i] - b->loss[i]) > 2e-6 * fabs(a->loss[i]))
+            fail_msg("step %d: loss %.9g and %.9g", i, a->loss[i], b->loss[i]);
+}
+
+/* Dropout's masks too: the losses would differ widely otherwise. 5, 7 and 23 do not divide the batch. */
+static void micro_batches_give_the_same_losses(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 5, 6, 7, 12, 23};
+    seen all, parts;
+    stk_trainer_config config = stk_trainer_config_default();
+    with_norm = false;
+    config.clip_norm = 0.5;
+    assert_int_equal(train(config, &all), STK_OK);
+    assert_int_equal(all.n_micro, 1);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        config.micro_batch = sizes[i];
+        if (train(config, &parts) != STK_OK) fail_msg("%d: %s", (int)sizes[i], stk_error_text());
+        assert_int_equal(parts.n_micro, (BATCH + sizes[i] - 1) / sizes[i]);
+        expect_close(&all, &parts);
+        assert_int_equal(parts.n_warnings, 0);
+    }
+    assert_true(all.peak > parts.peak);
+    config.micro_batch = 0;
+    config.accumulate = 4;
+    assert_int_equal(train(config, &parts), STK_OK);
+    assert_int_equal(parts.micro, BATCH / 4);
+    config.micro_batch = 2;
+    assert_int_equal(train(config, &parts), STK_INVALID);
+    config.accumulate = 0;
+    config.micro_batch = BATCH + 1;
+    assert_int_equal(train(config, &parts), STK_INVALID);
+}
+
+/* Less and less memory: micro-batches come in, the losses stay; then nothing helps any more. */
+static void search_divides_the_batch(void **state)
+{
+    (void)state;
+    seen all, less;
+    stk_trainer_config config = stk_trainer_config_default();
+    with_norm = false;
+    assert_int_equal(train(config, &all), STK_OK);
+    for (int percent = 90; percent >= 30; percent -= 15) {
+        config.memory_limit_bytes = all.peak / 100 * (size_t)percent;
+        if (train(config, &less) != STK_OK) fail_msg("%d %%: %s", percent, stk_error_text());
+        assert_true(less.peak <= config.memory_limit_bytes);
+        expect_close(&all, &less);
+    }
+    assert_true(less.n_micro > 1 && BATCH % less.micro == 0);
+    config.memory_limit_bytes = 4000;
+    assert_int_equal(train(config, &less), STK_NO_MEMORY);
+    assert_non_null(strstr(stk_error_text(), "largest buffers"));
+}
+
+static void batch_norm_is_divided_only_when_told(void **state)
+{
+    (void)state;
+    seen all, parts;
+    stk_trainer_config config = stk_trainer_config_default();
+    with_norm = true;
+    assert_int_equal(train(config, &all), STK_OK);
+    config.memory_limit_bytes = all.peak / 5;
+    assert_int_equal(train(config, &parts), STK_NO_MEMORY);
+    assert_non_null(strstr(stk_error_text(), "micro_batch"));
+    config.micro_batch = 2;
+    assert_int_equal(train(config, &parts), STK_OK);
+    assert_true(parts.peak <= config.memory_limit_bytes);
+    assert_int_equal(parts.n_warnings, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(micro_batches_give_the_same_losses),
+        cmocka_unit_test(search_divides_the_batch),
+        cmocka_unit_test(batch_norm_is_divided_only_when_told),
         cmocka_unit_test(limits_are_met_with_the_same_bits),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

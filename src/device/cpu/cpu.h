@@ -67,6 +67,7 @@ typedef struct stk_cpu_task {
     X(batch_norm)                                                                                                      \
     X(batch_norm_grad)                                                                                                 \
     X(batch_norm_apply)                                                                                                \
+    X(accumulate)                                                                                                      \
     X(layer_norm)                                                                                                      \
     X(layer_norm_grad)                                                                                                 \
     X(group_norm)                                                                                                      \

@@ -1,0 +1,63 @@
+/* Sums over micro-batches: one sweep over memory. */
+#include <string.h>
+
+#include "base/error.h"
+#include "device/cpu/cpu.h"
+
+typedef struct accumulate_state {
+    int64_t n;
+    int n_threads;
+    bool is_f64;
+} accumulate_state;
+
+static void add_f32(const float *src, float *dst, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        dst[i] += src[i];
+}
+
+static void add_f64(const double *src, double *dst, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        dst[i] += src[i];
+}
+
+static void add_share(const void *p, int i_thread, int n_threads)
+{
+    const stk_cpu_task *task = p;
+    const accumulate_state *s = task->state;
+    const void *src = task->args->in[0];
+    void *dst = task->args->out[0];
+    size_t bytes = s->is_f64 ? sizeof(double) : sizeof(float);
+    int64_t begin, end;
+    stk_cpu_share(s->n, 16, i_thread, n_threads, &begin, &end);
+    if (begin == end) return;
+    if (*(const int64_t *)task->args->in[1] == 0)
+        memcpy((char *)dst + (size_t)begin * bytes, (const char *)src + (size_t)begin * bytes,
+               (size_t)(end - begin) * bytes);
+    else if (s->is_f64)
+        add_f64((const double *)src + begin, (double *)dst + begin, end - begin);
+    else
+        add_f32((const float *)src + begin, (float *)dst + begin, end - begin);
+}
+
+static stk_status run(const void *p, const stk_kernel_args *args)
+{
+    const accumulate_state *s = p;
+    stk_cpu_parallel(s->n_threads, add_share, &(stk_cpu_task){p, args});
+    return STK_OK;
+}
+
+stk_status stk_cpu_accumulate_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    stk_dtype dtype = call->in[0].dtype;
+    if (dtype != STK_F32 && dtype != STK_F64)
+        return stk_fail(STK_UNSUPPORTED, "accumulate: %s sums over micro-batches are not supported",
+                        stk_dtype_name(dtype));
+    STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(accumulate_state), run, out));
+    accumulate_state *s = out->state;
+    s->n = stk_shape_count(call->in[0].shape);
+    s->is_f64 = dtype == STK_F64;
+    s->n_threads = stk_cpu_threads_for((double)s->n, device->base.n_threads);
+    return STK_OK;
+}

@@ -1,0 +1,28 @@
+/* Sums over micro-batches. */
+#include <string.h>
+
+#include "base/error.h"
+#include "device/reference/reference.h"
+
+static stk_status run(const stk_op_call *call, const stk_kernel_args *args)
+{
+    int64_t n = stk_shape_count(call->in[0].shape);
+    if (*(const int64_t *)args->in[1] == 0) {
+        memcpy(args->out[0], args->in[0], stk_desc_bytes(call->in[0]));
+        return STK_OK;
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (call->in[0].dtype == STK_F64)
+            ((double *)args->out[0])[i] += ((const double *)args->in[0])[i];
+        else
+            ((float *)args->out[0])[i] += ((const float *)args->in[0])[i];
+    return STK_OK;
+}
+
+stk_status stk_ref_accumulate_kernel(const stk_op_call *call, stk_kernel *out)
+{
+    if (call->in[0].dtype != STK_F32 && call->in[0].dtype != STK_F64)
+        return stk_fail(STK_UNSUPPORTED, "accumulate: %s sums over micro-batches are not supported",
+                        stk_dtype_name(call->in[0].dtype));
+    return stk_ref_make_plain(call, run, 0, out);
+}

@@ -1,0 +1,21 @@
+/* The three parts of a step in micro-batches: begin, once; the body, once for each micro-batch; end, once.
+ *
+ *   begin   what the body needs and what is the same for all micro-batches: casts of parameters, constants
+ *   body    what depends on the slices of the batch, up to the sums (accumulate)
+ *   end     what depends on sums: clipping, updates
+ */
+#ifndef STK_PASSES_PARTS_H
+#define STK_PASSES_PARTS_H
+
+#include "graph/query.h"
+
+typedef struct stk_parts {
+    int32_t n_begin, n_body; /* nodes; the rest is the end. Both 0: not in micro-batches */
+} stk_parts;
+
+/* True for an input that is bound to another slice in each micro-batch: it has a dimension, or is `row`. */
+bool stk_input_is_sliced(const stk_graph *graph, int32_t i_node);
+/* Puts the nodes in the order of the parts. */
+stk_status stk_parts_arrange(stk_graph *graph, stk_parts *out);
+
+#endif

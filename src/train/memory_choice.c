@@ -1,0 +1,99 @@
+/* How a step is made to fit into its memory: parts of the batch, and what is made again in the backward pass.
+ *
+ * For each number of parts that divides the batch, the engine plans a clone of the step with as little made again as
+ * fits. What takes least time is taken, by a model that counts operations, and 6 for each byte moved. More parts than
+ * are needed with nothing made again are not looked at. The effective batch, and so the training, stays the same; but
+ * batch norms take their statistics from each part: networks that have them are divided only when the user says so.
+ */
+#include "base/error.h"
+#include "graph/graph.h"
+#include "train/trainer_state.h"
+
+bool stk_memory_has_batch_norm(const stk_trainer *trainer)
+{
+    const stk_graph *graph = stk_model_graph(trainer->model);
+    for (int i = 0; i < graph->n_nodes; i++)
+        if (graph->node[i].op == STK_OP_batch_norm) return true;
+    return false;
+}
+
+static double step_cost(const stk_program_info *info)
+{
+    enum { FLOPS_A_BYTE = 6 };
+    return info->flops + FLOPS_A_BYTE * info->bytes;
+}
+
+/* Plans the step in parts of so many samples. STK_NO_MEMORY: it does not fit. */
+static stk_status plan_parts(stk_trainer *trainer, int64_t micro, stk_program_info *out)
+{
+    stk_program *program;
+    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, micro, true, &program));
+    *out = stk_program_get_info(program);
+    stk_engine_discard(trainer->engine, program);
+    return STK_OK;
+}
+
+/* The cost of the undivided step without a limit, to compare with. */
+static stk_status plan_unlimited(stk_trainer *trainer, int64_t batch, stk_program_info *out)
+{
+    size_t limit = trainer->config.memory_limit_bytes;
+    trainer->config.memory_limit_bytes = 0;
+    stk_status status = plan_parts(trainer, batch, out);
+    trainer->config.memory_limit_bytes = limit;
+    return status;
+}
+
+static stk_status refuse(const stk_trainer *trainer, int64_t micro)
+{
+    if (stk_memory_has_batch_norm(trainer))
+        return stk_fail(STK_NO_MEMORY,
+                        "%s\nEverything that helps is made again already. Micro-batches would need less, but change "
+                        "batch norm's statistics: 'micro_batch: N' takes them all the same",
+                        stk_error_text());
+    return stk_fail(STK_NO_MEMORY, "%s\nThis is with micro-batches of %lld and all made again that helps",
+                    stk_error_text(), (long long)micro);
+}
+
+static stk_status search(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
+{
+    stk_program_info unlimited, info;
+    double best = 0;
+    int64_t last = batch;
+    bool undivided = stk_memory_has_batch_norm(trainer);
+    STK_RETURN_IF_ERROR(plan_unlimited(trainer, batch, &unlimited));
+    for (int64_t n = 1; n <= batch && (n == 1 || !undivided); n++) {
+        if (batch % n != 0) continue;
+        stk_status status = plan_parts(trainer, batch / n, &info);
+        last = batch / n;
+        if (status == STK_NO_MEMORY) continue;
+        STK_RETURN_IF_ERROR(status);
+        if (best == 0 || step_cost(&info) < best) {
+            best = step_cost(&info);
+            *out = (stk_memory_choice){batch / n, n, best / step_cost(&unlimited)};
+        }
+        if (info.n_recomputed == 0) break;
+    }
+    return best > 0 ? STK_OK : refuse(trainer, last);
+}
+
+stk_status stk_memory_choose(stk_trainer *trainer, stk_memory_choice *out)
+{
+    const stk_trainer_config *config = &trainer->config;
+    int64_t batch = stk_dataset_batch_size(trainer->dataset), micro = config->micro_batch;
+    *out = (stk_memory_choice){batch, 1, 1};
+    if (config->accumulate > 0) {
+        if (micro > 0) return stk_fail(STK_INVALID, "micro_batch and accumulate say the same twice: give one of them");
+        if (config->accumulate > batch)
+            return stk_fail(STK_INVALID, "accumulate %lld: a batch of %lld cannot be divided into so many",
+                            (long long)config->accumulate, (long long)batch);
+        micro = (batch + config->accumulate - 1) / config->accumulate;
+    }
+    if (micro > batch)
+        return stk_fail(STK_INVALID, "micro_batch %lld is larger than the batch of %lld", (long long)micro,
+                        (long long)batch);
+    if (micro > 0) {
+        *out = (stk_memory_choice){micro, (batch + micro - 1) / micro, 1};
+        return STK_OK;
+    }
+    return config->memory_limit_bytes ? search(trainer, batch, out) : STK_OK;
+}

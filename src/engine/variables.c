@@ -8,33 +8,61 @@
 #include "base/hash.h"
 #include "base/rng.h"
 
-/* Element i depends on (seed, name, i) only, so the order of creation and the thread count change nothing. */
-static double draw(stk_init init, uint64_t key, int64_t i)
+/* The first content of one variable. Element i depends on (seed, name, i) only, so that neither the order of creation
+ * nor the thread count changes anything. */
+typedef struct filling {
+    stk_init init;
+    uint64_t key;
+    stk_dtype dtype;
+    int64_t n;
+    void *data; /* the host's */
+} filling;
+
+/* One element of two random words. */
+static double shape_words(stk_init init, uint32_t a, uint32_t b)
 {
-    stk_u32x4 r = stk_philox(key, 0, (uint64_t)i / 2);
-    uint32_t a = r.v[i % 2 * 2], b = r.v[i % 2 * 2 + 1];
+    if (init.kind == STK_INIT_CONSTANT) return init.a;
     if (init.kind == STK_INIT_UNIFORM) return init.a * ((double)(a >> 8) * 0x1p-23 - 1);
     double u = ((double)a + 1) * 0x1p-32, v = (double)b * 0x1p-32;
     return init.a * sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
 
-/* data: the host's. */
-static stk_status fill(const stk_variable *v, stk_init init, uint64_t seed, void *data)
+static void store(const filling *f, int64_t i, double x)
 {
-    int64_t n = stk_shape_count(v->desc.shape);
-    uint64_t key = stk_mix64(seed ^ stk_hash_text(v->name));
-    for (int64_t i = 0; i < n; i++) {
-        double x = init.kind == STK_INIT_CONSTANT ? init.a : draw(init, key, i);
-        switch (v->desc.dtype) {
-        case STK_F32: ((float *)data)[i] = (float)x; break;
-        case STK_F64: ((double *)data)[i] = x; break;
-        case STK_I64: ((int64_t *)data)[i] = (int64_t)x; break;
-        case STK_I32: ((int32_t *)data)[i] = (int32_t)x; break;
-        default:
-            return stk_fail(STK_UNSUPPORTED, "variable '%s': no first content for %s", v->name,
-                            stk_dtype_name(v->desc.dtype));
-        }
+    switch (f->dtype) {
+    case STK_F32: ((float *)f->data)[i] = (float)x; break;
+    case STK_F64: ((double *)f->data)[i] = x; break;
+    case STK_I64: ((int64_t *)f->data)[i] = (int64_t)x; break;
+    default: ((int32_t *)f->data)[i] = (int32_t)x; break;
     }
+}
+
+/* Pairs of elements, which share a block of random words. */
+static void fill_part(const void *p, int i_part, int n_parts)
+{
+    const filling *f = p;
+    int64_t n_pairs = (f->n + 1) / 2, end = n_pairs * (i_part + 1) / n_parts;
+    for (int64_t pair = n_pairs * i_part / n_parts; pair < end; pair++) {
+        stk_u32x4 r = {{0}};
+        if (f->init.kind != STK_INIT_CONSTANT) r = stk_philox(f->key, 0, (uint64_t)pair);
+        store(f, 2 * pair, shape_words(f->init, r.v[0], r.v[1]));
+        if (2 * pair + 1 < f->n) store(f, 2 * pair + 1, shape_words(f->init, r.v[2], r.v[3]));
+    }
+}
+
+/* data: the host's. The device's threads help where there is much and it has some. */
+static stk_status fill(const stk_variables *all, const stk_variable *v, stk_init init, void *data)
+{
+    enum { PART = 1 << 16, MOST_PARTS = 1024 };
+    stk_dtype dtype = v->desc.dtype;
+    filling f = {init, stk_mix64(all->seed ^ stk_hash_text(v->name)), dtype, stk_shape_count(v->desc.shape), data};
+    if (dtype != STK_F32 && dtype != STK_F64 && dtype != STK_I64 && dtype != STK_I32)
+        return stk_fail(STK_UNSUPPORTED, "variable '%s': no first content for %s", v->name, stk_dtype_name(dtype));
+    int64_t n_parts = f.n / PART < MOST_PARTS ? f.n / PART : MOST_PARTS;
+    if (n_parts > 1 && all->device->class->parallel)
+        all->device->class->parallel(all->device, (int)n_parts, fill_part, &f);
+    else
+        fill_part(&f, 0, 1);
     return STK_OK;
 }
 
@@ -42,10 +70,10 @@ static stk_status give_content(const stk_variables *all, const stk_variable *v, 
 {
     size_t bytes = stk_desc_bytes(v->desc);
     if (init.kind == STK_INIT_CONSTANT && init.a == 0) return STK_OK; /* It comes zeroed. */
-    if (all->device->class->on_host) return fill(v, init, all->seed, v->data);
+    if (all->device->class->on_host) return fill(all, v, init, v->data);
     void *content = malloc(bytes + 1);
     if (!content) return stk_fail_memory(bytes);
-    stk_status status = fill(v, init, all->seed, content);
+    stk_status status = fill(all, v, init, content);
     if (status == STK_OK) status = stk_queue_copy_now(all->queue, v->data, content, bytes, STK_COPY_TO_DEVICE);
     free(content);
     return status;

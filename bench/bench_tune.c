@@ -44,6 +44,18 @@ static int64_t take(stk_loader *loader, int64_t ns)
     return n;
 }
 
+/* Until its slots are full, so that it takes nothing from the next one's time. */
+static void let_rest(stk_loader *loader)
+{
+    stk_loader_stats before, now;
+    stk_loader_get_stats(loader, &now);
+    do {
+        before = now;
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        stk_loader_get_stats(loader, &now);
+    } while (now.work_ns != before.work_ns);
+}
+
 /* One window of each in turn; others rest meanwhile, their slots full. Those are used up first. */
 static stk_status measure(subject *subjects, int n)
 {
@@ -58,6 +70,7 @@ static stk_status measure(subject *subjects, int n)
             if (!n_samples) return stk_loader_status(s->loader);
             s->cpu_us[r] = (double)(cpu_ns() - start_cpu_ns) / (double)n_samples * 1e-3;
             s->rate[r] = (double)n_samples / (double)(stk_clock_ns() - start_ns) * 1e9;
+            let_rest(s->loader);
         }
     return STK_OK;
 }
@@ -124,25 +137,30 @@ static stk_status bench_tuning(const stk_dataset *dataset, stk_loader_config con
     return status;
 }
 
+/* One thread, and the least of all windows: other work on the machine only adds to it. Two loaders that do the same
+ * differ by some per cent, by where their memory lies; so each way is measured in several. */
 static stk_status bench_statistics(const stk_dataset *dataset, stk_loader_config config)
 {
-    subject s[2] = {{.config = config}, {.config = config}};
-    s[0].config.no_tuning = s[1].config.no_tuning = true;
-    s[1].config.no_stage_times = true;
-    stk_status status = open_all(dataset, s, 2);
-    for (int i = 0; i < 2 && status == STK_OK; i++)
-        if (!take(s[i].loader, WINDOW_NS)) status = stk_loader_status(s[i].loader);
-    if (status == STK_OK) status = measure(s, 2);
-    if (status == STK_OK) {
-        /* The least, as other work on the machine only adds to it. */
-        sort(s[0].cpu_us);
-        sort(s[1].cpu_us);
-        double with = s[0].cpu_us[0], without = s[1].cpu_us[0];
-        printf("statistics: %.3f us of CPU for a sample with, %.3f without: %.2f %% (less than 1 %% wanted)\n", with,
-               without, 100 * (with / without - 1));
+    enum { N_TIMES = 4 };
+    double least[2] = {1e300, 1e300};
+    config.no_tuning = true;
+    config.n_threads = 1;
+    for (int k = 0; k < N_TIMES; k++) {
+        subject s[2] = {{.config = config}, {.config = config}};
+        s[k & 1].config.no_stage_times = true;
+        stk_status status = open_all(dataset, s, 2);
+        if (status == STK_OK) status = measure(s, 2);
+        close_all(s, 2);
+        if (status != STK_OK) return status;
+        for (int i = 0; i < 2; i++)
+            for (int r = 0; r < N_ROUNDS; r++) {
+                double *to = &least[i == (k & 1)];
+                if (s[i].cpu_us[r] < *to) *to = s[i].cpu_us[r];
+            }
     }
-    close_all(s, 2);
-    return status;
+    printf("statistics: %.3f us of CPU for a sample with, %.3f without: %.2f %% (less than 1 %% wanted)\n", least[0],
+           least[1], 100 * (least[0] / least[1] - 1));
+    return STK_OK;
 }
 
 static stk_status bench(const char *recipe, const char *const *sets, int n_sets)

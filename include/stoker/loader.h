@@ -92,7 +92,8 @@ STK_API const char *stk_loader_tuning(const stk_loader *loader, int i);
 /* "not input-bound" below 5 % of the time spent waiting, "moderately input-bound" below 20 %, else "highly
  * input-bound", as XProf's analyser has it. Returns a constant. */
 STK_API const char *stk_input_verdict(double wait_share);
-/* What each part of the work takes, by a thread's time for one sample; estimated from one sample in sixteen. */
+/* What each part of the work takes, by a thread's time for one sample; estimated from one sample in sixteen, and
+ * from one in 128 of those behind a worker's first 4,096. */
 typedef struct stk_stage_stats {
     const char *field; /* "" for reading the record. Borrowed from the data set */
     char name[128];    /* "decode + random_flip + normalize": stages that run as one are one */

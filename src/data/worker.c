@@ -8,8 +8,9 @@
 /* A claim aims at this much work, beside which a compare-and-swap and two readings of the clock are nothing. */
 enum { CLAIM_NS = 50000 };
 
-/* One record in so many has its stages timed: reading the clock takes as long as a small record does. */
-enum { TIMED_EVERY = 16 };
+/* One record in so many has its stages timed, fewer after a worker's first: reading the clock takes as long as a small
+ * record does. */
+enum { TIMED_EVERY = 16, FIRST_RECORDS = 4096, THEN_EVERY = 128 };
 
 /* The order is known ahead, so that the source can fetch a record while those before it are made. */
 enum { PREFETCH_ROWS = 4 };
@@ -65,6 +66,12 @@ static stk_status read_record(stk_worker *worker, const stk_stage_key *key, stk_
     return stk_row_cache_read(work->cache, source, i_record, key, &worker->reader, &worker->cached, item);
 }
 
+static bool is_timed(int64_t i_record)
+{
+    int64_t every = i_record < FIRST_RECORDS ? TIMED_EVERY : THEN_EVERY;
+    return i_record % every == every / 2;
+}
+
 /* Reads one record and writes all its fields to the row. *fatal: another record would not help. */
 static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slot *slot, int64_t row, bool *fatal)
 {
@@ -79,7 +86,7 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
         key.joint = &joint;
     }
     bool wrong_size = false;
-    bool timed = !work->no_stage_times && stk_counter_get(&worker->n_records) % TIMED_EVERY == TIMED_EVERY / 2;
+    bool timed = !work->no_stage_times && is_timed(stk_counter_get(&worker->n_records));
     int64_t start_ns = timed ? stk_clock_ns() : 0;
     stk_counter_add(&worker->n_records, 1);
     stk_status status = read_record(worker, &key, item, fatal);

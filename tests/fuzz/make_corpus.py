@@ -430,6 +430,54 @@ def make_listing():
     write("listing", "config", b"[profile default]\nregion = eu-west-1\ns3 =\n  endpoint_url = http://x\naws_access_key_id=A\n")
 
 
+def field(number, value):
+    """A field of a protobuf message: an int as a varint, else bytes."""
+    def varint(x):
+        out = b""
+        while x > 127:
+            out, x = out + bytes([x & 127 | 128]), x >> 7
+        return out + bytes([x])
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def onnx_value(name, *dims):
+    shape = b"".join(field(1, field(1, d)) for d in dims)
+    return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+
+
+def onnx_node(op, inputs, output, attributes=()):
+    ints = b"".join(field(5, field(1, name) + b"".join(field(8, x) for x in values) + field(20, 7))
+                    for name, values in attributes)
+    return b"".join(field(1, x) for x in inputs) + field(2, output) + field(3, b"n_" + output) + field(4, op) + ints
+
+
+def onnx_model(nodes, inputs, output, initializers=()):
+    graph = b"".join(field(1, n) for n in nodes) + field(2, b"g") + b"".join(field(5, t) for t in initializers)
+    graph += b"".join(field(11, v) for v in inputs) + field(12, output)
+    return field(1, 8) + field(7, graph) + field(8, field(1, b"") + field(2, 17))
+
+
+def make_onnx():
+    x, y = onnx_value(b"x", 2, 3, 4, 4), onnx_value(b"y", 2, 3, 4, 4)
+    write("onnx", "relu", onnx_model([onnx_node(b"Relu", [b"x"], b"y")], [x], y))
+    write("onnx", "unknown", onnx_model([onnx_node(b"Frobnicate", [b"x"], b"y")], [x], y))
+    weight = field(1, 5) + field(1, 3) + field(1, 3) + field(1, 3) + field(2, 1) + field(8, b"w")
+    weight += field(9, struct.pack("<135f", *[i / 135 for i in range(135)]))
+    shape = field(1, 2) + field(2, 7) + field(8, b"shape") + field(9, struct.pack("<2q", 2, -1))
+    nodes = [onnx_node(b"Conv", [b"x", b"w"], b"c", [(b"pads", (1, 1, 1, 1)), (b"kernel_shape", (3, 3))]),
+             onnx_node(b"Relu", [b"c"], b"r"), onnx_node(b"MaxPool", [b"r"], b"p", [(b"kernel_shape", (2, 2))]),
+             onnx_node(b"Reshape", [b"p", b"shape"], b"y")]
+    write("onnx", "conv", onnx_model(nodes, [x], onnx_value(b"y", 2, 45), [weight, shape]))
+    nodes = [onnx_node(b"Shape", [b"x"], b"s"), onnx_node(b"Expand", [b"x", b"s"], b"y")]
+    write("onnx", "shape", onnx_model(nodes, [x], y))
+    deep = b""
+    for _ in range(60):
+        deep = field(1, field(5, field(6, deep)))
+    write("onnx", "deep", field(7, deep))
+
+
 for decoder in "jpeg", "jpeg_crop", "transcode":
     for file_name, text in JPEG.items():
         write(decoder, file_name + ".jpg", base64.b64decode(text))
@@ -457,3 +505,4 @@ make_video_index()
 make_listing()
 make_tokenizer()
 make_csv()
+make_onnx()

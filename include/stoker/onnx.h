@@ -1,0 +1,50 @@
+/* Reads an ONNX model into a graph: opset 1 to 18, the ops of src/onnx/table.c, shapes that are known beforehand.
+ *
+ * Inputs and outputs keep their names, and NCHW is what the model says: convolutions and pooling work on NHWC inside,
+ * and what lies between two of them is not transposed. Weights become trainable variables of the graph, of the
+ * initialisers' names, with their numbers in the stk_onnx until it is freed.
+ *
+ * Format: onnx.ai, onnx.proto. Threads: one at a time for each stk_onnx.
+ */
+#ifndef STOKER_ONNX_H
+#define STOKER_ONNX_H
+
+#include "stoker/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_onnx stk_onnx;
+
+/* Numbers with a name: row-major, in native byte order. */
+typedef struct stk_onnx_tensor {
+    const char *name;
+    stk_dtype dtype;
+    stk_shape shape;
+    const void *data;
+} stk_onnx_tensor;
+
+typedef struct stk_onnx_options {
+    /* Values of inputs that decide about shapes, as Reshape's second: [n_known], borrowed until the call returns. Those
+     * that decide about none stay inputs. */
+    const stk_onnx_tensor *known;
+    int n_known;
+} stk_onnx_options;
+
+/* options may be NULL. STK_CORRUPT: not a model; STK_UNSUPPORTED: it names the node and the op; also where Stoker was
+ * built without protobuf-c. Returned in *out: free with stk_onnx_free. */
+STK_API stk_status stk_onnx_open(const char *path, const stk_onnx_options *options, stk_onnx **out);
+STK_API stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_options *options, stk_onnx **out);
+STK_API void stk_onnx_free(stk_onnx *model); /* accepts NULL */
+
+/* Borrowed. */
+STK_API stk_graph *stk_onnx_graph(stk_onnx *model);
+STK_API int stk_onnx_n_weights(const stk_onnx *model);
+/* Weight number i; borrowed. */
+STK_API stk_onnx_tensor stk_onnx_weight(const stk_onnx *model, int i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,44 @@
+/* stoker/onnx.h in a build without protobuf-c: nothing can be read, and the text says why. */
+#include "base/error.h"
+#include "stoker/onnx.h"
+
+static stk_status complain(void)
+{
+    return stk_fail(STK_UNSUPPORTED, "this build of Stoker reads no ONNX models: it was made without protobuf-c "
+                                     "(Debian: libprotobuf-c-dev, protobuf-c-compiler, libonnx-dev)");
+}
+
+stk_status stk_onnx_open(const char *path, const stk_onnx_options *options, stk_onnx **out)
+{
+    (void)path, (void)options, (void)out;
+    return complain();
+}
+
+stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_options *options, stk_onnx **out)
+{
+    (void)data, (void)n_bytes, (void)options, (void)out;
+    return complain();
+}
+
+void stk_onnx_free(stk_onnx *model)
+{
+    (void)model;
+}
+
+stk_graph *stk_onnx_graph(stk_onnx *model)
+{
+    (void)model;
+    return NULL;
+}
+
+int stk_onnx_n_weights(const stk_onnx *model)
+{
+    (void)model;
+    return 0;
+}
+
+stk_onnx_tensor stk_onnx_weight(const stk_onnx *model, int i)
+{
+    (void)model, (void)i;
+    return (stk_onnx_tensor){0};
+}

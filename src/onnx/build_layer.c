@@ -1,0 +1,140 @@
+/* Products and normalisations. */
+#include "onnx/build_list.h"
+
+/* numpy's matmul: vectors are rows on the left and columns on the right. */
+static stk_value product(stk_value x, stk_value y)
+{
+    stk_shape a = stk_value_shape(x), c = stk_value_shape(y);
+    bool row = a.rank == 1, column = c.rank == 1;
+    if (row) x = stk_reshape(x, STK_SHAPE(1, a.dim[0]));
+    if (column) y = stk_reshape(y, STK_SHAPE(c.dim[0], 1));
+    stk_value z = stk_matmul(x, y, false, false);
+    stk_shape shape = stk_value_shape(z), kept = {.rank = 0};
+    for (int i = 0; i < shape.rank; i++)
+        if (!(row && i == shape.rank - 2) && !(column && i == shape.rank - 1)) kept.dim[kept.rank++] = shape.dim[i];
+    return row || column ? stk_reshape(z, kept) : z;
+}
+
+stk_status stk_build_MatMul(stk_build *b)
+{
+    stk_value x = stk_input(b, 0), y = stk_input(b, 1);
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    if (stk_value_shape(x).rank < 1 || stk_value_shape(y).rank < 1)
+        return stk_fail(STK_INVALID, "its inputs are scalars");
+    return stk_output(b, 0, product(x, y));
+}
+
+stk_status stk_build_Gemm(stk_build *b)
+{
+    stk_value x = stk_input(b, 0), y = stk_input(b, 1);
+    y = stk_matmul(x, y, stk_attribute_int(b, "transA", 0), stk_attribute_int(b, "transB", 0));
+    y = stk_scale_by(y, stk_attribute_float(b, "alpha", 1));
+    if (stk_has_input(b, 2)) y = stk_add(y, stk_scale_by(stk_input(b, 2), stk_attribute_float(b, "beta", 1)));
+    return stk_output(b, 0, y);
+}
+
+/* A vector of channels, shaped to fit [N,C,...]. */
+static stk_value by_channel(stk_value c, int rank)
+{
+    stk_shape shape = {.rank = rank};
+    for (int i = 0; i < rank; i++)
+        shape.dim[i] = i == 1 ? stk_shape_count(stk_value_shape(c)) : 1;
+    return stk_reshape(c, shape);
+}
+
+/* By its running statistics. */
+stk_status stk_build_BatchNormalization(stk_build *b)
+{
+    if (stk_attribute_int(b, "training_mode", 0)) return stk_fail(STK_UNSUPPORTED, "it is in training mode");
+    stk_onnx_value *v = stk_input_entry(b, 0);
+    bool nhwc = v && v->nhwc;
+    stk_value x = nhwc ? v->value : stk_input(b, 0), c[4];
+    int rank = stk_value_shape(x).rank;
+    for (int i = 0; i < 4; i++) {
+        c[i] = stk_input(b, 1 + i);
+        if (c[i].id < 0 || rank < 2) return stk_fail(STK_INVALID, "it lacks an input, or channels");
+        if (!nhwc) c[i] = by_channel(c[i], rank);
+    }
+    stk_value factor = stk_mul(c[0], stk_rsqrt(stk_shift_by(c[3], stk_attribute_float(b, "epsilon", 1e-5))));
+    stk_value y = stk_add(stk_mul(stk_sub(x, c[2]), factor), c[1]);
+    return nhwc ? stk_output_nhwc(b, 0, y) : stk_output(b, 0, y);
+}
+
+/* (x - mean) / sqrt(var + eps) over the axes. */
+static stk_value standardise(stk_value x, uint32_t axes, double eps)
+{
+    stk_shape kept = stk_value_shape(x);
+    for (int i = 0; i < kept.rank; i++)
+        if (axes >> i & 1) kept.dim[i] = 1;
+    stk_value rest = stk_sub(x, stk_reshape(stk_reduce_mean(x, axes), kept));
+    stk_value var = stk_reshape(stk_reduce_mean(stk_square(rest), axes), kept);
+    return stk_mul(rest, stk_rsqrt(stk_shift_by(var, eps)));
+}
+
+stk_status stk_build_InstanceNormalization(stk_build *b)
+{
+    stk_value x = stk_input(b, 0), scale = stk_input(b, 1), bias = stk_input(b, 2);
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    int rank = stk_value_shape(x).rank;
+    if (rank < 3) return stk_fail(STK_INVALID, "its input has %d dimensions", rank);
+    stk_value y = standardise(x, ((1u << rank) - 1u) & ~3u, stk_attribute_float(b, "epsilon", 1e-5));
+    return stk_output(b, 0, stk_add(stk_mul(y, by_channel(scale, rank)), by_channel(bias, rank)));
+}
+
+stk_status stk_build_MeanVarianceNormalization(stk_build *b)
+{
+    uint32_t axes;
+    stk_value x = stk_input(b, 0);
+    int rank = stk_value_shape(x).rank;
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    STK_RETURN_IF_ERROR(stk_settle_axes(b, 1, rank, false, &axes));
+    if (!axes) axes = ((1u << rank) - 1u) & ~2u; /* The standard: all but the channels. */
+    return stk_output(b, 0, standardise(x, axes, 1e-9));
+}
+
+stk_status stk_build_LayerNormalization(stk_build *b)
+{
+    int axis;
+    stk_value x = stk_input(b, 0), scale = stk_input(b, 1);
+    stk_shape shape = stk_value_shape(x), stats = shape;
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    STK_RETURN_IF_ERROR(stk_settle_axis(stk_attribute_int(b, "axis", -1), shape.rank, &axis));
+    int64_t n = stk_shape_product(shape, axis, shape.rank);
+    stk_shape rows = STK_SHAPE(stk_shape_product(shape, 0, axis), n), row = STK_SHAPE(n);
+    for (int i = axis; i < shape.rank; i++)
+        stats.dim[i] = 1;
+    stk_value bias = stk_has_input(b, 2) ? stk_input(b, 2) : stk_scale_by(scale, 0);
+    stk_value y = stk_layer_norm_raw(stk_reshape(x, rows), stk_reshape(scale, row), stk_reshape(bias, row),
+                                     stk_attribute_float(b, "epsilon", 1e-5));
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    STK_RETURN_IF_ERROR(stk_output(b, 0, stk_reshape(y, shape)));
+    if (stk_has_output(b, 1)) STK_RETURN_IF_ERROR(stk_output(b, 1, stk_reshape(stk_value_sibling(y, 1), stats)));
+    return stk_has_output(b, 2) ? stk_output(b, 2, stk_reshape(stk_value_sibling(y, 2), stats)) : STK_OK;
+}
+
+/* Krizhevsky et al. 2012: by the squares of neighbouring channels. */
+stk_status stk_build_LRN(stk_build *b)
+{
+    stk_value x = stk_input(b, 0);
+    stk_shape shape = stk_value_shape(x);
+    int64_t size = stk_attribute_int(b, "size", 1), low[STK_MAX_RANK] = {0}, high[STK_MAX_RANK] = {0};
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    if (shape.rank < 2 || size < 1 || size > 1024) return stk_fail(STK_INVALID, "its size or its input does not fit");
+    low[1] = (size - 1) / 2;
+    high[1] = size - 1 - low[1];
+    stk_value wide = stk_pad(stk_square(x), low, high, 0), sum = stk_value_none(x.graph);
+    for (int64_t k = 0; k < size; k++) {
+        int64_t start[STK_MAX_RANK] = {0}, stop[STK_MAX_RANK], step[STK_MAX_RANK];
+        for (int i = 0; i < STK_MAX_RANK; i++) {
+            stop[i] = STK_ANY;
+            step[i] = 1;
+        }
+        start[1] = k;
+        stop[1] = k + shape.dim[1];
+        stk_value part = stk_slice(wide, start, stop, step);
+        sum = k ? stk_add(sum, part) : part;
+    }
+    double alpha = stk_attribute_float(b, "alpha", 1e-4), beta = stk_attribute_float(b, "beta", 0.75);
+    stk_value base = stk_shift_by(stk_scale_by(sum, alpha / (double)size), stk_attribute_float(b, "bias", 1));
+    return stk_output(b, 0, stk_div(x, stk_pow(base, stk_like(base, beta))));
+}

@@ -1,0 +1,172 @@
+/* From messages to a graph: weights, inputs, nodes in their order, outputs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/query.h"
+#include "onnx/model.h"
+
+stk_status stk_onnx_import(stk_onnx *model, const Onnx__ModelProto *proto);
+
+stk_onnx_value *stk_onnx_find(stk_onnx *model, const char *name)
+{
+    for (int i = 0; i < model->n_values; i++)
+        if (!strcmp(model->value[i].name, name)) return &model->value[i];
+    return NULL;
+}
+
+static stk_status grow(void **array, int n, int *capacity, size_t bytes)
+{
+    if (n < *capacity) return STK_OK;
+    int wanted = *capacity ? 2 * *capacity : 64;
+    void *larger = realloc(*array, (size_t)wanted * bytes);
+    if (!larger) return stk_fail_memory((size_t)wanted * bytes);
+    *array = larger;
+    *capacity = wanted;
+    return STK_OK;
+}
+
+stk_status stk_onnx_put(stk_onnx *model, const char *name, stk_onnx_value value)
+{
+    void *array = model->value;
+    if (stk_onnx_find(model, name)) return stk_fail(STK_CORRUPT, "the name '%s' stands for two values", name);
+    STK_RETURN_IF_ERROR(grow(&array, model->n_values, &model->capacity, sizeof(value)));
+    model->value = array;
+    value.name = stk_arena_text(model->arena, name);
+    if (!value.name) return stk_fail_memory(strlen(name));
+    model->value[model->n_values++] = value;
+    return STK_OK;
+}
+
+/* A variable whose content is the tensor's. */
+static stk_value make_weight(stk_onnx *model, const char *name, const stk_onnx_tensor *t)
+{
+    void *array = model->weight;
+    bool trains = stk_dtype_is_float(t->dtype);
+    if (stk_graph_keep_error(model->graph, grow(&array, model->n_weights, &model->weight_capacity, sizeof(*t))) !=
+        STK_OK)
+        return stk_value_none(model->graph);
+    model->weight = array;
+    stk_value value =
+        stk_graph_variable(model->graph, name, t->dtype, t->shape, (stk_init){STK_INIT_CONSTANT, 0}, trains);
+    const stk_node *node = stk_value_node(value);
+    if (!node) return value;
+    model->weight[model->n_weights] = *t;
+    model->weight[model->n_weights++].name = node->name;
+    return value;
+}
+
+static bool all_alike(const stk_onnx_tensor *t)
+{
+    int64_t n = stk_shape_count(t->shape);
+    size_t bytes = stk_dtype_bytes(t->dtype);
+    for (int64_t i = 1; i < n; i++)
+        if (memcmp(t->data, (const char *)t->data + (size_t)i * bytes, bytes)) return false;
+    /* A constant is a double, which does not hold every i64. */
+    return n > 0 && stk_onnx_number(t, 0) < 9e15 && stk_onnx_number(t, 0) > -9e15;
+}
+
+stk_value stk_onnx_plain(stk_onnx *model, stk_onnx_value *v)
+{
+    if (v->value.id < 0 && v->tensor) {
+        if (all_alike(v->tensor) && (stk_shape_count(v->tensor->shape) == 1 || v->tensor->dtype == STK_BOOL))
+            v->value =
+                stk_graph_constant(model->graph, v->tensor->dtype, v->tensor->shape, stk_onnx_number(v->tensor, 0));
+        else
+            v->value = make_weight(model, v->name, v->tensor);
+    }
+    return v->nhwc ? stk_to_nchw(v->value) : v->value;
+}
+
+static stk_status add_initializer(stk_onnx *model, const Onnx__TensorProto *proto)
+{
+    stk_onnx_tensor *tensor = stk_arena_alloc(model->arena, sizeof(*tensor));
+    if (!tensor) return stk_fail_memory(sizeof(*tensor));
+    if (!proto->name) return stk_fail(STK_CORRUPT, "an initialiser has no name");
+    stk_status status = stk_onnx_read_tensor(model->arena, proto, NULL, tensor);
+    if (status != STK_OK) return stk_fail_prefix(status, "initialiser '%s': ", proto->name);
+    return stk_onnx_put(model, proto->name, (stk_onnx_value){.tensor = tensor, .value = stk_value_none(model->graph)});
+}
+
+static stk_status read_input_type(const Onnx__ValueInfoProto *info, stk_dtype *dtype, stk_shape *shape)
+{
+    const Onnx__TypeProto *type = info->type;
+    if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type->shape)
+        return stk_fail(STK_UNSUPPORTED, "it is no tensor of known rank");
+    const Onnx__TensorShapeProto *dims = type->tensor_type->shape;
+    STK_RETURN_IF_ERROR(stk_onnx_dtype(type->tensor_type->elem_type, dtype));
+    if (dims->n_dim > STK_MAX_RANK) return stk_fail(STK_UNSUPPORTED, "it has %zu dimensions", dims->n_dim);
+    *shape = (stk_shape){.rank = (int32_t)dims->n_dim};
+    for (size_t i = 0; i < dims->n_dim; i++) {
+        bool known = dims->dim[i]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        if (!known && i > 0) return stk_fail(STK_UNSUPPORTED, "only its first dimension may be unknown");
+        if (known && (dims->dim[i]->dim_value < 0 || dims->dim[i]->dim_value > INT32_MAX))
+            return stk_fail(STK_CORRUPT, "its dimension %zu is %lld", i, (long long)dims->dim[i]->dim_value);
+        shape->dim[i] = known ? dims->dim[i]->dim_value : STK_ANY;
+    }
+    return STK_OK;
+}
+
+static stk_status add_input(stk_onnx *model, const Onnx__ValueInfoProto *info)
+{
+    stk_dtype dtype;
+    stk_shape shape;
+    if (!info->name) return stk_fail(STK_CORRUPT, "an input has no name");
+    if (stk_onnx_find(model, info->name)) return STK_OK; /* Older models name initialisers among the inputs. */
+    stk_status status = read_input_type(info, &dtype, &shape);
+    if (status != STK_OK) return stk_fail_prefix(status, "input '%s': ", info->name);
+    stk_onnx_value value = {.value = stk_graph_input(model->graph, info->name, dtype, shape), .is_input = true};
+    for (int i = 0; i < model->options->n_known; i++) {
+        const stk_onnx_tensor *t = &model->options->known[i];
+        if (t->dtype == dtype && stk_shape_equal(t->shape, shape) && !strcmp(t->name, info->name))
+            value.tensor = stk_onnx_new_tensor(model->arena, dtype, shape, t->data);
+    }
+    return stk_onnx_put(model, info->name, value);
+}
+
+static stk_status add_node(stk_onnx *model, const Onnx__NodeProto *node, int64_t opset)
+{
+    stk_build b = {model, node, opset};
+    stk_status status = stk_onnx_build_node(&b);
+    if (status == STK_OK) status = stk_graph_status(model->graph);
+    if (status == STK_OK) return STK_OK;
+    const char *name = node->name && node->name[0]         ? node->name
+                       : node->n_output && node->output[0] ? node->output[0]
+                                                           : "?";
+    if (stk_graph_status(model->graph) != STK_OK) stk_graph_keep_error(model->graph, status);
+    return stk_fail_prefix(status, "node '%s' (%s): ", name, node->op_type ? node->op_type : "?");
+}
+
+static stk_status add_output(stk_onnx *model, const Onnx__ValueInfoProto *info)
+{
+    stk_onnx_value *value = info->name ? stk_onnx_find(model, info->name) : NULL;
+    if (!value) return stk_fail(STK_CORRUPT, "the output '%s' is made by no node", info->name ? info->name : "");
+    stk_graph_output(model->graph, info->name, stk_onnx_plain(model, value));
+    return stk_graph_status(model->graph);
+}
+
+static stk_status find_opset(const Onnx__ModelProto *proto, int64_t *out)
+{
+    *out = 1;
+    for (size_t i = 0; i < proto->n_opset_import; i++) {
+        const char *domain = proto->opset_import[i]->domain;
+        if (!domain || !domain[0] || !strcmp(domain, "ai.onnx")) *out = proto->opset_import[i]->version;
+    }
+    return STK_OK;
+}
+
+stk_status stk_onnx_import(stk_onnx *model, const Onnx__ModelProto *proto)
+{
+    const Onnx__GraphProto *graph = proto->graph;
+    int64_t opset;
+    STK_RETURN_IF_ERROR(find_opset(proto, &opset));
+    for (size_t i = 0; i < graph->n_initializer; i++)
+        STK_RETURN_IF_ERROR(add_initializer(model, graph->initializer[i]));
+    if (graph->n_sparse_initializer) return stk_fail(STK_UNSUPPORTED, "the model has sparse initialisers");
+    for (size_t i = 0; i < graph->n_input; i++)
+        STK_RETURN_IF_ERROR(add_input(model, graph->input[i]));
+    for (size_t i = 0; i < graph->n_node; i++)
+        STK_RETURN_IF_ERROR(add_node(model, graph->node[i], opset));
+    for (size_t i = 0; i < graph->n_output; i++)
+        STK_RETURN_IF_ERROR(add_output(model, graph->output[i]));
+    return stk_graph_status(model->graph);
+}

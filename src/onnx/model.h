@@ -1,0 +1,105 @@
+/* A model while it is read. Every value of it has a name and is one of: a tensor of numbers known now, a value of the
+ * graph, or both.
+ *
+ *   read.c      bytes -> messages (protobuf-c)            tensor.c    numbers
+ *   model.c     inputs, nodes in order, outputs           evaluate.c  what a value is, where that is known now
+ *   table.c     op -> the function that builds it         build_*.c   those functions
+ *
+ * Threads: one at a time.
+ */
+#ifndef STK_ONNX_MODEL_H
+#define STK_ONNX_MODEL_H
+
+#include <onnx.pb-c.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "graph/graph.h"
+#include "stoker/onnx.h"
+
+typedef struct stk_device stk_device;
+typedef struct stk_onnx_value {
+    const char *name;
+    const stk_onnx_tensor *tensor; /* NULL: not known */
+    stk_value value;               /* id -1: not made yet */
+    bool is_input;
+    bool nhwc; /* value is stored [N,H,W,C], though the model says [N,C,H,W] */
+} stk_onnx_value;
+
+struct stk_onnx {
+    stk_graph *graph;
+    stk_arena *arena; /* names, tensors */
+    stk_onnx_value *value;
+    stk_onnx_tensor *weight;
+    int n_values, capacity, n_weights, weight_capacity, n_made;
+    const stk_onnx_options *options; /* while it is read */
+    stk_device *reference;           /* NULL until a value has to be evaluated; closed with the model */
+};
+
+/* One node to be built. */
+typedef struct stk_build {
+    stk_onnx *model;
+    const Onnx__NodeProto *node;
+    int64_t opset;
+} stk_build;
+
+typedef stk_status (*stk_build_fn)(stk_build *b);
+
+/* Builds one node by table.c. STK_UNSUPPORTED for an op that is not in it. */
+stk_status stk_onnx_build_node(stk_build *b);
+
+/* --- values --- */
+stk_onnx_value *stk_onnx_find(stk_onnx *model, const char *name);
+/* Adds or replaces. The name is copied. */
+stk_status stk_onnx_put(stk_onnx *model, const char *name, stk_onnx_value value);
+/* The graph's value in the model's own layout; makes a variable or constant of a tensor. id -1 after an error. */
+stk_value stk_onnx_plain(stk_onnx *model, stk_onnx_value *value);
+
+/* --- tensors --- */
+/* Reads one; data is copied or converted into the arena. */
+stk_status stk_onnx_read_tensor(stk_arena *arena, const Onnx__TensorProto *proto, const char *name,
+                                stk_onnx_tensor *out);
+stk_status stk_onnx_dtype(int32_t onnx, stk_dtype *out);
+/* A copy of data in the arena, or zeros where data is NULL. */
+const stk_onnx_tensor *stk_onnx_new_tensor(stk_arena *arena, stk_dtype dtype, stk_shape shape, const void *data);
+/* Element i of an integer or float tensor. */
+double stk_onnx_number(const stk_onnx_tensor *t, int64_t i);
+/* What the value is, computed on the reference device where all that it depends on is known. STK_UNSUPPORTED where not.
+ */
+stk_status stk_onnx_evaluate(stk_onnx *model, stk_onnx_value *value, const stk_onnx_tensor **out);
+
+/* --- for the functions of build_*.c --- */
+int stk_n_inputs(const stk_build *b);
+bool stk_has_input(const stk_build *b, int i); /* given, and not left empty */
+stk_value stk_input(stk_build *b, int i); /* in the model's layout; no value after an error, which the graph keeps */
+stk_onnx_value *stk_input_entry(stk_build *b, int i); /* NULL: there is none */
+/* Integers of an input that must be known: *n of them in the arena. */
+stk_status stk_input_ints(stk_build *b, int i, const int64_t **out, int *n);
+stk_status stk_input_tensor(stk_build *b, int i, const stk_onnx_tensor **out);
+stk_status stk_output(stk_build *b, int i, stk_value value);
+stk_status stk_output_nhwc(stk_build *b, int i, stk_value value);
+stk_status stk_output_tensor(stk_build *b, int i, stk_dtype dtype, stk_shape shape, const void *data);
+bool stk_has_output(const stk_build *b, int i);
+/* STK_UNSUPPORTED or STK_INVALID with a text; "node 'name' (Op): " is put before it by the caller. */
+const Onnx__AttributeProto *stk_attribute(const stk_build *b, const char *name);
+int64_t stk_attribute_int(const stk_build *b, const char *name, int64_t standard);
+double stk_attribute_float(const stk_build *b, const char *name, double standard);
+bool stk_attribute_is(const stk_build *b, const char *name, const char *text);
+const int64_t *stk_attribute_ints(const stk_build *b, const char *name, int *n); /* NULL: not there */
+/* axis, negative from the end, as 0 .. rank-1. */
+stk_status stk_settle_axis(int64_t axis, int rank, int *out);
+/* Axes by attribute "axes" or, from some opset on, input number i; all where there are none and `all`. */
+stk_status stk_settle_axes(stk_build *b, int i, int rank, bool all, uint32_t *out);
+/* A scalar constant of x's dtype. */
+stk_value stk_like(stk_value x, double value);
+/* x with axis moved to the end, and back. */
+stk_value stk_axis_to_end(stk_value x, int axis);
+stk_value stk_axis_from_end(stk_value x, int axis);
+/* Indices 0 .. n-1, or those of ids, as a gatherable value. */
+stk_value stk_index_value(stk_build *b, const int32_t *ids, int64_t n);
+/* The layouts of images, of rank 4. */
+stk_value stk_to_nhwc(stk_value x);
+stk_value stk_to_nchw(stk_value x);
+stk_value stk_log_softmax_of(stk_value x, int axis);
+
+#endif

@@ -1,0 +1,133 @@
+/* Bytes to messages, and the public functions. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "device/device.h"
+#include "onnx/model.h"
+
+stk_status stk_onnx_import(stk_onnx *model, const Onnx__ModelProto *proto);
+
+enum { MOST_DEPTH = 32, WIRE_BYTES = 2 };
+
+/* A number of the wire format: 7 bits a byte. False at the end of the bytes. */
+static bool read_varint(const uint8_t *data, size_t n, size_t *at, uint64_t *out)
+{
+    *out = 0;
+    for (int shift = 0; *at < n && shift < 64; shift += 7) {
+        uint8_t byte = data[(*at)++];
+        *out |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128) return true;
+    }
+    return false;
+}
+
+/* The messages that lead to messages of their own kind: graphs inside attributes, types inside types. */
+typedef enum message { MODEL, GRAPH, NODE, ATTRIBUTE, INFO, TYPE, SEQUENCE, MAP, FUNCTION } message;
+static const struct {
+    message from, to;
+    uint32_t field;
+} ways[] = {
+    {MODEL, GRAPH, 7},     {MODEL, FUNCTION, 25}, {FUNCTION, NODE, 7},  {GRAPH, NODE, 1},      {GRAPH, INFO, 11},
+    {GRAPH, INFO, 12},     {GRAPH, INFO, 13},     {NODE, ATTRIBUTE, 5}, {ATTRIBUTE, GRAPH, 6}, {ATTRIBUTE, GRAPH, 11},
+    {ATTRIBUTE, TYPE, 14}, {ATTRIBUTE, TYPE, 15}, {INFO, TYPE, 2},      {TYPE, SEQUENCE, 4},   {TYPE, MAP, 5},
+    {TYPE, SEQUENCE, 9},   {SEQUENCE, TYPE, 1},   {MAP, TYPE, 2},
+};
+
+static bool is_shallow(message kind, const uint8_t *data, size_t n, int depth);
+
+static bool field_is_shallow(message kind, uint64_t field, const uint8_t *data, size_t n, int depth)
+{
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        if (ways[i].from == kind && ways[i].field == field)
+            return depth > 0 && is_shallow(ways[i].to, data, n, depth - 1);
+    return true;
+}
+
+/* protobuf-c goes as deep as messages are nested, on the stack. Damage is left to it. */
+static bool is_shallow(message kind, const uint8_t *data, size_t n, int depth)
+{
+    for (size_t at = 0; at < n;) {
+        uint64_t tag, value;
+        if (!read_varint(data, n, &at, &tag)) return true;
+        switch (tag & 7) {
+        case 0:
+            if (!read_varint(data, n, &at, &value)) return true;
+            break;
+        case 1: at += 8; break;
+        case 5: at += 4; break;
+        case WIRE_BYTES:
+            if (!read_varint(data, n, &at, &value) || value > n - at) return true;
+            if (!field_is_shallow(kind, tag >> 3, data + at, (size_t)value, depth)) return false;
+            at += (size_t)value;
+            break;
+        default: return true;
+        }
+    }
+    return true;
+}
+
+stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_options *options, stk_onnx **out)
+{
+    static const stk_onnx_options none;
+    stk_status status = STK_OK;
+    Onnx__ModelProto *proto = NULL;
+    stk_onnx *model = calloc(1, sizeof(*model));
+    if (!model) return stk_fail_memory(sizeof(*model));
+    model->graph = stk_graph_new();
+    model->arena = stk_arena_new();
+    model->options = options ? options : &none;
+    if (!model->arena) STK_TRY(stk_fail_memory(1024));
+    STK_TRY(stk_graph_status(model->graph));
+    if (!is_shallow(MODEL, data, n_bytes, MOST_DEPTH)) STK_TRY(stk_fail(STK_CORRUPT, "no ONNX model: nested too deep"));
+    proto = onnx__model_proto__unpack(NULL, n_bytes, data);
+    if (!proto || !proto->graph)
+        STK_TRY(stk_fail(STK_CORRUPT, "no ONNX model: the bytes make no ModelProto with a graph"));
+    STK_TRY(stk_onnx_import(model, proto));
+    *out = model;
+    model->options = NULL;
+    model = NULL;
+done:
+    if (proto) onnx__model_proto__free_unpacked(proto, NULL);
+    stk_onnx_free(model);
+    return status;
+}
+
+stk_status stk_onnx_open(const char *path, const stk_onnx_options *options, stk_onnx **out)
+{
+    uint8_t *buffer = NULL;
+    size_t capacity = 0, n = 0;
+    stk_status status = stk_file_read(path, &buffer, &capacity, &n);
+    if (status == STK_OK) {
+        status = stk_onnx_parse(buffer, n, options, out);
+        if (status != STK_OK) stk_fail_prefix(status, "'%s': ", path);
+    }
+    free(buffer);
+    return status;
+}
+
+void stk_onnx_free(stk_onnx *model)
+{
+    if (!model) return;
+    stk_device_close(model->reference);
+    stk_graph_free(model->graph);
+    stk_arena_free(model->arena);
+    free(model->value);
+    free(model->weight);
+    free(model);
+}
+
+stk_graph *stk_onnx_graph(stk_onnx *model)
+{
+    return model->graph;
+}
+
+int stk_onnx_n_weights(const stk_onnx *model)
+{
+    return model->n_weights;
+}
+
+stk_onnx_tensor stk_onnx_weight(const stk_onnx *model, int i)
+{
+    return i >= 0 && i < model->n_weights ? model->weight[i] : (stk_onnx_tensor){0};
+}

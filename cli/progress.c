@@ -297,7 +297,7 @@ static void print_table(const stk_run *run, const stk_run_result *result, const 
     printf("  peak memory  %s planned, %s used by the process\n", cli_bytes((double)train->peak_planned_bytes, a),
            cli_bytes((double)train->peak_rss_bytes, b));
     if (stk_run_saved(run)) printf("  saved        %s\n", stk_run_saved(run));
-    if (train->early_stopped) printf("  stopped early: the validation loss did not get better\n");
+    if (train->early_stopped) printf("  stopped early: validation did not get better\n");
     print_skipped(run, train->n_skipped);
 }
 

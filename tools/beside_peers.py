@@ -5,7 +5,8 @@
 usage: beside_peers.py PEERS VENVS DERIVED [--rounds N] [--seconds S] [WORKLOAD...]
 
 PEERS is the folder with the peers' scripts (train_torch.py, e2e.py, ...), VENVS what its setup.sh made, DERIVED what its
-prepare.py made. Training: mnist-mlp cifar-cnn-e2e cifar-resnet18. Input pipelines: photos photos-centre cifar-jpeg
+prepare.py made. Training: mnist-mlp cifar-cnn-e2e cifar-resnet18 resnet50-224 bert-base gpt2-4x256, and in bf16
+resnet18-bf16 resnet50-224-bf16 bert-base-bf16 gpt2-4x256-bf16. Input pipelines: photos photos-centre cifar-jpeg
 tfrecord memory. Every variant is one process; rounds alternate over all variants, and the table gives each one's median.
 Ratios are Stoker's speed over the peer's. A peer whose environment is missing is left out.
 """
@@ -21,6 +22,19 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+STEPS = ["--steps", "13"]
+BF16 = STEPS + ["--set", "precision=bf16"]
+
+
+def train_peers(workload, precision, with_tensorflow):
+    """PyTorch's variants on one of train_torch.py's workloads, and TensorFlow's."""
+    torch = f"train_torch.py {workload} --precision {precision}"
+    peers = [("PyTorch compile, tcmalloc", "pt", True, torch + " --compile"),
+             ("PyTorch eager, tcmalloc", "pt", True, torch),
+             ("PyTorch eager", "pt", False, torch)]
+    return peers + [("TensorFlow", "tf", False, f"train_tf.py {workload} --precision {precision}")] * with_tensorflow
+
 
 # workload: (unit, smaller is better, recipe, recipe's options, peers: name, venv, tcmalloc, script and arguments)
 WORKLOADS = {
@@ -39,6 +53,13 @@ WORKLOADS = {
         ("PyTorch eager, tcmalloc", "pt", True, "train_torch.py cifar-resnet18"),
         ("PyTorch eager", "pt", False, "train_torch.py cifar-resnet18"),
         ("TensorFlow", "tf", False, "train_tf.py cifar-resnet18")]),
+    "resnet50-224": ("images/s", False, "bench-resnet50", STEPS, train_peers("resnet50-224", "f32", True)),
+    "resnet50-224-bf16": ("images/s", False, "bench-resnet50", BF16, train_peers("resnet50-224", "bf16", True)),
+    "resnet18-bf16": ("images/s", False, "bench-resnet18", BF16, train_peers("cifar-resnet18", "bf16", True)),
+    "bert-base": ("sequences/s", False, "bench-bert", STEPS, train_peers("bert-base", "f32", False)),
+    "bert-base-bf16": ("sequences/s", False, "bench-bert", BF16, train_peers("bert-base", "bf16", False)),
+    "gpt2-4x256": ("tokens/s", False, "bench-gpt2", STEPS, train_peers("gpt2-4x256", "f32", False)),
+    "gpt2-4x256-bf16": ("tokens/s", False, "bench-gpt2", BF16, train_peers("gpt2-4x256", "bf16", False)),
     "photos": ("images/s", False, "photos", [], [
         ("DALI", "dali", False, "data_dali.py photos"),
         ("FFCV, raw pixels", "ffcv", False, "data_ffcv.py photos --raw"),
@@ -66,7 +87,7 @@ WORKLOADS = {
         ("tf.data, vectorised", "tf", False, "data_tf.py memory --vectorised"),
         ("PyTorch, TensorDataset", "pt", False, "data_torch.py memory --workers 0")]),
 }
-TRAINING = ["mnist-mlp", "cifar-cnn-e2e", "cifar-resnet18"]
+TRAINING = ["mnist-mlp", "cifar-cnn-e2e", "cifar-resnet18"] + [w for w in WORKLOADS if w.startswith(("resnet", "bert", "gpt2"))]
 
 
 def tcmalloc():
@@ -128,7 +149,7 @@ def run_stoker(args, workload, recipe, options):
     elif workload == "cifar-cnn-e2e":
         value = 50000 / epochs[0]  # whole epochs, waiting and first step included
     else:
-        value = result["samples_per_s"]
+        value = result.get("tokens_per_s", result["samples_per_s"])
     return {"value": value, "startup_s": result["first_step_s"], "peak_rss_mib": result["peak_rss_bytes"] / 2**20,
             "input_wait_share": result["input_wait_share"], "accuracy": result["test_accuracy"]}
 
@@ -186,7 +207,7 @@ def main():
 
 def write(tables):
     out = ["# Beside the peers", "",
-           "Written by `./dev peers`: both sides in turn on the same machine, two threads each, one process a run, f32.",
+           "Written by `./dev peers`: both sides in turn on the same machine, two threads each, one process a run, f32 unless named bf16.",
            f"Machine: {cpu_model()}, {os.cpu_count()} cores. Medians of the rounds; the ratio is Stoker's speed over the peer's.",
            "Cold start is from the start of the process to the end of the first step, or to the first batch.", ""]
     for workload in [w for w in WORKLOADS if w in tables]:

@@ -72,6 +72,9 @@ typedef enum stk_precision {
     STK_PRECISION_AUTO
 } stk_precision;
 
+/* What says which of two validations is better. */
+typedef enum stk_metric_kind { STK_METRIC_LOSS, STK_METRIC_ACCURACY } stk_metric_kind;
+
 typedef struct stk_trainer_config {
     const char *device; /* NULL: "cpu" */
     int n_threads;      /* 0: as many as cores */
@@ -89,10 +92,13 @@ typedef struct stk_trainer_config {
      * memory. Parts of micro_batch samples, or accumulate parts; both 0: as memory_limit_bytes asks for, and none where
      * the network has batch norm, whose statistics would be those of each part. */
     int64_t micro_batch, accumulate;
-    size_t data_memory_bytes; /* of all loaders together, see stoker/memory.h; 0: a quarter of what is free */
-    const stk_dataset *valid; /* evaluated after each epoch; borrowed */
-    int64_t max_steps;        /* stop there, though the schedule goes by the whole run; 0: none */
-    int64_t patience;         /* stop after so many epochs without a better validation loss; 0: never */
+    size_t data_memory_bytes;    /* of all loaders together, see stoker/memory.h; 0: a quarter of what is free */
+    const stk_dataset *valid;    /* evaluated after each epoch; borrowed */
+    int64_t max_steps;           /* stop there, though the schedule goes by the whole run; 0: none */
+    int64_t patience;            /* stop after so many epochs without a better validation; 0: never */
+    stk_metric_kind stop_metric; /* better for stopping is: lower loss, or higher accuracy, */
+    double min_delta;            /* by more than this */
+    stk_metric_kind best_metric; /* better for the best checkpoint */
     stk_train_event_fn on_event;
     void *event_user;
     const char *dump_graph; /* a pass's name, or "all": the graph after it goes to dump */

@@ -32,5 +32,8 @@ stk_trainer_config stk_build_config(const stk_recipe *recipe)
     config.memory_limit_bytes = stk_build_memory_limit(recipe);
     config.data_memory_bytes = stk_build_data_memory(recipe);
     config.patience = recipe->patience;
+    config.stop_metric = recipe->stop_metric;
+    config.min_delta = recipe->min_delta;
+    config.best_metric = recipe->best_metric;
     return config;
 }

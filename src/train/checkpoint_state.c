@@ -14,8 +14,8 @@ const char *const stk_manifest_names[STK_MANIFEST_FILES] = {"model.safetensors",
 enum { FORMAT = 1, FLAGS = JSON_INDENT(1) | JSON_SORT_KEYS };
 
 /* Every integer and every number of the state, once. */
-#define INTEGERS(X) X(step) X(epoch) X(i_batch) X(epoch_samples) X(best_epoch) X(n_bad_epochs)
-#define NUMBERS(X)  X(epoch_loss_sum) X(epoch_correct) X(epoch_top5) X(best_valid_loss)
+#define INTEGERS(X) X(step) X(epoch) X(i_batch) X(epoch_samples) X(best_epoch) X(best_metric) X(n_bad_epochs)
+#define NUMBERS(X)  X(epoch_loss_sum) X(epoch_correct) X(epoch_top5) X(best_value) X(stop_value)
 
 /* A number as text with all its bits: JSON has neither hexadecimal floats nor infinity. */
 static void set_number(json_t *object, const char *key, double x)

@@ -186,7 +186,7 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *memory = get(root, "memory"), *data_memory = get(get(root, "data"), "memory");
     const stk_yaml_node *checkpoint = get(root, "checkpoint");
-    const stk_yaml_node *patience = get(get(root, "early_stopping"), "patience");
+    const stk_yaml_node *stopping = get(root, "early_stopping"), *patience = get(stopping, "patience");
     recipe->name = get_text(root, "name");
     STK_RETURN_IF_ERROR(check_name(get(root, "name")));
     recipe->batch = get_int(root, "batch", 0);
@@ -203,10 +203,13 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->checkpoint_every = get_int(checkpoint, "every", 1);
     recipe->checkpoint_by_epoch = get_bool(checkpoint, "every");
     recipe->checkpoint_keep = get_int(checkpoint, "keep", 2);
-    recipe->checkpoint_best = get_bool(checkpoint, "best");
+    recipe->checkpoint_best = !is_word(checkpoint, "best", "none");
+    recipe->best_metric = is_word(checkpoint, "best", "accuracy") ? STK_METRIC_ACCURACY : STK_METRIC_LOSS;
     recipe->checkpoint_end = get_bool(checkpoint, "end");
     recipe->log_every = get_int(get(root, "log"), "every", 10);
     recipe->patience = patience ? patience->integer : 0;
+    recipe->stop_metric = is_word(stopping, "metric", "accuracy") ? STK_METRIC_ACCURACY : STK_METRIC_LOSS;
+    recipe->min_delta = get_real(stopping, "min_delta", 0);
     if (patience && !recipe->part[STK_PART_VALID].node)
         return stk_yaml_fail_key(get(root, "early_stopping"), "'early_stopping' needs validation: add 'valid: 10%%'");
     recipe->micro_batch = get_int(root, "micro_batch", 0);

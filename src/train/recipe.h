@@ -60,6 +60,8 @@ typedef struct stk_recipe {
     char *recompute;                 /* "auto", "none", or layers: "layer1,layer2"; owned */
     int64_t checkpoint_every, checkpoint_keep;
     bool checkpoint_by_epoch, checkpoint_best, checkpoint_end;
+    stk_metric_kind best_metric, stop_metric;
+    double min_delta;
     int64_t patience;  /* 0: never stops early */
     int64_t log_every; /* steps */
 } stk_recipe;

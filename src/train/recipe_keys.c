@@ -51,6 +51,8 @@ static const char *const precision_words[] = {"auto", "f32", "bf16", "f16", NULL
 static const char *const step_words[] = {"steps", NULL};
 static const stk_key recompute_part = {.name = "recompute", .type = STK_KEY_TEXT};
 static const stk_key no_decay_part = {.name = "no_decay", .type = STK_KEY_TEXT};
+static const char *const best_words[] = {"loss", "accuracy", "none", NULL};
+static const char *const metric_words[] = {"loss", "accuracy", NULL};
 static const stk_key checkpoint_keys[] = {
     {.name = "every", .type = STK_KEY_EVERY, .standard = "1 epoch", .doc = "How often."},
     {.name = "keep",
@@ -60,23 +62,34 @@ static const stk_key checkpoint_keys[] = {
      .most = 1e6,
      .doc = "How many of the last are kept."},
     {.name = "best",
-     .type = STK_KEY_BOOL,
-     .standard = "true",
-     .doc = "Whether the one with the least validation loss is kept too."},
+     .type = STK_KEY_WORD,
+     .words = best_words,
+     .standard = "loss",
+     .doc = "By what validation chooses one that is kept too, and tested."},
     {.name = "end",
      .type = STK_KEY_BOOL,
      .standard = "true",
      .doc = "Whether the end of a run is saved, whatever the cause; without it "
             "a run that only measures writes nothing."},
     END};
-static const stk_key early_stopping_keys[] = {
-    {.name = "patience",
-     .type = STK_KEY_INT,
-     .least = 1,
-     .most = 1e6,
-     .required = true,
-     .doc = "Epochs without a better validation loss after which the run stops."},
-    END};
+static const stk_key early_stopping_keys[] = {{.name = "patience",
+                                               .type = STK_KEY_INT,
+                                               .least = 1,
+                                               .most = 1e6,
+                                               .required = true,
+                                               .doc = "Epochs without a better validation after which the run stops."},
+                                              {.name = "metric",
+                                               .type = STK_KEY_WORD,
+                                               .words = metric_words,
+                                               .standard = "loss",
+                                               .doc = "What is better: less loss, or more accuracy."},
+                                              {.name = "min_delta",
+                                               .type = STK_KEY_REAL,
+                                               .standard = "0",
+                                               .least = 0,
+                                               .most = 1e9,
+                                               .doc = "Better is by more than this."},
+                                              END};
 static const stk_key log_keys[] = {{.name = "every",
                                     .type = STK_KEY_EVERY,
                                     .words = step_words,

@@ -30,7 +30,7 @@ stk_trainer *stk_trainer_new(stk_model *model, stk_dataset *train, stk_optimizer
     trainer->model = model;
     trainer->dataset = train;
     trainer->optimizer = optimizer;
-    trainer->state.best_valid_loss = INFINITY;
+    trainer->state.best_value = trainer->state.stop_value = INFINITY;
     trainer->state.best_epoch = -1;
     return trainer;
 }
@@ -193,6 +193,16 @@ static void emit_plan(stk_trainer *trainer)
     stk_text_free(&text);
 }
 
+static stk_status check_metrics(const stk_trainer *trainer)
+{
+    const stk_trainer_config *config = &trainer->config;
+    bool by_accuracy = config->best_metric == STK_METRIC_ACCURACY ||
+                       (config->patience > 0 && config->stop_metric == STK_METRIC_ACCURACY);
+    if (trainer->has_classes || !by_accuracy || !config->valid) return STK_OK;
+    return stk_fail(STK_INVALID,
+                    "there is no accuracy to choose the best by: the labels are no classes; take the loss");
+}
+
 stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
 {
     if (trainer->prepared) return STK_OK;
@@ -210,6 +220,7 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     }
     stk_trainer_choose_precision(trainer);
     STK_RETURN_IF_ERROR(stk_step_compile_train(trainer, &trainer->train));
+    STK_RETURN_IF_ERROR(check_metrics(trainer));
     STK_RETURN_IF_ERROR(list_tensors(trainer));
     trainer->prepared = true;
     emit_plan(trainer);

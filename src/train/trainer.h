@@ -16,8 +16,8 @@ typedef struct stk_train_state {
     int64_t epoch, i_batch;                           /* the next batch to be trained on, epochs from 0 */
     double epoch_loss_sum, epoch_correct, epoch_top5; /* running sums of the epoch under way */
     int64_t epoch_samples;
-    double best_valid_loss; /* infinity before the first validation */
-    int64_t best_epoch, n_bad_epochs;
+    double best_value, stop_value; /* of the best validation, less is better (accuracy: negative); infinity at first */
+    int64_t best_epoch, best_metric, n_bad_epochs;
     uint64_t seed;
 } stk_train_state;
 

@@ -119,6 +119,25 @@ def validation():
               best["valid_loss"]) < 1e-6, "eval gives the validation loss again")
 
 
+def stopping():
+    """By accuracy, and by more than min_delta: no run gets better by 2, so that the second bad epoch ends it."""
+    accepted([*TRAIN, "--out", "delta", "--set", "valid=20%", "--set", "early_stopping={patience: 2, min_delta: 2}",
+              "--epochs", "30", "--set", "optimizer.adam.lr=1e-5"], "stopped early")
+    check(len([m for m in metrics("delta") if m["kind"] == "epoch"]) == 3, "two epochs without 2 less loss end a run")
+    accuracy = ["--set", "valid=20%", "--set", "early_stopping={patience: 3, metric: accuracy}", "--set",
+                "checkpoint.best=accuracy", "--epochs", "12"]
+    accepted([*TRAIN, "--out", "by-accuracy", *accuracy])
+    epochs = [m for m in metrics("by-accuracy") if m["kind"] == "epoch"]
+    best = max(epochs, key=lambda m: m["valid_accuracy"])  # the first of equal ones
+    check(result("by-accuracy")["tested_step"] == best["step"], "the most accurate checkpoint is tested")
+    accepted([*TRAIN, "--out", "in-parts", *accuracy, "--steps", "20"])
+    accepted([*TRAIN, "--out", "in-parts", *accuracy, "--resume"])
+    check(metrics("in-parts")[-1]["step"] == metrics("by-accuracy")[-1]["step"], "a run in parts stops where the whole one does")
+    accepted([*TRAIN, "--out", "no-best", "--set", "valid=20%", "--set", "checkpoint.best=none", "--epochs", "2"])
+    check(not os.path.exists("no-best/best"), "none keeps no best")
+    refused([*TRAIN, "--out", "mse", "--set", "valid=20%", "--set", "checkpoint.best=precision"], 1, "loss, accuracy or none")
+
+
 def idx_files():
     """All parts from IDX files, which are opened at once; the first wrong one is named."""
     def write(name, *sides):
@@ -173,6 +192,7 @@ in_use()
 interrupt()
 damage()
 validation()
+stopping()
 idx_files()
 using()
 end()

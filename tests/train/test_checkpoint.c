@@ -67,7 +67,7 @@ static stk_train_state state_at(int64_t step)
                              .i_batch = step % 10,
                              .epoch_loss_sum = 1.0 / 3 * (double)step,
                              .epoch_correct = 5,
-                             .best_valid_loss = INFINITY,
+                             .best_value = INFINITY,
                              .best_epoch = -1,
                              .seed = UINT64_MAX - 1};
 }
@@ -116,7 +116,7 @@ static int64_t load_newest(fixture *f, bool best)
     free(want);
     stk_train_state expected = state_at(state.step);
     assert_true(state.epoch_loss_sum == expected.epoch_loss_sum);
-    assert_true(isinf(state.best_valid_loss));
+    assert_true(isinf(state.best_value));
     assert_true(state.seed == expected.seed && state.epoch == expected.epoch && state.i_batch == expected.i_batch);
     assert_string_equal(recipe, "name: x\n");
     free(recipe);

@@ -57,7 +57,7 @@ static stk_train_state make_state(int64_t step)
                              .epoch_loss_sum = 1.0 / 3,
                              .epoch_correct = 4503599627370497.0,
                              .epoch_top5 = 5e-324,
-                             .best_valid_loss = INFINITY,
+                             .best_value = INFINITY,
                              .best_epoch = -1,
                              .seed = UINT64_MAX - 4};
 }

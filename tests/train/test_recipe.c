@@ -85,7 +85,7 @@ static void everything_is_taken(void **state)
               "schedule: {cosine: {warmup: 2, final: 0.01}}\n"
               "epochs: 30\nprecision: f32\nmemory: 60%\nseed: 7\nthreads: 2\nclip_norm: 1\n"
               "no_decay: [bias, norm]\n"
-              "checkpoint: {every: 50 steps, keep: 3, best: false}\n"
+              "checkpoint: {every: 50 steps, keep: 3, best: none}\n"
               "early_stopping: 4\n"
               "log: {every: 1 step}\n",
               "memory=8GiB");

@@ -4,7 +4,7 @@
 
 #include "cli.h"
 
-static const cli_verb *const verbs[] = {&cli_train, &cli_eval,     &cli_predict, &cli_data, &cli_pack,
+static const cli_verb *const verbs[] = {&cli_train, &cli_plan, &cli_eval,     &cli_predict, &cli_data, &cli_pack,
                                         &cli_index, &cli_tokenize, &cli_devices, &cli_new,  &cli_get};
 enum { N_VERBS = sizeof(verbs) / sizeof(verbs[0]) };
 

@@ -20,6 +20,7 @@
 #include "stoker/nn.h"
 #include "stoker/optim.h"
 #include "stoker/pack.h"
+#include "stoker/plan.h"
 #include "stoker/ragged.h"
 #include "stoker/regroup.h"
 #include "stoker/rng.h"

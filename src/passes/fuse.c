@@ -192,7 +192,8 @@ static void try_to_join(fuser *f, int32_t p)
 
 typedef struct group_writer {
     fuser *f;
-    int32_t g, last; /* its first and last member */
+    int32_t g, last;  /* its first and last member */
+    bool is_backward; /* one of its members is */
     stk_fused program;
     stk_fused_input input[64];
     stk_value in[64];
@@ -284,7 +285,10 @@ static stk_status finish_group(group_writer *w)
     stk_value x = stk_graph_add(graph, STK_OP_fused, &attrs, w->in, w->program.n_in);
     for (int i = 0; i < w->program.n_out; i++)
         w->f->replace[w->out_value[i]] = x.id + i;
-    if (x.id >= 0) w->f->age[graph->n_nodes - 1] = w->last;
+    if (x.id >= 0) {
+        w->f->age[graph->n_nodes - 1] = w->last;
+        graph->node[graph->n_nodes - 1].backward = w->is_backward;
+    }
     return stk_graph_status(graph);
 }
 
@@ -294,6 +298,7 @@ static stk_status write_group(group_writer *w, fuser *f, int32_t g)
     memset(&w->program, 0, sizeof(w->program));
     w->f = f;
     w->g = g;
+    w->is_backward = false;
     w->program.shape = graph->value[graph->node[g].first_out].desc.shape;
     for (int32_t i = 0; i < f->n_values; i++)
         w->reg[i] = -1;
@@ -301,6 +306,7 @@ static stk_status write_group(group_writer *w, fuser *f, int32_t g)
         if (f->group[i] != g) continue;
         stk_node node = graph->node[i];
         w->last = i;
+        w->is_backward |= node.backward;
         write_member(w, &node);
         if (!used_outside(f, i, g, -1)) continue;
         w->out[w->program.n_out] = w->reg[node.first_out];

@@ -196,7 +196,8 @@ stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const
 done:
     free(p.last_use);
     free(p.update_of);
-    free(p.buffer);
+    out->buffer = p.buffer;
+    out->n_buffers = p.n_buffers;
     if (status != STK_OK) stk_plan_free(out);
     return status;
 }
@@ -207,6 +208,7 @@ void stk_plan_free(stk_plan *plan)
     free(plan->scratch_offset);
     free(plan->skipped);
     free(plan->copy);
+    free(plan->buffer);
     *plan = (stk_plan){0};
 }
 

@@ -33,6 +33,8 @@ typedef struct stk_plan {
     size_t *scratch_offset;   /* by node */
     bool *skipped;            /* by node: leaves, and reshapes that are only another name */
     stk_planned_copy *copy;
+    struct stk_plan_buffer *buffer; /* plan_offsets.h; [n_buffers] */
+    int32_t n_buffers;
     size_t arena_bytes;       /* the peak */
     size_t lower_bound_bytes; /* most bytes alive at once: no packing can do with less */
     int32_t peak_node;        /* where they are */

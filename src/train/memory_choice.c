@@ -24,10 +24,10 @@ static double step_cost(const stk_program_info *info)
 }
 
 /* Plans the step in parts of so many samples. STK_NO_MEMORY: it does not fit. */
-static stk_status plan_parts(stk_trainer *trainer, int64_t micro, stk_program_info *out)
+static stk_status plan_parts(stk_trainer *trainer, int64_t batch, int64_t micro, stk_program_info *out)
 {
     stk_program *program;
-    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, micro, true, &program));
+    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, batch, micro, true, &program));
     *out = stk_program_get_info(program);
     stk_engine_discard(trainer->engine, program);
     return STK_OK;
@@ -38,7 +38,7 @@ static stk_status plan_unlimited(stk_trainer *trainer, int64_t batch, stk_progra
 {
     size_t limit = trainer->config.memory_limit_bytes;
     trainer->config.memory_limit_bytes = 0;
-    stk_status status = plan_parts(trainer, batch, out);
+    stk_status status = plan_parts(trainer, batch, batch, out);
     trainer->config.memory_limit_bytes = limit;
     return status;
 }
@@ -63,7 +63,7 @@ static stk_status search(stk_trainer *trainer, int64_t batch, stk_memory_choice 
     STK_RETURN_IF_ERROR(plan_unlimited(trainer, batch, &unlimited));
     for (int64_t n = 1; n <= batch && (n == 1 || !undivided); n++) {
         if (batch % n != 0) continue;
-        stk_status status = plan_parts(trainer, batch / n, &info);
+        stk_status status = plan_parts(trainer, batch, batch / n, &info);
         last = batch / n;
         if (status == STK_NO_MEMORY) continue;
         STK_RETURN_IF_ERROR(status);
@@ -76,10 +76,10 @@ static stk_status search(stk_trainer *trainer, int64_t batch, stk_memory_choice 
     return best > 0 ? STK_OK : refuse(trainer, last);
 }
 
-stk_status stk_memory_choose(stk_trainer *trainer, stk_memory_choice *out)
+stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
 {
     const stk_trainer_config *config = &trainer->config;
-    int64_t batch = stk_dataset_batch_size(trainer->dataset), micro = config->micro_batch;
+    int64_t micro = config->micro_batch;
     *out = (stk_memory_choice){batch, 1, 1};
     if (config->accumulate > 0) {
         if (micro > 0) return stk_fail(STK_INVALID, "micro_batch and accumulate say the same twice: give one of them");

@@ -134,10 +134,10 @@ static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t 
     return graph;
 }
 
-stk_status stk_step_compile_with(stk_trainer *trainer, int64_t micro, bool plan_only, stk_program **out)
+stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t micro, bool plan_only, stk_program **out)
 {
-    int64_t batch = stk_dataset_batch_size(trainer->dataset);
     stk_compile_options options = compile_options(trainer);
+    trainer->has_classes = has_class_labels(trainer);
     options.fit = !trainer->recompute || !strcmp(trainer->recompute, "auto");
     if (!options.fit && strcmp(trainer->recompute, "none")) options.recompute = trainer->recompute;
     options.batch = batch;
@@ -150,10 +150,9 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t micro, bool plan_
 stk_status stk_step_compile_train(stk_trainer *trainer, stk_bound_program *out)
 {
     out->batch = stk_dataset_batch_size(trainer->dataset);
-    trainer->has_classes = has_class_labels(trainer);
     trainer->is_language_model = stk_graph_find(stk_model_graph(trainer->model), STK_OP_input, "targets").id >= 0;
-    STK_RETURN_IF_ERROR(stk_memory_choose(trainer, &trainer->choice));
-    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, trainer->choice.micro, false, &out->program));
+    STK_RETURN_IF_ERROR(stk_memory_choose(trainer, out->batch, &trainer->choice));
+    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, out->batch, trainer->choice.micro, false, &out->program));
     return list_bindings(trainer, out);
 }
 

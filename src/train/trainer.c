@@ -203,6 +203,14 @@ static stk_status check_metrics(const stk_trainer *trainer)
                     "there is no accuracy to choose the best by: the labels are no classes; take the loss");
 }
 
+stk_status stk_trainer_open(stk_trainer *trainer)
+{
+    stk_device_config device = {.n_threads = trainer->config.n_threads};
+    if (trainer->engine) return STK_OK;
+    STK_RETURN_IF_ERROR(check_parts(trainer));
+    return stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed, &trainer->engine);
+}
+
 stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
 {
     if (trainer->prepared) return STK_OK;
@@ -213,11 +221,7 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     trainer->n_steps = trainer->n_batches * n_epochs;
     trainer->step_s = calloc(N_STEP_TIMES, sizeof(*trainer->step_s));
     if (!trainer->step_s) return stk_fail_memory(N_STEP_TIMES * sizeof(*trainer->step_s));
-    if (!trainer->engine) {
-        stk_device_config device = {.n_threads = trainer->config.n_threads};
-        STK_RETURN_IF_ERROR(stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed,
-                                            &trainer->engine));
-    }
+    STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
     stk_trainer_choose_precision(trainer);
     STK_RETURN_IF_ERROR(stk_step_compile_train(trainer, &trainer->train));
     STK_RETURN_IF_ERROR(check_metrics(trainer));

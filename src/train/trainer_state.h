@@ -79,7 +79,7 @@ struct stk_trainer {
 /* --- step_graph.c: the three graphs made of the model's --- */
 stk_status stk_step_compile_train(stk_trainer *trainer, stk_bound_program *out);
 /* The training step on parts of so many samples. */
-stk_status stk_step_compile_with(stk_trainer *trainer, int64_t micro, bool plan_only, stk_program **out);
+stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t micro, bool plan_only, stk_program **out);
 stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_program *out);
 stk_status stk_step_compile_predict(stk_trainer *trainer, stk_bound_program *out);
 /* Refuses a data set of which it is not known how many batches it has. */
@@ -92,9 +92,13 @@ stk_status stk_step_set(const stk_trainer *trainer, const stk_bound_program *bou
 /* The scalar output of that name as a number, of the run waited for; 0 when there is none. */
 double stk_step_scalar(const stk_bound_program *bound, const char *name);
 
+/* --- trainer.c --- */
+/* Checks the parts and opens the engine. Does nothing when called again. */
+stk_status stk_trainer_open(stk_trainer *trainer);
+
 /* --- memory_choice.c --- */
 /* What the limit asks for, or the user. The engine is open. */
-stk_status stk_memory_choose(stk_trainer *trainer, stk_memory_choice *out);
+stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_choice *out);
 bool stk_memory_has_batch_norm(const stk_trainer *trainer);
 
 /* --- feed.c --- */

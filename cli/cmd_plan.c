@@ -1,0 +1,183 @@
+/* stoker plan: what training a recipe needs, before it is trained. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "stoker/plan.h"
+
+static const cli_option options[] = {{"--set", "KEY=VALUE", "changes a key of the recipe; may be given often"},
+                                     {"--memory", "SIZE", "short for --set memory=SIZE: plans within 8GiB, 60%"},
+                                     {"--device", "NAME", "short for --set device=NAME"},
+                                     {"--precision", "NAME", "short for --set precision=NAME"},
+                                     {"--batch", "N", "short for --set batch=N"},
+                                     {"--json", NULL, "prints JSON"},
+                                     {NULL, NULL, NULL}};
+
+/* --- text --- */
+
+static void print_bytes(const char *what, size_t bytes, const char *note)
+{
+    char text[CLI_TEXT];
+    printf("  %-24s %12s%s%s\n", what, cli_bytes((double)bytes, text), note[0] ? "  " : "", note);
+}
+
+static void print_memory(const stk_memory_plan *p)
+{
+    char note[128], a[CLI_TEXT], b[CLI_TEXT];
+    snprintf(note, sizeof(note), "%s numbers", cli_count(p->n_trainable, a));
+    print_bytes("parameters", p->trainable_bytes, note);
+    snprintf(note, sizeof(note), "%s numbers", cli_count(p->n_frozen, a));
+    print_bytes("frozen, statistics", p->frozen_bytes, note);
+    print_bytes("optimiser state", p->optimizer_bytes, "");
+    print_bytes("gradients", p->gradient_bytes, p->n_micro > 1 ? "kept for the whole step" : "each until its update");
+    print_bytes("activations", p->activation_bytes, "");
+    print_bytes("backward pass", p->backward_bytes, "");
+    print_bytes("workspace", p->workspace_bytes, "");
+    snprintf(note, sizeof(note), "%s alive at once, %.1f %% above", cli_bytes((double)p->lower_bound_bytes, b),
+             p->lower_bound_bytes ? 100 * ((double)p->arena_bytes / (double)p->lower_bound_bytes - 1) : 0);
+    print_bytes("peak", p->peak_bytes, note);
+}
+
+static void print_fit(const stk_memory_plan *p)
+{
+    if (p->n_micro > 1)
+        printf("  to fit: %" PRId64 " micro-batches of %" PRId64 " a step\n", p->n_micro, p->micro_batch);
+    if (p->n_recomputed > 0)
+        printf("  to fit: recompute %" PRId64 " of %" PRId64 " activations, %.1f %% more FLOP\n", p->n_recomputed,
+               p->n_kept, 100 * p->recompute_flops / (p->flops - p->recompute_flops));
+    if (p->slowdown > 1.005) printf("  to fit: expected %.2fx the time of a step without a limit\n", p->slowdown);
+}
+
+static void print_speed(const stk_memory_plan *p, const stk_device_speed *speed)
+{
+    char a[CLI_TEXT], b[CLI_TEXT];
+    double limit = p->flops / speed->flops_per_s;
+    printf("step    %s, %s of memory traffic at least\n", cli_flops(p->flops, a), cli_bytes(p->bytes, b));
+    printf("        %.3g s at the %.0f GFLOP/s that a large matrix product reaches here, so at most %.3g samples/s\n",
+           limit, speed->flops_per_s * 1e-9, (double)p->batch / limit);
+    printf("        expected %.3g s, %.3g samples/s, with %.1f GB/s of memory\n", p->expected_s,
+           (double)p->batch / p->expected_s, speed->bytes_per_s * 1e-9);
+}
+
+static int compare_layers(const void *a, const void *b)
+{
+    const stk_layer_bytes *x = a, *y = b;
+    return x->bytes != y->bytes ? (x->bytes < y->bytes ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+static void print_layers(stk_memory_plan *p)
+{
+    enum { MOST = 12 };
+    qsort(p->layer, (size_t)p->n_layers, sizeof(*p->layer), compare_layers);
+    if (p->n_layers > 0) printf("activations by layer, where most is alive\n");
+    for (int i = 0; i < p->n_layers && i < MOST; i++)
+        print_bytes(p->layer[i].name, p->layer[i].bytes, "");
+    if (p->n_layers > MOST) printf("  and %d more\n", p->n_layers - MOST);
+}
+
+/* The peak for other batches and precisions, without a limit. */
+static void print_others(stk_run *run, int64_t batch)
+{
+    static const char *const precisions[] = {"f32", "bf16"};
+    printf("peak for other batches, without a limit\n");
+    for (int k = -2; k <= 2; k++) {
+        int64_t n = k < 0 ? batch >> -k : batch << k;
+        if (n < 1) continue;
+        printf("  batch %-6" PRId64, n);
+        for (int i = 0; i < 2; i++) {
+            char text[CLI_TEXT] = "-";
+            stk_plan_request request = {.batch = n, .precision = precisions[i], .unlimited = true};
+            stk_memory_plan p;
+            if (stk_run_plan(run, &request, &p) == STK_OK) cli_bytes((double)p.peak_bytes, text);
+            stk_memory_plan_free(&p);
+            printf("  %s %10s", precisions[i], text);
+        }
+        printf("\n");
+    }
+}
+
+/* --- JSON --- */
+
+static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
+{
+    printf("{\"batch\": %" PRId64 ", \"micro_batch\": %" PRId64 ", \"n_micro\": %" PRId64, p->batch, p->micro_batch,
+           p->n_micro);
+    printf(", \"n_trainable\": %" PRId64 ", \"n_frozen\": %" PRId64, p->n_trainable, p->n_frozen);
+    printf(", \"trainable_bytes\": %zu, \"frozen_bytes\": %zu, \"optimizer_bytes\": %zu", p->trainable_bytes,
+           p->frozen_bytes, p->optimizer_bytes);
+    printf(", \"gradient_bytes\": %zu, \"activation_bytes\": %zu, \"backward_bytes\": %zu", p->gradient_bytes,
+           p->activation_bytes, p->backward_bytes);
+    printf(", \"workspace_bytes\": %zu, \"unused_bytes\": %zu, \"arena_bytes\": %zu", p->workspace_bytes,
+           p->unused_bytes, p->arena_bytes);
+    printf(", \"lower_bound_bytes\": %zu, \"peak_bytes\": %zu", p->lower_bound_bytes, p->peak_bytes);
+    printf(", \"n_kept\": %" PRId64 ", \"n_recomputed\": %" PRId64 ", \"slowdown\": ", p->n_kept, p->n_recomputed);
+    cli_json_number(stdout, p->slowdown);
+    printf(", \"flops\": %.0f, \"recompute_flops\": %.0f, \"bytes\": %.0f", p->flops, p->recompute_flops, p->bytes);
+    printf(", \"flops_per_s\": %.4g, \"bytes_per_s\": %.4g, \"limit_s\": %.4g, \"expected_s\": %.4g",
+           speed->flops_per_s, speed->bytes_per_s, p->flops / speed->flops_per_s, p->expected_s);
+    printf(", \"layers\": [");
+    for (int i = 0; i < p->n_layers; i++) {
+        printf("%s{\"name\": ", i ? ", " : "");
+        cli_json_text(stdout, p->layer[i].name);
+        printf(", \"bytes\": %zu}", p->layer[i].bytes);
+    }
+    printf("]}\n");
+}
+
+static int plan(const char *recipe, const stk_run_options *run_options, bool json)
+{
+    stk_run *run;
+    stk_device_speed speed;
+    stk_memory_plan p;
+    stk_plan_request request = {.speed = &speed};
+    if (stk_run_open(recipe, run_options, &run) != STK_OK) return cli_fail();
+    int code = CLI_OK;
+    if (stk_run_measure(run, &speed) != STK_OK || stk_run_plan(run, &request, &p) != STK_OK) {
+        code = cli_fail();
+    } else if (json) {
+        print_json(&p, &speed);
+        stk_memory_plan_free(&p);
+    } else {
+        printf("memory  batch %" PRId64 "\n", p.batch);
+        print_memory(&p);
+        print_fit(&p);
+        print_speed(&p, &speed);
+        print_layers(&p);
+        print_others(run, p.batch);
+        stk_memory_plan_free(&p);
+    }
+    stk_run_close(run);
+    return code;
+}
+
+static int run_verb(const cli_verb *verb, int argc, char **argv)
+{
+    static cli_args args;
+    static char sets[64][512];
+    static const char *set[64];
+    int n = 0;
+    if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
+    if (args.n_words != 1) return cli_usage(verb, "plan needs one recipe: stoker plan RECIPE.yaml");
+    for (int i = 0; i < args.n_found; i++) {
+        const char *name = args.found[i].option->name, *value = args.found[i].value;
+        if (!value) continue;
+        if (n == 64 || strlen(value) > 400) return cli_usage(verb, "too many or too long options");
+        if (!strcmp(name, "--set") && !strchr(value, '='))
+            return cli_usage(verb, "option '--set' needs KEY=VALUE, not '%s'", value);
+        if (!strcmp(name, "--set"))
+            snprintf(sets[n], sizeof(sets[n]), "%s", value);
+        else
+            snprintf(sets[n], sizeof(sets[n]), "%s=%s", name + 2, value);
+        set[n] = sets[n];
+        n++;
+    }
+    stk_run_options run_options = {.set = set, .n_set = n};
+    return plan(args.word[0], &run_options, cli_has(&args, "--json"));
+}
+
+const cli_verb cli_plan = {
+    "plan", "RECIPE [OPTION...]",
+    "Says what training a recipe needs: memory by purpose and layer, arithmetic, expected time. Nothing is\n"
+    "trained, and no memory of that size is taken.",
+    options, run_verb};

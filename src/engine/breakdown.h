@@ -1,0 +1,15 @@
+/* What a program's memory is for, and how long its run should take. */
+#ifndef STK_ENGINE_BREAKDOWN_H
+#define STK_ENGINE_BREAKDOWN_H
+
+#include "engine/engine.h"
+#include "stoker/plan.h"
+
+/* Fills the memory and the arithmetic of *out, and its layers: free with stk_memory_plan_free. */
+stk_status stk_program_break_down(const stk_program *program, stk_memory_plan *out);
+/* Each entry at the device's speed, or at that of its memory, whichever takes longer. In seconds. */
+double stk_program_expect_s(const stk_program *program, const stk_device_speed *speed);
+/* Multiplies matrices and adds arrays on an engine of its own, for about a second. */
+stk_status stk_measure_speed(const char *device, const stk_device_config *config, stk_device_speed *out);
+
+#endif

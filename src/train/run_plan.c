@@ -1,0 +1,55 @@
+/* Plans of a run's training step. See stoker/plan.h. */
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/breakdown.h"
+#include "train/build.h"
+#include "train/precision.h"
+#include "train/run_state.h"
+#include "train/trainer_state.h"
+
+stk_status stk_run_measure(stk_run *run, stk_device_speed *out)
+{
+    stk_device_config config = {.n_threads = (int)run->recipe->max_threads};
+    return stk_measure_speed(run->recipe->device, &config, out);
+}
+
+static stk_status set_precision(stk_trainer *trainer, const char *name)
+{
+    static const stk_precision all[] = {STK_PRECISION_F32, STK_PRECISION_BF16, STK_PRECISION_F16};
+    for (int i = 0; name && i < 3; i++)
+        if (!strcmp(stk_precision_name(all[i]), name)) {
+            trainer->config.precision = all[i];
+            return STK_OK;
+        }
+    return name ? stk_fail(STK_INVALID, "no precision '%s'; there are f32, bf16 and f16", name) : STK_OK;
+}
+
+static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_speed *speed, stk_memory_plan *out)
+{
+    stk_program *program = NULL;
+    stk_memory_choice choice;
+    stk_status status;
+    STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
+    stk_trainer_choose_precision(trainer);
+    STK_RETURN_IF_ERROR(stk_memory_choose(trainer, batch, &choice));
+    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, batch, choice.micro, true, &program));
+    STK_TRY(stk_program_break_down(program, out));
+    out->batch = batch;
+    out->micro_batch = choice.micro;
+    out->slowdown = choice.slowdown;
+    if (speed) out->expected_s = stk_program_expect_s(program, speed);
+done:
+    stk_engine_discard(trainer->engine, program);
+    return status;
+}
+
+stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memory_plan *out)
+{
+    stk_trainer_config config = stk_build_config(run->recipe);
+    *out = (stk_memory_plan){0};
+    if (request->unlimited) config.memory_limit_bytes = 0;
+    stk_trainer_configure(run->trainer, &config);
+    STK_RETURN_IF_ERROR(set_precision(run->trainer, request->precision));
+    return plan(run->trainer, request->batch > 0 ? request->batch : run->recipe->batch, request->speed, out);
+}

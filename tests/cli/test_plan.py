@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""stoker plan: its figures add up, are those that training then plans, and fit where they must.
+
+usage: test_plan.py STOKER WORK_FOLDER
+"""
+import json
+import os
+
+from program import accepted, begin, check, end, refused
+
+RECIPES = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "recipes")
+SMALL = ["--set", "batch=8", "--set", "data.train.source.synthetic.fields.image=[96,96,3]"]
+MODEL = [f"{RECIPES}/bench-resnet50.yaml", *SMALL]
+
+
+def plan(*options):
+    return json.loads(accepted(["plan", *MODEL, "--json", *options]).stdout)
+
+
+def figures():
+    p = plan()
+    check(p["n_trainable"] == 25557032 and p["trainable_bytes"] == 4 * 25557032, "parameters are counted")
+    check(p["optimizer_bytes"] == p["trainable_bytes"], "a momentum for each parameter")
+    parts = ["gradient", "activation", "backward", "workspace", "unused"]
+    check(sum(p[f"{part}_bytes"] for part in parts) == p["arena_bytes"], "the arena's parts add up")
+    variables = p["trainable_bytes"] + p["frozen_bytes"] + p["optimizer_bytes"]
+    check(p["peak_bytes"] == p["arena_bytes"] + variables, "the peak is arena and variables")
+    check(p["lower_bound_bytes"] <= p["arena_bytes"] <= 1.03 * p["lower_bound_bytes"], "the plan is near its bound")
+    check(sum(layer["bytes"] for layer in p["layers"]) == p["activation_bytes"], "layers add up")
+    check(p["expected_s"] >= p["limit_s"] > 0, "no step is faster than its arithmetic")
+    events = accepted(["train", *MODEL, "--steps", "1", "--out", "run", "--json"]).stdout.splitlines()
+    planned = [e for e in map(json.loads, events) if "peak_planned_bytes" in e]
+    check(planned and planned[0]["peak_planned_bytes"] == p["peak_bytes"], "training plans the same")
+    return p
+
+
+def limits(p):
+    variables = p["peak_bytes"] - p["arena_bytes"]
+    limit = variables + p["arena_bytes"] * 65 // 100
+    less = plan("--memory", f"{limit}")
+    check(less["peak_bytes"] <= limit and less["n_micro"] == 1, "the limit is met whole, for batch norm")
+    check(less["n_recomputed"] > 0, "by making activations again")
+    check(1 < less["slowdown"] < 1.35, "and what it costs")
+    refused(["plan", *MODEL, "--memory", f"{variables + 1000}"], 1, "The largest buffers")
+    parts = plan("--set", "micro_batch=2")
+    check(parts["n_micro"] == 4 and parts["activation_bytes"] < p["activation_bytes"], "micro-batches when told")
+    check(parts["gradient_bytes"] >= p["trainable_bytes"], "whose gradients stay")
+
+
+begin()
+limits(figures())
+text = accepted(["plan", *MODEL]).stdout
+check("activations by layer" in text and "batch 16" in text, "layers and other batches in the text")
+end()

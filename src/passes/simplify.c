@@ -4,6 +4,7 @@
  *   fold    constants through unary, binary, cast, broadcast, reshape and transpose
  *   drop    x + 0, x - 0, x * 1, x / 1, casts and reshapes and broadcasts to the same type, transposes of nothing,
  *           casts to a wider float and back
+ *   join    a + scatter_add(...) into one scatter_add
  *   merge   a node equal to an earlier one in op, attributes and inputs (common subexpressions; barriers excepted)
  */
 #include <math.h>
@@ -149,6 +150,27 @@ static int32_t find_equal(simplifier *s, int32_t i)
     return -1;
 }
 
+/* a + scatter_add(dy, ids) becomes scatter_add(dy, ids, a): a tied embedding's gradient then needs no zeros of its own
+ * and no sweep to be added, since scatter_add works in place. */
+static void scatter_onto(simplifier *s, stk_node *node)
+{
+    if (node->op != STK_OP_binary || node->attrs.element.kind != STK_BINARY_add) return;
+    for (int k = 0; k < 2; k++) {
+        const stk_node *maker = &s->graph->node[s->graph->value[node->in[k]].node];
+        if (maker->op != STK_OP_scatter_add || maker->n_in != 2 || maker->barrier) continue;
+        int32_t *in = stk_arena_alloc(s->graph->arena, 3 * sizeof(*in));
+        if (!in) return; /* It stays as it is. */
+        in[0] = maker->in[0];
+        in[1] = maker->in[1];
+        in[2] = node->in[1 - k];
+        node->op = STK_OP_scatter_add;
+        node->attrs = maker->attrs;
+        node->in = in;
+        node->n_in = 3;
+        return;
+    }
+}
+
 static void simplify_node(simplifier *s, int32_t i)
 {
     stk_graph *graph = s->graph;
@@ -165,6 +187,7 @@ static void simplify_node(simplifier *s, int32_t i)
         node->attrs = attrs;
         node->n_in = 0;
     }
+    scatter_onto(s, node);
     int32_t input = passed_on(s, node);
     if (input >= 0) {
         s->replace[node->first_out] = input;

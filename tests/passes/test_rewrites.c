@@ -45,6 +45,30 @@ static void simplify_folds_and_merges(void **state)
     stk_graph_free(graph);
 }
 
+/* A table that is looked up twice and multiplied with: its gradient is the product's, with the rest added onto it. */
+static void simplify_adds_embeddings_in_place(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_init one = {STK_INIT_CONSTANT, 1};
+    stk_value table = stk_graph_variable(graph, "table", STK_F32, STK_SHAPE(9, 4), one, true);
+    stk_value first = stk_graph_input(graph, "first", STK_I32, STK_SHAPE(5));
+    stk_value second = stk_graph_input(graph, "second", STK_I32, STK_SHAPE(5));
+    stk_value x = stk_mul(stk_embedding_raw(table, first), stk_embedding_raw(table, second));
+    stk_value loss = stk_reduce_sum(stk_exp(stk_matmul(x, table, false, true)), 0);
+    stk_graph_output(graph, "dtable", stk_grad(loss, table));
+    expect_ok(pass_autodiff(graph, &options));
+    expect_ok(pass_simplify(graph, &options));
+    expect_ok(stk_graph_verify(graph));
+    int n_onto = 0;
+    for (int i = 0; i < graph->n_nodes; i++)
+        n_onto += graph->node[i].op == STK_OP_scatter_add && graph->node[i].n_in == 3;
+    assert_int_equal(count_nodes(graph, STK_OP_scatter_add), 2);
+    assert_int_equal(n_onto, 2);
+    assert_int_equal(count_nodes(graph, STK_OP_binary), 3); /* All are products. */
+    stk_graph_free(graph);
+}
+
 static void simplify_respects_barriers(void **state)
 {
     (void)state;
@@ -175,13 +199,10 @@ static void absorb_takes_relu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(simplify_folds_and_merges),
-        cmocka_unit_test(simplify_respects_barriers),
-        cmocka_unit_test(remask_draws_once),
-        cmocka_unit_test(autodiff_leaves_no_marks),
-        cmocka_unit_test(fuse_makes_no_cycle),
-        cmocka_unit_test(absorb_takes_relu),
-        cmocka_unit_test(inference_drops_updates_and_dropout),
+        cmocka_unit_test(simplify_folds_and_merges),  cmocka_unit_test(simplify_adds_embeddings_in_place),
+        cmocka_unit_test(simplify_respects_barriers), cmocka_unit_test(remask_draws_once),
+        cmocka_unit_test(autodiff_leaves_no_marks),   cmocka_unit_test(fuse_makes_no_cycle),
+        cmocka_unit_test(absorb_takes_relu),          cmocka_unit_test(inference_drops_updates_and_dropout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,33 @@ static void assert_refused(const char *text, const char *set, const char *messag
     if (!strstr(stk_error_text(), message)) fail_msg("'%s' lacks '%s'", stk_error_text(), message);
 }
 
+static stk_optimizer optimizer_of(const char *text)
+{
+    char recipe[400];
+    snprintf(recipe, sizeof(recipe), "%soptimizer: %s\n", LEAST, text);
+    stk_recipe *r = parse(recipe, NULL);
+    stk_optimizer optimizer = r->optimizer;
+    stk_recipe_free(r);
+    return optimizer;
+}
+
+static void optimizers_by_name(void **state)
+{
+    (void)state;
+    stk_optimizer o = optimizer_of("rmsprop");
+    assert_true(o.kind == STK_OPTIMIZER_RMSPROP && o.lr == 0.01 && o.beta2 == 0.99 && o.eps == 1e-8 && !o.centered);
+    o = optimizer_of("{rmsprop: {like: keras, centered: true}}");
+    assert_true(o.beta2 == 0.9 && o.eps == 1e-7 && o.centered);
+    o = optimizer_of("{adagrad: {lr: 0.3}}");
+    assert_true(o.kind == STK_OPTIMIZER_ADAGRAD && o.lr == 0.3 && o.eps == 1e-10);
+    o = optimizer_of("lamb");
+    assert_true(o.kind == STK_OPTIMIZER_LAMB && o.weight_decay == 0.01 && o.eps == 1e-6);
+    o = optimizer_of("{lars: {trust: 0.02}}");
+    assert_true(o.kind == STK_OPTIMIZER_LARS && o.momentum == 0.9 && o.trust == 0.02);
+    o = optimizer_of("{muon: {lr: 0.02, nesterov: true, weight_decay: 0}}");
+    assert_true(o.kind == STK_OPTIMIZER_MUON && o.momentum == 0.95 && o.rest_lr == 3e-4 && o.weight_decay < 0);
+}
+
 static void defaults_are_filled_in(void **state)
 {
     (void)state;
@@ -284,6 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_filled_in),
+        cmocka_unit_test(optimizers_by_name),
         cmocka_unit_test(everything_is_taken),
         cmocka_unit_test(orders_are_taken),
         cmocka_unit_test(messages_help),

@@ -1,4 +1,5 @@
-/* The fast CPU device: own kernels, oneDNN for some convolutions (conv2d.c says which).
+/* The fast CPU device: own kernels, oneDNN for some convolutions (conv2d.c says which) and for large
+ * products (matmul.c).
  *
  *   cpu.c               the device's functions and its table of kernels
  *   <kernel>.c          prepares kernels: checks, shapes, scratch, how many threads

@@ -180,7 +180,8 @@ static const op_case cases[] = {
     BATCH_NORM("far from zero", 1, 0, ROUGH(FILL_UNIFORM, 50, 51, 64, 16), 16),
     BATCH_NORM("33 channels", 1, 1, ROUGH(FILL_UNIFORM, -1, 1, 2, 6, 7, 33), 33),
 
-    CASE("first micro-batch", accumulate, ATTRS(), INPUTS(ROUGH(FILL_UNIFORM, -1, 1, 5, 33), SCALAR_I64(0)), .mains = WIDE),
+    CASE("first micro-batch", accumulate, ATTRS(), INPUTS(ROUGH(FILL_UNIFORM, -1, 1, 5, 33), SCALAR_I64(0)),
+         .mains = WIDE),
     CASE("nothing", accumulate, ATTRS(), INPUTS(ROUGH(FILL_UNIFORM, -1, 1, 0, 3), SCALAR_I64(0)), .mains = WIDE),
     BATCH_NORM_APPLY("images", 0, ROUGH(FILL_UNIFORM, -1, 1, 3, 4, 5, 3), 3),
     BATCH_NORM_APPLY("images, ReLU", 1, ROUGH(FILL_UNIFORM, -1, 1, 3, 4, 5, 3), 3),

@@ -18,7 +18,7 @@
                 STATS(-0.5, 0.5, n, groups), STATS(0.5, 2, n, groups)),                                                \
          .loosen = 10)
 
-#define ALL_DTYPES ((1u << STK_N_DTYPES) - 1u)
+#define ALL_DTYPES                  ((1u << STK_N_DTYPES) - 1u)
 #define IDS(n, ...)                 TYPED(STK_I32, FILL_LABELS, 0, n, __VA_ARGS__)
 #define GATHER(name, axis_, x, ids) CASE(name, gather, ATTRS(.axis = axis_), INPUTS(x, ids))
 #define SHAPE(...)                  .shape = DIMS(__VA_ARGS__)

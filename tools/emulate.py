@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 
-DEFAULT_TESTS = ["test_cpu_variants", "test_cpu_conv2d", "test_cpu_program", "test_op_values", "test_isa"]
+DEFAULT_TESTS = ["test_cpu_variants", "test_cpu_conv2d", "test_cpu_program", "test_op_values:cpu", "test_isa"]
 NEEDED_FLAGS = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
 KERNEL = "linux-image-cloud-amd64"
 MARKS = ("<!-- emulate: begin -->", "<!-- emulate: end -->")

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cgroup.h"
 #include "base/memory.h"
 
 /* Version 1's way to say "no limit" is a number near 2^63. */
@@ -49,57 +50,31 @@ static size_t left_in(const char *folder, bool is_v1, bool available)
     return used < limit ? limit - used : 0;
 }
 
-/* The least of a group and all groups around it, up to the root, which a container sees as its own. */
-static size_t least_on_path(const char *root, const char *path, bool is_v1, bool available)
+typedef struct least_left {
+    size_t bytes;
+    bool available;
+} least_left;
+
+static void take_left(void *user, const char *folder, bool is_v1)
 {
-    char folder[PATH_MAX];
-    size_t n_root = strlen(root), least = SIZE_MAX;
-    if (snprintf(folder, sizeof(folder), "%s%s", root, path) >= (int)sizeof(folder)) return SIZE_MAX;
-    for (;;) {
-        size_t left = left_in(folder, is_v1, available);
-        if (left < least) least = left;
-        char *slash = strrchr(folder, '/');
-        if (!slash || (size_t)(slash - folder) < n_root) return least;
-        *slash = 0;
-    }
+    least_left *least = user;
+    size_t left = left_in(folder, is_v1, least->available);
+    if (left < least->bytes) least->bytes = left;
 }
 
 size_t stk_cgroup_memory(const char *groups, const char *root, bool available)
 {
-    char v1_root[PATH_MAX];
-    size_t least = SIZE_MAX;
-    if (snprintf(v1_root, sizeof(v1_root), "%s/memory", root) >= (int)sizeof(v1_root)) return SIZE_MAX;
-    /* Lines are number:controllers:path; version 2 is number 0 without controllers. */
-    for (const char *line = groups; *line;) {
-        char path[PATH_MAX];
-        size_t n = strcspn(line, "\n");
-        const char *first = memchr(line, ':', n);
-        const char *second = first ? memchr(first + 1, ':', (size_t)(line + n - first - 1)) : NULL;
-        if (second && (size_t)(line + n - second) < sizeof(path)) {
-            bool is_v2 = second == first + 1;
-            bool is_v1 = !is_v2 && !strncmp(first + 1, "memory", 6) && (first[7] == ':' || first[7] == ',');
-            snprintf(path, sizeof(path), "%.*s", (int)(line + n - second - 1), second + 1);
-            size_t left = is_v2   ? least_on_path(root, path, false, available)
-                          : is_v1 ? least_on_path(v1_root, path, true, available)
-                                  : SIZE_MAX;
-            if (left < least) least = left;
-        }
-        line += n + (line[n] != 0);
-    }
-    return least;
+    least_left least = {SIZE_MAX, available};
+    stk_cgroup_visit(groups, root, "memory", take_left, &least);
+    return least.bytes;
 }
 
 size_t stk_machine_memory(bool available)
 {
     char groups[8192];
-    size_t n = 0, kib = read_line("/proc/meminfo", available ? "MemAvailable" : "MemTotal");
+    size_t kib = read_line("/proc/meminfo", available ? "MemAvailable" : "MemTotal");
     size_t machine = kib < SIZE_MAX / 1024 ? kib * 1024 : 0;
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    if (file) {
-        n = fread(groups, 1, sizeof(groups) - 1, file);
-        fclose(file);
-    }
-    groups[n] = 0;
+    stk_cgroup_read_groups(groups, sizeof(groups));
     size_t left = stk_cgroup_memory(groups, "/sys/fs/cgroup", available);
     if (left == SIZE_MAX) return machine;
     return machine == 0 || left < machine ? left : machine;

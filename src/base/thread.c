@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/error.h"
 
 typedef struct start_args {
@@ -130,32 +131,26 @@ void stk_once_run(stk_once *once, void (*init)(void))
     pthread_once(once, init);
 }
 
-/* Cores granted by the cgroup's CPU quota (version 2, then 1), or a huge number. */
-static double cgroup_cores(void)
+/* A machine may have more processors than the ordinary set has room for. */
+static int count_allowed(void)
 {
-    double quota = -1, period = -1;
-    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r");
-    if (f) {
-        if (fscanf(f, "%lf %lf", &quota, &period) != 2) quota = -1;
-        fclose(f);
-    } else if ((f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "r"))) {
-        if (fscanf(f, "%lf", &quota) != 1) quota = -1;
-        fclose(f);
-        f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "r");
-        if (f) {
-            if (fscanf(f, "%lf", &period) != 1) period = -1;
-            fclose(f);
-        }
+    for (int most = 1024; most <= 1 << 20; most *= 4) {
+        cpu_set_t *set = CPU_ALLOC(most);
+        if (!set) return 1;
+        bool fits = sched_getaffinity(0, CPU_ALLOC_SIZE(most), set) == 0;
+        int n = fits ? CPU_COUNT_S(CPU_ALLOC_SIZE(most), set) : 1;
+        CPU_FREE(set);
+        if (fits || errno != EINVAL) return n;
     }
-    return quota > 0 && period > 0 ? quota / period : 1e9;
+    return 1;
 }
 
 int stk_n_cores(void)
 {
-    cpu_set_t set;
-    int n = 1;
-    if (sched_getaffinity(0, sizeof(set), &set) == 0) n = CPU_COUNT(&set);
-    double limit = ceil(cgroup_cores() - 0.01);
+    char groups[8192];
+    stk_cgroup_read_groups(groups, sizeof(groups));
+    int n = count_allowed();
+    double limit = ceil(stk_cgroup_cores(groups, "/sys/fs/cgroup") - 0.01);
     if (limit < n) n = (int)limit;
     return n < 1 ? 1 : n;
 }

@@ -39,7 +39,8 @@ typedef pthread_once_t stk_once;
 #define STK_ONCE_INIT PTHREAD_ONCE_INIT
 void stk_once_run(stk_once *once, void (*init)(void));
 
-/* How many cores this process may use: affinity and cgroup quota counted; at least 1. */
+/* How many cores this process may use: by its affinity, and by the quotas of its control groups and of those around
+ * them, rounded up; at least 1. */
 int stk_n_cores(void);
 
 #endif

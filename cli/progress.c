@@ -72,7 +72,7 @@ static void draw_line(progress *p, const stk_train_event *event)
     double share = event->n_steps > 0 ? (double)event->step / (double)event->n_steps : 0;
     n = snprintf(line, sizeof(line), "epoch %" PRId64 "/%" PRId64 "  loss %.4f", event->epoch, event->n_epochs,
                  event->train.n_samples > 0 ? event->train.loss : event->loss);
-    char parts[4][128];
+    char parts[6][128];
     int n_parts = 0;
     if (event->train.accuracy >= 0)
         snprintf(parts[n_parts++], sizeof(part), "  acc %.1f %%", 100 * event->train.accuracy);
@@ -80,6 +80,8 @@ static void draw_line(progress *p, const stk_train_event *event)
         snprintf(parts[n_parts++], sizeof(part), "  ppl %.4g", event->train.perplexity);
     snprintf(parts[n_parts++], sizeof(part), "  %s %ss/s", cli_count((int64_t)(event->samples_per_s + 0.5), speed),
              p->info.sample);
+    if (event->n_skipped_steps > 0)
+        snprintf(parts[n_parts++], sizeof(part), "  %" PRId64 " skipped", event->n_skipped_steps);
     snprintf(parts[n_parts++], sizeof(part), "  %s left", cli_duration(event->left_s, left));
     snprintf(parts[n_parts++], sizeof(part), "  input %.1f %%", 100 * event->input_wait_share);
     for (int i = 0; i < n_parts; i++)
@@ -98,6 +100,14 @@ static void draw_line(progress *p, const stk_train_event *event)
 
 /* --- lines that stay --- */
 
+/* Steps that the loss scale skipped. */
+static void print_skipped_steps(const stk_train_event *event)
+{
+    if (event->n_skipped_steps == 0) return;
+    printf("  %" PRId64 " step%s skipped, loss scale %g", event->n_skipped_steps,
+           event->n_skipped_steps == 1 ? "" : "s", event->loss_scale);
+}
+
 /* Where lines are kept, in a file or a log, one now and then shows that the run is alive. */
 static void print_step(const progress *p, const stk_train_event *event)
 {
@@ -107,6 +117,7 @@ static void print_step(const progress *p, const stk_train_event *event)
            event->train.n_samples > 0 ? event->train.loss : event->loss);
     if (event->train.accuracy >= 0) printf("  acc %.2f %%", 100 * event->train.accuracy);
     if (event->train.perplexity > 0) printf("  ppl %.4g", event->train.perplexity);
+    print_skipped_steps(event);
     printf("  %s %ss/s  input %.1f %%  %s left\n", cli_count((int64_t)(event->samples_per_s + 0.5), count),
            p->info.sample, 100 * event->input_wait_share, cli_duration(event->left_s, left));
     fflush(stdout);
@@ -125,6 +136,7 @@ static void print_epoch(progress *p, const stk_train_event *event)
         if (event->valid.accuracy >= 0) printf(" acc %.2f %%", 100 * event->valid.accuracy);
     }
     double speed = event->epoch_s > 0 ? (double)event->train.n_samples / event->epoch_s : event->samples_per_s;
+    print_skipped_steps(event);
     printf("  %s %ss/s  input %.1f %%  %.1f s", cli_count((int64_t)(speed + 0.5), count), p->info.sample,
            100 * event->input_wait_share, event->epoch_s);
     if (event->epoch < event->n_epochs) printf("  %s left", cli_duration(event->left_s, left));
@@ -194,6 +206,8 @@ static void print_json_epoch(const stk_train_event *event)
         printf(", \"valid_accuracy\": ");
         cli_json_number(stdout, event->valid.accuracy);
     }
+    if (event->loss_scale > 0)
+        printf(", \"loss_scale\": %.7g, \"skipped_steps\": %" PRId64, event->loss_scale, event->n_skipped_steps);
     printf(", \"samples_per_s\": %.6g, \"input_wait_share\": %.4g, \"epoch_s\": %.6g}\n", event->samples_per_s,
            event->input_wait_share, event->epoch_s);
 }

@@ -54,6 +54,28 @@ STK_API stk_optimizer stk_optimizer_fill(stk_optimizer_kind kind, stk_optimizer 
 #define stk_muon(...)    stk_optimizer_fill(STK_OPTIMIZER_MUON, (stk_optimizer){__VA_ARGS__})
 #endif
 
+/* Training in f16 multiplies the loss, so that small gradients do not become 0, and divides the gradients again.
+ * DYNAMIC: as torch.amp.GradScaler; a step whose gradients are not finite is skipped and the scale shrinks. */
+typedef enum stk_loss_scale_kind {
+    STK_LOSS_SCALE_AUTO, /* DYNAMIC for f16, else NONE */
+    STK_LOSS_SCALE_NONE,
+    STK_LOSS_SCALE_FIXED, /* by `initial` */
+    STK_LOSS_SCALE_DYNAMIC
+} stk_loss_scale_kind;
+
+/* Fields left 0 take the default. */
+typedef struct stk_loss_scale {
+    stk_loss_scale_kind kind;
+    double initial;  /* 2^16; like Keras 2^15 */
+    double growth;   /* 2: the factor after `every` finite steps in a row */
+    double backoff;  /* 0.5: the factor after a skipped step */
+    int64_t every;   /* 2000 steps */
+    bool like_keras; /* Keras' defaults */
+} stk_loss_scale;
+
+STK_API stk_loss_scale stk_loss_scale_fill(stk_loss_scale settings);
+STK_API stk_status stk_loss_scale_check(const stk_loss_scale *settings);
+
 typedef enum stk_schedule_kind { STK_SCHEDULE_CONSTANT, STK_SCHEDULE_STEP, STK_SCHEDULE_COSINE } stk_schedule_kind;
 typedef struct stk_schedule {
     stk_schedule_kind kind;

@@ -46,6 +46,8 @@ typedef struct stk_train_event {
     double lr;
     stk_metrics train;       /* running means of this epoch */
     stk_metrics valid;       /* EPOCH: n_samples 0 where there is no validation */
+    double loss_scale;       /* of this step; 0: none */
+    int64_t n_skipped_steps; /* by the loss scale, in the whole run */
     double samples_per_s;    /* smoothed */
     double input_wait_share; /* of this epoch's time */
     double left_s;           /* estimate for the whole run */
@@ -80,6 +82,7 @@ typedef struct stk_trainer_config {
     int n_threads;      /* 0: as many as cores */
     uint64_t seed;
     stk_precision precision;
+    stk_loss_scale loss_scale;
     double clip_norm; /* of all gradients together; 0: none */
     stk_schedule schedule;
     const char *no_decay;      /* parts of parameter names without weight decay, comma-separated: "bias,norm" */
@@ -130,6 +133,8 @@ typedef struct stk_train_result {
     size_t peak_planned_bytes, peak_used_bytes; /* of arena and variables; used: as handed to the kernels */
     size_t peak_rss_bytes;                      /* of the process */
     const char *precision;                      /* as chosen, "f32"; a constant. NULL before stk_trainer_run */
+    double loss_scale;                          /* of the last step; 0: none */
+    int64_t n_skipped_steps;                    /* by the loss scale, in the whole run, resumed parts included */
     int64_t n_skipped;                          /* corrupt records replaced */
     int n_data_threads;                         /* that tuning had the last loader use */
     bool early_stopped;

@@ -1,10 +1,12 @@
 /* The passes: each rewrites a graph in place, is one file with one function, and may be left out, printed and tested
  * alone. The engine runs them in this order:
  *
- *   autocast (16 bits only) -> inference (evaluation only) -> absorb -> accumulate -> autodiff -> simplify
+ *   autocast (16 bits only) -> loss_scale (f16 only) -> inference (evaluation only) -> absorb -> accumulate
+ *     -> autodiff -> simplify
  *     -> join_loss -> remask -> recompute -> fuse -> plan
  *
  * autocast   16-bit products and activations, f32 for the rest; before all that reads dtypes
+ * loss_scale a larger loss for 16-bit gradients, and skipped steps; before autodiff, which ends the marks of gradients
  * inference  batch norm by running statistics, no dropout, no updates; after autocast, which knows batch norms
  * absorb     ReLU into the batch norm before it; before autodiff, so that the gradient is absorbed too
  * accumulate sums over micro-batches; before autodiff, while gradients still have marks
@@ -20,6 +22,7 @@
 #define STK_PASSES_PASSES_H
 
 #include "graph/graph.h"
+#include "stoker/optim.h"
 
 /* What pass_recompute did. */
 typedef struct stk_recompute_report {
@@ -34,12 +37,14 @@ typedef struct stk_pass_options {
     const char *recompute;                 /* NULL: none; "auto"; or layers: "layer1,layer2.0" */
     int32_t recompute_most;                /* auto: so many values at most, those that free most for their cost first */
     stk_recompute_report *recompute_report; /* NULL: not wanted */
+    stk_loss_scale loss_scale;             /* filled; AUTO counts as NONE */
 } stk_pass_options;
 
 typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *options);
 
 #define STK_PASS_LIST(X)                                                                                               \
     X(autocast)                                                                                                        \
+    X(loss_scale)                                                                                                      \
     X(inference)                                                                                                       \
     X(absorb)                                                                                                          \
     X(accumulate)                                                                                                      \

@@ -31,6 +31,7 @@ stk_trainer_config stk_build_config(const stk_recipe *recipe)
     config.n_threads = (int)recipe->max_threads;
     config.seed = recipe->seed;
     config.precision = recipe->precision;
+    config.loss_scale = recipe->loss_scale;
     config.clip_norm = recipe->clip_norm;
     config.schedule = recipe->schedule;
     config.no_decay = recipe->no_decay;

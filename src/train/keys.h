@@ -32,6 +32,7 @@ extern const stk_key stk_stage_key;
 extern const stk_key stk_concatenate_keys[], stk_zip_keys[], stk_interleave_keys[], stk_mix_keys[];
 extern const stk_key stk_synthetic_keys[], stk_bert_keys[], stk_gpt2_keys[];
 extern const stk_key stk_source_kinds[], stk_data_keys[];
-extern const stk_key stk_model_kinds[], stk_loss_kinds[], stk_optimizer_kinds[], stk_schedule_kinds[];
+extern const stk_key stk_model_kinds[], stk_loss_kinds[], stk_optimizer_kinds[], stk_schedule_kinds[],
+    stk_loss_scale_kinds[];
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "train/precision.h"
 #include "train/trainer_state.h"
 
 void stk_trainer_emit(stk_trainer *trainer, stk_train_event *event)
@@ -46,6 +47,8 @@ static stk_train_event make_event(const stk_trainer *trainer, stk_train_event_ki
                              .i_batch = state->i_batch,
                              .n_batches = trainer->n_batches,
                              .lr = (double)trainer->lr,
+                             .loss_scale = trainer->result.loss_scale,
+                             .n_skipped_steps = trainer->result.n_skipped_steps,
                              .train = epoch_metrics(trainer),
                              .epoch_s = (double)epoch_ns * 1e-9,
                              .peak_planned_bytes = trainer->result.peak_planned_bytes};
@@ -164,23 +167,31 @@ static stk_status begin_step(stk_trainer *trainer)
     return STK_OK;
 }
 
+static void count_batch(stk_trainer *trainer, double loss)
+{
+    stk_train_state *state = &trainer->state;
+    state->epoch_loss_sum += loss * (double)trainer->train.batch;
+    state->epoch_correct += stk_step_scalar(&trainer->train, "n_correct");
+    state->epoch_top5 += stk_step_scalar(&trainer->train, "n_top5");
+    state->epoch_samples += trainer->train.batch;
+}
+
 /* Reads the results of the oldest step begun into the state. */
 static stk_status read_step(stk_trainer *trainer, stk_begun_step *out, double *out_loss)
 {
-    stk_train_state *state = &trainer->state;
     STK_RETURN_IF_ERROR(stk_program_wait(trainer->train.program, trainer->n_begun - 1));
     *out = trainer->begun[0];
     trainer->lr = (float)out->lr;
     trainer->n_begun--;
     memmove(trainer->begun, trainer->begun + 1, (size_t)trainer->n_begun * sizeof(*trainer->begun));
     double loss = *out_loss = stk_step_scalar(&trainer->train, "loss");
-    state->epoch_loss_sum += loss * (double)trainer->train.batch;
-    state->epoch_correct += stk_step_scalar(&trainer->train, "n_correct");
-    state->epoch_top5 += stk_step_scalar(&trainer->train, "n_top5");
-    state->epoch_samples += trainer->train.batch;
+    bool counts = isfinite(loss) || trainer->loss_scale.kind != STK_LOSS_SCALE_DYNAMIC;
+    if (counts) count_batch(trainer, loss);
     note_step_time(trainer);
     if (trainer->result.first_step_s == 0) trainer->result.first_step_s = stk_process_age_s();
-    if (!isfinite(loss))
+    STK_RETURN_IF_ERROR(stk_trainer_watch_scale(trainer, out->step, loss));
+    /* A dynamic scale has skipped such a step. */
+    if (counts && !isfinite(loss))
         return stk_fail(STK_INVALID, "the loss is %f at step %lld (learning rate %g); try a lower rate or clip_norm",
                         loss, (long long)out->step, out->lr);
     return STK_OK;

@@ -110,6 +110,9 @@ static int write_common(char *line, size_t bytes, const char *kind, int64_t epoc
     if (event->train.perplexity > 0)
         n += snprintf(line + n, bytes - (size_t)n, ", \"perplexity\": %s",
                       number(event->train.perplexity, 6, loss_text));
+    if (event->loss_scale > 0)
+        n += snprintf(line + n, bytes - (size_t)n, ", \"loss_scale\": %.7g, \"skipped_steps\": %" PRId64,
+                      event->loss_scale, event->n_skipped_steps);
     return n;
 }
 

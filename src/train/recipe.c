@@ -165,6 +165,19 @@ static stk_status join_words(const stk_yaml_node *node, char **out)
     return STK_OK;
 }
 
+static stk_loss_scale take_loss_scale(const stk_yaml_node *kind)
+{
+    stk_loss_scale s = {.like_keras = is_word(kind, "like", "keras"),
+                        .initial = get_real(kind, !strcmp(kind->key, "fixed") ? "scale" : "initial", 0),
+                        .growth = get_real(kind, "growth", 0),
+                        .backoff = get_real(kind, "backoff", 0),
+                        .every = get_int(kind, "every", 0)};
+    if (!strcmp(kind->key, "none")) s.kind = STK_LOSS_SCALE_NONE;
+    if (!strcmp(kind->key, "fixed")) s.kind = STK_LOSS_SCALE_FIXED;
+    if (!strcmp(kind->key, "dynamic")) s.kind = STK_LOSS_SCALE_DYNAMIC;
+    return s;
+}
+
 static stk_precision get_precision(const stk_yaml_node *root)
 {
     const char *text = get_text(root, "precision");
@@ -219,6 +232,7 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     STK_RETURN_IF_ERROR(join_words(get(root, "recompute"), &recipe->recompute));
     STK_RETURN_IF_ERROR(join_words(get(root, "no_decay"), &recipe->no_decay));
     recipe->precision = get_precision(root);
+    recipe->loss_scale = take_loss_scale(get(root, "loss_scale")->child);
     return STK_OK;
 }
 

@@ -46,6 +46,7 @@ typedef struct stk_recipe {
     double smoothing;
     stk_optimizer optimizer;
     stk_schedule schedule;
+    stk_loss_scale loss_scale;
     int64_t epochs, max_threads; /* max_threads 0: as many as cores */
     stk_precision precision;
     const char *device;

@@ -145,6 +145,11 @@ static const stk_key recipe_keys[] = {
      .standard = "auto",
      .doc = "The element type of products and activations; auto: bf16 where the device is fast in it, else f32. "
             "Parameters, statistics, losses and the last layer are f32 in any case."},
+    {.name = "loss_scale",
+     .type = STK_KEY_CHOICE,
+     .keys = stk_loss_scale_kinds,
+     .standard = "auto",
+     .doc = "A factor on the loss that keeps small gradients in f16 from becoming 0; gradients are divided by it."},
     {.name = "memory",
      .type = STK_KEY_MEMORY,
      .standard = "auto",

@@ -138,6 +138,7 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t mi
 {
     stk_compile_options options = compile_options(trainer);
     trainer->has_classes = has_class_labels(trainer);
+    options.loss_scale = trainer->loss_scale;
     options.fit = !trainer->recompute || !strcmp(trainer->recompute, "auto");
     if (!options.fit && strcmp(trainer->recompute, "none")) options.recompute = trainer->recompute;
     options.batch = batch;

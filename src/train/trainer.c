@@ -222,7 +222,7 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     trainer->step_s = calloc(N_STEP_TIMES, sizeof(*trainer->step_s));
     if (!trainer->step_s) return stk_fail_memory(N_STEP_TIMES * sizeof(*trainer->step_s));
     STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
-    stk_trainer_choose_precision(trainer);
+    STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
     STK_RETURN_IF_ERROR(stk_step_compile_train(trainer, &trainer->train));
     STK_RETURN_IF_ERROR(check_metrics(trainer));
     STK_RETURN_IF_ERROR(list_tensors(trainer));

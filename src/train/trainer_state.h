@@ -50,6 +50,7 @@ struct stk_trainer {
     bool prepared, has_classes; /* has_classes: labels are class numbers, so accuracy is known */
     bool is_language_model;     /* so that its loss is a perplexity */
     stk_engine *engine;
+    stk_loss_scale loss_scale;
     stk_dtype compute; /* F32, or what pass autocast narrows to */
     stk_bound_program train, eval, predict;
     stk_memory_choice choice;

@@ -226,7 +226,8 @@ typedef enum stk_autocast {
     STK_AUTOCAST_WIDE,   /* f32: whatever is not said to be safe */
     STK_AUTOCAST_NARROW, /* 16 bits: products, which sum up in f32 inside */
     STK_AUTOCAST_FOLLOW, /* as they come; f32 where some are and are no parameters or constants */
-    STK_AUTOCAST_FIRST   /* input 0 as it comes, the others f32: normalisations, whose parameters are f32 in any case */
+    STK_AUTOCAST_FIRST,  /* input 0 as it comes, the others f32: normalisations, whose parameters are f32 in any case */
+    STK_AUTOCAST_RESULT  /* as FOLLOW, but what is read of a parameter is rounded after, not the whole of it before */
 } stk_autocast;
 
 typedef struct stk_op_rule {

@@ -64,6 +64,7 @@ const stk_op_rule stk_rule_gather = {
     .kind = STK_KIND_OPAQUE,
     .n_in = 2,
     .n_out = 1,
+    .autocast = STK_AUTOCAST_RESULT,
     .infer = infer,
     .grad = grad,
     .cost = cost,

@@ -122,7 +122,7 @@ static void choose_inputs(caster *c, const stk_node *node, stk_value *in)
     bool is_last = node->n_out && !c->meets_product[node->first_out];
     stk_dtype dtype = STK_F32;
     if (wish == STK_AUTOCAST_NARROW && !is_last) dtype = c->narrow;
-    if (wish == STK_AUTOCAST_FOLLOW) dtype = follow(c, node);
+    if (wish == STK_AUTOCAST_FOLLOW || wish == STK_AUTOCAST_RESULT) dtype = follow(c, node);
     for (int j = 0; j < node->n_in; j++) {
         in[j] = stk_value_of(graph, c->now[node->in[j]]);
         /* What is differentiated by is the value itself, whatever its dtype now. */
@@ -143,12 +143,28 @@ static bool make_wide(caster *c, const stk_node *node, stk_attrs *attrs, stk_val
     return true;
 }
 
+/* The node on those inputs; nothing where they are the ones that it has. */
+static stk_status rebuild(caster *c, const stk_node *node, const stk_value *in)
+{
+    stk_graph *graph = c->graph;
+    bool changed = false;
+    for (int j = 0; j < node->n_in; j++)
+        changed = changed || in[j].id != node->in[j];
+    if (!changed) return stk_graph_status(graph);
+    stk_value y = stk_graph_add(graph, node->op, &node->attrs, in, node->n_in);
+    STK_RETURN_IF_ERROR(stk_graph_status(graph));
+    graph->node[graph->n_nodes - 1].keep_f32 = node->keep_f32;
+    graph->node[graph->n_nodes - 1].barrier = node->barrier;
+    for (int j = 0; j < node->n_out; j++)
+        c->now[node->first_out + j] = y.id + j;
+    return STK_OK;
+}
+
 static stk_status cast_node(caster *c, int32_t i)
 {
     stk_graph *graph = c->graph;
-    stk_node node = graph->node[i];
+    stk_node node = graph->node[i]; /* A copy: the array moves. */
     stk_value in[MOST];
-    bool changed = false;
     if (node.n_in == 0 || node.n_in > MOST) return STK_OK;
     bool is_optimiser = c->after_grad[node.first_out] && node.op != STK_OP_grad;
     if (is_optimiser) {
@@ -157,16 +173,11 @@ static stk_status cast_node(caster *c, int32_t i)
     } else if (!make_wide(c, &node, &node.attrs, in)) {
         choose_inputs(c, &node, in);
     }
-    for (int j = 0; j < node.n_in; j++)
-        changed = changed || in[j].id != node.in[j];
-    if (!changed) return stk_graph_status(graph);
-    stk_value y = stk_graph_add(graph, node.op, &node.attrs, in, node.n_in);
-    STK_RETURN_IF_ERROR(stk_graph_status(graph));
-    graph->node[graph->n_nodes - 1].keep_f32 = node.keep_f32;
-    graph->node[graph->n_nodes - 1].barrier = node.barrier;
-    for (int j = 0; j < node.n_out; j++)
-        c->now[node.first_out + j] = y.id + j;
-    return STK_OK;
+    STK_RETURN_IF_ERROR(rebuild(c, &node, in));
+    int32_t *y = &c->now[node.first_out];
+    if (wish_of(&node) == STK_AUTOCAST_RESULT && c->fixed[node.in[0]] && c->meets_product[node.first_out])
+        *y = cast(c, stk_value_of(graph, *y), c->narrow).id;
+    return stk_graph_status(graph);
 }
 
 /* Outputs and updates keep the dtypes that they had. */

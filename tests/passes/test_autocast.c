@@ -213,6 +213,29 @@ static void exponentials_are_wide(void **state)
     stk_graph_free(graph);
 }
 
+/* The table stays f32 and so does its gradient; the rows that were read are rounded. */
+static void tables_are_not_rounded(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_value ids = stk_graph_input(graph, "ids", STK_I32, STK_SHAPE(4, 3));
+    stk_value table = stk_graph_variable(graph, "table", STK_F32, STK_SHAPE(9, 8), (stk_init){0}, true);
+    stk_value x = stk_gather(table, ids, 0),
+              scale = stk_graph_variable(graph, "s", STK_F32, STK_SHAPE(8), (stk_init){0}, true);
+    x = stk_dense(stk_dense(stk_mul(x, scale), 8), 8);
+    stk_value loss = stk_reduce_sum(x, 0);
+    stk_graph_output(graph, "loss", loss);
+    stk_graph_output(graph, "grad", stk_grad(loss, table));
+    expect_ok(pass_autocast(graph, &bf16));
+    expect_ok(pass_autodiff(graph, &bf16));
+    expect_ok(pass_simplify(graph, &bf16));
+    expect_ok(stk_graph_verify(graph));
+    assert_int_equal(output_dtype(graph, STK_OP_gather, 0), STK_F32);
+    assert_int_equal(output_dtype(graph, STK_OP_scatter_add, 0), STK_F32);
+    assert_int_equal(output_dtype(graph, STK_OP_binary, 0), STK_BF16);
+    stk_graph_free(graph);
+}
+
 /* bf16 -> f32 -> bf16 is nothing; f32 -> bf16 -> f32 rounds and stays. */
 static void only_widening_casts_are_undone(void **state)
 {
@@ -238,6 +261,7 @@ int main(void)
         cmocka_unit_test(layers_can_be_kept_in_f32),
         cmocka_unit_test(other_graphs_stay_as_they_are),
         cmocka_unit_test(exponentials_are_wide),
+        cmocka_unit_test(tables_are_not_rounded),
         cmocka_unit_test(only_widening_casts_are_undone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

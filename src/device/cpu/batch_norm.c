@@ -8,12 +8,18 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
-static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_tensor_desc x,
-                       const stk_cpu_body *f32, const stk_cpu_body *f64, stk_kernel *out)
+static const stk_batch_norm_fns *fns_of(const stk_cpu_device *device, stk_tensor_desc x)
 {
+    return &stk_batch_norm_of(device->isa)->fns[x.dtype];
+}
+
+static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_tensor_desc x,
+                       const stk_cpu_body *body, stk_kernel *out)
+{
+    if (!body[0]) return stk_cpu_unsupported(call);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(stk_batch_norm_state), run, out));
     stk_batch_norm_state *s = out->state;
-    s->body = x.dtype == STK_F64 ? f64 : f32;
+    s->body = body;
     s->n_channels = x.shape.dim[x.shape.rank - 1];
     s->n_rows = stk_shape_product(x.shape, 0, x.shape.rank - 1);
     s->eps = call->attrs->batch_norm.eps;
@@ -27,10 +33,7 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
 
 stk_status stk_cpu_batch_norm_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    const stk_batch_norm_table *table = stk_batch_norm_of(device->isa);
-    if (call->in[0].dtype != STK_F32 && call->in[0].dtype != STK_F64)
-        return stk_cpu_widen_kernel(device, call, stk_cpu_batch_norm_kernel, out);
-    STK_RETURN_IF_ERROR(make(device, call, call->in[0], table->forward_f32, table->forward_f64, out));
+    STK_RETURN_IF_ERROR(make(device, call, call->in[0], fns_of(device, call->in[0])->forward, out));
     /* y over x, and the running statistics over themselves. */
     out->in_place[0] = 1;
     out->in_place[3] = 1u << 3;
@@ -40,10 +43,7 @@ stk_status stk_cpu_batch_norm_kernel(const stk_cpu_device *device, const stk_op_
 
 stk_status stk_cpu_batch_norm_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    const stk_batch_norm_table *table = stk_batch_norm_of(device->isa);
-    if (call->in[1].dtype != STK_F32 && call->in[1].dtype != STK_F64)
-        return stk_cpu_widen_kernel(device, call, stk_cpu_batch_norm_grad_kernel, out);
-    STK_RETURN_IF_ERROR(make(device, call, call->in[1], table->grad_f32, table->grad_f64, out));
+    STK_RETURN_IF_ERROR(make(device, call, call->in[1], fns_of(device, call->in[1])->grad, out));
     /* dx over dy or x. */
     out->in_place[0] = 3;
     return STK_OK;
@@ -58,10 +58,7 @@ static stk_status run_apply(const void *p, const stk_kernel_args *args)
 
 stk_status stk_cpu_batch_norm_apply_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    const stk_batch_norm_table *table = stk_batch_norm_of(device->isa);
-    if (call->in[0].dtype != STK_F32 && call->in[0].dtype != STK_F64)
-        return stk_cpu_widen_kernel(device, call, stk_cpu_batch_norm_apply_kernel, out);
-    STK_RETURN_IF_ERROR(make(device, call, call->in[0], &table->apply_f32, &table->apply_f64, out));
+    STK_RETURN_IF_ERROR(make(device, call, call->in[0], fns_of(device, call->in[0])->apply, out));
     out->run = run_apply;
     out->in_place[0] = 1;
     return STK_OK;

@@ -25,9 +25,14 @@ enum { STK_BATCH_NORM_SUMS = 2, STK_BATCH_NORM_PARAMS = 4, STK_BATCH_NORM_SLOTS 
 
 /* Bodies for stk_cpu_parallel, one after the other: sums of each part, then results. The task's state is the struct
  * above. */
+typedef struct stk_batch_norm_fns {
+    stk_cpu_body forward[2], grad[2];
+    stk_cpu_body apply[1]; /* the result from known statistics */
+} stk_batch_norm_fns;
+
+/* By the dtype of x; of the 16-bit ones sums and parameters are f32. Empty where x is no float. */
 typedef struct stk_batch_norm_table {
-    stk_cpu_body forward_f32[2], grad_f32[2], forward_f64[2], grad_f64[2];
-    stk_cpu_body apply_f32, apply_f64; /* one body: the result from known statistics */
+    stk_batch_norm_fns fns[STK_N_DTYPES];
 } stk_batch_norm_table;
 
 STK_ISA_TABLE(stk_batch_norm_table, stk_batch_norm)

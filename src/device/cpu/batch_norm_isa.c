@@ -2,32 +2,53 @@
 
 #include <math.h>
 
-/* The forward result, and what tells the backward pass where ReLU was 0: both must be the same to the bit. */
-static inline float affine_f32(float x, float mean, float factor, float bias)
-{
-    return (x - mean) * factor + bias;
-}
+#include "device/cpu/half.h"
 
-static inline double affine_f64(double x, double mean, double factor, double bias)
-{
-    return (x - mean) * factor + bias;
-}
-
-#define T       float
-#define NAME(x) x##_f32
+#define T        float
+#define S        float
+#define LOAD(x)  (x)
+#define STORE(x) (x)
+#define NAME(x)  x##_f32
 #include "device/cpu/batch_norm_tmpl.h"
-#undef T
+#undef S
+#undef LOAD
+#undef STORE
 #undef NAME
 
-#define T       double
-#define NAME(x) x##_f64
+#define S        uint16_t
+#define LOAD(x)  bf16_to_f32(x)
+#define STORE(x) bf16_from_f32(x)
+#define NAME(x)  x##_bf16
+#include "device/cpu/batch_norm_tmpl.h"
+#undef LOAD
+#undef STORE
+#undef NAME
+
+#define LOAD(x)  f16_to_f32(x)
+#define STORE(x) f16_from_f32(x)
+#define NAME(x)  x##_f16
+#include "device/cpu/batch_norm_tmpl.h"
+#undef T
+#undef S
+#undef LOAD
+#undef STORE
+#undef NAME
+
+#define T        double
+#define S        double
+#define LOAD(x)  (x)
+#define STORE(x) (x)
+#define NAME(x)  x##_f64
 #include "device/cpu/batch_norm_tmpl.h"
 
+#define FNS(suffix)                                                                                                    \
+    {                                                                                                                  \
+        {measure_share_##suffix, normalize_share_##suffix}, {sum_grads_share_##suffix, write_grads_share_##suffix},    \
+        {                                                                                                              \
+            apply_share_##suffix                                                                                       \
+        }                                                                                                              \
+    }
+
 const stk_batch_norm_table STK_ISA_NAME(stk_batch_norm) = {
-    .forward_f32 = {measure_share_f32, normalize_share_f32},
-    .grad_f32 = {sum_grads_share_f32, write_grads_share_f32},
-    .apply_f32 = apply_share_f32,
-    .apply_f64 = apply_share_f64,
-    .forward_f64 = {measure_share_f64, normalize_share_f64},
-    .grad_f64 = {sum_grads_share_f64, write_grads_share_f64},
+    .fns = {[STK_F32] = FNS(f32), [STK_BF16] = FNS(bf16), [STK_F16] = FNS(f16), [STK_F64] = FNS(f64)},
 };

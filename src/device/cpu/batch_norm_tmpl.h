@@ -1,8 +1,15 @@
-/* For batch_norm_isa.c, once for each T, with NAME(x) giving each function its suffix.
+/* For batch_norm_isa.c, once for each S that x, y and their gradients are stored in; sums and parameters are T. LOAD
+ * and STORE turn one into the other, and NAME(x) gives each function its suffix.
  *
  * Both directions read memory twice: one sweep for sums, one that writes. Parts share the rows; each has its sums of
  * every channel, and when all are done each adds up all of them for itself, in the same order.
  */
+
+/* The forward result, and what tells the backward pass where ReLU was 0: both must be the same to the bit. */
+static inline T NAME(affine)(T x, T mean, T factor, T bias)
+{
+    return (x - mean) * factor + bias;
+}
 
 enum { NAME(TILE) = 64, NAME(ROWS) = 64 };
 
@@ -50,7 +57,7 @@ static double NAME(total)(const stk_cpu_task *task, int64_t padded, int n_parts,
 /* --- forward --- */
 
 /* Sums of distances from `shift` and of their squares: with a shift near the mean nothing cancels. */
-static void NAME(measure)(const NAME(part) * p, const T *x, const T *shift)
+static void NAME(measure)(const NAME(part) * p, const S *x, const T *shift)
 {
     int64_t n_channels = p->state->n_channels;
     for (int64_t row = p->begin; row < p->end; row += NAME(ROWS)) {
@@ -58,11 +65,11 @@ static void NAME(measure)(const NAME(part) * p, const T *x, const T *shift)
         for (int64_t at = 0; at < n_channels; at += NAME(TILE)) {
             int n = n_channels - at < NAME(TILE) ? (int)(n_channels - at) : NAME(TILE);
             T sum[NAME(TILE)] = {0}, squares[NAME(TILE)] = {0};
-            const T *from = x + row * n_channels + at;
+            const S *from = x + row * n_channels + at;
             for (int64_t r = 0; r < n_rows; r++, from += n_channels) {
 #pragma omp simd
                 for (int c = 0; c < n; c++) {
-                    T d = from[c] - shift[at + c];
+                    T d = LOAD(from[c]) - shift[at + c];
                     sum[c] += d;
                     squares[c] += d * d;
                 }
@@ -76,32 +83,32 @@ static void NAME(measure)(const NAME(part) * p, const T *x, const T *shift)
 }
 
 /* A first guess of the means: those of the first rows. */
-static void NAME(guess)(const stk_batch_norm_state *s, const T *x, T *shift)
+static void NAME(guess)(const stk_batch_norm_state *s, const S *x, T *shift)
 {
     int64_t n = s->n_rows < 16 ? s->n_rows : 16;
     for (int64_t c = 0; c < s->n_channels; c++)
         shift[c] = 0;
     for (int64_t r = 0; r < n; r++)
         for (int64_t c = 0; c < s->n_channels; c++)
-            shift[c] += x[r * s->n_channels + c] / (T)n;
+            shift[c] += LOAD(x[r * s->n_channels + c]) / (T)n;
 }
 
-static void NAME(normalize)(const NAME(part) * p, const T *x, const T *mean, const T *factor, const T *bias, T *y)
+static void NAME(normalize)(const NAME(part) * p, const S *x, const T *mean, const T *factor, const T *bias, S *y)
 {
     int64_t n_channels = p->state->n_channels;
     for (int64_t i = p->begin * n_channels; i < p->end * n_channels; i += n_channels) {
-        const T *from = x + i;
-        T *to = y + i;
+        const S *from = x + i;
+        S *to = y + i;
         if (p->state->relu) {
 #pragma omp simd
             for (int64_t c = 0; c < n_channels; c++) {
-                T v = NAME(affine)(from[c], mean[c], factor[c], bias[c]);
-                to[c] = v <= 0 ? 0 : v;
+                T v = NAME(affine)(LOAD(from[c]), mean[c], factor[c], bias[c]);
+                to[c] = STORE(v <= 0 ? 0 : v);
             }
         } else {
 #pragma omp simd
             for (int64_t c = 0; c < n_channels; c++)
-                to[c] = NAME(affine)(from[c], mean[c], factor[c], bias[c]);
+                to[c] = STORE(NAME(affine)(LOAD(from[c]), mean[c], factor[c], bias[c]));
         }
     }
 }
@@ -109,7 +116,7 @@ static void NAME(normalize)(const NAME(part) * p, const T *x, const T *mean, con
 static void NAME(measure_share)(const void *p, int i_part, int n_parts)
 {
     const stk_cpu_task *task = p;
-    const T *x = task->args->in[0];
+    const S *x = task->args->in[0];
     NAME(part) part = NAME(make_part)(task, i_part, n_parts);
     NAME(guess)(task->state, x, part.param);
     NAME(measure)(&part, x, part.param);
@@ -121,7 +128,8 @@ static void NAME(normalize_share)(const void *p, int i_part, int n_parts)
     const stk_cpu_task *task = p;
     const stk_batch_norm_state *s = task->state;
     const stk_kernel_args *args = task->args;
-    const T *x = args->in[0], *scale = args->in[1], *bias = args->in[2];
+    const S *x = args->in[0];
+    const T *scale = args->in[1], *bias = args->in[2];
     const T *running_mean = args->in[3], *running_var = args->in[4];
     T *out_mean = args->out[1], *out_inv_std = args->out[2], *new_mean = args->out[3], *new_var = args->out[4];
     NAME(part) part = NAME(find_part)(task, i_part, n_parts);
@@ -153,7 +161,8 @@ static void NAME(apply_share)(const void *p, int i_part, int n_parts)
     const stk_cpu_task *task = p;
     const stk_batch_norm_state *s = task->state;
     const stk_kernel_args *args = task->args;
-    const T *x = args->in[0], *scale = args->in[1], *bias = args->in[2], *mean = args->in[3], *inv_std = args->in[4];
+    const S *x = args->in[0];
+    const T *scale = args->in[1], *bias = args->in[2], *mean = args->in[3], *inv_std = args->in[4];
     NAME(part) part = NAME(find_part)(task, i_part, n_parts);
     T *factor = part.param;
     for (int64_t c = 0; c < s->n_channels; c++)
@@ -164,7 +173,7 @@ static void NAME(apply_share)(const void *p, int i_part, int n_parts)
 /* --- gradient --- */
 
 /* Sums of d and of d times the distance from the mean, where d is dy behind the ReLU. */
-static void NAME(sum_grads)(const NAME(part) * p, const T *dy, const T *x, const T *mean, const T *factor,
+static void NAME(sum_grads)(const NAME(part) * p, const S *dy, const S *x, const T *mean, const T *factor,
                             const T *bias)
 {
     int64_t n_channels = p->state->n_channels;
@@ -175,20 +184,21 @@ static void NAME(sum_grads)(const NAME(part) * p, const T *dy, const T *x, const
             int n = n_channels - at < NAME(TILE) ? (int)(n_channels - at) : NAME(TILE);
             T sum[NAME(TILE)] = {0}, product[NAME(TILE)] = {0};
             for (int64_t r = row; r < row + n_rows; r++) {
-                const T *from = x + r * n_channels + at, *grad = dy + r * n_channels + at;
+                const S *from = x + r * n_channels + at, *grad = dy + r * n_channels + at;
                 if (relu) {
 #pragma omp simd
                     for (int c = 0; c < n; c++) {
-                        T v = NAME(affine)(from[c], mean[at + c], factor[at + c], bias[at + c]);
-                        T g = grad[c], d = v > 0 ? g : 0;
+                        T u = LOAD(from[c]), v = NAME(affine)(u, mean[at + c], factor[at + c], bias[at + c]);
+                        T g = LOAD(grad[c]), d = v > 0 ? g : 0;
                         sum[c] += d;
-                        product[c] += d * (from[c] - mean[at + c]);
+                        product[c] += d * (u - mean[at + c]);
                     }
                 } else {
 #pragma omp simd
                     for (int c = 0; c < n; c++) {
-                        sum[c] += grad[c];
-                        product[c] += grad[c] * (from[c] - mean[at + c]);
+                        T g = LOAD(grad[c]);
+                        sum[c] += g;
+                        product[c] += g * (LOAD(from[c]) - mean[at + c]);
                     }
                 }
             }
@@ -201,24 +211,24 @@ static void NAME(sum_grads)(const NAME(part) * p, const T *dy, const T *x, const
 }
 
 /* dx = factor * (d - offset - slope * (x - mean)). */
-static void NAME(write_grads)(const NAME(part) * p, const T *dy, const T *x, const T *mean, const T *factor,
-                              const T *bias, const T *offset, const T *slope, T *dx)
+static void NAME(write_grads)(const NAME(part) * p, const S *dy, const S *x, const T *mean, const T *factor,
+                              const T *bias, const T *offset, const T *slope, S *dx)
 {
     int64_t n_channels = p->state->n_channels;
     for (int64_t i = p->begin * n_channels; i < p->end * n_channels; i += n_channels) {
-        const T *from = x + i, *grad = dy + i;
-        T *to = dx + i;
+        const S *from = x + i, *grad = dy + i;
+        S *to = dx + i;
         if (p->state->relu) {
 #pragma omp simd
             for (int64_t c = 0; c < n_channels; c++) {
-                T v = NAME(affine)(from[c], mean[c], factor[c], bias[c]);
-                T g = grad[c], d = v > 0 ? g : 0;
-                to[c] = factor[c] * (d - offset[c] - slope[c] * (from[c] - mean[c]));
+                T u = LOAD(from[c]), v = NAME(affine)(u, mean[c], factor[c], bias[c]);
+                T g = LOAD(grad[c]), d = v > 0 ? g : 0;
+                to[c] = STORE(factor[c] * (d - offset[c] - slope[c] * (u - mean[c])));
             }
         } else {
 #pragma omp simd
             for (int64_t c = 0; c < n_channels; c++)
-                to[c] = factor[c] * (grad[c] - offset[c] - slope[c] * (from[c] - mean[c]));
+                to[c] = STORE(factor[c] * (LOAD(grad[c]) - offset[c] - slope[c] * (LOAD(from[c]) - mean[c])));
         }
     }
 }
@@ -242,7 +252,8 @@ static void NAME(write_grads_share)(const void *p, int i_part, int n_parts)
     const stk_cpu_task *task = p;
     const stk_batch_norm_state *s = task->state;
     const stk_kernel_args *args = task->args;
-    const T *dy = args->in[0], *x = args->in[1], *bias = args->in[3], *mean = args->in[4], *inv_std = args->in[5];
+    const S *dy = args->in[0], *x = args->in[1];
+    const T *bias = args->in[3], *mean = args->in[4], *inv_std = args->in[5];
     T *dscale = args->out[1], *dbias = args->out[2];
     NAME(part) part = NAME(find_part)(task, i_part, n_parts);
     T *factor = part.param, *offset = factor + part.padded, *slope = offset + part.padded;

@@ -20,7 +20,7 @@ static bool is_own(const stk_conv_shape *s)
 {
     const stk_window *w = &s->window;
     bool is_dilated = w->dilation[0] > 1 || w->dilation[1] > 1, is_strided = w->stride[0] > 1 || w->stride[1] > 1;
-    if (w->groups > 1 || s->x.rank > 4) return false;
+    if (w->groups > 1 || s->x.rank > 4 || stk_cpu_is_depthwise(s)) return false;
     switch (s->pass) {
     case STK_CONV_GRAD_DATA: return !is_dilated || !is_strided;
     case STK_CONV_GRAD_WEIGHT: return s->x.dim[3] >= 8;
@@ -106,6 +106,7 @@ static stk_status make_own(const stk_cpu_device *device, const stk_op_call *call
     s->n_threads = stk_op_cost(call).flops < 2.5e5 ? 1 : device->base.n_threads;
     if (is_weight) {
         STK_RETURN_IF_ERROR(stk_conv_plan_weight(shape, &s->weight));
+        s->weight.dtype = call->in[0].dtype;
         out->scratch_bytes = stk_conv_weight_of(s->isa)->scratch_bytes(&s->weight, s->n_threads);
     } else {
         STK_RETURN_IF_ERROR(stk_conv_plan_dense(shape, stk_conv_dense_of(s->isa)->depth, &s->dense));
@@ -132,7 +133,7 @@ static stk_status make_zeros(const stk_op_call *call, stk_kernel *out)
 
 /* --- all --- */
 
-static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+static stk_conv_shape shape_of(const stk_op_call *call)
 {
     stk_conv_shape shape = {.window = call->attrs->window};
     switch (call->op) {
@@ -150,6 +151,12 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
         shape.pass = STK_CONV_FORWARD;
         shape.x = call->in[0].shape, shape.weight = call->in[1].shape, shape.y = call->out[0].shape;
     }
+    return shape;
+}
+
+static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    stk_conv_shape shape = shape_of(call);
     if (!stk_shape_count(shape.x) || !stk_shape_count(shape.weight) || !stk_shape_count(shape.y))
         return make_zeros(call, out);
     if (stk_cpu_is_depthwise(&shape)) return stk_cpu_depthwise_kernel(device, &shape, out);
@@ -159,8 +166,16 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
 
 static stk_status choose(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    if (call->in[0].dtype == STK_F32) return make(device, call, out);
-    return stk_cpu_widen_kernel(device, call, make, out);
+    /* The weights are packed for each slice: so many pixels are worth it. */
+    enum { LEAST_PIXELS = 768, WEIGHT = 1u << 1 };
+    stk_dtype dtype = call->in[0].dtype;
+    stk_conv_shape shape = shape_of(call);
+    bool is_half = dtype == STK_BF16 || dtype == STK_F16, is_weight = shape.pass == STK_CONV_GRAD_WEIGHT;
+    bool is_empty = !stk_shape_count(shape.x) || !stk_shape_count(shape.weight) || !stk_shape_count(shape.y);
+    if (dtype == STK_F32 || (is_half && (is_empty || (is_weight && is_own(&shape))))) return make(device, call, out);
+    if (!is_half || !is_own(&shape)) return stk_cpu_widen_kernel(device, call, make, out);
+    int64_t n_pixels = call->out[0].shape.dim[1] * call->out[0].shape.dim[2];
+    return stk_cpu_slices_kernel(device, call, WEIGHT, (LEAST_PIXELS + n_pixels - 1) / n_pixels, make, out);
 }
 
 #define X(name)                                                                                                        \

@@ -19,7 +19,7 @@ typedef struct stk_conv_weight_fns {
     size_t (*scratch_bytes)(const stk_conv_weight *plan, int n_parts);
     /* Three calls: sums to zero, x [N,H,W,C] and grad_dst [N,H',W',O] into sums, sums into grad_weight [O,KH,KW,C]. */
     void (*clear_share)(const stk_conv_weight *plan, void *scratch, int i_part, int n_parts);
-    void (*run_share)(const stk_conv_weight *plan, const float *x, const float *grad_dst, void *scratch, int i_part,
+    void (*run_share)(const stk_conv_weight *plan, const void *x, const void *grad_dst, void *scratch, int i_part,
                       int n_parts);
     void (*finish_share)(const stk_conv_weight *plan, void *scratch, float *grad_weight, int i_part, int n_parts);
 } stk_conv_weight_fns;

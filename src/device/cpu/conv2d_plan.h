@@ -77,6 +77,7 @@ typedef struct stk_conv_slice {
 
 /* The gradient of weights. */
 typedef struct stk_conv_weight {
+    stk_dtype dtype; /* of x and grad_dst: F32, BF16 or F16; set by the caller, F32 at first */
     int64_t n_images, c_in, c_out, in_h, in_w, out_h, out_w;
     int64_t in_image, in_row, in_pixel; /* elements from one to the next */
     int64_t stride_y, stride_x;

@@ -15,6 +15,7 @@
 
 #include "device/cpu/conv2d.h"
 #include "device/cpu/conv2d_vec.h"
+#include "device/cpu/half.h"
 #include "device/cpu/parallel.h"
 
 enum {
@@ -93,24 +94,43 @@ static int64_t group_points(const stk_conv_weight *w)
     return group_rows(w) * w->out_w;
 }
 
+/* n elements of a row from `at` on, in f32. */
+static inline void load(const stk_conv_weight *w, const void *row, int64_t at, int64_t n, float *to)
+{
+    const uint16_t *narrow = (const uint16_t *)row + at;
+    if (w->dtype == STK_BF16) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            to[i] = bf16_to_f32(narrow[i]);
+    } else if (w->dtype == STK_F16) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            to[i] = f16_to_f32(narrow[i]);
+    } else {
+        const float *from = (const float *)row + at;
+        for (int64_t i = 0; i < n; i++)
+            to[i] = from[i];
+    }
+}
+
 /* Panels [first, last) of n pixels of grad_dst; some at a time, so that what is read lies side by side. */
-static void pack(const stk_conv_weight *w, const float *grad_dst, int64_t n, int64_t first, int64_t last, float *to)
+static void pack(const stk_conv_weight *w, const void *grad_dst, int64_t at, int64_t n, int64_t first, int64_t last,
+                 float *to)
 {
     enum { SIDE_BY_SIDE = 4 };
     for (int64_t p = first, end; p < last; p = end) {
         end = p + SIDE_BY_SIDE < last ? p + SIDE_BY_SIDE : last;
         for (int64_t i = 0; i < n; i++)
             for (int64_t q = p; q < end; q++) {
-                const float *from = grad_dst + i * w->c_out + q * COLS;
+                int64_t from = at + i * w->c_out + q * COLS;
                 float *row = to + ((q - first) * n + i) * COLS;
                 int64_t width = w->c_out - q * COLS;
-                if (width >= COLS) {
-                    *(vec *)row = *(const vec *)from;
-                    *(vec *)(row + LANES) = *(const vec *)(from + LANES);
-                    continue;
-                }
-                for (int64_t j = 0; j < COLS; j++)
-                    row[j] = j < width ? from[j] : 0;
+                if (width >= COLS)
+                    load(w, grad_dst, from, COLS, row);
+                else
+                    load(w, grad_dst, from, width, row);
+                for (int64_t j = width; j < COLS; j++)
+                    row[j] = 0;
             }
     }
 }
@@ -135,25 +155,25 @@ static int64_t copied_rows(const stk_conv_weight *w)
     return rows * w->stride_y + n_parts * (more > w->stride_y ? more - w->stride_y : 0);
 }
 
-static inline void copy_channels(const float *from, int64_t n, float *to)
+/* With a constant number the loop needs no tail. */
+static inline void copy_channels(const stk_conv_weight *w, const void *x, int64_t at, int64_t n, float *to)
 {
     if (n == CHANNELS)
-        memcpy(to, from, CHANNELS * sizeof(float));
+        load(w, x, at, CHANNELS, to);
     else
-        for (int64_t c = 0; c < n; c++)
-            to[c] = from[c];
+        load(w, x, at, n, to);
 }
 
 /* n channels from `from` on of what rows [begin, end) read. */
-static void copy_x(const stk_conv_weight *w, const float *x, int64_t begin, int64_t end, int64_t from, int64_t n,
+static void copy_x(const stk_conv_weight *w, const void *x, int64_t begin, int64_t end, int64_t from, int64_t n,
                    float *copy)
 {
     for (part p; begin < end; begin += p.end_y - p.y) {
         p = next_part(w, begin, end);
         for (int64_t y = p.in_y; y < p.end_in_y; y++) {
-            const float *src = x + p.image * w->in_image + y * w->in_row + from;
-            for (int64_t i = 0; i < w->in_w; i++, src += w->in_pixel, copy += CHANNELS)
-                copy_channels(src, n, copy);
+            int64_t at = p.image * w->in_image + y * w->in_row + from;
+            for (int64_t i = 0; i < w->in_w; i++, at += w->in_pixel, copy += CHANNELS)
+                copy_channels(w, x, at, n, copy);
         }
     }
 }
@@ -271,7 +291,7 @@ static void finish(const stk_conv_weight *w, float *sums, int n_sums, int64_t be
 
 /* Rows [begin, end) of all images' output rows. Pieces of the sums are numbered by panel, then by block: those in
  * [first, last). */
-static void run_rows(const stk_conv_weight *w, const float *x, const float *grad_dst, int64_t begin, int64_t end,
+static void run_rows(const stk_conv_weight *w, const void *x, const void *grad_dst, int64_t begin, int64_t end,
                      int64_t first, int64_t last, float *own, float *sums)
 {
     layout l = lay_out(w);
@@ -282,7 +302,7 @@ static void run_rows(const stk_conv_weight *w, const float *x, const float *grad
         r_end = end - r < group_rows(w) ? end : r + group_rows(w);
         int64_t n_pixels = (r_end - r) * w->out_w;
         float *packed = own + l.packed;
-        pack(w, grad_dst + r * w->out_w * w->c_out, n_pixels, first_panel, last_panel, packed);
+        pack(w, grad_dst, r * w->out_w * w->c_out, n_pixels, first_panel, last_panel, packed);
         for (int64_t i = 0; i < w->n_slices; i++)
             n_points[i] = find_points(w, &w->slices[i], r, r_end, points + i * group_points(w));
         for (int64_t i = 0; i < blocks; i++) {
@@ -305,7 +325,7 @@ static void clear_share(const stk_conv_weight *w, void *scratch, int i_part, int
     memset((float *)scratch + begin, 0, (size_t)(end - begin) * sizeof(float));
 }
 
-static void run_share(const stk_conv_weight *w, const float *x, const float *grad_dst, void *scratch, int i_part,
+static void run_share(const stk_conv_weight *w, const void *x, const void *grad_dst, void *scratch, int i_part,
                       int n_parts)
 {
     layout l = lay_out(w);

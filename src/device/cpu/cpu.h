@@ -103,7 +103,13 @@ stk_status stk_cpu_unsupported(const stk_op_call *call);
 stk_status stk_cpu_new_state(size_t bytes, stk_status (*run)(const void *, const stk_kernel_args *), stk_kernel *out);
 /* Bits of the inputs that have as many bytes as output i. */
 uint32_t stk_cpu_same_bytes(const stk_op_call *call, int i);
-/* For kernels that lack the 16-bit floats: the same call in f32 between two conversions. */
+typedef stk_status (*stk_cpu_maker)(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
+/* For kernels that lack the 16-bit floats and work sample by sample: n_slice samples at a time in f32. Inputs are
+ * [N,...] but those in `shared` (bit i: input i), which all samples read as a whole; outputs are [N,...], N >= 1. make
+ * gives kernels that cannot fail when they run. */
+stk_status stk_cpu_slices_kernel(const stk_cpu_device *device, const stk_op_call *call, uint32_t shared,
+                                 int64_t n_slice, stk_cpu_maker make, stk_kernel *out);
+/* For other kernels that lack them: the same call in f32 between two conversions. */
 stk_status stk_cpu_widen_kernel(const stk_cpu_device *device, const stk_op_call *call,
                                 stk_status (*make)(const stk_cpu_device *, const stk_op_call *, stk_kernel *),
                                 stk_kernel *out);

@@ -6,23 +6,7 @@
 #ifndef STK_DEVICE_CPU_ELEMENT_MATH_H
 #define STK_DEVICE_CPU_ELEMENT_MATH_H
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
-static inline int32_t bits_of(float x)
-{
-    int32_t i;
-    memcpy(&i, &x, sizeof(i));
-    return i;
-}
-
-static inline float float_of(int32_t i)
-{
-    float x;
-    memcpy(&x, &i, sizeof(x));
-    return x;
-}
+#include "device/cpu/half.h"
 
 /* 1.5 * 2^23: adding it rounds a small float to an integer, which then stands in the low bits. */
 #define ROUNDER 12582912.0f
@@ -126,43 +110,6 @@ static inline float trig_f32(float x, int32_t quarter)
     k += quarter;
     double y = k & 1 ? cosine : sine;
     return (float)(k & 2 ? -y : y);
-}
-
-/* --- 16-bit floats --- */
-
-static inline float bf16_to_f32(uint16_t bits)
-{
-    return float_of((int32_t)((uint32_t)bits << 16));
-}
-
-static inline uint16_t bf16_from_f32(float x)
-{
-    uint32_t bits = (uint32_t)bits_of(x);
-    /* To nearest, ties to the even upper half. */
-    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    return (uint16_t)(x != x ? (bits >> 16 & 0x8000) | 0x7fc0 : rounded);
-}
-
-/* The product moves the exponent's bias over and makes denormals normal. */
-static inline float f16_to_f32(uint16_t bits)
-{
-    float size = float_of((int32_t)((uint32_t)(bits & 0x7fff) << 13)) * 0x1p112f;
-    int32_t high = (bits & 0x7c00) == 0x7c00 ? 0x7f800000 : 0;
-    return float_of(bits_of(size) | high | (int32_t)((uint32_t)(bits & 0x8000) << 16));
-}
-
-static inline uint16_t f16_from_f32(float x)
-{
-    uint32_t bits = (uint32_t)bits_of(x), sign = bits >> 16 & 0x8000;
-    float size = fabsf(x);
-    /* Below the normal numbers the step is 2^-24 everywhere: adding a large number rounds to it. */
-    uint32_t tiny = (uint32_t)(bits_of(size + 0.5f) - bits_of(0.5f));
-    uint32_t normal = (uint32_t)bits_of(size) - (112u << 23);
-    normal = (normal + 0xfff + (normal >> 13 & 1)) >> 13;
-    uint32_t y = size < 0x1p-14f ? tiny : normal;
-    y = size >= 65520.0f ? 0x7c00 : y;
-    y = x != x ? 0x7e00 : y;
-    return (uint16_t)(x != x ? 0x7e00 : sign | y);
 }
 
 #endif

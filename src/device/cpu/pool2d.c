@@ -169,11 +169,20 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, po
     return STK_OK;
 }
 
+/* For 16-bit floats: an image at a time. */
+static stk_status make_in_f32(const stk_cpu_device *device, const stk_op_call *call, stk_cpu_maker maker,
+                              stk_kernel *out)
+{
+    bool is_empty = !stk_shape_count(call->in[0].shape) || !stk_shape_count(call->out[0].shape);
+    if (is_empty) return stk_cpu_widen_kernel(device, call, maker, out);
+    return stk_cpu_slices_kernel(device, call, 0, 1, maker, out);
+}
+
 #define X(name, kind)                                                                                                  \
     stk_status stk_cpu_##name##_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)         \
     {                                                                                                                  \
         bool is_native = call->in[0].dtype == STK_F32 || call->in[0].dtype == STK_F64;                                 \
-        if (!is_native) return stk_cpu_widen_kernel(device, call, stk_cpu_##name##_kernel, out);                       \
+        if (!is_native) return make_in_f32(device, call, stk_cpu_##name##_kernel, out);                                \
         return make(device, call, kind, out);                                                                          \
     }
 X(max_pool2d, MAX)

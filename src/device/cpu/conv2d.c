@@ -20,7 +20,7 @@ static bool is_own(const stk_conv_shape *s)
 {
     const stk_window *w = &s->window;
     bool is_dilated = w->dilation[0] > 1 || w->dilation[1] > 1, is_strided = w->stride[0] > 1 || w->stride[1] > 1;
-    if (w->groups > 1 || s->x.rank > 4 || stk_cpu_is_depthwise(s)) return false;
+    if (w->groups > 1 || s->x.rank > 4) return false;
     switch (s->pass) {
     case STK_CONV_GRAD_DATA: return !is_dilated || !is_strided;
     case STK_CONV_GRAD_WEIGHT: return s->x.dim[3] >= 8;

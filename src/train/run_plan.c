@@ -31,7 +31,7 @@ static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_spe
     stk_memory_choice choice;
     stk_status status;
     STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
-    stk_trainer_choose_precision(trainer);
+    STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
     STK_RETURN_IF_ERROR(stk_memory_choose(trainer, batch, &choice));
     STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, batch, choice.micro, true, &program));
     STK_TRY(stk_program_break_down(program, out));

@@ -110,11 +110,11 @@ static void rounding_is_to_nearest_even(void **state)
     (void)state;
     static float x[8 * 65536];
     for (int f = 0; f < 2; f++) {
-        const format *format = &formats[f];
-        int top = ((1 << format->n_exponent) - 1) << format->n_mantissa, n = 0;
+        const format *own = &formats[f];
+        int top = ((1 << own->n_exponent) - 1) << own->n_mantissa, n = 0;
         for (int i = 0; i < top; i++) {
-            double a = decode(format, (unsigned)i), b = decode(format, (unsigned)i + 1);
-            if (i + 1 == top) b = 2 * a - decode(format, (unsigned)i - 1);
+            double a = decode(own, (unsigned)i), b = decode(own, (unsigned)i + 1);
+            if (i + 1 == top) b = 2 * a - decode(own, (unsigned)i - 1);
             double middle = (a + b) / 2;
             float half = middle > (double)FLT_MAX ? FLT_MAX : (float)middle;
             x[n++] = half;
@@ -124,7 +124,7 @@ static void rounding_is_to_nearest_even(void **state)
             x[n++] = nextafterf(half, FLT_MAX);
             x[n++] = -nextafterf(half, FLT_MAX);
         }
-        expect_rounded(format, n, x);
+        expect_rounded(own, n, x);
     }
 }
 

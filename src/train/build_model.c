@@ -43,7 +43,8 @@ static stk_initializer get_init(const stk_yaml_node *settings)
 
 /* --- layers with settings --- */
 
-static stk_status build_conv2d(const stk_yaml_node *s, stk_value *x)
+static stk_status build_conv(const stk_yaml_node *s, stk_value (*make)(stk_value, const stk_conv2d_config *),
+                             stk_value *x)
 {
     const stk_yaml_node *padding = stk_yaml_get(s, "padding"), *bias = stk_yaml_get(s, "bias");
     stk_conv2d_config config = {.filters = get_int(s, "filters", 0),
@@ -64,7 +65,7 @@ static stk_status build_conv2d(const stk_yaml_node *s, stk_value *x)
                                  padding->text);
         config.padding = (int)pixels;
     }
-    *x = stk_conv2d_with(*x, &config);
+    *x = make(*x, &config);
     return STK_OK;
 }
 
@@ -94,10 +95,19 @@ static void build_batch_norm(const stk_yaml_node *s, stk_value *x)
     *x = stk_batch_norm_with(*x, &config);
 }
 
-static void build_max_pool(const stk_yaml_node *s, stk_value *x)
+static void build_conv2d_transpose(const stk_yaml_node *s, stk_value *x)
 {
-    int size = (int)get_int(s, "size", 2);
-    *x = stk_max_pool_with(*x, size, (int)get_int(s, "stride", size), (int)get_int(s, "padding", 0));
+    const stk_yaml_node *bias = stk_yaml_get(s, "bias");
+    int kernel = (int)get_int(s, "kernel", 2);
+    stk_conv2d_transpose_config config = {.filters = get_int(s, "filters", 0),
+                                          .kernel = kernel,
+                                          .stride = (int)get_int(s, "stride", kernel),
+                                          .padding = (int)get_int(s, "padding", 0),
+                                          .output_padding = (int)get_int(s, "output_padding", 0),
+                                          .groups = (int)get_int(s, "groups", 1),
+                                          .no_bias = bias && !bias->truth,
+                                          .init = get_init(s)};
+    *x = stk_conv2d_transpose_with(*x, &config);
 }
 
 static void build_dense(const stk_yaml_node *s, stk_value *x)
@@ -116,6 +126,20 @@ static const struct {
     {"relu", stk_relu},       {"gelu", stk_gelu},       {"silu", stk_silu},       {"tanh", stk_tanh},
     {"sigmoid", stk_sigmoid}, {"softmax", stk_softmax}, {"flatten", stk_flatten}, {"global_pool", stk_global_pool}};
 
+static const struct {
+    const char *name;
+    stk_value (*build)(stk_value x, const stk_conv2d_config *config);
+} convolutions[] = {
+    {"conv2d", stk_conv2d_with}, {"conv3d", stk_conv3d_with}, {"depthwise_conv2d", stk_depthwise_conv2d_with}};
+
+static const struct {
+    const char *name;
+    stk_value (*build)(stk_value x, int size, int stride, int padding);
+} pools[] = {{"max_pool", stk_max_pool_with},
+             {"avg_pool", stk_avg_pool_with},
+             {"max_pool3d", stk_max_pool3d_with},
+             {"avg_pool3d", stk_avg_pool3d_with}};
+
 static stk_status build_layer(const stk_yaml_node *s, stk_value *x)
 {
     for (size_t i = 0; i < sizeof(plain_layers) / sizeof(plain_layers[0]); i++) {
@@ -123,16 +147,21 @@ static stk_status build_layer(const stk_yaml_node *s, stk_value *x)
         *x = plain_layers[i].build(*x);
         return STK_OK;
     }
-    if (!strcmp(s->key, "conv2d")) return build_conv2d(s, x);
+    for (size_t i = 0; i < sizeof(convolutions) / sizeof(convolutions[0]); i++)
+        if (!strcmp(convolutions[i].name, s->key)) return build_conv(s, convolutions[i].build, x);
+    for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
+        if (strcmp(pools[i].name, s->key)) continue;
+        int size = (int)get_int(s, "size", 2);
+        *x = pools[i].build(*x, size, (int)get_int(s, "stride", size), (int)get_int(s, "padding", 0));
+        return STK_OK;
+    }
     if (!strcmp(s->key, "residual")) return build_residual(s, x);
     if (!strcmp(s->key, "dense"))
         build_dense(s, x);
     else if (!strcmp(s->key, "batch_norm"))
         build_batch_norm(s, x);
-    else if (!strcmp(s->key, "max_pool"))
-        build_max_pool(s, x);
-    else if (!strcmp(s->key, "avg_pool"))
-        *x = stk_avg_pool(*x, (int)get_int(s, "size", 2));
+    else if (!strcmp(s->key, "conv2d_transpose"))
+        build_conv2d_transpose(s, x);
     else if (!strcmp(s->key, "dropout"))
         *x = stk_dropout(*x, get_real(s, "rate"));
     else

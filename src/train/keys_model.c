@@ -42,7 +42,7 @@ static const stk_key resnet_keys[] = {{.name = "stem",
                                       CLASSES,
                                       END};
 
-enum { N_LAYER_KINDS = 15 };
+enum { N_LAYER_KINDS = 20 };
 extern const stk_key stk_layer_kinds[N_LAYER_KINDS + 1]; /* residual layers hold layers */
 static const stk_key layer_key = {.name = "layer", .type = STK_KEY_CHOICE, .keys = stk_layer_kinds};
 
@@ -63,36 +63,75 @@ static const stk_key dense_keys[] = {
     INIT,
     DTYPE,
     END};
-static const stk_key conv2d_keys[] = {
+/* What convolutions share: sizes, and the rest. */
+#define CONV_SIZES                                                                                                     \
+    {.name = "kernel",                                                                                                 \
+     .type = STK_KEY_INT,                                                                                              \
+     .least = 1,                                                                                                       \
+     .most = 1024,                                                                                                     \
+     .standard = "3",                                                                                                  \
+     .doc = "All sides of the kernel."},                                                                               \
+        {.name = "stride",                                                                                             \
+         .type = STK_KEY_INT,                                                                                          \
+         .least = 1,                                                                                                   \
+         .most = 1024,                                                                                                 \
+         .standard = "1",                                                                                              \
+         .doc = "Pixels between outputs."},                                                                            \
+    {                                                                                                                  \
+        .name = "dilation", .type = STK_KEY_INT, .least = 1, .most = 1024, .standard = "1",                            \
+        .doc = "Pixels between taps."                                                                                  \
+    }
+#define CONV_REST                                                                                                      \
+    {.name = "padding", .type = STK_KEY_TEXT, .standard = "same", .doc = "same, none, or pixels on each side."},       \
+        {.name = "bias", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether a bias is added."}, INIT, LIKE,     \
+        DTYPE, END
+#define FILTERS                                                                                                        \
+    {                                                                                                                  \
+        .name = "filters", .type = STK_KEY_INT, .least = 1, .most = 1e6, .required = true,                             \
+        .doc = "Channels of the output."                                                                               \
+    }
+#define GROUPS                                                                                                         \
+    {                                                                                                                  \
+        .name = "groups", .type = STK_KEY_INT, .least = 1, .most = 1e6, .standard = "1",                               \
+        .doc = "Groups of channels that do not mix."                                                                   \
+    }
+static const stk_key conv_keys[] = {FILTERS, CONV_SIZES, GROUPS, CONV_REST};
+static const stk_key depthwise_keys[] = {
     {.name = "filters",
      .type = STK_KEY_INT,
      .least = 1,
      .most = 1e6,
-     .required = true,
-     .doc = "Channels of the output."},
+     .doc = "Channels of the output, a multiple of the input's. Default: as many."},
+    CONV_SIZES,
+    CONV_REST};
+static const stk_key conv_transpose_keys[] = {
+    FILTERS,
     {.name = "kernel",
      .type = STK_KEY_INT,
      .least = 1,
      .most = 1024,
-     .standard = "3",
+     .standard = "2",
      .doc = "Both sides of the kernel."},
     {.name = "stride",
      .type = STK_KEY_INT,
      .least = 1,
      .most = 1024,
-     .standard = "1",
-     .doc = "Pixels between outputs."},
-    {.name = "dilation", .type = STK_KEY_INT, .least = 1, .most = 1024, .standard = "1", .doc = "Pixels between taps."},
-    {.name = "groups",
+     .doc = "How many times larger the image becomes. Default: kernel."},
+    {.name = "padding",
      .type = STK_KEY_INT,
-     .least = 1,
-     .most = 1e6,
-     .standard = "1",
-     .doc = "Groups of channels that do not mix."},
-    {.name = "padding", .type = STK_KEY_TEXT, .standard = "same", .doc = "same, none, or pixels on each side."},
+     .least = 0,
+     .most = 1024,
+     .standard = "0",
+     .doc = "Pixels that are left out on each side."},
+    {.name = "output_padding",
+     .type = STK_KEY_INT,
+     .least = 0,
+     .most = 1024,
+     .standard = "0",
+     .doc = "Further pixels at the end, fewer than stride."},
+    GROUPS,
     {.name = "bias", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether a bias is added."},
     INIT,
-    LIKE,
     DTYPE,
     END};
 static const stk_key batch_norm_keys[] = {{.name = "momentum",
@@ -113,25 +152,17 @@ static const stk_key batch_norm_keys[] = {{.name = "momentum",
                                           LIKE,
                                           DTYPE,
                                           END};
-static const stk_key max_pool_keys[] = {
+static const stk_key pool_keys[] = {
     {.name = "size",
      .type = STK_KEY_INT,
      .least = 1,
      .most = 1024,
      .required = true,
-     .doc = "Both sides of the window."},
+     .doc = "All sides of the window."},
     {.name = "stride", .type = STK_KEY_INT, .least = 1, .most = 1024, .doc = "Pixels between windows. Default: size."},
     {.name = "padding", .type = STK_KEY_INT, .least = 0, .most = 1024, .standard = "0", .doc = "Pixels on each side."},
     DTYPE,
     END};
-static const stk_key avg_pool_keys[] = {{.name = "size",
-                                         .type = STK_KEY_INT,
-                                         .least = 1,
-                                         .most = 1024,
-                                         .required = true,
-                                         .doc = "Both sides of the window, and the stride."},
-                                        DTYPE,
-                                        END};
 static const stk_key dropout_keys[] = {{.name = "rate",
                                         .type = STK_KEY_REAL,
                                         .least = 0,
@@ -152,7 +183,13 @@ static const stk_key residual_keys[] = {
 
 const stk_key stk_layer_kinds[N_LAYER_KINDS + 1] = {
     {.name = "dense", .type = STK_KEY_MAP, .keys = dense_keys, .doc = "Every input to every output."},
-    {.name = "conv2d", .type = STK_KEY_MAP, .keys = conv2d_keys, .doc = "Convolution."},
+    {.name = "conv2d", .type = STK_KEY_MAP, .keys = conv_keys, .doc = "Convolution."},
+    {.name = "depthwise_conv2d", .type = STK_KEY_MAP, .keys = depthwise_keys, .doc = "A filter for each channel."},
+    {.name = "conv2d_transpose",
+     .type = STK_KEY_MAP,
+     .keys = conv_transpose_keys,
+     .doc = "Transposed convolution: a larger image."},
+    {.name = "conv3d", .type = STK_KEY_MAP, .keys = conv_keys, .doc = "Convolution of volumes."},
     {.name = "batch_norm", .type = STK_KEY_MAP, .keys = batch_norm_keys, .doc = "Batch normalisation."},
     {.name = "relu", .type = STK_KEY_NONE, .doc = "max(x, 0)."},
     {.name = "gelu", .type = STK_KEY_NONE, .doc = "With the exact erf."},
@@ -162,9 +199,14 @@ const stk_key stk_layer_kinds[N_LAYER_KINDS + 1] = {
     {.name = "softmax",
      .type = STK_KEY_NONE,
      .doc = "Shares that add up to 1; not before cross_entropy, which has its own."},
-    {.name = "max_pool", .type = STK_KEY_MAP, .keys = max_pool_keys, .doc = "The largest of each window."},
-    {.name = "avg_pool", .type = STK_KEY_MAP, .keys = avg_pool_keys, .doc = "The mean of each window."},
-    {.name = "global_pool", .type = STK_KEY_NONE, .doc = "The mean of the whole image, for each channel."},
+    {.name = "max_pool", .type = STK_KEY_MAP, .keys = pool_keys, .doc = "The largest of each window."},
+    {.name = "avg_pool",
+     .type = STK_KEY_MAP,
+     .keys = pool_keys,
+     .doc = "The mean of each window; padding is not counted."},
+    {.name = "max_pool3d", .type = STK_KEY_MAP, .keys = pool_keys, .doc = "The same for volumes."},
+    {.name = "avg_pool3d", .type = STK_KEY_MAP, .keys = pool_keys, .doc = "The same for volumes."},
+    {.name = "global_pool", .type = STK_KEY_NONE, .doc = "The mean of the whole image or volume, for each channel."},
     {.name = "flatten", .type = STK_KEY_NONE, .doc = "An image to one row."},
     {.name = "dropout", .type = STK_KEY_MAP, .keys = dropout_keys, .doc = "Zeroes a share at random in training."},
     {.name = "residual", .type = STK_KEY_MAP, .keys = residual_keys, .doc = "The sum of layers and shortcut."},

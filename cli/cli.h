@@ -22,8 +22,8 @@ typedef struct cli_verb {
     int (*run)(const struct cli_verb *verb, int argc, char **argv);
 } cli_verb;
 
-extern const cli_verb cli_train, cli_plan, cli_eval, cli_predict, cli_data, cli_pack, cli_index, cli_tokenize, cli_devices,
-    cli_new, cli_get;
+extern const cli_verb cli_train, cli_plan, cli_eval, cli_predict, cli_data, cli_pack, cli_index, cli_tokenize,
+    cli_devices, cli_new, cli_get;
 
 /* --- args.c --- */
 typedef struct cli_args {

@@ -4,8 +4,8 @@
 
 #include "cli.h"
 
-static const cli_verb *const verbs[] = {&cli_train, &cli_plan, &cli_eval,     &cli_predict, &cli_data, &cli_pack,
-                                        &cli_index, &cli_tokenize, &cli_devices, &cli_new,  &cli_get};
+static const cli_verb *const verbs[] = {&cli_train, &cli_plan,     &cli_eval,    &cli_predict, &cli_data, &cli_pack,
+                                        &cli_index, &cli_tokenize, &cli_devices, &cli_new,     &cli_get};
 enum { N_VERBS = sizeof(verbs) / sizeof(verbs[0]) };
 
 static void print_help(void)

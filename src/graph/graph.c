@@ -312,7 +312,8 @@ static stk_status bind_node(stk_graph *copy, stk_node *node, int64_t batch, stk_
         bind_batch(&node->attrs.shape, batch);
     stk_op_call call = {node->op, &node->attrs, node->n_in, node->n_out, in, out};
     stk_status status = rule->infer(&call);
-    return status == STK_OK ? STK_OK : stk_fail_prefix(status, "%s, in batches of %lld: ", rule->name, (long long)batch);
+    return status == STK_OK ? STK_OK
+                            : stk_fail_prefix(status, "%s, in batches of %lld: ", rule->name, (long long)batch);
 }
 
 /* Copies what a node points at into the new graph's arena. */

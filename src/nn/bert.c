@@ -81,9 +81,8 @@ stk_value stk_bert(stk_value tokens, const stk_value *mask, const stk_transforme
     stk_layer layer;
     if (!stk_layer_begin(&layer, tokens, "bert", NULL)) return stk_value_none(graph);
     if (!stk_transformer_check(&layer, &c)) return stk_value_none(graph);
-    stk_block_config block = {.attend = {.heads = c.heads, .dropout = c.dropout, .mask = mask},
-                              .hidden = c.hidden,
-                              .dropout = c.dropout};
+    stk_block_config block = {
+        .attend = {.heads = c.heads, .dropout = c.dropout, .mask = mask}, .hidden = c.hidden, .dropout = c.dropout};
     stk_scope_push(graph, "bert");
     stk_value x = embed(tokens, &c);
     for (int i = 0; i < c.layers; i++) {

@@ -3,8 +3,7 @@
 
 stk_value stk_normal_dense(stk_value x, int64_t units, const char *name)
 {
-    return stk_dense_with(
-        x, &(stk_dense_config){.units = units, .deviation = STK_TRANSFORMER_DEVIATION, .name = name});
+    return stk_dense_with(x, &(stk_dense_config){.units = units, .deviation = STK_TRANSFORMER_DEVIATION, .name = name});
 }
 
 stk_value stk_embed_words(stk_value tokens, const stk_transformer_config *config, const char *name, stk_value *weight)

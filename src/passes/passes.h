@@ -37,7 +37,7 @@ typedef struct stk_pass_options {
     const char *recompute;                 /* NULL: none; "auto"; or layers: "layer1,layer2.0" */
     int32_t recompute_most;                /* auto: so many values at most, those that free most for their cost first */
     stk_recompute_report *recompute_report; /* NULL: not wanted */
-    stk_loss_scale loss_scale;             /* filled; AUTO counts as NONE */
+    stk_loss_scale loss_scale;              /* filled; AUTO counts as NONE */
 } stk_pass_options;
 
 typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *options);

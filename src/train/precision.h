@@ -9,8 +9,8 @@ const char *stk_precision_name(stk_precision precision);
 /* Settles `auto` and warns where the device is slow in what is wanted. The engine is open. */
 stk_status stk_trainer_choose_precision(stk_trainer *trainer);
 
-/* After step number `step` (from 1): notes the loss scale and the steps that it skipped. Fails, with an explanation, when the scale only
- * falls. loss: of the step. */
+/* After step number `step` (from 1): notes the loss scale and the steps that it skipped. Fails, with an explanation,
+ * when the scale only falls. loss: of the step. */
 stk_status stk_trainer_watch_scale(stk_trainer *trainer, int64_t step, double loss);
 
 #endif

@@ -102,7 +102,7 @@ def gpt2():
 
 RATES = {"bert": 5e-4, "gpt2": 5e-4}
 np.seterr(over="ignore")
-print(f"/* Written by make_steps.py with PyTorch {torch.__version__}, transformers {transformers.__version__}. */")
+print(f"/* Written by make_steps.py with PyTorch {torch.__version__}, transformers {transformers.__version__}. */\n/* clang-format off */")
 for name, make in (("bert", bert), ("gpt2", gpt2)):
     one, two = train(make, 1), train(make, 2)
     apart = max(abs(a - b) / abs(a) for a, b in zip(one, two))

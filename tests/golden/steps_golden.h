@@ -1,4 +1,5 @@
 /* Written by make_steps.py with PyTorch 2.15.0+cu132, transformers 5.23.0. */
+/* clang-format off */
 /* One and two threads: 4.5e-07 apart. */
 static const double bert_rate = 0.0005, bert_losses[100] = {
     1.4135507, 1.4576095, 1.3970051, 1.4113089, 1.2841160, 1.3456113, 1.3443530, 1.2847304, 1.2503078, 1.2695638,

@@ -75,7 +75,8 @@ def table(args, results):
         difference = ""
         if runs is not first and both:
             mean, half = interval([100 * (runs[s]["test_accuracy"] - first[s]["test_accuracy"]) for s in both])
-            difference = f"{mean:+.2f} ± {half:.2f} ({len(both)} pairs)"
+            width = f" ± {half:.2f} ({len(both)} pairs)" if len(both) > 1 else " (one pair: no interval)"
+            difference = f"{mean:+.2f}{width}"
         speed = sorted(r["samples_per_s"] for r in runs.values())[len(runs) // 2]
         peak = max(r["peak_planned_bytes"] for r in runs.values()) / 2**20
         lines.append(f"| {precision} | {len(runs)} | {sum(accuracy) / len(accuracy):.2f} | {difference} | "

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     int64_t format = n >= 8 ? (int64_t)stk_little64(copy) : 0;
     if (stk_video_index_parse(copy, n, format, &index)) check(&index);
     stk_video_index_close(&index);
-    (void)stk_video_index_parse(copy, n, format + 1, &index);
+    (void)stk_video_index_parse(copy, n, format ^ 1, &index);
     stk_video_index_close(&index);
     free(copy);
     return 0;

@@ -1,109 +1,335 @@
-/* A training step of a known network on inputs that stay the same: time of the whole step, then of each entry, with
- * GFLOP/s and GB/s. usage: bench_step mlp|cnn|resnet18 [device] [steps] */
+/* A recipe's training step beside what its products and convolutions alone take in oneDNN, in the same run.
+ *
+ *     bench_step [--steps N] [--seconds S] [--threads T] [--set KEY=VALUE]... [--all] [RECIPE]...
+ *
+ * Without a recipe: recipes/bench-resnet18.yaml, bench-resnet50.yaml, bench-gpt2.yaml and bench-bert.yaml. The shapes
+ * are those of the compiled program. The step runs on one batch, N times (8) after a first one, and its fastest time
+ * counts; then N times again with the time of each entry taken. Then each different product and convolution runs in
+ * oneDNN by as many threads, S seconds long (0.1), and its fastest time counts as often as the step has it. Only then,
+ * since oneDNN's team of threads spins for a while after each call.
+ *
+ * --all prints a line for each product and convolution; without it there are sums by op.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/rng.h"
-#include "engine/engine.h"
-#include "optim/update.h"
-#include "stoker/nn.h"
+#include "base/error.h"
+#include "device/cpu/parallel.h"
+#include "engine/program.h"
+#include "onednn_alone.h"
+#include "peak.h"
+#include "train/build.h"
+#include "train/trainer_state.h"
 
-enum { BATCH = 128 };
+typedef struct bench {
+    int n_steps, n_threads;
+    double seconds;
+    bool all;
+    const char *set[16];
+    int n_set;
+    double peak; /* GFLOP/s of one core; 0: not known */
+} bench;
 
-static stk_graph *make_graph(const char *name)
+/* Entries of the step with the same op, attributes and shapes. */
+typedef struct group {
+    int32_t node; /* one of them */
+    int n;
+    double step_ns;     /* of all of them, in a step */
+    double onednn_ns;   /* of one */
+    bool is_f32, fails; /* oneDNN has it in f32 only; not at all */
+} group;
+
+/* All entries of an op. */
+typedef struct op_sum {
+    int n, n_onednn;
+    double step_ns, onednn_ns, flops, bytes;
+} op_sum;
+
+enum { MOST_IN = 64, MOST_OUT = 16 };
+
+typedef struct call_of {
+    stk_tensor_desc in[MOST_IN], out[MOST_OUT];
+    stk_op_call call;
+} call_of;
+
+/* False for a node with more inputs than anything that is timed here. */
+static bool find_call(const stk_graph *graph, int32_t i, call_of *c)
 {
-    stk_model *model = stk_model_new(name);
-    const int64_t hidden[] = {128}, widths[] = {32, 64, 128};
-    bool is_mlp = !strcmp(name, "mlp");
-    stk_value x = is_mlp ? stk_model_input(model, STK_F32, 28, 28, 1) : stk_model_input(model, STK_F32, 32, 32, 3);
-    if (is_mlp)
-        x = stk_mlp(x, hidden, 1, 0.2, 10);
-    else if (!strcmp(name, "cnn"))
-        x = stk_cnn(x, widths, 3, 10);
-    else
-        x = stk_resnet18(x, 10, STK_STEM_CIFAR);
-    stk_model_loss(model, stk_cross_entropy(x, stk_model_label(model)));
-    stk_graph *graph = stk_graph_clone(stk_model_graph(model), BATCH);
-    stk_value loss = stk_reduce_mean((stk_value){graph, stk_model_get_loss(model).id}, 0);
-    stk_graph_output(graph, "loss", loss);
-    stk_optim_options options = {.optimizer = is_mlp ? stk_adam(.lr = 1e-3) : stk_sgd(.lr = 0.01, .momentum = 0.9)};
-    stk_optim_build(graph, loss, &options);
-    stk_model_free(model);
-    return graph;
+    if (graph->node[i].n_in > MOST_IN || graph->node[i].n_out > MOST_OUT) return false;
+    c->call = stk_graph_call(graph, i, c->in, c->out);
+    return true;
 }
 
-static float images[BATCH * 32 * 32 * 3];
-static int32_t labels[BATCH];
-static float lr = 0.01f;
-static int64_t step, seed, sample;
+/* --- the step --- */
 
-static void bind_inputs(stk_program *program)
+static stk_status time_steps(const bench *b, stk_program *program, double *best_ns)
 {
-    stk_rng rng = stk_rng_make(1, 0, 0, 0);
-    for (size_t i = 0; i < sizeof(images) / sizeof(images[0]); i++)
-        images[i] = stk_rng_normal(&rng);
-    for (int i = 0; i < BATCH; i++)
-        labels[i] = i % 10;
-    stk_program_bind(program, stk_program_input(program, "image"), images);
-    stk_program_bind(program, stk_program_input(program, "label"), labels);
-    stk_program_bind(program, stk_program_input(program, "lr"), &lr);
-    stk_program_bind(program, stk_program_input(program, "step"), &step);
-    stk_program_bind(program, stk_program_input(program, "seed"), &seed);
-    stk_program_bind(program, stk_program_input(program, "sample"), &sample);
-}
-
-static int compare(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static stk_status measure(stk_program *program, int n)
-{
-    stk_text text = {0};
-    int64_t *times = calloc((size_t)n, sizeof(*times));
-    if (!times) return STK_NO_MEMORY;
-    for (int i = -3; i < n; i++) {
+    *best_ns = 1e30;
+    for (int i = -1; i < b->n_steps; i++) {
         int64_t start = stk_clock_ns();
-        stk_status status = stk_program_run(program);
-        if (status != STK_OK) {
-            free(times);
-            return status;
-        }
-        if (i >= 0) times[i] = stk_clock_ns() - start;
+        STK_RETURN_IF_ERROR(stk_program_run(program));
+        double took = (double)(stk_clock_ns() - start);
+        if (i >= 0 && took < *best_ns) *best_ns = took;
     }
-    qsort(times, (size_t)n, sizeof(*times), compare);
-    stk_program_info info = stk_program_get_info(program);
-    printf("step: median %.3f ms, least %.3f ms; %.0f samples/s; %.1f GFLOP/s; arena %.1f MiB\n",
-           (double)times[n / 2] * 1e-6, (double)times[0] * 1e-6, BATCH / ((double)times[n / 2] * 1e-9),
-           info.flops / (double)times[n / 2], (double)info.arena_bytes / 1048576);
-    free(times);
     stk_program_profile(program, true);
-    for (int i = 0; i < n; i++)
-        if (stk_program_run(program) != STK_OK) break;
-    stk_program_print_profile(program, &text);
-    fputs(stk_text_get(&text), stdout);
-    stk_text_free(&text);
+    for (int i = 0; i < b->n_steps; i++)
+        STK_RETURN_IF_ERROR(stk_program_run(program));
+    stk_program_profile(program, false);
     return STK_OK;
+}
+
+static bool is_same(const call_of *a, const call_of *b)
+{
+    if (a->call.op != b->call.op || a->call.n_in != b->call.n_in) return false;
+    if (memcmp(a->call.attrs, b->call.attrs, sizeof(*a->call.attrs))) return false;
+    for (int i = 0; i < a->call.n_in; i++)
+        if (a->in[i].dtype != b->in[i].dtype || !stk_shape_equal(a->in[i].shape, b->in[i].shape)) return false;
+    return true;
+}
+
+static double entry_ns(const stk_program *program, int e)
+{
+    return (double)program->info[e].time_ns / (double)(program->n_profiled ? program->n_profiled : 1);
+}
+
+/* groups has room for all entries; sums for all ops. Returns how many groups there are. */
+static int sort_entries(const stk_program *program, group *groups, op_sum *sums)
+{
+    const stk_graph *graph = program->graph;
+    static call_of mine, other; /* large */
+    int n = 0;
+    for (int e = 0; e < program->n_entries; e++) {
+        int32_t node = program->info[e].node;
+        if (node < 0 || !find_call(graph, node, &mine)) continue;
+        op_sum *sum = &sums[mine.call.op];
+        stk_cost cost = stk_op_cost(&mine.call);
+        sum->n++;
+        sum->step_ns += entry_ns(program, e);
+        sum->flops += cost.flops;
+        sum->bytes += cost.bytes;
+        if (!onednn_alone_has(mine.call.op)) continue;
+        int i = 0;
+        while (i < n && !(find_call(graph, groups[i].node, &other) && is_same(&mine, &other)))
+            i++;
+        if (i == n) groups[n++] = (group){.node = node};
+        groups[i].n++;
+        groups[i].step_ns += entry_ns(program, e);
+    }
+    return n;
+}
+
+/* --- oneDNN --- */
+
+static stk_status time_groups(const bench *b, stk_program *program, group *groups, int n, op_sum *sums)
+{
+    static call_of c;
+    for (int i = 0; i < n; i++) {
+        group *g = &groups[i];
+        if (!find_call(program->graph, g->node, &c)) continue;
+        stk_status status = onednn_alone_time(program->engine->device, &c.call, b->seconds, &g->onednn_ns, &g->is_f32);
+        g->fails = status == STK_UNSUPPORTED;
+        if (g->fails) continue;
+        STK_RETURN_IF_ERROR(status);
+        sums[c.call.op].n_onednn += g->n;
+        sums[c.call.op].onednn_ns += g->n * g->onednn_ns;
+    }
+    return STK_OK;
+}
+
+/* --- tables --- */
+
+static void print_groups(const bench *b, const stk_program *program, const group *groups, int n)
+{
+    static call_of c;
+    char text[3][STK_SHAPE_TEXT_BYTES];
+    printf("| product or convolution | times | in the step, ms | of peak | oneDNN, ms | of peak |\n"
+           "|---|---:|---:|---:|---:|---:|\n");
+    for (int i = 0; i < n; i++) {
+        const group *g = &groups[i];
+        if (!find_call(program->graph, g->node, &c)) continue;
+        double percent = 100 * stk_op_cost(&c.call).flops / (b->peak > 0 ? b->peak : 1e30), one = g->step_ns / g->n;
+        printf("| %s %s, %s -> %s | %d | %.3f | %.0f %% |", stk_op_name(c.call.op), stk_desc_text(c.in[0], text[0]),
+               stk_desc_text(c.in[1], text[1]), stk_desc_text(c.out[0], text[2]), g->n, one * 1e-6, percent / one);
+        if (g->fails)
+            printf(" - | - |\n");
+        else
+            printf(" %.3f%s | %.0f %% |\n", g->onednn_ns * 1e-6, g->is_f32 ? " in f32" : "", percent / g->onednn_ns);
+    }
+    printf("\n");
+}
+
+static const op_sum *sums_to_sort;
+
+static int compare_sums(const void *a, const void *b)
+{
+    double x = sums_to_sort[*(const int *)a].step_ns, y = sums_to_sort[*(const int *)b].step_ns;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static void print_sums(const op_sum *sums)
+{
+    int order[STK_N_OPS];
+    double total = 0;
+    for (int i = 0; i < STK_N_OPS; i++) {
+        order[i] = i;
+        total += sums[i].step_ns;
+    }
+    sums_to_sort = sums;
+    qsort(order, STK_N_OPS, sizeof(order[0]), compare_sums);
+    printf("| op | times | in the step, ms | share | GFLOP/s | GB/s | oneDNN, ms "
+           "|\n|---|---:|---:|---:|---:|---:|---:|\n");
+    for (int i = 0; i < STK_N_OPS && sums[order[i]].n; i++) {
+        const op_sum *s = &sums[order[i]];
+        printf("| %s | %d | %.2f | %.1f %% | %.0f | %.1f |", stk_op_name((stk_op)order[i]), s->n, s->step_ns * 1e-6,
+               100 * s->step_ns / total, s->flops / s->step_ns, s->bytes / s->step_ns);
+        if (s->n_onednn)
+            printf(" %.2f |\n", s->onednn_ns * 1e-6);
+        else
+            printf(" |\n");
+    }
+}
+
+static void print_ratio(double step_ns, const op_sum *sums, const group *groups, int n)
+{
+    double ours = 0, onednn = 0;
+    bool in_f32 = false;
+    int n_missing = 0;
+    for (int i = 0; i < STK_N_OPS; i++)
+        if (sums[i].n_onednn) {
+            ours += sums[i].step_ns;
+            onednn += sums[i].onednn_ns;
+        }
+    for (int i = 0; i < n; i++) {
+        in_f32 |= groups[i].is_f32;
+        n_missing += groups[i].fails ? groups[i].n : 0;
+    }
+    printf(
+        "\nThe step takes %.2f ms, its products and convolutions %.2f ms of it. Alone in oneDNN%s these take %.2f ms: "
+        "the step is **%.2fx** of that.\n",
+        step_ns * 1e-6, ours * 1e-6, in_f32 ? " (in f32: it has no 16-bit ones here)" : "", onednn * 1e-6,
+        step_ns / onednn);
+    if (n_missing) printf("oneDNN does not have %d of them, which are missing in its time.\n", n_missing);
+}
+
+/* --- a recipe --- */
+
+/* The trainer of a recipe with its step compiled; *out is set first, so that it is freed also after a failure. */
+static stk_status open_trainer(const bench *b, const stk_recipe *recipe, stk_trainer **out)
+{
+    stk_dataset *train = NULL;
+    stk_model *model = NULL;
+    stk_trainer_config config = stk_build_config(recipe);
+    stk_status status = STK_OK;
+    STK_TRY(stk_build_dataset(recipe, STK_PART_TRAIN, &train));
+    STK_TRY(stk_build_model(recipe, train, &model));
+    *out = stk_trainer_new(model, train, recipe->optimizer);
+    config.n_threads = b->n_threads;
+    stk_trainer_configure(*out, &config);
+    return stk_trainer_prepare(*out, 1);
+done:
+    stk_model_free(model);
+    stk_dataset_free(train);
+    return status;
+}
+
+static stk_status compare(const bench *b, stk_trainer *trainer)
+{
+    stk_program *program = trainer->train.program;
+    const stk_device *device = stk_engine_device(trainer->engine);
+    op_sum sums[STK_N_OPS] = {{0}};
+    double step_ns;
+    stk_text about = {0};
+    stk_status status = STK_OK;
+    group *groups = calloc((size_t)program->n_entries + 1, sizeof(*groups));
+    if (!groups) return stk_fail_memory((size_t)program->n_entries * sizeof(*groups));
+    device->class->describe(device, &about);
+    printf("%s; multiply-adds at %.0f GFLOP/s a core; batch %lld, arena %.0f MiB\n\n", stk_text_get(&about), b->peak,
+           (long long)trainer->train.batch, (double)program->plan.arena_bytes / (1 << 20));
+    STK_TRY(time_steps(b, program, &step_ns));
+    int n = sort_entries(program, groups, sums), before = stk_cpu_swap_thread_count(device->n_threads);
+    status = time_groups(b, program, groups, n, sums);
+    stk_cpu_swap_thread_count(before);
+    STK_TRY(status);
+    bench scaled = *b;
+    scaled.peak *= device->n_threads;
+    if (b->all) print_groups(&scaled, program, groups, n);
+    print_sums(sums);
+    print_ratio(step_ns, sums, groups, n);
+done:
+    stk_text_free(&about);
+    free(groups);
+    return status;
+}
+
+static stk_status bench_recipe(const bench *b, const char *path)
+{
+    stk_recipe *recipe = NULL;
+    stk_trainer *trainer = NULL;
+    stk_loader *loader = NULL;
+    stk_status status = STK_OK;
+    printf("\n### %s", path);
+    for (int i = 0; i < b->n_set; i++)
+        printf(", %s", b->set[i]);
+    printf("\n\n");
+    STK_TRY(stk_recipe_read(path, b->set, b->n_set, &recipe));
+    STK_TRY(stk_recipe_find_data(recipe));
+    STK_TRY(open_trainer(b, recipe, &trainer));
+    stk_loader_config config = stk_loader_config_default();
+    config.n_threads = 1;
+    STK_TRY(stk_loader_open(trainer->dataset, &config, &loader));
+    const stk_batch *batch = stk_loader_next(loader);
+    STK_TRY(stk_loader_status(loader));
+    if (!batch) STK_TRY(stk_fail(STK_INVALID, "'%s' has no batch", path));
+    stk_step_bind(&trainer->train, batch);
+    STK_TRY(compare(b, trainer));
+done:
+    stk_loader_close(loader);
+    stk_trainer_free(trainer);
+    stk_recipe_free(recipe);
+    return status;
+}
+
+static int fail_usage(void)
+{
+    fprintf(stderr, "usage: bench_step [--steps N] [--seconds S] [--threads T] [--set KEY=VALUE]... [--all] "
+                    "[RECIPE]...\n");
+    return 2;
 }
 
 int main(int argc, char **argv)
 {
-    const char *name = argc > 1 ? argv[1] : "mlp";
-    stk_engine *engine;
-    stk_program *program;
-    stk_device_config config = {.n_threads = 0};
-    stk_status status = stk_engine_open(argc > 2 ? argv[2] : "cpu", &config, 1, &engine);
-    if (status == STK_OK) {
-        status = stk_engine_compile(engine, make_graph(name), NULL, &program);
-        if (status == STK_OK) {
-            bind_inputs(program);
-            status = measure(program, argc > 3 ? atoi(argv[3]) : !strcmp(name, "mlp") ? 500 : 10);
+    static const char *const usual[] = {"recipes/bench-resnet18.yaml", "recipes/bench-resnet50.yaml",
+                                        "recipes/bench-gpt2.yaml", "recipes/bench-bert.yaml"};
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    bench b = {.n_steps = 8, .seconds = 0.1, .peak = measure_peak()};
+    const char *const *recipes = usual;
+    int n_recipes = 4, i = 1;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!strcmp(argv[i], "--all")) {
+            b.all = true;
+            continue;
         }
-        stk_engine_close(engine);
+        if (!value) return fail_usage();
+        if (!strcmp(argv[i], "--steps"))
+            b.n_steps = atoi(value);
+        else if (!strcmp(argv[i], "--seconds"))
+            b.seconds = atof(value);
+        else if (!strcmp(argv[i], "--threads"))
+            b.n_threads = atoi(value);
+        else if (!strcmp(argv[i], "--set") && b.n_set < 16)
+            b.set[b.n_set++] = value;
+        else
+            return fail_usage();
+        i++;
     }
-    if (status != STK_OK) fprintf(stderr, "bench_step: %s\n", stk_error_text());
-    return status != STK_OK;
+    if (i < argc) recipes = (const char *const *)argv + i, n_recipes = argc - i;
+    for (int r = 0; r < n_recipes; r++)
+        if (bench_recipe(&b, recipes[r]) != STK_OK) {
+            fprintf(stderr, "bench_step: %s\n", stk_error_text());
+            return 1;
+        }
+    return 0;
 }

@@ -25,6 +25,7 @@
 #include "stoker/regroup.h"
 #include "stoker/rng.h"
 #include "stoker/run.h"
+#include "stoker/safetensors.h"
 #include "stoker/sheet.h"
 #include "stoker/sources.h"
 #include "stoker/status.h"

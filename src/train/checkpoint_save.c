@@ -65,7 +65,7 @@ static stk_status copy_tensors(image *out, const stk_named_tensor *tensors, size
         descs[n++] = tensors[i].view.desc;
         bytes += stk_desc_bytes(tensors[i].view.desc);
     }
-    STK_TRY(stk_safetensors_header(names, descs, n, &header));
+    STK_TRY(stk_safetensors_header(names, descs, n, NULL, &header));
     STK_TRY(reserve(out, header.n + bytes));
     memcpy(out->data, header.data, header.n);
     out->n = header.n;

@@ -8,20 +8,24 @@
 
 enum { MOST_HEADER_BYTES = 100000000 };
 
+/* like: a dtype of ours of the same size. */
 static const struct {
     const char *name;
-    stk_dtype dtype;
-} dtypes[] = {{"F32", STK_F32}, {"BF16", STK_BF16}, {"F16", STK_F16}, {"F64", STK_F64},  {"I64", STK_I64},
-              {"I32", STK_I32}, {"I8", STK_I8},     {"U8", STK_U8},   {"BOOL", STK_BOOL}};
-enum { N_NAMES = sizeof(dtypes) / sizeof(dtypes[0]) };
+    stk_dtype dtype, like;
+} types[] = {{"F32", STK_F32, STK_F32},        {"BF16", STK_BF16, STK_BF16},
+             {"F16", STK_F16, STK_F16},        {"F64", STK_F64, STK_F64},
+             {"I64", STK_I64, STK_I64},        {"I32", STK_I32, STK_I32},
+             {"I8", STK_I8, STK_I8},           {"U8", STK_U8, STK_U8},
+             {"BOOL", STK_BOOL, STK_BOOL},     {"I16", STK_N_DTYPES, STK_F16},
+             {"U16", STK_N_DTYPES, STK_F16},   {"U32", STK_N_DTYPES, STK_I32},
+             {"U64", STK_N_DTYPES, STK_I64},   {"F8_E4M3", STK_N_DTYPES, STK_I8},
+             {"F8_E5M2", STK_N_DTYPES, STK_I8}};
+enum { N_TYPES = sizeof(types) / sizeof(types[0]) };
 
-static stk_status parse_dtype(const char *tensor, const char *text, stk_dtype *out)
+static stk_status parse_type(const char *tensor, const char *text, int *out)
 {
-    for (int i = 0; text && i < N_NAMES; i++) {
-        if (strcmp(text, dtypes[i].name)) continue;
-        *out = dtypes[i].dtype;
-        return STK_OK;
-    }
+    for (*out = 0; text && *out < N_TYPES; ++*out)
+        if (!strcmp(text, types[*out].name)) return STK_OK;
     return stk_fail(STK_UNSUPPORTED, "tensor '%s' has dtype '%s', which is not supported", tensor,
                     text ? text : "none");
 }
@@ -45,12 +49,14 @@ static stk_status parse_entry(const char *name, json_t *value, size_t data_bytes
 {
     json_t *offsets = json_object_get(value, "data_offsets");
     stk_shape shape;
-    stk_dtype dtype = STK_F32;
+    int type = 0;
     if (!json_is_object(value)) return stk_fail(STK_CORRUPT, "the entry of tensor '%s' is no object", name);
-    STK_RETURN_IF_ERROR(parse_dtype(name, json_string_value(json_object_get(value, "dtype")), &dtype));
+    STK_RETURN_IF_ERROR(parse_type(name, json_string_value(json_object_get(value, "dtype")), &type));
     STK_RETURN_IF_ERROR(parse_shape(name, json_object_get(value, "shape"), &shape));
-    out->desc = stk_desc_make(dtype, shape);
-    if (stk_desc_check(out->desc) != STK_OK)
+    stk_tensor_desc like = stk_desc_make(types[type].like, shape);
+    out->type = types[type].name;
+    out->desc = stk_desc_make(types[type].dtype, shape);
+    if (stk_desc_check(like) != STK_OK)
         return stk_fail_prefix(STK_CORRUPT, "the shape of tensor '%s' cannot be right: ", name);
     json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
     if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end) ||
@@ -59,9 +65,9 @@ static stk_status parse_entry(const char *name, json_t *value, size_t data_bytes
         return stk_fail(STK_CORRUPT, "tensor '%s' lies outside of the file", name);
     out->begin = (size_t)json_integer_value(begin);
     out->end = (size_t)json_integer_value(end);
-    if (out->end - out->begin != stk_desc_bytes(out->desc))
+    if (out->end - out->begin != stk_desc_bytes(like))
         return stk_fail(STK_CORRUPT, "tensor '%s' has %zu bytes where its shape needs %zu", name, out->end - out->begin,
-                        stk_desc_bytes(out->desc));
+                        stk_desc_bytes(like));
     out->name = strdup(name);
     return out->name ? STK_OK : stk_fail_memory(strlen(name));
 }
@@ -86,6 +92,25 @@ static stk_status check_places(const stk_safetensors *set, size_t data_bytes)
     return STK_OK;
 }
 
+/* Texts only, as the format says. */
+static stk_status parse_metadata(json_t *metadata, stk_safetensors *out)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(metadata)) return stk_fail(STK_CORRUPT, "'__metadata__' is no object");
+    out->metadata = calloc(2 * json_object_size(metadata) + 1, sizeof(*out->metadata));
+    if (!out->metadata) return stk_fail_memory(json_object_size(metadata) * 2 * sizeof(*out->metadata));
+    json_object_foreach(metadata, key, value)
+    {
+        if (!json_is_string(value)) return stk_fail(STK_CORRUPT, "'__metadata__' has a value that is no text");
+        char **pair = &out->metadata[2 * out->n_metadata++];
+        pair[0] = strdup(key);
+        pair[1] = strdup(json_string_value(value));
+        if (!pair[0] || !pair[1]) return stk_fail_memory(strlen(key) + json_string_length(value));
+    }
+    return STK_OK;
+}
+
 static stk_status parse_entries(json_t *header, stk_span data, stk_safetensors *out)
 {
     const char *name;
@@ -94,9 +119,11 @@ static stk_status parse_entries(json_t *header, stk_span data, stk_safetensors *
     if (!out->entry) return stk_fail_memory(json_object_size(header) * sizeof(*out->entry));
     json_object_foreach(header, name, value)
     {
-        if (!strcmp(name, "__metadata__")) continue;
-        stk_status status = parse_entry(name, value, data.n, &out->entry[out->n]);
-        if (status != STK_OK) return status;
+        if (!strcmp(name, "__metadata__")) {
+            STK_RETURN_IF_ERROR(parse_metadata(value, out));
+            continue;
+        }
+        STK_RETURN_IF_ERROR(parse_entry(name, value, data.n, &out->entry[out->n]));
         out->entry[out->n].data = data.data + out->entry[out->n].begin;
         out->n++;
     }
@@ -130,6 +157,9 @@ void stk_safetensors_free(stk_safetensors *set)
     for (size_t i = 0; i < set->n; i++)
         free(set->entry[i].name);
     free(set->entry);
+    for (size_t i = 0; i < 2 * set->n_metadata; i++)
+        free(set->metadata[i]);
+    free(set->metadata);
     *set = (stk_safetensors){0};
 }
 
@@ -140,10 +170,10 @@ const stk_safetensors_entry *stk_safetensors_find(const stk_safetensors *set, co
     return NULL;
 }
 
-static const char *dtype_text(stk_dtype dtype)
+const char *stk_safetensors_type(stk_dtype dtype)
 {
-    for (int i = 0; i < N_NAMES; i++)
-        if (dtypes[i].dtype == dtype) return dtypes[i].name;
+    for (int i = 0; i < N_TYPES; i++)
+        if (types[i].dtype == dtype && types[i].like == dtype) return types[i].name;
     return "?";
 }
 
@@ -162,17 +192,25 @@ static void add_json_text(stk_text *out, const char *text)
     stk_text_add(out, "\"");
 }
 
-stk_status stk_safetensors_header(const char *const *names, const stk_tensor_desc *descs, size_t n, stk_text *out)
+stk_status stk_safetensors_header(const char *const *names, const stk_tensor_desc *descs, size_t n,
+                                  const char *const *metadata, stk_text *out)
 {
     size_t at = 0;
     unsigned char length[8] = {0};
     stk_text_add_bytes(out, length, 8);
-    stk_text_add(out, "{\"__metadata__\":{\"format\":\"pt\"}");
+    stk_text_add(out, "{\"__metadata__\":{\"format\":\"pt\"");
+    for (; metadata && metadata[0]; metadata += 2) {
+        stk_text_add(out, ",");
+        add_json_text(out, metadata[0]);
+        stk_text_add(out, ":");
+        add_json_text(out, metadata[1]);
+    }
+    stk_text_add(out, "}");
     for (size_t i = 0; i < n; i++) {
         size_t bytes = stk_desc_bytes(descs[i]);
         stk_text_add(out, ",");
         add_json_text(out, names[i]);
-        stk_text_add(out, ":{\"dtype\":\"%s\",\"shape\":[", dtype_text(descs[i].dtype));
+        stk_text_add(out, ":{\"dtype\":\"%s\",\"shape\":[", stk_safetensors_type(descs[i].dtype));
         for (int d = 0; d < descs[i].shape.rank; d++)
             stk_text_add(out, "%s%lld", d ? "," : "", (long long)descs[i].shape.dim[d]);
         stk_text_add(out, "],\"data_offsets\":[%zu,%zu]}", at, at + bytes);

@@ -9,15 +9,18 @@
 #include "tensor/shape.h"
 
 typedef struct stk_safetensors_entry {
-    char *name; /* owned by the set */
-    stk_tensor_desc desc;
-    size_t begin, end; /* in the data part */
-    const void *data;  /* borrowed from the file's bytes */
+    char *name;           /* owned by the set */
+    const char *type;     /* as the file says, "F32"; a constant */
+    stk_tensor_desc desc; /* dtype: STK_N_DTYPES for a type that is none of ours */
+    size_t begin, end;    /* in the data part */
+    const void *data;     /* borrowed from the file's bytes */
 } stk_safetensors_entry;
 
 typedef struct stk_safetensors {
     stk_safetensors_entry *entry; /* sorted by place in the file */
     size_t n;
+    char **metadata;   /* keys and values in turn */
+    size_t n_metadata; /* pairs */
 } stk_safetensors;
 
 /* Checks everything: header at most 100 MB, known dtypes, sizes that match shapes, no overlap, no gap, nothing left
@@ -29,7 +32,15 @@ void stk_safetensors_free(stk_safetensors *set);
 const stk_safetensors_entry *stk_safetensors_find(const stk_safetensors *set, const char *name);
 
 /* The length and the header for n tensors whose data follow in this order, padded so that data start at a multiple
- * of 8. */
-stk_status stk_safetensors_header(const char *const *names, const stk_tensor_desc *descs, size_t n, stk_text *out);
+ * of 8. metadata: keys and values in turn, ended by NULL, besides "format"; may be NULL. */
+stk_status stk_safetensors_header(const char *const *names, const stk_tensor_desc *descs, size_t n,
+                                  const char *const *metadata, stk_text *out);
+
+/* n elements of the type a tensor has in its file, to dtype; permutation as in stk_safetensors_read. name is for the
+ * message. */
+stk_status stk_safetensors_convert(const char *name, const char *type, stk_shape shape, const void *src,
+                                   stk_dtype dtype, const int32_t *permutation, void *dst);
+/* The type that a dtype has in a file: "F32". */
+const char *stk_safetensors_type(stk_dtype dtype);
 
 #endif

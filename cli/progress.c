@@ -100,12 +100,12 @@ static void draw_line(progress *p, const stk_train_event *event)
 
 /* --- lines that stay --- */
 
-/* Steps that the loss scale skipped. */
+/* Steps that loss scale or on_nan skipped. */
 static void print_skipped_steps(const stk_train_event *event)
 {
     if (event->n_skipped_steps == 0) return;
-    printf("  %" PRId64 " step%s skipped, loss scale %g", event->n_skipped_steps,
-           event->n_skipped_steps == 1 ? "" : "s", event->loss_scale);
+    printf("  %" PRId64 " step%s skipped", event->n_skipped_steps, event->n_skipped_steps == 1 ? "" : "s");
+    if (event->loss_scale > 0) printf(", loss scale %g", event->loss_scale);
 }
 
 /* Where lines are kept, in a file or a log, one now and then shows that the run is alive. */

@@ -76,6 +76,15 @@ typedef struct stk_loss_scale {
 STK_API stk_loss_scale stk_loss_scale_fill(stk_loss_scale settings);
 STK_API stk_status stk_loss_scale_check(const stk_loss_scale *settings);
 
+/* A running mean of the weights (EMA), kept beside them: mean = decay * mean + (1 - decay) * weight after each step,
+ * the first of which copies the weights; torch.optim.swa_utils' EMA and Keras' use_ema do the same. Evaluation,
+ * prediction and checkpoints take the mean for the network's weights; batch norm's running statistics are the last
+ * ones. */
+typedef struct stk_average {
+    double decay; /* 0: no mean is kept */
+    bool warmup;  /* while it is less, (1 + n) / (10 + n) is the decay, after n steps: as TensorFlow's num_updates */
+} stk_average;
+
 typedef enum stk_schedule_kind { STK_SCHEDULE_CONSTANT, STK_SCHEDULE_STEP, STK_SCHEDULE_COSINE } stk_schedule_kind;
 typedef struct stk_schedule {
     stk_schedule_kind kind;

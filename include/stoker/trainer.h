@@ -47,7 +47,7 @@ typedef struct stk_train_event {
     stk_metrics train;       /* running means of this epoch */
     stk_metrics valid;       /* EPOCH: n_samples 0 where there is no validation */
     double loss_scale;       /* of this step; 0: none */
-    int64_t n_skipped_steps; /* by the loss scale, in the whole run */
+    int64_t n_skipped_steps; /* by loss scale or on_nan, in the whole run */
     double samples_per_s;    /* smoothed */
     double input_wait_share; /* of this epoch's time */
     double left_s;           /* estimate for the whole run */
@@ -74,6 +74,12 @@ typedef enum stk_precision {
     STK_PRECISION_AUTO
 } stk_precision;
 
+/* A loss or gradients that are not finite. STOP: a loss that is not ends the run, with the step and the parameter
+ * nearest the loss that is lost. SKIP: a step whose gradients are not changes nothing and is counted; after 20 in a row
+ * the run ends. It costs a pass over the gradients, and updates that work beside the parameters, not in them. A dynamic
+ * loss scale skips in any case. */
+typedef enum stk_on_nan { STK_ON_NAN_STOP, STK_ON_NAN_SKIP } stk_on_nan;
+
 /* What says which of two validations is better. */
 typedef enum stk_metric_kind { STK_METRIC_LOSS, STK_METRIC_ACCURACY } stk_metric_kind;
 
@@ -83,7 +89,9 @@ typedef struct stk_trainer_config {
     uint64_t seed;
     stk_precision precision;
     stk_loss_scale loss_scale;
-    double clip_norm; /* of all gradients together; 0: none */
+    stk_on_nan on_nan;
+    stk_average average; /* of the weights; decay 0: none */
+    double clip_norm;    /* of all gradients together; 0: none */
     stk_schedule schedule;
     const char *no_decay;      /* parts of parameter names without weight decay, comma-separated: "bias,norm" */
     size_t memory_limit_bytes; /* 0: none. A plan above it is refused before the run, naming the largest buffers */
@@ -134,7 +142,7 @@ typedef struct stk_train_result {
     size_t peak_rss_bytes;                      /* of the process */
     const char *precision;                      /* as chosen, "f32"; a constant. NULL before stk_trainer_run */
     double loss_scale;                          /* of the last step; 0: none */
-    int64_t n_skipped_steps;                    /* by the loss scale, in the whole run, resumed parts included */
+    int64_t n_skipped_steps;                    /* by loss scale or on_nan, in the whole run, resumed parts included */
     int64_t n_skipped;                          /* corrupt records replaced */
     int n_data_threads;                         /* that tuning had the last loader use */
     bool early_stopped;

@@ -12,14 +12,16 @@
 
 /* --- variables --- */
 
-/* True for "conv.weight.momentum" where "conv.weight" is trained: state of the optimiser. */
+/* True for "conv.weight.momentum" where "conv.weight" is trained: state of the optimiser. Where it is "conv.weight.raw"
+ * that is trained, "conv.weight" is its mean. */
 static bool belongs_to_trained(const stk_graph *graph, const char *name)
 {
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         const stk_node *node = &graph->node[i];
         if (node->op != STK_OP_variable || !node->attrs.leaf.trainable) continue;
-        size_t n = strlen(node->name);
-        if (!strncmp(name, node->name, n) && name[n] == '.') return true;
+        size_t n = strlen(node->name), whole = n;
+        if (n > 4 && !strcmp(node->name + n - 4, ".raw")) n -= 4;
+        if (!strncmp(name, node->name, n) && (name[n] == '.' || (n < whole && !name[n]))) return true;
     }
     return false;
 }

@@ -20,12 +20,15 @@ static stk_status run_passes(stk_graph *graph, const stk_compile_options *option
     stk_pass_options pass_options = {.compute = options->compute,
                                      .n_micro = n_micro,
                                      .loss_scale = options->loss_scale,
+                                     .skip_nonfinite = options->skip_nonfinite,
                                      .recompute = options->recompute,
                                      .recompute_most = options->recompute_most,
                                      .recompute_report = recomputed};
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
         if (passes[i].run == pass_autocast && options->compute == STK_F32) continue;
-        if (passes[i].run == pass_loss_scale && options->loss_scale.kind < STK_LOSS_SCALE_FIXED) continue;
+        if (passes[i].run == pass_loss_scale && options->loss_scale.kind < STK_LOSS_SCALE_FIXED &&
+            !options->skip_nonfinite)
+            continue;
         if (passes[i].run == pass_inference && !options->inference) continue;
         if (passes[i].run == pass_fuse && options->no_fuse) continue;
         stk_status status = passes[i].run(graph, &pass_options);

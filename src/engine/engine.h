@@ -32,6 +32,7 @@ typedef struct stk_compile_options {
     bool no_fuse;
     stk_dtype compute;         /* F32; BF16 or F16: by pass autocast */
     stk_loss_scale loss_scale; /* filled; AUTO counts as NONE */
+    bool skip_nonfinite; /* a step whose gradients are not finite is skipped; a dynamic loss scale does so always */
     size_t memory_limit_bytes; /* for arena and variables together; 0: none. STK_NO_MEMORY names the largest buffers */
     /* The graph is of `micro` rows, and a run takes `batch` rows in slices: inputs with dimensions are bound to the
      * whole batch along their first one. batch 0: no micro-batches. See passes/accumulate.c. */

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "graph/query.h"
+#include "optim/average.h"
 #include "optim/no_decay.h"
 #include "optim/step.h"
 
@@ -226,7 +227,7 @@ stk_status stk_optim_build(stk_graph *graph, stk_value loss, const stk_optim_opt
         if (stk_no_decay_matches(graph, targets[i].param.id, options->no_decay)) decay = 0;
         add_step(loss, &targets[i], o, decay, fit_rate(lr, targets[i].param), step);
     }
-    status = stk_graph_status(graph);
+    status = stk_average_build(graph, &options->average);
 done:
     free(targets);
     return stk_graph_keep_error(graph, status);

@@ -12,6 +12,7 @@ typedef struct stk_optim_options {
     stk_optimizer optimizer; /* filled by stk_optimizer_fill */
     double clip_norm;     /* of all gradients together; 0: none. Also makes the output "grad_norm", before clipping */
     const char *no_decay; /* see no_decay.h; borrowed until the call returns */
+    stk_average average;  /* decay 0: none; else see average.h */
 } stk_optim_options;
 
 /* Adds an update of every trainable variable that loss, a float scalar, depends on; others stay as they are. The state

@@ -10,6 +10,8 @@
  *   host; the scale shrinks
  *   after `every` finite steps in a row the scale grows, unless it would become infinite
  *
+ * The first of these is done without a dynamic scale, too, where steps are to be skipped (on_nan: skip).
+ *
  * The optimiser's step number counts the steps that were not skipped. All state lies in variables, which checkpoints
  * keep: loss_scale.scale, .n_finite (in a row), .n_skipped (in all) and .n_skipped_in_a_row. The outputs "loss_scale",
  * "n_skipped" and "n_skipped_in_a_row" are f64 scalars: the scale of this step, the others as they are after it.
@@ -27,18 +29,14 @@
 typedef struct scaler {
     stk_graph *graph;
     const stk_loss_scale *settings;
-    int32_t n_nodes, n_values; /* before the pass */
-    bool *after_grad;          /* by value: a gradient or what depends on one */
-    int32_t *replace;          /* by value */
-    stk_value scale, inverse;  /* f32 [] */
-    stk_value finite;          /* bool [] */
-    stk_value n_skipped;       /* i64 [], before this step */
+    bool has_scale, is_dynamic, skips; /* skips: steps whose gradients are not finite */
+    int32_t n_nodes, n_values;         /* before the pass */
+    bool *after_grad;                  /* by value: a gradient or what depends on one */
+    int32_t *replace;                  /* by value */
+    stk_value scale, inverse;          /* f32 [] */
+    stk_value finite;                  /* bool [] */
+    stk_value n_skipped;               /* i64 [], before this step */
 } scaler;
-
-static bool is_dynamic(const scaler *s)
-{
-    return s->settings->kind == STK_LOSS_SCALE_DYNAMIC;
-}
 
 static stk_value scalar(const scaler *s, stk_dtype dtype, double value)
 {
@@ -67,7 +65,7 @@ static void mark_after_grad(scaler *s)
 /* The scale and its inverse, which is taken in f64. */
 static void make_scale(scaler *s)
 {
-    s->scale = is_dynamic(s) ? state(s, "loss_scale.scale", STK_F32, s->settings->initial)
+    s->scale = s->is_dynamic ? state(s, "loss_scale.scale", STK_F32, s->settings->initial)
                              : scalar(s, STK_F32, s->settings->initial);
     s->inverse = stk_cast_to(stk_div(scalar(s, STK_F64, 1), stk_cast_to(s->scale, STK_F64)), STK_F32);
 }
@@ -88,13 +86,13 @@ static stk_status scale_gradients(scaler *s)
     for (int32_t i = 0; i < s->n_nodes; i++) {
         stk_node node = graph->node[i]; /* A copy: the array moves. */
         if (node.op != STK_OP_grad) continue;
-        stk_value loss = stk_value_of(graph, node.in[0]);
-        if (node.in[0] != y) scaled = stk_mul(loss, stk_cast_to(s->scale, stk_value_dtype(loss)));
+        stk_value grad = stk_value_of(graph, node.first_out), loss = stk_value_of(graph, node.in[0]);
+        if (s->has_scale && node.in[0] != y) scaled = stk_mul(loss, stk_cast_to(s->scale, stk_value_dtype(loss)));
         y = node.in[0];
-        stk_value grad = stk_grad(scaled, stk_value_of(graph, node.in[1]));
+        if (s->has_scale) grad = stk_grad(scaled, stk_value_of(graph, node.in[1]));
         stk_value sum = sum_up(grad);
         total = total.id < 0 ? sum : stk_add(total, sum);
-        grad = stk_mul(grad, stk_cast_to(s->inverse, stk_value_dtype(grad)));
+        if (s->has_scale) grad = stk_mul(grad, stk_cast_to(s->inverse, stk_value_dtype(grad)));
         STK_RETURN_IF_ERROR(stk_graph_status(graph));
         s->replace[node.first_out] = grad.id;
     }
@@ -130,22 +128,29 @@ static void select_updates(scaler *s)
     }
 }
 
-/* The scale and the counters after this step. */
-static void update_state(scaler *s)
+/* The scale after this step. */
+static void update_scale(scaler *s)
 {
     stk_graph *graph = s->graph;
     stk_value zero = scalar(s, STK_I64, 0), one = scalar(s, STK_I64, 1);
     stk_value n_finite = state(s, "loss_scale.n_finite", STK_I64, 0);
-    stk_value in_a_row = state(s, "loss_scale.n_skipped_in_a_row", STK_I64, 0);
     stk_value run = stk_add(n_finite, one);
     stk_value is_due = stk_greater_equal(run, scalar(s, STK_I64, (double)s->settings->every));
     stk_value larger = stk_mul(s->scale, scalar(s, STK_F32, s->settings->growth));
     stk_value grown = stk_select(stk_less_equal(larger, scalar(s, STK_F32, FLT_MAX)), larger, s->scale);
     stk_value smaller = stk_mul(s->scale, scalar(s, STK_F32, s->settings->backoff));
-    stk_value n_skipped = stk_select(s->finite, s->n_skipped, stk_add(s->n_skipped, one));
-    stk_value row = stk_select(s->finite, zero, stk_add(in_a_row, one));
     stk_graph_update(graph, s->scale, stk_select(s->finite, stk_select(is_due, grown, s->scale), smaller));
     stk_graph_update(graph, n_finite, stk_select(s->finite, stk_select(is_due, zero, run), zero));
+}
+
+/* How many steps were skipped, with this one. */
+static void count_skipped(scaler *s)
+{
+    stk_graph *graph = s->graph;
+    stk_value zero = scalar(s, STK_I64, 0), one = scalar(s, STK_I64, 1);
+    stk_value in_a_row = state(s, "loss_scale.n_skipped_in_a_row", STK_I64, 0);
+    stk_value n_skipped = stk_select(s->finite, s->n_skipped, stk_add(s->n_skipped, one));
+    stk_value row = stk_select(s->finite, zero, stk_add(in_a_row, one));
     stk_graph_update(graph, s->n_skipped, n_skipped);
     stk_graph_update(graph, in_a_row, row);
     stk_graph_output(graph, "n_skipped", stk_cast_to(n_skipped, STK_F64));
@@ -163,25 +168,33 @@ stk_status pass_loss_scale(stk_graph *graph, const stk_pass_options *options)
 {
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
     const stk_loss_scale *settings = options ? &options->loss_scale : NULL;
-    if (!settings || settings->kind == STK_LOSS_SCALE_AUTO || settings->kind == STK_LOSS_SCALE_NONE) return STK_OK;
-    if (!has_grad(graph)) return STK_OK;
+    bool has_scale = settings && settings->kind >= STK_LOSS_SCALE_FIXED, is_dynamic = false;
+    if (!settings || (!has_scale && !options->skip_nonfinite) || !has_grad(graph)) return STK_OK;
+    is_dynamic = settings->kind == STK_LOSS_SCALE_DYNAMIC;
     stk_status status = STK_OK;
     size_t n = (size_t)graph->n_values + 1;
     int32_t *replace = NULL;
-    scaler s = {.graph = graph, .settings = settings, .n_nodes = graph->n_nodes, .n_values = graph->n_values};
+    scaler s = {.graph = graph,
+                .settings = settings,
+                .n_nodes = graph->n_nodes,
+                .n_values = graph->n_values,
+                .has_scale = has_scale,
+                .is_dynamic = is_dynamic,
+                .skips = is_dynamic || options->skip_nonfinite};
     s.after_grad = calloc(n, sizeof(*s.after_grad));
     s.replace = stk_pass_identity(graph, 0);
     if (!s.after_grad || !s.replace) STK_TRY(stk_fail_memory(n * sizeof(*s.replace)));
     mark_after_grad(&s);
-    make_scale(&s);
+    if (has_scale) make_scale(&s);
     STK_TRY(scale_gradients(&s));
-    if (is_dynamic(&s)) {
+    if (s.skips) {
         s.n_skipped = state(&s, "loss_scale.n_skipped", STK_I64, 0);
         count_real_steps(&s);
         select_updates(&s);
-        update_state(&s);
+        count_skipped(&s);
     }
-    stk_graph_output(graph, "loss_scale", stk_cast_to(s.scale, STK_F64));
+    if (is_dynamic) update_scale(&s);
+    if (has_scale) stk_graph_output(graph, "loss_scale", stk_cast_to(s.scale, STK_F64));
     STK_TRY(stk_graph_status(graph));
     replace = stk_pass_identity(graph, 0);
     if (!replace) STK_TRY(stk_fail_memory((size_t)graph->n_values * sizeof(*replace)));

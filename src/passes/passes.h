@@ -1,7 +1,7 @@
 /* The passes: each rewrites a graph in place, is one file with one function, and may be left out, printed and tested
  * alone. The engine runs them in this order:
  *
- *   autocast (16 bits only) -> loss_scale (f16 only) -> inference (evaluation only) -> absorb -> accumulate
+ *   autocast (16 bits only) -> loss_scale (f16, or on_nan: skip) -> inference (evaluation only) -> absorb -> accumulate
  *     -> autodiff -> simplify
  *     -> join_loss -> remask -> recompute -> fuse -> plan
  *
@@ -38,6 +38,7 @@ typedef struct stk_pass_options {
     int32_t recompute_most;                /* auto: so many values at most, those that free most for their cost first */
     stk_recompute_report *recompute_report; /* NULL: not wanted */
     stk_loss_scale loss_scale;              /* filled; AUTO counts as NONE */
+    bool skip_nonfinite; /* loss_scale: a step whose gradients are not finite is skipped, whatever the scale */
 } stk_pass_options;
 
 typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *options);

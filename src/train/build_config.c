@@ -32,6 +32,8 @@ stk_trainer_config stk_build_config(const stk_recipe *recipe)
     config.seed = recipe->seed;
     config.precision = recipe->precision;
     config.loss_scale = recipe->loss_scale;
+    config.on_nan = recipe->on_nan;
+    config.average = recipe->average;
     config.clip_norm = recipe->clip_norm;
     config.schedule = recipe->schedule;
     config.no_decay = recipe->no_decay;

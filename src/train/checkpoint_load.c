@@ -13,8 +13,8 @@
 
 bool stk_is_optimizer_state(const stk_named_tensor *tensors, size_t n, const char *name)
 {
-    static const char *const endings[] = {".velocity", ".m", ".v"};
-    for (int e = 0; e < 3; e++) {
+    static const char *const endings[] = {".velocity", ".m", ".v", ".raw"};
+    for (int e = 0; e < 4; e++) {
         size_t length = strlen(name), ending = strlen(endings[e]);
         if (length <= ending || strcmp(name + length - ending, endings[e])) continue;
         for (size_t i = 0; i < n; i++)

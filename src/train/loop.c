@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "train/nan_guard.h"
 #include "train/precision.h"
 #include "train/trainer_state.h"
 
@@ -185,16 +186,11 @@ static stk_status read_step(stk_trainer *trainer, stk_begun_step *out, double *o
     trainer->n_begun--;
     memmove(trainer->begun, trainer->begun + 1, (size_t)trainer->n_begun * sizeof(*trainer->begun));
     double loss = *out_loss = stk_step_scalar(&trainer->train, "loss");
-    bool counts = isfinite(loss) || trainer->loss_scale.kind != STK_LOSS_SCALE_DYNAMIC;
-    if (counts) count_batch(trainer, loss);
+    if (stk_nan_counts(trainer, loss)) count_batch(trainer, loss);
     note_step_time(trainer);
     if (trainer->result.first_step_s == 0) trainer->result.first_step_s = stk_process_age_s();
     STK_RETURN_IF_ERROR(stk_trainer_watch_scale(trainer, out->step, loss));
-    /* A dynamic scale has skipped such a step. */
-    if (counts && !isfinite(loss))
-        return stk_fail(STK_INVALID, "the loss is %f at step %lld (learning rate %g); try a lower rate or clip_norm",
-                        loss, (long long)out->step, out->lr);
-    return STK_OK;
+    return stk_nan_watch(trainer, out->step, loss, out->lr);
 }
 
 /* Reads steps until at most n are begun and not read, and tells of each. */
@@ -320,6 +316,7 @@ stk_status stk_trainer_run(stk_trainer *trainer, int64_t n_epochs)
     stk_status status;
     STK_RETURN_IF_ERROR(stk_trainer_prepare(trainer, n_epochs));
     trainer->run_start_ns = stk_clock_ns();
+    STK_RETURN_IF_ERROR(stk_trainer_start_average(trainer));
     if (n_epochs != trainer->n_epochs) { /* A later call may go on for more epochs; the schedule then spans them all. */
         trainer->n_epochs = n_epochs;
         trainer->n_steps = trainer->n_batches * n_epochs;

@@ -113,6 +113,8 @@ static int write_common(char *line, size_t bytes, const char *kind, int64_t epoc
     if (event->loss_scale > 0)
         n += snprintf(line + n, bytes - (size_t)n, ", \"loss_scale\": %.7g, \"skipped_steps\": %" PRId64,
                       event->loss_scale, event->n_skipped_steps);
+    else if (event->n_skipped_steps > 0)
+        n += snprintf(line + n, bytes - (size_t)n, ", \"skipped_steps\": %" PRId64, event->n_skipped_steps);
     return n;
 }
 

@@ -61,6 +61,7 @@ stk_status stk_trainer_watch_scale(stk_trainer *trainer, int64_t step, double lo
 {
     if (trainer->loss_scale.kind < STK_LOSS_SCALE_FIXED) return STK_OK;
     trainer->result.loss_scale = stk_step_scalar(&trainer->train, "loss_scale");
+    if (trainer->loss_scale.kind == STK_LOSS_SCALE_FIXED) return STK_OK;
     trainer->result.n_skipped_steps = (int64_t)stk_step_scalar(&trainer->train, "n_skipped");
     int64_t in_a_row = (int64_t)stk_step_scalar(&trainer->train, "n_skipped_in_a_row");
     bool falls = in_a_row >= MOST_IN_A_ROW || (in_a_row > 0 && trainer->result.loss_scale < least_scale);

@@ -233,6 +233,8 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     STK_RETURN_IF_ERROR(join_words(get(root, "no_decay"), &recipe->no_decay));
     recipe->precision = get_precision(root);
     recipe->loss_scale = take_loss_scale(get(root, "loss_scale")->child);
+    recipe->on_nan = is_word(root, "on_nan", "skip") ? STK_ON_NAN_SKIP : STK_ON_NAN_STOP;
+    recipe->average = (stk_average){get_real(get(root, "ema"), "decay", 0), get_bool(get(root, "ema"), "warmup")};
     return STK_OK;
 }
 

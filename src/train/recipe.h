@@ -47,6 +47,8 @@ typedef struct stk_recipe {
     stk_optimizer optimizer;
     stk_schedule schedule;
     stk_loss_scale loss_scale;
+    stk_average average;
+    stk_on_nan on_nan;
     int64_t epochs, max_threads; /* max_threads 0: as many as cores */
     stk_precision precision;
     const char *device;

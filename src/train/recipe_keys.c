@@ -51,6 +51,19 @@ static const char *const precision_words[] = {"auto", "f32", "bf16", "f16", NULL
 static const char *const step_words[] = {"steps", NULL};
 static const stk_key recompute_part = {.name = "recompute", .type = STK_KEY_TEXT};
 static const stk_key no_decay_part = {.name = "no_decay", .type = STK_KEY_TEXT};
+static const char *const on_nan_words[] = {"stop", "skip", NULL};
+static const stk_key ema_keys[] = {
+    {.name = "decay",
+     .type = STK_KEY_REAL,
+     .least = 0,
+     .most = 0.999999,
+     .required = true,
+     .doc = "The share of the old mean in the new one: 0.999 looks back about 1,000 steps."},
+    {.name = "warmup",
+     .type = STK_KEY_BOOL,
+     .standard = "false",
+     .doc = "A smaller decay at first: (1 + n) / (10 + n) after n steps, while that is less."},
+    END};
 static const char *const best_words[] = {"loss", "accuracy", "none", NULL};
 static const char *const metric_words[] = {"loss", "accuracy", NULL};
 static const stk_key checkpoint_keys[] = {
@@ -150,6 +163,17 @@ static const stk_key recipe_keys[] = {
      .keys = stk_loss_scale_kinds,
      .standard = "auto",
      .doc = "A factor on the loss that keeps small gradients in f16 from becoming 0; gradients are divided by it."},
+    {.name = "ema",
+     .type = STK_KEY_MAP,
+     .keys = ema_keys,
+     .doc = "A running mean of the weights, which evaluation, checkpoints and prediction then take for the weights. "
+            "Default: none."},
+    {.name = "on_nan",
+     .type = STK_KEY_WORD,
+     .words = on_nan_words,
+     .standard = "stop",
+     .doc = "stop: a loss that is not finite ends the run and says where; skip: a step whose gradients are not finite "
+            "changes nothing and is counted, and 20 of them in a row end the run."},
     {.name = "memory",
      .type = STK_KEY_MEMORY,
      .standard = "auto",

@@ -128,8 +128,10 @@ static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t 
     }
     stk_graph_output(graph, "loss", loss);
     add_metrics(trainer, graph, fresh);
-    stk_optim_options optim = {
-        .optimizer = trainer->optimizer, .clip_norm = trainer->config.clip_norm, .no_decay = trainer->no_decay};
+    stk_optim_options optim = {.optimizer = trainer->optimizer,
+                               .clip_norm = trainer->config.clip_norm,
+                               .no_decay = trainer->no_decay,
+                               .average = trainer->config.average};
     stk_optim_build(graph, loss, &optim);
     return graph;
 }
@@ -139,6 +141,7 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t mi
     stk_compile_options options = compile_options(trainer);
     trainer->has_classes = has_class_labels(trainer);
     options.loss_scale = trainer->loss_scale;
+    options.skip_nonfinite = trainer->config.on_nan == STK_ON_NAN_SKIP;
     options.fit = !trainer->recompute || !strcmp(trainer->recompute, "auto");
     if (!options.fit && strcmp(trainer->recompute, "none")) options.recompute = trainer->recompute;
     options.batch = batch;

@@ -32,6 +32,7 @@ stk_trainer *stk_trainer_new(stk_model *model, stk_dataset *train, stk_optimizer
     trainer->optimizer = optimizer;
     trainer->state.best_value = trainer->state.stop_value = INFINITY;
     trainer->state.best_epoch = -1;
+    trainer->last_loss = NAN;
     return trainer;
 }
 

@@ -60,7 +60,9 @@ struct stk_trainer {
     size_t n_tensors;
     stk_begun_step begun[STK_RUNS_KEPT]; /* the oldest first */
     int n_begun;
-    float lr; /* of the step read last */
+    float lr;         /* of the step read last */
+    double last_loss; /* of that step; NAN before */
+    int n_bad_losses; /* in a row, as read */
 
     stk_train_state state;
     int64_t n_epochs, n_batches, n_steps; /* of the whole run */
@@ -96,6 +98,11 @@ double stk_step_scalar(const stk_bound_program *bound, const char *name);
 /* --- trainer.c --- */
 /* Checks the parts and opens the engine. Does nothing when called again. */
 stk_status stk_trainer_open(stk_trainer *trainer);
+
+/* --- average.c --- */
+/* Before the first step: the weights that are trained begin where their mean stands, so that whoever fills a network's
+ * weights fills both. Does nothing later, and where no mean is kept. */
+stk_status stk_trainer_start_average(stk_trainer *trainer);
 
 /* --- memory_choice.c --- */
 /* What the limit asks for, or the user. The engine is open. */

@@ -138,6 +138,32 @@ def stopping():
     refused([*TRAIN, "--out", "mse", "--set", "valid=20%", "--set", "checkpoint.best=precision"], 1, "loss, accuracy or none")
 
 
+def mean_of_weights():
+    """ema: exact in parts, and what is saved under a parameter's name is the mean."""
+    ema = ["--set", "ema=0.9", "--set", "valid=20%"]
+    accepted([*TRAIN, "--out", "ema", *ema])
+    accepted([*TRAIN, "--out", "ema-parts", *ema, "--steps", "6"])
+    accepted([*TRAIN, "--out", "ema-parts", *ema, "--resume"])
+    check(losses("ema") == losses("ema-parts"), "a run in parts has the losses of a whole one")
+    last = sorted(name for name in os.listdir("ema") if name.startswith("step-"))[-1]
+    for name in ("model", "optimizer"):
+        with open(f"ema/{last}/{name}.safetensors", "rb") as a, open(f"ema-parts/{last}/{name}.safetensors", "rb") as b:
+            content = a.read()
+            check(content == b.read(), f"{name}.safetensors is the same in parts")
+            check((b".raw" in content) == (name == "optimizer"), "the weights that are trained are optimiser state")
+    best = min((m for m in metrics("ema") if m["kind"] == "epoch"), key=lambda m: m["valid_loss"])
+    tested = json.loads(accepted(["eval", "ema", "--part", "valid", "--json"]).stdout)
+    check(abs(tested["loss"] - best["valid_loss"]) < 1e-6, "eval takes the mean, as validation does")
+
+
+def not_finite():
+    """A loss that is not finite says which step and which parameter; skipping ends, too."""
+    wild = ["--set", "optimizer={sgd: {lr: 1e38}}", "--epochs", "30"]
+    refused([*TRAIN, "--out", "nan", *wild], 1, "the loss is ", "at step ", "no longer finite, nearest the loss 'dense",
+            "on_nan: skip")
+    refused([*TRAIN, "--out", "nan-skip", *wild, "--set", "on_nan=skip"], 1, "of the last 20 steps", lines=None)
+
+
 def idx_files():
     """All parts from IDX files, which are opened at once; the first wrong one is named."""
     def write(name, *sides):
@@ -193,6 +219,8 @@ interrupt()
 damage()
 validation()
 stopping()
+mean_of_weights()
+not_finite()
 idx_files()
 using()
 end()

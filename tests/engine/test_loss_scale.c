@@ -43,16 +43,22 @@ static stk_graph *make_graph(stk_optimizer optimizer, double clip_norm)
     return graph;
 }
 
-static void start(training *t, const char *device, stk_optimizer optimizer, double clip_norm, stk_loss_scale scale)
+static void start_with(training *t, const char *device, stk_optimizer optimizer, double clip_norm,
+                       const stk_compile_options *options)
 {
     stk_device_config config = {.n_threads = 1};
-    stk_compile_options options = {.loss_scale = scale};
     *t = (training){.lr = 0.125f, .x = {1, -2, 0.5f, 3}};
     expect_ok(stk_engine_open(device, &config, 5, &t->engine));
-    expect_ok(stk_engine_compile(t->engine, make_graph(optimizer, clip_norm), &options, &t->program));
+    expect_ok(stk_engine_compile(t->engine, make_graph(optimizer, clip_norm), options, &t->program));
     stk_program_bind(t->program, stk_program_input(t->program, "x"), t->x);
     stk_program_bind(t->program, stk_program_input(t->program, "lr"), &t->lr);
     stk_program_bind(t->program, stk_program_input(t->program, "step"), &t->step);
+}
+
+static void start(training *t, const char *device, stk_optimizer optimizer, double clip_norm, stk_loss_scale scale)
+{
+    stk_compile_options options = {.loss_scale = scale};
+    start_with(t, device, optimizer, clip_norm, &options);
 }
 
 /* A step on inputs multiplied by `factor`. */
@@ -122,6 +128,29 @@ static void scaled_steps_equal_plain_ones(void **state)
         }
         stk_engine_close(plain.engine);
         stk_engine_close(scaled.engine);
+    }
+}
+
+/* on_nan: skip, without a scale and with a fixed one. */
+static void steps_are_skipped_without_a_dynamic_scale(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        training plain, guarded;
+        stk_compile_options options = {.skip_nonfinite = true};
+        if (i & 2) options.loss_scale = (stk_loss_scale){.kind = STK_LOSS_SCALE_FIXED, .initial = 1024};
+        start(&plain, devices[i & 1], stk_adam(.lr = 0.125), 0.5, (stk_loss_scale){0});
+        start_with(&guarded, devices[i & 1], stk_adam(.lr = 0.125), 0.5, &options);
+        for (int step = 0; step < 4; step++) {
+            if (step % 2) run(&guarded, step == 1 ? INFINITY : NAN);
+            run(&plain, 1);
+            run(&guarded, 1);
+            expect_same(&guarded, &plain);
+        }
+        assert_true(output(&guarded, "n_skipped") == 2 && output(&guarded, "n_skipped_in_a_row") == 0);
+        assert_true((stk_program_output(guarded.program, "loss_scale", NULL) != NULL) == (i >= 2));
+        stk_engine_close(plain.engine);
+        stk_engine_close(guarded.engine);
     }
 }
 
@@ -222,8 +251,11 @@ static void small_gradients_need_the_scale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scaled_steps_equal_plain_ones),  cmocka_unit_test(the_scale_falls_and_grows),
-        cmocka_unit_test(growth_stops_before_infinity),   cmocka_unit_test(keras_begins_lower),
+        cmocka_unit_test(scaled_steps_equal_plain_ones),
+        cmocka_unit_test(the_scale_falls_and_grows),
+        cmocka_unit_test(steps_are_skipped_without_a_dynamic_scale),
+        cmocka_unit_test(growth_stops_before_infinity),
+        cmocka_unit_test(keras_begins_lower),
         cmocka_unit_test(small_gradients_need_the_scale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,13 +44,14 @@ typedef struct stk_train_event {
     int64_t i_batch, n_batches;
     double loss; /* of this very step */
     double lr;
-    stk_metrics train;       /* running means of this epoch */
-    stk_metrics valid;       /* EPOCH: n_samples 0 where there is no validation */
-    double loss_scale;       /* of this step; 0: none */
-    int64_t n_skipped_steps; /* by loss scale or on_nan, in the whole run */
-    double samples_per_s;    /* smoothed */
-    double input_wait_share; /* of this epoch's time */
-    double left_s;           /* estimate for the whole run */
+    stk_metrics train;        /* running means of this epoch */
+    stk_metrics valid;        /* EPOCH: n_samples 0 where there is no validation */
+    double loss_scale;        /* of this step; 0: none */
+    int64_t n_skipped_steps;  /* by loss scale or on_nan, in the whole run */
+    double samples_per_s;     /* smoothed */
+    double input_wait_share;  /* of this epoch's time */
+    double device_busy_share; /* of this epoch's time, at the training step; below 0: not known */
+    double left_s;            /* estimate for the whole run */
     double epoch_s;
     const char *text; /* SAVED: the folder; WARNING: what; PLAN: the device, "2 threads, avx2" */
     int64_t n_parameters;

@@ -27,6 +27,7 @@ extern const char *const stk_layer_dtype_words[];
         .doc = "f32: computes in f32 whatever the recipe's precision."                                                 \
     }
 
+extern const stk_key stk_tensorboard_keys[]; /* keys_observe.c */
 extern const stk_key stk_stage_key;
 /* Of data sets of data sets; they hold sources. */
 extern const stk_key stk_concatenate_keys[], stk_zip_keys[], stk_interleave_keys[], stk_mix_keys[];

@@ -55,6 +55,9 @@ static stk_train_event make_event(const stk_trainer *trainer, stk_train_event_ki
                              .peak_planned_bytes = trainer->result.peak_planned_bytes};
     if (trainer->smooth_step_s > 0) event.samples_per_s = (double)trainer->train.batch / trainer->smooth_step_s;
     if (epoch_ns > 0) event.input_wait_share = (double)trainer->epoch_wait_ns / (double)epoch_ns;
+    event.device_busy_share = -1;
+    if (epoch_ns > 0 && stk_engine_device(trainer->engine)->class->on_host)
+        event.device_busy_share = (double)trainer->epoch_run_ns / (double)epoch_ns;
     event.left_s = (double)(trainer->n_steps - state->step) * trainer->smooth_step_s;
     return event;
 }
@@ -155,9 +158,12 @@ static stk_status begin_step(stk_trainer *trainer)
     const stk_batch *batch = stk_loader_next(trainer->loader);
     int64_t ready = stk_clock_ns();
     if (!batch) return explain_no_batch(trainer);
+    if (trainer->hooks.on_batch) trainer->hooks.on_batch(trainer->hooks.user, batch);
     double rate = stk_schedule_rate(&trainer->config.schedule, trainer->optimizer.lr, state->step, trainer->n_steps,
                                     trainer->n_batches);
+    int64_t begun = stk_clock_ns();
     stk_status status = run_step(trainer, batch, rate);
+    trainer->epoch_run_ns += stk_clock_ns() - begun;
     stk_batch_release(batch);
     STK_RETURN_IF_ERROR(status);
     state->step++;
@@ -224,7 +230,7 @@ static int steps_ahead(const stk_trainer *trainer)
 static void begin_epoch(stk_trainer *trainer)
 {
     trainer->epoch_start_ns = stk_clock_ns();
-    trainer->epoch_wait_ns = 0;
+    trainer->epoch_wait_ns = trainer->epoch_run_ns = 0;
 }
 
 /* Of two validations the one with less is better. */

@@ -195,6 +195,16 @@ static stk_status check_name(const stk_yaml_node *node)
     return STK_OK;
 }
 
+/* What the run tells about itself. */
+static void take_observe(const stk_yaml_node *root, stk_recipe *recipe)
+{
+    const stk_yaml_node *tensorboard = get(root, "tensorboard");
+    recipe->log_every = get_int(get(root, "log"), "every", 10);
+    recipe->tensorboard.on = get_bool(tensorboard, "on");
+    recipe->tensorboard.histograms = is_word(tensorboard, "histograms", "epoch");
+    recipe->tensorboard.n_images = get_int(tensorboard, "images", 0);
+}
+
 static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *memory = get(root, "memory"), *data_memory = get(get(root, "data"), "memory");
@@ -219,7 +229,7 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->checkpoint_best = !is_word(checkpoint, "best", "none");
     recipe->best_metric = is_word(checkpoint, "best", "accuracy") ? STK_METRIC_ACCURACY : STK_METRIC_LOSS;
     recipe->checkpoint_end = get_bool(checkpoint, "end");
-    recipe->log_every = get_int(get(root, "log"), "every", 10);
+    take_observe(root, recipe);
     recipe->patience = patience ? patience->integer : 0;
     recipe->stop_metric = is_word(stopping, "metric", "accuracy") ? STK_METRIC_ACCURACY : STK_METRIC_LOSS;
     recipe->min_delta = get_real(stopping, "min_delta", 0);

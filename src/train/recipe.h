@@ -67,6 +67,10 @@ typedef struct stk_recipe {
     double min_delta;
     int64_t patience;  /* 0: never stops early */
     int64_t log_every; /* steps */
+    struct {
+        bool on, histograms;
+        int64_t n_images;
+    } tensorboard;
 } stk_recipe;
 
 /* Reads path and applies n_set texts like "optimizer.sgd.lr=0.1". Free with stk_recipe_free. */

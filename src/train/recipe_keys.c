@@ -226,6 +226,11 @@ static const stk_key recipe_keys[] = {
      .doc = "When the run is saved."},
     {.name = "early_stopping", .type = STK_KEY_MAP, .keys = early_stopping_keys, .doc = "Needs valid. Default: never."},
     {.name = "log", .type = STK_KEY_MAP, .keys = log_keys, .standard = "", .doc = "What is written to metrics.jsonl."},
+    {.name = "tensorboard",
+     .type = STK_KEY_MAP,
+     .keys = stk_tensorboard_keys,
+     .standard = "",
+     .doc = "Event files for TensorBoard, in the run's folder 'events'."},
     END};
 
 const stk_key stk_recipe_key = {.name = "", .type = STK_KEY_MAP, .keys = recipe_keys, .no_short = true};

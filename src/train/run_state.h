@@ -5,6 +5,7 @@
 #include "stoker/run.h"
 #include "train/checkpoint.h"
 #include "train/metrics.h"
+#include "train/observe.h"
 #include "train/recipe.h"
 
 enum { STK_PATH_BYTES = 4096 };
@@ -23,6 +24,7 @@ struct stk_run {
 
     /* while training */
     stk_metrics_file metrics;
+    stk_observer observer;
     stk_checkpoint_writer *writer;
     bool is_saving;         /* a report of the writer is to come */
     stk_status save_status; /* of the last save that ended */

@@ -113,13 +113,28 @@ static void warn_full_cache(stk_run *run)
     stk_run_warn(run, text);
 }
 
+/* What TensorBoard is not told is no reason to stop. */
+static void warn_observer(stk_run *run, stk_status status)
+{
+    char text[700];
+    if (status == STK_OK) return;
+    snprintf(text, sizeof(text), "no more event files for TensorBoard: %s; the run goes on", stk_error_text());
+    stk_run_warn(run, text);
+}
+
+static void on_batch(void *user, const stk_batch *batch)
+{
+    stk_run *run = user;
+    warn_observer(run, stk_observe_batch(&run->observer, batch));
+}
+
 static stk_status after_epoch(void *user, stk_trainer *trainer, const stk_train_event *event, bool improved)
 {
     stk_run *run = user;
-    (void)trainer;
     bool best = improved && run->recipe->checkpoint_best;
     bool due = is_due(run, true, event->epoch) || is_due(run, false, event->step) || run->save_status != STK_OK;
     if (best || due) start_save(run, best);
+    warn_observer(run, stk_observe_parameters(&run->observer, trainer, event->step));
     warn_full_cache(run);
     return STK_OK;
 }
@@ -137,11 +152,11 @@ static void on_event(void *user, const stk_train_event *event)
 {
     stk_run *run = user;
     stk_status status = STK_OK;
-    if (event->kind == STK_EVENT_STEP) {
-        run->last_loss = event->loss;
-        if (event->step % run->recipe->log_every == 0) status = stk_metrics_write_step(&run->metrics, event);
-    }
+    bool is_logged = event->kind == STK_EVENT_STEP && event->step % run->recipe->log_every == 0;
+    if (event->kind == STK_EVENT_STEP) run->last_loss = event->loss;
+    if (is_logged) status = stk_metrics_write_step(&run->metrics, event);
     if (event->kind == STK_EVENT_EPOCH) status = stk_metrics_write_epoch(&run->metrics, event, run->last_loss);
+    if (is_logged || event->kind == STK_EVENT_EPOCH) warn_observer(run, stk_observe_event(&run->observer, event));
     if (status != STK_OK) warn_metrics(run);
     if (run->options.on_event) run->options.on_event(run->options.user, event);
 }
@@ -158,8 +173,11 @@ static void on_dump(void *user, const char *pass, const char *text)
 static stk_status configure(stk_run *run)
 {
     stk_trainer_config config = stk_build_config(run->recipe);
-    stk_trainer_hooks hooks = {
-        .wants_state = wants_state, .after_step = after_step, .after_epoch = after_epoch, .user = run};
+    stk_trainer_hooks hooks = {.on_batch = on_batch,
+                               .wants_state = wants_state,
+                               .after_step = after_step,
+                               .after_epoch = after_epoch,
+                               .user = run};
     config.valid = run->valid;
     config.max_steps = run->options.max_steps;
     config.on_event = on_event;
@@ -226,6 +244,8 @@ static stk_status begin(stk_run *run)
     if (checkpoint[0]) STK_TRY(restore(run, checkpoint));
     stk_trainer_get_state(run->trainer, &state);
     STK_TRY(stk_metrics_open(run->folder, state.step, state.epoch, &run->metrics));
+    warn_observer(run, stk_observe_open(run->folder, state.step, run->recipe, stk_text_get(&run->recipe_text),
+                                        run->trainer, run->train, &run->observer));
     STK_TRY(stk_checkpoint_writer_open(run->folder, (int)run->recipe->checkpoint_keep, &run->writer));
 done:
     stk_text_free(&warnings);

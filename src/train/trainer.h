@@ -2,6 +2,7 @@
 #ifndef STK_TRAIN_TRAINER_H
 #define STK_TRAIN_TRAINER_H
 
+#include "stoker/loader.h"
 #include "stoker/trainer.h"
 #include "tensor/shape.h"
 
@@ -39,6 +40,7 @@ stk_status stk_trainer_set_state(stk_trainer *trainer, const stk_train_state *st
  * after_epoch: validation is done (improved: it is the best so far), and they agree. A failure ends the run with that
  * status. */
 typedef struct stk_trainer_hooks {
+    void (*on_batch)(void *user, const stk_batch *batch); /* a step is about to begin on it; NULL: none */
     bool (*wants_state)(void *user, int64_t step); /* a step begins: shall it be settled in after_step? NULL: no */
     stk_status (*after_step)(void *user, stk_trainer *trainer, const stk_train_event *event);
     stk_status (*after_epoch)(void *user, stk_trainer *trainer, const stk_train_event *event, bool improved);

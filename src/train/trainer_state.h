@@ -73,7 +73,7 @@ struct stk_trainer {
     int64_t n_step_times;
     double smooth_step_s;
     int64_t step_start_ns; /* of the step under way; behind its results, of the next */
-    int64_t run_start_ns, epoch_start_ns, epoch_wait_ns, wait_ns, train_ns;
+    int64_t run_start_ns, epoch_start_ns, epoch_wait_ns, epoch_run_ns, wait_ns, train_ns;
     int64_t n_skipped;
     char **skipped; /* texts of the first skipped records, from loaders that are closed */
     size_t n_skipped_texts;

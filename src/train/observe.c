@@ -1,0 +1,233 @@
+/* See train/observe.h. */
+#include "train/observe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "train/observe_graph.h"
+
+enum { PATH_BYTES = 4096, MOST_IMAGES = 16 };
+
+/* --- scalars --- */
+
+typedef enum scalar {
+    LOSS,
+    ACCURACY,
+    PERPLEXITY,
+    EPOCH_LOSS,
+    EPOCH_ACCURACY,
+    VALID_LOSS,
+    VALID_ACCURACY,
+    VALID_PERPLEXITY,
+    LEARNING_RATE,
+    LOSS_SCALE,
+    SKIPPED_STEPS,
+    SAMPLES_PER_S,
+    INPUT_WAIT,
+    DEVICE_BUSY,
+    RESIDENT,
+    PLANNED,
+    N_SCALARS
+} scalar;
+
+static const char *const tags[N_SCALARS] = {
+    [LOSS] = "train/loss",
+    [ACCURACY] = "train/accuracy",
+    [PERPLEXITY] = "train/perplexity",
+    [EPOCH_LOSS] = "epoch/loss",
+    [EPOCH_ACCURACY] = "epoch/accuracy",
+    [VALID_LOSS] = "valid/loss",
+    [VALID_ACCURACY] = "valid/accuracy",
+    [VALID_PERPLEXITY] = "valid/perplexity",
+    [LEARNING_RATE] = "optimizer/learning_rate",
+    [LOSS_SCALE] = "optimizer/loss_scale",
+    [SKIPPED_STEPS] = "optimizer/skipped_steps",
+    [SAMPLES_PER_S] = "speed/samples_per_s",
+    [INPUT_WAIT] = "speed/input_wait_share",
+    [DEVICE_BUSY] = "speed/device_busy_share",
+    [RESIDENT] = "memory/resident_bytes",
+    [PLANNED] = "memory/planned_bytes",
+};
+
+static void add(stk_observer *observer, scalar i, double value)
+{
+    stk_event_add_scalar(observer->file, tags[i], !(observer->seen >> i & 1), value);
+    observer->seen |= UINT32_C(1) << i;
+}
+
+static void add_known(stk_observer *observer, scalar i, double value, bool known)
+{
+    if (known) add(observer, i, value);
+}
+
+/* Of this process, in bytes; 0: not known. */
+static double resident_bytes(void)
+{
+    long long total, resident;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file) return 0;
+    int n = fscanf(file, "%lld %lld", &total, &resident);
+    fclose(file);
+    return n == 2 ? (double)resident * (double)sysconf(_SC_PAGESIZE) : 0;
+}
+
+static void add_step(stk_observer *observer, const stk_train_event *event)
+{
+    add(observer, LOSS, event->loss);
+    add_known(observer, ACCURACY, event->train.accuracy, event->train.accuracy >= 0);
+    add_known(observer, PERPLEXITY, event->train.perplexity, event->train.perplexity > 0);
+    add(observer, LEARNING_RATE, event->lr);
+    add_known(observer, LOSS_SCALE, event->loss_scale, event->loss_scale > 0);
+    add_known(observer, SKIPPED_STEPS, (double)event->n_skipped_steps, event->loss_scale > 0);
+    add(observer, SAMPLES_PER_S, event->samples_per_s);
+    add(observer, INPUT_WAIT, event->input_wait_share);
+    add_known(observer, DEVICE_BUSY, event->device_busy_share, event->device_busy_share >= 0);
+    double resident = resident_bytes();
+    add_known(observer, RESIDENT, resident, resident > 0);
+    add(observer, PLANNED, (double)event->peak_planned_bytes);
+}
+
+static void add_epoch(stk_observer *observer, const stk_train_event *event)
+{
+    const stk_metrics *valid = &event->valid;
+    add(observer, EPOCH_LOSS, event->train.loss);
+    add_known(observer, EPOCH_ACCURACY, event->train.accuracy, event->train.accuracy >= 0);
+    if (valid->n_samples == 0) return;
+    add(observer, VALID_LOSS, valid->loss);
+    add_known(observer, VALID_ACCURACY, valid->accuracy, valid->accuracy >= 0);
+    add_known(observer, VALID_PERPLEXITY, valid->perplexity, valid->perplexity > 0);
+}
+
+/* --- records --- */
+
+static stk_status keep(stk_observer *observer, stk_status status)
+{
+    if (status == STK_OK) return STK_OK;
+    stk_event_file_close(observer->file);
+    observer->file = NULL;
+    return observer->failed = status;
+}
+
+stk_status stk_observe_event(stk_observer *observer, const stk_train_event *event)
+{
+    if (!observer->file) return STK_OK;
+    stk_event_begin(observer->file, event->step);
+    if (event->kind == STK_EVENT_EPOCH)
+        add_epoch(observer, event);
+    else
+        add_step(observer, event);
+    return keep(observer, stk_event_end(observer->file));
+}
+
+/* Parameters, and not what the optimiser keeps for them: the latter are named after the former. */
+static bool is_state(const stk_named_tensor *all, size_t n, size_t i)
+{
+    for (size_t k = 0; k < n; k++) {
+        size_t length = strlen(all[k].name);
+        if (k != i && !strncmp(all[i].name, all[k].name, length) && all[i].name[length] == '.') return true;
+    }
+    return false;
+}
+
+/* "weights/layer1.0.conv1/weight": a group a layer. */
+static void make_tag(const char *name, char *out, size_t bytes)
+{
+    const char *dot = strrchr(name, '.');
+    int n = dot ? (int)(dot - name) : (int)strlen(name);
+    snprintf(out, bytes, "weights/%.*s%s%s", n, name, dot ? "/" : "", dot ? dot + 1 : "");
+}
+
+stk_status stk_observe_parameters(stk_observer *observer, stk_trainer *trainer, int64_t step)
+{
+    const stk_named_tensor *tensor;
+    size_t n;
+    char tag[256];
+    if (!observer->file || !observer->recipe->tensorboard.histograms) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_trainer_tensors(trainer, &tensor, &n));
+    for (size_t i = 0; i < n; i++) {
+        const stk_tensor_view *view = &tensor[i].view;
+        if (view->desc.dtype != STK_F32 || !view->data || is_state(tensor, n, i)) continue;
+        make_tag(tensor[i].name, tag, sizeof(tag));
+        /* A record each: large networks have hundreds. */
+        stk_event_begin(observer->file, step);
+        stk_event_add_histogram(observer->file, tag, !observer->has_histograms, view->data,
+                                (size_t)stk_shape_count(view->desc.shape));
+        STK_RETURN_IF_ERROR(keep(observer, stk_event_end(observer->file)));
+    }
+    observer->has_histograms = true;
+    return STK_OK;
+}
+
+static stk_status write_images(stk_observer *observer, const stk_picture *picture, const unsigned char *data, int n)
+{
+    uint8_t *png[MOST_IMAGES] = {NULL};
+    stk_event_image image[MOST_IMAGES];
+    stk_status status = STK_OK;
+    for (int i = 0; i < n; i++) {
+        STK_TRY(stk_picture_encode(picture, data + (size_t)i * picture->sample_bytes, &png[i], &image[i].n_bytes));
+        image[i].png = png[i];
+    }
+    stk_event_begin(observer->file, 0);
+    stk_event_add_images(observer->file, "inputs", true, image, n, picture->height, picture->width);
+    status = stk_event_end(observer->file);
+done:
+    for (int i = 0; i < n; i++)
+        free(png[i]);
+    return status;
+}
+
+/* The second batch: the first step is not to wait for pictures. */
+stk_status stk_observe_batch(stk_observer *observer, const stk_batch *batch)
+{
+    stk_picture picture;
+    if (!observer->wants_images || !observer->file || observer->n_batches++ == 0) return STK_OK;
+    observer->wants_images = false;
+    const void *data = stk_batch_data(batch, "image");
+    if (!data || stk_picture_plan(observer->train, "image", &picture) != STK_OK) return STK_OK; /* It has no images. */
+    int64_t n = stk_batch_count(batch), most = observer->recipe->tensorboard.n_images;
+    return keep(observer, write_images(observer, &picture, data, (int)(n < most ? n : most)));
+}
+
+/* --- the file --- */
+
+/* In Markdown, as code. */
+static stk_status write_recipe(stk_observer *observer, const char *recipe_text)
+{
+    stk_text text = {0};
+    stk_text_add(&text, "```yaml\n%s```\n", recipe_text);
+    stk_status status = stk_text_status(&text);
+    if (status == STK_OK) {
+        stk_event_begin(observer->file, 0);
+        stk_event_add_text(observer->file, "recipe", true, stk_text_get(&text));
+        status = stk_event_end(observer->file);
+    }
+    stk_text_free(&text);
+    return status;
+}
+
+stk_status stk_observe_open(const char *folder, int64_t step, const stk_recipe *recipe, const char *recipe_text,
+                            stk_trainer *trainer, const stk_dataset *train, stk_observer *out)
+{
+    char path[PATH_BYTES];
+    *out = (stk_observer){.recipe = recipe, .train = train};
+    if (!recipe->tensorboard.on) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, "events"));
+    /* What a run left that failed before its first checkpoint is of no use. */
+    if (step == 0) STK_RETURN_IF_ERROR(stk_tree_remove(path));
+    STK_RETURN_IF_ERROR(stk_event_file_open(path, step, &out->file));
+    if (step > 0) return STK_OK;
+    out->wants_images = recipe->tensorboard.n_images > 0;
+    STK_RETURN_IF_ERROR(keep(out, write_recipe(out, recipe_text)));
+    return keep(out, stk_observe_write_graph(out->file, trainer));
+}
+
+void stk_observe_close(stk_observer *observer)
+{
+    stk_event_file_close(observer->file);
+    observer->file = NULL;
+}

@@ -15,6 +15,7 @@
 #include "stoker/index.h"
 #include "stoker/lint.h"
 #include "stoker/loader.h"
+#include "stoker/loss.h"
 #include "stoker/memory.h"
 #include "stoker/mixup.h"
 #include "stoker/nn.h"

@@ -58,7 +58,7 @@ stk_status stk_build_model(const stk_recipe *recipe, const stk_dataset *train, s
 stk_status stk_build_n_classes(const stk_recipe *recipe, const stk_dataset *train, int64_t *out);
 /* The model's error, if it has one, with the recipe's place before it. */
 stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *model);
-/* Adds the label and the recipe's loss for an output [N,classes]. */
+/* Adds the target and the recipe's loss for an output [N,...]. */
 stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output);
 /* BERT and GPT-2, whose samples are tokens: inputs, network and loss, into a new model. */
 bool stk_build_is_transformer(const char *kind);

@@ -233,50 +233,6 @@ static stk_status build_network(const stk_recipe *recipe, const stk_dataset *tra
     return STK_OK;
 }
 
-/* --- labels and loss --- */
-
-static stk_status check_output(const stk_recipe *recipe, const stk_dataset *train, stk_tensor_desc label,
-                               stk_value output)
-{
-    stk_shape shape = stk_value_shape(output);
-    int64_t n_classes = stk_dataset_classes(train, NULL);
-    char text[STK_SHAPE_TEXT_BYTES];
-    if (shape.rank != 2)
-        return stk_yaml_fail(recipe->model,
-                             "the model's output is %s; it must be one row of numbers a sample (flatten or global_pool "
-                             "before the last dense layer)",
-                             stk_shape_text(shape, text));
-    if (label.shape.rank == 1) n_classes = label.shape.dim[0];
-    if (label.shape.rank == 0 && n_classes > shape.dim[1])
-        return stk_yaml_fail(recipe->model, "the data has %lld classes, the model's output only %lld",
-                             (long long)n_classes, (long long)shape.dim[1]);
-    if (label.shape.rank == 1 && n_classes != shape.dim[1])
-        return stk_yaml_fail(recipe->model, "the labels have %lld numbers each, the model's output %lld",
-                             (long long)n_classes, (long long)shape.dim[1]);
-    return STK_OK;
-}
-
-stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output)
-{
-    stk_tensor_desc label;
-    const stk_yaml_node *loss = stk_yaml_get(recipe->yaml->root, "loss");
-    STK_RETURN_IF_ERROR(stk_dataset_field(train, "label", true, &label.dtype, &label.shape));
-    STK_RETURN_IF_ERROR(check_output(recipe, train, label, output));
-    bool is_number = label.shape.rank == 0;
-    if (recipe->is_mse && is_number)
-        return stk_yaml_fail(loss, "loss 'mse' needs vectors for labels: add the stage {one_hot: %lld}",
-                             (long long)stk_value_shape(output).dim[1]);
-    stk_value y = is_number ? stk_model_label(model) : stk_model_label_shape(model, label.dtype, label.shape);
-    if (recipe->is_mse) {
-        stk_model_loss(model, stk_mean_squared_error(output, y));
-        stk_model_output(model, output);
-    } else {
-        stk_model_loss(model, recipe->smoothing > 0 ? stk_cross_entropy_smooth(output, y, recipe->smoothing)
-                                                    : stk_cross_entropy(output, y));
-    }
-    return STK_OK;
-}
-
 stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *model)
 {
     stk_text why = {0};

@@ -85,7 +85,7 @@ static stk_status build_gpt2(const stk_recipe *recipe, const stk_dataset *train,
 {
     stk_transformer_config config = read_config(recipe);
     stk_value targets;
-    if (recipe->is_mse)
+    if (strcmp(recipe->loss->key, "cross_entropy"))
         return stk_yaml_fail(stk_yaml_get(recipe->yaml->root, "loss"), "'gpt2' has a cross_entropy loss");
     STK_RETURN_IF_ERROR(add_tokens(recipe, train, "targets", model, &targets));
     stk_model_loss(model, stk_gpt2(tokens, targets, &config));

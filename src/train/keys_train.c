@@ -1,21 +1,5 @@
-/* Keys of loss, optimiser and schedule. */
+/* Keys of optimiser and schedule. */
 #include "train/keys.h"
-
-static const stk_key cross_entropy_keys[] = {{.name = "smoothing",
-                                              .type = STK_KEY_REAL,
-                                              .standard = "0",
-                                              .least = 0,
-                                              .most = 0.99,
-                                              .doc = "The share of each label that goes to all classes alike."},
-                                             END};
-const stk_key stk_loss_kinds[] = {
-    {.name = "cross_entropy",
-     .type = STK_KEY_MAP,
-     .keys = cross_entropy_keys,
-     .no_short = true,
-     .doc = "Softmax cross-entropy."},
-    {.name = "mse", .type = STK_KEY_NONE, .doc = "Mean squared error; labels must be vectors (one_hot)."},
-    END};
 
 #define RATE(text)                                                                                                     \
     {                                                                                                                  \

@@ -254,7 +254,7 @@ static stk_status take_model(const stk_yaml_node *root, stk_recipe *recipe)
     const stk_yaml_node *model = get(root, "model");
     recipe->model = model ? model->child : NULL;
     recipe->model_kind = model ? recipe->model->key : NULL;
-    recipe->is_mse = !strcmp(loss->key, "mse");
+    recipe->loss = loss;
     recipe->smoothing = get_real(loss, "smoothing", 0);
     STK_RETURN_IF_ERROR(take_optimizer(get(root, "optimizer"), recipe));
     take_schedule(get(root, "schedule"), &recipe->schedule);

@@ -42,7 +42,7 @@ typedef struct stk_recipe {
     const stk_yaml_node *pad;   /* NULL: samples have one shape */
     const char *model_kind;     /* "mlp" */
     const stk_yaml_node *model; /* its settings, or the sequence of layers */
-    bool is_mse;
+    const stk_yaml_node *loss;  /* its settings; its key is the kind */
     double smoothing;
     stk_optimizer optimizer;
     stk_schedule schedule;

@@ -23,6 +23,7 @@ static bool has_class_labels(stk_trainer *trainer)
     stk_graph *graph = stk_model_graph(trainer->model);
     stk_value label = stk_graph_find(graph, STK_OP_input, "label"), logits = stk_model_get_output(trainer->model);
     if (label.id < 0 || logits.id < 0 || stk_value_shape(logits).rank != 2) return false;
+    if (stk_value_shape(logits).dim[1] < 2) return false; /* a number, not one class of one */
     if (stk_value_dtype(label) == STK_I32) return stk_value_shape(label).rank == 1;
     return has_cross_entropy(graph) && stk_shape_equal(stk_value_shape(label), stk_value_shape(logits));
 }

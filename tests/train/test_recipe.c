@@ -75,7 +75,7 @@ static void defaults_are_filled_in(void **state)
     assert_int_equal(r->optimizer.kind, STK_OPTIMIZER_ADAM);
     assert_true(r->optimizer.lr == 0.001 && r->optimizer.beta2 == 0.999 && r->optimizer.eps == 1e-8);
     assert_int_equal(r->schedule.kind, STK_SCHEDULE_CONSTANT);
-    assert_false(r->is_mse);
+    assert_string_equal(r->loss->key, "cross_entropy");
     assert_int_equal(r->memory_bytes, -1);
     assert_true(r->checkpoint_by_epoch);
     assert_int_equal(r->checkpoint_every, 1);

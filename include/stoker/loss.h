@@ -1,0 +1,50 @@
+/* Losses beyond nn.h's: one number for each sample, f32 [N], of which training minimises the mean.
+ *
+ * Everything is a mean over the numbers of one sample first, so that a loss depends on its sample alone: a batch in
+ * parts (micro_batch) and an evaluation in batches of any size give the same as the whole at once. PyTorch's mean over
+ * all positions of a batch differs from it only where samples have different numbers of positions that count, or class
+ * weights (Keras' way: the sum is divided by the number of samples). Arguments that do not fit are the graph's error,
+ * with the shapes. Threads: one at a time for each model.
+ */
+#ifndef STOKER_LOSS_H
+#define STOKER_LOSS_H
+
+#include "stoker/nn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_cross_entropy_config {
+    double smoothing;            /* in [0,1): the share of each label that goes to all classes alike */
+    const double *class_weights; /* [n_class_weights], borrowed until the call returns; NULL: 1 for all */
+    int64_t n_class_weights;     /* as many as there are classes, 4096 at most */
+    bool ignores;                /* positions whose label is ignore_index do not count */
+    int64_t ignore_index;        /* of any value, as -100 or 255; a sample without any other position has loss 0 */
+} stk_cross_entropy_config;
+/* logits [N,...,C]; labels i32 [N,...] or f32 [N,...,C] of shares. With weights and smoothing as PyTorch: each share is
+ * multiplied by the weight of its class. */
+STK_API stk_value stk_cross_entropy_with(stk_value logits, stk_value labels, const stk_cross_entropy_config *config);
+
+/* Each number of x a class of its own: x [N,...] logits, y [N,...] in [0,1], of the same shape. positive_weight
+ * multiplies what y = 1 costs; 0 means 1. Stable for any x. */
+STK_API stk_value stk_binary_cross_entropy(stk_value x, stk_value y, double positive_weight);
+
+/* |x - y|. */
+STK_API stk_value stk_mean_absolute_error(stk_value x, stk_value y);
+/* (x - y)^2 / 2 up to |x - y| = delta, and straight on from there; delta 0 means 1. Huber 1964. */
+STK_API stk_value stk_huber(stk_value x, stk_value y, double delta);
+
+/* 1 - (2 sum(p y) + smooth) / (sum(p) + sum(y) + smooth), sums over the positions of a sample, meaned over classes.
+ * logits [N,...,C]; y i32 [N,...], when p is a softmax, or f32 like the logits, when p is a sigmoid. Milletari et al.
+ * 2016, with plain sums in the denominator. */
+STK_API stk_value stk_dice(stk_value logits, stk_value y, double smooth);
+
+/* max(|a - p| - |a - n| + margin, 0) of rows [N,D], Euclidean, with PyTorch's 1e-6 in each difference. Schroff et al.
+ * 2015. */
+STK_API stk_value stk_triplet(stk_value anchor, stk_value positive, stk_value negative, double margin);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

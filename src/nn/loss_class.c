@@ -1,0 +1,136 @@
+/* Cross-entropy with everything: any number of positions a sample, smoothing, weights of classes, labels that do not
+ * count.
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "nn/loss.h"
+
+enum { MOST_WEIGHTS = 4096 };
+
+static bool check(const stk_layer *layer, stk_value labels, const stk_cross_entropy_config *c)
+{
+    stk_shape x = layer->shape, y = stk_value_shape(labels);
+    char a[STK_SHAPE_TEXT_BYTES], b[STK_SHAPE_TEXT_BYTES];
+    if (labels.graph != layer->graph || labels.id < 0) {
+        stk_layer_fail(layer, "the labels are no value");
+        return false;
+    }
+    if (!stk_layer_need_float(layer)) return false;
+    bool fits = x.rank >= 2 && x.dim[x.rank - 1] > 0, are_shares = stk_dtype_is_float(stk_value_dtype(labels));
+    fits = fits && (are_shares || stk_value_dtype(labels) == STK_I32) && y.rank == x.rank - !are_shares;
+    for (int i = 0; fits && i < y.rank; i++)
+        fits = x.dim[i] == y.dim[i] && (i == 0 || x.dim[i] > 0);
+    if (!fits) {
+        stk_layer_fail(layer,
+                       "the logits are %s and the labels %s; they must be [N,...,classes] and i32 [N,...], or shares "
+                       "like the logits",
+                       stk_shape_text(x, a), stk_desc_text(stk_desc_make(stk_value_dtype(labels), y), b));
+        return false;
+    }
+    if (!(c->smoothing >= 0 && c->smoothing < 1)) {
+        stk_layer_fail(layer, "the smoothing is %g, and must be in [0,1)", c->smoothing);
+        return false;
+    }
+    int64_t n_classes = x.dim[x.rank - 1];
+    if (c->class_weights && (c->n_class_weights != n_classes || n_classes > MOST_WEIGHTS)) {
+        stk_layer_fail(layer, "there are %lld class weights for %lld classes; there must be one for each, %d at most",
+                       (long long)c->n_class_weights, (long long)n_classes, MOST_WEIGHTS);
+        return false;
+    }
+    for (int64_t i = 0; c->class_weights && i < n_classes; i++) {
+        if (c->class_weights[i] >= 0 && c->class_weights[i] < 1e30) continue;
+        stk_layer_fail(layer, "the weight of class %lld is %g, and must not be negative", (long long)i,
+                       c->class_weights[i]);
+        return false;
+    }
+    if (c->ignores && are_shares) {
+        stk_layer_fail(layer, "labels that are shares have no number to ignore");
+        return false;
+    }
+    return true;
+}
+
+/* The weights as a value [classes]. */
+static stk_value make_weights(stk_value like, const stk_cross_entropy_config *c)
+{
+    stk_value *each = calloc((size_t)c->n_class_weights, sizeof(*each));
+    if (!each) {
+        stk_graph_keep_error(like.graph, stk_fail_memory((size_t)c->n_class_weights * sizeof(*each)));
+        return stk_value_none(like.graph);
+    }
+    for (int64_t i = 0; i < c->n_class_weights; i++)
+        each[i] = stk_graph_constant(like.graph, stk_value_dtype(like), STK_SHAPE(1), c->class_weights[i]);
+    stk_value weights = stk_concat(each, (int)c->n_class_weights, 0);
+    free(each);
+    return weights;
+}
+
+/* x [N,...,C] with y [N,...] or [N,...,C] -> [N,P]. Positions are folded into the batch for this alone: constants have
+ * no shape that grows with it, so that all other arithmetic stays outside. */
+static stk_value compare(stk_value x, stk_value y, double smoothing)
+{
+    bool are_shares = stk_dtype_is_float(stk_value_dtype(y));
+    stk_shape shape = stk_value_shape(x);
+    y = are_shares ? stk_loss_rows(y) : stk_loss_list(y);
+    return stk_loss_by_sample(stk_cross_entropy_raw(stk_loss_rows(x), y, smoothing),
+                              stk_shape_product(shape, 1, shape.rank - 1));
+}
+
+/* -sum(w q log p) of each position, where q are smoothed shares: the cross-entropy of w q made to shares again, times
+ * their sum. */
+static stk_value compare_weighed(stk_value x, stk_value shares, stk_value weights, double smoothing)
+{
+    stk_shape shape = stk_value_shape(x);
+    uint32_t last = 1u << (shape.rank - 1);
+    double n_classes = (double)shape.dim[shape.rank - 1];
+    stk_value q = stk_mul(stk_shift_by(stk_scale_by(shares, 1 - smoothing), smoothing / n_classes), weights);
+    stk_value sum = stk_reduce_sum(q, last);
+    stk_value tiny = stk_graph_constant(x.graph, stk_value_dtype(q), (stk_shape){0}, 1e-30);
+    shape.dim[shape.rank - 1] = 1;
+    q = stk_div(q, stk_reshape(stk_max(sum, tiny), shape));
+    return stk_mul(compare(x, q, 0), stk_loss_by_sample(sum, stk_shape_product(shape, 1, shape.rank)));
+}
+
+static stk_value one_hot(stk_value x, stk_value labels)
+{
+    stk_shape column = stk_value_shape(x), row = {.rank = column.rank};
+    for (int i = 0; i < row.rank; i++)
+        row.dim[i] = i == row.rank - 1 ? column.dim[i] : 1;
+    column.dim[column.rank - 1] = 1;
+    stk_value numbers = stk_iota(x.graph, STK_I32, row, row.rank - 1);
+    return stk_cast_to(stk_equal(stk_reshape(labels, column), numbers), stk_value_dtype(x));
+}
+
+/* A loss for each position [N,P]; all labels are classes. */
+static stk_value compare_all(stk_value x, stk_value y, const stk_cross_entropy_config *c)
+{
+    bool are_shares = stk_dtype_is_float(stk_value_dtype(y));
+    if (!c->class_weights) return compare(x, y, c->smoothing);
+    stk_value weights = make_weights(x, c);
+    if (are_shares || c->smoothing > 0)
+        return compare_weighed(x, are_shares ? y : one_hot(x, y), weights, c->smoothing);
+    stk_shape shape = stk_value_shape(x);
+    stk_value own = stk_loss_by_sample(stk_gather(weights, y, 0), stk_shape_product(shape, 1, shape.rank - 1));
+    return stk_mul(compare(x, y, 0), own);
+}
+
+stk_value stk_cross_entropy_with(stk_value logits, stk_value labels, const stk_cross_entropy_config *config)
+{
+    stk_cross_entropy_config c = config ? *config : (stk_cross_entropy_config){0};
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, logits, "cross_entropy", NULL)) return stk_value_none(logits.graph);
+    if (!check(&layer, labels, &c)) return stk_value_none(logits.graph);
+    if (!c.ignores) return stk_layer_end(&layer, stk_loss_mean(compare_all(logits, labels, &c)));
+    stk_graph *graph = logits.graph;
+    int64_t n_positions = stk_shape_product(layer.shape, 1, layer.shape.rank - 1);
+    stk_value ignored = stk_graph_constant(graph, STK_I32, (stk_shape){0}, (double)c.ignore_index);
+    stk_value counts = stk_not_equal(labels, ignored), none = stk_graph_constant(graph, STK_I32, (stk_shape){0}, 0);
+    stk_value loss = compare_all(logits, stk_select(counts, labels, none), &c);
+    stk_dtype dtype = stk_value_dtype(loss);
+    counts = stk_loss_by_sample(counts, n_positions);
+    loss = stk_select(counts, loss, stk_graph_constant(graph, dtype, (stk_shape){0}, 0));
+    stk_value n = stk_reduce_sum(stk_cast_to(counts, dtype), 2);
+    stk_value one = stk_graph_constant(graph, dtype, (stk_shape){0}, 1);
+    return stk_layer_end(&layer, stk_div(stk_reduce_sum(loss, 2), stk_max(n, one)));
+}

@@ -1,31 +1,23 @@
 #include "engine/variables.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/rng.h"
+#include "engine/draw.h"
 
 /* The first content of one variable. Element i depends on (seed, name, i) only, so that neither the order of creation
  * nor the thread count changes anything. */
 typedef struct filling {
     stk_init init;
+    stk_draw_fn draw; /* NULL: a constant */
     uint64_t key;
     stk_dtype dtype;
     int64_t n;
     void *data; /* the host's */
 } filling;
-
-/* One element of two random words. */
-static double shape_words(stk_init init, uint32_t a, uint32_t b)
-{
-    if (init.kind == STK_INIT_CONSTANT) return init.a;
-    if (init.kind == STK_INIT_UNIFORM) return init.a * ((double)(a >> 8) * 0x1p-23 - 1);
-    double u = ((double)a + 1) * 0x1p-32, v = (double)b * 0x1p-32;
-    return init.a * sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
-}
 
 static void store(const filling *f, int64_t i, double x)
 {
@@ -37,17 +29,32 @@ static void store(const filling *f, int64_t i, double x)
     }
 }
 
-/* Pairs of elements, which share a block of random words. */
+/* Elements begin to begin + n - 1, which are a chunk or less. */
+static void draw(const filling *f, int64_t begin, int64_t n)
+{
+    float x[STK_DRAW_CHUNK];
+    bool in_place = f->dtype == STK_F32 && n == STK_DRAW_CHUNK;
+    f->draw(f->key, begin / STK_DRAW_CHUNK, (float)f->init.a, in_place ? (float *)f->data + begin : x);
+    for (int64_t i = 0; i < n && !in_place; i++)
+        store(f, begin + i, (double)x[i]);
+}
+
 static void fill_part(const void *p, int i_part, int n_parts)
 {
     const filling *f = p;
-    int64_t n_pairs = (f->n + 1) / 2, end = n_pairs * (i_part + 1) / n_parts;
-    for (int64_t pair = n_pairs * i_part / n_parts; pair < end; pair++) {
-        stk_u32x4 r = {{0}};
-        if (f->init.kind != STK_INIT_CONSTANT) r = stk_philox(f->key, 0, (uint64_t)pair);
-        store(f, 2 * pair, shape_words(f->init, r.v[0], r.v[1]));
-        if (2 * pair + 1 < f->n) store(f, 2 * pair + 1, shape_words(f->init, r.v[2], r.v[3]));
+    int64_t n_chunks = (f->n + STK_DRAW_CHUNK - 1) / STK_DRAW_CHUNK, end = n_chunks * (i_part + 1) / n_parts;
+    for (int64_t chunk = n_chunks * i_part / n_parts; chunk < end; chunk++) {
+        int64_t begin = chunk * STK_DRAW_CHUNK, n = f->n - begin < STK_DRAW_CHUNK ? f->n - begin : STK_DRAW_CHUNK;
+        if (f->draw) draw(f, begin, n);
+        for (int64_t i = 0; i < n && !f->draw; i++)
+            store(f, begin + i, f->init.a);
     }
+}
+
+static stk_draw_fn choose_draw(stk_init_kind kind)
+{
+    const stk_draw_kernels *kernels = stk_draw_kernels_choose();
+    return kind == STK_INIT_NORMAL ? kernels->normal : kind == STK_INIT_UNIFORM ? kernels->uniform : NULL;
 }
 
 /* data: the host's. The device's threads help where there is much and it has some. */
@@ -55,7 +62,12 @@ static stk_status fill(const stk_variables *all, const stk_variable *v, stk_init
 {
     enum { PART = 1 << 16, MOST_PARTS = 1024 };
     stk_dtype dtype = v->desc.dtype;
-    filling f = {init, stk_mix64(all->seed ^ stk_hash_text(v->name)), dtype, stk_shape_count(v->desc.shape), data};
+    filling f = {.init = init,
+                 .draw = choose_draw(init.kind),
+                 .key = stk_mix64(all->seed ^ stk_hash_text(v->name)),
+                 .dtype = dtype,
+                 .n = stk_shape_count(v->desc.shape),
+                 .data = data};
     if (dtype != STK_F32 && dtype != STK_F64 && dtype != STK_I64 && dtype != STK_I32)
         return stk_fail(STK_UNSUPPORTED, "variable '%s': no first content for %s", v->name, stk_dtype_name(dtype));
     int64_t n_parts = f.n / PART < MOST_PARTS ? f.n / PART : MOST_PARTS;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "device/cpu/element.h"
-#include "device/cpu/philox_many.h"
+#include "base/philox_many.h"
 #include "graph/dropout.h"
 
 /* Elements made at a time, and as many groups of four words at most: rows may be one element long. */

@@ -1,6 +1,6 @@
-/* Philox for many counters at a time. For *_isa.c only. */
-#ifndef STK_DEVICE_CPU_PHILOX_MANY_H
-#define STK_DEVICE_CPU_PHILOX_MANY_H
+/* Philox for many counters at a time, with the vectors that the including file is built for. */
+#ifndef STK_BASE_PHILOX_MANY_H
+#define STK_BASE_PHILOX_MANY_H
 
 #include <stdint.h>
 #include <string.h>

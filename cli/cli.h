@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "stoker/status.h"
+#include "stoker/trainer.h"
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_MOST_ARGS = 4096 };
 
@@ -66,6 +67,8 @@ const char *cli_flops(double flops, char out[CLI_TEXT]);
 void cli_json_text(FILE *file, const char *text);
 /* A number, or null where it is none. */
 void cli_json_number(FILE *file, double x);
+/* Prints ', "<prefix>f1": 0.9' for each further metric. */
+void cli_json_values(const char *prefix, const stk_metrics *metrics);
 /* A word for a shell. */
 void cli_shell_word(FILE *file, const char *word);
 

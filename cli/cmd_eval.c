@@ -30,11 +30,15 @@ static void print_metrics(const stk_run *run, const char *part, const stk_metric
         printf(", \"top5\": ");
         cli_json_number(stdout, m->top5 >= 0 ? m->top5 : 0.0 / 0.0);
         if (m->perplexity > 0) printf(", \"perplexity\": %.6g", m->perplexity);
+        cli_json_values("", m);
         printf("}\n");
         return;
     }
     printf("%s, step %s: ", part, cli_count(stk_run_step(run), a));
-    if (m->accuracy >= 0) printf("accuracy %.2f %%, top-5 %.2f %%, ", 100 * m->accuracy, 100 * m->top5);
+    if (m->accuracy >= 0) printf("accuracy %.2f %%, ", 100 * m->accuracy);
+    if (m->top5 >= 0) printf("top-5 %.2f %%, ", 100 * m->top5);
+    for (int i = 0; i < m->n_values; i++)
+        printf("%s %.4g, ", m->value[i].name, m->value[i].value);
     if (m->perplexity > 0) printf("perplexity %.4g, ", m->perplexity);
     printf("loss %.4f on %s samples\n", m->loss, cli_count(m->n_samples, b));
 }

@@ -100,6 +100,12 @@ static void draw_line(progress *p, const stk_train_event *event)
 
 /* --- lines that stay --- */
 
+static void print_values(const stk_metrics *metrics)
+{
+    for (int i = 0; i < metrics->n_values; i++)
+        printf("  %s %.4g", metrics->value[i].name, metrics->value[i].value);
+}
+
 /* Steps that loss scale or on_nan skipped. */
 static void print_skipped_steps(const stk_train_event *event)
 {
@@ -117,6 +123,7 @@ static void print_step(const progress *p, const stk_train_event *event)
            event->train.n_samples > 0 ? event->train.loss : event->loss);
     if (event->train.accuracy >= 0) printf("  acc %.2f %%", 100 * event->train.accuracy);
     if (event->train.perplexity > 0) printf("  ppl %.4g", event->train.perplexity);
+    print_values(&event->train);
     print_skipped_steps(event);
     printf("  %s %ss/s  input %.1f %%  %s left\n", cli_count((int64_t)(event->samples_per_s + 0.5), count),
            p->info.sample, 100 * event->input_wait_share, cli_duration(event->left_s, left));
@@ -130,10 +137,12 @@ static void print_epoch(progress *p, const stk_train_event *event)
     printf("epoch %3" PRId64 "/%" PRId64 "  loss %.4f", event->epoch, event->n_epochs, event->train.loss);
     if (event->train.accuracy >= 0) printf("  acc %.2f %%", 100 * event->train.accuracy);
     if (event->train.perplexity > 0) printf("  ppl %.4g", event->train.perplexity);
+    print_values(&event->train);
     if (event->valid.n_samples > 0) {
         printf("  valid loss %.4f", event->valid.loss);
         if (event->valid.perplexity > 0) printf(" ppl %.4g", event->valid.perplexity);
         if (event->valid.accuracy >= 0) printf(" acc %.2f %%", 100 * event->valid.accuracy);
+        print_values(&event->valid);
     }
     double speed = event->epoch_s > 0 ? (double)event->train.n_samples / event->epoch_s : event->samples_per_s;
     print_skipped_steps(event);
@@ -200,11 +209,13 @@ static void print_json_epoch(const stk_train_event *event)
     cli_json_number(stdout, event->train.loss);
     printf(", \"accuracy\": ");
     cli_json_number(stdout, event->train.accuracy);
+    cli_json_values("", &event->train);
     if (event->valid.n_samples > 0) {
         printf(", \"valid_loss\": ");
         cli_json_number(stdout, event->valid.loss);
         printf(", \"valid_accuracy\": ");
         cli_json_number(stdout, event->valid.accuracy);
+        cli_json_values("valid_", &event->valid);
     }
     if (event->loss_scale > 0)
         printf(", \"loss_scale\": %.7g, \"skipped_steps\": %" PRId64, event->loss_scale, event->n_skipped_steps);
@@ -294,9 +305,13 @@ static void print_table(const stk_run *run, const stk_run_result *result, const 
     const stk_train_result *train = &result->train;
     printf("\n");
     if (result->test.n_samples > 0) {
-        if (result->test.accuracy >= 0)
-            printf("  accuracy     %.2f %%  (top-5 %.2f %%; %s test %ss)\n", 100 * result->test.accuracy,
-                   100 * result->test.top5, cli_count(result->test.n_samples, a), sample);
+        if (result->test.accuracy >= 0) {
+            printf("  accuracy     %.2f %%  (", 100 * result->test.accuracy);
+            if (result->test.top5 >= 0) printf("top-5 %.2f %%; ", 100 * result->test.top5);
+            printf("%s test %ss)\n", cli_count(result->test.n_samples, a), sample);
+        }
+        for (int i = 0; i < result->test.n_values; i++)
+            printf("  %-12s %.4g\n", result->test.value[i].name, result->test.value[i].value);
         printf("  test loss    %.4f\n", result->test.loss);
         if (result->test.perplexity > 0) printf("  perplexity   %.4g\n", result->test.perplexity);
     } else {
@@ -323,6 +338,7 @@ static void print_json_result(const stk_run_result *result)
     cli_json_number(stdout, is_tested && result->test.accuracy >= 0 ? result->test.accuracy : 0.0 / 0.0);
     printf(", \"test_loss\": ");
     cli_json_number(stdout, is_tested ? result->test.loss : 0.0 / 0.0);
+    if (is_tested) cli_json_values("test_", &result->test);
     printf(", \"epochs\": %" PRId64 ", \"steps\": %" PRId64 ", \"wall_s\": %.6g, \"samples_per_s\": %.6g, "
            "\"input_wait_share\": %.4g, \"first_step_s\": %.4g, \"peak_planned_bytes\": %zu, \"peak_rss_bytes\": %zu, "
            "\"skipped_records\": %" PRId64 "}\n",

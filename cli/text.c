@@ -96,3 +96,11 @@ void cli_shell_word(FILE *file, const char *word)
     }
     fputc('\'', file);
 }
+
+void cli_json_values(const char *prefix, const stk_metrics *metrics)
+{
+    for (int i = 0; i < metrics->n_values; i++) {
+        printf(", \"%s%s\": ", prefix, metrics->value[i].name);
+        cli_json_number(stdout, metrics->value[i].value);
+    }
+}

@@ -37,9 +37,13 @@ STK_API stk_value stk_model_label_shape(stk_model *model, stk_dtype dtype, stk_s
 STK_API void stk_model_loss(stk_model *model, stk_value loss);
 /* The output for prediction and for accuracy; only needed where the loss is no cross-entropy. */
 STK_API void stk_model_output(stk_model *model, stk_value logits);
+/* What metrics compare the output with, where it is not the label as it comes: class numbers i32 [N,...], or f32 like
+ * the output. Labels of ignore_index do not count if `ignores`. */
+STK_API void stk_model_target(stk_model *model, stk_value target, bool ignores, int64_t ignore_index);
 /* What was set above; id -1 where nothing was. */
 STK_API stk_value stk_model_get_loss(const stk_model *model);
 STK_API stk_value stk_model_get_output(const stk_model *model);
+STK_API stk_value stk_model_get_target(const stk_model *model, bool *ignores, int64_t *ignore_index);
 
 /* Names of parameters made between push and pop start with "name.". */
 STK_API void stk_scope_push(stk_graph *graph, const char *name);

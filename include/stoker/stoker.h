@@ -17,6 +17,7 @@
 #include "stoker/loader.h"
 #include "stoker/loss.h"
 #include "stoker/memory.h"
+#include "stoker/metric.h"
 #include "stoker/mixup.h"
 #include "stoker/nn.h"
 #include "stoker/optim.h"

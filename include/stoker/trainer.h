@@ -10,6 +10,7 @@
 #define STOKER_TRAINER_H
 
 #include "stoker/dataset.h"
+#include "stoker/metric.h"
 #include "stoker/nn.h"
 #include "stoker/optim.h"
 
@@ -24,6 +25,8 @@ typedef struct stk_metrics {
     double loss, accuracy, top5;
     double perplexity; /* exp of the loss, of a language model; 0: it is none */
     int64_t n_samples;
+    int n_values; /* of the config's measures, in their order; accuracy and perplexity are above */
+    stk_measured value[STK_MOST_MEASURES];
 } stk_metrics;
 
 /* What is reported as it happens. Texts and numbers are borrowed until the callback returns. */
@@ -111,6 +114,8 @@ typedef struct stk_trainer_config {
     stk_metric_kind stop_metric; /* better for stopping is: lower loss, or higher accuracy, */
     double min_delta;            /* by more than this */
     stk_metric_kind best_metric; /* better for the best checkpoint */
+    const stk_measure *measures; /* [n_measures], what else is measured; borrowed until stk_trainer_configure returns */
+    int n_measures;
     stk_train_event_fn on_event;
     void *event_user;
     const char *dump_graph; /* a pass's name, or "all": the graph after it goes to dump */
@@ -130,6 +135,10 @@ STK_API void stk_trainer_stop(stk_trainer *trainer);
 STK_API stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out);
 /* One sample [...] as the input wants it -> probabilities (softmax of the output) [classes], or the plain output. */
 STK_API stk_status stk_trainer_predict(stk_trainer *trainer, const void *sample, float *out, int64_t n_out);
+
+/* The confusion matrix of the last evaluation, where it is among the measures: counts [classes,classes], a row for each
+ * label, a column for each class given. NULL: there is none. Borrowed until the next evaluation. */
+STK_API const double *stk_trainer_confusion(const stk_trainer *trainer, int64_t *n_classes);
 
 typedef struct stk_train_result {
     int64_t n_steps, n_epochs;                  /* done in all, resumed ones included */

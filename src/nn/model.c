@@ -8,12 +8,14 @@
 
 struct stk_model {
     stk_graph *graph;
-    int32_t loss, output; /* value ids; -1: not set */
+    int32_t loss, output, target; /* value ids; -1: not set */
+    bool ignores;
+    int64_t ignore_index;
     char name[];
 };
 
 /* What stk_model_new returns when there is no memory: it has no graph, and building on none does nothing. */
-static stk_model no_memory_model = {.loss = -1, .output = -1};
+static stk_model no_memory_model = {.loss = -1, .output = -1, .target = -1};
 
 stk_model *stk_model_new(const char *name)
 {
@@ -23,7 +25,7 @@ stk_model *stk_model_new(const char *name)
     if (!model) return &no_memory_model;
     memcpy(model->name, name, n);
     model->graph = stk_graph_new();
-    model->loss = model->output = -1;
+    model->loss = model->output = model->target = -1;
     return model;
 }
 
@@ -151,4 +153,24 @@ stk_value stk_model_get_loss(const stk_model *model)
 stk_value stk_model_get_output(const stk_model *model)
 {
     return (stk_value){model->graph, model->output};
+}
+
+void stk_model_target(stk_model *model, stk_value target, bool ignores, int64_t ignore_index)
+{
+    stk_graph *graph = model->graph;
+    if (!graph || graph->status != STK_OK) return;
+    if (target.graph != graph || target.id < 0 || target.id >= graph->n_values) {
+        stk_graph_keep_error(graph, stk_fail(STK_INVALID, "the target is no value of model '%s'", model->name));
+        return;
+    }
+    model->target = target.id;
+    model->ignores = ignores;
+    model->ignore_index = ignore_index;
+}
+
+stk_value stk_model_get_target(const stk_model *model, bool *ignores, int64_t *ignore_index)
+{
+    if (ignores) *ignores = model->ignores;
+    if (ignore_index) *ignore_index = model->ignore_index;
+    return (stk_value){model->graph, model->target};
 }

@@ -46,5 +46,7 @@ stk_trainer_config stk_build_config(const stk_recipe *recipe)
     config.stop_metric = recipe->stop_metric;
     config.min_delta = recipe->min_delta;
     config.best_metric = recipe->best_metric;
+    config.measures = recipe->measure;
+    config.n_measures = recipe->n_measures;
     return config;
 }

@@ -144,6 +144,7 @@ static stk_status build_cross_entropy(const stk_recipe *recipe, const stk_datase
     if (!fits_numbers(t) && !(stk_dtype_is_float(t->desc.dtype) && fits_output(t))) return refuse(recipe, t);
     stk_value y = add_target(model, t);
     y = fits_numbers(t) ? as_numbers(t, y) : as_output(t, y);
+    stk_model_target(model, y, ignore, config.ignore_index);
     /* The usual one is a single op. */
     if (!ignore && !weights && t->output.rank == 1) {
         stk_model_loss(model, recipe->smoothing > 0 ? stk_cross_entropy_smooth(output, y, recipe->smoothing)
@@ -178,7 +179,9 @@ static stk_status build_numbers(const stk_recipe *recipe, const target *t, stk_m
                              recipe->loss->key, (long long)last_of(t->output));
     if (!by_number && !fits_output(t)) return refuse(recipe, t);
     stk_value y = add_target(model, t);
-    stk_model_loss(model, compare(recipe->loss, output, by_number ? as_numbers(t, y) : as_output(t, y)));
+    y = by_number ? as_numbers(t, y) : as_output(t, y);
+    stk_model_target(model, y, false, 0);
+    stk_model_loss(model, compare(recipe->loss, output, y));
     return STK_OK;
 }
 

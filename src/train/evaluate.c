@@ -49,6 +49,7 @@ static stk_status read_runs(const stk_trainer *trainer, int *n_unread, int n_kep
         sums->loss += stk_step_scalar(&trainer->eval, "loss_sum");
         sums->n_correct += stk_step_scalar(&trainer->eval, "n_correct");
         sums->n_top5 += stk_step_scalar(&trainer->eval, "n_top5");
+        stk_measures_add(trainer, &trainer->eval, trainer->eval_sums);
     }
     return STK_OK;
 }
@@ -66,6 +67,7 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
     STK_TRY(stk_trainer_prepare(trainer, trainer->n_epochs > 0 ? trainer->n_epochs : 1));
     STK_TRY(prepare_eval(trainer, dataset));
     config.n_epochs = 1;
+    stk_measures_reset(trainer, trainer->eval_sums);
     STK_TRY(stk_trainer_open_loader(trainer, dataset, config, &loader));
     while ((batch = stk_loader_next(loader))) {
         status = run_batch(trainer, batch);
@@ -91,6 +93,7 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
         out->top5 = sums.n_top5 / (double)n;
     }
     if (trainer->is_language_model) out->perplexity = exp(out->loss);
+    stk_measures_finish(trainer, trainer->eval_sums, out);
 done:
     stk_trainer_keep_skipped(trainer, loader);
     stk_loader_close(loader);

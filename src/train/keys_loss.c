@@ -66,3 +66,37 @@ const stk_key stk_loss_kinds[] = {
     LOSS("huber", huber_keys, "Squared near 0, absolute from delta on; Huber 1964."),
     LOSS("dice", dice_keys, "Overlap of regions; Milletari et al. 2016."),
     END};
+
+/* --- metrics --- */
+
+static const char *const average_words[] = {"macro", "micro", "binary", NULL};
+static const stk_key average_keys[] = {
+    {.name = "average",
+     .type = STK_KEY_WORD,
+     .words = average_words,
+     .standard = "macro",
+     .doc = "macro: the mean over classes; micro: of all counts together; binary: of class 1 of two."},
+    END};
+static const stk_key top_keys[] = {
+    {.name = "k", .type = STK_KEY_INT, .least = 1, .most = 1e6, .required = true, .doc = "How many guesses there are."},
+    END};
+#define RATE_OF(kind, text)                                                                                            \
+    {                                                                                                                  \
+        .name = kind, .type = STK_KEY_MAP, .keys = average_keys, .doc = text                                           \
+    }
+static const stk_key metric_kinds[] = {
+    {.name = "accuracy", .type = STK_KEY_NONE, .doc = "The share of classes, positions or labels that is right."},
+    RATE_OF("precision", "Of what was given a class, the share that is of it."),
+    RATE_OF("recall", "Of what is of a class, the share that was given it."),
+    RATE_OF("f1", "The harmonic mean of both."),
+    RATE_OF("iou", "Intersection over union, of positions or samples."),
+    {.name = "auc", .type = STK_KEY_NONE, .doc = "The area under the ROC curve, by 8192 bins of scores."},
+    {.name = "top_k", .type = STK_KEY_MAP, .keys = top_keys, .doc = "The share whose class is among the k largest."},
+    {.name = "confusion", .type = STK_KEY_NONE, .doc = "Counts of label and class given, in result.json."},
+    {.name = "mse", .type = STK_KEY_NONE, .doc = "Mean squared error."},
+    {.name = "rmse", .type = STK_KEY_NONE, .doc = "Its root."},
+    {.name = "mae", .type = STK_KEY_NONE, .doc = "Mean absolute error."},
+    {.name = "r2", .type = STK_KEY_NONE, .doc = "The share of the variance that is explained."},
+    {.name = "perplexity", .type = STK_KEY_NONE, .doc = "exp of the mean loss."},
+    END};
+const stk_key stk_metric_key = {.name = "metric", .type = STK_KEY_CHOICE, .keys = metric_kinds};

@@ -33,6 +33,7 @@ static stk_metrics epoch_metrics(const stk_trainer *trainer)
         m.top5 = state->epoch_top5 / n;
     }
     if (trainer->is_language_model) m.perplexity = exp(m.loss);
+    if (state->epoch_samples > 0) stk_measures_finish(trainer, trainer->train_sums, &m);
     return m;
 }
 
@@ -181,6 +182,7 @@ static void count_batch(stk_trainer *trainer, double loss)
     state->epoch_correct += stk_step_scalar(&trainer->train, "n_correct");
     state->epoch_top5 += stk_step_scalar(&trainer->train, "n_top5");
     state->epoch_samples += trainer->train.batch;
+    stk_measures_add(trainer, &trainer->train, trainer->train_sums);
 }
 
 /* Reads the results of the oldest step begun into the state. */
@@ -275,6 +277,7 @@ static stk_status end_epoch(stk_trainer *trainer)
     state->i_batch = 0;
     state->epoch_loss_sum = state->epoch_correct = state->epoch_top5 = 0;
     state->epoch_samples = 0;
+    stk_measures_reset(trainer, trainer->train_sums);
     trainer->result.n_epochs = state->epoch;
     stk_trainer_emit(trainer, &event);
     if (trainer->hooks.after_epoch)

@@ -97,6 +97,17 @@ static const char *accuracy(double x, char out[40])
     return number(x < 0 ? NAN : x, 6, out);
 }
 
+/* ", \"f1\": 0.9" for each. */
+static int write_values(char *line, size_t bytes, const char *prefix, const stk_metrics *metrics)
+{
+    char text[40];
+    int n = 0;
+    for (int i = 0; i < metrics->n_values; i++)
+        n += snprintf(line + n, bytes - (size_t)n, ", \"%s%s\": %s", prefix, metrics->value[i].name,
+                      number(metrics->value[i].value, 9, text));
+    return n;
+}
+
 static int write_common(char *line, size_t bytes, const char *kind, int64_t epoch, double loss,
                         const stk_train_event *event)
 {
@@ -110,6 +121,7 @@ static int write_common(char *line, size_t bytes, const char *kind, int64_t epoc
     if (event->train.perplexity > 0)
         n += snprintf(line + n, bytes - (size_t)n, ", \"perplexity\": %s",
                       number(event->train.perplexity, 6, loss_text));
+    n += write_values(line + n, bytes - (size_t)n, "", &event->train);
     if (event->loss_scale > 0)
         n += snprintf(line + n, bytes - (size_t)n, ", \"loss_scale\": %.7g, \"skipped_steps\": %" PRId64,
                       event->loss_scale, event->n_skipped_steps);
@@ -120,7 +132,7 @@ static int write_common(char *line, size_t bytes, const char *kind, int64_t epoc
 
 stk_status stk_metrics_write_step(stk_metrics_file *file, const stk_train_event *event)
 {
-    char line[512];
+    char line[2048];
     int n = write_common(line, sizeof(line), "step", event->epoch, event->loss, event);
     n += snprintf(line + n, sizeof(line) - (size_t)n, "}\n");
     return write_line(file, line, (size_t)n);
@@ -128,7 +140,7 @@ stk_status stk_metrics_write_step(stk_metrics_file *file, const stk_train_event 
 
 stk_status stk_metrics_write_epoch(stk_metrics_file *file, const stk_train_event *event, double loss)
 {
-    char line[1024], a[40], b[40];
+    char line[4096], a[40], b[40];
     int n = write_common(line, sizeof(line), "epoch", event->epoch, loss, event);
     n += snprintf(line + n, sizeof(line) - (size_t)n, ", \"train_loss\": %s, \"epoch_s\": %.6g",
                   number(event->train.loss, 9, a), event->epoch_s);
@@ -138,6 +150,7 @@ stk_status stk_metrics_write_epoch(stk_metrics_file *file, const stk_train_event
     if (event->valid.n_samples > 0 && event->valid.perplexity > 0)
         n += snprintf(line + n, sizeof(line) - (size_t)n, ", \"valid_perplexity\": %s",
                       number(event->valid.perplexity, 6, a));
+    if (event->valid.n_samples > 0) n += write_values(line + n, sizeof(line) - (size_t)n, "valid_", &event->valid);
     n += snprintf(line + n, sizeof(line) - (size_t)n, "}\n");
     return write_line(file, line, (size_t)n);
 }

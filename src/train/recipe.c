@@ -248,6 +248,25 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     return STK_OK;
 }
 
+static stk_status take_metrics(const stk_yaml_node *list, stk_recipe *recipe)
+{
+    static const char *const averages[] = {"macro", "micro", "binary"};
+    recipe->n_measures = 0;
+    for (const stk_yaml_node *node = list ? list->child : NULL; node; node = node->next) {
+        stk_measure m = {.k = (int)get_int(node->child, "k", 0)};
+        const char *average = get_text(node->child, "average");
+        if (recipe->n_measures == STK_MOST_MEASURES)
+            return stk_yaml_fail(list, "there may be %d metrics at most", STK_MOST_MEASURES);
+        for (int i = 0; i < STK_N_MEASURES; i++)
+            if (!strcmp(node->child->key, i == STK_MEASURE_TOP_K ? "top_k" : stk_measure_name((stk_measure_kind)i)))
+                m.kind = (stk_measure_kind)i;
+        for (int i = 0; average && i < 3; i++)
+            if (!strcmp(average, averages[i])) m.average = (stk_average_kind)i;
+        recipe->measure[recipe->n_measures++] = m;
+    }
+    return STK_OK;
+}
+
 static stk_status take_model(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *loss = get(root, "loss")->child;
@@ -255,6 +274,7 @@ static stk_status take_model(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->model = model ? model->child : NULL;
     recipe->model_kind = model ? recipe->model->key : NULL;
     recipe->loss = loss;
+    STK_RETURN_IF_ERROR(take_metrics(get(root, "metrics"), recipe));
     recipe->smoothing = get_real(loss, "smoothing", 0);
     STK_RETURN_IF_ERROR(take_optimizer(get(root, "optimizer"), recipe));
     take_schedule(get(root, "schedule"), &recipe->schedule);

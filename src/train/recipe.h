@@ -64,6 +64,8 @@ typedef struct stk_recipe {
     int64_t checkpoint_every, checkpoint_keep;
     bool checkpoint_by_epoch, checkpoint_best, checkpoint_end;
     stk_metric_kind best_metric, stop_metric;
+    stk_measure measure[STK_MOST_MEASURES];
+    int n_measures;
     double min_delta;
     int64_t patience;  /* 0: never stops early */
     int64_t log_every; /* steps */

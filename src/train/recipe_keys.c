@@ -136,6 +136,12 @@ static const stk_key recipe_keys[] = {
      .keys = stk_loss_kinds,
      .standard = "cross_entropy",
      .doc = "What is made small."},
+    {.name = "metrics",
+     .type = STK_KEY_LIST,
+     .element = &stk_metric_key,
+     .one_is_list = true,
+     .doc = "What else is measured, in training and in evaluation: [f1, auc, {top_k: 3}]. See losses.md. Default: "
+            "accuracy and top-5 where there are classes."},
     {.name = "optimizer",
      .type = STK_KEY_CHOICE,
      .keys = stk_optimizer_kinds,

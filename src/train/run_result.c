@@ -1,6 +1,7 @@
 /* result.json: what a run came to, for scripts. */
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,22 @@
 static json_t *real_or_null(bool known, double value)
 {
     return known && isfinite(value) ? json_real(value) : json_null();
+}
+
+/* A row for each label, a column for each class given. */
+static int set_confusion(const stk_run *run, json_t *object)
+{
+    int64_t n;
+    const double *count = stk_trainer_confusion(run->trainer, &n);
+    json_t *rows = count ? json_array() : NULL;
+    int bad = 0;
+    for (int64_t i = 0; rows && i < n; i++) {
+        json_t *row = json_array();
+        for (int64_t j = 0; j < n; j++)
+            bad |= json_array_append_new(row, json_integer((json_int_t)count[i * n + j]));
+        bad |= json_array_append_new(rows, row);
+    }
+    return count ? bad | json_object_set_new(object, "test_confusion", rows) : 0;
 }
 
 static json_t *make_object(const stk_run *run, const stk_run_result *result)
@@ -29,6 +46,12 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
     bad |= json_object_set_new(object, "test_loss", real_or_null(is_tested, result->test.loss));
     if (is_tested && result->test.perplexity > 0)
         bad |= json_object_set_new(object, "test_perplexity", real_or_null(true, result->test.perplexity));
+    for (int i = 0; is_tested && i < result->test.n_values; i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "test_%s", result->test.value[i].name);
+        bad |= json_object_set_new(object, key, real_or_null(true, result->test.value[i].value));
+    }
+    if (is_tested) bad |= set_confusion(run, object);
     bad |= json_object_set_new(object, "tested_step", is_tested ? json_integer(result->evaluated_step) : json_null());
     bad |= json_object_set_new(object, "epochs", json_integer(train->n_epochs));
     bad |= json_object_set_new(object, "steps", json_integer(train->n_steps));

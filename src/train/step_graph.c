@@ -28,6 +28,16 @@ static bool has_class_labels(stk_trainer *trainer)
     return has_cross_entropy(graph) && stk_shape_equal(stk_value_shape(label), stk_value_shape(logits));
 }
 
+/* Where the target holds shares of classes, which a cross-entropy compares. */
+static bool compares_shares(const stk_trainer *trainer)
+{
+    stk_value target = stk_model_get_target(trainer->model, NULL, NULL), x = stk_model_get_output(trainer->model);
+    if (target.id < 0) target = stk_graph_find(stk_model_graph(trainer->model), STK_OP_input, "label");
+    return target.id >= 0 && x.id >= 0 && stk_value_dtype(target) != STK_I32 &&
+           has_cross_entropy(stk_model_graph(trainer->model)) &&
+           stk_shape_equal(stk_value_shape(target), stk_value_shape(x));
+}
+
 static stk_value of_clone(stk_graph *clone, stk_value x)
 {
     return stk_value_of(clone, x.id); /* Ids stay the same in a clone. */
@@ -129,6 +139,7 @@ static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t 
     }
     stk_graph_output(graph, "loss", loss);
     add_metrics(trainer, graph, fresh);
+    stk_measures_build(trainer, graph, fresh);
     stk_optim_options optim = {.optimizer = trainer->optimizer,
                                .clip_norm = trainer->config.clip_norm,
                                .no_decay = trainer->no_decay,
@@ -141,6 +152,7 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t mi
 {
     stk_compile_options options = compile_options(trainer);
     trainer->has_classes = has_class_labels(trainer);
+    STK_RETURN_IF_ERROR(stk_measures_plan(trainer, compares_shares(trainer)));
     options.loss_scale = trainer->loss_scale;
     options.skip_nonfinite = trainer->config.on_nan == STK_ON_NAN_SKIP;
     options.fit = !trainer->recompute || !strcmp(trainer->recompute, "auto");
@@ -182,6 +194,7 @@ stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_
     stk_value zero = stk_graph_constant(graph, STK_F32, stk_value_shape(weight), 0);
     stk_graph_output(graph, "loss_sum", stk_reduce_sum(stk_select(real, stk_cast_to(loss, STK_F32), zero), 0));
     add_metrics(trainer, graph, weight);
+    stk_measures_build(trainer, graph, weight);
     out->batch = batch;
     stk_compile_options options = compile_options(trainer);
     options.inference = true;

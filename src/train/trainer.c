@@ -54,6 +54,10 @@ void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *confi
     trainer->dump_graph = copy_text(config->dump_graph);
     trainer->recompute = copy_text(config->recompute);
     trainer->state.seed = config->seed;
+    trainer->n_measures = config->measures ? config->n_measures : 0;
+    if (trainer->n_measures > STK_MOST_MEASURES) trainer->n_measures = STK_MOST_MEASURES;
+    if (trainer->n_measures > 0)
+        memcpy(trainer->measure, config->measures, (size_t)trainer->n_measures * sizeof(*trainer->measure));
 }
 
 /* The engine is open, or there are none. */
@@ -61,7 +65,7 @@ static void free_tensors(stk_trainer *trainer)
 {
     bool are_copies = trainer->engine && !stk_engine_device(trainer->engine)->class->on_host;
     for (size_t i = 0; are_copies && i < trainer->n_tensors; i++)
-        free(trainer->tensor[i].view.data);
+        if (trainer->variable[i] >= 0) free(trainer->tensor[i].view.data);
     free(trainer->tensor);
     free(trainer->variable);
 }
@@ -80,6 +84,8 @@ void stk_trainer_free(stk_trainer *trainer)
         free(trainer->skipped[i]);
     free(trainer->skipped);
     free(trainer->weight);
+    free(trainer->train_sums);
+    free(trainer->eval_sums);
     free(trainer->step_s);
     free(trainer->device);
     free(trainer->no_decay);
@@ -115,8 +121,8 @@ static int find_variable(const stk_engine *engine, const char *name)
 static stk_status list_tensors(stk_trainer *trainer)
 {
     int n = stk_engine_n_variables(trainer->engine);
-    trainer->tensor = calloc((size_t)n + 1, sizeof(*trainer->tensor));
-    trainer->variable = calloc((size_t)n + 1, sizeof(*trainer->variable));
+    trainer->tensor = calloc((size_t)n + 2, sizeof(*trainer->tensor));
+    trainer->variable = calloc((size_t)n + 2, sizeof(*trainer->variable));
     if (!trainer->tensor || !trainer->variable) return stk_fail_memory((size_t)n * sizeof(*trainer->tensor));
     for (int i = 0; i < n; i++) {
         stk_variable_view variable = stk_engine_variable(trainer->engine, i);
@@ -125,9 +131,12 @@ static stk_status list_tensors(stk_trainer *trainer)
         trainer->tensor[i] = (stk_named_tensor){variable.name, variable.view};
         trainer->n_tensors++;
     }
+    if (trainer->train_sums) trainer->tensor[trainer->n_tensors++] = stk_measures_tensor(trainer);
     qsort(trainer->tensor, trainer->n_tensors, sizeof(*trainer->tensor), compare_names);
-    for (int i = 0; i < n; i++)
-        trainer->variable[i] = find_variable(trainer->engine, trainer->tensor[i].name);
+    for (size_t i = 0; i < trainer->n_tensors; i++)
+        trainer->variable[i] = trainer->tensor[i].view.data == trainer->train_sums
+                                   ? -1
+                                   : find_variable(trainer->engine, trainer->tensor[i].name);
     return STK_OK;
 }
 
@@ -238,8 +247,9 @@ stk_status stk_trainer_tensors(stk_trainer *trainer, const stk_named_tensor **ou
     if (!trainer->prepared) return stk_fail(STK_INVALID, "the trainer is not prepared yet");
     bool are_copies = !stk_engine_device(trainer->engine)->class->on_host;
     for (size_t i = 0; are_copies && i < trainer->n_tensors; i++)
-        STK_RETURN_IF_ERROR(
-            stk_engine_read_variable(trainer->engine, trainer->variable[i], trainer->tensor[i].view.data));
+        if (trainer->variable[i] >= 0)
+            STK_RETURN_IF_ERROR(
+                stk_engine_read_variable(trainer->engine, trainer->variable[i], trainer->tensor[i].view.data));
     *out = trainer->tensor;
     *n = trainer->n_tensors;
     return STK_OK;
@@ -249,8 +259,9 @@ stk_status stk_trainer_put_tensors(stk_trainer *trainer)
 {
     bool are_copies = !stk_engine_device(trainer->engine)->class->on_host;
     for (size_t i = 0; are_copies && i < trainer->n_tensors; i++)
-        STK_RETURN_IF_ERROR(
-            stk_engine_write_variable(trainer->engine, trainer->variable[i], trainer->tensor[i].view.data));
+        if (trainer->variable[i] >= 0)
+            STK_RETURN_IF_ERROR(
+                stk_engine_write_variable(trainer->engine, trainer->variable[i], trainer->tensor[i].view.data));
     return STK_OK;
 }
 

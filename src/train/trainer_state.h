@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "stoker/loader.h"
 #include "stoker/ragged.h"
+#include "train/measure.h"
 #include "train/trainer.h"
 
 enum { MOST_BINDINGS = 8, N_STEP_TIMES = 1 << 14 };
@@ -54,9 +55,13 @@ struct stk_trainer {
     stk_dtype compute; /* F32, or what pass autocast narrows to */
     stk_bound_program train, eval, predict;
     stk_memory_choice choice;
-    float *weight; /* [batch of eval] */
+    stk_measure measure[STK_MOST_MEASURES]; /* as configured */
+    int n_measures;
+    stk_measure_plan measures;
+    double *train_sums, *eval_sums; /* [end of the plan], of the epoch under way and of the last evaluation; or NULL */
+    float *weight;                  /* [batch of eval] */
     stk_named_tensor *tensor;
-    int *variable; /* by tensor: its number in the engine */
+    int *variable; /* by tensor: its number in the engine; -1: the sums of metrics, which are the host's */
     size_t n_tensors;
     stk_begun_step begun[STK_RUNS_KEPT]; /* the oldest first */
     int n_begun;
@@ -78,6 +83,19 @@ struct stk_trainer {
     char **skipped; /* texts of the first skipped records, from loaders that are closed */
     size_t n_skipped_texts;
 };
+
+/* --- measures.c: metrics of runs --- */
+/* What the config's measures need. Does nothing when called again. */
+stk_status stk_measures_plan(stk_trainer *trainer, bool shares);
+/* The sums of the epoch under way as a checkpoint has them. */
+stk_named_tensor stk_measures_tensor(const stk_trainer *trainer);
+/* Adds the sums to a graph made of the model's, whose rows are bound. */
+void stk_measures_build(const stk_trainer *trainer, stk_graph *graph, stk_value weight);
+/* Adds the sums of the run waited for. */
+void stk_measures_add(const stk_trainer *trainer, const stk_bound_program *bound, double *sums);
+void stk_measures_reset(const stk_trainer *trainer, double *sums);
+/* Sets the values, and accuracy and perplexity where they are among them; out has its loss. */
+void stk_measures_finish(const stk_trainer *trainer, const double *sums, stk_metrics *out);
 
 /* --- step_graph.c: the three graphs made of the model's --- */
 stk_status stk_step_compile_train(stk_trainer *trainer, stk_bound_program *out);

@@ -61,7 +61,61 @@ def every_loss():
     learns("itself", "{mse: {target: image}}", 3, ONE, 0.9)
 
 
+def epochs(folder):
+    with open(f"{folder}/metrics.jsonl") as f:
+        return [m for m in map(json.loads, f) if m["kind"] == "epoch"]
+
+
+TEST = """data:
+  test:
+    source: {csv: {files: table.csv, fields: {image: {dtype: f32, columns: [a, b, c]}, LABEL}}}
+"""
+VALUES = ("accuracy", "f1", "auc", "r2", "rmse", "perplexity", "top2")
+
+
+def measured(name, metrics, loss, n, label, keys):
+    """A run in two parts, cut in the middle of an epoch, measures what a whole one does."""
+    path = recipe(name, loss, n, label)
+    with open(path, "a") as f:
+        f.write(f"metrics: {metrics}\nvalid: 25%\n")
+        f.write("micro_batch: 6\n" if name == "parts" else "")
+    with open(path) as f:
+        text = f.read().replace("checkpoint: {end: false, every: 1000 epochs}\n", "")
+    with open(path, "w") as f:
+        f.write(text.replace("data:\n", TEST.replace("LABEL", label)))
+    accepted(["train", path, "--out", f"{name}-whole"], *keys)
+    accepted(["train", path, "--out", f"{name}-cut", "--steps", "17"])
+    accepted(["train", path, "--out", f"{name}-cut", "--resume"])
+    whole, cut = epochs(f"{name}-whole"), epochs(f"{name}-cut")
+    check(len(whole) == 4 and set(keys) <= set(whole[0]), f"{name} has {sorted(whole[0])}")
+    pick = lambda lines: [{k: m[k] for k in m if k.removeprefix("valid_") in VALUES} for m in lines]
+    check(pick(whole) == pick(cut), f"{name}: {pick(whole)} and, resumed, {pick(cut)}")
+    with open(f"{name}-whole/result.json") as f:
+        result = json.load(f)
+    tested = json.loads(accepted(["eval", f"{name}-whole", "--json", "--batch", "50"]).stdout)
+    for key in keys:
+        check(abs(result[f"test_{key}"] - tested[key]) < 1e-5 and tested[key] == tested[key],
+              f"{name}: {key} is {result[f'test_{key}']} and {tested[key]}")
+    return result
+
+
+def metrics():
+    r = measured("numbers", "[r2, rmse]", "mse", 1, ONE, ["r2", "rmse"])
+    check(0.5 < r["test_r2"] <= 1, f"r2 is {r['test_r2']}")
+    r = measured("labels", "[accuracy, f1, auc]", "bce", 2, TWO, ["accuracy", "f1", "auc"])
+    check(r["test_accuracy"] > 0.7 and r["test_auc"] > 0.8, f"labels come to {r}")
+    r = measured("parts", "[{top_k: 2}, f1, confusion]", "cross_entropy", 3, "label: {dtype: i32, columns: k}",
+                 ["f1", "top2"])
+    matrix = r["test_confusion"]
+    right = sum(matrix[i][i] for i in range(3))
+    check(sum(map(sum, matrix)) == 256 and abs(right / 256 - r["test_accuracy"]) < 1e-9, f"the confusion is {matrix}")
+    accepted(["eval", "numbers-whole"], "r2 0.", "rmse 0.")
+
+
 def refusals():
+    path = recipe("bad", "mse", 1, ONE)
+    refused(["train", path, "--set", "metrics=[f2]"], 1, "no metric 'f2'", "'f1'")
+    refused(["train", path, "--set", "metrics=[confusion]"], 1, "metric 'confusion' is of classes")
     refused(["train", recipe("bad", "mse", 3, ONE)], 1, "loss 'mse' needs vectors for labels: add the stage {one_hot: 3}")
     refused(["train", recipe("bad", "bce", 3, TWO)], 1, "the model's output is [3] a sample, and the field 'label' f32[2]",
             "'bce' compares numbers of equal shapes")
@@ -75,5 +129,6 @@ def refusals():
 begin()
 write_table()
 every_loss()
+metrics()
 refusals()
 end()

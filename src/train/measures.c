@@ -1,0 +1,95 @@
+/* Metrics of a trainer's runs: planned with the step, added up over an epoch. See train/measure.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/query.h"
+#include "train/trainer_state.h"
+
+static stk_value find_target(const stk_trainer *trainer, bool *ignores, int64_t *ignore_index)
+{
+    stk_value target = stk_model_get_target(trainer->model, ignores, ignore_index);
+    return target.id >= 0 ? target : stk_graph_find(stk_model_graph(trainer->model), STK_OP_input, "label");
+}
+
+stk_status stk_measures_plan(stk_trainer *trainer, bool shares)
+{
+    bool ignores;
+    int64_t ignore_index;
+    if (trainer->n_measures == 0 || trainer->train_sums) return STK_OK;
+    stk_value output = stk_model_get_output(trainer->model), target = find_target(trainer, &ignores, &ignore_index);
+    bool only_loss = true;
+    for (int i = 0; i < trainer->n_measures; i++)
+        only_loss = only_loss && trainer->measure[i].kind == STK_MEASURE_PERPLEXITY;
+    if (only_loss) { /* It needs no output. */
+        memcpy(trainer->measures.list, trainer->measure, sizeof(trainer->measure));
+        trainer->measures.n = trainer->n_measures;
+    } else {
+        STK_RETURN_IF_ERROR(
+            stk_measure_plan_make(trainer->measure, trainer->n_measures, output, target, shares, &trainer->measures));
+    }
+    size_t n = (size_t)trainer->measures.start[STK_N_GROUPS] + 1;
+    trainer->train_sums = calloc(n, sizeof(double));
+    trainer->eval_sums = calloc(n, sizeof(double));
+    if (!trainer->train_sums || !trainer->eval_sums) return stk_fail_memory(n * sizeof(double));
+    return STK_OK;
+}
+
+static int64_t count_sums(const stk_trainer *trainer)
+{
+    return trainer->measures.start[STK_N_GROUPS];
+}
+
+stk_named_tensor stk_measures_tensor(const stk_trainer *trainer)
+{
+    stk_tensor_desc desc = stk_desc_make(STK_F64, STK_SHAPE(count_sums(trainer)));
+    return (stk_named_tensor){STK_MEASURE_SUMS, {.desc = desc, .data = trainer->train_sums}};
+}
+
+void stk_measures_build(const stk_trainer *trainer, stk_graph *graph, stk_value weight)
+{
+    bool ignores;
+    int64_t ignore_index;
+    if (count_sums(trainer) == 0) return;
+    stk_value target = find_target(trainer, &ignores, &ignore_index);
+    stk_value output = stk_value_of(graph, stk_model_get_output(trainer->model).id);
+    stk_graph_output(
+        graph, STK_MEASURE_SUMS,
+        stk_measure_build(&trainer->measures, output, stk_value_of(graph, target.id), weight, ignores, ignore_index));
+}
+
+void stk_measures_add(const stk_trainer *trainer, const stk_bound_program *bound, double *sums)
+{
+    stk_tensor_desc desc;
+    const double *own = count_sums(trainer) ? stk_program_output(bound->program, STK_MEASURE_SUMS, &desc) : NULL;
+    for (int64_t i = 0; own && i < count_sums(trainer); i++)
+        sums[i] += own[i];
+}
+
+void stk_measures_reset(const stk_trainer *trainer, double *sums)
+{
+    if (sums) memset(sums, 0, (size_t)count_sums(trainer) * sizeof(*sums));
+}
+
+void stk_measures_finish(const stk_trainer *trainer, const double *sums, stk_metrics *out)
+{
+    if (!sums) return;
+    out->n_values = stk_measure_finish(&trainer->measures, sums, out->loss, out->value, &out->accuracy);
+    /* Those two have had places of their own for longer. */
+    for (int i = 0; i < out->n_values; i++) {
+        if (strcmp(out->value[i].name, stk_measure_name(STK_MEASURE_PERPLEXITY))) continue;
+        out->perplexity = out->value[i].value;
+        memmove(out->value + i, out->value + i + 1, (size_t)(out->n_values - i - 1) * sizeof(out->value[0]));
+        out->n_values--;
+        i--;
+    }
+}
+
+const double *stk_trainer_confusion(const stk_trainer *trainer, int64_t *n_classes)
+{
+    const stk_measure_plan *plan = &trainer->measures;
+    *n_classes = plan->n_classes;
+    bool is_there = plan->start[STK_GROUP_CONFUSION + 1] > plan->start[STK_GROUP_CONFUSION];
+    return trainer->eval_sums && is_there ? trainer->eval_sums + plan->start[STK_GROUP_CONFUSION] : NULL;
+}

@@ -14,6 +14,7 @@ static const cli_option options[] = {
     {"--baseline", NULL, "JPEGs that are read slowly, as progressive ones, become baseline; pixels and EXIF stay"},
     {"--shorter", "N", "makes images smaller whose shorter side is longer than N pixels"},
     {"--quality", "Q", "makes all images JPEGs of this quality, 1 to 100; default: as they are, 90 for smaller ones"},
+    {"--every", "N", "entry points of JPEGs every N blocks too: crops are read a tenth faster for 4 % more, with 8"},
     {"--split", "PART", "of a recipe: train, the default, valid or test"},
     {"--set", "KEY=VALUE", "of a recipe: changes a key"},
     {"--verify", "DIR", "reads a pack and compares its checksums, instead of packing"},
@@ -111,17 +112,18 @@ static stk_dataset *open_source(const cli_args *args)
 static bool read_options(const cli_args *args, stk_pack_options *out)
 {
     const char *format = cli_value(args, "--format");
-    int64_t mib, quality;
+    int64_t mib, quality, every;
     if (format && strcmp(format, "tar") && strcmp(format, "tfrecord")) {
         cli_usage(args->verb, "option '--format' must be tar or tfrecord, not '%s'", format);
         return false;
     }
     if (!cli_number(args, "--shard-size", 1, 1 << 20, 256, &mib) ||
         !cli_number(args, "--shorter", 1, 65500, 0, &out->shorter) ||
-        !cli_number(args, "--quality", 1, 100, 0, &quality))
+        !cli_number(args, "--quality", 1, 100, 0, &quality) || !cli_number(args, "--every", 1, 65535, 0, &every))
         return false;
     out->shard_bytes = mib << 20;
     out->quality = (int)quality;
+    out->index_every = (int)every;
     out->tfrecord = format && !strcmp(format, "tfrecord");
     out->baseline = cli_has(args, "--baseline");
     if (is_recipe(args->word[0]) || (!cli_has(args, "--set") && !cli_has(args, "--split"))) return true;

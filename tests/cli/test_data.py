@@ -142,6 +142,10 @@ def index():
     check(result["index"] == "digits/train/.stoker-index" and result["files"] == 200 and result["kept"] == 0
           and result["without"] == 0 and result["bytes"] == os.path.getsize(result["index"]), f"--json: {result}")
     accepted(["index", "digits/train"], "200 were in it already")
+    dense = json.loads(accepted(["index", "digits/train", "--json", "--every", "1"]).stdout)
+    check(dense["kept"] == 0 and dense["bytes"] > result["bytes"], f"--every: {dense}")
+    again = json.loads(accepted(["index", "digits/train", "--json", "--every", "1"]).stdout)
+    check(again["kept"] == 200 and again["bytes"] == dense["bytes"], f"--every again: {again}")
     for how in "auto", "none", "digits/train/.stoker-index":
         check(hashes("--set", f"data.train.index={how}") == plain, f"index: {how}: the same losses")
     refused(["data", "bench", "small.yaml", "--set", "data.train.index=sheet.png"], 1, "sheet.png", "not an index")

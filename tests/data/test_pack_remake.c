@@ -126,11 +126,11 @@ static void baseline_is_lossless(void **state)
         stk_span src = with_markers(make_photo(i)), again;
         uint8_t *made;
         size_t n;
-        bool taken = stk_jpeg_reader_index_rows(reader, src) > 0;
+        bool taken = stk_jpeg_reader_index_size(reader, src, 0) > 0;
         assert_true(taken == !(i % 4 == 1 || (i % 4 == 2 && i % 6 != 5)));
         assert_int_equal(stk_jpeg_transcode(src, &made, &n), STK_OK);
         again = (stk_span){made, n};
-        assert_true(stk_jpeg_reader_index_rows(reader, again) > 0);
+        assert_true(stk_jpeg_reader_index_size(reader, again, 0) > 0);
         assert_true(same_pixels(src, again));
         assert_int_equal(stk_exif_orientation(again), 6);
         assert_non_null(memmem(made, n, "note", 4));

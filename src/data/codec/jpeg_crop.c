@@ -174,9 +174,11 @@ stk_status stk_jpeg_decode_crop(stk_jpeg_reader *r, stk_span encoded, stk_rect r
     return status == STK_UNSUPPORTED ? decode_by_library(r, dst) : status;
 }
 
-int stk_jpeg_reader_index_rows(stk_jpeg_reader *r, stk_span encoded)
+int stk_jpeg_reader_index_size(stk_jpeg_reader *r, stk_span encoded, int every)
 {
-    return begin(r, encoded, (stk_rect){0, 0, 1, 1}, 1, NULL) == STK_OK ? r->own.mcus_down : 0;
+    if (begin(r, encoded, (stk_rect){0, 0, 1, 1}, 1, NULL) != STK_OK) return 0;
+    int per_row = every > 0 ? (r->own.mcus_across + every - 1) / every : 1;
+    return r->own.mcus_down * per_row;
 }
 
 stk_status stk_jpeg_reader_index(stk_jpeg_reader *r, stk_span encoded, stk_jpeg_index *index)

@@ -10,19 +10,20 @@
 
 #include "data/codec/image.h"
 
-/* Where a row of MCUs starts: the file's byte and the bit in it, and the DC predictions. */
+/* Where an MCU starts: the file's byte and the bit in it, and the DC predictions. */
 typedef struct stk_jpeg_entry {
     uint32_t offset;
     uint16_t bit;
     int16_t dc[3];
 } stk_jpeg_entry;
 
-/* Entry points of one very file, which the caller keeps. Rows [0, n_known) are used, and those that the reader passes
- * are added, so that later reads need not parse what lies above their rectangle. Entries of another file give wrong
- * pixels. */
+/* Entry points of one very file, which the caller keeps: the same number in each row of MCUs, the first at its start
+ * and the others evenly spaced, so that later reads need not parse what lies above their rectangle, nor, with several
+ * in a row, most of what lies beside it. Entries [0, n_known) are used, and those that the reader passes are added.
+ * Entries of another file give wrong pixels. */
 typedef struct stk_jpeg_index {
     stk_jpeg_entry *entry; /* [n] */
-    int n; /* what stk_jpeg_reader_index_rows gives; 0: set by reading, with STK_JPEG_MOST_ROWS places */
+    int n; /* what stk_jpeg_reader_index_size gives; 0: one a row, set by reading, with STK_JPEG_MOST_ROWS places */
     int n_known;
 } stk_jpeg_index;
 enum { STK_JPEG_MOST_ROWS = 8192 }; /* of MCUs in any file */
@@ -52,9 +53,10 @@ stk_jpeg_reader *stk_jpeg_reader_of_thread(void);
 /* The two calls in one. dst [rect.height, rect.width, channels] */
 stk_status stk_jpeg_decode_crop(stk_jpeg_reader *reader, stk_span encoded, stk_rect rect, int channels, uint8_t *dst);
 
-/* How many entries a file's index has: its rows of MCUs; 0 for files that libjpeg-turbo reads, which have none. */
-int stk_jpeg_reader_index_rows(stk_jpeg_reader *reader, stk_span encoded);
-/* Parses a file to its end, from the last row that is known, and fills index. STK_CORRUPT, without another try, when
+/* How many entries a file's index has with one at least every so many MCUs, at most 65,535; every 0: one a row. 0 for
+ * files that libjpeg-turbo reads, which have none. */
+int stk_jpeg_reader_index_size(stk_jpeg_reader *reader, stk_span encoded, int every);
+/* Parses a file to its end, from the last entry that is known, and fills index. STK_CORRUPT, without another try, when
  * the file is damaged. */
 stk_status stk_jpeg_reader_index(stk_jpeg_reader *reader, stk_span encoded, stk_jpeg_index *index);
 

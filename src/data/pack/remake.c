@@ -142,10 +142,10 @@ static stk_status make_baseline(stk_remake_work *work, stk_span *out)
     uint8_t *made;
     size_t n;
     STK_RETURN_IF_ERROR(get_reader(work));
-    if (stk_jpeg_reader_index_rows(work->reader, *out) > 0) return STK_OK;
+    if (stk_jpeg_reader_index_size(work->reader, *out, 0) > 0) return STK_OK;
     stk_status status = stk_jpeg_transcode(*out, &made, &n);
     if (status != STK_OK) return status == STK_NO_MEMORY ? status : STK_OK;
-    if (stk_jpeg_reader_index_rows(work->reader, (stk_span){made, n}) == 0) {
+    if (stk_jpeg_reader_index_size(work->reader, (stk_span){made, n}, 0) == 0) {
         free(made);
         return STK_OK;
     }
@@ -166,20 +166,20 @@ stk_status stk_remake(stk_span src, const stk_pack_options *how, stk_remake_work
     return STK_OK;
 }
 
-stk_status stk_remake_entries(stk_span encoded, stk_remake_work *work, stk_jpeg_entry **out, int *n)
+stk_status stk_remake_entries(stk_span encoded, int every, stk_remake_work *work, stk_jpeg_entry **out, int *n)
 {
     *out = NULL;
     *n = 0;
     if (encoded.n < LEAST_BYTES || stk_image_format_of(encoded) != STK_IMAGE_JPEG) return STK_OK;
     STK_RETURN_IF_ERROR(get_reader(work));
-    int n_rows = stk_jpeg_reader_index_rows(work->reader, encoded);
-    if (n_rows == 0) return STK_OK;
-    stk_jpeg_index index = {malloc((size_t)n_rows * sizeof(**out)), n_rows, 0};
-    if (!index.entry) return stk_fail_memory((size_t)n_rows * sizeof(**out));
+    int size = stk_jpeg_reader_index_size(work->reader, encoded, every);
+    if (size == 0) return STK_OK;
+    stk_jpeg_index index = {malloc((size_t)size * sizeof(**out)), size, 0};
+    if (!index.entry) return stk_fail_memory((size_t)size * sizeof(**out));
     stk_status status = stk_jpeg_reader_index(work->reader, encoded, &index);
-    if (status == STK_OK && index.n_known == n_rows) {
+    if (status == STK_OK && index.n_known == size) {
         *out = index.entry;
-        *n = n_rows;
+        *n = size;
         return STK_OK;
     }
     free(index.entry);

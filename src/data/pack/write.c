@@ -80,7 +80,7 @@ static stk_status make_record(packer *p, const stk_item *item, int32_t *label, s
     }
     STK_RETURN_IF_ERROR(stk_remake(src, &p->options, &p->remake, &out->image));
     out->is_png = stk_image_format_of(out->image) == STK_IMAGE_PNG;
-    return stk_remake_entries(out->image, &p->remake, &out->entry, &out->n_entries);
+    return stk_remake_entries(out->image, p->options.index_every, &p->remake, &out->entry, &out->n_entries);
 }
 
 static stk_status pack_record(packer *p, int64_t i)
@@ -151,8 +151,10 @@ static uint64_t fingerprint_of(const packer *p)
     const stk_pack_options *o = &p->options;
     uint64_t hash = (uint64_t)n ^ (uint64_t)o->shard_bytes;
     int64_t how[] = {o->tfrecord, o->shorter, o->quality, o->baseline};
+    int64_t every = o->index_every;
     /* Packs that were begun before there was a choice go on. */
     if (how[0] || how[1] || how[2] || how[3]) hash = stk_hash64(how, sizeof(how), hash);
+    if (every) hash = stk_hash64(&every, sizeof(every), hash);
     for (int64_t i = 0; i < n; i += step) {
         char name[STK_RECORD_NAME_BYTES];
         stk_order_place place = stk_order_map(&d->order, NULL, 0, i);

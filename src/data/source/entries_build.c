@@ -33,6 +33,7 @@ typedef struct built {
 typedef struct builder {
     const char *folder;
     size_t n_folder; /* of its name, with the slash */
+    int every;
     stk_entries old;
     built *file; /* [n] */
     int64_t n;
@@ -48,39 +49,56 @@ typedef struct builder {
 
 /* --- one file --- */
 
+static void keep(built *f, const stk_entries_file *old)
+{
+    f->n_bytes = old->n_bytes;
+    f->mtime_ns = old->mtime_ns;
+    f->entry = (stk_jpeg_entry *)(uintptr_t)old->entry;
+    f->n_entries = old->n_entries;
+    f->kept = true;
+}
+
+/* Takes what the old index has of a file that was read, if there are as many entries as there should be. */
+static bool has_old(const builder *b, built *f, int size)
+{
+    stk_entries_file old;
+    if (!stk_entries_find(&b->old, f->path, &old) || old.n_entries != (uint32_t)size) return false;
+    if (f->n_bytes != old.n_bytes || f->mtime_ns != old.mtime_ns) return false;
+    keep(f, &old);
+    return true;
+}
+
 /* Files without entry points stay without; only what is no fault of the file fails. */
-static stk_status parse_file(built *f, stk_jpeg_reader *reader, stk_scratch *scratch)
+static stk_status parse_file(const builder *b, built *f, stk_jpeg_reader *reader, stk_scratch *scratch)
 {
     size_t n;
     if (stk_file_read_stamped(f->path, scratch, &n, &f->mtime_ns) != STK_OK) return STK_OK;
     stk_span encoded = {scratch->data, n};
     f->n_bytes = n;
-    int n_rows = stk_image_format_of(encoded) == STK_IMAGE_JPEG ? stk_jpeg_reader_index_rows(reader, encoded) : 0;
-    if (n_rows < 1) return STK_OK;
-    stk_jpeg_index index = {.entry = malloc((size_t)n_rows * sizeof(*index.entry)), .n = n_rows};
-    if (!index.entry) return stk_fail_memory((size_t)n_rows * sizeof(*index.entry));
+    bool is_jpeg = stk_image_format_of(encoded) == STK_IMAGE_JPEG;
+    int size = is_jpeg ? stk_jpeg_reader_index_size(reader, encoded, b->every) : 0;
+    if (size < 1 || has_old(b, f, size)) return STK_OK;
+    stk_jpeg_index index = {.entry = malloc((size_t)size * sizeof(*index.entry)), .n = size};
+    if (!index.entry) return stk_fail_memory((size_t)size * sizeof(*index.entry));
     stk_status status = stk_jpeg_reader_index(reader, encoded, &index);
-    if (status == STK_OK && index.n_known == n_rows) {
+    if (status == STK_OK && index.n_known == size) {
         f->entry = index.entry;
-        f->n_entries = (uint32_t)n_rows;
+        f->n_entries = (uint32_t)size;
         return STK_OK;
     }
     free(index.entry);
     return status == STK_NO_MEMORY ? status : STK_OK;
 }
 
+/* An old index says nothing of how far its entries are apart: where that is asked for, parse_file looks. */
 static bool take_old(const builder *b, built *f)
 {
     struct stat info;
     stk_entries_file old;
-    if (!stk_entries_find(&b->old, f->path, &old) || stat(f->path, &info) != 0) return false;
+    if (b->every || !stk_entries_find(&b->old, f->path, &old) || stat(f->path, &info) != 0) return false;
     int64_t mtime_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
     if ((uint64_t)info.st_size != old.n_bytes || mtime_ns != old.mtime_ns) return false;
-    f->n_bytes = old.n_bytes;
-    f->mtime_ns = old.mtime_ns;
-    f->entry = (stk_jpeg_entry *)(uintptr_t)old.entry;
-    f->n_entries = old.n_entries;
-    f->kept = true;
+    keep(f, &old);
     return true;
 }
 
@@ -104,7 +122,7 @@ static void make_files(builder *b, stk_jpeg_reader *reader, stk_scratch *scratch
         if (from >= to) return;
         for (int64_t i = from; i < to && !atomic_load(&b->stop); i++) {
             built *f = &b->file[i];
-            stk_status status = take_old(b, f) ? STK_OK : parse_file(f, reader, scratch);
+            stk_status status = take_old(b, f) ? STK_OK : parse_file(b, f, reader, scratch);
             if (status != STK_OK) {
                 fail_all(b, status);
                 return;
@@ -269,7 +287,8 @@ stk_status stk_index_folder(const char *folder, const stk_index_options *options
     if (!folder || !stk_path_is_dir(folder))
         return stk_fail(STK_NOT_FOUND, "there is no folder '%s'", folder ? folder : "");
     if (options->n_threads < 0) return stk_fail(STK_INVALID, "'n_threads' is %d", options->n_threads);
-    builder b = {.folder = folder};
+    if (options->every < 0) return stk_fail(STK_INVALID, "'every' is %d", options->every);
+    builder b = {.folder = folder, .every = options->every};
     STK_RETURN_IF_ERROR(stk_mutex_init(&b.lock));
     stk_status status = stk_cond_init(&b.changed);
     if (status != STK_OK) {

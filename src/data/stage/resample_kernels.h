@@ -33,6 +33,7 @@ typedef struct stk_resample_kernels {
 extern const stk_resample_kernels stk_resample_kernels_plain;
 #ifdef __x86_64__
 extern const stk_resample_kernels stk_resample_kernels_avx2;
+extern const stk_resample_kernels stk_resample_kernels_avx512;
 #endif
 /* The best for this processor, or less where the environment's STOKER_ISA says so. */
 const stk_resample_kernels *stk_resample_kernels_choose(void);

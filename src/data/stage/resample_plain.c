@@ -1,6 +1,4 @@
-#include <stdlib.h>
-#include <string.h>
-
+#include "data/isa.h"
 #include "data/stage/resample_kernels.h"
 
 static inline __attribute__((always_inline)) void mix_columns(const uint8_t *src, const stk_columns *c, int channels,
@@ -50,9 +48,11 @@ const stk_resample_kernels stk_resample_kernels_plain = {columns, rows};
 const stk_resample_kernels *stk_resample_kernels_choose(void)
 {
 #ifdef __x86_64__
-    const char *wanted = getenv("STOKER_ISA");
-    __builtin_cpu_init();
-    if (!(wanted && !strcmp(wanted, "baseline")) && __builtin_cpu_supports("avx2")) return &stk_resample_kernels_avx2;
+    switch (stk_data_isa()) {
+    case STK_DATA_AVX512: return &stk_resample_kernels_avx512;
+    case STK_DATA_AVX2: return &stk_resample_kernels_avx2;
+    case STK_DATA_PLAIN: break;
+    }
 #endif
     return &stk_resample_kernels_plain;
 }

@@ -115,24 +115,56 @@ static bool get_tables(stk_jpeg_decoder *d)
     return true;
 }
 
-/* At the rectangle's first row, or the last one above it that has an entry. */
+/* --- entry points: of each row of MCUs d->per_row, evenly spaced from its first MCU on --- */
+
+/* The column of a row's entry number i; per_row: the row's end. */
+static int column_of(const stk_jpeg_decoder *d, int i)
+{
+    return (int)((int64_t)i * d->mcus_across / d->per_row);
+}
+
+/* A row's last entry that is not behind a column. */
+static int entry_before(const stk_jpeg_decoder *d, int column)
+{
+    int i = (int)(((int64_t)column + 1) * d->per_row / d->mcus_across);
+    if (i >= d->per_row) i = d->per_row - 1;
+    while (i > 0 && column_of(d, i) > column)
+        i--;
+    return i;
+}
+
+static bool is_sound(const stk_jpeg_decoder *d, const stk_jpeg_entry *e)
+{
+    return e->offset >= d->header.scan && e->offset <= d->encoded.n && e->bit <= 7;
+}
+
+/* On from entry number i of the index; `likely`: how many of the file's bytes will be wanted from there. */
+static void start_at(stk_jpeg_decoder *d, int64_t i, size_t likely)
+{
+    const stk_jpeg_entry *e = &d->index->entry[i];
+    d->mcu_row = (int)(i / d->per_row);
+    d->mcu_column = column_of(d, (int)(i % d->per_row));
+    stk_jpeg_scan_start_at(&d->scan, d->encoded, e->offset, e->bit,
+                           (int64_t)d->mcu_row * d->mcus_across + d->mcu_column, d->header.restart_interval,
+                           (const int[3]){e->dc[0], e->dc[1], e->dc[2]}, likely);
+}
+
+/* At the rectangle's first MCU, or the last entry before it that is known. */
 static void start_scan(stk_jpeg_decoder *d)
 {
     const stk_jpeg_header *h = &d->header;
-    stk_jpeg_entry e = {.offset = 0};
     d->scan.kernels = d->kernels;
     d->scan.marks = d->index && d->index->n_known < d->index->n;
-    d->mcu_row = 0;
     if (d->index && d->index->n_known > 0) {
-        d->mcu_row = d->mcu_top < d->index->n_known ? d->mcu_top : d->index->n_known - 1;
-        e = d->index->entry[d->mcu_row];
+        int64_t i = (int64_t)d->mcu_top * d->per_row + entry_before(d, d->mcu_left);
+        if (i > d->index->n_known - 1) i = d->index->n_known - 1;
+        if (is_sound(d, &d->index->entry[i])) {
+            start_at(d, i, STK_JPEG_CHUNK);
+            return;
+        }
     }
-    if (e.offset < h->scan || e.offset > d->encoded.n || e.bit > 7) {
-        d->mcu_row = 0;
-        e = (stk_jpeg_entry){.offset = (uint32_t)h->scan};
-    }
-    stk_jpeg_scan_start_at(&d->scan, d->encoded, e.offset, e.bit, (int64_t)d->mcu_row * d->mcus_across,
-                           h->restart_interval, (const int[3]){e.dc[0], e.dc[1], e.dc[2]}, STK_JPEG_CHUNK);
+    d->mcu_row = d->mcu_column = 0;
+    stk_jpeg_scan_start_at(&d->scan, d->encoded, h->scan, 0, 0, h->restart_interval, (const int[3]){0}, STK_JPEG_CHUNK);
 }
 
 stk_status stk_jpeg_decoder_begin(stk_jpeg_decoder *d, stk_span encoded, stk_rect rect, int channels,
@@ -151,7 +183,8 @@ stk_status stk_jpeg_decoder_begin(stk_jpeg_decoder *d, stk_span encoded, stk_rec
     d->y = rect.top;
     place_rect(d);
     if (index && index->n == 0 && d->mcus_down <= STK_JPEG_MOST_ROWS) index->n = d->mcus_down;
-    d->index = index && index->n == d->mcus_down ? index : NULL;
+    d->per_row = index ? index->n / d->mcus_down : 0;
+    d->index = d->per_row > 0 && d->per_row <= d->mcus_across && index->n == d->per_row * d->mcus_down ? index : NULL;
     if (!get_tables(d)) return REFUSED;
     stk_status status = get_memory(d);
     if (status == STK_OK) start_scan(d);
@@ -160,27 +193,52 @@ stk_status stk_jpeg_decoder_begin(stk_jpeg_decoder *d, stk_span encoded, stk_rec
 
 /* --- rows of MCUs --- */
 
-/* Before row number mcu_row is read: adds its entry. False: damaged. */
+/* Where the scan stands now, at an entry's MCU: adds that entry. False: damaged. */
 static bool note_entry(stk_jpeg_decoder *d)
 {
     stk_jpeg_index *index = d->index;
-    if (!index || index->n_known != d->mcu_row || d->mcu_row >= index->n) return true;
+    if (!index || index->n_known >= index->n) return true;
+    int i = entry_before(d, d->mcu_column);
+    if (column_of(d, i) != d->mcu_column || index->n_known != d->mcu_row * d->per_row + i) return true;
     size_t offset;
     int bit;
     if (!stk_jpeg_scan_place(&d->scan, d->encoded, &offset, &bit)) return false;
     stk_jpeg_entry e = {.offset = (uint32_t)offset, .bit = (uint16_t)bit};
-    for (int i = 0; i < 3; i++) {
-        e.dc[i] = (int16_t)d->scan.dc[i];
-        if (e.dc[i] != d->scan.dc[i]) return true;
+    for (int c = 0; c < 3; c++) {
+        e.dc[c] = (int16_t)d->scan.dc[c];
+        if (e.dc[c] != d->scan.dc[c]) return true;
     }
     index->entry[index->n_known++] = e;
     return true;
 }
 
+/* Parses up to a column of this row; entries that are wanted are noted on the way. */
+static bool pass_to(stk_jpeg_decoder *d, int column)
+{
+    bool notes = d->index && d->index->n_known < d->index->n;
+    while (d->mcu_column < column) {
+        int next = column;
+        if (notes) {
+            if (!note_entry(d)) return false;
+            int at = column_of(d, entry_before(d, d->mcu_column) + 1);
+            if (at < next) next = at;
+        }
+        if (!stk_jpeg_scan_mcus(&d->scan, next - d->mcu_column, false)) return false;
+        d->mcu_column = next;
+    }
+    return true;
+}
+
+static void next_row(stk_jpeg_decoder *d)
+{
+    d->mcu_row++;
+    d->mcu_column = 0;
+}
+
 static bool skip_row(stk_jpeg_decoder *d)
 {
-    if (!note_entry(d) || !stk_jpeg_scan_mcus(&d->scan, d->mcus_across, false)) return false;
-    d->mcu_row++;
+    if (!pass_to(d, d->mcus_across)) return false;
+    next_row(d);
     return true;
 }
 
@@ -215,35 +273,37 @@ static void transform_row(stk_jpeg_decoder *d)
     }
 }
 
-/* The MCUs of a row beyond the rectangle: jumped over where it is known where the next row starts, and they are so many
- * that opening a window there costs less. */
+/* From behind the rectangle in this row to its first MCU in the next one: jumped, as far as entries are known and so
+ * many bytes are left out that opening a window there costs less. */
 static bool pass_rest(stk_jpeg_decoder *d)
 {
     enum { LEAST_BYTES = 250 };
     const stk_jpeg_index *index = d->index;
-    int n = d->mcus_across - d->mcu_right, next = d->mcu_row + 1;
-    if (!index || d->scan.marks || next + 1 >= index->n_known) return stk_jpeg_scan_mcus(&d->scan, n, false);
-    const stk_jpeg_entry *e = &index->entry[next];
-    int64_t row_bytes = (int64_t)e->offset - e[-1].offset, n_likely = (int64_t)e[1].offset - e->offset;
-    bool is_sound = row_bytes > 0 && n_likely >= 0 && e->offset < d->encoded.n && e->bit <= 7;
-    if (!is_sound || row_bytes * n < (int64_t)LEAST_BYTES * d->mcus_across)
-        return stk_jpeg_scan_mcus(&d->scan, n, false);
-    stk_jpeg_scan_start_at(&d->scan, d->encoded, e->offset, e->bit, (int64_t)next * d->mcus_across,
-                           d->header.restart_interval, (const int[3]){e->dc[0], e->dc[1], e->dc[2]},
-                           (size_t)n_likely + 2 * STK_JPEG_LOOK_AHEAD);
+    if (!index || d->scan.marks) return skip_row(d);
+    int64_t row = (int64_t)d->mcu_row * d->per_row;
+    int64_t here = row + entry_before(d, d->mcu_right), to = row + d->per_row + entry_before(d, d->mcu_left);
+    int64_t end = row + d->per_row + entry_before(d, d->mcu_right - 1) + 1; /* of what the next row needs */
+    if (end >= index->n_known) return skip_row(d);
+    const stk_jpeg_entry *e = index->entry;
+    int i = (int)(here - row), begin = column_of(d, i);
+    int64_t n_between = (int64_t)e[here + 1].offset - e[here].offset, n_likely = (int64_t)e[end].offset - e[to].offset;
+    int64_t at = e[here].offset + n_between * (d->mcu_right - begin) / (column_of(d, i + 1) - begin);
+    if (!is_sound(d, &e[to]) || n_likely < 0 || e[to].offset - at < LEAST_BYTES) return skip_row(d);
+    start_at(d, to, (size_t)n_likely + 2 * STK_JPEG_LOOK_AHEAD);
     return true;
 }
 
 static bool read_row(stk_jpeg_decoder *d)
 {
     bool last = d->mcu_row + 1 == d->mcu_bottom;
-    if (!note_entry(d) || !stk_jpeg_scan_mcus(&d->scan, d->mcu_left, false)) return false;
+    if (!pass_to(d, d->mcu_left) || !note_entry(d)) return false;
     aim_blocks(d);
     if (!stk_jpeg_scan_mcus(&d->scan, d->mcu_right - d->mcu_left, true)) return false;
-    if (!last && !pass_rest(d)) return false;
-    if (last && d->whole && !stk_jpeg_scan_finish(&d->scan)) return false;
+    d->mcu_column = d->mcu_right;
     transform_row(d);
-    d->mcu_row++;
+    if (!last) return pass_rest(d);
+    if (d->whole && !stk_jpeg_scan_finish(&d->scan)) return false;
+    next_row(d);
     return true;
 }
 

@@ -33,10 +33,12 @@ typedef struct stk_jpeg_decoder {
     stk_rect rect;
     int channels;
     stk_jpeg_index *index;
+    int per_row;                      /* entries of the index */
     bool whole;                       /* the rectangle is the image: check the file's end, too */
     int mcus_across, mcus_down;       /* of the image */
     int mcu_left, mcu_right;          /* columns that are stored: [mcu_left, mcu_right) */
     int mcu_row, mcu_top, mcu_bottom; /* next row to read; rows that are stored: [mcu_top, mcu_bottom) */
+    int mcu_column;                   /* next MCU of that row */
     int64_t y;                        /* next row of the image to hand out */
 
     int n_planes; /* 1 where grey is wanted */

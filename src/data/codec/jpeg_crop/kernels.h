@@ -9,19 +9,19 @@
 
 enum {
     STK_JPEG_PAD = 64,  /* bytes at each end of a row that kernels may touch */
-    STK_JPEG_GROUP = 2, /* blocks that the transform does at once */
+    STK_JPEG_GROUP = 4, /* blocks that the transform does at once, at most */
 };
 
 typedef struct stk_jpeg_kernels {
     const char *name;
-    /* Copies bytes of a scan, FF 00 becoming FF, until a marker, the end of *src, or `room` bytes (31 more may be
+    /* Copies bytes of a scan, FF 00 becoming FF, until a marker, the end of *src, or `room` bytes (63 more may be
      * written, and counted). *src moves on; a marker is left unread. Returns the number of bytes. */
     size_t (*unstuff)(uint8_t *dst, size_t room, const uint8_t **src, const uint8_t *end);
     /* Decodes n MCUs, within one restart interval. False: damaged. */
     bool (*store)(stk_jpeg_scan *scan, int n_mcus);
     bool (*parse)(stk_jpeg_scan *scan, int n_mcus); /* values of AC coefficients are dropped */
-    /* Inverse DCT of n_blocks blocks side by side, which are cleared. Whole groups: up to one block more is read,
-     * cleared and written. */
+    /* Inverse DCT of n_blocks blocks side by side, which are cleared. Whole groups: up to STK_JPEG_GROUP - 1
+     * blocks more are read, cleared and written. */
     void (*idct)(int16_t *coefs, int n_blocks, const uint16_t quant[64], uint8_t *dst, size_t stride);
     /* Fancy upsampling: n samples become 2 n. near[-1..n] and far[-1..n] are read. */
     void (*upsample_h2v1)(const uint8_t *src, int n, uint8_t *dst);
@@ -38,6 +38,7 @@ const stk_jpeg_kernels *stk_jpeg_kernels_choose(void);
 extern const stk_jpeg_kernels stk_jpeg_kernels_plain;
 #ifdef __x86_64__
 extern const stk_jpeg_kernels stk_jpeg_kernels_avx2;
+extern const stk_jpeg_kernels stk_jpeg_kernels_avx512; /* from Ice Lake and Zen 4 on: VBMI2 */
 #endif
 
 /* What the tables above are made of. */
@@ -54,6 +55,7 @@ extern const stk_jpeg_kernels stk_jpeg_kernels_avx2;
     void stk_jpeg_grey_rgb_##isa(const uint8_t *y, int n, uint8_t *dst);
 STK_JPEG_DECLARE_KERNELS(plain)
 STK_JPEG_DECLARE_KERNELS(avx2)
+STK_JPEG_DECLARE_KERNELS(avx512)
 
 #define STK_JPEG_KERNELS_TABLE(isa)                                                                                    \
     {                                                                                                                  \

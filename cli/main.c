@@ -5,7 +5,7 @@
 #include "cli.h"
 
 static const cli_verb *const verbs[] = {&cli_train, &cli_plan,     &cli_eval,    &cli_predict, &cli_data, &cli_pack,
-                                        &cli_index, &cli_tokenize, &cli_devices, &cli_new,     &cli_get};
+                                        &cli_index, &cli_tokenize, &cli_devices, &cli_new,     &cli_get,  &cli_watch};
 enum { N_VERBS = sizeof(verbs) / sizeof(verbs[0]) };
 
 static void print_help(void)
@@ -53,7 +53,8 @@ int main(int argc, char **argv)
             cli_help(verbs[i]);
             return CLI_OK;
         }
-        cli_settle_threads(argv);
+        /* A watched command shall find the settings that it would find without us. */
+        if (verbs[i] != &cli_watch) cli_settle_threads(argv);
         /* Where files may not grow (ulimit -f), writing shall fail and be reported instead of ending the process. */
         signal(SIGXFSZ, SIG_IGN);
         int code = verbs[i]->run(verbs[i], argc - 2, argv + 2);

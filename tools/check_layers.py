@@ -36,7 +36,7 @@ def check_file(path, own, layers):
         folder, slash, _ = target.partition("/")
         if not slash:
             # A bare name is a file of the program's own folder; the library always writes the folder.
-            if own != "cli" or not (path.parent / target).exists():
+            if own != "cli" or not any((p / target).exists() for p in (path.parent, ROOT / "cli")):
                 yield f"{where}: \"{target}\" lacks its folder"
         elif folder == ".." or folder == ".":
             yield f"{where}: \"{target}\" is relative; write it from src"

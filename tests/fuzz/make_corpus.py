@@ -478,6 +478,31 @@ def make_onnx():
     write("onnx", "deep", field(7, deep))
 
 
+def make_watch():
+    """The first byte says which text it is; R is a recording."""
+    texts = {
+        "\x01": "4711 (a b) D 17 4711 4000 0 -1 4194560 100 200 30 40 500 70 6 7 20 0 12 0 98765 1000000 2560 "
+                "18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 3 0 0 0 0 0\n",
+        "\x02": "27867 188597 2\n",
+        "\x03": "VmRSS:\t   8 kB\nVmSwap:\t   12 kB\n",
+        "\x04": "some avg10=1.00 avg60=0.00 avg300=0.00 total=77\n",
+        "\x05": "cpu  10 20 30 1000 5 6 7 8 0 0\ncpu0 5 10 15 500 2 3 3 4 0 0\nprocs_running 3\n",
+        "\x06": " 259 0 nvme0n1 10 0 100 5 20 0 200 6 0 50 11\n 259 1 nvme0n1p1 10 0 100 5 20 0 200 6 0 50 11\n",
+        "\x07": "Inter-| Receive\n lo: 5 1 0 0 0 0 0 0 5 1\n eth0:1000 1 0 0 0 0 0 0 2000 1\n",
+        "\x08": "0-3,8,10-11\n",
+        "\x09": "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 20 0:40 / /data rw shared:1 - nfs4 server:/x rw\n",
+        "\x0a": "0 0x5 0x7f 0x1000 0x0 0x0 0x0 0x7ffc 0x7f36\n",
+        "\x0b": "request_wait_answer",
+        "\x0c": "7f-80 r-xp 0 0 0 /usr/lib/python3/torch/lib/libtorch_cpu.so\n",
+        "\x0d": "#0-0 MISMATCH\n 1 rank has launched up to operation 6649:\n Rank 3 -- GPU 0\n",
+        "\x0e": "50000 100000\n",
+        "R": "stoker-watch-record 1\nI command a b\nM 0 0:3 1:100\nP 7 0:1 5:10\nH 7 0:8 4:3\nG 0 0:501\nT 100\n"
+             "P 7 5:-3\nX H 7\nT 200\n",
+    }
+    for kind, text in texts.items():
+        write("watch", f"{ord(kind):02x}", (kind + text).encode())
+
+
 for decoder in "jpeg", "jpeg_crop", "transcode":
     for file_name, text in JPEG.items():
         write(decoder, file_name + ".jpg", base64.b64decode(text))
@@ -506,3 +531,4 @@ make_listing()
 make_tokenizer()
 make_csv()
 make_onnx()
+make_watch()

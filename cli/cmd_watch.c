@@ -1,0 +1,322 @@
+/* stoker watch, and the program stoker-watch that has this verb alone. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "watch/child.h"
+#include "watch/compare.h"
+#include "watch/watch.h"
+
+static const cli_option options[] = {
+    {"--pid", "PID", "watches a running process and its children, until it ends or Ctrl-C"},
+    {"--seconds", "N", "with --pid: ends after N seconds"},
+    {"--interval", "MS",
+     "time between two samples, 20 to 10000 ms; default: 100, longer where that would cost too much"},
+    {"--json", NULL, "prints one JSON object at the end; the command's own output goes to standard error"},
+    {"--html", "FILE", "writes the report as one page, too"},
+    {"--record", "FILE", "writes all that was seen"},
+    {"--replay", "FILE", "judges a recording"},
+    {"--compare", "A B", "two recordings: did the change help? With a confidence interval"},
+    {"--assert", "SIGNAL>N",
+     "ends with exit code 1 where that does not hold at the end: 'gpu_util>80', 'idle<20' "
+     "(shares in per cent); may be given often. --signals lists the names"},
+    {"--signals", NULL, "lists the signals that rules and --assert know"},
+    {"--quiet", NULL, "no line while the job runs"},
+    {"--nvml", "FILE", "NVIDIA's library, where it is not the driver's libnvidia-ml.so.1"},
+    {"--over", "DIR", "for tests: files of DIR/proc and DIR/sys stand before the kernel's"},
+    {"--without", "LIST", "for tests: sources that are treated as missing: pressure,schedstat,/io,wchan,libnvidia"},
+    {NULL, NULL, NULL}};
+
+/* --- assertions --- */
+
+typedef struct claim {
+    stk_watch_signal signal;
+    char is;
+    double limit;
+} claim;
+
+static bool find_signal(const char *name, stk_watch_signal *out)
+{
+    if (!strcmp(name, "gpu_util")) name = "gpu_busy";
+    for (int i = 0; i < STK_WATCH_SIGNALS; i++) {
+        if (strcmp(stk_watch_signal_name((stk_watch_signal)i), name)) continue;
+        *out = (stk_watch_signal)i;
+        return true;
+    }
+    return false;
+}
+
+static bool parse_claim(const cli_verb *verb, const char *text, claim *out)
+{
+    char name[64], *end;
+    size_t n = strcspn(text, "<>");
+    if (n == 0 || n >= sizeof(name) || !text[n]) {
+        cli_usage(verb, "option '--assert' must be like 'gpu_util>80', not '%s'", text);
+        return false;
+    }
+    snprintf(name, sizeof(name), "%.*s", (int)n, text);
+    while (n > 0 && isspace((unsigned char)name[n - 1]))
+        name[--n] = 0;
+    if (!find_signal(name, &out->signal)) {
+        const char *names[STK_WATCH_SIGNALS];
+        for (int i = 0; i < STK_WATCH_SIGNALS; i++)
+            names[i] = stk_watch_signal_name((stk_watch_signal)i);
+        const char *nearest = cli_nearest(name, names, STK_WATCH_SIGNALS);
+        cli_usage(verb, "option '--assert' knows no signal '%s'%s%s%s", name, nearest ? " (did you mean '" : "",
+                  nearest ? nearest : "", nearest ? "'?)" : "");
+        return false;
+    }
+    text += strcspn(text, "<>");
+    out->is = *text++;
+    out->limit = strtod(text, &end);
+    if (end == text || *end) {
+        cli_usage(verb, "option '--assert' must end in a number, and '%s' does not", text);
+        return false;
+    }
+    return true;
+}
+
+/* 0, or 1 where a claim does not hold. */
+static int check_claims(const cli_args *args, const stk_watch_report *report)
+{
+    int code = CLI_OK;
+    for (int i = 0; i < args->n_found; i++) {
+        claim c;
+        if (strcmp(args->found[i].option->name, "--assert") || !parse_claim(args->verb, args->found[i].value, &c))
+            continue;
+        bool is_share = !strcmp(stk_watch_signal_unit(c.signal), "%");
+        double x = report->signals.value[c.signal] * (is_share ? 100 : 1);
+        if (c.is == '>' ? x > c.limit : x < c.limit) continue;
+        fprintf(stderr, "stoker: '%s' does not hold: ", args->found[i].value);
+        if (isnan(x))
+            fprintf(stderr, "it is not known here\n");
+        else
+            fprintf(stderr, "it is %.4g\n", x);
+        code = CLI_FAILED;
+    }
+    return code;
+}
+
+/* --- output --- */
+
+static int put_text(FILE *file, stk_text *text)
+{
+    int code = stk_text_status(text) == STK_OK ? CLI_OK : cli_fail();
+    if (code == CLI_OK) fputs(stk_text_get(text), file);
+    stk_text_free(text);
+    return code;
+}
+
+static int put_html(const char *path, const stk_watch_report *report)
+{
+    stk_text page = {0};
+    stk_watch_report_html(report, &page);
+    FILE *file = fopen(path, "we");
+    if (!file) {
+        fprintf(stderr, "stoker: cannot write '%s': %s\n", path, strerror(errno));
+        stk_text_free(&page);
+        return CLI_FAILED;
+    }
+    int code = put_text(file, &page);
+    if (fclose(file) != 0 && code == CLI_OK) {
+        fprintf(stderr, "stoker: cannot write '%s': %s\n", path, strerror(errno));
+        code = CLI_FAILED;
+    }
+    return code;
+}
+
+/* The report in all forms that were asked for; text goes to file. */
+static int put_report(const cli_args *args, const stk_watch *watch, FILE *file)
+{
+    static stk_watch_report report;
+    stk_text text = {0};
+    int code = CLI_OK;
+    stk_watch_report_now(watch, &report);
+    if (cli_has(args, "--json")) {
+        stk_watch_report_json(&report, &text);
+        file = stdout;
+    } else {
+        stk_watch_report_text(&report, &text);
+    }
+    if (put_text(file, &text) != CLI_OK) code = CLI_FAILED;
+    if (cli_value(args, "--html") && put_html(cli_value(args, "--html"), &report) != CLI_OK) code = CLI_FAILED;
+    if (check_claims(args, &report) != CLI_OK) code = CLI_FAILED;
+    return code;
+}
+
+static void put_line(const stk_watch *watch)
+{
+    static stk_watch_report report;
+    stk_text line = {0};
+    stk_watch_report_now(watch, &report);
+    stk_watch_report_line(&report, &line);
+    fprintf(stderr, "\r\033[K%.*s", 110, stk_text_get(&line));
+    fflush(stderr);
+    stk_text_free(&line);
+}
+
+/* --- watching --- */
+
+typedef struct job {
+    pid_t pid;
+    bool is_ours, shows_line;
+    double seconds; /* 0: no limit */
+} job;
+
+/* Samples until the job ends. *exit_code: as a shell would give it, or -1 where nobody knows. */
+static stk_status follow(stk_watch *watch, const job *job, int *exit_code)
+{
+    double begin = cli_now(), shown = begin;
+    bool is_over = false, ended = false;
+    *exit_code = -1;
+    while (!is_over && !ended) {
+        double at = cli_now();
+        stk_status status = stk_watch_take(watch, &is_over);
+        if (status != STK_OK) return status;
+        if (job->shows_line && cli_now() - shown >= 1) {
+            put_line(watch);
+            shown = cli_now();
+        }
+        if (job->is_ours) is_over = false;
+        if (job->is_ours ? stk_watch_child_stops() > 2 : stk_watch_child_stops() > 0) break;
+        if (job->seconds > 0 && cli_now() - begin >= job->seconds) break;
+        double left = (double)watch->sampler.config.interval_us * 1e-6 - (cli_now() - at);
+        if (!is_over) stk_watch_child_wait(left > 0.001 ? (long)(left * 1e6) : 1000);
+        ended = job->is_ours && stk_watch_child_ended(job->pid, exit_code);
+    }
+    return STK_OK;
+}
+
+static void name_command(stk_watch *watch, char *const *argv)
+{
+    stk_text text = {0};
+    for (int i = 0; argv[i]; i++)
+        stk_text_add(&text, "%s%s", i ? " " : "", argv[i]);
+    (void)stk_watch_facts_add(&watch->sampler.facts, "command", "%s", stk_text_get(&text));
+    stk_text_free(&text);
+}
+
+static int watch_job(const cli_args *args, char *const *argv)
+{
+    static stk_watch watch;
+    stk_watch_config config = {.nvml = cli_value(args, "--nvml"),
+                               .root = {cli_value(args, "--over"), cli_value(args, "--without")}};
+    int64_t pid, seconds, interval;
+    int exit_code = -1;
+    job job = {0, argv != NULL, isatty(STDERR_FILENO) && !cli_has(args, "--quiet"), 0};
+    if (!cli_number(args, "--pid", 1, INT32_MAX, 0, &pid) || !cli_number(args, "--seconds", 1, 1 << 30, 0, &seconds) ||
+        !cli_number(args, "--interval", 20, 10000, 100, &interval))
+        return CLI_USAGE;
+    if (!argv && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+        fprintf(stderr, "stoker: there is no process %d\n", (int)pid);
+        return CLI_FAILED;
+    }
+    job.seconds = (double)seconds;
+    if (argv) {
+        stk_status status = stk_watch_child_start(argv, cli_has(args, "--json"), &job.pid);
+        if (status != STK_OK) {
+            cli_fail();
+            return status == STK_NOT_FOUND ? 127 : 126;
+        }
+    } else {
+        stk_watch_child_attach();
+        job.pid = (pid_t)pid;
+    }
+    config.pid = job.pid;
+    config.is_ours = job.is_ours;
+    config.interval_us = interval * 1000;
+    stk_status status = stk_watch_open(&watch, &config, cli_value(args, "--record"));
+    if (status == STK_OK && argv) name_command(&watch, argv);
+    if (status == STK_OK) status = follow(&watch, &job, &exit_code);
+    char text[16];
+    snprintf(text, sizeof(text), "%d", exit_code);
+    if (status == STK_OK) status = stk_watch_finish(&watch, exit_code >= 0 ? text : NULL);
+    if (job.shows_line) fprintf(stderr, "\r\033[K");
+    int code = status == STK_OK ? put_report(args, &watch, argv ? stderr : stdout) : cli_fail();
+    stk_watch_close(&watch);
+    /* A failure to watch must not end the command, which goes on and tells its own end. */
+    while (job.is_ours && exit_code < 0 && status != STK_OK && !stk_watch_child_ended(job.pid, &exit_code))
+        stk_watch_child_wait(1000000);
+    return exit_code > 0 ? exit_code : code;
+}
+
+static int replay(const cli_args *args)
+{
+    static stk_watch watch;
+    if (stk_watch_replay(&watch, cli_value(args, "--replay")) != STK_OK) return cli_fail();
+    int code = put_report(args, &watch, stdout);
+    stk_watch_close(&watch);
+    return code;
+}
+
+static int compare(const cli_args *args)
+{
+    static stk_watch before, after;
+    static stk_watch_report a, b;
+    stk_text text = {0};
+    if (stk_watch_replay(&before, cli_value(args, "--compare")) != STK_OK) return cli_fail();
+    if (stk_watch_replay(&after, args->word[0]) != STK_OK) {
+        stk_watch_close(&before);
+        return cli_fail();
+    }
+    stk_watch_report_now(&before, &a);
+    stk_watch_report_now(&after, &b);
+    (cli_has(args, "--json") ? stk_watch_compare_json : stk_watch_compare_text)(&a, &b, &text);
+    int code = put_text(stdout, &text);
+    stk_watch_close(&before);
+    stk_watch_close(&after);
+    return code;
+}
+
+static int list_signals(void)
+{
+    for (int i = 0; i < STK_WATCH_SIGNALS; i++) {
+        stk_watch_signals all;
+        char text[STK_WATCH_SENTENCE];
+        all.value[i] = 0;
+        stk_watch_signal_tell(&all, (stk_watch_signal)i, text);
+        printf("  %-16s %s\n", stk_watch_signal_name((stk_watch_signal)i), text);
+    }
+    return CLI_OK;
+}
+
+static int run(const cli_verb *verb, int argc, char **argv)
+{
+    static cli_args args;
+    int n = 0;
+    claim unused;
+    /* Everything behind -- is the command's. */
+    while (n < argc && strcmp(argv[n], "--"))
+        n++;
+    char *const *command = n + 1 < argc ? argv + n + 1 : NULL;
+    if (!cli_parse(verb, n, argv, &args)) return CLI_USAGE;
+    for (int i = 0; i < args.n_found; i++)
+        if (!strcmp(args.found[i].option->name, "--assert") && !parse_claim(verb, args.found[i].value, &unused))
+            return CLI_USAGE;
+    if (cli_has(&args, "--signals")) return list_signals();
+    int n_ways = (command != NULL) + cli_has(&args, "--pid") + cli_has(&args, "--replay") + cli_has(&args, "--compare");
+    if (n_ways == 0 && args.n_words > 0) return cli_usage(verb, "put '--' before the command: -- %s", args.word[0]);
+    if (n_ways != 1) return cli_usage(verb, "needs one of: -- COMMAND, --pid PID, --replay FILE, --compare A B");
+    if (cli_has(&args, "--compare"))
+        return args.n_words == 1 ? compare(&args) : cli_usage(verb, "option '--compare' needs two recordings: A B");
+    if (args.n_words > 0) return cli_usage(verb, "'%s' is no option; a command goes behind '--'", args.word[0]);
+    return cli_has(&args, "--replay") ? replay(&args) : watch_job(&args, command);
+}
+
+const cli_verb cli_watch = {
+    "watch", "[OPTION...] (-- COMMAND ARGUMENT... | --pid PID | --replay FILE | --compare A B)",
+    "Tells what holds a training job back, in any framework. Watches a command and its children from outside, as an "
+    "ordinary user: GPUs by NVML, threads, cores, files and memory by /proc, PSI and control groups. At the end it "
+    "gives "
+    "a verdict with its evidence, what it costs, and what to do. The exit code is the command's.\n\n"
+    "  stoker watch -- python train.py --epochs 1\n"
+    "  stoker watch --pid 4711 --seconds 30 --html report.html\n"
+    "  stoker watch --record before.rec -- ./train.sh\n"
+    "  stoker watch --compare before.rec after.rec\n"
+    "  stoker watch --json --assert 'gpu_util>80' -- python train.py\n",
+    options, run};

@@ -1,0 +1,133 @@
+#include "watch/compare.h"
+
+#include <math.h>
+#include <stddef.h>
+
+enum { N_PARTS = 20, LEAST_PARTS = 8 };
+
+typedef struct estimate {
+    double mean, variance, n; /* of the mean */
+} estimate;
+
+/* Means of equally long parts of the time that counts. */
+static estimate find_mean(const stk_watch_report *report, size_t offset)
+{
+    const stk_watch_history *h = report->history;
+    double sum[N_PARTS] = {0}, length[N_PARTS] = {0};
+    double begin = report->signals.begin_s, all = report->signals.end_s - begin;
+    estimate e = {0, 0, 0};
+    for (size_t i = 0; i < h->n; i++) {
+        double x = *(const double *)((const char *)&h->row[i] + offset);
+        double at = (h->row[i].at_s - h->row[i].length_s / 2 - begin) / all;
+        if (!isfinite(x) || !(at >= 0) || at >= 1) continue;
+        int k = (int)(at * N_PARTS);
+        sum[k] += x * h->row[i].length_s;
+        length[k] += h->row[i].length_s;
+    }
+    for (int k = 0; k < N_PARTS; k++) {
+        if (!(length[k] > 0)) continue;
+        e.n++;
+        e.mean += sum[k] / length[k];
+    }
+    e.mean = e.n > 0 ? e.mean / e.n : NAN;
+    for (int k = 0; k < N_PARTS; k++)
+        if (length[k] > 0) e.variance += pow(sum[k] / length[k] - e.mean, 2);
+    e.variance = e.n > 1 ? e.variance / (e.n - 1) / e.n : NAN;
+    return e;
+}
+
+/* Student's t for 95 %, two-sided; within 1 % for 4 degrees and more (expansion in 1 / degrees: Abramowitz and Stegun
+ * 26.7.5). */
+static double student(double degrees)
+{
+    const double z = 1.959964;
+    double z3 = z * z * z, z5 = z3 * z * z;
+    return z + (z3 + z) / (4 * degrees) + (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees);
+}
+
+int stk_watch_compare(const stk_watch_report *a, const stk_watch_report *b,
+                      stk_watch_difference out[STK_WATCH_DIFFERENCES])
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } what[] = {{"gpu_busy", offsetof(stk_watch_row, gpu_busy)},
+                {"power", offsetof(stk_watch_row, power)},
+                {"sm", offsetof(stk_watch_row, sm)},
+                {"cores", offsetof(stk_watch_row, cores)},
+                {"waited", offsetof(stk_watch_row, waited)},
+                {"disk_wait", offsetof(stk_watch_row, disk_wait)},
+                {"asked_mbs", offsetof(stk_watch_row, asked_mbs)}};
+    int n = 0;
+    for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
+        estimate x = find_mean(a, what[i].offset), y = find_mean(b, what[i].offset);
+        if (!isfinite(x.mean) || !isfinite(y.mean)) continue;
+        stk_watch_difference d = {what[i].name, x.mean, y.mean, NAN, NAN};
+        double variance = x.variance + y.variance;
+        if (x.n >= LEAST_PARTS && y.n >= LEAST_PARTS && isfinite(variance)) {
+            double degrees =
+                variance > 0
+                    ? variance * variance / (x.variance * x.variance / (x.n - 1) + y.variance * y.variance / (y.n - 1))
+                    : x.n;
+            double half = student(degrees) * sqrt(variance);
+            d.low = y.mean - x.mean - half;
+            d.high = y.mean - x.mean + half;
+        }
+        out[n++] = d;
+    }
+    return n;
+}
+
+/* The device's use decides: GPUs where both runs have them, or else cores. */
+static const stk_watch_difference *find_main(const stk_watch_difference *d, int n)
+{
+    const stk_watch_difference *cores = NULL;
+    for (int i = 0; i < n; i++) {
+        if (d[i].name[0] == 'g') return &d[i];
+        if (d[i].name[0] == 'c') cores = &d[i];
+    }
+    return cores;
+}
+
+static const char *find_word(const stk_watch_difference *d)
+{
+    if (!d || isnan(d->low)) return "unknown";
+    return d->low > 0 ? "better" : d->high < 0 ? "worse" : "no difference shown";
+}
+
+void stk_watch_compare_text(const stk_watch_report *a, const stk_watch_report *b, stk_text *out)
+{
+    stk_watch_difference d[STK_WATCH_DIFFERENCES];
+    int n = stk_watch_compare(a, b, d);
+    const stk_watch_difference *main = find_main(d, n);
+    stk_text_add(out, "  %-12s %10s %10s   %s\n", "", "before", "after", "difference, 95 % interval");
+    for (int i = 0; i < n; i++) {
+        stk_text_add(out, "  %-12s %10.3g %10.3g   ", d[i].name, d[i].a, d[i].b);
+        if (isnan(d[i].low))
+            stk_text_add(out, "%+.3g (too short for an interval)\n", d[i].b - d[i].a);
+        else
+            stk_text_add(out, "%+.3g (%+.3g to %+.3g)\n", d[i].b - d[i].a, d[i].low, d[i].high);
+    }
+    stk_text_add(out, "  %-12s %10.1f %10.1f   s\n", "watched", a->length_s, b->length_s);
+    stk_text_add(out, "  %-12s %s -> %s\n", "verdict", a->n_verdicts ? a->verdict[0].rule->name : "none",
+                 b->n_verdicts ? b->verdict[0].rule->name : "none");
+    stk_text_add(out, "  %-12s %s%s%s\n", "result", find_word(main), main ? ", by " : "", main ? main->name : "");
+}
+
+void stk_watch_compare_json(const stk_watch_report *a, const stk_watch_report *b, stk_text *out)
+{
+    stk_watch_difference d[STK_WATCH_DIFFERENCES];
+    int n = stk_watch_compare(a, b, d);
+    const stk_watch_difference *main = find_main(d, n);
+    stk_text_add(out, "{\"result\": \"%s\", \"by\": \"%s\", \"differences\": [", find_word(main),
+                 main ? main->name : "");
+    for (int i = 0; i < n; i++) {
+        stk_text_add(out, "%s{\"name\": \"%s\", \"before\": %.6g, \"after\": %.6g, ", i ? ", " : "", d[i].name, d[i].a,
+                     d[i].b);
+        if (isnan(d[i].low))
+            stk_text_add(out, "\"interval\": null}");
+        else
+            stk_text_add(out, "\"interval\": [%.6g, %.6g]}", d[i].low, d[i].high);
+    }
+    stk_text_add(out, "]}\n");
+}

@@ -1,0 +1,89 @@
+/* What a job did in each interval between two samples, as shares and rates. Bounded memory: when it is full, each two
+ * neighbouring rows become one. Threads: one at a time. */
+#ifndef STK_WATCH_HISTORY_H
+#define STK_WATCH_HISTORY_H
+
+#include "watch/facts.h"
+#include "watch/sample.h"
+
+/* A core that is busy all the time counts 1; NaN: not known. "trainer": the processes that hold a GPU, or else the
+ * first one that computes; "workers": the job's other processes. */
+#define STK_WATCH_ROW_FIELDS(X)                                                                                        \
+    X(gpu_busy)  /* mean over GPUs in use; 0 to 1 */                                                                   \
+    X(gpu_least) /* the least busy GPU in use */                                                                       \
+    X(gpu_most)                                                                                                        \
+    X(gpus_used)                                                                                                       \
+    X(power)          /* share of the limit */                                                                         \
+    X(clock)          /* share of the highest */                                                                       \
+    X(hot)            /* 1: clocks are low because of heat */                                                          \
+    X(capped)         /* 1: because of the power limit */                                                              \
+    X(sm)             /* GPM */                                                                                        \
+    X(tensor)         /* GPM */                                                                                        \
+    X(gpu_memory)     /* share of the GPU's memory that is taken */                                                    \
+    X(own_memory)     /* share that the job's processes took */                                                        \
+    X(other_memory)   /* share that other processes took */                                                            \
+    X(other_gpu_busy) /* by other processes */                                                                         \
+    X(unowned_memory) /* share that is taken by no living process */                                                   \
+    X(pcie_mbs)                                                                                                        \
+    X(link) /* share of the PCIe link's lanes times generation */                                                      \
+    X(mig)                                                                                                             \
+    X(far_node)       /* 1: the trainer runs on another memory node than its GPU's */                                  \
+    X(cores)          /* that the job uses */                                                                          \
+    X(main)           /* the trainer's first thread */                                                                 \
+    X(top)            /* the busiest thread of all */                                                                  \
+    X(top_ready)      /* the same with the time that it waited for a core */                                           \
+    X(shared_threads) /* threads of the trainer between 8 and 80 % of a core */                                        \
+    X(trainer)        /* cores of the trainer, all its threads */                                                      \
+    X(workers)        /* mean over workers, with the time that they wait for a core */                                 \
+    X(n_workers)                                                                                                       \
+    X(waited)      /* share of ready time that threads waited for a core */                                            \
+    X(disk_wait)   /* share of the threads that feed which wait for a disk */                                          \
+    X(remote_wait) /* for a network's or a program's file system */                                                    \
+    X(swap_wait)                                                                                                       \
+    X(asked_mbs) /* read by calls, from memory or disk */                                                              \
+    X(read_mbs)  /* from disks */                                                                                      \
+    X(put_mbs)   /* written by calls */                                                                                \
+    X(faults)    /* pages a second that came from a disk */                                                            \
+    X(swapping)  /* pages a second, whole machine */                                                                   \
+    X(net_mbs)   /* from the network, whole machine */                                                                 \
+    X(locked)    /* 1: the trainer's first thread waits for a lock, another process or the GPU */                      \
+    X(psi_io)                                                                                                          \
+    X(psi_memory)                                                                                                      \
+    X(throttled) /* share of the quota's periods */                                                                    \
+    X(quota)     /* cores */                                                                                           \
+    X(allowed)   /* cores that the trainer may use */                                                                  \
+    X(machine_cores)                                                                                                   \
+    X(machine_busy) /* cores */                                                                                        \
+    X(memory_full)  /* used share of the memory, or of the group's limit */                                            \
+    X(limit_hits)   /* a second */                                                                                     \
+    X(oom_kills)                                                                                                       \
+    X(compilers) /* processes */                                                                                       \
+    X(lagging_rank)
+
+#define X(name) double name;
+typedef struct stk_watch_row {
+    double at_s, length_s; /* of its end */
+    STK_WATCH_ROW_FIELDS(X)
+} stk_watch_row;
+#undef X
+
+enum { STK_WATCH_ROWS = 8192 };
+
+typedef struct stk_watch_history {
+    stk_watch_sample last;
+    bool has_last;
+    stk_watch_row *row; /* STK_WATCH_ROWS */
+    size_t n;
+    int n_merged; /* rows that make one now */
+    stk_watch_row open;
+    int n_open;
+    int64_t first_pid;
+    double n_gpus;
+} stk_watch_history;
+
+stk_status stk_watch_history_open(stk_watch_history *history);
+/* Adds what happened since the last sample. */
+stk_status stk_watch_history_add(stk_watch_history *history, const stk_watch_sample *sample);
+void stk_watch_history_free(stk_watch_history *history);
+
+#endif

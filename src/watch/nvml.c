@@ -1,0 +1,220 @@
+#include "watch/nvml.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+
+static const char driver_library[] = "libnvidia-ml.so.1";
+
+/* Notes once that a call failed. True: it went well. */
+static bool check(const stk_watch_nvml *nvml, stk_watch_facts *facts, int i_gpu, const char *what, nvml_result result)
+{
+    if (result == 0) return true;
+    const char *text = nvml->error_text ? nvml->error_text(result) : NULL;
+    if (i_gpu >= 0)
+        (void)stk_watch_facts_add(facts, "missing", "%s of GPU %d (NVML: %s)", what, i_gpu, text ? text : "it failed");
+    else
+        (void)stk_watch_facts_add(facts, "missing", "%s (NVML: %s)", what, text ? text : "it failed");
+    return false;
+}
+
+/* A call that the library need not have: 13 is NVML's "function not found". */
+#define CALL(i_gpu, name, ...) check(nvml, facts, i_gpu, what_##name, nvml->name ? nvml->name(__VA_ARGS__) : 13)
+
+#define X(name, symbol, parameters, what) static const char what_##name[] __attribute__((unused)) = what;
+STK_WATCH_NVML_CALLS(X)
+#undef X
+
+/* A symbol as a function; ISO C has no cast for it. */
+static void load(void *library, const char *symbol, void *function)
+{
+    void *address = dlsym(library, symbol);
+    memcpy(function, &address, sizeof(address));
+}
+
+static void open_gpm(stk_watch_nvml *nvml, int i, stk_watch_facts *facts)
+{
+    nvml_gpm_support support = {1, 0};
+    if (!nvml->gpm_support || nvml->gpm_support(nvml->device[i], &support) != 0 || !support.is_supported) {
+        (void)stk_watch_facts_add(facts, "missing", "GPM counters (they need Hopper or newer)");
+        return;
+    }
+    if (!CALL(i, gpm_alloc, &nvml->gpm[i][0]) || !CALL(i, gpm_alloc, &nvml->gpm[i][1])) nvml->gpm[i][0] = NULL;
+}
+
+static void open_gpu(stk_watch_nvml *nvml, int i, const stk_watch_root *root, stk_watch_facts *facts)
+{
+    char name[96] = "", text[64];
+    nvml_pci pci = {0};
+    nvml->numa_node[i] = -1;
+    if (CALL(i, name, nvml->device[i], name, sizeof(name) - 1))
+        (void)stk_watch_facts_add(facts, "gpu", "%d: %s", i, name);
+    if (CALL(i, pci, nvml->device[i], &pci) && pci.domain <= 0xffff) {
+        if (stk_watch_read(root, text, sizeof(text), "/sys/bus/pci/devices/%04x:%02x:%02x.0/numa_node", pci.domain,
+                           pci.bus & 0xff, pci.device & 0xff))
+            nvml->numa_node[i] = atoi(text);
+    }
+    open_gpm(nvml, i, facts);
+}
+
+stk_status stk_watch_nvml_open(stk_watch_nvml *nvml, const char *path, const stk_watch_root *root,
+                               stk_watch_facts *facts)
+{
+    nvml_result (*init)(void);
+    unsigned n = 0;
+    memset(nvml, 0, sizeof(*nvml));
+    if (!path) path = driver_library;
+    nvml->library = stk_watch_is_hidden(root, path) ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!nvml->library)
+        return stk_watch_facts_add(facts, "missing", "GPUs: no '%s' (needs NVIDIA's driver; other makes are not read)",
+                                   path);
+    load(nvml->library, "nvmlInit_v2", &init);
+    load(nvml->library, "nvmlShutdown", &nvml->shutdown);
+    load(nvml->library, "nvmlErrorString", &nvml->error_text);
+#define X(name, symbol, parameters, what) load(nvml->library, symbol, &nvml->name);
+    STK_WATCH_NVML_CALLS(X)
+#undef X
+    if (!check(nvml, facts, -1, "GPUs", init ? init() : 13)) {
+        nvml->shutdown = NULL;
+        return STK_OK;
+    }
+    if (!CALL(-1, count, &n)) return STK_OK;
+    for (unsigned i = 0; i < n && i < STK_WATCH_MOST_GPUS; i++) {
+        if (!CALL((int)i, handle, i, &nvml->device[nvml->n_gpus])) continue;
+        open_gpu(nvml, nvml->n_gpus++, root, facts);
+    }
+    return STK_OK;
+}
+
+void stk_watch_nvml_close(stk_watch_nvml *nvml)
+{
+    for (int i = 0; i < nvml->n_gpus; i++)
+        for (int k = 0; k < 2; k++)
+            if (nvml->gpm[i][k] && nvml->gpm_free) nvml->gpm_free(nvml->gpm[i][k]);
+    if (nvml->shutdown) nvml->shutdown();
+    if (nvml->library) dlclose(nvml->library);
+    memset(nvml, 0, sizeof(*nvml));
+}
+
+/* --- one reading --- */
+
+static void read_gpm(stk_watch_nvml *nvml, int i, stk_watch_gpu *gpu, stk_watch_facts *facts)
+{
+    static nvml_gpm_metrics metrics; /* 16 KiB; one thread at a time */
+    if (!nvml->gpm[i][0]) return;
+    if (!CALL(i, gpm_get, nvml->device[i], nvml->gpm[i][1])) return;
+    memset(&metrics, 0, sizeof(metrics));
+    metrics.version = 1;
+    metrics.n = 3;
+    metrics.first = nvml->gpm[i][0];
+    metrics.second = nvml->gpm[i][1];
+    metrics.metric[0].id = NVML_GPM_SM;
+    metrics.metric[1].id = NVML_GPM_TENSOR;
+    metrics.metric[2].id = NVML_GPM_DRAM;
+    if (nvml->has_gpm_first[i] && CALL(i, gpm_metrics, &metrics)) {
+        int64_t *into[] = {&gpu->sm_permille, &gpu->tensor_permille, &gpu->dram_permille};
+        for (int k = 0; k < 3; k++)
+            if (metrics.metric[k].result == 0 && metrics.metric[k].value >= 0 && metrics.metric[k].value <= 100)
+                *into[k] = (int64_t)(10 * metrics.metric[k].value + 0.5);
+    }
+    nvml->has_gpm_first[i] = true;
+    nvml_gpm_sample old = nvml->gpm[i][0];
+    nvml->gpm[i][0] = nvml->gpm[i][1];
+    nvml->gpm[i][1] = old;
+}
+
+static void read_processes(stk_watch_nvml *nvml, int i, stk_watch_sample *sample, stk_watch_gpu *gpu,
+                           stk_watch_facts *facts)
+{
+    nvml_process list[STK_WATCH_MOST_GPU_PROCESSES];
+    unsigned n = STK_WATCH_MOST_GPU_PROCESSES;
+    memset(list, 0, sizeof(list));
+    gpu->own_mb = gpu->n_own = gpu->other_mb = gpu->n_other = -1;
+    if (!CALL(i, processes, nvml->device[i], &n, list) || n > STK_WATCH_MOST_GPU_PROCESSES) return;
+    gpu->own_mb = gpu->n_own = gpu->other_mb = gpu->n_other = 0;
+    for (unsigned k = 0; k < n; k++) {
+        stk_watch_process *own = stk_watch_list_find(&sample->processes, (int64_t)list[k].pid);
+        int64_t mb = list[k].used == ~0ull ? 0 : (int64_t)(list[k].used >> 20);
+        *(own ? &gpu->own_mb : &gpu->other_mb) += mb;
+        *(own ? &gpu->n_own : &gpu->n_other) += 1;
+        if (own) own->holds_gpu = 1;
+    }
+}
+
+static void read_process_utilization(stk_watch_nvml *nvml, int i, const stk_watch_sample *sample, stk_watch_gpu *gpu)
+{
+    nvml_process_sample list[STK_WATCH_MOST_GPU_PROCESSES];
+    unsigned n = STK_WATCH_MOST_GPU_PROCESSES;
+    int64_t other = 0;
+    memset(list, 0, sizeof(list));
+    gpu->other_busy_permille = -1;
+    /* It fails where nothing ran since the last time, which is no fault. */
+    if (!nvml->process_utilization || nvml->process_utilization(nvml->device[i], list, &n, nvml->seen_us[i]) != 0 ||
+        n > STK_WATCH_MOST_GPU_PROCESSES)
+        return;
+    for (unsigned k = 0; k < n; k++) {
+        if (list[k].time_us > nvml->seen_us[i]) nvml->seen_us[i] = list[k].time_us;
+        if (!stk_watch_list_find(&sample->processes, (int64_t)list[k].pid) && list[k].sm <= 100) other += list[k].sm;
+    }
+    gpu->other_busy_permille = 10 * other;
+}
+
+static int64_t or_missing(bool good, unsigned value)
+{
+    return good ? (int64_t)value : -1;
+}
+
+static void read_slow(stk_watch_nvml *nvml, int i, stk_watch_gpu *gpu, stk_watch_facts *facts)
+{
+    nvml_device device = nvml->device[i];
+    unsigned value = 0, pending = 0;
+    gpu->pcie_sent_kbs = or_missing(CALL(i, pcie, device, NVML_PCIE_SENT, &value), value);
+    gpu->pcie_received_kbs = or_missing(CALL(i, pcie, device, NVML_PCIE_RECEIVED, &value), value);
+    gpu->pcie_generation = or_missing(CALL(i, pcie_generation, device, &value), value);
+    gpu->pcie_most_generation = or_missing(CALL(i, pcie_most_generation, device, &value), value);
+    gpu->pcie_width = or_missing(CALL(i, pcie_width, device, &value), value);
+    gpu->pcie_most_width = or_missing(CALL(i, pcie_most_width, device, &value), value);
+    gpu->power_limit_mw = or_missing(CALL(i, power_limit, device, &value), value);
+    gpu->clock_most_mhz = or_missing(CALL(i, clock_most, device, NVML_CLOCK_SM, &value), value);
+    /* Most GPUs have no MIG and say so with an error. */
+    gpu->mig = nvml->mig && nvml->mig(device, &value, &pending) == 0 ? (int64_t)value : 0;
+}
+
+static void read_fast(stk_watch_nvml *nvml, int i, stk_watch_gpu *gpu, stk_watch_facts *facts)
+{
+    nvml_device device = nvml->device[i];
+    nvml_utilization busy = {0, 0};
+    nvml_memory memory = {0, 0, 0};
+    unsigned value = 0;
+    unsigned long long mask = 0;
+    bool good = CALL(i, utilization, device, &busy);
+    gpu->busy_permille = good && busy.gpu <= 100 ? (int64_t)busy.gpu * 10 : -1;
+    gpu->memory_busy_permille = good && busy.memory <= 100 ? (int64_t)busy.memory * 10 : -1;
+    good = CALL(i, memory, device, &memory);
+    gpu->memory_mb = good ? (int64_t)(memory.total >> 20) : -1;
+    gpu->memory_used_mb = good ? (int64_t)(memory.used >> 20) : -1;
+    gpu->power_mw = or_missing(CALL(i, power, device, &value), value);
+    gpu->clock_mhz = or_missing(CALL(i, clock, device, NVML_CLOCK_SM, &value), value);
+    gpu->celsius = or_missing(CALL(i, temperature, device, NVML_TEMPERATURE_GPU, &value), value);
+    gpu->slowdown_mask = CALL(i, slowdown, device, &mask) ? (int64_t)(mask & 0xffff) : -1;
+    gpu->numa_node = nvml->numa_node[i];
+}
+
+stk_status stk_watch_nvml_read(stk_watch_nvml *nvml, bool is_slow, stk_watch_sample *sample, stk_watch_facts *facts)
+{
+    for (int i = 0; i < nvml->n_gpus; i++) {
+        stk_watch_gpu *gpu = stk_watch_list_add(&sample->gpus, i);
+        if (!gpu) return stk_fail_memory(sizeof(*gpu));
+        read_fast(nvml, i, gpu, facts);
+        read_gpm(nvml, i, gpu, facts);
+        if (!is_slow) continue;
+        read_slow(nvml, i, gpu, facts);
+        read_processes(nvml, i, sample, gpu, facts);
+        read_process_utilization(nvml, i, sample, gpu);
+    }
+    return STK_OK;
+}

@@ -1,0 +1,132 @@
+#include "watch/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void stk_watch_report_make(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_report *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->facts = facts;
+    out->history = history;
+    out->overhead = NAN;
+    out->length_s = history->n ? history->row[history->n - 1].at_s : 0;
+    stk_watch_signals_find(history, facts, &out->signals);
+    out->n_verdicts = stk_watch_judge(&out->signals, out->verdict);
+}
+
+/* --- words in lines --- */
+
+enum { WIDTH = 110, INDENT = 12 };
+
+/* "  label     text", where long texts go on below their beginning. */
+static void add_wrapped(stk_text *out, const char *label, const char *text)
+{
+    int at = INDENT;
+    stk_text_add(out, "  %-9s ", label);
+    for (const char *p = text; *p;) {
+        int n = (int)strcspn(p, " ");
+        if (at + n + 1 > WIDTH && at > INDENT) {
+            stk_text_add(out, "\n%*s", INDENT + (text[0] >= '1' && text[0] <= '9' && text[1] == '.' ? 3 : 0), "");
+            at = INDENT;
+        }
+        stk_text_add(out, "%.*s", n, p);
+        at += n + 1;
+        p += n;
+        while (*p == ' ')
+            p++;
+        if (*p) stk_text_add(out, " ");
+    }
+    stk_text_add(out, "\n");
+}
+
+static void add_remedies(const stk_watch_report *report, const stk_watch_verdict *verdict, stk_text *out)
+{
+    int order[STK_WATCH_REMEDIES];
+    const char *framework = stk_watch_facts_get(report->facts, "framework", 0);
+    int n = stk_watch_remedies(verdict, framework, order);
+    for (int i = 0; i < n; i++) {
+        const stk_watch_remedy *remedy = &verdict->rule->remedy[order[i]];
+        double gain = stk_watch_gain(verdict, remedy);
+        char line[512];
+        if (gain >= 1.05)
+            snprintf(line, sizeof(line), "%d. %s (up to %.1fx)", i + 1, remedy->text, gain);
+        else
+            snprintf(line, sizeof(line), "%d. %s%s", i + 1, remedy->text, remedy->wins > 0 ? " (less than 5 %)" : "");
+        add_wrapped(out, i == 0 ? "remedies" : "", line);
+    }
+}
+
+static void add_evidence(const stk_watch_verdict *verdict, stk_text *out)
+{
+    stk_text line = {0};
+    for (int i = 0; i < verdict->n_evidence; i++)
+        stk_text_add(&line, "%s%s", i ? "; " : "", verdict->evidence[i]);
+    add_wrapped(out, "evidence", stk_text_get(&line));
+    if (line.failed) out->failed = true;
+    stk_text_free(&line);
+}
+
+static void add_verdict(const stk_watch_report *report, const stk_watch_verdict *verdict, bool is_first, stk_text *out)
+{
+    char line[300];
+    snprintf(line, sizeof(line), "%s [%s], confidence %s (%.2f)", verdict->rule->title, verdict->rule->name,
+             stk_watch_confidence_word(verdict->confidence), verdict->confidence);
+    add_wrapped(out, is_first ? "verdict" : "also", line);
+    add_evidence(verdict, out);
+    if (verdict->cost >= 0.02) {
+        snprintf(line, sizeof(line), "%.0f %% of the time: without it the job could be up to %.1fx faster",
+                 100 * verdict->cost, 1 / (1 - fmin(0.95, verdict->cost)));
+        add_wrapped(out, "cost", line);
+    }
+    add_remedies(report, verdict, out);
+}
+
+static void add_missing(const stk_watch_report *report, stk_text *out)
+{
+    const char *text;
+    for (size_t i = 0; (text = stk_watch_facts_get(report->facts, "missing", i)); i++)
+        add_wrapped(out, i == 0 ? "not seen" : "", text);
+}
+
+void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
+{
+    const char *framework = stk_watch_facts_get(report->facts, "framework", 0);
+    const double *x = report->signals.value;
+    char line[300];
+    snprintf(line, sizeof(line), "%.1f s%s%s, judged from %.1f to %.1f s", report->length_s, framework ? ", " : "",
+             framework ? framework : "", report->signals.begin_s, report->signals.end_s);
+    stk_text_add(out, "stoker watch\n");
+    add_wrapped(out, "watched", line);
+    if (report->n_verdicts == 0) {
+        snprintf(line, sizeof(line), "none: no rule holds. The job uses %.1f cores%s", x[STK_WATCH_cores],
+                 report->length_s < 5 ? "; watch it for longer than 5 s" : "");
+        add_wrapped(out, "verdict",
+                    report->signals.end_s > report->signals.begin_s ? line : "none: too little was seen");
+    }
+    for (int i = 0; i < report->n_verdicts; i++)
+        add_verdict(report, &report->verdict[i], i == 0, out);
+    add_missing(report, out);
+    if (report->overhead >= 0) {
+        snprintf(line, sizeof(line), "%.2f %% of one core", 100 * report->overhead);
+        add_wrapped(out, "overhead", line);
+    }
+}
+
+void stk_watch_report_line(const stk_watch_report *report, stk_text *out)
+{
+    const stk_watch_history *h = report->history;
+    if (h->n == 0) return;
+    const stk_watch_row *row = &h->row[h->n - 1];
+    int s = (int)report->length_s;
+    stk_text_add(out, "watch %d:%02d", s / 60, s % 60);
+    if (row->gpus_used > 0) stk_text_add(out, "  GPU %.0f %%", 100 * row->gpu_busy);
+    if (row->power >= 0) stk_text_add(out, " power %.0f %%", 100 * row->power);
+    if (row->cores >= 0) stk_text_add(out, "  %.1f of %.0f cores", row->cores, row->machine_cores);
+    if (row->asked_mbs >= 0) stk_text_add(out, "  read %.1f MB/s", row->asked_mbs);
+    if (row->disk_wait + row->remote_wait > 0) stk_text_add(out, "  waits for files");
+    if (report->n_verdicts > 0)
+        stk_text_add(out, "  -> %s", report->verdict[0].rule->name);
+    else
+        stk_text_add(out, "  -> no verdict yet");
+}

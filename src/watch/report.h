@@ -1,0 +1,31 @@
+/* What the doctor says, as text, JSON and HTML. Threads: any. */
+#ifndef STK_WATCH_REPORT_H
+#define STK_WATCH_REPORT_H
+
+#include "base/text.h"
+#include "watch/rules.h"
+
+typedef struct stk_watch_report {
+    const stk_watch_facts *facts;     /* borrowed, as the next */
+    const stk_watch_history *history; /* for pictures */
+    stk_watch_signals signals;
+    stk_watch_verdict verdict[STK_WATCH_VERDICTS];
+    int n_verdicts;
+    double length_s, overhead; /* overhead: share of a core; NaN: not known */
+} stk_watch_report;
+
+/* Judges what was seen. Pointers stay borrowed. */
+void stk_watch_report_make(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_report *out);
+
+void stk_watch_report_text(const stk_watch_report *report, stk_text *out);
+/* One object: verdicts, signals, missing, framework, command, length_s, overhead, exit_code. */
+void stk_watch_report_json(const stk_watch_report *report, stk_text *out);
+/* One page that needs no network. */
+void stk_watch_report_html(const stk_watch_report *report, stk_text *out);
+/* A line for a terminal while the job runs. */
+void stk_watch_report_line(const stk_watch_report *report, stk_text *out);
+
+/* Text in JSON's quotes; what is not ASCII becomes '?'. */
+void stk_watch_json_text(stk_text *out, const char *text);
+
+#endif

@@ -1,0 +1,99 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "watch/report.h"
+
+void stk_watch_json_text(stk_text *out, const char *text)
+{
+    stk_text_add(out, "\"");
+    for (const char *c = text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            stk_text_add(out, "\\%c", *c);
+        else
+            stk_text_add(out, "%c", *c >= ' ' && *c < 127 ? *c : '?');
+    }
+    stk_text_add(out, "\"");
+}
+
+static void add_number(stk_text *out, double x)
+{
+    if (isfinite(x))
+        stk_text_add(out, "%.6g", x);
+    else
+        stk_text_add(out, "null");
+}
+
+static void add_member(stk_text *out, const char *name, const char *text)
+{
+    stk_text_add(out, "\"%s\": ", name);
+    if (text)
+        stk_watch_json_text(out, text);
+    else
+        stk_text_add(out, "null");
+}
+
+static void add_verdict(const stk_watch_report *report, const stk_watch_verdict *verdict, stk_text *out)
+{
+    int order[STK_WATCH_REMEDIES];
+    int n = stk_watch_remedies(verdict, stk_watch_facts_get(report->facts, "framework", 0), order);
+    stk_text_add(out, "{");
+    add_member(out, "name", verdict->rule->name);
+    stk_text_add(out, ", ");
+    add_member(out, "title", verdict->rule->title);
+    stk_text_add(out,
+                 ", \"healthy\": %s, \"confidence\": %.2f, \"share\": ", verdict->rule->is_healthy ? "true" : "false",
+                 verdict->confidence);
+    add_number(out, verdict->cost);
+    stk_text_add(out, ", \"evidence\": [");
+    for (int i = 0; i < verdict->n_evidence; i++) {
+        if (i) stk_text_add(out, ", ");
+        stk_watch_json_text(out, verdict->evidence[i]);
+    }
+    stk_text_add(out, "], \"remedies\": [");
+    for (int i = 0; i < n; i++) {
+        const stk_watch_remedy *remedy = &verdict->rule->remedy[order[i]];
+        stk_text_add(out, "%s{", i ? ", " : "");
+        add_member(out, "text", remedy->text);
+        stk_text_add(out, ", \"at_best\": %.3g}", stk_watch_gain(verdict, remedy));
+    }
+    stk_text_add(out, "], ");
+    add_member(out, "source", verdict->rule->source);
+    stk_text_add(out, "}");
+}
+
+static void add_list(const stk_watch_report *report, const char *name, const char *key, stk_text *out)
+{
+    const char *text;
+    stk_text_add(out, ", \"%s\": [", name);
+    for (size_t i = 0; (text = stk_watch_facts_get(report->facts, key, i)); i++) {
+        if (i) stk_text_add(out, ", ");
+        stk_watch_json_text(out, text);
+    }
+    stk_text_add(out, "]");
+}
+
+void stk_watch_report_json(const stk_watch_report *report, stk_text *out)
+{
+    const char *exit_text = stk_watch_facts_get(report->facts, "exit", 0);
+    stk_text_add(out, "{\"verdicts\": [");
+    for (int i = 0; i < report->n_verdicts; i++) {
+        if (i) stk_text_add(out, ", ");
+        add_verdict(report, &report->verdict[i], out);
+    }
+    stk_text_add(out, "], \"signals\": {");
+    for (int i = 0, n = 0; i < STK_WATCH_SIGNALS; i++) {
+        if (!isfinite(report->signals.value[i])) continue;
+        stk_text_add(out, "%s\"%s\": ", n++ ? ", " : "", stk_watch_signal_name((stk_watch_signal)i));
+        add_number(out, report->signals.value[i]);
+    }
+    stk_text_add(out, "}, ");
+    add_member(out, "command", stk_watch_facts_get(report->facts, "command", 0));
+    stk_text_add(out, ", ");
+    add_member(out, "framework", stk_watch_facts_get(report->facts, "framework", 0));
+    add_list(report, "gpus", "gpu", out);
+    add_list(report, "missing", "missing", out);
+    stk_text_add(out, ", \"length_s\": %.3f, \"judged_from_s\": %.3f, \"judged_to_s\": %.3f, \"overhead\": ",
+                 report->length_s, report->signals.begin_s, report->signals.end_s);
+    add_number(out, report->overhead);
+    stk_text_add(out, ", \"exit_code\": %s}\n", exit_text ? exit_text : "null");
+}

@@ -1,0 +1,61 @@
+/* The rules of the doctor: one table (rules.c). A rule holds where all of its conditions do that are needed, and at
+ * least two signals agree. The first one that holds is the first verdict: causes come before what they cause. Threads:
+ * any. */
+#ifndef STK_WATCH_RULES_H
+#define STK_WATCH_RULES_H
+
+#include "watch/signals.h"
+
+enum { STK_WATCH_CLAUSES = 7, STK_WATCH_REMEDIES = 9, STK_WATCH_VERDICTS = 6, STK_WATCH_EVIDENCE = 12 };
+
+typedef enum stk_watch_part {
+    STK_WATCH_GATE = 1, /* must hold, and is no evidence */
+    STK_WATCH_NEED,     /* must hold */
+    STK_WATCH_AGREE,    /* may hold */
+    STK_WATCH_TELL,     /* says more in the evidence, where it is known */
+} stk_watch_part;
+
+typedef struct stk_watch_clause {
+    stk_watch_part part;
+    stk_watch_signal signal;
+    char is; /* '>' or '<' */
+    double threshold;
+} stk_watch_clause;
+
+typedef struct stk_watch_remedy {
+    const char *framework; /* whose words they are; NULL: anybody's */
+    const char *text;
+    double wins; /* share of the cost that it may win back at best; 0: not a matter of time */
+} stk_watch_remedy;
+
+typedef struct stk_watch_rule {
+    const char *name, *title;
+    bool is_healthy;       /* nothing to do */
+    stk_watch_signal cost; /* the share of the time that it costs */
+    stk_watch_clause clause[STK_WATCH_CLAUSES + 3];
+    stk_watch_remedy remedy[STK_WATCH_REMEDIES];
+    const char *source; /* of the thresholds */
+} stk_watch_rule;
+
+/* The table, in order; n of them. */
+const stk_watch_rule *stk_watch_rules(size_t *n);
+
+typedef struct stk_watch_verdict {
+    const stk_watch_rule *rule;
+    double confidence, cost; /* 0 to 1 */
+    int n_agree;
+    char evidence[STK_WATCH_EVIDENCE][STK_WATCH_SENTENCE];
+    int n_evidence;
+} stk_watch_verdict;
+
+/* The rules that hold, first verdict first. Returns how many, at most STK_WATCH_VERDICTS. */
+int stk_watch_judge(const stk_watch_signals *signals, stk_watch_verdict out[STK_WATCH_VERDICTS]);
+
+/* The remedies of a verdict for a framework (NULL: unknown), best first, as indices into rule->remedy. */
+int stk_watch_remedies(const stk_watch_verdict *verdict, const char *framework, int out[STK_WATCH_REMEDIES]);
+/* How many times faster the job may get at best (Amdahl); 1 where it is no matter of time. */
+double stk_watch_gain(const stk_watch_verdict *verdict, const stk_watch_remedy *remedy);
+/* "high", "medium" or "low". */
+const char *stk_watch_confidence_word(double confidence);
+
+#endif

@@ -1,0 +1,184 @@
+/* What the doctor sees at one moment: plain counters, as the kernel and the driver give them, and nothing derived.
+ * Recording writes them, replaying reads them back, and judging uses nothing else, so that a replayed run is judged
+ * as the live one was. All are int64 and -1 where they could not be read. One list makes struct, writer and reader.
+ * Threads: one at a time.
+ */
+#ifndef STK_WATCH_SAMPLE_H
+#define STK_WATCH_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stoker/status.h"
+
+/* The machine, and the control group of the job. Times since boot; kb: KiB. */
+#define STK_WATCH_MACHINE_FIELDS(X)                                                                                    \
+    X(n_cpus)                                                                                                          \
+    X(busy_ms)                                                                                                         \
+    X(iowait_ms)                                                                                                       \
+    X(steal_ms)                                                                                                        \
+    X(n_runnable)                                                                                                      \
+    X(memory_kb)                                                                                                       \
+    X(available_kb)                                                                                                    \
+    X(cached_kb)                                                                                                       \
+    X(swap_kb)                                                                                                         \
+    X(swap_free_kb)                                                                                                    \
+    X(swapped_in_pages)                                                                                                \
+    X(swapped_out_pages)                                                                                               \
+    X(oom_kills)                                                                                                       \
+    X(refaults)                                                                                                        \
+    X(psi_cpu_us)                                                                                                      \
+    X(psi_io_us)                                                                                                       \
+    X(psi_memory_us)                                                                                                   \
+    X(disk_read_kb)                                                                                                    \
+    X(disk_written_kb)                                                                                                 \
+    X(disk_busy_ms)                                                                                                    \
+    X(net_received_kb)                                                                                                 \
+    X(net_sent_kb)                                                                                                     \
+    X(n_allowed_cpus)                                                                                                  \
+    X(quota_millicores)                                                                                                \
+    X(n_periods)                                                                                                       \
+    X(n_throttled)                                                                                                     \
+    X(throttled_us)                                                                                                    \
+    X(limit_kb)                                                                                                        \
+    X(used_kb)                                                                                                         \
+    X(n_limit_hits)                                                                                                    \
+    X(group_oom_kills)                                                                                                 \
+    X(ras_lagging_rank)                                                                                                \
+    X(n_compilers)
+
+/* A GPU. permille: thousandths; mask: NVML's clock event reasons; own: of the job's processes. */
+#define STK_WATCH_GPU_FIELDS(X)                                                                                        \
+    X(busy_permille)                                                                                                   \
+    X(memory_busy_permille)                                                                                            \
+    X(memory_mb)                                                                                                       \
+    X(memory_used_mb)                                                                                                  \
+    X(own_mb)                                                                                                          \
+    X(n_own)                                                                                                           \
+    X(other_mb)                                                                                                        \
+    X(n_other)                                                                                                         \
+    X(other_busy_permille)                                                                                             \
+    X(power_mw)                                                                                                        \
+    X(power_limit_mw)                                                                                                  \
+    X(clock_mhz)                                                                                                       \
+    X(clock_most_mhz)                                                                                                  \
+    X(celsius)                                                                                                         \
+    X(slowdown_mask)                                                                                                   \
+    X(pcie_sent_kbs)                                                                                                   \
+    X(pcie_received_kbs)                                                                                               \
+    X(pcie_generation)                                                                                                 \
+    X(pcie_most_generation)                                                                                            \
+    X(pcie_width)                                                                                                      \
+    X(pcie_most_width)                                                                                                 \
+    X(sm_permille)                                                                                                     \
+    X(tensor_permille)                                                                                                 \
+    X(dram_permille)                                                                                                   \
+    X(mig)                                                                                                             \
+    X(numa_node)
+
+/* A process of the job. wait: of the kernel's kind in stk_watch_wait. main: of its first thread. */
+#define STK_WATCH_PROCESS_FIELDS(X)                                                                                    \
+    X(parent)                                                                                                          \
+    X(start_ticks)                                                                                                     \
+    X(state)                                                                                                           \
+    X(wait)                                                                                                            \
+    X(n_threads)                                                                                                       \
+    X(cpu_us)                                                                                                          \
+    X(main_us)                                                                                                         \
+    X(main_waited_us)                                                                                                  \
+    X(major_faults)                                                                                                    \
+    X(resident_kb)                                                                                                     \
+    X(swapped_kb)                                                                                                      \
+    X(asked_kb)                                                                                                        \
+    X(read_kb)                                                                                                         \
+    X(put_kb)                                                                                                          \
+    X(written_kb)                                                                                                      \
+    X(voluntary)                                                                                                       \
+    X(involuntary)                                                                                                     \
+    X(last_cpu)                                                                                                        \
+    X(numa_node)                                                                                                       \
+    X(n_allowed_cpus)                                                                                                  \
+    X(holds_gpu)
+
+/* A thread of the job. is_active: it ran between the last two thorough readings, which are a second apart. */
+#define STK_WATCH_THREAD_FIELDS(X)                                                                                     \
+    X(process)                                                                                                         \
+    X(state)                                                                                                           \
+    X(wait)                                                                                                            \
+    X(is_active)                                                                                                       \
+    X(cpu_us)                                                                                                          \
+    X(waited_us)
+
+/* What a sleeping thread waits for, as far as the kernel tells. */
+typedef enum stk_watch_wait {
+    STK_WATCH_WAIT_UNKNOWN,
+    STK_WATCH_WAIT_DISK,
+    STK_WATCH_WAIT_REMOTE, /* a file system behind a network or a user's program */
+    STK_WATCH_WAIT_SWAP,
+    STK_WATCH_WAIT_LOCK,
+    STK_WATCH_WAIT_PEER, /* a pipe, a socket, a child, a poll */
+    STK_WATCH_WAIT_SLEEP,
+    STK_WATCH_WAIT_DEVICE,
+    STK_WATCH_WAITS,
+} stk_watch_wait;
+
+#define X(name) int64_t name;
+typedef struct stk_watch_machine {
+    STK_WATCH_MACHINE_FIELDS(X)
+} stk_watch_machine;
+typedef struct stk_watch_gpu {
+    int64_t id; /* NVML's index */
+    STK_WATCH_GPU_FIELDS(X)
+} stk_watch_gpu;
+typedef struct stk_watch_process {
+    int64_t id;
+    STK_WATCH_PROCESS_FIELDS(X)
+} stk_watch_process;
+typedef struct stk_watch_thread {
+    int64_t id;
+    STK_WATCH_THREAD_FIELDS(X)
+} stk_watch_thread;
+#undef X
+
+/* Entries of one kind, sorted by id. */
+typedef struct stk_watch_list {
+    void *data;
+    size_t n, capacity, entry_bytes;
+} stk_watch_list;
+
+enum { STK_WATCH_KINDS = 3 }; /* of lists in a sample */
+
+typedef struct stk_watch_sample {
+    int64_t time_us; /* since watching began */
+    stk_watch_machine machine;
+    stk_watch_list gpus, processes, threads;
+} stk_watch_sample;
+
+/* Empty; nothing is allocated yet. */
+void stk_watch_sample_init(stk_watch_sample *sample);
+void stk_watch_sample_free(stk_watch_sample *sample);
+/* dst becomes what src is. */
+stk_status stk_watch_sample_copy(stk_watch_sample *dst, const stk_watch_sample *src);
+
+/* The entry of that id, or NULL. */
+void *stk_watch_list_find(const stk_watch_list *list, int64_t id);
+/* The entry of that id; a new one has -1 in all fields. NULL: out of memory. Pointers got before become invalid. */
+void *stk_watch_list_add(stk_watch_list *list, int64_t id);
+void stk_watch_list_remove(stk_watch_list *list, int64_t id);
+
+/* Typed access. */
+static inline stk_watch_gpu *stk_watch_gpu_at(const stk_watch_sample *sample, size_t i)
+{
+    return (stk_watch_gpu *)sample->gpus.data + i;
+}
+static inline stk_watch_process *stk_watch_process_at(const stk_watch_sample *sample, size_t i)
+{
+    return (stk_watch_process *)sample->processes.data + i;
+}
+static inline stk_watch_thread *stk_watch_thread_at(const stk_watch_sample *sample, size_t i)
+{
+    return (stk_watch_thread *)sample->threads.data + i;
+}
+
+#endif

@@ -1,0 +1,242 @@
+/* Counters of the job's processes and threads. */
+#include <dirent.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "watch/parse.h"
+#include "watch/sampler.h"
+
+enum { MOST_THREADS = 4000, MOST_THREADS_FAST = 256, MOST_WAITS = 64 };
+
+/* Kernel calls that read or write what their first argument has open. */
+static bool is_file_call(int64_t number)
+{
+#if defined(__x86_64__)
+    static const int64_t calls[] = {0, 1, 17, 18, 19, 20, 74, 75, 295, 296};
+#else
+    static const int64_t calls[] = {63, 64, 67, 68, 65, 66, 82, 83, 69, 70};
+#endif
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        if (calls[i] == number) return true;
+    return false;
+}
+
+/* Whether a thread is in a call on a file that lies behind a network; by reading /proc/PID/syscall, fd and mountinfo.
+ */
+static bool is_remote_call(stk_watch_sampler *sampler, int64_t process, int64_t thread)
+{
+    const stk_watch_root *root = &sampler->config.root;
+    char text[256], path[STK_WATCH_PATH], type[STK_WATCH_PATH], point[STK_WATCH_PATH];
+    int64_t number, fd;
+    return stk_watch_read(root, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/syscall", process, thread) &&
+           stk_watch_parse_syscall(text, &number, &fd) && is_file_call(number) &&
+           stk_watch_read_link(root, path, sizeof(path), "/proc/%" PRId64 "/fd/%" PRId64, process, fd) &&
+           path[0] == '/' &&
+           stk_watch_read(root, sampler->text, STK_WATCH_TEXT, "/proc/%" PRId64 "/mountinfo", process) &&
+           stk_watch_parse_mount(sampler->text, path, type, point) && stk_watch_is_remote(type);
+}
+
+static int64_t read_wait(stk_watch_sampler *sampler, int64_t process, int64_t thread, char state)
+{
+    char text[128];
+    if (state != 'S' && state != 'D') return STK_WATCH_WAIT_UNKNOWN;
+    if (!stk_watch_read(&sampler->config.root, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/wchan", process,
+                        thread)) {
+        (void)stk_watch_facts_add(&sampler->facts, "missing",
+                                  "what sleeping threads wait for (/proc/PID/wchan: a kernel that shows it)");
+        return state == 'D' ? STK_WATCH_WAIT_DISK : STK_WATCH_WAIT_UNKNOWN;
+    }
+    int64_t wait = stk_watch_parse_wchan(text);
+    if (wait == STK_WATCH_WAIT_UNKNOWN && state == 'D') wait = STK_WATCH_WAIT_DISK;
+    if (wait == STK_WATCH_WAIT_DISK && is_remote_call(sampler, process, thread)) wait = STK_WATCH_WAIT_REMOTE;
+    return wait;
+}
+
+/* --- threads --- */
+
+static bool read_thread(stk_watch_sampler *sampler, stk_watch_thread *thread, bool with_state)
+{
+    const stk_watch_root *root = &sampler->config.root;
+    char text[1024];
+    int64_t run_ns, waited_ns;
+    stk_watch_stat stat;
+    bool has_time = stk_watch_read(root, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/schedstat",
+                                   thread->process, thread->id) &&
+                    stk_watch_parse_schedstat(text, &run_ns, &waited_ns);
+    if (has_time) {
+        thread->cpu_us = run_ns / 1000;
+        thread->waited_us = waited_ns / 1000;
+        if (!with_state) return true;
+    }
+    if (!stk_watch_read(root, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/stat", thread->process,
+                        thread->id) ||
+        !stk_watch_parse_stat(text, &stat))
+        return has_time;
+    thread->state = stat.state;
+    if (!has_time) {
+        thread->cpu_us = stat.cpu_ticks * (1000000 / sysconf(_SC_CLK_TCK));
+        (void)stk_watch_facts_add(&sampler->facts, "missing",
+                                  "time that threads wait for a core (/proc/PID/schedstat: CONFIG_SCHED_INFO)");
+    }
+    return true;
+}
+
+/* Adds threads that are new. */
+static stk_status list_threads(stk_watch_sampler *sampler, int64_t process)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%" PRId64 "/task", process);
+    DIR *folder = stk_watch_is_hidden(&sampler->config.root, path) ? NULL : opendir(path);
+    if (!folder) return STK_OK;
+    for (struct dirent *entry; (entry = readdir(folder)) && sampler->sample.threads.n < MOST_THREADS;) {
+        int64_t id = atoll(entry->d_name);
+        if (id <= 0) continue;
+        stk_watch_thread *thread = stk_watch_list_add(&sampler->sample.threads, id);
+        if (!thread) {
+            closedir(folder);
+            return stk_fail_memory(sizeof(*thread));
+        }
+        thread->process = process;
+    }
+    closedir(folder);
+    return STK_OK;
+}
+
+/* Often: threads that have run of late; now and then: all. */
+static void read_threads(stk_watch_sampler *sampler, bool is_slow)
+{
+    stk_watch_list *threads = &sampler->sample.threads;
+    int n_waits = 0, n_read = 0;
+    for (size_t i = 0; i < threads->n; i++) {
+        stk_watch_thread *thread = stk_watch_thread_at(&sampler->sample, i);
+        bool is_main = thread->id == thread->process;
+        int64_t before_us = thread->cpu_us;
+        if (!is_slow && (!(is_main || thread->is_active == 1) || n_read++ > MOST_THREADS_FAST)) continue;
+        if (!read_thread(sampler, thread, is_slow)) {
+            stk_watch_list_remove(threads, thread->id);
+            i--;
+            continue;
+        }
+        if (thread->cpu_us > before_us + 1000) thread->is_active = 1;
+        if (!is_slow) continue;
+        bool was_active = thread->is_active == 1;
+        thread->is_active = thread->cpu_us > before_us + 1000;
+        thread->wait = STK_WATCH_WAIT_UNKNOWN;
+        if ((is_main || was_active || thread->state == 'D') && n_waits++ < MOST_WAITS)
+            thread->wait = read_wait(sampler, thread->process, thread->id, (char)thread->state);
+    }
+}
+
+/* --- processes --- */
+
+static void read_io(stk_watch_sampler *sampler, stk_watch_process *process)
+{
+    char text[512];
+    if (!stk_watch_read(&sampler->config.root, text, sizeof(text), "/proc/%" PRId64 "/io", process->id)) {
+        (void)stk_watch_facts_add(&sampler->facts, "missing",
+                                  "bytes that processes read and write (/proc/PID/io: the same user)");
+        return;
+    }
+    process->asked_kb = stk_watch_parse_key(text, "rchar") / 1024;
+    process->put_kb = stk_watch_parse_key(text, "wchar") / 1024;
+    process->read_kb = stk_watch_parse_key(text, "read_bytes") / 1024;
+    process->written_kb = stk_watch_parse_key(text, "write_bytes") / 1024;
+}
+
+static void read_status(stk_watch_sampler *sampler, stk_watch_process *process)
+{
+    char text[4096];
+    cpu_set_t set;
+    if (stk_watch_read(&sampler->config.root, text, sizeof(text), "/proc/%" PRId64 "/status", process->id)) {
+        process->swapped_kb = stk_watch_parse_key(text, "VmSwap");
+        process->voluntary = stk_watch_parse_key(text, "voluntary_ctxt_switches");
+        process->involuntary = stk_watch_parse_key(text, "nonvoluntary_ctxt_switches");
+    }
+    CPU_ZERO(&set);
+    process->n_allowed_cpus = sched_getaffinity((pid_t)process->id, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : -1;
+}
+
+/* The memory node of a core, -1 where the machine has but one. */
+static int64_t node_of(stk_watch_sampler *sampler, int64_t cpu)
+{
+    char text[256];
+    if (!stk_watch_read(&sampler->config.root, text, sizeof(text), "/sys/devices/system/node/node1/cpulist")) return -1;
+    for (int node = 0; node < 64; node++) {
+        bool has = false;
+        if (!stk_watch_read(&sampler->config.root, text, sizeof(text), "/sys/devices/system/node/node%d/cpulist", node))
+            return -1;
+        if (stk_watch_parse_cpu_list(text, cpu, &has) > 0 && has) return node;
+    }
+    return -1;
+}
+
+/* False: it has ended. */
+static bool read_process(stk_watch_sampler *sampler, stk_watch_process *process, bool is_slow)
+{
+    static int64_t page_kb, tick_us;
+    char text[1024];
+    stk_watch_stat stat;
+    if (!page_kb) {
+        page_kb = sysconf(_SC_PAGESIZE) / 1024;
+        tick_us = 1000000 / sysconf(_SC_CLK_TCK);
+    }
+    if (!stk_watch_read(&sampler->config.root, text, sizeof(text), "/proc/%" PRId64 "/stat", process->id) ||
+        !stk_watch_parse_stat(text, &stat) || stat.state == 'Z' || stat.state == 'X')
+        return false;
+    bool is_new = process->cpu_us < 0;
+    if (process->start_ticks >= 0 && process->start_ticks != stat.start_ticks) return false;
+    process->start_ticks = stat.start_ticks;
+    process->parent = stat.parent;
+    process->state = stat.state;
+    process->n_threads = stat.n_threads;
+    process->cpu_us = stat.cpu_ticks * tick_us;
+    process->major_faults = stat.major_faults;
+    process->resident_kb = stat.resident_pages * page_kb;
+    process->last_cpu = stat.last_cpu;
+    if (process->holds_gpu < 0) process->holds_gpu = 0;
+    read_io(sampler, process);
+    process->wait = read_wait(sampler, process->id, process->id, stat.state);
+    if (!is_slow && !is_new) return true;
+    read_status(sampler, process);
+    process->numa_node = node_of(sampler, stat.last_cpu);
+    return true;
+}
+
+static void remove_process(stk_watch_sampler *sampler, int64_t id)
+{
+    stk_watch_list *threads = &sampler->sample.threads;
+    for (size_t i = threads->n; i-- > 0;) {
+        stk_watch_thread *thread = stk_watch_thread_at(&sampler->sample, i);
+        if (thread->process == id) stk_watch_list_remove(threads, thread->id);
+    }
+    stk_watch_list_remove(&sampler->sample.processes, id);
+}
+
+stk_status stk_watch_read_processes(stk_watch_sampler *sampler, bool is_slow)
+{
+    stk_watch_list *list = &sampler->sample.processes;
+    for (size_t i = 0; i < list->n; i++) {
+        stk_watch_process *process = stk_watch_process_at(&sampler->sample, i);
+        bool is_new = process->cpu_us < 0;
+        if (!read_process(sampler, process, is_slow)) {
+            remove_process(sampler, process->id);
+            i--;
+            continue;
+        }
+        if (is_slow || is_new) STK_RETURN_IF_ERROR(list_threads(sampler, process->id));
+    }
+    read_threads(sampler, is_slow);
+    for (size_t i = 0; i < list->n; i++) {
+        stk_watch_process *process = stk_watch_process_at(&sampler->sample, i);
+        const stk_watch_thread *thread = stk_watch_list_find(&sampler->sample.threads, process->id);
+        if (!thread) continue;
+        process->main_us = thread->cpu_us;
+        process->main_waited_us = thread->waited_us;
+    }
+    return STK_OK;
+}

@@ -1,0 +1,374 @@
+#include "watch/signals.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_LAG = 512, MOST_SWING = 4096 };
+
+static const struct {
+    const char *name, *unit, *text;
+} known[] = {
+#define X(name, unit, text) {#name, unit, text},
+    STK_WATCH_SIGNAL_LIST(X)
+#undef X
+};
+
+const char *stk_watch_signal_name(stk_watch_signal signal)
+{
+    return known[signal].name;
+}
+
+const char *stk_watch_signal_unit(stk_watch_signal signal)
+{
+    return known[signal].unit;
+}
+
+void stk_watch_signal_tell(const stk_watch_signals *signals, stk_watch_signal signal, char out[STK_WATCH_SENTENCE])
+{
+    char number[48];
+    double value = signals->value[signal];
+    const char *unit = known[signal].unit, *text = known[signal].text, *at = strstr(text, "%s");
+    if (!strcmp(unit, "%"))
+        snprintf(number, sizeof(number), "%.0f %%", 100 * value);
+    else
+        snprintf(number, sizeof(number), "%.*f%s%s", fabs(value) >= 10 || value == floor(value) ? 0 : 1, value,
+                 unit[0] && unit[0] != '/' ? " " : "", !strcmp(unit, "/s") ? " a second" : unit);
+    snprintf(out, STK_WATCH_SENTENCE, "%.*s%s%s", (int)(at - text), text, number, at + 2);
+}
+
+/* --- the part of the run that counts --- */
+
+typedef struct span {
+    const stk_watch_row *row;
+    size_t n;
+    bool has_gpu;
+} span;
+
+/* How busy the device is: the GPUs in use, or the cores where the job uses no GPU. */
+static double busy_of(const span *s, const stk_watch_row *row)
+{
+    if (s->has_gpu) return row->gpu_busy > 0 ? row->gpu_busy : 0;
+    double may = row->allowed > 0 ? row->allowed : row->machine_cores;
+    if (row->quota < may) may = row->quota;
+    return may > 0 && row->cores > 0 ? fmin(1, row->cores / may) : 0;
+}
+
+/* Starting is not training: with a GPU, from the first work on it to the last row on which the job holds it; without,
+ * all but the first seconds. */
+static span find_span(const stk_watch_history *history)
+{
+    span s = {history->row, history->n, false};
+    size_t first = 0, last = 0, first_held = history->n;
+    for (size_t i = 0; i < history->n; i++) {
+        const stk_watch_row *row = &history->row[i];
+        if (!(row->gpus_used > 0)) continue;
+        if (first_held == history->n) first_held = i;
+        if (row->gpu_busy > 0.02 && !s.has_gpu) {
+            s.has_gpu = true;
+            first = i;
+        }
+        last = i + 1;
+    }
+    if (!s.has_gpu && first_held < history->n) {
+        s.has_gpu = true;
+        first = first_held;
+    }
+    if (!s.has_gpu) {
+        double length_s = history->n ? history->row[history->n - 1].at_s : 0, skip_s = fmin(4, 0.3 * length_s);
+        while (first < history->n && history->row[first].at_s < skip_s)
+            first++;
+        last = history->n;
+    }
+    /* In the first second of work caches and clocks warm up. */
+    if (last > first + 20) first += 3;
+    s.row += first;
+    s.n = last > first ? last - first : 0;
+    return s;
+}
+
+/* --- means --- */
+
+#define FIELD(name) offsetof(stk_watch_row, name)
+
+static double field(const stk_watch_row *row, size_t offset)
+{
+    return *(const double *)((const char *)row + offset);
+}
+
+/* Over time, of the rows where it is known. */
+static double mean(const span *s, size_t offset)
+{
+    double sum = 0, length = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        double x = field(&s->row[i], offset);
+        if (isnan(x)) continue;
+        sum += x * s->row[i].length_s;
+        length += s->row[i].length_s;
+    }
+    return length > 0 ? sum / length : NAN;
+}
+
+static double most(const span *s, size_t offset)
+{
+    double best = NAN;
+    for (size_t i = 0; i < s->n; i++)
+        best = fmax(best, field(&s->row[i], offset));
+    return best;
+}
+
+/* Over rows on which the GPU works. */
+static double mean_busy(const span *s, size_t offset)
+{
+    double sum = 0, length = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        double x = field(&s->row[i], offset);
+        if (isnan(x) || !(s->row[i].gpu_busy > 0.3)) continue;
+        sum += x * s->row[i].length_s;
+        length += s->row[i].length_s;
+    }
+    return length > 0 ? sum / length : NAN;
+}
+
+/* How much of the device's idle time a share of the field filled. */
+static double fill(const span *s, size_t offset)
+{
+    double filled = 0, idle = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        double x = field(&s->row[i], offset), rest = 1 - busy_of(s, &s->row[i]);
+        if (isnan(x)) continue;
+        filled += fmin(rest, x) * s->row[i].length_s;
+        idle += rest * s->row[i].length_s;
+    }
+    return idle > 0.02 * (double)s->n * (s->n ? s->row[0].length_s : 1) ? filled / idle : NAN;
+}
+
+/* A file is being written from the first burst until the device works again. */
+static double fill_writing(const span *s)
+{
+    double filled = 0, idle = 0;
+    bool writing = false;
+    for (size_t i = 0; i < s->n; i++) {
+        double busy = busy_of(s, &s->row[i]), rest = 1 - busy;
+        if (s->row[i].put_mbs > 5)
+            writing = true;
+        else if (busy > 0.3)
+            writing = false;
+        filled += writing ? rest * s->row[i].length_s : 0;
+        idle += rest * s->row[i].length_s;
+    }
+    return idle > 0 ? filled / idle : NAN;
+}
+
+static double share_above(const span *s, size_t offset, double limit)
+{
+    double above = 0, length = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        double x = field(&s->row[i], offset);
+        if (isnan(x)) continue;
+        above += x > limit ? s->row[i].length_s : 0;
+        length += s->row[i].length_s;
+    }
+    return length > 0 ? above / length : NAN;
+}
+
+/* --- utilisation that swings --- */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Between the 90th and the 10th percentile. */
+static double find_swing(const span *s)
+{
+    size_t n = s->n < MOST_SWING ? s->n : MOST_SWING;
+    double *busy = n >= 5 && s->has_gpu ? malloc(n * sizeof(*busy)) : NULL;
+    if (!busy) return NAN;
+    for (size_t i = 0; i < n; i++)
+        busy[i] = busy_of(s, &s->row[s->n - n + i]);
+    qsort(busy, n, sizeof(*busy), compare);
+    double swing = busy[n * 9 / 10] - busy[n / 10];
+    free(busy);
+    return swing;
+}
+
+static double autocorrelation(const span *s, double average, size_t lag)
+{
+    double product = 0, square = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        double x = busy_of(s, &s->row[i]) - average;
+        square += x * x;
+        if (i + lag < s->n) product += x * (busy_of(s, &s->row[i + lag]) - average);
+    }
+    return square > 0 ? product / square : 0;
+}
+
+/* The lag at the first peak of the autocorrelation, in seconds; NaN: no period. */
+static double find_period(const span *s)
+{
+    double average = mean(s, FIELD(gpu_busy)), before = 1, now, after;
+    if (s->n < 20 || !s->has_gpu || !(average >= 0)) return NAN;
+    now = autocorrelation(s, average, 1);
+    for (size_t lag = 2; lag < s->n / 3 && lag < LONGEST_LAG; lag++) {
+        after = autocorrelation(s, average, lag);
+        if (now > 0.3 && now > before && now >= after)
+            return (double)(lag - 1) * (s->row[s->n - 1].at_s - s->row[0].at_s) / (double)(s->n - 1);
+        before = now;
+        now = after;
+    }
+    return NAN;
+}
+
+/* --- the end of the run: does anything move? --- */
+
+static bool is_still(const span *s, const stk_watch_row *row)
+{
+    bool spins = s->has_gpu && row->gpu_busy > 0.9 && row->power < 0.5 && row->pcie_mbs < 1;
+    bool idles = !s->has_gpu || row->gpu_busy < 0.05;
+    if (row->asked_mbs > 0.02 || row->put_mbs > 0.02 || row->n_workers > 0) return false;
+    return spins || (idles && row->cores < 0.05);
+}
+
+static void find_stuck(const stk_watch_history *history, const span *s, double *out)
+{
+    double stuck = 0, locked = 0, spinning = 0, before = 0;
+    size_t i = history->n;
+    for (; i > 0 && is_still(s, &history->row[i - 1]); i--) {
+        const stk_watch_row *row = &history->row[i - 1];
+        stuck += row->length_s;
+        locked += row->locked > 0 ? row->length_s : 0;
+        spinning += s->has_gpu && row->gpu_busy > 0.9 ? row->length_s : 0;
+    }
+    for (; i > 0; i--)
+        before += history->row[i - 1].cores > 0.2 ? history->row[i - 1].length_s : 0;
+    /* A program that never did anything is not stuck. */
+    out[STK_WATCH_stuck_s] = before > 0.3 ? stuck : 0;
+    out[STK_WATCH_stuck] = before > 0.3 && history->n ? stuck / history->row[history->n - 1].at_s : 0;
+    out[STK_WATCH_locked] = stuck > 0 ? locked / stuck : NAN;
+    out[STK_WATCH_spinning] = stuck > 0 ? spinning / stuck : NAN;
+}
+
+/* Seconds until memory is full, by the last half's growth; NaN where it does not grow. */
+static double find_oom(const stk_watch_history *history)
+{
+    if (history->n < 10) return NAN;
+    const stk_watch_row *middle = &history->row[history->n / 2], *end = &history->row[history->n - 1];
+    double grown = end->memory_full - middle->memory_full, s = end->at_s - middle->at_s;
+    if (!(grown > 0.02) || !(s > 1)) return NAN;
+    return (1 - end->memory_full) * s / grown;
+}
+
+/* --- all of them --- */
+
+static void find_gpu(const span *s, double n_gpus, double *out)
+{
+    out[STK_WATCH_gpus] = n_gpus;
+    out[STK_WATCH_gpus_used] = s->has_gpu ? most(s, FIELD(gpus_used)) : 0;
+    out[STK_WATCH_gpu_used] = s->has_gpu;
+    out[STK_WATCH_unowned_memory] = most(s, FIELD(unowned_memory));
+    out[STK_WATCH_mig] = most(s, FIELD(mig));
+    if (!s->has_gpu) return;
+    out[STK_WATCH_gpu_busy] = mean(s, FIELD(gpu_busy));
+    out[STK_WATCH_swing] = find_swing(s);
+    out[STK_WATCH_period_s] = find_period(s);
+    out[STK_WATCH_power] = mean(s, FIELD(power));
+    out[STK_WATCH_power_busy] = fmin(1, out[STK_WATCH_power] / fmax(0.01, out[STK_WATCH_gpu_busy]));
+    out[STK_WATCH_sm] = mean(s, FIELD(sm));
+    out[STK_WATCH_tensor] = mean(s, FIELD(tensor));
+    out[STK_WATCH_clock_low] = 1 - mean_busy(s, FIELD(clock));
+    out[STK_WATCH_hot] = mean(s, FIELD(hot));
+    out[STK_WATCH_capped] = mean(s, FIELD(capped));
+    out[STK_WATCH_gpu_memory] = most(s, FIELD(gpu_memory));
+    out[STK_WATCH_own_memory] = most(s, FIELD(own_memory));
+    out[STK_WATCH_other_busy] = mean(s, FIELD(other_gpu_busy));
+    out[STK_WATCH_other_memory] = mean(s, FIELD(other_memory));
+    out[STK_WATCH_busiest] = mean(s, FIELD(gpu_most));
+    out[STK_WATCH_imbalance] = out[STK_WATCH_busiest] - mean(s, FIELD(gpu_least));
+    out[STK_WATCH_pcie_mbs] = mean(s, FIELD(pcie_mbs));
+    out[STK_WATCH_link_low] = 1 - mean_busy(s, FIELD(link));
+    out[STK_WATCH_far_node] = mean(s, FIELD(far_node));
+    out[STK_WATCH_lagging] = mean(s, FIELD(lagging_rank));
+}
+
+static void find_cores(const span *s, double *out)
+{
+    double busy = 0, length = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        busy += busy_of(s, &s->row[i]) * s->row[i].length_s;
+        length += s->row[i].length_s;
+    }
+    out[STK_WATCH_idle] = length > 0 ? 1 - busy / length : NAN;
+    out[STK_WATCH_cores] = mean(s, FIELD(cores));
+    out[STK_WATCH_machine_cores] = mean(s, FIELD(machine_cores));
+    out[STK_WATCH_quota] = mean(s, FIELD(quota));
+    double allowed = mean(s, FIELD(allowed));
+    if (isnan(allowed)) allowed = out[STK_WATCH_machine_cores];
+    out[STK_WATCH_allowed_share] = fmin(1, allowed / out[STK_WATCH_machine_cores]);
+    out[STK_WATCH_cores_share] = fmin(1, out[STK_WATCH_cores] / fmin(allowed, out[STK_WATCH_quota]));
+    out[STK_WATCH_main] = mean(s, FIELD(main));
+    out[STK_WATCH_main_fill] = fill(s, FIELD(main));
+    out[STK_WATCH_overlap] = out[STK_WATCH_main] + out[STK_WATCH_gpu_busy] - 1;
+    out[STK_WATCH_top] = mean(s, FIELD(top));
+    out[STK_WATCH_top_fill] = fill(s, FIELD(top_ready));
+    out[STK_WATCH_beside_top] = fmax(0, out[STK_WATCH_cores] - out[STK_WATCH_top]);
+    out[STK_WATCH_workers] = most(s, FIELD(n_workers));
+    out[STK_WATCH_workers_busy] = mean(s, FIELD(workers));
+    out[STK_WATCH_workers_fill] = fill(s, FIELD(workers));
+    out[STK_WATCH_waited] = mean(s, FIELD(waited));
+    out[STK_WATCH_contention] =
+        fmax(0, mean(s, FIELD(machine_busy)) - out[STK_WATCH_cores]) / out[STK_WATCH_machine_cores];
+    out[STK_WATCH_throttled] = mean(s, FIELD(throttled));
+    out[STK_WATCH_shared_threads] = mean(s, FIELD(shared_threads));
+    out[STK_WATCH_trainer] = mean(s, FIELD(trainer));
+    out[STK_WATCH_trainer_fill] = fill(s, FIELD(trainer));
+    out[STK_WATCH_compiling] = share_above(s, FIELD(compilers), 0.5);
+}
+
+static void find_data(const span *s, double *out)
+{
+    out[STK_WATCH_disk_fill] = fill(s, FIELD(disk_wait));
+    out[STK_WATCH_remote_fill] = fill(s, FIELD(remote_wait));
+    out[STK_WATCH_asked_mbs] = mean(s, FIELD(asked_mbs));
+    out[STK_WATCH_read_mbs] = mean(s, FIELD(read_mbs));
+    if (out[STK_WATCH_asked_mbs] > 0.1)
+        out[STK_WATCH_cache_hit] = fmax(0, 1 - out[STK_WATCH_read_mbs] / out[STK_WATCH_asked_mbs]);
+    out[STK_WATCH_put_mbs] = mean(s, FIELD(put_mbs));
+    out[STK_WATCH_write_fill] = fill_writing(s);
+    out[STK_WATCH_net_mbs] = mean(s, FIELD(net_mbs));
+    out[STK_WATCH_psi_io] = mean(s, FIELD(psi_io));
+    out[STK_WATCH_psi_memory] = mean(s, FIELD(psi_memory));
+    out[STK_WATCH_faults] = mean(s, FIELD(faults));
+    out[STK_WATCH_swapping] = mean(s, FIELD(swapping));
+    /* Faults alone are how mapped files are read. */
+    out[STK_WATCH_memory_short] =
+        (out[STK_WATCH_faults] > 40) + (out[STK_WATCH_psi_memory] > 0.05) + (out[STK_WATCH_swapping] > 50);
+    out[STK_WATCH_limit_hits] = mean(s, FIELD(limit_hits));
+    out[STK_WATCH_memory_full] = most(s, FIELD(memory_full));
+}
+
+void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_signals *out)
+{
+    span s = find_span(history);
+    const char *exit_text = stk_watch_facts_get(facts, "exit", 0), *framework;
+    for (int i = 0; i < STK_WATCH_SIGNALS; i++)
+        out->value[i] = NAN;
+    out->begin_s = s.n ? s.row[0].at_s - s.row[0].length_s : 0;
+    out->end_s = s.n ? s.row[s.n - 1].at_s : 0;
+    find_gpu(&s, history->n_gpus, out->value);
+    find_cores(&s, out->value);
+    find_data(&s, out->value);
+    find_stuck(history, &s, out->value);
+    double kills = 0;
+    for (size_t i = 0; i < history->n; i++)
+        kills += history->row[i].oom_kills > 0 ? history->row[i].oom_kills * history->n_merged : 0;
+    out->value[STK_WATCH_oom_kills] = kills;
+    out->value[STK_WATCH_oom_in_s] = find_oom(history);
+    framework = stk_watch_facts_get(facts, "framework", 0);
+    out->value[STK_WATCH_framework] = framework && strcmp(framework, "stoker") != 0;
+    out->value[STK_WATCH_python] = stk_watch_facts_get(facts, "python", 0) != NULL;
+    out->value[STK_WATCH_remote] = stk_watch_facts_get(facts, "remote", 0) != NULL;
+    out->value[STK_WATCH_ended] = exit_text && !strcmp(exit_text, "0");
+}

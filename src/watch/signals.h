@@ -1,0 +1,104 @@
+/* What the rules look at: one number each, over the part of the run that counts. Threads: any. */
+#ifndef STK_WATCH_SIGNALS_H
+#define STK_WATCH_SIGNALS_H
+
+#include "watch/facts.h"
+#include "watch/history.h"
+
+/* X(name, unit, evidence): unit "%" prints a share in per cent. "device" is the GPUs in use, or the cores where no GPU
+ * is. "fill" is how much of the device's idle time something took: 1 where it was busy whenever the device was idle. */
+#define STK_WATCH_SIGNAL_LIST(X)                                                                                       \
+    X(gpus, "", "%s GPUs in the machine")                                                                              \
+    X(gpus_used, "", "the job uses %s GPUs")                                                                           \
+    X(gpu_used, "", "the job's processes are in the GPU's list: %s (1: yes)")                                          \
+    X(framework, "", "a training framework is loaded: %s (1: yes)")                                                    \
+    X(gpu_busy, "%", "GPU busy %s of the time")                                                                        \
+    X(idle, "%", "the device is idle %s of the time")                                                                  \
+    X(swing, "%", "GPU utilisation swings by %s")                                                                      \
+    X(period_s, "s", "it does so every %s")                                                                            \
+    X(power, "%", "GPU power %s of its limit")                                                                         \
+    X(power_busy, "%", "power while the GPU is busy: %s of its limit")                                                 \
+    X(sm, "%", "SMs active %s (GPM)")                                                                                  \
+    X(tensor, "%", "tensor cores active %s (GPM)")                                                                     \
+    X(clock_low, "%", "GPU clocks %s below their maximum while busy")                                                  \
+    X(hot, "%", "slowed down for heat %s of the time")                                                                 \
+    X(capped, "%", "slowed down by the power limit %s of the time")                                                    \
+    X(gpu_memory, "%", "GPU memory %s taken")                                                                          \
+    X(own_memory, "%", "the job holds %s of the GPU's memory")                                                         \
+    X(unowned_memory, "%", "%s of a GPU's memory is taken and no process owns it")                                     \
+    X(other_busy, "%", "other processes keep the GPU busy %s of the time")                                             \
+    X(other_memory, "%", "other processes hold %s of its memory")                                                      \
+    X(imbalance, "%", "the busiest and the idlest GPU differ by %s")                                                   \
+    X(busiest, "%", "the busiest GPU is busy %s of the time")                                                          \
+    X(pcie_mbs, "MB/s", "PCIe traffic %s")                                                                             \
+    X(link_low, "%", "the PCIe link runs %s below what it could while the GPU works")                                  \
+    X(mig, "", "the GPU is cut into parts by MIG: %s (1: yes)")                                                        \
+    X(far_node, "%", "the process runs on another memory node than its GPU's %s of the time")                          \
+    X(cores, "cores", "the job uses %s")                                                                               \
+    X(cores_share, "%", "the job uses %s of the cores it may use")                                                     \
+    X(machine_cores, "cores", "the machine has %s")                                                                    \
+    X(allowed_share, "%", "it may run on %s of the machine's cores")                                                   \
+    X(main, "%", "the main thread runs %s of the time")                                                                \
+    X(main_fill, "%", "the main thread works in %s of the device's idle time")                                         \
+    X(overlap, "%", "the main thread works during %s of the time beside a busy GPU")                                   \
+    X(top, "%", "the busiest thread runs %s of the time")                                                              \
+    X(top_fill, "%", "one thread works in %s of the device's idle time")                                               \
+    X(beside_top, "cores", "all other threads together use %s")                                                        \
+    X(workers, "", "%s workers")                                                                                       \
+    X(workers_busy, "%", "each worker is busy, or ready and waiting for a core, %s of the time")                       \
+    X(workers_fill, "%", "workers are at it in %s of the device's idle time")                                          \
+    X(waited, "%", "threads that could run wait for a core %s of that time")                                           \
+    X(contention, "%", "other programs use %s of the machine's cores")                                                 \
+    X(throttled, "%", "the control group's CPU quota stops the job in %s of its periods")                              \
+    X(quota, "cores", "the quota grants %s")                                                                           \
+    X(disk_fill, "%", "those who feed wait for a disk in %s of the device's idle time")                                \
+    X(remote_fill, "%", "those who feed wait for remote files in %s of the device's idle time")                        \
+    X(remote, "", "files are open on a remote file system: %s (1: yes)")                                               \
+    X(asked_mbs, "MB/s", "the job reads %s")                                                                           \
+    X(read_mbs, "MB/s", "%s of that come from disks")                                                                  \
+    X(cache_hit, "%", "%s of what it reads is in memory already")                                                      \
+    X(net_mbs, "MB/s", "the network brings %s")                                                                        \
+    X(psi_io, "%", "tasks stall for input and output %s of the time (PSI)")                                            \
+    X(psi_memory, "%", "tasks stall for memory %s of the time (PSI)")                                                  \
+    X(faults, "/s", "%s page faults that read a disk")                                                                 \
+    X(swapping, "/s", "%s pages swapped")                                                                              \
+    X(memory_short, "", "%s signs of short memory")                                                                    \
+    X(limit_hits, "/s", "the group's memory limit is met %s")                                                          \
+    X(memory_full, "%", "memory is %s full at most")                                                                   \
+    X(oom_kills, "", "%s processes killed for want of memory")                                                         \
+    X(oom_in_s, "s", "at this rate memory ends in %s")                                                                 \
+    X(write_fill, "%", "the job writes files in %s of the device's idle time")                                         \
+    X(put_mbs, "MB/s", "the job writes %s")                                                                            \
+    X(compiling, "%", "compilers run %s of the time after the start")                                                  \
+    X(python, "", "it is a Python process: %s (1: yes)")                                                               \
+    X(shared_threads, "", "%s threads of the trainer take turns")                                                      \
+    X(trainer, "cores", "together the trainer's threads use %s")                                                       \
+    X(trainer_fill, "%", "the trainer's threads work in %s of the device's idle time")                                 \
+    X(stuck_s, "s", "nothing moves for the last %s")                                                                   \
+    X(stuck, "%", "that is %s of the run")                                                                             \
+    X(locked, "%", "meanwhile the main thread waits for a lock, another process or the GPU %s of the time")            \
+    X(spinning, "%", "meanwhile the GPU is busy %s of the time, at low power and without traffic")                     \
+    X(ended, "", "the job ended by itself: %s (1: yes)")                                                               \
+    X(lagging, "%", "NCCL says that a rank lags behind, %s of the time")
+
+typedef enum stk_watch_signal {
+#define X(name, unit, text) STK_WATCH_##name,
+    STK_WATCH_SIGNAL_LIST(X)
+#undef X
+        STK_WATCH_SIGNALS
+} stk_watch_signal;
+
+typedef struct stk_watch_signals {
+    double value[STK_WATCH_SIGNALS]; /* NaN: not known */
+    double begin_s, end_s;           /* of the part that counts */
+} stk_watch_signals;
+
+const char *stk_watch_signal_name(stk_watch_signal signal);
+const char *stk_watch_signal_unit(stk_watch_signal signal);
+/* Its sentence with its value into out. */
+enum { STK_WATCH_SENTENCE = 160 };
+void stk_watch_signal_tell(const stk_watch_signals *signals, stk_watch_signal signal, char out[STK_WATCH_SENTENCE]);
+
+void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_signals *out);
+
+#endif

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""stoker watch: what surrounds the verdicts. Exit codes, signals, recordings, assertions, and each source removed in turn.
+The verdicts themselves: tests/watch.
+
+usage: test_watch.py STOKER WORK_FOLDER
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from program import STOKER, accepted, begin, check, end, refused, run
+
+BUSY = "import time; t = time.time()\nwhile time.time() - t < {}: sum(range(1000))"
+SOURCES = ["/proc/list", "/stat", "schedstat", "/io", "wchan", "/status", "/task", "/fd", "/maps", "mountinfo",
+           "pressure", "meminfo", "vmstat", "diskstats", "net/dev", "/cgroup", "cpu.stat", "memory.", "/proc"]
+
+
+def watch(*args, **options):
+    return run("watch", *args, **options)
+
+
+def report(*args):
+    done = watch("--json", *args)
+    try:
+        return json.loads(done.stdout)
+    except json.JSONDecodeError:
+        check(False, f"watch --json {args}: {done.stdout!r} {done.stderr!r}")
+        return {"verdicts": [], "signals": {}, "missing": [], "exit_code": None}
+
+
+def messages():
+    refused(["watch"], 2, "needs one of")
+    refused(["watch", "python3", "x.py"], 2, "put '--' before the command")
+    refused(["watch", "--asert", "x"], 2, "did you mean '--assert'")
+    refused(["watch", "--assert", "gpu_bsy>3", "--", "true"], 2, "did you mean 'gpu_busy'")
+    refused(["watch", "--assert", "idle>x", "--", "true"], 2, "must end in a number")
+    refused(["watch", "--replay", "none.rec"], 1, "'none.rec'")
+    refused(["watch", "--compare", "a.rec"], 2, "needs two recordings")
+    refused(["watch", "--", "./no-such-program"], 127, "cannot start './no-such-program'")
+    accepted(["watch", "--help"], "stoker watch -- python train.py")
+    accepted(["watch", "--signals"], "gpu_busy")
+    with open("bad.rec", "w") as f:
+        f.write("stoker-watch-record 1\nP 1 0:x\n")
+    refused(["watch", "--replay", "bad.rec"], 1, "line 2 of the recording is damaged")
+
+
+def exit_codes():
+    check(watch("--", "sh", "-c", "exit 7").returncode == 7, "the command's exit code is passed through")
+    check(watch("--", "sh", "-c", "kill -9 $$").returncode == 137, "a signal becomes 128 and its number")
+    done = watch("--", "sh", "-c", "echo out; echo err >&2; cat", input="in\n")
+    check(done.stdout == "out\nin\n" and "err\n" in done.stderr and "stoker watch\n" in done.stderr,
+          f"the command keeps its streams: {done.stdout!r}")
+    done = watch("--json", "--", "echo", "word")
+    check("word" in done.stderr and json.loads(done.stdout)["exit_code"] == 0, "with --json its output moves")
+    check(json.loads(done.stdout)["command"] == "echo word", "the command is named")
+    done = watch("--", "sh", "-c", "env | grep -c GOMP_SPINCOUNT", env={**os.environ, "GOMP_SPINCOUNT": "5"})
+    check(done.stdout == "1\n", "the environment is passed on")
+    clean = {k: v for k, v in os.environ.items() if k != "GOMP_SPINCOUNT"}
+    done = subprocess.run([STOKER, "watch", "--", "env"], capture_output=True, text=True, env=clean)
+    check("GOMP_SPINCOUNT" not in done.stdout, "and nothing is added to it")
+
+
+def stops():
+    """SIGINT is sent on, the verdict is given all the same, and the exit code is the command's."""
+    code = "import signal, sys, time\nsignal.signal(signal.SIGINT, lambda *a: sys.exit(5))\nprint('up', flush=True)\ntime.sleep(60)"
+    child = subprocess.Popen([STOKER, "watch", "--", sys.executable, "-c", code], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    child.stdout.readline()
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    check(child.returncode == 5 and "watched" in err, f"after Ctrl-C: {child.returncode} {err!r}")
+
+
+def attaches():
+    job = subprocess.Popen([sys.executable, "-c", BUSY.format(30)])
+    done = watch("--pid", str(job.pid), "--seconds", "2", "--json")
+    job.kill()
+    job.wait()
+    check(done.returncode == 0 and json.loads(done.stdout)["signals"].get("cores") is not None, "attaches to a process")
+    refused(["watch", "--pid", str(job.pid)], 1, "there is no process")
+
+
+def orphans():
+    """A double fork leaves the tree of parents; the process is still seen."""
+    code = f"import os, sys, time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n  exec({BUSY.format(2.5)!r})\n os._exit(0)\nos.wait(); time.sleep(2.5)"
+    done = watch("--record", "orphan.rec", "--", sys.executable, "-c", code)
+    with open("orphan.rec") as f:
+        n = len({line.split()[1] for line in f if line.startswith("P ")})
+    check(done.returncode == 0 and n >= 2, f"{n} processes were seen, and the orphan is one more than the first")
+
+
+def recordings():
+    command = ["--", sys.executable, "-c", BUSY.format(2)]
+    live = watch("--json", "--record", "a.rec", *command).stdout
+    again = accepted(["watch", "--json", "--replay", "a.rec"]).stdout
+    check(live == again, "a replay says what was said live")
+    check(os.path.getsize("a.rec") < 60000, "a recording is small")
+    with open("a.rec", "rb") as f:
+        text = f.read()
+    with open("cut.rec", "wb") as f:
+        f.write(text[:len(text) * 2 // 3])
+    accepted(["watch", "--replay", "cut.rec"], "verdict")
+    accepted(["watch", "--compare", "a.rec", "cut.rec"], "95 % interval")
+    result = json.loads(accepted(["watch", "--compare", "a.rec", "a.rec", "--json"]).stdout)
+    check(result["result"] in ("no difference shown", "unknown"), f"a run does not differ from itself: {result}")
+    accepted(["watch", "--replay", "a.rec", "--html", "a.html"])
+    with open("a.html") as f:
+        page = f.read()
+    check("<svg" in page and "http" not in page, "the page has curves and needs no network")
+    check(watch("--replay", "a.rec", "--assert", "cores>-1").returncode == 0, "an assertion that holds")
+    check(watch("--replay", "a.rec", "--assert", "cores>99").returncode == 1, "an assertion that does not")
+    check(watch("--replay", "a.rec", "--assert", "gpu_util>80").returncode == 1, "what is not known does not hold")
+
+
+def sources():
+    """Each source removed in turn: the rest works, and what is missing is said."""
+    names = set()
+    for source in SOURCES:
+        found = report("--without", source, "--interval", "50", "--", sys.executable, "-c", BUSY.format(0.2))
+        check(found["exit_code"] == 0, f"without {source}: exit code {found['exit_code']}")
+        names.update(found["missing"])
+    text = " ".join(names)
+    for word in ["PSI", "schedstat", "/proc/PID/io", "/proc/stat", "meminfo", "diskstats", "net/dev", "maps",
+                 "open files", "child processes", "control group", "GPUs"]:
+        check(word in text, f"what is missing is named: {word}")
+
+
+begin()
+messages()
+exit_codes()
+stops()
+attaches()
+orphans()
+recordings()
+sources()
+end()

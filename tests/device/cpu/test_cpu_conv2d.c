@@ -2,6 +2,7 @@
  * pixels, shares of threads. Padding is absent, not zero.
  */
 #include "device/cpu/compare.h"
+#include "device/cpu/cpu.h"
 
 typedef struct shape {
     int n, h, w, c, o;
@@ -22,6 +23,10 @@ static const shape shapes[] = {
     {5, 7, 6, 1, 1, SQUARE(3, 1, 1)},
     {4, 6, 5, 16, 3, SQUARE(2, 1, 0)},
     {2, 8, 8, 8, 48, SQUARE(1, 1, 0)},
+    /* Products: threads share pixels, which do not divide; strided ones gather and spread, with pixels left over. */
+    {5, 15, 13, 128, 256, SQUARE(1, 1, 0)},
+    {5, 30, 25, 128, 256, SQUARE(1, 2, 0)},
+    {4, 15, 46, 260, 130, {1, 1}, {1, 3}, {0, 0}, {0, 0}, {1, 1}, 1},
     /* More than one chunk of weights, two blocks of channels, few pixels. */
     {2, 4, 4, 130, 70, SQUARE(3, 1, 1)},
     {1, 2, 2, 200, 300, SQUARE(3, 1, 1)},
@@ -175,6 +180,25 @@ static void onednn_has_the_rest(void **state)
     stk_device_close(device);
 }
 
+/* Large 1x1 convolutions are products; those with padding or few pixels are not, nor is any without AVX2. */
+static void large_points_are_products(void **state)
+{
+    static const shape tested[] = {{5, 30, 25, 128, 256, SQUARE(1, 2, 0)},
+                                   {5, 30, 25, 128, 256, SQUARE(1, 2, 1)},
+                                   {1, 14, 14, 512, 512, SQUARE(1, 1, 0)}};
+    static const stk_op ops[] = {STK_OP_conv2d, STK_OP_conv2d_grad_data};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        stk_device *device = call_open(compare_isas[i], 2);
+        bool is_baseline = ((const stk_cpu_device *)device)->isa == STK_ISA_BASELINE;
+        for (int j = 0; j < 3 * 2; j++) {
+            bool is_product = !strcmp(impl_of(device, &tested[j / 2], ops[j % 2]), "onednn sgemm");
+            assert_int_equal(is_product, j / 2 == 0 && !is_baseline);
+        }
+        stk_device_close(device);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +207,7 @@ int main(void)
         cmocka_unit_test(gradients_of_weights),
         cmocka_unit_test(padding_is_absent),
         cmocka_unit_test(onednn_has_the_rest),
+        cmocka_unit_test(large_points_are_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,144 @@
+/* A 1x1 convolution is a product, and so is the gradient of its data: pixels by channels, times the weights. Threads
+ * take some rows of pixels each, and oneDNN's sgemm multiplies them (matmul_onednn.h). With a stride, the pixels that
+ * a convolution reads are gathered in the thread's scratch memory before, and those of a gradient are spread behind.
+ */
+#include "device/cpu/conv2d_point.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "device/cpu/matmul_onednn.h"
+
+typedef struct point_state {
+    stk_conv_pass pass;
+    int n_threads, n_parts;
+    bool is_strided;
+    int64_t n_pixels;         /* outputs of the convolution, of all images */
+    int64_t part_pixels;      /* most of a part */
+    int64_t k, n;             /* channels that are summed over, and those of the result */
+    int64_t weight_step;      /* elements */
+    int64_t in_h, in_w, h, w; /* of the convolution's input and output */
+    int64_t stride_y, stride_x;
+    size_t part_bytes; /* of scratch */
+} point_state;
+
+/* Pixels that a thread takes at a time: weights are packed for each part, so that few pixels would not pay. */
+enum { LEAST_PIXELS = 128, USUAL_PIXELS = 512, PARTS_A_THREAD = 4 };
+
+bool stk_cpu_conv2d_is_point(const stk_cpu_device *device, const stk_conv_shape *s)
+{
+    const stk_window *w = &s->window;
+    if (device->isa == STK_ISA_BASELINE || s->pass == STK_CONV_GRAD_WEIGHT || s->x.rank != 4 || w->groups != 1)
+        return false;
+    if (s->weight.dim[1] != 1 || s->weight.dim[2] != 1) return false;
+    if (w->pad_low[0] || w->pad_low[1] || w->pad_high[0] || w->pad_high[1]) return false;
+    int64_t n_pixels = stk_shape_product(s->y, 0, 3);
+    return n_pixels / device->base.n_threads >= LEAST_PIXELS &&
+           stk_sgemm_pays(n_pixels, s->weight.dim[0], s->weight.dim[3]);
+}
+
+/* --- strides --- */
+
+/* Where output pixel i reads, counted in pixels of the input. */
+static int64_t input_pixel(const point_state *s, int64_t i)
+{
+    int64_t x = i % s->w, y = i / s->w % s->h, image = i / s->w / s->h;
+    return (image * s->in_h + y * s->stride_y) * s->in_w + x * s->stride_x;
+}
+
+static void gather(const point_state *s, const float *x, int64_t begin, int64_t end, float *to)
+{
+    for (int64_t i = begin; i < end; i++, to += s->k)
+        memcpy(to, x + input_pixel(s, i) * s->k, (size_t)s->k * sizeof(float));
+}
+
+/* Each output pixel answers for the input pixels up to the next one: it gives the first its sums, the others zeros. */
+static void spread(const point_state *s, const float *from, int64_t begin, int64_t end, float *dx)
+{
+    for (int64_t i = begin; i < end; i++, from += s->n) {
+        int64_t x = i % s->w * s->stride_x, y = i / s->w % s->h * s->stride_y, at = input_pixel(s, i);
+        int64_t cols = s->in_w - x < s->stride_x ? s->in_w - x : s->stride_x;
+        int64_t rows = s->in_h - y < s->stride_y ? s->in_h - y : s->stride_y;
+        for (int64_t r = 0; r < rows; r++)
+            memset(dx + (at + r * s->in_w) * s->n, 0, (size_t)(cols * s->n) * sizeof(float));
+        memcpy(dx + at * s->n, from, (size_t)s->n * sizeof(float));
+    }
+}
+
+/* --- running --- */
+
+typedef struct point_task {
+    const point_state *state;
+    const stk_kernel_args *args;
+    _Atomic int *failed;
+} point_task;
+
+static void run_part(const void *p, int i_part, int n_parts)
+{
+    const point_task *task = p;
+    const point_state *s = task->state;
+    const float *x = task->args->in[0];
+    float *y = task->args->out[0],
+          *own = (float *)((char *)task->args->scratch + (size_t)stk_cpu_worker() * s->part_bytes);
+    int64_t begin, end;
+    bool is_forward = s->pass == STK_CONV_FORWARD;
+    stk_cpu_share(s->n_pixels, 6, i_part, n_parts, &begin, &end);
+    stk_sgemm g = {.m = end - begin, .n = s->n, .k = s->k, .transpose_b = is_forward};
+    if (begin == end) return;
+    if (s->is_strided && is_forward) gather(s, x, begin, end, own);
+    g.a = s->is_strided && is_forward ? own : x + begin * s->k;
+    g.c = s->is_strided && !is_forward ? own : y + begin * s->n;
+    g.b = task->args->in[1];
+    g.a_step = s->k;
+    g.b_step = s->weight_step;
+    g.c_step = s->n;
+    stk_status status = stk_onednn_sgemm(&g);
+    if (status != STK_OK) atomic_store(task->failed, (int)status);
+    if (s->is_strided && !is_forward) spread(s, own, begin, end, y);
+}
+
+static stk_status run(const void *p, const stk_kernel_args *args)
+{
+    const point_state *s = p;
+    _Atomic int failed = STK_OK;
+    point_task task = {s, args, &failed};
+    stk_cpu_parallel(s->n_parts, run_part, &task);
+    /* The text was kept in the thread that failed. */
+    return failed == STK_OK ? STK_OK : stk_fail((stk_status)failed, "oneDNN's product failed");
+}
+
+/* As many parts as even out what the threads take, where each is large enough. */
+static void cut(point_state *s)
+{
+    int64_t most = (s->n_pixels + s->n_threads - 1) / s->n_threads, part = (most + PARTS_A_THREAD - 1) / PARTS_A_THREAD;
+    if (part < USUAL_PIXELS) part = most < USUAL_PIXELS ? most : USUAL_PIXELS;
+    if (s->is_strided && part > 2 * USUAL_PIXELS) part = 2 * USUAL_PIXELS; /* which scratch memory is for */
+    s->n_parts = (int)((s->n_pixels + part - 1) / part);
+    s->part_pixels = (s->n_pixels + s->n_parts - 1) / s->n_parts + 6; /* cut at multiples of 6 */
+}
+
+stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out)
+{
+    STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(point_state), run, out));
+    point_state *s = out->state;
+    bool is_forward = shape->pass == STK_CONV_FORWARD;
+    int64_t c = shape->weight.dim[3], o = shape->weight.dim[0];
+    *s = (point_state){.pass = shape->pass,
+                       .n_threads = device->base.n_threads,
+                       .n_pixels = stk_shape_product(shape->y, 0, 3),
+                       .k = is_forward ? c : o,
+                       .n = is_forward ? o : c,
+                       .weight_step = c,
+                       .in_h = shape->x.dim[1],
+                       .in_w = shape->x.dim[2],
+                       .h = shape->y.dim[1],
+                       .w = shape->y.dim[2],
+                       .stride_y = shape->window.stride[0],
+                       .stride_x = shape->window.stride[1]};
+    s->is_strided = s->stride_y > 1 || s->stride_x > 1;
+    cut(s);
+    if (s->is_strided) s->part_bytes = ((size_t)(s->part_pixels * c) * sizeof(float) + 63) / 64 * 64;
+    out->scratch_bytes = s->part_bytes * (size_t)s->n_threads;
+    out->impl = "onednn sgemm";
+    return STK_OK;
+}

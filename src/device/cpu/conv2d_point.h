@@ -1,0 +1,15 @@
+/* 1x1 convolutions of f32 as products, by oneDNN's sgemm. */
+#ifndef STK_DEVICE_CPU_CONV2D_POINT_H
+#define STK_DEVICE_CPU_CONV2D_POINT_H
+
+#include <stdbool.h>
+
+#include "device/cpu/cpu.h"
+#include "device/cpu/onednn.h"
+
+/* Whether the convolution is one that the kernel below makes faster than the own loops: forward or the gradient of
+ * data, 1x1 without padding, in one group, with enough pixels and channels. */
+bool stk_cpu_conv2d_is_point(const stk_cpu_device *device, const stk_conv_shape *shape);
+stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out);
+
+#endif

@@ -5,14 +5,17 @@
 #include "device/cpu/conv2d.h"
 #include "device/cpu/conv2d_onednn.h"
 #include "device/cpu/conv2d_point.h"
+#include "device/cpu/conv2d_weight_point.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/depthwise.h"
+#include "device/cpu/matmul_onednn.h"
 
 typedef struct conv_state {
     stk_isa isa;
     int n_threads;
     stk_conv_dense dense;   /* forward and gradient of data */
     stk_conv_weight weight; /* gradient of weights */
+    stk_conv_point_cut cut; /* of weights of 1x1 */
 } conv_state;
 
 /* What the own loops cover; oneDNN does the rest. With a few input channels, as colours are, the gradient of weights is
@@ -27,6 +30,13 @@ static bool is_own(const stk_conv_shape *s)
     case STK_CONV_GRAD_WEIGHT: return s->x.dim[3] >= 8;
     default: return true;
     }
+}
+
+static bool is_point(const stk_conv_shape *s)
+{
+    const stk_window *w = &s->window;
+    return s->weight.dim[1] == 1 && s->weight.dim[2] == 1 && !w->pad_low[0] && !w->pad_low[1] && !w->pad_high[0] &&
+           !w->pad_high[1];
 }
 
 /* Outputs need no memory of a part's own, so that there may be more parts than threads: the last ones even out. */
@@ -88,6 +98,46 @@ static stk_status run_weight(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
+/* --- gradient of 1x1 weights --- */
+
+static void point_run_share(const void *p, int i_part, int n_parts)
+{
+    (void)n_parts;
+    const stk_cpu_task *task = p;
+    const conv_state *s = task->state;
+    const stk_kernel_args *args = task->args;
+    stk_conv_point_weight_of(s->isa)->run_share(&s->weight, s->cut, args->in[0], args->in[1], args->scratch, i_part);
+}
+
+static void point_finish_share(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    const conv_state *s = task->state;
+    const stk_kernel_args *args = task->args;
+    stk_conv_point_weight_of(s->isa)->finish_share(&s->weight, s->cut, args->scratch, args->out[0], i_part, n_parts);
+}
+
+static stk_status run_point_weight(const void *p, const stk_kernel_args *args)
+{
+    const conv_state *s = p;
+    stk_cpu_task task = {p, args};
+    stk_cpu_parallel(s->cut.rows * s->cut.cols * s->cut.depth, point_run_share, &task);
+    stk_cpu_parallel(s->n_threads, point_finish_share, &task);
+    return STK_OK;
+}
+
+/* Threads share the weights where each gets enough of them, else the pixels. */
+static stk_conv_point_cut cut_point(const stk_conv_weight *w, int n_threads)
+{
+    enum { LEAST = 96 * 256 }; /* weights of a part */
+    stk_sgemm_grid grid = stk_sgemm_cut(w->c_out, w->c_in, n_threads);
+    bool is_large = w->c_out / grid.rows * (w->c_in / grid.cols) >= LEAST && w->c_out / grid.rows >= 96 &&
+                    w->c_in / grid.cols >= 96;
+    if (is_large) return (stk_conv_point_cut){grid.rows, grid.cols, 1};
+    int64_t n_pixels = w->n_images * w->out_h * w->out_w;
+    return (stk_conv_point_cut){1, 1, n_pixels < n_threads ? 1 : n_threads};
+}
+
 static void release(void *p)
 {
     conv_state *s = p;
@@ -108,6 +158,12 @@ static stk_status make_own(const stk_cpu_device *device, const stk_op_call *call
     if (is_weight) {
         STK_RETURN_IF_ERROR(stk_conv_plan_weight(shape, &s->weight));
         s->weight.dtype = call->in[0].dtype;
+        if (is_point(shape)) {
+            out->run = run_point_weight;
+            s->cut = cut_point(&s->weight, s->n_threads);
+            out->scratch_bytes = stk_conv_point_weight_of(s->isa)->scratch_bytes(&s->weight, s->cut);
+            return STK_OK;
+        }
         out->scratch_bytes = stk_conv_weight_of(s->isa)->scratch_bytes(&s->weight, s->n_threads);
     } else {
         STK_RETURN_IF_ERROR(stk_conv_plan_dense(shape, stk_conv_dense_of(s->isa)->depth, &s->dense));

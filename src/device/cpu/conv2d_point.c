@@ -1,6 +1,9 @@
 /* A 1x1 convolution is a product, and so is the gradient of its data: pixels by channels, times the weights. Threads
  * take some rows of pixels each, and oneDNN's sgemm multiplies them (matmul_onednn.h). With a stride, the pixels that
  * a convolution reads are gathered in the thread's scratch memory before, and those of a gradient are spread behind.
+ *
+ * So is the gradient of few weights, a long sum over the pixels: each part has sums of its own, which are added up in
+ * the order of the parts. That of many weights has a kernel of its own (conv2d_weight_point.h).
  */
 #include "device/cpu/conv2d_point.h"
 
@@ -15,7 +18,7 @@ typedef struct point_state {
     bool is_strided;
     int64_t n_pixels;         /* outputs of the convolution, of all images */
     int64_t part_pixels;      /* most of a part */
-    int64_t k, n;             /* channels that are summed over, and those of the result */
+    int64_t k, n;             /* channels that are summed over, and those of the result; for weights, of x and y */
     int64_t weight_step;      /* elements */
     int64_t in_h, in_w, h, w; /* of the convolution's input and output */
     int64_t stride_y, stride_x;
@@ -25,14 +28,18 @@ typedef struct point_state {
 /* Pixels that a thread takes at a time: weights are packed for each part, so that few pixels would not pay. */
 enum { LEAST_PIXELS = 128, USUAL_PIXELS = 512, PARTS_A_THREAD = 4 };
 
+/* Weights whose gradient is a sum for each part. */
+enum { MOST_WEIGHTS = 256 * 128 };
+
 bool stk_cpu_conv2d_is_point(const stk_cpu_device *device, const stk_conv_shape *s)
 {
     const stk_window *w = &s->window;
-    if (device->isa == STK_ISA_BASELINE || s->pass == STK_CONV_GRAD_WEIGHT || s->x.rank != 4 || w->groups != 1)
-        return false;
+    if (device->isa == STK_ISA_BASELINE || s->x.rank != 4 || w->groups != 1) return false;
     if (s->weight.dim[1] != 1 || s->weight.dim[2] != 1) return false;
     if (w->pad_low[0] || w->pad_low[1] || w->pad_high[0] || w->pad_high[1]) return false;
-    int64_t n_pixels = stk_shape_product(s->y, 0, 3);
+    int64_t n_pixels = stk_shape_product(s->y, 0, 3), n_weights = stk_shape_count(s->weight);
+    bool is_strided = w->stride[0] > 1 || w->stride[1] > 1;
+    if (s->pass == STK_CONV_GRAD_WEIGHT && (is_strided || n_weights > MOST_WEIGHTS)) return false;
     return n_pixels / device->base.n_threads >= LEAST_PIXELS &&
            stk_sgemm_pays(n_pixels, s->weight.dim[0], s->weight.dim[3]);
 }
@@ -97,6 +104,46 @@ static void run_part(const void *p, int i_part, int n_parts)
     if (s->is_strided && !is_forward) spread(s, own, begin, end, y);
 }
 
+static void run_weight_part(const void *p, int i_part, int n_parts)
+{
+    const point_task *task = p;
+    const point_state *s = task->state;
+    int64_t begin, end;
+    stk_cpu_share(s->n_pixels, 1, i_part, n_parts, &begin, &end);
+    stk_sgemm g = {.m = s->n, .n = s->k, .k = end - begin, .transpose_a = true};
+    g.a = (const float *)task->args->in[1] + begin * s->n;
+    g.b = (const float *)task->args->in[0] + begin * s->k;
+    g.c = (float *)((char *)task->args->scratch + (size_t)i_part * s->part_bytes);
+    g.a_step = s->n;
+    g.b_step = g.c_step = s->k;
+    stk_status status = stk_onednn_sgemm(&g);
+    if (status != STK_OK) atomic_store(task->failed, (int)status);
+}
+
+static void add_weight_part(const void *p, int i_part, int n_parts)
+{
+    const point_task *task = p;
+    const point_state *s = task->state;
+    const float *sums = task->args->scratch;
+    float *out = task->args->out[0];
+    int64_t begin, end, step = (int64_t)(s->part_bytes / sizeof(float));
+    stk_cpu_share(s->n * s->k, 16, i_part, n_parts, &begin, &end);
+    memcpy(out + begin, sums + begin, (size_t)(end - begin) * sizeof(float));
+    for (int part = 1; part < s->n_parts; part++)
+        for (int64_t i = begin; i < end; i++)
+            out[i] += sums[part * step + i];
+}
+
+static stk_status run_weight(const void *p, const stk_kernel_args *args)
+{
+    const point_state *s = p;
+    _Atomic int failed = STK_OK;
+    point_task task = {s, args, &failed};
+    stk_cpu_parallel(s->n_parts, run_weight_part, &task);
+    stk_cpu_parallel(s->n_threads, add_weight_part, &task);
+    return failed == STK_OK ? STK_OK : stk_fail((stk_status)failed, "oneDNN's product failed");
+}
+
 static stk_status run(const void *p, const stk_kernel_args *args)
 {
     const point_state *s = p;
@@ -137,8 +184,16 @@ stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_c
                        .stride_x = shape->window.stride[1]};
     s->is_strided = s->stride_y > 1 || s->stride_x > 1;
     cut(s);
+    out->impl = "onednn sgemm";
+    if (shape->pass == STK_CONV_GRAD_WEIGHT) {
+        s->k = c, s->n = o;
+        out->run = run_weight;
+        s->n_parts = s->n_threads == 1 ? 1 : s->n_threads * PARTS_A_THREAD;
+        s->part_bytes = ((size_t)(o * c) * sizeof(float) + 63) / 64 * 64;
+        out->scratch_bytes = s->part_bytes * (size_t)s->n_parts;
+        return STK_OK;
+    }
     if (s->is_strided) s->part_bytes = ((size_t)(s->part_pixels * c) * sizeof(float) + 63) / 64 * 64;
     out->scratch_bytes = s->part_bytes * (size_t)s->n_threads;
-    out->impl = "onednn sgemm";
     return STK_OK;
 }

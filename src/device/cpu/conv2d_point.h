@@ -7,8 +7,8 @@
 #include "device/cpu/cpu.h"
 #include "device/cpu/onednn.h"
 
-/* Whether the convolution is one that the kernel below makes faster than the own loops: forward or the gradient of
- * data, 1x1 without padding, in one group, with enough pixels and channels. */
+/* Whether the convolution is one that the kernel below makes faster than the own loops: 1x1 without padding, in one
+ * group, with enough pixels and channels; for the gradient of weights with few of these, and no stride. */
 bool stk_cpu_conv2d_is_point(const stk_cpu_device *device, const stk_conv_shape *shape);
 stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out);
 

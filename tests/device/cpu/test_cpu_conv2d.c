@@ -26,6 +26,7 @@ static const shape shapes[] = {
     /* Products: threads share pixels, which do not divide; strided ones gather and spread, with pixels left over. */
     {5, 15, 13, 128, 256, SQUARE(1, 1, 0)},
     {5, 30, 25, 128, 256, SQUARE(1, 2, 0)},
+    {3, 41, 37, 64, 128, SQUARE(1, 1, 0)},
     {4, 15, 46, 260, 130, {1, 1}, {1, 3}, {0, 0}, {0, 0}, {1, 1}, 1},
     /* More than one chunk of weights, two blocks of channels, few pixels. */
     {2, 4, 4, 130, 70, SQUARE(3, 1, 1)},
@@ -180,20 +181,22 @@ static void onednn_has_the_rest(void **state)
     stk_device_close(device);
 }
 
-/* Large 1x1 convolutions are products; those with padding or few pixels are not, nor is any without AVX2. */
+/* Large 1x1 convolutions are products; those with padding or few pixels are not, nor is any without AVX2. The gradient
+ * of weights is one only where these are few. */
 static void large_points_are_products(void **state)
 {
     static const shape tested[] = {{5, 30, 25, 128, 256, SQUARE(1, 2, 0)},
                                    {5, 30, 25, 128, 256, SQUARE(1, 2, 1)},
-                                   {1, 14, 14, 512, 512, SQUARE(1, 1, 0)}};
-    static const stk_op ops[] = {STK_OP_conv2d, STK_OP_conv2d_grad_data};
+                                   {1, 14, 14, 512, 512, SQUARE(1, 1, 0)},
+                                   {3, 41, 37, 64, 128, SQUARE(1, 1, 0)}};
+    static const stk_op ops[] = {STK_OP_conv2d, STK_OP_conv2d_grad_data, STK_OP_conv2d_grad_weight};
     (void)state;
     for (int i = 0; i < 3; i++) {
         stk_device *device = call_open(compare_isas[i], 2);
         bool is_baseline = ((const stk_cpu_device *)device)->isa == STK_ISA_BASELINE;
-        for (int j = 0; j < 3 * 2; j++) {
-            bool is_product = !strcmp(impl_of(device, &tested[j / 2], ops[j % 2]), "onednn sgemm");
-            assert_int_equal(is_product, j / 2 == 0 && !is_baseline);
+        for (int j = 0; j < 4 * 3; j++) {
+            bool is_product = !strcmp(impl_of(device, &tested[j / 3], ops[j % 3]), "onednn sgemm");
+            assert_int_equal(is_product, !is_baseline && (j / 3 == 3 || (j / 3 == 0 && j % 3 < 2)));
         }
         stk_device_close(device);
     }

@@ -23,8 +23,8 @@ typedef struct cli_verb {
     int (*run)(const struct cli_verb *verb, int argc, char **argv);
 } cli_verb;
 
-extern const cli_verb cli_train, cli_plan, cli_eval, cli_predict, cli_data, cli_pack, cli_index, cli_tokenize,
-    cli_devices, cli_new, cli_get, cli_watch;
+extern const cli_verb cli_train, cli_plan, cli_eval, cli_predict, cli_generate, cli_data, cli_pack, cli_index,
+    cli_tokenize, cli_devices, cli_new, cli_get, cli_watch;
 
 /* --- args.c --- */
 typedef struct cli_args {

@@ -1,4 +1,6 @@
 /* stoker tokenize */
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,15 +49,23 @@ static void print_result(const cli_args *args, const char *out, const stk_tokeni
     }
 }
 
-static int write_tokens(const cli_args *args, const stk_tokenizer *tokenizer, const char *out, int64_t n_threads)
+/* As it can be opened from any folder; path where that is not known. */
+static const char *find_whole_path(const char *path, char out[PATH_MAX])
+{
+    return strcmp(path, "bytes") && realpath(path, out) ? out : path;
+}
+
+static int write_tokens(const cli_args *args, const stk_tokenizer *tokenizer, const char *path, const char *out,
+                        int64_t n_threads)
 {
     const char *separator = cli_value(args, "--separator"), *paths[CLI_MOST_ARGS];
-    static char places[CLI_MOST_ARGS][CLI_PATH];
+    static char places[CLI_MOST_ARGS][CLI_PATH], whole[PATH_MAX];
     tokenize_job job = {.shows = isatty(STDOUT_FILENO) && !cli_has(args, "--quiet") && !cli_has(args, "--json"),
                         .start_s = cli_now()};
     stk_tokenize_options how = {.lines = cli_has(args, "--lines"),
                                 .separator = separator && !strcmp(separator, "none") ? "" : separator,
                                 .n_threads = (int)n_threads,
+                                .tokenizer = find_whole_path(path, whole),
                                 .on_progress = show,
                                 .user = &job};
     stk_tokenize_progress progress;
@@ -82,8 +92,9 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (!cli_number(&args, "--threads", 1, 256, 0, &n_threads)) return CLI_USAGE;
     stk_tokenizer_config config = {.lowercase = !cli_has(&args, "--cased")};
     cli_catch_stop();
-    if (stk_tokenizer_open(cli_find_data(path, place), &config, &tokenizer) != STK_OK) return cli_fail();
-    int code = write_tokens(&args, tokenizer, out, n_threads);
+    path = cli_find_data(path, place);
+    if (stk_tokenizer_open(path, &config, &tokenizer) != STK_OK) return cli_fail();
+    int code = write_tokens(&args, tokenizer, path, out, n_threads);
     stk_tokenizer_free(tokenizer);
     return code;
 }

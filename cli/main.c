@@ -4,8 +4,9 @@
 
 #include "cli.h"
 
-static const cli_verb *const verbs[] = {&cli_train, &cli_plan,     &cli_eval,    &cli_predict, &cli_data, &cli_pack,
-                                        &cli_index, &cli_tokenize, &cli_devices, &cli_new,     &cli_get,  &cli_watch};
+static const cli_verb *const verbs[] = {&cli_train, &cli_plan, &cli_eval,  &cli_predict,  &cli_generate,
+                                        &cli_data,  &cli_pack, &cli_index, &cli_tokenize, &cli_devices,
+                                        &cli_new,   &cli_get,  &cli_watch};
 enum { N_VERBS = sizeof(verbs) / sizeof(verbs[0]) };
 
 static void print_help(void)
@@ -16,7 +17,7 @@ static void print_help(void)
         int n = 0;
         while (verbs[i]->about[n] && (verbs[i]->about[n] != '.' || verbs[i]->about[n + 1] > ' '))
             n++;
-        printf("  %-8s %.*s\n", verbs[i]->name, n, verbs[i]->about);
+        printf("  %-9s %.*s\n", verbs[i]->name, n, verbs[i]->about);
     }
     printf("\nstoker VERB --help says more; stoker --version prints the version.\n"
            "To begin:  stoker get digits --out data/digits && stoker new first && stoker train first.yaml\n");

@@ -193,6 +193,13 @@ typedef struct stk_attention {
 STK_API stk_value stk_attention_raw(stk_value q, stk_value k, stk_value v, stk_value mask, stk_value seed,
                                     stk_value sample, stk_attention options);
 
+/* x [N,S,...] with rows [N,T,...] in the place of rows position .. position + T - 1; position is an i64 scalar, and one
+ * that does not fit fails the run with STK_INVALID. No gradient. */
+STK_API stk_value stk_write_at(stk_value x, stk_value rows, stk_value position);
+/* Attention of new positions to all so far: q [N,T,H,D], k and v [N,S,H,D], of which rows 0 .. position + T - 1 are
+ * filled and others are not read; query t sees rows 0 .. position + t. scale as in stk_attention. No gradient. */
+STK_API stk_value stk_cached_attention(stk_value q, stk_value k, stk_value v, stk_value position, double scale);
+
 typedef struct stk_linear_cross_entropy {
     double smoothing;     /* moves that share of each label to all classes alike */
     int64_t ignore_index; /* rows with this label have loss 0 and gradient 0; it may be outside of the classes */

@@ -24,6 +24,8 @@ typedef struct stk_tokenize_options {
                               <|end_of_text|>, </s> and [SEP]; "": none */
     int n_threads;         /* 0: one for each core */
     int64_t piece_bytes;   /* about so much text is worked on at a time in each thread; 0: 1 MiB */
+    const char
+        *tokenizer; /* what the file beside notes as the tokenizer's path, for stoker/generate.h; NULL: nothing */
     /* Called now and then; false stops: STK_INTERRUPTED, and nothing is left behind. May be NULL. */
     bool (*on_progress)(void *user, const stk_tokenize_progress *progress);
     void *user;

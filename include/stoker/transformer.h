@@ -13,11 +13,21 @@
 extern "C" {
 #endif
 
+/* Keys and values of positions before, kept between runs in variables of the layer, "cached_keys" and "cached_values"
+ * [N,rows,heads,C/heads]. What a run is given is written at `position`, an i64 scalar; without one (id -1) at 0, where
+ * it sees itself only. Two graphs of one engine, one for a prompt and one for the tokens after it, share the variables.
+ */
+typedef struct stk_attend_cache {
+    int64_t rows; /* of all positions that there may be */
+    stk_value position;
+} stk_attend_cache;
+
 typedef struct stk_attend_config {
-    int heads;             /* C must divide by it */
-    bool causal;           /* position t sees positions 0 to t only */
-    double dropout;        /* of the weights after the softmax, in training */
-    const stk_value *mask; /* bool [N,S]: the positions that count as keys; NULL: all */
+    int heads;                     /* C must divide by it */
+    bool causal;                   /* position t sees positions 0 to t only */
+    double dropout;                /* of the weights after the softmax, in training */
+    const stk_value *mask;         /* bool [N,S]: the positions that count as keys; NULL: all */
+    const stk_attend_cache *cache; /* for generation: causal, without mask and dropout, N known; NULL: none */
 } stk_attend_config;
 /* softmax(q k' / sqrt(C / heads)) v for each head: q [N,T,C], k and v [N,S,C] -> [N,T,C]. No parameters. The weights
  * are never stored (stk_attention_raw). Vaswani et al. 2017. */
@@ -69,6 +79,12 @@ STK_API bool stk_gpt2_size(const char *size, stk_transformer_config *out);
  * sample's positions; targets of -100 count 0. The head is the embedding's weight, and its logits are never stored
  * (stk_linear_cross_entropy_raw). Radford et al. 2019. GPT-2's 124m has 124,439,808 parameters. */
 STK_API stk_value stk_gpt2(stk_value tokens, stk_value targets, const stk_transformer_config *config);
+
+/* The same network's logits, for generation: tokens [N,T] -> [M,vocabulary], at row_ids i32 [M] of the N * T positions
+ * (sample n's position t is n * T + t). With a cache the tokens are those from its position on. Dropout and smoothing
+ * of the configuration do not count. */
+STK_API stk_value stk_gpt2_logits(stk_value tokens, stk_value row_ids, const stk_transformer_config *config,
+                                  const stk_attend_cache *cache);
 
 #ifdef __cplusplus
 }

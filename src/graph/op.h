@@ -50,6 +50,10 @@
  *   attention                       q [N,T,H,D], k, v [N,S,H,D], [mask bool [N,S]], [seed i64 [], sample i64 []]
  *                                     -> y [N,T,H,D], lse f32 [N,H,T] (-inf: no key)              attrs: attention
  *   attention_grad                  dy, q, k, v, y, lse, [mask], [seed, sample] -> dq, dk, dv     attrs: attention
+ *   cached_attention                q [N,T,H,D], k, v [N,S,H,D], position i64 [] -> y [N,T,H,D]  attrs: attention
+ *                                     (its scale); query t sees keys 0 .. position + t
+ *   write_at                        x [N,S,...], rows [N,T,...], position i64 [] -> y             x with the rows at
+ *                                     position on axis 1
  *   linear_cross_entropy            x [M,D], weight [V,D], labels i32 [M] -> loss f32 [M]  attrs: linear_cross_entropy
  *   linear_cross_entropy_grad       x, weight, labels, dloss f32 [M] -> dx, dweight, loss  attrs: linear_cross_entropy
  *   sgd_update                      param, grad, lr f32 [] -> param      where momentum is 0, else

@@ -60,6 +60,8 @@
     X(dropout)                                                                                                         \
     X(attention)                                                                                                       \
     X(attention_grad)                                                                                                  \
+    X(cached_attention)                                                                                                \
+    X(write_at)                                                                                                        \
     X(linear_cross_entropy)                                                                                            \
     X(linear_cross_entropy_grad)                                                                                       \
     X(sgd_update)                                                                                                      \

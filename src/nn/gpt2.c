@@ -65,6 +65,42 @@ static stk_value lose(stk_value x, stk_value weight, stk_value targets, double s
     return stk_reduce_mean(stk_reshape(loss, STK_SHAPE(STK_ANY, shape.dim[1])), 1u << 1);
 }
 
+/* x plus the embeddings of its positions, the first of which is the cache's. */
+static stk_value add_positions_from(stk_value x, int64_t rows, stk_value first)
+{
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, x, "positions", "wpe")) return stk_value_none(x.graph);
+    if (!stk_layer_need_sequence(&layer)) return stk_value_none(x.graph);
+    stk_init init = {STK_INIT_NORMAL, STK_TRANSFORMER_DEVIATION};
+    stk_value weight = stk_layer_variable(&layer, "weight", STK_SHAPE(rows, layer.shape.dim[2]), init, true);
+    stk_value ids = stk_add(stk_iota(x.graph, STK_I32, STK_SHAPE(layer.shape.dim[1]), 0), stk_cast_to(first, STK_I32));
+    return stk_layer_end(&layer, stk_add(x, stk_gather(weight, ids, 0)));
+}
+
+/* All but the final norm, in whose scope this ends; *wte becomes the weight of embedding and head. */
+static stk_value run_blocks(stk_value tokens, const stk_transformer_config *c, const stk_attend_cache *cache,
+                            stk_value *wte)
+{
+    stk_block_config block = {.attend = {.heads = c->heads, .dropout = c->dropout, .cache = cache},
+                              .hidden = c->hidden,
+                              .dropout = c->dropout,
+                              .deviation = STK_TRANSFORMER_DEVIATION / sqrt(2.0 * c->layers)};
+    stk_value x = stk_embed_words(tokens, c, "wte", wte);
+    if (cache && cache->position.id >= 0)
+        x = add_positions_from(x, c->positions, cache->position);
+    else
+        x = stk_add_positions(x, c->positions, "wpe");
+    x = stk_dropout(x, c->dropout);
+    for (int i = 0; i < c->layers; i++) {
+        char scope[32];
+        snprintf(scope, sizeof(scope), "h.%d", i);
+        stk_scope_push(tokens.graph, scope);
+        x = stk_decoder_block(x, &block);
+        stk_scope_pop(tokens.graph);
+    }
+    return x;
+}
+
 stk_value stk_gpt2(stk_value tokens, stk_value targets, const stk_transformer_config *config)
 {
     stk_transformer_config c = config ? *config : (stk_transformer_config){0};
@@ -72,21 +108,26 @@ stk_value stk_gpt2(stk_value tokens, stk_value targets, const stk_transformer_co
     stk_layer layer;
     if (!stk_layer_begin(&layer, tokens, "gpt2", NULL)) return stk_value_none(graph);
     if (!stk_transformer_check(&layer, &c)) return stk_value_none(graph);
-    stk_block_config block = {.attend = {.heads = c.heads, .dropout = c.dropout},
-                              .hidden = c.hidden,
-                              .dropout = c.dropout,
-                              .deviation = STK_TRANSFORMER_DEVIATION / sqrt(2.0 * c.layers)};
     stk_scope_push(graph, "transformer");
-    stk_value wte, x = stk_embed_words(tokens, &c, "wte", &wte);
-    x = stk_dropout(stk_add_positions(x, c.positions, "wpe"), c.dropout);
-    for (int i = 0; i < c.layers; i++) {
-        char scope[32];
-        snprintf(scope, sizeof(scope), "h.%d", i);
-        stk_scope_push(graph, scope);
-        x = stk_decoder_block(x, &block);
-        stk_scope_pop(graph);
-    }
+    stk_value wte, x = run_blocks(tokens, &c, NULL, &wte);
     x = norm(x, "ln_f", 0);
     stk_scope_pop(graph);
     return stk_layer_end(&layer, lose(x, wte, targets, c.smoothing));
+}
+
+stk_value stk_gpt2_logits(stk_value tokens, stk_value row_ids, const stk_transformer_config *config,
+                          const stk_attend_cache *cache)
+{
+    stk_transformer_config c = config ? *config : (stk_transformer_config){0};
+    stk_graph *graph = tokens.graph;
+    stk_layer layer;
+    c.dropout = 0;
+    if (!stk_layer_begin(&layer, tokens, "gpt2", NULL)) return stk_value_none(graph);
+    if (!stk_transformer_check(&layer, &c)) return stk_value_none(graph);
+    stk_scope_push(graph, "transformer");
+    stk_value wte, x = run_blocks(tokens, &c, cache, &wte);
+    stk_value rows = stk_gather(stk_reshape(x, STK_SHAPE(STK_ANY, c.width)), row_ids, 0);
+    x = norm(rows, "ln_f", 0);
+    stk_scope_pop(graph);
+    return stk_layer_end(&layer, stk_matmul(x, wte, false, true));
 }

@@ -5,6 +5,7 @@
 #define STK_TRAIN_BUILD_H
 
 #include "stoker/trainer.h"
+#include "stoker/transformer.h"
 #include "train/recipe.h"
 
 /* The data set of a part, batched; *out is NULL where the recipe has no such part. The caller frees it. */
@@ -62,6 +63,7 @@ stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *mode
 stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output);
 /* BERT and GPT-2, whose samples are tokens: inputs, network and loss, into a new model. */
 bool stk_build_is_transformer(const char *kind);
+stk_transformer_config stk_build_transformer_config(const stk_recipe *recipe);
 stk_status stk_build_transformer(const stk_recipe *recipe, const stk_dataset *train, stk_model *model);
 /* A layer of a `layers:` list after another. Errors of the arguments are the graph's, and name the layer. */
 stk_status stk_build_layers(const stk_yaml_node *layers, stk_value x, stk_value *out);

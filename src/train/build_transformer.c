@@ -18,7 +18,7 @@ static void take_int(const stk_yaml_node *settings, const char *key, int64_t *ou
     if (node) *out = node->integer;
 }
 
-static stk_transformer_config read_config(const stk_recipe *recipe)
+stk_transformer_config stk_build_transformer_config(const stk_recipe *recipe)
 {
     const stk_yaml_node *settings = recipe->model, *dropout = stk_yaml_get(settings, "dropout");
     const char *size = stk_yaml_get(settings, "size")->text;
@@ -68,7 +68,7 @@ static bool has_field(const stk_dataset *dataset, const char *field)
 static stk_status build_bert(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value tokens)
 {
     const stk_yaml_node *pad = stk_yaml_get(recipe->model, "pad");
-    stk_transformer_config config = read_config(recipe);
+    stk_transformer_config config = stk_build_transformer_config(recipe);
     stk_value mask = tokens;
     int64_t classes;
     STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, train, &classes));
@@ -83,7 +83,7 @@ static stk_status build_bert(const stk_recipe *recipe, const stk_dataset *train,
 
 static stk_status build_gpt2(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value tokens)
 {
-    stk_transformer_config config = read_config(recipe);
+    stk_transformer_config config = stk_build_transformer_config(recipe);
     stk_value targets;
     if (strcmp(recipe->loss->key, "cross_entropy"))
         return stk_yaml_fail(stk_yaml_get(recipe->yaml->root, "loss"), "'gpt2' has a cross_entropy loss");

@@ -60,7 +60,46 @@ def looking():
             "did you mean 'kind'?")
 
 
+LANGUAGE = """
+name: language
+data:
+  train: {source: {tokens: {files: corpus.bin, length: 16, stride: 4}}, shuffle: true}
+batch: 8
+model: {gpt2: {size: mini, layers: 1, heads: 2, width: 16, vocabulary: 257, positions: 16}}
+optimizer: {adamw: {lr: 0.02}}
+epochs: 2
+"""
+
+
+def generating():
+    pathlib.Path("language.yaml").write_text(LANGUAGE)
+    accepted(["train", "language.yaml", "--out", "language"])
+    ask = ["generate", "language", "docu", "--temperature", "0", "--tokens", "30"]
+    done = accepted(ask, "document")
+    check("30 tokens in" in done.stderr, f"the summary: {done.stderr}")
+    check(accepted(ask + ["--quiet", "--no-cache"]).stdout == done.stdout, "the same without the cache")
+    result = json.loads(accepted(ask + ["--json"]).stdout)
+    check(result["tokens"] == 30 and "docu" + result["text"] + "\n" == done.stdout, f"--json: {result}")
+    drawn = ask[:3] + ["--seed", "3", "--temperature", "5", "--tokens", "200", "--quiet"]
+    texts = [accepted(drawn + ["--top-k", k]).stdout for k in ("0", "0", "1")]
+    check(texts[0] == texts[1] != texts[2], "a seed repeats a text")
+    check("\ufffd" in texts[0], "bytes that are no characters become U+FFFD")  # and it is UTF-8, or reading it failed
+    check(json.loads(accepted(ask + ["--json", "--end", "<|endoftext|>"]).stdout)["text"] == result["text"], "--end")
+    refused(ask[:2] + ["x", "--end", "nothing"], 1, "no token 'nothing'")
+    refused(ask[:2] + [""] + ["--end", "none"], 1, "one token at least")
+    refused(ask[:2], 2, "a prompt")
+    refused(ask + ["--top-p", "2"], 1, "top_p is 2")
+    refused(["generate", "corpus", "x"], 1, "holds no run")
+    os.rename("corpus.bin.json", "moved.json")
+    refused(ask, 1, "does not tell the tokenizer")
+    check(accepted(ask + ["--tokenizer", "bytes"]).stdout == done.stdout, "--tokenizer")
+    os.rename("moved.json", "corpus.bin.json")
+    accepted(["train", "small.yaml", "--out", "images", "--steps", "1"])
+    refused(["generate", "images", "x"], 1, "'gpt2' does")
+
+
 begin()
 tokenizing()
 looking()
+generating()
 end()

@@ -1,4 +1,4 @@
-/* Cases of attention and of linear_cross_entropy. */
+/* Cases of attention, of its cache, and of linear_cross_entropy. */
 #include "harness/harness.h"
 
 /* One description serves attention and its gradient; extra inputs are given with their commas before them. */
@@ -20,6 +20,10 @@
          INPUTS(ROUGH(FILL_UNIFORM, -1, 1, n, t, h, d), ROUGH_HEADS(n, t, s, h, d),                                    \
                 ROUGH(FILL_UNIFORM, -1, 1, n, t, h, d), ROUGH_STATS(FILL_UNIFORM, 2, 4, n, h, t), ##__VA_ARGS__),      \
          .loosen = 40)
+
+#define CACHED(name, position, ...)                                                                                    \
+    CASE(name, cached_attention, ATTRS(.attention = {0.4}), INPUTS(__VA_ARGS__, SCALAR_I64(position)), .loosen = 10)
+#define WRITE(name, position, ...) CASE(name, write_at, ATTRS(.axis = 0), INPUTS(__VA_ARGS__, SCALAR_I64(position)))
 
 #define LOSS(name, smoothing, ignored, m, v, d)                                                                        \
     CASE(name, linear_cross_entropy, ATTRS(.linear_cross_entropy = {smoothing, ignored}),                              \
@@ -71,6 +75,26 @@ static const op_case cases[] = {
     GRAD("no samples", SET(0.5), 0, 3, 3, 2, 5),
     GRAD("no queries", SET(0.5), 2, 0, 3, 2, 5),
     GRAD("no keys", SET(0.5), 2, 3, 0, 2, 5),
+
+    CACHED("one query", 4, ROUGH_HEADS(1, 1, 9, 3, 8)),
+    CACHED("first", 0, ROUGH_HEADS(2, 1, 9, 3, 5)),
+    CACHED("last", 8, ROUGH_HEADS(2, 1, 9, 3, 5)),
+    CACHED("several queries", 3, ROUGH_HEADS(2, 4, 11, 2, 5)),
+    CACHED("many keys", 700, ROUGH_HEADS(1, 1, 1024, 12, 64)),
+    CACHED("of size one", 5, ROUGH_HEADS(1, 1, 7, 1, 1)),
+    CACHED("large scores", 8, ROUGH(FILL_UNIFORM, -30, 30, 2, 1, 2, 5), ROUGH(FILL_UNIFORM, -30, 30, 2, 9, 2, 5),
+           ROUGH(FILL_UNIFORM, -1, 1, 2, 9, 2, 5)),
+    CACHED("special queries", 6, ROUGH(FILL_SPECIAL, -1, 1, 3, 2, 2, 3), ROUGH(FILL_UNIFORM, -1, 1, 3, 9, 2, 3),
+           ROUGH(FILL_UNIFORM, -1, 1, 3, 9, 2, 3)),
+    CACHED("special values", 6, ROUGH(FILL_UNIFORM, -1, 1, 3, 2, 2, 3), ROUGH(FILL_UNIFORM, -1, 1, 3, 9, 2, 3),
+           ROUGH(FILL_SPECIAL, -1, 1, 3, 9, 2, 3)),
+    CACHED("no samples", 0, ROUGH_HEADS(0, 1, 3, 2, 5)),
+    CACHED("no queries", 3, ROUGH_HEADS(2, 0, 3, 2, 5)),
+    WRITE("one row", 4, ROUGH(FILL_UNIFORM, -1, 1, 3, 9, 2, 5), ROUGH(FILL_UNIFORM, -1, 1, 3, 1, 2, 5)),
+    WRITE("rows", 2, ROUGH(FILL_UNIFORM, -1, 1, 3, 9), ROUGH(FILL_UNIFORM, -1, 1, 3, 4)),
+    WRITE("all rows", 0, ROUGH(FILL_SPECIAL, -1, 1, 2, 4, 3), ROUGH(FILL_SPECIAL, -1, 1, 2, 4, 3)),
+    WRITE("no rows", 3, ROUGH(FILL_UNIFORM, -1, 1, 2, 3, 3), ROUGH(FILL_UNIFORM, -1, 1, 2, 0, 3)),
+    WRITE("nothing", 0, ROUGH(FILL_UNIFORM, -1, 1, 0, 3, 3), ROUGH(FILL_UNIFORM, -1, 1, 0, 1, 3)),
 
     LOSS("classes", 0, -100, 5, 7, 3),
     LOSS("smoothed", 0.1, -100, 5, 7, 3),

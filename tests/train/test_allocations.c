@@ -1,5 +1,6 @@
-/* A steady training step allocates nothing in our own code. Every allocation in the process is counted by who called:
- * this program (which holds all of Stoker) or a library. Libraries' own are listed, and must stay the same each step.
+/* A steady training step allocates nothing in our own code, and neither does a generated token. Every allocation in the
+ * process is counted by who called: this program (which holds all of Stoker) or a library. Libraries' own are listed,
+ * and must stay the same each step.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "stoker/dataset.h"
+#include "stoker/generate.h"
 #include "stoker/trainer.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -143,9 +145,30 @@ static void steady_step_allocates_nothing(void **state)
     stk_trainer_free(trainer);
 }
 
+static void token_allocates_nothing(void **state)
+{
+    (void)state;
+    stk_transformer_config config = {.layers = 2, .heads = 2, .width = 64, .vocabulary = 300, .positions = 256};
+    stk_generator_options options = {.n_threads = 2};
+    stk_sampling sampling = {.temperature = 1, .top_k = 40, .top_p = 0.9};
+    stk_generator *g;
+    int32_t token = 1;
+    if (stk_generator_new(&config, 1, &options, &g) != STK_OK) fail_msg("%s", stk_error_text());
+    atomic_store(&n_own, 0);
+    for (int i = 0; i < 100; i++) {
+        atomic_store(&counting, i > 2); /* The first ones compile the prompt's program and make the pool. */
+        assert_int_equal(stk_generator_feed(g, &token, 1), STK_OK);
+        assert_int_equal(stk_generator_sample(g, &sampling, &token), STK_OK);
+    }
+    atomic_store(&counting, false);
+    assert_int_equal(atomic_load(&n_own), 0);
+    stk_generator_close(g);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(steady_step_allocates_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(steady_step_allocates_nothing),
+                                       cmocka_unit_test(token_allocates_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #endif

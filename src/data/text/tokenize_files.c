@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,15 +190,18 @@ static stk_status fail_file(const char *what, const char *path)
 static stk_status write_facts(const job *j, const char *out)
 {
     char path[PATH_MAX];
-    stk_text text = {0};
     if (snprintf(path, sizeof(path), "%s.json", out) >= (int)sizeof(path))
         return stk_fail(STK_INVALID, "the path '%.80s...' is too long", out);
-    stk_text_add(&text, "{\"dtype\": \"%s\", \"vocabulary\": %lld, \"tokens\": %lld, \"documents\": %lld}\n",
-                 j->wide ? "u32" : "u16", (long long)stk_tokenizer_vocabulary(j->tokenizer),
-                 (long long)j->progress.n_tokens, (long long)j->progress.n_documents);
-    stk_status status = stk_text_status(&text);
-    if (status == STK_OK) status = stk_file_write_durably(path, text.data, text.n);
-    stk_text_free(&text);
+    json_t *facts =
+        json_pack("{s:s, s:I, s:I, s:I, s:s*}", "dtype", j->wide ? "u32" : "u16", "vocabulary",
+                  (json_int_t)stk_tokenizer_vocabulary(j->tokenizer), "tokens", (json_int_t)j->progress.n_tokens,
+                  "documents", (json_int_t)j->progress.n_documents, "tokenizer", j->options.tokenizer);
+    char *text = facts ? json_dumps(facts, JSON_PRESERVE_ORDER | JSON_ENSURE_ASCII) : NULL;
+    json_decref(facts);
+    if (!text)
+        return stk_fail(STK_NO_MEMORY, "cannot write '%s': no memory, or the tokenizer's path is no UTF-8", path);
+    stk_status status = stk_file_write_durably(path, text, strlen(text));
+    free(text);
     return status;
 }
 

@@ -87,6 +87,8 @@ typedef struct stk_cpu_task {
     X(in_top_k)                                                                                                        \
     X(attention)                                                                                                       \
     X(attention_grad)                                                                                                  \
+    X(cached_attention)                                                                                                \
+    X(write_at)                                                                                                        \
     X(linear_cross_entropy)                                                                                            \
     X(linear_cross_entropy_grad)                                                                                       \
     X(sgd_update)                                                                                                      \

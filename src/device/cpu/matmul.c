@@ -1,5 +1,6 @@
 /* matmul: one product, or a batch of them. Threads share the batch where it is long enough, else each product. Large
- * products in f32 are oneDNN's (matmul_onednn.h; bench_transformer compares), all others our own.
+ * products in f32 are oneDNN's (matmul_onednn.h; bench_transformer compares), those of one row are matmul_vector.c's,
+ * all others our own.
  */
 #include "device/cpu/matmul.h"
 
@@ -7,6 +8,7 @@
 
 #include "device/cpu/cpu.h"
 #include "device/cpu/matmul_onednn.h"
+#include "device/cpu/matmul_vector.h"
 
 /* How threads share the work. */
 typedef enum matmul_sharing {
@@ -201,11 +203,14 @@ stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call
 {
     stk_dtype dtype = call->in[0].dtype;
     if (dtype != STK_F32 && dtype != STK_F64) return stk_cpu_widen_kernel(device, call, stk_cpu_matmul_kernel, out);
+    matmul_state sizes = {0};
+    set_sizes(&sizes, call);
+    if (stk_cpu_is_matvec(&sizes.gemm, sizes.n_batch, dtype)) return stk_cpu_matvec_kernel(device, &sizes.gemm, out);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(matmul_state), run, out));
     matmul_state *s = out->state;
+    *s = sizes;
     s->fns = dtype == STK_F64 ? stk_gemm_of(device->isa)->f64 : stk_gemm_of(device->isa)->f32;
     s->c_bytes = stk_desc_bytes(call->out[0]);
-    set_sizes(s, call);
     double flops = 2.0 * (double)s->n_batch * (double)s->gemm.m * (double)s->gemm.n * (double)s->gemm.k;
     s->n_threads = flops < 2.5e5 ? 1 : device->base.n_threads;
     if (dtype == STK_F32 && s->n_batch < 4 * s->n_threads && stk_sgemm_pays(s->gemm.m, s->gemm.n, s->gemm.k)) {

@@ -85,6 +85,8 @@ int64_t stk_ref_offset(stk_shape shape, int64_t i, const int64_t stride[STK_MAX_
     X(in_top_k)                                                                                                        \
     X(attention)                                                                                                       \
     X(attention_grad)                                                                                                  \
+    X(cached_attention)                                                                                                \
+    X(write_at)                                                                                                        \
     X(linear_cross_entropy)                                                                                            \
     X(linear_cross_entropy_grad)                                                                                       \
     X(sgd_update)                                                                                                      \

@@ -162,14 +162,14 @@ static void put_line(const stk_watch *watch)
 
 /* --- watching --- */
 
-typedef struct job {
+typedef struct watched_job {
     pid_t pid;
     bool is_ours, shows_line;
     double seconds; /* 0: no limit */
-} job;
+} watched_job;
 
 /* Samples until the job ends. *exit_code: as a shell would give it, or -1 where nobody knows. */
-static stk_status follow(stk_watch *watch, const job *job, int *exit_code)
+static stk_status follow(stk_watch *watch, const watched_job *job, int *exit_code)
 {
     double begin = cli_now(), shown = begin;
     bool is_over = false, ended = false;
@@ -208,7 +208,7 @@ static int watch_job(const cli_args *args, char *const *argv)
                                .root = {cli_value(args, "--over"), cli_value(args, "--without")}};
     int64_t pid, seconds, interval;
     int exit_code = -1;
-    job job = {0, argv != NULL, isatty(STDERR_FILENO) && !cli_has(args, "--quiet"), 0};
+    watched_job job = {0, argv != NULL, isatty(STDERR_FILENO) && !cli_has(args, "--quiet"), 0};
     if (!cli_number(args, "--pid", 1, INT32_MAX, 0, &pid) || !cli_number(args, "--seconds", 1, 1 << 30, 0, &seconds) ||
         !cli_number(args, "--interval", 20, 10000, 100, &interval))
         return CLI_USAGE;

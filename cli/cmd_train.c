@@ -1,4 +1,5 @@
 /* stoker train */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ static const cli_option options[] = {
     {"--epochs", "N", "short for --set epochs=N"},
     {"--threads", "N", "short for --set threads=N"},
     {"--seed", "N", "short for --set seed=N"},
+    {"--trace", "STEPS", "writes steps like 10-20 to RUN/trace.json, for ui.perfetto.dev; 10: that one"},
     {"--quiet", NULL, "prints warnings and errors only"},
     {"--json", NULL, "prints a line of JSON for each event"},
     {"--dump-graph", "PASS", "prints the graph after that pass, or after each with 'all'"},
@@ -141,12 +143,27 @@ static bool collect_sets(const cli_args *args, char **sets, int *n)
     return true;
 }
 
+/* "10-20" or "10". */
+static bool read_trace(const cli_args *args, int64_t *first, int64_t *last)
+{
+    const char *text = cli_value(args, "--trace");
+    char *end;
+    *first = *last = 0;
+    if (!text) return true;
+    errno = 0;
+    *first = *last = strtoll(text, &end, 10);
+    if (end != text && *end == '-') *last = strtoll(end + 1, &end, 10);
+    if (errno == 0 && !*end && *first >= 1 && *last >= *first && *last - *first < 1000) return true;
+    cli_usage(args->verb, "option '--trace' must be steps like 10-20, at most 1,000 of them, not '%s'", text);
+    return false;
+}
+
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args; /* too large for the stack */
     static char *sets[CLI_MOST_ARGS];
     int n_sets = 0, code = CLI_FAILED;
-    int64_t steps;
+    int64_t steps, trace_first, trace_last;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words != 1)
         return cli_usage(verb,
@@ -154,6 +171,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
                                            : "train takes one recipe, and there are %d",
                          args.n_words);
     if (!cli_number(&args, "--steps", 1, INT64_MAX, 0, &steps)) return CLI_USAGE;
+    if (!read_trace(&args, &trace_first, &trace_last)) return CLI_USAGE;
     for (int i = 0; i < args.n_found; i++)
         if (!strcmp(args.found[i].option->name, "--set") && !strchr(args.found[i].value, '='))
             return cli_usage(verb, "option '--set' needs KEY=VALUE, not '%s'", args.found[i].value);
@@ -164,6 +182,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
                                        .out = cli_value(&args, "--out"),
                                        .resume = cli_has(&args, "--resume"),
                                        .max_steps = steps,
+                                       .trace_first = trace_first,
+                                       .trace_last = trace_last,
                                        .on_info = progress_info,
                                        .on_event = progress_event,
                                        .dump_graph = cli_value(&args, "--dump-graph"),

@@ -72,7 +72,7 @@ static void draw_line(progress *p, const stk_train_event *event)
     double share = event->n_steps > 0 ? (double)event->step / (double)event->n_steps : 0;
     n = snprintf(line, sizeof(line), "epoch %" PRId64 "/%" PRId64 "  loss %.4f", event->epoch, event->n_epochs,
                  event->train.n_samples > 0 ? event->train.loss : event->loss);
-    char parts[6][128];
+    char parts[7][128];
     int n_parts = 0;
     if (event->train.accuracy >= 0)
         snprintf(parts[n_parts++], sizeof(part), "  acc %.1f %%", 100 * event->train.accuracy);
@@ -84,6 +84,7 @@ static void draw_line(progress *p, const stk_train_event *event)
         snprintf(parts[n_parts++], sizeof(part), "  %" PRId64 " skipped", event->n_skipped_steps);
     snprintf(parts[n_parts++], sizeof(part), "  %s left", cli_duration(event->left_s, left));
     snprintf(parts[n_parts++], sizeof(part), "  input %.1f %%", 100 * event->input_wait_share);
+    snprintf(parts[n_parts++], sizeof(part), "  compute %.1f %%", 100 * event->time.compute);
     for (int i = 0; i < n_parts; i++)
         if (n + (int)strlen(parts[i]) <= width) n += snprintf(line + n, sizeof(line) - (size_t)n, "%s", parts[i]);
     int bar = width - n - 2;
@@ -235,8 +236,11 @@ static void print_json_event(const stk_train_event *event)
         break;
     case STK_EVENT_EPOCH: print_json_epoch(event); break;
     case STK_EVENT_SAVED:
+    case STK_EVENT_TRACED:
     case STK_EVENT_WARNING:
-        printf("{\"event\": \"%s\", \"text\": ", event->kind == STK_EVENT_SAVED ? "saved" : "warning");
+        printf("{\"event\": \"%s\", \"text\": ", event->kind == STK_EVENT_SAVED    ? "saved"
+                                                 : event->kind == STK_EVENT_TRACED ? "traced"
+                                                                                   : "warning");
         cli_json_text(stdout, event->text);
         printf("}\n");
         break;
@@ -260,6 +264,10 @@ void progress_event(void *user, const stk_train_event *event)
     }
     if (event->kind == STK_EVENT_PLAN) print_plan(p, event);
     if (event->kind == STK_EVENT_EPOCH) print_epoch(p, event);
+    if (event->kind == STK_EVENT_TRACED) {
+        progress_clear(p);
+        printf("trace   %s; open it at ui.perfetto.dev\n", event->text);
+    }
     if (event->kind == STK_EVENT_STEP) {
         int64_t now = now_ns(), pause = p->terminal ? REDRAW_NS : LINE_NS;
         if (p->last_ns == 0 && !p->terminal) p->last_ns = now;
@@ -325,6 +333,9 @@ static void print_table(const stk_run *run, const stk_run_result *result, const 
            stk_input_verdict(train->input_wait_share), train->n_data_threads, train->n_data_threads == 1 ? "" : "s");
     printf("  peak memory  %s planned, %s used by the process\n", cli_bytes((double)train->peak_planned_bytes, a),
            cli_bytes((double)train->peak_rss_bytes, b));
+    const stk_time_shares *time = &train->time;
+    printf("  time went to input %.1f %%, host %.1f %%, launch %.1f %%, compute %.1f %%\n", 100 * time->input,
+           100 * time->host, 100 * time->launch, 100 * time->compute);
     if (stk_run_saved(run)) printf("  saved        %s\n", stk_run_saved(run));
     if (train->early_stopped) printf("  stopped early: validation did not get better\n");
     print_skipped(run, train->n_skipped);

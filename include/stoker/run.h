@@ -35,6 +35,7 @@ typedef struct stk_run_options {
     int n_set;
     const char *out;                                       /* the run's folder; NULL: runs/NAME */
     bool resume;                                           /* go on from the last checkpoint, where there is one */
+    int64_t trace_first, trace_last;                       /* these steps are written to RUN/trace.json; 0: none */
     int64_t max_steps;                                     /* stop after step number max_steps; 0: no */
     void (*on_info)(void *user, const stk_run_info *info); /* once, before the plan; may be NULL */
     stk_train_event_fn on_event;                           /* may be NULL */

@@ -29,13 +29,26 @@ typedef struct stk_metrics {
     stk_measured value[STK_MOST_MEASURES];
 } stk_metrics;
 
+/* Where the time of the training loop went, without validation: shares of it that add up to 1. Names and thresholds are
+ * those of XProf's input pipeline analyser and overview page. On the host's own devices kernels are timed in one step
+ * of sixteen, and the others are taken to be alike. */
+typedef struct stk_time_shares {
+    double input;         /* waiting for a batch, or making it: moderate from 5 %, high from 20 % */
+    double host;          /* around the step: results, records, copies for checkpoints; 3 % and 15 %, as the next two */
+    double launch;        /* to set kernels going, and between them */
+    double communication; /* between devices; 0: there is one */
+    double compute;       /* in kernels */
+    double idle;          /* of the device, for no reason that is known */
+} stk_time_shares;
+
 /* What is reported as it happens. Texts and numbers are borrowed until the callback returns. */
 typedef enum stk_train_event_kind {
-    STK_EVENT_PLAN,  /* compiled: sizes are known, nothing has run */
-    STK_EVENT_STEP,  /* after each step */
-    STK_EVENT_EVAL,  /* while evaluating: i_batch of n_batches */
-    STK_EVENT_EPOCH, /* an epoch has ended, validation included */
-    STK_EVENT_SAVED, /* a checkpoint is on disk */
+    STK_EVENT_PLAN,   /* compiled: sizes are known, nothing has run */
+    STK_EVENT_STEP,   /* after each step */
+    STK_EVENT_EVAL,   /* while evaluating: i_batch of n_batches */
+    STK_EVENT_EPOCH,  /* an epoch has ended, validation included */
+    STK_EVENT_SAVED,  /* a checkpoint is on disk */
+    STK_EVENT_TRACED, /* a trace is on disk */
     STK_EVENT_WARNING,
     STK_EVENT_END
 } stk_train_event_kind;
@@ -55,8 +68,9 @@ typedef struct stk_train_event {
     double input_wait_share;  /* of this epoch's time */
     double device_busy_share; /* of this epoch's time, at the training step; below 0: not known */
     double left_s;            /* estimate for the whole run */
+    stk_time_shares time;     /* STEP, EPOCH: of this process's steps so far */
     double epoch_s;
-    const char *text; /* SAVED: the folder; WARNING: what; PLAN: the device, "2 threads, avx2" */
+    const char *text; /* SAVED: the folder; TRACED: the file; WARNING: what; PLAN: the device, "2 threads, avx2" */
     int64_t n_parameters;
     const char *precision; /* PLAN: as chosen, "bf16" */
     double forward_flops;  /* PLAN: for one sample */
@@ -116,6 +130,9 @@ typedef struct stk_trainer_config {
     stk_metric_kind best_metric; /* better for the best checkpoint */
     const stk_measure *measures; /* [n_measures], what else is measured; borrowed until stk_trainer_configure returns */
     int n_measures;
+    /* Steps trace_first to trace_last are written to the file `trace`, for ui.perfetto.dev: docs/observing.md. */
+    const char *trace; /* NULL: none */
+    int64_t trace_first, trace_last;
     stk_train_event_fn on_event;
     void *event_user;
     const char *dump_graph; /* a pass's name, or "all": the graph after it goes to dump */
@@ -148,6 +165,7 @@ typedef struct stk_train_result {
     double samples_per_s;                       /* batch over that step */
     double tokens_per_s;                        /* where a sample is a text: samples_per_s times its tokens; else 0 */
     double input_wait_share, first_step_s;      /* the latter from process start */
+    stk_time_shares time;                       /* of this process's steps */
     size_t peak_planned_bytes, peak_used_bytes; /* of arena and variables; used: as handed to the kernels */
     size_t peak_rss_bytes;                      /* of the process */
     const char *precision;                      /* as chosen, "f32"; a constant. NULL before stk_trainer_run */

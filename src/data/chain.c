@@ -9,6 +9,7 @@
 #include "data/source/learner.h"
 #include "data/stage/decode.h"
 #include "data/stage/stage_list.h"
+#include "trace/trace.h"
 
 void stk_chain_init(stk_chain *chain, const char *field, const char *source_name, const stk_field_type *type)
 {
@@ -257,7 +258,10 @@ static stk_status run_row_pass(const chain_run *run, const stk_item *in, stk_ite
     *n_done = n;
     STK_RETURN_IF_ERROR(
         stk_row_pass_run(&view, (stk_span){in->data, in->n_bytes}, (int)channels, out->data, &run->work->rows));
-    if (run->work->timed) add_time(run->work, 0, n, start_ns);
+    if (run->work->timed) {
+        add_time(run->work, 0, n, start_ns);
+        stk_trace_end(stk_trace_on() ? start_ns : 0, STK_TRACE_DATA, chain->stage[0]->class->name, n);
+    }
     return STK_OK;
 }
 
@@ -284,7 +288,10 @@ static stk_status run_stages(const chain_run *run, const stk_item *in, stk_item 
         STK_RETURN_IF_ERROR(place_output(run, i, src, i > 0 && stage->class->in_place, out));
         stage_key.i_stage = chain->i_key[i];
         STK_RETURN_IF_ERROR(stage->class->run(stage->params, &stage_key, src, out, &work->stage[i]));
-        if (work->timed) add_time(work, i, 1, start_ns);
+        if (work->timed) {
+            add_time(work, i, 1, start_ns);
+            stk_trace_end(stk_trace_on() ? start_ns : 0, STK_TRACE_DATA, stage->class->name, 1);
+        }
     }
     if (work->rows.hint.learner)
         stk_learner_take(&work->rows.hint, (stk_span){in->data, in->n_bytes}, &work->rows.learned);

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "data/loader_inside.h"
 #include "stoker/ragged.h"
+#include "trace/trace.h"
 
 static const stk_batch *fail_next(stk_loader *loader, stk_status status)
 {
@@ -56,7 +57,9 @@ static stk_status take_batch(stk_loader *loader, stk_batch *batch)
     int64_t i_batch = loader->i_next;
     stk_ring *ring = loader->work.ring;
     if (loader->parallel) make_next(loader);
-    stk_tuner_note_ready(&loader->tuner, stk_ring_count_ready(ring, i_batch));
+    int n_ready = stk_ring_count_ready(ring, i_batch);
+    stk_tuner_note_ready(&loader->tuner, n_ready);
+    stk_trace_count("batches ready", n_ready);
     stk_status status = stk_ring_wait(ring, i_batch, &loader->wait_ns);
     if (status == STK_BUSY) return status;
     if (status != STK_OK && stk_ring_has_ended(ring, i_batch)) {

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "data/budget.h"
+#include "trace/trace.h"
 
 /* A claim aims at this much work, beside which a compare-and-swap and two readings of the clock are nothing. */
 enum { CLAIM_NS = 50000 };
@@ -86,13 +87,14 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
         key.joint = &joint;
     }
     bool wrong_size = false;
-    bool timed = !work->no_stage_times && is_timed(stk_counter_get(&worker->n_records));
+    bool timed = stk_trace_on() || (!work->no_stage_times && is_timed(stk_counter_get(&worker->n_records)));
     int64_t start_ns = timed ? stk_clock_ns() : 0;
     stk_counter_add(&worker->n_records, 1);
     stk_status status = read_record(worker, &key, item, fatal);
     if (timed && !work->sequence) {
         stk_counter_add(&worker->read_ns, stk_clock_ns() - start_ns);
         stk_counter_add(&worker->n_read_timed, 1);
+        stk_trace_end(stk_trace_on() ? start_ns : 0, STK_TRACE_DATA, "read", 1);
     }
     for (int f = 0; f < source->n_fields && status == STK_OK; f++) {
         worker->chain[f].timed = timed;
@@ -290,6 +292,7 @@ static bool make_claim(stk_worker *worker, const stk_claim *claim)
     /* The first row finds cold caches and empty scratch memory, so that it must not weigh for long. */
     worker->row_ns = worker->row_ns > 0 ? 0.5 * worker->row_ns + 0.5 * row_ns : row_ns;
     stk_counter_add(&worker->work_ns, work_ns);
+    stk_trace_end(stk_trace_on() ? start_ns : 0, STK_TRACE_DATA, "rows", claim->i_batch);
     stk_ring_finish(worker->work->ring, claim);
     return true;
 }

@@ -62,6 +62,14 @@ static bool is_gradient(const stk_graph *graph, int32_t value)
     return false;
 }
 
+const char *stk_program_name_use(const stk_program *program, int32_t value)
+{
+    const stk_graph *graph = program->graph;
+    if (value < 0) return "workspace";
+    if (is_gradient(graph, value)) return "gradient";
+    return graph->node[graph->value[value].node].backward ? "backward" : "activation";
+}
+
 /* "layer1.0" of "layer1.0.conv1": two parts are enough to find one's way. */
 static int shorten(stk_layer_name layer)
 {

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "trace/trace.h"
 
 void stk_program_free(stk_program *program)
 {
@@ -23,6 +24,7 @@ void stk_program_free(stk_program *program)
     free(program->variable);
     free(program->entry);
     free(program->info);
+    free(program->about);
     free(program->pointers);
     free(program->input);
     free(program->values);
@@ -142,10 +144,25 @@ static stk_status set_pointers(stk_program *program)
     return STK_OK;
 }
 
+static void trace_entry(const stk_program *program, int e, int64_t from, int64_t begin, int64_t end)
+{
+    const stk_trace_kernel *about = &program->about[e];
+    int64_t number = program->n_profiled * program->n_entries + e;
+    stk_trace_event event = {.begin_ns = from, .end_ns = begin, .name = "launch", .kernel = about, .value = number};
+    event.kind = STK_TRACE_LAUNCH;
+    stk_trace_add(&event);
+    event.begin_ns = begin;
+    event.end_ns = end;
+    event.name = about->op;
+    event.kind = STK_TRACE_KERNEL;
+    stk_trace_add(&event);
+}
+
 static stk_status launch_profiled(stk_program *program, int i_side, int *i_failed)
 {
     stk_queue *queue = program->engine->compute;
     STK_RETURN_IF_ERROR(queue->device->class->queues->finish(queue));
+    int64_t begin = stk_clock_ns(), last = begin;
     for (int e = 0; e < program->n_entries; e++) {
         int64_t start = stk_clock_ns();
         stk_status status = stk_queue_run_now(queue, &program->entry[i_side * program->n_entries + e], 1, i_failed);
@@ -153,9 +170,14 @@ static stk_status launch_profiled(stk_program *program, int i_side, int *i_faile
             *i_failed = e;
             return status;
         }
-        program->info[e].time_ns += stk_clock_ns() - start;
+        int64_t end = stk_clock_ns();
+        program->info[e].time_ns += end - start;
+        program->kernels_ns += end - start;
+        if (program->tracing && stk_trace_on()) trace_entry(program, e, last, start, end);
+        last = end;
     }
     program->n_profiled++;
+    program->profiled_ns += last - begin;
     return STK_OK;
 }
 

@@ -57,8 +57,9 @@ struct stk_program {
     stk_recompute_report recomputed;
     bool dirty; /* pointers must be set again */
     uint64_t arena_version;
-    bool profiling;
-    int64_t n_profiled;
+    bool profiling, tracing;
+    int64_t n_profiled, profiled_ns, kernels_ns; /* runs; how long they took; how long in kernels */
+    struct stk_trace_kernel *about;              /* by entry, made when first asked for: engine/profile.h */
 };
 
 /* Makes the arena at least that large. */

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/thread.h"
+#include "trace/trace.h"
 #include "train/checkpoint.h"
 #include "train/checkpoint_inside.h"
 #include "train/checkpoint_io.h"
@@ -188,7 +189,9 @@ static void writer_main(void *arg)
         if (!writer->busy) break;
         stk_mutex_unlock(&writer->lock);
         stk_checkpoint_report report = {.finished = true, .step = writer->step};
+        int64_t begin = stk_trace_begin();
         report.status = write_checkpoint(writer, report.path);
+        stk_trace_end(begin, STK_TRACE_CHECKPOINT, "write checkpoint", report.step);
         if (report.status != STK_OK) snprintf(report.error, sizeof(report.error), "%s", stk_error_text());
         stk_mutex_lock(&writer->lock);
         writer->report = report;
@@ -260,9 +263,11 @@ stk_status stk_checkpoint_save(stk_checkpoint_writer *writer, const stk_named_te
     while (writer->busy)
         stk_cond_wait(&writer->changed, &writer->lock);
     stk_mutex_unlock(&writer->lock); /* The thread sleeps until busy is set again, so the images are ours. */
+    int64_t begin = stk_trace_begin();
     STK_RETURN_IF_ERROR(copy_tensors(&writer->file[MODEL], tensors, n_tensors, false));
     STK_RETURN_IF_ERROR(copy_tensors(&writer->file[OPTIMIZER], tensors, n_tensors, true));
     STK_RETURN_IF_ERROR(copy_state(&writer->file[STATE], state, recipe));
+    stk_trace_end(begin, STK_TRACE_CHECKPOINT, "copy for checkpoint", state->step);
     stk_mutex_lock(&writer->lock);
     writer->step = state->step;
     writer->best = best;

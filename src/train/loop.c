@@ -56,6 +56,7 @@ static stk_train_event make_event(const stk_trainer *trainer, stk_train_event_ki
                              .peak_planned_bytes = trainer->result.peak_planned_bytes};
     if (trainer->smooth_step_s > 0) event.samples_per_s = (double)trainer->train.batch / trainer->smooth_step_s;
     if (epoch_ns > 0) event.input_wait_share = (double)trainer->epoch_wait_ns / (double)epoch_ns;
+    event.time = stk_timing_get_shares(trainer);
     event.device_busy_share = -1;
     if (epoch_ns > 0 && stk_engine_device(trainer->engine)->class->on_host)
         event.device_busy_share = (double)trainer->epoch_run_ns / (double)epoch_ns;
@@ -154,17 +155,21 @@ static stk_status run_step(stk_trainer *trainer, const stk_batch *batch, double 
 static stk_status begin_step(stk_trainer *trainer)
 {
     stk_train_state *state = &trainer->state;
+    STK_RETURN_IF_ERROR(stk_timing_begin(trainer));
     int64_t start = trainer->step_start_ns = stk_clock_ns();
     STK_RETURN_IF_ERROR(open_loader(trainer));
     const stk_batch *batch = stk_loader_next(trainer->loader);
     int64_t ready = stk_clock_ns();
     if (!batch) return explain_no_batch(trainer);
+    stk_timing_add_wait(trainer, start, ready);
     if (trainer->hooks.on_batch) trainer->hooks.on_batch(trainer->hooks.user, batch);
     double rate = stk_schedule_rate(&trainer->config.schedule, trainer->optimizer.lr, state->step, trainer->n_steps,
                                     trainer->n_batches);
     int64_t begun = stk_clock_ns();
     stk_status status = run_step(trainer, batch, rate);
-    trainer->epoch_run_ns += stk_clock_ns() - begun;
+    int64_t done = stk_clock_ns();
+    trainer->epoch_run_ns += done - begun;
+    stk_timing_add_run(trainer, begun, done);
     stk_batch_release(batch);
     STK_RETURN_IF_ERROR(status);
     state->step++;
@@ -188,7 +193,9 @@ static void count_batch(stk_trainer *trainer, double loss)
 /* Reads the results of the oldest step begun into the state. */
 static stk_status read_step(stk_trainer *trainer, stk_begun_step *out, double *out_loss)
 {
+    int64_t begin = stk_clock_ns();
     STK_RETURN_IF_ERROR(stk_program_wait(trainer->train.program, trainer->n_begun - 1));
+    stk_timing_add_result(trainer, begin, stk_clock_ns());
     *out = trainer->begun[0];
     trainer->lr = (float)out->lr;
     trainer->n_begun--;
@@ -311,6 +318,7 @@ static stk_status train_on(stk_trainer *trainer)
         }
         STK_RETURN_IF_ERROR(begin_step(trainer));
         STK_RETURN_IF_ERROR(read_steps(trainer, steps_ahead(trainer)));
+        stk_timing_end(trainer);
         if (state->i_batch == trainer->n_batches && trainer->config.max_steps > 0 &&
             state->step >= trainer->config.max_steps)
             STK_RETURN_IF_ERROR(end_epoch(trainer));
@@ -335,6 +343,7 @@ stk_status stk_trainer_run(stk_trainer *trainer, int64_t n_epochs)
     STK_TRY(open_loader(trainer));
     STK_TRY(train_on(trainer));
 done:
+    stk_timing_finish(trainer);
     trainer->n_begun = 0; /* After a failure nobody reads the rest. */
     stk_trainer_keep_skipped(trainer, trainer->loader);
     stk_loader_close(trainer->loader);

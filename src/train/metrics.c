@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -108,6 +109,14 @@ static int write_values(char *line, size_t bytes, const char *prefix, const stk_
     return n;
 }
 
+/* Seconds since 1970. */
+static double wall_time(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static int write_common(char *line, size_t bytes, const char *kind, int64_t epoch, double loss,
                         const stk_train_event *event)
 {
@@ -118,6 +127,9 @@ static int write_common(char *line, size_t bytes, const char *kind, int64_t epoc
                      "\"input_wait_share\": %.4g",
                      kind, event->step, epoch, number(loss, 9, loss_text), event->lr,
                      accuracy(event->train.accuracy, accuracy_text), event->samples_per_s, event->input_wait_share);
+    n += snprintf(line + n, bytes - (size_t)n,
+                  ", \"time\": %.3f, \"input\": %.4g, \"host\": %.4g, \"launch\": %.4g, \"compute\": %.4g", wall_time(),
+                  event->time.input, event->time.host, event->time.launch, event->time.compute);
     if (event->train.perplexity > 0)
         n += snprintf(line + n, bytes - (size_t)n, ", \"perplexity\": %s",
                       number(event->train.perplexity, 6, loss_text));

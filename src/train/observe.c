@@ -103,6 +103,17 @@ static void add_epoch(stk_observer *observer, const stk_train_event *event)
     add_known(observer, VALID_PERPLEXITY, valid->perplexity, valid->perplexity > 0);
 }
 
+/* What else the recipe measures, "train/f1": the plugin is named each time, since there is no list of their tags. */
+static void add_values(stk_observer *observer, const char *part, const stk_metrics *metrics)
+{
+    char tag[96];
+    for (int i = 0; i < metrics->n_values; i++) {
+        if (!isfinite(metrics->value[i].value)) continue;
+        snprintf(tag, sizeof(tag), "%s/%s", part, metrics->value[i].name);
+        stk_event_add_scalar(observer->file, tag, true, metrics->value[i].value);
+    }
+}
+
 /* --- records --- */
 
 static stk_status keep(stk_observer *observer, stk_status status)
@@ -117,10 +128,13 @@ stk_status stk_observe_event(stk_observer *observer, const stk_train_event *even
 {
     if (!observer->file) return STK_OK;
     stk_event_begin(observer->file, event->step);
-    if (event->kind == STK_EVENT_EPOCH)
+    if (event->kind == STK_EVENT_EPOCH) {
         add_epoch(observer, event);
-    else
+        add_values(observer, "epoch", &event->train);
+        add_values(observer, "valid", &event->valid);
+    } else {
         add_step(observer, event);
+    }
     return keep(observer, stk_event_end(observer->file));
 }
 

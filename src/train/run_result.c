@@ -64,6 +64,11 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
     if (train->tokens_per_s > 0)
         bad |= json_object_set_new(object, "tokens_per_s", real_or_null(true, train->tokens_per_s));
     bad |= json_object_set_new(object, "input_wait_share", real_or_null(true, train->input_wait_share));
+    bad |=
+        json_object_set_new(object, "time",
+                            json_pack("{s:f,s:f,s:f,s:f,s:f,s:f}", "input", train->time.input, "host", train->time.host,
+                                      "launch", train->time.launch, "communication", train->time.communication,
+                                      "compute", train->time.compute, "idle", train->time.idle));
     bad |= json_object_set_new(object, "peak_planned_bytes", json_integer((json_int_t)train->peak_planned_bytes));
     bad |= json_object_set_new(object, "peak_used_bytes", json_integer((json_int_t)train->peak_used_bytes));
     bad |= json_object_set_new(object, "peak_rss_bytes", json_integer((json_int_t)train->peak_rss_bytes));

@@ -182,6 +182,13 @@ static stk_status configure(stk_run *run)
     config.max_steps = run->options.max_steps;
     config.on_event = on_event;
     config.event_user = run;
+    char trace[STK_PATH_BYTES];
+    if (run->options.trace_first > 0) {
+        STK_RETURN_IF_ERROR(stk_path_join(trace, sizeof(trace), run->folder, "trace.json"));
+        config.trace = trace;
+        config.trace_first = run->options.trace_first;
+        config.trace_last = run->options.trace_last;
+    }
     config.dump_graph = run->options.dump_graph;
     config.dump = on_dump;
     stk_trainer_configure(run->trainer, &config);

@@ -48,11 +48,13 @@ void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *confi
     free(trainer->no_decay);
     free(trainer->dump_graph);
     free(trainer->recompute);
+    free(trainer->trace);
     trainer->config = *config;
     trainer->device = copy_text(config->device);
     trainer->no_decay = copy_text(config->no_decay);
     trainer->dump_graph = copy_text(config->dump_graph);
     trainer->recompute = copy_text(config->recompute);
+    trainer->config.trace = trainer->trace = copy_text(config->trace);
     trainer->state.seed = config->seed;
     trainer->n_measures = config->measures ? config->n_measures : 0;
     if (trainer->n_measures > STK_MOST_MEASURES) trainer->n_measures = STK_MOST_MEASURES;
@@ -91,6 +93,7 @@ void stk_trainer_free(stk_trainer *trainer)
     free(trainer->no_decay);
     free(trainer->dump_graph);
     free(trainer->recompute);
+    free(trainer->trace);
     free(trainer);
 }
 
@@ -332,6 +335,7 @@ void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out)
     out->step_ms_median = 1e3 * median;
     out->samples_per_s = median > 0 ? (double)trainer->train.batch / median : 0;
     out->tokens_per_s = out->samples_per_s * (double)count_tokens(trainer);
+    if (trainer->engine && trainer->prepared) out->time = stk_timing_get_shares(trainer);
     out->input_wait_share = trainer->train_ns > 0 ? (double)trainer->wait_ns / (double)trainer->train_ns : 0;
     out->n_skipped = trainer->n_skipped;
     if (getrusage(RUSAGE_SELF, &usage) == 0) out->peak_rss_bytes = (size_t)usage.ru_maxrss * 1024;

@@ -9,6 +9,7 @@
 #include "stoker/loader.h"
 #include "stoker/ragged.h"
 #include "train/measure.h"
+#include "train/timing.h"
 #include "train/trainer.h"
 
 enum { MOST_BINDINGS = 8, N_STEP_TIMES = 1 << 14 };
@@ -44,7 +45,7 @@ struct stk_trainer {
     stk_dataset *dataset; /* owned */
     stk_optimizer optimizer;
     stk_trainer_config config;
-    char *device, *no_decay, *dump_graph, *recompute; /* copies of the config's texts */
+    char *device, *no_decay, *dump_graph, *recompute, *trace; /* copies of the config's texts */
     stk_trainer_hooks hooks;
     volatile sig_atomic_t stop;
 
@@ -79,6 +80,7 @@ struct stk_trainer {
     double smooth_step_s;
     int64_t step_start_ns; /* of the step under way; behind its results, of the next */
     int64_t run_start_ns, epoch_start_ns, epoch_wait_ns, epoch_run_ns, wait_ns, train_ns;
+    stk_timing timing;
     int64_t n_skipped;
     char **skipped; /* texts of the first skipped records, from loaders that are closed */
     size_t n_skipped_texts;

@@ -1,0 +1,45 @@
+/* See events/json_text.h. */
+#include "events/json_text.h"
+
+#include <math.h>
+
+/* Bytes of the character that begins here; 0 where there is none. */
+static int count_bytes(const unsigned char *p)
+{
+    int n = p[0] < 0x80                   ? 1
+            : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+            : (p[0] & 0xf0) == 0xe0       ? 3
+            : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+                                          : 0;
+    for (int i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    return n;
+}
+
+void stk_json_add_text(stk_text *out, const char *text)
+{
+    stk_text_add_bytes(out, "\"", 1);
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+        int n = count_bytes(p);
+        if (n == 0) {
+            stk_text_add_bytes(out, "?", 1);
+            n = 1;
+        } else if (*p == '"' || *p == '\\') {
+            stk_text_add(out, "\\%c", *p);
+        } else if (*p < 0x20) {
+            stk_text_add(out, "\\u%04x", *p);
+        } else {
+            stk_text_add_bytes(out, p, (size_t)n);
+        }
+        p += n;
+    }
+    stk_text_add_bytes(out, "\"", 1);
+}
+
+void stk_json_add_number(stk_text *out, double x, int digits)
+{
+    if (isfinite(x))
+        stk_text_add(out, "%.*g", digits, x);
+    else
+        stk_text_add(out, "null");
+}

@@ -204,10 +204,15 @@ stk_status stk_checkpoint_load(const char *path, const stk_named_tensor *tensors
     int i = 0;
     for (; i < n_sets; i++) {
         STK_TRY(stk_safetensors_parse(part[i], &set[i]));
-        STK_TRY(read_tensors(&set[i], tensors, n_tensors, i == 1, false));
+        if (i == 0 || set[i].n > 0) STK_TRY(read_tensors(&set[i], tensors, n_tensors, i == 1, false));
     }
     i = STK_MANIFEST_FILES - 1;
     STK_TRY(stk_state_from_json(part[i], &loaded, &text));
+    /* An imported run has no optimiser's state yet: it begins as that of a new run. */
+    bool begins = optimizer && set[1].n == 0 && loaded.step == 0;
+    i = 1;
+    if (optimizer && set[1].n == 0 && !begins) STK_TRY(read_tensors(&set[1], tensors, n_tensors, true, false));
+    if (begins) n_sets = 1;
     for (i = 0; i < n_sets; i++)
         STK_TRY(read_tensors(&set[i], tensors, n_tensors, i == 1, true));
     if (state) *state = loaded;

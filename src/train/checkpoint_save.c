@@ -16,6 +16,7 @@
 #include "train/checkpoint_io.h"
 #include "train/checkpoint_state.h"
 #include "train/safetensors.h"
+#include "train/weights.h"
 
 enum { MODEL, OPTIMIZER, STATE }; /* in the order of stk_manifest_names */
 
@@ -52,6 +53,7 @@ static stk_status reserve(image *out, size_t n)
 /* The bytes of a safetensors file with the tensors of one of the two kinds. */
 static stk_status copy_tensors(image *out, const stk_named_tensor *tensors, size_t n_tensors, bool optimizer)
 {
+    static const char *const layout[] = {STK_LAYOUT_KEY, STK_LAYOUT_OURS, NULL};
     stk_status status = STK_OK;
     stk_text header = {0};
     size_t n = 0, bytes = 0;
@@ -66,7 +68,7 @@ static stk_status copy_tensors(image *out, const stk_named_tensor *tensors, size
         descs[n++] = tensors[i].view.desc;
         bytes += stk_desc_bytes(tensors[i].view.desc);
     }
-    STK_TRY(stk_safetensors_header(names, descs, n, NULL, &header));
+    STK_TRY(stk_safetensors_header(names, descs, n, layout, &header));
     STK_TRY(reserve(out, header.n + bytes));
     memcpy(out->data, header.data, header.n);
     out->n = header.n;

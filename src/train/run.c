@@ -215,7 +215,7 @@ done:
     return status;
 }
 
-stk_status stk_run_load(const char *folder, const stk_run_options *options, stk_run **out)
+stk_status stk_run_open_folder(const char *folder, const stk_run_options *options, stk_run **out)
 {
     char path[STK_PATH_BYTES];
     stk_run *run = NULL;
@@ -228,6 +228,19 @@ stk_status stk_run_load(const char *folder, const stk_run_options *options, stk_
     if (snprintf(run->folder, sizeof(run->folder), "%s", folder) >= (int)sizeof(run->folder))
         STK_TRY(stk_fail(STK_INVALID, "the run folder's name is too long"));
     run->info.folder = run->folder;
+    *out = run;
+    return STK_OK;
+done:
+    stk_run_close(run);
+    return status;
+}
+
+stk_status stk_run_load(const char *folder, const stk_run_options *options, stk_run **out)
+{
+    stk_run *run;
+    stk_status status;
+    *out = NULL;
+    STK_RETURN_IF_ERROR(stk_run_open_folder(folder, options, &run));
     stk_trainer_config config = stk_build_config(run->recipe);
     config.on_event = forward_event;
     config.event_user = run;

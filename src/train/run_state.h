@@ -58,6 +58,8 @@ stk_status stk_folder_write_recipe(const stk_run *run);
 stk_status stk_result_write(const stk_run *run, const stk_run_result *result);
 
 /* --- run.c --- */
+/* Reads the folder's recipe and builds data sets and model; nothing is compiled and no checkpoint is read. */
+stk_status stk_run_open_folder(const char *folder, const stk_run_options *options, stk_run **out);
 void stk_run_warn(stk_run *run, const char *text);
 
 #endif

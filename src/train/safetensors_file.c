@@ -36,6 +36,8 @@ static bool ends_in(const char *text, const char *end)
 
 static stk_status refuse_format(const char *path, stk_span bytes)
 {
+    /* Their first bytes may also be the length of a header, which then begins with a brace. */
+    if (bytes.n > 8 && bytes.data[8] == '{') return STK_OK;
     bool zip = bytes.n > 4 && !memcmp(bytes.data, "PK\3\4", 4), pickle = bytes.n > 2 && bytes.data[0] == 0x80;
     if (bytes.n >= 8 && !memcmp(bytes.data, "\x89HDF\r\n\x1a\n", 8))
         return stk_fail(STK_UNSUPPORTED, "'%s' is HDF5, as Keras writes; export the model as ONNX (tf2onnx) instead",
@@ -266,13 +268,16 @@ stk_safetensor stk_safetensors_at(const stk_safetensors_file *file, int64_t i)
     return show(file->entry[i]);
 }
 
-stk_status stk_safetensors_get(const stk_safetensors_file *file, const char *name, stk_safetensor *out)
+bool stk_safetensors_has(const stk_safetensors_file *file, const char *name, stk_safetensor *out)
 {
     const stk_safetensors_entry *entry = find(file, name);
-    if (entry) {
-        *out = show(entry);
-        return STK_OK;
-    }
+    if (entry) *out = show(entry);
+    return entry != NULL;
+}
+
+stk_status stk_safetensors_get(const stk_safetensors_file *file, const char *name, stk_safetensor *out)
+{
+    if (stk_safetensors_has(file, name, out)) return STK_OK;
     const char **names = calloc((size_t)file->n_tensors + 1, sizeof(*names));
     for (int64_t i = 0; names && i < file->n_tensors; i++)
         names[i] = file->entry[i]->name;

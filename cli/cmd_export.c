@@ -1,0 +1,63 @@
+/* stoker export */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "stoker/exchange.h"
+
+static const cli_option options[] = {
+    {"--safetensors", NULL, "weights for PyTorch, torchvision and Hugging Face"},
+    {"--out", "FILE", "where to write; default: RUN/model.safetensors"},
+    {"--names", "WHOSE", "pytorch, the default; headless, tensorflow or hf-resnet"},
+    {"--dtype", "f16|bf16", "floats of 16 bits; default: f32"},
+    {"--shard", "MIB", "cuts what is larger into shards of so many MiB, with an index"},
+    {NULL, NULL, NULL}};
+
+static void on_event(void *user, const stk_train_event *event)
+{
+    (void)user;
+    if (event->kind == STK_EVENT_WARNING) fprintf(stderr, "stoker: warning: %s\n", event->text);
+}
+
+static void print_report(const stk_export_report *r)
+{
+    char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT];
+    printf("wrote   %s: %s tensors, %s, of step %s", r->path, cli_count(r->n_tensors, a),
+           cli_bytes((double)r->n_bytes, b), cli_count(r->step, c));
+    if (r->n_files > 1) printf(", in %s shards", cli_count(r->n_files, a));
+    printf("\n");
+}
+
+/* False: a message is out. */
+static bool read_dtype(const cli_verb *verb, const char *text, stk_dtype *out)
+{
+    *out = STK_F32;
+    if (!text || !strcmp(text, "f32")) return true;
+    *out = !strcmp(text, "f16") ? STK_F16 : STK_BF16;
+    if (*out == STK_F16 || !strcmp(text, "bf16")) return true;
+    cli_usage(verb, "--dtype is f32, f16 or bf16, not '%s'", text);
+    return false;
+}
+
+static int run(const cli_verb *verb, int argc, char **argv)
+{
+    static cli_args args;
+    int64_t shard_mib;
+    stk_export_options how = {.names = NULL};
+    stk_export_report report;
+    stk_run_options run_options = {.on_event = on_event};
+    if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
+    if (args.n_words != 1) return cli_usage(verb, "export takes one run folder, and there are %d", args.n_words);
+    if (!cli_has(&args, "--safetensors")) return cli_usage(verb, "export needs to know what to write: --safetensors");
+    if (!cli_number(&args, "--shard", 1, INT64_C(1) << 30, 0, &shard_mib)) return CLI_USAGE;
+    if (!read_dtype(verb, cli_value(&args, "--dtype"), &how.dtype)) return CLI_USAGE;
+    how.names = cli_value(&args, "--names");
+    how.shard_bytes = shard_mib << 20;
+    if (stk_run_export_safetensors(args.word[0], cli_value(&args, "--out"), &run_options, &how, &report) != STK_OK)
+        return cli_fail();
+    print_report(&report);
+    return CLI_OK;
+}
+
+const cli_verb cli_export = {"export", "RUN --safetensors [OPTION...]", "Writes a trained network for other tools.",
+                             options, run};

@@ -1,0 +1,67 @@
+/* stoker import */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "stoker/exchange.h"
+
+static const cli_option options[] = {
+    {"--recipe", "FILE", "the recipe of the run: its network takes the weights"},
+    {"--out", "DIR", "the run's folder; default: runs/NAME"},
+    {"--leave", "PARTS", "parts of names, comma-separated, that are not loaded, as of a new head: fc."},
+    {"--names", "WHOSE", "whose names the file has; default: found out. Listed below"},
+    {"--set", "KEY=VALUE", "sets a key of the recipe"},
+    {NULL, NULL, NULL}};
+
+static void on_event(void *user, const stk_train_event *event)
+{
+    (void)user;
+    if (event->kind == STK_EVENT_WARNING) fprintf(stderr, "stoker: warning: %s\n", event->text);
+}
+
+static const char *about_names(const char *name)
+{
+    const char *known, *about = "";
+    for (int i = 0; (known = stk_exchange_names(i, &about)); i++)
+        if (!strcmp(known, name)) return about;
+    return "";
+}
+
+static void print_report(const char *file, const stk_import_report *r)
+{
+    char a[CLI_TEXT], b[CLI_TEXT];
+    printf("read    %s: %s tensors; names: %s (%s)\n", file, cli_count(r->n_file, a), r->names, about_names(r->names));
+    printf("loaded  %s of the model's %s tensors\n", cli_count(r->n_loaded, a), cli_count(r->n_loaded + r->n_left, b));
+    if (r->n_left) printf("left    %s, as asked: %s\n", cli_count(r->n_left, a), r->left);
+    if (r->n_extra) printf("extra   %s of the file: counters, masks or second names\n", cli_count(r->n_extra, a));
+    if (r->n_unused) printf("unused  %s of the file: %s\n", cli_count(r->n_unused, a), r->unused);
+    printf("wrote   %s; try: stoker eval ", r->folder);
+    cli_shell_word(stdout, r->folder);
+    printf("\n");
+}
+
+static int run(const cli_verb *verb, int argc, char **argv)
+{
+    static cli_args args;
+    static const char *set[CLI_MOST_ARGS];
+    int n_set = 0;
+    stk_import_report report;
+    if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
+    if (args.n_words != 1) return cli_usage(verb, "import takes one file, and there are %d", args.n_words);
+    const char *recipe = cli_value(&args, "--recipe");
+    if (!recipe) return cli_usage(verb, "import needs --recipe: the network that takes the weights, and its data");
+    for (int i = 0; i < args.n_found; i++)
+        if (!strcmp(args.found[i].option->name, "--set")) set[n_set++] = args.found[i].value;
+    stk_run_options run_options = {.set = set, .n_set = n_set, .out = cli_value(&args, "--out"), .on_event = on_event};
+    stk_import_options how = {.names = cli_value(&args, "--names"), .leave = cli_value(&args, "--leave")};
+    if (stk_run_import(recipe, args.word[0], &run_options, &how, &report) != STK_OK) return cli_fail();
+    print_report(args.word[0], &report);
+    return CLI_OK;
+}
+
+const cli_verb cli_import = {
+    "import", "FILE --recipe RECIPE [OPTION...]",
+    "Makes a run of weights in safetensors: PyTorch's, torchvision's, Hugging Face's, or a checkpoint.\n"
+    "FILE: a .safetensors file, its index of shards, or a folder with model.safetensors. Names: pytorch,\n"
+    "headless (saved without its head), tensorflow (a BERT that came from there), hf-resnet.",
+    options, run};

@@ -1,0 +1,63 @@
+/* Runs from other people's weights, and files for other people's tools from runs. What `stoker import` and `stoker
+ * export` do, as calls. Threads: one at a time for each folder.
+ */
+#ifndef STOKER_EXCHANGE_H
+#define STOKER_EXCHANGE_H
+
+#include "stoker/run.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { STK_EXCHANGE_TEXT = 4096 };
+
+typedef struct stk_import_options {
+    const char *names; /* whose names the file has, as stk_exchange_names gives them; NULL: found out */
+    const char *leave; /* parts of names, comma-separated, of tensors that keep their first content, as a new head's
+                          ("fc."); NULL: none */
+} stk_import_options;
+
+typedef struct stk_import_report {
+    const char *names;              /* that were recognised; a constant */
+    int64_t n_file;                 /* tensors in the file */
+    int64_t n_loaded, n_left;       /* of the model's tensors */
+    int64_t n_extra;                /* the file's counters, masks, and second names of tied weights */
+    int64_t n_unused;               /* the file's others that nothing took */
+    char left[STK_EXCHANGE_TEXT];   /* their names, comma-separated, as many as there is room for */
+    char unused[STK_EXCHANGE_TEXT]; /* likewise */
+    char folder[STK_EXCHANGE_TEXT]; /* of the run */
+} stk_import_report;
+
+/* Makes a run of the recipe whose parameters are those of a file in safetensors, with one checkpoint, step-0: it can be
+ * evaluated, predict, be exported, and be trained with resume. run_options: set and out. The file may be in shards, of
+ * any dtype, with the names and layouts of PyTorch, or a checkpoint of Stoker's. STK_MISMATCH names both sides of a
+ * tensor that does not fit. Both options may be NULL. */
+STK_API stk_status stk_run_import(const char *recipe, const char *file, const stk_run_options *run_options,
+                                  const stk_import_options *options, stk_import_report *out);
+
+typedef struct stk_export_options {
+    const char *names;   /* as above; NULL: PyTorch's */
+    stk_dtype dtype;     /* of floats in the file: F32, which is 0, BF16 or F16 */
+    int64_t shard_bytes; /* as in stk_safetensors_options */
+} stk_export_options;
+
+typedef struct stk_export_report {
+    int64_t n_tensors, n_bytes, n_files; /* bytes of the tensors */
+    int64_t step;                        /* of the checkpoint: the best one, or else the last */
+    char path[STK_EXCHANGE_TEXT];
+} stk_export_report;
+
+/* Writes the run's parameters and running statistics with the names and layouts of PyTorch, so that load_state_dict or
+ * from_pretrained take them. Tied weights are written once, as Hugging Face does. out: NULL:
+ * FOLDER/model.safetensors. options may be NULL. */
+STK_API stk_status stk_run_export_safetensors(const char *folder, const char *out, const stk_run_options *run_options,
+                                              const stk_export_options *options, stk_export_report *report);
+
+/* Name i of those who call tensors differently, and who they are; NULL past the end. Constants. */
+STK_API const char *stk_exchange_names(int i, const char **about);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

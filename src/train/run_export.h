@@ -1,0 +1,23 @@
+/* What exports have in common: a run opened for reading only, and its checkpoint's tensors in place. */
+#ifndef STK_TRAIN_RUN_EXPORT_H
+#define STK_TRAIN_RUN_EXPORT_H
+
+#include "graph/graph.h"
+#include "stoker/exchange.h"
+#include "stoker/safetensors.h"
+
+typedef struct stk_export_source {
+    stk_run *run;
+    stk_graph *graph; /* the model's; borrowed from run */
+    stk_safetensors_file *weights;
+    int64_t step; /* of the checkpoint */
+} stk_export_source;
+
+stk_status stk_export_open(const char *folder, const stk_run_options *run_options, stk_export_source *out);
+void stk_export_close(stk_export_source *source); /* accepts an empty one */
+/* A variable's content, checked against the graph. Borrowed until the source is closed. */
+stk_status stk_export_tensor(const stk_export_source *source, const stk_node *variable, stk_safetensor *out);
+/* out, or where it is NULL, folder/name. */
+stk_status stk_export_path(const char *folder, const char *name, const char *out, char path[STK_EXCHANGE_TEXT]);
+
+#endif

@@ -1,0 +1,236 @@
+/* See train/weights.h. */
+#include "train/weights.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { NAME_BYTES = 1024 };
+
+/* What stands before all names of a file that was saved out of a wrapper. */
+static const char *const wrappers[] = {"", "module.", "_orig_mod.", "model.", NULL};
+
+static const int32_t image_theirs[] = {0, 3, 1, 2}, image_ours[] = {0, 2, 3, 1};
+static const int32_t volume_theirs[] = {0, 4, 1, 2, 3}, volume_ours[] = {0, 2, 3, 4, 1};
+
+const int32_t *stk_weights_to_theirs(int rank)
+{
+    return rank == 4 ? image_theirs : rank == 5 ? volume_theirs : NULL;
+}
+
+const int32_t *stk_weights_to_ours(int rank)
+{
+    return rank == 4 ? image_ours : rank == 5 ? volume_ours : NULL;
+}
+
+/* Which tensor of the file is which of ours. */
+typedef struct plan {
+    const stk_safetensors_file *file;
+    const stk_named_tensor *tensors;
+    size_t n;
+    const char *leave;
+    const stk_naming *naming;
+    const char *wrapper;
+    bool ours_layout;
+} plan;
+
+static bool find_theirs(const plan *p, const char *ours, char name[NAME_BYTES], stk_safetensor *out)
+{
+    size_t n = strlen(p->wrapper);
+    memcpy(name, p->wrapper, n);
+    return stk_name_theirs(p->naming, ours, name + n, NAME_BYTES - n) && stk_safetensors_has(p->file, name, out);
+}
+
+/* True where the name holds one of the parts. */
+static bool is_left(const plan *p, const char *name)
+{
+    for (const char *part = p->leave; part && *part;) {
+        size_t n = strcspn(part, ",");
+        for (const char *at = name; n > 0 && strlen(at) >= n; at++)
+            if (!strncmp(at, part, n)) return true;
+        part += n + (part[n] == ',');
+    }
+    return false;
+}
+
+static size_t count_found(const plan *p)
+{
+    char name[NAME_BYTES];
+    stk_safetensor t;
+    size_t n_found = 0;
+    for (size_t i = 0; i < p->n; i++)
+        n_found += find_theirs(p, p->tensors[i].name, name, &t);
+    return n_found;
+}
+
+static stk_status choose_naming(plan *p, const char *names)
+{
+    size_t best = 0;
+    plan chosen = *p;
+    const stk_naming *only = names ? stk_naming_find(names) : NULL;
+    if (names && !only) {
+        const char *known[16] = {NULL};
+        for (int i = 0; i < 15 && stk_naming_at(i); i++)
+            known[i] = stk_naming_at(i)->name;
+        const char *nearest = stk_nearest_name(names, known);
+        return stk_fail(STK_INVALID, "there are no names '%s'%s%s%s", names, nearest ? " (did you mean '" : "",
+                        nearest ? nearest : "", nearest ? "'?)" : "");
+    }
+    chosen.naming = only ? only : stk_naming_at(0);
+    chosen.wrapper = "";
+    for (int i = 0; stk_naming_at(i); i++) {
+        for (int w = 0; wrappers[w]; w++) {
+            if (only && stk_naming_at(i) != only) continue;
+            p->naming = stk_naming_at(i);
+            p->wrapper = wrappers[w];
+            size_t n_found = count_found(p);
+            if (n_found > best) {
+                best = n_found;
+                chosen = *p;
+            }
+        }
+    }
+    *p = chosen;
+    return STK_OK;
+}
+
+/* --- shapes --- */
+
+static stk_shape permute(stk_shape shape, const int32_t *permutation)
+{
+    stk_shape out = shape;
+    for (int i = 0; permutation && i < shape.rank; i++)
+        out.dim[i] = shape.dim[permutation[i]];
+    return out;
+}
+
+static stk_shape without_ones(stk_shape shape)
+{
+    stk_shape out = {0};
+    for (int i = 0; i < shape.rank; i++)
+        if (shape.dim[i] != 1) out.dim[out.rank++] = shape.dim[i];
+    return out;
+}
+
+/* The order of axes for reading theirs; STK_MISMATCH where it is another tensor. */
+static stk_status settle_layout(const plan *p, const stk_named_tensor *ours, const stk_safetensor *theirs,
+                                const int32_t **out)
+{
+    char a[STK_SHAPE_TEXT_BYTES], b[STK_SHAPE_TEXT_BYTES];
+    stk_shape want = ours->view.desc.shape;
+    const int32_t *turn = stk_weights_to_ours(theirs->shape.rank);
+    *out = NULL;
+    if (turn && !p->ours_layout && stk_shape_equal(permute(theirs->shape, turn), want)) {
+        *out = turn;
+        return STK_OK;
+    }
+    if (stk_shape_equal(theirs->shape, want)) return STK_OK;
+    if (want.rank < 4 && theirs->shape.rank < 4 && stk_shape_equal(without_ones(theirs->shape), without_ones(want)))
+        return STK_OK;
+    return stk_fail(STK_MISMATCH, "tensor '%s' is %s in the file, and the model's '%s' is %s", theirs->name,
+                    stk_shape_text(theirs->shape, a), ours->name,
+                    stk_shape_text(permute(want, p->ours_layout ? NULL : stk_weights_to_theirs(want.rank)), b));
+}
+
+/* --- reading --- */
+
+static stk_status report_missing(const plan *p)
+{
+    enum { MOST_NAMED = 5 };
+    char name[NAME_BYTES];
+    stk_safetensor t;
+    stk_text list = {0};
+    int64_t n_missing = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        if (is_left(p, p->tensors[i].name) || find_theirs(p, p->tensors[i].name, name, &t)) continue;
+        if (n_missing++ < MOST_NAMED) stk_text_add(&list, "%s'%s'", list.n ? ", " : "", p->tensors[i].name);
+    }
+    stk_status status = STK_OK;
+    if (n_missing == (int64_t)p->n)
+        status = stk_fail(STK_MISMATCH, "none of the model's %zu tensors is in it; its first is '%s', the model's '%s'",
+                          p->n, stk_safetensors_count(p->file) ? stk_safetensors_at(p->file, 0).name : "none",
+                          p->tensors[0].name);
+    else if (n_missing)
+        status = stk_fail(STK_MISMATCH, "it lacks %lld of the model's tensors: %s%s", (long long)n_missing,
+                          stk_text_get(&list), n_missing > MOST_NAMED ? ", ..." : "");
+    stk_text_free(&list);
+    return status;
+}
+
+/* Checks (copy false) or copies. */
+static stk_status walk(const plan *p, bool copy, bool *used, stk_weights_report *report)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const stk_named_tensor *ours = &p->tensors[i];
+        char name[NAME_BYTES];
+        stk_safetensor theirs;
+        const int32_t *permutation;
+        if (is_left(p, ours->name)) {
+            if (!copy) stk_text_add(&report->left, "%s%s", report->left.n ? ", " : "", ours->name);
+            report->n_left += !copy;
+            continue;
+        }
+        if (!find_theirs(p, ours->name, name, &theirs)) return stk_fail(STK_INTERNAL, "'%s' went away", ours->name);
+        STK_RETURN_IF_ERROR(settle_layout(p, ours, &theirs, &permutation));
+        if (!copy) {
+            report->n_loaded++;
+            for (int64_t t = 0; t < stk_safetensors_count(p->file); t++)
+                if (stk_safetensors_at(p->file, t).name == theirs.name) used[t] = true;
+            continue;
+        }
+        STK_RETURN_IF_ERROR(stk_safetensors_read(&theirs, ours->view.desc.dtype, permutation, ours->view.data));
+        stk_safetensors_forget(&theirs);
+    }
+    return STK_OK;
+}
+
+static void list_unused(const plan *p, const bool *used, stk_weights_report *report)
+{
+    char ours[NAME_BYTES];
+    for (int64_t t = 0; t < stk_safetensors_count(p->file); t++) {
+        const char *name = stk_safetensors_at(p->file, t).name;
+        size_t n = strlen(p->wrapper);
+        if (used[t]) continue;
+        if (stk_name_is_extra(name)) {
+            report->n_extra++;
+            continue;
+        }
+        /* A head that is left out was not taken on purpose. */
+        if (!strncmp(name, p->wrapper, n) && stk_name_ours(p->naming, name + n, ours, sizeof(ours)) && is_left(p, ours))
+            continue;
+        stk_text_add(&report->unused, "%s%s", report->unused.n ? ", " : "", name);
+        report->n_unused++;
+    }
+}
+
+stk_status stk_weights_load(const stk_safetensors_file *file, const stk_named_tensor *tensors, size_t n,
+                            const char *leave, const char *names, stk_weights_report *report)
+{
+    const char *layout = stk_safetensors_metadata(file, STK_LAYOUT_KEY);
+    plan p = {.file = file, .tensors = tensors, .n = n, .leave = leave};
+    stk_status status;
+    *report = (stk_weights_report){0};
+    p.ours_layout = layout && !strcmp(layout, STK_LAYOUT_OURS);
+    bool *used = calloc((size_t)stk_safetensors_count(file) + 1, sizeof(*used));
+    if (!used) STK_TRY(stk_fail_memory((size_t)stk_safetensors_count(file)));
+    STK_TRY(choose_naming(&p, names));
+    report->naming = p.naming;
+    STK_TRY(report_missing(&p));
+    STK_TRY(walk(&p, false, used, report));
+    list_unused(&p, used, report);
+    STK_TRY(stk_text_status(&report->left));
+    STK_TRY(stk_text_status(&report->unused));
+    STK_TRY(walk(&p, true, used, report));
+done:
+    free(used);
+    if (status != STK_OK) stk_weights_report_free(report);
+    return status;
+}
+
+void stk_weights_report_free(stk_weights_report *report)
+{
+    stk_text_free(&report->left);
+    stk_text_free(&report->unused);
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""stoker import and export: a round trip through PyTorch's layout with the same bits, shards, 16 bits, and messages.
+Where Python has the package safetensors, it reads what we write, and we read what it writes.
+
+usage: test_exchange.py STOKER WORK_FOLDER
+"""
+import json
+import os
+import struct
+
+from program import accepted, begin, check, end, refused, run
+
+try:
+    import numpy
+    import safetensors.numpy as package
+except ImportError:
+    package = None
+
+
+def read(path):
+    """Names -> (dtype, shape, bytes), and the metadata."""
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + n])
+    metadata = header.pop("__metadata__", {})
+    tensors = {}
+    for name, t in header.items():
+        begin_at, end_at = t["data_offsets"]
+        tensors[name] = (t["dtype"], t["shape"], data[8 + n + begin_at:8 + n + end_at])
+    return tensors, metadata
+
+
+def predictions(folder):
+    done = accepted(["predict", folder, "digits/test/0/" + sorted(os.listdir("digits/test/0"))[0], "--json"])
+    return json.loads(done.stdout)["classes"]
+
+
+def round_trip():
+    accepted(["train", "small.yaml", "--out", "first", "--epochs", "1"])
+    accepted(["export", "first", "--safetensors"], "wrote ", "first/model.safetensors", "of step 10")
+    theirs, metadata = read("first/model.safetensors")
+    check(metadata["format"] == "pt" and metadata["step"] == "10", f"metadata: {metadata}")
+    check(theirs["conv2d.weight"][1] == [4, 1, 3, 3] and theirs["conv2d_1.weight"][1] == [8, 4, 3, 3], "OIHW")
+    accepted(["import", "first/model.safetensors", "--recipe", "small.yaml", "--out", "second"], "loaded ", "pytorch")
+    accepted(["export", "second", "--safetensors"])
+    again, _ = read("second/model.safetensors")
+    check(again.keys() == theirs.keys(), "the same tensors")
+    check(all(again[k] == theirs[k] for k in theirs if "num_batches" not in k), "the same bits after a round trip")
+    check(predictions("first") == predictions("second"), "the same predictions")
+    accepted(["import", "first/step-10/model.safetensors", "--recipe", "small.yaml", "--out", "third"])
+    check(predictions("first") == predictions("third"), "a checkpoint's file has our own layout, and is known by it")
+    accepted(["train", "small.yaml", "--out", "second", "--resume", "--steps", "3"])
+    mean = ["--set", "ema.decay=0.9"]
+    accepted(["import", "first/model.safetensors", "--recipe", "small.yaml", "--out", "mean", *mean])
+    check(predictions("first") == predictions("mean"), "a running mean begins as the file says")
+    accepted(["train", "small.yaml", "--out", "mean", "--resume", "--steps", "3", *mean])
+
+
+def other_types():
+    accepted(["export", "first", "--safetensors", "--dtype", "bf16", "--out", "bf16.safetensors"])
+    half, _ = read("bf16.safetensors")
+    whole, _ = read("first/model.safetensors")
+    name = "conv2d_1.weight"
+    check(half[name][0] == "BF16" and 2 * len(half[name][2]) == len(whole[name][2]), "bf16 in the file")
+    accepted(["import", "bf16.safetensors", "--recipe", "small.yaml", "--out", "from-bf16"])
+    accepted(["export", "first", "--safetensors", "--shard", "1", "--out", "one.safetensors"])
+    check(os.path.exists("one.safetensors"), "what fits stays one file")
+
+
+def messages():
+    refused(["import", "first/model.safetensors"], 2, "--recipe", lines=None)
+    refused(["export", "first"], 2, "--safetensors", lines=None)
+    refused(["export", "nowhere", "--safetensors"], 1, "no run folder 'nowhere'")
+    refused(["export", "first", "--safetensors", "--dtype", "f8"], 2, "'f8'", lines=None)
+    refused(["export", "first", "--safetensors", "--names", "hf-resnet"], 1, "'hf-resnet'", "none for tensor")
+    with open("a.pt", "wb") as f:
+        f.write(b"PK\3\4 anything")
+    refused(["import", "a.pt", "--recipe", "small.yaml", "--out", "x"], 1, "pickle", "weights_only=True", lines=None)
+    wide = ["--set", "model.cnn.widths=[4, 9]"]
+    refused(["import", "first/model.safetensors", "--recipe", "small.yaml", "--out", "x", *wide], 1, "in the file, and the model's",
+            "[9]")
+    check(not os.path.exists("x"), "nothing is written before all fits")
+    accepted(["import", "first/model.safetensors", "--recipe", "small.yaml", "--out", "x", *wide, "--leave",
+              "conv2d_1,batch_norm_1,dense"], "as asked")
+
+
+def with_the_package():
+    if not package:
+        print("SKIP: Python has no package safetensors, so that only our own reader was asked")
+        return
+    theirs = package.load_file("first/model.safetensors")
+    ours, _ = read("first/model.safetensors")
+    check(all(theirs[k].tobytes() == ours[k][2] and list(theirs[k].shape) == ours[k][1] for k in ours), "the package")
+    package.save_file({"module." + k: numpy.ascontiguousarray(v) for k, v in theirs.items()}, "theirs.safetensors")
+    accepted(["import", "theirs.safetensors", "--recipe", "small.yaml", "--out", "fourth"])
+    check(predictions("first") == predictions("fourth"), "a file that the package wrote")
+
+
+begin()
+round_trip()
+other_types()
+messages()
+with_the_package()
+end()

@@ -214,6 +214,7 @@ static void add_threads(stk_watch_row *row, const stk_watch_sample *before, cons
         ran += cpu;
         waited += ready;
     }
+    row->waiting = waited;
     row->waited = ran + waited > 0.02 ? waited / (ran + waited) : 0;
 }
 
@@ -305,6 +306,7 @@ stk_status stk_watch_history_add(stk_watch_history *history, const stk_watch_sam
     waits workers = {0, 0, 0, 0}, own = {0, 0, 0, 0};
     for (int i = 0; i < N_VALUES; i++)
         ((double *)&row)[i] = NAN;
+    if (history->n_gpus < (double)sample->gpus.n) history->n_gpus = (double)sample->gpus.n;
     if (history->first_pid == 0) history->first_pid = find_first(sample);
     if (history->has_last && sample->time_us > last->time_us && sample->processes.n > 0) {
         cast roles = {holds_gpu(sample), find_trainer(sample, history->first_pid)};
@@ -316,7 +318,6 @@ stk_status stk_watch_history_add(stk_watch_history *history, const stk_watch_sam
         add_waits(&row, &workers, &own);
         add_machine(&row, &last->machine, &sample->machine);
         add_node(&row, sample, &roles);
-        if (history->n_gpus < (double)sample->gpus.n) history->n_gpus = (double)sample->gpus.n;
         put_row(history, &row);
     }
     history->has_last = true;

@@ -36,6 +36,7 @@
     X(trainer)        /* cores of the trainer, all its threads */                                                      \
     X(workers)        /* mean over workers, with the time that they wait for a core */                                 \
     X(n_workers)                                                                                                       \
+    X(waiting)     /* threads that could run and wait for a core, on average */                                        \
     X(waited)      /* share of ready time that threads waited for a core */                                            \
     X(disk_wait)   /* share of the threads that feed which wait for a disk */                                          \
     X(remote_wait) /* for a network's or a program's file system */                                                    \

@@ -163,23 +163,24 @@ static void read_process_utilization(stk_watch_nvml *nvml, int i, const stk_watc
     gpu->other_busy_permille = 10 * other;
 }
 
-static int64_t or_missing(bool good, unsigned value)
+/* value: by address, since a call that fills it may be evaluated after the other argument. */
+static int64_t or_missing(bool good, const unsigned *value)
 {
-    return good ? (int64_t)value : -1;
+    return good ? (int64_t)*value : -1;
 }
 
 static void read_slow(stk_watch_nvml *nvml, int i, stk_watch_gpu *gpu, stk_watch_facts *facts)
 {
     nvml_device device = nvml->device[i];
     unsigned value = 0, pending = 0;
-    gpu->pcie_sent_kbs = or_missing(CALL(i, pcie, device, NVML_PCIE_SENT, &value), value);
-    gpu->pcie_received_kbs = or_missing(CALL(i, pcie, device, NVML_PCIE_RECEIVED, &value), value);
-    gpu->pcie_generation = or_missing(CALL(i, pcie_generation, device, &value), value);
-    gpu->pcie_most_generation = or_missing(CALL(i, pcie_most_generation, device, &value), value);
-    gpu->pcie_width = or_missing(CALL(i, pcie_width, device, &value), value);
-    gpu->pcie_most_width = or_missing(CALL(i, pcie_most_width, device, &value), value);
-    gpu->power_limit_mw = or_missing(CALL(i, power_limit, device, &value), value);
-    gpu->clock_most_mhz = or_missing(CALL(i, clock_most, device, NVML_CLOCK_SM, &value), value);
+    gpu->pcie_sent_kbs = or_missing(CALL(i, pcie, device, NVML_PCIE_SENT, &value), &value);
+    gpu->pcie_received_kbs = or_missing(CALL(i, pcie, device, NVML_PCIE_RECEIVED, &value), &value);
+    gpu->pcie_generation = or_missing(CALL(i, pcie_generation, device, &value), &value);
+    gpu->pcie_most_generation = or_missing(CALL(i, pcie_most_generation, device, &value), &value);
+    gpu->pcie_width = or_missing(CALL(i, pcie_width, device, &value), &value);
+    gpu->pcie_most_width = or_missing(CALL(i, pcie_most_width, device, &value), &value);
+    gpu->power_limit_mw = or_missing(CALL(i, power_limit, device, &value), &value);
+    gpu->clock_most_mhz = or_missing(CALL(i, clock_most, device, NVML_CLOCK_SM, &value), &value);
     /* Most GPUs have no MIG and say so with an error. */
     gpu->mig = nvml->mig && nvml->mig(device, &value, &pending) == 0 ? (int64_t)value : 0;
 }
@@ -197,9 +198,9 @@ static void read_fast(stk_watch_nvml *nvml, int i, stk_watch_gpu *gpu, stk_watch
     good = CALL(i, memory, device, &memory);
     gpu->memory_mb = good ? (int64_t)(memory.total >> 20) : -1;
     gpu->memory_used_mb = good ? (int64_t)(memory.used >> 20) : -1;
-    gpu->power_mw = or_missing(CALL(i, power, device, &value), value);
-    gpu->clock_mhz = or_missing(CALL(i, clock, device, NVML_CLOCK_SM, &value), value);
-    gpu->celsius = or_missing(CALL(i, temperature, device, NVML_TEMPERATURE_GPU, &value), value);
+    gpu->power_mw = or_missing(CALL(i, power, device, &value), &value);
+    gpu->clock_mhz = or_missing(CALL(i, clock, device, NVML_CLOCK_SM, &value), &value);
+    gpu->celsius = or_missing(CALL(i, temperature, device, NVML_TEMPERATURE_GPU, &value), &value);
     gpu->slowdown_mask = CALL(i, slowdown, device, &mask) ? (int64_t)(mask & 0xffff) : -1;
     gpu->numa_node = nvml->numa_node[i];
 }

@@ -234,8 +234,14 @@ static bool is_still(const span *s, const stk_watch_row *row)
 
 static void find_stuck(const stk_watch_history *history, const span *s, double *out)
 {
-    double stuck = 0, locked = 0, spinning = 0, before = 0;
+    double stuck = 0, locked = 0, spinning = 0, before = 0, ending = 0;
     size_t i = history->n;
+    double least_s = history->n ? 0.6 * history->row[history->n - 1].at_s : 0;
+    /* Being interrupted makes it move once more, for a moment of computing that may take long on a busy machine. */
+    for (; i > 0 && !is_still(s, &history->row[i - 1]) && history->row[i - 1].at_s > least_s; i--) {
+        ending += history->row[i - 1].cores * history->row[i - 1].length_s;
+        if (!(ending < 0.2)) break;
+    }
     for (; i > 0 && is_still(s, &history->row[i - 1]); i--) {
         const stk_watch_row *row = &history->row[i - 1];
         stuck += row->length_s;
@@ -243,9 +249,9 @@ static void find_stuck(const stk_watch_history *history, const span *s, double *
         spinning += s->has_gpu && row->gpu_busy > 0.9 ? row->length_s : 0;
     }
     for (; i > 0; i--)
-        before += history->row[i - 1].cores > 0.2 ? history->row[i - 1].length_s : 0;
+        before += is_still(s, &history->row[i - 1]) ? 0 : history->row[i - 1].length_s;
     /* A program that never did anything is not stuck. */
-    out[STK_WATCH_stuck_s] = before > 0.3 ? stuck : 0;
+    out[STK_WATCH_stuck_s] = before > 0.5 ? stuck : 0;
     out[STK_WATCH_stuck] = before > 0.3 && history->n ? stuck / history->row[history->n - 1].at_s : 0;
     out[STK_WATCH_locked] = stuck > 0 ? locked / stuck : NAN;
     out[STK_WATCH_spinning] = stuck > 0 ? spinning / stuck : NAN;
@@ -268,7 +274,7 @@ static void find_gpu(const span *s, double n_gpus, double *out)
     out[STK_WATCH_gpus] = n_gpus;
     out[STK_WATCH_gpus_used] = s->has_gpu ? most(s, FIELD(gpus_used)) : 0;
     out[STK_WATCH_gpu_used] = s->has_gpu;
-    out[STK_WATCH_unowned_memory] = most(s, FIELD(unowned_memory));
+    out[STK_WATCH_unowned_memory] = mean(s, FIELD(unowned_memory));
     out[STK_WATCH_mig] = most(s, FIELD(mig));
     if (!s->has_gpu) return;
     out[STK_WATCH_gpu_busy] = mean(s, FIELD(gpu_busy));
@@ -318,6 +324,7 @@ static void find_cores(const span *s, double *out)
     out[STK_WATCH_workers_busy] = mean(s, FIELD(workers));
     out[STK_WATCH_workers_fill] = fill(s, FIELD(workers));
     out[STK_WATCH_waited] = mean(s, FIELD(waited));
+    out[STK_WATCH_waiting] = mean(s, FIELD(waiting));
     out[STK_WATCH_contention] =
         fmax(0, mean(s, FIELD(machine_busy)) - out[STK_WATCH_cores]) / out[STK_WATCH_machine_cores];
     out[STK_WATCH_throttled] = mean(s, FIELD(throttled));

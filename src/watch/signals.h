@@ -48,6 +48,7 @@
     X(workers_busy, "%", "each worker is busy, or ready and waiting for a core, %s of the time")                       \
     X(workers_fill, "%", "workers are at it in %s of the device's idle time")                                          \
     X(waited, "%", "threads that could run wait for a core %s of that time")                                           \
+    X(waiting, "threads", "on average %s wait for a core")                                                             \
     X(contention, "%", "other programs use %s of the machine's cores")                                                 \
     X(throttled, "%", "the control group's CPU quota stops the job in %s of its periods")                              \
     X(quota, "cores", "the quota grants %s")                                                                           \

@@ -1,0 +1,368 @@
+/* A stand-in for NVIDIA's management library, for tests of `stoker watch` on machines without a GPU. It plays GPUs
+ * whose utilisation, power, heat and memory follow from what jobs do: a job that would compute on a GPU sets a flag in
+ * a shared file while it does (tests/watch/meter.py, meter.h), and this library measures how long. It knows nothing of
+ * cases.
+ *
+ * FAKE_NVML_METER   the shared file
+ * FAKE_NVML_GPUS    how many GPUs there are; 1
+ * FAKE_NVML_COOLING watts that the cooling takes away for each kelvin above 30 degrees; 15
+ * FAKE_NVML_LINK    the PCIe link's generation, of 5; 5
+ * FAKE_NVML_GPM     1: counters of SM activity
+ * FAKE_NVML_FAIL    names of calls, separated by commas, that say "not supported"; "all"
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "watch/meter.h"
+#include "watch/nvml.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { WELL = 0, BAD_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOTAL_MB = 81920, MOST_MHZ = 1980, HOT = 83 };
+static const double idle_w = 70, limit_w = 700, heat_capacity = 55; /* joules for a kelvin */
+
+struct nvml_device_st {
+    int index;
+    int64_t at_ns, busy_ns, work_ns, pcie_bytes; /* at the last look */
+    int64_t slot_busy_ns[METER_SLOTS];
+    double busy, work, pcie_bs, celsius, slot_busy[METER_SLOTS];
+};
+struct nvml_gpm_sample_st {
+    int64_t at_ns, work_ns;
+};
+
+static struct nvml_device_st devices[METER_GPUS];
+static const meter *shared;
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static double setting(const char *name, double standard)
+{
+    const char *text = getenv(name);
+    return text ? atof(text) : standard;
+}
+
+static int fails(const char *symbol)
+{
+    const char *list = getenv("FAKE_NVML_FAIL");
+    return list && (!strcmp(list, "all") || strstr(list, symbol));
+}
+
+#define REFUSE                                                                                                         \
+    if (fails(__func__)) return NOT_SUPPORTED
+
+static void sum_slots(int index, int64_t now, int64_t *busy, int64_t *work, int64_t *bytes)
+{
+    *busy = *work = *bytes = 0;
+    for (int i = 0; shared && i < METER_SLOTS; i++) {
+        const meter_slot *slot = &shared->slot[index][i];
+        int64_t since = slot->since_ns, open = since > 0 && since < now ? now - since : 0;
+        *busy += slot->busy_ns + open;
+        *work += slot->work_ns + open / 1000 * slot->permille;
+        *bytes += slot->pcie_bytes;
+    }
+}
+
+/* Measures since the last look, where that is at least 40 ms ago. */
+static void look(struct nvml_device_st *device)
+{
+    int64_t now = now_ns(), busy, work, bytes;
+    if (device->at_ns && now - device->at_ns < 40000000) return;
+    sum_slots(device->index, now, &busy, &work, &bytes);
+    double s = device->at_ns ? (double)(now - device->at_ns) : 0;
+    if (s > 0) {
+        device->busy = (double)(busy - device->busy_ns) / s;
+        device->work = (double)(work - device->work_ns) / s;
+        device->pcie_bs = (double)(bytes - device->pcie_bytes) / (s * 1e-9);
+        if (device->busy > 1) device->busy = 1;
+        if (device->work > 1) device->work = 1;
+        double watts = idle_w + (limit_w - idle_w) * device->work;
+        device->celsius +=
+            (watts - setting("FAKE_NVML_COOLING", 15) * (device->celsius - 30)) / heat_capacity * s * 1e-9;
+    }
+    for (int i = 0; shared && i < METER_SLOTS; i++) {
+        const meter_slot *slot = &shared->slot[device->index][i];
+        int64_t total = slot->busy_ns + (slot->since_ns > 0 ? now - slot->since_ns : 0);
+        device->slot_busy[i] = s > 0 ? (double)(total - device->slot_busy_ns[i]) / s : 0;
+        device->slot_busy_ns[i] = total;
+    }
+    device->at_ns = now;
+    device->busy_ns = busy;
+    device->work_ns = work;
+    device->pcie_bytes = bytes;
+}
+
+static int lives(const meter_slot *slot)
+{
+    return slot->pid > 0 && (kill((pid_t)slot->pid, 0) == 0 || errno == EPERM);
+}
+
+EXPORT nvml_result nvmlInit_v2(void);
+nvml_result nvmlInit_v2(void)
+{
+    REFUSE;
+    const char *path = getenv("FAKE_NVML_METER");
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        void *map = mmap(NULL, sizeof(meter), PROT_READ, MAP_SHARED, fd, 0);
+        shared = map == MAP_FAILED ? NULL : map;
+        close(fd);
+    }
+    for (int i = 0; i < METER_GPUS; i++) {
+        devices[i].index = i;
+        devices[i].celsius = 45;
+    }
+    return WELL;
+}
+
+EXPORT nvml_result nvmlShutdown(void);
+nvml_result nvmlShutdown(void)
+{
+    return WELL;
+}
+
+EXPORT const char *nvmlErrorString(nvml_result result);
+const char *nvmlErrorString(nvml_result result)
+{
+    return result == NOT_SUPPORTED ? "Not Supported" : result == NOT_FOUND ? "Not Found" : "Unknown Error";
+}
+
+EXPORT nvml_result nvmlDeviceGetCount_v2(unsigned *n);
+nvml_result nvmlDeviceGetCount_v2(unsigned *n)
+{
+    REFUSE;
+    *n = (unsigned)setting("FAKE_NVML_GPUS", 1);
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned i, nvml_device *out);
+nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned i, nvml_device *out)
+{
+    REFUSE;
+    if (i >= METER_GPUS) return BAD_ARGUMENT;
+    *out = &devices[i];
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetName(nvml_device device, char *name, unsigned n);
+nvml_result nvmlDeviceGetName(nvml_device device, char *name, unsigned n)
+{
+    (void)device;
+    REFUSE;
+    snprintf(name, n, "Played GPU");
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *out);
+nvml_result nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *out)
+{
+    REFUSE;
+    look(device);
+    out->gpu = (unsigned)(100 * device->busy + 0.5);
+    out->memory = (unsigned)(60 * device->work);
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetMemoryInfo(nvml_device device, nvml_memory *out);
+nvml_result nvmlDeviceGetMemoryInfo(nvml_device device, nvml_memory *out)
+{
+    REFUSE;
+    out->total = (unsigned long long)TOTAL_MB << 20;
+    out->used = 500ull << 20;
+    for (int i = 0; shared && i < METER_SLOTS; i++)
+        if (lives(&shared->slot[device->index][i]))
+            out->used += (unsigned long long)shared->slot[device->index][i].memory_mb << 20;
+    out->free = out->total - out->used;
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetPowerUsage(nvml_device device, unsigned *mw);
+nvml_result nvmlDeviceGetPowerUsage(nvml_device device, unsigned *mw)
+{
+    REFUSE;
+    look(device);
+    *mw = (unsigned)(1000 * (idle_w + (limit_w - idle_w) * device->work));
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetEnforcedPowerLimit(nvml_device device, unsigned *mw);
+nvml_result nvmlDeviceGetEnforcedPowerLimit(nvml_device device, unsigned *mw)
+{
+    (void)device;
+    REFUSE;
+    *mw = (unsigned)(1000 * limit_w);
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetClockInfo(nvml_device device, int kind, unsigned *mhz);
+nvml_result nvmlDeviceGetClockInfo(nvml_device device, int kind, unsigned *mhz)
+{
+    (void)kind;
+    REFUSE;
+    look(device);
+    double above = device->celsius - HOT;
+    *mhz = (unsigned)(MOST_MHZ * (above > 0 ? (above > 20 ? 0.5 : 0.8 - 0.015 * above) : 0.97));
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetMaxClockInfo(nvml_device device, int kind, unsigned *mhz);
+nvml_result nvmlDeviceGetMaxClockInfo(nvml_device device, int kind, unsigned *mhz)
+{
+    (void)device;
+    (void)kind;
+    REFUSE;
+    *mhz = MOST_MHZ;
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetTemperature(nvml_device device, int kind, unsigned *celsius);
+nvml_result nvmlDeviceGetTemperature(nvml_device device, int kind, unsigned *celsius)
+{
+    (void)kind;
+    REFUSE;
+    look(device);
+    *celsius = (unsigned)device->celsius;
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetCurrentClocksThrottleReasons(nvml_device device, unsigned long long *mask);
+nvml_result nvmlDeviceGetCurrentClocksThrottleReasons(nvml_device device, unsigned long long *mask)
+{
+    REFUSE;
+    look(device);
+    *mask = device->celsius > HOT ? NVML_SLOW_HEAT_HARDWARE : device->busy < 0.01 ? NVML_SLOW_IDLE : 0;
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetPcieThroughput(nvml_device device, int kind, unsigned *kbs);
+nvml_result nvmlDeviceGetPcieThroughput(nvml_device device, int kind, unsigned *kbs)
+{
+    REFUSE;
+    look(device);
+    *kbs = kind == NVML_PCIE_RECEIVED ? (unsigned)(device->pcie_bs / 1000) : (unsigned)(device->pcie_bs / 20000);
+    return WELL;
+}
+
+static nvml_result put(unsigned *out, unsigned value)
+{
+    *out = value;
+    return WELL;
+}
+
+#define CONSTANT(name, value)                                                                                          \
+    EXPORT nvml_result name(nvml_device device, unsigned *out);                                                        \
+    nvml_result name(nvml_device device, unsigned *out)                                                                \
+    {                                                                                                                  \
+        (void)device;                                                                                                  \
+        REFUSE;                                                                                                        \
+        return put(out, value);                                                                                        \
+    }
+CONSTANT(nvmlDeviceGetCurrPcieLinkGeneration, (unsigned)setting("FAKE_NVML_LINK", 5))
+CONSTANT(nvmlDeviceGetMaxPcieLinkGeneration, 5)
+CONSTANT(nvmlDeviceGetCurrPcieLinkWidth, 16)
+CONSTANT(nvmlDeviceGetMaxPcieLinkWidth, 16)
+
+EXPORT nvml_result nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned *n, nvml_process *out);
+nvml_result nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned *n, nvml_process *out)
+{
+    REFUSE;
+    unsigned found = 0;
+    for (int i = 0; shared && i < METER_SLOTS && found < *n; i++) {
+        const meter_slot *slot = &shared->slot[device->index][i];
+        if (!lives(slot)) continue;
+        memset(&out[found], 0, sizeof(out[0]));
+        out[found].pid = (unsigned)slot->pid;
+        out[found++].used = (unsigned long long)slot->memory_mb << 20;
+    }
+    *n = found;
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetProcessUtilization(nvml_device device, nvml_process_sample *out, unsigned *n,
+                                                   unsigned long long seen_us);
+nvml_result nvmlDeviceGetProcessUtilization(nvml_device device, nvml_process_sample *out, unsigned *n,
+                                            unsigned long long seen_us)
+{
+    (void)seen_us;
+    REFUSE;
+    unsigned found = 0;
+    look(device);
+    for (int i = 0; shared && i < METER_SLOTS && found < *n; i++) {
+        const meter_slot *slot = &shared->slot[device->index][i];
+        if (!lives(slot)) continue;
+        memset(&out[found], 0, sizeof(out[0]));
+        out[found].pid = (unsigned)slot->pid;
+        out[found].time_us = (unsigned long long)(now_ns() / 1000);
+        out[found++].sm = (unsigned)(100 * (device->slot_busy[i] > 1 ? 1 : device->slot_busy[i]));
+    }
+    *n = found;
+    return found ? WELL : NOT_FOUND;
+}
+
+EXPORT nvml_result nvmlDeviceGetPciInfo_v3(nvml_device device, nvml_pci *out);
+nvml_result nvmlDeviceGetPciInfo_v3(nvml_device device, nvml_pci *out)
+{
+    REFUSE;
+    memset(out, 0, sizeof(*out));
+    out->bus = 0x41 + (unsigned)device->index;
+    return WELL;
+}
+
+EXPORT nvml_result nvmlGpmQueryDeviceSupport(nvml_device device, nvml_gpm_support *out);
+nvml_result nvmlGpmQueryDeviceSupport(nvml_device device, nvml_gpm_support *out)
+{
+    (void)device;
+    REFUSE;
+    out->is_supported = setting("FAKE_NVML_GPM", 0) > 0;
+    return WELL;
+}
+
+EXPORT nvml_result nvmlGpmSampleAlloc(nvml_gpm_sample *out);
+nvml_result nvmlGpmSampleAlloc(nvml_gpm_sample *out)
+{
+    REFUSE;
+    *out = calloc(1, sizeof(**out));
+    return *out ? WELL : NOT_SUPPORTED;
+}
+
+EXPORT nvml_result nvmlGpmSampleFree(nvml_gpm_sample sample);
+nvml_result nvmlGpmSampleFree(nvml_gpm_sample sample)
+{
+    free(sample);
+    return WELL;
+}
+
+EXPORT nvml_result nvmlGpmSampleGet(nvml_device device, nvml_gpm_sample sample);
+nvml_result nvmlGpmSampleGet(nvml_device device, nvml_gpm_sample sample)
+{
+    REFUSE;
+    int64_t busy, bytes;
+    sample->at_ns = now_ns();
+    sum_slots(device->index, sample->at_ns, &busy, &sample->work_ns, &bytes);
+    return WELL;
+}
+
+EXPORT nvml_result nvmlGpmMetricsGet(nvml_gpm_metrics *metrics);
+nvml_result nvmlGpmMetricsGet(nvml_gpm_metrics *metrics)
+{
+    REFUSE;
+    double s = (double)(metrics->second->at_ns - metrics->first->at_ns);
+    double work = s > 0 ? (double)(metrics->second->work_ns - metrics->first->work_ns) / s : 0;
+    for (unsigned i = 0; i < metrics->n; i++) {
+        metrics->metric[i].result = WELL;
+        metrics->metric[i].value = 100 * (work > 1 ? 1 : work) * (metrics->metric[i].id == NVML_GPM_SM ? 1 : 0.6);
+    }
+    return WELL;
+}

@@ -1,0 +1,59 @@
+"""A played GPU for jobs: says in a shared file when a kernel runs (meter.h), and fake_nvml.c derives the rest."""
+import mmap
+import os
+import struct
+import time
+
+GPUS, SLOTS, FIELDS = 4, 8, 8
+PID, SINCE, BUSY, WORK, PERMILLE, MEMORY, PCIE = range(7)
+BYTES = GPUS * SLOTS * FIELDS * 8
+
+
+def make(path):
+    """An empty shared file."""
+    with open(path, "wb") as f:
+        f.write(b"\0" * BYTES)
+
+
+class Gpu:
+    """One GPU as this process uses it. Without FAKE_NVML_METER there is none, and kernels only take their time."""
+
+    def __init__(self, index=0, memory_mb=20000):
+        path = os.environ.get("FAKE_NVML_METER")
+        self.map = None
+        if not path:
+            return
+        with open(path, "r+b") as f:
+            self.map = mmap.mmap(f.fileno(), BYTES)
+        for slot in range(SLOTS):
+            self.at = (index * SLOTS + slot) * FIELDS * 8
+            if self._get(PID) in (0, os.getpid()):
+                break
+        self._put(PID, os.getpid())
+        self._put(MEMORY, memory_mb)
+
+    def _get(self, field):
+        return struct.unpack_from("q", self.map, self.at + 8 * field)[0]
+
+    def _put(self, field, value):
+        struct.pack_into("q", self.map, self.at + 8 * field, value)
+
+    def begin(self, use=0.9, copied=0):
+        """A kernel starts that uses that share of the GPU; bytes copied to the GPU before it."""
+        if self.map:
+            self._put(PCIE, self._get(PCIE) + copied)
+            self._put(PERMILLE, int(1000 * use))
+            self._put(SINCE, time.monotonic_ns())
+
+    def end(self):
+        if self.map and self._get(SINCE):
+            ns = time.monotonic_ns() - self._get(SINCE)
+            self._put(SINCE, 0)
+            self._put(BUSY, self._get(BUSY) + ns)
+            self._put(WORK, self._get(WORK) + ns * self._get(PERMILLE) // 1000)
+
+    def run(self, seconds, use=0.9, copied=0):
+        """A kernel that the host sleeps for."""
+        self.begin(use, copied)
+        time.sleep(seconds)
+        self.end()

@@ -6,6 +6,7 @@
  *
  *   walk backwards; node p joins the group of its first user of the same shape
  *     unless one waits for the other over nodes outside (the joined group would wait for itself)
+ *   walk again; groups of which one reads the other join in the same way
  *   then each group of more than one member, or with something to read through, becomes one node `fused`
  *
  * A member used outside the group is one of its outputs. Paths are looked for on the graph of groups, since a group
@@ -82,14 +83,14 @@ static stk_status list_users(fuser *f)
     return STK_OK;
 }
 
-/* Puts the makers of node i's inputs on the stack, each with all members of its group; group g is left out. */
-static int32_t push_makers(fuser *f, int32_t i, int32_t g, int32_t depth)
+/* Puts the makers of node i's inputs on the stack, each with all members of its group; groups a and b are left out. */
+static int32_t push_makers(fuser *f, int32_t i, int32_t a, int32_t b, int32_t depth)
 {
     const stk_graph *graph = f->graph;
     const stk_node *node = &graph->node[i];
     for (int j = 0; j < node->n_in; j++) {
         int32_t maker = graph->value[node->in[j]].node, its = f->group[maker];
-        if (its == g || f->mark[maker] == f->n_search) continue;
+        if (its == a || its == b || f->mark[maker] == f->n_search) continue;
         int32_t last = f->n_members[its] > 1 ? f->n_nodes - 1 : its;
         for (int32_t k = its; k <= last; k++)
             if (f->group[k] == its && f->mark[k] != f->n_search) {
@@ -100,90 +101,78 @@ static int32_t push_makers(fuser *f, int32_t i, int32_t g, int32_t depth)
     return depth;
 }
 
-/* True when p waits for group g over other nodes: g -> ... -> p. */
-static bool waits_for_group(fuser *f, int32_t g, int32_t p)
+/* True when group `late` waits for group `early` over nodes of neither. Direct use is no such path. */
+static bool waits_over_others(fuser *f, int32_t early, int32_t late)
 {
+    const stk_graph *graph = f->graph;
+    int32_t depth = 0, last = f->n_members[late] > 1 ? f->n_nodes - 1 : late;
     f->n_search++;
-    f->mark[p] = f->n_search;
-    int32_t depth = push_makers(f, p, -1, 0);
+    for (int32_t i = late; i <= last; i++)
+        if (f->group[i] == late) depth = push_makers(f, i, early, late, depth);
     while (depth > 0) {
         int32_t i = f->stack[--depth];
-        if (f->group[i] == g) return true;
-        depth = push_makers(f, i, -1, depth);
+        for (int j = 0; j < graph->node[i].n_in; j++)
+            if (f->group[graph->value[graph->node[i].in[j]].node] == early) return true;
+        depth = push_makers(f, i, early, late, depth);
     }
     return false;
 }
 
-/* True when group g waits for p over other nodes: p -> m -> ... -> g. Using p directly is no such path. */
-static bool group_waits_for(fuser *f, int32_t g, int32_t p)
-{
-    int32_t depth = 0;
-    f->n_search++;
-    f->mark[p] = f->n_search;
-    for (int32_t i = g; i < f->n_nodes; i++)
-        if (f->group[i] == g) depth = push_makers(f, i, g, depth);
-    while (depth > 0) {
-        int32_t i = f->stack[--depth];
-        for (int j = 0; j < f->graph->node[i].n_in; j++)
-            if (f->graph->value[f->graph->node[i].in[j]].node == p) return true;
-        depth = push_makers(f, i, g, depth);
-    }
-    return false;
-}
-
-/* True when something else than members of group g and node p uses node i. */
-static bool used_outside(const fuser *f, int32_t i, int32_t g, int32_t p)
+/* True when something else than members of groups a and b uses node i. */
+static bool used_outside(const fuser *f, int32_t i, int32_t a, int32_t b)
 {
     for (int32_t k = f->first_user[i]; k < f->first_user[i + 1]; k++)
-        if (f->group[f->user[k]] != g && f->user[k] != p) return true;
+        if (f->group[f->user[k]] != a && f->group[f->user[k]] != b) return true;
     for (int r = 0; r < f->graph->n_roots; r++)
         if (f->graph->value[f->graph->root[r].value].node == i) return true;
     return false;
 }
 
-/* Distinct inputs and outputs that group g would have together with node p. */
-static void count_ends(fuser *f, int32_t g, int32_t p, int32_t *n_in, int32_t *n_out)
+/* Distinct inputs and outputs that groups a and b would have together. */
+static void count_ends(fuser *f, int32_t a, int32_t b, int32_t *n_in, int32_t *n_out)
 {
     stk_graph *graph = f->graph;
     int32_t now = ++f->n_count;
     *n_in = *n_out = 0;
-    for (int32_t i = 0; i < f->n_nodes; i++) {
-        if (f->group[i] != g && i != p) continue;
+    for (int32_t i = a < b ? a : b; i < f->n_nodes; i++) {
+        if (f->group[i] != a && f->group[i] != b) continue;
         const stk_node *node = &graph->node[i];
         for (int j = 0; j < node->n_in; j++) {
             int32_t value = read_through(graph, node->in[j]), maker = graph->value[value].node;
-            if (f->group[maker] == g || maker == p || is_constant(graph, value) || f->value_mark[value] == now)
+            if (f->group[maker] == a || f->group[maker] == b || is_constant(graph, value) ||
+                f->value_mark[value] == now)
                 continue;
             f->value_mark[value] = now;
             ++*n_in;
         }
-        *n_out += used_outside(f, i, g, p);
+        *n_out += used_outside(f, i, a, b);
     }
 }
 
-static void join(fuser *f, int32_t g, int32_t p)
+static void join(fuser *f, int32_t a, int32_t b)
 {
-    int32_t name = p < g ? p : g, n = f->n_members[g] + 1;
-    for (int32_t i = g; i < f->n_nodes; i++)
-        if (f->group[i] == g) f->group[i] = name;
-    f->group[p] = name;
+    int32_t name = a < b ? a : b, n = f->n_members[a] + f->n_members[b];
+    for (int32_t i = name; i < f->n_nodes; i++)
+        if (f->group[i] == a || f->group[i] == b) f->group[i] = name;
     f->n_members[name] = n;
 }
 
+/* Joins the group of node p with that of its first user with which it may. */
 static void try_to_join(fuser *f, int32_t p)
 {
     stk_graph *graph = f->graph;
     const stk_node *node = &graph->node[p];
     stk_shape shape = graph->value[node->first_out].desc.shape;
+    int32_t its = f->group[p];
     if (!can_join(graph, node)) return;
     for (int32_t k = f->first_user[p]; k < f->first_user[p + 1]; k++) {
         int32_t user = f->user[k], g = f->group[user], n_in, n_out;
-        if (!can_join(graph, &graph->node[user])) continue;
+        if (g == its || !can_join(graph, &graph->node[user])) continue;
         if (!stk_shape_equal(shape, graph->value[graph->node[user].first_out].desc.shape)) continue;
-        count_ends(f, g, p, &n_in, &n_out);
-        if (f->n_members[g] >= f->most_instr || n_in > f->most_in || n_out > MOST_OUT) continue;
-        if (waits_for_group(f, g, p) || group_waits_for(f, g, p)) continue;
-        join(f, g, p);
+        count_ends(f, g, its, &n_in, &n_out);
+        if (f->n_members[g] + f->n_members[its] > f->most_instr || n_in > f->most_in || n_out > MOST_OUT) continue;
+        if (waits_over_others(f, g, its) || waits_over_others(f, its, g)) continue;
+        join(f, g, its);
         return;
     }
 }
@@ -308,7 +297,7 @@ static stk_status write_group(group_writer *w, fuser *f, int32_t g)
         w->last = i;
         w->is_backward |= node.backward;
         write_member(w, &node);
-        if (!used_outside(f, i, g, -1)) continue;
+        if (!used_outside(f, i, g, g)) continue;
         w->out[w->program.n_out] = w->reg[node.first_out];
         w->out_value[w->program.n_out++] = node.first_out;
     }
@@ -374,6 +363,8 @@ stk_status pass_fuse(stk_graph *graph, const stk_pass_options *options)
     STK_TRY(list_users(&f));
     for (int32_t i = f.n_nodes - 1; i >= 0; i--)
         try_to_join(&f, i);
+    for (int32_t i = f.n_nodes - 1; i >= 0; i--)
+        if (f.n_members[f.group[i]] > 1) try_to_join(&f, i);
     STK_TRY(write_groups(&f));
 done:
     free(f.group);

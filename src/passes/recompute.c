@@ -1,4 +1,5 @@
-/* Recompute: what the forward pass made is made again in the backward pass instead of being kept all the time.
+/* Recompute: what the forward pass made is made again in the backward pass instead of being kept all the time. What
+ * costs next to nothing always is (recompute_light.c); the rest under a memory limit, or where layers are named.
  *
  * auto drops one value after the other: of those alive where most bytes are, the one that frees most for what making it
  * again costs, provided that the peak does not rise. Copies use the same ops on the same values, so that the bits of
@@ -16,7 +17,7 @@
 
 /* --- auto --- */
 
-static bool may_drop(const stk_keeping *k, int32_t v)
+bool stk_keeping_may_drop(const stk_keeping *k, int32_t v)
 {
     const stk_node *maker = &k->graph->node[k->graph->value[v].node];
     bool is_statistic = maker->op == STK_OP_batch_norm && v != maker->first_out;
@@ -30,7 +31,7 @@ static int32_t find_best(stk_keeping *k, const bool *refused)
     int32_t best = -1;
     double best_rate = 0;
     for (int32_t v = 0; v < k->n_values; v++) {
-        if (!may_drop(k, v) || refused[v] || k->bytes[v] == 0) continue;
+        if (!stk_keeping_may_drop(k, v) || refused[v] || k->bytes[v] == 0) continue;
         int32_t storage = k->storage[v];
         if (k->from[storage] > k->peak_at || k->to[storage] < k->peak_at) continue;
         double rate = (double)k->bytes[v] / (stk_keeping_cost(k, v) + 1);
@@ -95,7 +96,7 @@ static stk_status drop_layer(stk_keeping *k, const stk_layer_name *layer, const 
         found |= stk_layer_is_within(layer[i], name, n);
     if (!found) return stk_fail(STK_NOT_FOUND, "no layer '%.*s' to recompute", (int)n, name);
     for (int32_t v = 0; v < k->n_values; v++)
-        if (may_drop(k, v) && is_inside(k, layer, v, name, n)) k->is_dropped[v] = true;
+        if (stk_keeping_may_drop(k, v) && is_inside(k, layer, v, name, n)) k->is_dropped[v] = true;
     return STK_OK;
 }
 
@@ -170,20 +171,24 @@ stk_status pass_recompute(stk_graph *graph, const stk_pass_options *options)
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
     stk_status status = STK_OK;
     stk_keeping k;
-    if (!options || !options->recompute) return STK_OK;
+    int32_t n_light;
     STK_RETURN_IF_ERROR(stk_keeping_make(graph, &k));
     stk_recompute_report report = {0};
+    STK_TRY(stk_keeping_drop_light(&k, &n_light));
+    if (n_light > 0) stk_keeping_walk(&k);
+    double light_flops = k.flops;
     for (int32_t v = 0; v < k.n_values; v++)
-        report.n_kept += may_drop(&k, v);
-    if (!strcmp(options->recompute, "auto"))
+        report.n_kept += stk_keeping_may_drop(&k, v);
+    if (options && options->recompute && !strcmp(options->recompute, "auto"))
         STK_TRY(drop_best(&k, options->recompute_most));
-    else
+    else if (options && options->recompute)
         STK_TRY(drop_layers(&k, options->recompute));
     for (int32_t v = 0; v < k.n_values; v++)
         report.n_dropped += k.is_dropped[v];
     if (report.n_dropped > 0) STK_TRY(write_copies(&k, graph));
-    report.flops = k.flops;
-    if (options->recompute_report) *options->recompute_report = report;
+    report.n_dropped -= n_light;
+    report.flops = k.flops - light_flops;
+    if (options && options->recompute_report) *options->recompute_report = report;
 done:
     stk_keeping_free(&k);
     return status;

@@ -36,6 +36,11 @@ typedef struct stk_keeping {
     size_t *change;     /* by place */
 } stk_keeping;
 
+/* Whether v is kept and could be made again. */
+bool stk_keeping_may_drop(const stk_keeping *k, int32_t v);
+/* Drops what is always made again; see recompute_light.c. */
+stk_status stk_keeping_drop_light(stk_keeping *k, int32_t *n_dropped);
+
 stk_status stk_keeping_make(const stk_graph *graph, stk_keeping *out);
 void stk_keeping_free(stk_keeping *keeping);
 

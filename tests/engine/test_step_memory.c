@@ -85,8 +85,44 @@ static void recompute_frees(void **state)
     stk_engine_close(engine);
 }
 
+enum { ROWS = 512, WIDTH = 128, N_BLOCKS = 8, FACTOR = 8 };
+
+/* Blocks of layer norm, two products and a GELU, each added to what came before. */
+static stk_graph *make_blocks(void)
+{
+    stk_model *model = stk_model_new("blocks");
+    stk_value x = stk_model_input(model, STK_F32, WIDTH);
+    for (int i = 0; i < N_BLOCKS; i++)
+        x = stk_add(x, stk_dense(stk_gelu_tanh(stk_dense(stk_layer_norm(x), FACTOR * WIDTH)), WIDTH));
+    stk_model_loss(model, stk_cross_entropy(stk_dense(x, 10), stk_model_label(model)));
+    expect_ok(stk_model_status(model));
+    stk_graph *graph = stk_graph_clone(stk_model_graph(model), ROWS);
+    stk_value loss = stk_reduce_mean(stk_value_of(graph, stk_model_get_loss(model).id), 0);
+    stk_graph_output(graph, "loss", loss);
+    stk_optim_options options = {.optimizer = stk_sgd(.lr = 0.1)};
+    expect_ok(stk_optim_build(graph, loss, &options));
+    stk_model_free(model);
+    return graph;
+}
+
+/* Of a block the sum and the product before the GELU are kept; the GELU and the layer norm are made again. */
+static void light_values_are_made_again(void **state)
+{
+    (void)state;
+    stk_engine *engine;
+    stk_device_config config = {.n_threads = 2};
+    expect_ok(stk_engine_open("cpu", &config, 0, &engine));
+    stk_program_info info = plan(engine, make_blocks());
+    size_t unit = ROWS * WIDTH * sizeof(float), kept = N_BLOCKS * (1 + FACTOR) * unit, working = 4 * FACTOR * unit;
+    print_message("%.1f MiB, of which %.1f are kept\n", (double)info.arena_bytes / 1048576, (double)kept / 1048576);
+    assert_true(info.arena_bytes >= kept && info.arena_bytes <= kept + working);
+    assert_int_equal(info.n_recomputed, 0); /* Only what a limit or the user asks for counts. */
+    stk_engine_close(engine);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_come_near_the_bound), cmocka_unit_test(recompute_frees)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_come_near_the_bound), cmocka_unit_test(recompute_frees),
+                                       cmocka_unit_test(light_values_are_made_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,6 +148,25 @@ static void fuse_makes_no_cycle(void **state)
     stk_graph_free(graph);
 }
 
+/* p joins what a product reads first; the group that also reads p and waits for another product joins that. */
+static void fuse_joins_groups(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 4));
+    stk_value w = stk_graph_input(graph, "w", STK_F32, STK_SHAPE(4, 4));
+    stk_value p = stk_exp(x), q = stk_mul(p, x);
+    stk_value other = stk_matmul(x, w, false, false);
+    stk_graph_output(graph, "y", stk_matmul(q, w, false, true));
+    stk_graph_output(graph, "z", stk_mul(stk_add(other, p), other));
+    expect_ok(pass_simplify(graph, &options));
+    expect_ok(pass_fuse(graph, &options));
+    expect_ok(stk_graph_verify(graph));
+    assert_int_equal(count_nodes(graph, STK_OP_fused), 1);
+    assert_int_equal(count_nodes(graph, STK_OP_unary) + count_nodes(graph, STK_OP_binary), 0);
+    stk_graph_free(graph);
+}
+
 static void inference_drops_updates_and_dropout(void **state)
 {
     (void)state;
@@ -199,10 +218,15 @@ static void absorb_takes_relu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(simplify_folds_and_merges),  cmocka_unit_test(simplify_adds_embeddings_in_place),
-        cmocka_unit_test(simplify_respects_barriers), cmocka_unit_test(remask_draws_once),
-        cmocka_unit_test(autodiff_leaves_no_marks),   cmocka_unit_test(fuse_makes_no_cycle),
-        cmocka_unit_test(absorb_takes_relu),          cmocka_unit_test(inference_drops_updates_and_dropout),
+        cmocka_unit_test(simplify_folds_and_merges),
+        cmocka_unit_test(simplify_adds_embeddings_in_place),
+        cmocka_unit_test(simplify_respects_barriers),
+        cmocka_unit_test(remask_draws_once),
+        cmocka_unit_test(autodiff_leaves_no_marks),
+        cmocka_unit_test(fuse_makes_no_cycle),
+        cmocka_unit_test(fuse_joins_groups),
+        cmocka_unit_test(absorb_takes_relu),
+        cmocka_unit_test(inference_drops_updates_and_dropout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

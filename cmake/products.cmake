@@ -29,7 +29,10 @@ if(cli_sources)
   target_compile_definitions(stoker PRIVATE _GNU_SOURCE STK_VERSION="${PROJECT_VERSION}")
   target_compile_options(stoker PRIVATE $<TARGET_PROPERTY:stoker_options,INTERFACE_COMPILE_OPTIONS>)
   target_link_options(stoker PRIVATE $<TARGET_PROPERTY:stoker_options,INTERFACE_LINK_OPTIONS> LINKER:--as-needed)
+  # All of it, and its names to be found: plug-ins ask for functions that the program itself does not call.
   target_link_libraries(stoker PRIVATE stoker_static)
+  target_link_options(stoker PRIVATE LINKER:--whole-archive,$<TARGET_FILE:stoker_static>,--no-whole-archive)
+  set_target_properties(stoker PROPERTIES ENABLE_EXPORTS ON)
   set_target_properties(stoker PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endif()
 

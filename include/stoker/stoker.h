@@ -14,6 +14,7 @@
 #include "stoker/fields.h"
 #include "stoker/graph.h"
 #include "stoker/index.h"
+#include "stoker/layers.h"
 #include "stoker/lint.h"
 #include "stoker/loader.h"
 #include "stoker/loss.h"
@@ -24,6 +25,7 @@
 #include "stoker/optim.h"
 #include "stoker/pack.h"
 #include "stoker/plan.h"
+#include "stoker/plugin.h"
 #include "stoker/ragged.h"
 #include "stoker/regroup.h"
 #include "stoker/rng.h"
@@ -41,6 +43,7 @@
 #include "stoker/transformer.h"
 #include "stoker/types.h"
 #include "stoker/verify.h"
+#include "stoker/vit.h"
 #include "stoker/video.h"
 #include "stoker/volumes.h"
 

@@ -1,5 +1,6 @@
 /* Activations that are more than one element-wise operation; fusion makes one kernel of each. */
 #include "nn/layer.h"
+#include "stoker/layers.h"
 
 stk_value stk_gelu(stk_value x)
 {
@@ -25,4 +26,62 @@ stk_value stk_silu(stk_value x)
     stk_layer layer;
     if (!stk_layer_begin(&layer, x, "silu", NULL)) return stk_value_none(x.graph);
     return stk_layer_end(&layer, stk_mul(x, stk_sigmoid(x)));
+}
+
+static stk_value number(stk_value like, double value)
+{
+    return stk_graph_constant(like.graph, stk_value_dtype(like), (stk_shape){0}, value);
+}
+
+/* Begins a layer on floats without parameters. */
+static bool begin(stk_layer *layer, stk_value x, const char *kind)
+{
+    return stk_layer_begin(layer, x, kind, NULL) && stk_layer_need_float(layer);
+}
+
+stk_value stk_relu6(stk_value x)
+{
+    stk_layer layer;
+    if (!begin(&layer, x, "relu6")) return stk_value_none(x.graph);
+    return stk_layer_end(&layer, stk_min(stk_relu(x), number(x, 6)));
+}
+
+stk_value stk_leaky_relu(stk_value x, double slope)
+{
+    stk_layer layer;
+    if (!begin(&layer, x, "leaky_relu")) return stk_value_none(x.graph);
+    if (!(slope >= 0 && slope < 1)) return stk_layer_fail(&layer, "the slope is %g, and must be in [0,1)", slope);
+    return stk_layer_end(&layer, stk_select(stk_greater(x, number(x, 0)), x, stk_scale_by(x, slope)));
+}
+
+stk_value stk_elu(stk_value x)
+{
+    stk_layer layer;
+    if (!begin(&layer, x, "elu")) return stk_value_none(x.graph);
+    /* A select and no minimum: at 0 the whole gradient goes on, as PyTorch has it. */
+    stk_value above = stk_greater(x, number(x, 0)), below = stk_select(above, number(x, 0), x);
+    return stk_layer_end(&layer, stk_select(above, x, stk_shift_by(stk_exp(below), -1)));
+}
+
+stk_value stk_hard_sigmoid(stk_value x)
+{
+    stk_layer layer;
+    if (!begin(&layer, x, "hard_sigmoid")) return stk_value_none(x.graph);
+    return stk_layer_end(&layer, stk_scale_by(stk_min(stk_relu(stk_shift_by(x, 3)), number(x, 6)), 1.0 / 6));
+}
+
+stk_value stk_hard_swish(stk_value x)
+{
+    stk_layer layer;
+    if (!begin(&layer, x, "hard_swish")) return stk_value_none(x.graph);
+    return stk_layer_end(&layer, stk_mul(x, stk_hard_sigmoid(x)));
+}
+
+stk_value stk_softplus(stk_value x)
+{
+    stk_layer layer;
+    if (!begin(&layer, x, "softplus")) return stk_value_none(x.graph);
+    /* As in the binary cross-entropy: no exponent above 0, and the sigmoid for a gradient. */
+    stk_value m = stk_relu(x), sum = stk_add(stk_exp(stk_sub(x, m)), stk_exp(stk_neg(m)));
+    return stk_layer_end(&layer, stk_add(m, stk_log(sum)));
 }

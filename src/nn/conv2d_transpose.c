@@ -1,9 +1,12 @@
-/* Transposed convolution over images: Zeiler et al. 2010. Parameters and sizes are PyTorch's ConvTranspose2d's. */
+/* Transposed convolution over images and volumes: Zeiler et al. 2010. Parameters and sizes are those of PyTorch's
+ * ConvTranspose2d and 3d.
+ */
 #include "nn/layer.h"
+#include "stoker/layers.h"
 
 static bool check(const stk_layer *layer, const stk_conv2d_transpose_config *c)
 {
-    int64_t n_channels = layer->shape.dim[3];
+    int64_t n_channels = layer->shape.dim[layer->shape.rank - 1];
     if (!stk_layer_need_range(layer, "the number of filters", c->filters, 1, INT32_MAX) ||
         !stk_layer_need_range(layer, "the kernel", c->kernel, 1, STK_MOST_WINDOW) ||
         !stk_layer_need_range(layer, "the stride", c->stride, 1, STK_MOST_WINDOW) ||
@@ -20,7 +23,7 @@ static bool check(const stk_layer *layer, const stk_conv2d_transpose_config *c)
     return true;
 }
 
-stk_value stk_conv2d_transpose_with(stk_value x, const stk_conv2d_transpose_config *config)
+static stk_value convolve(stk_value x, const char *kind, int n_dims, const stk_conv2d_transpose_config *config)
 {
     stk_conv2d_transpose_config c = config ? *config : (stk_conv2d_transpose_config){0};
     stk_layer layer;
@@ -28,26 +31,44 @@ stk_value stk_conv2d_transpose_with(stk_value x, const stk_conv2d_transpose_conf
     if (c.stride == 0) c.stride = c.kernel;
     if (c.dilation == 0) c.dilation = 1;
     if (c.groups == 0) c.groups = 1;
-    if (!stk_layer_begin(&layer, x, "conv2d_transpose", c.name)) return stk_value_none(x.graph);
-    if (!stk_layer_need_space(&layer, 2) || !check(&layer, &c)) return stk_value_none(x.graph);
+    if (!stk_layer_begin(&layer, x, kind, c.name)) return stk_value_none(x.graph);
+    if (!stk_layer_need_space(&layer, n_dims) || !check(&layer, &c)) return stk_value_none(x.graph);
 
-    stk_window window = stk_window_make(c.kernel, c.kernel);
+    int64_t n_channels = layer.shape.dim[n_dims + 1], n_group = c.filters / c.groups;
+    stk_window window =
+        n_dims == 2 ? stk_window_make(c.kernel, c.kernel) : stk_window_make_3d(c.kernel, c.kernel, c.kernel);
+    stk_shape shape = {.rank = n_dims + 2, .dim = {n_channels}};
+    double area = 1;
     window.groups = c.groups;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < n_dims; i++) {
         window.stride[i] = c.stride;
         window.dilation[i] = c.dilation;
         window.pad_low[i] = window.pad_high[i] = c.padding;
+        shape.dim[1 + i] = c.kernel;
+        area *= c.kernel;
     }
-    int64_t n_channels = layer.shape.dim[3], n_group = c.filters / c.groups;
+    shape.dim[n_dims + 1] = n_group;
     /* PyTorch counts the fans of the convolution that this is the transpose of. */
-    double area = (double)c.kernel * c.kernel, fan_in = area * (double)n_group, fan_out = area * (double)n_channels;
-    stk_value weight = stk_layer_variable(&layer, "weight", STK_SHAPE(n_channels, c.kernel, c.kernel, n_group),
-                                          stk_initializer_resolve(c.init, fan_in, fan_out), true);
-    stk_value y = stk_conv2d_transpose_raw(x, weight, window, (int32_t[]){c.output_padding, c.output_padding});
+    double fan_in = area * (double)n_group, fan_out = area * (double)n_channels;
+    stk_value weight =
+        stk_layer_variable(&layer, "weight", shape, stk_initializer_resolve(c.init, fan_in, fan_out), true);
+    const int32_t more[3] = {c.output_padding, c.output_padding, c.output_padding};
+    stk_value y = n_dims == 2 ? stk_conv2d_transpose_raw(x, weight, window, more)
+                              : stk_conv3d_transpose_raw(x, weight, window, more);
     if (!c.no_bias)
         y = stk_add(
             y, stk_layer_variable(&layer, "bias", STK_SHAPE(c.filters), stk_initializer_bias(c.init, fan_in), true));
     return stk_layer_end(&layer, y);
+}
+
+stk_value stk_conv2d_transpose_with(stk_value x, const stk_conv2d_transpose_config *config)
+{
+    return convolve(x, "conv2d_transpose", 2, config);
+}
+
+stk_value stk_conv3d_transpose_with(stk_value x, const stk_conv2d_transpose_config *config)
+{
+    return convolve(x, "conv3d_transpose", 3, config);
 }
 
 stk_value stk_conv2d_transpose(stk_value x, int64_t filters, int kernel, int stride)

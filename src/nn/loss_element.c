@@ -1,17 +1,10 @@
 /* Losses of numbers that are compared one by one. */
 #include "nn/loss.h"
+#include "stoker/layers.h"
 
 static stk_value scalar(stk_value like, double value)
 {
     return stk_graph_constant(like.graph, stk_value_dtype(like), (stk_shape){0}, value);
-}
-
-/* log(1 + exp(x)) as m + log(exp(x - m) + exp(-m)) with m = max(x, 0): no exponent is above 0, and the gradient is the
- * sigmoid whatever m's own is. */
-static stk_value softplus(stk_value x)
-{
-    stk_value m = stk_relu(x);
-    return stk_add(m, stk_log(stk_add(stk_exp(stk_sub(x, m)), stk_exp(stk_neg(m)))));
 }
 
 stk_value stk_binary_cross_entropy(stk_value x, stk_value y, double positive_weight)
@@ -23,7 +16,7 @@ stk_value stk_binary_cross_entropy(stk_value x, stk_value y, double positive_wei
     if (!(positive_weight > 0 && positive_weight < 1e30))
         return stk_layer_fail(&layer, "the positive weight is %g, and must be above 0", positive_weight);
     /* -y w log(s(x)) - (1 - y) log(1 - s(x)), where -log(s(x)) = softplus(-x) and -log(1 - s(x)) = x + softplus(-x) */
-    stk_value soft = softplus(stk_neg(x)), rest = stk_mul(stk_sub(scalar(x, 1), y), x);
+    stk_value soft = stk_softplus(stk_neg(x)), rest = stk_mul(stk_sub(scalar(x, 1), y), x);
     if (positive_weight != 1) soft = stk_mul(soft, stk_shift_by(stk_scale_by(y, positive_weight - 1), 1));
     return stk_layer_end(&layer, stk_loss_mean(stk_add(rest, soft)));
 }

@@ -1,5 +1,6 @@
 /* Pooling and flattening: layers that change the shape and have no parameters. */
 #include "nn/layer.h"
+#include "stoker/layers.h"
 
 static stk_value pool(stk_value x, const char *kind, int n_dims, int size, int stride, int padding,
                       stk_value (*make)(stk_value, stk_window))
@@ -86,4 +87,32 @@ stk_value stk_flatten(stk_value x)
     }
     int64_t count = stk_shape_product(*shape, 1, shape->rank);
     return stk_layer_end(&layer, stk_reshape(x, STK_SHAPE(shape->dim[0], count)));
+}
+
+/* The axes between batch and channels of [N,...,C]; 0 with an error kept where there are none. */
+static uint32_t inner_axes(const stk_layer *layer)
+{
+    int rank = layer->shape.rank;
+    if (!stk_layer_need_float(layer)) return 0;
+    if (rank >= 3) return ((1u << (rank - 1)) - 1u) & ~1u;
+    char text[STK_SHAPE_TEXT_BYTES];
+    stk_layer_fail(layer, "its input is %s, and must be [N,...,C] with something in between",
+                   stk_shape_text(layer->shape, text));
+    return 0;
+}
+
+stk_value stk_global_max_pool(stk_value x)
+{
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, x, "global_max_pool", NULL)) return stk_value_none(x.graph);
+    uint32_t axes = inner_axes(&layer);
+    return axes ? stk_layer_end(&layer, stk_reduce_max(x, axes)) : stk_value_none(x.graph);
+}
+
+stk_value stk_global_mean(stk_value x)
+{
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, x, "global_pool", NULL)) return stk_value_none(x.graph);
+    uint32_t axes = inner_axes(&layer);
+    return axes ? stk_layer_end(&layer, stk_reduce_mean(x, axes)) : stk_value_none(x.graph);
 }

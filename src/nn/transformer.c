@@ -1,6 +1,8 @@
 /* See nn/transformer.h. */
 #include "nn/transformer.h"
 
+#include "stoker/layers.h"
+
 stk_value stk_normal_dense(stk_value x, int64_t units, const char *name)
 {
     return stk_dense_with(x, &(stk_dense_config){.units = units, .deviation = STK_TRANSFORMER_DEVIATION, .name = name});
@@ -51,4 +53,12 @@ bool stk_transformer_check(const stk_layer *layer, const stk_transformer_config 
            stk_layer_need_range(layer, "the vocabulary", c->vocabulary, 1, INT32_MAX) &&
            stk_layer_need_range(layer, "the number of positions", c->positions, 1, INT32_MAX) &&
            stk_layer_need_range(layer, "the hidden width", c->hidden, 0, INT32_MAX);
+}
+
+stk_value stk_positions(stk_value x, int64_t rows, const char *name)
+{
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, x, "positions", name)) return stk_value_none(x.graph);
+    if (!stk_layer_need_range(&layer, "rows", rows, 1, INT32_MAX)) return stk_value_none(x.graph);
+    return stk_add_positions(x, rows, stk_layer_own_name(&layer));
 }

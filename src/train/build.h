@@ -65,8 +65,14 @@ stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, st
 bool stk_build_is_transformer(const char *kind);
 stk_transformer_config stk_build_transformer_config(const stk_recipe *recipe);
 stk_status stk_build_transformer(const stk_recipe *recipe, const stk_dataset *train, stk_model *model);
-/* A layer of a `layers:` list after another. Errors of the arguments are the graph's, and name the layer. */
-stk_status stk_build_layers(const stk_yaml_node *layers, stk_value x, stk_value *out);
+/* A `layers:` list on *x, which is no value where the list begins with a field. Fields of train that it names become
+ * inputs of the model. Errors name the line, the layer and the shapes. */
+stk_status stk_build_layers(const stk_yaml_node *layers, const stk_dataset *train, stk_model *model, stk_value *x);
+/* One layer of a list that takes no other values. Errors of its arguments are the graph's. */
+stk_status stk_build_layer(const stk_yaml_node *settings, stk_value *x);
+/* The model's input that takes that field of train, made where there is none. */
+stk_status stk_build_field(const stk_yaml_node *place, const stk_dataset *train, stk_model *model, const char *field,
+                           stk_value *out);
 /* The stage of one entry of a `stages:` list. */
 stk_status stk_build_stage(const stk_yaml_node *stage, stk_stage **out);
 /* Device, threads, seed, schedule, limits. Borrows recipe's texts; no callbacks are set. */

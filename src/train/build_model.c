@@ -7,12 +7,6 @@
 #include "tensor/shape.h"
 #include "train/build.h"
 
-static int64_t get_int(const stk_yaml_node *node, const char *key, int64_t standard)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child ? child->integer : standard;
-}
-
 static double get_real(const stk_yaml_node *node, const char *key)
 {
     const stk_yaml_node *child = stk_yaml_get(node, key);
@@ -23,169 +17,6 @@ static bool is_word(const stk_yaml_node *node, const char *key, const char *word
 {
     const stk_yaml_node *child = stk_yaml_get(node, key);
     return child && !strcmp(child->text, word);
-}
-
-static stk_initializer get_init(const stk_yaml_node *settings)
-{
-    static const struct {
-        const char *name;
-        stk_initializer init;
-    } names[] = {{"he_normal", STK_INIT_HE_NORMAL},
-                 {"he_uniform", STK_INIT_HE_UNIFORM},
-                 {"glorot_normal", STK_INIT_GLOROT_NORMAL},
-                 {"glorot_uniform", STK_INIT_GLOROT_UNIFORM},
-                 {"he_normal_fan_out", STK_INIT_HE_NORMAL_FAN_OUT},
-                 {"zero", STK_INIT_ZERO}};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (is_word(settings, "init", names[i].name)) return names[i].init;
-    return STK_INIT_DEFAULT;
-}
-
-/* --- layers with settings --- */
-
-static stk_status build_conv(const stk_yaml_node *s, stk_value (*make)(stk_value, const stk_conv2d_config *),
-                             stk_value *x)
-{
-    const stk_yaml_node *padding = stk_yaml_get(s, "padding"), *bias = stk_yaml_get(s, "bias");
-    stk_conv2d_config config = {.filters = get_int(s, "filters", 0),
-                                .kernel = (int)get_int(s, "kernel", 3),
-                                .stride = (int)get_int(s, "stride", 1),
-                                .dilation = (int)get_int(s, "dilation", 1),
-                                .groups = (int)get_int(s, "groups", 1),
-                                .no_bias = bias && !bias->truth,
-                                .like_keras = is_word(s, "like", "keras"),
-                                .init = get_init(s)};
-    if (!strcmp(padding->text, "none") || !strcmp(padding->text, "0")) {
-        config.padding = -1;
-    } else if (strcmp(padding->text, "same")) {
-        char *end;
-        long pixels = strtol(padding->text, &end, 10);
-        if (*end || pixels < 0 || pixels > 1024)
-            return stk_yaml_fail(padding, "'padding' must be same, none, or pixels from 0 to 1024, not '%.40s'",
-                                 padding->text);
-        config.padding = (int)pixels;
-    }
-    *x = make(*x, &config);
-    return STK_OK;
-}
-
-static stk_status build_residual(const stk_yaml_node *s, stk_value *x)
-{
-    stk_value main_way, shortcut;
-    STK_RETURN_IF_ERROR(stk_build_layers(stk_yaml_get(s, "layers"), *x, &main_way));
-    STK_RETURN_IF_ERROR(stk_build_layers(stk_yaml_get(s, "shortcut"), *x, &shortcut));
-    stk_shape a = stk_value_shape(main_way), b = stk_value_shape(shortcut);
-    /* The addition would broadcast, which a residual never means. */
-    if (!stk_shape_equal(a, b)) {
-        char a_text[STK_SHAPE_TEXT_BYTES], b_text[STK_SHAPE_TEXT_BYTES];
-        return stk_yaml_fail(s, "the layers give %s and the shortcut %s; they must be equal to be added",
-                             stk_shape_text(a, a_text), stk_shape_text(b, b_text));
-    }
-    *x = stk_add(main_way, shortcut);
-    return STK_OK;
-}
-
-static void build_batch_norm(const stk_yaml_node *s, stk_value *x)
-{
-    const stk_yaml_node *zero = stk_yaml_get(s, "zero_scale");
-    stk_batch_norm_config config = {.momentum = get_real(s, "momentum"),
-                                    .eps = get_real(s, "eps"),
-                                    .like_keras = is_word(s, "like", "keras"),
-                                    .zero_scale = zero && zero->truth};
-    *x = stk_batch_norm_with(*x, &config);
-}
-
-static void build_conv2d_transpose(const stk_yaml_node *s, stk_value *x)
-{
-    const stk_yaml_node *bias = stk_yaml_get(s, "bias");
-    int kernel = (int)get_int(s, "kernel", 2);
-    stk_conv2d_transpose_config config = {.filters = get_int(s, "filters", 0),
-                                          .kernel = kernel,
-                                          .stride = (int)get_int(s, "stride", kernel),
-                                          .padding = (int)get_int(s, "padding", 0),
-                                          .output_padding = (int)get_int(s, "output_padding", 0),
-                                          .groups = (int)get_int(s, "groups", 1),
-                                          .no_bias = bias && !bias->truth,
-                                          .init = get_init(s)};
-    *x = stk_conv2d_transpose_with(*x, &config);
-}
-
-static void build_dense(const stk_yaml_node *s, stk_value *x)
-{
-    const stk_yaml_node *bias = stk_yaml_get(s, "bias");
-    stk_dense_config config = {.units = get_int(s, "units", 0), .no_bias = bias && !bias->truth, .init = get_init(s)};
-    *x = stk_dense_with(*x, &config);
-}
-
-/* --- lists of layers --- */
-
-static const struct {
-    const char *name;
-    stk_value (*build)(stk_value x);
-} plain_layers[] = {
-    {"relu", stk_relu},       {"gelu", stk_gelu},       {"silu", stk_silu},       {"tanh", stk_tanh},
-    {"sigmoid", stk_sigmoid}, {"softmax", stk_softmax}, {"flatten", stk_flatten}, {"global_pool", stk_global_pool}};
-
-static const struct {
-    const char *name;
-    stk_value (*build)(stk_value x, const stk_conv2d_config *config);
-} convolutions[] = {
-    {"conv2d", stk_conv2d_with}, {"conv3d", stk_conv3d_with}, {"depthwise_conv2d", stk_depthwise_conv2d_with}};
-
-static const struct {
-    const char *name;
-    stk_value (*build)(stk_value x, int size, int stride, int padding);
-} pools[] = {{"max_pool", stk_max_pool_with},
-             {"avg_pool", stk_avg_pool_with},
-             {"max_pool3d", stk_max_pool3d_with},
-             {"avg_pool3d", stk_avg_pool3d_with}};
-
-static stk_status build_layer(const stk_yaml_node *s, stk_value *x)
-{
-    for (size_t i = 0; i < sizeof(plain_layers) / sizeof(plain_layers[0]); i++) {
-        if (strcmp(plain_layers[i].name, s->key)) continue;
-        *x = plain_layers[i].build(*x);
-        return STK_OK;
-    }
-    for (size_t i = 0; i < sizeof(convolutions) / sizeof(convolutions[0]); i++)
-        if (!strcmp(convolutions[i].name, s->key)) return build_conv(s, convolutions[i].build, x);
-    for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
-        if (strcmp(pools[i].name, s->key)) continue;
-        int size = (int)get_int(s, "size", 2);
-        *x = pools[i].build(*x, size, (int)get_int(s, "stride", size), (int)get_int(s, "padding", 0));
-        return STK_OK;
-    }
-    if (!strcmp(s->key, "residual")) return build_residual(s, x);
-    if (!strcmp(s->key, "dense"))
-        build_dense(s, x);
-    else if (!strcmp(s->key, "batch_norm"))
-        build_batch_norm(s, x);
-    else if (!strcmp(s->key, "conv2d_transpose"))
-        build_conv2d_transpose(s, x);
-    else if (!strcmp(s->key, "dropout"))
-        *x = stk_dropout(*x, get_real(s, "rate"));
-    else
-        return stk_yaml_fail(s, "layer '%s' cannot be built", s->key);
-    return STK_OK;
-}
-
-stk_status stk_build_layers(const stk_yaml_node *layers, stk_value x, stk_value *out)
-{
-    *out = x;
-    for (const stk_yaml_node *layer = layers ? layers->child : NULL; layer; layer = layer->next) {
-        bool keeps_f32 = is_word(layer->child, "dtype", "f32");
-        if (keeps_f32) stk_f32_push(x.graph);
-        STK_RETURN_IF_ERROR(build_layer(layer->child, out));
-        if (keeps_f32) stk_f32_pop(x.graph);
-        if (stk_graph_status(x.graph) == STK_OK) continue;
-        /* The graph knows what is wrong, the recipe where. */
-        stk_text text = {0};
-        stk_text_add(&text, "%s", stk_error_text());
-        stk_status status = stk_yaml_fail(layer, "%s", stk_text_get(&text));
-        stk_text_free(&text);
-        return status;
-    }
-    return STK_OK;
 }
 
 /* --- networks by name --- */
@@ -209,14 +40,16 @@ static stk_status read_widths(const stk_yaml_node *list, int64_t widths[256], in
     return STK_OK;
 }
 
-static stk_status build_network(const stk_recipe *recipe, const stk_dataset *train, stk_value x, stk_value *out)
+static stk_status build_network(const stk_recipe *recipe, const stk_dataset *train, stk_model *network, stk_value x,
+                                stk_value *out)
 {
     const stk_yaml_node *model = recipe->model;
     int64_t widths[256], classes;
     int n;
     if (!strcmp(recipe->model_kind, "layers")) {
         if (model->n_children == 0) return stk_yaml_fail(model, "'layers' is empty");
-        return stk_build_layers(model, x, out);
+        *out = x;
+        return stk_build_layers(model, train, network, out);
     }
     STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, train, &classes));
     if (!strcmp(recipe->model_kind, "mlp")) {
@@ -243,24 +76,45 @@ stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *mode
     return status;
 }
 
-/* A network from images to classes, into a new model. */
+/* The field that the network begins with: the first of these that the data has. */
+static const char *find_input(const stk_dataset *train)
+{
+    static const char *const names[] = {"image", "clip", "volume", "x", "features", "tokens", "text"};
+    stk_tensor_desc desc;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (stk_dataset_field(train, names[i], false, &desc.dtype, &desc.shape) == STK_OK) return names[i];
+    return "image"; /* Asking for it says what there is. */
+}
+
+static stk_status add_input(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value *out)
+{
+    stk_tensor_desc desc;
+    char text[STK_SHAPE_TEXT_BYTES];
+    const char *field = find_input(train);
+    bool is_list = !strcmp(recipe->model_kind, "layers");
+    STK_RETURN_IF_ERROR(stk_dataset_field(train, field, true, &desc.dtype, &desc.shape));
+    if (!stk_shape_known(desc.shape))
+        return stk_yaml_fail(recipe->pad ? recipe->pad : recipe->part[STK_PART_TRAIN].node,
+                             "the %ss have another length in every batch: training needs one, so set "
+                             "'length'",
+                             field);
+    if (desc.dtype != STK_F32 && !(is_list && desc.dtype == STK_I32))
+        return stk_yaml_fail(recipe->part[STK_PART_TRAIN].node,
+                             "the %ss come as %s after all stages; the model wants f32: add the stage {scale: 1/255} "
+                             "or {normalize: ...}",
+                             field, stk_desc_text(desc, text));
+    *out = stk_model_input_named(model, field, desc.dtype, desc.shape);
+    return STK_OK;
+}
+
+/* A network from one field of a sample, or with `layers` from several, into a new model. */
 static stk_status build_images(const stk_recipe *recipe, const stk_dataset *train, stk_model *model)
 {
-    stk_tensor_desc image;
-    stk_value output;
-    char text[STK_SHAPE_TEXT_BYTES];
-    STK_RETURN_IF_ERROR(stk_dataset_field(train, "image", true, &image.dtype, &image.shape));
-    if (!stk_shape_known(image.shape))
-        return stk_yaml_fail(recipe->pad, "the images have another length in every batch: training needs one, so set "
-                                          "'length'");
-    if (image.dtype != STK_F32)
-        return stk_yaml_fail(
-            recipe->part[STK_PART_TRAIN].node,
-            "the images come as %s after all stages; the model wants f32: add the stage {scale: 1/255} "
-            "or {normalize: ...}",
-            stk_desc_text(image, text));
-    stk_value x = stk_model_input_shape(model, image.dtype, image.shape);
-    STK_RETURN_IF_ERROR(build_network(recipe, train, x, &output));
+    const stk_yaml_node *first = recipe->model->child;
+    bool names_input = !strcmp(recipe->model_kind, "layers") && first && !strcmp(first->child->key, "from");
+    stk_value x = {stk_model_graph(model), -1}, output;
+    if (!names_input) STK_RETURN_IF_ERROR(add_input(recipe, train, model, &x));
+    STK_RETURN_IF_ERROR(build_network(recipe, train, model, x, &output));
     STK_RETURN_IF_ERROR(stk_build_check_model(recipe, model));
     return stk_build_loss(recipe, train, model, output);
 }

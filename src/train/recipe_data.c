@@ -140,8 +140,20 @@ static stk_status find_source(stk_recipe *recipe, stk_yaml_node *source)
     return STK_OK;
 }
 
+/* Shared objects of layers, wherever in the lists they are. */
+static stk_status find_plugins(stk_recipe *recipe, const stk_yaml_node *node)
+{
+    for (const stk_yaml_node *child = node ? node->child : NULL; child; child = child->next) {
+        stk_yaml_node *file = child->key && !strcmp(child->key, "plugin") ? stk_yaml_get(child, "file") : NULL;
+        if (file) STK_RETURN_IF_ERROR(find_path(recipe, file));
+        STK_RETURN_IF_ERROR(find_plugins(recipe, child));
+    }
+    return STK_OK;
+}
+
 stk_status stk_recipe_find_data(stk_recipe *recipe)
 {
+    STK_RETURN_IF_ERROR(find_plugins(recipe, recipe->model));
     for (int i = 0; i < STK_N_PARTS; i++) {
         stk_yaml_node *index = recipe->part[i].index;
         STK_RETURN_IF_ERROR(find_tokenizers(recipe, recipe->part[i].stages));

@@ -35,6 +35,10 @@ STK_API stk_value stk_model_label(stk_model *model);
 STK_API stk_value stk_model_label_shape(stk_model *model, stk_dtype dtype, stk_shape sample);
 /* A loss for each sample [N]. Training minimises its mean. Where it is a cross-entropy its logits become the output. */
 STK_API void stk_model_loss(stk_model *model, stk_value loss);
+/* What each sample's loss counts for, f32 [N]: training then minimises sum(loss * weight) / sum(weight), over the whole
+ * batch however it is divided, and evaluation gives the same over all samples. Weights of 0 or above; where all are 0
+ * there is no gradient. Without this every sample counts 1. See stk_count_targets. */
+STK_API void stk_model_loss_weight(stk_model *model, stk_value weight);
 /* The output for prediction and for accuracy; only needed where the loss is no cross-entropy. */
 STK_API void stk_model_output(stk_model *model, stk_value logits);
 /* What metrics compare the output with, where it is not the label as it comes: class numbers i32 [N,...], or f32 like
@@ -44,6 +48,7 @@ STK_API void stk_model_target(stk_model *model, stk_value target, bool ignores, 
 STK_API stk_value stk_model_get_loss(const stk_model *model);
 STK_API stk_value stk_model_get_output(const stk_model *model);
 STK_API stk_value stk_model_get_target(const stk_model *model, bool *ignores, int64_t *ignore_index);
+STK_API stk_value stk_model_get_loss_weight(const stk_model *model);
 
 /* Names of parameters made between push and pop start with "name.". */
 STK_API void stk_scope_push(stk_graph *graph, const char *name);

@@ -53,7 +53,15 @@ bool stk_gpt2_size(const char *size, stk_transformer_config *out)
     return true;
 }
 
-/* The mean over each sample's positions of the cross-entropy of the tied head. */
+stk_value stk_count_targets(stk_value targets)
+{
+    stk_graph *graph = targets.graph;
+    double ignored = (double)stk_linear_cross_entropy_default().ignore_index;
+    stk_value none = stk_graph_constant(graph, STK_I32, (stk_shape){.rank = 0}, ignored);
+    return stk_reduce_sum(stk_cast_to(stk_not_equal(targets, none), STK_F32), 1u << 1);
+}
+
+/* The mean over each sample's positions that count of the cross-entropy of the tied head. */
 static stk_value lose(stk_value x, stk_value weight, stk_value targets, double smoothing)
 {
     stk_shape shape = stk_value_shape(x);
@@ -62,7 +70,10 @@ static stk_value lose(stk_value x, stk_value weight, stk_value targets, double s
     if (shape.rank != 3) return stk_value_none(x.graph); /* after an error */
     stk_value rows = stk_reshape(x, STK_SHAPE(STK_ANY, shape.dim[2]));
     stk_value loss = stk_linear_cross_entropy_raw(rows, weight, stk_reshape(targets, STK_SHAPE(STK_ANY)), options);
-    return stk_reduce_mean(stk_reshape(loss, STK_SHAPE(STK_ANY, shape.dim[1])), 1u << 1);
+    stk_value sum = stk_reduce_sum(stk_reshape(loss, STK_SHAPE(STK_ANY, shape.dim[1])), 1u << 1);
+    stk_value one = stk_graph_constant(x.graph, STK_F32, (stk_shape){.rank = 0}, 1);
+    stk_value count = stk_max(stk_count_targets(targets), one);
+    return stk_div(sum, stk_cast_to(count, stk_value_dtype(sum)));
 }
 
 /* x plus the embeddings of its positions, the first of which is the cache's. */

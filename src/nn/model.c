@@ -8,14 +8,14 @@
 
 struct stk_model {
     stk_graph *graph;
-    int32_t loss, output, target; /* value ids; -1: not set */
+    int32_t loss, weight, output, target; /* value ids; -1: not set */
     bool ignores;
     int64_t ignore_index;
     char name[];
 };
 
 /* What stk_model_new returns when there is no memory: it has no graph, and building on none does nothing. */
-static stk_model no_memory_model = {.loss = -1, .output = -1, .target = -1};
+static stk_model no_memory_model = {.loss = -1, .weight = -1, .output = -1, .target = -1};
 
 stk_model *stk_model_new(const char *name)
 {
@@ -25,7 +25,7 @@ stk_model *stk_model_new(const char *name)
     if (!model) return &no_memory_model;
     memcpy(model->name, name, n);
     model->graph = stk_graph_new();
-    model->loss = model->output = model->target = -1;
+    model->loss = model->weight = model->output = model->target = -1;
     return model;
 }
 
@@ -140,6 +140,20 @@ void stk_model_loss(stk_model *model, stk_value loss)
         model->output = logits;
 }
 
+void stk_model_loss_weight(stk_model *model, stk_value weight)
+{
+    char text[STK_SHAPE_TEXT_BYTES];
+    if (!is_usable(model, "loss's weight", weight)) return;
+    if (stk_value_shape(weight).rank == 1 && stk_value_dtype(weight) == STK_F32)
+        model->weight = weight.id;
+    else
+        stk_graph_keep_error(model->graph, stk_fail(STK_INVALID,
+                                                    "the loss's weight of model '%s' is %s %s, and must be f32 [N], "
+                                                    "one for each sample",
+                                                    model->name, stk_dtype_name(stk_value_dtype(weight)),
+                                                    stk_shape_text(stk_value_shape(weight), text)));
+}
+
 void stk_model_output(stk_model *model, stk_value logits)
 {
     if (is_usable(model, "output", logits)) model->output = logits.id;
@@ -148,6 +162,11 @@ void stk_model_output(stk_model *model, stk_value logits)
 stk_value stk_model_get_loss(const stk_model *model)
 {
     return (stk_value){model->graph, model->loss};
+}
+
+stk_value stk_model_get_loss_weight(const stk_model *model)
+{
+    return (stk_value){model->graph, model->weight};
 }
 
 stk_value stk_model_get_output(const stk_model *model)

@@ -92,6 +92,12 @@ static stk_value make_scalar(stk_graph *graph, double value)
     return stk_graph_constant(graph, STK_F32, (stk_shape){.rank = 0}, value);
 }
 
+static void scale_gradients(target *t, int n, stk_value factor)
+{
+    for (int i = 0; i < n; i++)
+        t[i].grad = stk_mul(t[i].grad, stk_cast_to(factor, stk_value_dtype(t[i].grad)));
+}
+
 /* Scales all gradients so that their common norm is at most clip; as torch.nn.utils.clip_grad_norm_, which adds 1e-6.
  */
 static void clip_gradients(stk_graph *graph, target *t, int n, double clip)
@@ -218,6 +224,7 @@ stk_status stk_optim_build(stk_graph *graph, stk_value loss, const stk_optim_opt
     STK_TRY(find_targets(graph, loss, &targets, &n));
     for (int i = 0; i < n; i++)
         targets[i].grad = stk_grad(loss, targets[i].param);
+    if (options->grad_factor.graph) scale_gradients(targets, n, options->grad_factor);
     if (options->clip_norm > 0) clip_gradients(graph, targets, n, options->clip_norm);
 
     stk_value lr = stk_graph_scalar_input(graph, "lr", STK_F32), step = {graph, -1};

@@ -6,7 +6,9 @@
  *
  * Inputs with a batch dimension become slices; `row` is the first row of the slice in the batch, which makes dropout
  * draw the masks of the whole batch. Losses must be divided by the weight of the whole batch where they are made: sums
- * over micro-batches are then the means over the batch. Every output that depends on the slices becomes a sum.
+ * over micro-batches are then the means over the batch. Where that weight is known at the end alone, the graph may hold
+ * accumulate nodes of its own, and multiply gradients by what it makes of them. Every output that depends on the slices
+ * becomes a sum.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,7 @@ static void mark_values(accumulator *a)
             varies |= a->varies[node->in[j]];
             has_grad |= a->has_grad[node->in[j]];
         }
+        if (node->op == STK_OP_accumulate) varies = false; /* A sum that the graph asks for itself. */
         for (int j = 0; j < node->n_out; j++) {
             a->varies[node->first_out + j] = varies;
             a->has_grad[node->first_out + j] = has_grad;

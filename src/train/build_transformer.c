@@ -89,6 +89,7 @@ static stk_status build_gpt2(const stk_recipe *recipe, const stk_dataset *train,
         return stk_yaml_fail(stk_yaml_get(recipe->yaml->root, "loss"), "'gpt2' has a cross_entropy loss");
     STK_RETURN_IF_ERROR(add_tokens(recipe, train, "targets", model, &targets));
     stk_model_loss(model, stk_gpt2(tokens, targets, &config));
+    stk_model_loss_weight(model, stk_count_targets(targets));
     return stk_build_check_model(recipe, model);
 }
 

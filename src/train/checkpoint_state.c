@@ -38,6 +38,7 @@ char *stk_state_to_json(const stk_train_state *state, const char *recipe)
 #define X(name) set_number(object, #name, state->name);
     NUMBERS(X)
 #undef X
+    set_number(object, "epoch_weight", state->epoch_weight);
     snprintf(seed, sizeof(seed), "%" PRIu64, state->seed);
     json_object_set_new(object, "seed", json_string(seed));
     if (recipe) json_object_set_new(object, "recipe", json_string(recipe));
@@ -97,6 +98,8 @@ stk_status stk_state_from_json(stk_span text, stk_train_state *out, char **recip
 #define X(name) STK_TRY(get_number(object, #name, &state.name));
     NUMBERS(X)
 #undef X
+    state.epoch_weight = (double)state.epoch_samples; /* as it is without weights, and was before there were any */
+    if (json_object_get(object, "epoch_weight")) STK_TRY(get_number(object, "epoch_weight", &state.epoch_weight));
     seed = json_string_value(json_object_get(object, "seed"));
     if (seed) state.seed = strtoull(seed, &end, 10);
     if (!seed || end == seed || *end) STK_TRY(stk_fail(STK_CORRUPT, "no number 'seed'"));

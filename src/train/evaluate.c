@@ -27,7 +27,7 @@ static void weigh_rows(stk_trainer *trainer, int64_t n_real)
 }
 
 typedef struct eval_sums {
-    double loss, n_correct, n_top5;
+    double loss, weight, n_correct, n_top5;
 } eval_sums;
 
 /* Enqueues the program on the batch, and waits until the batch has been read. */
@@ -47,6 +47,7 @@ static stk_status read_runs(const stk_trainer *trainer, int *n_unread, int n_kep
     for (; *n_unread > n_kept; --*n_unread) {
         STK_RETURN_IF_ERROR(stk_program_wait(trainer->eval.program, *n_unread - 1));
         sums->loss += stk_step_scalar(&trainer->eval, "loss_sum");
+        sums->weight += stk_step_scalar(&trainer->eval, "loss_weight");
         sums->n_correct += stk_step_scalar(&trainer->eval, "n_correct");
         sums->n_top5 += stk_step_scalar(&trainer->eval, "n_top5");
         stk_measures_add(trainer, &trainer->eval, trainer->eval_sums);
@@ -87,7 +88,8 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
     STK_TRY(status);
     STK_TRY(read_runs(trainer, &n_unread, 0, &sums));
     if (n == 0) STK_TRY(stk_fail(STK_INVALID, "there is nothing to evaluate on"));
-    *out = (stk_metrics){.loss = sums.loss / (double)n, .accuracy = -1, .top5 = -1, .n_samples = n};
+    double weight = stk_model_get_loss_weight(trainer->model).id >= 0 ? sums.weight : (double)n;
+    *out = (stk_metrics){.loss = weight > 0 ? sums.loss / weight : 0, .accuracy = -1, .top5 = -1, .n_samples = n};
     if (trainer->has_classes) {
         out->accuracy = sums.n_correct / (double)n;
         out->top5 = sums.n_top5 / (double)n;

@@ -27,7 +27,9 @@ static stk_metrics epoch_metrics(const stk_trainer *trainer)
 {
     const stk_train_state *state = &trainer->state;
     double n = state->epoch_samples > 0 ? (double)state->epoch_samples : 1;
-    stk_metrics m = {.loss = state->epoch_loss_sum / n, .accuracy = -1, .top5 = -1, .n_samples = state->epoch_samples};
+    double weight = state->epoch_weight > 0 ? state->epoch_weight : 1;
+    stk_metrics m = {
+        .loss = state->epoch_loss_sum / weight, .accuracy = -1, .top5 = -1, .n_samples = state->epoch_samples};
     if (trainer->has_classes) {
         m.accuracy = state->epoch_correct / n;
         m.top5 = state->epoch_top5 / n;
@@ -183,7 +185,10 @@ static stk_status begin_step(stk_trainer *trainer)
 static void count_batch(stk_trainer *trainer, double loss)
 {
     stk_train_state *state = &trainer->state;
-    state->epoch_loss_sum += loss * (double)trainer->train.batch;
+    bool is_weighted = stk_model_get_loss_weight(trainer->model).id >= 0;
+    double weight = is_weighted ? stk_step_scalar(&trainer->train, "loss_weight") : (double)trainer->train.batch;
+    state->epoch_loss_sum += loss * weight;
+    state->epoch_weight += weight;
     state->epoch_correct += stk_step_scalar(&trainer->train, "n_correct");
     state->epoch_top5 += stk_step_scalar(&trainer->train, "n_top5");
     state->epoch_samples += trainer->train.batch;
@@ -282,7 +287,7 @@ static stk_status end_epoch(stk_trainer *trainer)
     }
     state->epoch++;
     state->i_batch = 0;
-    state->epoch_loss_sum = state->epoch_correct = state->epoch_top5 = 0;
+    state->epoch_loss_sum = state->epoch_weight = state->epoch_correct = state->epoch_top5 = 0;
     state->epoch_samples = 0;
     stk_measures_reset(trainer, trainer->train_sums);
     trainer->result.n_epochs = state->epoch;

@@ -114,37 +114,82 @@ static stk_compile_options compile_options(const stk_trainer *trainer)
                                  .dump_user = trainer->config.event_user};
 }
 
-/* Each loss times 1 where its row is in no slice before, else 0. */
-static stk_value weigh_fresh(stk_value loss, int64_t micro)
+/* The loss of a step and what goes with it. */
+typedef struct step_loss {
+    stk_value trained; /* what gradients are of */
+    stk_value shown;   /* the mean over the batch: a part of it, where parts are to be summed up */
+    stk_value weight;  /* of the batch; no value: its number of samples */
+    stk_value factor;  /* of the gradients; graph NULL: none */
+} step_loss;
+
+static stk_value sum_over_parts(stk_value part)
 {
-    stk_graph *graph = loss.graph;
-    stk_value fresh = stk_graph_input(graph, STK_MICRO_FRESH, STK_F32, (stk_shape){.rank = 1, .dim = {micro}});
-    stk_shape rows = {.rank = 2, .dim = {micro, stk_shape_count(stk_value_shape(loss)) / micro}};
-    stk_shape column = {.rank = 2, .dim = {micro, 1}};
-    return stk_mul(stk_reshape(loss, rows), stk_cast_to(stk_reshape(fresh, column), stk_value_dtype(loss)));
+    stk_attrs attrs = stk_attrs_zero();
+    stk_value row = stk_graph_scalar_input(part.graph, STK_MICRO_ROW, STK_I64);
+    return stk_graph_add(part.graph, STK_OP_accumulate, &attrs, (stk_value[]){part, row}, 2);
+}
+
+/* The weight, or 1 where it is 0. */
+static stk_value as_divisor(stk_value weight)
+{
+    stk_value zero = stk_graph_constant(weight.graph, STK_F32, (stk_shape){0}, 0);
+    stk_value one = stk_graph_constant(weight.graph, STK_F32, (stk_shape){0}, 1);
+    return stk_select(stk_greater(weight, zero), weight, one);
+}
+
+/* sum(loss * weight) / sum(weight), where all weights of 0 give 0. In parts the divisor is known behind the last: the
+ * gradients are of the sum over the number of samples, and are corrected then. */
+static step_loss mean_of_weighted(stk_value loss, stk_value weight, stk_value fresh, int64_t batch, bool in_parts)
+{
+    step_loss out = {.weight = weight};
+    if (fresh.id >= 0) weight = stk_mul(weight, fresh);
+    out.trained = stk_reduce_sum(stk_mul(loss, stk_cast_to(weight, stk_value_dtype(loss))), 0);
+    out.weight = stk_reduce_sum(weight, 0);
+    if (in_parts) {
+        out.trained = stk_scale_by(out.trained, 1 / (double)batch);
+        out.weight = sum_over_parts(out.weight);
+        out.factor =
+            stk_div(stk_graph_constant(loss.graph, STK_F32, (stk_shape){0}, (double)batch), as_divisor(out.weight));
+        out.shown = stk_mul(sum_over_parts(stk_cast_to(out.trained, STK_F32)), out.factor);
+    } else {
+        out.shown = out.trained = stk_div(out.trained, stk_cast_to(as_divisor(out.weight), stk_value_dtype(loss)));
+    }
+    return out;
+}
+
+/* fresh: 1 where a row of the slice is in no slice before; no value: all are. */
+static step_loss make_loss(const stk_trainer *trainer, stk_graph *graph, int64_t batch, int64_t micro, stk_value fresh)
+{
+    stk_value loss = of_clone(graph, stk_model_get_loss(trainer->model));
+    stk_value weight = of_clone(graph, stk_model_get_loss_weight(trainer->model));
+    if (weight.id >= 0) return mean_of_weighted(loss, weight, fresh, batch, micro < batch);
+    if (micro == batch) {
+        loss = stk_reduce_mean(loss, 0);
+    } else {
+        if (fresh.id >= 0) loss = stk_mul(loss, stk_cast_to(fresh, stk_value_dtype(loss)));
+        loss = stk_scale_by(stk_reduce_sum(loss, 0), 1 / (double)batch);
+    }
+    return (step_loss){.trained = loss, .shown = loss, .weight = weight};
 }
 
 /* The training step on slices of `micro` rows of a batch; micro == batch: on all of them at once. */
 static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t micro)
 {
     stk_graph *graph = stk_graph_clone(stk_model_graph(trainer->model), micro);
-    stk_value loss = of_clone(graph, stk_model_get_loss(trainer->model)), fresh = stk_value_none(graph);
-    if (micro == batch) {
-        loss = stk_reduce_mean(loss, 0);
-    } else {
-        double n = (double)stk_shape_count(stk_value_shape(loss)) / (double)micro * (double)batch;
-        if (batch % micro != 0) loss = weigh_fresh(loss, micro);
-        loss = stk_scale_by(stk_reduce_sum(loss, 0), 1 / n);
-        if (batch % micro != 0) fresh = stk_graph_find(graph, STK_OP_input, STK_MICRO_FRESH);
-    }
-    stk_graph_output(graph, "loss", loss);
+    stk_value fresh = stk_value_none(graph);
+    if (batch % micro != 0)
+        fresh = stk_graph_input(graph, STK_MICRO_FRESH, STK_F32, (stk_shape){.rank = 1, .dim = {micro}});
+    step_loss loss = make_loss(trainer, graph, batch, micro, fresh);
+    stk_graph_output(graph, "loss", loss.shown);
+    if (loss.weight.id >= 0) stk_graph_output(graph, "loss_weight", loss.weight);
     add_metrics(trainer, graph, fresh);
     stk_measures_build(trainer, graph, fresh);
     stk_optim_options optim = {.optimizer = trainer->optimizer,
                                .clip_norm = trainer->config.clip_norm,
                                .no_decay = trainer->no_decay,
                                .average = trainer->config.average};
-    stk_optim_build(graph, loss, &optim);
+    optim.grad_factor = loss.factor;
+    stk_optim_build(graph, loss.trained, &optim);
     return graph;
 }
 
@@ -192,7 +237,13 @@ stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_
     /* A padded row may give a loss that is no number; 0 times it must be 0. */
     stk_value real = stk_greater(weight, stk_graph_constant(graph, STK_F32, stk_value_shape(weight), 0.5));
     stk_value zero = stk_graph_constant(graph, STK_F32, stk_value_shape(weight), 0);
-    stk_graph_output(graph, "loss_sum", stk_reduce_sum(stk_select(real, stk_cast_to(loss, STK_F32), zero), 0));
+    stk_value counts = of_clone(graph, stk_model_get_loss_weight(trainer->model));
+    loss = stk_cast_to(loss, STK_F32);
+    if (counts.id >= 0) {
+        loss = stk_mul(loss, counts);
+        stk_graph_output(graph, "loss_weight", stk_reduce_sum(stk_select(real, counts, zero), 0));
+    }
+    stk_graph_output(graph, "loss_sum", stk_reduce_sum(stk_select(real, loss, zero), 0));
     add_metrics(trainer, graph, weight);
     stk_measures_build(trainer, graph, weight);
     out->batch = batch;

@@ -16,6 +16,7 @@ typedef struct stk_train_state {
     int64_t step;                                     /* steps done */
     int64_t epoch, i_batch;                           /* the next batch to be trained on, epochs from 0 */
     double epoch_loss_sum, epoch_correct, epoch_top5; /* running sums of the epoch under way */
+    double epoch_weight; /* of epoch_loss_sum: samples, or what they count for (stk_model_loss_weight) */
     int64_t epoch_samples;
     double best_value, stop_value; /* of the best validation, less is better (accuracy: negative); infinity at first */
     int64_t best_epoch, best_metric, n_bad_epochs;

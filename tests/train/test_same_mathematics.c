@@ -1,5 +1,5 @@
-/* 100 steps of a small BERT and a small GPT-2 from the same first weights and data as PyTorch: losses within 1e-3.
- * Weights and data are made by the formula of tests/golden/make_steps.py.
+/* 100 steps of a small BERT and a small GPT-2 from the same first weights and data as PyTorch: losses
+ * within 1e-3. Weights and data are made by the formula of tests/golden/make_steps.py.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,6 +45,7 @@ static double uniform(uint64_t hash, uint64_t i)
 typedef struct field {
     const char *name;
     int64_t n, below;
+    bool ignores; /* targets of -100, in some samples many, in others few, by the field before */
 } field;
 
 static stk_status make_sample(void *user, int64_t i_sample, void *const *out)
@@ -59,6 +60,7 @@ static stk_status make_sample(void *user, int64_t i_sample, void *const *out)
                 ((int32_t *)out[f])[i] = (int32_t)((word(hash, place) >> 40) % (uint64_t)fields[f].below);
             else
                 ((float *)out[f])[i] = (float)uniform(hash, place);
+            if (fields[f].ignores && ((const int32_t *)out[0])[i] % 8 < at % N_ROWS) ((int32_t *)out[f])[i] = -100;
         }
     }
     return STK_OK;
@@ -111,7 +113,8 @@ static void on_event(void *user, const stk_train_event *event)
 }
 
 /* Takes model and data. */
-static void compare(const char *name, stk_model *model, stk_dataset *data, stk_optimizer optimizer, const double *want)
+static void compare_in_parts(const char *name, stk_model *model, stk_dataset *data, stk_optimizer optimizer,
+                             const double *want, int64_t micro_batch)
 {
     record got = {{0}};
     const stk_named_tensor *tensors;
@@ -122,6 +125,7 @@ static void compare(const char *name, stk_model *model, stk_dataset *data, stk_o
     stk_trainer_config config = stk_trainer_config_default();
     config.on_event = on_event;
     config.event_user = &got;
+    config.micro_batch = micro_batch;
     stk_trainer_configure(trainer, &config);
     if (stk_trainer_prepare(trainer, 1) != STK_OK) fail_msg("%s: %s", name, stk_error_text());
     assert_int_equal(stk_trainer_tensors(trainer, &tensors, &n), STK_OK);
@@ -141,6 +145,11 @@ static void compare(const char *name, stk_model *model, stk_dataset *data, stk_o
     stk_trainer_free(trainer);
 }
 
+static void compare(const char *name, stk_model *model, stk_dataset *data, stk_optimizer optimizer, const double *want)
+{
+    compare_in_parts(name, model, data, optimizer, want, 0);
+}
+
 static stk_transformer_config small(void)
 {
     return (stk_transformer_config){.layers = 2, .heads = 4, .width = 64, .vocabulary = N_WORDS, .positions = N_TOKENS};
@@ -149,7 +158,7 @@ static stk_transformer_config small(void)
 /* Token 0 is padding here. */
 static void bert(void **state)
 {
-    static const field fields[] = {{"tokens", N_TOKENS, N_WORDS}, {"label", 1, 4}};
+    static const field fields[] = {{"tokens", N_TOKENS, N_WORDS, false}, {"label", 1, 4, false}};
     (void)state;
     stk_model *model = stk_model_new("bert");
     stk_transformer_config config = small();
@@ -161,21 +170,39 @@ static void bert(void **state)
             bert_losses);
 }
 
-static void gpt2(void **state)
+static stk_model *make_gpt2(void)
 {
-    static const field fields[] = {{"tokens", N_TOKENS, N_WORDS}, {"targets", N_TOKENS, N_WORDS}};
-    (void)state;
     stk_model *model = stk_model_new("gpt2");
     stk_transformer_config config = small();
     stk_value tokens = stk_model_input_named(model, "tokens", STK_I32, STK_SHAPE(N_TOKENS));
     stk_value targets = stk_model_input_named(model, "targets", STK_I32, STK_SHAPE(N_TOKENS));
     stk_model_loss(model, stk_gpt2(tokens, targets, &config));
-    compare("gpt2", model, make_data(fields, STK_SHAPE(N_TOKENS), STK_SHAPE(N_TOKENS)), stk_adamw(.lr = gpt2_rate),
-            gpt2_losses);
+    stk_model_loss_weight(model, stk_count_targets(targets));
+    return model;
+}
+
+static void gpt2(void **state)
+{
+    static const field fields[] = {{"tokens", N_TOKENS, N_WORDS, false}, {"targets", N_TOKENS, N_WORDS, false}};
+    (void)state;
+    compare("gpt2", make_gpt2(), make_data(fields, STK_SHAPE(N_TOKENS), STK_SHAPE(N_TOKENS)),
+            stk_adamw(.lr = gpt2_rate), gpt2_losses);
+}
+
+/* Targets that are ignored count nothing, in whatever part of the batch they are: whole, in 4 parts, in uneven ones. */
+static void gpt2_with_ignored_targets(void **state)
+{
+    static const field fields[] = {{"tokens", N_TOKENS, N_WORDS, false}, {"targets", N_TOKENS, N_WORDS, true}};
+    (void)state;
+    for (int64_t micro = 0; micro < 4; micro += micro ? 1 : 2)
+        compare_in_parts("gpt2 with ignored targets", make_gpt2(),
+                         make_data(fields, STK_SHAPE(N_TOKENS), STK_SHAPE(N_TOKENS)),
+                         stk_adamw(.lr = gpt2_ignored_rate), gpt2_ignored_losses, micro);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bert), cmocka_unit_test(gpt2)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bert), cmocka_unit_test(gpt2),
+                                       cmocka_unit_test(gpt2_with_ignored_targets)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

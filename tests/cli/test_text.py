@@ -98,8 +98,24 @@ def generating():
     refused(["generate", "images", "x"], 1, "'gpt2' does")
 
 
+def training():
+    done = accepted(["tokenizer", "train", "corpus/*.txt", "--vocab", "300", "--out", "bpe.json", "--json"])
+    result = json.loads(done.stdout)
+    check(result["different_words"] == 5 and 257 < result["tokens"] <= 300, f"--json: {result}")
+    accepted(["tokenize", "corpus/*.txt", "--tokenizer", "bpe.json", "--out", "bpe.bin"])
+    check(json.loads(pathlib.Path("bpe.bin.json").read_text())["tokenizer"] == os.path.abspath("bpe.json"), "the note")
+    accepted(["tokenizer", "train", "corpus/*.txt", "--wordpiece", "--vocab", "60", "--special", "[DOC]", "--out",
+              "pieces.json"], "tokens of")
+    check("[DOC]" in json.loads(pathlib.Path("pieces.json").read_text())["model"]["vocab"], "--special")
+    refused(["tokenizer", "train", "corpus/*.txt"], 2, "--out FILE")
+    refused(["tokenizer", "show"], 2, "tokenizer train")
+    refused(["tokenizer", "train", "x", "--bpe", "--wordpiece", "--out", "y"], 2, "exclude each other")
+    refused(["tokenizer", "train", "corpus/*.txt", "--vocab", "100", "--out", "no.json"], 1, "ask for more")
+
+
 begin()
 tokenizing()
+training()
 looking()
 generating()
 end()

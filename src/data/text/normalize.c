@@ -76,9 +76,64 @@ static void lower(const run *src, run *dst)
     }
 }
 
+/* The normal forms of `tokenizers` are Unicode 9's: characters that came later are starters there that do not come
+ * apart. These are the ones that do otherwise in Unicode 15, and U+11935, the first half of such a one; found by asking
+ * it for every character. */
+static bool is_newer(uint32_t c)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {{0x7fd, 0x7fd},     {0x898, 0x89f},     {0x8ca, 0x8d3},     {0x9fe, 0x9fe},     {0xc3c, 0xc3c},
+                  {0xd3b, 0xd3c},     {0xeba, 0xeba},     {0x1715, 0x1715},   {0x1abf, 0x1ace},   {0x1df6, 0x1dfa},
+                  {0x32ff, 0x32ff},   {0xa7f2, 0xa7f4},   {0xa82c, 0xa82c},   {0xab69, 0xab69},   {0x10781, 0x10785},
+                  {0x10787, 0x107b0}, {0x107b2, 0x107ba}, {0x10d24, 0x10d27}, {0x10eab, 0x10eac}, {0x10efd, 0x10eff},
+                  {0x10f46, 0x10f50}, {0x10f82, 0x10f85}, {0x11070, 0x11070}, {0x1133b, 0x1133b}, {0x1145e, 0x1145e},
+                  {0x11839, 0x1183a}, {0x11935, 0x11935}, {0x11938, 0x11938}, {0x1193d, 0x1193e}, {0x11943, 0x11943},
+                  {0x119e0, 0x119e0}, {0x11a34, 0x11a34}, {0x11a47, 0x11a47}, {0x11a99, 0x11a99}, {0x11d42, 0x11d42},
+                  {0x11d44, 0x11d45}, {0x11d97, 0x11d97}, {0x11f41, 0x11f42}, {0x16ff0, 0x16ff1}, {0x1e030, 0x1e06d},
+                  {0x1e08f, 0x1e08f}, {0x1e130, 0x1e136}, {0x1e2ae, 0x1e2ae}, {0x1e2ec, 0x1e2ef}, {0x1e4ec, 0x1e4ef},
+                  {0x1f16c, 0x1f16c}, {0x1fbf0, 0x1fbf9}};
+    size_t low = 0, high = sizeof(ranges) / sizeof(ranges[0]);
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (c > ranges[middle].last)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < sizeof(ranges) / sizeof(ranges[0]) && c >= ranges[low].first;
+}
+
 static int order_of(uint32_t c)
 {
-    return utf8proc_get_property((utf8proc_int32_t)c)->combining_class;
+    int order = utf8proc_get_property((utf8proc_int32_t)c)->combining_class;
+    return order && is_newer(c) ? 0 : order;
+}
+
+static bool comes_apart(uint32_t c)
+{
+    return utf8proc_get_property((utf8proc_int32_t)c)->decomp_seqindex == UINT16_MAX || !is_newer(c);
+}
+
+static size_t compose_part(uint32_t *c, size_t n)
+{
+    return (size_t)utf8proc_normalize_utf32((utf8proc_int32_t *)c, (utf8proc_ssize_t)n,
+                                            UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+}
+
+/* Newer characters join nothing, and nothing joins over them. */
+static void compose(run *r)
+{
+    size_t begin = 0, n_out = 0;
+    for (size_t i = 0; i <= r->n; i++) {
+        if (i < r->n && !is_newer(r->c[i])) continue;
+        size_t n = i > begin ? compose_part(r->c + begin, i - begin) : 0;
+        memmove(r->c + n_out, r->c + begin, n * sizeof(*r->c));
+        n_out += n;
+        if (i < r->n) r->c[n_out++] = r->c[i];
+        begin = i + 1;
+    }
+    r->n = n_out;
 }
 
 /* Combining characters by their class, those of one class as they were. */
@@ -99,6 +154,10 @@ static void normal_form(const run *src, run *dst, bool compatible, bool composed
     utf8proc_option_t options = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0);
     for (size_t i = 0; i < src->n && !dst->full; i++) {
         size_t room = STK_NORMALIZE_CHARACTERS - dst->n;
+        if (!comes_apart(src->c[i])) {
+            put(dst, src->c[i]);
+            continue;
+        }
         utf8proc_ssize_t n = utf8proc_decompose_char((utf8proc_int32_t)src->c[i], (utf8proc_int32_t *)(dst->c + dst->n),
                                                      (utf8proc_ssize_t)room, options, NULL);
         dst->full = n < 0 || (size_t)n > room;
@@ -106,9 +165,7 @@ static void normal_form(const run *src, run *dst, bool compatible, bool composed
     }
     if (dst->full) return;
     sort_marks(dst);
-    if (composed)
-        dst->n = (size_t)utf8proc_normalize_utf32((utf8proc_int32_t *)dst->c, (utf8proc_ssize_t)dst->n,
-                                                  UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    if (composed) compose(dst);
 }
 
 /* True where the text may be cut before c: it is no part of what comes before, nor will be. */

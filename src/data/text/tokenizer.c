@@ -61,6 +61,12 @@ static int byte_of_letter(uint32_t c)
     return n < 33 ? n : n < 33 + 34 ? 127 + n - 33 : 173;
 }
 
+uint32_t stk_letter_of_byte(uint8_t byte)
+{
+    if (byte_of_letter(byte) == byte) return byte;
+    return byte == 173 ? 256 + 67u : byte < 33 ? 256u + byte : 256u + 33 + byte - 127;
+}
+
 bool stk_bytes_of_letters(stk_span letters, uint8_t *out, size_t *n_out)
 {
     *n_out = 0;

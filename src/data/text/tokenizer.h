@@ -46,6 +46,8 @@ stk_status stk_tokenizer_add(stk_tokenizer *tokenizer, int64_t id, stk_span text
 /* Last of all: tables are built. */
 stk_status stk_tokenizer_finish(stk_tokenizer *tokenizer);
 
+/* The letter that files of byte-level BPE write for a byte. */
+uint32_t stk_letter_of_byte(uint8_t byte);
 /* The bytes that a token of a byte-level BPE file stands for: the letters that files write for bytes, back to bytes.
  * False where there are others among them. out: n bytes. */
 bool stk_bytes_of_letters(stk_span letters, uint8_t *out, size_t *n_out);

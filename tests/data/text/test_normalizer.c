@@ -43,6 +43,10 @@ static void steps(void **state)
         {STK_STEP_NFD, "\u00e9 \u304c \ud55c", "e\u0301 \u304b\u3099 \u1112\u1161\u11ab"},
         {STK_STEP_NFD, "a\u0308\u0323", "a\u0323\u0308"},
         {STK_STEP_NFC, "a\u0308\u0323 \u212b", "\u1ea1\u0308 \u00c5"},
+        /* Younger than the Unicode of `tokenizers`: no marks, and not joined. */
+        {STK_STEP_NFD, "a\u0eba\u0334 \U00011938", "a\u0eba\u0334 \U00011938"},
+        {STK_STEP_NFC, "\U00011935\U00011930 e\u0eba\u0301 e\u0301\u0eba",
+         "\U00011935\U00011930 e\u0eba\u0301 \u00e9\u0eba"},
         {STK_STEP_NFKC, "\ufb01 \u2460 \uff76\uff9e", "fi 1 \u30ac"},
         {STK_STEP_NFKD, "\u01c6", "dz\u030c"},
         {STK_STEP_LOWER, "\u0130 \u00c4\u03a3 ABC", "i\u0307 \u00e4\u03c3 abc"},

@@ -3,7 +3,7 @@
  *
  *   logits = x weight'          by columns
  *   logits -> loss, dlogits     by rows, in place
- *   dx = dlogits weight         by columns or rows of dx
+ *   dx = dlogits weight         by columns or rows of dx, or by slices of the classes that are added up
  *   dweight += dlogits' x       by classes
  *
  * The products are oneDNN's, in f32 (matmul_onednn.h).
@@ -24,6 +24,7 @@ typedef struct linear_state {
     int64_t ignored;
     double smoothing;
     int n_threads;
+    int depth; /* slices of the classes in dx's product */
     bool is_grad;
 } linear_state;
 
@@ -67,6 +68,12 @@ static stk_status make_logits(const linear_task *task)
     return stk_sgemm_run(&g, s->n_threads);
 }
 
+/* Scratch memory behind the logits, for products in slices of their classes. */
+static float *slices_of(const linear_task *task)
+{
+    return (float *)task->args->scratch + task->s->chunk * task->s->step;
+}
+
 static stk_status add_gradients(const linear_task *task)
 {
     const linear_state *s = task->s;
@@ -74,7 +81,8 @@ static stk_status add_gradients(const linear_task *task)
     g.a = task->args->scratch;
     g.b = task->args->in[1];
     g.c = (float *)task->args->out[0] + task->row * s->d;
-    STK_RETURN_IF_ERROR(stk_sgemm_run(&g, s->n_threads));
+    STK_RETURN_IF_ERROR(s->depth > 1 ? stk_sgemm_run_deep(&g, s->depth, s->n_threads, slices_of(task))
+                                     : stk_sgemm_run(&g, s->n_threads));
     g = (stk_sgemm){.m = s->v, .n = s->d, .k = task->n, .transpose_a = true, .a_step = s->step, .b_step = s->d};
     g.a = task->args->scratch;
     g.b = (const float *)task->args->in[0] + task->row * s->d;
@@ -137,7 +145,10 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     s->smoothing = call->attrs->linear_cross_entropy.smoothing;
     s->is_grad = call->op == STK_OP_linear_cross_entropy_grad;
     s->n_threads = stk_cpu_threads_for((double)s->m * (double)s->v * (double)(s->d + 8), device->base.n_threads);
+    s->depth = stk_sgemm_depth(s->chunk, s->d, s->v, s->n_threads);
     out->scratch_bytes = (size_t)(s->chunk * s->step) * sizeof(float);
+    if (s->is_grad)
+        out->scratch_bytes += stk_sgemm_deep_bytes(s->chunk, s->d, stk_sgemm_depth(s->chunk, s->d, s->v, s->n_threads));
     out->impl = "onednn sgemm";
     return STK_OK;
 }

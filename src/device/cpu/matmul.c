@@ -23,6 +23,7 @@ typedef struct matmul_state {
     stk_gemm gemm; /* strides and sizes; pointers are set by a run */
     matmul_sharing sharing;
     int n_threads, n_parts;
+    int depth; /* parts of k, where oneDNN multiplies */
     bool has_small_a;
     int64_t step;                            /* columns at once */
     int64_t n_batch, a_step, b_step, c_step; /* bytes from one matrix to the next */
@@ -148,7 +149,8 @@ static stk_status run_onednn(const void *p, const stk_kernel_args *args)
         g.a = (const float *)((const char *)args->in[0] + i * s->a_step);
         g.b = (const float *)((const char *)args->in[1] + i * s->b_step);
         g.c = (float *)((char *)args->out[0] + i * s->c_step);
-        STK_RETURN_IF_ERROR(stk_sgemm_run(&g, s->n_threads));
+        STK_RETURN_IF_ERROR(s->depth > 1 ? stk_sgemm_run_deep(&g, s->depth, s->n_threads, args->scratch)
+                                         : stk_sgemm_run(&g, s->n_threads));
     }
     return STK_OK;
 }
@@ -215,6 +217,8 @@ stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call
     s->n_threads = flops < 2.5e5 ? 1 : device->base.n_threads;
     if (dtype == STK_F32 && s->n_batch < 4 * s->n_threads && stk_sgemm_pays(s->gemm.m, s->gemm.n, s->gemm.k)) {
         out->run = run_onednn;
+        s->depth = stk_sgemm_depth(s->gemm.m, s->gemm.n, s->gemm.k, s->n_threads);
+        out->scratch_bytes = stk_sgemm_deep_bytes(s->gemm.m, s->gemm.n, s->depth);
         out->impl = "onednn sgemm";
         return STK_OK;
     }

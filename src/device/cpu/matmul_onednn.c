@@ -75,3 +75,69 @@ stk_status stk_sgemm_run(const stk_sgemm *g, int n_threads)
     if (failed != STK_OK) return stk_fail((stk_status)failed, "oneDNN's product failed");
     return STK_OK;
 }
+
+/* --- along k --- */
+
+/* oneDNN's threshold in 2.6 and 3.x, as measured. */
+static bool is_left_unpacked(int64_t m, int64_t n)
+{
+    return 1.0 / (double)m + 1.0 / (double)n >= 0.0038;
+}
+
+int stk_sgemm_depth(int64_t m, int64_t n, int64_t k, int n_threads)
+{
+    enum { MOST = 4, LEAST_K = 256 }; /* a part of c for each thread; rows of a part */
+    if (n_threads < 2 || n_threads > MOST || k < LEAST_K * n_threads || is_left_unpacked(m, n)) return 1;
+    stk_sgemm_grid grid = stk_sgemm_cut(m, n, n_threads);
+    return is_left_unpacked(m / grid.rows, n / grid.cols) ? n_threads : 1;
+}
+
+size_t stk_sgemm_deep_bytes(int64_t m, int64_t n, int depth)
+{
+    return (size_t)(depth - 1) * (size_t)(m * n) * sizeof(float);
+}
+
+typedef struct deep_task {
+    const stk_sgemm *g;
+    float *scratch;
+    int depth;
+    _Atomic int *failed;
+} deep_task;
+
+static void multiply_slice(const void *p, int i_part, int n_parts)
+{
+    enum { GRAIN = 8 };
+    const deep_task *task = p;
+    int64_t begin, end;
+    stk_sgemm part = *task->g;
+    stk_cpu_share(part.k, GRAIN, i_part, n_parts, &begin, &end);
+    part.k = end - begin;
+    part.a += part.transpose_a ? begin * part.a_step : begin;
+    part.b += part.transpose_b ? begin : begin * part.b_step;
+    if (i_part > 0) part.c = task->scratch + (i_part - 1) * part.m * part.n;
+    stk_status status = stk_onednn_sgemm(&part);
+    if (status != STK_OK) atomic_store(task->failed, (int)status);
+}
+
+static void add_slices(const void *p, int i_part, int n_parts)
+{
+    const deep_task *task = p;
+    int64_t n = task->g->m * task->g->n, begin, end;
+    float *restrict c = task->g->c;
+    stk_cpu_share(n, 64, i_part, n_parts, &begin, &end);
+    for (int d = 1; d < task->depth; d++) {
+        const float *restrict slice = task->scratch + (d - 1) * n;
+        for (int64_t i = begin; i < end; i++)
+            c[i] += slice[i];
+    }
+}
+
+stk_status stk_sgemm_run_deep(const stk_sgemm *g, int depth, int n_threads, float *scratch)
+{
+    _Atomic int failed = STK_OK;
+    deep_task task = {g, scratch, depth, &failed};
+    stk_cpu_parallel(depth, multiply_slice, &task);
+    if (failed != STK_OK) return stk_fail((stk_status)failed, "oneDNN's product failed");
+    stk_cpu_parallel(n_threads, add_slices, &task);
+    return STK_OK;
+}

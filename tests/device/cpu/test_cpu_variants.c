@@ -19,6 +19,35 @@ static void matmuls(void **state)
     }
 }
 
+/* Two threads multiply a half of k each: halves of the result would be too small. */
+static void matmuls_in_slices(void **state)
+{
+    (void)state;
+    call c = compare_make(STK_OP_matmul);
+    c.attrs.matmul.transpose_a = 1;
+    call_add(&c, STK_F32, STK_SHAPE(515, 530), -1, 1);
+    call_add(&c, STK_F32, STK_SHAPE(515, 531), -1, 1);
+    call_add_out(&c, STK_F32, STK_SHAPE(530, 531));
+    compare_call(&c, 2e-5);
+}
+
+/* So does the gradient of a loss whose rows are few and whose classes are many. */
+static void losses_in_slices(void **state)
+{
+    enum { ROWS = 512, WIDTH = 560, CLASSES = 523 };
+    (void)state;
+    call c = compare_make(STK_OP_linear_cross_entropy_grad);
+    c.attrs.linear_cross_entropy.ignore_index = -100;
+    call_add(&c, STK_F32, STK_SHAPE(ROWS, WIDTH), -1, 1);
+    call_add(&c, STK_F32, STK_SHAPE(CLASSES, WIDTH), -0.1, 0.1);
+    call_add(&c, STK_I32, STK_SHAPE(ROWS), 0, CLASSES);
+    call_add(&c, STK_F32, STK_SHAPE(ROWS), 0, 1);
+    call_add_out(&c, STK_F32, STK_SHAPE(ROWS, WIDTH));
+    call_add_out(&c, STK_F32, STK_SHAPE(CLASSES, WIDTH));
+    call_add_out(&c, STK_F32, STK_SHAPE(ROWS));
+    compare_call(&c, 5e-5);
+}
+
 static void batches_of_matmuls(void **state)
 {
     (void)state;
@@ -191,6 +220,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmuls),
+        cmocka_unit_test(matmuls_in_slices),
+        cmocka_unit_test(losses_in_slices),
         cmocka_unit_test(batches_of_matmuls),
         cmocka_unit_test(reductions),
         cmocka_unit_test(batch_norms),

@@ -44,8 +44,8 @@ static void print_fit(const stk_memory_plan *p)
     if (p->n_micro > 1)
         printf("  to fit: %" PRId64 " micro-batches of %" PRId64 " a step\n", p->n_micro, p->micro_batch);
     if (p->n_recomputed > 0)
-        printf("  to fit: recompute %" PRId64 " of %" PRId64 " activations, %.1f %% more FLOP\n", p->n_recomputed,
-               p->n_kept, 100 * p->recompute_flops / (p->flops - p->recompute_flops));
+        printf("  recompute %" PRId64 " of %" PRId64 " activations, %.1f %% more FLOP\n", p->n_recomputed, p->n_kept,
+               100 * p->recompute_flops / (p->flops - p->recompute_flops));
     if (p->slowdown > 1.005) printf("  to fit: expected %.2fx the time of a step without a limit\n", p->slowdown);
 }
 

@@ -23,6 +23,7 @@ static stk_status run_passes(stk_graph *graph, const stk_compile_options *option
                                      .skip_nonfinite = options->skip_nonfinite,
                                      .recompute = options->recompute,
                                      .recompute_most = options->recompute_most,
+                                     .recompute_share = options->recompute_share,
                                      .recompute_report = recomputed};
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
         if (passes[i].run == pass_autocast && options->compute == STK_F32) continue;

@@ -1,5 +1,6 @@
-/* Compiling within a limit: as few values as possible are made again instead of being kept, found by planning clones of
- * the graph. More values made again never need more memory but for rounding, so that halving finds the number.
+/* Compiling within a limit: what is cheap is made again instead of being kept, and then as few values more as possible,
+ * found by planning clones of the graph. More values made again never need more memory but for rounding, so that
+ * halving finds the number.
  */
 #include <limits.h>
 
@@ -8,7 +9,7 @@
 
 /* Plans a clone of graph; *fits: within the limit. */
 static stk_status plan_clone(stk_engine *engine, const stk_graph *graph, stk_compile_options options, int most,
-                             bool *fits, int *n_recomputed)
+                             double share, bool *fits, int *n_recomputed)
 {
     stk_program *program;
     size_t limit = options.memory_limit_bytes;
@@ -16,6 +17,7 @@ static stk_status plan_clone(stk_engine *engine, const stk_graph *graph, stk_com
     options.plan_only = true;
     options.dump_after = NULL;
     options.recompute_most = most;
+    options.recompute_share = share;
     STK_RETURN_IF_ERROR(stk_engine_compile_as_is(engine, stk_graph_clone(graph, STK_ANY), &options, &program));
     stk_program_info info = stk_program_get_info(program);
     *fits = info.arena_bytes + info.variable_bytes <= limit;
@@ -24,22 +26,27 @@ static stk_status plan_clone(stk_engine *engine, const stk_graph *graph, stk_com
     return STK_OK;
 }
 
-/* The least number of values to be made again with which the plan fits; all that help where none does. */
-static stk_status find_number(stk_engine *engine, const stk_graph *graph, const stk_compile_options *options, int *out)
+/* What is cheap where that fits, else the least number of values to be made again with which the plan fits; all that
+ * help where none does. */
+static stk_status choose(stk_engine *engine, const stk_graph *graph, stk_compile_options *options)
 {
-    bool fits;
+    bool fits = true;
     int low = 0, high, n;
-    *out = 0;
-    STK_RETURN_IF_ERROR(plan_clone(engine, graph, *options, 0, &fits, &n));
+    options->recompute = "auto";
+    options->recompute_most = INT_MAX;
+    options->recompute_share = STK_CHEAP_SHARE;
+    if (options->memory_limit_bytes)
+        STK_RETURN_IF_ERROR(plan_clone(engine, graph, *options, INT_MAX, STK_CHEAP_SHARE, &fits, &n));
     if (fits) return STK_OK;
-    STK_RETURN_IF_ERROR(plan_clone(engine, graph, *options, INT_MAX, &fits, &high));
+    options->recompute_share = 0;
+    STK_RETURN_IF_ERROR(plan_clone(engine, graph, *options, INT_MAX, 0, &fits, &high));
     while (fits && high - low > 1) {
         int middle = low + (high - low) / 2;
         bool fits_here;
-        STK_RETURN_IF_ERROR(plan_clone(engine, graph, *options, middle, &fits_here, &n));
+        STK_RETURN_IF_ERROR(plan_clone(engine, graph, *options, middle, 0, &fits_here, &n));
         *(fits_here ? &high : &low) = middle;
     }
-    *out = high;
+    options->recompute_most = high;
     return STK_OK;
 }
 
@@ -48,9 +55,8 @@ stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_co
 {
     static const stk_compile_options defaults;
     stk_compile_options chosen = options ? *options : defaults;
-    if (chosen.fit && chosen.memory_limit_bytes && !chosen.inference) {
-        chosen.recompute = "auto";
-        stk_status status = find_number(engine, graph, &chosen, &chosen.recompute_most);
+    if (chosen.fit && !chosen.inference) {
+        stk_status status = choose(engine, graph, &chosen);
         if (status != STK_OK) {
             stk_graph_free(graph);
             return status;

@@ -2,7 +2,8 @@
  * costs next to nothing always is (recompute_light.c); the rest under a memory limit, or where layers are named.
  *
  * auto drops one value after the other: of those alive where most bytes are, the one that frees most for what making it
- * again costs, provided that the peak does not rise. Copies use the same ops on the same values, so that the bits of
+ * again costs, provided that the peak does not rise; so many values, or as long as the costs are a small share of the
+ * step's. Copies use the same ops on the same values, so that the bits of
  * all results stay the same. A batch norm is made again from its statistics. Griewank & Walther, "Evaluating
  * derivatives", 2nd edition, chapter 12; Chen et al. 2016 for networks.
  */
@@ -29,12 +30,12 @@ bool stk_keeping_may_drop(const stk_keeping *k, int32_t v)
 static int32_t find_best(stk_keeping *k, const bool *refused)
 {
     int32_t best = -1;
-    double best_rate = 0;
+    double best_rate = 0, flops;
     for (int32_t v = 0; v < k->n_values; v++) {
         if (!stk_keeping_may_drop(k, v) || refused[v] || k->bytes[v] == 0) continue;
         int32_t storage = k->storage[v];
         if (k->from[storage] > k->peak_at || k->to[storage] < k->peak_at) continue;
-        double rate = (double)k->bytes[v] / (stk_keeping_cost(k, v) + 1);
+        double rate = (double)k->bytes[v] / (stk_keeping_cost(k, v, &flops) + 1);
         /* Of equals the larger one: fewer are needed. */
         if (rate < best_rate * 0.999 || (best >= 0 && rate < best_rate * 1.001 && k->bytes[v] <= k->bytes[best]))
             continue;
@@ -44,23 +45,33 @@ static int32_t find_best(stk_keeping *k, const bool *refused)
     return best;
 }
 
-/* Drops `most` values at most. A refused value may be tried again once another was dropped, a few times. */
-static stk_status drop_best(stk_keeping *k, int32_t most)
+/* Drops `most` values at most, and with a budget only large ones whose costs together stay within it,
+ * and which are a matter of memory, not of arithmetic. A refused value
+ * may be tried again once another was dropped, a few times. */
+static stk_status drop_best(stk_keeping *k, int32_t most, double budget)
 {
-    enum { MOST_TRIES = 3 };
+    enum { MOST_TRIES = 3, LEAST_BYTES = 1 << 20 };
     bool *refused = calloc((size_t)k->n_values + 1, sizeof(*refused));
     uint8_t *n_tries = calloc((size_t)k->n_values + 1, sizeof(*n_tries));
     stk_status status = STK_OK;
+    double spent = 0;
     if (!refused || !n_tries) STK_TRY(stk_fail_memory((size_t)k->n_values));
     stk_keeping_simulate(k);
     for (int32_t n = 0; n < most;) {
         size_t before = k->peak;
         int32_t v = find_best(k, refused);
         if (v < 0) break;
+        double flops, cost = stk_keeping_cost(k, v, &flops);
+        if (budget > 0 && (spent + cost > budget || k->bytes[v] < LEAST_BYTES || flops > cost / 2)) {
+            refused[v] = true;
+            n_tries[v] = MOST_TRIES;
+            continue;
+        }
         k->is_dropped[v] = true;
         stk_keeping_simulate(k);
         if (k->peak <= before) {
             n++;
+            spent += cost;
             for (int32_t i = 0; i < k->n_values; i++)
                 refused[i] = n_tries[i] >= MOST_TRIES;
             continue;
@@ -180,7 +191,7 @@ stk_status pass_recompute(stk_graph *graph, const stk_pass_options *options)
     for (int32_t v = 0; v < k.n_values; v++)
         report.n_kept += stk_keeping_may_drop(&k, v);
     if (options && options->recompute && !strcmp(options->recompute, "auto"))
-        STK_TRY(drop_best(&k, options->recompute_most));
+        STK_TRY(drop_best(&k, options->recompute_most, options->recompute_share * stk_keeping_step_cost(&k)));
     else if (options && options->recompute)
         STK_TRY(drop_layers(&k, options->recompute));
     for (int32_t v = 0; v < k.n_values; v++)

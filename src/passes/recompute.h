@@ -51,7 +51,10 @@ int stk_keeping_inputs(const stk_keeping *k, int32_t node, const int32_t **in, i
 void stk_keeping_walk(stk_keeping *k);
 /* Walks, and finds the most bytes alive at once, scratch memory not counted. */
 void stk_keeping_simulate(stk_keeping *k);
-/* What making v again would cost beside what is made again already: flops, and bytes at 6 flops each. */
-double stk_keeping_cost(stk_keeping *k, int32_t v);
+/* What making v again would cost beside what is made again already: flops, and bytes at 6 flops each. *flops: the first
+ * of them. */
+double stk_keeping_cost(stk_keeping *k, int32_t v, double *flops);
+/* Of the whole step with nothing made again, counted alike. */
+double stk_keeping_step_cost(const stk_keeping *k);
 
 #endif

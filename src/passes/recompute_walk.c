@@ -153,17 +153,26 @@ void stk_keeping_walk(stk_keeping *k)
     }
 }
 
-double stk_keeping_cost(stk_keeping *k, int32_t v)
+double stk_keeping_step_cost(const stk_keeping *k)
+{
+    double sum = 0, flops;
+    for (int32_t i = 0; i < k->n_nodes; i++)
+        sum += node_cost(k, i, &flops);
+    return sum;
+}
+
+double stk_keeping_cost(stk_keeping *k, int32_t v, double *flops)
 {
     int32_t n_order = k->n_order;
-    double flops = k->flops;
+    double before = k->flops;
     k->is_dropped[v] = true;
     double cost = copy_node(k, k->graph->value[v].node);
     k->is_dropped[v] = false;
     for (int32_t i = n_order; i < k->n_order; i++)
         k->is_copied[k->order[i] - k->n_nodes] = false;
     k->n_order = n_order;
-    k->flops = flops;
+    *flops = k->flops - before;
+    k->flops = before;
     return cost;
 }
 

@@ -2,8 +2,9 @@
  *
  * For each number of parts that divides the batch, the engine plans a clone of the step with as little made again as
  * fits. What takes least time is taken, by a model that counts operations, and 6 for each byte moved. More parts than
- * are needed with nothing made again are not looked at. The effective batch, and so the training, stays the same; but
- * batch norms take their statistics from each part: networks that have them are divided only when the user says so.
+ * are needed with no more made again than without a limit are not looked at. The effective batch, and so the training,
+ * stays the same; but batch norms take their statistics from each part: networks that have them are divided only when
+ * the user says so.
  */
 #include "base/error.h"
 #include "graph/graph.h"
@@ -71,7 +72,7 @@ static stk_status search(stk_trainer *trainer, int64_t batch, stk_memory_choice 
             best = step_cost(&info);
             *out = (stk_memory_choice){batch / n, n, best / step_cost(&unlimited)};
         }
-        if (info.n_recomputed == 0) break;
+        if (step_cost(&info) <= step_cost(&unlimited)) break;
     }
     return best > 0 ? STK_OK : refuse(trainer, last);
 }

@@ -203,8 +203,9 @@ static const stk_key recipe_keys[] = {
      .element = &recompute_part,
      .one_is_list = true,
      .standard = "[auto]",
-     .doc = "What the backward pass makes again instead of keeping it: auto, as little as memory asks for; none; or "
-            "what is inside of layers, [layer1, layer2.0]. It costs time and changes no result."},
+     .doc = "What the backward pass makes again instead of keeping it: auto, what costs about a hundredth of the time, "
+            "and more only where memory asks for it; none; or what is inside of layers, [layer1, layer2.0]. It changes "
+            "no result."},
     {.name = "device",
      .type = STK_KEY_TEXT,
      .standard = "cpu",

@@ -28,6 +28,7 @@
 #include "stoker/plugin.h"
 #include "stoker/ragged.h"
 #include "stoker/regroup.h"
+#include "stoker/report.h"
 #include "stoker/rng.h"
 #include "stoker/run.h"
 #include "stoker/safetensors.h"

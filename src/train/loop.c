@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "train/nan_guard.h"
 #include "train/precision.h"
+#include "train/profile.h"
 #include "train/trainer_state.h"
 
 void stk_trainer_emit(stk_trainer *trainer, stk_train_event *event)
@@ -113,7 +114,10 @@ void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
     if (!loader) return;
     stk_loader_get_stats(loader, &stats);
     trainer->n_skipped += stats.n_skipped;
-    if (loader == trainer->loader) trainer->result.n_data_threads = stats.n_active_threads;
+    if (loader == trainer->loader) {
+        trainer->result.n_data_threads = stats.n_active_threads;
+        stk_profile_keep_loader(trainer, loader);
+    }
     for (int64_t i = 0; trainer->n_skipped_texts < 100; i++) {
         const char *text = stk_loader_skipped(loader, i);
         if (!text) return;

@@ -4,6 +4,7 @@
 
 #include "stoker/run.h"
 #include "train/checkpoint.h"
+#include "train/energy.h"
 #include "train/metrics.h"
 #include "train/observe.h"
 #include "train/recipe.h"
@@ -25,6 +26,8 @@ struct stk_run {
     /* while training */
     stk_metrics_file metrics;
     stk_observer observer;
+    stk_energy energy;
+    int64_t counted_ns; /* when energy was counted last */
     stk_checkpoint_writer *writer;
     bool is_saving;         /* a report of the writer is to come */
     stk_status save_status; /* of the last save that ended */
@@ -56,6 +59,10 @@ stk_status stk_folder_write_recipe(const stk_run *run);
 
 /* --- run_result.c --- */
 stk_status stk_result_write(const stk_run *run, const stk_run_result *result);
+
+/* --- run_profile.c --- */
+/* profile.json at the end of a run; failing to write it is a warning. Takes result's time for how long the run took. */
+void stk_run_write_profile(stk_run *run, const stk_train_result *result);
 
 /* --- run.c --- */
 /* Reads the folder's recipe and builds data sets and model; nothing is compiled and no checkpoint is read. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "stoker/cache.h"
@@ -148,10 +149,16 @@ static void warn_metrics(stk_run *run)
     stk_run_warn(run, text);
 }
 
+static const int64_t ENERGY_NS = 60000000000; /* between two countings */
+
 static void on_event(void *user, const stk_train_event *event)
 {
     stk_run *run = user;
     stk_status status = STK_OK;
+    if (event->kind == STK_EVENT_STEP && stk_clock_ns() - run->counted_ns > ENERGY_NS) {
+        stk_energy_count(&run->energy);
+        run->counted_ns = stk_clock_ns();
+    }
     bool is_logged = event->kind == STK_EVENT_STEP && event->step % run->recipe->log_every == 0;
     if (event->kind == STK_EVENT_STEP) run->last_loss = event->loss;
     if (is_logged) status = stk_metrics_write_step(&run->metrics, event);
@@ -253,6 +260,7 @@ static stk_status begin(stk_run *run)
     STK_TRY(stk_metrics_open(run->folder, state.step, state.epoch, &run->metrics));
     warn_observer(run, stk_observe_open(run->folder, state.step, run->recipe, stk_text_get(&run->recipe_text),
                                         run->trainer, run->train, &run->observer));
+    stk_energy_open(&run->energy);
     STK_TRY(stk_checkpoint_writer_open(run->folder, (int)run->recipe->checkpoint_keep, &run->writer));
 done:
     stk_text_free(&warnings);
@@ -336,8 +344,10 @@ stk_status stk_run_train(stk_run *run, stk_run_result *out)
     save_end(run, status);
     if (status == STK_OK) {
         status = finish(run, out);
+        if (status == STK_OK) stk_run_write_profile(run, &out->train);
     } else {
         stk_trainer_get_result(run->trainer, &out->train);
+        stk_run_write_profile(run, &out->train);
         /* Not to have saved is the worse news for someone who only pressed Ctrl-C. */
         if (status == STK_INTERRUPTED && run->save_status != STK_OK)
             status = stk_fail(run->save_status, "%s", run->save_error);

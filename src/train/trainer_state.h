@@ -12,7 +12,7 @@
 #include "train/timing.h"
 #include "train/trainer.h"
 
-enum { MOST_BINDINGS = 8, N_STEP_TIMES = 1 << 14 };
+enum { MOST_BINDINGS = 8, N_STEP_TIMES = 1 << 14, STK_MOST_KEPT_STAGES = 32 };
 
 /* A program's input that takes a field of the batch. */
 typedef struct stk_binding {
@@ -81,6 +81,9 @@ struct stk_trainer {
     int64_t step_start_ns; /* of the step under way; behind its results, of the next */
     int64_t run_start_ns, epoch_start_ns, epoch_wait_ns, epoch_run_ns, wait_ns, train_ns;
     stk_timing timing;
+    stk_loader_stats loader_stats; /* of the training loader, when it was closed */
+    stk_stage_stats stage[STK_MOST_KEPT_STAGES];
+    int n_stages;
     int64_t n_skipped;
     char **skipped; /* texts of the first skipped records, from loaders that are closed */
     size_t n_skipped_texts;

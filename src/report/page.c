@@ -1,0 +1,168 @@
+/* The page: style, title, what to change next, and the sections. See stoker/report.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "report/advice.h"
+#include "report/chart.h"
+#include "report/sections.h"
+#include "stoker/report.h"
+#include "train/recipe.h"
+
+static const char style[] =
+    ":root{--page:#fcfcfb;--ink:#0b0b0b;--ink2:#52514e;--dim:#6f6e69;--grid:#e4e3dd;--back:#f1f0eb;"
+    "--s0:#2a78d6;--s1:#eb6834;--s2:#1baf7a;--s3:#c98500;--s4:#c2528a;--s5:#008300;--s6:#4a3aa7;--s7:#898781}"
+    "@media (prefers-color-scheme:dark){:root{--page:#1a1a19;--ink:#fff;--ink2:#c3c2b7;--dim:#9b9a94;--grid:#33332f;"
+    "--back:#252523;--s0:#3987e5;--s1:#d95926;--s2:#199e70;--s3:#c98500;--s4:#d55181;--s5:#3fa63f;--s6:#9085e9;"
+    "--s7:#898781}}"
+    "*{box-sizing:border-box}body{margin:0 auto;max-width:1180px;padding:32px 28px 64px;background:var(--page);"
+    "color:var(--ink);font:15px/1.5 system-ui,sans-serif}"
+    "h1{font-size:28px;line-height:1.2;margin:0}h2{font-size:19px;margin:36px 0 10px}h3{font-size:15px;margin:18px 0 "
+    "6px}"
+    "h4{font-size:14px;color:var(--ink2);margin:16px 0 6px}p{margin:6px "
+    "0;max-width:80ch}.sub{color:var(--ink2);margin:4px 0 0}"
+    ".dim{color:var(--dim)}code,pre{font:13px/1.45 "
+    "ui-monospace,monospace}pre{overflow:auto;padding:12px;background:var(--back)}"
+    "table{border-collapse:collapse;width:100%;margin:8px 0;font-variant-numeric:tabular-nums}"
+    "td:first-child{white-space:nowrap}td,th{padding:4px 10px 4px 0;text-align:left;border-bottom:1px solid "
+    "var(--grid);vertical-align:top;font-size:14px}"
+    "th{color:var(--ink2);font-weight:600}.n{text-align:right;white-space:nowrap}"
+    "i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:7px}"
+    ".charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(460px,1fr));gap:8px 28px}figure{margin:8px 0}"
+    "figcaption{color:var(--ink2);font-size:13px;margin-bottom:2px}svg{width:100%;height:auto;display:block}"
+    ".grid{stroke:var(--grid)}.tick{fill:var(--dim);font-size:11px}.line{fill:none;stroke-width:2;stroke-linejoin:"
+    "round}"
+    ".faint{opacity:.3;stroke-width:1}.legend{display:flex;flex-wrap:wrap;gap:4px "
+    "18px;font-size:13px;color:var(--ink2);margin:4px 0}"
+    ".parts{display:flex;height:26px;gap:2px;margin:8px 0}.parts b{border-radius:3px;min-width:2px}"
+    ".bars td{border:0;padding:3px 12px 3px 0}.bars .wide{width:55%}.bars b{display:block;height:14px;margin-top:4px;"
+    "border-radius:3px;background:var(--s0)}.back{fill:var(--back)}.arena "
+    "rect[style]{stroke:var(--page);stroke-width:.6}"
+    ".kernel{opacity:.75;stroke:var(--page)}.next li{margin:6px 0;max-width:90ch}"
+    "@media print{body{max-width:none;padding:0}section{break-inside:avoid}}";
+
+static const char *name_of(const stk_run_data *run)
+{
+    const char *slash = strrchr(run->folder, '/');
+    return slash && slash[1] ? slash + 1 : run->folder;
+}
+
+static void add_title(stk_text *out, const stk_run_data *run, int n)
+{
+    stk_text_add(out, "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport "
+                      "content=\"width=device-width\"><title>");
+    for (int i = 0; i < n; i++) {
+        stk_text_add(out, "%s", i ? " and " : "");
+        stk_html_add(out, name_of(&run[i]));
+    }
+    stk_text_add(out, "</title><style>%s</style></head><body><header><h1>", style);
+    for (int i = 0; i < n; i++) {
+        stk_text_add(out, "%s", i ? ", " : "");
+        stk_html_add(out, name_of(&run[i]));
+    }
+    stk_text_add(out, "</h1>");
+    for (int i = 0; i < n; i++) {
+        const json_t *p = run[i].profile;
+        if (!p) continue;
+        stk_text_add(out, "<p class=sub>");
+        stk_html_add(out, n > 1 ? name_of(&run[i]) : "");
+        stk_text_add(out, "%s", n > 1 ? ": " : "");
+        stk_html_add(out, stk_json_text(p, "model"));
+        stk_text_add(out, " on ");
+        stk_html_add(out, stk_json_text(p, "machine.device"));
+        stk_text_add(out, " (");
+        stk_html_add(out, stk_json_text(p, "machine.about"));
+        char a[STK_SHORT_TEXT], b[STK_SHORT_TEXT], c[STK_SHORT_TEXT];
+        stk_text_add(out, "), ");
+        stk_html_add(out, stk_json_text(p, "precision"));
+        stk_text_add(out, ", batch %s, %s of %s steps</p>", stk_short_number(stk_json_number(p, "batch"), a),
+                     stk_short_number(stk_json_number(p, "step_number"), b),
+                     stk_short_number(stk_json_number(p, "n_steps"), c));
+    }
+    stk_text_add(out, "</header>\n");
+}
+
+static void add_advice(stk_text *out, const stk_run_data *run, int n)
+{
+    stk_text_add(out, "<section class=next><h2>What to change next</h2>\n");
+    for (int i = 0; i < n; i++) {
+        if (n > 1) {
+            stk_text_add(out, "<h3>");
+            stk_html_add(out, name_of(&run[i]));
+            stk_text_add(out, "</h3>");
+        }
+        stk_text_add(out, "<ul>\n");
+        stk_advice_add(out, &run[i]);
+        stk_text_add(out, "</ul>\n");
+    }
+    stk_text_add(out, "</section>\n");
+}
+
+/* The recipes' differences, of each run from the first. */
+static void add_differences(stk_text *out, const stk_run_data *run, int n)
+{
+    char path[4096];
+    stk_recipe *first = NULL, *other = NULL;
+    if (n < 2 || stk_path_join(path, sizeof(path), run[0].folder, "recipe.yaml") != STK_OK) return;
+    if (stk_recipe_read(path, NULL, 0, &first) != STK_OK) return;
+    stk_text_add(out, "<section><h2>What differs</h2><table>\n");
+    for (int i = 1; i < n; i++) {
+        stk_text differences = {0};
+        if (stk_path_join(path, sizeof(path), run[i].folder, "recipe.yaml") != STK_OK) continue;
+        if (stk_recipe_read(path, NULL, 0, &other) != STK_OK) continue;
+        stk_recipe_compare(first, other, &differences);
+        stk_text_add(out, "<tr><td>");
+        stk_html_add(out, name_of(&run[i]));
+        stk_text_add(out, "</td><td>");
+        stk_html_add(out, differences.n ? stk_text_get(&differences) : "the same recipe");
+        stk_text_add(out, "</td></tr>\n");
+        stk_text_free(&differences);
+        stk_recipe_free(other);
+        other = NULL;
+    }
+    stk_text_add(out, "</table></section>\n");
+    stk_recipe_free(first);
+}
+
+static stk_status make_page(stk_text *out, const stk_run_data *run, int n)
+{
+    add_title(out, run, n);
+    add_advice(out, run, n);
+    stk_section_summary(out, run, n);
+    add_differences(out, run, n);
+    STK_RETURN_IF_ERROR(stk_section_curves(out, run, n));
+    stk_section_time(out, run, n);
+    for (int i = 0; i < n; i++) {
+        if (n > 1) {
+            stk_text_add(out, "<h1 style=\"margin-top:44px;font-size:22px\"><i style=\"background:var(--s%d)\"></i>",
+                         i);
+            stk_html_add(out, name_of(&run[i]));
+            stk_text_add(out, "</h1>\n");
+        }
+        stk_section_input(out, &run[i]);
+        stk_section_memory(out, &run[i]);
+        stk_section_kernels(out, &run[i]);
+        stk_section_machine(out, &run[i]);
+    }
+    stk_text_add(out, "</body></html>\n");
+    return stk_text_status(out);
+}
+
+stk_status stk_report_write(const char *const *folder, int n_folders, const char *path)
+{
+    stk_run_data run[STK_MOST_REPORTED] = {{0}};
+    stk_text out = {0};
+    stk_status status;
+    if (n_folders < 1 || n_folders > STK_MOST_REPORTED)
+        return stk_fail(STK_INVALID, "a report is of 1 to %d runs, not %d", STK_MOST_REPORTED, n_folders);
+    for (int i = 0; i < n_folders; i++)
+        STK_TRY(stk_run_data_read(folder[i], &run[i]));
+    STK_TRY(make_page(&out, run, n_folders));
+    status = stk_file_write_durably(path, out.data, out.n);
+done:
+    for (int i = 0; i < n_folders; i++)
+        stk_run_data_free(&run[i]);
+    stk_text_free(&out);
+    return status;
+}

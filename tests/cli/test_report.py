@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""stoker report: the page is whole HTML, needs no network, shows the numbers of the run folders, and Chromium, where there
+is one, draws all of its charts without a complaint, in light and in dark.
+
+usage: test_report.py STOKER WORK_FOLDER
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+from program import accepted, begin, check, end, refused
+
+VOID = {"meta", "link", "img", "br", "hr"}
+
+
+class Page(HTMLParser):
+    """Checks that elements close in order, and collects rows of tables, headings and what refers outside."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.errors, self.rows, self.headings, self.outside, self.count = [], [], [], [], [], {}
+
+    def handle_starttag(self, tag, attrs):
+        self.count[tag] = self.count.get(tag, 0) + 1
+        self.outside += [v for k, v in attrs if k in ("src", "href", "xlink:href") or (v and "url(" in v)]
+        if tag in VOID:
+            return
+        self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th") and self.rows:
+            self.rows[-1].append("")
+        if tag in ("h1", "h2"):
+            self.headings.append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.count[tag] = self.count.get(tag, 0) + 1
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.errors.append(f"</{tag}> at {self.getpos()}")
+
+    def handle_data(self, data):
+        if "td" in self.open[-3:] or "th" in self.open[-3:]:
+            self.rows[-1][-1] += data
+        if self.open and self.open[-1] in ("h1", "h2"):
+            self.headings[-1] += data
+
+
+def read(path):
+    page = Page()
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    page.feed(text)
+    check(not page.errors and not page.open, f"{path} is well formed: {page.errors[:3]} {page.open}")
+    text = re.sub(r"<pre>.*?</pre>", "", text, flags=re.S) # the recipe's own words
+    check(not page.outside and "http" not in text and "<script" not in text,
+          f"{path} needs no network: {page.outside}")
+    check("nan" not in text.lower().replace("nanosecond", "") and "inf " not in text, f"{path} has no broken number")
+    return page
+
+
+def profile(folder):
+    with open(f"{folder}/profile.json") as f:
+        return json.load(f)
+
+
+def check_profile():
+    p = profile("one")
+    result = json.load(open("one/result.json"))
+    check(abs(sum(p["time"].values()) - 1) < 1e-3, f"the shares add up to 1: {p['time']}")
+    check(result["time"] == {k: v for k, v in result["time"].items()} and abs(result["time"]["compute"] - p["time"]["compute"]) < 0.2,
+          "result.json has them too")
+    flops = sum(k["flops"] for k in p["kernels"])
+    check(abs(flops - p["step"]["flops"]) < 1e-5 * flops, "kernels add up to the step")
+    check(abs(sum(w["flops"] for w in p["work"]) - p["step"]["flops"]) < 1e-5 * flops, "and so do kinds of work")
+    check({"conv", "normalisation", "optimiser"} <= {w["work"] for w in p["work"]}, f"kinds of work: {p['work']}")
+    s = sum(w["s"] for w in p["work"])
+    check(s <= p["step"]["mean_s"] * 3, "kernels take no longer than steps")
+    check(p["peaks"]["flops_per_s"] > 1e8 and 0 < p["step"]["mfu"] < 1.2, "with --trace the peaks are measured")
+    check(any(st["name"].startswith("decode") for st in p["input"]["stages"]), f"stages: {p['input']['stages']}")
+    m = p["memory"]
+    check(m["arena_bytes"] + m["variable_bytes"] == result["peak_planned_bytes"], "memory is the plan's")
+    for offset, n, first, last, _, _ in m["buffers"]:
+        check(offset + n <= m["arena_bytes"] and 0 <= first <= last, "buffers lie in the arena")
+    used = max(o + n for o, n, *_ in m["buffers"])
+    check(used == m["arena_bytes"], "and fill it")
+
+
+def check_one():
+    done = accepted(["report", "one"], "one/report.html")
+    page = read("one/report.html")
+    for heading in ("What to change next", "In numbers", "Curves", "Where the time went", "Input pipeline, by stage",
+                    "Memory: plan and use", "Kernels against the roofline", "Machine, versions, recipe"):
+        check(heading in page.headings, f"'{heading}' is in {page.headings}")
+    rows = {r[0]: r[1] for r in page.rows if len(r) > 1}
+    result = json.load(open("one/result.json"))
+    check(rows["test accuracy"] == f"{100 * result['test_accuracy']:.2f} %", f"accuracy: {rows}")
+    check(rows["test loss"] == f"{result['test_loss']:.4f}", "loss")
+    shares = [r for r in page.rows if r[0] == "compute"][0]
+    check(shares[1] == f"{100 * profile('one')['time']['compute']:.1f} %", f"compute: {shares}")
+    check(page.count["svg"] >= 6, f"charts: {page.count}")
+    return done
+
+
+def check_two():
+    accepted(["report", "one", "two", "--out", "both.html"], "both.html")
+    page = read("both.html")
+    check("one, two" in page.headings and "What differs" in page.headings, f"both: {page.headings}")
+    check(any("optimizer.adam.lr (0.003 -> 0.001)" in c for r in page.rows for c in r), "what differs is said")
+    rows = {r[0]: r for r in page.rows}
+    check(rows["test loss"][1] != rows["test loss"][2] != "", "two columns")
+
+
+def check_damage():
+    shutil.copytree("one", "bare")
+    for name in ("profile.json", "result.json"):
+        os.remove(f"bare/{name}")
+    with open("bare/metrics.jsonl", "a") as f:
+        f.write('{"kind": "step", "step": 3')
+    accepted(["report", "bare"])
+    read("bare/report.html")
+    with open("bare/profile.json", "w") as f:
+        f.write('{"name": "<b>&", "time": 3, "work": [1, {"s": "x"}], "kernels": {}, "input": {"stages": 7, "ready": [[]]}, '
+                '"memory": {"buffers": [[], 1, ["a"]], "arena_bytes": 5, "n_nodes": 2}, "machine": []}')
+    accepted(["report", "bare"])
+    page = read("bare/report.html")
+    check("b" not in page.count or page.count["b"] < 3, "texts of files are no HTML")
+    refused(["report"], 2, "needs a run's folder")
+    refused(["report", "none"], 1, "no run folder 'none'")
+    os.mkdir("empty")
+    refused(["report", "empty"], 1, "holds no run")
+    refused(["report", *["one"] * 9], 1, "1 to 8 runs")
+
+
+def check_browser():
+    """What the browser makes of it: each chart has a size, and nothing is wider than the page."""
+    common = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+              "--disable-background-networking", "--window-size=1240,1000"]
+    done = subprocess.run([*common, "--dump-dom", "file://" + os.path.abspath("both.html")], capture_output=True, text=True)
+    check(done.returncode == 0 and done.stdout.count("<svg") >= 6, f"Chromium shows the charts: {done.returncode} {done.stderr[-300:]}")
+    accepted(["report", "one", "--png", "one.png", "--pdf", "one.pdf"])
+    with open("one.png", "rb") as f:
+        check(f.read(8) == b"\x89PNG\r\n\x1a\n" and os.path.getsize("one.png") > 50000, "a picture of it")
+    with open("one.pdf", "rb") as f:
+        check(f.read(5) == b"%PDF-", "a PDF of it")
+
+
+begin()
+accepted(["train", "small.yaml", "--out", "one", "--set", "valid=20%", "--trace", "10"])
+accepted(["train", "small.yaml", "--out", "two", "--set", "valid=20%", "--set", "optimizer.adam.lr=0.001"])
+check_profile()
+check_one()
+check_two()
+check_damage()
+have = shutil.which("chromium") is not None
+if have:
+    check_browser()
+end()
+if not have:
+    print("SKIP: no Chromium to draw the report with: apt install chromium")
+    sys.exit(77)

@@ -7,10 +7,11 @@
 
 static const cli_option options[] = {
     {"--safetensors", NULL, "weights for PyTorch, torchvision and Hugging Face"},
-    {"--out", "FILE", "where to write; default: RUN/model.safetensors"},
+    {"--onnx", NULL, "the network for prediction, as an ONNX model"},
+    {"--out", "FILE", "where to write; default: RUN/model.safetensors or RUN/model.onnx"},
     {"--names", "WHOSE", "pytorch, the default; headless, tensorflow or hf-resnet"},
     {"--dtype", "f16|bf16", "floats of 16 bits; default: f32"},
-    {"--shard", "MIB", "cuts what is larger into shards of so many MiB, with an index"},
+    {"--shard", "MIB", "cuts what is larger into shards of so many MiB; ONNX: puts its weights beside it"},
     {NULL, NULL, NULL}};
 
 static void on_event(void *user, const stk_train_event *event)
@@ -24,7 +25,7 @@ static void print_report(const stk_export_report *r)
     char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT];
     printf("wrote   %s: %s tensors, %s, of step %s", r->path, cli_count(r->n_tensors, a),
            cli_bytes((double)r->n_bytes, b), cli_count(r->step, c));
-    if (r->n_files > 1) printf(", in %s shards", cli_count(r->n_files, a));
+    if (r->n_files > 1) printf(", in %s files", cli_count(r->n_files, a));
     printf("\n");
 }
 
@@ -48,16 +49,20 @@ static int run(const cli_verb *verb, int argc, char **argv)
     stk_run_options run_options = {.on_event = on_event};
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words != 1) return cli_usage(verb, "export takes one run folder, and there are %d", args.n_words);
-    if (!cli_has(&args, "--safetensors")) return cli_usage(verb, "export needs to know what to write: --safetensors");
+    bool onnx = cli_has(&args, "--onnx");
+    if (onnx == cli_has(&args, "--safetensors"))
+        return cli_usage(verb, "export needs to know what to write: --safetensors or --onnx");
     if (!cli_number(&args, "--shard", 1, INT64_C(1) << 30, 0, &shard_mib)) return CLI_USAGE;
     if (!read_dtype(verb, cli_value(&args, "--dtype"), &how.dtype)) return CLI_USAGE;
     how.names = cli_value(&args, "--names");
     how.shard_bytes = shard_mib << 20;
-    if (stk_run_export_safetensors(args.word[0], cli_value(&args, "--out"), &run_options, &how, &report) != STK_OK)
-        return cli_fail();
+    const char *out = cli_value(&args, "--out");
+    stk_status status = onnx ? stk_run_export_onnx(args.word[0], out, &run_options, &how, &report)
+                             : stk_run_export_safetensors(args.word[0], out, &run_options, &how, &report);
+    if (status != STK_OK) return cli_fail();
     print_report(&report);
     return CLI_OK;
 }
 
-const cli_verb cli_export = {"export", "RUN --safetensors [OPTION...]", "Writes a trained network for other tools.",
-                             options, run};
+const cli_verb cli_export = {"export", "RUN --safetensors|--onnx [OPTION...]",
+                             "Writes a trained network for other tools.", options, run};

@@ -54,6 +54,15 @@ typedef struct stk_export_report {
 STK_API stk_status stk_run_export_safetensors(const char *folder, const char *out, const stk_run_options *run_options,
                                               const stk_export_options *options, stk_export_report *report);
 
+/* Writes the run's network for prediction as an ONNX model, opset 17, in f32: inputs as the graph has them, the batch
+ * open, "logits" out. Where the last stage of the test data (or of what stands in for it) is normalize or scale, it is
+ * inside, and "image" is u8 [N,H,W,C]; decoding and resizing stay outside, since ONNX has no ops that give the same
+ * pixels. metadata_props tell the stages as YAML ("stoker.stages"), how many of them are inside, and the classes as
+ * JSON. Weights of more than shard_bytes (0: 1 GiB) lie in PATH.data. out: NULL: FOLDER/model.onnx. STK_UNSUPPORTED
+ * names what ONNX cannot express, or says that this build is without protobuf-c. */
+STK_API stk_status stk_run_export_onnx(const char *folder, const char *out, const stk_run_options *run_options,
+                                       const stk_export_options *options, stk_export_report *report);
+
 /* Name i of those who call tensors differently, and who they are; NULL past the end. Constants. */
 STK_API const char *stk_exchange_names(int i, const char **about);
 

@@ -28,8 +28,9 @@ stk_status stk_build_Gemm(stk_build *b)
 {
     stk_value x = stk_input(b, 0), y = stk_input(b, 1);
     y = stk_matmul(x, y, stk_attribute_int(b, "transA", 0), stk_attribute_int(b, "transB", 0));
-    y = stk_scale_by(y, stk_attribute_float(b, "alpha", 1));
-    if (stk_has_input(b, 2)) y = stk_add(y, stk_scale_by(stk_input(b, 2), stk_attribute_float(b, "beta", 1)));
+    double alpha = stk_attribute_float(b, "alpha", 1), beta = stk_attribute_float(b, "beta", 1);
+    if (alpha != 1) y = stk_scale_by(y, alpha);
+    if (stk_has_input(b, 2)) y = stk_add(y, beta != 1 ? stk_scale_by(stk_input(b, 2), beta) : stk_input(b, 2));
     return stk_output(b, 0, y);
 }
 
@@ -100,7 +101,8 @@ stk_status stk_build_LayerNormalization(stk_build *b)
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     STK_RETURN_IF_ERROR(stk_settle_axis(stk_attribute_int(b, "axis", -1), shape.rank, &axis));
     int64_t n = stk_shape_product(shape, axis, shape.rank);
-    stk_shape rows = STK_SHAPE(stk_shape_product(shape, 0, axis), n), row = STK_SHAPE(n);
+    bool is_open = axis > 0 && shape.dim[0] < 0;
+    stk_shape rows = STK_SHAPE(is_open ? STK_ANY : stk_shape_product(shape, 0, axis), n), row = STK_SHAPE(n);
     for (int i = axis; i < shape.rank; i++)
         stats.dim[i] = 1;
     stk_value bias = stk_has_input(b, 2) ? stk_input(b, 2) : stk_scale_by(scale, 0);

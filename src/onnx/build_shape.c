@@ -193,6 +193,7 @@ stk_status stk_build_Slice(stk_build *b)
         int axis;
         STK_RETURN_IF_ERROR(stk_settle_axis(axes ? axes[i] : i, shape.rank, &axis));
         int64_t size = shape.dim[axis], step = steps ? steps[i] : 1, start = starts[i], end = ends[i];
+        if (size == STK_ANY && step == 1 && start == 0 && end >= INT32_MAX) continue; /* all of the batch */
         if (step == 0 || step < -INT32_MAX || size == STK_ANY)
             return stk_fail(STK_INVALID, "its step is 0, or a size unknown");
         start = clamp_index(start < 0 ? start + size : start, 0, step > 0 ? size : size - 1);

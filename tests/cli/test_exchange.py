@@ -15,6 +15,11 @@ try:
     import safetensors.numpy as package
 except ImportError:
     package = None
+try:
+    import onnxruntime as runtime
+    from PIL import Image
+except ImportError:
+    runtime = None
 
 
 def read(path):
@@ -67,6 +72,27 @@ def other_types():
     check(os.path.exists("one.safetensors"), "what fits stays one file")
 
 
+def onnx_model():
+    done = run("export", "first", "--onnx")
+    if "without protobuf-c" in done.stderr:
+        print("SKIP: this build writes no ONNX models")
+        return
+    check(done.returncode == 0 and os.path.getsize("first/model.onnx") > 1000, f"export --onnx: {done.stderr}")
+    data = open("first/model.onnx", "rb").read()
+    check(b"stoker.stages" in data and b"{normalize: {name: mnist}}" in data and b"pixels.factor" in data, "its preprocessing")
+    refused(["export", "first", "--onnx", "--dtype", "bf16"], 1, "written in f32")
+    if not runtime:
+        print("SKIP: Python has no onnxruntime, so that only our own importer reads exports (onnx/test_export)")
+        return
+    file = "digits/test/0/" + sorted(os.listdir("digits/test/0"))[0]
+    pixels = numpy.array(Image.open(file).convert("L"))[None, :, :, None]
+    logits = runtime.InferenceSession("first/model.onnx").run(None, {"image": pixels})[0][0].astype("float64")
+    share = numpy.exp(logits - logits.max()) / numpy.exp(logits - logits.max()).sum()
+    ours = {c["class"]: c["probability"] for c in json.loads(
+        accepted(["predict", "first", file, "--json", "--top", "10"]).stdout)["classes"]}
+    check(all(abs(share[c] - p) < 1e-4 for c, p in ours.items()), f"ONNX Runtime: {share}, predict: {ours}")
+
+
 def messages():
     refused(["import", "first/model.safetensors"], 2, "--recipe", lines=None)
     refused(["export", "first"], 2, "--safetensors", lines=None)
@@ -99,6 +125,7 @@ def with_the_package():
 begin()
 round_trip()
 other_types()
+onnx_model()
 messages()
 with_the_package()
 end()

@@ -1,10 +1,11 @@
 /* stoker/onnx.h in a build without protobuf-c: nothing can be read, and the text says why. */
 #include "base/error.h"
+#include "onnx/export.h"
 #include "stoker/onnx.h"
 
 static stk_status complain(void)
 {
-    return stk_fail(STK_UNSUPPORTED, "this build of Stoker reads no ONNX models: it was made without protobuf-c "
+    return stk_fail(STK_UNSUPPORTED, "this build of Stoker neither reads nor writes ONNX models: it was made without protobuf-c "
                                      "(Debian: libprotobuf-c-dev, protobuf-c-compiler, libonnx-dev)");
 }
 
@@ -41,4 +42,11 @@ stk_onnx_tensor stk_onnx_weight(const stk_onnx *model, int i)
 {
     (void)model, (void)i;
     return (stk_onnx_tensor){0};
+}
+
+stk_status stk_onnx_save(const stk_graph *graph, const stk_onnx_export *options, const char *path,
+                         stk_onnx_export_report *report)
+{
+    (void)graph, (void)options, (void)path, (void)report;
+    return complain();
 }

@@ -24,8 +24,8 @@ typedef struct cli_verb {
 } cli_verb;
 
 extern const cli_verb cli_report;
-extern const cli_verb cli_train, cli_plan, cli_eval, cli_predict, cli_generate, cli_data, cli_pack, cli_index,
-    cli_tokenize, cli_tokenizer, cli_devices, cli_new, cli_get, cli_watch, cli_import, cli_export;
+extern const cli_verb cli_train, cli_plan, cli_eval, cli_predict, cli_generate, cli_models, cli_data, cli_pack,
+    cli_index, cli_tokenize, cli_tokenizer, cli_devices, cli_new, cli_get, cli_watch, cli_import, cli_export;
 
 /* --- args.c --- */
 typedef struct cli_args {

@@ -1,10 +1,8 @@
 /* Losses beyond nn.h's: one number for each sample, f32 [N], of which training minimises the mean.
  *
- * Everything is a mean over the numbers of one sample first, so that a loss depends on its sample alone: a batch in
- * parts (micro_batch) and an evaluation in batches of any size give the same as the whole at once. PyTorch's mean over
- * all positions of a batch differs from it only where samples have different numbers of positions that count, or class
- * weights (Keras' way: the sum is divided by the number of samples). Arguments that do not fit are the graph's error,
- * with the shapes. Threads: one at a time for each model.
+ * Everything is a mean over the numbers of one sample first. Where positions or classes do not count alike, the loss
+ * comes with what each sample counts for; with it as stk_model_loss_weight the mean over a batch, whole or in parts, is
+ * PyTorch's. Arguments that do not fit are the graph's error, with the shapes. Threads: one at a time for each model.
  */
 #ifndef STOKER_LOSS_H
 #define STOKER_LOSS_H
@@ -23,8 +21,11 @@ typedef struct stk_cross_entropy_config {
     int64_t ignore_index;        /* of any value, as -100 or 255; a sample without any other position has loss 0 */
 } stk_cross_entropy_config;
 /* logits [N,...,C]; labels i32 [N,...] or f32 [N,...,C] of shares. With weights and smoothing as PyTorch: each share is
- * multiplied by the weight of its class. */
-STK_API stk_value stk_cross_entropy_with(stk_value logits, stk_value labels, const stk_cross_entropy_config *config);
+ * multiplied by the weight of its class. *weight becomes what each sample counts for, [N]: the sum of the weights of
+ * its labels, ignored ones left out; or no value (id -1), where all count alike. With weight NULL the loss is divided
+ * by the number of positions instead. */
+STK_API stk_value stk_cross_entropy_with(stk_value logits, stk_value labels, const stk_cross_entropy_config *config,
+                                         stk_value *weight);
 
 /* Each number of x a class of its own: x [N,...] logits, y [N,...] in [0,1], of the same shape. positive_weight
  * multiplies what y = 1 costs; 0 means 1. Stable for any x. */

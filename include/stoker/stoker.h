@@ -21,6 +21,8 @@
 #include "stoker/memory.h"
 #include "stoker/metric.h"
 #include "stoker/mixup.h"
+#include "stoker/models.h"
+#include "stoker/networks.h"
 #include "stoker/nn.h"
 #include "stoker/optim.h"
 #include "stoker/pack.h"

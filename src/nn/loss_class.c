@@ -115,22 +115,50 @@ static stk_value compare_all(stk_value x, stk_value y, const stk_cross_entropy_c
     return stk_mul(compare(x, y, 0), own);
 }
 
-stk_value stk_cross_entropy_with(stk_value logits, stk_value labels, const stk_cross_entropy_config *config)
+/* What each position counts for, [N,P]: 1, or the weight of its label's class; 0 where it does not count. */
+static stk_value weigh_positions(stk_value x, stk_value y, stk_value counts, const stk_cross_entropy_config *c)
+{
+    stk_shape shape = stk_value_shape(x);
+    int64_t n_positions = stk_shape_product(shape, 1, shape.rank - 1);
+    stk_value weight = {x.graph, -1};
+    if (c->class_weights) weight = stk_loss_by_sample(stk_gather(make_weights(x, c), y, 0), n_positions);
+    if (!c->ignores) return weight;
+    stk_value share = stk_cast_to(stk_loss_by_sample(counts, n_positions), stk_value_dtype(x));
+    return weight.id >= 0 ? stk_mul(weight, share) : share;
+}
+
+/* sum(loss) / sum(weight) of each sample, 0 where nothing counts. */
+static stk_value divide_by(stk_value loss, stk_value weight)
+{
+    stk_dtype dtype = stk_value_dtype(weight);
+    stk_value zero = stk_graph_constant(loss.graph, dtype, (stk_shape){0}, 0);
+    stk_value one = stk_graph_constant(loss.graph, dtype, (stk_shape){0}, 1), some = stk_greater(weight, zero);
+    return stk_select(some, stk_div(stk_reduce_sum(loss, 2), stk_select(some, weight, one)), zero);
+}
+
+stk_value stk_cross_entropy_with(stk_value logits, stk_value labels, const stk_cross_entropy_config *config,
+                                 stk_value *weight)
 {
     stk_cross_entropy_config c = config ? *config : (stk_cross_entropy_config){0};
     stk_layer layer;
+    if (weight) *weight = stk_value_none(logits.graph);
     if (!stk_layer_begin(&layer, logits, "cross_entropy", NULL)) return stk_value_none(logits.graph);
     if (!check(&layer, labels, &c)) return stk_value_none(logits.graph);
-    if (!c.ignores) return stk_layer_end(&layer, stk_loss_mean(compare_all(logits, labels, &c)));
+    bool are_shares = stk_dtype_is_float(stk_value_dtype(labels));
     stk_graph *graph = logits.graph;
-    int64_t n_positions = stk_shape_product(layer.shape, 1, layer.shape.rank - 1);
-    stk_value ignored = stk_graph_constant(graph, STK_I32, (stk_shape){0}, (double)c.ignore_index);
-    stk_value counts = stk_not_equal(labels, ignored), none = stk_graph_constant(graph, STK_I32, (stk_shape){0}, 0);
-    stk_value loss = compare_all(logits, stk_select(counts, labels, none), &c);
-    stk_dtype dtype = stk_value_dtype(loss);
-    counts = stk_loss_by_sample(counts, n_positions);
-    loss = stk_select(counts, loss, stk_graph_constant(graph, dtype, (stk_shape){0}, 0));
-    stk_value n = stk_reduce_sum(stk_cast_to(counts, dtype), 2);
-    stk_value one = stk_graph_constant(graph, dtype, (stk_shape){0}, 1);
-    return stk_layer_end(&layer, stk_div(stk_reduce_sum(loss, 2), stk_max(n, one)));
+    stk_value counts = {graph, -1}, y = labels;
+    if (c.ignores) {
+        counts = stk_not_equal(labels, stk_graph_constant(graph, STK_I32, (stk_shape){0}, (double)c.ignore_index));
+        y = stk_select(counts, labels, stk_graph_constant(graph, STK_I32, (stk_shape){0}, 0));
+    }
+    stk_value loss = compare_all(logits, y, &c);
+    if (c.ignores) {
+        stk_value by_position = stk_loss_by_sample(counts, stk_shape_product(layer.shape, 1, layer.shape.rank - 1));
+        loss = stk_select(by_position, loss, stk_graph_constant(graph, stk_value_dtype(loss), (stk_shape){0}, 0));
+    }
+    if (are_shares || (!c.ignores && !(weight && c.class_weights))) return stk_layer_end(&layer, stk_loss_mean(loss));
+    if (!weight) c.class_weights = NULL; /* The losses have them; the divisor is the number of positions. */
+    stk_value sum = stk_reduce_sum(weigh_positions(logits, y, counts, &c), 2);
+    if (weight) *weight = sum;
+    return stk_layer_end(&layer, divide_by(loss, sum));
 }

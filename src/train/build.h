@@ -59,6 +59,9 @@ stk_status stk_build_model(const stk_recipe *recipe, const stk_dataset *train, s
 stk_status stk_build_n_classes(const stk_recipe *recipe, const stk_dataset *train, int64_t *out);
 /* The model's error, if it has one, with the recipe's place before it. */
 stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *model);
+/* The networks of stoker/networks.h and vit.h: the output for *out, the input. False: the recipe's is none of them. */
+bool stk_build_is_network(const char *kind);
+stk_status stk_build_named(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value *out);
 /* Adds the target and the recipe's loss for an output [N,...]. */
 stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output);
 /* BERT and GPT-2, whose samples are tokens: inputs, network and loss, into a new model. */

@@ -27,8 +27,9 @@ static stk_status find_target(const stk_recipe *recipe, const stk_dataset *train
 {
     const stk_yaml_node *given = stk_yaml_get(recipe->loss, "target");
     stk_tensor_desc desc;
-    out->name = given ? given->text : "label";
-    if (!given && stk_dataset_field(train, "label", false, &desc.dtype, &desc.shape) != STK_OK &&
+    out->name = given ? given->text : !strcmp(recipe->model_kind, "autoencoder") ? "image" : "label";
+    if (!given && !strcmp(out->name, "label") &&
+        stk_dataset_field(train, "label", false, &desc.dtype, &desc.shape) != STK_OK &&
         stk_dataset_field(train, "mask", false, &desc.dtype, &desc.shape) == STK_OK)
         out->name = "mask";
     stk_status status = stk_dataset_field(train, out->name, true, &out->desc.dtype, &out->desc.shape);
@@ -156,7 +157,9 @@ static stk_status build_cross_entropy(const stk_recipe *recipe, const stk_datase
                              (long long)weights->n_children, (long long)last_of(t->output));
     STK_RETURN_IF_ERROR(make_weights(weights, &list, &config.n_class_weights));
     config.class_weights = list;
-    stk_model_loss(model, stk_cross_entropy_with(output, y, &config));
+    stk_value weight;
+    stk_model_loss(model, stk_cross_entropy_with(output, y, &config, &weight));
+    if (weight.id >= 0) stk_model_loss_weight(model, weight);
     free(list);
     return STK_OK;
 }

@@ -51,6 +51,10 @@ static stk_status build_network(const stk_recipe *recipe, const stk_dataset *tra
         *out = x;
         return stk_build_layers(model, train, network, out);
     }
+    if (stk_build_is_network(recipe->model_kind)) {
+        *out = x;
+        return stk_build_named(recipe, train, network, out);
+    }
     STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, train, &classes));
     if (!strcmp(recipe->model_kind, "mlp")) {
         STK_RETURN_IF_ERROR(read_widths(stk_yaml_get(model, "hidden"), widths, &n));
@@ -112,6 +116,7 @@ static stk_status build_images(const stk_recipe *recipe, const stk_dataset *trai
 {
     const stk_yaml_node *first = recipe->model->child;
     bool names_input = !strcmp(recipe->model_kind, "layers") && first && !strcmp(first->child->key, "from");
+    names_input = names_input || !strcmp(recipe->model_kind, "wide_and_deep");
     stk_value x = {stk_model_graph(model), -1}, output;
     if (!names_input) STK_RETURN_IF_ERROR(add_input(recipe, train, model, &x));
     STK_RETURN_IF_ERROR(build_network(recipe, train, model, x, &output));

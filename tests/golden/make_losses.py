@@ -35,11 +35,12 @@ def by_sample(loss):
     return loss.reshape(loss.shape[0], -1).mean(1)
 
 
-def case(name, kind, x, y, f, extra="", more=()):
+def case(name, kind, x, y, f, extra="", more=(), mean=None):
     x = x.clone().requires_grad_()
     loss = f(x)
     loss.sum().backward()
     is_int = y.dtype in (torch.int32, torch.int64)
+    extra += ", .mean = %.9g" % mean if mean is not None else ""
     more = "".join(f", .more[{i}] = {array(m)}" for i, m in enumerate(more))
     cases.append(f'    {{.name = "{name}", .kind = {kind}, .x_shape = {dims(x)}, .y_shape = {dims(y)}, '
                  f'.{"labels" if is_int else "y"} = {array(y)}, .x = {array(x)}, .loss = {array(loss)}, '
@@ -60,14 +61,21 @@ case("bce with weight", "BCE", hard, bits,
 labels = torch.tensor([2, 0, 1, 2, 1])
 weights = torch.tensor([0.5, 2.0, 0.0])
 W = ", .weights = {0.5, 2, 0}, .n_weights = 3"
-case("classes", "CLASSES", x, labels, lambda x: F.cross_entropy(x, labels, reduction="none"))
-case("weighted", "CLASSES", x, labels, lambda x: F.cross_entropy(x, labels, weights, reduction="none"), W)
+case("classes", "CLASSES", x, labels, lambda x: F.cross_entropy(x, labels, reduction="none"),
+     mean=F.cross_entropy(x, labels))
+case("weighted", "CLASSES", x, labels, lambda x: F.cross_entropy(x, labels, weights, reduction="none"), W,
+     mean=F.cross_entropy(x, labels, weights))
 case("smooth", "CLASSES", x, labels, lambda x: F.cross_entropy(x, labels, label_smoothing=0.1, reduction="none"),
-     ", .smoothing = 0.1")
+     ", .smoothing = 0.1", mean=F.cross_entropy(x, labels, label_smoothing=0.1))
 case("weighted smooth", "CLASSES", x, labels,
      lambda x: F.cross_entropy(x, labels, weights, label_smoothing=0.1, reduction="none"), W + ", .smoothing = 0.1")
+half = torch.tensor([0.5, 2.0, 0.5])
+case("weighted smooth mean", "CLASSES", x, labels,
+     lambda x: F.cross_entropy(x, labels, half, label_smoothing=0.1, reduction="none"),
+     W.replace("2, 0}", "2, 0.5}") + ", .smoothing = 0.1", mean=F.cross_entropy(x, labels, half, label_smoothing=0.1))
 shares = torch.softmax(torch.randn(5, 3), 1)
-case("weighted shares", "CLASSES", x, shares, lambda x: F.cross_entropy(x, shares, weights, reduction="none"), W)
+case("weighted shares", "CLASSES", x, shares, lambda x: F.cross_entropy(x, shares, weights, reduction="none"), W,
+     mean=F.cross_entropy(x, shares, weights))
 
 maps, map_labels = torch.randn(3, 4, 2, 3) * 2, torch.randint(0, 3, (3, 4, 2))
 map_labels[0, 0, 0] = map_labels[1, 2, 1] = map_labels[1, 3, 0] = 255
@@ -80,9 +88,11 @@ def positions(x, ignore=None, weight=None):
     return loss.sum(1) / (map_labels != 255).reshape(3, -1).sum(1).clamp(min=1)
 
 
-case("map with holes", "CLASSES", maps, map_labels, positions, ", .ignores = true, .ignore_index = 255")
+case("map with holes", "CLASSES", maps, map_labels, positions, ", .ignores = true, .ignore_index = 255",
+     mean=F.cross_entropy(maps.movedim(-1, 1), map_labels, ignore_index=255))
 case("weighted map with holes", "CLASSES", maps, map_labels, lambda x: positions(x, weight=weights),
-     ", .ignores = true, .ignore_index = 255" + W)
+     ", .ignores = true, .ignore_index = 255" + W,
+     mean=F.cross_entropy(maps.movedim(-1, 1), map_labels, weights, ignore_index=255))
 full = map_labels % 3
 case("map", "CLASSES", maps, full, lambda x: by_sample(F.cross_entropy(x.movedim(-1, 1), full, reduction="none")))
 

@@ -24,8 +24,8 @@ typedef struct loss_case {
     loss_kind kind;
     stk_shape x_shape, y_shape;
     const float *x, *y, *loss, *grad, *more[1];
-    const int32_t *labels; /* in place of y */
-    double number, smoothing, weights[4];
+    const int32_t *labels;                      /* in place of y */
+    double number, smoothing, weights[4], mean; /* of the batch, as PyTorch has it; 0: not recorded */
     int64_t n_weights, ignore_index;
     bool ignores;
 } loss_case;
@@ -40,7 +40,7 @@ static stk_shape sample_of(stk_shape shape)
     return sample;
 }
 
-static stk_value build(const loss_case *c, stk_model *model, stk_value x)
+static stk_value build(const loss_case *c, stk_model *model, stk_value x, stk_value *weight)
 {
     stk_value y = stk_model_label_shape(model, c->labels ? STK_I32 : STK_F32, sample_of(c->y_shape));
     stk_cross_entropy_config config = {.smoothing = c->smoothing,
@@ -53,7 +53,7 @@ static stk_value build(const loss_case *c, stk_model *model, stk_value x)
     case MAE: return stk_mean_absolute_error(x, y);
     case HUBER: return stk_huber(x, y, c->number);
     case BCE: return stk_binary_cross_entropy(x, y, c->number);
-    case CLASSES: return stk_cross_entropy_with(x, y, &config);
+    case CLASSES: return stk_cross_entropy_with(x, y, &config, weight);
     case DICE: return stk_dice(x, y, c->number);
     case TRIPLET:
         return stk_triplet(x, y, stk_model_input_named(model, "more", STK_F32, sample_of(c->y_shape)), c->number);
@@ -76,7 +76,7 @@ static void run_case(const loss_case *c, const char *device)
     stk_program *program;
     stk_model *model = stk_model_new("test");
     stk_value x = stk_model_input_named(model, "x", STK_F32, sample_of(c->x_shape));
-    stk_value loss = build(c, model, x);
+    stk_value loss = build(c, model, x, NULL);
     stk_model_loss(model, loss);
     if (stk_model_status(model) != STK_OK) fail_msg("%s: %s", c->name, stk_error_text());
     stk_graph *graph = stk_graph_clone(stk_model_graph(model), c->x_shape.dim[0]);
@@ -107,6 +107,50 @@ static void recorded(void **state)
     }
 }
 
+/* The losses times what each sample counts for, over their sum, are PyTorch's mean. */
+static void run_mean(const loss_case *c, const char *device)
+{
+    stk_device_config config = {.n_threads = 2};
+    stk_engine *engine;
+    stk_program *program;
+    stk_model *model = stk_model_new("test");
+    stk_value weight, x = stk_model_input_named(model, "x", STK_F32, sample_of(c->x_shape));
+    stk_value loss = build(c, model, x, &weight);
+    if (stk_model_status(model) != STK_OK) fail_msg("%s: %s", c->name, stk_error_text());
+    stk_graph *graph = stk_graph_clone(stk_model_graph(model), c->x_shape.dim[0]);
+    stk_graph_output(graph, "loss", stk_value_of(graph, loss.id));
+    if (weight.id >= 0) stk_graph_output(graph, "weight", stk_value_of(graph, weight.id));
+    assert_int_equal(stk_engine_open(device, &config, 0, &engine), STK_OK);
+    if (stk_engine_compile(engine, graph, NULL, &program) != STK_OK) fail_msg("%s: %s", c->name, stk_error_text());
+    stk_program_bind(program, stk_program_input(program, "x"), c->x);
+    stk_program_bind(program, stk_program_input(program, "label"),
+                     c->labels ? (const void *)c->labels : (const void *)c->y);
+    if (stk_program_run(program) != STK_OK) fail_msg("%s: %s", c->name, stk_error_text());
+    stk_tensor_desc desc;
+    const float *each = stk_program_output(program, "loss", &desc), *w = stk_program_output(program, "weight", &desc);
+    double sum = 0, total = 0;
+    for (int64_t i = 0; i < c->x_shape.dim[0]; i++) {
+        sum += (double)each[i] * (w ? (double)w[i] : 1);
+        total += w ? (double)w[i] : 1;
+    }
+    if (!(fabs(sum / total - c->mean) <= 1e-5)) fail_msg("%s: the mean is %g, not %g", c->name, sum / total, c->mean);
+    stk_engine_close(engine);
+    stk_model_free(model);
+}
+
+static void means(void **state)
+{
+    int n = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof(loss_cases) / sizeof(loss_cases[0]); i++) {
+        if (loss_cases[i].mean == 0) continue;
+        run_mean(&loss_cases[i], "reference");
+        run_mean(&loss_cases[i], "cpu");
+        n++;
+    }
+    assert_true(n > 6);
+}
+
 /* --- errors --- */
 
 static void refused(stk_value (*make)(stk_model *model), const char *part)
@@ -125,19 +169,19 @@ static stk_value logits(stk_model *model)
 
 static stk_value other_sizes(stk_model *model)
 {
-    return stk_cross_entropy_with(logits(model), stk_model_label_shape(model, STK_I32, STK_SHAPE(5)), NULL);
+    return stk_cross_entropy_with(logits(model), stk_model_label_shape(model, STK_I32, STK_SHAPE(5)), NULL, NULL);
 }
 
 static stk_value few_weights(stk_model *model)
 {
     stk_cross_entropy_config c = {.class_weights = (double[]){1, 2}, .n_class_weights = 2};
-    return stk_cross_entropy_with(logits(model), stk_model_label_shape(model, STK_I32, STK_SHAPE(4)), &c);
+    return stk_cross_entropy_with(logits(model), stk_model_label_shape(model, STK_I32, STK_SHAPE(4)), &c, NULL);
 }
 
 static stk_value negative_weight(stk_model *model)
 {
     stk_cross_entropy_config c = {.class_weights = (double[]){1, 2, -1}, .n_class_weights = 3};
-    return stk_cross_entropy_with(logits(model), stk_model_label_shape(model, STK_I32, STK_SHAPE(4)), &c);
+    return stk_cross_entropy_with(logits(model), stk_model_label_shape(model, STK_I32, STK_SHAPE(4)), &c, NULL);
 }
 
 static stk_value whole_numbers(stk_model *model)
@@ -175,6 +219,6 @@ static void errors(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(recorded), cmocka_unit_test(errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(recorded), cmocka_unit_test(means), cmocka_unit_test(errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,18 @@
+/* Instead of data/isa.c: AVX-512, whatever the processor has, as it is built as intrinsics.h says. */
+#include "data/isa.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+stk_data_isa_kind stk_data_isa(void)
+{
+    const char *wanted = getenv("STOKER_ISA");
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) {
+        printf("SKIP: AVX-512 is built for AVX2 here, and the processor has none\n");
+        exit(77);
+    }
+    if (wanted && !strcmp(wanted, "baseline")) return STK_DATA_PLAIN;
+    return wanted && !strcmp(wanted, "avx2") ? STK_DATA_AVX2 : STK_DATA_AVX512;
+}

@@ -126,16 +126,25 @@ static stk_status run_point_weight(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
-/* Threads share the weights where each gets enough of them, else the pixels. */
+static bool is_large_part(const stk_conv_weight *w, stk_sgemm_grid grid)
+{
+    int64_t rows = w->c_out / grid.rows, cols = w->c_in / grid.cols;
+    return rows >= 96 && cols >= 96 && rows * cols >= 96 * 256;
+}
+
+/* As many threads share the weights as get enough of them each; so many groups of threads share the pixels, since each
+ * has sums of its own. */
 static stk_conv_point_cut cut_point(const stk_conv_weight *w, int n_threads)
 {
-    enum { LEAST = 96 * 256 }; /* weights of a part */
-    stk_sgemm_grid grid = stk_sgemm_cut(w->c_out, w->c_in, n_threads);
-    bool is_large = w->c_out / grid.rows * (w->c_in / grid.cols) >= LEAST && w->c_out / grid.rows >= 96 &&
-                    w->c_in / grid.cols >= 96;
-    if (is_large) return (stk_conv_point_cut){grid.rows, grid.cols, 1};
     int64_t n_pixels = w->n_images * w->out_h * w->out_w;
-    return (stk_conv_point_cut){1, 1, n_pixels < n_threads ? 1 : n_threads};
+    stk_conv_point_cut cut = {1, 1, n_threads};
+    for (int n = 2; n <= n_threads; n++) {
+        stk_sgemm_grid grid = stk_sgemm_cut(w->c_out, w->c_in, n);
+        if (n_threads % n == 0 && is_large_part(w, grid))
+            cut = (stk_conv_point_cut){grid.rows, grid.cols, n_threads / n};
+    }
+    if (n_pixels < cut.depth) cut.depth = 1;
+    return cut;
 }
 
 static void release(void *p)

@@ -27,6 +27,9 @@ static const shape shapes[] = {
     {5, 15, 13, 128, 256, SQUARE(1, 1, 0)},
     {5, 30, 25, 128, 256, SQUARE(1, 2, 0)},
     {3, 41, 37, 64, 128, SQUARE(1, 1, 0)},
+    /* Weights that threads share as a grid, and fewer pixels than a group; a group and a bit. */
+    {1, 5, 7, 289, 200, SQUARE(1, 1, 0)},
+    {2, 26, 27, 260, 200, SQUARE(1, 2, 0)},
     {4, 15, 46, 260, 130, {1, 1}, {1, 3}, {0, 0}, {0, 0}, {1, 1}, 1},
     /* More than one chunk of weights, two blocks of channels, few pixels. */
     {2, 4, 4, 130, 70, SQUARE(3, 1, 1)},

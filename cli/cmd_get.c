@@ -5,13 +5,15 @@
 
 #include "cli.h"
 #include "stoker/digits.h"
+#include "stoker/download.h"
 
 static const cli_option options[] = {{"--out", "DIR", "where to write; default: data/NAME"},
-                                     {"--train", "N", "pictures to learn from; default: 60000"},
-                                     {"--test", "N", "pictures to test with; default: 10000"},
-                                     {"--seed", "N", "of every random choice; default: 0"},
-                                     {"--size", "N", "pixels of a side; default: 28"},
-                                     {"--threads", "N", "0, the default: as many as cores"},
+                                     {"--mirror", "WHERE", "an address or folder that has the files by their names"},
+                                     {"--train", "N", "digits: pictures to learn from; default: 60000"},
+                                     {"--test", "N", "digits: pictures to test with; default: 10000"},
+                                     {"--seed", "N", "digits: of every random choice; default: 0"},
+                                     {"--size", "N", "digits: pixels of a side; default: 28"},
+                                     {"--threads", "N", "digits: 0, the default: as many as cores"},
                                      {"--list", NULL, "lists what there is to get"},
                                      {NULL, NULL, NULL}};
 
@@ -51,20 +53,69 @@ static int get_digits(const cli_args *args)
     return CLI_OK;
 }
 
+static void print_list(void)
+{
+    char bytes[CLI_TEXT];
+    const stk_download_set *set;
+    printf("digits           handwritten-like digits, made here: 60,000 + 10,000 grey JPEG files of 28 x 28 pixels\n");
+    for (int i = 0; (set = stk_download_at(i)); i++) {
+        int64_t sum = 0;
+        for (int k = 0; k < set->n_files; k++)
+            sum += set->file[k].n_bytes;
+        printf("%-16s %s; %s; licence: %s\n", set->name, set->about, cli_bytes((double)sum, bytes), set->licence);
+        for (int k = 0; k < set->n_files; k++)
+            printf("                 %s\n                   %s\n", set->file[k].url, set->file[k].checksum);
+    }
+}
+
+static void show_bytes(void *user, const char *name, int64_t done, int64_t total)
+{
+    bool terminal = *(const bool *)user;
+    char a[CLI_TEXT], b[CLI_TEXT];
+    if (terminal)
+        printf("\r%s  %s of %s\033[K%s", name, cli_bytes((double)done, a), cli_bytes((double)total, b),
+               done == total ? "\n" : "");
+    else if (done == total)
+        printf("%s  %s\n", name, cli_bytes((double)total, b));
+    fflush(stdout);
+}
+
+static int get_files(const cli_args *args, const stk_download_set *set)
+{
+    char standard[CLI_PATH];
+    const char *out = cli_value(args, "--out");
+    bool terminal = isatty(STDOUT_FILENO);
+    snprintf(standard, sizeof(standard), "data/%s", set->name);
+    if (!out) out = standard;
+    printf("%s: %s; licence: %s\n", set->name, set->about, set->licence);
+    if (stk_download(set, out, cli_value(args, "--mirror"), show_bytes, &terminal) != STK_OK) return cli_fail();
+    printf("%s is in %s\n", set->name, out);
+    return CLI_OK;
+}
+
 static int run(const cli_verb *verb, int argc, char **argv)
 {
+    enum { MOST = 64 };
     static cli_args args;
-    static const char *const names[] = {"digits"};
+    const char *names[MOST] = {"digits"};
+    const stk_download_set *set;
+    int n = 1;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (cli_has(&args, "--list")) {
-        printf("digits   handwritten-like digits, made here: 60,000 + 10,000 grey JPEG files of 28 x 28 pixels\n");
+        print_list();
         return CLI_OK;
     }
     if (args.n_words != 1) return cli_usage(verb, "get takes one name, and there are %d", args.n_words);
     if (!strcmp(args.word[0], "digits")) return get_digits(&args);
-    const char *nearest = cli_nearest(args.word[0], names, 1);
+    for (int i = 0; (set = stk_download_at(i)) && n < MOST; i++) {
+        if (!strcmp(args.word[0], set->name)) return get_files(&args, set);
+        names[n++] = set->name;
+    }
+    const char *nearest = cli_nearest(args.word[0], names, n);
     if (nearest) return cli_usage(verb, "no data set '%s' (did you mean '%s'?)", args.word[0], nearest);
-    return cli_usage(verb, "no data set '%s'; there is: digits", args.word[0]);
+    return cli_usage(verb, "no data set '%s'; stoker get --list names them", args.word[0]);
 }
 
-const cli_verb cli_get = {"get", "NAME [OPTION...]", "Makes a data set. It downloads nothing.", options, run};
+const cli_verb cli_get = {"get", "NAME [OPTION...]",
+                          "Makes or downloads a data set. Downloads go on where they were cut off, and are checked.",
+                          options, run};

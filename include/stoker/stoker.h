@@ -9,6 +9,7 @@
 #include "stoker/dataset.h"
 #include "stoker/device.h"
 #include "stoker/digits.h"
+#include "stoker/download.h"
 #include "stoker/exchange.h"
 #include "stoker/explain.h"
 #include "stoker/fields.h"

@@ -1,0 +1,48 @@
+/* Public data sets: where they are, what their bytes must be, and under which licence. What `stoker get` does, as
+ * calls.
+ *
+ * Files are read by range requests (libcurl), tried again where that may help, and go on where an earlier attempt was
+ * cut off: what has come so far is NAME.part, and beside it NAME.part.state tells of which state of the file. Only a
+ * whole file with the right checksum gets its name. Threads: any; one process at a time for each folder.
+ */
+#ifndef STOKER_DOWNLOAD_H
+#define STOKER_DOWNLOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stoker/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_download_file {
+    const char *name; /* in the folder of the data set */
+    const char *url;
+    int64_t n_bytes;
+    const char *checksum; /* "sha256:..." or, where only that is published, "md5:..." */
+} stk_download_file;
+
+typedef struct stk_download_set {
+    const char *name, *about, *licence;
+    const stk_download_file *file; /* [n_files] */
+    int n_files;
+} stk_download_set;
+
+/* Data set number i; NULL past the end. Constants. */
+STK_API const stk_download_set *stk_download_at(int i);
+
+/* n_done of n_all bytes of a file are there. */
+typedef void (*stk_download_fn)(void *user, const char *name, int64_t n_done, int64_t n_all);
+
+/* Fetches what is not there yet into folder, which is made. mirror: NULL, or an address or folder that has the files by
+ * their names. progress may be NULL. STK_CORRUPT: another length or checksum than that of the table, both of which the
+ * text names; what came is kept as NAME.wrong. STK_UNSUPPORTED: a build without libcurl or libcrypto. */
+STK_API stk_status stk_download(const stk_download_set *set, const char *folder, const char *mirror,
+                                stk_download_fn progress, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

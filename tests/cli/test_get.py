@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""stoker get: downloads from a server that cuts, fails and lies, from where they were cut off, and checked.
+
+usage: test_get.py STOKER WORK_FOLDER
+"""
+import os
+import shutil
+import sys
+
+from program import WORK, accepted, check, refused, run
+from range_server import RangeServer
+
+NAME, BYTES = "input.txt", 1115394
+
+
+def plan(kind):
+    """Bytes of the right length; the test needs no Shakespeare, since a wrong checksum is what is to be seen."""
+    return bytes(i * 31 % 251 for i in range(BYTES)) if kind == "wrong" else None
+
+
+def words(path):
+    return open(path, "rb").read() if os.path.exists(path) else None
+
+
+def without_libcurl():
+    done = run("get", "tinyshakespeare", "--mirror", "http://127.0.0.1:9")
+    if "without lib" in done.stderr:
+        print(f"SKIP: {done.stderr.strip()}")
+        sys.exit(77)
+
+
+def wrong_bytes():
+    server = RangeServer("site")
+    refused(["get", "tinyshakespeare", "--out", "t", "--mirror", server.url], 1, "checksum sha256:", "86c4e6aa9db7",
+            "input.txt.wrong")
+    check(not os.path.exists("t/input.txt") and words("t/input.txt.wrong") == plan("wrong"), "it is put aside")
+    check(not os.path.exists("t/input.txt.part"), "and not gone on with")
+    server.close()
+
+
+def cut_off():
+    """The second block never comes; then it does, and the first is not asked for again."""
+    os.environ["STOKER_TIMEOUT"] = "1"
+    server = RangeServer("site", lambda n, path: "404" if n >= 3 else None)
+    refused(["get", "tinyshakespeare", "--out", "c", "--mirror", server.url], 1, "404", lines=None)
+    check(words("c/input.txt.part") == plan("wrong")[:1 << 20], "what came is kept")
+    server.close()
+    server = RangeServer("site", lambda n, path: "cut" if n == 2 else None)
+    refused(["get", "tinyshakespeare", "--out", "c", "--mirror", server.url], 1, "checksum", lines=None)
+    asked = [wanted for _, wanted in server.requests]
+    check(asked[0] == "bytes=0-0" and all(w.startswith(f"bytes={1 << 20}-") for w in asked[1:]), f"goes on: {asked}")
+    check(words("c/input.txt.wrong") == plan("wrong"), "all of it, whole")
+    server.close()
+
+
+def changed_since():
+    """The part is of a file that is another one now: it begins anew."""
+    server = RangeServer("site", lambda n, path: "404" if n >= 3 else None)
+    refused(["get", "tinyshakespeare", "--out", "d", "--mirror", server.url], 1, "404", lines=None)
+    server.close()
+    os.utime("site/input.txt", (1, 1))
+    server = RangeServer("site")
+    run("get", "tinyshakespeare", "--out", "d", "--mirror", server.url)
+    check(server.requests[1][1].startswith("bytes=0-"), f"from the beginning: {server.requests}")
+    server.close()
+
+
+def other_lengths():
+    with open("site/short/input.txt", "wb") as f:
+        f.write(b"To be")
+    server = RangeServer("site/short")
+    refused(["get", "tinyshakespeare", "--out", "e", "--mirror", server.url], 1, "5 bytes", "should have 1115394")
+    server.close()
+
+
+def from_a_folder():
+    text = None
+    for place in os.environ.get("STOKER_DATA", ""), "../../../shared/data", "../../../../shared/data":
+        path = f"{place}/text/tinyshakespeare.txt"
+        if os.path.exists(path):
+            text = path
+    if not text:
+        print("SKIP: no tinyshakespeare beside the checkout, so that a right checksum was not seen")
+        return
+    os.makedirs("mirror", exist_ok=True)
+    shutil.copy(text, "mirror/input.txt")
+    server = RangeServer("mirror")
+    accepted(["get", "tinyshakespeare", "--out", "f", "--mirror", server.url], "licence: public domain", "is in f")
+    check(words("f/input.txt") == words("mirror/input.txt") and os.listdir("f") == ["input.txt"], "the file alone")
+    server.forget()
+    accepted(["get", "tinyshakespeare", "--out", "f", "--mirror", server.url], "is in f")
+    check(server.requests == [], "what is there is not asked for")
+    server.close()
+    accepted(["get", "tinyshakespeare", "--out", "g", "--mirror", "mirror"], "is in g")
+    with open("f/input.txt", "ab") as f:
+        f.write(b"!")
+    refused(["get", "tinyshakespeare", "--out", "f"], 1, "checksum")
+
+
+def messages():
+    done = accepted(["get", "--list"], "digits", "mnist", "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873", "licence: ")
+    check(done.stdout.count("https://ossci-datasets") == 4, "all files of MNIST")
+    refused(["get", "tinyshakespear"], 2, "did you mean 'tinyshakespeare'?", lines=None)
+
+
+shutil.rmtree(WORK, ignore_errors=True)
+os.makedirs(f"{WORK}/site/short")
+os.chdir(WORK)
+with open("site/input.txt", "wb") as out:
+    out.write(plan("wrong"))
+without_libcurl()
+wrong_bytes()
+cut_off()
+changed_since()
+other_lengths()
+from_a_folder()
+messages()
+import program
+
+os.chdir("..")
+if program.n_failed:
+    sys.exit(f"{program.n_failed} checks failed")
+shutil.rmtree(WORK)
+print("all checks passed")

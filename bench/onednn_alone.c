@@ -32,6 +32,8 @@ bool onednn_alone_has(stk_op op)
 {
     switch (op) {
     case STK_OP_matmul:
+    case STK_OP_linear_cross_entropy:
+    case STK_OP_linear_cross_entropy_grad:
     case STK_OP_conv2d:
     case STK_OP_conv2d_grad_data:
     case STK_OP_conv2d_grad_weight:
@@ -239,7 +241,7 @@ static stk_status time_ways(alone *a, double seconds, double *ns)
     return STK_OK;
 }
 
-stk_status onednn_alone_time(stk_device *device, const stk_op_call *call, double seconds, double *ns, bool *is_f32)
+static stk_status time_one(stk_device *device, const stk_op_call *call, double seconds, double *ns, bool *is_f32)
 {
     stk_status status = STK_OK;
     alone a = {.device = device};
@@ -253,4 +255,36 @@ stk_status onednn_alone_time(stk_device *device, const stk_op_call *call, double
     status = ok ? time_ways(&a, seconds, ns) : stk_fail(STK_UNSUPPORTED, "oneDNN has no such product or convolution");
     close_alone(&a);
     return status;
+}
+
+/* The products of a loss over a vocabulary: logits = x w', and for the gradient dx = dlogits w and dw = dlogits' x. */
+static stk_status time_loss(stk_device *device, const stk_op_call *call, double seconds, double *ns, bool *is_f32)
+{
+    stk_tensor_desc x = call->in[0], w = call->in[1], logits = {x.dtype, {.rank = 2}};
+    logits.shape.dim[0] = x.shape.dim[0];
+    logits.shape.dim[1] = w.shape.dim[0];
+    const struct {
+        stk_tensor_desc in[2], out;
+        bool ta, tb;
+    } product[] = {{{x, w}, logits, false, true}, {{logits, w}, x, false, false}, {{logits, x}, w, true, false}};
+    int n = call->op == STK_OP_linear_cross_entropy ? 1 : 3;
+    *ns = 0;
+    for (int i = 0; i < n; i++) {
+        stk_attrs attrs = stk_attrs_zero();
+        attrs.matmul.transpose_a = product[i].ta;
+        attrs.matmul.transpose_b = product[i].tb;
+        stk_tensor_desc out = product[i].out;
+        stk_op_call one = {STK_OP_matmul, &attrs, 2, 1, product[i].in, &out};
+        double took;
+        STK_RETURN_IF_ERROR(time_one(device, &one, seconds, &took, is_f32));
+        *ns += took;
+    }
+    return STK_OK;
+}
+
+stk_status onednn_alone_time(stk_device *device, const stk_op_call *call, double seconds, double *ns, bool *is_f32)
+{
+    if (call->op == STK_OP_linear_cross_entropy || call->op == STK_OP_linear_cross_entropy_grad)
+        return time_loss(device, call, seconds, ns, is_f32);
+    return time_one(device, call, seconds, ns, is_f32);
 }

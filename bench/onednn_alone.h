@@ -7,7 +7,8 @@
 
 #include "device/device.h"
 
-/* True for the ops that have such a time: matmul and the convolutions. */
+/* True for the ops that have such a time: matmul, the convolutions, and the losses over a vocabulary, of
+ * which it is the time of their products. */
 bool onednn_alone_has(stk_op op);
 /* The fastest of the calls that fit into `seconds`, two at least, each way in turn, by as many threads as OpenMP gives
  * the caller; memory comes from device. What oneDNN has not in 16 bits on this processor is done in f32, and *is_f32 is

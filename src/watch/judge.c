@@ -26,7 +26,7 @@ static bool apply(const stk_watch_rule *rule, const stk_watch_signals *signals, 
     double margins = 0;
     memset(out, 0, sizeof(*out));
     out->rule = rule;
-    for (const stk_watch_clause *c = rule->clause; c->part; c++) {
+    for (const stk_watch_clause *c = rule->clause; c < rule->clause + STK_WATCH_CLAUSES && c->part; c++) {
         bool is_signal = c->part == STK_WATCH_NEED || c->part == STK_WATCH_AGREE;
         bool good = c->part == STK_WATCH_TELL ? !isnan(signals->value[c->signal]) : holds(c, signals);
         if (!good && (c->part == STK_WATCH_GATE || c->part == STK_WATCH_NEED)) return false;

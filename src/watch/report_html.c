@@ -35,13 +35,14 @@ static double value_at(const stk_watch_history *h, size_t first, size_t last, si
 /* One curve from 0 to its largest value, or to 1 for shares. */
 static void add_chart(const stk_watch_history *h, const char *title, size_t offset, bool is_share, stk_text *out)
 {
-    double most = is_share ? 1 : 0, end_s = h->n ? h->row[h->n - 1].at_s : 0;
+    double most = 0, end_s = h->n ? h->row[h->n - 1].at_s : 0;
     size_t step = h->n / MOST_POINTS + 1;
     for (size_t i = 0; i < h->n; i += step) {
         double x = value_at(h, i, i + step < h->n ? i + step : h->n, offset);
         if (x > most) most = x;
     }
     if (!(most > 0) || !(end_s > 0)) return;
+    if (is_share) most = 1;
     stk_text_add(out,
                  "<figure><figcaption>%s <small>0 to %.3g%s</small></figcaption>"
                  "<svg viewBox=\"0 0 %d %d\"><polyline points=\"",

@@ -6,7 +6,7 @@
 
 #include "watch/signals.h"
 
-enum { STK_WATCH_CLAUSES = 7, STK_WATCH_REMEDIES = 9, STK_WATCH_VERDICTS = 6, STK_WATCH_EVIDENCE = 12 };
+enum { STK_WATCH_CLAUSES = 12, STK_WATCH_REMEDIES = 9, STK_WATCH_VERDICTS = 6, STK_WATCH_EVIDENCE = 12 };
 
 typedef enum stk_watch_part {
     STK_WATCH_GATE = 1, /* must hold, and is no evidence */
@@ -32,7 +32,7 @@ typedef struct stk_watch_rule {
     const char *name, *title;
     bool is_healthy;       /* nothing to do */
     stk_watch_signal cost; /* the share of the time that it costs */
-    stk_watch_clause clause[STK_WATCH_CLAUSES + 3];
+    stk_watch_clause clause[STK_WATCH_CLAUSES];
     stk_watch_remedy remedy[STK_WATCH_REMEDIES];
     const char *source; /* of the thresholds */
 } stk_watch_rule;

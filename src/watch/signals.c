@@ -234,22 +234,23 @@ static bool is_still(const span *s, const stk_watch_row *row)
 
 static void find_stuck(const stk_watch_history *history, const span *s, double *out)
 {
-    double stuck = 0, locked = 0, spinning = 0, before = 0, ending = 0;
-    size_t i = history->n;
-    double least_s = history->n ? 0.6 * history->row[history->n - 1].at_s : 0;
-    /* Being interrupted makes it move once more, for a moment of computing that may take long on a busy machine. */
-    for (; i > 0 && !is_still(s, &history->row[i - 1]) && history->row[i - 1].at_s > least_s; i--) {
-        ending += history->row[i - 1].cores * history->row[i - 1].length_s;
-        if (!(ending < 0.2)) break;
-    }
-    for (; i > 0 && is_still(s, &history->row[i - 1]); i--) {
+    double stuck = 0, locked = 0, spinning = 0, before = 0, moved = 0, moving_s = 0;
+    /* Being interrupted makes a job move once more, for a moment of computing that may take long on a busy machine. */
+    for (size_t i = history->n; i > 0; i--) {
         const stk_watch_row *row = &history->row[i - 1];
+        if (!is_still(s, row)) {
+            moved += row->cores * row->length_s;
+            moving_s += row->length_s;
+            if (!(moved < 0.7) || (stuck > 1 && moving_s > 1)) break;
+            continue;
+        }
+        moving_s = 0;
         stuck += row->length_s;
         locked += row->locked > 0 ? row->length_s : 0;
         spinning += s->has_gpu && row->gpu_busy > 0.9 ? row->length_s : 0;
     }
-    for (; i > 0; i--)
-        before += is_still(s, &history->row[i - 1]) ? 0 : history->row[i - 1].length_s;
+    for (size_t i = 0; i < history->n; i++)
+        before += is_still(s, &history->row[i]) ? 0 : history->row[i].length_s;
     /* A program that never did anything is not stuck. */
     out[STK_WATCH_stuck_s] = before > 0.5 ? stuck : 0;
     out[STK_WATCH_stuck] = before > 0.3 && history->n ? stuck / history->row[history->n - 1].at_s : 0;
@@ -279,7 +280,7 @@ static void find_gpu(const span *s, double n_gpus, double *out)
     if (!s->has_gpu) return;
     out[STK_WATCH_gpu_busy] = mean(s, FIELD(gpu_busy));
     out[STK_WATCH_swing] = find_swing(s);
-    out[STK_WATCH_period_s] = find_period(s);
+    out[STK_WATCH_period_s] = out[STK_WATCH_swing] > 0.3 ? find_period(s) : NAN;
     out[STK_WATCH_power] = mean(s, FIELD(power));
     out[STK_WATCH_power_busy] = fmin(1, out[STK_WATCH_power] / fmax(0.01, out[STK_WATCH_gpu_busy]));
     out[STK_WATCH_sm] = mean(s, FIELD(sm));
@@ -314,6 +315,9 @@ static void find_cores(const span *s, double *out)
     if (isnan(allowed)) allowed = out[STK_WATCH_machine_cores];
     out[STK_WATCH_allowed_share] = fmin(1, allowed / out[STK_WATCH_machine_cores]);
     out[STK_WATCH_cores_share] = fmin(1, out[STK_WATCH_cores] / fmin(allowed, out[STK_WATCH_quota]));
+    out[STK_WATCH_waiting] = mean(s, FIELD(waiting));
+    out[STK_WATCH_wanted] =
+        fmin(1, (out[STK_WATCH_cores] + fmax(0, out[STK_WATCH_waiting])) / fmin(allowed, out[STK_WATCH_quota]));
     out[STK_WATCH_main] = mean(s, FIELD(main));
     out[STK_WATCH_main_fill] = fill(s, FIELD(main));
     out[STK_WATCH_overlap] = out[STK_WATCH_main] + out[STK_WATCH_gpu_busy] - 1;
@@ -324,7 +328,6 @@ static void find_cores(const span *s, double *out)
     out[STK_WATCH_workers_busy] = mean(s, FIELD(workers));
     out[STK_WATCH_workers_fill] = fill(s, FIELD(workers));
     out[STK_WATCH_waited] = mean(s, FIELD(waited));
-    out[STK_WATCH_waiting] = mean(s, FIELD(waiting));
     out[STK_WATCH_contention] =
         fmax(0, mean(s, FIELD(machine_busy)) - out[STK_WATCH_cores]) / out[STK_WATCH_machine_cores];
     out[STK_WATCH_throttled] = mean(s, FIELD(throttled));

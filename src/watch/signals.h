@@ -15,7 +15,7 @@
     X(gpu_busy, "%", "GPU busy %s of the time")                                                                        \
     X(idle, "%", "the device is idle %s of the time")                                                                  \
     X(swing, "%", "GPU utilisation swings by %s")                                                                      \
-    X(period_s, "s", "it does so every %s")                                                                            \
+    X(period_s, "s", "GPU utilisation comes in bursts every %s")                                                       \
     X(power, "%", "GPU power %s of its limit")                                                                         \
     X(power_busy, "%", "power while the GPU is busy: %s of its limit")                                                 \
     X(sm, "%", "SMs active %s (GPM)")                                                                                  \
@@ -36,6 +36,7 @@
     X(far_node, "%", "the process runs on another memory node than its GPU's %s of the time")                          \
     X(cores, "cores", "the job uses %s")                                                                               \
     X(cores_share, "%", "the job uses %s of the cores it may use")                                                     \
+    X(wanted, "%", "it runs, or is ready to run, on %s of the cores that it may use")                                  \
     X(machine_cores, "cores", "the machine has %s")                                                                    \
     X(allowed_share, "%", "it may run on %s of the machine's cores")                                                   \
     X(main, "%", "the main thread runs %s of the time")                                                                \

@@ -63,12 +63,19 @@ static int fails(const char *symbol)
 #define REFUSE                                                                                                         \
     if (fails(__func__)) return NOT_SUPPORTED
 
+/* How long the running kernel has run. */
+static int64_t open_ns(const meter_slot *slot, int64_t now)
+{
+    int64_t since = slot->since_ns, until = slot->until_ns, end = until > 0 && until < now ? until : now;
+    return since > 0 && since < end ? end - since : 0;
+}
+
 static void sum_slots(int index, int64_t now, int64_t *busy, int64_t *work, int64_t *bytes)
 {
     *busy = *work = *bytes = 0;
     for (int i = 0; shared && i < METER_SLOTS; i++) {
         const meter_slot *slot = &shared->slot[index][i];
-        int64_t since = slot->since_ns, open = since > 0 && since < now ? now - since : 0;
+        int64_t open = open_ns(slot, now);
         *busy += slot->busy_ns + open;
         *work += slot->work_ns + open / 1000 * slot->permille;
         *bytes += slot->pcie_bytes;
@@ -94,7 +101,7 @@ static void look(struct nvml_device_st *device)
     }
     for (int i = 0; shared && i < METER_SLOTS; i++) {
         const meter_slot *slot = &shared->slot[device->index][i];
-        int64_t total = slot->busy_ns + (slot->since_ns > 0 ? now - slot->since_ns : 0);
+        int64_t total = slot->busy_ns + open_ns(slot, now);
         device->slot_busy[i] = s > 0 ? (double)(total - device->slot_busy_ns[i]) / s : 0;
         device->slot_busy_ns[i] = total;
     }

@@ -51,7 +51,7 @@ def spin_c(seconds):
 # --- PyTorch ---
 
 def photos():
-    return sorted(glob.glob(PHOTOS + "/**/*.jp*g", recursive=True))[:400]
+    return sorted(glob.glob(PHOTOS + "/**/*.[jJ][pP]*[gG]", recursive=True))[:400]
 
 
 def torch_data(heavy):
@@ -262,6 +262,7 @@ def keras():
     import numpy
     import tensorflow as tf
     tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
     gpu = Gpu()
 
     def decode(i):
@@ -271,6 +272,9 @@ def keras():
         return tf.reduce_mean(x, 0)[:32], 1.0
 
     data = tf.data.Dataset.range(10 ** 9).map(decode).batch(8)
+    options = tf.data.Options()
+    options.threading.private_threadpool_size = options.threading.max_intra_op_parallelism = 1
+    data = data.with_options(options)
     model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
     model.compile(loss="mse", optimizer="sgd")
 

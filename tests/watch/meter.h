@@ -14,7 +14,7 @@ typedef struct meter_slot {
     int64_t permille;   /* how much the running kernel uses */
     int64_t memory_mb;  /* allocated */
     int64_t pcie_bytes; /* copied to the GPU */
-    int64_t unused;
+    int64_t until_ns;   /* when the running kernel ends by itself; 0: when the host says so */
 } meter_slot;
 
 typedef struct meter {

@@ -5,7 +5,7 @@ import struct
 import time
 
 GPUS, SLOTS, FIELDS = 4, 8, 8
-PID, SINCE, BUSY, WORK, PERMILLE, MEMORY, PCIE = range(7)
+PID, SINCE, BUSY, WORK, PERMILLE, MEMORY, PCIE, UNTIL = range(8)
 BYTES = GPUS * SLOTS * FIELDS * 8
 
 
@@ -38,22 +38,27 @@ class Gpu:
     def _put(self, field, value):
         struct.pack_into("q", self.map, self.at + 8 * field, value)
 
-    def begin(self, use=0.9, copied=0):
-        """A kernel starts that uses that share of the GPU; bytes copied to the GPU before it."""
+    def begin(self, use=0.9, copied=0, seconds=0):
+        """A kernel starts that uses that share of the GPU, after so many bytes were copied; it ends after so many seconds,
+        whatever the host does then, or when the host says so."""
         if self.map:
+            self.end()
+            now = time.monotonic_ns()
             self._put(PCIE, self._get(PCIE) + copied)
             self._put(PERMILLE, int(1000 * use))
-            self._put(SINCE, time.monotonic_ns())
+            self._put(UNTIL, now + int(seconds * 1e9) if seconds else 0)
+            self._put(SINCE, now)
 
     def end(self):
         if self.map and self._get(SINCE):
-            ns = time.monotonic_ns() - self._get(SINCE)
+            end = min(time.monotonic_ns(), self._get(UNTIL) or 1 << 62)
+            ns = end - self._get(SINCE)
             self._put(SINCE, 0)
             self._put(BUSY, self._get(BUSY) + ns)
-            self._put(WORK, self._get(WORK) + ns * self._get(PERMILLE) // 1000)
+            self._put(WORK, self._get(WORK) + ns // 1000 * self._get(PERMILLE))
 
     def run(self, seconds, use=0.9, copied=0):
         """A kernel that the host sleeps for."""
-        self.begin(use, copied)
+        self.begin(use, copied, seconds)
         time.sleep(seconds)
         self.end()

@@ -23,7 +23,7 @@ typedef struct cli_verb {
     int (*run)(const struct cli_verb *verb, int argc, char **argv);
 } cli_verb;
 
-extern const cli_verb cli_report;
+extern const cli_verb cli_report, cli_top;
 extern const cli_verb cli_train, cli_plan, cli_eval, cli_predict, cli_generate, cli_models, cli_data, cli_pack,
     cli_index, cli_tokenize, cli_tokenizer, cli_devices, cli_new, cli_get, cli_watch, cli_import, cli_export;
 

@@ -4,9 +4,10 @@
 
 #include "cli.h"
 
-static const cli_verb *const verbs[] = {&cli_train, &cli_plan, &cli_eval,  &cli_predict,  &cli_generate,  &cli_models,
-                                        &cli_data,  &cli_pack, &cli_index, &cli_tokenize, &cli_tokenizer, &cli_devices,
-                                        &cli_new,   &cli_get,  &cli_watch, &cli_import,   &cli_export,    &cli_report};
+static const cli_verb *const verbs[] = {&cli_train,     &cli_plan,    &cli_eval,   &cli_predict, &cli_generate,
+                                        &cli_models,    &cli_data,    &cli_pack,   &cli_index,   &cli_tokenize,
+                                        &cli_tokenizer, &cli_devices, &cli_new,    &cli_get,     &cli_watch,
+                                        &cli_import,    &cli_export,  &cli_report, &cli_top};
 enum { N_VERBS = sizeof(verbs) / sizeof(verbs[0]) };
 
 static void print_help(void)

@@ -200,6 +200,7 @@ static void take_observe(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *tensorboard = get(root, "tensorboard");
     recipe->log_every = get_int(get(root, "log"), "every", 10);
+    recipe->prometheus = get_bool(root, "prometheus");
     recipe->tensorboard.on = get_bool(tensorboard, "on");
     recipe->tensorboard.histograms = is_word(tensorboard, "histograms", "epoch");
     recipe->tensorboard.n_images = get_int(tensorboard, "images", 0);

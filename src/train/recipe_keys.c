@@ -233,6 +233,11 @@ static const stk_key recipe_keys[] = {
      .doc = "When the run is saved."},
     {.name = "early_stopping", .type = STK_KEY_MAP, .keys = early_stopping_keys, .doc = "Needs valid. Default: never."},
     {.name = "log", .type = STK_KEY_MAP, .keys = log_keys, .standard = "", .doc = "What is written to metrics.jsonl."},
+    {.name = "prometheus",
+     .type = STK_KEY_BOOL,
+     .standard = "false",
+     .doc =
+         "Whether the run keeps metrics.prom in its folder, for the textfile collector of Prometheus' node_exporter."},
     {.name = "tensorboard",
      .type = STK_KEY_MAP,
      .keys = stk_tensorboard_keys,

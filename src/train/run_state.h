@@ -6,6 +6,7 @@
 #include "train/checkpoint.h"
 #include "train/energy.h"
 #include "train/metrics.h"
+#include "train/notice.h"
 #include "train/observe.h"
 #include "train/recipe.h"
 
@@ -26,6 +27,7 @@ struct stk_run {
     /* while training */
     stk_metrics_file metrics;
     stk_observer observer;
+    stk_notice notice;
     stk_energy energy;
     int64_t counted_ns; /* when energy was counted last */
     stk_checkpoint_writer *writer;

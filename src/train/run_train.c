@@ -149,6 +149,17 @@ static void warn_metrics(stk_run *run)
     stk_run_warn(run, text);
 }
 
+/* Trouble, and the file for Prometheus. */
+static void notice(stk_run *run, const stk_train_event *event)
+{
+    char text[STK_NOTICE_TEXT + 200];
+    if (event->kind == STK_EVENT_STEP && stk_notice_look(&run->notice, event, text)) stk_run_warn(run, text);
+    if (!run->recipe->prometheus || (event->kind != STK_EVENT_STEP && event->kind != STK_EVENT_EPOCH)) return;
+    if (stk_notice_write(&run->notice, run->folder, run->recipe->name, event) == STK_OK) return;
+    snprintf(text, sizeof(text), "no more metrics.prom: %.500s; the run goes on", stk_error_text());
+    stk_run_warn(run, text);
+}
+
 static const int64_t ENERGY_NS = 60000000000; /* between two countings */
 
 static void on_event(void *user, const stk_train_event *event)
@@ -165,6 +176,7 @@ static void on_event(void *user, const stk_train_event *event)
     if (event->kind == STK_EVENT_EPOCH) status = stk_metrics_write_epoch(&run->metrics, event, run->last_loss);
     if (is_logged || event->kind == STK_EVENT_EPOCH) warn_observer(run, stk_observe_event(&run->observer, event));
     if (status != STK_OK) warn_metrics(run);
+    notice(run, event);
     if (run->options.on_event) run->options.on_event(run->options.user, event);
 }
 

@@ -74,6 +74,7 @@ stk_status stk_timing_begin(stk_trainer *trainer)
     const stk_trace_kernel *about;
     int n;
     t->step_begin_ns = stk_clock_ns();
+    t->in_step = true;
     STK_RETURN_IF_ERROR(start_trace(trainer));
     t->trace_begin_ns = stk_trace_begin();
     /* A device that is not on the host would have to wait for each kernel: only a trace is worth that. */
@@ -112,6 +113,7 @@ void stk_timing_end(stk_trainer *trainer)
     stk_timing *t = &trainer->timing;
     stk_trace_end(t->trace_begin_ns, STK_TRACE_STEP, "step", trainer->state.step);
     t->loop_ns += stk_clock_ns() - t->step_begin_ns;
+    t->in_step = false;
     t->n_steps++;
     if (t->is_tracing && trainer->state.step >= trainer->config.trace_last) write_trace(trainer);
 }
@@ -124,7 +126,8 @@ void stk_timing_finish(stk_trainer *trainer)
 stk_time_shares stk_timing_get_shares(const stk_trainer *trainer)
 {
     const stk_timing *t = &trainer->timing;
-    double loop = (double)t->loop_ns, run = (double)t->run_ns, wait = (double)t->wait_ns;
+    int64_t under_way_ns = t->in_step ? stk_clock_ns() - t->step_begin_ns : 0;
+    double loop = (double)(t->loop_ns + under_way_ns), run = (double)t->run_ns, wait = (double)t->wait_ns;
     if (!(loop > 0)) return (stk_time_shares){0};
     double kernels = is_on_host(trainer) ? run : (double)t->result_ns;
     if (is_on_host(trainer) && t->profiled_run_ns > 0)

@@ -17,6 +17,7 @@ typedef struct stk_timing {
     int64_t result_ns;       /* waiting for results, where the device is not on the host */
     int64_t profiled_run_ns; /* part of run_ns: of steps that were profiled */
     int64_t step_begin_ns, trace_begin_ns;
+    bool in_step;     /* one is under way: loop_ns lacks it */
     bool is_profiled; /* the step under way */
     bool is_tracing, has_traced;
 } stk_timing;

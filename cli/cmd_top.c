@@ -1,0 +1,402 @@
+/* stoker top: a run and its machine, live. Rates are differences of two samples of the doctor's sampler; what the run
+ * says of itself is the last line of its metrics.jsonl. Plain escape sequences: no terminal library is worth a
+ * dependency here.
+ */
+#include <dirent.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "watch/sampler.h"
+
+enum { PATH_BYTES = 4096, LINE_BYTES = 512, MOST_LINES = 64, BAR = 20 };
+
+static const cli_option options[] = {{"--once", NULL, "prints what there is after half a second, and ends"},
+                                     {"--every", "SECONDS", "between two pictures, 1 to 60; default: 2"},
+                                     {NULL, NULL, NULL}};
+
+typedef struct top {
+    char folder[PATH_BYTES]; /* "": no run */
+    int64_t pid;             /* 0: none */
+    stk_watch_sampler sampler;
+    stk_watch_sample before;
+    char line[MOST_LINES][LINE_BYTES];
+    int n_lines;
+} top;
+
+/* --- which run, which process --- */
+
+/* Who holds the run's lock, by /proc/locks; 0: nobody. */
+static int64_t find_holder(const char *folder)
+{
+    char path[PATH_BYTES + 8], line[256], want[64];
+    struct stat info;
+    long long pid = 0, found = 0;
+    snprintf(path, sizeof(path), "%s/lock", folder);
+    if (stat(path, &info) < 0) return 0;
+    snprintf(want, sizeof(want), "%02x:%02x:%llu ", major(info.st_dev), minor(info.st_dev),
+             (unsigned long long)info.st_ino);
+    FILE *file = fopen("/proc/locks", "re");
+    while (file && fgets(line, sizeof(line), file))
+        if (strstr(line, want) && sscanf(line, "%*s %*s %*s %*s %lld", &pid) == 1 && pid > 0) found = pid;
+    if (file) fclose(file);
+    return found;
+}
+
+/* The folder whose metrics.jsonl the process has open; false: none. */
+static bool find_folder(int64_t pid, char out[PATH_BYTES])
+{
+    char path[64 + NAME_MAX], target[PATH_BYTES];
+    bool found = false;
+    snprintf(path, sizeof(path), "/proc/%" PRId64 "/fd", pid);
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && !found && (entry = readdir(dir));) {
+        snprintf(path, sizeof(path), "/proc/%" PRId64 "/fd/%s", pid, entry->d_name);
+        ssize_t n = readlink(path, target, sizeof(target) - 1);
+        if (n <= 0) continue;
+        target[n] = 0;
+        char *name = strstr(target, "/metrics.jsonl");
+        if (!name || name[14]) continue;
+        *name = 0;
+        snprintf(out, PATH_BYTES, "%s", target);
+        found = true;
+    }
+    if (dir) closedir(dir);
+    return found;
+}
+
+/* A run under ./runs that is training now. */
+static bool find_running(top *t)
+{
+    DIR *dir = opendir("runs");
+    for (struct dirent *entry; dir && t->pid == 0 && (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.') continue;
+        snprintf(t->folder, sizeof(t->folder), "runs/%s", entry->d_name);
+        t->pid = find_holder(t->folder);
+    }
+    if (dir) closedir(dir);
+    if (t->pid == 0) t->folder[0] = 0;
+    return t->pid != 0;
+}
+
+static int find_job(const cli_verb *verb, const char *word, top *t)
+{
+    char *end, path[PATH_BYTES + 16];
+    struct stat info;
+    if (!word) {
+        find_running(t);
+        return CLI_OK;
+    }
+    long long pid = strtoll(word, &end, 10);
+    if (*word && !*end && pid > 0) {
+        snprintf(path, sizeof(path), "/proc/%lld", pid);
+        if (stat(path, &info) < 0) {
+            fprintf(stderr, "stoker: there is no process %lld\n", pid);
+            return CLI_FAILED;
+        }
+        t->pid = pid;
+        find_folder(pid, t->folder);
+        return CLI_OK;
+    }
+    if (strlen(word) >= sizeof(t->folder)) return cli_usage(verb, "the folder's name is too long");
+    snprintf(path, sizeof(path), "%s/recipe.yaml", word);
+    if (stat(path, &info) < 0) {
+        fprintf(stderr, "stoker: folder '%s' holds no run: no recipe.yaml; see: stoker top --help\n", word);
+        return CLI_FAILED;
+    }
+    snprintf(t->folder, sizeof(t->folder), "%s", word);
+    t->pid = find_holder(word);
+    return CLI_OK;
+}
+
+/* --- lines --- */
+
+static void add_line(top *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_line(top *t, const char *format, ...)
+{
+    va_list args;
+    if (t->n_lines == MOST_LINES) return;
+    va_start(args, format);
+    vsnprintf(t->line[t->n_lines++], LINE_BYTES, format, args);
+    va_end(args);
+}
+
+static const char *bar(double share, char out[BAR + 1])
+{
+    int n = share > 1 ? BAR : share > 0 ? (int)(share * BAR + 0.5) : 0;
+    memset(out, '-', BAR);
+    memset(out, '#', (size_t)n);
+    out[BAR] = 0;
+    return out;
+}
+
+/* The number behind "key": in a line of JSON; standard where there is none. */
+static double number_of(const char *line, const char *key, double standard)
+{
+    char want[40], *end;
+    snprintf(want, sizeof(want), "\"%s\": ", key);
+    const char *at = strstr(line, want);
+    if (!at) return standard;
+    double x = strtod(at + strlen(want), &end);
+    return end == at + strlen(want) ? standard : x;
+}
+
+/* The last whole line of a file; "" where there is none. */
+static void read_last(const char *path, char out[4096])
+{
+    char block[8192];
+    FILE *file = fopen(path, "re");
+    out[0] = 0;
+    if (!file) return;
+    if (fseek(file, -(long)sizeof(block) + 1, SEEK_END) < 0) rewind(file);
+    size_t n = fread(block, 1, sizeof(block) - 1, file);
+    fclose(file);
+    while (n > 0 && block[n - 1] != '\n')
+        n--;
+    if (n == 0) return;
+    block[n - 1] = 0;
+    char *start = strrchr(block, '\n');
+    snprintf(out, 4096, "%.4095s", start ? start + 1 : block);
+}
+
+static void add_run(top *t)
+{
+    char path[PATH_BYTES + 16], line[4096], count[CLI_TEXT], a[BAR + 1];
+    static const char *const parts[] = {"input", "host", "launch", "compute"};
+    if (!t->folder[0]) return;
+    snprintf(path, sizeof(path), "%s/metrics.jsonl", t->folder);
+    read_last(path, line);
+    if (!line[0]) {
+        add_line(t, "run      %.60s: no step yet", t->folder);
+        return;
+    }
+    add_line(t, "run      %.60s%s", t->folder, t->pid ? "" : " (not training now)");
+    double accuracy = number_of(line, "accuracy", -1);
+    char shown[32] = "";
+    if (accuracy >= 0) snprintf(shown, sizeof(shown), "  acc %.2f %%", 100 * accuracy);
+    add_line(t, "         step %s  epoch %.0f  loss %.4f%s  lr %.3g  %.0f samples/s",
+             cli_count((int64_t)number_of(line, "step", 0), count), number_of(line, "epoch", 0),
+             number_of(line, "loss", 0), shown, number_of(line, "lr", 0), number_of(line, "samples_per_s", 0));
+    for (int i = 0; i < 4; i++) {
+        double share = number_of(line, parts[i], -1);
+        if (share >= 0) add_line(t, "         %-8s [%s] %5.1f %%", parts[i], bar(share, a), 100 * share);
+    }
+}
+
+/* --- the machine --- */
+
+static double rate(int64_t now, int64_t before, double s)
+{
+    return now < 0 || before < 0 || now < before || s <= 0 ? 0 : (double)(now - before) / s;
+}
+
+static void add_machine(top *t, double s)
+{
+    const stk_watch_machine *m = &t->sampler.sample.machine, *b = &t->before.machine;
+    char bars[BAR + 1], x[CLI_TEXT], y[CLI_TEXT], z[CLI_TEXT], w[CLI_TEXT];
+    double n = m->n_cpus > 0 ? (double)m->n_cpus : 1, busy = rate(m->busy_ms, b->busy_ms, s) / 1000;
+    add_line(t, "cores    [%s] %5.1f %% of %.0f; %" PRId64 " runnable; waiting for disks %.1f %%", bar(busy / n, bars),
+             100 * busy / n, n, m->n_runnable > 0 ? m->n_runnable : 0,
+             100 * rate(m->iowait_ms, b->iowait_ms, s) / 1000 / n);
+    double total = (double)m->memory_kb * 1024, used = total - (double)m->available_kb * 1024;
+    if (m->memory_kb > 0)
+        add_line(t, "memory   [%s] %s of %s; swap %s", bar(used / total, bars), cli_bytes(used, x), cli_bytes(total, y),
+                 cli_bytes(m->swap_kb > 0 ? (double)(m->swap_kb - m->swap_free_kb) * 1024 : 0, z));
+    add_line(t, "io       disk read %s/s, written %s/s; net in %s/s, out %s/s",
+             cli_bytes(rate(m->disk_read_kb, b->disk_read_kb, s) * 1024, x),
+             cli_bytes(rate(m->disk_written_kb, b->disk_written_kb, s) * 1024, y),
+             cli_bytes(rate(m->net_received_kb, b->net_received_kb, s) * 1024, z),
+             cli_bytes(rate(m->net_sent_kb, b->net_sent_kb, s) * 1024, w));
+    if (m->psi_cpu_us >= 0)
+        add_line(t, "pressure cpu %.1f %%, io %.1f %%, memory %.1f %% of the time",
+                 rate(m->psi_cpu_us, b->psi_cpu_us, s) / 1e4, rate(m->psi_io_us, b->psi_io_us, s) / 1e4,
+                 rate(m->psi_memory_us, b->psi_memory_us, s) / 1e4);
+    if (m->quota_millicores > 0)
+        add_line(t, "quota    %.2f cores; held back %.1f %% of the time", (double)m->quota_millicores / 1000,
+                 rate(m->throttled_us, b->throttled_us, s) / 1e4);
+}
+
+/* "  -": not told. */
+static const char *permille(int64_t x, char out[CLI_TEXT])
+{
+    snprintf(out, CLI_TEXT, x < 0 ? "  -" : "%3" PRId64, x < 0 ? 0 : x / 10);
+    return out;
+}
+
+static void add_gpus(top *t)
+{
+    char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT];
+    for (size_t i = 0; i < t->sampler.sample.gpus.n; i++) {
+        const stk_watch_gpu *g = stk_watch_gpu_at(&t->sampler.sample, i);
+        add_line(t,
+                 "gpu %-2" PRId64
+                 "   busy %s%% sm %s%% tensor %s%% dram %s%%  %.1f of %.1f GiB  %.0f of %.0f W  %" PRId64 " of %" PRId64
+                 " MHz  %" PRId64 " C%s",
+                 g->id, permille(g->busy_permille, a), permille(g->sm_permille, b), permille(g->tensor_permille, c),
+                 permille(g->dram_permille, d), (double)g->memory_used_mb / 1024, (double)g->memory_mb / 1024,
+                 (double)g->power_mw / 1000, (double)g->power_limit_mw / 1000, g->clock_mhz, g->clock_most_mhz,
+                 g->celsius, g->slowdown_mask > 0 && g->slowdown_mask != NVML_SLOW_IDLE ? "  SLOWED" : "");
+    }
+}
+
+/* The program's name as it was called. */
+static void read_name(int64_t pid, char out[32])
+{
+    char path[64], text[512];
+    snprintf(path, sizeof(path), "/proc/%" PRId64 "/cmdline", pid);
+    FILE *file = fopen(path, "re");
+    size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file) fclose(file);
+    text[n] = 0;
+    char *slash = strrchr(text, '/');
+    snprintf(out, 32, "%.16s", slash ? slash + 1 : text);
+}
+
+static void add_processes(top *t, double s)
+{
+    enum { MOST = 6 };
+    char name[32], a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT];
+    size_t n = t->sampler.sample.processes.n;
+    if (t->pid == 0 || n == 0) return;
+    add_line(t, "    pid  name             threads  cores  resident     read/s  written/s");
+    for (size_t i = 0; i < n && i < MOST; i++) {
+        const stk_watch_process *p = stk_watch_process_at(&t->sampler.sample, i);
+        const stk_watch_process *old = stk_watch_list_find(&t->before.processes, p->id);
+        read_name(p->id, name);
+        add_line(t, "%7" PRId64 "  %-16s %7" PRId64 "  %5.2f  %8s  %9s  %9s", p->id, name, p->n_threads,
+                 old ? rate(p->cpu_us, old->cpu_us, s) / 1e6 : 0, cli_bytes((double)p->resident_kb * 1024, a),
+                 cli_bytes(old ? rate(p->read_kb, old->read_kb, s) * 1024 : 0, b),
+                 cli_bytes(old ? rate(p->written_kb, old->written_kb, s) * 1024 : 0, c));
+    }
+    if (n > MOST) add_line(t, "         and %zu more", n - MOST);
+}
+
+/* --- pictures --- */
+
+/* Takes a sample `ms` after the last, and makes lines of both. */
+static bool look(top *t, int ms)
+{
+    char now_text[32];
+    time_t now;
+    if (stk_watch_sample_copy(&t->before, &t->sampler.sample) != STK_OK) return false;
+    struct timespec pause = {ms / 1000, (long)(ms % 1000) * 1000000};
+    if (ms > 0) nanosleep(&pause, NULL);
+    if (stk_watch_sampler_take(&t->sampler) != STK_OK) return false;
+    double s = (double)(t->sampler.sample.time_us - t->before.time_us) * 1e-6;
+    now = time(NULL);
+    strftime(now_text, sizeof(now_text), "%H:%M:%S", localtime(&now));
+    t->n_lines = 0;
+    if (t->pid)
+        add_line(t, "stoker top   %s   process %" PRId64, now_text, t->pid);
+    else
+        add_line(t, "stoker top   %s   %s", now_text, t->folder[0] ? "no process" : "no run is training in ./runs");
+    add_run(t);
+    add_machine(t, s);
+    add_gpus(t);
+    add_processes(t, s);
+    return true;
+}
+
+static struct termios before_raw;
+static volatile sig_atomic_t is_over;
+
+static void on_signal(int number)
+{
+    (void)number;
+    is_over = 1;
+}
+
+static void draw(const top *t)
+{
+    struct winsize size = {.ws_row = 24, .ws_col = 80};
+    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    int rows = size.ws_row > 2 ? size.ws_row : 24, columns = size.ws_col > 10 ? size.ws_col : 80;
+    printf("\033[H");
+    for (int i = 0; i < t->n_lines && i < rows - 1; i++)
+        printf("%.*s\033[K\n", columns - 1, t->line[i]);
+    printf("\033[J\033[%d;1Hq ends", rows);
+    fflush(stdout);
+}
+
+/* True when 'q' was pressed or a signal came within that time. */
+static bool wait_for_end(int ms)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    char key;
+    if (is_over) return true;
+    if (poll(&input, 1, ms) <= 0) return is_over;
+    return read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q' || key == 3;
+}
+
+static int show(top *t, int every_ms)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
+        fprintf(stderr, "stoker: top needs a terminal; --once prints one picture without\n");
+        return CLI_FAILED;
+    }
+    tcgetattr(STDIN_FILENO, &before_raw);
+    struct termios raw = before_raw;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    printf("\033[?1049h\033[?25l");
+    bool goes_on = look(t, 300);
+    while (goes_on) {
+        draw(t);
+        if (wait_for_end(every_ms)) break;
+        goes_on = look(t, 0);
+    }
+    printf("\033[?25h\033[?1049l");
+    fflush(stdout);
+    tcsetattr(STDIN_FILENO, TCSANOW, &before_raw);
+    return goes_on ? CLI_OK : cli_fail();
+}
+
+static int run(const cli_verb *verb, int argc, char **argv)
+{
+    static cli_args args;
+    static top t;
+    int64_t every;
+    if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
+    if (args.n_words > 1) return cli_usage(verb, "top takes one run or process, and there are %d", args.n_words);
+    if (!cli_number(&args, "--every", 1, 60, 2, &every)) return CLI_USAGE;
+    int code = find_job(verb, args.n_words ? args.word[0] : NULL, &t);
+    if (code != CLI_OK) return code;
+    stk_watch_config config = {.pid = t.pid ? t.pid : (int64_t)getpid(), .interval_us = 500000};
+    if (stk_watch_sampler_open(&t.sampler, &config) != STK_OK) return cli_fail();
+    stk_watch_sample_init(&t.before);
+    code = CLI_FAILED;
+    if (stk_watch_sampler_take(&t.sampler) != STK_OK) {
+        cli_fail();
+    } else if (!cli_has(&args, "--once")) {
+        code = show(&t, (int)every * 1000);
+    } else if (look(&t, 500)) {
+        for (int i = 0; i < t.n_lines; i++)
+            printf("%s\n", t.line[i]);
+        code = CLI_OK;
+    } else {
+        cli_fail();
+    }
+    stk_watch_sample_free(&t.before);
+    stk_watch_sampler_close(&t.sampler);
+    return code;
+}
+
+const cli_verb cli_top = {
+    "top", "[RUN|PID] [OPTION...]",
+    "Shows a run and its machine, live. Loss and speed, where the run's time goes, cores, memory, IO, GPUs "
+    "and the run's processes. Without a name, the run that trains in ./runs.",
+    options, run};

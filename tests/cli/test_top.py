@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""stoker top: --once shows a run by folder, by process and by itself; the live view fits 80 x 24 and ends with q.
+
+usage: test_top.py STOKER WORK_FOLDER
+"""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+from program import STOKER, accepted, begin, check, end, refused
+
+
+def live(folder):
+    """The screen's lines of the first pictures."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    top = subprocess.Popen([STOKER, "top", folder, "--every", "1"], stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    seen, deadline = b"", time.time() + 30
+    while seen.count(b"q ends") < 2 and time.time() < deadline:
+        if select.select([master], [], [], 1)[0]:
+            seen += os.read(master, 65536)
+    os.write(master, b"q")
+    try:
+        code = top.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        top.kill()
+        code = "it did not end"
+    check(code == 0, f"q ends it: {code}")
+    os.close(master)
+    pictures = seen.decode().split("\033[H")[1:]
+    check(len(pictures) >= 2, f"it is drawn again: {seen[:200]}")
+    for picture in pictures[:2]:
+        lines = [re.sub(r"\033\[[0-9;?]*[A-Za-z]", "", line).rstrip("\r") for line in picture.split("\n")]
+        check(len(lines) <= 24 and all(len(line) < 80 for line in lines), f"it fits 80 x 24: {lines}")
+    return pictures[0] if pictures else ""
+
+
+begin()
+job = subprocess.Popen([STOKER, "train", "small.yaml", "--epochs", "100000", "--quiet"])
+while not (os.path.exists("runs/small/metrics.jsonl") and os.path.getsize("runs/small/metrics.jsonl")) and job.poll() is None:
+    time.sleep(0.01)
+try:
+    for word in ([], ["runs/small"], [str(job.pid)]):
+        text = accepted(["top", *word, "--once"], f"process {job.pid}", "loss", "compute", "cores", "memory", "io").stdout
+        own = [line for line in text.splitlines() if line.startswith(f"{job.pid:7d} ")]
+        check(own and "stoker" in own[0], f"top {word} lists the process: {text}")
+        shares = [float(x) for x in re.findall(r"(?:input|host|launch|compute) +\[.*\] +([0-9.]+) %", text)]
+        check(len(shares) == 4 and abs(sum(shares) - 100) < 1, f"the run's shares: {shares}")
+    check("loss" in live("runs/small"), "the live view shows the run")
+finally:
+    job.send_signal(signal.SIGTERM)
+    job.wait(timeout=60)
+accepted(["top", "runs/small", "--once"], "not training now", "loss")
+accepted(["top", "--once"], "no run is training")
+refused(["top", "runs/none", "--once"], 1, "holds no run")
+refused(["top", "999999999", "--once"], 1, "no process 999999999")
+refused(["top", "a", "b"], 2, "one run or process")
+refused(["top"], 1, "needs a terminal")
+end()

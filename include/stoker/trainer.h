@@ -135,6 +135,11 @@ typedef struct stk_trainer_config {
     int64_t trace_first, trace_last;
     stk_train_event_fn on_event;
     void *event_user;
+    /* Where batches differ in length or in rows, the model of stk_trainer_new is for the longest samples, and this
+     * makes it for others, with the same variables; it is called once for each length that comes, and for each shape
+     * the step is compiled once. Returned in *out: taken. NULL: all batches have one shape. */
+    stk_status (*make_model)(void *user, int64_t length, stk_model **out);
+    void *model_user;
     const char *dump_graph; /* a pass's name, or "all": the graph after it goes to dump */
     void (*dump)(void *user, const char *pass, const char *text);
 } stk_trainer_config;
@@ -172,6 +177,8 @@ typedef struct stk_train_result {
     double loss_scale;                          /* of the last step; 0: none */
     int64_t n_skipped_steps;                    /* by loss scale or on_nan, in the whole run, resumed parts included */
     int64_t n_skipped;                          /* corrupt records replaced */
+    int n_shapes;                               /* of training batches, for each of which the step was compiled */
+    double compile_s;                           /* what that and the like for evaluation took */
     int n_data_threads;                         /* that tuning had the last loader use */
     bool early_stopped;
 } stk_train_result;

@@ -6,6 +6,7 @@
 #include "stoker/transformer.h"
 #include "tensor/shape.h"
 #include "train/build.h"
+#include "train/shapes.h"
 
 bool stk_build_is_transformer(const char *kind)
 {
@@ -38,6 +39,14 @@ stk_transformer_config stk_build_transformer_config(const stk_recipe *recipe)
     return c;
 }
 
+/* Of samples that differ in length; STK_ANY where batches do not make it one. */
+static int64_t open_length(const stk_recipe *recipe, const stk_dataset *train)
+{
+    int64_t rows, length = recipe->open_length;
+    if (length == 0) stk_shapes_largest(train, &rows, &length);
+    return length > 0 ? length : STK_ANY;
+}
+
 /* The field of tokens i32 [T], under either name, as an input of the model. */
 static stk_status add_tokens(const stk_recipe *recipe, const stk_dataset *train, const char *field, stk_model *model,
                              stk_value *out)
@@ -46,6 +55,7 @@ static stk_status add_tokens(const stk_recipe *recipe, const stk_dataset *train,
     char text[STK_SHAPE_TEXT_BYTES];
     const stk_yaml_node *length = stk_yaml_get(recipe->model, "length");
     STK_RETURN_IF_ERROR(stk_dataset_field(train, field, true, &desc.dtype, &desc.shape));
+    if (desc.shape.rank == 1 && desc.shape.dim[0] == STK_ANY) desc.shape.dim[0] = open_length(recipe, train);
     if (desc.dtype != STK_I32 || desc.shape.rank != 1 || desc.shape.dim[0] == STK_ANY)
         return stk_yaml_fail(
             recipe->part[STK_PART_TRAIN].node,

@@ -4,7 +4,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "train/shapes.h"
 #include "train/trainer_state.h"
+
+/* Whether each batch asks for a program of its shape. Once one did, trainer->eval may be of any. */
+static bool varies(const stk_trainer *trainer, const stk_dataset *dataset)
+{
+    return trainer->shapes.varies || trainer->shapes.eval.n > 0 || stk_shapes_vary(dataset);
+}
 
 /* The program for this batch size; the one before is kept by the engine, since few sizes ever occur. */
 static stk_status prepare_eval(stk_trainer *trainer, const stk_dataset *dataset)
@@ -12,12 +19,12 @@ static stk_status prepare_eval(stk_trainer *trainer, const stk_dataset *dataset)
     int64_t batch = stk_dataset_batch_size(dataset);
     if (batch < 1) return stk_fail(STK_INVALID, "the data to evaluate on is not cut into batches");
     STK_RETURN_IF_ERROR(stk_step_check_count(dataset));
-    if (trainer->eval.program && trainer->eval.batch == batch) return STK_OK;
+    if (trainer->eval.program && trainer->eval.batch == batch && !varies(trainer, dataset)) return STK_OK;
     STK_RETURN_IF_ERROR(stk_step_check_dataset(trainer, dataset));
     float *weight = realloc(trainer->weight, (size_t)batch * sizeof(*weight));
     if (!weight) return stk_fail_memory((size_t)batch * sizeof(*weight));
     trainer->weight = weight;
-    return stk_step_compile_eval(trainer, batch, &trainer->eval);
+    return varies(trainer, dataset) ? STK_OK : stk_step_compile_eval(trainer, batch, &trainer->eval);
 }
 
 static void weigh_rows(stk_trainer *trainer, int64_t n_real)
@@ -31,8 +38,9 @@ typedef struct eval_sums {
 } eval_sums;
 
 /* Enqueues the program on the batch, and waits until the batch has been read. */
-static stk_status run_batch(stk_trainer *trainer, const stk_batch *batch)
+static stk_status run_batch(stk_trainer *trainer, const stk_dataset *dataset, const stk_batch *batch)
 {
+    if (varies(trainer, dataset)) STK_RETURN_IF_ERROR(stk_shapes_pick_eval(trainer, dataset, batch));
     stk_program *program = trainer->eval.program;
     stk_step_bind(&trainer->eval, batch);
     weigh_rows(trainer, stk_batch_count(batch));
@@ -62,23 +70,24 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
     const stk_batch *batch = NULL;
     eval_sums sums = {0};
     int64_t n = 0;
-    int n_unread = 0;
+    int n_unread = 0, n_ahead = 0;
     stk_loader_config config = stk_loader_config_default();
     STK_TRY(stk_dataset_status(dataset));
     STK_TRY(stk_trainer_prepare(trainer, trainer->n_epochs > 0 ? trainer->n_epochs : 1));
     STK_TRY(prepare_eval(trainer, dataset));
+    n_ahead = varies(trainer, dataset) ? 0 : stk_engine_runs_ahead(trainer->engine); /* Each shape has its own runs. */
     config.n_epochs = 1;
     stk_measures_reset(trainer, trainer->eval_sums);
     STK_TRY(stk_trainer_open_loader(trainer, dataset, config, &loader));
     while ((batch = stk_loader_next(loader))) {
-        status = run_batch(trainer, batch);
+        status = run_batch(trainer, dataset, batch);
         n += stk_batch_count(batch);
         stk_train_event event = {
             .kind = STK_EVENT_EVAL, .i_batch = stk_batch_index(batch) + 1, .n_batches = stk_dataset_n_batches(dataset)};
         stk_batch_release(batch);
         STK_TRY(status);
         n_unread++;
-        STK_TRY(read_runs(trainer, &n_unread, stk_engine_runs_ahead(trainer->engine), &sums));
+        STK_TRY(read_runs(trainer, &n_unread, n_ahead, &sums));
         stk_trainer_emit(trainer, &event);
         if (trainer->stop) STK_TRY(stk_fail(STK_INTERRUPTED, "stopped while evaluating"));
     }

@@ -17,6 +17,7 @@
 #include "train/nan_guard.h"
 #include "train/precision.h"
 #include "train/profile.h"
+#include "train/shapes.h"
 #include "train/trainer_state.h"
 
 void stk_trainer_emit(stk_trainer *trainer, stk_train_event *event)
@@ -152,6 +153,7 @@ static stk_status explain_no_batch(const stk_trainer *trainer)
 /* Enqueues the step on the batch, and waits until the batch has been read. */
 static stk_status run_step(stk_trainer *trainer, const stk_batch *batch, double rate)
 {
+    STK_RETURN_IF_ERROR(stk_shapes_pick_train(trainer, batch));
     STK_RETURN_IF_ERROR(stk_step_set(trainer, &trainer->train, trainer->state.step, rate));
     stk_step_bind(&trainer->train, batch);
     stk_status status = stk_program_run(trainer->train.program);
@@ -196,6 +198,7 @@ static void count_batch(stk_trainer *trainer, double loss)
     state->epoch_correct += stk_step_scalar(&trainer->train, "n_correct");
     state->epoch_top5 += stk_step_scalar(&trainer->train, "n_top5");
     state->epoch_samples += trainer->train.batch;
+    trainer->n_rows += trainer->train.batch;
     stk_measures_add(trainer, &trainer->train, trainer->train_sums);
 }
 
@@ -241,7 +244,7 @@ static int steps_ahead(const stk_trainer *trainer)
     const stk_train_state *state = &trainer->state;
     bool wanted = trainer->hooks.wants_state && trainer->hooks.wants_state(trainer->hooks.user, state->step);
     bool is_last = trainer->config.max_steps > 0 && state->step >= trainer->config.max_steps;
-    if (wanted || is_last || state->i_batch == trainer->n_batches) return 0;
+    if (wanted || is_last || trainer->shapes.varies || state->i_batch == trainer->n_batches) return 0;
     return stk_engine_runs_ahead(trainer->engine);
 }
 

@@ -40,6 +40,7 @@ typedef struct stk_recipe {
     stk_recipe_part part[STK_N_PARTS];
     int64_t batch;
     const stk_yaml_node *pad;   /* NULL: samples have one shape */
+    int64_t open_length;        /* for which a model is made where samples differ in length; 0: the longest */
     const char *model_kind;     /* "mlp" */
     const stk_yaml_node *model; /* its settings, or the sequence of layers */
     const stk_yaml_node *loss;  /* its settings; its key is the kind */

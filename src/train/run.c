@@ -188,6 +188,23 @@ const char *stk_run_saved(const stk_run *run)
     return run->saved[0] ? run->saved : NULL;
 }
 
+static stk_status make_model(void *user, int64_t length, stk_model **out)
+{
+    const stk_run *run = user;
+    stk_recipe recipe = *run->recipe;
+    recipe.open_length = length;
+    return stk_build_model(&recipe, run->train, out);
+}
+
+stk_trainer_config stk_run_config(stk_run *run)
+{
+    stk_trainer_config config = stk_build_config(run->recipe);
+    if (!run->recipe->pad) return config;
+    config.make_model = make_model;
+    config.model_user = run;
+    return config;
+}
+
 /* --- evaluation --- */
 
 static void forward_event(void *user, const stk_train_event *event)
@@ -241,7 +258,7 @@ stk_status stk_run_load(const char *folder, const stk_run_options *options, stk_
     stk_status status;
     *out = NULL;
     STK_RETURN_IF_ERROR(stk_run_open_folder(folder, options, &run));
-    stk_trainer_config config = stk_build_config(run->recipe);
+    stk_trainer_config config = stk_run_config(run);
     config.on_event = forward_event;
     config.event_user = run;
     stk_trainer_configure(run->trainer, &config);

@@ -112,7 +112,7 @@ stk_status stk_run_import(const char *recipe, const char *file, const stk_run_op
     stk_status status;
     *out = (stk_import_report){.names = ""};
     STK_TRY(stk_run_open(recipe, run_options, &run));
-    stk_trainer_config config = stk_build_config(run->recipe);
+    stk_trainer_config config = stk_run_config(run);
     stk_trainer_configure(run->trainer, &config);
     STK_TRY(stk_trainer_prepare(run->trainer, run->recipe->epochs));
     STK_TRY(list_tensors(run, &list));

@@ -46,7 +46,7 @@ done:
 
 stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memory_plan *out)
 {
-    stk_trainer_config config = stk_build_config(run->recipe);
+    stk_trainer_config config = stk_run_config(run);
     *out = (stk_memory_plan){0};
     if (request->unlimited) config.memory_limit_bytes = 0;
     stk_trainer_configure(run->trainer, &config);

@@ -75,6 +75,10 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
     bad |= json_object_set_new(object, "first_step_s", real_or_null(train->first_step_s > 0, train->first_step_s));
     bad |= json_object_set_new(object, "skipped_records", json_integer(train->n_skipped));
     bad |= json_object_set_new(object, "data_threads", json_integer(train->n_data_threads));
+    if (train->n_shapes > 1) {
+        bad |= json_object_set_new(object, "shapes", json_integer(train->n_shapes));
+        bad |= json_object_set_new(object, "compile_s", json_real(train->compile_s));
+    }
     bad |= json_object_set_new(object, "device", json_string(run->recipe->device));
     if (train->loss_scale > 0) bad |= json_object_set_new(object, "loss_scale", json_real(train->loss_scale));
     if (train->loss_scale > 0 || run->recipe->on_nan == STK_ON_NAN_SKIP)

@@ -70,5 +70,7 @@ void stk_run_write_profile(stk_run *run, const stk_train_result *result);
 /* Reads the folder's recipe and builds data sets and model; nothing is compiled and no checkpoint is read. */
 stk_status stk_run_open_folder(const char *folder, const stk_run_options *options, stk_run **out);
 void stk_run_warn(stk_run *run, const char *text);
+/* The trainer's configuration by the recipe, with what makes models for other lengths. */
+stk_trainer_config stk_run_config(stk_run *run);
 
 #endif

@@ -191,7 +191,7 @@ static void on_dump(void *user, const char *pass, const char *text)
 
 static stk_status configure(stk_run *run)
 {
-    stk_trainer_config config = stk_build_config(run->recipe);
+    stk_trainer_config config = stk_run_config(run);
     stk_trainer_hooks hooks = {.on_batch = on_batch,
                                .wants_state = wants_state,
                                .after_step = after_step,

@@ -209,12 +209,13 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t mi
     return stk_engine_compile(trainer->engine, make_train_graph(trainer, batch, micro), &options, out);
 }
 
-stk_status stk_step_compile_train(stk_trainer *trainer, stk_bound_program *out)
+stk_status stk_step_compile_train(stk_trainer *trainer, int64_t rows, stk_bound_program *out)
 {
-    out->batch = stk_dataset_batch_size(trainer->dataset);
+    int64_t n_micro = trainer->choice.n_micro, micro = trainer->choice.micro;
+    if (rows != trainer->choice.micro * n_micro && trainer->shapes.varies) micro = (rows + n_micro - 1) / n_micro;
+    out->batch = rows;
     trainer->is_language_model = stk_graph_find(stk_model_graph(trainer->model), STK_OP_input, "targets").id >= 0;
-    STK_RETURN_IF_ERROR(stk_memory_choose(trainer, out->batch, &trainer->choice));
-    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, out->batch, trainer->choice.micro, false, &out->program));
+    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, rows, micro, false, &out->program));
     return list_bindings(trainer, out);
 }
 
@@ -280,13 +281,16 @@ stk_status stk_step_check_count(const stk_dataset *dataset)
 stk_status stk_step_check_dataset(stk_trainer *trainer, const stk_dataset *dataset)
 {
     stk_graph *model = stk_model_graph(trainer->model);
-    if (stk_dataset_batches_vary(dataset))
+    bool may_vary = trainer->config.make_model != NULL;
+    if (stk_dataset_batches_vary(dataset) && !may_vary)
         return stk_fail(STK_INVALID, "the batches differ in size: training needs one, so pad to a 'length'");
     for (int i = 0; i < model->n_nodes; i++) {
         const stk_node *node = &model->node[i];
         if (node->op != STK_OP_input || is_scalar_input(node->name)) continue;
         stk_tensor_desc want = model->value[node->first_out].desc, have = {0};
         STK_RETURN_IF_ERROR(stk_dataset_field(dataset, node->name, true, &have.dtype, &have.shape));
+        /* Samples of any length may come: a model is made for each. */
+        if (!stk_shape_known(have.shape) && may_vary) have.shape.dim[0] = want.shape.dim[1];
         if (!stk_shape_known(have.shape))
             return stk_fail(STK_INVALID,
                             "field '%s' has another length in every batch: training needs one, so pad to a "
@@ -313,7 +317,7 @@ stk_status stk_step_set(const stk_trainer *trainer, const stk_bound_program *bou
 {
     stk_program *program = bound->program;
     float rate = (float)lr;
-    int64_t seed = (int64_t)trainer->config.seed, sample = n_steps * bound->batch;
+    int64_t seed = (int64_t)trainer->config.seed, sample = n_steps * trainer->most_rows;
     STK_RETURN_IF_ERROR(stk_program_set(program, bound->lr, &rate));
     STK_RETURN_IF_ERROR(stk_program_set(program, bound->step, &n_steps));
     STK_RETURN_IF_ERROR(stk_program_set(program, bound->seed, &seed));

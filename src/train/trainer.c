@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "train/precision.h"
+#include "train/shapes.h"
 #include "train/trainer_state.h"
 
 stk_trainer_config stk_trainer_config_default(void)
@@ -80,6 +81,7 @@ void stk_trainer_free(stk_trainer *trainer)
     stk_memory_free(trainer->data_memory);
     free_tensors(trainer);
     stk_engine_close(trainer->engine);
+    stk_shapes_free(&trainer->shapes);
     stk_model_free(trainer->model);
     stk_dataset_free(trainer->dataset);
     for (size_t i = 0; i < trainer->n_skipped_texts; i++)
@@ -236,7 +238,7 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     if (!trainer->step_s) return stk_fail_memory(N_STEP_TIMES * sizeof(*trainer->step_s));
     STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
     STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
-    STK_RETURN_IF_ERROR(stk_step_compile_train(trainer, &trainer->train));
+    STK_RETURN_IF_ERROR(stk_shapes_prepare(trainer));
     STK_RETURN_IF_ERROR(check_metrics(trainer));
     STK_RETURN_IF_ERROR(list_tensors(trainer));
     trainer->prepared = true;
@@ -335,6 +337,10 @@ void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out)
     out->step_ms_median = 1e3 * median;
     out->samples_per_s = median > 0 ? (double)trainer->train.batch / median : 0;
     out->tokens_per_s = out->samples_per_s * (double)count_tokens(trainer);
+    if (trainer->shapes.varies) { /* A step says nothing of the next. */
+        out->samples_per_s = trainer->train_ns > 0 ? (double)trainer->n_rows / ((double)trainer->train_ns * 1e-9) : 0;
+        out->tokens_per_s = 0;
+    }
     if (trainer->engine && trainer->prepared) out->time = stk_timing_get_shares(trainer);
     out->input_wait_share = trainer->train_ns > 0 ? (double)trainer->wait_ns / (double)trainer->train_ns : 0;
     out->n_skipped = trainer->n_skipped;

@@ -40,6 +40,30 @@ typedef struct stk_memory_choice {
     double slowdown;        /* estimate, beside a step without a limit */
 } stk_memory_choice;
 
+/* Programs and models for batches of different shapes; see train/shapes.h. */
+typedef struct stk_shaped_program {
+    int64_t length;
+    stk_bound_program bound; /* its batch: the rows */
+} stk_shaped_program;
+
+typedef struct stk_shape_list {
+    stk_shaped_program *item;
+    int n;
+} stk_shape_list;
+
+typedef struct stk_model_of_length {
+    int64_t length;
+    stk_model *model; /* owned */
+} stk_model_of_length;
+
+typedef struct stk_shapes {
+    bool varies;
+    int64_t own_length; /* of the trainer's model; 0: it has no open side */
+    stk_shape_list train, eval;
+    stk_model_of_length *model;
+    int n_models;
+} stk_shapes;
+
 struct stk_trainer {
     stk_model *model;     /* owned */
     stk_dataset *dataset; /* owned */
@@ -53,8 +77,11 @@ struct stk_trainer {
     bool is_language_model;     /* so that its loss is a perplexity */
     stk_engine *engine;
     stk_loss_scale loss_scale;
-    stk_dtype compute; /* F32, or what pass autocast narrows to */
-    stk_bound_program train, eval, predict;
+    stk_dtype compute;                      /* F32, or what pass autocast narrows to */
+    stk_bound_program train, eval, predict; /* where shapes vary, train and eval are those of the batch under way */
+    stk_shapes shapes;
+    int64_t most_rows; /* of a batch */
+    int64_t n_rows;    /* that were trained on by this process */
     stk_memory_choice choice;
     stk_measure measure[STK_MOST_MEASURES]; /* as configured */
     int n_measures;
@@ -103,7 +130,8 @@ void stk_measures_reset(const stk_trainer *trainer, double *sums);
 void stk_measures_finish(const stk_trainer *trainer, const double *sums, stk_metrics *out);
 
 /* --- step_graph.c: the three graphs made of the model's --- */
-stk_status stk_step_compile_train(stk_trainer *trainer, stk_bound_program *out);
+/* On so many rows. The memory choice is made: as many parts as it has. */
+stk_status stk_step_compile_train(stk_trainer *trainer, int64_t rows, stk_bound_program *out);
 /* The training step on parts of so many samples. */
 stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t micro, bool plan_only, stk_program **out);
 stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_program *out);

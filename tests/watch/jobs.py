@@ -209,7 +209,7 @@ def files():
         worker.start()
     for _ in until(SECONDS):
         results.get()
-        gpu.run(0.01 + 0.02 * X, copied=COPIED)
+        gpu.run(0.006, copied=COPIED)
 
 
 def mapped():

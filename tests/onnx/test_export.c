@@ -19,6 +19,7 @@
 #include "onnx/export.h"
 #include "stoker/onnx.h"
 #include "stoker/transformer.h"
+#include "stoker/vit.h"
 #include "train/inference_graph.h"
 
 #define FOLDER STK_BINARY_DIR "/onnx-export"
@@ -193,6 +194,10 @@ static void transformers_come_back(void **state)
     x = stk_model_input_named(gpt2, "tokens", STK_I32, STK_SHAPE(8));
     stk_model_loss(gpt2, stk_gpt2(x, stk_model_input_named(gpt2, "targets", STK_I32, STK_SHAPE(8)), &tiny));
     check(gpt2, "tokens", tokens, FOLDER "/gpt2.onnx", none);
+    stk_model *vit;
+    x = begin(&vit);
+    classify(vit, stk_vit(x, &(stk_vit_config){.layers = 2, .heads = 2, .patch = 8, .width = 16}, 4));
+    check(vit, "image", image, FOLDER "/vit.onnx", none);
 }
 
 static stk_status no_weight(void *user, const char *name, const void **data)

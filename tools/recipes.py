@@ -62,7 +62,45 @@ def find_cifar10():
     return LOCAL, None
 
 
-RECIPES = {"digits": find_digits, "mnist-mlp": find_mnist, "cifar-cnn": find_cifar10, "cifar-resnet18": find_cifar10}
+def find_text():
+    wanted = DATA / "text"
+    return (wanted, None) if wanted.is_dir() else (None, f"'{wanted}' is not there; set STOKER_DATA")
+
+
+def find_shakespeare():
+    """Bytes as tokens; the last tenth is held out."""
+    folder, (text, why) = LOCAL / "shakespeare", find_text()
+    if (folder / "valid.bin").exists() or text is None:
+        return (LOCAL, None) if text or (folder / "valid.bin").exists() else (None, why)
+    folder.mkdir(parents=True, exist_ok=True)
+    whole = (text / "tinyshakespeare.txt").read_bytes()
+    cut = len(whole) * 9 // 10
+    for name, part in (("train", whole[:cut]), ("valid", whole[cut:])):
+        (folder / f"{name}.txt").write_bytes(part)
+        if run([STOKER, "tokenize", str(folder / f"{name}.txt"), "--tokenizer", "bytes", "--separator", "none",
+                "--out", str(folder / f"{name}.bin")]) != 0:
+            return None, "the text could not be tokenized"
+    return LOCAL, None
+
+
+def find_sst2():
+    """The three files, and a WordPiece vocabulary of the training sentences."""
+    folder, (text, why) = LOCAL / "sst2", find_text()
+    if (folder / "tokenizer.json").exists() or text is None:
+        return (LOCAL, None) if text or (folder / "tokenizer.json").exists() else (None, why)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("train.tsv", "dev.tsv", "test.tsv"):
+        shutil.copyfile(text / "sst2" / name, folder / name)
+    lines = (folder / "train.tsv").read_text(encoding="utf-8").splitlines()
+    (folder / "sentences.txt").write_text("".join(line.split("\t")[0] + "\n" for line in lines), encoding="utf-8")
+    if run([STOKER, "tokenizer", "train", str(folder / "sentences.txt"), "--wordpiece", "--vocab", "6000", "--out",
+            str(folder / "tokenizer.json")]) != 0:
+        return None, "the tokenizer could not be trained"
+    return LOCAL, None
+
+
+RECIPES = {"digits": find_digits, "mnist-mlp": find_mnist, "cifar-cnn": find_cifar10, "cifar-resnet18": find_cifar10,
+           "shakespeare-gpt": find_shakespeare, "sst2-lstm": find_sst2, "sst2-bert-mini": find_sst2}
 
 
 def read_result(name):

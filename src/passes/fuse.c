@@ -26,6 +26,7 @@ typedef struct fuser {
     int32_t n_nodes, n_values; /* before fused nodes are added */
     int32_t *group;            /* by node: the smallest node number of its group; itself when alone */
     int32_t *n_members;        /* by group */
+    int32_t *next;             /* by node: the next member of its group, which is named after the first; -1: the last */
     int32_t *first_user, *user;
     int32_t *mark, *stack; /* by node, for the search */
     int32_t n_search;
@@ -91,9 +92,8 @@ static int32_t push_makers(fuser *f, int32_t i, int32_t a, int32_t b, int32_t de
     for (int j = 0; j < node->n_in; j++) {
         int32_t maker = graph->value[node->in[j]].node, its = f->group[maker];
         if (its == a || its == b || f->mark[maker] == f->n_search) continue;
-        int32_t last = f->n_members[its] > 1 ? f->n_nodes - 1 : its;
-        for (int32_t k = its; k <= last; k++)
-            if (f->group[k] == its && f->mark[k] != f->n_search) {
+        for (int32_t k = its; k >= 0; k = f->next[k])
+            if (f->mark[k] != f->n_search) {
                 f->mark[k] = f->n_search;
                 f->stack[depth++] = k;
             }
@@ -105,10 +105,10 @@ static int32_t push_makers(fuser *f, int32_t i, int32_t a, int32_t b, int32_t de
 static bool waits_over_others(fuser *f, int32_t early, int32_t late)
 {
     const stk_graph *graph = f->graph;
-    int32_t depth = 0, last = f->n_members[late] > 1 ? f->n_nodes - 1 : late;
+    int32_t depth = 0;
     f->n_search++;
-    for (int32_t i = late; i <= last; i++)
-        if (f->group[i] == late) depth = push_makers(f, i, early, late, depth);
+    for (int32_t i = late; i >= 0; i = f->next[i])
+        depth = push_makers(f, i, early, late, depth);
     while (depth > 0) {
         int32_t i = f->stack[--depth];
         for (int j = 0; j < graph->node[i].n_in; j++)
@@ -151,9 +151,15 @@ static void count_ends(fuser *f, int32_t a, int32_t b, int32_t *n_in, int32_t *n
 
 static void join(fuser *f, int32_t a, int32_t b)
 {
-    int32_t name = a < b ? a : b, n = f->n_members[a] + f->n_members[b];
-    for (int32_t i = name; i < f->n_nodes; i++)
-        if (f->group[i] == a || f->group[i] == b) f->group[i] = name;
+    int32_t name = a < b ? a : b, n = f->n_members[a] + f->n_members[b], first, *end = &first;
+    while (a >= 0 || b >= 0) {
+        int32_t *from = b < 0 || (a >= 0 && a < b) ? &a : &b, i = *from;
+        *from = f->next[i];
+        f->group[i] = name;
+        *end = i;
+        end = &f->next[i];
+    }
+    *end = -1;
     f->n_members[name] = n;
 }
 
@@ -347,18 +353,21 @@ stk_status pass_fuse(stk_graph *graph, const stk_pass_options *options)
     f.most_instr = options && options->fuse_most_instr ? options->fuse_most_instr : DEFAULT_INSTR;
     f.group = malloc(n * sizeof(*f.group));
     f.n_members = malloc(n * sizeof(*f.n_members));
+    f.next = malloc(n * sizeof(*f.next));
     f.first_user = calloc(n, sizeof(*f.first_user));
     f.mark = calloc(n, sizeof(*f.mark));
     f.stack = malloc(n * sizeof(*f.stack));
     f.value_mark = calloc((size_t)graph->n_values + 1, sizeof(*f.value_mark));
     f.replace = stk_pass_identity(graph, 0);
     f.age = malloc(2 * n * sizeof(*f.age));
-    if (!f.group || !f.n_members || !f.first_user || !f.mark || !f.stack || !f.value_mark || !f.replace || !f.age)
+    if (!f.group || !f.n_members || !f.next || !f.first_user || !f.mark || !f.stack || !f.value_mark || !f.replace ||
+        !f.age)
         STK_TRY(stk_fail_memory(n * sizeof(*f.group)));
     for (int32_t i = 0; i < f.n_nodes; i++) {
         f.age[i] = i;
         f.group[i] = i;
         f.n_members[i] = 1;
+        f.next[i] = -1;
     }
     STK_TRY(list_users(&f));
     for (int32_t i = f.n_nodes - 1; i >= 0; i--)
@@ -369,6 +378,7 @@ stk_status pass_fuse(stk_graph *graph, const stk_pass_options *options)
 done:
     free(f.group);
     free(f.n_members);
+    free(f.next);
     free(f.first_user);
     free(f.user);
     free(f.mark);

@@ -64,10 +64,11 @@ bool stk_build_is_network(const char *kind);
 stk_status stk_build_named(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value *out);
 /* Adds the target and the recipe's loss for an output [N,...]. */
 stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output);
-/* BERT and GPT-2, whose samples are tokens: inputs, network and loss, into a new model. */
-bool stk_build_is_transformer(const char *kind);
+/* BERT, GPT-2, lstm and gru, whose samples are tokens: inputs, network and loss, into a new model. */
+bool stk_build_takes_tokens(const char *kind);
 stk_transformer_config stk_build_transformer_config(const stk_recipe *recipe);
-stk_status stk_build_transformer(const stk_recipe *recipe, const stk_dataset *train, stk_model *model);
+stk_status stk_build_recurrent(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value tokens);
+stk_status stk_build_of_tokens(const stk_recipe *recipe, const stk_dataset *train, stk_model *model);
 /* A `layers:` list on *x, which is no value where the list begins with a field. Fields of train that it names become
  * inputs of the model. Errors name the line, the layer and the shapes. */
 stk_status stk_build_layers(const stk_yaml_node *layers, const stk_dataset *train, stk_model *model, stk_value *x);

@@ -129,8 +129,8 @@ stk_status stk_build_model(const stk_recipe *recipe, const stk_dataset *train, s
     stk_status status;
     stk_model *model = stk_model_new(recipe->name);
     *out = NULL;
-    if (stk_build_is_transformer(recipe->model_kind))
-        STK_TRY(stk_build_transformer(recipe, train, model));
+    if (stk_build_takes_tokens(recipe->model_kind))
+        STK_TRY(stk_build_of_tokens(recipe, train, model));
     else
         STK_TRY(build_images(recipe, train, model));
     STK_TRY(stk_model_status(model));

@@ -1,4 +1,4 @@
-/* BERT and GPT-2 from a recipe, for samples of tokens. See train/build.h. */
+/* Networks for samples of tokens: BERT and GPT-2 from a recipe. See train/build.h. */
 #include <string.h>
 
 #include "base/error.h"
@@ -8,9 +8,9 @@
 #include "train/build.h"
 #include "train/shapes.h"
 
-bool stk_build_is_transformer(const char *kind)
+bool stk_build_takes_tokens(const char *kind)
 {
-    return !strcmp(kind, "bert") || !strcmp(kind, "gpt2");
+    return !strcmp(kind, "bert") || !strcmp(kind, "gpt2") || !strcmp(kind, "lstm") || !strcmp(kind, "gru");
 }
 
 static void take_int(const stk_yaml_node *settings, const char *key, int64_t *out)
@@ -103,11 +103,12 @@ static stk_status build_gpt2(const stk_recipe *recipe, const stk_dataset *train,
     return stk_build_check_model(recipe, model);
 }
 
-stk_status stk_build_transformer(const stk_recipe *recipe, const stk_dataset *train, stk_model *model)
+stk_status stk_build_of_tokens(const stk_recipe *recipe, const stk_dataset *train, stk_model *model)
 {
     stk_value tokens;
     const char *field = has_field(train, "tokens") || !has_field(train, "text") ? "tokens" : "text";
     STK_RETURN_IF_ERROR(add_tokens(recipe, train, field, model, &tokens));
     if (!strcmp(recipe->model_kind, "bert")) return build_bert(recipe, train, model, tokens);
+    if (strcmp(recipe->model_kind, "gpt2")) return stk_build_recurrent(recipe, train, model, tokens);
     return build_gpt2(recipe, train, model, tokens);
 }

@@ -33,7 +33,7 @@ extern const stk_key stk_stage_key, stk_metric_key, stk_layer_key;
 extern const stk_key stk_concatenate_keys[], stk_zip_keys[], stk_interleave_keys[], stk_mix_keys[];
 extern const stk_key stk_synthetic_keys[], stk_bert_keys[], stk_gpt2_keys[];
 extern const stk_key stk_vgg_keys[], stk_mobilenet_keys[], stk_vit_keys[], stk_unet_keys[], stk_cnn3d_keys[],
-    stk_autoencoder_keys[], stk_wide_and_deep_keys[];
+    stk_autoencoder_keys[], stk_wide_and_deep_keys[], stk_recurrent_keys[];
 extern const stk_key stk_source_kinds[], stk_data_keys[];
 extern const stk_key stk_model_kinds[], stk_loss_kinds[], stk_optimizer_kinds[], stk_schedule_kinds[],
     stk_loss_scale_kinds[];

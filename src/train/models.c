@@ -41,6 +41,8 @@ static const struct {
      0},
     {{"bert: {size: mini}", "128 tokens, 2 classes"}, TOKENS, "", 2},
     {{"bert: {size: base}", "128 tokens, 2 classes"}, TOKENS, "", 2},
+    {{"lstm: {vocabulary: 30522}", "32 tokens, 2 classes"}, "tokens: {shape: [32], below: 30522}", "", 2},
+    {{"gru: {vocabulary: 30522}", "32 tokens, 2 classes"}, "tokens: {shape: [32], below: 30522}", "", 2},
     {{"gpt2: {size: mini}", "1024 tokens"}, TEXT, "", 0},
     {{"gpt2: {size: 124m}", "1024 tokens"}, TEXT, "", 0},
 };

@@ -100,7 +100,8 @@ def find_sst2():
 
 
 RECIPES = {"digits": find_digits, "mnist-mlp": find_mnist, "cifar-cnn": find_cifar10, "cifar-resnet18": find_cifar10,
-           "shakespeare-gpt": find_shakespeare, "sst2-lstm": find_sst2, "sst2-bert-mini": find_sst2}
+           "shakespeare-gpt": find_shakespeare, "sst2-lstm": find_sst2, "sst2-bert-mini": find_sst2,
+           "f16-plain": find_digits, "f16-scaled": find_digits}
 
 
 def read_result(name):

@@ -85,6 +85,16 @@ typedef struct stk_average {
     bool warmup;  /* while it is less, (1 + n) / (10 + n) is the decay, after n steps: as TensorFlow's num_updates */
 } stk_average;
 
+/* Parameters with settings of their own; the first group that matches one counts. Frozen ones have no gradient, no
+ * state and no update; a batch norm whose scale is frozen goes by its running statistics, which stay, as in Keras. */
+typedef struct stk_param_group {
+    const char *match;   /* comma-separated: whole names, parts at their start ("layer1"), or patterns ("*.bias") */
+    double lr_factor;    /* of the learning rate */
+    double weight_decay; /* below 0: the optimiser's */
+    bool frozen;
+} stk_param_group;
+enum { STK_MOST_GROUPS = 32 };
+
 typedef enum stk_schedule_kind { STK_SCHEDULE_CONSTANT, STK_SCHEDULE_STEP, STK_SCHEDULE_COSINE } stk_schedule_kind;
 typedef struct stk_schedule {
     stk_schedule_kind kind;

@@ -111,11 +111,14 @@ typedef struct stk_trainer_config {
     stk_average average; /* of the weights; decay 0: none */
     double clip_norm;    /* of all gradients together; 0: none */
     stk_schedule schedule;
+    const stk_param_group *groups; /* [n_groups], STK_MOST_GROUPS at most: frozen parameters, rates of their own */
+    int n_groups;
     const char *no_decay;      /* parts of parameter names without weight decay, comma-separated: "bias,norm" */
     size_t memory_limit_bytes; /* 0: none. A plan above it is refused before the run, naming the largest buffers */
     /* What is made again in the backward pass instead of being kept. NULL, "auto": what costs about a hundredth of the
-     * step's time, and more where memory_limit_bytes asks for it; "none"; or layers and scopes by name, comma-separated: "layer1,layer2.0"; what is
-     * only used inside of one is made again, what it gives to the rest is kept. No bit of any result changes. */
+     * step's time, and more where memory_limit_bytes asks for it; "none"; or layers and scopes by name,
+     * comma-separated: "layer1,layer2.0"; what is only used inside of one is made again, what it gives to the rest is
+     * kept. No bit of any result changes. */
     const char *recompute;
     /* A batch may go through the step in parts, whose gradients are added up: the same losses within rounding, less
      * memory. Parts of micro_batch samples, or accumulate parts; both 0: as memory_limit_bytes asks for, and none where

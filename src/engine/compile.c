@@ -17,7 +17,8 @@ static stk_status run_passes(stk_graph *graph, const stk_compile_options *option
         STK_PASS_LIST(X)
 #undef X
     };
-    stk_pass_options pass_options = {.compute = options->compute,
+    stk_pass_options pass_options = {.training = !options->inference,
+                                     .compute = options->compute,
                                      .n_micro = n_micro,
                                      .loss_scale = options->loss_scale,
                                      .skip_nonfinite = options->skip_nonfinite,
@@ -30,7 +31,6 @@ static stk_status run_passes(stk_graph *graph, const stk_compile_options *option
         if (passes[i].run == pass_loss_scale && options->loss_scale.kind < STK_LOSS_SCALE_FIXED &&
             !options->skip_nonfinite)
             continue;
-        if (passes[i].run == pass_inference && !options->inference) continue;
         if (passes[i].run == pass_fuse && options->no_fuse) continue;
         stk_status status = passes[i].run(graph, &pass_options);
 #ifndef NDEBUG

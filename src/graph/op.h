@@ -136,6 +136,7 @@ typedef struct stk_attrs {
             double eps, momentum; /* running = running * (1 - momentum) + batch * momentum */
             int32_t unbiased;     /* running variance is divided by n - 1, as PyTorch does; Keras: n */
             int32_t relu;         /* y = max(0, ...) in the same sweep */
+            int32_t frozen; /* training, too, goes by the running statistics, which stay; gone after pass_inference */
         } batch_norm;
         struct {
             double eps;

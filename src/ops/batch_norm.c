@@ -46,6 +46,7 @@ static void print(const stk_attrs *attrs, stk_text *out)
     stk_text_add(out, " eps=%g momentum=%g", attrs->batch_norm.eps, attrs->batch_norm.momentum);
     if (attrs->batch_norm.unbiased) stk_text_add(out, " unbiased");
     if (attrs->batch_norm.relu) stk_text_add(out, " relu");
+    if (attrs->batch_norm.frozen) stk_text_add(out, " frozen");
 }
 
 const stk_op_rule stk_rule_batch_norm = {

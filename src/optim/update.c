@@ -6,12 +6,14 @@
 #include "base/text.h"
 #include "graph/query.h"
 #include "optim/average.h"
+#include "optim/groups.h"
 #include "optim/no_decay.h"
 #include "optim/step.h"
 
 /* One parameter and its gradient. */
 typedef struct target {
     stk_value param, grad;
+    const stk_param_group *group; /* NULL: none */
 } target;
 
 static stk_status check_share(const char *what, double value)
@@ -64,7 +66,7 @@ static stk_status check_loss(const stk_graph *graph, stk_value loss)
 }
 
 /* The trainable variables that loss depends on, in the graph's order. Returned in *out: free with free(). */
-static stk_status find_targets(stk_graph *graph, stk_value loss, target **out, int *n)
+static stk_status find_targets(stk_graph *graph, stk_value loss, const stk_optim_options *options, target **out, int *n)
 {
     size_t n_nodes = (size_t)graph->n_nodes;
     bool *needed = calloc(n_nodes, sizeof(*needed));
@@ -75,8 +77,11 @@ static stk_status find_targets(stk_graph *graph, stk_value loss, target **out, i
     stk_graph_mark_needed(loss, needed);
     for (int i = 0; i < graph->n_nodes; i++) {
         const stk_node *node = &graph->node[i];
-        if (needed[i] && node->op == STK_OP_variable && node->attrs.leaf.trainable)
-            found[(*n)++].param = stk_value_of(graph, node->first_out);
+        if (!needed[i] || node->op != STK_OP_variable || !node->attrs.leaf.trainable) continue;
+        const stk_param_group *group = stk_group_of(options->groups, options->n_groups, node->name);
+        if (group && group->frozen) continue;
+        found[*n].group = group;
+        found[(*n)++].param = stk_value_of(graph, node->first_out);
     }
     if (*n == 0) STK_TRY(stk_fail(STK_INVALID, "nothing to train: the loss depends on no trainable variable"));
     *out = found;
@@ -221,7 +226,9 @@ stk_status stk_optim_build(stk_graph *graph, stk_value loss, const stk_optim_opt
     STK_TRY(stk_graph_status(graph));
     STK_TRY(check_options(options));
     STK_TRY(check_loss(graph, loss));
-    STK_TRY(find_targets(graph, loss, &targets, &n));
+    STK_TRY(stk_groups_check(graph, options->groups, options->n_groups));
+    stk_groups_freeze_norms(graph, options->groups, options->n_groups);
+    STK_TRY(find_targets(graph, loss, options, &targets, &n));
     for (int i = 0; i < n; i++)
         targets[i].grad = stk_grad(loss, targets[i].param);
     if (options->grad_factor.graph) scale_gradients(targets, n, options->grad_factor);
@@ -231,8 +238,11 @@ stk_status stk_optim_build(stk_graph *graph, stk_value loss, const stk_optim_opt
     if (needs_step(o->kind)) step = stk_graph_scalar_input(graph, "step", STK_I64);
     for (int i = 0; i < n; i++) {
         double decay = o->weight_decay > 0 ? o->weight_decay : 0;
+        const stk_param_group *group = targets[i].group;
+        stk_value rate = group && group->lr_factor != 1 ? stk_scale_by(lr, group->lr_factor) : lr;
+        if (group && group->weight_decay >= 0) decay = group->weight_decay;
         if (stk_no_decay_matches(graph, targets[i].param.id, options->no_decay)) decay = 0;
-        add_step(loss, &targets[i], o, decay, fit_rate(lr, targets[i].param), step);
+        add_step(loss, &targets[i], o, decay, fit_rate(rate, targets[i].param), step);
     }
     status = stk_average_build(graph, &options->average);
 done:

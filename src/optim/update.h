@@ -13,7 +13,9 @@ typedef struct stk_optim_options {
     double clip_norm;      /* of all gradients together; 0: none. Also makes the output "grad_norm", before clipping */
     const char *no_decay;  /* see no_decay.h; borrowed until the call returns */
     stk_value grad_factor; /* a scalar that all gradients are multiplied by before clipping; graph NULL: none */
-    stk_average average;   /* decay 0: none; else see average.h */
+    const stk_param_group *groups; /* [n_groups], borrowed until the call returns */
+    int n_groups;
+    stk_average average; /* decay 0: none; else see average.h */
 } stk_optim_options;
 
 /* Adds an update of every trainable variable that loss, a float scalar, depends on; others stay as they are. The state

@@ -1,4 +1,6 @@
-/* The graph for evaluation: batch norm by its running statistics, dropout gone, no updates of variables. */
+/* The graph for evaluation: batch norm by its running statistics, dropout gone, no updates of variables. In training
+ * the same for frozen batch norms, and nothing else.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,25 +33,43 @@ static stk_value keep_weights(stk_graph *graph, const stk_node *node)
     return stk_graph_add(graph, STK_OP_attention, &attrs, in, node->n_in - 2);
 }
 
-static void drop_updates(stk_graph *graph)
+static bool is_frozen(const stk_graph *graph, int32_t node)
+{
+    return graph->node[node].op == STK_OP_batch_norm && graph->node[node].attrs.batch_norm.frozen;
+}
+
+/* All of them, or those that frozen batch norms make. */
+static void drop_updates(stk_graph *graph, bool all)
 {
     int32_t n = 0;
-    for (int i = 0; i < graph->n_roots; i++)
-        if (graph->root[i].variable < 0) graph->root[n++] = graph->root[i];
+    for (int i = 0; i < graph->n_roots; i++) {
+        bool is_update = graph->root[i].variable >= 0;
+        if (is_update && (all || is_frozen(graph, graph->value[graph->root[i].value].node))) continue;
+        graph->root[n++] = graph->root[i];
+    }
     graph->n_roots = n;
+}
+
+static bool has_frozen(const stk_graph *graph)
+{
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        if (is_frozen(graph, i)) return true;
+    return false;
 }
 
 stk_status pass_inference(stk_graph *graph, const stk_pass_options *options)
 {
-    (void)options;
+    bool all = !options || !options->training;
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
+    if (!all && !has_frozen(graph)) return STK_OK;
     stk_status status = STK_OK;
     int32_t n_nodes = graph->n_nodes, n_values = graph->n_values;
     int32_t *changed = stk_pass_identity(graph, 0), *replace = NULL;
     if (!changed) STK_TRY(stk_fail_memory((size_t)n_values * sizeof(*changed)));
-    drop_updates(graph);
+    drop_updates(graph, all);
     for (int32_t i = 0; i < n_nodes; i++) {
         stk_node node = graph->node[i]; /* A copy: the array moves. */
+        if (!all && !is_frozen(graph, i)) continue;
         if (node.op == STK_OP_dropout) changed[node.first_out] = node.in[0];
         if (node.op == STK_OP_attention) changed[node.first_out] = keep_weights(graph, &node).id;
         if (node.op == STK_OP_batch_norm) changed[node.first_out] = normalise(graph, &node).id;

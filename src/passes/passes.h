@@ -33,10 +33,11 @@ typedef struct stk_recompute_report {
 typedef struct stk_pass_options {
     int fuse_most_inputs, fuse_most_instr; /* limits of one group; 0: 12 and 48 */
     stk_dtype compute;                     /* of autocast: BF16 or F16; F32: nothing is cast */
+    bool training;                         /* of inference: frozen batch norms only */
     int64_t n_micro;                       /* micro-batches in a batch; 0, 1: none */
     const char *recompute;                 /* NULL: none; "auto"; or layers: "layer1,layer2.0" */
     int32_t recompute_most;                /* auto: so many values at most, those that free most for their cost first */
-    double recompute_share;                 /* auto: 0, or the share of the step's cost that it may take */
+    double recompute_share;                /* auto: 0, or the share of the step's cost that it may take */
     stk_recompute_report *recompute_report; /* NULL: not wanted */
     stk_loss_scale loss_scale;              /* filled; AUTO counts as NONE */
     bool skip_nonfinite; /* loss_scale: a step whose gradients are not finite is skipped, whatever the scale */

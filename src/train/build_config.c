@@ -37,6 +37,8 @@ stk_trainer_config stk_build_config(const stk_recipe *recipe)
     config.clip_norm = recipe->clip_norm;
     config.schedule = recipe->schedule;
     config.no_decay = recipe->no_decay;
+    config.groups = recipe->group;
+    config.n_groups = recipe->n_groups;
     config.recompute = recipe->recompute;
     config.micro_batch = recipe->micro_batch;
     config.accumulate = recipe->accumulate;

@@ -206,6 +206,26 @@ static void take_observe(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->tensorboard.n_images = get_int(tensorboard, "images", 0);
 }
 
+/* Frozen ones first: what is frozen has no rate. */
+static stk_status take_groups(const stk_yaml_node *root, stk_recipe *recipe)
+{
+    const stk_yaml_node *freeze = get(root, "freeze"), *groups = get(root, "groups"), *init = get(root, "init");
+    char *match;
+    if (freeze && freeze->child) {
+        STK_RETURN_IF_ERROR(join_words(freeze, &match));
+        recipe->group[recipe->n_groups++] = (stk_param_group){.match = match, .frozen = true};
+    }
+    for (const stk_yaml_node *group = groups ? groups->child : NULL; group; group = group->next) {
+        if (recipe->n_groups == STK_MOST_GROUPS)
+            return stk_yaml_fail(groups, "there may be %d groups at most", STK_MOST_GROUPS - 1);
+        STK_RETURN_IF_ERROR(join_words(get(group, "match"), &match));
+        recipe->group[recipe->n_groups++] = (stk_param_group){
+            .match = match, .lr_factor = get_real(group, "lr", 1), .weight_decay = get_real(group, "weight_decay", -1)};
+    }
+    recipe->init_weights = get_text(init, "weights");
+    return join_words(get(init, "leave"), &recipe->init_leave);
+}
+
 static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *memory = get(root, "memory"), *data_memory = get(get(root, "data"), "memory");
@@ -242,6 +262,7 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
         return stk_yaml_fail_key(get(root, "accumulate"), "'accumulate' and 'micro_batch' say the same twice");
     STK_RETURN_IF_ERROR(join_words(get(root, "recompute"), &recipe->recompute));
     STK_RETURN_IF_ERROR(join_words(get(root, "no_decay"), &recipe->no_decay));
+    STK_RETURN_IF_ERROR(take_groups(root, recipe));
     recipe->precision = get_precision(root);
     recipe->loss_scale = take_loss_scale(get(root, "loss_scale")->child);
     recipe->on_nan = is_word(root, "on_nan", "skip") ? STK_ON_NAN_SKIP : STK_ON_NAN_STOP;
@@ -375,6 +396,9 @@ void stk_recipe_free(stk_recipe *recipe)
     stk_yaml_free(recipe->yaml);
     free(recipe->path);
     free(recipe->no_decay);
+    free(recipe->init_leave);
+    for (int i = 0; i < recipe->n_groups; i++)
+        free((char *)(uintptr_t)recipe->group[i].match);
     free(recipe->recompute);
     free(recipe);
 }

@@ -59,6 +59,10 @@ typedef struct stk_recipe {
     double data_memory_share;
     uint64_t seed;
     double clip_norm;
+    stk_param_group group[STK_MOST_GROUPS]; /* their texts are owned */
+    int n_groups;
+    const char *init_weights;        /* a file or a run; NULL: none */
+    char *init_leave;                /* "fc,head"; owned; NULL: none */
     char *no_decay;                  /* "bias,norm"; owned; NULL: none */
     int64_t micro_batch, accumulate; /* 0: not given */
     char *recompute;                 /* "auto", "none", or layers: "layer1,layer2"; owned */

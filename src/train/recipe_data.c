@@ -154,6 +154,9 @@ static stk_status find_plugins(stk_recipe *recipe, const stk_yaml_node *node)
 stk_status stk_recipe_find_data(stk_recipe *recipe)
 {
     STK_RETURN_IF_ERROR(find_plugins(recipe, recipe->model));
+    stk_yaml_node *weights = stk_yaml_get(stk_yaml_get(recipe->yaml->root, "init"), "weights");
+    if (weights) STK_RETURN_IF_ERROR(find_path(recipe, weights));
+    if (weights) recipe->init_weights = weights->text;
     for (int i = 0; i < STK_N_PARTS; i++) {
         stk_yaml_node *index = recipe->part[i].index;
         STK_RETURN_IF_ERROR(find_tokenizers(recipe, recipe->part[i].stages));

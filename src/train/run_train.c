@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "stoker/cache.h"
 #include "train/build.h"
+#include "train/run_init.h"
 #include "train/run_state.h"
 
 /* --- saving --- */
@@ -267,7 +268,7 @@ static stk_status begin(stk_run *run)
                          run->options.dump_graph));
     /* Only now, so that a run whose plan is refused leaves no recipe behind that would refuse the next. */
     STK_TRY(stk_folder_write_recipe(run));
-    if (checkpoint[0]) STK_TRY(restore(run, checkpoint));
+    STK_TRY(checkpoint[0] ? restore(run, checkpoint) : stk_run_init_weights(run));
     stk_trainer_get_state(run->trainer, &state);
     STK_TRY(stk_metrics_open(run->folder, state.step, state.epoch, &run->metrics));
     warn_observer(run, stk_observe_open(run->folder, state.step, run->recipe, stk_text_get(&run->recipe_text),

@@ -187,6 +187,8 @@ static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t 
     stk_optim_options optim = {.optimizer = trainer->optimizer,
                                .clip_norm = trainer->config.clip_norm,
                                .no_decay = trainer->no_decay,
+                               .groups = trainer->group,
+                               .n_groups = trainer->n_groups,
                                .average = trainer->config.average};
     optim.grad_factor = loss.factor;
     stk_optim_build(graph, loss.trained, &optim);

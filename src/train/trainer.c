@@ -42,6 +42,13 @@ static char *copy_text(const char *text)
     return text ? strdup(text) : NULL;
 }
 
+static void free_groups(stk_trainer *trainer)
+{
+    for (int i = 0; i < trainer->n_groups; i++)
+        free((char *)(uintptr_t)trainer->group[i].match);
+    trainer->n_groups = 0;
+}
+
 void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *config)
 {
     if (trainer == &no_memory_trainer || trainer->prepared) return;
@@ -53,6 +60,12 @@ void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *confi
     trainer->config = *config;
     trainer->device = copy_text(config->device);
     trainer->no_decay = copy_text(config->no_decay);
+    free_groups(trainer);
+    for (int i = 0; config->groups && i < config->n_groups && i < STK_MOST_GROUPS; i++) {
+        trainer->group[i] = config->groups[i];
+        trainer->group[i].match = copy_text(config->groups[i].match);
+        trainer->n_groups++;
+    }
     trainer->dump_graph = copy_text(config->dump_graph);
     trainer->recompute = copy_text(config->recompute);
     trainer->config.trace = trainer->trace = copy_text(config->trace);
@@ -88,6 +101,7 @@ void stk_trainer_free(stk_trainer *trainer)
         free(trainer->skipped[i]);
     free(trainer->skipped);
     free(trainer->weight);
+    free_groups(trainer);
     free(trainer->train_sums);
     free(trainer->eval_sums);
     free(trainer->step_s);

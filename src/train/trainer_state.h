@@ -70,6 +70,8 @@ struct stk_trainer {
     stk_optimizer optimizer;
     stk_trainer_config config;
     char *device, *no_decay, *dump_graph, *recompute, *trace; /* copies of the config's texts */
+    stk_param_group group[STK_MOST_GROUPS];                   /* their texts are ours */
+    int n_groups;
     stk_trainer_hooks hooks;
     volatile sig_atomic_t stop;
 

@@ -47,8 +47,8 @@
 #include "stoker/transformer.h"
 #include "stoker/types.h"
 #include "stoker/verify.h"
-#include "stoker/vit.h"
 #include "stoker/video.h"
+#include "stoker/vit.h"
 #include "stoker/volumes.h"
 
 #endif

@@ -76,8 +76,8 @@ STK_API stk_value stk_bert(stk_value tokens, const stk_value *mask, const stk_tr
  * size. */
 STK_API bool stk_gpt2_size(const char *size, stk_transformer_config *out);
 /* A language model's loss: tokens [N,T], targets i32 [N,T], the token after each -> [N], the mean cross-entropy of a
- * sample's positions, but those with a target of -100. The head is the embedding's weight, and its logits are never stored
- * (stk_linear_cross_entropy_raw). Radford et al. 2019. GPT-2's 124m has 124,439,808 parameters. */
+ * sample's positions, but those with a target of -100. The head is the embedding's weight, and its logits are never
+ * stored (stk_linear_cross_entropy_raw). Radford et al. 2019. GPT-2's 124m has 124,439,808 parameters. */
 STK_API stk_value stk_gpt2(stk_value tokens, stk_value targets, const stk_transformer_config *config);
 /* How many of a sample's targets count: i32 [N,T] -> f32 [N], without those of -100. As stk_model_loss_weight it makes
  * every target count alike, whatever sample it is in, as torch's cross_entropy with ignore_index does. */

@@ -1,4 +1,5 @@
-/* The data sets that can be fetched: the whole table. Checksums are the publishers', or those that torchvision checks. */
+/* The data sets that can be fetched: the whole table. Checksums are the publishers', or those that torchvision checks.
+ */
 #include "stoker/download.h"
 
 #define MNIST   "https://ossci-datasets.s3.amazonaws.com/mnist/"

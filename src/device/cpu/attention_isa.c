@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "device/cpu/element_math.h"
 #include "base/philox_many.h"
+#include "device/cpu/element_math.h"
 
 /* Sizes of blocks, multiples of every tile: what is used at a time stays in an L2 cache of 512 KiB for heads of 64.
  * Forward, keys and values are packed whole, and few queries pass by many keys; backward, a block of each. */

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "device/cpu/element.h"
 #include "base/philox_many.h"
+#include "device/cpu/element.h"
 #include "graph/dropout.h"
 
 /* Elements made at a time, and as many groups of four words at most: rows may be one element long. */

@@ -5,8 +5,9 @@
 
 static stk_status complain(void)
 {
-    return stk_fail(STK_UNSUPPORTED, "this build of Stoker neither reads nor writes ONNX models: it was made without protobuf-c "
-                                     "(Debian: libprotobuf-c-dev, protobuf-c-compiler, libonnx-dev)");
+    return stk_fail(STK_UNSUPPORTED,
+                    "this build of Stoker neither reads nor writes ONNX models: it was made without protobuf-c "
+                    "(Debian: libprotobuf-c-dev, protobuf-c-compiler, libonnx-dev)");
 }
 
 stk_status stk_onnx_open(const char *path, const stk_onnx_options *options, stk_onnx **out)

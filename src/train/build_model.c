@@ -99,14 +99,15 @@ static stk_status add_input(const stk_recipe *recipe, const stk_dataset *train, 
     STK_RETURN_IF_ERROR(stk_dataset_field(train, field, true, &desc.dtype, &desc.shape));
     if (!stk_shape_known(desc.shape))
         return stk_yaml_fail(recipe->pad ? recipe->pad : recipe->part[STK_PART_TRAIN].node,
-                             "the %ss have another length in every batch: training needs one, so set "
+                             "field '%s' has another length in every batch: training needs one, so set "
                              "'length'",
                              field);
     if (desc.dtype != STK_F32 && !(is_list && desc.dtype == STK_I32))
-        return stk_yaml_fail(recipe->part[STK_PART_TRAIN].node,
-                             "the %ss come as %s after all stages; the model wants f32: add the stage {scale: 1/255} "
-                             "or {normalize: ...}",
-                             field, stk_desc_text(desc, text));
+        return stk_yaml_fail(
+            recipe->part[STK_PART_TRAIN].node,
+            "the model wants images in f32, and field '%s' comes as %s after all stages: add the stage "
+            "{scale: 1/255} or {normalize: ...}",
+            field, stk_desc_text(desc, text));
     *out = stk_model_input_named(model, field, desc.dtype, desc.shape);
     return STK_OK;
 }

@@ -185,7 +185,7 @@ stk_value stk_recurrent(stk_value x, const stk_recurrent_config *config, stk_val
     if (!check(&layer, &c)) return stk_value_none(x.graph);
     for (int i = 0; i < c.layers; i++) {
         if (i > 0 && c.dropout != 0) x = stk_dropout(x, c.dropout);
-        x = run_layer(&layer, &c, x, i, &end);
+        if (x.id >= 0) x = run_layer(&layer, &c, x, i, &end);
         if (x.id < 0) break;
     }
     if (last) *last = end;

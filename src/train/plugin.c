@@ -24,14 +24,13 @@ static stk_status open_plugin(const stk_yaml_node *file, const stk_plugin_info *
 
 static stk_status find_layer(const stk_plugin_info *info, const stk_yaml_node *name, const stk_layer_plugin **out)
 {
+    for (*out = info->layers; (*out)->name; (*out)++)
+        if (!name || !strcmp(name->text, (*out)->name)) return STK_OK;
     stk_text text = {0};
-    for (const stk_layer_plugin *layer = info->layers; layer && layer->name; layer++) {
-        *out = layer;
-        if (!name || !strcmp(name->text, layer->name)) return STK_OK;
+    for (const stk_layer_plugin *layer = info->layers; layer->name; layer++)
         stk_text_add(&text, "%s%s", text.n ? ", " : "", layer->name);
-    }
-    stk_status status = stk_yaml_fail(name, "the plug-in has no layer '%.60s'; it has %s", name ? name->text : "",
-                                      text.n ? stk_text_get(&text) : "none");
+    stk_status status =
+        stk_yaml_fail(name, "the plug-in has no layer '%.60s'; it has %s", name->text, stk_text_get(&text));
     stk_text_free(&text);
     return status;
 }

@@ -107,7 +107,7 @@ stk_status stk_run_import(const char *recipe, const char *file, const stk_run_op
     static const stk_import_options none = {.names = NULL};
     char checkpoint[STK_PATH_BYTES], previous[STK_PATH_BYTES];
     stk_text warnings = {0};
-    tensor_list list = {NULL};
+    tensor_list list = {0};
     stk_run *run = NULL;
     stk_status status;
     *out = (stk_import_report){.names = ""};

@@ -24,8 +24,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import meter
 
-TORCH = os.environ.get("STOKER_TORCH", "/opt/stoker-peers/venvs/pt/bin/python")
-KERAS = os.environ.get("STOKER_KERAS", "/opt/stoker-peers/venvs/tf/bin/python")
+TORCH = os.environ.get("STOKER_TORCH", "python3")
+KERAS = os.environ.get("STOKER_KERAS", "python3")
 GROUPS = "/sys/fs/cgroup"
 
 
@@ -281,6 +281,9 @@ def start(case, x, folder, build, stack):
     stack.callback(shutil.rmtree, work, True)
     if not shutil.which(case.python):
         raise Missing(case.python)
+    package = {"torch": "torch", "keras": "keras"}.get(case.job.split("_")[0])
+    if package and subprocess.run([case.python, "-c", f"import {package}"], capture_output=True).returncode:
+        raise Missing(f"{package} (STOKER_{package.upper()}: a Python that has it)")
     env = {**os.environ, "BENCH_WORK": work, "FAKE_NVML_METER": f"{work}/meter",
            "BENCH_PHOTOS": os.environ.get("BENCH_PHOTOS", os.path.abspath(f"{HERE}/../../../shared/data/photos"))}
     meter.make(f"{work}/meter")

@@ -178,6 +178,6 @@ static int run_verb(const cli_verb *verb, int argc, char **argv)
 
 const cli_verb cli_plan = {
     "plan", "RECIPE [OPTION...]",
-    "Says what training a recipe needs: memory by purpose and layer, arithmetic, expected time. Nothing is\n"
+    "Says what training a recipe needs: memory by purpose and layer, arithmetic, expected time. Nothing is "
     "trained, and no memory of that size is taken.",
     options, run_verb};

@@ -92,6 +92,6 @@ static int run(const cli_verb *verb, int argc, char **argv)
 
 const cli_verb cli_report = {
     "report", "RUN [RUN...] [OPTION...]",
-    "Writes what runs came to as one HTML file. It shows curves, where time and memory went, input by stage, kernels\n"
+    "Writes what runs came to as one HTML file. It shows curves, where time and memory went, input by stage, kernels "
     "and what to change next, and needs no network.",
     options, run};

@@ -200,6 +200,6 @@ static int run(const cli_verb *verb, int argc, char **argv)
 
 const cli_verb cli_train = {
     "train", "RECIPE [OPTION...]",
-    "Trains the network of a recipe. The run's folder, runs/NAME, gets checkpoints, metrics.jsonl and\n"
+    "Trains the network of a recipe. The run's folder, runs/NAME, gets checkpoints, metrics.jsonl and "
     "result.json. Ctrl-C finishes the step, saves, and says how to go on.",
     options, run};

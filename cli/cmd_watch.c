@@ -63,10 +63,11 @@ static bool parse_claim(const cli_verb *verb, const char *text, claim *out)
     while (n > 0 && isspace((unsigned char)name[n - 1]))
         name[--n] = 0;
     if (!find_signal(name, &out->signal)) {
-        const char *names[STK_WATCH_SIGNALS];
+        const char *names[STK_WATCH_SIGNALS + 1];
+        names[STK_WATCH_SIGNALS] = "gpu_util";
         for (int i = 0; i < STK_WATCH_SIGNALS; i++)
             names[i] = stk_watch_signal_name((stk_watch_signal)i);
-        const char *nearest = cli_nearest(name, names, STK_WATCH_SIGNALS);
+        const char *nearest = cli_nearest(name, names, STK_WATCH_SIGNALS + 1);
         cli_usage(verb, "option '--assert' knows no signal '%s'%s%s%s", name, nearest ? " (did you mean '" : "",
                   nearest ? nearest : "", nearest ? "'?)" : "");
         return false;

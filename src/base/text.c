@@ -85,6 +85,18 @@ size_t stk_edit_distance(const char *a, const char *b)
     return rows[na % 3][nb];
 }
 
+int stk_character_bytes(const unsigned char *p)
+{
+    int n = p[0] < 0x80                   ? 1
+            : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+            : (p[0] & 0xf0) == 0xe0       ? 3
+            : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+                                          : 0;
+    for (int i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    return n;
+}
+
 const char *stk_count_text(int64_t n, char out[STK_COUNT_TEXT])
 {
     char *p = out + STK_COUNT_TEXT - 1;

@@ -21,6 +21,9 @@ stk_status stk_text_status(const stk_text *text);
 const char *stk_text_get(const stk_text *text);
 void stk_text_free(stk_text *text);
 
+/* Bytes of the UTF-8 character that begins here, 1 to 4; 0 where there is none. p ends in 0. */
+int stk_character_bytes(const unsigned char *p);
+
 /* "1,234,567". n >= 0. Returns out. */
 enum { STK_COUNT_TEXT = 32 };
 const char *stk_count_text(int64_t n, char out[STK_COUNT_TEXT]);

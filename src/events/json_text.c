@@ -3,24 +3,11 @@
 
 #include <math.h>
 
-/* Bytes of the character that begins here; 0 where there is none. */
-static int count_bytes(const unsigned char *p)
-{
-    int n = p[0] < 0x80                   ? 1
-            : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-            : (p[0] & 0xf0) == 0xe0       ? 3
-            : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
-                                          : 0;
-    for (int i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    return n;
-}
-
 void stk_json_add_text(stk_text *out, const char *text)
 {
     stk_text_add_bytes(out, "\"", 1);
     for (const unsigned char *p = (const unsigned char *)text; *p;) {
-        int n = count_bytes(p);
+        int n = stk_character_bytes(p);
         if (n == 0) {
             stk_text_add_bytes(out, "?", 1);
             n = 1;

@@ -7,22 +7,10 @@
 
 enum { WIDTH = 560, HEIGHT = 240, LEFT = 54, RIGHT = 12, TOP = 10, BOTTOM = 34, MOST_POINTS = 500 };
 
-static int count_bytes(const unsigned char *p)
-{
-    int n = p[0] < 0x80                   ? 1
-            : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-            : (p[0] & 0xf0) == 0xe0       ? 3
-            : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
-                                          : 0;
-    for (int i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    return n;
-}
-
 void stk_html_add(stk_text *out, const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p;) {
-        int n = count_bytes(p);
+        int n = stk_character_bytes(p);
         const char *entity = *p == '&'   ? "&amp;"
                              : *p == '<' ? "&lt;"
                              : *p == '>' ? "&gt;"

@@ -65,12 +65,10 @@ static void copy_list(const stk_text *text, char out[STK_EXCHANGE_TEXT])
         snprintf(out + STK_EXCHANGE_TEXT - 6, 6, ", ...");
 }
 
-static stk_status load(const char *path, const stk_named_tensor *tensors, size_t n, const stk_import_options *options,
-                       stk_import_report *out)
+static stk_status load(const stk_safetensors_file *file, const char *path, const stk_named_tensor *tensors, size_t n,
+                       const stk_import_options *options, stk_import_report *out)
 {
-    stk_safetensors_file *file;
     stk_weights_report report;
-    STK_RETURN_IF_ERROR(stk_safetensors_open(path, &file));
     stk_status status = stk_weights_load(file, tensors, n, options->leave, options->names, &report);
     if (status == STK_OK) {
         out->names = report.naming->name;
@@ -85,7 +83,6 @@ static stk_status load(const char *path, const stk_named_tensor *tensors, size_t
     } else {
         stk_fail_prefix(status, "'%s': ", path);
     }
-    stk_safetensors_close(file);
     return status;
 }
 
@@ -101,22 +98,24 @@ static stk_status save(stk_run *run, const stk_named_tensor *tensors, size_t n)
     return report.status == STK_OK ? STK_OK : stk_fail(report.status, "%s", report.error);
 }
 
-stk_status stk_run_import(const char *recipe, const char *file, const stk_run_options *run_options,
+stk_status stk_run_import(const char *recipe, const char *path, const stk_run_options *run_options,
                           const stk_import_options *options, stk_import_report *out)
 {
     static const stk_import_options none = {.names = NULL};
     char checkpoint[STK_PATH_BYTES], previous[STK_PATH_BYTES];
     stk_text warnings = {0};
     tensor_list list = {0};
+    stk_safetensors_file *file = NULL;
     stk_run *run = NULL;
     stk_status status;
     *out = (stk_import_report){.names = ""};
+    STK_TRY(stk_safetensors_open(path, &file)); /* before the data are looked for */
     STK_TRY(stk_run_open(recipe, run_options, &run));
     stk_trainer_config config = stk_run_config(run);
     stk_trainer_configure(run->trainer, &config);
     STK_TRY(stk_trainer_prepare(run->trainer, run->recipe->epochs));
     STK_TRY(list_tensors(run, &list));
-    STK_TRY(load(file, list.tensor, list.n_model, options ? options : &none, out));
+    STK_TRY(load(file, path, list.tensor, list.n_model, options ? options : &none, out));
     copy_to_raw(&list);
     STK_TRY(stk_folder_open(run, checkpoint, previous, &warnings));
     STK_TRY(save(run, list.tensor, list.n));
@@ -125,5 +124,6 @@ done:
     stk_text_free(&warnings);
     free(list.tensor);
     stk_run_close(run);
+    stk_safetensors_close(file);
     return status;
 }

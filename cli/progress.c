@@ -237,9 +237,11 @@ static void print_json_event(const stk_train_event *event)
     case STK_EVENT_EPOCH: print_json_epoch(event); break;
     case STK_EVENT_SAVED:
     case STK_EVENT_TRACED:
+    case STK_EVENT_SERVED:
     case STK_EVENT_WARNING:
         printf("{\"event\": \"%s\", \"text\": ", event->kind == STK_EVENT_SAVED    ? "saved"
                                                  : event->kind == STK_EVENT_TRACED ? "traced"
+                                                 : event->kind == STK_EVENT_SERVED ? "served"
                                                                                    : "warning");
         cli_json_text(stdout, event->text);
         printf("}\n");
@@ -267,6 +269,10 @@ void progress_event(void *user, const stk_train_event *event)
     if (event->kind == STK_EVENT_TRACED) {
         progress_clear(p);
         printf("trace   %s; open it at ui.perfetto.dev\n", event->text);
+    }
+    if (event->kind == STK_EVENT_SERVED) {
+        printf("metrics %s\n", event->text);
+        fflush(stdout);
     }
     if (event->kind == STK_EVENT_STEP) {
         int64_t now = now_ns(), pause = p->terminal ? REDRAW_NS : LINE_NS;

@@ -49,6 +49,7 @@ typedef enum stk_train_event_kind {
     STK_EVENT_EPOCH,  /* an epoch has ended, validation included */
     STK_EVENT_SAVED,  /* a checkpoint is on disk */
     STK_EVENT_TRACED, /* a trace is on disk */
+    STK_EVENT_SERVED, /* of a run: its numbers are served from now on */
     STK_EVENT_WARNING,
     STK_EVENT_END
 } stk_train_event_kind;
@@ -70,7 +71,8 @@ typedef struct stk_train_event {
     double left_s;            /* estimate for the whole run */
     stk_time_shares time;     /* STEP, EPOCH: of this process's steps so far */
     double epoch_s;
-    const char *text; /* SAVED: the folder; TRACED: the file; WARNING: what; PLAN: the device, "2 threads, avx2" */
+    const char *text; /* SAVED: the folder; TRACED: the file; SERVED: the address; WARNING: what; PLAN: the device,
+                         "2 threads, avx2" */
     int64_t n_parameters;
     const char *precision; /* PLAN: as chosen, "bf16" */
     double forward_flops;  /* PLAN: for one sample */

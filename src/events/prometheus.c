@@ -27,7 +27,7 @@ static bool is_counter(const char *name)
     return n > 6 && !strcmp(name + n - 6, "_total");
 }
 
-static void add_gauges(stk_text *out, const char *run, const stk_gauge *gauge, int n)
+void stk_prometheus_add(stk_text *out, const char *run, const stk_gauge *gauge, int n)
 {
     const char *last = "";
     for (int i = 0; i < n; i++) {
@@ -58,12 +58,7 @@ static stk_status replace(const char *path, const stk_text *text)
     return status;
 }
 
-stk_status stk_prometheus_write(const char *path, const char *run, const stk_gauge *gauge, int n)
+stk_status stk_prometheus_write(const char *path, const stk_text *text)
 {
-    stk_text text = {0};
-    add_gauges(&text, run, gauge, n);
-    stk_status status = stk_text_status(&text);
-    if (status == STK_OK && text.n > 0) status = replace(path, &text);
-    stk_text_free(&text);
-    return status;
+    return text->n > 0 ? replace(path, text) : STK_OK;
 }

@@ -1,10 +1,10 @@
-/* A run's numbers as a text file for Prometheus' node_exporter (its textfile collector), replaced whole each time.
- * prometheus.io/docs/instrumenting/exposition_formats. Threads: one at a time.
+/* A run's numbers in Prometheus' text format (prometheus.io/docs/instrumenting/exposition_formats), and as a file for
+ * node_exporter's textfile collector, replaced whole each time. Threads: one at a time.
  */
 #ifndef STK_EVENTS_PROMETHEUS_H
 #define STK_EVENTS_PROMETHEUS_H
 
-#include "stoker/status.h"
+#include "base/text.h"
 
 typedef struct stk_gauge {
     const char *name; /* "stoker_train_loss"; one that ends in _total is a counter */
@@ -14,6 +14,8 @@ typedef struct stk_gauge {
 } stk_gauge;
 
 /* run: the value of the label "run" of each. */
-stk_status stk_prometheus_write(const char *path, const char *run, const stk_gauge *gauge, int n);
+void stk_prometheus_add(stk_text *out, const char *run, const stk_gauge *gauge, int n);
+/* Nothing where text is empty. */
+stk_status stk_prometheus_write(const char *path, const stk_text *text);
 
 #endif

@@ -27,7 +27,7 @@ extern const char *const stk_layer_dtype_words[];
         .doc = "f32: computes in f32 whatever the recipe's precision."                                                 \
     }
 
-extern const stk_key stk_tensorboard_keys[]; /* keys_observe.c */
+extern const stk_key stk_tensorboard_keys[], stk_prometheus_keys[]; /* keys_observe.c */
 extern const stk_key stk_init_keys[], stk_group_key;
 extern const stk_key stk_stage_key, stk_metric_key, stk_layer_key;
 /* Of data sets of data sets; they hold sources. */

@@ -1,6 +1,22 @@
 /* Keys of what a run tells about itself while it trains. */
 #include "train/keys.h"
 
+const stk_key stk_prometheus_keys[] = {
+    {.name = "file",
+     .type = STK_KEY_BOOL,
+     .standard = "false",
+     .doc =
+         "Whether the run keeps metrics.prom in its folder, for node_exporter's textfile collector; 'prometheus: true' "
+         "is short for it."},
+    {.name = "port",
+     .type = STK_KEY_INT,
+     .least = 0,
+     .most = 65535,
+     .doc =
+         "Serves the same at http://127.0.0.1:PORT/metrics while the run trains, to this machine only; 0: at any free "
+         "port. Default: not served."},
+    END};
+
 static const char *const histogram_words[] = {"none", "epoch", NULL};
 const stk_key stk_tensorboard_keys[] = {
     {.name = "on",

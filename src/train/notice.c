@@ -6,13 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "events/prometheus.h"
-
 static const int64_t FEWEST_STEPS = 50; /* before anything is said: the first steps warm up */
 static const double MOST_INPUT = 0.2, FALLEN = 256;
-static const int64_t WRITE_NS = 1000000000;
 
 static bool look_at_input(stk_notice *n, const stk_train_event *event, char *text)
 {
@@ -62,37 +57,4 @@ bool stk_notice_look(stk_notice *n, const stk_train_event *event, char text[STK_
     bool found = look_at_loss(n, event, text);
     if (n->n_steps < FEWEST_STEPS) return found;
     return found || look_at_scale(n, event, text) || look_at_input(n, event, text);
-}
-
-stk_status stk_notice_write(stk_notice *n, const char *folder, const char *run, const stk_train_event *event)
-{
-    char path[4096];
-    int64_t now = stk_clock_ns();
-    const stk_time_shares *time = &event->time;
-    static const char share[] = "Share of the training loop's time.";
-    if (n->gave_up || (event->kind == STK_EVENT_STEP && n->written_ns > 0 && now - n->written_ns < WRITE_NS))
-        return STK_OK;
-    n->written_ns = now;
-    const stk_gauge gauges[] = {
-        {"stoker_steps_total", "Training steps done, resumed ones included.", "", (double)event->step},
-        {"stoker_skipped_steps_total", "Steps that changed nothing: gradients were not finite.", "",
-         (double)event->n_skipped_steps},
-        {"stoker_epoch", "Epoch under way, from 1.", "", (double)event->epoch},
-        {"stoker_train_loss", "Loss of the last step.", "", event->loss},
-        {"stoker_train_accuracy_ratio", "Accuracy of the epoch so far.", "",
-         event->train.accuracy >= 0 ? event->train.accuracy : NAN},
-        {"stoker_learning_rate", "Learning rate of the last step.", "", event->lr},
-        {"stoker_samples_per_second", "Samples trained on a second, smoothed.", "", event->samples_per_s},
-        {"stoker_time_ratio", share, "part=\"input\"", time->input},
-        {"stoker_time_ratio", share, "part=\"host\"", time->host},
-        {"stoker_time_ratio", share, "part=\"launch\"", time->launch},
-        {"stoker_time_ratio", share, "part=\"compute\"", time->compute},
-        {"stoker_planned_memory_bytes", "Memory that the step was planned to need.", "",
-         (double)event->peak_planned_bytes},
-        {"stoker_remaining_seconds", "Estimate of the time that the run still takes.", "", event->left_s},
-    };
-    stk_status status = stk_path_join(path, sizeof(path), folder, "metrics.prom");
-    if (status == STK_OK) status = stk_prometheus_write(path, run, gauges, sizeof(gauges) / sizeof(gauges[0]));
-    n->gave_up = status != STK_OK;
-    return status;
 }

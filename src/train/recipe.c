@@ -198,9 +198,10 @@ static stk_status check_name(const stk_yaml_node *node)
 /* What the run tells about itself. */
 static void take_observe(const stk_yaml_node *root, stk_recipe *recipe)
 {
-    const stk_yaml_node *tensorboard = get(root, "tensorboard");
+    const stk_yaml_node *tensorboard = get(root, "tensorboard"), *prometheus = get(root, "prometheus");
     recipe->log_every = get_int(get(root, "log"), "every", 10);
-    recipe->prometheus = get_bool(root, "prometheus");
+    recipe->prometheus.file = get_bool(prometheus, "file");
+    recipe->prometheus.port = (int)get_int(prometheus, "port", -1);
     recipe->tensorboard.on = get_bool(tensorboard, "on");
     recipe->tensorboard.histograms = is_word(tensorboard, "histograms", "epoch");
     recipe->tensorboard.n_images = get_int(tensorboard, "images", 0);

@@ -74,7 +74,10 @@ typedef struct stk_recipe {
     double min_delta;
     int64_t patience;  /* 0: never stops early */
     int64_t log_every; /* steps */
-    bool prometheus;
+    struct {
+        bool file;
+        int port; /* -1: none */
+    } prometheus;
     struct {
         bool on, histograms;
         int64_t n_images;

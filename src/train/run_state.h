@@ -8,6 +8,7 @@
 #include "train/metrics.h"
 #include "train/notice.h"
 #include "train/observe.h"
+#include "train/publish.h"
 #include "train/recipe.h"
 
 enum { STK_PATH_BYTES = 4096 };
@@ -28,6 +29,7 @@ struct stk_run {
     stk_metrics_file metrics;
     stk_observer observer;
     stk_notice notice;
+    stk_publisher publisher;
     stk_energy energy;
     int64_t counted_ns; /* when energy was counted last */
     stk_checkpoint_writer *writer;

@@ -150,14 +150,13 @@ static void warn_metrics(stk_run *run)
     stk_run_warn(run, text);
 }
 
-/* Trouble, and the file for Prometheus. */
+/* Trouble, and the numbers for Prometheus. */
 static void notice(stk_run *run, const stk_train_event *event)
 {
     char text[STK_NOTICE_TEXT + 200];
     if (event->kind == STK_EVENT_STEP && stk_notice_look(&run->notice, event, text)) stk_run_warn(run, text);
-    if (!run->recipe->prometheus || (event->kind != STK_EVENT_STEP && event->kind != STK_EVENT_EPOCH)) return;
-    if (stk_notice_write(&run->notice, run->folder, run->recipe->name, event) == STK_OK) return;
-    snprintf(text, sizeof(text), "no more metrics.prom: %.500s; the run goes on", stk_error_text());
+    if (stk_publish(&run->publisher, event) == STK_OK) return;
+    snprintf(text, sizeof(text), "no more numbers for Prometheus: %.500s; the run goes on", stk_error_text());
     stk_run_warn(run, text);
 }
 
@@ -214,6 +213,26 @@ static stk_status configure(stk_run *run)
     stk_trainer_configure(run->trainer, &config);
     stk_trainer_set_hooks(run->trainer, &hooks);
     return STK_OK;
+}
+
+static void open_publisher(stk_run *run)
+{
+    char text[700];
+    const stk_recipe *recipe = run->recipe;
+    stk_status status = stk_publisher_open(run->folder, recipe->name, recipe->prometheus.file, recipe->prometheus.port,
+                                           &run->publisher);
+    if (status != STK_OK) {
+        snprintf(
+            text, sizeof(text),
+            "no numbers for Prometheus: %.500s; the run goes on; another 'prometheus.port' may be free, and 0 takes "
+            "any that is",
+            stk_error_text());
+        stk_run_warn(run, text);
+    } else if (run->publisher.exporter) {
+        snprintf(text, sizeof(text), "http://127.0.0.1:%d/metrics", stk_exporter_port(run->publisher.exporter));
+        stk_train_event event = {.kind = STK_EVENT_SERVED, .text = text};
+        if (run->options.on_event) run->options.on_event(run->options.user, &event);
+    }
 }
 
 static stk_status restore(stk_run *run, const char *checkpoint)
@@ -273,6 +292,7 @@ static stk_status begin(stk_run *run)
     STK_TRY(stk_metrics_open(run->folder, state.step, state.epoch, &run->metrics));
     warn_observer(run, stk_observe_open(run->folder, state.step, run->recipe, stk_text_get(&run->recipe_text),
                                         run->trainer, run->train, &run->observer));
+    open_publisher(run);
     stk_energy_open(&run->energy);
     STK_TRY(stk_checkpoint_writer_open(run->folder, (int)run->recipe->checkpoint_keep, &run->writer));
 done:

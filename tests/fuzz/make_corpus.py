@@ -503,6 +503,15 @@ def make_watch():
         write("watch", f"{ord(kind):02x}", (kind + text).encode())
 
 
+def make_http():
+    write("http", "get", b"GET /metrics?x=1 HTTP/1.1\r\nHost: localhost:9464\r\nAccept: */*\r\n\r\n")
+    write("http", "head", b"HEAD / HTTP/1.0\n\n")
+    write("http", "post", b"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc")
+    write("http", "cut", b"GET /metrics HTTP/1.1\r\nHost: loc")
+    write("http", "old", b"GET /\r\n")
+    write("http", "no_path", b"GET http://a/ HTTP/1.1\r\n\r\n")
+
+
 for decoder in "jpeg", "jpeg_crop", "transcode":
     for file_name, text in JPEG.items():
         write(decoder, file_name + ".jpg", base64.b64decode(text))
@@ -532,3 +541,4 @@ make_tokenizer()
 make_csv()
 make_onnx()
 make_watch()
+make_http()

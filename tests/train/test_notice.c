@@ -1,4 +1,4 @@
-/* Trouble is told once, with a remedy, and sound runs hear nothing; metrics.prom is whole. */
+/* Trouble is told once, with a remedy, and sound runs hear nothing. */
 #include "train/notice.h"
 
 #include <math.h>
@@ -10,8 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include "base/file.h"
 
 /* How often `words` was told in so many steps of a run whose loss at step i is loss(i). */
 static int count(double (*loss)(int i), double input, double (*scale)(int i), const char *words)
@@ -65,37 +63,10 @@ static void each_trouble_is_told_once(void **state)
     assert_int_equal(count(falls, 0.0, sinks, "precision: bf16"), 1);
 }
 
-static void the_file_for_prometheus_is_whole(void **state)
-{
-    (void)state;
-    char folder[] = "/tmp/stk-notice-XXXXXX", path[64];
-    uint8_t *data = NULL;
-    size_t capacity = 0, n;
-    stk_notice notice = {0};
-    stk_train_event event = {.kind = STK_EVENT_STEP, .step = 12, .loss = NAN, .lr = 0.5, .train = {.accuracy = 0.25}};
-    assert_non_null(mkdtemp(folder));
-    assert_int_equal(stk_notice_write(&notice, folder, "a \"b\"", &event), STK_OK);
-    event.step = 13;
-    assert_int_equal(stk_notice_write(&notice, folder, "a", &event), STK_OK); /* within the same second */
-    snprintf(path, sizeof(path), "%s/metrics.prom", folder);
-    assert_int_equal(stk_file_read(path, &data, &capacity, &n), STK_OK);
-    char *text = realloc(data, n + 1);
-    text[n] = 0;
-    assert_non_null(strstr(text, "# TYPE stoker_steps_total counter\nstoker_steps_total{run=\"a \\\"b\\\"\"} 12\n"));
-    assert_non_null(strstr(text, "stoker_time_ratio{run=\"a \\\"b\\\"\",part=\"input\"} 0\n"));
-    assert_null(strstr(text, "stoker_train_loss{")); /* it was no number */
-    free(text);
-    assert_int_equal(stk_tree_remove(folder), STK_OK);
-    event.kind = STK_EVENT_EPOCH;
-    assert_int_not_equal(stk_notice_write(&notice, folder, "a", &event), STK_OK);
-    assert_int_equal(stk_notice_write(&notice, folder, "a", &event), STK_OK); /* once is enough */
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_trouble_is_told_once),
-        cmocka_unit_test(the_file_for_prometheus_is_whole),
     };
     return cmocka_run_group_tests_name("train/notice", tests, NULL, NULL);
 }

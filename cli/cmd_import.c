@@ -63,5 +63,6 @@ const cli_verb cli_import = {
     "import", "FILE --recipe RECIPE [OPTION...]",
     "Makes a run of weights in safetensors: PyTorch's, torchvision's, Hugging Face's, or a checkpoint.\n"
     "FILE: a .safetensors file, its index of shards, or a folder with model.safetensors. Names: pytorch,\n"
-    "headless (saved without its head), tensorflow (a BERT that came from there), hf-resnet.",
+    "headless (saved without its head), tensorflow (a BERT that came from there), hf-resnet, hf-vit,\n"
+    "published-vit (of the files that torchvision has published).",
     options, run};

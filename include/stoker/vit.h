@@ -20,6 +20,7 @@ typedef struct stk_vit_config {
     int layers, heads, patch; /* patches are patch x patch pixels, and tile the image */
     int64_t width, hidden;    /* hidden 0: 4 width */
     double dropout, attention_dropout;
+    double eps; /* of the layer norms; 0: 1e-6, as torchvision. Hugging Face's ViTs: 1e-12 */
 } stk_vit_config;
 /* "tiny", "small", "base": 12 layers of 192, 384 and 768, patches of 16. False: there is no such size. */
 STK_API bool stk_vit_size(const char *size, stk_vit_config *out);

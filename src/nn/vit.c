@@ -110,8 +110,10 @@ stk_value stk_vit(stk_value x, const stk_vit_config *config, int64_t classes)
     stk_graph *graph = x.graph;
     if (!stk_layer_begin(&layer, x, "vit", NULL)) return stk_value_none(graph);
     if (!check(&layer, &c)) return stk_value_none(graph);
-    stk_block_config block = {
-        .attend = {.heads = c.heads, .dropout = c.attention_dropout}, .hidden = c.hidden, .dropout = c.dropout};
+    stk_block_config block = {.attend = {.heads = c.heads, .dropout = c.attention_dropout},
+                              .hidden = c.hidden,
+                              .dropout = c.dropout,
+                              .eps = c.eps > 0 ? c.eps : EPS};
     x = embed(&layer, x, &c);
     for (int i = 0; i < c.layers; i++) {
         char scope[64];
@@ -120,7 +122,7 @@ stk_value stk_vit(stk_value x, const stk_vit_config *config, int64_t classes)
         x = stk_prenorm_block(x, &block);
         stk_scope_pop(graph);
     }
-    x = norm(x, "encoder.ln", EPS);
+    x = norm(x, "encoder.ln", block.eps);
     x = stk_slice(x, (int64_t[]){0, 0, 0}, (int64_t[]){STK_ANY, 1, c.width}, (int64_t[]){1, 1, 1});
     x = stk_reshape(x, STK_SHAPE(STK_ANY, c.width));
     return stk_dense_with(x, &(stk_dense_config){.units = classes, .init = STK_INIT_ZERO, .name = "heads.head"});

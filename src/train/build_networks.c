@@ -65,6 +65,7 @@ static stk_status build_vit(const stk_recipe *recipe, const stk_dataset *train, 
     c.width = get_int(s, "width", c.width);
     c.hidden = get_int(s, "hidden", c.hidden);
     c.dropout = stk_yaml_get(s, "dropout")->real;
+    c.eps = stk_yaml_get(s, "eps")->real;
     *x = stk_vit(*x, &c, classes);
     return STK_OK;
 }

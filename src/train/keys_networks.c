@@ -43,6 +43,12 @@ const stk_key stk_vit_keys[] = {
     MAYBE("width", "Default: as size says."),
     MAYBE("hidden", "Default: four times the width."),
     {.name = "dropout", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 0.99, .doc = "Of what blocks add."},
+    {.name = "eps",
+     .type = STK_KEY_REAL,
+     .standard = "1e-6",
+     .least = 0,
+     .above = true,
+     .doc = "Of the layer norms, torchvision's; Hugging Face's ViTs have 1e-12."},
     CLASSES,
     END};
 const stk_key stk_unet_keys[] = {

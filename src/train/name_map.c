@@ -1,6 +1,7 @@
 /* See train/name_map.h. */
 #include "train/name_map.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,11 +41,39 @@ static const stk_name_rule huggingface_resnet[] = {
     {"fc.**",                        "classifier.1.**"},
     {NULL, NULL}};
 
+/* ViTForImageClassification of Hugging Face. */
+#define OURS   "encoder.layers.encoder_layer_#."
+#define THEIRS "vit.encoder.layer.#."
+static const stk_name_rule huggingface_vit[] = {
+    {"class_token",                    "vit.embeddings.cls_token"},
+    {"encoder.pos_embedding",          "vit.embeddings.position_embeddings"},
+    {"conv_proj.**",                   "vit.embeddings.patch_embeddings.projection.**"},
+    {OURS "ln_1.**",                   THEIRS "layernorm_before.**"},
+    {OURS "self_attention.in_proj_**", THEIRS "attention.attention.{query,key,value}.**"},
+    {OURS "self_attention.out_proj.**",THEIRS "attention.output.dense.**"},
+    {OURS "ln_2.**",                   THEIRS "layernorm_after.**"},
+    {OURS "mlp.0.**",                  THEIRS "intermediate.dense.**"},
+    {OURS "mlp.3.**",                  THEIRS "output.dense.**"},
+    {"encoder.ln.**",                  "vit.layernorm.**"},
+    {"heads.head.**",                  "classifier.**"},
+    {NULL, NULL}};
+
+/* ViTs in the files that torchvision has published, which it renames as it reads them. */
+static const stk_name_rule published_vit[] = {
+    {OURS "mlp.0.**", OURS "mlp.linear_1.**"},
+    {OURS "mlp.3.**", OURS "mlp.linear_2.**"},
+    {"**",            "**"},
+    {NULL, NULL}};
+#undef OURS
+#undef THEIRS
+
 static const stk_naming namings[] = {
-    {"pytorch",     "torchvision's and Hugging Face's, as Stoker's own",    same},
-    {"headless",    "Hugging Face's of a model without its head",           headless},
-    {"tensorflow",  "Hugging Face's of a BERT that came from TensorFlow",   from_tensorflow},
-    {"hf-resnet",   "Hugging Face's of ResNets",                            huggingface_resnet}};
+    {"pytorch",       "torchvision's and Hugging Face's, as Stoker's own",    same},
+    {"headless",      "Hugging Face's of a model without its head",           headless},
+    {"tensorflow",    "Hugging Face's of a BERT that came from TensorFlow",   from_tensorflow},
+    {"hf-resnet",     "Hugging Face's of ResNets",                            huggingface_resnet},
+    {"hf-vit",        "Hugging Face's of ViTs",                               huggingface_vit},
+    {"published-vit", "torchvision's of ViTs in its published files",         published_vit}};
 
 /* Ends of names. */
 static const char *const extras[] = {
@@ -71,7 +100,7 @@ const stk_naming *stk_naming_find(const char *name)
 
 /* --- patterns --- */
 
-enum { MOST_PARTS = 8 };
+enum { MOST_PARTS = 8, RULE_BYTES = 160 };
 
 typedef struct part {
     const char *text;
@@ -148,27 +177,49 @@ static void offsets(const char *pattern, int sign, int *shift)
     }
 }
 
-static bool translate(const char *from, const char *to, const char *name, char *out, size_t out_bytes)
+/* False: from does not fit; otherwise *ok tells whether out has the name. */
+static bool translate(const char *from, const char *to, const char *name, char *out, size_t out_bytes, bool *ok)
 {
     part parts[MOST_PARTS];
     int shift[MOST_PARTS] = {0};
     if (match(from, name, parts) < 0) return false;
     offsets(from, 1, shift);
     offsets(to, -1, shift);
-    return fill(to, parts, shift, out, out_bytes);
+    *ok = fill(to, parts, shift, out, out_bytes);
+    return true;
 }
 
-bool stk_name_theirs(const stk_naming *naming, const char *ours, char *out, size_t out_bytes)
+/* Pattern with choice number i of its "{a,b,c}" in their place; without one, i is 0. */
+static bool choose(const char *pattern, int i, char *out, size_t out_bytes)
 {
+    const char *open = strchr(pattern, '{');
+    const char *at = open ? open + 1 : NULL, *close = open ? strchr(open, '}') : NULL;
+    if (!open) return i == 0 && (size_t)snprintf(out, out_bytes, "%s", pattern) < out_bytes;
+    for (; i > 0 && at < close; i--)
+        at += strcspn(at, ",}") + 1;
+    if (at >= close) return false;
+    int n =
+        snprintf(out, out_bytes, "%.*s%.*s%s", (int)(open - pattern), pattern, (int)strcspn(at, ",}"), at, close + 1);
+    return (size_t)n < out_bytes;
+}
+
+bool stk_name_theirs(const stk_naming *naming, const char *ours, int i_part, char *out, size_t out_bytes)
+{
+    char theirs[RULE_BYTES];
+    bool ok = false;
     for (const stk_name_rule *r = naming->rule; r->ours; r++)
-        if (translate(r->ours, r->theirs, ours, out, out_bytes)) return true;
+        if (choose(r->theirs, i_part, theirs, sizeof(theirs)) && translate(r->ours, theirs, ours, out, out_bytes, &ok))
+            return ok;
     return false;
 }
 
 bool stk_name_ours(const stk_naming *naming, const char *theirs, char *out, size_t out_bytes)
 {
+    char rule[RULE_BYTES];
+    bool ok = false;
     for (const stk_name_rule *r = naming->rule; r->ours; r++)
-        if (translate(r->theirs, r->ours, theirs, out, out_bytes)) return true;
+        for (int i = 0; choose(r->theirs, i, rule, sizeof(rule)); i++)
+            if (translate(rule, r->ours, theirs, out, out_bytes, &ok)) return ok;
     return false;
 }
 

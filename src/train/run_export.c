@@ -99,23 +99,41 @@ static stk_status add_counter(list *l, const char *theirs)
     return add(l, name, &counter, STK_I64);
 }
 
+/* One of ours, or where they have several for one, each with its share of the rows. */
+static stk_status add_parts(list *l, const stk_naming *naming, const stk_safetensor *t, stk_dtype stored)
+{
+    char theirs[STK_PATH_BYTES];
+    int n = 0;
+    while (stk_name_theirs(naming, t->name, n, theirs, sizeof(theirs)))
+        n++;
+    if (n == 0 || (n > 1 && (t->shape.rank < 1 || t->shape.dim[0] % n)))
+        return stk_fail(STK_UNSUPPORTED, "the names '%s' have none for tensor '%s'; try --names pytorch", naming->name,
+                        t->name);
+    stk_safetensor part = *t;
+    if (n > 1) part.shape.dim[0] /= n;
+    part.n_bytes = t->n_bytes / (size_t)n;
+    for (int i = 0; i < n; i++) {
+        part.data = (const char *)t->data + part.n_bytes * (size_t)i;
+        stk_name_theirs(naming, t->name, i, theirs, sizeof(theirs));
+        STK_RETURN_IF_ERROR(add(l, theirs, &part, stored));
+        STK_RETURN_IF_ERROR(add_counter(l, theirs));
+    }
+    return STK_OK;
+}
+
 static stk_status list_tensors(const stk_export_source *source, const stk_naming *naming, stk_dtype dtype, list *l)
 {
     const stk_graph *graph = source->graph;
     l->step = source->step;
     l->arena = stk_arena_new();
-    l->entry = calloc(2 * (size_t)graph->n_nodes + 1, sizeof(*l->entry));
+    l->entry = calloc(2 * STK_NAME_MOST_PARTS * (size_t)graph->n_nodes + 1, sizeof(*l->entry));
     if (!l->arena || !l->entry) return stk_fail_memory((size_t)graph->n_nodes * sizeof(*l->entry));
     for (int i = 0; i < graph->n_nodes; i++) {
-        char theirs[STK_PATH_BYTES];
         stk_safetensor t;
         if (graph->node[i].op != STK_OP_variable) continue;
         STK_RETURN_IF_ERROR(stk_export_tensor(source, &graph->node[i], &t));
         STK_RETURN_IF_ERROR(check_range(&t, dtype));
-        if (!stk_name_theirs(naming, t.name, theirs, sizeof(theirs)))
-            return stk_fail(STK_UNSUPPORTED, "the names '%s' have none for tensor '%s'", naming->name, t.name);
-        STK_RETURN_IF_ERROR(add(l, theirs, &t, t.dtype == STK_F32 ? dtype : t.dtype));
-        STK_RETURN_IF_ERROR(add_counter(l, theirs));
+        STK_RETURN_IF_ERROR(add_parts(l, naming, &t, t.dtype == STK_F32 ? dtype : t.dtype));
     }
     return STK_OK;
 }

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-enum { NAME_BYTES = 1024 };
+enum { NAME_BYTES = 1024, MOST_PARTS = STK_NAME_MOST_PARTS };
 
 /* What stands before all names of a file that was saved out of a wrapper. */
 static const char *const wrappers[] = {"", "module.", "_orig_mod.", "model.", NULL};
@@ -36,11 +36,22 @@ typedef struct plan {
     bool ours_layout;
 } plan;
 
-static bool find_theirs(const plan *p, const char *ours, char name[NAME_BYTES], stk_safetensor *out)
+/* Name of part number i_part of one of ours in the file; false: there is no such part. */
+static bool name_theirs(const plan *p, const char *ours, int i_part, char name[NAME_BYTES])
 {
     size_t n = strlen(p->wrapper);
     memcpy(name, p->wrapper, n);
-    return stk_name_theirs(p->naming, ours, name + n, NAME_BYTES - n) && stk_safetensors_has(p->file, name, out);
+    return stk_name_theirs(p->naming, ours, i_part, name + n, NAME_BYTES - n);
+}
+
+/* The parts of one of ours, one of them but where theirs are split; 0: the file lacks one. */
+static int find_theirs(const plan *p, const char *ours, stk_safetensor out[MOST_PARTS])
+{
+    char name[NAME_BYTES];
+    int n = 0;
+    for (; n < MOST_PARTS && name_theirs(p, ours, n, name); n++)
+        if (!stk_safetensors_has(p->file, name, &out[n])) return 0;
+    return n;
 }
 
 /* True where the name holds one of the parts. */
@@ -57,11 +68,10 @@ static bool is_left(const plan *p, const char *name)
 
 static size_t count_found(const plan *p)
 {
-    char name[NAME_BYTES];
-    stk_safetensor t;
+    stk_safetensor parts[MOST_PARTS];
     size_t n_found = 0;
     for (size_t i = 0; i < p->n; i++)
-        n_found += find_theirs(p, p->tensors[i].name, name, &t);
+        n_found += find_theirs(p, p->tensors[i].name, parts) > 0;
     return n_found;
 }
 
@@ -114,12 +124,32 @@ static stk_shape without_ones(stk_shape shape)
     return out;
 }
 
+/* One of our tensors, or rows of it: where theirs has several tensors for one of ours, each is as many of its rows. */
+typedef struct rows {
+    const stk_named_tensor *of;
+    stk_shape shape;
+    void *data;
+} rows;
+
+static stk_status cut_rows(const stk_named_tensor *ours, int i, int n, rows *out)
+{
+    char text[STK_SHAPE_TEXT_BYTES];
+    stk_shape shape = ours->view.desc.shape;
+    *out = (rows){ours, shape, ours->view.data};
+    if (n == 1) return STK_OK;
+    if (shape.rank < 1 || shape.dim[0] % n)
+        return stk_fail(STK_MISMATCH, "the file has %d tensors for the model's '%s', which is %s and not divisible so",
+                        n, ours->name, stk_shape_text(shape, text));
+    out->shape.dim[0] /= n;
+    out->data = (char *)out->data + stk_desc_bytes(stk_desc_make(ours->view.desc.dtype, out->shape)) * (size_t)i;
+    return STK_OK;
+}
+
 /* The order of axes for reading theirs; STK_MISMATCH where it is another tensor. */
-static stk_status settle_layout(const plan *p, const stk_named_tensor *ours, const stk_safetensor *theirs,
-                                const int32_t **out)
+static stk_status settle_layout(const plan *p, const rows *ours, const stk_safetensor *theirs, const int32_t **out)
 {
     char a[STK_SHAPE_TEXT_BYTES], b[STK_SHAPE_TEXT_BYTES];
-    stk_shape want = ours->view.desc.shape;
+    stk_shape want = ours->shape;
     const int32_t *turn = stk_weights_to_ours(theirs->shape.rank);
     *out = NULL;
     if (turn && !p->ours_layout && stk_shape_equal(permute(theirs->shape, turn), want)) {
@@ -129,8 +159,9 @@ static stk_status settle_layout(const plan *p, const stk_named_tensor *ours, con
     if (stk_shape_equal(theirs->shape, want)) return STK_OK;
     if (want.rank < 4 && theirs->shape.rank < 4 && stk_shape_equal(without_ones(theirs->shape), without_ones(want)))
         return STK_OK;
-    return stk_fail(STK_MISMATCH, "tensor '%s' is %s in the file, and the model's '%s' is %s", theirs->name,
-                    stk_shape_text(theirs->shape, a), ours->name,
+    return stk_fail(STK_MISMATCH, "tensor '%s' is %s in the file, and %sthe model's '%s' is %s", theirs->name,
+                    stk_shape_text(theirs->shape, a),
+                    want.rank && want.dim[0] < ours->of->view.desc.shape.dim[0] ? "its part of " : "", ours->of->name,
                     stk_shape_text(permute(want, p->ours_layout ? NULL : stk_weights_to_theirs(want.rank)), b));
 }
 
@@ -139,12 +170,11 @@ static stk_status settle_layout(const plan *p, const stk_named_tensor *ours, con
 static stk_status report_missing(const plan *p)
 {
     enum { MOST_NAMED = 5 };
-    char name[NAME_BYTES];
-    stk_safetensor t;
+    stk_safetensor parts[MOST_PARTS];
     stk_text list = {0};
     int64_t n_missing = 0;
     for (size_t i = 0; i < p->n; i++) {
-        if (is_left(p, p->tensors[i].name) || find_theirs(p, p->tensors[i].name, name, &t)) continue;
+        if (is_left(p, p->tensors[i].name) || find_theirs(p, p->tensors[i].name, parts)) continue;
         if (n_missing++ < MOST_NAMED) stk_text_add(&list, "%s'%s'", list.n ? ", " : "", p->tensors[i].name);
     }
     stk_status status = STK_OK;
@@ -159,30 +189,52 @@ static stk_status report_missing(const plan *p)
     return status;
 }
 
-/* Checks (copy false) or copies. */
-static stk_status walk(const plan *p, bool copy, bool *used, stk_weights_report *report)
+static void mark_used(const plan *p, const stk_safetensor *theirs, bool *used)
+{
+    for (int64_t t = 0; t < stk_safetensors_count(p->file); t++)
+        if (stk_safetensors_at(p->file, t).name == theirs->name) used[t] = true;
+}
+
+/* Checks (used is not NULL, and marked) or copies. */
+static stk_status load_one(const plan *p, const stk_named_tensor *ours, bool *used)
+{
+    stk_safetensor theirs[MOST_PARTS];
+    int n = find_theirs(p, ours->name, theirs);
+    if (!n) return stk_fail(STK_INTERNAL, "'%s' went away", ours->name);
+    for (int i = 0; i < n; i++) {
+        const int32_t *permutation;
+        rows part;
+        STK_RETURN_IF_ERROR(cut_rows(ours, i, n, &part));
+        STK_RETURN_IF_ERROR(settle_layout(p, &part, &theirs[i], &permutation));
+        if (used) {
+            mark_used(p, &theirs[i], used);
+            continue;
+        }
+        STK_RETURN_IF_ERROR(stk_safetensors_read(&theirs[i], ours->view.desc.dtype, permutation, part.data));
+        stk_safetensors_forget(&theirs[i]);
+    }
+    return STK_OK;
+}
+
+static stk_status check(const plan *p, bool *used, stk_weights_report *report)
 {
     for (size_t i = 0; i < p->n; i++) {
         const stk_named_tensor *ours = &p->tensors[i];
-        char name[NAME_BYTES];
-        stk_safetensor theirs;
-        const int32_t *permutation;
         if (is_left(p, ours->name)) {
-            if (!copy) stk_text_add(&report->left, "%s%s", report->left.n ? ", " : "", ours->name);
-            report->n_left += !copy;
+            stk_text_add(&report->left, "%s%s", report->left.n ? ", " : "", ours->name);
+            report->n_left++;
             continue;
         }
-        if (!find_theirs(p, ours->name, name, &theirs)) return stk_fail(STK_INTERNAL, "'%s' went away", ours->name);
-        STK_RETURN_IF_ERROR(settle_layout(p, ours, &theirs, &permutation));
-        if (!copy) {
-            report->n_loaded++;
-            for (int64_t t = 0; t < stk_safetensors_count(p->file); t++)
-                if (stk_safetensors_at(p->file, t).name == theirs.name) used[t] = true;
-            continue;
-        }
-        STK_RETURN_IF_ERROR(stk_safetensors_read(&theirs, ours->view.desc.dtype, permutation, ours->view.data));
-        stk_safetensors_forget(&theirs);
+        STK_RETURN_IF_ERROR(load_one(p, ours, used));
+        report->n_loaded++;
     }
+    return STK_OK;
+}
+
+static stk_status copy(const plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (!is_left(p, p->tensors[i].name)) STK_RETURN_IF_ERROR(load_one(p, &p->tensors[i], NULL));
     return STK_OK;
 }
 
@@ -218,11 +270,11 @@ stk_status stk_weights_load(const stk_safetensors_file *file, const stk_named_te
     STK_TRY(choose_naming(&p, names));
     report->naming = p.naming;
     STK_TRY(report_missing(&p));
-    STK_TRY(walk(&p, false, used, report));
+    STK_TRY(check(&p, used, report));
     list_unused(&p, used, report);
     STK_TRY(stk_text_status(&report->left));
     STK_TRY(stk_text_status(&report->unused));
-    STK_TRY(walk(&p, true, used, report));
+    STK_TRY(copy(&p));
 done:
     free(used);
     if (status != STK_OK) stk_weights_report_free(report);

@@ -6,7 +6,9 @@ tensor's name and the element's number, so that the test can make the same file 
 """
 import math
 import pathlib
+import tempfile
 
+import safetensors.torch
 import torch
 import torchvision
 import transformers
@@ -33,6 +35,30 @@ def fill(model):
     model.load_state_dict(state)
     if hasattr(model, "tie_weights"):
         model.tie_weights()
+    return model.eval()
+
+
+def from_torchvision(vit, config):
+    """Hugging Face's ViT with the same weights, read from a file with the names that its files have."""
+    state, made = vit.state_dict(), {}
+    for name, tensor in state.items():
+        name = name.replace("class_token", "vit.embeddings.cls_token")
+        name = name.replace("encoder.pos_embedding", "vit.embeddings.position_embeddings")
+        name = name.replace("conv_proj", "vit.embeddings.patch_embeddings.projection")
+        name = name.replace("encoder.layers.encoder_layer_", "vit.encoder.layer.").replace("encoder.ln.", "vit.layernorm.")
+        name = name.replace("ln_1", "layernorm_before").replace("ln_2", "layernorm_after").replace("heads.head", "classifier")
+        name = name.replace("mlp.0", "intermediate.dense").replace("mlp.3", "output.dense")
+        name = name.replace("self_attention.out_proj", "attention.output.dense")
+        if "in_proj_" in name:
+            for part, rows in zip(("query", "key", "value"), tensor.chunk(3)):
+                made[name.replace("self_attention.in_proj_", f"attention.attention.{part}.")] = rows.contiguous()
+        else:
+            made[name] = tensor.contiguous()
+    with tempfile.TemporaryDirectory() as folder:
+        config.save_pretrained(folder)
+        safetensors.torch.save_file(made, f"{folder}/model.safetensors", {"format": "pt"})
+        model, info = transformers.ViTForImageClassification.from_pretrained(folder, output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"], info
     return model.eval()
 
 
@@ -67,4 +93,9 @@ with torch.no_grad():
                                      eos_token_id=0)
     gpt2 = fill(transformers.GPT2LMHeadModel(config))
     emit(out, "gpt2_logits", gpt2(tokens(8, 40)).logits)
+    vit = fill(torchvision.models.VisionTransformer(16, 8, 2, 2, 16, 64, num_classes=3))
+    emit(out, "vit_logits", vit(image(16)))
+    config = transformers.ViTConfig(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+                                    image_size=16, patch_size=8, num_labels=3)
+    emit(out, "hf_vit_logits", from_torchvision(vit, config)(image(16)).logits)
 (pathlib.Path(__file__).parent / "weights_golden.h").write_text("\n".join(out) + "\n")

@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "golden/weights_golden.h"
 #include "stoker/transformer.h"
+#include "stoker/vit.h"
 #include "train/inference_graph.h"
 #include "train/weights.h"
 
@@ -56,7 +57,7 @@ static void fill_theirs(const char *name, stk_shape shape, float *out)
 /* A file of PyTorch's of the graph's variables; renamed: by that naming. */
 static void write_theirs(const stk_graph *graph, const char *path, const stk_naming *renamed)
 {
-    stk_safetensors_entry_out *entry = calloc((size_t)graph->n_nodes, sizeof(*entry));
+    stk_safetensors_entry_out *entry = calloc(STK_NAME_MOST_PARTS * (size_t)graph->n_nodes, sizeof(*entry));
     int64_t n = 0;
     assert_non_null(entry);
     for (int i = 0; i < graph->n_nodes; i++) {
@@ -70,8 +71,20 @@ static void write_theirs(const stk_graph *graph, const char *path, const stk_nam
         float *data = malloc((size_t)stk_shape_count(ours) * sizeof(*data));
         assert_non_null(data);
         fill_theirs(node->name, theirs, data);
-        assert_true(stk_name_theirs(renamed, node->name, name, sizeof(name)));
-        entry[n++] = (stk_safetensors_entry_out){strdup(name), STK_F32, theirs, data, STK_F32, NULL};
+        int n_parts = 0;
+        while (stk_name_theirs(renamed, node->name, n_parts, name, sizeof(name)))
+            n_parts++;
+        assert_true(n_parts > 0 && n_parts <= STK_NAME_MOST_PARTS);
+        if (n_parts > 1) theirs.dim[0] /= n_parts;
+        for (int part = 0; part < n_parts; part++) {
+            size_t n_values = (size_t)stk_shape_count(theirs);
+            float *share = malloc(n_values * sizeof(*share));
+            assert_non_null(share);
+            memcpy(share, data + n_values * (size_t)part, n_values * sizeof(*share));
+            assert_true(stk_name_theirs(renamed, node->name, part, name, sizeof(name)));
+            entry[n++] = (stk_safetensors_entry_out){strdup(name), STK_F32, theirs, share, STK_F32, NULL};
+        }
+        free(data);
     }
     if (stk_safetensors_write(path, entry, n, NULL, NULL) != STK_OK) fail_msg("%s", stk_error_text());
     for (int64_t i = 0; i < n; i++) {
@@ -161,16 +174,53 @@ static void bert_and_gpt2_agree_with_hugging_face(void **state)
     check_logits(gpt2, "tokens", tokens, gpt2_logits, 2 * 8 * 40, "headless");
 }
 
+static void vits_agree_with_torchvision_and_hugging_face(void **state)
+{
+    static const struct {
+        const char *naming;
+        const float *logits;
+        double eps;
+    } kinds[] = {{"pytorch", vit_logits, 0}, {"published-vit", vit_logits, 1e-6}, {"hf-vit", hf_vit_logits, 1e-12}};
+    float image[2 * 16 * 16 * 3];
+    (void)state;
+    for (int i = 0; i < (int)(sizeof(image) / sizeof(image[0])); i++)
+        image[i] = (float)(i * INT64_C(7919) % 1009) / 1009 - 0.5f;
+    for (int k = 0; k < 3; k++) {
+        stk_vit_config config = {.layers = 2, .heads = 2, .patch = 8, .width = 16, .hidden = 64, .eps = kinds[k].eps};
+        stk_model *model = stk_model_new("vit");
+        stk_value x = stk_model_input(model, STK_F32, 16, 16, 3);
+        stk_model_loss(model, stk_cross_entropy(stk_vit(x, &config, 3), stk_model_label(model)));
+        check_logits(model, "image", image, kinds[k].logits, 6, kinds[k].naming);
+    }
+}
+
 static void check_name(const char *naming, const char *ours, const char *theirs)
 {
     char name[256];
     const stk_naming *n = stk_naming_find(naming);
     assert_non_null(n);
-    assert_true(stk_name_theirs(n, ours, name, sizeof(name)));
+    assert_true(stk_name_theirs(n, ours, 0, name, sizeof(name)));
     assert_string_equal(name, theirs);
     assert_true(stk_name_ours(n, theirs, name, sizeof(name)));
     assert_string_equal(name, ours);
-    assert_false(stk_name_theirs(n, ours, name, strlen(theirs)));
+    assert_false(stk_name_theirs(n, ours, 0, name, strlen(theirs)));
+    assert_false(stk_name_theirs(n, ours, 1, name, sizeof(name)));
+}
+
+/* theirs: ended by NULL. */
+static void check_parts(const char *naming, const char *ours, const char *const *theirs)
+{
+    char name[256];
+    const stk_naming *n = stk_naming_find(naming);
+    int i = 0;
+    assert_non_null(n);
+    for (; theirs[i]; i++) {
+        assert_true(stk_name_theirs(n, ours, i, name, sizeof(name)));
+        assert_string_equal(name, theirs[i]);
+        assert_true(stk_name_ours(n, theirs[i], name, sizeof(name)));
+        assert_string_equal(name, ours);
+    }
+    assert_false(stk_name_theirs(n, ours, i, name, sizeof(name)));
 }
 
 static void names_are_understood_both_ways(void **state)
@@ -184,8 +234,15 @@ static void names_are_understood_both_ways(void **state)
     check_name("hf-resnet", "fc.bias", "classifier.1.bias");
     check_name("headless", "transformer.h.0.ln_1.weight", "h.0.ln_1.weight");
     check_name("tensorflow", "bert.embeddings.LayerNorm.bias", "bert.embeddings.LayerNorm.beta");
-    assert_false(stk_name_theirs(stk_naming_find("hf-resnet"), "layer0.0.conv1.weight", name, sizeof(name)));
-    assert_false(stk_name_theirs(stk_naming_find("hf-resnet"), "head.weight", name, sizeof(name)));
+    check_name("hf-vit", "encoder.layers.encoder_layer_11.mlp.3.bias", "vit.encoder.layer.11.output.dense.bias");
+    check_name("published-vit", "encoder.layers.encoder_layer_0.mlp.3.bias",
+               "encoder.layers.encoder_layer_0.mlp.linear_2.bias");
+    check_parts("hf-vit", "encoder.layers.encoder_layer_3.self_attention.in_proj_weight",
+                (const char *[]){"vit.encoder.layer.3.attention.attention.query.weight",
+                                 "vit.encoder.layer.3.attention.attention.key.weight",
+                                 "vit.encoder.layer.3.attention.attention.value.weight", NULL});
+    assert_false(stk_name_theirs(stk_naming_find("hf-resnet"), "layer0.0.conv1.weight", 0, name, sizeof(name)));
+    assert_false(stk_name_theirs(stk_naming_find("hf-resnet"), "head.weight", 0, name, sizeof(name)));
     assert_true(stk_name_is_extra("bn1.num_batches_tracked"));
     assert_false(stk_name_is_extra("fc.bias"));
     assert_null(stk_naming_find("pytorhc"));
@@ -239,11 +296,52 @@ static void what_does_not_fit_is_named(void **state)
     assert_non_null(strstr(stk_error_text(), "none of the model's 2 tensors is in it"));
 }
 
+static void split_tensors_that_do_not_fit_are_named(void **state)
+{
+#define OURS   "encoder.layers.encoder_layer_0.self_attention.in_proj_weight"
+#define THEIRS "vit.encoder.layer.0.attention.attention."
+    static float data[6 * 2], theirs[2 * 2] = {1, 2, 3, 4};
+    stk_named_tensor ours = {OURS, {{STK_F32, {2, {6, 2}}}, data}};
+    stk_safetensors_entry_out entry[] = {{THEIRS "query.weight", STK_F32, {2, {2, 2}}, theirs, STK_F32, NULL},
+                                         {THEIRS "value.weight", STK_F32, {2, {2, 2}}, theirs, STK_F32, NULL},
+                                         {THEIRS "key.weight", STK_F32, {2, {2, 2}}, theirs, STK_F32, NULL}};
+    stk_weights_report report;
+    stk_safetensors_file *file;
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        entry[2].shape.dim[0] = kind == 2 ? 1 : 2;
+        ours.view.desc.shape.dim[0] = kind == 3 ? 5 : 6;
+        memset(data, 0, sizeof(data));
+        assert_int_equal(stk_safetensors_write(FOLDER "/split", entry, kind == 1 ? 2 : 3, NULL, NULL), STK_OK);
+        assert_int_equal(stk_safetensors_open(FOLDER "/split", &file), STK_OK);
+        stk_status status = stk_weights_load(file, &ours, 1, NULL, "hf-vit", &report);
+        stk_safetensors_close(file);
+        assert_int_equal(status, kind == 0 ? STK_OK : STK_MISMATCH);
+        if (kind == 0) {
+            assert_int_equal(report.n_loaded, 1);
+            assert_int_equal(report.n_unused, 0);
+            assert_true(data[11] == 4);
+            stk_weights_report_free(&report);
+            continue;
+        }
+        const char *const said[] = {"", "none of the model's 1 tensors is in it",
+                                    "'" THEIRS "key.weight' is [1,2] in the file, and its part of the model's '" OURS
+                                    "' is [2,2]",
+                                    "the file has 3 tensors for the model's '" OURS "', which is [5,2]"};
+        assert_non_null(strstr(stk_error_text(), said[kind]));
+        assert_true(data[11] == 0); /* nothing was touched */
+    }
+#undef OURS
+#undef THEIRS
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resnets_agree_with_torchvision),
         cmocka_unit_test(bert_and_gpt2_agree_with_hugging_face),
+        cmocka_unit_test(vits_agree_with_torchvision_and_hugging_face),
+        cmocka_unit_test(split_tensors_that_do_not_fit_are_named),
         cmocka_unit_test(names_are_understood_both_ways),
         cmocka_unit_test(what_does_not_fit_is_named),
     };

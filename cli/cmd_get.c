@@ -9,6 +9,7 @@
 
 static const cli_option options[] = {{"--out", "DIR", "where to write; default: data/NAME"},
                                      {"--mirror", "WHERE", "an address or folder that has the files by their names"},
+                                     {"--checksum", "SUM", "of an address: sha256:..., md5:..., or none"},
                                      {"--train", "N", "digits: pictures to learn from; default: 60000"},
                                      {"--test", "N", "digits: pictures to test with; default: 10000"},
                                      {"--seed", "N", "digits: of every random choice; default: 0"},
@@ -53,30 +54,46 @@ static int get_digits(const cli_args *args)
     return CLI_OK;
 }
 
-static void print_list(void)
+static void print_set(const stk_download_set *set)
 {
     char bytes[CLI_TEXT];
+    int64_t sum = 0;
+    for (int k = 0; k < set->n_files; k++)
+        sum += set->file[k].n_bytes;
+    printf("\n%s: %s\n", set->name, set->about);
+    printf("  download  %s; licence: %s\n", sum ? cli_bytes((double)sum, bytes) : "size not known", set->licence);
+    if (set->recipe) printf("  read by   source: %s\n", set->recipe);
+    for (int k = 0; k < set->n_files; k++)
+        printf("  from      %s\n            %s\n", set->file[k].url, set->file[k].checksum);
+}
+
+static void print_list(void)
+{
     const stk_download_set *set;
-    printf("digits           handwritten-like digits, made here: 60,000 + 10,000 grey JPEG files of 28 x 28 pixels\n");
-    for (int i = 0; (set = stk_download_at(i)); i++) {
-        int64_t sum = 0;
-        for (int k = 0; k < set->n_files; k++)
-            sum += set->file[k].n_bytes;
-        printf("%-16s %s; %s; licence: %s\n", set->name, set->about, cli_bytes((double)sum, bytes), set->licence);
-        for (int k = 0; k < set->n_files; k++)
-            printf("                 %s\n                   %s\n", set->file[k].url, set->file[k].checksum);
-    }
+    printf("digits: handwritten-like digits, made here: 60,000 + 10,000 grey JPEG files of 28 x 28 pixels\n"
+           "  read by   source: {images: digits/train}\n");
+    for (int i = 0; (set = stk_download_at(i)); i++)
+        print_set(set);
+    printf("\nRecipes look for data in their folder, the working folder, $STOKER_DATA and data/, where get writes.\n"
+           "Any other file or archive: stoker get ADDRESS --checksum sha256:...\n");
 }
 
 static void show_bytes(void *user, const char *name, int64_t done, int64_t total)
 {
-    bool terminal = *(const bool *)user;
+    bool terminal = *(const bool *)user, unpacking = !strcmp(name, "unpacking");
     char a[CLI_TEXT], b[CLI_TEXT];
+    if (!terminal && done < total) return;
+    if (unpacking) {
+        cli_count(done, a);
+        cli_count(total, b);
+    } else {
+        cli_bytes((double)done, a);
+        cli_bytes((double)total, b);
+    }
     if (terminal)
-        printf("\r%s  %s of %s\033[K%s", name, cli_bytes((double)done, a), cli_bytes((double)total, b),
-               done == total ? "\n" : "");
-    else if (done == total)
-        printf("%s  %s\n", name, cli_bytes((double)total, b));
+        printf("\r%s  %s of %s%s\033[K%s", name, a, b, unpacking ? " files" : "", done == total ? "\n" : "");
+    else
+        printf("%s  %s%s\n", name, b, unpacking ? " files" : "");
     fflush(stdout);
 }
 
@@ -90,7 +107,62 @@ static int get_files(const cli_args *args, const stk_download_set *set)
     printf("%s: %s; licence: %s\n", set->name, set->about, set->licence);
     if (stk_download(set, out, cli_value(args, "--mirror"), show_bytes, &terminal) != STK_OK) return cli_fail();
     printf("%s is in %s\n", set->name, out);
+    if (set->recipe) printf("recipes read it by   source: %s\n", set->recipe);
     return CLI_OK;
+}
+
+/* The last part of an address without its query, and how long it is without the ending of an archive; 0: none. */
+static bool split_address(const char *address, char file[256], size_t *n_stem, bool *is_archive)
+{
+    static const char *const endings[] = {".tar.gz", ".tgz", ".tar", ".zip"};
+    size_t n_path = strcspn(address, "?#"), n = 0;
+    while (n < n_path && address[n_path - n - 1] != '/')
+        n++;
+    if (n == 0 || n > 200 || address[n_path - n] == '.' || !strstr(address, "://")) return false;
+    snprintf(file, 256, "%.*s", (int)n, address + n_path - n);
+    *n_stem = n;
+    *is_archive = false;
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]) && !*is_archive; i++) {
+        size_t n_end = strlen(endings[i]);
+        *is_archive = n > n_end && !strcmp(file + n - n_end, endings[i]);
+        if (*is_archive) *n_stem = n - n_end;
+    }
+    return true;
+}
+
+static bool is_checksum(const char *text)
+{
+    size_t n = !strncmp(text, "sha256:", 7) ? 64 : !strncmp(text, "md5:", 4) ? 32 : 0;
+    const char *digits = strchr(text, ':');
+    return n && strlen(digits + 1) == n && strspn(digits + 1, "0123456789abcdef") == n;
+}
+
+/* Any file, or an archive, which is unpacked. */
+static int get_address(const cli_verb *verb, const cli_args *args, const char *address)
+{
+    char file[256], name[256];
+    size_t n_stem;
+    bool is_archive;
+    const char *checksum = cli_value(args, "--checksum");
+    if (strncmp(address, "http://", 7) && strncmp(address, "https://", 8) && strncmp(address, "s3://", 5) &&
+        strncmp(address, "gs://", 5))
+        return cli_usage(verb, "'%s' is no address: they begin with http://, https://, s3:// or gs://", address);
+    if (!split_address(address, file, &n_stem, &is_archive))
+        return cli_usage(verb, "'%s' does not end in the name of a file", address);
+    if (!checksum)
+        return cli_usage(verb, "an address needs --checksum sha256:..., md5:..., or none where nobody tells one");
+    if (strcmp(checksum, "none") && !is_checksum(checksum))
+        return cli_usage(verb, "--checksum is sha256: and 64 digits, md5: and 32, in lower case, or none; not '%s'",
+                         checksum);
+    snprintf(name, sizeof(name), "%.*s", (int)n_stem, file);
+    stk_download_file from = {.name = file, .url = address, .checksum = strcmp(checksum, "none") ? checksum : NULL};
+    stk_download_set set = {.name = name,
+                            .about = is_archive ? "an archive, which is unpacked" : "a file",
+                            .licence = "its publisher's",
+                            .file = &from,
+                            .n_files = 1,
+                            .form = is_archive ? STK_DOWNLOAD_ARCHIVE : STK_DOWNLOAD_FILES};
+    return get_files(args, &set);
 }
 
 static int run(const cli_verb *verb, int argc, char **argv)
@@ -106,6 +178,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
         return CLI_OK;
     }
     if (args.n_words != 1) return cli_usage(verb, "get takes one name, and there are %d", args.n_words);
+    if (strstr(args.word[0], "://")) return get_address(verb, &args, args.word[0]);
     if (!strcmp(args.word[0], "digits")) return get_digits(&args);
     for (int i = 0; (set = stk_download_at(i)) && n < MOST; i++) {
         if (!strcmp(args.word[0], set->name)) return get_files(&args, set);
@@ -116,6 +189,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
     return cli_usage(verb, "no data set '%s'; stoker get --list names them", args.word[0]);
 }
 
-const cli_verb cli_get = {"get", "NAME [OPTION...]",
-                          "Makes or downloads a data set. Downloads go on where they were cut off, and are checked.",
-                          options, run};
+const cli_verb cli_get = {
+    "get", "NAME|ADDRESS [OPTION...]",
+    "Makes or downloads a data set. Downloads go on where they were cut off, and are checked;\n"
+    "archives (.tar.gz, .tgz, .tar, .zip) are unpacked, to a folder that appears when it is whole.",
+    options, run};

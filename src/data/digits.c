@@ -1,6 +1,5 @@
 /* See stoker/digits.h. Threads claim pictures in blocks and write one file each; the calling thread waits and reports.
- * Everything goes to OUT.tmp, which is locked while its writer lives, so that what a killed run left there is cleared
- * by the next one and never by a second one at the same time. Files are not synced: they can be made again.
+ * The folder appears whole (base/new_folder.h). Files are not synced: they can be made again.
  */
 #include "stoker/digits.h"
 
@@ -10,12 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/new_folder.h"
 #include "base/rng.h"
 #include "base/thread.h"
 #include "data/codec/image.h"
@@ -192,94 +190,27 @@ static void close_classes(writer *w)
             if (w->class_fd[s][c] >= 0) close(w->class_fd[s][c]);
 }
 
-/* An empty folder may be there already. */
-static stk_status check_absent(const char *out_dir)
-{
-    stk_names names = {0};
-    if (!stk_path_exists(out_dir)) return STK_OK;
-    if (!stk_path_is_dir(out_dir)) return stk_fail(STK_BUSY, "'%s' already exists and is no folder", out_dir);
-    STK_RETURN_IF_ERROR(stk_dir_list(out_dir, &names));
-    size_t n = names.n;
-    stk_names_free(&names);
-    return n == 0 ? STK_OK : stk_fail(STK_BUSY, "folder '%s' already exists; remove it or name another", out_dir);
-}
-
-/* Makes folder and locks it, so that its content is ours to clear. The lock ends with *out_fd. */
-static stk_status lock_folder(const char *folder, int *out_fd)
-{
-    struct stat ours, there;
-    STK_RETURN_IF_ERROR(stk_dir_make(folder));
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return stk_fail(STK_IO, "cannot open folder '%s': %s", folder, stk_errno_text(errno));
-    /* Between opening and locking the other process may have renamed the folder: then it is not ours. A file system
-     * without locks is used without. */
-    bool busy = flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-    busy = busy || fstat(fd, &ours) < 0 || stat(folder, &there) < 0 || ours.st_ino != there.st_ino;
-    if (busy) {
-        close(fd);
-        return stk_fail(STK_BUSY, "another process is writing '%s'", folder);
-    }
-    *out_fd = fd;
-    return STK_OK;
-}
-
-/* Clears what an earlier run left, without removing the locked folder itself. */
-static stk_status clear_folder(const char *folder)
-{
-    char path[MAX_PATH + 16];
-    for (int s = 0; s < N_SPLITS; s++) {
-        snprintf(path, sizeof(path), "%s/%s", folder, split_name[s]);
-        STK_RETURN_IF_ERROR(stk_tree_remove(path));
-    }
-    return STK_OK;
-}
-
-/* After a failure. Keeps the text of the failure that brought us here. */
-static void remove_partial(const char *folder, stk_status status)
-{
-    char text[1024];
-    snprintf(text, sizeof(text), "%s", stk_error_text());
-    if (stk_tree_remove(folder) == STK_OK)
-        stk_fail(status, "%s", text);
-    else
-        stk_fail(status, "%s; '%s' is left over", text, folder);
-}
-
 stk_status stk_digits_generate(const char *out_dir, const stk_digits_config *config, stk_digits_progress_fn progress,
                                void *user)
 {
-    char out[MAX_PATH - 8], folder[MAX_PATH];
-    int lock_fd = -1;
+    stk_new_folder out = {.lock_fd = -1};
     bool have_lock = false, have_cond = false;
-    writer w = {.config = config ? *config : stk_digits_config_default(), .folder = folder};
+    writer w = {.config = config ? *config : stk_digits_config_default(), .folder = out.folder};
     stk_status status;
     memset(w.class_fd, -1, sizeof(w.class_fd));
     w.total = w.config.n_train + w.config.n_test;
     STK_RETURN_IF_ERROR(check_config(out_dir, &w.config));
-    size_t n = strlen(out_dir);
-    while (n > 1 && out_dir[n - 1] == '/')
-        n--;
-    if (n >= sizeof(out)) return stk_fail(STK_INVALID, "path '%.60s...' is too long", out_dir);
-    snprintf(out, sizeof(out), "%.*s", (int)n, out_dir);
-    snprintf(folder, sizeof(folder), "%s.tmp", out);
-    STK_RETURN_IF_ERROR(check_absent(out));
+    STK_TRY(stk_new_folder_begin(&out, out_dir));
     STK_TRY(stk_mutex_init(&w.lock));
     have_lock = true;
     STK_TRY(stk_cond_init(&w.changed));
     have_cond = true;
-    STK_TRY(lock_folder(folder, &lock_fd));
-    STK_TRY(clear_folder(folder));
     STK_TRY(open_classes(&w));
     STK_TRY(run_all(&w, progress, user));
-    if (rename(folder, out) < 0) {
-        bool taken = errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR;
-        status = taken ? stk_fail(STK_BUSY, "folder '%s' already exists", out)
-                       : stk_fail(STK_IO, "cannot rename '%s' to '%s': %s", folder, out, stk_errno_text(errno));
-    }
+    STK_TRY(stk_new_folder_finish(&out, false));
 done:
     close_classes(&w);
-    if (status != STK_OK && lock_fd >= 0) remove_partial(folder, status);
-    if (lock_fd >= 0) close(lock_fd);
+    stk_new_folder_end(&out, status);
     if (have_cond) stk_cond_destroy(&w.changed);
     if (have_lock) stk_mutex_destroy(&w.lock);
     if (status == STK_OK && progress) progress(user, w.total, w.total);

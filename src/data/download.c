@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/download_unpack.h"
 #include "data/remote/http.h"
 
 enum { PATH_BYTES = 4096, BLOCK_BYTES = 1 << 20 };
@@ -60,7 +61,8 @@ typedef struct fetch {
 static stk_status check(const fetch *f, const char *path, bool *ok)
 {
     char sum[80] = "";
-    *ok = false;
+    *ok = !f->file->checksum;
+    if (*ok) return STK_OK;
     STK_RETURN_IF_ERROR(checksum_of(path, f->file->checksum, sum));
     *ok = !strcmp(sum, f->file->checksum);
     return *ok ? STK_OK
@@ -104,7 +106,7 @@ static stk_status receive(fetch *f)
     stk_status status;
     uint8_t *block = NULL;
     STK_RETURN_IF_ERROR(stk_http_stat(f->url, &remote));
-    if ((int64_t)remote.n_bytes != f->file->n_bytes)
+    if (f->file->n_bytes && (int64_t)remote.n_bytes != f->file->n_bytes)
         return stk_fail(STK_CORRUPT, "'%s' has %llu bytes, and should have %lld", f->url,
                         (unsigned long long)remote.n_bytes, (long long)f->file->n_bytes);
     STK_TRY(open_part(f, &remote));
@@ -115,7 +117,7 @@ static stk_status receive(fetch *f)
         STK_TRY(stk_http_read(f->url, &remote, f->at, n, block, false, NULL, NULL));
         STK_TRY(stk_write_all(f->fd, f->part, block, n));
         f->at += n;
-        if (f->progress) f->progress(f->user, f->file->name, (int64_t)f->at, f->file->n_bytes);
+        if (f->progress) f->progress(f->user, f->file->name, (int64_t)f->at, (int64_t)remote.n_bytes);
     }
     if (fsync(f->fd) < 0) STK_TRY(stk_fail(STK_IO, "cannot write '%s': %s", f->part, stk_errno_text(errno)));
 done:
@@ -128,6 +130,7 @@ static stk_status copy(fetch *f)
     stk_span bytes = {0};
     STK_RETURN_IF_ERROR(stk_file_map(f->url, &bytes));
     stk_status status = stk_file_write_durably(f->part, bytes.data, bytes.n);
+    if (status == STK_OK && f->progress) f->progress(f->user, f->file->name, (int64_t)bytes.n, (int64_t)bytes.n);
     stk_file_unmap(bytes);
     return status;
 }
@@ -167,17 +170,34 @@ static stk_status fetch_file(const stk_download_file *file, const char *folder, 
     if (stk_path_exists(f.path)) return check(&f, f.path, &ok); /* It is there. */
     STK_TRY(stk_is_remote(f.url) ? receive(&f) : copy(&f));
     STK_TRY(finish(&f));
-    if (progress) progress(user, file->name, file->n_bytes, file->n_bytes);
 done:
     if (f.fd >= 0) close(f.fd);
     return status;
 }
 
-stk_status stk_download(const stk_download_set *set, const char *folder, const char *mirror, stk_download_fn progress,
-                        void *user)
+static stk_status fetch_all(const stk_download_set *set, const char *folder, const char *mirror,
+                            stk_download_fn progress, void *user)
 {
     STK_RETURN_IF_ERROR(stk_dir_make(folder));
     for (int i = 0; i < set->n_files; i++)
         STK_RETURN_IF_ERROR(fetch_file(&set->file[i], folder, mirror, progress, user));
     return stk_dir_sync(folder);
+}
+
+stk_status stk_download(const stk_download_set *set, const char *folder, const char *mirror, stk_download_fn progress,
+                        void *user)
+{
+    char fetched[PATH_BYTES];
+    bool is_there = false;
+    if (set->form == STK_DOWNLOAD_FILES) return fetch_all(set, folder, mirror, progress, user);
+    STK_RETURN_IF_ERROR(stk_download_is_unpacked(set, folder, &is_there));
+    if (is_there) return STK_OK;
+    size_t n = strlen(folder);
+    while (n > 1 && folder[n - 1] == '/')
+        n--;
+    if (snprintf(fetched, sizeof(fetched), "%.*s.download", (int)n, folder) >= PATH_BYTES)
+        return stk_fail(STK_INVALID, "path '%.60s...' is too long", folder);
+    STK_RETURN_IF_ERROR(fetch_all(set, fetched, mirror, progress, user));
+    STK_RETURN_IF_ERROR(stk_download_unpack(set, fetched, folder, progress, user));
+    return stk_tree_remove(fetched);
 }

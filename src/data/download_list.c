@@ -22,11 +22,42 @@ static const stk_download_file shakespeare[] = {
     {"input.txt", "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt", 1115394,
      "sha256:86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"}};
 
-#define FILES(list) list, sizeof(list) / sizeof(list[0])
+#define TORONTO "https://www.cs.toronto.edu/~kriz/"
+static const stk_download_file cifar10[] = {
+    {"cifar-10-binary.tar.gz", TORONTO "cifar-10-binary.tar.gz", 170052171, "sha256:c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"}};
+
+static const stk_download_file cifar100[] = {
+    {"cifar-100-binary.tar.gz", TORONTO "cifar-100-binary.tar.gz", 168513733, "sha256:58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"}};
+
+#define FAST_AI "https://s3.amazonaws.com/fast-ai-imageclas/"
+static const stk_download_file imagenette[] = {
+    {"imagenette2-320.tgz", FAST_AI "imagenette2-320.tgz", 341663724, "md5:3df6f0d01a2c9592104656642f5e78a3"}};
+
+static const stk_download_file imagewoof[] = {
+    {"imagewoof2-320.tgz", FAST_AI "imagewoof2-320.tgz", 0, "md5:0f46d997ec2264e97609196c95897a44"}};
+
+static const stk_download_file sst2[] = {
+    {"SST-2.zip", "https://dl.fbaipublicfiles.com/glue/data/SST-2.zip", 7439277, "sha256:d67e16fb55739c1b32cdce9877596db1c127dc322d93c082281f64057c16deaa"}};
+
+#define FILES(list) .file = list, .n_files = sizeof(list) / sizeof(list[0])
 static const stk_download_set sets[] = {
-    {"mnist", "handwritten digits, 60,000 + 10,000 of 28 x 28 pixels, as IDX", "CC BY-SA 3.0 (LeCun, Cortes, Burges)", FILES(mnist)},
-    {"fashion-mnist", "clothes in the form of MNIST", "MIT (Zalando SE)", FILES(fashion)},
-    {"tinyshakespeare", "1.1 MB of Shakespeare's plays, for character models", "public domain", FILES(shakespeare)}};
+    {"mnist", "handwritten digits, 60,000 + 10,000 of 28 x 28 pixels, as IDX", "CC BY-SA 3.0 (LeCun, Cortes, Burges)", FILES(mnist),
+     .recipe = "{idx: {images: mnist/train-images-idx3-ubyte.gz, labels: mnist/train-labels-idx1-ubyte.gz}}"},
+    {"fashion-mnist", "clothes in the form of MNIST", "MIT (Zalando SE)", FILES(fashion),
+     .recipe = "{idx: {images: fashion-mnist/train-images-idx3-ubyte.gz, labels: fashion-mnist/train-labels-idx1-ubyte.gz}}"},
+    {"cifar10", "60,000 photographs of 32 x 32 pixels, 10 classes, as PNG in folders train and test", "none stated (Krizhevsky; asks to be cited)",
+     FILES(cifar10), STK_DOWNLOAD_CIFAR10, .recipe = "{images: cifar10/train}"},
+    {"cifar100", "60,000 photographs of 32 x 32 pixels, 100 classes, as PNG in folders train and test", "none stated (Krizhevsky; asks to be cited)",
+     FILES(cifar100), STK_DOWNLOAD_CIFAR100, .recipe = "{images: cifar100/train}"},
+    {"imagenette", "9,469 + 3,925 photographs of ten easy classes of ImageNet, short side 320 pixels, JPEG in folders train and val",
+     "Apache-2.0 for the selection; ImageNet's terms for the pictures", FILES(imagenette), STK_DOWNLOAD_ARCHIVE, 1, "{images: imagenette/train}"},
+    {"imagewoof", "9,025 + 3,929 photographs of ten kinds of dogs, short side 320 pixels, JPEG in folders train and val",
+     "Apache-2.0 for the selection; ImageNet's terms for the pictures", FILES(imagewoof), STK_DOWNLOAD_ARCHIVE, 1, "{images: imagewoof/train}"},
+    {"glue-sst2", "67,349 phrases and sentences about films, good or bad, as GLUE has them: train.tsv, dev.tsv; test.tsv has no labels",
+     "none stated (Socher et al. 2013)", FILES(sst2), STK_DOWNLOAD_ARCHIVE, 1,
+     "{csv: {files: glue-sst2/train.tsv, delimiter: tab, quotes: false, fields: {text: {dtype: text, columns: sentence}, label: {dtype: class, columns: label}}}}"},
+    {"tinyshakespeare", "1.1 MB of Shakespeare's plays, for character models", "public domain", FILES(shakespeare),
+     .recipe = "{text: tinyshakespeare/input.txt}"}};
 /* clang-format on */
 
 const stk_download_set *stk_download_at(int i)

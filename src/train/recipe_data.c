@@ -1,4 +1,5 @@
-/* Looks for a recipe's data: from the recipe's folder, the working folder, then $STOKER_DATA. See train/recipe.h. */
+/* Looks for a recipe's data: from the recipe's folder, the working folder, $STOKER_DATA, then the working folder's
+ * `data`. See train/recipe.h. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/file.h"
 #include "data/remote/http.h"
 #include "data/source/paths.h"
+#include "stoker/download.h"
 #include "train/recipe.h"
 
 /* Whether a folder or a file on the way has this name: 'data/mnist', not 'mnist200k.tfrecord'. */
@@ -19,21 +21,17 @@ static bool names_part(const char *path, const char *part)
     return false;
 }
 
-/* How to get the data sets that the recipes of this project use. */
-static const char *explain_known(const char *path)
+/* How to get the data sets that `stoker get` knows. */
+static void explain_known(const char *path, stk_text *out)
 {
-    static const struct {
-        const char *part, *how;
-    } known[] = {
-        {"digits", "make it with: stoker get digits --out data/digits"},
-        {"mnist", "put the four files of MNIST (train-images-idx3-ubyte.gz, ...) into a folder 'mnist' there, or set "
-                  "STOKER_DATA to the folder that holds it"},
-        {"cifar10", "unpack it once (tar --zstd -xf cifar10.tar.zst), or set STOKER_DATA to the folder that holds "
-                    "'cifar10'"},
-    };
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (names_part(path, known[i].part)) return known[i].how;
-    return "set STOKER_DATA to the folder that holds it";
+    const stk_download_set *set;
+    const char *name = names_part(path, "digits") ? "digits" : NULL;
+    for (int i = 0; !name && (set = stk_download_at(i)); i++)
+        if (names_part(path, set->name)) name = set->name;
+    if (name)
+        stk_text_add(out, "get it with: stoker get %s", name);
+    else
+        stk_text_add(out, "set STOKER_DATA to the folder that holds it");
 }
 
 /* Where an array of a .npz file is named, "a.npz:x", the colon; else the end. */
@@ -73,7 +71,7 @@ static stk_status find_path(stk_recipe *recipe, stk_yaml_node *node)
     stk_status status = STK_OK;
     char folder[PATH_MAX] = ".", found[PATH_MAX] = "";
     const char *slash = strrchr(recipe->path, '/'), *variable = getenv("STOKER_DATA");
-    stk_text tried = {0};
+    stk_text tried = {0}, how = {0};
     bool is_absolute = node->text[0] == '/';
     size_t n = slash ? (size_t)(slash - recipe->path) : 0;
     if (stk_is_remote(node->text)) return STK_OK; /* it is looked for when it is opened */
@@ -84,10 +82,13 @@ static stk_status find_path(stk_recipe *recipe, stk_yaml_node *node)
     if (slash && !is_absolute) STK_TRY(try_folder(folder, node->text, found, &tried));
     if (!found[0]) STK_TRY(try_folder("", node->text, found, &tried));
     if (!found[0] && !is_absolute && variable && variable[0]) STK_TRY(try_folder(variable, node->text, found, &tried));
+    if (!found[0] && !is_absolute)
+        STK_TRY(try_folder("data", node->text, found, &tried)); /* where `stoker get` writes */
     if (!found[0]) {
         bool has_variable = variable && variable[0];
+        explain_known(node->text, &how);
         stk_yaml_fail(node, "no such data: '%.200s'; looked at %s%s; %s", node->text, stk_text_get(&tried),
-                      has_variable || is_absolute ? "" : " (STOKER_DATA is not set)", explain_known(node->text));
+                      has_variable || is_absolute ? "" : " (STOKER_DATA is not set)", stk_text_get(&how));
         status = STK_NOT_FOUND;
         goto done;
     }
@@ -97,6 +98,7 @@ static stk_status find_path(stk_recipe *recipe, stk_yaml_node *node)
     if (!(node->text = stk_arena_text(recipe->yaml->arena, found))) STK_TRY(stk_fail_memory(strlen(found)));
 done:
     stk_text_free(&tried);
+    stk_text_free(&how);
     return status;
 }
 

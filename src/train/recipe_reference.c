@@ -23,7 +23,7 @@ static const char intro[] =
     "  `schedule: cosine`.\n"
     "- Where a map is wanted and something else stands, it is taken for the map's first key: `{dense: 10}` is\n"
     "  `{dense: {units: 10}}`.\n"
-    "- Paths of data are looked up from the recipe's folder, then the working folder, then `$STOKER_DATA`.\n"
+    "- Paths of data are looked up from the recipe's folder, then the working folder, `$STOKER_DATA`, and `data/`.\n"
     "- A data set's order is made in this sequence, whatever the order of the keys: the share for `valid`, "
     "`filter`,\n"
     "  `skip`, `take`, `shard`, `unbatch`, `windows`, `pack`, `shuffle`, `repeat`, batch. A shard by file comes before "

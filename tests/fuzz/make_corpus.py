@@ -344,6 +344,36 @@ def make_tar():
     write("tar", "index", entries + bytes(600))
 
 
+# --- archives ---
+
+def make_archive():
+    def tar(*members):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as archive:
+            for name, kind in members:
+                info = tarfile.TarInfo(name)
+                info.type, info.linkname, info.size = kind, "/tmp", 3 if kind == tarfile.REGTYPE else 0
+                archive.addfile(info, io.BytesIO(b"abc") if info.size else None)
+        return out.getvalue().rstrip(b"\0") + bytes(1100)
+    def zipped(method):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", method) as archive:
+            for name in "top/a.txt", "top/.hidden", "../up", "top/":
+                archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), b"" if name.endswith("/") else b"abc" * 9,
+                                 method)
+        return out.getvalue()
+    whole = tar(("top/a.txt", tarfile.REGTYPE), ("top/link", tarfile.SYMTYPE), ("../up", tarfile.REGTYPE))
+    write("archive", "tar", whole)
+    write("archive", "tgz", gzip.compress(whole, mtime=0))
+    write("archive", "two_streams", gzip.compress(whole[:700], mtime=0) + gzip.compress(whole[700:], mtime=0))
+    write("archive", "cut_tgz", gzip.compress(whole, mtime=0)[:-9])
+    write("archive", "bomb", gzip.compress(bytes(1 << 21), mtime=0))
+    write("archive", "stored", zipped(zipfile.ZIP_STORED))
+    write("archive", "deflated", zipped(zipfile.ZIP_DEFLATED))
+    write("archive", "name", b"\1./top//a/../" + 256 * b"b")
+    write("archive", "long", ("d" * 200 + "/").encode() * 6)
+
+
 # --- packs ---
 
 def make_pack():
@@ -532,6 +562,7 @@ make_yaml()
 make_npy()
 make_records()
 make_tar()
+make_archive()
 make_pack()
 make_entries()
 make_survey()

@@ -37,6 +37,7 @@ def train_peers(workload, precision, with_tensorflow):
 
 
 # workload: (unit, smaller is better, recipe, recipe's options, peers: name, venv, tcmalloc, script and arguments)
+# Without a venv it is Stoker again, on what `stoker index` or `stoker pack` made of the data.
 WORKLOADS = {
     "mnist-mlp": ("s/epoch", True, "mnist-mlp", [], [
         ("PyTorch eager, direct", "pt", False, "train_torch.py mnist-mlp --loader direct"),
@@ -61,6 +62,8 @@ WORKLOADS = {
     "gpt2-4x256": ("tokens/s", False, "bench-gpt2", STEPS, train_peers("gpt2-4x256", "f32", False)),
     "gpt2-4x256-bf16": ("tokens/s", False, "bench-gpt2", BF16, train_peers("gpt2-4x256", "bf16", False)),
     "photos": ("images/s", False, "photos", [], [
+        ("Stoker, indexed", None, False, "index photos"),
+        ("Stoker, packed", None, False, "pack photos"),
         ("DALI", "dali", False, "data_dali.py photos"),
         ("FFCV, raw pixels", "ffcv", False, "data_ffcv.py photos --raw"),
         ("FFCV, JPEG", "ffcv", False, "data_ffcv.py photos"),
@@ -76,6 +79,7 @@ WORKLOADS = {
         ("PyTorch, decode_jpeg", "pt", False, "data_torch.py photos-centre --decoder tensor"),
         ("Grain", "pt", False, "data_grain.py photos-centre --workers 0")]),
     "cifar-jpeg": ("images/s", False, "bench-cifar-jpeg", [], [
+        ("Stoker, packed", None, False, "pack cifar10/train"),
         ("DALI", "dali", False, "data_dali.py cifar-jpeg"),
         ("tf.data", "tf", False, "data_tf.py cifar-jpeg"),
         ("PyTorch, decode_jpeg", "pt", False, "data_torch.py cifar-jpeg --decoder tensor"),
@@ -112,12 +116,31 @@ def run_peer(args, venv, use_tcmalloc, command):
     return lines[-1] if lines else None
 
 
-def run_stoker_data(args, recipe):
+def ingested(args, data, how):
+    """The recipe's options for what `stoker index` or `stoker pack` makes of a folder of the data; made once."""
+    verb, folder = how.split()
+    out = os.path.join(HERE, "runs", "beside-peers", how.replace(" ", "-").replace("/", "-"))
+    stoker = os.path.join(HERE, "build", "stoker")
+    if not os.path.exists(out):
+        source = os.path.join(data, folder)
+        if verb == "index":
+            shutil.copytree(source, out + ".partial")
+            subprocess.run([stoker, "index", out + ".partial", "--every", "8", "--quiet"], check=True)
+            os.rename(out + ".partial", out)
+        else:
+            subprocess.run([stoker, "pack", source, "--out", out, "--every", "8", "--quiet"], check=True)
+    key = "images" if folder.startswith("cifar") else "files"
+    return ["--set", f"data.train.source.{key}={out}", "--set", "data.train.index=auto"]
+
+
+def run_stoker_data(args, recipe, how):
     """The same figures as the peers give, from `stoker data bench`."""
     derived = recipe in ("bench-cifar-jpeg", "bench-tfrecord")
+    data = args.derived if derived else args.data
     command = [os.path.join(HERE, "build", "stoker"), "data", "bench", os.path.join(HERE, "recipes", recipe + ".yaml"),
                "--json", "--threads", "2", "--seconds", str(max(1, round(args.seconds)))]
-    env = dict(os.environ, STOKER_DATA=args.derived if derived else args.data)
+    command += ingested(args, data, how) if how else []
+    env = dict(os.environ, STOKER_DATA=data)
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed:\n{done.stdout}")
@@ -188,7 +211,7 @@ def main():
                 elif workload in TRAINING:
                     line = run_stoker(args, workload, recipe, options)
                 else:
-                    line = run_stoker_data(args, recipe)
+                    line = run_stoker_data(args, recipe, command)
                 if line:
                     found.setdefault(name, []).append(line)
         rows = []

@@ -1,4 +1,5 @@
-/* See stoker/verify.h. Threads claim blocks of records; the calling thread waits and reports. */
+/* See stoker/verify.h. Threads claim blocks of records; the calling thread waits and reports. A source of data sets is
+ * verified data set by data set; one whose records are parts of files, file by file. */
 #include "stoker/verify.h"
 
 #include <stdatomic.h>
@@ -12,7 +13,7 @@
 #include "data/dataset.h"
 #include "data/source/reader.h"
 
-enum { BLOCK = 8, MAX_THREADS = 256, REPORT_MS = 100, MOST_FOUND = 100000, MOST_REASON = 400 };
+enum { RECORDS_AT_ONCE = 8, MAX_THREADS = 256, REPORT_MS = 100, MOST_FOUND = 100000, MOST_REASON = 400 };
 
 typedef struct found {
     int64_t i_record;
@@ -20,8 +21,10 @@ typedef struct found {
 } found;
 
 typedef struct verifier {
-    const stk_dataset *dataset;
-    int64_t n_records;
+    const stk_source *source;
+    int64_t n_units;            /* records, or files */
+    int64_t block;              /* that a thread claims at once */
+    stk_verify_progress before; /* of the data sets that are done; n_records is of all */
     atomic_llong next, n_done, n_bytes;
     atomic_bool stop;
 
@@ -47,10 +50,19 @@ static stk_status decode(const stk_item *item, stk_scratch *pixels)
     return dst ? stk_image_decode(encoded, 3, dst) : stk_fail_memory(n);
 }
 
+static stk_status check_file(verifier *v, int64_t i, stk_reader *reader)
+{
+    int64_t n_bytes = 0;
+    stk_status status = v->source->class->read_file(v->source, i, &reader->work, &n_bytes);
+    atomic_fetch_add(&v->n_bytes, n_bytes);
+    return status;
+}
+
 static stk_status check_record(verifier *v, int64_t i, stk_reader *reader, stk_scratch *pixels)
 {
-    const stk_source *source = v->dataset->source;
+    const stk_source *source = v->source;
     stk_item item[STK_MAX_FIELDS];
+    if (source->class->read_file) return check_file(v, i, reader);
     STK_RETURN_IF_ERROR(stk_reader_read(reader, source, i, &(stk_stage_key){0}, item));
     for (int f = 0; f < source->n_fields; f++) {
         atomic_fetch_add(&v->n_bytes, (long long)item[f].n_bytes);
@@ -104,8 +116,8 @@ static void run(void *arg)
     stk_reader reader = {0};
     stk_scratch pixels = {0};
     while (!atomic_load(&v->stop)) {
-        int64_t from = atomic_fetch_add(&v->next, BLOCK), to = from + BLOCK;
-        if (to > v->n_records) to = v->n_records;
+        int64_t from = atomic_fetch_add(&v->next, v->block), to = from + v->block;
+        if (to > v->n_units) to = v->n_units;
         if (from >= to) break;
         for (int64_t i = from; i < to && !atomic_load(&v->stop); i++) {
             stk_status status = check_record(v, i, &reader, &pixels);
@@ -114,7 +126,7 @@ static void run(void *arg)
             atomic_fetch_add(&v->n_done, 1);
         }
     }
-    stk_reader_free(&reader, v->dataset->source);
+    stk_reader_free(&reader, v->source);
     stk_scratch_free(&pixels);
     stk_mutex_lock(&v->lock);
     v->n_running--;
@@ -124,10 +136,11 @@ static void run(void *arg)
 
 static stk_verify_progress progress_of(verifier *v)
 {
-    return (stk_verify_progress){.n_done = atomic_load(&v->n_done),
-                                 .n_records = v->n_records,
-                                 .n_bytes = atomic_load(&v->n_bytes),
-                                 .n_corrupt = v->n_corrupt};
+    const stk_verify_progress *before = &v->before;
+    return (stk_verify_progress){.n_done = before->n_done + atomic_load(&v->n_done),
+                                 .n_records = before->n_records,
+                                 .n_bytes = before->n_bytes + atomic_load(&v->n_bytes),
+                                 .n_corrupt = before->n_corrupt + v->n_corrupt};
 }
 
 /* Waits until all threads have ended. */
@@ -201,13 +214,21 @@ static void split_name(const char *name, stk_corrupt_record *out, char *file)
     out->file = file;
 }
 
+static void name_unit(const stk_source *source, int64_t i, char *out, size_t out_bytes)
+{
+    if (source->class->read_file)
+        snprintf(out, out_bytes, "'%s'", source->class->path_of_file(source, i));
+    else
+        stk_source_name(source, i, 0, out, out_bytes);
+}
+
 static void report(verifier *v, const stk_verify_options *options)
 {
     if (v->n_found > 1) qsort(v->found, (size_t)v->n_found, sizeof(*v->found), compare);
     for (int64_t i = 0; i < v->n_found && options->on_corrupt; i++) {
         char name[4096 + 64], file[sizeof(name)];
         stk_corrupt_record record = {.i_record = v->found[i].i_record, .name = name, .offset_bytes = -1};
-        stk_source_name(v->dataset->source, record.i_record, 0, name, sizeof(name));
+        name_unit(v->source, record.i_record, name, sizeof(name));
         split_name(name, &record, file);
         record.reason = v->found[i].reason;
         size_t n = strlen(name);
@@ -216,29 +237,33 @@ static void report(verifier *v, const stk_verify_options *options)
     }
 }
 
-static stk_status check_source(const stk_dataset *dataset)
+/* --- data sets --- */
+
+static int64_t count_units(const stk_source *source)
 {
-    STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
-    if (dataset->source->in_order)
-        return stk_fail(STK_UNSUPPORTED, "a generator's samples cannot be verified: they are made, not read");
-    /* Its records come out of stages, which read no more of an image than they need. */
-    if (!dataset->source->class->read_keyed) return STK_OK;
-    if (dataset->source->class->file_of)
-        return stk_fail(STK_UNSUPPORTED, "source '%s' cannot be verified yet: 'stoker data bench' reads it",
-                        dataset->source->class->name);
-    return stk_fail(STK_UNSUPPORTED, "source '%s' is made of other data sets: verify each of those",
-                    dataset->source->class->name);
+    return source->class->read_file ? source->n_files : source->n_records;
 }
 
-stk_status stk_dataset_verify(const stk_dataset *dataset, const stk_verify_options *options,
-                              stk_verify_progress *result)
+/* Checks a source, and those of the data sets that it is made of, before any is read; *n_units: of all. */
+static stk_status check_sources(const stk_source *source, int64_t *n_units)
 {
-    stk_verify_options defaults = {0};
-    if (!options) options = &defaults;
-    if (result) *result = (stk_verify_progress){0};
-    if (options->n_threads < 0) return stk_fail(STK_INVALID, "'n_threads' is %d", options->n_threads);
-    STK_RETURN_IF_ERROR(check_source(dataset));
-    verifier v = {.dataset = dataset, .n_records = dataset->source->n_records};
+    if (source->in_order)
+        return stk_fail(STK_UNSUPPORTED, "a generator's samples cannot be verified: they are made, not read");
+    if (!source->class->child) {
+        *n_units += count_units(source);
+        return STK_OK;
+    }
+    const stk_dataset *child;
+    for (int i = 0; (child = source->class->child(source, i)); i++)
+        STK_RETURN_IF_ERROR(check_sources(child->source, n_units));
+    return STK_OK;
+}
+
+/* *sum: what was before, and then with this source. Corrupt records are no error here. */
+static stk_status verify_source(const stk_source *source, const stk_verify_options *options, stk_verify_progress *sum)
+{
+    verifier v = {.source = source, .n_units = count_units(source), .before = *sum};
+    v.block = source->class->read_file ? 1 : RECORDS_AT_ONCE;
     STK_RETURN_IF_ERROR(stk_mutex_init(&v.lock));
     stk_status status = stk_cond_init(&v.changed);
     if (status != STK_OK) {
@@ -247,14 +272,37 @@ stk_status stk_dataset_verify(const stk_dataset *dataset, const stk_verify_optio
     }
     status = run_threads(&v, options);
     report(&v, options);
-    if (result) *result = progress_of(&v);
-    if (status == STK_OK && v.n_corrupt)
-        status =
-            stk_fail(STK_CORRUPT, "%lld of %lld records are corrupt", (long long)v.n_corrupt, (long long)v.n_records);
+    *sum = progress_of(&v);
     for (int64_t i = 0; i < v.n_found; i++)
         free(v.found[i].reason);
     free(v.found);
     stk_cond_destroy(&v.changed);
     stk_mutex_destroy(&v.lock);
     return status;
+}
+
+static stk_status verify_all(const stk_source *source, const stk_verify_options *options, stk_verify_progress *sum)
+{
+    if (!source->class->child) return verify_source(source, options, sum);
+    const stk_dataset *child;
+    for (int i = 0; (child = source->class->child(source, i)); i++)
+        STK_RETURN_IF_ERROR(verify_all(child->source, options, sum));
+    return STK_OK;
+}
+
+stk_status stk_dataset_verify(const stk_dataset *dataset, const stk_verify_options *options,
+                              stk_verify_progress *result)
+{
+    stk_verify_options defaults = {0};
+    stk_verify_progress own;
+    if (!options) options = &defaults;
+    if (!result) result = &own;
+    *result = (stk_verify_progress){0};
+    if (options->n_threads < 0) return stk_fail(STK_INVALID, "'n_threads' is %d", options->n_threads);
+    STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
+    STK_RETURN_IF_ERROR(check_sources(dataset->source, &result->n_records));
+    STK_RETURN_IF_ERROR(verify_all(dataset->source, options, result));
+    if (result->n_corrupt == 0) return STK_OK;
+    return stk_fail(STK_CORRUPT, "%lld of %lld records are corrupt", (long long)result->n_corrupt,
+                    (long long)result->n_records);
 }

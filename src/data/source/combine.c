@@ -120,10 +120,16 @@ static size_t held_bytes(const stk_source *source)
     return n;
 }
 
+static const stk_dataset *get_child(const stk_source *source, int i)
+{
+    const combined_source *s = (const combined_source *)source;
+    return i < s->n_children ? s->child[i] : NULL;
+}
+
 #define CLASS(class_name)                                                                                              \
     {                                                                                                                  \
         .name = class_name, .read_keyed = read_record, .free_work = free_work, .name_keyed = name_record,              \
-        .name_record = name_in_epoch_0, .close = close_source, .held_bytes = held_bytes                                \
+        .name_record = name_in_epoch_0, .close = close_source, .held_bytes = held_bytes, .child = get_child            \
     }
 static const stk_source_class class_of[] = {[STK_COMBINE_CONCATENATE] = CLASS("concatenate"),
                                             [STK_COMBINE_ZIP] = CLASS("zip"),

@@ -87,10 +87,15 @@ static void close_source(stk_source *source)
     free(s);
 }
 
+static const stk_dataset *get_child(const stk_source *source, int i)
+{
+    return i == 0 ? ((const stk_regroup *)source)->child : NULL;
+}
+
 #define CLASS(class_name)                                                                                              \
     {                                                                                                                  \
         .name = class_name, .read_keyed = read_record, .free_work = free_work, .name_keyed = name_keyed,               \
-        .name_record = name_in_epoch_0, .close = close_source, .held_bytes = held_bytes                                \
+        .name_record = name_in_epoch_0, .close = close_source, .held_bytes = held_bytes, .child = get_child            \
     }
 static const stk_source_class classes[] = {CLASS("pack_sequences"), CLASS("window"), CLASS("unbatch"),
                                            CLASS("flat_map")};

@@ -48,6 +48,12 @@ typedef struct stk_source_class {
     /* Optional, in place of it: the source brings entry points of its own, which are not to be used any more. */
     void (*drop_entries)(stk_source *source);
     void (*name_keyed)(const stk_source *source, int64_t i_record, uint64_t epoch, char *out, size_t out_bytes);
+    /* Optional, where records are parts of files: reads one of n_files to its end, which verifying does in place of
+     * reading records. *n_bytes: of the file. */
+    stk_status (*read_file)(const stk_source *source, int64_t i_file, void **work, int64_t *n_bytes);
+    const char *(*path_of_file)(const stk_source *source, int64_t i_file); /* comes with read_file */
+    /* Of a source of data sets: number i of them; NULL: there are no more. */
+    const struct stk_dataset *(*child)(const stk_source *source, int i);
 } stk_source_class;
 
 /* Every source starts with this. */

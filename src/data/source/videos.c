@@ -101,6 +101,30 @@ static stk_status read_record(const stk_source *source, int64_t i_record, const 
     return STK_OK;
 }
 
+/* Every frame is decoded, at a size that costs little. */
+static stk_status read_file(const stk_source *source, int64_t i_file, void **work, int64_t *n_bytes)
+{
+    enum { N = 8, SIDE = 16 };
+    const videos_source *s = (const videos_source *)source;
+    const stk_video_index *video = &s->video[i_file];
+    uint8_t frames[N * SIDE * SIDE * 3 + STK_VIDEO_SLACK];
+    if (!*work) *work = calloc(1, sizeof(reading));
+    reading *r = *work;
+    if (!r) return stk_fail_memory(sizeof(*r));
+    *n_bytes = (int64_t)video->file_bytes;
+    stk_video_clip clip = {.n = N, .stride = 1, .height = SIDE, .width = SIDE};
+    do {
+        STK_RETURN_IF_ERROR(stk_video_read(&r->reader, video, &clip, frames));
+        clip.from += N;
+    } while (clip.from < video->n_frames);
+    return STK_OK;
+}
+
+static const char *path_of_file(const stk_source *source, int64_t i_file)
+{
+    return ((const videos_source *)source)->files.name[i_file];
+}
+
 static void free_work(const stk_source *source, void *work)
 {
     reading *r = work;
@@ -151,6 +175,8 @@ static const stk_source_class class_videos = {.name = "video",
                                               .free_work = free_work,
                                               .name_keyed = name_record,
                                               .file_of = file_of,
+                                              .read_file = read_file,
+                                              .path_of_file = path_of_file,
                                               .held_bytes = held_bytes,
                                               .close = close_source};
 

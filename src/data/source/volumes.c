@@ -103,6 +103,34 @@ static stk_status read_record(const stk_source *source, int64_t i_record, const 
     return STK_OK;
 }
 
+static stk_status read_file(const stk_source *source, int64_t i_file, void **work, int64_t *n_bytes)
+{
+    const volumes_source *s = (const volumes_source *)source;
+    if (!*work) *work = calloc(1, sizeof(reading));
+    reading *r = *work;
+    if (!r) return stk_fail_memory(sizeof(*r));
+    *n_bytes = 0;
+    for (int f = 0; f < source->n_fields; f++) {
+        const stk_volume_file *file = &s->file[f][i_file];
+        const int64_t slice[3] = {1, file->side[1], file->side[2]};
+        int64_t n = slice[1] * slice[2] * file->n_channels;
+        void *dst = stk_scratch_get(&r->out[f], (size_t)n * sizeof(float));
+        if (!dst) return stk_fail_memory((size_t)n * sizeof(float));
+        for (int64_t z = 0; z < file->side[0]; z++) {
+            const int64_t from[3] = {z, 0, 0};
+            stk_status status = stk_volume_read(file, from, slice, STK_F32, &r->bytes, dst);
+            if (status != STK_OK) return stk_fail_prefix(status, "field '%s': ", source->field[f].name);
+            *n_bytes += n * (int64_t)stk_number_bytes(file->number);
+        }
+    }
+    return STK_OK;
+}
+
+static const char *path_of_file(const stk_source *source, int64_t i_file)
+{
+    return ((const volumes_source *)source)->file[0][i_file].path;
+}
+
 static void free_work(const stk_source *source, void *work)
 {
     reading *r = work;
@@ -142,6 +170,8 @@ static const stk_source_class class_volumes = {.name = "volumes",
                                                .free_work = free_work,
                                                .name_keyed = name_record,
                                                .file_of = file_of,
+                                               .read_file = read_file,
+                                               .path_of_file = path_of_file,
                                                .close = close_source};
 
 /* --- opening --- */

@@ -8,6 +8,7 @@
 
 #include "data/codec/image.h"
 #include "data/source/files.h"
+#include "stoker/combine.h"
 #include "stoker/sources.h"
 #include "stoker/verify.h"
 
@@ -126,6 +127,28 @@ static void finds_damage(void **state)
     }
 }
 
+/* All records of both data sets, and the numbers of records are their own. */
+static void verifies_all_of_several(void **state)
+{
+    (void)state;
+    write_photos("a");
+    write_photos("b");
+    write_file("a/002.jpg", "hello", 5);
+    write_file("b/001.jpg", encoded[1], n_encoded[1] / 2);
+    seen s;
+    stk_verify_progress p;
+    stk_dataset *pair[] = {open_folder("a"), open_folder("b")};
+    stk_dataset_take(pair[1], 1);
+    assert_int_equal(verify(stk_dataset_concatenate(pair, 2), 2, &s, &p), STK_CORRUPT);
+    assert_int_equal(p.n_done, 2 * N);
+    assert_int_equal(p.n_records, 2 * N);
+    assert_int_equal(s.n, 2);
+    assert_int_equal(s.i_record[0], 2);
+    assert_string_equal(s.file[0], in_folder("a/002.jpg"));
+    assert_int_equal(s.i_record[1], 1);
+    assert_string_equal(s.file[1], in_folder("b/001.jpg"));
+}
+
 static bool stop(void *user, const stk_verify_progress *p)
 {
     (void)user;
@@ -155,6 +178,6 @@ static void stops(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(passes_whole_files), cmocka_unit_test(finds_damage),
-                                       cmocka_unit_test(stops)};
+                                       cmocka_unit_test(verifies_all_of_several), cmocka_unit_test(stops)};
     return cmocka_run_group_tests(tests, make_photos, end);
 }

@@ -12,6 +12,7 @@
 #include "data/source/reader.h"
 #include "stoker/fields.h"
 #include "stoker/loader.h"
+#include "stoker/verify.h"
 #include "stoker/video.h"
 
 enum { H = 48, W = 82, FRAME = H * W * 3, N = 50 };
@@ -252,6 +253,17 @@ static const char *cut_file(const char *path, const char *name, double part)
     return cut;
 }
 
+/* One clip at the start does not hide what is wrong behind it. */
+static void check_verify(const char *path, stk_status want)
+{
+    stk_verify_progress p;
+    stk_dataset *dataset = open_one(path, (stk_video_config){.n_frames = 1, .n_clips = 1, .clips = STK_CLIPS_GRID});
+    assert_int_equal(stk_dataset_verify(dataset, NULL, &p), want);
+    assert_int_equal(p.n_done, 1);
+    assert_int_equal(p.n_corrupt, want != STK_OK);
+    stk_dataset_free(dataset);
+}
+
 static void cut_files_are_told(void **state)
 {
     (void)state;
@@ -285,6 +297,8 @@ static void cut_files_are_told(void **state)
             fail_msg("'%s': %d of %d frames are whole", path, (int)n_good, (int)n_clips);
         if (k == 0) assert_int_equal(n_clips, n);
         stk_dataset_free(dataset);
+        check_verify(whole, STK_OK);
+        check_verify(path, STK_CORRUPT);
         free(all);
     }
 }

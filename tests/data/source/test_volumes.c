@@ -14,6 +14,7 @@
 #include "golden/nifti_golden.h"
 #include "stoker/fields.h"
 #include "stoker/loader.h"
+#include "stoker/verify.h"
 #include "stoker/volumes.h"
 
 enum { N_GOLDEN = sizeof(golden_niftis) / sizeof(golden_niftis[0]) };
@@ -195,13 +196,36 @@ static void what_is_wrong_is_named(void **state)
            "volumes are .nii, .nii.gz or .npy");
 }
 
+static void count_corrupt(void *user, const stk_corrupt_record *record)
+{
+    if (strstr(record->file, "v.nii")) ++*(int *)user;
+}
+
+/* To the last slice, although the one window lies in the middle. */
+static void verifying_reads_whole_files(void **state)
+{
+    (void)state;
+    const golden_nifti *g = &golden_niftis[0];
+    const char *path = write_file("v.nii", g->raw, (size_t)g->n);
+    int n_corrupt = 0;
+    stk_verify_options options = {.on_corrupt = count_corrupt, .user = &n_corrupt};
+    stk_verify_progress p;
+    stk_dataset *dataset =
+        open_one(path, STK_F32, (stk_volumes_config){.window = {1, 1, 1}, .windows = STK_WINDOWS_MIDDLE});
+    assert_int_equal(stk_dataset_verify(dataset, &options, &p), STK_OK);
+    assert_int_equal(p.n_done, 1);
+    assert_int_equal(truncate(path, (off_t)g->n - 1), 0);
+    assert_int_equal(stk_dataset_verify(dataset, &options, &p), STK_CORRUPT);
+    assert_int_equal(n_corrupt, 1);
+    stk_dataset_free(dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_nibabels),
-        cmocka_unit_test(windows_are_parts),
-        cmocka_unit_test(fields_share_windows),
-        cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(values_are_nibabels),         cmocka_unit_test(windows_are_parts),
+        cmocka_unit_test(fields_share_windows),        cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(verifying_reads_whole_files),
     };
     return cmocka_run_group_tests(tests, make_test_folder, remove_test_folder);
 }

@@ -5,12 +5,14 @@
 #include "cli.h"
 #include "stoker/run.h"
 
-static const cli_option options[] = {{"--part", "NAME", "test, valid or train; default: test"},
-                                     {"--device", "NAME", "where to compute; default: as the run"},
-                                     {"--batch", "N", "samples at once; default: as the run"},
-                                     {"--threads", "N", "threads; default: as the run"},
-                                     {"--json", NULL, "prints one line of JSON"},
-                                     {NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"--part", "NAME", "test, valid or train; default: test"},
+    {"--device", "NAME", "where to compute; default: as the run"},
+    {"--batch", "N", "samples at once; default: as the run"},
+    {"--threads", "N", "threads; default: as the run"},
+    {"--checkpoint", "WHICH", "best, last or a step's number; default: best where there was validation"},
+    {"--json", NULL, "prints one line of JSON"},
+    {NULL, NULL, NULL}};
 
 static void on_event(void *user, const stk_train_event *event)
 {
@@ -65,7 +67,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
         list[n] = sets[n];
         n++;
     }
-    stk_run_options run_options = {.set = list, .n_set = n, .on_event = on_event};
+    stk_run_options run_options = {
+        .set = list, .n_set = n, .checkpoint = cli_value(&args, "--checkpoint"), .on_event = on_event};
     stk_status status = stk_run_load(args.word[0], &run_options, &loaded);
     if (status == STK_OK) status = stk_run_evaluate(loaded, part, &metrics);
     if (status == STK_OK) print_metrics(loaded, part, &metrics, cli_has(&args, "--json"));
@@ -74,5 +77,4 @@ static int run(const cli_verb *verb, int argc, char **argv)
 }
 
 const cli_verb cli_eval = {"eval", "RUN [OPTION...]",
-                           "Evaluates a run's best checkpoint, or its last where there was no validation.", options,
-                           run};
+                           "Evaluates a checkpoint of a run: the loss and all metrics of its recipe.", options, run};

@@ -8,6 +8,7 @@
 static const cli_option options[] = {
     {"--safetensors", NULL, "weights for PyTorch, torchvision and Hugging Face"},
     {"--onnx", NULL, "the network for prediction, as an ONNX model"},
+    {"--checkpoint", "WHICH", "best, last or a step's number; default: best where there was validation"},
     {"--out", "FILE", "where to write; default: RUN/model.safetensors or RUN/model.onnx"},
     {"--names", "WHOSE", "pytorch, the default; headless, tensorflow, hf-resnet, hf-vit or published-vit"},
     {"--dtype", "f16|bf16", "floats of 16 bits; default: f32"},
@@ -54,6 +55,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
         return cli_usage(verb, "export needs to know what to write: --safetensors or --onnx");
     if (!cli_number(&args, "--shard", 1, INT64_C(1) << 30, 0, &shard_mib)) return CLI_USAGE;
     if (!read_dtype(verb, cli_value(&args, "--dtype"), &how.dtype)) return CLI_USAGE;
+    run_options.checkpoint = cli_value(&args, "--checkpoint");
     how.names = cli_value(&args, "--names");
     how.shard_bytes = shard_mib << 20;
     const char *out = cli_value(&args, "--out");

@@ -7,10 +7,12 @@
 
 enum { MOST_TOP = 1000 };
 
-static const cli_option options[] = {{"--top", "N", "how many classes to print; default: 5"},
-                                     {"--device", "NAME", "where to compute; default: as the run"},
-                                     {"--json", NULL, "prints a line of JSON for each file"},
-                                     {NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"--top", "N", "how many classes to print; default: 5"},
+    {"--device", "NAME", "where to compute; default: as the run"},
+    {"--checkpoint", "WHICH", "best, last or a step's number; default: best where there was validation"},
+    {"--json", NULL, "prints a line of JSON for each file"},
+    {NULL, NULL, NULL}};
 
 static void on_event(void *user, const stk_train_event *event)
 {
@@ -77,7 +79,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (!cli_number(&args, "--top", 1, MOST_TOP, 5, &n_top)) return CLI_USAGE;
     const char *device = cli_value(&args, "--device");
     if (device) snprintf(set, sizeof(set), "device=%s", device);
-    stk_run_options run_options = {.set = list, .n_set = device ? 1 : 0, .on_event = on_event};
+    stk_run_options run_options = {
+        .set = list, .n_set = device ? 1 : 0, .checkpoint = cli_value(&args, "--checkpoint"), .on_event = on_event};
     if (stk_run_load(args.word[0], &run_options, &loaded) != STK_OK) return cli_fail();
     int code = predict(loaded, &args, (int)n_top);
     stk_run_close(loaded);

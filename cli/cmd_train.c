@@ -83,6 +83,20 @@ static int report_interrupt(progress *p, int argc, char **argv)
     return 128 + (caught ? (int)caught : SIGINT);
 }
 
+/* CLI_FAILED where the recipe expects more. */
+static int check_expected(const stk_run_result *result)
+{
+    int code = CLI_OK;
+    for (int i = 0; i < result->n_expected; i++) {
+        const stk_expected *e = &result->expected[i];
+        if (e->is_met) continue;
+        fprintf(stderr, "stoker: the run falls short of its recipe: '%s' is expected, and it is %.6g\n", e->text,
+                e->value);
+        code = CLI_FAILED;
+    }
+    return code;
+}
+
 static int train(const char *recipe, const stk_run_options *run_options, progress *p, int argc, char **argv)
 {
     stk_run_result result;
@@ -92,7 +106,7 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
     int code;
     if (status == STK_OK && !result.was_finished) {
         progress_result(p, running, &result);
-        code = CLI_OK;
+        code = check_expected(&result);
     } else if (status == STK_OK) {
         progress_clear(p);
         if (p->json)

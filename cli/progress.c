@@ -312,6 +312,14 @@ static void print_time(const stk_train_result *train, int64_t resumed_step)
            train->n_epochs == 1 ? "" : "s", train->first_step_s);
 }
 
+static void print_expected(const stk_run_result *result)
+{
+    for (int i = 0; i < result->n_expected; i++) {
+        const stk_expected *e = &result->expected[i];
+        printf("  expected     %s: %s, it is %.4g\n", e->text, e->is_met ? "reached" : "not reached", e->value);
+    }
+}
+
 static void print_table(const stk_run *run, const stk_run_result *result, const stk_run_info *info)
 {
     char a[CLI_TEXT], b[CLI_TEXT];
@@ -343,6 +351,7 @@ static void print_table(const stk_run *run, const stk_run_result *result, const 
     printf("  time went to input %.1f %%, host %.1f %%, launch %.1f %%, compute %.1f %%\n", 100 * time->input,
            100 * time->host, 100 * time->launch, 100 * time->compute);
     if (stk_run_saved(run)) printf("  saved        %s\n", stk_run_saved(run));
+    print_expected(result);
     if (train->early_stopped) printf("  stopped early: validation did not get better\n");
     print_skipped(run, train->n_skipped);
 }

@@ -35,6 +35,8 @@ typedef struct stk_run_options {
     int n_set;
     const char *out;                                       /* the run's folder; NULL: runs/NAME */
     bool resume;                                           /* go on from the last checkpoint, where there is one */
+    const char *checkpoint;                                /* of stk_run_load and exports: "best", "last" or a step's
+                                                              number; NULL: the best, or else the last */
     int64_t trace_first, trace_last;                       /* these steps are written to RUN/trace.json; 0: none */
     int64_t max_steps;                                     /* stop after step number max_steps; 0: no */
     void (*on_info)(void *user, const stk_run_info *info); /* once, before the plan; may be NULL */
@@ -44,12 +46,24 @@ typedef struct stk_run_options {
     void *user;
 } stk_run_options;
 
+/* A figure that the recipe expects of the finished run. */
+enum { STK_MOST_EXPECTED = 8 };
+typedef struct stk_expected {
+    const char *text; /* "test_iou >= 0.9", borrowed from the run */
+    char name[24];    /* "iou" */
+    bool at_least;    /* else at most */
+    double bound, value;
+    bool is_met;
+} stk_expected;
+
 typedef struct stk_run_result {
     stk_train_result train;
     stk_metrics test;       /* n_samples 0: not evaluated */
     int64_t evaluated_step; /* whose parameters the test saw */
-    bool was_finished;      /* resumed when there was nothing left to do, of the whole run or up to max_steps */
-    bool is_finished;       /* all epochs are done, or the run stopped early on purpose */
+    stk_expected expected[STK_MOST_EXPECTED];
+    int n_expected;    /* 0 before the run is finished, too */
+    bool was_finished; /* resumed when there was nothing left to do, of the whole run or up to max_steps */
+    bool is_finished;  /* all epochs are done, or the run stopped early on purpose */
 } stk_run_result;
 
 /* Reads the recipe, finds its data and builds data sets and model. Nothing is written. */
@@ -67,8 +81,8 @@ STK_API const char *stk_run_skipped(const stk_run *run, int64_t i);
  */
 STK_API const char *stk_run_saved(const stk_run *run);
 
-/* Opens a run folder for evaluation and prediction, with the best checkpoint or else the last. options: set (device,
- * threads and batch make sense) and the callbacks. */
+/* Opens a run folder for evaluation and prediction, with the checkpoint that options name. options: checkpoint, set
+ * (device, threads and batch make sense) and the callbacks. */
 STK_API stk_status stk_run_load(const char *folder, const stk_run_options *options, stk_run **out);
 /* part: "test", "valid" or "train". */
 STK_API stk_status stk_run_evaluate(stk_run *run, const char *part, stk_metrics *out);

@@ -100,9 +100,6 @@ typedef enum stk_precision {
  * loss scale skips in any case. */
 typedef enum stk_on_nan { STK_ON_NAN_STOP, STK_ON_NAN_SKIP } stk_on_nan;
 
-/* What says which of two validations is better. */
-typedef enum stk_metric_kind { STK_METRIC_LOSS, STK_METRIC_ACCURACY } stk_metric_kind;
-
 typedef struct stk_trainer_config {
     const char *device; /* NULL: "cpu" */
     int n_threads;      /* 0: as many as cores */
@@ -126,13 +123,15 @@ typedef struct stk_trainer_config {
      * memory. Parts of micro_batch samples, or accumulate parts; both 0: as memory_limit_bytes asks for, and none where
      * the network has batch norm, whose statistics would be those of each part. */
     int64_t micro_batch, accumulate;
-    size_t data_memory_bytes;    /* of all loaders together, see stoker/memory.h; 0: a quarter of what is free */
-    const stk_dataset *valid;    /* evaluated after each epoch; borrowed */
-    int64_t max_steps;           /* stop there, though the schedule goes by the whole run; 0: none */
-    int64_t patience;            /* stop after so many epochs without a better validation; 0: never */
-    stk_metric_kind stop_metric; /* better for stopping is: lower loss, or higher accuracy, */
-    double min_delta;            /* by more than this */
-    stk_metric_kind best_metric; /* better for the best checkpoint */
+    size_t data_memory_bytes; /* of all loaders together, see stoker/memory.h; 0: a quarter of what is free */
+    const stk_dataset *valid; /* evaluated after each epoch; borrowed */
+    int64_t max_steps;        /* stop there, though the schedule goes by the whole run; 0: none */
+    int64_t patience;         /* stop after so many epochs without a better validation; 0: never */
+    /* What says which of two validations is better, for stopping (by more than min_delta) and for the best checkpoint:
+     * "loss" (NULL), "accuracy", "top5", "perplexity", or one of measures by its name: "iou", "top3". Of losses and
+     * errors less is better, of all others more. */
+    const char *stop_metric, *best_metric;
+    double min_delta;
     const stk_measure *measures; /* [n_measures], what else is measured; borrowed until stk_trainer_configure returns */
     int n_measures;
     /* Steps trace_first to trace_last are written to the file `trace`, for ui.perfetto.dev: docs/observing.md. */

@@ -152,6 +152,28 @@ static stk_status add_copy(const stk_keeping *k, stk_graph *graph, int32_t i, in
     return STK_OK;
 }
 
+/* Takes out of the order what no root needs any more: an original of which everybody reads the copy. */
+static stk_status leave_out_unread(const stk_graph *graph, int32_t *order, int32_t *n)
+{
+    bool *needed = calloc((size_t)graph->n_nodes + 1, sizeof(*needed));
+    int32_t n_kept = 0;
+    if (!needed) return stk_fail_memory((size_t)graph->n_nodes);
+    for (int i = 0; i < graph->n_roots; i++) {
+        needed[graph->value[graph->root[i].value].node] = true;
+        if (graph->root[i].variable >= 0) needed[graph->value[graph->root[i].variable].node] = true;
+    }
+    for (int32_t at = *n - 1; at >= 0; at--) {
+        const stk_node *node = &graph->node[order[at]];
+        for (int j = 0; j < node->n_in && needed[order[at]]; j++)
+            needed[graph->value[node->in[j]].node] = true;
+    }
+    for (int32_t at = 0; at < *n; at++)
+        if (needed[order[at]]) order[n_kept++] = order[at];
+    *n = n_kept;
+    free(needed);
+    return STK_OK;
+}
+
 static stk_status write_copies(stk_keeping *k, stk_graph *graph)
 {
     stk_status status = STK_OK;
@@ -171,6 +193,7 @@ static stk_status write_copies(stk_keeping *k, stk_graph *graph)
             if (v >= k->n_values) in[j] = made[v - k->n_values];
         }
     }
+    STK_TRY(leave_out_unread(graph, k->order, &k->n_order));
     STK_TRY(stk_graph_reorder(graph, k->order, k->n_order));
 done:
     free(made);

@@ -45,6 +45,10 @@ void stk_checkpoint_wait(stk_checkpoint_writer *writer, stk_checkpoint_report *o
 /* The path of the newest whole checkpoint in run_dir, or with best the best one where there is one. STK_NOT_FOUND:
  * none. Damaged ones are passed over; warnings (may be NULL) then says which and why, a line each. */
 stk_status stk_checkpoint_find(const char *run_dir, bool best, char *path, size_t path_bytes, stk_text *warnings);
+/* The path of the one that a user asks for: "best", "last" or a step's number; NULL: the best one, or else the last.
+ * STK_NOT_FOUND says which there are. */
+stk_status stk_checkpoint_pick(const char *run_dir, const char *which, char *path, size_t path_bytes,
+                               stk_text *warnings);
 /* Reads into the tensors' memory; names and types must be those of the checkpoint (without optimizer: of the model's
  * part only, and tensors of the optimiser stay as they are). Nothing is changed unless all is well. recipe: a text that
  * the caller frees; may be NULL, as may state. */

@@ -156,6 +156,41 @@ stk_status stk_checkpoint_find(const char *run_dir, bool best, char *path, size_
     return stk_fail(STK_NOT_FOUND, "no checkpoint in '%s'", run_dir);
 }
 
+/* "there are 100, 200"; the last ones, where there are many. */
+static stk_status fail_step(const char *run_dir, const char *which)
+{
+    enum { MOST = 20 };
+    int64_t steps[MOST];
+    stk_text there = {0};
+    int n = stk_checkpoint_list(run_dir, steps, MOST);
+    for (int i = 0; i < n; i++)
+        stk_text_add(&there, "%s%lld", i ? ", " : "", (long long)steps[i]);
+    stk_status status = stk_fail(STK_NOT_FOUND, "no checkpoint '%.40s' in '%s': there are best, last, and the steps %s",
+                                 which, run_dir, n ? stk_text_get(&there) : "(none)");
+    stk_text_free(&there);
+    return status;
+}
+
+stk_status stk_checkpoint_pick(const char *run_dir, const char *which, char *path, size_t path_bytes,
+                               stk_text *warnings)
+{
+    char name[64];
+    int64_t step;
+    if (!which || !strcmp(which, "last")) return stk_checkpoint_find(run_dir, !which, path, path_bytes, warnings);
+    snprintf(name, sizeof(name), "step-%.40s", which);
+    if (!strcmp(which, "best")) {
+        step = stk_checkpoint_best_step(run_dir);
+        if (step < 0)
+            return stk_fail(STK_NOT_FOUND,
+                            "'%s' has no best checkpoint: nothing was validated; name another, or 'last'", run_dir);
+        snprintf(name, sizeof(name), "step-%lld", (long long)step);
+    } else if (!parse_step(name, &step)) {
+        return fail_step(run_dir, which);
+    }
+    STK_RETURN_IF_ERROR(stk_path_join(path, path_bytes, run_dir, name));
+    return stk_path_is_dir(path) ? check_whole(path) : fail_step(run_dir, which);
+}
+
 /* The entry for a tensor, with the same type. */
 static stk_status find_entry(const stk_safetensors *set, const stk_named_tensor *tensor,
                              const stk_safetensors_entry **out)

@@ -254,31 +254,6 @@ static void begin_epoch(stk_trainer *trainer)
     trainer->epoch_wait_ns = trainer->epoch_run_ns = 0;
 }
 
-/* Of two validations the one with less is better. */
-static double value_of(const stk_metrics *metrics, stk_metric_kind kind)
-{
-    return kind == STK_METRIC_ACCURACY ? -metrics->accuracy : metrics->loss;
-}
-
-/* Whether the validation is the best so far; also counts the epochs without a better one. */
-static bool judge(stk_trainer *trainer, const stk_metrics *valid)
-{
-    const stk_trainer_config *config = &trainer->config;
-    stk_train_state *state = &trainer->state;
-    double value = value_of(valid, config->best_metric), stop_value = value_of(valid, config->stop_metric);
-    /* A run may go on with another measure; then the old best says nothing. */
-    if (state->best_metric != (int64_t)config->best_metric) state->best_value = INFINITY;
-    state->best_metric = (int64_t)config->best_metric;
-    bool improved = value < state->best_value, goes_on = stop_value < state->stop_value - config->min_delta;
-    if (improved) {
-        state->best_value = value;
-        state->best_epoch = state->epoch;
-    }
-    if (goes_on) state->stop_value = stop_value;
-    state->n_bad_epochs = goes_on ? 0 : state->n_bad_epochs + 1;
-    return improved;
-}
-
 /* Validation, the event, and the step into the next epoch. */
 static stk_status end_epoch(stk_trainer *trainer)
 {
@@ -290,7 +265,7 @@ static stk_status end_epoch(stk_trainer *trainer)
     if (trainer->config.valid) {
         STK_RETURN_IF_ERROR(stk_trainer_evaluate(trainer, trainer->config.valid, &event.valid));
         trainer->result.valid = event.valid;
-        improved = judge(trainer, &event.valid);
+        improved = stk_judge(trainer, &event.valid);
     }
     state->epoch++;
     state->i_batch = 0;

@@ -32,6 +32,14 @@ const char *stk_measure_name(stk_measure_kind kind)
     return (unsigned)kind < STK_N_MEASURES ? kinds[kind].name : NULL;
 }
 
+void stk_measure_text(const stk_measure *measure, char out[16])
+{
+    if (measure->kind == STK_MEASURE_TOP_K)
+        snprintf(out, 16, "top%d", measure->k);
+    else
+        snprintf(out, 16, "%s", kinds[measure->kind].name);
+}
+
 static int64_t group_size(const stk_measure_plan *plan, stk_measure_group group)
 {
     int64_t k = plan->n_classes;
@@ -210,10 +218,7 @@ int stk_measure_finish(const stk_measure_plan *plan, const double *sums, double 
             *accuracy = value;
             continue;
         }
-        if (m->kind == STK_MEASURE_TOP_K)
-            snprintf(out[n].name, sizeof(out[n].name), "top%d", m->k);
-        else
-            snprintf(out[n].name, sizeof(out[n].name), "%s", kinds[m->kind].name);
+        stk_measure_text(m, out[n].name);
         out[n++].value = value;
     }
     return n;

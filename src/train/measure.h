@@ -29,6 +29,8 @@ typedef struct stk_measure_plan {
     int64_t start[STK_N_GROUPS + 1]; /* of each group in the sums; the end */
 } stk_measure_plan;
 
+/* Its name with its number, as in metrics.jsonl: "f1", "top3". */
+void stk_measure_text(const stk_measure *measure, char out[16]);
 /* What the measures need for a model with that output and target; says which of them does not fit. shares: the target
  * holds shares of classes. n 0: nothing. */
 stk_status stk_measure_plan_make(const stk_measure *list, int n, stk_value output, stk_value target, bool shares,

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "train/expect.h"
 #include "train/precision.h"
 
 /* --- getters for a tree that the schema has checked --- */
@@ -249,12 +250,15 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->checkpoint_by_epoch = get_bool(checkpoint, "every");
     recipe->checkpoint_keep = get_int(checkpoint, "keep", 2);
     recipe->checkpoint_best = !is_word(checkpoint, "best", "none");
-    recipe->best_metric = is_word(checkpoint, "best", "accuracy") ? STK_METRIC_ACCURACY : STK_METRIC_LOSS;
+    recipe->best_metric = recipe->checkpoint_best ? get_text(checkpoint, "best") : NULL;
     recipe->checkpoint_end = get_bool(checkpoint, "end");
     take_observe(root, recipe);
     recipe->patience = patience ? patience->integer : 0;
-    recipe->stop_metric = is_word(stopping, "metric", "accuracy") ? STK_METRIC_ACCURACY : STK_METRIC_LOSS;
+    recipe->stop_metric = get_text(stopping, "metric");
     recipe->min_delta = get_real(stopping, "min_delta", 0);
+    STK_RETURN_IF_ERROR(stk_expect_read(get(root, "expect"), recipe->expected, &recipe->n_expected));
+    if (recipe->n_expected > 0 && !recipe->part[STK_PART_TEST].node)
+        return stk_yaml_fail_key(get(root, "expect"), "'expect' is about the test part: add 'test' to 'data'");
     if (patience && !recipe->part[STK_PART_VALID].node)
         return stk_yaml_fail_key(get(root, "early_stopping"), "'early_stopping' needs validation: add 'valid: 10%%'");
     recipe->micro_batch = get_int(root, "micro_batch", 0);

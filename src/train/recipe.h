@@ -8,6 +8,7 @@
 #define STK_TRAIN_RECIPE_H
 
 #include "stoker/combine.h"
+#include "stoker/run.h"
 #include "stoker/trainer.h"
 #include "train/schema.h"
 
@@ -68,9 +69,11 @@ typedef struct stk_recipe {
     char *recompute;                 /* "auto", "none", or layers: "layer1,layer2"; owned */
     int64_t checkpoint_every, checkpoint_keep;
     bool checkpoint_by_epoch, checkpoint_best, checkpoint_end;
-    stk_metric_kind best_metric, stop_metric;
+    const char *best_metric, *stop_metric;
     stk_measure measure[STK_MOST_MEASURES];
     int n_measures;
+    stk_expected expected[STK_MOST_EXPECTED];
+    int n_expected;
     double min_delta;
     int64_t patience;  /* 0: never stops early */
     int64_t log_every; /* steps */

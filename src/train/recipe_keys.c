@@ -64,8 +64,6 @@ static const stk_key ema_keys[] = {
      .standard = "false",
      .doc = "A smaller decay at first: (1 + n) / (10 + n) after n steps, while that is less."},
     END};
-static const char *const best_words[] = {"loss", "accuracy", "none", NULL};
-static const char *const metric_words[] = {"loss", "accuracy", NULL};
 static const stk_key checkpoint_keys[] = {
     {.name = "every", .type = STK_KEY_EVERY, .standard = "1 epoch", .doc = "How often."},
     {.name = "keep",
@@ -75,34 +73,33 @@ static const stk_key checkpoint_keys[] = {
      .most = 1e6,
      .doc = "How many of the last are kept."},
     {.name = "best",
-     .type = STK_KEY_WORD,
-     .words = best_words,
+     .type = STK_KEY_TEXT,
      .standard = "loss",
-     .doc = "By what validation chooses one that is kept too, and tested."},
+     .doc = "By what validation chooses one that is kept too, and tested: loss, accuracy, one of metrics by its name "
+            "(iou, "
+            "top3), or none. Of losses and errors less is better, of all others more."},
     {.name = "end",
      .type = STK_KEY_BOOL,
      .standard = "true",
      .doc = "Whether the end of a run is saved, whatever the cause; without it "
             "a run that only measures writes nothing."},
     END};
-static const stk_key early_stopping_keys[] = {{.name = "patience",
-                                               .type = STK_KEY_INT,
-                                               .least = 1,
-                                               .most = 1e6,
-                                               .required = true,
-                                               .doc = "Epochs without a better validation after which the run stops."},
-                                              {.name = "metric",
-                                               .type = STK_KEY_WORD,
-                                               .words = metric_words,
-                                               .standard = "loss",
-                                               .doc = "What is better: less loss, or more accuracy."},
-                                              {.name = "min_delta",
-                                               .type = STK_KEY_REAL,
-                                               .standard = "0",
-                                               .least = 0,
-                                               .most = 1e9,
-                                               .doc = "Better is by more than this."},
-                                              END};
+static const stk_key early_stopping_keys[] = {
+    {.name = "patience",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e6,
+     .required = true,
+     .doc = "Epochs without a better validation after which the run stops."},
+    {.name = "metric", .type = STK_KEY_TEXT, .standard = "loss", .doc = "What gets better, as for checkpoint.best."},
+    {.name = "min_delta",
+     .type = STK_KEY_REAL,
+     .standard = "0",
+     .least = 0,
+     .most = 1e9,
+     .doc = "Better is by more than this."},
+    END};
+static const stk_key expected_key = {.name = "figure", .type = STK_KEY_TEXT};
 static const stk_key log_keys[] = {{.name = "every",
                                     .type = STK_KEY_EVERY,
                                     .words = step_words,
@@ -246,6 +243,13 @@ static const stk_key recipe_keys[] = {
      .standard = "",
      .doc = "When the run is saved."},
     {.name = "early_stopping", .type = STK_KEY_MAP, .keys = early_stopping_keys, .doc = "Needs valid. Default: never."},
+    {.name = "expect",
+     .type = STK_KEY_LIST,
+     .element = &expected_key,
+     .one_is_list = true,
+     .doc =
+         "What the run is to reach: [test_accuracy >= 0.98, test_loss <= 0.1], figures of result.json. Where its end "
+         "falls short the program says so, and its exit code is 1. Default: nothing."},
     {.name = "log", .type = STK_KEY_MAP, .keys = log_keys, .standard = "", .doc = "What is written to metrics.jsonl."},
     {.name = "prometheus",
      .type = STK_KEY_MAP,

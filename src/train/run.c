@@ -222,7 +222,7 @@ static stk_status load_best(stk_run *run)
     size_t n_tensors;
     stk_train_state state;
     stk_status status;
-    STK_TRY(stk_checkpoint_find(run->folder, true, path, sizeof(path), &warnings));
+    STK_TRY(stk_checkpoint_pick(run->folder, run->options.checkpoint, path, sizeof(path), &warnings));
     if (warnings.n) stk_run_warn(run, stk_text_get(&warnings));
     STK_TRY(stk_trainer_tensors(run->trainer, &tensors, &n_tensors));
     STK_TRY(stk_checkpoint_load(path, tensors, n_tensors, false, &state, NULL));

@@ -20,7 +20,7 @@ stk_status stk_export_open(const char *folder, const stk_run_options *run_option
     stk_status status;
     *out = (stk_export_source){0};
     STK_TRY(stk_run_open_folder(folder, run_options, &out->run));
-    STK_TRY(stk_checkpoint_find(folder, true, path, sizeof(path), &warnings));
+    STK_TRY(stk_checkpoint_pick(folder, out->run->options.checkpoint, path, sizeof(path), &warnings));
     if (warnings.n) stk_run_warn(out->run, stk_text_get(&warnings));
     const char *step = strrchr(path, '-');
     out->step = step ? strtoll(step + 1, NULL, 10) : 0;

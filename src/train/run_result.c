@@ -31,6 +31,22 @@ static int set_confusion(const stk_run *run, json_t *object)
     return count ? bad | json_object_set_new(object, "test_confusion", rows) : 0;
 }
 
+/* "expected": [{"what": "test_iou >= 0.9", "value": 0.93, "met": true}] */
+static int set_expected(const stk_run_result *result, json_t *object)
+{
+    json_t *list = result->n_expected > 0 ? json_array() : NULL;
+    int bad = 0;
+    for (int i = 0; list && i < result->n_expected; i++) {
+        const stk_expected *e = &result->expected[i];
+        json_t *one = json_object();
+        bad |= json_object_set_new(one, "what", json_string(e->text));
+        bad |= json_object_set_new(one, "value", real_or_null(true, e->value));
+        bad |= json_object_set_new(one, "met", json_boolean(e->is_met));
+        bad |= json_array_append_new(list, one);
+    }
+    return result->n_expected > 0 ? bad | json_object_set_new(object, "expected", list) : 0;
+}
+
 static json_t *make_object(const stk_run *run, const stk_run_result *result)
 {
     const stk_train_result *train = &result->train;
@@ -52,6 +68,7 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
         bad |= json_object_set_new(object, key, real_or_null(true, result->test.value[i].value));
     }
     if (is_tested) bad |= set_confusion(run, object);
+    bad |= set_expected(result, object);
     bad |= json_object_set_new(object, "tested_step", is_tested ? json_integer(result->evaluated_step) : json_null());
     bad |= json_object_set_new(object, "epochs", json_integer(train->n_epochs));
     bad |= json_object_set_new(object, "steps", json_integer(train->n_steps));

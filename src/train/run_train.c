@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "stoker/cache.h"
 #include "train/build.h"
+#include "train/expect.h"
 #include "train/run_init.h"
 #include "train/run_state.h"
 
@@ -282,6 +283,7 @@ static stk_status begin(stk_run *run)
     if (run->options.on_info) run->options.on_info(run->options.user, &run->info);
     STK_TRY(configure(run));
     STK_TRY(stk_trainer_prepare(run->trainer, run->recipe->epochs));
+    STK_TRY(stk_expect_check(run->recipe->expected, run->recipe->n_expected, run->trainer));
     if (run->options.dump_graph && run->n_dumps == 0)
         STK_TRY(stk_fail(STK_NOT_FOUND, "no pass '%s' runs for the training step; 'all' prints the graph after each",
                          run->options.dump_graph));
@@ -345,6 +347,11 @@ static stk_status finish(stk_run *run, stk_run_result *out)
 {
     out->is_finished = is_finished(run);
     if (out->is_finished) STK_RETURN_IF_ERROR(test(run, out));
+    if (out->is_finished) {
+        out->n_expected = run->recipe->n_expected;
+        memcpy(out->expected, run->recipe->expected, sizeof(out->expected));
+        stk_expect_judge(out->expected, out->n_expected, &out->test);
+    }
     stk_trainer_get_result(run->trainer, &out->train);
     STK_RETURN_IF_ERROR(stk_result_write(run, out));
     if (run->save_status != STK_OK) return stk_fail(run->save_status, "%s", run->save_error);

@@ -69,6 +69,8 @@ void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *confi
     trainer->dump_graph = copy_text(config->dump_graph);
     trainer->recompute = copy_text(config->recompute);
     trainer->config.trace = trainer->trace = copy_text(config->trace);
+    snprintf(trainer->best_metric, STK_METRIC_NAME_BYTES, "%s", config->best_metric ? config->best_metric : "loss");
+    snprintf(trainer->stop_metric, STK_METRIC_NAME_BYTES, "%s", config->stop_metric ? config->stop_metric : "loss");
     trainer->state.seed = config->seed;
     trainer->n_measures = config->measures ? config->n_measures : 0;
     if (trainer->n_measures > STK_MOST_MEASURES) trainer->n_measures = STK_MOST_MEASURES;
@@ -224,12 +226,10 @@ static void emit_plan(stk_trainer *trainer)
 
 static stk_status check_metrics(const stk_trainer *trainer)
 {
-    const stk_trainer_config *config = &trainer->config;
-    bool by_accuracy = config->best_metric == STK_METRIC_ACCURACY ||
-                       (config->patience > 0 && config->stop_metric == STK_METRIC_ACCURACY);
-    if (trainer->has_classes || !by_accuracy || !config->valid) return STK_OK;
-    return stk_fail(STK_INVALID,
-                    "there is no accuracy to choose the best by: the labels are no classes; take the loss");
+    stk_status status = stk_metric_check(trainer, trainer->best_metric);
+    if (status != STK_OK) return stk_fail_prefix(status, "the best checkpoint: ");
+    status = trainer->config.patience > 0 ? stk_metric_check(trainer, trainer->stop_metric) : STK_OK;
+    return status == STK_OK ? STK_OK : stk_fail_prefix(status, "stopping early: ");
 }
 
 stk_status stk_trainer_open(stk_trainer *trainer)

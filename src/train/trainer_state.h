@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "stoker/loader.h"
 #include "stoker/ragged.h"
+#include "train/judge.h"
 #include "train/measure.h"
 #include "train/timing.h"
 #include "train/trainer.h"
@@ -88,6 +89,7 @@ struct stk_trainer {
     stk_measure measure[STK_MOST_MEASURES]; /* as configured */
     int n_measures;
     stk_measure_plan measures;
+    char best_metric[STK_METRIC_NAME_BYTES], stop_metric[STK_METRIC_NAME_BYTES];
     double *train_sums, *eval_sums; /* [end of the plan], of the epoch under way and of the last evaluation; or NULL */
     float *weight;                  /* [batch of eval] */
     stk_named_tensor *tensor;

@@ -26,6 +26,7 @@ log: {every: 1 step}
 """
 
 n_failed = 0
+TIMEOUT = float(os.environ.get("STOKER_TEST_TIMEOUT", 120))  # seconds, for machines that are busy
 
 
 def begin():
@@ -50,7 +51,7 @@ def end():
 
 
 def run(*args, **options):
-    return subprocess.run([STOKER, *args], capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run([STOKER, *args], capture_output=True, text=True, timeout=TIMEOUT, **options)
 
 
 def losses(folder):

@@ -135,7 +135,45 @@ def stopping():
     check(metrics("in-parts")[-1]["step"] == metrics("by-accuracy")[-1]["step"], "a run in parts stops where the whole one does")
     accepted([*TRAIN, "--out", "no-best", "--set", "valid=20%", "--set", "checkpoint.best=none", "--epochs", "2"])
     check(not os.path.exists("no-best/best"), "none keeps no best")
-    refused([*TRAIN, "--out", "mse", "--set", "valid=20%", "--set", "checkpoint.best=precision"], 1, "loss, accuracy or none")
+    refused([*TRAIN, "--out", "mse", "--set", "valid=20%", "--set", "checkpoint.best=precision"], 1, "no 'precision' is measured",
+            "loss, accuracy, top5", lines=None)
+
+
+def by_any_metric():
+    """The best checkpoint and stopping by a metric that the recipe asks for, in one go and in parts."""
+    by = ["--set", "valid=20%", "--set", "metrics=[f1, {top_k: 2}]", "--set", "checkpoint.best=f1", "--set",
+          "early_stopping={patience: 3, metric: top2}", "--epochs", "8"]
+    accepted([*TRAIN, "--out", "by-f1", *by])
+    epochs = [m for m in metrics("by-f1") if m["kind"] == "epoch"]
+    best = max(epochs, key=lambda m: m["valid_f1"])
+    check(result("by-f1")["tested_step"] == best["step"], "the checkpoint of the best F1 is tested")
+    gains = [max(m["valid_top2"] for m in epochs[:i + 1]) for i in range(len(epochs))]
+    check(len(epochs) == 8 or len(set(gains[-4:])) == 1, "stops after three epochs without more top-2")
+    accepted([*TRAIN, "--out", "f1-parts", *by, "--steps", "25"])
+    accepted([*TRAIN, "--out", "f1-parts", *by, "--resume"])
+    check(result("f1-parts")["tested_step"] == best["step"] and losses("f1-parts") == losses("by-f1"),
+          "a run in parts chooses the same")
+    last, chosen = (json.loads(accepted(["eval", "by-f1", "--json", "--checkpoint", which]).stdout)
+                    for which in ("last", "best"))
+    check(chosen["step"] == best["step"] and last["step"] == epochs[-1]["step"], "eval takes the one that is asked for")
+    check(json.loads(accepted(["eval", "by-f1", "--json", "--checkpoint", str(last["step"])]).stdout) == last,
+          "and one by its step")
+    check(abs(chosen["f1"] - result("by-f1")["test_f1"]) < 1e-9 and chosen["top5"] >= chosen["top2"] > 0, "all metrics are shown")
+    accepted(["export", "by-f1", "--safetensors", "--checkpoint", "last"], f"of step {last['step']}")
+    refused(["eval", "by-f1", "--checkpoint", "7"], 1, "no checkpoint '7' in 'by-f1'", str(last["step"]))
+    refused(["predict", "no-best", "--checkpoint", "best", "digits/test/3/00003.jpg"], 1, "no best checkpoint")
+
+
+def expecting():
+    """What a recipe expects is checked before the run where it can be, and at its end."""
+    accepted([*TRAIN, "--out", "reached", "--set", "expect=test_loss <= 9"], "test_loss <= 9: reached")
+    check(result("reached")["expected"][0]["met"] is True, "result.json has it")
+    done = run(*TRAIN, "--out", "short", "--set", "expect=[test_accuracy >= 0.1, test_top5>=1.5]")
+    check(done.returncode == 1 and "falls short" in done.stderr and "'test_top5>=1.5'" in done.stderr
+          and "test_accuracy" not in done.stderr, f"what falls short is named: {done.stderr}")
+    check([e["met"] for e in result("short")["expected"]] == [True, False], "and stands in result.json")
+    refused([*TRAIN, "--out", "bad", "--set", "expect=accuracy > 0.9"], 1, "'accuracy > 0.9' is nothing to expect", lines=None)
+    refused([*TRAIN, "--out", "bad", "--set", "expect=test_iou >= 0.9"], 1, "no 'iou' is measured", "metrics", lines=None)
 
 
 def mean_of_weights():
@@ -219,6 +257,8 @@ interrupt()
 damage()
 validation()
 stopping()
+by_any_metric()
+expecting()
 mean_of_weights()
 not_finite()
 idx_files()

@@ -69,6 +69,26 @@ static void simplify_adds_embeddings_in_place(void **state)
     stk_graph_free(graph);
 }
 
+/* Only the update reads the decayed weight, so that the copy made there leaves the original without a reader. */
+static void recompute_leaves_nothing_unread(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_init one = {STK_INIT_CONSTANT, 1};
+    stk_value w = stk_graph_variable(graph, "w", STK_F32, STK_SHAPE(256, 256), one, true);
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 256));
+    stk_value decayed = stk_sqrt(stk_square(w));
+    stk_value grad = stk_grad(stk_reduce_sum(stk_exp(stk_matmul(x, w, false, true)), 0), w);
+    stk_graph_update(graph, w, stk_sub(decayed, grad));
+    expect_ok(pass_autodiff(graph, &options));
+    expect_ok(pass_simplify(graph, &options));
+    expect_ok(pass_recompute(graph, &options));
+    expect_ok(stk_graph_verify(graph));
+    assert_int_equal(count_nodes(graph, STK_OP_unary), 3); /* square, sqrt, exp */
+    expect_ok(pass_fuse(graph, &options));
+    stk_graph_free(graph);
+}
+
 static void simplify_respects_barriers(void **state)
 {
     (void)state;
@@ -220,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(simplify_folds_and_merges),
         cmocka_unit_test(simplify_adds_embeddings_in_place),
+        cmocka_unit_test(recompute_leaves_nothing_unread),
         cmocka_unit_test(simplify_respects_barriers),
         cmocka_unit_test(remask_draws_once),
         cmocka_unit_test(autodiff_leaves_no_marks),

@@ -1,0 +1,15 @@
+/* `expect` of a recipe: what a run must reach. Threads: any. */
+#ifndef STK_TRAIN_EXPECT_H
+#define STK_TRAIN_EXPECT_H
+
+#include "stoker/run.h"
+#include "train/yaml.h"
+
+/* Reads "test_iou >= 0.9" of a sequence of such texts, which may be NULL; the texts stay the tree's. */
+stk_status stk_expect_read(const stk_yaml_node *list, stk_expected *out, int *n);
+/* STK_INVALID where the prepared trainer does not measure one of them; before the run, since its end would be late. */
+stk_status stk_expect_check(const stk_expected *expected, int n, const stk_trainer *trainer);
+/* Fills in value and is_met. */
+void stk_expect_judge(stk_expected *expected, int n, const stk_metrics *test);
+
+#endif

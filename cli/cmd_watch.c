@@ -186,7 +186,7 @@ static stk_status follow(stk_watch *watch, const watched_job *job, int *exit_cod
         if (job->is_ours) is_over = false;
         if (job->is_ours ? stk_watch_child_stops() > 2 : stk_watch_child_stops() > 0) break;
         if (job->seconds > 0 && cli_now() - begin >= job->seconds) break;
-        double left = (double)watch->sampler.config.interval_us * 1e-6 - (cli_now() - at);
+        double left = (double)stk_watch_sampler_interval_us(&watch->sampler) * 1e-6 - (cli_now() - at);
         if (!is_over) stk_watch_child_wait(left > 0.001 ? (long)(left * 1e6) : 1000);
         ended = job->is_ours && stk_watch_child_ended(job->pid, exit_code);
     }

@@ -46,7 +46,7 @@ static void add_gpus(stk_watch_row *row, const stk_watch_sample *now)
     for (size_t i = 0; i < now->gpus.n; i++) {
         const stk_watch_gpu *gpu = stk_watch_gpu_at(now, i);
         double own = share(gpu->own_mb, gpu->memory_mb), used = share(gpu->memory_used_mb, gpu->memory_mb);
-        double b = (double)gpu->busy_permille / 1000;
+        double b = gpu->busy_permille < 0 ? NAN : (double)gpu->busy_permille / 1000;
         double known =
             share((gpu->own_mb > 0 ? gpu->own_mb : 0) + (gpu->other_mb > 0 ? gpu->other_mb : 0), gpu->memory_mb);
         /* Where nothing says whose a GPU is, one that works counts as the job's. */

@@ -117,6 +117,7 @@ bool stk_watch_parse_cpu_times(const char *text, stk_watch_cpu_times *out)
     for (p = next_line(text); !strncmp(p, "cpu", 3); p = next_line(p))
         out->n_cpus++;
     out->n_runnable = stk_watch_parse_key(p, "procs_running");
+    out->n_forks = stk_watch_parse_key(p, "processes");
     return true;
 }
 

@@ -32,9 +32,9 @@ int64_t stk_watch_parse_number(const char *text);
 int64_t stk_watch_parse_pressure(const char *text, const char *kind);
 
 /* /proc/stat: ticks of all cores since boot that were busy, waiting for disks, and stolen by a hypervisor; the number
- * of cores. */
+ * of cores; how many processes and threads were started. */
 typedef struct stk_watch_cpu_times {
-    int64_t busy, iowait, steal, n_cpus, n_runnable;
+    int64_t busy, iowait, steal, n_cpus, n_runnable, n_forks;
 } stk_watch_cpu_times;
 bool stk_watch_parse_cpu_times(const char *text, stk_watch_cpu_times *out);
 

@@ -46,7 +46,7 @@ void stk_watch_read_ras(stk_watch_sampler *sampler)
         sampler->ras_asked = send(sampler->ras_fd, question, sizeof(question) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) ==
                              (ssize_t)sizeof(question) - 1;
         if (sampler->ras_asked) return;
-        if (sampler->nvml.n_gpus > 1)
+        if (sampler->sample.gpus.n > 1)
             (void)stk_watch_facts_add(&sampler->facts, "missing",
                                       "NCCL's view of ranks (RAS on port 28028: a job with NCCL 2.24 or newer)");
     } else {

@@ -19,7 +19,7 @@ bool stk_watch_is_hidden(const stk_watch_root *root, const char *path)
     return false;
 }
 
-static int open_path(const stk_watch_root *root, const char *path)
+int stk_watch_open_path(const stk_watch_root *root, const char *path)
 {
     char over[2 * PATH_BYTES];
     if (stk_watch_is_hidden(root, path)) return -1;
@@ -31,6 +31,13 @@ static int open_path(const stk_watch_root *root, const char *path)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+void stk_watch_end_text(char *text, size_t n)
+{
+    for (char *zero = text; (zero = memchr(zero, 0, (size_t)(text + n - zero)));)
+        *zero++ = ' ';
+    text[n] = 0;
+}
+
 bool stk_watch_read(const stk_watch_root *root, char *out, size_t bytes, const char *format, ...)
 {
     char path[PATH_BYTES];
@@ -40,16 +47,16 @@ bool stk_watch_read(const stk_watch_root *root, char *out, size_t bytes, const c
     vsnprintf(path, sizeof(path), format, args);
     va_end(args);
     out[0] = 0;
-    int fd = open_path(root, path);
+    int fd = stk_watch_open_path(root, path);
     if (fd < 0) return false;
     ssize_t got;
-    /* One call gives a whole file of /proc mostly; a short one is its end nearly always, but not in long files. */
-    while (n + 1 < bytes && (got = read(fd, out + n, bytes - 1 - n)) > 0)
+    /* Long files come in pieces, though there is room for more. */
+    while (n + 1 < bytes && (got = read(fd, out + n, bytes - 1 - n)) > 0) {
         n += (size_t)got;
+        if (bytes <= STK_WATCH_SHORT) break;
+    }
     close(fd);
-    out[n] = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!out[i]) out[i] = ' ';
+    stk_watch_end_text(out, n);
     return n > 0;
 }
 

@@ -81,7 +81,7 @@ void stk_watch_list_remove(stk_watch_list *list, int64_t id)
     memmove(entry_at(list, i), entry_at(list, i + 1), (list->n - i) * list->entry_bytes);
 }
 
-static stk_status copy_list(stk_watch_list *dst, const stk_watch_list *src)
+stk_status stk_watch_list_copy(stk_watch_list *dst, const stk_watch_list *src)
 {
     if (!reserve(dst, src->n)) return stk_fail_memory(src->n * src->entry_bytes);
     if (src->n) memcpy(dst->data, src->data, src->n * src->entry_bytes);
@@ -93,7 +93,7 @@ stk_status stk_watch_sample_copy(stk_watch_sample *dst, const stk_watch_sample *
 {
     dst->time_us = src->time_us;
     dst->machine = src->machine;
-    STK_RETURN_IF_ERROR(copy_list(&dst->gpus, &src->gpus));
-    STK_RETURN_IF_ERROR(copy_list(&dst->processes, &src->processes));
-    return copy_list(&dst->threads, &src->threads);
+    STK_RETURN_IF_ERROR(stk_watch_list_copy(&dst->gpus, &src->gpus));
+    STK_RETURN_IF_ERROR(stk_watch_list_copy(&dst->processes, &src->processes));
+    return stk_watch_list_copy(&dst->threads, &src->threads);
 }

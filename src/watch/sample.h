@@ -77,7 +77,8 @@
     X(mig)                                                                                                             \
     X(numa_node)
 
-/* A process of the job. wait: of the kernel's kind in stk_watch_wait. main: of its first thread. */
+/* A process of the job. wait: of the kernel's kind in stk_watch_wait. main: of its first thread. is_active: it did
+ * something of late, and is read at every tick; others are read once a second. */
 #define STK_WATCH_PROCESS_FIELDS(X)                                                                                    \
     X(parent)                                                                                                          \
     X(start_ticks)                                                                                                     \
@@ -99,7 +100,8 @@
     X(last_cpu)                                                                                                        \
     X(numa_node)                                                                                                       \
     X(n_allowed_cpus)                                                                                                  \
-    X(holds_gpu)
+    X(holds_gpu)                                                                                                       \
+    X(is_active)
 
 /* A thread of the job. is_active: it ran between the last two thorough readings, which are a second apart. */
 #define STK_WATCH_THREAD_FIELDS(X)                                                                                     \
@@ -166,6 +168,8 @@ void *stk_watch_list_find(const stk_watch_list *list, int64_t id);
 /* The entry of that id; a new one has -1 in all fields. NULL: out of memory. Pointers got before become invalid. */
 void *stk_watch_list_add(stk_watch_list *list, int64_t id);
 void stk_watch_list_remove(stk_watch_list *list, int64_t id);
+/* dst becomes what src is. */
+stk_status stk_watch_list_copy(stk_watch_list *dst, const stk_watch_list *src);
 
 /* Typed access. */
 static inline stk_watch_gpu *stk_watch_gpu_at(const stk_watch_sample *sample, size_t i)

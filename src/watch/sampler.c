@@ -8,9 +8,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* Sampling may take this share of a core; above it, it becomes rarer. */
-static const double most_overhead = 0.005;
-enum { SLOW_US = 1000000, SCAN_US = 500000, FILES_US = 4000000, LONGEST_US = 2000000 };
+/* Together half a per cent of a core. */
+static const stk_watch_pace fast_pace = {.share = 0.0025, .most_us = 2000000};
+static const stk_watch_pace slow_pace = {.share = 0.0015, .least_us = 1000000, .most_us = 10000000};
+static const stk_watch_pace scan_pace = {.share = 0.001, .least_us = 500000, .most_us = 5000000};
+static const stk_watch_pace words_pace = {.share = 0.0005, .least_us = 4000000, .most_us = 60000000};
+enum { EARLY_US = 4000000 }; /* in which frameworks are loaded */
 
 static int64_t now_us(void)
 {
@@ -24,6 +27,35 @@ static int64_t own_cpu_us(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
+/* --- how often --- */
+
+static void begin_pace(stk_watch_pace *pace, const stk_watch_pace *model, int64_t least_us)
+{
+    *pace = *model;
+    if (least_us > 0) pace->least_us = least_us;
+    if (pace->most_us < pace->least_us) pace->most_us = pace->least_us;
+    pace->every_us = pace->least_us;
+    pace->done_us = INT64_MIN / 2;
+}
+
+static bool is_due(const stk_watch_pace *pace, int64_t now)
+{
+    return now - pace->done_us >= pace->every_us;
+}
+
+/* It was done at `now` and took from *cpu_us on, which goes on to the present. */
+static void settle(stk_watch_pace *pace, int64_t now, int64_t *cpu_us)
+{
+    int64_t cpu = own_cpu_us(), cost = cpu - *cpu_us;
+    *cpu_us = cpu;
+    /* From 0 on: the first time takes longest, since no file is open yet and all processes are strangers. */
+    pace->cost_us = (3 * pace->cost_us + cost) / 4;
+    pace->every_us = (int64_t)((double)pace->cost_us / pace->share);
+    if (pace->every_us < pace->least_us) pace->every_us = pace->least_us;
+    if (pace->every_us > pace->most_us) pace->every_us = pace->most_us;
+    pace->done_us = now;
+}
+
 stk_status stk_watch_sampler_open(stk_watch_sampler *sampler, const stk_watch_config *config)
 {
     memset(sampler, 0, sizeof(*sampler));
@@ -32,10 +64,18 @@ stk_status stk_watch_sampler_open(stk_watch_sampler *sampler, const stk_watch_co
     stk_watch_sample_init(&sampler->sample);
     sampler->text = malloc(STK_WATCH_TEXT);
     if (!sampler->text) return stk_fail_memory(STK_WATCH_TEXT);
-    stk_status status = stk_watch_nvml_open(&sampler->nvml, config->nvml, &config->root, &sampler->facts);
-    sampler->begin_us = sampler->own_at_us = now_us();
-    sampler->own_cpu_us = own_cpu_us();
-    sampler->slow_us = sampler->scan_us = sampler->files_us = sampler->group_us = INT64_MIN / 2;
+    begin_pace(&sampler->fast, &fast_pace, config->interval_us);
+    begin_pace(&sampler->slow, &slow_pace, 0);
+    begin_pace(&sampler->scan, &scan_pace, 0);
+    begin_pace(&sampler->words, &words_pace, 0);
+    stk_watch_keeper_open(&sampler->keeper, &sampler->config.root);
+    sampler->own_pid = getpid();
+    sampler->n_forks = sampler->n_scanned_forks = sampler->n_listed_forks = -1;
+    sampler->has_nodes =
+        stk_watch_read(&config->root, sampler->text, STK_WATCH_SHORT, "/sys/devices/system/node/node1/cpulist");
+    sampler->begin_us = now_us();
+    sampler->left_cpu_us = own_cpu_us();
+    stk_status status = stk_watch_driver_open(&sampler->driver, config->nvml, &config->root, &sampler->facts);
     if (status == STK_OK && sampler->config.pid > 0)
         status = stk_watch_list_add(&sampler->sample.processes, config->pid)
                      ? STK_OK
@@ -44,43 +84,38 @@ stk_status stk_watch_sampler_open(stk_watch_sampler *sampler, const stk_watch_co
     return status;
 }
 
-/* Samples less often where that took too much, and again as often as wanted where it would take little. */
-static void settle_interval(stk_watch_sampler *sampler, int64_t wanted_us)
+int64_t stk_watch_sampler_interval_us(const stk_watch_sampler *sampler)
 {
-    int64_t now = now_us(), cpu = own_cpu_us();
-    if (now - sampler->own_at_us < 2 * SLOW_US) return;
-    double share = (double)(cpu - sampler->own_cpu_us) / (double)(now - sampler->own_at_us);
-    int64_t *interval = &sampler->config.interval_us;
-    if (share > most_overhead && *interval < LONGEST_US)
-        *interval *= 2;
-    else if (share < most_overhead / 3 && *interval > wanted_us)
-        *interval /= 2;
-    sampler->own_at_us = now;
-    sampler->own_cpu_us = cpu;
+    return sampler->fast.every_us;
 }
+
+/* --- a sample --- */
 
 stk_status stk_watch_sampler_take(stk_watch_sampler *sampler)
 {
-    int64_t now = now_us() - sampler->begin_us;
-    bool is_slow = now - sampler->slow_us >= SLOW_US;
-    if (now - sampler->scan_us >= SCAN_US) {
+    int64_t now = now_us() - sampler->begin_us, cpu_us = own_cpu_us();
+    int64_t outside_us = cpu_us - sampler->left_cpu_us;
+    bool is_slow = is_due(&sampler->slow, now);
+    sampler->sample.time_us = now;
+    if (is_due(&sampler->scan, now)) {
+        stk_watch_read_cores(sampler);
         STK_RETURN_IF_ERROR(stk_watch_scan_tree(sampler));
-        sampler->scan_us = now;
+        settle(&sampler->scan, now, &cpu_us);
     }
     STK_RETURN_IF_ERROR(stk_watch_read_processes(sampler, is_slow));
-    STK_RETURN_IF_ERROR(stk_watch_read_machine(sampler, is_slow));
-    STK_RETURN_IF_ERROR(stk_watch_nvml_read(&sampler->nvml, is_slow, &sampler->sample, &sampler->facts));
     if (is_slow) {
+        stk_watch_read_machine(sampler);
         stk_watch_read_ras(sampler);
-        sampler->sample.machine.n_compilers = stk_watch_count_compilers(sampler);
-        sampler->slow_us = now;
     }
-    if (now - sampler->files_us >= FILES_US || (now < FILES_US && is_slow)) {
+    STK_RETURN_IF_ERROR(stk_watch_driver_read(sampler->driver, is_slow, &sampler->sample, &sampler->facts));
+    /* What is done with each sample counts, too. */
+    if (!is_slow) cpu_us -= outside_us;
+    settle(is_slow ? &sampler->slow : &sampler->fast, now, &cpu_us);
+    if (is_slow && (now < EARLY_US || is_due(&sampler->words, now))) {
         STK_RETURN_IF_ERROR(stk_watch_read_words(sampler));
-        sampler->files_us = now;
+        settle(&sampler->words, now, &cpu_us);
     }
-    sampler->sample.time_us = now;
-    settle_interval(sampler, 100000);
+    sampler->left_cpu_us = cpu_us;
     return STK_OK;
 }
 
@@ -92,7 +127,9 @@ double stk_watch_sampler_overhead(const stk_watch_sampler *sampler)
 
 void stk_watch_sampler_close(stk_watch_sampler *sampler)
 {
-    stk_watch_nvml_close(&sampler->nvml);
+    stk_watch_driver_close(sampler->driver);
+    sampler->driver = NULL;
+    stk_watch_keeper_close(&sampler->keeper);
     if (sampler->ras_fd >= 0) close(sampler->ras_fd);
     sampler->ras_fd = -1;
     stk_watch_sample_free(&sampler->sample);

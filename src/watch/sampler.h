@@ -3,28 +3,41 @@
 #ifndef STK_WATCH_SAMPLER_H
 #define STK_WATCH_SAMPLER_H
 
+#include "watch/driver.h"
 #include "watch/facts.h"
-#include "watch/nvml.h"
+#include "watch/keep.h"
 #include "watch/root.h"
 #include "watch/sample.h"
 
 typedef struct stk_watch_config {
     int64_t pid;         /* the job's first process */
     bool is_ours;        /* orphans of the job become children of this process (PR_SET_CHILD_SUBREAPER) */
-    int64_t interval_us; /* wanted; longer where sampling would take more than 0.5 % of a core */
+    int64_t interval_us; /* wanted; longer where sampling would take more than half a per cent of a core */
     const char *nvml;    /* the library; NULL: the driver's */
     stk_watch_root root;
 } stk_watch_config;
+
+/* Something done now and then: the more of a core it takes, the more seldom. */
+typedef struct stk_watch_pace {
+    double share; /* of a core, at most */
+    int64_t least_us, most_us, every_us, cost_us, done_us;
+} stk_watch_pace;
 
 typedef struct stk_watch_sampler {
     stk_watch_config config;
     stk_watch_sample sample; /* the last one */
     stk_watch_facts facts;
-    stk_watch_nvml nvml;
-    int64_t begin_us, slow_us, scan_us, files_us, own_cpu_us, own_at_us; /* when last done */
-    int64_t *stranger;                                                   /* ids that are not the job's, sorted */
+    stk_watch_driver *driver; /* NULL: no thread was to be had */
+    stk_watch_keeper keeper;
+    stk_watch_pace fast, slow, scan, words;
+    int64_t begin_us, left_cpu_us, own_pid;
+    int64_t n_forks, n_scanned_forks, n_listed_forks; /* on the machine since boot; -1: not known */
+    int n_scans;
+    int64_t *stranger; /* ids that are not the job's, sorted */
     size_t n_strangers, stranger_capacity;
-    int64_t group_us; /* when the control group was looked up */
+    size_t n_next_idle; /* threads that do nothing are read in turn */
+    bool has_nodes;     /* of memory: more than one */
+    int64_t group_us;   /* when the control group was looked up */
     char groups[1024], group_folder[2][1024];
     int ras_fd; /* of a talk with NCCL's service, or -1 */
     bool ras_asked;
@@ -34,6 +47,8 @@ typedef struct stk_watch_sampler {
 stk_status stk_watch_sampler_open(stk_watch_sampler *sampler, const stk_watch_config *config);
 /* Errors: out of memory. Nothing left of the job: sampler->sample.processes.n is 0. */
 stk_status stk_watch_sampler_take(stk_watch_sampler *sampler);
+/* When to take the next one: so long after the last one began. */
+int64_t stk_watch_sampler_interval_us(const stk_watch_sampler *sampler);
 /* The share of one core that this process has taken since the sampler was opened. */
 double stk_watch_sampler_overhead(const stk_watch_sampler *sampler);
 void stk_watch_sampler_close(stk_watch_sampler *sampler);
@@ -46,10 +61,11 @@ stk_status stk_watch_scan_tree(stk_watch_sampler *sampler);
 stk_status stk_watch_read_processes(stk_watch_sampler *sampler, bool is_slow);
 /* sampler_words.c: the framework, the file systems of open files. */
 stk_status stk_watch_read_words(stk_watch_sampler *sampler);
-/* How many of the job's processes are compilers now. */
-int64_t stk_watch_count_compilers(stk_watch_sampler *sampler);
+/* Whether a process of that name compiles, as frameworks let others do it for a step. */
+bool stk_watch_is_compiler(const char *name);
 /* sampler_machine.c: the machine and the control group. */
-stk_status stk_watch_read_machine(stk_watch_sampler *sampler, bool is_slow);
+void stk_watch_read_machine(stk_watch_sampler *sampler);
+void stk_watch_read_cores(stk_watch_sampler *sampler);
 /* ras.c: NCCL's service on this machine, asked once a second without waiting for it. */
 void stk_watch_read_ras(stk_watch_sampler *sampler);
 

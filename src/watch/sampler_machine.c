@@ -9,24 +9,26 @@
 #include "watch/parse.h"
 #include "watch/sampler.h"
 
-enum { GROUP_US = 1000000 };
+enum { GROUP_US = 10000000 };
 
 static void miss(stk_watch_sampler *sampler, const char *text)
 {
     (void)stk_watch_facts_add(&sampler->facts, "missing", "%s", text);
 }
 
-static void read_cores(stk_watch_sampler *sampler)
+void stk_watch_read_cores(stk_watch_sampler *sampler)
 {
     stk_watch_cpu_times times;
     stk_watch_machine *m = &sampler->sample.machine;
     int64_t tick_ms = 1000 / sysconf(_SC_CLK_TCK);
+    sampler->n_forks = -1;
     if (!stk_watch_read(&sampler->config.root, sampler->text, STK_WATCH_TEXT, "/proc/stat") ||
         !stk_watch_parse_cpu_times(sampler->text, &times)) {
         miss(sampler, "load of all cores (/proc/stat)");
         m->n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
         return;
     }
+    sampler->n_forks = times.n_forks;
     m->n_cpus = times.n_cpus;
     m->busy_ms = times.busy * tick_ms;
     m->iowait_ms = times.iowait * tick_ms;
@@ -42,7 +44,8 @@ static void read_pressure(stk_watch_sampler *sampler)
     char text[512];
     for (int i = 0; i < 3; i++) {
         *into[i] = -1;
-        if (stk_watch_read(&sampler->config.root, text, sizeof(text), "/proc/pressure/%s", names[i]))
+        if (stk_watch_read_kept(&sampler->keeper, STK_WATCH_FILE_PRESSURE + i, text, sizeof(text), "/proc/pressure/%s",
+                                names[i]))
             *into[i] = stk_watch_parse_pressure(text, "some");
         if (*into[i] < 0) miss(sampler, "PSI (/proc/pressure: a kernel with CONFIG_PSI=y, or started with psi=1)");
     }
@@ -102,6 +105,7 @@ typedef struct group_search {
     bool is_v1;
 } group_search;
 
+/* Where groups are searched: each is read once. */
 static int64_t read_number(stk_watch_sampler *sampler, const char *folder, const char *name)
 {
     char text[64];
@@ -150,6 +154,10 @@ static void find_group(stk_watch_sampler *sampler)
         miss(sampler, "limits of the control group (/proc/PID/cgroup and /sys/fs/cgroup)");
         return;
     }
+    /* Groups around it may get other limits, which is rare. */
+    if (!strcmp(groups, sampler->groups) && sampler->sample.time_us - sampler->group_us < GROUP_US) return;
+    memcpy(sampler->groups, groups, sizeof(groups));
+    sampler->group_us = sampler->sample.time_us;
     for (int i = 0; i < 2; i++) {
         group_search search = {sampler, i, INT64_MAX, false};
         sampler->group_folder[i][0] = 0;
@@ -204,15 +212,11 @@ static void read_group(stk_watch_sampler *sampler)
     if (memory[0]) read_limit(sampler, memory + 1, memory[0] == '1');
 }
 
-stk_status stk_watch_read_machine(stk_watch_sampler *sampler, bool is_slow)
+void stk_watch_read_machine(stk_watch_sampler *sampler)
 {
-    read_cores(sampler);
     read_pressure(sampler);
-    if (is_slow) {
-        read_memory(sampler);
-        read_traffic(sampler);
-        find_group(sampler);
-    }
+    read_memory(sampler);
+    read_traffic(sampler);
+    find_group(sampler);
     read_group(sampler);
-    return STK_OK;
 }

@@ -11,7 +11,13 @@
 #include "watch/parse.h"
 #include "watch/sampler.h"
 
-enum { MOST_THREADS = 4000, MOST_THREADS_FAST = 256, MOST_WAITS = 64 };
+enum {
+    MOST_THREADS = 8000,
+    MOST_THREADS_FAST = 256,
+    MOST_THREADS_IDLE = 256,
+    MOST_WAITS = 64,
+    MOST_PROCESSES_FAST = 128
+};
 
 /* Kernel calls that read or write what their first argument has open. */
 static bool is_file_call(int64_t number)
@@ -44,9 +50,10 @@ static bool is_remote_call(stk_watch_sampler *sampler, int64_t process, int64_t 
 static int64_t read_wait(stk_watch_sampler *sampler, int64_t process, int64_t thread, char state)
 {
     char text[128];
+    int64_t key = stk_watch_file_key(process, thread, STK_WATCH_FILE_WCHAN);
     if (state != 'S' && state != 'D') return STK_WATCH_WAIT_UNKNOWN;
-    if (!stk_watch_read(&sampler->config.root, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/wchan", process,
-                        thread)) {
+    if (!stk_watch_read_kept(&sampler->keeper, key, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/wchan",
+                             process, thread)) {
         (void)stk_watch_facts_add(&sampler->facts, "missing",
                                   "what sleeping threads wait for (/proc/PID/wchan: a kernel that shows it)");
         return state == 'D' ? STK_WATCH_WAIT_DISK : STK_WATCH_WAIT_UNKNOWN;
@@ -59,15 +66,25 @@ static int64_t read_wait(stk_watch_sampler *sampler, int64_t process, int64_t th
 
 /* --- threads --- */
 
+/* Of threads that work the file stays open. */
+static bool read_schedstat(stk_watch_sampler *sampler, const stk_watch_thread *thread, char *text, size_t bytes)
+{
+    static const char path[] = "/proc/%" PRId64 "/task/%" PRId64 "/schedstat";
+    int64_t process = thread->process, id = thread->id;
+    if (thread->is_active != 1 && id != process)
+        return stk_watch_read(&sampler->config.root, text, bytes, path, process, id);
+    return stk_watch_read_kept(&sampler->keeper, stk_watch_file_key(process, id, STK_WATCH_FILE_SCHEDSTAT), text, bytes,
+                               path, process, id);
+}
+
 static bool read_thread(stk_watch_sampler *sampler, stk_watch_thread *thread, bool with_state)
 {
     const stk_watch_root *root = &sampler->config.root;
     char text[1024];
     int64_t run_ns, waited_ns;
     stk_watch_stat stat;
-    bool has_time = stk_watch_read(root, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/schedstat",
-                                   thread->process, thread->id) &&
-                    stk_watch_parse_schedstat(text, &run_ns, &waited_ns);
+    bool has_time =
+        read_schedstat(sampler, thread, text, sizeof(text)) && stk_watch_parse_schedstat(text, &run_ns, &waited_ns);
     if (has_time) {
         thread->cpu_us = run_ns / 1000;
         thread->waited_us = waited_ns / 1000;
@@ -84,6 +101,13 @@ static bool read_thread(stk_watch_sampler *sampler, stk_watch_thread *thread, bo
                                   "time that threads wait for a core (/proc/PID/schedstat: CONFIG_SCHED_INFO)");
     }
     return true;
+}
+
+static void forget_thread(stk_watch_sampler *sampler, const stk_watch_thread *thread)
+{
+    int64_t key = stk_watch_file_key(thread->process, thread->id, 0);
+    stk_watch_keeper_drop(&sampler->keeper, key, key | 0xff);
+    stk_watch_list_remove(&sampler->sample.threads, thread->id);
 }
 
 /* Adds threads that are new. */
@@ -107,18 +131,38 @@ static stk_status list_threads(stk_watch_sampler *sampler, int64_t process)
     return STK_OK;
 }
 
-/* Often: threads that have run of late; now and then: all. */
+/* Whether it is read at every tick. */
+static bool is_watched(const stk_watch_sampler *sampler, const stk_watch_process *process)
+{
+    return process->is_active == 1 || process->holds_gpu == 1 || process->id == sampler->config.pid;
+}
+
+/* Of threads that work, and of the first ones of processes that do. */
+static bool is_thread_watched(const stk_watch_sampler *sampler, const stk_watch_thread *thread)
+{
+    if (thread->is_active == 1 || thread->id != thread->process) return thread->is_active == 1;
+    const stk_watch_process *process = stk_watch_list_find(&sampler->sample.processes, thread->process);
+    return process && is_watched(sampler, process);
+}
+
+/* Often: threads that have run of late; now and then: others, too, in turn where there are many. */
 static void read_threads(stk_watch_sampler *sampler, bool is_slow)
 {
     stk_watch_list *threads = &sampler->sample.threads;
-    int n_waits = 0, n_read = 0;
+    size_t first_idle = sampler->n_next_idle < threads->n ? sampler->n_next_idle : 0;
+    int n_waits = 0, n_fast = 0, n_idle = 0;
     for (size_t i = 0; i < threads->n; i++) {
         stk_watch_thread *thread = stk_watch_thread_at(&sampler->sample, i);
-        bool is_main = thread->id == thread->process;
+        bool is_main = thread->id == thread->process, watched = is_thread_watched(sampler, thread);
         int64_t before_us = thread->cpu_us;
-        if (!is_slow && (!(is_main || thread->is_active == 1) || n_read++ > MOST_THREADS_FAST)) continue;
+        if (!is_slow && (!watched || n_fast++ >= MOST_THREADS_FAST)) continue;
+        if (is_slow && !watched) {
+            if (i < first_idle || n_idle >= MOST_THREADS_IDLE) continue;
+            n_idle++;
+            sampler->n_next_idle = i + 1;
+        }
         if (!read_thread(sampler, thread, is_slow)) {
-            stk_watch_list_remove(threads, thread->id);
+            forget_thread(sampler, thread);
             i--;
             continue;
         }
@@ -137,7 +181,8 @@ static void read_threads(stk_watch_sampler *sampler, bool is_slow)
 static void read_io(stk_watch_sampler *sampler, stk_watch_process *process)
 {
     char text[512];
-    if (!stk_watch_read(&sampler->config.root, text, sizeof(text), "/proc/%" PRId64 "/io", process->id)) {
+    if (!stk_watch_read_kept(&sampler->keeper, stk_watch_file_key(process->id, 0, STK_WATCH_FILE_IO), text,
+                             sizeof(text), "/proc/%" PRId64 "/io", process->id)) {
         (void)stk_watch_facts_add(&sampler->facts, "missing",
                                   "bytes that processes read and write (/proc/PID/io: the same user)");
         return;
@@ -165,8 +210,7 @@ static void read_status(stk_watch_sampler *sampler, stk_watch_process *process)
 static int64_t node_of(stk_watch_sampler *sampler, int64_t cpu)
 {
     char text[256];
-    if (!stk_watch_read(&sampler->config.root, text, sizeof(text), "/sys/devices/system/node/node1/cpulist")) return -1;
-    for (int node = 0; node < 64; node++) {
+    for (int node = 0; sampler->has_nodes && node < 64; node++) {
         bool has = false;
         if (!stk_watch_read(&sampler->config.root, text, sizeof(text), "/sys/devices/system/node/node%d/cpulist", node))
             return -1;
@@ -185,7 +229,8 @@ static bool read_process(stk_watch_sampler *sampler, stk_watch_process *process,
         page_kb = sysconf(_SC_PAGESIZE) / 1024;
         tick_us = 1000000 / sysconf(_SC_CLK_TCK);
     }
-    if (!stk_watch_read(&sampler->config.root, text, sizeof(text), "/proc/%" PRId64 "/stat", process->id) ||
+    if (!stk_watch_read_kept(&sampler->keeper, stk_watch_file_key(process->id, 0, STK_WATCH_FILE_STAT), text,
+                             sizeof(text), "/proc/%" PRId64 "/stat", process->id) ||
         !stk_watch_parse_stat(text, &stat) || stat.state == 'Z' || stat.state == 'X')
         return false;
     bool is_new = process->cpu_us < 0;
@@ -194,6 +239,7 @@ static bool read_process(stk_watch_sampler *sampler, stk_watch_process *process,
     process->parent = stat.parent;
     process->state = stat.state;
     process->n_threads = stat.n_threads;
+    bool has_run = stat.cpu_ticks * tick_us > process->cpu_us;
     process->cpu_us = stat.cpu_ticks * tick_us;
     process->major_faults = stat.major_faults;
     process->resident_kb = stat.resident_pages * page_kb;
@@ -201,6 +247,10 @@ static bool read_process(stk_watch_sampler *sampler, stk_watch_process *process,
     if (process->holds_gpu < 0) process->holds_gpu = 0;
     read_io(sampler, process);
     process->wait = read_wait(sampler, process->id, process->id, stat.state);
+    bool works = has_run || stat.state != 'S' || process->wait == STK_WATCH_WAIT_DISK ||
+                 process->wait == STK_WATCH_WAIT_REMOTE || process->wait == STK_WATCH_WAIT_SWAP;
+    if (is_slow || works) process->is_active = works;
+    sampler->sample.machine.n_compilers += stk_watch_is_compiler(stat.name);
     if (!is_slow && !is_new) return true;
     read_status(sampler, process);
     process->numa_node = node_of(sampler, stat.last_cpu);
@@ -210,27 +260,37 @@ static bool read_process(stk_watch_sampler *sampler, stk_watch_process *process,
 static void remove_process(stk_watch_sampler *sampler, int64_t id)
 {
     stk_watch_list *threads = &sampler->sample.threads;
-    for (size_t i = threads->n; i-- > 0;) {
+    size_t n_left = 0;
+    for (size_t i = 0; i < threads->n; i++) {
         stk_watch_thread *thread = stk_watch_thread_at(&sampler->sample, i);
-        if (thread->process == id) stk_watch_list_remove(threads, thread->id);
+        if (thread->process != id) *stk_watch_thread_at(&sampler->sample, n_left++) = *thread;
     }
+    threads->n = n_left;
+    stk_watch_keeper_drop(&sampler->keeper, stk_watch_file_key(id, 0, 0), stk_watch_file_key(id, -1, 0xff));
     stk_watch_list_remove(&sampler->sample.processes, id);
 }
 
 stk_status stk_watch_read_processes(stk_watch_sampler *sampler, bool is_slow)
 {
     stk_watch_list *list = &sampler->sample.processes;
+    /* New threads, like new processes, count among what the machine has started. */
+    bool lists = is_slow && (sampler->n_forks < 0 || sampler->n_forks != sampler->n_listed_forks);
+    int n_fast = 0;
+    if (lists) sampler->n_listed_forks = sampler->n_forks;
+    sampler->sample.machine.n_compilers = 0;
     for (size_t i = 0; i < list->n; i++) {
         stk_watch_process *process = stk_watch_process_at(&sampler->sample, i);
         bool is_new = process->cpu_us < 0;
+        if (!is_slow && !is_new && (!is_watched(sampler, process) || n_fast++ >= MOST_PROCESSES_FAST)) continue;
         if (!read_process(sampler, process, is_slow)) {
             remove_process(sampler, process->id);
             i--;
             continue;
         }
-        if (is_slow || is_new) STK_RETURN_IF_ERROR(list_threads(sampler, process->id));
+        if (lists || is_new) STK_RETURN_IF_ERROR(list_threads(sampler, process->id));
     }
     read_threads(sampler, is_slow);
+    if (is_slow && sampler->n_next_idle >= sampler->sample.threads.n) sampler->n_next_idle = 0;
     for (size_t i = 0; i < list->n; i++) {
         stk_watch_process *process = stk_watch_process_at(&sampler->sample, i);
         const stk_watch_thread *thread = stk_watch_list_find(&sampler->sample.threads, process->id);

@@ -3,13 +3,12 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "watch/parse.h"
 #include "watch/sampler.h"
 
-enum { MOST_PROCESSES = 2000, FORGET_EVERY = 20 };
+enum { MOST_PROCESSES = 2000, FORGET_EVERY = 40, MOST_PASSES = 4 };
 
 static int compare(const void *a, const void *b)
 {
@@ -38,7 +37,7 @@ static stk_status add_stranger(stk_watch_sampler *sampler, int64_t id)
 static bool belongs(const stk_watch_sampler *sampler, const stk_watch_stat *stat)
 {
     const stk_watch_list *list = &sampler->sample.processes;
-    if (sampler->config.is_ours && stat->parent == getpid()) return true;
+    if (sampler->config.is_ours && stat->parent == sampler->own_pid) return true;
     return stk_watch_list_find(list, stat->parent) || stk_watch_list_find(list, stat->session) ||
            stk_watch_list_find(list, stat->group);
 }
@@ -60,26 +59,39 @@ static stk_status look_at(stk_watch_sampler *sampler, int64_t id, bool *grew)
     return stk_watch_facts_add(&sampler->facts, "process", "%lld %s", (long long)id, stat.name);
 }
 
-stk_status stk_watch_scan_tree(stk_watch_sampler *sampler)
+/* One pass over all processes that are not known to be strangers. */
+static stk_status look_at_all(stk_watch_sampler *sampler, bool *grew)
 {
-    static int n_scans; /* one thread at a time */
     stk_status status = STK_OK;
-    bool grew = false;
-    /* A number may be given to another process later. */
-    if (n_scans++ % FORGET_EVERY == 0) sampler->n_strangers = 0;
     size_t n_known = sampler->n_strangers;
     DIR *folder = stk_watch_is_hidden(&sampler->config.root, "/proc/list") ? NULL : opendir("/proc");
     if (!folder) return stk_watch_facts_add(&sampler->facts, "missing", "child processes (need a list of /proc)");
     for (struct dirent *entry; status == STK_OK && (entry = readdir(folder));) {
         int64_t id = atoll(entry->d_name);
-        if (id <= 0 || id == getpid() || is_stranger(sampler, n_known, id) ||
+        if (id <= 0 || id == sampler->own_pid || is_stranger(sampler, n_known, id) ||
             stk_watch_list_find(&sampler->sample.processes, id))
             continue;
-        status = look_at(sampler, id, &grew);
+        status = look_at(sampler, id, grew);
     }
     closedir(folder);
+    /* A child may have a smaller number than its parent: then the next pass finds it. */
+    if (*grew) sampler->n_strangers = n_known;
     if (sampler->n_strangers > 1) qsort(sampler->stranger, sampler->n_strangers, sizeof(sampler->stranger[0]), compare);
-    /* A child may have a smaller number than its parent. */
-    if (grew) sampler->n_strangers = 0;
+    return status;
+}
+
+stk_status stk_watch_scan_tree(stk_watch_sampler *sampler)
+{
+    stk_status status = STK_OK;
+    bool grew = true;
+    /* Nothing was started anywhere since the last time. */
+    if (sampler->n_forks >= 0 && sampler->n_forks == sampler->n_scanned_forks) return STK_OK;
+    sampler->n_scanned_forks = sampler->n_forks;
+    /* A number may be given to another process later. */
+    if (sampler->n_scans++ % FORGET_EVERY == 0) sampler->n_strangers = 0;
+    for (int i = 0; status == STK_OK && grew && i < MOST_PASSES; i++) {
+        grew = false;
+        status = look_at_all(sampler, &grew);
+    }
     return status;
 }

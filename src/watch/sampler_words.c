@@ -10,8 +10,7 @@
 
 enum { MOST_FILES = 256, MOST_PROCESSES = 32, MAPS_BYTES = 4 << 20 };
 
-/* Compilers as frameworks start them while they trace or compile a step. */
-static bool is_compiler(const char *name)
+bool stk_watch_is_compiler(const char *name)
 {
     static const char *const names[] = {"ptxas", "nvcc", "cicc", "cc1", "cc1plus", "gcc", "g++", "clang", "ld", NULL};
     for (int i = 0; names[i]; i++)
@@ -77,17 +76,4 @@ stk_status stk_watch_read_words(stk_watch_sampler *sampler)
         if (status != STK_OK) return status;
     }
     return STK_OK;
-}
-
-int64_t stk_watch_count_compilers(stk_watch_sampler *sampler)
-{
-    int64_t n = 0;
-    char name[64];
-    for (size_t i = 0; i < sampler->sample.processes.n; i++) {
-        int64_t id = stk_watch_process_at(&sampler->sample, i)->id;
-        if (!stk_watch_read(&sampler->config.root, name, sizeof(name), "/proc/%" PRId64 "/comm", id)) continue;
-        name[strcspn(name, "\n")] = 0;
-        n += is_compiler(name);
-    }
-    return n;
 }

@@ -46,10 +46,10 @@ typedef struct span {
     bool has_gpu;
 } span;
 
-/* How busy the device is: the GPUs in use, or the cores where the job uses no GPU. */
+/* How busy the device is: the GPUs in use, or the cores where the job uses no GPU; NaN: not known. */
 static double busy_of(const span *s, const stk_watch_row *row)
 {
-    if (s->has_gpu) return row->gpu_busy > 0 ? row->gpu_busy : 0;
+    if (s->has_gpu) return row->gpu_busy;
     double may = row->allowed > 0 ? row->allowed : row->machine_cores;
     if (row->quota < may) may = row->quota;
     return may > 0 && row->cores > 0 ? fmin(1, row->cores / may) : 0;
@@ -137,7 +137,7 @@ static double fill(const span *s, size_t offset)
     double filled = 0, idle = 0;
     for (size_t i = 0; i < s->n; i++) {
         double x = field(&s->row[i], offset), rest = 1 - busy_of(s, &s->row[i]);
-        if (isnan(x)) continue;
+        if (isnan(x) || isnan(rest)) continue;
         filled += fmin(rest, x) * s->row[i].length_s;
         idle += rest * s->row[i].length_s;
     }
@@ -151,6 +151,7 @@ static double fill_writing(const span *s)
     bool writing = false;
     for (size_t i = 0; i < s->n; i++) {
         double busy = busy_of(s, &s->row[i]), rest = 1 - busy;
+        if (isnan(rest)) continue;
         if (s->row[i].put_mbs > 5)
             writing = true;
         else if (busy > 0.3)
@@ -184,13 +185,13 @@ static int compare(const void *a, const void *b)
 /* Between the 90th and the 10th percentile. */
 static double find_swing(const span *s)
 {
-    size_t n = s->n < MOST_SWING ? s->n : MOST_SWING;
-    double *busy = n >= 5 && s->has_gpu ? malloc(n * sizeof(*busy)) : NULL;
+    size_t most_n = s->n < MOST_SWING ? s->n : MOST_SWING, n = 0;
+    double *busy = most_n >= 5 && s->has_gpu ? malloc(most_n * sizeof(*busy)) : NULL;
     if (!busy) return NAN;
-    for (size_t i = 0; i < n; i++)
-        busy[i] = busy_of(s, &s->row[s->n - n + i]);
+    for (size_t i = s->n - most_n; i < s->n; i++)
+        if (!isnan(busy_of(s, &s->row[i]))) busy[n++] = busy_of(s, &s->row[i]);
     qsort(busy, n, sizeof(*busy), compare);
-    double swing = busy[n * 9 / 10] - busy[n / 10];
+    double swing = n >= 5 ? busy[n * 9 / 10] - busy[n / 10] : NAN;
     free(busy);
     return swing;
 }
@@ -200,8 +201,9 @@ static double autocorrelation(const span *s, double average, size_t lag)
     double product = 0, square = 0;
     for (size_t i = 0; i < s->n; i++) {
         double x = busy_of(s, &s->row[i]) - average;
-        square += x * x;
-        if (i + lag < s->n) product += x * (busy_of(s, &s->row[i + lag]) - average);
+        double later = i + lag < s->n ? busy_of(s, &s->row[i + lag]) - average : NAN;
+        square += isnan(x) ? 0 : x * x;
+        product += isnan(x) || isnan(later) ? 0 : x * later;
     }
     return square > 0 ? product / square : 0;
 }
@@ -304,6 +306,7 @@ static void find_cores(const span *s, double *out)
 {
     double busy = 0, length = 0;
     for (size_t i = 0; i < s->n; i++) {
+        if (isnan(busy_of(s, &s->row[i]))) continue;
         busy += busy_of(s, &s->row[i]) * s->row[i].length_s;
         length += s->row[i].length_s;
     }

@@ -8,6 +8,7 @@
  * FAKE_NVML_COOLING watts that the cooling takes away for each kelvin above 30 degrees; 15
  * FAKE_NVML_LINK    the PCIe link's generation, of 5; 5
  * FAKE_NVML_GPM     1: counters of SM activity
+ * FAKE_NVML_BLOCK   the name of a call that never returns, as with a driver that hangs
  * FAKE_NVML_FAIL    names of calls, separated by commas, that say "not supported"; "all"
  */
 #include <errno.h>
@@ -60,7 +61,15 @@ static int fails(const char *symbol)
     return list && (!strcmp(list, "all") || strstr(list, symbol));
 }
 
+static void block(const char *symbol)
+{
+    const char *name = getenv("FAKE_NVML_BLOCK");
+    while (name && !strcmp(name, symbol))
+        pause();
+}
+
 #define REFUSE                                                                                                         \
+    block(__func__);                                                                                                   \
     if (fails(__func__)) return NOT_SUPPORTED
 
 /* How long the running kernel has run. */

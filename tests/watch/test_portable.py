@@ -51,7 +51,7 @@ if not compiler:
 out = f"{BUILD}/stoker-watch-portable"
 watch = sorted(f"src/watch/{f}" for f in os.listdir(f"{SOURCE}/src/watch") if f.endswith(".c"))
 subprocess.run([*compiler, "cc", "-target", "x86_64-linux-gnu.2.17", "-std=gnu11", "-O2", "-s", "-D_GNU_SOURCE", "-DSTK_BUILD",
-                '-DSTK_VERSION="portable"', "-Iinclude", "-Isrc", "-Icli", *SOURCES.split(), *watch, "-o", out, "-ldl", "-lm"],
+                '-DSTK_VERSION="portable"', "-Iinclude", "-Isrc", "-Icli", *SOURCES.split(), *watch, "-o", out, "-lpthread", "-ldl", "-lm"],
                cwd=SOURCE, check=True)
 check_libraries(out)
 check_symbols(out)

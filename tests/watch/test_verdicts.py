@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -81,11 +82,29 @@ def failing_calls():
                   or report["signals"].get("gpus") == 1, f"{symbol} fails, and the GPU is gone")
 
 
+def blocking_calls():
+    """A driver that hangs, at once or later, stops neither the job nor the watching of it, and is named."""
+    def run(symbol):
+        begin = time.monotonic()
+        report = watch("--interval", "50", "--nvml", f"{BUILD}/tests/libfake_nvml.so", "--record", f"{WORK}/{symbol}.rec",
+                       "--", "sleep", "1.6", FAKE_NVML_METER=f"{WORK}/meter", FAKE_NVML_BLOCK=symbol)
+        return symbol, report, time.monotonic() - begin
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for symbol, report, s in pool.map(run, ["nvmlInit_v2", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetPcieThroughput"]):
+            check(report["exit_code"] == 0 and s < 10, f"{symbol} blocks: exit code {report['exit_code']} after {s:.1f} s")
+            check(any("no answer" in m for m in report["missing"]), f"{symbol} blocks: {report['missing']}")
+            with open(f"{WORK}/{symbol}.rec") as f:
+                n = sum(line.startswith("T ") for line in f)
+            check(n >= 5, f"{symbol} blocks: {n} samples")
+
+
 shutil.rmtree(WORK, ignore_errors=True)
 os.makedirs(WORK)
 recordings()
 live()
 failing_calls()
+blocking_calls()
 if n_failed:
     sys.exit(f"{n_failed} checks failed")
 shutil.rmtree(WORK)

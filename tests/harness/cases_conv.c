@@ -64,6 +64,13 @@ static const op_case cases[] = {
     CONV3("no volumes", CUBE, REAL(-1, 1, 0, 3, 4, 5, 3), REAL(-1, 1, 4, 3, 3, 3, 3)),
     CONV3_WEIGHT("no volumes", CUBE, REAL(-1, 1, 0, 3, 4, 5, 3), REAL(-1, 1, 0, 3, 4, 5, 4), 4, 3, 3, 3, 3),
 
+    /* Large enough for Winograd's way, with halves of tiles. */
+    CONV2("tiles of 2x2", WINDOW2(3, 1, 1, 1, 1), REAL(-1, 1, 3, 11, 9, 48), REAL(-1, 1, 32, 3, 3, 48)),
+    CONV2_DATA("tiles of 2x2", WINDOW2(3, 1, 1, 1, 1), REAL(-1, 1, 3, 11, 9, 32), REAL(-1, 1, 32, 3, 3, 48), 3, 11, 9,
+               48),
+    CONV2_WEIGHT("tiles of 2x2", WINDOW2(3, 1, 1, 1, 1), REAL(-1, 1, 3, 11, 9, 48), REAL(-1, 1, 3, 11, 9, 32), 32, 3, 3,
+                 48),
+
     MAX3("twos", TWOS, DISTINCT(-1, 1, 2, 4, 6, 4, 5)),
     MAX3_GRAD("twos", TWOS, DISTINCT(-1, 1, 2, 4, 6, 4, 5), 2, 2, 3, 2, 5),
     MAX3("twos, a rest", TWOS, DISTINCT(-1, 1, 2, 5, 3, 4, 17)),

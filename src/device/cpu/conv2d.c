@@ -1,4 +1,6 @@
-/* Convolution and its two gradients: 1x1 as products (conv2d_point.h), own loops, oneDNN for what they do not cover. */
+/* Convolution and its two gradients: 3x3 in tiles (conv2d_winograd.h), 1x1 as products (conv2d_point.h), own loops,
+ * oneDNN for what they do not cover.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +8,7 @@
 #include "device/cpu/conv2d_onednn.h"
 #include "device/cpu/conv2d_point.h"
 #include "device/cpu/conv2d_weight_point.h"
+#include "device/cpu/conv2d_winograd.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/depthwise.h"
 #include "device/cpu/matmul_onednn.h"
@@ -238,6 +241,8 @@ static stk_status choose(const stk_cpu_device *device, const stk_op_call *call, 
     stk_conv_shape shape = shape_of(call);
     bool is_half = dtype == STK_BF16 || dtype == STK_F16, is_weight = shape.pass == STK_CONV_GRAD_WEIGHT;
     bool is_empty = !stk_shape_count(shape.x) || !stk_shape_count(shape.weight) || !stk_shape_count(shape.y);
+    if ((dtype == STK_F32 || is_half) && !is_empty && stk_cpu_conv2d_is_winograd(&shape))
+        return stk_cpu_conv2d_winograd_kernel(device, &shape, dtype, out);
     if (dtype == STK_F32 && !is_empty && stk_cpu_conv2d_is_point(device, &shape))
         return stk_cpu_conv2d_point_kernel(device, &shape, out);
     if (dtype == STK_F32 || (is_half && (is_empty || (is_weight && is_own(&shape))))) return make(device, call, out);

@@ -35,7 +35,7 @@ static const shape shapes[] = {
     {2, 4, 4, 130, 70, SQUARE(3, 1, 1)},
     {1, 2, 2, 200, 300, SQUARE(3, 1, 1)},
     /* Weights so many that threads share panels. */
-    {9, 6, 6, 64, 128, SQUARE(3, 1, 1)},
+    {9, 6, 6, 72, 130, SQUARE(3, 1, 1)},
     /* Rows longer than a group of pixels, and images that end within one. */
     {2, 3, 300, 9, 4, SQUARE(3, 1, 1)},
     {11, 5, 9, 12, 20, SQUARE(3, 1, 1)},
@@ -56,6 +56,14 @@ static const shape shapes[] = {
     {2, 9, 8, 10, 17, {3, 2}, {1, 1}, {2, 1}, {2, 0}, {2, 3}, 1},
     {2, 12, 11, 9, 12, {2, 3}, {2, 1}, {1, 2}, {0, 2}, {3, 2}, 1},
     {2, 6, 6, 8, 8, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 2},
+    /* Winograd: halves of tiles, uneven padding and none, channels that do not fill a panel of AVX-512, sums in two
+     * parts on either side, and more tiles than a block of the gradient of weights has. */
+    {3, 11, 9, 48, 32, SQUARE(3, 1, 1)},
+    {2, 12, 13, 32, 48, {3, 3}, {1, 1}, {0, 1}, {1, 0}, {1, 1}, 1},
+    {3, 12, 12, 32, 80, SQUARE(3, 1, 0)},
+    {4, 8, 8, 272, 32, SQUARE(3, 1, 1)},
+    {4, 8, 8, 32, 272, SQUARE(3, 1, 1)},
+    {5, 19, 20, 32, 32, SQUARE(3, 1, 1)},
 };
 enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
@@ -205,6 +213,28 @@ static void large_points_are_products(void **state)
     }
 }
 
+/* 3x3 without a stride is Winograd's, where there are enough channels and pixels and tiles that are not mostly edge. */
+static void small_kernels_are_winograd(void **state)
+{
+    static const struct {
+        shape shape;
+        bool is_winograd;
+    } cases[] = {
+        {{4, 8, 8, 32, 48, SQUARE(3, 1, 1)}, true},   {{16, 4, 4, 32, 32, SQUARE(3, 1, 1)}, true},
+        {{4, 8, 8, 16, 48, SQUARE(3, 1, 1)}, false},  {{4, 8, 8, 32, 40, SQUARE(3, 1, 1)}, false},
+        {{2, 8, 8, 32, 48, SQUARE(3, 1, 1)}, false},  {{4, 16, 16, 32, 48, SQUARE(3, 2, 1)}, false},
+        {{30, 3, 3, 32, 32, SQUARE(3, 1, 1)}, false}, {{4, 8, 8, 32, 48, SQUARE(1, 1, 0)}, false},
+    };
+    static const stk_op ops[] = {STK_OP_conv2d, STK_OP_conv2d_grad_data, STK_OP_conv2d_grad_weight};
+    (void)state;
+    stk_device *device = call_open("baseline", 2);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (int j = 0; j < 3; j++)
+            if (!strcmp(impl_of(device, &cases[i].shape, ops[j]), "own winograd baseline") != cases[i].is_winograd)
+                fail_msg("case %zu, pass %d is %s", i, j, impl_of(device, &cases[i].shape, ops[j]));
+    stk_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +244,7 @@ int main(void)
         cmocka_unit_test(padding_is_absent),
         cmocka_unit_test(onednn_has_the_rest),
         cmocka_unit_test(large_points_are_products),
+        cmocka_unit_test(small_kernels_are_winograd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,6 +65,8 @@ typedef struct stk_train_event {
     stk_metrics valid;        /* EPOCH: n_samples 0 where there is no validation */
     double loss_scale;        /* of this step; 0: none */
     int64_t n_skipped_steps;  /* by loss scale or on_nan, in the whole run */
+    double grad_norm;         /* STEP: of all gradients together, before clipping; below 0: not known */
+    double step_s, wait_s;    /* STEP: this step's time, and the part of it that went to waiting for the batch */
     double samples_per_s;     /* smoothed */
     double input_wait_share;  /* of this epoch's time */
     double device_busy_share; /* of this epoch's time, at the training step; below 0: not known */
@@ -109,6 +111,8 @@ typedef struct stk_trainer_config {
     stk_on_nan on_nan;
     stk_average average; /* of the weights; decay 0: none */
     double clip_norm;    /* of all gradients together; 0: none */
+    bool grad_norm;      /* whether events tell it; with clip_norm they do. Else it costs a pass over the gradients */
+    bool keep_gradients; /* until the step's end, as large as the parameters: for histograms of them, in runs */
     stk_schedule schedule;
     const stk_param_group *groups; /* [n_groups], STK_MOST_GROUPS at most: frozen parameters, rates of their own */
     int n_groups;

@@ -103,9 +103,8 @@ static void scale_gradients(target *t, int n, stk_value factor)
         t[i].grad = stk_mul(t[i].grad, stk_cast_to(factor, stk_value_dtype(t[i].grad)));
 }
 
-/* Scales all gradients so that their common norm is at most clip; as torch.nn.utils.clip_grad_norm_, which adds 1e-6.
- */
-static void clip_gradients(stk_graph *graph, target *t, int n, double clip)
+/* The norm of all gradients together, which becomes an output. */
+static stk_value add_norm(stk_graph *graph, const target *t, int n)
 {
     stk_value total = {graph, -1};
     for (int i = 0; i < n; i++) {
@@ -116,11 +115,29 @@ static void clip_gradients(stk_graph *graph, target *t, int n, double clip)
     }
     stk_value norm = stk_sqrt(total);
     stk_graph_output(graph, "grad_norm", norm);
+    return norm;
+}
+
+/* Scales all gradients so that their common norm is at most clip; as torch.nn.utils.clip_grad_norm_, which adds 1e-6.
+ */
+static void clip_gradients(stk_graph *graph, target *t, int n, stk_value norm, double clip)
+{
     stk_value share = stk_div(make_scalar(graph, clip), stk_shift_by(norm, 1e-6));
     share = stk_min(make_scalar(graph, 1), share);
     for (int i = 0; i < n; i++) {
         stk_dtype dtype = stk_value_dtype(t[i].grad);
         t[i].grad = stk_mul(t[i].grad, dtype == STK_F32 ? share : stk_cast_to(share, dtype));
+    }
+}
+
+static void keep_gradients(stk_graph *graph, const target *t, int n)
+{
+    for (int i = 0; i < n; i++) {
+        stk_text name = {0};
+        stk_text_add(&name, "grad/%s", stk_value_node(t[i].param)->name);
+        if (stk_graph_keep_error(graph, stk_text_status(&name)) == STK_OK)
+            stk_graph_output(graph, stk_text_get(&name), t[i].grad);
+        stk_text_free(&name);
     }
 }
 
@@ -232,7 +249,10 @@ stk_status stk_optim_build(stk_graph *graph, stk_value loss, const stk_optim_opt
     for (int i = 0; i < n; i++)
         targets[i].grad = stk_grad(loss, targets[i].param);
     if (options->grad_factor.graph) scale_gradients(targets, n, options->grad_factor);
-    if (options->clip_norm > 0) clip_gradients(graph, targets, n, options->clip_norm);
+    if (options->keep_gradients) keep_gradients(graph, targets, n);
+    stk_value norm = stk_value_none(graph);
+    if (options->grad_norm || options->clip_norm > 0) norm = add_norm(graph, targets, n);
+    if (options->clip_norm > 0) clip_gradients(graph, targets, n, norm, options->clip_norm);
 
     stk_value lr = stk_graph_scalar_input(graph, "lr", STK_F32), step = {graph, -1};
     if (needs_step(o->kind)) step = stk_graph_scalar_input(graph, "step", STK_I64);

@@ -10,9 +10,11 @@
 
 typedef struct stk_optim_options {
     stk_optimizer optimizer; /* filled by stk_optimizer_fill */
-    double clip_norm;      /* of all gradients together; 0: none. Also makes the output "grad_norm", before clipping */
-    const char *no_decay;  /* see no_decay.h; borrowed until the call returns */
-    stk_value grad_factor; /* a scalar that all gradients are multiplied by before clipping; graph NULL: none */
+    double clip_norm;        /* of all gradients together; 0: none */
+    bool grad_norm;       /* the output "grad_norm", of all gradients before clipping; clip_norm makes it in any case */
+    bool keep_gradients;  /* outputs "grad/PARAMETER", before clipping: they stay until the step's end */
+    const char *no_decay; /* see no_decay.h; borrowed until the call returns */
+    stk_value grad_factor;         /* a scalar that all gradients are multiplied by before clipping; graph NULL: none */
     const stk_param_group *groups; /* [n_groups], borrowed until the call returns */
     int n_groups;
     stk_average average; /* decay 0: none; else see average.h */

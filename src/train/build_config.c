@@ -35,6 +35,8 @@ stk_trainer_config stk_build_config(const stk_recipe *recipe)
     config.on_nan = recipe->on_nan;
     config.average = recipe->average;
     config.clip_norm = recipe->clip_norm;
+    config.grad_norm = recipe->log_grad_norm;
+    config.keep_gradients = recipe->tensorboard.on && recipe->tensorboard.gradients;
     config.schedule = recipe->schedule;
     config.no_decay = recipe->no_decay;
     config.groups = recipe->group;

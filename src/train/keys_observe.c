@@ -28,6 +28,12 @@ const stk_key stk_tensorboard_keys[] = {
      .words = histogram_words,
      .standard = "none",
      .doc = "Of parameters, at the end of each epoch."},
+    {.name = "gradients",
+     .type = STK_KEY_WORD,
+     .words = histogram_words,
+     .standard = "none",
+     .doc = "Histograms of gradients before clipping, at the last step of each epoch. They stay in memory until a step "
+            "ends: as much as the parameters take."},
     {.name = "images",
      .type = STK_KEY_INT,
      .standard = "4",

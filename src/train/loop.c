@@ -55,6 +55,7 @@ static stk_train_event make_event(const stk_trainer *trainer, stk_train_event_ki
                              .lr = (double)trainer->lr,
                              .loss_scale = trainer->result.loss_scale,
                              .n_skipped_steps = trainer->result.n_skipped_steps,
+                             .grad_norm = -1,
                              .train = epoch_metrics(trainer),
                              .epoch_s = (double)epoch_ns * 1e-9,
                              .peak_planned_bytes = trainer->result.peak_planned_bytes};
@@ -136,6 +137,7 @@ static void note_step_time(stk_trainer *trainer)
     double s = (double)(now - trainer->step_start_ns) * 1e-9;
     trainer->train_ns += now - trainer->step_start_ns;
     trainer->step_start_ns = now;
+    trainer->last_step_s = s;
     trainer->step_s[trainer->n_step_times++ % N_STEP_TIMES] = (float)s;
     /* The first steps make primitives warm; after that a slow average keeps the display steady. */
     trainer->smooth_step_s = trainer->n_step_times <= 3 ? s : trainer->smooth_step_s * 0.95 + s * 0.05;
@@ -183,6 +185,7 @@ static stk_status begin_step(stk_trainer *trainer)
     state->step++;
     state->i_batch++;
     trainer->begun[trainer->n_begun++] = (stk_begun_step){state->step, state->i_batch, rate};
+    trainer->last_wait_s = (double)(ready - start) * 1e-9;
     trainer->epoch_wait_ns += ready - start;
     trainer->wait_ns += ready - start;
     return STK_OK;
@@ -231,6 +234,10 @@ static stk_status read_steps(stk_trainer *trainer, int n)
         event.step = done.step;
         event.i_batch = done.i_batch;
         event.loss = loss;
+        event.step_s = trainer->last_step_s;
+        event.wait_s = trainer->last_wait_s;
+        if (trainer->config.grad_norm || trainer->config.clip_norm > 0)
+            event.grad_norm = stk_step_scalar(&trainer->train, "grad_norm");
         stk_trainer_emit(trainer, &event);
         if (trainer->hooks.after_step)
             STK_RETURN_IF_ERROR(trainer->hooks.after_step(trainer->hooks.user, trainer, &event));

@@ -144,8 +144,10 @@ static int write_common(char *line, size_t bytes, const char *kind, int64_t epoc
 
 stk_status stk_metrics_write_step(stk_metrics_file *file, const stk_train_event *event)
 {
-    char line[2048];
+    char line[2048], norm[40];
     int n = write_common(line, sizeof(line), "step", event->epoch, event->loss, event);
+    if (!(event->grad_norm < 0))
+        n += snprintf(line + n, sizeof(line) - (size_t)n, ", \"grad_norm\": %s", number(event->grad_norm, 7, norm));
     n += snprintf(line + n, sizeof(line) - (size_t)n, "}\n");
     return write_line(file, line, (size_t)n);
 }

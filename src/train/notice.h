@@ -4,10 +4,18 @@
 
 #include "stoker/trainer.h"
 
+enum { STK_NOTICE_NORMS = 101, STK_NOTICE_WAITS = 50 };
+
 typedef struct stk_notice {
-    int64_t n_steps; /* of this process */
+    double clip_norm; /* the recipe's; 0: none */
+    int64_t n_steps;  /* of this process */
     double mean_loss, least_loss, most_scale;
-    bool told_input, told_loss, told_scale;
+    double norm[STK_NOTICE_NORMS]; /* the last ones that were sound, a ring */
+    int n_norms, n_high;           /* n_high: in a row, far above their median */
+    struct {
+        double step_s, wait_s;
+    } wait[STK_NOTICE_WAITS], waits; /* of the last steps, a ring, and their sums */
+    bool told_input, told_loss, told_scale, told_norm, told_starving;
 } stk_notice;
 
 /* A step has ended. Something new is wrong: fills text and returns true. */

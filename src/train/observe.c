@@ -25,6 +25,7 @@ typedef enum scalar {
     VALID_ACCURACY,
     VALID_PERPLEXITY,
     LEARNING_RATE,
+    GRAD_NORM,
     LOSS_SCALE,
     SKIPPED_STEPS,
     SAMPLES_PER_S,
@@ -45,6 +46,7 @@ static const char *const tags[N_SCALARS] = {
     [VALID_ACCURACY] = "valid/accuracy",
     [VALID_PERPLEXITY] = "valid/perplexity",
     [LEARNING_RATE] = "optimizer/learning_rate",
+    [GRAD_NORM] = "optimizer/grad_norm",
     [LOSS_SCALE] = "optimizer/loss_scale",
     [SKIPPED_STEPS] = "optimizer/skipped_steps",
     [SAMPLES_PER_S] = "speed/samples_per_s",
@@ -82,6 +84,7 @@ static void add_step(stk_observer *observer, const stk_train_event *event)
     add_known(observer, ACCURACY, event->train.accuracy, event->train.accuracy >= 0);
     add_known(observer, PERPLEXITY, event->train.perplexity, event->train.perplexity > 0);
     add(observer, LEARNING_RATE, event->lr);
+    add_known(observer, GRAD_NORM, event->grad_norm, !(event->grad_norm < 0));
     add_known(observer, LOSS_SCALE, event->loss_scale, event->loss_scale > 0);
     add_known(observer, SKIPPED_STEPS, (double)event->n_skipped_steps, event->loss_scale > 0);
     add(observer, SAMPLES_PER_S, event->samples_per_s);
@@ -148,32 +151,49 @@ static bool is_state(const stk_named_tensor *all, size_t n, size_t i)
     return false;
 }
 
-/* "weights/layer1.0.conv1/weight": a group a layer. */
-static void make_tag(const char *name, char *out, size_t bytes)
+/* One record, "weights/layer1.0.conv1/weight": a group a layer, and a record each, since large networks have hundreds.
+ */
+static stk_status add_histogram(stk_observer *observer, const char *kind, const char *name, bool is_first, int64_t step,
+                                const float *x, size_t n)
 {
+    char tag[256];
     const char *dot = strrchr(name, '.');
-    int n = dot ? (int)(dot - name) : (int)strlen(name);
-    snprintf(out, bytes, "weights/%.*s%s%s", n, name, dot ? "/" : "", dot ? dot + 1 : "");
+    int n_layer = dot ? (int)(dot - name) : (int)strlen(name);
+    snprintf(tag, sizeof(tag), "%s/%.*s%s%s", kind, n_layer, name, dot ? "/" : "", dot ? dot + 1 : "");
+    stk_event_begin(observer->file, step);
+    stk_event_add_histogram(observer->file, tag, is_first, x, n);
+    return keep(observer, stk_event_end(observer->file));
 }
 
 stk_status stk_observe_parameters(stk_observer *observer, stk_trainer *trainer, int64_t step)
 {
     const stk_named_tensor *tensor;
     size_t n;
-    char tag[256];
     if (!observer->file || !observer->recipe->tensorboard.histograms) return STK_OK;
     STK_RETURN_IF_ERROR(stk_trainer_tensors(trainer, &tensor, &n));
     for (size_t i = 0; i < n; i++) {
         const stk_tensor_view *view = &tensor[i].view;
         if (view->desc.dtype != STK_F32 || !view->data || is_state(tensor, n, i)) continue;
-        make_tag(tensor[i].name, tag, sizeof(tag));
-        /* A record each: large networks have hundreds. */
-        stk_event_begin(observer->file, step);
-        stk_event_add_histogram(observer->file, tag, !observer->has_histograms, view->data,
-                                (size_t)stk_shape_count(view->desc.shape));
-        STK_RETURN_IF_ERROR(keep(observer, stk_event_end(observer->file)));
+        STK_RETURN_IF_ERROR(add_histogram(observer, "weights", tensor[i].name, !observer->has_histograms, step,
+                                          view->data, (size_t)stk_shape_count(view->desc.shape)));
     }
     observer->has_histograms = true;
+    return STK_OK;
+}
+
+stk_status stk_observe_gradients(stk_observer *observer, stk_trainer *trainer, int64_t step)
+{
+    const stk_named_tensor *tensor;
+    size_t n, n_elements;
+    if (!observer->file || !observer->recipe->tensorboard.gradients) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_trainer_tensors(trainer, &tensor, &n));
+    for (size_t i = 0; i < n; i++) {
+        const float *grad = stk_trainer_gradient(trainer, tensor[i].name, &n_elements);
+        if (!grad) continue; /* state of the optimiser, or frozen */
+        STK_RETURN_IF_ERROR(
+            add_histogram(observer, "gradients", tensor[i].name, !observer->has_gradients, step, grad, n_elements));
+    }
+    observer->has_gradients = true;
     return STK_OK;
 }
 

@@ -12,7 +12,7 @@ static const int64_t EVERY_NS = 1000000000;
 
 stk_status stk_publisher_open(const char *folder, const char *run, bool file, int port, stk_publisher *out)
 {
-    *out = (stk_publisher){.run = run, .valid_loss = NAN, .valid_accuracy = NAN};
+    *out = (stk_publisher){.run = run, .loss = NAN, .grad_norm = NAN, .valid_loss = NAN, .valid_accuracy = NAN};
     if (file) STK_RETURN_IF_ERROR(stk_path_join(out->path, sizeof(out->path), folder, "metrics.prom"));
     return port < 0 ? STK_OK : stk_exporter_open(port, &out->exporter);
 }
@@ -27,10 +27,11 @@ static void make_text(stk_publisher *p, const stk_train_event *event)
         {"stoker_skipped_steps_total", "Steps that changed nothing: gradients were not finite.", "",
          (double)event->n_skipped_steps},
         {"stoker_epoch", "Epoch under way, from 1.", "", (double)event->epoch},
-        {"stoker_train_loss", "Loss of the last step.", "", event->loss},
+        {"stoker_train_loss", "Loss of the last step.", "", p->loss},
         {"stoker_train_accuracy_ratio", "Accuracy of the epoch so far.", "", accuracy},
         {"stoker_valid_loss", "Loss of the last validation.", "", p->valid_loss},
         {"stoker_valid_accuracy_ratio", "Accuracy of the last validation.", "", p->valid_accuracy},
+        {"stoker_gradient_norm", "Norm of all gradients of the last step, before clipping.", "", p->grad_norm},
         {"stoker_learning_rate", "Learning rate of the last step.", "", event->lr},
         {"stoker_samples_per_second", "Samples trained on a second, smoothed.", "", event->samples_per_s},
         {"stoker_time_ratio", share, "part=\"input\"", time->input},
@@ -80,6 +81,10 @@ stk_status stk_publish(stk_publisher *p, const stk_train_event *event)
     bool is_step = event->kind == STK_EVENT_STEP;
     if ((!is_step && event->kind != STK_EVENT_EPOCH) || (!p->path[0] && !p->exporter)) return STK_OK;
     p->last = *event;
+    if (is_step) {
+        p->loss = event->loss;
+        p->grad_norm = event->grad_norm < 0 ? NAN : event->grad_norm;
+    }
     if (is_step && p->published_ns > 0 && now - p->published_ns < EVERY_NS) return STK_OK;
     p->published_ns = now;
     p->last.kind = STK_EVENT_EPOCH;

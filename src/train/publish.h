@@ -13,7 +13,8 @@ typedef struct stk_publisher {
     stk_exporter *exporter; /* NULL: not wanted, or given up */
     const char *run;        /* its name; borrowed */
     stk_text text;
-    int64_t published_ns; /* when numbers were published last */
+    int64_t published_ns;   /* when numbers were published last */
+    double loss, grad_norm; /* of the last step; NAN: not known */
     double valid_loss, valid_accuracy;
     stk_train_event last; /* kind STEP: not published yet */
 } stk_publisher;

@@ -201,10 +201,12 @@ static void take_observe(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *tensorboard = get(root, "tensorboard"), *prometheus = get(root, "prometheus");
     recipe->log_every = get_int(get(root, "log"), "every", 10);
+    recipe->log_grad_norm = get_bool(get(root, "log"), "grad_norm");
     recipe->prometheus.file = get_bool(prometheus, "file");
     recipe->prometheus.port = (int)get_int(prometheus, "port", -1);
     recipe->tensorboard.on = get_bool(tensorboard, "on");
     recipe->tensorboard.histograms = is_word(tensorboard, "histograms", "epoch");
+    recipe->tensorboard.gradients = is_word(tensorboard, "gradients", "epoch");
     recipe->tensorboard.n_images = get_int(tensorboard, "images", 0);
 }
 

@@ -77,12 +77,13 @@ typedef struct stk_recipe {
     double min_delta;
     int64_t patience;  /* 0: never stops early */
     int64_t log_every; /* steps */
+    bool log_grad_norm;
     struct {
         bool file;
         int port; /* -1: none */
     } prometheus;
     struct {
-        bool on, histograms;
+        bool on, histograms, gradients;
         int64_t n_images;
     } tensorboard;
 } stk_recipe;

@@ -105,6 +105,11 @@ static const stk_key log_keys[] = {{.name = "every",
                                     .words = step_words,
                                     .standard = "10 steps",
                                     .doc = "Steps between the lines of metrics.jsonl."},
+                                   {.name = "grad_norm",
+                                    .type = STK_KEY_BOOL,
+                                    .standard = "false",
+                                    .doc = "The norm of all gradients too, and a warning when it explodes: a pass over "
+                                           "the gradients each step. With clip_norm it is there in any case."},
                                    END};
 
 static const stk_key recipe_keys[] = {

@@ -10,6 +10,7 @@
 #include "train/observe.h"
 #include "train/publish.h"
 #include "train/recipe.h"
+#include "train/throttle.h"
 
 enum { STK_PATH_BYTES = 4096 };
 
@@ -30,6 +31,8 @@ struct stk_run {
     stk_observer observer;
     stk_notice notice;
     stk_publisher publisher;
+    stk_throttle throttle;
+    int64_t throttle_ns; /* when it was looked at last */
     stk_energy energy;
     int64_t counted_ns; /* when energy was counted last */
     stk_checkpoint_writer *writer;

@@ -86,6 +86,15 @@ static bool wants_state(void *user, int64_t step)
     return is_due(run, false, step);
 }
 
+/* What TensorBoard is not told is no reason to stop. */
+static void warn_observer(stk_run *run, stk_status status)
+{
+    char text[700];
+    if (status == STK_OK) return;
+    snprintf(text, sizeof(text), "no more event files for TensorBoard: %s; the run goes on", stk_error_text());
+    stk_run_warn(run, text);
+}
+
 static stk_status after_step(void *user, stk_trainer *trainer, const stk_train_event *event)
 {
     stk_run *run = user;
@@ -95,7 +104,10 @@ static stk_status after_step(void *user, stk_trainer *trainer, const stk_train_e
         take_report(run, &report);
     }
     /* The last step of an epoch is saved with the epoch's end, or validation would be run twice after resuming. */
-    if (event->i_batch == event->n_batches) return STK_OK;
+    if (event->i_batch == event->n_batches) {
+        warn_observer(run, stk_observe_gradients(&run->observer, trainer, event->step));
+        return STK_OK;
+    }
     bool retry =
         run->save_status != STK_OK && !run->is_saving && event->step % 100 == 0 && stk_trainer_is_settled(trainer);
     if (is_due(run, false, event->step) || retry) start_save(run, false);
@@ -113,15 +125,6 @@ static void warn_full_cache(stk_run *run)
              "the disk of the cache '%s' is full: %lld of %lld records are kept, the others are made in each epoch; "
              "free some room, or set STOKER_CACHE",
              cache.path, (long long)cache.n_present, (long long)cache.n_records);
-    stk_run_warn(run, text);
-}
-
-/* What TensorBoard is not told is no reason to stop. */
-static void warn_observer(stk_run *run, stk_status status)
-{
-    char text[700];
-    if (status == STK_OK) return;
-    snprintf(text, sizeof(text), "no more event files for TensorBoard: %s; the run goes on", stk_error_text());
     stk_run_warn(run, text);
 }
 
@@ -151,11 +154,23 @@ static void warn_metrics(stk_run *run)
     stk_run_warn(run, text);
 }
 
+static const int64_t THROTTLE_NS = 10000000000; /* between two looks at the processors' clocks */
+
+static void notice_clocks(stk_run *run, const stk_train_event *event)
+{
+    char text[STK_NOTICE_TEXT];
+    int64_t now = stk_clock_ns();
+    if (now - run->throttle_ns < THROTTLE_NS) return;
+    run->throttle_ns = now;
+    if (stk_throttle_look(&run->throttle, event->time.compute, text, sizeof(text))) stk_run_warn(run, text);
+}
+
 /* Trouble, and the numbers for Prometheus. */
 static void notice(stk_run *run, const stk_train_event *event)
 {
     char text[STK_NOTICE_TEXT + 200];
     if (event->kind == STK_EVENT_STEP && stk_notice_look(&run->notice, event, text)) stk_run_warn(run, text);
+    if (event->kind == STK_EVENT_STEP) notice_clocks(run, event);
     if (stk_publish(&run->publisher, event) == STK_OK) return;
     snprintf(text, sizeof(text), "no more numbers for Prometheus: %.500s; the run goes on", stk_error_text());
     stk_run_warn(run, text);
@@ -295,6 +310,9 @@ static stk_status begin(stk_run *run)
     warn_observer(run, stk_observe_open(run->folder, state.step, run->recipe, stk_text_get(&run->recipe_text),
                                         run->trainer, run->train, &run->observer));
     open_publisher(run);
+    run->notice.clip_norm = run->recipe->clip_norm;
+    stk_throttle_open(&run->throttle, "/sys/devices/system/cpu", (int)sysconf(_SC_NPROCESSORS_CONF));
+    run->throttle_ns = stk_clock_ns();
     stk_energy_open(&run->energy);
     STK_TRY(stk_checkpoint_writer_open(run->folder, (int)run->recipe->checkpoint_keep, &run->writer));
 done:

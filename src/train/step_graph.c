@@ -186,6 +186,8 @@ static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t 
     stk_measures_build(trainer, graph, fresh);
     stk_optim_options optim = {.optimizer = trainer->optimizer,
                                .clip_norm = trainer->config.clip_norm,
+                               .grad_norm = trainer->config.grad_norm,
+                               .keep_gradients = trainer->config.keep_gradients,
                                .no_decay = trainer->no_decay,
                                .groups = trainer->group,
                                .n_groups = trainer->n_groups,

@@ -365,3 +365,14 @@ const char *stk_trainer_skipped(const stk_trainer *trainer, int64_t i)
 {
     return i >= 0 && (size_t)i < trainer->n_skipped_texts ? trainer->skipped[i] : NULL;
 }
+
+const float *stk_trainer_gradient(const stk_trainer *trainer, const char *name, size_t *n)
+{
+    char output[512];
+    stk_tensor_desc desc;
+    if (snprintf(output, sizeof(output), "grad/%s", name) >= (int)sizeof(output)) return NULL;
+    const float *data = stk_program_output(trainer->train.program, output, &desc);
+    if (!data || desc.dtype != STK_F32) return NULL;
+    *n = (size_t)stk_shape_count(desc.shape);
+    return data;
+}

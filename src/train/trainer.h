@@ -30,6 +30,9 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs);
 stk_status stk_trainer_tensors(stk_trainer *trainer, const stk_named_tensor **out, size_t *n);
 /* Takes over what was written into the tensors; steps before this may use the old content. */
 stk_status stk_trainer_put_tensors(stk_trainer *trainer);
+/* The gradient of the parameter of that name in the last step read, where the config keeps gradients; NULL: there is
+ * none. Borrowed until the next step or validation. */
+const float *stk_trainer_gradient(const stk_trainer *trainer, const char *name, size_t *n);
 /* True where the results of all steps begun are in the state: always, where the device is on the host. */
 bool stk_trainer_is_settled(const stk_trainer *trainer);
 void stk_trainer_get_state(const stk_trainer *trainer, stk_train_state *out);

@@ -108,7 +108,7 @@ struct stk_trainer {
     stk_train_result result;
     float *step_s; /* the last N_STEP_TIMES steps of this process, a ring */
     int64_t n_step_times;
-    double smooth_step_s;
+    double smooth_step_s, last_step_s, last_wait_s;
     int64_t step_start_ns; /* of the step under way; behind its results, of the next */
     int64_t run_start_ns, epoch_start_ns, epoch_wait_ns, epoch_run_ns, wait_ns, train_ns;
     stk_timing timing;

@@ -65,6 +65,10 @@ def compare(folder, seen):
     pairs = {"train/loss": ("step", "loss"), "train/accuracy": ("step", "accuracy"),
              "optimizer/learning_rate": ("step", "lr"), "speed/samples_per_s": ("step", "samples_per_s"),
              "epoch/loss": ("epoch", "train_loss")}
+    if folder == "whole":
+        pairs["optimizer/grad_norm"] = ("step", "grad_norm")
+    else:
+        check("optimizer/grad_norm" not in seen["tensors"], "no norm that nobody asked for")
     for tag, (kind, key) in pairs.items():
         want = [(m["step"], m[key]) for m in metrics(folder) if m["kind"] == kind]
         got = seen["tensors"].get(tag, {"plugin": None, "values": []})
@@ -81,7 +85,8 @@ def compare(folder, seen):
 
 def look_at_files():
     """What holds without TensorBoard: names, switches, and that records are whole (their CRCs: test_event_file)."""
-    accepted([*TRAIN, "--out", "whole", "--set", "tensorboard.histograms=epoch"])
+    accepted([*TRAIN, "--out", "whole", "--set", "tensorboard={histograms: epoch, gradients: epoch}", "--set",
+              "log.grad_norm=true"])
     files = os.listdir("whole/events")
     check(len(files) == 1 and files[0].startswith("events.out.tfevents."), f"one event file: {files}")
     with open(f"whole/events/{files[0]}", "rb") as f:
@@ -113,6 +118,11 @@ def look_at_values():
     check(not any("adam" in t or t.endswith("/m") for t in histograms), "of parameters only")
     rows = histograms["weights/conv2d/weight"]["values"][-1][1]
     check(len(rows) == 30 and sum(r[2] for r in rows) == 4 * 3 * 3, "each weight counts once")
+    rows = histograms["gradients/conv2d/weight"]["values"]
+    check([s for s, _ in rows] == [10, 20] and sum(r[2] for r in rows[-1][1]) == 4 * 3 * 3, "each gradient counts once")
+    check(sorted(t[10:] for t in histograms if t.startswith("gradients/")) ==
+          sorted(t[8:] for t in histograms if t.startswith("weights/") and "running" not in t),
+          f"gradients of all parameters: {list(histograms)}")
     names = {n for n, _, _ in seen["graph"]}
     check(any(op == "conv2d" for _, op, _ in seen["graph"]) and "conv2d/weight" in names, f"the graph: {names}")
     check(all(i in names for _, _, inputs in seen["graph"] for i in inputs), "its inputs are its nodes")

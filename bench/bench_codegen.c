@@ -1,0 +1,259 @@
+/* Would it pay to compile fused groups to machine code instead of interpreting them in blocks? Groups of the bench
+ * recipes, interpreted and written out by hand as a generator would (codegen_groups.c, built with -O3 -march=native),
+ * on the sizes of the recipes, in turn, with the device's threads; the fastest of the rounds counts.
+ *
+ *     bench_codegen [SECONDS_A_GROUP]      (default 4)
+ *
+ * docs/engine.md holds the verdict.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "codegen_groups.h"
+#include "device/cpu/parallel.h"
+#include "harness/harness.h"
+
+#define UNARY(kind, type, x)                                                                                           \
+    {                                                                                                                  \
+        STK_OP_unary, STK_UNARY_##kind, type, type, {x, -1, -1}, 0, 0                                                  \
+    }
+#define BINARY(kind, type, a, b)                                                                                       \
+    {                                                                                                                  \
+        STK_OP_binary, STK_BINARY_##kind, type, type, {a, b, -1}, 0, 0                                                 \
+    }
+#define CONSTANT(type, number)                                                                                         \
+    {                                                                                                                  \
+        STK_OP_constant, 0, type, type, {-1, -1, -1}, number, 0                                                        \
+    }
+#define DROPOUT(x, seed, sample)                                                                                       \
+    {                                                                                                                  \
+        STK_OP_dropout, 0, STK_F32, STK_F32, {x, seed, sample}, CODEGEN_RATE, CODEGEN_STREAM                           \
+    }
+#define ROW_OF(type) /* read by column, the same in each row */                                                        \
+    {                                                                                                                  \
+        type,                                                                                                          \
+        {                                                                                                              \
+            0, 0, 1                                                                                                    \
+        }                                                                                                              \
+    }
+#define ONE_OF(type)                                                                                                   \
+    {                                                                                                                  \
+        type,                                                                                                          \
+        {                                                                                                              \
+            0, 0, 0                                                                                                    \
+        }                                                                                                              \
+    }
+#define ALL_OF(type, samples, rows, columns)                                                                           \
+    {                                                                                                                  \
+        type,                                                                                                          \
+        {                                                                                                              \
+            (rows) * (columns), columns, 1                                                                             \
+        }                                                                                                              \
+    }
+#define N_OF(array) (int32_t)(sizeof(array) / sizeof((array)[0]))
+#define PROGRAM(name, samples, rows, columns)                                                                          \
+    static const stk_fused name = {.shape = DIMS(samples, rows, columns),                                              \
+                                   .n_in = N_OF(name##_in),                                                            \
+                                   .n_instr = N_OF(name##_do),                                                         \
+                                   .n_out = N_OF(name##_out),                                                          \
+                                   .input = name##_in,                                                                 \
+                                   .instr = name##_do,                                                                 \
+                                   .out = name##_out}
+
+#define GELU(T)                                                                                                        \
+    {                                                                                                                  \
+        BINARY(add, T, 0, 1), CONSTANT(T, 0.70710678118654752), BINARY(mul, T, 2, 3), UNARY(erf, T, 4),                \
+            CONSTANT(T, 1), BINARY(add, T, 5, 6), CONSTANT(T, 0.5), BINARY(mul, T, 2, 8), BINARY(mul, T, 9, 7)         \
+    }
+static const stk_fused_input gelu_in[] = {ALL_OF(STK_F32, 16, 128, 3072), ROW_OF(STK_F32)};
+static const stk_fused_instr gelu_do[] = GELU(STK_F32);
+static const int32_t gelu_out[] = {2, 10};
+PROGRAM(gelu, 16, 128, 3072);
+
+static const stk_fused_input narrow_in[] = {ALL_OF(STK_BF16, 16, 128, 3072), ROW_OF(STK_BF16)};
+static const stk_fused_instr narrow_do[] = GELU(STK_BF16);
+static const int32_t narrow_out[] = {2, 10};
+PROGRAM(narrow, 16, 128, 3072);
+
+static const stk_fused_input grad_in[] = {ALL_OF(STK_F32, 16, 128, 3072), ALL_OF(STK_F32, 16, 128, 3072)};
+static const stk_fused_instr grad_do[] = {CONSTANT(STK_F32, 0.70710678118654752),
+                                          BINARY(mul, STK_F32, 0, 2),
+                                          UNARY(erf, STK_F32, 3),
+                                          CONSTANT(STK_F32, 1),
+                                          BINARY(add, STK_F32, 4, 5),
+                                          CONSTANT(STK_F32, 0.5),
+                                          BINARY(mul, STK_F32, 6, 7) /* share */,
+                                          BINARY(mul, STK_F32, 0, 8),
+                                          UNARY(square, STK_F32, 0),
+                                          BINARY(mul, STK_F32, 10, 7),
+                                          UNARY(neg, STK_F32, 11),
+                                          UNARY(exp, STK_F32, 12),
+                                          CONSTANT(STK_F32, 0.39894228040143268),
+                                          BINARY(mul, STK_F32, 13, 14) /* density */,
+                                          BINARY(mul, STK_F32, 0, 15),
+                                          BINARY(add, STK_F32, 8, 16),
+                                          BINARY(mul, STK_F32, 1, 17)};
+static const int32_t grad_out[] = {9, 18};
+PROGRAM(grad, 16, 128, 3072);
+
+static const stk_fused_input dropped_in[] = {ALL_OF(STK_F32, 16, 128, 768), ROW_OF(STK_F32),
+                                             ALL_OF(STK_F32, 16, 128, 768), ONE_OF(STK_I64), ONE_OF(STK_I64)};
+static const stk_fused_instr dropped_do[] = {BINARY(add, STK_F32, 0, 1), DROPOUT(5, 3, 4), BINARY(add, STK_F32, 6, 2)};
+static const int32_t dropped_out[] = {7};
+PROGRAM(dropped, 16, 128, 768);
+
+static const stk_fused_input sum_in[] = {ALL_OF(STK_F32, 32, 784, 512), ALL_OF(STK_F32, 32, 784, 512)};
+static const stk_fused_instr sum_do[] = {BINARY(add, STK_F32, 0, 1), UNARY(relu, STK_F32, 2)};
+static const int32_t sum_out[] = {3};
+PROGRAM(sum, 32, 784, 512);
+
+static const stk_fused_input norm_in[] = {ALL_OF(STK_F32, 32, 784, 512), ROW_OF(STK_F32), ROW_OF(STK_F32),
+                                          ALL_OF(STK_F32, 32, 784, 512)};
+static const stk_fused_instr norm_do[] = {BINARY(mul, STK_F32, 0, 1), BINARY(add, STK_F32, 4, 2),
+                                          BINARY(add, STK_F32, 5, 3), UNARY(relu, STK_F32, 6)};
+static const int32_t norm_out[] = {7};
+PROGRAM(norm, 32, 784, 512);
+
+#define F32(...)  TYPED(STK_F32, FILL_UNIFORM, -3, 3, __VA_ARGS__)
+#define BF16(...) TYPED(STK_BF16, FILL_UNIFORM, -3, 3, __VA_ARGS__)
+typedef struct pair {
+    op_case interpreted;
+    void (*written)(const codegen_args *args);
+    const char *where;
+} pair;
+#define PAIR(name, program_, function, where_, ...)                                                                    \
+    {                                                                                                                  \
+        CASE(name, fused, ATTRS(.fused = {&program_}), INPUTS(__VA_ARGS__), .loosen = 4), function, where_             \
+    }
+static const pair pairs[] = {
+    PAIR("bias, GELU", gelu, codegen_gelu, "bert 12x", F32(16, 128, 3072), F32(3072)),
+    PAIR("bias, GELU in bf16", narrow, codegen_gelu_bf16, "bert 12x", BF16(16, 128, 3072), BF16(3072)),
+    PAIR("gradient of GELU", grad, codegen_gelu_grad, "bert 12x", F32(16, 128, 3072), F32(16, 128, 3072)),
+    PAIR("bias, dropout, residual", dropped, codegen_dropout, "bert 24x", F32(16, 128, 768), F32(768),
+         F32(16, 128, 768), SCALAR_I64(3), SCALAR_I64(64)),
+    PAIR("residual, ReLU", sum, codegen_add_relu, "resnet50 4x", F32(32, 784, 512), F32(32, 784, 512)),
+    PAIR("batch norm, residual, ReLU", norm, codegen_norm_relu, "evaluation", F32(32, 784, 512), F32(512), F32(512),
+         F32(32, 784, 512)),
+};
+
+/* --- running --- */
+
+typedef struct written_task {
+    const pair *pair;
+    codegen_args args; /* all rows */
+} written_task;
+
+static void run_part(const void *p, int i_part, int n_parts)
+{
+    const written_task *task = p;
+    codegen_args args = task->args;
+    stk_cpu_share(task->args.end, 1, i_part, n_parts, &args.begin, &args.end);
+    task->pair->written(&args);
+}
+
+static int64_t run_written(const case_run *run, const pair *p, int n_threads, void *const *out)
+{
+    stk_shape shape = run->call.out[0].shape;
+    written_task task = {p, {run->in, out, shape.dim[2], 0, shape.dim[0] * shape.dim[1]}};
+    int64_t start_ns = stk_clock_ns();
+    stk_cpu_parallel(n_threads, run_part, &task);
+    return stk_clock_ns() - start_ns;
+}
+
+static int64_t run_interpreted(const case_run *run, const stk_kernel *kernel, void *const *out, void *scratch)
+{
+    stk_kernel_args args = {run->in, out, scratch};
+    int64_t start_ns = stk_clock_ns();
+    stk_status status = kernel->run(kernel->state, &args);
+    return status == STK_OK ? stk_clock_ns() - start_ns : INT64_MAX;
+}
+
+typedef struct buffers {
+    void *interpreted[CASE_MOST_OUT], *written[CASE_MOST_OUT], *scratch;
+    stk_kernel kernel;
+} buffers;
+
+static stk_status open_buffers(const case_run *run, stk_device *device, buffers *b)
+{
+    STK_RETURN_IF_ERROR(device->class->kernel(device, &run->call, &b->kernel));
+    if (!(b->scratch = harness_alloc(b->kernel.scratch_bytes))) return stk_fail_memory(b->kernel.scratch_bytes);
+    for (int i = 0; i < run->call.n_out; i++) {
+        b->interpreted[i] = harness_alloc(stk_desc_bytes(run->out_desc[i]));
+        b->written[i] = harness_alloc(stk_desc_bytes(run->out_desc[i]));
+        if (!b->interpreted[i] || !b->written[i]) return stk_fail_memory(stk_desc_bytes(run->out_desc[i]));
+    }
+    return STK_OK;
+}
+
+static void close_buffers(buffers *b)
+{
+    for (int i = 0; i < CASE_MOST_OUT; i++) {
+        free(b->interpreted[i]);
+        free(b->written[i]);
+    }
+    free(b->scratch);
+    stk_kernel_free(&b->kernel);
+}
+
+static stk_status bench_pair(const pair *p, stk_device *device, stk_device *reference, double seconds)
+{
+    case_run run;
+    buffers b = {0};
+    int64_t best[2] = {INT64_MAX, INT64_MAX}, spent_ns = 0;
+    STK_RETURN_IF_ERROR(case_run_open(&p->interpreted, STK_F32, reference, &run));
+    stk_status status = STK_OK;
+    STK_TRY(open_buffers(&run, device, &b));
+    int64_t end_ns = stk_clock_ns() + (int64_t)(seconds * 1e9);
+    for (int i = 0; i < 3 || stk_clock_ns() < end_ns; i++) {
+        if ((spent_ns = run_interpreted(&run, &b.kernel, b.interpreted, b.scratch)) < best[0]) best[0] = spent_ns;
+        if ((spent_ns = run_written(&run, p, device->n_threads, b.written)) < best[1]) best[1] = spent_ns;
+    }
+    for (int i = 0; i < run.call.n_out; i++) {
+        const char *apart = case_compare(&run, i, b.written[i], b.interpreted[i]);
+        if (apart) STK_TRY(stk_fail(STK_MISMATCH, "'%s': output %d: %s", p->interpreted.name, i, apart));
+    }
+    printf("| %s | %s | %.2f | %.2f | %.2fx | %.1f |\n", p->interpreted.name, p->where, (double)best[0] * 1e-6,
+           (double)best[1] * 1e-6, (double)best[0] / (double)best[1], stk_op_cost(&run.call).bytes / (double)best[1]);
+    fflush(stdout);
+done:
+    close_buffers(&b);
+    case_run_close(&run);
+    return status;
+}
+
+static stk_status bench_all(double seconds)
+{
+    stk_device *device = NULL, *reference = NULL;
+    stk_cpu_pool *pool = NULL;
+    stk_status status = STK_OK;
+    STK_TRY(stk_device_open("cpu", &(stk_device_config){.n_threads = 0}, &device));
+    STK_TRY(stk_device_open("reference", NULL, &reference));
+    STK_TRY(stk_cpu_pool_new(device->n_threads, &pool));
+    /* Both sides run on this pool. */
+    stk_cpu_pool_enter(pool);
+    printf("| group | in | interpreted, ms | written out, ms | gain | GB/s |\n|---|---|---:|---:|---:|---:|\n");
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        STK_TRY(bench_pair(&pairs[i], device, reference, seconds));
+done:
+    stk_cpu_pool_enter(NULL);
+    stk_cpu_pool_free(pool);
+    stk_device_close(device);
+    stk_device_close(reference);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = argc > 1 ? atof(argv[1]) : 4;
+    if (argc > 2 || !(seconds > 0)) {
+        fprintf(stderr, "usage: bench_codegen [SECONDS_A_GROUP]\n");
+        return 2;
+    }
+    if (bench_all(seconds) == STK_OK) return 0;
+    fprintf(stderr, "bench_codegen: %s\n", stk_error_text());
+    return 1;
+}

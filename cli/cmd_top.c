@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "watch/nvml.h"
 #include "watch/sampler.h"
 
 enum { PATH_BYTES = 4096, LINE_BYTES = 512, MOST_LINES = 64, BAR = 20 };

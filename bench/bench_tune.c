@@ -15,8 +15,8 @@
 #include "stoker/loader.h"
 #include "stoker/run.h"
 
-enum { MOST_GRID = 32, N_ROUNDS = 7, TUNING_S = 10 };
-#define WINDOW_NS INT64_C(300000000)
+enum { MOST_GRID = 32, N_ROUNDS = 5, TUNING_S = 10 };
+#define WINDOW_NS INT64_C(1500000000) /* slots that rested long come back page by page */
 
 typedef struct subject {
     stk_loader_config config;

@@ -240,7 +240,7 @@ def write(tables):
                 "|---|---|---|---|---|---|---|"]
         for name, value, low, high, ratio, start, rss, wait in table["rows"]:
             digits = 3 if value < 10 else 0
-            speed = "" if name == "Stoker" else f"{ratio:.2f}x"
+            speed = "" if name.startswith("Stoker") else f"{ratio:.2f}x"
             waits = "" if wait is None else f"{100 * wait:.2f} %"
             out.append(f"| {name} | {value:,.{digits}f} | {low:,.{digits}f}-{high:,.{digits}f} | {speed} | {start:.2f} "
                        f"| {rss:,.0f} | {waits} |")

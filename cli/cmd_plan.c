@@ -54,7 +54,8 @@ static void print_speed(const stk_memory_plan *p, const stk_device_speed *speed)
     char a[CLI_TEXT], b[CLI_TEXT];
     double limit = p->flops / speed->flops_per_s;
     printf("step    %s, %s of memory traffic at least\n", cli_flops(p->flops, a), cli_bytes(p->bytes, b));
-    printf("        %.3g s at the %.0f GFLOP/s that a large matrix product reaches here, so at most %.3g samples/s\n",
+    printf("        %.3g s at the %.0f GFLOP/s that a large matrix product reaches here, so %.3g samples/s; only 3x3\n"
+           "        convolutions, which save multiplications, get beyond\n",
            limit, speed->flops_per_s * 1e-9, (double)p->batch / limit);
     printf("        expected %.3g s, %.3g samples/s, with %.1f GB/s of memory\n", p->expected_s,
            (double)p->batch / p->expected_s, speed->bytes_per_s * 1e-9);

@@ -34,6 +34,7 @@ typedef struct stk_kernel {
     size_t scratch_bytes;
     uint32_t in_place[8]; /* for output i: bit j set: it may use the memory of input j (same bytes) */
     const char *impl;     /* "onednn jit:avx2", "own avx512"; for people. A constant */
+    double flops;         /* where its way takes fewer than the op's own count: how many; else 0 */
 } stk_kernel;
 
 /* One step of a program: the kernel and its pointers. */

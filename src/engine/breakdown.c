@@ -158,7 +158,8 @@ double stk_program_expect_s(const stk_program *program, const stk_device_speed *
         if (i < 0 || graph->node[i].n_in > 64 || graph->node[i].n_out > 16) continue;
         stk_op_call call = stk_graph_call(graph, i, in, out);
         stk_cost cost = stk_op_cost(&call);
-        double compute = cost.flops / speed->flops_per_s, move = cost.bytes / speed->bytes_per_s;
+        double saved = program->kernel[i].flops, flops = saved > 0 ? saved : cost.flops;
+        double compute = flops / speed->flops_per_s, move = cost.bytes / speed->bytes_per_s;
         sum += compute > move ? compute : move;
     }
     return sum;

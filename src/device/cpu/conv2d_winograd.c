@@ -166,6 +166,7 @@ stk_status stk_cpu_conv2d_winograd_kernel(const stk_cpu_device *device, const st
     s->n_threads = device->base.n_threads;
     s->plan = make_plan(shape);
     stk_winograd *w = &s->plan;
+    out->flops = 2.0 * 16 * (double)w->n_tiles * (double)w->c_in * (double)w->c_out;
     w->block = is_weight ? choose_block(w->n_tiles, WEIGHT_TILES, 1, s->fns->rows)
                          : choose_block(w->n_tiles, TILES, s->n_threads, s->fns->rows);
     s->shared_floats = s->fns->shared_floats(w);

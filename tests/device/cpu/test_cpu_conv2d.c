@@ -154,6 +154,8 @@ static void padding_is_absent(void **state)
     }
 }
 
+static double kernel_flops; /* of the kernel that impl_of asked for last */
+
 static const char *impl_of(stk_device *device, const shape *s, stk_op op)
 {
     static char name[64];
@@ -162,6 +164,7 @@ static const char *impl_of(stk_device *device, const shape *s, stk_op op)
     stk_kernel kernel = {0};
     assert_int_equal(device->class->kernel(device, &op_call, &kernel), STK_OK);
     snprintf(name, sizeof(name), "%s", kernel.impl);
+    kernel_flops = kernel.flops;
     stk_kernel_free(&kernel);
     call_free(&c);
     return name;
@@ -232,6 +235,9 @@ static void small_kernels_are_winograd(void **state)
         for (int j = 0; j < 3; j++)
             if (!strcmp(impl_of(device, &cases[i].shape, ops[j]), "own winograd baseline") != cases[i].is_winograd)
                 fail_msg("case %zu, pass %d is %s", i, j, impl_of(device, &cases[i].shape, ops[j]));
+    /* Each of 4 x 16 tiles multiplies 16 times. */
+    (void)impl_of(device, &cases[0].shape, STK_OP_conv2d);
+    assert_true(kernel_flops == 2.0 * 4 * 16 * 16 * 32 * 48);
     stk_device_close(device);
 }
 

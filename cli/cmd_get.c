@@ -6,13 +6,14 @@
 #include "cli.h"
 #include "stoker/digits.h"
 #include "stoker/download.h"
+#include "stoker/made.h"
 
 static const cli_option options[] = {{"--out", "DIR", "where to write; default: data/NAME"},
                                      {"--mirror", "WHERE", "an address or folder that has the files by their names"},
                                      {"--checksum", "SUM", "of an address: sha256:..., md5:..., or none"},
-                                     {"--train", "N", "digits: pictures to learn from; default: 60000"},
-                                     {"--test", "N", "digits: pictures to test with; default: 10000"},
-                                     {"--seed", "N", "digits: of every random choice; default: 0"},
+                                     {"--train", "N", "made here: samples to learn from; default: as the list says"},
+                                     {"--test", "N", "made here: samples to test with; likewise"},
+                                     {"--seed", "N", "made here: of every random choice; default: 0, of digits 1"},
                                      {"--size", "N", "digits: pixels of a side; default: 28"},
                                      {"--threads", "N", "digits: 0, the default: as many as cores"},
                                      {"--list", NULL, "lists what there is to get"},
@@ -54,6 +55,46 @@ static int get_digits(const cli_args *args)
     return CLI_OK;
 }
 
+/* The set of that name among those that are made here; false: there is none. */
+static bool is_made(const char *name)
+{
+    const char *other;
+    for (int i = 0; (other = stk_made_name(i, NULL, NULL)); i++)
+        if (!strcmp(name, other)) return true;
+    return false;
+}
+
+static int get_made(const cli_args *args)
+{
+    char standard[CLI_PATH];
+    int64_t seed;
+    stk_made_config config = {0};
+    const char *name = args->word[0], *out = cli_value(args, "--out");
+    if (cli_value(args, "--size") || cli_value(args, "--threads") || cli_value(args, "--mirror") ||
+        cli_value(args, "--checksum"))
+        return cli_usage(args->verb, "'%s' takes --out, --train, --test and --seed only", name);
+    if (!cli_number(args, "--train", 1, 10000000, 0, &config.n_train) ||
+        !cli_number(args, "--test", 1, 10000000, 0, &config.n_test) ||
+        !cli_number(args, "--seed", 0, INT64_MAX, 0, &seed))
+        return CLI_USAGE;
+    config.seed = (uint64_t)seed;
+    snprintf(standard, sizeof(standard), "data/%s", name);
+    if (!out) out = standard;
+    if (stk_made_write(name, out, &config) != STK_OK) return cli_fail();
+    printf("wrote '%s' to %s; README.txt there says what can be learned from it\n", name, out);
+    return CLI_OK;
+}
+
+static void print_made(void)
+{
+    char a[CLI_TEXT], b[CLI_TEXT];
+    const char *name, *about;
+    stk_made_config standard;
+    for (int i = 0; (name = stk_made_name(i, &about, &standard)); i++)
+        printf("%s: %s; made here: %s + %s samples\n", name, about, cli_count(standard.n_train, a),
+               cli_count(standard.n_test, b));
+}
+
 static void print_set(const stk_download_set *set)
 {
     char bytes[CLI_TEXT];
@@ -72,6 +113,7 @@ static void print_list(void)
     const stk_download_set *set;
     printf("digits: handwritten-like digits, made here: 60,000 + 10,000 grey JPEG files of 28 x 28 pixels\n"
            "  read by   source: {images: digits/train}\n");
+    print_made();
     for (int i = 0; (set = stk_download_at(i)); i++)
         print_set(set);
     printf("\nRecipes look for data in their folder, the working folder, $STOKER_DATA and data/, where get writes.\n"
@@ -180,6 +222,9 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (args.n_words != 1) return cli_usage(verb, "get takes one name, and there are %d", args.n_words);
     if (strstr(args.word[0], "://")) return get_address(verb, &args, args.word[0]);
     if (!strcmp(args.word[0], "digits")) return get_digits(&args);
+    if (is_made(args.word[0])) return get_made(&args);
+    for (int i = 0; n < MOST && (names[n] = stk_made_name(i, NULL, NULL)); i++)
+        n++;
     for (int i = 0; (set = stk_download_at(i)) && n < MOST; i++) {
         if (!strcmp(args.word[0], set->name)) return get_files(&args, set);
         names[n++] = set->name;

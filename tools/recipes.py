@@ -14,7 +14,7 @@ RUNS = Path("runs/recipes")
 DATA = Path(os.environ.get("STOKER_DATA", ROOT.parent / "shared" / "data"))
 LOCAL = ROOT / "data"  # made or unpacked here; git ignores it
 
-COLUMNS = ["recipe", "device", "precision", "epochs", "test accuracy", "test loss", "images/s", "input wait",
+COLUMNS = ["recipe", "device", "precision", "epochs", "expected", "test accuracy", "test loss", "images/s", "input wait",
            "first step", "peak planned", "peak RSS", "time", "date"]
 
 
@@ -36,6 +36,15 @@ def find_digits():
     if not (LOCAL / "digits").is_dir() and run([STOKER, "get", "digits", "--out", "data/digits"]) != 0:
         return None, "the digits could not be made"
     return LOCAL, None
+
+
+def find_made(name):
+    """A set that `stoker get` makes."""
+    def find():
+        if not (LOCAL / name).is_dir() and run([STOKER, "get", name, "--out", f"data/{name}"]) != 0:
+            return None, f"'{name}' could not be made"
+        return LOCAL, None
+    return find
 
 
 def find_mnist():
@@ -99,7 +108,9 @@ def find_sst2():
     return LOCAL, None
 
 
-RECIPES = {"digits": find_digits, "mnist-mlp": find_mnist, "cifar-cnn": find_cifar10, "cifar-resnet18": find_cifar10,
+RECIPES = {"digits": find_digits, "mnist-mlp": find_mnist, "cifar-cnn": find_cifar10, "shapes-unet": find_made("shapes"),
+           "solids-cnn3d": find_made("solids"), "clicks-wide-and-deep": find_made("clicks"),
+           "notes-labels": find_made("notes"), "prices-regression": find_made("prices"), "cifar-resnet18": find_cifar10,
            "shakespeare-gpt": find_shakespeare, "sst2-lstm": find_sst2, "sst2-bert-mini": find_sst2,
            "f16-plain": find_digits, "f16-scaled": find_digits}
 
@@ -125,11 +136,18 @@ def duration(seconds):
     return str(datetime.timedelta(seconds=round(seconds)))
 
 
+def expected(result):
+    """What the recipe expects, and what it came to."""
+    return "; ".join(f"{e['what']}: {e['value']:.4g}{'' if e['met'] else ', **not met**'}"
+                     for e in result.get("expected", []) if e["value"] is not None) or "-"
+
+
 def row(name, result, date):
     return [f"[{name}](../recipes/{name}.yaml)",
             shown(result, "device", str),
             shown(result, "precision", str),
             shown(result, "epochs", str) + ("" if result.get("finished") else ", unfinished"),
+            expected(result),
             shown(result, "test_accuracy", lambda v: f"{100 * v:.2f} %"),
             shown(result, "test_loss", lambda v: f"{v:.4f}"),
             shown(result, "samples_per_s", lambda v: f"{v:,.0f}"),

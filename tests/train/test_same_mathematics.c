@@ -1,4 +1,4 @@
-/* 100 steps of a small BERT and a small GPT-2 from the same first weights and data as PyTorch: losses
+/* 100 steps of a ResNet-18, a small BERT and a small GPT-2 from the same first weights and data as PyTorch: losses
  * within 1e-3. Weights and data are made by the formula of tests/golden/make_steps.py.
  */
 #include <setjmp.h>
@@ -17,6 +17,7 @@
 #include "train/trainer.h"
 
 enum { N_STEPS = 100, N_BATCHES = 4, N_ROWS = 8, N_TOKENS = 16, N_WORDS = 100 };
+enum { N_IMAGES = 16, SIDE = 8, N_PIXELS = SIDE * SIDE * 3, N_CLASSES = 10 }; /* of the ResNet */
 
 static uint64_t hash_name(const char *name)
 {
@@ -66,6 +67,29 @@ static stk_status make_sample(void *user, int64_t i_sample, void *const *out)
     return STK_OK;
 }
 
+/* Noise, and the pattern of a class: the label's in odd samples, another's in the others. */
+static stk_status make_image(void *user, int64_t i_sample, void *const *out)
+{
+    uint64_t at = (uint64_t)i_sample, label = (word(hash_name("label"), at) >> 40) % N_CLASSES;
+    uint64_t shown = at % 2 ? label : (word(hash_name("shown"), at) >> 40) % N_CLASSES;
+    uint64_t image_hash = hash_name("image"), pattern_hash = hash_name("pattern");
+    (void)user;
+    for (uint64_t i = 0; i < N_PIXELS; i++)
+        ((float *)out[0])[i] =
+            (float)uniform(image_hash, at * N_PIXELS + i) + 0.5f * (float)uniform(pattern_hash, shown * N_PIXELS + i);
+    *(int32_t *)out[1] = (int32_t)label;
+    return STK_OK;
+}
+
+static stk_dataset *make_images(void)
+{
+    const stk_array_field arrays[] = {{.name = "image", .dtype = STK_F32, .sample = STK_SHAPE(SIDE, SIDE, 3)},
+                                      {.name = "label", .dtype = STK_I32}};
+    stk_dataset *dataset = stk_dataset_function(N_STEPS * N_IMAGES, arrays, 2, make_image, NULL);
+    stk_dataset_batch(dataset, N_IMAGES, true);
+    return dataset;
+}
+
 static stk_dataset *make_data(const field *fields, stk_shape a, stk_shape b)
 {
     const stk_array_field arrays[] = {
@@ -96,7 +120,15 @@ static void fill(const stk_named_tensor *tensor)
     float *out = tensor->view.data;
     for (int64_t i = 0; i < stk_shape_count(shape); i++) {
         double u = uniform(hash, (uint64_t)i);
-        out[i] = (float)(shape.rank > 1 ? 0.08 * u : ends_with(tensor->name, "bias") ? 0.02 * u : 1 + 0.1 * u);
+        if (shape.rank == 4)
+            u *= sqrt(6 / (double)stk_shape_product(shape, 1, 4));
+        else if (shape.rank > 1)
+            u *= 0.08;
+        else if (ends_with(tensor->name, "bias"))
+            u *= 0.02;
+        else
+            u = (ends_with(tensor->name, "bn2.weight") ? 0.15 : 1) + 0.1 * u;
+        out[i] = (float)u;
     }
 }
 
@@ -148,6 +180,15 @@ static void compare_in_parts(const char *name, stk_model *model, stk_dataset *da
 static void compare(const char *name, stk_model *model, stk_dataset *data, stk_optimizer optimizer, const double *want)
 {
     compare_in_parts(name, model, data, optimizer, want, 0);
+}
+
+static void resnet18(void **state)
+{
+    (void)state;
+    stk_model *model = stk_model_new("resnet18");
+    stk_value x = stk_resnet18(stk_model_input(model, STK_F32, SIDE, SIDE, 3), N_CLASSES, STK_STEM_CIFAR);
+    stk_model_loss(model, stk_cross_entropy(x, stk_model_label(model)));
+    compare("resnet18", model, make_images(), stk_sgd(.lr = resnet18_rate, .momentum = 0.9), resnet18_losses);
 }
 
 static stk_transformer_config small(void)
@@ -202,7 +243,7 @@ static void gpt2_with_ignored_targets(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bert), cmocka_unit_test(gpt2),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(resnet18), cmocka_unit_test(bert), cmocka_unit_test(gpt2),
                                        cmocka_unit_test(gpt2_with_ignored_targets)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,22 +21,46 @@ enum {
 
 /* --- the tile --- */
 
-/* c[height][COLS] (+)= a b over k steps. Element (i, l) of a is at a[i * a_row + l * a_col]; b is a packed panel. */
+/* One step along k: a column of a times a row of b. rows: a's rows 0, 3 and 6, of which x86 reaches two more each. */
+static inline __attribute__((always_inline)) void NAME(tile_step)(const int height, const T *const a[3], int64_t at,
+                                                                  int64_t a_row, const T *b, NAME(vec) sum[ROWS][2])
+{
+    NAME(vec) b0 = *(const NAME(vec) *)b, b1 = *(const NAME(vec) *)(b + NAME(LANES));
+#pragma GCC unroll 16
+    for (int i = 0; i < height; i++) {
+        T x = a[i / 3][i % 3 * a_row + at];
+        sum[i][0] += x * b0;
+        sum[i][1] += x * b1;
+    }
+}
+
+/* c[height][COLS] (+)= a b over k steps. Element (i, l) of a is at a[i * a_row + l * a_col]; b is a packed panel. Four
+ * steps at a time: where a core's other thread is busy, instructions are what is scarce. */
 static inline __attribute__((always_inline)) void NAME(tile)(const int height, int64_t k, const T *a, int64_t a_row,
                                                              int64_t a_col, const T *b, T *c, int64_t c_row, int adds)
 {
     NAME(vec) sum[ROWS][2];
+    int64_t l = 0;
 #pragma GCC unroll 16
     for (int i = 0; i < height; i++)
         sum[i][0] = sum[i][1] = (NAME(vec)){0};
-    for (int64_t l = 0; l < k; l++, a += a_col, b += NAME(COLS)) {
-        NAME(vec) b0 = *(const NAME(vec) *)b, b1 = *(const NAME(vec) *)(b + NAME(LANES));
-#pragma GCC unroll 16
-        for (int i = 0; i < height; i++) {
-            T x = a[i * a_row];
-            sum[i][0] += x * b0;
-            sum[i][1] += x * b1;
+    const T *rows[3] = {a, height > 3 ? a + 3 * a_row : a, height > 6 ? a + 6 * a_row : a};
+    for (; l + 4 <= k; l += 4, b += 4 * NAME(COLS)) {
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++)
+            NAME(tile_step)(height, rows, i * a_col, a_row, b + i * NAME(COLS), sum);
+#pragma GCC unroll 3
+        for (int i = 0; i < 3; i++) {
+            rows[i] += 4 * a_col;
+            /* Else the compiler keeps a pointer for each row and step, in memory. */
+            __asm__("" : "+r"(rows[i]));
         }
+    }
+    for (; l < k; l++, b += NAME(COLS)) {
+        NAME(tile_step)(height, rows, 0, a_row, b, sum);
+#pragma GCC unroll 3
+        for (int i = 0; i < 3; i++)
+            rows[i] += a_col;
     }
 #pragma GCC unroll 16
     for (int i = 0; i < height; i++) {

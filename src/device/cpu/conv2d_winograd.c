@@ -146,18 +146,25 @@ static stk_winograd make_plan(const stk_conv_shape *s)
     return w;
 }
 
-/* Tiles at a time: as many blocks for each thread as for any other, none larger than `most`. */
-static int64_t choose_block(int64_t n_tiles, int64_t most, int64_t n_threads, int rows)
+/* Tiles at a time at most. U of many channels comes from the L3 cache for each block, which takes longer than the
+ * arithmetic where a block is small; of few channels, V and M should stay in L2 themselves. */
+static int64_t most_tiles(const stk_winograd *w)
 {
-    int64_t n_blocks = (n_tiles + most * n_threads - 1) / (most * n_threads) * n_threads;
-    int64_t block = (n_tiles + n_blocks - 1) / n_blocks;
+    int64_t n = w->c_in * w->c_out;
+    return w->pass == STK_CONV_GRAD_WEIGHT || n >= 256 * 256 ? 288 : n >= 128 * 128 ? 144 : 72;
+}
+
+/* As many blocks for each thread as for any other. */
+static int64_t choose_block(const stk_winograd *w, int64_t n_threads, int rows)
+{
+    int64_t most = most_tiles(w) * n_threads, n_blocks = (w->n_tiles + most - 1) / most * n_threads;
+    int64_t block = (w->n_tiles + n_blocks - 1) / n_blocks;
     return (block + rows - 1) / rows * rows;
 }
 
 stk_status stk_cpu_conv2d_winograd_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
                                           stk_kernel *out)
 {
-    enum { TILES = 48, WEIGHT_TILES = 256, WEIGHT_FLOATS = 1 << 20 };
     bool is_weight = shape->pass == STK_CONV_GRAD_WEIGHT;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(winograd_state), is_weight ? run_weight : run, out));
     winograd_state *s = out->state;
@@ -167,8 +174,7 @@ stk_status stk_cpu_conv2d_winograd_kernel(const stk_cpu_device *device, const st
     s->plan = make_plan(shape);
     stk_winograd *w = &s->plan;
     out->flops = 2.0 * 16 * (double)w->n_tiles * (double)w->c_in * (double)w->c_out;
-    w->block = is_weight ? choose_block(w->n_tiles, WEIGHT_TILES, 1, s->fns->rows)
-                         : choose_block(w->n_tiles, TILES, s->n_threads, s->fns->rows);
+    w->block = choose_block(w, is_weight ? 1 : s->n_threads, s->fns->rows);
     s->shared_floats = s->fns->shared_floats(w);
     s->block_floats = s->fns->block_floats(w);
     out->scratch_bytes = (size_t)(s->shared_floats + s->block_floats * (is_weight ? 1 : s->n_threads)) * sizeof(float);

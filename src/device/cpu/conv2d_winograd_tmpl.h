@@ -8,27 +8,29 @@ static inline const S *NAME(pixel)(const S *image, int64_t y, int64_t x, int64_t
     return inside ? image + (y * w + x) * channels : (const S *)(const void *)stk_winograd_zeros;
 }
 
-/* V of tiles [begin, end), of which the first is row `row`. */
+/* V of tiles [begin, end), of which the first is number `row` of the block. */
 static void NAME(spread_input)(const stk_winograd *w, const S *x, int64_t begin, int64_t end, int64_t row, float *v)
 {
+    strips s = strips_of_v(w);
     int64_t step = v_step(w);
     tile_at t = find_tile(w, begin);
-    v += row * row_of(w->c_in);
-    for (int64_t i = begin; i < end; i++, next_tile(w, &t), v += row_of(w->c_in)) {
+    for (int64_t i = begin; i < end; i++, next_tile(w, &t), row++) {
         const S *image = x + t.image * w->in_h * w->in_w * w->c_in, *from[POSITIONS];
+        float *to = v + row / s.rows * s.step + row % s.rows * s.width;
         int64_t y0 = 2 * t.y - w->pad_y, x0 = 2 * t.x - w->pad_x;
         for (int j = 0; j < POSITIONS; j++)
             from[j] = NAME(pixel)(image, y0 + j / 4, x0 + j % 4, w->in_h, w->in_w, w->c_in);
-        for (int64_t c = 0; c < w->c_in; c += LANES) {
-            vec d[4][4];
+        for (int64_t first = 0; first < w->c_in; first += s.width, to += s.rows * s.width)
+            for (int64_t c = first; c < w->c_in && c < first + s.width; c += LANES) {
+                vec d[4][4];
 #pragma GCC unroll 16
-            for (int j = 0; j < POSITIONS; j++)
-                d[j / 4][j % 4] = LOAD(from[j] + c);
-            transform_input(d);
+                for (int j = 0; j < POSITIONS; j++)
+                    d[j / 4][j % 4] = LOAD(from[j] + c);
+                transform_input(d);
 #pragma GCC unroll 16
-            for (int j = 0; j < POSITIONS; j++)
-                *(vec *)(v + j * step + c) = d[j / 4][j % 4];
-        }
+                for (int j = 0; j < POSITIONS; j++)
+                    *(vec *)(to + j * step + c - first) = d[j / 4][j % 4];
+            }
     }
 }
 
@@ -36,22 +38,24 @@ static void NAME(spread_input)(const stk_winograd *w, const S *x, int64_t begin,
 static void NAME(spread_grad)(const stk_winograd *w, const S *grad_dst, int64_t begin, int64_t end, int64_t row,
                               float *d)
 {
+    strips s = strips_of_m(w);
     int64_t step = m_step(w);
     tile_at t = find_tile(w, begin);
-    d += row * row_of(w->c_out);
-    for (int64_t i = begin; i < end; i++, next_tile(w, &t), d += row_of(w->c_out)) {
+    for (int64_t i = begin; i < end; i++, next_tile(w, &t), row++) {
         const S *image = grad_dst + t.image * w->out_h * w->out_w * w->c_out, *from[4];
+        float *to = d + row / s.rows * s.step + row % s.rows * s.width;
         for (int j = 0; j < 4; j++)
             from[j] = NAME(pixel)(image, 2 * t.y + j / 2, 2 * t.x + j % 2, w->out_h, w->out_w, w->c_out);
-        for (int64_t c = 0; c < w->c_out; c += LANES) {
-            vec g[2][2], out[4][4];
-            for (int j = 0; j < 4; j++)
-                g[j / 2][j % 2] = LOAD(from[j] + c);
-            transform_grad(g, out);
+        for (int64_t first = 0; first < w->c_out; first += s.width, to += s.rows * s.width)
+            for (int64_t c = first; c < w->c_out && c < first + s.width; c += LANES) {
+                vec g[2][2], out[4][4];
+                for (int j = 0; j < 4; j++)
+                    g[j / 2][j % 2] = LOAD(from[j] + c);
+                transform_grad(g, out);
 #pragma GCC unroll 16
-            for (int j = 0; j < POSITIONS; j++)
-                *(vec *)(d + j * step + c) = out[j / 4][j % 4];
-        }
+                for (int j = 0; j < POSITIONS; j++)
+                    *(vec *)(to + j * step + c - first) = out[j / 4][j % 4];
+            }
     }
 }
 

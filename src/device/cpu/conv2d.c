@@ -241,10 +241,11 @@ static stk_status choose(const stk_cpu_device *device, const stk_op_call *call, 
     stk_conv_shape shape = shape_of(call);
     bool is_half = dtype == STK_BF16 || dtype == STK_F16, is_weight = shape.pass == STK_CONV_GRAD_WEIGHT;
     bool is_empty = !stk_shape_count(shape.x) || !stk_shape_count(shape.weight) || !stk_shape_count(shape.y);
-    if ((dtype == STK_F32 || is_half) && !is_empty && stk_cpu_conv2d_is_winograd(&shape))
-        return stk_cpu_conv2d_winograd_kernel(device, &shape, dtype, out);
-    if (dtype == STK_F32 && !is_empty && stk_cpu_conv2d_is_point(device, &shape))
-        return stk_cpu_conv2d_point_kernel(device, &shape, out);
+    if ((dtype == STK_F32 || is_half) && !is_empty) {
+        if (stk_cpu_conv2d_is_winograd(&shape)) return stk_cpu_conv2d_winograd_kernel(device, &shape, dtype, out);
+        if (stk_cpu_conv2d_is_point(device, &shape, dtype))
+            return stk_cpu_conv2d_point_kernel(device, &shape, dtype, out);
+    }
     if (dtype == STK_F32 || (is_half && (is_empty || (is_weight && is_own(&shape))))) return make(device, call, out);
     if (!is_half || !is_own(&shape)) return stk_cpu_widen_kernel(device, call, make, out);
     int64_t n_pixels = call->out[0].shape.dim[1] * call->out[0].shape.dim[2];

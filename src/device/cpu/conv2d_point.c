@@ -1,6 +1,7 @@
 /* A 1x1 convolution is a product, and so is the gradient of its data: pixels by channels, times the weights. Threads
  * take some rows of pixels each, and oneDNN's sgemm multiplies them (matmul_onednn.h). With a stride, the pixels that
- * a convolution reads are gathered in the thread's scratch memory before, and those of a gradient are spread behind.
+ * a convolution reads are gathered in the thread's scratch memory before, and those of a gradient are spread behind;
+ * there 16-bit floats become f32 before and are rounded behind.
  *
  * So is the gradient of few weights, a long sum over the pixels: each part has sums of its own, which are added up in
  * the order of the parts. That of many weights has a kernel of its own (conv2d_weight_point.h).
@@ -10,11 +11,14 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "device/cpu/element.h"
 #include "device/cpu/matmul_onednn.h"
 
 typedef struct point_state {
     stk_conv_pass pass;
     int n_threads, n_parts;
+    stk_element_fn widen, narrow; /* of 16-bit floats; NULL: f32 */
+    size_t bytes;                 /* of an element of inputs and outputs */
     bool is_strided;
     int64_t n_pixels;         /* outputs of the convolution, of all images */
     int64_t part_pixels;      /* most of a part */
@@ -22,7 +26,9 @@ typedef struct point_state {
     int64_t weight_step;      /* elements */
     int64_t in_h, in_w, h, w; /* of the convolution's input and output */
     int64_t stride_y, stride_x;
-    size_t part_bytes; /* of scratch */
+    /* Scratch: the weights in f32, then each part's or thread's. */
+    size_t weight_bytes, part_bytes;
+    size_t in_bytes; /* of a thread's, what comes before its results */
 } point_state;
 
 /* Pixels that a thread takes at a time: weights are packed for each part, so that few pixels would not pay. */
@@ -31,7 +37,7 @@ enum { LEAST_PIXELS = 128, USUAL_PIXELS = 512, PARTS_A_THREAD = 4 };
 /* Weights whose gradient is a sum for each part. */
 enum { MOST_WEIGHTS = 256 * 128 };
 
-bool stk_cpu_conv2d_is_point(const stk_cpu_device *device, const stk_conv_shape *s)
+bool stk_cpu_conv2d_is_point(const stk_cpu_device *device, const stk_conv_shape *s, stk_dtype dtype)
 {
     const stk_window *w = &s->window;
     if (device->isa == STK_ISA_BASELINE || s->x.rank != 4 || w->groups != 1) return false;
@@ -39,7 +45,7 @@ bool stk_cpu_conv2d_is_point(const stk_cpu_device *device, const stk_conv_shape 
     if (w->pad_low[0] || w->pad_low[1] || w->pad_high[0] || w->pad_high[1]) return false;
     int64_t n_pixels = stk_shape_product(s->y, 0, 3), n_weights = stk_shape_count(s->weight);
     bool is_strided = w->stride[0] > 1 || w->stride[1] > 1;
-    if (s->pass == STK_CONV_GRAD_WEIGHT && (is_strided || n_weights > MOST_WEIGHTS)) return false;
+    if (s->pass == STK_CONV_GRAD_WEIGHT && (dtype != STK_F32 || is_strided || n_weights > MOST_WEIGHTS)) return false;
     return n_pixels / device->base.n_threads >= LEAST_PIXELS &&
            stk_sgemm_pays(n_pixels, s->weight.dim[0], s->weight.dim[3]);
 }
@@ -53,22 +59,42 @@ static int64_t input_pixel(const point_state *s, int64_t i)
     return (image * s->in_h + y * s->stride_y) * s->in_w + x * s->stride_x;
 }
 
-static void gather(const point_state *s, const float *x, int64_t begin, int64_t end, float *to)
+/* n elements as they are stored into f32, and back. */
+static void read_row(const point_state *s, const char *from, int64_t n, float *to)
+{
+    const void *src = from;
+    if (s->widen)
+        s->widen(n, to, &src);
+    else
+        memcpy(to, from, (size_t)n * sizeof(float));
+}
+
+static void write_row(const point_state *s, const float *from, int64_t n, char *to)
+{
+    const void *src = from;
+    if (s->narrow)
+        s->narrow(n, to, &src);
+    else
+        memcpy(to, from, (size_t)n * sizeof(float));
+}
+
+static void gather(const point_state *s, const char *x, int64_t begin, int64_t end, float *to)
 {
     for (int64_t i = begin; i < end; i++, to += s->k)
-        memcpy(to, x + input_pixel(s, i) * s->k, (size_t)s->k * sizeof(float));
+        read_row(s, x + (size_t)(input_pixel(s, i) * s->k) * s->bytes, s->k, to);
 }
 
 /* Each output pixel answers for the input pixels up to the next one: it gives the first its sums, the others zeros. */
-static void spread(const point_state *s, const float *from, int64_t begin, int64_t end, float *dx)
+static void spread(const point_state *s, const float *from, int64_t begin, int64_t end, char *dx)
 {
+    size_t pixel = (size_t)s->n * s->bytes;
     for (int64_t i = begin; i < end; i++, from += s->n) {
         int64_t x = i % s->w * s->stride_x, y = i / s->w % s->h * s->stride_y, at = input_pixel(s, i);
         int64_t cols = s->in_w - x < s->stride_x ? s->in_w - x : s->stride_x;
         int64_t rows = s->in_h - y < s->stride_y ? s->in_h - y : s->stride_y;
         for (int64_t r = 0; r < rows; r++)
-            memset(dx + (at + r * s->in_w) * s->n, 0, (size_t)(cols * s->n) * sizeof(float));
-        memcpy(dx + at * s->n, from, (size_t)s->n * sizeof(float));
+            memset(dx + (size_t)(at + r * s->in_w) * pixel, 0, (size_t)cols * pixel);
+        write_row(s, from, s->n, dx + (size_t)at * pixel);
     }
 }
 
@@ -84,24 +110,34 @@ static void run_part(const void *p, int i_part, int n_parts)
 {
     const point_task *task = p;
     const point_state *s = task->state;
-    const float *x = task->args->in[0];
-    float *y = task->args->out[0],
-          *own = (float *)((char *)task->args->scratch + (size_t)stk_cpu_worker() * s->part_bytes);
+    const char *x = task->args->in[0];
+    char *y = task->args->out[0], *scratch = task->args->scratch;
+    char *own = scratch + s->weight_bytes + (size_t)stk_cpu_worker() * s->part_bytes;
+    float *sums = (float *)(void *)(own + s->in_bytes);
     int64_t begin, end;
     bool is_forward = s->pass == STK_CONV_FORWARD;
     stk_cpu_share(s->n_pixels, 6, i_part, n_parts, &begin, &end);
     stk_sgemm g = {.m = end - begin, .n = s->n, .k = s->k, .transpose_b = is_forward};
     if (begin == end) return;
-    if (s->is_strided && is_forward) gather(s, x, begin, end, own);
-    g.a = s->is_strided && is_forward ? own : x + begin * s->k;
-    g.c = s->is_strided && !is_forward ? own : y + begin * s->n;
-    g.b = task->args->in[1];
+    bool gathers = s->is_strided && is_forward, spreads = s->is_strided && !is_forward;
+    x += (size_t)(gathers ? 0 : begin * s->k) * s->bytes;
+    y += (size_t)(spreads ? 0 : begin * s->n) * s->bytes;
+    if (gathers)
+        gather(s, x, begin, end, (float *)(void *)own);
+    else if (s->widen)
+        read_row(s, x, (end - begin) * s->k, (float *)(void *)own);
+    g.a = (const float *)(const void *)(gathers || s->widen ? own : x);
+    g.c = spreads || s->narrow ? sums : (float *)(void *)y;
+    g.b = s->widen ? task->args->scratch : task->args->in[1];
     g.a_step = s->k;
     g.b_step = s->weight_step;
     g.c_step = s->n;
     stk_status status = stk_onednn_sgemm(&g);
     if (status != STK_OK) atomic_store(task->failed, (int)status);
-    if (s->is_strided && !is_forward) spread(s, own, begin, end, y);
+    if (spreads)
+        spread(s, sums, begin, end, y);
+    else if (s->narrow)
+        write_row(s, sums, (end - begin) * s->n, y);
 }
 
 static void run_weight_part(const void *p, int i_part, int n_parts)
@@ -144,11 +180,22 @@ static stk_status run_weight(const void *p, const stk_kernel_args *args)
     return failed == STK_OK ? STK_OK : stk_fail((stk_status)failed, "oneDNN's product failed");
 }
 
+static void widen_weight_part(const void *p, int i_part, int n_parts)
+{
+    const point_task *task = p;
+    const point_state *s = task->state;
+    int64_t begin, end;
+    stk_cpu_share(s->n * s->k, 64, i_part, n_parts, &begin, &end);
+    read_row(s, (const char *)task->args->in[1] + (size_t)begin * s->bytes, end - begin,
+             (float *)task->args->scratch + begin);
+}
+
 static stk_status run(const void *p, const stk_kernel_args *args)
 {
     const point_state *s = p;
     _Atomic int failed = STK_OK;
     point_task task = {s, args, &failed};
+    if (s->widen) stk_cpu_parallel(s->n_threads, widen_weight_part, &task);
     stk_cpu_parallel(s->n_parts, run_part, &task);
     /* The text was kept in the thread that failed. */
     return failed == STK_OK ? STK_OK : stk_fail((stk_status)failed, "oneDNN's product failed");
@@ -159,13 +206,21 @@ static void cut(point_state *s)
 {
     int64_t most = (s->n_pixels + s->n_threads - 1) / s->n_threads, part = (most + PARTS_A_THREAD - 1) / PARTS_A_THREAD;
     if (part < USUAL_PIXELS) part = most < USUAL_PIXELS ? most : USUAL_PIXELS;
-    if (s->is_strided && part > 2 * USUAL_PIXELS) part = 2 * USUAL_PIXELS; /* which scratch memory is for */
+    /* What is copied stays in the cache. */
+    if ((s->is_strided || s->widen) && part > 2 * USUAL_PIXELS) part = 2 * USUAL_PIXELS;
     s->n_parts = (int)((s->n_pixels + part - 1) / part);
     s->part_pixels = (s->n_pixels + s->n_parts - 1) / s->n_parts + 6; /* cut at multiples of 6 */
 }
 
-stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out)
+static size_t floats(int64_t n)
 {
+    return ((size_t)n * sizeof(float) + 63) / 64 * 64;
+}
+
+stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
+                                       stk_kernel *out)
+{
+    const stk_element_table *table = stk_element_of(device->isa);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(point_state), run, out));
     point_state *s = out->state;
     bool is_forward = shape->pass == STK_CONV_FORWARD;
@@ -181,7 +236,9 @@ stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_c
                        .h = shape->y.dim[1],
                        .w = shape->y.dim[2],
                        .stride_y = shape->window.stride[0],
-                       .stride_x = shape->window.stride[1]};
+                       .stride_x = shape->window.stride[1],
+                       .bytes = stk_dtype_bytes(dtype)};
+    if (dtype != STK_F32) s->widen = table->cast[dtype][STK_F32], s->narrow = table->cast[STK_F32][dtype];
     s->is_strided = s->stride_y > 1 || s->stride_x > 1;
     cut(s);
     out->impl = "onednn sgemm";
@@ -189,11 +246,14 @@ stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_c
         s->k = c, s->n = o;
         out->run = run_weight;
         s->n_parts = s->n_threads == 1 ? 1 : s->n_threads * PARTS_A_THREAD;
-        s->part_bytes = ((size_t)(o * c) * sizeof(float) + 63) / 64 * 64;
+        s->part_bytes = floats(o * c);
         out->scratch_bytes = s->part_bytes * (size_t)s->n_parts;
         return STK_OK;
     }
-    if (s->is_strided) s->part_bytes = ((size_t)(s->part_pixels * c) * sizeof(float) + 63) / 64 * 64;
-    out->scratch_bytes = s->part_bytes * (size_t)s->n_threads;
+    if (s->widen) s->weight_bytes = floats(o * c);
+    if (s->widen || (s->is_strided && is_forward)) s->in_bytes = floats(s->part_pixels * s->k);
+    s->part_bytes = s->in_bytes;
+    if (s->narrow || (s->is_strided && !is_forward)) s->part_bytes += floats(s->part_pixels * s->n);
+    out->scratch_bytes = s->weight_bytes + s->part_bytes * (size_t)s->n_threads;
     return STK_OK;
 }

@@ -1,4 +1,4 @@
-/* 1x1 convolutions of f32 as products, by oneDNN's sgemm. */
+/* 1x1 convolutions as products, by oneDNN's sgemm. */
 #ifndef STK_DEVICE_CPU_CONV2D_POINT_H
 #define STK_DEVICE_CPU_CONV2D_POINT_H
 
@@ -8,8 +8,10 @@
 #include "device/cpu/onednn.h"
 
 /* Whether the convolution is one that the kernel below makes faster than the own loops: 1x1 without padding, in one
- * group, with enough pixels and channels; for the gradient of weights with few of these, and no stride. */
-bool stk_cpu_conv2d_is_point(const stk_cpu_device *device, const stk_conv_shape *shape);
-stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out);
+ * group, with enough pixels and channels; for the gradient of weights with few of these, no stride, and in f32. dtype:
+ * F32, BF16 or F16. */
+bool stk_cpu_conv2d_is_point(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype);
+stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
+                                       stk_kernel *out);
 
 #endif

@@ -17,6 +17,12 @@ static const char *const compare_isas[] = {"baseline", "avx2", "avx512"};
 
 static inline double compare_load(stk_dtype dtype, const void *data, int64_t i)
 {
+    if (dtype == STK_BF16) {
+        uint32_t bits = (uint32_t)((const uint16_t *)data)[i] << 16;
+        float x;
+        memcpy(&x, &bits, sizeof(x));
+        return (double)x;
+    }
     return dtype == STK_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
 }
 

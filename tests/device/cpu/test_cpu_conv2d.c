@@ -72,7 +72,7 @@ static int64_t out_size(const shape *s, int i)
     return ((i ? s->w : s->h) + s->low[i] + s->high[i] - s->dilation[i] * (s->kernel[i] - 1) - 1) / s->stride[i] + 1;
 }
 
-static call make_call(const shape *s, stk_op op)
+static call make_call_of(stk_dtype dtype, const shape *s, stk_op op)
 {
     call c = compare_make(op);
     stk_shape x = STK_SHAPE(s->n, s->h, s->w, s->c), y = STK_SHAPE(s->n, out_size(s, 0), out_size(s, 1), s->o),
@@ -86,11 +86,16 @@ static call make_call(const shape *s, stk_op op)
         c.attrs.window.dilation[i] = s->dilation[i];
     }
     bool to_x = op == STK_OP_conv2d_grad_data, to_weight = op == STK_OP_conv2d_grad_weight;
-    call_add(&c, STK_F32, to_x ? y : x, -1, 1);
-    call_add(&c, STK_F32, to_weight ? y : weight, -1, 1);
-    call_add_out(&c, STK_F32, to_x ? x : to_weight ? weight : y);
+    call_add(&c, dtype, to_x ? y : x, -1, 1);
+    call_add(&c, dtype, to_weight ? y : weight, -1, 1);
+    call_add_out(&c, to_weight ? STK_F32 : dtype, to_x ? x : to_weight ? weight : y);
     c.attrs.shape = to_x || to_weight ? c.out_desc[0].shape : (stk_shape){.rank = 0};
     return c;
+}
+
+static call make_call(const shape *s, stk_op op)
+{
+    return make_call_of(STK_F32, s, op);
 }
 
 static void check_pass(stk_op op)
@@ -117,6 +122,21 @@ static void gradients_of_weights(void **state)
 {
     (void)state;
     check_pass(STK_OP_conv2d_grad_weight);
+}
+
+/* bf16, rounded once: products, plain and strided, Winograd's tiles, and the direct way. */
+static void sixteen_bits(void **state)
+{
+    static const shape tested[] = {{5, 15, 13, 128, 256, SQUARE(1, 1, 0)},
+                                   {5, 30, 25, 128, 256, SQUARE(1, 2, 0)},
+                                   {3, 11, 9, 48, 32, SQUARE(3, 1, 1)},
+                                   {3, 11, 9, 24, 20, SQUARE(3, 2, 1)}};
+    static const stk_op ops[] = {STK_OP_conv2d, STK_OP_conv2d_grad_data, STK_OP_conv2d_grad_weight};
+    (void)state;
+    for (int i = 0; i < 4 * 3; i++) {
+        call c = make_call_of(STK_BF16, &tested[i / 3], ops[i % 3]);
+        compare_call(&c, i % 3 == 2 ? 1e-5 : 0x1p-8);
+    }
 }
 
 /* With infinities in an input, outputs are finite, infinite and NaN just where the reference's are. Padding by zeros
@@ -247,6 +267,7 @@ int main(void)
         cmocka_unit_test(forward),
         cmocka_unit_test(gradients_of_data),
         cmocka_unit_test(gradients_of_weights),
+        cmocka_unit_test(sixteen_bits),
         cmocka_unit_test(padding_is_absent),
         cmocka_unit_test(onednn_has_the_rest),
         cmocka_unit_test(large_points_are_products),

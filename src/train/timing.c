@@ -73,6 +73,11 @@ stk_status stk_timing_begin(stk_trainer *trainer)
     stk_timing *t = &trainer->timing;
     const stk_trace_kernel *about;
     int n;
+    if (t->off) {
+        t->is_profiled = false;
+        stk_program_trace(trainer->train.program, false);
+        return STK_OK;
+    }
     t->step_begin_ns = stk_clock_ns();
     t->in_step = true;
     STK_RETURN_IF_ERROR(start_trace(trainer));
@@ -92,12 +97,14 @@ static void add_slice(int64_t from_ns, int64_t to_ns, stk_trace_kind kind, const
 
 void stk_timing_add_wait(stk_trainer *trainer, int64_t from_ns, int64_t to_ns)
 {
+    if (trainer->timing.off) return;
     trainer->timing.wait_ns += to_ns - from_ns;
     add_slice(from_ns, to_ns, STK_TRACE_INPUT, "wait for a batch", trainer->state.step + 1);
 }
 
 void stk_timing_add_run(stk_trainer *trainer, int64_t from_ns, int64_t to_ns)
 {
+    if (trainer->timing.off) return;
     trainer->timing.run_ns += to_ns - from_ns;
     if (trainer->timing.is_profiled) trainer->timing.profiled_run_ns += to_ns - from_ns;
     add_slice(from_ns, to_ns, STK_TRACE_HOST, "training step", trainer->state.step + 1);
@@ -111,10 +118,11 @@ void stk_timing_add_result(stk_trainer *trainer, int64_t from_ns, int64_t to_ns)
 void stk_timing_end(stk_trainer *trainer)
 {
     stk_timing *t = &trainer->timing;
+    t->n_steps++;
+    if (t->off) return;
     stk_trace_end(t->trace_begin_ns, STK_TRACE_STEP, "step", trainer->state.step);
     t->loop_ns += stk_clock_ns() - t->step_begin_ns;
     t->in_step = false;
-    t->n_steps++;
     if (t->is_tracing && trainer->state.step >= trainer->config.trace_last) write_trace(trainer);
 }
 

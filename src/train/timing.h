@@ -20,6 +20,7 @@ typedef struct stk_timing {
     bool in_step;     /* one is under way: loop_ns lacks it */
     bool is_profiled; /* the step under way */
     bool is_tracing, has_traced;
+    bool off; /* nothing is timed: for bench_counters, which measures what timing costs */
 } stk_timing;
 
 /* A step begins: decides whether it is profiled, and starts a trace that is due. */

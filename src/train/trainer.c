@@ -34,6 +34,8 @@ stk_trainer *stk_trainer_new(stk_model *model, stk_dataset *train, stk_optimizer
     trainer->state.best_value = trainer->state.stop_value = INFINITY;
     trainer->state.best_epoch = -1;
     trainer->last_loss = NAN;
+    snprintf(trainer->best_metric, STK_METRIC_NAME_BYTES, "loss"); /* as the default configuration has it */
+    snprintf(trainer->stop_metric, STK_METRIC_NAME_BYTES, "loss");
     return trainer;
 }
 

@@ -44,12 +44,15 @@ typedef struct span {
     const stk_watch_row *row;
     size_t n;
     bool has_gpu;
+    bool main_computes; /* the trainer's first thread has a part in all computing: Stoker's */
 } span;
 
-/* How busy the device is: the GPUs in use, or the cores where the job uses no GPU; NaN: not known. */
+/* How busy the device is: the GPUs in use, or the cores where the job uses no GPU; NaN: not known. Cores that make data
+ * are not the device, which shows where the first thread computes: it waits for batches, and they work. */
 static double busy_of(const span *s, const stk_watch_row *row)
 {
     if (s->has_gpu) return row->gpu_busy;
+    if (s->main_computes && row->main >= 0) return fmin(1, row->main);
     double may = row->allowed > 0 ? row->allowed : row->machine_cores;
     if (row->quota < may) may = row->quota;
     return may > 0 && row->cores > 0 ? fmin(1, row->cores / may) : 0;
@@ -57,9 +60,9 @@ static double busy_of(const span *s, const stk_watch_row *row)
 
 /* Starting is not training: with a GPU, from the first work on it to the last row on which the job holds it; without,
  * all but the first seconds. */
-static span find_span(const stk_watch_history *history)
+static span find_span(const stk_watch_history *history, const char *framework)
 {
-    span s = {history->row, history->n, false};
+    span s = {history->row, history->n, false, framework && !strcmp(framework, "stoker")};
     size_t first = 0, last = 0, first_held = history->n;
     for (size_t i = 0; i < history->n; i++) {
         const stk_watch_row *row = &history->row[i];
@@ -364,8 +367,9 @@ static void find_data(const span *s, double *out)
 
 void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_signals *out)
 {
-    span s = find_span(history);
-    const char *exit_text = stk_watch_facts_get(facts, "exit", 0), *framework;
+    const char *exit_text = stk_watch_facts_get(facts, "exit", 0);
+    const char *framework = stk_watch_facts_get(facts, "framework", 0);
+    span s = find_span(history, framework);
     for (int i = 0; i < STK_WATCH_SIGNALS; i++)
         out->value[i] = NAN;
     out->begin_s = s.n ? s.row[0].at_s - s.row[0].length_s : 0;
@@ -379,7 +383,6 @@ void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_fa
         kills += history->row[i].oom_kills > 0 ? history->row[i].oom_kills * history->n_merged : 0;
     out->value[STK_WATCH_oom_kills] = kills;
     out->value[STK_WATCH_oom_in_s] = find_oom(history);
-    framework = stk_watch_facts_get(facts, "framework", 0);
     out->value[STK_WATCH_framework] = framework && strcmp(framework, "stoker") != 0;
     out->value[STK_WATCH_python] = stk_watch_facts_get(facts, "python", 0) != NULL;
     out->value[STK_WATCH_remote] = stk_watch_facts_get(facts, "remote", 0) != NULL;

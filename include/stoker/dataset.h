@@ -102,6 +102,10 @@ STK_API stk_stage *stk_resize_with(const stk_resize_config *config);
 STK_API stk_stage *stk_center_crop(int64_t height, int64_t width);
 /* Pads `pad` pixels of zeros on each side, then cuts size x size at random. */
 STK_API stk_stage *stk_random_crop(int64_t size, int64_t pad);
+/* What is beyond the sides: zeros, or the image mirrored at its outermost pixels, which are not repeated, as
+ * torch.nn.functional.pad's "reflect"; then pad must be less than the sides. */
+typedef enum stk_border { STK_BORDER_ZERO, STK_BORDER_REFLECT } stk_border;
+STK_API stk_stage *stk_random_crop_with(int64_t size, int64_t pad, stk_border border);
 /* Area 8-100 %, log-uniform ratio 3/4-4/3, ten tries, then a centre crop with the ratio clamped; then resized to
  * size x size. Szegedy et al. 2015, as in torchvision. */
 STK_API stk_stage *stk_random_resized_crop(int64_t size, bool antialias);
@@ -109,6 +113,9 @@ STK_API stk_stage *stk_random_resized_crop_with(int64_t size, stk_filter filter,
 /* Mirrors left-right with chance 1/2. */
 STK_API stk_stage *stk_random_flip(void);
 STK_API stk_stage *stk_random_flip_vertical(void);
+/* alternate: the chance decides for the first epoch only, and from then on each image is mirrored in every other epoch,
+ * so that two epochs in a row show both sides of all images. Jordan 2024, section 3.6. */
+STK_API stk_stage *stk_random_flip_with(bool vertical, bool alternate);
 
 /* Augmentations as torchvision defines them. All but random erasing work on u8 images, those of colours on one channel
  * or three. */

@@ -22,10 +22,11 @@ typedef struct stk_value {
 } stk_value;
 
 /* How a variable's first content is made: from the engine's seed and the variable's name, whatever the order. */
-typedef enum stk_init_kind { STK_INIT_CONSTANT, STK_INIT_UNIFORM, STK_INIT_NORMAL } stk_init_kind;
+typedef enum stk_init_kind { STK_INIT_CONSTANT, STK_INIT_UNIFORM, STK_INIT_NORMAL, STK_INIT_IDENTITY } stk_init_kind;
 typedef struct stk_init {
     stk_init_kind kind;
-    double a; /* the constant; uniform in [-a, a); normal with deviation a */
+    double a; /* the constant; uniform in [-a, a); normal with deviation a. IDENTITY: uniform, but of a weight
+                 [O,...,C] the first C outputs (or all) give the inputs as they are: 1 in the middle, else 0 */
 } stk_init;
 
 STK_API stk_graph *stk_graph_new(void);        /* never NULL; out of memory is an error like any other */

@@ -71,7 +71,9 @@ typedef enum stk_initializer {
     STK_INIT_GLOROT_NORMAL, /* Glorot & Bengio 2010 */
     STK_INIT_GLOROT_UNIFORM,
     STK_INIT_ZERO,
-    STK_INIT_HE_NORMAL_FAN_OUT /* fan out: the convolutions of ResNets, as torchvision */
+    STK_INIT_HE_NORMAL_FAN_OUT, /* fan out: the convolutions of ResNets, as torchvision */
+    STK_INIT_DIRAC              /* the first outputs give the inputs as they are, the others begin as with the default:
+                                   torch.nn.init.dirac_ of the first rows; Zagoruyko & Komodakis 2017. Of one group */
 } stk_initializer;
 
 /* x [N,...,C] -> [N,...,units], with bias. Weight is stored [units, C]. */
@@ -126,6 +128,7 @@ typedef struct stk_batch_norm_config {
     double momentum, eps; /* 0: the default */
     bool like_keras;      /* momentum 0.99 in Keras' sense, eps 1e-3, biased running variance */
     bool zero_scale;      /* scale starts at 0: the last of a residual block, Goyal et al. 2017 */
+    bool fixed_scale;     /* scale is 1 and not trained */
     const char *name;
 } stk_batch_norm_config;
 STK_API stk_value stk_batch_norm_with(stk_value x, const stk_batch_norm_config *config);

@@ -85,6 +85,17 @@ typedef struct stk_average {
     bool warmup;  /* while it is less, (1 + n) / (10 + n) is the decay, after n steps: as TensorFlow's num_updates */
 } stk_average;
 
+/* Zhang et al. 2019: slow weights go along behind. After every so many steps
+ *   slow = slow + alpha * (weight - slow),   weight = slow
+ * and behind the last step weight = slow. Batch norm's running statistics, which belong to the weights, go the same
+ * way. With a power alpha is not the same throughout: behind t of n steps it is 1 - (1 - alpha) * (t / n)^power, so
+ * that the weights are held back more and more, as in Jordan 2024. */
+typedef struct stk_lookahead {
+    int64_t every; /* steps; 0: none */
+    double alpha;  /* above 0, at most 1; 0: 0.5 */
+    double power;  /* 0: alpha throughout */
+} stk_lookahead;
+
 /* Parameters with settings of their own; the first group that matches one counts. Frozen ones have no gradient, no
  * state and no update; a batch norm whose scale is frozen goes by its running statistics, which stay, as in Keras. */
 typedef struct stk_param_group {
@@ -92,20 +103,29 @@ typedef struct stk_param_group {
     double lr_factor;    /* of the learning rate */
     double weight_decay; /* below 0: the optimiser's */
     bool frozen;
+    double until_epochs; /* from then on their rate is 0; 0: never */
 } stk_param_group;
 enum { STK_MOST_GROUPS = 32 };
 
-typedef enum stk_schedule_kind { STK_SCHEDULE_CONSTANT, STK_SCHEDULE_STEP, STK_SCHEDULE_COSINE } stk_schedule_kind;
+typedef enum stk_schedule_kind {
+    STK_SCHEDULE_CONSTANT,
+    STK_SCHEDULE_STEP,
+    STK_SCHEDULE_COSINE,
+    STK_SCHEDULE_TRIANGLE
+} stk_schedule_kind;
 typedef struct stk_schedule {
     stk_schedule_kind kind;
     double warmup_epochs; /* linear: of w steps, step i has (i + 1) / w of the full rate */
     double every_epochs;  /* step: multiplied by gamma each time, counted from the start of training; 0: never */
     double gamma;         /* step: 0: 0.1 */
-    double final_share;   /* cosine: the rate at the end, as a share of the full rate */
+    double final_share;   /* cosine, triangle: the rate at the end, as a share of the full rate */
+    double first_share;   /* triangle: the rate of the first step, as a share of the full rate */
+    double peak;          /* triangle: the share of all steps, rounded down, after which the rate is full */
 } stk_schedule;
 
 /* The rate for step number i_step (from 0) of n_steps. Cosine: Loshchilov & Hutter 2017, without restarts, over the
- * steps after the warm-up. schedule NULL: constant. */
+ * steps after the warm-up. Triangle: straight from first_share to 1 and on to final_share; the last step is one before
+ * the end. schedule NULL: constant. */
 STK_API double stk_schedule_rate(const stk_schedule *schedule, double lr, int64_t i_step, int64_t n_steps,
                                  int64_t steps_per_epoch);
 

@@ -102,6 +102,24 @@ typedef enum stk_precision {
  * loss scale skips in any case. */
 typedef enum stk_on_nan { STK_ON_NAN_STOP, STK_ON_NAN_SKIP } stk_on_nan;
 
+/* Coates & Ng 2012, Page 2018: a convolution that reads the data begins as the whitening of its patches. Before the
+ * first step the eigenvectors of the patches' second moments, over the first n_samples training samples as the network
+ * gets them, each divided by the root of its eigenvalue + eps, the largest first, become its filters; twice as many
+ * filters are these and their negatives. The weight may be frozen. */
+typedef struct stk_whiten {
+    const char *layer; /* "conv2d"; NULL: none */
+    int64_t n_samples; /* 0: 5,000 */
+    double eps;        /* 0: 5e-4 */
+} stk_whiten;
+
+/* Test-time augmentation, Krizhevsky et al. 2012: evaluation takes the mean of the outputs for several views of each
+ * image. A shifted image is mirrored where it ends. The views moved by shift pixels up and left, and down and right,
+ * count half of all, the others the other half. */
+typedef struct stk_views {
+    bool flip; /* each view also mirrored left-right */
+    int shift; /* pixels; 0: no shifted views */
+} stk_views;
+
 typedef struct stk_trainer_config {
     const char *device; /* NULL: "cpu" */
     int n_threads;      /* 0: as many as cores */
@@ -113,6 +131,9 @@ typedef struct stk_trainer_config {
     double clip_norm;    /* of all gradients together; 0: none */
     bool grad_norm;      /* whether events tell it; with clip_norm they do. Else it costs a pass over the gradients */
     bool keep_gradients; /* until the step's end, as large as the parameters: for histograms of them, in runs */
+    stk_lookahead lookahead; /* every 0: none. Not with batch norm in parts of a batch */
+    stk_whiten whiten;       /* of the first layer; layer NULL: none */
+    stk_views views;         /* of an image, in evaluation; all 0: one, as it comes */
     stk_schedule schedule;
     const stk_param_group *groups; /* [n_groups], STK_MOST_GROUPS at most: frozen parameters, rates of their own */
     int n_groups;

@@ -51,10 +51,24 @@ static void fill_part(const void *p, int i_part, int n_parts)
     }
 }
 
+/* Of a weight [O,...,C]: output i < C is input i. */
+static void make_identity(const filling *f, stk_shape shape)
+{
+    if (shape.rank < 2) return;
+    int64_t n_channels = shape.dim[shape.rank - 1], filter = stk_shape_product(shape, 1, shape.rank), middle = 0;
+    for (int axis = 1; axis < shape.rank - 1; axis++)
+        middle = middle * shape.dim[axis] + shape.dim[axis] / 2;
+    for (int64_t i = 0; i < shape.dim[0] && i < n_channels; i++) {
+        for (int64_t k = 0; k < filter; k++)
+            store(f, i * filter + k, 0);
+        store(f, i * filter + middle * n_channels + i, 1);
+    }
+}
+
 static stk_draw_fn choose_draw(stk_init_kind kind)
 {
     const stk_draw_kernels *kernels = stk_draw_kernels_choose();
-    return kind == STK_INIT_NORMAL ? kernels->normal : kind == STK_INIT_UNIFORM ? kernels->uniform : NULL;
+    return kind == STK_INIT_NORMAL ? kernels->normal : kind == STK_INIT_CONSTANT ? NULL : kernels->uniform;
 }
 
 /* data: the host's. The device's threads help where there is much and it has some. */
@@ -75,6 +89,7 @@ static stk_status fill(const stk_variables *all, const stk_variable *v, stk_init
         all->device->class->parallel(all->device, (int)n_parts, fill_part, &f);
     else
         fill_part(&f, 0, 1);
+    if (init.kind == STK_INIT_IDENTITY) make_identity(&f, v->desc.shape);
     return STK_OK;
 }
 

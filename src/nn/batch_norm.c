@@ -35,7 +35,7 @@ stk_value stk_batch_norm_with(stk_value x, const stk_batch_norm_config *config)
     }
     stk_init zero = {STK_INIT_CONSTANT, 0}, one = {STK_INIT_CONSTANT, 1};
     stk_value in[5] = {x};
-    in[1] = stk_layer_variable(&layer, "weight", STK_SHAPE(n), c.zero_scale ? zero : one, true);
+    in[1] = stk_layer_variable(&layer, "weight", STK_SHAPE(n), c.zero_scale ? zero : one, !c.fixed_scale);
     in[2] = stk_layer_variable(&layer, "bias", STK_SHAPE(n), zero, true);
     in[3] = stk_layer_variable(&layer, "running_mean", STK_SHAPE(n), zero, false);
     in[4] = stk_layer_variable(&layer, "running_var", STK_SHAPE(n), one, false);

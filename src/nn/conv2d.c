@@ -33,6 +33,10 @@ static bool check(const stk_layer *layer, const stk_conv2d_config *c)
                        (long long)n_channels, (long long)c->filters, c->groups);
         return false;
     }
+    if (c->init == STK_INIT_DIRAC && c->groups > 1) {
+        stk_layer_fail(layer, "init dirac is for one group, and there are %d", c->groups);
+        return false;
+    }
     return true;
 }
 

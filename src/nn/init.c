@@ -14,6 +14,7 @@ stk_init stk_initializer_resolve(stk_initializer init, double fan_in, double fan
     case STK_INIT_GLOROT_NORMAL: return (stk_init){STK_INIT_NORMAL, sqrt(2 / (fan_in + fan_out))};
     case STK_INIT_GLOROT_UNIFORM: return (stk_init){STK_INIT_UNIFORM, sqrt(6 / (fan_in + fan_out))};
     case STK_INIT_ZERO: return (stk_init){STK_INIT_CONSTANT, 0};
+    case STK_INIT_DIRAC: return (stk_init){STK_INIT_IDENTITY, 1 / sqrt(fan_in)};
     case STK_INIT_DEFAULT: break;
     }
     return (stk_init){STK_INIT_UNIFORM, 1 / sqrt(fan_in)};

@@ -21,9 +21,9 @@ static void cost(const stk_op_call *call, stk_cost *out)
 
 static void print(const stk_attrs *attrs, stk_text *out)
 {
-    static const char *const kinds[] = {"constant", "uniform", "normal"};
+    static const char *const kinds[] = {"constant", "uniform", "normal", "identity"};
     int kind = (int)attrs->leaf.init.kind;
-    stk_text_add(out, " init=%s:%g", kind >= 0 && kind < 3 ? kinds[kind] : "?", attrs->leaf.init.a);
+    stk_text_add(out, " init=%s:%g", kind >= 0 && kind < 4 ? kinds[kind] : "?", attrs->leaf.init.a);
     if (!attrs->leaf.trainable) stk_text_add(out, " fixed");
 }
 

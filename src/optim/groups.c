@@ -60,6 +60,9 @@ stk_status stk_groups_check(const stk_graph *graph, const stk_param_group *group
         if (!(groups[i].lr_factor >= 0 && groups[i].lr_factor < 1e30))
             return stk_fail(STK_INVALID, "the factor of a group's learning rate is %g, and must be 0 or more",
                             groups[i].lr_factor);
+        if (!(groups[i].until_epochs >= 0 && groups[i].until_epochs < 1e12))
+            return stk_fail(STK_INVALID, "a group's 'until' is %g epochs, and must be 0 or more",
+                            groups[i].until_epochs);
         for (const char *at = groups[i].match ? groups[i].match : ""; next_pattern(&at, pattern);)
             if (!matches_any(graph, pattern))
                 return stk_fail(STK_NOT_FOUND, "no parameter matches '%s' (%s); 'stoker models NAME' lists them",

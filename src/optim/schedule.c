@@ -28,6 +28,16 @@ static double cosine_share(const stk_schedule *schedule, double step, double n_w
     return schedule->final_share + (1 - schedule->final_share) * 0.5 * (1 + cos(3.14159265358979323846 * done));
 }
 
+/* As numpy.interp(step, [0, peak * n_steps, n_steps], [first_share, 1, final_share]). */
+static double triangle_share(const stk_schedule *schedule, double step, int64_t n_steps)
+{
+    double n_up = floor(schedule->peak * (double)n_steps), n_down = (double)n_steps - n_up;
+    if (step < n_up) return schedule->first_share + (1 - schedule->first_share) * step / n_up;
+    double done = n_down > 0 ? (step - n_up) / n_down : 1;
+    if (done > 1) done = 1;
+    return 1 + (schedule->final_share - 1) * done;
+}
+
 double stk_schedule_rate(const stk_schedule *schedule, double lr, int64_t i_step, int64_t n_steps,
                          int64_t steps_per_epoch)
 {
@@ -37,6 +47,7 @@ double stk_schedule_rate(const stk_schedule *schedule, double lr, int64_t i_step
     switch (schedule->kind) {
     case STK_SCHEDULE_STEP: return lr * step_share(schedule, step, steps_per_epoch);
     case STK_SCHEDULE_COSINE: return lr * cosine_share(schedule, step, n_warmup, n_steps);
+    case STK_SCHEDULE_TRIANGLE: return lr * triangle_share(schedule, step, n_steps);
     case STK_SCHEDULE_CONSTANT: break;
     }
     return lr;

@@ -7,6 +7,7 @@
 #include "graph/query.h"
 #include "optim/average.h"
 #include "optim/groups.h"
+#include "optim/lookahead.h"
 #include "optim/no_decay.h"
 #include "optim/step.h"
 
@@ -228,6 +229,18 @@ static void add_step(stk_value loss, const target *t, const stk_optimizer *o, do
     }
 }
 
+/* The rate of a parameter's group, which may end. */
+static stk_value rate_of(stk_graph *graph, const stk_param_group *group, stk_value lr, int64_t epoch_steps)
+{
+    if (!group) return lr;
+    if (group->lr_factor != 1) lr = stk_scale_by(lr, group->lr_factor);
+    if (group->until_epochs == 0) return lr;
+    stk_value step = stk_graph_scalar_input(graph, "step", STK_I64);
+    double end = group->until_epochs * (double)epoch_steps;
+    stk_value trains = stk_less(stk_cast_to(step, STK_F64), stk_graph_constant(graph, STK_F64, (stk_shape){0}, end));
+    return stk_select(trains, lr, make_scalar(graph, 0));
+}
+
 static bool needs_step(stk_optimizer_kind kind)
 {
     return kind == STK_OPTIMIZER_ADAM || kind == STK_OPTIMIZER_ADAMW || kind == STK_OPTIMIZER_LAMB ||
@@ -238,7 +251,7 @@ stk_status stk_optim_build(stk_graph *graph, stk_value loss, const stk_optim_opt
 {
     const stk_optimizer *o = &options->optimizer;
     target *targets = NULL;
-    int n = 0;
+    int n = 0, n_statistics = graph->n_roots;
     stk_status status = STK_OK;
     STK_TRY(stk_graph_status(graph));
     STK_TRY(check_options(options));
@@ -259,11 +272,12 @@ stk_status stk_optim_build(stk_graph *graph, stk_value loss, const stk_optim_opt
     for (int i = 0; i < n; i++) {
         double decay = o->weight_decay > 0 ? o->weight_decay : 0;
         const stk_param_group *group = targets[i].group;
-        stk_value rate = group && group->lr_factor != 1 ? stk_scale_by(lr, group->lr_factor) : lr;
+        stk_value rate = rate_of(graph, group, lr, options->epoch_steps);
         if (group && group->weight_decay >= 0) decay = group->weight_decay;
         if (stk_no_decay_matches(graph, targets[i].param.id, options->no_decay)) decay = 0;
         add_step(loss, &targets[i], o, decay, fit_rate(rate, targets[i].param), step);
     }
+    STK_TRY(stk_lookahead_build(graph, &options->lookahead, n_statistics, options->n_steps));
     status = stk_average_build(graph, &options->average);
 done:
     free(targets);

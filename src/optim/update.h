@@ -17,7 +17,10 @@ typedef struct stk_optim_options {
     stk_value grad_factor;         /* a scalar that all gradients are multiplied by before clipping; graph NULL: none */
     const stk_param_group *groups; /* [n_groups], borrowed until the call returns */
     int n_groups;
-    stk_average average; /* decay 0: none; else see average.h */
+    stk_average average;     /* decay 0: none; else see average.h */
+    stk_lookahead lookahead; /* every 0: none; else see lookahead.h */
+    int64_t n_steps;         /* of the whole run, for a lookahead */
+    int64_t epoch_steps;     /* of an epoch, for groups with an end */
 } stk_optim_options;
 
 /* Adds an update of every trainable variable that loss, a float scalar, depends on; others stay as they are. The state

@@ -34,6 +34,9 @@ stk_trainer_config stk_build_config(const stk_recipe *recipe)
     config.loss_scale = recipe->loss_scale;
     config.on_nan = recipe->on_nan;
     config.average = recipe->average;
+    config.lookahead = recipe->lookahead;
+    config.whiten = recipe->whiten;
+    config.views = recipe->views;
     config.clip_norm = recipe->clip_norm;
     config.grad_norm = recipe->log_grad_norm;
     config.keep_gradients = recipe->tensorboard.on && recipe->tensorboard.gradients;

@@ -43,7 +43,8 @@ static stk_initializer get_init(const stk_yaml_node *settings)
                  {"glorot_normal", STK_INIT_GLOROT_NORMAL},
                  {"glorot_uniform", STK_INIT_GLOROT_UNIFORM},
                  {"he_normal_fan_out", STK_INIT_HE_NORMAL_FAN_OUT},
-                 {"zero", STK_INIT_ZERO}};
+                 {"zero", STK_INIT_ZERO},
+                 {"dirac", STK_INIT_DIRAC}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (is_word(settings, "init", names[i].name)) return names[i].init;
     return STK_INIT_DEFAULT;
@@ -77,11 +78,12 @@ static stk_status build_conv(const stk_yaml_node *s, stk_value (*make)(stk_value
 
 static void build_batch_norm(const stk_yaml_node *s, stk_value *x)
 {
-    const stk_yaml_node *zero = stk_yaml_get(s, "zero_scale");
+    const stk_yaml_node *zero = stk_yaml_get(s, "zero_scale"), *scale = stk_yaml_get(s, "scale");
     stk_batch_norm_config config = {.momentum = get_real(s, "momentum"),
                                     .eps = get_real(s, "eps"),
                                     .like_keras = is_word(s, "like", "keras"),
-                                    .zero_scale = zero && zero->truth};
+                                    .zero_scale = zero && zero->truth,
+                                    .fixed_scale = scale && !scale->truth};
     *x = stk_batch_norm_with(*x, &config);
 }
 
@@ -195,6 +197,8 @@ static bool build_small(const stk_yaml_node *s, stk_value *x)
     stk_layer_norm_config norm = {.eps = get_real(s, "eps")};
     if (!strcmp(s->key, "dropout"))
         *x = stk_dropout(*x, get_real(s, "rate"));
+    else if (!strcmp(s->key, "scale"))
+        *x = stk_scale_by(*x, get_real(s, "by"));
     else if (!strcmp(s->key, "leaky_relu"))
         *x = stk_leaky_relu(*x, get_real(s, "slope"));
     else if (!strcmp(s->key, "layer_norm"))

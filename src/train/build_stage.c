@@ -160,13 +160,15 @@ static stk_status make_simple(const stk_yaml_node *settings, stk_stage **out)
     else if (!strcmp(kind, "decode"))
         *out = stk_decode_with((int)get_int(settings, "channels", 3), get_bool(settings, "exif"));
     else if (!strcmp(kind, "random_crop"))
-        *out = stk_random_crop(get_int(settings, "size", 0), get_int(settings, "pad", 0));
+        *out = stk_random_crop_with(get_int(settings, "size", 0), get_int(settings, "pad", 0),
+                                    !strcmp(stk_yaml_get(settings, "border")->text, "reflect") ? STK_BORDER_REFLECT
+                                                                                               : STK_BORDER_ZERO);
     else if (!strcmp(kind, "random_resized_crop"))
         *out = stk_random_resized_crop_with(get_int(settings, "size", 0), get_filter(settings),
                                             get_bool(settings, "antialias"));
     else if (!strcmp(kind, "random_flip"))
-        *out =
-            !strcmp(stk_yaml_get(settings, "axis")->text, "vertical") ? stk_random_flip_vertical() : stk_random_flip();
+        *out = stk_random_flip_with(!strcmp(stk_yaml_get(settings, "axis")->text, "vertical"),
+                                    get_bool(settings, "alternate"));
     else if (!strcmp(kind, "color_jitter"))
         *out = stk_color_jitter(get_real(settings, "brightness"), get_real(settings, "contrast"),
                                 get_real(settings, "saturation"), get_real(settings, "hue"));

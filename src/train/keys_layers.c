@@ -3,8 +3,9 @@
 
 const char *const stk_like_words[] = {"pytorch", "keras", NULL};
 const char *const stk_layer_dtype_words[] = {"auto", "f32", NULL};
-static const char *const init_words[] = {"default",        "he_normal",         "he_uniform", "glorot_normal",
-                                         "glorot_uniform", "he_normal_fan_out", "zero",       NULL};
+static const char *const init_words[] = {"default",       "he_normal",      "he_uniform",
+                                         "glorot_normal", "glorot_uniform", "he_normal_fan_out",
+                                         "zero",          "dirac",          NULL};
 
 extern const stk_key stk_layer_kinds[]; /* residual layers hold layers */
 const stk_key stk_layer_key = {.name = "layer", .type = STK_KEY_CHOICE, .keys = stk_layer_kinds};
@@ -12,7 +13,8 @@ const stk_key stk_layer_key = {.name = "layer", .type = STK_KEY_CHOICE, .keys = 
 #define INIT                                                                                                           \
     {                                                                                                                  \
         .name = "init", .type = STK_KEY_WORD, .words = init_words, .standard = "default",                              \
-        .doc = "How weights begin; default: uniform +-1/sqrt(fan in), as PyTorch."                                     \
+        .doc = "How weights begin; default: uniform +-1/sqrt(fan in), as PyTorch; dirac: the first filters let their " \
+               "channel through, the others are as by default."                                                        \
     }
 
 static const stk_key dense_keys[] = {
@@ -112,6 +114,10 @@ static const stk_key batch_norm_keys[] = {{.name = "momentum",
                                            .type = STK_KEY_BOOL,
                                            .standard = "false",
                                            .doc = "The scale starts at 0: for the end of a residual."},
+                                          {.name = "scale",
+                                           .type = STK_KEY_BOOL,
+                                           .standard = "true",
+                                           .doc = "Whether the scale is trained; false: it stays 1."},
                                           LIKE,
                                           DTYPE,
                                           END};
@@ -184,6 +190,8 @@ static const stk_key attention_keys[] = {
     END};
 static const stk_key leaky_keys[] = {
     {.name = "slope", .type = STK_KEY_REAL, .standard = "0.01", .least = 0, .most = 0.99, .doc = "Below 0."}, END};
+static const stk_key scale_keys[] = {
+    {.name = "by", .type = STK_KEY_REAL, .required = true, .doc = "The factor."}, DTYPE, END};
 static const stk_key side_key = {.name = "side", .type = STK_KEY_INT, .least = -1, .most = 1e9};
 static const stk_key value_key = {.name = "name", .type = STK_KEY_TEXT};
 static const stk_key block_keys[] = {
@@ -250,6 +258,7 @@ const stk_key stk_layer_kinds[] = {
     {.name = "hard_sigmoid", .type = STK_KEY_NONE, .doc = "relu6(x + 3) / 6."},
     {.name = "hard_swish", .type = STK_KEY_NONE, .doc = "x * hard_sigmoid(x)."},
     {.name = "softplus", .type = STK_KEY_NONE, .doc = "log(1 + exp(x))."},
+    {.name = "scale", .type = STK_KEY_MAP, .keys = scale_keys, .doc = "Times a number."},
     {.name = "reshape",
      .type = STK_KEY_LIST,
      .element = &side_key,

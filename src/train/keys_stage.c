@@ -41,6 +41,7 @@ static const stk_key center_crop_keys[] = {
     {.name = "height", .type = STK_KEY_INT, SIDES, .doc = "With width, instead of size."},
     {.name = "width", .type = STK_KEY_INT, SIDES, .doc = "With height, instead of size."},
     END};
+static const char *const border_words[] = {"zero", "reflect", NULL};
 static const stk_key random_crop_keys[] = {
     {.name = "size", .type = STK_KEY_INT, SIDES, .required = true, .doc = "Both sides, in pixels."},
     {.name = "pad",
@@ -48,7 +49,12 @@ static const stk_key random_crop_keys[] = {
      .standard = "0",
      .least = 0,
      .most = 65536,
-     .doc = "Pixels of zeros on each side first."},
+     .doc = "Pixels added on each side first."},
+    {.name = "border",
+     .type = STK_KEY_WORD,
+     .words = border_words,
+     .standard = "zero",
+     .doc = "What those are; reflect: the image, mirrored at its outermost pixels."},
     END};
 static const stk_key random_resized_crop_keys[] = {
     {.name = "size", .type = STK_KEY_INT, SIDES, .required = true, .doc = "Both sides of the result, in pixels."},
@@ -61,6 +67,11 @@ static const stk_key random_flip_keys[] = {{.name = "axis",
                                             .words = axis_words,
                                             .standard = "horizontal",
                                             .doc = "horizontal: left and right; vertical: top and bottom."},
+                                           {.name = "alternate",
+                                            .type = STK_KEY_BOOL,
+                                            .standard = "false",
+                                            .doc = "Drawn for the first epoch only; then each image is mirrored in "
+                                                   "every other epoch. Jordan 2024."},
                                            END};
 static const stk_key range_end = {.name = "number", .type = STK_KEY_REAL};
 #define RANGE(key_name, range, text)                                                                                   \

@@ -160,6 +160,20 @@ static const stk_key cosine_keys[] = {WARMUP,
                                        .most = 1,
                                        .doc = "The rate at the end, as a share of the full rate."},
                                       END};
+#define SHARE_OF_RATE(key_name, text)                                                                                  \
+    {                                                                                                                  \
+        .name = key_name, .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 1, .doc = text                    \
+    }
+static const stk_key triangle_keys[] = {
+    SHARE_OF_RATE("first", "The rate of the first step, as a share of the full rate."),
+    {.name = "peak",
+     .type = STK_KEY_REAL,
+     .standard = "0.25",
+     .least = 0,
+     .most = 1,
+     .doc = "The share of all steps after which the rate is full."},
+    SHARE_OF_RATE("final", "The rate at the end, as a share of the full rate."),
+    END};
 const stk_key stk_schedule_kinds[] = {
     {.name = "constant",
      .type = STK_KEY_MAP,
@@ -172,6 +186,11 @@ const stk_key stk_schedule_kinds[] = {
      .keys = cosine_keys,
      .no_short = true,
      .doc = "Half a cosine, from full to final."},
+    {.name = "triangle",
+     .type = STK_KEY_MAP,
+     .keys = triangle_keys,
+     .no_short = true,
+     .doc = "Straight up to the full rate, and straight down."},
     END};
 
 static const stk_key fixed_scale_keys[] = {{.name = "scale",

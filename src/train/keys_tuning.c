@@ -27,5 +27,11 @@ static const stk_key group_keys[] = {
      .most = 1e6,
      .doc = "A factor of the learning rate."},
     {.name = "weight_decay", .type = STK_KEY_REAL, .least = 0, .most = 1, .doc = "Default: the optimiser's."},
+    {.name = "until",
+     .type = STK_KEY_REAL,
+     .least = 0,
+     .most = 1e6,
+     .above = true,
+     .doc = "Epochs, after which the rate is 0. Default: to the end."},
     END};
 const stk_key stk_group_key = {.name = "group", .type = STK_KEY_MAP, .keys = group_keys, .no_short = true};

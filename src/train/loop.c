@@ -327,6 +327,7 @@ stk_status stk_trainer_run(stk_trainer *trainer, int64_t n_epochs)
     stk_status status;
     STK_RETURN_IF_ERROR(stk_trainer_prepare(trainer, n_epochs));
     trainer->run_start_ns = stk_clock_ns();
+    STK_RETURN_IF_ERROR(stk_trainer_whiten(trainer));
     STK_RETURN_IF_ERROR(stk_trainer_start_average(trainer));
     if (n_epochs != trainer->n_epochs) { /* A later call may go on for more epochs; the schedule then spans them all. */
         trainer->n_epochs = n_epochs;

@@ -150,9 +150,12 @@ static void take_schedule(const stk_yaml_node *node, stk_schedule *out)
                           .warmup_epochs = get_real(settings, "warmup", 0),
                           .every_epochs = get_real(settings, "every", 0),
                           .gamma = get_real(settings, "gamma", 0),
-                          .final_share = get_real(settings, "final", 0)};
+                          .final_share = get_real(settings, "final", 0),
+                          .first_share = get_real(settings, "first", 0),
+                          .peak = get_real(settings, "peak", 0)};
     if (!strcmp(settings->key, "step")) out->kind = STK_SCHEDULE_STEP;
     if (!strcmp(settings->key, "cosine")) out->kind = STK_SCHEDULE_COSINE;
+    if (!strcmp(settings->key, "triangle")) out->kind = STK_SCHEDULE_TRIANGLE;
 }
 
 /* "a,b" of a sequence; NULL where there is none. */
@@ -223,11 +226,24 @@ static stk_status take_groups(const stk_yaml_node *root, stk_recipe *recipe)
         if (recipe->n_groups == STK_MOST_GROUPS)
             return stk_yaml_fail(groups, "there may be %d groups at most", STK_MOST_GROUPS - 1);
         STK_RETURN_IF_ERROR(join_words(get(group, "match"), &match));
-        recipe->group[recipe->n_groups++] = (stk_param_group){
-            .match = match, .lr_factor = get_real(group, "lr", 1), .weight_decay = get_real(group, "weight_decay", -1)};
+        recipe->group[recipe->n_groups++] = (stk_param_group){.match = match,
+                                                              .lr_factor = get_real(group, "lr", 1),
+                                                              .weight_decay = get_real(group, "weight_decay", -1),
+                                                              .until_epochs = get_real(group, "until", 0)};
     }
     recipe->init_weights = get_text(init, "weights");
     return join_words(get(init, "leave"), &recipe->init_leave);
+}
+
+/* What training does beside the optimiser's steps. */
+static void take_extras(const stk_yaml_node *root, stk_recipe *recipe)
+{
+    const stk_yaml_node *lookahead = get(root, "lookahead"), *whiten = get(root, "whiten"), *tta = get(root, "tta");
+    recipe->average = (stk_average){get_real(get(root, "ema"), "decay", 0), get_bool(get(root, "ema"), "warmup")};
+    recipe->lookahead = (stk_lookahead){get_int(lookahead, "every", 0), get_real(lookahead, "alpha", 0),
+                                        get_real(lookahead, "power", 0)};
+    recipe->whiten = (stk_whiten){get_text(whiten, "layer"), get_int(whiten, "samples", 0), get_real(whiten, "eps", 0)};
+    recipe->views = (stk_views){get_bool(tta, "flip"), (int)get_int(tta, "shift", 0)};
 }
 
 static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
@@ -273,7 +289,7 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->precision = get_precision(root);
     recipe->loss_scale = take_loss_scale(get(root, "loss_scale")->child);
     recipe->on_nan = is_word(root, "on_nan", "skip") ? STK_ON_NAN_SKIP : STK_ON_NAN_STOP;
-    recipe->average = (stk_average){get_real(get(root, "ema"), "decay", 0), get_bool(get(root, "ema"), "warmup")};
+    take_extras(root, recipe);
     return STK_OK;
 }
 

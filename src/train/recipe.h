@@ -62,6 +62,9 @@ typedef struct stk_recipe {
     double clip_norm;
     stk_param_group group[STK_MOST_GROUPS]; /* their texts are owned */
     int n_groups;
+    stk_lookahead lookahead;
+    stk_whiten whiten; /* its text is the recipe's */
+    stk_views views;
     const char *init_weights;        /* a file or a run; NULL: none */
     char *init_leave;                /* "fc,head"; owned; NULL: none */
     char *no_decay;                  /* "bias,norm"; owned; NULL: none */

@@ -9,6 +9,7 @@
 #include "graph/query.h"
 #include "optim/update.h"
 #include "train/trainer_state.h"
+#include "train/views.h"
 
 static bool has_cross_entropy(const stk_graph *graph)
 {
@@ -172,6 +173,13 @@ static step_loss make_loss(const stk_trainer *trainer, stk_graph *graph, int64_t
     return (step_loss){.trained = loss, .shown = loss, .weight = weight};
 }
 
+static bool has_batch_norm(const stk_graph *graph)
+{
+    for (int i = 0; i < graph->n_nodes; i++)
+        if (graph->node[i].op == STK_OP_batch_norm) return true;
+    return false;
+}
+
 /* The training step on slices of `micro` rows of a batch; micro == batch: on all of them at once. */
 static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t micro)
 {
@@ -191,8 +199,15 @@ static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t 
                                .no_decay = trainer->no_decay,
                                .groups = trainer->group,
                                .n_groups = trainer->n_groups,
-                               .average = trainer->config.average};
+                               .average = trainer->config.average,
+                               .lookahead = trainer->config.lookahead,
+                               .n_steps = trainer->n_steps,
+                               .epoch_steps = trainer->n_batches};
     optim.grad_factor = loss.factor;
+    if (optim.lookahead.every > 0 && micro < batch && has_batch_norm(graph))
+        stk_graph_keep_error(graph, stk_fail(STK_UNSUPPORTED,
+                                             "'lookahead' does not go with micro-batches of a network with batch norm, "
+                                             "whose statistics change in each of them; leave out one of the two"));
     stk_optim_build(graph, loss.trained, &optim);
     return graph;
 }
@@ -223,6 +238,15 @@ stk_status stk_step_compile_train(stk_trainer *trainer, int64_t rows, stk_bound_
     return list_bindings(trainer, out);
 }
 
+/* Frees the graph where it fails. */
+static stk_status average_views(const stk_trainer *trainer, stk_graph *graph)
+{
+    stk_value output = of_clone(graph, stk_model_get_output(trainer->model));
+    stk_status status = stk_views_average(graph, output, &trainer->config.views);
+    if (status != STK_OK) stk_graph_free(graph);
+    return status;
+}
+
 /* Evaluation is divided as training is, where its batch can be: into parts of one size. */
 static int64_t eval_rows(const stk_trainer *trainer, int64_t batch)
 {
@@ -251,6 +275,7 @@ stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_
     stk_graph_output(graph, "loss_sum", stk_reduce_sum(stk_select(real, loss, zero), 0));
     add_metrics(trainer, graph, weight);
     stk_measures_build(trainer, graph, weight);
+    STK_RETURN_IF_ERROR(average_views(trainer, graph));
     out->batch = batch;
     stk_compile_options options = compile_options(trainer);
     options.inference = true;

@@ -59,6 +59,7 @@ void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *confi
     free(trainer->dump_graph);
     free(trainer->recompute);
     free(trainer->trace);
+    free(trainer->whiten_layer);
     trainer->config = *config;
     trainer->device = copy_text(config->device);
     trainer->no_decay = copy_text(config->no_decay);
@@ -73,6 +74,7 @@ void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *confi
     trainer->config.trace = trainer->trace = copy_text(config->trace);
     snprintf(trainer->best_metric, STK_METRIC_NAME_BYTES, "%s", config->best_metric ? config->best_metric : "loss");
     snprintf(trainer->stop_metric, STK_METRIC_NAME_BYTES, "%s", config->stop_metric ? config->stop_metric : "loss");
+    trainer->config.whiten.layer = trainer->whiten_layer = copy_text(config->whiten.layer);
     trainer->state.seed = config->seed;
     trainer->n_measures = config->measures ? config->n_measures : 0;
     if (trainer->n_measures > STK_MOST_MEASURES) trainer->n_measures = STK_MOST_MEASURES;
@@ -114,6 +116,7 @@ void stk_trainer_free(stk_trainer *trainer)
     free(trainer->dump_graph);
     free(trainer->recompute);
     free(trainer->trace);
+    free(trainer->whiten_layer);
     free(trainer);
 }
 

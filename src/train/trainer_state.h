@@ -70,8 +70,8 @@ struct stk_trainer {
     stk_dataset *dataset; /* owned */
     stk_optimizer optimizer;
     stk_trainer_config config;
-    char *device, *no_decay, *dump_graph, *recompute, *trace; /* copies of the config's texts */
-    stk_param_group group[STK_MOST_GROUPS];                   /* their texts are ours */
+    char *device, *no_decay, *dump_graph, *recompute, *trace, *whiten_layer; /* copies of the config's texts */
+    stk_param_group group[STK_MOST_GROUPS];                                  /* their texts are ours */
     int n_groups;
     stk_trainer_hooks hooks;
     volatile sig_atomic_t stop;
@@ -158,6 +158,8 @@ stk_status stk_trainer_open(stk_trainer *trainer);
 /* Before the first step: the weights that are trained begin where their mean stands, so that whoever fills a network's
  * weights fills both. Does nothing later, and where no mean is kept. */
 stk_status stk_trainer_start_average(stk_trainer *trainer);
+/* whiten.c: before the first step, what config.whiten says. */
+stk_status stk_trainer_whiten(stk_trainer *trainer);
 
 /* --- memory_choice.c --- */
 /* What the limit asks for, or the user. The engine is open. */

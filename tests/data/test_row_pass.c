@@ -173,6 +173,9 @@ static void only_cut(void **state)
 {
     (void)state;
     check((chain_case){"cifar", {stk_decode(), stk_random_crop(32, 4), stk_random_flip(), stk_normalize_cifar10()}});
+    check((chain_case){"cifar, mirrored",
+                       {stk_decode(), stk_random_crop_with(32, 4, STK_BORDER_REFLECT),
+                        stk_random_flip_with(false, true), stk_normalize_cifar10()}});
     check((chain_case){"far out", {stk_decode(), stk_random_crop(5, 60), stk_random_flip()}});
     check((chain_case){"flips", {stk_decode(), stk_random_flip(), stk_center_crop(31, 17), stk_random_flip()}});
     check((chain_case){"whole", {stk_decode(), stk_normalize_imagenet()}});

@@ -91,10 +91,35 @@ static void normal_content_is_normal(void **state)
     free(x);
 }
 
+/* Filters 0 to C-1 of a weight [O,3,4,C] are channels 0 to C-1; the others are as without it. */
+static void identity_lets_channels_through(void **state)
+{
+    enum { O = 7, C = 3, FILTER = 3 * 4 * C };
+    float x[2][O * FILTER];
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        stk_engine *engine;
+        stk_program *program;
+        stk_init init = {k ? STK_INIT_IDENTITY : STK_INIT_UNIFORM, 0.5};
+        stk_graph *graph = stk_graph_new();
+        stk_graph_output(graph, "y",
+                         stk_neg(stk_graph_variable(graph, "w", STK_F32, STK_SHAPE(O, 3, 4, C), init, true)));
+        assert_int_equal(stk_engine_open("cpu", NULL, SEED, &engine), STK_OK);
+        if (stk_engine_compile(engine, graph, NULL, &program) != STK_OK) fail_msg("%s", stk_error_text());
+        assert_int_equal(stk_engine_read_variable(engine, 0, x[k]), STK_OK);
+        stk_engine_close(engine);
+    }
+    for (int i = 0; i < O * FILTER; i++) {
+        int filter = i / FILTER, place = i % FILTER;
+        float want = filter >= C ? x[0][i] : place == (1 * 4 + 2) * C + filter ? 1.0f : 0.0f;
+        assert_true(x[1][i] == want);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(content_is_the_same_for_any_threads),
-                                       cmocka_unit_test(content_is_the_same_on_any_processor),
-                                       cmocka_unit_test(normal_content_is_normal)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(content_is_the_same_for_any_threads), cmocka_unit_test(content_is_the_same_on_any_processor),
+        cmocka_unit_test(normal_content_is_normal), cmocka_unit_test(identity_lets_channels_through)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

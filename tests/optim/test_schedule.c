@@ -72,6 +72,24 @@ static void cosine(void **state)
     CHECK_NEAR(stk_schedule_rate(&schedule, 0.1, 7, 4, 3), 0.01);
 }
 
+/* numpy.interp(step, [0, 9, 40], [0.2, 1, 0.07]) */
+static void triangle(void **state)
+{
+    (void)state;
+    stk_schedule schedule = {.kind = STK_SCHEDULE_TRIANGLE, .first_share = 0.2, .peak = 0.23, .final_share = 0.07};
+    CHECK_NEAR(stk_schedule_rate(&schedule, 2, 0, 40, 10), 0.4);
+    CHECK_NEAR(stk_schedule_rate(&schedule, 2, 3, 40, 10), 2 * (0.2 + 0.8 / 3));
+    CHECK_NEAR(stk_schedule_rate(&schedule, 2, 9, 40, 10), 2);
+    CHECK_NEAR(stk_schedule_rate(&schedule, 2, 10, 40, 10), 2 * 0.97);
+    CHECK_NEAR(stk_schedule_rate(&schedule, 2, 39, 40, 10), 2 * 0.1);
+    CHECK_NEAR(stk_schedule_rate(&schedule, 2, 100, 40, 10), 2 * 0.07);
+    /* No way up, and no way down. */
+    schedule.peak = 0;
+    CHECK_NEAR(stk_schedule_rate(&schedule, 2, 0, 40, 10), 2);
+    schedule.peak = 1;
+    CHECK_NEAR(stk_schedule_rate(&schedule, 2, 39, 40, 10), 2 * (0.2 + 0.8 * 39 / 40));
+}
+
 static void defaults(void **state)
 {
     (void)state;
@@ -92,7 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant), cmocka_unit_test(warm_up),  cmocka_unit_test(steps),
-        cmocka_unit_test(cosine),   cmocka_unit_test(defaults),
+        cmocka_unit_test(cosine),   cmocka_unit_test(triangle), cmocka_unit_test(defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

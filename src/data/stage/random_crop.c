@@ -1,10 +1,12 @@
-/* Pads with zeros on all sides, then cuts size x size at a random place: the usual augmentation for CIFAR. */
+/* Pads with zeros or mirrored on all sides, then cuts size x size at a random place: the usual augmentation for CIFAR.
+ */
 #include "base/error.h"
 #include "data/stage/crop.h"
 #include "data/stage/stage_list.h"
 
 typedef struct random_crop_params {
     int64_t size, pad;
+    stk_border border;
 } random_crop_params;
 
 static stk_status check_sides(const random_crop_params *p, const int64_t *dim)
@@ -14,6 +16,10 @@ static stk_status check_sides(const random_crop_params *p, const int64_t *dim)
             return stk_fail(STK_INVALID,
                             "an image with a side of %lld, padded by %lld, is smaller than the crop of %lld",
                             (long long)dim[i], (long long)p->pad, (long long)p->size);
+    for (int i = 0; i < 2 && p->border == STK_BORDER_REFLECT; i++)
+        if (dim[i] != STK_ANY && dim[i] <= p->pad)
+            return stk_fail(STK_INVALID, "a side of %lld cannot be mirrored for a border of %lld; take a smaller 'pad'",
+                            (long long)dim[i], (long long)p->pad);
     return STK_OK;
 }
 
@@ -44,7 +50,10 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     (void)scratch;
     STK_RETURN_IF_ERROR(check_sides(p, dim));
     stk_rect rect = draw_rect(p, key, dim[0], dim[1]);
-    stk_copy_rectangle(in, rect.top, rect.left, out);
+    if (p->border == STK_BORDER_REFLECT)
+        stk_copy_rectangle_mirrored(in, rect.top, rect.left, out);
+    else
+        stk_copy_rectangle(in, rect.top, rect.left, out);
     return STK_OK;
 }
 
@@ -52,7 +61,10 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
 {
     const random_crop_params *p = params;
     STK_RETURN_IF_ERROR(check_sides(p, (const int64_t[]){view->height, view->width}));
-    *fits = stk_view_crop(view, draw_rect(p, key, view->height, view->width));
+    stk_rect rect = draw_rect(p, key, view->height, view->width);
+    bool inside = rect.top >= 0 && rect.left >= 0 && rect.top + rect.height <= view->height &&
+                  rect.left + rect.width <= view->width;
+    *fits = (inside || p->border == STK_BORDER_ZERO) && stk_view_crop(view, rect);
     return STK_OK;
 }
 
@@ -66,8 +78,13 @@ const stk_stage_class stk_stage_random_crop = {.name = "random_crop",
 
 stk_stage *stk_random_crop(int64_t size, int64_t pad)
 {
+    return stk_random_crop_with(size, pad, STK_BORDER_ZERO);
+}
+
+stk_stage *stk_random_crop_with(int64_t size, int64_t pad, stk_border border)
+{
     if (size < 1 || size > 65535 || pad < 0 || pad > 65535)
         return stk_stage_new_failed(STK_INVALID, "random_crop: size %lld with pad %lld is out of range",
                                     (long long)size, (long long)pad);
-    return stk_stage_new(&stk_stage_random_crop, &(random_crop_params){size, pad});
+    return stk_stage_new(&stk_stage_random_crop, &(random_crop_params){size, pad, border});
 }

@@ -1,11 +1,11 @@
-/* Mirrors left-right, or top-bottom, with chance 1/2. */
+/* Mirrors left-right, or top-bottom, with chance 1/2; or each image in every other epoch. */
 #include <string.h>
 
 #include "base/error.h"
 #include "data/stage/stage_list.h"
 
 typedef struct random_flip_params {
-    bool vertical;
+    bool vertical, alternate;
 } random_flip_params;
 
 static stk_status plan(const void *params, const stk_field_type *in, stk_field_type *out)
@@ -55,10 +55,12 @@ static void mirror_row(char *row, int64_t width, size_t pixel)
         swap_pixels(a, b, pixel);
 }
 
-static bool draw_flip(const stk_stage_key *key)
+/* Alternating, half of the images begin mirrored, and in each epoch all change sides. */
+static bool draw_flip(const random_flip_params *p, const stk_stage_key *key)
 {
-    stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
-    return !(stk_rng_u32(&rng) >> 31);
+    stk_rng rng = stk_rng_make(key->seed, p->alternate ? 0 : key->epoch, key->i_sample, key->i_stage);
+    bool first = !(stk_rng_u32(&rng) >> 31);
+    return p->alternate ? first != (key->epoch & 1) : first;
 }
 
 /* Rows of n bytes; dst may be src. */
@@ -78,7 +80,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     const random_flip_params *p = params;
     const stk_tensor_desc *desc = &in->type.desc;
     (void)scratch;
-    bool flip = draw_flip(key);
+    bool flip = draw_flip(p, key);
     size_t pixel = (size_t)desc->shape.dim[2] * stk_dtype_bytes(desc->dtype);
     if (flip && p->vertical) {
         mirror_rows(in->data, out->data, desc->shape.dim[0], (size_t)desc->shape.dim[1] * pixel);
@@ -94,7 +96,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
 static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
 {
     const random_flip_params *p = params;
-    *fits = !draw_flip(key) || (!p->vertical && stk_view_mirror(view));
+    *fits = !draw_flip(p, key) || (!p->vertical && stk_view_mirror(view));
     return STK_OK;
 }
 
@@ -109,10 +111,15 @@ const stk_stage_class stk_stage_random_flip = {.name = "random_flip",
 
 stk_stage *stk_random_flip(void)
 {
-    return stk_stage_new(&stk_stage_random_flip, &(random_flip_params){false});
+    return stk_random_flip_with(false, false);
 }
 
 stk_stage *stk_random_flip_vertical(void)
 {
-    return stk_stage_new(&stk_stage_random_flip, &(random_flip_params){true});
+    return stk_random_flip_with(true, false);
+}
+
+stk_stage *stk_random_flip_with(bool vertical, bool alternate)
+{
+    return stk_stage_new(&stk_stage_random_flip, &(random_flip_params){vertical, alternate});
 }

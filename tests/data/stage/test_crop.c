@@ -59,6 +59,33 @@ static void random_crop_draws_every_place(void **state)
     stk_stage_free(stage);
 }
 
+/* Rows 0 to 5 stand at 2 1 | 0 1 2 3 4 5 | 4 3, as numpy.pad's "reflect" has them. */
+static void random_crop_mirrors_the_border(void **state)
+{
+    (void)state;
+    static const int row[] = {2, 1, 0, 1, 2, 3, 4, 5, 4, 3};
+    uint8_t src[6 * 6 * 2], out[6 * 6 * 2], zeros[6 * 6 * 2];
+    int n_outside = 0;
+    fill_places(src, 6, 6);
+    stk_stage *stage = stk_random_crop_with(6, 2, STK_BORDER_REFLECT), *plain = stk_random_crop(6, 2);
+    for (uint64_t i = 0; i < 500; i++) {
+        stk_field_type type = array_type(STK_U8, STK_SHAPE(6, 6, 2));
+        assert_int_equal(try_stage(stage, type, src, i, out), STK_OK);
+        assert_int_equal(try_stage(plain, type, src, i, zeros), STK_OK);
+        int top = zeros[2 * (2 * 6 + 2)] - 1 - 2, left = zeros[2 * (2 * 6 + 2) + 1] - 1 - 2;
+        for (int k = 0; k < 36; k++) {
+            assert_int_equal(out[2 * k], row[k / 6 + top + 2] + 1);
+            assert_int_equal(out[2 * k + 1], row[k % 6 + left + 2] + 1);
+        }
+        n_outside += memcmp(out, zeros, sizeof(out)) != 0;
+    }
+    assert_in_range(n_outside, 400, 500);
+    stk_stage_free(stage);
+    stk_stage_free(plain);
+    refuse_plan(stk_random_crop_with(4, 4, STK_BORDER_REFLECT), array_type(STK_U8, STK_SHAPE(8, 4, 3)),
+                "a side of 4 cannot be mirrored for a border of 4; take a smaller 'pad'");
+}
+
 static void same_key_same_crop(void **state)
 {
     (void)state;
@@ -174,13 +201,10 @@ static void too_small_records_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(center_crop_takes_the_middle),
-        cmocka_unit_test(random_crop_draws_every_place),
-        cmocka_unit_test(same_key_same_crop),
-        cmocka_unit_test(resized_crop_draws_areas_and_ratios),
-        cmocka_unit_test(strips_fall_back_to_the_middle),
-        cmocka_unit_test(too_small_images_are_refused),
-        cmocka_unit_test(too_small_records_are_refused),
+        cmocka_unit_test(center_crop_takes_the_middle),        cmocka_unit_test(random_crop_draws_every_place),
+        cmocka_unit_test(random_crop_mirrors_the_border),      cmocka_unit_test(same_key_same_crop),
+        cmocka_unit_test(resized_crop_draws_areas_and_ratios), cmocka_unit_test(strips_fall_back_to_the_middle),
+        cmocka_unit_test(too_small_images_are_refused),        cmocka_unit_test(too_small_records_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

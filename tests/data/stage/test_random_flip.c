@@ -61,11 +61,36 @@ static void pixels_stay_whole(void **state)
     refuse_plan(stk_random_flip(), array_type(STK_F32, STK_SHAPE(5)), "needs u8 or f32 images [H,W,C], not f32[5]");
 }
 
+/* Half of the images begin mirrored; from epoch to epoch each changes sides. */
+static void alternating_flips_change_sides(void **state)
+{
+    (void)state;
+    const uint8_t src[2] = {1, 2};
+    stk_field_type type = array_type(STK_U8, STK_SHAPE(1, 2, 1));
+    stk_stage *stage = stk_random_flip_with(false, true);
+    int n_flipped = 0;
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint8_t out[4][2];
+        for (uint64_t epoch = 0; epoch < 4; epoch++) {
+            stk_stage_key key = {.seed = 5, .epoch = epoch, .i_sample = i, .i_stage = 2};
+            stk_item in = {type, (void *)(uintptr_t)src, 2}, to = {type, out[epoch], 2};
+            assert_int_equal(stage->class->run(stage->params, &key, &in, &to, &(stk_scratch){0}), STK_OK);
+        }
+        assert_memory_equal(out[0], out[2], 2);
+        assert_memory_equal(out[1], out[3], 2);
+        assert_memory_not_equal(out[0], out[1], 2);
+        n_flipped += out[0][0] == 2;
+    }
+    assert_in_range(n_flipped, 437, 563); /* four deviations */
+    stk_stage_free(stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(half_of_all_images_are_mirrored),
         cmocka_unit_test(pixels_stay_whole),
+        cmocka_unit_test(alternating_flips_change_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -150,15 +151,38 @@ static int put_report(const cli_args *args, const stk_watch *watch, FILE *file)
     return code;
 }
 
+/* The verdict is looked for anew only as often as that takes a thousandth of a core: long runs have many rows. */
 static void put_line(const stk_watch *watch)
 {
     static stk_watch_report report;
+    static double judge_at;
     stk_text line = {0};
-    stk_watch_report_now(watch, &report);
+    clock_t begin = clock();
+    if (cli_now() >= judge_at) {
+        stk_watch_report_now(watch, &report);
+        judge_at = cli_now() + 1000.0 * (double)(clock() - begin) / CLOCKS_PER_SEC;
+    }
+    report.length_s = watch->history.n ? watch->history.row[watch->history.n - 1].at_s : 0;
     stk_watch_report_line(&report, &line);
     fprintf(stderr, "\r\033[K%.*s", 110, stk_text_get(&line));
     fflush(stderr);
     stk_text_free(&line);
+}
+
+/* Whether the files can be written that are to be at the end, before a command starts that may take days. */
+static bool can_write(const cli_args *args)
+{
+    static const char *const names[] = {"--record", "--html"};
+    for (int i = 0; i < 2; i++) {
+        const char *path = cli_value(args, names[i]);
+        FILE *file = path ? fopen(path, "ae") : NULL;
+        if (path && !file) {
+            fprintf(stderr, "stoker: cannot write '%s': %s\n", path, strerror(errno));
+            return false;
+        }
+        if (file) fclose(file);
+    }
+    return true;
 }
 
 /* --- watching --- */
@@ -168,6 +192,8 @@ typedef struct watched_job {
     bool is_ours, shows_line;
     double seconds; /* 0: no limit */
 } watched_job;
+
+enum { MOST_STOPS = 3 }; /* then a command that does not mind Ctrl-C is left alone */
 
 /* Samples until the job ends. *exit_code: as a shell would give it, or -1 where nobody knows. */
 static stk_status follow(stk_watch *watch, const watched_job *job, int *exit_code)
@@ -184,7 +210,7 @@ static stk_status follow(stk_watch *watch, const watched_job *job, int *exit_cod
             shown = cli_now();
         }
         if (job->is_ours) is_over = false;
-        if (job->is_ours ? stk_watch_child_stops() > 2 : stk_watch_child_stops() > 0) break;
+        if (stk_watch_child_stops() >= (job->is_ours ? MOST_STOPS : 1)) break;
         if (job->seconds > 0 && cli_now() - begin >= job->seconds) break;
         double left = (double)stk_watch_sampler_interval_us(&watch->sampler) * 1e-6 - (cli_now() - at);
         if (!is_over) stk_watch_child_wait(left > 0.001 ? (long)(left * 1e6) : 1000);
@@ -218,6 +244,7 @@ static int watch_job(const cli_args *args, char *const *argv)
         return CLI_FAILED;
     }
     job.seconds = (double)seconds;
+    if (!can_write(args)) return CLI_FAILED;
     if (argv) {
         stk_status status = stk_watch_child_start(argv, cli_has(args, "--json"), &job.pid);
         if (status != STK_OK) {
@@ -238,6 +265,11 @@ static int watch_job(const cli_args *args, char *const *argv)
     snprintf(text, sizeof(text), "%d", exit_code);
     if (status == STK_OK) status = stk_watch_finish(&watch, exit_code >= 0 ? text : NULL);
     if (job.shows_line) fprintf(stderr, "\r\033[K");
+    if (status == STK_OK && job.is_ours && exit_code < 0) {
+        fprintf(stderr, "stoker: '%s' did not stop and goes on as process %d; kill -9 %d ends it\n", argv[0],
+                (int)job.pid, (int)job.pid);
+        exit_code = 128 + SIGINT;
+    }
     int code = status == STK_OK ? put_report(args, &watch, argv ? stderr : stdout) : cli_fail();
     stk_watch_close(&watch);
     /* A failure to watch must not end the command, which goes on and tells its own end. */
@@ -305,6 +337,9 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (n_ways != 1) return cli_usage(verb, "needs one of: -- COMMAND, --pid PID, --replay FILE, --compare A B");
     if (cli_has(&args, "--compare"))
         return args.n_words == 1 ? compare(&args) : cli_usage(verb, "option '--compare' needs two recordings: A B");
+    if (cli_has(&args, "--seconds") && !cli_has(&args, "--pid"))
+        return cli_usage(verb,
+                         "option '--seconds' goes with '--pid'; a command is watched to its end (timeout N COMMAND)");
     if (args.n_words > 0) return cli_usage(verb, "'%s' is no option; a command goes behind '--'", args.word[0]);
     return cli_has(&args, "--replay") ? replay(&args) : watch_job(&args, command);
 }

@@ -251,6 +251,7 @@ static void add_machine(stk_watch_row *row, const stk_watch_machine *a, const st
     row->oom_kills = fmax(kills, all);
     row->compilers = b->n_compilers >= 0 ? (double)b->n_compilers : NAN;
     row->lagging_rank = b->ras_lagging_rank >= 0 ? 1 : 0;
+    row->late_rank = b->ras_lagging_rank >= 0 ? (double)b->ras_lagging_rank : NAN;
 }
 
 static void add_node(stk_watch_row *row, const stk_watch_sample *now, const cast *roles)

@@ -58,8 +58,9 @@
     X(memory_full)  /* used share of the memory, or of the group's limit */                                            \
     X(limit_hits)   /* a second */                                                                                     \
     X(oom_kills)                                                                                                       \
-    X(compilers) /* processes */                                                                                       \
-    X(lagging_rank)
+    X(compilers)    /* processes */                                                                                    \
+    X(lagging_rank) /* 1: NCCL says that there is one */                                                               \
+    X(late_rank)    /* its number */
 
 #define X(name) double name;
 typedef struct stk_watch_row {

@@ -11,7 +11,7 @@
 #include "watch/parse.h"
 #include "watch/sampler.h"
 
-enum { RAS_PORT = 28028 };
+enum { RAS_PORT = 28028, MOST_MISSES = 8 };
 
 /* A socket that is connecting, or -1. */
 static int begin_talk(void)
@@ -46,13 +46,15 @@ void stk_watch_read_ras(stk_watch_sampler *sampler)
         sampler->ras_asked = send(sampler->ras_fd, question, sizeof(question) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) ==
                              (ssize_t)sizeof(question) - 1;
         if (sampler->ras_asked) return;
-        if (sampler->sample.gpus.n > 1)
+        /* It may listen later than the job begins. */
+        if (sampler->sample.gpus.n > 1 && ++sampler->n_ras_misses == MOST_MISSES)
             (void)stk_watch_facts_add(&sampler->facts, "missing",
                                       "NCCL's view of ranks (RAS on port 28028: a job with NCCL 2.24 or newer)");
     } else {
         ssize_t n = recv(sampler->ras_fd, sampler->text, STK_WATCH_TEXT - 1, MSG_DONTWAIT);
         if (n < 0 && errno == EAGAIN) return;
         sampler->text[n > 0 ? n : 0] = 0;
+        sampler->n_ras_misses = INT32_MIN;
         sampler->sample.machine.ras_lagging_rank = stk_watch_parse_ras(sampler->text);
     }
     end_talk(sampler);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void stk_watch_report_make(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_report *out)
@@ -89,6 +90,20 @@ static void add_missing(const stk_watch_report *report, stk_text *out)
         add_wrapped(out, i == 0 ? "not seen" : "", text);
 }
 
+/* How the command ended, where that was not as it should. */
+static void add_end(const stk_watch_report *report, stk_text *out)
+{
+    const char *text = stk_watch_facts_get(report->facts, "exit", 0);
+    int code = text ? atoi(text) : 0;
+    char line[120];
+    if (code == 0) return;
+    if (code > 128 && code < 160)
+        snprintf(line, sizeof(line), "exit code %d: killed by signal %d (%s)", code, code - 128, strsignal(code - 128));
+    else
+        snprintf(line, sizeof(line), "exit code %d", code);
+    add_wrapped(out, "ended", line);
+}
+
 void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
 {
     const char *framework = stk_watch_facts_get(report->facts, "framework", 0);
@@ -107,7 +122,9 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
     for (int i = 0; i < report->n_verdicts; i++)
         add_verdict(report, &report->verdict[i], i == 0, out);
     add_missing(report, out);
-    if (report->overhead >= 0) {
+    add_end(report, out);
+    /* Of a moment, starting takes most. */
+    if (report->overhead >= 0 && report->length_s > 0.5) {
         snprintf(line, sizeof(line), "%.2f %% of one core", 100 * report->overhead);
         add_wrapped(out, "overhead", line);
     }

@@ -119,6 +119,15 @@ stk_status stk_watch_sampler_take(stk_watch_sampler *sampler)
     return STK_OK;
 }
 
+int64_t stk_watch_sampler_last_kills(stk_watch_sampler *sampler)
+{
+    stk_watch_machine *m = &sampler->sample.machine, before = *m;
+    stk_watch_read_kills(sampler);
+    int64_t of_group = m->group_oom_kills - before.group_oom_kills, of_all = m->oom_kills - before.oom_kills;
+    int64_t kills = before.group_oom_kills >= 0 ? of_group : before.oom_kills >= 0 ? of_all : 0;
+    return kills > 0 ? kills : 0;
+}
+
 double stk_watch_sampler_overhead(const stk_watch_sampler *sampler)
 {
     int64_t elapsed = now_us() - sampler->begin_us;

@@ -41,6 +41,7 @@ typedef struct stk_watch_sampler {
     char groups[1024], group_folder[2][1024];
     int ras_fd; /* of a talk with NCCL's service, or -1 */
     bool ras_asked;
+    int n_ras_misses;
     char *text; /* for files */
 } stk_watch_sampler;
 
@@ -49,6 +50,9 @@ stk_status stk_watch_sampler_open(stk_watch_sampler *sampler, const stk_watch_co
 stk_status stk_watch_sampler_take(stk_watch_sampler *sampler);
 /* When to take the next one: so long after the last one began. */
 int64_t stk_watch_sampler_interval_us(const stk_watch_sampler *sampler);
+/* How many processes were killed for want of memory since the last sample, by what the job's control group says, or
+ * the machine where there is no group. */
+int64_t stk_watch_sampler_last_kills(stk_watch_sampler *sampler);
 /* The share of one core that this process has taken since the sampler was opened. */
 double stk_watch_sampler_overhead(const stk_watch_sampler *sampler);
 void stk_watch_sampler_close(stk_watch_sampler *sampler);
@@ -66,6 +70,8 @@ bool stk_watch_is_compiler(const char *name);
 /* sampler_machine.c: the machine and the control group. */
 void stk_watch_read_machine(stk_watch_sampler *sampler);
 void stk_watch_read_cores(stk_watch_sampler *sampler);
+/* Memory alone, of the machine and of the group as it was found last: the job may have ended. */
+void stk_watch_read_kills(stk_watch_sampler *sampler);
 /* ras.c: NCCL's service on this machine, asked once a second without waiting for it. */
 void stk_watch_read_ras(stk_watch_sampler *sampler);
 

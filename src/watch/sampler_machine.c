@@ -220,3 +220,9 @@ void stk_watch_read_machine(stk_watch_sampler *sampler)
     find_group(sampler);
     read_group(sampler);
 }
+
+void stk_watch_read_kills(stk_watch_sampler *sampler)
+{
+    read_memory(sampler);
+    read_group(sampler);
+}

@@ -231,7 +231,9 @@ static double find_period(const span *s)
 
 static bool is_still(const span *s, const stk_watch_row *row)
 {
-    bool spins = s->has_gpu && row->gpu_busy > 0.9 && row->power < 0.5 && row->pcie_mbs < 1;
+    /* Some may wait in a kernel for one that never gets there. */
+    bool all_or_none = row->gpu_least > 0.9 || (row->gpu_least < 0.05 && row->cores < 0.1);
+    bool spins = s->has_gpu && row->gpu_most > 0.9 && all_or_none && row->power < 0.5 && row->pcie_mbs < 1;
     bool idles = !s->has_gpu || row->gpu_busy < 0.05;
     if (row->asked_mbs > 0.02 || row->put_mbs > 0.02 || row->n_workers > 0) return false;
     return spins || (idles && row->cores < 0.05);
@@ -252,7 +254,7 @@ static void find_stuck(const stk_watch_history *history, const span *s, double *
         moving_s = 0;
         stuck += row->length_s;
         locked += row->locked > 0 ? row->length_s : 0;
-        spinning += s->has_gpu && row->gpu_busy > 0.9 ? row->length_s : 0;
+        spinning += s->has_gpu && row->gpu_most > 0.9 ? row->length_s : 0;
     }
     for (size_t i = 0; i < history->n; i++)
         before += is_still(s, &history->row[i]) ? 0 : history->row[i].length_s;
@@ -303,6 +305,7 @@ static void find_gpu(const span *s, double n_gpus, double *out)
     out[STK_WATCH_link_low] = 1 - mean_busy(s, FIELD(link));
     out[STK_WATCH_far_node] = mean(s, FIELD(far_node));
     out[STK_WATCH_lagging] = mean(s, FIELD(lagging_rank));
+    out[STK_WATCH_late_rank] = most(s, FIELD(late_rank));
 }
 
 static void find_cores(const span *s, double *out)
@@ -381,7 +384,11 @@ void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_fa
     double kills = 0;
     for (size_t i = 0; i < history->n; i++)
         kills += history->row[i].oom_kills > 0 ? history->row[i].oom_kills * history->n_merged : 0;
+    const char *at_end = stk_watch_facts_get(facts, "killed", 0);
+    if (at_end) kills += atof(at_end);
     out->value[STK_WATCH_oom_kills] = kills;
+    /* At that moment it was full, whatever the last sample says. */
+    if (at_end) out->value[STK_WATCH_memory_full] = 1;
     out->value[STK_WATCH_oom_in_s] = find_oom(history);
     out->value[STK_WATCH_framework] = framework && strcmp(framework, "stoker") != 0;
     out->value[STK_WATCH_python] = stk_watch_facts_get(facts, "python", 0) != NULL;

@@ -81,7 +81,8 @@
     X(locked, "%", "meanwhile the main thread waits for a lock, another process or the GPU %s of the time")            \
     X(spinning, "%", "meanwhile the GPU is busy %s of the time, at low power and without traffic")                     \
     X(ended, "", "the job ended by itself: %s (1: yes)")                                                               \
-    X(lagging, "%", "NCCL says that a rank lags behind, %s of the time")
+    X(lagging, "%", "NCCL says that a rank lags behind, %s of the time")                                               \
+    X(late_rank, "", "that is rank %s")
 
 typedef enum stk_watch_signal {
 #define X(name, unit, text) STK_WATCH_##name,

@@ -1,5 +1,6 @@
 #include "watch/watch.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,9 @@ stk_status stk_watch_finish(stk_watch *watch, const char *exit_code)
         STK_RETURN_IF_ERROR(
             stk_watch_facts_add(facts, "overhead", "%.6f", stk_watch_sampler_overhead(&watch->sampler)));
     if (exit_code) STK_RETURN_IF_ERROR(stk_watch_facts_add(facts, "exit", "%s", exit_code));
+    /* A job that is killed takes no more samples. */
+    int64_t kills = watch->is_open && exit_code ? stk_watch_sampler_last_kills(&watch->sampler) : 0;
+    if (kills > 0) STK_RETURN_IF_ERROR(stk_watch_facts_add(facts, "killed", "%" PRId64, kills));
     return stk_watch_recorder_close(&watch->recorder, facts);
 }
 

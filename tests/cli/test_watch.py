@@ -6,6 +6,7 @@ usage: test_watch.py STOKER WORK_FOLDER
 """
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -40,6 +41,10 @@ def messages():
     refused(["watch", "--replay", "none.rec"], 1, "'none.rec'")
     refused(["watch", "--compare", "a.rec"], 2, "needs two recordings")
     refused(["watch", "--", "./no-such-program"], 127, "cannot start './no-such-program'")
+    refused(["watch", "--seconds", "3", "--", "true"], 2, "goes with '--pid'")
+    for option in ["--record", "--html"]:
+        refused(["watch", option, "none/x", "--", "touch", "begun"], 1, "cannot write 'none/x'")
+        check(not os.path.exists("begun"), f"{option} is looked at before the command starts")
     accepted(["watch", "--help"], "stoker watch -- python train.py")
     accepted(["watch", "--signals"], "gpu_busy")
     with open("bad.rec", "w") as f:
@@ -49,7 +54,9 @@ def messages():
 
 def exit_codes():
     check(watch("--", "sh", "-c", "exit 7").returncode == 7, "the command's exit code is passed through")
-    check(watch("--", "sh", "-c", "kill -9 $$").returncode == 137, "a signal becomes 128 and its number")
+    done = watch("--", "sh", "-c", "kill -9 $$")
+    check(done.returncode == 137 and "killed by signal 9" in done.stderr, f"a signal becomes 128 and its number: {done.stderr!r}")
+    check("exit code 3" in watch("--", "sh", "-c", "exit 3").stderr, "an exit code is told")
     done = watch("--", "sh", "-c", "echo out; echo err >&2; cat", input="in\n")
     check(done.stdout == "out\nin\n" and "err\n" in done.stderr and "stoker watch\n" in done.stderr,
           f"the command keeps its streams: {done.stdout!r}")
@@ -73,6 +80,25 @@ def stops():
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=60)
     check(child.returncode == 5 and "watched" in err, f"after Ctrl-C: {child.returncode} {err!r}")
+
+
+def stubborn():
+    """A command that does not mind being asked to stop is left alone the third time, and named."""
+    code = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(60)"
+    child = subprocess.Popen([STOKER, "watch", "--", sys.executable, "-c", code], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    child.stdout.readline()
+    for i in range(3):
+        time.sleep(0.5)
+        check(child.poll() is None, f"it goes on after {i} times")
+        child.send_signal(signal.SIGINT)
+    child.wait(timeout=60)
+    err = child.stderr.readline()
+    found = re.search(r"kill -9 (\d+)", err)
+    check(child.returncode == 130 and found, f"after three times: {child.returncode} {err!r}")
+    if found:
+        os.kill(int(found[1]), signal.SIGKILL)
+    child.communicate()
 
 
 def attaches():
@@ -133,6 +159,7 @@ begin()
 messages()
 exit_codes()
 stops()
+stubborn()
 attaches()
 orphans()
 recordings()

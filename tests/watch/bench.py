@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -194,6 +195,53 @@ def counters(env, x, work):
 
 
 @contextlib.contextmanager
+def little_power(env, x, work):
+    env["FAKE_NVML_LIMIT"] = str(int(250 + 100 * x))
+    yield []
+
+
+@contextlib.contextmanager
+def slow_link(env, x, work):
+    env["FAKE_NVML_LINK"] = "1" if x < 0.5 else "2"
+    yield []
+
+
+@contextlib.contextmanager
+def cut_gpu(env, x, work):
+    env["FAKE_NVML_MIG"] = "1"
+    yield []
+
+
+@contextlib.contextmanager
+def killed_job(env, x, work):
+    """A job that was killed, whose memory the played driver keeps."""
+    env["FAKE_NVML_KEEP"] = "1"
+    other = subprocess.Popen([sys.executable, f"{HERE}/jobs.py", "crashes", "60", str(x)], env=env)
+    while not os.path.exists(f"{work}/stuck") and other.poll() is None:
+        time.sleep(0.05)
+    other.kill()
+    other.wait()
+    os.remove(f"{work}/stuck")
+    yield []
+
+
+@contextlib.contextmanager
+def rank_service(env, x, work):
+    env["FAKE_NVML_GPUS"] = "2"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        env["NCCL_RAS_PORT"] = str(server.getsockname()[1])
+    yield []
+
+
+@contextlib.contextmanager
+def memory_limit(env, x, work):
+    limit = int((150 + 100 * x) * 2 ** 20)
+    env["BENCH_LIMIT"] = str(limit)
+    with in_group("memory", memory__limit_in_bytes=limit) as prefix:
+        yield prefix
+
+
+@contextlib.contextmanager
 def far_node(env, x, work):
     """Played: the machine has one memory node; files laid over /sys say that it has two, and the GPU hangs on the other."""
     nodes, gpu = f"{work}/over/sys/devices/system/node", f"{work}/over/sys/bus/pci/devices/0000:41:00.0"
@@ -216,6 +264,7 @@ class Case:
     gpu: bool = True
     seconds: float = 7
     stuck: bool = False    # it hangs, after it has said so
+    dies: bool = False     # it is killed
     light: bool = False    # needs few cores: may run beside others
     played: str = ""       # what is not real besides the GPU
 
@@ -249,6 +298,13 @@ CASES = [
     Case("one of two GPUs", "one_of_two", "one-gpu-of-several", two_gpus, light=True),
     Case("one rank behind", "two_ranks", "straggler", two_gpus, light=True),
     Case("hot GPU", "healthy", "gpu-heat", hot, light=True, seconds=10, played="heat"),
+    Case("power limit", "healthy", "gpu-power-cap", little_power, light=True, played="the limit"),
+    Case("slow PCIe link", "copies", "pcie-link", slow_link, light=True, played="the link"),
+    Case("two ranks that exchange much", "communication", "communication", two_gpus, light=True),
+    Case("a rank that never comes", "lagging", "hang", rank_service, light=True, stuck=True, seconds=5, played="NCCL's service"),
+    Case("memory of a killed job", "wants_memory", "zombie-memory", killed_job, light=True, played="the driver's fault"),
+    Case("a GPU in parts", "healthy", "mig", cut_gpu, light=True, played="the parts"),
+    Case("memory that only grows", "grows", "out-of-memory", memory_limit, light=True, dies=True),
     Case("far memory node", "shared_gpu", "far-memory-node", far_node, light=True, played="memory nodes"),
 ]
 
@@ -319,7 +375,7 @@ def start(case, x, folder, build, stack):
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
         try:
-            if json.loads(out)["exit_code"] and not case.stuck and not stop_after:
+            if json.loads(out)["exit_code"] and not (case.stuck or case.dies or stop_after):
                 sys.exit(f"{case.name}: the job failed: {err[-1000:]}")
         except json.JSONDecodeError:
             sys.exit(f"{case.name}: no report: {err[-1000:]}")

@@ -6,13 +6,17 @@
  * FAKE_NVML_METER   the shared file
  * FAKE_NVML_GPUS    how many GPUs there are; 1
  * FAKE_NVML_COOLING watts that the cooling takes away for each kelvin above 30 degrees; 15
+ * FAKE_NVML_LIMIT   the power limit in watts; 700
  * FAKE_NVML_LINK    the PCIe link's generation, of 5; 5
+ * FAKE_NVML_MIG     1: the GPU is cut into parts, and tells no utilisation
+ * FAKE_NVML_KEEP    1: memory of processes that were killed is not given back
  * FAKE_NVML_GPM     1: counters of SM activity
  * FAKE_NVML_BLOCK   the name of a call that never returns, as with a driver that hangs
  * FAKE_NVML_FAIL    names of calls, separated by commas, that say "not supported"; "all"
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +31,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum { WELL = 0, BAD_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOTAL_MB = 81920, MOST_MHZ = 1980, HOT = 83 };
-static const double idle_w = 70, limit_w = 700, heat_capacity = 55; /* joules for a kelvin */
+static const double idle_w = 70, most_w = 700, heat_capacity = 55; /* joules for a kelvin */
 
 struct nvml_device_st {
     int index;
@@ -91,6 +95,17 @@ static void sum_slots(int index, int64_t now, int64_t *busy, int64_t *work, int6
     }
 }
 
+/* What it would draw at full clocks. */
+static double wanted_watts(const struct nvml_device_st *device)
+{
+    return idle_w + (most_w - idle_w) * device->work;
+}
+
+static double watts_of(const struct nvml_device_st *device)
+{
+    return fmin(wanted_watts(device), setting("FAKE_NVML_LIMIT", most_w));
+}
+
 /* Measures since the last look, where that is at least 40 ms ago. */
 static void look(struct nvml_device_st *device)
 {
@@ -104,9 +119,8 @@ static void look(struct nvml_device_st *device)
         device->pcie_bs = (double)(bytes - device->pcie_bytes) / (s * 1e-9);
         if (device->busy > 1) device->busy = 1;
         if (device->work > 1) device->work = 1;
-        double watts = idle_w + (limit_w - idle_w) * device->work;
         device->celsius +=
-            (watts - setting("FAKE_NVML_COOLING", 15) * (device->celsius - 30)) / heat_capacity * s * 1e-9;
+            (watts_of(device) - setting("FAKE_NVML_COOLING", 15) * (device->celsius - 30)) / heat_capacity * s * 1e-9;
     }
     for (int i = 0; shared && i < METER_SLOTS; i++) {
         const meter_slot *slot = &shared->slot[device->index][i];
@@ -186,6 +200,7 @@ nvml_result nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *
 {
     REFUSE;
     look(device);
+    if (setting("FAKE_NVML_MIG", 0) > 0) return NOT_SUPPORTED;
     out->gpu = (unsigned)(100 * device->busy + 0.5);
     out->memory = (unsigned)(60 * device->work);
     return WELL;
@@ -198,7 +213,7 @@ nvml_result nvmlDeviceGetMemoryInfo(nvml_device device, nvml_memory *out)
     out->total = (unsigned long long)TOTAL_MB << 20;
     out->used = 500ull << 20;
     for (int i = 0; shared && i < METER_SLOTS; i++)
-        if (lives(&shared->slot[device->index][i]))
+        if (lives(&shared->slot[device->index][i]) || setting("FAKE_NVML_KEEP", 0) > 0)
             out->used += (unsigned long long)shared->slot[device->index][i].memory_mb << 20;
     out->free = out->total - out->used;
     return WELL;
@@ -209,7 +224,7 @@ nvml_result nvmlDeviceGetPowerUsage(nvml_device device, unsigned *mw)
 {
     REFUSE;
     look(device);
-    *mw = (unsigned)(1000 * (idle_w + (limit_w - idle_w) * device->work));
+    *mw = (unsigned)(1000 * watts_of(device));
     return WELL;
 }
 
@@ -218,7 +233,7 @@ nvml_result nvmlDeviceGetEnforcedPowerLimit(nvml_device device, unsigned *mw)
 {
     (void)device;
     REFUSE;
-    *mw = (unsigned)(1000 * limit_w);
+    *mw = (unsigned)(1000 * setting("FAKE_NVML_LIMIT", most_w));
     return WELL;
 }
 
@@ -229,7 +244,9 @@ nvml_result nvmlDeviceGetClockInfo(nvml_device device, int kind, unsigned *mhz)
     REFUSE;
     look(device);
     double above = device->celsius - HOT;
-    *mhz = (unsigned)(MOST_MHZ * (above > 0 ? (above > 20 ? 0.5 : 0.8 - 0.015 * above) : 0.97));
+    /* Power goes with the third power of the clock, as voltage follows it. */
+    double capped = 0.97 * cbrt(watts_of(device) / wanted_watts(device));
+    *mhz = (unsigned)(MOST_MHZ * (above > 0 ? (above > 20 ? 0.5 : 0.8 - 0.015 * above) : capped));
     return WELL;
 }
 
@@ -258,7 +275,10 @@ nvml_result nvmlDeviceGetCurrentClocksThrottleReasons(nvml_device device, unsign
 {
     REFUSE;
     look(device);
-    *mask = device->celsius > HOT ? NVML_SLOW_HEAT_HARDWARE : device->busy < 0.01 ? NVML_SLOW_IDLE : 0;
+    *mask = device->celsius > HOT                     ? NVML_SLOW_HEAT_HARDWARE
+            : watts_of(device) < wanted_watts(device) ? NVML_SLOW_POWER_CAP
+            : device->busy < 0.01                     ? NVML_SLOW_IDLE
+                                                      : 0;
     return WELL;
 }
 
@@ -268,6 +288,15 @@ nvml_result nvmlDeviceGetPcieThroughput(nvml_device device, int kind, unsigned *
     REFUSE;
     look(device);
     *kbs = kind == NVML_PCIE_RECEIVED ? (unsigned)(device->pcie_bs / 1000) : (unsigned)(device->pcie_bs / 20000);
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetMigMode(nvml_device device, unsigned *now, unsigned *later);
+nvml_result nvmlDeviceGetMigMode(nvml_device device, unsigned *now, unsigned *later)
+{
+    (void)device;
+    REFUSE;
+    *now = *later = setting("FAKE_NVML_MIG", 0) > 0;
     return WELL;
 }
 

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import queue
 import random
+import socket
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import time
 import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from meter import Gpu
+from meter import Gpu, free_mb
 
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 8
 X = float(sys.argv[3]) if len(sys.argv) > 3 else 0.5
@@ -391,6 +392,107 @@ def two_ranks():
         r.start()
     for r in ranks:
         r.join()
+
+
+def reduce_ranks(index, barrier):
+    """A short computation, and long exchanges of gradients that all wait for."""
+    gpu = Gpu(index, 50000)
+    for _ in until(SECONDS):
+        gpu.run(0.025, copied=COPIED)
+        barrier.wait(10)
+        gpu.run(0.06 + 0.03 * X, use=0.2, copied=600 << 20)
+    os._exit(0)
+
+
+def communication():
+    barrier = multiprocessing.Barrier(2)
+    ranks = [multiprocessing.Process(target=reduce_ranks, args=(i, barrier)) for i in range(2)]
+    for r in ranks:
+        r.start()
+    for r in ranks:
+        r.join()
+
+
+def lagging_rank(index, done):
+    """Says how many collectives it has begun; the last rank stops for ever before one that the others wait in."""
+    gpu = Gpu(index, 50000)
+    for _ in until(2.5 + X):
+        done[index] += 1
+        gpu.run(0.05, copied=COPIED)
+        spin(0.01)
+    if index == len(done) - 1:
+        threading.Event().wait()
+    done[index] += 1
+    gpu.begin(0.15)
+    tell_stuck()
+    threading.Event().wait()
+
+
+def answer_ras(done):
+    """As NCCL's service for the health of a job: what it says follows from the ranks' counts."""
+    with socket.create_server(("127.0.0.1", int(os.environ["NCCL_RAS_PORT"]))) as server:
+        while True:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(100)
+                most = max(done)
+                late = [i for i, n in enumerate(done) if n < most]
+                text = "NCCL version 2.24.3\nJob summary\n"
+                if late and most - min(done) == 1 and time.time() - done_at(done) > 1:
+                    text += f"#0-0 MISMATCH\n  {len(done) - len(late)} ranks have launched up to operation {most}\n"
+                    text += "".join(f"  Rank {i} -- GPU {i} has launched up to operation {done[i]}\n" for i in late)
+                connection.sendall(text.encode())
+
+
+def done_at(done, last={}):
+    """When the counts last changed."""
+    if last.get("done") != list(done):
+        last.update(done=list(done), at=time.time())
+    return last["at"]
+
+
+def lagging():
+    done = multiprocessing.Array("q", 2)
+    threading.Thread(target=answer_ras, args=(done,), daemon=True).start()
+    ranks = [multiprocessing.Process(target=lagging_rank, args=(i, done)) for i in range(2)]
+    for r in ranks:
+        r.start()
+    for r in ranks:
+        r.join()
+
+
+def copies():
+    """Batches that take their time on the PCIe link: 4 GB/s in its first generation, twice that in each later one."""
+    gpu = Gpu(memory_mb=40000)
+    speed = 2e9 * 2 ** int(os.environ.get("FAKE_NVML_LINK", 5))
+    for _ in until(SECONDS):
+        time.sleep((160 << 20) / speed)
+        gpu.run(0.04 + 0.03 * X, copied=160 << 20)
+
+
+def grows():
+    """Keeps every sample that it has seen, until nearly all memory of its group is taken, or more than all."""
+    gpu, kept, limit = Gpu(), [], int(os.environ["BENCH_LIMIT"])
+    end = 0.9 if X < 0.5 else 2
+    while len(kept) << 20 < end * limit:
+        kept.append(b"x" * (1 << 20))
+        gpu.run(0.04 * (200 << 20) / limit, copied=1 << 20)
+
+
+def wants_memory():
+    """Tries for a while to get memory on a GPU."""
+    for _ in until(SECONDS):
+        if free_mb() > 60000:
+            Gpu(memory_mb=60000).run(SECONDS)
+        spin(0.005)
+        time.sleep(0.3)
+
+
+def crashes():
+    """Takes memory of a GPU, says so, and waits to be killed."""
+    Gpu(memory_mb=30000 + int(20000 * X)).run(0.1)
+    tell_stuck()
+    time.sleep(60)
 
 
 if __name__ == "__main__":

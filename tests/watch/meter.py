@@ -4,7 +4,7 @@ import os
 import struct
 import time
 
-GPUS, SLOTS, FIELDS = 4, 8, 8
+GPUS, SLOTS, FIELDS, TOTAL_MB = 4, 8, 8, 81920
 PID, SINCE, BUSY, WORK, PERMILLE, MEMORY, PCIE, UNTIL = range(8)
 BYTES = GPUS * SLOTS * FIELDS * 8
 
@@ -13,6 +13,13 @@ def make(path):
     """An empty shared file."""
     with open(path, "wb") as f:
         f.write(b"\0" * BYTES)
+
+
+def free_mb():
+    """Memory of the first GPU that nobody has taken."""
+    with open(os.environ["FAKE_NVML_METER"], "rb") as f:
+        slots = f.read(SLOTS * FIELDS * 8)
+    return TOTAL_MB - sum(struct.unpack_from("q", slots, (i * FIELDS + MEMORY) * 8)[0] for i in range(SLOTS))
 
 
 class Gpu:

@@ -87,16 +87,16 @@ def blocking_calls():
     def run(symbol):
         begin = time.monotonic()
         report = watch("--interval", "50", "--nvml", f"{BUILD}/tests/libfake_nvml.so", "--record", f"{WORK}/{symbol}.rec",
-                       "--", "sleep", "1.6", FAKE_NVML_METER=f"{WORK}/meter", FAKE_NVML_BLOCK=symbol)
+                       "--", "sleep", "3", FAKE_NVML_METER=f"{WORK}/meter", FAKE_NVML_BLOCK=symbol)
         return symbol, report, time.monotonic() - begin
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for symbol, report, s in pool.map(run, ["nvmlInit_v2", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetPcieThroughput"]):
-            check(report["exit_code"] == 0 and s < 10, f"{symbol} blocks: exit code {report['exit_code']} after {s:.1f} s")
+            check(report["exit_code"] == 0 and s < 15, f"{symbol} blocks: exit code {report['exit_code']} after {s:.1f} s")
             check(any("no answer" in m for m in report["missing"]), f"{symbol} blocks: {report['missing']}")
             with open(f"{WORK}/{symbol}.rec") as f:
                 n = sum(line.startswith("T ") for line in f)
-            check(n >= 5, f"{symbol} blocks: {n} samples")
+            check(n >= 3, f"{symbol} blocks: {n} samples")
 
 
 shutil.rmtree(WORK, ignore_errors=True)

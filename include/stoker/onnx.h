@@ -25,15 +25,25 @@ typedef struct stk_onnx_tensor {
     const void *data;
 } stk_onnx_tensor;
 
+/* A size for a dimension that the model leaves open under a name, as PyTorch's dynamic axes: {"batch", 8}. */
+typedef struct stk_onnx_size {
+    const char *name;
+    int64_t n;
+} stk_onnx_size;
+
 typedef struct stk_onnx_options {
     /* Values of inputs that decide about shapes, as Reshape's second: [n_known], borrowed until the call returns. Those
      * that decide about none stay inputs. */
     const stk_onnx_tensor *known;
     int n_known;
+    const stk_onnx_size *size; /* [n_sizes], borrowed likewise; names that no input has do nothing */
+    int n_sizes;
 } stk_onnx_options;
 
-/* options may be NULL. STK_CORRUPT: not a model; STK_UNSUPPORTED: it names the node and the op; also where Stoker was
- * built without protobuf-c. Returned in *out: free with stk_onnx_free. */
+/* options may be NULL. Weights that lie in another file are read from the model's folder, and from nowhere else; a
+ * model that is parsed from memory has none. Of an input only the first dimension may stay open, and it must be given a
+ * size where the model computes with it. STK_CORRUPT: not a model; STK_UNSUPPORTED: it names the node and the op; also
+ * where Stoker was built without protobuf-c. Returned in *out: free with stk_onnx_free. */
 STK_API stk_status stk_onnx_open(const char *path, const stk_onnx_options *options, stk_onnx **out);
 STK_API stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_options *options, stk_onnx **out);
 STK_API void stk_onnx_free(stk_onnx *model); /* accepts NULL */

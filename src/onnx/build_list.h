@@ -9,7 +9,7 @@
     X(Abs) X(Acosh) X(Add) X(And) X(ArgMax) X(ArgMin) X(Asinh) X(Atanh) X(AveragePool) X(BatchNormalization) \
     X(Cast) X(CastLike) X(Ceil) X(Celu) X(Clip) X(Concat) X(Constant) X(ConstantOfShape) X(Conv) \
     X(ConvTranspose) X(Cos) X(Cosh) X(CumSum) X(DepthToSpace) X(Div) X(Dropout) X(Elu) X(Equal) X(Erf) \
-    X(Exp) X(Expand) X(EyeLike) X(Flatten) X(Floor) X(Gather) X(GatherElements) X(Gemm) X(GlobalAveragePool) \
+    X(Exp) X(Expand) X(EyeLike) X(Flatten) X(Floor) X(Gather) X(GatherElements) X(GatherND) X(Gemm) X(GlobalAveragePool) \
     X(GlobalMaxPool) X(Greater) X(GreaterOrEqual) X(HardSigmoid) X(HardSwish) X(Hardmax) X(Identity) \
     X(InstanceNormalization) X(IsInf) X(IsNaN) X(LRN) X(LayerNormalization) X(LeakyRelu) X(Less) \
     X(LessOrEqual) X(Log) X(LogSoftmax) X(MatMul) X(Max) X(MaxPool) X(Mean) X(MeanVarianceNormalization) \

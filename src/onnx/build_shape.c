@@ -232,7 +232,11 @@ stk_status stk_build_Shape(stk_build *b)
     start = clamp_index(start < 0 ? start + shape.rank : start, 0, shape.rank);
     end = clamp_index(end < 0 ? end + shape.rank : end, start, shape.rank);
     for (int64_t i = start; i < end; i++)
-        if (shape.dim[i] == STK_ANY) return stk_fail(STK_UNSUPPORTED, "the batch is not known");
+        if (shape.dim[i] == STK_ANY)
+            return stk_fail(STK_UNSUPPORTED,
+                            "it needs to know the dimension%s%s%s that the model leaves open: give it a size",
+                            b->model->open_name ? " '" : "", b->model->open_name ? b->model->open_name : "",
+                            b->model->open_name ? "'" : "");
     return stk_output_tensor(b, 0, STK_I64, STK_SHAPE(end - start), shape.dim + start);
 }
 
@@ -432,7 +436,7 @@ stk_status stk_build_ConstantOfShape(stk_build *b)
     STK_RETURN_IF_ERROR(stk_input_ints(b, 0, &list, &n));
     STK_RETURN_IF_ERROR(shape_from(list, n, &to));
     if (a && a->t) {
-        STK_RETURN_IF_ERROR(stk_onnx_read_tensor(b->model->arena, a->t, NULL, &t));
+        STK_RETURN_IF_ERROR(stk_onnx_read_tensor(b->model->arena, b->model->folder, a->t, NULL, &t));
         if (stk_shape_count(t.shape) == 1) value = stk_onnx_number(&t, 0);
     }
     return stk_output(b, 0, stk_graph_constant(b->model->graph, t.dtype, to, value));
@@ -443,7 +447,7 @@ stk_status stk_build_Constant(stk_build *b)
     const Onnx__AttributeProto *a;
     stk_onnx_tensor t;
     if ((a = stk_attribute(b, "value")) && a->t) {
-        STK_RETURN_IF_ERROR(stk_onnx_read_tensor(b->model->arena, a->t, NULL, &t));
+        STK_RETURN_IF_ERROR(stk_onnx_read_tensor(b->model->arena, b->model->folder, a->t, NULL, &t));
         return stk_output_tensor(b, 0, t.dtype, t.shape, t.data);
     }
     stk_shape scalar = {.rank = 0};

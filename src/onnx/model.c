@@ -82,12 +82,33 @@ static stk_status add_initializer(stk_onnx *model, const Onnx__TensorProto *prot
     stk_onnx_tensor *tensor = stk_arena_alloc(model->arena, sizeof(*tensor));
     if (!tensor) return stk_fail_memory(sizeof(*tensor));
     if (!proto->name) return stk_fail(STK_CORRUPT, "an initialiser has no name");
-    stk_status status = stk_onnx_read_tensor(model->arena, proto, NULL, tensor);
+    stk_status status = stk_onnx_read_tensor(model->arena, model->folder, proto, NULL, tensor);
     if (status != STK_OK) return stk_fail_prefix(status, "initialiser '%s': ", proto->name);
     return stk_onnx_put(model, proto->name, (stk_onnx_value){.tensor = tensor, .value = stk_value_none(model->graph)});
 }
 
-static stk_status read_input_type(const Onnx__ValueInfoProto *info, stk_dtype *dtype, stk_shape *shape)
+/* What the options say of a dimension with a name. */
+static int64_t size_of(const stk_onnx_options *options, const char *name)
+{
+    for (int i = 0; i < options->n_sizes; i++)
+        if (!strcmp(options->size[i].name, name)) return options->size[i].n;
+    return STK_ANY;
+}
+
+static stk_status read_dimension(stk_onnx *model, const Onnx__TensorShapeProto__Dimension *dim, int i, int64_t *out)
+{
+    bool known = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && dim->dim_param;
+    *out = known ? dim->dim_value : named ? size_of(model->options, dim->dim_param) : STK_ANY;
+    if ((known || *out != STK_ANY) && (*out < 0 || *out > INT32_MAX))
+        return stk_fail(STK_CORRUPT, "its dimension %d is %lld", i, (long long)*out);
+    if (*out == STK_ANY && named) model->open_name = stk_arena_text(model->arena, dim->dim_param);
+    if (*out != STK_ANY || i == 0) return STK_OK;
+    return stk_fail(STK_UNSUPPORTED, "its dimension %d%s%s%s is open, and only the first may be; give it a size", i,
+                    named ? ", '" : "", named ? dim->dim_param : "", named ? "'," : "");
+}
+
+static stk_status read_input_type(stk_onnx *model, const Onnx__ValueInfoProto *info, stk_dtype *dtype, stk_shape *shape)
 {
     const Onnx__TypeProto *type = info->type;
     if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type->shape)
@@ -96,13 +117,8 @@ static stk_status read_input_type(const Onnx__ValueInfoProto *info, stk_dtype *d
     STK_RETURN_IF_ERROR(stk_onnx_dtype(type->tensor_type->elem_type, dtype));
     if (dims->n_dim > STK_MAX_RANK) return stk_fail(STK_UNSUPPORTED, "it has %zu dimensions", dims->n_dim);
     *shape = (stk_shape){.rank = (int32_t)dims->n_dim};
-    for (size_t i = 0; i < dims->n_dim; i++) {
-        bool known = dims->dim[i]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-        if (!known && i > 0) return stk_fail(STK_UNSUPPORTED, "only its first dimension may be unknown");
-        if (known && (dims->dim[i]->dim_value < 0 || dims->dim[i]->dim_value > INT32_MAX))
-            return stk_fail(STK_CORRUPT, "its dimension %zu is %lld", i, (long long)dims->dim[i]->dim_value);
-        shape->dim[i] = known ? dims->dim[i]->dim_value : STK_ANY;
-    }
+    for (int i = 0; i < shape->rank; i++)
+        STK_RETURN_IF_ERROR(read_dimension(model, dims->dim[i], i, &shape->dim[i]));
     return STK_OK;
 }
 
@@ -112,7 +128,7 @@ static stk_status add_input(stk_onnx *model, const Onnx__ValueInfoProto *info)
     stk_shape shape;
     if (!info->name) return stk_fail(STK_CORRUPT, "an input has no name");
     if (stk_onnx_find(model, info->name)) return STK_OK; /* Older models name initialisers among the inputs. */
-    stk_status status = read_input_type(info, &dtype, &shape);
+    stk_status status = read_input_type(model, info, &dtype, &shape);
     if (status != STK_OK) return stk_fail_prefix(status, "input '%s': ", info->name);
     stk_onnx_value value = {.value = stk_graph_input(model->graph, info->name, dtype, shape), .is_input = true};
     for (int i = 0; i < model->options->n_known; i++) {

@@ -4,6 +4,7 @@
  *   read.c      bytes -> messages (protobuf-c)            tensor.c    numbers
  *   model.c     inputs, nodes in order, outputs           evaluate.c  what a value is, where that is known now
  *   table.c     op -> the function that builds it         build_*.c   those functions
+ *   external.c  numbers that lie in another file
  *
  * Threads: one at a time.
  */
@@ -33,6 +34,8 @@ struct stk_onnx {
     stk_onnx_tensor *weight;
     int n_values, capacity, n_weights, weight_capacity, n_made;
     const stk_onnx_options *options; /* while it is read */
+    const char *folder;              /* of the file, while it is read; NULL: read from memory */
+    const char *open_name;           /* of an input's dimension that stayed open; NULL: none, or it has no name */
     stk_device *reference;           /* NULL until a value has to be evaluated; closed with the model */
 };
 
@@ -56,9 +59,11 @@ stk_status stk_onnx_put(stk_onnx *model, const char *name, stk_onnx_value value)
 stk_value stk_onnx_plain(stk_onnx *model, stk_onnx_value *value);
 
 /* --- tensors --- */
-/* Reads one; data is copied or converted into the arena. */
-stk_status stk_onnx_read_tensor(stk_arena *arena, const Onnx__TensorProto *proto, const char *name,
+/* Reads one; data is copied or converted into the arena. folder: where files with numbers lie; may be NULL. */
+stk_status stk_onnx_read_tensor(stk_arena *arena, const char *folder, const Onnx__TensorProto *proto, const char *name,
                                 stk_onnx_tensor *out);
+/* n bytes of a tensor whose numbers lie in another file. */
+stk_status stk_onnx_read_external(const char *folder, const Onnx__TensorProto *proto, void *dst, size_t n);
 stk_status stk_onnx_dtype(int32_t onnx, stk_dtype *out);
 /* A copy of data in the arena, or zeros where data is NULL. */
 const stk_onnx_tensor *stk_onnx_new_tensor(stk_arena *arena, stk_dtype dtype, stk_shape shape, const void *data);

@@ -1,4 +1,5 @@
 /* Bytes to messages, and the public functions. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +68,8 @@ static bool is_shallow(message kind, const uint8_t *data, size_t n, int depth)
     return true;
 }
 
-stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_options *options, stk_onnx **out)
+static stk_status parse(const void *data, size_t n_bytes, const char *folder, const stk_onnx_options *options,
+                        stk_onnx **out)
 {
     static const stk_onnx_options none;
     stk_status status = STK_OK;
@@ -77,6 +79,7 @@ stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_optio
     model->graph = stk_graph_new();
     model->arena = stk_arena_new();
     model->options = options ? options : &none;
+    model->folder = folder;
     if (!model->arena) STK_TRY(stk_fail_memory(1024));
     STK_TRY(stk_graph_status(model->graph));
     if (!is_shallow(MODEL, data, n_bytes, MOST_DEPTH)) STK_TRY(stk_fail(STK_CORRUPT, "no ONNX model: nested too deep"));
@@ -86,6 +89,7 @@ stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_optio
     STK_TRY(stk_onnx_import(model, proto));
     *out = model;
     model->options = NULL;
+    model->folder = NULL;
     model = NULL;
 done:
     if (proto) onnx__model_proto__free_unpacked(proto, NULL);
@@ -93,13 +97,23 @@ done:
     return status;
 }
 
+stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_options *options, stk_onnx **out)
+{
+    return parse(data, n_bytes, NULL, options, out);
+}
+
 stk_status stk_onnx_open(const char *path, const stk_onnx_options *options, stk_onnx **out)
 {
+    char folder[4096] = ".";
     uint8_t *buffer = NULL;
     size_t capacity = 0, n = 0;
+    const char *slash = strrchr(path, '/');
+    if (slash && (size_t)(slash - path) + 2 > sizeof(folder))
+        return stk_fail(STK_INVALID, "path '%.60s...' is too long", path);
+    if (slash) snprintf(folder, sizeof(folder), "%.*s", (int)(slash == path ? 1 : slash - path), path);
     stk_status status = stk_file_read(path, &buffer, &capacity, &n);
     if (status == STK_OK) {
-        status = stk_onnx_parse(buffer, n, options, out);
+        status = parse(buffer, n, folder, options, out);
         if (status != STK_OK) stk_fail_prefix(status, "'%s': ", path);
     }
     free(buffer);

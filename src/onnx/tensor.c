@@ -74,17 +74,19 @@ static stk_status copy_data(const Onnx__TensorProto *proto, stk_dtype dtype, int
     return STK_OK;
 }
 
-stk_status stk_onnx_read_tensor(stk_arena *arena, const Onnx__TensorProto *proto, const char *name,
+stk_status stk_onnx_read_tensor(stk_arena *arena, const char *folder, const Onnx__TensorProto *proto, const char *name,
                                 stk_onnx_tensor *out)
 {
     int64_t n;
     *out = (stk_onnx_tensor){.name = name};
     STK_RETURN_IF_ERROR(stk_onnx_dtype(proto->data_type, &out->dtype));
     STK_RETURN_IF_ERROR(read_shape(proto, &out->shape, &n));
-    if (proto->n_external_data) return stk_fail(STK_UNSUPPORTED, "a tensor lies in another file; save it inside");
+    if (proto->n_external_data && !folder) return stk_onnx_read_external(NULL, proto, NULL, 0); /* says so */
     void *data = stk_arena_alloc(arena, (size_t)n * stk_dtype_bytes(out->dtype) + 1);
     if (!data) return stk_fail_memory((size_t)n * stk_dtype_bytes(out->dtype));
     out->data = data;
+    if (proto->n_external_data)
+        return stk_onnx_read_external(folder, proto, data, (size_t)n * stk_dtype_bytes(out->dtype));
     return copy_data(proto, out->dtype, n, data);
 }
 

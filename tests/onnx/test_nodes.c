@@ -54,7 +54,7 @@ static stk_status read_value(node_test *t, const char *file, int number, const c
     STK_RETURN_IF_ERROR(read_file(t, file, number, &bytes, &n));
     Onnx__TensorProto *proto = onnx__tensor_proto__unpack(NULL, n, bytes);
     stk_status status =
-        proto ? stk_onnx_read_tensor(t->arena, proto, name, out) : stk_fail(STK_UNSUPPORTED, "it is no tensor");
+        proto ? stk_onnx_read_tensor(t->arena, NULL, proto, name, out) : stk_fail(STK_UNSUPPORTED, "it is no tensor");
     if (proto) onnx__tensor_proto__free_unpacked(proto, NULL);
     free(bytes);
     return status;

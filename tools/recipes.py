@@ -92,6 +92,22 @@ def find_shakespeare():
     return LOCAL, None
 
 
+def find_masked():
+    """The same text as the tokens of a WordPiece vocabulary, which has a token [MASK]."""
+    data, why = find_shakespeare()
+    folder = LOCAL / "shakespeare"
+    if data is None or (folder / "masked-valid.bin").exists():
+        return data, why
+    if run([STOKER, "tokenizer", "train", str(folder / "train.txt"), "--wordpiece", "--vocab", "600", "--out",
+            str(folder / "wordpiece.json")]) != 0:
+        return None, "the tokenizer could not be trained"
+    for name in ("train", "valid"):
+        if run([STOKER, "tokenize", str(folder / f"{name}.txt"), "--tokenizer", str(folder / "wordpiece.json"),
+                "--separator", "none", "--out", str(folder / f"masked-{name}.bin")]) != 0:
+            return None, "the text could not be tokenized"
+    return LOCAL, None
+
+
 def find_sst2():
     """The three files, and a WordPiece vocabulary of the training sentences."""
     folder, (text, why) = LOCAL / "sst2", find_text()
@@ -112,6 +128,7 @@ RECIPES = {"digits": find_digits, "mnist-mlp": find_mnist, "cifar-cnn": find_cif
            "solids-cnn3d": find_made("solids"), "clicks-wide-and-deep": find_made("clicks"),
            "notes-labels": find_made("notes"), "prices-regression": find_made("prices"), "cifar-resnet18": find_cifar10,
            "shakespeare-gpt": find_shakespeare, "sst2-lstm": find_sst2, "sst2-bert-mini": find_sst2,
+           "shakespeare-masked": find_masked,
            "f16-plain": find_digits, "f16-scaled": find_digits}
 
 

@@ -20,6 +20,7 @@
 #include "stoker/loader.h"
 #include "stoker/loss.h"
 #include "stoker/made.h"
+#include "stoker/masked.h"
 #include "stoker/memory.h"
 #include "stoker/metric.h"
 #include "stoker/mixup.h"

@@ -72,6 +72,13 @@ STK_API bool stk_bert_size(const char *size, stk_transformer_config *out);
 STK_API stk_value stk_bert(stk_value tokens, const stk_value *mask, const stk_transformer_config *config,
                            int64_t classes);
 
+/* A masked language model's loss: tokens [N,T], some of them hidden, targets i32 [N,T] what they were, and -100 where
+ * none is -> [N], the mean cross-entropy of a sample's targets; stk_count_targets goes with it. The head is a dense
+ * layer, GELU, a layer norm, the embedding's weight and a bias, of the names of BertForMaskedLM. See stoker/masked.h.
+ */
+STK_API stk_value stk_bert_masked(stk_value tokens, const stk_value *mask, stk_value targets,
+                                  const stk_transformer_config *config);
+
 /* "mini", "124m": 6 and 12 layers of 192 and 768; 50257 words, 1024 positions, no dropout. False: there is no such
  * size. */
 STK_API bool stk_gpt2_size(const char *size, stk_transformer_config *out);

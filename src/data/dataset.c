@@ -84,6 +84,7 @@ void stk_dataset_free(stk_dataset *dataset)
         stk_pad_plan_free(&dataset->pad[i]);
     stk_buckets_plan_free(&dataset->buckets);
     stk_row_cache_free(dataset->cache);
+    free(dataset->masked);
     stk_order_free(&dataset->order);
     if (dataset->source) dataset->source->class->close(dataset->source);
     free(dataset);

@@ -28,6 +28,7 @@ struct stk_dataset {
     stk_pad_plan pad[STK_MAX_FIELDS];
     stk_buckets_plan buckets;
     stk_mixup mixup;
+    struct stk_masked *masked;   /* NULL: no tokens are hidden */
     int n_joints;                /* stages that work on several fields */
     struct stk_row_cache *cache; /* NULL: none */
     int n_surveys;

@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "data/budget.h"
 #include "data/loader_inside.h"
+#include "data/masked.h"
 #include "data/mixup_batch.h"
 
 enum { MAX_THREADS = 1024, MIN_SLOTS = 3, LEAST_ERRORS = 100 };
@@ -71,7 +72,8 @@ static bool is_in_memory(const stk_dataset *dataset)
 static bool repeats(const stk_dataset *dataset)
 {
     const stk_source *source = dataset->source;
-    if (!source->is_random || dataset->n_padded || dataset->n_joints || dataset->cache || stk_mixup_wanted(dataset))
+    if (!source->is_random || dataset->n_padded || dataset->n_joints || dataset->cache || dataset->masked ||
+        stk_mixup_wanted(dataset))
         return false;
     for (int f = 0; f < source->n_fields; f++)
         if (dataset->chain[f].n_stages) return false;
@@ -90,7 +92,9 @@ static stk_status plan_ring(const stk_loader *loader, const stk_loader_config *c
                               .n_total = stk_share_total(&work->share, config->n_epochs),
                               .count = count_rows,
                               .share = &work->share,
-                              .complete = stk_mixup_wanted(dataset) ? stk_mixup_complete : NULL,
+                              .complete = stk_mixup_wanted(dataset) ? stk_mixup_complete
+                                          : dataset->masked         ? stk_masked_complete
+                                                                    : NULL,
                               .complete_user = work,
                               .alloc = config->alloc,
                               .free = config->free,
@@ -222,6 +226,11 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     if (stk_mixup_wanted(dataset) && dataset->on_error == STK_ON_ERROR_SKIP)
         STK_TRY(stk_fail(STK_INVALID, "mixed samples cannot be left out: replace corrupt records"));
     if (stk_mixup_wanted(dataset)) STK_TRY(stk_mixup_check(dataset, work->want));
+    if (dataset->masked && dataset->on_error == STK_ON_ERROR_SKIP)
+        STK_TRY(stk_fail(STK_INVALID, "masked samples cannot be left out: replace corrupt records"));
+    if (dataset->masked && stk_mixup_wanted(dataset))
+        STK_TRY(stk_fail(STK_INVALID, "a data set is either mixed or masked, not both"));
+    if (dataset->masked) STK_TRY(stk_masked_check(dataset, work->want));
     work->ahead = &loader->ahead;
     work->repeats = repeats(dataset);
     STK_TRY(plan_ring(loader, config, work, &loader->ring_config));

@@ -37,6 +37,9 @@ stk_status stk_sequence_check(const stk_dataset *dataset, const stk_loader_confi
     if (stk_mixup_wanted(dataset))
         return stk_fail(STK_INVALID, "samples of a generator that does not say how many it has cannot be mixed: give "
                                      "'n_samples'");
+    if (dataset->masked)
+        return stk_fail(STK_INVALID, "samples of a generator that does not say how many it has cannot be masked: give "
+                                     "'n_samples'");
     return STK_OK;
 }
 

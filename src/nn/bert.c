@@ -1,5 +1,6 @@
 /* BERT: Devlin et al. 2019. The names are Hugging Face's (BertForSequenceClassification): bert.embeddings.*,
- * bert.encoder.layer.0.*, ..., bert.pooler.dense, classifier.
+ * bert.encoder.layer.0.*, ..., bert.pooler.dense, classifier; and BertForMaskedLM: cls.predictions.*, whose decoder has
+ * the weight of the embedding.
  */
 #include <stdio.h>
 #include <string.h>
@@ -51,10 +52,10 @@ bool stk_bert_size(const char *size, stk_transformer_config *out)
 }
 
 /* Words, positions and the type of the sentence, of which there is one: the first of two. */
-static stk_value embed(stk_value tokens, const stk_transformer_config *c)
+static stk_value embed(stk_value tokens, const stk_transformer_config *c, stk_value *words)
 {
     stk_scope_push(tokens.graph, "embeddings");
-    stk_value words, x = stk_embed_words(tokens, c, "word_embeddings", &words);
+    stk_value x = stk_embed_words(tokens, c, "word_embeddings", words);
     x = stk_add_positions(x, c->positions, "position_embeddings");
     stk_layer layer;
     if (stk_layer_begin(&layer, x, "token_type", "token_type_embeddings")) {
@@ -74,6 +75,22 @@ static stk_value pool(stk_value x, int64_t width)
     return stk_tanh(stk_normal_dense(stk_reshape(first, STK_SHAPE(STK_ANY, width)), width, "pooler.dense"));
 }
 
+/* The blocks, in the scope "bert", in which this ends; *words becomes the weight of the embedding. */
+static stk_value encode(stk_value tokens, const stk_value *mask, const stk_transformer_config *c, stk_value *words)
+{
+    stk_block_config block = {
+        .attend = {.heads = c->heads, .dropout = c->dropout, .mask = mask}, .hidden = c->hidden, .dropout = c->dropout};
+    stk_value x = embed(tokens, c, words);
+    for (int i = 0; i < c->layers; i++) {
+        char scope[32];
+        snprintf(scope, sizeof(scope), "encoder.layer.%d", i);
+        stk_scope_push(tokens.graph, scope);
+        x = stk_encoder_block(x, &block);
+        stk_scope_pop(tokens.graph);
+    }
+    return x;
+}
+
 stk_value stk_bert(stk_value tokens, const stk_value *mask, const stk_transformer_config *config, int64_t classes)
 {
     stk_transformer_config c = config ? *config : (stk_transformer_config){0};
@@ -81,18 +98,44 @@ stk_value stk_bert(stk_value tokens, const stk_value *mask, const stk_transforme
     stk_layer layer;
     if (!stk_layer_begin(&layer, tokens, "bert", NULL)) return stk_value_none(graph);
     if (!stk_transformer_check(&layer, &c)) return stk_value_none(graph);
-    stk_block_config block = {
-        .attend = {.heads = c.heads, .dropout = c.dropout, .mask = mask}, .hidden = c.hidden, .dropout = c.dropout};
     stk_scope_push(graph, "bert");
-    stk_value x = embed(tokens, &c);
-    for (int i = 0; i < c.layers; i++) {
-        char scope[32];
-        snprintf(scope, sizeof(scope), "encoder.layer.%d", i);
-        stk_scope_push(graph, scope);
-        x = stk_encoder_block(x, &block);
-        stk_scope_pop(graph);
-    }
-    x = pool(x, c.width);
+    stk_value words, x = pool(encode(tokens, mask, &c, &words), c.width);
     stk_scope_pop(graph);
     return stk_normal_dense(stk_dropout(x, c.dropout), classes, "classifier");
+}
+
+/* Weight and bias [V] of the decoder as one weight [V,width+1], whose input has a 1 at its end. */
+static stk_value with_bias(const stk_layer *layer, stk_value weight, int64_t rows)
+{
+    stk_init zero = {STK_INIT_CONSTANT, 0};
+    stk_value bias = stk_layer_variable(layer, "bias", STK_SHAPE(rows), zero, true);
+    return stk_concat((stk_value[]){weight, stk_reshape(bias, STK_SHAPE(rows, 1))}, 2, 1);
+}
+
+static stk_value with_one(stk_value x)
+{
+    stk_shape shape = stk_value_shape(x);
+    if (shape.rank != 3) return stk_value_none(x.graph); /* after an error */
+    stk_value first = stk_slice(x, (int64_t[]){0, 0, 0}, (int64_t[]){STK_ANY, STK_ANY, 1}, (int64_t[]){1, 1, 1});
+    stk_value one = stk_graph_constant(x.graph, stk_value_dtype(x), (stk_shape){.rank = 0}, 1);
+    /* As many as there are positions: nothing else tells how many samples there are. */
+    return stk_concat((stk_value[]){x, stk_add(stk_scale_by(first, 0), one)}, 2, 2);
+}
+
+stk_value stk_bert_masked(stk_value tokens, const stk_value *mask, stk_value targets,
+                          const stk_transformer_config *config)
+{
+    stk_transformer_config c = config ? *config : (stk_transformer_config){0};
+    stk_graph *graph = tokens.graph;
+    stk_layer layer, head;
+    if (!stk_layer_begin(&layer, tokens, "bert", NULL)) return stk_value_none(graph);
+    if (!stk_transformer_check(&layer, &c)) return stk_value_none(graph);
+    stk_scope_push(graph, "bert");
+    stk_value words, x = encode(tokens, mask, &c, &words);
+    stk_scope_pop(graph);
+    x = stk_gelu(stk_normal_dense(x, c.width, "cls.predictions.transform.dense"));
+    x = norm(x, "cls.predictions.transform.LayerNorm", EPS);
+    if (!stk_layer_begin(&head, x, "predictions", "cls.predictions")) return stk_value_none(graph);
+    stk_value weight = with_bias(&head, words, c.vocabulary);
+    return stk_layer_end(&layer, stk_tied_loss(with_one(x), weight, targets, c.smoothing));
 }

@@ -61,21 +61,6 @@ stk_value stk_count_targets(stk_value targets)
     return stk_reduce_sum(stk_cast_to(stk_not_equal(targets, none), STK_F32), 1u << 1);
 }
 
-/* The mean over each sample's positions that count of the cross-entropy of the tied head. */
-static stk_value lose(stk_value x, stk_value weight, stk_value targets, double smoothing)
-{
-    stk_shape shape = stk_value_shape(x);
-    stk_linear_cross_entropy options = stk_linear_cross_entropy_default();
-    options.smoothing = smoothing;
-    if (shape.rank != 3) return stk_value_none(x.graph); /* after an error */
-    stk_value rows = stk_reshape(x, STK_SHAPE(STK_ANY, shape.dim[2]));
-    stk_value loss = stk_linear_cross_entropy_raw(rows, weight, stk_reshape(targets, STK_SHAPE(STK_ANY)), options);
-    stk_value sum = stk_reduce_sum(stk_reshape(loss, STK_SHAPE(STK_ANY, shape.dim[1])), 1u << 1);
-    stk_value one = stk_graph_constant(x.graph, STK_F32, (stk_shape){.rank = 0}, 1);
-    stk_value count = stk_max(stk_count_targets(targets), one);
-    return stk_div(sum, stk_cast_to(count, stk_value_dtype(sum)));
-}
-
 /* x plus the embeddings of its positions, the first of which is the cache's. */
 static stk_value add_positions_from(stk_value x, int64_t rows, stk_value first)
 {
@@ -123,7 +108,7 @@ stk_value stk_gpt2(stk_value tokens, stk_value targets, const stk_transformer_co
     stk_value wte, x = run_blocks(tokens, &c, NULL, &wte);
     x = norm(x, "ln_f", 0);
     stk_scope_pop(graph);
-    return stk_layer_end(&layer, lose(x, wte, targets, c.smoothing));
+    return stk_layer_end(&layer, stk_tied_loss(x, wte, targets, c.smoothing));
 }
 
 stk_value stk_gpt2_logits(stk_value tokens, stk_value row_ids, const stk_transformer_config *config,

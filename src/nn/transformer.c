@@ -62,3 +62,17 @@ stk_value stk_positions(stk_value x, int64_t rows, const char *name)
     if (!stk_layer_need_range(&layer, "rows", rows, 1, INT32_MAX)) return stk_value_none(x.graph);
     return stk_add_positions(x, rows, stk_layer_own_name(&layer));
 }
+
+stk_value stk_tied_loss(stk_value x, stk_value weight, stk_value targets, double smoothing)
+{
+    stk_shape shape = stk_value_shape(x);
+    stk_linear_cross_entropy options = stk_linear_cross_entropy_default();
+    options.smoothing = smoothing;
+    if (shape.rank != 3) return stk_value_none(x.graph); /* after an error */
+    stk_value rows = stk_reshape(x, STK_SHAPE(STK_ANY, shape.dim[2]));
+    stk_value loss = stk_linear_cross_entropy_raw(rows, weight, stk_reshape(targets, STK_SHAPE(STK_ANY)), options);
+    stk_value sum = stk_reduce_sum(stk_reshape(loss, STK_SHAPE(STK_ANY, shape.dim[1])), 1u << 1);
+    stk_value one = stk_graph_constant(x.graph, STK_F32, (stk_shape){.rank = 0}, 1);
+    stk_value count = stk_max(stk_count_targets(targets), one);
+    return stk_div(sum, stk_cast_to(count, stk_value_dtype(sum)));
+}

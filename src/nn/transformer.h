@@ -16,6 +16,9 @@ stk_value stk_normal_dense(stk_value x, int64_t units, const char *name);
 stk_value stk_embed_words(stk_value tokens, const stk_transformer_config *config, const char *name, stk_value *weight);
 /* A new weight [rows,width] "<name>.weight", and x [N,T,width] plus its first T rows. */
 stk_value stk_add_positions(stk_value x, int64_t rows, const char *name);
+/* The mean over each sample's positions that count of the cross-entropy of the logits x weight': x [N,T,C], weight
+ * [vocabulary,C], targets i32 [N,T] -> [N]. */
+stk_value stk_tied_loss(stk_value x, stk_value weight, stk_value targets, double smoothing);
 /* The hidden width of blocks on x [N,T,C]. */
 int64_t stk_block_hidden(const stk_block_config *config, stk_value x);
 

@@ -34,6 +34,8 @@ stk_status stk_build_stages(const stk_yaml_node *stages, stk_dataset *dataset);
 /* Where train mixes labels: class numbers become shares in every part, and train gets its mixup and cutmix. After the
  * stages. */
 stk_status stk_build_mixup(const stk_recipe *recipe, int i_part, stk_dataset *dataset);
+/* Where train hides tokens, every part does. After the stages. */
+stk_status stk_build_masked(const stk_recipe *recipe, stk_dataset *dataset);
 /* The filters of a list, NULL for none, before all other order. */
 stk_status stk_build_filter(const stk_yaml_node *filter, stk_dataset *dataset);
 /* Cuts a part into batches of n samples, as the recipe has them padded. */

@@ -139,6 +139,7 @@ stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset *
     stk_build_class_labels(dataset);
     STK_TRY(stk_build_stages(find_stages(recipe, i_part), dataset));
     STK_TRY(stk_build_mixup(recipe, i_part, dataset));
+    STK_TRY(stk_build_masked(recipe, dataset));
     STK_TRY(apply_order(recipe, i_part, dataset));
     STK_TRY(stk_build_check(part->node, dataset));
     apply_cache(part->cache, dataset);

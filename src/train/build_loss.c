@@ -193,6 +193,9 @@ stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, st
     target t;
     stk_shape shape = stk_value_shape(output);
     char text[STK_SHAPE_TEXT_BYTES];
+    if (!strcmp(recipe->loss->key, "masked_lm"))
+        return stk_yaml_fail(recipe->loss, "the loss 'masked_lm' is for the model 'bert', not '%s'",
+                             recipe->model_kind ? recipe->model_kind : "?");
     STK_RETURN_IF_ERROR(find_target(recipe, train, &t));
     if (shape.rank < 2)
         return stk_yaml_fail(recipe->model, "the model's output is %s; it must be at least one row of numbers a sample",

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "stoker/csv.h"
+#include "stoker/masked.h"
 #include "stoker/text.h"
 #include "tensor/shape.h"
 #include "train/build.h"
@@ -127,4 +128,17 @@ stk_status stk_build_tokenize(const stk_yaml_node *settings, stk_stage **out)
     *out = stk_tokenize(tokenizer, &config);
     stk_tokenizer_free(tokenizer);
     return STK_OK;
+}
+
+stk_status stk_build_masked(const stk_recipe *recipe, stk_dataset *dataset)
+{
+    const stk_yaml_node *masked = recipe->part[STK_PART_TRAIN].masked;
+    stk_tokenizer *tokenizer;
+    if (!masked) return STK_OK;
+    const stk_yaml_node *path = stk_yaml_get(masked, "tokenizer");
+    stk_status status = stk_tokenizer_open(path->text, NULL, &tokenizer);
+    if (status != STK_OK) return stk_build_fail(path, status);
+    stk_dataset_mask_tokens(dataset, tokenizer, stk_yaml_get(masked, "share")->real);
+    stk_tokenizer_free(tokenizer);
+    return stk_build_check(path, dataset);
 }

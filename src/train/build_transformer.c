@@ -75,18 +75,36 @@ static bool has_field(const stk_dataset *dataset, const char *field)
     return stk_dataset_field(dataset, field, false, &desc.dtype, &desc.shape) == STK_OK;
 }
 
-static stk_status build_bert(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value tokens)
+/* The tokens that are not padding; NULL without 'pad'. */
+static const stk_value *mask_of(const stk_recipe *recipe, stk_value tokens, stk_value *mask)
 {
     const stk_yaml_node *pad = stk_yaml_get(recipe->model, "pad");
+    if (!pad) return NULL;
+    stk_value none = stk_graph_constant(tokens.graph, STK_I32, (stk_shape){0}, (double)pad->integer);
+    *mask = stk_not_equal(tokens, none);
+    return mask;
+}
+
+static stk_status build_masked(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value tokens)
+{
     stk_transformer_config config = stk_build_transformer_config(recipe);
-    stk_value mask = tokens;
+    stk_value targets, mask;
+    if (!recipe->part[STK_PART_TRAIN].masked)
+        return stk_yaml_fail(recipe->loss, "the loss 'masked_lm' needs hidden tokens: data.train.masked");
+    STK_RETURN_IF_ERROR(add_tokens(recipe, train, "targets", model, &targets));
+    stk_model_loss(model, stk_bert_masked(tokens, mask_of(recipe, tokens, &mask), targets, &config));
+    stk_model_loss_weight(model, stk_count_targets(targets));
+    return stk_build_check_model(recipe, model);
+}
+
+static stk_status build_bert(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value tokens)
+{
+    stk_transformer_config config = stk_build_transformer_config(recipe);
+    stk_value mask;
     int64_t classes;
+    if (!strcmp(recipe->loss->key, "masked_lm")) return build_masked(recipe, train, model, tokens);
     STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, train, &classes));
-    if (pad) {
-        stk_value none = stk_graph_constant(tokens.graph, STK_I32, (stk_shape){0}, (double)pad->integer);
-        mask = stk_not_equal(tokens, none);
-    }
-    stk_value logits = stk_bert(tokens, pad ? &mask : NULL, &config, classes);
+    stk_value logits = stk_bert(tokens, mask_of(recipe, tokens, &mask), &config, classes);
     STK_RETURN_IF_ERROR(stk_build_check_model(recipe, model));
     return stk_build_loss(recipe, train, model, logits);
 }

@@ -267,6 +267,18 @@ const stk_key stk_mix_keys[] = {
     }
 static const stk_key mixup_keys[] = {ALPHA("0.2"), SHARED_CLASSES, END};
 static const stk_key cutmix_keys[] = {ALPHA("1"), SHARED_CLASSES, END};
+static const stk_key masked_keys[] = {{.name = "tokenizer",
+                                       .type = STK_KEY_TEXT,
+                                       .required = true,
+                                       .doc = "That of the tokens, which has a token [MASK] or <mask>."},
+                                      {.name = "share",
+                                       .type = STK_KEY_REAL,
+                                       .standard = "0.15",
+                                       .least = 0,
+                                       .most = 0.99,
+                                       .above = true,
+                                       .doc = "The share of the tokens that is to be guessed."},
+                                      END};
 static const stk_key train_keys[] = {
     SOURCE,
     PART_KEYS,
@@ -279,6 +291,12 @@ static const stk_key train_keys[] = {
      .type = STK_KEY_MAP,
      .keys = cutmix_keys,
      .doc = "Each image gets a rectangle of its neighbour's, and the label a share, as torchvision's CutMix does it."},
+    {.name = "masked",
+     .type = STK_KEY_MAP,
+     .keys = masked_keys,
+     .doc =
+         "Some tokens are hidden, in all parts, and targets tell what they were: for the loss masked_lm. 80 % become "
+         "[MASK], 10 % any token, 10 % stay; special tokens are never chosen."},
     END};
 static const stk_key test_keys[] = {SOURCE, PART_KEYS, END};
 static const stk_key valid_keys[] = {

@@ -65,6 +65,9 @@ const stk_key stk_loss_kinds[] = {
     LOSS("mae", target_keys, "Mean absolute error."),
     LOSS("huber", huber_keys, "Squared near 0, absolute from delta on; Huber 1964."),
     LOSS("dice", dice_keys, "Overlap of regions; Milletari et al. 2016."),
+    {.name = "masked_lm",
+     .type = STK_KEY_NONE,
+     .doc = "Of bert: what hidden tokens were (data.train.masked); Devlin et al. 2019."},
     END};
 
 /* --- metrics --- */

@@ -83,6 +83,7 @@ static const char *const extras[] = {
     ".attn.masked_bias",
     "lm_head.weight",           /* GPT-2's head, which is transformer.wte.weight */
     "cls.predictions.decoder.weight",
+    "cls.predictions.decoder.bias",
     NULL};
 /* clang-format on */
 

@@ -109,6 +109,7 @@ static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_pa
     part->source = get(node, "source") ? get(node, "source")->child : NULL;
     part->mixup = get(node, "mixup");
     part->cutmix = get(node, "cutmix");
+    part->masked = get(node, "masked");
     part->index = stk_yaml_get(node, "index");
     return STK_OK;
 }

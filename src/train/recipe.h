@@ -28,7 +28,7 @@ typedef struct stk_recipe_part {
     bool shuffle_once;
     stk_error_policy on_error;
     const stk_yaml_node *cache;          /* NULL: none */
-    const stk_yaml_node *mixup, *cutmix; /* train only; NULL: not given */
+    const stk_yaml_node *mixup, *cutmix, *masked; /* train only; NULL: not given */
     stk_yaml_node *index;                /* its text: "auto", "none" or a path; NULL: not given */
 } stk_recipe_part;
 

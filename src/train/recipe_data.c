@@ -161,7 +161,9 @@ stk_status stk_recipe_find_data(stk_recipe *recipe)
     if (weights) recipe->init_weights = weights->text;
     for (int i = 0; i < STK_N_PARTS; i++) {
         stk_yaml_node *index = recipe->part[i].index;
+        stk_yaml_node *tokenizer = recipe->part[i].masked ? stk_yaml_get(recipe->part[i].masked, "tokenizer") : NULL;
         STK_RETURN_IF_ERROR(find_tokenizers(recipe, recipe->part[i].stages));
+        if (tokenizer && strcmp(tokenizer->text, "bytes")) STK_RETURN_IF_ERROR(find_path(recipe, tokenizer));
         if (recipe->part[i].source) STK_RETURN_IF_ERROR(find_source(recipe, recipe->part[i].source));
         if (index && strcmp(index->text, "auto") && strcmp(index->text, "none"))
             STK_RETURN_IF_ERROR(find_path(recipe, index));

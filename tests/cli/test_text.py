@@ -25,6 +25,42 @@ def write_recipe(name, source, stages=""):
     return f"{name}.yaml"
 
 
+MASKED = """
+name: masked
+data:
+  train:
+    source: {tokens: {files: words.bin, length: 8}}
+    masked: {tokenizer: words.json}
+  valid:
+    source: {tokens: {files: words.bin, length: 8}}
+batch: 4
+model: {bert: {size: tiny, layers: 1, width: 16, vocabulary: 60, positions: 8, dropout: 0}}
+loss: masked_lm
+optimizer: {adamw: {lr: 1e-2}}
+epochs: 2
+"""
+
+
+def masking():
+    """A masked language model of a text that says the same again and again."""
+    pathlib.Path("words.txt").write_text("the king and the queen of the old land went home\n" * 40)
+    accepted(["tokenizer", "train", "words.txt", "--wordpiece", "--vocab", "60", "--out", "words.json"])
+    accepted(["tokenize", "words.txt", "--tokenizer", "words.json", "--out", "words.bin"])
+    pathlib.Path("masked.yaml").write_text(MASKED)
+    accepted(["train", "masked.yaml", "--out", "masked"])
+    lines = [json.loads(line) for line in pathlib.Path("masked/metrics.jsonl").read_text().splitlines()]
+    valid = [line["valid_loss"] for line in lines if "valid_loss" in line]
+    check(len(valid) == 2 and valid[1] < valid[0] < 4.2, f"the losses fall: {valid}")
+    accepted(["data", "explain", "masked.yaml"], "15 % of the tokens hidden")
+    for old, new, words in (("    masked: {tokenizer: words.json}\n", "", "data.train.masked"),
+                            ("words.json", "bytes", "no token [MASK]"),
+                            ("words.json", "nowhere.json", "'nowhere.json'"),
+                            ("{bert: {size: tiny, layers: 1, width: 16, vocabulary: 60, positions: 8, dropout: 0}}",
+                             "{gpt2: {size: mini, vocabulary: 60, positions: 8}}", "'gpt2' has a cross_entropy loss")):
+        pathlib.Path("wrong.yaml").write_text(MASKED.replace(old, new))
+        refused(["train", "wrong.yaml", "--out", "wrong"], 1, words)
+
+
 def tokenizing():
     pathlib.Path("corpus").mkdir()
     for i in range(3):
@@ -115,6 +151,7 @@ def training():
 
 begin()
 tokenizing()
+masking()
 training()
 looking()
 generating()

@@ -14,6 +14,9 @@ import torchvision
 import transformers
 
 
+TIED = ("lm_head.weight", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias")
+
+
 def value_of(name, tensor):
     h = 2166136261
     for byte in name.encode():
@@ -30,7 +33,7 @@ def value_of(name, tensor):
 def fill(model):
     state = model.state_dict()
     for name, tensor in state.items():
-        if tensor.is_floating_point() and name != "lm_head.weight":  # tied: the embedding's
+        if tensor.is_floating_point() and name not in TIED:
             state[name] = value_of(name, tensor)
     model.load_state_dict(state)
     if hasattr(model, "tie_weights"):
@@ -89,6 +92,7 @@ with torch.no_grad():
                                      intermediate_size=64, max_position_embeddings=12, num_labels=3)
     bert = fill(transformers.BertForSequenceClassification(config))
     emit(out, "bert_logits", bert(tokens(8, 40)).logits)
+    emit(out, "masked_logits", fill(transformers.BertForMaskedLM(config))(tokens(8, 40)).logits)
     config = transformers.GPT2Config(vocab_size=40, n_embd=16, n_layer=2, n_head=2, n_positions=12, bos_token_id=0,
                                      eos_token_id=0)
     gpt2 = fill(transformers.GPT2LMHeadModel(config))

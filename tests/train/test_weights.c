@@ -169,6 +169,11 @@ static void bert_and_gpt2_agree_with_hugging_face(void **state)
     stk_value x = stk_model_input_named(bert, "tokens", STK_I32, STK_SHAPE(8));
     stk_model_loss(bert, stk_cross_entropy(stk_bert(x, NULL, &tiny, 3), stk_model_label(bert)));
     check_logits(bert, "tokens", tokens, bert_logits, 6, "tensorflow");
+    bert = stk_model_new("masked");
+    x = stk_model_input_named(bert, "tokens", STK_I32, STK_SHAPE(8));
+    stk_model_loss(bert,
+                   stk_bert_masked(x, NULL, stk_model_input_named(bert, "targets", STK_I32, STK_SHAPE(8)), &tiny));
+    check_logits(bert, "tokens", tokens, masked_logits, 2 * 8 * 40, "pytorch");
     x = stk_model_input_named(gpt2, "tokens", STK_I32, STK_SHAPE(8));
     stk_model_loss(gpt2, stk_gpt2(x, stk_model_input_named(gpt2, "targets", STK_I32, STK_SHAPE(8)), &tiny));
     check_logits(gpt2, "tokens", tokens, gpt2_logits, 2 * 8 * 40, "headless");

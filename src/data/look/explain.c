@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "data/look/padding.h"
 #include "data/look/sample.h"
+#include "data/masked.h"
 
 enum { MOST_MEASURED = 64 };
 
@@ -134,6 +135,9 @@ static void explain_order(const stk_dataset *dataset, stk_explanation *e)
     }
     if ((dataset->mixup.mixup_alpha > 0 || dataset->mixup.cutmix_alpha > 0) && e->n_orders < STK_EXPLAIN_MOST)
         describe_mixup(&dataset->mixup, e->order[e->n_orders++]);
+    if (dataset->masked && e->n_orders < STK_EXPLAIN_MOST)
+        snprintf(e->order[e->n_orders++], STK_EXPLAIN_TEXT, "%g %% of the tokens hidden, to be guessed",
+                 100 * dataset->masked->share);
     explain_batches(dataset, e);
     for (e->n_surveys = 0; e->n_surveys < dataset->n_surveys; e->n_surveys++)
         memcpy(e->survey[e->n_surveys], dataset->survey[e->n_surveys], STK_SURVEY_TEXT);

@@ -155,6 +155,13 @@ int64_t stk_tokenizer_vocabulary(const stk_tokenizer *t)
     return t->kind == STK_MODEL_BYTES ? STK_BYTES_SEPARATOR + 1 : vocab_of(t)->n_ids;
 }
 
+bool stk_tokenizer_is_special(const stk_tokenizer *t, int64_t id)
+{
+    if (t->kind == STK_MODEL_BYTES) return id == STK_BYTES_SEPARATOR;
+    const stk_vocab *vocab = vocab_of(t);
+    return id >= 0 && id < vocab->n_ids && vocab->flags[id] & STK_TOKEN_SPECIAL;
+}
+
 int32_t stk_tokenizer_find(const stk_tokenizer *t, const char *token)
 {
     stk_span text = {(const uint8_t *)token, strlen(token)};

@@ -36,6 +36,8 @@ struct stk_tokenizer {
 
 /* Empty, with one reference. */
 stk_status stk_tokenizer_make(stk_model_kind kind, stk_tokenizer **out);
+/* Whether a number is of a special token. */
+bool stk_tokenizer_is_special(const stk_tokenizer *tokenizer, int64_t id);
 /* The vocabulary of its model. */
 stk_vocab *stk_tokenizer_vocab(stk_tokenizer *tokenizer);
 /* A token of its model; the string is as files have it, where a byte of BPE is a letter. */

@@ -21,7 +21,7 @@ name: slow
 data:
   train:
     source: {images: digits/train}
-    stages: [{decode: {channels: 1}}, {resize: 160}, {gaussian_blur: 9}, {resize: 28}, {normalize: mnist}]
+    stages: [{decode: {channels: 1}}, {resize: 320}, {gaussian_blur: 15}, {resize: 28}, {normalize: mnist}]
 batch: 20
 threads: 1
 model: {cnn: {widths: [16, 32]}}

@@ -6,7 +6,8 @@
 #include "stoker/exchange.h"
 
 static const cli_option options[] = {
-    {"--recipe", "FILE", "the recipe of the run: its network takes the weights"},
+    {"--recipe", "FILE", "the recipe of the run: its network takes the weights; default: what the file says"},
+    {"--as", "NAME", "without a recipe: resnet50 and others, with ImageNet's preprocessing; no data are needed"},
     {"--out", "DIR", "the run's folder; default: runs/NAME"},
     {"--leave", "PARTS", "parts of names, comma-separated, that are not loaded, as of a new head: fc."},
     {"--names", "WHOSE", "whose names the file has; default: found out. Listed below"},
@@ -27,7 +28,7 @@ static const char *about_names(const char *name)
     return "";
 }
 
-static void print_report(const char *file, const stk_import_report *r)
+static void print_report(const char *file, const stk_import_report *r, bool has_data)
 {
     char a[CLI_TEXT], b[CLI_TEXT];
     printf("read    %s: %s tensors; names: %s (%s)\n", file, cli_count(r->n_file, a), r->names, about_names(r->names));
@@ -35,9 +36,9 @@ static void print_report(const char *file, const stk_import_report *r)
     if (r->n_left) printf("left    %s, as asked: %s\n", cli_count(r->n_left, a), r->left);
     if (r->n_extra) printf("extra   %s of the file: counters, masks or second names\n", cli_count(r->n_extra, a));
     if (r->n_unused) printf("unused  %s of the file: %s\n", cli_count(r->n_unused, a), r->unused);
-    printf("wrote   %s; try: stoker eval ", r->folder);
+    printf("wrote   %s; try: stoker %s ", r->folder, has_data ? "eval" : "predict");
     cli_shell_word(stdout, r->folder);
-    printf("\n");
+    printf("%s\n", has_data ? "" : " FILE");
 }
 
 static int run(const cli_verb *verb, int argc, char **argv)
@@ -49,18 +50,19 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words != 1) return cli_usage(verb, "import takes one file, and there are %d", args.n_words);
     const char *recipe = cli_value(&args, "--recipe");
-    if (!recipe) return cli_usage(verb, "import needs --recipe: the network that takes the weights, and its data");
+    if (recipe && cli_value(&args, "--as")) return cli_usage(verb, "--recipe and --as say the same twice");
     for (int i = 0; i < args.n_found; i++)
         if (!strcmp(args.found[i].option->name, "--set")) set[n_set++] = args.found[i].value;
     stk_run_options run_options = {.set = set, .n_set = n_set, .out = cli_value(&args, "--out"), .on_event = on_event};
-    stk_import_options how = {.names = cli_value(&args, "--names"), .leave = cli_value(&args, "--leave")};
+    stk_import_options how = {
+        .names = cli_value(&args, "--names"), .leave = cli_value(&args, "--leave"), .as = cli_value(&args, "--as")};
     if (stk_run_import(recipe, args.word[0], &run_options, &how, &report) != STK_OK) return cli_fail();
-    print_report(args.word[0], &report);
+    print_report(args.word[0], &report, recipe != NULL);
     return CLI_OK;
 }
 
 const cli_verb cli_import = {
-    "import", "FILE --recipe RECIPE [OPTION...]",
+    "import", "FILE [--recipe RECIPE|--as NAME] [OPTION...]",
     "Makes a run of weights in safetensors: PyTorch's, torchvision's, Hugging Face's, or a checkpoint.\n"
     "FILE: a .safetensors file, its index of shards, or a folder with model.safetensors. Names: pytorch,\n"
     "headless (saved without its head), tensorflow (a BERT that came from there), hf-resnet, hf-vit,\n"

@@ -79,8 +79,11 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (!cli_number(&args, "--top", 1, MOST_TOP, 5, &n_top)) return CLI_USAGE;
     const char *device = cli_value(&args, "--device");
     if (device) snprintf(set, sizeof(set), "device=%s", device);
-    stk_run_options run_options = {
-        .set = list, .n_set = device ? 1 : 0, .checkpoint = cli_value(&args, "--checkpoint"), .on_event = on_event};
+    stk_run_options run_options = {.set = list,
+                                   .n_set = device ? 1 : 0,
+                                   .checkpoint = cli_value(&args, "--checkpoint"),
+                                   .without_data = true,
+                                   .on_event = on_event};
     if (stk_run_load(args.word[0], &run_options, &loaded) != STK_OK) return cli_fail();
     int code = predict(loaded, &args, (int)n_top);
     stk_run_close(loaded);

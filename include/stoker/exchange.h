@@ -16,6 +16,7 @@ typedef struct stk_import_options {
     const char *names; /* whose names the file has, as stk_exchange_names gives them; NULL: found out */
     const char *leave; /* parts of names, comma-separated, of tensors that keep their first content, as a new head's
                           ("fc."); NULL: none */
+    const char *as; /* without a recipe: the network, "resnet50"; NULL: as the file says, which Stoker's exports do */
 } stk_import_options;
 
 typedef struct stk_import_report {
@@ -32,7 +33,11 @@ typedef struct stk_import_report {
 /* Makes a run of the recipe whose parameters are those of a file in safetensors, with one checkpoint, step-0: it can be
  * evaluated, predict, be exported, and be trained with resume. run_options: set and out. The file may be in shards, of
  * any dtype, with the names and layouts of PyTorch, or a checkpoint of Stoker's. STK_MISMATCH names both sides of a
- * tensor that does not fit. Both options may be NULL. */
+ * tensor that does not fit. Both options may be NULL.
+ *
+ * recipe NULL: of the network that options->as names (vgg16, resnet18, 34, 50, 101, mobilenet_v2, vit-base, vit-tiny:
+ * with the sizes and the preprocessing of ImageNet), or that the file describes. Such a run knows no data: it predicts
+ * and is exported; to train or evaluate it, set data.train.source. */
 STK_API stk_status stk_run_import(const char *recipe, const char *file, const stk_run_options *run_options,
                                   const stk_import_options *options, stk_import_report *out);
 
@@ -49,8 +54,8 @@ typedef struct stk_export_report {
 } stk_export_report;
 
 /* Writes the run's parameters and running statistics with the names and layouts of PyTorch, so that load_state_dict or
- * from_pretrained take them. Tied weights are written once, as Hugging Face does. out: NULL:
- * FOLDER/model.safetensors. options may be NULL. */
+ * from_pretrained take them; network, preprocessing and classes are in the metadata (stoker.recipe, stoker.data). Tied
+ * weights are written once, as Hugging Face does. out: NULL: FOLDER/model.safetensors. options may be NULL. */
 STK_API stk_status stk_run_export_safetensors(const char *folder, const char *out, const stk_run_options *run_options,
                                               const stk_export_options *options, stk_export_report *report);
 

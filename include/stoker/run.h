@@ -1,8 +1,8 @@
 /* Runs: a recipe becomes a folder with a trained network. What the program `stoker` does, as calls.
  *
- * A run folder holds recipe.yaml (in full), metrics.jsonl, result.json, checkpoints step-N and a lock file. One process
- * at a time uses it for training. Threads: one at a time for each run, but stk_run_stop may be called from a signal
- * handler.
+ * A run folder holds recipe.yaml (in full), data.json (what the data were like), metrics.jsonl, result.json,
+ * checkpoints step-N and a lock file. One process at a time uses it for training. Threads: one at a time for each run,
+ * but stk_run_stop may be called from a signal handler.
  */
 #ifndef STOKER_RUN_H
 #define STOKER_RUN_H
@@ -41,7 +41,9 @@ typedef struct stk_run_options {
     int64_t max_steps;                                     /* stop after step number max_steps; 0: no */
     void (*on_info)(void *user, const stk_run_info *info); /* once, before the plan; may be NULL */
     stk_train_event_fn on_event;                           /* may be NULL */
-    const char *dump_graph;                                /* as in stk_trainer_config */
+    bool without_data; /* stk_run_load: where the run's data.json tells what its data were like they are not opened, and
+                        * may be gone; there is then nothing to evaluate on */
+    const char *dump_graph; /* as in stk_trainer_config */
     void (*dump)(void *user, const char *pass, const char *text);
     void *user;
 } stk_run_options;

@@ -8,6 +8,8 @@
 #include "stoker/transformer.h"
 #include "train/recipe.h"
 
+/* The stages that a part's samples go through, its own or those of another part; NULL: none. */
+const stk_yaml_node *stk_build_stages_of(const stk_recipe *recipe, int i_part);
 /* The data set of a part, batched; *out is NULL where the recipe has no such part. The caller frees it. */
 stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset **out);
 /* The data set of a part's source alone; an error of the data stays inside, one of the recipe is

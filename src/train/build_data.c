@@ -9,6 +9,7 @@
 #include "stoker/index.h"
 #include "tensor/shape.h"
 #include "train/build.h"
+#include "train/data_record.h"
 
 stk_status stk_build_fail(const stk_yaml_node *node, stk_status status)
 {
@@ -25,7 +26,7 @@ stk_status stk_build_check(const stk_yaml_node *node, const stk_dataset *dataset
     return status == STK_OK ? STK_OK : stk_build_fail(node, status);
 }
 
-static const stk_yaml_node *find_stages(const stk_recipe *recipe, int i_part)
+const stk_yaml_node *stk_build_stages_of(const stk_recipe *recipe, int i_part)
 {
     const stk_recipe_part *part = recipe->part;
     if (part[i_part].stages || i_part != STK_PART_VALID) return part[i_part].stages;
@@ -124,6 +125,27 @@ static void apply_cache(const stk_yaml_node *node, stk_dataset *dataset)
         if (!strcmp(in->text, words[kind])) stk_dataset_cache(dataset, (stk_cache_kind)kind, path ? path->text : NULL);
 }
 
+/* Of data that are not here: nothing of them is left out or put in another order. */
+static stk_status build_blank(const stk_recipe *recipe, int i_part, stk_dataset **out)
+{
+    bool is_staged;
+    stk_status status;
+    *out = NULL;
+    STK_TRY(stk_data_record_open(recipe->record, i_part, out, &is_staged));
+    if (!is_staged) {
+        stk_build_class_labels(*out);
+        STK_TRY(stk_build_stages(stk_build_stages_of(recipe, i_part), *out));
+        STK_TRY(stk_build_mixup(recipe, i_part, *out));
+    }
+    stk_dataset_batch(*out, 1, false);
+    STK_TRY(stk_build_check(recipe->part[i_part].node, *out));
+    return STK_OK;
+done:
+    stk_dataset_free(*out);
+    *out = NULL;
+    return status;
+}
+
 stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset **out)
 {
     const stk_recipe_part *part = &recipe->part[i_part];
@@ -131,13 +153,14 @@ stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset *
     stk_status status;
     *out = NULL;
     if (!part->node) return STK_OK;
+    if (recipe->record) return build_blank(recipe, i_part, out);
     stk_dataset *dataset = NULL;
     STK_TRY(stk_build_combined(source->source, recipe->seed, &dataset));
     if (!dataset) STK_TRY(stk_build_source(source->source, &dataset));
     STK_TRY(stk_build_check(source->source, dataset));
     STK_TRY(apply_index(source, dataset));
     stk_build_class_labels(dataset);
-    STK_TRY(stk_build_stages(find_stages(recipe, i_part), dataset));
+    STK_TRY(stk_build_stages(stk_build_stages_of(recipe, i_part), dataset));
     STK_TRY(stk_build_mixup(recipe, i_part, dataset));
     STK_TRY(stk_build_masked(recipe, dataset));
     STK_TRY(apply_order(recipe, i_part, dataset));
@@ -166,7 +189,7 @@ stk_status stk_build_single(const stk_recipe *recipe, int i_part, const uint8_t 
     stk_dataset *dataset = stk_dataset_arrays(1, fields, 2);
     *out = NULL;
     STK_TRY(stk_dataset_status(dataset));
-    STK_TRY(stk_build_stages(find_stages(recipe, i_part), dataset));
+    STK_TRY(stk_build_stages(stk_build_stages_of(recipe, i_part), dataset));
     STK_TRY(stk_build_mixup(recipe, STK_PART_TEST, dataset));
     stk_dataset_batch(dataset, 1, false);
     STK_TRY(stk_dataset_status(dataset));

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "train/data_record.h"
 #include "train/expect.h"
 #include "train/precision.h"
 
@@ -417,6 +418,7 @@ stk_status stk_recipe_read(const char *path, const char *const *set, int n_set, 
 void stk_recipe_free(stk_recipe *recipe)
 {
     if (!recipe) return;
+    stk_data_record_free(recipe->record);
     stk_yaml_free(recipe->yaml);
     free(recipe->path);
     free(recipe->no_decay);

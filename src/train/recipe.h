@@ -34,7 +34,11 @@ typedef struct stk_recipe_part {
 
 enum { STK_PART_TRAIN, STK_PART_VALID, STK_PART_TEST, STK_N_PARTS };
 
+struct stk_data_record; /* train/data_record.h */
+
 typedef struct stk_recipe {
+    struct stk_data_record
+        *record;    /* owned; what the data were like, where they are not to be opened; NULL: they are */
     stk_yaml *yaml; /* owned; normal, see train/schema.h */
     char *path;     /* of the file; owned */
     const char *name;

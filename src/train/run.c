@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "stoker/sources.h"
 #include "train/build.h"
+#include "train/data_record.h"
 #include "train/precision.h"
 #include "train/run_state.h"
 
@@ -118,7 +119,26 @@ done:
     return status;
 }
 
-static stk_status open_recipe(const char *path, const stk_run_options *options, stk_run **out)
+/* Where a recipe comes from: a file, or a text with the record of its data. */
+typedef struct recipe_place {
+    const char *path;          /* a file; NULL: the texts */
+    const char *record_folder; /* whose data.json may stand for the data; NULL: none */
+    const char *recipe, *record;
+} recipe_place;
+
+static stk_status read_recipe(const recipe_place *place, const stk_run_options *options, stk_recipe **out)
+{
+    if (place->path) {
+        STK_RETURN_IF_ERROR(stk_recipe_read(place->path, options->set, options->n_set, out));
+        if (place->record_folder) STK_RETURN_IF_ERROR(stk_data_record_read(place->record_folder, &(*out)->record));
+        return STK_OK;
+    }
+    STK_RETURN_IF_ERROR(
+        stk_recipe_parse("the recipe inside", place->recipe, strlen(place->recipe), options->set, options->n_set, out));
+    return stk_data_record_parse("the record of the data", place->record, strlen(place->record), &(*out)->record);
+}
+
+static stk_status open_recipe(const recipe_place *place, const stk_run_options *options, stk_run **out)
 {
     static const stk_run_options none = {.set = NULL};
     stk_run *run = calloc(1, sizeof(*run));
@@ -129,10 +149,10 @@ static stk_status open_recipe(const char *path, const stk_run_options *options, 
     run->lock_fd = run->metrics.fd = -1;
     run->saved_state.step = -1;
     run->last_loss = NAN;
-    STK_TRY(stk_recipe_read(path, run->options.set, run->options.n_set, &run->recipe));
+    STK_TRY(read_recipe(place, &run->options, &run->recipe));
     if (!run->recipe->model)
         STK_TRY(stk_yaml_fail(run->recipe->yaml->root, "the key 'model' is missing: the network to train"));
-    STK_TRY(stk_recipe_find_data(run->recipe));
+    if (!run->recipe->record) STK_TRY(stk_recipe_find_data(run->recipe));
     stk_recipe_print(run->recipe, &run->recipe_text);
     STK_TRY(stk_text_status(&run->recipe_text));
     STK_TRY(build_parts(run));
@@ -144,9 +164,9 @@ done:
     return status;
 }
 
-stk_status stk_run_open(const char *recipe, const stk_run_options *options, stk_run **out)
+static stk_status open_and_name(const recipe_place *place, const stk_run_options *options, stk_run **out)
 {
-    STK_RETURN_IF_ERROR(open_recipe(recipe, options, out));
+    STK_RETURN_IF_ERROR(open_recipe(place, options, out));
     stk_run *run = *out;
     int n = run->options.out ? snprintf(run->folder, sizeof(run->folder), "%s", run->options.out)
                              : snprintf(run->folder, sizeof(run->folder), "runs/%s", run->recipe->name);
@@ -154,6 +174,16 @@ stk_status stk_run_open(const char *recipe, const stk_run_options *options, stk_
     stk_run_close(run);
     *out = NULL;
     return stk_fail(STK_INVALID, "the run folder's name is %s", n > 0 ? "too long" : "empty");
+}
+
+stk_status stk_run_open(const char *recipe, const stk_run_options *options, stk_run **out)
+{
+    return open_and_name(&(recipe_place){.path = recipe}, options, out);
+}
+
+stk_status stk_run_open_text(const char *recipe, const char *record, const stk_run_options *options, stk_run **out)
+{
+    return open_and_name(&(recipe_place){.recipe = recipe, .record = record}, options, out);
 }
 
 void stk_run_stop(stk_run *run)
@@ -242,7 +272,8 @@ stk_status stk_run_open_folder(const char *folder, const stk_run_options *option
     STK_TRY(stk_path_join(path, sizeof(path), folder, "recipe.yaml"));
     if (!stk_path_is_dir(folder)) STK_TRY(stk_fail(STK_NOT_FOUND, "there is no run folder '%s'", folder));
     if (!stk_path_exists(path)) STK_TRY(stk_fail(STK_NOT_FOUND, "folder '%s' holds no run: no recipe.yaml", folder));
-    STK_TRY(open_recipe(path, options, &run));
+    recipe_place place = {.path = path, .record_folder = options && options->without_data ? folder : NULL};
+    STK_TRY(open_recipe(&place, options, &run));
     if (snprintf(run->folder, sizeof(run->folder), "%s", folder) >= (int)sizeof(run->folder))
         STK_TRY(stk_fail(STK_INVALID, "the run folder's name is too long"));
     run->info.folder = run->folder;
@@ -286,6 +317,8 @@ static stk_status evaluate_train(stk_run *run, stk_metrics *out)
 stk_status stk_run_evaluate(stk_run *run, const char *part, stk_metrics *out)
 {
     const stk_dataset *dataset = NULL;
+    if (run->recipe->record)
+        return stk_fail(STK_INVALID, "the run was opened without its data, so there is nothing to evaluate on");
     if (!strcmp(part, "train")) return evaluate_train(run, out);
     if (!strcmp(part, "test"))
         dataset = run->test;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "graph/graph.h"
 #include "stoker/exchange.h"
+#include "train/describe.h"
 #include "train/run_export.h"
 #include "train/run_state.h"
 #include "train/weights.h"
@@ -16,10 +17,12 @@
 stk_status stk_export_open(const char *folder, const stk_run_options *run_options, stk_export_source *out)
 {
     char path[STK_PATH_BYTES], file[STK_PATH_BYTES];
+    stk_run_options options = run_options ? *run_options : (stk_run_options){0};
     stk_text warnings = {0};
     stk_status status;
     *out = (stk_export_source){0};
-    STK_TRY(stk_run_open_folder(folder, run_options, &out->run));
+    options.without_data = true; /* where the run tells what they were like */
+    STK_TRY(stk_run_open_folder(folder, &options, &out->run));
     STK_TRY(stk_checkpoint_pick(folder, out->run->options.checkpoint, path, sizeof(path), &warnings));
     if (warnings.n) stk_run_warn(out->run, stk_text_get(&warnings));
     const char *step = strrchr(path, '-');
@@ -145,6 +148,13 @@ stk_status stk_export_path(const char *folder, const char *name, const char *out
     return n > 0 && n < STK_EXCHANGE_TEXT ? STK_OK : stk_fail(STK_INVALID, "the path to write to is too long");
 }
 
+/* By the part whose stages are those of evaluation. */
+static stk_status describe(const stk_run *run, stk_description *out)
+{
+    int i_part = run->test ? STK_PART_TEST : run->valid ? STK_PART_VALID : STK_PART_TRAIN;
+    return stk_describe(run->recipe, i_part, run->test ? run->test : run->valid ? run->valid : run->train, out);
+}
+
 stk_status stk_run_export_safetensors(const char *folder, const char *out, const stk_run_options *run_options,
                                       const stk_export_options *options, stk_export_report *report)
 {
@@ -152,6 +162,7 @@ stk_status stk_run_export_safetensors(const char *folder, const char *out, const
     char step[32];
     stk_export_source source = {0};
     list l = {0};
+    stk_description about = {0};
     stk_status status = STK_OK;
     *report = (stk_export_report){0};
     if (!options) options = &none;
@@ -161,13 +172,26 @@ stk_status stk_run_export_safetensors(const char *folder, const char *out, const
     STK_TRY(stk_export_open(folder, run_options, &source));
     STK_TRY(list_tensors(&source, naming, options->dtype, &l));
     snprintf(step, sizeof(step), "%lld", (long long)source.step);
-    const char *metadata[] = {"stoker", stk_version(), "run", source.run->info.name, "step", step, NULL};
+    STK_TRY(describe(source.run, &about));
+    bool is_told = about.recipe.n > 0;
+    const char *metadata[] = {"stoker",
+                              stk_version(),
+                              "run",
+                              source.run->info.name,
+                              "step",
+                              step,
+                              is_told ? STK_RECIPE_KEY : NULL,
+                              stk_text_get(&about.recipe),
+                              STK_DATA_KEY,
+                              stk_text_get(&about.record),
+                              NULL};
     stk_safetensors_options how = {.metadata = metadata, .shard_bytes = options->shard_bytes};
     STK_TRY(stk_safetensors_write(report->path, l.entry, l.n, &how, &report->n_files));
     report->n_tensors = l.n;
     report->n_bytes = l.n_bytes;
     report->step = source.step;
 done:
+    stk_description_free(&about);
     free(l.entry);
     stk_arena_free(l.arena);
     stk_export_close(&source);

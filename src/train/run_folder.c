@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "train/checkpoint_inside.h"
+#include "train/data_record.h"
 #include "train/run_state.h"
 
 static stk_status lock_folder(stk_run *run)
@@ -130,9 +131,28 @@ stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], char p
     return STK_OK;
 }
 
+/* data.json; none where the recipe's data cannot be recorded. */
+static stk_status write_record(const stk_run *run)
+{
+    char path[STK_PATH_BYTES];
+    const stk_dataset *const part[STK_N_PARTS] = {run->train, run->valid, run->test};
+    stk_text text = {0};
+    stk_status status;
+    STK_TRY(stk_path_join(path, sizeof(path), run->folder, STK_DATA_RECORD_NAME));
+    STK_TRY(stk_data_record_print(run->recipe, part, &text));
+    if (text.n > 0)
+        STK_TRY(stk_file_write_durably(path, text.data, text.n));
+    else
+        (void)unlink(path);
+done:
+    stk_text_free(&text);
+    return status;
+}
+
 stk_status stk_folder_write_recipe(const stk_run *run)
 {
     char path[STK_PATH_BYTES];
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run->folder, "recipe.yaml"));
-    return stk_file_write_durably(path, run->recipe_text.data, run->recipe_text.n);
+    STK_RETURN_IF_ERROR(stk_file_write_durably(path, run->recipe_text.data, run->recipe_text.n));
+    return write_record(run);
 }

@@ -9,6 +9,7 @@
 #include "stoker/exchange.h"
 #include "train/build.h"
 #include "train/checkpoint_inside.h"
+#include "train/describe.h"
 #include "train/run_state.h"
 #include "train/weights.h"
 
@@ -98,6 +99,30 @@ static stk_status save(stk_run *run, const stk_named_tensor *tensors, size_t n)
     return report.status == STK_OK ? STK_OK : stk_fail(report.status, "%s", report.error);
 }
 
+/* The run of a recipe; else of the network that `as` names, or that the file itself describes. */
+static stk_status open_run(const char *recipe, const char *path, const stk_safetensors_file *file,
+                           const stk_run_options *run_options, const char *as, stk_run **out)
+{
+    stk_description known = {0};
+    stk_status status = STK_OK;
+    *out = NULL;
+    if (recipe) return stk_run_open(recipe, run_options, out);
+    const char *inside = stk_safetensors_metadata(file, STK_RECIPE_KEY);
+    const char *record = stk_safetensors_metadata(file, STK_DATA_KEY);
+    if (as) {
+        STK_TRY(stk_describe_known(as, file, &known));
+        inside = stk_text_get(&known.recipe);
+        record = stk_text_get(&known.record);
+    }
+    if (!inside || !record)
+        STK_TRY(stk_fail(STK_INVALID,
+                         "'%s' does not say which network it is of; give a recipe, or name the network (as)", path));
+    status = stk_run_open_text(inside, record, run_options, out);
+done:
+    stk_description_free(&known);
+    return status;
+}
+
 stk_status stk_run_import(const char *recipe, const char *path, const stk_run_options *run_options,
                           const stk_import_options *options, stk_import_report *out)
 {
@@ -110,7 +135,7 @@ stk_status stk_run_import(const char *recipe, const char *path, const stk_run_op
     stk_status status;
     *out = (stk_import_report){.names = ""};
     STK_TRY(stk_safetensors_open(path, &file)); /* before the data are looked for */
-    STK_TRY(stk_run_open(recipe, run_options, &run));
+    STK_TRY(open_run(recipe, path, file, run_options, options ? options->as : NULL, &run));
     stk_trainer_config config = stk_run_config(run);
     stk_trainer_configure(run->trainer, &config);
     STK_TRY(stk_trainer_prepare(run->trainer, run->recipe->epochs));

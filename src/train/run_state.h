@@ -61,7 +61,7 @@ stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], char p
                            stk_text *warnings);
 /* Unlocks it. A folder in which nothing was written but the lock goes away. */
 void stk_folder_close(stk_run *run);
-/* recipe.yaml, written whole. */
+/* recipe.yaml, written whole, and data.json, see train/data_record.h. */
 stk_status stk_folder_write_recipe(const stk_run *run);
 
 /* --- run_result.c --- */
@@ -74,6 +74,8 @@ void stk_run_write_profile(stk_run *run, const stk_train_result *result);
 /* --- run.c --- */
 /* Reads the folder's recipe and builds data sets and model; nothing is compiled and no checkpoint is read. */
 stk_status stk_run_open_folder(const char *folder, const stk_run_options *options, stk_run **out);
+/* The same of a recipe and a record of its data, both as text; the folder is options->out or runs/NAME. */
+stk_status stk_run_open_text(const char *recipe, const char *record, const stk_run_options *options, stk_run **out);
 void stk_run_warn(stk_run *run, const char *text);
 /* The trainer's configuration by the recipe, with what makes models for other lengths. */
 stk_trainer_config stk_run_config(stk_run *run);

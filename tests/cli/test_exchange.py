@@ -94,7 +94,10 @@ def onnx_model():
 
 
 def messages():
-    refused(["import", "first/model.safetensors"], 2, "--recipe", lines=None)
+    refused(["import", "first/model.safetensors", "--recipe", "small.yaml", "--as", "resnet50"], 2, "twice", lines=None)
+    refused(["import", "first/step-10/model.safetensors"], 1, "does not say which network", "recipe")
+    refused(["import", "first/model.safetensors", "--as", "resnet51"], 1, "'resnet51'", "resnet50, ")
+    refused(["import", "first/model.safetensors", "--as", "resnet50", "--out", "x"], 1, "no last layer")
     refused(["export", "first"], 2, "--safetensors", lines=None)
     refused(["export", "nowhere", "--safetensors"], 1, "no run folder 'nowhere'")
     refused(["export", "first", "--safetensors", "--dtype", "f8"], 2, "'f8'", lines=None)
@@ -122,10 +125,64 @@ def with_the_package():
     check(predictions("first") == predictions("fourth"), "a file that the package wrote")
 
 
+def without_data():
+    """What a run was trained on may be gone: the run, and its export alone, still tell all that prediction needs."""
+    file = "digits/test/0/" + sorted(os.listdir("digits/test/0"))[0]
+    before = predictions("first")
+    os.makedirs("elsewhere")
+    os.rename(file, "elsewhere/one.jpg")
+    os.rename("digits", "gone")
+
+    def predict(folder):
+        return json.loads(accepted(["predict", folder, "elsewhere/one.jpg", "--json"]).stdout)["classes"]
+    check(predict("first") == before, "the same predictions without the data")
+    accepted(["export", "first", "--safetensors", "--out", "alone.safetensors"])
+    check(read("alone.safetensors")[0] == read("first/model.safetensors")[0], "the same export")
+    check(run("export", "first", "--onnx", "--out", "alone.onnx").returncode == 0 or not os.path.exists("first/model.onnx"),
+          "an ONNX model, too")
+    accepted(["import", "alone.safetensors", "--out", "alone"], "try: stoker predict alone FILE")
+    check(predict("alone") == before, "the export alone has classes and stages")
+    refused(["eval", "first"], 1, "no such data", "digits/train")
+    refused(["eval", "alone"], 1, "no such data: 'images'")
+    with open("first/data.json", "r+") as f:
+        text = f.read()
+        for bad in "{}", text[:-9], text.replace('"i32"', '"i31"'), text.replace("[]", "[0]"), text.replace("image", 9 * "image"):
+            f.seek(0)
+            f.truncate()
+            f.write(bad)
+            f.flush()
+            refused(["predict", "first", "elsewhere/one.jpg"], 1, "first/data.json' is damaged")
+    os.remove("first/data.json")
+    refused(["predict", "first", "elsewhere/one.jpg"], 1, "no such data")
+    os.rename("gone", "digits")
+    os.rename("elsewhere/one.jpg", file)
+    check(predictions("first") == before, "without data.json the data are opened")
+
+
+def by_name():
+    """Weights of a known network need no recipe."""
+    with open("known.yaml", "w") as f:
+        f.write("""
+data: {train: {source: {synthetic: {fields: {image: [224, 224, 3]}, classes: 7, samples: 2}}}}
+batch: 1
+model: {mobilenet_v2: {classes: 7}}
+optimizer: sgd
+""")
+    accepted(["train", "known.yaml", "--out", "known", "--steps", "1"])
+    accepted(["export", "known", "--safetensors"])
+    accepted(["import", "known/model.safetensors", "--as", "mobilenet_v2", "--out", "named"], "stoker predict named FILE")
+    file = "digits/test/0/" + sorted(os.listdir("digits/test/0"))[0]
+    done = accepted(["predict", "named", file, "--json", "--top", "9"])
+    found = json.loads(done.stdout)["classes"]
+    check(len(found) == 7 and abs(sum(c["probability"] for c in found) - 1) < 1e-5, f"7 classes: {found}")
+
+
 begin()
 round_trip()
 other_types()
 onnx_model()
 messages()
 with_the_package()
+without_data()
+by_name()
 end()

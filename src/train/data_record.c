@@ -60,7 +60,10 @@ static json_t *print_field(const char *name, stk_dtype dtype, stk_shape shape)
 {
     json_t *sides = json_array();
     for (int d = 0; sides && d < shape.rank; d++)
-        if (json_array_append_new(sides, json_integer(shape.dim[d]))) return NULL;
+        if (json_array_append_new(sides, json_integer(shape.dim[d]))) {
+            json_decref(sides);
+            return NULL;
+        }
     return json_pack("{s:s, s:s, s:o}", "name", name, "dtype", stk_dtype_name(dtype), "shape", sides);
 }
 

@@ -27,9 +27,9 @@ typedef struct stk_recipe_part {
     int64_t window; /* of the shuffle; 0: everything */
     bool shuffle_once;
     stk_error_policy on_error;
-    const stk_yaml_node *cache;          /* NULL: none */
+    const stk_yaml_node *cache;                   /* NULL: none */
     const stk_yaml_node *mixup, *cutmix, *masked; /* train only; NULL: not given */
-    stk_yaml_node *index;                /* its text: "auto", "none" or a path; NULL: not given */
+    stk_yaml_node *index;                         /* its text: "auto", "none" or a path; NULL: not given */
 } stk_recipe_part;
 
 enum { STK_PART_TRAIN, STK_PART_VALID, STK_PART_TEST, STK_N_PARTS };

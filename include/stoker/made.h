@@ -15,6 +15,8 @@
 #ifndef STOKER_MADE_H
 #define STOKER_MADE_H
 
+#include <stdint.h>
+
 #include "stoker/status.h"
 
 #ifdef __cplusplus

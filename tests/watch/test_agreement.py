@@ -41,6 +41,33 @@ def train(out, steps, *before):
         return json.load(f), done
 
 
+def compare(steps):
+    """What is wrong in one run; nothing, where all agree."""
+    result, done = train("run", steps, f"{BUILD}/stoker", "watch", "--json", "--quiet", "--interval", "50", "--")
+    watch = json.loads(done.stdout)
+    own, seen = result["time"]["input"], watch["signals"]
+    verdicts = {v["name"]: v["share"] for v in watch["verdicts"]}
+    contention = seen.get("waiting", 0) / len(os.sched_getaffinity(0))
+    print(f"own {own:.3f}, from outside {verdicts}, idle {seen['idle']:.3f}, by cores alone {1 - seen['cores_share']:.3f}, "
+          f"threads waiting for a core {contention:.3f}")
+    if contention > MOST_CONTENTION:
+        print("SKIP: other programs take the cores")
+        sys.exit(77)
+    failed = []
+    if not own > 0.3:
+        failed.append(f"the pipeline was meant to be input-bound, and {own:.2f} of the time went to it")
+    if "input-one-thread" not in verdicts:
+        failed.append("'stoker watch' does not say that a single thread prepares the data")
+    elif abs(verdicts["input-one-thread"] - own) > POINTS:
+        failed.append(f"from outside it is {verdicts['input-one-thread']:.3f}, by the run itself {own:.3f}")
+    if "highly input-bound" not in done.stderr:
+        failed.append("the run's own words lack XProf's verdict above 20 %, 'highly input-bound'")
+    if abs(sum(result["time"].values()) - 1) > 1e-3:
+        failed.append(f"the shares do not add up: {result['time']}")
+    shutil.rmtree("run")
+    return failed
+
+
 if len(os.sched_getaffinity(0)) < 2:
     print("SKIP: one core: the data thread and the step cannot run side by side")
     sys.exit(77)
@@ -52,27 +79,10 @@ with open("slow.yaml", "w") as f:
 subprocess.run([f"{BUILD}/stoker", "get", "digits", "--out", "digits", "--train", "2000", "--test", "10"], check=True,
                stdout=subprocess.DEVNULL)
 first, _ = train("first", 20)
-steps = int(SECONDS * 1000 / first["step_ms_median"])
-result, done = train("run", steps, f"{BUILD}/stoker", "watch", "--json", "--quiet", "--interval", "50", "--")
-watch = json.loads(done.stdout)
-own, seen = result["time"]["input"], watch["signals"]
-verdicts = {v["name"]: v["share"] for v in watch["verdicts"]}
-contention = seen.get("waiting", 0) / len(os.sched_getaffinity(0))
-print(f"own {own:.3f}, from outside {verdicts}, idle {seen['idle']:.3f}, by cores alone {1 - seen['cores_share']:.3f}, threads waiting for a core {contention:.3f}")
-if contention > MOST_CONTENTION:
-    print("SKIP: other programs take the cores")
-    sys.exit(77)
-failed = []
-if not own > 0.3:
-    failed.append(f"the pipeline was meant to be input-bound, and {own:.2f} of the time went to it")
-if "input-one-thread" not in verdicts:
-    failed.append("'stoker watch' does not say that a single thread prepares the data")
-elif abs(verdicts["input-one-thread"] - own) > POINTS:
-    failed.append(f"from outside it is {verdicts['input-one-thread']:.3f}, by the run itself {own:.3f}")
-if ", high," not in done.stderr:
-    failed.append("the run's own words lack XProf's 'high'")
-if abs(sum(result["time"].values()) - 1) > 1e-3:
-    failed.append(f"the shares do not add up: {result['time']}")
+for _ in range(3):  # what comes and goes on the machine hits one run, not three
+    failed = compare(int(SECONDS * 1000 / first["step_ms_median"]))
+    if not failed:
+        break
 if failed:
     sys.exit("FAILED: " + "; ".join(failed))
 shutil.rmtree(WORK)

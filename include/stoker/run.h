@@ -7,6 +7,7 @@
 #ifndef STOKER_RUN_H
 #define STOKER_RUN_H
 
+#include "stoker/classify.h"
 #include "stoker/loader.h"
 #include "stoker/trainer.h"
 
@@ -91,11 +92,6 @@ STK_API stk_status stk_run_evaluate(stk_run *run, const char *part, stk_metrics 
 /* The step of the checkpoint that stk_run_load took. */
 STK_API int64_t stk_run_step(const stk_run *run);
 
-typedef struct stk_prediction {
-    int64_t class_number;
-    const char *class_name; /* NULL where classes have no names. Borrowed from the run */
-    double probability;
-} stk_prediction;
 /* The n_top likeliest classes of one image file, likeliest first; *n_out may be less where there are fewer classes. */
 STK_API stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, int n_top, int *n_out);
 

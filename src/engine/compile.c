@@ -6,17 +6,17 @@
 #include "engine/program.h"
 #include "passes/passes.h"
 
-static stk_status run_passes(stk_graph *graph, const stk_compile_options *options, int64_t n_micro,
-                             stk_recompute_report *recomputed)
+/* Whether the options leave the pass out. By name, so that a program whose list lacks a pass does not link it. */
+static bool is_left_out(const char *name, const stk_compile_options *options)
 {
-    static const struct {
-        const char *name;
-        stk_pass_fn run;
-    } passes[] = {
-#define X(name) {#name, pass_##name},
-        STK_PASS_LIST(X)
-#undef X
-    };
+    if (!strcmp(name, "autocast")) return options->compute == STK_F32;
+    if (!strcmp(name, "loss_scale")) return options->loss_scale.kind < STK_LOSS_SCALE_FIXED && !options->skip_nonfinite;
+    return !strcmp(name, "fuse") && options->no_fuse;
+}
+
+static stk_status run_passes(const stk_named_pass *passes, stk_graph *graph, const stk_compile_options *options,
+                             int64_t n_micro, stk_recompute_report *recomputed)
+{
     stk_pass_options pass_options = {.training = !options->inference,
                                      .compute = options->compute,
                                      .n_micro = n_micro,
@@ -26,12 +26,8 @@ static stk_status run_passes(stk_graph *graph, const stk_compile_options *option
                                      .recompute_most = options->recompute_most,
                                      .recompute_share = options->recompute_share,
                                      .recompute_report = recomputed};
-    for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
-        if (passes[i].run == pass_autocast && options->compute == STK_F32) continue;
-        if (passes[i].run == pass_loss_scale && options->loss_scale.kind < STK_LOSS_SCALE_FIXED &&
-            !options->skip_nonfinite)
-            continue;
-        if (passes[i].run == pass_fuse && options->no_fuse) continue;
+    for (int i = 0; passes[i].name; i++) {
+        if (is_left_out(passes[i].name, options)) continue;
         stk_status status = passes[i].run(graph, &pass_options);
 #ifndef NDEBUG
         if (status == STK_OK) status = stk_graph_verify(graph);
@@ -201,8 +197,8 @@ static stk_status check_limit(const stk_program *program, const stk_compile_opti
     return STK_NO_MEMORY;
 }
 
-stk_status stk_engine_compile_as_is(stk_engine *engine, stk_graph *graph, const stk_compile_options *options,
-                                    stk_program **out)
+stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engine, stk_graph *graph,
+                                 const stk_compile_options *options, stk_program **out)
 {
     stk_status status;
     stk_program *program = calloc(1, sizeof(*program));
@@ -216,7 +212,7 @@ stk_status stk_engine_compile_as_is(stk_engine *engine, stk_graph *graph, const 
     program->n_sides = engine->device->class->on_host ? 1 : STK_N_SIDES;
     STK_TRY(stk_graph_status(graph));
     STK_TRY(stk_micro_make(options->batch, options->micro, &program->micro));
-    STK_TRY(run_passes(graph, options, program->micro.n, &program->recomputed));
+    STK_TRY(run_passes(passes, graph, options, program->micro.n, &program->recomputed));
     if (program->micro.n > 1) STK_TRY(stk_parts_arrange(graph, &program->parts));
     STK_TRY(find_kernels(program));
     STK_TRY(stk_plan_make(graph, program->kernel, &program->parts, &program->plan));

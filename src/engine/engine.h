@@ -55,6 +55,8 @@ typedef struct stk_compile_options {
 /* Takes graph, also on failure. The program belongs to the engine. options may be NULL. */
 stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_compile_options *options,
                               stk_program **out);
+/* The same for prediction in f32: the graph has neither gradients nor updates. Links no pass that training needs. */
+stk_status stk_engine_compile_forward(stk_engine *engine, stk_graph *graph, stk_program **out);
 
 /* Frees one program before its engine. Accepts NULL. */
 void stk_engine_discard(stk_engine *engine, stk_program *program);

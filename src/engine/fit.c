@@ -7,6 +7,12 @@
 #include "base/error.h"
 #include "engine/program.h"
 
+static const stk_named_pass all_passes[] = {
+#define X(name) {#name, pass_##name},
+    STK_PASS_LIST(X){NULL, NULL},
+#undef X
+};
+
 /* Plans a clone of graph; *fits: within the limit. */
 static stk_status plan_clone(stk_engine *engine, const stk_graph *graph, stk_compile_options options, int most,
                              double share, bool *fits, int *n_recomputed)
@@ -18,7 +24,7 @@ static stk_status plan_clone(stk_engine *engine, const stk_graph *graph, stk_com
     options.dump_after = NULL;
     options.recompute_most = most;
     options.recompute_share = share;
-    STK_RETURN_IF_ERROR(stk_engine_compile_as_is(engine, stk_graph_clone(graph, STK_ANY), &options, &program));
+    STK_RETURN_IF_ERROR(stk_engine_compile_by(all_passes, engine, stk_graph_clone(graph, STK_ANY), &options, &program));
     stk_program_info info = stk_program_get_info(program);
     *fits = info.arena_bytes + info.variable_bytes <= limit;
     *n_recomputed = info.n_recomputed;
@@ -62,5 +68,5 @@ stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_co
             return status;
         }
     }
-    return stk_engine_compile_as_is(engine, graph, &chosen, out);
+    return stk_engine_compile_by(all_passes, engine, graph, &chosen, out);
 }

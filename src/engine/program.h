@@ -64,9 +64,13 @@ struct stk_program {
 
 /* Makes the arena at least that large. */
 stk_status stk_engine_reserve(stk_engine *engine, size_t bytes);
-/* Compiles without looking for what fits, see fit.c. Takes graph. */
-stk_status stk_engine_compile_as_is(stk_engine *engine, stk_graph *graph, const stk_compile_options *options,
-                                    stk_program **out);
+/* Compiles by those passes, which a NULL name ends, without looking for what fits, see fit.c. Takes graph. */
+typedef struct stk_named_pass {
+    const char *name;
+    stk_pass_fn run;
+} stk_named_pass;
+stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engine, stk_graph *graph,
+                                 const stk_compile_options *options, stk_program **out);
 /* --- micro.c --- */
 /* STK_INVALID where the slices make no sense. */
 stk_status stk_micro_make(int64_t batch, int64_t rows, stk_micro *out);

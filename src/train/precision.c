@@ -5,12 +5,6 @@
 #include "base/error.h"
 #include "train/trainer_state.h"
 
-const char *stk_precision_name(stk_precision precision)
-{
-    static const char *const names[] = {"f32", "bf16", "f16", "auto"};
-    return names[precision];
-}
-
 static stk_dtype dtype_of(stk_precision precision)
 {
     return precision == STK_PRECISION_BF16 ? STK_BF16 : precision == STK_PRECISION_F16 ? STK_F16 : STK_F32;

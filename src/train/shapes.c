@@ -9,34 +9,6 @@
 /* More programs than these are worth a word. */
 enum { FEW = 8 };
 
-static bool is_open(const stk_dataset *dataset, int i_field)
-{
-    return dataset->pad[i_field].on && !dataset->pad[i_field].fixed;
-}
-
-bool stk_shapes_vary(const stk_dataset *dataset)
-{
-    bool varies = stk_dataset_batches_vary(dataset);
-    for (int i = 0; dataset->source && i < dataset->source->n_fields; i++)
-        varies = varies || is_open(dataset, i);
-    return varies;
-}
-
-void stk_shapes_largest(const stk_dataset *dataset, int64_t *rows, int64_t *length)
-{
-    const stk_buckets_plan *buckets = &dataset->buckets;
-    *rows = stk_dataset_batch_size(dataset);
-    *length = 0;
-    for (int i = 0; dataset->source && i < dataset->source->n_fields; i++)
-        if (is_open(dataset, i) && dataset->pad[i].longest > *length) *length = dataset->pad[i].longest;
-    for (int i = 0; i < buckets->n; i++) {
-        const stk_bucket *b = &buckets->bucket[i];
-        if (b->n_samples == 0 || b->longest[buckets->i_field] < *length) continue;
-        *length = b->longest[buckets->i_field];
-        *rows = b->n_samples < b->size ? b->n_samples : b->size;
-    }
-}
-
 /* The model for samples of that length, which may be the trainer's own. */
 static stk_status find_model(stk_trainer *trainer, int64_t length, stk_model **out)
 {
@@ -126,7 +98,7 @@ static stk_status ask_shape(const stk_trainer *trainer, const stk_dataset *datas
         stk_shape shape;
         STK_RETURN_IF_ERROR(stk_batch_shape(batch, field, &shape));
         *rows = shape.dim[0];
-        if (i_field < 0 || !is_open(dataset, i_field)) continue;
+        if (i_field < 0 || !stk_shapes_is_open(dataset, i_field)) continue;
         if (first && shape.dim[1] != *length)
             return stk_fail(STK_MISMATCH,
                             "fields '%s' and '%s' have lengths %lld and %lld in one batch, and must agree", first,
@@ -142,7 +114,7 @@ static int64_t find_own_length(const stk_trainer *trainer)
 {
     const stk_dataset *dataset = trainer->dataset;
     for (int i = 0; i < dataset->source->n_fields; i++) {
-        if (!is_open(dataset, i)) continue;
+        if (!stk_shapes_is_open(dataset, i)) continue;
         stk_value x = stk_graph_find(stk_model_graph(trainer->model), STK_OP_input, dataset->source->field[i].name);
         if (x.id >= 0 && stk_value_shape(x).rank > 1) return stk_value_shape(x).dim[1];
     }

@@ -10,6 +10,12 @@
 
 #include "train/trainer_state.h"
 
+/* Whether a field's length is each batch's own. */
+static inline bool stk_shapes_is_open(const stk_dataset *dataset, int i_field)
+{
+    return dataset->pad[i_field].on && !dataset->pad[i_field].fixed;
+}
+
 /* Whether batches of the data set differ in rows or in length. */
 bool stk_shapes_vary(const stk_dataset *dataset);
 

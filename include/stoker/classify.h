@@ -1,0 +1,43 @@
+/* A trained network that classifies image files, without what trains one. It is read from one file in safetensors that
+ * `stoker export RUN --safetensors` wrote, which has the network, the classes and the stages of evaluation in its
+ * metadata; a file is decoded, resized and normalised exactly as the evaluation of training does it, and the answers
+ * are those of `stoker predict`.
+ *
+ * Nothing here needs trainers, optimisers, checkpoints or runs: a program that is linked with libstoker.a has none of
+ * them. Memory is the weights and little else: the file is mapped, and given back page by page as the weights are
+ * taken. Threads: one at a time for each classifier.
+ */
+#ifndef STOKER_CLASSIFY_H
+#define STOKER_CLASSIFY_H
+
+#include "stoker/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_classifier stk_classifier;
+
+typedef struct stk_classifier_options {
+    const char *device; /* NULL: cpu */
+    int n_threads;      /* 0: as many as cores */
+} stk_classifier_options;
+
+/* options may be NULL. STK_UNSUPPORTED: the file does not say which network it is of. */
+STK_API stk_status stk_classifier_open(const char *file, const stk_classifier_options *options, stk_classifier **out);
+STK_API void stk_classifier_close(stk_classifier *classifier); /* accepts NULL */
+
+typedef struct stk_prediction {
+    int64_t class_number;
+    const char *class_name; /* NULL where classes have no names. Borrowed from what predicts */
+    double probability;
+} stk_prediction;
+
+/* The n_top likeliest classes of one image file, likeliest first; *n_out may be less where there are fewer classes. */
+STK_API stk_status stk_classifier_predict(stk_classifier *classifier, const char *image, stk_prediction *out, int n_top,
+                                          int *n_out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -187,7 +187,8 @@ static bool is_element(const stk_node *node)
 static bool works_in_place(const stk_node *node)
 {
     return is_element(node) || node->op == STK_OP_batch_norm || node->op == STK_OP_batch_norm_apply ||
-           node->op == STK_OP_batch_norm_grad || node->op == STK_OP_softmax || node->op == STK_OP_softmax_grad;
+           node->op == STK_OP_batch_norm_grad || node->op == STK_OP_softmax || node->op == STK_OP_softmax_grad ||
+           (node->op == STK_OP_scatter_add && node->n_in == 3);
 }
 
 static const stk_node *source_of(const stk_keeping *k, int32_t node)
@@ -222,6 +223,20 @@ static void find_stored(stk_keeping *k)
     }
 }
 
+/* Sums over micro-batches live from the start of the first to the end of the last, wherever they stand in the order. */
+static void keep_sums(stk_keeping *k)
+{
+    int32_t last = -1;
+    for (int32_t at = 0; at < k->n_order; at++)
+        if (source_of(k, k->order[at])->op == STK_OP_accumulate) last = at;
+    for (int32_t at = 0; at <= last; at++) {
+        const stk_node *source = source_of(k, k->order[at]);
+        if (source->op != STK_OP_accumulate) continue;
+        k->from[source->first_out] = 0;
+        if (k->to[source->first_out] < last) k->to[source->first_out] = last;
+    }
+}
+
 static void find_lifetimes(stk_keeping *k)
 {
     for (int32_t at = 0; at < k->n_order; at++) {
@@ -242,6 +257,7 @@ static void find_lifetimes(stk_keeping *k)
     }
     for (int32_t v = 0; v < k->n_values; v++)
         if (k->is_output[v]) k->to[k->storage[v]] = k->n_order;
+    keep_sums(k);
 }
 
 /* A value made over a dying input counts from the next place on. */

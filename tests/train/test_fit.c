@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "stoker/dataset.h"
 #include "stoker/trainer.h"
+#include "stoker/transformer.h"
 
 enum { SIDE = 16, N = 96, BATCH = 24, N_STEPS = N / BATCH };
 static float images[N * SIDE * SIDE * 3];
@@ -56,9 +57,33 @@ static stk_trainer *make_trainer(void)
     return stk_trainer_new(model, data, stk_sgd(.lr = 0.05, .momentum = 0.9));
 }
 
+enum { N_WORDS = 4000, LENGTH = 32, N_TEXTS = 8 * N_STEPS };
+
+/* Most bytes are the embedding's, as in GPT-2: its gradient comes from the head first and from the first layer last. */
+static stk_trainer *make_language_model(void)
+{
+    static int32_t tokens[N_TEXTS * LENGTH], targets[N_TEXTS * LENGTH];
+    const stk_array_field fields[] = {{"tokens", STK_I32, STK_SHAPE(LENGTH), tokens},
+                                      {"targets", STK_I32, STK_SHAPE(LENGTH), targets}};
+    stk_transformer_config config = {.layers = 4, .heads = 2, .width = 32, .vocabulary = N_WORDS, .positions = LENGTH};
+    for (int i = 0; i < N_TEXTS * LENGTH; i++) {
+        tokens[i] = (i * 7919) % N_WORDS;
+        targets[i] = ((i + 1) * 7919) % N_WORDS;
+    }
+    stk_dataset *data = stk_dataset_arrays(N_TEXTS, fields, 2);
+    stk_dataset_batch(data, N_TEXTS / N_STEPS, true);
+    stk_model *model = stk_model_new("text");
+    stk_value x = stk_model_input_named(model, "tokens", STK_I32, STK_SHAPE(LENGTH));
+    stk_value y = stk_model_input_named(model, "targets", STK_I32, STK_SHAPE(LENGTH));
+    stk_model_loss(model, stk_gpt2(x, y, &config));
+    return stk_trainer_new(model, data, stk_sgd(.lr = 0.05, .momentum = 0.9));
+}
+
+static bool with_text; /* each test sets it */
+
 static stk_status train(stk_trainer_config config, seen *out)
 {
-    stk_trainer *trainer = make_trainer();
+    stk_trainer *trainer = with_text ? make_language_model() : make_trainer();
     *out = (seen){.peak = 0};
     config.n_threads = 2;
     config.on_event = on_event;
@@ -164,6 +189,25 @@ static void search_divides_the_batch(void **state)
     assert_non_null(strstr(stk_error_text(), "largest buffers"));
 }
 
+/* Sums over micro-batches are there all the time, so that the peak is where activations are, not at the updates. */
+static void micro_batches_and_recompute_go_together(void **state)
+{
+    (void)state;
+    seen all, parts, less;
+    stk_trainer_config config = stk_trainer_config_default();
+    with_text = true;
+    assert_int_equal(train(config, &all), STK_OK);
+    config.micro_batch = 1;
+    assert_int_equal(train(config, &parts), STK_OK);
+    assert_int_equal(parts.n_recomputed, 0);
+    config.memory_limit_bytes = parts.peak / 100 * 95;
+    if (train(config, &less) != STK_OK) fail_msg("%s", stk_error_text());
+    with_text = false;
+    assert_true(less.peak <= config.memory_limit_bytes && less.n_recomputed > 0);
+    assert_memory_equal(parts.loss, less.loss, sizeof(parts.loss));
+    expect_close(&all, &less);
+}
+
 static void batch_norm_is_divided_only_when_told(void **state)
 {
     (void)state;
@@ -185,6 +229,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(micro_batches_give_the_same_losses),
         cmocka_unit_test(search_divides_the_batch),
+        cmocka_unit_test(micro_batches_and_recompute_go_together),
         cmocka_unit_test(batch_norm_is_divided_only_when_told),
         cmocka_unit_test(limits_are_met_with_the_same_bits),
     };

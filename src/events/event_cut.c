@@ -45,8 +45,9 @@ static int64_t find_end(int fd, int64_t n_bytes, int64_t step)
     while (at < n_bytes) {
         ssize_t n = pread(fd, start, sizeof(start), (off_t)at);
         if (n < HEADER_BYTES + TIME_BYTES) return n < 0 ? -1 : at;
-        if (get_little(start + 8, 4) != stk_crc32c_mask(stk_crc32c(start, 8)) || start[HEADER_BYTES] != TIME_KEY)
-            return -1;
+        /* Behind sound records, where a machine went down: readers end there, too. */
+        if (get_little(start + 8, 4) != stk_crc32c_mask(stk_crc32c(start, 8))) return at > 0 ? at : -1;
+        if (start[HEADER_BYTES] != TIME_KEY) return -1;
         uint64_t n_event = get_little(start, 8);
         if (n_event > (uint64_t)(n_bytes - at) || n_event + FRAME_BYTES > (uint64_t)(n_bytes - at)) return at;
         size_t n_seen = (size_t)n - HEADER_BYTES;

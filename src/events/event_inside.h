@@ -1,4 +1,4 @@
-/* The event file's struct, shared by event_file.c and event_values.c only. */
+/* The event file's struct, shared by event_file.c, event_values.c and event_cut.c. */
 #ifndef STK_EVENTS_EVENT_INSIDE_H
 #define STK_EVENTS_EVENT_INSIDE_H
 

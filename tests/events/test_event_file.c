@@ -5,8 +5,10 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -14,6 +16,7 @@
 #include "base/file.h"
 #include "data/codec/tfrecord.h"
 #include "data/codec/wire.h"
+#include "events/event_inside.h"
 
 static char folder[] = "/tmp/stk-events-XXXXXX";
 
@@ -179,6 +182,55 @@ static void later_files_go_on(void **state)
     assert_null(file);
 }
 
+static void put_file(const char *path, const uint8_t *data, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, data, n), n);
+    close(fd);
+}
+
+static size_t size_of(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return (size_t)info.st_size;
+}
+
+/* However much of the last record a kill has left, it goes; whole records stay, and files of others. */
+static void torn_ends_are_cut(void **state)
+{
+    (void)state;
+    stk_event_file *file;
+    char path[200];
+    assert_int_equal(stk_event_file_open(folder, 0, &file), STK_OK);
+    for (int i = 1; i < 4; i++) {
+        stk_event_begin(file, i);
+        stk_event_add_scalar(file, "loss", i == 1, i);
+        assert_int_equal(stk_event_end(file), STK_OK);
+    }
+    records r = read_records(stk_event_file_path(file));
+    size_t last = (size_t)r.start[r.count - 1];
+    snprintf(path, sizeof(path), "%s", stk_event_file_path(file));
+    stk_event_file_close(file);
+    for (size_t n = last; n < r.n; n++) {
+        put_file(path, r.data, n);
+        assert_int_equal(stk_event_files_cut(folder, 3), STK_OK);
+        assert_int_equal(size_of(path), last);
+    }
+    put_file(path, r.data, r.n);
+    assert_int_equal(stk_event_files_cut(folder, 3), STK_OK);
+    assert_int_equal(size_of(path), r.n);
+    memset(r.data + last, 0, r.n - last); /* as file systems leave it when a machine goes down */
+    put_file(path, r.data, r.n);
+    assert_int_equal(stk_event_files_cut(folder, 3), STK_OK);
+    assert_int_equal(size_of(path), last);
+    put_file(path, r.data + 1, r.n - 1);
+    assert_int_equal(stk_event_files_cut(folder, 0), STK_OK);
+    assert_int_equal(size_of(path), r.n - 1);
+    free(r.data);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -197,6 +249,7 @@ int main(void)
         cmocka_unit_test(values_are_read_back),
         cmocka_unit_test(graphs_are_read_back),
         cmocka_unit_test(later_files_go_on),
+        cmocka_unit_test(torn_ends_are_cut),
     };
     return cmocka_run_group_tests_name("events/event_file", tests, set_up, tear_down);
 }

@@ -228,6 +228,14 @@ static void name_command(stk_watch *watch, char *const *argv)
     stk_text_free(&text);
 }
 
+/* /proc may hide processes of other users (hidepid). */
+static bool can_see(int64_t pid)
+{
+    char path[40];
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    return access(path, R_OK) == 0;
+}
+
 static int watch_job(const cli_args *args, char *const *argv)
 {
     static stk_watch watch;
@@ -241,6 +249,10 @@ static int watch_job(const cli_args *args, char *const *argv)
         return CLI_USAGE;
     if (!argv && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
         fprintf(stderr, "stoker: there is no process %d\n", (int)pid);
+        return CLI_FAILED;
+    }
+    if (!argv && !can_see(pid)) {
+        fprintf(stderr, "stoker: cannot see process %d in /proc: watch it as its own user or as root\n", (int)pid);
         return CLI_FAILED;
     }
     job.seconds = (double)seconds;

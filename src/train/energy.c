@@ -18,13 +18,14 @@ static int64_t read_number(const char *path, const char *name)
     return n;
 }
 
-void stk_energy_open(stk_energy *energy)
+void stk_energy_open(stk_energy *energy, const char *folder)
 {
+    if (!folder) folder = "/sys/class/powercap";
     memset(energy, 0, sizeof(*energy));
     energy->missing = "this machine has no RAPL counters under /sys/class/powercap";
     for (int i = 0; i < STK_MOST_PACKAGES; i++) {
         char *path = energy->path[energy->n];
-        snprintf(path, sizeof(energy->path[0]), "/sys/class/powercap/intel-rapl:%d", i);
+        snprintf(path, sizeof(energy->path[0]), "%s/intel-rapl:%d", folder, i);
         int64_t range = read_number(path, "max_energy_range_uj");
         errno = 0;
         int64_t now = read_number(path, "energy_uj");

@@ -313,7 +313,7 @@ static stk_status begin(stk_run *run)
     run->notice.clip_norm = run->recipe->clip_norm;
     stk_throttle_open(&run->throttle, "/sys/devices/system/cpu", (int)sysconf(_SC_NPROCESSORS_CONF));
     run->throttle_ns = stk_clock_ns();
-    stk_energy_open(&run->energy);
+    stk_energy_open(&run->energy, NULL);
     STK_TRY(stk_checkpoint_writer_open(run->folder, (int)run->recipe->checkpoint_keep, &run->writer));
 done:
     stk_text_free(&warnings);

@@ -36,6 +36,23 @@ static double share(int64_t part, int64_t whole)
 
 /* --- GPUs --- */
 
+/* Where nothing says whose a GPU is, one that works counts as the job's. */
+static bool is_gpu_used(const stk_watch_gpu *gpu)
+{
+    return gpu->n_own > 0 || (gpu->n_own <= 0 && gpu->n_other <= 0 && gpu->busy_permille > 20);
+}
+
+/* The counter is read more seldom than the rest: what it grew by goes to the row that sees it. */
+static void add_energy(stk_watch_history *history, const stk_watch_sample *now, double s)
+{
+    for (size_t i = 0; i < now->gpus.n; i++) {
+        const stk_watch_gpu *gpu = stk_watch_gpu_at(now, i), *old = stk_watch_list_find(&history->last.gpus, gpu->id);
+        if (!old || old->energy_mj < 0 || gpu->energy_mj < old->energy_mj || !is_gpu_used(gpu)) continue;
+        history->gpu_joules += (double)(gpu->energy_mj - old->energy_mj) / 1000;
+        history->gpu_joules_s += s;
+    }
+}
+
 static void add_gpus(stk_watch_row *row, const stk_watch_sample *now)
 {
     double n_used = 0, busy = 0, power = 0, clock = 0, sm = 0, tensor = 0, pcie = 0;
@@ -49,10 +66,8 @@ static void add_gpus(stk_watch_row *row, const stk_watch_sample *now)
         double b = gpu->busy_permille < 0 ? NAN : (double)gpu->busy_permille / 1000;
         double known =
             share((gpu->own_mb > 0 ? gpu->own_mb : 0) + (gpu->other_mb > 0 ? gpu->other_mb : 0), gpu->memory_mb);
-        /* Where nothing says whose a GPU is, one that works counts as the job's. */
-        bool is_used = gpu->n_own > 0 || (gpu->n_own <= 0 && gpu->n_other <= 0 && gpu->busy_permille > 20);
         if (gpu->n_other == 0 && gpu->n_own == 0 && used > 0.1) row->unowned_memory = used - known;
-        if (!is_used) continue;
+        if (!is_gpu_used(gpu)) continue;
         n_used++;
         busy += b;
         row->gpu_least = fmin(row->gpu_least, b);
@@ -314,6 +329,7 @@ stk_status stk_watch_history_add(stk_watch_history *history, const stk_watch_sam
         row.at_s = (double)sample->time_us * 1e-6;
         row.length_s = (double)(sample->time_us - last->time_us) * 1e-6;
         if (sample->gpus.n > 0) add_gpus(&row, sample);
+        add_energy(history, sample, row.length_s);
         add_processes(&row, last, sample, &roles, &workers);
         add_threads(&row, last, sample, &roles, &own);
         add_waits(&row, &workers, &own);

@@ -81,6 +81,7 @@ typedef struct stk_watch_history {
     int n_open;
     int64_t first_pid;
     double n_gpus;
+    double gpu_joules, gpu_joules_s; /* of the GPUs in use, and in how many seconds of a GPU */
 } stk_watch_history;
 
 stk_status stk_watch_history_open(stk_watch_history *history);

@@ -10,20 +10,35 @@
 
 static const char driver_library[] = "libnvidia-ml.so.1";
 
+/* What would help against an error. */
+static const char *remedy_of(nvml_result result)
+{
+    switch (result) {
+    case NVML_NOT_SUPPORTED: return "this GPU, or its mode, does not tell it";
+    case NVML_NO_PERMISSION: return "needs root, or the administrator's leave";
+    case NVML_DRIVER_NOT_LOADED: return "needs the kernel's part of the driver: modprobe nvidia";
+    case NVML_FUNCTION_NOT_FOUND: return "needs a newer driver";
+    case NVML_GPU_IS_LOST: return "the GPU has fallen off the bus: dmesg, and a reboot";
+    case NVML_VERSION_MISMATCH: return "library and kernel module differ, as after an upgrade: a reboot";
+    default: return "does nvidia-smi work?";
+    }
+}
+
 /* Notes once that a call failed. True: it went well. */
 static bool check(const stk_watch_nvml *nvml, stk_watch_facts *facts, int i_gpu, const char *what, nvml_result result)
 {
     if (result == 0) return true;
     const char *text = nvml->error_text ? nvml->error_text(result) : NULL;
-    if (i_gpu >= 0)
-        (void)stk_watch_facts_add(facts, "missing", "%s of GPU %d (NVML: %s)", what, i_gpu, text ? text : "it failed");
-    else
-        (void)stk_watch_facts_add(facts, "missing", "%s (NVML: %s)", what, text ? text : "it failed");
+    char gpu[24] = "";
+    if (i_gpu >= 0) snprintf(gpu, sizeof(gpu), " of GPU %d", i_gpu);
+    (void)stk_watch_facts_add(facts, "missing", "%s%s (NVML: %s; %s)", what, gpu, text ? text : "it failed",
+                              remedy_of(result));
     return false;
 }
 
-/* A call that the library need not have: 13 is NVML's "function not found". */
-#define CALL(i_gpu, name, ...) check(nvml, facts, i_gpu, what_##name, nvml->name ? nvml->name(__VA_ARGS__) : 13)
+/* A call that the library need not have. */
+#define CALL(i_gpu, name, ...)                                                                                         \
+    check(nvml, facts, i_gpu, what_##name, nvml->name ? nvml->name(__VA_ARGS__) : NVML_FUNCTION_NOT_FOUND)
 
 #define X(name, symbol, parameters, what) static const char what_##name[] __attribute__((unused)) = what;
 STK_WATCH_NVML_CALLS(X)
@@ -43,7 +58,14 @@ static void open_gpm(stk_watch_nvml *nvml, int i, stk_watch_facts *facts)
         (void)stk_watch_facts_add(facts, "missing", "GPM counters (they need Hopper or newer)");
         return;
     }
-    if (!CALL(i, gpm_alloc, &nvml->gpm[i][0]) || !CALL(i, gpm_alloc, &nvml->gpm[i][1])) nvml->gpm[i][0] = NULL;
+    nvml_gpm_sample first, second;
+    if (!CALL(i, gpm_alloc, &first)) return;
+    if (!CALL(i, gpm_alloc, &second)) {
+        if (nvml->gpm_free) nvml->gpm_free(first);
+        return;
+    }
+    nvml->gpm[i][0] = first;
+    nvml->gpm[i][1] = second;
 }
 
 static void open_gpu(stk_watch_nvml *nvml, int i, const stk_watch_root *root, stk_watch_facts *facts)
@@ -78,7 +100,7 @@ stk_status stk_watch_nvml_open(stk_watch_nvml *nvml, const char *path, const stk
 #define X(name, symbol, parameters, what) load(nvml->library, symbol, &nvml->name);
     STK_WATCH_NVML_CALLS(X)
 #undef X
-    if (!check(nvml, facts, -1, "GPUs", init ? init() : 13)) {
+    if (!check(nvml, facts, -1, "GPUs", init ? init() : NVML_FUNCTION_NOT_FOUND)) {
         nvml->shutdown = NULL;
         return STK_OK;
     }
@@ -145,17 +167,20 @@ static void read_processes(stk_watch_nvml *nvml, int i, stk_watch_sample *sample
     }
 }
 
-static void read_process_utilization(stk_watch_nvml *nvml, int i, const stk_watch_sample *sample, stk_watch_gpu *gpu)
+static void read_process_utilization(stk_watch_nvml *nvml, int i, const stk_watch_sample *sample, stk_watch_gpu *gpu,
+                                     stk_watch_facts *facts)
 {
     nvml_process_sample list[STK_WATCH_MOST_GPU_PROCESSES];
     unsigned n = STK_WATCH_MOST_GPU_PROCESSES;
     int64_t other = 0;
     memset(list, 0, sizeof(list));
     gpu->other_busy_permille = -1;
-    /* It fails where nothing ran since the last time, which is no fault. */
-    if (!nvml->process_utilization || nvml->process_utilization(nvml->device[i], list, &n, nvml->seen_us[i]) != 0 ||
-        n > STK_WATCH_MOST_GPU_PROCESSES)
-        return;
+    nvml_result result = nvml->process_utilization
+                             ? nvml->process_utilization(nvml->device[i], list, &n, nvml->seen_us[i])
+                             : NVML_FUNCTION_NOT_FOUND;
+    /* Where nothing ran since the last time, which is no fault. */
+    if (result == NVML_NOT_FOUND) return;
+    if (!check(nvml, facts, i, what_process_utilization, result) || n > STK_WATCH_MOST_GPU_PROCESSES) return;
     for (unsigned k = 0; k < n; k++) {
         if (list[k].time_us > nvml->seen_us[i]) nvml->seen_us[i] = list[k].time_us;
         if (!stk_watch_list_find(&sample->processes, (int64_t)list[k].pid) && list[k].sm <= 100) other += list[k].sm;
@@ -173,6 +198,7 @@ static void read_slow(stk_watch_nvml *nvml, int i, stk_watch_gpu *gpu, stk_watch
 {
     nvml_device device = nvml->device[i];
     unsigned value = 0, pending = 0;
+    unsigned long long mj = 0;
     gpu->pcie_sent_kbs = or_missing(CALL(i, pcie, device, NVML_PCIE_SENT, &value), &value);
     gpu->pcie_received_kbs = or_missing(CALL(i, pcie, device, NVML_PCIE_RECEIVED, &value), &value);
     gpu->pcie_generation = or_missing(CALL(i, pcie_generation, device, &value), &value);
@@ -181,6 +207,7 @@ static void read_slow(stk_watch_nvml *nvml, int i, stk_watch_gpu *gpu, stk_watch
     gpu->pcie_most_width = or_missing(CALL(i, pcie_most_width, device, &value), &value);
     gpu->power_limit_mw = or_missing(CALL(i, power_limit, device, &value), &value);
     gpu->clock_most_mhz = or_missing(CALL(i, clock_most, device, NVML_CLOCK_SM, &value), &value);
+    gpu->energy_mj = CALL(i, energy, device, &mj) && mj <= INT64_MAX ? (int64_t)mj : -1;
     /* Most GPUs have no MIG and say so with an error. */
     gpu->mig = nvml->mig && nvml->mig(device, &value, &pending) == 0 ? (int64_t)value : 0;
 }
@@ -215,7 +242,7 @@ stk_status stk_watch_nvml_read(stk_watch_nvml *nvml, bool is_slow, stk_watch_sam
         if (!is_slow) continue;
         read_slow(nvml, i, gpu, facts);
         read_processes(nvml, i, sample, gpu, facts);
-        read_process_utilization(nvml, i, sample, gpu);
+        read_process_utilization(nvml, i, sample, gpu, facts);
     }
     return STK_OK;
 }

@@ -12,6 +12,15 @@
 /* --- what the library declares --- */
 
 typedef int nvml_result; /* 0: well */
+enum {
+    NVML_NOT_SUPPORTED = 3,
+    NVML_NO_PERMISSION = 4,
+    NVML_NOT_FOUND = 6,
+    NVML_DRIVER_NOT_LOADED = 9,
+    NVML_FUNCTION_NOT_FOUND = 13,
+    NVML_GPU_IS_LOST = 15,
+    NVML_VERSION_MISMATCH = 18,
+};
 typedef struct nvml_device_st *nvml_device;
 typedef struct nvml_gpm_sample_st *nvml_gpm_sample;
 typedef struct {
@@ -70,6 +79,7 @@ enum {
     X(memory, "nvmlDeviceGetMemoryInfo", (nvml_device, nvml_memory *), "GPU memory")                                   \
     X(power, "nvmlDeviceGetPowerUsage", (nvml_device, unsigned *), "GPU power")                                        \
     X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", (nvml_device, unsigned *), "the GPU's power limit")              \
+    X(energy, "nvmlDeviceGetTotalEnergyConsumption", (nvml_device, unsigned long long *), "energy (Volta and newer)")  \
     X(clock, "nvmlDeviceGetClockInfo", (nvml_device, int, unsigned *), "GPU clocks")                                   \
     X(clock_most, "nvmlDeviceGetMaxClockInfo", (nvml_device, int, unsigned *), "the GPU's highest clock")              \
     X(temperature, "nvmlDeviceGetTemperature", (nvml_device, int, unsigned *), "GPU temperature")                      \

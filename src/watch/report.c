@@ -83,6 +83,17 @@ static void add_verdict(const stk_watch_report *report, const stk_watch_verdict 
     add_remedies(report, verdict, out);
 }
 
+/* Of the GPUs in use, while they were in use. */
+static void add_energy(const stk_watch_report *report, stk_text *out)
+{
+    double joules = report->history->gpu_joules, s = report->history->gpu_joules_s;
+    char line[120];
+    if (!(joules > 0) || !(s >= 1)) return;
+    snprintf(line, sizeof(line), "%.3g kJ by the GPUs in use, %.0f W a GPU on average (NVML)", joules / 1000,
+             joules / s);
+    add_wrapped(out, "energy", line);
+}
+
 static void add_missing(const stk_watch_report *report, stk_text *out)
 {
     const char *text;
@@ -121,6 +132,7 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
     }
     for (int i = 0; i < report->n_verdicts; i++)
         add_verdict(report, &report->verdict[i], i == 0, out);
+    add_energy(report, out);
     add_missing(report, out);
     add_end(report, out);
     /* Of a moment, starting takes most. */

@@ -95,5 +95,7 @@ void stk_watch_report_json(const stk_watch_report *report, stk_text *out)
     stk_text_add(out, ", \"length_s\": %.3f, \"judged_from_s\": %.3f, \"judged_to_s\": %.3f, \"overhead\": ",
                  report->length_s, report->signals.begin_s, report->signals.end_s);
     add_number(out, report->overhead);
+    stk_text_add(out, ", \"gpu_joules\": ");
+    add_number(out, report->history->gpu_joules_s > 0 ? report->history->gpu_joules : NAN);
     stk_text_add(out, ", \"exit_code\": %s}\n", exit_text ? exit_text : "null");
 }

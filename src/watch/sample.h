@@ -48,7 +48,8 @@
     X(ras_lagging_rank)                                                                                                \
     X(n_compilers)
 
-/* A GPU. permille: thousandths; mask: NVML's clock event reasons; own: of the job's processes. */
+/* A GPU. permille: thousandths; mask: NVML's clock event reasons; own: of the job's processes; mj: millijoules since
+ * the driver was loaded. */
 #define STK_WATCH_GPU_FIELDS(X)                                                                                        \
     X(busy_permille)                                                                                                   \
     X(memory_busy_permille)                                                                                            \
@@ -75,7 +76,8 @@
     X(tensor_permille)                                                                                                 \
     X(dram_permille)                                                                                                   \
     X(mig)                                                                                                             \
-    X(numa_node)
+    X(numa_node)                                                                                                       \
+    X(energy_mj)
 
 /* A process of the job. wait: of the kernel's kind in stk_watch_wait. main: of its first thread. is_active: it did
  * something of late, and is read at every tick; others are read once a second. */

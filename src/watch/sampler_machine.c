@@ -102,10 +102,9 @@ typedef struct group_search {
     stk_watch_sampler *sampler;
     int which; /* 0: cores, 1: memory */
     int64_t least;
-    bool is_v1;
+    bool is_v1, has_any; /* whether any group tells its limit, though it be none */
 } group_search;
 
-/* Where groups are searched: each is read once. */
 static int64_t read_number(stk_watch_sampler *sampler, const char *folder, const char *name)
 {
     char text[64];
@@ -127,10 +126,13 @@ static int64_t quota_of(stk_watch_sampler *sampler, const char *folder, bool is_
 /* Remembers the folder with the least limit. */
 static void visit_group(void *user, const char *folder, bool is_v1)
 {
+    static const char *const files[2][2] = {{"cpu.max", "cpu.cfs_quota_us"}, {"memory.max", "memory.limit_in_bytes"}};
     group_search *search = user;
-    int64_t value = search->which == 0
-                        ? quota_of(search->sampler, folder, is_v1)
-                        : read_number(search->sampler, folder, is_v1 ? "memory.limit_in_bytes" : "memory.max");
+    const char *name = files[search->which][is_v1];
+    char text[64];
+    if (!stk_watch_read(&search->sampler->config.root, text, sizeof(text), "%.900s/%s", folder, name)) return;
+    search->has_any = true;
+    int64_t value = search->which == 0 ? quota_of(search->sampler, folder, is_v1) : stk_watch_parse_number(text);
     if (value < 0 || value >= search->least) return;
     search->least = value;
     search->is_v1 = is_v1;
@@ -159,12 +161,17 @@ static void find_group(stk_watch_sampler *sampler)
     memcpy(sampler->groups, groups, sizeof(groups));
     sampler->group_us = sampler->sample.time_us;
     for (int i = 0; i < 2; i++) {
-        group_search search = {sampler, i, INT64_MAX, false};
+        group_search search = {sampler, i, INT64_MAX, false, false};
         sampler->group_folder[i][0] = 0;
         stk_cgroup_visit(groups, "/sys/fs/cgroup", i == 0 ? "cpu" : "memory", visit_group, &search);
-        if (!strstr(groups, "0::")) continue;
         /* Where version 1 is mounted, version 2 lies beside it. */
-        stk_cgroup_visit(groups, "/sys/fs/cgroup/unified", i == 0 ? "cpu" : "memory", visit_group, &search);
+        if (strstr(groups, "0::"))
+            stk_cgroup_visit(groups, "/sys/fs/cgroup/unified", i == 0 ? "cpu" : "memory", visit_group, &search);
+        if (!search.has_any)
+            miss(sampler, i == 0
+                              ? "the control group's quota of cores (cpu.max or cpu.cfs_quota_us below /sys/fs/cgroup)"
+                              : "the control group's limit of memory (memory.max or memory.limit_in_bytes below "
+                                "/sys/fs/cgroup)");
     }
 }
 

@@ -1,7 +1,9 @@
 /* Counters of the job's processes and threads. */
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,13 @@ static bool is_remote_call(stk_watch_sampler *sampler, int64_t process, int64_t 
            stk_watch_parse_mount(sampler->text, path, type, point) && stk_watch_is_remote(type);
 }
 
+/* Notes that something of a process could not be read, unless it has just ended. */
+static void miss(stk_watch_sampler *sampler, int64_t process, const char *text)
+{
+    if (kill((pid_t)process, 0) == 0 || errno == EPERM)
+        (void)stk_watch_facts_add(&sampler->facts, "missing", "%s", text);
+}
+
 static int64_t read_wait(stk_watch_sampler *sampler, int64_t process, int64_t thread, char state)
 {
     char text[128];
@@ -54,8 +63,7 @@ static int64_t read_wait(stk_watch_sampler *sampler, int64_t process, int64_t th
     if (state != 'S' && state != 'D') return STK_WATCH_WAIT_UNKNOWN;
     if (!stk_watch_read_kept(&sampler->keeper, key, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/wchan",
                              process, thread)) {
-        (void)stk_watch_facts_add(&sampler->facts, "missing",
-                                  "what sleeping threads wait for (/proc/PID/wchan: a kernel that shows it)");
+        miss(sampler, process, "what sleeping threads wait for (/proc/PID/wchan: a kernel that shows it)");
         return state == 'D' ? STK_WATCH_WAIT_DISK : STK_WATCH_WAIT_UNKNOWN;
     }
     int64_t wait = stk_watch_parse_wchan(text);
@@ -97,8 +105,7 @@ static bool read_thread(stk_watch_sampler *sampler, stk_watch_thread *thread, bo
     thread->state = stat.state;
     if (!has_time) {
         thread->cpu_us = stat.cpu_ticks * (1000000 / sysconf(_SC_CLK_TCK));
-        (void)stk_watch_facts_add(&sampler->facts, "missing",
-                                  "time that threads wait for a core (/proc/PID/schedstat: CONFIG_SCHED_INFO)");
+        miss(sampler, thread->process, "time that threads wait for a core (/proc/PID/schedstat: CONFIG_SCHED_INFO)");
     }
     return true;
 }
@@ -116,7 +123,10 @@ static stk_status list_threads(stk_watch_sampler *sampler, int64_t process)
     char path[64];
     snprintf(path, sizeof(path), "/proc/%" PRId64 "/task", process);
     DIR *folder = stk_watch_is_hidden(&sampler->config.root, path) ? NULL : opendir(path);
-    if (!folder) return STK_OK;
+    if (!folder) {
+        miss(sampler, process, "threads of processes (/proc/PID/task: the same user)");
+        return STK_OK;
+    }
     for (struct dirent *entry; (entry = readdir(folder)) && sampler->sample.threads.n < MOST_THREADS;) {
         int64_t id = atoll(entry->d_name);
         if (id <= 0) continue;
@@ -183,8 +193,7 @@ static void read_io(stk_watch_sampler *sampler, stk_watch_process *process)
     char text[512];
     if (!stk_watch_read_kept(&sampler->keeper, stk_watch_file_key(process->id, 0, STK_WATCH_FILE_IO), text,
                              sizeof(text), "/proc/%" PRId64 "/io", process->id)) {
-        (void)stk_watch_facts_add(&sampler->facts, "missing",
-                                  "bytes that processes read and write (/proc/PID/io: the same user)");
+        miss(sampler, process->id, "bytes that processes read and write (/proc/PID/io: the same user)");
         return;
     }
     process->asked_kb = stk_watch_parse_key(text, "rchar") / 1024;
@@ -201,6 +210,8 @@ static void read_status(stk_watch_sampler *sampler, stk_watch_process *process)
         process->swapped_kb = stk_watch_parse_key(text, "VmSwap");
         process->voluntary = stk_watch_parse_key(text, "voluntary_ctxt_switches");
         process->involuntary = stk_watch_parse_key(text, "nonvoluntary_ctxt_switches");
+    } else {
+        miss(sampler, process->id, "memory of processes that is swapped out (/proc/PID/status: the same user)");
     }
     CPU_ZERO(&set);
     process->n_allowed_cpus = sched_getaffinity((pid_t)process->id, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : -1;
@@ -231,8 +242,11 @@ static bool read_process(stk_watch_sampler *sampler, stk_watch_process *process,
     }
     if (!stk_watch_read_kept(&sampler->keeper, stk_watch_file_key(process->id, 0, STK_WATCH_FILE_STAT), text,
                              sizeof(text), "/proc/%" PRId64 "/stat", process->id) ||
-        !stk_watch_parse_stat(text, &stat) || stat.state == 'Z' || stat.state == 'X')
+        !stk_watch_parse_stat(text, &stat)) {
+        miss(sampler, process->id, "the job's processes (/proc/PID/stat: its user, or root, where /proc hides them)");
         return false;
+    }
+    if (stat.state == 'Z' || stat.state == 'X') return false;
     bool is_new = process->cpu_us < 0;
     if (process->start_ticks >= 0 && process->start_ticks != stat.start_ticks) return false;
     process->start_ticks = stat.start_ticks;

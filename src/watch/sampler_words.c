@@ -50,7 +50,8 @@ static stk_status read_files(stk_watch_sampler *sampler, int64_t process)
     DIR *folder = stk_watch_is_hidden(root, path) ? NULL : opendir(path);
     if (!folder) return stk_watch_facts_add(&sampler->facts, "missing", "open files (/proc/PID/fd: the same user)");
     if (!stk_watch_read(root, sampler->text, STK_WATCH_TEXT, "/proc/%" PRId64 "/mountinfo", process))
-        sampler->text[0] = 0;
+        status = stk_watch_facts_add(&sampler->facts, "missing",
+                                     "which file systems open files lie on (/proc/PID/mountinfo: the same user)");
     stk_watch_process *entry = stk_watch_list_find(&sampler->sample.processes, process);
     struct dirent *file;
     for (int i = 0; status == STK_OK && i < MOST_FILES && (file = readdir(folder)); i++) {

@@ -37,7 +37,7 @@ struct nvml_device_st {
     int index;
     int64_t at_ns, busy_ns, work_ns, pcie_bytes; /* at the last look */
     int64_t slot_busy_ns[METER_SLOTS];
-    double busy, work, pcie_bs, celsius, slot_busy[METER_SLOTS];
+    double busy, work, pcie_bs, celsius, joules, slot_busy[METER_SLOTS];
 };
 struct nvml_gpm_sample_st {
     int64_t at_ns, work_ns;
@@ -119,6 +119,7 @@ static void look(struct nvml_device_st *device)
         device->pcie_bs = (double)(bytes - device->pcie_bytes) / (s * 1e-9);
         if (device->busy > 1) device->busy = 1;
         if (device->work > 1) device->work = 1;
+        device->joules += watts_of(device) * s * 1e-9;
         device->celsius +=
             (watts_of(device) - setting("FAKE_NVML_COOLING", 15) * (device->celsius - 30)) / heat_capacity * s * 1e-9;
     }
@@ -225,6 +226,15 @@ nvml_result nvmlDeviceGetPowerUsage(nvml_device device, unsigned *mw)
     REFUSE;
     look(device);
     *mw = (unsigned)(1000 * watts_of(device));
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetTotalEnergyConsumption(nvml_device device, unsigned long long *mj);
+nvml_result nvmlDeviceGetTotalEnergyConsumption(nvml_device device, unsigned long long *mj)
+{
+    REFUSE;
+    look(device);
+    *mj = (unsigned long long)(1e6 + 1000 * device->joules);
     return WELL;
 }
 

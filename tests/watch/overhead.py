@@ -1,34 +1,83 @@
 #!/usr/bin/env python3
-"""What watching costs the watched: a fixed job on all cores, with and without `stoker watch`, in turn; the job times itself, so
-that neither start counts.
+"""What watching costs the watched: a job on all cores does the same work in stretches of a second, and `stoker watch`,
+attached to it, is stopped (SIGSTOP) and let go on in turn. Neighbouring stretches make a pair; the median of their ratios
+counts. ./dev doctor-overhead runs it; it goes on where it stopped, until the median is known well enough.
 
-usage: overhead.py BUILD [SECONDS]
+usage: overhead.py BUILD [--budget SECONDS] [--within PERCENT] [--again] [--table FILE]
+
+The job's time on cores is compared, which other programs change little. What watching takes itself is added to it, as though
+all of it came from the job. Pairs are kept in BUILD/doctor-overhead.jsonl.
 """
+import argparse
+import json
 import os
 import random
-import re
+import signal
 import subprocess
 import sys
 import time
 
+# A line in: one stretch of so many rounds; a line out: seconds on the clock, and on cores. Besides there are threads that
+# sleep and wake, as frameworks and their data workers have.
 JOB = """
 import sys, threading, time, zlib
-block = b"some text " * 20000
-def work():
-    for _ in range(int(sys.argv[1])):
+block, large = b"some text " * 20000, bytearray(4 << 20)
+def work(n):
+    for _ in range(n):
         zlib.compress(block, 6)
-threads = [threading.Thread(target=work) for _ in range(int(sys.argv[2]))]
-begin = time.perf_counter()
-[t.start() for t in threads]
-[t.join() for t in threads]
-print(time.perf_counter() - begin)
+        bytes(large)
+def doze():
+    while True:
+        time.sleep(0.05)
+for _ in range(16):
+    threading.Thread(target=doze, daemon=True).start()
+for line in sys.stdin:
+    threads = [threading.Thread(target=work, args=(int(line),)) for _ in range(int(sys.argv[1]))]
+    begin, cpu = time.perf_counter(), time.process_time()
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    print(time.perf_counter() - begin, time.process_time() - cpu, flush=True)
 """
+# Every other pair begins watched, so that watched stretches follow each other in twos: long enough for all kinds of reading.
+STRETCH_S = 1
 
 
-def run(prefix, n):
-    done = subprocess.run([*prefix, sys.executable, "-c", JOB, str(n), str(os.cpu_count())], capture_output=True, text=True, check=True)
-    found = re.search(r"overhead +([\d.]+) %", done.stderr)
-    return float(done.stdout.split()[0]), float(found[1]) if found else None
+class Job:
+    def __init__(self):
+        self.process = subprocess.Popen([sys.executable, "-c", JOB, str(os.cpu_count())], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+
+    def run(self, n):
+        self.process.stdin.write(f"{n}\n")
+        self.process.stdin.flush()
+        return [float(word) for word in self.process.stdout.readline().split()]
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def cpu_s(pid):
+    """Of all of a process's threads, to the nanosecond."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/schedstat") as f:
+            total += int(f.read().split()[0])
+    return total * 1e-9
+
+
+def measure_pair(job, watch, n, watched_first):
+    out = {}
+    for watched in (watched_first, not watched_first):
+        watch.send_signal(signal.SIGCONT if watched else signal.SIGSTOP)
+        before = cpu_s(watch.pid)
+        wall, cpu = job.run(n)
+        word = "watched" if watched else "alone"
+        out[word], out[f"{word}_wall"] = cpu, wall
+        if watched:
+            out["watch"] = cpu_s(watch.pid) - before
+    return out
 
 
 def median(values):
@@ -36,24 +85,76 @@ def median(values):
     return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
 
 
-def main():
-    watch = [os.path.abspath(sys.argv[1]) + "/stoker-watch", "--quiet", "--"]
-    end = time.time() + float(sys.argv[2] if len(sys.argv) > 2 else 50)
-    n = max(1, int(100 * 1.5 / run([], 100)[0]))  # about 1.5 s
-    ratios, shares = [], []
-    while time.time() < end - 4:
-        # Each pair in the other order, so that a drift of the machine's speed cancels.
-        if len(ratios) % 2:
-            bare, (watched, share) = run([], n)[0], run(watch, n)
-        else:
-            (watched, share), bare = run(watch, n), run([], n)[0]
-        ratios.append(watched / bare)
-        shares.append(share)
+def interval(values):
+    """Of the median, 95 %, by drawing anew."""
     draw = random.Random(1)
-    middles = sorted(median(draw.choices(ratios, k=len(ratios))) for _ in range(2000))
-    print(f"{len(ratios)} pairs: the watched job takes {100 * median(ratios) - 100:+.2f} % "
-          f"(95 % interval {100 * middles[50] - 100:+.2f} to {100 * middles[1949] - 100:+.2f}); "
-          f"watching took {median(s for s in shares if s is not None):.2f} % of one core")
+    middles = sorted(median(draw.choices(values, k=len(values))) for _ in range(1000))
+    return middles[25], middles[974]
+
+
+def costs(pairs):
+    """Per cent of the job's time: what the job's own work takes longer, and the same with the watcher's time."""
+    n = os.cpu_count()
+    longer = [100 * (p["watched"] / p["alone"] - 1) for p in pairs]
+    own = [100 * p["watch"] / (n * p["watched_wall"]) for p in pairs]
+    return longer, [a + b for a, b in zip(longer, own)], median(own) * n
+
+
+def sentence(pairs):
+    longer, whole, own = costs(pairs)
+    low, high = interval(whole)
+    return (f"A job on all of {os.cpu_count()} cores takes {median(longer):+.2f} % of its time on cores more while it is watched, "
+            f"and watching\nitself {own:.2f} % of one core; together {median(whole):+.2f} % of the job's speed (95 % interval "
+            f"{low:+.2f} to {high:+.2f} %;\nmedian of {len(pairs)} pairs of stretches of {STRETCH_S} s, which are watched in turn).")
+
+
+def is_known(pairs, within):
+    if len(pairs) < 20:
+        return False
+    low, high = interval(costs(pairs)[1])
+    return high - low <= 2 * within
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--budget", type=float, default=300, help="begins no pair after so many seconds")
+    parser.add_argument("--within", type=float, default=0.25, help="ends where the median is known that well, in per cent")
+    parser.add_argument("--again", action="store_true", help="forgets earlier pairs")
+    parser.add_argument("--table", help="a file with the lines <!-- overhead --> and <!-- end overhead --> to write between")
+    args = parser.parse_args()
+    begin, path, pairs = time.time(), f"{args.build}/doctor-overhead.jsonl", []
+    if os.path.exists(path) and not args.again:
+        with open(path) as f:
+            pairs = [json.loads(line) for line in f]
+    job = Job()
+    job.run(10)
+    watch = subprocess.Popen([f"{args.build}/stoker-watch", "--quiet", "--pid", str(job.pid)], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(2)  # the first looks take longest
+        n = max(1, int(50 * STRETCH_S / job.run(50)[0]))
+        with open(path, "w" if args.again else "a") as kept:
+            while time.time() - begin < args.budget and not is_known(pairs, args.within):
+                pairs.append(measure_pair(job, watch, n, len(pairs) % 2 == 0))
+                kept.write(json.dumps(pairs[-1]) + "\n")
+                kept.flush()
+    finally:
+        watch.send_signal(signal.SIGCONT)
+        watch.terminate()
+        watch.wait()
+        job.end()
+    if not pairs:
+        sys.exit("no pair was measured: give it a --budget of a few seconds more")
+    text = sentence(pairs)
+    print(text)
+    if not is_known(pairs, args.within):
+        print(f"not within {args.within} % yet: run it again, and it goes on")
+    if args.table:
+        with open(args.table) as f:
+            head, rest = f.read().split("<!-- overhead -->\n")
+        with open(args.table, "w") as f:
+            f.write(f"{head}<!-- overhead -->\n{text}\n<!-- end overhead -->" + rest.split("<!-- end overhead -->")[1])
 
 
 if __name__ == "__main__":

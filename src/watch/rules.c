@@ -142,7 +142,7 @@ static const stk_watch_rule rules[] = {
     {.name = "checkpoint-stall",
      .title = "the device waits while files are written",
      .cost = STK_WATCH_idle,
-     .clause = {NEED(idle, '>', 0.08), NEED(write_fill, '>', 0.45), AGREE(put_mbs, '>', 2), AGREE(psi_io, '>', 0.05),
+     .clause = {NEED(idle, '>', 0.08), NEED(write_fill, '>', 0.3), AGREE(put_mbs, '>', 2), AGREE(psi_io, '>', 0.05),
                 AGREE(disk_fill, '>', 0.15), TELL(gpu_busy)},
      .remedy = {{"torch", "copy the state to the host and save in a thread: torch.distributed.checkpoint.async_save",
                  0.9},

@@ -239,16 +239,22 @@ static bool is_still(const span *s, const stk_watch_row *row)
     return spins || (idles && row->cores < 0.05);
 }
 
-static void find_stuck(const stk_watch_history *history, const span *s, double *out)
+/* After Ctrl-C or a plain kill a program tidies up, which may compute for a while on a busy machine. */
+static double most_moved(const char *exit_text)
+{
+    return exit_text && (!strcmp(exit_text, "130") || !strcmp(exit_text, "143")) ? 3 : 0.7;
+}
+
+static void find_stuck(const stk_watch_history *history, const span *s, double movable, double *out)
 {
     double stuck = 0, locked = 0, spinning = 0, before = 0, moved = 0, moving_s = 0;
-    /* Being interrupted makes a job move once more, for a moment of computing that may take long on a busy machine. */
+    /* What moves at the very end is not counted up to so many core-seconds. */
     for (size_t i = history->n; i > 0; i--) {
         const stk_watch_row *row = &history->row[i - 1];
         if (!is_still(s, row)) {
             moved += row->cores * row->length_s;
             moving_s += row->length_s;
-            if (!(moved < 0.7) || (stuck > 1 && moving_s > 1)) break;
+            if (!(moved < movable) || (stuck > 1 && moving_s > 1)) break;
             continue;
         }
         moving_s = 0;
@@ -380,7 +386,7 @@ void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_fa
     find_gpu(&s, history->n_gpus, out->value);
     find_cores(&s, out->value);
     find_data(&s, out->value);
-    find_stuck(history, &s, out->value);
+    find_stuck(history, &s, most_moved(exit_text), out->value);
     double kills = 0;
     for (size_t i = 0; i < history->n; i++)
         kills += history->row[i].oom_kills > 0 ? history->row[i].oom_kills * history->n_merged : 0;

@@ -21,6 +21,7 @@ static const cli_option options[] = {
 static int run_quietly(char *const argv[])
 {
     int code;
+    fflush(NULL); /* or the child would print it again */
     pid_t child = fork();
     if (child < 0) return 127;
     if (child == 0) {
@@ -33,6 +34,14 @@ static int run_quietly(char *const argv[])
     return WIFEXITED(code) ? WEXITSTATUS(code) : 126;
 }
 
+static bool can_write(const char *file)
+{
+    FILE *opened = fopen(file, "ae");
+    if (!opened) fprintf(stderr, "stoker: cannot write '%s': %s\n", file, strerror(errno));
+    if (opened) fclose(opened);
+    return opened != NULL;
+}
+
 /* option: "--screenshot" or "--print-to-pdf". */
 static int print_page(const char *html, int n_runs, const char *option, const char *file)
 {
@@ -41,8 +50,9 @@ static int print_page(const char *html, int n_runs, const char *option, const ch
     if (!realpath(html, absolute)) return cli_usage(NULL, "cannot find '%s'", html);
     snprintf(url, sizeof(url), "file://%s", absolute);
     snprintf(target, sizeof(target), "%s=%s", option, file);
-    /* As long as pages are; what is left stays white. */
-    snprintf(size, sizeof(size), "--window-size=1240,%d", 2300 + 2300 * n_runs);
+    /* Longer than pages are, as Chromium does not tell their length; what is left stays empty. */
+    snprintf(size, sizeof(size), "--window-size=1240,%d", 2000 + 3800 * n_runs);
+    if (!can_write(file)) return CLI_FAILED;
     unlink(file);
     for (size_t i = 0; i < sizeof(browsers) / sizeof(browsers[0]); i++) {
         char *argv[] = {(char *)browsers[i],

@@ -3,6 +3,7 @@
  * dependency here.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
@@ -103,7 +104,7 @@ static int find_job(const cli_verb *verb, const char *word, top *t)
     if (*word && !*end && pid > 0) {
         snprintf(path, sizeof(path), "/proc/%lld", pid);
         if (stat(path, &info) < 0) {
-            fprintf(stderr, "stoker: there is no process %lld\n", pid);
+            fprintf(stderr, "stoker: there is no process %lld, or /proc hides it\n", pid);
             return CLI_FAILED;
         }
         t->pid = pid;
@@ -113,7 +114,10 @@ static int find_job(const cli_verb *verb, const char *word, top *t)
     if (strlen(word) >= sizeof(t->folder)) return cli_usage(verb, "the folder's name is too long");
     snprintf(path, sizeof(path), "%s/recipe.yaml", word);
     if (stat(path, &info) < 0) {
-        fprintf(stderr, "stoker: folder '%s' holds no run: no recipe.yaml; see: stoker top --help\n", word);
+        if (errno == EACCES)
+            fprintf(stderr, "stoker: cannot read '%s': permission denied\n", path);
+        else
+            fprintf(stderr, "stoker: folder '%s' holds no run: no recipe.yaml; see: stoker top --help\n", word);
         return CLI_FAILED;
     }
     snprintf(t->folder, sizeof(t->folder), "%s", word);
@@ -207,6 +211,7 @@ static void add_machine(top *t, double s)
     const stk_watch_machine *m = &t->sampler.sample.machine, *b = &t->before.machine;
     char bars[BAR + 1], x[CLI_TEXT], y[CLI_TEXT], z[CLI_TEXT], w[CLI_TEXT];
     double n = m->n_cpus > 0 ? (double)m->n_cpus : 1, busy = rate(m->busy_ms, b->busy_ms, s) / 1000;
+    if (busy > n) busy = n;
     add_line(t, "cores    [%s] %5.1f %% of %.0f; %" PRId64 " runnable; waiting for disks %.1f %%", bar(busy / n, bars),
              100 * busy / n, n, m->n_runnable > 0 ? m->n_runnable : 0,
              100 * rate(m->iowait_ms, b->iowait_ms, s) / 1000 / n);

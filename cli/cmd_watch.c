@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -106,6 +107,16 @@ static int check_claims(const cli_args *args, const stk_watch_report *report)
 
 /* --- output --- */
 
+enum { WIDTH = 110, LEAST_WIDTH = 40 };
+
+/* Characters in a line: as many as a narrow terminal has, but not more than are read with ease. */
+static int width_of(FILE *file)
+{
+    struct winsize size;
+    if (!isatty(fileno(file)) || ioctl(fileno(file), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return WIDTH;
+    return size.ws_col > WIDTH ? WIDTH : size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
+}
+
 static int put_text(FILE *file, stk_text *text)
 {
     int code = stk_text_status(text) == STK_OK ? CLI_OK : cli_fail();
@@ -143,6 +154,7 @@ static int put_report(const cli_args *args, const stk_watch *watch, FILE *file)
         stk_watch_report_json(&report, &text);
         file = stdout;
     } else {
+        report.width = width_of(file);
         stk_watch_report_text(&report, &text);
     }
     if (put_text(file, &text) != CLI_OK) code = CLI_FAILED;
@@ -164,7 +176,8 @@ static void put_line(const stk_watch *watch)
     }
     report.length_s = watch->history.n ? watch->history.row[watch->history.n - 1].at_s : 0;
     stk_watch_report_line(&report, &line);
-    fprintf(stderr, "\r\033[K%.*s", 110, stk_text_get(&line));
+    /* One that fills the terminal could not be taken away again. */
+    fprintf(stderr, "\r\033[K%.*s", width_of(stderr) - 1, stk_text_get(&line));
     fflush(stderr);
     stk_text_free(&line);
 }

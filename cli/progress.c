@@ -64,6 +64,40 @@ static void add_bar(const progress *p, double share, int width, char *out, size_
     }
 }
 
+/* --- where the time goes --- */
+
+typedef struct time_share {
+    const char *name;
+    double share, moderate, high; /* XProf's thresholds */
+} time_share;
+
+enum { N_SHARES = 5 };
+
+static void list_shares(const stk_time_shares *time, time_share out[N_SHARES])
+{
+    out[0] = (time_share){"input", time->input, 0.05, 0.2};
+    out[1] = (time_share){"host", time->host, 0.03, 0.15};
+    out[2] = (time_share){"launch", time->launch, 0.03, 0.15};
+    out[3] = (time_share){"communication", time->communication, 0.03, 0.15};
+    out[4] = (time_share){"idle", time->idle, 0.03, 0.15};
+}
+
+static void print_shares(const stk_time_shares *time)
+{
+    time_share shares[N_SHARES];
+    list_shares(time, shares);
+    printf("  time went to");
+    for (int i = 0; i < N_SHARES; i++) {
+        const time_share *s = &shares[i];
+        if (i > 2 && s->share < 0.0005) continue; /* one device waits for no other */
+        printf(" %s %.1f %%%s,", s->name, 100 * s->share,
+               s->share >= s->high       ? " (high)"
+               : s->share >= s->moderate ? " (moderate)"
+                                         : "");
+    }
+    printf(" compute %.1f %%\n", 100 * time->compute);
+}
+
 /* Drops the least important parts until the line fits, because a line that wraps cannot be taken away again. */
 static void draw_line(progress *p, const stk_train_event *event)
 {
@@ -72,7 +106,8 @@ static void draw_line(progress *p, const stk_train_event *event)
     double share = event->n_steps > 0 ? (double)event->step / (double)event->n_steps : 0;
     n = snprintf(line, sizeof(line), "epoch %" PRId64 "/%" PRId64 "  loss %.4f", event->epoch, event->n_epochs,
                  event->train.n_samples > 0 ? event->train.loss : event->loss);
-    char parts[7][128];
+    char parts[6 + N_SHARES][128];
+    time_share shares[N_SHARES];
     int n_parts = 0;
     if (event->train.accuracy >= 0)
         snprintf(parts[n_parts++], sizeof(part), "  acc %.1f %%", 100 * event->train.accuracy);
@@ -84,6 +119,10 @@ static void draw_line(progress *p, const stk_train_event *event)
         snprintf(parts[n_parts++], sizeof(part), "  %" PRId64 " skipped", event->n_skipped_steps);
     snprintf(parts[n_parts++], sizeof(part), "  %s left", cli_duration(event->left_s, left));
     snprintf(parts[n_parts++], sizeof(part), "  input %.1f %%", 100 * event->input_wait_share);
+    list_shares(&event->time, shares);
+    for (int i = 1; i < N_SHARES; i++)
+        if (shares[i].share >= shares[i].moderate)
+            snprintf(parts[n_parts++], sizeof(part), "  %s %.1f %%", shares[i].name, 100 * shares[i].share);
     snprintf(parts[n_parts++], sizeof(part), "  compute %.1f %%", 100 * event->time.compute);
     for (int i = 0; i < n_parts; i++)
         if (n + (int)strlen(parts[i]) <= width) n += snprintf(line + n, sizeof(line) - (size_t)n, "%s", parts[i]);
@@ -347,9 +386,7 @@ static void print_table(const stk_run *run, const stk_run_result *result, const 
            stk_input_verdict(train->input_wait_share), train->n_data_threads, train->n_data_threads == 1 ? "" : "s");
     printf("  peak memory  %s planned, %s used by the process\n", cli_bytes((double)train->peak_planned_bytes, a),
            cli_bytes((double)train->peak_rss_bytes, b));
-    const stk_time_shares *time = &train->time;
-    printf("  time went to input %.1f %%, host %.1f %%, launch %.1f %%, compute %.1f %%\n", 100 * time->input,
-           100 * time->host, 100 * time->launch, 100 * time->compute);
+    print_shares(&train->time);
     if (stk_run_saved(run)) printf("  saved        %s\n", stk_run_saved(run));
     print_expected(result);
     if (train->early_stopped) printf("  stopped early: validation did not get better\n");

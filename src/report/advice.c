@@ -200,7 +200,26 @@ static double overfitting(const stk_run_data *run, char text[TEXT_BYTES])
     return 1;
 }
 
-static const rule rules[] = {diverging, overfitting, input, host, launch, streaming, optimiser, far_from_peak, memory};
+/* What the recipe wanted and did not get; of several, the first. */
+static double short_of(const stk_run_data *run, char text[TEXT_BYTES])
+{
+    const json_t *list = stk_json_find(run->result, "expected"), *claim;
+    size_t i;
+    json_array_foreach(list, i, claim)
+    {
+        if (!json_is_false(json_object_get(claim, "met"))) continue;
+        snprintf(
+            text, TEXT_BYTES,
+            "The run falls short of its recipe: '%.200s' is expected, and it is %.4g. While the loss still falls: more "
+            "epochs; else other rates, more data or another network.",
+            stk_json_text(claim, "what"), stk_json_number(claim, "value"));
+        return 1.2;
+    }
+    return 0;
+}
+
+static const rule rules[] = {diverging, short_of,  overfitting, input,         host,
+                             launch,    streaming, optimiser,   far_from_peak, memory};
 enum { N_RULES = sizeof(rules) / sizeof(rules[0]) };
 
 void stk_advice_add(stk_text *out, const stk_run_data *run)

@@ -1,9 +1,11 @@
 /* See report/run_data.h. */
 #include "report/run_data.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -109,13 +111,22 @@ static stk_status read_points(const char *folder, stk_run_data *out)
     return STK_OK;
 }
 
+static stk_status fail_without_recipe(const char *folder)
+{
+    char path[PATH_BYTES];
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, "recipe.yaml"));
+    if (access(path, R_OK) != 0 && errno == EACCES)
+        return stk_fail(STK_IO, "cannot read '%s': %s", path, stk_errno_text(EACCES));
+    return stk_fail(STK_NOT_FOUND, "folder '%s' holds no run: no recipe.yaml", folder);
+}
+
 stk_status stk_run_data_read(const char *folder, stk_run_data *out)
 {
     size_t n;
     *out = (stk_run_data){.folder = folder};
     if (!stk_path_is_dir(folder)) return stk_fail(STK_NOT_FOUND, "there is no run folder '%s'", folder);
     out->recipe = read_text(folder, "recipe.yaml", &n);
-    if (!out->recipe) return stk_fail(STK_NOT_FOUND, "folder '%s' holds no run: no recipe.yaml", folder);
+    if (!out->recipe) return fail_without_recipe(folder);
     out->result = read_object(folder, "result.json");
     out->profile = read_object(folder, "profile.json");
     return read_points(folder, out);

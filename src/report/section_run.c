@@ -49,9 +49,9 @@ void stk_section_input(stk_text *out, const stk_run_data *run)
     if (sum > 0)
         stk_text_add(
             out,
-            "<p>All stages together %s: %s a second from each of %.0f threads at work, where %s a second were wanted. "
+            "<p>All stages together %s: %s a second from each of %.0f thread%s at work, where %s a second were wanted. "
             "The ring has %.0f batches; %.1f of them were ready on average when one was asked for.</p>\n",
-            stk_short_time(sum * 1e-9, a), stk_short_number(1e9 / sum, b), active,
+            stk_short_time(sum * 1e-9, a), stk_short_number(1e9 / sum, b), active, active == 1 ? "" : "s",
             stk_short_number(stk_json_number(run->profile, "step.samples_per_s"), c), stk_json_number(input, "slots"),
             stk_json_number(input, "ready_mean"));
     json_array_foreach(ready, i, value)
@@ -91,7 +91,7 @@ static void draw_arena(stk_text *out, const json_t *memory)
     if (!(arena > 0) || !(n_nodes > 0)) return;
     stk_text_add(
         out,
-        "<figure><figcaption>The arena over a step: time to the right, addresses upwards; each box is a buffer from "
+        "<figure><figcaption>The arena over a step: kernels to the right, addresses upwards; each box is a buffer from "
         "where it is made to where it is last read</figcaption><svg class=arena viewBox=\"0 0 %d %d\" role=img "
         "aria-label=\"arena over time\"><rect class=back width=%d height=%d />\n",
         ARENA_WIDTH, ARENA_HEIGHT, ARENA_WIDTH, ARENA_HEIGHT);
@@ -142,7 +142,7 @@ void stk_section_memory(stk_text *out, const stk_run_data *run)
 
 /* --- kernels --- */
 
-enum { ROOF_WIDTH = 1120, ROOF_HEIGHT = 330, ROOF_LEFT = 92, ROOF_BOTTOM = 40, ROOF_TOP = 12 };
+enum { ROOF_WIDTH = 1120, ROOF_HEIGHT = 330, ROOF_LEFT = 92, ROOF_BOTTOM = 40, ROOF_TOP = 12, ROOF_RIGHT = 22 };
 
 typedef struct roof {
     double x0, x1, y0, y1; /* log10 of FLOP/byte and FLOP/s */
@@ -150,7 +150,7 @@ typedef struct roof {
 
 static double roof_x(const roof *r, double intensity)
 {
-    return ROOF_LEFT + (log10(intensity) - r->x0) / (r->x1 - r->x0) * (ROOF_WIDTH - ROOF_LEFT - 10);
+    return ROOF_LEFT + (log10(intensity) - r->x0) / (r->x1 - r->x0) * (ROOF_WIDTH - ROOF_LEFT - ROOF_RIGHT);
 }
 
 static double roof_y(const roof *r, double rate)
@@ -165,13 +165,31 @@ static void add_roof_axes(stk_text *out, const roof *r)
         stk_text_add(out,
                      "<line class=grid x1=%d x2=%d y1=%.1f y2=%.1f /><text class=tick text-anchor=end x=%d "
                      "y=%.1f>%sFLOP/s</text>",
-                     ROOF_LEFT, ROOF_WIDTH - 10, roof_y(r, pow(10, y)), roof_y(r, pow(10, y)), ROOF_LEFT - 5,
+                     ROOF_LEFT, ROOF_WIDTH - ROOF_RIGHT, roof_y(r, pow(10, y)), roof_y(r, pow(10, y)), ROOF_LEFT - 5,
                      roof_y(r, pow(10, y)) + 4, stk_short_number(pow(10, y), text));
     for (double x = ceil(r->x0); x <= r->x1; x++)
         stk_text_add(out, "<text class=tick text-anchor=middle x=%.1f y=%d>%.4g</text>", roof_x(r, pow(10, x)),
                      ROOF_HEIGHT - ROOF_BOTTOM + 16, pow(10, x));
-    stk_text_add(out, "<text class=tick text-anchor=end x=%d y=%d>FLOP for each byte moved</text>", ROOF_WIDTH - 10,
-                 ROOF_HEIGHT - 4);
+    stk_text_add(out, "<text class=tick text-anchor=end x=%d y=%d>FLOP for each byte moved</text>",
+                 ROOF_WIDTH - ROOF_RIGHT, ROOF_HEIGHT - 4);
+}
+
+/* Whole powers of ten around the peak and all kernels. */
+static roof find_roof(const json_t *kernels, double peak)
+{
+    const json_t *k;
+    size_t i;
+    roof r = {-2, 3, floor(log10(peak)) - 1, ceil(log10(peak) + 0.1)};
+    json_array_foreach(kernels, i, k)
+    {
+        double s = stk_json_number(k, "s"), flops = stk_json_number(k, "flops"), bytes = stk_json_number(k, "bytes");
+        if (!(s > 0) || !(flops > 0) || !(bytes > 0)) continue;
+        r.x0 = fmin(r.x0, floor(log10(flops / bytes)));
+        r.x1 = fmax(r.x1, ceil(log10(flops / bytes)));
+        r.y0 = fmin(r.y0, floor(log10(flops / s)));
+        r.y1 = fmax(r.y1, ceil(log10(flops / s)));
+    }
+    return r;
 }
 
 /* Kernels as dots whose area is their time, below the roof that memory and multiplication make. */
@@ -179,25 +197,25 @@ static void draw_roofline(stk_text *out, const json_t *kernels, double peak, dou
 {
     const json_t *k;
     size_t i;
-    roof r = {-2, 3, 8, ceil(log10(peak) + 0.1)};
     if (!(peak > 0) || !(stream > 0)) return;
+    roof r = find_roof(kernels, peak);
+    double left = fmax(pow(10, r.x0), pow(10, r.y0) / stream); /* where the slope comes into the picture */
     stk_text_add(out,
-                 "<figure><figcaption>Roofline: each dot is a kernel, as large as its time</figcaption><svg "
+                 "<figure><figcaption>Roofline: each dot is a kernel, as large as its time; above the roof are those "
+                 "that save multiplications or find their data in caches</figcaption><svg "
                  "viewBox=\"0 0 %d %d\" "
                  "role=img aria-label=roofline>",
                  ROOF_WIDTH, ROOF_HEIGHT);
     add_roof_axes(out, &r);
     stk_text_add(out, "<path class=line style=\"stroke:var(--ink2)\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1f\"/>",
-                 roof_x(&r, fmax(pow(10, r.y0) / stream, 0.01)), roof_y(&r, fmax(pow(10, r.y0), 0.01 * stream)),
-                 roof_x(&r, peak / stream), roof_y(&r, peak), roof_x(&r, 1000), roof_y(&r, peak));
+                 roof_x(&r, left), roof_y(&r, left * stream), roof_x(&r, peak / stream), roof_y(&r, peak),
+                 roof_x(&r, pow(10, r.x1)), roof_y(&r, peak));
     json_array_foreach(kernels, i, k)
     {
         double s = stk_json_number(k, "s"), flops = stk_json_number(k, "flops"), bytes = stk_json_number(k, "bytes");
         if (!(s > 0) || !(flops > 0) || !(bytes > 0)) continue;
-        double intensity = fmin(fmax(flops / bytes, 0.011), 990), rate = fmax(flops / s, pow(10, r.y0) * 1.05);
         stk_text_add(out, "<circle class=kernel cx=%.1f cy=%.1f r=%.1f style=\"fill:var(--s%d)\"><title>",
-                     roof_x(&r, intensity), roof_y(&r, fmin(rate, pow(10, r.y1))), 3 + 26 * sqrt(s / sum),
-                     i == 0 ? 1 : 0);
+                     roof_x(&r, flops / bytes), roof_y(&r, flops / s), 3 + 26 * sqrt(s / sum), i == 0 ? 1 : 0);
         stk_html_add(out, stk_json_text(k, "op"));
         stk_text_add(out, " ");
         stk_html_add(out, stk_json_text(k, "layer"));

@@ -191,7 +191,7 @@ static void add_shares(stk_text *out, const stk_run_data *run)
     static const char *const meanings[] = {"waiting for a batch, or making it",
                                            "around the step: records, copies for checkpoints",
                                            "between kernels",
-                                           "between devices",
+                                           "between devices; 0 where there is one",
                                            "for no reason that is known",
                                            "in kernels"};
     stk_part part[6];
@@ -204,7 +204,6 @@ static void add_shares(stk_text *out, const stk_run_data *run)
     stk_parts_add(out, part, 6);
     stk_text_add(out, "<table>");
     for (int i = 0; i < 6; i++) {
-        if (!(part[i].share > 0) && i > 2 && i < 5) continue;
         stk_text_add(out,
                      "<tr><td><i style=\"background:var(--s%d)\"></i>%s</td><td class=n>%.1f %%</td><td>%s</td><td "
                      "class=dim>%s</td></tr>",

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WIDTH = 110, INDENT = 12 };
+
 void stk_watch_report_make(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_report *out)
 {
     memset(out, 0, sizeof(*out));
     out->facts = facts;
     out->history = history;
     out->overhead = NAN;
+    out->width = WIDTH;
     out->length_s = history->n ? history->row[history->n - 1].at_s : 0;
     stk_watch_signals_find(history, facts, &out->signals);
     out->n_verdicts = stk_watch_judge(&out->signals, out->verdict);
@@ -18,25 +21,21 @@ void stk_watch_report_make(const stk_watch_history *history, const stk_watch_fac
 
 /* --- words in lines --- */
 
-enum { WIDTH = 110, INDENT = 12 };
-
 /* "  label     text", where long texts go on below their beginning. */
-static void add_wrapped(stk_text *out, const char *label, const char *text)
+static void add_wrapped(const stk_watch_report *report, stk_text *out, const char *label, const char *text)
 {
-    int at = INDENT;
+    int at = INDENT, hang = text[0] >= '1' && text[0] <= '9' && text[1] == '.' ? 3 : 0, n_words = 0;
     stk_text_add(out, "  %-9s ", label);
-    for (const char *p = text; *p;) {
+    for (const char *p = text + strspn(text, " "); *p; p += strspn(p, " ")) {
         int n = (int)strcspn(p, " ");
-        if (at + n + 1 > WIDTH && at > INDENT) {
-            stk_text_add(out, "\n%*s", INDENT + (text[0] >= '1' && text[0] <= '9' && text[1] == '.' ? 3 : 0), "");
-            at = INDENT;
+        if (n_words > 0 && at + 1 + n > report->width) {
+            stk_text_add(out, "\n%*s", INDENT + hang, "");
+            at = INDENT + hang;
+            n_words = 0;
         }
-        stk_text_add(out, "%.*s", n, p);
-        at += n + 1;
+        stk_text_add(out, "%s%.*s", n_words > 0 ? " " : "", n, p);
+        at += n + (n_words++ > 0);
         p += n;
-        while (*p == ' ')
-            p++;
-        if (*p) stk_text_add(out, " ");
     }
     stk_text_add(out, "\n");
 }
@@ -54,16 +53,16 @@ static void add_remedies(const stk_watch_report *report, const stk_watch_verdict
             snprintf(line, sizeof(line), "%d. %s (up to %.1fx)", i + 1, remedy->text, gain);
         else
             snprintf(line, sizeof(line), "%d. %s%s", i + 1, remedy->text, remedy->wins > 0 ? " (less than 5 %)" : "");
-        add_wrapped(out, i == 0 ? "remedies" : "", line);
+        add_wrapped(report, out, i == 0 ? "remedies" : "", line);
     }
 }
 
-static void add_evidence(const stk_watch_verdict *verdict, stk_text *out)
+static void add_evidence(const stk_watch_report *report, const stk_watch_verdict *verdict, stk_text *out)
 {
     stk_text line = {0};
     for (int i = 0; i < verdict->n_evidence; i++)
         stk_text_add(&line, "%s%s", i ? "; " : "", verdict->evidence[i]);
-    add_wrapped(out, "evidence", stk_text_get(&line));
+    add_wrapped(report, out, "evidence", stk_text_get(&line));
     if (line.failed) out->failed = true;
     stk_text_free(&line);
 }
@@ -73,12 +72,12 @@ static void add_verdict(const stk_watch_report *report, const stk_watch_verdict 
     char line[300];
     snprintf(line, sizeof(line), "%s [%s], confidence %s (%.2f)", verdict->rule->title, verdict->rule->name,
              stk_watch_confidence_word(verdict->confidence), verdict->confidence);
-    add_wrapped(out, is_first ? "verdict" : "also", line);
-    add_evidence(verdict, out);
+    add_wrapped(report, out, is_first ? "verdict" : "also", line);
+    add_evidence(report, verdict, out);
     if (verdict->cost >= 0.02) {
         snprintf(line, sizeof(line), "%.0f %% of the time: without it the job could be up to %.1fx faster",
                  100 * verdict->cost, 1 / (1 - fmin(0.95, verdict->cost)));
-        add_wrapped(out, "cost", line);
+        add_wrapped(report, out, "cost", line);
     }
     add_remedies(report, verdict, out);
 }
@@ -91,14 +90,14 @@ static void add_energy(const stk_watch_report *report, stk_text *out)
     if (!(joules > 0) || !(s >= 1)) return;
     snprintf(line, sizeof(line), "%.3g kJ by the GPUs in use, %.0f W a GPU on average (NVML)", joules / 1000,
              joules / s);
-    add_wrapped(out, "energy", line);
+    add_wrapped(report, out, "energy", line);
 }
 
 static void add_missing(const stk_watch_report *report, stk_text *out)
 {
     const char *text;
     for (size_t i = 0; (text = stk_watch_facts_get(report->facts, "missing", i)); i++)
-        add_wrapped(out, i == 0 ? "not seen" : "", text);
+        add_wrapped(report, out, i == 0 ? "not seen" : "", text);
 }
 
 /* How the command ended, where that was not as it should. */
@@ -112,7 +111,7 @@ static void add_end(const stk_watch_report *report, stk_text *out)
         snprintf(line, sizeof(line), "exit code %d: killed by signal %d (%s)", code, code - 128, strsignal(code - 128));
     else
         snprintf(line, sizeof(line), "exit code %d", code);
-    add_wrapped(out, "ended", line);
+    add_wrapped(report, out, "ended", line);
 }
 
 void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
@@ -123,11 +122,11 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
     snprintf(line, sizeof(line), "%.1f s%s%s, judged from %.1f to %.1f s", report->length_s, framework ? ", " : "",
              framework ? framework : "", report->signals.begin_s, report->signals.end_s);
     stk_text_add(out, "stoker watch\n");
-    add_wrapped(out, "watched", line);
+    add_wrapped(report, out, "watched", line);
     if (report->n_verdicts == 0) {
         snprintf(line, sizeof(line), "none: no rule holds. The job uses %.1f cores%s", x[STK_WATCH_cores],
                  report->length_s < 5 ? "; watch it for longer than 5 s" : "");
-        add_wrapped(out, "verdict",
+        add_wrapped(report, out, "verdict",
                     report->signals.end_s > report->signals.begin_s ? line : "none: too little was seen");
     }
     for (int i = 0; i < report->n_verdicts; i++)
@@ -138,7 +137,7 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
     /* Of a moment, starting takes most. */
     if (report->overhead >= 0 && report->length_s > 0.5) {
         snprintf(line, sizeof(line), "%.2f %% of one core", 100 * report->overhead);
-        add_wrapped(out, "overhead", line);
+        add_wrapped(report, out, "overhead", line);
     }
 }
 

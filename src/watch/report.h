@@ -12,6 +12,7 @@ typedef struct stk_watch_report {
     stk_watch_verdict verdict[STK_WATCH_VERDICTS];
     int n_verdicts;
     double length_s, overhead; /* overhead: share of a core; NaN: not known */
+    int width;                 /* of lines of text, in characters; 110 by default */
 } stk_watch_report;
 
 /* Judges what was seen. Pointers stay borrowed. */

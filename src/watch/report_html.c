@@ -5,7 +5,8 @@
 
 #include "watch/report.h"
 
-enum { CHART_WIDTH = 860, CHART_HEIGHT = 110, MOST_POINTS = 430 };
+enum { WIDTH = 860, HEIGHT = 130, LEFT = 52, RIGHT = 14, TOP = 8, BOTTOM = 20, MOST_POINTS = 430 };
+static const char unit_share[] = " %";
 
 static void add_escaped(stk_text *out, const char *text)
 {
@@ -32,26 +33,61 @@ static double value_at(const stk_watch_history *h, size_t first, size_t last, si
     return n > 0 ? sum / n : NAN;
 }
 
-/* One curve from 0 to its largest value, or to 1 for shares. */
-static void add_chart(const stk_watch_history *h, const char *title, size_t offset, bool is_share, stk_text *out)
+typedef struct frame {
+    double end_s, most; /* at the right, and at the top */
+} frame;
+
+static double to_x(const frame *f, double at_s)
 {
-    double most = 0, end_s = h->n ? h->row[h->n - 1].at_s : 0;
-    size_t step = h->n / MOST_POINTS + 1;
-    for (size_t i = 0; i < h->n; i += step) {
-        double x = value_at(h, i, i + step < h->n ? i + step : h->n, offset);
-        if (x > most) most = x;
+    return LEFT + at_s / f->end_s * (WIDTH - LEFT - RIGHT);
+}
+
+static double to_y(const frame *f, double value)
+{
+    return HEIGHT - BOTTOM - fmin(1, value / f->most) * (HEIGHT - TOP - BOTTOM);
+}
+
+/* 1, 2 or 5 times a power of ten, at or above x. */
+static double round_up(double x)
+{
+    double power = pow(10, floor(log10(x))), lead = x / power;
+    return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
+}
+
+/* Three lines across with their values, seconds below, and a ground behind the part that was judged. */
+static void add_axes(const stk_watch_signals *judged, const frame *f, const char *unit, stk_text *out)
+{
+    double scale = unit == unit_share ? 100 : 1, step_s = round_up(f->end_s / 8);
+    if (judged->end_s > judged->begin_s)
+        stk_text_add(out, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>", to_x(f, judged->begin_s), TOP,
+                     to_x(f, judged->end_s) - to_x(f, judged->begin_s), HEIGHT - TOP - BOTTOM);
+    for (int i = 0; i <= 2; i++) {
+        double y = to_y(f, f->most * i / 2);
+        stk_text_add(out, "<path d=\"M%d %.1fH%d\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.3g%s</text>", LEFT,
+                     y, WIDTH - RIGHT, LEFT - 5, y + 4, scale * f->most * i / 2, unit == unit_share ? unit : "");
     }
-    if (!(most > 0) || !(end_s > 0)) return;
-    if (is_share) most = 1;
-    stk_text_add(out,
-                 "<figure><figcaption>%s <small>0 to %.3g%s</small></figcaption>"
-                 "<svg viewBox=\"0 0 %d %d\"><polyline points=\"",
-                 title, is_share ? 100.0 : most, is_share ? " %" : "", CHART_WIDTH, CHART_HEIGHT);
+    for (double s = 0; s <= f->end_s; s += step_s)
+        stk_text_add(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g s</text>", to_x(f, s), HEIGHT - 4, s);
+}
+
+/* One curve from 0 to above its largest value, or to 1 for shares. */
+static void add_chart(const stk_watch_report *report, const char *title, size_t offset, const char *unit, stk_text *out)
+{
+    const stk_watch_history *h = report->history;
+    frame f = {h->n ? h->row[h->n - 1].at_s : 0, 0};
+    size_t step = h->n / MOST_POINTS + 1;
+    for (size_t i = 0; i < h->n; i += step)
+        f.most = fmax(f.most, value_at(h, i, i + step < h->n ? i + step : h->n, offset));
+    if (!(f.most > 0) || !(f.end_s > 0)) return;
+    f.most = unit == unit_share ? 1 : round_up(f.most);
+    stk_text_add(
+        out, "<figure><figcaption>%s%s%s</figcaption><svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">", title,
+        unit[0] && unit != unit_share ? ", " : "", unit == unit_share ? "" : unit, WIDTH, HEIGHT, title);
+    add_axes(&report->signals, &f, unit, out);
+    stk_text_add(out, "<polyline points=\"");
     for (size_t i = 0; i < h->n; i += step) {
         double x = value_at(h, i, i + step < h->n ? i + step : h->n, offset);
-        if (isfinite(x))
-            stk_text_add(out, "%.1f,%.1f ", h->row[i].at_s / end_s * CHART_WIDTH,
-                         CHART_HEIGHT - 2 - fmin(1, x / most) * (CHART_HEIGHT - 4));
+        if (isfinite(x)) stk_text_add(out, "%.1f,%.1f ", to_x(&f, h->row[i].at_s), to_y(&f, x));
     }
     stk_text_add(out, "\"/></svg></figure>\n");
 }
@@ -77,42 +113,81 @@ static void add_verdict(const stk_watch_report *report, const stk_watch_verdict 
         double gain = stk_watch_gain(verdict, remedy);
         stk_text_add(out, "<li>");
         add_escaped(out, remedy->text);
-        if (gain >= 1.05) stk_text_add(out, " <b>up to %.1fx</b>", gain);
+        if (gain >= 1.05)
+            stk_text_add(out, " <b>up to %.1fx</b>", gain);
+        else if (remedy->wins > 0)
+            stk_text_add(out, " <small>less than 5 %%</small>");
         stk_text_add(out, "</li>");
     }
     stk_text_add(out, "</ol></section>\n");
 }
 
+static const char style[] =
+    ":root{--ink:#222;--dim:#6b6b6b;--paper:#fff;--card:#faf7f5;--grid:#ddd;--judged:#eef3f8;--line:#1f4e8c}"
+    "@media "
+    "(prefers-color-scheme:dark){:root{--ink:#e8e6e3;--dim:#a09e9a;--paper:#1a1a19;--card:#262523;--grid:#3c3b38;"
+    "--judged:#22303f;--line:#7fb2ff}}"
+    "body{font:15px/1.5 sans-serif;max-width:900px;margin:2em auto;padding:0 "
+    "1em;color:var(--ink);background:var(--paper)}"
+    "h1{font-size:1.3em}h2{font-size:1.1em;margin:.2em 0}section{border-left:5px solid #c33;padding:.2em "
+    "1em;margin:1em 0;"
+    "background:var(--card)}section.well{border-color:#393}figure{margin:1em 0}svg{width:100%;display:block}"
+    "svg text{font-size:11px;fill:var(--dim)}svg path{stroke:var(--grid)}svg rect{fill:var(--judged)}"
+    "polyline{fill:none;stroke:var(--line);stroke-width:1.4}small,.dim{color:var(--dim)}";
+
+static void add_head(const stk_watch_report *report, stk_text *out)
+{
+    const char *command = stk_watch_facts_get(report->facts, "command", 0);
+    const char *framework = stk_watch_facts_get(report->facts, "framework", 0);
+    const char *code = stk_watch_facts_get(report->facts, "exit", 0);
+    double joules = report->history->gpu_joules;
+    stk_text_add(out,
+                 "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>stoker watch</title><style>%s"
+                 "</style></head><body>\n<h1>",
+                 style);
+    add_escaped(out, command ? command : "a running process");
+    stk_text_add(out, "</h1><p>%.1f s watched, judged from %.1f to %.1f s (tinted in the curves)",
+                 report->length_s, report->signals.begin_s, report->signals.end_s);
+    if (framework) {
+        stk_text_add(out, "; ");
+        add_escaped(out, framework);
+    }
+    if (code && strcmp(code, "0") != 0) {
+        stk_text_add(out, "; it ended with exit code ");
+        add_escaped(out, code);
+    }
+    if (joules > 0) stk_text_add(out, "; the GPUs took %.3g kJ", joules / 1000);
+    stk_text_add(out, "</p>\n");
+}
+
 void stk_watch_report_html(const stk_watch_report *report, stk_text *out)
 {
+    static const struct {
+        const char *title, *unit;
+        size_t offset;
+    } curves[] = {{"GPU busy", unit_share, offsetof(stk_watch_row, gpu_busy)},
+                  {"GPU power, share of its limit", unit_share, offsetof(stk_watch_row, power)},
+                  {"SMs active", unit_share, offsetof(stk_watch_row, sm)},
+                  {"cores in use", "", offsetof(stk_watch_row, cores)},
+                  {"busiest thread", unit_share, offsetof(stk_watch_row, top)},
+                  {"ready threads that wait for a core", unit_share, offsetof(stk_watch_row, waited)},
+                  {"read", "MB/s", offsetof(stk_watch_row, asked_mbs)},
+                  {"written", "MB/s", offsetof(stk_watch_row, put_mbs)}};
     const char *text;
-    stk_text_add(out,
-                 "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>stoker watch</title><style>"
-                 "body{font:15px/1.5 sans-serif;max-width:900px;margin:2em auto;padding:0 1em;color:#222}"
-                 "h1{font-size:1.3em}h2{font-size:1.1em;margin:.2em 0}section{border-left:5px solid #c33;"
-                 "padding:.2em 1em;margin:1em 0;background:#faf7f5}section.well{border-color:#393}"
-                 "figure{margin:1em 0}svg{width:100%%;border:1px solid #ddd;background:#fff}"
-                 "polyline{fill:none;stroke:#246;stroke-width:1.3}small{color:#777}</style></head><body>\n<h1>");
-    text = stk_watch_facts_get(report->facts, "command", 0);
-    add_escaped(out, text ? text : "a running process");
-    stk_text_add(out, "</h1><p>%.1f s watched, judged from %.1f to %.1f s</p>\n", report->length_s,
-                 report->signals.begin_s, report->signals.end_s);
+    add_head(report, out);
     if (report->n_verdicts == 0) stk_text_add(out, "<section><h2>no rule holds</h2></section>\n");
     for (int i = 0; i < report->n_verdicts; i++)
         add_verdict(report, &report->verdict[i], out);
-    add_chart(report->history, "GPU busy", offsetof(stk_watch_row, gpu_busy), true, out);
-    add_chart(report->history, "GPU power", offsetof(stk_watch_row, power), true, out);
-    add_chart(report->history, "SMs active", offsetof(stk_watch_row, sm), true, out);
-    add_chart(report->history, "cores in use", offsetof(stk_watch_row, cores), false, out);
-    add_chart(report->history, "busiest thread", offsetof(stk_watch_row, top), true, out);
-    add_chart(report->history, "ready threads that wait for a core", offsetof(stk_watch_row, waited), true, out);
-    add_chart(report->history, "read, MB/s", offsetof(stk_watch_row, asked_mbs), false, out);
-    add_chart(report->history, "written, MB/s", offsetof(stk_watch_row, put_mbs), false, out);
+    for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++)
+        add_chart(report, curves[i].title, curves[i].offset, curves[i].unit, out);
     stk_text_add(out, "<h2>Not seen</h2><ul>");
     for (size_t i = 0; (text = stk_watch_facts_get(report->facts, "missing", i)); i++) {
         stk_text_add(out, "<li>");
         add_escaped(out, text);
         stk_text_add(out, "</li>");
     }
-    stk_text_add(out, "</ul></body></html>\n");
+    stk_text_add(out, "</ul>");
+    if (report->overhead >= 0 && report->length_s > 0.5)
+        stk_text_add(out, "<p class=\"dim\">Watching took %.2f %% of one core.</p>", 100 * report->overhead);
+    stk_text_add(out, "</body></html>\n");
 }

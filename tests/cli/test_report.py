@@ -10,9 +10,10 @@ import re
 import shutil
 import subprocess
 import sys
+import zlib
 from html.parser import HTMLParser
 
-from program import accepted, begin, check, end, refused
+from program import STOKER, accepted, begin, check, end, refused, run
 
 VOID = {"meta", "link", "img", "br", "hr"}
 
@@ -23,6 +24,7 @@ class Page(HTMLParser):
     def __init__(self):
         super().__init__()
         self.open, self.errors, self.rows, self.headings, self.outside, self.count = [], [], [], [], [], {}
+        self.items = []
 
     def handle_starttag(self, tag, attrs):
         self.count[tag] = self.count.get(tag, 0) + 1
@@ -36,6 +38,8 @@ class Page(HTMLParser):
             self.rows[-1].append("")
         if tag in ("h1", "h2"):
             self.headings.append("")
+        if tag == "li":
+            self.items.append("")
 
     def handle_startendtag(self, tag, attrs):
         self.count[tag] = self.count.get(tag, 0) + 1
@@ -49,6 +53,8 @@ class Page(HTMLParser):
             self.rows[-1][-1] += data
         if self.open and self.open[-1] in ("h1", "h2"):
             self.headings[-1] += data
+        if self.open and self.open[-1] == "li":
+            self.items[-1] += data
 
 
 def read(path):
@@ -103,8 +109,26 @@ def check_one():
     check(rows["test loss"] == f"{result['test_loss']:.4f}", "loss")
     shares = [r for r in page.rows if r[0] == "compute"][0]
     check(shares[1] == f"{100 * profile('one')['time']['compute']:.1f} %", f"compute: {shares}")
+    named = {r[0] for r in page.rows}
+    check({"input", "host", "launch", "communication", "idle", "compute"} <= named, f"all categories: {named}")
     check(page.count["svg"] >= 6, f"charts: {page.count}")
+    check(any("falls short of its recipe: 'test_accuracy >= 1.1'" in i for i in page.items), f"advice: {page.items}")
+    check_roofline("one/report.html")
     return done
+
+
+def check_roofline(path):
+    """All kernels lie in the picture, and so do the numbers at its axes."""
+    with open(path, encoding="utf-8") as f:
+        svg = re.search(r'viewBox="0 0 (\d+) (\d+)" role=img aria-label=roofline>(.*?)</svg>', f.read(), flags=re.S)
+    width, height = int(svg[1]), int(svg[2])
+    dots = [tuple(map(float, d)) for d in re.findall(r"<circle class=kernel cx=(\S+) cy=(\S+) r=(\S+)", svg[3])]
+    kernels = [k for k in profile("one")["kernels"] if k["flops"] > 0 and k["bytes"] > 0 and k["s"] > 0]
+    check(len(dots) == len(kernels) > 5, f"{len(dots)} dots of {len(kernels)} kernels")
+    check(all(92 <= x <= width - 22 and 12 <= y <= height - 40 for x, y, _ in dots), f"dots outside: {dots}")
+    # FLOP/s grow upwards, as much for each power of ten.
+    ys = sorted((dots[i][1], kernels[i]["flops"] / kernels[i]["s"]) for i in range(len(dots)))
+    check(all(a[1] >= b[1] * 0.9 for a, b in zip(ys, ys[1:])), f"the order of rates: {ys}")
 
 
 def check_two():
@@ -135,6 +159,26 @@ def check_damage():
     os.mkdir("empty")
     refused(["report", "empty"], 1, "holds no run")
     refused(["report", *["one"] * 9], 1, "1 to 8 runs")
+    refused(["report", "one", "--png", "none/x.png"], 1, "cannot write 'none/x.png'")
+    bare_path = {**os.environ, "PATH": "/none"}
+    done = subprocess.run([STOKER, "report", "one", "--png", "x.png"], capture_output=True, text=True, env=bare_path)
+    check(done.returncode == 1 and "no Chromium" in done.stderr and "apt install chromium" in done.stderr,
+          f"without a browser: {done.stderr!r}")
+    check(done.stdout.count("report  ") == 1, f"what was printed before is printed once: {done.stdout!r}")
+
+
+def ends_empty(path):
+    """Whether the last rows of a PNG are all alike, which leaves them what they are however they are filtered."""
+    with open(path, "rb") as f:
+        data = f.read()
+    width, at, packed = int.from_bytes(data[16:20], "big"), 8, b""
+    while at < len(data):
+        n = int.from_bytes(data[at:at + 4], "big")
+        if data[at + 4:at + 8] == b"IDAT":
+            packed += data[at + 8:at + 8 + n]
+        at += n + 12
+    rows, stride = zlib.decompress(packed), width * {2: 3, 6: 4}[data[25]] + 1
+    return len({rows[len(rows) - (i + 1) * stride:len(rows) - i * stride] for i in range(100)}) == 1
 
 
 def check_browser():
@@ -146,12 +190,13 @@ def check_browser():
     accepted(["report", "one", "--png", "one.png", "--pdf", "one.pdf"])
     with open("one.png", "rb") as f:
         check(f.read(8) == b"\x89PNG\r\n\x1a\n" and os.path.getsize("one.png") > 50000, "a picture of it")
+    check(ends_empty("one.png"), "the picture holds the whole page")
     with open("one.pdf", "rb") as f:
         check(f.read(5) == b"%PDF-", "a PDF of it")
 
 
 begin()
-accepted(["train", "small.yaml", "--out", "one", "--set", "valid=20%", "--trace", "10"])
+run("train", "small.yaml", "--out", "one", "--set", "valid=20%", "--trace", "10", "--set", "expect=test_accuracy >= 1.1")
 accepted(["train", "small.yaml", "--out", "two", "--set", "valid=20%", "--set", "optimizer.adam.lr=0.001"])
 check_profile()
 check_one()

@@ -5,13 +5,18 @@ The verdicts themselves: tests/watch.
 usage: test_watch.py STOKER WORK_FOLDER
 """
 import concurrent.futures
+import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 from program import STOKER, accepted, begin, check, end, refused, run
@@ -150,6 +155,24 @@ def recordings():
     check(watch("--replay", "a.rec", "--assert", "gpu_util>80").returncode == 1, "what is not known does not hold")
 
 
+def narrow():
+    """On a terminal lines are no longer than it is wide, neither the moving one nor the report's."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
+    child = subprocess.Popen([STOKER, "watch", "--", sys.executable, "-c", BUSY.format(2.5)], stdout=slave, stderr=slave)
+    os.close(slave)
+    seen = b""
+    with contextlib.suppress(OSError):  # as the terminal's end is told
+        while more := os.read(master, 65536):
+            seen += more
+    os.close(master)
+    child.wait()
+    lines = re.split(r"\r\n|\r|\n", re.sub(r"\033\[[0-9;?]*[A-Za-z]", "", seen.decode()))
+    check(sum("watch 0:0" in line for line in lines) >= 1 and any("watched" in line for line in lines), f"it is shown: {lines}")
+    check(all(len(line) <= 50 for line in lines), f"lines longer than the terminal: {[x for x in lines if len(x) > 50]}")
+    check(not any(line.endswith(" ") for line in watch("--replay", "a.rec").stdout.splitlines()), "lines end with words")
+
+
 def sources():
     """Each source removed in turn: the rest works, and what is missing is said, with what it would need."""
     def wrong(source, word, seconds):
@@ -194,6 +217,7 @@ stubborn()
 attaches()
 orphans()
 recordings()
+narrow()
 sources()
 hidden_processes()
 end()

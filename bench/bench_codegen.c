@@ -1,10 +1,10 @@
-/* Would it pay to compile fused groups to machine code instead of interpreting them in blocks? Groups of the bench
- * recipes, interpreted and written out by hand as a generator would (codegen_groups.c, built with -O3 -march=native),
- * on the sizes of the recipes, in turn, with the device's threads; the fastest of the rounds counts.
+/* What `--codegen` is worth: fused groups of the bench recipes, interpreted in blocks and as generated code
+ * (src/device/cpu/codegen), on the sizes of the recipes, in turn, with the device's threads; the fastest of the rounds
+ * counts. Results must be the same to the bit.
  *
  *     bench_codegen [SECONDS_A_GROUP]      (default 4)
  *
- * docs/engine.md holds the verdict.
+ * docs/engine.md has the table.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "codegen_groups.h"
 #include "device/cpu/parallel.h"
 #include "harness/harness.h"
 
@@ -31,7 +30,7 @@
     }
 #define DROPOUT(x, seed, sample)                                                                                       \
     {                                                                                                                  \
-        STK_OP_dropout, 0, STK_F32, STK_F32, {x, seed, sample}, CODEGEN_RATE, CODEGEN_STREAM                           \
+        STK_OP_dropout, 0, STK_F32, STK_F32, {x, seed, sample}, 0.1, 7                                                 \
     }
 #define ROW_OF(type) /* read by column, the same in each row */                                                        \
     {                                                                                                                  \
@@ -120,51 +119,29 @@ PROGRAM(norm, 32, 784, 512);
 
 #define F32(...)  TYPED(STK_F32, FILL_UNIFORM, -3, 3, __VA_ARGS__)
 #define BF16(...) TYPED(STK_BF16, FILL_UNIFORM, -3, 3, __VA_ARGS__)
-typedef struct pair {
-    op_case interpreted;
-    void (*written)(const codegen_args *args);
+typedef struct group {
+    op_case called;
     const char *where;
-} pair;
-#define PAIR(name, program_, function, where_, ...)                                                                    \
+} group;
+#define GROUP(name, program_, where_, ...)                                                                             \
     {                                                                                                                  \
-        CASE(name, fused, ATTRS(.fused = {&program_}), INPUTS(__VA_ARGS__), .loosen = 4), function, where_             \
+        CASE(name, fused, ATTRS(.fused = {&program_}), INPUTS(__VA_ARGS__)), where_                                    \
     }
-static const pair pairs[] = {
-    PAIR("bias, GELU", gelu, codegen_gelu, "bert 12x", F32(16, 128, 3072), F32(3072)),
-    PAIR("bias, GELU in bf16", narrow, codegen_gelu_bf16, "bert 12x", BF16(16, 128, 3072), BF16(3072)),
-    PAIR("gradient of GELU", grad, codegen_gelu_grad, "bert 12x", F32(16, 128, 3072), F32(16, 128, 3072)),
-    PAIR("bias, dropout, residual", dropped, codegen_dropout, "bert 24x", F32(16, 128, 768), F32(768),
-         F32(16, 128, 768), SCALAR_I64(3), SCALAR_I64(64)),
-    PAIR("residual, ReLU", sum, codegen_add_relu, "resnet50 4x", F32(32, 784, 512), F32(32, 784, 512)),
-    PAIR("batch norm, residual, ReLU", norm, codegen_norm_relu, "evaluation", F32(32, 784, 512), F32(512), F32(512),
-         F32(32, 784, 512)),
+static const group groups[] = {
+    GROUP("bias, GELU", gelu, "bert 12x", F32(16, 128, 3072), F32(3072)),
+    GROUP("bias, GELU in bf16", narrow, "bert 12x", BF16(16, 128, 3072), BF16(3072)),
+    GROUP("gradient of GELU", grad, "bert 12x", F32(16, 128, 3072), F32(16, 128, 3072)),
+    GROUP("bias, dropout, residual", dropped, "bert 24x", F32(16, 128, 768), F32(768), F32(16, 128, 768), SCALAR_I64(3),
+          SCALAR_I64(64)),
+    GROUP("residual, ReLU", sum, "resnet50 4x", F32(32, 784, 512), F32(32, 784, 512)),
+    GROUP("batch norm, residual, ReLU", norm, "evaluation", F32(32, 784, 512), F32(512), F32(512), F32(32, 784, 512)),
 };
 
 /* --- running --- */
 
-typedef struct written_task {
-    const pair *pair;
-    codegen_args args; /* all rows */
-} written_task;
+enum { INTERPRETED, GENERATED, N_WAYS };
 
-static void run_part(const void *p, int i_part, int n_parts)
-{
-    const written_task *task = p;
-    codegen_args args = task->args;
-    stk_cpu_share(task->args.end, 1, i_part, n_parts, &args.begin, &args.end);
-    task->pair->written(&args);
-}
-
-static int64_t run_written(const case_run *run, const pair *p, int n_threads, void *const *out)
-{
-    stk_shape shape = run->call.out[0].shape;
-    written_task task = {p, {run->in, out, shape.dim[2], 0, shape.dim[0] * shape.dim[1]}};
-    int64_t start_ns = stk_clock_ns();
-    stk_cpu_parallel(n_threads, run_part, &task);
-    return stk_clock_ns() - start_ns;
-}
-
-static int64_t run_interpreted(const case_run *run, const stk_kernel *kernel, void *const *out, void *scratch)
+static int64_t run_once(const case_run *run, const stk_kernel *kernel, void *const *out, void *scratch)
 {
     stk_kernel_args args = {run->in, out, scratch};
     int64_t start_ns = stk_clock_ns();
@@ -173,51 +150,57 @@ static int64_t run_interpreted(const case_run *run, const stk_kernel *kernel, vo
 }
 
 typedef struct buffers {
-    void *interpreted[CASE_MOST_OUT], *written[CASE_MOST_OUT], *scratch;
-    stk_kernel kernel;
+    void *out[N_WAYS][CASE_MOST_OUT], *scratch;
+    stk_kernel kernel[N_WAYS];
 } buffers;
 
 static stk_status open_buffers(const case_run *run, stk_device *device, buffers *b)
 {
-    STK_RETURN_IF_ERROR(device->class->kernel(device, &run->call, &b->kernel));
-    if (!(b->scratch = harness_alloc(b->kernel.scratch_bytes))) return stk_fail_memory(b->kernel.scratch_bytes);
-    for (int i = 0; i < run->call.n_out; i++) {
-        b->interpreted[i] = harness_alloc(stk_desc_bytes(run->out_desc[i]));
-        b->written[i] = harness_alloc(stk_desc_bytes(run->out_desc[i]));
-        if (!b->interpreted[i] || !b->written[i]) return stk_fail_memory(stk_desc_bytes(run->out_desc[i]));
-    }
+    stk_codegen_report report;
+    for (int way = 0; way < N_WAYS; way++)
+        STK_RETURN_IF_ERROR(device->class->kernel(device, &run->call, &b->kernel[way]));
+    b->scratch = harness_alloc(b->kernel[INTERPRETED].scratch_bytes);
+    if (!b->scratch) return stk_fail_memory(b->kernel[INTERPRETED].scratch_bytes);
+    STK_RETURN_IF_ERROR(device->class->codegen(device, &b->kernel[GENERATED], 1, &report));
+    if (report.n_interpreted) return stk_fail(STK_UNSUPPORTED, "the group is not generated");
+    for (int way = 0; way < N_WAYS; way++)
+        for (int i = 0; i < run->call.n_out; i++) {
+            size_t bytes = stk_desc_bytes(run->out_desc[i]);
+            if (!(b->out[way][i] = harness_alloc(bytes))) return stk_fail_memory(bytes);
+        }
     return STK_OK;
 }
 
 static void close_buffers(buffers *b)
 {
-    for (int i = 0; i < CASE_MOST_OUT; i++) {
-        free(b->interpreted[i]);
-        free(b->written[i]);
+    for (int way = 0; way < N_WAYS; way++) {
+        for (int i = 0; i < CASE_MOST_OUT; i++)
+            free(b->out[way][i]);
+        stk_kernel_free(&b->kernel[way]);
     }
     free(b->scratch);
-    stk_kernel_free(&b->kernel);
 }
 
-static stk_status bench_pair(const pair *p, stk_device *device, stk_device *reference, double seconds)
+static stk_status bench_group(const group *g, stk_device *device, stk_device *reference, double seconds)
 {
     case_run run;
     buffers b = {0};
-    int64_t best[2] = {INT64_MAX, INT64_MAX}, spent_ns = 0;
-    STK_RETURN_IF_ERROR(case_run_open(&p->interpreted, STK_F32, reference, &run));
+    int64_t best[N_WAYS] = {INT64_MAX, INT64_MAX};
+    STK_RETURN_IF_ERROR(case_run_open(&g->called, STK_F32, reference, &run));
     stk_status status = STK_OK;
     STK_TRY(open_buffers(&run, device, &b));
     int64_t end_ns = stk_clock_ns() + (int64_t)(seconds * 1e9);
-    for (int i = 0; i < 3 || stk_clock_ns() < end_ns; i++) {
-        if ((spent_ns = run_interpreted(&run, &b.kernel, b.interpreted, b.scratch)) < best[0]) best[0] = spent_ns;
-        if ((spent_ns = run_written(&run, p, device->n_threads, b.written)) < best[1]) best[1] = spent_ns;
-    }
-    for (int i = 0; i < run.call.n_out; i++) {
-        const char *apart = case_compare(&run, i, b.written[i], b.interpreted[i]);
-        if (apart) STK_TRY(stk_fail(STK_MISMATCH, "'%s': output %d: %s", p->interpreted.name, i, apart));
-    }
-    printf("| %s | %s | %.2f | %.2f | %.2fx | %.1f |\n", p->interpreted.name, p->where, (double)best[0] * 1e-6,
-           (double)best[1] * 1e-6, (double)best[0] / (double)best[1], stk_op_cost(&run.call).bytes / (double)best[1]);
+    for (int i = 0; i < 3 || stk_clock_ns() < end_ns; i++)
+        for (int way = 0; way < N_WAYS; way++) {
+            int64_t spent_ns = run_once(&run, &b.kernel[way], b.out[way], b.scratch);
+            if (spent_ns < best[way]) best[way] = spent_ns;
+        }
+    for (int i = 0; i < run.call.n_out; i++)
+        if (memcmp(b.out[INTERPRETED][i], b.out[GENERATED][i], stk_desc_bytes(run.out_desc[i])))
+            STK_TRY(stk_fail(STK_MISMATCH, "'%s': output %d has other bits", g->called.name, i));
+    printf("| %s | %s | %.2f | %.2f | %.2fx | %.1f |\n", g->called.name, g->where, (double)best[INTERPRETED] * 1e-6,
+           (double)best[GENERATED] * 1e-6, (double)best[INTERPRETED] / (double)best[GENERATED],
+           stk_op_cost(&run.call).bytes / (double)best[GENERATED]);
     fflush(stdout);
 done:
     close_buffers(&b);
@@ -235,9 +218,9 @@ static stk_status bench_all(double seconds)
     STK_TRY(stk_cpu_pool_new(device->n_threads, &pool));
     /* Both sides run on this pool. */
     stk_cpu_pool_enter(pool);
-    printf("| group | in | interpreted, ms | written out, ms | gain | GB/s |\n|---|---|---:|---:|---:|---:|\n");
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
-        STK_TRY(bench_pair(&pairs[i], device, reference, seconds));
+    printf("| group | in | interpreted, ms | generated, ms | gain | GB/s |\n|---|---|---:|---:|---:|---:|\n");
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+        STK_TRY(bench_group(&groups[i], device, reference, seconds));
 done:
     stk_cpu_pool_enter(NULL);
     stk_cpu_pool_free(pool);

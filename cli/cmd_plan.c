@@ -46,6 +46,7 @@ static void print_fit(const stk_memory_plan *p)
     if (p->n_recomputed > 0)
         printf("  recompute %" PRId64 " of %" PRId64 " activations, %.1f %% more FLOP\n", p->n_recomputed, p->n_kept,
                100 * p->recompute_flops / (p->flops - p->recompute_flops));
+    if (p->codegen) printf("  codegen the large ones of %d fused groups as machine code\n", p->n_groups);
     if (p->slowdown > 1.005) printf("  to fit: expected %.2fx the time of a step without a limit\n", p->slowdown);
 }
 
@@ -114,6 +115,7 @@ static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
     printf(", \"lower_bound_bytes\": %zu, \"peak_bytes\": %zu", p->lower_bound_bytes, p->peak_bytes);
     printf(", \"n_kept\": %" PRId64 ", \"n_recomputed\": %" PRId64 ", \"slowdown\": ", p->n_kept, p->n_recomputed);
     cli_json_number(stdout, p->slowdown);
+    printf(", \"n_groups\": %d, \"codegen\": %s", p->n_groups, p->codegen ? "true" : "false");
     printf(", \"flops\": %.0f, \"recompute_flops\": %.0f, \"bytes\": %.0f", p->flops, p->recompute_flops, p->bytes);
     printf(", \"flops_per_s\": %.4g, \"bytes_per_s\": %.4g, \"limit_s\": %.4g, \"expected_s\": %.4g",
            speed->flops_per_s, speed->bytes_per_s, p->flops / speed->flops_per_s, p->expected_s);

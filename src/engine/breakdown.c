@@ -139,6 +139,8 @@ stk_status stk_program_break_down(const stk_program *program, stk_memory_plan *o
     out->n_kept = info.n_kept;
     out->n_recomputed = info.n_recomputed;
     out->n_micro = info.n_micro;
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        out->n_groups += graph->node[i].op == STK_OP_fused;
     return STK_OK;
 }
 

@@ -47,6 +47,7 @@ typedef struct stk_compile_options {
     /* Chooses for a training step: what is cheap to make again, STK_CHEAP_SHARE of the step, and where that does not
      * bring it within memory_limit_bytes, as few more values as do. */
     bool fit;
+    bool codegen; /* fused groups as machine code, where the device has a way: stk_program_info says how many */
     const char *dump_after; /* a pass's name, "all" or NULL */
     void (*dump)(void *user, const char *pass, const char *text);
     void *dump_user;
@@ -108,6 +109,8 @@ typedef struct stk_program_info {
     double flops, bytes;      /* of one run */
     int n_kept, n_recomputed; /* values of the forward pass that the backward pass reads; those made again for it */
     double recompute_flops;   /* what that takes, part of flops */
+    stk_codegen_report codegen;
+    const char *codegen_failure; /* why there is none where it was asked for; NULL: it is there. Borrowed */
 } stk_program_info;
 stk_program_info stk_program_get_info(const stk_program *program);
 /* One entry a line: op, implementation, shapes, GFLOP. */

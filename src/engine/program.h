@@ -55,7 +55,9 @@ struct stk_program {
     stk_micro micro;
     bool plan_only;
     stk_recompute_report recomputed;
-    bool dirty; /* pointers must be set again */
+    stk_codegen_report codegen;
+    char *codegen_failure; /* owned; NULL: none */
+    bool dirty;            /* pointers must be set again */
     uint64_t arena_version;
     bool profiling, tracing;
     int64_t n_profiled, profiled_ns, kernels_ns; /* runs; how long they took; how long in kernels */

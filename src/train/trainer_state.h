@@ -76,6 +76,7 @@ struct stk_trainer {
     stk_trainer_hooks hooks;
     volatile sig_atomic_t stop;
 
+    bool warned_codegen;
     bool prepared, has_classes; /* has_classes: labels are class numbers, so accuracy is known */
     bool is_language_model;     /* so that its loss is a perplexity */
     stk_engine *engine;

@@ -7,6 +7,7 @@
 #ifndef STK_DATA_SOURCE_SIDE_FILE_H
 #define STK_DATA_SOURCE_SIDE_FILE_H
 
+#include "base/cache_folder.h"
 #include "base/input.h"
 
 #define STK_INDEX_SUFFIX ".stkidx"
@@ -30,8 +31,6 @@ void stk_index_write(const stk_input *file, stk_index_kind kind, const void *pay
 bool stk_index_parse(stk_span bytes, stk_index_kind kind, uint64_t file_bytes, int64_t file_mtime_ns,
                      stk_span *payload);
 
-/* The cache folder, which may not exist yet. */
-stk_status stk_cache_folder(char *out, size_t out_bytes);
 /* A path in the cache folder for something made of the file as it is now: another state of it has another name. The
  * folder is made. */
 stk_status stk_cache_path(const stk_input *file, const char *suffix, char *out, size_t out_bytes);

@@ -9,6 +9,8 @@
 
 typedef void (*stk_element_fn)(int64_t n, void *dst, const void *const *src);
 
+enum { STK_DRAW_PIECE = 256 };
+
 /* Elements first .. first+n-1 of a tensor whose rows (along dimension 0) have n_columns elements. */
 typedef struct stk_dropout_args {
     uint64_t key;
@@ -27,6 +29,8 @@ typedef struct stk_element_table {
     void (*gather[4])(int64_t n, void *dst, const void *src, int64_t stride);
     void (*dropout_f32)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
     void (*dropout_f64)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
+    /* The 16 random bits of each of n <= STK_DRAW_PIECE elements: those below stk_dropout_limit are dropped. */
+    void (*draw)(const stk_dropout_args *args, int64_t first, int n, int32_t *out);
 } stk_element_table;
 
 STK_ISA_TABLE(stk_element_table, stk_element)

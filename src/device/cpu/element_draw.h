@@ -9,7 +9,7 @@
 #include "graph/dropout.h"
 
 /* Elements made at a time, and as many groups of four words at most: rows may be one element long. */
-enum { PIECE = 256 };
+enum { PIECE = STK_DRAW_PIECE };
 
 /* The 16 bits of each of n <= PIECE elements. */
 static void draw(const stk_dropout_args *args, int64_t at, int n, int32_t *out)

@@ -1,12 +1,27 @@
 /* exp, log, tanh and so on for f32, written so that a loop around them vectorises: no branches, no calls. Errors are
- * below 2 units in the last place; NaN, infinities and zeros give what libm gives. For *_isa.c only.
+ * below 2 units in the last place; NaN, infinities and zeros give what libm gives. For *_isa.c and generated code
+ * (codegen/), which has the same bits: where a product and a sum are to be rounded once is written out, and not left to
+ * the compiler.
  *
  * Polynomials: weighted least squares towards the minimax fit on the ranges named, in relative error.
  */
 #ifndef STK_DEVICE_CPU_ELEMENT_MATH_H
 #define STK_DEVICE_CPU_ELEMENT_MATH_H
 
+/* Generated code has it in front already. */
+#ifndef STK_DEVICE_CPU_HALF_H
 #include "device/cpu/half.h"
+#endif
+
+/* a * b + c, rounded once where the processor can. */
+static inline float muladd(float a, float b, float c)
+{
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
 
 /* 1.5 * 2^23: adding it rounds a small float to an integer, which then stands in the low bits. */
 #define ROUNDER 12582912.0f
@@ -16,15 +31,15 @@ static inline float exp_f32(float x)
 {
     float clamped = x > 89.0f ? 89.0f : x;
     clamped = clamped < -104.0f ? -104.0f : clamped;
-    float rounded = clamped * 1.44269504f + ROUNDER, n = rounded - ROUNDER;
-    float r = clamped - n * 0.693359375f;
-    r = r - n * -2.12194440e-4f;
+    float rounded = muladd(clamped, 1.44269504f, ROUNDER), n = rounded - ROUNDER;
+    float r = muladd(n, -0.693359375f, clamped);
+    r = muladd(n, 2.12194440e-4f, r);
     float p = 1.381314236e-03f;
-    p = p * r + 8.369419043e-03f;
-    p = p * r + 4.166845683e-02f;
-    p = p * r + 1.666651479e-01f;
-    p = p * r + 4.999999305e-01f;
-    float y = p * (r * r) + r + 1.0f;
+    p = muladd(p, r, 8.369419043e-03f);
+    p = muladd(p, r, 4.166845683e-02f);
+    p = muladd(p, r, 1.666651479e-01f);
+    p = muladd(p, r, 4.999999305e-01f);
+    float y = muladd(p, r * r, r) + 1.0f;
     int32_t k = bits_of(rounded) - bits_of(ROUNDER), half = k >> 1;
     return y * float_of((int32_t)((uint32_t)(half + 127) << 23)) *
            float_of((int32_t)((uint32_t)(k - half + 127) << 23));
@@ -37,16 +52,16 @@ static inline float log_f32(float x)
     int32_t k = (int32_t)((uint32_t)bits_of(scaled) - 0x3f3504f3u) >> 23;
     float f = float_of((int32_t)((uint32_t)bits_of(scaled) - ((uint32_t)k << 23))) - 1.0f, e = (float)k - shift;
     float p = 6.746601332e-02f;
-    p = p * f - 1.167564131e-01f;
-    p = p * f + 1.188817460e-01f;
-    p = p * f - 1.240559142e-01f;
-    p = p * f + 1.421955091e-01f;
-    p = p * f - 1.666799567e-01f;
-    p = p * f + 2.000211873e-01f;
-    p = p * f - 2.500000960e-01f;
-    p = p * f + 3.333331260e-01f;
-    float y = f * f * f * p + e * -2.12194440e-4f;
-    y = y - 0.5f * f * f + f + e * 0.693359375f;
+    p = muladd(p, f, -1.167564131e-01f);
+    p = muladd(p, f, 1.188817460e-01f);
+    p = muladd(p, f, -1.240559142e-01f);
+    p = muladd(p, f, 1.421955091e-01f);
+    p = muladd(p, f, -1.666799567e-01f);
+    p = muladd(p, f, 2.000211873e-01f);
+    p = muladd(p, f, -2.500000960e-01f);
+    p = muladd(p, f, 3.333331260e-01f);
+    float y = muladd(e, -2.12194440e-4f, f * f * f * p);
+    y = muladd(e, 0.693359375f, muladd(-0.5f * f, f, y) + f);
     y = x == 0 ? -INFINITY : y;
     y = x < 0 || x != x ? NAN : y;
     return x == INFINITY ? x : y;
@@ -63,11 +78,11 @@ static inline float tanh_f32(float x)
 {
     float size = fabsf(x), s = x * x;
     float p = -5.717036561e-03f;
-    p = p * s + 2.065057900e-02f;
-    p = p * s - 5.374349526e-02f;
-    p = p * s + 1.333149125e-01f;
-    p = p * s - 3.333328392e-01f;
-    float small = x + x * (s * p);
+    p = muladd(p, s, 2.065057900e-02f);
+    p = muladd(p, s, -5.374349526e-02f);
+    p = muladd(p, s, 1.333149125e-01f);
+    p = muladd(p, s, -3.333328392e-01f);
+    float small = muladd(x, s * p, x);
     float large = copysignf(1.0f - 2.0f / (exp_f32(2.0f * size) + 1.0f), x);
     return size < 0.625f ? small : large;
 }
@@ -76,23 +91,23 @@ static inline float erf_f32(float x)
 {
     float size = fabsf(x), s = x * x, t = size > 4.0f ? 4.0f : size;
     float p = 7.889119538e-05f;
-    p = p * s - 8.020841282e-04f;
-    p = p * s + 5.189535340e-03f;
-    p = p * s - 2.685444459e-02f;
-    p = p * s + 1.128360018e-01f;
-    p = p * s - 3.761262714e-01f;
-    p = p * s + 1.283791659e-01f;
+    p = muladd(p, s, -8.020841282e-04f);
+    p = muladd(p, s, 5.189535340e-03f);
+    p = muladd(p, s, -2.685444459e-02f);
+    p = muladd(p, s, 1.128360018e-01f);
+    p = muladd(p, s, -3.761262714e-01f);
+    p = muladd(p, s, 1.283791659e-01f);
     float q = 3.702367329e-06f;
-    q = q * t - 3.027358978e-05f;
-    q = q * t - 1.290004640e-04f;
-    q = q * t + 3.153898028e-03f;
-    q = q * t - 2.304399932e-02f;
-    q = q * t + 1.056216129e-01f;
-    q = q * t + 6.354358496e-01f;
-    q = q * t + 1.128593720e+00f;
+    q = muladd(q, t, -3.027358978e-05f);
+    q = muladd(q, t, -1.290004640e-04f);
+    q = muladd(q, t, 3.153898028e-03f);
+    q = muladd(q, t, -2.304399932e-02f);
+    q = muladd(q, t, 1.056216129e-01f);
+    q = muladd(q, t, 6.354358496e-01f);
+    q = muladd(q, t, 1.128593720e+00f);
     float large = copysignf(1.0f - exp_f32(-q * t), x);
     large = size > 4.0f ? copysignf(1.0f, x) : large;
-    return size < 1.0f ? x + x * p : x != x ? x : large;
+    return size < 1.0f ? muladd(x, p, x) : x != x ? x : large;
 }
 
 /* Sine of x + quarter * pi/2, in double inside; right for |x| up to TRIG_LIMIT. */

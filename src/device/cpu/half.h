@@ -1,5 +1,5 @@
 /* 16-bit floats to f32 and back, to nearest even, without branches or calls, so that loops around them vectorise. A NaN
- * stays one. For *_isa.c only.
+ * stays one. For *_isa.c and generated code only.
  */
 #ifndef STK_DEVICE_CPU_HALF_H
 #define STK_DEVICE_CPU_HALF_H
@@ -27,12 +27,16 @@ static inline float bf16_to_f32(uint16_t bits)
     return float_of((int32_t)((uint32_t)bits << 16));
 }
 
+/* The nearest number that bf16 has, ties to the even one. */
+static inline float bf16_round(float x)
+{
+    uint32_t bits = (uint32_t)bits_of(x), rounded = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+    return float_of((int32_t)(x != x ? (bits & 0x80000000u) | 0x7fc00000u : rounded));
+}
+
 static inline uint16_t bf16_from_f32(float x)
 {
-    uint32_t bits = (uint32_t)bits_of(x);
-    /* To nearest, ties to the even upper half. */
-    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    return (uint16_t)(x != x ? (bits >> 16 & 0x8000) | 0x7fc0 : rounded);
+    return (uint16_t)((uint32_t)bits_of(bf16_round(x)) >> 16);
 }
 
 /* The product moves the exponent's bias over and makes denormals normal. */

@@ -49,10 +49,15 @@ static void *load(const stk_element_program *p, const stk_program_input *input, 
     return buffer;
 }
 
-static void drop(const walk *w, const stk_program_instr *instr, int64_t first, int64_t n)
+static stk_dropout_args dropout_args(const walk *w, const stk_program_instr *instr)
 {
     int64_t seed = *(const int64_t *)w->in[instr->seed], sample = *(const int64_t *)w->in[instr->sample];
-    stk_dropout_args args = {stk_dropout_key(seed, instr->stream), sample, w->program->n_columns, instr->rate};
+    return (stk_dropout_args){stk_dropout_key(seed, instr->stream), sample, w->program->n_columns, instr->rate};
+}
+
+static void drop(const walk *w, const stk_program_instr *instr, int64_t first, int64_t n)
+{
+    stk_dropout_args args = dropout_args(w, instr);
     instr->dropout(&args, first, n, w->at[instr->dst], w->at[instr->src[0]]);
 }
 
@@ -100,15 +105,31 @@ static void run_block(const walk *w, int64_t first, int64_t n)
     }
 }
 
+/* For generated code: the random bits of dropout number i. */
+static void draw_bits(const void *context, int i, int64_t first, int n, int32_t *out)
+{
+    const walk *w = context;
+    const stk_program_instr *instr = w->program->instr;
+    while (instr->run || i-- > 0)
+        instr++;
+    stk_dropout_args args = dropout_args(w, instr);
+    w->program->table->draw(&args, first, n, out);
+}
+
 static void run_share(const void *p, int i_thread, int n_threads)
 {
     const stk_cpu_task *task = p;
     const stk_element_program *program = task->state;
-    char *scratch = (char *)task->args->scratch + program->thread_bytes * (size_t)i_thread;
-    walk w = {program, task->args->in, task->args->out, (void **)(void *)scratch};
+    walk w = {program, task->args->in, task->args->out, NULL};
     int64_t begin_at, end_at;
     stk_cpu_share(program->count, program->block, i_thread, n_threads, &begin_at, &end_at);
     if (begin_at >= end_at) return;
+    if (program->code) {
+        program->code(w.in, w.out, begin_at, end_at, draw_bits, &w);
+        return;
+    }
+    char *scratch = (char *)task->args->scratch + program->thread_bytes * (size_t)i_thread;
+    w.at = (void **)(void *)scratch;
     begin(&w, scratch);
     for (int64_t i = begin_at; i < end_at; i += program->block)
         run_block(&w, i, end_at - i < program->block ? end_at - i : program->block);

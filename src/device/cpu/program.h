@@ -50,6 +50,12 @@ typedef struct stk_program_copy {
     int32_t out, slot;
 } stk_program_copy;
 
+/* Generated code (codegen/) for elements [begin, end). draw gives the random bits of dropout number i of the program
+ * for n <= STK_DRAW_PIECE elements. */
+typedef void (*stk_program_code)(void *const *in, void *const *out, int64_t begin, int64_t end,
+                                 void (*draw)(const void *context, int i, int64_t first, int n, int32_t *out),
+                                 const void *context);
+
 typedef struct stk_element_program {
     stk_arena *arena; /* of all arrays, and of this */
     const stk_element_table *table;
@@ -64,9 +70,16 @@ typedef struct stk_element_program {
     stk_program_fill *fill;
     stk_program_copy *copy;
     int *out_log2_bytes;
+    stk_program_code code; /* NULL: interpreted */
+    /* What code is generated from: the instructions after lowering, over registers. */
+    bool is_group; /* not one op alone */
+    const stk_dtype *in_dtype;
+    const stk_fused_instr *lowered;
+    const int32_t *out_register;
+    int32_t n_lowered;
 } stk_element_program;
 
-/* Compiles a group into a kernel. */
+/* Makes a kernel of a group. */
 stk_status stk_program_kernel(const stk_cpu_device *device, const stk_fused *group, stk_kernel *out);
 /* The kernel's run. */
 stk_status stk_program_interpret(const void *state, const stk_kernel_args *args);

@@ -78,26 +78,23 @@ static const stk_fused_instr narrow_do[] = GELU(STK_BF16);
 static const int32_t narrow_out[] = {2, 10};
 PROGRAM(narrow, 16, 128, 3072);
 
+/* share = (erf(x / sqrt 2) + 1) / 2, density = exp(-x^2 / 2) / sqrt(2 pi); y = x share, dx = dy (share + x density). */
+#define GELU_GRAD(T)                                                                                                   \
+    {                                                                                                                  \
+        CONSTANT(T, 0.70710678118654752), BINARY(mul, T, 0, 2), UNARY(erf, T, 3), CONSTANT(T, 1),                      \
+            BINARY(add, T, 4, 5), CONSTANT(T, 0.5), BINARY(mul, T, 6, 7), BINARY(mul, T, 0, 8), UNARY(square, T, 0),   \
+            BINARY(mul, T, 10, 7), UNARY(neg, T, 11), UNARY(exp, T, 12), CONSTANT(T, 0.39894228040143268),             \
+            BINARY(mul, T, 13, 14), BINARY(mul, T, 0, 15), BINARY(add, T, 8, 16), BINARY(mul, T, 1, 17)                \
+    }
 static const stk_fused_input grad_in[] = {ALL_OF(STK_F32, 16, 128, 3072), ALL_OF(STK_F32, 16, 128, 3072)};
-static const stk_fused_instr grad_do[] = {CONSTANT(STK_F32, 0.70710678118654752),
-                                          BINARY(mul, STK_F32, 0, 2),
-                                          UNARY(erf, STK_F32, 3),
-                                          CONSTANT(STK_F32, 1),
-                                          BINARY(add, STK_F32, 4, 5),
-                                          CONSTANT(STK_F32, 0.5),
-                                          BINARY(mul, STK_F32, 6, 7) /* share */,
-                                          BINARY(mul, STK_F32, 0, 8),
-                                          UNARY(square, STK_F32, 0),
-                                          BINARY(mul, STK_F32, 10, 7),
-                                          UNARY(neg, STK_F32, 11),
-                                          UNARY(exp, STK_F32, 12),
-                                          CONSTANT(STK_F32, 0.39894228040143268),
-                                          BINARY(mul, STK_F32, 13, 14) /* density */,
-                                          BINARY(mul, STK_F32, 0, 15),
-                                          BINARY(add, STK_F32, 8, 16),
-                                          BINARY(mul, STK_F32, 1, 17)};
+static const stk_fused_instr grad_do[] = GELU_GRAD(STK_F32);
 static const int32_t grad_out[] = {9, 18};
 PROGRAM(grad, 16, 128, 3072);
+
+static const stk_fused_input narrow_grad_in[] = {ALL_OF(STK_BF16, 16, 128, 3072), ALL_OF(STK_BF16, 16, 128, 3072)};
+static const stk_fused_instr narrow_grad_do[] = GELU_GRAD(STK_BF16);
+static const int32_t narrow_grad_out[] = {9, 18};
+PROGRAM(narrow_grad, 16, 128, 3072);
 
 static const stk_fused_input dropped_in[] = {ALL_OF(STK_F32, 16, 128, 768), ROW_OF(STK_F32),
                                              ALL_OF(STK_F32, 16, 128, 768), ONE_OF(STK_I64), ONE_OF(STK_I64)};
@@ -131,6 +128,7 @@ static const group groups[] = {
     GROUP("bias, GELU", gelu, "bert 12x", F32(16, 128, 3072), F32(3072)),
     GROUP("bias, GELU in bf16", narrow, "bert 12x", BF16(16, 128, 3072), BF16(3072)),
     GROUP("gradient of GELU", grad, "bert 12x", F32(16, 128, 3072), F32(16, 128, 3072)),
+    GROUP("gradient of GELU in bf16", narrow_grad, "bert 12x", BF16(16, 128, 3072), BF16(16, 128, 3072)),
     GROUP("bias, dropout, residual", dropped, "bert 24x", F32(16, 128, 768), F32(768), F32(16, 128, 768), SCALAR_I64(3),
           SCALAR_I64(64)),
     GROUP("residual, ReLU", sum, "resnet50 4x", F32(32, 784, 512), F32(32, 784, 512)),

@@ -146,7 +146,8 @@ static stk_status seal(const folder *f, const char *name)
     memcpy(end.magic, magic, sizeof(magic));
     int fd = openat(f->fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return stk_fail(STK_IO, "the compiler made no '%s/%s'", f->path, name);
-    uint8_t *data = read_file(fd, &n);
+    /* The linker goes by the umask, which may let a group write. */
+    uint8_t *data = fchmod(fd, 0700) == 0 ? read_file(fd, &n) : NULL;
     stk_status status = data ? STK_OK : stk_fail(STK_IO, "cannot read '%s/%s' back", f->path, name);
     if (data) {
         end.hash = stk_hash64(data, n, 0);

@@ -146,8 +146,8 @@ static void add_head(const stk_watch_report *report, stk_text *out)
                  "</style></head><body>\n<h1>",
                  style);
     add_escaped(out, command ? command : "a running process");
-    stk_text_add(out, "</h1><p>%.1f s watched, judged from %.1f to %.1f s (tinted in the curves)",
-                 report->length_s, report->signals.begin_s, report->signals.end_s);
+    stk_text_add(out, "</h1><p>%.1f s watched, judged from %.1f to %.1f s (tinted in the curves)", report->length_s,
+                 report->signals.begin_s, report->signals.end_s);
     if (framework) {
         stk_text_add(out, "; ");
         add_escaped(out, framework);

@@ -1,16 +1,23 @@
 /* What `stoker watch` reads: the kernel's texts, and recordings. The first byte says which.
  *
- * A recording that is accepted must be the same after being written and read again.
+ * A recording that is accepted must be the same after being written and read again, and is judged: the report must be
+ * sound JSON whatever the counters were.
  *
- * covers: watch/parse.c watch/record.c watch/sample.c watch/facts.c
+ * covers: watch/parse.c watch/record.c watch/sample.c watch/facts.c watch/history.c watch/signals.c watch/judge.c
+ * watch/report.c watch/report_json.c watch/report_html.c watch/compare.c
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
+#include "base/cgroup.h"
+#include "watch/compare.h"
 #include "watch/parse.h"
 #include "watch/record.h"
+#include "watch/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,7 +25,8 @@ typedef struct counts {
     int64_t n, last_us;
     stk_watch_recorder *recorder; /* NULL: count only */
     const stk_watch_facts *facts;
-    stk_watch_sample sample; /* the last */
+    stk_watch_sample sample;    /* the last */
+    stk_watch_history *history; /* NULL: not judged */
 } counts;
 
 static stk_status count(void *user, const stk_watch_sample *sample)
@@ -28,6 +36,7 @@ static stk_status count(void *user, const stk_watch_sample *sample)
     c->n++;
     c->last_us = sample->time_us;
     if (stk_watch_sample_copy(&c->sample, sample) != STK_OK) abort();
+    if (c->history && stk_watch_history_add(c->history, sample) != STK_OK) abort();
     if (c->recorder) return stk_watch_recorder_put(c->recorder, sample, c->facts);
     return STK_OK;
 }
@@ -37,12 +46,36 @@ static void check_same(const stk_watch_list *a, const stk_watch_list *b)
     if (a->n != b->n || (a->n && memcmp(a->data, b->data, a->n * a->entry_bytes))) abort();
 }
 
+static void check_report(const stk_watch_history *history, const stk_watch_facts *facts)
+{
+    static stk_watch_report report;
+    stk_text text = {0}, json = {0}, html = {0}, both = {0};
+    stk_watch_report_make(history, facts, &report);
+    stk_watch_report_text(&report, &text);
+    stk_watch_report_line(&report, &text);
+    stk_watch_report_html(&report, &html);
+    stk_watch_report_json(&report, &json);
+    stk_watch_compare_json(&report, &report, &both);
+    stk_watch_compare_text(&report, &report, &text);
+    json_t *object = json_loads(stk_text_get(&json), 0, NULL), *compared = json_loads(stk_text_get(&both), 0, NULL);
+    if (!json_is_object(object) || !json_is_object(compared)) abort();
+    json_decref(object);
+    json_decref(compared);
+    stk_text_free(&text);
+    stk_text_free(&json);
+    stk_text_free(&html);
+    stk_text_free(&both);
+}
+
 static void check_recording(const char *text, size_t n)
 {
     static char again[1 << 20];
     stk_watch_facts facts = {0}, facts_again = {0};
     stk_watch_recorder recorder;
+    stk_watch_history history;
     counts first = {0}, second = {0};
+    if (stk_watch_history_open(&history) != STK_OK) abort();
+    first.history = &history;
     memset(&recorder, 0, sizeof(recorder));
     stk_watch_sample_init(&first.sample);
     stk_watch_sample_init(&second.sample);
@@ -61,10 +94,20 @@ static void check_recording(const char *text, size_t n)
         check_same(&first.sample.threads, &second.sample.threads);
         check_same(&first.sample.gpus, &second.sample.gpus);
     }
+    if (good) check_report(&history, &facts);
+    stk_watch_history_free(&history);
     stk_watch_sample_free(&first.sample);
     stk_watch_sample_free(&second.sample);
     stk_watch_facts_free(&facts);
     stk_watch_facts_free(&facts_again);
+}
+
+/* Folders lie below where groups are mounted, and become shorter up to there. */
+static void visit(void *user, const char *folder, bool is_v1)
+{
+    size_t *longest = user, n = strlen(folder);
+    (void)is_v1;
+    if (strncmp(folder, "/root", 5) || n > *longest) abort();
 }
 
 static void check_text(uint8_t which, const char *text)
@@ -74,6 +117,7 @@ static void check_text(uint8_t which, const char *text)
     stk_watch_disks disks;
     char type[STK_WATCH_PATH], point[STK_WATCH_PATH];
     int64_t a, b;
+    size_t longest = strlen(text) + 20;
     bool has;
     switch (which) {
     case 1:
@@ -110,6 +154,7 @@ static void check_text(uint8_t which, const char *text)
     case 13:
         if (stk_watch_parse_ras(text) < -1) abort();
         break;
+    case 15: stk_cgroup_visit(text, "/root", "cpu", visit, &longest); break;
     default: (void)stk_watch_parse_number(text);
     }
 }

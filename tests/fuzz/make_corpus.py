@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import pathlib
+import re
 import struct
 import tarfile
 import zipfile
@@ -529,8 +530,51 @@ def make_watch():
         "R": "stoker-watch-record 1\nI command a b\nM 0 0:3 1:100\nP 7 0:1 5:10\nH 7 0:8 4:3\nG 0 0:501\nT 100\n"
              "P 7 5:-3\nX H 7\nT 200\n",
     }
+    texts["\x0f"] = "5:cpu,cpuacct:/docker/x\n3:memory:/\n0::/pods/job\n"
     for kind, text in texts.items():
         write("watch", f"{ord(kind):02x}", (kind + text).encode())
+    for name, text in recordings().items():
+        write("watch", name, ("R" + text).encode())
+
+
+def recordings():
+    """Jobs as a recording tells of them: counters of each tenth of a second."""
+    source = (pathlib.Path(__file__).parent / "../../src/watch/sample.h").read_text()
+    letters = {"M": "MACHINE", "G": "GPU", "P": "PROCESS", "H": "THREAD"}
+    fields = {letter: re.findall(r"X\((\w+)\)", re.search(rf"{word}_FIELDS\(X\)(.*?)\n\n", source, flags=re.S)[1])
+              for letter, word in letters.items()}
+
+    def write_all(n, framework, counters):
+        """counters(i): for each letter the fields of sample i that are known."""
+        last, lines = {}, ["stoker-watch-record 1", "I command python <train>.py", f"I framework {framework}"]
+        for i in range(n):
+            for letter, known in counters(i).items():
+                for field, value in known.items():
+                    key = letter, fields[letter].index(field)
+                    if value != last.get(key, -1):
+                        lines.append(f"{letter} {0 if letter in 'MG' else 7} {key[1]}:{value - last.get(key, -1)}")
+                        last[key] = value
+            lines.append("T 100000")
+        return "\n".join(lines) + "\nI missing GPM counters\nI overhead 0.004\nI exit 1\n"
+
+    def job(gpu_busy, cores, moving=True):
+        def counters(i):
+            k = i if moving or i < 20 else 20
+            return {"M": {"n_cpus": 2, "busy_ms": 100 * i, "memory_kb": 1000000, "available_kb": 900000 - 20000 * k, "oom_kills": 0,
+                          "swapped_in_pages": 0, "swapped_out_pages": 0, "psi_io_us": 0, "psi_memory_us": 0},
+                    "G": {"busy_permille": gpu_busy(i), "memory_mb": 80000, "memory_used_mb": 60000, "own_mb": 59000, "n_own": 1,
+                          "other_mb": 0, "n_other": 0, "power_mw": 100000 + 500 * gpu_busy(i), "power_limit_mw": 700000,
+                          "clock_mhz": 1900, "clock_most_mhz": 1980, "slowdown_mask": 0, "energy_mj": 1000000 + 20000 * i,
+                          "pcie_sent_kbs": 100, "pcie_received_kbs": 900},
+                    "P": {"parent": 1, "start_ticks": 5, "state": ord("R"), "n_threads": 1, "cpu_us": int(cores * 1e5 * k),
+                          "main_us": int(cores * 1e5 * k), "asked_kb": 100 * k, "put_kb": 0, "read_kb": 0, "major_faults": 0,
+                          "holds_gpu": 1, "n_allowed_cpus": 2, "wait": 4 if k < i else 0},
+                    "H": {"process": 7, "cpu_us": int(cores * 1e5 * k), "waited_us": 0, "is_active": 1, "state": ord("R")}}
+        return counters
+
+    return {"starves": write_all(30, "torch", job(lambda i: 900 if i % 4 == 0 else 0, 0.9)),
+            "healthy": write_all(30, "jax", job(lambda i: 990, 0.2)),
+            "hangs": write_all(60, "torch", job(lambda i: 990 if i < 20 else 0, 0.5, moving=False))}
 
 
 def make_http():

@@ -36,15 +36,34 @@ class Missing(Exception):
 
 # --- what surrounds a job: each yields a prefix for its command, and may change its environment ---
 
-def group(controller, **files):
-    """A control group of version 1 or 2 with these settings; the prefix puts the job into it."""
-    base = f"{GROUPS}/{controller}" if os.path.isdir(f"{GROUPS}/{controller}") else GROUPS
+def settings(limit, value, is_v2):
+    """The controller, and what is to be written into its files for a limit of reading (device, bytes a second), of memory (bytes)
+    or of cores (microseconds in each 100,000)."""
+    if limit == "reading":
+        return ("io", {"io.max": f"{value[0]} rbps={value[1]}"}) if is_v2 else \
+            ("blkio", {"blkio.throttle.read_bps_device": f"{value[0]} {value[1]}"})
+    if limit == "memory":
+        return "memory", {"memory.max" if is_v2 else "memory.limit_in_bytes": value}
+    # Many shares, so that nothing but the quota holds it back.
+    return "cpu", {"cpu.weight": 10000, "cpu.max": f"{value} 100000"} if is_v2 else \
+        {"cpu.shares": 100000, "cpu.cfs_period_us": 100000, "cpu.cfs_quota_us": value}
+
+
+def group(limit, value):
+    """A control group with that limit, of version 1 where the machine has it, or else of version 2."""
+    controller, files = settings(limit, value, False)
+    base = f"{GROUPS}/{controller}"
+    if not os.path.isdir(base):
+        base, (controller, files) = GROUPS, settings(limit, value, True)
     path = f"{base}/stoker-bench-{os.getpid()}-{time.monotonic_ns()}"
     try:
+        if base == GROUPS:
+            with open(f"{base}/cgroup.subtree_control", "w") as f:
+                f.write(f"+{controller}")
         os.mkdir(path)
-        for name, value in files.items():
-            with open(f"{path}/{name.replace('__', '.')}", "w") as f:
-                f.write(str(value))
+        for name, text in files.items():
+            with open(f"{path}/{name}", "w") as f:
+                f.write(str(text))
     except OSError as error:
         with contextlib.suppress(OSError):
             os.rmdir(path)
@@ -53,8 +72,8 @@ def group(controller, **files):
 
 
 @contextlib.contextmanager
-def in_group(controller, **files):
-    path = group(controller, **files)
+def in_group(limit, value):
+    path = group(limit, value)
     try:
         yield ["sh", "-c", f'echo $$ > {path}/cgroup.procs; exec "$@"', "sh"]
     finally:
@@ -81,8 +100,7 @@ def throttled_disk(env, x, work):
         os.sync()
     env["BENCH_FILES"] = data
     device = os.stat(data).st_dev
-    limit = f"{os.major(device)}:{os.minor(device)} {int((3 + 3 * x) * 1e6)}"
-    with in_group("blkio", blkio__throttle__read_bps_device=limit) as prefix:
+    with in_group("reading", (f"{os.major(device)}:{os.minor(device)}", int((3 + 3 * x) * 1e6))) as prefix:
         yield prefix
 
 
@@ -121,7 +139,7 @@ def little_memory(env, x, work):
         f.flush()
         os.fsync(f.fileno())
         os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    with in_group("memory", memory__limit_in_bytes=int((50 + 20 * x) * 2 ** 20)) as prefix:
+    with in_group("memory", int((50 + 20 * x) * 2 ** 20)) as prefix:
         yield prefix
 
 
@@ -136,7 +154,7 @@ def swap(env, x, work):
             subprocess.run(["swapon", path], capture_output=True).returncode:
         raise Missing("the right to swapon")
     try:
-        with in_group("memory", memory__limit_in_bytes=90 << 20) as prefix:
+        with in_group("memory", 90 << 20) as prefix:
             yield prefix
     finally:
         subprocess.run(["swapoff", path])
@@ -144,8 +162,7 @@ def swap(env, x, work):
 
 @contextlib.contextmanager
 def quota(env, x, work):
-    # Many shares, so that nothing but the quota holds it back.
-    with in_group("cpu", cpu__shares=100000, cpu__cfs_period_us=100000, cpu__cfs_quota_us=int(50000 + 50000 * x)) as prefix:
+    with in_group("cores", int(50000 + 50000 * x)) as prefix:
         yield prefix
 
 
@@ -237,7 +254,7 @@ def rank_service(env, x, work):
 def memory_limit(env, x, work):
     limit = int((150 + 100 * x) * 2 ** 20)
     env["BENCH_LIMIT"] = str(limit)
-    with in_group("memory", memory__limit_in_bytes=limit) as prefix:
+    with in_group("memory", limit) as prefix:
         yield prefix
 
 
@@ -456,7 +473,7 @@ def main():
     parser.add_argument("--light", action="store_true", help="only jobs that need few cores")
     parser.add_argument("--only-table", action="store_true")
     parser.add_argument("case", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     build, begin = os.path.abspath(args.build), time.time()
     folder = f"{build}/doctor-bench"
     os.makedirs(folder, exist_ok=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What watching costs the watched: a job on all cores does the same work in stretches of a second, and `stoker watch`,
+"""What watching costs the watched: a job on all cores does the same work in stretches of a tenth of a second, and `stoker watch`,
 attached to it, is stopped (SIGSTOP) and let go on in turn. Neighbouring stretches make a pair; the median of their ratios
 counts. ./dev doctor-overhead runs it; it goes on where it stopped, until the median is known well enough.
 
@@ -21,11 +21,11 @@ import time
 # sleep and wake, as frameworks and their data workers have.
 JOB = """
 import sys, threading, time, zlib
-block, large = b"some text " * 20000, bytearray(4 << 20)
+block, large = b"some text " * 20000, bytes(8 << 20)
 def work(n):
     for _ in range(n):
         zlib.compress(block, 6)
-        bytes(large)
+        zlib.crc32(large)
 def doze():
     while True:
         time.sleep(0.05)
@@ -38,8 +38,9 @@ for line in sys.stdin:
     [t.join() for t in threads]
     print(time.perf_counter() - begin, time.process_time() - cpu, flush=True)
 """
-# Every other pair begins watched, so that watched stretches follow each other in twos: long enough for all kinds of reading.
-STRETCH_S = 1
+# Short, so that what other programs do to the cores is the same in both of a pair. What the watcher would have read while it was
+# stopped it reads when it goes on, up to twice as often as it would in the same time otherwise: what is found is rather too much.
+STRETCH_S = 0.1
 
 
 class Job:
@@ -133,7 +134,7 @@ def main():
                              stderr=subprocess.DEVNULL)
     try:
         time.sleep(2)  # the first looks take longest
-        n = max(1, int(50 * STRETCH_S / job.run(50)[0]))
+        n = max(1, int(50 * STRETCH_S / job.run(50)[1] * os.cpu_count()))
         with open(path, "w" if args.again else "a") as kept:
             while time.time() - begin < args.budget and not is_known(pairs, args.within):
                 pairs.append(measure_pair(job, watch, n, len(pairs) % 2 == 0))

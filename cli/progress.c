@@ -196,10 +196,8 @@ static void print_epoch(progress *p, const stk_train_event *event)
 static void print_codegen(const stk_train_event *event)
 {
     printf("        codegen %d of %d fused groups", event->n_groups_generated, event->n_groups);
-    if (event->codegen_s > 0)
-        printf(", compiled in %.1f s", event->codegen_s);
-    else if (event->n_groups_generated > 0)
-        printf(", compiled before");
+    if (event->n_groups_generated > 0 && event->codegen_s > 0) printf(", compiled in %.1f s", event->codegen_s);
+    if (event->n_groups_generated > 0 && event->codegen_s == 0) printf(", compiled before");
     printf("\n");
 }
 

@@ -328,7 +328,7 @@ static void what_cannot_be_compiled_stays_interpreted(void **state)
     /* A file where the folder would be: what a cache that cannot be written to looks like, also to root. */
     assert_int_equal(rmdir(blocked), 0);
     write_file(blocked, "", 0644);
-    expect_refused("set STOKER_CACHE to a folder of yours");
+    expect_refused("not a directory; set STOKER_CACHE to a folder of yours");
 }
 
 static void two_at_once_do_not_disturb_each_other(void **state)

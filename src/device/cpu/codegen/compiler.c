@@ -122,13 +122,13 @@ void stk_compiler_free(stk_compiler *compiler)
 
 /* --- compiling --- */
 
-/* The line that says "error", else the first one. */
+/* The first line that says "error" or "failed" (the linker, with the reason), else the first one. */
 static void find_complaint(const char *output, char *line, size_t bytes)
 {
-    const char *at = strstr(output, "error");
-    while (at && at > output && at[-1] != '\n')
+    const char *error = strstr(output, "error"), *failed = strstr(output, "failed");
+    const char *at = error && (!failed || error < failed) ? error : failed ? failed : output;
+    while (at > output && at[-1] != '\n')
         at--;
-    if (!at) at = output;
     snprintf(line, bytes, "%.*s", (int)strcspn(at, "\n"), at);
 }
 

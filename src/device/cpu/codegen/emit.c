@@ -42,6 +42,7 @@ static const char *const binary_text[STK_N_BINARY][STK_N_DTYPES] = {STK_ELEMENT_
 static const char *const compare_text[STK_N_COMPARE][STK_N_DTYPES] = {STK_ELEMENT_COMPARE(COMPARE)};
 static const char *const cast_text[STK_N_DTYPES][STK_N_DTYPES] = {STK_ELEMENT_CAST(CAST)};
 
+/* f16 is left to the interpreter: on a CPU it is slow in any case. */
 static bool is_known(stk_dtype dtype)
 {
     return dtype != STK_F16;
@@ -70,6 +71,7 @@ static stk_dtype dtype_of(const stk_element_program *p, int32_t r)
     return r < p->n_in ? p->in_dtype[r] : p->lowered[r - p->n_in].dtype;
 }
 
+/* bool lies in memory as u8 does. */
 static stk_dtype stored(stk_dtype dtype)
 {
     return dtype == STK_BOOL ? STK_U8 : dtype;

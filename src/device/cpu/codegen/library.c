@@ -52,10 +52,14 @@ static stk_status open_folder(folder *f)
     f->fd = -1;
     STK_RETURN_IF_ERROR(stk_cache_folder(cache, sizeof(cache)));
     STK_RETURN_IF_ERROR(stk_path_join(f->path, sizeof(f->path), cache, "codegen"));
-    if (mkdir(f->path, 0700) < 0 && errno == ENOENT) {
+    int made = mkdir(f->path, 0700);
+    if (made < 0 && errno == ENOENT) {
         STK_RETURN_IF_ERROR(stk_dir_make(cache));
-        (void)mkdir(f->path, 0700);
+        made = mkdir(f->path, 0700);
     }
+    if (made < 0 && errno != EEXIST)
+        return stk_fail(STK_IO, "cannot make the cache folder '%s': %s; set STOKER_CACHE to a folder of yours", f->path,
+                        stk_errno_text(errno));
     f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (f->fd < 0)
         return stk_fail(STK_IO, "cannot open the cache folder '%s': %s; set STOKER_CACHE to a folder of yours", f->path,
@@ -120,9 +124,9 @@ static stk_status load(const folder *f, const char *name, void **handle)
     snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", f->fd, name);
     *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (*handle) return STK_OK;
-    const char *why = dlerror();
+    const char *why = dlerror(), *reason = why ? strstr(why, ": ") : NULL; /* behind the path */
     return stk_fail(STK_IO, "cannot load '%s/%s': %s; set STOKER_CACHE to a folder that programs may be run from",
-                    f->path, name, why ? why : "no reason given");
+                    f->path, name, reason ? reason + 2 : "no reason given");
 }
 
 /* --- making --- */

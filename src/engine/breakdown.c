@@ -51,7 +51,7 @@ static void count_variables(const stk_graph *graph, stk_memory_plan *out)
 static bool is_gradient(const stk_graph *graph, int32_t value)
 {
     const stk_node *maker = &graph->node[graph->value[value].node];
-    if (maker->op == STK_OP_accumulate) return true;
+    if (maker->op == STK_OP_accumulate || maker->op == STK_OP_carry) return true;
     if (!maker->backward) return false;
     for (int r = 0; r < graph->n_roots; r++) {
         if (graph->root[r].variable < 0) continue;

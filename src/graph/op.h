@@ -30,6 +30,9 @@
  *                                     attrs: batch_norm; with relu, dy counts where the forward output was > 0
  *   accumulate                      x, row i64 [] -> y                    y = x where row is 0, else y + x, where y is
  *                                     what the micro-batch before left; made by pass_accumulate
+ *                                     attrs: accumulate; in_place: x lies where y does and is the sum already
+ *   carry                           row i64 [] -> y                       what the micro-batch before left there, zeros
+ *                                     where row is 0; made by pass_carry              attrs: dtype, shape
  *   batch_norm_apply                x, scale, bias, mean, inv_std -> y    attrs: batch_norm; made by pass_recompute
  *   layer_norm                      x [...,C], scale, bias (f32 [C]) -> y, mean, inv_std (f32 [...])
  *                                     attrs: layer_norm
@@ -56,6 +59,7 @@
  *                                     position on axis 1
  *   linear_cross_entropy            x [M,D], weight [V,D], labels i32 [M] -> loss f32 [M]  attrs: linear_cross_entropy
  *   linear_cross_entropy_grad       x, weight, labels, dloss f32 [M] -> dx, dweight, loss  attrs: linear_cross_entropy
+ *                                   x, weight, labels, dloss, base -> dx, base + dweight, loss
  *   sgd_update                      param, grad, lr f32 [] -> param      where momentum is 0, else
  *                                   param, velocity, grad, lr -> param, velocity                 attrs: sgd
  *   adam_update                     param, m, v, grad, lr f32 [], step i64 [] (0 at first) -> param, m, v  attrs: adam
@@ -176,6 +180,9 @@ typedef struct stk_attrs {
             double smoothing;
             int64_t ignore_index;
         } linear_cross_entropy;
+        struct {
+            int32_t in_place;
+        } accumulate;
         struct {
             double momentum, weight_decay;
             int32_t nesterov;

@@ -41,6 +41,7 @@
     X(batch_norm_grad)                                                                                                 \
     X(batch_norm_apply)                                                                                                \
     X(accumulate)                                                                                                      \
+    X(carry)                                                                                                           \
     X(layer_norm)                                                                                                      \
     X(layer_norm_grad)                                                                                                 \
     X(group_norm)                                                                                                      \

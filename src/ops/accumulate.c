@@ -11,10 +11,16 @@ static stk_status infer(stk_op_call *call)
     return STK_OK;
 }
 
+static void print(const stk_attrs *attrs, stk_text *out)
+{
+    if (attrs->accumulate.in_place) stk_text_add(out, " in_place");
+}
+
 const stk_op_rule stk_rule_accumulate = {
     .name = "accumulate",
     .kind = STK_KIND_OPAQUE,
     .n_in = 2,
     .n_out = 1,
     .infer = infer,
+    .print = print,
 };

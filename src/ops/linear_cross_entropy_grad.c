@@ -1,13 +1,18 @@
 /* The gradients of linear_cross_entropy with respect to x and weight, and the loss itself: some rows' logits are made,
- * turned into (softmax - labels) * dloss where they are, and multiplied twice; then the next rows follow.
+ * turned into (softmax - labels) * dloss where they are, and multiplied twice; then the next rows follow. With a base
+ * the weight's gradient is added to it.
  */
 #include "ops/linear_loss.h"
 
 static stk_status infer(stk_op_call *call)
 {
+    if (call->n_in != 4 && call->n_in != 5)
+        return stk_fail(STK_INVALID, "%d inputs do not fit: it takes x, weight, labels, dloss and perhaps a base",
+                        call->n_in);
     STK_RETURN_IF_ERROR(stk_linear_loss_check(call));
     stk_tensor_desc loss = stk_linear_loss_out(call);
     STK_RETURN_IF_ERROR(stk_rule_need("dloss", call->in[3], loss.dtype, loss.shape));
+    if (call->n_in == 5) STK_RETURN_IF_ERROR(stk_rule_need("base", call->in[4], call->in[1].dtype, call->in[1].shape));
     call->out[0] = call->in[0];
     call->out[1] = call->in[1];
     call->out[2] = loss;
@@ -22,7 +27,7 @@ static void cost(const stk_op_call *call, stk_cost *out)
 const stk_op_rule stk_rule_linear_cross_entropy_grad = {
     .name = "linear_cross_entropy_grad",
     .kind = STK_KIND_OPAQUE,
-    .n_in = 4,
+    .n_in = -1,
     .n_out = 3,
     .infer = infer,
     .cost = cost,

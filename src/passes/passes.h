@@ -3,7 +3,7 @@
  *
  *   autocast (16 bits only) -> loss_scale (f16, or on_nan: skip) -> inference (evaluation only) -> absorb -> accumulate
  *     -> autodiff -> simplify
- *     -> join_loss -> remask -> recompute -> fuse -> plan
+ *     -> join_loss -> carry -> remask -> recompute -> fuse -> plan
  *
  * autocast   16-bit products and activations, f32 for the rest; before all that reads dtypes
  * loss_scale a larger loss for 16-bit gradients, and skipped steps; before autodiff, which ends the marks of gradients
@@ -13,6 +13,7 @@
  * autodiff   replaces grad nodes; needs every other op to have its gradient rule
  * simplify   folds constants, drops what does nothing, merges equal nodes; needs autodiff to be done
  * join_loss  the loss of a linear layer's logits from the op that makes their gradient; after simplify, too
+ * carry      large gradients are added to their sums over micro-batches in place; after join_loss, which knows them
  * remask     dropout's mask from its result, where that tells it; after simplify, which makes equal inputs one
  * recompute  forward values are made again later instead of being kept; simplify would merge what is made again
  * fuse       element-wise groups become one node each; nothing rewrites the graph after it
@@ -54,6 +55,7 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
     X(autodiff)                                                                                                        \
     X(simplify)                                                                                                        \
     X(join_loss)                                                                                                       \
+    X(carry)                                                                                                           \
     X(remask)                                                                                                          \
     X(recompute)                                                                                                       \
     X(fuse)

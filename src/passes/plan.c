@@ -32,7 +32,13 @@ static bool is_leaf(const stk_node *node)
     return node->op == STK_OP_input || node->op == STK_OP_variable;
 }
 
-/* Last uses; a reshape's uses count for what it renames, so walk backwards. */
+/* Only another name of its first input. */
+static bool is_name(const stk_node *node)
+{
+    return node->op == STK_OP_reshape || (node->op == STK_OP_accumulate && node->attrs.accumulate.in_place);
+}
+
+/* Last uses; a name's uses count for what it renames, so walk backwards. */
 static void find_last_uses(planner *p)
 {
     const stk_graph *graph = p->graph;
@@ -50,7 +56,7 @@ static void find_last_uses(planner *p)
         const stk_node *node = &graph->node[i];
         for (int j = 0; j < node->n_in; j++) {
             int32_t v = node->in[j], use = i;
-            if (node->op == STK_OP_reshape && p->last_use[node->first_out] > use) use = p->last_use[node->first_out];
+            if (is_name(node) && j == 0 && p->last_use[node->first_out] > use) use = p->last_use[node->first_out];
             if (graph->value[v].node < body_first && use >= body_first && use < body_end) use = body_end - 1;
             if (p->last_use[v] < use) p->last_use[v] = use;
         }
@@ -79,12 +85,26 @@ static bool update_in_place(const planner *p, int32_t i, int o, int32_t variable
     return !read_here || allowed;
 }
 
-/* The input whose dying buffer output o may take over, or -1. */
+/* What is there from the start of the first micro-batch on. */
+static bool is_sum(const stk_node *node)
+{
+    return node->op == STK_OP_accumulate || node->op == STK_OP_carry;
+}
+
+static bool holds_sum(const planner *p, int32_t value)
+{
+    const stk_planned_value *v = &p->plan->value[value];
+    int32_t first = v->place == STK_PLACE_ARENA ? p->buffer[v->buffer].value : -1;
+    return first >= 0 && p->graph->node[p->graph->value[first].node].op == STK_OP_carry;
+}
+
+/* The input whose dying buffer output o may take over, or -1. A carried sum must go on where it is. */
 static int find_dying_input(const planner *p, int32_t i, int o, const bool *taken)
 {
     const stk_graph *graph = p->graph;
     const stk_node *node = &graph->node[i];
     size_t bytes = round_up(stk_desc_bytes(graph->value[node->first_out + o].desc));
+    int best = -1;
     for (int j = 0; o < 8 && j < node->n_in && j < 32; j++) {
         const stk_planned_value *in = &p->plan->value[node->in[j]];
         if (!(p->kernel[i].in_place[o] >> j & 1) || in->place != STK_PLACE_ARENA || taken[j]) continue;
@@ -93,9 +113,10 @@ static int find_dying_input(const planner *p, int32_t i, int o, const bool *take
         for (int k = 0; k < node->n_in; k++)
             once &= k == j || p->plan->value[node->in[k]].place != STK_PLACE_ARENA ||
                     p->plan->value[node->in[k]].buffer != in->buffer;
-        if (once && b->last == i && b->bytes == bytes) return j;
+        if (!once || b->last != i || b->bytes != bytes) continue;
+        if (best < 0 || holds_sum(p, node->in[j])) best = j;
     }
-    return -1;
+    return best;
 }
 
 static void place_outputs(planner *p, int32_t i)
@@ -118,25 +139,29 @@ static void place_outputs(planner *p, int32_t i)
             continue;
         }
         size_t bytes = stk_desc_bytes(graph->value[v].desc);
-        int32_t first = node->op == STK_OP_accumulate && p->parts.n_body > 0 ? p->parts.n_begin : i;
+        int32_t first = is_sum(node) && p->parts.n_body > 0 ? p->parts.n_begin : i;
         *value = (stk_planned_value){STK_PLACE_ARENA, -1, add_buffer(p, bytes, first, p->last_use[v], v), 0};
     }
 }
 
-static void place_node(planner *p, int32_t i)
+static stk_status place_node(planner *p, int32_t i)
 {
     const stk_node *node = &p->graph->node[i];
+    if (node->op == STK_OP_accumulate && node->attrs.accumulate.in_place && !holds_sum(p, node->in[0]))
+        return stk_fail(STK_UNSUPPORTED, "'%s' does not add in place on this device, as sums over micro-batches need",
+                        stk_op_name(p->graph->node[p->graph->value[node->in[0]].node].op));
     if (is_leaf(node)) {
         stk_place place = node->op == STK_OP_input ? STK_PLACE_INPUT : STK_PLACE_VARIABLE;
         p->plan->value[node->first_out] = (stk_planned_value){place, node->first_out, -1, 0};
         p->plan->skipped[i] = true;
-    } else if (node->op == STK_OP_reshape && p->update_of[node->first_out] < 0) {
+    } else if (is_name(node) && p->update_of[node->first_out] < 0) {
         p->plan->value[node->first_out] = p->plan->value[node->in[0]];
         p->plan->skipped[i] = true;
     } else {
         place_outputs(p, i);
         if (p->kernel[i].scratch_bytes) add_buffer(p, p->kernel[i].scratch_bytes, i, i, -1);
     }
+    return STK_OK;
 }
 
 static stk_status list_copies(planner *p)
@@ -188,7 +213,7 @@ stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const
         STK_TRY(stk_fail_memory(n_values * sizeof(*p.buffer)));
     find_last_uses(&p);
     for (int32_t i = 0; i < graph->n_nodes; i++)
-        place_node(&p, i);
+        STK_TRY(place_node(&p, i));
     STK_TRY(list_copies(&p));
     STK_TRY(stk_plan_find_bound(p.buffer, p.n_buffers, graph->n_nodes, &out->lower_bound_bytes, &out->peak_node));
     STK_TRY(stk_plan_pack(p.buffer, p.n_buffers, out->lower_bound_bytes, &out->arena_bytes));

@@ -3,7 +3,8 @@
  * Values live in the device's arena, in a variable, or in what is bound to an input. Lifetimes are intervals of node
  * numbers (one queue: happens-before is the order). A value may take over the memory of an input that dies there, where
  * the kernel says it can; an update may write straight into its variable once no reader of the old content is left;
- * a reshape is a second name for the same memory. What remains is packed into the arena (plan_offsets.h).
+ * a reshape is a second name for the same memory, and so is the sum of what was added to a carry in place. What remains
+ * is packed into the arena (plan_offsets.h).
  */
 #ifndef STK_PASSES_PLAN_H
 #define STK_PASSES_PLAN_H

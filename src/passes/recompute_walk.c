@@ -231,10 +231,21 @@ static void keep_sums(stk_keeping *k)
         if (source_of(k, k->order[at])->op == STK_OP_accumulate) last = at;
     for (int32_t at = 0; at <= last; at++) {
         const stk_node *source = source_of(k, k->order[at]);
-        if (source->op != STK_OP_accumulate) continue;
-        k->from[source->first_out] = 0;
-        if (k->to[source->first_out] < last) k->to[source->first_out] = last;
+        int32_t v = k->storage[source->first_out];
+        if (source->op == STK_OP_carry || (source->op == STK_OP_accumulate && v == source->first_out)) k->from[v] = 0;
+        if (source->op == STK_OP_accumulate && k->to[v] < last) k->to[v] = last;
     }
+}
+
+/* Where a value lies: reshapes and what is added to a carry are other names of an input. */
+static int32_t storage_of(const stk_keeping *k, int32_t node, const int32_t *in, int n_in, int i_out)
+{
+    const stk_node *source = source_of(k, node);
+    int i = -1;
+    if (source->op == STK_OP_reshape || (source->op == STK_OP_accumulate && source->attrs.accumulate.in_place)) i = 0;
+    if (source->op == STK_OP_linear_cross_entropy_grad && n_in == 5 && i_out == 1) i = 4;
+    if (i >= 0) return k->storage[stk_keeping_read(k, node, in[i])];
+    return source->first_out + i_out + (node >= k->n_nodes ? k->n_values : 0);
 }
 
 static void find_lifetimes(stk_keeping *k)
@@ -250,10 +261,8 @@ static void find_lifetimes(stk_keeping *k)
         for (int j = 0; j < source->n_out; j++) {
             int32_t v = source->first_out + j + shift;
             k->from[v] = k->to[v] = at;
-            k->storage[v] = v;
+            k->storage[v] = storage_of(k, node, in, n_in, j);
         }
-        if (source->op == STK_OP_reshape)
-            k->storage[source->first_out + shift] = k->storage[stk_keeping_read(k, node, in[0])];
     }
     for (int32_t v = 0; v < k->n_values; v++)
         if (k->is_output[v]) k->to[k->storage[v]] = k->n_order;

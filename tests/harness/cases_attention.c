@@ -33,6 +33,11 @@
          INPUTS(ROUGH(FILL_UNIFORM, -1, 1, m, d), ROUGH(FILL_UNIFORM, -2, 2, v, d), LABELS(m, v),                      \
                 ROUGH_STATS(FILL_UNIFORM, -1, 1, m)),                                                                  \
          .loosen = 40)
+#define LOSS_GRAD_ONTO(name, m, v, d)                                                                                  \
+    CASE(name, linear_cross_entropy_grad, ATTRS(.linear_cross_entropy = {0, -100}),                                    \
+         INPUTS(ROUGH(FILL_UNIFORM, -1, 1, m, d), ROUGH(FILL_UNIFORM, -2, 2, v, d), LABELS(m, v),                      \
+                ROUGH_STATS(FILL_UNIFORM, -1, 1, m), ROUGH(FILL_UNIFORM, -1, 1, v, d)),                                \
+         .loosen = 40)
 
 static const op_case cases[] = {
     ATTENTION("heads", SET(0.5), HEADS(2, 3, 3, 2, 5)),
@@ -120,6 +125,9 @@ static const op_case cases[] = {
     LOSS_GRAD("many classes", 0.1, 6, 67, 1003, 33),
     LOSS_GRAD("chunks of rows", 0, 6, 1100, 67, 5),
     LOSS_GRAD("no rows", 0, -100, 0, 7, 3),
+    LOSS_GRAD_ONTO("onto a base", 67, 33, 5),
+    LOSS_GRAD_ONTO("onto a base, in chunks", 1100, 33, 5),
+    LOSS_GRAD_ONTO("onto a base, no rows", 0, 7, 3),
 };
 
 const case_list harness_cases_attention = LIST_OF(cases);

@@ -183,6 +183,8 @@ static const op_case cases[] = {
     CASE("first micro-batch", accumulate, ATTRS(), INPUTS(ROUGH(FILL_UNIFORM, -1, 1, 5, 33), SCALAR_I64(0)),
          .mains = WIDE),
     CASE("nothing", accumulate, ATTRS(), INPUTS(ROUGH(FILL_UNIFORM, -1, 1, 0, 3), SCALAR_I64(0)), .mains = WIDE),
+    CASE("first micro-batch", carry, ATTRS(.dtype = STK_F32, .shape = STK_SHAPE(5, 33)), INPUTS(SCALAR_I64(0)),
+         .mains = 1u << STK_F32),
     BATCH_NORM_APPLY("images", 0, ROUGH(FILL_UNIFORM, -1, 1, 3, 4, 5, 3), 3),
     BATCH_NORM_APPLY("images, ReLU", 1, ROUGH(FILL_UNIFORM, -1, 1, 3, 4, 5, 3), 3),
     BATCH_NORM_APPLY("one row", 0, ROUGH(FILL_UNIFORM, -1, 1, 1, 7), 7),

@@ -57,7 +57,7 @@ static stk_trainer *make_trainer(void)
     return stk_trainer_new(model, data, stk_sgd(.lr = 0.05, .momentum = 0.9));
 }
 
-enum { N_WORDS = 4000, LENGTH = 32, N_TEXTS = 8 * N_STEPS };
+enum { N_WORDS = 4000, WIDTH = 32, LENGTH = 32, N_TEXTS = 8 * N_STEPS };
 
 /* Most bytes are the embedding's, as in GPT-2: its gradient comes from the head first and from the first layer last. */
 static stk_trainer *make_language_model(void)
@@ -65,7 +65,8 @@ static stk_trainer *make_language_model(void)
     static int32_t tokens[N_TEXTS * LENGTH], targets[N_TEXTS * LENGTH];
     const stk_array_field fields[] = {{"tokens", STK_I32, STK_SHAPE(LENGTH), tokens},
                                       {"targets", STK_I32, STK_SHAPE(LENGTH), targets}};
-    stk_transformer_config config = {.layers = 4, .heads = 2, .width = 32, .vocabulary = N_WORDS, .positions = LENGTH};
+    stk_transformer_config config = {
+        .layers = 4, .heads = 2, .width = WIDTH, .vocabulary = N_WORDS, .positions = LENGTH};
     for (int i = 0; i < N_TEXTS * LENGTH; i++) {
         tokens[i] = (i * 7919) % N_WORDS;
         targets[i] = ((i + 1) * 7919) % N_WORDS;
@@ -200,6 +201,9 @@ static void micro_batches_and_recompute_go_together(void **state)
     config.micro_batch = 1;
     assert_int_equal(train(config, &parts), STK_OK);
     assert_int_equal(parts.n_recomputed, 0);
+    /* Parameters, velocities and sums; a sequence's logits; and the embedding's gradient only as the sum. */
+    size_t embedding = N_WORDS * WIDTH * sizeof(float), layer = (12 * WIDTH + 13) * WIDTH * sizeof(float);
+    assert_in_range(parts.peak, 3 * embedding, 3 * (embedding + 4 * layer) + 2 * embedding);
     config.memory_limit_bytes = parts.peak / 100 * 95;
     if (train(config, &less) != STK_OK) fail_msg("%s", stk_error_text());
     with_text = false;

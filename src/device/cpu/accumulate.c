@@ -1,4 +1,4 @@
-/* Sums over micro-batches: one sweep over memory. */
+/* Sums over micro-batches: one sweep over memory. And what they were: no sweep but the first. */
 #include <string.h>
 
 #include "base/error.h"
@@ -59,5 +59,30 @@ stk_status stk_cpu_accumulate_kernel(const stk_cpu_device *device, const stk_op_
     s->n = stk_shape_count(call->in[0].shape);
     s->is_f64 = dtype == STK_F64;
     s->n_threads = stk_cpu_threads_for((double)s->n, device->base.n_threads);
+    return STK_OK;
+}
+
+static void clear_share(const void *p, int i_thread, int n_threads)
+{
+    const stk_cpu_task *task = p;
+    const accumulate_state *s = task->state;
+    int64_t begin, end;
+    stk_cpu_share(s->n, 64, i_thread, n_threads, &begin, &end);
+    memset((char *)task->args->out[0] + begin, 0, (size_t)(end - begin));
+}
+
+static stk_status run_carry(const void *p, const stk_kernel_args *args)
+{
+    const accumulate_state *s = p;
+    if (*(const int64_t *)args->in[0] == 0) stk_cpu_parallel(s->n_threads, clear_share, &(stk_cpu_task){p, args});
+    return STK_OK;
+}
+
+stk_status stk_cpu_carry_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(accumulate_state), run_carry, out));
+    accumulate_state *s = out->state;
+    s->n = (int64_t)stk_desc_bytes(call->out[0]);
+    s->n_threads = stk_cpu_threads_for((double)s->n / 4, device->base.n_threads);
     return STK_OK;
 }

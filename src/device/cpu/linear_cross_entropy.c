@@ -4,7 +4,7 @@
  *   logits = x weight'          by columns
  *   logits -> loss, dlogits     by rows, in place
  *   dx = dlogits weight         by columns or rows of dx, or by slices of the classes that are added up
- *   dweight += dlogits' x       by classes
+ *   dweight += dlogits' x       by classes, onto a base where there is one
  *
  * The products are oneDNN's, in f32 (matmul_onednn.h).
  */
@@ -25,7 +25,7 @@ typedef struct linear_state {
     double smoothing;
     int n_threads;
     int depth; /* slices of the classes in dx's product */
-    bool is_grad;
+    bool is_grad, has_base;
 } linear_state;
 
 /* Rows [row, row + n). */
@@ -88,7 +88,7 @@ static stk_status add_gradients(const linear_task *task)
     g.b = (const float *)task->args->in[0] + task->row * s->d;
     g.c = task->args->out[1];
     g.c_step = s->d;
-    g.adds = task->row > 0;
+    g.adds = task->row > 0 || s->has_base;
     return stk_sgemm_run(&g, s->n_threads);
 }
 
@@ -101,11 +101,22 @@ static stk_status check_labels(const linear_state *s, const int32_t *labels)
     return STK_OK;
 }
 
+/* What the products do not write themselves. */
+static void start_weights(const linear_state *s, const stk_kernel_args *args)
+{
+    size_t bytes = (size_t)(s->v * s->d) * sizeof(float);
+    if (bytes == 0) return;
+    if (s->has_base && args->out[1] != args->in[4])
+        memcpy(args->out[1], args->in[4], bytes);
+    else if (!s->has_base && s->m == 0)
+        memset(args->out[1], 0, bytes);
+}
+
 static stk_status run(const void *p, const stk_kernel_args *args)
 {
     const linear_state *s = p;
     STK_RETURN_IF_ERROR(check_labels(s, args->in[2]));
-    if (s->is_grad && s->m == 0 && s->v * s->d > 0) memset(args->out[1], 0, (size_t)(s->v * s->d) * sizeof(float));
+    if (s->is_grad) start_weights(s, args);
     linear_task task = {.s = s, .args = args};
     for (; task.row < s->m; task.row += s->chunk) {
         task.n = s->m - task.row < s->chunk ? s->m - task.row : s->chunk;
@@ -144,11 +155,13 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     s->ignored = call->attrs->linear_cross_entropy.ignore_index;
     s->smoothing = call->attrs->linear_cross_entropy.smoothing;
     s->is_grad = call->op == STK_OP_linear_cross_entropy_grad;
+    s->has_base = call->n_in == 5;
     s->n_threads = stk_cpu_threads_for((double)s->m * (double)s->v * (double)(s->d + 8), device->base.n_threads);
     s->depth = stk_sgemm_depth(s->chunk, s->d, s->v, s->n_threads);
     out->scratch_bytes = (size_t)(s->chunk * s->step) * sizeof(float);
     if (s->is_grad)
         out->scratch_bytes += stk_sgemm_deep_bytes(s->chunk, s->d, stk_sgemm_depth(s->chunk, s->d, s->v, s->n_threads));
+    if (s->has_base) out->in_place[1] = 1u << 4;
     out->impl = "onednn sgemm";
     return STK_OK;
 }

@@ -1,4 +1,4 @@
-/* Sums over micro-batches. */
+/* Sums over micro-batches, and what they were. */
 #include <string.h>
 
 #include "base/error.h"
@@ -25,4 +25,15 @@ stk_status stk_ref_accumulate_kernel(const stk_op_call *call, stk_kernel *out)
         return stk_fail(STK_UNSUPPORTED, "accumulate: %s sums over micro-batches are not supported",
                         stk_dtype_name(call->in[0].dtype));
     return stk_ref_make_plain(call, run, 0, out);
+}
+
+static stk_status run_carry(const stk_op_call *call, const stk_kernel_args *args)
+{
+    if (*(const int64_t *)args->in[0] == 0) memset(args->out[0], 0, stk_desc_bytes(call->out[0]));
+    return STK_OK;
+}
+
+stk_status stk_ref_carry_kernel(const stk_op_call *call, stk_kernel *out)
+{
+    return stk_ref_make_plain(call, run_carry, 0, out);
 }

@@ -88,7 +88,7 @@ static stk_status run_grad(const stk_op_call *call, const double *const *in, dou
     for (int64_t i = 0; i < r.m * r.d; i++)
         out[0][i] = 0;
     for (int64_t i = 0; i < r.v * r.d; i++)
-        out[1][i] = 0;
+        out[1][i] = call->n_in == 5 ? in[4][i] : 0;
     for (int64_t row = 0; row < r.m; row++) {
         out[2][row] = 0;
         if (is_ignored(&r, row)) continue;

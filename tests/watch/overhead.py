@@ -104,7 +104,7 @@ def costs(pairs):
 def sentence(pairs):
     longer, whole, own = costs(pairs)
     low, high = interval(whole)
-    return (f"A job on all of {os.cpu_count()} cores takes {median(longer):+.2f} % of its time on cores more while it is watched, "
+    return (f"On all of {os.cpu_count()} cores a job takes {median(longer):+.2f} % of time on cores while it is watched, "
             f"and watching\nitself {own:.2f} % of one core; together {median(whole):+.2f} % of the job's speed (95 % interval "
             f"{low:+.2f} to {high:+.2f} %;\nmedian of {len(pairs)} pairs of stretches of {STRETCH_S} s, which are watched in turn).")
 

@@ -1,11 +1,13 @@
 /* Building and copying graphs. See graph/graph.h; rewriting is in rewrite.c, checking in verify.c. */
 #include "graph/graph.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "graph/fused.h"
 
 /* What stk_graph_new returns when there is no memory at all: every call on it is a no-op. */
@@ -142,6 +144,21 @@ stk_attrs stk_attrs_zero(void)
     stk_attrs attrs;
     memset(&attrs, 0, sizeof(attrs)); /* Padding too, since attributes are compared as bytes. */
     return attrs;
+}
+
+/* The op's own part. What lies behind a shape's last dimension and between its members is left to chance. */
+enum { OWN_PART = offsetof(stk_attrs, leaf) };
+
+bool stk_attrs_equal(const stk_attrs *a, const stk_attrs *b)
+{
+    return a->dtype == b->dtype && stk_shape_equal(a->shape, b->shape) &&
+           !memcmp((const char *)a + OWN_PART, (const char *)b + OWN_PART, sizeof(*a) - OWN_PART);
+}
+
+uint64_t stk_attrs_hash(const stk_attrs *attrs, uint64_t seed)
+{
+    uint64_t h = stk_hash64((const char *)attrs + OWN_PART, sizeof(*attrs) - OWN_PART, seed + (uint64_t)attrs->dtype);
+    return stk_hash64(attrs->shape.dim, (size_t)attrs->shape.rank * sizeof(*attrs->shape.dim), h);
 }
 
 static stk_value add_leaf(stk_graph *graph, stk_op op, const char *name, const stk_attrs *attrs)

@@ -100,7 +100,7 @@ typedef enum stk_reduce_kind {
 
 typedef struct stk_fused stk_fused; /* graph/fused.h */
 
-/* Attributes compare with memcmp: always start from stk_attrs_zero(). Shapes stand in `shape` only, so that a batch can
+/* What is of the op compares as bytes: always start from stk_attrs_zero(). Shapes stand in `shape` only, so that a batch can
  * be bound in one place. */
 typedef struct stk_attrs {
     stk_dtype dtype;
@@ -200,6 +200,9 @@ typedef struct stk_attrs {
 } stk_attrs;
 
 stk_attrs stk_attrs_zero(void);
+bool stk_attrs_equal(const stk_attrs *a, const stk_attrs *b);
+/* The same for equal ones. */
+uint64_t stk_attrs_hash(const stk_attrs *attrs, uint64_t seed);
 
 /* One call of an op, as rules and kernels see it. All arrays borrowed. */
 typedef struct stk_op_call {

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "graph/fused.h"
+#include "passes/group_order.h"
 #include "passes/passes.h"
 
 enum { DEFAULT_INPUTS = 12, DEFAULT_INSTR = 48, MOST_OUT = 8 };
@@ -28,8 +29,9 @@ typedef struct fuser {
     int32_t *n_members;        /* by group */
     int32_t *next;             /* by node: the next member of its group, which is named after the first; -1: the last */
     int32_t *first_user, *user;
-    int32_t *mark, *stack; /* by node, for the search */
-    int32_t n_search;
+    bool *is_root;   /* by node: the graph gives one of its values */
+    stk_groups view; /* the above */
+    stk_group_order order;
     int32_t *value_mark; /* by value, for counting */
     int32_t n_count;
     int32_t *replace;
@@ -69,7 +71,7 @@ static bool is_constant(const stk_graph *graph, int32_t value)
 static stk_status list_users(fuser *f)
 {
     stk_graph *graph = f->graph;
-    int32_t n_edges = 0, *fill = f->stack;
+    int32_t n_edges = 0, *fill = f->age; /* not yet filled */
     for (int32_t i = 0; i < f->n_nodes; i++)
         for (int j = 0; j < graph->node[i].n_in; j++, n_edges++)
             f->first_user[graph->value[graph->node[i].in[j]].node + 1]++;
@@ -84,48 +86,20 @@ static stk_status list_users(fuser *f)
     return STK_OK;
 }
 
-/* Puts the makers of node i's inputs on the stack, each with all members of its group; groups a and b are left out. */
-static int32_t push_makers(fuser *f, int32_t i, int32_t a, int32_t b, int32_t depth)
-{
-    const stk_graph *graph = f->graph;
-    const stk_node *node = &graph->node[i];
-    for (int j = 0; j < node->n_in; j++) {
-        int32_t maker = graph->value[node->in[j]].node, its = f->group[maker];
-        if (its == a || its == b || f->mark[maker] == f->n_search) continue;
-        for (int32_t k = its; k >= 0; k = f->next[k])
-            if (f->mark[k] != f->n_search) {
-                f->mark[k] = f->n_search;
-                f->stack[depth++] = k;
-            }
-    }
-    return depth;
-}
-
-/* True when group `late` waits for group `early` over nodes of neither. Direct use is no such path. */
-static bool waits_over_others(fuser *f, int32_t early, int32_t late)
-{
-    const stk_graph *graph = f->graph;
-    int32_t depth = 0;
-    f->n_search++;
-    for (int32_t i = late; i >= 0; i = f->next[i])
-        depth = push_makers(f, i, early, late, depth);
-    while (depth > 0) {
-        int32_t i = f->stack[--depth];
-        for (int j = 0; j < graph->node[i].n_in; j++)
-            if (f->group[graph->value[graph->node[i].in[j]].node] == early) return true;
-        depth = push_makers(f, i, early, late, depth);
-    }
-    return false;
-}
-
 /* True when something else than members of groups a and b uses node i. */
 static bool used_outside(const fuser *f, int32_t i, int32_t a, int32_t b)
 {
     for (int32_t k = f->first_user[i]; k < f->first_user[i + 1]; k++)
         if (f->group[f->user[k]] != a && f->group[f->user[k]] != b) return true;
-    for (int r = 0; r < f->graph->n_roots; r++)
-        if (f->graph->value[f->graph->root[r].value].node == i) return true;
-    return false;
+    return f->is_root[i];
+}
+
+/* Takes the member of groups a and b that comes first; both below 0: there is none left. */
+static int32_t next_of_both(const fuser *f, int32_t *a, int32_t *b)
+{
+    int32_t *from = *b < 0 || (*a >= 0 && *a < *b) ? a : b, i = *from;
+    if (i >= 0) *from = f->next[i];
+    return i;
 }
 
 /* Distinct inputs and outputs that groups a and b would have together. */
@@ -134,8 +108,8 @@ static void count_ends(fuser *f, int32_t a, int32_t b, int32_t *n_in, int32_t *n
     stk_graph *graph = f->graph;
     int32_t now = ++f->n_count;
     *n_in = *n_out = 0;
-    for (int32_t i = a < b ? a : b; i < f->n_nodes; i++) {
-        if (f->group[i] != a && f->group[i] != b) continue;
+    int32_t rest_a = a, rest_b = b;
+    for (int32_t i; (i = next_of_both(f, &rest_a, &rest_b)) >= 0;) {
         const stk_node *node = &graph->node[i];
         for (int j = 0; j < node->n_in; j++) {
             int32_t value = read_through(graph, node->in[j]), maker = graph->value[value].node;
@@ -152,9 +126,8 @@ static void count_ends(fuser *f, int32_t a, int32_t b, int32_t *n_in, int32_t *n
 static void join(fuser *f, int32_t a, int32_t b)
 {
     int32_t name = a < b ? a : b, n = f->n_members[a] + f->n_members[b], first, *end = &first;
-    while (a >= 0 || b >= 0) {
-        int32_t *from = b < 0 || (a >= 0 && a < b) ? &a : &b, i = *from;
-        *from = f->next[i];
+    stk_group_order_join(&f->order, a, b);
+    for (int32_t i; (i = next_of_both(f, &a, &b)) >= 0;) {
         f->group[i] = name;
         *end = i;
         end = &f->next[i];
@@ -177,7 +150,7 @@ static void try_to_join(fuser *f, int32_t p)
         if (!stk_shape_equal(shape, graph->value[graph->node[user].first_out].desc.shape)) continue;
         count_ends(f, g, its, &n_in, &n_out);
         if (f->n_members[g] + f->n_members[its] > f->most_instr || n_in > f->most_in || n_out > MOST_OUT) continue;
-        if (waits_over_others(f, g, its) || waits_over_others(f, its, g)) continue;
+        if (stk_group_order_waits(&f->order, g, its) || stk_group_order_waits(&f->order, its, g)) continue;
         join(f, g, its);
         return;
     }
@@ -194,7 +167,8 @@ typedef struct group_writer {
     stk_value in[64];
     stk_fused_instr instr[256];
     int32_t out[MOST_OUT], out_value[MOST_OUT];
-    int32_t *reg; /* by value: its register, counted from the inputs for inputs and from 1000 for instructions */
+    /* by value: its register, counted from the inputs for inputs and from 1000 for instructions; -1 between groups */
+    int32_t *reg;
 } group_writer;
 
 enum { INSTR_BASE = 1000 };
@@ -295,10 +269,7 @@ static stk_status write_group(group_writer *w, fuser *f, int32_t g)
     w->g = g;
     w->is_backward = false;
     w->program.shape = graph->value[graph->node[g].first_out].desc.shape;
-    for (int32_t i = 0; i < f->n_values; i++)
-        w->reg[i] = -1;
-    for (int32_t i = g; i < f->n_nodes; i++) {
-        if (f->group[i] != g) continue;
+    for (int32_t i = g; i >= 0; i = f->next[i]) {
         stk_node node = graph->node[i];
         w->last = i;
         w->is_backward |= node.backward;
@@ -306,6 +277,12 @@ static stk_status write_group(group_writer *w, fuser *f, int32_t g)
         if (!used_outside(f, i, g, g)) continue;
         w->out[w->program.n_out] = w->reg[node.first_out];
         w->out_value[w->program.n_out++] = node.first_out;
+    }
+    for (int32_t i = g; i >= 0; i = f->next[i]) {
+        const stk_node *node = &graph->node[i];
+        w->reg[node->first_out] = -1;
+        for (int j = 0; j < node->n_in; j++)
+            w->reg[node->in[j]] = -1;
     }
     return finish_group(w);
 }
@@ -330,6 +307,8 @@ static stk_status write_groups(fuser *f)
     if (!w) return stk_fail_memory(sizeof(*w));
     w->reg = malloc(((size_t)f->n_values + 1) * sizeof(*w->reg));
     if (!w->reg) STK_TRY(stk_fail_memory((size_t)f->n_values * sizeof(*w->reg)));
+    for (int32_t i = 0; i < f->n_values; i++)
+        w->reg[i] = -1;
     for (int32_t i = 0; i < f->n_nodes; i++)
         if (is_worth_it(f, i)) STK_TRY(write_group(w, f, i));
     replace = stk_pass_identity(f->graph, 0);
@@ -355,21 +334,23 @@ stk_status pass_fuse(stk_graph *graph, const stk_pass_options *options)
     f.n_members = malloc(n * sizeof(*f.n_members));
     f.next = malloc(n * sizeof(*f.next));
     f.first_user = calloc(n, sizeof(*f.first_user));
-    f.mark = calloc(n, sizeof(*f.mark));
-    f.stack = malloc(n * sizeof(*f.stack));
+    f.is_root = calloc(n, sizeof(*f.is_root));
     f.value_mark = calloc((size_t)graph->n_values + 1, sizeof(*f.value_mark));
     f.replace = stk_pass_identity(graph, 0);
     f.age = malloc(2 * n * sizeof(*f.age));
-    if (!f.group || !f.n_members || !f.next || !f.first_user || !f.mark || !f.stack || !f.value_mark || !f.replace ||
-        !f.age)
+    if (!f.group || !f.n_members || !f.next || !f.first_user || !f.is_root || !f.value_mark || !f.replace || !f.age)
         STK_TRY(stk_fail_memory(n * sizeof(*f.group)));
+    STK_TRY(list_users(&f));
     for (int32_t i = 0; i < f.n_nodes; i++) {
         f.age[i] = i;
         f.group[i] = i;
         f.n_members[i] = 1;
         f.next[i] = -1;
     }
-    STK_TRY(list_users(&f));
+    for (int i = 0; i < graph->n_roots; i++)
+        f.is_root[graph->value[graph->root[i].value].node] = true;
+    f.view = (stk_groups){graph, f.n_nodes, f.group, f.next, f.first_user, f.user};
+    STK_TRY(stk_group_order_make(&f.view, &f.order));
     for (int32_t i = f.n_nodes - 1; i >= 0; i--)
         try_to_join(&f, i);
     for (int32_t i = f.n_nodes - 1; i >= 0; i--)
@@ -381,8 +362,8 @@ done:
     free(f.next);
     free(f.first_user);
     free(f.user);
-    free(f.mark);
-    free(f.stack);
+    free(f.is_root);
+    stk_group_order_free(&f.order);
     free(f.value_mark);
     free(f.replace);
     free(f.age);

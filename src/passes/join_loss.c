@@ -26,8 +26,7 @@ static bool depends_on(const stk_graph *graph, int32_t early, int32_t late, bool
 static bool belong_together(const stk_node *loss, const stk_node *grad)
 {
     return loss->op == STK_OP_linear_cross_entropy && grad->op == STK_OP_linear_cross_entropy_grad && !grad->barrier &&
-           !memcmp(loss->in, grad->in, 3 * sizeof(*loss->in)) &&
-           !memcmp(&loss->attrs, &grad->attrs, sizeof(loss->attrs));
+           !memcmp(loss->in, grad->in, 3 * sizeof(*loss->in)) && stk_attrs_equal(&loss->attrs, &grad->attrs);
 }
 
 stk_status pass_join_loss(stk_graph *graph, const stk_pass_options *options)

@@ -6,7 +6,8 @@
 
 #include "base/error.h"
 
-enum { N_PROMOTIONS = 60 };
+/* Looking through buffers ends the search for a better order: by their number, so that it always ends alike. */
+enum { N_PROMOTIONS = 60, MOST_WORK = 100000000 };
 
 stk_status stk_plan_find_bound(const stk_plan_buffer *buffer, int32_t n, int32_t n_nodes, size_t *bound, int32_t *at)
 {
@@ -67,58 +68,136 @@ static int compare_times(const void *a, const void *b)
     return by_time(*(stk_plan_buffer *const *)a, *(stk_plan_buffer *const *)b);
 }
 
+/* --- what has been placed, by offset --- */
+
+enum { BLOCK = 256, STRIDE = 16 };
+
+/* Some of them in a row. Lifetimes lie apart from the rest, so that STRIDE are asked at once for one that is alive at
+ * the same time; behind the last one are such as never are. */
+typedef struct block {
+    int32_t n, first[BLOCK], last[BLOCK];
+    const stk_plan_buffer *buffer[BLOCK];
+} block;
+
+static void empty_block(block *block)
+{
+    block->n = 0;
+    for (int i = 0; i < BLOCK; i++) {
+        block->first[i] = INT32_MAX;
+        block->last[i] = -1;
+    }
+}
+
+static bool any_alive(const block *block, int32_t from, const stk_plan_buffer *b)
+{
+    int32_t any = 0;
+    for (int i = 0; i < STRIDE; i++)
+        any |= (block->first[from + i] <= b->last) & (block->last[from + i] >= b->first);
+    return any;
+}
+
+static void insert_into_block(block *block, const stk_plan_buffer *b)
+{
+    int32_t at = block->n++;
+    for (; at > 0 && block->buffer[at - 1]->offset > b->offset; at--) {
+        block->buffer[at] = block->buffer[at - 1];
+        block->first[at] = block->first[at - 1];
+        block->last[at] = block->last[at - 1];
+    }
+    block->buffer[at] = b;
+    block->first[at] = b->first;
+    block->last[at] = b->last;
+}
+
+/* The upper half of a full block. */
+static void move_half(block *from, block *to)
+{
+    empty_block(to);
+    for (int i = BLOCK / 2; i < BLOCK; i++) {
+        insert_into_block(to, from->buffer[i]);
+        from->first[i] = INT32_MAX;
+        from->last[i] = -1;
+    }
+    from->n = BLOCK / 2;
+}
+
 /* --- one packing --- */
 
 typedef struct packer {
     stk_plan_buffer *buffer;
     int32_t n;
     stk_plan_buffer **order, **best_order;
-    stk_plan_buffer **placed; /* by offset */
+    block *blocks; /* at any place */
+    block **placed;
+    int32_t n_placed; /* blocks */
     size_t *best_offset;
     size_t peak, best_peak;
+    int64_t work;
     bool tightest; /* the smallest gap that fits, not the lowest */
 } packer;
 
-static size_t find_offset(const packer *p, const stk_plan_buffer *b, int32_t n_placed)
+static size_t find_offset(packer *p, const stk_plan_buffer *b)
 {
     size_t top = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
-    for (int32_t i = 0; i < n_placed; i++) {
-        const stk_plan_buffer *other = p->placed[i];
-        if (other->first > b->last || b->first > other->last) continue;
-        size_t end = other->offset + other->bytes, gap = other->offset > top ? other->offset - top : 0;
-        if (gap >= b->bytes && gap < best_gap) {
-            if (!p->tightest) return top;
-            best = top;
-            best_gap = gap;
+    for (int32_t k = 0; k < p->n_placed; k++) {
+        const block *block = p->placed[k];
+        for (int32_t i = 0; i < block->n; i++) {
+            if (i % STRIDE == 0) {
+                p->work++;
+                if (!any_alive(block, i, b)) {
+                    i += STRIDE - 1;
+                    continue;
+                }
+                p->work += STRIDE;
+            }
+            if (block->first[i] > b->last || b->first > block->last[i]) continue;
+            const stk_plan_buffer *other = block->buffer[i];
+            size_t end = other->offset + other->bytes, gap = other->offset > top ? other->offset - top : 0;
+            if (gap >= b->bytes && gap < best_gap) {
+                if (!p->tightest) return top;
+                best = top;
+                best_gap = gap;
+            }
+            if (end > top) top = end;
         }
-        if (end > top) top = end;
     }
     return best != SIZE_MAX ? best : top;
 }
 
-static void insert_placed(packer *p, stk_plan_buffer *b, int32_t n_placed)
+/* Behind those of the same offset. */
+static void insert_placed(packer *p, const stk_plan_buffer *b)
 {
-    int32_t low = 0, high = n_placed;
-    while (low < high) {
+    int32_t low = 0, high = p->n_placed;
+    while (high - low > 1) {
         int32_t middle = (low + high) / 2;
-        if (p->placed[middle]->offset <= b->offset)
-            low = middle + 1;
+        if (p->placed[middle]->buffer[0]->offset <= b->offset)
+            low = middle;
         else
             high = middle;
     }
-    memmove(p->placed + low + 1, p->placed + low, (size_t)(n_placed - low) * sizeof(*p->placed));
-    p->placed[low] = b;
+    if (p->placed[low]->n == BLOCK) {
+        block *half = &p->blocks[p->n_placed];
+        move_half(p->placed[low], half);
+        memmove(p->placed + low + 2, p->placed + low + 1, (size_t)(p->n_placed - low - 1) * sizeof(*p->placed));
+        p->placed[low + 1] = half;
+        p->n_placed++;
+        low += half->buffer[0]->offset <= b->offset;
+    }
+    insert_into_block(p->placed[low], b);
 }
 
 /* Places all buffers in p->order; the best packing so far is kept. */
 static void try_order(packer *p)
 {
     p->peak = 0;
+    p->n_placed = 1;
+    p->placed[0] = &p->blocks[0];
+    empty_block(p->placed[0]);
     for (int32_t i = 0; i < p->n; i++) {
         stk_plan_buffer *b = p->order[i];
-        b->offset = find_offset(p, b, i);
+        b->offset = find_offset(p, b);
         if (b->offset + b->bytes > p->peak) p->peak = b->offset + b->bytes;
-        insert_placed(p, b, i);
+        insert_placed(p, b);
     }
     if (p->peak >= p->best_peak) return;
     p->best_peak = p->peak;
@@ -145,18 +224,18 @@ static void search(packer *p, size_t bound)
 {
     static int (*const compare[])(const void *, const void *) = {compare_sizes, compare_areas, compare_lifetimes,
                                                                  compare_times};
-    for (int k = 0; k < 8 && p->best_peak > bound; k++) {
+    for (int k = 0; k < 8 && p->best_peak > bound && p->work < MOST_WORK; k++) {
         for (int32_t i = 0; i < p->n; i++)
             p->order[i] = &p->buffer[i];
         qsort(p->order, (size_t)p->n, sizeof(*p->order), compare[k / 2]);
         p->tightest = k % 2;
         try_order(p);
     }
-    if (p->best_peak <= bound) return;
+    if (p->best_peak <= bound || p->work >= MOST_WORK) return;
     p->tightest = false;
     memcpy(p->order, p->best_order, (size_t)p->n * sizeof(*p->order));
     try_order(p);
-    for (int i = 0; i < N_PROMOTIONS && p->best_peak > bound; i++) {
+    for (int i = 0; i < N_PROMOTIONS && p->best_peak > bound && p->work < MOST_WORK; i++) {
         promote_highest(p, i);
         try_order(p);
     }
@@ -164,15 +243,18 @@ static void search(packer *p, size_t bound)
 
 stk_status stk_plan_pack(stk_plan_buffer *buffer, int32_t n, size_t bound, size_t *peak)
 {
-    size_t room = (size_t)n + 1;
+    size_t room = (size_t)n + 1,
+           n_blocks = (size_t)n / (BLOCK / 2) + 1; /* each but the only one is at least half full */
     stk_status status = STK_OK;
     packer p = {.buffer = buffer, .n = n, .best_peak = SIZE_MAX};
     *peak = 0;
     p.order = malloc(room * sizeof(*p.order));
     p.best_order = malloc(room * sizeof(*p.best_order));
-    p.placed = malloc(room * sizeof(*p.placed));
+    p.blocks = malloc(n_blocks * sizeof(*p.blocks));
+    p.placed = malloc(n_blocks * sizeof(*p.placed));
     p.best_offset = malloc(room * sizeof(*p.best_offset));
-    if (!p.order || !p.best_order || !p.placed || !p.best_offset) STK_TRY(stk_fail_memory(room * sizeof(*p.order)));
+    if (!p.order || !p.best_order || !p.blocks || !p.placed || !p.best_offset)
+        STK_TRY(stk_fail_memory(room * sizeof(*p.order)));
     search(&p, bound);
     for (int32_t i = 0; i < n; i++)
         buffer[i].offset = p.best_offset[i];
@@ -180,6 +262,7 @@ stk_status stk_plan_pack(stk_plan_buffer *buffer, int32_t n, size_t bound, size_
 done:
     free(p.order);
     free(p.best_order);
+    free(p.blocks);
     free(p.placed);
     free(p.best_offset);
     return status;

@@ -9,7 +9,8 @@
  *
  * Buffers are taken one after the other, each at the lowest gap in which it fits (or in the tightest one). Several
  * orders are tried: by size (Pisarchyk & Lee 2020), by size times lifetime, by lifetime, by time. Where none comes near
- * the bound, the buffer that reaches highest moves forward in the best order, and so on for a fixed number of tries.
+ * the bound, the buffer that reaches highest moves forward in the best order, and so on for a fixed number of tries,
+ * of which fewer are made where there are many thousands of buffers.
  * The same buffers always give the same offsets.
  */
 #ifndef STK_PASSES_PLAN_OFFSETS_H

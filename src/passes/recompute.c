@@ -56,13 +56,18 @@ static stk_status drop_best(stk_keeping *k, int32_t most, double budget)
     stk_status status = STK_OK;
     double spent = 0;
     if (!refused || !n_tries) STK_TRY(stk_fail_memory((size_t)k->n_values));
+    for (int32_t v = 0; v < k->n_values && budget > 0; v++)
+        if (stk_desc_bytes(k->graph->value[v].desc) < LEAST_BYTES) {
+            refused[v] = true;
+            n_tries[v] = MOST_TRIES;
+        }
     stk_keeping_simulate(k);
     for (int32_t n = 0; n < most;) {
         size_t before = k->peak;
         int32_t v = find_best(k, refused);
         if (v < 0) break;
         double flops, cost = stk_keeping_cost(k, v, &flops);
-        if (budget > 0 && (spent + cost > budget || k->bytes[v] < LEAST_BYTES || flops > cost / 2)) {
+        if (budget > 0 && (spent + cost > budget || flops > cost / 2)) {
             refused[v] = true;
             n_tries[v] = MOST_TRIES;
             continue;

@@ -30,7 +30,7 @@ static const stk_node *find_dropout(const stk_graph *graph, int32_t x, const stk
     for (int i = 0; i < n_nodes; i++) {
         const stk_node *node = &graph->node[i];
         if (node->op == STK_OP_dropout && node->in[0] == x && node->in[1] == like->in[1] &&
-            node->in[2] == like->in[2] && !memcmp(&node->attrs, &like->attrs, sizeof(node->attrs)))
+            node->in[2] == like->in[2] && stk_attrs_equal(&node->attrs, &like->attrs))
             return node;
     }
     return NULL;

@@ -128,13 +128,13 @@ static int32_t passed_on(const simplifier *s, const stk_node *node)
 
 static uint64_t hash_node(const stk_node *node)
 {
-    uint64_t h = stk_hash64(&node->attrs, sizeof(node->attrs), (uint64_t)node->op);
+    uint64_t h = stk_attrs_hash(&node->attrs, (uint64_t)node->op);
     return stk_hash64(node->in, (size_t)node->n_in * sizeof(*node->in), h);
 }
 
 static bool equal_nodes(const stk_node *a, const stk_node *b)
 {
-    return a->op == b->op && a->n_in == b->n_in && !memcmp(&a->attrs, &b->attrs, sizeof(a->attrs)) &&
+    return a->op == b->op && a->n_in == b->n_in && stk_attrs_equal(&a->attrs, &b->attrs) &&
            !memcmp(a->in, b->in, (size_t)a->n_in * sizeof(*a->in));
 }
 

@@ -89,6 +89,23 @@ static void recompute_leaves_nothing_unread(void **state)
     stk_graph_free(graph);
 }
 
+/* What lies behind a shape's last dimension does not matter. */
+static void simplify_merges_equal_shapes(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_shape shape;
+    memset(&shape, 0x5a, sizeof(shape));
+    shape.rank = 1;
+    shape.dim[0] = 4;
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4));
+    stk_value a = stk_graph_constant(graph, STK_F32, shape, 2), b = stk_graph_constant(graph, STK_F32, STK_SHAPE(4), 2);
+    stk_graph_output(graph, "y", stk_mul(stk_add(x, a), stk_sub(x, b)));
+    expect_ok(pass_simplify(graph, &options));
+    assert_int_equal(count_nodes(graph, STK_OP_constant), 1);
+    stk_graph_free(graph);
+}
+
 static void simplify_respects_barriers(void **state)
 {
     (void)state;
@@ -241,6 +258,7 @@ int main(void)
         cmocka_unit_test(simplify_folds_and_merges),
         cmocka_unit_test(simplify_adds_embeddings_in_place),
         cmocka_unit_test(recompute_leaves_nothing_unread),
+        cmocka_unit_test(simplify_merges_equal_shapes),
         cmocka_unit_test(simplify_respects_barriers),
         cmocka_unit_test(remask_draws_once),
         cmocka_unit_test(autodiff_leaves_no_marks),

@@ -1,5 +1,6 @@
 #include "watch/report.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,8 +147,8 @@ void stk_watch_report_line(const stk_watch_report *report, stk_text *out)
     const stk_watch_history *h = report->history;
     if (h->n == 0) return;
     const stk_watch_row *row = &h->row[h->n - 1];
-    int s = (int)report->length_s;
-    stk_text_add(out, "watch %d:%02d", s / 60, s % 60);
+    int64_t s = (int64_t)report->length_s;
+    stk_text_add(out, "watch %" PRId64 ":%02" PRId64, s / 60, s % 60);
     if (row->gpus_used > 0) stk_text_add(out, "  GPU %.0f %%", 100 * row->gpu_busy);
     if (row->power >= 0) stk_text_add(out, " power %.0f %%", 100 * row->power);
     if (row->cores >= 0) stk_text_add(out, "  %.1f of %.0f cores", row->cores, row->machine_cores);

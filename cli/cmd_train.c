@@ -117,7 +117,7 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
         else if (!p->quiet)
             printf("the run in '%s' is at step %lld already; --steps %lld leaves nothing to do\n", p->info.folder,
                    (long long)p->info.resumed_step, (long long)run_options->max_steps);
-        code = CLI_OK;
+        code = check_expected(&result);
     } else if (status == STK_INTERRUPTED) {
         code = report_interrupt(p, argc, argv);
     } else {

@@ -100,8 +100,8 @@ typedef enum stk_reduce_kind {
 
 typedef struct stk_fused stk_fused; /* graph/fused.h */
 
-/* What is of the op compares as bytes: always start from stk_attrs_zero(). Shapes stand in `shape` only, so that a batch can
- * be bound in one place. */
+/* What is of the op compares as bytes: always start from stk_attrs_zero(). Shapes stand in `shape` only, so that a
+ * batch can be bound in one place. */
 typedef struct stk_attrs {
     stk_dtype dtype;
     stk_shape shape;

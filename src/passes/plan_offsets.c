@@ -74,12 +74,12 @@ enum { BLOCK = 256, STRIDE = 16 };
 
 /* Some of them in a row. Lifetimes lie apart from the rest, so that STRIDE are asked at once for one that is alive at
  * the same time; behind the last one are such as never are. */
-typedef struct block {
+typedef struct placed_block {
     int32_t n, first[BLOCK], last[BLOCK];
     const stk_plan_buffer *buffer[BLOCK];
-} block;
+} placed_block;
 
-static void empty_block(block *block)
+static void empty_block(placed_block *block)
 {
     block->n = 0;
     for (int i = 0; i < BLOCK; i++) {
@@ -88,7 +88,7 @@ static void empty_block(block *block)
     }
 }
 
-static bool any_alive(const block *block, int32_t from, const stk_plan_buffer *b)
+static bool any_alive(const placed_block *block, int32_t from, const stk_plan_buffer *b)
 {
     int32_t any = 0;
     for (int i = 0; i < STRIDE; i++)
@@ -96,7 +96,7 @@ static bool any_alive(const block *block, int32_t from, const stk_plan_buffer *b
     return any;
 }
 
-static void insert_into_block(block *block, const stk_plan_buffer *b)
+static void insert_into_block(placed_block *block, const stk_plan_buffer *b)
 {
     int32_t at = block->n++;
     for (; at > 0 && block->buffer[at - 1]->offset > b->offset; at--) {
@@ -110,7 +110,7 @@ static void insert_into_block(block *block, const stk_plan_buffer *b)
 }
 
 /* The upper half of a full block. */
-static void move_half(block *from, block *to)
+static void move_half(placed_block *from, placed_block *to)
 {
     empty_block(to);
     for (int i = BLOCK / 2; i < BLOCK; i++) {
@@ -127,8 +127,8 @@ typedef struct packer {
     stk_plan_buffer *buffer;
     int32_t n;
     stk_plan_buffer **order, **best_order;
-    block *blocks; /* at any place */
-    block **placed;
+    placed_block *blocks; /* at any place */
+    placed_block **placed;
     int32_t n_placed; /* blocks */
     size_t *best_offset;
     size_t peak, best_peak;
@@ -140,7 +140,7 @@ static size_t find_offset(packer *p, const stk_plan_buffer *b)
 {
     size_t top = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
     for (int32_t k = 0; k < p->n_placed; k++) {
-        const block *block = p->placed[k];
+        const placed_block *block = p->placed[k];
         for (int32_t i = 0; i < block->n; i++) {
             if (i % STRIDE == 0) {
                 p->work++;
@@ -176,7 +176,7 @@ static void insert_placed(packer *p, const stk_plan_buffer *b)
             high = middle;
     }
     if (p->placed[low]->n == BLOCK) {
-        block *half = &p->blocks[p->n_placed];
+        placed_block *half = &p->blocks[p->n_placed];
         move_half(p->placed[low], half);
         memmove(p->placed + low + 2, p->placed + low + 1, (size_t)(p->n_placed - low - 1) * sizeof(*p->placed));
         p->placed[low + 1] = half;

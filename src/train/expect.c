@@ -50,11 +50,14 @@ stk_status stk_expect_check(const stk_expected *expected, int n, const stk_train
     return STK_OK;
 }
 
+void stk_expect_set(stk_expected *expected, double value)
+{
+    expected->value = value;
+    expected->is_met = expected->at_least ? value >= expected->bound : value <= expected->bound;
+}
+
 void stk_expect_judge(stk_expected *expected, int n, const stk_metrics *test)
 {
-    for (int i = 0; i < n; i++) {
-        stk_expected *e = &expected[i];
-        e->value = test->n_samples > 0 ? stk_metric_get(test, e->name) : (double)NAN;
-        e->is_met = e->at_least ? e->value >= e->bound : e->value <= e->bound;
-    }
+    for (int i = 0; i < n; i++)
+        stk_expect_set(&expected[i], test->n_samples > 0 ? stk_metric_get(test, expected[i].name) : (double)NAN);
 }

@@ -9,7 +9,8 @@
 stk_status stk_expect_read(const stk_yaml_node *list, stk_expected *out, int *n);
 /* STK_INVALID where the prepared trainer does not measure one of them; before the run, since its end would be late. */
 stk_status stk_expect_check(const stk_expected *expected, int n, const stk_trainer *trainer);
-/* Fills in value and is_met. */
+/* Fill in value and is_met; NaN meets nothing. */
+void stk_expect_set(stk_expected *expected, double value);
 void stk_expect_judge(stk_expected *expected, int n, const stk_metrics *test);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "train/expect.h"
 #include "train/precision.h"
 #include "train/run_state.h"
 
@@ -125,4 +126,23 @@ stk_status stk_result_write(const stk_run *run, const stk_run_result *result)
     if (status == STK_OK) status = stk_file_write_durably(path, text, n + 1);
     free(text);
     return status;
+}
+
+stk_status stk_result_judge(const stk_run *run, const char *path, stk_run_result *result)
+{
+    json_error_t error;
+    char key[32];
+    json_t *object = json_load_file(path, 0, &error);
+    if (!object)
+        return stk_fail(STK_CORRUPT, "'%s' line %d: %s; without it the run is tested anew", path, error.line,
+                        error.text);
+    result->n_expected = run->recipe->n_expected;
+    for (int i = 0; i < result->n_expected; i++) {
+        result->expected[i] = run->recipe->expected[i];
+        snprintf(key, sizeof(key), "test_%s", result->expected[i].name);
+        const json_t *value = json_object_get(object, key);
+        stk_expect_set(&result->expected[i], json_is_number(value) ? json_number_value(value) : NAN);
+    }
+    json_decref(object);
+    return STK_OK;
 }

@@ -389,7 +389,7 @@ stk_status stk_run_train(stk_run *run, stk_run_result *out)
     if (is_finished(run) && stk_path_exists(result)) {
         out->was_finished = out->is_finished = true;
         stk_trainer_get_result(run->trainer, &out->train);
-        return STK_OK;
+        return stk_result_judge(run, result, out);
     }
     if (run->options.max_steps > 0 && run->info.resumed_step >= run->options.max_steps) {
         out->was_finished = true;

@@ -172,6 +172,9 @@ def expecting():
     check(done.returncode == 1 and "falls short" in done.stderr and "'test_top5>=1.5'" in done.stderr
           and "test_accuracy" not in done.stderr, f"what falls short is named: {done.stderr}")
     check([e["met"] for e in result("short")["expected"]] == [True, False], "and stands in result.json")
+    again = run(*TRAIN, "--out", "short", "--resume", "--set", "expect=[test_accuracy >= 0.1, test_top5>=1.5]")
+    check(again.returncode == 1 and "falls short" in again.stderr and "nothing left to do" in again.stdout,
+          f"a finished run still falls short: {again.stderr}")
     refused([*TRAIN, "--out", "bad", "--set", "expect=accuracy > 0.9"], 1, "'accuracy > 0.9' is nothing to expect", lines=None)
     refused([*TRAIN, "--out", "bad", "--set", "expect=test_iou >= 0.9"], 1, "no 'iou' is measured", "metrics", lines=None)
 

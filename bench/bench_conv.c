@@ -99,7 +99,7 @@ static bool open_blocked(const stk_conv_shape *s, blocked_conv *b)
               dnnl_stream_create(&b->stream, b->engine, dnnl_stream_default_flags) == dnnl_success;
     for (int i = 0; i < 3 && ok; i++) {
         const int64_t *d = shapes[i].dim;
-        ok = stk_md_init(&md[i], 4, (dnnl_dims_t){d[0], d[3], d[1], d[2]}, NULL) == dnnl_success;
+        ok = stk_md_init(&md[i], 4, (dnnl_dims_t){d[0], d[3], d[1], d[2]}, NULL, dnnl_f32) == dnnl_success;
     }
     for (int i = 0; i < 2; i++) {
         c.strides[i] = s->window.stride[i];

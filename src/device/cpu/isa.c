@@ -1,6 +1,5 @@
 #include "device/cpu/isa.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,4 +31,14 @@ stk_isa stk_isa_choose(void)
     for (int i = 0; wanted && i < (int)best; i++)
         if (!strcmp(wanted, names[i])) return (stk_isa)i;
     return best;
+}
+
+bool stk_isa_has_bf16(stk_isa isa)
+{
+#ifdef STK_ISA_X86
+    return isa == STK_ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
+#else
+    (void)isa;
+    return false;
+#endif
 }

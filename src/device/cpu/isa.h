@@ -6,6 +6,8 @@
 #ifndef STK_DEVICE_CPU_ISA_H
 #define STK_DEVICE_CPU_ISA_H
 
+#include <stdbool.h>
+
 typedef enum stk_isa { STK_ISA_BASELINE, STK_ISA_AVX2, STK_ISA_AVX512, STK_N_ISAS } stk_isa;
 
 #define STK_ISA_JOIN_(stem, isa) stem##_##isa
@@ -35,6 +37,8 @@ typedef enum stk_isa { STK_ISA_BASELINE, STK_ISA_AVX2, STK_ISA_AVX512, STK_N_ISA
 
 /* The best that this processor has, or less where the environment's STOKER_ISA says so. */
 stk_isa stk_isa_choose(void);
+/* Whether it multiplies bf16 by instructions of its own, which are used with STK_ISA_AVX512 only. */
+bool stk_isa_has_bf16(stk_isa isa);
 /* "avx2" */
 const char *stk_isa_name(stk_isa isa);
 

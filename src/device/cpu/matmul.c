@@ -1,14 +1,16 @@
-/* matmul: one product, or a batch of them. Threads share the batch where it is long enough, else each product. Large
- * products in f32 are oneDNN's (matmul_onednn.h; bench_transformer compares), those of one row are matmul_vector.c's,
- * all others our own.
+/* matmul: one product, or a batch of them. Threads share the batch where it is long enough, else each product. Products
+ * in bf16 and large ones in f32 are oneDNN's (product.h; matmul_onednn.h where the processor lacks what that needs),
+ * those of one row are matmul_vector.c's, all others our own.
  */
 #include "device/cpu/matmul.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/cpu/cpu.h"
 #include "device/cpu/matmul_onednn.h"
 #include "device/cpu/matmul_vector.h"
+#include "device/cpu/product.h"
 
 /* How threads share the work. */
 typedef enum matmul_sharing {
@@ -201,9 +203,64 @@ static void choose_sharing(matmul_state *s, double flops)
     }
 }
 
+/* --- oneDNN's matmul --- */
+
+typedef struct product_state {
+    stk_product *product;
+} product_state;
+
+static stk_status run_product(const void *p, const stk_kernel_args *args)
+{
+    return stk_product_run(((const product_state *)p)->product, args->in[0], args->in[1], args->out[0], args->scratch);
+}
+
+static void release_product(void *p)
+{
+    stk_product_free(((product_state *)p)->product);
+    free(p);
+}
+
+/* STK_UNSUPPORTED where another way is as fast. */
+static stk_status product_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    matmul_state sizes = {0};
+    set_sizes(&sizes, call);
+    const stk_gemm *g = &sizes.gemm;
+    stk_dtype dtype = call->in[0].dtype;
+    int64_t bytes = (int64_t)stk_dtype_bytes(call->out[0].dtype); /* what set_sizes counts in */
+    stk_product_shape shape = {.m = g->m, .n = g->n, .k = g->k, .c_step = g->n, .in = dtype};
+    shape.out = call->out[0].dtype;
+    shape.transpose_a = g->a_col != 1;
+    shape.transpose_b = g->b_col != 1;
+    shape.a_step = shape.transpose_a ? g->a_col : g->a_row;
+    shape.b_step = shape.transpose_b ? g->b_col : g->b_row;
+    shape.n_batch = sizes.n_batch;
+    shape.a_next = sizes.a_step / bytes;
+    shape.b_next = sizes.b_step / bytes;
+    shape.c_next = sizes.c_step / bytes;
+    bool pays = dtype == STK_F32
+                    ? sizes.n_batch < 4 * device->base.n_threads && stk_sgemm_pays(shape.m, shape.n, shape.k)
+                    : dtype == STK_BF16 && shape.out != STK_F16 && stk_product_pays(&shape);
+    if (!pays) return STK_UNSUPPORTED;
+    stk_product *product;
+    STK_RETURN_IF_ERROR(stk_product_new(device, &shape, true, &product));
+    stk_status status = stk_cpu_new_state(sizeof(product_state), run_product, out);
+    if (status != STK_OK) {
+        stk_product_free(product);
+        return status;
+    }
+    ((product_state *)out->state)->product = product;
+    out->release = release_product;
+    out->scratch_bytes = stk_product_scratch_bytes(product);
+    out->impl = stk_product_impl(product);
+    return STK_OK;
+}
+
 stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     stk_dtype dtype = call->in[0].dtype;
+    stk_status status = product_kernel(device, call, out);
+    if (status != STK_UNSUPPORTED) return status;
     if (dtype != STK_F32 && dtype != STK_F64) return stk_cpu_widen_kernel(device, call, stk_cpu_matmul_kernel, out);
     matmul_state sizes = {0};
     set_sizes(&sizes, call);

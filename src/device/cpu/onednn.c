@@ -8,12 +8,6 @@
 #include "device/cpu/onednn_version.h"
 #include "device/cpu/parallel.h"
 
-struct stk_onednn {
-    dnnl_engine_t engine;
-    dnnl_stream_t stream;
-    char version[24];
-};
-
 /* x, weight or y: as the caller has it, and as the convolution wants it. */
 typedef struct conv_tensor {
     stk_md plain_md;
@@ -35,7 +29,7 @@ struct stk_onednn_conv {
     char impl[64];
 };
 
-static stk_status check(dnnl_status_t status, const char *what)
+stk_status stk_onednn_check(dnnl_status_t status, const char *what)
 {
     switch (status) {
     case dnnl_success: return STK_OK;
@@ -52,8 +46,8 @@ stk_status stk_onednn_open(stk_onednn **out)
     if (!onednn) return stk_fail_memory(sizeof(*onednn));
     const dnnl_version_t *version = dnnl_version();
     snprintf(onednn->version, sizeof(onednn->version), "%d.%d.%d", version->major, version->minor, version->patch);
-    STK_TRY(check(dnnl_engine_create(&onednn->engine, dnnl_cpu, 0), "engine"));
-    STK_TRY(check(dnnl_stream_create(&onednn->stream, onednn->engine, dnnl_stream_default_flags), "stream"));
+    STK_TRY(stk_onednn_check(dnnl_engine_create(&onednn->engine, dnnl_cpu, 0), "engine"));
+    STK_TRY(stk_onednn_check(dnnl_stream_create(&onednn->stream, onednn->engine, dnnl_stream_default_flags), "stream"));
     *out = onednn;
     return STK_OK;
 done:
@@ -87,8 +81,8 @@ static dnnl_status_t describe_image(stk_shape shape, stk_md *plain, stk_md *any)
         strides[i] = step;
     }
     strides[0] = step;
-    dnnl_status_t status = stk_md_init(plain, rank, dims, strides);
-    return status == dnnl_success && any ? stk_md_init(any, rank, dims, NULL) : status;
+    dnnl_status_t status = stk_md_init(plain, rank, dims, strides, dnnl_f32);
+    return status == dnnl_success && any ? stk_md_init(any, rank, dims, NULL, dnnl_f32) : status;
 }
 
 static dnnl_status_t describe_weight(stk_shape shape, int64_t groups, stk_md *plain, stk_md *any)
@@ -102,8 +96,8 @@ static dnnl_status_t describe_weight(stk_shape shape, int64_t groups, stk_md *pl
     }
     strides[1] = step;
     strides[0] = step * dims[1];
-    dnnl_status_t status = stk_md_init(plain, rank + 1 - skip, dims + skip, strides + skip);
-    return status == dnnl_success ? stk_md_init(any, rank + 1 - skip, dims + skip, NULL) : status;
+    dnnl_status_t status = stk_md_init(plain, rank + 1 - skip, dims + skip, strides + skip, dnnl_f32);
+    return status == dnnl_success ? stk_md_init(any, rank + 1 - skip, dims + skip, NULL, dnnl_f32) : status;
 }
 
 static void set_sizes(const stk_window *window, int n_dims, stk_dnnl_conv *out)
@@ -132,11 +126,11 @@ static stk_status add_tensor(stk_onednn_conv *conv, int i, dnnl_engine_t engine,
                to = i == conv->target ? plain : wanted;
     dnnl_primitive_desc_t pd = NULL;
     stk_status status = STK_OK;
-    STK_TRY(check(dnnl_memory_create(&t->plain, plain, engine, DNNL_MEMORY_NONE), "memory"));
+    STK_TRY(stk_onednn_check(dnnl_memory_create(&t->plain, plain, engine, DNNL_MEMORY_NONE), "memory"));
     if (dnnl_memory_desc_equal(plain, wanted)) goto done;
-    STK_TRY(check(dnnl_memory_create(&t->staged, wanted, engine, DNNL_MEMORY_NONE), "memory"));
-    STK_TRY(check(dnnl_reorder_primitive_desc_create(&pd, from, engine, to, engine, attr), "reorder"));
-    STK_TRY(check(dnnl_primitive_create(&t->reorder, pd), "reorder"));
+    STK_TRY(stk_onednn_check(dnnl_memory_create(&t->staged, wanted, engine, DNNL_MEMORY_NONE), "memory"));
+    STK_TRY(stk_onednn_check(dnnl_reorder_primitive_desc_create(&pd, from, engine, to, engine, attr), "reorder"));
+    STK_TRY(stk_onednn_check(dnnl_primitive_create(&t->reorder, pd), "reorder"));
     t->offset = conv->scratch_bytes;
     conv->scratch_bytes += round_up(dnnl_memory_desc_get_size(wanted));
 done:
@@ -171,15 +165,15 @@ static stk_status build(stk_onednn_conv *conv, const stk_onednn *onednn, const_d
     stk_md_ref scratchpad = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
     conv->scratch_bytes = scratchpad ? round_up(dnnl_memory_desc_get_size(scratchpad)) : 0;
     if (conv->scratch_bytes)
-        STK_TRY(
-            check(dnnl_memory_create(&conv->scratchpad, scratchpad, onednn->engine, DNNL_MEMORY_NONE), "scratchpad"));
+        STK_TRY(stk_onednn_check(dnnl_memory_create(&conv->scratchpad, scratchpad, onednn->engine, DNNL_MEMORY_NONE),
+                                 "scratchpad"));
     for (int i = 0; i < N_TENSORS; i++) {
         conv->tensor[i].arg = args[pass][i];
         stk_md_ref wanted = dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, conv->tensor[i].arg);
         if (!wanted) STK_TRY(stk_fail(STK_DEVICE, "oneDNN's convolution has no argument %d", conv->tensor[i].arg));
         STK_TRY(add_tensor(conv, i, onednn->engine, wanted, attr));
     }
-    STK_TRY(check(dnnl_primitive_create(&conv->primitive, pd), "convolution"));
+    STK_TRY(stk_onednn_check(dnnl_primitive_create(&conv->primitive, pd), "convolution"));
     name_impl(conv, pd);
 done:
     return status;
@@ -195,16 +189,16 @@ stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *s
     if (!conv) return stk_fail_memory(sizeof(*conv));
     stk_dnnl_conv c = {.pass = shape->pass};
     set_sizes(&shape->window, shape->x.rank - 2, &c);
-    STK_TRY(check(describe_image(shape->x, &conv->tensor[X].plain_md, NULL), "memory descriptor"));
-    STK_TRY(check(describe_image(shape->y, &conv->tensor[Y].plain_md, NULL), "memory descriptor"));
-    STK_TRY(check(describe_weight(shape->weight, shape->window.groups, &conv->tensor[WEIGHT].plain_md, &any),
-                  "memory descriptor"));
+    STK_TRY(stk_onednn_check(describe_image(shape->x, &conv->tensor[X].plain_md, NULL), "memory descriptor"));
+    STK_TRY(stk_onednn_check(describe_image(shape->y, &conv->tensor[Y].plain_md, NULL), "memory descriptor"));
+    STK_TRY(stk_onednn_check(describe_weight(shape->weight, shape->window.groups, &conv->tensor[WEIGHT].plain_md, &any),
+                             "memory descriptor"));
     c.x = stk_md_get(&conv->tensor[X].plain_md);
     c.weight = stk_md_get(&any);
     c.y = stk_md_get(&conv->tensor[Y].plain_md);
-    STK_TRY(check(dnnl_primitive_attr_create(&attr), "attributes"));
-    STK_TRY(check(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "attributes"));
-    STK_TRY(check(stk_dnnl_conv_pd(onednn->engine, &c, attr, &pd), "convolution"));
+    STK_TRY(stk_onednn_check(dnnl_primitive_attr_create(&attr), "attributes"));
+    STK_TRY(stk_onednn_check(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "attributes"));
+    STK_TRY(stk_onednn_check(stk_dnnl_conv_pd(onednn->engine, &c, attr, &pd), "convolution"));
     STK_TRY(build(conv, onednn, pd, attr, shape->pass));
     *out = conv;
     conv = NULL;
@@ -249,7 +243,7 @@ stk_status stk_onednn_sgemm(const stk_sgemm *g)
     dnnl_status_t status = dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k, 1.0f,
                                       g->a, g->a_step, g->b, g->b_step, g->adds ? 1.0f : 0.0f, g->c, g->c_step);
     stk_cpu_swap_thread_count(before);
-    return check(status, "product");
+    return stk_onednn_check(status, "product");
 }
 
 /* --- running --- */
@@ -290,5 +284,5 @@ stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weigh
     }
     if (status == dnnl_success && conv->scratchpad) status = dnnl_memory_set_data_handle(conv->scratchpad, scratch);
     if (status == dnnl_success) status = run(conv);
-    return check(status, "convolution");
+    return stk_onednn_check(status, "convolution");
 }

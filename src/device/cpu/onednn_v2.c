@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-dnnl_status_t stk_md_init(stk_md *md, int n_dims, const dnnl_dims_t dims, const dnnl_dim_t *strides)
+dnnl_status_t stk_md_init(stk_md *md, int n_dims, const dnnl_dims_t dims, const dnnl_dim_t *strides,
+                          dnnl_data_type_t type)
 {
-    if (!strides) return dnnl_memory_desc_init_by_tag(&md->desc, n_dims, dims, dnnl_f32, dnnl_format_tag_any);
-    return dnnl_memory_desc_init_by_strides(&md->desc, n_dims, dims, dnnl_f32, strides);
+    if (!strides) return dnnl_memory_desc_init_by_tag(&md->desc, n_dims, dims, type, dnnl_format_tag_any);
+    return dnnl_memory_desc_init_by_strides(&md->desc, n_dims, dims, type, strides);
 }
 
 stk_md_ref stk_md_get(const stk_md *md)
@@ -56,6 +57,20 @@ dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *conv, 
     if (status == dnnl_success) status = dnnl_primitive_desc_create(out, &desc, attr, engine, hint);
     if (hint) dnnl_primitive_desc_destroy(hint);
     return status;
+}
+
+dnnl_status_t stk_dnnl_matmul_pd(dnnl_engine_t engine, stk_md_ref a, stk_md_ref b, stk_md_ref c,
+                                 const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out)
+{
+    dnnl_matmul_desc_t desc;
+    *out = NULL;
+    dnnl_status_t status = dnnl_matmul_desc_init(&desc, a, b, NULL, c);
+    return status == dnnl_success ? dnnl_primitive_desc_create(out, &desc, attr, engine, NULL) : status;
+}
+
+dnnl_status_t stk_dnnl_add_sum(dnnl_post_ops_t ops)
+{
+    return dnnl_post_ops_append_sum(ops, 1.0f);
 }
 
 #else

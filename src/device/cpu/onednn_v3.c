@@ -3,10 +3,11 @@
 
 #if DNNL_VERSION_MAJOR >= 3
 
-dnnl_status_t stk_md_init(stk_md *md, int n_dims, const dnnl_dims_t dims, const dnnl_dim_t *strides)
+dnnl_status_t stk_md_init(stk_md *md, int n_dims, const dnnl_dims_t dims, const dnnl_dim_t *strides,
+                          dnnl_data_type_t type)
 {
-    if (!strides) return dnnl_memory_desc_create_with_tag(&md->desc, n_dims, dims, dnnl_f32, dnnl_format_tag_any);
-    return dnnl_memory_desc_create_with_strides(&md->desc, n_dims, dims, dnnl_f32, strides);
+    if (!strides) return dnnl_memory_desc_create_with_tag(&md->desc, n_dims, dims, type, dnnl_format_tag_any);
+    return dnnl_memory_desc_create_with_strides(&md->desc, n_dims, dims, type, strides);
 }
 
 stk_md_ref stk_md_get(const stk_md *md)
@@ -43,6 +44,18 @@ dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *c, con
                                                                          c->pad_low, c->pad_high, forward, attr);
     dnnl_primitive_desc_destroy(forward);
     return status;
+}
+
+dnnl_status_t stk_dnnl_matmul_pd(dnnl_engine_t engine, stk_md_ref a, stk_md_ref b, stk_md_ref c,
+                                 const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out)
+{
+    *out = NULL;
+    return dnnl_matmul_primitive_desc_create(out, engine, a, b, NULL, c, attr);
+}
+
+dnnl_status_t stk_dnnl_add_sum(dnnl_post_ops_t ops)
+{
+    return dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
 }
 
 #else

@@ -19,8 +19,9 @@ typedef const_dnnl_memory_desc_t stk_md_ref;
 typedef const dnnl_memory_desc_t *stk_md_ref;
 #endif
 
-/* Of f32; strides NULL: the format is oneDNN's choice. Clear with stk_md_clear, which accepts a zeroed one. */
-dnnl_status_t stk_md_init(stk_md *md, int n_dims, const dnnl_dims_t dims, const dnnl_dim_t *strides);
+/* strides NULL: the format is oneDNN's choice. Clear with stk_md_clear, which accepts a zeroed one. */
+dnnl_status_t stk_md_init(stk_md *md, int n_dims, const dnnl_dims_t dims, const dnnl_dim_t *strides,
+                          dnnl_data_type_t type);
 stk_md_ref stk_md_get(const stk_md *md);
 void stk_md_clear(stk_md *md);
 
@@ -32,5 +33,20 @@ typedef struct stk_dnnl_conv {
 } stk_dnnl_conv;
 dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *conv, const_dnnl_primitive_attr_t attr,
                                dnnl_primitive_desc_t *out);
+
+/* c = a b; sums that attr asks for are added by stk_dnnl_add_sum. */
+dnnl_status_t stk_dnnl_matmul_pd(dnnl_engine_t engine, stk_md_ref a, stk_md_ref b, stk_md_ref c,
+                                 const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out);
+/* What is written is added to what is there. */
+dnnl_status_t stk_dnnl_add_sum(dnnl_post_ops_t ops);
+
+struct stk_onednn {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    char version[24];
+};
+
+/* The status of a call for `what`, with its text. */
+stk_status stk_onednn_check(dnnl_status_t status, const char *what);
 
 #endif

@@ -31,6 +31,25 @@ static void matmuls_in_slices(void **state)
     compare_call(&c, 2e-5);
 }
 
+/* In grids of parts, with the last ones smaller; gradients of weights stay in f32. */
+static void matmuls_in_16_bits(void **state)
+{
+    static const int sizes[][3] = {{700, 530, 77}, {40, 610, 300}, {33, 17, 2000}, {900, 400, 530}};
+    (void)state;
+    for (int i = 0; i < 4 * 8; i++) {
+        int m = sizes[i / 8][0], n = sizes[i / 8][1], k = sizes[i / 8][2], ta = i & 1, tb = i >> 1 & 1,
+            wide = i >> 2 & 1;
+        call c = compare_make(STK_OP_matmul);
+        c.attrs.matmul.transpose_a = ta;
+        c.attrs.matmul.transpose_b = tb;
+        c.attrs.matmul.wide = wide;
+        call_add(&c, STK_BF16, ta ? STK_SHAPE(k, m) : STK_SHAPE(m, k), -1, 1);
+        call_add(&c, STK_BF16, tb ? STK_SHAPE(n, k) : STK_SHAPE(k, n), -1, 1);
+        call_add_out(&c, wide ? STK_F32 : STK_BF16, STK_SHAPE(m, n));
+        compare_call(&c, wide ? 1e-5 : 0.004);
+    }
+}
+
 /* So does the gradient of a loss whose rows are few and whose classes are many. */
 static void losses_in_slices(void **state)
 {
@@ -51,13 +70,15 @@ static void losses_in_slices(void **state)
 static void batches_of_matmuls(void **state)
 {
     (void)state;
-    for (int n_batch = 2; n_batch <= 17; n_batch += 15) {
+    for (int i = 0; i < 4; i++) {
+        int n_batch = i & 1 ? 17 : 2;
+        stk_dtype dtype = i < 2 ? STK_F32 : STK_BF16;
         call c = compare_make(STK_OP_matmul);
         c.attrs.matmul.transpose_b = 1;
-        call_add(&c, STK_F32, STK_SHAPE(n_batch, 65, 70), -1, 1);
-        call_add(&c, STK_F32, STK_SHAPE(n_batch, 60, 70), -1, 1);
-        call_add_out(&c, STK_F32, STK_SHAPE(n_batch, 65, 60));
-        compare_call(&c, 1e-5);
+        call_add(&c, dtype, STK_SHAPE(n_batch, 65, 70), -1, 1);
+        call_add(&c, dtype, STK_SHAPE(n_batch, 60, 70), -1, 1);
+        call_add_out(&c, dtype, STK_SHAPE(n_batch, 65, 60));
+        compare_call(&c, dtype == STK_F32 ? 1e-5 : 0.004);
     }
 }
 
@@ -221,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmuls),
         cmocka_unit_test(matmuls_in_slices),
+        cmocka_unit_test(matmuls_in_16_bits),
         cmocka_unit_test(losses_in_slices),
         cmocka_unit_test(batches_of_matmuls),
         cmocka_unit_test(reductions),

@@ -239,7 +239,9 @@ typedef enum stk_op_kind {
 /* What pass autocast does with an op's float inputs when training is in 16 bits. */
 typedef enum stk_autocast {
     STK_AUTOCAST_WIDE,   /* f32: whatever is not said to be safe */
-    STK_AUTOCAST_NARROW, /* 16 bits: products, which sum up in f32 inside */
+    STK_AUTOCAST_NARROW, /* 16 bits: products, which sum up in f32 inside; f32 for the last one, whose sums are logits
+                          */
+    STK_AUTOCAST_LOSS,   /* 16 bits: a product whose logits never leave f32 */
     STK_AUTOCAST_FOLLOW, /* as they come; f32 where some are and are no parameters or constants */
     STK_AUTOCAST_FIRST,  /* input 0 as it comes, the others f32: normalisations, whose parameters are f32 in any case */
     STK_AUTOCAST_RESULT  /* as FOLLOW, but what is read of a parameter is rounded after, not the whole of it before */

@@ -54,9 +54,10 @@ static stk_status grad(const stk_grad_call *call)
     stk_value in[4] = {call->in[0], call->in[1], call->in[2], call->grad_out[0]};
     stk_value dx = stk_rule_add(STK_OP_linear_cross_entropy_grad, call->attrs, in, 4);
     STK_RETURN_IF_ERROR(stk_rule_built(dx));
-    for (int i = 0; i < 2; i++)
-        if (call->need[i]) call->grad_in[i] = stk_value_sibling(dx, i);
-    return STK_OK;
+    if (call->need[0]) call->grad_in[0] = dx;
+    /* Rounded for the rule's sake: what casts it back takes it as it was (cast.c). */
+    if (call->need[1]) call->grad_in[1] = stk_cast_to(stk_value_sibling(dx, 1), stk_value_dtype(call->in[1]));
+    return call->need[1] ? stk_rule_built(call->grad_in[1]) : STK_OK;
 }
 
 static void cost(const stk_op_call *call, stk_cost *out)
@@ -69,7 +70,7 @@ const stk_op_rule stk_rule_linear_cross_entropy = {
     .kind = STK_KIND_OPAQUE,
     .n_in = 3,
     .n_out = 1,
-    .autocast = STK_AUTOCAST_NARROW,
+    .autocast = STK_AUTOCAST_LOSS,
     .infer = infer,
     .grad = grad,
     .cost = cost,

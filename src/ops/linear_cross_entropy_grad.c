@@ -1,6 +1,6 @@
 /* The gradients of linear_cross_entropy with respect to x and weight, and the loss itself: some rows' logits are made,
  * turned into (softmax - labels) * dloss where they are, and multiplied twice; then the next rows follow. With a base
- * the weight's gradient is added to it.
+ * the weight's gradient is added to it. That of a 16-bit weight is f32, as it was summed up.
  */
 #include "ops/linear_loss.h"
 
@@ -12,9 +12,10 @@ static stk_status infer(stk_op_call *call)
     STK_RETURN_IF_ERROR(stk_linear_loss_check(call));
     stk_tensor_desc loss = stk_linear_loss_out(call);
     STK_RETURN_IF_ERROR(stk_rule_need("dloss", call->in[3], loss.dtype, loss.shape));
-    if (call->n_in == 5) STK_RETURN_IF_ERROR(stk_rule_need("base", call->in[4], call->in[1].dtype, call->in[1].shape));
+    stk_dtype sum = stk_rule_stat_dtype(call->in[1].dtype);
+    if (call->n_in == 5) STK_RETURN_IF_ERROR(stk_rule_need("base", call->in[4], sum, call->in[1].shape));
     call->out[0] = call->in[0];
-    call->out[1] = call->in[1];
+    call->out[1] = stk_desc_make(sum, call->in[1].shape);
     call->out[2] = loss;
     return STK_OK;
 }

@@ -5,8 +5,9 @@
  *   ... -> cast to f32 -> softmax, loss, exp, ...         whatever is not said to be safe
  *
  * What an op wants stands in its rule (stk_autocast). Kept in f32 beside that: the last product on the way to every
- * output, which is the layer that makes the logits; nodes marked keep_f32; and all that depends on a gradient, which is
- * the optimiser's part. Values that depend on parameters and constants alone, as a bias does, follow the others.
+ * output, which is the layer that makes the logits, unless it is one with the loss, where they stay f32; nodes marked
+ * keep_f32; and all that depends on a gradient, which is the optimiser's part. Values that depend on parameters and
+ * constants alone, as a bias does, follow the others.
  *
  * Before autodiff, so that gradients have the dtypes of their values and a cast's gradient is the cast back. After
  * Micikevicius et al. 2018 and, for the lists, PyTorch's autocast.
@@ -77,7 +78,7 @@ static void look_backwards(caster *c)
     const stk_graph *graph = c->graph;
     for (int32_t i = c->n_nodes - 1; i >= 0; i--) {
         const stk_node *node = &graph->node[i];
-        bool meets = wish_of(node) == STK_AUTOCAST_NARROW;
+        bool meets = wish_of(node) == STK_AUTOCAST_NARROW || wish_of(node) == STK_AUTOCAST_LOSS;
         if (node->op == STK_OP_grad || (node->n_out && c->after_grad[node->first_out])) continue;
         for (int j = 0; j < node->n_out; j++)
             meets = meets || c->meets_product[node->first_out + j];
@@ -121,7 +122,7 @@ static void choose_inputs(caster *c, const stk_node *node, stk_value *in)
     stk_autocast wish = wish_of(node);
     bool is_last = node->n_out && !c->meets_product[node->first_out];
     stk_dtype dtype = STK_F32;
-    if (wish == STK_AUTOCAST_NARROW && !is_last) dtype = c->narrow;
+    if (wish == STK_AUTOCAST_LOSS || (wish == STK_AUTOCAST_NARROW && !is_last)) dtype = c->narrow;
     if (wish == STK_AUTOCAST_FOLLOW || wish == STK_AUTOCAST_RESULT) dtype = follow(c, node);
     for (int j = 0; j < node->n_in; j++) {
         in[j] = stk_value_of(graph, c->now[node->in[j]]);

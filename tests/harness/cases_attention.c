@@ -32,12 +32,12 @@
     CASE(name, linear_cross_entropy_grad, ATTRS(.linear_cross_entropy = {smoothing, ignored}),                         \
          INPUTS(ROUGH(FILL_UNIFORM, -1, 1, m, d), ROUGH(FILL_UNIFORM, -2, 2, v, d), LABELS(m, v),                      \
                 ROUGH_STATS(FILL_UNIFORM, -1, 1, m)),                                                                  \
-         .loosen = 40)
+         .loosen = 40, .rounds = true)
 #define LOSS_GRAD_ONTO(name, m, v, d)                                                                                  \
     CASE(name, linear_cross_entropy_grad, ATTRS(.linear_cross_entropy = {0, -100}),                                    \
          INPUTS(ROUGH(FILL_UNIFORM, -1, 1, m, d), ROUGH(FILL_UNIFORM, -2, 2, v, d), LABELS(m, v),                      \
-                ROUGH_STATS(FILL_UNIFORM, -1, 1, m), ROUGH(FILL_UNIFORM, -1, 1, v, d)),                                \
-         .loosen = 40)
+                ROUGH_STATS(FILL_UNIFORM, -1, 1, m), ROUGH_STATS(FILL_UNIFORM, -1, 1, v, d)),                          \
+         .loosen = 40, .rounds = true)
 
 static const op_case cases[] = {
     ATTENTION("heads", SET(0.5), HEADS(2, 3, 3, 2, 5)),

@@ -48,6 +48,7 @@ typedef struct op_case {
     case_input in[CASE_MOST_IN];
     unsigned mains; /* bits of the dtypes to run in; 0: all floats */
     double loosen;  /* factor on the tolerance; 0: 1 */
+    bool rounds;    /* 16-bit inputs: also in between, so that results in f32 may be off by that */
     bool large;     /* for speed only */
 } op_case;
 

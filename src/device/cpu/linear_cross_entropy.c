@@ -6,19 +6,32 @@
  *   dx = dlogits weight         by columns or rows of dx, or by slices of the classes that are added up
  *   dweight += dlogits' x       by classes, onto a base where there is one
  *
- * The products are oneDNN's, in f32 (matmul_onednn.h).
+ * The products are oneDNN's: in f32 (matmul_onednn.h), or in bf16 (product.h) where the processor multiplies that.
+ * Logits are f32 in any case; bf16 gradients of a row's logits then lie where the row's logits began.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/cpu/cpu.h"
+#include "device/cpu/element.h"
 #include "device/cpu/matmul_onednn.h"
+#include "device/cpu/product.h"
 #include "device/cpu/softmax.h"
 
 /* The weights' gradient is read and written once a chunk: with 512 rows that is 1/40 of the arithmetic's time. */
 enum { CHUNK_BYTES = 128 << 20, MOST_ROWS = 512, ROW_GRAIN = 16, LANES = 16 };
 
+/* Products in bf16 for a number of rows; dweight overwrites or adds. NULL: not needed. */
+typedef struct half_products {
+    int64_t n;
+    stk_product *logits, *dx, *dweight[2];
+} half_products;
+
 typedef struct linear_state {
     stk_softmax_fns fns;
+    stk_element_fn narrow;  /* f32 to bf16; NULL: x and weight are f32 */
+    half_products half[2];  /* for a whole chunk, and for the last one */
+    size_t element;         /* bytes, of x and weight */
     int64_t m, v, d, chunk; /* rows, classes, features; rows at a time */
     int64_t step;           /* from one row of logits to the next: whole vectors */
     int64_t ignored;
@@ -34,6 +47,19 @@ typedef struct linear_task {
     const stk_kernel_args *args;
     int64_t row, n;
 } linear_task;
+
+/* n floats to bf16, in the same place. */
+static void narrow_row(const linear_state *s, float *row)
+{
+    enum { PIECE = 512 };
+    uint16_t piece[PIECE];
+    for (int64_t i = 0, n; i < s->v; i += n) {
+        n = s->v - i < PIECE ? s->v - i : PIECE;
+        const void *src = row + i;
+        s->narrow(n, piece, &src);
+        memcpy((uint16_t *)row + i, piece, (size_t)n * sizeof(*piece));
+    }
+}
 
 static void row_part(const void *p, int i_part, int n_parts)
 {
@@ -51,41 +77,66 @@ static void row_part(const void *p, int i_part, int n_parts)
             continue;
         }
         s->fns.loss(s->v, logits, labels[row], NULL, s->smoothing, loss + row);
-        if (s->is_grad)
-            s->fns.loss_grad(s->v, logits, labels[row], NULL, s->smoothing, (const float *)task->args->in[3] + row,
-                             logits);
+        if (!s->is_grad) continue;
+        s->fns.loss_grad(s->v, logits, labels[row], NULL, s->smoothing, (const float *)task->args->in[3] + row, logits);
+        if (s->narrow) narrow_row(s, logits);
     }
+}
+
+static const half_products *half_of(const linear_task *task)
+{
+    return &task->s->half[task->n != task->s->half[0].n];
+}
+
+static const void *x_of(const linear_task *task)
+{
+    return (const char *)task->args->in[0] + (size_t)(task->row * task->s->d) * task->s->element;
+}
+
+/* Scratch memory behind the logits, for products. */
+static void *behind_logits(const linear_task *task)
+{
+    return (float *)task->args->scratch + task->s->chunk * task->s->step;
 }
 
 static stk_status make_logits(const linear_task *task)
 {
     const linear_state *s = task->s;
+    if (s->narrow)
+        return stk_product_run(half_of(task)->logits, x_of(task), task->args->in[1], task->args->scratch,
+                               behind_logits(task));
     stk_sgemm g = {.m = task->n, .n = s->v, .k = s->d, .transpose_b = true, .a_step = s->d, .b_step = s->d};
-    g.a = (const float *)task->args->in[0] + task->row * s->d;
+    g.a = x_of(task);
     g.b = task->args->in[1];
     g.c = task->args->scratch;
     g.c_step = s->step;
     return stk_sgemm_run(&g, s->n_threads);
 }
 
-/* Scratch memory behind the logits, for products in slices of their classes. */
-static float *slices_of(const linear_task *task)
+static stk_status add_gradients_half(const linear_task *task)
 {
-    return (float *)task->args->scratch + task->s->chunk * task->s->step;
+    const linear_state *s = task->s;
+    const half_products *half = half_of(task);
+    const stk_kernel_args *args = task->args;
+    char *dx = (char *)args->out[0] + (size_t)(task->row * s->d) * s->element;
+    STK_RETURN_IF_ERROR(stk_product_run(half->dx, args->scratch, args->in[1], dx, behind_logits(task)));
+    return stk_product_run(half->dweight[task->row > 0 || s->has_base], args->scratch, x_of(task), args->out[1],
+                           behind_logits(task));
 }
 
 static stk_status add_gradients(const linear_task *task)
 {
     const linear_state *s = task->s;
+    if (s->narrow) return add_gradients_half(task);
     stk_sgemm g = {.m = task->n, .n = s->d, .k = s->v, .a_step = s->step, .b_step = s->d, .c_step = s->d};
     g.a = task->args->scratch;
     g.b = task->args->in[1];
     g.c = (float *)task->args->out[0] + task->row * s->d;
-    STK_RETURN_IF_ERROR(s->depth > 1 ? stk_sgemm_run_deep(&g, s->depth, s->n_threads, slices_of(task))
+    STK_RETURN_IF_ERROR(s->depth > 1 ? stk_sgemm_run_deep(&g, s->depth, s->n_threads, behind_logits(task))
                                      : stk_sgemm_run(&g, s->n_threads));
     g = (stk_sgemm){.m = s->v, .n = s->d, .k = task->n, .transpose_a = true, .a_step = s->step, .b_step = s->d};
     g.a = task->args->scratch;
-    g.b = (const float *)task->args->in[0] + task->row * s->d;
+    g.b = x_of(task);
     g.c = task->args->out[1];
     g.c_step = s->d;
     g.adds = task->row > 0 || s->has_base;
@@ -139,14 +190,75 @@ static int64_t choose_chunk(int64_t m, int64_t v)
     return (each + ROW_GRAIN - 1) / ROW_GRAIN * ROW_GRAIN;
 }
 
+/* --- preparing --- */
+
+static void release(void *p)
+{
+    linear_state *s = p;
+    for (int i = 0; i < 2; i++) {
+        stk_product_free(s->half[i].logits);
+        stk_product_free(s->half[i].dx);
+        stk_product_free(s->half[i].dweight[0]);
+        stk_product_free(s->half[i].dweight[1]);
+    }
+    free(s);
+}
+
+/* Products in bf16 for n rows at a time, and what scratch memory they take at most. */
+static stk_status add_half(const stk_cpu_device *device, const linear_state *s, int64_t n, half_products *half,
+                           size_t *scratch)
+{
+    stk_product_shape logits = {.m = n, .n = s->v, .k = s->d, .transpose_b = true, .out = STK_F32};
+    stk_product_shape dx = {.m = n, .n = s->d, .k = s->v, .a_step = 2 * s->step, .out = STK_BF16};
+    stk_product_shape dweight = {.m = s->v, .n = s->d, .k = n, .transpose_a = true, .a_step = 2 * s->step};
+    logits.a_step = logits.b_step = dx.b_step = dx.c_step = dweight.b_step = dweight.c_step = s->d;
+    logits.c_step = s->step;
+    logits.in = dx.in = dweight.in = STK_BF16;
+    dweight.out = STK_F32;
+    half->n = n;
+    STK_RETURN_IF_ERROR(stk_product_new(device, &logits, true, &half->logits));
+    if (s->is_grad) STK_RETURN_IF_ERROR(stk_product_new(device, &dx, true, &half->dx));
+    for (int adds = 0; adds < 2 && s->is_grad; adds++) {
+        dweight.adds = adds;
+        STK_RETURN_IF_ERROR(stk_product_new(device, &dweight, true, &half->dweight[adds]));
+    }
+    stk_product *const all[] = {half->logits, half->dx, half->dweight[0], half->dweight[1]};
+    for (int i = 0; i < (s->is_grad ? 4 : 1); i++)
+        if (stk_product_scratch_bytes(all[i]) > *scratch) *scratch = stk_product_scratch_bytes(all[i]);
+    return STK_OK;
+}
+
+static stk_status make_half(const stk_cpu_device *device, linear_state *s, stk_kernel *out)
+{
+    int64_t last = s->m % s->chunk;
+    size_t scratch = 0;
+    out->release = release;
+    s->narrow = stk_element_of(device->isa)->cast[STK_F32][STK_BF16];
+    if (s->m >= s->chunk) STK_RETURN_IF_ERROR(add_half(device, s, s->chunk, &s->half[0], &scratch));
+    if (last) STK_RETURN_IF_ERROR(add_half(device, s, last, &s->half[1], &scratch));
+    out->scratch_bytes = (size_t)(s->chunk * s->step) * sizeof(float) + scratch;
+    out->impl = stk_product_impl(s->half[s->m < s->chunk].logits);
+    return STK_OK;
+}
+
+/* Whether the processor multiplies bf16, and there is something to multiply. */
+static bool is_half(const stk_cpu_device *device, const stk_op_call *call)
+{
+    stk_shape x = call->in[0].shape;
+    return call->in[0].dtype == STK_BF16 && stk_isa_has_bf16(device->isa) && x.dim[0] > 0 && x.dim[1] > 0 &&
+           call->in[1].shape.dim[0] > 0;
+}
+
 static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     stk_shape x = call->in[0].shape;
     if (call->in[0].dtype == STK_F64) return stk_cpu_unsupported(call);
-    if (call->in[0].dtype != STK_F32) return stk_cpu_widen_kernel(device, call, make, out);
+    bool half = is_half(device, call);
+    if (call->in[0].dtype != STK_F32 && !half) return stk_cpu_widen_kernel(device, call, make, out);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(linear_state), run, out));
     linear_state *s = out->state;
     s->fns = stk_softmax_of(device->isa)->f32;
+    s->element = stk_dtype_bytes(call->in[0].dtype);
     s->m = x.dim[0];
     s->d = x.dim[1];
     s->v = call->in[1].shape.dim[0];
@@ -157,11 +269,12 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     s->is_grad = call->op == STK_OP_linear_cross_entropy_grad;
     s->has_base = call->n_in == 5;
     s->n_threads = stk_cpu_threads_for((double)s->m * (double)s->v * (double)(s->d + 8), device->base.n_threads);
+    if (s->has_base) out->in_place[1] = 1u << 4;
+    if (half) return make_half(device, s, out);
     s->depth = stk_sgemm_depth(s->chunk, s->d, s->v, s->n_threads);
     out->scratch_bytes = (size_t)(s->chunk * s->step) * sizeof(float);
     if (s->is_grad)
         out->scratch_bytes += stk_sgemm_deep_bytes(s->chunk, s->d, stk_sgemm_depth(s->chunk, s->d, s->v, s->n_threads));
-    if (s->has_base) out->in_place[1] = 1u << 4;
     out->impl = "onednn sgemm";
     return STK_OK;
 }

@@ -22,12 +22,18 @@ typedef struct stk_dropout_args {
 typedef struct stk_element_table {
     stk_element_fn unary[STK_N_UNARY][STK_N_DTYPES];
     stk_element_fn binary[STK_N_BINARY][STK_N_DTYPES];
+    /* From f32 to f32, the result rounded to what bf16 has. Empty where that changes nothing, and for some others. */
+    stk_element_fn unary_bf16[STK_N_UNARY], binary_bf16[STK_N_BINARY];
+    /* The same, by how many operands, the first ones, are stored as bf16, and whether the result is. Of few ops. */
+    stk_element_fn binary_stored[STK_N_BINARY][3][2];
+    stk_element_fn store_bf16;                           /* to bf16, of f32 that is rounded already */
     stk_element_fn compare[STK_N_COMPARE][STK_N_DTYPES]; /* to bool */
     stk_element_fn cast[STK_N_DTYPES][STK_N_DTYPES];     /* from, to; the 16-bit floats from and to f32 only */
     stk_element_fn select[4];                            /* src: condition, a, b */
     /* dst[i] = src[i * stride]. */
     void (*gather[4])(int64_t n, void *dst, const void *src, int64_t stride);
     void (*dropout_f32)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
+    void (*dropout_bf16)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
     void (*dropout_f64)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
     /* The 16 random bits of each of n <= STK_DRAW_PIECE elements: those below stk_dropout_limit are dropped. */
     void (*draw)(const stk_dropout_args *args, int64_t first, int n, int32_t *out);

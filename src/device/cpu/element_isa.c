@@ -40,6 +40,38 @@ STK_ELEMENT_BINARY(BINARY)
 STK_ELEMENT_COMPARE(BINARY)
 STK_ELEMENT_CAST(CAST)
 
+/* --- bf16 in registers of f32 --- */
+
+#define ROUNDED_UNARY(name, suffix, T, D, expression)  LOOP_OF_ONE(loop_##name##_rounded, T, D, bf16_round(expression))
+#define ROUNDED_BINARY(name, suffix, T, D, expression) LOOP_OF_TWO(loop_##name##_rounded, T, D, bf16_round(expression))
+
+STK_ELEMENT_ROUNDED_UNARY(ROUNDED_UNARY)
+STK_ELEMENT_ROUNDED_BINARY(ROUNDED_BINARY)
+LOOP_OF_ONE(loop_store_bf16, float, uint16_t, (uint32_t)bits_of(a) >> 16)
+
+#define STORED(function, P, Q, D, load_a, load_b, store, expression)                                                   \
+    static void function(int64_t n, void *dst, const void *const *src)                                                 \
+    {                                                                                                                  \
+        D *y = dst;                                                                                                    \
+        const P *p = src[0];                                                                                           \
+        const Q *q = src[1];                                                                                           \
+        LOOP                                                                                                           \
+        {                                                                                                              \
+            float a = load_a(p[i]), b = load_b(q[i]);                                                                  \
+            y[i] = store(expression);                                                                                  \
+        }                                                                                                              \
+    }
+/* By how many operands are stored as bf16, and whether the result is. */
+#define STORED_BINARY(name, expression)                                                                                \
+    STORED(loop_##name##_0_stored, float, float, uint16_t, , , bf16_from_f32, expression)                              \
+    STORED(loop_##name##_1_wide, uint16_t, float, float, bf16_to_f32, , bf16_round, expression)                        \
+    STORED(loop_##name##_1_stored, uint16_t, float, uint16_t, bf16_to_f32, , bf16_from_f32, expression)                \
+    STORED(loop_##name##_2_wide, uint16_t, uint16_t, float, bf16_to_f32, bf16_to_f32, bf16_round, expression)          \
+    STORED(loop_##name##_2_stored, uint16_t, uint16_t, uint16_t, bf16_to_f32, bf16_to_f32, bf16_from_f32, expression)
+
+STORED_BINARY(add, a + b)
+STORED_BINARY(mul, a *b)
+
 /* --- what calls libm: not for generated code, since another compiler may have other versions of it --- */
 
 #define LIBM_F64(name, expression) UNARY(name, f64, double, double, expression)
@@ -109,7 +141,7 @@ SELECT(uint64_t)
 
 /* --- dropout --- */
 
-#define DROPOUT(suffix, T)                                                                                             \
+#define DROPOUT(suffix, T, round)                                                                                      \
     static void dropout_##suffix(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src)   \
     {                                                                                                                  \
         T *y = dst;                                                                                                    \
@@ -121,18 +153,25 @@ SELECT(uint64_t)
             draw(args, first + at, n_here, drawn);                                                                     \
             _Pragma("omp simd") for (int i = 0; i < n_here; i++)                                                       \
             {                                                                                                          \
-                T kept = x[at + i] * scale;                                                                            \
+                T kept = round(x[at + i] * scale);                                                                     \
                 y[at + i] = drawn[i] >= limit ? kept : 0;                                                              \
             }                                                                                                          \
         }                                                                                                              \
     }
 
-DROPOUT(f32, float)
-DROPOUT(f64, double)
+DROPOUT(f32, float, )
+DROPOUT(bf16, float, bf16_round)
+DROPOUT(f64, double, )
 
 /* --- the table --- */
 
-#define ROW_UNARY(name, suffix, ...)   [STK_UNARY_##name][STK_SUFFIX_##suffix] = loop_##name##_##suffix,
+#define ROW_UNARY(name, suffix, ...)          [STK_UNARY_##name][STK_SUFFIX_##suffix] = loop_##name##_##suffix,
+#define ROW_ROUNDED_UNARY(name, suffix, ...)  [STK_UNARY_##name] = loop_##name##_rounded,
+#define ROW_ROUNDED_BINARY(name, suffix, ...) [STK_BINARY_##name] = loop_##name##_rounded,
+#define ROW_STORED(name)                                                                                               \
+    [STK_BINARY_##name] = {{loop_##name##_rounded, loop_##name##_0_stored},                                            \
+                           {loop_##name##_1_wide, loop_##name##_1_stored},                                             \
+                           {loop_##name##_2_wide, loop_##name##_2_stored}}
 #define ROW_BINARY(name, suffix, ...)  [STK_BINARY_##name][STK_SUFFIX_##suffix] = loop_##name##_##suffix,
 #define ROW_COMPARE(name, suffix, ...) [STK_COMPARE_##name][STK_SUFFIX_##suffix] = loop_##name##_##suffix,
 #define ROW_CAST(from, to, ...)        [STK_SUFFIX_##from][STK_SUFFIX_##to] = loop_##from##_to_##to,
@@ -147,6 +186,10 @@ const stk_element_table STK_ISA_NAME(stk_element) = {
     .unary = {ROW_LIBM(exp), ROW_LIBM(log), ROW_LIBM(tanh), ROW_LIBM(sigmoid), ROW_LIBM(erf), ROW_LIBM(sin),
               ROW_LIBM(cos), ROW_TRIG(sin), ROW_TRIG(cos), STK_ELEMENT_UNARY(ROW_UNARY)},
     .binary = {ROW_POW(f32), ROW_POW(f64), STK_ELEMENT_BINARY(ROW_BINARY)},
+    .unary_bf16 = {STK_ELEMENT_ROUNDED_UNARY(ROW_ROUNDED_UNARY)},
+    .binary_bf16 = {STK_ELEMENT_ROUNDED_BINARY(ROW_ROUNDED_BINARY)},
+    .binary_stored = {ROW_STORED(add), ROW_STORED(mul)},
+    .store_bf16 = loop_store_bf16,
     .compare = {ROW_BOOL(equal), ROW_BOOL(not_equal), ROW_BOOL(less), ROW_BOOL(less_equal), ROW_BOOL(greater),
                 ROW_BOOL(greater_equal), STK_ELEMENT_COMPARE(ROW_COMPARE)},
     .cast = {FROM_BOOL(f32), FROM_BOOL(f64), FROM_BOOL(i64), FROM_BOOL(i32), FROM_BOOL(i8), FROM_BOOL(u8),
@@ -154,6 +197,7 @@ const stk_element_table STK_ISA_NAME(stk_element) = {
     .select = {select_uint8_t, select_uint16_t, select_uint32_t, select_uint64_t},
     .gather = {gather_uint8_t, gather_uint16_t, gather_uint32_t, gather_uint64_t},
     .dropout_f32 = dropout_f32,
+    .dropout_bf16 = dropout_bf16,
     .dropout_f64 = dropout_f64,
     .draw = draw,
 };

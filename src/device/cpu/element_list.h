@@ -23,15 +23,27 @@
 #define STK_ELEMENT_FLOAT_UNARY(X, suffix, T, fabs_, sqrt_, floor_, ceil_, round_)                                     \
     X(neg, suffix, T, T, -a)                                                                                           \
     X(abs, suffix, T, T, fabs_(a))                                                                                     \
-    X(sqrt, suffix, T, T, sqrt_(a))                                                                                    \
-    X(rsqrt, suffix, T, T, 1 / sqrt_(a))                                                                               \
-    X(reciprocal, suffix, T, T, 1 / a)                                                                                 \
-    X(square, suffix, T, T, a *a)                                                                                      \
     X(relu, suffix, T, T, a <= 0 ? 0 : a)                                                                              \
     X(sign, suffix, T, T, (T)(a > 0 ? 1 : 0) - (T)(a < 0 ? 1 : 0))                                                     \
     X(floor, suffix, T, T, floor_(a))                                                                                  \
     X(ceil, suffix, T, T, ceil_(a))                                                                                    \
-    X(round, suffix, T, T, round_(a))
+    X(round, suffix, T, T, round_(a))                                                                                  \
+    STK_ELEMENT_ROOT_UNARY(X, suffix, T, sqrt_)
+#define STK_ELEMENT_ROOT_UNARY(X, suffix, T, sqrt_)                                                                    \
+    X(sqrt, suffix, T, T, sqrt_(a))                                                                                    \
+    X(rsqrt, suffix, T, T, 1 / sqrt_(a))                                                                               \
+    X(reciprocal, suffix, T, T, 1 / a)                                                                                 \
+    X(square, suffix, T, T, a *a)
+#define STK_ELEMENT_CURVE_UNARY(X)                                                                                     \
+    X(exp, f32, float, float, exp_f32(a))                                                                              \
+    X(log, f32, float, float, log_f32(a))                                                                              \
+    X(tanh, f32, float, float, tanh_f32(a))                                                                            \
+    X(sigmoid, f32, float, float, sigmoid_f32(a))                                                                      \
+    X(erf, f32, float, float, erf_f32(a))
+/* Whose results of operands that bf16 has may need rounding to be of bf16. */
+#define STK_ELEMENT_ROUNDED_UNARY(X)                                                                                   \
+    STK_ELEMENT_ROOT_UNARY(X, f32, float, sqrtf)                                                                       \
+    STK_ELEMENT_CURVE_UNARY(X)
 
 /* In the unsigned type, which wraps. */
 #define STK_ELEMENT_INTEGER_UNARY(X, suffix, T, U)                                                                     \
@@ -44,11 +56,7 @@
 #define STK_ELEMENT_UNARY(X)                                                                                           \
     STK_ELEMENT_FLOAT_UNARY(X, f32, float, fabsf, sqrtf, floorf, ceilf, nearbyintf)                                    \
     STK_ELEMENT_FLOAT_UNARY(X, f64, double, fabs, sqrt, floor, ceil, nearbyint)                                        \
-    X(exp, f32, float, float, exp_f32(a))                                                                              \
-    X(log, f32, float, float, log_f32(a))                                                                              \
-    X(tanh, f32, float, float, tanh_f32(a))                                                                            \
-    X(sigmoid, f32, float, float, sigmoid_f32(a))                                                                      \
-    X(erf, f32, float, float, erf_f32(a))                                                                              \
+    STK_ELEMENT_CURVE_UNARY(X)                                                                                         \
     STK_ELEMENT_INTEGER_UNARY(X, i64, int64_t, uint64_t)                                                               \
     STK_ELEMENT_INTEGER_UNARY(X, i32, int32_t, uint32_t)                                                               \
     STK_ELEMENT_INTEGER_UNARY(X, i8, int8_t, uint8_t)
@@ -56,11 +64,14 @@
 /* --- binary --- */
 
 /* max and min keep a NaN of either side. */
-#define STK_ELEMENT_FLOAT_BINARY(X, suffix, T)                                                                         \
+#define STK_ELEMENT_ROUNDED_BINARY(X) STK_ELEMENT_ARITHMETIC(X, f32, float)
+#define STK_ELEMENT_ARITHMETIC(X, suffix, T)                                                                           \
     X(add, suffix, T, T, a + b)                                                                                        \
     X(sub, suffix, T, T, a - b)                                                                                        \
     X(mul, suffix, T, T, a *b)                                                                                         \
-    X(div, suffix, T, T, a / b)                                                                                        \
+    X(div, suffix, T, T, a / b)
+#define STK_ELEMENT_FLOAT_BINARY(X, suffix, T)                                                                         \
+    STK_ELEMENT_ARITHMETIC(X, suffix, T)                                                                               \
     X(max, suffix, T, T, ((a > b) | (a != a)) ? a : b)                                                                 \
     X(min, suffix, T, T, ((a < b) | (a != a)) ? a : b)
 

@@ -18,7 +18,9 @@ static void write_instr(stk_program_builder *b, int32_t j)
     for (int i = 0; i < 3; i++)
         to->src[i] = from->operand[i] < 0 ? 0 : b->slot[from->operand[i]];
     if (from->op != STK_OP_dropout) return;
-    to->dropout = from->dtype == STK_F64 ? b->table->dropout_f64 : b->table->dropout_f32;
+    to->dropout = from->dtype == STK_F64        ? b->table->dropout_f64
+                  : from->src_dtype == STK_BF16 ? b->table->dropout_bf16
+                                                : b->table->dropout_f32;
     to->seed = from->operand[1];
     to->sample = from->operand[2];
     to->stream = from->stream;
@@ -57,6 +59,11 @@ static stk_status compile(stk_program_builder *b)
     const stk_fused *g = b->group;
     int64_t widest = 1;
     STK_RETURN_IF_ERROR(stk_program_lower(b));
+    p->lowered = b->instr;
+    p->n_lowered = b->n_instr;
+    p->out_register = b->out;
+    b->rounds = true;
+    STK_RETURN_IF_ERROR(stk_program_lower(b));
     p->input = stk_arena_alloc(b->arena, ((size_t)g->n_in + 1) * sizeof(*p->input));
     p->out_log2_bytes = stk_arena_alloc(b->arena, ((size_t)g->n_out + 1) * sizeof(*p->out_log2_bytes));
     p->instr = stk_arena_alloc(b->arena, ((size_t)b->n_instr + 1) * sizeof(*p->instr));
@@ -70,9 +77,6 @@ static stk_status compile(stk_program_builder *b)
     for (int32_t i = 0; i < g->n_in; i++)
         in_dtype[i] = g->input[i].dtype;
     p->in_dtype = in_dtype;
-    p->lowered = b->instr;
-    p->n_lowered = b->n_instr;
-    p->out_register = b->out;
     stk_program_collapse(b);
     double work = p->n_in + p->n_out;
     for (int32_t r = 0; r < b->n_in + b->n_instr; r++) {

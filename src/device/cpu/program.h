@@ -71,7 +71,7 @@ typedef struct stk_element_program {
     stk_program_copy *copy;
     int *out_log2_bytes;
     stk_program_code code; /* NULL: interpreted */
-    /* What code is generated from: the instructions after lowering, over registers. */
+    /* What code is generated from: the instructions after lowering, over registers, with a cast for each rounding. */
     bool is_group; /* not one op alone */
     const stk_dtype *in_dtype;
     const stk_fused_instr *lowered;

@@ -1,4 +1,7 @@
-/* Lowering: 16-bit floats are computed in f32 and rounded after each instruction. See device/cpu/program_build.h. */
+/* Lowering: 16-bit floats are computed in f32 and rounded after each instruction. For generated code that is a cast
+ * down and one up again; for the interpreter bf16 has loops that round what they leave in f32. The bits are the same.
+ * See device/cpu/program_build.h.
+ */
 #include "device/cpu/program_build.h"
 
 #include "base/error.h"
@@ -25,58 +28,65 @@ bool stk_program_reads(const stk_program_builder *b, int32_t r, bool elements)
     return false;
 }
 
-static int32_t emit(stk_program_builder *b, stk_fused_instr instr)
+int32_t stk_program_emit(stk_program_builder *b, stk_fused_instr instr)
 {
     b->instr[b->n_instr] = instr;
-    b->wide[b->n_in + b->n_instr] = -1;
+    b->wide[b->n_in + b->n_instr] = b->stored[b->n_in + b->n_instr] = -1;
     return b->n_in + b->n_instr++;
 }
 
-static int32_t emit_cast(stk_program_builder *b, int32_t r, stk_dtype to)
+int32_t stk_program_emit_cast(stk_program_builder *b, int32_t r, stk_dtype to)
 {
-    return emit(b, (stk_fused_instr){
-                       .op = STK_OP_cast, .dtype = to, .src_dtype = stk_program_dtype(b, r), .operand = {r, -1, -1}});
+    return stk_program_emit(
+        b, (stk_fused_instr){
+               .op = STK_OP_cast, .dtype = to, .src_dtype = stk_program_dtype(b, r), .operand = {r, -1, -1}});
 }
 
-static int32_t widen(stk_program_builder *b, int32_t r)
+int32_t stk_program_widen(stk_program_builder *b, int32_t r)
 {
     if (r < 0 || !is_half(stk_program_dtype(b, r))) return r;
-    if (b->wide[r] < 0) b->wide[r] = emit_cast(b, r, STK_F32);
+    if (b->wide[r] < 0) b->wide[r] = stk_program_emit_cast(b, r, STK_F32);
     return b->wide[r];
 }
 
 static int32_t lower_cast(stk_program_builder *b, stk_fused_instr instr)
 {
-    if (b->table->cast[instr.src_dtype][instr.dtype]) return emit(b, instr);
-    return emit_cast(b, emit_cast(b, instr.operand[0], STK_F32), instr.dtype);
+    if (instr.src_dtype == instr.dtype && is_half(instr.dtype)) return instr.operand[0];
+    if (b->table->cast[instr.src_dtype][instr.dtype]) return stk_program_emit(b, instr);
+    return stk_program_emit_cast(b, stk_program_emit_cast(b, instr.operand[0], STK_F32), instr.dtype);
 }
 
 /* operand holds lowered registers already. */
 static int32_t lower_instr(stk_program_builder *b, stk_fused_instr instr)
 {
     stk_dtype dtype = instr.dtype;
+    if (b->rounds && (dtype == STK_BF16 || instr.src_dtype == STK_BF16)) return stk_program_lower_bf16(b, instr);
     switch (instr.op) {
     case STK_OP_cast: return lower_cast(b, instr);
     case STK_OP_compare:
         if (is_half(instr.src_dtype)) instr.src_dtype = STK_F32;
         for (int i = 0; i < 2; i++)
-            instr.operand[i] = widen(b, instr.operand[i]);
-        return emit(b, instr);
+            instr.operand[i] = stk_program_widen(b, instr.operand[i]);
+        return stk_program_emit(b, instr);
     case STK_OP_unary:
     case STK_OP_binary:
     case STK_OP_dropout:
-        if (!is_half(dtype)) return emit(b, instr);
+        if (!is_half(dtype)) return stk_program_emit(b, instr);
         for (int i = 0; i < 2; i++)
-            instr.operand[i] = widen(b, instr.operand[i]);
+            instr.operand[i] = stk_program_widen(b, instr.operand[i]);
         instr.dtype = instr.src_dtype = STK_F32;
-        return emit_cast(b, emit(b, instr), dtype);
-    default: return emit(b, instr);
+        return stk_program_emit_cast(b, stk_program_emit(b, instr), dtype);
+    default: return stk_program_emit(b, instr);
     }
 }
 
 stk_element_fn stk_program_find_loop(const stk_program_builder *b, const stk_fused_instr *instr)
 {
     const stk_element_table *t = b->table;
+    if (b->rounds && (instr->dtype == STK_BF16 || instr->src_dtype == STK_BF16)) {
+        stk_element_fn rounded = stk_program_find_bf16_loop(b, instr);
+        if (rounded) return rounded;
+    }
     switch (instr->op) {
     case STK_OP_unary: return t->unary[instr->kind][instr->dtype];
     case STK_OP_binary: return t->binary[instr->kind][instr->dtype];
@@ -103,21 +113,30 @@ static stk_status check_instr(const stk_program_builder *b, const stk_fused_inst
                     kind, stk_dtype_name(instr->op == STK_OP_select ? instr->dtype : instr->src_dtype));
 }
 
+static stk_dtype group_dtype(const stk_fused *g, int32_t r)
+{
+    return r < g->n_in ? g->input[r].dtype : g->instr[r - g->n_in].dtype;
+}
+
 stk_status stk_program_lower(stk_program_builder *b)
 {
     const stk_fused *g = b->group;
-    /* An instruction becomes six at most: three operands widened, itself, and a rounding of its result. */
-    size_t most = (size_t)g->n_instr * 6 + 1;
+    /* An instruction becomes six at most: three operands widened, itself, and a rounding of its result; an output may
+     * take one more. */
+    size_t most = (size_t)g->n_instr * 6 + (size_t)g->n_out + 1;
+    b->n_instr = 0;
     int32_t *map = stk_arena_alloc(b->arena, ((size_t)g->n_in + (size_t)g->n_instr + 1) * sizeof(*map));
     b->instr = stk_arena_alloc(b->arena, most * sizeof(*b->instr));
     b->wide = stk_arena_alloc(b->arena, (most + (size_t)g->n_in) * sizeof(*b->wide));
+    b->stored = stk_arena_alloc(b->arena, (most + (size_t)g->n_in) * sizeof(*b->stored));
     b->out = stk_arena_alloc(b->arena, ((size_t)g->n_out + 1) * sizeof(*b->out));
-    if (!map || !b->instr || !b->wide || !b->out) return stk_fail_memory(most * sizeof(*b->instr));
+    if (!map || !b->instr || !b->wide || !b->stored || !b->out) return stk_fail_memory(most * sizeof(*b->instr));
     for (int32_t i = 0; i < g->n_in; i++) {
         map[i] = i;
-        b->wide[i] = -1;
+        b->wide[i] = b->stored[i] = -1;
     }
     for (int32_t j = 0; j < g->n_instr; j++) {
+        b->i_instr = j;
         stk_fused_instr instr = g->instr[j];
         if (instr.op == STK_OP_constant) instr.src_dtype = instr.dtype;
         for (int i = 0; i < 3; i++) {
@@ -127,9 +146,9 @@ stk_status stk_program_lower(stk_program_builder *b)
         }
         map[g->n_in + j] = lower_instr(b, instr);
     }
+    for (int32_t o = 0; o < g->n_out; o++)
+        b->out[o] = stk_program_store(b, map[g->out[o]], group_dtype(g, g->out[o]));
     for (int32_t j = 0; j < b->n_instr; j++)
         STK_RETURN_IF_ERROR(check_instr(b, &b->instr[j], b->n_in + j));
-    for (int32_t o = 0; o < g->n_out; o++)
-        b->out[o] = map[g->out[o]];
     return STK_OK;
 }

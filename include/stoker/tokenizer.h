@@ -1,10 +1,11 @@
 /* Tokenizers: text to token numbers and back. Read from the files that models come with; nothing is trained here.
  *
  * Encoding gives the same numbers as the Python package `tokenizers` with the same file. What a file asks for that is
- * not supported is refused by name when it is opened. Three kinds:
+ * not supported is refused by name when it is opened. Four kinds:
  *
  *   bytes       a byte is its own number; 256 is "<|endoftext|>"
  *   BPE         over bytes: Sennrich et al. 2016, Radford et al. 2019 (GPT-2, GPT-4's and Llama 3's, Qwen 2's patterns)
+ *   characters  a token for each: in the file, BPE without merges and without a pre-tokenizer
  *   WordPiece   Devlin et al. 2018 (BERT)
  *
  * Texts are UTF-8. Bytes that are none are kept by the first two kinds, so that decoding gives them back, and become

@@ -7,6 +7,9 @@
  *   WordPiece   words as BERT cuts them, merged by frequency as `tokenizers`' WordPieceTrainer does. That numbers the
  *               alphabet differently each time, and with it breaks ties; here it is sorted, so that a run repeats.
  *
+ *   characters  a token for each, in the order of their numbers: [UNK], for all others, and special tokens come first.
+ *               In the file it is BPE without merges, which `tokenizers` reads as the same.
+ *
  * How often a word occurs is counted once; then pairs of neighbours are counted, and each merge changes only the words
  * that have its pair. Threads: one at a time for each file.
  */
@@ -19,22 +22,27 @@
 extern "C" {
 #endif
 
-typedef enum stk_tokenizer_kind { STK_TOKENIZER_BPE, STK_TOKENIZER_WORDPIECE } stk_tokenizer_kind;
+typedef enum stk_tokenizer_kind {
+    STK_TOKENIZER_BPE,
+    STK_TOKENIZER_WORDPIECE,
+    STK_TOKENIZER_CHARACTERS
+} stk_tokenizer_kind;
 
 typedef struct stk_tokenizer_training {
     stk_tokenizer_kind kind;
-    int64_t vocabulary; /* tokens at most, special ones and the alphabet included */
-    int64_t min_count;  /* a pair that occurs less often is not merged */
-    bool cased;         /* WordPiece: upper case and accents are kept */
+    int64_t vocabulary;     /* tokens at most, special ones and the alphabet included */
+    int64_t min_count;      /* a pair that occurs less often is not merged, a character gets no token; 0: 2, and 1 */
+    const char *characters; /* all that get a token, in this order, instead of texts; NULL: those of the texts */
+    bool cased;             /* WordPiece: upper case and accents are kept */
     const char *const
         *special;        /* [n_special]: they get the first numbers; BERT's five stand before them for WordPiece */
-    int n_special;       /* 0, BPE: <|endoftext|> */
+    int n_special;       /* 0, but for WordPiece: <|endoftext|> */
     size_t memory_bytes; /* that words and pairs may take; 0: half of what is free */
     /* Called now and then; false stops: STK_INTERRUPTED, and nothing is written. May be NULL. */
     bool (*on_progress)(void *user, int64_t n_done, int64_t n_all, bool merging); /* bytes of text, then tokens */
     void *user;
 } stk_tokenizer_training;
-/* BPE, 8000 tokens, min_count 2. */
+/* BPE, 8000 tokens. */
 STK_API stk_tokenizer_training stk_tokenizer_training_default(void);
 
 typedef struct stk_tokenizer_result {

@@ -149,10 +149,31 @@ def training():
     refused(["tokenizer", "train", "corpus/*.txt", "--vocab", "100", "--out", "no.json"], 1, "ask for more")
 
 
+def of_characters():
+    """Trained, tokenized, learnt from, and generated with: the text that is printed is of the corpus's characters."""
+    accepted(["tokenizer", "train", "corpus/*.txt", "--kind", "char", "--out", "char.json"], "different characters")
+    tokens = accepted(["tokenize", "corpus/*.txt", "--tokenizer", "char.json", "--out", "char.bin", "--json"])
+    whole = "".join(path.read_text() for path in pathlib.Path("corpus").glob("*.txt"))
+    vocabulary = 2 + len(set(whole))
+    check(json.loads(pathlib.Path("char.bin.json").read_text())["vocabulary"] == vocabulary, "[UNK], the end, all others")
+    check(json.loads(tokens.stdout)["tokens"] == len(whole) + len(list(pathlib.Path("corpus").glob("*.txt"))), tokens.stdout)
+    recipe = LANGUAGE.replace("corpus.bin", "char.bin").replace("257", str(vocabulary)).replace("language", "letters")
+    pathlib.Path("letters.yaml").write_text(recipe)
+    accepted(["train", "letters.yaml", "--out", "letters"])
+    done = accepted(["generate", "letters", "docu", "--temperature", "9", "--tokens", "60", "--quiet", "--end", "none"])
+    shown = done.stdout[:-1].replace("<|endoftext|>", "").replace("[UNK]", "")
+    check(set(shown) <= set(whole), f"only what the tokenizer knows: {shown!r}")
+    accepted(["generate", "letters", "\u65e5docu", "--tokens", "3"])  # unknown, and no error
+    accepted(["tokenizer", "train", "--kind", "char", "--characters", "abc ", "--out", "list.json"])
+    refused(["tokenizer", "train", "corpus/*.txt", "--kind", "chars", "--out", "no.json"], 2, "bpe, wordpiece or char")
+    refused(["tokenizer", "train", "x", "--kind", "char", "--bpe", "--out", "no.json"], 2, "exclude each other")
+
+
 begin()
 tokenizing()
 masking()
 training()
 looking()
 generating()
+of_characters()
 end()

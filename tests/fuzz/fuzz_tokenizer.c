@@ -2,7 +2,7 @@
  * vocab.json, 0 and a merges.txt.
  *
  * covers: data/text/tokenizer_files.c data/text/json_model.c data/text/added.c data/text/bpe.c data/text/decode.c
- * data/text/encode.c data/text/normalize.c data/text/split.c data/text/tokenizer.c
+ * data/text/characters.c data/text/encode.c data/text/normalize.c data/text/split.c data/text/tokenizer.c
  */
 #include <stdlib.h>
 #include <string.h>

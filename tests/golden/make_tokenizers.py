@@ -122,6 +122,16 @@ def squeezed():
     return tokenizer
 
 
+def characters():
+    """BPE without merges: a token for each character of the training text but the rarest."""
+    special = ["[UNK]", "<|endoftext|>"]
+    kept = special + sorted(c for c in set(TRAINING) if TRAINING.count(c) > 1)
+    tokenizer = Tokenizer(models.BPE({c: i for i, c in enumerate(kept)}, [], unk_token="[UNK]"))
+    tokenizer.add_special_tokens(special)
+    tokenizer.decoder = decoders.Fuse()
+    return tokenizer
+
+
 def c_text(data):
     return '"' + "".join(f"\\{b:03o}" if b < 32 or b > 126 or b in b'"\\?' else chr(b) for b in data) + '"'
 
@@ -138,6 +148,7 @@ def main():
     cased = bert(False)
     files = [("gpt2.json", gpt2), ("llama.json", llama()), ("roberta.json", roberta())]
     files += [("bert.json", bert(True)), ("bert-cased.json", cased), ("squeezed.json", squeezed())]
+    files += [("characters.json", characters())]
     cases = [(name, save(tokenizer, name)) for name, tokenizer in files]
     words = sorted(cased.get_vocab().items(), key=lambda item: item[1])
     (HERE / "vocab.txt").write_text("".join(word + "\n" for word, _ in words), encoding="utf-8")

@@ -1,4 +1,4 @@
-/* Decoding: BPE puts the tokens' bytes together, WordPiece its words with spaces. */
+/* Decoding: characters and the bytes of BPE are put together as they are, WordPiece's words with spaces. */
 #include <string.h>
 
 #include "base/error.h"
@@ -41,7 +41,7 @@ static void put_piece(const stk_tokenizer *t, writer *w, stk_span token, bool fi
 stk_status stk_tokenizer_decode(const stk_tokenizer *t, const int32_t *ids, size_t n_ids, bool skip_special, char *text,
                                 size_t room, size_t *n_bytes)
 {
-    const stk_vocab *vocab = t->kind == STK_MODEL_WORDPIECE ? &t->wordpiece.vocab : &t->bpe.vocab;
+    const stk_vocab *vocab = stk_tokenizer_words(t);
     static const char separator[] = "<|endoftext|>";
     writer w = {text, room, 0};
     bool first = true;

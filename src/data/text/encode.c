@@ -63,12 +63,24 @@ static void encode_bytes(encoder *e, stk_span text)
         emit(e, &(int32_t){text.data[i]}, 1);
 }
 
+static void encode_characters(encoder *e, stk_span text)
+{
+    for (const uint8_t *at = text.data, *end = at + text.n; at < end && !is_done(e);) {
+        int32_t id = stk_characters_next(&e->t->characters, &at, end);
+        if (id >= 0) emit(e, &id, 1);
+    }
+}
+
 static void encode_words(encoder *e, stk_span text)
 {
     stk_span word;
     if (text.n == 0) return;
     if (e->t->kind == STK_MODEL_BYTES) {
         encode_bytes(e, text);
+        return;
+    }
+    if (e->t->kind == STK_MODEL_CHARACTERS) {
+        encode_characters(e, text);
         return;
     }
     if (e->t->prefix_space && text.data[0] != ' ') {

@@ -13,7 +13,8 @@ static bool can_cut(const stk_tokenizer *t)
 {
     const stk_added *sets[2] = {&t->raw, &t->normal};
     if (t->kind == STK_MODEL_BYTES) return true;
-    if (t->prefix_space || t->split == STK_SPLIT_NONE) return false;
+    bool alone = t->kind == STK_MODEL_CHARACTERS && !t->normalizer.n_steps; /* no token looks at its neighbours */
+    if (t->prefix_space || (t->split == STK_SPLIT_NONE && !alone)) return false;
     for (int s = 0; s < 2; s++)
         for (int i = 0; i < sets[s]->n; i++) {
             const stk_added_token *token = &sets[s]->token[i];

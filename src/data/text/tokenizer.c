@@ -18,6 +18,7 @@ stk_status stk_tokenizer_make(stk_model_kind kind, stk_tokenizer **out)
     if (!t) return stk_fail_memory(sizeof(*t));
     atomic_init(&t->n_refs, 1);
     t->kind = kind;
+    t->characters.unknown = -1;
     t->bpe.unknown = -1;
     t->wordpiece.unknown = -1;
     t->wordpiece.most_characters = 100;
@@ -35,6 +36,7 @@ stk_tokenizer *stk_tokenizer_share(stk_tokenizer *t)
 void stk_tokenizer_free(stk_tokenizer *t)
 {
     if (!t || atomic_fetch_sub(&t->n_refs, 1) > 1) return;
+    stk_characters_free(&t->characters);
     stk_bpe_free(&t->bpe);
     stk_wordpiece_free(&t->wordpiece);
     stk_added_free(&t->raw);
@@ -42,14 +44,16 @@ void stk_tokenizer_free(stk_tokenizer *t)
     free(t);
 }
 
-stk_vocab *stk_tokenizer_vocab(stk_tokenizer *t)
+const stk_vocab *stk_tokenizer_words(const stk_tokenizer *t)
 {
-    return t->kind == STK_MODEL_WORDPIECE ? &t->wordpiece.vocab : &t->bpe.vocab;
+    return t->kind == STK_MODEL_WORDPIECE    ? &t->wordpiece.vocab
+           : t->kind == STK_MODEL_CHARACTERS ? &t->characters.vocab
+                                             : &t->bpe.vocab;
 }
 
-static const stk_vocab *vocab_of(const stk_tokenizer *t)
+stk_vocab *stk_tokenizer_vocab(stk_tokenizer *t)
 {
-    return t->kind == STK_MODEL_WORDPIECE ? &t->wordpiece.vocab : &t->bpe.vocab;
+    return (stk_vocab *)stk_tokenizer_words(t);
 }
 
 /* GPT-2 writes printable bytes of Latin-1 as they are, and the others as U+0100, U+0101, ... in their order. */
@@ -84,7 +88,7 @@ static stk_status text_of_token(const stk_tokenizer *t, stk_span *text, uint8_t 
     size_t n;
     *buffer = NULL;
     *own = true;
-    if (t->kind == STK_MODEL_WORDPIECE) return STK_OK;
+    if (t->kind != STK_MODEL_BPE) return STK_OK;
     if (!(*buffer = malloc(text->n + 1))) return stk_fail_memory(text->n);
     *own = stk_bytes_of_letters(*text, *buffer, &n);
     if (*own) *text = (stk_span){*buffer, n};
@@ -147,18 +151,19 @@ stk_status stk_tokenizer_finish(stk_tokenizer *t)
     stk_added_finish(&t->normal);
     if (t->kind == STK_MODEL_BPE) return stk_bpe_finish(&t->bpe);
     if (t->kind == STK_MODEL_WORDPIECE) return stk_wordpiece_finish(&t->wordpiece, t->prefix);
+    if (t->kind == STK_MODEL_CHARACTERS) stk_characters_finish(&t->characters);
     return STK_OK;
 }
 
 int64_t stk_tokenizer_vocabulary(const stk_tokenizer *t)
 {
-    return t->kind == STK_MODEL_BYTES ? STK_BYTES_SEPARATOR + 1 : vocab_of(t)->n_ids;
+    return t->kind == STK_MODEL_BYTES ? STK_BYTES_SEPARATOR + 1 : stk_tokenizer_words(t)->n_ids;
 }
 
 bool stk_tokenizer_is_special(const stk_tokenizer *t, int64_t id)
 {
     if (t->kind == STK_MODEL_BYTES) return id == STK_BYTES_SEPARATOR;
-    const stk_vocab *vocab = vocab_of(t);
+    const stk_vocab *vocab = stk_tokenizer_words(t);
     return id >= 0 && id < vocab->n_ids && vocab->flags[id] & STK_TOKEN_SPECIAL;
 }
 
@@ -169,5 +174,5 @@ int32_t stk_tokenizer_find(const stk_tokenizer *t, const char *token)
         return text.n == 1 ? text.data[0] : !strcmp(token, "<|endoftext|>") ? STK_BYTES_SEPARATOR : -1;
     int32_t id = stk_added_find(&t->raw, text);
     if (id < 0) id = stk_added_find(&t->normal, text);
-    return id >= 0 ? id : stk_vocab_find(vocab_of(t), text.data, text.n);
+    return id >= 0 ? id : stk_vocab_find(stk_tokenizer_words(t), text.data, text.n);
 }

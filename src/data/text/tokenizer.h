@@ -10,6 +10,7 @@
 #include "data/stage/stage.h"
 #include "data/text/added.h"
 #include "data/text/bpe.h"
+#include "data/text/characters.h"
 #include "data/text/normalize.h"
 #include "data/text/split.h"
 #include "data/text/wordpiece.h"
@@ -17,11 +18,17 @@
 
 enum { STK_MOST_AROUND = 16, STK_BYTES_SEPARATOR = 256 };
 
-typedef enum stk_model_kind { STK_MODEL_BYTES, STK_MODEL_BPE, STK_MODEL_WORDPIECE } stk_model_kind;
+typedef enum stk_model_kind {
+    STK_MODEL_BYTES,
+    STK_MODEL_CHARACTERS,
+    STK_MODEL_BPE,
+    STK_MODEL_WORDPIECE
+} stk_model_kind;
 
 struct stk_tokenizer {
     atomic_int n_refs;
     stk_model_kind kind;
+    stk_characters characters;
     stk_bpe bpe;
     stk_wordpiece wordpiece;
     stk_added raw, normal; /* looked for before and after the normalizer */
@@ -40,6 +47,7 @@ stk_status stk_tokenizer_make(stk_model_kind kind, stk_tokenizer **out);
 bool stk_tokenizer_is_special(const stk_tokenizer *tokenizer, int64_t id);
 /* The vocabulary of its model. */
 stk_vocab *stk_tokenizer_vocab(stk_tokenizer *tokenizer);
+const stk_vocab *stk_tokenizer_words(const stk_tokenizer *tokenizer);
 /* A token of its model; the string is as files have it, where a byte of BPE is a letter. */
 stk_status stk_tokenizer_set(stk_tokenizer *tokenizer, int64_t id, const char *text, size_t n);
 /* An added token; flags of text/added.h. */

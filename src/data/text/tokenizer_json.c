@@ -126,10 +126,18 @@ static stk_status read_splits(stk_tokenizer *t, const json_t *part)
 
 /* --- model --- */
 
-static stk_status read_bpe(stk_tokenizer *t, const json_t *model)
+/* BPE without merges of characters, not of bytes: what is left of it is a token for each character. */
+static bool is_of_characters(const json_t *root, const json_t *model)
+{
+    const json_t *merges = json_object_get(model, "merges"), *words = json_object_get(root, "pre_tokenizer");
+    return json_is_array(merges) && json_array_size(merges) == 0 && (!words || json_is_null(words));
+}
+
+/* What is not supported of BPE, with merges or without. */
+static stk_status check_bpe(const json_t *model)
 {
     static const char *const texts[] = {"continuing_subword_prefix", "end_of_word_suffix"};
-    const json_t *dropout = json_object_get(model, "dropout"), *unknown = json_object_get(model, "unk_token");
+    const json_t *dropout = json_object_get(model, "dropout");
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (get_text(model, texts[i])[0])
             return stk_fail(STK_UNSUPPORTED, "its model has a \"%s\", which is not supported", texts[i]);
@@ -138,14 +146,34 @@ static stk_status read_bpe(stk_tokenizer *t, const json_t *model)
     if (get_bool(model, "byte_fallback", false) || get_bool(model, "fuse_unk", false))
         return stk_fail(STK_UNSUPPORTED, "its model has \"%s\", which is not supported",
                         get_bool(model, "fuse_unk", false) ? "fuse_unk" : "byte_fallback");
+    return STK_OK;
+}
+
+static stk_status read_unknown(const json_t *model, const stk_vocab *vocab, int32_t *unknown)
+{
+    const json_t *name = json_object_get(model, "unk_token");
+    if (!json_is_string(name)) return STK_OK;
+    const char *text = json_string_value(name);
+    *unknown = stk_vocab_find(vocab, (const uint8_t *)text, strlen(text));
+    return *unknown >= 0 ? STK_OK : stk_fail(STK_UNSUPPORTED, "its \"unk_token\" '%.80s' is no token", text);
+}
+
+static stk_status read_bpe(stk_tokenizer *t, const json_t *model)
+{
+    STK_RETURN_IF_ERROR(check_bpe(model));
     t->bpe.whole_first = get_bool(model, "ignore_merges", false);
     STK_RETURN_IF_ERROR(stk_json_vocab(t, json_object_get(model, "vocab")));
-    if (json_is_string(unknown)) {
-        const char *text = json_string_value(unknown);
-        t->bpe.unknown = stk_vocab_find(&t->bpe.vocab, (const uint8_t *)text, strlen(text));
-        if (t->bpe.unknown < 0) return stk_fail(STK_UNSUPPORTED, "its \"unk_token\" '%.80s' is no token", text);
-    }
+    STK_RETURN_IF_ERROR(read_unknown(model, &t->bpe.vocab, &t->bpe.unknown));
     return stk_json_merges(&t->bpe, json_object_get(model, "merges"));
+}
+
+static stk_status read_characters(stk_tokenizer *t, const json_t *model)
+{
+    STK_RETURN_IF_ERROR(check_bpe(model));
+    if (get_bool(model, "ignore_merges", false))
+        return stk_fail(STK_UNSUPPORTED, "its model of characters has \"ignore_merges\", which is not supported");
+    STK_RETURN_IF_ERROR(stk_json_vocab(t, json_object_get(model, "vocab")));
+    return read_unknown(model, &t->characters.vocab, &t->characters.unknown);
 }
 
 static stk_status read_wordpiece(stk_tokenizer *t, const json_t *model)
@@ -240,6 +268,7 @@ static stk_status read_decoder(stk_tokenizer *t, const json_t *part)
     t->clean_up = get_bool(part, "cleanup", false);
     if (!part || json_is_null(part)) return STK_OK;
     if (t->kind == STK_MODEL_BPE && is_type(part, "ByteLevel")) return STK_OK;
+    if (t->kind == STK_MODEL_CHARACTERS && is_type(part, "Fuse")) return STK_OK;
     if (t->kind == STK_MODEL_WORDPIECE && is_type(part, "WordPiece") && !strcmp(get_text(part, "prefix"), t->prefix))
         return STK_OK;
     return refuse("decoder", part);
@@ -262,15 +291,18 @@ static stk_status read_root(const json_t *root, stk_tokenizer **out)
     const json_t *model = json_object_get(root, "model");
     /* Old files do not name the type of the model. */
     const char *type = json_object_get(model, "type") ? type_of(model) : json_object_get(model, "merges") ? "BPE" : "";
-    bool is_bpe = !strcmp(type, "BPE");
+    bool is_bpe = !strcmp(type, "BPE"), is_characters = is_bpe && is_of_characters(root, model);
     if (!is_bpe && strcmp(type, "WordPiece"))
         return stk_fail(STK_UNSUPPORTED, "its model '%.80s' is not supported; BPE over bytes and WordPiece are", type);
-    STK_RETURN_IF_ERROR(stk_tokenizer_make(is_bpe ? STK_MODEL_BPE : STK_MODEL_WORDPIECE, out));
+    stk_model_kind kind = is_characters ? STK_MODEL_CHARACTERS : is_bpe ? STK_MODEL_BPE : STK_MODEL_WORDPIECE;
+    STK_RETURN_IF_ERROR(stk_tokenizer_make(kind, out));
     stk_tokenizer *t = *out;
     STK_RETURN_IF_ERROR(read_splits(t, json_object_get(root, "pre_tokenizer")));
     STK_RETURN_IF_ERROR(read_normalizer(&t->normalizer, json_object_get(root, "normalizer"), 0));
     stk_normalizer_finish(&t->normalizer);
-    STK_RETURN_IF_ERROR(is_bpe ? read_bpe(t, model) : read_wordpiece(t, model));
+    STK_RETURN_IF_ERROR(is_characters ? read_characters(t, model)
+                        : is_bpe      ? read_bpe(t, model)
+                                      : read_wordpiece(t, model));
     STK_RETURN_IF_ERROR(read_around(t, json_object_get(root, "post_processor")));
     STK_RETURN_IF_ERROR(read_decoder(t, json_object_get(root, "decoder")));
     STK_RETURN_IF_ERROR(stk_tokenizer_finish(t));

@@ -14,7 +14,9 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
+/* What a kind needs, before one's own. */
 static const char *const bert_special[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+static const char *const character_special[] = {"[UNK]"};
 
 typedef struct job {
     stk_tokenizer_training training;
@@ -28,15 +30,27 @@ typedef struct job {
 
 stk_tokenizer_training stk_tokenizer_training_default(void)
 {
-    return (stk_tokenizer_training){.kind = STK_TOKENIZER_BPE, .vocabulary = 8000, .min_count = 2};
+    return (stk_tokenizer_training){.kind = STK_TOKENIZER_BPE, .vocabulary = 8000};
 }
 
 /* --- words --- */
+
+/* A word for each; bytes that are none get no token. */
+static stk_status count_characters(job *j, stk_span text)
+{
+    for (size_t at = 0, n; at < text.n; at += n) {
+        if (stk_utf8_next(text.data + at, text.data + text.n, &n) == STK_NO_CHARACTER) continue;
+        j->result.n_words++;
+        STK_RETURN_IF_ERROR(stk_words_add(&j->words, (stk_span){text.data + at, n}));
+    }
+    return STK_OK;
+}
 
 static stk_status count_words(job *j, stk_span text)
 {
     const uint8_t *at = text.data, *end = at + text.n;
     stk_span word;
+    if (j->training.kind == STK_TOKENIZER_CHARACTERS) return count_characters(j, text);
     while (stk_split_next(j->split, &at, end, &word)) {
         j->result.n_words++;
         STK_RETURN_IF_ERROR(stk_words_add(&j->words, word));
@@ -113,12 +127,14 @@ done:
 static stk_status add_special(job *j)
 {
     static const char *const end[] = {"<|endoftext|>"};
-    bool is_bpe = j->training.kind == STK_TOKENIZER_BPE, own = is_bpe && j->training.n_special == 0;
+    stk_tokenizer_kind kind = j->training.kind;
+    bool own = kind != STK_TOKENIZER_WORDPIECE && j->training.n_special == 0;
+    const char *const *needed = kind == STK_TOKENIZER_WORDPIECE ? bert_special : character_special;
     const char *const *list = own ? end : j->training.special;
+    int n_needed = kind == STK_TOKENIZER_WORDPIECE ? 5 : kind == STK_TOKENIZER_CHARACTERS ? 1 : 0;
     int n = own ? 1 : j->training.n_special;
-    for (int i = 0; !is_bpe && i < 5; i++)
-        STK_RETURN_IF_ERROR(
-            stk_words_add(&j->tokens, (stk_span){(const uint8_t *)bert_special[i], strlen(bert_special[i])}));
+    for (int i = 0; i < n_needed; i++)
+        STK_RETURN_IF_ERROR(stk_words_add(&j->tokens, (stk_span){(const uint8_t *)needed[i], strlen(needed[i])}));
     for (int i = 0; i < n; i++) {
         stk_span text = {(const uint8_t *)list[i], strlen(list[i])};
         if (text.n == 0) return stk_fail(STK_INVALID, "a special token is empty");
@@ -159,6 +175,63 @@ done:
     return status;
 }
 
+static int compare_counts(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* The most frequent characters, as many as there is room for, in their order; of equally frequent ones the first. */
+static stk_status add_most_frequent(job *j)
+{
+    size_t n = j->words.n, room = (size_t)j->training.vocabulary, n_equal = 0;
+    int64_t *counts = NULL, least = j->training.min_count;
+    if (j->n_special >= room)
+        return stk_fail(STK_INVALID, "a vocabulary of %lld has no room for characters beside the %zu special tokens",
+                        (long long)j->training.vocabulary, j->n_special);
+    room -= j->n_special;
+    if (n > room) {
+        if (!(counts = malloc(n * sizeof(*counts)))) return stk_fail_memory(n * sizeof(*counts));
+        for (size_t i = 0; i < n; i++)
+            counts[i] = j->words.word[i].count;
+        qsort(counts, n, sizeof(*counts), compare_counts);
+        if (counts[room - 1] >= least) least = counts[room - 1];
+        for (size_t i = 0; i < room; i++)
+            n_equal += counts[i] == least; /* room for so many that occur as often as the last that has any */
+        free(counts);
+    } else {
+        n_equal = n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        int64_t count = j->words.word[i].count;
+        if (count < least || (count == least && n_equal == 0)) continue;
+        if (count == least) n_equal--;
+        STK_RETURN_IF_ERROR(stk_words_add(&j->tokens, stk_words_text(&j->words, i)));
+    }
+    return STK_OK;
+}
+
+/* Those that are given, in the order in which they stand there. */
+static stk_status add_listed(job *j)
+{
+    stk_span list = {(const uint8_t *)j->training.characters, strlen(j->training.characters)};
+    if (list.n == 0) return stk_fail(STK_INVALID, "the list of characters is empty");
+    for (size_t at = 0, n; at < list.n; at += n) {
+        if (stk_utf8_next(list.data + at, list.data + list.n, &n) == STK_NO_CHARACTER)
+            return stk_fail(STK_INVALID, "the list of characters is no UTF-8 at byte %zu", at);
+        STK_RETURN_IF_ERROR(stk_words_add(&j->tokens, (stk_span){list.data + at, n}));
+    }
+    return STK_OK;
+}
+
+static stk_status make_characters(job *j, char **json)
+{
+    STK_RETURN_IF_ERROR(add_special(j));
+    STK_RETURN_IF_ERROR(j->training.characters ? add_listed(j) : add_most_frequent(j));
+    j->result.n_tokens = (int64_t)j->tokens.n;
+    return stk_tokenizer_write_characters(&j->tokens, j->n_special, json);
+}
+
 static stk_status make_file(job *j, char **json)
 {
     bool is_bpe = j->training.kind == STK_TOKENIZER_BPE;
@@ -186,10 +259,16 @@ done:
 
 /* --- the whole --- */
 
-static stk_status prepare(job *j)
+static stk_status prepare(job *j, int n_paths)
 {
-    if (j->training.kind != STK_TOKENIZER_BPE && j->training.kind != STK_TOKENIZER_WORDPIECE)
-        return stk_fail(STK_INVALID, "there is no such kind of tokenizer: BPE and WordPiece are trained");
+    bool of_characters = j->training.kind == STK_TOKENIZER_CHARACTERS;
+    if (j->training.kind != STK_TOKENIZER_BPE && j->training.kind != STK_TOKENIZER_WORDPIECE && !of_characters)
+        return stk_fail(STK_INVALID, "there is no such kind of tokenizer: BPE, WordPiece and characters are trained");
+    if (j->training.characters && !of_characters)
+        return stk_fail(STK_INVALID, "a list of characters is for a tokenizer of characters");
+    if (j->training.characters && n_paths > 0)
+        return stk_fail(STK_INVALID, "characters come from texts or from a list, not from both");
+    if (j->training.min_count < 1) j->training.min_count = of_characters ? 1 : 2;
     if (j->training.vocabulary < 1 || j->training.vocabulary > STK_MOST_TOKENS)
         return stk_fail(STK_INVALID, "a vocabulary of %lld must be between 1 and %d", (long long)j->training.vocabulary,
                         STK_MOST_TOKENS);
@@ -199,7 +278,7 @@ static stk_status prepare(job *j)
     j->tokens.limit_bytes = j->limit_bytes;
     stk_classes_load();
     j->split = STK_SPLIT_GPT2;
-    if (j->training.kind == STK_TOKENIZER_BPE) return STK_OK;
+    if (j->training.kind != STK_TOKENIZER_WORDPIECE) return STK_OK;
     j->split = STK_SPLIT_BERT;
     STK_RETURN_IF_ERROR(stk_normalizer_add(&j->normalizer, STK_STEP_CLEAN));
     STK_RETURN_IF_ERROR(stk_normalizer_add(&j->normalizer, STK_STEP_CJK));
@@ -219,9 +298,9 @@ stk_status stk_tokenizer_train(const char *const *paths, int n_paths, const char
     char *json = NULL;
     stk_status status;
     if (!out || !out[0]) return stk_fail(STK_INVALID, "the path to write is missing");
-    STK_TRY(prepare(&j));
-    STK_TRY(read_files(&j, paths, n_paths));
-    STK_TRY(make_file(&j, &json));
+    STK_TRY(prepare(&j, n_paths));
+    if (!j.training.characters) STK_TRY(read_files(&j, paths, n_paths));
+    STK_TRY(j.training.kind == STK_TOKENIZER_CHARACTERS ? make_characters(&j, &json) : make_file(&j, &json));
     STK_TRY(stk_file_write_durably(out, json, strlen(json)));
     if (result) *result = j.result;
 done:

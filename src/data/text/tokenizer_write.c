@@ -91,6 +91,18 @@ stk_status stk_tokenizer_write_bpe(const stk_words *tokens, size_t n_special, co
                 json);
 }
 
+stk_status stk_tokenizer_write_characters(const stk_words *tokens, size_t n_special, char **json)
+{
+    json_t *model =
+        json_pack("{s:s, s:n, s:s, s:n, s:n, s:b, s:b, s:b, s:o, s:[]}", "type", "BPE", "dropout", "unk_token", "[UNK]",
+                  "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0, "ignore_merges",
+                  0, "vocab", list_vocab(tokens, n_special, false), "merges");
+    return dump(json_pack("{s:s, s:n, s:n, s:o, s:n, s:n, s:n, s:{s:s}, s:o}", "version", "1.0", "truncation",
+                          "padding", "added_tokens", list_special(tokens, n_special), "normalizer", "pre_tokenizer",
+                          "post_processor", "decoder", "type", "Fuse", "model", model),
+                json);
+}
+
 /* [CLS] before and [SEP] behind a text. */
 static json_t *frame(const stk_words *tokens)
 {

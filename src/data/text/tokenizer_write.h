@@ -7,6 +7,8 @@
 /* tokens: the first n_special are special ones. Byte-level BPE as GPT-2's; returned: free(). */
 stk_status stk_tokenizer_write_bpe(const stk_words *tokens, size_t n_special, const stk_merge *merges, size_t n_merges,
                                    char **json);
+/* A token for each character: BPE without merges, and not of bytes. [UNK] is among the special tokens. */
+stk_status stk_tokenizer_write_characters(const stk_words *tokens, size_t n_special, char **json);
 /* WordPiece as BERT's; [CLS] and [SEP] are among the special tokens. */
 stk_status stk_tokenizer_write_wordpiece(const stk_words *tokens, size_t n_special, bool cased, char **json);
 

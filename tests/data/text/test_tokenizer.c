@@ -170,6 +170,30 @@ static void names_and_numbers(void **state)
     stk_tokenizer_free(bytes);
 }
 
+/* What has no token is the unknown one, or nothing where the file names none; a byte that is no character likewise. */
+static void unknown_characters(void **state)
+{
+    (void)state;
+    static const char text[] = "a\xc3\xb1z\xff\xc3";
+    static const char none[] =
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"\xc3\xb1\":3,\"zz\":1},\"merges\":[]}}";
+    stk_tokenizer *t = open_golden("characters.json");
+    int32_t ids[8], unknown = stk_tokenizer_find(t, "[UNK]");
+    size_t n;
+    assert_int_equal(stk_tokenizer_encode(t, text, sizeof(text) - 1, true, ids, 8, &n), STK_OK);
+    assert_int_equal(n, 5);
+    assert_int_equal(ids[0], stk_tokenizer_find(t, "a"));
+    assert_int_equal(ids[1], stk_tokenizer_find(t, "\xc3\xb1"));
+    assert_int_equal(ids[3], unknown);
+    assert_int_equal(ids[4], unknown);
+    stk_tokenizer_free(t);
+    assert_int_equal(stk_tokenizer_parse_json((stk_span){(const uint8_t *)none, sizeof(none) - 1}, &t), STK_OK);
+    assert_int_equal(stk_tokenizer_encode(t, text, sizeof(text) - 1, true, ids, 8, &n), STK_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(ids[1], 3);
+    stk_tokenizer_free(t);
+}
+
 /* Each is refused by the name of what is wrong. */
 static void bad_files(void **state)
 {
@@ -211,6 +235,12 @@ static void bad_files(void **state)
          STK_UNSUPPORTED, "'CTC'"},
         {"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0},\"unk_token\":\"a\"},\"added_tokens\":[{\"id\":1}]}",
          STK_CORRUPT, "added token 0"},
+        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"unk_token\":\"?\"}}", STK_UNSUPPORTED,
+         "'?' is no token"},
+        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"ignore_merges\":true}}", STK_UNSUPPORTED,
+         "ignore_merges"},
+        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},\"decoder\":{\"type\":\"ByteLevel\"}}",
+         STK_UNSUPPORTED, "'ByteLevel'"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         stk_tokenizer *t = NULL;
@@ -239,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_tokenizers_does), cmocka_unit_test(any_bytes),         cmocka_unit_test(long_words),
         cmocka_unit_test(cut_texts),          cmocka_unit_test(names_and_numbers), cmocka_unit_test(bad_files),
+        cmocka_unit_test(unknown_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,6 +100,59 @@ static void pieces(void **state)
     stk_tokenizer_free(t);
 }
 
+static void check_tokens(const char *path, const char *const *want, int n)
+{
+    stk_tokenizer *t;
+    if (stk_tokenizer_open(path, NULL, &t) != STK_OK) fail_msg("%s", stk_error_text());
+    assert_int_equal(stk_tokenizer_vocabulary(t), n);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(stk_tokenizer_find(t, want[i]), i);
+    stk_tokenizer_free(t);
+}
+
+/* In the order of their numbers; the rarest go first, of equally rare ones the last. */
+static void characters(void **state)
+{
+    (void)state;
+    static const char text[] = "abcab\nc\xff\xc3\xbc\n\xf0\x9f\x98\x80"
+                               "ba\xc3\xbc";
+    static const char *const all[] = {"[UNK]", "<|endoftext|>", "\n", "a", "b", "c", "\xc3\xbc", "\xf0\x9f\x98\x80"};
+    static const char *const few[] = {"[UNK]", "<|endoftext|>", "\n", "a", "b"};
+    static const char *const listed[] = {"[UNK]", "<pad>", "c", "\xc3\xbc", "a"};
+    static const char *const pad[] = {"<pad>"};
+    stk_tokenizer_training t = of_kind(STK_TOKENIZER_CHARACTERS);
+    stk_tokenizer_result result;
+    t.vocabulary = 100;
+    assert_int_equal(stk_file_write_durably(in_folder("few.txt"), text, sizeof(text) - 1), STK_OK);
+    assert_int_equal(train(in_folder("few.txt"), &t, in_folder("few.json"), &result), STK_OK);
+    check_tokens(in_folder("few.json"), all, 8);
+    assert_int_equal(result.n_words, 13);
+    assert_int_equal(result.n_different, 6);
+    assert_int_equal(result.n_tokens, 8);
+    t.min_count = 2;
+    assert_int_equal(train(in_folder("few.txt"), &t, in_folder("few.json"), NULL), STK_OK);
+    check_tokens(in_folder("few.json"), all, 7);
+    t.vocabulary = 5; /* a and b come three times, three others twice */
+    assert_int_equal(train(in_folder("few.txt"), &t, in_folder("few.json"), NULL), STK_OK);
+    check_tokens(in_folder("few.json"), few, 5);
+    t.vocabulary = 2;
+    assert_int_equal(train(in_folder("few.txt"), &t, in_folder("none.json"), NULL), STK_INVALID);
+    t.characters = "c\xc3\xbc"
+                   "ca";
+    t.special = pad;
+    t.n_special = 1;
+    assert_int_equal(train(in_folder("few.txt"), &t, in_folder("none.json"), NULL), STK_INVALID); /* both */
+    assert_int_equal(stk_tokenizer_train(NULL, 0, in_folder("few.json"), &t, NULL), STK_OK);
+    check_tokens(in_folder("few.json"), listed, 5);
+    t.characters = "c\xc3";
+    assert_int_equal(stk_tokenizer_train(NULL, 0, in_folder("none.json"), &t, NULL), STK_INVALID);
+    t.characters = "";
+    assert_int_equal(stk_tokenizer_train(NULL, 0, in_folder("none.json"), &t, NULL), STK_INVALID);
+    t.kind = STK_TOKENIZER_BPE;
+    t.characters = "c";
+    assert_int_equal(stk_tokenizer_train(NULL, 0, in_folder("none.json"), &t, NULL), STK_INVALID);
+}
+
 /* The lines of the corpus in two files, and these the other way round. */
 static void order_of_files(void **state)
 {
@@ -114,7 +167,7 @@ static void order_of_files(void **state)
     assert_int_equal(stk_file_write_durably(in_folder("a.txt"), all.data, cut), STK_OK);
     assert_int_equal(stk_file_write_durably(in_folder("b.txt"), all.data + cut, all.n - cut), STK_OK);
     stk_file_unmap(all);
-    for (int kind = 0; kind < 2; kind++) {
+    for (int kind = 0; kind < 3; kind++) {
         stk_tokenizer_training training = of_kind((stk_tokenizer_kind)kind);
         const char *order[2] = {in_folder("b.txt"), in_folder("a.txt")};
         assert_int_equal(stk_tokenizer_train(order, 2, in_folder("two.json"), &training, NULL), STK_OK);
@@ -207,8 +260,8 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(merges), cmocka_unit_test(pieces),
-                                       cmocka_unit_test(order_of_files), cmocka_unit_test(refused),
-                                       cmocka_unit_test(few_words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(merges),     cmocka_unit_test(pieces),
+                                       cmocka_unit_test(characters), cmocka_unit_test(order_of_files),
+                                       cmocka_unit_test(refused),    cmocka_unit_test(few_words)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

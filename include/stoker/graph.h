@@ -212,7 +212,9 @@ STK_API stk_linear_cross_entropy stk_linear_cross_entropy_default(void); /* no s
 STK_API stk_value stk_linear_cross_entropy_raw(stk_value x, stk_value weight, stk_value labels,
                                                stk_linear_cross_entropy options);
 
-/* d(sum of y) / d(variable or any value that y depends on): a placeholder until autodiff replaces it. */
+/* d(sum of y) / d(variable or any value that y depends on): a placeholder until autodiff replaces it. A value like
+ * others, which may be differentiated again; STK_UNSUPPORTED, at compiling, where an op on the way has no second
+ * derivative: convolution, pooling, softmax, normalisation, attention. */
 STK_API stk_value stk_grad(stk_value y, stk_value x);
 
 #ifdef __cplusplus

@@ -2,6 +2,7 @@
  *
  * For each y, from its node backwards, every node on a path from some x to y hands the gradients of its outputs to its
  * op's rule, which adds nodes for the gradients of its inputs; where several meet they are added up.
+ * A y that depends on a gradient itself waits until that one is nodes, so that gradients of gradients are exact.
  * Griewank & Walther, "Evaluating derivatives", 2nd edition, chapter 3.
  */
 #include <stdlib.h>
@@ -106,19 +107,38 @@ static stk_status differentiate(differ *d, int32_t n_nodes, int32_t *replace)
     return STK_OK;
 }
 
-stk_status pass_autodiff(stk_graph *graph, const stk_pass_options *options)
+/* Marks every value that depends on a gradient. Whether one of those is to be differentiated itself. */
+static bool mark_open(const stk_graph *graph, bool *open)
 {
-    (void)options;
-    STK_RETURN_IF_ERROR(stk_graph_status(graph));
+    bool nested = false;
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        bool any = node->op == STK_OP_grad;
+        nested |= any && open[node->in[0]];
+        for (int j = 0; j < node->n_in && !any; j++)
+            any = open[node->in[j]];
+        for (int j = 0; j < node->n_out; j++)
+            open[node->first_out + j] = any;
+    }
+    return nested;
+}
+
+/* All gradients of values that depend on no gradient; *more: others are left. */
+static stk_status replace_gradients(stk_graph *graph, bool *more)
+{
     stk_status status = STK_OK;
     int32_t n_nodes = graph->n_nodes;
     differ d = {.graph = graph, .n_values = graph->n_values};
     int32_t *replace_old = stk_pass_identity(graph, 0), *replace = NULL;
+    bool *open = calloc((size_t)d.n_values + 1, sizeof(*open));
     d.depends = calloc((size_t)d.n_values + 1, sizeof(*d.depends));
     d.grad = malloc(((size_t)d.n_values + 1) * sizeof(*d.grad));
-    if (!replace_old || !d.depends || !d.grad) STK_TRY(stk_fail_memory((size_t)d.n_values * sizeof(*d.grad)));
+    *more = false;
+    if (!replace_old || !open || !d.depends || !d.grad) STK_TRY(stk_fail_memory((size_t)d.n_values * sizeof(*d.grad)));
+    *more = mark_open(graph, open);
     for (int32_t i = 0; i < n_nodes; i++) {
-        if (graph->node[i].op != STK_OP_grad || replace_old[graph->node[i].first_out] != graph->node[i].first_out)
+        if (graph->node[i].op != STK_OP_grad || open[graph->node[i].in[0]] ||
+            replace_old[graph->node[i].first_out] != graph->node[i].first_out)
             continue;
         d.y = graph->node[i].in[0];
         STK_TRY(differentiate(&d, n_nodes, replace_old));
@@ -132,7 +152,17 @@ stk_status pass_autodiff(stk_graph *graph, const stk_pass_options *options)
 done:
     free(replace_old);
     free(replace);
+    free(open);
     free(d.depends);
     free(d.grad);
     return status;
+}
+
+stk_status pass_autodiff(stk_graph *graph, const stk_pass_options *options)
+{
+    (void)options;
+    STK_RETURN_IF_ERROR(stk_graph_status(graph));
+    for (bool more = true; more;)
+        STK_RETURN_IF_ERROR(replace_gradients(graph, &more));
+    return STK_OK;
 }

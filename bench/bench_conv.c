@@ -106,7 +106,7 @@ static bool open_blocked(const stk_conv_shape *s, blocked_conv *b)
         c.pad_low[i] = s->window.pad_low[i];
         c.pad_high[i] = s->window.pad_high[i];
     }
-    c.x = stk_md_get(&md[0]), c.weight = stk_md_get(&md[1]), c.y = stk_md_get(&md[2]);
+    c.x = stk_md_get(&md[0]), c.weight = c.read_weight = stk_md_get(&md[1]), c.y = stk_md_get(&md[2]);
     ok = ok && stk_dnnl_conv_pd(b->engine, &c, NULL, &pd) == dnnl_success;
     for (int i = 0; i < 3 && ok; i++)
         ok = add_arg(b, pd, args[s->pass][i]);
@@ -147,7 +147,7 @@ static stk_status open_ways(const bench *b, const stk_conv_shape *s, ways *w)
     if (s->pass != STK_CONV_FORWARD) attrs.shape = shapes[out];
     stk_op_call call = {ops[s->pass], &attrs, 2, 1, in, &result};
     STK_RETURN_IF_ERROR(b->device->class->kernel(b->device, &call, &w->kernel));
-    STK_RETURN_IF_ERROR(stk_onednn_conv_new(b->onednn, s, &w->conv));
+    STK_RETURN_IF_ERROR(stk_onednn_conv_new(b->onednn, s, STK_F32, b->device->n_threads, &w->conv));
     if (!open_blocked(s, &w->blocked)) return stk_fail(STK_DEVICE, "oneDNN has no such convolution");
     for (int i = 0; i < 3; i++)
         w->bytes[i] = (size_t)stk_shape_count(shapes[i]) * sizeof(float);

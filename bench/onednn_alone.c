@@ -131,11 +131,12 @@ static stk_conv_pass find_conv(const stk_op_call *call, operand o[3])
     }
 }
 
-static bool make_conv_pd(dnnl_engine_t engine, const stk_op_call *call, stk_conv_pass pass, const stk_md md[3],
+static bool make_conv_pd(dnnl_engine_t engine, const stk_op_call *call, stk_conv_pass pass, const stk_md md[4],
                          dnnl_primitive_desc_t *out)
 {
     const stk_window *w = &call->attrs->window;
-    stk_dnnl_conv c = {.pass = pass, stk_md_get(&md[0]), stk_md_get(&md[1]), stk_md_get(&md[2])};
+    stk_dnnl_conv c = {.pass = pass, .x = stk_md_get(&md[0]), .weight = stk_md_get(&md[1]), .y = stk_md_get(&md[2])};
+    c.read_weight = stk_md_get(&md[3]);
     for (int i = 0; i < call->in[0].shape.rank - 2; i++) {
         c.strides[i] = w->stride[i];
         c.dilates[i] = w->dilation[i] - 1;
@@ -177,8 +178,8 @@ static void find_sgemm(const stk_op_call *call, const operand o[3], alone *a)
 
 static bool open_alone(alone *a, const stk_op_call *call, bool in_f32)
 {
-    operand o[3];
-    stk_md md[3] = {0};
+    operand o[4];
+    stk_md md[4] = {0};
     dnnl_primitive_desc_t pd = NULL;
     bool is_product = call->op == STK_OP_matmul;
     stk_conv_pass pass = STK_CONV_FORWARD;
@@ -186,9 +187,11 @@ static bool open_alone(alone *a, const stk_op_call *call, bool in_f32)
         find_product(call, o);
     else
         pass = find_conv(call, o);
+    o[3] = o[1]; /* the weight as it is read, whatever its gradient is */
+    o[3].dtype = o[0].dtype;
     bool ok = dnnl_engine_create(&a->engine, dnnl_cpu, 0) == dnnl_success &&
               dnnl_stream_create(&a->stream, a->engine, dnnl_stream_default_flags) == dnnl_success;
-    for (int i = 0; i < 3 && ok; i++)
+    for (int i = 0; i < 4 && ok; i++)
         ok = describe(&o[i], in_f32, &md[i]);
     ok = ok && (is_product ? make_matmul_pd(a->engine, md, &pd) : make_conv_pd(a->engine, call, pass, md, &pd));
     for (int i = 0; i < 3 && ok; i++)
@@ -196,7 +199,7 @@ static bool open_alone(alone *a, const stk_op_call *call, bool in_f32)
     ok = ok && dnnl_primitive_create(&a->primitive, pd) == dnnl_success;
     if (ok && is_product) find_sgemm(call, o, a);
     if (pd) dnnl_primitive_desc_destroy(pd);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         stk_md_clear(&md[i]);
     return ok;
 }

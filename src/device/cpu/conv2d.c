@@ -8,6 +8,7 @@
 #include "device/cpu/conv2d_onednn.h"
 #include "device/cpu/conv2d_point.h"
 #include "device/cpu/conv2d_weight_point.h"
+#include "device/cpu/conv2d_weight_product.h"
 #include "device/cpu/conv2d_winograd.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/depthwise.h"
@@ -230,7 +231,17 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
         return make_zeros(call, out);
     if (stk_cpu_is_depthwise(&shape)) return stk_cpu_depthwise_kernel(device, &shape, out);
     if (is_own(&shape)) return make_own(device, call, &shape, out);
-    return stk_cpu_conv2d_onednn_kernel(device, &shape, out);
+    return stk_cpu_conv2d_onednn_kernel(device, &shape, STK_F32, out);
+}
+
+/* Where the processor multiplies bf16. STK_UNSUPPORTED where oneDNN lacks the convolution. */
+static stk_status make_bf16(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out)
+{
+    stk_status status = stk_cpu_conv2d_weight_product_kernel(device, shape, out);
+    if (status != STK_UNSUPPORTED) return status;
+    status = stk_cpu_conv2d_onednn_kernel(device, shape, STK_BF16, out);
+    if (status == STK_UNSUPPORTED) stk_kernel_free(out);
+    return status;
 }
 
 static stk_status choose(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
@@ -241,6 +252,10 @@ static stk_status choose(const stk_cpu_device *device, const stk_op_call *call, 
     stk_conv_shape shape = shape_of(call);
     bool is_half = dtype == STK_BF16 || dtype == STK_F16, is_weight = shape.pass == STK_CONV_GRAD_WEIGHT;
     bool is_empty = !stk_shape_count(shape.x) || !stk_shape_count(shape.weight) || !stk_shape_count(shape.y);
+    if (dtype == STK_BF16 && !is_empty && stk_isa_has_bf16(device->isa)) {
+        stk_status status = make_bf16(device, &shape, out);
+        if (status != STK_UNSUPPORTED) return status;
+    }
     if ((dtype == STK_F32 || is_half) && !is_empty) {
         if (stk_cpu_conv2d_is_winograd(&shape)) return stk_cpu_conv2d_winograd_kernel(device, &shape, dtype, out);
         if (stk_cpu_conv2d_is_point(device, &shape, dtype))

@@ -1,39 +1,120 @@
+/* Threads take some images each, with an operation of their own: oneDNN's team of threads would spin against ours. Only
+ * where images are fewer than threads it is used. Gradients of weights are sums of each part's images; they are added
+ * up in the order of the parts.
+ */
 #include "device/cpu/conv2d_onednn.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct conv_state {
-    stk_onednn_conv *conv;
+    stk_onednn_conv **conv; /* of each part */
     stk_conv_pass pass;
+    int n_parts, n_threads;
+    size_t x_step, y_step; /* bytes of a part's images */
+    int64_t n_weights;
+    size_t sums_bytes; /* of the weights' gradients of a part; 0: not for weights, or one part */
+    size_t part_bytes; /* of a part's other scratch */
 } conv_state;
+
+typedef struct conv_task {
+    const conv_state *s;
+    const stk_kernel_args *args;
+    _Atomic int *failed;
+} conv_task;
+
+static void run_part(const void *p, int i_part, int n_parts)
+{
+    (void)n_parts;
+    const conv_task *task = p;
+    const conv_state *s = task->s;
+    const stk_kernel_args *args = task->args;
+    char *sums = args->scratch, *own = sums + s->sums_bytes * (size_t)s->n_parts + s->part_bytes * (size_t)i_part;
+    char *x = s->pass == STK_CONV_GRAD_DATA ? args->out[0] : args->in[0];
+    char *y = s->pass == STK_CONV_FORWARD ? args->out[0] : s->pass == STK_CONV_GRAD_DATA ? args->in[0] : args->in[1];
+    char *weight = s->pass != STK_CONV_GRAD_WEIGHT ? args->in[1] : args->out[0];
+    if (s->sums_bytes) weight = sums + s->sums_bytes * (size_t)i_part;
+    stk_status status = stk_onednn_conv_run(s->conv[i_part], x + s->x_step * (size_t)i_part, weight,
+                                            y + s->y_step * (size_t)i_part, own);
+    if (status != STK_OK) atomic_store(task->failed, (int)status);
+}
+
+static void add_share(const void *p, int i_share, int n_shares)
+{
+    const conv_task *task = p;
+    const conv_state *s = task->s;
+    const float *sums = task->args->scratch;
+    float *out = task->args->out[0];
+    int64_t begin, end, step = (int64_t)(s->sums_bytes / sizeof(float));
+    stk_cpu_share(s->n_weights, 64, i_share, n_shares, &begin, &end);
+    for (int64_t i = begin; i < end; i++)
+        out[i] = sums[i] + sums[step + i];
+    for (int part = 2; part < s->n_parts; part++)
+        for (int64_t i = begin; i < end; i++)
+            out[i] += sums[part * step + i];
+}
 
 static stk_status run(const void *p, const stk_kernel_args *args)
 {
-    const conv_state *state = p;
-    switch (state->pass) {
-    case STK_CONV_GRAD_DATA:
-        return stk_onednn_conv_run(state->conv, args->out[0], args->in[1], args->in[0], args->scratch);
-    case STK_CONV_GRAD_WEIGHT:
-        return stk_onednn_conv_run(state->conv, args->in[0], args->out[0], args->in[1], args->scratch);
-    default: return stk_onednn_conv_run(state->conv, args->in[0], args->in[1], args->out[0], args->scratch);
-    }
+    const conv_state *s = p;
+    _Atomic int failed = STK_OK;
+    conv_task task = {s, args, &failed};
+    stk_cpu_parallel(s->n_parts, run_part, &task);
+    /* The text was kept in the thread that failed. */
+    if (failed != STK_OK) return stk_fail((stk_status)failed, "oneDNN's convolution failed");
+    if (s->sums_bytes) stk_cpu_parallel(s->n_threads, add_share, &task);
+    return STK_OK;
 }
 
 static void release(void *p)
 {
-    conv_state *state = p;
-    stk_onednn_conv_free(state->conv);
-    free(state);
+    conv_state *s = p;
+    for (int i = 0; s->conv && i < s->n_parts; i++)
+        stk_onednn_conv_free(s->conv[i]);
+    free(s->conv);
+    free(s);
 }
 
-stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out)
+static size_t round_up(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static stk_status make_parts(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype, conv_state *s)
+{
+    int64_t n_images = shape->x.dim[0];
+    int64_t images = s->n_threads > n_images ? n_images : (n_images + s->n_threads - 1) / s->n_threads;
+    size_t bytes = stk_dtype_bytes(dtype);
+    int n_parts = (int)((n_images + images - 1) / images), threads = n_parts > 1 ? 1 : s->n_threads;
+    s->x_step = (size_t)(stk_shape_count(shape->x) / n_images * images) * bytes;
+    s->y_step = (size_t)(stk_shape_count(shape->y) / n_images * images) * bytes;
+    s->n_weights = stk_shape_count(shape->weight);
+    if (shape->pass == STK_CONV_GRAD_WEIGHT && n_parts > 1)
+        s->sums_bytes = round_up((size_t)s->n_weights * sizeof(float));
+    s->conv = calloc((size_t)n_parts, sizeof(*s->conv));
+    if (!s->conv) return stk_fail_memory((size_t)n_parts * sizeof(*s->conv));
+    for (s->n_parts = 0; s->n_parts < n_parts; s->n_parts++) {
+        stk_conv_shape part = *shape;
+        int64_t left = n_images - s->n_parts * images;
+        part.x.dim[0] = part.y.dim[0] = left < images ? left : images;
+        STK_RETURN_IF_ERROR(stk_onednn_conv_new(device->onednn, &part, dtype, threads, &s->conv[s->n_parts]));
+        size_t scratch = round_up(stk_onednn_conv_scratch_bytes(s->conv[s->n_parts]));
+        if (scratch > s->part_bytes) s->part_bytes = scratch;
+    }
+    return STK_OK;
+}
+
+stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
+                                        stk_kernel *out)
 {
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(conv_state), run, out));
-    conv_state *state = out->state;
+    conv_state *s = out->state;
     out->release = release;
-    state->pass = shape->pass;
-    STK_RETURN_IF_ERROR(stk_onednn_conv_new(device->onednn, shape, &state->conv));
-    out->scratch_bytes = stk_onednn_conv_scratch_bytes(state->conv);
-    out->impl = stk_onednn_conv_impl(state->conv);
+    s->pass = shape->pass;
+    s->n_threads = device->base.n_threads;
+    STK_RETURN_IF_ERROR(make_parts(device, shape, dtype, s));
+    out->scratch_bytes = (s->sums_bytes + s->part_bytes) * (size_t)s->n_parts;
+    out->impl = stk_onednn_conv_impl(s->conv[0]);
     return STK_OK;
 }

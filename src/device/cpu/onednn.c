@@ -20,7 +20,8 @@ typedef struct conv_tensor {
 enum { X, WEIGHT, Y, N_TENSORS, ALIGN = 64 };
 
 struct stk_onednn_conv {
-    dnnl_stream_t stream; /* borrowed */
+    dnnl_stream_t stream;
+    int n_threads;
     dnnl_primitive_t primitive;
     dnnl_memory_t scratchpad;
     conv_tensor tensor[N_TENSORS];
@@ -47,7 +48,6 @@ stk_status stk_onednn_open(stk_onednn **out)
     const dnnl_version_t *version = dnnl_version();
     snprintf(onednn->version, sizeof(onednn->version), "%d.%d.%d", version->major, version->minor, version->patch);
     STK_TRY(stk_onednn_check(dnnl_engine_create(&onednn->engine, dnnl_cpu, 0), "engine"));
-    STK_TRY(stk_onednn_check(dnnl_stream_create(&onednn->stream, onednn->engine, dnnl_stream_default_flags), "stream"));
     *out = onednn;
     return STK_OK;
 done:
@@ -58,7 +58,6 @@ done:
 void stk_onednn_close(stk_onednn *onednn)
 {
     if (!onednn) return;
-    if (onednn->stream) dnnl_stream_destroy(onednn->stream);
     if (onednn->engine) dnnl_engine_destroy(onednn->engine);
     free(onednn);
 }
@@ -71,7 +70,7 @@ const char *stk_onednn_version(const stk_onednn *onednn)
 /* --- descriptors --- */
 
 /* oneDNN names dimensions N, C, (D,) H, W whatever their order in memory. */
-static dnnl_status_t describe_image(stk_shape shape, stk_md *plain, stk_md *any)
+static dnnl_status_t describe_image(stk_shape shape, dnnl_data_type_t type, stk_md *plain)
 {
     int rank = shape.rank;
     dnnl_dims_t dims = {shape.dim[0], shape.dim[rank - 1]}, strides = {0, 1};
@@ -81,11 +80,10 @@ static dnnl_status_t describe_image(stk_shape shape, stk_md *plain, stk_md *any)
         strides[i] = step;
     }
     strides[0] = step;
-    dnnl_status_t status = stk_md_init(plain, rank, dims, strides, dnnl_f32);
-    return status == dnnl_success && any ? stk_md_init(any, rank, dims, NULL, dnnl_f32) : status;
+    return stk_md_init(plain, rank, dims, strides, type);
 }
 
-static dnnl_status_t describe_weight(stk_shape shape, int64_t groups, stk_md *plain, stk_md *any)
+static dnnl_status_t describe_weight(stk_shape shape, int64_t groups, dnnl_data_type_t type, stk_md *plain, stk_md *any)
 {
     int rank = shape.rank, skip = groups == 1;
     dnnl_dims_t dims = {groups, shape.dim[0] / groups, shape.dim[rank - 1]}, strides = {0, 0, 1};
@@ -96,8 +94,8 @@ static dnnl_status_t describe_weight(stk_shape shape, int64_t groups, stk_md *pl
     }
     strides[1] = step;
     strides[0] = step * dims[1];
-    dnnl_status_t status = stk_md_init(plain, rank + 1 - skip, dims + skip, strides + skip, dnnl_f32);
-    return status == dnnl_success ? stk_md_init(any, rank + 1 - skip, dims + skip, NULL, dnnl_f32) : status;
+    dnnl_status_t status = stk_md_init(plain, rank + 1 - skip, dims + skip, strides + skip, type);
+    return status == dnnl_success ? stk_md_init(any, rank + 1 - skip, dims + skip, NULL, type) : status;
 }
 
 static void set_sizes(const stk_window *window, int n_dims, stk_dnnl_conv *out)
@@ -160,7 +158,7 @@ static stk_status build(stk_onednn_conv *conv, const stk_onednn *onednn, const_d
         [STK_CONV_GRAD_WEIGHT] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST},
     };
     stk_status status = STK_OK;
-    conv->stream = onednn->stream;
+    STK_TRY(stk_onednn_check(dnnl_stream_create(&conv->stream, onednn->engine, dnnl_stream_default_flags), "stream"));
     conv->target = pass == STK_CONV_FORWARD ? Y : pass == STK_CONV_GRAD_DATA ? X : WEIGHT;
     stk_md_ref scratchpad = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
     conv->scratch_bytes = scratchpad ? round_up(dnnl_memory_desc_get_size(scratchpad)) : 0;
@@ -179,22 +177,31 @@ done:
     return status;
 }
 
-stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *shape, stk_onednn_conv **out)
+stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *shape, stk_dtype dtype, int n_threads,
+                               stk_onednn_conv **out)
 {
     stk_status status = STK_OK;
+    dnnl_data_type_t type = dtype == STK_BF16 ? dnnl_bf16 : dnnl_f32;
+    dnnl_data_type_t weight_type = shape->pass == STK_CONV_GRAD_WEIGHT ? dnnl_f32 : type;
+    int before = stk_cpu_swap_thread_count(n_threads);
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
-    stk_md any = {0};
+    stk_md any = {0}, read_any = {0}, unused = {0};
     stk_onednn_conv *conv = calloc(1, sizeof(*conv));
-    if (!conv) return stk_fail_memory(sizeof(*conv));
+    if (!conv) STK_TRY(stk_fail_memory(sizeof(*conv)));
+    conv->n_threads = n_threads;
     stk_dnnl_conv c = {.pass = shape->pass};
     set_sizes(&shape->window, shape->x.rank - 2, &c);
-    STK_TRY(stk_onednn_check(describe_image(shape->x, &conv->tensor[X].plain_md, NULL), "memory descriptor"));
-    STK_TRY(stk_onednn_check(describe_image(shape->y, &conv->tensor[Y].plain_md, NULL), "memory descriptor"));
-    STK_TRY(stk_onednn_check(describe_weight(shape->weight, shape->window.groups, &conv->tensor[WEIGHT].plain_md, &any),
-                             "memory descriptor"));
+    STK_TRY(stk_onednn_check(describe_image(shape->x, type, &conv->tensor[X].plain_md), "memory descriptor"));
+    STK_TRY(stk_onednn_check(describe_image(shape->y, type, &conv->tensor[Y].plain_md), "memory descriptor"));
+    STK_TRY(stk_onednn_check(
+        describe_weight(shape->weight, shape->window.groups, weight_type, &conv->tensor[WEIGHT].plain_md, &any),
+        "memory descriptor"));
     c.x = stk_md_get(&conv->tensor[X].plain_md);
+    STK_TRY(stk_onednn_check(describe_weight(shape->weight, shape->window.groups, type, &unused, &read_any),
+                             "memory descriptor"));
     c.weight = stk_md_get(&any);
+    c.read_weight = stk_md_get(&read_any);
     c.y = stk_md_get(&conv->tensor[Y].plain_md);
     STK_TRY(stk_onednn_check(dnnl_primitive_attr_create(&attr), "attributes"));
     STK_TRY(stk_onednn_check(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "attributes"));
@@ -206,6 +213,9 @@ done:
     if (pd) dnnl_primitive_desc_destroy(pd);
     if (attr) dnnl_primitive_attr_destroy(attr);
     stk_md_clear(&any);
+    stk_md_clear(&read_any);
+    stk_md_clear(&unused);
+    stk_cpu_swap_thread_count(before);
     stk_onednn_conv_free(conv);
     return status;
 }
@@ -222,6 +232,7 @@ void stk_onednn_conv_free(stk_onednn_conv *conv)
     }
     if (conv->scratchpad) dnnl_memory_destroy(conv->scratchpad);
     if (conv->primitive) dnnl_primitive_destroy(conv->primitive);
+    if (conv->stream) dnnl_stream_destroy(conv->stream);
     free(conv);
 }
 
@@ -283,6 +294,8 @@ stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weigh
             status = dnnl_memory_set_data_handle(t->staged, (char *)scratch + t->offset);
     }
     if (status == dnnl_success && conv->scratchpad) status = dnnl_memory_set_data_handle(conv->scratchpad, scratch);
+    int before = stk_cpu_swap_thread_count(conv->n_threads);
     if (status == dnnl_success) status = run(conv);
+    stk_cpu_swap_thread_count(before);
     return stk_onednn_check(status, "convolution");
 }

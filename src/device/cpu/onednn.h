@@ -3,7 +3,7 @@
  *
  * oneDNN chooses its own format for weights; the reorders to and from it run inside the call, through the call's
  * scratch memory. Everything is created beforehand; a run only sets pointers. Threads: an operation runs on one thread
- * at a time (oneDNN itself uses the threads that OpenMP gives to that thread).
+ * at a time; oneDNN itself uses as many as the operation was made for.
  */
 #ifndef STK_DEVICE_CPU_ONEDNN_H
 #define STK_DEVICE_CPU_ONEDNN_H
@@ -22,15 +22,18 @@ const char *stk_onednn_version(const stk_onednn *onednn);
 
 typedef enum stk_conv_pass { STK_CONV_FORWARD, STK_CONV_GRAD_DATA, STK_CONV_GRAD_WEIGHT } stk_conv_pass;
 
-/* x [N,H,W,C], weight [O,KH,KW,C/groups], y [N,H',W',O], or of volumes; all f32 and none empty. */
+/* x [N,H,W,C], weight [O,KH,KW,C/groups], y [N,H',W',O], or of volumes; none empty. */
 typedef struct stk_conv_shape {
     stk_conv_pass pass;
     stk_shape x, weight, y;
     stk_window window;
 } stk_conv_shape;
 
-/* Returned: free with stk_onednn_conv_free. onednn must live longer. STK_UNSUPPORTED where oneDNN has none. */
-stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *shape, stk_onednn_conv **out);
+/* dtype: F32, or BF16 for all but gradients of weights, which stay f32. For n_threads of oneDNN's, or for 1, the
+ * caller's: then several of them run side by side. Returned: free with stk_onednn_conv_free. onednn must live longer.
+ * STK_UNSUPPORTED where oneDNN has none. */
+stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *shape, stk_dtype dtype, int n_threads,
+                               stk_onednn_conv **out);
 void stk_onednn_conv_free(stk_onednn_conv *conv); /* accepts NULL */
 /* Bytes of 64-byte aligned scratch memory that a run needs. */
 size_t stk_onednn_conv_scratch_bytes(const stk_onednn_conv *conv);

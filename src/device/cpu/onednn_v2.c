@@ -25,7 +25,7 @@ void stk_md_clear(stk_md *md)
 static dnnl_status_t describe_forward(const stk_dnnl_conv *c, dnnl_convolution_desc_t *out)
 {
     return dnnl_dilated_convolution_forward_desc_init(out, dnnl_forward_training, dnnl_convolution_direct, c->x,
-                                                      c->weight, NULL, c->y, c->strides, c->dilates, c->pad_low,
+                                                      c->read_weight, NULL, c->y, c->strides, c->dilates, c->pad_low,
                                                       c->pad_high);
 }
 

@@ -29,6 +29,7 @@ void stk_md_clear(stk_md *md);
 typedef struct stk_dnnl_conv {
     stk_conv_pass pass;
     stk_md_ref x, weight, y;
+    stk_md_ref read_weight; /* as the forward pass reads it: weight, but where its gradient is f32 and x is not */
     dnnl_dims_t strides, dilates, pad_low, pad_high;
 } stk_dnnl_conv;
 dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *conv, const_dnnl_primitive_attr_t attr,
@@ -42,7 +43,6 @@ dnnl_status_t stk_dnnl_add_sum(dnnl_post_ops_t ops);
 
 struct stk_onednn {
     dnnl_engine_t engine;
-    dnnl_stream_t stream;
     char version[24];
 };
 

@@ -124,16 +124,21 @@ static void gradients_of_weights(void **state)
     check_pass(STK_OP_conv2d_grad_weight);
 }
 
-/* bf16, rounded once: products, plain and strided, Winograd's tiles, and the direct way. */
+/* bf16, rounded once: products, plain and strided, Winograd's tiles, and the direct way; where the processor multiplies
+ * bf16, images that threads do not share evenly, fewer of them than threads, groups, and weights that threads share. */
 static void sixteen_bits(void **state)
 {
     static const shape tested[] = {{5, 15, 13, 128, 256, SQUARE(1, 1, 0)},
                                    {5, 30, 25, 128, 256, SQUARE(1, 2, 0)},
                                    {3, 11, 9, 48, 32, SQUARE(3, 1, 1)},
-                                   {3, 11, 9, 24, 20, SQUARE(3, 2, 1)}};
+                                   {3, 11, 9, 24, 20, SQUARE(3, 2, 1)},
+                                   {5, 15, 13, 140, 600, SQUARE(1, 1, 0)},
+                                   {2, 19, 18, 3, 16, SQUARE(7, 2, 3)},
+                                   {4, 6, 6, 8, 8, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 2}};
+    enum { N_TESTED = sizeof(tested) / sizeof(tested[0]) };
     static const stk_op ops[] = {STK_OP_conv2d, STK_OP_conv2d_grad_data, STK_OP_conv2d_grad_weight};
     (void)state;
-    for (int i = 0; i < 4 * 3; i++) {
+    for (int i = 0; i < N_TESTED * 3; i++) {
         call c = make_call_of(STK_BF16, &tested[i / 3], ops[i % 3]);
         compare_call(&c, i % 3 == 2 ? 1e-5 : 0x1p-8);
     }

@@ -405,6 +405,23 @@ static void add_inputs(stk_writer *w, Onnx__GraphProto *graph)
     }
 }
 
+static bool reads_input(const stk_writer *w, const char *name)
+{
+    for (int i = 0; i < w->n_nodes; i++)
+        for (size_t k = 0; k < w->node[i]->n_input; k++)
+            if (!strcmp(w->node[i]->input[k], name)) return true;
+    return false;
+}
+
+/* What only training reads, as the seed of dropout, is no input of the model. */
+static void drop_unread_inputs(const stk_writer *w, Onnx__GraphProto *graph)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < graph->n_input; i++)
+        if (reads_input(w, graph->input[i]->name)) graph->input[n++] = graph->input[i];
+    graph->n_input = n;
+}
+
 static void add_outputs(stk_writer *w, Onnx__GraphProto *graph)
 {
     graph->output = stk_writer_alloc(w, (size_t)(w->graph->n_roots + 1) * sizeof(*graph->output));
@@ -452,6 +469,7 @@ static stk_status write_graph(stk_writer *w, const char *path, bool *external)
     add_outputs(w, &graph);
     add_metadata(w, &model);
     STK_RETURN_IF_ERROR(w->status);
+    drop_unread_inputs(w, &graph);
     graph.name = (char *)(w->options->name ? w->options->name : "stoker");
     graph.n_node = (size_t)w->n_nodes;
     graph.node = w->node;

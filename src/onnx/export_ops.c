@@ -333,6 +333,43 @@ static void write_layer_norm(stk_writer *w, const stk_node *node)
     stk_is_plain(w, node->first_out, y);
 }
 
+static const char *put_alike(stk_writer *w, int64_t n, float value)
+{
+    float *data = stk_writer_alloc(w, (size_t)n * sizeof(*data));
+    for (int64_t i = 0; data && i < n; i++)
+        data[i] = value;
+    return data ? stk_put_tensor(w, stk_writer_text(w, "alike%d", w->n_made++), STK_F32, (stk_shape){1, {n}}, data)
+                : NULL;
+}
+
+/* Opset 17 has no group norm: instance norm of [N,G,all others], then each channel's own scale and bias. */
+static void write_group_norm(stk_writer *w, const stk_node *node)
+{
+    stk_shape shape = stk_shape_of(w, node->in[0]);
+    int rank = shape.rank, n_open = 0;
+    bool first = rank >= 3;
+    int64_t groups = node->attrs.group_norm.groups, n_channels = shape.dim[rank - 1];
+    int64_t others = n_channels / groups, whole[STK_MAX_RANK] = {0, n_channels},
+            column[STK_MAX_RANK] = {n_channels}; /* 0: as it is */
+    for (int i = 1; i < rank - 1; i++) {
+        whole[i + 1] = shape.dim[i];
+        column[i] = 1;
+        n_open += shape.dim[i] < 0;
+        others *= shape.dim[i];
+    }
+    if (n_open > 1) refuse(w, node, "of two open sides");
+    if (n_open) others = -1;
+    const char *x = first ? stk_first(w, node->in[0]) : stk_plain(w, node->in[0]);
+    x = STK_PUT(w, "Reshape", x, stk_put_list(w, (const int64_t[]){0, groups, others}, 3));
+    x = STK_PUT(w, "InstanceNormalization", x, put_alike(w, groups, 1), put_alike(w, groups, 0));
+    stk_put_float(w, "epsilon", node->attrs.group_norm.eps);
+    x = STK_PUT(w, "Reshape", x, stk_put_list(w, whole, rank));
+    const char *scale = stk_plain(w, node->in[1]), *bias = stk_plain(w, node->in[2]);
+    if (first) scale = STK_PUT(w, "Reshape", scale, stk_put_list(w, column, rank - 1));
+    if (first) bias = STK_PUT(w, "Reshape", bias, stk_put_list(w, column, rank - 1));
+    set(w, node, first, STK_PUT(w, "Add", STK_PUT(w, "Mul", x, scale), bias));
+}
+
 static void write_softmax(stk_writer *w, const stk_node *node)
 {
     const char *y = STK_PUT(w, "Softmax", stk_plain(w, node->in[0]));
@@ -371,8 +408,9 @@ static void write_attention(stk_writer *w, const stk_node *node)
     bool has_mask = node->n_in == 4 || node->n_in == 6;
     const char *s = STK_PUT(w, "MatMul", order_heads(w, node->in[0], heads), order_heads(w, node->in[1], heads_turned));
     s = STK_PUT(w, "Mul", s, stk_put_number(w, STK_F32, scale));
-    const char *never = stk_put_number(w, STK_F32, -INFINITY);
-    if (node->attrs.attention.causal) s = STK_PUT(w, "Where", put_causal(w, q.dim[1], k.dim[1]), s, never);
+    bool is_causal = node->attrs.attention.causal;
+    const char *never = is_causal || has_mask ? stk_put_number(w, STK_F32, -INFINITY) : NULL;
+    if (is_causal) s = STK_PUT(w, "Where", put_causal(w, q.dim[1], k.dim[1]), s, never);
     if (has_mask) {
         int64_t row[] = {stk_shape_of(w, node->in[3]).dim[0], 1, 1, k.dim[1]};
         const char *mask = STK_PUT(w, "Reshape", stk_plain(w, node->in[3]), stk_put_list(w, row, 4));
@@ -449,6 +487,7 @@ static const struct {
                    {STK_OP_avg_pool3d, write_pool},
                    {STK_OP_batch_norm, write_batch_norm},
                    {STK_OP_layer_norm, write_layer_norm},
+                   {STK_OP_group_norm, write_group_norm},
                    {STK_OP_softmax, write_softmax},
                    {STK_OP_attention, write_attention},
                    {STK_OP_gather, write_gather},

@@ -47,7 +47,8 @@ static bool stays_below(const char *location)
     return location[0] != 0;
 }
 
-static stk_status read_at(const char *path, size_t offset, void *dst, size_t n)
+/* The memory is taken when the file is known to have the bytes. */
+static stk_status read_at(stk_arena *arena, const char *path, size_t offset, size_t n, void **out)
 {
     struct stat info;
     stk_status status = STK_OK;
@@ -60,8 +61,9 @@ static stk_status read_at(const char *path, size_t offset, void *dst, size_t n)
     if ((size_t)info.st_size < offset || (size_t)info.st_size - offset < n)
         STK_TRY(stk_fail(STK_CORRUPT, "its numbers are bytes %zu to %zu of '%s', which has %lld", offset, offset + n,
                          path, (long long)info.st_size));
+    if (!(*out = stk_arena_alloc(arena, n + 1))) STK_TRY(stk_fail_memory(n));
     for (size_t done_bytes = 0; done_bytes < n;) {
-        ssize_t got = pread(fd, (char *)dst + done_bytes, n - done_bytes, (off_t)(offset + done_bytes));
+        ssize_t got = pread(fd, (char *)*out + done_bytes, n - done_bytes, (off_t)(offset + done_bytes));
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0)
             STK_TRY(stk_fail(STK_IO, "cannot read '%s': %s", path, got < 0 ? stk_errno_text(errno) : "it ended"));
@@ -72,7 +74,8 @@ done:
     return status;
 }
 
-stk_status stk_onnx_read_external(const char *folder, const Onnx__TensorProto *proto, void *dst, size_t n)
+stk_status stk_onnx_read_external(stk_arena *arena, const char *folder, const Onnx__TensorProto *proto, size_t n,
+                                  void **out)
 {
     char path[4096];
     size_t offset, length;
@@ -87,5 +90,5 @@ stk_status stk_onnx_read_external(const char *folder, const Onnx__TensorProto *p
     STK_RETURN_IF_ERROR(read_number(proto, "length", n, &length));
     if (length != n) return stk_fail(STK_CORRUPT, "a tensor of %zu bytes has %zu in another file", n, length);
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, location));
-    return read_at(path, offset, dst, n);
+    return read_at(arena, path, offset, n, out);
 }

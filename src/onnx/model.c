@@ -77,13 +77,22 @@ stk_value stk_onnx_plain(stk_onnx *model, stk_onnx_value *v)
     return v->nhwc ? stk_to_nchw(v->value) : v->value;
 }
 
-static stk_status add_initializer(stk_onnx *model, const Onnx__TensorProto *proto)
+/* What has been copied is given back at once, so that large models are in memory once and not twice. */
+static void drop_numbers(Onnx__TensorProto *proto)
+{
+    free(proto->raw_data.data);
+    proto->raw_data = (ProtobufCBinaryData){0};
+    proto->has_raw_data = 0;
+}
+
+static stk_status add_initializer(stk_onnx *model, Onnx__TensorProto *proto)
 {
     stk_onnx_tensor *tensor = stk_arena_alloc(model->arena, sizeof(*tensor));
     if (!tensor) return stk_fail_memory(sizeof(*tensor));
     if (!proto->name) return stk_fail(STK_CORRUPT, "an initialiser has no name");
     stk_status status = stk_onnx_read_tensor(model->arena, model->folder, proto, NULL, tensor);
     if (status != STK_OK) return stk_fail_prefix(status, "initialiser '%s': ", proto->name);
+    drop_numbers(proto);
     return stk_onnx_put(model, proto->name, (stk_onnx_value){.tensor = tensor, .value = stk_value_none(model->graph)});
 }
 

@@ -62,8 +62,9 @@ stk_value stk_onnx_plain(stk_onnx *model, stk_onnx_value *value);
 /* Reads one; data is copied or converted into the arena. folder: where files with numbers lie; may be NULL. */
 stk_status stk_onnx_read_tensor(stk_arena *arena, const char *folder, const Onnx__TensorProto *proto, const char *name,
                                 stk_onnx_tensor *out);
-/* n bytes of a tensor whose numbers lie in another file. */
-stk_status stk_onnx_read_external(const char *folder, const Onnx__TensorProto *proto, void *dst, size_t n);
+/* n bytes of a tensor whose numbers lie in another file, into the arena. */
+stk_status stk_onnx_read_external(stk_arena *arena, const char *folder, const Onnx__TensorProto *proto, size_t n,
+                                  void **out);
 stk_status stk_onnx_dtype(int32_t onnx, stk_dtype *out);
 /* A copy of data in the arena, or zeros where data is NULL. */
 const stk_onnx_tensor *stk_onnx_new_tensor(stk_arena *arena, stk_dtype dtype, stk_shape shape, const void *data);

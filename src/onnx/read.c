@@ -68,12 +68,20 @@ static bool is_shallow(message kind, const uint8_t *data, size_t n, int depth)
     return true;
 }
 
-static stk_status parse(const void *data, size_t n_bytes, const char *folder, const stk_onnx_options *options,
-                        stk_onnx **out)
+static stk_status unpack(stk_span bytes, Onnx__ModelProto **out)
+{
+    if (!is_shallow(MODEL, bytes.data, bytes.n, MOST_DEPTH))
+        return stk_fail(STK_CORRUPT, "no ONNX model: nested too deep");
+    *out = onnx__model_proto__unpack(NULL, bytes.n, bytes.data);
+    if (*out && (*out)->graph) return STK_OK;
+    return stk_fail(STK_CORRUPT, "no ONNX model: the bytes make no ModelProto with a graph");
+}
+
+static stk_status import(const Onnx__ModelProto *proto, const char *folder, const stk_onnx_options *options,
+                         stk_onnx **out)
 {
     static const stk_onnx_options none;
     stk_status status = STK_OK;
-    Onnx__ModelProto *proto = NULL;
     stk_onnx *model = calloc(1, sizeof(*model));
     if (!model) return stk_fail_memory(sizeof(*model));
     model->graph = stk_graph_new();
@@ -82,42 +90,40 @@ static stk_status parse(const void *data, size_t n_bytes, const char *folder, co
     model->folder = folder;
     if (!model->arena) STK_TRY(stk_fail_memory(1024));
     STK_TRY(stk_graph_status(model->graph));
-    if (!is_shallow(MODEL, data, n_bytes, MOST_DEPTH)) STK_TRY(stk_fail(STK_CORRUPT, "no ONNX model: nested too deep"));
-    proto = onnx__model_proto__unpack(NULL, n_bytes, data);
-    if (!proto || !proto->graph)
-        STK_TRY(stk_fail(STK_CORRUPT, "no ONNX model: the bytes make no ModelProto with a graph"));
     STK_TRY(stk_onnx_import(model, proto));
     *out = model;
     model->options = NULL;
     model->folder = NULL;
     model = NULL;
 done:
-    if (proto) onnx__model_proto__free_unpacked(proto, NULL);
     stk_onnx_free(model);
     return status;
 }
 
 stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_options *options, stk_onnx **out)
 {
-    return parse(data, n_bytes, NULL, options, out);
+    Onnx__ModelProto *proto = NULL;
+    stk_status status = unpack((stk_span){data, n_bytes}, &proto);
+    if (status == STK_OK) status = import(proto, NULL, options, out);
+    if (proto) onnx__model_proto__free_unpacked(proto, NULL);
+    return status;
 }
 
 stk_status stk_onnx_open(const char *path, const stk_onnx_options *options, stk_onnx **out)
 {
     char folder[4096] = ".";
-    uint8_t *buffer = NULL;
-    size_t capacity = 0, n = 0;
+    stk_span file;
+    Onnx__ModelProto *proto = NULL;
     const char *slash = strrchr(path, '/');
     if (slash && (size_t)(slash - path) + 2 > sizeof(folder))
         return stk_fail(STK_INVALID, "path '%.60s...' is too long", path);
     if (slash) snprintf(folder, sizeof(folder), "%.*s", (int)(slash == path ? 1 : slash - path), path);
-    stk_status status = stk_file_read(path, &buffer, &capacity, &n);
-    if (status == STK_OK) {
-        status = parse(buffer, n, folder, options, out);
-        if (status != STK_OK) stk_fail_prefix(status, "'%s': ", path);
-    }
-    free(buffer);
-    return status;
+    STK_RETURN_IF_ERROR(stk_file_map(path, &file));
+    stk_status status = unpack(file, &proto);
+    stk_file_unmap(file); /* The messages have copies of all that they need. */
+    if (status == STK_OK) status = import(proto, folder, options, out);
+    if (proto) onnx__model_proto__free_unpacked(proto, NULL);
+    return status == STK_OK ? STK_OK : stk_fail_prefix(status, "'%s': ", path);
 }
 
 void stk_onnx_free(stk_onnx *model)

@@ -50,27 +50,30 @@ static void copy_int32s(const Onnx__TensorProto *proto, stk_dtype dtype, int64_t
     }
 }
 
-static stk_status copy_data(const Onnx__TensorProto *proto, stk_dtype dtype, int64_t n, void *dst)
+/* The memory is taken when the message is known to have the numbers. */
+static stk_status copy_data(stk_arena *arena, const Onnx__TensorProto *proto, stk_dtype dtype, int64_t n, void **out)
 {
     size_t bytes = (size_t)n * stk_dtype_bytes(dtype), n_field = 0;
+    const void *field = NULL;
     if (proto->has_raw_data) {
         if (proto->raw_data.len != bytes)
             return stk_fail(STK_CORRUPT, "a tensor of %zu bytes has %zu", bytes, proto->raw_data.len);
-        if (bytes) memcpy(dst, proto->raw_data.data, bytes);
-        return STK_OK;
+        field = proto->raw_data.data;
+    } else {
+        switch (dtype) {
+        case STK_F32: field = proto->float_data, n_field = proto->n_float_data; break;
+        case STK_F64: field = proto->double_data, n_field = proto->n_double_data; break;
+        case STK_I64: field = proto->int64_data, n_field = proto->n_int64_data; break;
+        default: n_field = proto->n_int32_data; break;
+        }
+        if (n_field != (size_t)n)
+            return stk_fail(STK_CORRUPT, "a tensor of %lld elements has %zu", (long long)n, n_field);
     }
-    const void *field = NULL;
-    switch (dtype) {
-    case STK_F32: field = proto->float_data, n_field = proto->n_float_data; break;
-    case STK_F64: field = proto->double_data, n_field = proto->n_double_data; break;
-    case STK_I64: field = proto->int64_data, n_field = proto->n_int64_data; break;
-    default: n_field = proto->n_int32_data; break;
-    }
-    if (n_field != (size_t)n) return stk_fail(STK_CORRUPT, "a tensor of %lld elements has %zu", (long long)n, n_field);
-    if (!field)
-        copy_int32s(proto, dtype, n, dst);
+    if (!(*out = stk_arena_alloc(arena, bytes + 1))) return stk_fail_memory(bytes);
+    if (bytes && field)
+        memcpy(*out, field, bytes);
     else if (bytes)
-        memcpy(dst, field, bytes);
+        copy_int32s(proto, dtype, n, *out);
     return STK_OK;
 }
 
@@ -81,13 +84,12 @@ stk_status stk_onnx_read_tensor(stk_arena *arena, const char *folder, const Onnx
     *out = (stk_onnx_tensor){.name = name};
     STK_RETURN_IF_ERROR(stk_onnx_dtype(proto->data_type, &out->dtype));
     STK_RETURN_IF_ERROR(read_shape(proto, &out->shape, &n));
-    if (proto->n_external_data && !folder) return stk_onnx_read_external(NULL, proto, NULL, 0); /* says so */
-    void *data = stk_arena_alloc(arena, (size_t)n * stk_dtype_bytes(out->dtype) + 1);
-    if (!data) return stk_fail_memory((size_t)n * stk_dtype_bytes(out->dtype));
+    void *data = NULL;
+    stk_status status = proto->n_external_data ? stk_onnx_read_external(arena, folder, proto,
+                                                                        (size_t)n * stk_dtype_bytes(out->dtype), &data)
+                                               : copy_data(arena, proto, out->dtype, n, &data);
     out->data = data;
-    if (proto->n_external_data)
-        return stk_onnx_read_external(folder, proto, data, (size_t)n * stk_dtype_bytes(out->dtype));
-    return copy_data(proto, out->dtype, n, data);
+    return status;
 }
 
 const stk_onnx_tensor *stk_onnx_new_tensor(stk_arena *arena, stk_dtype dtype, stk_shape shape, const void *data)

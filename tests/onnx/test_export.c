@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "engine/engine.h"
 #include "onnx/export.h"
+#include "stoker/layers.h"
 #include "stoker/onnx.h"
 #include "stoker/transformer.h"
 #include "stoker/vit.h"
@@ -93,6 +94,14 @@ static void load_weights(stk_engine *engine, const stk_onnx *onnx)
     }
 }
 
+static int count_inputs(const stk_graph *graph)
+{
+    int n = 0;
+    for (int i = 0; i < graph->n_nodes; i++)
+        n += graph->node[i].op == STK_OP_input;
+    return n;
+}
+
 /* Takes model. */
 static void check(stk_model *model, const char *input, const void *data, const char *path, stk_onnx_export options)
 {
@@ -114,6 +123,7 @@ static void check(stk_model *model, const char *input, const void *data, const c
     stk_graph_free(open);
     stk_engine_close(engine);
     must(stk_onnx_open(path, NULL, &onnx));
+    assert_int_equal(count_inputs(stk_onnx_graph(onnx)), 1);
     engine = open_engine();
     graph = stk_graph_clone(stk_onnx_graph(onnx), ROWS);
     assert_non_null(graph);
@@ -180,6 +190,21 @@ static void networks_of_images_come_back(void **state)
     check(model, "image", image, FOLDER "/mixed.onnx", none);
 }
 
+/* Over images, over features, and over one channel a group. */
+static void group_norms_come_back(void **state)
+{
+    stk_model *model;
+    stk_onnx_export none = {.name = NULL};
+    (void)state;
+    stk_value x = begin(&model);
+    x = stk_conv2d_with(x, &(stk_conv2d_config){.filters = 6, .kernel = 3});
+    x = stk_group_norm_with(x, &(stk_group_norm_config){.groups = 2, .eps = 0.01});
+    x = stk_group_norm(stk_relu(x), 6);
+    x = stk_dense(stk_flatten(x), 8);
+    classify(model, stk_dense(stk_group_norm(x, 2), 4));
+    check(model, "image", image, FOLDER "/group_norm.onnx", none);
+}
+
 static void transformers_come_back(void **state)
 {
     static const stk_transformer_config tiny = {
@@ -232,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(networks_of_images_come_back),
+        cmocka_unit_test(group_norms_come_back),
         cmocka_unit_test(transformers_come_back),
         cmocka_unit_test(what_cannot_be_written_is_named),
     };

@@ -39,6 +39,7 @@ static const char style[] =
     ".bars td{border:0;padding:3px 12px 3px 0}.bars .wide{width:55%}.bars b{display:block;height:14px;margin-top:4px;"
     "border-radius:3px;background:var(--s0)}.back{fill:var(--back)}.arena "
     "rect[style]{stroke:var(--page);stroke-width:.6}"
+    ".cell{fill:var(--s0)}.wrong{fill:var(--s1)}.count{fill:var(--ink);font-size:11px}.strong{fill:#fff}"
     ".kernel{opacity:.75;stroke:var(--page)}.next li{margin:6px 0;max-width:90ch}"
     "@media print{body{max-width:none;padding:0}section{break-inside:avoid}}";
 
@@ -140,6 +141,7 @@ static stk_status make_page(stk_text *out, const stk_run_data *run, int n)
             stk_html_add(out, name_of(&run[i]));
             stk_text_add(out, "</h1>\n");
         }
+        stk_section_confusion(out, &run[i]);
         stk_section_input(out, &run[i]);
         stk_section_memory(out, &run[i]);
         stk_section_kernels(out, &run[i]);

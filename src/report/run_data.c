@@ -129,6 +129,7 @@ stk_status stk_run_data_read(const char *folder, stk_run_data *out)
     if (!out->recipe) return fail_without_recipe(folder);
     out->result = read_object(folder, "result.json");
     out->profile = read_object(folder, "profile.json");
+    out->data = read_object(folder, "data.json");
     return read_points(folder, out);
 }
 
@@ -138,5 +139,6 @@ void stk_run_data_free(stk_run_data *data)
     free(data->point);
     json_decref(data->result);
     json_decref(data->profile);
+    json_decref(data->data);
     *data = (stk_run_data){0};
 }

@@ -19,7 +19,7 @@ typedef struct stk_run_data {
     char *recipe;       /* text; "" where there is none */
     stk_point *point;
     int n_points;
-    json_t *result, *profile; /* NULL: there is none */
+    json_t *result, *profile, *data; /* NULL: there is none */
 } stk_run_data;
 
 stk_status stk_run_data_read(const char *folder, stk_run_data *out);

@@ -95,7 +95,7 @@ static const stk_key metric_kinds[] = {
     RATE_OF("iou", "Intersection over union, of positions or samples."),
     {.name = "auc", .type = STK_KEY_NONE, .doc = "The area under the ROC curve, by 8192 bins of scores."},
     {.name = "top_k", .type = STK_KEY_MAP, .keys = top_keys, .doc = "The share whose class is among the k largest."},
-    {.name = "confusion", .type = STK_KEY_NONE, .doc = "Counts of label and class given, in result.json."},
+    {.name = "confusion", .type = STK_KEY_NONE, .doc = "Counts of label and class given, in result.json and as a picture in the report."},
     {.name = "mse", .type = STK_KEY_NONE, .doc = "Mean squared error."},
     {.name = "rmse", .type = STK_KEY_NONE, .doc = "Its root."},
     {.name = "mae", .type = STK_KEY_NONE, .doc = "Mean absolute error."},

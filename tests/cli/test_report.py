@@ -140,6 +140,46 @@ def check_two():
     check(rows["test loss"][1] != rows["test loss"][2] != "", "two columns")
 
 
+def check_confusion():
+    """The matrix of a result: each count a cell at its place, names as in data.json, mistakes in order."""
+    shutil.copytree("one", "confused")
+    result = json.load(open("one/result.json"))
+    result["test_confusion"] = [[50, 0, 3], [10, 40, 0], [0, 0, 0]]
+    with open("confused/result.json", "w") as f:
+        json.dump(result, f)
+    with open("confused/data.json", "w") as f:
+        json.dump({"test": {"classes": ["cat", "a <dog> of many, many words", "caf\u00e9"]}}, f)
+    accepted(["report", "confused"])
+    page = read("confused/report.html")
+    check("What is taken for what" in page.headings, f"headings: {page.headings}")
+    at = [i for i, r in enumerate(page.rows) if r == ["label", "given as", "samples", "of the label's"]]
+    check(at and page.rows[at[0] + 1:at[0] + 3] == [["a <dog> of many, many words", "cat", "10", "20.0 %"], ["cat", "caf\u00e9", "3", "5.7 %"]],
+          f"mistakes: {page.rows[at[0]:at[0] + 4] if at else None}")
+    with open("confused/report.html", encoding="utf-8") as f:
+        svg = re.search(r'aria-label="confusion matrix">(.*?)</svg>', f.read(), flags=re.S)[1]
+    cells = re.findall(r"<rect class=(\w+) x=(\S+) y=(\S+) width=(\S+) .*?<title>(.*?)</title>", svg)
+    check([c[0] for c in cells] == ["cell", "wrong", "wrong", "cell"], f"cells: {cells}")
+    x, y = [[float(c[i]) for c in cells] for i in (1, 2)]
+    check(x[0] == x[2] < x[3] < x[1] and y[0] == y[1] < y[2] == y[3], f"places of cells: {x} {y}")
+    check(cells[2][4] == "a &lt;dog&gt; of many, many words given as cat: 10, 20.0 %", f"title: {cells[2]}")
+    check(svg.count("a &lt;dog&gt; of many,…") == 2 and svg.count(">caf\u00e9</text>") == 2, "names are cut between characters")
+    # As many classes as a picture shows, more than it shows, and rows that do not fit.
+    for n, pictures in ((41, 1), (300, 0)):
+        result["test_confusion"] = [[int(i == k) + 2 * int(k == 0) for k in range(n)] for i in range(n)]
+        with open("confused/result.json", "w") as f:
+            json.dump(result, f)
+        accepted(["report", "confused"])
+        page = read("confused/report.html")
+        check(["1", "0", "2", "66.7 %"] in page.rows, f"numbers for names: {page.rows[:3]}")
+        check(open("confused/report.html", encoding="utf-8").read().count("confusion matrix") == pictures, f"{n} classes")
+    for bad in ([[1, 2], [3]], [[1]], [], {"a": 1}, [1, 2], [["x", None], [{}, -1]]):
+        result["test_confusion"] = bad
+        with open("confused/result.json", "w") as f:
+            json.dump(result, f)
+        accepted(["report", "confused"])
+        read("confused/report.html")
+
+
 def check_damage():
     shutil.copytree("one", "bare")
     for name in ("profile.json", "result.json"):
@@ -201,6 +241,7 @@ accepted(["train", "small.yaml", "--out", "two", "--set", "valid=20%", "--set", 
 check_profile()
 check_one()
 check_two()
+check_confusion()
 check_damage()
 have = shutil.which("chromium") is not None
 if have:

@@ -11,6 +11,8 @@
 #include "data/source/reader.h"
 
 enum { MOST_CLASSES = 1000000, VERSION = 1 };
+/* A record of one sample; larger ones are damage, and would be asked for as memory. */
+static const size_t MOST_BYTES = (size_t)1 << 32;
 
 static const char *const part_name[STK_N_PARTS] = {"train", "valid", "test"};
 
@@ -160,7 +162,8 @@ static stk_status parse_array(const char *name, json_t *field, stk_blank_field *
     stk_dtype type;
     if (!dtype || !stk_dtype_from_name(dtype, &type)) return fail_record(name, "a field's dtype");
     out->type = (stk_field_type){.kind = STK_FIELD_ARRAY, .desc = stk_desc_make(type, shape)};
-    return stk_desc_check(out->type.desc) == STK_OK ? STK_OK : fail_record(name, "a field's shape");
+    bool can_be = stk_desc_check(out->type.desc) == STK_OK && stk_desc_bytes(out->type.desc) <= MOST_BYTES;
+    return can_be ? STK_OK : fail_record(name, "a field's shape");
 }
 
 static stk_status parse_field(const char *name, json_t *field, stk_blank_field *out)
@@ -174,6 +177,8 @@ static stk_status parse_field(const char *name, json_t *field, stk_blank_field *
     out->type = (stk_field_type){.kind = STK_FIELD_ENCODED};
     out->height = json_integer_value(json_object_get(field, "height"));
     out->width = json_integer_value(json_object_get(field, "width"));
+    bool is_unknown = out->height == 0 && out->width == 0;
+    if (!is_unknown && !stk_image_can_be(out->height, out->width)) return fail_record(name, "an image's size");
     return STK_OK;
 }
 

@@ -174,6 +174,32 @@ def make_safetensors():
     write("safetensors", "long_header", struct.pack("<Q", 1 << 60) + b"{}")
 
 
+def shards(index, a, b=b""):
+    text = index if isinstance(index, bytes) else json.dumps(index).encode()
+    return struct.pack("<H", len(text)) + text + struct.pack("<H", len(a)) + a + b
+
+
+def make_shards():
+    a = safetensors({"__metadata__": {"format": "pt"}, "x": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
+                     "y": {"dtype": "U8", "shape": [1], "data_offsets": [24, 25]}}, bytes(25))
+    b = safetensors({"z": {"dtype": "BF16", "shape": [5], "data_offsets": [0, 10]}}, bytes(10))
+    def index(**where):
+        return {"metadata": {"total_size": 35}, "weight_map": where}
+    write("shards", "two", shards(index(x="a", y="a", z="b"), a, b))
+    write("shards", "one", shards(index(x="a", y="a"), a))
+    write("shards", "unlisted", shards(index(x="a", z="b"), a, b))
+    write("shards", "missing", shards(index(x="a", y="a", w="b", z="b"), a, b))
+    write("shards", "no_file", shards(index(x="a", y="c"), a))
+    write("shards", "outside", shards(index(x="../a", y="a"), a))
+    write("shards", "elsewhere", shards(index(x="a", y="a", z="a"), a, b))
+    write("shards", "twice", shards(index(x="a", y="b"), a, a))
+    write("shards", "no_text", shards(index(x=1), a))
+    write("shards", "no_map", shards(b'{"weight_map": []}', a))
+    write("shards", "no_json", shards(b'{"weight_map": {}', b"PK\3\4zipped"))
+    write("shards", "empty", shards({"weight_map": {}}, b"\x80\2ctorch"))
+    write("shards", "hdf5", shards({"weight_map": {"x": "a"}}, b"\x89HDF\r\n\x1a\n"))
+
+
 # --- the JSON files of checkpoints ---
 
 def make_state():
@@ -187,6 +213,31 @@ def make_state():
     write("state", "manifest", json.dumps({"format": 1, "files": files}, indent=1).encode())
     write("state", "format", b'{"format": 2}')
     write("state", "duplicate", b'{"format": 1, "format": 1}')
+
+
+def make_data_record():
+    image = {"name": "image", "dtype": "encoded", "height": 30, "width": 40}
+    label = {"name": "label", "dtype": "i64", "shape": []}
+    part = {"records": 100, "staged": False, "fields": [image, label], "classes": ["cat", "a \"dog\"", "\u00e9"]}
+    table = {"records": 7, "staged": True, "fields": [{"name": "x", "dtype": "f32", "shape": [2, 3]}, label]}
+
+    def record(**parts):
+        return json.dumps({"stoker_data": 1, **parts}, separators=(",", ":")).encode()
+    write("data_record", "images", record(train=part, test=part))
+    write("data_record", "table", record(train=table, valid=table))
+    write("data_record", "unknown_size", record(train={**part, "fields": [{**image, "height": 0, "width": 0}]}))
+    write("data_record", "large", record(train={**part, "fields": [{**image, "height": 65535, "width": 65535}]}))
+    write("data_record", "large_array", record(train={**table, "fields": [{**label, "shape": [1 << 20, 1 << 20]}]}))
+    write("data_record", "no_fields", record(test={**table, "fields": []}))
+    write("data_record", "no_records", record(test={**table, "records": 0}))
+    write("data_record", "no_dtype", record(test={**table, "fields": [{"name": "x", "shape": [1]}]}))
+    write("data_record", "no_name", record(test={**table, "fields": [{"dtype": "u8", "shape": [1]}]}))
+    write("data_record", "no_shape", record(test={**table, "fields": [{**label, "shape": 1}]}))
+    write("data_record", "no_side", record(test={**table, "fields": [{**label, "shape": [0]}]}))
+    write("data_record", "no_classes", record(test={**part, "classes": []}))
+    write("data_record", "no_text", record(test={**part, "classes": ["cat", 1]}))
+    write("data_record", "newer", b'{"stoker_data": 2}')
+    write("data_record", "no_json", b'{"stoker_data": 1')
 
 
 # --- recipes ---
@@ -501,6 +552,16 @@ def make_onnx():
              onnx_node(b"Relu", [b"c"], b"r"), onnx_node(b"MaxPool", [b"r"], b"p", [(b"kernel_shape", (2, 2))]),
              onnx_node(b"Reshape", [b"p", b"shape"], b"y")]
     write("onnx", "conv", onnx_model(nodes, [x], onnx_value(b"y", 2, 45), [weight, shape]))
+    def elsewhere(**entries):
+        pairs = b"".join(field(13, field(1, k.encode()) + field(2, v)) for k, v in entries.items())
+        return field(1, 5) + field(1, 3) + field(1, 3) + field(1, 3) + field(2, 1) + field(8, b"w") + pairs + field(14, 1)
+    for name, entries in {"external": {"location": b"w"}, "external_part": {"location": b"./w", "offset": b"64", "length": b"540"},
+                          "external_up": {"location": b"../w"}, "external_root": {"location": b"/w"},
+                          "external_folder": {"location": b"."}, "external_none": {"location": b"none"},
+                          "external_far": {"location": b"w", "offset": b"600"}, "external_short": {"location": b"w", "length": b"9"},
+                          "external_number": {"location": b"w", "offset": b"-1"}, "external_unnamed": {"checksum": b"location"},
+                          }.items():
+        write("onnx", name, onnx_model(nodes, [x], onnx_value(b"y", 2, 45), [elsewhere(**entries), shape]))
     nodes = [onnx_node(b"Shape", [b"x"], b"s"), onnx_node(b"Expand", [b"x", b"s"], b"y")]
     write("onnx", "shape", onnx_model(nodes, [x], y))
     deep = b""
@@ -601,7 +662,9 @@ make_png()
 make_exif()
 make_idx()
 make_safetensors()
+make_shards()
 make_state()
+make_data_record()
 make_yaml()
 make_npy()
 make_records()

@@ -22,6 +22,11 @@ static stk_status fail_unknown(stk_span encoded)
     return stk_fail(STK_CORRUPT, encoded.n ? "not a JPEG or PNG file" : "an empty file");
 }
 
+bool stk_image_can_be(int64_t height, int64_t width)
+{
+    return height >= 1 && width >= 1 && height <= MOST_SIDE && width <= MOST_SIDE && height * width <= MOST_PIXELS;
+}
+
 stk_status stk_image_size(stk_span encoded, int64_t *height, int64_t *width)
 {
     *height = *width = 0;
@@ -30,7 +35,7 @@ stk_status stk_image_size(stk_span encoded, int64_t *height, int64_t *width)
     case STK_IMAGE_PNG: STK_RETURN_IF_ERROR(stk_png_size(encoded, height, width)); break;
     default: return fail_unknown(encoded);
     }
-    if (*height < 1 || *width < 1 || *height > MOST_SIDE || *width > MOST_SIDE || *height * *width > MOST_PIXELS)
+    if (!stk_image_can_be(*height, *width))
         return stk_fail(STK_CORRUPT, "an image of %lld x %lld pixels cannot be right", (long long)*height,
                         (long long)*width);
     return STK_OK;

@@ -17,7 +17,9 @@ typedef enum stk_image_format { STK_IMAGE_UNKNOWN, STK_IMAGE_JPEG, STK_IMAGE_PNG
 
 /* By the first bytes, not by a name. */
 stk_image_format stk_image_format_of(stk_span encoded);
-/* Reads the header only. Sides above 65,535 or more than 2^28 pixels are refused as corrupt. */
+/* Whether an image may be that large: sides of 1 to 65,535 and at most 2^28 pixels. */
+bool stk_image_can_be(int64_t height, int64_t width);
+/* Reads the header only. A size that no image can have is refused as corrupt. */
 stk_status stk_image_size(stk_span encoded, int64_t *height, int64_t *width);
 /* dst [height,width,channels] for the sizes that stk_image_size gives. */
 stk_status stk_image_decode(stk_span encoded, int channels, uint8_t *dst);

@@ -22,7 +22,7 @@ static stk_status make_image(const stk_blank_field *field, stk_scratch *scratch,
     uint8_t *pixels = NULL, *png = NULL, *out;
     size_t n_pixels, n = 0;
     stk_status status = STK_OK;
-    if (field->height < 1 || field->width < 1 || field->height > 65535 || field->width > 65535)
+    if (!stk_image_can_be(field->height, field->width))
         return stk_fail(STK_NOT_FOUND, "the data are not here, and how large its field '%s' is was not recorded",
                         field->name);
     n_pixels = (size_t)field->height * (size_t)field->width;

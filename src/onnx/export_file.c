@@ -8,6 +8,8 @@
 #include "onnx/writer.h"
 
 enum { PATH_BYTES = 4096, SMALL = 1024, ALIGN = 64 };
+/* Readers of protobuf take no message of 2 GiB and more; the rest is for nodes and names. */
+static const int64_t most_inside = (INT64_C(2) << 30) - (64 << 20);
 
 /* protobuf-c appends to this. */
 typedef struct sink {
@@ -95,7 +97,7 @@ stk_status stk_write_model(stk_writer *w, Onnx__ModelProto *model, const char *p
     char temporary[PATH_BYTES];
     sink s = {.base = {append}};
     int64_t inside = w->options->inside_bytes > 0 ? w->options->inside_bytes : INT64_C(1) << 30;
-    *external = w->weight_bytes > inside;
+    *external = w->weight_bytes > inside || w->weight_bytes > most_inside;
     if (*external) STK_RETURN_IF_ERROR(write_data(w, path));
     STK_RETURN_IF_ERROR(begin(path, temporary, &s.file));
     onnx__model_proto__pack_to_buffer(model, &s.base);

@@ -196,6 +196,14 @@ static stk_status parse_classes(const char *name, json_t *classes, recorded_part
     return STK_OK;
 }
 
+/* Fields are asked for by their names. */
+static bool is_twice(const recorded_part *part)
+{
+    for (int i = 0; i + 1 < part->n_fields; i++)
+        if (!strcmp(part->field[i].name, part->field[part->n_fields - 1].name)) return true;
+    return false;
+}
+
 static stk_status parse_part(const char *name, json_t *part, recorded_part *out)
 {
     json_t *fields = json_object_get(part, "fields");
@@ -204,8 +212,10 @@ static stk_status parse_part(const char *name, json_t *part, recorded_part *out)
     if (out->n_records < 1) return fail_record(name, "its number of records");
     if (json_array_size(fields) < 1 || json_array_size(fields) > STK_MAX_FIELDS)
         return fail_record(name, "its number of fields");
-    for (size_t i = 0; i < json_array_size(fields); i++)
+    for (size_t i = 0; i < json_array_size(fields); i++) {
         STK_RETURN_IF_ERROR(parse_field(name, json_array_get(fields, i), &out->field[out->n_fields++]));
+        if (is_twice(out)) return fail_record(name, "two fields of one name");
+    }
     return parse_classes(name, json_object_get(part, "classes"), out);
 }
 

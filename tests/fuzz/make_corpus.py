@@ -229,6 +229,7 @@ def make_data_record():
     write("data_record", "large", record(train={**part, "fields": [{**image, "height": 65535, "width": 65535}]}))
     write("data_record", "large_array", record(train={**table, "fields": [{**label, "shape": [1 << 20, 1 << 20]}]}))
     write("data_record", "no_fields", record(test={**table, "fields": []}))
+    write("data_record", "twice", record(test={**table, "fields": [label, {**label, "shape": [2]}]}))
     write("data_record", "no_records", record(test={**table, "records": 0}))
     write("data_record", "no_dtype", record(test={**table, "fields": [{"name": "x", "shape": [1]}]}))
     write("data_record", "no_name", record(test={**table, "fields": [{"dtype": "u8", "shape": [1]}]}))

@@ -52,11 +52,24 @@ static void arrays_are_bounded(void **state)
     assert_int_equal(parse("{\"name\":\"x\",\"dtype\":\"f32\",\"shape\":[1024,1024,1025]}"), STK_CORRUPT);
 }
 
+static void names_are_there_once(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        parse("{\"name\":\"x\",\"dtype\":\"f32\",\"shape\":[2]},{\"name\":\"y\",\"dtype\":\"f32\",\"shape\":[]}"),
+        STK_OK);
+    assert_int_equal(
+        parse("{\"name\":\"x\",\"dtype\":\"f32\",\"shape\":[2]},{\"name\":\"x\",\"dtype\":\"f32\",\"shape\":[]}"),
+        STK_CORRUPT);
+    assert_non_null(strstr(stk_error_text(), "two fields of one name"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_are_bounded_by_sides_and_area),
         cmocka_unit_test(arrays_are_bounded),
+        cmocka_unit_test(names_are_there_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

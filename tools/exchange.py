@@ -45,6 +45,7 @@ class Network:
     make: typing.Callable   # None: no library has it; it is trained here for some steps
     recipe: str
     below: int = 0          # tokens; 0: images
+    side: int = 224         # of images
     names: str = "pytorch"  # stoker export --names
     loader: typing.Any = None  # transformers' class, for from_pretrained
 
@@ -70,7 +71,19 @@ NETWORKS = [
     Network("gpt2-124m", "transformers", lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config()),
             recipe("{fields: {tokens: {shape: [128], below: 50257}, targets: {shape: [128], below: 50257}}}",
                    "{gpt2: {size: 124m, length: 128}}"), below=50257, loader=transformers.GPT2LMHeadModel),
-    Network("unet", "none", None, recipe("{fields: {image: [64, 64, 3], mask: {shape: [64, 64], below: 2}}}", "{unet: {classes: 2}}")),
+    Network("unet", "none", None, recipe("{fields: {image: [64, 64, 3], mask: {shape: [64, 64], below: 2}}}", "{unet: {classes: 2}}"),
+            side=64),
+    Network("group norms", "none", None, image_recipe("""
+  layers:
+    - conv2d: {filters: 8, kernel: 3}
+    - group_norm: 4
+    - relu
+    - max_pool: 2
+    - group_norm: {groups: 8}
+    - flatten
+    - dense: 16
+    - group_norm: 2
+    - dense: 1000""", 16), side=16),
 ]
 
 
@@ -95,8 +108,7 @@ def inputs(net):
     if net.below:
         x = torch.randint(0, net.below, (ROWS, 128))
         return x, {"tokens": x.to(torch.int32)}
-    side = 64 if net.name == "unet" else 224
-    x = torch.randn(ROWS, 3, side, side)
+    x = torch.randn(ROWS, 3, net.side, net.side)
     return x, {"image": x.permute(0, 2, 3, 1).contiguous()}
 
 
@@ -190,8 +202,8 @@ def compare_weights(net, tools):
     got = load_all("out.safetensors")["logits"]
     export = [tools.stoker, "export", "run", "--safetensors", "--names", net.names]
     out, out_peak = run(*export)
-    ours, theirs = load_all("run/model.safetensors"), model.state_dict()
-    same = same_tensors(ours, theirs)
+    ours = load_all("run/model.safetensors")
+    same = same_tensors(ours, load_all("theirs/model.safetensors"))
     os.makedirs("ours")
     shutil.copy("run/model.safetensors", "ours/model.safetensors")
     if net.loader:
@@ -317,13 +329,13 @@ def each(title, tools, names, part):
     for net in NETWORKS:
         if names and net.name not in names:
             continue
-        folder = f"{tools.work}/{net.name.replace('/', '-')}"
+        folder = f"{tools.work}/{net.name.replace('/', '-').replace(' ', '-')}"
         os.makedirs(folder, exist_ok=True)
         os.chdir(folder)
         with open("recipe.yaml", "w") as f:
             f.write(net.recipe)
         safetensors.torch.save_file(inputs(net)[1], "in.safetensors")
-        if net.make or part is compare_onnx_export:
+        if net.make or part is compare_onnx_export:  # what no library has can only be exported
             part(net, tools)
 
 

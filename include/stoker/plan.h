@@ -41,7 +41,7 @@ typedef struct stk_memory_plan {
 STK_API void stk_memory_plan_free(stk_memory_plan *plan);
 
 typedef struct stk_device_speed {
-    double flops_per_s, bytes_per_s; /* of a matrix product in f32; read and written together */
+    double flops_per_s, bytes_per_s; /* of a matrix product in the run's precision; read and written together */
 } stk_device_speed;
 /* Measures the run's device for about a second. */
 STK_API stk_status stk_run_measure(stk_run *run, stk_device_speed *out);

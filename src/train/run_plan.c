@@ -11,7 +11,9 @@
 stk_status stk_run_measure(stk_run *run, stk_device_speed *out)
 {
     stk_device_config config = {.n_threads = (int)run->recipe->max_threads};
-    return stk_measure_speed(run->recipe->device, &config, out);
+    /* What `auto` becomes is known once a program was built. */
+    bool is_bf16 = run->trainer->compute == STK_BF16 || run->recipe->precision == STK_PRECISION_BF16;
+    return stk_measure_speed(run->recipe->device, &config, is_bf16 ? STK_BF16 : STK_F32, out);
 }
 
 static stk_status set_precision(stk_trainer *trainer, const char *name)

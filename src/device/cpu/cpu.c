@@ -199,13 +199,14 @@ static stk_status run_entries(stk_device *device, const stk_entry *entries, int 
 static void describe(const stk_device *base, stk_text *out)
 {
     const stk_cpu_device *device = (const stk_cpu_device *)base;
-    stk_text_add(out, "%d thread%s, %s, oneDNN %s", base->n_threads, base->n_threads == 1 ? "" : "s",
-                 stk_isa_name(device->isa), stk_onednn_version(device->onednn));
+    stk_text_add(out, "%d thread%s, %s%s, oneDNN %s", base->n_threads, base->n_threads == 1 ? "" : "s",
+                 stk_isa_name(device->isa), stk_isa_has_bf16(device->isa) ? " with bf16" : "",
+                 stk_onednn_version(device->onednn));
 }
 
 static const char *explain_slow(const stk_device *device, stk_dtype dtype)
 {
-    (void)device;
+    if (dtype == STK_BF16 && stk_isa_has_bf16(((const stk_cpu_device *)device)->isa)) return NULL;
     if (dtype == STK_F16)
         return "f16 on a processor saves memory, not time: numbers are stored in 16 bits and computed in f32; bf16 "
                "does the same and needs no loss scale";

@@ -13,6 +13,8 @@ typedef struct stk_attention_call {
     uint64_t key; /* of dropout */
     int64_t sample;
     const stk_gemm_fns *gemm;
+    bool has_one_head; /* q, k, v, y and their gradients are the rows of the head that is asked for alone: [T,D], [S,D]
+                        */
     const void *q, *k, *v;
     const uint8_t *mask; /* NULL: none */
     void *y, *lse;

@@ -15,6 +15,7 @@ static void draw_row(const stk_attention_call *call, int64_t n, int64_t h, int64
 {
     enum { MOST = MOST_KEYS / STK_DROPOUT_BLOCK + WIDE_LANES };
     uint64_t hi[MOST], lo[MOST], first[MOST], second[MOST];
+    uint16_t bits[STK_DROPOUT_BLOCK * MOST];
     int n_groups = (int)((n_keys + STK_DROPOUT_BLOCK - 1) / STK_DROPOUT_BLOCK);
     int64_t at = stk_dropout_attention_element(h, call->size.t, t, call->size.s, s) / STK_DROPOUT_BLOCK;
     int32_t limit = stk_dropout_limit(call->rate);
@@ -25,9 +26,12 @@ static void draw_row(const stk_attention_call *call, int64_t n, int64_t h, int64
     philox_many(call->key, n_groups, hi, lo, first, second);
     for (int i = 0; i < n_groups; i++)
         for (int j = 0; j < STK_DROPOUT_BLOCK / 2; j++) {
-            keeps[STK_DROPOUT_BLOCK * i + j] = (int32_t)(first[i] >> 16 * j & 0xffff) >= limit;
-            keeps[STK_DROPOUT_BLOCK * i + 4 + j] = (int32_t)(second[i] >> 16 * j & 0xffff) >= limit;
+            bits[STK_DROPOUT_BLOCK * i + j] = (uint16_t)(first[i] >> 16 * j);
+            bits[STK_DROPOUT_BLOCK * i + 4 + j] = (uint16_t)(second[i] >> 16 * j);
         }
+#pragma omp simd
+    for (int i = 0; i < STK_DROPOUT_BLOCK * n_groups; i++)
+        keeps[i] = bits[i] >= limit;
 }
 
 /* The first key that counts, or S. */
@@ -39,9 +43,16 @@ static int64_t find_first_key(const stk_attention_call *call, int64_t n)
     return s;
 }
 
+/* From one row of a head to the next. */
+static int64_t step_of(const stk_attention_call *call)
+{
+    return call->has_one_head ? call->size.d : call->size.h * call->size.d;
+}
+
 /* Where [n,i,h,0] is among rows of n_rows. */
 static int64_t row_at(const stk_attention_call *call, int64_t n_rows, int64_t n, int64_t i, int64_t h)
 {
+    if (call->has_one_head) return i * call->size.d;
     return ((n * n_rows + i) * call->size.h + h) * call->size.d;
 }
 

@@ -34,7 +34,7 @@ static void NAME(clear_rows)(const stk_attention_call *call, int64_t i_sample, i
 static void NAME(pack_across)(const stk_attention_call *call, const void *x, int64_t i_sample, int64_t h, int64_t s,
                               int64_t n, T *to)
 {
-    int64_t at = row_at(call, call->size.s, i_sample, s, h), step = call->size.h * call->size.d;
+    int64_t at = row_at(call, call->size.s, i_sample, s, h), step = step_of(call);
     call->gemm->pack_block((const T *)x + at, 1, step, call->size.d, n, to);
     if (call->mask) NAME(clear_columns)(call, i_sample, s, n, to);
 }
@@ -42,7 +42,7 @@ static void NAME(pack_across)(const stk_attention_call *call, const void *x, int
 static void NAME(pack_along)(const stk_attention_call *call, const void *x, int64_t i_sample, int64_t h, int64_t s,
                              int64_t n, T *to)
 {
-    int64_t at = row_at(call, call->size.s, i_sample, s, h), step = call->size.h * call->size.d;
+    int64_t at = row_at(call, call->size.s, i_sample, s, h), step = step_of(call);
     call->gemm->pack_block((const T *)x + at, step, 1, n, call->size.d, to);
     if (call->mask) NAME(clear_rows)(call, i_sample, s, n, to);
 }
@@ -155,7 +155,7 @@ static void NAME(forward_block)(const stk_attention_call *call, int64_t i_sample
     }
     for (int64_t s = 0; s < end; s += KEYS) {
         int64_t n = least(KEYS, end - s), depth = least(KEYS, call->size.s - s);
-        stk_gemm_block g = {.m = m, .n = n, .k = d, .a = q, .a_row = call->size.h * d, .a_col = 1};
+        stk_gemm_block g = {.m = m, .n = n, .k = d, .a = q, .a_row = step_of(call), .a_col = 1};
         g.b = packed_k + s * d;
         g.depth = d;
         g.c = rows->tile;
@@ -291,7 +291,7 @@ static void NAME(grad_row)(const stk_attention_call *call, const NAME(grad_block
 static void NAME(grad_block)(const stk_attention_call *call, const NAME(grad_blocks) * b, int64_t i_sample, int64_t h,
                              int64_t t, int64_t m, int64_t s, int64_t n)
 {
-    int64_t d = call->size.d, step = call->size.h * d;
+    int64_t d = call->size.d, step = step_of(call);
     int64_t row = row_at(call, call->size.t, i_sample, t, h), key = row_at(call, call->size.s, i_sample, s, h);
     const stk_gemm_fns *gemm = call->gemm;
     gemm->pack_block((const T *)call->q + row, step, 1, m, d, b->q_along);

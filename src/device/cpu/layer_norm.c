@@ -8,7 +8,7 @@
 typedef struct norm_state {
     stk_layer_norm_fns fns;
     int64_t n_rows, n, padded; /* padded: elements between the arrays of a part's scratch */
-    size_t bytes;              /* of an element */
+    size_t bytes, stat_bytes;  /* of an element; of a statistic or parameter */
     double eps;
     int n_parts;
 } norm_state;
@@ -20,7 +20,7 @@ static void *row_of(void *p, const norm_state *s, int64_t row)
 
 static void *stat_of(void *p, const norm_state *s, int64_t row)
 {
-    return (char *)p + (size_t)row * s->bytes;
+    return (char *)p + (size_t)row * s->stat_bytes;
 }
 
 static void forward_share(const void *p, int i_part, int n_parts)
@@ -73,7 +73,7 @@ static void merge_share(const void *p, int i_part, int n_parts)
             sum += part_sums(s, task->args, k)[i];
         void *out = task->args->out[i < s->n ? 1 : 2];
         int64_t at = i < s->n ? i : i - s->n;
-        if (s->bytes == 8)
+        if (s->stat_bytes == 8)
             ((double *)out)[at] = sum;
         else
             ((float *)out)[at] = (float)sum;
@@ -95,8 +95,9 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     const stk_layer_norm_table *table = stk_layer_norm_of(device->isa);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(norm_state), run, out));
     norm_state *s = out->state;
-    s->fns = x.dtype == STK_F64 ? table->f64 : table->f32;
+    s->fns = table->fns[x.dtype];
     s->bytes = stk_dtype_bytes(x.dtype);
+    s->stat_bytes = x.dtype == STK_F64 ? 8 : 4;
     s->n = x.shape.dim[x.shape.rank - 1];
     s->n_rows = stk_shape_product(x.shape, 0, x.shape.rank - 1);
     s->padded = (2 * s->n + 7) / 8 * 8;
@@ -107,20 +108,14 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
 
 stk_status stk_cpu_layer_norm_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    stk_tensor_desc x = call->in[0];
-    if (x.dtype != STK_F32 && x.dtype != STK_F64)
-        return stk_cpu_widen_kernel(device, call, stk_cpu_layer_norm_kernel, out);
-    STK_RETURN_IF_ERROR(make(device, call, x, run_forward, out));
+    STK_RETURN_IF_ERROR(make(device, call, call->in[0], run_forward, out));
     out->in_place[0] = 1;
     return STK_OK;
 }
 
 stk_status stk_cpu_layer_norm_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    stk_tensor_desc x = call->in[1];
-    if (x.dtype != STK_F32 && x.dtype != STK_F64)
-        return stk_cpu_widen_kernel(device, call, stk_cpu_layer_norm_grad_kernel, out);
-    STK_RETURN_IF_ERROR(make(device, call, x, run_grad, out));
+    STK_RETURN_IF_ERROR(make(device, call, call->in[1], run_grad, out));
     const norm_state *s = out->state;
     out->scratch_bytes = (size_t)s->n_parts * 2 * (size_t)s->padded * sizeof(double);
     /* dx over dy or x. */

@@ -11,14 +11,15 @@ typedef struct stk_layer_norm_fns {
     /* n_rows rows of x [n]; mean and inv_std one a row. y may be x. */
     void (*forward)(int64_t n_rows, int64_t n, const void *x, const void *scale, const void *bias, double eps, void *y,
                     void *mean, void *inv_std);
-    /* Adds the rows' part of dscale and dbias to sums[2][n]; part is [2][n] of x's type, for use inside. dx may be dy
-     * or x. */
+    /* Adds the rows' part of dscale and dbias to sums[2][n]; part is [2][n] of the statistics' type, for use inside. dx
+     * may be dy or x. */
     void (*grad)(int64_t n_rows, int64_t n, const void *dy, const void *x, const void *scale, const void *mean,
                  const void *inv_std, void *dx, void *part, double *sums);
 } stk_layer_norm_fns;
 
+/* By the dtype of x and y; of the 16-bit ones statistics and parameters are f32. */
 typedef struct stk_layer_norm_table {
-    stk_layer_norm_fns f32, f64;
+    stk_layer_norm_fns fns[STK_N_DTYPES];
 } stk_layer_norm_table;
 
 STK_ISA_TABLE(stk_layer_norm_table, stk_layer_norm)

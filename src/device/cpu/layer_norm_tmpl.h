@@ -1,4 +1,5 @@
-/* For layer_norm_isa.c, once for each T.
+/* For layer_norm_isa.c, once for each S that x, y and their gradients are stored in; sums, statistics and parameters
+ * are T. LOAD and STORE turn one into the other.
  *
  * A row stays in the first-level cache while it is read for its mean, its variance and its result, so memory is read
  * once. Sums are of RUN elements at most before they go into doubles.
@@ -6,7 +7,7 @@
 
 enum { NAME(RUN) = 1024 };
 
-static double NAME(sum_row)(int64_t n, const T *x)
+static double NAME(sum_row)(int64_t n, const S *x)
 {
     double total = 0;
     for (int64_t at = 0; at < n; at += NAME(RUN)) {
@@ -14,14 +15,14 @@ static double NAME(sum_row)(int64_t n, const T *x)
         T sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (int64_t i = at; i < end; i++)
-            sum += x[i];
+            sum += LOAD(x[i]);
         total += (double)sum;
     }
     return total;
 }
 
 /* Sums of the distances from `near`, which is close to the mean, and of their squares. */
-static void NAME(measure_spread)(int64_t n, const T *x, T near, double sums[2])
+static void NAME(measure_spread)(int64_t n, const S *x, T near, double sums[2])
 {
     sums[0] = sums[1] = 0;
     for (int64_t at = 0; at < n; at += NAME(RUN)) {
@@ -29,7 +30,7 @@ static void NAME(measure_spread)(int64_t n, const T *x, T near, double sums[2])
         T sum = 0, squares = 0;
 #pragma omp simd reduction(+ : sum, squares)
         for (int64_t i = at; i < end; i++) {
-            T distance = x[i] - near;
+            T distance = LOAD(x[i]) - near;
             sum += distance;
             squares += distance * distance;
         }
@@ -44,22 +45,23 @@ static void NAME(forward)(int64_t n_rows, int64_t n, const void *src, const void
     const T *scale = src_scale, *bias = src_bias;
     double count = n ? (double)n : 1, sums[2];
     for (int64_t row = 0; row < n_rows; row++) {
-        const T *x = (const T *)src + row * n;
-        T *y = (T *)dst + row * n, near = (T)(NAME(sum_row)(n, x) / count);
+        const S *x = (const S *)src + row * n;
+        S *y = (S *)dst + row * n;
+        T near = (T)(NAME(sum_row)(n, x) / count);
         NAME(measure_spread)(n, x, near, sums);
         double rest = sums[0] / count, var = sums[1] / count - rest * rest;
         /* What rounding left out of `near` counts where a row is far from zero. A NaN stays one. */
         T inv_std = (T)(1 / sqrt((var < 0 ? 0 : var) + eps)), far = (T)rest;
 #pragma omp simd
         for (int64_t i = 0; i < n; i++)
-            y[i] = (x[i] - near - far) * inv_std * scale[i] + bias[i];
+            y[i] = STORE((LOAD(x[i]) - near - far) * inv_std * scale[i] + bias[i]);
         ((T *)dst_mean)[row] = (T)((double)near + rest);
         ((T *)dst_inv_std)[row] = inv_std;
     }
 }
 
 /* Sums over the row of d and of d * normal, where d = dy * scale; the row's part of dscale and dbias. */
-static void NAME(measure)(int64_t n, const T *dy, const T *x, const T *scale, T mean, T inv_std, T *dscale, T *dbias,
+static void NAME(measure)(int64_t n, const S *dy, const S *x, const T *scale, T mean, T inv_std, T *dscale, T *dbias,
                           double sums[2])
 {
     sums[0] = sums[1] = 0;
@@ -68,9 +70,9 @@ static void NAME(measure)(int64_t n, const T *dy, const T *x, const T *scale, T 
         T sum = 0, product = 0;
 #pragma omp simd reduction(+ : sum, product)
         for (int64_t i = at; i < end; i++) {
-            T normal = (x[i] - mean) * inv_std, d = dy[i] * scale[i];
-            dscale[i] += dy[i] * normal;
-            dbias[i] += dy[i];
+            T normal = (LOAD(x[i]) - mean) * inv_std, g = LOAD(dy[i]), d = g * scale[i];
+            dscale[i] += g * normal;
+            dbias[i] += g;
             sum += d;
             product += d * normal;
         }
@@ -89,14 +91,15 @@ static void NAME(grad)(int64_t n_rows, int64_t n, const void *src_dy, const void
         for (int64_t i = 0; i < 2 * n; i++)
             dscale[i] = 0;
         for (int64_t row = from; row < to; row++) {
-            const T *dy = (const T *)src_dy + row * n, *x = (const T *)src_x + row * n;
-            T *dx = (T *)dst + row * n, mean = ((const T *)src_mean)[row], inv_std = ((const T *)src_inv_std)[row];
+            const S *dy = (const S *)src_dy + row * n, *x = (const S *)src_x + row * n;
+            S *dx = (S *)dst + row * n;
+            T mean = ((const T *)src_mean)[row], inv_std = ((const T *)src_inv_std)[row];
             double sums[2];
             NAME(measure)(n, dy, x, scale, mean, inv_std, dscale, dbias, sums);
             T offset = (T)(sums[0] / (double)n), slope = (T)(sums[1] / (double)n) * inv_std;
 #pragma omp simd
             for (int64_t i = 0; i < n; i++)
-                dx[i] = inv_std * (dy[i] * scale[i] - offset - (x[i] - mean) * slope);
+                dx[i] = STORE(inv_std * (LOAD(dy[i]) * scale[i] - offset - (LOAD(x[i]) - mean) * slope));
         }
         for (int64_t i = 0; i < 2 * n; i++)
             total[i] += (double)dscale[i];

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "device/cpu/cpu.h"
+#include "device/cpu/element.h"
 
 typedef struct axis_list {
     int n;
@@ -18,7 +19,7 @@ typedef struct axis_list {
 
 typedef struct reduce_state {
     stk_reduce_fns fns;
-    int log2_bytes, n_threads;
+    int log2_bytes, out_log2_bytes, n_threads;
     bool by_columns, splits_units;
     double divisor;
     axis_list kept, reduced; /* kept: without the vector axis */
@@ -66,7 +67,8 @@ static void reduce_groups(const reduce_state *s, const stk_kernel_args *args, st
         const char *src = (const char *)args->in[0] + ((size_t)offset_of(&s->kept, s->kept.n, group) << s->log2_bytes);
         start(s, s->width, acc);
         reduce_units(s, src, 0, s->n_units, acc);
-        s->fns.finish(s->width, acc, s->divisor, (char *)args->out[0] + ((size_t)(group * s->width) << s->log2_bytes));
+        s->fns.finish(s->width, acc, s->divisor,
+                      (char *)args->out[0] + ((size_t)(group * s->width) << s->out_log2_bytes));
     }
 }
 
@@ -96,7 +98,7 @@ static void merge_share(const void *p, int i_part, int n_parts)
     stk_cpu_share(n, 8, i_part, n_parts, &begin, &end);
     for (int i = 1; i < n_parts; i++)
         s->fns.merge(end - begin, all + n * i + begin, all + begin);
-    s->fns.finish(end - begin, all + begin, s->divisor, (char *)args->out[0] + ((size_t)begin << s->log2_bytes));
+    s->fns.finish(end - begin, all + begin, s->divisor, (char *)args->out[0] + ((size_t)begin << s->out_log2_bytes));
 }
 
 static void groups_share(const void *p, int i_part, int n_parts)
@@ -174,7 +176,10 @@ stk_status stk_cpu_reduce_kernel(const stk_cpu_device *device, const stk_op_call
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(reduce_state), run, out));
     reduce_state *s = out->state;
     s->fns = *fns;
-    s->log2_bytes = stk_dtype_bytes(dtype) == 8 ? 3 : stk_dtype_bytes(dtype) == 4 ? 2 : 0;
+    /* Sums of 16-bit floats may come out in f32. */
+    s->fns.finish = table->sum[call->out[0].dtype].finish;
+    s->log2_bytes = stk_dtype_log2(dtype);
+    s->out_log2_bytes = stk_dtype_log2(call->out[0].dtype);
     s->divisor = 1;
     list_axes(s, call->in[0].shape, call->attrs->reduce.axes);
     if (kind == STK_REDUCE_MEAN)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "device/cpu/hold_signals.h"
 #include "device/cpu/onednn_version.h"
 #include "device/cpu/parallel.h"
 
@@ -251,8 +252,11 @@ const char *stk_onednn_conv_impl(const stk_onednn_conv *conv)
 stk_status stk_onednn_sgemm(const stk_sgemm *g)
 {
     int before = stk_cpu_swap_thread_count(1);
+    sigset_t signals;
+    stk_hold_signals(&signals);
     dnnl_status_t status = dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k, 1.0f,
                                       g->a, g->a_step, g->b, g->b_step, g->adds ? 1.0f : 0.0f, g->c, g->c_step);
+    stk_let_signals_come(&signals);
     stk_cpu_swap_thread_count(before);
     return stk_onednn_check(status, "product");
 }
@@ -294,8 +298,13 @@ stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weigh
             status = dnnl_memory_set_data_handle(t->staged, (char *)scratch + t->offset);
     }
     if (status == dnnl_success && conv->scratchpad) status = dnnl_memory_set_data_handle(conv->scratchpad, scratch);
-    int before = stk_cpu_swap_thread_count(conv->n_threads);
-    if (status == dnnl_success) status = run(conv);
-    stk_cpu_swap_thread_count(before);
+    if (status == dnnl_success) {
+        int before = stk_cpu_swap_thread_count(conv->n_threads);
+        sigset_t signals; /* Some convolutions are products inside. */
+        stk_hold_signals(&signals);
+        status = run(conv);
+        stk_let_signals_come(&signals);
+        stk_cpu_swap_thread_count(before);
+    }
     return stk_onednn_check(status, "convolution");
 }

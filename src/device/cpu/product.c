@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cpu/hold_signals.h"
 #include "device/cpu/onednn_version.h"
 
 enum { A, B, C, SCRATCHPAD, N_ARGS, ALIGN = 64 };
@@ -253,7 +254,11 @@ static dnnl_status_t execute(const stk_product *p, const product_part *part, voi
         if (status != dnnl_success) return status;
         args[n_args++] = (dnnl_exec_arg_t){names[i], memory[i]};
     }
-    return dnnl_primitive_execute(part->primitive, p->stream[i_thread], n_args, args);
+    sigset_t signals;
+    stk_hold_signals(&signals);
+    dnnl_status_t status = dnnl_primitive_execute(part->primitive, p->stream[i_thread], n_args, args);
+    stk_let_signals_come(&signals);
+    return status;
 }
 
 static stk_status run_one(const stk_product *p, int64_t i_batch, int row, int col, const void *const in[2], void *c,

@@ -39,7 +39,7 @@ void stk_text_add(stk_text *text, const char *format, ...)
 void stk_text_add_bytes(stk_text *text, const void *bytes, size_t n)
 {
     if (!reserve(text, n)) return;
-    memcpy(text->data + text->n, bytes, n);
+    if (n) memcpy(text->data + text->n, bytes, n); /* No bytes may be NULL. */
     text->n += n;
     text->data[text->n] = 0;
 }

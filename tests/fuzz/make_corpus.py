@@ -530,9 +530,11 @@ def onnx_value(name, *dims):
     return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
 
 
-def onnx_node(op, inputs, output, attributes=()):
+def onnx_node(op, inputs, output, attributes=(), to=None):
     ints = b"".join(field(5, field(1, name) + b"".join(field(8, x) for x in values) + field(20, 7))
                     for name, values in attributes)
+    if to is not None:
+        ints += field(5, field(1, b"to") + field(3, to) + field(20, 2))
     return b"".join(field(1, x) for x in inputs) + field(2, output) + field(3, b"n_" + output) + field(4, op) + ints
 
 
@@ -565,6 +567,15 @@ def make_onnx():
         write("onnx", name, onnx_model(nodes, [x], onnx_value(b"y", 2, 45), [elsewhere(**entries), shape]))
     nodes = [onnx_node(b"Shape", [b"x"], b"s"), onnx_node(b"Expand", [b"x", b"s"], b"y")]
     write("onnx", "shape", onnx_model(nodes, [x], y))
+    # A number of each type, as raw bytes and one in an int32 each, and its sum with x.
+    numbers = {"f16": (10, 2), "bf16": (16, 2), "f64": (11, 8), "i32": (6, 4), "i8": (3, 1), "u8": (2, 1), "bool": (9, 1), "i64": (7, 8)}
+    for name, (number, size) in numbers.items():
+        nodes = [onnx_node(b"Cast", [b"c"], b"d", to=1), onnx_node(b"Add", [b"x", b"d"], b"y")]
+        raw = field(2, number) + field(8, b"c") + field(9, bytes([1] * size))
+        write("onnx", f"raw_{name}", onnx_model(nodes, [x], y, [raw]))
+        if size <= 4:
+            listed = field(1, 4) + field(2, number) + field(8, b"c") + field(5, b"\1\0\1\1")
+            write("onnx", f"list_{name}", onnx_model(nodes, [x], y, [listed]))
     deep = b""
     for _ in range(60):
         deep = field(1, field(5, field(6, deep)))

@@ -186,13 +186,31 @@ def cpu_model():
     return "unknown processor"
 
 
+def rows_written():
+    """The rows of docs/results.md by recipe, so that what was trained on another machine stays."""
+    found, columns = {}, None
+    path = Path("docs/results.md")
+    for line in path.read_text().splitlines() if path.exists() else []:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("|") or cells[0].startswith("---"):
+            continue
+        if columns is None:
+            columns = cells
+        elif len(cells) == len(columns):
+            found[cells[0].partition("]")[0].lstrip("[")] = [dict(zip(columns, cells)).get(c, "-") for c in COLUMNS]
+    return found
+
+
 def write_table():
     """From every result there is, of this run and of earlier ones."""
-    rows = []
+    rows, found = [], rows_written()
     for name in RECIPES:
         result, date = read_result(name)
         if result:
-            rows.append(row(name, result, date))
+            found[name] = row(name, result, date)
+        if name in found:
+            rows.append(found.pop(name))
+    rows += found.values()
     if not rows:
         return say("no results, so docs/results.md stays as it is")
     lines = ["# What the recipes reach", "",
@@ -203,7 +221,7 @@ def write_table():
     lines += ["| " + " | ".join(cells) + " |" for cells in rows]
     lines += ["", "Images/s: the batch over the median step after the first three. Input wait: the share of the time in "
               "which the step waited", "for data. First step: from process start. Time: of the last process, where a run "
-              "was resumed.", ""]
+              "was resumed. Speeds are for", "no comparison: other work ran beside some of them.", ""]
     Path("docs").mkdir(exist_ok=True)
     Path("docs/results.md").write_text("\n".join(lines))
     say("wrote docs/results.md")

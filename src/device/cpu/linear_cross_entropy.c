@@ -76,10 +76,12 @@ static void row_part(const void *p, int i_part, int n_parts)
             if (s->is_grad) memset(logits, 0, (size_t)s->v * sizeof(*logits));
             continue;
         }
-        s->fns.loss(s->v, logits, labels[row], NULL, s->smoothing, loss + row);
-        if (!s->is_grad) continue;
-        s->fns.loss_grad(s->v, logits, labels[row], NULL, s->smoothing, (const float *)task->args->in[3] + row, logits);
-        if (s->narrow) narrow_row(s, logits);
+        if (s->is_grad)
+            s->fns.loss_and_grad(s->v, logits, labels[row], s->smoothing, (const float *)task->args->in[3] + row,
+                                 loss + row, logits);
+        else
+            s->fns.loss(s->v, logits, labels[row], NULL, s->smoothing, loss + row);
+        if (s->is_grad && s->narrow) narrow_row(s, logits);
     }
 }
 

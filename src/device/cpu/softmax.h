@@ -14,6 +14,9 @@ typedef struct stk_softmax_fns {
     void (*loss)(int64_t n, const void *x, int64_t label, const void *shares, double smoothing, void *loss);
     void (*loss_grad)(int64_t n, const void *x, int64_t label, const void *shares, double smoothing, const void *dloss,
                       void *dx);
+    /* Both, for label >= 0. dx may be x. */
+    void (*loss_and_grad)(int64_t n, const void *x, int64_t label, double smoothing, const void *dloss, void *loss,
+                          void *dx);
     /* The same for n_rows rows of n <= STK_FEW_CLASSES classes with class numbers as labels. dx may be x. */
     void (*few_loss)(int64_t n_rows, int64_t n, const void *x, const int32_t *labels, double smoothing, void *loss);
     void (*few_loss_grad)(int64_t n_rows, int64_t n, const void *x, const int32_t *labels, double smoothing,

@@ -96,6 +96,33 @@ static void NAME(loss_grad)(int64_t n, const void *src, int64_t label, const voi
     }
 }
 
+/* Both at once, for a class number: the exponentials are made once. */
+static void NAME(loss_and_grad)(int64_t n, const void *src, int64_t label, double smoothing, const void *src_dloss,
+                                void *dst_loss, void *dst)
+{
+    const T *x = src;
+    T *dx = dst, d = *(const T *)src_dloss, each = (T)(smoothing / (double)n), rest = (T)(1 - smoothing);
+    T most = NAME(find_max)(n, x), own = x[label] - most, below = 0, sum = 0;
+    if (smoothing != 0)
+        for (int64_t i = 0; i < n; i++)
+            below += x[i] - most;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++) {
+        T part = EXP(x[i] - most);
+        dx[i] = part;
+        sum += part;
+    }
+    T norm = LOG(sum), factor = 1 / sum, loss = 0;
+    /* A class without a share adds nothing, even where its logit is -inf. */
+    if (rest != 0) loss += rest * (norm - own);
+    if (smoothing != 0) loss += each * ((T)n * norm - below);
+    *(T *)dst_loss = loss;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = d * (dx[i] * factor - each);
+    dx[label] -= d * rest;
+}
+
 /* --- few classes: rows of them would be all tail, so that GROUP rows lie side by side in vectors instead --- */
 
 enum { NAME(GROUP) = 16 };

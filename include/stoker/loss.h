@@ -45,6 +45,21 @@ STK_API stk_value stk_dice(stk_value logits, stk_value y, double smooth);
  * 2015. */
 STK_API stk_value stk_triplet(stk_value anchor, stk_value positive, stk_value negative, double margin);
 
+/* Which triplets of a batch count. */
+typedef enum stk_triplet_mining {
+    /* Each row with the farthest of its class and the nearest of another: Hermans et al. 2017, "batch hard". */
+    STK_TRIPLET_HARD,
+    /* Each pair of a class with the nearest row of another that is farther off than the pair is apart, or, where there
+     * is none, with the farthest: Schroff et al. 2015. Memory grows with the cube of the batch. */
+    STK_TRIPLET_SEMI_HARD
+} stk_triplet_mining;
+
+/* max(|a - p| - |a - n| + margin, 0) of triplets that are found in the batch: rows [N,D], labels i32 [N]. For each row
+ * as anchor, [N]; of several triplets the mean. *weight becomes how many triplets it has, f32 [N]: 0 where its class
+ * has no other row here, or there is no other class. weight may be NULL. */
+STK_API stk_value stk_triplet_mined(stk_value rows, stk_value labels, stk_triplet_mining mining, double margin,
+                                    stk_value *weight);
+
 #ifdef __cplusplus
 }
 #endif

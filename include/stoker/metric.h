@@ -34,6 +34,10 @@ typedef enum stk_measure_kind {
     STK_MEASURE_R2, /* 1 - squares of the error / squares around the mean, meaned over the last axis */
     /* exp of the mean loss. */
     STK_MEASURE_PERPLEXITY,
+    /* Of rows [N,D] beside numbers i32 [N], in evaluation only: the share whose k nearest others, of the whole data
+     * set, hold one of their class. Euclidean; of equally near ones those of other classes come first. Rows that are
+     * alone in their class do not count. Its time grows with the square of N. */
+    STK_MEASURE_RECALL_AT,
     STK_N_MEASURES
 } stk_measure_kind;
 
@@ -43,7 +47,7 @@ typedef enum stk_average_kind { STK_AVERAGE_MACRO, STK_AVERAGE_MICRO, STK_AVERAG
 
 typedef struct stk_measure {
     stk_measure_kind kind;
-    int k; /* TOP_K */
+    int k; /* TOP_K and RECALL_AT */
     stk_average_kind average;
 } stk_measure;
 

@@ -41,6 +41,10 @@ STK_API void stk_model_loss(stk_model *model, stk_value loss);
 STK_API void stk_model_loss_weight(stk_model *model, stk_value weight);
 /* The output for prediction and for accuracy; only needed where the loss is no cross-entropy. */
 STK_API void stk_model_output(stk_model *model, stk_value logits);
+/* The same for rows [N,D] that are compared with each other: no classes, so no accuracy. A loss that compares the rows
+ * of a batch is never divided by memory's wish, and an evaluation's loss leaves out a last batch that is not full. */
+STK_API void stk_model_embedding(stk_model *model, stk_value rows);
+STK_API bool stk_model_is_embedding(const stk_model *model);
 /* What metrics compare the output with, where it is not the label as it comes: class numbers i32 [N,...], or f32 like
  * the output. Labels of ignore_index do not count if `ignores`. */
 STK_API void stk_model_target(stk_model *model, stk_value target, bool ignores, int64_t ignore_index);

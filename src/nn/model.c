@@ -9,7 +9,7 @@
 struct stk_model {
     stk_graph *graph;
     int32_t loss, weight, output, target; /* value ids; -1: not set */
-    bool ignores;
+    bool ignores, is_embedding;
     int64_t ignore_index;
     char name[];
 };
@@ -157,6 +157,17 @@ void stk_model_loss_weight(stk_model *model, stk_value weight)
 void stk_model_output(stk_model *model, stk_value logits)
 {
     if (is_usable(model, "output", logits)) model->output = logits.id;
+}
+
+void stk_model_embedding(stk_model *model, stk_value rows)
+{
+    stk_model_output(model, rows);
+    if (model->graph) model->is_embedding = true;
+}
+
+bool stk_model_is_embedding(const stk_model *model)
+{
+    return model->is_embedding;
 }
 
 stk_value stk_model_get_loss(const stk_model *model)

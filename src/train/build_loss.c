@@ -188,6 +188,25 @@ static stk_status build_numbers(const stk_recipe *recipe, const target *t, stk_m
     return STK_OK;
 }
 
+static stk_status build_triplet(const stk_recipe *recipe, const target *t, stk_model *model, stk_value output)
+{
+    const stk_yaml_node *mining = stk_yaml_get(recipe->loss, "mining");
+    char label[STK_SHAPE_TEXT_BYTES], text[STK_SHAPE_TEXT_BYTES];
+    bool is_one = t->desc.shape.rank == 0 || stk_shape_equal(t->desc.shape, STK_SHAPE(1));
+    if (t->output.rank != 1 || !is_one || stk_dtype_is_float(t->desc.dtype))
+        return stk_yaml_fail(recipe->model,
+                             "the model's output is %s a sample, and the field '%s' %s: 'triplet' takes one row of "
+                             "numbers, and a class number",
+                             stk_shape_text(t->output, text), t->name, stk_desc_text(t->desc, label));
+    stk_value y = as_numbers(t, add_target(model, t)), weight;
+    stk_triplet_mining kind = mining && !strcmp(mining->text, "semi_hard") ? STK_TRIPLET_SEMI_HARD : STK_TRIPLET_HARD;
+    stk_model_target(model, y, false, 0);
+    stk_model_embedding(model, output);
+    stk_model_loss(model, stk_triplet_mined(output, y, kind, get_real(recipe->loss, "margin"), &weight));
+    stk_model_loss_weight(model, weight);
+    return stk_build_check_model(recipe, model);
+}
+
 stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output)
 {
     target t;
@@ -209,6 +228,7 @@ stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, st
                              "the model's output is %s; it must be one row of numbers a sample (flatten or global_pool "
                              "before the last dense layer)",
                              stk_shape_text(shape, text));
+    if (!strcmp(recipe->loss->key, "triplet")) return build_triplet(recipe, &t, model, output);
     if (!strcmp(recipe->loss->key, "cross_entropy"))
         STK_RETURN_IF_ERROR(build_cross_entropy(recipe, train, &t, model, output));
     else

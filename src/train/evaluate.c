@@ -31,19 +31,26 @@ static void weigh_rows(stk_trainer *trainer, int64_t n_real)
 {
     for (int64_t i = 0; i < trainer->eval.batch; i++)
         trainer->weight[i] = i < n_real ? 1.0f : 0.0f;
+    /* Rows that are compared with each other would be compared with padding. */
+    if (n_real < trainer->eval.batch && stk_model_is_embedding(trainer->model))
+        memset(trainer->weight, 0, (size_t)trainer->eval.batch * sizeof(*trainer->weight));
 }
 
 typedef struct eval_sums {
     double loss, weight, n_correct, n_top5;
+    int64_t n_real[STK_RUNS_KEPT]; /* of the runs that are unread, a ring */
+    int64_t n_runs, n_read;
+    stk_neighbours rows; /* for measures that need all of them */
 } eval_sums;
 
 /* Enqueues the program on the batch, and waits until the batch has been read. */
-static stk_status run_batch(stk_trainer *trainer, const stk_dataset *dataset, const stk_batch *batch)
+static stk_status run_batch(stk_trainer *trainer, const stk_dataset *dataset, const stk_batch *batch, eval_sums *sums)
 {
     if (varies(trainer, dataset)) STK_RETURN_IF_ERROR(stk_shapes_pick_eval(trainer, dataset, batch));
     stk_program *program = trainer->eval.program;
     stk_step_bind(&trainer->eval, batch);
     weigh_rows(trainer, stk_batch_count(batch));
+    sums->n_real[sums->n_runs++ % STK_RUNS_KEPT] = stk_batch_count(batch);
     STK_RETURN_IF_ERROR(stk_program_set(program, trainer->eval.weight, trainer->weight));
     STK_RETURN_IF_ERROR(stk_program_run(program));
     return stk_program_wait_inputs(program);
@@ -59,6 +66,8 @@ static stk_status read_runs(const stk_trainer *trainer, int *n_unread, int n_kep
         sums->n_correct += stk_step_scalar(&trainer->eval, "n_correct");
         sums->n_top5 += stk_step_scalar(&trainer->eval, "n_top5");
         stk_measures_add(trainer, &trainer->eval, trainer->eval_sums);
+        int64_t n_real = sums->n_real[sums->n_read++ % STK_RUNS_KEPT];
+        STK_RETURN_IF_ERROR(stk_measures_keep(trainer, &trainer->eval, n_real, &sums->rows));
     }
     return STK_OK;
 }
@@ -80,14 +89,15 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
     stk_measures_reset(trainer, trainer->eval_sums);
     STK_TRY(stk_trainer_open_loader(trainer, dataset, config, &loader));
     while ((batch = stk_loader_next(loader))) {
-        status = run_batch(trainer, dataset, batch);
+        status = run_batch(trainer, dataset, batch, &sums);
         n += stk_batch_count(batch);
         stk_train_event event = {
             .kind = STK_EVENT_EVAL, .i_batch = stk_batch_index(batch) + 1, .n_batches = stk_dataset_n_batches(dataset)};
+        n_unread += status == STK_OK;
+        /* Before the batch is given back: on the host an output may be an input as it lies in the batch. */
+        if (status == STK_OK) status = read_runs(trainer, &n_unread, n_ahead, &sums);
         stk_batch_release(batch);
         STK_TRY(status);
-        n_unread++;
-        STK_TRY(read_runs(trainer, &n_unread, n_ahead, &sums));
         stk_trainer_emit(trainer, &event);
         if (trainer->stop) STK_TRY(stk_fail(STK_INTERRUPTED, "stopped while evaluating"));
     }
@@ -105,7 +115,9 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
     }
     if (trainer->is_language_model) out->perplexity = exp(out->loss);
     stk_measures_finish(trainer, trainer->eval_sums, out);
+    STK_TRY(stk_measures_finish_rows(trainer, &sums.rows, out));
 done:
+    stk_neighbours_free(&sums.rows);
     stk_trainer_keep_skipped(trainer, loader);
     stk_loader_close(loader);
     return status;

@@ -52,6 +52,23 @@ static const stk_key dice_keys[] = {{.name = "smooth",
                                      .doc = "Added above and below."},
                                     TARGET,
                                     END};
+static const char *const mining_words[] = {"hard", "semi_hard", NULL};
+static const stk_key triplet_keys[] = {
+    {.name = "margin",
+     .type = STK_KEY_REAL,
+     .standard = "0.2",
+     .least = 0,
+     .most = 1e6,
+     .doc = "By how much a row shall be nearer to those of its class than to others."},
+    {.name = "mining",
+     .type = STK_KEY_WORD,
+     .words = mining_words,
+     .standard = "hard",
+     .doc = "hard: the farthest of its class and the nearest of another in the batch; Hermans et al. 2017. semi_hard: "
+            "each "
+            "of its class, and the nearest of another that is farther off; Schroff et al. 2015."},
+    TARGET,
+    END};
 static const stk_key target_keys[] = {TARGET, END};
 
 #define LOSS(kind, keys_, text)                                                                                        \
@@ -65,6 +82,7 @@ const stk_key stk_loss_kinds[] = {
     LOSS("mae", target_keys, "Mean absolute error."),
     LOSS("huber", huber_keys, "Squared near 0, absolute from delta on; Huber 1964."),
     LOSS("dice", dice_keys, "Overlap of regions; Milletari et al. 2016."),
+    LOSS("triplet", triplet_keys, "Rows of numbers: near to those of the same class in the batch, far from others."),
     {.name = "masked_lm",
      .type = STK_KEY_NONE,
      .doc = "Of bert: what hidden tokens were (data.train.masked); Devlin et al. 2019."},
@@ -83,6 +101,13 @@ static const stk_key average_keys[] = {
 static const stk_key top_keys[] = {
     {.name = "k", .type = STK_KEY_INT, .least = 1, .most = 1e6, .required = true, .doc = "How many guesses there are."},
     END};
+static const stk_key recall_at_keys[] = {{.name = "k",
+                                          .type = STK_KEY_INT,
+                                          .least = 1,
+                                          .most = 99999,
+                                          .standard = "1",
+                                          .doc = "How many of the nearest are looked at."},
+                                         END};
 #define RATE_OF(kind, text)                                                                                            \
     {                                                                                                                  \
         .name = kind, .type = STK_KEY_MAP, .keys = average_keys, .doc = text                                           \
@@ -103,5 +128,9 @@ static const stk_key metric_kinds[] = {
     {.name = "mae", .type = STK_KEY_NONE, .doc = "Mean absolute error."},
     {.name = "r2", .type = STK_KEY_NONE, .doc = "The share of the variance that is explained."},
     {.name = "perplexity", .type = STK_KEY_NONE, .doc = "exp of the mean loss."},
+    {.name = "recall_at",
+     .type = STK_KEY_MAP,
+     .keys = recall_at_keys,
+     .doc = "Evaluation only: the share whose k nearest others of the data set hold one of their class."},
     END};
 const stk_key stk_metric_key = {.name = "metric", .type = STK_KEY_CHOICE, .keys = metric_kinds};

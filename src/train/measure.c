@@ -25,7 +25,8 @@ static const struct {
                            [STK_MEASURE_RMSE] = {"rmse", STK_GROUP_ERRORS, false, false, true},
                            [STK_MEASURE_MAE] = {"mae", STK_GROUP_ERRORS, false, false, true},
                            [STK_MEASURE_R2] = {"r2", STK_GROUP_ERRORS, false, false, true},
-                           [STK_MEASURE_PERPLEXITY] = {"perplexity", STK_N_GROUPS, true, true, true}};
+                           [STK_MEASURE_PERPLEXITY] = {"perplexity", STK_N_GROUPS, true, true, true},
+                           [STK_MEASURE_RECALL_AT] = {"recall_at", STK_N_GROUPS, true, false, false}};
 
 const char *stk_measure_name(stk_measure_kind kind)
 {
@@ -36,6 +37,8 @@ void stk_measure_text(const stk_measure *measure, char out[16])
 {
     if (measure->kind == STK_MEASURE_TOP_K)
         snprintf(out, 16, "top%d", measure->k);
+    else if (measure->kind == STK_MEASURE_RECALL_AT)
+        snprintf(out, 16, "recall_at_%u", (unsigned)measure->k % 100000u);
     else
         snprintf(out, 16, "%s", kinds[measure->kind].name);
 }
@@ -73,6 +76,9 @@ static stk_status check_one(const stk_measure_plan *plan, const stk_measure *m)
     if (m->kind == STK_MEASURE_TOP_K && (m->k < 1 || m->k > k))
         return stk_fail(STK_INVALID, "metric 'top_k': k is %d, and must be from 1 to the %lld classes", m->k,
                         (long long)k);
+    if (m->kind == STK_MEASURE_RECALL_AT && (m->k < 1 || m->k > STK_MOST_NEIGHBOURS))
+        return stk_fail(STK_INVALID, "metric 'recall_at': k is %d, and must be from 1 to %d", m->k,
+                        STK_MOST_NEIGHBOURS);
     if (m->average == STK_AVERAGE_BINARY && k != 2 && kinds[m->kind].group == STK_GROUP_RATES)
         return stk_fail(STK_INVALID, "metric '%s': the average 'binary' is for two classes, and there are %lld", name,
                         (long long)k);
@@ -206,7 +212,8 @@ int stk_measure_finish(const stk_measure_plan *plan, const double *sums, double 
         const stk_measure *m = &plan->list[i];
         const double *own = sums + plan->start[kinds[m->kind].group];
         double value = 0;
-        if (m->kind == STK_MEASURE_CONFUSION) continue;
+        if (m->kind == STK_MEASURE_CONFUSION || m->kind == STK_MEASURE_RECALL_AT)
+            continue; /* evaluate.c has the rows */
         switch (kinds[m->kind].group) {
         case STK_GROUP_RATES: value = finish_rate(plan, m, own); break;
         case STK_GROUP_AUC: value = finish_auc(plan, own); break;

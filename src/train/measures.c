@@ -18,6 +18,11 @@ stk_status stk_measures_plan(stk_trainer *trainer, bool shares)
     bool ignores;
     int64_t ignore_index;
     if (trainer->n_measures == 0 || trainer->train_sums) return STK_OK;
+    for (int i = 0; i < trainer->n_measures && stk_model_is_embedding(trainer->model); i++)
+        if (trainer->measure[i].kind != STK_MEASURE_RECALL_AT)
+            return stk_fail(STK_INVALID,
+                            "the model's output are rows to compare, which only 'recall_at' measures, not '%s'",
+                            stk_measure_name(trainer->measure[i].kind));
     stk_value output = stk_model_get_output(trainer->model), target = find_target(trainer, &ignores, &ignore_index);
     bool only_loss = true;
     for (int i = 0; i < trainer->n_measures; i++)
@@ -92,4 +97,54 @@ const double *stk_trainer_confusion(const stk_trainer *trainer, int64_t *n_class
     *n_classes = plan->n_classes;
     bool is_there = plan->start[STK_GROUP_CONFUSION + 1] > plan->start[STK_GROUP_CONFUSION];
     return trainer->eval_sums && is_there ? trainer->eval_sums + plan->start[STK_GROUP_CONFUSION] : NULL;
+}
+
+/* --- rows --- */
+
+static bool needs_rows(const stk_trainer *trainer)
+{
+    bool any = false;
+    for (int i = 0; i < trainer->n_measures; i++)
+        any |= trainer->measure[i].kind == STK_MEASURE_RECALL_AT;
+    return any;
+}
+
+void stk_measures_show_rows(const stk_trainer *trainer, stk_graph *graph)
+{
+    bool ignores;
+    int64_t ignore_index;
+    if (!needs_rows(trainer)) return;
+    stk_value row = stk_value_of(graph, stk_model_get_output(trainer->model).id);
+    stk_value label = stk_value_of(graph, find_target(trainer, &ignores, &ignore_index).id);
+    stk_graph_output(graph, "rows", stk_cast_to(row, STK_F32));
+    stk_graph_output(graph, "rows.label", stk_cast_to(label, STK_I32));
+}
+
+stk_status stk_measures_keep(const stk_trainer *trainer, const stk_bound_program *bound, int64_t n,
+                             stk_neighbours *rows)
+{
+    stk_tensor_desc desc;
+    if (!needs_rows(trainer)) return STK_OK;
+    const int32_t *label = stk_program_output(bound->program, "rows.label", &desc);
+    const float *row = stk_program_output(bound->program, "rows", &desc);
+    if (!row || !label || desc.shape.rank != 2 || n > desc.shape.dim[0])
+        return stk_fail(STK_INTERNAL, "an evaluation gave no rows");
+    return stk_neighbours_add(rows, row, label, n, desc.shape.dim[1]);
+}
+
+stk_status stk_measures_finish_rows(const stk_trainer *trainer, const stk_neighbours *rows, stk_metrics *out)
+{
+    int n = 0;
+    int64_t k[STK_MOST_MEASURES];
+    double value[STK_MOST_MEASURES];
+    for (int i = 0; i < trainer->n_measures; i++)
+        if (trainer->measure[i].kind == STK_MEASURE_RECALL_AT) k[n++] = trainer->measure[i].k;
+    if (n == 0) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_neighbours_recall(rows, k, n, value));
+    for (int i = 0, at = 0; i < trainer->n_measures; i++) {
+        if (trainer->measure[i].kind != STK_MEASURE_RECALL_AT) continue;
+        stk_measure_text(&trainer->measure[i], out->value[out->n_values].name);
+        out->value[out->n_values++].value = value[at++];
+    }
+    return STK_OK;
 }

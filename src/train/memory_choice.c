@@ -4,7 +4,7 @@
  * fits. What takes least time is taken, by a model that counts operations, and 6 for each byte moved. More parts than
  * are needed with no more made again than without a limit are not looked at. The effective batch, and so the training,
  * stays the same; but batch norms take their statistics from each part: networks that have them are divided only when
- * the user says so.
+ * the user says so. So are those whose loss compares the rows of a batch with each other.
  */
 #include "base/error.h"
 #include "graph/graph.h"
@@ -60,7 +60,7 @@ static stk_status search(stk_trainer *trainer, int64_t batch, stk_memory_choice 
     stk_program_info unlimited, info;
     double best = 0;
     int64_t last = batch;
-    bool undivided = stk_memory_has_batch_norm(trainer);
+    bool undivided = stk_memory_has_batch_norm(trainer) || stk_model_is_embedding(trainer->model);
     STK_RETURN_IF_ERROR(plan_unlimited(trainer, batch, &unlimited));
     for (int64_t n = 1; n <= batch && (n == 1 || !undivided); n++) {
         if (batch % n != 0) continue;

@@ -24,6 +24,7 @@ static bool has_class_labels(stk_trainer *trainer)
 {
     stk_graph *graph = stk_model_graph(trainer->model);
     stk_value label = stk_graph_find(graph, STK_OP_input, "label"), logits = stk_model_get_output(trainer->model);
+    if (stk_model_is_embedding(trainer->model)) return false;
     if (label.id < 0 || logits.id < 0 || stk_value_shape(logits).rank != 2) return false;
     if (stk_value_shape(logits).dim[1] < 2) return false; /* a number, not one class of one */
     if (stk_value_dtype(label) == STK_I32) return stk_value_shape(label).rank == 1;
@@ -272,7 +273,7 @@ static int64_t eval_rows(const stk_trainer *trainer, int64_t batch)
     int64_t rows = trainer->choice.micro < batch ? trainer->choice.micro : batch;
     while (rows > 1 && batch % rows != 0)
         rows--;
-    return trainer->choice.n_micro > 1 ? rows : batch;
+    return trainer->choice.n_micro > 1 && !stk_model_is_embedding(trainer->model) ? rows : batch;
 }
 
 stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_program *out)
@@ -294,6 +295,7 @@ stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_
     stk_graph_output(graph, "loss_sum", stk_reduce_sum(stk_select(real, loss, zero), 0));
     add_metrics(trainer, graph, weight);
     stk_measures_build(trainer, graph, weight);
+    stk_measures_show_rows(trainer, graph);
     STK_RETURN_IF_ERROR(average_views(trainer, graph));
     out->batch = batch;
     stk_compile_options options = compile_options(trainer);

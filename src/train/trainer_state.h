@@ -10,6 +10,7 @@
 #include "stoker/ragged.h"
 #include "train/judge.h"
 #include "train/measure.h"
+#include "train/neighbours.h"
 #include "train/timing.h"
 #include "train/trainer.h"
 
@@ -131,6 +132,13 @@ void stk_measures_build(const stk_trainer *trainer, stk_graph *graph, stk_value 
 /* Adds the sums of the run waited for. */
 void stk_measures_add(const stk_trainer *trainer, const stk_bound_program *bound, double *sums);
 void stk_measures_reset(const stk_trainer *trainer, double *sums);
+/* Of a graph for evaluation: the outputs that stk_measures_keep reads, where a measure needs the rows themselves. */
+void stk_measures_show_rows(const stk_trainer *trainer, stk_graph *graph);
+/* Keeps the first n rows of the run waited for. */
+stk_status stk_measures_keep(const stk_trainer *trainer, const stk_bound_program *bound, int64_t n,
+                             stk_neighbours *rows);
+/* The measures that need all rows, behind out's values. */
+stk_status stk_measures_finish_rows(const stk_trainer *trainer, const stk_neighbours *rows, stk_metrics *out);
 /* Sets the values, and accuracy and perplexity where they are among them; out has its loss. */
 void stk_measures_finish(const stk_trainer *trainer, const double *sums, stk_metrics *out);
 

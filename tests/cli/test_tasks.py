@@ -112,6 +112,31 @@ def metrics():
     accepted(["eval", "numbers-whole"], "r2 0.", "rmse 0.")
 
 
+def rows():
+    """Embeddings: triplets of the batch; the nearest of the whole data set, however it is cut into batches."""
+    label = "label: {dtype: i32, columns: k}"
+    learns("hard", "{triplet: {margin: 0.5}}", 4, label, 0.85)
+    learns("semi_hard", "{triplet: {margin: 0.5, mining: semi_hard}}", 4, label, 0.8)
+    path = recipe("rows", "triplet", 4, label)
+    with open(path) as f:
+        text = f.read().replace("checkpoint: {end: false, every: 1000 epochs}", "checkpoint: {best: recall_at_1}")
+    with open(path, "w") as f:
+        f.write(text.replace("data:\n", TEST.replace("LABEL", label)) + "valid: 25%\nmetrics: [recall_at, {recall_at: 5}]\n")
+    accepted(["train", path, "--out", "rows"], "recall_at_1", "recall_at_5")
+    lines = epochs("rows")
+    check(all("recall_at_1" not in m and 0 < m["valid_recall_at_1"] <= m["valid_recall_at_5"] for m in lines), f"{lines}")
+    check(lines[0]["valid_accuracy"] is None, "rows are no classes")
+    with open("rows/result.json") as f:
+        result = json.load(f)
+    check(0.75 < result["test_recall_at_1"] <= result["test_recall_at_5"] <= 1, f"{result}")
+    for batch in ("50", "7", "128"):
+        tested = json.loads(accepted(["eval", "rows", "--json", "--batch", batch]).stdout)
+        check(abs(tested["recall_at_1"] - result["test_recall_at_1"]) < 0.01, f"in batches of {batch}: {tested}")
+    refused(["train", path, "--set", "metrics=[f1]"], 1, "which only 'recall_at' measures, not 'f1'")
+    refused(["train", path, "--set", "metrics=[{recall_at: 0}]"], 1, "from 1 to 99999")
+    refused(["train", recipe("bad", "triplet", 4, ONE)], 1, "'triplet' takes one row of numbers, and a class number")
+
+
 def refusals():
     path = recipe("bad", "mse", 1, ONE)
     refused(["train", path, "--set", "metrics=[f2]"], 1, "no metric 'f2'", "'f1'")
@@ -130,5 +155,6 @@ begin()
 write_table()
 every_loss()
 metrics()
+rows()
 refusals()
 end()

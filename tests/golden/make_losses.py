@@ -113,6 +113,36 @@ p[1] = a[1]
 case("triplet", "TRIPLET", a, p, lambda x: F.triplet_margin_loss(x, p, n, margin=0.5, reduction="none"),
      ", .number = 0.5", [n])
 
+
+def mined(x, labels, semi, margin):
+    """Triplets as the papers have them, one after the other; a row that has none costs nothing."""
+    d = ((x[:, None] - x[None]) ** 2).sum(2).clamp(min=1e-12).sqrt()
+    out, weights = [], []
+    for i in range(len(x)):
+        own = [j for j in range(len(x)) if labels[j] == labels[i] and j != i]
+        other = [j for j in range(len(x)) if labels[j] != labels[i]]
+        losses = []
+        if own and other and not semi:
+            losses = [(d[i, own].max() - d[i, other].min() + margin).clamp(min=0)]
+        for j in own if other and semi else []:
+            beyond = [k for k in other if d[i, k] > d[i, j]]
+            negative = d[i, beyond].min() if beyond else d[i, other].max()
+            losses.append((d[i, j] - negative + margin).clamp(min=0))
+        out.append(sum(losses) / len(losses) if losses else x.sum() * 0)
+        weights.append(len(losses))
+    return torch.stack(out), torch.tensor(weights)
+
+
+rows = torch.randn(9, 5)
+rows[4] = rows[3]  # twice the same
+for name, classes in (("three classes", [0, 1, 2, 0, 0, 1, 2, 2, 1]), ("one is alone", [7, 1, 1, 7, 1, 3, 7, 7, 1]),
+                      ("no other class", [2] * 9)):
+    classes = torch.tensor(classes)
+    for kind, semi in (("HARD", False), ("SEMI_HARD", True)):
+        loss, n = mined(rows, classes, semi, 0.7)
+        case(f"{kind.lower()} of {name}", kind, rows, classes, lambda x: mined(x, classes, semi, 0.7)[0], ", .number = 0.7",
+             mean=float((loss * n).sum() / n.sum()) if n.sum() else None)
+
 print(f"/* Written by make_losses.py with PyTorch {torch.__version__.split('+')[0]}. */")
 print("/* clang-format off */")
 print("\n".join(out))

@@ -17,7 +17,7 @@
 #include "stoker/loss.h"
 #include "tensor/shape.h"
 
-typedef enum loss_kind { MSE, MAE, HUBER, BCE, CLASSES, DICE, TRIPLET } loss_kind;
+typedef enum loss_kind { MSE, MAE, HUBER, BCE, CLASSES, DICE, TRIPLET, HARD, SEMI_HARD } loss_kind;
 
 typedef struct loss_case {
     const char *name;
@@ -49,6 +49,9 @@ static stk_value build(const loss_case *c, stk_model *model, stk_value x, stk_va
                                        .ignores = c->ignores,
                                        .ignore_index = c->ignore_index};
     switch (c->kind) {
+    case HARD:
+    case SEMI_HARD:
+        return stk_triplet_mined(x, y, c->kind == HARD ? STK_TRIPLET_HARD : STK_TRIPLET_SEMI_HARD, c->number, weight);
     case MSE: return stk_mean_squared_error(x, y);
     case MAE: return stk_mean_absolute_error(x, y);
     case HUBER: return stk_huber(x, y, c->number);
@@ -199,6 +202,12 @@ static stk_value no_smooth(stk_model *model)
     return stk_dice(logits(model), stk_model_label_shape(model, STK_I32, STK_SHAPE(4)), 0);
 }
 
+static stk_value mined_by_shares(stk_model *model)
+{
+    stk_value x = stk_model_input(model, STK_F32, 3);
+    return stk_triplet_mined(x, stk_model_label_shape(model, STK_F32, STK_SHAPE(3)), STK_TRIPLET_HARD, 1, NULL);
+}
+
 static stk_value deep_triplet(stk_model *model)
 {
     stk_value x = logits(model);
@@ -214,6 +223,7 @@ static void errors(void **state)
     refused(whole_numbers, "the two values are [?,4,3] and [?,3], and must both be the same [N,...]");
     refused(dice_of_others, "layer 'dice': the logits are [?,4,3] and the labels f32[?,4]");
     refused(no_smooth, "smooth is 0, and must be above 0");
+    refused(mined_by_shares, "the labels f32[?,3], and must be [N,D] and i32 [N]");
     refused(deep_triplet, "the rows are [?,4,3], and must be [N,D]");
 }
 

@@ -212,7 +212,7 @@ static void add_machine(top *t, double s)
     char bars[BAR + 1], x[CLI_TEXT], y[CLI_TEXT], z[CLI_TEXT], w[CLI_TEXT];
     double n = m->n_cpus > 0 ? (double)m->n_cpus : 1, busy = rate(m->busy_ms, b->busy_ms, s) / 1000;
     if (busy > n) busy = n;
-    add_line(t, "cores    [%s] %5.1f %% of %.0f; %" PRId64 " runnable; waiting for disks %.1f %%", bar(busy / n, bars),
+    add_line(t, "cores    [%s] %5.1f %% of %.0f; %" PRId64 " runnable; disk wait %.1f %%", bar(busy / n, bars),
              100 * busy / n, n, m->n_runnable > 0 ? m->n_runnable : 0,
              100 * rate(m->iowait_ms, b->iowait_ms, s) / 1000 / n);
     double total = (double)m->memory_kb * 1024, used = total - (double)m->available_kb * 1024;
@@ -245,14 +245,13 @@ static void add_gpus(top *t)
     char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT];
     for (size_t i = 0; i < t->sampler.sample.gpus.n; i++) {
         const stk_watch_gpu *g = stk_watch_gpu_at(&t->sampler.sample, i);
-        add_line(t,
-                 "gpu %-2" PRId64
-                 "   busy %s%% sm %s%% tensor %s%% dram %s%%  %.1f of %.1f GiB  %.0f of %.0f W  %" PRId64 " of %" PRId64
-                 " MHz  %" PRId64 " C%s",
-                 g->id, permille(g->busy_permille, a), permille(g->sm_permille, b), permille(g->tensor_permille, c),
-                 permille(g->dram_permille, d), (double)g->memory_used_mb / 1024, (double)g->memory_mb / 1024,
-                 (double)g->power_mw / 1000, (double)g->power_limit_mw / 1000, g->clock_mhz, g->clock_most_mhz,
-                 g->celsius, g->slowdown_mask > 0 && g->slowdown_mask != NVML_SLOW_IDLE ? "  SLOWED" : "");
+        bool is_slowed = g->slowdown_mask > 0 && g->slowdown_mask != NVML_SLOW_IDLE;
+        add_line(t, "gpu %-2" PRId64 "   busy %s%%  sm %s%%  tensor %s%%  dram %s%%%s", g->id,
+                 permille(g->busy_permille, a), permille(g->sm_permille, b), permille(g->tensor_permille, c),
+                 permille(g->dram_permille, d), is_slowed ? "  SLOWED" : "");
+        add_line(t, "         %.1f of %.1f GiB  %.0f of %.0f W  %" PRId64 " of %" PRId64 " MHz  %" PRId64 " C",
+                 (double)g->memory_used_mb / 1024, (double)g->memory_mb / 1024, (double)g->power_mw / 1000,
+                 (double)g->power_limit_mw / 1000, g->clock_mhz, g->clock_most_mhz, g->celsius);
     }
 }
 

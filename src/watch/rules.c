@@ -71,7 +71,10 @@ static const stk_watch_rule rules[] = {
                  "the first warnings: they name the library that is missing",
                  0},
                 {"jax", "pip install -U 'jax[cuda12]'; jax.devices() says what it found", 0},
-                {NULL, "is CUDA_VISIBLE_DEVICES empty, or the container started without --gpus all?", 0}},
+                {NULL,
+                 "is CUDA_VISIBLE_DEVICES empty, the container started without --gpus all, or the driver older than "
+                 "the framework's CUDA (nvidia-smi shows the newest that it takes)?",
+                 0}},
      .source = "the process is not in NVML's list, and the cores are full"},
 
     {.name = "memory-pressure",

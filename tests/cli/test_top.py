@@ -43,6 +43,21 @@ def live(folder):
     return pictures[0] if pictures else ""
 
 
+def gpus():
+    """Two lines for each of two played GPUs, in 80 columns."""
+    played = os.path.join(os.path.dirname(STOKER), "tests", "libfake_nvml.so")
+    if not os.path.exists(played):
+        print("skipped: GPUs in top need tests/libfake_nvml.so")
+        return
+    os.makedirs("driver")
+    os.symlink(played, "driver/libnvidia-ml.so.1")
+    text = accepted(["top", "--once"], "gpu 0", "gpu 1", env=dict(os.environ, LD_LIBRARY_PATH="driver", FAKE_NVML_GPUS="2")).stdout
+    lines = text.splitlines()
+    at = [i for i, line in enumerate(lines) if line.startswith("gpu ")]
+    check(len(at) == 2 and all(re.search(r" W .* MHz .* C$", lines[i + 1]) for i in at), f"power, clock, heat: {text}")
+    check(all(len(line) < 80 for line in lines), f"it fits 80 columns: {text}")
+
+
 begin()
 job = subprocess.Popen([STOKER, "train", "small.yaml", "--epochs", "100000", "--quiet"])
 while not (os.path.exists("runs/small/metrics.jsonl") and os.path.getsize("runs/small/metrics.jsonl")) and job.poll() is None:
@@ -60,6 +75,7 @@ finally:
     job.wait(timeout=60)
 accepted(["top", "runs/small", "--once"], "not training now", "loss")
 accepted(["top", "--once"], "no run is training")
+gpus()
 refused(["top", "runs/none", "--once"], 1, "holds no run")
 refused(["top", "999999999", "--once"], 1, "no process 999999999")
 refused(["top", "a", "b"], 2, "one run or process")

@@ -234,12 +234,13 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     return stk_cpu_conv2d_onednn_kernel(device, &shape, STK_F32, out);
 }
 
-/* Where the processor multiplies bf16. STK_UNSUPPORTED where oneDNN lacks the convolution, or is slower: each thread has
- * sums of its own for a gradient of weights, which costs more than the arithmetic where pixels are few. */
+/* Where the processor multiplies bf16. STK_UNSUPPORTED where oneDNN lacks the convolution, or is slower: each thread
+ * has sums of its own for a gradient of weights, which costs more than the arithmetic where pixels are few. */
 static stk_status make_bf16(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out)
 {
-    enum { FEW_PIXELS = 64 }; /* of an image */
-    bool has_few = shape->y.rank == 4 && shape->y.dim[1] * shape->y.dim[2] <= FEW_PIXELS;
+    enum { FEW = 64, FEW_IN_ALL = 8192 }; /* pixels of an image, and of all */
+    int64_t pixels = shape->y.dim[1] * shape->y.dim[2];
+    bool has_few = shape->y.rank == 4 && pixels <= FEW && shape->y.dim[0] * pixels <= FEW_IN_ALL;
     if (shape->pass == STK_CONV_GRAD_WEIGHT && has_few && stk_cpu_conv2d_is_winograd(shape)) return STK_UNSUPPORTED;
     stk_status status = stk_cpu_conv2d_weight_product_kernel(device, shape, out);
     if (status != STK_UNSUPPORTED) return status;

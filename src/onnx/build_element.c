@@ -64,6 +64,21 @@ static stk_value elu(stk_value x, double left, double right)
     return stk_add(stk_scale_by(stk_max(x, zero), right), stk_scale_by(below, left));
 }
 
+/* log(1 + exp(x)), the exponent kept below 0. */
+static stk_value softplus(stk_value x)
+{
+    return stk_add(stk_relu(x), stk_log(stk_shift_by(stk_exp(stk_neg(stk_abs(x))), 1)));
+}
+
+/* x times the normal distribution up to x, or what is near it. */
+static stk_value gelu(stk_value x, bool by_tanh)
+{
+    stk_value cube = stk_mul(stk_square(x), x), half = stk_scale_by(x, 0.5);
+    stk_value share = by_tanh ? stk_tanh(stk_scale_by(stk_add(x, stk_scale_by(cube, 0.044715)), sqrt(2 / acos(-1.0))))
+                              : stk_erf(stk_scale_by(x, sqrt(0.5)));
+    return stk_mul(half, stk_shift_by(share, 1));
+}
+
 static stk_value log_of_root(stk_value x, double one)
 {
     return stk_log(stk_add(x, stk_sqrt(stk_shift_by(stk_square(x), one))));
@@ -87,7 +102,7 @@ static stk_value hard_sigmoid(stk_value x, double slope, double shift)
 }
 
 #define ATTRIBUTE(name, standard) stk_attribute_float(b, name, standard)
-MAPPED(Softplus, stk_add(stk_relu(x), stk_log(stk_shift_by(stk_exp(stk_neg(stk_abs(x))), 1))))
+MAPPED(Softplus, softplus(x))
 MAPPED(Softsign, stk_div(x, stk_shift_by(stk_abs(x), 1)))
 MAPPED(Elu, elu(x, ATTRIBUTE("alpha", 1), 1))
 MAPPED(Selu, elu(x, ATTRIBUTE("alpha", 1.67326319217681884765625) * ATTRIBUTE("gamma", 1.05070102214813232421875),
@@ -95,6 +110,8 @@ MAPPED(Selu, elu(x, ATTRIBUTE("alpha", 1.67326319217681884765625) * ATTRIBUTE("g
 MAPPED(LeakyRelu, stk_select(stk_less(x, stk_like(x, 0)), stk_scale_by(x, ATTRIBUTE("alpha", 0.01)), x))
 MAPPED(HardSigmoid, hard_sigmoid(x, ATTRIBUTE("alpha", 0.2), ATTRIBUTE("beta", 0.5)))
 MAPPED(HardSwish, stk_mul(x, hard_sigmoid(x, 1.0 / 6, 0.5)))
+MAPPED(Gelu, gelu(x, stk_attribute_is(b, "approximate", "tanh")))
+MAPPED(Mish, stk_mul(x, stk_tanh(softplus(x))))
 MAPPED(ThresholdedRelu, thresholded(x, ATTRIBUTE("alpha", 1)))
 MAPPED(Shrink, shrink(x, ATTRIBUTE("lambd", 0.5), ATTRIBUTE("bias", 0)))
 MAPPED(Sinh, stk_scale_by(stk_sub(stk_exp(x), stk_exp(stk_neg(x))), 0.5))

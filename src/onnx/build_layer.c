@@ -82,6 +82,23 @@ stk_status stk_build_InstanceNormalization(stk_build *b)
     return stk_output(b, 0, stk_add(stk_mul(y, by_channel(scale, rank)), by_channel(bias, rank)));
 }
 
+/* Scale and bias are of groups in opset 18, and of channels from 21 on. */
+stk_status stk_build_GroupNormalization(stk_build *b)
+{
+    stk_value x = stk_input(b, 0), scale = stk_input(b, 1), bias = stk_input(b, 2);
+    stk_shape shape = stk_value_shape(x);
+    int64_t groups = stk_attribute_int(b, "num_groups", 0);
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    if (shape.rank < 3 || shape.dim[1] < 1 || groups < 1 || shape.dim[1] % groups)
+        return stk_fail(STK_INVALID, "its channels do not make %lld equal groups", (long long)groups);
+    stk_shape grouped = STK_SHAPE(shape.dim[0], groups, stk_shape_product(shape, 1, shape.rank) / groups);
+    stk_value y = standardise(stk_reshape(x, grouped), 1u << 2, stk_attribute_float(b, "epsilon", 1e-5));
+    if (b->opset < 21) y = stk_add(stk_mul(y, by_channel(scale, 3)), by_channel(bias, 3));
+    y = stk_reshape(y, shape);
+    if (b->opset >= 21) y = stk_add(stk_mul(y, by_channel(scale, shape.rank)), by_channel(bias, shape.rank));
+    return stk_output(b, 0, y);
+}
+
 stk_status stk_build_MeanVarianceNormalization(stk_build *b)
 {
     uint32_t axes;

@@ -2,8 +2,8 @@
 
     python3 make_onnx.py        (PyTorch 2.15, transformers 5.23, onnx 1.23, onnxscript)
 
-Each by the TorchScript exporter, opset 17, and by the newer one, opset 18, whose weights lie in a file beside it. The
-first dimension is open and called N.
+Each by the TorchScript exporter, opset 17, and by the newer one, opset 18, whose weights lie in a file beside it; "norms"
+by opsets 20, PyTorch's standard, and 21, which have Gelu and GroupNormalization. The first dimension is open and called N.
 """
 import pathlib
 import warnings
@@ -39,6 +39,17 @@ class Residual(torch.nn.Module):
         return self.fc(torch.flatten(self.pool(self.block(self.stem(x))), 1))
 
 
+class Norms(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.fc = torch.nn.Conv2d(3, 6, 3, stride=3), torch.nn.GroupNorm(3, 6), torch.nn.Linear(6, 4)
+
+    def forward(self, x):
+        y = torch.nn.functional.gelu(self.norm(self.conv(x)))
+        y = torch.nn.functional.mish(self.fc(y.mean((2, 3))))
+        return torch.nn.functional.gelu(y, approximate="tanh")
+
+
 class Logits(torch.nn.Module):
     def __init__(self, net, masked):
         super().__init__()
@@ -59,6 +70,7 @@ def networks():
     yield "residual", Logits(Residual(), False), image
     yield "bert", Logits(transformers.BertForSequenceClassification(bert), False), tokens
     yield "gpt2", Logits(transformers.GPT2LMHeadModel(gpt2), True), tokens
+    yield "norms", Logits(Norms(), False), image
 
 
 def shake(model):
@@ -101,7 +113,8 @@ def main():
         for new in (False, True):
             path = FOLDER / f"{name}-{'new' if new else 'script'}.onnx"
             open_batch = {"dynamic_shapes": ({0: torch.export.Dim("N")},)} if new else {"dynamic_axes": {"x": {0: "N"}}}
-            torch.onnx.export(shake(model), (x,), str(path), opset_version=18 if new else 17, input_names=["x"],
+            opset = (20, 21)[new] if name == "norms" else (17, 18)[new]
+            torch.onnx.export(shake(model), (x,), str(path), opset_version=opset, input_names=["x"],
                               output_names=["logits"], dynamo=new, **open_batch)
             strip(path)
             onnx.checker.check_model(str(path))

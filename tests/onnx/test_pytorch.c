@@ -78,6 +78,8 @@ static void logits_are_pytorchs(void **state)
     check_logits(FOLDER "bert-new.onnx", tokens, bert_logits, N_OF(bert_logits));
     check_logits(FOLDER "gpt2-script.onnx", tokens, gpt2_logits, N_OF(gpt2_logits));
     check_logits(FOLDER "gpt2-new.onnx", tokens, gpt2_logits, N_OF(gpt2_logits));
+    check_logits(FOLDER "norms-script.onnx", image, norms_logits, N_OF(norms_logits));
+    check_logits(FOLDER "norms-new.onnx", image, norms_logits, N_OF(norms_logits));
 }
 
 static void check_error(const char *path, const stk_onnx_options *options, stk_status status, const char *words)

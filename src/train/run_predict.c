@@ -21,6 +21,8 @@ static stk_status make_room(stk_run *run, const stk_dataset *dataset, int64_t *n
     stk_tensor_desc desc;
     stk_value output = stk_model_get_output(run->model);
     if (output.id < 0) return stk_fail(STK_INVALID, "the model has no output to predict with");
+    if (stk_model_is_embedding(run->model))
+        return stk_fail(STK_UNSUPPORTED, "the model gives rows to compare, and no classes to predict");
     stk_shape shape = stk_value_shape(output);
     *n_out = shape.rank == 2 ? shape.dim[1] : 0;
     if (*n_out < 1) return stk_fail(STK_UNSUPPORTED, "the model's output is no row of numbers");

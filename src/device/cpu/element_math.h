@@ -26,23 +26,37 @@ static inline float muladd(float a, float b, float c)
 /* 1.5 * 2^23: adding it rounds a small float to an integer, which then stands in the low bits. */
 #define ROUNDER 12582912.0f
 
-/* e^x = 2^n * e^r with |r| <= ln 2 / 2. Two factors of 2^n reach denormals and infinity without special cases. */
-static inline float exp_f32(float x)
+/* e^x = 2^n * e^r with |r| <= ln 2 / 2: gives e^r, and n in the low bits of *rounded. */
+static inline float exp_rest_f32(float x, float *rounded)
 {
-    float clamped = x > 89.0f ? 89.0f : x;
-    clamped = clamped < -104.0f ? -104.0f : clamped;
-    float rounded = muladd(clamped, 1.44269504f, ROUNDER), n = rounded - ROUNDER;
-    float r = muladd(n, -0.693359375f, clamped);
+    *rounded = muladd(x, 1.44269504f, ROUNDER);
+    float n = *rounded - ROUNDER, r = muladd(n, -0.693359375f, x);
     r = muladd(n, 2.12194440e-4f, r);
     float p = 1.381314236e-03f;
     p = muladd(p, r, 8.369419043e-03f);
     p = muladd(p, r, 4.166845683e-02f);
     p = muladd(p, r, 1.666651479e-01f);
     p = muladd(p, r, 4.999999305e-01f);
-    float y = muladd(p, r * r, r) + 1.0f;
+    return muladd(p, r * r, r) + 1.0f;
+}
+
+/* Two factors of 2^n reach denormals and infinity without special cases. */
+static inline float exp_f32(float x)
+{
+    float clamped = x > 89.0f ? 89.0f : x, rounded;
+    clamped = clamped < -104.0f ? -104.0f : clamped;
+    float y = exp_rest_f32(clamped, &rounded);
     int32_t k = bits_of(rounded) - bits_of(ROUNDER), half = k >> 1;
     return y * float_of((int32_t)((uint32_t)(half + 127) << 23)) *
            float_of((int32_t)((uint32_t)(k - half + 127) << 23));
+}
+
+/* The same bits where |x| < 87: nothing to hold, and n is added to the exponent. Of a NaN anything may come. */
+static inline float exp_near_f32(float x)
+{
+    float rounded, y = exp_rest_f32(x, &rounded);
+    /* ROUNDER's own bits are shifted out. */
+    return float_of((int32_t)((uint32_t)bits_of(y) + ((uint32_t)bits_of(rounded) << 23)));
 }
 
 /* x = m * 2^e with m in [sqrt(1/2), sqrt(2)). */
@@ -83,8 +97,10 @@ static inline float tanh_f32(float x)
     p = muladd(p, s, 1.333149125e-01f);
     p = muladd(p, s, -3.333328392e-01f);
     float small = muladd(x, s * p, x);
-    float large = copysignf(1.0f - 2.0f / (exp_f32(2.0f * size) + 1.0f), x);
-    return size < 0.625f ? small : large;
+    /* From 10 on it is 1. */
+    float near = size > 10.0f ? 10.0f : size;
+    float large = copysignf(1.0f - 2.0f / (exp_near_f32(2.0f * near) + 1.0f), x);
+    return size >= 0.625f ? large : small;
 }
 
 static inline float erf_f32(float x)
@@ -105,7 +121,7 @@ static inline float erf_f32(float x)
     q = muladd(q, t, 1.056216129e-01f);
     q = muladd(q, t, 6.354358496e-01f);
     q = muladd(q, t, 1.128593720e+00f);
-    float large = copysignf(1.0f - exp_f32(-q * t), x);
+    float large = copysignf(1.0f - exp_near_f32(-q * t), x);
     large = size > 4.0f ? copysignf(1.0f, x) : large;
     return size < 1.0f ? muladd(x, p, x) : x != x ? x : large;
 }

@@ -70,8 +70,9 @@ static int predict(stk_run *loaded, const cli_args *args, int n_top)
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
+    /* In f32, as exports compute, whatever the training's precision: the same answers everywhere. */
     char set[256];
-    const char *list[1] = {set};
+    const char *list[2] = {"precision=f32", set};
     int64_t n_top;
     stk_run *loaded = NULL;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
@@ -80,7 +81,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     const char *device = cli_value(&args, "--device");
     if (device) snprintf(set, sizeof(set), "device=%s", device);
     stk_run_options run_options = {.set = list,
-                                   .n_set = device ? 1 : 0,
+                                   .n_set = device ? 2 : 1,
                                    .checkpoint = cli_value(&args, "--checkpoint"),
                                    .without_data = true,
                                    .on_event = on_event};

@@ -39,13 +39,14 @@ def train_peers(workload, precision, with_tensorflow):
 # workload: (unit, smaller is better, recipe, recipe's options, peers: name, venv, tcmalloc, script and arguments)
 # Without a venv it is Stoker again, on what `stoker index` or `stoker pack` made of the data.
 WORKLOADS = {
-    "mnist-mlp": ("s/epoch", True, "mnist-mlp", [], [
+    "mnist-mlp": ("s/epoch", True, "mnist-mlp", ["--set", "precision=f32"], [
         ("PyTorch eager, direct", "pt", False, "train_torch.py mnist-mlp --loader direct"),
         ("PyTorch eager, direct, tcmalloc", "pt", True, "train_torch.py mnist-mlp --loader direct"),
         ("PyTorch eager, DataLoader", "pt", False, "train_torch.py mnist-mlp --loader dataloader"),
         ("JAX jit", "pt", False, "train_jax.py mnist-mlp"),
         ("Keras fit", "tf", False, "train_tf.py mnist-mlp")]),
-    "cifar-cnn-e2e": ("images/s", False, "cifar-cnn", ["--epochs", "1", "--set", "checkpoint.every=100 epochs"], [
+    "cifar-cnn-e2e": ("images/s", False, "cifar-cnn",
+                      ["--epochs", "1", "--set", "checkpoint.every=100 epochs", "--set", "precision=f32"], [
         ("TensorFlow, tf.data", "tf", False, "e2e.py cifar-cnn-e2e --peer tf"),
         ("PyTorch, decode_jpeg, tcmalloc", "pt", True, "e2e.py cifar-cnn-e2e --peer torch-tensor"),
         ("PyTorch, PIL", "pt", False, "e2e.py cifar-cnn-e2e --peer torch")]),

@@ -17,6 +17,7 @@ data:
   train:
     source: {{synthetic: {{samples: 64, {about}}}}}
 batch: 8
+precision: f32
 model: {model}
 optimizer: {{adam: {{lr: 0.001}}}}
 epochs: 1

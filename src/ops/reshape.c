@@ -2,7 +2,7 @@
  * of it, as of all rows [N*T,C] of [N,T,C]; the other sides must divide. */
 #include "ops/rule.h"
 
-/* The product of the known dimensions; *n_any counts the others. */
+/* The product of the known dimensions, the largest number where it is larger; *n_any counts the others. */
 static int64_t known_product(stk_shape shape, int *n_any)
 {
     int64_t n = 1;
@@ -10,8 +10,8 @@ static int64_t known_product(stk_shape shape, int *n_any)
     for (int i = 0; i < shape.rank; i++) {
         if (shape.dim[i] == STK_ANY)
             ++*n_any;
-        else
-            n *= shape.dim[i];
+        else if (__builtin_mul_overflow(n, shape.dim[i], &n))
+            return INT64_MAX;
     }
     return n;
 }

@@ -567,6 +567,9 @@ def make_onnx():
         write("onnx", name, onnx_model(nodes, [x], onnx_value(b"y", 2, 45), [elsewhere(**entries), shape]))
     nodes = [onnx_node(b"Shape", [b"x"], b"s"), onnx_node(b"Expand", [b"x", b"s"], b"y")]
     write("onnx", "shape", onnx_model(nodes, [x], y))
+    # Once multiplied past the largest number.
+    huge = field(1, 4) + field(2, 7) + field(8, b"shape") + field(9, struct.pack("<4q", 150994945, 16842753, 1, 117440514))
+    write("onnx", "huge_shape", onnx_model([onnx_node(b"Reshape", [b"x", b"shape"], b"y")], [x], y, [huge]))
     # A number of each type, as raw bytes and one in an int32 each, and its sum with x.
     numbers = {"f16": (10, 2), "bf16": (16, 2), "f64": (11, 8), "i32": (6, 4), "i8": (3, 1), "u8": (2, 1), "bool": (9, 1), "i64": (7, 8)}
     for name, (number, size) in numbers.items():

@@ -100,6 +100,8 @@ static void errors_name_the_shapes(void **state)
     expect_error(stk_max_pool2d_raw(x, stk_window_make(3, 3)), "the image [1,?,8,3] must have a known height");
     x = NEW(2, 3);
     expect_error(stk_reshape(x, STK_SHAPE(4, STK_ANY)), "x [2,3] cannot become [4,?]");
+    x = NEW(2, 3);
+    expect_error(stk_reshape(x, STK_SHAPE(INT64_C(1) << 40, INT64_C(1) << 40)), "is too large");
     x = NEW(STK_ANY, 3);
     expect_error(stk_reshape(x, STK_SHAPE(6)), "x [?,3] cannot become [6]");
     x = NEW(2, 3);

@@ -3,6 +3,7 @@
 
 usage: test_runs.py STOKER WORK_FOLDER
 """
+import glob
 import json
 import os
 import shutil
@@ -81,7 +82,8 @@ def in_use():
 def interrupt():
     args = [*TRAIN, "--out", "cut", "--epochs", "100000", "--set", "data.train.shuffle=true"]
     run_ = subprocess.Popen([STOKER, *args], stdout=subprocess.PIPE, text=True)
-    while not os.path.exists("cut/step-10") and run_.poll() is None:
+    # Any checkpoint: each is soon deleted for later ones.
+    while not any(os.path.isdir(f) for f in glob.glob("cut/step-*[0-9]")) and run_.poll() is None:
         time.sleep(0.01)
     run_.send_signal(signal.SIGINT)
     text = run_.communicate(timeout=60)[0]

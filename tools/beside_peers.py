@@ -173,15 +173,18 @@ def run_stoker(args, workload, recipe, options):
     elif workload == "cifar-cnn-e2e":
         value = 50000 / epochs[0]  # whole epochs, waiting and first step included
     else:
-        value = result.get("tokens_per_s", result["samples_per_s"])
+        value = result["tokens_per_s" if WORKLOADS[workload][0] == "tokens/s" else "samples_per_s"]
     return {"value": value, "startup_s": result["first_step_s"], "peak_rss_mib": result["peak_rss_bytes"] / 2**20,
             "input_wait_share": result["input_wait_share"], "accuracy": result["test_accuracy"]}
 
 
-def cpu_model():
+def machine():
+    """Processor, cores and vectors, as "AMD EPYC, 2 cores, avx512_bf16"."""
     with open("/proc/cpuinfo") as f:
-        model = next((line.split(":")[1].strip() for line in f if line.startswith("model name")), "unknown CPU")
-    return model
+        about = dict([part.strip() for part in line.split(":", 1)] for line in f.read().split("\n\n")[0].splitlines() if ":" in line)
+    flags = about.get("flags", "").split()
+    vectors = next((name for name in ("avx512_bf16", "avx512f", "avx2") if name in flags), "no vectors known")
+    return f"{about.get('model name', 'unknown CPU')}, {os.cpu_count()} cores, {vectors}"
 
 
 def main():
@@ -223,32 +226,47 @@ def main():
             rows.append([name, value, min(x["value"] for x in lines), max(x["value"] for x in lines), ratio,
                          min(x["startup_s"] for x in lines), max(x["peak_rss_mib"] for x in lines),
                          lines[-1].get("input_wait_share")])
-        tables[workload] = {"unit": unit, "date": datetime.date.today().isoformat(), "rows": rows, "rounds": args.rounds}
+        tables[workload] = {"unit": unit, "date": datetime.date.today().isoformat(), "rows": rows, "rounds": args.rounds,
+                            "machine": machine()}
         with open(state_path, "w") as f:
             json.dump(tables, f, indent=1)
         write(tables)
 
 
+def lines_of(workload, table):
+    unit = table["unit"]
+    yield f"## {workload} ({table['date']}, rounds: {table['rounds']}; {table['machine']})\n"
+    yield f"| | {unit} | range | Stoker is faster by | cold start s | peak MiB | input wait |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, value, low, high, ratio, start, rss, wait in table["rows"]:
+        digits = 3 if value < 10 else 1 if value < 100 else 0
+        speed = "" if name.startswith("Stoker") else f"{ratio:.2f}x"
+        waits = "" if wait is None else f"{100 * wait:.2f} %"
+        yield (f"| {name} | {value:,.{digits}f} | {low:,.{digits}f}-{high:,.{digits}f} | {speed} | {start:.2f} "
+               f"| {rss:,.0f} | {waits} |")
+
+
+def kept_sections(path):
+    """What the file has of each workload: measured elsewhere, where this machine has no table of its own."""
+    if not os.path.exists(path):
+        return {}
+    with open(path) as f:
+        parts = f.read().split("\n## ")[1:]
+    return {part.split(" ", 1)[0]: "## " + part.rstrip() for part in parts}
+
+
 def write(tables):
-    out = ["# Beside the peers", "",
-           "Written by `./dev peers`: both sides in turn on the same machine, two threads each, one process a run, f32 unless named bf16.",
-           f"Machine: {cpu_model()}, {os.cpu_count()} cores. Medians of the rounds; the ratio is Stoker's speed over the peer's.",
-           "Cold start is from the start of the process to the end of the first step, or to the first batch.", ""]
-    for workload in [w for w in WORKLOADS if w in tables]:
-        table = tables[workload]
-        out += [f"## {workload} ({table['date']}, rounds: {table['rounds']})", "",
-                f"| | {table['unit']} | range | Stoker is faster by | cold start s | peak MiB | input wait |",
-                "|---|---|---|---|---|---|---|"]
-        for name, value, low, high, ratio, start, rss, wait in table["rows"]:
-            digits = 3 if value < 10 else 0
-            speed = "" if name.startswith("Stoker") else f"{ratio:.2f}x"
-            waits = "" if wait is None else f"{100 * wait:.2f} %"
-            out.append(f"| {name} | {value:,.{digits}f} | {low:,.{digits}f}-{high:,.{digits}f} | {speed} | {start:.2f} "
-                       f"| {rss:,.0f} | {waits} |")
-        out.append("")
-    with open(os.path.join(HERE, "docs", "benchmarks.md"), "w") as f:
-        f.write("\n".join(out))
-    print("\n".join(out))
+    path = os.path.join(HERE, "docs", "benchmarks.md")
+    sections = kept_sections(path)
+    sections.update({w: "\n".join(lines_of(w, tables[w])) for w in tables})
+    head = ("# Beside the peers\n\n"
+            "Written by `./dev peers`: both sides in turn on the same machine, two threads each, one process a run, f32 unless named bf16.\n"
+            "Medians of the rounds; the ratio is Stoker's speed over the peer's. Each table says on which machine it was measured.\n"
+            "Cold start is from the start of the process to the end of the first step, or to the first batch.")
+    text = "\n\n".join([head] + [sections[w] for w in WORKLOADS if w in sections]) + "\n"
+    with open(path, "w") as f:
+        f.write(text)
+    print(text)
 
 
 main()

@@ -1,26 +1,7 @@
 /* With pixels below each other, x [P,C] and dy [P,O]: dweight [O,C] = dy' x. */
 #include "device/cpu/conv2d_weight_product.h"
 
-#include <stdlib.h>
-
 #include "device/cpu/product.h"
-
-typedef struct product_state {
-    stk_product *product;
-} product_state;
-
-static stk_status run(const void *p, const stk_kernel_args *args)
-{
-    const product_state *s = p;
-    return stk_product_run(s->product, args->in[1], args->in[0], args->out[0], args->scratch);
-}
-
-static void release(void *p)
-{
-    product_state *s = p;
-    stk_product_free(s->product);
-    free(s);
-}
 
 /* Threads share the weights; where these are few, sharing the pixels is faster. */
 static bool is_product(const stk_conv_shape *s, int n_threads)
@@ -38,20 +19,9 @@ stk_status stk_cpu_conv2d_weight_product_kernel(const stk_cpu_device *device, co
 {
     int64_t o = s->weight.dim[0], c = s->weight.dim[3];
     stk_product_shape p = {.m = o, .n = c, .k = stk_shape_product(s->y, 0, 3), .in = STK_BF16, .out = STK_F32};
-    stk_product *product;
     p.transpose_a = true;
     p.a_step = o;
     p.b_step = p.c_step = c;
     if (!is_product(s, device->base.n_threads) || !stk_product_pays(&p)) return STK_UNSUPPORTED;
-    STK_RETURN_IF_ERROR(stk_product_new(device, &p, true, &product));
-    stk_status status = stk_cpu_new_state(sizeof(product_state), run, out);
-    if (status != STK_OK) {
-        stk_product_free(product);
-        return status;
-    }
-    ((product_state *)out->state)->product = product;
-    out->release = release;
-    out->scratch_bytes = stk_product_scratch_bytes(product);
-    out->impl = stk_product_impl(product);
-    return STK_OK;
+    return stk_product_kernel(device, &p, 1, 0, out);
 }

@@ -4,7 +4,6 @@
  */
 #include "device/cpu/matmul.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "device/cpu/cpu.h"
@@ -205,21 +204,6 @@ static void choose_sharing(matmul_state *s, double flops)
 
 /* --- oneDNN's matmul --- */
 
-typedef struct product_state {
-    stk_product *product;
-} product_state;
-
-static stk_status run_product(const void *p, const stk_kernel_args *args)
-{
-    return stk_product_run(((const product_state *)p)->product, args->in[0], args->in[1], args->out[0], args->scratch);
-}
-
-static void release_product(void *p)
-{
-    stk_product_free(((product_state *)p)->product);
-    free(p);
-}
-
 /* STK_UNSUPPORTED where another way is as fast. */
 static stk_status product_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
@@ -242,18 +226,7 @@ static stk_status product_kernel(const stk_cpu_device *device, const stk_op_call
                     ? sizes.n_batch < 4 * device->base.n_threads && stk_sgemm_pays(shape.m, shape.n, shape.k)
                     : dtype == STK_BF16 && shape.out != STK_F16 && stk_product_pays(&shape);
     if (!pays) return STK_UNSUPPORTED;
-    stk_product *product;
-    STK_RETURN_IF_ERROR(stk_product_new(device, &shape, true, &product));
-    stk_status status = stk_cpu_new_state(sizeof(product_state), run_product, out);
-    if (status != STK_OK) {
-        stk_product_free(product);
-        return status;
-    }
-    ((product_state *)out->state)->product = product;
-    out->release = release_product;
-    out->scratch_bytes = stk_product_scratch_bytes(product);
-    out->impl = stk_product_impl(product);
-    return STK_OK;
+    return stk_product_kernel(device, &shape, 0, 1, out);
 }
 
 stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)

@@ -322,3 +322,41 @@ stk_status stk_product_run_here(const stk_product *p, const void *a, const void 
 {
     return run_one(p, 0, 0, 0, (const void *const[]){a, b}, c, scratch);
 }
+
+/* --- as a kernel --- */
+
+typedef struct product_state {
+    stk_product *product;
+    int a, b;
+} product_state;
+
+static stk_status run_kernel(const void *state, const stk_kernel_args *args)
+{
+    const product_state *s = state;
+    return stk_product_run(s->product, args->in[s->a], args->in[s->b], args->out[0], args->scratch);
+}
+
+static void release(void *state)
+{
+    product_state *s = state;
+    stk_product_free(s->product);
+    free(s);
+}
+
+stk_status stk_product_kernel(const stk_cpu_device *device, const stk_product_shape *shape, int a, int b,
+                              stk_kernel *out)
+{
+    stk_product *product;
+    STK_RETURN_IF_ERROR(stk_product_new(device, shape, true, &product));
+    stk_status status = stk_cpu_new_state(sizeof(product_state), run_kernel, out);
+    if (status != STK_OK) {
+        stk_product_free(product);
+        return status;
+    }
+    product_state *s = out->state;
+    *s = (product_state){product, a, b};
+    out->release = release;
+    out->scratch_bytes = stk_product_scratch_bytes(product);
+    out->impl = stk_product_impl(product);
+    return STK_OK;
+}

@@ -41,7 +41,11 @@ size_t stk_product_scratch_bytes(const stk_product *product);
 stk_status stk_product_run(const stk_product *product, const void *a, const void *b, void *c, void *scratch);
 /* On the caller's thread, within a part of the device's pool; scratch as above. */
 stk_status stk_product_run_here(const stk_product *product, const void *a, const void *b, void *c, void *scratch);
-/* "brg:avx512_core_bf16". Borrowed from product. */
+/* "onednn brg:avx512_core_bf16". Borrowed from product. */
 const char *stk_product_impl(const stk_product *product);
+
+/* The kernel whose run is a product in parts: a and b are those inputs of the call, c is its output. */
+stk_status stk_product_kernel(const stk_cpu_device *device, const stk_product_shape *shape, int a, int b,
+                              stk_kernel *out);
 
 #endif

@@ -255,8 +255,8 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
 {
     stk_shape x = call->in[0].shape;
     if (call->in[0].dtype == STK_F64) return stk_cpu_unsupported(call);
-    bool half = is_half(device, call);
-    if (call->in[0].dtype != STK_F32 && !half) return stk_cpu_widen_kernel(device, call, make, out);
+    bool half = call->in[0].dtype != STK_F32;
+    if (half && !is_half(device, call)) return stk_cpu_widen_kernel(device, call, make, out);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(linear_state), run, out));
     linear_state *s = out->state;
     s->fns = stk_softmax_of(device->isa)->f32;
@@ -272,7 +272,13 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     s->has_base = call->n_in == 5;
     s->n_threads = stk_cpu_threads_for((double)s->m * (double)s->v * (double)(s->d + 8), device->base.n_threads);
     if (s->has_base) out->in_place[1] = 1u << 4;
-    if (half) return make_half(device, s, out);
+    if (half) {
+        stk_status status = make_half(device, s, out);
+        if (status != STK_UNSUPPORTED) return status;
+        /* oneDNN may be told to use less than the processor has (ONEDNN_MAX_CPU_ISA). */
+        stk_kernel_free(out);
+        return stk_cpu_widen_kernel(device, call, make, out);
+    }
     s->depth = stk_sgemm_depth(s->chunk, s->d, s->v, s->n_threads);
     out->scratch_bytes = (size_t)(s->chunk * s->step) * sizeof(float);
     if (s->is_grad)

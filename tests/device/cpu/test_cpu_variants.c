@@ -67,6 +67,23 @@ static void losses_in_slices(void **state)
     compare_call(&c, 5e-5);
 }
 
+/* Rows in two chunks, the second smaller; the gradients of logits are rounded, and the weight's gradient is f32. */
+static void losses_in_16_bits(void **state)
+{
+    enum { ROWS = 600, WIDTH = 40, CLASSES = 523 };
+    (void)state;
+    call c = compare_make(STK_OP_linear_cross_entropy_grad);
+    c.attrs.linear_cross_entropy.ignore_index = -100;
+    call_add(&c, STK_BF16, STK_SHAPE(ROWS, WIDTH), -1, 1);
+    call_add(&c, STK_BF16, STK_SHAPE(CLASSES, WIDTH), -1, 1);
+    call_add(&c, STK_I32, STK_SHAPE(ROWS), 0, CLASSES);
+    call_add(&c, STK_F32, STK_SHAPE(ROWS), 0, 1);
+    call_add_out(&c, STK_BF16, STK_SHAPE(ROWS, WIDTH));
+    call_add_out(&c, STK_F32, STK_SHAPE(CLASSES, WIDTH));
+    call_add_out(&c, STK_F32, STK_SHAPE(ROWS));
+    compare_call(&c, 0.05);
+}
+
 static void batches_of_matmuls(void **state)
 {
     (void)state;
@@ -244,6 +261,7 @@ int main(void)
         cmocka_unit_test(matmuls_in_slices),
         cmocka_unit_test(matmuls_in_16_bits),
         cmocka_unit_test(losses_in_slices),
+        cmocka_unit_test(losses_in_16_bits),
         cmocka_unit_test(batches_of_matmuls),
         cmocka_unit_test(reductions),
         cmocka_unit_test(batch_norms),

@@ -184,6 +184,7 @@ static stk_status check_parts(stk_trainer *trainer)
     if (trainer->dataset->on_error == STK_ON_ERROR_SKIP)
         return stk_fail(STK_INVALID, "a training step needs full batches, so that no sample can be left out: replace "
                                      "corrupt records (STK_ON_ERROR_REPLACE)");
+    STK_RETURN_IF_ERROR(stk_whiten_check(stk_model_graph(trainer->model), &trainer->config.whiten));
     return stk_step_check_dataset(trainer, trainer->dataset);
 }
 

@@ -167,7 +167,9 @@ stk_status stk_trainer_open(stk_trainer *trainer);
 /* Before the first step: the weights that are trained begin where their mean stands, so that whoever fills a network's
  * weights fills both. Does nothing later, and where no mean is kept. */
 stk_status stk_trainer_start_average(stk_trainer *trainer);
-/* whiten.c: before the first step, what config.whiten says. */
+/* whiten.c: that there is such a layer. */
+stk_status stk_whiten_check(const stk_graph *graph, const stk_whiten *settings);
+/* Before the first step, what config.whiten says. */
 stk_status stk_trainer_whiten(stk_trainer *trainer);
 
 /* --- memory_choice.c --- */

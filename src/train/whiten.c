@@ -1,5 +1,6 @@
 /* A first layer that whitens patches of the data: see stk_whiten in stoker/trainer.h. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,32 @@ static const char *find_field(const stk_graph *graph, const char *weight, stk_sh
     return NULL;
 }
 
+stk_status stk_whiten_check(const stk_graph *graph, const stk_whiten *settings)
+{
+    char weight[256];
+    stk_shape image;
+    if (!settings->layer) return STK_OK;
+    if (settings->n_samples < 0 || !(settings->eps >= 0))
+        return stk_fail(STK_INVALID, "'whiten': %lld samples and an eps of %g; both must be above 0",
+                        (long long)settings->n_samples, settings->eps);
+    snprintf(weight, sizeof(weight), "%s.weight", settings->layer);
+    if (!find_field(graph, weight, &image))
+        return stk_fail(STK_NOT_FOUND,
+                        "'whiten': there is no convolution '%s' that reads f32 images of the data; "
+                        "'stoker models NAME' lists the layers",
+                        settings->layer);
+    stk_shape shape = stk_value_shape(stk_graph_find(graph, STK_OP_variable, weight));
+    int64_t n_patch = stk_shape_product(shape, 1, 4);
+    if (n_patch > MOST_PATCH)
+        return stk_fail(STK_UNSUPPORTED, "'whiten': a patch of '%s' has %lld numbers, and may have %d", weight,
+                        (long long)n_patch, MOST_PATCH);
+    if (shape.dim[0] == n_patch || shape.dim[0] == 2 * n_patch) return STK_OK;
+    return stk_fail(STK_INVALID,
+                    "'whiten': '%s' has %lld filters; its patches of %lld numbers want as many, or twice as many",
+                    settings->layer, (long long)shape.dim[0], (long long)n_patch);
+}
+
+/* Of a layer that stk_whiten_check has found. */
 static stk_status find_weight(stk_trainer *trainer, whitening *w)
 {
     const char *layer = trainer->config.whiten.layer;
@@ -46,20 +73,9 @@ static stk_status find_weight(stk_trainer *trainer, whitening *w)
         if (!strncmp(tensors[i].name, layer, length) && !strcmp(tensors[i].name + length, ".weight"))
             w->weight = tensors[i];
     if (w->weight.name) w->field = find_field(stk_model_graph(trainer->model), w->weight.name, &w->image);
-    if (!w->field)
-        return stk_fail(STK_NOT_FOUND,
-                        "'whiten': there is no convolution '%s' that reads f32 images of the data; "
-                        "'stoker models NAME' lists the layers",
-                        layer);
-    stk_shape shape = w->weight.view.desc.shape;
-    w->n_patch = stk_shape_product(shape, 1, 4);
-    if (w->n_patch > MOST_PATCH)
-        return stk_fail(STK_UNSUPPORTED, "'whiten': a patch of '%s' has %lld numbers, and may have %d", layer,
-                        (long long)w->n_patch, MOST_PATCH);
-    if (shape.dim[0] == w->n_patch || shape.dim[0] == 2 * w->n_patch) return STK_OK;
-    return stk_fail(STK_INVALID,
-                    "'whiten': '%s' has %lld filters; its patches of %lld numbers want as many, or twice as many",
-                    layer, (long long)shape.dim[0], (long long)w->n_patch);
+    if (!w->field) return stk_fail(STK_INTERNAL, "'whiten': '%s' has gone", layer);
+    w->n_patch = stk_shape_product(w->weight.view.desc.shape, 1, 4);
+    return STK_OK;
 }
 
 /* Adds the patch with its corner at y, x. */
@@ -133,9 +149,6 @@ stk_status stk_trainer_whiten(stk_trainer *trainer)
     whitening w = {.n = 0};
     stk_status status;
     if (!settings->layer || trainer->state.step > 0) return STK_OK;
-    if (settings->n_samples < 0 || !(settings->eps >= 0))
-        return stk_fail(STK_INVALID, "'whiten': %lld samples and an eps of %g; both must be above 0",
-                        (long long)settings->n_samples, settings->eps);
     STK_TRY(find_weight(trainer, &w));
     w.moments = calloc((size_t)(w.n_patch * w.n_patch), sizeof(double));
     w.vectors = calloc((size_t)(w.n_patch * w.n_patch), sizeof(double));

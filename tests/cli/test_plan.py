@@ -6,7 +6,7 @@ usage: test_plan.py STOKER WORK_FOLDER
 import json
 import os
 
-from program import accepted, begin, check, end, run
+from program import accepted, begin, check, end, refused, run
 
 RECIPES = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "recipes")
 SMALL = ["--set", "batch=8", "--set", "data.train.source.synthetic.fields.image=[96,96,3]"]
@@ -49,8 +49,25 @@ def limits(p):
     check(parts["gradient_bytes"] >= p["trainable_bytes"], "whose gradients stay")
 
 
+def fixed_scale():
+    """Batch norm with `scale: false` has a scale that is not trained."""
+    counts = []
+    for scale in ("true", "false"):
+        layers = f"[{{conv2d: {{filters: 8, bias: false}}}}, {{batch_norm: {{scale: {scale}}}}}, global_pool, {{dense: 1000}}]"
+        p = plan("--set", f"model={{layers: {layers}}}")
+        counts.append((p["n_trainable"], p["frozen_bytes"]))
+    check(counts[0] == (3 * 3 * 3 * 8 + 2 * 8 + 9 * 1000, 4 * 2 * 8), f"scale and shift are trained: {counts[0]}")
+    check(counts[1] == (counts[0][0] - 8, counts[0][1] + 4 * 8), f"or the shift alone: {counts[1]}")
+
+
+def messages():
+    refused(["plan", *MODEL, "--set", "whiten={layer: nowhere}"], 1, "'whiten': there is no convolution 'nowhere'")
+
+
 begin()
 limits(figures())
+fixed_scale()
+messages()
 text = accepted(["plan", *MODEL]).stdout
 check("activations by layer" in text and "batch 16" in text, "layers and other batches in the text")
 end()

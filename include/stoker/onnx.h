@@ -1,4 +1,4 @@
-/* Reads an ONNX model into a graph: opset 1 to 18, the ops of src/onnx/table.c, shapes that are known beforehand.
+/* Reads an ONNX model into a graph: opset 1 to 21, the ops of src/onnx/table.c, shapes that are known beforehand.
  *
  * Inputs and outputs keep their names, and NCHW is what the model says: convolutions and pooling work on NHWC inside,
  * and what lies between two of them is not transposed. Weights become trainable variables of the graph, of the
@@ -47,6 +47,14 @@ typedef struct stk_onnx_options {
 STK_API stk_status stk_onnx_open(const char *path, const stk_onnx_options *options, stk_onnx **out);
 STK_API stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_options *options, stk_onnx **out);
 STK_API void stk_onnx_free(stk_onnx *model); /* accepts NULL */
+
+/* Goes on from x with a model's network: x is its one input, and its output comes back, or the value of that name
+ * (output; NULL: the first output), where the network is then cut. Images, of rank 4, are [N,H,W,C] on both sides. What
+ * the model leaves open of its input is as x is, and so is the first dimension, the batch's, with which no node may
+ * compute. Weights become variables of their names, in the scopes around (stk_scope_push), and begin with the model's
+ * numbers, which are kept until x's graph is freed; all are trainable but whole numbers, and batch norm's running
+ * statistics. Errors are kept in the graph. */
+STK_API stk_value stk_onnx_apply(stk_value x, const char *path, const char *output);
 
 /* Borrowed. */
 STK_API stk_graph *stk_onnx_graph(stk_onnx *model);

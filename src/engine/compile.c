@@ -103,8 +103,7 @@ static stk_status make_variables(stk_program *program)
         if (node->op != STK_OP_variable || program->plan_only) continue;
         int number;
         STK_RETURN_IF_ERROR(stk_variables_get(&program->engine->variables, node->name,
-                                              graph->value[node->first_out].desc, node->attrs.leaf.init,
-                                              node->attrs.leaf.trainable, &number));
+                                              graph->value[node->first_out].desc, &node->attrs, &number));
         program->variable[node->first_out] = number;
     }
     return STK_OK;

@@ -93,9 +93,12 @@ static stk_status fill(const stk_variables *all, const stk_variable *v, stk_init
     return STK_OK;
 }
 
-static stk_status give_content(const stk_variables *all, const stk_variable *v, stk_init init)
+static stk_status give_content(const stk_variables *all, const stk_variable *v, const stk_attrs *leaf)
 {
     size_t bytes = stk_desc_bytes(v->desc);
+    stk_init init = leaf->leaf.init;
+    if (leaf->leaf.content)
+        return stk_queue_copy_now(all->queue, v->data, leaf->leaf.content, bytes, STK_COPY_TO_DEVICE);
     if (init.kind == STK_INIT_CONSTANT && init.a == 0) return STK_OK; /* It comes zeroed. */
     if (all->device->class->on_host) return fill(all, v, init, v->data);
     void *content = malloc(bytes + 1);
@@ -106,8 +109,7 @@ static stk_status give_content(const stk_variables *all, const stk_variable *v, 
     return status;
 }
 
-static stk_status add_variable(stk_variables *all, const char *name, stk_tensor_desc desc, stk_init init,
-                               bool trainable)
+static stk_status add_variable(stk_variables *all, const char *name, stk_tensor_desc desc, const stk_attrs *leaf)
 {
     if (all->n == all->capacity) {
         int grown = all->capacity ? 2 * all->capacity : 64;
@@ -116,10 +118,10 @@ static stk_status add_variable(stk_variables *all, const char *name, stk_tensor_
         all->variable = p;
         all->capacity = grown;
     }
-    stk_variable v = {.name = strdup(name), .desc = desc, .trainable = trainable};
+    stk_variable v = {.name = strdup(name), .desc = desc, .trainable = leaf->leaf.trainable};
     if (!v.name) return stk_fail_memory(strlen(name));
     stk_status status = all->device->class->alloc(all->device, stk_desc_bytes(desc), STK_MEMORY_ZEROED, &v.data);
-    if (status == STK_OK) status = give_content(all, &v, init);
+    if (status == STK_OK) status = give_content(all, &v, leaf);
     if (status != STK_OK) {
         if (v.data) all->device->class->free(all->device, v.data, stk_desc_bytes(desc));
         free(v.name);
@@ -130,8 +132,8 @@ static stk_status add_variable(stk_variables *all, const char *name, stk_tensor_
     return STK_OK;
 }
 
-stk_status stk_variables_get(stk_variables *variables, const char *name, stk_tensor_desc desc, stk_init init,
-                             bool trainable, int *out)
+stk_status stk_variables_get(stk_variables *variables, const char *name, stk_tensor_desc desc, const stk_attrs *leaf,
+                             int *out)
 {
     for (int i = 0; i < variables->n; i++) {
         const stk_variable *v = &variables->variable[i];
@@ -144,7 +146,7 @@ stk_status stk_variables_get(stk_variables *variables, const char *name, stk_ten
         *out = i;
         return STK_OK;
     }
-    STK_RETURN_IF_ERROR(add_variable(variables, name, desc, init, trainable));
+    STK_RETURN_IF_ERROR(add_variable(variables, name, desc, leaf));
     *out = variables->n - 1;
     return STK_OK;
 }

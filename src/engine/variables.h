@@ -3,6 +3,7 @@
 #define STK_ENGINE_VARIABLES_H
 
 #include "device/queue.h"
+#include "graph/op.h"
 #include "stoker/graph.h"
 
 typedef struct stk_variable {
@@ -21,9 +22,9 @@ typedef struct stk_variables {
     size_t bytes;
 } stk_variables;
 
-/* STK_MISMATCH when one of that name has another type. */
-stk_status stk_variables_get(stk_variables *variables, const char *name, stk_tensor_desc desc, stk_init init,
-                             bool trainable, int *out);
+/* leaf: of the graph's node. STK_MISMATCH when one of that name has another type. */
+stk_status stk_variables_get(stk_variables *variables, const char *name, stk_tensor_desc desc, const stk_attrs *leaf,
+                             int *out);
 void stk_variables_free(stk_variables *variables);
 
 #endif

@@ -30,6 +30,8 @@ void stk_graph_free(stk_graph *graph)
     free(graph->node);
     free(graph->value);
     free(graph->root);
+    for (stk_held *held = graph->held; held; held = held->next)
+        held->free(held->thing);
     stk_arena_free(graph->arena);
     free(graph);
 }
@@ -196,6 +198,33 @@ stk_value stk_graph_variable(stk_graph *graph, const char *name, stk_dtype dtype
     attrs.leaf.init.a = init.a;
     attrs.leaf.trainable = trainable;
     return add_leaf(graph, STK_OP_variable, name, &attrs);
+}
+
+static stk_node *variable_node(stk_value x)
+{
+    stk_node *node = x.graph && x.id >= 0 ? &x.graph->node[x.graph->value[x.id].node] : NULL;
+    return node && node->op == STK_OP_variable ? node : NULL;
+}
+
+void stk_graph_set_content(stk_value variable, const void *content)
+{
+    stk_node *node = variable_node(variable);
+    if (node) node->attrs.leaf.content = content;
+}
+
+void stk_graph_freeze(stk_value variable)
+{
+    stk_node *node = variable_node(variable);
+    if (node) node->attrs.leaf.trainable = false;
+}
+
+stk_status stk_graph_hold(stk_graph *graph, void *thing, void (*free_thing)(void *thing))
+{
+    stk_held *held = graph->status == STK_OK ? stk_arena_alloc(graph->arena, sizeof(*held)) : NULL;
+    if (!held) return graph->status == STK_OK ? stk_fail_memory(sizeof(*held)) : graph->status;
+    *held = (stk_held){graph->held, free_thing, thing};
+    graph->held = held;
+    return STK_OK;
 }
 
 void stk_f32_push(stk_graph *graph)

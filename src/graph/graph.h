@@ -30,6 +30,19 @@ typedef struct stk_graph_root {
     int32_t variable; /* value id of the variable that is updated; -1 for an output */
 } stk_graph_root;
 
+/* One level of names. */
+typedef struct stk_scope {
+    const struct stk_scope *outer; /* NULL: none */
+    const char *prefix;            /* of all levels: "layer1.0." */
+} stk_scope;
+
+/* Something that lives as long as the graph. */
+typedef struct stk_held {
+    struct stk_held *next;
+    void (*free)(void *thing);
+    void *thing;
+} stk_held;
+
 struct stk_graph {
     stk_arena *arena; /* names, inputs of nodes, fused programs */
     stk_node *node;
@@ -37,8 +50,9 @@ struct stk_graph {
     stk_graph_root *root;
     int32_t n_nodes, n_values, n_roots;
     int32_t node_capacity, value_capacity, root_capacity;
-    const struct stk_scope *scope; /* the innermost; NULL outside of all. nn/layer.h; in the arena */
-    int32_t n_keep_f32;            /* nodes that are added while it is above 0 are marked keep_f32 */
+    const stk_scope *scope; /* the innermost; NULL outside of all. nn/layer.h; in the arena */
+    stk_held *held;         /* in the arena; clones do not have them */
+    int32_t n_keep_f32;     /* nodes that are added while it is above 0 are marked keep_f32 */
     stk_status status;
     char error[512];
 };
@@ -50,6 +64,13 @@ stk_value stk_value_sibling(stk_value x, int i);
 /* Keeps the first error; returns status. The text is taken from stk_error_text(). */
 stk_status stk_graph_keep_error(stk_graph *graph, stk_status status);
 stk_value stk_value_none(stk_graph *graph);
+/* Frees the thing together with the graph. After an error the thing stays the caller's. */
+stk_status stk_graph_hold(stk_graph *graph, void *thing, void (*free_thing)(void *thing));
+/* Leaves a variable as it is; of other values nothing. */
+void stk_graph_freeze(stk_value variable);
+/* What a variable begins with, instead of its stk_init: bytes of its dtype and shape, borrowed until the graph and all
+ * of its clones have been freed. */
+void stk_graph_set_content(stk_value variable, const void *content);
 
 static inline stk_value stk_value_of(stk_graph *graph, int32_t id)
 {

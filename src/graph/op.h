@@ -109,6 +109,7 @@ typedef struct stk_attrs {
         struct {
             stk_init init;
             int32_t trainable;
+            const void *content; /* of a variable, instead of init; NULL: none. See stk_graph_set_content */
         } leaf;
         struct {
             double value;

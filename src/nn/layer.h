@@ -9,12 +9,6 @@
 #include "graph/graph.h"
 #include "stoker/nn.h"
 
-/* One level of names. */
-typedef struct stk_scope {
-    const struct stk_scope *outer; /* NULL: none */
-    const char *prefix;            /* of all levels: "layer1.0." */
-} stk_scope;
-
 typedef struct stk_layer {
     stk_graph *graph; /* borrowed */
     const char *name; /* with its scopes; borrowed from the graph */

@@ -54,6 +54,7 @@ stk_status stk_build_BatchNormalization(stk_build *b)
     for (int i = 0; i < 4; i++) {
         c[i] = stk_input(b, 1 + i);
         if (c[i].id < 0 || rank < 2) return stk_fail(STK_INVALID, "it lacks an input, or channels");
+        if (i >= 2) stk_graph_freeze(c[i]);
         if (!nhwc) c[i] = by_channel(c[i], rank);
     }
     stk_value factor = stk_mul(c[0], stk_rsqrt(stk_shift_by(c[3], stk_attribute_float(b, "epsilon", 1e-5))));

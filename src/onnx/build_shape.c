@@ -232,7 +232,10 @@ stk_status stk_build_Shape(stk_build *b)
     start = clamp_index(start < 0 ? start + shape.rank : start, 0, shape.rank);
     end = clamp_index(end < 0 ? end + shape.rank : end, start, shape.rank);
     for (int64_t i = start; i < end; i++)
-        if (shape.dim[i] == STK_ANY)
+        if (shape.dim[i] == STK_ANY && b->model->borrows_graph)
+            return stk_fail(STK_UNSUPPORTED,
+                            "it computes with the size of the batch, which a part of a network cannot");
+        else if (shape.dim[i] == STK_ANY)
             return stk_fail(STK_UNSUPPORTED,
                             "it needs to know the dimension%s%s%s that the model leaves open: give it a size",
                             b->model->open_name ? " '" : "", b->model->open_name ? b->model->open_name : "",

@@ -10,6 +10,7 @@ static stk_value images(stk_build *b, int i, bool *was_line)
 {
     stk_onnx_value *v = stk_input_entry(b, i);
     *was_line = false;
+    if (v) stk_onnx_make(b->model, v);
     if (v && v->nhwc) return v->value;
     stk_value x = stk_input(b, i);
     stk_shape shape = stk_value_shape(x);

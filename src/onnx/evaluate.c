@@ -16,7 +16,7 @@ static const void *leaf_data(stk_onnx *model, const stk_node *node)
     for (int i = 0; i < model->n_weights; i++)
         if (node->op == STK_OP_variable && !strcmp(model->weight[i].name, node->name)) return model->weight[i].data;
     stk_onnx_value *v = node->op == STK_OP_input ? stk_onnx_find(model, node->name) : NULL;
-    return v && v->tensor ? v->tensor->data : NULL;
+    return v && v->is_input && v->tensor ? v->tensor->data : NULL;
 }
 
 static stk_status run_node(stk_onnx *model, int32_t i_node, void **memory)

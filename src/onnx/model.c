@@ -2,10 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "graph/query.h"
 #include "onnx/model.h"
-
-stk_status stk_onnx_import(stk_onnx *model, const Onnx__ModelProto *proto);
 
 stk_onnx_value *stk_onnx_find(stk_onnx *model, const char *name)
 {
@@ -37,19 +36,46 @@ stk_status stk_onnx_put(stk_onnx *model, const char *name, stk_onnx_value value)
     return STK_OK;
 }
 
-/* A variable whose content is the tensor's. */
-static stk_value make_weight(stk_onnx *model, const char *name, const stk_onnx_tensor *t)
+/* The tensor with its channels last. NULL: no memory. */
+static const stk_onnx_tensor *turn(stk_onnx *model, const stk_onnx_tensor *t)
+{
+    stk_shape shape = t->shape;
+    size_t bytes = stk_dtype_bytes(t->dtype);
+    int64_t n_channels = shape.dim[1], n_inner = stk_shape_product(shape, 2, shape.rank);
+    for (int i = 1; i < shape.rank - 1; i++)
+        shape.dim[i] = shape.dim[i + 1];
+    shape.dim[shape.rank - 1] = n_channels;
+    stk_onnx_tensor *turned = stk_arena_alloc(model->arena, sizeof(*turned));
+    char *to = stk_arena_alloc(model->arena, stk_desc_bytes((stk_tensor_desc){t->dtype, shape}) + 1);
+    if (!turned || !to) return NULL;
+    *turned = (stk_onnx_tensor){t->name, t->dtype, shape, to};
+    for (int64_t n = 0; n < shape.dim[0]; n++)
+        for (int64_t i = 0; i < n_inner; i++)
+            for (int64_t c = 0; c < n_channels; c++, to += bytes)
+                memcpy(to, (const char *)t->data + (size_t)((n * n_channels + c) * n_inner + i) * bytes, bytes);
+    return turned;
+}
+
+/* A variable whose content is the tensor's. Of a network weights are as its own: with channels last. */
+static stk_value make_weight(stk_onnx *model, stk_onnx_value *v)
 {
     void *array = model->weight;
+    const stk_onnx_tensor *t = v->tensor;
     bool trains = stk_dtype_is_float(t->dtype);
-    if (stk_graph_keep_error(model->graph, grow(&array, model->n_weights, &model->weight_capacity, sizeof(*t))) !=
-        STK_OK)
-        return stk_value_none(model->graph);
+    v->nhwc = model->borrows_graph && trains && (t->shape.rank == 4 || t->shape.rank == 5);
+    if (v->nhwc) t = turn(model, t);
+    stk_status status = t ? grow(&array, model->n_weights, &model->weight_capacity, sizeof(*t)) : stk_fail_memory(64);
+    if (stk_graph_keep_error(model->graph, status) != STK_OK) return stk_value_none(model->graph);
     model->weight = array;
-    stk_value value =
-        stk_graph_variable(model->graph, name, t->dtype, t->shape, (stk_init){STK_INIT_CONSTANT, 0}, trains);
+    const char *scope = model->graph->scope ? model->graph->scope->prefix : "";
+    stk_text full = {0};
+    stk_text_add(&full, "%s%s", scope, v->name);
+    stk_value value = stk_graph_variable(model->graph, stk_text_get(&full), t->dtype, t->shape,
+                                         (stk_init){STK_INIT_CONSTANT, 0}, trains);
+    stk_text_free(&full);
     const stk_node *node = stk_value_node(value);
     if (!node) return value;
+    if (model->borrows_graph) stk_graph_set_content(value, t->data);
     model->weight[model->n_weights] = *t;
     model->weight[model->n_weights++].name = node->name;
     return value;
@@ -65,16 +91,22 @@ static bool all_alike(const stk_onnx_tensor *t)
     return n > 0 && stk_onnx_number(t, 0) < 9e15 && stk_onnx_number(t, 0) > -9e15;
 }
 
+void stk_onnx_make(stk_onnx *model, stk_onnx_value *v)
+{
+    const stk_onnx_tensor *t = v->tensor;
+    if (v->value.id >= 0 || !t) return;
+    if (all_alike(t) && (stk_shape_count(t->shape) == 1 || t->dtype == STK_BOOL))
+        v->value = stk_graph_constant(model->graph, t->dtype, t->shape, stk_onnx_number(t, 0));
+    else
+        v->value = make_weight(model, v);
+}
+
 stk_value stk_onnx_plain(stk_onnx *model, stk_onnx_value *v)
 {
-    if (v->value.id < 0 && v->tensor) {
-        if (all_alike(v->tensor) && (stk_shape_count(v->tensor->shape) == 1 || v->tensor->dtype == STK_BOOL))
-            v->value =
-                stk_graph_constant(model->graph, v->tensor->dtype, v->tensor->shape, stk_onnx_number(v->tensor, 0));
-        else
-            v->value = make_weight(model, v->name, v->tensor);
-    }
-    return v->nhwc ? stk_to_nchw(v->value) : v->value;
+    stk_onnx_make(model, v);
+    if (!v->nhwc) return v->value;
+    bool is_volume = v->value.id >= 0 && stk_value_shape(v->value).rank == 5;
+    return is_volume ? stk_transpose(v->value, (int32_t[]){0, 4, 1, 2, 3}) : stk_to_nchw(v->value);
 }
 
 /* What has been copied is given back at once, so that large models are in memory once and not twice. */
@@ -148,7 +180,7 @@ static stk_status add_input(stk_onnx *model, const Onnx__ValueInfoProto *info)
     return stk_onnx_put(model, info->name, value);
 }
 
-static stk_status add_node(stk_onnx *model, const Onnx__NodeProto *node, int64_t opset)
+stk_status stk_onnx_add_node(stk_onnx *model, const Onnx__NodeProto *node, int64_t opset)
 {
     stk_build b = {model, node, opset};
     stk_status status = stk_onnx_build_node(&b);
@@ -169,28 +201,33 @@ static stk_status add_output(stk_onnx *model, const Onnx__ValueInfoProto *info)
     return stk_graph_status(model->graph);
 }
 
-static stk_status find_opset(const Onnx__ModelProto *proto, int64_t *out)
+int64_t stk_onnx_opset(const Onnx__ModelProto *proto)
 {
-    *out = 1;
+    int64_t opset = 1;
     for (size_t i = 0; i < proto->n_opset_import; i++) {
         const char *domain = proto->opset_import[i]->domain;
-        if (!domain || !domain[0] || !strcmp(domain, "ai.onnx")) *out = proto->opset_import[i]->version;
+        if (!domain || !domain[0] || !strcmp(domain, "ai.onnx")) opset = proto->opset_import[i]->version;
     }
+    return opset;
+}
+
+stk_status stk_onnx_add_initializers(stk_onnx *model, const Onnx__GraphProto *graph)
+{
+    for (size_t i = 0; i < graph->n_initializer; i++)
+        STK_RETURN_IF_ERROR(add_initializer(model, graph->initializer[i]));
+    if (graph->n_sparse_initializer) return stk_fail(STK_UNSUPPORTED, "the model has sparse initialisers");
     return STK_OK;
 }
 
 stk_status stk_onnx_import(stk_onnx *model, const Onnx__ModelProto *proto)
 {
     const Onnx__GraphProto *graph = proto->graph;
-    int64_t opset;
-    STK_RETURN_IF_ERROR(find_opset(proto, &opset));
-    for (size_t i = 0; i < graph->n_initializer; i++)
-        STK_RETURN_IF_ERROR(add_initializer(model, graph->initializer[i]));
-    if (graph->n_sparse_initializer) return stk_fail(STK_UNSUPPORTED, "the model has sparse initialisers");
+    int64_t opset = stk_onnx_opset(proto);
+    STK_RETURN_IF_ERROR(stk_onnx_add_initializers(model, graph));
     for (size_t i = 0; i < graph->n_input; i++)
         STK_RETURN_IF_ERROR(add_input(model, graph->input[i]));
     for (size_t i = 0; i < graph->n_node; i++)
-        STK_RETURN_IF_ERROR(add_node(model, graph->node[i], opset));
+        STK_RETURN_IF_ERROR(stk_onnx_add_node(model, graph->node[i], opset));
     for (size_t i = 0; i < graph->n_output; i++)
         STK_RETURN_IF_ERROR(add_output(model, graph->output[i]));
     return stk_graph_status(model->graph);

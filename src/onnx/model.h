@@ -4,7 +4,7 @@
  *   read.c      bytes -> messages (protobuf-c)            tensor.c    numbers
  *   model.c     inputs, nodes in order, outputs           evaluate.c  what a value is, where that is known now
  *   table.c     op -> the function that builds it         build_*.c   those functions
- *   external.c  numbers that lie in another file
+ *   external.c  numbers that lie in another file          apply.c     a model as a part of another network
  *
  * Threads: one at a time.
  */
@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "graph/graph.h"
 #include "stoker/onnx.h"
 
@@ -24,7 +25,7 @@ typedef struct stk_onnx_value {
     const stk_onnx_tensor *tensor; /* NULL: not known */
     stk_value value;               /* id -1: not made yet */
     bool is_input;
-    bool nhwc; /* value is stored [N,H,W,C], though the model says [N,C,H,W] */
+    bool nhwc; /* value is stored [N,H,W,C] or [N,D,H,W,C], though the model says [N,C,...] */
 } stk_onnx_value;
 
 struct stk_onnx {
@@ -37,6 +38,7 @@ struct stk_onnx {
     const char *folder;              /* of the file, while it is read; NULL: read from memory */
     const char *open_name;           /* of an input's dimension that stayed open; NULL: none, or it has no name */
     stk_device *reference;           /* NULL until a value has to be evaluated; closed with the model */
+    bool borrows_graph;              /* it is a network's, which keeps the model */
 };
 
 /* One node to be built. */
@@ -48,6 +50,22 @@ typedef struct stk_build {
 
 typedef stk_status (*stk_build_fn)(stk_build *b);
 
+/* --- parts of a model: model.c --- */
+stk_status stk_onnx_add_initializers(stk_onnx *model, const Onnx__GraphProto *graph);
+stk_status stk_onnx_add_node(stk_onnx *model, const Onnx__NodeProto *node, int64_t opset);
+int64_t stk_onnx_opset(const Onnx__ModelProto *proto);
+/* The whole model. */
+stk_status stk_onnx_import(stk_onnx *model, const Onnx__ModelProto *proto);
+/* --- read.c --- */
+/* Reads the file, and gives its messages to `take`. */
+typedef stk_status (*stk_onnx_take_fn)(const Onnx__ModelProto *proto, const char *folder, void *context);
+stk_status stk_onnx_read_bytes(stk_span bytes, stk_onnx_take_fn take, void *context);
+stk_status stk_onnx_read_file(const char *path, stk_onnx_take_fn take, void *context);
+stk_onnx *stk_onnx_new(stk_graph *graph);
+
+/* stk_onnx_apply with a model in memory. */
+stk_value stk_onnx_apply_bytes(stk_value x, stk_span bytes, const char *output);
+
 /* Builds one node by table.c. STK_UNSUPPORTED for an op that is not in it. */
 stk_status stk_onnx_build_node(stk_build *b);
 
@@ -55,6 +73,8 @@ stk_status stk_onnx_build_node(stk_build *b);
 stk_onnx_value *stk_onnx_find(stk_onnx *model, const char *name);
 /* Adds or replaces. The name is copied. */
 stk_status stk_onnx_put(stk_onnx *model, const char *name, stk_onnx_value value);
+/* Makes a variable or constant of a tensor that is no value yet. */
+void stk_onnx_make(stk_onnx *model, stk_onnx_value *value);
 /* The graph's value in the model's own layout; makes a variable or constant of a tensor. id -1 after an error. */
 stk_value stk_onnx_plain(stk_onnx *model, stk_onnx_value *value);
 

@@ -77,39 +77,61 @@ static stk_status unpack(stk_span bytes, Onnx__ModelProto **out)
     return stk_fail(STK_CORRUPT, "no ONNX model: the bytes make no ModelProto with a graph");
 }
 
-static stk_status import(const Onnx__ModelProto *proto, const char *folder, const stk_onnx_options *options,
-                         stk_onnx **out)
+stk_onnx *stk_onnx_new(stk_graph *graph)
 {
     static const stk_onnx_options none;
-    stk_status status = STK_OK;
     stk_onnx *model = calloc(1, sizeof(*model));
+    stk_arena *arena = stk_arena_new();
+    if (model && arena) {
+        *model = (stk_onnx){
+            .graph = graph ? graph : stk_graph_new(), .borrows_graph = graph != NULL, .arena = arena, .options = &none};
+        return model;
+    }
+    stk_arena_free(arena);
+    free(model);
+    return NULL;
+}
+
+typedef struct opening {
+    const stk_onnx_options *options;
+    stk_onnx **out;
+} opening;
+
+static stk_status import(const Onnx__ModelProto *proto, const char *folder, void *context)
+{
+    const opening *o = context;
+    stk_status status = STK_OK;
+    stk_onnx *model = stk_onnx_new(NULL);
     if (!model) return stk_fail_memory(sizeof(*model));
-    model->graph = stk_graph_new();
-    model->arena = stk_arena_new();
-    model->options = options ? options : &none;
+    if (o->options) model->options = o->options;
     model->folder = folder;
-    if (!model->arena) STK_TRY(stk_fail_memory(1024));
     STK_TRY(stk_graph_status(model->graph));
     STK_TRY(stk_onnx_import(model, proto));
-    *out = model;
     model->options = NULL;
     model->folder = NULL;
+    *o->out = model;
     model = NULL;
 done:
     stk_onnx_free(model);
     return status;
 }
 
-stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_options *options, stk_onnx **out)
+stk_status stk_onnx_read_bytes(stk_span bytes, stk_onnx_take_fn take, void *context)
 {
     Onnx__ModelProto *proto = NULL;
-    stk_status status = unpack((stk_span){data, n_bytes}, &proto);
-    if (status == STK_OK) status = import(proto, NULL, options, out);
+    stk_status status = unpack(bytes, &proto);
+    if (status == STK_OK) status = take(proto, NULL, context);
     if (proto) onnx__model_proto__free_unpacked(proto, NULL);
     return status;
 }
 
-stk_status stk_onnx_open(const char *path, const stk_onnx_options *options, stk_onnx **out)
+stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_options *options, stk_onnx **out)
+{
+    opening o = {options, out};
+    return stk_onnx_read_bytes((stk_span){data, n_bytes}, import, &o);
+}
+
+stk_status stk_onnx_read_file(const char *path, stk_onnx_take_fn take, void *context)
 {
     char folder[4096] = ".";
     stk_span file;
@@ -121,16 +143,22 @@ stk_status stk_onnx_open(const char *path, const stk_onnx_options *options, stk_
     STK_RETURN_IF_ERROR(stk_file_map(path, &file));
     stk_status status = unpack(file, &proto);
     stk_file_unmap(file); /* The messages have copies of all that they need. */
-    if (status == STK_OK) status = import(proto, folder, options, out);
+    if (status == STK_OK) status = take(proto, folder, context);
     if (proto) onnx__model_proto__free_unpacked(proto, NULL);
     return status == STK_OK ? STK_OK : stk_fail_prefix(status, "'%s': ", path);
+}
+
+stk_status stk_onnx_open(const char *path, const stk_onnx_options *options, stk_onnx **out)
+{
+    opening o = {options, out};
+    return stk_onnx_read_file(path, import, &o);
 }
 
 void stk_onnx_free(stk_onnx *model)
 {
     if (!model) return;
     stk_device_close(model->reference);
-    stk_graph_free(model->graph);
+    if (!model->borrows_graph) stk_graph_free(model->graph);
     stk_arena_free(model->arena);
     free(model->value);
     free(model->weight);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "graph/query.h"
+#include "stoker/onnx.h"
 #include "tensor/shape.h"
 #include "train/build.h"
 #include "train/plugin.h"
@@ -153,6 +154,14 @@ static stk_status build_block(network *net, const stk_yaml_node *s, stk_value *x
     return STK_OK;
 }
 
+/* Its errors are the graph's: the list tells them. */
+static stk_status build_onnx(const stk_yaml_node *s, stk_value *x)
+{
+    const stk_yaml_node *output = stk_yaml_get(s, "output");
+    *x = stk_onnx_apply(*x, stk_yaml_get(s, "file")->text, output ? output->text : NULL);
+    return STK_OK;
+}
+
 static stk_status build_one(network *net, const stk_yaml_node *s, stk_value *x)
 {
     if (!strcmp(s->key, "name")) return keep_name(net, s, *x);
@@ -162,6 +171,7 @@ static stk_status build_one(network *net, const stk_yaml_node *s, stk_value *x)
     if (!strcmp(s->key, "residual")) return build_residual(net, s, x);
     if (!strcmp(s->key, "block")) return build_block(net, s, x);
     if (!strcmp(s->key, "plugin")) return stk_build_plugin(s, x);
+    if (!strcmp(s->key, "onnx")) return build_onnx(s, x);
     return stk_build_layer(s, x);
 }
 

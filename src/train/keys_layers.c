@@ -204,6 +204,10 @@ static const stk_key plugin_keys[] = {
     {.name = "layer", .type = STK_KEY_TEXT, .doc = "Which of its layers. Default: the first."},
     {.name = "settings", .type = STK_KEY_TEXT, .standard = "''", .doc = "A text for it."},
     END};
+static const stk_key onnx_keys[] = {
+    {.name = "file", .type = STK_KEY_TEXT, .required = true, .doc = "The model, looked for as data is."},
+    {.name = "output", .type = STK_KEY_TEXT, .doc = "The value inside that is the result. Default: the first output."},
+    END};
 #define VALUES(key, text)                                                                                              \
     {                                                                                                                  \
         .name = key, .type = STK_KEY_LIST, .element = &value_key, .one_is_list = true, .doc = text                     \
@@ -269,5 +273,9 @@ const stk_key stk_layer_kinds[] = {
     VALUES("add", "Adds what has these names; all shapes must be equal."),
     VALUES("mul", "Multiplies by what has these names; sides must be equal or 1."),
     VALUES("concat", "Puts what has these names behind it, along the channels."),
+    {.name = "onnx",
+     .type = STK_KEY_MAP,
+     .keys = onnx_keys,
+     .doc = "A network from an ONNX file, with its weights, which are trained on; onnx.md."},
     {.name = "plugin", .type = STK_KEY_MAP, .keys = plugin_keys, .doc = "A layer of one's own in C; custom.md."},
     END};

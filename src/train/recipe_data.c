@@ -142,20 +142,21 @@ static stk_status find_source(stk_recipe *recipe, stk_yaml_node *source)
     return STK_OK;
 }
 
-/* Shared objects of layers, wherever in the lists they are. */
-static stk_status find_plugins(stk_recipe *recipe, const stk_yaml_node *node)
+/* Files of layers, wherever in the lists they are. */
+static stk_status find_layers(stk_recipe *recipe, const stk_yaml_node *node)
 {
     for (const stk_yaml_node *child = node ? node->child : NULL; child; child = child->next) {
-        stk_yaml_node *file = child->key && !strcmp(child->key, "plugin") ? stk_yaml_get(child, "file") : NULL;
+        bool reads = child->key && (!strcmp(child->key, "plugin") || !strcmp(child->key, "onnx"));
+        stk_yaml_node *file = reads ? stk_yaml_get(child, "file") : NULL;
         if (file) STK_RETURN_IF_ERROR(find_path(recipe, file));
-        STK_RETURN_IF_ERROR(find_plugins(recipe, child));
+        STK_RETURN_IF_ERROR(find_layers(recipe, child));
     }
     return STK_OK;
 }
 
 stk_status stk_recipe_find_data(stk_recipe *recipe)
 {
-    STK_RETURN_IF_ERROR(find_plugins(recipe, recipe->model));
+    STK_RETURN_IF_ERROR(find_layers(recipe, recipe->model));
     stk_yaml_node *weights = stk_yaml_get(stk_yaml_get(recipe->yaml->root, "init"), "weights");
     if (weights) STK_RETURN_IF_ERROR(find_path(recipe, weights));
     if (weights) recipe->init_weights = weights->text;

@@ -34,7 +34,7 @@ static const char intro[] =
     "threads\n"
     "  sums are formed in another order, so the losses then agree only to rounding.\n";
 
-enum { MOST_SECTIONS = 128 };
+enum { MOST_SECTIONS = 256 };
 
 typedef struct section {
     const char *title;
@@ -44,6 +44,7 @@ typedef struct section {
 typedef struct sections {
     section list[MOST_SECTIONS];
     int n;
+    bool lacks_some;
     char titles[MOST_SECTIONS][96];
 } sections;
 
@@ -60,6 +61,7 @@ static void add_section(sections *all, const char *parent, const stk_key *key)
     if (is_named_map) key = key->element;
     for (int i = 0; i < all->n; i++)
         if (all->list[i].key->keys == key->keys) return;
+    all->lacks_some |= all->n == MOST_SECTIONS;
     if (all->n == MOST_SECTIONS) return;
     char *title = all->titles[all->n];
     size_t n = strlen(parent), m = strlen(named->name);
@@ -158,7 +160,12 @@ stk_status stk_recipe_reference(char **out)
         for (const stk_key *key = s->key->keys; key->name; key++)
             add_section(all, s->title, key);
     }
+    bool lacks_some = all->lacks_some;
     free(all);
+    if (lacks_some) {
+        stk_text_free(&text);
+        return stk_fail(STK_INTERNAL, "the reference has more than %d tables", MOST_SECTIONS);
+    }
     if (stk_text_status(&text) != STK_OK) {
         stk_text_free(&text);
         return STK_NO_MEMORY;

@@ -123,6 +123,16 @@ done:
     return status;
 }
 
+static stk_status refuse_onnx(const char *path)
+{
+    size_t n = strlen(path);
+    if (n < 5 || strcmp(path + n - 5, ".onnx") != 0) return STK_OK;
+    return stk_fail(STK_INVALID,
+                    "'%s' is no file of weights but a network: a recipe takes it as a layer, {onnx: {file: '%s'}} "
+                    "(docs/onnx.md)",
+                    path, path);
+}
+
 stk_status stk_run_import(const char *recipe, const char *path, const stk_run_options *run_options,
                           const stk_import_options *options, stk_import_report *out)
 {
@@ -134,6 +144,7 @@ stk_status stk_run_import(const char *recipe, const char *path, const stk_run_op
     stk_run *run = NULL;
     stk_status status;
     *out = (stk_import_report){.names = ""};
+    STK_TRY(refuse_onnx(path));
     STK_TRY(stk_safetensors_open(path, &file)); /* before the data are looked for */
     STK_TRY(open_run(recipe, path, file, run_options, options ? options->as : NULL, &run));
     stk_trainer_config config = stk_run_config(run);

@@ -1,13 +1,13 @@
 /* An ONNX model from memory: read or refused, nothing else. One whose numbers lie in other files is opened by a path,
  * too, beside a file "w" of 1,024 bytes.
  *
- * covers: onnx/read.c onnx/model.c onnx/tensor.c onnx/external.c
+ * covers: onnx/read.c onnx/model.c onnx/tensor.c onnx/external.c onnx/apply.c
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz/folder.h"
-#include "stoker/onnx.h"
+#include "onnx/model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -42,9 +42,21 @@ static void open_by_path(stk_span bytes)
     if (stk_onnx_open(path, NULL, &model) == STK_OK) look(model);
 }
 
+/* As a part of a network of images or rows. */
+static void apply(stk_span bytes)
+{
+    stk_graph *graph = stk_graph_new();
+    bool is_image = bytes.n % 2;
+    stk_value x = stk_graph_input(graph, "x", STK_F32, is_image ? STK_SHAPE(STK_ANY, 2, 2, 3) : STK_SHAPE(STK_ANY, 4));
+    stk_graph_output(graph, "y", stk_onnx_apply_bytes(x, bytes, NULL));
+    if (stk_graph_status(graph) == STK_OK) free(stk_graph_print(graph));
+    stk_graph_free(graph);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     stk_onnx *model;
+    apply((stk_span){data, size});
     if (stk_onnx_parse(data, size, NULL, &model) == STK_OK) look(model);
     if (names_a_file(data, size)) open_by_path((stk_span){data, size});
     return 0;

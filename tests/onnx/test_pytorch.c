@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "golden/onnx_golden.h"
 #include "graph/graph.h"
+#include "stoker/nn.h"
 #include "stoker/onnx.h"
 
 #define FOLDER STK_SOURCE_DIR "/tests/golden/onnx/"
@@ -152,12 +153,109 @@ static void weights_in_another_file_are_checked(void **state)
     must(stk_tree_remove(COPY));
 }
 
+/* --- as a part of another network --- */
+
+static stk_value find_variable(stk_graph *graph, const char *name)
+{
+    return stk_graph_find(graph, STK_OP_variable, name);
+}
+
+/* Images come as [N,H,W,C]; the weights need no loading, and the scope stands before their names. */
+static void check_part(const char *path, const float *image, const float *want)
+{
+    enum { N = 2, C = 3, SIDE = 16 };
+    static float nhwc[N * SIDE * SIDE * C];
+    stk_engine *engine;
+    stk_program *program;
+    stk_tensor_desc desc;
+    stk_device_config device = {.n_threads = 1};
+    stk_compile_options options = {.inference = true};
+    for (int n = 0; n < N; n++)
+        for (int c = 0; c < C; c++)
+            for (int i = 0; i < SIDE * SIDE; i++)
+                nhwc[(n * SIDE * SIDE + i) * C + c] = image[(n * C + c) * SIDE * SIDE + i];
+    stk_graph *graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "image", STK_F32, STK_SHAPE(STK_ANY, SIDE, SIDE, C));
+    stk_scope_push(graph, "body");
+    stk_value logits = stk_onnx_apply(x, path, NULL);
+    stk_scope_pop(graph);
+    stk_graph_output(graph, "twice", stk_scale_by(logits, 2));
+    must(stk_graph_status(graph));
+    assert_true(stk_shape_equal(stk_value_shape(logits), STK_SHAPE(STK_ANY, 3)));
+    assert_true(find_variable(graph, "body.net.fc.weight").id >= 0);
+    must(stk_engine_open("cpu", &device, 1, &engine));
+    must(stk_engine_compile(engine, stk_graph_clone(graph, N), &options, &program));
+    stk_program_bind(program, stk_program_input(program, "image"), nhwc);
+    must(stk_program_run(program));
+    const float *got = stk_program_output(program, "twice", &desc);
+    for (int i = 0; i < N * 3; i++)
+        if (!(fabsf(got[i] / 2 - want[i]) <= 1e-5f * (1 + fabsf(want[i]))))
+            fail_msg("'%s': logit %d is %g, PyTorch's %g", path, i, (double)got[i] / 2, (double)want[i]);
+    stk_engine_close(engine);
+    stk_graph_free(graph);
+}
+
+static void a_model_is_a_part_of_a_network(void **state)
+{
+    (void)state;
+    static float image[2 * 3 * 16 * 16];
+    for (int i = 0; i < N_OF(image); i++)
+        image[i] = (float)(i * INT64_C(7919) % 1009) / 1009 - 0.5f;
+    check_part(FOLDER "residual-script.onnx", image, residual_logits);
+    check_part(FOLDER "residual-new.onnx", image, residual_logits);
+}
+
+/* What comes after the value that is asked for is not there, nor are its weights. */
+static void a_model_can_be_cut(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "image", STK_F32, STK_SHAPE(STK_ANY, 16, 16, 3));
+    stk_value inside = stk_onnx_apply(x, FOLDER "residual-new.onnx", "relu_2");
+    must(stk_graph_status(graph));
+    assert_true(stk_shape_equal(stk_value_shape(inside), STK_SHAPE(STK_ANY, 4, 4, 4)));
+    assert_true(find_variable(graph, "net.stem.0.weight").id >= 0);
+    assert_true(find_variable(graph, "net.fc.weight").id < 0);
+    stk_graph_free(graph);
+}
+
+static void refuse_part(stk_dtype dtype, stk_shape shape, const char *name, const char *output, stk_status status,
+                        const char *words)
+{
+    stk_graph *graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "image", dtype, shape);
+    assert_true(stk_onnx_apply(x, name, output).id < 0);
+    assert_int_equal(stk_graph_status(graph), status);
+    if (!strstr(stk_error_text(), words)) fail_msg("'%s' lacks '%s'", stk_error_text(), words);
+    stk_graph_free(graph);
+}
+
+static void parts_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    const char *path = FOLDER "residual-new.onnx";
+    stk_shape image = STK_SHAPE(STK_ANY, 16, 16, 3);
+    refuse_part(
+        STK_F32, STK_SHAPE(STK_ANY, 16, 16, 1), path, NULL, STK_MISMATCH,
+        "the model reads [?,3,16,16] (its axes 1 to 3: channels, height, width), and what comes is [?,16,16,1]");
+    refuse_part(STK_F32, STK_SHAPE(STK_ANY, 768), path, NULL, STK_MISMATCH, "and what comes is [?,768]");
+    refuse_part(STK_I32, image, path, NULL, STK_MISMATCH, "the model reads f32, and what comes is i32");
+    refuse_part(STK_F32, image, path, "nothing", STK_NOT_FOUND, "no node makes a value 'nothing'");
+    refuse_part(STK_F32, image, path, "net.fc.weight", STK_NOT_FOUND, "no node makes a value 'net.fc.weight'");
+    refuse_part(STK_F32, image, FOLDER "absent.onnx", NULL, STK_NOT_FOUND, "absent.onnx");
+    refuse_part(STK_I32, STK_SHAPE(STK_ANY, 6), FOLDER "gpt2-script.onnx", NULL, STK_UNSUPPORTED,
+                "(Shape): it computes with the size of the batch, which a part of a network cannot");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logits_are_pytorchs),
         cmocka_unit_test(open_dimensions_are_named),
         cmocka_unit_test(weights_in_another_file_are_checked),
+        cmocka_unit_test(a_model_is_a_part_of_a_network),
+        cmocka_unit_test(a_model_can_be_cut),
+        cmocka_unit_test(parts_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

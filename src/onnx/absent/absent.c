@@ -1,5 +1,6 @@
 /* stoker/onnx.h in a build without protobuf-c: nothing can be read, and the text says why. */
 #include "base/error.h"
+#include "graph/graph.h"
 #include "onnx/export.h"
 #include "stoker/onnx.h"
 
@@ -25,6 +26,13 @@ stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_optio
 void stk_onnx_free(stk_onnx *model)
 {
     (void)model;
+}
+
+stk_value stk_onnx_apply(stk_value x, const char *path, const char *output)
+{
+    (void)path, (void)output;
+    stk_graph_keep_error(x.graph, complain());
+    return stk_value_none(x.graph);
 }
 
 stk_graph *stk_onnx_graph(stk_onnx *model)

@@ -130,7 +130,7 @@ RECIPES = {"digits": find_digits, "mnist-mlp": find_mnist, "cifar-cnn": find_cif
            "shakespeare-gpt": find_shakespeare, "sst2-lstm": find_sst2, "sst2-bert-mini": find_sst2,
            "shakespeare-masked": find_masked,
            "mnist-autoencoder": find_mnist, "mnist-triplet": find_mnist, "cifar-mobilenet": find_cifar10,
-           "cifar-vgg16": find_cifar10,
+           "cifar-vgg16": find_cifar10, "cifar-vit": find_cifar10,
            "f16-plain": find_digits, "f16-scaled": find_digits}
 
 

@@ -113,18 +113,38 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
     return NULL;
 }
 
-stk_status stk_result_write(const stk_run *run, const stk_run_result *result)
+static stk_status write_object(const stk_run *run, const json_t *object)
 {
     char path[STK_PATH_BYTES];
-    json_t *object = make_object(run, result);
     char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
-    json_decref(object);
     if (!text) return stk_fail_memory(1024);
     size_t n = strlen(text);
     text[n] = '\n'; /* The end of a line in place of the end of the text. */
     stk_status status = stk_path_join(path, sizeof(path), run->folder, "result.json");
     if (status == STK_OK) status = stk_file_write_durably(path, text, n + 1);
     free(text);
+    return status;
+}
+
+stk_status stk_result_write(const stk_run *run, const stk_run_result *result)
+{
+    json_t *object = make_object(run, result);
+    stk_status status = write_object(run, object);
+    json_decref(object);
+    return status;
+}
+
+/* What is expected may have changed since the run was trained. */
+static stk_status rewrite_expected(const stk_run *run, const stk_run_result *result, json_t *object)
+{
+    json_t *before = json_incref(json_object_get(object, "expected"));
+    stk_status status = STK_OK;
+    (void)json_object_del(object, "expected");
+    if (set_expected(result, object)) status = stk_fail_memory(1024);
+    const json_t *now = json_object_get(object, "expected");
+    bool is_same = before == now || (before && now && json_equal(before, now));
+    if (status == STK_OK && !is_same) status = write_object(run, object);
+    json_decref(before);
     return status;
 }
 
@@ -143,6 +163,7 @@ stk_status stk_result_judge(const stk_run *run, const char *path, stk_run_result
         const json_t *value = json_object_get(object, key);
         stk_expect_set(&result->expected[i], json_is_number(value) ? json_number_value(value) : NAN);
     }
+    stk_status status = rewrite_expected(run, result, object);
     json_decref(object);
-    return STK_OK;
+    return status;
 }

@@ -66,7 +66,7 @@ stk_status stk_folder_write_recipe(const stk_run *run);
 
 /* --- run_result.c --- */
 stk_status stk_result_write(const stk_run *run, const stk_run_result *result);
-/* What the recipe expects, by the figures of a finished run's file. */
+/* What the recipe expects now, by the figures of a finished run's file, which then has it. */
 stk_status stk_result_judge(const stk_run *run, const char *path, stk_run_result *result);
 
 /* --- run_profile.c --- */

@@ -177,6 +177,10 @@ def expecting():
     again = run(*TRAIN, "--out", "short", "--resume", "--set", "expect=[test_accuracy >= 0.1, test_top5>=1.5]")
     check(again.returncode == 1 and "falls short" in again.stderr and "nothing left to do" in again.stdout,
           f"a finished run still falls short: {again.stderr}")
+    accepted([*TRAIN, "--out", "short", "--resume", "--set", "expect=test_accuracy >= 0.05"])
+    check([(e["what"], e["met"]) for e in result("short")["expected"]] == [("test_accuracy >= 0.05", True)],
+          "what is expected later is judged and written")
+    check(result("short")["test_accuracy"] >= 0.05, "and the rest stays")
     refused([*TRAIN, "--out", "bad", "--set", "expect=accuracy > 0.9"], 1, "'accuracy > 0.9' is nothing to expect", lines=None)
     refused([*TRAIN, "--out", "bad", "--set", "expect=test_iou >= 0.9"], 1, "no 'iou' is measured", "metrics", lines=None)
 

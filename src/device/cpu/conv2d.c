@@ -7,6 +7,7 @@
 #include "device/cpu/conv2d.h"
 #include "device/cpu/conv2d_onednn.h"
 #include "device/cpu/conv2d_point.h"
+#include "device/cpu/conv2d_weight_pairs.h"
 #include "device/cpu/conv2d_weight_point.h"
 #include "device/cpu/conv2d_weight_product.h"
 #include "device/cpu/conv2d_winograd.h"
@@ -241,8 +242,10 @@ static stk_status make_bf16(const stk_cpu_device *device, const stk_conv_shape *
     enum { FEW = 64, FEW_IN_ALL = 8192 }; /* pixels of an image, and of all */
     int64_t pixels = shape->y.dim[1] * shape->y.dim[2];
     bool has_few = shape->y.rank == 4 && pixels <= FEW && shape->y.dim[0] * pixels <= FEW_IN_ALL;
+    stk_status status = stk_cpu_conv2d_weight_pairs_kernel(device, shape, out);
+    if (status != STK_UNSUPPORTED) return status;
     if (shape->pass == STK_CONV_GRAD_WEIGHT && has_few && stk_cpu_conv2d_is_winograd(shape)) return STK_UNSUPPORTED;
-    stk_status status = stk_cpu_conv2d_weight_product_kernel(device, shape, out);
+    status = stk_cpu_conv2d_weight_product_kernel(device, shape, out);
     if (status != STK_UNSUPPORTED) return status;
     status = stk_cpu_conv2d_onednn_kernel(device, shape, STK_BF16, out);
     if (status == STK_UNSUPPORTED) stk_kernel_free(out);

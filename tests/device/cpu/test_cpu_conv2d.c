@@ -144,6 +144,41 @@ static void sixteen_bits(void **state)
     }
 }
 
+/* Weights by pairs of bf16 (conv2d_weight_pairs.c): an odd number of images, several twos of them in a unit and units
+ * left over, some rows in a unit and fewer in the last, each width of a tile, uneven padding, strides with and without
+ * taps side by side, padding wider than the image, and weights that threads share, with and without all units at once.
+ */
+static void weights_by_pairs(void **state)
+{
+    static const shape tested[] = {{3, 9, 7, 32, 12, SQUARE(3, 1, 1)},
+                                   {9, 6, 6, 64, 20, SQUARE(3, 1, 1)},
+                                   {15, 11, 10, 32, 32, SQUARE(3, 1, 1)},
+                                   {3, 37, 29, 32, 40, SQUARE(3, 1, 1)},
+                                   {2, 13, 300, 32, 4, SQUARE(3, 1, 1)},
+                                   {5, 30, 25, 64, 28, SQUARE(3, 2, 1)},
+                                   {4, 16, 18, 32, 16, SQUARE(3, 2, 1)},
+                                   {5, 29, 26, 96, 24, SQUARE(1, 2, 0)},
+                                   {3, 9, 12, 32, 8, SQUARE(1, 2, 1)},
+                                   {3, 9, 12, 32, 16, {3, 2}, {2, 3}, {1, 0}, {2, 1}, {1, 1}, 1},
+                                   {2, 2, 3, 32, 12, {2, 2}, {1, 1}, {3, 4}, {2, 3}, {1, 1}, 1},
+                                   {3, 1, 1, 32, 12, SQUARE(3, 1, 1)},
+                                   {13, 7, 7, 416, 400, SQUARE(1, 1, 0)},
+                                   {7, 14, 14, 1024, 512, SQUARE(1, 1, 0)},
+                                   {21, 7, 7, 160, 132, SQUARE(3, 1, 1)}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++) {
+        call c = make_call_of(STK_BF16, &tested[i], STK_OP_conv2d_grad_weight);
+        stk_op_call op_call = {c.op, &c.attrs, c.n_in, c.n_out, c.in_desc, c.out_desc};
+        stk_device *device = call_open("avx512", 3);
+        stk_kernel kernel = {0};
+        assert_int_equal(device->class->kernel(device, &op_call, &kernel), STK_OK);
+        assert_int_equal(!strcmp(kernel.impl, "pairs of bf16"), stk_isa_has_bf16(((stk_cpu_device *)device)->isa));
+        stk_kernel_free(&kernel);
+        stk_device_close(device);
+        compare_call(&c, 1e-5);
+    }
+}
+
 /* With infinities in an input, outputs are finite, infinite and NaN just where the reference's are. Padding by zeros
  * would turn more of them into NaN. */
 static void padding_is_absent(void **state)
@@ -273,6 +308,7 @@ int main(void)
         cmocka_unit_test(gradients_of_data),
         cmocka_unit_test(gradients_of_weights),
         cmocka_unit_test(sixteen_bits),
+        cmocka_unit_test(weights_by_pairs),
         cmocka_unit_test(padding_is_absent),
         cmocka_unit_test(onednn_has_the_rest),
         cmocka_unit_test(large_points_are_products),

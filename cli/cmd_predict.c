@@ -8,7 +8,7 @@
 enum { MOST_TOP = 1000 };
 
 static const cli_option options[] = {
-    {"--top", "N", "how many classes to print; default: 5"},
+    {"--top", "N", "how many classes to print; default: 5. Numbers are all printed"},
     {"--device", "NAME", "where to compute; default: as the run"},
     {"--checkpoint", "WHICH", "best, last or a step's number; default: best where there was validation"},
     {"--json", NULL, "prints a line of JSON for each file"},
@@ -20,10 +20,25 @@ static void on_event(void *user, const stk_train_event *event)
     if (event->kind == STK_EVENT_WARNING) fprintf(stderr, "stoker: warning: %s\n", event->text);
 }
 
+/* Of a regression: "numbers": [0.25, 3] */
+static void print_json_numbers(const stk_prediction *p, int n)
+{
+    printf(", \"numbers\": [");
+    for (int i = 0; i < n; i++) {
+        if (i) printf(", ");
+        cli_json_number(stdout, p[i].probability);
+    }
+    printf("]}\n");
+}
+
 static void print_json(const char *file, const stk_prediction *p, int n)
 {
     printf("{\"file\": ");
     cli_json_text(stdout, file);
+    if (n > 0 && p[0].kind == STK_PREDICTION_NUMBER) {
+        print_json_numbers(p, n);
+        return;
+    }
     printf(", \"classes\": [");
     for (int i = 0; i < n; i++) {
         printf("%s{\"class\": %lld, \"name\": ", i ? ", " : "", (long long)p[i].class_number);
@@ -42,7 +57,9 @@ static void print_table(const char *file, const stk_prediction *p, int n)
 {
     printf("%s\n", file);
     for (int i = 0; i < n; i++) {
-        if (p[i].class_name)
+        if (p[i].kind == STK_PREDICTION_NUMBER)
+            printf("  %.6g\n", p[i].probability);
+        else if (p[i].class_name)
             printf("  %6.2f %%  %s\n", 100 * p[i].probability, p[i].class_name);
         else
             printf("  %6.2f %%  class %lld\n", 100 * p[i].probability, (long long)p[i].class_number);
@@ -57,9 +74,12 @@ static int predict(stk_run *loaded, const cli_args *args, int n_top)
     int code = CLI_OK;
     for (int i = 1; i < args->n_words; i++) {
         int n;
-        if (stk_run_predict(loaded, args->word[i], predictions, n_top, &n) != STK_OK)
+        if (stk_run_predict(loaded, args->word[i], predictions, MOST_TOP, &n) != STK_OK) {
             code = cli_fail();
-        else if (json)
+            continue;
+        }
+        if (n > n_top && predictions[0].kind != STK_PREDICTION_NUMBER) n = n_top;
+        if (json)
             print_json(args->word[i], predictions, n);
         else
             print_table(args->word[i], predictions, n);

@@ -20,11 +20,12 @@ static int show(stk_classifier *classifier, const char *file)
     }
     printf("%s\n", file);
     for (int i = 0; i < n; i++) {
-        printf("  %6.2f %%  ", 100 * best[i].probability);
-        if (best[i].class_name)
-            printf("%s\n", best[i].class_name);
+        if (best[i].kind == STK_PREDICTION_NUMBER)
+            printf("  %.6g\n", best[i].probability);
+        else if (best[i].class_name)
+            printf("  %6.2f %%  %s\n", 100 * best[i].probability, best[i].class_name);
         else
-            printf("class %lld\n", (long long)best[i].class_number);
+            printf("  %6.2f %%  class %lld\n", 100 * best[i].probability, (long long)best[i].class_number);
     }
     return 0;
 }

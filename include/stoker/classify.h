@@ -27,13 +27,22 @@ typedef struct stk_classifier_options {
 STK_API stk_status stk_classifier_open(const char *file, const stk_classifier_options *options, stk_classifier **out);
 STK_API void stk_classifier_close(stk_classifier *classifier); /* accepts NULL */
 
+/* What a network's output says, by the loss that it was trained with. */
+typedef enum stk_prediction_kind {
+    STK_PREDICTION_CLASS, /* one of them is right, and probabilities add up to 1: cross_entropy */
+    STK_PREDICTION_LABEL, /* each is right or not: bce */
+    STK_PREDICTION_NUMBER /* the output itself: mse, mae, huber */
+} stk_prediction_kind;
+
 typedef struct stk_prediction {
-    int64_t class_number;
+    int64_t class_number;   /* the output's index */
     const char *class_name; /* NULL where classes have no names. Borrowed from what predicts */
-    double probability;
+    double probability;     /* or the number */
+    stk_prediction_kind kind;
 } stk_prediction;
 
-/* The n_top likeliest classes of one image file, likeliest first; *n_out may be less where there are fewer classes. */
+/* The n_top likeliest classes of one image file, likeliest first, or its first n_top numbers in their order; *n_out may
+ * be less where there are fewer. */
 STK_API stk_status stk_classifier_predict(stk_classifier *classifier, const char *image, stk_prediction *out, int n_top,
                                           int *n_out);
 

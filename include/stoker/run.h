@@ -92,7 +92,8 @@ STK_API stk_status stk_run_evaluate(stk_run *run, const char *part, stk_metrics 
 /* The step of the checkpoint that stk_run_load took. */
 STK_API int64_t stk_run_step(const stk_run *run);
 
-/* The n_top likeliest classes of one image file, likeliest first; *n_out may be less where there are fewer classes. */
+/* The n_top likeliest classes of one image file, likeliest first, or its first n_top numbers in their order; *n_out may
+ * be less where there are fewer. */
 STK_API stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, int n_top, int *n_out);
 
 /* The input pipeline of a recipe alone: the data set of a part ("train", "valid" or "test"), batched, and what its

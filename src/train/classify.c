@@ -36,13 +36,13 @@ static stk_status read_description(const stk_safetensors_file *weights, const ch
     return stk_data_record_parse(file, record, strlen(record), &c->recipe->record);
 }
 
-/* Probabilities where the loss is of classes, else the plain output. */
+/* Probabilities of classes, else the plain output. */
 static stk_status compile(stk_classifier *c)
 {
     stk_graph *graph;
     STK_RETURN_IF_ERROR(stk_inference_graph(c->model, 1, &graph));
     stk_value logits = stk_value_of(graph, graph->root[0].value);
-    if (!strcmp(c->recipe->loss->key, "cross_entropy")) logits = stk_softmax(logits);
+    if (stk_predict_kind(c->recipe) == STK_PREDICTION_CLASS) logits = stk_softmax(logits);
     graph->n_roots = 0;
     stk_graph_output(graph, "prediction", logits);
     stk_shape shape = stk_value_shape(logits);
@@ -141,7 +141,7 @@ stk_status stk_classifier_predict(stk_classifier *c, const char *image, stk_pred
     STK_TRY(stk_program_run(c->program));
     STK_TRY(stk_program_wait(c->program, 0));
     memcpy(c->score, stk_program_output(c->program, "prediction", NULL), (size_t)c->n_classes * sizeof(*c->score));
-    stk_predict_top(c->score, c->n_classes, c->dataset, out, n_top, n_out);
+    stk_predict_top(stk_predict_kind(c->recipe), c->score, c->n_classes, c->dataset, out, n_top, n_out);
 done:
     stk_file_unmap(bytes);
     return status;

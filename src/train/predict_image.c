@@ -1,6 +1,7 @@
 /* See train/predict_image.h. */
 #include "train/predict_image.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,17 +80,43 @@ stk_status stk_predict_image(const stk_recipe *recipe, int i_part, const stk_dat
     return transform_pixels(recipe, i_part, pixels, bytes, stk_desc_bytes(desc), dst);
 }
 
-void stk_predict_top(float *score, int64_t n, const stk_dataset *dataset, stk_prediction *out, int n_top, int *n_out)
+stk_prediction_kind stk_predict_kind(const stk_recipe *recipe)
+{
+    const char *loss = recipe->loss->key;
+    return !strcmp(loss, "cross_entropy") ? STK_PREDICTION_CLASS
+           : !strcmp(loss, "bce")         ? STK_PREDICTION_LABEL
+                                          : STK_PREDICTION_NUMBER;
+}
+
+static int64_t find_largest(const float *score, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t c = 1; c < n; c++)
+        if (score[c] > score[best]) best = c;
+    return best;
+}
+
+void stk_predict_softmax(float *score, int64_t n)
+{
+    double most = (double)score[find_largest(score, n)], sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += exp((double)score[i] - most);
+    for (int64_t i = 0; i < n; i++)
+        score[i] = (float)(exp((double)score[i] - most) / sum);
+}
+
+void stk_predict_top(stk_prediction_kind kind, float *score, int64_t n, const stk_dataset *dataset, stk_prediction *out,
+                     int n_top, int *n_out)
 {
     const char *const *names = NULL;
     int64_t n_names = stk_dataset_classes(dataset, &names);
     for (*n_out = 0; *n_out < n_top && *n_out < n; ++*n_out) {
-        int64_t best = 0;
-        for (int64_t c = 1; c < n; c++)
-            if (score[c] > score[best]) best = c;
-        out[*n_out] = (stk_prediction){.class_number = best,
-                                       .class_name = best < n_names ? names[best] : NULL,
-                                       .probability = (double)score[best]};
-        score[best] = -1e30f; /* taken */
+        int64_t i = kind == STK_PREDICTION_NUMBER ? *n_out : find_largest(score, n);
+        double x = (double)score[i];
+        out[*n_out] = (stk_prediction){.class_number = i,
+                                       .class_name = i < n_names ? names[i] : NULL,
+                                       .probability = kind == STK_PREDICTION_LABEL ? 1 / (1 + exp(-x)) : x,
+                                       .kind = kind};
+        score[i] = -INFINITY; /* taken */
     }
 }

@@ -8,6 +8,7 @@
 #include "tensor/shape.h"
 #include "train/predict_image.h"
 #include "train/run_state.h"
+#include "train/trainer_state.h"
 
 /* The data whose stages are those of evaluation. */
 static const stk_dataset *find_dataset(const stk_run *run, int *i_part)
@@ -52,7 +53,10 @@ stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, 
     status = stk_predict_image(run->recipe, i_part, dataset, bytes, run->sample);
     if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "cannot predict '%s': ", file));
     STK_TRY(stk_trainer_predict(run->trainer, run->sample, run->probability, n_classes));
-    stk_predict_top(run->probability, n_classes, dataset, out, n_top, n_out);
+    /* The trainer knows classes by a field 'label'. */
+    if (stk_predict_kind(run->recipe) == STK_PREDICTION_CLASS && !run->trainer->has_classes)
+        stk_predict_softmax(run->probability, n_classes);
+    stk_predict_top(stk_predict_kind(run->recipe), run->probability, n_classes, dataset, out, n_top, n_out);
 done:
     stk_file_unmap(bytes);
     return status;

@@ -49,7 +49,23 @@ def mixed_runs():
     done = accepted(["predict", "mixed", "digits/test/3/00003.jpg", "--json"])
     shares = json.loads(done.stdout.splitlines()[0])
     check("3" in json.dumps(shares), f"a prediction: {shares}")
+    prediction()
     accepted(["data", "explain", "mixed.yaml"], "mixup (alpha 0.4) or cutmix (alpha 1) of each whole batch")
+
+
+def prediction():
+    """Classes, labels of which each is right or not, or numbers: as the loss says."""
+    picture = "digits/test/3/00003.jpg"
+    seen = {}
+    for loss in ("cross_entropy", "bce", "mse"):
+        accepted(["train", "shares.yaml", "--out", loss, "--set", f"loss={loss}"])
+        seen[loss] = json.loads(accepted(["predict", loss, picture, "--json", "--top", "10"]).stdout)
+    sums = {loss: sum(c["probability"] for c in seen[loss]["classes"]) for loss in ("cross_entropy", "bce")}
+    check(abs(sums["cross_entropy"] - 1) < 1e-5, f"one class: {sums}")
+    check(all(0 < c["probability"] < 1 for c in seen["bce"]["classes"]) and abs(sums["bce"] - 1) > 1e-3, f"labels: {sums}")
+    check(len(seen["mse"]["numbers"]) == 10 and "classes" not in seen["mse"], f"numbers: {seen['mse']}")
+    text = accepted(["predict", "mse", picture]).stdout
+    check(text.count("\n") == 11 and "%" not in text, f"all of them, and no shares: {text}")
 
 
 def refusals():

@@ -52,8 +52,7 @@ size_t stk_ring_slot_bytes(const stk_ring_config *config)
     size_t bytes = 0;
     for (int i = 0; i < config->n_fields; i++)
         bytes += round_up(config->field_bytes[i], ALIGNMENT);
-    if (config->alloc || bytes < 2 * (size_t)HUGE_PAGE) return bytes ? bytes : ALIGNMENT;
-    return round_up(bytes, HUGE_PAGE);
+    return bytes ? bytes : ALIGNMENT;
 }
 
 stk_slot *stk_ring_slot(stk_ring *ring, int64_t i_batch)

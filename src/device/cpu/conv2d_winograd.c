@@ -147,10 +147,12 @@ static stk_winograd make_plan(const stk_conv_shape *s)
 }
 
 /* Tiles at a time at most. U of many channels comes from the L3 cache for each block, which takes longer than the
- * arithmetic where a block is small; of few channels, V and M should stay in L2 themselves. */
+ * arithmetic where a block is small; of few channels, V and M should stay in L2 themselves. With the most channels,
+ * V and M of large blocks are as much memory as U, and would decide the peak of a whole network. */
 static int64_t most_tiles(const stk_winograd *w)
 {
     int64_t n = w->c_in * w->c_out;
+    if (n >= 512 * 512) return w->pass == STK_CONV_GRAD_WEIGHT ? 96 : 144;
     return w->pass == STK_CONV_GRAD_WEIGHT || n >= 256 * 256 ? 288 : n >= 128 * 128 ? 144 : 72;
 }
 

@@ -1,5 +1,6 @@
 /* attention and attention_grad: parts are heads; forward, heads are cut into ranges of queries where they are few.
- * Heads of 16-bit floats become f32 in the worker's scratch, where they stay in its cache, and results are rounded.
+ * Heads of 16-bit floats become f32 in the worker's scratch, where they stay in its cache, and results are rounded; but
+ * bf16 are multiplied as they are where the processor can.
  */
 #include "device/cpu/attention.h"
 
@@ -178,6 +179,17 @@ static stk_status run_backward(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
+/* NULL where bf16 have to become f32. */
+static const stk_attention_fns *find_bf16(const stk_cpu_device *device)
+{
+#ifdef STK_ISA_X86
+    return stk_isa_has_bf16(device->isa) ? &stk_attention_avx512bf16 : NULL;
+#else
+    (void)device;
+    return NULL;
+#endif
+}
+
 static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     enum { PARTS_A_THREAD = 4 };
@@ -201,7 +213,10 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     int64_t most = (s->call.size.t + STK_ATTENTION_QUERIES - 1) / STK_ATTENTION_QUERIES;
     s->n_splits = device->base.n_threads > 1 && n_heads && n_heads < wanted ? (wanted + n_heads - 1) / n_heads : 1;
     s->n_splits = s->n_splits > most ? (most ? most : 1) : s->n_splits;
-    if (dtype == STK_BF16 || dtype == STK_F16) {
+    const stk_attention_fns *bf16 = dtype == STK_BF16 ? find_bf16(device) : NULL;
+    if (bf16) {
+        s->fns = *bf16;
+    } else if (dtype == STK_BF16 || dtype == STK_F16) {
         const stk_element_table *element = stk_element_of(device->isa);
         s->widen = element->cast[dtype][STK_F32];
         s->narrow = element->cast[STK_F32][dtype];

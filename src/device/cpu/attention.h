@@ -40,4 +40,9 @@ typedef struct stk_attention_table {
 
 STK_ISA_TABLE(stk_attention_table, stk_attention)
 
+#ifdef STK_ISA_X86
+/* Of bf16 as they lie, where stk_isa_has_bf16. */
+extern const stk_attention_fns stk_attention_avx512bf16;
+#endif
+
 #endif

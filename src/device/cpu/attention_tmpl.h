@@ -47,13 +47,6 @@ static void NAME(pack_along)(const stk_attention_call *call, const void *x, int6
     if (call->mask) NAME(clear_rows)(call, i_sample, s, n, to);
 }
 
-/* Of n keys from s on, those that query t sees as far as causality goes: the first ones. */
-static int64_t NAME(count_seen)(const stk_attention_call *call, int64_t t, int64_t s, int64_t n)
-{
-    int64_t seen = call->causal ? t - s + 1 : n;
-    return seen < 0 ? 0 : least(seen, n);
-}
-
 /* --- forward --- */
 
 typedef struct NAME(rows) {
@@ -62,51 +55,12 @@ typedef struct NAME(rows) {
     T *acc;                        /* [QUERIES][pad(D)] */
 } NAME(rows);
 
-/* x[i] *= factor, -inf where the mask is false; the maximum. A NaN is passed over here: it comes out of the sum. */
-static T NAME(scale_scores)(int64_t n, T factor, const uint8_t *mask, T *x)
-{
-    T most = -(T)INFINITY;
-    if (!mask) {
-#pragma omp simd reduction(max : most)
-        for (int64_t i = 0; i < n; i++) {
-            x[i] *= factor;
-            most = x[i] > most ? x[i] : most;
-        }
-    } else {
-#pragma omp simd reduction(max : most)
-        for (int64_t i = 0; i < n; i++) {
-            x[i] = mask[i] ? x[i] * factor : -(T)INFINITY;
-            most = x[i] > most ? x[i] : most;
-        }
-    }
-    return most;
-}
-
-static T NAME(exp_scores)(int64_t n, T most, T *x)
-{
-    T sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) {
-        T e = EXP(x[i] - most);
-        x[i] = e;
-        sum += e;
-    }
-    return sum;
-}
-
-static void NAME(drop_scores)(int64_t n, const uint8_t *keeps, T *x)
-{
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++)
-        x[i] = keeps[i] ? x[i] : 0;
-}
-
 /* Row i of the tile, query t against n keys from s on, from scores to exponentials. */
 static void NAME(soften_row)(const stk_attention_call *call, NAME(rows) * rows, int64_t i_sample, int64_t h, int64_t i,
                              int64_t t, int64_t s, int64_t n)
 {
     T *x = rows->tile + i * KEYS, *acc = rows->acc + i * pad(call->size.d);
-    int64_t seen = NAME(count_seen)(call, t, s, n);
+    int64_t seen = count_seen(call, t, s, n);
     T most = NAME(scale_scores)(seen, (T)call->scale, call->mask ? call->mask + i_sample * call->size.s + s : NULL, x);
     most = most > rows->most[i] ? most : rows->most[i];
     /* Where all scores are -inf, exp(-inf - -inf) would not be 0. */
@@ -231,42 +185,6 @@ static size_t NAME(backward_bytes)(const stk_attention_call *call)
     return (size_t)NAME(lay_out)(call, NULL, &blocks) * sizeof(T);
 }
 
-/* From scores x to weights p, and from dp (in dx) to the scores' gradients: ds = p (dp - dot) scale. */
-static void NAME(grad_plain)(int64_t n, const uint8_t *mask, T scale, T lse, T dot, T *x, T *dx)
-{
-    if (!mask) {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) {
-            T p = EXP(x[i] * scale - lse);
-            x[i] = p;
-            dx[i] = p * (dx[i] - dot) * scale;
-        }
-    } else {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) {
-            T p = EXP(x[i] * scale - lse), ds = p * (dx[i] - dot) * scale;
-            x[i] = mask[i] ? p : 0;
-            dx[i] = mask[i] ? ds : 0;
-        }
-    }
-}
-
-/* The same with dropout; factor is 1/(1-rate). */
-static void NAME(grad_dropped)(int64_t n, const uint8_t *mask, const uint8_t *keeps, T factor, T scale, T lse, T dot,
-                               T *x, T *dx)
-{
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-        T keep = keeps[i] ? factor : 0, p = EXP(x[i] * scale - lse);
-        x[i] = p * keep;
-        dx[i] = p * ((keeps[i] ? dx[i] * keep : 0) - dot) * scale;
-    }
-    for (int64_t i = 0; mask && i < n; i++) {
-        x[i] = mask[i] ? x[i] : 0;
-        dx[i] = mask[i] ? dx[i] : 0;
-    }
-}
-
 /* Row i of the tiles: query t against n keys from s on. */
 static void NAME(grad_row)(const stk_attention_call *call, const NAME(grad_blocks) * b, int64_t i_sample, int64_t h,
                            int64_t i, int64_t t, int64_t s, int64_t n)
@@ -274,7 +192,7 @@ static void NAME(grad_row)(const stk_attention_call *call, const NAME(grad_block
     const uint8_t *mask = call->mask ? call->mask + i_sample * call->size.s + s : NULL;
     T lse = ((const T *)call->lse)[(i_sample * call->size.h + h) * call->size.t + t];
     T *x = b->tile + i * GRAD_KEYS, *dx = b->dtile + i * GRAD_KEYS;
-    int64_t seen = lse == -(T)INFINITY && mask ? 0 : NAME(count_seen)(call, t, s, n);
+    int64_t seen = lse == -(T)INFINITY && mask ? 0 : count_seen(call, t, s, n);
     if (call->rate > 0) {
         uint8_t keeps[MOST_KEYS];
         T factor = call->rate >= 1 ? 0 : (T)(1 / (1 - call->rate));

@@ -2,13 +2,17 @@
 """Times Stoker beside the peers on the same machine in the same hour, in turn, and writes docs/benchmarks.md. Run by
 ./dev peers.
 
-usage: beside_peers.py PEERS VENVS DERIVED [--rounds N] [--seconds S] [WORKLOAD...]
+usage: beside_peers.py PEERS VENVS DERIVED [--rounds N] [--cold N] [--seconds S] [WORKLOAD...]
 
 PEERS is the folder with the peers' scripts (train_torch.py, e2e.py, ...), VENVS what its setup.sh made, DERIVED what its
 prepare.py made. Training: mnist-mlp cifar-cnn-e2e cifar-resnet18 resnet50-224 bert-base gpt2-4x256, and in bf16
 resnet18-bf16 resnet50-224-bf16 bert-base-bf16 gpt2-4x256-bf16. Input pipelines: photos photos-centre cifar-jpeg
 tfrecord memory. Every variant is one process; rounds alternate over all variants, and the table gives each one's median.
 Ratios are Stoker's speed over the peer's. A peer whose environment is missing is left out.
+
+What a start costs beyond a step is measured apart, N times (3) for each variant one right after the other: the first run of a
+program reads its files from the disk, and in a virtual machine gets its memory from the host, which takes longer than the
+start itself and depends on what ran before. The median counts.
 """
 import argparse
 import datetime
@@ -175,6 +179,7 @@ def run_stoker(args, workload, recipe, options):
     else:
         value = result["tokens_per_s" if WORKLOADS[workload][0] == "tokens/s" else "samples_per_s"]
     return {"value": value, "startup_s": result["first_step_s"], "peak_rss_mib": result["peak_rss_bytes"] / 2**20,
+            "step_s": result["step_ms_median"] / 1e3 if "step_ms_median" in result else None,
             "input_wait_share": result["input_wait_share"], "accuracy": result["test_accuracy"]}
 
 
@@ -194,6 +199,7 @@ def main():
     p.add_argument("derived")
     p.add_argument("workloads", nargs="*")
     p.add_argument("--rounds", type=int, default=2)
+    p.add_argument("--cold", type=int, default=3)
     p.add_argument("--seconds", type=float, default=10)
     args = p.parse_intermixed_args()  # options may stand before the workloads
     args.data = os.path.join(os.path.abspath(args.peers), "..", "data")
@@ -206,18 +212,28 @@ def main():
             tables = json.load(f)
     for workload in args.workloads or WORKLOADS:
         unit, smaller, recipe, options, peers = WORKLOADS[workload]
+        variants = [("Stoker", None, False, "")] + peers
         found = {}
+
+        def run(variant):
+            name, venv, use_tcmalloc, command = next(v for v in variants if v[0] == variant)
+            print(f"[{time.strftime('%T')}] {workload}: {name}", file=sys.stderr)
+            if venv is not None:
+                return run_peer(args, venv, use_tcmalloc, command)
+            if workload in TRAINING:
+                return run_stoker(args, workload, recipe, options)
+            return run_stoker_data(args, recipe, command)
+
         for i in range(args.rounds):
-            for name, venv, use_tcmalloc, command in [("Stoker", None, False, "")] + peers:
-                print(f"[{time.strftime('%T')}] round {i + 1}: {workload}: {name}", file=sys.stderr)
-                if venv is not None:
-                    line = run_peer(args, venv, use_tcmalloc, command)
-                elif workload in TRAINING:
-                    line = run_stoker(args, workload, recipe, options)
-                else:
-                    line = run_stoker_data(args, recipe, command)
+            for name, *_ in variants:
+                line = run(name)
                 if line:
                     found.setdefault(name, []).append(line)
+        cold = {}
+        if args.cold and recipe.startswith("bench-") and workload in TRAINING:
+            seconds, args.seconds = args.seconds, 1
+            cold = measure_cold(args, run, found)
+            args.seconds = seconds
         rows = []
         ours = statistics.median(line["value"] for line in found["Stoker"])
         for name, lines in found.items():
@@ -225,7 +241,7 @@ def main():
             ratio = value / ours if smaller else ours / value
             rows.append([name, value, min(x["value"] for x in lines), max(x["value"] for x in lines), ratio,
                          min(x["startup_s"] for x in lines), max(x["peak_rss_mib"] for x in lines),
-                         lines[-1].get("input_wait_share")])
+                         lines[-1].get("input_wait_share"), cold.get(name)])
         tables[workload] = {"unit": unit, "date": datetime.date.today().isoformat(), "rows": rows, "rounds": args.rounds,
                             "machine": machine()}
         with open(state_path, "w") as f:
@@ -233,17 +249,36 @@ def main():
         write(tables)
 
 
+def beyond_a_step(line):
+    return line["startup_s"] - line["step_s"]
+
+
+def measure_cold(args, run, found):
+    """What a start costs beyond a step, by variant; run(variant) gives a line with startup_s and value."""
+    cold = {}
+    ours = statistics.median(line["value"] for line in found["Stoker"])
+    step_s = statistics.median(line["step_s"] for line in found["Stoker"])
+    for name in found:
+        lines = [run(name) for _ in range(args.cold)]
+        for line in lines:
+            line.setdefault("step_s", step_s * ours / line["value"])  # the same work a step
+        cold[name] = statistics.median(beyond_a_step(line) for line in lines)
+    return cold
+
+
 def lines_of(workload, table):
     unit = table["unit"]
     yield f"## {workload} ({table['date']}, rounds: {table['rounds']}; {table['machine']})\n"
-    yield f"| | {unit} | range | Stoker is faster by | cold start s | peak MiB | input wait |"
-    yield "|---|---|---|---|---|---|---|"
-    for name, value, low, high, ratio, start, rss, wait in table["rows"]:
+    has_cold = any(len(row) > 8 and row[8] is not None for row in table["rows"])
+    yield f"| | {unit} | range | Stoker is faster by | cold start s |{' beyond a step s |' * has_cold} peak MiB | input wait |"
+    yield "|---|---|---|---|---|---|---|" + "---|" * has_cold
+    for name, value, low, high, ratio, start, rss, wait, *cold in table["rows"]:
         digits = 3 if value < 10 else 1 if value < 100 else 0
         speed = "" if name.startswith("Stoker") else f"{ratio:.2f}x"
         waits = "" if wait is None else f"{100 * wait:.2f} %"
-        yield (f"| {name} | {value:,.{digits}f} | {low:,.{digits}f}-{high:,.{digits}f} | {speed} | {start:.2f} "
-               f"| {rss:,.0f} | {waits} |")
+        beyond = f" {cold[0]:.2f} |" if has_cold else ""
+        yield (f"| {name} | {value:,.{digits}f} | {low:,.{digits}f}-{high:,.{digits}f} | {speed} | {start:.2f} |{beyond}"
+               f" {rss:,.0f} | {waits} |")
 
 
 def kept_sections(path):
@@ -262,7 +297,8 @@ def write(tables):
     head = ("# Beside the peers\n\n"
             "Written by `./dev peers`: both sides in turn on the same machine, two threads each, one process a run, f32 unless named bf16.\n"
             "Medians of the rounds; the ratio is Stoker's speed over the peer's. Each table says on which machine it was measured.\n"
-            "Cold start is from the start of the process to the end of the first step, or to the first batch.")
+            "Cold start is from the start of the process to the end of the first step, or to the first batch; the shortest of the\n"
+            "rounds. Beyond a step: the same less a later step, from runs of each variant one right after the other, the median.")
     text = "\n\n".join([head] + [sections[w] for w in WORKLOADS if w in sections]) + "\n"
     with open(path, "w") as f:
         f.write(text)

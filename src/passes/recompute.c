@@ -45,9 +45,9 @@ static int32_t find_best(stk_keeping *k, const bool *refused)
     return best;
 }
 
-/* Drops `most` values at most, and with a budget only large ones whose costs together stay within it,
- * and which are a matter of memory, not of arithmetic. A refused value
- * may be tried again once another was dropped, a few times. */
+/* Drops `most` values at most, and with a budget only large ones, but parameters of fewer bits, whose costs together
+ * stay within it, and which are a matter of memory, not of arithmetic. A refused value may be tried again once another
+ * was dropped, a few times. */
 static stk_status drop_best(stk_keeping *k, int32_t most, double budget)
 {
     enum { MOST_TRIES = 3, LEAST_BYTES = 1 << 20 };
@@ -57,7 +57,7 @@ static stk_status drop_best(stk_keeping *k, int32_t most, double budget)
     double spent = 0;
     if (!refused || !n_tries) STK_TRY(stk_fail_memory((size_t)k->n_values));
     for (int32_t v = 0; v < k->n_values && budget > 0; v++)
-        if (stk_desc_bytes(k->graph->value[v].desc) < LEAST_BYTES) {
+        if (stk_desc_bytes(k->graph->value[v].desc) < LEAST_BYTES || stk_keeping_is_narrow_parameter(k->graph, v)) {
             refused[v] = true;
             n_tries[v] = MOST_TRIES;
         }

@@ -38,6 +38,9 @@ typedef struct stk_keeping {
 
 /* Whether v is kept and could be made again. */
 bool stk_keeping_may_drop(const stk_keeping *k, int32_t v);
+/* Whether v is a parameter of fewer bits: kept without a limit, it costs half of the parameter's bytes, and making it
+ * again takes as long as the first time. */
+bool stk_keeping_is_narrow_parameter(const stk_graph *graph, int32_t v);
 /* Drops what is always made again; see recompute_light.c. */
 stk_status stk_keeping_drop_light(stk_keeping *k, int32_t *n_dropped);
 

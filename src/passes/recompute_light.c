@@ -19,6 +19,13 @@ static bool is_light(const stk_node *node)
            (node->op != STK_OP_dropout && stk_op_get_rule(node->op)->kind == STK_KIND_ELEMENT);
 }
 
+bool stk_keeping_is_narrow_parameter(const stk_graph *graph, int32_t v)
+{
+    const stk_node *node = &graph->node[graph->value[v].node];
+    return node->op == STK_OP_cast && graph->node[graph->value[node->in[0]].node].op == STK_OP_variable &&
+           stk_dtype_bytes(graph->value[v].desc.dtype) < stk_dtype_bytes(graph->value[node->in[0]].desc.dtype);
+}
+
 /* Such a node stores nothing in a group that reads it. */
 static bool is_read_through(const stk_node *node)
 {
@@ -49,6 +56,7 @@ stk_status stk_keeping_drop_light(stk_keeping *k, int32_t *n_dropped)
         can_make[i] = can_run_again(k, i, can_make);
         int32_t v = node->first_out;
         if (!can_make[i] || !is_light(node) || !stk_keeping_may_drop(k, v)) continue;
+        if (stk_keeping_is_narrow_parameter(graph, v)) continue;
         if (stk_desc_bytes(graph->value[v].desc) < LEAST_BYTES) continue;
         k->is_dropped[v] = true;
         ++*n_dropped;

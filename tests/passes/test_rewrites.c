@@ -89,6 +89,39 @@ static void recompute_leaves_nothing_unread(void **state)
     stk_graph_free(graph);
 }
 
+/* A weight's 16 bits, read by the product and by its gradient, are made once a step, cheap as making them again is.
+ * Under a limit they may be made twice. */
+static void recompute_keeps_narrow_weights(void **state)
+{
+    enum { WIDTH = 1024 };
+    static const stk_pass_options cases[] = {{.recompute = "auto", .recompute_share = 0.9, .recompute_most = 99},
+                                             {.recompute = "auto", .recompute_most = 99}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        stk_graph *graph = stk_graph_new();
+        stk_init one = {STK_INIT_CONSTANT, 1};
+        stk_value x = stk_graph_input(graph, "x", STK_BF16, STK_SHAPE(4, WIDTH)), w[3];
+        for (int k = 0; k < 3; k++) {
+            char name[] = {(char)('a' + k), 0};
+            w[k] = stk_graph_variable(graph, name, STK_F32, STK_SHAPE(WIDTH, WIDTH), one, true);
+            x = stk_matmul(x, stk_cast_to(w[k], STK_BF16), false, true);
+        }
+        stk_value loss = stk_reduce_sum(stk_cast_to(x, STK_F32), 0);
+        for (int k = 0; k < 3; k++)
+            stk_graph_update(graph, w[k], stk_sub(w[k], stk_grad(loss, w[k])));
+        expect_ok(pass_autodiff(graph, &options));
+        expect_ok(pass_simplify(graph, &options));
+        int before = count_nodes(graph, STK_OP_cast);
+        expect_ok(pass_recompute(graph, &cases[i]));
+        expect_ok(stk_graph_verify(graph));
+        if (i == 0)
+            assert_int_equal(count_nodes(graph, STK_OP_cast), before);
+        else
+            assert_true(count_nodes(graph, STK_OP_cast) > before);
+        stk_graph_free(graph);
+    }
+}
+
 /* What lies behind a shape's last dimension does not matter. */
 static void simplify_merges_equal_shapes(void **state)
 {
@@ -258,6 +291,7 @@ int main(void)
         cmocka_unit_test(simplify_folds_and_merges),
         cmocka_unit_test(simplify_adds_embeddings_in_place),
         cmocka_unit_test(recompute_leaves_nothing_unread),
+        cmocka_unit_test(recompute_keeps_narrow_weights),
         cmocka_unit_test(simplify_merges_equal_shapes),
         cmocka_unit_test(simplify_respects_barriers),
         cmocka_unit_test(remask_draws_once),

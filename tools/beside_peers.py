@@ -259,10 +259,11 @@ def measure_cold(args, run, found):
     ours = statistics.median(line["value"] for line in found["Stoker"])
     step_s = statistics.median(line["step_s"] for line in found["Stoker"])
     for name in found:
-        lines = [run(name) for _ in range(args.cold)]
+        lines = [line for line in [run(name) for _ in range(args.cold)] if line]
         for line in lines:
             line.setdefault("step_s", step_s * ours / line["value"])  # the same work a step
-        cold[name] = statistics.median(beyond_a_step(line) for line in lines)
+        if lines:
+            cold[name] = statistics.median(beyond_a_step(line) for line in lines)
     return cold
 
 

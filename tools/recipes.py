@@ -127,7 +127,7 @@ def find_sst2():
 RECIPES = {"digits": find_digits, "mnist-mlp": find_mnist, "cifar-cnn": find_cifar10, "shapes-unet": find_made("shapes"),
            "solids-cnn3d": find_made("solids"), "clicks-wide-and-deep": find_made("clicks"),
            "notes-labels": find_made("notes"), "prices-regression": find_made("prices"), "cifar-resnet18": find_cifar10,
-           "shakespeare-gpt": find_shakespeare, "sst2-lstm": find_sst2, "sst2-bert-mini": find_sst2,
+           "shakespeare-gpt": find_shakespeare, "sst2-lstm": find_sst2, "sst2-gru": find_sst2, "sst2-bert-mini": find_sst2,
            "shakespeare-masked": find_masked,
            "mnist-autoencoder": find_mnist, "mnist-triplet": find_mnist, "cifar-mobilenet": find_cifar10,
            "cifar-vgg16": find_cifar10, "cifar-vit": find_cifar10,

@@ -52,7 +52,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (args.n_words != 1) return cli_usage(verb, "export takes one run folder, and there are %d", args.n_words);
     bool onnx = cli_has(&args, "--onnx");
     if (onnx == cli_has(&args, "--safetensors"))
-        return cli_usage(verb, "export needs to know what to write: --safetensors or --onnx");
+        return cli_usage(verb, "export writes %s",
+                         onnx ? "one of --safetensors and --onnx, not both" : "--safetensors or --onnx: name one");
     if (!cli_number(&args, "--shard", 1, INT64_C(1) << 30, 0, &shard_mib)) return CLI_USAGE;
     if (!read_dtype(verb, cli_value(&args, "--dtype"), &how.dtype)) return CLI_USAGE;
     run_options.checkpoint = cli_value(&args, "--checkpoint");

@@ -389,7 +389,8 @@ static void print_table(const stk_run *run, const stk_run_result *result, const 
                result->is_finished ? ": the recipe has no test data" : ": the run is not finished");
     }
     print_time(train, info->resumed_step);
-    printf("  %ss/s%*s%s\n", sample, 10 - (int)strlen(sample), "", cli_count((int64_t)(train->samples_per_s + 0.5), a));
+    printf("  %ss/s%*s%s in the median step\n", sample, 10 - (int)strlen(sample), "",
+           cli_count((int64_t)(train->samples_per_s + 0.5), a));
     if (train->tokens_per_s > 0) printf("  tokens/s     %s\n", cli_count((int64_t)(train->tokens_per_s + 0.5), a));
     printf("  input wait   %.2f %%, %s, with %d data thread%s\n", 100 * train->input_wait_share,
            stk_input_verdict(train->input_wait_share), train->n_data_threads, train->n_data_threads == 1 ? "" : "s");

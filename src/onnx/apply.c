@@ -99,12 +99,14 @@ static stk_status mark_needed(const Onnx__GraphProto *graph, const char *output,
 static stk_status add_nodes(stk_onnx *model, const Onnx__ModelProto *proto, const char *output)
 {
     const Onnx__GraphProto *graph = proto->graph;
+    int64_t opset;
     stk_status status = STK_OK;
+    STK_RETURN_IF_ERROR(stk_onnx_opset(proto, &opset));
     bool *needed = calloc(graph->n_node + 1, sizeof(*needed));
     if (!needed) return stk_fail_memory(graph->n_node);
     STK_TRY(mark_needed(graph, output, needed));
     for (size_t i = 0; i < graph->n_node; i++)
-        if (needed[i]) STK_TRY(stk_onnx_add_node(model, graph->node[i], stk_onnx_opset(proto)));
+        if (needed[i]) STK_TRY(stk_onnx_add_node(model, graph->node[i], opset));
 done:
     free(needed);
     return status;

@@ -201,14 +201,18 @@ static stk_status add_output(stk_onnx *model, const Onnx__ValueInfoProto *info)
     return stk_graph_status(model->graph);
 }
 
-int64_t stk_onnx_opset(const Onnx__ModelProto *proto)
+stk_status stk_onnx_opset(const Onnx__ModelProto *proto, int64_t *out)
 {
+    enum { NEWEST = 21 };
     int64_t opset = 1;
     for (size_t i = 0; i < proto->n_opset_import; i++) {
         const char *domain = proto->opset_import[i]->domain;
         if (!domain || !domain[0] || !strcmp(domain, "ai.onnx")) opset = proto->opset_import[i]->version;
     }
-    return opset;
+    *out = opset;
+    if (opset <= NEWEST) return STK_OK;
+    return stk_fail(STK_UNSUPPORTED, "its opset is %lld, and the newest that is known here is %d: export it with that",
+                    (long long)opset, NEWEST);
 }
 
 stk_status stk_onnx_add_initializers(stk_onnx *model, const Onnx__GraphProto *graph)
@@ -222,7 +226,8 @@ stk_status stk_onnx_add_initializers(stk_onnx *model, const Onnx__GraphProto *gr
 stk_status stk_onnx_import(stk_onnx *model, const Onnx__ModelProto *proto)
 {
     const Onnx__GraphProto *graph = proto->graph;
-    int64_t opset = stk_onnx_opset(proto);
+    int64_t opset;
+    STK_RETURN_IF_ERROR(stk_onnx_opset(proto, &opset));
     STK_RETURN_IF_ERROR(stk_onnx_add_initializers(model, graph));
     for (size_t i = 0; i < graph->n_input; i++)
         STK_RETURN_IF_ERROR(add_input(model, graph->input[i]));

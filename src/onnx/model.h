@@ -53,7 +53,8 @@ typedef stk_status (*stk_build_fn)(stk_build *b);
 /* --- parts of a model: model.c --- */
 stk_status stk_onnx_add_initializers(stk_onnx *model, const Onnx__GraphProto *graph);
 stk_status stk_onnx_add_node(stk_onnx *model, const Onnx__NodeProto *node, int64_t opset);
-int64_t stk_onnx_opset(const Onnx__ModelProto *proto);
+/* STK_UNSUPPORTED where it is newer than what is known here. */
+stk_status stk_onnx_opset(const Onnx__ModelProto *proto, int64_t *out);
 /* The whole model. */
 stk_status stk_onnx_import(stk_onnx *model, const Onnx__ModelProto *proto);
 /* --- read.c --- */

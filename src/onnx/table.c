@@ -24,6 +24,5 @@ stk_status stk_onnx_build_node(stk_build *b)
     const char *domain = b->node->domain;
     bool is_ours = !domain || !domain[0] || !strcmp(domain, "ai.onnx");
     stk_build_fn build = is_ours && b->node->op_type ? find(b->node->op_type) : NULL;
-    return build ? build(b)
-                 : stk_fail(STK_UNSUPPORTED, "the op is not known here; src/onnx/table.c has those that are");
+    return build ? build(b) : stk_fail(STK_UNSUPPORTED, "the op is not known here; docs/onnx.md tells which are");
 }

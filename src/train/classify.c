@@ -141,7 +141,7 @@ stk_status stk_classifier_predict(stk_classifier *c, const char *image, stk_pred
     STK_TRY(stk_program_run(c->program));
     STK_TRY(stk_program_wait(c->program, 0));
     memcpy(c->score, stk_program_output(c->program, "prediction", NULL), (size_t)c->n_classes * sizeof(*c->score));
-    stk_predict_top(stk_predict_kind(c->recipe), c->score, c->n_classes, c->dataset, out, n_top, n_out);
+    STK_TRY(stk_predict_top(stk_predict_kind(c->recipe), c->score, c->n_classes, c->dataset, out, n_top, n_out));
 done:
     stk_file_unmap(bytes);
     return status;

@@ -143,7 +143,8 @@ stk_status stk_run_tokenizer(const char *run, char **path)
     const char *stage = find_stage(train->stages);
     *path = stage ? strdup(stage) : read_note(train->source);
     if (!*path)
-        STK_TRY(stk_fail(STK_NOT_FOUND, "the run '%s' does not tell the tokenizer of its tokens: name it", run));
+        STK_TRY(stk_fail(STK_NOT_FOUND, "the run '%s' does not tell the tokenizer of its tokens: name it (--tokenizer)",
+                         run));
 done:
     stk_recipe_free(recipe);
     return status;

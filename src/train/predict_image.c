@@ -105,11 +105,17 @@ void stk_predict_softmax(float *score, int64_t n)
         score[i] = (float)(exp((double)score[i] - most) / sum);
 }
 
-void stk_predict_top(stk_prediction_kind kind, float *score, int64_t n, const stk_dataset *dataset, stk_prediction *out,
-                     int n_top, int *n_out)
+stk_status stk_predict_top(stk_prediction_kind kind, float *score, int64_t n, const stk_dataset *dataset,
+                           stk_prediction *out, int n_top, int *n_out)
 {
     const char *const *names = NULL;
     int64_t n_names = stk_dataset_classes(dataset, &names);
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(score[i]))
+            return stk_fail(STK_CORRUPT,
+                            "the network's output %lld is %g: its weights are damaged, or its training "
+                            "went astray",
+                            (long long)i, (double)score[i]);
     for (*n_out = 0; *n_out < n_top && *n_out < n; ++*n_out) {
         int64_t i = kind == STK_PREDICTION_NUMBER ? *n_out : find_largest(score, n);
         double x = (double)score[i];
@@ -119,4 +125,5 @@ void stk_predict_top(stk_prediction_kind kind, float *score, int64_t n, const st
                                        .kind = kind};
         score[i] = -INFINITY; /* taken */
     }
+    return STK_OK;
 }

@@ -14,8 +14,9 @@ stk_status stk_predict_image(const stk_recipe *recipe, int i_part, const stk_dat
 /* By the recipe's loss. */
 stk_prediction_kind stk_predict_kind(const stk_recipe *recipe);
 void stk_predict_softmax(float *score, int64_t n);
-/* score[n], which are spoilt: probabilities of classes, logits of labels, or numbers. Names are the data set's. */
-void stk_predict_top(stk_prediction_kind kind, float *score, int64_t n, const stk_dataset *dataset, stk_prediction *out,
-                     int n_top, int *n_out);
+/* STK_CORRUPT where one is no finite number. score[n], which are spoilt: probabilities of classes, logits of labels, or
+ * numbers. Names are the data set's. */
+stk_status stk_predict_top(stk_prediction_kind kind, float *score, int64_t n, const stk_dataset *dataset,
+                           stk_prediction *out, int n_top, int *n_out);
 
 #endif

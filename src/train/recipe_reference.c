@@ -13,7 +13,7 @@ static const char intro[] =
     "\n"
     "A recipe is one YAML file. `stoker new NAME` writes one to start from, and `recipes/` holds whole ones. Unknown "
     "keys are\n"
-    "errors that name the nearest known key, and every error has file, line and column. On the command line\n"
+    "errors that name the nearest known key, and an error in the file has its line and column. On the command line\n"
     "`--set optimizer.sgd.lr=0.2` changes a value (numbers reach into lists: `data.train.stages.1.random_crop.pad`), "
     "and\n"
     "`--device`, `--memory`, `--precision`, `--batch`, `--epochs`, `--threads` and `--seed` are short for `--set`.\n"

@@ -187,6 +187,9 @@ stk_status stk_run_export_safetensors(const char *folder, const char *out, const
                               NULL};
     stk_safetensors_options how = {.metadata = metadata, .shard_bytes = options->shard_bytes};
     STK_TRY(stk_safetensors_write(report->path, l.entry, l.n, &how, &report->n_files));
+    /* Where there are several, the index is what is opened. */
+    size_t n_path = strlen(report->path);
+    if (report->n_files > 1) snprintf(report->path + n_path, sizeof(report->path) - n_path, ".index.json");
     report->n_tensors = l.n;
     report->n_bytes = l.n_bytes;
     report->step = source.step;

@@ -115,8 +115,9 @@ static stk_status open_run(const char *recipe, const char *path, const stk_safet
         record = stk_text_get(&known.record);
     }
     if (!inside || !record)
-        STK_TRY(stk_fail(STK_INVALID,
-                         "'%s' does not say which network it is of; give a recipe, or name the network (as)", path));
+        STK_TRY(stk_fail(
+            STK_INVALID,
+            "'%s' does not say which network it is of; give a recipe (--recipe), or name the network (--as)", path));
     status = stk_run_open_text(inside, record, run_options, out);
 done:
     stk_description_free(&known);
@@ -154,6 +155,10 @@ stk_status stk_run_import(const char *recipe, const char *path, const stk_run_op
     STK_TRY(load(file, path, list.tensor, list.n_model, options ? options : &none, out));
     copy_to_raw(&list);
     STK_TRY(stk_folder_open(run, checkpoint, previous, &warnings));
+    if (previous[0]) {
+        stk_text_add(&warnings, "the earlier run is kept in '%s'", previous);
+        stk_run_warn(run, stk_text_get(&warnings));
+    }
     STK_TRY(save(run, list.tensor, list.n));
     snprintf(out->folder, sizeof(out->folder), "%s", run->folder);
 done:

@@ -56,7 +56,7 @@ stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, 
     /* The trainer knows classes by a field 'label'. */
     if (stk_predict_kind(run->recipe) == STK_PREDICTION_CLASS && !run->trainer->has_classes)
         stk_predict_softmax(run->probability, n_classes);
-    stk_predict_top(stk_predict_kind(run->recipe), run->probability, n_classes, dataset, out, n_top, n_out);
+    STK_TRY(stk_predict_top(stk_predict_kind(run->recipe), run->probability, n_classes, dataset, out, n_top, n_out));
 done:
     stk_file_unmap(bytes);
     return status;

@@ -66,6 +66,25 @@ static bool is_left(const plan *p, const char *name)
     return false;
 }
 
+/* Each part of `leave` is in a name of the network. */
+static stk_status check_leave(const plan *p)
+{
+    for (const char *part = p->leave; part && *part;) {
+        int n = (int)strcspn(part, ",");
+        plan alone = {.leave = strndup(part, (size_t)n)};
+        bool is_found = n == 0;
+        if (!alone.leave) return stk_fail_memory((size_t)n);
+        for (size_t i = 0; i < p->n && !is_found; i++)
+            is_found = is_left(&alone, p->tensors[i].name);
+        free((char *)(uintptr_t)alone.leave);
+        if (!is_found)
+            return stk_fail(STK_NOT_FOUND, "no parameter has '%.*s' in its name, which is to be left as it is", n,
+                            part);
+        part += n + (part[n] == ',');
+    }
+    return STK_OK;
+}
+
 static size_t count_found(const plan *p)
 {
     stk_safetensor parts[MOST_PARTS];
@@ -291,6 +310,7 @@ stk_status stk_weights_load(const stk_safetensors_file *file, const stk_named_te
     p.ours_layout = layout && !strcmp(layout, STK_LAYOUT_OURS);
     bool *used = calloc((size_t)stk_safetensors_count(file) + 1, sizeof(*used));
     if (!used) STK_TRY(stk_fail_memory((size_t)stk_safetensors_count(file)));
+    STK_TRY(check_leave(&p));
     STK_TRY(choose_naming(&p, names));
     report->naming = p.naming;
     STK_TRY(report_missing(&p));

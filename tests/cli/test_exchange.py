@@ -70,6 +70,29 @@ def other_types():
     accepted(["import", "bf16.safetensors", "--recipe", "small.yaml", "--out", "from-bf16"])
     accepted(["export", "first", "--safetensors", "--shard", "1", "--out", "one.safetensors"])
     check(os.path.exists("one.safetensors"), "what fits stays one file")
+    accepted(["train", "small.yaml", "--out", "wide", "--steps", "1", "--set", "model={mlp: {hidden: [512, 512]}}"])
+    accepted(["export", "wide", "--safetensors", "--shard", "1"], "wrote   wide/model.safetensors.index.json", "4 files")
+    check(os.path.exists("wide/model.safetensors.index.json"), "the index is there")
+
+
+def odd_weights():
+    """Numbers that are none, and names that nothing has."""
+    accepted(["export", "first", "--safetensors", "--out", "odd.safetensors"])
+    tensors, _ = read("odd.safetensors")
+    name = next(n for n in tensors if n.startswith("dense") and n.endswith("bias"))
+    with open("odd.safetensors", "rb") as f:
+        data = f.read()
+    at = data.rindex(tensors[name][2])
+    with open("odd.safetensors", "wb") as f:
+        f.write(data[:at] + struct.pack("<f", float("nan")) + data[at + 4:])
+    accepted(["import", "odd.safetensors", "--recipe", "small.yaml", "--out", "odd"])
+    file = "digits/test/0/" + sorted(os.listdir("digits/test/0"))[0]
+    refused(["predict", "odd", file], 1, "output 0 is nan: its weights are damaged")
+    done = accepted(["import", "one.safetensors", "--recipe", "small.yaml", "--out", "odd"])
+    check("the earlier run is kept in 'odd.previous'" in done.stderr, f"what was there is not lost: {done.stderr}")
+    leave = "no parameter has 'nothing' in its name"
+    refused(["import", "one.safetensors", "--recipe", "small.yaml", "--out", "x", "--leave", "dense,nothing"], 1, leave)
+    refused(["train", "small.yaml", "--out", "y", "--set", "init={weights: one.safetensors, leave: nothing}"], 1, leave)
 
 
 def onnx_model():
@@ -180,6 +203,7 @@ optimizer: sgd
 begin()
 round_trip()
 other_types()
+odd_weights()
 onnx_model()
 messages()
 with_the_package()

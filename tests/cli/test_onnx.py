@@ -83,6 +83,11 @@ def messages():
     refused([*train, "data.train.stages.1.resize=24"], 1, place,
             "the model reads [?,3,16,16] (its axes 1 to 3: channels, height, width), and what comes is [?,24,24,3]")
     shutil.copyfile("net.yaml", "text.onnx")
+    with open(MODEL, "rb") as f:
+        model = f.read()
+    with open("newer.onnx", "wb") as f:
+        f.write(model[:-1] + bytes([99]))  # the last byte is the opset
+    refused([*train, f"{layer}.file=newer.onnx"], 1, place, "its opset is 99, and the newest that is known here is 21")
     refused(["import", "residual.onnx"], 1, "a recipe takes it as a layer")
     refused([*train, f"{layer}.file=text.onnx"], 1, place, "text.onnx': no ONNX model")
 

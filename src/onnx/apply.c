@@ -138,6 +138,11 @@ typedef struct application {
     const char *output;
 } application;
 
+static void free_model(void *model)
+{
+    stk_onnx_free(model);
+}
+
 static stk_status apply(const Onnx__ModelProto *proto, const char *folder, void *context)
 {
     const application *a = context;
@@ -146,7 +151,7 @@ static stk_status apply(const Onnx__ModelProto *proto, const char *folder, void 
     if (!model) return stk_fail_memory(sizeof(*model));
     model->folder = folder;
     STK_TRY(import_part(model, proto, a->x, a->output, a->out));
-    STK_TRY(stk_graph_hold(a->x.graph, model, (void (*)(void *))stk_onnx_free));
+    STK_TRY(stk_graph_hold(a->x.graph, model, free_model));
     model->options = NULL;
     model->folder = NULL;
     model = NULL;

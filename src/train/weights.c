@@ -54,13 +54,20 @@ static int find_theirs(const plan *p, const char *ours, stk_safetensor out[MOST_
     return n;
 }
 
+/* part[n] is somewhere in the name. */
+static bool has_part(const char *name, const char *part, size_t n)
+{
+    for (const char *at = name; n > 0 && strlen(at) >= n; at++)
+        if (!strncmp(at, part, n)) return true;
+    return false;
+}
+
 /* True where the name holds one of the parts. */
 static bool is_left(const plan *p, const char *name)
 {
     for (const char *part = p->leave; part && *part;) {
         size_t n = strcspn(part, ",");
-        for (const char *at = name; n > 0 && strlen(at) >= n; at++)
-            if (!strncmp(at, part, n)) return true;
+        if (has_part(name, part, n)) return true;
         part += n + (part[n] == ',');
     }
     return false;
@@ -70,15 +77,12 @@ static bool is_left(const plan *p, const char *name)
 static stk_status check_leave(const plan *p)
 {
     for (const char *part = p->leave; part && *part;) {
-        int n = (int)strcspn(part, ",");
-        plan alone = {.leave = strndup(part, (size_t)n)};
+        size_t n = strcspn(part, ",");
         bool is_found = n == 0;
-        if (!alone.leave) return stk_fail_memory((size_t)n);
         for (size_t i = 0; i < p->n && !is_found; i++)
-            is_found = is_left(&alone, p->tensors[i].name);
-        free((char *)(uintptr_t)alone.leave);
+            is_found = has_part(p->tensors[i].name, part, n);
         if (!is_found)
-            return stk_fail(STK_NOT_FOUND, "no parameter has '%.*s' in its name, which is to be left as it is", n,
+            return stk_fail(STK_NOT_FOUND, "no parameter has '%.*s' in its name, which is to be left as it is", (int)n,
                             part);
         part += n + (part[n] == ',');
     }

@@ -241,6 +241,8 @@ static stk_status open_tokenizer(generation *g)
     char *found = NULL;
     stk_status status = given ? STK_OK : stk_run_tokenizer(g->args->word[0], &found);
     if (status == STK_OK) status = stk_tokenizer_open(given ? cli_find_data(given, place) : found, NULL, &g->tokenizer);
+    /* A model may have more tokens, that mean nothing here. */
+    if (status == STK_OK) g->sampling.n_tokens = stk_tokenizer_vocabulary(g->tokenizer);
     free(found);
     return status;
 }

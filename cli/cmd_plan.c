@@ -37,6 +37,8 @@ static void print_memory(const stk_memory_plan *p)
     snprintf(note, sizeof(note), "%s alive at once, %.1f %% above", cli_bytes((double)p->lower_bound_bytes, b),
              p->lower_bound_bytes ? 100 * ((double)p->arena_bytes / (double)p->lower_bound_bytes - 1) : 0);
     print_bytes("peak", p->peak_bytes, note);
+    if (p->checkpoint_copy_bytes > 0)
+        print_bytes("a copy, once it saves", p->checkpoint_copy_bytes, "where a limit leaves no room: saved without");
 }
 
 static void print_fit(const stk_memory_plan *p)
@@ -113,6 +115,7 @@ static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
     printf(", \"workspace_bytes\": %zu, \"unused_bytes\": %zu, \"arena_bytes\": %zu", p->workspace_bytes,
            p->unused_bytes, p->arena_bytes);
     printf(", \"lower_bound_bytes\": %zu, \"peak_bytes\": %zu", p->lower_bound_bytes, p->peak_bytes);
+    printf(", \"checkpoint_copy_bytes\": %zu", p->checkpoint_copy_bytes);
     printf(", \"n_kept\": %" PRId64 ", \"n_recomputed\": %" PRId64 ", \"slowdown\": ", p->n_kept, p->n_recomputed);
     cli_json_number(stdout, p->slowdown);
     printf(", \"n_groups\": %d, \"codegen\": %s", p->n_groups, p->codegen ? "true" : "false");

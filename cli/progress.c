@@ -209,6 +209,8 @@ static void print_plan(progress *p, const stk_train_event *event)
     printf("plan    %s, %s, batch %" PRId64 ", peak %s", event->text, event->precision, p->info.batch,
            cli_bytes((double)event->peak_planned_bytes, peak));
     if (p->info.memory_limit_bytes > 0) printf(" of %s", cli_bytes((double)p->info.memory_limit_bytes, limit));
+    if (event->checkpoint_copy_bytes > 0)
+        printf("; a copy to save, %s", cli_bytes((double)event->checkpoint_copy_bytes, peak));
     printf("\n");
     if (event->n_micro > 1)
         printf("        %" PRId64 " micro-batches of %" PRId64 " a step\n", event->n_micro, event->micro_batch);
@@ -394,8 +396,10 @@ static void print_table(const stk_run *run, const stk_run_result *result, const 
     if (train->tokens_per_s > 0) printf("  tokens/s     %s\n", cli_count((int64_t)(train->tokens_per_s + 0.5), a));
     printf("  input wait   %.2f %%, %s, with %d data thread%s\n", 100 * train->input_wait_share,
            stk_input_verdict(train->input_wait_share), train->n_data_threads, train->n_data_threads == 1 ? "" : "s");
-    printf("  peak memory  %s planned, %s used by the process\n", cli_bytes((double)train->peak_planned_bytes, a),
-           cli_bytes((double)train->peak_rss_bytes, b));
+    printf("  peak memory  %s planned, ", cli_bytes((double)train->peak_planned_bytes, a));
+    if (result->checkpoint_copy_bytes > 0)
+        printf("%s for a copy to save, ", cli_bytes((double)result->checkpoint_copy_bytes, a));
+    printf("%s used by the process\n", cli_bytes((double)train->peak_rss_bytes, b));
     print_shares(&train->time);
     if (stk_run_saved(run)) printf("  saved        %s\n", stk_run_saved(run));
     print_expected(result);

@@ -54,6 +54,7 @@ typedef struct stk_sampling {
     int64_t top_k;      /* only among the k likeliest; 0: all */
     double top_p;       /* only among the fewest that together have this probability (Holtzman et al. 2020); 1: all */
     uint64_t seed;
+    int64_t n_tokens; /* only among the first so many: a tokenizer may have fewer than the model; 0: all */
 } stk_sampling;
 /* Temperature 1, no limits, seed 0. */
 STK_API stk_sampling stk_sampling_default(void);

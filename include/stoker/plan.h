@@ -29,6 +29,7 @@ typedef struct stk_memory_plan {
     size_t arena_bytes;                   /* all five above */
     size_t lower_bound_bytes;             /* most bytes alive at once; arena_bytes is as much or more */
     size_t peak_bytes;                    /* arena and variables */
+    size_t checkpoint_copy_bytes;         /* besides, to save while steps go on; 0: saved from the variables */
     int64_t n_kept, n_recomputed;         /* activations that the backward pass reads; those made again for it */
     double flops, bytes, recompute_flops; /* of a step: operations, memory traffic at least; what is made again */
     int n_groups;                         /* of fused element-wise ops */

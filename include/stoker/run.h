@@ -64,9 +64,10 @@ typedef struct stk_run_result {
     stk_metrics test;       /* n_samples 0: not evaluated */
     int64_t evaluated_step; /* whose parameters the test saw */
     stk_expected expected[STK_MOST_EXPECTED];
-    int n_expected;    /* 0 before the run is finished, too */
-    bool was_finished; /* resumed when there was nothing left to do, of the whole run or up to max_steps */
-    bool is_finished;  /* all epochs are done, or the run stopped early on purpose */
+    size_t checkpoint_copy_bytes; /* as planned: see stk_train_event */
+    int n_expected;               /* 0 before the run is finished, too */
+    bool was_finished;            /* resumed when there was nothing left to do, of the whole run or up to max_steps */
+    bool is_finished;             /* all epochs are done, or the run stopped early on purpose */
 } stk_run_result;
 
 /* Reads the recipe, finds its data and builds data sets and model. Nothing is written. */

@@ -76,9 +76,10 @@ typedef struct stk_train_event {
     const char *text; /* SAVED: the folder; TRACED: the file; SERVED: the address; WARNING: what; PLAN: the device,
                          "2 threads, avx2" */
     int64_t n_parameters;
-    const char *precision; /* PLAN: as chosen, "bf16" */
-    double forward_flops;  /* PLAN: for one sample */
-    size_t peak_planned_bytes;
+    const char *precision;                     /* PLAN: as chosen, "bf16" */
+    double forward_flops;                      /* PLAN: for one sample */
+    size_t peak_planned_bytes, variable_bytes; /* PLAN: arena and variables; the latter alone */
+    size_t checkpoint_copy_bytes; /* PLAN, of a run: besides, to save while steps go on; 0: saved from the variables */
     int64_t n_kept, n_recomputed; /* PLAN: activations that the backward pass reads; those made again for it */
     int64_t n_micro, micro_batch; /* PLAN: parts of a batch, and samples in each; 1 and the batch: undivided */
     double

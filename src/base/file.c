@@ -61,6 +61,14 @@ void stk_file_unmap(stk_span span)
     if (span.data) munmap((void *)span.data, span.n);
 }
 
+void stk_file_forget(stk_span span)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)span.data;
+    uintptr_t end = (from + span.n) / page * page;
+    from = (from + page - 1) / page * page;
+    if (end > from) (void)madvise((void *)from, end - from, MADV_DONTNEED);
+}
+
 stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, size_t *n)
 {
     int fd;

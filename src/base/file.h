@@ -16,6 +16,9 @@ typedef struct stk_span {
 /* Maps a regular file read-only. Release with stk_file_unmap; an empty file gives {NULL, 0}. */
 stk_status stk_file_map(const char *path, stk_span *out);
 void stk_file_unmap(stk_span span);
+/* Of a mapped file: its pages leave this process's memory, and come back when they are read. Pages that the span shares
+ * with what is beside it stay. */
+void stk_file_forget(stk_span span);
 
 /* Reads a whole regular file into *buffer (capacity *capacity), growing it with realloc where needed. */
 stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, size_t *n);

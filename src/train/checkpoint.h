@@ -5,12 +5,13 @@
  *   state.json             stk_train_state, versions, the recipe's text
  *   manifest.json          bytes and XXH64 of each file; written last
  *
- * A save copies the tensors and returns; a thread writes them: to a folder with a temporary name, every file synced,
- * the folder synced, renamed, RUN synced. Only then older ones are removed. A folder without a manifest that agrees is
- * never read. The manifest has no checksum itself: damage that leaves its meaning alone, as in its white space or in
- * the case of a digit, does no harm, since every other file is compared with that meaning.
+ * A save in the background copies the tensors and returns; a thread writes them: to a folder with a temporary name,
+ * every file synced, the folder synced, renamed, RUN synced. Only then older ones are removed. A folder without a
+ * manifest that agrees is never read. The manifest has no checksum itself: damage that leaves its meaning alone, as in
+ * its white space or in the case of a digit, does no harm, since every other file is compared with that meaning.
  *
- * Writing in the background and the snapshot need as many bytes as the tensors. Threads: one at a time for each writer.
+ * The copy takes as many bytes as the tensors. It is kept for the next save. A save in place needs none, and returns
+ * when all is written. Threads: one at a time for each writer.
  */
 #ifndef STK_TRAIN_CHECKPOINT_H
 #define STK_TRAIN_CHECKPOINT_H
@@ -29,6 +30,11 @@ void stk_checkpoint_writer_close(stk_checkpoint_writer *writer);
  * A failure of the writing itself shows in poll or wait. recipe: a text kept inside, may be NULL. */
 stk_status stk_checkpoint_save(stk_checkpoint_writer *writer, const stk_named_tensor *tensors, size_t n_tensors,
                                const stk_train_state *state, const char *recipe, bool best);
+/* The same without a copy: returns when the tensors are written, or writing them failed. */
+stk_status stk_checkpoint_save_in_place(stk_checkpoint_writer *writer, const stk_named_tensor *tensors,
+                                        size_t n_tensors, const stk_train_state *state, const char *recipe, bool best);
+/* What a save in the background copies. */
+size_t stk_checkpoint_copy_bytes(const stk_named_tensor *tensors, size_t n_tensors);
 
 /* What became of a save since the last call. */
 typedef struct stk_checkpoint_report {

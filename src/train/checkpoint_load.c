@@ -78,6 +78,19 @@ static stk_status map_part(const char *dir, const char *name, char *path, stk_sp
     return stk_file_map(path, out);
 }
 
+/* Of a mapped file, some of it at a time. */
+static uint64_t find_sum(stk_span file)
+{
+    enum { PIECE = 4 << 20 };
+    stk_hash64_parts hash = stk_hash64_begin(0);
+    for (size_t i = 0; i < file.n; i += PIECE) {
+        stk_span piece = {file.data + i, file.n - i < PIECE ? file.n - i : PIECE};
+        stk_hash64_add(&hash, piece.data, piece.n);
+        stk_file_forget(piece);
+    }
+    return stk_hash64_end(&hash);
+}
+
 /* Maps all files and compares them with the manifest. On failure nothing stays mapped. */
 static stk_status open_parts(const char *dir, stk_span *part)
 {
@@ -97,7 +110,7 @@ static stk_status open_parts(const char *dir, stk_span *part)
         if (part[i].n != files[i].n_bytes)
             STK_TRY(stk_fail(STK_CORRUPT, "'%s' has %zu bytes, its manifest says %llu", path, part[i].n,
                              (unsigned long long)files[i].n_bytes));
-        if (stk_hash64(part[i].data, part[i].n, 0) != files[i].hash)
+        if (find_sum(part[i]) != files[i].hash)
             STK_TRY(stk_fail(STK_CORRUPT, "'%s' is damaged: its checksum is wrong", path));
     }
 done:
@@ -214,7 +227,10 @@ static stk_status read_tensors(const stk_safetensors *set, const stk_named_tenso
         const stk_safetensors_entry *entry;
         if (stk_is_optimizer_state(tensors, n, tensors[i].name) != optimizer) continue;
         STK_RETURN_IF_ERROR(find_entry(set, &tensors[i], &entry));
-        if (copy) memcpy(tensors[i].view.data, entry->data, stk_desc_bytes(entry->desc));
+        if (copy) {
+            memcpy(tensors[i].view.data, entry->data, stk_desc_bytes(entry->desc));
+            stk_file_forget((stk_span){entry->data, stk_desc_bytes(entry->desc)});
+        }
         n_used++;
     }
     for (size_t i = 0; n_used < set->n && i < set->n; i++) {

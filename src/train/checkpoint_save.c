@@ -1,5 +1,5 @@
-/* Writing checkpoints. A snapshot is the files' very bytes: saving copies the tensors behind their headers, and the
- * thread writes each file in one piece and hashes it in one.
+/* Writing checkpoints. A file is a list of parts: its header and the tensors where they lie. A snapshot is one part,
+ * into which these were copied. A thread writes either.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +20,17 @@
 
 enum { MODEL, OPTIMIZER, STATE }; /* in the order of stk_manifest_names */
 
+typedef struct part {
+    const void *data;
+    size_t n;
+} part;
+
 typedef struct image {
-    char *data;
-    size_t n, capacity;
+    stk_text header; /* of the tensors; or all of the file */
+    part *part;      /* owned */
+    size_t n_parts, n;
+    char *copy; /* of all parts */
+    size_t capacity;
 } image;
 
 struct stk_checkpoint_writer {
@@ -38,71 +46,94 @@ struct stk_checkpoint_writer {
     stk_checkpoint_report report; /* guarded by lock */
 };
 
-/* --- the snapshot --- */
+/* --- what is written --- */
 
-static stk_status reserve(image *out, size_t n)
+static void add_part(image *out, const void *data, size_t n)
 {
-    if (n <= out->capacity) return STK_OK;
-    char *grown = realloc(out->data, n);
-    if (!grown) return stk_fail_memory(n);
-    out->data = grown;
-    out->capacity = n;
-    return STK_OK;
+    out->part[out->n_parts++] = (part){data, n};
+    out->n += n;
 }
 
-/* The bytes of a safetensors file with the tensors of one of the two kinds. */
-static stk_status copy_tensors(image *out, const stk_named_tensor *tensors, size_t n_tensors, bool optimizer)
+/* A safetensors file with the tensors of one of the two kinds. */
+static stk_status list_tensors(image *out, const stk_named_tensor *tensors, size_t n_tensors, bool optimizer)
 {
     static const char *const layout[] = {STK_LAYOUT_KEY, STK_LAYOUT_OURS, NULL};
     stk_status status = STK_OK;
-    stk_text header = {0};
-    size_t n = 0, bytes = 0;
+    size_t n = 0;
     const char **names = malloc((n_tensors + 1) * sizeof(*names));
-    stk_tensor_view *views = malloc((n_tensors + 1) * sizeof(*views));
+    const stk_tensor_view **views = malloc((n_tensors + 1) * sizeof(*views));
     stk_tensor_desc *descs = malloc((n_tensors + 1) * sizeof(*descs));
-    if (!names || !views || !descs) STK_TRY(stk_fail_memory(n_tensors * sizeof(*views)));
+    part *parts = realloc(out->part, (n_tensors + 1) * sizeof(*parts));
+    if (parts) out->part = parts;
+    if (!names || !views || !descs || !parts) STK_TRY(stk_fail_memory(n_tensors * sizeof(*parts)));
     for (size_t i = 0; i < n_tensors; i++) {
         if (stk_is_optimizer_state(tensors, n_tensors, tensors[i].name) != optimizer) continue;
         names[n] = tensors[i].name;
-        views[n] = tensors[i].view;
+        views[n] = &tensors[i].view;
         descs[n++] = tensors[i].view.desc;
-        bytes += stk_desc_bytes(tensors[i].view.desc);
     }
-    STK_TRY(stk_safetensors_header(names, descs, n, layout, &header));
-    STK_TRY(reserve(out, header.n + bytes));
-    memcpy(out->data, header.data, header.n);
-    out->n = header.n;
-    for (size_t i = 0; i < n; i++) {
-        memcpy(out->data + out->n, views[i].data, stk_desc_bytes(views[i].desc));
-        out->n += stk_desc_bytes(views[i].desc);
-    }
+    stk_text_free(&out->header);
+    out->n_parts = out->n = 0;
+    STK_TRY(stk_safetensors_header(names, descs, n, layout, &out->header));
+    add_part(out, out->header.data, out->header.n);
+    for (size_t i = 0; i < n; i++)
+        add_part(out, views[i]->data, stk_desc_bytes(views[i]->desc));
 done:
-    stk_text_free(&header);
     free(names);
     free(views);
     free(descs);
     return status;
 }
 
-static stk_status copy_state(image *out, const stk_train_state *state, const char *recipe)
+static stk_status list_state(image *out, const stk_train_state *state, const char *recipe)
 {
     char *json = stk_state_to_json(state, recipe);
-    if (!json) return stk_fail_memory(4096);
-    free(out->data);
-    *out = (image){json, strlen(json), strlen(json)};
+    part *parts = realloc(out->part, sizeof(*parts));
+    if (parts) out->part = parts;
+    stk_text_free(&out->header);
+    out->n_parts = out->n = 0;
+    if (json) stk_text_add(&out->header, "%s", json);
+    bool failed = !json || !parts || out->header.failed;
+    free(json);
+    if (failed) return stk_fail_memory(4096);
+    add_part(out, out->header.data, out->header.n);
+    return STK_OK;
+}
+
+/* All parts in one, which later steps leave alone. */
+static stk_status copy_parts(image *out)
+{
+    size_t n = 0;
+    if (out->n > out->capacity) {
+        char *grown = realloc(out->copy, out->n);
+        if (!grown) return stk_fail_memory(out->n);
+        out->copy = grown;
+        out->capacity = out->n;
+    }
+    for (size_t i = 0; i < out->n_parts; i++) {
+        memcpy(out->copy + n, out->part[i].data, out->part[i].n);
+        n += out->part[i].n;
+    }
+    out->n_parts = out->n = 0;
+    add_part(out, out->copy, n);
     return STK_OK;
 }
 
 /* --- the thread's work --- */
 
-static stk_status write_file(const char *dir, const char *name, const char *data, size_t n)
+static stk_status write_file(const char *dir, const char *name, const image *content, uint64_t *sum)
 {
+    stk_hash64_parts hash = stk_hash64_begin(0);
     char path[4096];
     stk_out_file file = {.fd = -1};
     stk_status status;
     STK_TRY(stk_path_join(path, sizeof(path), dir, name));
     STK_TRY(stk_out_open(path, &file));
-    STK_TRY(stk_out_write(&file, data, n));
+    for (size_t i = 0; i < content->n_parts; i++) {
+        STK_TRY(stk_out_write(&file, content->part[i].data, content->part[i].n));
+        stk_hash64_add(&hash, content->part[i].data, content->part[i].n);
+    }
+    *sum = stk_hash64_end(&hash);
     return stk_out_finish(&file);
 done:
     stk_out_abandon(&file);
@@ -114,12 +145,14 @@ static stk_status write_files(const stk_checkpoint_writer *writer, const char *d
     stk_manifest_file files[STK_MANIFEST_FILES];
     for (int i = 0; i < STK_MANIFEST_FILES; i++) {
         const image *file = &writer->file[i];
-        files[i] = (stk_manifest_file){stk_manifest_names[i], file->n, stk_hash64(file->data, file->n, 0)};
-        STK_RETURN_IF_ERROR(write_file(dir, files[i].name, file->data, file->n));
+        files[i] = (stk_manifest_file){stk_manifest_names[i], file->n, 0};
+        STK_RETURN_IF_ERROR(write_file(dir, files[i].name, file, &files[i].hash));
     }
     char *manifest = stk_manifest_to_json(files);
     if (!manifest) return stk_fail_memory(1024);
-    stk_status status = write_file(dir, "manifest.json", manifest, strlen(manifest));
+    part whole = {manifest, strlen(manifest)};
+    uint64_t unused;
+    stk_status status = write_file(dir, "manifest.json", &(image){.part = &whole, .n_parts = 1}, &unused);
     free(manifest);
     return status == STK_OK ? stk_io_sync_dir(dir) : status;
 }
@@ -253,29 +286,68 @@ void stk_checkpoint_writer_close(stk_checkpoint_writer *writer)
     stk_thread_join(&writer->thread);
     stk_cond_destroy(&writer->changed);
     stk_mutex_destroy(&writer->lock);
-    for (int i = 0; i < STK_MANIFEST_FILES; i++)
-        free(writer->file[i].data);
+    for (int i = 0; i < STK_MANIFEST_FILES; i++) {
+        stk_text_free(&writer->file[i].header);
+        free(writer->file[i].part);
+        free(writer->file[i].copy);
+    }
     free(writer);
+}
+
+static void wait_until_idle(stk_checkpoint_writer *writer)
+{
+    stk_mutex_lock(&writer->lock);
+    while (writer->busy)
+        stk_cond_wait(&writer->changed, &writer->lock);
+    stk_mutex_unlock(&writer->lock);
+}
+
+/* Lists what is to be written. The thread sleeps until it is started, so the images are ours. */
+static stk_status prepare(stk_checkpoint_writer *writer, const stk_named_tensor *tensors, size_t n_tensors,
+                          const stk_train_state *state, const char *recipe)
+{
+    wait_until_idle(writer);
+    STK_RETURN_IF_ERROR(list_tensors(&writer->file[MODEL], tensors, n_tensors, false));
+    STK_RETURN_IF_ERROR(list_tensors(&writer->file[OPTIMIZER], tensors, n_tensors, true));
+    return list_state(&writer->file[STATE], state, recipe);
+}
+
+static void start(stk_checkpoint_writer *writer, int64_t step, bool best)
+{
+    stk_mutex_lock(&writer->lock);
+    writer->step = step;
+    writer->best = best;
+    writer->busy = true;
+    stk_cond_broadcast(&writer->changed);
+    stk_mutex_unlock(&writer->lock);
+}
+
+size_t stk_checkpoint_copy_bytes(const stk_named_tensor *tensors, size_t n_tensors)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_tensors; i++)
+        n += stk_desc_bytes(tensors[i].view.desc);
+    return n;
 }
 
 stk_status stk_checkpoint_save(stk_checkpoint_writer *writer, const stk_named_tensor *tensors, size_t n_tensors,
                                const stk_train_state *state, const char *recipe, bool best)
 {
-    stk_mutex_lock(&writer->lock);
-    while (writer->busy)
-        stk_cond_wait(&writer->changed, &writer->lock);
-    stk_mutex_unlock(&writer->lock); /* The thread sleeps until busy is set again, so the images are ours. */
+    STK_RETURN_IF_ERROR(prepare(writer, tensors, n_tensors, state, recipe));
     int64_t begin = stk_trace_begin();
-    STK_RETURN_IF_ERROR(copy_tensors(&writer->file[MODEL], tensors, n_tensors, false));
-    STK_RETURN_IF_ERROR(copy_tensors(&writer->file[OPTIMIZER], tensors, n_tensors, true));
-    STK_RETURN_IF_ERROR(copy_state(&writer->file[STATE], state, recipe));
+    for (int i = 0; i < STK_MANIFEST_FILES; i++)
+        STK_RETURN_IF_ERROR(copy_parts(&writer->file[i]));
     stk_trace_end(begin, STK_TRACE_CHECKPOINT, "copy for checkpoint", state->step);
-    stk_mutex_lock(&writer->lock);
-    writer->step = state->step;
-    writer->best = best;
-    writer->busy = true;
-    stk_cond_broadcast(&writer->changed);
-    stk_mutex_unlock(&writer->lock);
+    start(writer, state->step, best);
+    return STK_OK;
+}
+
+stk_status stk_checkpoint_save_in_place(stk_checkpoint_writer *writer, const stk_named_tensor *tensors,
+                                        size_t n_tensors, const stk_train_state *state, const char *recipe, bool best)
+{
+    STK_RETURN_IF_ERROR(prepare(writer, tensors, n_tensors, state, recipe));
+    start(writer, state->step, best);
+    wait_until_idle(writer);
     return STK_OK;
 }
 
@@ -289,9 +361,6 @@ void stk_checkpoint_poll(stk_checkpoint_writer *writer, stk_checkpoint_report *o
 
 void stk_checkpoint_wait(stk_checkpoint_writer *writer, stk_checkpoint_report *out)
 {
-    stk_mutex_lock(&writer->lock);
-    while (writer->busy)
-        stk_cond_wait(&writer->changed, &writer->lock);
-    stk_mutex_unlock(&writer->lock);
+    wait_until_idle(writer);
     stk_checkpoint_poll(writer, out);
 }

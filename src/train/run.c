@@ -236,6 +236,12 @@ stk_trainer_config stk_run_config(stk_run *run)
     return config;
 }
 
+size_t stk_run_copy_bytes(const stk_recipe *recipe, size_t limit, size_t peak_bytes, size_t variable_bytes)
+{
+    bool goes_on = recipe->epochs > 1 || !recipe->checkpoint_by_epoch;
+    return goes_on && (limit == 0 || peak_bytes + variable_bytes <= limit) ? variable_bytes : 0;
+}
+
 /* --- evaluation --- */
 
 static void forward_event(void *user, const stk_train_event *event)

@@ -94,7 +94,7 @@ static stk_status save(stk_run *run, const stk_named_tensor *tensors, size_t n)
     STK_RETURN_IF_ERROR(stk_folder_write_recipe(run));
     STK_RETURN_IF_ERROR(stk_checkpoint_writer_open(run->folder, (int)run->recipe->checkpoint_keep, &run->writer));
     stk_trainer_get_state(run->trainer, &state);
-    STK_RETURN_IF_ERROR(stk_checkpoint_save(run->writer, tensors, n, &state, run->recipe_text.data, false));
+    STK_RETURN_IF_ERROR(stk_checkpoint_save_in_place(run->writer, tensors, n, &state, run->recipe_text.data, false));
     stk_checkpoint_wait(run->writer, &report);
     return report.status == STK_OK ? STK_OK : stk_fail(report.status, "%s", report.error);
 }

@@ -54,5 +54,9 @@ stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memor
     if (request->unlimited) config.memory_limit_bytes = 0;
     stk_trainer_configure(run->trainer, &config);
     STK_RETURN_IF_ERROR(set_precision(run->trainer, request->precision));
-    return plan(run->trainer, request->batch > 0 ? request->batch : run->recipe->batch, request->speed, out);
+    STK_RETURN_IF_ERROR(
+        plan(run->trainer, request->batch > 0 ? request->batch : run->recipe->batch, request->speed, out));
+    out->checkpoint_copy_bytes =
+        stk_run_copy_bytes(run->recipe, config.memory_limit_bytes, out->peak_bytes, out->peak_bytes - out->arena_bytes);
+    return STK_OK;
 }

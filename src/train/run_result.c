@@ -88,6 +88,8 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
                                       "launch", train->time.launch, "communication", train->time.communication,
                                       "compute", train->time.compute, "idle", train->time.idle));
     bad |= json_object_set_new(object, "peak_planned_bytes", json_integer((json_int_t)train->peak_planned_bytes));
+    bad |=
+        json_object_set_new(object, "checkpoint_copy_bytes", json_integer((json_int_t)result->checkpoint_copy_bytes));
     bad |= json_object_set_new(object, "peak_used_bytes", json_integer((json_int_t)train->peak_used_bytes));
     bad |= json_object_set_new(object, "peak_rss_bytes", json_integer((json_int_t)train->peak_rss_bytes));
     bad |= json_object_set_new(object, "first_step_s", real_or_null(train->first_step_s > 0, train->first_step_s));

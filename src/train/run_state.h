@@ -36,6 +36,7 @@ struct stk_run {
     stk_energy energy;
     int64_t counted_ns; /* when energy was counted last */
     stk_checkpoint_writer *writer;
+    size_t copy_bytes;      /* stk_run_copy_bytes */
     bool is_saving;         /* a report of the writer is to come */
     stk_status save_status; /* of the last save that ended */
     char save_error[512];
@@ -52,6 +53,11 @@ struct stk_run {
     void *sample;
     size_t sample_bytes;
 };
+
+/* --- run.c --- */
+/* A copy of the variables, which saving takes while steps go on. 0: none, since no step follows the run's only save, or
+ * since it does not fit besides the step (limit 0: none); saving then takes the step's time. */
+size_t stk_run_copy_bytes(const stk_recipe *recipe, size_t limit, size_t peak_bytes, size_t variable_bytes);
 
 /* --- run_folder.c --- */
 /* Makes and locks the folder, and refuses one that belongs to another run. With resume *checkpoint is the path of the

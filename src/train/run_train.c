@@ -44,8 +44,9 @@ static void wait_for_save(stk_run *run)
     take_report(run, &report);
 }
 
-/* Failing to take the snapshot counts as a save that failed. */
-static void start_save(stk_run *run, bool best)
+/* steps_follow: they are not to wait for the disk, if memory allows. Failing to take the snapshot counts as a save that
+ * failed. */
+static void start_save(stk_run *run, bool best, bool steps_follow)
 {
     const stk_named_tensor *tensors;
     size_t n_tensors;
@@ -54,7 +55,8 @@ static void start_save(stk_run *run, bool best)
     stk_trainer_get_state(run->trainer, &state);
     stk_status status = stk_trainer_tensors(run->trainer, &tensors, &n_tensors);
     if (status == STK_OK)
-        status = stk_checkpoint_save(run->writer, tensors, n_tensors, &state, run->recipe_text.data, best);
+        status = (steps_follow && run->copy_bytes ? stk_checkpoint_save : stk_checkpoint_save_in_place)(
+            run->writer, tensors, n_tensors, &state, run->recipe_text.data, best);
     run->is_saving = status == STK_OK;
     if (status == STK_OK) {
         run->saved_state = state;
@@ -110,7 +112,7 @@ static stk_status after_step(void *user, stk_trainer *trainer, const stk_train_e
     }
     bool retry =
         run->save_status != STK_OK && !run->is_saving && event->step % 100 == 0 && stk_trainer_is_settled(trainer);
-    if (is_due(run, false, event->step) || retry) start_save(run, false);
+    if (is_due(run, false, event->step) || retry) start_save(run, false, true);
     return STK_OK;
 }
 
@@ -139,7 +141,7 @@ static stk_status after_epoch(void *user, stk_trainer *trainer, const stk_train_
     stk_run *run = user;
     bool best = improved && run->recipe->checkpoint_best;
     bool due = is_due(run, true, event->epoch) || is_due(run, false, event->step) || run->save_status != STK_OK;
-    if (best || due) start_save(run, best);
+    if (best || due) start_save(run, best, event->epoch < run->recipe->epochs);
     warn_observer(run, stk_observe_parameters(&run->observer, trainer, event->step));
     warn_full_cache(run);
     return STK_OK;
@@ -193,7 +195,13 @@ static void on_event(void *user, const stk_train_event *event)
     if (is_logged || event->kind == STK_EVENT_EPOCH) warn_observer(run, stk_observe_event(&run->observer, event));
     if (status != STK_OK) warn_metrics(run);
     notice(run, event);
-    if (run->options.on_event) run->options.on_event(run->options.user, event);
+    stk_train_event own = *event;
+    if (event->kind == STK_EVENT_PLAN) {
+        run->copy_bytes = stk_run_copy_bytes(run->recipe, run->info.memory_limit_bytes, event->peak_planned_bytes,
+                                             event->variable_bytes);
+        own.checkpoint_copy_bytes = run->copy_bytes;
+    }
+    if (run->options.on_event) run->options.on_event(run->options.user, &own);
 }
 
 static void on_dump(void *user, const char *pass, const char *text)
@@ -357,12 +365,13 @@ static void save_end(stk_run *run, stk_status status)
     stk_trainer_get_state(run->trainer, &state);
     if (state.step == 0 || !run->recipe->checkpoint_end || !is_worth_saving(status) || is_saved(run)) return;
     run->is_last_try = true;
-    start_save(run, false);
+    start_save(run, false, false);
     wait_for_save(run);
 }
 
 static stk_status finish(stk_run *run, stk_run_result *out)
 {
+    out->checkpoint_copy_bytes = run->copy_bytes;
     out->is_finished = is_finished(run);
     if (out->is_finished) STK_RETURN_IF_ERROR(test(run, out));
     if (out->is_finished) {

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -307,9 +306,5 @@ stk_status stk_safetensors_read(const stk_safetensor *tensor, stk_dtype dtype, c
 
 void stk_safetensors_forget(const stk_safetensor *tensor)
 {
-    /* Whole pages inside the tensor; what its neighbours share stays. */
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)tensor->data;
-    uintptr_t end = (from + tensor->n_bytes) / page * page;
-    from = (from + page - 1) / page * page;
-    if (end > from) (void)madvise((void *)from, end - from, MADV_DONTNEED);
+    stk_file_forget((stk_span){tensor->data, tensor->n_bytes});
 }

@@ -18,6 +18,8 @@ static stk_status check(const stk_sampling *s)
     if (!(s->temperature >= 0) || isinf(s->temperature))
         return stk_fail(STK_INVALID, "the temperature is %g, and must be 0 or more", s->temperature);
     if (s->top_k < 0) return stk_fail(STK_INVALID, "top_k is %lld, and must be 0 (all) or more", (long long)s->top_k);
+    if (s->n_tokens < 0)
+        return stk_fail(STK_INVALID, "n_tokens is %lld, and must be 0 (all) or more", (long long)s->n_tokens);
     if (!(s->top_p > 0 && s->top_p <= 1))
         return stk_fail(STK_INVALID, "top_p is %g, and must be above 0 and at most 1", s->top_p);
     return STK_OK;
@@ -90,6 +92,7 @@ stk_status stk_sample(const float *logits, int64_t n, const stk_sampling *sampli
 {
     STK_RETURN_IF_ERROR(check(sampling));
     stk_candidate best = {logits[0], 0};
+    if (sampling->n_tokens > 0 && sampling->n_tokens < n) n = sampling->n_tokens;
     for (int64_t i = 0; i < n; i++) {
         if (isnan(logits[i])) return stk_fail(STK_CORRUPT, "the logit of token %lld is NaN", (long long)i);
         scratch[i] = (stk_candidate){logits[i], (int32_t)i};

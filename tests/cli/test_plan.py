@@ -32,6 +32,8 @@ def figures():
     events = accepted(["train", *MODEL, "--steps", "1", "--out", "run", "--json"]).stdout.splitlines()
     planned = [e for e in map(json.loads, events) if "peak_planned_bytes" in e]
     check(planned and planned[0]["peak_planned_bytes"] == p["peak_bytes"], "training plans the same")
+    check(p["checkpoint_copy_bytes"] == 0, "no step follows the only save, so nothing is copied")
+    check(plan("--set", "epochs=2")["checkpoint_copy_bytes"] == variables, "saving while steps go on copies the variables")
     return p
 
 
@@ -41,6 +43,8 @@ def limits(p):
     less = plan("--memory", f"{limit}")
     check(less["peak_bytes"] <= limit and less["n_micro"] == 1, "the limit is met whole, for batch norm")
     check(less["n_recomputed"] > 0, "by making activations again")
+    roomless = plan("--memory", f"{limit}", "--set", "epochs=2")
+    check(roomless["checkpoint_copy_bytes"] == 0, "there is no room to copy what is saved")
     check(1 < less["slowdown"] < 1.35, "and what it costs")
     r = run("plan", *MODEL, "--memory", f"{variables + 1000}")
     check(r.returncode == 1 and "The largest buffers:" in r.stderr and "micro_batch" in r.stderr, "or the plan is refused")

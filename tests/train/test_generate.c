@@ -159,6 +159,9 @@ static void frequencies(void **state)
     assert_true(fabs(share[1] - 2.0 / 3) < 0.015 && share[0] == 0 && share[2] == 0);
     count(logits, 4, (stk_sampling){.temperature = 1, .top_k = 3, .top_p = 1}, N, share); /* of the ties the first */
     assert_true(fabs(share[0] - 1.0 / 7) < 0.015 && share[2] == 0);
+    count(logits, 4, (stk_sampling){.temperature = 1, .top_p = 1, .n_tokens = 3}, N, share);
+    assert_true(fabs(share[1] - 2.0 / 3) < 0.015 && share[3] == 0);
+    assert_int_equal(draw(logits, 4, (stk_sampling){.top_p = 1, .n_tokens = 1}, 0), 0); /* the likeliest of one */
     count(logits, 4, (stk_sampling){.temperature = 1, .top_p = 1e-9}, 100, share);
     assert_true(share[1] > 0.999);
 }

@@ -213,7 +213,7 @@ static stk_status bench_all(double seconds)
     stk_status status = STK_OK;
     STK_TRY(stk_device_open("cpu", &(stk_device_config){.n_threads = 0}, &device));
     STK_TRY(stk_device_open("reference", NULL, &reference));
-    STK_TRY(stk_cpu_pool_new(device->n_threads, &pool));
+    STK_TRY(stk_cpu_pool_new(device->n_threads, NULL, &pool));
     /* Both sides run on this pool. */
     stk_cpu_pool_enter(pool);
     printf("| group | in | interpreted, ms | generated, ms | gain | GB/s |\n|---|---|---:|---:|---:|---:|\n");

@@ -79,7 +79,8 @@ static stk_status open_cpu(const stk_device_config *config, stk_device **out)
     device->base.n_threads = n_threads < STK_CPU_MOST_THREADS ? n_threads : STK_CPU_MOST_THREADS;
     device->isa = stk_isa_choose();
     STK_TRY(stk_onednn_open(&device->onednn));
-    STK_TRY(stk_cpu_pool_new(device->base.n_threads, &device->pool));
+    stk_numa_plan_here(device->base.n_threads, &device->numa);
+    STK_TRY(stk_cpu_pool_new(device->base.n_threads, &device->numa, &device->pool));
     *out = &device->base;
     return STK_OK;
 done:
@@ -124,6 +125,7 @@ static stk_status map_memory(const stk_cpu_device *device, size_t bytes, void **
     p += before;
     /* Where the kernel refuses, small pages do. */
     (void)madvise(p, n, MADV_HUGEPAGE);
+    stk_numa_bind_memory(&device->numa, p, n);
     stk_cpu_pool *before_pool = stk_cpu_pool_enter(device->pool);
     stk_cpu_parallel(device->base.n_threads, touch, &(touch_task){p, n});
     stk_cpu_pool_enter(before_pool);
@@ -202,6 +204,9 @@ static void describe(const stk_device *base, stk_text *out)
     stk_text_add(out, "%d thread%s, %s%s, oneDNN %s", base->n_threads, base->n_threads == 1 ? "" : "s",
                  stk_isa_name(device->isa), stk_isa_has_bf16(device->isa) ? " with bf16" : "",
                  stk_onednn_version(device->onednn));
+    if (device->numa.n_nodes > 1)
+        stk_text_add(out, device->numa.home < 0 ? ", on %d memory nodes" : ", on one of %d memory nodes",
+                     device->numa.n_nodes);
 }
 
 static const char *explain_slow(const stk_device *device, stk_dtype dtype)

@@ -5,7 +5,7 @@
  *   <kernel>.c          prepares kernels: checks, shapes, scratch, how many threads
  *   <kernel>_isa.c      the loops, built for each instruction set (isa.h)
  *   attention*          heads in blocks, by matmul's tiles (matmul_block_tmpl.h)
- *   parallel.c          threads; openmp.c: those of oneDNN
+ *   parallel.c          threads; openmp.c: those of oneDNN; numa.c: where they and memory are
  *
  * A kernel's state is one malloc'ed block that starts with what its loops need; scratch is split by thread.
  */
@@ -23,6 +23,7 @@ typedef struct stk_cpu_device {
     stk_device base;
     stk_isa isa;
     stk_onednn *onednn;
+    stk_numa numa;
     stk_cpu_pool *pool;            /* NULL: one thread */
     struct stk_code_library *code; /* of codegen/: a list */
 } stk_cpu_device;

@@ -33,6 +33,7 @@ struct stk_cpu_pool {
     int n_helpers;
     _Atomic int n_started; /* helpers that know their number */
     stk_thread *helper;
+    const stk_numa *numa; /* NULL: none */
 };
 
 static _Thread_local stk_cpu_pool *current;
@@ -80,6 +81,7 @@ static void help(void *arg)
 {
     stk_cpu_pool *pool = arg;
     i_worker = atomic_fetch_add(&pool->n_started, 1) + 1;
+    if (pool->numa) stk_numa_bind_thread(pool->numa, i_worker);
     while (!atomic_load(&pool->ends)) {
         while (do_part(pool))
             continue;
@@ -89,7 +91,7 @@ static void help(void *arg)
     }
 }
 
-stk_status stk_cpu_pool_new(int n_threads, stk_cpu_pool **out)
+stk_status stk_cpu_pool_new(int n_threads, const stk_numa *numa, stk_cpu_pool **out)
 {
     stk_status status = STK_OK;
     *out = NULL;
@@ -98,6 +100,7 @@ stk_status stk_cpu_pool_new(int n_threads, stk_cpu_pool **out)
     if (!pool) return stk_fail_memory(sizeof(*pool));
     memset(pool, 0, sizeof(*pool));
     atomic_flag_clear(&pool->in_use);
+    pool->numa = numa;
     STK_TRY(stk_mutex_init(&pool->lock));
     pool->has_lock = true;
     STK_TRY(stk_cond_init(&pool->has_work));

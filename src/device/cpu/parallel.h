@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 
+#include "device/cpu/numa.h"
 #include "stoker/status.h"
 
 /* Part i_part of n_parts of a task. */
@@ -20,8 +21,9 @@ enum { STK_CPU_MOST_THREADS = 1024 };
 
 typedef struct stk_cpu_pool stk_cpu_pool;
 
-/* n_threads - 1 helpers beside the caller. Returned: free with stk_cpu_pool_free. */
-stk_status stk_cpu_pool_new(int n_threads, stk_cpu_pool **out);
+/* n_threads - 1 helpers beside the caller, on the nodes of numa, which is borrowed; NULL: anywhere. Returned: free with
+ * stk_cpu_pool_free. */
+stk_status stk_cpu_pool_new(int n_threads, const stk_numa *numa, stk_cpu_pool **out);
 void stk_cpu_pool_free(stk_cpu_pool *pool); /* accepts NULL; no call may be running */
 /* The helpers of this thread's calls from here on; NULL: none. Returns the one before, to be restored. */
 stk_cpu_pool *stk_cpu_pool_enter(stk_cpu_pool *pool);

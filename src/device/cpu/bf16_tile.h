@@ -1,6 +1,6 @@
 /* Products of blocks of bf16 that lie in the cache, by the instruction that multiplies two pairs of bf16 and adds both
- * products to an f32 (AVX512-BF16). Attention is built of them (attention_avx512bf16.c); large products are oneDNN's
- * (product.h), which is as fast there.
+ * products to an f32 (AVX512-BF16). Attention is built of them (attention_avx512bf16.c), and large
+ * products (bf16_product.h).
  *
  *   pair    two neighbours along k, (l, l + 1) with an even l: 32 bits
  *   panel   some columns of k rows, as k/2 rows of pairs:  (0,1) of column 0, (0,1) of column 1, ... (2,3) of column 0
@@ -18,7 +18,7 @@
 #include "device/cpu/matmul.h"
 
 /* Columns of a panel: of b, and of a transposed a (rows of c). */
-enum { STK_BF16_B_WIDTH = 64, STK_BF16_A_WIDTH = 48 };
+enum { STK_BF16_B_WIDTH = 64, STK_BF16_A_WIDTH = 48, STK_BF16_SQUARE = 32 };
 
 /* c [m,n] = a b, or add + a b. */
 typedef struct stk_bf16_block {
@@ -30,6 +30,7 @@ typedef struct stk_bf16_block {
     const float *add;  /* NULL: nothing; may be c */
     int64_t add_row;
     float *c;
+    uint16_t *rounded_c; /* not NULL: c goes here instead, as bf16 */
     int64_t c_row;
     /* As in matmul.h, but that with STK_SKIP_START, too, `add` alone says what is added to. */
     stk_gemm_skip skip;
@@ -40,6 +41,9 @@ typedef struct stk_bf16_tile_fns {
     /* Panels of `width` columns of x [k,n], whose element (l, j) is at x[l * row + j * col], of which one is 1; what
      * lies beyond n is 0. width is a multiple of 16. to has stk_bf16_panel_elements. */
     void (*pack)(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to);
+    /* Rows of the transposed x [k,n]: element (l, j), which is at x[l * row + j], goes to to[j * to_row + l]. Of `to`,
+     * memory for k and n rounded up to STK_BF16_SQUARE is written. */
+    void (*transpose)(const uint16_t *x, int64_t row, int64_t k, int64_t n, uint16_t *to, int64_t to_row);
     void (*multiply)(const stk_bf16_block *block);
 } stk_bf16_tile_fns;
 

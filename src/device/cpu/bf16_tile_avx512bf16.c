@@ -21,6 +21,7 @@ typedef struct tile_call {
     const float *add;
     int64_t add_row;
     float *c;
+    uint16_t *rounded_c;
     int64_t c_row;
     uint64_t columns; /* bit by bit, which are written */
 } tile_call;
@@ -51,7 +52,11 @@ static inline __attribute__((always_inline)) void write_vec(const tile_call *t, 
 {
     __mmask16 mask = (__mmask16)(t->columns >> LANES * j);
     if (t->add) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, t->add + i * t->add_row + LANES * j));
-    _mm512_mask_storeu_ps(t->c + i * t->c_row + LANES * j, mask, sum);
+    int64_t at = i * t->c_row + LANES * j;
+    if (t->rounded_c)
+        _mm256_mask_storeu_epi16(t->rounded_c + at, mask, (__m256i)_mm512_cvtneps_pbh(sum));
+    else
+        _mm512_mask_storeu_ps(t->c + at, mask, sum);
 }
 
 static inline __attribute__((always_inline)) void tile(const int height, const int vecs, const tile_call *t)
@@ -139,7 +144,10 @@ static void multiply_tile(const stk_bf16_block *g, int64_t row, int64_t height, 
         t.a_pair = 2 * A_WIDTH;
     }
     if (g->add) t.add = g->add + row * g->add_row + col;
-    t.c = g->c + row * g->c_row + col;
+    if (g->rounded_c)
+        t.rounded_c = g->rounded_c + row * g->c_row + col;
+    else
+        t.c = g->c + row * g->c_row + col;
     t.columns = ~(uint64_t)0 >> (COLS - width);
     fns[width > COLS / 2][height - 1](&t);
 }
@@ -176,21 +184,29 @@ static __mmask32 mask_of(int64_t n)
     return n >= 32 ? ~(__mmask32)0 : n <= 0 ? 0 : ((__mmask32)1 << n) - 1;
 }
 
-/* Rows lie side by side. Panel by panel within a row, so that whole lines are used while they are there. */
+/* Rows l and l + 1 of a panel. */
+static inline void pack_pair(const uint16_t *first, const uint16_t *second, int64_t n, int width, uint16_t *to)
+{
+    for (int64_t j = 0; j < width; j += 2 * LANES) {
+        __m512i pairs[2];
+        pair_rows(first + j, second ? second + j : NULL, mask_of(n - j), pairs);
+        _mm512_storeu_si512(to + 2 * j, pairs[0]);
+        if (width - j > LANES) _mm512_storeu_si512(to + 2 * j + 2 * LANES, pairs[1]);
+    }
+}
+
+/* Rows lie side by side. Some rows of each panel at a time: whole lines are used while they are there, and what is
+ * written lies together, since panels may be a power of two apart. */
 static void pack_rows(const uint16_t *x, int64_t row, int64_t k, int64_t n, int width, uint16_t *to)
 {
+    enum { AT_ONCE = STK_BF16_SQUARE };
     int64_t depth = (k + 1) / 2 * 2, end = (n + width - 1) / width * width;
-    for (int64_t l = 0; l < k; l += 2) {
+    for (int64_t first = 0; first < k; first += AT_ONCE)
         for (int64_t p = 0; p < end; p += width)
-            for (int64_t j = 0; j < width; j += 2 * LANES) {
-                const uint16_t *from = x + l * row + p + j;
-                uint16_t *panel = to + p * depth + l * width + 2 * j;
-                __m512i pairs[2];
-                pair_rows(from, l + 1 < k ? from + row : NULL, mask_of(n - p - j), pairs);
-                _mm512_storeu_si512(panel, pairs[0]);
-                if (width - j > LANES) _mm512_storeu_si512(panel + 2 * LANES, pairs[1]);
+            for (int64_t l = first; l < first + AT_ONCE && l < k; l += 2) {
+                const uint16_t *from = x + l * row + p;
+                pack_pair(from, l + 1 < k ? from + row : NULL, n - p, width, to + p * depth + l * width);
             }
-    }
 }
 
 /* 16 x 16 pairs: x[i][l] becomes to[l][i]. */
@@ -246,7 +262,38 @@ static void pack(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t
         pack_columns(x, col, k, n, width, to);
 }
 
-const stk_bf16_tile_fns stk_bf16_tile_avx512bf16 = {pack, multiply};
+/* --- transposing --- */
+
+/* Columns j to j + 31 of 32 rows from x on, of which n_rows exist: 32 elements of each of 32 rows of `to`. */
+static inline void transpose_square(const uint16_t *x, int64_t row, int64_t n_rows, __mmask32 mask, uint16_t *to,
+                                    int64_t to_row)
+{
+    __m512i left[LANES], right[LANES];
+    for (int i = 0; i < LANES; i++) {
+        __m512i pairs[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+        const uint16_t *from = x + 2 * i * row;
+        if (2 * i < n_rows) pair_rows(from, 2 * i + 1 < n_rows ? from + row : NULL, mask, pairs);
+        left[i] = pairs[0];
+        right[i] = pairs[1];
+    }
+    transpose_pairs(left, to, to_row);
+    transpose_pairs(right, to + LANES * to_row, to_row);
+}
+
+static void transpose(const uint16_t *x, int64_t row, int64_t k, int64_t n, uint16_t *to, int64_t to_row)
+{
+    enum { SIDE = STK_BF16_SQUARE };
+    for (int64_t l = 0; l < k; l += SIDE) {
+        /* Rows are far apart, which no prefetcher of the processor follows. */
+        for (int64_t i = l + SIDE; i < l + 2 * SIDE && i < k; i++)
+            for (int64_t j = 0; j < n; j += SIDE)
+                _mm_prefetch((const char *)(x + i * row + j), _MM_HINT_T0);
+        for (int64_t j = 0; j < n; j += SIDE)
+            transpose_square(x + l * row + j, row, k - l, mask_of(n - j), to + j * to_row + l, to_row);
+    }
+}
+
+const stk_bf16_tile_fns stk_bf16_tile_avx512bf16 = {pack, transpose, multiply};
 
 #else
 typedef int stk_bf16_tile_is_not_built;

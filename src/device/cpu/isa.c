@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef STK_ISA_X86
+#include <cpuid.h>
+#endif
+
 static const char *const names[STK_N_ISAS] = {"baseline", "avx2", "avx512"};
 
 const char *stk_isa_name(stk_isa isa)
@@ -37,6 +41,19 @@ bool stk_isa_has_bf16(stk_isa isa)
 {
 #ifdef STK_ISA_X86
     return isa == STK_ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
+#else
+    (void)isa;
+    return false;
+#endif
+}
+
+bool stk_isa_has_amx(stk_isa isa)
+{
+#ifdef STK_ISA_X86
+    /* Leaf 7: __builtin_cpu_supports knows it in newer compilers only. */
+    enum { AMX_BF16 = 1 << 22 };
+    unsigned a, b, c, d;
+    return isa == STK_ISA_AVX512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_BF16);
 #else
     (void)isa;
     return false;

@@ -39,6 +39,8 @@ typedef enum stk_isa { STK_ISA_BASELINE, STK_ISA_AVX2, STK_ISA_AVX512, STK_N_ISA
 stk_isa stk_isa_choose(void);
 /* Whether it multiplies bf16 by instructions of its own, which are used with STK_ISA_AVX512 only. */
 bool stk_isa_has_bf16(stk_isa isa);
+/* Whether it multiplies tiles of bf16 (AMX), which is oneDNN's alone. */
+bool stk_isa_has_amx(stk_isa isa);
 /* "avx2" */
 const char *stk_isa_name(stk_isa isa);
 

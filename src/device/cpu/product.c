@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cpu/bf16_product.h"
 #include "device/cpu/hold_signals.h"
 #include "device/cpu/onednn_version.h"
 
@@ -22,6 +23,8 @@ typedef struct product_part {
 
 struct stk_product {
     stk_product_shape shape;
+    bool is_own; /* own alone counts */
+    stk_bf16_product own;
     dnnl_stream_t *stream; /* of each thread */
     int n_threads;
     int rows, cols;           /* of the grid */
@@ -186,10 +189,17 @@ stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape
     if (!has) return stk_fail(STK_UNSUPPORTED, "no fast products in %s here", stk_dtype_name(shape->in));
     stk_product *p = calloc(1, sizeof(*p));
     if (!p) return stk_fail_memory(sizeof(*p));
-    /* How oneDNN cuts a product into blocks depends on the threads that it thinks it has. */
-    int before = stk_cpu_swap_thread_count(1);
     p->shape = *shape;
     if (!p->shape.n_batch) p->shape.n_batch = 1;
+    p->is_own = in_parts && stk_bf16_product_pays(device->isa, shape);
+    if (p->is_own) {
+        p->own = stk_bf16_product_cut(device->isa, &p->shape, device->base.n_threads);
+        snprintf(p->impl, sizeof(p->impl), "own avx512_bf16");
+        *out = p;
+        return STK_OK;
+    }
+    /* How oneDNN cuts a product into blocks depends on the threads that it thinks it has. */
+    int before = stk_cpu_swap_thread_count(1);
     p->n_threads = device->base.n_threads;
     p->in_bytes = stk_dtype_bytes(shape->in);
     p->c_bytes = stk_dtype_bytes(shape->out);
@@ -232,7 +242,7 @@ void stk_product_free(stk_product *p)
 
 size_t stk_product_scratch_bytes(const stk_product *p)
 {
-    return p->scratch_bytes * (size_t)p->n_threads;
+    return p->is_own ? stk_bf16_product_scratch_bytes(&p->own) : p->scratch_bytes * (size_t)p->n_threads;
 }
 
 const char *stk_product_impl(const stk_product *p)
@@ -311,6 +321,10 @@ stk_status stk_product_run(const stk_product *p, const void *a, const void *b, v
 {
     enum { MOST_SHARES = 4096 };
     _Atomic int failed = STK_OK;
+    if (p->is_own) {
+        stk_bf16_product_run(&p->own, a, b, c, scratch);
+        return STK_OK;
+    }
     product_task task = {p, {a, b}, c, scratch, &failed};
     int64_t n = p->shape.n_batch * p->rows * p->cols;
     stk_cpu_parallel((int)(n < MOST_SHARES ? n : MOST_SHARES), run_parts, &task);

@@ -1,6 +1,6 @@
-/* Products by oneDNN's matmul primitive where that is made for this processor's vectors: 16-bit floats on AVX-512 with
- * bf16 instructions (or AMX), and f32 on AVX-512 where all parts lie densely. Inputs are read as they lie, transposed
- * or not; sums are f32.
+/* Products where something is made for this processor's vectors: own tiles (bf16_product.h) for large ones of bf16 on
+ * AVX-512 with bf16 instructions; oneDNN's matmul primitive for the others there, for all with AMX, and for f32 on
+ * AVX-512 where all parts lie densely. Inputs are read as they lie, transposed or not; sums are f32. Of oneDNN's:
  *
  * A product is cut into a grid of parts, each of which runs on one thread of ours: oneDNN's own threads are never used.
  * The cut depends on the sizes and the thread count alone, so that the same number of threads gives the same bits.

@@ -1,0 +1,209 @@
+/* Large products of bf16 by own tiles against sums in double, element by element where a product is small and at some
+ * thousand places where it is not. Buffers have exactly the bytes that they need, for the sanitizers. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "device/cpu/bf16_product.h"
+
+typedef struct buffers {
+    size_t c_bytes;
+    uint16_t *a, *b;
+    void *c, *start; /* start: what c has before the run */
+} buffers;
+
+static float value_of(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float x;
+    memcpy(&x, &wide, sizeof(x));
+    return x;
+}
+
+static void *alloc(size_t bytes)
+{
+    void *p = NULL;
+    if (posix_memalign(&p, 64, bytes)) abort();
+    return p;
+}
+
+/* Of both signs, between 1/2 and 2. */
+static uint16_t *random_matrix(uint64_t seed, int64_t n)
+{
+    uint16_t *x = alloc((size_t)n * sizeof(*x));
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t r = stk_philox(seed, 3, (uint64_t)i).v[0];
+        x[i] = (uint16_t)((r & 0x80ff) + 0x3f00);
+    }
+    return x;
+}
+
+static buffers make_buffers(const stk_product_shape *s)
+{
+    int64_t a_rows = s->transpose_a ? s->k : s->m, a_columns = s->transpose_a ? s->m : s->k;
+    int64_t b_rows = s->transpose_b ? s->n : s->k, b_columns = s->transpose_b ? s->k : s->n;
+    buffers x = {.c_bytes = (size_t)((s->m - 1) * s->c_step + s->n) * stk_dtype_bytes(s->out)};
+    x.a = random_matrix(1, (a_rows - 1) * s->a_step + a_columns);
+    x.b = random_matrix(2, (b_rows - 1) * s->b_step + b_columns);
+    x.c = alloc(x.c_bytes);
+    x.start = alloc(x.c_bytes);
+    memset(x.start, 0x41, x.c_bytes);
+    return x;
+}
+
+static void free_buffers(buffers *x)
+{
+    free(x->a);
+    free(x->b);
+    free(x->c);
+    free(x->start);
+}
+
+static double load_c(const stk_product_shape *s, const void *c, int64_t at)
+{
+    return s->out == STK_F32 ? (double)((const float *)c)[at] : (double)value_of(((const uint16_t *)c)[at]);
+}
+
+static void check_element(const stk_product_shape *s, const buffers *x, int64_t i, int64_t j)
+{
+    double right = s->adds ? load_c(s, x->start, i * s->c_step + j) : 0, size = fabs(right);
+    for (int64_t l = 0; l < s->k; l++) {
+        double a = (double)value_of(x->a[s->transpose_a ? l * s->a_step + i : i * s->a_step + l]);
+        double b = (double)value_of(x->b[s->transpose_b ? j * s->b_step + l : l * s->b_step + j]);
+        right += a * b;
+        size += fabs(a * b);
+    }
+    /* Sums of f32, whose errors mostly cancel, and one rounding at the end. */
+    double limit = size * 0x1p-21 + (s->out == STK_BF16 ? fabs(right) * 0x1p-8 : 0);
+    double got = load_c(s, x->c, i * s->c_step + j);
+    if (!(fabs(got - right) <= limit))
+        fail_msg("[%d,%d] of %d x %d x %d: %.9g instead of %.9g", (int)i, (int)j, (int)s->m, (int)s->n, (int)s->k, got,
+                 right);
+}
+
+/* What lies between rows of c stays. */
+static void check_gaps(const stk_product_shape *s, const buffers *x)
+{
+    size_t element = stk_dtype_bytes(s->out), gap = (size_t)(s->c_step - s->n) * element;
+    for (int64_t i = 0; i + 1 < s->m; i++) {
+        size_t at = (size_t)(i * s->c_step + s->n) * element;
+        assert_memory_equal((const char *)x->c + at, (const char *)x->start + at, gap);
+    }
+}
+
+static void run(const stk_product_shape *s, const buffers *x, int n_threads, void *c)
+{
+    stk_bf16_product p = stk_bf16_product_cut(STK_ISA_AVX512, s, n_threads);
+    stk_cpu_pool *pool;
+    assert_int_equal(stk_cpu_pool_new(n_threads, &pool), STK_OK);
+    stk_cpu_pool *before = stk_cpu_pool_enter(pool);
+    size_t bytes = stk_bf16_product_scratch_bytes(&p);
+    void *scratch = alloc(bytes);
+    /* NaN where anything is read that was not written. */
+    memset(scratch, 0xff, bytes);
+    memcpy(c, x->start, x->c_bytes);
+    stk_bf16_product_run(&p, x->a, x->b, c, scratch);
+    free(scratch);
+    stk_cpu_pool_enter(before);
+    stk_cpu_pool_free(pool);
+}
+
+static bool runs_here(void)
+{
+    stk_product_shape s = {.m = 512, .n = 512, .k = 512, .in = STK_BF16, .out = STK_F32};
+    return stk_bf16_product_pays(stk_isa_choose(), &s);
+}
+
+static void check(stk_product_shape s)
+{
+    enum { MOST_ELEMENTS = 2000 };
+    if (!runs_here()) skip();
+    buffers x = make_buffers(&s);
+    run(&s, &x, 2, x.c);
+    bool all = s.m * s.n * s.k < 2000000;
+    for (int64_t e = 0; e < (all ? s.m * s.n : MOST_ELEMENTS); e++) {
+        /* The last rows and columns each time. */
+        uint32_t r = stk_philox(5, 1, (uint64_t)e).v[0];
+        int64_t i = all ? e / s.n : e % 4 == 0 ? s.m - 1 - e % 7 : r % s.m;
+        int64_t j = all ? e % s.n : e % 4 == 1 ? s.n - 1 - e % 67 : (r >> 8) % s.n;
+        check_element(&s, &x, i, j);
+    }
+    check_gaps(&s, &x);
+    /* The same bits from any number of threads. */
+    void *again = alloc(x.c_bytes);
+    for (int n_threads = 1; n_threads <= 3; n_threads += 2) {
+        run(&s, &x, n_threads, again);
+        assert_memory_equal(again, x.c, x.c_bytes);
+    }
+    free(again);
+    free_buffers(&x);
+}
+
+/* With steps that are a little longer than rows. */
+static stk_product_shape shape_of(int64_t m, int64_t n, int64_t k, bool transpose_a, bool transpose_b, stk_dtype out)
+{
+    stk_product_shape s = {.m = m, .n = n, .k = k, .transpose_a = transpose_a, .transpose_b = transpose_b};
+    s.a_step = (transpose_a ? m : k) + 3;
+    s.b_step = (transpose_b ? k : n) + 5;
+    s.c_step = n + 2;
+    s.n_batch = 1;
+    s.in = STK_BF16;
+    s.out = out;
+    return s;
+}
+
+static void odd_sizes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        stk_dtype out = i & 4 ? STK_BF16 : STK_F32;
+        check(shape_of(96, 64, 64, i & 1, i & 2, out));
+        check(shape_of(101, 131, 77, i & 1, i & 2, out));
+        check(shape_of(97, 65, 95, i & 1, i & 2, out));
+    }
+}
+
+static void blocks_of_rows(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        check(shape_of(1234, 130, 333, i & 1, i & 2, STK_F32));
+}
+
+/* More than one part of what is summed over, and more than one of the columns. */
+static void long_sums(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        check(shape_of(110, 200, 6333, i & 1, i & 2, i & 4 ? STK_BF16 : STK_F32));
+    check(shape_of(100, 2111, 6145, false, false, STK_BF16));
+    check(shape_of(100, 2111, 3071, true, true, STK_F32));
+}
+
+static void added_to_c(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        stk_product_shape s = shape_of(120, 100, i ? 3500 : 70, true, false, STK_F32);
+        s.adds = true;
+        check(s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(odd_sizes),
+        cmocka_unit_test(blocks_of_rows),
+        cmocka_unit_test(long_sums),
+        cmocka_unit_test(added_to_c),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

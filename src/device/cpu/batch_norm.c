@@ -10,6 +10,9 @@ static stk_status run(const void *p, const stk_kernel_args *args)
 
 static const stk_batch_norm_fns *fns_of(const stk_cpu_device *device, stk_tensor_desc x)
 {
+#ifdef STK_ISA_X86
+    if (x.dtype == STK_BF16 && stk_isa_has_bf16(device->isa)) return &stk_batch_norm_avx512bf16;
+#endif
     return &stk_batch_norm_of(device->isa)->fns[x.dtype];
 }
 

@@ -14,6 +14,15 @@ typedef struct stk_batch_norm_state {
     bool unbiased, relu;
 } stk_batch_norm_state;
 
+/* Rows [begin, end) of one part, for the loops. */
+typedef struct stk_batch_norm_rows {
+    int64_t begin, end, n_channels;
+    bool relu;
+} stk_batch_norm_rows;
+
+/* Rows that are summed up in the type of the parameters, before the sums go on in double; parts are cut there. */
+enum { STK_BATCH_NORM_ROWS = 64 };
+
 /* Channels are padded to this, so that each thread's arrays stay aligned. */
 static inline int64_t stk_batch_norm_padded(int64_t n_channels)
 {
@@ -30,11 +39,24 @@ typedef struct stk_batch_norm_fns {
     stk_cpu_body apply[1]; /* the result from known statistics */
 } stk_batch_norm_fns;
 
+#define STK_BATCH_NORM_FNS(suffix)                                                                                     \
+    {                                                                                                                  \
+        {measure_share_##suffix, normalize_share_##suffix}, {sum_grads_share_##suffix, write_grads_share_##suffix},    \
+        {                                                                                                              \
+            apply_share_##suffix                                                                                       \
+        }                                                                                                              \
+    }
+
 /* By the dtype of x; of the 16-bit ones sums and parameters are f32. Empty where x is no float. */
 typedef struct stk_batch_norm_table {
     stk_batch_norm_fns fns[STK_N_DTYPES];
 } stk_batch_norm_table;
 
 STK_ISA_TABLE(stk_batch_norm_table, stk_batch_norm)
+
+#ifdef STK_ISA_X86
+/* Of bf16. To be called only where stk_isa_has_bf16. */
+extern const stk_batch_norm_fns stk_batch_norm_avx512bf16;
+#endif
 
 #endif

@@ -9,6 +9,7 @@
 #define LOAD(x)  (x)
 #define STORE(x) (x)
 #define NAME(x)  x##_f32
+#include "device/cpu/batch_norm_loops_tmpl.h"
 #include "device/cpu/batch_norm_tmpl.h"
 #undef S
 #undef LOAD
@@ -19,6 +20,7 @@
 #define LOAD(x)  bf16_to_f32(x)
 #define STORE(x) bf16_from_f32(x)
 #define NAME(x)  x##_bf16
+#include "device/cpu/batch_norm_loops_tmpl.h"
 #include "device/cpu/batch_norm_tmpl.h"
 #undef LOAD
 #undef STORE
@@ -27,6 +29,7 @@
 #define LOAD(x)  f16_to_f32(x)
 #define STORE(x) f16_from_f32(x)
 #define NAME(x)  x##_f16
+#include "device/cpu/batch_norm_loops_tmpl.h"
 #include "device/cpu/batch_norm_tmpl.h"
 #undef T
 #undef S
@@ -39,16 +42,12 @@
 #define LOAD(x)  (x)
 #define STORE(x) (x)
 #define NAME(x)  x##_f64
+#include "device/cpu/batch_norm_loops_tmpl.h"
 #include "device/cpu/batch_norm_tmpl.h"
 
-#define FNS(suffix)                                                                                                    \
-    {                                                                                                                  \
-        {measure_share_##suffix, normalize_share_##suffix}, {sum_grads_share_##suffix, write_grads_share_##suffix},    \
-        {                                                                                                              \
-            apply_share_##suffix                                                                                       \
-        }                                                                                                              \
-    }
-
 const stk_batch_norm_table STK_ISA_NAME(stk_batch_norm) = {
-    .fns = {[STK_F32] = FNS(f32), [STK_BF16] = FNS(bf16), [STK_F16] = FNS(f16), [STK_F64] = FNS(f64)},
+    .fns = {[STK_F32] = STK_BATCH_NORM_FNS(f32),
+            [STK_BF16] = STK_BATCH_NORM_FNS(bf16),
+            [STK_F16] = STK_BATCH_NORM_FNS(f16),
+            [STK_F64] = STK_BATCH_NORM_FNS(f64)},
 };

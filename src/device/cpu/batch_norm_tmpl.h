@@ -1,23 +1,15 @@
 /* For batch_norm_isa.c, once for each S that x, y and their gradients are stored in; sums and parameters are T. LOAD
- * and STORE turn one into the other, and NAME(x) gives each function its suffix.
+ * and STORE turn one into the other, and NAME(x) gives each function its suffix. The loops come before:
+ * batch_norm_loops_tmpl.h, or others with the same names.
  *
  * Both directions read memory twice: one sweep for sums, one that writes. Parts share the rows; each has its sums of
  * every channel, and when all are done each adds up all of them for itself, in the same order.
  */
 
-/* The forward result, and what tells the backward pass where ReLU was 0: both must be the same to the bit. */
-static inline T NAME(affine)(T x, T mean, T factor, T bias)
-{
-    return (x - mean) * factor + bias;
-}
-
-enum { NAME(TILE) = 64, NAME(ROWS) = 64 };
-
 typedef struct NAME(part) {
-    const stk_batch_norm_state *state;
-    int64_t begin, end; /* rows */
-    double *sums;       /* of this part: [2][padded] */
-    T *param;           /* of this part: [4][padded] */
+    stk_batch_norm_rows rows;
+    double *sums; /* of this part: [2][padded] */
+    T *param;     /* of this part: [4][padded] */
     int64_t padded;
 } NAME(part);
 
@@ -29,10 +21,11 @@ static double *NAME(part_slots)(const stk_cpu_task *task, int64_t padded, int i_
 static NAME(part) NAME(find_part)(const stk_cpu_task *task, int i_part, int n_parts)
 {
     const stk_batch_norm_state *s = task->state;
-    NAME(part) p = {.state = s, .padded = stk_batch_norm_padded(s->n_channels)};
+    NAME(part) p = {.padded = stk_batch_norm_padded(s->n_channels)};
     p.sums = NAME(part_slots)(task, p.padded, i_part);
     p.param = (T *)(p.sums + STK_BATCH_NORM_SUMS * p.padded);
-    stk_cpu_share(s->n_rows, NAME(ROWS), i_part, n_parts, &p.begin, &p.end);
+    p.rows = (stk_batch_norm_rows){.n_channels = s->n_channels, .relu = s->relu};
+    stk_cpu_share(s->n_rows, STK_BATCH_NORM_ROWS, i_part, n_parts, &p.rows.begin, &p.rows.end);
     return p;
 }
 
@@ -56,32 +49,6 @@ static double NAME(total)(const stk_cpu_task *task, int64_t padded, int n_parts,
 
 /* --- forward --- */
 
-/* Sums of distances from `shift` and of their squares: with a shift near the mean nothing cancels. */
-static void NAME(measure)(const NAME(part) * p, const S *x, const T *shift)
-{
-    int64_t n_channels = p->state->n_channels;
-    for (int64_t row = p->begin; row < p->end; row += NAME(ROWS)) {
-        int64_t n_rows = p->end - row < NAME(ROWS) ? p->end - row : NAME(ROWS);
-        for (int64_t at = 0; at < n_channels; at += NAME(TILE)) {
-            int n = n_channels - at < NAME(TILE) ? (int)(n_channels - at) : NAME(TILE);
-            T sum[NAME(TILE)] = {0}, squares[NAME(TILE)] = {0};
-            const S *from = x + row * n_channels + at;
-            for (int64_t r = 0; r < n_rows; r++, from += n_channels) {
-#pragma omp simd
-                for (int c = 0; c < n; c++) {
-                    T d = LOAD(from[c]) - shift[at + c];
-                    sum[c] += d;
-                    squares[c] += d * d;
-                }
-            }
-            for (int c = 0; c < n; c++) {
-                p->sums[at + c] += (double)sum[c];
-                p->sums[p->padded + at + c] += (double)squares[c];
-            }
-        }
-    }
-}
-
 /* A first guess of the means: those of the first rows. */
 static void NAME(guess)(const stk_batch_norm_state *s, const S *x, T *shift)
 {
@@ -93,33 +60,13 @@ static void NAME(guess)(const stk_batch_norm_state *s, const S *x, T *shift)
             shift[c] += LOAD(x[r * s->n_channels + c]) / (T)n;
 }
 
-static void NAME(normalize)(const NAME(part) * p, const S *x, const T *mean, const T *factor, const T *bias, S *y)
-{
-    int64_t n_channels = p->state->n_channels;
-    for (int64_t i = p->begin * n_channels; i < p->end * n_channels; i += n_channels) {
-        const S *from = x + i;
-        S *to = y + i;
-        if (p->state->relu) {
-#pragma omp simd
-            for (int64_t c = 0; c < n_channels; c++) {
-                T v = NAME(affine)(LOAD(from[c]), mean[c], factor[c], bias[c]);
-                to[c] = STORE(v <= 0 ? 0 : v);
-            }
-        } else {
-#pragma omp simd
-            for (int64_t c = 0; c < n_channels; c++)
-                to[c] = STORE(NAME(affine)(LOAD(from[c]), mean[c], factor[c], bias[c]));
-        }
-    }
-}
-
 static void NAME(measure_share)(const void *p, int i_part, int n_parts)
 {
     const stk_cpu_task *task = p;
     const S *x = task->args->in[0];
     NAME(part) part = NAME(make_part)(task, i_part, n_parts);
     NAME(guess)(task->state, x, part.param);
-    NAME(measure)(&part, x, part.param);
+    NAME(measure)(&part.rows, x, part.param, part.sums, part.sums + part.padded);
 }
 
 /* The first guess is still where measure_share left it. */
@@ -152,7 +99,7 @@ static void NAME(normalize_share)(const void *p, int i_part, int n_parts)
         new_mean[c] = (T)((double)running_mean[c] * (1 - momentum) + full_mean * momentum);
         new_var[c] = (T)((double)running_var[c] * (1 - momentum) + var * momentum);
     }
-    NAME(normalize)(&part, x, mean, factor, bias, args->out[0]);
+    NAME(normalize)(&part.rows, x, mean, factor, bias, args->out[0]);
 }
 
 /* The result again, from statistics that are known: the same bits as normalize_share writes. */
@@ -167,71 +114,10 @@ static void NAME(apply_share)(const void *p, int i_part, int n_parts)
     T *factor = part.param;
     for (int64_t c = 0; c < s->n_channels; c++)
         factor[c] = inv_std[c] * scale[c];
-    NAME(normalize)(&part, x, mean, factor, bias, args->out[0]);
+    NAME(normalize)(&part.rows, x, mean, factor, bias, args->out[0]);
 }
 
 /* --- gradient --- */
-
-/* Sums of d and of d times the distance from the mean, where d is dy behind the ReLU. */
-static void NAME(sum_grads)(const NAME(part) * p, const S *dy, const S *x, const T *mean, const T *factor,
-                            const T *bias)
-{
-    int64_t n_channels = p->state->n_channels;
-    bool relu = p->state->relu;
-    for (int64_t row = p->begin; row < p->end; row += NAME(ROWS)) {
-        int64_t n_rows = p->end - row < NAME(ROWS) ? p->end - row : NAME(ROWS);
-        for (int64_t at = 0; at < n_channels; at += NAME(TILE)) {
-            int n = n_channels - at < NAME(TILE) ? (int)(n_channels - at) : NAME(TILE);
-            T sum[NAME(TILE)] = {0}, product[NAME(TILE)] = {0};
-            for (int64_t r = row; r < row + n_rows; r++) {
-                const S *from = x + r * n_channels + at, *grad = dy + r * n_channels + at;
-                if (relu) {
-#pragma omp simd
-                    for (int c = 0; c < n; c++) {
-                        T u = LOAD(from[c]), v = NAME(affine)(u, mean[at + c], factor[at + c], bias[at + c]);
-                        T g = LOAD(grad[c]), d = v > 0 ? g : 0;
-                        sum[c] += d;
-                        product[c] += d * (u - mean[at + c]);
-                    }
-                } else {
-#pragma omp simd
-                    for (int c = 0; c < n; c++) {
-                        T g = LOAD(grad[c]);
-                        sum[c] += g;
-                        product[c] += g * (LOAD(from[c]) - mean[at + c]);
-                    }
-                }
-            }
-            for (int c = 0; c < n; c++) {
-                p->sums[at + c] += (double)sum[c];
-                p->sums[p->padded + at + c] += (double)product[c];
-            }
-        }
-    }
-}
-
-/* dx = factor * (d - offset - slope * (x - mean)). */
-static void NAME(write_grads)(const NAME(part) * p, const S *dy, const S *x, const T *mean, const T *factor,
-                              const T *bias, const T *offset, const T *slope, S *dx)
-{
-    int64_t n_channels = p->state->n_channels;
-    for (int64_t i = p->begin * n_channels; i < p->end * n_channels; i += n_channels) {
-        const S *from = x + i, *grad = dy + i;
-        S *to = dx + i;
-        if (p->state->relu) {
-#pragma omp simd
-            for (int64_t c = 0; c < n_channels; c++) {
-                T u = LOAD(from[c]), v = NAME(affine)(u, mean[c], factor[c], bias[c]);
-                T g = LOAD(grad[c]), d = v > 0 ? g : 0;
-                to[c] = STORE(factor[c] * (d - offset[c] - slope[c] * (u - mean[c])));
-            }
-        } else {
-#pragma omp simd
-            for (int64_t c = 0; c < n_channels; c++)
-                to[c] = STORE(factor[c] * (LOAD(grad[c]) - offset[c] - slope[c] * (LOAD(from[c]) - mean[c])));
-        }
-    }
-}
 
 static void NAME(sum_grads_share)(const void *p, int i_part, int n_parts)
 {
@@ -243,7 +129,7 @@ static void NAME(sum_grads_share)(const void *p, int i_part, int n_parts)
     T *factor = part.param;
     for (int64_t c = 0; c < s->n_channels; c++)
         factor[c] = inv_std[c] * scale[c];
-    NAME(sum_grads)(&part, in[0], in[1], in[4], factor, in[3]);
+    NAME(sum_grads)(&part.rows, in[0], in[1], in[4], factor, in[3], part.sums, part.sums + part.padded);
 }
 
 /* The factors are still where sum_grads_share left them. */
@@ -269,5 +155,5 @@ static void NAME(write_grads_share)(const void *p, int i_part, int n_parts)
         dscale[c] = (T)product;
         dbias[c] = (T)sum;
     }
-    NAME(write_grads)(&part, dy, x, mean, factor, bias, offset, slope, args->out[0]);
+    NAME(write_grads)(&part.rows, dy, x, mean, factor, bias, offset, slope, args->out[0]);
 }

@@ -206,6 +206,38 @@ static void batch_norms(void **state)
     }
 }
 
+/* Whole lines and what is left of one, more channels than are summed up at once, and rows that are no whole group. */
+static void batch_norms_of_bf16(void **state)
+{
+    static const int channels[] = {70, 599};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        int n = channels[i / 2], rows = 60000 / n + 2;
+        call c = compare_make(STK_OP_batch_norm);
+        c.attrs.batch_norm.eps = 1e-5;
+        c.attrs.batch_norm.momentum = 0.1;
+        c.attrs.batch_norm.unbiased = 1;
+        c.attrs.batch_norm.relu = i % 2;
+        call_add(&c, STK_BF16, STK_SHAPE(rows, n), 0, 0);
+        for (int k = 0; k < 4; k++)
+            call_add(&c, STK_F32, STK_SHAPE(n), 0.5, 1.5);
+        call_add_out(&c, STK_BF16, STK_SHAPE(rows, n));
+        for (int k = 0; k < 4; k++)
+            call_add_out(&c, STK_F32, STK_SHAPE(n));
+        compare_call(&c, 0.004);
+        c = compare_make(STK_OP_batch_norm_grad);
+        c.attrs.batch_norm.relu = i % 2;
+        call_add(&c, STK_BF16, STK_SHAPE(rows, n), 0, 0);
+        call_add(&c, STK_BF16, STK_SHAPE(rows, n), 0, 0);
+        for (int k = 0; k < 4; k++)
+            call_add(&c, STK_F32, STK_SHAPE(n), k == 1 ? -0.1 : 0.5, k == 1 ? 0.1 : 1);
+        call_add_out(&c, STK_BF16, STK_SHAPE(rows, n));
+        call_add_out(&c, STK_F32, STK_SHAPE(n));
+        call_add_out(&c, STK_F32, STK_SHAPE(n));
+        compare_call(&c, 0.004);
+    }
+}
+
 static void convolutions_and_pools(void **state)
 {
     (void)state;
@@ -321,6 +353,7 @@ int main(void)
         cmocka_unit_test(attention_in_16_bits),
         cmocka_unit_test(reductions),
         cmocka_unit_test(batch_norms),
+        cmocka_unit_test(batch_norms_of_bf16),
         cmocka_unit_test(convolutions_and_pools),
         cmocka_unit_test(rows_and_updates),
         cmocka_unit_test(moves),

@@ -1,0 +1,117 @@
+/* The loops of batch_norm_tmpl.h over a part's rows, in plain C. For batch_norm_isa.c, before that file. */
+
+/* The forward result, and what tells the backward pass where ReLU was 0: both must be the same to the bit. */
+static inline T NAME(affine)(T x, T mean, T factor, T bias)
+{
+    return (x - mean) * factor + bias;
+}
+
+enum { NAME(TILE) = 64 };
+
+/* Sums of distances from `shift` and of their squares: with a shift near the mean nothing cancels. */
+static void NAME(measure)(const stk_batch_norm_rows *p, const S *x, const T *shift, double *first, double *second)
+{
+    int64_t n_channels = p->n_channels;
+    for (int64_t row = p->begin; row < p->end; row += STK_BATCH_NORM_ROWS) {
+        int64_t n_rows = p->end - row < STK_BATCH_NORM_ROWS ? p->end - row : STK_BATCH_NORM_ROWS;
+        for (int64_t at = 0; at < n_channels; at += NAME(TILE)) {
+            int n = n_channels - at < NAME(TILE) ? (int)(n_channels - at) : NAME(TILE);
+            T sum[NAME(TILE)] = {0}, squares[NAME(TILE)] = {0};
+            const S *from = x + row * n_channels + at;
+            for (int64_t r = 0; r < n_rows; r++, from += n_channels) {
+#pragma omp simd
+                for (int c = 0; c < n; c++) {
+                    T d = LOAD(from[c]) - shift[at + c];
+                    sum[c] += d;
+                    squares[c] += d * d;
+                }
+            }
+            for (int c = 0; c < n; c++) {
+                first[at + c] += (double)sum[c];
+                second[at + c] += (double)squares[c];
+            }
+        }
+    }
+}
+
+static void NAME(normalize)(const stk_batch_norm_rows *p, const S *x, const T *mean, const T *factor, const T *bias,
+                            S *y)
+{
+    int64_t n_channels = p->n_channels;
+    for (int64_t i = p->begin * n_channels; i < p->end * n_channels; i += n_channels) {
+        const S *from = x + i;
+        S *to = y + i;
+        if (p->relu) {
+#pragma omp simd
+            for (int64_t c = 0; c < n_channels; c++) {
+                T v = NAME(affine)(LOAD(from[c]), mean[c], factor[c], bias[c]);
+                to[c] = STORE(v <= 0 ? 0 : v);
+            }
+        } else {
+#pragma omp simd
+            for (int64_t c = 0; c < n_channels; c++)
+                to[c] = STORE(NAME(affine)(LOAD(from[c]), mean[c], factor[c], bias[c]));
+        }
+    }
+}
+
+/* Sums of d and of d times the distance from the mean, where d is dy behind the ReLU. */
+static void NAME(sum_grads)(const stk_batch_norm_rows *p, const S *dy, const S *x, const T *mean, const T *factor,
+                            const T *bias, double *first, double *second)
+{
+    int64_t n_channels = p->n_channels;
+    bool relu = p->relu;
+    for (int64_t row = p->begin; row < p->end; row += STK_BATCH_NORM_ROWS) {
+        int64_t n_rows = p->end - row < STK_BATCH_NORM_ROWS ? p->end - row : STK_BATCH_NORM_ROWS;
+        for (int64_t at = 0; at < n_channels; at += NAME(TILE)) {
+            int n = n_channels - at < NAME(TILE) ? (int)(n_channels - at) : NAME(TILE);
+            T sum[NAME(TILE)] = {0}, product[NAME(TILE)] = {0};
+            for (int64_t r = row; r < row + n_rows; r++) {
+                const S *from = x + r * n_channels + at, *grad = dy + r * n_channels + at;
+                if (relu) {
+#pragma omp simd
+                    for (int c = 0; c < n; c++) {
+                        T u = LOAD(from[c]), v = NAME(affine)(u, mean[at + c], factor[at + c], bias[at + c]);
+                        T g = LOAD(grad[c]), d = v > 0 ? g : 0;
+                        sum[c] += d;
+                        product[c] += d * (u - mean[at + c]);
+                    }
+                } else {
+#pragma omp simd
+                    for (int c = 0; c < n; c++) {
+                        T g = LOAD(grad[c]);
+                        sum[c] += g;
+                        product[c] += g * (LOAD(from[c]) - mean[at + c]);
+                    }
+                }
+            }
+            for (int c = 0; c < n; c++) {
+                first[at + c] += (double)sum[c];
+                second[at + c] += (double)product[c];
+            }
+        }
+    }
+}
+
+/* dx = factor * (d - offset - slope * (x - mean)). */
+static void NAME(write_grads)(const stk_batch_norm_rows *p, const S *dy, const S *x, const T *mean, const T *factor,
+                              const T *bias, const T *offset, const T *slope, S *dx)
+{
+    int64_t n_channels = p->n_channels;
+    for (int64_t i = p->begin * n_channels; i < p->end * n_channels; i += n_channels) {
+        const S *from = x + i, *grad = dy + i;
+        S *to = dx + i;
+        if (p->relu) {
+#pragma omp simd
+            for (int64_t c = 0; c < n_channels; c++) {
+                T u = LOAD(from[c]), v = NAME(affine)(u, mean[c], factor[c], bias[c]);
+                T g = LOAD(grad[c]), d = v > 0 ? g : 0;
+                to[c] = STORE(factor[c] * (d - offset[c] - slope[c] * (u - mean[c])));
+            }
+        } else {
+#pragma omp simd
+            for (int64_t c = 0; c < n_channels; c++)
+                to[c] = STORE(factor[c] * (LOAD(grad[c]) - offset[c] - slope[c] * (LOAD(from[c]) - mean[c])));
+        }
+    }
+}

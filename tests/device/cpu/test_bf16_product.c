@@ -102,7 +102,7 @@ static void run(const stk_product_shape *s, const buffers *x, int n_threads, voi
 {
     stk_bf16_product p = stk_bf16_product_cut(STK_ISA_AVX512, s, n_threads);
     stk_cpu_pool *pool;
-    assert_int_equal(stk_cpu_pool_new(n_threads, &pool), STK_OK);
+    assert_int_equal(stk_cpu_pool_new(n_threads, NULL, &pool), STK_OK);
     stk_cpu_pool *before = stk_cpu_pool_enter(pool);
     size_t bytes = stk_bf16_product_scratch_bytes(&p);
     void *scratch = alloc(bytes);

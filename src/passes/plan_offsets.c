@@ -130,6 +130,7 @@ typedef struct packer {
     placed_block *blocks; /* at any place */
     placed_block **placed;
     int32_t n_placed; /* blocks */
+    int32_t n_tried;  /* of the order's buffers, by the last try */
     size_t *best_offset;
     size_t peak, best_peak;
     int64_t work;
@@ -186,7 +187,7 @@ static void insert_placed(packer *p, const stk_plan_buffer *b)
     insert_into_block(p->placed[low], b);
 }
 
-/* Places all buffers in p->order; the best packing so far is kept. */
+/* Places the buffers in p->order, until they reach as high as the best packing so far does, which is kept. */
 static void try_order(packer *p)
 {
     p->peak = 0;
@@ -197,9 +198,10 @@ static void try_order(packer *p)
         stk_plan_buffer *b = p->order[i];
         b->offset = find_offset(p, b);
         if (b->offset + b->bytes > p->peak) p->peak = b->offset + b->bytes;
+        p->n_tried = i + 1;
+        if (p->peak >= p->best_peak) return;
         insert_placed(p, b);
     }
-    if (p->peak >= p->best_peak) return;
     p->best_peak = p->peak;
     memcpy(p->best_order, p->order, (size_t)p->n * sizeof(*p->order));
     for (int32_t i = 0; i < p->n; i++)
@@ -210,7 +212,7 @@ static void try_order(packer *p)
 static void promote_highest(packer *p, int i_try)
 {
     int32_t highest = 0;
-    for (int32_t i = 1; i < p->n; i++) {
+    for (int32_t i = 1; i < p->n_tried; i++) {
         const stk_plan_buffer *a = p->order[i], *b = p->order[highest];
         if (a->offset + a->bytes > b->offset + b->bytes) highest = i;
     }

@@ -182,6 +182,24 @@ static stk_status launch_profiled(stk_program *program, int i_side, int *i_faile
     return STK_OK;
 }
 
+/* The first variable that a node reads; NULL: none. */
+static const char *find_variable(const stk_graph *graph, const stk_node *node)
+{
+    for (int j = 0; j < node->n_in; j++) {
+        const stk_node *source = &graph->node[graph->value[node->in[j]].node];
+        if (source->op == STK_OP_variable) return source->name;
+    }
+    return NULL;
+}
+
+/* Says which kernel failed, and of which parameter. */
+static stk_status blame(const stk_graph *graph, int32_t i, stk_status status)
+{
+    if (i < 0) return stk_fail_prefix(status, "copy: ");
+    const char *name = find_variable(graph, &graph->node[i]), *op = stk_op_name(graph->node[i].op);
+    return name ? stk_fail_prefix(status, "%s of '%s': ", op, name) : stk_fail_prefix(status, "%s: ", op);
+}
+
 static stk_status launch(stk_program *program, int i_side)
 {
     stk_queue *queue = program->engine->compute;
@@ -190,8 +208,7 @@ static stk_status launch(stk_program *program, int i_side)
                             ? launch_profiled(program, i_side, &i_failed)
                             : queue->device->class->queues->launch(queue, program->capture[i_side], &i_failed);
     if (status == STK_OK || i_failed < 0) return status;
-    int32_t i = program->info[i_failed].node;
-    return stk_fail_prefix(status, "%s: ", i < 0 ? "copy" : stk_op_name(program->graph->node[i].op));
+    return blame(program->graph, program->info[i_failed].node, status);
 }
 
 stk_status stk_program_run(stk_program *program)

@@ -61,6 +61,8 @@ stk_status stk_build_check_parts(const stk_recipe *recipe, const stk_dataset *tr
 stk_status stk_build_model(const stk_recipe *recipe, const stk_dataset *train, stk_model **out);
 /* How many classes the model tells apart, from its settings or the data; an error where neither says. */
 stk_status stk_build_n_classes(const stk_recipe *recipe, const stk_dataset *train, int64_t *out);
+/* Refuses names in freeze, groups, init and whiten that no parameter of the model has. */
+stk_status stk_build_check_names(const stk_recipe *recipe, const stk_model *model);
 /* The model's error, if it has one, with the recipe's place before it. */
 stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *model);
 /* The networks of stoker/networks.h and vit.h: the output for *out, the input. False: the recipe's is none of them. */

@@ -1,4 +1,5 @@
 /* `layers:` lists: one layer after the other, and what names, joins and repeats them. See train/build.h. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -11,6 +12,12 @@
 
 enum { MOST_NAMES = 256, MOST_PARTS = 32 };
 
+/* A value that a `from` left behind, by the last layer before it. */
+typedef struct branch_end {
+    const stk_yaml_node *layer;
+    stk_value value;
+} branch_end;
+
 /* What a list knows besides its layers. */
 typedef struct network {
     const stk_dataset *train;
@@ -20,6 +27,9 @@ typedef struct network {
         stk_value value;
     } named[MOST_NAMES];
     int n_named;
+    const stk_yaml_node *before; /* the layer whose value a list begins with; NULL: a field of the data */
+    branch_end *end;             /* free() */
+    int n_ends, n_room;
 } network;
 
 /* --- names --- */
@@ -64,6 +74,49 @@ static stk_status keep_name(network *net, const stk_yaml_node *node, stk_value x
     net->named[net->n_named].name = node->text;
     net->named[net->n_named++].value = x;
     return STK_OK;
+}
+
+/* --- branches --- */
+
+static stk_status keep_end(network *net, const stk_yaml_node *layer, stk_value x)
+{
+    if (net->n_ends == net->n_room) {
+        int room = 2 * net->n_room + 16;
+        branch_end *grown = realloc(net->end, (size_t)room * sizeof(*grown));
+        if (!grown) return stk_fail_memory((size_t)room * sizeof(*grown));
+        net->end = grown;
+        net->n_room = room;
+    }
+    net->end[net->n_ends++] = (branch_end){layer, x};
+    return STK_OK;
+}
+
+/* Layers that the output does not depend on would be dropped in silence. The last such end is told: what ends before it
+ * may be used by it alone. */
+static stk_status check_ends(const network *net, stk_value output)
+{
+    const stk_graph *graph = output.graph;
+    stk_status status = STK_OK;
+    if (net->n_ends == 0) return STK_OK;
+    bool *needed = calloc((size_t)graph->n_nodes + 1, sizeof(*needed));
+    if (!needed) return stk_fail_memory((size_t)graph->n_nodes);
+    stk_graph_mark_needed(output, needed);
+    for (int i = net->n_ends - 1; i >= 0 && status == STK_OK; i--) {
+        const branch_end *end = &net->end[i];
+        if (needed[graph->value[end->value.id].node]) continue;
+        if (!strcmp(end->layer->key, "name"))
+            status = stk_yaml_fail_key(end->layer,
+                                       "the output does not depend on '%.60s': join it by add, mul or concat, or take "
+                                       "this branch out",
+                                       end->layer->text);
+        else
+            status = stk_yaml_fail_key(end->layer,
+                                       "the output does not depend on this layer, '%s': give what it makes a {name: "
+                                       "...} and join it by add, mul or concat, or take this branch out",
+                                       end->layer->key);
+    }
+    free(needed);
+    return status;
 }
 
 /* --- joints --- */
@@ -123,7 +176,9 @@ static stk_status build_list(network *net, const stk_yaml_node *layers, stk_valu
 static stk_status build_residual(network *net, const stk_yaml_node *s, stk_value *x)
 {
     stk_value main_way = *x, shortcut = *x;
+    const stk_yaml_node *before = net->before;
     STK_RETURN_IF_ERROR(build_list(net, stk_yaml_get(s, "layers"), &main_way));
+    net->before = before;
     STK_RETURN_IF_ERROR(build_list(net, stk_yaml_get(s, "shortcut"), &shortcut));
     stk_shape a = stk_value_shape(main_way), b = stk_value_shape(shortcut);
     /* The addition would broadcast, which a residual never means. */
@@ -180,10 +235,13 @@ static stk_status build_list(network *net, const stk_yaml_node *layers, stk_valu
     stk_graph *graph = stk_model_graph(net->model);
     for (const stk_yaml_node *layer = layers ? layers->child : NULL; layer; layer = layer->next) {
         const stk_yaml_node *dtype = stk_yaml_get(layer->child, "dtype");
+        if (!strcmp(layer->child->key, "from") && x->id >= 0)
+            STK_RETURN_IF_ERROR(keep_end(net, net->before ? net->before : layer->child, *x));
         bool keeps_f32 = dtype && !strcmp(dtype->text, "f32");
         if (keeps_f32) stk_f32_push(graph);
         STK_RETURN_IF_ERROR(build_one(net, layer->child, x));
         if (keeps_f32) stk_f32_pop(graph);
+        net->before = layer->child;
         if (stk_graph_status(graph) == STK_OK) continue;
         /* The graph knows what is wrong, the recipe where. */
         stk_text text = {0};
@@ -198,5 +256,8 @@ static stk_status build_list(network *net, const stk_yaml_node *layers, stk_valu
 stk_status stk_build_layers(const stk_yaml_node *layers, const stk_dataset *train, stk_model *model, stk_value *x)
 {
     network net = {.train = train, .model = model};
-    return build_list(&net, layers, x);
+    stk_status status = build_list(&net, layers, x);
+    if (status == STK_OK && stk_graph_status(stk_model_graph(model)) == STK_OK) status = check_ends(&net, *x);
+    free(net.end);
+    return status;
 }

@@ -24,7 +24,7 @@ stk_status stk_describe(const stk_recipe *recipe, int i_part, const stk_dataset 
     STK_RETURN_IF_ERROR(stk_data_record_print(recipe, part, &out->record));
     if (out->record.n == 0) return STK_OK;
     print_key(recipe, "name", &out->recipe);
-    stk_text_add(&out->recipe, "data:\n  train:\n    source: {images: images}\n");
+    stk_text_add(&out->recipe, "data:\n  train:\n    source: {images: " STK_NO_DATA "}\n");
     if (stages && strstr(stk_text_get(&out->record), "\"staged\":false")) {
         stk_text_add(&out->recipe, "    stages: ");
         stk_yaml_print_flow(stages, &out->recipe);
@@ -82,7 +82,7 @@ stk_status stk_describe_known(const char *name, const stk_safetensors_file *weig
         return stk_fail(STK_MISMATCH, "the file has no last layer that tells how many classes '%s' has; write a recipe",
                         name);
     stk_text_add(&out->recipe,
-                 "name: %s\ndata:\n  train:\n    source: {images: images}\n"
+                 "name: %s\ndata:\n  train:\n    source: {images: " STK_NO_DATA "}\n"
                  "    stages: [decode, {resize: {shorter: 256}}, {center_crop: 224}, {normalize: imagenet}]\n"
                  "model: {%s: {%sclasses: %lld}}\nbatch: 1\n",
                  name, known[k].kind, known[k].settings, (long long)n_classes);

@@ -11,6 +11,9 @@
 #define STK_RECIPE_KEY "stoker.recipe"
 #define STK_DATA_KEY   "stoker.data"
 
+/* The folder of images that such a recipe names, where none is meant. */
+#define STK_NO_DATA "images"
+
 typedef struct stk_description {
     stk_text recipe, record; /* both empty: it cannot be told */
 } stk_description;

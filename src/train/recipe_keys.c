@@ -50,6 +50,7 @@ static const stk_key pad_batch_keys[] = {
 static const char *const precision_words[] = {"auto", "f32", "bf16", "f16", NULL};
 static const char *const step_words[] = {"steps", NULL};
 static const stk_key recompute_part = {.name = "recompute", .type = STK_KEY_TEXT};
+static const stk_key freeze_pattern = {.name = "freeze", .type = STK_KEY_TEXT};
 static const stk_key no_decay_part = {.name = "no_decay", .type = STK_KEY_TEXT};
 static const char *const on_nan_words[] = {"stop", "skip", NULL};
 static const stk_key ema_keys[] = {
@@ -249,7 +250,7 @@ static const stk_key recipe_keys[] = {
      .doc = "First weights from a file or a run. What does not fit is an error with both sides."},
     {.name = "freeze",
      .type = STK_KEY_LIST,
-     .element = &no_decay_part,
+     .element = &freeze_pattern,
      .one_is_list = true,
      .doc = "Parameters that stay as they are: [conv1, 'layer1.*']; their batch norms go by the running statistics."},
     {.name = "groups",

@@ -12,6 +12,7 @@
 #include "stoker/sources.h"
 #include "train/build.h"
 #include "train/data_record.h"
+#include "train/describe.h"
 #include "train/precision.h"
 #include "train/run_state.h"
 
@@ -108,6 +109,7 @@ static stk_status build_parts(stk_run *run)
         if (note[0] && strcmp(note, said)) stk_run_warn(run, said = note); /* parts may share a source */
     }
     STK_TRY(stk_build_model(run->recipe, train, &model));
+    STK_TRY(stk_build_check_names(run->recipe, model));
     STK_TRY(stk_build_check_parts(run->recipe, train, run->valid, run->test));
     run->train = train;
     run->model = model;
@@ -122,6 +124,7 @@ done:
 /* Where a recipe comes from: a file, or a text with the record of its data. */
 typedef struct recipe_place {
     const char *path;          /* a file; NULL: the texts */
+    bool is_run;               /* the file is a run's */
     const char *record_folder; /* whose data.json may stand for the data; NULL: none */
     const char *recipe, *record;
 } recipe_place;
@@ -138,6 +141,17 @@ static stk_status read_recipe(const recipe_place *place, const stk_run_options *
     return stk_data_record_parse("the record of the data", place->record, strlen(place->record), &(*out)->record);
 }
 
+/* A run that was made of weights alone has a stand-in for its data, which are not to be looked for. Other runs have
+ * absolute paths. */
+static stk_status refuse_stand_in(const stk_recipe *recipe)
+{
+    const stk_yaml_node *source = recipe->part[STK_PART_TRAIN].source;
+    if (!source || strcmp(source->key, "images") != 0 || strcmp(source->text, STK_NO_DATA) != 0) return STK_OK;
+    return stk_yaml_fail(source,
+                         "this run was made of weights alone and knows no data: import the file with --recipe, whose "
+                         "data are then evaluated on, or name data here");
+}
+
 static stk_status open_recipe(const recipe_place *place, const stk_run_options *options, stk_run **out)
 {
     static const stk_run_options none = {.set = NULL};
@@ -152,6 +166,7 @@ static stk_status open_recipe(const recipe_place *place, const stk_run_options *
     STK_TRY(read_recipe(place, &run->options, &run->recipe));
     if (!run->recipe->model)
         STK_TRY(stk_yaml_fail(run->recipe->yaml->root, "the key 'model' is missing: the network to train"));
+    if (!run->recipe->record && place->is_run) STK_TRY(refuse_stand_in(run->recipe));
     if (!run->recipe->record) STK_TRY(stk_recipe_find_data(run->recipe));
     stk_recipe_print(run->recipe, &run->recipe_text);
     STK_TRY(stk_text_status(&run->recipe_text));
@@ -278,7 +293,8 @@ stk_status stk_run_open_folder(const char *folder, const stk_run_options *option
     STK_TRY(stk_path_join(path, sizeof(path), folder, "recipe.yaml"));
     if (!stk_path_is_dir(folder)) STK_TRY(stk_fail(STK_NOT_FOUND, "there is no run folder '%s'", folder));
     if (!stk_path_exists(path)) STK_TRY(stk_fail(STK_NOT_FOUND, "folder '%s' holds no run: no recipe.yaml", folder));
-    recipe_place place = {.path = path, .record_folder = options && options->without_data ? folder : NULL};
+    recipe_place place = {
+        .path = path, .is_run = true, .record_folder = options && options->without_data ? folder : NULL};
     STK_TRY(open_recipe(&place, options, &run));
     if (snprintf(run->folder, sizeof(run->folder), "%s", folder) >= (int)sizeof(run->folder))
         STK_TRY(stk_fail(STK_INVALID, "the run folder's name is too long"));

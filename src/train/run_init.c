@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "graph/query.h"
+#include "train/build.h"
 #include "train/weights.h"
 
 /* A run's folder stands for its best checkpoint, or its last. */
@@ -48,7 +49,7 @@ static stk_status list_tensors(stk_run *run, stk_named_tensor **out, size_t *n)
     return STK_OK;
 }
 
-stk_status stk_run_init_weights(stk_run *run)
+static stk_status load(stk_run *run)
 {
     const stk_recipe *recipe = run->recipe;
     char path[STK_PATH_BYTES];
@@ -57,12 +58,11 @@ stk_status stk_run_init_weights(stk_run *run)
     stk_weights_report report;
     size_t n;
     stk_status status;
-    if (!recipe->init_weights) return STK_OK;
     STK_TRY(find_file(recipe->init_weights, path));
     STK_TRY(stk_safetensors_open(path, &file));
     STK_TRY(list_tensors(run, &tensors, &n));
     status = stk_weights_load(file, tensors, n, recipe->init_leave, NULL, &report);
-    if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "init: '%s': ", path));
+    if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", path));
     tell(run, path, &report);
     stk_weights_report_free(&report);
     STK_TRY(stk_trainer_put_tensors(run->trainer));
@@ -70,4 +70,12 @@ done:
     stk_safetensors_close(file);
     free(tensors);
     return status;
+}
+
+stk_status stk_run_init_weights(stk_run *run)
+{
+    if (!run->recipe->init_weights) return STK_OK;
+    stk_status status = load(run);
+    if (status == STK_OK) return STK_OK;
+    return stk_build_fail(stk_yaml_get(stk_yaml_get(run->recipe->yaml->root, "init"), "weights"), status);
 }

@@ -287,6 +287,35 @@ static int64_t step_of_path(const char *path)
     return name ? strtoll(name + 1, NULL, 10) : 0;
 }
 
+/* The program for training, as the recipe asks for it. */
+static stk_status prepare(stk_run *run)
+{
+    STK_RETURN_IF_ERROR(configure(run));
+    STK_RETURN_IF_ERROR(stk_trainer_prepare(run->trainer, run->recipe->epochs));
+    stk_status status = stk_expect_check(run->recipe->expected, run->recipe->n_expected, run->trainer);
+    if (status == STK_OK) return STK_OK;
+    return stk_build_fail(stk_yaml_get(run->recipe->yaml->root, "expect"), status);
+}
+
+/* A recipe that was edited may have an error of its own, which is told before that the folder has another recipe. */
+static stk_status open_folder(stk_run *run, char checkpoint[STK_PATH_BYTES], char previous[STK_PATH_BYTES],
+                              stk_text *warnings)
+{
+    stk_text why = {0};
+    stk_status status = stk_folder_open(run, checkpoint, previous, warnings);
+    if (status != STK_MISMATCH) return status;
+    stk_text_add(&why, "%s", stk_error_text());
+    stk_run_options options = run->options;
+    run->options.on_event = NULL; /* nobody was told of a run yet */
+    STK_TRY(prepare(run));
+    if (!run->options.resume) STK_TRY(stk_run_init_weights(run));
+    status = stk_fail(STK_MISMATCH, "%s", stk_text_get(&why));
+done:
+    run->options = options;
+    stk_text_free(&why);
+    return status;
+}
+
 /* The folder, the plan, and the state to go on from. */
 static stk_status begin(stk_run *run)
 {
@@ -294,7 +323,7 @@ static stk_status begin(stk_run *run)
     stk_text warnings = {0};
     stk_train_state state;
     stk_status status;
-    STK_TRY(stk_folder_open(run, checkpoint, previous, &warnings));
+    STK_TRY(open_folder(run, checkpoint, previous, &warnings));
     run->info.folder = run->folder;
     run->info.resumed_step = checkpoint[0] ? step_of_path(checkpoint) : 0;
     if (warnings.n) stk_run_warn(run, stk_text_get(&warnings));
@@ -304,15 +333,13 @@ static stk_status begin(stk_run *run)
         stk_run_warn(run, note);
     }
     if (run->options.on_info) run->options.on_info(run->options.user, &run->info);
-    STK_TRY(configure(run));
-    STK_TRY(stk_trainer_prepare(run->trainer, run->recipe->epochs));
-    STK_TRY(stk_expect_check(run->recipe->expected, run->recipe->n_expected, run->trainer));
+    STK_TRY(prepare(run));
     if (run->options.dump_graph && run->n_dumps == 0)
         STK_TRY(stk_fail(STK_NOT_FOUND, "no pass '%s' runs for the training step; 'all' prints the graph after each",
                          run->options.dump_graph));
+    STK_TRY(checkpoint[0] ? restore(run, checkpoint) : stk_run_init_weights(run));
     /* Only now, so that a run whose plan is refused leaves no recipe behind that would refuse the next. */
     STK_TRY(stk_folder_write_recipe(run));
-    STK_TRY(checkpoint[0] ? restore(run, checkpoint) : stk_run_init_weights(run));
     stk_trainer_get_state(run->trainer, &state);
     STK_TRY(stk_metrics_open(run->folder, state.step, state.epoch, &run->metrics));
     warn_observer(run, stk_observe_open(run->folder, state.step, run->recipe, stk_text_get(&run->recipe_text),
@@ -388,6 +415,20 @@ static stk_status finish(stk_run *run, stk_run_result *out)
     return STK_OK;
 }
 
+/* A token that the embedding has no row for is the engine's news; which key of the recipe makes the rows is ours. */
+static stk_status explain(const stk_run *run, stk_status status)
+{
+    const stk_recipe *recipe = run->recipe;
+    const stk_yaml_node *vocabulary = stk_yaml_get(recipe->model, "vocabulary");
+    if (status != STK_CORRUPT || strncmp(stk_error_text(), "gather of ", 10) != 0) return status;
+    if (!stk_build_takes_tokens(recipe->model_kind)) return status;
+    stk_text text = {0};
+    stk_text_add(&text, "%s; the model's 'vocabulary' must be above every token of the data", stk_error_text());
+    stk_yaml_fail(vocabulary ? vocabulary : recipe->model, "%s", stk_text_get(&text));
+    stk_text_free(&text);
+    return status;
+}
+
 stk_status stk_run_train(stk_run *run, stk_run_result *out)
 {
     char result[STK_PATH_BYTES];
@@ -406,11 +447,11 @@ stk_status stk_run_train(stk_run *run, stk_run_result *out)
         return STK_OK;
     }
     (void)unlink(result); /* It is of a part of this run; the end writes it again. */
-    stk_status status = stk_trainer_run(run->trainer, run->recipe->epochs);
+    stk_status status = explain(run, stk_trainer_run(run->trainer, run->recipe->epochs));
     if (status != STK_OK) stk_text_add(&error, "%s", stk_error_text());
     save_end(run, status);
     if (status == STK_OK) {
-        status = finish(run, out);
+        status = explain(run, finish(run, out));
         if (status == STK_OK) stk_run_write_profile(run, &out->train);
     } else {
         stk_trainer_get_result(run->trainer, &out->train);

@@ -134,6 +134,25 @@ def messages():
     refuses("    - {attention_block: 2}\n", "layer 'attention_block.attention.attention': its input is [?,28,28,1]", "[N,T,C]")
 
 
+def dead_ends():
+    """What the output does not depend on is a mistake; the list above begins in line 13."""
+    whole = ["{conv2d: {filters: 8, stride: 2}}", "{name: half}", "{conv2d: 8}", "relu", "{name: side}", "{from: half}",
+             "{concat: side}", "global_pool", "{dense: 10}"]
+    lay = lambda lines: "".join(f"    - {line}\n" for line in lines)
+    accepted(["train", write("joined.yaml", IMAGES + lay(whole)), "--out", "joined", "--steps", "1"])
+    without = [line for line in whole if "concat" not in line]
+    refuses(lay(without), "bad.yaml:18:", "does not depend on 'side'", "add, mul or concat")
+    refuses(lay([line for line in without if "side" not in line]), "bad.yaml:17:", "does not depend on this layer, 'relu'")
+    # Two ends of one dead branch: the last is the one to mend. Within blocks and residuals as well.
+    chain = without[:5] + ["{conv2d: 4}", "{name: twig}"] + without[5:]
+    refuses(lay(chain), "bad.yaml:20:", "does not depend on 'twig'")
+    refuses(lay(whole[:2] + ["residual: {layers: [{conv2d: 8}, tanh, {from: half}]}"] + whole[-2:]), "layer, 'tanh'")
+    refuses(lay(whole[:2] + ["block: {layers: [{from: image}, {conv2d: 3}]}"] + whole[-2:]), "bad.yaml:15:", "'half'")
+    refuses(lay(whole + ["{from: image}", "global_pool", "{dense: 10}"]), "bad.yaml:22:", "layer, 'dense'")
+    refused(["train", write("bad.yaml", TABLE.replace("{concat: [of_user, numbers]}", "{concat: numbers}"))], 1,
+            "does not depend on 'of_user'")
+
+
 def plugins():
     if not shutil.which("cc"):
         print("SKIP of plug-ins: there is no C compiler")
@@ -158,5 +177,6 @@ def plugins():
 begin()
 branches()
 messages()
+dead_ends()
 plugins()
 end()

@@ -57,6 +57,31 @@ def recipes():
         refused(["train", "bad.yaml"], 1, place)
 
 
+def names():
+    """What a recipe says of parameters by name: the line that says what no parameter is called."""
+    accepted(["train", "small.yaml", "--out", "named"])
+    with open("small.yaml") as f:
+        lines = f.read().rstrip("\n")
+    line = lines.count("\n") + 2
+    for text, column, words in [
+            ("freeze: nowhere", 9, "no parameter matches 'nowhere' (freeze)"),
+            ("freeze: ''", 9, "'freeze' must be"),
+            ("freeze: [conv2d, nowhere]", 18, "no parameter matches 'nowhere' (freeze)"),
+            ("groups: [{match: nowhere, lr: 0.1}]", 18, "no parameter matches 'nowhere' (groups)"),
+            ("init: {weights: named, leave: [nowhere]}", 32, "no parameter has 'nowhere' in its name"),
+            ("init: {weights: small.yaml}", 17, "small.yaml'"),
+            ("whiten: {layer: nowhere}", 9, "no convolution 'nowhere'"),
+            ("expect: [test_f1 >= 0.9]\nseed: 5", 9, "no 'f1' is measured")]:
+        with open("bad.yaml", "w") as f:
+            f.write(f"{lines}\n{text}\n")
+        # The folder has a run of another recipe, which is not the news.
+        for folder in "named", "unnamed":
+            refused(["train", "bad.yaml", "--set", "name=small", "--out", folder], 1, f"bad.yaml:{line}:{column}: ", words)
+        check(not os.path.exists("unnamed"), "nothing is left behind")
+    refused(["train", "small.yaml", "--out", "named", "--set", "freeze=nowhere"], 1, "--set freeze: no parameter matches")
+    refused(["train", "small.yaml", "--out", "named", "--set", "freeze=conv2d"], 1, "a run with another recipe")
+
+
 def data():
     train = ["train", "small.yaml", "--out", "bad-data"]
     shutil.copytree("digits/train", "empty-class")
@@ -128,6 +153,7 @@ def full_disk():
 begin()
 usage()
 recipes()
+names()
 data()
 machine()
 full_disk()

@@ -73,7 +73,7 @@ def refusals():
     wide = RECIPE.replace("[4, 8]", "[4, 9]") + "init: first\n"
     with open("bad.yaml", "w") as f:
         f.write(wide)
-    refused(["train", "bad.yaml"], 1, "init: ", "tensor 'batch_norm_1.bias' is [8] in the file", "is [9]")
+    refused(["train", "bad.yaml"], 1, "bad.yaml:17:7: ", "tensor 'batch_norm_1.bias' is [8] in the file", "is [9]")
 
 
 begin()

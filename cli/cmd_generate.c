@@ -218,7 +218,10 @@ static bool read_sampling(generation *g)
                 cli_number(g->args, "--top-k", 0, INT32_MAX, 0, &g->sampling.top_k) &&
                 cli_number(g->args, "--seed", 0, INT64_MAX, 0, &seed) &&
                 cli_number(g->args, "--tokens", 1, INT32_MAX, 200, &g->n_most);
-    if (fine) g->sampling.seed = (uint64_t)seed;
+    if (!fine) return false;
+    g->sampling.seed = (uint64_t)seed;
+    fine = stk_sampling_check(&g->sampling) == STK_OK;
+    if (!fine) cli_usage(g->args->verb, "%s", stk_error_text());
     return fine;
 }
 

@@ -36,9 +36,9 @@ static void print_report(const char *file, const stk_import_report *r, bool has_
     if (r->n_left) printf("left    %s, as asked: %s\n", cli_count(r->n_left, a), r->left);
     if (r->n_extra) printf("extra   %s of the file: counters, masks or second names\n", cli_count(r->n_extra, a));
     if (r->n_unused) printf("unused  %s of the file: %s\n", cli_count(r->n_unused, a), r->unused);
-    printf("wrote   %s; try: stoker %s ", r->folder, has_data ? "eval" : "predict");
+    printf("wrote   %s; try: stoker %s ", r->folder, has_data ? "eval" : r->generates ? "generate" : "predict");
     cli_shell_word(stdout, r->folder);
-    printf("%s\n", has_data ? "" : " FILE");
+    printf("%s\n", has_data ? "" : r->generates ? " PROMPT --tokenizer PATH" : " FILE");
 }
 
 static int run(const cli_verb *verb, int argc, char **argv)

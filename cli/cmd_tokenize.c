@@ -49,6 +49,17 @@ static void print_result(const cli_args *args, const char *out, const stk_tokeni
     }
 }
 
+/* Binary files and other encodings make tokens, too, but not of a text. */
+static void warn_bad(const stk_tokenize_progress *p)
+{
+    char count[CLI_TEXT];
+    if (p->n_bad == 0) return;
+    fprintf(stderr,
+            "stoker: warning: '%s' is no text in UTF-8: the byte at offset %lld is a NUL or of no character, as %s in "
+            "all; iconv makes UTF-8 of other encodings, and --tokenizer bytes takes any file\n",
+            p->bad_file, (long long)p->bad_at, cli_count(p->n_bad, count));
+}
+
 /* As it can be opened from any folder; path where that is not known. */
 static const char *find_whole_path(const char *path, char out[PATH_MAX])
 {
@@ -75,6 +86,7 @@ static int write_tokens(const cli_args *args, const stk_tokenizer *tokenizer, co
     if (job.shows) cli_clear_bar();
     if (status == STK_INTERRUPTED) return cli_stop_code();
     if (status != STK_OK) return cli_fail();
+    warn_bad(&progress);
     print_result(args, out, &progress, cli_now() - job.start_s);
     return CLI_OK;
 }

@@ -134,6 +134,16 @@ void data_print_ring(const stk_loader_stats *stats)
     printf("\n");
 }
 
+/* With as many digits as a step of small samples needs. */
+static const char *step_text(double s, char out[CLI_TEXT])
+{
+    if (s < 0.01)
+        snprintf(out, CLI_TEXT, "%.1f us", 1e6 * s);
+    else
+        snprintf(out, CLI_TEXT, "%.1f ms", 1e3 * s);
+    return out;
+}
+
 static void print_table(const bench *b)
 {
     char count[CLI_TEXT], least[CLI_TEXT], most[CLI_TEXT], rss[CLI_TEXT], slots[CLI_TEXT];
@@ -146,9 +156,9 @@ static void print_table(const bench *b)
     printf("buffers took %s of the %s that they may\n", cli_bytes((double)b->stats.memory.peak_bytes, rss),
            cli_bytes((double)b->stats.memory.limit_bytes, slots));
     data_print_ring(&b->stats);
-    printf("a step is never kept waiting if it takes %.1f ms or more for %lld samples; at less than %.1f ms it is %s\n",
-           1e3 * (double)b->batch / b->samples_per_s, (long long)b->batch,
-           0.8 * 1e3 * (double)b->batch / b->samples_per_s, stk_input_verdict(1));
+    double batch_s = (double)b->batch / b->samples_per_s;
+    printf("a step is never kept waiting if it takes %s or more for %lld samples; at less than %s it is %s\n",
+           step_text(batch_s, most), (long long)b->batch, step_text(0.8 * batch_s, least), stk_input_verdict(1));
     if (b->cache.kind != STK_CACHE_NONE && b->cache.n_hits + b->cache.n_misses > 0)
         printf("cache: %s, %.0f %% of the records came from it\n", cli_bytes((double)b->cache.n_bytes, rss),
                100 * (double)b->cache.n_hits / (double)(b->cache.n_hits + b->cache.n_misses));

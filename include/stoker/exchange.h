@@ -28,6 +28,7 @@ typedef struct stk_import_report {
     char left[STK_EXCHANGE_TEXT];   /* their names, comma-separated, as many as there is room for */
     char unused[STK_EXCHANGE_TEXT]; /* likewise */
     char folder[STK_EXCHANGE_TEXT]; /* of the run */
+    bool generates;                 /* text, see stoker/generate.h; it predicts nothing of files */
 } stk_import_report;
 
 /* Makes a run of the recipe whose parameters are those of a file in safetensors, with one checkpoint, step-0: it can be

@@ -58,6 +58,8 @@ typedef struct stk_sampling {
 } stk_sampling;
 /* Temperature 1, no limits, seed 0. */
 STK_API stk_sampling stk_sampling_default(void);
+/* STK_INVALID where a number makes no sense: before anything is fed. */
+STK_API stk_status stk_sampling_check(const stk_sampling *sampling);
 /* Draws the next token; nothing is fed. The draw depends on the seed and on how many tokens were ever fed since the
  * last clear. Of equal logits the lower token comes first. Logits that are NaN are STK_CORRUPT. */
 STK_API stk_status stk_generator_sample(stk_generator *generator, const stk_sampling *sampling, int32_t *token);

@@ -16,6 +16,11 @@ extern "C" {
 typedef struct stk_tokenize_progress {
     int64_t n_bytes, n_bytes_done; /* of text */
     int64_t n_tokens, n_documents; /* so far */
+    /* Bytes that are in no text: NULs, and what is no UTF-8. Not counted for the tokenizer of bytes, which takes all.
+     */
+    int64_t n_bad;
+    int64_t bad_at;     /* the first of them in its file, from 0 */
+    char bad_file[256]; /* its path, cut where it is longer */
 } stk_tokenize_progress;
 
 typedef struct stk_tokenize_options {

@@ -157,6 +157,18 @@ stk_status stk_dir_make(const char *path)
     return STK_OK;
 }
 
+stk_status stk_dir_make_for(const char *path)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) return STK_OK;
+    size_t n = (size_t)(slash - path);
+    if (n >= sizeof(folder)) return stk_fail(STK_INVALID, "the path '%.80s...' is too long", path);
+    memcpy(folder, path, n);
+    folder[n] = 0;
+    return stk_dir_make(folder);
+}
+
 stk_status stk_tree_remove(const char *path)
 {
     struct stat info;

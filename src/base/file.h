@@ -31,6 +31,8 @@ stk_status stk_write_all(int fd, const char *path, const void *data, size_t n);
 stk_status stk_dir_sync(const char *path);
 /* mkdir -p. */
 stk_status stk_dir_make(const char *path);
+/* The folder that a file of this path lies in, made where it is not there. */
+stk_status stk_dir_make_for(const char *path);
 /* rm -r; a path that is not there is no error. */
 stk_status stk_tree_remove(const char *path);
 bool stk_path_exists(const char *path);

@@ -161,6 +161,7 @@ stk_status stk_report_write(const char *const *folder, int n_folders, const char
     for (int i = 0; i < n_folders; i++)
         STK_TRY(stk_run_data_read(folder[i], &run[i]));
     STK_TRY(make_page(&out, run, n_folders));
+    STK_TRY(stk_dir_make_for(path));
     status = stk_file_write_durably(path, out.data, out.n);
 done:
     for (int i = 0; i < n_folders; i++)

@@ -186,6 +186,7 @@ stk_status stk_run_export_safetensors(const char *folder, const char *out, const
                               stk_text_get(&about.record),
                               NULL};
     stk_safetensors_options how = {.metadata = metadata, .shard_bytes = options->shard_bytes};
+    STK_TRY(stk_dir_make_for(report->path));
     STK_TRY(stk_safetensors_write(report->path, l.entry, l.n, &how, &report->n_files));
     /* Where there are several, the index is what is opened. */
     size_t n_path = strlen(report->path);

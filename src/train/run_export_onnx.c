@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "data/dataset.h"
 #include "onnx/export.h"
 #include "stoker/exchange.h"
@@ -119,6 +120,7 @@ stk_status stk_run_export_onnx(const char *folder, const char *out, const stk_ru
     STK_TRY(stk_export_path(folder, "model.onnx", out, report->path));
     STK_TRY(stk_export_open(folder, run_options, &source));
     STK_TRY(stk_inference_graph(source.run->model, STK_ANY, &graph));
+    STK_TRY(stk_dir_make_for(report->path));
     STK_TRY(save(&source, graph, report->path, options, &t, &written));
     report->n_tensors = written.n_weights;
     report->n_bytes = written.weight_bytes;

@@ -13,7 +13,7 @@ stk_sampling stk_sampling_default(void)
     return (stk_sampling){.temperature = 1, .top_p = 1};
 }
 
-static stk_status check(const stk_sampling *s)
+stk_status stk_sampling_check(const stk_sampling *s)
 {
     if (!(s->temperature >= 0) || isinf(s->temperature))
         return stk_fail(STK_INVALID, "the temperature is %g, and must be 0 or more", s->temperature);
@@ -90,7 +90,7 @@ static int32_t walk(const stk_candidate *c, int64_t n, int64_t n_chosen, const s
 stk_status stk_sample(const float *logits, int64_t n, const stk_sampling *sampling, uint64_t draw,
                       stk_candidate *scratch, int32_t *token)
 {
-    STK_RETURN_IF_ERROR(check(sampling));
+    STK_RETURN_IF_ERROR(stk_sampling_check(sampling));
     stk_candidate best = {logits[0], 0};
     if (sampling->n_tokens > 0 && sampling->n_tokens < n) n = sampling->n_tokens;
     for (int64_t i = 0; i < n; i++) {

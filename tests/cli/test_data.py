@@ -27,7 +27,9 @@ def show():
     check(open("test.png", "rb").read() == first, "the same sheet for any number of threads")
     refused(["data", "show", "small.yaml"], 2, "--out FILE")
     refused(["data", "show", "small.yaml", "--out", "a.png", "--seconds", "3"], 2, "does not take '--seconds'")
-    refused(["data", "show", "small.yaml", "--out", "nowhere/a.png"], 1, "nowhere/a.png")
+    refused(["data", "show", "small.yaml", "--out", "small.yaml/a.png"], 1, "small.yaml': a file is in the way")
+    accepted(["data", "show", "small.yaml", "--out", "made/here/a.png"])
+    check(os.path.exists("made/here/a.png"), "the folder is made")
     refused(["data", "shwo", "small.yaml"], 2, "did you mean 'show'?")
 
 

@@ -116,6 +116,13 @@ def onnx_model():
     check(all(abs(share[c] - p) < 1e-4 for c, p in ours.items()), f"ONNX Runtime: {share}, predict: {ours}")
 
 
+def folders():
+    """A file's folder is made where it is not there, as --out of other commands does."""
+    for name, option in (("a/b/x.safetensors", "--safetensors"), ("c/d/x.onnx", "--onnx")):
+        accepted(["export", "first", option, "--out", name])
+        check(os.path.getsize(name) > 0, name)
+
+
 def messages():
     refused(["import", "first/model.safetensors", "--recipe", "small.yaml", "--as", "resnet50"], 2, "twice", lines=None)
     refused(["import", "first/step-10/model.safetensors"], 1, "does not say which network", "recipe")
@@ -166,7 +173,7 @@ def without_data():
     accepted(["import", "alone.safetensors", "--out", "alone"], "try: stoker predict alone FILE")
     check(predict("alone") == before, "the export alone has classes and stages")
     refused(["eval", "first"], 1, "no such data", "digits/train")
-    refused(["eval", "alone"], 1, "no such data: 'images'")
+    refused(["eval", "alone"], 1, "alone/recipe.yaml:", "made of weights alone and knows no data", "--recipe")
     with open("first/data.json", "r+") as f:
         text = f.read()
         for bad in "{}", text[:-9], text.replace('"i32"', '"i31"'), text.replace("[]", "[0]"), text.replace("image", 9 * "image"):
@@ -196,6 +203,7 @@ optimizer: sgd
     accepted(["import", "known/model.safetensors", "--as", "mobilenet_v2", "--out", "named"], "stoker predict named FILE")
     file = "digits/test/0/" + sorted(os.listdir("digits/test/0"))[0]
     done = accepted(["predict", "named", file, "--json", "--top", "9"])
+    refused(["eval", "named"], 1, "made of weights alone and knows no data")
     found = json.loads(done.stdout)["classes"]
     check(len(found) == 7 and abs(sum(c["probability"] for c in found) - 1) < 1e-5, f"7 classes: {found}")
 
@@ -205,6 +213,7 @@ round_trip()
 other_types()
 odd_weights()
 onnx_model()
+folders()
 messages()
 with_the_package()
 without_data()

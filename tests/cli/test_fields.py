@@ -4,9 +4,10 @@
 usage: test_fields.py STOKER WORK_FOLDER
 """
 import os
+import re
 import shutil
 
-from program import accepted, begin, end, refused
+from program import accepted, begin, check, end, refused
 
 RECIPE = """
 data:
@@ -31,7 +32,9 @@ begin()
 write("pairs.yaml", RECIPE)
 accepted(["data", "explain", "pairs.yaml"], "pairs: 200 records", "mask: encoded -> u8[24,24,1]",
          "image: encoded -> f32[24,24,1]", "decode + random_crop (random) + random_flip (random) + scale")
-accepted(["data", "bench", "pairs.yaml", "--seconds", "1"], "mask: decode + random_crop")
+done = accepted(["data", "bench", "pairs.yaml", "--seconds", "1"], "mask: decode + random_crop")
+bounds = re.findall(r"([\d.]+) (us|ms) or more .* less than ([\d.]+) (us|ms) it is", done.stdout)
+check(len(bounds) == 1 and all(float(n) > 0 for n in bounds[0][::2]), f"bounds that say something: {done.stdout}")
 accepted(["data", "verify", "pairs.yaml"])
 write("bad.yaml", RECIPE.replace("random_flip]", "{scale: 2}]"))
 refused(["data", "explain", "bad.yaml"], 1, "bad.yaml:9:", "'scale' changes values, not places")

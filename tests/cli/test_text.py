@@ -124,8 +124,13 @@ def generating():
     refused(ask[:2] + ["x", "--end", "nothing"], 1, "no token 'nothing'")
     refused(ask[:2] + [""] + ["--end", "none"], 1, "one token at least")
     refused(ask[:2], 2, "a prompt")
-    refused(ask + ["--top-p", "2"], 1, "top_p is 2")
+    for option, value, words in (("--top-p", "2", "top_p is 2"), ("--top-p", "0", "top_p is 0"), ("--top-k", "-1", "--top-k"),
+                                 ("--temperature", "-1", "temperature is -1"), ("--temperature", "nan", "temperature is nan")):
+        check(refused(ask + [option, value], 2, words).stdout == "", f"no prompt before the error of {option} {value}")
     refused(["generate", "corpus", "x"], 1, "holds no run")
+    accepted(["export", "language", "--safetensors", "--out", "language.safetensors"])
+    accepted(["import", "language.safetensors", "--out", "back"], "try: stoker generate back PROMPT --tokenizer PATH")
+    check(accepted(["generate", "back", *ask[2:], "--tokenizer", "bytes"]).stdout == done.stdout, "the hint holds")
     os.rename("corpus.bin.json", "moved.json")
     refused(ask, 1, "does not tell the tokenizer")
     check(accepted(ask + ["--tokenizer", "bytes"]).stdout == done.stdout, "--tokenizer")
@@ -143,10 +148,34 @@ def training():
     accepted(["tokenizer", "train", "corpus/*.txt", "--wordpiece", "--vocab", "60", "--special", "[DOC]", "--out",
               "pieces.json"], "tokens of")
     check("[DOC]" in json.loads(pathlib.Path("pieces.json").read_text())["model"]["vocab"], "--special")
+    accepted(["tokenizer", "train", "corpus/*.txt", "--vocab", "300", "--out", "made/here/bpe.json"])
+    check(os.path.exists("made/here/bpe.json"), "the folder is made")
     refused(["tokenizer", "train", "corpus/*.txt"], 2, "--out FILE")
     refused(["tokenizer", "show"], 2, "tokenizer train")
     refused(["tokenizer", "train", "x", "--bpe", "--wordpiece", "--out", "y"], 2, "exclude each other")
     refused(["tokenizer", "train", "corpus/*.txt", "--vocab", "100", "--out", "no.json"], 1, "ask for more")
+
+
+def no_text():
+    """What is no text is named, by file and offset; the tokenizer of bytes takes all."""
+    pathlib.Path("half.txt").write_bytes(b"fine\n" * 300000 + b"caf\xe9 caf\xe9\n")
+    pathlib.Path("wide.txt").write_bytes("\ufefffine".encode("utf-8") + "wide".encode("utf-16-le"))
+    for tokenizer in "bpe.json", "pieces.json", "char.json":
+        ask = ["tokenize", "corpus/0.txt", "half.txt", "--tokenizer", tokenizer, "--out", "half.bin"]
+        accepted(ask, "warning: 'half.txt' is no text in UTF-8", "offset 1500003 ", "as 2 in all", "iconv", "bytes")
+        accepted([*ask[:1], "wide.txt", *ask[3:]], "'wide.txt'", "offset 8 ", "as 4 in all")
+        check("warning" not in accepted([*ask[:2], *ask[3:]]).stderr, "a text needs no warning")
+    done = accepted(["tokenize", "half.txt", "--tokenizer", "bytes", "--out", "half.bin"])
+    check("warning" not in done.stderr, f"bytes takes any: {done.stderr}")
+
+
+def vocabulary():
+    """A token that the model has no row for: the line of the recipe that makes the rows."""
+    with open("narrow.yaml", "w") as f:
+        f.write(LANGUAGE.replace("vocabulary: 257", "vocabulary: 50"))
+    line = 1 + [i for i, text in enumerate(LANGUAGE.split("\n")) if "vocabulary: 257" in text][0]
+    refused(["train", "narrow.yaml", "--out", "narrow"], 1, f"narrow.yaml:{line}:", "gather of 'transformer.wte.weight'",
+            "is not one of the 50 rows", "'vocabulary' must be above")
 
 
 def of_characters():
@@ -176,4 +205,6 @@ training()
 looking()
 generating()
 of_characters()
+no_text()
+vocabulary()
 end()

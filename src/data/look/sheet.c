@@ -231,7 +231,8 @@ static stk_status write_page(const sheet *s, const char *path)
     uint8_t *png = NULL;
     size_t n;
     STK_RETURN_IF_ERROR(stk_png_encode(s->page, s->page_height, s->page_width, s->channels, &png, &n));
-    stk_status status = stk_file_write_durably(path, png, n);
+    stk_status status = stk_dir_make_for(path);
+    if (status == STK_OK) status = stk_file_write_durably(path, png, n);
     free(png);
     return status;
 }

@@ -79,6 +79,8 @@ stk_status stk_pieces_next(stk_pieces *p, stk_piece *piece, bool *any)
     }
     piece->ends = wanted == left;
     bool has_mark = p->at == 0 && piece->n >= 3 && !memcmp(piece->text, "\xef\xbb\xbf", 3);
+    piece->path = shard->path;
+    piece->at = p->at + (has_mark ? 3 : 0);
     p->at += piece->n;
     if (has_mark) memmove(piece->text, piece->text + 3, piece->n -= 3);
     if (piece->ends) {

@@ -17,7 +17,9 @@ typedef struct stk_pieces {
 typedef struct stk_piece {
     uint8_t *text; /* kept for the next; free it in the end */
     size_t n, room;
-    bool ends; /* the file ends with it */
+    bool ends;        /* the file ends with it */
+    const char *path; /* borrowed from the files */
+    uint64_t at;      /* of text in the file */
 } stk_piece;
 
 /* files: each as one record. */

@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "data/source/paths.h"
 #include "data/text/pieces.h"
+#include "data/text/utf8.h"
 
 enum { PIECE_BYTES = 1 << 20, MOST_THREADS = 256 };
 
@@ -28,6 +29,7 @@ typedef struct unit {
     int32_t *ids;
     size_t n, room;
     int64_t n_documents;
+    size_t n_bad, i_bad; /* bytes that are in no text; the first of them in the piece */
     stk_status status;
     char error[512];
 } unit;
@@ -114,6 +116,8 @@ static void run_unit(void *arg)
     unit *u = arg;
     u->n = 0;
     u->n_documents = 0;
+    u->n_bad = 0;
+    if (u->job->tokenizer->kind != STK_MODEL_BYTES) u->n_bad = stk_utf8_count_bad(u->piece.text, u->piece.n, &u->i_bad);
     u->status = encode_piece(u);
     if (u->status != STK_OK) snprintf(u->error, sizeof(u->error), "%s", stk_error_text());
     if (u->status == STK_OK && !u->job->wide) narrow(u);
@@ -137,9 +141,19 @@ static stk_status run_units(unit *units, int n)
     return STK_OK;
 }
 
+static void note_bad(stk_tokenize_progress *p, const unit *u)
+{
+    if (u->n_bad > 0 && p->n_bad == 0) {
+        p->bad_at = (int64_t)(u->piece.at + u->i_bad);
+        snprintf(p->bad_file, sizeof(p->bad_file), "%s", u->piece.path);
+    }
+    p->n_bad += (int64_t)u->n_bad;
+}
+
 static stk_status write_units(job *j, const unit *units, int n)
 {
     for (int i = 0; i < n; i++) {
+        note_bad(&j->progress, &units[i]);
         STK_RETURN_IF_ERROR(stk_write_all(j->fd, j->part, units[i].ids, units[i].n * (j->wide ? 4 : 2)));
         j->progress.n_tokens += (int64_t)units[i].n;
         j->progress.n_documents += units[i].n_documents;
@@ -205,22 +219,13 @@ static stk_status write_facts(const job *j, const char *out)
     return status;
 }
 
-static stk_status make_folder_of(const char *path)
-{
-    char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    if (!slash || slash == path) return STK_OK;
-    snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
-    return stk_dir_make(folder);
-}
-
 /* Writes the tokens under another name, then what is known of them, then gives them their own. */
 static stk_status write_file(job *j, const char *out, unit *units, int n_units)
 {
     stk_status status;
     if (snprintf(j->part, sizeof(j->part), "%s.part", out) >= (int)sizeof(j->part))
         return stk_fail(STK_INVALID, "the path '%.80s...' is too long", out);
-    STK_RETURN_IF_ERROR(make_folder_of(j->part));
+    STK_RETURN_IF_ERROR(stk_dir_make_for(j->part));
     j->fd = open(j->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (j->fd < 0) return fail_file("write", j->part);
     STK_TRY(encode_all(j, units, n_units));

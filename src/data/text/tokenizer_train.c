@@ -301,6 +301,7 @@ stk_status stk_tokenizer_train(const char *const *paths, int n_paths, const char
     STK_TRY(prepare(&j, n_paths));
     if (!j.training.characters) STK_TRY(read_files(&j, paths, n_paths));
     STK_TRY(j.training.kind == STK_TOKENIZER_CHARACTERS ? make_characters(&j, &json) : make_file(&j, &json));
+    STK_TRY(stk_dir_make_for(out));
     STK_TRY(stk_file_write_durably(out, json, strlen(json)));
     if (result) *result = j.result;
 done:

@@ -38,6 +38,9 @@ static inline uint32_t stk_utf8_next(const uint8_t *p, const uint8_t *end, size_
     return c;
 }
 
+/* How many of n bytes are in no text: those that belong to no character, and NULs. *first: where the first is, or n. */
+size_t stk_utf8_count_bad(const uint8_t *text, size_t n, size_t *first);
+
 /* Writes c, a character, and returns its bytes, at most 4. */
 static inline size_t stk_utf8_put(uint32_t c, uint8_t *dst)
 {

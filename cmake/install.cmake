@@ -1,5 +1,12 @@
 # cmake --install: program, libraries, headers, pkg-config file.
 if(TARGET stoker_shared)
+  # `cmake --install` builds nothing, and a part of the products may be there.
+  install(CODE "
+    foreach(file \"$<TARGET_FILE:stoker_shared>\" \"$<TARGET_FILE:stoker_static>\")
+      if(NOT EXISTS \"\${file}\")
+        message(FATAL_ERROR \"'\${file}' is not built yet: run ./dev build, or cmake --build ${CMAKE_BINARY_DIR}, and install again\")
+      endif()
+    endforeach()")
   install(TARGETS stoker_shared stoker_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
                                               ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   if(TARGET stoker)

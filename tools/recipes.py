@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains the long recipes, each going on from where it stopped, and writes docs/results.md. Run by ./dev recipes."""
+"""Trains the long recipes, each going on from where it stopped, and writes their rows of docs/results.md. Run by ./dev recipes."""
 import datetime
 import json
 import os
@@ -203,20 +203,22 @@ def rows_written():
     return found
 
 
-def write_table():
-    """From every result there is, of this run and of earlier ones."""
-    rows, found = [], rows_written()
-    for name in RECIPES:
+def write_table(names):
+    """New rows for the recipes of that name that have finished, or have no row yet; all others stay."""
+    found, changed = rows_written(), []
+    for name in names:
         result, date = read_result(name)
-        if result:
-            found[name] = row(name, result, date)
-        if name in found:
-            rows.append(found.pop(name))
-    rows += found.values()
-    if not rows:
-        return say("no results, so docs/results.md stays as it is")
+        if not result or (name in found and not result.get("finished")):
+            continue
+        new = row(name, result, date)
+        if found.get(name) != new:
+            changed.append(name)
+        found[name] = new
+    if not changed:
+        return say("no new results, so docs/results.md stays as it is")
+    rows = [found.pop(name) for name in RECIPES if name in found] + list(found.values())
     lines = ["# What the recipes reach", "",
-             f"Written by `./dev recipes` on {datetime.date.today()}: {cpu_model()}, "
+             f"Written by `./dev recipes`, last on {datetime.date.today()}: {cpu_model()}, "
              f"{len(os.sched_getaffinity(0))} cores.", "",
              "| " + " | ".join(COLUMNS) + " |",
              "|---|---|---|" + "---:|" * (len(COLUMNS) - 3)]
@@ -226,7 +228,8 @@ def write_table():
               "was resumed. Speeds are for", "no comparison: other work ran beside some of them.", ""]
     Path("docs").mkdir(exist_ok=True)
     Path("docs/results.md").write_text("\n".join(lines))
-    say("wrote docs/results.md")
+    say(f"wrote docs/results.md: {', '.join(changed)}. The file is the project's record; where this is not the machine that it "
+        "is about, git checkout docs/results.md takes that back")
 
 
 def main(names):
@@ -234,7 +237,7 @@ def main(names):
     for name in names:
         if name not in RECIPES:
             sys.exit(f"recipes: no long recipe '{name}'; there are: {' '.join(RECIPES)}")
-    failed, skipped = [], []
+    failed, skipped, trained = [], [], []
     for name in names or RECIPES:
         data, why = RECIPES[name]()
         if data is None:
@@ -242,6 +245,7 @@ def main(names):
             skipped.append(name)
             continue
         say(f"train {name}")
+        trained.append(name)
         command = [STOKER, "train", f"recipes/{name}.yaml", "--out", str(RUNS / name), "--resume"]
         # An absolute path, because the run keeps it for later.
         code = run(command, env={**os.environ, "STOKER_DATA": str(Path(data).resolve())})
@@ -251,7 +255,7 @@ def main(names):
             failed.append(name)
             if code in (130, -2):
                 break
-    write_table()
+    write_table(trained)
     if skipped:
         say(f"skipped for want of data: {' '.join(skipped)}")
     return 1 if failed else 0

@@ -3,6 +3,7 @@
 
 #include "device/cpu/element.h"
 #include "device/cpu/element_draw.h"
+#include "device/cpu/element_gelu.h"
 #include "device/cpu/element_list.h"
 #include "device/cpu/element_math.h"
 
@@ -71,6 +72,31 @@ LOOP_OF_ONE(loop_store_bf16, float, uint16_t, (uint32_t)bits_of(a) >> 16)
 
 STORED_BINARY(add, a + b)
 STORED_BINARY(mul, a *b)
+
+/* --- whole parts of groups in bf16 --- */
+
+#define WHOLE_OF_ONE(name, suffix, T, load)                                                                            \
+    static void loop_##name##_##suffix(int64_t n, void *dst, const void *const *src)                                   \
+    {                                                                                                                  \
+        uint16_t *y = dst;                                                                                             \
+        const T *x = src[0];                                                                                           \
+        LOOP y[i] = bf16_from_f32(name##_f32(load(x[i])));                                                             \
+    }
+#define WHOLE_OF_TWO(name, suffix, T, load)                                                                            \
+    static void loop_##name##_grad_##suffix(int64_t n, void *dst, const void *const *src)                              \
+    {                                                                                                                  \
+        uint16_t *y = dst;                                                                                             \
+        const T *x = src[0], *dy = src[1];                                                                             \
+        LOOP y[i] = bf16_from_f32(load(dy[i]) * name##_slope_f32(load(x[i])));                                         \
+    }
+#define WHOLE(name)                                                                                                    \
+    WHOLE_OF_ONE(name, wide, float, )                                                                                  \
+    WHOLE_OF_ONE(name, stored, uint16_t, bf16_to_f32)                                                                  \
+    WHOLE_OF_TWO(name, wide, float, )                                                                                  \
+    WHOLE_OF_TWO(name, stored, uint16_t, bf16_to_f32)
+
+WHOLE(gelu)
+WHOLE(gelu_tanh)
 
 /* --- what calls libm: not for generated code, since another compiler may have other versions of it --- */
 
@@ -172,6 +198,7 @@ DROPOUT(f64, double, )
     [STK_BINARY_##name] = {{loop_##name##_rounded, loop_##name##_0_stored},                                            \
                            {loop_##name##_1_wide, loop_##name##_1_stored},                                             \
                            {loop_##name##_2_wide, loop_##name##_2_stored}}
+#define ROW_WHOLE(name)                [STK_WHOLE_##name] = {loop_##name##_wide, loop_##name##_stored}
 #define ROW_BINARY(name, suffix, ...)  [STK_BINARY_##name][STK_SUFFIX_##suffix] = loop_##name##_##suffix,
 #define ROW_COMPARE(name, suffix, ...) [STK_COMPARE_##name][STK_SUFFIX_##suffix] = loop_##name##_##suffix,
 #define ROW_CAST(from, to, ...)        [STK_SUFFIX_##from][STK_SUFFIX_##to] = loop_##from##_to_##to,
@@ -189,6 +216,7 @@ const stk_element_table STK_ISA_NAME(stk_element) = {
     .unary_bf16 = {STK_ELEMENT_ROUNDED_UNARY(ROW_ROUNDED_UNARY)},
     .binary_bf16 = {STK_ELEMENT_ROUNDED_BINARY(ROW_ROUNDED_BINARY)},
     .binary_stored = {ROW_STORED(add), ROW_STORED(mul)},
+    .whole = {ROW_WHOLE(gelu), ROW_WHOLE(gelu_grad), ROW_WHOLE(gelu_tanh), ROW_WHOLE(gelu_tanh_grad)},
     .store_bf16 = loop_store_bf16,
     .compare = {ROW_BOOL(equal), ROW_BOOL(not_equal), ROW_BOOL(less), ROW_BOOL(less_equal), ROW_BOOL(greater),
                 ROW_BOOL(greater_equal), STK_ELEMENT_COMPARE(ROW_COMPARE)},

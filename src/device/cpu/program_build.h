@@ -2,6 +2,7 @@
  *
  *   program_lower.c   instructions that the loops lack become others; what the instructions read
  *   program_bf16.c    the same for bf16 in the interpreter
+ *   program_whole.c   instructions that have one loop together
  *   program_space.c   axes are collapsed, inputs told apart, the block chosen
  *   program_slots.c   every register gets memory
  *   program.c         all of it in order, and the result written down
@@ -11,14 +12,22 @@
 
 #include "device/cpu/program.h"
 
+/* Instructions of the group that one loop computes. */
+typedef struct stk_program_part {
+    int32_t kind;       /* stk_whole; -1: none */
+    int32_t operand[3]; /* registers; unused: -1 */
+} stk_program_part;
+
 typedef struct stk_program_builder {
     const stk_fused *group;
     stk_element_program *program;
     stk_isa isa;
     const stk_element_table *table;
     stk_arena *arena;
-    bool rounds;     /* for the interpreter: values of bf16 may stand in registers of f32 */
-    int32_t i_instr; /* of the group, that is being lowered */
+    bool rounds;            /* for the interpreter: values of bf16 may stand in registers of f32 */
+    int32_t i_instr;        /* of the group, that is being lowered */
+    stk_program_part *part; /* by instruction of the group: that ends with it */
+    bool *is_needed;        /* by instruction of the group: outside of parts, or as the end of one */
     /* After lowering: registers 0 .. n_in-1 are inputs, then the instructions' results. */
     stk_fused_instr *instr;
     int32_t n_instr, n_in;
@@ -51,6 +60,12 @@ int32_t stk_program_lower_bf16(stk_program_builder *b, stk_fused_instr instr);
 int32_t stk_program_store(stk_program_builder *b, int32_t r, stk_dtype dtype);
 /* NULL: no loop of bf16's own. */
 stk_element_fn stk_program_find_bf16_loop(const stk_program_builder *b, const stk_fused_instr *instr);
+
+/* --- program_whole.c --- */
+/* Fills part and is_needed. */
+stk_status stk_program_find_parts(stk_program_builder *b);
+/* Adds the instruction of a part whose operands are lowered registers: op is fused, kind a stk_whole. */
+int32_t stk_program_lower_part(stk_program_builder *b, stk_program_part part);
 
 /* --- program_space.c --- */
 /* Fills dim, rank and the inputs' strides; then how each input is read. */

@@ -93,6 +93,7 @@ stk_element_fn stk_program_find_loop(const stk_program_builder *b, const stk_fus
     case STK_OP_compare: return t->compare[instr->kind][instr->src_dtype];
     case STK_OP_select: return t->select[stk_dtype_log2(instr->dtype)];
     case STK_OP_cast: return t->cast[instr->src_dtype][instr->dtype];
+    case STK_OP_fused: return t->whole[instr->kind][instr->src_dtype == STK_BF16];
     default: return NULL;
     }
 }
@@ -118,6 +119,15 @@ static stk_dtype group_dtype(const stk_fused *g, int32_t r)
     return r < g->n_in ? g->input[r].dtype : g->instr[r - g->n_in].dtype;
 }
 
+static stk_status check_order(const stk_fused *g)
+{
+    for (int32_t j = 0; j < g->n_instr; j++)
+        for (int i = 0; i < 3; i++)
+            if (g->instr[j].operand[i] >= g->n_in + j)
+                return stk_fail(STK_INTERNAL, "instruction %d of a fused group reads a later register", (int)j);
+    return STK_OK;
+}
+
 stk_status stk_program_lower(stk_program_builder *b)
 {
     const stk_fused *g = b->group;
@@ -135,15 +145,22 @@ stk_status stk_program_lower(stk_program_builder *b)
         map[i] = i;
         b->wide[i] = b->stored[i] = -1;
     }
+    STK_RETURN_IF_ERROR(check_order(g));
+    STK_RETURN_IF_ERROR(stk_program_find_parts(b));
     for (int32_t j = 0; j < g->n_instr; j++) {
+        if (!b->is_needed[j]) continue;
         b->i_instr = j;
+        stk_program_part part = b->part[j];
+        if (part.kind >= 0) {
+            for (int i = 0; i < 3; i++)
+                if (part.operand[i] >= 0) part.operand[i] = map[part.operand[i]];
+            map[g->n_in + j] = stk_program_lower_part(b, part);
+            continue;
+        }
         stk_fused_instr instr = g->instr[j];
         if (instr.op == STK_OP_constant) instr.src_dtype = instr.dtype;
-        for (int i = 0; i < 3; i++) {
-            if (instr.operand[i] >= g->n_in + j)
-                return stk_fail(STK_INTERNAL, "instruction %d of a fused group reads a later register", (int)j);
+        for (int i = 0; i < 3; i++)
             if (instr.operand[i] >= 0) instr.operand[i] = map[instr.operand[i]];
-        }
         map[g->n_in + j] = lower_instr(b, instr);
     }
     for (int32_t o = 0; o < g->n_out; o++)

@@ -147,7 +147,7 @@ static stk_status open_ways(const bench *b, const stk_conv_shape *s, ways *w)
     if (s->pass != STK_CONV_FORWARD) attrs.shape = shapes[out];
     stk_op_call call = {ops[s->pass], &attrs, 2, 1, in, &result};
     STK_RETURN_IF_ERROR(b->device->class->kernel(b->device, &call, &w->kernel));
-    STK_RETURN_IF_ERROR(stk_onednn_conv_new(b->onednn, s, STK_F32, b->device->n_threads, &w->conv));
+    STK_RETURN_IF_ERROR(stk_onednn_conv_new(b->onednn, s, STK_F32, b->device->n_threads, NULL, &w->conv));
     if (!open_blocked(s, &w->blocked)) return stk_fail(STK_DEVICE, "oneDNN has no such convolution");
     for (int i = 0; i < 3; i++)
         w->bytes[i] = (size_t)stk_shape_count(shapes[i]) * sizeof(float);

@@ -14,8 +14,9 @@ typedef struct conv_state {
     int n_parts, n_threads;
     size_t x_step, y_step; /* bytes of a part's images */
     int64_t n_weights;
-    size_t sums_bytes; /* of the weights' gradients of a part; 0: not for weights, or one part */
-    size_t part_bytes; /* of a part's other scratch */
+    size_t sums_bytes;        /* of the weights' gradients of a part; 0: not for weights, or one part */
+    size_t part_bytes;        /* of a part's other scratch */
+    stk_conv_packing packing; /* of the weights, which all parts share */
 } conv_state;
 
 typedef struct conv_task {
@@ -23,6 +24,19 @@ typedef struct conv_task {
     const stk_kernel_args *args;
     _Atomic int *failed;
 } conv_task;
+
+/* Behind what the parts have; sums are for the other pass. */
+static void *packed_weight(const conv_state *s, const stk_kernel_args *args)
+{
+    return (char *)args->scratch + s->part_bytes * (size_t)s->n_parts;
+}
+
+static void pack_share(const void *p, int i_share, int n_shares)
+{
+    const conv_task *task = p;
+    const conv_state *s = task->s;
+    stk_conv_pack_share(&s->packing, task->args->in[1], packed_weight(s, task->args), i_share, n_shares);
+}
 
 static void run_part(const void *p, int i_part, int n_parts)
 {
@@ -34,6 +48,7 @@ static void run_part(const void *p, int i_part, int n_parts)
     char *x = s->pass == STK_CONV_GRAD_DATA ? args->out[0] : args->in[0];
     char *y = s->pass == STK_CONV_FORWARD ? args->out[0] : s->pass == STK_CONV_GRAD_DATA ? args->in[0] : args->in[1];
     char *weight = s->pass != STK_CONV_GRAD_WEIGHT ? args->in[1] : args->out[0];
+    if (s->packing.kind != STK_PACK_NONE) weight = packed_weight(s, args);
     if (s->sums_bytes) weight = sums + s->sums_bytes * (size_t)i_part;
     stk_status status = stk_onednn_conv_run(s->conv[i_part], x + s->x_step * (size_t)i_part, weight,
                                             y + s->y_step * (size_t)i_part, own);
@@ -60,6 +75,7 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     const conv_state *s = p;
     _Atomic int failed = STK_OK;
     conv_task task = {s, args, &failed};
+    if (s->packing.kind != STK_PACK_NONE) stk_cpu_parallel(s->n_threads, pack_share, &task);
     stk_cpu_parallel(s->n_parts, run_part, &task);
     /* The text was kept in the thread that failed. */
     if (failed != STK_OK) return stk_fail((stk_status)failed, "oneDNN's convolution failed");
@@ -67,13 +83,18 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
-static void release(void *p)
+static void free_parts(conv_state *s)
 {
-    conv_state *s = p;
     for (int i = 0; s->conv && i < s->n_parts; i++)
         stk_onednn_conv_free(s->conv[i]);
     free(s->conv);
-    free(s);
+    s->conv = NULL;
+}
+
+static void release(void *p)
+{
+    free_parts(p);
+    free(p);
 }
 
 static size_t round_up(size_t bytes)
@@ -81,7 +102,31 @@ static size_t round_up(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-static stk_status make_parts(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype, conv_state *s)
+static bool is_same_packing(const stk_conv_packing *a, const stk_conv_packing *b)
+{
+    return a->kind == b->kind && a->bytes == b->bytes && a->block == b->block && a->o_step == b->o_step &&
+           a->c_step == b->c_step && a->y_step == b->y_step && a->x_step == b->x_step;
+}
+
+/* Of a 1x1 convolution without stride, where only pixels count. oneDNN then takes more of them to the weights that it
+ * has in the cache, which small images would not give it. */
+static bool is_one_image(const stk_conv_shape *s)
+{
+    const stk_window *w = &s->window;
+    return s->pass == STK_CONV_FORWARD && s->x.rank == 4 && s->weight.dim[1] == 1 && s->weight.dim[2] == 1 &&
+           w->stride[0] == 1 && w->stride[1] == 1 && !w->pad_low[0] && !w->pad_low[1] && !w->pad_high[0] &&
+           !w->pad_high[1];
+}
+
+static void join_images(stk_shape *s)
+{
+    s->dim[1] *= s->dim[0];
+    s->dim[0] = 1;
+}
+
+/* *agree: every part wants the weights packed alike; meaningless where packs is false. */
+static stk_status make_parts(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype, bool packs,
+                             conv_state *s, bool *agree)
 {
     int64_t n_images = shape->x.dim[0];
     int64_t images = s->n_threads > n_images ? n_images : (n_images + s->n_threads - 1) / s->n_threads;
@@ -94,11 +139,18 @@ static stk_status make_parts(const stk_cpu_device *device, const stk_conv_shape 
         s->sums_bytes = round_up((size_t)s->n_weights * sizeof(float));
     s->conv = calloc((size_t)n_parts, sizeof(*s->conv));
     if (!s->conv) return stk_fail_memory((size_t)n_parts * sizeof(*s->conv));
+    bool joins = is_one_image(shape);
+    *agree = true;
     for (s->n_parts = 0; s->n_parts < n_parts; s->n_parts++) {
         stk_conv_shape part = *shape;
+        stk_conv_packing packing = {.kind = STK_PACK_NONE};
         int64_t left = n_images - s->n_parts * images;
         part.x.dim[0] = part.y.dim[0] = left < images ? left : images;
-        STK_RETURN_IF_ERROR(stk_onednn_conv_new(device->onednn, &part, dtype, threads, &s->conv[s->n_parts]));
+        if (joins) join_images(&part.x), join_images(&part.y);
+        STK_RETURN_IF_ERROR(
+            stk_onednn_conv_new(device->onednn, &part, dtype, threads, packs ? &packing : NULL, &s->conv[s->n_parts]));
+        if (!s->n_parts) s->packing = packing;
+        if (!is_same_packing(&packing, &s->packing)) *agree = false;
         size_t scratch = round_up(stk_onednn_conv_scratch_bytes(s->conv[s->n_parts]));
         if (scratch > s->part_bytes) s->part_bytes = scratch;
     }
@@ -113,8 +165,14 @@ stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_
     out->release = release;
     s->pass = shape->pass;
     s->n_threads = device->base.n_threads;
-    STK_RETURN_IF_ERROR(make_parts(device, shape, dtype, s));
-    out->scratch_bytes = (s->sums_bytes + s->part_bytes) * (size_t)s->n_parts;
+    bool agree;
+    STK_RETURN_IF_ERROR(make_parts(device, shape, dtype, true, s, &agree));
+    if (!agree) {
+        free_parts(s);
+        s->part_bytes = 0;
+        STK_RETURN_IF_ERROR(make_parts(device, shape, dtype, false, s, &agree));
+    }
+    out->scratch_bytes = (s->sums_bytes + s->part_bytes) * (size_t)s->n_parts + s->packing.bytes;
     out->impl = stk_onednn_conv_impl(s->conv[0]);
     return STK_OK;
 }

@@ -14,8 +14,9 @@ typedef struct conv_tensor {
     stk_md plain_md;
     dnnl_memory_t plain, staged; /* staged NULL: the convolution works on the plain one */
     dnnl_primitive_t reorder;
-    size_t offset; /* of staged in scratch */
-    int arg;       /* DNNL_ARG_... */
+    size_t offset;  /* of staged in scratch */
+    int arg;        /* DNNL_ARG_... */
+    bool is_packed; /* the caller brings what the convolution wants */
 } conv_tensor;
 
 enum { X, WEIGHT, Y, N_TENSORS, ALIGN = 64 };
@@ -116,12 +117,36 @@ static size_t round_up(size_t n)
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* How we pack these weights ourselves, if we can. */
+static stk_conv_packing find_packing(const stk_conv_shape *s, stk_dtype dtype, stk_md_ref wanted)
+{
+    enum { O, C, KH, KW, N_DIMS };
+    stk_conv_packing p = {.kind = STK_PACK_NONE}, none = p;
+    stk_md_format f;
+    if (dtype != STK_BF16 || s->weight.rank != N_DIMS || s->window.groups != 1 || s->pass == STK_CONV_GRAD_WEIGHT ||
+        !stk_md_get_format(wanted, &f) || f.n_dims != N_DIMS)
+        return none;
+    const int64_t *size = f.block_size, *dim = f.block_dim;
+    p.o = s->weight.dim[0], p.kernel_h = s->weight.dim[1], p.kernel_w = s->weight.dim[2], p.c = s->weight.dim[3];
+    p.padded_o = f.padded_dims[O], p.padded_c = f.padded_dims[C];
+    p.o_step = f.steps[O], p.c_step = f.steps[C], p.y_step = f.steps[KH], p.x_step = f.steps[KW];
+    p.bytes = dnnl_memory_desc_get_size(wanted);
+    if (f.n_blocks == 2 && dim[0] == O && size[0] % STK_PACK_LANES == 0 && dim[1] == C && size[1] == 2)
+        p.kind = STK_PACK_IN_PAIRS, p.block = size[0];
+    else if (f.n_blocks == 3 && dim[0] == O && 2 * size[0] == STK_PACK_LANES && dim[1] == C &&
+             size[1] == STK_PACK_LANES && dim[2] == O && size[2] == 2)
+        p.kind = STK_PACK_OUT_PAIRS, p.block = STK_PACK_LANES;
+    else
+        return none;
+    return p;
+}
+
 /* The tensor's memory objects; where the convolution wants another format, the staged copy and its reorder. */
 static stk_status add_tensor(stk_onednn_conv *conv, int i, dnnl_engine_t engine, stk_md_ref wanted,
                              const_dnnl_primitive_attr_t attr)
 {
     conv_tensor *t = &conv->tensor[i];
-    stk_md_ref plain = stk_md_get(&t->plain_md), from = i == conv->target ? wanted : plain,
+    stk_md_ref plain = t->is_packed ? wanted : stk_md_get(&t->plain_md), from = i == conv->target ? wanted : plain,
                to = i == conv->target ? plain : wanted;
     dnnl_primitive_desc_t pd = NULL;
     stk_status status = STK_OK;
@@ -151,7 +176,8 @@ static void name_impl(stk_onednn_conv *conv, const_dnnl_primitive_desc_t pd)
 }
 
 static stk_status build(stk_onednn_conv *conv, const stk_onednn *onednn, const_dnnl_primitive_desc_t pd,
-                        const_dnnl_primitive_attr_t attr, stk_conv_pass pass)
+                        const_dnnl_primitive_attr_t attr, const stk_conv_shape *shape, stk_dtype dtype,
+                        stk_conv_packing *packing)
 {
     static const int args[3][N_TENSORS] = {
         [STK_CONV_FORWARD] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST},
@@ -159,6 +185,7 @@ static stk_status build(stk_onednn_conv *conv, const stk_onednn *onednn, const_d
         [STK_CONV_GRAD_WEIGHT] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST},
     };
     stk_status status = STK_OK;
+    stk_conv_pass pass = shape->pass;
     STK_TRY(stk_onednn_check(dnnl_stream_create(&conv->stream, onednn->engine, dnnl_stream_default_flags), "stream"));
     conv->target = pass == STK_CONV_FORWARD ? Y : pass == STK_CONV_GRAD_DATA ? X : WEIGHT;
     stk_md_ref scratchpad = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
@@ -170,6 +197,10 @@ static stk_status build(stk_onednn_conv *conv, const stk_onednn *onednn, const_d
         conv->tensor[i].arg = args[pass][i];
         stk_md_ref wanted = dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, conv->tensor[i].arg);
         if (!wanted) STK_TRY(stk_fail(STK_DEVICE, "oneDNN's convolution has no argument %d", conv->tensor[i].arg));
+        if (i == WEIGHT && packing) {
+            *packing = find_packing(shape, dtype, wanted);
+            conv->tensor[i].is_packed = packing->kind != STK_PACK_NONE;
+        }
         STK_TRY(add_tensor(conv, i, onednn->engine, wanted, attr));
     }
     STK_TRY(stk_onednn_check(dnnl_primitive_create(&conv->primitive, pd), "convolution"));
@@ -179,7 +210,7 @@ done:
 }
 
 stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *shape, stk_dtype dtype, int n_threads,
-                               stk_onednn_conv **out)
+                               stk_conv_packing *packing, stk_onednn_conv **out)
 {
     stk_status status = STK_OK;
     dnnl_data_type_t type = dtype == STK_BF16 ? dnnl_bf16 : dnnl_f32;
@@ -207,7 +238,7 @@ stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *s
     STK_TRY(stk_onednn_check(dnnl_primitive_attr_create(&attr), "attributes"));
     STK_TRY(stk_onednn_check(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "attributes"));
     STK_TRY(stk_onednn_check(stk_dnnl_conv_pd(onednn->engine, &c, attr, &pd), "convolution"));
-    STK_TRY(build(conv, onednn, pd, attr, shape->pass));
+    STK_TRY(build(conv, onednn, pd, attr, shape, dtype, packing));
     *out = conv;
     conv = NULL;
 done:

@@ -2,14 +2,16 @@
  * NDHWC and ODHWI.
  *
  * oneDNN chooses its own format for weights; the reorders to and from it run inside the call, through the call's
- * scratch memory. Everything is created beforehand; a run only sets pointers. Threads: an operation runs on one thread
- * at a time; oneDNN itself uses as many as the operation was made for.
+ * scratch memory, where the caller does not bring weights packed by conv2d_pack.h. Everything is created beforehand; a
+ * run only sets pointers. Threads: an operation runs on one thread at a time; oneDNN itself uses as many as the
+ * operation was made for.
  */
 #ifndef STK_DEVICE_CPU_ONEDNN_H
 #define STK_DEVICE_CPU_ONEDNN_H
 
 #include <stddef.h>
 
+#include "device/cpu/conv2d_pack.h"
 #include "stoker/graph.h"
 
 typedef struct stk_onednn stk_onednn;
@@ -31,9 +33,10 @@ typedef struct stk_conv_shape {
 
 /* dtype: F32, or BF16 for all but gradients of weights, which stay f32. For n_threads of oneDNN's, or for 1, the
  * caller's: then several of them run side by side. Returned: free with stk_onednn_conv_free. onednn must live longer.
- * STK_UNSUPPORTED where oneDNN has none. */
+ * STK_UNSUPPORTED where oneDNN has none. packing: NULL, or out: what a run wants in place of the weights; of kind
+ * STK_PACK_NONE, the weights. */
 stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *shape, stk_dtype dtype, int n_threads,
-                               stk_onednn_conv **out);
+                               stk_conv_packing *packing, stk_onednn_conv **out);
 void stk_onednn_conv_free(stk_onednn_conv *conv); /* accepts NULL */
 /* Bytes of 64-byte aligned scratch memory that a run needs. */
 size_t stk_onednn_conv_scratch_bytes(const stk_onednn_conv *conv);

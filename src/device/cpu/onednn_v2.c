@@ -22,6 +22,24 @@ void stk_md_clear(stk_md *md)
     memset(md, 0, sizeof(*md));
 }
 
+bool stk_md_get_format(stk_md_ref md, stk_md_format *out)
+{
+    const dnnl_blocking_desc_t *b = &md->format_desc.blocking;
+    if (md->format_kind != dnnl_blocked || md->offset0 || md->extra.flags || b->inner_nblks > STK_MD_BLOCKS)
+        return false;
+    *out = (stk_md_format){.n_dims = md->ndims, .n_blocks = b->inner_nblks};
+    for (int i = 0; i < md->ndims; i++) {
+        if (md->padded_offsets[i]) return false;
+        out->steps[i] = b->strides[i];
+        out->padded_dims[i] = md->padded_dims[i];
+    }
+    for (int i = 0; i < b->inner_nblks; i++) {
+        out->block_size[i] = b->inner_blks[i];
+        out->block_dim[i] = b->inner_idxs[i];
+    }
+    return true;
+}
+
 static dnnl_status_t describe_forward(const stk_dnnl_conv *c, dnnl_convolution_desc_t *out)
 {
     return dnnl_dilated_convolution_forward_desc_init(out, dnnl_forward_training, dnnl_convolution_direct, c->x,

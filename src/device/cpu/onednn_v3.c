@@ -21,6 +21,35 @@ void stk_md_clear(stk_md *md)
     md->desc = NULL;
 }
 
+bool stk_md_get_format(stk_md_ref md, stk_md_format *out)
+{
+    dnnl_format_kind_t kind = dnnl_format_kind_undef;
+    dnnl_dims_t *steps, *padded, *offsets, *sizes, *dims;
+    dnnl_dim_t start = 0;
+    *out = (stk_md_format){.n_dims = 0};
+    if (dnnl_memory_desc_query(md, dnnl_query_format_kind, &kind) != dnnl_success || kind != dnnl_blocked ||
+        dnnl_memory_desc_query(md, dnnl_query_ndims_s32, &out->n_dims) != dnnl_success ||
+        dnnl_memory_desc_query(md, dnnl_query_submemory_offset_s64, &start) != dnnl_success || start ||
+        dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &out->n_blocks) != dnnl_success ||
+        out->n_blocks > STK_MD_BLOCKS || dnnl_memory_desc_query(md, dnnl_query_strides, &steps) != dnnl_success ||
+        dnnl_memory_desc_query(md, dnnl_query_padded_dims, &padded) != dnnl_success ||
+        dnnl_memory_desc_query(md, dnnl_query_padded_offsets, &offsets) != dnnl_success)
+        return false;
+    for (int i = 0; i < out->n_dims; i++) {
+        if ((*offsets)[i]) return false;
+        out->steps[i] = (*steps)[i];
+        out->padded_dims[i] = (*padded)[i];
+    }
+    if (out->n_blocks && (dnnl_memory_desc_query(md, dnnl_query_inner_blks, &sizes) != dnnl_success ||
+                          dnnl_memory_desc_query(md, dnnl_query_inner_idxs, &dims) != dnnl_success))
+        return false;
+    for (int i = 0; i < out->n_blocks; i++) {
+        out->block_size[i] = (*sizes)[i];
+        out->block_dim[i] = (*dims)[i];
+    }
+    return true;
+}
+
 dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *c, const_dnnl_primitive_attr_t attr,
                                dnnl_primitive_desc_t *out)
 {

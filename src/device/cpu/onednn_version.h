@@ -6,6 +6,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_version.h>
+#include <stdbool.h>
 
 #include "device/cpu/onednn.h"
 
@@ -24,6 +25,16 @@ dnnl_status_t stk_md_init(stk_md *md, int n_dims, const dnnl_dims_t dims, const 
                           dnnl_data_type_t type);
 stk_md_ref stk_md_get(const stk_md *md);
 void stk_md_clear(stk_md *md);
+
+/* How a format that oneDNN chose lies in memory: steps from a block to the next and what a block is made of, both by
+ * dimension. False where it is no such format. */
+enum { STK_MD_BLOCKS = 4 };
+typedef struct stk_md_format {
+    int n_dims, n_blocks;
+    dnnl_dims_t steps, padded_dims;
+    int64_t block_size[STK_MD_BLOCKS], block_dim[STK_MD_BLOCKS];
+} stk_md_format;
+bool stk_md_get_format(stk_md_ref md, stk_md_format *out);
 
 /* Descriptors and sizes as oneDNN wants them: dilates are 0 for dense kernels. */
 typedef struct stk_dnnl_conv {

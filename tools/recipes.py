@@ -126,11 +126,13 @@ def find_sst2():
 
 RECIPES = {"digits": find_digits, "mnist-mlp": find_mnist, "cifar-cnn": find_cifar10, "shapes-unet": find_made("shapes"),
            "solids-cnn3d": find_made("solids"), "clicks-wide-and-deep": find_made("clicks"),
-           "notes-labels": find_made("notes"), "prices-regression": find_made("prices"), "cifar-resnet18": find_cifar10,
-           "shakespeare-gpt": find_shakespeare, "sst2-lstm": find_sst2, "sst2-gru": find_sst2, "sst2-bert-mini": find_sst2,
-           "shakespeare-masked": find_masked,
-           "mnist-autoencoder": find_mnist, "mnist-triplet": find_mnist, "cifar-mobilenet": find_cifar10,
-           "cifar-vgg16": find_cifar10, "cifar-vit": find_cifar10,
+           "notes-labels": find_made("notes"), "prices-regression": find_made("prices"),
+           "cifar-resnet18": find_cifar10, "cifar-resnet34": find_cifar10, "cifar-resnet50": find_cifar10,
+           "cifar-resnet101": find_cifar10, "cifar-mobilenet": find_cifar10, "cifar-vgg16": find_cifar10,
+           "cifar-vit": find_cifar10, "mnist-vit-b16": find_mnist,
+           "shakespeare-gpt": find_shakespeare, "shakespeare-gpt2-124m": find_shakespeare,
+           "shakespeare-masked": find_masked, "sst2-lstm": find_sst2, "sst2-gru": find_sst2, "sst2-bert-mini": find_sst2,
+           "sst2-bert-base": find_sst2, "mnist-autoencoder": find_mnist, "mnist-triplet": find_mnist,
            "f16-plain": find_digits, "f16-scaled": find_digits}
 
 

@@ -10,6 +10,7 @@ enum {
     MOST_ROWS = 192,
     FEWEST_ROWS = 48,
     B_BYTES = 6 * 1024 * 1024,
+    LARGE = 1 << 24, /* elements of a matrix that no cache holds */
     LEAST_ROWS = 96, /* with fewer, packing b takes too large a share */
     LINE = 64
 };
@@ -30,6 +31,8 @@ bool stk_bf16_product_pays(stk_isa isa, const stk_product_shape *s)
 {
     /* A wide c of a transposed a: b, the larger one, would be packed for few rows; oneDNN takes 0.95x of the time. */
     if (s->transpose_a && s->n > s->m) return false;
+    /* A vocabulary's weight, and its gradient: the memory's speed counts, and packing reads and writes it once more. */
+    if (s->k * s->n > LARGE || (s->transpose_a && s->m * s->n > LARGE)) return false;
     bool is_one = s->n_batch <= 1 && (!s->adds || s->out == STK_F32);
     return is_one && s->in == STK_BF16 && stk_bf16_tile_of(isa) && !stk_isa_has_amx(isa) && s->m >= LEAST_ROWS &&
            s->n >= B_WIDTH && s->k >= B_WIDTH;

@@ -154,7 +154,9 @@ static void refuses(void **state)
     stk_dataset *dataset = make(STK_U8, STK_SHAPE(SIDE, SIDE, 3), pixels);
     assert_int_equal(stk_dataset_sheet(dataset, NULL, NULL, in_folder("sheet.png"), &info), STK_INVALID);
     stk_dataset_batch(dataset, 2, false);
-    assert_int_equal(stk_dataset_sheet(dataset, NULL, NULL, in_folder("no/such/sheet.png"), &info), STK_NOT_FOUND);
+    assert_int_equal(stk_dataset_sheet(dataset, NULL, NULL, in_folder("made/for/it/sheet.png"), &info), STK_OK);
+    assert_int_equal(stk_dataset_sheet(dataset, NULL, NULL, in_folder("made/for/it/sheet.png/x.png"), &info), STK_IO);
+    assert_non_null(strstr(stk_error_text(), "sheet.png"));
     stk_dataset_free(dataset);
 }
 

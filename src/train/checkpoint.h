@@ -33,8 +33,6 @@ stk_status stk_checkpoint_save(stk_checkpoint_writer *writer, const stk_named_te
 /* The same without a copy: returns when the tensors are written, or writing them failed. */
 stk_status stk_checkpoint_save_in_place(stk_checkpoint_writer *writer, const stk_named_tensor *tensors,
                                         size_t n_tensors, const stk_train_state *state, const char *recipe, bool best);
-/* What a save in the background copies. */
-size_t stk_checkpoint_copy_bytes(const stk_named_tensor *tensors, size_t n_tensors);
 
 /* What became of a save since the last call. */
 typedef struct stk_checkpoint_report {

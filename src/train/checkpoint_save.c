@@ -322,14 +322,6 @@ static void start(stk_checkpoint_writer *writer, int64_t step, bool best)
     stk_mutex_unlock(&writer->lock);
 }
 
-size_t stk_checkpoint_copy_bytes(const stk_named_tensor *tensors, size_t n_tensors)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < n_tensors; i++)
-        n += stk_desc_bytes(tensors[i].view.desc);
-    return n;
-}
-
 stk_status stk_checkpoint_save(stk_checkpoint_writer *writer, const stk_named_tensor *tensors, size_t n_tensors,
                                const stk_train_state *state, const char *recipe, bool best)
 {

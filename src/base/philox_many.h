@@ -34,10 +34,26 @@ static inline wide multiply_low(wide a, wide b)
 #endif
 }
 
+/* to[2 * i] = first[i], to[2 * i + 1] = second[i]. */
+static inline void store_in_turn(uint64_t *to, wide first, wide second)
+{
+#if defined(__AVX512F__)
+    const __m512i low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11),
+                  high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi64((__m512i)first, low, (__m512i)second));
+    _mm512_storeu_si512(to + WIDE_LANES, _mm512_permutex2var_epi64((__m512i)first, high, (__m512i)second));
+#else
+    for (int i = 0; i < WIDE_LANES; i++) {
+        to[2 * i] = first[i];
+        to[2 * i + 1] = second[i];
+    }
+#endif
+}
+
 /* Philox 4x32-10 (base/rng.h) for n counters side by side: words 0 and 1 of counter i go to the lower and upper half of
- * first[i], words 2 and 3 to second[i]. Arrays are padded to whole vectors. Upper halves hold rubbish on the way, which
- * no step moves down. */
-static void philox_many(uint64_t key, int n, const uint64_t *hi, const uint64_t *lo, uint64_t *first, uint64_t *second)
+ * pairs[2 * i], words 2 and 3 to pairs[2 * i + 1]. Arrays are padded to whole vectors. Upper halves hold rubbish on the
+ * way, which no step moves down. */
+static void philox_many(uint64_t key, int n, const uint64_t *hi, const uint64_t *lo, uint64_t *pairs)
 {
     const wide zero = {0}, m0 = zero + 0xd2511f53u, m1 = zero + 0xcd9e8d57u;
     for (int i = 0; i < n; i += WIDE_LANES) {
@@ -54,11 +70,19 @@ static void philox_many(uint64_t key, int n, const uint64_t *hi, const uint64_t 
             c2 = (p >> 32) ^ c3 ^ k1;
             c3 = p;
         }
-        c0 = (c0 & 0xffffffffu) | c1 << 32;
-        c2 = (c2 & 0xffffffffu) | c3 << 32;
-        memcpy(first + i, &c0, sizeof(c0));
-        memcpy(second + i, &c2, sizeof(c2));
+        store_in_turn(pairs + 2 * i, (c0 & 0xffffffffu) | c1 << 32, (c2 & 0xffffffffu) | c3 << 32);
     }
+}
+
+/* The 16-bit parts of n pairs of words, the lowest of each first. */
+static inline void split_pairs(int n, const uint64_t *pairs, uint16_t *parts)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(parts, pairs, (size_t)n * sizeof(*pairs));
+#else
+    for (int i = 0; i < 4 * n; i++)
+        parts[i] = (uint16_t)(pairs[i / 4] >> 16 * (i % 4));
+#endif
 }
 
 #endif

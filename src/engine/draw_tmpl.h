@@ -13,16 +13,12 @@ enum { N_BLOCKS = STK_DRAW_CHUNK / 4, N_PAIRS = STK_DRAW_CHUNK / 2 };
 /* The words of a chunk as they come, two and two. */
 static void draw_words(uint64_t key, int64_t i_chunk, uint64_t pair[N_PAIRS])
 {
-    uint64_t hi[N_BLOCKS], lo[N_BLOCKS], first[N_BLOCKS], second[N_BLOCKS];
+    uint64_t hi[N_BLOCKS], lo[N_BLOCKS];
     for (int i = 0; i < N_BLOCKS; i++) {
         hi[i] = 0;
         lo[i] = (uint64_t)i_chunk * N_BLOCKS + (uint64_t)i;
     }
-    philox_many(key, N_BLOCKS, hi, lo, first, second);
-    for (int i = 0; i < N_BLOCKS; i++) {
-        pair[2 * i] = first[i];
-        pair[2 * i + 1] = second[i];
-    }
+    philox_many(key, N_BLOCKS, hi, lo, pair);
 }
 
 static inline float float_of_bits(uint32_t bits)

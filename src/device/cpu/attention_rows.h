@@ -19,7 +19,7 @@ static void draw_row(const stk_attention_call *call, int64_t n, int64_t h, int64
                      uint8_t *keeps)
 {
     enum { MOST = MOST_KEYS / STK_DROPOUT_BLOCK + WIDE_LANES };
-    uint64_t hi[MOST], lo[MOST], first[MOST], second[MOST];
+    uint64_t hi[MOST], lo[MOST], pairs[2 * MOST];
     uint16_t bits[STK_DROPOUT_BLOCK * MOST];
     int n_groups = (int)((n_keys + STK_DROPOUT_BLOCK - 1) / STK_DROPOUT_BLOCK);
     int64_t at = stk_dropout_attention_element(h, call->size.t, t, call->size.s, s) / STK_DROPOUT_BLOCK;
@@ -28,12 +28,8 @@ static void draw_row(const stk_attention_call *call, int64_t n, int64_t h, int64
         hi[i] = (uint64_t)call->sample + (uint64_t)n;
         lo[i] = (uint64_t)(at + i);
     }
-    philox_many(call->key, n_groups, hi, lo, first, second);
-    for (int i = 0; i < n_groups; i++)
-        for (int j = 0; j < STK_DROPOUT_BLOCK / 2; j++) {
-            bits[STK_DROPOUT_BLOCK * i + j] = (uint16_t)(first[i] >> 16 * j);
-            bits[STK_DROPOUT_BLOCK * i + 4 + j] = (uint16_t)(second[i] >> 16 * j);
-        }
+    philox_many(call->key, n_groups, hi, lo, pairs);
+    split_pairs(2 * n_groups, pairs, bits);
 #pragma omp simd
     for (int i = 0; i < STK_DROPOUT_BLOCK * n_groups; i++)
         keeps[i] = bits[i] >= limit;

@@ -12,10 +12,11 @@
 enum { PIECE = STK_DRAW_PIECE };
 
 /* The 16 bits of each of n <= PIECE elements. */
-static void draw(const stk_dropout_args *args, int64_t at, int n, int32_t *out)
+static void draw_parts(const stk_dropout_args *args, int64_t at, int n, uint16_t *out)
 {
-    uint64_t hi[PIECE + WIDE_LANES], lo[PIECE + WIDE_LANES], first[PIECE + WIDE_LANES], second[PIECE + WIDE_LANES];
-    int32_t halves[STK_DROPOUT_BLOCK * PIECE];
+    enum { MOST = PIECE + WIDE_LANES };
+    uint64_t hi[MOST], lo[MOST], pairs[2 * MOST];
+    uint16_t parts[STK_DROPOUT_BLOCK * PIECE];
     int64_t row = at / args->n_columns, e = at % args->n_columns;
     int n_groups = 0;
     for (int i = 0, n_here; i < n; i += n_here, row++, e = 0) {
@@ -29,19 +30,23 @@ static void draw(const stk_dropout_args *args, int64_t at, int n, int32_t *out)
     }
     for (int i = 0; i < WIDE_LANES; i++)
         hi[n_groups + i] = lo[n_groups + i] = 0;
-    philox_many(args->key, n_groups, hi, lo, first, second);
-    for (int i = 0; i < n_groups; i++)
-        for (int k = 0; k < 4; k++) {
-            halves[STK_DROPOUT_BLOCK * i + k] = (int32_t)(first[i] >> 16 * k & 0xffff);
-            halves[STK_DROPOUT_BLOCK * i + 4 + k] = (int32_t)(second[i] >> 16 * k & 0xffff);
-        }
-    const int32_t *from = halves;
+    philox_many(args->key, n_groups, hi, lo, pairs);
+    split_pairs(2 * n_groups, pairs, parts);
+    const uint16_t *from = parts;
     e = at % args->n_columns;
     for (int i = 0, n_here; i < n; i += n_here, e = 0) {
         n_here = args->n_columns - e < n - i ? (int)(args->n_columns - e) : n - i;
         memcpy(out + i, from + e % STK_DROPOUT_BLOCK, (size_t)n_here * sizeof(*out));
         from += STK_DROPOUT_BLOCK * ((e + n_here - 1) / STK_DROPOUT_BLOCK - e / STK_DROPOUT_BLOCK + 1);
     }
+}
+
+/* For generated code. */
+static void draw(const stk_dropout_args *args, int64_t at, int n, int32_t *out)
+{
+    uint16_t parts[PIECE];
+    draw_parts(args, at, n, parts);
+    _Pragma("omp simd") for (int i = 0; i < n; i++) out[i] = parts[i];
 }
 
 #endif

@@ -172,11 +172,12 @@ SELECT(uint64_t)
     {                                                                                                                  \
         T *y = dst;                                                                                                    \
         const T *x = src;                                                                                              \
-        int32_t drawn[PIECE], limit = stk_dropout_limit(args->rate);                                                   \
+        uint16_t drawn[PIECE];                                                                                         \
+        int32_t limit = stk_dropout_limit(args->rate);                                                                 \
         T scale = (T)(1 / (1 - args->rate));                                                                           \
         for (int64_t at = 0; at < n; at += PIECE) {                                                                    \
             int n_here = n - at < PIECE ? (int)(n - at) : PIECE;                                                       \
-            draw(args, first + at, n_here, drawn);                                                                     \
+            draw_parts(args, first + at, n_here, drawn);                                                               \
             _Pragma("omp simd") for (int i = 0; i < n_here; i++)                                                       \
             {                                                                                                          \
                 T kept = round(x[at + i] * scale);                                                                     \

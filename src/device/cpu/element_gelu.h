@@ -7,24 +7,32 @@
 
 #include "device/cpu/element_math.h"
 
-/* Beyond it exp_near_f32 has no result, and the normal distribution's tail counts as 0. */
+/* 2^x for -126 < x <= 1, off by 3e-6 at most: a shorter polynomial than exp's, in pairs, which wait less for each
+ * other.
+ */
+static inline float exp2_short_f32(float x)
+{
+    float rounded = x + ROUNDER, r = x - (rounded - ROUNDER), rr = r * r;
+    float low = muladd(6.931218147e-01f, r, 9.999992614e-01f), high = muladd(5.591786030e-02f, r, 2.402474483e-01f);
+    float p = muladd(muladd(9.570101698e-03f, rr, high), rr, low);
+    return float_of((int32_t)((uint32_t)bits_of(p) + ((uint32_t)bits_of(rounded) << 23)));
+}
+
+#define LOG2_E 1.44269504f
+
+/* Beyond it 2^p is no normal number, and the normal distribution's tail counts as 0. */
 #define TAIL_LIMIT 12.9f
 
-/* The normal distribution below -a, for a >= 0: e^-p, where the polynomial is the minimax fit of -log(erfc(a / sqrt 2)
+/* The normal distribution below -a, for a >= 0: 2^-p, where the polynomial is the minimax fit of -log2(erfc(a / sqrt 2)
  * / 2). */
 static inline float normal_tail_f32(float a)
 {
-    float p = 1.426549285e-09f;
-    p = muladd(p, a, -1.024501102e-07f);
-    p = muladd(p, a, 3.240432130e-06f);
-    p = muladd(p, a, -5.977711968e-05f);
-    p = muladd(p, a, 7.205175401e-04f);
-    p = muladd(p, a, -6.061376090e-03f);
-    p = muladd(p, a, 3.752662385e-02f);
-    p = muladd(p, a, 3.178608112e-01f);
-    p = muladd(p, a, 7.978668046e-01f);
-    p = muladd(p, a, 6.931637785e-01f);
-    float y = exp_near_f32(-p);
+    float a2 = a * a, a4 = a2 * a2;
+    float p01 = muladd(1.151078482e+00f, a, 1.000023946e+00f), p23 = muladd(5.413947413e-02f, a, 4.585762160e-01f);
+    float p45 = muladd(1.039487082e-03f, a, -8.744717226e-03f), p67 = muladd(4.674955364e-06f, a, -8.624015412e-05f);
+    float p89 = muladd(2.058075579e-09f, a, -1.478042659e-07f);
+    float p = muladd(muladd(p67, a2, p45), a4, muladd(p23, a2, p01));
+    float y = exp2_short_f32(-muladd(p89, a4 * a4, p));
     return a > TAIL_LIMIT ? 0.0f : y;
 }
 
@@ -42,7 +50,7 @@ static inline float gelu_f32(float x)
 
 static inline float gelu_slope_f32(float x)
 {
-    float density = 0.3989422804f * exp_near_f32(-0.5f * x * x);
+    float density = 0.3989422804f * exp2_short_f32(-0.5f * LOG2_E * x * x);
     density = fabsf(x) > TAIL_LIMIT ? 0.0f : density;
     return muladd(x, density, gelu_share_f32(x));
 }
@@ -54,7 +62,7 @@ static inline float gelu_slope_f32(float x)
 /* e^(-2 |u|). */
 static inline float gelu_tanh_tail_f32(float x)
 {
-    float u = fabsf(x) * muladd(GELU_CUBIC * x, x, GELU_LINEAR), y = exp_near_f32(-2.0f * u);
+    float u = fabsf(x) * muladd(GELU_CUBIC * x, x, GELU_LINEAR), y = exp2_short_f32(-2.0f * LOG2_E * u);
     return u > 43.0f ? 0.0f : y;
 }
 

@@ -9,16 +9,10 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "device/cpu/attention_rows.h"
+#include "device/cpu/attention_rows_avx512bf16.h"
 #include "device/cpu/bf16_tile.h"
-#include "device/cpu/half.h"
 
-#define T       float
-#define NAME(x) x##_f32
-#define EXP     exp_f32
-#include "device/cpu/attention_rows_tmpl.h"
-
-enum { B_WIDTH = STK_BF16_B_WIDTH, A_WIDTH = STK_BF16_A_WIDTH, LANES = 16 };
+enum { B_WIDTH = STK_BF16_B_WIDTH, A_WIDTH = STK_BF16_A_WIDTH };
 
 static const stk_bf16_tile_fns *const tiles = &stk_bf16_tile_avx512bf16;
 
@@ -28,22 +22,16 @@ static int64_t packed_elements(int64_t n, int64_t d)
     return pad(n + 1) * pad(d + 1);
 }
 
-/* n floats as bf16 to where they begin themselves. */
-static void round_row(int64_t n, float *x)
+/* Into the cache, rows [begin, begin + n) of x: they are far apart, which no prefetcher of the processor follows. */
+static void fetch_rows(const stk_attention_call *call, const void *x, int64_t n_rows, int64_t i_sample, int64_t h,
+                       int64_t begin, int64_t n)
 {
-    uint16_t *to = (uint16_t *)(void *)x;
-    for (int64_t i = 0; i < n; i += LANES) {
-        __mmask16 mask = n - i < LANES ? (__mmask16)((1u << (n - i)) - 1) : (__mmask16)-1;
-        __m256i rounded = (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, x + i));
-        _mm256_mask_storeu_epi16(to + i, mask, rounded);
+    enum { PER_LINE = 64 / sizeof(uint16_t) };
+    for (int64_t i = begin; i < begin + n; i++) {
+        const uint16_t *row = (const uint16_t *)x + row_at(call, n_rows, i_sample, i, h);
+        for (int64_t e = 0; e < call->size.d; e += PER_LINE)
+            _mm_prefetch((const char *)(row + e), _MM_HINT_T0);
     }
-}
-
-static void write_row(int64_t n, const float *x, float factor, uint16_t *to)
-{
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++)
-        to[i] = bf16_from_f32(x[i] * factor);
 }
 
 /* --- keys and values --- */
@@ -95,15 +83,18 @@ static void soften_row(const stk_attention_call *call, rows *r, int64_t i_sample
                        int64_t s, int64_t n)
 {
     float *x = r->tile + i * KEYS, *acc = r->acc + i * pad(call->size.d);
-    int64_t seen = count_seen(call, t, s, n);
-    const uint8_t *mask = call->mask ? call->mask + i_sample * call->size.s + s : NULL;
-    float most = scale_scores_f32(seen, (float)call->scale, mask, x);
+    row_keys keys = {.n = n, .seen = count_seen(call, t, s, n)};
+    uint32_t keeps[MOST_KEYS / 32];
+    if (call->mask) keys.mask = call->mask + i_sample * call->size.s + s;
+    if (call->rate > 0) {
+        draw_kept(call, i_sample, h, t, s, keys.seen, keeps);
+        keys.keeps = keeps;
+    }
+    float most = find_most(&keys, (float)call->scale, x);
     most = most > r->most[i] ? most : r->most[i];
     /* Where all scores are -inf, exp(-inf - -inf) would not be 0. */
     float from = most == -INFINITY ? 0 : most;
-    float sum = exp_scores_f32(seen, from, x);
-    for (int64_t j = seen; j < n; j++)
-        x[j] = 0;
+    float sum = exp_row(&keys, (float)call->scale, from, x);
     if (s > 0) {
         float factor = exp_f32(r->most[i] - from);
         sum += r->sum[i] * factor;
@@ -113,12 +104,6 @@ static void soften_row(const stk_attention_call *call, rows *r, int64_t i_sample
     }
     r->most[i] = most;
     r->sum[i] = sum;
-    if (call->rate > 0) {
-        uint8_t keeps[MOST_KEYS];
-        draw_row(call, i_sample, h, t, s, seen, keeps);
-        drop_scores_f32(seen, keeps, x);
-    }
-    round_row(n, x);
 }
 
 static void finish_row(const stk_attention_call *call, const rows *r, int64_t i_sample, int64_t h, int64_t i, int64_t t,
@@ -189,9 +174,12 @@ static void forward(const stk_attention_call *call, int64_t n, int64_t h, int64_
     r.v = r.k + count_blocks(call->size.s, KEYS) * block;
     for (int64_t s = 0; s < n_keys; s += KEYS) {
         int64_t here = least(KEYS, call->size.s - s);
+        fetch_rows(call, call->k, call->size.s, n, h, s, here);
+        fetch_rows(call, call->v, call->size.s, n, h, s, here);
         pack_across(call, call->k, n, h, s, here, r.k + s / KEYS * block);
         pack_along(call, call->v, n, h, s, here, r.v + s / KEYS * block);
     }
+    fetch_rows(call, call->q, call->size.t, n, h, begin, least(end - begin, KEYS));
     for (int64_t t = begin; t < end; t += QUERIES)
         forward_block(call, n, h, t, least(QUERIES, end - t), &r);
 }
@@ -240,22 +228,18 @@ static size_t backward_bytes(const stk_attention_call *call)
 static void grad_row(const stk_attention_call *call, const grad_blocks *b, int64_t i_sample, int64_t h, int64_t i,
                      int64_t t, int64_t s, int64_t n)
 {
-    const uint8_t *mask = call->mask ? call->mask + i_sample * call->size.s + s : NULL;
-    float lse = ((const float *)call->lse)[(i_sample * call->size.h + h) * call->size.t + t];
-    float *x = b->tile + i * GRAD_KEYS, *dx = b->dtile + i * GRAD_KEYS, scale = (float)call->scale;
-    int64_t seen = lse == -INFINITY && mask ? 0 : count_seen(call, t, s, n);
+    row_keys keys = {.n = n};
+    uint32_t keeps[MOST_KEYS / 32];
+    grad_numbers numbers = {.scale = (float)call->scale, .dot = b->dot[t], .factor = 1};
+    numbers.lse = ((const float *)call->lse)[(i_sample * call->size.h + h) * call->size.t + t];
+    if (call->mask) keys.mask = call->mask + i_sample * call->size.s + s;
+    keys.seen = numbers.lse == -INFINITY && keys.mask ? 0 : count_seen(call, t, s, n);
     if (call->rate > 0) {
-        uint8_t keeps[MOST_KEYS];
-        float factor = call->rate >= 1 ? 0 : (float)(1 / (1 - call->rate));
-        draw_row(call, i_sample, h, t, s, seen, keeps);
-        grad_dropped_f32(seen, mask, keeps, factor, scale, lse, b->dot[t], x, dx);
-    } else {
-        grad_plain_f32(seen, mask, scale, lse, b->dot[t], x, dx);
+        numbers.factor = call->rate >= 1 ? 0 : (float)(1 / (1 - call->rate));
+        draw_kept(call, i_sample, h, t, s, keys.seen, keeps);
+        keys.keeps = keeps;
     }
-    for (int64_t j = seen; j < n; j++)
-        x[j] = dx[j] = 0;
-    round_row(n, x);
-    round_row(n, dx);
+    grad_scores(&keys, &numbers, b->tile + i * GRAD_KEYS, b->dtile + i * GRAD_KEYS);
 }
 
 /* sum += tile' b, whose rows are n keys, over m queries. */
@@ -322,12 +306,7 @@ static void dot_rows(const stk_attention_call *call, int64_t n, int64_t h, float
 {
     for (int64_t t = 0; t < call->size.t; t++) {
         int64_t row = row_at(call, call->size.t, n, t, h);
-        const uint16_t *dy = (const uint16_t *)call->dy + row, *y = (const uint16_t *)call->y + row;
-        float sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t e = 0; e < call->size.d; e++)
-            sum += bf16_to_f32(dy[e]) * bf16_to_f32(y[e]);
-        out[t] = sum;
+        out[t] = dot_row(call->size.d, (const uint16_t *)call->dy + row, (const uint16_t *)call->y + row);
     }
 }
 

@@ -14,25 +14,22 @@
  * Forward, keys and values are packed whole, and few queries pass by many keys; backward, a block of each. */
 enum { QUERIES = STK_ATTENTION_QUERIES, KEYS = 256, GRAD_QUERIES = 96, GRAD_KEYS = 128, MOST_KEYS = KEYS, WIDEST = 64 };
 
-/* keeps[i]: whether dropout keeps the weight of query t and key s + i; s is a multiple of STK_DROPOUT_BLOCK. */
-static void draw_row(const stk_attention_call *call, int64_t n, int64_t h, int64_t t, int64_t s, int64_t n_keys,
-                     uint8_t *keeps)
+/* What draw_bits may write: whole vectors of whole blocks. */
+enum { MOST_GROUPS = MOST_KEYS / STK_DROPOUT_BLOCK + WIDE_LANES, MOST_DRAWN = STK_DROPOUT_BLOCK * MOST_GROUPS };
+
+/* The 16 random bits of the weight of query t and of each of n_keys keys from s on, a multiple of STK_DROPOUT_BLOCK. */
+static void draw_bits(const stk_attention_call *call, int64_t n, int64_t h, int64_t t, int64_t s, int64_t n_keys,
+                      uint16_t bits[MOST_DRAWN])
 {
-    enum { MOST = MOST_KEYS / STK_DROPOUT_BLOCK + WIDE_LANES };
-    uint64_t hi[MOST], lo[MOST], pairs[2 * MOST];
-    uint16_t bits[STK_DROPOUT_BLOCK * MOST];
+    uint64_t hi[MOST_GROUPS], lo[MOST_GROUPS], pairs[2 * MOST_GROUPS];
     int n_groups = (int)((n_keys + STK_DROPOUT_BLOCK - 1) / STK_DROPOUT_BLOCK);
     int64_t at = stk_dropout_attention_element(h, call->size.t, t, call->size.s, s) / STK_DROPOUT_BLOCK;
-    int32_t limit = stk_dropout_limit(call->rate);
     for (int i = 0; i < n_groups + WIDE_LANES; i++) {
         hi[i] = (uint64_t)call->sample + (uint64_t)n;
         lo[i] = (uint64_t)(at + i);
     }
     philox_many(call->key, n_groups, hi, lo, pairs);
     split_pairs(2 * n_groups, pairs, bits);
-#pragma omp simd
-    for (int i = 0; i < STK_DROPOUT_BLOCK * n_groups; i++)
-        keeps[i] = bits[i] >= limit;
 }
 
 /* The first key that counts, or S. */

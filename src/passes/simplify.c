@@ -4,7 +4,7 @@
  *   fold    constants through unary, binary, cast, broadcast, reshape and transpose
  *   drop    x + 0, x - 0, x * 1, x / 1, casts and reshapes and broadcasts to the same type, transposes of nothing,
  *           casts to a wider float and back
- *   join    a + scatter_add(...) into one scatter_add
+ *   join    a + scatter_add(...) into one scatter_add; gradients of slices that make up the whole into a concat
  *   merge   a node equal to an earlier one in op, attributes and inputs (common subexpressions; barriers excepted)
  */
 #include <math.h>
@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "passes/join_parts.h"
 #include "passes/passes.h"
 
 typedef struct simplifier {
@@ -188,6 +189,7 @@ static void simplify_node(simplifier *s, int32_t i)
         node->n_in = 0;
     }
     scatter_onto(s, node);
+    stk_join_parts(graph, node);
     int32_t input = passed_on(s, node);
     if (input >= 0) {
         s->replace[node->first_out] = input;

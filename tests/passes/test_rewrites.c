@@ -69,6 +69,39 @@ static void simplify_adds_embeddings_in_place(void **state)
     stk_graph_free(graph);
 }
 
+/* The gradient of what three slices are taken of, in another order than they lie in; and of what is cut in two with a
+ * gap, or across both axes, where zeros have to be added. */
+static void simplify_puts_slices_together(void **state)
+{
+    static const struct {
+        int64_t start[3][2], stop[3][2];
+        int n, n_concat;
+    } cases[] = {
+        {{{0, 6}, {0, 0}, {0, 2}}, {{4, 9}, {4, 2}, {4, 6}}, 3, 1},
+        {{{0, 0}, {0, 3}}, {{4, 2}, {4, 9}}, 2, 0},
+        {{{0, 0}, {0, 4}}, {{4, 4}, {4, 8}}, 2, 0},
+        {{{0, 0}, {2, 4}}, {{2, 4}, {4, 9}}, 2, 0},
+        {{{0, 0}, {0, 4}}, {{4, 5}, {4, 9}}, 2, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        stk_graph *graph = stk_graph_new();
+        stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 9)), loss = stk_value_none(graph);
+        for (int k = 0; k < cases[i].n; k++) {
+            stk_value part = stk_slice(x, cases[i].start[k], cases[i].stop[k], (int64_t[]){1, 1});
+            stk_value sum = stk_reduce_sum(stk_square(part), 0);
+            loss = k ? stk_add(loss, sum) : sum;
+        }
+        stk_graph_output(graph, "dx", stk_grad(loss, x));
+        expect_ok(pass_autodiff(graph, &options));
+        expect_ok(pass_simplify(graph, &options));
+        expect_ok(stk_graph_verify(graph));
+        assert_int_equal(count_nodes(graph, STK_OP_concat), cases[i].n_concat);
+        assert_int_equal(count_nodes(graph, STK_OP_slice_grad), cases[i].n_concat ? 0 : cases[i].n);
+        stk_graph_free(graph);
+    }
+}
+
 /* Only the update reads the decayed weight, so that the copy made there leaves the original without a reader. */
 static void recompute_leaves_nothing_unread(void **state)
 {
@@ -290,6 +323,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(simplify_folds_and_merges),
         cmocka_unit_test(simplify_adds_embeddings_in_place),
+        cmocka_unit_test(simplify_puts_slices_together),
         cmocka_unit_test(recompute_leaves_nothing_unread),
         cmocka_unit_test(recompute_keeps_narrow_weights),
         cmocka_unit_test(simplify_merges_equal_shapes),

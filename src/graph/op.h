@@ -24,8 +24,9 @@
  *   max_pool2d_grad                 x, y, dy -> dx                        attrs: window; the first maximum gets all
  *   avg_pool2d_grad                 dy -> dx                              attrs: window, shape of x
  *   conv3d, ..., avg_pool3d_grad    the seven above on volumes [N,D,H,W,C], weight [O,KD,KH,KW,C/groups]
- *   batch_norm                      x [..., C], scale, bias, running_mean, running_var (all f32 [C])
+ *   batch_norm                      x [..., C], scale, bias, running_mean, running_var (all f32 [C]), [residual]
  *                                     -> y, mean, inv_std, new_running_mean, new_running_var   attrs: batch_norm
+ *                                     residual: added before the ReLU; made by pass_residual
  *   batch_norm_grad                 dy, x, scale, bias, mean, inv_std -> dx, dscale, dbias
  *                                     attrs: batch_norm; with relu, dy counts where the forward output was > 0
  *   accumulate                      x, row i64 [] -> y                    y = x where row is 0, else y + x, where y is
@@ -33,7 +34,10 @@
  *                                     attrs: accumulate; in_place: x lies where y does and is the sum already
  *   carry                           row i64 [] -> y                       what the micro-batch before left there, zeros
  *                                     where row is 0; made by pass_carry              attrs: dtype, shape
- *   batch_norm_apply                x, scale, bias, mean, inv_std -> y    attrs: batch_norm; made by pass_recompute
+ *   batch_norm_apply                x, scale, bias, mean, inv_std, [residual] -> y
+ *                                     attrs: batch_norm; made by pass_recompute
+ *   batch_norm_sum_grad             dy, dy2, y, x, scale, mean, inv_std -> dx, dscale, dbias, d   attrs: batch_norm
+ *                                     batch_norm_grad of d = (dy + dy2 where y > 0); made by pass_residual
  *   layer_norm                      x [...,C], scale, bias (f32 [C]) -> y, mean, inv_std (f32 [...])
  *                                     attrs: layer_norm
  *   layer_norm_grad                 dy, x, scale, mean, inv_std -> dx, dscale, dbias

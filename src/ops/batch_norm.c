@@ -1,5 +1,6 @@
 /* Batch normalisation in training: y = (x - mean) * inv_std * scale + bias over all axes but the last.
- * Ioffe & Szegedy 2015. Statistics are f32 (f64 for f64 x), whatever the dtype of x.
+ * Ioffe & Szegedy 2015. Statistics are f32 (f64 for f64 x), whatever the dtype of x. A sixth input is a
+ * residual: it is added to the result, rounded as that would be, before the ReLU.
  */
 #include "ops/rule.h"
 
@@ -8,6 +9,8 @@ static stk_status infer(stk_op_call *call)
     static const char *const roles[] = {"x", "scale", "bias", "running_mean", "running_var"};
     stk_tensor_desc x = call->in[0];
     char text[STK_SHAPE_TEXT_BYTES];
+    if (call->n_in != 5 && call->n_in != 6)
+        return stk_fail(STK_INVALID, "%d inputs do not fit: it takes 5 and perhaps a residual", call->n_in);
     STK_RETURN_IF_ERROR(stk_rule_need_float("x", x));
     if (x.shape.rank < 2 || x.shape.dim[x.shape.rank - 1] == STK_ANY)
         return stk_fail(STK_INVALID, "x %s must be [..., C] with a known number of channels", stk_desc_text(x, text));
@@ -15,6 +18,7 @@ static stk_status infer(stk_op_call *call)
     stk_dtype dtype = stk_rule_stat_dtype(x.dtype);
     for (int i = 1; i < 5; i++)
         STK_RETURN_IF_ERROR(stk_rule_need(roles[i], call->in[i], dtype, channels));
+    if (call->n_in == 6) STK_RETURN_IF_ERROR(stk_rule_need("residual", call->in[5], x.dtype, x.shape));
     call->out[0] = x;
     for (int i = 1; i < 5; i++)
         stk_rule_out(call, i, dtype, channels);
@@ -24,12 +28,20 @@ static stk_status infer(stk_op_call *call)
 static stk_status grad(const stk_grad_call *call)
 {
     stk_value dy = call->grad_out[0];
+    stk_attrs attrs = *call->attrs;
     if (call->grad_out[1].id >= 0 || call->grad_out[2].id >= 0)
         return stk_fail(STK_UNSUPPORTED, "batch_norm has no gradient through its mean and inv_std outputs");
     /* The running statistics are kept apart from the gradient, as everywhere. */
-    if (dy.id < 0 || !(call->need[0] || call->need[1] || call->need[2])) return STK_OK;
+    if (dy.id < 0) return STK_OK;
+    if (call->n_in == 6 && attrs.batch_norm.relu) {
+        stk_value zero = stk_rule_scalar(dy.graph, stk_value_dtype(dy), 0);
+        dy = stk_select(stk_greater(call->out[0], zero), dy, zero);
+        attrs.batch_norm.relu = 0;
+    }
+    if (call->n_in == 6 && call->need[5]) call->grad_in[5] = dy;
+    if (!(call->need[0] || call->need[1] || call->need[2])) return stk_rule_built(dy);
     stk_value in[6] = {dy, call->in[0], call->in[1], call->in[2], call->out[1], call->out[2]};
-    stk_value dx = stk_rule_add(STK_OP_batch_norm_grad, call->attrs, in, 6);
+    stk_value dx = stk_rule_add(STK_OP_batch_norm_grad, &attrs, in, 6);
     STK_RETURN_IF_ERROR(stk_rule_built(dx));
     for (int i = 0; i < 3; i++)
         if (call->need[i]) call->grad_in[i] = stk_value_sibling(dx, i);
@@ -38,7 +50,7 @@ static stk_status grad(const stk_grad_call *call)
 
 static void cost(const stk_op_call *call, stk_cost *out)
 {
-    out->flops = 7 * stk_rule_count(call->in[0].shape);
+    out->flops = (call->n_in == 6 ? 8 : 7) * stk_rule_count(call->in[0].shape);
 }
 
 static void print(const stk_attrs *attrs, stk_text *out)
@@ -52,7 +64,7 @@ static void print(const stk_attrs *attrs, stk_text *out)
 const stk_op_rule stk_rule_batch_norm = {
     .name = "batch_norm",
     .kind = STK_KIND_OPAQUE,
-    .n_in = 5,
+    .n_in = -1,
     .n_out = 5,
     .autocast = STK_AUTOCAST_FIRST,
     .infer = infer,

@@ -39,6 +39,23 @@
          INPUTS(x, STATS(0.5, 2, c), STATS(-0.5, 0.5, c), ROUGH_STATS(FILL_UNIFORM, -1, 1, c),                         \
                 ROUGH_STATS(FILL_UNIFORM, 0.5, 2, c)),                                                                 \
          .loosen = 10)
+/* With a residual. */
+#define BATCH_NORM_ONTO(name, relu, c, ...)                                                                            \
+    CASE(name, batch_norm, BN(1, relu),                                                                                \
+         INPUTS(ROUGH(FILL_UNIFORM, -1, 1, __VA_ARGS__), STATS(0.5, 2, c), STATS(-0.5, 0.5, c),                        \
+                ROUGH_STATS(FILL_UNIFORM, -1, 1, c), ROUGH_STATS(FILL_UNIFORM, 0.5, 2, c), REAL(-1, 1, __VA_ARGS__)),  \
+         .loosen = 10)
+#define BATCH_NORM_APPLY_ONTO(name, relu, c, ...)                                                                      \
+    CASE(name, batch_norm_apply, BN(1, relu),                                                                          \
+         INPUTS(ROUGH(FILL_UNIFORM, -1, 1, __VA_ARGS__), STATS(0.5, 2, c), STATS(-0.5, 0.5, c), STATS(-0.5, 0.5, c),   \
+                STATS(0.5, 2, c), ROUGH(FILL_UNIFORM, -1, 1, __VA_ARGS__)),                                            \
+         .loosen = 10)
+#define BATCH_NORM_SUM_GRAD(name, c, ...)                                                                              \
+    CASE(name, batch_norm_sum_grad, BN(1, 0),                                                                          \
+         INPUTS(ROUGH(FILL_UNIFORM, -1, 1, __VA_ARGS__), ROUGH(FILL_UNIFORM, -1, 1, __VA_ARGS__),                      \
+                ROUGH(FILL_UNIFORM, -1, 1, __VA_ARGS__), ROUGH(FILL_UNIFORM, -1, 1, __VA_ARGS__), STATS(0.5, 2, c),    \
+                STATS(-0.5, 0.5, c), STATS(0.5, 2, c)),                                                                \
+         .loosen = 10)
 #define BATCH_NORM_GRAD(name, relu, dy, x, c)                                                                          \
     CASE(name, batch_norm_grad, BN(1, relu),                                                                           \
          INPUTS(dy, x, STATS(0.5, 2, c), STATS(-0.5, 0.5, c), STATS(-0.5, 0.5, c), STATS(0.5, 2, c)), .loosen = 10)
@@ -155,6 +172,9 @@ static const op_case cases[] = {
     MAX_POOL_GRAD("ties", WINDOW(PAIR(3, 3), ONE, ONE, ONE, ONE, 1), ROUGH(FILL_STEPS, 0, 3, 2, 5, 7, 3), 2, 5, 7, 3),
     MAX_POOL_GRAD("16 channels", WINDOW(PAIR(3, 3), PAIR(2, 2), ONE, ONE, ONE, 1),
                   ROUGH(FILL_UNIFORM, -1, 1, 2, 9, 9, 16), 2, 5, 5, 16),
+    MAX_POOL_GRAD("gaps", WINDOW(PAIR(2, 2), PAIR(5, 3), PAIR(1, 0), NO, ONE, 1),
+                  ROUGH(FILL_UNIFORM, -1, 1, 2, 12, 8, 37), 2, 3, 3, 37),
+    MAX_POOL_GRAD("dilated", WINDOW(PAIR(2, 2), ONE, NO, NO, PAIR(2, 1), 1), DISTINCT(-1, 1, 1, 5, 4, 2), 1, 3, 3, 2),
     MAX_POOL_GRAD("no images", WINDOW(PAIR(2, 2), PAIR(2, 2), NO, NO, ONE, 1), DISTINCT(-1, 1, 0, 4, 4, 3), 0, 2, 2, 3),
 
     AVG_POOL("2x2", WINDOW(PAIR(2, 2), PAIR(2, 2), NO, NO, ONE, 1), REAL(-1, 1, 2, 4, 6, 3)),
@@ -178,6 +198,9 @@ static const op_case cases[] = {
     BATCH_NORM("one row", 1, 0, ROUGH(FILL_UNIFORM, -1, 1, 1, 5), 5),
     BATCH_NORM("no rows", 1, 0, ROUGH(FILL_UNIFORM, -1, 1, 0, 5), 5),
     BATCH_NORM("far from zero", 1, 0, ROUGH(FILL_UNIFORM, 50, 51, 64, 16), 16),
+    BATCH_NORM_ONTO("residual", 0, 3, 3, 4, 5, 3),
+    BATCH_NORM_ONTO("residual, ReLU", 1, 67, 2, 6, 7, 67),
+    BATCH_NORM_ONTO("residual, no rows", 1, 5, 0, 5),
     BATCH_NORM("33 channels", 1, 1, ROUGH(FILL_UNIFORM, -1, 1, 2, 6, 7, 33), 33),
 
     CASE("first micro-batch", accumulate, ATTRS(), INPUTS(ROUGH(FILL_UNIFORM, -1, 1, 5, 33), SCALAR_I64(0)),
@@ -190,6 +213,12 @@ static const op_case cases[] = {
     BATCH_NORM_APPLY("one row", 0, ROUGH(FILL_UNIFORM, -1, 1, 1, 7), 7),
     BATCH_NORM_APPLY("no rows", 0, ROUGH(FILL_UNIFORM, -1, 1, 0, 7), 7),
     BATCH_NORM_APPLY("33 channels, ReLU", 1, ROUGH(FILL_UNIFORM, -1, 1, 2, 6, 7, 33), 33),
+    BATCH_NORM_APPLY_ONTO("residual", 0, 3, 3, 4, 5, 3),
+    BATCH_NORM_APPLY_ONTO("residual, ReLU", 1, 67, 2, 6, 7, 67),
+    BATCH_NORM_SUM_GRAD("images", 3, 3, 4, 5, 3),
+    BATCH_NORM_SUM_GRAD("67 channels", 67, 3, 6, 7, 67),
+    BATCH_NORM_SUM_GRAD("one row", 7, 1, 7),
+    BATCH_NORM_SUM_GRAD("no rows", 7, 0, 7),
     BATCH_NORM_GRAD("images", 0, REAL(-1, 1, 3, 4, 5, 3), REAL(-1, 1, 3, 4, 5, 3), 3),
     BATCH_NORM_GRAD("images, ReLU", 1, REAL(-1, 1, 3, 4, 5, 3), REAL(-1, 1, 3, 4, 5, 3), 3),
     BATCH_NORM_GRAD("rows", 0, REAL(-1, 1, 9, 7), REAL(-1, 1, 9, 7), 7),

@@ -10,6 +10,7 @@
 
 #include "graph/fused.h"
 #include "passes/passes.h"
+#include "stoker/nn.h"
 
 static const stk_pass_options options = {0};
 
@@ -213,6 +214,34 @@ static void remask_draws_once(void **state)
     }
 }
 
+/* The ends of two residual blocks, forward and backward; the first one's sum is read by the second, too. */
+static void residual_joins_batch_norms(void **state)
+{
+    (void)state;
+    for (int other = 0; other < 3; other++) {
+        stk_graph *graph = stk_graph_new();
+        stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 8));
+        stk_value first = stk_batch_norm(stk_dense(x, 8)), beside = stk_batch_norm(stk_dense(x, 8));
+        stk_value y = stk_relu(stk_add(first, beside));
+        stk_value norm = stk_batch_norm(stk_dense(y, 8));
+        if (other == 1) norm = stk_square(norm); /* a group of element-wise nodes, in either direction */
+        stk_value end = stk_relu(stk_add(norm, y)), loss = stk_reduce_sum(stk_square(stk_dense(end, 8)), 0);
+        if (other == 2) stk_graph_output(graph, "norm", norm); /* it is wanted alone as well */
+        stk_graph_output(graph, "dx", stk_grad(stk_reduce_sum(loss, 0), x));
+        expect_ok(stk_graph_status(graph));
+        expect_ok(pass_autodiff(graph, &options));
+        expect_ok(pass_simplify(graph, &options));
+        expect_ok(pass_residual(graph, &options));
+        expect_ok(stk_graph_verify(graph));
+        int n_onto = 0;
+        for (int i = 0; i < graph->n_nodes; i++)
+            n_onto += graph->node[i].op == STK_OP_batch_norm && graph->node[i].n_in == 6;
+        assert_int_equal(n_onto, other ? 1 : 2);
+        assert_int_equal(count_nodes(graph, STK_OP_batch_norm_sum_grad), other == 1 ? 0 : 1);
+        stk_graph_free(graph);
+    }
+}
+
 static void autodiff_leaves_no_marks(void **state)
 {
     (void)state;
@@ -329,6 +358,7 @@ int main(void)
         cmocka_unit_test(simplify_merges_equal_shapes),
         cmocka_unit_test(simplify_respects_barriers),
         cmocka_unit_test(remask_draws_once),
+        cmocka_unit_test(residual_joins_batch_norms),
         cmocka_unit_test(autodiff_leaves_no_marks),
         cmocka_unit_test(fuse_makes_no_cycle),
         cmocka_unit_test(fuse_joins_groups),

@@ -29,16 +29,19 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     s->momentum = call->attrs->batch_norm.momentum;
     s->unbiased = call->attrs->batch_norm.unbiased;
     s->relu = call->attrs->batch_norm.relu;
+    s->has_residual = call->op != STK_OP_batch_norm_grad && call->n_in == 6;
     s->n_threads = stk_cpu_threads_for((double)s->n_rows * (double)s->n_channels * 3, device->base.n_threads);
     out->scratch_bytes = (size_t)(STK_BATCH_NORM_SLOTS * stk_batch_norm_padded(s->n_channels) * s->n_threads) * 8;
     return STK_OK;
 }
 
+enum { RESIDUAL = 1 << 5 };
+
 stk_status stk_cpu_batch_norm_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     STK_RETURN_IF_ERROR(make(device, call, call->in[0], fns_of(device, call->in[0])->forward, out));
-    /* y over x, and the running statistics over themselves. */
-    out->in_place[0] = 1;
+    /* y over x or the residual, and the running statistics over themselves. */
+    out->in_place[0] = 1 | RESIDUAL;
     out->in_place[3] = 1u << 3;
     out->in_place[4] = 1u << 4;
     return STK_OK;
@@ -49,6 +52,17 @@ stk_status stk_cpu_batch_norm_grad_kernel(const stk_cpu_device *device, const st
     STK_RETURN_IF_ERROR(make(device, call, call->in[1], fns_of(device, call->in[1])->grad, out));
     /* dx over dy or x. */
     out->in_place[0] = 3;
+    return STK_OK;
+}
+
+stk_status stk_cpu_batch_norm_sum_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    enum { DX = 0, D = 3, DY = 1, DY2 = 2, Y = 4, X = 8 }; /* outputs; bits of inputs */
+    STK_RETURN_IF_ERROR(make(device, call, call->in[3], fns_of(device, call->in[3])->sum_grad, out));
+    ((stk_batch_norm_state *)out->state)->relu = false;
+    /* The first sweep writes d and has then read all but x. */
+    out->in_place[DX] = DY | DY2 | Y | X;
+    out->in_place[D] = DY | DY2 | Y;
     return STK_OK;
 }
 
@@ -63,6 +77,6 @@ stk_status stk_cpu_batch_norm_apply_kernel(const stk_cpu_device *device, const s
 {
     STK_RETURN_IF_ERROR(make(device, call, call->in[0], fns_of(device, call->in[0])->apply, out));
     out->run = run_apply;
-    out->in_place[0] = 1;
+    out->in_place[0] = 1 | RESIDUAL;
     return STK_OK;
 }

@@ -11,7 +11,7 @@ typedef struct stk_batch_norm_state {
     int n_threads;
     int64_t n_rows, n_channels;
     double eps, momentum;
-    bool unbiased, relu;
+    bool unbiased, relu, has_residual;
 } stk_batch_norm_state;
 
 /* Rows [begin, end) of one part, for the loops. */
@@ -35,13 +35,14 @@ enum { STK_BATCH_NORM_SUMS = 2, STK_BATCH_NORM_PARAMS = 4, STK_BATCH_NORM_SLOTS 
 /* Bodies for stk_cpu_parallel, one after the other: sums of each part, then results. The task's state is the struct
  * above. */
 typedef struct stk_batch_norm_fns {
-    stk_cpu_body forward[2], grad[2];
+    stk_cpu_body forward[2], grad[2], sum_grad[2];
     stk_cpu_body apply[1]; /* the result from known statistics */
 } stk_batch_norm_fns;
 
 #define STK_BATCH_NORM_FNS(suffix)                                                                                     \
     {                                                                                                                  \
         {measure_share_##suffix, normalize_share_##suffix}, {sum_grads_share_##suffix, write_grads_share_##suffix},    \
+            {sum_masked_share_##suffix, write_masked_share_##suffix},                                                  \
         {                                                                                                              \
             apply_share_##suffix                                                                                       \
         }                                                                                                              \

@@ -164,6 +164,41 @@ static void normalize_bf16(const stk_batch_norm_rows *p, const uint16_t *x, cons
     }
 }
 
+/* What the rounded result of normalisation and the residual make. */
+INLINE __m512 add_residual(__m512 v, const uint16_t *residual, __m512 least, __mmask16 mask)
+{
+    __m512i rounded = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(v));
+    __m512 alone = _mm512_castsi512_ps(_mm512_slli_epi32(rounded, 16));
+    return _mm512_max_ps(least, _mm512_add_ps(alone, load(residual, mask)));
+}
+
+static void normalize_onto_bf16(const stk_batch_norm_rows *p, const uint16_t *x, const float *mean, const float *factor,
+                                const float *bias, const uint16_t *residual, uint16_t *y)
+{
+    const __m512 least = _mm512_set1_ps(p->relu ? 0 : -INFINITY), none = _mm512_set1_ps(-INFINITY);
+    const int64_t n = p->n_channels;
+    for (int64_t row = p->begin; row < p->end; row++) {
+        const uint16_t *from = x + row * n, *other = residual + row * n;
+        uint16_t *to = y + row * n;
+        int64_t c = 0;
+        for (; c + LINE <= n; c += LINE) {
+            __m512 v[2];
+            fetch(from + c);
+            fetch(other + c);
+            for (int i = 0, at = 0; i < 2; i++, at += LANES) {
+                v[i] = normalize_vec(from + c + at, mean + c + at, factor + c + at, bias + c + at, none, ALL);
+                v[i] = add_residual(v[i], other + c + at, least, ALL);
+            }
+            store_line(to + c, v);
+        }
+        for (; c < n; c += LANES) {
+            __mmask16 mask = mask_of(n - c);
+            __m512 v = normalize_vec(from + c, mean + c, factor + c, bias + c, none, mask);
+            store(to + c, add_residual(v, other + c, least, mask), mask);
+        }
+    }
+}
+
 /* --- gradient --- */
 
 /* What both sweeps read, from some channel on. */
@@ -236,6 +271,70 @@ static void sum_grads_bf16(const stk_batch_norm_rows *p, const uint16_t *dy, con
         sum_grads(true, p, a, first, second);
     else
         sum_grads(false, p, a, first, second);
+}
+
+/* What the sweep over a sum's gradients reads and writes, from some element on. */
+typedef struct masked_args {
+    const uint16_t *dy, *dy2, *y, *x;
+    uint16_t *d;
+} masked_args;
+
+INLINE masked_args move_masked(masked_args a, int64_t n)
+{
+    return (masked_args){a.dy + n, a.dy2 + n, a.y + n, a.x + n, a.d + n};
+}
+
+INLINE void sum_masked_vec(const int n_rows, masked_args a, int64_t row_step, const float *mean, float *first,
+                           float *second, __mmask16 mask)
+{
+    __m512 sum = _mm512_loadu_ps(first), product = _mm512_loadu_ps(second), center = load_param(mean, mask);
+    for (int r = 0; r < n_rows; r++, a = move_masked(a, row_step)) {
+        __m512 d = where_positive(load(a.y, mask), _mm512_add_ps(load(a.dy, mask), load(a.dy2, mask)));
+        sum = _mm512_add_ps(sum, d);
+        product = _mm512_fmadd_ps(d, _mm512_sub_ps(load(a.x, mask), center), product);
+        store(a.d, d, mask);
+    }
+    _mm512_storeu_ps(first, sum);
+    _mm512_storeu_ps(second, product);
+}
+
+INLINE void sum_masked_rows(const int n_rows, masked_args a, int64_t row_step, const float *mean, int64_t n,
+                            block_sums *to)
+{
+    int64_t c = 0;
+    for (; c + LINE <= n; c += LINE) {
+        for (int64_t at = c, r = 0; r < n_rows; r++, at += row_step) {
+            fetch(a.dy + at);
+            fetch(a.dy2 + at);
+            fetch(a.y + at);
+            fetch(a.x + at);
+        }
+        for (int64_t i = c; i < c + LINE; i += LANES)
+            sum_masked_vec(n_rows, move_masked(a, i), row_step, mean + i, to->first + i, to->second + i, ALL);
+    }
+    for (; c < n; c += LANES)
+        sum_masked_vec(n_rows, move_masked(a, c), row_step, mean + c, to->first + c, to->second + c, mask_of(n - c));
+}
+
+static void sum_masked_bf16(const stk_batch_norm_rows *p, const uint16_t *dy, const uint16_t *dy2, const uint16_t *y,
+                            const uint16_t *x, const float *mean, uint16_t *d, double *first, double *second)
+{
+    enum { TWO = 2 }; /* rows: five streams each */
+    block_sums sums;
+    const int64_t step = p->n_channels;
+    for (int64_t begin = p->begin; begin < p->end; begin += STK_BATCH_NORM_ROWS) {
+        int64_t end = p->end - begin < STK_BATCH_NORM_ROWS ? p->end : begin + STK_BATCH_NORM_ROWS;
+        for (int64_t c = 0; c < step; c += TILE) {
+            int64_t n = step - c < TILE ? step - c : TILE, row = begin;
+            masked_args a = move_masked((masked_args){dy, dy2, y, x, d}, begin * step + c);
+            clear_sums(&sums, n);
+            for (; row + TWO <= end; row += TWO, a = move_masked(a, TWO * step))
+                sum_masked_rows(TWO, a, step, mean + c, n, &sums);
+            for (; row < end; row++, a = move_masked(a, step))
+                sum_masked_rows(1, a, step, mean + c, n, &sums);
+            add_sums(&sums, n, first + c, second + c);
+        }
+    }
 }
 
 /* dx = factor * (d - offset - slope * (x - mean)). */

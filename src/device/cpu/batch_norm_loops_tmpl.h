@@ -34,6 +34,24 @@ static void NAME(measure)(const stk_batch_norm_rows *p, const S *x, const T *shi
     }
 }
 
+/* y = x normalised, rounded, plus the residual. */
+static void NAME(normalize_onto)(const stk_batch_norm_rows *p, const S *x, const T *mean, const T *factor,
+                                 const T *bias, const S *residual, S *y)
+{
+    int64_t n_channels = p->n_channels;
+    for (int64_t i = p->begin * n_channels; i < p->end * n_channels; i += n_channels) {
+        const S *from = x + i, *other = residual + i;
+        S *to = y + i;
+        T least = p->relu ? 0 : -(T)INFINITY;
+#pragma omp simd
+        for (int64_t c = 0; c < n_channels; c++) {
+            S alone = STORE(NAME(affine)(LOAD(from[c]), mean[c], factor[c], bias[c]));
+            T v = LOAD(alone) + LOAD(other[c]);
+            to[c] = STORE(v <= least ? least : v);
+        }
+    }
+}
+
 static void NAME(normalize)(const stk_batch_norm_rows *p, const S *x, const T *mean, const T *factor, const T *bias,
                             S *y)
 {
@@ -83,6 +101,37 @@ static void NAME(sum_grads)(const stk_batch_norm_rows *p, const S *dy, const S *
                         sum[c] += g;
                         product[c] += g * (LOAD(from[c]) - mean[at + c]);
                     }
+                }
+            }
+            for (int c = 0; c < n; c++) {
+                first[at + c] += (double)sum[c];
+                second[at + c] += (double)product[c];
+            }
+        }
+    }
+}
+
+/* d = dy + dy2 where the ReLU behind the sum let y pass, and the sums of it. */
+static void NAME(sum_masked)(const stk_batch_norm_rows *p, const S *dy, const S *dy2, const S *y, const S *x,
+                             const T *mean, S *d, double *first, double *second)
+{
+    int64_t n_channels = p->n_channels;
+    for (int64_t row = p->begin; row < p->end; row += STK_BATCH_NORM_ROWS) {
+        int64_t n_rows = p->end - row < STK_BATCH_NORM_ROWS ? p->end - row : STK_BATCH_NORM_ROWS;
+        for (int64_t at = 0; at < n_channels; at += NAME(TILE)) {
+            int n = n_channels - at < NAME(TILE) ? (int)(n_channels - at) : NAME(TILE);
+            T sum[NAME(TILE)] = {0}, product[NAME(TILE)] = {0};
+            for (int64_t r = row; r < row + n_rows; r++) {
+                int64_t i = r * n_channels + at;
+                const S *from = x + i, *grad = dy + i, *grad2 = dy2 + i, *out = y + i;
+                S *to = d + i;
+                /* d may lie where one of the others does; an element is read before it is written. */
+#pragma omp simd
+                for (int c = 0; c < n; c++) {
+                    T u = LOAD(grad[c]) + LOAD(grad2[c]), g = LOAD(out[c]) > 0 ? u : 0;
+                    sum[c] += g;
+                    product[c] += g * (LOAD(from[c]) - mean[at + c]);
+                    to[c] = STORE(g);
                 }
             }
             for (int c = 0; c < n; c++) {

@@ -60,6 +60,15 @@ static void NAME(guess)(const stk_batch_norm_state *s, const S *x, T *shift)
             shift[c] += LOAD(x[r * s->n_channels + c]) / (T)n;
 }
 
+static void NAME(write)(const stk_batch_norm_state *s, const stk_batch_norm_rows *rows, const stk_kernel_args *args,
+                        const T *mean, const T *factor)
+{
+    if (s->has_residual)
+        NAME(normalize_onto)(rows, args->in[0], mean, factor, args->in[2], args->in[5], args->out[0]);
+    else
+        NAME(normalize)(rows, args->in[0], mean, factor, args->in[2], args->out[0]);
+}
+
 static void NAME(measure_share)(const void *p, int i_part, int n_parts)
 {
     const stk_cpu_task *task = p;
@@ -75,8 +84,7 @@ static void NAME(normalize_share)(const void *p, int i_part, int n_parts)
     const stk_cpu_task *task = p;
     const stk_batch_norm_state *s = task->state;
     const stk_kernel_args *args = task->args;
-    const S *x = args->in[0];
-    const T *scale = args->in[1], *bias = args->in[2];
+    const T *scale = args->in[1];
     const T *running_mean = args->in[3], *running_var = args->in[4];
     T *out_mean = args->out[1], *out_inv_std = args->out[2], *new_mean = args->out[3], *new_var = args->out[4];
     NAME(part) part = NAME(find_part)(task, i_part, n_parts);
@@ -99,7 +107,7 @@ static void NAME(normalize_share)(const void *p, int i_part, int n_parts)
         new_mean[c] = (T)((double)running_mean[c] * (1 - momentum) + full_mean * momentum);
         new_var[c] = (T)((double)running_var[c] * (1 - momentum) + var * momentum);
     }
-    NAME(normalize)(&part.rows, x, mean, factor, bias, args->out[0]);
+    NAME(write)(s, &part.rows, args, mean, factor);
 }
 
 /* The result again, from statistics that are known: the same bits as normalize_share writes. */
@@ -108,13 +116,12 @@ static void NAME(apply_share)(const void *p, int i_part, int n_parts)
     const stk_cpu_task *task = p;
     const stk_batch_norm_state *s = task->state;
     const stk_kernel_args *args = task->args;
-    const S *x = args->in[0];
-    const T *scale = args->in[1], *bias = args->in[2], *mean = args->in[3], *inv_std = args->in[4];
+    const T *scale = args->in[1], *mean = args->in[3], *inv_std = args->in[4];
     NAME(part) part = NAME(find_part)(task, i_part, n_parts);
     T *factor = part.param;
     for (int64_t c = 0; c < s->n_channels; c++)
         factor[c] = inv_std[c] * scale[c];
-    NAME(normalize)(&part.rows, x, mean, factor, bias, args->out[0]);
+    NAME(write)(s, &part.rows, args, mean, factor);
 }
 
 /* --- gradient --- */
@@ -132,14 +139,17 @@ static void NAME(sum_grads_share)(const void *p, int i_part, int n_parts)
     NAME(sum_grads)(&part.rows, in[0], in[1], in[4], factor, in[3], part.sums, part.sums + part.padded);
 }
 
-/* The factors are still where sum_grads_share left them. */
-static void NAME(write_grads_share)(const void *p, int i_part, int n_parts)
+/* What the second sweep reads; the factors are still where the first one left them. */
+typedef struct NAME(grads) {
+    const S *dy, *x;
+    const T *bias, *mean, *inv_std;
+} NAME(grads);
+
+static void NAME(write_share)(const stk_cpu_task *task, NAME(grads) in, int i_part, int n_parts)
 {
-    const stk_cpu_task *task = p;
     const stk_batch_norm_state *s = task->state;
     const stk_kernel_args *args = task->args;
-    const S *dy = args->in[0], *x = args->in[1];
-    const T *bias = args->in[3], *mean = args->in[4], *inv_std = args->in[5];
+    const T *inv_std = in.inv_std;
     T *dscale = args->out[1], *dbias = args->out[2];
     NAME(part) part = NAME(find_part)(task, i_part, n_parts);
     T *factor = part.param, *offset = factor + part.padded, *slope = offset + part.padded;
@@ -155,5 +165,35 @@ static void NAME(write_grads_share)(const void *p, int i_part, int n_parts)
         dscale[c] = (T)product;
         dbias[c] = (T)sum;
     }
-    NAME(write_grads)(&part.rows, dy, x, mean, factor, bias, offset, slope, args->out[0]);
+    NAME(write_grads)(&part.rows, in.dy, in.x, in.mean, factor, in.bias, offset, slope, args->out[0]);
+}
+
+static void NAME(write_grads_share)(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    void *const *in = task->args->in;
+    NAME(write_share)(task, (NAME(grads)){in[0], in[1], in[3], in[4], in[5]}, i_part, n_parts);
+}
+
+/* --- gradient behind a sum and its ReLU --- */
+
+static void NAME(sum_masked_share)(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    const stk_batch_norm_state *s = task->state;
+    void *const *in = task->args->in;
+    const T *scale = in[4], *inv_std = in[6];
+    NAME(part) part = NAME(make_part)(task, i_part, n_parts);
+    for (int64_t c = 0; c < s->n_channels; c++)
+        part.param[c] = inv_std[c] * scale[c];
+    NAME(sum_masked)
+    (&part.rows, in[0], in[1], in[2], in[3], in[5], task->args->out[3], part.sums, part.sums + part.padded);
+}
+
+/* The mask is in d, so that no ReLU is left and the bias is not read. */
+static void NAME(write_masked_share)(const void *p, int i_part, int n_parts)
+{
+    const stk_cpu_task *task = p;
+    void *const *in = task->args->in;
+    NAME(write_share)(task, (NAME(grads)){task->args->out[3], in[3], in[5], in[5], in[6]}, i_part, n_parts);
 }

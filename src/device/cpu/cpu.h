@@ -70,6 +70,7 @@ typedef struct stk_cpu_task {
     X(batch_norm)                                                                                                      \
     X(batch_norm_grad)                                                                                                 \
     X(batch_norm_apply)                                                                                                \
+    X(batch_norm_sum_grad)                                                                                             \
     X(accumulate)                                                                                                      \
     X(carry)                                                                                                           \
     X(layer_norm)                                                                                                      \

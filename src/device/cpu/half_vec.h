@@ -4,6 +4,10 @@
 #ifndef STK_DEVICE_CPU_HALF_VEC_H
 #define STK_DEVICE_CPU_HALF_VEC_H
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 #include "device/cpu/half.h"
 
 typedef uint16_t vec_half __attribute__((vector_size(VEC_BYTES / 2), aligned(2), may_alias));
@@ -11,6 +15,11 @@ typedef uint32_t vec_bits __attribute__((vector_size(VEC_BYTES)));
 
 static inline vec load_bf16(const uint16_t *from)
 {
+#ifdef __AVX512F__
+    /* The general form becomes five instructions. */
+    __m512i bits = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from)), 16);
+    return (vec)_mm512_castsi512_ps(bits);
+#endif
     vec_bits wide = __builtin_convertvector(*(const vec_half *)from, vec_bits) << 16;
     vec x;
     memcpy(&x, &wide, sizeof(x));

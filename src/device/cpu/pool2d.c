@@ -10,17 +10,14 @@
 #include <string.h>
 
 #include "device/cpu/cpu.h"
+#include "device/cpu/pool2d_bf16.h"
 
 typedef enum pool_kind { MAX, MAX_GRAD, AVG, AVG_GRAD } pool_kind;
-
-typedef struct pool_axis {
-    int64_t n_in, n_out, n_taps, stride, pad, dilation;
-} pool_axis;
 
 typedef struct pool_state {
     stk_pool_fns fns;
     pool_kind kind;
-    pool_axis axis[3]; /* depth, height, width */
+    stk_pool_axis axis[3]; /* depth, height, width */
     int n_threads;
     bool alone;           /* every pixel of dx is in one window at most */
     bool by_rows;         /* a band is a row of output pixels, else an image */
@@ -29,25 +26,19 @@ typedef struct pool_state {
     size_t element_bytes, taps_bytes;
 } pool_state;
 
-static inline bool find_input(const pool_axis *a, int64_t i_out, int64_t i_tap, int64_t *i_in)
-{
-    *i_in = i_out * a->stride - a->pad + i_tap * a->dilation;
-    return *i_in >= 0 && *i_in < a->n_in;
-}
-
 /* The taps of output pixel (row, col) of one image that lie inside it; rows are counted over all planes. */
 static int find_taps(const pool_state *s, int64_t image, int64_t row, int64_t col, int64_t *offset)
 {
-    const pool_axis *depth = &s->axis[0], *height = &s->axis[1], *width = &s->axis[2];
+    const stk_pool_axis *depth = &s->axis[0], *height = &s->axis[1], *width = &s->axis[2];
     int64_t plane = row / height->n_out, z, y, x;
     int n = 0;
     row %= height->n_out;
     for (int64_t i = 0; i < depth->n_taps; i++) {
-        if (!find_input(depth, plane, i, &z)) continue;
+        if (!stk_pool_find_input(depth, plane, i, &z)) continue;
         for (int64_t j = 0; j < height->n_taps; j++) {
-            if (!find_input(height, row, j, &y)) continue;
+            if (!stk_pool_find_input(height, row, j, &y)) continue;
             for (int64_t k = 0; k < width->n_taps; k++)
-                if (find_input(width, col, k, &x))
+                if (stk_pool_find_input(width, col, k, &x))
                     offset[n++] = (((image * depth->n_in + z) * height->n_in + y) * width->n_in + x) * s->c;
         }
     }
@@ -128,20 +119,13 @@ static void plan_bands(pool_state *s)
     bool is_grad = s->kind == MAX_GRAD || s->kind == AVG_GRAD, covers = true;
     s->alone = true;
     for (int i = 0; i < 3; i++) {
-        const pool_axis *a = &s->axis[i];
+        const stk_pool_axis *a = &s->axis[i];
         s->alone = s->alone && a->stride >= a->dilation * (a->n_taps - 1) + 1;
         covers = covers && a->dilation == 1 && a->stride <= a->n_taps &&
                  (a->n_out - 1) * a->stride - a->pad + a->n_taps >= a->n_in;
     }
     s->clears = is_grad && !(s->alone && covers);
     s->by_rows = !is_grad || (s->alone && (!s->clears || s->axis[0].n_in == 1));
-}
-
-/* axis number k of the window, where an image has no depth. */
-static pool_axis make_axis(const stk_window *w, stk_shape x, stk_shape y, int k)
-{
-    if (k < 0) return (pool_axis){1, 1, 1, 1, 0, 1};
-    return (pool_axis){x.dim[1 + k], y.dim[1 + k], w->kernel[k], w->stride[k], w->pad_low[k], w->dilation[k]};
 }
 
 static stk_status make(const stk_cpu_device *device, const stk_op_call *call, pool_kind kind, stk_kernel *out)
@@ -153,11 +137,12 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, po
     pool_state *s = out->state;
     int64_t n_taps = 1;
     s->fns = x.dtype == STK_F64 ? table->f64 : table->f32;
+    if (x.dtype == STK_BF16) s->fns = (stk_pool_fns){.max = table->bf16.max};
     s->kind = kind;
     s->element_bytes = stk_dtype_bytes(x.dtype);
     s->n = x.shape.dim[0], s->c = x.shape.dim[x.shape.rank - 1];
     for (int i = 0; i < 3; i++) {
-        s->axis[i] = make_axis(&call->attrs->window, x.shape, y, i + x.shape.rank - 5);
+        s->axis[i] = stk_pool_make_axis(&call->attrs->window, x.shape, y, i + x.shape.rank - 5);
         n_taps *= s->axis[i].n_taps;
     }
     s->n_rows = s->axis[0].n_out * s->axis[1].n_out;
@@ -169,10 +154,16 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, po
     return STK_OK;
 }
 
-/* For 16-bit floats: an image at a time. */
-static stk_status make_in_f32(const stk_cpu_device *device, const stk_op_call *call, stk_cpu_maker maker,
-                              stk_kernel *out)
+/* For other 16-bit floats: an image at a time. */
+static stk_status make_half(const stk_cpu_device *device, const stk_op_call *call, pool_kind kind, stk_cpu_maker maker,
+                            stk_kernel *out)
 {
+    bool is_bf16 = call->in[0].dtype == STK_BF16;
+    if (is_bf16 && kind == MAX) return make(device, call, kind, out);
+    if (is_bf16 && kind == MAX_GRAD) {
+        stk_status status = stk_cpu_max_pool_bf16_grad_kernel(device, call, out);
+        if (status != STK_UNSUPPORTED) return status;
+    }
     bool is_empty = !stk_shape_count(call->in[0].shape) || !stk_shape_count(call->out[0].shape);
     if (is_empty) return stk_cpu_widen_kernel(device, call, maker, out);
     return stk_cpu_slices_kernel(device, call, 0, 1, maker, out);
@@ -182,7 +173,7 @@ static stk_status make_in_f32(const stk_cpu_device *device, const stk_op_call *c
     stk_status stk_cpu_##name##_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)         \
     {                                                                                                                  \
         bool is_native = call->in[0].dtype == STK_F32 || call->in[0].dtype == STK_F64;                                 \
-        if (!is_native) return make_in_f32(device, call, stk_cpu_##name##_kernel, out);                                \
+        if (!is_native) return make_half(device, call, kind, stk_cpu_##name##_kernel, out);                            \
         return make(device, call, kind, out);                                                                          \
     }
 X(max_pool2d, MAX)

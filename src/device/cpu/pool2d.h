@@ -21,10 +21,38 @@ typedef struct stk_pool_fns {
     void (*avg_grad)(int64_t n_channels, const stk_pool_taps *taps, const void *dy, void *dx, bool alone);
 } stk_pool_fns;
 
+/* Max pooling of bf16, whose numbers are read as f32. */
+typedef struct stk_pool_half_fns {
+    void (*max)(int64_t n_channels, const stk_pool_taps *taps, const void *x, void *y);
+    /* Adds to sums + to[tap], the f32 gradient of that tap's pixel. */
+    void (*max_grad)(int64_t n_channels, const stk_pool_taps *taps, const int64_t *to, const uint16_t *x,
+                     const uint16_t *y, const uint16_t *dy, float *sums);
+} stk_pool_half_fns;
+
 typedef struct stk_pool_table {
     stk_pool_fns f32, f64;
+    stk_pool_half_fns bf16;
 } stk_pool_table;
 
 STK_ISA_TABLE(stk_pool_table, stk_pool)
+
+/* --- windows --- */
+
+typedef struct stk_pool_axis {
+    int64_t n_in, n_out, n_taps, stride, pad, dilation;
+} stk_pool_axis;
+
+static inline bool stk_pool_find_input(const stk_pool_axis *a, int64_t i_out, int64_t i_tap, int64_t *i_in)
+{
+    *i_in = i_out * a->stride - a->pad + i_tap * a->dilation;
+    return *i_in >= 0 && *i_in < a->n_in;
+}
+
+/* Axis number k of the window over images x with results y; below 0: an axis that they do not have. */
+static inline stk_pool_axis stk_pool_make_axis(const stk_window *w, stk_shape x, stk_shape y, int k)
+{
+    if (k < 0) return (stk_pool_axis){1, 1, 1, 1, 0, 1};
+    return (stk_pool_axis){x.dim[1 + k], y.dim[1 + k], w->kernel[k], w->stride[k], w->pad_low[k], w->dilation[k]};
+}
 
 #endif

@@ -20,6 +20,7 @@ static void measure(const double *x, int64_t n_rows, int64_t n_channels, int64_t
 static stk_status run_forward(const stk_op_call *call, const double *const *in, double *const *out)
 {
     const double *x = in[0], *scale = in[1], *bias = in[2], *running_mean = in[3], *running_var = in[4];
+    const double *residual = call->n_in == 6 ? in[5] : NULL;
     stk_shape shape = call->in[0].shape;
     int64_t n_channels = shape.dim[shape.rank - 1], n_rows = stk_shape_product(shape, 0, shape.rank - 1);
     for (int64_t c = 0; c < n_channels; c++) {
@@ -27,7 +28,7 @@ static stk_status run_forward(const stk_op_call *call, const double *const *in, 
         measure(x, n_rows, n_channels, c, &mean, &var);
         double inv_std = 1 / sqrt(var + call->attrs->batch_norm.eps);
         for (int64_t i = c; i < n_rows * n_channels; i += n_channels) {
-            double y = (x[i] - mean) * inv_std * scale[c] + bias[c];
+            double y = (x[i] - mean) * inv_std * scale[c] + bias[c] + (residual ? residual[i] : 0);
             out[0][i] = call->attrs->batch_norm.relu && y <= 0 ? 0 : y;
         }
         out[1][c] = mean;
@@ -66,14 +67,39 @@ static stk_status run_grad(const stk_op_call *call, const double *const *in, dou
     return STK_OK;
 }
 
+static stk_status run_sum_grad(const stk_op_call *call, const double *const *in, double *const *out)
+{
+    const double *dy = in[0], *dy2 = in[1], *y = in[2], *x = in[3], *scale = in[4], *mean = in[5], *inv_std = in[6];
+    stk_shape shape = call->in[3].shape;
+    int64_t n_channels = shape.dim[shape.rank - 1], n_rows = stk_shape_product(shape, 0, shape.rank - 1);
+    for (int64_t c = 0; c < n_channels; c++) {
+        double dscale = 0, dbias = 0;
+        for (int64_t i = c; i < n_rows * n_channels; i += n_channels) {
+            double d = y[i] > 0 ? dy[i] + dy2[i] : 0;
+            dscale += d * (x[i] - mean[c]) * inv_std[c];
+            dbias += d;
+            out[3][i] = d;
+        }
+        for (int64_t i = c; i < n_rows * n_channels; i += n_channels) {
+            double normal = (x[i] - mean[c]) * inv_std[c];
+            double d = out[3][i] - dbias / (double)n_rows - normal * dscale / (double)n_rows;
+            out[0][i] = scale[c] * inv_std[c] * d;
+        }
+        out[1][c] = dscale;
+        out[2][c] = dbias;
+    }
+    return STK_OK;
+}
+
 static stk_status run_apply(const stk_op_call *call, const double *const *in, double *const *out)
 {
     const double *x = in[0], *scale = in[1], *bias = in[2], *mean = in[3], *inv_std = in[4];
+    const double *residual = call->n_in == 6 ? in[5] : NULL;
     stk_shape shape = call->in[0].shape;
     int64_t n_channels = shape.dim[shape.rank - 1], n = stk_shape_count(shape);
     for (int64_t i = 0; i < n; i++) {
         int64_t c = i % n_channels;
-        double y = (x[i] - mean[c]) * inv_std[c] * scale[c] + bias[c];
+        double y = (x[i] - mean[c]) * inv_std[c] * scale[c] + bias[c] + (residual ? residual[i] : 0);
         out[0][i] = call->attrs->batch_norm.relu && y <= 0 ? 0 : y;
     }
     return STK_OK;
@@ -92,4 +118,9 @@ stk_status stk_ref_batch_norm_kernel(const stk_op_call *call, stk_kernel *out)
 stk_status stk_ref_batch_norm_grad_kernel(const stk_op_call *call, stk_kernel *out)
 {
     return stk_ref_make_wide(call, run_grad, out);
+}
+
+stk_status stk_ref_batch_norm_sum_grad_kernel(const stk_op_call *call, stk_kernel *out)
+{
+    return stk_ref_make_wide(call, run_sum_grad, out);
 }

@@ -66,6 +66,7 @@ int64_t stk_ref_offset(stk_shape shape, int64_t i, const int64_t stride[STK_MAX_
     X(batch_norm)                                                                                                      \
     X(batch_norm_grad)                                                                                                 \
     X(batch_norm_apply)                                                                                                \
+    X(batch_norm_sum_grad)                                                                                             \
     X(accumulate)                                                                                                      \
     X(carry)                                                                                                           \
     X(layer_norm)                                                                                                      \

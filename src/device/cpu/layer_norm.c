@@ -89,13 +89,20 @@ static stk_status run_grad(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
+static const stk_layer_norm_fns *find_fns(const stk_cpu_device *device, stk_dtype dtype)
+{
+#ifdef STK_ISA_X86
+    if (dtype == STK_BF16 && stk_isa_has_bf16(device->isa)) return &stk_layer_norm_avx512bf16;
+#endif
+    return &stk_layer_norm_of(device->isa)->fns[dtype];
+}
+
 static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_tensor_desc x,
                        stk_status (*run)(const void *, const stk_kernel_args *), stk_kernel *out)
 {
-    const stk_layer_norm_table *table = stk_layer_norm_of(device->isa);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(norm_state), run, out));
     norm_state *s = out->state;
-    s->fns = table->fns[x.dtype];
+    s->fns = *find_fns(device, x.dtype);
     s->bytes = stk_dtype_bytes(x.dtype);
     s->stat_bytes = x.dtype == STK_F64 ? 8 : 4;
     s->n = x.shape.dim[x.shape.rank - 1];

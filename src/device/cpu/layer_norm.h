@@ -24,4 +24,9 @@ typedef struct stk_layer_norm_table {
 
 STK_ISA_TABLE(stk_layer_norm_table, stk_layer_norm)
 
+#ifdef STK_ISA_X86
+/* Of bf16, where stk_isa_has_bf16. */
+extern const stk_layer_norm_fns stk_layer_norm_avx512bf16;
+#endif
+
 #endif

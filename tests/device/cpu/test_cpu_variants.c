@@ -238,6 +238,37 @@ static void batch_norms_of_bf16(void **state)
     }
 }
 
+/* Less than a vector, whole ones with a rest, and a row of more than is summed up at once; rows that are no whole
+ * group.
+ */
+static void layer_norms_of_bf16(void **state)
+{
+    static const int widths[] = {5, 70, 1100};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        int n = widths[i], rows = 75;
+        call c = compare_make(STK_OP_layer_norm);
+        c.attrs.layer_norm.eps = 1e-5;
+        call_add(&c, STK_BF16, STK_SHAPE(rows, n), 2, 4);
+        for (int k = 0; k < 2; k++)
+            call_add(&c, STK_F32, STK_SHAPE(n), 0.5, 1.5);
+        call_add_out(&c, STK_BF16, STK_SHAPE(rows, n));
+        call_add_out(&c, STK_F32, STK_SHAPE(rows));
+        call_add_out(&c, STK_F32, STK_SHAPE(rows));
+        compare_call(&c, 0.008);
+        c = compare_make(STK_OP_layer_norm_grad);
+        call_add(&c, STK_BF16, STK_SHAPE(rows, n), -1, 1);
+        call_add(&c, STK_BF16, STK_SHAPE(rows, n), -1, 1);
+        call_add(&c, STK_F32, STK_SHAPE(n), 0.5, 1.5);
+        call_add(&c, STK_F32, STK_SHAPE(rows), -0.1, 0.1);
+        call_add(&c, STK_F32, STK_SHAPE(rows), 0.5, 1.5);
+        call_add_out(&c, STK_BF16, STK_SHAPE(rows, n));
+        call_add_out(&c, STK_F32, STK_SHAPE(n));
+        call_add_out(&c, STK_F32, STK_SHAPE(n));
+        compare_call(&c, 0.008);
+    }
+}
+
 static void convolutions_and_pools(void **state)
 {
     (void)state;
@@ -354,6 +385,7 @@ int main(void)
         cmocka_unit_test(reductions),
         cmocka_unit_test(batch_norms),
         cmocka_unit_test(batch_norms_of_bf16),
+        cmocka_unit_test(layer_norms_of_bf16),
         cmocka_unit_test(convolutions_and_pools),
         cmocka_unit_test(rows_and_updates),
         cmocka_unit_test(moves),

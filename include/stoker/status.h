@@ -30,6 +30,7 @@ extern "C" {
     X(BUSY, "in use")                                                                                                  \
     X(MISMATCH, "does not match")                                                                                      \
     X(INTERRUPTED, "interrupted")                                                                                      \
+    X(NO_ROW, "no such row of a table")                                                                                \
     X(INTERNAL, "internal error")
 
 typedef enum stk_status {

@@ -22,8 +22,8 @@ static stk_status check_ids(const gather_state *s, const int32_t *ids)
 {
     for (int64_t i = 0; i < s->n_ids; i++)
         if (ids[i] < 0 || ids[i] >= s->n_axis)
-            return stk_fail(STK_CORRUPT, "id %d at position %lld is not one of the %lld rows", (int)ids[i],
-                            (long long)i, (long long)s->n_axis);
+            return stk_fail(STK_NO_ROW, "id %d at position %lld is not one of the %lld rows", (int)ids[i], (long long)i,
+                            (long long)s->n_axis);
     return STK_OK;
 }
 

@@ -16,7 +16,7 @@ static axis_split split_at(stk_shape x, int axis)
 static stk_status check_id(double id, int64_t i, int64_t n_axis)
 {
     if (id >= 0 && id < (double)n_axis) return STK_OK;
-    return stk_fail(STK_CORRUPT, "id %.0f at position %lld is not one of the %lld rows", id, (long long)i,
+    return stk_fail(STK_NO_ROW, "id %.0f at position %lld is not one of the %lld rows", id, (long long)i,
                     (long long)n_axis);
 }
 

@@ -44,15 +44,19 @@
  *   group_norm                      x [N,...,C], scale, bias (f32 [C]) -> y, mean, inv_std (f32 [N,G])
  *                                     attrs: group_norm
  *   group_norm_grad                 dy, x, scale, mean, inv_std -> dx, dscale, dbias             attrs: group_norm
- *   gather                          x, ids i32 [...] -> y                 attrs: axis, which ids' axes take the place
- * of scatter_add                     dy, ids, base or nothing (zeros) -> base plus dy's rows at ids attrs: axis, shape
- * of base; dy as gather's y of such an x iota                            -> y                                  attrs:
- * dtype, shape, axis; the index along it random                          seed i64 [], sample i64 [] -> y       attrs:
- * dtype, shape, random argmax                          x -> i32, without the axis            attrs: argmax cumsum x ->
- * y                                attrs: cumsum all_finite                      x0, x1, ... -> bool [] softmax x -> y
- * over the last axis softmax_grad                    y, dy -> dx cross_entropy                   logits [N,C], labels
- * i32 [N] or f32 [N,C] -> loss f32 [N]   attrs: smoothing cross_entropy_grad              logits, labels, dloss f32 [N]
- * -> dlogits in_top_k                        logits [N,C], labels i32 [N] -> f32 [N]                      attrs: k
+ *   gather                          x, ids i32 [...] -> y                 attrs: axis, whose place ids' axes take
+ *   scatter_add                     dy, ids, base or nothing (zeros) -> base plus dy's rows at ids
+ *                                     attrs: axis, shape of base; dy is shaped as gather's y of such an x
+ *   iota                            -> y                                  attrs: dtype, shape, axis; the index along it
+ *   random                          seed i64 [], sample i64 [] -> y       attrs: dtype, shape, random
+ *   argmax                          x -> i32, without the axis            attrs: argmax
+ *   cumsum                          x -> y                                attrs: cumsum
+ *   all_finite                      x0, x1, ... -> bool []
+ *   softmax                         x -> y                                over the last axis
+ *   softmax_grad                    y, dy -> dx
+ *   cross_entropy                   logits [N,C], labels i32 [N] or f32 [N,C] -> loss f32 [N]   attrs: cross_entropy
+ *   cross_entropy_grad              logits, labels, dloss f32 [N] -> dlogits                    attrs: cross_entropy
+ *   in_top_k                        logits [N,C], labels i32 [N] -> f32 [N]                     attrs: k
  *   dropout                         x, seed i64 [], sample i64 [] -> y    attrs: dropout; its own gradient rule
  *   attention                       q [N,T,H,D], k, v [N,S,H,D], [mask bool [N,S]], [seed i64 [], sample i64 []]
  *                                     -> y [N,T,H,D], lse f32 [N,H,T] (-inf: no key)              attrs: attention

@@ -111,6 +111,12 @@ static const op_case cases[] = {
     COMPARE(greater_equal),
     COMPARE_SPECIAL(greater_equal),
 
+    CASE("of nothing", compare, KIND(STK_COMPARE_less), INPUTS(REAL(-1, 1, 0, 5), REAL(-1, 1, 0, 5))),
+    CASE("of nothing", select, ATTRS(0),
+         INPUTS(TYPED(STK_BOOL, FILL_BOOL, 0, 1, 4, 0), REAL(-1, 1, 4, 0), REAL(-1, 1, 4, 0))),
+    /* A dimension beyond 32 bits beside an empty one. */
+    CASE("exp of huge nothing", unary, KIND(STK_UNARY_exp), INPUTS(REAL(-1, 1, HUGE, 0))),
+    BINARY(mul, " of huge nothing", REAL(-1, 1, 0, HUGE), REAL(-1, 1, 0, HUGE)),
     CASE("", select, ATTRS(0), INPUTS(TYPED(STK_BOOL, FILL_BOOL, 0, 1, 5, 13), REAL(-1, 1, 5, 13), REAL(-1, 1, 5, 13))),
     CASE("keeps NaN out", select, ATTRS(0),
          INPUTS(TYPED(STK_BOOL, FILL_BOOL, 0, 1, 65), ROUGH(FILL_SPECIAL, -1, 1, 65), ROUGH(FILL_UNIFORM, -1, 1, 65))),
@@ -151,6 +157,7 @@ static const op_case cases[] = {
     DROPOUT("rate 1", 1.0, 1, 5, 2, REAL(-1, 1, 3, 5)),
     DROPOUT("one dimension", 0.3, 1, 5, 2, REAL(-1, 1, 37)),
     DROPOUT("no rows", 0.3, 1, 5, 2, REAL(-1, 1, 0, 4)),
+    DROPOUT("special", 0.3, 1, 5, 2, ROUGH(FILL_SPECIAL, -1, 1, 7, 13)),
     DROPOUT("long rows", 0.3, 9, 1234567, 12, ROUGH(FILL_UNIFORM, -1, 1, 3, 4099)),
 };
 

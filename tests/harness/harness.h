@@ -23,9 +23,12 @@ typedef enum case_fill {
     FILL_UNIFORM,  /* in [a, b) */
     FILL_DISTINCT, /* in [a, b), no two alike and none near 0 or near each other: for maxima and kinks */
     FILL_SPECIAL,  /* uniform, with NaN, infinities and zeros between */
-    FILL_STEPS,    /* a few values between a and b, so that there are many ties */
-    FILL_LABELS,   /* integers in [0, b) */
-    FILL_SHARES,   /* not negative; each row adds up to 1 */
+    /* Uniform, with a NaN or an infinity here and there: for sums, where an infinity may become a NaN, and where in
+     * bf16 both may reach neighbours, since oneDNN multiplies pairs. */
+    FILL_RARE,
+    FILL_STEPS,  /* a few values between a and b, so that there are many ties */
+    FILL_LABELS, /* integers in [0, b) */
+    FILL_SHARES, /* not negative; each row adds up to 1 */
     FILL_BOOL,
     FILL_CONSTANT, /* a */
     FILL_FORWARD   /* output 0 of op `forward` of the inputs before it */
@@ -63,6 +66,7 @@ extern const case_list harness_cases_element, harness_cases_move, harness_cases_
     harness_cases_speed, harness_cases_attention, harness_cases_rows, harness_cases_conv;
 
 /* --- words for the descriptions --- */
+#define HUGE (INT64_C(1) << 40) /* a dimension beyond 32 bits */
 #define ATTRS(...)                                                                                                     \
     {                                                                                                                  \
         __VA_ARGS__                                                                                                    \

@@ -14,6 +14,12 @@ static bool is_left_out(const char *name, const stk_compile_options *options)
     return (!strcmp(name, "fuse") || !strcmp(name, "residual")) && options->no_fuse;
 }
 
+static bool is_dumped(const char *name, const stk_compile_options *options)
+{
+    const char *wanted = options->dump_after;
+    return wanted && options->dump && (!strcmp(wanted, "all") || !strcmp(wanted, name));
+}
+
 static stk_status run_passes(const stk_named_pass *passes, stk_graph *graph, const stk_compile_options *options,
                              int64_t n_micro, stk_recompute_report *recomputed)
 {
@@ -33,8 +39,7 @@ static stk_status run_passes(const stk_named_pass *passes, stk_graph *graph, con
         if (status == STK_OK) status = stk_graph_verify(graph);
 #endif
         if (status != STK_OK) return stk_fail_prefix(status, "pass '%s': ", passes[i].name);
-        const char *wanted = options->dump_after;
-        if (!wanted || !options->dump || (strcmp(wanted, "all") && strcmp(wanted, passes[i].name))) continue;
+        if (!is_dumped(passes[i].name, options)) continue;
         char *text = stk_graph_print(graph);
         if (!text) return stk_fail_memory(1024);
         options->dump(options->dump_user, passes[i].name, text);
@@ -191,6 +196,17 @@ static stk_status make_inputs(stk_program *program)
     return stk_transfer_new(program, &program->transfer);
 }
 
+static stk_status dump_plan(const stk_program *program, const stk_compile_options *options)
+{
+    if (!is_dumped("plan", options)) return STK_OK;
+    stk_text text = {0};
+    stk_plan_print(&program->plan, program->graph, &text);
+    stk_status status = stk_text_status(&text);
+    if (status == STK_OK) options->dump(options->dump_user, "plan", stk_text_get(&text));
+    stk_text_free(&text);
+    return status;
+}
+
 static stk_status check_limit(const stk_program *program, const stk_compile_options *options)
 {
     size_t variables = stk_program_variable_bytes(program), limit = options->memory_limit_bytes;
@@ -227,6 +243,7 @@ stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engin
     STK_TRY(find_kernels(program));
     if (options->codegen && !options->plan_only) generate_code(program);
     STK_TRY(stk_plan_make(graph, program->kernel, &program->parts, &program->plan));
+    STK_TRY(dump_plan(program, options));
     STK_TRY(check_limit(program, options));
     STK_TRY(find_copy_kernels(program));
     STK_TRY(make_variables(program));

@@ -46,6 +46,8 @@ typedef struct stk_plan {
  * body, since it is read again; sums live from the body's start. */
 stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const stk_parts *parts, stk_plan *out);
 void stk_plan_free(stk_plan *plan);
+/* How near the arena is to the bound, and each value's place and life, a line each. */
+void stk_plan_print(const stk_plan *plan, const stk_graph *graph, stk_text *out);
 /* The n largest buffers, largest first, one a line: "   16.0 MiB  f32[128,32,32,32] batch_norm". */
 void stk_plan_print_largest(const stk_plan *plan, const stk_graph *graph, int n, stk_text *out);
 

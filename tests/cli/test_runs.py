@@ -50,6 +50,8 @@ def whole_run():
     check(events[:2] == ["data", "plan"] and events[-1] == "end" and "epoch" in events, f"JSON events: {events}")
     check(accepted([*TRAIN, "--out", "quiet", "--quiet", "--steps", "1"]).stdout == "", "--quiet says nothing")
     check("conv2d" in accepted([*TRAIN, "--out", "dump", "--steps", "1", "--dump-graph=all"]).stdout, "--dump-graph")
+    plan = accepted([*TRAIN, "--out", "places", "--steps", "1", "--dump-graph=plan"]).stdout
+    check("alive at once" in plan and "alive from node" in plan and "in variable 'conv2d.weight'" in plan, "the plan, too")
 
 
 def resuming():

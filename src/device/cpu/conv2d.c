@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device/cpu/conv2d.h"
+#include "device/cpu/conv2d_f64.h"
 #include "device/cpu/conv2d_onednn.h"
 #include "device/cpu/conv2d_point.h"
 #include "device/cpu/conv2d_weight_pairs.h"
@@ -260,6 +261,7 @@ static stk_status choose(const stk_cpu_device *device, const stk_op_call *call, 
     stk_conv_shape shape = shape_of(call);
     bool is_half = dtype == STK_BF16 || dtype == STK_F16, is_weight = shape.pass == STK_CONV_GRAD_WEIGHT;
     bool is_empty = !stk_shape_count(shape.x) || !stk_shape_count(shape.weight) || !stk_shape_count(shape.y);
+    if (dtype == STK_F64) return is_empty ? make_zeros(call, out) : stk_cpu_conv2d_f64_kernel(device, &shape, out);
     if (dtype == STK_BF16 && !is_empty && stk_isa_has_bf16(device->isa)) {
         stk_status status = make_bf16(device, &shape, out);
         if (status != STK_UNSUPPORTED) return status;

@@ -14,6 +14,7 @@
 
 #include "device/cpu/cpu.h"
 #include "device/cpu/element.h"
+#include "device/cpu/linear_cross_entropy_f64.h"
 #include "device/cpu/matmul_onednn.h"
 #include "device/cpu/product.h"
 #include "device/cpu/softmax.h"
@@ -254,7 +255,7 @@ static bool is_half(const stk_cpu_device *device, const stk_op_call *call)
 static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     stk_shape x = call->in[0].shape;
-    if (call->in[0].dtype == STK_F64) return stk_cpu_unsupported(call);
+    if (call->in[0].dtype == STK_F64) return stk_cpu_linear_cross_entropy_f64_kernel(device, call, out);
     bool half = call->in[0].dtype != STK_F32;
     if (half && !is_half(device, call)) return stk_cpu_widen_kernel(device, call, make, out);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(linear_state), run, out));

@@ -2,13 +2,15 @@
 """Times Stoker beside the peers on the same machine in the same hour, in turn, and writes docs/benchmarks.md. Run by
 ./dev peers.
 
-usage: beside_peers.py PEERS VENVS DERIVED [--rounds N] [--cold N] [--seconds S] [WORKLOAD...]
+usage: beside_peers.py PEERS VENVS DERIVED [--rounds N] [--cold N] [--seconds S] [--parameters] [WORKLOAD...]
 
 PEERS is the folder with the peers' scripts (train_torch.py, e2e.py, ...), VENVS what its setup.sh made, DERIVED what its
 prepare.py made. Training: mnist-mlp cifar-cnn-e2e cifar-resnet18 resnet50-224 bert-base gpt2-4x256, and in bf16
 resnet18-bf16 resnet50-224-bf16 bert-base-bf16 gpt2-4x256-bf16. Input pipelines: photos photos-centre cifar-jpeg
 tfrecord memory. Every variant is one process; rounds alternate over all variants, and the table gives each one's median.
-Ratios are Stoker's speed over the peer's. A peer whose environment is missing is left out.
+Ratios are Stoker's speed over the peer's. A peer whose environment is missing is left out. A network of another size would
+be another work: where a peer tells how many parameters it trains and Stoker trains others, nothing is written. --parameters
+compares these numbers only.
 
 What a start costs beyond a step is measured apart, N times (3) for each variant one right after the other: the first run of a
 program reads its files from the disk, and in a virtual machine gets its memory from the host, which takes longer than the
@@ -19,6 +21,7 @@ import datetime
 import glob
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -121,6 +124,33 @@ def run_peer(args, venv, use_tcmalloc, command):
     return lines[-1] if lines else None
 
 
+def check_parameters(workload, name, line, ours):
+    """Ends where the peer trains another number of parameters; the number, or None where it does not say."""
+    told = re.search(r"(\d+) params", line.get("notes", ""))
+    if told and int(told.group(1)) != ours:
+        sys.exit(f"{workload}: {name} trains {int(told.group(1)):,} parameters, Stoker {ours:,}: that is other work")
+    return told and int(told.group(1))
+
+
+def count_parameters(recipe, options):
+    """What Stoker trains, by its plan."""
+    sets = [word for i, word in enumerate(options) if "--set" in options[max(i - 1, 0):i + 1]]
+    command = [os.path.join(HERE, "build", "stoker"), "plan", os.path.join(HERE, "recipes", recipe + ".yaml"), "--json", *sets]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)["n_trainable"]
+
+
+def compare_parameters(args):
+    for workload in args.workloads or [w for w in TRAINING if WORKLOADS[w][2].startswith("bench-")]:
+        _, _, recipe, options, peers = WORKLOADS[workload]
+        ours = count_parameters(recipe, options)
+        for name, venv, use_tcmalloc, command in peers:
+            if name.endswith("compile, tcmalloc"):
+                continue  # the same network as the eager one, after a minute
+            line = run_peer(args, venv, use_tcmalloc, command)
+            theirs = check_parameters(workload, name, line, ours) if line else None
+            print(f"{workload}: {name} {f'{theirs:,}' if theirs else 'does not say'}, Stoker {ours:,}", flush=True)
+
+
 def ingested(args, data, how):
     """The recipe's options for what `stoker index` or `stoker pack` makes of a folder of the data; made once."""
     verb, folder = how.split()
@@ -201,9 +231,13 @@ def main():
     p.add_argument("--rounds", type=int, default=2)
     p.add_argument("--cold", type=int, default=3)
     p.add_argument("--seconds", type=float, default=10)
+    p.add_argument("--parameters", action="store_true")
     args = p.parse_intermixed_args()  # options may stand before the workloads
     args.data = os.path.join(os.path.abspath(args.peers), "..", "data")
     args.derived = os.path.abspath(args.derived)
+    if args.parameters:
+        args.seconds = 1
+        return compare_parameters(args)
     state_path = os.path.join(HERE, "runs", "beside-peers.json")
     os.makedirs(os.path.dirname(state_path), exist_ok=True)
     tables = {}
@@ -214,6 +248,7 @@ def main():
         unit, smaller, recipe, options, peers = WORKLOADS[workload]
         variants = [("Stoker", None, False, "")] + peers
         found = {}
+        n_parameters = count_parameters(recipe, options) if recipe.startswith("bench-") and workload in TRAINING else 0
 
         def run(variant):
             name, venv, use_tcmalloc, command = next(v for v in variants if v[0] == variant)
@@ -227,6 +262,8 @@ def main():
         for i in range(args.rounds):
             for name, *_ in variants:
                 line = run(name)
+                if line and n_parameters:
+                    check_parameters(workload, name, line, n_parameters)
                 if line:
                     found.setdefault(name, []).append(line)
         cold = {}

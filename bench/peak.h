@@ -1,9 +1,12 @@
-/* What one core can do: multiply-adds on the widest vectors it has. For the programs of bench/. */
+/* What one core can do: multiply-adds on the widest vectors that it has and that STOKER_ISA allows. For the programs of
+ * bench/. */
 #ifndef STK_BENCH_PEAK_H
 #define STK_BENCH_PEAK_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 
@@ -41,7 +44,8 @@ static double measure_peak(void)
 #if defined(__x86_64__)
     volatile float sink;
     int64_t n = 1 << 20;
-    bool has_512 = __builtin_cpu_supports("avx512f");
+    const char *allowed = getenv("STOKER_ISA");
+    bool has_512 = __builtin_cpu_supports("avx512f") && (!allowed || !strcmp(allowed, "avx512"));
     for (int r = 0; r < 20 && __builtin_cpu_supports("avx2"); r++) {
         int64_t start = stk_clock_ns();
         if (has_512)

@@ -80,14 +80,14 @@ STORED_BINARY(mul, a *b)
     {                                                                                                                  \
         uint16_t *y = dst;                                                                                             \
         const T *x = src[0];                                                                                           \
-        LOOP y[i] = bf16_from_f32(name##_f32(load(x[i])));                                                             \
+        LOOP y[i] = bf16_from_tame_f32(name##_f32(load(x[i])));                                                        \
     }
 #define WHOLE_OF_TWO(name, suffix, T, load)                                                                            \
     static void loop_##name##_grad_##suffix(int64_t n, void *dst, const void *const *src)                              \
     {                                                                                                                  \
         uint16_t *y = dst;                                                                                             \
         const T *x = src[0], *dy = src[1];                                                                             \
-        LOOP y[i] = bf16_from_f32(load(dy[i]) * name##_slope_f32(load(x[i])));                                         \
+        LOOP y[i] = bf16_from_tame_f32(load(dy[i]) * name##_slope_f32(load(x[i])));                                    \
     }
 #define WHOLE(name)                                                                                                    \
     WHOLE_OF_ONE(name, wide, float, )                                                                                  \

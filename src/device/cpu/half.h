@@ -39,6 +39,14 @@ static inline uint16_t bf16_from_f32(float x)
     return (uint16_t)((uint32_t)bits_of(bf16_round(x)) >> 16);
 }
 
+/* The same where x, if it is a NaN, is one of bf16's or the processor's own: its lower half is 0, and no carry comes.
+ */
+static inline uint16_t bf16_from_tame_f32(float x)
+{
+    uint32_t bits = (uint32_t)bits_of(x);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 /* The product moves the exponent's bias over and makes denormals normal. */
 static inline float f16_to_f32(uint16_t bits)
 {

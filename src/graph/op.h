@@ -36,7 +36,7 @@
  *                                     where row is 0; made by pass_carry              attrs: dtype, shape
  *   batch_norm_apply                x, scale, bias, mean, inv_std, [residual] -> y
  *                                     attrs: batch_norm; made by pass_recompute
- *   batch_norm_sum_grad             dy, dy2, y, x, scale, mean, inv_std -> dx, dscale, dbias, d   attrs: batch_norm
+ *   batch_norm_sum_grad             x, dy, dy2, y, scale, mean, inv_std -> dx, dscale, dbias, d   attrs: batch_norm
  *                                     batch_norm_grad of d = (dy + dy2 where y > 0); made by pass_residual
  *   layer_norm                      x [...,C], scale, bias (f32 [C]) -> y, mean, inv_std (f32 [...])
  *                                     attrs: layer_norm

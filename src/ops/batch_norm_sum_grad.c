@@ -5,16 +5,16 @@
 
 static stk_status infer(stk_op_call *call)
 {
-    static const char *const roles[] = {"dy", "dy2", "y", "x", "scale", "mean", "inv_std"};
-    enum { X = 3, N = 7 };
-    stk_tensor_desc x = call->in[X];
+    static const char *const roles[] = {"x", "dy", "dy2", "y", "scale", "mean", "inv_std"};
+    enum { FIRST_VECTOR = 4, N = 7 };
+    stk_tensor_desc x = call->in[0];
     STK_RETURN_IF_ERROR(stk_rule_need_float("x", x));
     if (x.shape.rank < 2) return stk_rule_need_rank("x", x, 2);
-    for (int i = 0; i < X; i++)
+    for (int i = 1; i < FIRST_VECTOR; i++)
         STK_RETURN_IF_ERROR(stk_rule_need(roles[i], call->in[i], x.dtype, x.shape));
     stk_shape channels = stk_rule_vector_shape(x.shape.dim[x.shape.rank - 1]);
     stk_dtype dtype = stk_rule_stat_dtype(x.dtype);
-    for (int i = X + 1; i < N; i++)
+    for (int i = FIRST_VECTOR; i < N; i++)
         STK_RETURN_IF_ERROR(stk_rule_need(roles[i], call->in[i], dtype, channels));
     call->out[0] = x;
     stk_rule_out(call, 1, dtype, channels);
@@ -25,7 +25,7 @@ static stk_status infer(stk_op_call *call)
 
 static void cost(const stk_op_call *call, stk_cost *out)
 {
-    out->flops = 9 * stk_rule_count(call->in[3].shape);
+    out->flops = 9 * stk_rule_count(call->in[0].shape);
 }
 
 static void print(const stk_attrs *attrs, stk_text *out)

@@ -1,7 +1,7 @@
 /* Lets a batch norm do the sum and the ReLU behind it, and its gradient take the mask and the sums of gradients:
  *
  *   relu(batch_norm(x, ..) + r)                      becomes   batch_norm(x, .., r) with ReLU
- *   d = select(y > 0, dy + dy2, 0)                   becomes   dx, .., d = batch_norm_sum_grad(dy, dy2, y, x, ..)
+ *   d = select(y > 0, dy + dy2, 0)                   becomes   dx, .., d = batch_norm_sum_grad(x, dy, dy2, y, ..)
  *   dx, .. = batch_norm_grad(d, x, ..)
  *
  * so that the end of a residual block is not written and read once more in either direction. The bits stay the same,
@@ -105,7 +105,7 @@ static stk_status join_backward(joiner *j, stk_node grad)
     const stk_node *add = maker_of(j, select->in[1]);
     int32_t y = compare->in[0], from = graph->value[d].node;
     if (!is_stored(j, add->in[0]) || !is_stored(j, add->in[1]) || !is_stored(j, y)) return STK_OK;
-    int32_t ids[] = {add->in[0], add->in[1], y, grad.in[1], grad.in[2], grad.in[4], grad.in[5]};
+    int32_t ids[] = {grad.in[1], add->in[0], add->in[1], y, grad.in[2], grad.in[4], grad.in[5]};
     stk_value in[7];
     for (int i = 0; i < 7; i++)
         in[i] = stk_value_of(graph, ids[i]);

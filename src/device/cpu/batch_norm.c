@@ -57,11 +57,12 @@ stk_status stk_cpu_batch_norm_grad_kernel(const stk_cpu_device *device, const st
 
 stk_status stk_cpu_batch_norm_sum_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    enum { DX = 0, D = 3, DY = 1, DY2 = 2, Y = 4, X = 8 }; /* outputs; bits of inputs */
-    STK_RETURN_IF_ERROR(make(device, call, call->in[3], fns_of(device, call->in[3])->sum_grad, out));
+    enum { DX = 0, D = 3, X = 1, DY = 2, DY2 = 4, Y = 8 }; /* outputs; bits of inputs */
+    STK_RETURN_IF_ERROR(make(device, call, call->in[0], fns_of(device, call->in[0])->sum_grad, out));
     ((stk_batch_norm_state *)out->state)->relu = false;
-    /* The first sweep writes d and has then read all but x. */
-    out->in_place[DX] = DY | DY2 | Y | X;
+    /* The first sweep writes d and has then read all but x. dx best lies over x, which is in the cache when it is
+     * written. */
+    out->in_place[DX] = X | DY | DY2 | Y;
     out->in_place[D] = DY | DY2 | Y;
     return STK_OK;
 }

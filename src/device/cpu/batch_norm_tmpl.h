@@ -187,7 +187,7 @@ static void NAME(sum_masked_share)(const void *p, int i_part, int n_parts)
     for (int64_t c = 0; c < s->n_channels; c++)
         part.param[c] = inv_std[c] * scale[c];
     NAME(sum_masked)
-    (&part.rows, in[0], in[1], in[2], in[3], in[5], task->args->out[3], part.sums, part.sums + part.padded);
+    (&part.rows, in[1], in[2], in[3], in[0], in[5], task->args->out[3], part.sums, part.sums + part.padded);
 }
 
 /* The mask is in d, so that no ReLU is left and the bias is not read. */
@@ -195,5 +195,5 @@ static void NAME(write_masked_share)(const void *p, int i_part, int n_parts)
 {
     const stk_cpu_task *task = p;
     void *const *in = task->args->in;
-    NAME(write_share)(task, (NAME(grads)){task->args->out[3], in[3], in[5], in[5], in[6]}, i_part, n_parts);
+    NAME(write_share)(task, (NAME(grads)){task->args->out[3], in[0], in[5], in[5], in[6]}, i_part, n_parts);
 }

@@ -69,8 +69,8 @@ static stk_status run_grad(const stk_op_call *call, const double *const *in, dou
 
 static stk_status run_sum_grad(const stk_op_call *call, const double *const *in, double *const *out)
 {
-    const double *dy = in[0], *dy2 = in[1], *y = in[2], *x = in[3], *scale = in[4], *mean = in[5], *inv_std = in[6];
-    stk_shape shape = call->in[3].shape;
+    const double *x = in[0], *dy = in[1], *dy2 = in[2], *y = in[3], *scale = in[4], *mean = in[5], *inv_std = in[6];
+    stk_shape shape = call->in[0].shape;
     int64_t n_channels = shape.dim[shape.rank - 1], n_rows = stk_shape_product(shape, 0, shape.rank - 1);
     for (int64_t c = 0; c < n_channels; c++) {
         double dscale = 0, dbias = 0;

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Follows docs/adding-an-op.md and docs/adding-a-device.md to the letter in a copy of the tree, builds it and runs the tests that
+the pages promise. Run by ./dev follow-docs.
+
+usage: follow_docs.py TREE COPY
+
+The code blocks of the pages are taken as they stand and put where the pages say; a block that no longer fits, compiles or
+passes is an error. COPY is a folder that is made anew but for its build folder, so that a second time is faster.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+TREE, COPY = map(os.path.abspath, sys.argv[1:3])
+LAYERS = "base;trace;tensor;graph;ops;device;passes;engine;nn;optim;harness"
+
+
+def put(path, before, text):
+    """text goes before the first match of a pattern; without one, to the end of the file, which is made if need be."""
+    path = os.path.join(COPY, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    old = open(path).read() if os.path.exists(path) else ""
+    at = len(old)
+    if before:
+        found = re.search(before, old)
+        if not found:
+            sys.exit(f"'{path}' has no '{before}' to put this before:\n{text}")
+        at = found.start()
+    with open(path, "w") as f:
+        f.write(old[:at] + ("\n" if old and not before else "") + text + old[at:])
+
+
+def follow(page, places):
+    with open(os.path.join(COPY, "docs", page)) as f:
+        blocks = re.findall(r"```c\n(.*?)```", f.read(), re.S)
+    if len(blocks) != len(places):
+        sys.exit(f"{page} has {len(blocks)} blocks of code, {len(places)} places are known")
+    for block, (path, before) in zip(blocks, places):
+        put(path, before, block)
+
+
+def make_copy():
+    for folder in "src", "include", "tests":
+        shutil.rmtree(os.path.join(COPY, folder), ignore_errors=True)
+    names = subprocess.run(["git", "-C", TREE, "ls-files", "-z", "-co", "--exclude-standard"], stdout=subprocess.PIPE,
+                           check=True, text=True).stdout.split("\0")
+    for name in filter(None, names):
+        if os.path.isfile(os.path.join(TREE, name)):
+            os.makedirs(os.path.dirname(os.path.join(COPY, name)), exist_ok=True)
+            shutil.copy2(os.path.join(TREE, name), os.path.join(COPY, name))
+
+
+def expect(program, *wanted):
+    done = subprocess.run([os.path.join(COPY, "build", "tests", program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for text in wanted:
+        if done.returncode or not re.search(text, done.stdout):
+            sys.exit(f"{program}: no '{text}':\n{done.stdout}")
+    print(f"{program}: " + "; ".join(re.search(text, done.stdout).group() for text in wanted))
+
+
+make_copy()
+follow("adding-an-op.md", [
+    ("src/graph/op_list.h", r" *X\(concat\)"), ("src/graph/op.h", r" \*   concat "),
+    ("src/graph/op.h", r"        struct \{\n            int32_t axis;\n        \} concat;"), ("src/ops/flip.c", None),
+    ("include/stoker/graph.h", r"(/\*[^/]*\*/\n)?STK_API stk_value stk_concat"), ("src/device/reference/movement.c", None),
+    ("src/device/reference/reference.h", r" *X\(concat\)"), ("src/device/cpu/flip.c", None),
+    ("src/device/cpu/cpu.h", r" *X\(concat\)"), ("tests/harness/cases_move.c", r"    CONCAT\(\"rows\"")])
+follow("adding-a-device.md", [
+    ("src/device/plain/plain.c", None), ("src/device/device.h", r"extern const stk_device_class stk_device_class_"),
+    ("src/device/device_list.c", r"    NULL")])
+build = os.path.join(COPY, "build")
+subprocess.run(["cmake", "-S", COPY, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSTOKER_WERROR=ON",
+                f"-DSTOKER_LAYERS={LAYERS}"], check=True, stdout=subprocess.DEVNULL)
+subprocess.run(["ninja", "-C", build, "--quiet", "test_op_values", "test_op_gradients"], check=True)
+expect("test_op_values", r"cpu: \d+ calls compared, \d+ in place, 0 wrong", r"plain: [1-9]\d* calls compared, \d+ in place, 0 wrong")
+expect("test_op_gradients", r"\d+ cases checked, 0 elements wrong")

@@ -11,7 +11,7 @@ static bool is_left_out(const char *name, const stk_compile_options *options)
 {
     if (!strcmp(name, "autocast")) return options->compute == STK_F32;
     if (!strcmp(name, "loss_scale")) return options->loss_scale.kind < STK_LOSS_SCALE_FIXED && !options->skip_nonfinite;
-    return (!strcmp(name, "fuse") || !strcmp(name, "residual")) && options->no_fuse;
+    return (!strcmp(name, "fuse") || !strcmp(name, "residual") || !strcmp(name, "epilogue")) && options->no_fuse;
 }
 
 static bool is_dumped(const char *name, const stk_compile_options *options)

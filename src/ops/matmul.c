@@ -1,4 +1,6 @@
-/* c = op(a) op(b), where op may transpose the last two axes. b is one matrix for all, or batched like a. */
+/* c = op(a) op(b), where op may transpose the last two axes. b is one matrix for all, or batched like a. A
+ * third input is a bias for each column of c, in f32 (f64 for f64), added before c is rounded.
+ */
 #include "ops/rule.h"
 
 /* Rows and columns of a matrix as it enters the product. */
@@ -12,6 +14,8 @@ static stk_status infer(stk_op_call *call)
 {
     stk_tensor_desc a = call->in[0], b = call->in[1], c = a;
     char ta[STK_SHAPE_TEXT_BYTES], tb[STK_SHAPE_TEXT_BYTES];
+    if (call->n_in != 2 && call->n_in != 3)
+        return stk_fail(STK_INVALID, "%d inputs do not fit: it takes 2 and perhaps a bias", call->n_in);
     STK_RETURN_IF_ERROR(stk_rule_need_float("a", a));
     if (a.dtype != b.dtype || a.shape.rank < 2 || (b.shape.rank != 2 && b.shape.rank != a.shape.rank))
         return stk_fail(STK_INVALID, "a %s and b %s need equal dtypes, 2 dimensions or more, and b 2 or as many as a",
@@ -30,6 +34,8 @@ static stk_status infer(stk_op_call *call)
     c.shape.dim[a.shape.rank - 2] = m;
     c.shape.dim[a.shape.rank - 1] = n;
     if (call->attrs->matmul.wide) c.dtype = stk_rule_stat_dtype(a.dtype);
+    if (call->n_in == 3)
+        STK_RETURN_IF_ERROR(stk_rule_need("bias", call->in[2], stk_rule_stat_dtype(a.dtype), stk_rule_vector_shape(n)));
     call->out[0] = c;
     return STK_OK;
 }
@@ -102,6 +108,11 @@ static stk_status grad(const stk_grad_call *call)
         call->grad_in[1] = grad_b(a, b, dc, ta, tb);
         STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[1]));
     }
+    if (call->n_in == 3 && call->need[2]) {
+        stk_value wide = stk_cast_to(dc, stk_value_dtype(call->in[2]));
+        call->grad_in[2] = stk_reduce_sum(wide, (1u << (stk_value_shape(dc).rank - 1)) - 1u);
+        STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[2]));
+    }
     return STK_OK;
 }
 
@@ -110,6 +121,7 @@ static void cost(const stk_op_call *call, stk_cost *out)
     int64_t m, k;
     matrix_size(call->in[0].shape, call->attrs->matmul.transpose_a, &m, &k);
     out->flops = 2 * stk_rule_count(call->out[0].shape) * (k == STK_ANY ? 1 : (double)k);
+    if (call->n_in == 3) out->flops += stk_rule_count(call->out[0].shape);
 }
 
 static void print(const stk_attrs *attrs, stk_text *out)
@@ -122,7 +134,7 @@ static void print(const stk_attrs *attrs, stk_text *out)
 const stk_op_rule stk_rule_matmul = {
     .name = "matmul",
     .kind = STK_KIND_OPAQUE,
-    .n_in = 2,
+    .n_in = -1,
     .n_out = 1,
     .autocast = STK_AUTOCAST_NARROW,
     .infer = infer,

@@ -3,7 +3,7 @@
  *
  *   autocast (16 bits only) -> loss_scale (f16, or on_nan: skip) -> inference (evaluation only) -> absorb -> accumulate
  *     -> autodiff -> simplify
- *     -> join_loss -> carry -> remask -> recompute -> residual -> fuse -> plan
+ *     -> join_loss -> carry -> remask -> recompute -> residual -> epilogue -> fuse -> plan
  *
  * autocast   16-bit products and activations, f32 for the rest; before all that reads dtypes
  * loss_scale a larger loss for 16-bit gradients, and skipped steps; before autodiff, which ends the marks of gradients
@@ -18,6 +18,8 @@
  * recompute  forward values are made again later instead of being kept; simplify would merge what is made again
  * residual   batch norm with the sum and the ReLU behind it, and their gradients, as one; after recompute, which may
  *            make the sum again without the batch norm; before fuse, which would take the sum
+ * epilogue   a matmul adds the bias behind it; after recompute, which may make the sum again without the matmul; before
+ *            fuse, which would take the sum
  * fuse       element-wise groups become one node each; nothing rewrites the graph after it
  * plan       gives each value a place; not a rewriting, see plan.h
  */
@@ -61,6 +63,7 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
     X(remask)                                                                                                          \
     X(recompute)                                                                                                       \
     X(residual)                                                                                                        \
+    X(epilogue)                                                                                                        \
     X(fuse)
 
 #define X(name) stk_status pass_##name(stk_graph *graph, const stk_pass_options *options);

@@ -1,6 +1,8 @@
 /* Cases of the library ops: matmul, convolution, pooling, normalisation, losses, updates. */
 #include "harness/harness.h"
 
+#define BIASED(name, ta, tb, a, b, n)                                                                                  \
+    CASE(name, matmul, ATTRS(.matmul = {ta, tb}), INPUTS(a, b, ROUGH_STATS(FILL_UNIFORM, -1, 1, n)), .loosen = 4)
 #define MATMUL(name, ta, tb, a, b) CASE(name, matmul, ATTRS(.matmul = {ta, tb}), INPUTS(a, b), .loosen = 4)
 
 /* WINDOW(kernel, stride, pad_low, pad_high, dilation, groups), each pair for height, then width. */
@@ -106,6 +108,23 @@ static const op_case cases[] = {
     MATMUL("large", 0, 1, ROUGH(FILL_UNIFORM, -1, 1, 290, 333), ROUGH(FILL_UNIFORM, -1, 1, 351, 333)),
     MATMUL("large, a transposed", 1, 0, ROUGH(FILL_UNIFORM, -1, 1, 333, 351), ROUGH(FILL_UNIFORM, -1, 1, 333, 290)),
 
+    BIASED("bias", 0, 1, REAL(-1, 1, 5, 7), REAL(-1, 1, 3, 7), 3),
+    BIASED("bias, batched", 1, 0, REAL(-1, 1, 3, 5, 4), REAL(-1, 1, 3, 5, 2), 2),
+    BIASED("bias, b shared, a transposed", 1, 0, REAL(-1, 1, 3, 5, 4), REAL(-1, 1, 5, 2), 2),
+    BIASED("bias, one row", 0, 0, REAL(-1, 1, 1, 67), REAL(-1, 1, 67, 5), 5),
+    BIASED("bias, one long row", 0, 0, ROUGH(FILL_UNIFORM, -1, 1, 1, 301), ROUGH(FILL_UNIFORM, -1, 1, 301, 303), 303),
+    BIASED("bias, one long row, b transposed", 0, 1, ROUGH(FILL_UNIFORM, -1, 1, 1, 301),
+           ROUGH(FILL_UNIFORM, -1, 1, 303, 301), 303),
+    BIASED("bias, no rows", 0, 0, REAL(-1, 1, 0, 5), REAL(-1, 1, 5, 3), 3),
+    BIASED("bias, no columns", 0, 0, REAL(-1, 1, 4, 5), REAL(-1, 1, 5, 0), 0),
+    BIASED("bias, nothing to sum", 0, 0, REAL(-1, 1, 4, 0), REAL(-1, 1, 0, 3), 3),
+    BIASED("bias, medium", 0, 1, ROUGH(FILL_UNIFORM, -1, 1, 65, 330), ROUGH(FILL_UNIFORM, -1, 1, 35, 330), 35),
+    BIASED("bias, many of few", 0, 0, ROUGH(FILL_UNIFORM, -1, 1, 37, 19, 40), ROUGH(FILL_UNIFORM, -1, 1, 37, 40, 50),
+           50),
+    BIASED("bias, large", 0, 1, ROUGH(FILL_UNIFORM, -1, 1, 290, 333), ROUGH(FILL_UNIFORM, -1, 1, 351, 333), 351),
+    BIASED("bias, large, b as it is", 0, 0, ROUGH(FILL_UNIFORM, -1, 1, 290, 333), ROUGH(FILL_UNIFORM, -1, 1, 333, 351),
+           351),
+    BIASED("bias, deep", 0, 1, ROUGH(FILL_UNIFORM, -1, 1, 128, 3333), ROUGH(FILL_UNIFORM, -1, 1, 130, 3333), 130),
     MATMUL("special", 0, 1, ROUGH(FILL_SPECIAL, -1, 1, 33, 3), ROUGH(FILL_UNIFORM, 0.5, 1, 35, 3)),
     MATMUL("special b, in parts", 0, 0, ROUGH(FILL_UNIFORM, 0.5, 1, 290, 301), ROUGH(FILL_RARE, -1, 1, 301, 323)),
     MATMUL("batched, special", 1, 0, ROUGH(FILL_UNIFORM, 0.5, 1, 3, 2, 9), ROUGH(FILL_SPECIAL, -1, 1, 3, 2, 7)),

@@ -242,6 +242,36 @@ static void residual_joins_batch_norms(void **state)
     }
 }
 
+/* The bias of a dense layer, in the orders and precisions in which it comes. */
+static void epilogue_adds_biases(void **state)
+{
+    (void)state;
+    enum { PLAIN, BIAS_FIRST, HALF, ROWS, PRODUCT_READ, N };
+    for (int kind = 0; kind < N; kind++) {
+        stk_graph *graph = stk_graph_new();
+        stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 8));
+        stk_value w = stk_graph_input(graph, "w", STK_F32, STK_SHAPE(4, 8));
+        stk_value bias = stk_graph_input(graph, "bias", STK_F32, kind == ROWS ? STK_SHAPE(4, 1) : STK_SHAPE(4));
+        stk_value b = kind == HALF ? stk_cast_to(bias, STK_BF16) : bias;
+        stk_value c = kind == HALF ? stk_matmul(stk_cast_to(x, STK_BF16), stk_cast_to(w, STK_BF16), false, true)
+                                   : stk_matmul(x, w, false, true);
+        if (kind == PRODUCT_READ) stk_graph_output(graph, "c", c);
+        stk_graph_output(graph, "y", kind == BIAS_FIRST ? stk_add(b, c) : stk_add(c, b));
+        expect_ok(stk_graph_status(graph));
+        expect_ok(pass_epilogue(graph, &options));
+        expect_ok(stk_graph_verify(graph));
+        bool joined = kind != ROWS && kind != PRODUCT_READ;
+        assert_int_equal(count_nodes(graph, STK_OP_binary), joined ? 0 : 1);
+        for (int i = 0; i < graph->n_nodes; i++) {
+            const stk_node *node = &graph->node[i];
+            if (node->op != STK_OP_matmul) continue;
+            assert_int_equal(node->n_in, joined ? 3 : 2);
+            if (joined) assert_string_equal(graph->node[graph->value[node->in[2]].node].name, "bias");
+        }
+        stk_graph_free(graph);
+    }
+}
+
 static void autodiff_leaves_no_marks(void **state)
 {
     (void)state;
@@ -359,6 +389,7 @@ int main(void)
         cmocka_unit_test(simplify_respects_barriers),
         cmocka_unit_test(remask_draws_once),
         cmocka_unit_test(residual_joins_batch_norms),
+        cmocka_unit_test(epilogue_adds_biases),
         cmocka_unit_test(autodiff_leaves_no_marks),
         cmocka_unit_test(fuse_makes_no_cycle),
         cmocka_unit_test(fuse_joins_groups),

@@ -76,6 +76,7 @@ size_t stk_bf16_product_scratch_bytes(const stk_bf16_product *p)
 typedef struct product_step {
     const stk_bf16_product *p;
     const uint16_t *a, *b;
+    const float *bias;
     void *c;
     char *scratch;
     int64_t col, n, l, k;
@@ -98,6 +99,7 @@ static void set_sums(const product_step *t, int64_t row, int64_t col, stk_bf16_b
     const stk_product_shape *s = &t->p->shape;
     int64_t at = row * s->c_step + t->col + col;
     bool is_first = t->l == 0, is_last = t->l + t->k == s->k;
+    g->bias = is_last && t->bias ? t->bias + t->col + col : NULL;
     if (s->out == STK_F32) {
         g->c = (float *)t->c + at;
         g->add = is_first && !s->adds ? NULL : g->c;
@@ -141,11 +143,12 @@ static void multiply_part(const void *task, int i_part, int n_parts)
     }
 }
 
-void stk_bf16_product_run(const stk_bf16_product *p, const void *a, const void *b, void *c, void *scratch)
+void stk_bf16_product_run(const stk_bf16_product *p, const void *a, const void *b, const float *bias, void *c,
+                          void *scratch)
 {
     const stk_product_shape *s = &p->shape;
     enum { PACKS_A_THREAD = 4 };
-    product_step t = {.p = p, .a = a, .b = b, .c = c, .scratch = scratch};
+    product_step t = {.p = p, .a = a, .b = b, .bias = bias, .c = c, .scratch = scratch};
     for (t.col = 0; t.col < s->n; t.col += t.n) {
         t.n = s->n - t.col < p->columns ? s->n - t.col : p->columns;
         for (t.l = 0; t.l < s->k; t.l += t.k) {

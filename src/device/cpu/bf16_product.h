@@ -30,6 +30,8 @@ bool stk_bf16_product_pays(stk_isa isa, const stk_product_shape *shape);
 stk_bf16_product stk_bf16_product_cut(stk_isa isa, const stk_product_shape *shape, int n_threads);
 /* Bytes of 64-byte aligned scratch memory that a run needs. */
 size_t stk_bf16_product_scratch_bytes(const stk_bf16_product *product);
-void stk_bf16_product_run(const stk_bf16_product *product, const void *a, const void *b, void *c, void *scratch);
+/* bias: [n], added before rounding; NULL: none. */
+void stk_bf16_product_run(const stk_bf16_product *product, const void *a, const void *b, const float *bias, void *c,
+                          void *scratch);
 
 #endif

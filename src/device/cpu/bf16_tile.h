@@ -20,7 +20,7 @@
 /* Columns of a panel: of b, and of a transposed a (rows of c). */
 enum { STK_BF16_B_WIDTH = 64, STK_BF16_A_WIDTH = 48, STK_BF16_SQUARE = 32 };
 
-/* c [m,n] = a b, or add + a b. */
+/* c [m,n] = a b, or add + a b, or either plus a bias. */
 typedef struct stk_bf16_block {
     int64_t m, n, k;
     const uint16_t *a;
@@ -29,6 +29,7 @@ typedef struct stk_bf16_block {
     int64_t depth;     /* rows of the panels of a and b, k or more */
     const float *add;  /* NULL: nothing; may be c */
     int64_t add_row;
+    const float *bias; /* [n], added to each row last; NULL: none */
     float *c;
     uint16_t *rounded_c; /* not NULL: c goes here instead, as bf16 */
     int64_t c_row;

@@ -20,6 +20,7 @@ typedef struct tile_call {
     const uint16_t *b;
     const float *add;
     int64_t add_row;
+    const float *bias;
     float *c;
     uint16_t *rounded_c;
     int64_t c_row;
@@ -52,6 +53,7 @@ static inline __attribute__((always_inline)) void write_vec(const tile_call *t, 
 {
     __mmask16 mask = (__mmask16)(t->columns >> LANES * j);
     if (t->add) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, t->add + i * t->add_row + LANES * j));
+    if (t->bias) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, t->bias + LANES * j));
     int64_t at = i * t->c_row + LANES * j;
     if (t->rounded_c)
         _mm256_mask_storeu_epi16(t->rounded_c + at, mask, (__m256i)_mm512_cvtneps_pbh(sum));
@@ -144,6 +146,7 @@ static void multiply_tile(const stk_bf16_block *g, int64_t row, int64_t height, 
         t.a_pair = 2 * A_WIDTH;
     }
     if (g->add) t.add = g->add + row * g->add_row + col;
+    if (g->bias) t.bias = g->bias + col;
     if (g->rounded_c)
         t.rounded_c = g->rounded_c + row * g->c_row + col;
     else

@@ -106,7 +106,7 @@ static stk_status make_logits(const linear_task *task)
 {
     const linear_state *s = task->s;
     if (s->narrow)
-        return stk_product_run(half_of(task)->logits, x_of(task), task->args->in[1], task->args->scratch,
+        return stk_product_run(half_of(task)->logits, x_of(task), task->args->in[1], NULL, task->args->scratch,
                                behind_logits(task));
     stk_sgemm g = {.m = task->n, .n = s->v, .k = s->d, .transpose_b = true, .a_step = s->d, .b_step = s->d};
     g.a = x_of(task);
@@ -122,8 +122,8 @@ static stk_status add_gradients_half(const linear_task *task)
     const half_products *half = half_of(task);
     const stk_kernel_args *args = task->args;
     char *dx = (char *)args->out[0] + (size_t)(task->row * s->d) * s->element;
-    STK_RETURN_IF_ERROR(stk_product_run(half->dx, args->scratch, args->in[1], dx, behind_logits(task)));
-    return stk_product_run(half->dweight[task->row > 0 || s->has_base], args->scratch, x_of(task), args->out[1],
+    STK_RETURN_IF_ERROR(stk_product_run(half->dx, args->scratch, args->in[1], NULL, dx, behind_logits(task)));
+    return stk_product_run(half->dweight[task->row > 0 || s->has_base], args->scratch, x_of(task), NULL, args->out[1],
                            behind_logits(task));
 }
 

@@ -26,7 +26,8 @@ typedef struct matmul_state {
     int n_threads, n_parts;
     int depth; /* parts of k, where oneDNN multiplies */
     bool has_small_a;
-    int64_t step;                            /* columns at once */
+    int64_t step; /* columns at once */
+    bool has_bias;
     int64_t n_batch, a_step, b_step, c_step; /* bytes from one matrix to the next */
     size_t packed_b_bytes, c_bytes;
 } matmul_state;
@@ -49,6 +50,7 @@ static stk_gemm find_gemm(const block_task *task, int64_t i_batch)
     stk_gemm g = s->gemm;
     g.a = (const char *)task->args->in[0] + i_batch * s->a_step;
     g.b = (const char *)task->args->in[1] + i_batch * s->b_step;
+    g.bias = s->has_bias ? task->args->in[2] : NULL;
     g.c = (char *)task->args->out[0] + i_batch * s->c_step;
     g.packed_a = scratch + s->fns.packed_a_bytes * i_worker;
     g.packed_b = scratch + s->fns.packed_a_bytes * (size_t)s->n_threads + (own_b ? s->packed_b_bytes * i_worker : 0);
@@ -113,13 +115,23 @@ static void run_block(const block_task *task)
                      task);
 }
 
+/* Where there is nothing to sum up. */
+static void write_empty_sums(const matmul_state *s, const stk_kernel_args *args)
+{
+    size_t row = (size_t)(s->gemm.m ? s->c_step / s->gemm.m : 0);
+    if (!s->c_bytes) return;
+    memset(args->out[0], 0, s->c_bytes);
+    for (size_t at = 0; s->has_bias && at < s->c_bytes; at += row)
+        memcpy((char *)args->out[0] + at, args->in[2], row);
+}
+
 static stk_status run(const void *p, const stk_kernel_args *args)
 {
     const matmul_state *s = p;
     bool has_a[STK_CPU_MOST_THREADS];
     block_task task = {.s = s, .args = args, .has_a = has_a};
     if (s->gemm.k == 0) {
-        if (s->c_bytes) memset(args->out[0], 0, s->c_bytes);
+        write_empty_sums(s, args);
         return STK_OK;
     }
     if (!s->c_bytes) return STK_OK;
@@ -146,6 +158,7 @@ static stk_status run_onednn(const void *p, const stk_kernel_args *args)
     g.transpose_b = own->b_col != 1;
     g.a_step = g.transpose_a ? own->a_col : own->a_row;
     g.b_step = g.transpose_b ? own->b_col : own->b_row;
+    g.bias = s->has_bias ? args->in[2] : NULL;
     for (int64_t i = 0; i < s->n_batch; i++) {
         g.a = (const float *)((const char *)args->in[0] + i * s->a_step);
         g.b = (const float *)((const char *)args->in[1] + i * s->b_step);
@@ -161,6 +174,7 @@ static void set_sizes(matmul_state *s, const stk_op_call *call)
     stk_shape a = call->in[0].shape, b = call->in[1].shape, c = call->out[0].shape;
     bool ta = call->attrs->matmul.transpose_a, tb = call->attrs->matmul.transpose_b;
     stk_gemm *g = &s->gemm;
+    s->has_bias = call->n_in == 3;
     g->m = c.dim[c.rank - 2];
     g->n = c.dim[c.rank - 1];
     g->k = a.dim[a.rank - (ta ? 2 : 1)];
@@ -218,6 +232,7 @@ static stk_status product_kernel(const stk_cpu_device *device, const stk_op_call
     shape.transpose_b = g->b_col != 1;
     shape.a_step = shape.transpose_a ? g->a_col : g->a_row;
     shape.b_step = shape.transpose_b ? g->b_col : g->b_row;
+    shape.has_bias = sizes.has_bias;
     shape.n_batch = sizes.n_batch;
     shape.a_next = sizes.a_step / bytes;
     shape.b_next = sizes.b_step / bytes;
@@ -237,7 +252,8 @@ stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call
     if (dtype != STK_F32 && dtype != STK_F64) return stk_cpu_widen_kernel(device, call, stk_cpu_matmul_kernel, out);
     matmul_state sizes = {0};
     set_sizes(&sizes, call);
-    if (stk_cpu_is_matvec(&sizes.gemm, sizes.n_batch, dtype)) return stk_cpu_matvec_kernel(device, &sizes.gemm, out);
+    if (stk_cpu_is_matvec(&sizes.gemm, sizes.n_batch, dtype))
+        return stk_cpu_matvec_kernel(device, &sizes.gemm, sizes.has_bias, out);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(matmul_state), run, out));
     matmul_state *s = out->state;
     *s = sizes;

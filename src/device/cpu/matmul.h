@@ -13,6 +13,7 @@ typedef struct stk_gemm {
     int64_t m, n, k;
     int64_t a_row, a_col, b_row, b_col;
     const void *a, *b;
+    const void *bias; /* [n], added to each row of c after the sums; NULL: none */
     void *c;
     void *packed_b; /* all parts': packed_b_bytes, 64-byte aligned; this worker's: panel_bytes, for multiply_panels */
     void *packed_a; /* this worker's: packed_a_bytes */

@@ -31,6 +31,16 @@ stk_sgemm_grid stk_sgemm_cut(int64_t m, int64_t n, int n_threads)
     return best;
 }
 
+static void add_bias(const stk_sgemm *g)
+{
+    const float *restrict bias = g->bias;
+    for (int64_t i = 0; i < g->m; i++) {
+        float *restrict row = g->c + i * g->c_step;
+        for (int64_t j = 0; j < g->n; j++)
+            row[j] += bias[j];
+    }
+}
+
 stk_status stk_sgemm_part(const stk_sgemm *g, stk_sgemm_grid grid, int i_part)
 {
     enum { GRAIN = 24 }; /* a multiple of the tiles' sides */
@@ -44,7 +54,11 @@ stk_status stk_sgemm_part(const stk_sgemm *g, stk_sgemm_grid grid, int i_part)
     part.a += g->transpose_a ? row : row * g->a_step;
     part.b += g->transpose_b ? col * g->b_step : col;
     part.c += row * g->c_step + col;
-    return stk_onednn_sgemm(&part);
+    STK_RETURN_IF_ERROR(stk_onednn_sgemm(&part));
+    if (!g->bias) return STK_OK;
+    part.bias += col;
+    add_bias(&part);
+    return STK_OK;
 }
 
 typedef struct sgemm_task {
@@ -122,14 +136,20 @@ static void multiply_slice(const void *p, int i_part, int n_parts)
 static void add_slices(const void *p, int i_part, int n_parts)
 {
     const deep_task *task = p;
-    int64_t n = task->g->m * task->g->n, begin, end;
+    int64_t width = task->g->n, n = task->g->m * width, begin, end;
     float *restrict c = task->g->c;
-    stk_cpu_share(n, 64, i_part, n_parts, &begin, &end);
+    stk_cpu_share(task->g->m, 1, i_part, n_parts, &begin, &end);
+    stk_sgemm rows = *task->g;
+    rows.m = end - begin;
+    rows.c += begin * width;
+    begin *= width;
+    end *= width;
     for (int d = 1; d < task->depth; d++) {
         const float *restrict slice = task->scratch + (d - 1) * n;
         for (int64_t i = begin; i < end; i++)
             c[i] += slice[i];
     }
+    if (rows.bias) add_bias(&rows);
 }
 
 stk_status stk_sgemm_run_deep(const stk_sgemm *g, int depth, int n_threads, float *scratch)

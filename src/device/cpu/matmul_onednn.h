@@ -1,4 +1,5 @@
-/* Large f32 products by oneDNN's sgemm, cut into a grid of parts, each of which runs on one thread of ours. */
+/* Large f32 products by oneDNN's sgemm, cut into a grid of parts, each of which runs on one thread of ours. A bias is
+ * added by each part to its rows of c when they are made. */
 #ifndef STK_DEVICE_CPU_MATMUL_ONEDNN_H
 #define STK_DEVICE_CPU_MATMUL_ONEDNN_H
 

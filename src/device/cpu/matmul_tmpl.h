@@ -209,13 +209,21 @@ static void NAME(edge_tile)(NAME(tile_fn) tile, int64_t k, const T *a, int64_t a
     }
 }
 
+/* While c is in the first-level cache. */
+static void NAME(add_bias)(const T *restrict bias, int64_t m, int64_t n, T *restrict c, int64_t c_row)
+{
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            c[i * c_row + j] += bias[j];
+}
+
 /* One panel of b against m <= MC rows of a. */
 static void NAME(multiply_panel)(const stk_gemm *g, int64_t row, int64_t m, int64_t from, int64_t k, const T *b,
                                  int64_t col, int64_t n, bool is_packed)
 {
     const T *packed = g->packed_a, *a = (const T *)g->a + row * g->a_row + from;
     T *c = (T *)g->c + row * g->n + col;
-    int adds = from > 0;
+    int adds = from > 0, is_last = from + k == g->k;
     for (int64_t i = 0, height; i < m; i += height) {
         height = NAME(next_height)(m - i);
         int64_t n_rows = m - i < height ? m - i : height;
@@ -229,6 +237,7 @@ static void NAME(multiply_panel)(const stk_gemm *g, int64_t row, int64_t m, int6
             NAME(edge_tile)(tile, k, from_a, g->a_row, b, c + i * g->n, g->n, adds, n_rows, n);
         else
             tile(k, from_a, g->a_row, b, c + i * g->n, g->n, adds);
+        if (is_last && g->bias) NAME(add_bias)((const T *)g->bias + col, n_rows, n, c + i * g->n, g->n);
     }
 }
 

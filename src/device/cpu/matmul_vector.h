@@ -17,6 +17,6 @@ STK_ISA_TABLE(stk_matvec_table, stk_matvec)
 /* True for one row of f32 and one matrix. */
 bool stk_cpu_is_matvec(const stk_gemm *sizes, int64_t n_batch, stk_dtype dtype);
 /* The kernel for such a call; sizes and strides of *sizes. */
-stk_status stk_cpu_matvec_kernel(const stk_cpu_device *device, const stk_gemm *sizes, stk_kernel *out);
+stk_status stk_cpu_matvec_kernel(const stk_cpu_device *device, const stk_gemm *sizes, bool has_bias, stk_kernel *out);
 
 #endif

@@ -54,6 +54,7 @@ typedef struct stk_sgemm {
     bool transpose_a, transpose_b, adds;
     const float *a, *b;
     int64_t a_step, b_step, c_step;
+    const float *bias; /* [n], for matmul_onednn.h alone; NULL: none */
     float *c;
 } stk_sgemm;
 

@@ -77,12 +77,12 @@ dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *conv, 
     return status;
 }
 
-dnnl_status_t stk_dnnl_matmul_pd(dnnl_engine_t engine, stk_md_ref a, stk_md_ref b, stk_md_ref c,
+dnnl_status_t stk_dnnl_matmul_pd(dnnl_engine_t engine, stk_md_ref a, stk_md_ref b, stk_md_ref bias, stk_md_ref c,
                                  const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out)
 {
     dnnl_matmul_desc_t desc;
     *out = NULL;
-    dnnl_status_t status = dnnl_matmul_desc_init(&desc, a, b, NULL, c);
+    dnnl_status_t status = dnnl_matmul_desc_init(&desc, a, b, bias, c);
     return status == dnnl_success ? dnnl_primitive_desc_create(out, &desc, attr, engine, NULL) : status;
 }
 

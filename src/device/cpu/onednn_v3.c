@@ -75,11 +75,11 @@ dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *c, con
     return status;
 }
 
-dnnl_status_t stk_dnnl_matmul_pd(dnnl_engine_t engine, stk_md_ref a, stk_md_ref b, stk_md_ref c,
+dnnl_status_t stk_dnnl_matmul_pd(dnnl_engine_t engine, stk_md_ref a, stk_md_ref b, stk_md_ref bias, stk_md_ref c,
                                  const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out)
 {
     *out = NULL;
-    return dnnl_matmul_primitive_desc_create(out, engine, a, b, NULL, c, attr);
+    return dnnl_matmul_primitive_desc_create(out, engine, a, b, bias, c, attr);
 }
 
 dnnl_status_t stk_dnnl_add_sum(dnnl_post_ops_t ops)

@@ -46,8 +46,8 @@ typedef struct stk_dnnl_conv {
 dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *conv, const_dnnl_primitive_attr_t attr,
                                dnnl_primitive_desc_t *out);
 
-/* c = a b; sums that attr asks for are added by stk_dnnl_add_sum. */
-dnnl_status_t stk_dnnl_matmul_pd(dnnl_engine_t engine, stk_md_ref a, stk_md_ref b, stk_md_ref c,
+/* c = a b, plus a bias [1,n] where that is not NULL; sums that attr asks for are added by stk_dnnl_add_sum. */
+dnnl_status_t stk_dnnl_matmul_pd(dnnl_engine_t engine, stk_md_ref a, stk_md_ref b, stk_md_ref bias, stk_md_ref c,
                                  const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out);
 /* What is written is added to what is there. */
 dnnl_status_t stk_dnnl_add_sum(dnnl_post_ops_t ops);

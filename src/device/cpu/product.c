@@ -12,12 +12,12 @@
 #include "device/cpu/hold_signals.h"
 #include "device/cpu/onednn_version.h"
 
-enum { A, B, C, SCRATCHPAD, N_ARGS, ALIGN = 64 };
+enum { A, B, C, BIAS, N_TENSORS, SCRATCHPAD = N_TENSORS, N_ARGS, ALIGN = 64 };
 
 /* A part of m x n elements of c. */
 typedef struct product_part {
     dnnl_primitive_t primitive; /* NULL: no part has this size */
-    dnnl_memory_t *memory;      /* N_ARGS of each thread; SCRATCHPAD may be NULL */
+    dnnl_memory_t *memory;      /* N_ARGS of each thread; BIAS and SCRATCHPAD may be NULL */
     size_t scratch_bytes;
 } product_part;
 
@@ -89,13 +89,15 @@ static dnnl_data_type_t type_of(stk_dtype dtype)
     return dtype == STK_BF16 ? dnnl_bf16 : dnnl_f32;
 }
 
-static dnnl_status_t describe(const stk_product_shape *s, int64_t m, int64_t n, stk_md md[3])
+static dnnl_status_t describe(const stk_product_shape *s, int64_t m, int64_t n, stk_md md[N_TENSORS])
 {
     dnnl_dims_t a = {m, s->k}, b = {s->k, n}, c = {m, n}, c_strides = {s->c_step, 1};
+    dnnl_dims_t bias = {1, n}, bias_strides = {n, 1};
     dnnl_dims_t a_strides = {s->transpose_a ? 1 : s->a_step, s->transpose_a ? s->a_step : 1};
     dnnl_dims_t b_strides = {s->transpose_b ? 1 : s->b_step, s->transpose_b ? s->b_step : 1};
     dnnl_status_t status = stk_md_init(&md[A], 2, a, a_strides, type_of(s->in));
     if (status == dnnl_success) status = stk_md_init(&md[B], 2, b, b_strides, type_of(s->in));
+    if (status == dnnl_success && s->has_bias) status = stk_md_init(&md[BIAS], 2, bias, bias_strides, dnnl_f32);
     return status == dnnl_success ? stk_md_init(&md[C], 2, c, c_strides, type_of(s->out)) : status;
 }
 
@@ -123,14 +125,15 @@ static stk_status check_impl(stk_product *p, const_dnnl_primitive_desc_t pd)
     return STK_OK;
 }
 
-static dnnl_status_t make_memory(const stk_product *p, product_part *part, const stk_md md[3], stk_md_ref scratchpad,
-                                 dnnl_engine_t engine)
+static dnnl_status_t make_memory(const stk_product *p, product_part *part, const stk_md md[N_TENSORS],
+                                 stk_md_ref scratchpad, dnnl_engine_t engine)
 {
     dnnl_status_t status = dnnl_success;
     for (int t = 0; t < p->n_threads; t++) {
         dnnl_memory_t *memory = part->memory + t * N_ARGS;
-        for (int i = 0; i < 3 && status == dnnl_success; i++)
-            status = dnnl_memory_create(&memory[i], stk_md_get(&md[i]), engine, DNNL_MEMORY_NONE);
+        for (int i = 0; i < N_TENSORS && status == dnnl_success; i++)
+            if (i != BIAS || p->shape.has_bias)
+                status = dnnl_memory_create(&memory[i], stk_md_get(&md[i]), engine, DNNL_MEMORY_NONE);
         if (status == dnnl_success && part->scratch_bytes)
             status = dnnl_memory_create(&memory[SCRATCHPAD], scratchpad, engine, DNNL_MEMORY_NONE);
     }
@@ -140,15 +143,17 @@ static dnnl_status_t make_memory(const stk_product *p, product_part *part, const
 static stk_status make_part(stk_product *p, dnnl_engine_t engine, int64_t m, int64_t n, product_part *part)
 {
     stk_status status = STK_OK;
-    stk_md md[3] = {0};
+    stk_md md[N_TENSORS] = {0};
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
     part->memory = calloc((size_t)p->n_threads * N_ARGS, sizeof(*part->memory));
     if (!part->memory) return stk_fail_memory((size_t)p->n_threads * N_ARGS * sizeof(*part->memory));
     STK_TRY(stk_onednn_check(describe(&p->shape, m, n, md), "memory descriptor"));
     STK_TRY(stk_onednn_check(make_attr(p->shape.adds, &attr), "attributes"));
-    STK_TRY(stk_onednn_check(
-        stk_dnnl_matmul_pd(engine, stk_md_get(&md[A]), stk_md_get(&md[B]), stk_md_get(&md[C]), attr, &pd), "product"));
+    STK_TRY(stk_onednn_check(stk_dnnl_matmul_pd(engine, stk_md_get(&md[A]), stk_md_get(&md[B]),
+                                                p->shape.has_bias ? stk_md_get(&md[BIAS]) : NULL, stk_md_get(&md[C]),
+                                                attr, &pd),
+                             "product"));
     STK_TRY(check_impl(p, pd));
     STK_TRY(stk_onednn_check(dnnl_primitive_create(&part->primitive, pd), "product"));
     stk_md_ref scratchpad = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
@@ -158,7 +163,7 @@ static stk_status make_part(stk_product *p, dnnl_engine_t engine, int64_t m, int
 done:
     if (pd) dnnl_primitive_desc_destroy(pd);
     if (attr) dnnl_primitive_attr_destroy(attr);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < N_TENSORS; i++)
         stk_md_clear(&md[i]);
     return status;
 }
@@ -254,7 +259,7 @@ const char *stk_product_impl(const stk_product *p)
 
 static dnnl_status_t execute(const stk_product *p, const product_part *part, void *data[N_ARGS], int i_thread)
 {
-    static const int names[N_ARGS] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD};
+    static const int names[N_ARGS] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS, DNNL_ARG_SCRATCHPAD};
     dnnl_memory_t *memory = part->memory + i_thread * N_ARGS;
     dnnl_exec_arg_t args[N_ARGS];
     int n_args = 0;
@@ -271,8 +276,8 @@ static dnnl_status_t execute(const stk_product *p, const product_part *part, voi
     return status;
 }
 
-static stk_status run_one(const stk_product *p, int64_t i_batch, int row, int col, const void *const in[2], void *c,
-                          void *scratch)
+static stk_status run_one(const stk_product *p, int64_t i_batch, int row, int col, const void *const in[2],
+                          const float *bias, void *c, void *scratch)
 {
     const stk_product_shape *s = &p->shape;
     int i_thread = stk_cpu_worker();
@@ -280,9 +285,10 @@ static stk_status run_one(const stk_product *p, int64_t i_batch, int row, int co
     int64_t at_a = i_batch * s->a_next + (s->transpose_a ? i : i * s->a_step);
     int64_t at_b = i_batch * s->b_next + (s->transpose_b ? j * s->b_step : j);
     int64_t at_c = i_batch * s->c_next + i * s->c_step + j;
-    /* oneDNN's handles are not const; the first two are only read. */
+    /* oneDNN's handles are not const; a, b and the bias are only read. */
     void *data[N_ARGS] = {(char *)in[A] + (size_t)at_a * p->in_bytes, (char *)in[B] + (size_t)at_b * p->in_bytes,
-                          (char *)c + (size_t)at_c * p->c_bytes, (char *)scratch + (size_t)i_thread * p->scratch_bytes};
+                          (char *)c + (size_t)at_c * p->c_bytes, bias ? (void *)(uintptr_t)(bias + j) : NULL,
+                          (char *)scratch + (size_t)i_thread * p->scratch_bytes};
     const product_part *part = &p->part[row == p->rows - 1][col == p->cols - 1];
     int before = stk_cpu_swap_thread_count(1);
     dnnl_status_t status = execute(p, part, data, i_thread);
@@ -293,6 +299,7 @@ static stk_status run_one(const stk_product *p, int64_t i_batch, int row, int co
 typedef struct product_task {
     const stk_product *p;
     const void *in[2];
+    const float *bias;
     void *c, *scratch;
     _Atomic int *failed;
 } product_task;
@@ -303,7 +310,8 @@ static void run_part(const void *task_, int i_part, int n_parts)
     const product_task *task = task_;
     const stk_product *p = task->p;
     int n_grid = p->rows * p->cols, i = i_part % n_grid;
-    stk_status status = run_one(p, i_part / n_grid, i / p->cols, i % p->cols, task->in, task->c, task->scratch);
+    stk_status status =
+        run_one(p, i_part / n_grid, i / p->cols, i % p->cols, task->in, task->bias, task->c, task->scratch);
     if (status != STK_OK) atomic_store(task->failed, (int)status);
 }
 
@@ -317,15 +325,16 @@ static void run_parts(const void *task_, int i_share, int n_shares)
         run_part(task, (int)i, 0);
 }
 
-stk_status stk_product_run(const stk_product *p, const void *a, const void *b, void *c, void *scratch)
+stk_status stk_product_run(const stk_product *p, const void *a, const void *b, const float *bias, void *c,
+                           void *scratch)
 {
     enum { MOST_SHARES = 4096 };
     _Atomic int failed = STK_OK;
     if (p->is_own) {
-        stk_bf16_product_run(&p->own, a, b, c, scratch);
+        stk_bf16_product_run(&p->own, a, b, bias, c, scratch);
         return STK_OK;
     }
-    product_task task = {p, {a, b}, c, scratch, &failed};
+    product_task task = {p, {a, b}, bias, c, scratch, &failed};
     int64_t n = p->shape.n_batch * p->rows * p->cols;
     stk_cpu_parallel((int)(n < MOST_SHARES ? n : MOST_SHARES), run_parts, &task);
     /* The text was kept in the thread that failed. */
@@ -334,7 +343,7 @@ stk_status stk_product_run(const stk_product *p, const void *a, const void *b, v
 
 stk_status stk_product_run_here(const stk_product *p, const void *a, const void *b, void *c, void *scratch)
 {
-    return run_one(p, 0, 0, 0, (const void *const[]){a, b}, c, scratch);
+    return run_one(p, 0, 0, 0, (const void *const[]){a, b}, NULL, c, scratch);
 }
 
 /* --- as a kernel --- */
@@ -342,12 +351,14 @@ stk_status stk_product_run_here(const stk_product *p, const void *a, const void 
 typedef struct product_state {
     stk_product *product;
     int a, b;
+    bool has_bias;
 } product_state;
 
 static stk_status run_kernel(const void *state, const stk_kernel_args *args)
 {
     const product_state *s = state;
-    return stk_product_run(s->product, args->in[s->a], args->in[s->b], args->out[0], args->scratch);
+    const float *bias = s->has_bias ? args->in[2] : NULL;
+    return stk_product_run(s->product, args->in[s->a], args->in[s->b], bias, args->out[0], args->scratch);
 }
 
 static void release(void *state)
@@ -368,7 +379,7 @@ stk_status stk_product_kernel(const stk_cpu_device *device, const stk_product_sh
         return status;
     }
     product_state *s = out->state;
-    *s = (product_state){product, a, b};
+    *s = (product_state){product, a, b, shape->has_bias};
     out->release = release;
     out->scratch_bytes = stk_product_scratch_bytes(product);
     out->impl = stk_product_impl(product);

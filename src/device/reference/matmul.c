@@ -1,4 +1,4 @@
-/* Matrix product: three loops for each matrix of the batch. */
+/* Matrix product, plus a bias for each column: three loops for each matrix of the batch. */
 #include "device/reference/reference.h"
 
 static stk_status run(const stk_op_call *call, const double *const *in, double *const *out)
@@ -15,7 +15,7 @@ static stk_status run(const stk_op_call *call, const double *const *in, double *
                 double sum = 0;
                 for (int64_t l = 0; l < k; l++)
                     sum += pa[ta ? l * m + i : i * k + l] * pb[tb ? j * k + l : l * n + j];
-                pc[i * n + j] = sum;
+                pc[i * n + j] = call->n_in == 3 ? sum + in[2][j] : sum;
             }
         }
     }

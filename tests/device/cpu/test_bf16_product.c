@@ -16,6 +16,7 @@
 typedef struct buffers {
     size_t c_bytes;
     uint16_t *a, *b;
+    float *bias;     /* NULL where the shape has none */
     void *c, *start; /* start: what c has before the run */
 } buffers;
 
@@ -52,6 +53,9 @@ static buffers make_buffers(const stk_product_shape *s)
     buffers x = {.c_bytes = (size_t)((s->m - 1) * s->c_step + s->n) * stk_dtype_bytes(s->out)};
     x.a = random_matrix(1, (a_rows - 1) * s->a_step + a_columns);
     x.b = random_matrix(2, (b_rows - 1) * s->b_step + b_columns);
+    x.bias = s->has_bias ? alloc((size_t)s->n * sizeof(*x.bias)) : NULL;
+    for (int64_t j = 0; j < s->n && x.bias; j++)
+        x.bias[j] = 0.37f * (float)(j % 101) - 20;
     x.c = alloc(x.c_bytes);
     x.start = alloc(x.c_bytes);
     memset(x.start, 0x41, x.c_bytes);
@@ -62,6 +66,7 @@ static void free_buffers(buffers *x)
 {
     free(x->a);
     free(x->b);
+    free(x->bias);
     free(x->c);
     free(x->start);
 }
@@ -73,7 +78,9 @@ static double load_c(const stk_product_shape *s, const void *c, int64_t at)
 
 static void check_element(const stk_product_shape *s, const buffers *x, int64_t i, int64_t j)
 {
-    double right = s->adds ? load_c(s, x->start, i * s->c_step + j) : 0, size = fabs(right);
+    double right = s->adds ? load_c(s, x->start, i * s->c_step + j) : 0, size;
+    if (x->bias) right += (double)x->bias[j];
+    size = fabs(right);
     for (int64_t l = 0; l < s->k; l++) {
         double a = (double)value_of(x->a[s->transpose_a ? l * s->a_step + i : i * s->a_step + l]);
         double b = (double)value_of(x->b[s->transpose_b ? j * s->b_step + l : l * s->b_step + j]);
@@ -109,7 +116,7 @@ static void run(const stk_product_shape *s, const buffers *x, int n_threads, voi
     /* NaN where anything is read that was not written. */
     memset(scratch, 0xff, bytes);
     memcpy(c, x->start, x->c_bytes);
-    stk_bf16_product_run(&p, x->a, x->b, c, scratch);
+    stk_bf16_product_run(&p, x->a, x->b, x->bias, c, scratch);
     free(scratch);
     stk_cpu_pool_enter(before);
     stk_cpu_pool_free(pool);
@@ -197,13 +204,25 @@ static void added_to_c(void **state)
     }
 }
 
+/* After the last part of a sum, and once. */
+static void biases(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        stk_product_shape s = shape_of(101, 131, i & 2 ? 3500 : 77, false, i & 1, i & 4 ? STK_BF16 : STK_F32);
+        s.has_bias = true;
+        check(s);
+    }
+    stk_product_shape s = shape_of(100, 2111, 3071, false, true, STK_BF16);
+    s.has_bias = true;
+    check(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(odd_sizes),
-        cmocka_unit_test(blocks_of_rows),
-        cmocka_unit_test(long_sums),
-        cmocka_unit_test(added_to_c),
+        cmocka_unit_test(odd_sizes),  cmocka_unit_test(blocks_of_rows), cmocka_unit_test(long_sums),
+        cmocka_unit_test(added_to_c), cmocka_unit_test(biases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

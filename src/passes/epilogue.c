@@ -1,0 +1,94 @@
+/* Lets a matmul add the bias behind it, while its sums are in registers or the cache:
+ *
+ *   add(matmul(a, b), broadcast(bias))   becomes   matmul(a, b, bias)
+ *
+ * so that what a dense layer makes is not written and read once more for its bias. In f32 the bits stay the same, since
+ * the bias comes last; in 16 bits it is added as f32 before the result is rounded, instead of being rounded itself and
+ * added to a rounded result. A sum that something else makes again, or a product that something else reads, stays.
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "passes/passes.h"
+
+static const stk_node *maker_of(const stk_graph *graph, int32_t value)
+{
+    return &graph->node[graph->value[value].node];
+}
+
+/* How often each value is used, roots counted. */
+static int32_t *count_uses(const stk_graph *graph)
+{
+    int32_t *n = calloc((size_t)graph->n_values + 1, sizeof(*n));
+    for (int i = 0; n && i < graph->n_nodes; i++)
+        for (int j = 0; j < graph->node[i].n_in; j++)
+            n[graph->node[i].in[j]]++;
+    for (int i = 0; n && i < graph->n_roots; i++)
+        n[graph->root[i].value]++;
+    return n;
+}
+
+static stk_dtype wide_of(stk_dtype dtype)
+{
+    return dtype == STK_BF16 || dtype == STK_F16 ? STK_F32 : dtype;
+}
+
+/* The vector of f32 (f64) numbers that `value` is a broadcast of along its last axis, or -1. */
+static int32_t find_bias(const stk_graph *graph, int32_t value)
+{
+    stk_tensor_desc whole = graph->value[value].desc;
+    const stk_node *node = maker_of(graph, value);
+    if (node->op != STK_OP_broadcast) return -1;
+    int32_t bias = node->in[0];
+    node = maker_of(graph, bias);
+    if (node->op == STK_OP_cast && graph->value[node->in[0]].desc.dtype == wide_of(whole.dtype)) bias = node->in[0];
+    stk_tensor_desc desc = graph->value[bias].desc;
+    bool fits = desc.dtype == wide_of(whole.dtype) && desc.shape.rank == 1 &&
+                desc.shape.dim[0] == whole.shape.dim[whole.shape.rank - 1];
+    return fits ? bias : -1;
+}
+
+/* Whether the matmul that makes `value`, which nothing else reads, may add a bias. */
+static bool takes_bias(const stk_graph *graph, const int32_t *n_uses, int32_t value)
+{
+    const stk_node *node = maker_of(graph, value);
+    return node->op == STK_OP_matmul && node->n_in == 2 && !node->attrs.matmul.wide && n_uses[value] == 1;
+}
+
+static stk_status join(stk_graph *graph, const int32_t *n_uses, const stk_node *add, int32_t *replace)
+{
+    for (int i = 0; i < 2; i++) {
+        int32_t c = add->in[i], bias = find_bias(graph, add->in[1 - i]);
+        if (bias < 0 || !takes_bias(graph, n_uses, c)) continue;
+        stk_node *matmul = &graph->node[graph->value[c].node];
+        int32_t *in = stk_arena_alloc(graph->arena, 3 * sizeof(*in));
+        if (!in) return stk_fail_memory(3 * sizeof(*in));
+        in[0] = matmul->in[0];
+        in[1] = matmul->in[1];
+        in[2] = bias;
+        matmul->in = in;
+        matmul->n_in = 3;
+        replace[add->first_out] = c;
+        return STK_OK;
+    }
+    return STK_OK;
+}
+
+stk_status pass_epilogue(stk_graph *graph, const stk_pass_options *options)
+{
+    (void)options;
+    STK_RETURN_IF_ERROR(stk_graph_status(graph));
+    stk_status status = STK_OK;
+    int32_t *replace = stk_pass_identity(graph, 0), *n_uses = count_uses(graph);
+    if (!replace || !n_uses) STK_TRY(stk_fail_memory((size_t)graph->n_values * sizeof(*replace)));
+    for (int i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        if (node->op == STK_OP_binary && node->attrs.element.kind == STK_BINARY_add)
+            STK_TRY(join(graph, n_uses, node, replace));
+    }
+    STK_TRY(stk_graph_rewrite(graph, replace));
+done:
+    free(replace);
+    free(n_uses);
+    return status;
+}

@@ -129,7 +129,7 @@ RECIPES = {"digits": find_digits, "mnist-mlp": find_mnist, "cifar-cnn": find_cif
            "notes-labels": find_made("notes"), "prices-regression": find_made("prices"),
            "cifar-resnet18": find_cifar10, "cifar-resnet34": find_cifar10, "cifar-resnet50": find_cifar10,
            "cifar-resnet101": find_cifar10, "cifar-mobilenet": find_cifar10, "cifar-vgg16": find_cifar10,
-           "cifar-vit": find_cifar10, "mnist-vit-b16": find_mnist,
+           "cifar-vit": find_cifar10, "cifar-airbench": find_cifar10, "mnist-vit-b16": find_mnist,
            "shakespeare-gpt": find_shakespeare, "shakespeare-gpt2-124m": find_shakespeare,
            "shakespeare-masked": find_masked, "sst2-lstm": find_sst2, "sst2-gru": find_sst2, "sst2-bert-mini": find_sst2,
            "sst2-bert-base": find_sst2, "mnist-autoencoder": find_mnist, "mnist-triplet": find_mnist,

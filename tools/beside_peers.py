@@ -9,7 +9,7 @@ prepare.py made. Training: mnist-mlp cifar-cnn-e2e cifar-resnet18 resnet50-224 b
 resnet18-bf16 resnet50-224-bf16 bert-base-bf16 gpt2-4x256-bf16. Input pipelines: photos photos-centre cifar-jpeg
 tfrecord memory. Every variant is one process; rounds alternate over all variants, and the table gives each one's median.
 Ratios are Stoker's speed over the peer's. A peer whose environment is missing is left out. A network of another size would
-be another work: where a peer tells how many parameters it trains and Stoker trains others, nothing is written. --parameters
+be another work: where a peer tells how many parameters it trains and Stoker's are 0.2 % more or fewer, nothing is written. --parameters
 compares these numbers only.
 
 What a start costs beyond a step is measured apart, N times (3) for each variant one right after the other: the first run of a
@@ -124,12 +124,20 @@ def run_peer(args, venv, use_tcmalloc, command):
     return lines[-1] if lines else None
 
 
+# Keras' ResNet-50 has biases in its convolutions, 0.1 % of its parameters, which the batch norms behind them undo.
+MOST_APART = 0.002
+
+
 def check_parameters(workload, name, line, ours):
     """Ends where the peer trains another number of parameters; the number, or None where it does not say."""
     told = re.search(r"(\d+) params", line.get("notes", ""))
-    if told and int(told.group(1)) != ours:
-        sys.exit(f"{workload}: {name} trains {int(told.group(1)):,} parameters, Stoker {ours:,}: that is other work")
-    return told and int(told.group(1))
+    theirs = int(told.group(1)) if told else ours
+    if theirs != ours:
+        apart = f"{workload}: {name} trains {theirs:,} parameters, Stoker {ours:,}"
+        if abs(theirs - ours) > MOST_APART * ours:
+            sys.exit(f"{apart}: that is other work")
+        print(apart, flush=True)
+    return told and theirs
 
 
 def count_parameters(recipe, options):

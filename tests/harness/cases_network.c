@@ -210,6 +210,10 @@ static const op_case cases[] = {
     MAX_POOL_GRAD("gaps", WINDOW(PAIR(2, 2), PAIR(5, 3), PAIR(1, 0), NO, ONE, 1),
                   ROUGH(FILL_UNIFORM, -1, 1, 2, 12, 8, 37), 2, 3, 3, 37),
     MAX_POOL_GRAD("dilated", WINDOW(PAIR(2, 2), ONE, NO, NO, PAIR(2, 1), 1), DISTINCT(-1, 1, 1, 5, 4, 2), 1, 3, 3, 2),
+    MAX_POOL_GRAD("windows higher than the image", WINDOW(PAIR(3, 3), ONE, ONE, ONE, ONE, 1),
+                  DISTINCT(-1, 1, 2, 2, 5, 3), 2, 2, 5, 3),
+    MAX_POOL_GRAD("windows on one row", WINDOW(PAIR(5, 2), PAIR(2, 1), PAIR(2, 0), PAIR(2, 0), ONE, 1),
+                  DISTINCT(-1, 1, 2, 1, 5, 3), 2, 1, 4, 3),
     MAX_POOL_GRAD("no images", WINDOW(PAIR(2, 2), PAIR(2, 2), NO, NO, ONE, 1), DISTINCT(-1, 1, 0, 4, 4, 3), 0, 2, 2, 3),
 
     AVG_POOL("2x2", WINDOW(PAIR(2, 2), PAIR(2, 2), NO, NO, ONE, 1), REAL(-1, 1, 2, 4, 6, 3)),

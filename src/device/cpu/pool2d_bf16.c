@@ -16,7 +16,8 @@ typedef struct grad_state {
     stk_element_fn round; /* of f32 to bf16 */
     stk_pool_axis height, width;
     int n_threads;
-    int64_t n_images, c, n_ring; /* rows */
+    int64_t n_images, c;
+    int64_t reach, n_ring; /* rows: of a window, and of the ring, which has no more than an image */
     size_t ring_bytes, taps_bytes;
 } grad_state;
 
@@ -75,7 +76,7 @@ static void run_image(grad_image *im)
 {
     const grad_state *s = im->s;
     for (int64_t row = 0; row < s->height.n_out; row++) {
-        int64_t begin = row * s->height.stride - s->height.pad, end = begin + s->n_ring;
+        int64_t begin = row * s->height.stride - s->height.pad, end = begin + s->reach;
         begin = begin < 0 ? 0 : begin < s->height.n_in ? begin : s->height.n_in;
         end = end < begin ? begin : end < s->height.n_in ? end : s->height.n_in;
         write_rows(im, begin);
@@ -137,8 +138,8 @@ stk_status stk_cpu_max_pool_bf16_grad_kernel(const stk_cpu_device *device, const
     s->width = stk_pool_make_axis(&call->attrs->window, x, y, 1);
     s->n_images = x.dim[0];
     s->c = x.dim[3];
-    s->n_ring = s->height.dilation * (s->height.n_taps - 1) + 1;
-    if (s->n_ring > s->height.n_in) s->n_ring = s->height.n_in;
+    s->reach = s->height.dilation * (s->height.n_taps - 1) + 1;
+    s->n_ring = s->reach < s->height.n_in ? s->reach : s->height.n_in;
     s->n_threads = stk_cpu_threads_for((double)stk_shape_count(x) * 2, device->base.n_threads);
     s->ring_bytes = round_up((size_t)(s->n_ring * s->width.n_in * s->c) * sizeof(float));
     s->taps_bytes = round_up((size_t)(s->height.n_taps * s->width.n_taps) * sizeof(int64_t));

@@ -9,8 +9,8 @@ prepare.py made. Training: mnist-mlp cifar-cnn-e2e cifar-resnet18 resnet50-224 b
 resnet18-bf16 resnet50-224-bf16 bert-base-bf16 gpt2-4x256-bf16. Input pipelines: photos photos-centre cifar-jpeg
 tfrecord memory. Every variant is one process; rounds alternate over all variants, and the table gives each one's median.
 Ratios are Stoker's speed over the peer's. A peer whose environment is missing is left out. A network of another size would
-be another work: where a peer tells how many parameters it trains and Stoker's are 0.2 % more or fewer, nothing is written. --parameters
-compares these numbers only.
+be another work: where a peer tells that it trains over 0.2 % more or fewer parameters than Stoker, nothing is written.
+--parameters compares these numbers only.
 
 What a start costs beyond a step is measured apart, N times (3) for each variant one right after the other: the first run of a
 program reads its files from the disk, and in a virtual machine gets its memory from the host, which takes longer than the

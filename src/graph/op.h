@@ -15,10 +15,13 @@
  *   concat                          x0, x1, ... -> y                      attrs: axis
  *   reduce                          x -> y                                attrs: reduce (kind, axes, wide); axes are
  *                                                                         removed; wide: y is f32 where x has 16 bits
- *   matmul                          a, b, [bias f32 [N]] -> c             attrs: matmul; wide as for reduce; bias: made
- * by pass_epilogue conv2d                          x, weight -> y                        attrs: window conv2d_grad_data
- * dy, weight -> dx                      attrs: window, shape of x conv2d_grad_weight              x, dy -> dweight
- * attrs: window, shape of weight; f32 where x has 16 bits max_pool2d, avg_pool2d          x -> y attrs: window
+ *   matmul                          a, b, [bias [N]] -> c                 attrs: matmul; wide as for reduce
+ *                                     bias: f32 (f64 for f64), added before c is rounded; made by pass_epilogue
+ *   conv2d                          x, weight -> y                        attrs: window
+ *   conv2d_grad_data                dy, weight -> dx                      attrs: window, shape of x
+ *   conv2d_grad_weight              x, dy -> dweight                      attrs: window, shape of weight
+ *                                     f32 where x has 16 bits
+ *   max_pool2d, avg_pool2d          x -> y                                attrs: window
  *   max_pool2d_grad                 x, y, dy -> dx                        attrs: window; the first maximum gets all
  *   avg_pool2d_grad                 dy -> dx                              attrs: window, shape of x
  *   conv3d, ..., avg_pool3d_grad    the seven above on volumes [N,D,H,W,C], weight [O,KD,KH,KW,C/groups]

@@ -5,24 +5,12 @@
 #include "base/error.h"
 #include "passes/passes.h"
 
-/* How often each value is used, roots counted. */
-static int32_t *count_uses(const stk_graph *graph)
-{
-    int32_t *n = calloc((size_t)graph->n_values + 1, sizeof(*n));
-    for (int i = 0; n && i < graph->n_nodes; i++)
-        for (int j = 0; j < graph->node[i].n_in; j++)
-            n[graph->node[i].in[j]]++;
-    for (int i = 0; n && i < graph->n_roots; i++)
-        n[graph->root[i].value]++;
-    return n;
-}
-
 stk_status pass_absorb(stk_graph *graph, const stk_pass_options *options)
 {
     (void)options;
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
     stk_status status = STK_OK;
-    int32_t *replace = stk_pass_identity(graph, 0), *n_uses = count_uses(graph);
+    int32_t *replace = stk_pass_identity(graph, 0), *n_uses = stk_pass_count_uses(graph);
     if (!replace || !n_uses) STK_TRY(stk_fail_memory((size_t)graph->n_values * sizeof(*replace)));
     for (int i = 0; i < graph->n_nodes; i++) {
         stk_node *relu = &graph->node[i];

@@ -20,16 +20,6 @@ typedef struct carrier {
     int32_t *age; /* by node: what is made takes the place of what it replaces */
 } carrier;
 
-static void count_uses(carrier *c)
-{
-    const stk_graph *graph = c->graph;
-    for (int32_t i = 0; i < graph->n_nodes; i++)
-        for (int j = 0; j < graph->node[i].n_in; j++)
-            c->n_uses[graph->node[i].in[j]]++;
-    for (int i = 0; i < graph->n_roots; i++)
-        c->n_uses[graph->root[i].value]++;
-}
-
 /* The node whose weight's gradient is summed by `sum`, or -1. */
 static int32_t find_maker(const carrier *c, const stk_node *sum)
 {
@@ -79,13 +69,12 @@ stk_status pass_carry(stk_graph *graph, const stk_pass_options *options)
     stk_status status = STK_OK;
     int32_t n_nodes = graph->n_nodes;
     carrier c = {.graph = graph};
-    c.n_uses = calloc((size_t)graph->n_values + 1, sizeof(*c.n_uses));
+    c.n_uses = stk_pass_count_uses(graph);
     c.replace = stk_pass_identity(graph, (N_OUT + 1) * n_nodes);
     c.age = malloc(((size_t)n_nodes * 3 + 1) * sizeof(*c.age));
     if (!c.n_uses || !c.replace || !c.age) STK_TRY(stk_fail_memory((size_t)graph->n_values * sizeof(*c.n_uses)));
     for (int32_t i = 0; i < n_nodes; i++)
         c.age[i] = i;
-    count_uses(&c);
     for (int32_t i = 0; i < n_nodes; i++) {
         if (graph->node[i].op != STK_OP_accumulate) continue;
         int32_t maker = find_maker(&c, &graph->node[i]);

@@ -72,5 +72,7 @@ STK_PASS_LIST(X)
 
 /* replace[v] = v for every value, room for n_more further values. Returned: free(). NULL when out of memory. */
 int32_t *stk_pass_identity(const stk_graph *graph, int32_t n_more);
+/* How often each value is used, roots counted. Returned: free(). NULL when out of memory. */
+int32_t *stk_pass_count_uses(const stk_graph *graph);
 
 #endif

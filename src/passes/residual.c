@@ -16,7 +16,7 @@
 typedef struct joiner {
     stk_graph *graph;
     int32_t n_nodes; /* before some are added */
-    int32_t *n_uses; /* by value, roots counted */
+    int32_t *n_uses; /* by value */
     bool *is_read;   /* by value: something else than an element-wise node uses it, or a root */
     int32_t *replace, *age;
 } joiner;
@@ -31,19 +31,14 @@ static bool is_element(const stk_node *node)
     return stk_op_get_rule(node->op)->kind == STK_KIND_ELEMENT;
 }
 
-static void count_uses(joiner *j)
+static void find_readers(joiner *j)
 {
     const stk_graph *graph = j->graph;
     for (int i = 0; i < graph->n_nodes; i++)
-        for (int k = 0; k < graph->node[i].n_in; k++) {
-            int32_t value = graph->node[i].in[k];
-            j->n_uses[value]++;
-            j->is_read[value] |= !is_element(&graph->node[i]);
-        }
-    for (int i = 0; i < graph->n_roots; i++) {
-        j->n_uses[graph->root[i].value]++;
+        for (int k = 0; k < graph->node[i].n_in; k++)
+            j->is_read[graph->node[i].in[k]] |= !is_element(&graph->node[i]);
+    for (int i = 0; i < graph->n_roots; i++)
         j->is_read[graph->root[i].value] = true;
-    }
 }
 
 /* Whether the value is in memory in any case. */
@@ -128,12 +123,12 @@ stk_status pass_residual(stk_graph *graph, const stk_pass_options *options)
     stk_status status = STK_OK;
     size_t n = (size_t)graph->n_nodes + 1;
     joiner j = {.graph = graph, .n_nodes = graph->n_nodes};
-    j.n_uses = calloc((size_t)graph->n_values + 1, sizeof(*j.n_uses));
+    j.n_uses = stk_pass_count_uses(graph);
     j.replace = stk_pass_identity(graph, MADE * graph->n_nodes);
     j.age = malloc(2 * n * sizeof(*j.age));
     j.is_read = calloc((size_t)graph->n_values + 1, sizeof(*j.is_read));
     if (!j.n_uses || !j.is_read || !j.replace || !j.age) STK_TRY(stk_fail_memory(n * sizeof(*j.age)));
-    count_uses(&j);
+    find_readers(&j);
     for (int32_t i = 0; i < j.n_nodes; i++)
         j.age[i] = i;
     for (int32_t i = 0; i < j.n_nodes; i++) {

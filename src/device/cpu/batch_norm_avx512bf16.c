@@ -6,43 +6,17 @@
 
 #ifdef __AVX512BF16__
 
-#include <immintrin.h>
 #include <math.h>
 
 #define T       float
 #define S       uint16_t
 #define LOAD(x) bf16_to_f32(x)
 #define NAME(x) x##_bf16
+#include "device/cpu/bf16_lanes.h"
 #include "device/cpu/half.h"
 
-enum { LANES = 16, LINE = 32, TILE = 512, GROUP = 4, AHEAD = 1024 }; /* elements; GROUP: rows */
-
-#define INLINE static inline __attribute__((always_inline))
-
 /* All loops take a line at a time with a constant mask, and then the channels that are left. */
-enum { ALL = 0xffff };
-
-INLINE __mmask16 mask_of(int64_t n_left)
-{
-    return n_left >= LANES ? ALL : (__mmask16)((1u << n_left) - 1);
-}
-
-INLINE __m512 load(const uint16_t *from, __mmask16 mask)
-{
-    __m256i x = mask == ALL ? _mm256_loadu_si256((const __m256i *)from) : _mm256_maskz_loadu_epi16(mask, from);
-    __m512i wide = _mm512_cvtepu16_epi32(x);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
-}
-
-INLINE void store(uint16_t *to, __m512 x, __mmask16 mask)
-{
-    _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(x));
-}
-
-INLINE __m512 load_param(const float *from, __mmask16 mask)
-{
-    return _mm512_maskz_loadu_ps(mask, from);
-}
+enum { LINE = 32, TILE = 512, GROUP = 4, AHEAD = 1024 }; /* elements; GROUP: rows */
 
 INLINE void store_line(uint16_t *to, __m512 x[2])
 {

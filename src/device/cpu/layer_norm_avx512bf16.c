@@ -5,39 +5,11 @@
 
 #ifdef __AVX512BF16__
 
-#include <immintrin.h>
 #include <math.h>
 
-enum { LANES = 16, RUN = 1024 }; /* elements that are summed up before they go into doubles */
+#include "device/cpu/bf16_lanes.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
-enum { ALL = 0xffff };
-
-INLINE __mmask16 mask_of(int64_t n_left)
-{
-    return n_left >= LANES ? ALL : (__mmask16)((1u << n_left) - 1);
-}
-
-INLINE __m512 load(const uint16_t *from, __mmask16 mask)
-{
-    __m256i x = mask == ALL ? _mm256_loadu_si256((const __m256i *)from) : _mm256_maskz_loadu_epi16(mask, from);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
-}
-
-INLINE __m512 load_param(const float *from, __mmask16 mask)
-{
-    return mask == ALL ? _mm512_loadu_ps(from) : _mm512_maskz_loadu_ps(mask, from);
-}
-
-INLINE void store(uint16_t *to, __m512 x, __mmask16 mask)
-{
-    __m256i rounded = (__m256i)_mm512_cvtneps_pbh(x);
-    if (mask == ALL)
-        _mm256_storeu_si256((__m256i *)to, rounded);
-    else
-        _mm256_mask_storeu_epi16(to, mask, rounded);
-}
+enum { RUN = 1024 }; /* elements that are summed up before they go into doubles */
 
 /* body(i, mask, k) for a row's vectors from `at` to `end`, whole ones with a constant mask. Sums are kept in SUMS
  * parts, of which k is one: one addition need not wait for the other. */

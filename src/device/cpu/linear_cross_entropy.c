@@ -14,7 +14,7 @@
 
 #include "device/cpu/cpu.h"
 #include "device/cpu/element.h"
-#include "device/cpu/linear_cross_entropy_f64.h"
+#include "device/cpu/linear_cross_entropy.h"
 #include "device/cpu/matmul_onednn.h"
 #include "device/cpu/product.h"
 #include "device/cpu/softmax.h"
@@ -146,12 +146,12 @@ static stk_status add_gradients(const linear_task *task)
     return stk_sgemm_run(&g, s->n_threads);
 }
 
-static stk_status check_labels(const linear_state *s, const int32_t *labels)
+stk_status stk_linear_check_labels(const int32_t *labels, int64_t n, int64_t n_classes, int64_t ignored)
 {
-    for (int64_t row = 0; row < s->m; row++)
-        if (labels[row] != s->ignored && (labels[row] < 0 || labels[row] >= s->v))
+    for (int64_t row = 0; row < n; row++)
+        if (labels[row] != ignored && (labels[row] < 0 || labels[row] >= n_classes))
             return stk_fail(STK_CORRUPT, "label %d of row %lld is not one of the %lld classes", (int)labels[row],
-                            (long long)row, (long long)s->v);
+                            (long long)row, (long long)n_classes);
     return STK_OK;
 }
 
@@ -169,7 +169,7 @@ static void start_weights(const linear_state *s, const stk_kernel_args *args)
 static stk_status run(const void *p, const stk_kernel_args *args)
 {
     const linear_state *s = p;
-    STK_RETURN_IF_ERROR(check_labels(s, args->in[2]));
+    STK_RETURN_IF_ERROR(stk_linear_check_labels(args->in[2], s->m, s->v, s->ignored));
     if (s->is_grad) start_weights(s, args);
     linear_task task = {.s = s, .args = args};
     for (; task.row < s->m; task.row += s->chunk) {

@@ -1,10 +1,13 @@
-/* linear_cross_entropy and its gradient in f64. */
-#ifndef STK_DEVICE_CPU_LINEAR_CROSS_ENTROPY_F64_H
-#define STK_DEVICE_CPU_LINEAR_CROSS_ENTROPY_F64_H
+/* What linear_cross_entropy.c and its way in f64 share. */
+#ifndef STK_DEVICE_CPU_LINEAR_CROSS_ENTROPY_H
+#define STK_DEVICE_CPU_LINEAR_CROSS_ENTROPY_H
 
 #include "device/cpu/cpu.h"
 
+/* For linear_cross_entropy and linear_cross_entropy_grad in f64. */
 stk_status stk_cpu_linear_cross_entropy_f64_kernel(const stk_cpu_device *device, const stk_op_call *call,
                                                    stk_kernel *out);
+/* STK_CORRUPT where one of n labels is none of the classes, nor `ignored`. */
+stk_status stk_linear_check_labels(const int32_t *labels, int64_t n, int64_t n_classes, int64_t ignored);
 
 #endif

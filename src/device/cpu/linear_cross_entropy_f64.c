@@ -1,7 +1,7 @@
 /* linear_cross_entropy and its gradient in f64, some rows of logits at a time: plain loops. Threads share the rows for
  * the logits, the loss and dx, then the classes for dweight.
  */
-#include "device/cpu/linear_cross_entropy_f64.h"
+#include "device/cpu/linear_cross_entropy.h"
 
 #include <string.h>
 
@@ -91,15 +91,6 @@ static void class_share(const void *p, int i_part, int n_parts)
                        (double *)task->args->out[1] + k * s->d);
 }
 
-static stk_status check_labels(const linear_state *s, const int32_t *labels)
-{
-    for (int64_t row = 0; row < s->m; row++)
-        if (labels[row] != s->ignored && (labels[row] < 0 || labels[row] >= s->v))
-            return stk_fail(STK_CORRUPT, "label %d of row %lld is not one of the %lld classes", (int)labels[row],
-                            (long long)row, (long long)s->v);
-    return STK_OK;
-}
-
 static void start_weights(const linear_state *s, const stk_kernel_args *args)
 {
     size_t bytes = (size_t)(s->v * s->d) * sizeof(double);
@@ -113,7 +104,7 @@ static void start_weights(const linear_state *s, const stk_kernel_args *args)
 static stk_status run(const void *p, const stk_kernel_args *args)
 {
     const linear_state *s = p;
-    STK_RETURN_IF_ERROR(check_labels(s, args->in[2]));
+    STK_RETURN_IF_ERROR(stk_linear_check_labels(args->in[2], s->m, s->v, s->ignored));
     if (s->is_grad) start_weights(s, args);
     linear_task task = {.s = s, .args = args};
     for (; task.row < s->m; task.row += MOST_ROWS) {

@@ -117,6 +117,9 @@ done:
     return status;
 }
 
+/* Huge inputs repeat after so many elements: a prime, so that an index that has lost its upper bits shows. */
+enum { PERIOD = 1048583 };
+
 static stk_status fill_input(case_run *run, int i, stk_device *reference)
 {
     const case_input *input = &run->source->in[i];
@@ -129,9 +132,12 @@ static stk_status fill_input(case_run *run, int i, stk_device *reference)
         fill_shares(desc, seed, run->in[i]);
         return STK_OK;
     }
-    int64_t n = stk_shape_count(desc.shape);
-    for (int64_t j = 0; j < n; j++)
-        harness_store(desc.dtype, run->in[i], j, value_at(input, seed, j, n));
+    int64_t n = stk_shape_count(desc.shape), n_own = n > 16 * PERIOD ? PERIOD : n;
+    for (int64_t j = 0; j < n_own; j++)
+        harness_store(desc.dtype, run->in[i], j, value_at(input, seed, j, n_own));
+    size_t size = stk_dtype_bytes(desc.dtype), step = (size_t)n_own * size, bytes = (size_t)n * size;
+    for (size_t done = step; done < bytes; done += step)
+        memcpy((char *)run->in[i] + done, run->in[i], bytes - done < step ? bytes - done : step);
     return STK_OK;
 }
 
@@ -153,10 +159,9 @@ static stk_dtype resolve_dtype(int code, stk_dtype main)
     return (stk_dtype)(code - CASE_FIXED);
 }
 
-stk_status case_run_open(const op_case *source, stk_dtype main, stk_device *reference, case_run *out)
+stk_status case_run_describe(const op_case *source, stk_dtype main, case_run *out)
 {
     const stk_op_rule *rule = stk_op_get_rule(source->op);
-    stk_status status = STK_OK;
     memset(out, 0, sizeof(*out));
     out->source = source;
     out->main = main;
@@ -164,12 +169,18 @@ stk_status case_run_open(const op_case *source, stk_dtype main, stk_device *refe
     for (int i = 0; i < source->n_in; i++)
         out->in_desc[i] = stk_desc_make(resolve_dtype(source->in[i].dtype, main), source->in[i].shape);
     out->call = (stk_op_call){source->op, &out->attrs, source->n_in, rule->n_out, out->in_desc, out->out_desc};
-    STK_TRY(rule->infer(&out->call));
+    return rule->infer(&out->call);
+}
+
+stk_status case_run_open(const op_case *source, stk_dtype main, stk_device *reference, case_run *out)
+{
+    stk_status status = STK_OK;
+    STK_TRY(case_run_describe(source, main, out));
     for (int i = 0; i < source->n_in; i++)
         STK_TRY(fill_input(out, i, reference));
 done:
     if (status != STK_OK) {
-        stk_fail_prefix(status, "%s '%s': ", rule->name, source->name);
+        stk_fail_prefix(status, "%s '%s': ", stk_op_name(source->op), source->name);
         case_run_close(out);
     }
     return status;

@@ -131,6 +131,8 @@ typedef struct case_run {
     void *in[CASE_MOST_IN];
 } case_run;
 
+/* Shapes and dtypes alone: the inputs stay NULL, and there is nothing to close. *out must stay where it is. */
+stk_status case_run_describe(const op_case *source, stk_dtype main, case_run *out);
 /* Fills *out, which must stay where it is until case_run_close. `reference` runs FILL_FORWARD's ops. */
 stk_status case_run_open(const op_case *source, stk_dtype main, stk_device *reference, case_run *out);
 void case_run_close(case_run *run);

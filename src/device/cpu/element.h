@@ -18,14 +18,22 @@ typedef struct stk_dropout_args {
     double rate;
 } stk_dropout_args;
 
-/* What has one loop although it is some instructions of a group: of x, or of x and dy. */
+/* What has one loop although it is some instructions of a group. */
 typedef enum stk_whole {
-    STK_WHOLE_gelu,
-    STK_WHOLE_gelu_grad,
+    STK_WHOLE_gelu,      /* of x */
+    STK_WHOLE_gelu_grad, /* of x and dy */
     STK_WHOLE_gelu_tanh,
     STK_WHOLE_gelu_tanh_grad,
     STK_N_WHOLE
 } stk_whole;
+
+/* Where a group has both of them of one x: what they have in common, and what is left of each. */
+typedef enum stk_whole_step {
+    STK_WHOLE_ALONE,
+    STK_WHOLE_SHARE, /* of x, to f32 */
+    STK_WHOLE_REST,  /* of x and the share; of x, dy and the share */
+    STK_N_WHOLE_STEPS
+} stk_whole_step;
 
 /* Empty where the op is not for that dtype. Log2 of the element's bytes is an index where bits are only moved. */
 typedef struct stk_element_table {
@@ -35,8 +43,8 @@ typedef struct stk_element_table {
     stk_element_fn unary_bf16[STK_N_UNARY], binary_bf16[STK_N_BINARY];
     /* The same, by how many operands, the first ones, are stored as bf16, and whether the result is. Of few ops. */
     stk_element_fn binary_stored[STK_N_BINARY][3][2];
-    /* To bf16, rounded once; by whether the operands are stored as bf16 or are f32. */
-    stk_element_fn whole[STK_N_WHOLE][2];
+    /* To bf16, rounded once; by whether x and dy are stored as bf16 or are f32. */
+    stk_element_fn whole[STK_N_WHOLE][STK_N_WHOLE_STEPS][2];
     stk_element_fn store_bf16;                           /* to bf16, of f32 that is rounded already */
     stk_element_fn compare[STK_N_COMPARE][STK_N_DTYPES]; /* to bool */
     stk_element_fn cast[STK_N_DTYPES][STK_N_DTYPES];     /* from, to; the 16-bit floats from and to f32 only */

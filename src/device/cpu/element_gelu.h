@@ -43,16 +43,12 @@ static inline float gelu_share_f32(float x)
     return x < 0 ? tail : 1.0f - tail;
 }
 
-static inline float gelu_f32(float x)
-{
-    return x * gelu_share_f32(x);
-}
-
-static inline float gelu_slope_f32(float x)
+/* The derivative, by the share at x. */
+static inline float gelu_slope_f32(float x, float share)
 {
     float density = 0.3989422804f * exp2_short_f32(-0.5f * LOG2_E * x * x);
     density = fabsf(x) > TAIL_LIMIT ? 0.0f : density;
-    return muladd(x, density, gelu_share_f32(x));
+    return muladd(x, density, share);
 }
 
 /* By tanh the share is 1 / (1 + e^(-2 u)) with u = sqrt(2 / pi) (x + 0.044715 x^3). */
@@ -66,17 +62,16 @@ static inline float gelu_tanh_tail_f32(float x)
     return u > 43.0f ? 0.0f : y;
 }
 
-static inline float gelu_tanh_f32(float x)
+static inline float gelu_tanh_share_f32(float x)
 {
     float e = gelu_tanh_tail_f32(x), s = 1.0f / (1.0f + e);
-    return x * (x < 0 ? e * s : s);
+    return x < 0 ? e * s : s;
 }
 
-static inline float gelu_tanh_slope_f32(float x)
+static inline float gelu_tanh_slope_f32(float x, float share)
 {
-    float e = gelu_tanh_tail_f32(x), s = 1.0f / (1.0f + e), share = x < 0 ? e * s : s;
     float slope_of_u = muladd(6.0f * GELU_CUBIC * x, x, 2.0f * GELU_LINEAR);
-    return muladd(e * s * s * x, slope_of_u, share);
+    return muladd((share - share * share) * x, slope_of_u, share);
 }
 
 #endif

@@ -75,25 +75,42 @@ STORED_BINARY(mul, a *b)
 
 /* --- whole parts of groups in bf16 --- */
 
-#define WHOLE_OF_ONE(name, suffix, T, load)                                                                            \
+#define WHOLE_LOOPS(name, suffix, T, load)                                                                             \
     static void loop_##name##_##suffix(int64_t n, void *dst, const void *const *src)                                   \
     {                                                                                                                  \
         uint16_t *y = dst;                                                                                             \
         const T *x = src[0];                                                                                           \
-        LOOP y[i] = bf16_from_tame_f32(name##_f32(load(x[i])));                                                        \
-    }
-#define WHOLE_OF_TWO(name, suffix, T, load)                                                                            \
+        LOOP y[i] = bf16_from_tame_f32(load(x[i]) * name##_share_f32(load(x[i])));                                     \
+    }                                                                                                                  \
+    static void loop_##name##_share_##suffix(int64_t n, void *dst, const void *const *src)                             \
+    {                                                                                                                  \
+        float *y = dst;                                                                                                \
+        const T *x = src[0];                                                                                           \
+        LOOP y[i] = name##_share_f32(load(x[i]));                                                                      \
+    }                                                                                                                  \
+    static void loop_##name##_rest_##suffix(int64_t n, void *dst, const void *const *src)                              \
+    {                                                                                                                  \
+        uint16_t *y = dst;                                                                                             \
+        const T *x = src[0];                                                                                           \
+        const float *share = src[1];                                                                                   \
+        LOOP y[i] = bf16_from_tame_f32(load(x[i]) * share[i]);                                                         \
+    }                                                                                                                  \
     static void loop_##name##_grad_##suffix(int64_t n, void *dst, const void *const *src)                              \
     {                                                                                                                  \
         uint16_t *y = dst;                                                                                             \
         const T *x = src[0], *dy = src[1];                                                                             \
-        LOOP y[i] = bf16_from_tame_f32(load(dy[i]) * name##_slope_f32(load(x[i])));                                    \
+        LOOP y[i] = bf16_from_tame_f32(load(dy[i]) * name##_slope_f32(load(x[i]), name##_share_f32(load(x[i]))));      \
+    }                                                                                                                  \
+    static void loop_##name##_grad_rest_##suffix(int64_t n, void *dst, const void *const *src)                         \
+    {                                                                                                                  \
+        uint16_t *y = dst;                                                                                             \
+        const T *x = src[0], *dy = src[1];                                                                             \
+        const float *share = src[2];                                                                                   \
+        LOOP y[i] = bf16_from_tame_f32(load(dy[i]) * name##_slope_f32(load(x[i]), share[i]));                          \
     }
 #define WHOLE(name)                                                                                                    \
-    WHOLE_OF_ONE(name, wide, float, )                                                                                  \
-    WHOLE_OF_ONE(name, stored, uint16_t, bf16_to_f32)                                                                  \
-    WHOLE_OF_TWO(name, wide, float, )                                                                                  \
-    WHOLE_OF_TWO(name, stored, uint16_t, bf16_to_f32)
+    WHOLE_LOOPS(name, wide, float, )                                                                                   \
+    WHOLE_LOOPS(name, stored, uint16_t, bf16_to_f32)
 
 WHOLE(gelu)
 WHOLE(gelu_tanh)
@@ -199,7 +216,12 @@ DROPOUT(f64, double, )
     [STK_BINARY_##name] = {{loop_##name##_rounded, loop_##name##_0_stored},                                            \
                            {loop_##name##_1_wide, loop_##name##_1_stored},                                             \
                            {loop_##name##_2_wide, loop_##name##_2_stored}}
-#define ROW_WHOLE(name)                [STK_WHOLE_##name] = {loop_##name##_wide, loop_##name##_stored}
+#define ROW_WHOLE(name)                                                                                                \
+    [STK_WHOLE_##name] = {{loop_##name##_wide, loop_##name##_stored},                                                  \
+                          {loop_##name##_share_wide, loop_##name##_share_stored},                                      \
+                          {loop_##name##_rest_wide, loop_##name##_rest_stored}},                                       \
+    [STK_WHOLE_##name##_grad] = {[STK_WHOLE_ALONE] = {loop_##name##_grad_wide, loop_##name##_grad_stored},             \
+                                 [STK_WHOLE_REST] = {loop_##name##_grad_rest_wide, loop_##name##_grad_rest_stored}}
 #define ROW_BINARY(name, suffix, ...)  [STK_BINARY_##name][STK_SUFFIX_##suffix] = loop_##name##_##suffix,
 #define ROW_COMPARE(name, suffix, ...) [STK_COMPARE_##name][STK_SUFFIX_##suffix] = loop_##name##_##suffix,
 #define ROW_CAST(from, to, ...)        [STK_SUFFIX_##from][STK_SUFFIX_##to] = loop_##from##_to_##to,
@@ -217,7 +239,7 @@ const stk_element_table STK_ISA_NAME(stk_element) = {
     .unary_bf16 = {STK_ELEMENT_ROUNDED_UNARY(ROW_ROUNDED_UNARY)},
     .binary_bf16 = {STK_ELEMENT_ROUNDED_BINARY(ROW_ROUNDED_BINARY)},
     .binary_stored = {ROW_STORED(add), ROW_STORED(mul)},
-    .whole = {ROW_WHOLE(gelu), ROW_WHOLE(gelu_grad), ROW_WHOLE(gelu_tanh), ROW_WHOLE(gelu_tanh_grad)},
+    .whole = {ROW_WHOLE(gelu), ROW_WHOLE(gelu_tanh)},
     .store_bf16 = loop_store_bf16,
     .compare = {ROW_BOOL(equal), ROW_BOOL(not_equal), ROW_BOOL(less), ROW_BOOL(less_equal), ROW_BOOL(greater),
                 ROW_BOOL(greater_equal), STK_ELEMENT_COMPARE(ROW_COMPARE)},

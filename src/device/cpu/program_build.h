@@ -16,6 +16,7 @@
 typedef struct stk_program_part {
     int32_t kind;       /* stk_whole; -1: none */
     int32_t operand[3]; /* registers; unused: -1 */
+    bool shares;        /* there is another part of the same x with which it has a step in common */
 } stk_program_part;
 
 typedef struct stk_program_builder {
@@ -33,6 +34,7 @@ typedef struct stk_program_builder {
     int32_t n_instr, n_in;
     int32_t *wide;     /* by register: its f32 version, -1: none yet */
     int32_t *stored;   /* by register of f32 that holds a value of bf16: its 16 bits, -1: none yet */
+    int32_t *share;    /* by register: what parts of it have in common (STK_WHOLE_SHARE), -1: none yet */
     int32_t *out;      /* by output: register */
     int32_t *last_use; /* by register: instruction; n_instr: read after the last one */
     int32_t *slot;     /* by register */
@@ -64,7 +66,8 @@ stk_element_fn stk_program_find_bf16_loop(const stk_program_builder *b, const st
 /* --- program_whole.c --- */
 /* Fills part and is_needed. */
 stk_status stk_program_find_parts(stk_program_builder *b);
-/* Adds the instruction of a part whose operands are lowered registers: op is fused, kind a stk_whole. */
+/* Adds the instruction of a part whose operands are lowered registers: op is fused, kind a stk_whole times
+ * STK_N_WHOLE_STEPS plus its step. */
 int32_t stk_program_lower_part(stk_program_builder *b, stk_program_part part);
 
 /* --- program_space.c --- */

@@ -31,7 +31,8 @@ bool stk_program_reads(const stk_program_builder *b, int32_t r, bool elements)
 int32_t stk_program_emit(stk_program_builder *b, stk_fused_instr instr)
 {
     b->instr[b->n_instr] = instr;
-    b->wide[b->n_in + b->n_instr] = b->stored[b->n_in + b->n_instr] = -1;
+    int32_t r = b->n_in + b->n_instr;
+    b->wide[r] = b->stored[r] = b->share[r] = -1;
     return b->n_in + b->n_instr++;
 }
 
@@ -93,7 +94,8 @@ stk_element_fn stk_program_find_loop(const stk_program_builder *b, const stk_fus
     case STK_OP_compare: return t->compare[instr->kind][instr->src_dtype];
     case STK_OP_select: return t->select[stk_dtype_log2(instr->dtype)];
     case STK_OP_cast: return t->cast[instr->src_dtype][instr->dtype];
-    case STK_OP_fused: return t->whole[instr->kind][instr->src_dtype == STK_BF16];
+    case STK_OP_fused:
+        return t->whole[instr->kind / STK_N_WHOLE_STEPS][instr->kind % STK_N_WHOLE_STEPS][instr->src_dtype == STK_BF16];
     default: return NULL;
     }
 }
@@ -139,11 +141,13 @@ stk_status stk_program_lower(stk_program_builder *b)
     b->instr = stk_arena_alloc(b->arena, most * sizeof(*b->instr));
     b->wide = stk_arena_alloc(b->arena, (most + (size_t)g->n_in) * sizeof(*b->wide));
     b->stored = stk_arena_alloc(b->arena, (most + (size_t)g->n_in) * sizeof(*b->stored));
+    b->share = stk_arena_alloc(b->arena, (most + (size_t)g->n_in) * sizeof(*b->share));
     b->out = stk_arena_alloc(b->arena, ((size_t)g->n_out + 1) * sizeof(*b->out));
-    if (!map || !b->instr || !b->wide || !b->stored || !b->out) return stk_fail_memory(most * sizeof(*b->instr));
+    if (!map || !b->instr || !b->wide || !b->stored || !b->share || !b->out)
+        return stk_fail_memory(most * sizeof(*b->instr));
     for (int32_t i = 0; i < g->n_in; i++) {
         map[i] = i;
-        b->wide[i] = b->stored[i] = -1;
+        b->wide[i] = b->stored[i] = b->share[i] = -1;
     }
     STK_RETURN_IF_ERROR(check_order(g));
     STK_RETURN_IF_ERROR(stk_program_find_parts(b));

@@ -106,6 +106,9 @@ static const op_case cases[] = {
     MATMUL("nothing to sum", 0, 0, REAL(-1, 1, 4, 0), REAL(-1, 1, 0, 3)),
     MATMUL("larger", 0, 1, ROUGH(FILL_UNIFORM, -1, 1, 65, 130), ROUGH(FILL_UNIFORM, -1, 1, 33, 130)),
     MATMUL("large", 0, 1, ROUGH(FILL_UNIFORM, -1, 1, 290, 333), ROUGH(FILL_UNIFORM, -1, 1, 351, 333)),
+    MATMUL("medium, a transposed", 1, 0, ROUGH(FILL_UNIFORM, -1, 1, 67, 75), ROUGH(FILL_UNIFORM, -1, 1, 67, 101)),
+    BIASED("medium, a transposed, bias", 1, 0, ROUGH(FILL_UNIFORM, -1, 1, 2, 130, 45),
+           ROUGH(FILL_UNIFORM, -1, 1, 2, 130, 71), 71),
     MATMUL("large, a transposed", 1, 0, ROUGH(FILL_UNIFORM, -1, 1, 333, 351), ROUGH(FILL_UNIFORM, -1, 1, 333, 290)),
 
     BIASED("bias", 0, 1, REAL(-1, 1, 5, 7), REAL(-1, 1, 3, 7), 3),

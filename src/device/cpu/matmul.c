@@ -16,8 +16,15 @@ typedef enum matmul_sharing {
     SHARE_BATCH,   /* whole products */
     SHARE_ROWS,    /* rows of each, after packing b together */
     SHARE_COLUMNS, /* columns of each */
-    SHARE_PANELS   /* columns of each, where a is small */
+    SHARE_PANELS,  /* columns of each, where a is small */
+    SHARE_HEIGHT   /* rows of each, where a is small; each part packs all of b, panel by panel */
 } matmul_sharing;
+
+/* Else they pack one b together. */
+static bool packs_alone(matmul_sharing sharing)
+{
+    return sharing == SHARE_BATCH || sharing == SHARE_PANELS || sharing == SHARE_HEIGHT;
+}
 
 typedef struct matmul_state {
     stk_gemm_fns fns;
@@ -46,7 +53,7 @@ static stk_gemm find_gemm(const block_task *task, int64_t i_batch)
     const matmul_state *s = task->s;
     char *scratch = task->args->scratch;
     size_t i_worker = (size_t)stk_cpu_worker();
-    bool own_b = s->sharing == SHARE_BATCH || s->sharing == SHARE_PANELS;
+    bool own_b = packs_alone(s->sharing);
     stk_gemm g = s->gemm;
     g.a = (const char *)task->args->in[0] + i_batch * s->a_step;
     g.b = (const char *)task->args->in[1] + i_batch * s->b_step;
@@ -85,6 +92,19 @@ static void panels_share(const void *p, int i_part, int n_parts)
     task->s->fns.multiply_panels(&g, task->col, task->n, i_part, n_parts, &task->has_a[stk_cpu_worker()]);
 }
 
+static void height_share(const void *p, int i_part, int n_parts)
+{
+    const block_task *task = p;
+    stk_gemm g = find_gemm(task, task->i_batch);
+    int64_t begin, end, size = task->s->c_step / (g.m * g.n);
+    bool has_a = false;
+    stk_cpu_share(g.m, task->s->fns.tile_rows, i_part, n_parts, &begin, &end);
+    g.m = end - begin;
+    g.a = (const char *)g.a + begin * g.a_row * size;
+    g.c = (char *)g.c + begin * g.n * size;
+    if (g.m > 0) task->s->fns.multiply_panels(&g, task->col, task->n, 0, 1, &has_a);
+}
+
 static void batch_share(const void *p, int i_part, int n_parts)
 {
     const block_task *task = p;
@@ -111,6 +131,7 @@ static void run_block(const block_task *task)
     stk_cpu_parallel(s->n_parts,
                      s->sharing == SHARE_ROWS     ? rows_share
                      : s->sharing == SHARE_PANELS ? panels_share
+                     : s->sharing == SHARE_HEIGHT ? height_share
                                                   : columns_share,
                      task);
 }
@@ -195,22 +216,27 @@ static void set_sizes(matmul_state *s, const stk_op_call *call)
     s->c_step = g->m * g->n * bytes;
 }
 
-/* More parts than threads, where each is long enough: a core that is slow for a while then gets fewer of them. */
+/* More parts than threads, where each is long enough: a core that is slow for a while then gets fewer of them. A small
+ * product has one part a thread, the same in every step: its weights stay in that core's cache, and so does a weight's
+ * gradient (the product with a transposed a), of which the optimiser's threads take the same rows. */
 static void choose_sharing(matmul_state *s, double flops)
 {
-    enum { PARTS_A_THREAD = 12 };
+    enum { PARTS_A_THREAD = 12, LEAST_ROWS = 16 };
     int64_t n_panels = (s->gemm.n + s->fns.tile_cols - 1) / s->fns.tile_cols, most = (int64_t)(flops * 1e-6);
     s->has_small_a = s->fns.has_small_a(&s->gemm);
     s->n_parts = s->n_threads;
+    bool is_small = flops < 6e7, is_high = s->gemm.m >= LEAST_ROWS * s->n_threads;
     if (s->n_batch >= 4 * s->n_threads) {
         s->sharing = SHARE_BATCH;
+    } else if (is_small && s->n_threads > 1 && s->gemm.a_col != 1 && s->has_small_a && is_high) {
+        s->sharing = SHARE_HEIGHT;
     } else if (s->n_threads > 1 && s->fns.shares_rows(&s->gemm, s->n_threads)) {
         s->sharing = SHARE_ROWS;
     } else if (s->has_small_a) {
         s->sharing = SHARE_PANELS;
         most = most < n_panels ? most : n_panels;
         most = most < PARTS_A_THREAD * s->n_threads ? most : PARTS_A_THREAD * s->n_threads;
-        if (s->n_threads > 1 && most > s->n_threads) s->n_parts = (int)most;
+        if (s->n_threads > 1 && most > s->n_threads && !is_small) s->n_parts = (int)most;
     } else {
         s->sharing = SHARE_COLUMNS;
     }
@@ -270,12 +296,12 @@ stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call
     }
     s->step = s->fns.columns_at_once(s->gemm.n, s->gemm.k);
     choose_sharing(s, flops);
-    if (s->sharing == SHARE_PANELS || (s->sharing == SHARE_BATCH && s->has_small_a))
+    if (s->sharing == SHARE_PANELS || s->sharing == SHARE_HEIGHT || (s->sharing == SHARE_BATCH && s->has_small_a))
         s->packed_b_bytes = s->fns.panel_bytes;
     else
         s->packed_b_bytes = s->fns.packed_b_bytes(s->gemm.n, s->gemm.k, s->sharing == SHARE_BATCH ? 1 : s->n_threads);
     s->packed_b_bytes = (s->packed_b_bytes + 63) / 64 * 64;
-    bool own_b = s->sharing == SHARE_BATCH || s->sharing == SHARE_PANELS;
+    bool own_b = packs_alone(s->sharing);
     out->scratch_bytes =
         s->fns.packed_a_bytes * (size_t)s->n_threads + s->packed_b_bytes * (size_t)(own_b ? s->n_threads : 1);
     return STK_OK;

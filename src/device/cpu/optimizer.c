@@ -99,9 +99,10 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     s->dtype = param.dtype;
     s->n_tensors = call->n_out;
     s->n = stk_shape_count(param.shape);
-    /* More parts than threads: a core that is slow for a while gets fewer of them. */
+    /* More parts than threads: a core that is slow for a while gets fewer of them. A smaller parameter stays with its
+     * core: matmul.c. */
     int n_threads = stk_cpu_threads_for((double)s->n * (is_adam ? 4 : 2), device->base.n_threads);
-    s->n_parts = n_threads > 1 && s->n >= 65536 ? 4 * n_threads : n_threads;
+    s->n_parts = n_threads > 1 && s->n >= (1 << 20) ? 4 * n_threads : n_threads;
     for (int i = 0; i < s->n_tensors; i++)
         out->in_place[i] = 1u << i;
     return STK_OK;

@@ -82,15 +82,25 @@ typedef struct product_step {
     int64_t col, n, l, k;
 } product_step;
 
+/* As stk_cpu_share, but with the longer parts first: threads that take parts by turns end together. */
+static void share_evenly(int64_t n, int64_t grain, int i_part, int n_parts, int64_t *begin, int64_t *end)
+{
+    int64_t n_grains = (n + grain - 1) / grain, each = n_grains / n_parts, n_longer = n_grains % n_parts;
+    *begin = (i_part * each + (i_part < n_longer ? i_part : n_longer)) * grain;
+    *end = *begin + (each + (i_part < n_longer)) * grain;
+    if (*begin > n) *begin = n;
+    if (*end > n) *end = n;
+}
+
 static void pack_part(const void *task, int i_part, int n_parts)
 {
     const product_step *t = task;
     const stk_product_shape *s = &t->p->shape;
     int64_t row = s->transpose_b ? 1 : s->b_step, col = s->transpose_b ? s->b_step : 1, begin, end;
-    stk_cpu_share(t->n, B_WIDTH, i_part, n_parts, &begin, &end);
+    share_evenly(t->n, B_WIDTH, i_part, n_parts, &begin, &end);
     if (begin >= end) return;
     uint16_t *to = (uint16_t *)(void *)t->scratch + begin * round_up(t->k, 2);
-    t->p->tiles->pack(t->b + t->l * row + (t->col + begin) * col, row, col, t->k, end - begin, B_WIDTH, to);
+    t->p->tiles->pack_far(t->b + t->l * row + (t->col + begin) * col, row, col, t->k, end - begin, B_WIDTH, to);
 }
 
 /* Where rows from `row` and columns from `col` on, counted from the step's first one, are read and written. */
@@ -121,7 +131,7 @@ static void multiply_part(const void *task, int i_part, int n_parts)
     const stk_product_shape *s = &p->shape;
     int64_t depth = round_up(t->k, 2), row, end, col, end_col;
     (void)n_parts;
-    stk_cpu_share(s->m, TILE_ROWS, i_part / p->column_parts, p->row_parts, &row, &end);
+    share_evenly(s->m, TILE_ROWS, i_part / p->column_parts, p->row_parts, &row, &end);
     stk_cpu_share(t->n, B_WIDTH, i_part % p->column_parts, p->column_parts, &col, &end_col);
     if (row >= end || col >= end_col) return;
     stk_bf16_block g = {.m = end - row, .k = t->k, .depth = depth};

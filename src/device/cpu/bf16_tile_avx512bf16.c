@@ -187,20 +187,30 @@ static __mmask32 mask_of(int64_t n)
     return n >= 32 ? ~(__mmask32)0 : n <= 0 ? 0 : ((__mmask32)1 << n) - 1;
 }
 
+/* far: past the caches. Lines that another core has read are else taken from its cache first, one after the other. */
+static inline void store(uint16_t *to, __m512i x, bool far)
+{
+    if (far)
+        _mm512_stream_si512((__m512i *)(void *)to, x);
+    else
+        _mm512_storeu_si512(to, x);
+}
+
 /* Rows l and l + 1 of a panel. */
-static inline void pack_pair(const uint16_t *first, const uint16_t *second, int64_t n, int width, uint16_t *to)
+static inline void pack_pair(const uint16_t *first, const uint16_t *second, int64_t n, int width, bool far,
+                             uint16_t *to)
 {
     for (int64_t j = 0; j < width; j += 2 * LANES) {
         __m512i pairs[2];
         pair_rows(first + j, second ? second + j : NULL, mask_of(n - j), pairs);
-        _mm512_storeu_si512(to + 2 * j, pairs[0]);
-        if (width - j > LANES) _mm512_storeu_si512(to + 2 * j + 2 * LANES, pairs[1]);
+        store(to + 2 * j, pairs[0], far);
+        if (width - j > LANES) store(to + 2 * j + 2 * LANES, pairs[1], far);
     }
 }
 
 /* Rows lie side by side. Some rows of each panel at a time: whole lines are used while they are there, and what is
  * written lies together, since panels may be a power of two apart. */
-static void pack_rows(const uint16_t *x, int64_t row, int64_t k, int64_t n, int width, uint16_t *to)
+static void pack_rows(const uint16_t *x, int64_t row, int64_t k, int64_t n, int width, bool far, uint16_t *to)
 {
     enum { AT_ONCE = STK_BF16_SQUARE };
     int64_t depth = (k + 1) / 2 * 2, end = (n + width - 1) / width * width;
@@ -208,12 +218,16 @@ static void pack_rows(const uint16_t *x, int64_t row, int64_t k, int64_t n, int 
         for (int64_t p = 0; p < end; p += width)
             for (int64_t l = first; l < first + AT_ONCE && l < k; l += 2) {
                 const uint16_t *from = x + l * row + p;
-                pack_pair(from, l + 1 < k ? from + row : NULL, n - p, width, to + p * depth + l * width);
+                for (int64_t j = 0; far && j < width; j += 2 * LANES) {
+                    _mm_prefetch((const char *)(from + AT_ONCE * row + j), _MM_HINT_T0);
+                    _mm_prefetch((const char *)(from + (AT_ONCE + 1) * row + j), _MM_HINT_T0);
+                }
+                pack_pair(from, l + 1 < k ? from + row : NULL, n - p, width, far, to + p * depth + l * width);
             }
 }
 
 /* 16 x 16 pairs: x[i][l] becomes to[l][i]. */
-static inline void transpose_pairs(__m512i x[LANES], uint16_t *to, int64_t to_row)
+static inline void transpose_pairs(__m512i x[LANES], uint16_t *to, int64_t to_row, bool far)
 {
     __m512i y[LANES];
     for (int i = 0; i < LANES; i += 2) {
@@ -231,38 +245,55 @@ static inline void transpose_pairs(__m512i x[LANES], uint16_t *to, int64_t to_ro
         __m512i low = _mm512_shuffle_i32x4(x[r], x[r + 4], 0x88), high = _mm512_shuffle_i32x4(x[r], x[r + 4], 0xdd);
         __m512i low2 = _mm512_shuffle_i32x4(x[r + 8], x[r + 12], 0x88);
         __m512i high2 = _mm512_shuffle_i32x4(x[r + 8], x[r + 12], 0xdd);
-        _mm512_storeu_si512(to + r * to_row, _mm512_shuffle_i32x4(low, low2, 0x88));
-        _mm512_storeu_si512(to + (r + 4) * to_row, _mm512_shuffle_i32x4(high, high2, 0x88));
-        _mm512_storeu_si512(to + (r + 8) * to_row, _mm512_shuffle_i32x4(low, low2, 0xdd));
-        _mm512_storeu_si512(to + (r + 12) * to_row, _mm512_shuffle_i32x4(high, high2, 0xdd));
+        store(to + r * to_row, _mm512_shuffle_i32x4(low, low2, 0x88), far);
+        store(to + (r + 4) * to_row, _mm512_shuffle_i32x4(high, high2, 0x88), far);
+        store(to + (r + 8) * to_row, _mm512_shuffle_i32x4(low, low2, 0xdd), far);
+        store(to + (r + 12) * to_row, _mm512_shuffle_i32x4(high, high2, 0xdd), far);
     }
 }
 
 /* Columns lie side by side: their pairs are neighbours already. */
-static void pack_columns(const uint16_t *x, int64_t col, int64_t k, int64_t n, int width, uint16_t *to)
+static void pack_columns(const uint16_t *x, int64_t col, int64_t k, int64_t n, int width, bool far, uint16_t *to)
 {
+    enum { AHEAD = STK_BF16_SQUARE }; /* elements: a line */
     int64_t depth = (k + 1) / 2 * 2, end = (n + width - 1) / width * width;
     for (int64_t p = 0; p < end; p += width)
-        for (int64_t j = 0; j < width; j += LANES)
-            for (int64_t l = 0; l < depth; l += 2 * LANES) {
+        for (int64_t l = 0; l < depth; l += 2 * LANES)
+            for (int64_t j = 0; j < width; j += LANES) {
                 __m512i of[LANES];
+                const uint16_t *from = x + (p + j) * col + l;
+                const uint16_t *ahead = l + AHEAD < k ? from + AHEAD : from + AHEAD - k + width * col;
                 uint16_t *panel = to + p * depth + l * width + 2 * j, rest[LANES * 2 * LANES];
                 bool whole = depth - l >= 2 * LANES;
+                for (int i = 0; far && i < LANES; i++)
+                    _mm_prefetch((const char *)(ahead + i * col), _MM_HINT_T0);
                 for (int i = 0; i < LANES; i++)
-                    of[i] = p + j + i < n ? _mm512_maskz_loadu_epi16(mask_of(k - l), x + (p + j + i) * col + l)
+                    of[i] = p + j + i < n ? _mm512_maskz_loadu_epi16(mask_of(k - l), from + i * col)
                                           : _mm512_setzero_si512();
-                transpose_pairs(of, whole ? panel : rest, whole ? 2 * width : 2 * LANES);
+                transpose_pairs(of, whole ? panel : rest, whole ? 2 * width : 2 * LANES, far && whole);
                 for (int64_t i = 0; !whole && i < (depth - l) / 2; i++)
                     memcpy(panel + i * 2 * width, rest + i * 2 * LANES, LINE);
             }
 }
 
-static void pack(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to)
+static void pack_from(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, bool far,
+                      uint16_t *to)
 {
     if (col == 1)
-        pack_rows(x, row, k, n, width, to);
+        pack_rows(x, row, k, n, width, far, to);
     else
-        pack_columns(x, col, k, n, width, to);
+        pack_columns(x, col, k, n, width, far, to);
+}
+
+static void pack(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to)
+{
+    pack_from(x, row, col, k, n, width, false, to);
+}
+
+static void pack_far(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to)
+{
+    pack_from(x, row, col, k, n, width, true, to);
+    _mm_sfence();
 }
 
 /* --- transposing --- */
@@ -279,8 +310,8 @@ static inline void transpose_square(const uint16_t *x, int64_t row, int64_t n_ro
         left[i] = pairs[0];
         right[i] = pairs[1];
     }
-    transpose_pairs(left, to, to_row);
-    transpose_pairs(right, to + LANES * to_row, to_row);
+    transpose_pairs(left, to, to_row, false);
+    transpose_pairs(right, to + LANES * to_row, to_row, false);
 }
 
 static void transpose(const uint16_t *x, int64_t row, int64_t k, int64_t n, uint16_t *to, int64_t to_row)
@@ -296,7 +327,7 @@ static void transpose(const uint16_t *x, int64_t row, int64_t k, int64_t n, uint
     }
 }
 
-const stk_bf16_tile_fns stk_bf16_tile_avx512bf16 = {pack, transpose, multiply};
+const stk_bf16_tile_fns stk_bf16_tile_avx512bf16 = {pack, pack_far, transpose, multiply};
 
 #else
 typedef int stk_bf16_tile_is_not_built;

@@ -174,7 +174,7 @@ static stk_status run_way(const bench *b, const stk_conv_shape *s, ways *w, int 
     stk_entry entry = {&w->kernel, {in, &w->memory[out], w->memory[3]}};
     switch (way) {
     case OURS: return b->device->class->run(b->device, &entry, 1, &i_failed);
-    case ONEDNN: return stk_onednn_conv_run(w->conv, w->memory[0], w->memory[1], w->memory[2], w->memory[3]);
+    case ONEDNN: return stk_onednn_conv_run(w->conv, w->memory[0], w->memory[1], NULL, w->memory[2], w->memory[3]);
     default:
         dnnl_primitive_execute(w->blocked.primitive, w->blocked.stream, w->blocked.n_args, w->blocked.args);
         dnnl_stream_wait(w->blocked.stream);

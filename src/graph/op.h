@@ -17,7 +17,8 @@
  *                                                                         removed; wide: y is f32 where x has 16 bits
  *   matmul                          a, b, [bias [N]] -> c                 attrs: matmul; wide as for reduce
  *                                     bias: f32 (f64 for f64), added before c is rounded; made by pass_epilogue
- *   conv2d                          x, weight -> y                        attrs: window
+ *   conv2d                          x, weight, [bias [O]] -> y            attrs: window, activation
+ *                                     bias, activation: as for matmul's bias, in the sums before y is rounded
  *   conv2d_grad_data                dy, weight -> dx                      attrs: window, shape of x
  *   conv2d_grad_weight              x, dy -> dweight                      attrs: window, shape of weight
  *                                     f32 where x has 16 bits
@@ -107,12 +108,16 @@ typedef enum stk_reduce_kind {
     STK_N_REDUCE
 } stk_reduce_kind;
 
+/* What is done to the sums of a product behind its bias, before they are rounded; made by pass_epilogue. */
+typedef enum stk_activation { STK_ACTIVATION_NONE, STK_ACTIVATION_RELU } stk_activation;
+
 typedef struct stk_fused stk_fused; /* graph/fused.h */
 
 /* What is of the op compares as bytes: always start from stk_attrs_zero(). Shapes stand in `shape` only, so that a
  * batch can be bound in one place. */
 typedef struct stk_attrs {
     stk_dtype dtype;
+    int32_t activation; /* stk_activation; conv2d, conv3d */
     stk_shape shape;
     union {
         struct {

@@ -1,4 +1,7 @@
-/* Convolution as deep learning means it: cross-correlation, NHWC images, OHWI weights; NDHWC volumes, ODHWI weights. */
+/* Convolution as deep learning means it: cross-correlation, NHWC images, OHWI weights; NDHWC volumes, ODHWI weights. A
+ * third input is a bias for each channel of y, in f32 (f64 for f64), added before the activation, and y is rounded
+ * last.
+ */
 #include "ops/conv2d.h"
 
 #include <stdio.h>
@@ -56,6 +59,12 @@ double stk_conv_flops(stk_shape y, stk_shape weight)
     return n;
 }
 
+void stk_conv_print(const stk_attrs *attrs, stk_text *out)
+{
+    stk_rule_print_window(attrs, out);
+    if (attrs->activation == STK_ACTIVATION_RELU) stk_text_add(out, " relu");
+}
+
 stk_value stk_conv_forward(const stk_attrs *attrs, stk_value x, stk_value weight)
 {
     stk_attrs a = stk_attrs_zero();
@@ -87,13 +96,30 @@ stk_value stk_conv_grad_weight(const stk_attrs *attrs, stk_value x, stk_value dy
 
 static stk_status infer(stk_op_call *call)
 {
-    return stk_conv_out(call->op, call->in[0], call->in[1], &call->attrs->window, &call->out[0]);
+    if (call->n_in != 2 && call->n_in != 3)
+        return stk_fail(STK_INVALID, "%d inputs do not fit: it takes 2 and perhaps a bias", call->n_in);
+    STK_RETURN_IF_ERROR(stk_conv_out(call->op, call->in[0], call->in[1], &call->attrs->window, &call->out[0]));
+    if (call->n_in == 2) return STK_OK;
+    stk_tensor_desc y = call->out[0];
+    stk_shape bias = stk_rule_vector_shape(y.shape.dim[y.shape.rank - 1]);
+    return stk_rule_need("bias", call->in[2], stk_rule_stat_dtype(y.dtype), bias);
+}
+
+/* y tells where the sum was positive. */
+static stk_value grad_before_activation(const stk_grad_call *call)
+{
+    stk_value y = call->out[0], dy = call->grad_out[0];
+    if (call->attrs->activation != STK_ACTIVATION_RELU) return dy;
+    stk_value zero = stk_rule_scalar(dy.graph, stk_value_dtype(y), 0);
+    return stk_select(stk_greater(y, zero), dy, zero);
 }
 
 static stk_status grad(const stk_grad_call *call)
 {
-    stk_value x = call->in[0], weight = call->in[1], dy = call->grad_out[0];
-    if (dy.id < 0) return STK_OK;
+    stk_value x = call->in[0], weight = call->in[1], dy;
+    if (call->grad_out[0].id < 0) return STK_OK;
+    dy = grad_before_activation(call);
+    STK_RETURN_IF_ERROR(stk_rule_built(dy));
     if (call->need[0]) {
         call->grad_in[0] = stk_conv_grad_data(call->attrs, dy, weight, stk_value_shape(x));
         STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[0]));
@@ -102,16 +128,22 @@ static stk_status grad(const stk_grad_call *call)
         call->grad_in[1] = stk_conv_grad_weight(call->attrs, x, dy, weight);
         STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[1]));
     }
+    if (call->n_in == 3 && call->need[2]) {
+        stk_value wide = stk_cast_to(dy, stk_value_dtype(call->in[2]));
+        call->grad_in[2] = stk_reduce_sum(wide, (1u << (stk_value_shape(dy).rank - 1)) - 1u);
+        STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[2]));
+    }
     return STK_OK;
 }
 
 static void cost(const stk_op_call *call, stk_cost *out)
 {
-    out->flops = stk_conv_flops(call->out[0].shape, call->in[1].shape);
+    int n_more = (call->n_in == 3) + (call->attrs->activation != STK_ACTIVATION_NONE);
+    out->flops = stk_conv_flops(call->out[0].shape, call->in[1].shape) + n_more * stk_rule_count(call->out[0].shape);
 }
 
-STK_CONV_RULE(conv2d);
-STK_CONV_RULE(conv3d);
+STK_CONV_RULE(conv2d, -1);
+STK_CONV_RULE(conv3d, -1);
 
 static stk_value make(stk_op op, stk_value x, stk_value weight, stk_window window)
 {

@@ -12,24 +12,27 @@ stk_status stk_conv_out(stk_op op, stk_tensor_desc x, stk_tensor_desc weight, co
 /* 2 flops for each tap, input channel of the group and element of y. */
 double stk_conv_flops(stk_shape y, stk_shape weight);
 
+/* The window, and the activation where there is one. */
+void stk_conv_print(const stk_attrs *attrs, stk_text *out);
+
 /* The three convolutions of images x of that rank. Each is linear in both inputs, and the gradients of any are the
  * other two. Values as conv2d has them; attrs give the window. */
 stk_value stk_conv_forward(const stk_attrs *attrs, stk_value x, stk_value weight);
 stk_value stk_conv_grad_data(const stk_attrs *attrs, stk_value dy, stk_value weight, stk_shape x);
 stk_value stk_conv_grad_weight(const stk_attrs *attrs, stk_value x, stk_value dy, stk_value weight);
 
-/* The rule of one of the six ops. */
-#define STK_CONV_RULE(name_)                                                                                           \
+/* The rule of one of the six ops, with that number of inputs. */
+#define STK_CONV_RULE(name_, n_in_)                                                                                    \
     const stk_op_rule stk_rule_##name_ = {                                                                             \
         .name = #name_,                                                                                                \
         .kind = STK_KIND_OPAQUE,                                                                                       \
-        .n_in = 2,                                                                                                     \
+        .n_in = n_in_,                                                                                                 \
         .n_out = 1,                                                                                                    \
         .autocast = STK_AUTOCAST_NARROW,                                                                               \
         .infer = infer,                                                                                                \
         .grad = grad,                                                                                                  \
         .cost = cost,                                                                                                  \
-        .print = stk_rule_print_window,                                                                                \
+        .print = stk_conv_print,                                                                                       \
     }
 
 #endif

@@ -31,8 +31,8 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = stk_conv_flops(call->in[0].shape, call->in[1].shape);
 }
 
-STK_CONV_RULE(conv2d_grad_data);
-STK_CONV_RULE(conv3d_grad_data);
+STK_CONV_RULE(conv2d_grad_data, 2);
+STK_CONV_RULE(conv3d_grad_data, 2);
 
 /* --- transposed convolution --- */
 

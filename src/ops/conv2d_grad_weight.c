@@ -32,5 +32,5 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = stk_conv_flops(call->in[1].shape, call->out[0].shape);
 }
 
-STK_CONV_RULE(conv2d_grad_weight);
-STK_CONV_RULE(conv3d_grad_weight);
+STK_CONV_RULE(conv2d_grad_weight, 2);
+STK_CONV_RULE(conv3d_grad_weight, 2);

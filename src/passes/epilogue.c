@@ -1,10 +1,13 @@
-/* Lets a matmul add the bias behind it, while its sums are in registers or the cache:
+/* Lets a matmul or a convolution add the bias behind it, and a convolution do the ReLU behind that, while its sums are
+ * in registers or the cache:
  *
- *   add(matmul(a, b), broadcast(bias))   becomes   matmul(a, b, bias)
+ *   add(matmul(a, b), broadcast(bias))         becomes   matmul(a, b, bias)
+ *   relu(add(conv2d(x, w), broadcast(bias)))   becomes   conv2d(x, w, bias) with ReLU
  *
- * so that what a dense layer makes is not written and read once more for its bias. In f32 the bits stay the same, since
+ * so that what a layer makes is not written and read once more for its bias. In f32 the bits stay the same, where
  * the bias comes last; in 16 bits it is added as f32 before the result is rounded, instead of being rounded itself and
- * added to a rounded result. A sum that something else makes again, or a product that something else reads, stays.
+ * added to a rounded result. A sum that something else makes again, or a product that something else reads, stays. The
+ * gradient of ReLU asks for its result alone.
  */
 #include <stdlib.h>
 
@@ -36,30 +39,46 @@ static int32_t find_bias(const stk_graph *graph, int32_t value)
     return fits ? bias : -1;
 }
 
-/* Whether the matmul that makes `value`, which nothing else reads, may add a bias. */
+static bool is_conv(const stk_node *node)
+{
+    return node->op == STK_OP_conv2d || node->op == STK_OP_conv3d;
+}
+
+/* Whether the product that makes `value`, which nothing else reads, may add a bias. */
 static bool takes_bias(const stk_graph *graph, const int32_t *n_uses, int32_t value)
 {
     const stk_node *node = maker_of(graph, value);
-    return node->op == STK_OP_matmul && node->n_in == 2 && !node->attrs.matmul.wide && n_uses[value] == 1;
+    bool fits = is_conv(node) || (node->op == STK_OP_matmul && !node->attrs.matmul.wide);
+    return fits && node->n_in == 2 && node->attrs.activation == STK_ACTIVATION_NONE && n_uses[value] == 1;
 }
 
-static stk_status join(stk_graph *graph, const int32_t *n_uses, const stk_node *add, int32_t *replace)
+static stk_status join_bias(stk_graph *graph, const int32_t *n_uses, const stk_node *add, int32_t *replace)
 {
     for (int i = 0; i < 2; i++) {
         int32_t c = add->in[i], bias = find_bias(graph, add->in[1 - i]);
         if (bias < 0 || !takes_bias(graph, n_uses, c)) continue;
-        stk_node *matmul = &graph->node[graph->value[c].node];
+        stk_node *product = &graph->node[graph->value[c].node];
         int32_t *in = stk_arena_alloc(graph->arena, 3 * sizeof(*in));
         if (!in) return stk_fail_memory(3 * sizeof(*in));
-        in[0] = matmul->in[0];
-        in[1] = matmul->in[1];
+        in[0] = product->in[0];
+        in[1] = product->in[1];
         in[2] = bias;
-        matmul->in = in;
-        matmul->n_in = 3;
+        product->in = in;
+        product->n_in = 3;
         replace[add->first_out] = c;
         return STK_OK;
     }
     return STK_OK;
+}
+
+/* Of a convolution, or of the sum that it has taken. */
+static void join_relu(stk_graph *graph, const int32_t *n_uses, const stk_node *relu, int32_t *replace)
+{
+    int32_t y = replace[relu->in[0]];
+    stk_node *conv = &graph->node[graph->value[y].node];
+    if (!is_conv(conv) || n_uses[relu->in[0]] != 1 || conv->attrs.activation != STK_ACTIVATION_NONE) return;
+    conv->attrs.activation = STK_ACTIVATION_RELU;
+    replace[relu->first_out] = y;
 }
 
 stk_status pass_epilogue(stk_graph *graph, const stk_pass_options *options)
@@ -72,7 +91,9 @@ stk_status pass_epilogue(stk_graph *graph, const stk_pass_options *options)
     for (int i = 0; i < graph->n_nodes; i++) {
         const stk_node *node = &graph->node[i];
         if (node->op == STK_OP_binary && node->attrs.element.kind == STK_BINARY_add)
-            STK_TRY(join(graph, n_uses, node, replace));
+            STK_TRY(join_bias(graph, n_uses, node, replace));
+        if (node->op == STK_OP_unary && node->attrs.element.kind == STK_UNARY_relu)
+            join_relu(graph, n_uses, node, replace);
     }
     STK_TRY(stk_graph_rewrite(graph, replace));
 done:

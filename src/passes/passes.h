@@ -18,10 +18,9 @@
  * recompute  forward values are made again later instead of being kept; simplify would merge what is made again
  * residual   batch norm with the sum and the ReLU behind it, and their gradients, as one; after recompute, which may
  *            make the sum again without the batch norm; before fuse, which would take the sum
- * epilogue   a matmul adds the bias behind it; after recompute, which may make the sum again without the matmul; before
- *            fuse, which would take the sum
- * fuse       element-wise groups become one node each; nothing rewrites the graph after it
- * plan       gives each value a place; not a rewriting, see plan.h
+ * epilogue   a matmul or convolution adds the bias behind it, a convolution does the ReLU; after recompute, which may
+ * make the sum again without the matmul; before fuse, which would take the sum fuse       element-wise groups become
+ * one node each; nothing rewrites the graph after it plan       gives each value a place; not a rewriting, see plan.h
  */
 #ifndef STK_PASSES_PASSES_H
 #define STK_PASSES_PASSES_H

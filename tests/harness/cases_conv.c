@@ -34,6 +34,16 @@
 #define CONV2_WEIGHT(name, window, x, dy, ...)                                                                         \
     CASE(name, conv2d_grad_weight, ATTRS(.shape = DIMS(__VA_ARGS__), window), INPUTS(x, dy), .loosen = 4)
 
+/* With a bias of o channels or without, and ReLU. */
+#define CONV2_TO(name, relu, window, x, weight, o)                                                                     \
+    CASE(name, conv2d, ATTRS(.activation = relu, window), INPUTS(x, weight, ROUGH_STATS(FILL_UNIFORM, -1, 1, o)),      \
+         .loosen = 4)
+#define CONV3_TO(name, relu, window, x, weight, o)                                                                     \
+    CASE(name, conv3d, ATTRS(.activation = relu, window), INPUTS(x, weight, ROUGH_STATS(FILL_UNIFORM, -1, 1, o)),      \
+         .loosen = 4)
+#define CONV2_RELU(name, window, x, weight)                                                                            \
+    CASE(name, conv2d, ATTRS(.activation = STK_ACTIVATION_RELU, window), INPUTS(x, weight), .loosen = 4)
+
 #define MAX3(name, window, x) CASE(name, max_pool3d, ATTRS(window), INPUTS(x))
 #define MAX3_GRAD(name, window, x, ...)                                                                                \
     CASE(name, max_pool3d_grad, ATTRS(window),                                                                         \
@@ -76,6 +86,49 @@ static const op_case cases[] = {
                48),
     CONV2_WEIGHT("tiles of 2x2", WINDOW2(3, 1, 1, 1, 1), REAL(-1, 1, 3, 11, 9, 48), REAL(-1, 1, 3, 11, 9, 32), 32, 3, 3,
                  48),
+
+    CONV2_TO("bias", 0, WINDOW2(3, 1, 1, 1, 1), REAL(-1, 1, 2, 5, 4, 3), REAL(-1, 1, 2, 3, 3, 3), 2),
+    CONV2_TO("bias, ReLU", 1, WINDOW2(3, 1, 1, 1, 1), REAL(-1, 1, 2, 5, 4, 3), REAL(-1, 1, 2, 3, 3, 3), 2),
+    CONV2_RELU("ReLU", WINDOW2(3, 2, 1, 1, 1), REAL(-1, 1, 2, 5, 4, 3), REAL(-1, 1, 2, 3, 3, 3)),
+    CONV2_TO("bias, ReLU, 17 channels to 37, strided", 1, WINDOW2(2, 2, 1, 1, 1),
+             ROUGH(FILL_UNIFORM, -1, 1, 3, 5, 7, 17), ROUGH(FILL_UNIFORM, -1, 1, 37, 2, 2, 17), 37),
+    CONV2_TO("bias, ReLU, pixels without a tap", 1, WINDOW2(1, 3, 2, 1, 1), REAL(-1, 1, 2, 5, 4, 3),
+             REAL(-1, 1, 19, 1, 1, 3), 19),
+    CONV2_TO("bias, many channels of few pixels", 0, WINDOW2(3, 1, 1, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 1, 3, 3, 40),
+             ROUGH(FILL_UNIFORM, -1, 1, 300, 3, 3, 40), 300),
+    CONV2_TO("bias, tiles of 2x2", 0, WINDOW2(3, 1, 1, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 3, 11, 9, 48),
+             ROUGH(FILL_UNIFORM, -1, 1, 32, 3, 3, 48), 32),
+    CONV2_TO("bias, ReLU, tiles of 2x2", 1, WINDOW2(3, 1, 1, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 3, 11, 9, 48),
+             ROUGH(FILL_UNIFORM, -1, 1, 32, 3, 3, 48), 32),
+    CONV2_RELU("ReLU, tiles of 2x2", WINDOW2(3, 1, 1, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 3, 11, 9, 48),
+               ROUGH(FILL_UNIFORM, -1, 1, 32, 3, 3, 48)),
+    /* Large enough for a product. */
+    CONV2_TO("bias, ReLU, 1x1", 1, WINDOW2(1, 1, 0, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 4, 31, 31, 96),
+             ROUGH(FILL_UNIFORM, -1, 1, 90, 1, 1, 96), 90),
+    CONV2_TO("bias, 1x1, strided", 0, WINDOW2(1, 2, 0, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 4, 61, 61, 96),
+             ROUGH(FILL_UNIFORM, -1, 1, 90, 1, 1, 96), 90),
+    CONV2_TO("bias, grouped", 0, WINDOW2(3, 1, 1, 1, 2), REAL(-1, 1, 3, 4, 5, 4), REAL(-1, 1, 6, 3, 3, 2), 6),
+    CONV2_TO("bias, ReLU, grouped", 1, WINDOW2(3, 1, 1, 1, 2), REAL(-1, 1, 3, 4, 5, 4), REAL(-1, 1, 6, 3, 3, 2), 6),
+    CONV2_TO("bias, ReLU, depthwise", 1, WINDOW2(3, 1, 1, 1, 45), REAL(-1, 1, 2, 5, 4, 45), REAL(-1, 1, 45, 3, 3, 1),
+             45),
+    CONV2_TO("bias, depthwise, strided", 0, WINDOW2(3, 2, 1, 1, 9), REAL(-1, 1, 2, 5, 6, 9), REAL(-1, 1, 9, 3, 3, 1),
+             9),
+    CONV2_TO("bias, no images", 1, WINDOW2(3, 1, 1, 1, 1), REAL(-1, 1, 0, 4, 4, 2), REAL(-1, 1, 3, 3, 3, 2), 3),
+    CONV2_TO("bias, nothing to sum", 0, WINDOW2(3, 1, 1, 1, 1), REAL(-1, 1, 2, 4, 4, 0), REAL(-1, 1, 3, 3, 3, 0), 3),
+    CONV2_TO("bias, ReLU, nothing to sum", 1, WINDOW2(3, 1, 1, 1, 1), REAL(-1, 1, 2, 4, 4, 0), REAL(-1, 1, 3, 3, 3, 0),
+             3),
+    CONV2_TO("special, ReLU", 1, WINDOW2(2, 1, 0, 1, 1), ROUGH(FILL_RARE, -1, 1, 2, 9, 9, 3),
+             ROUGH(FILL_UNIFORM, -1, 1, 35, 2, 2, 3), 35),
+    CONV2_TO("special, ReLU, depthwise", 1, WINDOW2(3, 1, 0, 1, 17), ROUGH(FILL_RARE, -1, 1, 2, 9, 9, 17),
+             ROUGH(FILL_UNIFORM, -1, 1, 17, 3, 3, 1), 17),
+    CONV2_TO("special, ReLU, grouped", 1, WINDOW2(2, 1, 0, 1, 2), ROUGH(FILL_RARE, -1, 1, 2, 9, 9, 6),
+             ROUGH(FILL_UNIFORM, -1, 1, 34, 2, 2, 3), 34),
+    CONV2_TO("special, ReLU, 1x1", 1, WINDOW2(1, 1, 0, 1, 1), ROUGH(FILL_RARE, -1, 1, 4, 17, 17, 16),
+             ROUGH(FILL_UNIFORM, -1, 1, 32, 1, 1, 16), 32),
+    CONV3_TO("bias, ReLU, cube", 1, CUBE, REAL(-1, 1, 2, 3, 4, 5, 3), REAL(-1, 1, 4, 3, 3, 3, 3), 4),
+    CONV3_TO("bias, grouped", 0, IN_GROUPS, REAL(-1, 1, 1, 3, 5, 4, 4), REAL(-1, 1, 6, 3, 1, 2, 2), 6),
+    CONV3_TO("special, ReLU", 1, TWOS, ROUGH(FILL_RARE, -1, 1, 2, 4, 6, 4, 3),
+             ROUGH(FILL_UNIFORM, -1, 1, 5, 2, 2, 2, 3), 5),
 
     MAX3("twos", TWOS, DISTINCT(-1, 1, 2, 4, 6, 4, 5)),
     MAX3_GRAD("twos", TWOS, DISTINCT(-1, 1, 2, 4, 6, 4, 5), 2, 2, 3, 2, 5),

@@ -272,6 +272,47 @@ static void epilogue_adds_biases(void **state)
     }
 }
 
+/* The bias of a convolution and the ReLU behind it; what else reads them keeps them apart. */
+static void epilogue_finishes_convolutions(void **state)
+{
+    (void)state;
+    enum { PLAIN, HALF, VOLUME, NO_BIAS, TWICE, SUM_READ, CONV_READ, GRAD, N };
+    for (int kind = 0; kind < N; kind++) {
+        stk_graph *graph = stk_graph_new();
+        bool is_half = kind == HALF, is_volume = kind == VOLUME;
+        stk_shape image = is_volume ? STK_SHAPE(2, 4, 4, 4, 3) : STK_SHAPE(2, 4, 4, 3);
+        stk_shape kernel = is_volume ? STK_SHAPE(5, 1, 1, 1, 3) : STK_SHAPE(5, 1, 1, 3);
+        stk_window window = stk_window_make(1, 1);
+        if (is_volume) window.kernel[2] = window.stride[2] = window.dilation[2] = 1;
+        stk_value x = stk_graph_input(graph, "x", STK_F32, image), w = stk_graph_input(graph, "w", STK_F32, kernel);
+        stk_value bias = stk_graph_input(graph, "bias", STK_F32, STK_SHAPE(5));
+        if (is_half) x = stk_cast_to(x, STK_BF16), w = stk_cast_to(w, STK_BF16);
+        stk_value c = is_volume ? stk_conv3d_raw(x, w, window) : stk_conv2d_raw(x, w, window);
+        stk_value sum = kind == NO_BIAS ? c : stk_add(c, is_half ? stk_cast_to(bias, STK_BF16) : bias);
+        stk_value y = stk_relu(sum);
+        if (kind == TWICE) y = stk_relu(y);
+        if (kind == CONV_READ) stk_graph_output(graph, "c", c);
+        if (kind == SUM_READ) stk_graph_output(graph, "sum", sum);
+        if (kind == GRAD) {
+            stk_value loss = stk_reduce_sum(stk_mul(y, y), 15u);
+            stk_graph_output(graph, "dw", stk_grad(loss, w));
+            expect_ok(pass_autodiff(graph, &options));
+        }
+        stk_graph_output(graph, "y", y);
+        expect_ok(stk_graph_status(graph));
+        expect_ok(pass_epilogue(graph, &options));
+        expect_ok(stk_graph_verify(graph));
+        const stk_node *conv = NULL;
+        for (int i = 0; i < graph->n_nodes && !conv; i++)
+            if (graph->node[i].op == STK_OP_conv2d || graph->node[i].op == STK_OP_conv3d) conv = &graph->node[i];
+        bool has_bias = kind != NO_BIAS && kind != CONV_READ, has_relu = kind != SUM_READ && kind != CONV_READ;
+        assert_int_equal(conv->n_in, has_bias ? 3 : 2);
+        assert_int_equal(conv->attrs.activation, has_relu ? STK_ACTIVATION_RELU : STK_ACTIVATION_NONE);
+        assert_int_equal(count_nodes(graph, STK_OP_unary), has_relu ? kind == TWICE : 1);
+        stk_graph_free(graph);
+    }
+}
+
 static void autodiff_leaves_no_marks(void **state)
 {
     (void)state;
@@ -390,6 +431,7 @@ int main(void)
         cmocka_unit_test(remask_draws_once),
         cmocka_unit_test(residual_joins_batch_norms),
         cmocka_unit_test(epilogue_adds_biases),
+        cmocka_unit_test(epilogue_finishes_convolutions),
         cmocka_unit_test(autodiff_leaves_no_marks),
         cmocka_unit_test(fuse_makes_no_cycle),
         cmocka_unit_test(fuse_joins_groups),

@@ -14,6 +14,7 @@
 #include "device/cpu/conv2d_winograd.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/depthwise.h"
+#include "device/cpu/element.h"
 #include "device/cpu/matmul_onednn.h"
 
 typedef struct conv_state {
@@ -22,6 +23,7 @@ typedef struct conv_state {
     stk_conv_dense dense;   /* forward and gradient of data */
     stk_conv_weight weight; /* gradient of weights */
     stk_conv_point_cut cut; /* of weights of 1x1 */
+    bool has_bias;
 } conv_state;
 
 /* What the own loops cover; oneDNN does the rest. With a few input channels, as colours are, the gradient of weights is
@@ -60,7 +62,8 @@ static void dense_run_share(const void *p, int i_part, int n_parts)
     const stk_cpu_task *task = p;
     const conv_state *s = task->state;
     const stk_kernel_args *args = task->args;
-    stk_conv_dense_of(s->isa)->run_share(&s->dense, args->in[0], args->scratch, args->out[0], i_part, n_parts);
+    stk_conv_dense_of(s->isa)->run_share(&s->dense, args->in[0], args->scratch, s->has_bias ? args->in[2] : NULL,
+                                         args->out[0], i_part, n_parts);
 }
 
 static stk_status run_dense(const void *p, const stk_kernel_args *args)
@@ -169,6 +172,7 @@ static stk_status make_own(const stk_cpu_device *device, const stk_op_call *call
     conv_state *s = out->state;
     out->release = release;
     s->isa = device->isa;
+    s->has_bias = shape->has_bias;
     s->n_threads = stk_op_cost(call).flops < 2.5e5 ? 1 : device->base.n_threads;
     if (is_weight) {
         STK_RETURN_IF_ERROR(stk_conv_plan_weight(shape, &s->weight));
@@ -189,17 +193,49 @@ static stk_status make_own(const stk_cpu_device *device, const stk_op_call *call
 
 /* --- nothing to add up --- */
 
-static stk_status run_zeros(const void *p, const stk_kernel_args *args)
+typedef struct empty_state {
+    stk_element_fn round; /* of the bias; NULL: none */
+    size_t bytes, pixel_bytes;
+    int64_t n_channels;
+    bool has_relu, is_f64;
+} empty_state;
+
+/* A bias of a pixel, rounded, and its ReLU. */
+static void write_pixel(const empty_state *s, const void *bias, char *to)
 {
-    size_t bytes = *(const size_t *)p;
-    if (bytes) memset(args->out[0], 0, bytes);
+    for (int64_t c = 0; c < s->n_channels; c++, to += s->pixel_bytes / (size_t)s->n_channels) {
+        float narrow = s->is_f64 ? 0 : ((const float *)bias)[c];
+        double wide = s->is_f64 ? ((const double *)bias)[c] : 0;
+        if (s->has_relu && narrow <= 0) narrow = 0;
+        if (s->has_relu && wide <= 0) wide = 0;
+        const void *from = s->is_f64 ? (const void *)&wide : &narrow;
+        s->round(1, to, &from);
+    }
+}
+
+static stk_status run_empty(const void *p, const stk_kernel_args *args)
+{
+    const empty_state *s = p;
+    if (!s->bytes) return STK_OK;
+    memset(args->out[0], 0, s->bytes);
+    if (!s->round) return STK_OK;
+    write_pixel(s, args->in[2], args->out[0]);
+    for (size_t at = s->pixel_bytes; at < s->bytes; at += s->pixel_bytes)
+        memcpy((char *)args->out[0] + at, args->out[0], s->pixel_bytes);
     return STK_OK;
 }
 
-static stk_status make_zeros(const stk_op_call *call, stk_kernel *out)
+static stk_status make_empty(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(size_t), run_zeros, out));
-    *(size_t *)out->state = stk_desc_bytes(call->out[0]);
+    STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(empty_state), run_empty, out));
+    empty_state *s = out->state;
+    stk_tensor_desc y = call->out[0];
+    s->bytes = stk_desc_bytes(y);
+    s->n_channels = y.shape.dim[y.shape.rank - 1];
+    s->pixel_bytes = (size_t)s->n_channels * stk_dtype_bytes(y.dtype);
+    s->has_relu = call->attrs->activation == STK_ACTIVATION_RELU;
+    s->is_f64 = y.dtype == STK_F64;
+    if (call->n_in == 3) s->round = stk_element_of(device->isa)->cast[call->in[2].dtype][y.dtype];
     return STK_OK;
 }
 
@@ -222,6 +258,8 @@ static stk_conv_shape shape_of(const stk_op_call *call)
     default:
         shape.pass = STK_CONV_FORWARD;
         shape.x = call->in[0].shape, shape.weight = call->in[1].shape, shape.y = call->out[0].shape;
+        shape.has_bias = call->n_in == 3;
+        shape.has_relu = call->attrs->activation == STK_ACTIVATION_RELU;
     }
     return shape;
 }
@@ -230,7 +268,7 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
 {
     stk_conv_shape shape = shape_of(call);
     if (!stk_shape_count(shape.x) || !stk_shape_count(shape.weight) || !stk_shape_count(shape.y))
-        return make_zeros(call, out);
+        return make_empty(device, call, out);
     if (stk_cpu_is_depthwise(&shape)) return stk_cpu_depthwise_kernel(device, &shape, out);
     if (is_own(&shape)) return make_own(device, call, &shape, out);
     return stk_cpu_conv2d_onednn_kernel(device, &shape, STK_F32, out);
@@ -256,12 +294,13 @@ static stk_status make_bf16(const stk_cpu_device *device, const stk_conv_shape *
 static stk_status choose(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     /* The weights are packed for each slice: so many pixels are worth it. */
-    enum { LEAST_PIXELS = 768, WEIGHT = 1u << 1 };
+    enum { LEAST_PIXELS = 768, WEIGHT_AND_BIAS = 1u << 1 | 1u << 2 };
     stk_dtype dtype = call->in[0].dtype;
     stk_conv_shape shape = shape_of(call);
     bool is_half = dtype == STK_BF16 || dtype == STK_F16, is_weight = shape.pass == STK_CONV_GRAD_WEIGHT;
     bool is_empty = !stk_shape_count(shape.x) || !stk_shape_count(shape.weight) || !stk_shape_count(shape.y);
-    if (dtype == STK_F64) return is_empty ? make_zeros(call, out) : stk_cpu_conv2d_f64_kernel(device, &shape, out);
+    if (dtype == STK_F64)
+        return is_empty ? make_empty(device, call, out) : stk_cpu_conv2d_f64_kernel(device, &shape, out);
     if (dtype == STK_BF16 && !is_empty && stk_isa_has_bf16(device->isa)) {
         stk_status status = make_bf16(device, &shape, out);
         if (status != STK_UNSUPPORTED) return status;
@@ -274,7 +313,7 @@ static stk_status choose(const stk_cpu_device *device, const stk_op_call *call, 
     if (dtype == STK_F32 || (is_half && (is_empty || (is_weight && is_own(&shape))))) return make(device, call, out);
     if (!is_half || !is_own(&shape)) return stk_cpu_widen_kernel(device, call, make, out);
     int64_t n_pixels = call->out[0].shape.dim[1] * call->out[0].shape.dim[2];
-    return stk_cpu_slices_kernel(device, call, WEIGHT, (LEAST_PIXELS + n_pixels - 1) / n_pixels, make, out);
+    return stk_cpu_slices_kernel(device, call, WEIGHT_AND_BIAS, (LEAST_PIXELS + n_pixels - 1) / n_pixels, make, out);
 }
 
 #define X(name)                                                                                                        \

@@ -9,10 +9,10 @@ typedef struct stk_conv_dense_fns {
     int64_t depth; /* for stk_conv_plan_dense */
     size_t (*scratch_bytes)(const stk_conv_dense *plan);
     /* Two calls of parallel.h, one after the other: the weights into scratch, then all outputs. x, weight and y as the
-     * pass has them: for the gradient of data x is grad_dst and y is grad_src. */
+     * pass has them: for the gradient of data x is grad_dst and y is grad_src. bias NULL: none. */
     void (*pack_share)(const stk_conv_dense *plan, const float *weight, void *scratch, int i_part, int n_parts);
-    void (*run_share)(const stk_conv_dense *plan, const float *x, const void *scratch, float *y, int i_part,
-                      int n_parts);
+    void (*run_share)(const stk_conv_dense *plan, const float *x, const void *scratch, const float *bias, float *y,
+                      int i_part, int n_parts);
 } stk_conv_dense_fns;
 
 typedef struct stk_conv_weight_fns {

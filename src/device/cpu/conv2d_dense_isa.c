@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "device/cpu/conv2d.h"
+#include "device/cpu/conv2d_finish.h"
 #include "device/cpu/conv2d_vec.h"
 #include "device/cpu/parallel.h"
 
@@ -173,23 +174,33 @@ static void run_chunk(const stk_conv_dense *d, const stk_conv_chunk *chunk, int6
     }
 }
 
+/* Bias and ReLU of m outputs, while they are in the cache. */
+static void finish(const stk_conv_dense *d, const float *bias, float *y, const int64_t *y_at, int64_t m, int64_t first,
+                   int64_t last)
+{
+    int64_t n = (last * COLS < d->c_out ? last * COLS : d->c_out) - first * COLS;
+    for (int64_t i = 0; i < m; i++)
+        STK_ISA_NAME(stk_conv_finish)
+            .rows(1, n, y + y_at[i] + first * COLS, bias ? bias + first * COLS : NULL, d->has_relu);
+}
+
 /* Outputs [begin, end) of a class, for panels [first, last). */
 static void run_class(const stk_conv_dense *d, const stk_conv_phase *phase, const stk_conv_class *class, const float *x,
-                      const float *packed, float *y, int64_t begin, int64_t end, int64_t first, int64_t last)
+                      const float *packed, const float *bias, float *y, int64_t begin, int64_t end, int64_t first,
+                      int64_t last)
 {
     int64_t x_at[BLOCK], y_at[BLOCK];
     for (int64_t at = begin; at < end; at += BLOCK) {
         int64_t m = end - at < BLOCK ? end - at : BLOCK;
         find_outputs(d, phase, class, at, m, x_at, y_at);
-        if (class->n_chunks == 1 && !d->chunks[class->first_chunk].n) {
-            write_zeros(d, y, y_at, m, first, last);
-            continue;
-        }
+        bool is_empty = class->n_chunks == 1 && !d->chunks[class->first_chunk].n;
+        if (is_empty) write_zeros(d, y, y_at, m, first, last);
         /* A chunk against all panels: the inputs of whole columns of weights would not stay in the L2 cache. */
-        for (int64_t i = 0; i < class->n_chunks; i++)
+        for (int64_t i = 0; i < class->n_chunks && !is_empty; i++)
             for (int64_t p = first; p < last; p++)
                 run_chunk(d, &d->chunks[class->first_chunk + i], m, x, x_at, panel_of(d, phase, packed, p),
                           y + p * COLS, y_at, d->c_out - p * COLS, i > 0);
+        if (bias || d->has_relu) finish(d, bias, y, y_at, m, first, last);
     }
 }
 
@@ -200,7 +211,8 @@ static void pack_share(const stk_conv_dense *d, const float *weight, void *scrat
     pack(d, weight, scratch, begin, end);
 }
 
-static void run_share(const stk_conv_dense *d, const float *x, const void *scratch, float *y, int i_part, int n_parts)
+static void run_share(const stk_conv_dense *d, const float *x, const void *scratch, const float *bias, float *y,
+                      int i_part, int n_parts)
 {
     int64_t first = 0, last = panels_of(d->c_out), begin, end;
     int64_t n_outputs = d->n_images * (d->out_image / d->c_out);
@@ -212,7 +224,7 @@ static void run_share(const stk_conv_dense *d, const float *x, const void *scrat
             int64_t n = d->n_images * (class->y.end - class->y.begin) * (class->x.end - class->x.begin);
             begin = 0, end = n;
             if (!by_panels) stk_cpu_share(n, ROWS, i_part, n_parts, &begin, &end);
-            run_class(d, phase, class, x, scratch, y, begin, end, first, last);
+            run_class(d, phase, class, x, scratch, bias, y, begin, end, first, last);
         }
     }
 }

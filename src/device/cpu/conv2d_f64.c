@@ -15,6 +15,7 @@ typedef struct conv_state {
     int64_t n_images, x_pixels, y_pixels, n_taps; /* pixels of an image */
     int64_t c, o, group_c, group_o;               /* channels of x and y, and of a group */
     int n_threads;
+    bool has_bias, has_relu;
 } conv_state;
 
 /* The pixel of x under a tap, both in one image; -1: it lies outside. */
@@ -54,6 +55,10 @@ static void forward_share(const void *p, int i_part, int n_parts)
                     sum += px[c] * pw[c];
                 y[o] += sum;
             }
+        }
+        for (int64_t o = 0; o < s->o; o++) {
+            if (s->has_bias) y[o] += ((const double *)task->args->in[2])[o];
+            if (s->has_relu && y[o] <= 0) y[o] = 0;
         }
     }
 }
@@ -125,6 +130,8 @@ stk_status stk_cpu_conv2d_f64_kernel(const stk_cpu_device *device, const stk_con
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(conv_state), run, out));
     conv_state *s = out->state;
     s->pass = shape->pass;
+    s->has_bias = shape->has_bias;
+    s->has_relu = shape->has_relu;
     s->n_images = shape->x.dim[0];
     s->x_pixels = s->y_pixels = s->n_taps = 1;
     for (int i = 0; i < 3; i++) {

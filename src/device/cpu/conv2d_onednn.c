@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cpu/conv2d_finish.h"
+
 typedef struct conv_state {
     stk_onednn_conv **conv; /* of each part */
     stk_conv_pass pass;
@@ -17,6 +19,10 @@ typedef struct conv_state {
     size_t sums_bytes;        /* of the weights' gradients of a part; 0: not for weights, or one part */
     size_t part_bytes;        /* of a part's other scratch */
     stk_conv_packing packing; /* of the weights, which all parts share */
+    bool has_bias, has_relu;
+    stk_dtype dtype;
+    const stk_conv_finish_fns *finish;
+    int64_t y_numbers, last_numbers; /* of a part's y, and of the last one's */
 } conv_state;
 
 typedef struct conv_task {
@@ -38,6 +44,14 @@ static void pack_share(const void *p, int i_share, int n_shares)
     stk_conv_pack_share(&s->packing, task->args->in[1], packed_weight(s, task->args), i_share, n_shares);
 }
 
+static void cut_negative(const conv_state *s, int64_t n, void *y)
+{
+    if (s->dtype == STK_BF16)
+        s->finish->relu_bf16(n, y);
+    else
+        s->finish->rows(1, n, y, NULL, true);
+}
+
 static void run_part(const void *p, int i_part, int n_parts)
 {
     (void)n_parts;
@@ -50,9 +64,11 @@ static void run_part(const void *p, int i_part, int n_parts)
     char *weight = s->pass != STK_CONV_GRAD_WEIGHT ? args->in[1] : args->out[0];
     if (s->packing.kind != STK_PACK_NONE) weight = packed_weight(s, args);
     if (s->sums_bytes) weight = sums + s->sums_bytes * (size_t)i_part;
+    y += s->y_step * (size_t)i_part;
     stk_status status = stk_onednn_conv_run(s->conv[i_part], x + s->x_step * (size_t)i_part, weight,
-                                            y + s->y_step * (size_t)i_part, own);
+                                            s->has_bias ? args->in[2] : NULL, y, own);
     if (status != STK_OK) atomic_store(task->failed, (int)status);
+    if (s->has_relu) cut_negative(s, i_part + 1 == s->n_parts ? s->last_numbers : s->y_numbers, y);
 }
 
 static void add_share(const void *p, int i_share, int n_shares)
@@ -134,6 +150,8 @@ static stk_status make_parts(const stk_cpu_device *device, const stk_conv_shape 
     int n_parts = (int)((n_images + images - 1) / images), threads = n_parts > 1 ? 1 : s->n_threads;
     s->x_step = (size_t)(stk_shape_count(shape->x) / n_images * images) * bytes;
     s->y_step = (size_t)(stk_shape_count(shape->y) / n_images * images) * bytes;
+    s->y_numbers = stk_shape_count(shape->y) / n_images * images;
+    s->last_numbers = stk_shape_count(shape->y) - s->y_numbers * (n_parts - 1);
     s->n_weights = stk_shape_count(shape->weight);
     if (shape->pass == STK_CONV_GRAD_WEIGHT && n_parts > 1)
         s->sums_bytes = round_up((size_t)s->n_weights * sizeof(float));
@@ -165,6 +183,10 @@ stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_
     out->release = release;
     s->pass = shape->pass;
     s->n_threads = device->base.n_threads;
+    s->has_bias = shape->has_bias;
+    s->has_relu = shape->has_relu;
+    s->dtype = dtype;
+    s->finish = stk_conv_finish_of(device->isa);
     bool agree;
     STK_RETURN_IF_ERROR(make_parts(device, shape, dtype, true, s, &agree));
     if (!agree) {

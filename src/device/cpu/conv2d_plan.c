@@ -148,6 +148,7 @@ stk_status stk_conv_plan_dense(const stk_conv_shape *s, int64_t depth, stk_conv_
         .in_row = in.dim[2] * in.dim[3],
         .out_image = to.dim[1] * to.dim[2] * to.dim[3],
         .out_row = to.dim[2] * to.dim[3],
+        .has_relu = s->has_relu,
         .kernel_w = s->weight.dim[2],
         .weight_tap = c,
         .weight_in = is_forward ? 1 : filter,

@@ -58,6 +58,7 @@ typedef struct stk_conv_phase {
 typedef struct stk_conv_dense {
     int64_t n_images, c_in, c_out;
     int64_t in_image, in_row, out_image, out_row; /* elements */
+    bool has_relu;
     int64_t kernel_w;
     int64_t weight_tap, weight_in, weight_out; /* elements from one to the next */
     int64_t n_rows;                            /* of all phases */

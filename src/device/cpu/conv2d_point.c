@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "device/cpu/conv2d_finish.h"
 #include "device/cpu/element.h"
 #include "device/cpu/matmul_onednn.h"
 
@@ -26,6 +27,8 @@ typedef struct point_state {
     int64_t weight_step;      /* elements */
     int64_t in_h, in_w, h, w; /* of the convolution's input and output */
     int64_t stride_y, stride_x;
+    const stk_conv_finish_fns *finish; /* NULL: nothing to do */
+    bool has_bias, has_relu;
     /* Scratch: the weights in f32, then each part's or thread's. */
     size_t weight_bytes, part_bytes;
     size_t in_bytes; /* of a thread's, what comes before its results */
@@ -134,6 +137,7 @@ static void run_part(const void *p, int i_part, int n_parts)
     g.c_step = s->n;
     stk_status status = stk_onednn_sgemm(&g);
     if (status != STK_OK) atomic_store(task->failed, (int)status);
+    if (s->finish) s->finish->rows(end - begin, s->n, g.c, s->has_bias ? task->args->in[2] : NULL, s->has_relu);
     if (spreads)
         spread(s, sums, begin, end, y);
     else if (s->narrow)
@@ -206,8 +210,8 @@ static void cut(point_state *s)
 {
     int64_t most = (s->n_pixels + s->n_threads - 1) / s->n_threads, part = (most + PARTS_A_THREAD - 1) / PARTS_A_THREAD;
     if (part < USUAL_PIXELS) part = most < USUAL_PIXELS ? most : USUAL_PIXELS;
-    /* What is copied stays in the cache. */
-    if ((s->is_strided || s->widen) && part > 2 * USUAL_PIXELS) part = 2 * USUAL_PIXELS;
+    /* What is copied or swept again stays in the cache. */
+    if ((s->is_strided || s->widen || s->finish) && part > 2 * USUAL_PIXELS) part = 2 * USUAL_PIXELS;
     s->n_parts = (int)((s->n_pixels + part - 1) / part);
     s->part_pixels = (s->n_pixels + s->n_parts - 1) / s->n_parts + 6; /* cut at multiples of 6 */
 }
@@ -237,7 +241,10 @@ stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_c
                        .w = shape->y.dim[2],
                        .stride_y = shape->window.stride[0],
                        .stride_x = shape->window.stride[1],
+                       .has_bias = shape->has_bias,
+                       .has_relu = shape->has_relu,
                        .bytes = stk_dtype_bytes(dtype)};
+    if (stk_conv_has_finish(shape)) s->finish = stk_conv_finish_of(device->isa);
     if (dtype != STK_F32) s->widen = table->cast[dtype][STK_F32], s->narrow = table->cast[STK_F32][dtype];
     s->is_strided = s->stride_y > 1 || s->stride_x > 1;
     cut(s);

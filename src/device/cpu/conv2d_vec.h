@@ -17,6 +17,13 @@ enum { LANES = VEC_BYTES / 4, COLS = 2 * LANES };
 typedef float vec __attribute__((vector_size(VEC_BYTES), aligned(4), may_alias));
 typedef float vec4 __attribute__((vector_size(16), aligned(4), may_alias));
 
+/* ReLU; a NaN stays one. */
+static inline vec relu_of(vec x)
+{
+    typedef int32_t mask __attribute__((vector_size(VEC_BYTES)));
+    return (vec)((mask)x & ~(mask)(x <= (vec){0}));
+}
+
 /* Eight heights at most; a tile of each is compiled. */
 #define STK_CONV_HEIGHTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 

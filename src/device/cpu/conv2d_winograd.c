@@ -13,6 +13,7 @@ typedef struct winograd_state {
     const stk_winograd_fns *fns;
     int n_threads;
     int64_t shared_floats, block_floats;
+    bool has_bias;
 } winograd_state;
 
 static const char *const impls[STK_N_ISAS] = {"own winograd baseline", "own winograd avx2", "own winograd avx512"};
@@ -35,7 +36,7 @@ static void run_share(const void *p, int i_part, int n_parts)
     int64_t begin, end;
     stk_cpu_share(s->plan.n_tiles, s->plan.block, i_part, n_parts, &begin, &end);
     for (int64_t at = begin; at < end; at += s->plan.block)
-        s->fns->run_block(&s->plan, args->in[0], shared, args->out[0], at,
+        s->fns->run_block(&s->plan, args->in[0], shared, s->has_bias ? args->in[2] : NULL, args->out[0], at,
                           end - at < s->plan.block ? end : at + s->plan.block, own);
 }
 
@@ -141,6 +142,7 @@ static stk_winograd make_plan(const stk_conv_shape *s)
         .pad_x = is_data ? 2 - s->window.pad_low[1] : s->window.pad_low[1],
         .tiles_y = (out.dim[1] + 1) / 2,
         .tiles_x = (out.dim[2] + 1) / 2,
+        .has_relu = s->has_relu,
     };
     w.n_tiles = w.n_images * w.tiles_y * w.tiles_x;
     return w;
@@ -174,6 +176,7 @@ stk_status stk_cpu_conv2d_winograd_kernel(const stk_cpu_device *device, const st
     s->fns = &stk_winograd_of(device->isa)->fns[dtype];
     s->n_threads = device->base.n_threads;
     s->plan = make_plan(shape);
+    s->has_bias = shape->has_bias;
     stk_winograd *w = &s->plan;
     out->flops = 2.0 * 16 * (double)w->n_tiles * (double)w->c_in * (double)w->c_out;
     w->block = choose_block(w, is_weight ? 1 : s->n_threads, s->fns->rows);

@@ -26,6 +26,7 @@ typedef struct stk_winograd {
     int64_t pad_y, pad_x;              /* rows above and columns left of the image */
     int64_t tiles_y, tiles_x, n_tiles; /* n_tiles: of all images */
     int64_t block;                     /* tiles at a time */
+    bool has_relu;
 } stk_winograd;
 
 typedef struct stk_winograd_fns {
@@ -33,10 +34,11 @@ typedef struct stk_winograd_fns {
     /* Scratch memory, in floats: of U or S, which all share; and of a block's V, with M or D. */
     int64_t (*shared_floats)(const stk_winograd *w);
     int64_t (*block_floats)(const stk_winograd *w);
-    /* Forward and gradient of data, in two calls: U, then tiles [begin, end), a block at most, in memory `own`. */
+    /* Forward and gradient of data, in two calls: U, then tiles [begin, end), a block at most, in memory `own`.
+     * bias [c_out], or NULL: none. */
     void (*pack_share)(const stk_winograd *w, const void *weight, float *shared, int i_part, int n_parts);
-    void (*run_block)(const stk_winograd *w, const void *x, const float *shared, void *y, int64_t begin, int64_t end,
-                      float *own);
+    void (*run_block)(const stk_winograd *w, const void *x, const float *shared, const float *bias, void *y,
+                      int64_t begin, int64_t end, float *own);
     /* Gradient of weights: for each block V and D of its tiles, then their product, which begins S where the block is
      * the first; after the last block, S into grad_weight. */
     void (*spread_share)(const stk_winograd *w, const void *x, const void *grad_dst, int64_t begin, int64_t end,

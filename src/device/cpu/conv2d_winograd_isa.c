@@ -152,6 +152,16 @@ static inline __attribute__((always_inline)) void transform_output(vec m[4][4], 
     }
 }
 
+static inline __attribute__((always_inline)) void finish_output(vec y[2][2], const float *bias, bool has_relu)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        vec *to = &y[i / 2][i % 2];
+        if (bias) *to += *(const vec *)bias;
+        if (has_relu) *to = relu_of(*to);
+    }
+}
+
 /* d = A g A'. */
 static inline __attribute__((always_inline)) void transform_grad(vec g[2][2], vec d[4][4])
 {

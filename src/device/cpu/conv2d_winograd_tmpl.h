@@ -59,7 +59,8 @@ static void NAME(spread_grad)(const stk_winograd *w, const S *grad_dst, int64_t 
     }
 }
 
-static void NAME(gather_output)(const stk_winograd *w, const float *m, int64_t begin, int64_t end, S *y)
+static void NAME(gather_output)(const stk_winograd *w, const float *m, const float *bias, int64_t begin, int64_t end,
+                                S *y)
 {
     int64_t step = m_step(w);
     tile_at t = find_tile(w, begin);
@@ -73,6 +74,7 @@ static void NAME(gather_output)(const stk_winograd *w, const float *m, int64_t b
             for (int j = 0; j < POSITIONS; j++)
                 in[j / 4][j % 4] = *(const vec *)(m + j * step + c);
             transform_output(in, out);
+            finish_output(out, bias ? bias + c : NULL, w->has_relu);
             STORE(to + c, out[0][0]);
             if (has_right) STORE(to + w->c_out + c, out[0][1]);
             if (has_below) STORE(to + row + c, out[1][0]);
@@ -143,14 +145,14 @@ static void NAME(pack_share)(const stk_winograd *w, const void *weight, float *s
 
 /* --- all --- */
 
-static void NAME(run_block)(const stk_winograd *w, const void *x, const float *shared, void *y, int64_t begin,
-                            int64_t end, float *own)
+static void NAME(run_block)(const stk_winograd *w, const void *x, const float *shared, const float *bias, void *y,
+                            int64_t begin, int64_t end, float *own)
 {
     float *v = own, *m = own + POSITIONS * v_step(w);
     NAME(spread_input)(w, x, begin, end, 0, v);
     for (int i = 0; i < POSITIONS; i++)
         multiply_position(w, end - begin, v + i * v_step(w), shared + i * u_step(w), m + i * m_step(w));
-    NAME(gather_output)(w, m, begin, end, y);
+    NAME(gather_output)(w, m, bias, begin, end, y);
 }
 
 static void NAME(spread_share)(const stk_winograd *w, const void *x, const void *grad_dst, int64_t begin, int64_t end,

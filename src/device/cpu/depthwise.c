@@ -11,12 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cpu/conv2d_finish.h"
+
 typedef struct depthwise_axis {
     int64_t n_x, n_y, n_taps, stride, pad, dilation;
 } depthwise_axis;
 
 typedef struct depthwise_state {
     const stk_depthwise_fns *fns;
+    const stk_conv_finish_fns *finish;
+    bool has_bias, has_relu;
     stk_conv_pass pass;
     depthwise_axis axis[2];
     int64_t n_images, c, n_taps;
@@ -72,6 +76,7 @@ static void run_row(const depthwise_state *s, const stk_kernel_args *args, int64
         }
         s->fns->pixel(s->c, taps, n, args->in[0], args->scratch, out + col * s->c);
     }
+    s->finish->rows(dst_w, s->c, out, s->has_bias ? args->in[2] : NULL, s->has_relu);
 }
 
 static void rows_share(const void *p, int i_part, int n_parts)
@@ -164,6 +169,9 @@ stk_status stk_cpu_depthwise_kernel(const stk_cpu_device *device, const stk_conv
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(depthwise_state), is_weight ? run_weight : run_rows, out));
     depthwise_state *s = out->state;
     s->fns = stk_depthwise_of(device->isa);
+    s->finish = stk_conv_finish_of(device->isa);
+    s->has_bias = shape->has_bias;
+    s->has_relu = shape->has_relu;
     s->pass = shape->pass;
     s->n_images = shape->x.dim[0];
     s->c = shape->x.dim[3];

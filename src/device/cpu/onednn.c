@@ -25,8 +25,9 @@ struct stk_onednn_conv {
     dnnl_stream_t stream;
     int n_threads;
     dnnl_primitive_t primitive;
-    dnnl_memory_t scratchpad;
+    dnnl_memory_t scratchpad, bias; /* bias NULL: none */
     conv_tensor tensor[N_TENSORS];
+    stk_md bias_md;
     int target; /* which tensor is written */
     size_t scratch_bytes;
     char impl[64];
@@ -193,6 +194,9 @@ static stk_status build(stk_onednn_conv *conv, const stk_onednn *onednn, const_d
     if (conv->scratch_bytes)
         STK_TRY(stk_onednn_check(dnnl_memory_create(&conv->scratchpad, scratchpad, onednn->engine, DNNL_MEMORY_NONE),
                                  "scratchpad"));
+    if (shape->has_bias)
+        STK_TRY(stk_onednn_check(
+            dnnl_memory_create(&conv->bias, stk_md_get(&conv->bias_md), onednn->engine, DNNL_MEMORY_NONE), "memory"));
     for (int i = 0; i < N_TENSORS; i++) {
         conv->tensor[i].arg = args[pass][i];
         stk_md_ref wanted = dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, conv->tensor[i].arg);
@@ -235,6 +239,11 @@ stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *s
     c.weight = stk_md_get(&any);
     c.read_weight = stk_md_get(&read_any);
     c.y = stk_md_get(&conv->tensor[Y].plain_md);
+    if (shape->has_bias) {
+        dnnl_dims_t dims = {shape->weight.dim[0]}, one = {1};
+        STK_TRY(stk_onednn_check(stk_md_init(&conv->bias_md, 1, dims, one, dnnl_f32), "memory descriptor"));
+        c.bias = stk_md_get(&conv->bias_md);
+    }
     STK_TRY(stk_onednn_check(dnnl_primitive_attr_create(&attr), "attributes"));
     STK_TRY(stk_onednn_check(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "attributes"));
     STK_TRY(stk_onednn_check(stk_dnnl_conv_pd(onednn->engine, &c, attr, &pd), "convolution"));
@@ -263,6 +272,8 @@ void stk_onednn_conv_free(stk_onednn_conv *conv)
         stk_md_clear(&t->plain_md);
     }
     if (conv->scratchpad) dnnl_memory_destroy(conv->scratchpad);
+    if (conv->bias) dnnl_memory_destroy(conv->bias);
+    stk_md_clear(&conv->bias_md);
     if (conv->primitive) dnnl_primitive_destroy(conv->primitive);
     if (conv->stream) dnnl_stream_destroy(conv->stream);
     free(conv);
@@ -303,7 +314,7 @@ static dnnl_status_t reorder(const stk_onednn_conv *conv, dnnl_primitive_t primi
 
 static dnnl_status_t run(const stk_onednn_conv *conv)
 {
-    dnnl_exec_arg_t args[N_TENSORS + 1];
+    dnnl_exec_arg_t args[N_TENSORS + 2];
     int n_args = 0;
     dnnl_status_t status = dnnl_success;
     for (int i = 0; i < N_TENSORS && status == dnnl_success; i++) {
@@ -311,6 +322,7 @@ static dnnl_status_t run(const stk_onednn_conv *conv)
         args[n_args++] = (dnnl_exec_arg_t){t->arg, t->staged ? t->staged : t->plain};
         if (t->reorder && i != conv->target) status = reorder(conv, t->reorder, t->plain, t->staged);
     }
+    if (conv->bias) args[n_args++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, conv->bias};
     if (conv->scratchpad) args[n_args++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, conv->scratchpad};
     if (status == dnnl_success) status = dnnl_primitive_execute(conv->primitive, conv->stream, n_args, args);
     const conv_tensor *t = &conv->tensor[conv->target];
@@ -318,7 +330,7 @@ static dnnl_status_t run(const stk_onednn_conv *conv)
     return status == dnnl_success ? dnnl_stream_wait(conv->stream) : status;
 }
 
-stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weight, void *y, void *scratch)
+stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weight, void *bias, void *y, void *scratch)
 {
     void *data[N_TENSORS] = {[X] = x, [WEIGHT] = weight, [Y] = y};
     dnnl_status_t status = dnnl_success;
@@ -328,6 +340,7 @@ stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weigh
         if (status == dnnl_success && t->staged)
             status = dnnl_memory_set_data_handle(t->staged, (char *)scratch + t->offset);
     }
+    if (status == dnnl_success && conv->bias) status = dnnl_memory_set_data_handle(conv->bias, bias);
     if (status == dnnl_success && conv->scratchpad) status = dnnl_memory_set_data_handle(conv->scratchpad, scratch);
     if (status == dnnl_success) {
         int before = stk_cpu_swap_thread_count(conv->n_threads);

@@ -24,17 +24,18 @@ const char *stk_onednn_version(const stk_onednn *onednn);
 
 typedef enum stk_conv_pass { STK_CONV_FORWARD, STK_CONV_GRAD_DATA, STK_CONV_GRAD_WEIGHT } stk_conv_pass;
 
-/* x [N,H,W,C], weight [O,KH,KW,C/groups], y [N,H',W',O], or of volumes; none empty. */
+/* x [N,H,W,C], weight [O,KH,KW,C/groups], y [N,H',W',O], bias [O] f32 (f64 for f64); or of volumes; none empty. */
 typedef struct stk_conv_shape {
     stk_conv_pass pass;
     stk_shape x, weight, y;
     stk_window window;
+    bool has_bias, has_relu; /* forward: behind the sums, before they are rounded */
 } stk_conv_shape;
 
 /* dtype: F32, or BF16 for all but gradients of weights, which stay f32. For n_threads of oneDNN's, or for 1, the
  * caller's: then several of them run side by side. Returned: free with stk_onednn_conv_free. onednn must live longer.
  * STK_UNSUPPORTED where oneDNN has none. packing: NULL, or out: what a run wants in place of the weights; of kind
- * STK_PACK_NONE, the weights. */
+ * STK_PACK_NONE, the weights. shape's ReLU is not done: oneDNN makes a NaN 0 there. */
 stk_status stk_onednn_conv_new(const stk_onednn *onednn, const stk_conv_shape *shape, stk_dtype dtype, int n_threads,
                                stk_conv_packing *packing, stk_onednn_conv **out);
 void stk_onednn_conv_free(stk_onednn_conv *conv); /* accepts NULL */
@@ -42,8 +43,8 @@ void stk_onednn_conv_free(stk_onednn_conv *conv); /* accepts NULL */
 size_t stk_onednn_conv_scratch_bytes(const stk_onednn_conv *conv);
 /* "onednn jit:avx2 2 reorders". Borrowed from conv. */
 const char *stk_onednn_conv_impl(const stk_onednn_conv *conv);
-/* The two that the pass reads, and the third, which it writes. */
-stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weight, void *y, void *scratch);
+/* The two that the pass reads, and the third, which it writes. bias [O] f32, where shape has one. */
+stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weight, void *bias, void *y, void *scratch);
 
 /* --- products --- */
 

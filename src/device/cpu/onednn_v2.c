@@ -43,7 +43,7 @@ bool stk_md_get_format(stk_md_ref md, stk_md_format *out)
 static dnnl_status_t describe_forward(const stk_dnnl_conv *c, dnnl_convolution_desc_t *out)
 {
     return dnnl_dilated_convolution_forward_desc_init(out, dnnl_forward_training, dnnl_convolution_direct, c->x,
-                                                      c->read_weight, NULL, c->y, c->strides, c->dilates, c->pad_low,
+                                                      c->read_weight, c->bias, c->y, c->strides, c->dilates, c->pad_low,
                                                       c->pad_high);
 }
 

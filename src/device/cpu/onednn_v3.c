@@ -56,8 +56,8 @@ dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *c, con
     dnnl_primitive_desc_t forward = NULL;
     *out = NULL;
     dnnl_status_t status = dnnl_convolution_forward_primitive_desc_create(
-        &forward, engine, dnnl_forward_training, dnnl_convolution_direct, c->x, c->read_weight, NULL, c->y, c->strides,
-        c->dilates, c->pad_low, c->pad_high, attr);
+        &forward, engine, dnnl_forward_training, dnnl_convolution_direct, c->x, c->read_weight, c->bias, c->y,
+        c->strides, c->dilates, c->pad_low, c->pad_high, attr);
     if (status != dnnl_success) return status;
     if (c->pass == STK_CONV_FORWARD) {
         *out = forward;

@@ -41,6 +41,7 @@ typedef struct stk_dnnl_conv {
     stk_conv_pass pass;
     stk_md_ref x, weight, y;
     stk_md_ref read_weight; /* as the forward pass reads it: weight, but where its gradient is f32 and x is not */
+    stk_md_ref bias;        /* NULL: none; of the forward pass alone */
     dnnl_dims_t strides, dilates, pad_low, pad_high;
 } stk_dnnl_conv;
 dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *conv, const_dnnl_primitive_attr_t attr,

@@ -1,5 +1,6 @@
-/* Convolution and its two gradients, in two and three dimensions. All three visit the same triples (pixel of x, weight,
- * pixel of y); they differ in which two are multiplied and where the product is added.
+/* Convolution, with a bias for each channel and a ReLU, and its two gradients, in two and three dimensions. All three
+ * visit the same triples (pixel of x, weight, pixel of y); they differ in which two are multiplied and where the
+ * product is added.
  */
 #include <string.h>
 
@@ -56,11 +57,22 @@ static void clear(double *x, stk_shape shape)
         x[i] = 0;
 }
 
+/* A NaN stays one. */
+static void cut_negative(double *x, stk_shape shape)
+{
+    for (int64_t i = 0, n = stk_shape_count(shape); i < n; i++)
+        x[i] = x[i] <= 0 ? 0 : x[i];
+}
+
 static stk_status run_forward(const stk_op_call *call, const double *const *in, double *const *out)
 {
     conv p = conv_make(&call->attrs->window, call->in[0].shape, call->in[1].shape, call->out[0].shape);
     clear(out[0], call->out[0].shape);
     visit(&p, PART_OUT, (double *)in[0], (double *)in[1], out[0]);
+    if (call->n_in == 3)
+        for (int64_t i = 0, n = stk_shape_count(call->out[0].shape); i < n; i++)
+            out[0][i] += in[2][i % p.o];
+    if (call->attrs->activation == STK_ACTIVATION_RELU) cut_negative(out[0], call->out[0].shape);
     return STK_OK;
 }
 

@@ -9,7 +9,8 @@
  *     sums      [O,KH,KW,C]                                              12 x 32 of them in registers
  *
  * Where weights are few, threads share the units, and each has sums of its own that are added up in the order of the
- * threads. Where they are many, threads share the output channels, and all pairs of some units are made before.
+ * threads; those of the first are the result. Where they are many, threads share the output channels, and all pairs of
+ * some units are made before.
  */
 #include "device/cpu/conv2d_weight_pairs.h"
 
@@ -18,8 +19,12 @@
 
 #include "device/cpu/conv2d_pairs.h"
 
-/* Pixels of a unit; bytes of a thread's own sums; bytes of pairs that threads share. */
-enum { UNIT_PIXELS = 256, OWN_SUMS = 640 << 10, SHARED_PAIRS = 4 << 20 };
+/* Pixels of a unit; bytes of a thread's own sums, or of those of all in scratch memory; of pairs that threads share. */
+enum { UNIT_PIXELS = 256, OWN_SUMS = 640 << 10, ALL_SUMS = 5 << 19, SHARED_PAIRS = 4 << 20 };
+
+/* Bytes between the memory of two threads. Side by side, both ran at two thirds of their speed on Zen 5, as if each
+ * core fetched ahead lines that the other one works on; with 128 KiB between them it was gone. */
+enum { APART = 256 << 10 };
 
 typedef struct pairs_state {
     const stk_pairs_fns *fns;
@@ -31,8 +36,8 @@ typedef struct pairs_state {
     int64_t in_rows, in_cols;            /* packed, of a two of images */
     int64_t n_twos, n_blocks_y, n_units; /* in all */
     int64_t chunk_step, tile_step;       /* pairs of a chunk; pixels of a tile */
-    size_t unit_bytes, sums_bytes;
-    int64_t units_at_once; /* where threads share the weights; 0: they share the units */
+    size_t unit_bytes, part_bytes;       /* of pairs; of a thread's block of scratch memory */
+    int64_t units_at_once;               /* where threads share the weights; 0: they share the units */
 } pairs_state;
 
 typedef struct pairs_unit {
@@ -202,15 +207,15 @@ static void multiply_unit(const pairs_state *s, pairs_unit u, uint32_t *unit, in
 
 /* --- threads share units --- */
 
-static float *own_sums(const pairs_state *s, const stk_kernel_args *args, int i_part)
+/* A thread's block of scratch memory: its pairs, and its sums where they are not the result itself. */
+static char *own_block(const pairs_state *s, const stk_kernel_args *args, int i_part)
 {
-    return s->n_threads == 1 ? args->out[0] : (float *)((char *)args->scratch + s->sums_bytes * (size_t)i_part);
+    return (char *)args->scratch + s->part_bytes * (size_t)i_part;
 }
 
-static uint32_t *own_unit(const pairs_state *s, const stk_kernel_args *args, int i_part)
+static float *own_sums(const pairs_state *s, const stk_kernel_args *args, int i_part)
 {
-    size_t sums = s->n_threads == 1 ? 0 : s->sums_bytes * (size_t)s->n_threads;
-    return (uint32_t *)((char *)args->scratch + sums + s->unit_bytes * (size_t)i_part);
+    return i_part ? (float *)(void *)(own_block(s, args, i_part) + s->unit_bytes) : args->out[0];
 }
 
 static void run_share(const void *p, int i_part, int n_parts)
@@ -218,7 +223,7 @@ static void run_share(const void *p, int i_part, int n_parts)
     const pairs_task *task = p;
     const pairs_state *s = task->s;
     float *sums = own_sums(s, task->args, i_part);
-    uint32_t *pairs = own_unit(s, task->args, i_part);
+    uint32_t *pairs = (uint32_t *)(void *)own_block(s, task->args, i_part);
     int64_t begin, end;
     stk_cpu_share(s->n_units, 1, i_part, n_parts, &begin, &end);
     if (begin == end) memset(sums, 0, (size_t)(s->o * s->kernel_h * s->kernel_w * s->c) * sizeof(*sums));
@@ -238,10 +243,10 @@ static void add_share(const void *p, int i_part, int n_parts)
     float *to = task->args->out[0];
     int64_t begin, end;
     stk_cpu_share(s->o * s->kernel_h * s->kernel_w * s->c, 64, i_part, n_parts, &begin, &end);
-    for (int part = 0; part < s->n_threads; part++) {
+    for (int part = 1; part < s->n_threads; part++) {
         const float *from = own_sums(s, task->args, part);
         for (int64_t i = begin; i < end; i++)
-            to[i] = part ? to[i] + from[i] : from[i];
+            to[i] += from[i];
     }
 }
 
@@ -329,10 +334,13 @@ static size_t set_scratch(pairs_state *s)
 {
     size_t n = (size_t)s->n_threads;
     int64_t pairs = s->c / STK_PAIRS_CHUNK * s->chunk_step + s->o * s->tile_step;
+    size_t sums = round_up((size_t)(s->o * s->kernel_h * s->kernel_w * s->c) * sizeof(float));
     s->unit_bytes = round_up((size_t)pairs * sizeof(uint32_t));
-    s->sums_bytes = round_up((size_t)(s->o * s->kernel_h * s->kernel_w * s->c) * sizeof(float));
     if (n == 1) return s->unit_bytes;
-    if (s->sums_bytes <= OWN_SUMS) return n * (s->unit_bytes + s->sums_bytes);
+    if (sums <= OWN_SUMS || (n - 1) * sums <= ALL_SUMS) {
+        s->part_bytes = s->unit_bytes + sums + APART;
+        return n * s->part_bytes;
+    }
     int64_t most = SHARED_PAIRS / (int64_t)s->unit_bytes;
     s->units_at_once = most < 1 ? 1 : min_of(most, s->n_units);
     return s->unit_bytes * (size_t)s->units_at_once;

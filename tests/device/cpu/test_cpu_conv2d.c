@@ -146,7 +146,8 @@ static void sixteen_bits(void **state)
 
 /* Weights by pairs of bf16 (conv2d_weight_pairs.c): an odd number of images, several twos of them in a unit and units
  * left over, some rows in a unit and fewer in the last, each width of a tile, uneven padding, strides with and without
- * taps side by side, padding wider than the image, and weights that threads share, with and without all units at once.
+ * taps side by side, padding wider than the image, fewer units than threads, large sums of each thread's own, and
+ * weights that threads share, with and without all units at once.
  */
 static void weights_by_pairs(void **state)
 {
@@ -163,8 +164,9 @@ static void weights_by_pairs(void **state)
                                    {2, 2, 3, 32, 12, {2, 2}, {1, 1}, {3, 4}, {2, 3}, {1, 1}, 1},
                                    {3, 1, 1, 32, 12, SQUARE(3, 1, 1)},
                                    {13, 7, 7, 416, 400, SQUARE(1, 1, 0)},
+                                   {13, 7, 7, 672, 500, SQUARE(1, 1, 0)},
                                    {7, 14, 14, 1024, 512, SQUARE(1, 1, 0)},
-                                   {21, 7, 7, 160, 132, SQUARE(3, 1, 1)}};
+                                   {21, 7, 7, 192, 196, SQUARE(3, 1, 1)}};
     (void)state;
     for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++) {
         call c = make_call_of(STK_BF16, &tested[i], STK_OP_conv2d_grad_weight);

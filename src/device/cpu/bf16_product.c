@@ -124,6 +124,15 @@ static void set_sums(const product_step *t, int64_t row, int64_t col, stk_bf16_b
     g->c_row = is_last ? s->c_step : t->p->columns;
 }
 
+/* Each tile of the first panel finds its rows of a fetched by the one before, and each panel is fetched during the one
+ * before: others than this core have them, or memory has. */
+static void set_ahead(bool reads_a, bool has_next, stk_bf16_block *g)
+{
+    int64_t panel = B_WIDTH * g->depth;
+    g->ahead = reads_a ? g->a + TILE_ROWS * g->a_row : has_next ? g->b + panel : NULL;
+    g->ahead_bytes = (reads_a ? g->m * g->a_row : panel) * (int64_t)sizeof(uint16_t);
+}
+
 static void multiply_part(const void *task, int i_part, int n_parts)
 {
     const product_step *t = task;
@@ -144,11 +153,13 @@ static void multiply_part(const void *task, int i_part, int n_parts)
         g.a = t->a + row * s->a_step + t->l;
         g.a_row = s->a_step;
     }
+    int64_t first_col = col;
     /* Panel by panel, so that each stays in the cache for all rows of the block. */
     for (; col < end_col; col += B_WIDTH) {
         g.n = end_col - col < B_WIDTH ? end_col - col : B_WIDTH;
         g.b = (const uint16_t *)(const void *)t->scratch + col * depth;
         set_sums(t, row, col, &g);
+        set_ahead(col == first_col && !s->transpose_a, col + B_WIDTH < end_col, &g);
         p->tiles->multiply(&g);
     }
 }

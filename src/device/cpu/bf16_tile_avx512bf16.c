@@ -25,6 +25,8 @@ typedef struct tile_call {
     uint16_t *rounded_c;
     int64_t c_row;
     uint64_t columns; /* bit by bit, which are written */
+    const char *ahead;
+    int64_t ahead_step; /* bytes from pair to pair */
 } tile_call;
 
 /* One pair of a, for all columns. */
@@ -66,6 +68,7 @@ static inline __attribute__((always_inline)) void tile(const int height, const i
     __m512 sum[ROWS][VECS];
     __m512i pair[ROWS];
     int64_t a_row = t->a_row, n_pairs = t->k / 2;
+    const char *ahead = t->ahead;
     const uint16_t *b = t->b, *rows[2] = {t->a, height > 3 ? t->a + 3 * a_row : t->a};
 #pragma GCC unroll 6
     for (int i = 0; i < height; i++)
@@ -77,6 +80,8 @@ static inline __attribute__((always_inline)) void tile(const int height, const i
         for (int i = 0; i < height; i++)
             pair[i] = spread_pair(rows[i / 3] + i % 3 * a_row);
         tile_step(height, vecs, pair, b, sum);
+        _mm_prefetch(ahead, _MM_HINT_T1);
+        ahead += t->ahead_step;
         b += 2 * COLS;
         rows[0] += t->a_pair;
         rows[1] += t->a_pair;
@@ -136,6 +141,12 @@ static void multiply_tile(const stk_bf16_block *g, int64_t row, int64_t height, 
     to = to < from ? from : to;
     tile_call t = {.k = to - from, .add_row = g->add_row, .c_row = g->c_row};
     t.b = g->b + col * depth + from * COLS;
+    t.ahead = (const char *)t.b;
+    if (g->ahead) {
+        int64_t each = g->ahead_bytes / g->m; /* of its rows brings as much */
+        t.ahead = (const char *)g->ahead + each * row;
+        t.ahead_step = each * height / ((g->k + 1) / 2);
+    }
     if (g->a_row) {
         t.a = g->a + row * g->a_row + from;
         t.a_row = g->a_row;

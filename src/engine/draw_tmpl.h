@@ -13,12 +13,7 @@ enum { N_BLOCKS = STK_DRAW_CHUNK / 4, N_PAIRS = STK_DRAW_CHUNK / 2 };
 /* The words of a chunk as they come, two and two. */
 static void draw_words(uint64_t key, int64_t i_chunk, uint64_t pair[N_PAIRS])
 {
-    uint64_t hi[N_BLOCKS], lo[N_BLOCKS];
-    for (int i = 0; i < N_BLOCKS; i++) {
-        hi[i] = 0;
-        lo[i] = (uint64_t)i_chunk * N_BLOCKS + (uint64_t)i;
-    }
-    philox_many(key, N_BLOCKS, hi, lo, pair);
+    philox_run(key, N_BLOCKS, 0, (uint64_t)i_chunk * N_BLOCKS, pair);
 }
 
 static inline float float_of_bits(uint32_t bits)

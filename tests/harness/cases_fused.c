@@ -75,6 +75,14 @@ static const stk_fused_instr dropped_do[] = {UNARY(relu, 0), DROPOUT(3, 1, 2, 0.
 static const int32_t dropped_out[] = {5};
 PROGRAM(dropped, DIMS(7, 3, 5));
 
+/* The end of a transformer's block in bf16: dropout(x) + residual. */
+static const stk_fused_input block_in[] = {
+    {STK_BF16, {333, 111, 1}}, {STK_I64, {0}}, {STK_I64, {0}}, {STK_BF16, {333, 111, 1}}};
+static const stk_fused_instr block_do[] = {{STK_OP_dropout, 0, STK_BF16, STK_BF16, {0, 1, 2}, 0.3, 6},
+                                           {STK_OP_binary, STK_BINARY_add, STK_BF16, STK_BF16, {4, 3, -1}, 0, 0}};
+static const int32_t block_out[] = {5};
+PROGRAM(block, DIMS(5, 3, 111));
+
 /* A bool as a result, and a comparison's negation by select. */
 static const stk_fused_input mask_in[] = {{STK_F32, {1}}, {STK_F32, {1}}};
 static const stk_fused_instr mask_do[] = {COMPARE(less_equal, 0, 1), CONVERT(STK_F32, STK_BOOL, 2)};
@@ -102,6 +110,8 @@ static const op_case cases[] = {
     FUSED("bf16 and f32", mixed, TYPED(STK_BF16, FILL_UNIFORM, -1, 1, 1031), SCALAR(FIXED(STK_F32), 1.7)),
     FUSED("u8 images", image, TYPED(STK_U8, FILL_LABELS, 0, 256, 2, 5, 7, 3), F32(0, 255, 3)),
     FUSED("dropout inside", dropped, F32(-1, 1, 7, 3, 5), SCALAR_I64(99), SCALAR_I64(41)),
+    FUSED("dropout of bf16, and a sum", block, TYPED(STK_BF16, FILL_UNIFORM, -1, 1, 5, 3, 111), SCALAR_I64(99),
+          SCALAR_I64(41), TYPED(STK_BF16, FILL_UNIFORM, -1, 1, 5, 3, 111)),
     FUSED("bool results", mask, TYPED(STK_F32, FILL_SPECIAL, -1, 1, 301), TYPED(STK_F32, FILL_SPECIAL, -1, 1, 301)),
     FUSED("scalars", scalar, SCALAR(FIXED(STK_F32), 1.5), SCALAR(FIXED(STK_F32), -2.25)),
     FUSED("nothing", nothing, F32(-1, 1, 0, 3), F32(-1, 1, 3)),

@@ -21,14 +21,10 @@ enum { MOST_GROUPS = MOST_KEYS / STK_DROPOUT_BLOCK + WIDE_LANES, MOST_DRAWN = ST
 static void draw_bits(const stk_attention_call *call, int64_t n, int64_t h, int64_t t, int64_t s, int64_t n_keys,
                       uint16_t bits[MOST_DRAWN])
 {
-    uint64_t hi[MOST_GROUPS], lo[MOST_GROUPS], pairs[2 * MOST_GROUPS];
+    uint64_t pairs[2 * MOST_GROUPS];
     int n_groups = (int)((n_keys + STK_DROPOUT_BLOCK - 1) / STK_DROPOUT_BLOCK);
     int64_t at = stk_dropout_attention_element(h, call->size.t, t, call->size.s, s) / STK_DROPOUT_BLOCK;
-    for (int i = 0; i < n_groups + WIDE_LANES; i++) {
-        hi[i] = (uint64_t)call->sample + (uint64_t)n;
-        lo[i] = (uint64_t)(at + i);
-    }
-    philox_many(call->key, n_groups, hi, lo, pairs);
+    philox_run(call->key, n_groups, (uint64_t)call->sample + (uint64_t)n, (uint64_t)at, pairs);
     split_pairs(2 * n_groups, pairs, bits);
 }
 

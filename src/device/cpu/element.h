@@ -18,6 +18,8 @@ typedef struct stk_dropout_args {
     double rate;
 } stk_dropout_args;
 
+typedef void (*stk_dropout_fn)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
+
 /* What has one loop although it is some instructions of a group. */
 typedef enum stk_whole {
     STK_WHOLE_gelu,      /* of x */
@@ -51,9 +53,9 @@ typedef struct stk_element_table {
     stk_element_fn select[4];                            /* src: condition, a, b */
     /* dst[i] = src[i * stride]. */
     void (*gather[4])(int64_t n, void *dst, const void *src, int64_t stride);
-    void (*dropout_f32)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
-    void (*dropout_bf16)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
-    void (*dropout_f64)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
+    stk_dropout_fn dropout_f32, dropout_f64;
+    /* Rounded to what bf16 has; by whether the operand is stored as bf16 or is f32, and whether the result is. */
+    stk_dropout_fn dropout_bf16[2][2];
     /* The 16 random bits of each of n <= STK_DRAW_PIECE elements: those below stk_dropout_limit are dropped. */
     void (*draw)(const stk_dropout_args *args, int64_t first, int n, int32_t *out);
 } stk_element_table;

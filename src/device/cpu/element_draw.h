@@ -11,8 +11,14 @@
 /* Elements made at a time, and as many groups of four words at most: rows may be one element long. */
 enum { PIECE = STK_DRAW_PIECE };
 
-/* The 16 bits of each of n <= PIECE elements. */
-static void draw_parts(const stk_dropout_args *args, int64_t at, int n, uint16_t *out)
+/* Bits of elements in the order in which they come, and room for whole vectors of counters. */
+typedef union drawn_bits {
+    uint64_t pair[2 * (PIECE / STK_DROPOUT_BLOCK + WIDE_LANES)];
+    uint16_t part[STK_DROPOUT_BLOCK * (PIECE / STK_DROPOUT_BLOCK + WIDE_LANES)];
+} drawn_bits;
+
+/* Of elements that share no row, or begin within a block of four words: counters from anywhere. */
+static void draw_scattered(const stk_dropout_args *args, int64_t at, int n, uint16_t *out)
 {
     enum { MOST = PIECE + WIDE_LANES };
     uint64_t hi[MOST], lo[MOST], pairs[2 * MOST];
@@ -41,12 +47,26 @@ static void draw_parts(const stk_dropout_args *args, int64_t at, int n, uint16_t
     }
 }
 
+/* The 16 bits of each of n <= PIECE elements, in out->part. */
+static void draw_parts(const stk_dropout_args *args, int64_t at, int n, drawn_bits *out)
+{
+    int64_t row = at / args->n_columns, e = at % args->n_columns;
+    int n_groups = (n + STK_DROPOUT_BLOCK - 1) / STK_DROPOUT_BLOCK;
+    if (e % STK_DROPOUT_BLOCK || e + n > args->n_columns) {
+        draw_scattered(args, at, n, out->part);
+        return;
+    }
+    philox_run(args->key, n_groups, (uint64_t)args->sample + (uint64_t)row, (uint64_t)(e / STK_DROPOUT_BLOCK),
+               out->pair);
+    split_pairs(2 * n_groups, out->pair, out->part);
+}
+
 /* For generated code. */
 static void draw(const stk_dropout_args *args, int64_t at, int n, int32_t *out)
 {
-    uint16_t parts[PIECE];
-    draw_parts(args, at, n, parts);
-    _Pragma("omp simd") for (int i = 0; i < n; i++) out[i] = parts[i];
+    drawn_bits drawn;
+    draw_parts(args, at, n, &drawn);
+    _Pragma("omp simd") for (int i = 0; i < n; i++) out[i] = drawn.part[i];
 }
 
 #endif

@@ -184,28 +184,31 @@ SELECT(uint64_t)
 
 /* --- dropout --- */
 
-#define DROPOUT(suffix, T, round)                                                                                      \
+#define DROPOUT(suffix, T, S, D, load, store)                                                                          \
     static void dropout_##suffix(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src)   \
     {                                                                                                                  \
-        T *y = dst;                                                                                                    \
-        const T *x = src;                                                                                              \
-        uint16_t drawn[PIECE];                                                                                         \
+        D *y = dst;                                                                                                    \
+        const S *x = src;                                                                                              \
+        drawn_bits drawn;                                                                                              \
         int32_t limit = stk_dropout_limit(args->rate);                                                                 \
         T scale = (T)(1 / (1 - args->rate));                                                                           \
         for (int64_t at = 0; at < n; at += PIECE) {                                                                    \
             int n_here = n - at < PIECE ? (int)(n - at) : PIECE;                                                       \
-            draw_parts(args, first + at, n_here, drawn);                                                               \
+            draw_parts(args, first + at, n_here, &drawn);                                                              \
             _Pragma("omp simd") for (int i = 0; i < n_here; i++)                                                       \
             {                                                                                                          \
-                T kept = round(x[at + i] * scale);                                                                     \
-                y[at + i] = drawn[i] >= limit ? kept : 0;                                                              \
+                D kept = store(load(x[at + i]) * scale);                                                               \
+                y[at + i] = drawn.part[i] >= limit ? kept : 0;                                                         \
             }                                                                                                          \
         }                                                                                                              \
     }
 
-DROPOUT(f32, float, )
-DROPOUT(bf16, float, bf16_round)
-DROPOUT(f64, double, )
+DROPOUT(f32, float, float, float, , )
+DROPOUT(bf16, float, float, float, , bf16_round)
+DROPOUT(to_bf16, float, float, uint16_t, , bf16_from_f32)
+DROPOUT(from_bf16, float, uint16_t, float, bf16_to_f32, bf16_round)
+DROPOUT(stored, float, uint16_t, uint16_t, bf16_to_f32, bf16_from_f32)
+DROPOUT(f64, double, double, double, , )
 
 /* --- the table --- */
 
@@ -248,7 +251,7 @@ const stk_element_table STK_ISA_NAME(stk_element) = {
     .select = {select_uint8_t, select_uint16_t, select_uint32_t, select_uint64_t},
     .gather = {gather_uint8_t, gather_uint16_t, gather_uint32_t, gather_uint64_t},
     .dropout_f32 = dropout_f32,
-    .dropout_bf16 = dropout_bf16,
+    .dropout_bf16 = {{dropout_bf16, dropout_to_bf16}, {dropout_from_bf16, dropout_stored}},
     .dropout_f64 = dropout_f64,
     .draw = draw,
 };

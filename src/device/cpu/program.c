@@ -18,8 +18,9 @@ static void write_instr(stk_program_builder *b, int32_t j)
     for (int i = 0; i < 3; i++)
         to->src[i] = from->operand[i] < 0 ? 0 : b->slot[from->operand[i]];
     if (from->op != STK_OP_dropout) return;
+    bool is_stored = stk_program_dtype(b, from->operand[0]) == STK_BF16;
     to->dropout = from->dtype == STK_F64        ? b->table->dropout_f64
-                  : from->src_dtype == STK_BF16 ? b->table->dropout_bf16
+                  : from->src_dtype == STK_BF16 ? b->table->dropout_bf16[is_stored][from->dtype == STK_BF16]
                                                 : b->table->dropout_f32;
     to->seed = from->operand[1];
     to->sample = from->operand[2];

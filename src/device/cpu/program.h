@@ -33,7 +33,7 @@ typedef struct stk_program_input {
 typedef struct stk_program_instr {
     stk_element_fn run; /* NULL: dropout */
     int32_t dst, src[3];
-    void (*dropout)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
+    stk_dropout_fn dropout;
     int32_t seed, sample; /* inputs */
     int64_t stream;
     double rate;

@@ -43,6 +43,15 @@ static int32_t lower_stored(stk_program_builder *b, stk_fused_instr instr, int32
     return stk_program_emit(b, instr);
 }
 
+static int32_t lower_dropout(stk_program_builder *b, stk_fused_instr instr, int32_t group_register)
+{
+    if (!is_read_here_alone(b, instr.operand[0])) instr.operand[0] = stk_program_widen(b, instr.operand[0]);
+    bool leaves_at_once = is_output(b, group_register) && count_reads(b, group_register) == 0;
+    instr.dtype = leaves_at_once ? STK_BF16 : STK_F32;
+    instr.src_dtype = STK_BF16;
+    return stk_program_emit(b, instr);
+}
+
 /* NULL where rounding changes nothing or has no loop; *is_exact says which. */
 static stk_element_fn find_rounded(const stk_element_table *t, const stk_fused_instr *instr, bool *is_exact)
 {
@@ -59,7 +68,7 @@ static stk_element_fn find_rounded(const stk_element_table *t, const stk_fused_i
 
 static int32_t lower_arithmetic(stk_program_builder *b, stk_fused_instr instr)
 {
-    bool is_exact = false, has_loop = instr.op == STK_OP_dropout || find_rounded(b->table, &instr, &is_exact);
+    bool is_exact = false, has_loop = find_rounded(b->table, &instr, &is_exact);
     for (int i = 0; i < 2; i++)
         instr.operand[i] = stk_program_widen(b, instr.operand[i]);
     instr.dtype = STK_F32;
@@ -116,6 +125,7 @@ int32_t stk_program_lower_bf16(stk_program_builder *b, stk_fused_instr instr)
             instr.operand[i] = stk_program_widen(b, instr.operand[i]);
         instr.src_dtype = STK_F32;
         return stk_program_emit(b, instr);
+    case STK_OP_dropout: return lower_dropout(b, instr, b->n_in + b->i_instr);
     default:
         if (instr.op == STK_OP_binary && b->table->binary_stored[instr.kind][0][0])
             return lower_stored(b, instr, b->n_in + b->i_instr);

@@ -106,7 +106,8 @@ static stk_status check_instr(const stk_program_builder *b, const stk_fused_inst
         if (instr->operand[i] >= n_registers)
             return stk_fail(STK_INTERNAL, "an instruction of a fused group reads a later register");
     bool is_known = instr->op == STK_OP_constant || stk_program_find_loop(b, instr) ||
-                    (instr->op == STK_OP_dropout && (instr->dtype == STK_F32 || instr->dtype == STK_F64));
+                    (instr->op == STK_OP_dropout &&
+                     (instr->dtype == STK_F32 || instr->dtype == STK_F64 || (b->rounds && instr->dtype == STK_BF16)));
     if (is_known) return STK_OK;
     const char *kind = instr->op == STK_OP_unary     ? stk_unary_name(instr->kind)
                        : instr->op == STK_OP_binary  ? stk_binary_name(instr->kind)

@@ -73,7 +73,7 @@
  *   sgd_update                      param, grad, lr f32 [] -> param      where momentum is 0, else
  *                                   param, velocity, grad, lr -> param, velocity                 attrs: sgd
  *   adam_update                     param, m, v, grad, lr f32 [], step i64 [] (0 at first) -> param, m, v  attrs: adam
- *   fused                           x0, x1, ... -> y0, y1, ...            attrs: fused
+ *   fused                           x0, x1, ... -> y0, y1, ..., and what one of the values adds up to   attrs: fused
  */
 #ifndef STK_GRAPH_OP_H
 #define STK_GRAPH_OP_H

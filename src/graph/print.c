@@ -10,6 +10,18 @@
 #include "graph/fused.h"
 #include "graph/graph.h"
 
+static void print_reduce(const stk_fused_reduce *reduce, bool after_others, stk_text *out)
+{
+    const char *comma = "";
+    stk_text_add(out, "%s %s r%d axes=", after_others ? " and" : "", stk_reduce_name(reduce->kind), (int)reduce->src);
+    for (int i = 0; i < STK_MAX_RANK; i++) {
+        if (!(reduce->axes >> i & 1)) continue;
+        stk_text_add(out, "%s%d", comma, i);
+        comma = ",";
+    }
+    if (reduce->wide) stk_text_add(out, " wide");
+}
+
 static void print_fused(const stk_fused *program, stk_text *out)
 {
     for (int i = 0; i < program->n_instr; i++) {
@@ -27,6 +39,7 @@ static void print_fused(const stk_fused *program, stk_text *out)
     stk_text_add(out, "      gives");
     for (int i = 0; i < program->n_out; i++)
         stk_text_add(out, " r%d", program->out[i]);
+    if (program->reduce.axes) print_reduce(&program->reduce, program->n_out > 0, out);
     stk_text_add(out, "\n");
 }
 

@@ -1,4 +1,4 @@
-/* Fuse: element-wise nodes become groups that run as one kernel each.
+/* Fuse: element-wise nodes become groups that run as one kernel each, with a reduction of what one of them makes.
  *
  * Members are unary, binary, compare, select, cast and dropout nodes of one shape (the iteration space). Broadcasts and
  * constants are not members: a group reads through them, with stride 0 or as an immediate, so that they are never
@@ -7,16 +7,19 @@
  *   walk backwards; node p joins the group of its first user of the same shape
  *     unless one waits for the other over nodes outside (the joined group would wait for itself)
  *   walk again; groups of which one reads the other join in the same way
- *   then each group of more than one member, or with something to read through, becomes one node `fused`
+ *   each group takes one reduction of a member (fuse_reduce.h), first of all one whose value nobody else reads
+ *   then each group of more than one member, with a reduction, or with something to read through, becomes one node
+ *   `fused`
  *
  * A member used outside the group is one of its outputs. Paths are looked for on the graph of groups, since a group
- * runs as a whole.
+ * runs as a whole. A reduction reads nothing but its member, so that no path can lead back to the group.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "graph/fused.h"
+#include "passes/fuse_reduce.h"
 #include "passes/group_order.h"
 #include "passes/passes.h"
 
@@ -28,6 +31,7 @@ typedef struct fuser {
     int32_t *group;            /* by node: the smallest node number of its group; itself when alone */
     int32_t *n_members;        /* by group */
     int32_t *next;             /* by node: the next member of its group, which is named after the first; -1: the last */
+    int32_t *reduction;        /* by group: the reduce node that it ends in; -1: none */
     int32_t *first_user, *user;
     bool *is_root;   /* by node: the graph gives one of its values */
     stk_groups view; /* the above */
@@ -156,6 +160,21 @@ static void try_to_join(fuser *f, int32_t p)
     }
 }
 
+/* Gives reductions to groups that have none. alone: of values that nothing else reads, which are never stored then. */
+static void take_reductions(fuser *f, bool alone)
+{
+    for (int32_t i = 0; i < f->n_nodes; i++) {
+        const stk_node *node = &f->graph->node[i];
+        if (node->op != STK_OP_reduce || f->group[i] != i) continue;
+        int32_t maker = f->graph->value[node->in[0]].node, g = f->group[maker];
+        if (!can_join(f->graph, &f->graph->node[maker]) || f->reduction[g] >= 0) continue;
+        bool is_stored = used_outside(f, maker, g, i);
+        if ((alone && is_stored) || !stk_fuse_may_reduce(f->graph, node, is_stored)) continue;
+        f->reduction[g] = i;
+        f->group[i] = g;
+    }
+}
+
 /* --- writing a group down --- */
 
 typedef struct group_writer {
@@ -166,7 +185,7 @@ typedef struct group_writer {
     stk_fused_input input[64];
     stk_value in[64];
     stk_fused_instr instr[256];
-    int32_t out[MOST_OUT], out_value[MOST_OUT];
+    int32_t out[MOST_OUT], out_value[MOST_OUT], reduced_value;
     /* by value: its register, counted from the inputs for inputs and from 1000 for instructions; -1 between groups */
     int32_t *reg;
 } group_writer;
@@ -246,6 +265,7 @@ static stk_status finish_group(group_writer *w)
             if (w->instr[i].operand[j] >= 0) w->instr[i].operand[j] = final_register(w, w->instr[i].operand[j]);
     for (int i = 0; i < w->program.n_out; i++)
         w->out[i] = final_register(w, w->out[i]);
+    if (w->program.reduce.axes) w->program.reduce.src = final_register(w, w->program.reduce.src);
     w->program.input = w->input;
     w->program.instr = w->instr;
     w->program.out = w->out;
@@ -254,11 +274,22 @@ static stk_status finish_group(group_writer *w)
     stk_value x = stk_graph_add(graph, STK_OP_fused, &attrs, w->in, w->program.n_in);
     for (int i = 0; i < w->program.n_out; i++)
         w->f->replace[w->out_value[i]] = x.id + i;
+    if (w->program.reduce.axes) w->f->replace[w->reduced_value] = x.id + w->program.n_out;
     if (x.id >= 0) {
         w->f->age[graph->n_nodes - 1] = w->last;
         graph->node[graph->n_nodes - 1].backward = w->is_backward;
     }
     return stk_graph_status(graph);
+}
+
+static void write_reduction(group_writer *w, const stk_node *node)
+{
+    w->program.reduce = (stk_fused_reduce){.axes = node->attrs.reduce.axes,
+                                           .src = w->reg[node->in[0]],
+                                           .kind = node->attrs.reduce.kind,
+                                           .wide = node->attrs.reduce.wide};
+    w->reduced_value = node->first_out;
+    w->is_backward |= node->backward;
 }
 
 static stk_status write_group(group_writer *w, fuser *f, int32_t g)
@@ -278,6 +309,7 @@ static stk_status write_group(group_writer *w, fuser *f, int32_t g)
         w->out[w->program.n_out] = w->reg[node.first_out];
         w->out_value[w->program.n_out++] = node.first_out;
     }
+    if (f->reduction[g] >= 0) write_reduction(w, &graph->node[f->reduction[g]]);
     for (int32_t i = g; i >= 0; i = f->next[i]) {
         const stk_node *node = &graph->node[i];
         w->reg[node->first_out] = -1;
@@ -287,13 +319,13 @@ static stk_status write_group(group_writer *w, fuser *f, int32_t g)
     return finish_group(w);
 }
 
-/* A single node is worth a program only where it reads through a broadcast or a constant. */
+/* A single node is worth a program only with a reduction, or where it reads through a broadcast or a constant. */
 static bool is_worth_it(const fuser *f, int32_t i)
 {
     const stk_graph *graph = f->graph;
     const stk_node *node = &graph->node[i];
     if (f->group[i] != i || !can_join(graph, node)) return false;
-    if (f->n_members[i] > 1) return true;
+    if (f->n_members[i] > 1 || f->reduction[i] >= 0) return true;
     for (int j = 0; j < node->n_in; j++)
         if (read_through(graph, node->in[j]) != node->in[j] || is_constant(graph, node->in[j])) return true;
     return false;
@@ -333,19 +365,21 @@ stk_status pass_fuse(stk_graph *graph, const stk_pass_options *options)
     f.group = malloc(n * sizeof(*f.group));
     f.n_members = malloc(n * sizeof(*f.n_members));
     f.next = malloc(n * sizeof(*f.next));
+    f.reduction = malloc(n * sizeof(*f.reduction));
     f.first_user = calloc(n, sizeof(*f.first_user));
     f.is_root = calloc(n, sizeof(*f.is_root));
     f.value_mark = calloc((size_t)graph->n_values + 1, sizeof(*f.value_mark));
     f.replace = stk_pass_identity(graph, 0);
     f.age = malloc(2 * n * sizeof(*f.age));
-    if (!f.group || !f.n_members || !f.next || !f.first_user || !f.is_root || !f.value_mark || !f.replace || !f.age)
+    if (!f.group || !f.n_members || !f.next || !f.reduction || !f.first_user || !f.is_root || !f.value_mark ||
+        !f.replace || !f.age)
         STK_TRY(stk_fail_memory(n * sizeof(*f.group)));
     STK_TRY(list_users(&f));
     for (int32_t i = 0; i < f.n_nodes; i++) {
         f.age[i] = i;
         f.group[i] = i;
         f.n_members[i] = 1;
-        f.next[i] = -1;
+        f.next[i] = f.reduction[i] = -1;
     }
     for (int i = 0; i < graph->n_roots; i++)
         f.is_root[graph->value[graph->root[i].value].node] = true;
@@ -355,11 +389,14 @@ stk_status pass_fuse(stk_graph *graph, const stk_pass_options *options)
         try_to_join(&f, i);
     for (int32_t i = f.n_nodes - 1; i >= 0; i--)
         if (f.n_members[f.group[i]] > 1) try_to_join(&f, i);
+    take_reductions(&f, true);
+    take_reductions(&f, false);
     STK_TRY(write_groups(&f));
 done:
     free(f.group);
     free(f.n_members);
     free(f.next);
+    free(f.reduction);
     free(f.first_user);
     free(f.user);
     free(f.is_root);

@@ -19,8 +19,9 @@
  * residual   batch norm with the sum and the ReLU behind it, and their gradients, as one; after recompute, which may
  *            make the sum again without the batch norm; before fuse, which would take the sum
  * epilogue   a matmul or convolution adds the bias behind it, a convolution does the ReLU; after recompute, which may
- * make the sum again without the matmul; before fuse, which would take the sum fuse       element-wise groups become
- * one node each; nothing rewrites the graph after it plan       gives each value a place; not a rewriting, see plan.h
+ *            make the sum again without the matmul; before fuse, which would take the sum
+ * fuse       element-wise groups, with a reduction behind, become one node each; nothing rewrites the graph after it
+ * plan       gives each value a place; not a rewriting, see plan.h
  */
 #ifndef STK_PASSES_PASSES_H
 #define STK_PASSES_PASSES_H

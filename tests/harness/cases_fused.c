@@ -101,6 +101,44 @@ static const stk_fused_instr nothing_do[] = {BINARY(mul, 0, 1)};
 static const int32_t nothing_out[] = {2};
 PROGRAM(nothing, DIMS(0, 3));
 
+/* Another group that also reduces register src over axes (bits), and gives n_outs of its results. */
+#define REDUCING(name, of, dims, n_outs, src_, kind_, axes_, wide_)                                                    \
+    static const stk_fused name = {.shape = dims,                                                                      \
+                                   .n_in = N_OF(of##_in),                                                              \
+                                   .n_instr = N_OF(of##_do),                                                           \
+                                   .n_out = n_outs,                                                                    \
+                                   .input = of##_in,                                                                   \
+                                   .instr = of##_do,                                                                   \
+                                   .out = of##_out,                                                                    \
+                                   .reduce = {.axes = axes_, .src = src_, .kind = STK_REDUCE_##kind_, .wide = wide_}}
+REDUCING(affine_columns, affine, DIMS(5, 67), 1, 5, SUM, 1, false); /* the gradient of a bias */
+REDUCING(affine_rows, affine, DIMS(5, 67), 0, 4, MEAN, 2, false);
+REDUCING(affine_all, affine, DIMS(5, 67), 1, 4, SUM, 3, false); /* of a value that stays inside */
+REDUCING(affine_least, affine, DIMS(5, 67), 0, 4, MIN, 1, false);
+REDUCING(affine_most, affine, DIMS(5, 67), 0, 4, MAX, 2, false);
+REDUCING(two_rows, two, DIMS(3, 5, 7), 2, 5, SUM, 6, false);
+REDUCING(two_columns, two, DIMS(3, 5, 7), 1, 8, MEAN, 3, false);
+REDUCING(mixed_all, mixed, DIMS(1031), 2, 5, SUM, 1, false); /* of bf16, in bf16 and in f32 */
+REDUCING(mixed_wide, mixed, DIMS(1031), 0, 5, MEAN, 1, true);
+REDUCING(dropped_columns, dropped, DIMS(7, 3, 5), 1, 5, SUM, 1, false);
+REDUCING(sum_of_nothing, nothing, DIMS(0, 3), 0, 2, SUM, 1, false);
+REDUCING(mean_of_nothing, nothing, DIMS(0, 3), 0, 2, MEAN, 3, false);
+REDUCING(most_of_nothing, nothing, DIMS(0, 3), 1, 2, MAX, 1, false);
+REDUCING(rows_of_nothing, nothing, DIMS(0, 3), 0, 2, SUM, 2, false);
+/* x * y with y by column: rows and columns beyond one piece of what a thread takes, and not a multiple of it. */
+static const stk_fused_input long_in[] = {{STK_F32, {4507, 1}}, {STK_F32, {0, 1}}};
+static const stk_fused_input tall_in[] = {{STK_F32, {37, 1}}, {STK_F32, {0, 1}}};
+#define long_do  nothing_do
+#define long_out nothing_out
+#define tall_do  nothing_do
+#define tall_out nothing_out
+REDUCING(long_rows, long, DIMS(9, 4507), 1, 2, SUM, 2, false);
+REDUCING(long_columns, long, DIMS(9, 4507), 0, 2, SUM, 1, false);
+REDUCING(long_all, long, DIMS(9, 4507), 0, 2, SUM, 3, false);
+REDUCING(tall_rows, tall, DIMS(2003, 37), 0, 2, MAX, 2, false);
+REDUCING(tall_columns, tall, DIMS(2003, 37), 1, 2, SUM, 1, false);
+
+#define AFFINE(fill)               TYPED(STK_F32, fill, -1, 1, 5, 67), F32(-1, 1, 67), F32(-1, 1, 67)
 #define FUSED(name, program_, ...) CASE(name, fused, ATTRS(.fused = {&program_}), INPUTS(__VA_ARGS__), .loosen = 4)
 #define F32(a, b, ...)             TYPED(STK_F32, FILL_UNIFORM, a, b, __VA_ARGS__)
 
@@ -115,6 +153,28 @@ static const op_case cases[] = {
     FUSED("bool results", mask, TYPED(STK_F32, FILL_SPECIAL, -1, 1, 301), TYPED(STK_F32, FILL_SPECIAL, -1, 1, 301)),
     FUSED("scalars", scalar, SCALAR(FIXED(STK_F32), 1.5), SCALAR(FIXED(STK_F32), -2.25)),
     FUSED("nothing", nothing, F32(-1, 1, 0, 3), F32(-1, 1, 3)),
+    FUSED("and sums of columns", affine_columns, AFFINE(FILL_UNIFORM)),
+    FUSED("means of rows", affine_rows, AFFINE(FILL_UNIFORM)),
+    FUSED("and the sum of all", affine_all, AFFINE(FILL_UNIFORM)),
+    FUSED("sums of columns, special", affine_columns, AFFINE(FILL_RARE)),
+    FUSED("means of rows, special", affine_rows, AFFINE(FILL_SPECIAL)),
+    FUSED("the sum of all, special", affine_all, AFFINE(FILL_SPECIAL)),
+    FUSED("minima of columns, special", affine_least, AFFINE(FILL_RARE)),
+    FUSED("maxima of rows, special", affine_most, AFFINE(FILL_RARE)),
+    FUSED("two results and sums of rows", two_rows, F32(-1, 1, 3, 5, 7), F32(0, 1, 3, 5, 1)),
+    FUSED("a result and means of columns", two_columns, F32(-1, 1, 3, 5, 7), F32(0, 1, 3, 5, 1)),
+    FUSED("bf16 and its sum", mixed_all, TYPED(STK_BF16, FILL_UNIFORM, -1, 1, 1031), SCALAR(FIXED(STK_F32), 1.7)),
+    FUSED("a mean of bf16 in f32", mixed_wide, TYPED(STK_BF16, FILL_UNIFORM, 0, 1, 1031), SCALAR(FIXED(STK_F32), 1.7)),
+    FUSED("dropout and sums of columns", dropped_columns, F32(-1, 1, 7, 3, 5), SCALAR_I64(99), SCALAR_I64(41)),
+    FUSED("the sum of nothing", sum_of_nothing, F32(-1, 1, 0, 3), F32(-1, 1, 3)),
+    FUSED("the mean of nothing", mean_of_nothing, F32(-1, 1, 0, 3), F32(-1, 1, 3)),
+    FUSED("the maximum of nothing", most_of_nothing, F32(-1, 1, 0, 3), F32(-1, 1, 3)),
+    FUSED("no rows", rows_of_nothing, F32(-1, 1, 0, 3), F32(-1, 1, 3)),
+    FUSED("long rows", long_rows, F32(-1, 1, 9, 4507), F32(-1, 1, 4507)),
+    FUSED("many columns", long_columns, F32(-1, 1, 9, 4507), F32(-1, 1, 4507)),
+    FUSED("all of long rows", long_all, F32(-1, 1, 9, 4507), F32(-1, 1, 4507)),
+    FUSED("many rows", tall_rows, F32(-1, 1, 2003, 37), F32(-1, 1, 37)),
+    FUSED("long columns", tall_columns, F32(-1, 1, 2003, 37), F32(-1, 1, 37)),
 };
 
 const case_list harness_cases_fused = LIST_OF(cases);

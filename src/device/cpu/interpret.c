@@ -4,13 +4,7 @@
 #include "device/cpu/program.h"
 #include "graph/dropout.h"
 
-/* Where one thread is. */
-typedef struct walk {
-    const stk_element_program *program;
-    void *const *in;
-    void *const *out;
-    void **at; /* by slot */
-} walk;
+typedef stk_program_walk walk;
 
 static void load_run(const stk_element_program *p, const stk_program_input *input, const char *src, int64_t n,
                      int64_t stride, char *dst)
@@ -62,10 +56,11 @@ static void drop(const walk *w, const stk_program_instr *instr, int64_t first, i
 }
 
 /* Buffers, constants, and inputs that are the same for every block. */
-static void begin(const walk *w, char *scratch)
+void stk_program_begin(const walk *w)
 {
     const stk_element_program *p = w->program;
-    char *buffer = scratch + ((size_t)p->n_slots * sizeof(void *) + 63) / 64 * 64;
+    if (p->code) return;
+    char *buffer = (char *)w->at + ((size_t)p->n_slots * sizeof(void *) + 63) / 64 * 64;
     for (int32_t s = p->n_in + p->n_out; s < p->n_slots; s++, buffer += p->slot_bytes)
         w->at[s] = buffer;
     for (int32_t i = 0; i < p->n_fills; i++) {
@@ -78,7 +73,7 @@ static void begin(const walk *w, char *scratch)
             w->at[i] = load(p, &p->input[i], w->in[i], 0, n, w->at[p->input[i].buffer]);
 }
 
-static void run_block(const walk *w, int64_t first, int64_t n)
+static void interpret_block(const walk *w, int64_t first, int64_t n)
 {
     const stk_element_program *p = w->program;
     for (int32_t i = 0; i < p->n_in; i++) {
@@ -89,7 +84,8 @@ static void run_block(const walk *w, int64_t first, int64_t n)
             w->at[i] = load(p, input, w->in[i], first, n, w->at[input->buffer]);
     }
     for (int32_t o = 0; o < p->n_out; o++)
-        w->at[p->n_in + o] = (char *)w->out[o] + ((size_t)first << p->out_log2_bytes[o]);
+        w->at[p->n_in + o] =
+            o == p->band_output ? w->out[o] : (char *)w->out[o] + ((size_t)first << p->out_log2_bytes[o]);
     for (int32_t j = 0; j < p->n_instr; j++) {
         const stk_program_instr *instr = &p->instr[j];
         if (!instr->run) {
@@ -116,6 +112,14 @@ static void draw_bits(const void *context, int i, int64_t first, int n, int32_t 
     w->program->table->draw(&args, first, n, out);
 }
 
+void stk_program_run_block(const walk *w, int64_t first, int64_t n)
+{
+    if (w->program->code)
+        w->program->code(w->in, w->out, first, first + n, draw_bits, w);
+    else
+        interpret_block(w, first, n);
+}
+
 static void run_share(const void *p, int i_thread, int n_threads)
 {
     const stk_cpu_task *task = p;
@@ -128,11 +132,10 @@ static void run_share(const void *p, int i_thread, int n_threads)
         program->code(w.in, w.out, begin_at, end_at, draw_bits, &w);
         return;
     }
-    char *scratch = (char *)task->args->scratch + program->thread_bytes * (size_t)i_thread;
-    w.at = (void **)(void *)scratch;
-    begin(&w, scratch);
+    w.at = (void **)(void *)((char *)task->args->scratch + program->thread_bytes * (size_t)i_thread);
+    stk_program_begin(&w);
     for (int64_t i = begin_at; i < end_at; i += program->block)
-        run_block(&w, i, end_at - i < program->block ? end_at - i : program->block);
+        interpret_block(&w, i, end_at - i < program->block ? end_at - i : program->block);
 }
 
 stk_status stk_program_interpret(const void *state, const stk_kernel_args *args)

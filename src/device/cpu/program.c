@@ -1,5 +1,5 @@
 /* From a group to a program. See device/cpu/program_build.h for the steps. */
-#include "device/cpu/program_build.h"
+#include "device/cpu/program_reduce.h"
 
 #include "base/error.h"
 
@@ -92,6 +92,7 @@ static stk_status compile(stk_program_builder *b)
     for (int32_t j = 0; j < b->n_instr; j++)
         write_instr(b, j);
     write_copies(b);
+    if (g->reduce.axes) work++;
     p->n_threads = stk_cpu_threads_for((double)p->count * work / 2, p->n_threads);
     return STK_OK;
 }
@@ -115,7 +116,15 @@ stk_status stk_program_kernel(const stk_cpu_device *device, const stk_fused *gro
     out->run = stk_program_interpret;
     out->state = program;
     out->release = release;
-    stk_program_builder b = {.group = group,
+    program->band_output = -1;
+    stk_fused with = *group;
+    int32_t i_value = 0;
+    if (group->reduce.axes) {
+        STK_RETURN_IF_ERROR(stk_program_reduce_extend(arena, group, &with, &i_value));
+        if (with.n_out > group->n_out) program->band_output = i_value;
+        out->run = stk_program_reduce_run;
+    }
+    stk_program_builder b = {.group = &with,
                              .program = program,
                              .isa = device->isa,
                              .table = program->table,
@@ -123,6 +132,12 @@ stk_status stk_program_kernel(const stk_cpu_device *device, const stk_fused *gro
                              .n_in = group->n_in,
                              .in_place = out->in_place};
     STK_RETURN_IF_ERROR(compile(&b));
+    if (group->reduce.axes) {
+        STK_RETURN_IF_ERROR(stk_program_reduce_make(&b, i_value, stk_reduce_of(device->isa)));
+        if (i_value < 8 && program->band_output >= 0) out->in_place[i_value] = 0;
+        out->scratch_bytes = stk_program_reduce_scratch(program);
+        return STK_OK;
+    }
     out->scratch_bytes = program->thread_bytes * (size_t)program->n_threads;
     return STK_OK;
 }

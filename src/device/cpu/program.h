@@ -56,6 +56,8 @@ typedef void (*stk_program_code)(void *const *in, void *const *out, int64_t begi
                                  void (*draw)(const void *context, int i, int64_t first, int n, int32_t *out),
                                  const void *context);
 
+struct stk_program_reduce;
+
 typedef struct stk_element_program {
     stk_arena *arena; /* of all arrays, and of this */
     const stk_element_table *table;
@@ -71,6 +73,10 @@ typedef struct stk_element_program {
     stk_program_copy *copy;
     int *out_log2_bytes;
     stk_program_code code; /* NULL: interpreted */
+    /* NULL: the group reduces nothing. What it reduces may be an output of the program that is none of the kernel's,
+     * and exists a band at a time: band_output, the last one; -1: none such. */
+    const struct stk_program_reduce *reduce;
+    int32_t band_output;
     /* What code is generated from: the instructions after lowering, over registers, with a cast for each rounding. */
     bool is_group; /* not one op alone */
     const stk_dtype *in_dtype;
@@ -81,6 +87,19 @@ typedef struct stk_element_program {
 
 /* Makes a kernel of a group. */
 stk_status stk_program_kernel(const stk_cpu_device *device, const stk_fused *group, stk_kernel *out);
+/* Where one thread is. */
+typedef struct stk_program_walk {
+    const stk_element_program *program;
+    void *const *in;
+    void *const *out;
+    void **at; /* by slot: the beginning of the thread's scratch, of thread_bytes */
+} stk_program_walk;
+
+/* Fills buffers that are the same for all blocks, and at. */
+void stk_program_begin(const stk_program_walk *walk);
+/* Elements first .. first+n-1, n at most a block, first a multiple of what inputs that are loaded once repeat after. */
+void stk_program_run_block(const stk_program_walk *walk, int64_t first, int64_t n);
+
 /* The kernel's run. */
 stk_status stk_program_interpret(const void *state, const stk_kernel_args *args);
 

@@ -5,6 +5,7 @@
  *   program_whole.c   instructions that have one loop together
  *   program_space.c   axes are collapsed, inputs told apart, the block chosen
  *   program_slots.c   every register gets memory
+ *   program_reduce.c  groups that end in a reduction: where it is cut
  *   program.c         all of it in order, and the result written down
  */
 #ifndef STK_DEVICE_CPU_PROGRAM_BUILD_H

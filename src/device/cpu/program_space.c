@@ -1,5 +1,5 @@
 /* The iteration space of a program: axes, how inputs walk over them, blocks. See device/cpu/program_build.h. */
-#include "device/cpu/program_build.h"
+#include "device/cpu/program_reduce.h"
 
 enum { L1_BYTES = 24576, LEAST_BLOCK = 128, MOST_BLOCK = 1024 };
 
@@ -89,7 +89,8 @@ void stk_program_choose_block(stk_program_builder *b, int32_t n_buffers, int64_t
     p->block = block / longest * longest;
     for (int32_t i = 0; i < p->n_in; i++) {
         int64_t period = p->input[i].load == STK_LOAD_WALK ? find_period(p, &p->input[i]) : 0;
-        if (period && p->block % period == 0) p->input[i].load = STK_LOAD_ONCE;
+        bool is_aligned = !b->group->reduce.axes || (period && stk_program_reduce_repeats(b->group, period));
+        if (period && p->block % period == 0 && is_aligned) p->input[i].load = STK_LOAD_ONCE;
     }
     p->slot_bytes = ((size_t)(p->block * element_bytes) + 63) / 64 * 64;
     p->thread_bytes = ((size_t)p->n_slots * sizeof(void *) + 63) / 64 * 64 + (size_t)n_buffers * p->slot_bytes;

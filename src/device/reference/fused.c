@@ -1,6 +1,6 @@
 /* A fused group, point by point: registers keep what memory of their dtype would. */
 #include "graph/fused.h"
-#include "device/reference/reference.h"
+#include "device/reference/reduce.h"
 #include "graph/dropout.h"
 
 /* Dropout of the element at point i of the iteration space. */
@@ -38,8 +38,14 @@ static stk_dtype register_dtype(const stk_fused *program, int r)
 static stk_status run(const stk_op_call *call, const stk_kernel_args *args)
 {
     const stk_fused *program = call->attrs->fused.program;
+    const stk_fused_reduce *reduce = &program->reduce;
     stk_ref_number *reg = args->scratch;
+    stk_ref_reducer reducer;
     int64_t n = stk_shape_count(program->shape);
+    if (reduce->axes)
+        stk_ref_reduce_start(&reducer, reduce->kind, reduce->axes,
+                             (stk_tensor_desc){.dtype = register_dtype(program, reduce->src), .shape = program->shape},
+                             call->out[program->n_out].shape, reg + program->n_in + program->n_instr);
     for (int64_t i = 0; i < n; i++) {
         for (int j = 0; j < program->n_in; j++) {
             int64_t offset = stk_ref_offset(program->shape, i, program->input[j].stride);
@@ -52,7 +58,9 @@ static stk_status run(const stk_op_call *call, const stk_kernel_args *args)
             int r = program->out[j];
             stk_ref_put(register_dtype(program, r), args->out[j], i, reg[r]);
         }
+        if (reduce->axes) stk_ref_reduce_take(&reducer, i, reg[reduce->src]);
     }
+    if (reduce->axes) stk_ref_reduce_finish(&reducer, call->out[program->n_out].dtype, args->out[program->n_out]);
     return STK_OK;
 }
 
@@ -76,6 +84,8 @@ stk_status stk_ref_fused_kernel(const stk_op_call *call, stk_kernel *out)
     const stk_fused *program = call->attrs->fused.program;
     STK_RETURN_IF_ERROR(check(program));
     STK_RETURN_IF_ERROR(stk_ref_make_plain(call, run, 0, out));
-    out->scratch_bytes = (size_t)(program->n_in + program->n_instr) * sizeof(stk_ref_number);
+    int64_t n = program->n_in + program->n_instr;
+    if (program->reduce.axes) n += stk_shape_count(call->out[program->n_out].shape);
+    out->scratch_bytes = (size_t)n * sizeof(stk_ref_number);
     return STK_OK;
 }

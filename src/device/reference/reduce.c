@@ -1,7 +1,6 @@
-/* Sum, mean and maximum over axes: floats in double, integers in 64 bits. */
-#include <math.h>
+#include "device/reference/reduce.h"
 
-#include "device/reference/reference.h"
+#include <math.h>
 
 /* The strides of y as seen from x: 0 along the axes that are reduced. */
 static void output_strides(stk_shape x, uint32_t axes, stk_shape y, int64_t stride[STK_MAX_RANK])
@@ -10,25 +9,6 @@ static void output_strides(stk_shape x, uint32_t axes, stk_shape y, int64_t stri
     stk_ref_strides(y, stride_y);
     for (int i = 0, j = 0; i < x.rank; i++)
         stride[i] = axes >> i & 1 ? 0 : stride_y[j++];
-}
-
-/* acc holds one number for each element of y. */
-static void accumulate(const stk_op_call *call, const void *src, stk_ref_number *acc)
-{
-    stk_shape x = call->in[0].shape;
-    stk_dtype dtype = call->in[0].dtype;
-    int64_t stride[STK_MAX_RANK], n = stk_shape_count(x);
-    static const int kinds[STK_N_REDUCE] = {[STK_REDUCE_SUM] = STK_BINARY_add,
-                                            [STK_REDUCE_MEAN] = STK_BINARY_add,
-                                            [STK_REDUCE_MAX] = STK_BINARY_max,
-                                            [STK_REDUCE_MIN] = STK_BINARY_min,
-                                            [STK_REDUCE_PROD] = STK_BINARY_mul};
-    int kind = kinds[call->attrs->reduce.kind];
-    output_strides(x, call->attrs->reduce.axes, call->out[0].shape, stride);
-    for (int64_t i = 0; i < n; i++) {
-        stk_ref_number *to = &acc[stk_ref_offset(x, i, stride)];
-        *to = stk_ref_binary(kind, dtype, *to, stk_ref_get(dtype, src, i));
-    }
 }
 
 static int64_t lowest_integer(stk_dtype dtype)
@@ -65,21 +45,44 @@ static stk_ref_number first_of(int kind, stk_dtype dtype)
     }
 }
 
+void stk_ref_reduce_start(stk_ref_reducer *r, int kind, uint32_t axes, stk_tensor_desc x, stk_shape y,
+                          stk_ref_number *acc)
+{
+    *r = (stk_ref_reducer){.kind = kind, .x = x, .n_out = stk_shape_count(y), .n_each = 1, .acc = acc};
+    output_strides(x.shape, axes, y, r->stride);
+    for (int i = 0; i < x.shape.rank; i++)
+        if (axes >> i & 1) r->n_each *= (double)x.shape.dim[i];
+    for (int64_t i = 0; i < r->n_out; i++)
+        acc[i] = first_of(kind, x.dtype);
+}
+
+void stk_ref_reduce_take(const stk_ref_reducer *r, int64_t i, stk_ref_number element)
+{
+    static const int kinds[STK_N_REDUCE] = {[STK_REDUCE_SUM] = STK_BINARY_add,
+                                            [STK_REDUCE_MEAN] = STK_BINARY_add,
+                                            [STK_REDUCE_MAX] = STK_BINARY_max,
+                                            [STK_REDUCE_MIN] = STK_BINARY_min,
+                                            [STK_REDUCE_PROD] = STK_BINARY_mul};
+    stk_ref_number *to = &r->acc[stk_ref_offset(r->x.shape, i, r->stride)];
+    *to = stk_ref_binary(kinds[r->kind], r->x.dtype, *to, element);
+}
+
+void stk_ref_reduce_finish(const stk_ref_reducer *r, stk_dtype dtype, void *dst)
+{
+    for (int64_t i = 0; i < r->n_out; i++) {
+        if (r->kind == STK_REDUCE_MEAN) r->acc[i].f /= r->n_each;
+        stk_ref_put(dtype, dst, i, r->acc[i]);
+    }
+}
+
 static stk_status run(const stk_op_call *call, const stk_kernel_args *args)
 {
-    stk_dtype dtype = call->in[0].dtype;
-    stk_ref_number *acc = args->scratch, first = first_of(call->attrs->reduce.kind, dtype);
-    int64_t n_out = stk_shape_count(call->out[0].shape);
-    double n_each = 1;
-    for (int i = 0; i < call->in[0].shape.rank; i++)
-        if (call->attrs->reduce.axes >> i & 1) n_each *= (double)call->in[0].shape.dim[i];
-    for (int64_t i = 0; i < n_out; i++)
-        acc[i] = first;
-    accumulate(call, args->in[0], acc);
-    for (int64_t i = 0; i < n_out; i++) {
-        if (call->attrs->reduce.kind == STK_REDUCE_MEAN) acc[i].f /= n_each;
-        stk_ref_put(call->out[0].dtype, args->out[0], i, acc[i]);
-    }
+    stk_ref_reducer r;
+    stk_ref_reduce_start(&r, call->attrs->reduce.kind, call->attrs->reduce.axes, call->in[0], call->out[0].shape,
+                         args->scratch);
+    for (int64_t i = 0, n = stk_shape_count(call->in[0].shape); i < n; i++)
+        stk_ref_reduce_take(&r, i, stk_ref_get(call->in[0].dtype, args->in[0], i));
+    stk_ref_reduce_finish(&r, call->out[0].dtype, args->out[0]);
     return STK_OK;
 }
 

@@ -106,6 +106,28 @@ static inline void add_instr(maker *m)
     m->instr[m->program.n_instr++] = instr;
 }
 
+/* Half of the programs end in a reduction of their last value, over some first or last axes, where it is a float. */
+static inline void add_reduction(maker *m)
+{
+    static const int kinds[] = {STK_REDUCE_SUM, STK_REDUCE_MEAN, STK_REDUCE_MAX, STK_REDUCE_MIN};
+    stk_shape space = m->program.shape, y = {.rank = 0};
+    int32_t src = m->program.n_in + m->program.n_instr - 1;
+    stk_dtype dtype = register_dtype(m, src);
+    int n = 1 + draw(m, space.rank), kind = kinds[draw(m, dtype == STK_BF16 ? 2 : 4)];
+    uint32_t first = (1u << n) - 1, axes = draw(m, 2) ? first : first << (space.rank - n);
+    bool wide = kind <= STK_REDUCE_MEAN && draw(m, 2);
+    if (draw(m, 2) || !stk_dtype_is_float(dtype)) return;
+    for (int i = 0; i < space.rank; i++)
+        if (!(axes >> i & 1)) y.dim[y.rank++] = space.dim[i];
+    m->program.reduce = (stk_fused_reduce){.axes = axes, .src = src, .kind = kind, .wide = wide};
+    call_add_out(&m->call, wide && dtype == STK_BF16 ? STK_F32 : dtype, y);
+    if (draw(m, 2)) return;
+    /* Nothing but the reduced value comes out. */
+    m->call.out_desc[0] = m->call.out_desc[m->call.n_out - 1];
+    m->call.n_out = 1;
+    m->program.n_out = 0;
+}
+
 static inline void make_program(maker *m, uint64_t seed)
 {
     static const int64_t sides[] = {1, 2, 3, 7, 16, 33, 64, 130};
@@ -132,6 +154,7 @@ static inline void make_program(maker *m, uint64_t seed)
         m->out[o] = m->program.n_in + (o ? draw(m, n) : n - 1);
         call_add_out(&m->call, register_dtype(m, m->out[o]), m->program.shape);
     }
+    add_reduction(m);
     m->program.input = m->input;
     m->program.instr = m->instr;
     m->program.out = m->out;

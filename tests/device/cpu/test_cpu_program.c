@@ -56,7 +56,7 @@ static void random_programs(void **state)
         assert_int_equal(call_run(&m.call, reference, -1, want, NULL), STK_OK);
         assert_int_equal(call_run(&m.call, device, -1, got, in_place), STK_OK);
         for (int o = 0; o < m.call.n_out; o++) {
-            int64_t n = stk_shape_count(m.program.shape);
+            int64_t n = stk_shape_count(m.call.out_desc[o].shape);
             int n_different = count_differences(m.call.out_desc[o], got[o], want[o]);
             if (n_different > 2 + n / 500)
                 fail_msg("program %d, output %d: %d of %lld elements differ", (int)seed, o, n_different, (long long)n);

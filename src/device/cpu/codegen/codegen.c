@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "device/cpu/program_reduce.h"
 
 /* As the interpreter's loops are built (src/CMakeLists.txt), and tuned for this very processor. */
 #define COMMON_FLAGS                                                                                                   \
@@ -89,7 +90,7 @@ static stk_status find_function(const stk_code_library *library, uint64_t hash, 
     return STK_OK;
 }
 
-/* All or none: a group with code needs no scratch. */
+/* All or none: a group with code needs no scratch, but for what it reduces. */
 static stk_status connect(const code_writer *w, const stk_code_library *library)
 {
     stk_program_code code;
@@ -98,7 +99,7 @@ static stk_status connect(const code_writer *w, const stk_code_library *library)
     for (int i = 0; i < w->n_groups; i++) {
         if (!w->group[i].hash) continue;
         STK_RETURN_IF_ERROR(find_function(library, w->group[i].hash, &w->group[i].program->code));
-        w->group[i].kernel->scratch_bytes = 0;
+        if (!w->group[i].program->reduce) w->group[i].kernel->scratch_bytes = 0;
         w->group[i].kernel->impl = impl_of[w->isa];
     }
     return STK_OK;
@@ -115,6 +116,12 @@ static stk_status compile(stk_cpu_device *device, const code_writer *w, int64_t 
     return connect(w, library);
 }
 
+static bool is_group(const stk_kernel *kernel)
+{
+    return (kernel->run == stk_program_interpret || kernel->run == stk_program_reduce_run) &&
+           ((const stk_element_program *)kernel->state)->is_group;
+}
+
 stk_status stk_code_make(stk_cpu_device *device, int64_t least_elements, stk_kernel *kernels, int n_kernels,
                          stk_codegen_report *report)
 {
@@ -124,8 +131,7 @@ stk_status stk_code_make(stk_cpu_device *device, int64_t least_elements, stk_ker
     if (!w.group) return stk_fail_memory((size_t)n_kernels * sizeof(group));
     stk_text_add(&w.source, "%s%s", stk_code_header, typedefs);
     for (int i = 0; i < n_kernels; i++)
-        if (kernels[i].run == stk_program_interpret && ((const stk_element_program *)kernels[i].state)->is_group)
-            add_group(&w, &kernels[i], least_elements);
+        if (is_group(&kernels[i])) add_group(&w, &kernels[i], least_elements);
     report->n_interpreted = w.n_groups;
     if (w.n_emitted == 0) goto done;
     STK_TRY(compile(device, &w, &report->compile_ns));

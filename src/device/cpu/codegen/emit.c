@@ -17,6 +17,9 @@
  *       }
  *   }
  *
+ * Where the group ends in a reduction, the function makes a band of it at a time (program_reduce.h), and what is
+ * reduced may lie in a buffer of one band.
+ *
  * A bf16 number is a float that bf16 has: rounding is arithmetic on 32 bits, and only loads and stores are of 16. All
  * elements are read before one is written, so that outputs may lie where inputs do, as in the interpreter.
  */
@@ -247,6 +250,7 @@ void stk_code_emit(const stk_element_program *p, stk_isa isa, stk_text *out)
     bool drops = false;
     stk_text_add(out, "(void *const *in, void *const *out, int64_t begin, int64_t end, draw_fn draw, "
                       "const void *context)\n{\n    (void)draw;\n    (void)context;\n");
+    if (p->band_output >= 0) stk_text_add(out, "    const int64_t first = begin;\n");
     for (int32_t j = 0; j < p->n_lowered; j++) {
         if (p->lowered[j].op == STK_OP_constant) emit_constant(&p->lowered[j], (int)(p->n_in + j), isa, out);
         drops |= p->lowered[j].op == STK_OP_dropout;
@@ -261,7 +265,8 @@ void stk_code_emit(const stk_element_program *p, stk_isa isa, stk_text *out)
         emit_input(p, i, out);
     for (int o = 0; o < p->n_out; o++) {
         const char *type = memory_type(dtype_of(p, p->out_register[o]));
-        stk_text_add(out, "        %s *q%d = (%s *)out[%d] + begin;\n", type, o, type, o);
+        stk_text_add(out, "        %s *q%d = (%s *)out[%d] + begin%s;\n", type, o, type, o,
+                     o == p->band_output ? " - first" : "");
     }
     emit_loads(p, true, "        ", out);
     emit_draws(p, out);

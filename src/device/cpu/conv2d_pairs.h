@@ -30,10 +30,10 @@ typedef struct stk_pairs_fns {
      * to[i * chunk_step + pixel * STK_PAIRS_CHUNK]. Without a second image its half is 0. */
     void (*join)(const uint16_t *first, const uint16_t *second, int64_t n_pixels, int64_t step, int64_t n_channels,
                  uint32_t *to, int64_t chunk_step);
-    /* The same for gradients, whose pixels have no gaps, and which go to pixels first_pixel and on: tile i begins at
+    /* The same for gradients, which go to pixels first_pixel and on: tile i begins at
      * to[i * STK_PAIRS_TILE * tile_step], and is as wide as stk_pairs_width says. */
-    void (*join_tiles)(const uint16_t *first, const uint16_t *second, int64_t n_pixels, int64_t n_channels,
-                       uint32_t *to, int64_t tile_step, int64_t first_pixel);
+    void (*join_tiles)(const uint16_t *first, const uint16_t *second, int64_t n_pixels, int64_t step,
+                       int64_t n_channels, uint32_t *to, int64_t tile_step, int64_t first_pixel);
     void (*multiply)(const stk_pairs_tile *tile, int width);
 } stk_pairs_fns;
 

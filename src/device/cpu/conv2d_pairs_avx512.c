@@ -35,21 +35,21 @@ static inline void join_tile(const uint16_t *first, const uint16_t *second, __mm
     _mm512_mask_storeu_epi32(to, of_first, _mm512_or_si512(a, _mm512_slli_epi32(b, 16)));
 }
 
-static void join_tiles(const uint16_t *first, const uint16_t *second, int64_t n_pixels, int64_t n_channels,
-                       uint32_t *to, int64_t tile_step, int64_t first_pixel)
+static void join_tiles(const uint16_t *first, const uint16_t *second, int64_t n_pixels, int64_t step,
+                       int64_t n_channels, uint32_t *to, int64_t tile_step, int64_t first_pixel)
 {
-    const int64_t n_whole = n_channels / STK_PAIRS_TILE, step = STK_PAIRS_TILE * tile_step;
+    const int64_t n_whole = n_channels / STK_PAIRS_TILE, to_step = STK_PAIRS_TILE * tile_step;
     const int n_left = (int)(n_channels % STK_PAIRS_TILE);
     const __mmask16 whole = (1u << STK_PAIRS_TILE) - 1, left = (__mmask16)((1u << n_left) - 1);
     const __mmask16 other = second ? whole : 0;
     if (!second) second = first;
     for (int64_t pixel = first_pixel; pixel < first_pixel + n_pixels; pixel++) {
         uint32_t *tile = to + pixel * STK_PAIRS_TILE;
-        for (int64_t i = 0; i < n_whole; i++, tile += step, first += STK_PAIRS_TILE, second += STK_PAIRS_TILE)
+        for (int64_t i = 0; i < n_whole; i++, tile += to_step, first += STK_PAIRS_TILE, second += STK_PAIRS_TILE)
             join_tile(first, second, whole, other, tile);
-        join_tile(first, second, left, left & other, to + n_whole * step + pixel * n_left);
-        first += n_left;
-        second += n_left;
+        join_tile(first, second, left, left & other, to + n_whole * to_step + pixel * n_left);
+        first += step - n_whole * STK_PAIRS_TILE;
+        second += step - n_whole * STK_PAIRS_TILE;
     }
 }
 

@@ -9,8 +9,10 @@
  *     sums      [O,KH,KW,C]                                              12 x 32 of them in registers
  *
  * Where weights are few, threads share the units, and each has sums of its own that are added up in the order of the
- * threads; those of the first are the result. Where they are many, threads share the output channels, and all pairs of
- * some units are made before.
+ * threads; those of the first are the result. Where they are many, two threads share the channels of the side that has
+ * more, and each makes the pairs that it needs: those of the other side are made twice, but no thread waits for
+ * another, and pairs stay in its own cache. More threads share the output channels, and all pairs of some units are
+ * made before.
  */
 #include "device/cpu/conv2d_weight_pairs.h"
 
@@ -19,17 +21,21 @@
 
 #include "device/cpu/conv2d_pairs.h"
 
-/* Pixels of a unit; bytes of a thread's own sums, or of those of all in scratch memory; of pairs that threads share. */
-enum { UNIT_PIXELS = 256, OWN_SUMS = 640 << 10, ALL_SUMS = 5 << 19, SHARED_PAIRS = 4 << 20 };
+/* Pixels of a unit; bytes of a thread's own sums, or of those of all in scratch memory; of pairs that threads share;
+ * threads that share channels. */
+enum { UNIT_PIXELS = 256, OWN_SUMS = 640 << 10, ALL_SUMS = 5 << 19, SHARED_PAIRS = 4 << 20, FEW_THREADS = 2 };
 
-/* Bytes between the memory of two threads. Side by side, both ran at two thirds of their speed on Zen 5, as if each
- * core fetched ahead lines that the other one works on; with 128 KiB between them it was gone. */
-enum { APART = 256 << 10 };
+/* Bytes behind what a thread has, before the next thread's. Side by side, a kernel took up to 1.5 times as long on
+ * Zen 5, as if each core fetched ahead lines that the other one works on; with so much between them it was gone. */
+enum { APART = 128 << 10 };
+
+typedef enum pairs_way { SHARE_UNITS, SHARE_CHANNELS, SHARE_PAIRS } pairs_way;
 
 typedef struct pairs_state {
     const stk_pairs_fns *fns;
     int n_threads;
     int64_t n_images, height, width, c, out_height, out_width, o, kernel_h, kernel_w;
+    int64_t x_pixel, grad_pixel; /* elements from one to the next: c and o, but where these are a thread's share */
     int64_t stride_y, stride_x, pad_y, pad_x;
     int64_t step_y, step_x;              /* input pixels from a packed one to the next */
     int64_t twos, rows;                  /* of images and output rows of a unit; more than one of twos: all rows */
@@ -37,7 +43,8 @@ typedef struct pairs_state {
     int64_t n_twos, n_blocks_y, n_units; /* in all */
     int64_t chunk_step, tile_step;       /* pairs of a chunk; pixels of a tile */
     size_t unit_bytes, part_bytes;       /* of pairs; of a thread's block of scratch memory */
-    int64_t units_at_once;               /* where threads share the weights; 0: they share the units */
+    pairs_way way;
+    int64_t units_at_once; /* SHARE_PAIRS */
 } pairs_state;
 
 typedef struct pairs_unit {
@@ -47,7 +54,7 @@ typedef struct pairs_unit {
 typedef struct pairs_task {
     const pairs_state *s;
     const stk_kernel_args *args;
-    int64_t first_unit, n_units; /* packed, where threads share the weights */
+    int64_t first_unit, n_units; /* packed: SHARE_PAIRS */
 } pairs_task;
 
 static int64_t min_of(int64_t a, int64_t b)
@@ -77,7 +84,7 @@ static void clear_pixels(const pairs_state *s, uint32_t *to, int64_t n)
 /* One packed row of a two of images, with zeros for the padding. */
 static void join_row(const pairs_state *s, const uint16_t *x, int64_t two, int64_t y, uint32_t *to)
 {
-    int64_t row = s->width * s->c, image = s->height * row;
+    int64_t row = s->width * s->x_pixel, image = s->height * row;
     if (y < 0 || y >= s->height) {
         clear_pixels(s, to, s->in_cols);
         return;
@@ -86,10 +93,10 @@ static void join_row(const pairs_state *s, const uint16_t *x, int64_t two, int64
     int64_t begin = min_of(s->pad_x, s->in_cols);
     int64_t end = min_of(s->in_cols, (s->width + s->pad_x + s->step_x - 1) / s->step_x);
     if (end < begin) end = begin;
-    const uint16_t *first = x + 2 * two * image + y * row + (begin * s->step_x - s->pad_x) * s->c;
+    const uint16_t *first = x + 2 * two * image + y * row + (begin * s->step_x - s->pad_x) * s->x_pixel;
     clear_pixels(s, to, begin);
     if (end > begin)
-        s->fns->join(first, 2 * two + 1 < s->n_images ? first + image : NULL, end - begin, s->step_x * s->c, s->c,
+        s->fns->join(first, 2 * two + 1 < s->n_images ? first + image : NULL, end - begin, s->step_x * s->x_pixel, s->c,
                      to + begin * STK_PAIRS_CHUNK, s->chunk_step);
     clear_pixels(s, to + end * STK_PAIRS_CHUNK, s->in_cols - end);
 }
@@ -100,7 +107,7 @@ static void join_unit(const pairs_state *s, const stk_kernel_args *args, pairs_u
 {
     const uint16_t *x = args->in[0], *grad = args->in[1];
     uint32_t *grads = grads_of(s, unit);
-    int64_t begin, end, grad_row = s->out_width * s->o, grad_image = s->out_height * grad_row;
+    int64_t begin, end, grad_row = s->out_width * s->grad_pixel, grad_image = s->out_height * grad_row;
     stk_cpu_share(u.n_twos * s->in_rows, 1, i_part, n_parts, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         int64_t y = (u.first_row * s->stride_y) + i % s->in_rows * s->step_y - s->pad_y;
@@ -110,8 +117,8 @@ static void join_unit(const pairs_state *s, const stk_kernel_args *args, pairs_u
     for (int64_t i = begin; i < end; i++) {
         int64_t image = 2 * (u.first_two + i / u.n_rows);
         const uint16_t *first = grad + image * grad_image + (u.first_row + i % u.n_rows) * grad_row;
-        s->fns->join_tiles(first, image + 1 < s->n_images ? first + grad_image : NULL, s->out_width, s->o, grads,
-                           s->tile_step, i * s->out_width);
+        s->fns->join_tiles(first, image + 1 < s->n_images ? first + grad_image : NULL, s->out_width, s->grad_pixel,
+                           s->o, grads, s->tile_step, i * s->out_width);
     }
 }
 
@@ -119,17 +126,25 @@ static void join_unit(const pairs_state *s, const stk_kernel_args *args, pairs_u
 
 enum { N_RANGES = 4, LINE = 64 };
 
+/* Pixels, the first n_lines of each. */
+typedef struct pairs_range {
+    const char *from;
+    int64_t n_pixels, pixel_bytes, n_lines, line;
+} pairs_range;
+
 /* Memory that is to be fetched into the cache, some lines at a time, while products are computed. */
 typedef struct pairs_ahead {
-    const char *range[N_RANGES];
-    int64_t n_lines[N_RANGES], lines_a_call;
+    pairs_range range[N_RANGES];
+    int64_t lines_a_call;
     int i_range;
 } pairs_ahead;
 
-static void add_range(pairs_ahead *a, int i, const uint16_t *from, int64_t n)
+static void add_range(pairs_ahead *a, int i, const uint16_t *from, int64_t n_pixels, int64_t pixel, int64_t n_channels)
 {
-    a->range[i] = (const char *)from;
-    a->n_lines[i] = n * (int64_t)sizeof(*from) / LINE;
+    const int64_t size = sizeof(*from);
+    pairs_range *r = &a->range[i];
+    *r = (pairs_range){(const char *)from, n_pixels, pixel * size, (n_channels * size + LINE - 1) / LINE, 0};
+    if (pixel == n_channels) r->n_pixels = 1, r->n_lines = n_pixels * pixel * size / LINE;
 }
 
 /* What join_unit will read: rows of two images, or images one after the other. */
@@ -137,22 +152,22 @@ static pairs_ahead look_ahead(const pairs_state *s, const stk_kernel_args *args,
 {
     pairs_ahead a = {.i_range = 0};
     const uint16_t *x = args->in[0], *grad = args->in[1];
-    int64_t x_row = s->width * s->c, grad_row = s->out_width * s->o, image = 2 * u.first_two, n_lines = 0;
+    int64_t image = 2 * u.first_two, n_lines = 0;
     int64_t n_images = min_of(2 * u.n_twos, s->n_images - image);
     int64_t y = u.first_row * s->stride_y - s->pad_y, end_y = min_of(y + s->in_rows * s->step_y, s->height);
     if (y < 0) y = 0;
     if (end_y < y) end_y = y;
-    int64_t x_from = (image * s->height + y) * x_row, grad_from = (image * s->out_height + u.first_row) * grad_row;
-    if (u.n_twos > 1) {
-        add_range(&a, 0, x + x_from, n_images * s->height * x_row);
-        add_range(&a, 1, grad + grad_from, n_images * s->out_height * grad_row);
-    } else
-        for (int64_t i = 0; i < n_images; i++) {
-            add_range(&a, (int)(2 * i), x + x_from + i * s->height * x_row, (end_y - y) * x_row);
-            add_range(&a, (int)(2 * i + 1), grad + grad_from + i * s->out_height * grad_row, u.n_rows * grad_row);
-        }
+    /* Rows of images at a time: all images where a unit has more than two. */
+    int64_t n_parts = u.n_twos > 1 ? 1 : n_images, x_rows = u.n_twos > 1 ? n_images * s->height : end_y - y;
+    int64_t grad_rows = u.n_twos > 1 ? n_images * s->out_height : u.n_rows;
+    for (int64_t i = 0; i < n_parts; i++) {
+        int64_t x_at = ((image + i) * s->height + y) * s->width;
+        int64_t grad_at = ((image + i) * s->out_height + u.first_row) * s->out_width;
+        add_range(&a, (int)(2 * i), x + x_at * s->x_pixel, x_rows * s->width, s->x_pixel, s->c);
+        add_range(&a, (int)(2 * i + 1), grad + grad_at * s->grad_pixel, grad_rows * s->out_width, s->grad_pixel, s->o);
+    }
     for (int i = 0; i < N_RANGES; i++)
-        n_lines += a.n_lines[i];
+        n_lines += a.range[i].n_pixels * a.range[i].n_lines;
     a.lines_a_call = n_lines / n_calls + 1;
     return a;
 }
@@ -161,14 +176,12 @@ static void fetch_ahead(pairs_ahead *a)
 {
     int64_t left = a->lines_a_call;
     for (; a->i_range < N_RANGES; a->i_range++) {
-        const char *from = a->range[a->i_range];
-        int64_t n = min_of(left, a->n_lines[a->i_range]);
-        for (int64_t i = 0; i < n; i++)
-            __builtin_prefetch(from + i * LINE);
-        a->range[a->i_range] += n * LINE;
-        a->n_lines[a->i_range] -= n;
-        left -= n;
-        if (!left) return;
+        pairs_range *r = &a->range[a->i_range];
+        for (; r->n_pixels > 0; r->n_pixels--, r->from += r->pixel_bytes, r->line = 0)
+            for (; r->line < r->n_lines; r->line++) {
+                if (!left--) return;
+                __builtin_prefetch(r->from + r->line * LINE);
+            }
     }
 }
 
@@ -190,7 +203,7 @@ static void multiply_unit(const pairs_state *s, pairs_unit u, uint32_t *unit, in
                            .n_images = u.n_twos,
                            .n_rows = u.n_rows,
                            .n_cols = s->out_width,
-                           .sums_step = s->kernel_h * s->kernel_w * s->c,
+                           .sums_step = s->kernel_h * s->kernel_w * s->x_pixel,
                            .adds = adds};
     for (int64_t c = 0; c < s->c; c += STK_PAIRS_CHUNK)
         for (int64_t tap = 0; tap < s->kernel_h * s->kernel_w; tap++) {
@@ -198,7 +211,7 @@ static void multiply_unit(const pairs_state *s, pairs_unit u, uint32_t *unit, in
             tile.x = unit + c / STK_PAIRS_CHUNK * s->chunk_step + at * STK_PAIRS_CHUNK;
             for (int64_t o = begin; o < end; o += STK_PAIRS_TILE) {
                 tile.grad = grads + o * s->tile_step;
-                tile.sums = sums + o * tile.sums_step + tap * s->c + c;
+                tile.sums = sums + o * tile.sums_step + tap * s->x_pixel + c;
                 fetch_ahead(ahead);
                 s->fns->multiply(&tile, stk_pairs_width(o, s->o));
             }
@@ -218,6 +231,19 @@ static float *own_sums(const pairs_state *s, const stk_kernel_args *args, int i_
     return i_part ? (float *)(void *)(own_block(s, args, i_part) + s->unit_bytes) : args->out[0];
 }
 
+/* The sums over units [begin, end), with the pairs of one at a time. */
+static void run_units(const pairs_state *s, const stk_kernel_args *args, int64_t begin, int64_t end, uint32_t *pairs,
+                      float *sums)
+{
+    for (int64_t i = begin; i < end; i++) {
+        pairs_unit u = find_unit(s, i);
+        pairs_ahead ahead = {.i_range = N_RANGES};
+        if (i + 1 < end) ahead = look_ahead(s, args, find_unit(s, i + 1), count_calls(s, s->o));
+        join_unit(s, args, u, pairs, 0, 1);
+        multiply_unit(s, u, pairs, 0, s->o, sums, i > begin, &ahead);
+    }
+}
+
 static void run_share(const void *p, int i_part, int n_parts)
 {
     const pairs_task *task = p;
@@ -227,13 +253,7 @@ static void run_share(const void *p, int i_part, int n_parts)
     int64_t begin, end;
     stk_cpu_share(s->n_units, 1, i_part, n_parts, &begin, &end);
     if (begin == end) memset(sums, 0, (size_t)(s->o * s->kernel_h * s->kernel_w * s->c) * sizeof(*sums));
-    for (int64_t i = begin; i < end; i++) {
-        pairs_unit u = find_unit(s, i);
-        pairs_ahead ahead = {.i_range = N_RANGES};
-        if (i + 1 < end) ahead = look_ahead(s, task->args, find_unit(s, i + 1), count_calls(s, s->o));
-        join_unit(s, task->args, u, pairs, 0, 1);
-        multiply_unit(s, u, pairs, 0, s->o, sums, i > begin, &ahead);
-    }
+    run_units(s, task->args, begin, end, pairs, sums);
 }
 
 static void add_share(const void *p, int i_part, int n_parts)
@@ -250,7 +270,33 @@ static void add_share(const void *p, int i_part, int n_parts)
     }
 }
 
-/* --- threads share weights --- */
+/* --- threads share channels --- */
+
+static void run_channels(const void *p, int i_part, int n_parts)
+{
+    const pairs_task *task = p;
+    pairs_state s = *task->s;
+    stk_kernel_args args = *task->args;
+    void *in[2] = {args.in[0], args.in[1]};
+    int64_t begin, end;
+    float *sums = args.out[0];
+    args.in = in;
+    if (s.c > s.o) {
+        stk_cpu_share(s.c, STK_PAIRS_CHUNK, i_part, n_parts, &begin, &end);
+        s.c = end - begin;
+        in[0] = (uint16_t *)in[0] + begin;
+        sums += begin;
+    } else {
+        stk_cpu_share(s.o, STK_PAIRS_TILE, i_part, n_parts, &begin, &end);
+        s.o = end - begin;
+        in[1] = (uint16_t *)in[1] + begin;
+        sums += begin * s.kernel_h * s.kernel_w * s.x_pixel;
+    }
+    uint32_t *pairs = (uint32_t *)(void *)own_block(&s, &args, i_part);
+    if (begin < end) run_units(&s, &args, 0, s.n_units, pairs, sums);
+}
+
+/* --- threads share pairs --- */
 
 static uint32_t *shared_unit(const pairs_task *task, int64_t i)
 {
@@ -284,7 +330,11 @@ static stk_status run(const void *p, const stk_kernel_args *args)
 {
     const pairs_state *s = p;
     pairs_task task = {.s = s, .args = args};
-    if (!s->units_at_once) {
+    if (s->way == SHARE_CHANNELS) {
+        stk_cpu_parallel(s->n_threads, run_channels, &task);
+        return STK_OK;
+    }
+    if (s->way == SHARE_UNITS) {
         stk_cpu_parallel(s->n_threads, run_share, &task);
         if (s->n_threads > 1) stk_cpu_parallel(s->n_threads, add_share, &task);
         return STK_OK;
@@ -330,17 +380,36 @@ static size_t round_up(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
+static size_t bytes_of_unit(const pairs_state *s, int64_t c, int64_t o)
+{
+    return round_up((size_t)(c / STK_PAIRS_CHUNK * s->chunk_step + o * s->tile_step) * sizeof(uint32_t));
+}
+
+/* The most that stk_cpu_share gives a thread. */
+static int64_t most_of_share(int64_t n, int64_t grain, int n_parts)
+{
+    int64_t n_grains = (n + grain - 1) / grain;
+    return min_of(n, (n_grains + n_parts - 1) / n_parts * grain);
+}
+
 static size_t set_scratch(pairs_state *s)
 {
     size_t n = (size_t)s->n_threads;
-    int64_t pairs = s->c / STK_PAIRS_CHUNK * s->chunk_step + s->o * s->tile_step;
     size_t sums = round_up((size_t)(s->o * s->kernel_h * s->kernel_w * s->c) * sizeof(float));
-    s->unit_bytes = round_up((size_t)pairs * sizeof(uint32_t));
+    s->unit_bytes = bytes_of_unit(s, s->c, s->o);
     if (n == 1) return s->unit_bytes;
     if (sums <= OWN_SUMS || (n - 1) * sums <= ALL_SUMS) {
         s->part_bytes = s->unit_bytes + sums + APART;
         return n * s->part_bytes;
     }
+    if (n <= FEW_THREADS) {
+        s->way = SHARE_CHANNELS;
+        s->unit_bytes = s->c > s->o ? bytes_of_unit(s, most_of_share(s->c, STK_PAIRS_CHUNK, s->n_threads), s->o)
+                                    : bytes_of_unit(s, s->c, most_of_share(s->o, STK_PAIRS_TILE, s->n_threads));
+        s->part_bytes = s->unit_bytes + APART;
+        return n * s->part_bytes;
+    }
+    s->way = SHARE_PAIRS;
     int64_t most = SHARED_PAIRS / (int64_t)s->unit_bytes;
     s->units_at_once = most < 1 ? 1 : min_of(most, s->n_units);
     return s->unit_bytes * (size_t)s->units_at_once;
@@ -356,6 +425,7 @@ stk_status stk_cpu_conv2d_weight_pairs_kernel(const stk_cpu_device *device, cons
     *s = (pairs_state){.fns = stk_pairs_of_build(), .n_threads = device->base.n_threads};
     s->n_images = shape->x.dim[0], s->height = shape->x.dim[1], s->width = shape->x.dim[2], s->c = shape->x.dim[3];
     s->out_height = shape->y.dim[1], s->out_width = shape->y.dim[2], s->o = shape->y.dim[3];
+    s->x_pixel = s->c, s->grad_pixel = s->o;
     s->kernel_h = shape->weight.dim[1], s->kernel_w = shape->weight.dim[2];
     s->stride_y = w->stride[0], s->stride_x = w->stride[1], s->pad_y = w->pad_low[0], s->pad_x = w->pad_low[1];
     set_units(s);

@@ -147,7 +147,7 @@ static void sixteen_bits(void **state)
 /* Weights by pairs of bf16 (conv2d_weight_pairs.c): an odd number of images, several twos of them in a unit and units
  * left over, some rows in a unit and fewer in the last, each width of a tile, uneven padding, strides with and without
  * taps side by side, padding wider than the image, fewer units than threads, large sums of each thread's own, and
- * weights that threads share, with and without all units at once.
+ * weights that threads share: two by each side's channels, three with and without all units at once.
  */
 static void weights_by_pairs(void **state)
 {
@@ -165,7 +165,8 @@ static void weights_by_pairs(void **state)
                                    {3, 1, 1, 32, 12, SQUARE(3, 1, 1)},
                                    {13, 7, 7, 416, 400, SQUARE(1, 1, 0)},
                                    {13, 7, 7, 672, 500, SQUARE(1, 1, 0)},
-                                   {7, 14, 14, 1024, 512, SQUARE(1, 1, 0)},
+                                   {7, 14, 14, 1024, 660, SQUARE(1, 1, 0)},
+                                   {5, 7, 7, 256, 292, SQUARE(3, 1, 1)},
                                    {21, 7, 7, 192, 196, SQUARE(3, 1, 1)}};
     (void)state;
     for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++) {

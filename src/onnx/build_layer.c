@@ -43,7 +43,15 @@ static stk_value by_channel(stk_value c, int rank)
     return stk_reshape(c, shape);
 }
 
-/* By its running statistics. */
+/* By its running statistics, in an op that passes know. */
+static stk_value normalise_batch(stk_value x, const stk_value c[4], double eps)
+{
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.batch_norm.eps = eps;
+    attrs.batch_norm.frozen = 1;
+    return stk_graph_add(x.graph, STK_OP_batch_norm, &attrs, (stk_value[]){x, c[0], c[1], c[2], c[3]}, 5);
+}
+
 stk_status stk_build_BatchNormalization(stk_build *b)
 {
     if (stk_attribute_int(b, "training_mode", 0)) return stk_fail(STK_UNSUPPORTED, "it is in training mode");
@@ -57,6 +65,8 @@ stk_status stk_build_BatchNormalization(stk_build *b)
         if (i >= 2) stk_graph_freeze(c[i]);
         if (!nhwc) c[i] = by_channel(c[i], rank);
     }
+    if (nhwc && stk_value_dtype(x) == STK_F32)
+        return stk_output_nhwc(b, 0, normalise_batch(x, c, stk_attribute_float(b, "epsilon", 1e-5)));
     stk_value factor = stk_mul(c[0], stk_rsqrt(stk_shift_by(c[3], stk_attribute_float(b, "epsilon", 1e-5))));
     stk_value y = stk_add(stk_mul(stk_sub(x, c[2]), factor), c[1]);
     return nhwc ? stk_output_nhwc(b, 0, y) : stk_output(b, 0, y);

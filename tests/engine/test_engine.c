@@ -257,6 +257,65 @@ static void narrow_losses_follow(void **state)
     }
 }
 
+/* relu(batch_norm(conv2d(x, w), ..)) for evaluation; where the convolution is an output too, it stays as it is. */
+static void evaluate_conv(const char *device, stk_dtype dtype, bool conv_is_read, float *y)
+{
+    enum { C = 3, O = 5, PIXELS = BATCH * SIDE * SIDE };
+    static float x[PIXELS * C], w[O * 9 * C], stat[4][O];
+    const char *names[] = {"scale", "bias", "mean", "var"};
+    stk_rng rng = stk_rng_make(5, 6, 7, 8);
+    for (int i = 0; i < PIXELS * C; i++)
+        x[i] = stk_rng_normal(&rng);
+    for (int i = 0; i < O * 9 * C; i++)
+        w[i] = stk_rng_normal(&rng) / 4;
+    for (int i = 0; i < 4 * O; i++)
+        stat[i / O][i % O] = 0.5f + (float)(i * 7 % 5) / 3; /* the variance is positive */
+    stk_engine *engine;
+    stk_program *program;
+    stk_graph *graph = stk_graph_new();
+    stk_window window = stk_window_make(3, 3);
+    stk_compile_options options = {.inference = true};
+    stk_device_config config = {.n_threads = 2};
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.batch_norm.eps = 1e-5;
+    stk_value image = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(BATCH, SIDE, SIDE, C));
+    stk_value weight = stk_graph_input(graph, "w", STK_F32, STK_SHAPE(O, 3, 3, C));
+    window.pad_low[0] = window.pad_high[0] = window.pad_low[1] = window.pad_high[1] = 1;
+    stk_value in[5] = {stk_conv2d_raw(stk_cast_to(image, dtype), stk_cast_to(weight, dtype), window)};
+    for (int i = 0; i < 4; i++)
+        in[1 + i] = stk_graph_input(graph, names[i], STK_F32, STK_SHAPE(O));
+    if (conv_is_read) stk_graph_output(graph, "conv", in[0]);
+    stk_value out = stk_relu(stk_graph_add(graph, STK_OP_batch_norm, &attrs, in, 5));
+    stk_graph_output(graph, "y", stk_cast_to(out, STK_F32));
+    expect_ok(stk_engine_open(device, &config, 11, &engine));
+    expect_ok(stk_engine_compile(engine, graph, &options, &program));
+    stk_program_bind(program, stk_program_input(program, "x"), x);
+    stk_program_bind(program, stk_program_input(program, "w"), w);
+    for (int i = 0; i < 4; i++)
+        stk_program_bind(program, stk_program_input(program, names[i]), stat[i]);
+    expect_ok(stk_program_run(program));
+    memcpy(y, stk_program_output(program, "y", NULL), PIXELS * O * sizeof(*y));
+    stk_engine_close(engine);
+}
+
+static void evaluation_scales_convolutions(void **state)
+{
+    (void)state;
+    enum { N = BATCH * SIDE * SIDE * 5 };
+    static float want[N], y[N];
+    const char *devices[] = {"reference", "cpu"};
+    const stk_dtype dtypes[] = {STK_F32, STK_BF16};
+    for (int i = 0; i < 4; i++) {
+        bool is_half = dtypes[i % 2] == STK_BF16;
+        evaluate_conv(devices[i / 2], dtypes[i % 2], true, want);
+        evaluate_conv(devices[i / 2], dtypes[i % 2], false, y);
+        for (int k = 0; k < N; k++)
+            if (!(fabsf(y[k] - want[k]) <= (is_half ? 0.05f : 2e-5f)))
+                fail_msg("%s, %s: element %d is %g, not %g", devices[i / 2], stk_dtype_name(dtypes[i % 2]), k,
+                         (double)y[k], (double)want[k]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +327,7 @@ int main(void)
         cmocka_unit_test(recompute_changes_no_bit),
         cmocka_unit_test(unknown_layers_are_named),
         cmocka_unit_test(limits_and_errors),
+        cmocka_unit_test(evaluation_scales_convolutions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

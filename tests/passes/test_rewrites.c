@@ -399,6 +399,41 @@ static void inference_drops_updates_and_dropout(void **state)
     stk_graph_free(graph);
 }
 
+/* Few weights are scaled by the batch norm's factor; many ones are not, nor those of a convolution that is read. */
+static void inference_scales_convolutions(void **state)
+{
+    (void)state;
+    enum { FEW, MANY, READ, N };
+    for (int kind = 0; kind < N; kind++) {
+        stk_graph *graph = stk_graph_new();
+        int64_t side = kind == MANY ? 1 : 4;
+        stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, side, side, 3));
+        stk_value w = stk_graph_input(graph, "w", STK_F32, STK_SHAPE(5, 1, 1, 3));
+        stk_value in[5] = {stk_conv2d_raw(x, w, stk_window_make(1, 1))};
+        const char *names[] = {"", "scale", "bias", "mean", "var"};
+        for (int i = 1; i < 5; i++)
+            in[i] = stk_graph_input(graph, names[i], STK_F32, STK_SHAPE(5));
+        stk_attrs attrs = stk_attrs_zero();
+        attrs.batch_norm.eps = 1e-5;
+        stk_graph_output(graph, "y", stk_relu(stk_graph_add(graph, STK_OP_batch_norm, &attrs, in, 5)));
+        if (kind == READ) stk_graph_output(graph, "conv", in[0]);
+        expect_ok(stk_graph_status(graph));
+        expect_ok(pass_inference(graph, &options));
+        expect_ok(pass_epilogue(graph, &options));
+        expect_ok(stk_graph_verify(graph));
+        assert_int_equal(count_nodes(graph, STK_OP_conv2d), 1);
+        for (int i = 0; i < graph->n_nodes; i++) {
+            const stk_node *node = &graph->node[i];
+            if (node->op != STK_OP_conv2d) continue;
+            bool is_scaled = kind == FEW;
+            assert_int_equal(stk_graph_find(graph, STK_OP_input, "w").id != node->in[1], is_scaled);
+            assert_int_equal(node->n_in, is_scaled ? 3 : 2);
+            assert_int_equal(node->attrs.activation, is_scaled ? STK_ACTIVATION_RELU : STK_ACTIVATION_NONE);
+        }
+        stk_graph_free(graph);
+    }
+}
+
 static void absorb_takes_relu(void **state)
 {
     (void)state;
@@ -435,6 +470,7 @@ int main(void)
         cmocka_unit_test(autodiff_leaves_no_marks),
         cmocka_unit_test(fuse_makes_no_cycle),
         cmocka_unit_test(fuse_joins_groups),
+        cmocka_unit_test(inference_scales_convolutions),
         cmocka_unit_test(absorb_takes_relu),
         cmocka_unit_test(inference_drops_updates_and_dropout),
     };

@@ -141,13 +141,15 @@ static bool is_large_part(const stk_conv_weight *w, stk_sgemm_grid grid)
     return rows >= 96 && cols >= 96 && rows * cols >= 96 * 256;
 }
 
-/* As many threads share the weights as get enough of them each; so many groups of threads share the pixels, since each
- * has sums of its own. */
+/* Threads share the pixels, each with sums of its own, where these are few. Where not, as many threads share the
+ * weights as get enough of them each, and so many groups of threads the pixels. */
 static stk_conv_point_cut cut_point(const stk_conv_weight *w, int n_threads)
 {
+    enum { MOST_SUMS = 5 << 19 }; /* bytes beside one thread's */
     int64_t n_pixels = w->n_images * w->out_h * w->out_w;
     stk_conv_point_cut cut = {1, 1, n_threads};
-    for (int n = 2; n <= n_threads; n++) {
+    bool has_few = (n_threads - 1) * w->c_out * w->c_in * (int64_t)sizeof(float) <= MOST_SUMS;
+    for (int n = 2; n <= n_threads && !has_few; n++) {
         stk_sgemm_grid grid = stk_sgemm_cut(w->c_out, w->c_in, n);
         if (n_threads % n == 0 && is_large_part(w, grid))
             cut = (stk_conv_point_cut){grid.rows, grid.cols, n_threads / n};

@@ -224,14 +224,16 @@ static int64_t round_up(int64_t n)
     return (n + 15) / 16 * 16;
 }
 
+enum { APART = STK_CPU_APART / (int)sizeof(float) };
+
 static layout lay_out(const stk_conv_weight *w)
 {
     layout l = {.points = 0};
     l.n_points = round_up(group_points(w) * w->n_slices * (int64_t)(sizeof(point) / sizeof(float)));
     l.copy = l.n_points + round_up(w->n_slices * (int64_t)(sizeof(int64_t) / sizeof(float)));
     l.packed = l.copy + round_up(copied_rows(w) * w->in_w * CHANNELS);
-    l.own = l.packed + round_up(panels_of(w->c_out) * group_points(w) * COLS);
-    l.sums = round_up(panels_of(w->c_out) * w->n_rows * COLS);
+    l.own = l.packed + round_up(panels_of(w->c_out) * group_points(w) * COLS) + APART;
+    l.sums = round_up(panels_of(w->c_out) * w->n_rows * COLS) + APART;
     return l;
 }
 

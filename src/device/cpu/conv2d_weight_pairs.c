@@ -25,10 +25,6 @@
  * threads that share channels. */
 enum { UNIT_PIXELS = 256, OWN_SUMS = 640 << 10, ALL_SUMS = 5 << 19, SHARED_PAIRS = 4 << 20, FEW_THREADS = 2 };
 
-/* Bytes behind what a thread has, before the next thread's. Side by side, a kernel took up to 1.5 times as long on
- * Zen 5, as if each core fetched ahead lines that the other one works on; with so much between them it was gone. */
-enum { APART = 128 << 10 };
-
 typedef enum pairs_way { SHARE_UNITS, SHARE_CHANNELS, SHARE_PAIRS } pairs_way;
 
 typedef struct pairs_state {
@@ -399,14 +395,14 @@ static size_t set_scratch(pairs_state *s)
     s->unit_bytes = bytes_of_unit(s, s->c, s->o);
     if (n == 1) return s->unit_bytes;
     if (sums <= OWN_SUMS || (n - 1) * sums <= ALL_SUMS) {
-        s->part_bytes = s->unit_bytes + sums + APART;
+        s->part_bytes = s->unit_bytes + sums + STK_CPU_APART;
         return n * s->part_bytes;
     }
     if (n <= FEW_THREADS) {
         s->way = SHARE_CHANNELS;
         s->unit_bytes = s->c > s->o ? bytes_of_unit(s, most_of_share(s->c, STK_PAIRS_CHUNK, s->n_threads), s->o)
                                     : bytes_of_unit(s, s->c, most_of_share(s->o, STK_PAIRS_TILE, s->n_threads));
-        s->part_bytes = s->unit_bytes + APART;
+        s->part_bytes = s->unit_bytes + STK_CPU_APART;
         return n * s->part_bytes;
     }
     s->way = SHARE_PAIRS;

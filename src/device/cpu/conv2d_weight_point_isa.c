@@ -202,15 +202,17 @@ static void run_part(part *p)
     }
 }
 
+enum { APART = STK_CPU_APART / (int)sizeof(float) };
+
 /* A part's own memory, in elements: a block of tiles, then panels. */
 static int64_t own_elements(const stk_conv_weight *w)
 {
-    return GROUP * (BLOCK + panels_of(w->c_in) * COLS);
+    return GROUP * (BLOCK + panels_of(w->c_in) * COLS) + APART;
 }
 
 static int64_t sums_elements(const stk_conv_weight *w)
 {
-    return panels_of(w->c_in) * w->c_out * COLS;
+    return panels_of(w->c_in) * w->c_out * COLS + APART;
 }
 
 static size_t scratch_bytes(const stk_conv_weight *w, stk_conv_point_cut cut)

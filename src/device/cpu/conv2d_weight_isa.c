@@ -224,7 +224,11 @@ static int64_t round_up(int64_t n)
     return (n + 15) / 16 * 16;
 }
 
-enum { APART = STK_CPU_APART / (int)sizeof(float) };
+/* Elements of a block, with what is left behind it. */
+static int64_t apart(int64_t n)
+{
+    return stk_cpu_apart(n * (int64_t)sizeof(float)) / (int64_t)sizeof(float);
+}
 
 static layout lay_out(const stk_conv_weight *w)
 {
@@ -232,8 +236,8 @@ static layout lay_out(const stk_conv_weight *w)
     l.n_points = round_up(group_points(w) * w->n_slices * (int64_t)(sizeof(point) / sizeof(float)));
     l.copy = l.n_points + round_up(w->n_slices * (int64_t)(sizeof(int64_t) / sizeof(float)));
     l.packed = l.copy + round_up(copied_rows(w) * w->in_w * CHANNELS);
-    l.own = l.packed + round_up(panels_of(w->c_out) * group_points(w) * COLS) + APART;
-    l.sums = round_up(panels_of(w->c_out) * w->n_rows * COLS) + APART;
+    l.own = apart(l.packed + round_up(panels_of(w->c_out) * group_points(w) * COLS));
+    l.sums = apart(round_up(panels_of(w->c_out) * w->n_rows * COLS));
     return l;
 }
 

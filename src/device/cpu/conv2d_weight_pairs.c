@@ -395,14 +395,14 @@ static size_t set_scratch(pairs_state *s)
     s->unit_bytes = bytes_of_unit(s, s->c, s->o);
     if (n == 1) return s->unit_bytes;
     if (sums <= OWN_SUMS || (n - 1) * sums <= ALL_SUMS) {
-        s->part_bytes = s->unit_bytes + sums + STK_CPU_APART;
+        s->part_bytes = (size_t)stk_cpu_apart((int64_t)(s->unit_bytes + sums));
         return n * s->part_bytes;
     }
     if (n <= FEW_THREADS) {
         s->way = SHARE_CHANNELS;
         s->unit_bytes = s->c > s->o ? bytes_of_unit(s, most_of_share(s->c, STK_PAIRS_CHUNK, s->n_threads), s->o)
                                     : bytes_of_unit(s, s->c, most_of_share(s->o, STK_PAIRS_TILE, s->n_threads));
-        s->part_bytes = s->unit_bytes + STK_CPU_APART;
+        s->part_bytes = (size_t)stk_cpu_apart((int64_t)s->unit_bytes);
         return n * s->part_bytes;
     }
     s->way = SHARE_PAIRS;

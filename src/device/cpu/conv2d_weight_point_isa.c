@@ -202,17 +202,21 @@ static void run_part(part *p)
     }
 }
 
-enum { APART = STK_CPU_APART / (int)sizeof(float) };
+/* Elements of a block, with what is left behind it. */
+static int64_t apart(int64_t n)
+{
+    return stk_cpu_apart(n * (int64_t)sizeof(float)) / (int64_t)sizeof(float);
+}
 
 /* A part's own memory, in elements: a block of tiles, then panels. */
 static int64_t own_elements(const stk_conv_weight *w)
 {
-    return GROUP * (BLOCK + panels_of(w->c_in) * COLS) + APART;
+    return apart(GROUP * (BLOCK + panels_of(w->c_in) * COLS));
 }
 
 static int64_t sums_elements(const stk_conv_weight *w)
 {
-    return panels_of(w->c_in) * w->c_out * COLS + APART;
+    return apart(panels_of(w->c_in) * w->c_out * COLS);
 }
 
 static size_t scratch_bytes(const stk_conv_weight *w, stk_conv_point_cut cut)

@@ -19,11 +19,6 @@ typedef void (*stk_cpu_body)(const void *task, int i_part, int n_parts);
 
 enum { STK_CPU_MOST_THREADS = 1024 };
 
-/* Bytes to leave behind what a thread writes all the time, before the next thread's. Side by side, gradients of
- * convolutions' weights took up to 1.5 times as long on Zen 5, as if each core fetched ahead lines that the other one
- * works on; with so much between them it was gone. */
-enum { STK_CPU_APART = 128 << 10 };
-
 typedef struct stk_cpu_pool stk_cpu_pool;
 
 /* n_threads - 1 helpers beside the caller, on the nodes of numa, which is borrowed; NULL: anywhere. Returned: free with
@@ -52,6 +47,15 @@ static inline void stk_cpu_share(int64_t n, int64_t grain, int i_part, int n_par
     *end = n_grains * (i_part + 1) / n_parts * grain;
     if (*begin > n) *begin = n;
     if (*end > n) *end = n;
+}
+
+/* What a thread's block takes that it writes all the time, with what to leave behind it. Where large ones lay side by
+ * side, gradients of convolutions' weights took up to 1.5 times as long on Zen 5, as if each core fetched ahead lines
+ * that the other one works on; with so much between them it was gone. */
+static inline int64_t stk_cpu_apart(int64_t bytes)
+{
+    enum { GAP = 128 << 10 };
+    return bytes < GAP ? bytes : bytes + GAP;
 }
 
 /* n_threads where `work`, in elements read or written, is worth a parallel call, else 1. */

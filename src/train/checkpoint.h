@@ -47,7 +47,8 @@ void stk_checkpoint_poll(stk_checkpoint_writer *writer, stk_checkpoint_report *o
 void stk_checkpoint_wait(stk_checkpoint_writer *writer, stk_checkpoint_report *out);
 
 /* The path of the newest whole checkpoint in run_dir, or with best the best one where there is one. STK_NOT_FOUND:
- * none. Damaged ones are passed over; warnings (may be NULL) then says which and why, a line each. */
+ * none; STK_CORRUPT: none that is whole. Damaged ones are passed over; warnings (may be NULL) then says which and why,
+ * a line each. */
 stk_status stk_checkpoint_find(const char *run_dir, bool best, char *path, size_t path_bytes, stk_text *warnings);
 /* The path of the one that a user asks for: "best", "last" or a step's number; NULL: the best one, or else the last.
  * STK_NOT_FOUND says which there are. */

@@ -156,17 +156,25 @@ stk_status stk_checkpoint_find(const char *run_dir, bool best, char *path, size_
 {
     int64_t steps[1024], best_step = best ? stk_checkpoint_best_step(run_dir) : -1;
     int n = stk_checkpoint_list(run_dir, steps, 1023);
+    stk_text newest = {0};                      /* why that one is passed over */
     if (best_step >= 0) steps[n++] = best_step; /* Tried first. */
     for (int i = n - 1; i >= 0; i--) {
         char name[64];
         snprintf(name, sizeof(name), "step-%lld", (long long)steps[i]);
-        STK_RETURN_IF_ERROR(stk_path_join(path, path_bytes, run_dir, name));
-        if (check_whole(path) == STK_OK) return STK_OK;
+        stk_status status = stk_path_join(path, path_bytes, run_dir, name);
+        if (status != STK_OK || check_whole(path) == STK_OK) {
+            stk_text_free(&newest);
+            return status;
+        }
+        if (!newest.n) stk_text_add(&newest, "%s", stk_error_text());
         if (warnings)
             stk_text_add(warnings, "%scheckpoint '%s' is passed over: %s", warnings->n ? "\n" : "", path,
                          stk_error_text());
     }
-    return stk_fail(STK_NOT_FOUND, "no checkpoint in '%s'", run_dir);
+    if (!newest.n) return stk_fail(STK_NOT_FOUND, "no checkpoint in '%s'", run_dir);
+    stk_status status = stk_fail(STK_CORRUPT, "no checkpoint in '%s' is whole: %s", run_dir, stk_text_get(&newest));
+    stk_text_free(&newest);
+    return status;
 }
 
 /* "there are 100, 200"; the last ones, where there are many. */

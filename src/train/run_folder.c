@@ -91,8 +91,7 @@ done:
     return status;
 }
 
-/* An earlier run of the same recipe is kept beside the new one: to forget --resume must not cost its work. */
-static stk_status move_aside(stk_run *run, char previous[STK_PATH_BYTES])
+stk_status stk_folder_move_aside(stk_run *run, char previous[STK_PATH_BYTES])
 {
     if (snprintf(previous, STK_PATH_BYTES, "%s.previous", run->folder) >= STK_PATH_BYTES)
         return stk_fail(STK_INVALID, "path '%.60s...' is too long", run->folder);
@@ -103,12 +102,12 @@ static stk_status move_aside(stk_run *run, char previous[STK_PATH_BYTES])
     return lock_folder(run);
 }
 
-stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], char previous[STK_PATH_BYTES],
-                           stk_text *warnings)
+stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], bool *has_earlier, stk_text *warnings)
 {
     char path[STK_PATH_BYTES];
     size_t n = strlen(run->folder);
-    checkpoint[0] = previous[0] = 0;
+    checkpoint[0] = 0;
+    *has_earlier = false;
     while (n > 1 && run->folder[n - 1] == '/')
         run->folder[--n] = 0;
     STK_RETURN_IF_ERROR(stk_dir_make(run->folder));
@@ -120,15 +119,16 @@ stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], char p
     /* A run that failed before its first checkpoint is no reason to refuse the recipe that mends it. */
     if (!has_work(run)) return STK_OK;
     STK_RETURN_IF_ERROR(check_recipe(run, path));
-    if (!run->options.resume) return move_aside(run, previous);
+    *has_earlier = !run->options.resume;
+    if (*has_earlier) return STK_OK;
     stk_status status = stk_checkpoint_find(run->folder, false, checkpoint, STK_PATH_BYTES, warnings);
-    if (status != STK_NOT_FOUND) return status;
+    if (status == STK_OK) return STK_OK;
     checkpoint[0] = 0;
     /* Checkpoints that are all damaged are no reason to throw them away in silence. */
-    if (warnings->n > 0)
+    if (status == STK_CORRUPT)
         return stk_fail(STK_CORRUPT, "cannot resume '%s', no checkpoint is whole: %s", run->folder,
                         stk_text_get(warnings));
-    return STK_OK;
+    return status == STK_NOT_FOUND ? STK_OK : status;
 }
 
 /* data.json; none where the recipe's data cannot be recorded. */

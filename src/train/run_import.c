@@ -139,6 +139,7 @@ stk_status stk_run_import(const char *recipe, const char *path, const stk_run_op
 {
     static const stk_import_options none = {.names = NULL};
     char checkpoint[STK_PATH_BYTES], previous[STK_PATH_BYTES];
+    bool has_earlier;
     stk_text warnings = {0};
     tensor_list list = {0};
     stk_safetensors_file *file = NULL;
@@ -154,8 +155,9 @@ stk_status stk_run_import(const char *recipe, const char *path, const stk_run_op
     STK_TRY(list_tensors(run, &list));
     STK_TRY(load(file, path, list.tensor, list.n_model, options ? options : &none, out));
     copy_to_raw(&list);
-    STK_TRY(stk_folder_open(run, checkpoint, previous, &warnings));
-    if (previous[0]) {
+    STK_TRY(stk_folder_open(run, checkpoint, &has_earlier, &warnings));
+    if (has_earlier) {
+        STK_TRY(stk_folder_move_aside(run, previous));
         stk_text_add(&warnings, "the earlier run is kept in '%s'", previous);
         stk_run_warn(run, stk_text_get(&warnings));
     }

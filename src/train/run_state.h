@@ -61,10 +61,11 @@ size_t stk_run_copy_bytes(const stk_recipe *recipe, size_t limit, size_t peak_by
 
 /* --- run_folder.c --- */
 /* Makes and locks the folder, and refuses one that belongs to another run. With resume *checkpoint is the path of the
- * newest whole one, "" where there is none; warnings tell of damaged ones. *previous is where an earlier run of the
- * same recipe was moved, "" where there was none. */
-stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], char previous[STK_PATH_BYTES],
-                           stk_text *warnings);
+ * newest whole one, "" where there is none; warnings tell of damaged ones. *has_earlier: an earlier run of the same
+ * recipe is there, which this one does not go on with. */
+stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], bool *has_earlier, stk_text *warnings);
+/* Keeps the earlier run beside the new one, in *previous: to forget --resume must not cost its work. */
+stk_status stk_folder_move_aside(stk_run *run, char previous[STK_PATH_BYTES]);
 /* Unlocks it. A folder in which nothing was written but the lock goes away. */
 void stk_folder_close(stk_run *run);
 /* recipe.yaml, written whole, and data.json, see train/data_record.h. */

@@ -298,11 +298,10 @@ static stk_status prepare(stk_run *run)
 }
 
 /* A recipe that was edited may have an error of its own, which is told before that the folder has another recipe. */
-static stk_status open_folder(stk_run *run, char checkpoint[STK_PATH_BYTES], char previous[STK_PATH_BYTES],
-                              stk_text *warnings)
+static stk_status open_folder(stk_run *run, char checkpoint[STK_PATH_BYTES], bool *has_earlier, stk_text *warnings)
 {
     stk_text why = {0};
-    stk_status status = stk_folder_open(run, checkpoint, previous, warnings);
+    stk_status status = stk_folder_open(run, checkpoint, has_earlier, warnings);
     if (status != STK_MISMATCH) return status;
     stk_text_add(&why, "%s", stk_error_text());
     stk_run_options options = run->options;
@@ -316,28 +315,45 @@ done:
     return status;
 }
 
-/* The folder, the plan, and the state to go on from. */
-static stk_status begin(stk_run *run)
+/* Says so where the run starts from nothing beside an earlier one, which is moved only now that the plan, the device
+ * and the weights are there: a start that is refused changes nothing. */
+static stk_status start_anew(stk_run *run, bool has_earlier)
 {
-    char checkpoint[STK_PATH_BYTES], previous[STK_PATH_BYTES], note[2 * STK_PATH_BYTES];
-    stk_text warnings = {0};
-    stk_train_state state;
-    stk_status status;
-    STK_TRY(open_folder(run, checkpoint, previous, &warnings));
-    run->info.folder = run->folder;
-    run->info.resumed_step = checkpoint[0] ? step_of_path(checkpoint) : 0;
-    if (warnings.n) stk_run_warn(run, stk_text_get(&warnings));
-    if (previous[0]) {
+    char previous[STK_PATH_BYTES], note[2 * STK_PATH_BYTES + 100];
+    if (has_earlier) {
+        STK_RETURN_IF_ERROR(stk_folder_move_aside(run, previous));
         snprintf(note, sizeof(note),
                  "starts anew; the earlier run is kept in '%s' (--resume would have gone on with it)", previous);
         stk_run_warn(run, note);
+    } else if (run->options.resume) {
+        int n = snprintf(previous, sizeof(previous), "%s.previous", run->folder);
+        bool is_there = n > 0 && n < STK_PATH_BYTES && stk_path_is_dir(previous);
+        snprintf(note, sizeof(note), "nothing to resume in '%s': starts anew%s%s%s", run->folder,
+                 is_there ? "; an earlier run is in '" : "", is_there ? previous : "", is_there ? "'" : "");
+        stk_run_warn(run, note);
     }
+    return STK_OK;
+}
+
+/* The folder, the plan, and the state to go on from. */
+static stk_status begin(stk_run *run)
+{
+    char checkpoint[STK_PATH_BYTES];
+    bool has_earlier;
+    stk_text warnings = {0};
+    stk_train_state state;
+    stk_status status;
+    STK_TRY(open_folder(run, checkpoint, &has_earlier, &warnings));
+    run->info.folder = run->folder;
+    run->info.resumed_step = checkpoint[0] ? step_of_path(checkpoint) : 0;
+    if (warnings.n) stk_run_warn(run, stk_text_get(&warnings));
     if (run->options.on_info) run->options.on_info(run->options.user, &run->info);
     STK_TRY(prepare(run));
     if (run->options.dump_graph && run->n_dumps == 0)
         STK_TRY(stk_fail(STK_NOT_FOUND, "no pass '%s' runs for the training step; 'all' prints the graph after each",
                          run->options.dump_graph));
     STK_TRY(checkpoint[0] ? restore(run, checkpoint) : stk_run_init_weights(run));
+    if (!checkpoint[0]) STK_TRY(start_anew(run, has_earlier));
     /* Only now, so that a run whose plan is refused leaves no recipe behind that would refuse the next. */
     STK_TRY(stk_folder_write_recipe(run));
     stk_trainer_get_state(run->trainer, &state);

@@ -70,6 +70,12 @@ def resuming():
     check(result("parts")["epochs"] == 3, "more epochs go on")
     accepted([*TRAIN, "--out", "anew"], "earlier run is kept in 'anew.previous'")
     check(os.path.isdir("anew.previous/step-3"), "an earlier run is kept")
+    accepted([*TRAIN, "--out", "none", "--resume", "--steps", "2"], "nothing to resume in 'none': starts anew")
+    for wrong in (["--memory", "10KiB"], ["--device", "cuda"], ["--dump-graph=nope"]):
+        refused([*TRAIN, "--out", "anew", *wrong], 1, lines=None)
+        check(os.path.isdir("anew/step-20") and os.path.isdir("anew.previous/step-3"), f"{wrong} is refused: all stays")
+    shutil.rmtree("anew")
+    accepted([*TRAIN, "--out", "anew", "--resume", "--steps", "1"], "an earlier run is in 'anew.previous'")
 
 
 def in_use():
@@ -110,6 +116,7 @@ def damage():
     for step in (15, 20):
         os.truncate(f"damaged/step-{step}/state.json", 50)
     refused([*TRAIN, "--out", "damaged", "--resume"], 1, "no checkpoint is whole", "state.json", lines=None)
+    refused(["eval", "damaged"], 1, "no checkpoint in 'damaged' is whole", "step-20/state.json", lines=None)
 
 
 def validation():

@@ -22,7 +22,7 @@ static char cache[64];
 
 /* --- bits --- */
 
-enum { N_PROGRAMS = 24 };
+enum { N_PROGRAMS = 72 };
 
 /* Runs a kernel as call_run does, in new outputs or in a copy of an input. */
 static void run_kernel(const call *c, stk_device *device, const stk_kernel *kernel, int in_place, void *out[CALL_MOST])

@@ -49,8 +49,7 @@ static bool is_written(const code_writer *w, uint64_t hash)
     return false;
 }
 
-/* In vectors of 512 bits the interpreter's loops round to bf16 faster than what compilers make of them
- * (bench_codegen). */
+/* The interpreter's loops for vectors round to bf16 faster than what compilers make of them (bench_codegen). */
 static bool is_better_interpreted(stk_isa isa, const stk_element_program *p)
 {
     bool has_bf16 = false;
@@ -58,7 +57,7 @@ static bool is_better_interpreted(stk_isa isa, const stk_element_program *p)
         has_bf16 |= p->in_dtype[i] == STK_BF16;
     for (int32_t i = 0; i < p->n_lowered; i++)
         has_bf16 |= p->lowered[i].dtype == STK_BF16;
-    return isa == STK_ISA_AVX512 && has_bf16;
+    return isa != STK_ISA_BASELINE && has_bf16;
 }
 
 static void add_group(code_writer *w, stk_kernel *kernel, int64_t least_elements)

@@ -24,7 +24,8 @@ typedef struct stk_device_config {
 typedef struct stk_kernel_args {
     void *const *in;
     void *const *out;
-    void *scratch; /* scratch_bytes, 64-byte aligned; NULL when 0 */
+    void *scratch;    /* scratch_bytes, 64-byte aligned; NULL when 0 */
+    const void *kept; /* what the kernel's keep made, where the engine keeps it; else NULL */
 } stk_kernel_args;
 
 typedef struct stk_kernel {
@@ -35,6 +36,13 @@ typedef struct stk_kernel {
     uint32_t in_place[8]; /* for output i: bit j set: it may use the memory of input j (same bytes) */
     const char *impl;     /* "onednn jit:avx2", "own avx512"; for people. A constant */
     double flops;         /* where its way takes fewer than the op's own count: how many; else 0 */
+    /* Optional: how the kernel would rather have its input number kept_input, a weight in 16 bits: packed, once after
+     * each change of the weight instead of in each run. keep makes kept_bytes (out[0], 64-byte aligned) of the weight
+     * in f32 (in[0]), with no scratch memory; a run that finds them in args->kept does not look at that input. What
+     * keep makes depends on the op, its attributes and the descriptions of its inputs alone. 0: nothing to be kept. */
+    size_t kept_bytes;
+    int kept_input;
+    stk_status (*keep)(const void *state, const stk_kernel_args *args);
 } stk_kernel;
 
 /* What became of a program's fused groups. */

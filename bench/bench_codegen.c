@@ -206,7 +206,7 @@ enum { INTERPRETED, GENERATED, N_WAYS };
 
 static int64_t run_once(const case_run *run, const stk_kernel *kernel, void *const *out, void *scratch)
 {
-    stk_kernel_args args = {run->in, out, scratch};
+    stk_kernel_args args = {.in = run->in, .out = out, .scratch = scratch};
     int64_t start_ns = stk_clock_ns();
     stk_status status = kernel->run(kernel->state, &args);
     return status == STK_OK ? stk_clock_ns() - start_ns : INT64_MAX;

@@ -171,7 +171,7 @@ static stk_status run_way(const bench *b, const stk_conv_shape *s, ways *w, int 
 {
     int out = s->pass == STK_CONV_FORWARD ? 2 : s->pass == STK_CONV_GRAD_DATA ? 0 : 1, i_failed;
     void *in[2] = {w->memory[out == 0 ? 2 : 0], w->memory[out == 1 ? 2 : 1]};
-    stk_entry entry = {&w->kernel, {in, &w->memory[out], w->memory[3]}};
+    stk_entry entry = {&w->kernel, {.in = in, .out = &w->memory[out], .scratch = w->memory[3]}};
     switch (way) {
     case OURS: return b->device->class->run(b->device, &entry, 1, &i_failed);
     case ONEDNN: return stk_onednn_conv_run(w->conv, w->memory[0], w->memory[1], NULL, w->memory[2], w->memory[3]);

@@ -79,7 +79,7 @@ static stk_status bench_op(const bench *b, const char *name, stk_op op, const st
         STK_TRY(b->device->class->alloc(b->device, stk_desc_bytes(out_desc[i]), STK_MEMORY_ZEROED, &out[i]));
     if (kernel.scratch_bytes)
         STK_TRY(b->device->class->alloc(b->device, kernel.scratch_bytes, STK_MEMORY_ZEROED, &scratch));
-    stk_entry entry = {&kernel, {in, out, scratch}};
+    stk_entry entry = {&kernel, {.in = in, .out = out, .scratch = scratch}};
     STK_TRY(time_entry(b->device, &entry, &ns));
     stk_cost cost = stk_op_cost(&call);
     printf("%-44s %10.1f us %8.1f GFLOP/s %4.0f %% %8.1f GB/s %4.0f %%  %s\n", name, ns * 1e-3, cost.flops / ns,

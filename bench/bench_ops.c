@@ -50,7 +50,7 @@ static void close_buffers(bench_buffers *buffers)
 static stk_status measure(const case_run *run, stk_device *device, const bench_buffers *buffers, double seconds,
                           int64_t *best_ns)
 {
-    stk_entry entry = {&buffers->kernel, {run->in, buffers->out, buffers->scratch}};
+    stk_entry entry = {&buffers->kernel, {.in = run->in, .out = buffers->out, .scratch = buffers->scratch}};
     int64_t start_ns = stk_clock_ns(), end_ns = start_ns + (int64_t)(seconds * 1e9);
     *best_ns = INT64_MAX;
     /* The first call pays for page faults, so there are at least three. */

@@ -94,7 +94,7 @@ static stk_status time_product(stk_device *device, const product *p, double ns[2
     STK_TRY(alloc_random(device, p->n * p->k, &b));
     STK_TRY(alloc_random(device, p->m * p->n, &c));
     if (kernel.scratch_bytes) STK_TRY(device->class->alloc(device, kernel.scratch_bytes, STK_MEMORY_ZEROED, &scratch));
-    stk_entry entry = {&kernel, {(void *[]){a, b}, (void *[]){c}, scratch}};
+    stk_entry entry = {&kernel, {.in = (void *[]){a, b}, .out = (void *[]){c}, .scratch = scratch}};
     int64_t start = stk_clock_ns();
     for (int r = 0; r < 3 || stk_clock_ns() - start < 120000000; r++)
         for (int who = 0; who < 2; who++) {
@@ -163,7 +163,7 @@ static stk_status time_call(stk_device *device, const char *name, stk_op op, con
     for (int i = 0; i < call.n_out; i++)
         STK_TRY(device->class->alloc(device, stk_desc_bytes(out_desc[i]), STK_MEMORY_ZEROED, &out[i]));
     if (kernel.scratch_bytes) STK_TRY(device->class->alloc(device, kernel.scratch_bytes, STK_MEMORY_ZEROED, &scratch));
-    stk_entry entry = {&kernel, {in, out, scratch}};
+    stk_entry entry = {&kernel, {.in = in, .out = out, .scratch = scratch}};
     int64_t start = stk_clock_ns();
     for (int r = 0; r < 3 || stk_clock_ns() - start < 200000000; r++) {
         int i_failed;

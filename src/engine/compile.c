@@ -141,7 +141,7 @@ typedef struct entry_writer {
 static void add_entry(entry_writer *w, int32_t node, int32_t i_micro, const stk_kernel *kernel, int n_in, int n_out)
 {
     w->program->info[w->n++] = (stk_program_entry_info){.node = node, .i_micro = i_micro};
-    *w->entry++ = (stk_entry){kernel, {w->next, w->next + n_in, NULL}};
+    *w->entry++ = (stk_entry){kernel, {.in = w->next, .out = w->next + n_in}};
     w->next += n_in + n_out;
 }
 

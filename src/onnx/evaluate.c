@@ -38,7 +38,7 @@ static stk_status run_node(stk_onnx *model, int32_t i_node, void **memory)
         pointer[i] = memory[node->in[i]];
     for (int i = 0; i < node->n_out; i++)
         pointer[node->n_in + i] = memory[node->first_out + i];
-    stk_entry entry = {&kernel, {pointer, pointer + node->n_in, scratch}};
+    stk_entry entry = {&kernel, {.in = pointer, .out = pointer + node->n_in, .scratch = scratch}};
     int i_failed;
     STK_TRY(model->reference->class->run(model->reference, &entry, 1, &i_failed));
 done:

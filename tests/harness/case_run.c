@@ -106,7 +106,7 @@ static stk_status fill_forward(case_run *run, int i, stk_device *reference)
     scratch = harness_alloc(kernel.scratch_bytes);
     for (int j = 0; j < call.n_out; j++)
         out[j] = harness_alloc(stk_desc_bytes(out_desc[j]));
-    stk_kernel_args args = {run->in, out, scratch};
+    stk_kernel_args args = {.in = run->in, .out = out, .scratch = scratch};
     STK_TRY(kernel.run(kernel.state, &args));
     memcpy(run->in[i], out[0], stk_desc_bytes(run->in_desc[i]));
 done:
@@ -270,7 +270,7 @@ stk_status case_call(const case_run *run, stk_device *device, int in_place, void
     STK_TRY(device->class->kernel(device, &run->call, &c.kernel));
     if (impl) *impl = c.kernel.impl ? c.kernel.impl : "?";
     STK_TRY(place_call(run, queue, in_place, &c));
-    stk_entry entry = {&c.kernel, {c.in, c.out, c.kernel.scratch_bytes ? c.scratch : NULL}};
+    stk_entry entry = {&c.kernel, {.in = c.in, .out = c.out, .scratch = c.kernel.scratch_bytes ? c.scratch : NULL}};
     STK_TRY(queues->capture(device, &entry, 1, &capture));
     STK_TRY(queues->launch(queue, capture, &i_failed));
     for (int i = 0; i < run->call.n_out; i++) {

@@ -75,7 +75,8 @@ static stk_status run_node(graph_run *run, int32_t i_node)
     if (!in) return stk_fail_memory(sizeof(*in));
     for (int i = 0; i < node->n_in; i++)
         in[i] = run->value[node->in[i]];
-    stk_entry entry = {&run->kernel[i_node], {in, run->value + node->first_out, run->scratch[i_node]}};
+    stk_entry entry = {&run->kernel[i_node],
+                       {.in = in, .out = run->value + node->first_out, .scratch = run->scratch[i_node]}};
     stk_status status = run->device->class->run(run->device, &entry, 1, &i_failed);
     free(in);
     return status == STK_OK ? status : stk_fail_prefix(status, "node %d (%s): ", i_node, stk_op_name(node->op));

@@ -98,7 +98,7 @@ static stk_status call(const case_run *run, stk_device *device, void *out[CASE_M
         if (!p) STK_TRY(stk_fail_memory(bytes));
         *(i < 0 ? &scratch : &out[i]) = p;
     }
-    stk_entry entry = {&kernel, {in, out, scratch}};
+    stk_entry entry = {&kernel, {.in = in, .out = out, .scratch = scratch}};
     STK_TRY(queues->capture(device, &entry, 1, &capture));
     STK_TRY(queues->launch(queue, capture, &i_failed));
     STK_TRY(queues->finish(queue));

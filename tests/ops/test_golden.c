@@ -129,7 +129,7 @@ static int check_golden(const golden_case *golden, stk_device *device, int *n_sk
     STK_TRY(status);
     for (int i_step = 0; i_step < golden->n_steps; i_step++) {
         int i_failed = 0;
-        stk_entry entry = {&run.kernel, {run.in, run.out, run.scratch}};
+        stk_entry entry = {&run.kernel, {.in = run.in, .out = run.out, .scratch = run.scratch}};
         if (i_step) feed_back(golden, &run, i_step);
         STK_TRY(device->class->run(device, &entry, 1, &i_failed));
         for (int i = 0; i < golden->n_out; i++)

@@ -47,7 +47,7 @@ static void run_slice(const slices_state *s, const stk_kernel_args *args, int64_
         char *to = (char *)args->out[i] + (size_t)(first * s->out[i].n_sample) * s->out[i].bytes;
         out[i] = s->out[i].loop ? own + s->out[i].offset : to;
     }
-    stk_kernel_args inner = {in, out, own + s->inner_offset};
+    stk_kernel_args inner = {.in = in, .out = out, .scratch = own + s->inner_offset};
     /* Such kernels fail when they are made, not when they run. */
     (void)kernel->run(kernel->state, &inner);
     for (int i = 0; i < s->n_out; i++) {

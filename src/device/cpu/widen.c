@@ -53,7 +53,8 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     }
     for (int i = 0; i < s->n_out; i++)
         out[i] = s->out[i].loop ? scratch + s->out[i].offset : args->out[i];
-    stk_kernel_args inner = {in, out, s->kernel.scratch_bytes ? scratch + s->inner_scratch : NULL};
+    stk_kernel_args inner = {
+        .in = in, .out = out, .scratch = s->kernel.scratch_bytes ? scratch + s->inner_scratch : NULL};
     STK_RETURN_IF_ERROR(s->kernel.run(s->kernel.state, &inner));
     for (int i = 0; i < s->n_out; i++)
         if (s->out[i].loop) convert(s, &s->out[i], out[i], args->out[i]);

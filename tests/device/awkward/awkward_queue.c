@@ -254,7 +254,7 @@ static stk_status translate_args(awkward_device *device, const stk_entry *entry,
 {
     const awkward_kernel *k = entry->kernel->state;
     size_t scratch_bytes = entry->kernel->scratch_bytes;
-    *out = (stk_entry){entry->kernel, {pointers, pointers + k->n_in, NULL}};
+    *out = (stk_entry){entry->kernel, {.in = pointers, .out = pointers + k->n_in}};
     bool is_alive = true;
     for (int i = 0; i < k->n_in; i++)
         is_alive &= !!(pointers[i] = awkward_translate(device, entry->args.in[i], k->bytes[i]));

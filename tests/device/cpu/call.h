@@ -90,7 +90,7 @@ static inline stk_status call_run(const call *c, stk_device *device, int in_plac
         memcpy(out[o], c->in[in_place % 32], stk_desc_bytes(out_desc[o]));
         in[in_place % 32] = out[o];
     }
-    stk_entry entry = {&kernel, {in, out, kernel.scratch_bytes ? scratch : NULL}};
+    stk_entry entry = {&kernel, {.in = in, .out = out, .scratch = kernel.scratch_bytes ? scratch : NULL}};
     STK_TRY(device->class->run(device, &entry, 1, &i_failed));
 done:
     free(scratch);

@@ -37,7 +37,7 @@ static void run_kernel(const call *c, stk_device *device, const stk_kernel *kern
         memcpy(out[o], c->in[in_place % 32], stk_desc_bytes(c->out_desc[o]));
         in[in_place % 32] = out[o];
     }
-    stk_entry entry = {kernel, {in, out, kernel->scratch_bytes ? scratch : NULL}};
+    stk_entry entry = {kernel, {.in = in, .out = out, .scratch = kernel->scratch_bytes ? scratch : NULL}};
     assert_int_equal(device->class->run(device, &entry, 1, &i_failed), STK_OK);
     free(scratch);
 }

@@ -30,6 +30,7 @@ static void print_memory(const stk_memory_plan *p)
     snprintf(note, sizeof(note), "%s numbers", cli_count(p->n_frozen, a));
     print_bytes("frozen, statistics", p->frozen_bytes, note);
     print_bytes("optimiser state", p->optimizer_bytes, "");
+    if (p->packed_bytes) print_bytes("packed weights", p->packed_bytes, "in 16 bits, in the order that kernels want");
     print_bytes("gradients", p->gradient_bytes, p->n_micro > 1 ? "kept for the whole step" : "each until its update");
     print_bytes("activations", p->activation_bytes, "");
     print_bytes("backward pass", p->backward_bytes, "");
@@ -110,6 +111,7 @@ static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
     printf(", \"n_trainable\": %" PRId64 ", \"n_frozen\": %" PRId64, p->n_trainable, p->n_frozen);
     printf(", \"trainable_bytes\": %zu, \"frozen_bytes\": %zu, \"optimizer_bytes\": %zu", p->trainable_bytes,
            p->frozen_bytes, p->optimizer_bytes);
+    printf(", \"packed_bytes\": %zu", p->packed_bytes);
     printf(", \"gradient_bytes\": %zu, \"activation_bytes\": %zu, \"backward_bytes\": %zu", p->gradient_bytes,
            p->activation_bytes, p->backward_bytes);
     printf(", \"workspace_bytes\": %zu, \"unused_bytes\": %zu, \"arena_bytes\": %zu", p->workspace_bytes,

@@ -21,14 +21,15 @@ typedef struct stk_memory_plan {
     int64_t batch, micro_batch, n_micro; /* samples of a step; of a part of it; parts */
     int64_t n_trainable, n_frozen;       /* numbers; frozen: running statistics too */
     size_t trainable_bytes, frozen_bytes, optimizer_bytes;
+    size_t packed_bytes;                  /* weights in 16 bits, in the order that kernels want */
     size_t activation_bytes;              /* forward values */
     size_t backward_bytes;                /* gradients of activations, and what was made again */
     size_t gradient_bytes;                /* of parameters */
     size_t workspace_bytes;               /* of kernels */
     size_t unused_bytes;                  /* gaps */
-    size_t arena_bytes;                   /* all five above */
+    size_t arena_bytes;                   /* the five from activation_bytes on */
     size_t lower_bound_bytes;             /* most bytes alive at once; arena_bytes is as much or more */
-    size_t peak_bytes;                    /* arena and variables */
+    size_t peak_bytes;                    /* arena, variables and packed weights */
     size_t checkpoint_copy_bytes;         /* besides, to save while steps go on; 0: saved from the variables */
     int64_t n_kept, n_recomputed;         /* activations that the backward pass reads; those made again for it */
     double flops, bytes, recompute_flops; /* of a step: operations, memory traffic at least; what is made again */

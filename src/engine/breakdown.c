@@ -132,7 +132,8 @@ stk_status stk_program_break_down(const stk_program *program, stk_memory_plan *o
     free(layer);
     out->arena_bytes = info.arena_bytes;
     out->lower_bound_bytes = info.lower_bound_bytes;
-    out->peak_bytes = info.arena_bytes + stk_program_variable_bytes(program);
+    out->packed_bytes = info.packed_bytes;
+    out->peak_bytes = info.arena_bytes + stk_program_variable_bytes(program) + info.packed_bytes;
     out->flops = info.flops;
     out->bytes = info.bytes;
     out->recompute_flops = info.recompute_flops;

@@ -117,11 +117,11 @@ static stk_status make_variables(stk_program *program)
 static stk_status make_entries(stk_program *program)
 {
     const stk_graph *graph = program->graph;
-    size_t n_pointers = 0, n = (size_t)graph->n_nodes + (size_t)program->plan.n_copies + 1;
+    size_t n_pointers = 0, n = (size_t)graph->n_nodes + (size_t)(program->plan.n_copies + program->kept.n) + 1;
     size_t n_lists = (size_t)program->n_sides, n_micro = (size_t)program->micro.n;
     for (int32_t i = 0; i < graph->n_nodes; i++)
         n_pointers += (size_t)(graph->node[i].n_in + graph->node[i].n_out);
-    n_pointers += 2 * (size_t)program->plan.n_copies;
+    n_pointers += 2 * (size_t)(program->plan.n_copies + program->kept.n);
     program->entry = calloc(n * n_lists * n_micro, sizeof(*program->entry));
     program->info = calloc(n * n_micro, sizeof(*program->info));
     program->pointers = calloc(n_pointers * n_lists * n_micro + 1, sizeof(*program->pointers));
@@ -145,12 +145,22 @@ static void add_entry(entry_writer *w, int32_t node, int32_t i_micro, const stk_
     w->next += n_in + n_out;
 }
 
+/* Those whose variable that node has written. */
+static void add_kept(entry_writer *w, int32_t writer)
+{
+    const stk_program *program = w->program;
+    for (int k = 0; k < program->kept.n; k++)
+        if (program->kept.weight[k].writer == writer)
+            add_entry(w, -1 - program->plan.n_copies - k, 0, &program->kept.kernel[k], 1, 1);
+}
+
 static void add_nodes(entry_writer *w, int32_t begin, int32_t end, int32_t i_micro)
 {
     const stk_program *program = w->program;
     for (int32_t i = begin; i < end; i++) {
         const stk_node *node = &program->graph->node[i];
         if (!program->plan.skipped[i]) add_entry(w, i, i_micro, &program->kernel[i], node->n_in, node->n_out);
+        add_kept(w, i);
     }
 }
 
@@ -177,6 +187,7 @@ static stk_status list_entries(stk_program *program)
         }
         add_nodes(&w, end, program->graph->n_nodes, 0);
         add_copies(&w, false, 0);
+        add_kept(&w, program->graph->n_nodes);
     }
     program->n_entries = w.n;
     program->dirty = true;
@@ -207,10 +218,42 @@ static stk_status dump_plan(const stk_program *program, const stk_compile_option
     return status;
 }
 
+static size_t planned_bytes(const stk_program *program)
+{
+    return stk_program_variable_bytes(program) + program->plan.arena_bytes + program->kept.bytes;
+}
+
+/* One program of an engine keeps them: those of another shape, or evaluation between steps, would need as much again.
+ */
+static bool may_keep(const stk_program *program, const stk_compile_options *options)
+{
+    for (const stk_program *p = program->engine->programs; p; p = p->next)
+        if (p->kept.n) return false;
+    return options->keep_packed;
+}
+
+/* Keeping weights packed is worth little: it makes no plan too large, nor takes the place of a checkpoint's copy. */
+static stk_status make_plan(stk_program *program, const stk_compile_options *options)
+{
+    const stk_graph *graph = program->graph;
+    if (may_keep(program, options)) STK_RETURN_IF_ERROR(stk_kept_find(program));
+    STK_RETURN_IF_ERROR(stk_plan_make(graph, program->kernel, program->kept.is_name, &program->parts, &program->plan));
+    size_t limit = options->memory_limit_bytes;
+    if (program->kept.n && limit && planned_bytes(program) + stk_program_variable_bytes(program) > limit) {
+        stk_kept_drop(program);
+        stk_plan_free(&program->plan);
+        STK_RETURN_IF_ERROR(stk_plan_make(graph, program->kernel, NULL, &program->parts, &program->plan));
+    }
+    stk_kept_find_writers(program);
+    for (int r = 0; r < graph->n_roots; r++)
+        program->updates |= graph->root[r].variable >= 0;
+    return STK_OK;
+}
+
 static stk_status check_limit(const stk_program *program, const stk_compile_options *options)
 {
     size_t variables = stk_program_variable_bytes(program), limit = options->memory_limit_bytes;
-    if (!limit || variables + program->plan.arena_bytes <= limit) return STK_OK;
+    if (!limit || planned_bytes(program) <= limit) return STK_OK;
     stk_text text = {0};
     stk_plan_print_largest(&program->plan, program->graph, 5, &text);
     stk_fail(
@@ -242,11 +285,12 @@ stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engin
     if (program->micro.n > 1) STK_TRY(stk_parts_arrange(graph, &program->parts));
     STK_TRY(find_kernels(program));
     if (options->codegen && !options->plan_only) generate_code(program);
-    STK_TRY(stk_plan_make(graph, program->kernel, &program->parts, &program->plan));
+    STK_TRY(make_plan(program, options));
     STK_TRY(dump_plan(program, options));
     STK_TRY(check_limit(program, options));
     STK_TRY(find_copy_kernels(program));
     STK_TRY(make_variables(program));
+    if (!options->plan_only) STK_TRY(stk_kept_alloc(program));
     STK_TRY(make_inputs(program));
     STK_TRY(list_entries(program));
     stk_micro_bind(program);

@@ -15,7 +15,7 @@ stk_status stk_engine_open(const char *device, const stk_device_config *config, 
     STK_TRY(queues->open(engine->device, &engine->in));
     STK_TRY(queues->open(engine->device, &engine->compute));
     STK_TRY(queues->open(engine->device, &engine->out));
-    engine->variables = (stk_variables){.device = engine->device, .queue = engine->compute, .seed = seed};
+    engine->variables = (stk_variables){.device = engine->device, .queue = engine->compute, .seed = seed, .version = 1};
     *out = engine;
     return STK_OK;
 done:
@@ -97,7 +97,13 @@ stk_status stk_engine_read_variable(stk_engine *engine, int i, void *dst)
 stk_status stk_engine_write_variable(stk_engine *engine, int i, const void *src)
 {
     const stk_variable *v = &engine->variables.variable[i];
+    stk_engine_changed(engine);
     return stk_queue_copy_now(engine->compute, v->data, src, stk_desc_bytes(v->desc), STK_COPY_TO_DEVICE);
+}
+
+void stk_engine_changed(stk_engine *engine)
+{
+    engine->variables.version++;
 }
 
 stk_status stk_engine_finish(stk_engine *engine)

@@ -47,6 +47,9 @@ typedef struct stk_compile_options {
     /* Chooses for a training step: what is cheap to make again, STK_CHEAP_SHARE of the step, and where that does not
      * bring it within memory_limit_bytes, as few more values as do. */
     bool fit;
+    /* Weights in 16 bits stay in the order that kernels want (kept.h) instead of being cast and packed in each run,
+     * where memory_limit_bytes has room and no other program of the engine does so. */
+    bool keep_packed;
     bool codegen; /* fused groups as machine code, where the device has a way: stk_program_info says how many */
     const char *dump_after; /* a pass's name, "all" or NULL */
     void (*dump)(void *user, const char *pass, const char *text);
@@ -64,7 +67,8 @@ void stk_engine_discard(stk_engine *engine, stk_program *program);
 
 typedef struct stk_variable_view {
     const char *name;     /* borrowed */
-    stk_tensor_view view; /* borrowed; may be written between runs. data is NULL where the device is not on the host */
+    stk_tensor_view view; /* borrowed; may be written between runs, see stk_engine_changed. data is NULL where the
+                             device is not on the host */
     bool trainable;
 } stk_variable_view;
 /* Variable number i in the order of creation. */
@@ -73,6 +77,8 @@ stk_variable_view stk_engine_variable(const stk_engine *engine, int i);
 /* Copies variable i to or from the host's memory, behind all runs so far, and waits. */
 stk_status stk_engine_read_variable(stk_engine *engine, int i, void *dst);
 stk_status stk_engine_write_variable(stk_engine *engine, int i, const void *src);
+/* To be called after content was written through views. */
+void stk_engine_changed(stk_engine *engine);
 /* Waits for everything; the first failure of any work that was enqueued. */
 stk_status stk_engine_finish(stk_engine *engine);
 
@@ -105,6 +111,7 @@ typedef struct stk_program_info {
     size_t arena_bytes, lower_bound_bytes; /* planned */
     size_t used_bytes;                     /* the highest byte that some kernel was given, as set up for running */
     size_t variable_bytes;                 /* of the whole engine; plan_only: of this program */
+    size_t packed_bytes;                   /* of weights kept packed */
     int n_entries, n_micro;
     double flops, bytes;      /* of one run */
     int n_kept, n_recomputed; /* values of the forward pass that the backward pass reads; those made again for it */

@@ -21,6 +21,7 @@ static stk_status plan_clone(stk_engine *engine, const stk_graph *graph, stk_com
     size_t limit = options.memory_limit_bytes;
     options.memory_limit_bytes = 0;
     options.plan_only = true;
+    options.keep_packed = false;
     options.dump_after = NULL;
     options.recompute_most = most;
     options.recompute_share = share;

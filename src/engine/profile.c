@@ -77,6 +77,7 @@ static void fill(const stk_program *program, int e, const stk_layer_name *layer,
     stk_tensor_desc in[64], made[16];
     char text[STK_SHAPE_TEXT_BYTES];
     *out = (stk_trace_kernel){.op = "copy", .impl = "", .work = "optimiser", .node = -1};
+    if (i < -program->plan.n_copies) snprintf(out->op, sizeof(out->op), "pack");
     if (i < 0) return;
     const stk_node *node = &graph->node[i];
     snprintf(out->op, sizeof(out->op), "%s", stk_op_name(node->op));

@@ -15,6 +15,7 @@ void stk_program_free(stk_program *program)
     for (int i = 0; i < STK_N_SIDES; i++)
         queues->release(program->capture[i]);
     stk_transfer_free(program);
+    stk_kept_drop(program);
     for (int32_t i = 0; program->kernel && i < program->graph->n_nodes; i++)
         stk_kernel_free(&program->kernel[i]);
     for (int i = 0; program->copy_kernel && i < program->plan.n_copies; i++)
@@ -100,6 +101,12 @@ static void set_pointers_of(stk_program *program, int e, int i_side)
     stk_kernel_args *args = &program->entry[i_side * program->n_entries + e].args;
     void **in = (void **)args->in, **out = (void **)args->out;
     int32_t i = program->info[e].node;
+    if (i < -program->plan.n_copies) {
+        int k = -1 - i - program->plan.n_copies;
+        in[0] = stk_program_locate(program, program->kept.weight[k].variable, i_side);
+        out[0] = stk_kept_locate(program, k);
+        return;
+    }
     if (i < 0) {
         const stk_planned_copy *copy = &program->plan.copy[-1 - i];
         in[0] = stk_program_locate(program, copy->value, i_side);
@@ -113,6 +120,8 @@ static void set_pointers_of(stk_program *program, int e, int i_side)
         out[j] = stk_program_locate(program, node->first_out + j, i_side);
     if (program->kernel[i].scratch_bytes)
         args->scratch = (char *)program->engine->arena + program->plan.scratch_offset[i];
+    if (program->kept.n && program->kept.of_node[i] >= 0)
+        args->kept = stk_kept_locate(program, program->kept.of_node[i]);
 }
 
 static stk_status check_inputs(const stk_program *program)
@@ -195,7 +204,7 @@ static const char *find_variable(const stk_graph *graph, const stk_node *node)
 /* Says which kernel failed, and of which parameter. */
 static stk_status blame(const stk_graph *graph, int32_t i, stk_status status)
 {
-    if (i < 0) return stk_fail_prefix(status, "copy: ");
+    if (i < 0) return stk_fail_prefix(status, "copying or packing a variable: ");
     const char *name = find_variable(graph, &graph->node[i]), *op = stk_op_name(graph->node[i].op);
     return name ? stk_fail_prefix(status, "%s of '%s': ", op, name) : stk_fail_prefix(status, "%s: ", op);
 }
@@ -203,10 +212,14 @@ static stk_status blame(const stk_graph *graph, int32_t i, stk_status status)
 static stk_status launch(stk_program *program, int i_side)
 {
     stk_queue *queue = program->engine->compute;
+    uint64_t *version = &program->engine->variables.version;
     int i_failed = -1;
+    *version += program->updates;
     stk_status status = program->profiling
                             ? launch_profiled(program, i_side, &i_failed)
                             : queue->device->class->queues->launch(queue, program->capture[i_side], &i_failed);
+    /* What it writes it has packed again. */
+    if (status == STK_OK) program->kept.version = *version;
     if (status == STK_OK || i_failed < 0) return status;
     return blame(program->graph, program->info[i_failed].node, status);
 }
@@ -217,6 +230,7 @@ stk_status stk_program_run(stk_program *program)
     if (program->plan_only) return stk_fail(STK_INVALID, "the program was only planned");
     if (program->dirty || program->arena_version != program->engine->arena_version)
         STK_RETURN_IF_ERROR(set_pointers(program));
+    STK_RETURN_IF_ERROR(stk_kept_refresh(program));
     if (!program->transfer) return launch(program, 0);
     STK_RETURN_IF_ERROR(stk_transfer_begin(program, &i_side));
     STK_RETURN_IF_ERROR(launch(program, i_side));
@@ -258,6 +272,7 @@ stk_program_info stk_program_get_info(const stk_program *program)
                              .lower_bound_bytes = program->plan.lower_bound_bytes,
                              .variable_bytes = program->plan_only ? stk_program_variable_bytes(program)
                                                                   : program->engine->variables.bytes,
+                             .packed_bytes = program->kept.bytes,
                              .n_entries = program->n_entries,
                              .n_micro = (int)program->micro.n,
                              .n_kept = program->recomputed.n_kept,
@@ -293,7 +308,7 @@ void stk_program_print(const stk_program *program, stk_text *out)
         int32_t i = program->info[e].node;
         if (program->info[e].i_micro > 0) continue;
         if (i < 0) {
-            stk_text_add(out, "%4d  copy\n", e);
+            stk_text_add(out, "%4d  %s\n", e, i < -program->plan.n_copies ? "pack" : "copy");
             continue;
         }
         stk_tensor_desc in[64], dst[16];

@@ -4,6 +4,7 @@
 
 #include "device/queue.h"
 #include "engine/engine.h"
+#include "engine/kept.h"
 #include "engine/transfer.h"
 #include "engine/variables.h"
 #include "passes/passes.h"
@@ -20,7 +21,9 @@ struct stk_engine {
 };
 
 typedef struct stk_program_entry_info {
-    int32_t node;    /* of the graph; below 0: copy number -1 - node, at the end of the body or of the run */
+    /* Of the graph. Below 0 copy number -1 - node, at the end of the body or of the run, and behind the copies, which
+     * have the first numbers, kept weights. */
+    int32_t node;
     int32_t i_micro; /* of the slice that it reads; 0 outside of the body */
     int64_t time_ns; /* profiling */
 } stk_program_entry_info;
@@ -54,6 +57,8 @@ struct stk_program {
     stk_parts parts;
     stk_micro micro;
     bool plan_only;
+    bool updates; /* it writes variables */
+    stk_kept kept;
     stk_recompute_report recomputed;
     stk_codegen_report codegen;
     char *codegen_failure; /* owned; NULL: none */

@@ -20,6 +20,7 @@ typedef struct stk_variables {
     stk_variable *variable;
     int n, capacity;
     size_t bytes;
+    uint64_t version; /* grows with each change of content after the first; from 1 */
 } stk_variables;
 
 /* leaf: of the graph's node. STK_MISMATCH when one of that name has another type. */

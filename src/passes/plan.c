@@ -14,6 +14,7 @@ typedef stk_plan_buffer buffer;
 typedef struct planner {
     const stk_graph *graph;
     const stk_kernel *kernel;
+    const bool *is_name; /* NULL: none */
     stk_parts parts;
     stk_plan *plan;
     int32_t *last_use;  /* by value: the last node that reads it, through other names too; n_nodes: a root */
@@ -33,9 +34,10 @@ static bool is_leaf(const stk_node *node)
 }
 
 /* Only another name of its first input. */
-static bool is_name(const stk_node *node)
+static bool is_name(const planner *p, const stk_node *node)
 {
-    return node->op == STK_OP_reshape || (node->op == STK_OP_accumulate && node->attrs.accumulate.in_place);
+    return (p->is_name && p->is_name[node - p->graph->node]) || node->op == STK_OP_reshape ||
+           (node->op == STK_OP_accumulate && node->attrs.accumulate.in_place);
 }
 
 /* Last uses; a name's uses count for what it renames, so walk backwards. */
@@ -56,7 +58,7 @@ static void find_last_uses(planner *p)
         const stk_node *node = &graph->node[i];
         for (int j = 0; j < node->n_in; j++) {
             int32_t v = node->in[j], use = i;
-            if (is_name(node) && j == 0 && p->last_use[node->first_out] > use) use = p->last_use[node->first_out];
+            if (is_name(p, node) && j == 0 && p->last_use[node->first_out] > use) use = p->last_use[node->first_out];
             if (graph->value[v].node < body_first && use >= body_first && use < body_end) use = body_end - 1;
             if (p->last_use[v] < use) p->last_use[v] = use;
         }
@@ -154,7 +156,7 @@ static stk_status place_node(planner *p, int32_t i)
         stk_place place = node->op == STK_OP_input ? STK_PLACE_INPUT : STK_PLACE_VARIABLE;
         p->plan->value[node->first_out] = (stk_planned_value){place, node->first_out, -1, 0};
         p->plan->skipped[i] = true;
-    } else if (is_name(node) && p->update_of[node->first_out] < 0) {
+    } else if (is_name(p, node) && p->update_of[node->first_out] < 0) {
         p->plan->value[node->first_out] = p->plan->value[node->in[0]];
         p->plan->skipped[i] = true;
     } else {
@@ -196,11 +198,12 @@ static void write_offsets(planner *p)
         if (p->buffer[i].value < 0) p->plan->scratch_offset[p->buffer[i].first] = p->buffer[i].offset;
 }
 
-stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const stk_parts *parts, stk_plan *out)
+stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const bool *is_name, const stk_parts *parts,
+                         stk_plan *out)
 {
     stk_status status = STK_OK;
     size_t n_values = (size_t)graph->n_values + 1, n_nodes = (size_t)graph->n_nodes + 1;
-    planner p = {.graph = graph, .kernel = kernel, .plan = out};
+    planner p = {.graph = graph, .kernel = kernel, .is_name = is_name, .plan = out};
     if (parts) p.parts = *parts;
     *out = (stk_plan){.n_values = graph->n_values, .n_nodes = graph->n_nodes};
     out->value = calloc(n_values, sizeof(*out->value));

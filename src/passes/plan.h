@@ -41,10 +41,12 @@ typedef struct stk_plan {
     int32_t peak_node;        /* where they are */
 } stk_plan;
 
-/* kernel[n_nodes]: the answers of the device, read for in_place and scratch_bytes; leaves are not looked at. parts: as
+/* kernel[n_nodes]: the answers of the device, read for in_place and scratch_bytes; leaves are not looked at. is_name:
+ * by node, those that nothing makes, as if their output were another name of their input; NULL: none. parts: as
  * arranged, NULL or zeros for a step without micro-batches. What the body reads from the beginning lives as long as the
  * body, since it is read again; sums live from the body's start. */
-stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const stk_parts *parts, stk_plan *out);
+stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const bool *is_name, const stk_parts *parts,
+                         stk_plan *out);
 void stk_plan_free(stk_plan *plan);
 /* How near the arena is to the bound, and each value's place and life, a line each. */
 void stk_plan_print(const stk_plan *plan, const stk_graph *graph, stk_text *out);

@@ -56,7 +56,7 @@ stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memor
     STK_RETURN_IF_ERROR(set_precision(run->trainer, request->precision));
     STK_RETURN_IF_ERROR(
         plan(run->trainer, request->batch > 0 ? request->batch : run->recipe->batch, request->speed, out));
-    out->checkpoint_copy_bytes =
-        stk_run_copy_bytes(run->recipe, config.memory_limit_bytes, out->peak_bytes, out->peak_bytes - out->arena_bytes);
+    out->checkpoint_copy_bytes = stk_run_copy_bytes(run->recipe, config.memory_limit_bytes, out->peak_bytes,
+                                                    out->peak_bytes - out->arena_bytes - out->packed_bytes);
     return STK_OK;
 }

@@ -49,7 +49,7 @@ static stk_status compile(stk_trainer *trainer, bool is_eval, int64_t rows, int6
         return stk_fail(STK_INVALID, "the model for length %lld has variables that the first one has not",
                         (long long)length);
     stk_program_info info = stk_program_get_info(out->program);
-    size_t planned = info.arena_bytes + info.variable_bytes;
+    size_t planned = info.arena_bytes + info.variable_bytes + info.packed_bytes;
     if (planned > trainer->result.peak_planned_bytes) trainer->result.peak_planned_bytes = planned;
     return STK_OK;
 }

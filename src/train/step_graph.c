@@ -112,6 +112,7 @@ static stk_compile_options compile_options(const stk_trainer *trainer)
 {
     return (stk_compile_options){.memory_limit_bytes = trainer->config.memory_limit_bytes,
                                  .compute = trainer->compute,
+                                 .keep_packed = !trainer->is_choosing,
                                  .codegen = trainer->config.codegen,
                                  .dump_after = trainer->dump_graph,
                                  .dump = trainer->config.dump,

@@ -208,8 +208,8 @@ static void emit_plan(stk_trainer *trainer)
     stk_text_add(&text, "%s (", device->class->name);
     device->class->describe(device, &text);
     stk_text_add(&text, ")");
-    trainer->result.peak_planned_bytes = info.arena_bytes + info.variable_bytes;
-    trainer->result.peak_used_bytes = info.used_bytes + info.variable_bytes;
+    trainer->result.peak_planned_bytes = info.arena_bytes + info.variable_bytes + info.packed_bytes;
+    trainer->result.peak_used_bytes = info.used_bytes + info.variable_bytes + info.packed_bytes;
     stk_train_event event = {.kind = STK_EVENT_PLAN,
                              .n_steps = trainer->n_steps,
                              .n_epochs = trainer->n_epochs,
@@ -287,6 +287,7 @@ stk_status stk_trainer_tensors(stk_trainer *trainer, const stk_named_tensor **ou
 stk_status stk_trainer_put_tensors(stk_trainer *trainer)
 {
     bool are_copies = !stk_engine_device(trainer->engine)->class->on_host;
+    stk_engine_changed(trainer->engine);
     for (size_t i = 0; are_copies && i < trainer->n_tensors; i++)
         if (trainer->variable[i] >= 0)
             STK_RETURN_IF_ERROR(

@@ -88,6 +88,7 @@ struct stk_trainer {
     int64_t most_rows; /* of a batch */
     int64_t n_rows;    /* that were trained on by this process */
     stk_memory_choice choice;
+    bool is_choosing;                       /* compares plans: without weights kept packed, which a limit may forbid */
     stk_measure measure[STK_MOST_MEASURES]; /* as configured */
     int n_measures;
     stk_measure_plan measures;

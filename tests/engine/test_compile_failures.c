@@ -148,6 +148,8 @@ static void plain(void **state)
     const stk_compile_options options = {.no_fuse = false};
     fail_everywhere("reference", &options);
     fail_everywhere("cpu", &options);
+    const stk_compile_options kept = {.compute = STK_BF16, .keep_packed = true};
+    fail_everywhere("cpu", &kept);
 }
 
 /* What the step needs where nothing, or all that helps, is made again. */

@@ -1,0 +1,51 @@
+/* Weights in the order that kernels want. A step in 16 bits reads each weight as a cast of its f32 variable. Where every
+ * reader of the cast would rather have another order (stk_kernel's keep), the program keeps the weight in those orders,
+ * made anew right behind each update, while the weight is in the cache, and nothing is cast or packed in the step:
+ *
+ *   before:  h = cast(w)   y = conv2d(x, h)   dx = conv2d_grad_data(dy, h)   w = sgd_update(w, ...)
+ *   after:   y = conv2d(x, kept 0)   dx = conv2d_grad_data(dy, kept 1)   w = sgd_update(w, ...)   kept 0, 1 = w
+ *
+ * Whatever else writes variables (another program, a checkpoint, a mean put in their place) makes kept weights stale;
+ * they are then made before the next run. Kernels of the same call share what they keep.
+ */
+#ifndef STK_ENGINE_KEPT_H
+#define STK_ENGINE_KEPT_H
+
+#include "device/device.h"
+
+struct stk_program;
+
+typedef struct stk_kept_weight {
+    int32_t node;     /* the first whose kernel keeps it */
+    int32_t variable; /* value id of the leaf */
+    int32_t writer;   /* the node that writes the variable in place; n_nodes: a copy at the end; -1: it never changes */
+    size_t offset, bytes;
+} stk_kept_weight;
+
+typedef struct stk_kept {
+    int n;
+    stk_kept_weight *weight;
+    int32_t *of_node; /* by node: its kept weight, -1: none; NULL while n is 0 */
+    bool *is_name;    /* by node: a cast that is not made; for stk_plan_make */
+    stk_kernel *kernel; /* [n]: keep as run; their state is borrowed */
+    stk_entry *entry;   /* [n], for making all of them */
+    void **pointers;    /* of the entries */
+    size_t bytes;
+    void *data;       /* on the device */
+    uint64_t version; /* the variables' when all were made; 0: never */
+} stk_kept;
+
+/* Finds what the program's kernels would keep. */
+stk_status stk_kept_find(struct stk_program *program);
+/* Nothing is kept, then. */
+void stk_kept_drop(struct stk_program *program);
+/* After the plan: who writes the variables. */
+void stk_kept_find_writers(struct stk_program *program);
+/* Takes the memory. After the variables are made. */
+stk_status stk_kept_alloc(struct stk_program *program);
+/* Where a weight lies. */
+void *stk_kept_locate(const struct stk_program *program, int i);
+/* Makes those that are stale, before a run. */
+stk_status stk_kept_refresh(struct stk_program *program);
+
+#endif

@@ -229,7 +229,7 @@ static void drop(stk_queue *queue, void *p, size_t bytes)
 /* What a call has on the device. */
 typedef struct placed_call {
     stk_kernel kernel;
-    void *in[CASE_MOST_IN], *out[CASE_MOST_OUT], *scratch;
+    void *in[CASE_MOST_IN], *out[CASE_MOST_OUT], *scratch, *kept;
 } placed_call;
 
 /* Inputs are copied, since a kernel in place may overwrite them. */
@@ -247,9 +247,50 @@ static stk_status place_call(const case_run *run, stk_queue *queue, int in_place
     return STK_OK;
 }
 
+/* A number in f32 that rounds to x, which is of 16 bits: up to half a step of it away, if there is one. */
+static float widened(stk_dtype dtype, double x, uint32_t random)
+{
+    float wide = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &wide, sizeof(bits));
+    bits += random % 0x10000 - 0x8000;
+    float moved;
+    memcpy(&moved, &bits, sizeof(moved));
+    char rounded[sizeof(double)];
+    harness_store(dtype, rounded, 0, moved);
+    return harness_load(dtype, rounded, 0) == x ? moved : wide;
+}
+
+/* What the kernel keeps of a weight, whose input is then left as it is: no numbers. */
+static stk_status place_kept(const case_run *run, stk_queue *queue, placed_call *c)
+{
+    int i = c->kernel.kept_input, i_failed;
+    stk_tensor_desc desc = run->in_desc[i];
+    int64_t n = stk_shape_count(desc.shape);
+    size_t bytes = (size_t)n * sizeof(float);
+    void *weight = NULL;
+    stk_status status = STK_OK;
+    float *wide = harness_alloc(bytes);
+    if (!wide) return stk_fail_memory(bytes);
+    for (int64_t j = 0; j < n; j++)
+        wide[j] = widened(desc.dtype, harness_load(desc.dtype, run->in[i], j), stk_philox(7, 0, (uint64_t)j).v[0]);
+    STK_TRY(put(queue, wide, bytes, &weight));
+    STK_TRY(put(queue, NULL, c->kernel.kept_bytes, &c->kept));
+    stk_kernel keep = {.run = c->kernel.keep, .state = c->kernel.state};
+    STK_TRY(stk_queue_run_now(queue, &(stk_entry){&keep, {.in = &weight, .out = &c->kept}}, 1, &i_failed));
+    drop(queue, c->in[i], stk_desc_bytes(desc));
+    c->in[i] = NULL;
+    STK_TRY(put(queue, NULL, stk_desc_bytes(desc), &c->in[i]));
+done:
+    drop(queue, weight, bytes);
+    free(wide);
+    return status;
+}
+
 static void drop_call(const case_run *run, stk_queue *queue, int in_place, placed_call *c)
 {
     drop(queue, c->scratch, c->kernel.scratch_bytes);
+    drop(queue, c->kept, c->kernel.kept_bytes);
     for (int i = 0; i < run->call.n_in; i++)
         drop(queue, c->in[i], stk_desc_bytes(run->in_desc[i]));
     for (int i = 0; i < run->call.n_out; i++)
@@ -269,8 +310,12 @@ stk_status case_call(const case_run *run, stk_device *device, int in_place, void
     STK_TRY(queues->open(device, &queue));
     STK_TRY(device->class->kernel(device, &run->call, &c.kernel));
     if (impl) *impl = c.kernel.impl ? c.kernel.impl : "?";
+    bool keeps = in_place == CASE_KEPT;
+    if (keeps) in_place = CASE_APART;
     STK_TRY(place_call(run, queue, in_place, &c));
+    if (keeps) STK_TRY(place_kept(run, queue, &c));
     stk_entry entry = {&c.kernel, {.in = c.in, .out = c.out, .scratch = c.kernel.scratch_bytes ? c.scratch : NULL}};
+    entry.args.kept = c.kept;
     STK_TRY(queues->capture(device, &entry, 1, &capture));
     STK_TRY(queues->launch(queue, capture, &i_failed));
     for (int i = 0; i < run->call.n_out; i++) {

@@ -38,7 +38,7 @@ static void every_op_has_cases(void **state)
 }
 
 typedef struct tally {
-    int n_compared, n_in_place, n_wrong;
+    int n_compared, n_in_place, n_kept, n_wrong;
     uint16_t skipped[STK_N_OPS]; /* bits of the dtypes */
 } tally;
 
@@ -54,6 +54,19 @@ static void complain(tally *t, const stk_device *device, const case_run *run, co
     t->n_wrong++;
 }
 
+/* The same bits as before are wanted. */
+static void check_again(tally *t, stk_device *device, const case_run *run, int in_place, void *const *want,
+                        const char *what)
+{
+    void *out[CASE_MOST_OUT];
+    if (case_call(run, device, in_place, out, NULL) != STK_OK)
+        complain(t, device, run, stk_error_text());
+    else
+        for (int k = 0; k < run->call.n_out; k++)
+            if (memcmp(out[k], want[k], stk_desc_bytes(run->out_desc[k]))) complain(t, device, run, what);
+    free_outputs(out);
+}
+
 /* Where the kernel says that output i may use the memory of input j, the bits must be the same that way. */
 static void check_in_place(tally *t, stk_device *device, const case_run *run, void *const *want)
 {
@@ -62,20 +75,25 @@ static void check_in_place(tally *t, stk_device *device, const case_run *run, vo
     for (int i = 0; i < run->call.n_out && i < 8; i++) {
         for (int j = 0; j < run->call.n_in; j++) {
             if (!(kernel.in_place[i] >> j & 1)) continue;
-            void *out[CASE_MOST_OUT];
             if (stk_desc_bytes(run->in_desc[j]) != stk_desc_bytes(run->out_desc[i])) {
                 complain(t, device, run, "in place between different sizes");
                 continue;
             }
-            if (case_call(run, device, 32 * i + j, out, NULL) != STK_OK)
-                complain(t, device, run, stk_error_text());
-            else
-                for (int k = 0; k < run->call.n_out; k++)
-                    if (memcmp(out[k], want[k], stk_desc_bytes(run->out_desc[k])))
-                        complain(t, device, run, "other bits in place");
-            free_outputs(out);
+            check_again(t, device, run, 32 * i + j, want, "other bits in place");
             t->n_in_place++;
         }
+    }
+    stk_kernel_free(&kernel);
+}
+
+/* And so they must where a weight is kept packed. */
+static void check_kept(tally *t, stk_device *device, const case_run *run, void *const *want)
+{
+    stk_kernel kernel;
+    if (device->class->kernel(device, &run->call, &kernel) != STK_OK) return;
+    if (kernel.kept_bytes) {
+        check_again(t, device, run, CASE_KEPT, want, "other bits of a weight that is kept packed");
+        t->n_kept++;
     }
     stk_kernel_free(&kernel);
 }
@@ -85,11 +103,11 @@ static void check_case(tally *t, stk_device *device, const op_case *source, stk_
     case_run run;
     void *want[CASE_MOST_OUT] = {0}, *got[CASE_MOST_OUT] = {0};
     if (case_run_open(source, main, reference, &run) != STK_OK ||
-        case_call(&run, reference, -1, want, NULL) != STK_OK) {
+        case_call(&run, reference, CASE_APART, want, NULL) != STK_OK) {
         complain(t, reference, &run, stk_error_text());
         goto done;
     }
-    stk_status status = case_call(&run, device, -1, got, NULL);
+    stk_status status = case_call(&run, device, CASE_APART, got, NULL);
     if (status == STK_UNSUPPORTED) {
         t->skipped[source->op] |= (uint16_t)(1u << main);
     } else if (status != STK_OK) {
@@ -102,6 +120,7 @@ static void check_case(tally *t, stk_device *device, const op_case *source, stk_
             if (difference) complain(t, device, &run, difference);
         }
         check_in_place(t, device, &run, got);
+        check_kept(t, device, &run, got);
         t->n_compared++;
     }
 done:
@@ -134,7 +153,8 @@ static void check_device(const stk_device_class *class)
             if (t.skipped[op] >> d & 1)
                 print_message("skipped: %s has no kernel for some case of %s in %s\n", class->name,
                               stk_op_name((stk_op)op), stk_dtype_name((stk_dtype)d));
-    print_message("%s: %d calls compared, %d in place, %d wrong\n", class->name, t.n_compared, t.n_in_place, t.n_wrong);
+    print_message("%s: %d calls compared, %d in place, %d of kept weights, %d wrong\n", class->name, t.n_compared,
+                  t.n_in_place, t.n_kept, t.n_wrong);
     stk_device_close(device);
     assert_int_equal(t.n_wrong, 0);
 }

@@ -72,10 +72,18 @@ size_t stk_bf16_product_scratch_bytes(const stk_bf16_product *p)
     return p->b_bytes + p->sums_bytes + p->a_bytes * (size_t)p->n_threads;
 }
 
+/* Kept panels lie block by block, in the order of a run. */
+size_t stk_bf16_product_kept_bytes(const stk_bf16_product *p)
+{
+    return (size_t)stk_bf16_panel_elements(p->shape.k, p->shape.n, B_WIDTH) * sizeof(uint16_t);
+}
+
 /* The columns [col, col + n) and the part [l, l + k) of what is summed over. */
 typedef struct product_step {
     const stk_bf16_product *p;
     const uint16_t *a, *b;
+    const float *wide_b; /* what is packed instead of b; NULL: b */
+    uint16_t *packed;    /* panels of b */
     const float *bias;
     void *c;
     char *scratch;
@@ -99,8 +107,12 @@ static void pack_part(const void *task, int i_part, int n_parts)
     int64_t row = s->transpose_b ? 1 : s->b_step, col = s->transpose_b ? s->b_step : 1, begin, end;
     share_evenly(t->n, B_WIDTH, i_part, n_parts, &begin, &end);
     if (begin >= end) return;
-    uint16_t *to = (uint16_t *)(void *)t->scratch + begin * round_up(t->k, 2);
-    t->p->tiles->pack_far(t->b + t->l * row + (t->col + begin) * col, row, col, t->k, end - begin, B_WIDTH, to);
+    uint16_t *to = t->packed + begin * round_up(t->k, 2);
+    int64_t at = t->l * row + (t->col + begin) * col;
+    if (t->wide_b)
+        t->p->tiles->pack_rounded(t->wide_b + at, row, col, t->k, end - begin, B_WIDTH, to);
+    else
+        t->p->tiles->pack_far(t->b + at, row, col, t->k, end - begin, B_WIDTH, to);
 }
 
 /* Where rows from `row` and columns from `col` on, counted from the step's first one, are read and written. */
@@ -157,25 +169,47 @@ static void multiply_part(const void *task, int i_part, int n_parts)
     /* Panel by panel, so that each stays in the cache for all rows of the block. */
     for (; col < end_col; col += B_WIDTH) {
         g.n = end_col - col < B_WIDTH ? end_col - col : B_WIDTH;
-        g.b = (const uint16_t *)(const void *)t->scratch + col * depth;
+        g.b = t->packed + col * depth;
         set_sums(t, row, col, &g);
         set_ahead(col == first_col && !s->transpose_a, col + B_WIDTH < end_col, &g);
         p->tiles->multiply(&g);
     }
 }
 
-void stk_bf16_product_run(const stk_bf16_product *p, const void *a, const void *b, const float *bias, void *c,
-                          void *scratch)
+/* The next part of the sum, or the first one of the next columns; false at the end. */
+static bool next_step(product_step *t)
 {
-    const stk_product_shape *s = &p->shape;
-    enum { PACKS_A_THREAD = 4 };
+    const stk_product_shape *s = &t->p->shape;
+    t->l += t->k;
+    if (t->l == s->k) {
+        t->l = 0;
+        t->col += t->n;
+    }
+    t->n = s->n - t->col < t->p->columns ? s->n - t->col : t->p->columns;
+    t->k = s->k - t->l < t->p->depth ? s->k - t->l : t->p->depth;
+    return t->col < s->n;
+}
+
+enum { PACKS_A_THREAD = 4 };
+
+void stk_bf16_product_keep(const stk_bf16_product *p, const float *b, void *kept)
+{
+    product_step t = {.p = p, .wide_b = b, .packed = kept};
+    while (next_step(&t)) {
+        stk_cpu_parallel(PACKS_A_THREAD * p->n_threads, pack_part, &t);
+        t.packed += stk_bf16_panel_elements(t.k, t.n, B_WIDTH);
+    }
+}
+
+void stk_bf16_product_run(const stk_bf16_product *p, const void *a, const void *b, const void *kept, const float *bias,
+                          void *c, void *scratch)
+{
     product_step t = {.p = p, .a = a, .b = b, .bias = bias, .c = c, .scratch = scratch};
-    for (t.col = 0; t.col < s->n; t.col += t.n) {
-        t.n = s->n - t.col < p->columns ? s->n - t.col : p->columns;
-        for (t.l = 0; t.l < s->k; t.l += t.k) {
-            t.k = s->k - t.l < p->depth ? s->k - t.l : p->depth;
-            stk_cpu_parallel(PACKS_A_THREAD * p->n_threads, pack_part, &t);
-            stk_cpu_parallel(p->row_parts * p->column_parts, multiply_part, &t);
-        }
+    /* Kept panels are only read. */
+    t.packed = kept ? (uint16_t *)(uintptr_t)kept : scratch;
+    while (next_step(&t)) {
+        if (!kept) stk_cpu_parallel(PACKS_A_THREAD * p->n_threads, pack_part, &t);
+        stk_cpu_parallel(p->row_parts * p->column_parts, multiply_part, &t);
+        if (kept) t.packed += stk_bf16_panel_elements(t.k, t.n, B_WIDTH);
     }
 }

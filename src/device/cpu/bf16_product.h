@@ -30,8 +30,12 @@ bool stk_bf16_product_pays(stk_isa isa, const stk_product_shape *shape);
 stk_bf16_product stk_bf16_product_cut(stk_isa isa, const stk_product_shape *shape, int n_threads);
 /* Bytes of 64-byte aligned scratch memory that a run needs. */
 size_t stk_bf16_product_scratch_bytes(const stk_bf16_product *product);
-/* bias: [n], added before rounding; NULL: none. */
-void stk_bf16_product_run(const stk_bf16_product *product, const void *a, const void *b, const float *bias, void *c,
-                          void *scratch);
+/* b packed once for many runs: bytes, and packing them from a b in f32 whose elements are rounded to the bf16 that a
+ * run would find. kept is 64-byte aligned. What is kept does not depend on the number of threads. */
+size_t stk_bf16_product_kept_bytes(const stk_bf16_product *product);
+void stk_bf16_product_keep(const stk_bf16_product *product, const float *b, void *kept);
+/* bias: [n], added before rounding; NULL: none. kept: b is not looked at; NULL: b is packed on the way. */
+void stk_bf16_product_run(const stk_bf16_product *product, const void *a, const void *b, const void *kept,
+                          const float *bias, void *c, void *scratch);
 
 #endif

@@ -178,8 +178,51 @@ static void multiply(const stk_bf16_block *g)
 
 /* --- packing --- */
 
-/* Two rows of n <= 32 elements each as n pairs. */
-static inline void pair_rows(const uint16_t *first, const uint16_t *second, __mmask32 mask, __m512i pairs[2])
+static __mmask32 mask_of(int64_t n)
+{
+    return n >= 32 ? ~(__mmask32)0 : n <= 0 ? 0 : ((__mmask32)1 << n) - 1;
+}
+
+/* f32 to the nearest bf16, in the upper halves: the bits of bf16_from_f32, which the processor's own rounding lacks for
+ * denormals. */
+static inline __m512i round_lanes(__m512 x)
+{
+    __m512i bits = _mm512_castps_si512(x), odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    __m512i sign = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MIN));
+    __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    return _mm512_mask_or_epi32(rounded, is_nan, sign, _mm512_set1_epi32(0x7fc00000));
+}
+
+/* What is packed: bf16, or f32 (wide), which is rounded on the way. Element (l, j) is number l * row + j * col. */
+typedef struct source {
+    const void *x;
+    int64_t row, col;
+    bool wide, far; /* far: of this x no near cache holds anything; nor is the result to be held in one */
+} source;
+
+/* 32 elements from number `at` on. */
+static inline __m512i load(const source *s, int64_t at, __mmask32 mask)
+{
+    static const uint16_t upper[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+                                       33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+    if (!s->wide) return _mm512_maskz_loadu_epi16(mask, (const uint16_t *)s->x + at);
+    const float *x = (const float *)s->x + at;
+    __m512i low = round_lanes(_mm512_maskz_loadu_ps((__mmask16)mask, x));
+    __m512i high = round_lanes(_mm512_maskz_loadu_ps((__mmask16)(mask >> LANES), x + LANES));
+    return _mm512_permutex2var_epi16(low, _mm512_loadu_si512(upper), high);
+}
+
+/* The same elements into the first-level cache. */
+static inline void fetch(const source *s, int64_t at)
+{
+    const char *x = (const char *)s->x + at * (s->wide ? (int64_t)sizeof(float) : (int64_t)sizeof(uint16_t));
+    _mm_prefetch(x, _MM_HINT_T0);
+    if (s->wide) _mm_prefetch(x + LINE, _MM_HINT_T0);
+}
+
+/* Two rows as pairs. */
+static inline void pair_rows(__m512i first, __m512i second, __m512i pairs[2])
 {
     static const uint16_t from[2][32] = {
         {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
@@ -187,15 +230,8 @@ static inline void pair_rows(const uint16_t *first, const uint16_t *second, __mm
         {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55,
          24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63},
     };
-    __m512i x = _mm512_maskz_loadu_epi16(mask, first);
-    __m512i y = second ? _mm512_maskz_loadu_epi16(mask, second) : _mm512_setzero_si512();
     for (int i = 0; i < 2; i++)
-        pairs[i] = _mm512_permutex2var_epi16(x, _mm512_loadu_si512(from[i]), y);
-}
-
-static __mmask32 mask_of(int64_t n)
-{
-    return n >= 32 ? ~(__mmask32)0 : n <= 0 ? 0 : ((__mmask32)1 << n) - 1;
+        pairs[i] = _mm512_permutex2var_epi16(first, _mm512_loadu_si512(from[i]), second);
 }
 
 /* far: past the caches. Lines that another core has read are else taken from its cache first, one after the other. */
@@ -207,33 +243,34 @@ static inline void store(uint16_t *to, __m512i x, bool far)
         _mm512_storeu_si512(to, x);
 }
 
-/* Rows l and l + 1 of a panel. */
-static inline void pack_pair(const uint16_t *first, const uint16_t *second, int64_t n, int width, bool far,
-                             uint16_t *to)
+/* Rows l and l + 1 of a panel, from elements number `at` on; no second one where there is none. */
+static inline void pack_pair(const source *s, int64_t at, bool has_second, int64_t n, int width, uint16_t *to)
 {
     for (int64_t j = 0; j < width; j += 2 * LANES) {
-        __m512i pairs[2];
-        pair_rows(first + j, second ? second + j : NULL, mask_of(n - j), pairs);
-        store(to + 2 * j, pairs[0], far);
-        if (width - j > LANES) store(to + 2 * j + 2 * LANES, pairs[1], far);
+        __mmask32 mask = mask_of(n - j);
+        __m512i pairs[2], second = has_second ? load(s, at + s->row + j, mask) : _mm512_setzero_si512();
+        pair_rows(load(s, at + j, mask), second, pairs);
+        store(to + 2 * j, pairs[0], s->far);
+        if (width - j > LANES) store(to + 2 * j + 2 * LANES, pairs[1], s->far);
     }
 }
 
 /* Rows lie side by side. Some rows of each panel at a time: whole lines are used while they are there, and what is
  * written lies together, since panels may be a power of two apart. */
-static void pack_rows(const uint16_t *x, int64_t row, int64_t k, int64_t n, int width, bool far, uint16_t *to)
+static inline __attribute__((always_inline)) void pack_rows(const source *s, int64_t k, int64_t n, int width,
+                                                            uint16_t *to)
 {
     enum { AT_ONCE = STK_BF16_SQUARE };
     int64_t depth = (k + 1) / 2 * 2, end = (n + width - 1) / width * width;
     for (int64_t first = 0; first < k; first += AT_ONCE)
         for (int64_t p = 0; p < end; p += width)
             for (int64_t l = first; l < first + AT_ONCE && l < k; l += 2) {
-                const uint16_t *from = x + l * row + p;
-                for (int64_t j = 0; far && j < width; j += 2 * LANES) {
-                    _mm_prefetch((const char *)(from + AT_ONCE * row + j), _MM_HINT_T0);
-                    _mm_prefetch((const char *)(from + (AT_ONCE + 1) * row + j), _MM_HINT_T0);
+                int64_t at = l * s->row + p;
+                for (int64_t j = 0; s->far && j < width; j += 2 * LANES) {
+                    fetch(s, at + AT_ONCE * s->row + j);
+                    fetch(s, at + (AT_ONCE + 1) * s->row + j);
                 }
-                pack_pair(from, l + 1 < k ? from + row : NULL, n - p, width, far, to + p * depth + l * width);
+                pack_pair(s, at, l + 1 < k, n - p, width, to + p * depth + l * width);
             }
 }
 
@@ -264,47 +301,51 @@ static inline void transpose_pairs(__m512i x[LANES], uint16_t *to, int64_t to_ro
 }
 
 /* Columns lie side by side: their pairs are neighbours already. */
-static void pack_columns(const uint16_t *x, int64_t col, int64_t k, int64_t n, int width, bool far, uint16_t *to)
+static inline __attribute__((always_inline)) void pack_columns(const source *s, int64_t k, int64_t n, int width,
+                                                               uint16_t *to)
 {
-    enum { AHEAD = STK_BF16_SQUARE }; /* elements: a line */
-    int64_t depth = (k + 1) / 2 * 2, end = (n + width - 1) / width * width;
+    enum { AHEAD = STK_BF16_SQUARE };
+    int64_t depth = (k + 1) / 2 * 2, end = (n + width - 1) / width * width, col = s->col;
     for (int64_t p = 0; p < end; p += width)
         for (int64_t l = 0; l < depth; l += 2 * LANES)
             for (int64_t j = 0; j < width; j += LANES) {
                 __m512i of[LANES];
-                const uint16_t *from = x + (p + j) * col + l;
-                const uint16_t *ahead = l + AHEAD < k ? from + AHEAD : from + AHEAD - k + width * col;
+                int64_t at = (p + j) * col + l, ahead = l + AHEAD < k ? at + AHEAD : at + AHEAD - k + width * col;
                 uint16_t *panel = to + p * depth + l * width + 2 * j, rest[LANES * 2 * LANES];
                 bool whole = depth - l >= 2 * LANES;
-                for (int i = 0; far && i < LANES; i++)
-                    _mm_prefetch((const char *)(ahead + i * col), _MM_HINT_T0);
+                for (int i = 0; s->far && i < LANES; i++)
+                    fetch(s, ahead + i * col);
                 for (int i = 0; i < LANES; i++)
-                    of[i] = p + j + i < n ? _mm512_maskz_loadu_epi16(mask_of(k - l), from + i * col)
-                                          : _mm512_setzero_si512();
-                transpose_pairs(of, whole ? panel : rest, whole ? 2 * width : 2 * LANES, far && whole);
+                    of[i] = p + j + i < n ? load(s, at + i * col, mask_of(k - l)) : _mm512_setzero_si512();
+                transpose_pairs(of, whole ? panel : rest, whole ? 2 * width : 2 * LANES, s->far && whole);
                 for (int64_t i = 0; !whole && i < (depth - l) / 2; i++)
                     memcpy(panel + i * 2 * width, rest + i * 2 * LANES, LINE);
             }
 }
 
-static void pack_from(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, bool far,
-                      uint16_t *to)
+static inline __attribute__((always_inline)) void pack_from(const source *s, int64_t k, int64_t n, int width,
+                                                            uint16_t *to)
 {
-    if (col == 1)
-        pack_rows(x, row, k, n, width, far, to);
+    if (s->col == 1)
+        pack_rows(s, k, n, width, to);
     else
-        pack_columns(x, col, k, n, width, far, to);
+        pack_columns(s, k, n, width, to);
+    if (s->far) _mm_sfence();
 }
 
 static void pack(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to)
 {
-    pack_from(x, row, col, k, n, width, false, to);
+    pack_from(&(source){x, row, col, false, false}, k, n, width, to);
 }
 
 static void pack_far(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to)
 {
-    pack_from(x, row, col, k, n, width, true, to);
-    _mm_sfence();
+    pack_from(&(source){x, row, col, false, true}, k, n, width, to);
+}
+
+static void pack_rounded(const float *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to)
+{
+    pack_from(&(source){x, row, col, true, true}, k, n, width, to);
 }
 
 /* --- transposing --- */
@@ -316,8 +357,8 @@ static inline void transpose_square(const uint16_t *x, int64_t row, int64_t n_ro
     __m512i left[LANES], right[LANES];
     for (int i = 0; i < LANES; i++) {
         __m512i pairs[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
-        const uint16_t *from = x + 2 * i * row;
-        if (2 * i < n_rows) pair_rows(from, 2 * i + 1 < n_rows ? from + row : NULL, mask, pairs);
+        __m512i second = _mm512_maskz_loadu_epi16(2 * i + 1 < n_rows ? mask : 0, x + (2 * i + 1) * row);
+        if (2 * i < n_rows) pair_rows(_mm512_maskz_loadu_epi16(mask, x + 2 * i * row), second, pairs);
         left[i] = pairs[0];
         right[i] = pairs[1];
     }
@@ -338,7 +379,7 @@ static void transpose(const uint16_t *x, int64_t row, int64_t k, int64_t n, uint
     }
 }
 
-const stk_bf16_tile_fns stk_bf16_tile_avx512bf16 = {pack, pack_far, transpose, multiply};
+const stk_bf16_tile_fns stk_bf16_tile_avx512bf16 = {pack, pack_far, pack_rounded, transpose, multiply};
 
 #else
 typedef int stk_bf16_tile_is_not_built;

@@ -267,7 +267,9 @@ static stk_status product_kernel(const stk_cpu_device *device, const stk_op_call
                     ? sizes.n_batch < 4 * device->base.n_threads && stk_sgemm_pays(shape.m, shape.n, shape.k)
                     : dtype == STK_BF16 && shape.out != STK_F16 && stk_product_pays(&shape);
     if (!pays) return STK_UNSUPPORTED;
-    return stk_product_kernel(device, &shape, 0, 1, out);
+    STK_RETURN_IF_ERROR(stk_product_kernel(device, &shape, 0, 1, out));
+    if (call->in[1].shape.rank == 2) stk_product_kernel_keep_b(out);
+    return STK_OK;
 }
 
 stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)

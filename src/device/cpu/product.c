@@ -331,7 +331,7 @@ stk_status stk_product_run(const stk_product *p, const void *a, const void *b, c
     enum { MOST_SHARES = 4096 };
     _Atomic int failed = STK_OK;
     if (p->is_own) {
-        stk_bf16_product_run(&p->own, a, b, bias, c, scratch);
+        stk_bf16_product_run(&p->own, a, b, NULL, bias, c, scratch);
         return STK_OK;
     }
     product_task task = {p, {a, b}, bias, c, scratch, &failed};
@@ -357,8 +357,18 @@ typedef struct product_state {
 static stk_status run_kernel(const void *state, const stk_kernel_args *args)
 {
     const product_state *s = state;
+    const stk_product *p = s->product;
     const float *bias = s->has_bias ? args->in[2] : NULL;
-    return stk_product_run(s->product, args->in[s->a], args->in[s->b], bias, args->out[0], args->scratch);
+    if (!args->kept) return stk_product_run(p, args->in[s->a], args->in[s->b], bias, args->out[0], args->scratch);
+    stk_bf16_product_run(&p->own, args->in[s->a], NULL, args->kept, bias, args->out[0], args->scratch);
+    return STK_OK;
+}
+
+static stk_status keep_b(const void *state, const stk_kernel_args *args)
+{
+    const product_state *s = state;
+    stk_bf16_product_keep(&s->product->own, args->in[0], args->out[0]);
+    return STK_OK;
 }
 
 static void release(void *state)
@@ -384,4 +394,13 @@ stk_status stk_product_kernel(const stk_cpu_device *device, const stk_product_sh
     out->scratch_bytes = stk_product_scratch_bytes(product);
     out->impl = stk_product_impl(product);
     return STK_OK;
+}
+
+void stk_product_kernel_keep_b(stk_kernel *kernel)
+{
+    const product_state *s = kernel->state;
+    if (!s->product->is_own) return;
+    kernel->kept_bytes = stk_bf16_product_kept_bytes(&s->product->own);
+    kernel->kept_input = s->b;
+    kernel->keep = keep_b;
 }

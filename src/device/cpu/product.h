@@ -49,5 +49,7 @@ const char *stk_product_impl(const stk_product *product);
  * its third, c is its output. */
 stk_status stk_product_kernel(const stk_cpu_device *device, const stk_product_shape *shape, int a, int b,
                               stk_kernel *out);
+/* Of such a kernel whose b may be a weight: it would keep b packed (device.h), where that saves anything. */
+void stk_product_kernel_keep_b(stk_kernel *kernel);
 
 #endif

@@ -105,7 +105,33 @@ static void check_gaps(const stk_product_shape *s, const buffers *x)
     }
 }
 
-static void run(const stk_product_shape *s, const buffers *x, int n_threads, void *c)
+/* Some f32 that rounds to x: up to half a step away, and as far as that where x is even, which ties go to. */
+static float near(uint16_t x, uint32_t random)
+{
+    int32_t most = x % 2 ? 0x7fff : 0x8000, off = (int32_t)(random % (uint32_t)(2 * most + 1)) - most;
+    uint32_t bits = ((uint32_t)x << 16) + (uint32_t)(random % 8 ? off : random % 16 ? most : -most);
+    float wide;
+    memcpy(&wide, &bits, sizeof(wide));
+    return wide;
+}
+
+/* b as it is kept, of numbers in f32. */
+static void *keep(const stk_bf16_product *p, const buffers *x)
+{
+    const stk_product_shape *s = &p->shape;
+    int64_t n = ((s->transpose_b ? s->n : s->k) - 1) * s->b_step + (s->transpose_b ? s->k : s->n);
+    size_t bytes = stk_bf16_product_kept_bytes(p);
+    float *wide = alloc((size_t)n * sizeof(*wide));
+    for (int64_t i = 0; i < n; i++)
+        wide[i] = near(x->b[i], stk_philox(6, 1, (uint64_t)i).v[0]);
+    void *kept = alloc(bytes);
+    memset(kept, 0xff, bytes);
+    stk_bf16_product_keep(p, wide, kept);
+    free(wide);
+    return kept;
+}
+
+static void run(const stk_product_shape *s, const buffers *x, int n_threads, bool keeps, void *c)
 {
     stk_bf16_product p = stk_bf16_product_cut(STK_ISA_AVX512, s, n_threads);
     stk_cpu_pool *pool;
@@ -116,7 +142,9 @@ static void run(const stk_product_shape *s, const buffers *x, int n_threads, voi
     /* NaN where anything is read that was not written. */
     memset(scratch, 0xff, bytes);
     memcpy(c, x->start, x->c_bytes);
-    stk_bf16_product_run(&p, x->a, x->b, x->bias, c, scratch);
+    void *kept = keeps ? keep(&p, x) : NULL;
+    stk_bf16_product_run(&p, x->a, keeps ? NULL : x->b, kept, x->bias, c, scratch);
+    free(kept);
     free(scratch);
     stk_cpu_pool_enter(before);
     stk_cpu_pool_free(pool);
@@ -133,7 +161,7 @@ static void check(stk_product_shape s)
     enum { MOST_ELEMENTS = 2000 };
     if (!runs_here()) skip();
     buffers x = make_buffers(&s);
-    run(&s, &x, 2, x.c);
+    run(&s, &x, 2, false, x.c);
     bool all = s.m * s.n * s.k < 2000000;
     for (int64_t e = 0; e < (all ? s.m * s.n : MOST_ELEMENTS); e++) {
         /* The last rows and columns each time. */
@@ -143,10 +171,10 @@ static void check(stk_product_shape s)
         check_element(&s, &x, i, j);
     }
     check_gaps(&s, &x);
-    /* The same bits from any number of threads. */
+    /* The same bits from any number of threads, and from a b that is kept. */
     void *again = alloc(x.c_bytes);
-    for (int n_threads = 1; n_threads <= 3; n_threads += 2) {
-        run(&s, &x, n_threads, again);
+    for (int i = 0; i < 4; i++) {
+        run(&s, &x, i % 2 ? 3 : 1, i < 2, again);
         assert_memory_equal(again, x.c, x.c_bytes);
     }
     free(again);
@@ -218,11 +246,36 @@ static void biases(void **state)
     check(s);
 }
 
+/* What a cast makes of numbers that a weight rarely has, in both ways to pack. */
+static void rare_numbers_are_cast(void **state)
+{
+    (void)state;
+    enum { N = 64, DEPTH = 6 };
+    static const uint32_t wide[DEPTH] = {0x7f800001, 0xffbfffff, 0x7f7fffff, 0x00018000, 0x80000001, 0xff800000};
+    static const uint16_t narrow[DEPTH] = {0x7fc0, 0xffc0, 0x7f80, 0x0002, 0x8000, 0xff80};
+    if (!runs_here()) skip();
+    stk_product_shape any = shape_of(96, 64, 64, false, false, STK_F32);
+    const stk_bf16_tile_fns *tiles = stk_bf16_product_cut(STK_ISA_AVX512, &any, 1).tiles;
+    for (int by_columns = 0; by_columns < 2; by_columns++) {
+        uint32_t x[DEPTH * N];
+        uint16_t *to = alloc(sizeof(uint16_t) * DEPTH * N);
+        for (int64_t i = 0; i < DEPTH * N; i++)
+            x[i] = wide[by_columns ? i % DEPTH : i / N];
+        float y[DEPTH * N];
+        memcpy(y, x, sizeof(y));
+        tiles->pack_rounded(y, by_columns ? 1 : N, by_columns ? DEPTH : 1, DEPTH, N, N, to);
+        for (int64_t l = 0; l < DEPTH; l++)
+            for (int64_t j = 0; j < N; j++)
+                assert_int_equal(to[l / 2 * 2 * N + 2 * j + l % 2], narrow[l]);
+        free(to);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(odd_sizes),  cmocka_unit_test(blocks_of_rows), cmocka_unit_test(long_sums),
-        cmocka_unit_test(added_to_c), cmocka_unit_test(biases),
+        cmocka_unit_test(added_to_c), cmocka_unit_test(biases),         cmocka_unit_test(rare_numbers_are_cast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

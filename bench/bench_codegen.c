@@ -1,4 +1,4 @@
-/* What `--codegen` is worth: the fused groups that the bench recipes make (`stoker train RECIPE --dump-graph=fuse`), on
+/* What `--codegen` is worth: the fused groups that the bench recipes make (`stoker plan RECIPE --dump-graph=fuse`), on
  * their sizes, interpreted in blocks and as generated code (src/device/cpu/codegen), in turn, with the device's
  * threads; the fastest of the rounds counts. Results must be the same to the bit.
  *

@@ -4,15 +4,18 @@
 #include <string.h>
 
 #include "cli.h"
+#include "progress.h"
 #include "stoker/plan.h"
 
-static const cli_option options[] = {{"--set", "KEY=VALUE", "changes a key of the recipe; may be given often"},
-                                     {"--memory", "SIZE", "short for --set memory=SIZE: plans within 8GiB, 60%"},
-                                     {"--device", "NAME", "short for --set device=NAME"},
-                                     {"--precision", "NAME", "short for --set precision=NAME"},
-                                     {"--batch", "N", "short for --set batch=N"},
-                                     {"--json", NULL, "prints JSON"},
-                                     {NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"--set", "KEY=VALUE", "changes a key of the recipe; may be given often"},
+    {"--memory", "SIZE", "short for --set memory=SIZE: plans within 8GiB, 60%"},
+    {"--device", "NAME", "short for --set device=NAME"},
+    {"--precision", "NAME", "short for --set precision=NAME"},
+    {"--batch", "N", "short for --set batch=N"},
+    {"--json", NULL, "prints JSON"},
+    {"--dump-graph", "PASS", "prints the graph after that pass, or after each with 'all'"},
+    {NULL, NULL, NULL}};
 
 /* --- text --- */
 
@@ -138,7 +141,7 @@ static int plan(const char *recipe, const stk_run_options *run_options, bool jso
     stk_run *run;
     stk_device_speed speed;
     stk_memory_plan p;
-    stk_plan_request request = {.speed = &speed};
+    stk_plan_request request = {.speed = &speed, .dump = true};
     if (stk_run_open(recipe, run_options, &run) != STK_OK) return cli_fail();
     int code = CLI_OK;
     if (stk_run_measure(run, &speed) != STK_OK || stk_run_plan(run, &request, &p) != STK_OK) {
@@ -169,7 +172,7 @@ static int run_verb(const cli_verb *verb, int argc, char **argv)
     if (args.n_words != 1) return cli_usage(verb, "plan needs one recipe: stoker plan RECIPE.yaml");
     for (int i = 0; i < args.n_found; i++) {
         const char *name = args.found[i].option->name, *value = args.found[i].value;
-        if (!value) continue;
+        if (!value || !strcmp(name, "--dump-graph")) continue;
         if (n == 64 || strlen(value) > 400) return cli_usage(verb, "too many or too long options");
         if (!strcmp(name, "--set") && !strchr(value, '='))
             return cli_usage(verb, "option '--set' needs KEY=VALUE, not '%s'", value);
@@ -180,8 +183,13 @@ static int run_verb(const cli_verb *verb, int argc, char **argv)
         set[n] = sets[n];
         n++;
     }
-    stk_run_options run_options = {.set = set, .n_set = n};
-    return plan(args.word[0], &run_options, cli_has(&args, "--json"));
+    bool json = cli_has(&args, "--json");
+    if (json && cli_has(&args, "--dump-graph"))
+        return cli_usage(verb, "graphs are no JSON: '--dump-graph' does not go with '--json'");
+    progress p = progress_make(false, json);
+    stk_run_options run_options = {
+        .set = set, .n_set = n, .dump_graph = cli_value(&args, "--dump-graph"), .dump = progress_graph, .user = &p};
+    return plan(args.word[0], &run_options, json);
 }
 
 const cli_verb cli_plan = {

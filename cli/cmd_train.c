@@ -48,12 +48,6 @@ static void catch_signals(bool on)
     sigaction(SIGTERM, &action, NULL);
 }
 
-static void print_graph(void *user, const char *pass, const char *text)
-{
-    progress_clear(user);
-    printf("--- after %s\n%s", pass, text);
-}
-
 /* The command that goes on with this run: this one, with --resume and without --steps. */
 static void print_command(int argc, char **argv)
 {
@@ -192,6 +186,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
     for (int i = 0; i < args.n_found; i++)
         if (!strcmp(args.found[i].option->name, "--set") && !strchr(args.found[i].value, '='))
             return cli_usage(verb, "option '--set' needs KEY=VALUE, not '%s'", args.found[i].value);
+    if (cli_has(&args, "--json") && cli_has(&args, "--dump-graph"))
+        return cli_usage(verb, "graphs are no JSON: '--dump-graph' does not go with '--json'");
     progress p = progress_make(cli_has(&args, "--quiet"), cli_has(&args, "--json"));
     if (collect_sets(&args, sets, &n_sets)) {
         stk_run_options run_options = {.set = (const char *const *)sets,
@@ -204,7 +200,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
                                        .on_info = progress_info,
                                        .on_event = progress_event,
                                        .dump_graph = cli_value(&args, "--dump-graph"),
-                                       .dump = print_graph,
+                                       .dump = progress_graph,
                                        .user = &p};
         code = train(args.word[0], &run_options, &p, argc, argv);
     } else {

@@ -251,6 +251,12 @@ void progress_info(void *user, const stk_run_info *info)
     fflush(stdout);
 }
 
+void progress_graph(void *user, const char *pass, const char *text)
+{
+    progress_clear(user);
+    printf("--- after %s\n%s", pass, text);
+}
+
 /* --- JSON --- */
 
 static void print_json_epoch(const stk_train_event *event)

@@ -17,6 +17,8 @@ typedef struct progress {
 progress progress_make(bool quiet, bool json);
 void progress_info(void *user, const stk_run_info *info);
 void progress_event(void *user, const stk_train_event *event);
+/* A graph after a pass; user: a progress. */
+void progress_graph(void *user, const char *pass, const char *text);
 /* Takes the moving line away, so that something else may be printed. */
 void progress_clear(progress *p);
 void progress_result(progress *p, const stk_run *run, const stk_run_result *result);

@@ -52,6 +52,7 @@ typedef struct stk_plan_request {
     int64_t batch;                 /* 0: the recipe's */
     const char *precision;         /* "f32", "bf16", "f16"; NULL: the recipe's */
     bool unlimited;                /* takes no account of the recipe's memory */
+    bool dump;                     /* the graph after stk_run_options.dump_graph goes to their dump */
     const stk_device_speed *speed; /* NULL: no expected time */
 } stk_plan_request;
 /* STK_NO_MEMORY: it does not fit into the recipe's memory; the text names the largest buffers. */

@@ -44,7 +44,7 @@ typedef struct stk_run_options {
     stk_train_event_fn on_event;                           /* may be NULL */
     bool without_data; /* stk_run_load: where the run's data.json tells what its data were like they are not opened, and
                         * may be gone; there is then nothing to evaluate on */
-    const char *dump_graph; /* as in stk_trainer_config */
+    const char *dump_graph; /* as in stk_trainer_config, of stk_run_train; of stk_run_plan where that asks for it */
     void (*dump)(void *user, const char *pass, const char *text);
     void *user;
 } stk_run_options;

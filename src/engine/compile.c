@@ -6,12 +6,14 @@
 #include "engine/program.h"
 #include "passes/passes.h"
 
-/* Whether the options leave the pass out. By name, so that a program whose list lacks a pass does not link it. */
-static bool is_left_out(const char *name, const stk_compile_options *options)
+/* Why the options leave the pass out, or NULL. By name, so that a program whose list lacks a pass does not link it. */
+static const char *why_left_out(const char *name, const stk_compile_options *options)
 {
-    if (!strcmp(name, "autocast")) return options->compute == STK_F32;
-    if (!strcmp(name, "loss_scale")) return options->loss_scale.kind < STK_LOSS_SCALE_FIXED && !options->skip_nonfinite;
-    return (!strcmp(name, "fuse") || !strcmp(name, "residual") || !strcmp(name, "epilogue")) && options->no_fuse;
+    bool scales = options->loss_scale.kind >= STK_LOSS_SCALE_FIXED || options->skip_nonfinite;
+    bool fuses = !strcmp(name, "fuse") || !strcmp(name, "residual") || !strcmp(name, "epilogue");
+    if (!strcmp(name, "autocast") && options->compute == STK_F32) return "all is computed in f32";
+    if (!strcmp(name, "loss_scale") && !scales) return "the loss is not scaled and no step is skipped";
+    return fuses && options->no_fuse ? "nothing is fused" : NULL;
 }
 
 static bool is_dumped(const char *name, const stk_compile_options *options)
@@ -33,7 +35,11 @@ static stk_status run_passes(const stk_named_pass *passes, stk_graph *graph, con
                                      .recompute_share = options->recompute_share,
                                      .recompute_report = recomputed};
     for (int i = 0; passes[i].name; i++) {
-        if (is_left_out(passes[i].name, options)) continue;
+        const char *why = why_left_out(passes[i].name, options);
+        if (why && options->dump_after && !strcmp(options->dump_after, passes[i].name))
+            return stk_fail(STK_NOT_FOUND, "there is no graph after the pass '%s', which is left out: %s",
+                            passes[i].name, why);
+        if (why) continue;
         stk_status status = passes[i].run(graph, &pass_options);
 #ifndef NDEBUG
         if (status == STK_OK) status = stk_graph_verify(graph);

@@ -51,7 +51,8 @@ typedef struct stk_compile_options {
      * where memory_limit_bytes has room and no other program of the engine does so. */
     bool keep_packed;
     bool codegen; /* fused groups as machine code, where the device has a way: stk_program_info says how many */
-    const char *dump_after; /* a pass's name, "all" or NULL */
+    /* A pass's name, "all" or NULL. A pass that the other options leave out is STK_NOT_FOUND, with why. */
+    const char *dump_after;
     void (*dump)(void *user, const char *pass, const char *text);
     void *dump_user;
 } stk_compile_options;
@@ -61,6 +62,9 @@ stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_co
                               stk_program **out);
 /* The same for prediction in f32: the graph has neither gradients nor updates. Links no pass that training needs. */
 stk_status stk_engine_compile_forward(stk_engine *engine, stk_graph *graph, stk_program **out);
+
+/* STK_NOT_FOUND, with a list of them, where no pass has that name and it is not "all": what dump_after takes. */
+stk_status stk_engine_check_pass(const char *name);
 
 /* Frees one program before its engine. Accepts NULL. */
 void stk_engine_discard(stk_engine *engine, stk_program *program);

@@ -28,10 +28,7 @@ static double step_cost(const stk_program_info *info)
 static stk_status plan_parts(stk_trainer *trainer, int64_t batch, int64_t micro, stk_program_info *out)
 {
     stk_program *program;
-    trainer->is_choosing = true;
-    stk_status status = stk_step_compile_with(trainer, batch, micro, true, &program);
-    trainer->is_choosing = false;
-    STK_RETURN_IF_ERROR(status);
+    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, batch, micro, STK_STEP_TRY, &program));
     *out = stk_program_get_info(program);
     stk_engine_discard(trainer->engine, program);
     return STK_OK;

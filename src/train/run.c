@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/thread.h"
+#include "engine/engine.h"
 #include "stoker/sources.h"
 #include "train/build.h"
 #include "train/data_record.h"
@@ -163,6 +164,8 @@ static stk_status open_recipe(const recipe_place *place, const stk_run_options *
     run->lock_fd = run->metrics.fd = -1;
     run->saved_state.step = -1;
     run->last_loss = NAN;
+    /* Before the data are looked at, which may take long. */
+    if (run->options.dump_graph) STK_TRY(stk_engine_check_pass(run->options.dump_graph));
     STK_TRY(read_recipe(place, &run->options, &run->recipe));
     if (!run->recipe->model)
         STK_TRY(stk_yaml_fail(run->recipe->yaml->root, "the key 'model' is missing: the network to train"));
@@ -249,6 +252,19 @@ stk_trainer_config stk_run_config(stk_run *run)
     config.make_model = make_model;
     config.model_user = run;
     return config;
+}
+
+static void forward_dump(void *user, const char *pass, const char *text)
+{
+    stk_run *run = user;
+    if (run->options.dump) run->options.dump(run->options.user, pass, text);
+}
+
+void stk_run_dump(stk_run *run, stk_trainer_config *config)
+{
+    config->dump_graph = run->options.dump_graph;
+    config->dump = forward_dump;
+    config->event_user = run;
 }
 
 size_t stk_run_copy_bytes(const stk_recipe *recipe, size_t limit, size_t peak_bytes, size_t variable_bytes)

@@ -35,7 +35,7 @@ static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_spe
     STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
     STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
     STK_RETURN_IF_ERROR(stk_memory_choose(trainer, batch, &choice));
-    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, batch, choice.micro, true, &program));
+    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, batch, choice.micro, STK_STEP_PLAN, &program));
     STK_TRY(stk_program_break_down(program, out));
     out->batch = batch;
     out->micro_batch = choice.micro;
@@ -52,6 +52,7 @@ stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memor
     stk_trainer_config config = stk_run_config(run);
     *out = (stk_memory_plan){0};
     if (request->unlimited) config.memory_limit_bytes = 0;
+    if (request->dump) stk_run_dump(run, &config);
     stk_trainer_configure(run->trainer, &config);
     STK_RETURN_IF_ERROR(set_precision(run->trainer, request->precision));
     STK_RETURN_IF_ERROR(

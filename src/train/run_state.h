@@ -45,7 +45,6 @@ struct stk_run {
     double last_loss;            /* of the last step; NAN before */
     bool metrics_warned, cache_warned;
     bool is_last_try; /* a save that fails now fails the run, so no warning is needed */
-    int n_dumps;      /* graphs that were printed */
 
     /* after stk_run_load */
     int64_t loaded_step;
@@ -88,5 +87,7 @@ stk_status stk_run_open_text(const char *recipe, const char *record, const stk_r
 void stk_run_warn(stk_run *run, const char *text);
 /* The trainer's configuration by the recipe, with what makes models for other lengths. */
 stk_trainer_config stk_run_config(stk_run *run);
+/* Has the graphs that the run's options name dumped. */
+void stk_run_dump(stk_run *run, stk_trainer_config *config);
 
 #endif

@@ -204,13 +204,6 @@ static void on_event(void *user, const stk_train_event *event)
     if (run->options.on_event) run->options.on_event(run->options.user, &own);
 }
 
-static void on_dump(void *user, const char *pass, const char *text)
-{
-    stk_run *run = user;
-    run->n_dumps++;
-    if (run->options.dump) run->options.dump(run->options.user, pass, text);
-}
-
 /* --- beginning --- */
 
 static stk_status configure(stk_run *run)
@@ -232,8 +225,7 @@ static stk_status configure(stk_run *run)
         config.trace_first = run->options.trace_first;
         config.trace_last = run->options.trace_last;
     }
-    config.dump_graph = run->options.dump_graph;
-    config.dump = on_dump;
+    stk_run_dump(run, &config);
     stk_trainer_configure(run->trainer, &config);
     stk_trainer_set_hooks(run->trainer, &hooks);
     return STK_OK;
@@ -349,9 +341,6 @@ static stk_status begin(stk_run *run)
     if (warnings.n) stk_run_warn(run, stk_text_get(&warnings));
     if (run->options.on_info) run->options.on_info(run->options.user, &run->info);
     STK_TRY(prepare(run));
-    if (run->options.dump_graph && run->n_dumps == 0)
-        STK_TRY(stk_fail(STK_NOT_FOUND, "no pass '%s' runs for the training step; 'all' prints the graph after each",
-                         run->options.dump_graph));
     STK_TRY(checkpoint[0] ? restore(run, checkpoint) : stk_run_init_weights(run));
     if (!checkpoint[0]) STK_TRY(start_anew(run, has_earlier));
     /* Only now, so that a run whose plan is refused leaves no recipe behind that would refuse the next. */

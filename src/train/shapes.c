@@ -42,6 +42,7 @@ static stk_status compile(stk_trainer *trainer, bool is_eval, int64_t rows, int6
         is_eval ? stk_step_compile_eval(trainer, rows, out) : stk_step_compile_train(trainer, rows, out);
     trainer->model = own;
     trainer->result.compile_s += (double)(stk_clock_ns() - start) * 1e-9;
+    if (status != STK_OK && length == 0) return status; /* All batches are alike. */
     if (status != STK_OK)
         return stk_fail_prefix(status, "for batches of %lld samples of length %lld: ", (long long)rows,
                                (long long)length);

@@ -112,7 +112,7 @@ static stk_compile_options compile_options(const stk_trainer *trainer)
 {
     return (stk_compile_options){.memory_limit_bytes = trainer->config.memory_limit_bytes,
                                  .compute = trainer->compute,
-                                 .keep_packed = !trainer->is_choosing,
+                                 .keep_packed = true,
                                  .codegen = trainer->config.codegen,
                                  .dump_after = trainer->dump_graph,
                                  .dump = trainer->config.dump,
@@ -231,9 +231,11 @@ static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t 
     return graph;
 }
 
-stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t micro, bool plan_only, stk_program **out)
+stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t micro, stk_step_use use,
+                                 stk_program **out)
 {
     stk_compile_options options = compile_options(trainer);
+    bool plan_only = use != STK_STEP_RUN;
     trainer->has_classes = has_class_labels(trainer);
     STK_RETURN_IF_ERROR(stk_measures_plan(trainer, compares_shares(trainer)));
     options.loss_scale = trainer->loss_scale;
@@ -243,7 +245,8 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t mi
     options.batch = batch;
     options.micro = micro;
     options.plan_only = plan_only;
-    if (plan_only) options.dump_after = NULL;
+    options.keep_packed = use != STK_STEP_TRY;
+    if (use == STK_STEP_TRY) options.dump_after = NULL;
     STK_RETURN_IF_ERROR(stk_engine_compile(trainer->engine, make_train_graph(trainer, batch, micro), &options, out));
     if (!plan_only) note_codegen(trainer, *out);
     return STK_OK;
@@ -255,7 +258,7 @@ stk_status stk_step_compile_train(stk_trainer *trainer, int64_t rows, stk_bound_
     if (rows != trainer->choice.micro * n_micro && trainer->shapes.varies) micro = (rows + n_micro - 1) / n_micro;
     out->batch = rows;
     trainer->is_language_model = stk_graph_find(stk_model_graph(trainer->model), STK_OP_input, "targets").id >= 0;
-    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, rows, micro, false, &out->program));
+    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, rows, micro, STK_STEP_RUN, &out->program));
     return list_bindings(trainer, out);
 }
 

@@ -247,6 +247,7 @@ stk_status stk_trainer_open(stk_trainer *trainer)
     stk_device_config device = {.n_threads = trainer->config.n_threads};
     if (trainer->engine) return STK_OK;
     STK_RETURN_IF_ERROR(check_parts(trainer));
+    if (trainer->dump_graph) STK_RETURN_IF_ERROR(stk_engine_check_pass(trainer->dump_graph));
     return stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed, &trainer->engine);
 }
 

@@ -88,7 +88,6 @@ struct stk_trainer {
     int64_t most_rows; /* of a batch */
     int64_t n_rows;    /* that were trained on by this process */
     stk_memory_choice choice;
-    bool is_choosing;                       /* compares plans: without weights kept packed, which a limit may forbid */
     stk_measure measure[STK_MOST_MEASURES]; /* as configured */
     int n_measures;
     stk_measure_plan measures;
@@ -146,8 +145,12 @@ void stk_measures_finish(const stk_trainer *trainer, const double *sums, stk_met
 /* --- step_graph.c: the three graphs made of the model's --- */
 /* On so many rows. The memory choice is made: as many parts as it has. */
 stk_status stk_step_compile_train(stk_trainer *trainer, int64_t rows, stk_bound_program *out);
+/* What a compiled step is for. A plan and a trial make no variables. A trial, which is compared with others, prints no
+ * graphs and keeps no weights packed, which a limit may forbid. */
+typedef enum stk_step_use { STK_STEP_RUN, STK_STEP_PLAN, STK_STEP_TRY } stk_step_use;
 /* The training step on parts of so many samples. */
-stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t micro, bool plan_only, stk_program **out);
+stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t micro, stk_step_use use,
+                                 stk_program **out);
 stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_program *out);
 stk_status stk_step_compile_predict(stk_trainer *trainer, stk_bound_program *out);
 /* Refuses a data set of which it is not known how many batches it has. */

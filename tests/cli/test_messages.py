@@ -119,7 +119,15 @@ def machine():
     refused([*train, "--out", "/proc/nowhere"], 1, "/proc/nowhere")
     refused([*train, "--out", "small.yaml"], 1, "small.yaml")
     refused([*train, "--out", "digits"], 1, "holds 'test' but no run")
-    refused([*train, "--dump-graph", "nothing", "--out", "no-pass"], 1, "no pass 'nothing'")
+    missing = ["--set", "data.train.source.images=nowhere", "--dump-graph"]
+    refused([*train, *missing, "fused"], 1, "no pass 'fused' (did you mean 'fuse'?); there are autocast, loss_scale,")
+    refused(["plan", "small.yaml", *missing, "nothing"], 1, "no pass 'nothing'; there are autocast, loss_scale,")
+    f32 = ["--precision", "f32", "--dump-graph=autocast"]
+    refused(["plan", "small.yaml", *f32], 1, "no graph after the pass 'autocast', which is left out: all is computed in f32")
+    refused([*train, *f32, "--out", "no-pass"], 1, "stoker: there is no graph after the pass 'autocast'", lines=None)
+    check(not os.path.exists("no-pass"), "a refused graph leaves no run folder")
+    for verb in (train, ["plan", "small.yaml"]):
+        refused([*verb, "--json", "--dump-graph=fuse"], 2, "'--dump-graph' does not go with '--json'")
     accepted(["devices"], "cpu", "memory")
     accepted(["devices", "--json"], '"numa_nodes"')
     accepted(["new", "fresh"], "wrote fresh.yaml")

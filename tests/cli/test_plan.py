@@ -68,10 +68,17 @@ def messages():
     refused(["plan", *MODEL, "--set", "whiten={layer: nowhere}"], 1, "'whiten': there is no convolution 'nowhere'")
 
 
+def graphs():
+    text = accepted(["plan", *MODEL, "--dump-graph=all"]).stdout
+    check(all(f"--- after {p}\n" in text for p in ("simplify", "fuse", "plan")), "the graph after each pass")
+    check(text.count("--- after fuse") == 1, "of the plan asked for, and of no other batch")
+
+
 begin()
 limits(figures())
 fixed_scale()
 messages()
+graphs()
 text = accepted(["plan", *MODEL]).stdout
 check("activations by layer" in text and "batch 16" in text, "layers and other batches in the text")
 end()

@@ -55,6 +55,7 @@ int cli_usage(const cli_verb *verb, const char *format, ...)
 
 int cli_fail(void)
 {
+    fflush(stdout); /* In a pipe, too, what was said before comes before. */
     fprintf(stderr, "stoker: %s\n", stk_error_text());
     return CLI_FAILED;
 }

@@ -25,47 +25,51 @@ static void print_bytes(const char *what, size_t bytes, const char *note)
     printf("  %-24s %12s%s%s\n", what, cli_bytes((double)bytes, text), note[0] ? "  " : "", note);
 }
 
+/* What is there at the moment of most, so that the lines above the peak add up to it. */
 static void print_memory(const stk_memory_plan *p)
 {
-    char note[128], a[CLI_TEXT], b[CLI_TEXT];
-    snprintf(note, sizeof(note), "%s numbers", cli_count(p->n_trainable, a));
+    char note[128], a[CLI_TEXT];
+    printf("memory  of a step of %" PRId64 " samples in %s, when it needs most\n", p->batch,
+           stk_dtype_name(p->compute));
+    snprintf(note, sizeof(note), "%s numbers that are trained", cli_count(p->n_trainable, a));
     print_bytes("parameters", p->trainable_bytes, note);
-    snprintf(note, sizeof(note), "%s numbers", cli_count(p->n_frozen, a));
+    snprintf(note, sizeof(note), "%s numbers that are not trained", cli_count(p->n_frozen, a));
     print_bytes("frozen, statistics", p->frozen_bytes, note);
     print_bytes("optimiser state", p->optimizer_bytes, "");
     if (p->packed_bytes) print_bytes("packed weights", p->packed_bytes, "in 16 bits, in the order that kernels want");
-    print_bytes("gradients", p->gradient_bytes, p->n_micro > 1 ? "kept for the whole step" : "each until its update");
-    print_bytes("activations", p->activation_bytes, "");
-    print_bytes("backward pass", p->backward_bytes, "");
-    print_bytes("workspace", p->workspace_bytes, "");
-    snprintf(note, sizeof(note), "%s alive at once, %.1f %% above", cli_bytes((double)p->lower_bound_bytes, b),
-             p->lower_bound_bytes ? 100 * ((double)p->arena_bytes / (double)p->lower_bound_bytes - 1) : 0);
-    print_bytes("peak", p->peak_bytes, note);
+    print_bytes("gradients", p->gradient_bytes,
+                p->n_micro > 1 ? "of parameters, kept for the whole step" : "of parameters, each until its update");
+    print_bytes("activations", p->activation_bytes, "kept for the backward pass");
+    print_bytes("backward pass", p->backward_bytes, "gradients of activations, and activations made again");
+    print_bytes("workspace", p->workspace_bytes, "of kernels");
+    snprintf(note, sizeof(note), "between the places of the four above, %.1f %%",
+             p->arena_bytes ? 100 * (double)p->unused_bytes / (double)p->arena_bytes : 0);
+    print_bytes("gaps", p->unused_bytes, note);
+    print_bytes("peak", p->peak_bytes, "all of the above");
     if (p->checkpoint_copy_bytes > 0)
-        print_bytes("a copy, once it saves", p->checkpoint_copy_bytes, "where a limit leaves no room: saved without");
-}
-
-static void print_fit(const stk_memory_plan *p)
-{
-    if (p->n_micro > 1)
-        printf("  to fit: %" PRId64 " micro-batches of %" PRId64 " a step\n", p->n_micro, p->micro_batch);
+        print_bytes("a copy, once it saves", p->checkpoint_copy_bytes,
+                    "besides; where a limit leaves no room, steps wait");
     if (p->n_recomputed > 0)
-        printf("  recompute %" PRId64 " of %" PRId64 " activations, %.1f %% more FLOP\n", p->n_recomputed, p->n_kept,
-               100 * p->recompute_flops / (p->flops - p->recompute_flops));
-    if (p->codegen) printf("  codegen the large ones of %d fused groups as machine code\n", p->n_groups);
-    if (p->slowdown > 1.005) printf("  to fit: expected %.2fx the time of a step without a limit\n", p->slowdown);
+        printf("  recompute %" PRId64 " of %" PRId64 " activations instead of keeping them: %.1f %% more FLOP\n",
+               p->n_recomputed, p->n_kept, 100 * p->recompute_flops / (p->flops - p->recompute_flops));
+    if (p->n_micro > 1)
+        printf("  the batch goes through in %" PRId64 " micro-batches of %" PRId64 "\n", p->n_micro, p->micro_batch);
+    if (p->slowdown > 1.005)
+        printf("  to fit into the limit, a step takes about %.2fx the time of one without\n", p->slowdown);
 }
 
 static void print_speed(const stk_memory_plan *p, const stk_device_speed *speed)
 {
     char a[CLI_TEXT], b[CLI_TEXT];
     double limit = p->flops / speed->flops_per_s;
-    printf("step    %s, %s of memory traffic at least\n", cli_flops(p->flops, a), cli_bytes(p->bytes, b));
-    printf("        %.3g s at the %.0f GFLOP/s that a large matrix product reaches here, so %.3g samples/s; only 3x3\n"
-           "        convolutions, which save multiplications, get beyond\n",
-           limit, speed->flops_per_s * 1e-9, (double)p->batch / limit);
-    printf("        expected %.3g s, %.3g samples/s, with %.1f GB/s of memory\n", p->expected_s,
-           (double)p->batch / p->expected_s, speed->bytes_per_s * 1e-9);
+    printf("step    expected %.3g s, %.3g samples/s, by what was just measured here: %.1f GB/s of memory, and\n"
+           "        %.0f GFLOP/s of a large matrix product in %s\n",
+           p->expected_s, (double)p->batch / p->expected_s, speed->bytes_per_s * 1e-9, speed->flops_per_s * 1e-9,
+           stk_dtype_name(p->compute == STK_BF16 ? STK_BF16 : STK_F32));
+    printf("        %s, %s of memory traffic at least; all at that product's rate: %.3g s, %.3g samples/s\n",
+           cli_flops(p->flops, a), cli_bytes(p->bytes, b), limit, (double)p->batch / limit);
+    if (p->expected_s < limit) printf("        3x3 convolutions save multiplications, and so are faster\n");
+    if (p->codegen) printf("        the large ones of %d fused groups as machine code\n", p->n_groups);
 }
 
 static int compare_layers(const void *a, const void *b)
@@ -78,17 +82,22 @@ static void print_layers(stk_memory_plan *p)
 {
     enum { MOST = 12 };
     qsort(p->layer, (size_t)p->n_layers, sizeof(*p->layer), compare_layers);
-    if (p->n_layers > 0) printf("activations by layer, where most is alive\n");
+    if (p->n_layers > 0) printf("activations by layer, of those above\n");
     for (int i = 0; i < p->n_layers && i < MOST; i++)
-        print_bytes(p->layer[i].name, p->layer[i].bytes, "");
-    if (p->n_layers > MOST) printf("  and %d more\n", p->n_layers - MOST);
+        print_bytes(strcmp(p->layer[i].name, "-") ? p->layer[i].name : "of no layer", p->layer[i].bytes, "");
+    size_t rest = 0;
+    for (int i = MOST; i < p->n_layers; i++)
+        rest += p->layer[i].bytes;
+    char name[CLI_TEXT];
+    snprintf(name, sizeof(name), "%d more", p->n_layers - MOST);
+    if (p->n_layers > MOST) print_bytes(name, rest, "");
 }
 
 /* The peak for other batches and precisions, without a limit. */
 static void print_others(stk_run *run, int64_t batch)
 {
     static const char *const precisions[] = {"f32", "bf16"};
-    printf("peak for other batches, without a limit\n");
+    printf("peak for other batches and precisions, without a limit\n");
     for (int k = -2; k <= 2; k++) {
         int64_t n = k < 0 ? batch >> -k : batch << k;
         if (n < 1) continue;
@@ -109,7 +118,8 @@ static void print_others(stk_run *run, int64_t batch)
 
 static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
 {
-    printf("{\"batch\": %" PRId64 ", \"micro_batch\": %" PRId64 ", \"n_micro\": %" PRId64, p->batch, p->micro_batch,
+    printf("{\"compute\": \"%s\", ", stk_dtype_name(p->compute));
+    printf("\"batch\": %" PRId64 ", \"micro_batch\": %" PRId64 ", \"n_micro\": %" PRId64, p->batch, p->micro_batch,
            p->n_micro);
     printf(", \"n_trainable\": %" PRId64 ", \"n_frozen\": %" PRId64, p->n_trainable, p->n_frozen);
     printf(", \"trainable_bytes\": %zu, \"frozen_bytes\": %zu, \"optimizer_bytes\": %zu", p->trainable_bytes,
@@ -150,9 +160,7 @@ static int plan(const char *recipe, const stk_run_options *run_options, bool jso
         print_json(&p, &speed);
         stk_memory_plan_free(&p);
     } else {
-        printf("memory  batch %" PRId64 "\n", p.batch);
         print_memory(&p);
-        print_fit(&p);
         print_speed(&p, &speed);
         print_layers(&p);
         print_others(run, p.batch);

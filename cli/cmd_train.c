@@ -82,6 +82,7 @@ static int report_interrupt(progress *p, int argc, char **argv)
 static int check_expected(const stk_run_result *result)
 {
     int code = CLI_OK;
+    fflush(stdout); /* In a pipe, too, the result comes first. */
     for (int i = 0; i < result->n_expected; i++) {
         const stk_expected *e = &result->expected[i];
         if (e->is_met) continue;

@@ -37,6 +37,7 @@ static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_spe
     STK_RETURN_IF_ERROR(stk_memory_choose(trainer, batch, &choice));
     STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, batch, choice.micro, STK_STEP_PLAN, &program));
     STK_TRY(stk_program_break_down(program, out));
+    out->compute = trainer->compute;
     out->batch = batch;
     out->micro_batch = choice.micro;
     out->slowdown = choice.slowdown;

@@ -5,6 +5,7 @@ usage: test_plan.py STOKER WORK_FOLDER
 """
 import json
 import os
+import re
 
 from program import accepted, begin, check, end, refused, run
 
@@ -68,6 +69,15 @@ def messages():
     refused(["plan", *MODEL, "--set", "whiten={layer: nowhere}"], 1, "'whiten': there is no convolution 'nowhere'")
 
 
+def texts():
+    text = accepted(["plan", *MODEL]).stdout
+    check("activations by layer" in text and "batch 16" in text, "layers and other batches in the text")
+    units = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+    sizes = re.findall(r"^  \D+ ([0-9.]+) ([KMG]?i?B)\b", text.split("\nstep ")[0], re.MULTILINE)
+    sizes = [float(number) * units[unit] for number, unit in sizes]
+    check(len(sizes) == 9 and abs(sum(sizes[:8]) / sizes[8] - 1) < 0.01, f"the lines above the peak add up to it: {text}")
+
+
 def graphs():
     text = accepted(["plan", *MODEL, "--dump-graph=all"]).stdout
     check(all(f"--- after {p}\n" in text for p in ("simplify", "fuse", "plan")), "the graph after each pass")
@@ -78,7 +88,6 @@ begin()
 limits(figures())
 fixed_scale()
 messages()
+texts()
 graphs()
-text = accepted(["plan", *MODEL]).stdout
-check("activations by layer" in text and "batch 16" in text, "layers and other batches in the text")
 end()

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import time
 
-from program import STOKER, accepted, begin, check, end, refused, run
+from program import TIMEOUT, STOKER, accepted, begin, check, end, refused, run
 
 TRAIN = ["train", "small.yaml"]
 
@@ -50,6 +50,8 @@ def whole_run():
     check(events[:2] == ["data", "plan"] and events[-1] == "end" and "epoch" in events, f"JSON events: {events}")
     check(accepted([*TRAIN, "--out", "quiet", "--quiet", "--steps", "1"]).stdout == "", "--quiet says nothing")
     check("conv2d" in accepted([*TRAIN, "--out", "dump", "--steps", "1", "--dump-graph=all"]).stdout, "--dump-graph")
+    done = run(*TRAIN, "--out", "dump", "--steps", "1", "--resume", "--dump-graph=all")
+    check("--- after fuse" in done.stdout, "--dump-graph of a run that goes on")
     plan = accepted([*TRAIN, "--out", "places", "--steps", "1", "--dump-graph=plan"]).stdout
     check("alive at once" in plan and "alive from node" in plan and "in variable 'conv2d.weight'" in plan, "the plan, too")
 
@@ -186,6 +188,8 @@ def expecting():
     again = run(*TRAIN, "--out", "short", "--resume", "--set", "expect=[test_accuracy >= 0.1, test_top5>=1.5]")
     check(again.returncode == 1 and "falls short" in again.stderr and "nothing left to do" in again.stdout,
           f"a finished run still falls short: {again.stderr}")
+    both = subprocess.run(again.args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT).stdout
+    check(0 <= both.find("nothing left to do") < both.find("falls short"), f"first what it is, then what it lacks: {both}")
     accepted([*TRAIN, "--out", "short", "--resume", "--set", "expect=test_accuracy >= 0.05"])
     check([(e["what"], e["met"]) for e in result("short")["expected"]] == [("test_accuracy >= 0.05", True)],
           "what is expected later is judged and written")

@@ -1,6 +1,7 @@
 /* See conv2d_winograd.h. Threads share the tiles: forward and for data, a block of tiles goes all the way in one
  * thread's memory. For weights all threads make a block's V and D together and then share the 16 positions, so that
- * there is one set of sums, however many threads there are.
+ * there is one set of sums, however many threads there are. But where the sums are few, each thread has its own, for
+ * tiles of its own: then V and D stay in the cache of the core that made them.
  */
 #include "device/cpu/conv2d_winograd.h"
 
@@ -13,6 +14,7 @@ typedef struct winograd_state {
     const stk_winograd_fns *fns;
     int n_threads;
     int64_t shared_floats, block_floats;
+    int n_sums; /* of the gradient of weights: 1, or each part's */
     bool has_bias;
 } winograd_state;
 
@@ -58,6 +60,12 @@ typedef struct weight_task {
     int64_t begin, end; /* tiles */
 } weight_task;
 
+/* From one part's sums, with its block behind them, to the next one's. */
+static int64_t part_floats(const winograd_state *s)
+{
+    return stk_cpu_apart((s->shared_floats + s->block_floats) * (int64_t)sizeof(float)) / (int64_t)sizeof(float);
+}
+
 static void spread_share(const void *p, int i_part, int n_parts)
 {
     const weight_task *t = p;
@@ -75,7 +83,25 @@ static void multiply_share(const void *p, int i_part, int n_parts)
 static void finish_share(const void *p, int i_part, int n_parts)
 {
     const weight_task *t = p;
-    t->state->fns->finish_share(&t->state->plan, t->args->scratch, t->args->out[0], i_part, n_parts);
+    t->state->fns->finish_share(&t->state->plan, t->args->scratch, t->state->n_sums, part_floats(t->state),
+                                t->args->out[0], i_part, n_parts);
+}
+
+/* One part's tiles, with sums of its own. */
+static void own_share(const void *p, int i_part, int n_parts)
+{
+    enum { POSITIONS = 16 };
+    const weight_task *t = p;
+    const winograd_state *s = t->state;
+    float *sums = (float *)t->args->scratch + part_floats(s) * i_part, *own = sums + s->shared_floats;
+    int64_t first, last, end;
+    stk_cpu_share(s->plan.n_tiles, 1, i_part, n_parts, &first, &last);
+    for (int64_t begin = first; begin < last; begin = end) {
+        end = last - begin < s->plan.block ? last : begin + s->plan.block;
+        s->fns->spread_share(&s->plan, t->args->in[0], t->args->in[1], begin, end, own, 0, 1);
+        for (int i = 0; i < POSITIONS; i++)
+            s->fns->multiply_share(&s->plan, end - begin, own, sums, begin > first, i, POSITIONS);
+    }
 }
 
 static stk_status run_weight(const void *p, const stk_kernel_args *args)
@@ -85,6 +111,11 @@ static stk_status run_weight(const void *p, const stk_kernel_args *args)
     int n_parts = s->n_threads == 1 ? 1 : s->n_threads * PARTS_A_THREAD;
     int n_products = s->n_threads <= POSITIONS / 2 ? POSITIONS : POSITIONS * (2 * s->n_threads / POSITIONS);
     weight_task task = {s, args, (float *)args->scratch + s->shared_floats, 0, 0};
+    if (s->n_sums > 1) {
+        stk_cpu_parallel(s->n_sums, own_share, &task);
+        stk_cpu_parallel(s->n_threads, finish_share, &task);
+        return STK_OK;
+    }
     for (; task.begin < s->plan.n_tiles; task.begin = task.end) {
         int64_t left = s->plan.n_tiles - task.begin;
         task.end = task.begin + (left < s->plan.block ? left : s->plan.block);
@@ -166,9 +197,19 @@ static int64_t choose_block(const stk_winograd *w, int64_t n_threads, int rows)
     return (block + rows - 1) / rows * rows;
 }
 
+/* How many sums a gradient of weights has: each thread its own, where a second-level cache holds them and tiles are
+ * enough to be worth adding them up. */
+static int choose_sums(const stk_winograd *w, int n_threads)
+{
+    enum { MOST = 128 * 128, TILES = 96 };
+    if (w->pass != STK_CONV_GRAD_WEIGHT || w->c_in * w->c_out > MOST) return 1;
+    return w->n_tiles < (int64_t)TILES * n_threads ? 1 : n_threads;
+}
+
 stk_status stk_cpu_conv2d_winograd_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
                                           stk_kernel *out)
 {
+    enum { OWN_BLOCK = 96 }; /* V and D beside the sums */
     bool is_weight = shape->pass == STK_CONV_GRAD_WEIGHT;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(winograd_state), is_weight ? run_weight : run, out));
     winograd_state *s = out->state;
@@ -180,8 +221,12 @@ stk_status stk_cpu_conv2d_winograd_kernel(const stk_cpu_device *device, const st
     stk_winograd *w = &s->plan;
     out->flops = 2.0 * 16 * (double)w->n_tiles * (double)w->c_in * (double)w->c_out;
     w->block = choose_block(w, is_weight ? 1 : s->n_threads, s->fns->rows);
+    s->n_sums = choose_sums(w, s->n_threads);
+    if (s->n_sums > 1) w->block = OWN_BLOCK;
     s->shared_floats = s->fns->shared_floats(w);
     s->block_floats = s->fns->block_floats(w);
-    out->scratch_bytes = (size_t)(s->shared_floats + s->block_floats * (is_weight ? 1 : s->n_threads)) * sizeof(float);
+    int64_t floats = s->shared_floats + s->block_floats * (is_weight ? 1 : s->n_threads);
+    if (s->n_sums > 1) floats = part_floats(s) * s->n_sums;
+    out->scratch_bytes = (size_t)floats * sizeof(float);
     return STK_OK;
 }

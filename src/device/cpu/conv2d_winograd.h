@@ -40,12 +40,13 @@ typedef struct stk_winograd_fns {
     void (*run_block)(const stk_winograd *w, const void *x, const float *shared, const float *bias, void *y,
                       int64_t begin, int64_t end, float *own);
     /* Gradient of weights: for each block V and D of its tiles, then their product, which begins S where the block is
-     * the first; after the last block, S into grad_weight. */
+     * the first; after the last block, n_sums S, step floats apart, into grad_weight. */
     void (*spread_share)(const stk_winograd *w, const void *x, const void *grad_dst, int64_t begin, int64_t end,
                          float *own, int i_part, int n_parts);
     void (*multiply_share)(const stk_winograd *w, int64_t n, const float *own, float *shared, bool adds, int i_part,
                            int n_parts);
-    void (*finish_share)(const stk_winograd *w, const float *shared, float *grad_weight, int i_part, int n_parts);
+    void (*finish_share)(const stk_winograd *w, const float *shared, int n_sums, int64_t step, float *grad_weight,
+                         int i_part, int n_parts);
 } stk_winograd_fns;
 
 /* By the dtype of inputs, outputs and weights; of the gradient of weights, sums and results are f32. */

@@ -325,7 +325,8 @@ static void multiply_share(const stk_winograd *w, int64_t n, const float *own, f
             multiply_group(w, n - at < CHUNK ? n - at : CHUNK, d + first * CHUNK, first, v, sums, adds || at > 0);
 }
 
-static void finish_share(const stk_winograd *w, const float *shared, float *grad_weight, int i_part, int n_parts)
+static void finish_share(const stk_winograd *w, const float *shared, int n_sums, int64_t step, float *grad_weight,
+                         int i_part, int n_parts)
 {
     int64_t begin, end;
     stk_cpu_share(w->c_out, 1, i_part, n_parts, &begin, &end);
@@ -333,8 +334,12 @@ static void finish_share(const stk_winograd *w, const float *shared, float *grad
         for (int64_t c = 0; c < w->c_in; c += LANES) {
             const float *sums = shared + (c / COLS * w->c_out + o) * COLS + c % COLS;
             vec s[4][4], g[3][3];
-            for (int i = 0; i < POSITIONS; i++)
-                s[i / 4][i % 4] = *(const vec *)(sums + i * s_step(w));
+            for (int i = 0; i < POSITIONS; i++) {
+                vec sum = *(const vec *)(sums + i * s_step(w));
+                for (int part = 1; part < n_sums; part++)
+                    sum += *(const vec *)(sums + part * step + i * s_step(w));
+                s[i / 4][i % 4] = sum;
+            }
             transform_sums(s, g);
             for (int i = 0; i < 9; i++)
                 *(vec *)(grad_weight + (o * 9 + i) * w->c_in + c) = g[i / 3][i % 3];

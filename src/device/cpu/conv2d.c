@@ -276,6 +276,18 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     return stk_cpu_conv2d_onednn_kernel(device, &shape, STK_F32, out);
 }
 
+/* STK_UNSUPPORTED, and *out empty, where oneDNN has no such convolution, or for a depthwise one only what it does for
+ * groups of any size, which took a hundred times as long for 960 channels. */
+static stk_status make_onednn(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
+                              stk_kernel *out)
+{
+    stk_status status = stk_cpu_conv2d_onednn_kernel(device, shape, dtype, out);
+    if (status == STK_OK && stk_cpu_is_depthwise(shape) && !strstr(out->impl, "dw"))
+        status = stk_fail(STK_UNSUPPORTED, "oneDNN has no depthwise convolution for this shape");
+    if (status == STK_UNSUPPORTED) stk_kernel_free(out);
+    return status;
+}
+
 /* Where the processor multiplies bf16. STK_UNSUPPORTED where oneDNN lacks the convolution, or is slower: each thread
  * has sums of its own for a gradient of weights, which costs more than the arithmetic where pixels are few. */
 static stk_status make_bf16(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out)
@@ -288,9 +300,34 @@ static stk_status make_bf16(const stk_cpu_device *device, const stk_conv_shape *
     if (shape->pass == STK_CONV_GRAD_WEIGHT && has_few && stk_cpu_conv2d_is_winograd(shape)) return STK_UNSUPPORTED;
     status = stk_cpu_conv2d_weight_product_kernel(device, shape, out);
     if (status != STK_UNSUPPORTED) return status;
-    status = stk_cpu_conv2d_onednn_kernel(device, shape, STK_BF16, out);
-    if (status == STK_UNSUPPORTED) stk_kernel_free(out);
-    return status;
+    return make_onednn(device, shape, STK_BF16, out);
+}
+
+/* --- f32 with AVX-512 --- */
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Where oneDNN is faster in f32 with AVX-512, whose vectors are as long as a few channels (docs/kernels.md): our tiles
+ * are 32 of them wide. */
+static bool is_for_onednn(const stk_conv_shape *s)
+{
+    enum { A_VECTOR = 16, FEW = 32 };
+    int64_t c = smaller(s->x.dim[3], s->y.dim[3]);
+    if (s->x.rank != 4) return false;
+    if (stk_cpu_is_depthwise(s)) return true;
+    if (s->window.groups > 1) return false; /* It is oneDNN's in any case. */
+    if (is_point(s)) return c <= FEW;
+    if (s->pass == STK_CONV_GRAD_WEIGHT) return c <= FEW && !stk_cpu_conv2d_is_winograd(s);
+    return c <= A_VECTOR;
+}
+
+/* STK_UNSUPPORTED where oneDNN has nothing fast. */
+static stk_status make_f32_avx512(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out)
+{
+    return is_for_onednn(shape) ? make_onednn(device, shape, STK_F32, out) : STK_UNSUPPORTED;
 }
 
 static stk_status choose(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
@@ -305,6 +342,10 @@ static stk_status choose(const stk_cpu_device *device, const stk_op_call *call, 
         return is_empty ? make_empty(device, call, out) : stk_cpu_conv2d_f64_kernel(device, &shape, out);
     if (dtype == STK_BF16 && !is_empty && stk_isa_has_bf16(device->isa)) {
         stk_status status = make_bf16(device, &shape, out);
+        if (status != STK_UNSUPPORTED) return status;
+    }
+    if (dtype == STK_F32 && !is_empty && device->isa == STK_ISA_AVX512) {
+        stk_status status = make_f32_avx512(device, &shape, out);
         if (status != STK_UNSUPPORTED) return status;
     }
     if ((dtype == STK_F32 || is_half) && !is_empty) {

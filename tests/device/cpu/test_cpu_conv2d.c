@@ -63,7 +63,12 @@ static const shape shapes[] = {
     {3, 12, 12, 32, 80, SQUARE(3, 1, 0)},
     {4, 8, 8, 272, 32, SQUARE(3, 1, 1)},
     {4, 8, 8, 32, 272, SQUARE(3, 1, 1)},
+    {3, 19, 20, 112, 160, SQUARE(3, 1, 1)},
+    /* Few enough channels for sums of each thread's own. */
     {5, 19, 20, 32, 32, SQUARE(3, 1, 1)},
+    /* A kernel for each channel. */
+    {3, 9, 7, 20, 20, BOTH(3), BOTH(1), BOTH(1), BOTH(1), BOTH(1), 20},
+    {2, 11, 12, 32, 32, BOTH(5), BOTH(2), BOTH(2), BOTH(2), BOTH(1), 32},
 };
 enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
@@ -258,6 +263,33 @@ static void onednn_has_the_rest(void **state)
     stk_device_close(device);
 }
 
+/* With AVX-512, what has few channels is oneDNN's as well, and what is depthwise where oneDNN has a kernel for that. */
+static void few_channels_are_onednns(void **state)
+{
+    static const shape few = {8, 14, 14, 16, 64, SQUARE(3, 2, 1)}, more = {8, 14, 14, 32, 64, SQUARE(3, 2, 1)},
+                       point = {8, 14, 14, 32, 64, SQUARE(1, 1, 0)}, tiles = {8, 14, 14, 32, 64, SQUARE(3, 1, 1)},
+                       depthwise = {8, 14, 14, 64, 64, BOTH(3), BOTH(1), BOTH(1), BOTH(1), BOTH(1), 64},
+                       wide = {4, 2, 2, 960, 960, BOTH(3), BOTH(1), BOTH(1), BOTH(1), BOTH(1), 960};
+    static const struct {
+        const shape *shape;
+        bool is_onednns[3]; /* forward, data, weights */
+    } cases[] = {{&few, {true, true, true}},      {&more, {false, false, true}},    {&point, {true, true, true}},
+                 {&tiles, {false, false, false}}, {&depthwise, {true, true, true}}, {&wide, {true, true, false}}};
+    static const stk_op ops[] = {STK_OP_conv2d, STK_OP_conv2d_grad_data, STK_OP_conv2d_grad_weight};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        stk_device *device = call_open(compare_isas[i], 2);
+        bool is_avx512 = ((const stk_cpu_device *)device)->isa == STK_ISA_AVX512;
+        for (int j = 0; j < 6 * 3; j++) {
+            const char *impl = impl_of(device, cases[j / 3].shape, ops[j % 3]);
+            bool is_onednns = !strncmp(impl, "onednn ", 7) && strcmp(impl, "onednn sgemm") != 0;
+            if (cases[j / 3].shape == &wide && strstr(impl, "dw")) continue; /* Some versions have one. */
+            if (is_onednns != (is_avx512 && cases[j / 3].is_onednns[j % 3])) fail_msg("case %d is %s", j, impl);
+        }
+        stk_device_close(device);
+    }
+}
+
 /* Large 1x1 convolutions are products; those with padding or few pixels are not, nor is any without AVX2. The gradient
  * of weights is one only where these are few. */
 static void large_points_are_products(void **state)
@@ -314,6 +346,7 @@ int main(void)
         cmocka_unit_test(weights_by_pairs),
         cmocka_unit_test(padding_is_absent),
         cmocka_unit_test(onednn_has_the_rest),
+        cmocka_unit_test(few_channels_are_onednns),
         cmocka_unit_test(large_points_are_products),
         cmocka_unit_test(small_kernels_are_winograd),
     };

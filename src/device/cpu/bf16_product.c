@@ -100,19 +100,25 @@ static void share_evenly(int64_t n, int64_t grain, int i_part, int n_parts, int6
     if (*end > n) *end = n;
 }
 
+/* Parts are rows of b as they lie in memory: of k, or, where b is transposed or k is short, of n. */
 static void pack_part(const void *task, int i_part, int n_parts)
 {
     const product_step *t = task;
     const stk_product_shape *s = &t->p->shape;
-    int64_t row = s->transpose_b ? 1 : s->b_step, col = s->transpose_b ? s->b_step : 1, begin, end;
-    share_evenly(t->n, B_WIDTH, i_part, n_parts, &begin, &end);
-    if (begin >= end) return;
-    uint16_t *to = t->packed + begin * round_up(t->k, 2);
-    int64_t at = t->l * row + (t->col + begin) * col;
-    if (t->wide_b)
-        t->p->tiles->pack_rounded(t->wide_b + at, row, col, t->k, end - begin, B_WIDTH, to);
+    const stk_bf16_tile_fns *tiles = t->p->tiles;
+    int64_t row = s->transpose_b ? 1 : s->b_step, col = s->transpose_b ? s->b_step : 1, depth = round_up(t->k, 2);
+    int64_t l = 0, end_l = t->k, j = 0, end_j = t->n;
+    if (!s->transpose_b && t->k >= n_parts * SQUARE)
+        share_evenly(t->k, SQUARE, i_part, n_parts, &l, &end_l);
     else
-        t->p->tiles->pack_far(t->b + at, row, col, t->k, end - begin, B_WIDTH, to);
+        share_evenly(t->n, B_WIDTH, i_part, n_parts, &j, &end_j);
+    int64_t k = end_l - l, n = end_j - j, at = (t->l + l) * row + (t->col + j) * col;
+    uint16_t *to = t->packed + j * depth + l * B_WIDTH;
+    if (k <= 0 || n <= 0) return;
+    if (t->wide_b)
+        tiles->pack_rounded(t->wide_b + at, row, col, k, n, B_WIDTH, depth, to);
+    else
+        tiles->pack_far(t->b + at, row, col, k, n, B_WIDTH, depth, to);
 }
 
 /* Where rows from `row` and columns from `col` on, counted from the step's first one, are read and written. */

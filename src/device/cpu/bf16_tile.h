@@ -44,10 +44,14 @@ typedef struct stk_bf16_tile_fns {
     /* Panels of `width` columns of x [k,n], whose element (l, j) is at x[l * row + j * col], of which one is 1; what
      * lies beyond n is 0. width is a multiple of 16. to has stk_bf16_panel_elements. */
     void (*pack)(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to);
-    /* The same for an x that no near cache holds, and panels that other threads read, too; to is 64-byte aligned. */
-    void (*pack_far)(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to);
+    /* The same for an x that no near cache holds, and panels that other threads read, too; to is 64-byte aligned. It
+     * may be some rows of the panels, whose first one is even; the panels have `depth` of them, which is even as well.
+     */
+    void (*pack_far)(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, int64_t depth,
+                     uint16_t *to);
     /* The same of an x in f32, each element rounded as a cast does it. */
-    void (*pack_rounded)(const float *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to);
+    void (*pack_rounded)(const float *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, int64_t depth,
+                         uint16_t *to);
     /* Rows of the transposed x [k,n]: element (l, j), which is at x[l * row + j], goes to to[j * to_row + l]. Of `to`,
      * memory for k and n rounded up to STK_BF16_SQUARE is written. */
     void (*transpose)(const uint16_t *x, int64_t row, int64_t k, int64_t n, uint16_t *to, int64_t to_row);

@@ -258,10 +258,10 @@ static inline void pack_pair(const source *s, int64_t at, bool has_second, int64
 /* Rows lie side by side. Some rows of each panel at a time: whole lines are used while they are there, and what is
  * written lies together, since panels may be a power of two apart. */
 static inline __attribute__((always_inline)) void pack_rows(const source *s, int64_t k, int64_t n, int width,
-                                                            uint16_t *to)
+                                                            int64_t depth, uint16_t *to)
 {
     enum { AT_ONCE = STK_BF16_SQUARE };
-    int64_t depth = (k + 1) / 2 * 2, end = (n + width - 1) / width * width;
+    int64_t end = (n + width - 1) / width * width;
     for (int64_t first = 0; first < k; first += AT_ONCE)
         for (int64_t p = 0; p < end; p += width)
             for (int64_t l = first; l < first + AT_ONCE && l < k; l += 2) {
@@ -302,50 +302,52 @@ static inline void transpose_pairs(__m512i x[LANES], uint16_t *to, int64_t to_ro
 
 /* Columns lie side by side: their pairs are neighbours already. */
 static inline __attribute__((always_inline)) void pack_columns(const source *s, int64_t k, int64_t n, int width,
-                                                               uint16_t *to)
+                                                               int64_t depth, uint16_t *to)
 {
     enum { AHEAD = STK_BF16_SQUARE };
-    int64_t depth = (k + 1) / 2 * 2, end = (n + width - 1) / width * width, col = s->col;
+    int64_t end_l = (k + 1) / 2 * 2, end = (n + width - 1) / width * width, col = s->col;
     for (int64_t p = 0; p < end; p += width)
-        for (int64_t l = 0; l < depth; l += 2 * LANES)
+        for (int64_t l = 0; l < end_l; l += 2 * LANES)
             for (int64_t j = 0; j < width; j += LANES) {
                 __m512i of[LANES];
                 int64_t at = (p + j) * col + l, ahead = l + AHEAD < k ? at + AHEAD : at + AHEAD - k + width * col;
                 uint16_t *panel = to + p * depth + l * width + 2 * j, rest[LANES * 2 * LANES];
-                bool whole = depth - l >= 2 * LANES;
+                bool whole = end_l - l >= 2 * LANES;
                 for (int i = 0; s->far && i < LANES; i++)
                     fetch(s, ahead + i * col);
                 for (int i = 0; i < LANES; i++)
                     of[i] = p + j + i < n ? load(s, at + i * col, mask_of(k - l)) : _mm512_setzero_si512();
                 transpose_pairs(of, whole ? panel : rest, whole ? 2 * width : 2 * LANES, s->far && whole);
-                for (int64_t i = 0; !whole && i < (depth - l) / 2; i++)
+                for (int64_t i = 0; !whole && i < (end_l - l) / 2; i++)
                     memcpy(panel + i * 2 * width, rest + i * 2 * LANES, LINE);
             }
 }
 
 static inline __attribute__((always_inline)) void pack_from(const source *s, int64_t k, int64_t n, int width,
-                                                            uint16_t *to)
+                                                            int64_t depth, uint16_t *to)
 {
     if (s->col == 1)
-        pack_rows(s, k, n, width, to);
+        pack_rows(s, k, n, width, depth, to);
     else
-        pack_columns(s, k, n, width, to);
+        pack_columns(s, k, n, width, depth, to);
     if (s->far) _mm_sfence();
 }
 
 static void pack(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to)
 {
-    pack_from(&(source){x, row, col, false, false}, k, n, width, to);
+    pack_from(&(source){x, row, col, false, false}, k, n, width, (k + 1) / 2 * 2, to);
 }
 
-static void pack_far(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to)
+static void pack_far(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, int64_t depth,
+                     uint16_t *to)
 {
-    pack_from(&(source){x, row, col, false, true}, k, n, width, to);
+    pack_from(&(source){x, row, col, false, true}, k, n, width, depth, to);
 }
 
-static void pack_rounded(const float *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, uint16_t *to)
+static void pack_rounded(const float *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, int64_t depth,
+                         uint16_t *to)
 {
-    pack_from(&(source){x, row, col, true, true}, k, n, width, to);
+    pack_from(&(source){x, row, col, true, true}, k, n, width, depth, to);
 }
 
 /* --- transposing --- */

@@ -263,7 +263,7 @@ static void rare_numbers_are_cast(void **state)
             x[i] = wide[by_columns ? i % DEPTH : i / N];
         float y[DEPTH * N];
         memcpy(y, x, sizeof(y));
-        tiles->pack_rounded(y, by_columns ? 1 : N, by_columns ? DEPTH : 1, DEPTH, N, N, to);
+        tiles->pack_rounded(y, by_columns ? 1 : N, by_columns ? DEPTH : 1, DEPTH, N, N, DEPTH, to);
         for (int64_t l = 0; l < DEPTH; l++)
             for (int64_t j = 0; j < N; j++)
                 assert_int_equal(to[l / 2 * 2 * N + 2 * j + l % 2], narrow[l]);

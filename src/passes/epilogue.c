@@ -9,8 +9,6 @@
  * added to a rounded result. A sum that something else makes again, or a product that something else reads, stays. The
  * gradient of ReLU asks for its result alone.
  */
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "passes/passes.h"
 
@@ -81,23 +79,16 @@ static void join_relu(stk_graph *graph, const int32_t *n_uses, const stk_node *r
     replace[relu->first_out] = y;
 }
 
+static stk_status visit(stk_graph *graph, const stk_node *node, const int32_t *n_uses, int32_t *replace)
+{
+    if (node->op == STK_OP_binary && node->attrs.element.kind == STK_BINARY_add)
+        return join_bias(graph, n_uses, node, replace);
+    if (node->op == STK_OP_unary && node->attrs.element.kind == STK_UNARY_relu) join_relu(graph, n_uses, node, replace);
+    return STK_OK;
+}
+
 stk_status pass_epilogue(stk_graph *graph, const stk_pass_options *options)
 {
     (void)options;
-    STK_RETURN_IF_ERROR(stk_graph_status(graph));
-    stk_status status = STK_OK;
-    int32_t *replace = stk_pass_identity(graph, 0), *n_uses = stk_pass_count_uses(graph);
-    if (!replace || !n_uses) STK_TRY(stk_fail_memory((size_t)graph->n_values * sizeof(*replace)));
-    for (int i = 0; i < graph->n_nodes; i++) {
-        const stk_node *node = &graph->node[i];
-        if (node->op == STK_OP_binary && node->attrs.element.kind == STK_BINARY_add)
-            STK_TRY(join_bias(graph, n_uses, node, replace));
-        if (node->op == STK_OP_unary && node->attrs.element.kind == STK_UNARY_relu)
-            join_relu(graph, n_uses, node, replace);
-    }
-    STK_TRY(stk_graph_rewrite(graph, replace));
-done:
-    free(replace);
-    free(n_uses);
-    return status;
+    return stk_pass_each_node(graph, visit);
 }

@@ -74,5 +74,9 @@ STK_PASS_LIST(X)
 int32_t *stk_pass_identity(const stk_graph *graph, int32_t n_more);
 /* How often each value is used, roots counted. Returned: free(). NULL when out of memory. */
 int32_t *stk_pass_count_uses(const stk_graph *graph);
+/* A pass that adds no nodes: visit is called for each node in turn and sets replace[v] where another value is to stand
+ * for v; then the graph is rewritten. n_uses: as stk_pass_count_uses, of the graph before. */
+typedef stk_status (*stk_pass_visit)(stk_graph *graph, const stk_node *node, const int32_t *n_uses, int32_t *replace);
+stk_status stk_pass_each_node(stk_graph *graph, stk_pass_visit visit);
 
 #endif

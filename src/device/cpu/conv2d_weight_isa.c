@@ -224,20 +224,14 @@ static int64_t round_up(int64_t n)
     return (n + 15) / 16 * 16;
 }
 
-/* Elements of a block, with what is left behind it. */
-static int64_t apart(int64_t n)
-{
-    return stk_cpu_apart(n * (int64_t)sizeof(float)) / (int64_t)sizeof(float);
-}
-
 static layout lay_out(const stk_conv_weight *w)
 {
     layout l = {.points = 0};
     l.n_points = round_up(group_points(w) * w->n_slices * (int64_t)(sizeof(point) / sizeof(float)));
     l.copy = l.n_points + round_up(w->n_slices * (int64_t)(sizeof(int64_t) / sizeof(float)));
     l.packed = l.copy + round_up(copied_rows(w) * w->in_w * CHANNELS);
-    l.own = apart(l.packed + round_up(panels_of(w->c_out) * group_points(w) * COLS));
-    l.sums = apart(round_up(panels_of(w->c_out) * w->n_rows * COLS));
+    l.own = stk_cpu_apart_floats(l.packed + round_up(panels_of(w->c_out) * group_points(w) * COLS));
+    l.sums = stk_cpu_apart_floats(round_up(panels_of(w->c_out) * w->n_rows * COLS));
     return l;
 }
 

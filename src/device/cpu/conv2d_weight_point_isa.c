@@ -202,21 +202,15 @@ static void run_part(part *p)
     }
 }
 
-/* Elements of a block, with what is left behind it. */
-static int64_t apart(int64_t n)
-{
-    return stk_cpu_apart(n * (int64_t)sizeof(float)) / (int64_t)sizeof(float);
-}
-
 /* A part's own memory, in elements: a block of tiles, then panels. */
 static int64_t own_elements(const stk_conv_weight *w)
 {
-    return apart(GROUP * (BLOCK + panels_of(w->c_in) * COLS));
+    return stk_cpu_apart_floats(GROUP * (BLOCK + panels_of(w->c_in) * COLS));
 }
 
 static int64_t sums_elements(const stk_conv_weight *w)
 {
-    return apart(panels_of(w->c_in) * w->c_out * COLS);
+    return stk_cpu_apart_floats(panels_of(w->c_in) * w->c_out * COLS);
 }
 
 static size_t scratch_bytes(const stk_conv_weight *w, stk_conv_point_cut cut)

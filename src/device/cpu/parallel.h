@@ -58,6 +58,12 @@ static inline int64_t stk_cpu_apart(int64_t bytes)
     return bytes < GAP ? bytes : bytes + GAP;
 }
 
+/* The same in numbers of f32. */
+static inline int64_t stk_cpu_apart_floats(int64_t n)
+{
+    return stk_cpu_apart(n * (int64_t)sizeof(float)) / (int64_t)sizeof(float);
+}
+
 /* n_threads where `work`, in elements read or written, is worth a parallel call, else 1. */
 static inline int stk_cpu_threads_for(double work, int n_threads)
 {

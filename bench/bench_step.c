@@ -8,6 +8,7 @@
  * oneDNN by as many threads, S seconds long (0.1), and its fastest time counts as often as the step has it. Only then,
  * since oneDNN's team of threads spins for a while after each call.
  *
+ * The header has what one core can do, and how far two threads of the device are from each other (round_trip.h).
  * --all prints a line for each product and convolution; without it there are sums by op.
  */
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "engine/program.h"
 #include "onednn_alone.h"
 #include "peak.h"
+#include "round_trip.h"
 #include "train/build.h"
 #include "train/trainer_state.h"
 
@@ -245,8 +247,11 @@ static stk_status compare(const bench *b, stk_trainer *trainer)
     group *groups = calloc((size_t)program->n_entries + 1, sizeof(*groups));
     if (!groups) return stk_fail_memory((size_t)program->n_entries * sizeof(*groups));
     device->class->describe(device, &about);
-    printf("%s; multiply-adds at %.0f GFLOP/s a core; batch %lld, arena %.0f MiB\n\n", stk_text_get(&about), b->peak,
-           (long long)trainer->train.batch, (double)program->plan.arena_bytes / (1 << 20));
+    printf("%s; multiply-adds at %.0f GFLOP/s a core; ", stk_text_get(&about), b->peak);
+    if (device->n_threads > 1)
+        printf("a word between two threads and back in %.0f ns; ", measure_round_trip(device->n_threads));
+    printf("batch %lld, arena %.0f MiB\n\n", (long long)trainer->train.batch,
+           (double)program->plan.arena_bytes / (1 << 20));
     STK_TRY(time_steps(b, program, &step_ns));
     int n = sort_entries(program, groups, sums), before = stk_cpu_swap_thread_count(device->n_threads);
     status = time_groups(b, program, groups, n, sums);

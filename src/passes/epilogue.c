@@ -17,26 +17,6 @@ static const stk_node *maker_of(const stk_graph *graph, int32_t value)
     return &graph->node[graph->value[value].node];
 }
 
-static stk_dtype wide_of(stk_dtype dtype)
-{
-    return dtype == STK_BF16 || dtype == STK_F16 ? STK_F32 : dtype;
-}
-
-/* The vector of f32 (f64) numbers that `value` is a broadcast of along its last axis, or -1. */
-static int32_t find_bias(const stk_graph *graph, int32_t value)
-{
-    stk_tensor_desc whole = graph->value[value].desc;
-    const stk_node *node = maker_of(graph, value);
-    if (node->op != STK_OP_broadcast) return -1;
-    int32_t bias = node->in[0];
-    node = maker_of(graph, bias);
-    if (node->op == STK_OP_cast && graph->value[node->in[0]].desc.dtype == wide_of(whole.dtype)) bias = node->in[0];
-    stk_tensor_desc desc = graph->value[bias].desc;
-    bool fits = desc.dtype == wide_of(whole.dtype) && desc.shape.rank == 1 &&
-                desc.shape.dim[0] == whole.shape.dim[whole.shape.rank - 1];
-    return fits ? bias : -1;
-}
-
 static bool is_conv(const stk_node *node)
 {
     return node->op == STK_OP_conv2d || node->op == STK_OP_conv3d;
@@ -53,7 +33,7 @@ static bool takes_bias(const stk_graph *graph, const int32_t *n_uses, int32_t va
 static stk_status join_bias(stk_graph *graph, const int32_t *n_uses, const stk_node *add, int32_t *replace)
 {
     for (int i = 0; i < 2; i++) {
-        int32_t c = add->in[i], bias = find_bias(graph, add->in[1 - i]);
+        int32_t c = add->in[i], bias = stk_pass_find_bias(graph, add->in[1 - i]);
         if (bias < 0 || !takes_bias(graph, n_uses, c)) continue;
         stk_node *product = &graph->node[graph->value[c].node];
         int32_t *in = stk_arena_alloc(graph->arena, 3 * sizeof(*in));

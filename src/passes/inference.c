@@ -3,6 +3,7 @@
  *
  * Behind a convolution whose weights are few beside its results, these are scaled instead, and pass_epilogue adds the
  * rest while the results are made:  batch_norm(conv2d(x, w), ..)   becomes   conv2d(x, w * s) + t
+ * A bias of the convolution's own is part of t then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,27 @@ static bool is_conv(const stk_node *node)
     return node->op == STK_OP_conv2d || node->op == STK_OP_conv3d;
 }
 
+/* The result of the convolution that x is but for a bias, which *bias is then, else -1; or x itself. */
+static int32_t skip_bias(const stk_graph *graph, const int32_t *n_uses, int32_t x, int32_t *bias)
+{
+    const stk_node *add = &graph->node[graph->value[x].node];
+    *bias = -1;
+    if (add->op != STK_OP_binary || add->attrs.element.kind != STK_BINARY_add || n_uses[x] != 1) return x;
+    for (int i = 0; i < 2; i++) {
+        if (!is_conv(&graph->node[graph->value[add->in[i]].node])) continue;
+        *bias = stk_pass_find_bias(graph, add->in[1 - i]);
+        if (*bias >= 0) return add->in[i];
+    }
+    return x;
+}
+
 /* Whether the convolution that makes x, which nothing else reads, shall have its weights scaled in each run. */
 static bool is_scalable(const stk_graph *graph, const int32_t *n_uses, int32_t x)
 {
     enum { FEW = 4 }; /* results for each weight, so that scaled weights hardly count as memory either */
     const stk_node *conv = &graph->node[graph->value[x].node];
-    if (!is_conv(conv) || n_uses[x] != 1 || !stk_shape_known(graph->value[x].desc.shape)) return false;
+    if (!is_conv(conv) || conv->n_in != 2 || n_uses[x] != 1 || !stk_shape_known(graph->value[x].desc.shape))
+        return false;
     return stk_shape_count(graph->value[x].desc.shape) / FEW >= stk_shape_count(graph->value[conv->in[1]].desc.shape);
 }
 
@@ -41,17 +57,21 @@ static stk_value scale_conv(stk_graph *graph, int32_t i, stk_value s)
                          (stk_value[]){stk_value_of(graph, conv.in[0]), stk_cast_to(wide, dtype)}, 2);
 }
 
-/* y = x * s + (bias - mean * s) with s = scale / sqrt(var + eps); the [C] part is computed once a run, all in f32. */
-static stk_value normalise(stk_graph *graph, const stk_node *node, bool scales_conv)
+/* y = x * s + (bias - mean * s) with s = scale / sqrt(var + eps); the [C] part is computed once a run, all in f32.
+ * Where x is a convolution that may be scaled, plus a bias perhaps, this is part of mean. */
+static stk_value normalise(stk_graph *graph, const stk_node *node, const int32_t *n_uses, bool scales)
 {
     stk_value x = stk_value_of(graph, node->in[0]), scale = stk_value_of(graph, node->in[1]);
     stk_value bias = stk_value_of(graph, node->in[2]), mean = stk_value_of(graph, node->in[3]);
     stk_value var = stk_value_of(graph, node->in[4]);
+    int32_t conv_bias, conv = skip_bias(graph, n_uses, node->in[0], &conv_bias);
+    bool scales_conv = scales && is_scalable(graph, n_uses, conv);
+    if (scales_conv && conv_bias >= 0) mean = stk_sub(mean, stk_value_of(graph, conv_bias));
     stk_value s = stk_mul(scale, stk_rsqrt(stk_shift_by(var, node->attrs.batch_norm.eps)));
     stk_value t = stk_sub(bias, stk_mul(mean, s));
     stk_value y;
     if (scales_conv)
-        y = stk_add(scale_conv(graph, graph->value[x.id].node, s), stk_cast_to(t, stk_value_dtype(x)));
+        y = stk_add(scale_conv(graph, graph->value[conv].node, s), stk_cast_to(t, stk_value_dtype(x)));
     else
         y = stk_add(stk_mul(stk_cast_to(x, stk_value_dtype(s)), s), t);
     return stk_cast_to(node->attrs.batch_norm.relu ? stk_relu(y) : y, stk_value_dtype(x));
@@ -124,8 +144,7 @@ stk_status pass_inference(stk_graph *graph, const stk_pass_options *options)
         if (!all && !is_frozen(graph, i)) continue;
         if (node.op == STK_OP_dropout) changed[node.first_out] = node.in[0];
         if (node.op == STK_OP_attention) changed[node.first_out] = keep_weights(graph, &node).id;
-        if (node.op == STK_OP_batch_norm)
-            changed[node.first_out] = normalise(graph, &node, all && is_scalable(graph, n_uses, node.in[0])).id;
+        if (node.op == STK_OP_batch_norm) changed[node.first_out] = normalise(graph, &node, n_uses, all).id;
         STK_TRY(stk_graph_status(graph));
         STK_TRY(fill_ages(graph, i, &age, &n_ages));
     }

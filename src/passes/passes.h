@@ -78,5 +78,8 @@ int32_t *stk_pass_count_uses(const stk_graph *graph);
  * for v; then the graph is rewritten. n_uses: as stk_pass_count_uses, of the graph before. */
 typedef stk_status (*stk_pass_visit)(stk_graph *graph, const stk_node *node, const int32_t *n_uses, int32_t *replace);
 stk_status stk_pass_each_node(stk_graph *graph, stk_pass_visit visit);
+/* The vector of f32 (f64) numbers that `value` is a broadcast of along its last axis, before they were rounded; or -1.
+ */
+int32_t stk_pass_find_bias(const stk_graph *graph, int32_t value);
 
 #endif

@@ -257,18 +257,19 @@ static void narrow_losses_follow(void **state)
     }
 }
 
-/* relu(batch_norm(conv2d(x, w), ..)) for evaluation; where the convolution is an output too, it stays as it is. */
-static void evaluate_conv(const char *device, stk_dtype dtype, bool conv_is_read, float *y)
+/* relu(batch_norm(conv2d(x, w) + own, ..)) for evaluation, with or without a bias of its own; where the convolution is
+ * an output too, it stays as it is. */
+static void evaluate_conv(const char *device, stk_dtype dtype, bool has_own, bool conv_is_read, float *y)
 {
     enum { C = 3, O = 5, PIXELS = BATCH * SIDE * SIDE };
-    static float x[PIXELS * C], w[O * 9 * C], stat[4][O];
-    const char *names[] = {"scale", "bias", "mean", "var"};
+    static float x[PIXELS * C], w[O * 9 * C], stat[5][O];
+    const char *names[] = {"scale", "bias", "mean", "var", "own"};
     stk_rng rng = stk_rng_make(5, 6, 7, 8);
     for (int i = 0; i < PIXELS * C; i++)
         x[i] = stk_rng_normal(&rng);
     for (int i = 0; i < O * 9 * C; i++)
         w[i] = stk_rng_normal(&rng) / 4;
-    for (int i = 0; i < 4 * O; i++)
+    for (int i = 0; i < 5 * O; i++)
         stat[i / O][i % O] = 0.5f + (float)(i * 7 % 5) / 3; /* the variance is positive */
     stk_engine *engine;
     stk_program *program;
@@ -285,13 +286,14 @@ static void evaluate_conv(const char *device, stk_dtype dtype, bool conv_is_read
     for (int i = 0; i < 4; i++)
         in[1 + i] = stk_graph_input(graph, names[i], STK_F32, STK_SHAPE(O));
     if (conv_is_read) stk_graph_output(graph, "conv", in[0]);
+    if (has_own) in[0] = stk_add(in[0], stk_cast_to(stk_graph_input(graph, "own", STK_F32, STK_SHAPE(O)), dtype));
     stk_value out = stk_relu(stk_graph_add(graph, STK_OP_batch_norm, &attrs, in, 5));
     stk_graph_output(graph, "y", stk_cast_to(out, STK_F32));
     expect_ok(stk_engine_open(device, &config, 11, &engine));
     expect_ok(stk_engine_compile(engine, graph, &options, &program));
     stk_program_bind(program, stk_program_input(program, "x"), x);
     stk_program_bind(program, stk_program_input(program, "w"), w);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4 + has_own; i++)
         stk_program_bind(program, stk_program_input(program, names[i]), stat[i]);
     expect_ok(stk_program_run(program));
     memcpy(y, stk_program_output(program, "y", NULL), PIXELS * O * sizeof(*y));
@@ -305,14 +307,15 @@ static void evaluation_scales_convolutions(void **state)
     static float want[N], y[N];
     const char *devices[] = {"reference", "cpu"};
     const stk_dtype dtypes[] = {STK_F32, STK_BF16};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 8; i++) {
+        const char *device = devices[i / 2 % 2];
         bool is_half = dtypes[i % 2] == STK_BF16;
-        evaluate_conv(devices[i / 2], dtypes[i % 2], true, want);
-        evaluate_conv(devices[i / 2], dtypes[i % 2], false, y);
+        evaluate_conv(device, dtypes[i % 2], i >= 4, true, want);
+        evaluate_conv(device, dtypes[i % 2], i >= 4, false, y);
         for (int k = 0; k < N; k++)
             if (!(fabsf(y[k] - want[k]) <= (is_half ? 0.05f : 2e-5f)))
-                fail_msg("%s, %s: element %d is %g, not %g", devices[i / 2], stk_dtype_name(dtypes[i % 2]), k,
-                         (double)y[k], (double)want[k]);
+                fail_msg("%s, %s%s: element %d is %g, not %g", device, stk_dtype_name(dtypes[i % 2]),
+                         i >= 4 ? ", bias" : "", k, (double)y[k], (double)want[k]);
     }
 }
 

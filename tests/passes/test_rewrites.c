@@ -399,24 +399,29 @@ static void inference_drops_updates_and_dropout(void **state)
     stk_graph_free(graph);
 }
 
-/* Few weights are scaled by the batch norm's factor; many ones are not, nor those of a convolution that is read. */
+/* Few weights are scaled by the batch norm's factor, also before a bias, which leaves no sum of its own; many ones are
+ * not, nor those of a convolution, or of its sum, that is read. */
 static void inference_scales_convolutions(void **state)
 {
     (void)state;
-    enum { FEW, MANY, READ, N };
+    enum { FEW, BIAS, BIAS_IN_16_BITS, MANY, READ, SUM_READ, N };
     for (int kind = 0; kind < N; kind++) {
         stk_graph *graph = stk_graph_new();
+        stk_dtype dtype = kind == BIAS_IN_16_BITS ? STK_BF16 : STK_F32;
         int64_t side = kind == MANY ? 1 : 4;
-        stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, side, side, 3));
-        stk_value w = stk_graph_input(graph, "w", STK_F32, STK_SHAPE(5, 1, 1, 3));
-        stk_value in[5] = {stk_conv2d_raw(x, w, stk_window_make(1, 1))};
+        stk_value x = stk_graph_input(graph, "x", dtype, STK_SHAPE(4, side, side, 3));
+        stk_value w = stk_graph_input(graph, "w", dtype, STK_SHAPE(5, 1, 1, 3));
+        stk_value conv = stk_conv2d_raw(x, w, stk_window_make(1, 1)), in[5] = {conv};
+        stk_value own = stk_cast_to(stk_graph_input(graph, "own", STK_F32, STK_SHAPE(5)), dtype);
+        if (kind == BIAS || kind == BIAS_IN_16_BITS) in[0] = stk_add(conv, own);
+        if (kind == SUM_READ) in[0] = stk_add(own, conv);
         const char *names[] = {"", "scale", "bias", "mean", "var"};
         for (int i = 1; i < 5; i++)
             in[i] = stk_graph_input(graph, names[i], STK_F32, STK_SHAPE(5));
         stk_attrs attrs = stk_attrs_zero();
         attrs.batch_norm.eps = 1e-5;
         stk_graph_output(graph, "y", stk_relu(stk_graph_add(graph, STK_OP_batch_norm, &attrs, in, 5)));
-        if (kind == READ) stk_graph_output(graph, "conv", in[0]);
+        if (kind == READ || kind == SUM_READ) stk_graph_output(graph, "conv", in[0]);
         expect_ok(stk_graph_status(graph));
         expect_ok(pass_inference(graph, &options));
         expect_ok(pass_epilogue(graph, &options));
@@ -424,10 +429,12 @@ static void inference_scales_convolutions(void **state)
         assert_int_equal(count_nodes(graph, STK_OP_conv2d), 1);
         for (int i = 0; i < graph->n_nodes; i++) {
             const stk_node *node = &graph->node[i];
+            stk_shape y = graph->value[node->first_out].desc.shape;
+            assert_false(node->op == STK_OP_binary && y.rank == 4 && y.dim[0] == 4 && kind <= BIAS_IN_16_BITS);
             if (node->op != STK_OP_conv2d) continue;
-            bool is_scaled = kind == FEW;
+            bool is_scaled = kind <= BIAS_IN_16_BITS;
             assert_int_equal(stk_graph_find(graph, STK_OP_input, "w").id != node->in[1], is_scaled);
-            assert_int_equal(node->n_in, is_scaled ? 3 : 2);
+            assert_int_equal(node->n_in, is_scaled || kind == SUM_READ ? 3 : 2);
             assert_int_equal(node->attrs.activation, is_scaled ? STK_ACTIVATION_RELU : STK_ACTIVATION_NONE);
         }
         stk_graph_free(graph);

@@ -193,6 +193,22 @@ static void print_sums(const op_sum *sums)
     }
 }
 
+/* Weights that are kept packed, and copies at the end of a step. */
+static void print_others(const stk_program *program)
+{
+    double ns = 0, bytes = 0;
+    int n = 0;
+    for (int e = 0; e < program->n_entries; e++) {
+        int32_t node = program->info[e].node;
+        if (node >= 0) continue;
+        int k = -1 - node - program->plan.n_copies;
+        ns += entry_ns(program, e);
+        bytes += k >= 0 ? 3 * (double)program->kept.weight[k].bytes : 0; /* 4 bytes read, 2 written */
+        n++;
+    }
+    if (n) printf("| packing of weights, copies | %d | %.2f | | | %.1f | |\n", n, ns * 1e-6, bytes / ns);
+}
+
 static void print_ratio(double step_ns, const op_sum *sums, const group *groups, int n)
 {
     double ours = 0, onednn = 0;
@@ -261,6 +277,7 @@ static stk_status compare(const bench *b, stk_trainer *trainer)
     scaled.peak *= device->n_threads;
     if (b->all) print_groups(&scaled, program, groups, n);
     print_sums(sums);
+    print_others(program);
     print_ratio(step_ns, sums, groups, n);
 done:
     stk_text_free(&about);

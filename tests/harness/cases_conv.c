@@ -102,6 +102,11 @@ static const op_case cases[] = {
              ROUGH(FILL_UNIFORM, -1, 1, 32, 3, 3, 48), 32),
     CONV2_RELU("ReLU, tiles of 2x2", WINDOW2(3, 1, 1, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 3, 11, 9, 48),
                ROUGH(FILL_UNIFORM, -1, 1, 32, 3, 3, 48)),
+    /* Weights that are packed in 16 bits some hundred channels at a time. */
+    CONV2_TO("bias, ReLU, 531 channels to 50", 1, WINDOW2(2, 1, 1, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 2, 3, 4, 531),
+             ROUGH(FILL_UNIFORM, -1, 1, 50, 2, 2, 531), 50),
+    CONV2_DATA("531 channels to 50", WINDOW2(2, 1, 1, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 2, 4, 5, 50),
+               ROUGH(FILL_UNIFORM, -1, 1, 50, 2, 2, 531), 2, 3, 4, 531),
     /* Large enough for a product. */
     CONV2_TO("bias, ReLU, 1x1", 1, WINDOW2(1, 1, 0, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 4, 31, 31, 96),
              ROUGH(FILL_UNIFORM, -1, 1, 90, 1, 1, 96), 90),

@@ -16,9 +16,10 @@ typedef struct conv_state {
     int n_parts, n_threads;
     size_t x_step, y_step; /* bytes of a part's images */
     int64_t n_weights;
-    size_t sums_bytes;        /* of the weights' gradients of a part; 0: not for weights, or one part */
-    size_t part_bytes;        /* of a part's other scratch */
-    stk_conv_packing packing; /* of the weights, which all parts share */
+    size_t sums_bytes;              /* of the weights' gradients of a part; 0: not for weights, or one part */
+    size_t part_bytes;              /* of a part's other scratch */
+    stk_conv_packing packing;       /* of the weights, which all parts share */
+    const stk_bf16_tile_fns *tiles; /* which do it; NULL: nothing is packed */
     bool has_bias, has_relu;
     stk_dtype dtype;
     const stk_conv_finish_fns *finish;
@@ -31,9 +32,13 @@ typedef struct conv_task {
     _Atomic int *failed;
 } conv_task;
 
-/* Behind what the parts have; sums are for the other pass. */
+enum { PACKS_A_THREAD = 4 };
+
+/* Kept, or behind what the parts have; sums are for the other pass. */
 static void *packed_weight(const conv_state *s, const stk_kernel_args *args)
 {
+    /* oneDNN's handles are not const; weights are only read. */
+    if (args->kept) return (void *)(uintptr_t)args->kept;
     return (char *)args->scratch + s->part_bytes * (size_t)s->n_parts;
 }
 
@@ -41,7 +46,23 @@ static void pack_share(const void *p, int i_share, int n_shares)
 {
     const conv_task *task = p;
     const conv_state *s = task->s;
-    stk_conv_pack_share(&s->packing, task->args->in[1], packed_weight(s, task->args), i_share, n_shares);
+    stk_conv_pack_share(s->tiles, &s->packing, task->args->in[1], NULL, packed_weight(s, task->args), i_share,
+                        n_shares);
+}
+
+static void keep_share(const void *p, int i_share, int n_shares)
+{
+    const stk_cpu_task *task = p;
+    const conv_state *s = task->state;
+    const stk_kernel_args *args = task->args;
+    stk_conv_pack_share(s->tiles, &s->packing, NULL, args->in[0], args->out[0], i_share, n_shares);
+}
+
+static stk_status keep(const void *p, const stk_kernel_args *args)
+{
+    const conv_state *s = p;
+    stk_cpu_parallel(PACKS_A_THREAD * s->n_threads, keep_share, &(stk_cpu_task){p, args});
+    return STK_OK;
 }
 
 static void cut_negative(const conv_state *s, int64_t n, void *y)
@@ -91,7 +112,8 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     const conv_state *s = p;
     _Atomic int failed = STK_OK;
     conv_task task = {s, args, &failed};
-    if (s->packing.kind != STK_PACK_NONE) stk_cpu_parallel(s->n_threads, pack_share, &task);
+    bool packs = s->packing.kind != STK_PACK_NONE && !args->kept;
+    if (packs) stk_cpu_parallel(PACKS_A_THREAD * s->n_threads, pack_share, &task);
     stk_cpu_parallel(s->n_parts, run_part, &task);
     /* The text was kept in the thread that failed. */
     if (failed != STK_OK) return stk_fail((stk_status)failed, "oneDNN's convolution failed");
@@ -187,8 +209,9 @@ stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_
     s->has_relu = shape->has_relu;
     s->dtype = dtype;
     s->finish = stk_conv_finish_of(device->isa);
+    s->tiles = stk_bf16_tile_of(device->isa);
     bool agree;
-    STK_RETURN_IF_ERROR(make_parts(device, shape, dtype, true, s, &agree));
+    STK_RETURN_IF_ERROR(make_parts(device, shape, dtype, s->tiles != NULL, s, &agree));
     if (!agree) {
         free_parts(s);
         s->part_bytes = 0;
@@ -196,5 +219,10 @@ stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_
     }
     out->scratch_bytes = (s->sums_bytes + s->part_bytes) * (size_t)s->n_parts + s->packing.bytes;
     out->impl = stk_onednn_conv_impl(s->conv[0]);
+    if (s->packing.kind != STK_PACK_NONE) {
+        out->kept_bytes = s->packing.bytes;
+        out->kept_input = 1;
+        out->keep = keep;
+    }
     return STK_OK;
 }

@@ -1,78 +1,54 @@
 #include "device/cpu/conv2d_pack.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "device/cpu/parallel.h"
 
 enum { LANES = STK_PACK_LANES };
 
-/* Weights of one tap: element (o, c) is at from[o * o_step + c]. */
-typedef struct tap {
-    const uint16_t *from;
-    int64_t o_step;
-} tap;
+/* What is packed at a time: output channels [o, o + block) of one tap, and input channels [c, c + n). */
+typedef struct pack_item {
+    int64_t o, y, x, c, n;
+} pack_item;
 
-static tap find_tap(const stk_conv_packing *p, const uint16_t *weight, int64_t y, int64_t x)
+/* Blocks of output channels, then taps, then ranges of input channels. */
+static pack_item find_item(const stk_conv_packing *p, int64_t n_ranges, int64_t i)
 {
-    return (tap){weight + (y * p->kernel_w + x) * p->c, p->kernel_h * p->kernel_w * p->c};
+    enum { AT_ONCE = STK_PACK_AT_ONCE };
+    int64_t range = i % n_ranges, tap = i / n_ranges % (p->kernel_h * p->kernel_w);
+    pack_item item = {.o = i / n_ranges / (p->kernel_h * p->kernel_w) * p->block, .c = range * AT_ONCE};
+    item.y = tap / p->kernel_w;
+    item.x = tap % p->kernel_w;
+    item.n = p->c - item.c < AT_ONCE ? p->c - item.c : AT_ONCE;
+    return item;
 }
 
-static uint32_t element(const stk_conv_packing *p, tap t, int64_t o, int64_t c)
+static void pack(const stk_bf16_tile_fns *tiles, const stk_conv_packing *p, const uint16_t *weight, const float *wide,
+                 pack_item item, uint16_t *to)
 {
-    return o < p->o && c < p->c ? t.from[o * t.o_step + c] : 0;
+    int64_t from_o = p->kernel_h * p->kernel_w * p->c; /* from an output channel to the next */
+    int64_t at = item.o * from_o + (item.y * p->kernel_w + item.x) * p->c + item.c;
+    int64_t n_o = p->o - item.o < p->block ? p->o - item.o : p->block;
+    /* Of the product that a tap is, pairs go along what is summed over: a panel's rows. Its columns are the others. */
+    bool in_pairs = p->kind == STK_PACK_IN_PAIRS;
+    int64_t row = in_pairs ? 1 : from_o, col = in_pairs ? from_o : 1;
+    int64_t k = in_pairs ? item.n : n_o, n = in_pairs ? n_o : item.n;
+    int64_t width = in_pairs ? p->block : LANES, depth = in_pairs ? p->padded_c : p->c_step / LANES;
+    to += item.o / p->block * p->o_step + item.y * p->y_step + item.x * p->x_step;
+    to += in_pairs ? item.c / 2 * p->c_step : item.c / LANES * p->c_step;
+    for (int64_t j = 0; !in_pairs && n_o < p->block && j < n; j += LANES)
+        memset(to + j / LANES * p->c_step, 0, sizeof(*to) * LANES * LANES);
+    if (wide)
+        tiles->pack_rounded(wide + at, row, col, k, n, (int)width, depth, to);
+    else
+        tiles->pack_far(weight + at, row, col, k, n, (int)width, depth, to);
 }
 
-/* LANES output channels of all twos of c. These lie side by side, and those of a channel are read a line at a time. */
-static void pack_in_pairs(const stk_conv_packing *p, tap t, int64_t o, uint16_t *to)
+void stk_conv_pack_share(const stk_bf16_tile_fns *tiles, const stk_conv_packing *p, const uint16_t *weight,
+                         const float *wide, uint16_t *to, int i_part, int n_parts)
 {
-    bool is_whole = o + LANES <= p->o && p->c % 2 == 0;
-    for (int64_t c = 0; c < p->padded_c; c += 2 * LANES) {
-        int64_t end = p->padded_c - c < 2 * LANES ? p->padded_c : c + 2 * LANES;
-        for (int64_t i = 0; i < LANES; i++) {
-            uint16_t *pair = to + c / 2 * p->c_step + 2 * i;
-            if (is_whole) {
-                const uint16_t *from = t.from + (o + i) * t.o_step;
-                for (int64_t k = c; k < end; k += 2, pair += p->c_step)
-                    memcpy(pair, from + k, sizeof(uint32_t));
-            } else
-                for (int64_t k = c; k < end; k += 2, pair += p->c_step) {
-                    pair[0] = (uint16_t)element(p, t, o + i, k);
-                    pair[1] = (uint16_t)element(p, t, o + i, k + 1);
-                }
-        }
-    }
-}
-
-/* LANES output channels of LANES others. */
-static void pack_out_pairs(const stk_conv_packing *p, tap t, int64_t o, int64_t c, uint16_t *to)
-{
-    bool is_whole = o + LANES <= p->o && c + LANES <= p->c;
-    for (int64_t i = 0; i < LANES; i += 2, to += (ptrdiff_t)2 * LANES) {
-        uint32_t pair[LANES];
-        if (is_whole) {
-            const uint16_t *low = t.from + (o + i) * t.o_step + c, *high = low + t.o_step;
-            for (int k = 0; k < LANES; k++)
-                pair[k] = low[k] | (uint32_t)high[k] << 16;
-        } else
-            for (int k = 0; k < LANES; k++)
-                pair[k] = element(p, t, o + i, c + k) | element(p, t, o + i + 1, c + k) << 16;
-        memcpy(to, pair, sizeof(pair));
-    }
-}
-
-void stk_conv_pack_share(const stk_conv_packing *p, const uint16_t *weight, uint16_t *to, int i_part, int n_parts)
-{
-    int64_t begin, end, n_taps = p->kernel_h * p->kernel_w;
-    stk_cpu_share(p->padded_o / LANES * n_taps, 1, i_part, n_parts, &begin, &end);
-    for (int64_t i = begin; i < end; i++) {
-        int64_t o = i / n_taps * LANES, y = i % n_taps / p->kernel_w, x = i % p->kernel_w;
-        tap t = find_tap(p, weight, y, x);
-        uint16_t *at = to + o / p->block * p->o_step + y * p->y_step + x * p->x_step;
-        if (p->kind == STK_PACK_IN_PAIRS)
-            pack_in_pairs(p, t, o, at + o % p->block * 2);
-        else
-            for (int64_t c = 0; c < p->padded_c; c += LANES)
-                pack_out_pairs(p, t, o, c, at + c / LANES * p->c_step);
-    }
+    int64_t begin, end, n_ranges = (p->c + STK_PACK_AT_ONCE - 1) / STK_PACK_AT_ONCE;
+    stk_cpu_share(p->padded_o / p->block * p->kernel_h * p->kernel_w * n_ranges, 1, i_part, n_parts, &begin, &end);
+    for (int64_t i = begin; i < end; i++)
+        pack(tiles, p, weight, wide, find_item(p, n_ranges, i), to);
 }

@@ -4,14 +4,13 @@
 #ifndef STK_DEVICE_CPU_CONV2D_PACK_H
 #define STK_DEVICE_CPU_CONV2D_PACK_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "device/cpu/bf16_tile.h"
 
-enum { STK_PACK_LANES = 16 };
+enum { STK_PACK_LANES = 16, STK_PACK_AT_ONCE = 256 /* input channels of a piece of work */ };
 
 typedef enum stk_pack_kind {
     STK_PACK_NONE,      /* oneDNN reorders */
-    STK_PACK_IN_PAIRS,  /* a block is [o in block][2 of c] */
+    STK_PACK_IN_PAIRS,  /* a block is [o in block][2 of c]; the next two of c are behind it */
     STK_PACK_OUT_PAIRS, /* a block is [8 twos of o][16 of c][2 of o] */
 } stk_pack_kind;
 
@@ -24,8 +23,9 @@ typedef struct stk_conv_packing {
     size_t bytes;
 } stk_conv_packing;
 
-/* A share of all blocks, for parallel.h. to has packing->bytes. */
-void stk_conv_pack_share(const stk_conv_packing *packing, const uint16_t *weight, uint16_t *to, int i_part,
-                         int n_parts);
+/* A share of all blocks, for parallel.h. Of weights as they are read or, where wide is not NULL, of f32 that are
+ * rounded as a cast does it. to has packing->bytes and is 64-byte aligned. */
+void stk_conv_pack_share(const stk_bf16_tile_fns *tiles, const stk_conv_packing *packing, const uint16_t *weight,
+                         const float *wide, uint16_t *to, int i_part, int n_parts);
 
 #endif

@@ -132,7 +132,8 @@ static stk_conv_packing find_packing(const stk_conv_shape *s, stk_dtype dtype, s
     p.padded_o = f.padded_dims[O], p.padded_c = f.padded_dims[C];
     p.o_step = f.steps[O], p.c_step = f.steps[C], p.y_step = f.steps[KH], p.x_step = f.steps[KW];
     p.bytes = dnnl_memory_desc_get_size(wanted);
-    if (f.n_blocks == 2 && dim[0] == O && size[0] % STK_PACK_LANES == 0 && dim[1] == C && size[1] == 2)
+    if (f.n_blocks == 2 && dim[0] == O && size[0] % STK_PACK_LANES == 0 && dim[1] == C && size[1] == 2 &&
+        p.c_step == 2 * size[0] && p.padded_c == (p.c + 1) / 2 * 2)
         p.kind = STK_PACK_IN_PAIRS, p.block = size[0];
     else if (f.n_blocks == 3 && dim[0] == O && 2 * size[0] == STK_PACK_LANES && dim[1] == C &&
              size[1] == STK_PACK_LANES && dim[2] == O && size[2] == 2)

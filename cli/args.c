@@ -34,7 +34,9 @@ const char *cli_nearest(const char *word, const char *const *names, int n)
     const char *best = NULL;
     size_t least = (strlen(word) - strspn(word, "-")) / 3 + 2;
     for (int i = 0; i < n; i++) {
-        size_t distance = edit_distance(word, names[i]);
+        size_t n_name = strlen(names[i]), n_word = strlen(word), n_both = n_name < n_word ? n_name : n_word;
+        bool begins_alike = n_both > 4 && !strncmp(word, names[i], n_both); /* --vocabulary and --vocab */
+        size_t distance = begins_alike ? 1 : edit_distance(word, names[i]);
         if (distance >= least) continue;
         least = distance;
         best = names[i];

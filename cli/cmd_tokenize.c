@@ -34,7 +34,8 @@ static bool show(void *user, const stk_tokenize_progress *p)
     return !cli_stopped();
 }
 
-static void print_result(const cli_args *args, const char *out, const stk_tokenize_progress *p, double s)
+static void print_result(const cli_args *args, const char *out, const stk_tokenizer *tokenizer,
+                         const stk_tokenize_progress *p, double s)
 {
     char tokens[CLI_TEXT], documents[CLI_TEXT], bytes[CLI_TEXT], time_text[CLI_TEXT];
     if (cli_has(args, "--json")) {
@@ -43,9 +44,10 @@ static void print_result(const cli_args *args, const char *out, const stk_tokeni
         printf(", \"tokens\": %lld, \"documents\": %lld, \"bytes\": %lld, \"seconds\": %.3f}\n", (long long)p->n_tokens,
                (long long)p->n_documents, (long long)p->n_bytes, s);
     } else if (!cli_has(args, "--quiet")) {
-        printf("%s: %s tokens of %s document%s, %s of text in %s\n", out, cli_count(p->n_tokens, tokens),
-               cli_count(p->n_documents, documents), p->n_documents == 1 ? "" : "s",
-               cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text));
+        printf("%s: %s tokens of %s document%s, %s of text in %s; the model's vocabulary: %lld\n", out,
+               cli_count(p->n_tokens, tokens), cli_count(p->n_documents, documents), p->n_documents == 1 ? "" : "s",
+               cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text),
+               (long long)stk_tokenizer_vocabulary(tokenizer));
     }
 }
 
@@ -87,7 +89,7 @@ static int write_tokens(const cli_args *args, const stk_tokenizer *tokenizer, co
     if (status == STK_INTERRUPTED) return cli_stop_code();
     if (status != STK_OK) return cli_fail();
     warn_bad(&progress);
-    print_result(args, out, &progress, cli_now() - job.start_s);
+    print_result(args, out, tokenizer, &progress, cli_now() - job.start_s);
     return CLI_OK;
 }
 
@@ -99,8 +101,12 @@ static int run(const cli_verb *verb, int argc, char **argv)
     stk_tokenizer *tokenizer;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     const char *out = cli_value(&args, "--out"), *path = cli_value(&args, "--tokenizer");
-    if (args.n_words < 1 || !out || !path)
-        return cli_usage(verb, "tokenize takes text files, --tokenizer PATH and --out FILE");
+    if (args.n_words < 1) return cli_usage(verb, "tokenize needs text files");
+    if (!out) return cli_usage(verb, "tokenize needs --out FILE, as --out tokens/train.bin");
+    if (!path)
+        return cli_usage(verb,
+                         "tokenize needs --tokenizer PATH: a file, which 'stoker tokenizer train' makes of texts of "
+                         "your own, or 'bytes'");
     if (!cli_number(&args, "--threads", 1, 256, 0, &n_threads)) return CLI_USAGE;
     stk_tokenizer_config config = {.lowercase = !cli_has(&args, "--cased")};
     cli_catch_stop();

@@ -393,20 +393,24 @@ static void print_table(const stk_run *run, const stk_run_result *result, const 
         printf("  test loss    %.4f\n", result->test.loss);
         if (result->test.perplexity > 0) printf("  perplexity   %.4g\n", result->test.perplexity);
     } else {
-        printf("  accuracy     not tested%s\n",
+        printf("  test         none%s\n",
                result->is_finished ? ": the recipe has no test data" : ": the run is not finished");
     }
     print_time(train, info->resumed_step);
-    printf("  %ss/s%*s%s in the median step\n", sample, 10 - (int)strlen(sample), "",
-           cli_count((int64_t)(train->samples_per_s + 0.5), a));
+    bool has_run = train->n_steps > info->resumed_step; /* else nothing but the test */
+    if (has_run)
+        printf("  %ss/s%*s%s in the median step\n", sample, 10 - (int)strlen(sample), "",
+               cli_count((int64_t)(train->samples_per_s + 0.5), a));
     if (train->tokens_per_s > 0) printf("  tokens/s     %s\n", cli_count((int64_t)(train->tokens_per_s + 0.5), a));
-    printf("  input wait   %.2f %%, %s, with %d data thread%s\n", 100 * train->input_wait_share,
-           stk_input_verdict(train->input_wait_share), train->n_data_threads, train->n_data_threads == 1 ? "" : "s");
+    if (has_run)
+        printf("  input wait   %.2f %%, %s, with %d data thread%s\n", 100 * train->input_wait_share,
+               stk_input_verdict(train->input_wait_share), train->n_data_threads,
+               train->n_data_threads == 1 ? "" : "s");
     printf("  peak memory  %s planned, ", cli_bytes((double)train->peak_planned_bytes, a));
     if (result->checkpoint_copy_bytes > 0)
         printf("%s for a copy to save, ", cli_bytes((double)result->checkpoint_copy_bytes, a));
     printf("%s used by the process\n", cli_bytes((double)train->peak_rss_bytes, b));
-    print_shares(&train->time);
+    if (has_run) print_shares(&train->time);
     if (stk_run_saved(run)) printf("  saved        %s\n", stk_run_saved(run));
     print_expected(result);
     if (train->early_stopped) printf("  stopped early: validation did not get better\n");

@@ -13,7 +13,9 @@ static stk_dataset *open_part(const char *folder, const char *part)
     snprintf(images, sizeof(images), "%s/%s-images-idx3-ubyte.gz", folder, part);
     snprintf(labels, sizeof(labels), "%s/%s-labels-idx1-ubyte.gz", folder, part);
     if (access(images, R_OK)) {
-        printf("SKIP: cannot open '%s'\n", images);
+        printf("SKIP: cannot open '%s'; get it with: stoker get mnist, and give the folder, as 01_train_mnist "
+               "data/mnist\n",
+               images);
         exit(77);
     }
     stk_dataset *dataset = stk_dataset_idx(images, labels);

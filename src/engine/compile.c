@@ -260,14 +260,19 @@ static stk_status check_limit(const stk_program *program, const stk_compile_opti
 {
     size_t variables = stk_program_variable_bytes(program), limit = options->memory_limit_bytes;
     if (!limit || planned_bytes(program) <= limit) return STK_OK;
-    stk_text text = {0};
+    stk_text text = {0}, limit_text = {0};
+    if (limit >> 20)
+        stk_text_add(&limit_text, "%.1f MiB", (double)limit / 1048576);
+    else
+        stk_text_add(&limit_text, "%zu bytes (sizes have units, as in 100MiB)", limit);
     stk_plan_print_largest(&program->plan, program->graph, 5, &text);
     stk_fail(
         STK_NO_MEMORY,
-        "the plan needs %.1f MiB (%.1f for parameters and optimiser state, %.1f for activations), the limit is %.1f "
-        "MiB; make the batch smaller, the model smaller or the limit larger. The largest buffers:\n%s",
+        "the plan needs %.1f MiB (%.1f for parameters and optimiser state, %.1f for activations), the limit is %s; "
+        "make the batch smaller, the model smaller or the limit larger. The largest buffers:\n%s",
         (double)(variables + program->plan.arena_bytes) / 1048576, (double)variables / 1048576,
-        (double)program->plan.arena_bytes / 1048576, (double)limit / 1048576, stk_text_get(&text));
+        (double)program->plan.arena_bytes / 1048576, stk_text_get(&limit_text), stk_text_get(&text));
+    stk_text_free(&limit_text);
     stk_text_free(&text);
     return STK_NO_MEMORY;
 }

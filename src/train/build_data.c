@@ -231,8 +231,12 @@ static stk_status check_part(const stk_recipe_part *part, const char *name, cons
         stk_status status = stk_dataset_field(other, fields[i], true, &b.dtype, &b.shape);
         if (status != STK_OK) return stk_build_fail(part->node, status);
         if (a.dtype == b.dtype && stk_shape_equal(a.shape, b.shape)) continue;
-        return stk_yaml_fail(part->node, "field '%s' of train is %s, that of %s is %s", fields[i],
-                             stk_desc_text(a, a_text), name, stk_desc_text(b, b_text));
+        bool is_image = !strcmp(fields[i], "image") && a.shape.rank == 3 && b.shape.rank == 3;
+        return stk_yaml_fail(part->node, "field '%s' of train is %s, that of %s is %s%s", fields[i],
+                             stk_desc_text(a, a_text), name, stk_desc_text(b, b_text),
+                             is_image ? "; the stages of both must end alike: 'decode' has the channels, 'resize' and "
+                                        "'center_crop' make one size of all"
+                                      : "");
     }
     return STK_OK;
 }

@@ -26,8 +26,10 @@ stk_status stk_build_n_classes(const stk_recipe *recipe, const stk_dataset *trai
     const stk_yaml_node *classes = stk_yaml_get(recipe->model, "classes");
     *out = classes ? classes->integer : stk_dataset_classes(train, NULL);
     if (*out > 0) return STK_OK;
-    return stk_yaml_fail(recipe->model, "'%s' needs 'classes': this source of data does not tell how many there are",
-                         recipe->model_kind);
+    return stk_yaml_fail(recipe->model,
+                         "'%s' needs 'classes', as in {%s: {classes: 10}}: this source of data does not tell how many "
+                         "there are",
+                         recipe->model_kind, recipe->model_kind);
 }
 
 static stk_status read_widths(const stk_yaml_node *list, int64_t widths[256], int *n)

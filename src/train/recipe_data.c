@@ -34,6 +34,28 @@ static void explain_known(const char *path, stk_text *out)
         stk_text_add(out, "set STOKER_DATA to the folder that holds it");
 }
 
+/* "did you mean 'photos/test'?" of 'photos/tets', where its folder has a name like that. */
+static void explain_slip(const char *path, stk_text *out)
+{
+    char folder[PATH_MAX];
+    stk_names names;
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    size_t n = slash ? (size_t)(slash - path) : 0, least = strlen(last) / 3 + 1;
+    const char *nearest = NULL;
+    if (stk_path_is_pattern(path) || n >= sizeof(folder)) return;
+    memcpy(folder, path, n);
+    folder[n] = 0;
+    if (stk_dir_list(n ? folder : slash ? "/" : ".", &names) != STK_OK) return;
+    for (size_t i = 0; i < names.n; i++) {
+        size_t distance = stk_edit_distance(last, names.name[i]);
+        if (distance >= least) continue;
+        least = distance;
+        nearest = names.name[i];
+    }
+    if (nearest) stk_text_add(out, "did you mean '%s%s%s'?", folder, slash ? "/" : "", nearest);
+    stk_names_free(&names);
+}
+
 /* Where an array of a .npz file is named, "a.npz:x", the colon; else the end. */
 static const char *end_of_path(const char *text)
 {
@@ -51,7 +73,7 @@ static bool find_pattern(const char *path, char found[PATH_MAX])
     return getcwd(here, sizeof(here)) && stk_path_join(found, PATH_MAX, here, path) == STK_OK;
 }
 
-static stk_status try_folder(const char *folder, const char *name, char found[PATH_MAX], stk_text *tried)
+static stk_status try_folder(const char *folder, const char *name, char found[PATH_MAX], stk_text *tried, stk_text *how)
 {
     char path[PATH_MAX], part[PATH_MAX];
     size_t n = (size_t)(end_of_path(name) - name);
@@ -61,6 +83,7 @@ static stk_status try_folder(const char *folder, const char *name, char found[PA
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, part));
     if ((stk_path_exists(path) && realpath(path, found)) || find_pattern(path, found)) return STK_OK;
     stk_text_add(tried, "%s'%s'", tried->n ? ", " : "", path);
+    if (how->n == 0) explain_slip(path, how);
     found[0] = 0;
     return STK_OK;
 }
@@ -79,14 +102,15 @@ static stk_status find_path(stk_recipe *recipe, stk_yaml_node *node)
         memcpy(folder, n ? recipe->path : "/", n ? n : 1);
         folder[n ? n : 1] = 0;
     }
-    if (slash && !is_absolute) STK_TRY(try_folder(folder, node->text, found, &tried));
-    if (!found[0]) STK_TRY(try_folder("", node->text, found, &tried));
-    if (!found[0] && !is_absolute && variable && variable[0]) STK_TRY(try_folder(variable, node->text, found, &tried));
+    if (slash && !is_absolute) STK_TRY(try_folder(folder, node->text, found, &tried, &how));
+    if (!found[0]) STK_TRY(try_folder("", node->text, found, &tried, &how));
+    if (!found[0] && !is_absolute && variable && variable[0])
+        STK_TRY(try_folder(variable, node->text, found, &tried, &how));
     if (!found[0] && !is_absolute)
-        STK_TRY(try_folder("data", node->text, found, &tried)); /* where `stoker get` writes */
+        STK_TRY(try_folder("data", node->text, found, &tried, &how)); /* where `stoker get` writes */
     if (!found[0]) {
         bool has_variable = variable && variable[0];
-        explain_known(node->text, &how);
+        if (how.n == 0) explain_known(node->text, &how);
         stk_yaml_fail(node, "no such data: '%.200s'; looked at %s%s; %s", node->text, stk_text_get(&tried),
                       has_variable || is_absolute ? "" : " (STOKER_DATA is not set)", stk_text_get(&how));
         status = STK_NOT_FOUND;

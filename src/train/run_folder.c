@@ -80,8 +80,10 @@ static stk_status check_recipe(const stk_run *run, const char *path)
                          before->name));
     if (stk_recipe_compare(before, run->recipe, &differences) == 0) goto done;
     if (run->options.resume)
-        STK_TRY(stk_fail(STK_MISMATCH, "cannot resume '%s', the recipe has changed: %s", run->folder,
-                         stk_text_get(&differences)));
+        STK_TRY(
+            stk_fail(STK_MISMATCH,
+                     "cannot resume '%s', the recipe has changed: %s; take that back, or train anew with another --out",
+                     run->folder, stk_text_get(&differences)));
     STK_TRY(stk_fail(STK_MISMATCH,
                      "folder '%s' belongs to a run with another recipe: %s; choose another --out, or remove it",
                      run->folder, stk_text_get(&differences)));

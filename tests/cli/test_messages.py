@@ -139,6 +139,23 @@ def machine():
     refused(["eval", "digits"], 1, "holds no run")
 
 
+def slips():
+    """What is nearly right is answered with what would be."""
+    train = ["train", "small.yaml", "--out", "slip"]
+    refused([*train, "--set", "data.train.source.images=digits/tarin"], 1, "no such data", "did you mean 'digits/train'?")
+    refused([*train, "--set", "data.test.stages=[{decode: {channels: 3}}]"], 1, "field 'image' of train is f32[28,28,1]",
+            "'decode' has the channels")
+    refused(["plan", "small.yaml", "--memory", "100"], 1, "the limit is 100 bytes (sizes have units, as in 100MiB)", lines=None)
+    with open("table.csv", "w") as f:
+        f.write("age,kind\n1,a\n2,b\n")
+    table = "data.train.source={csv: {files: table.csv, fields: {image: {dtype: f32, columns: age}, label: class}}}"
+    refused([*train, "--set", table], 1, "no column 'label'; there are 'age', 'kind' (a field of another name")
+    refused(["tokenize", "small.yaml"], 2, "tokenize needs --out FILE")
+    refused(["tokenize", "small.yaml", "--out", "x.bin"], 2, "tokenize needs --tokenizer PATH", "or 'bytes'")
+    refused(["tokenizer", "train", "small.yaml", "--vocabulary", "9"], 2, "did you mean '--vocab'?")
+    accepted(["tokenize", "small.yaml", "--out", "x.bin", "--tokenizer", "bytes"], "the model's vocabulary: 257")
+
+
 def small_files(most_bytes):
     """As on a full disk: no file may grow further."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
@@ -164,5 +181,6 @@ recipes()
 names()
 data()
 machine()
+slips()
 full_disk()
 end()

@@ -65,11 +65,14 @@ def resuming():
     check(result("parts")["test_loss"] == result("whole")["test_loss"], "and its test loss")
     accepted([*TRAIN, "--out", "anew", "--resume", "--steps", "3"])
     refused([*TRAIN, "--out", "parts", "--resume", "--set", "optimizer.adam.lr=0.1", "--batch", "10"], 1,
-            "the recipe has changed", "optimizer.adam.lr (0.003 -> 0.1)", "batch (20 -> 10)")
+            "the recipe has changed", "batch (20 -> 10)", "optimizer.adam.lr (0.003 -> 0.1); take that back, or")
     refused([*TRAIN, "--out", "parts", "--batch", "10"], 1, "another recipe", "batch (20 -> 10)", "--out")
     refused([*TRAIN, "--out", "parts", "--set", "name=other"], 1, "belongs to another run, 'small'")
     accepted([*TRAIN, "--out", "parts", "--resume", "--epochs", "3"], "from step 20")
     check(result("parts")["epochs"] == 3, "more epochs go on")
+    os.remove("parts/result.json")
+    table = accepted([*TRAIN, "--out", "parts", "--resume", "--epochs", "3"], "test loss", "time").stdout
+    check("in the median step" not in table, f"where nothing was left but the test, there is no speed: {table}")
     accepted([*TRAIN, "--out", "anew"], "earlier run is kept in 'anew.previous'")
     check(os.path.isdir("anew.previous/step-3"), "an earlier run is kept")
     accepted([*TRAIN, "--out", "none", "--resume", "--steps", "2"], "nothing to resume in 'none': starts anew")

@@ -97,8 +97,15 @@ static stk_status find_column(const stk_csv_source *s, const char *name, int *ou
         if (!strcmp(s->column_name[*out], name)) return STK_OK;
     const char *nearest = stk_nearest_name(name, (const char *const *)s->column_name);
     if (nearest) return stk_fail(STK_NOT_FOUND, "there is no column '%s'; did you mean '%s'?", name, nearest);
-    return stk_fail(STK_NOT_FOUND, "there is no column '%s'; the first of %d is '%.80s'", name, s->n_columns,
-                    s->column_name[0]);
+    enum { MOST = 8 };
+    stk_text names = {0};
+    for (int i = 0; i < s->n_columns && i < MOST; i++)
+        stk_text_add(&names, "%s'%.80s'", i ? ", " : "", s->column_name[i]);
+    stk_status status = stk_fail(
+        STK_NOT_FOUND, "there is no column '%s'; there are %s%s (a field of another name says which by 'columns')",
+        name, stk_text_get(&names), s->n_columns > MOST ? " and more" : "");
+    stk_text_free(&names);
+    return status;
 }
 
 static stk_status add_class(stk_csv_column_set *set, const char *name, size_t n)

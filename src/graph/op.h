@@ -19,7 +19,8 @@
  *                                     bias: f32 (f64 for f64), added before c is rounded; made by pass_epilogue
  *   conv2d                          x, weight, [bias [O]] -> y            attrs: window, activation
  *                                     bias, activation: as for matmul's bias, in the sums before y is rounded
- *   conv2d_grad_data                dy, weight -> dx                      attrs: window, shape of x
+ *   conv2d_grad_data                dy, weight, [bias [C]] -> dx          attrs: window, shape of x, activation
+ *                                     bias, activation: as for conv2d; cpu kernels that are oneDNN's round bf16 before
  *   conv2d_grad_weight              x, dy -> dweight                      attrs: window, shape of weight
  *                                     f32 where x has 16 bits
  *   max_pool2d, avg_pool2d          x -> y                                attrs: window

@@ -94,19 +94,28 @@ stk_value stk_conv_grad_weight(const stk_attrs *attrs, stk_value x, stk_value dy
 
 /* --- the rules --- */
 
-static stk_status infer(stk_op_call *call)
+stk_status stk_conv_need_inputs(const stk_op_call *call)
 {
-    if (call->n_in != 2 && call->n_in != 3)
-        return stk_fail(STK_INVALID, "%d inputs do not fit: it takes 2 and perhaps a bias", call->n_in);
-    STK_RETURN_IF_ERROR(stk_conv_out(call->op, call->in[0], call->in[1], &call->attrs->window, &call->out[0]));
-    if (call->n_in == 2) return STK_OK;
+    if (call->n_in == 2 || call->n_in == 3) return STK_OK;
+    return stk_fail(STK_INVALID, "%d inputs do not fit: it takes 2 and perhaps a bias", call->n_in);
+}
+
+stk_status stk_conv_need_bias(const stk_op_call *call)
+{
+    if (call->n_in != 3) return STK_OK;
     stk_tensor_desc y = call->out[0];
     stk_shape bias = stk_rule_vector_shape(y.shape.dim[y.shape.rank - 1]);
     return stk_rule_need("bias", call->in[2], stk_rule_stat_dtype(y.dtype), bias);
 }
 
-/* y tells where the sum was positive. */
-static stk_value grad_before_activation(const stk_grad_call *call)
+static stk_status infer(stk_op_call *call)
+{
+    STK_RETURN_IF_ERROR(stk_conv_need_inputs(call));
+    STK_RETURN_IF_ERROR(stk_conv_out(call->op, call->in[0], call->in[1], &call->attrs->window, &call->out[0]));
+    return stk_conv_need_bias(call);
+}
+
+stk_value stk_conv_grad_sum(const stk_grad_call *call)
 {
     stk_value y = call->out[0], dy = call->grad_out[0];
     if (call->attrs->activation != STK_ACTIVATION_RELU) return dy;
@@ -114,11 +123,25 @@ static stk_value grad_before_activation(const stk_grad_call *call)
     return stk_select(stk_greater(y, zero), dy, zero);
 }
 
+stk_status stk_conv_grad_bias(const stk_grad_call *call, stk_value dy)
+{
+    if (call->n_in != 3 || !call->need[2]) return STK_OK;
+    stk_value wide = stk_cast_to(dy, stk_value_dtype(call->in[2]));
+    call->grad_in[2] = stk_reduce_sum(wide, (1u << (stk_value_shape(dy).rank - 1)) - 1u);
+    return stk_rule_built(call->grad_in[2]);
+}
+
+double stk_conv_finish_flops(const stk_op_call *call)
+{
+    int n = (call->n_in == 3) + (call->attrs->activation != STK_ACTIVATION_NONE);
+    return n * stk_rule_count(call->out[0].shape);
+}
+
 static stk_status grad(const stk_grad_call *call)
 {
     stk_value x = call->in[0], weight = call->in[1], dy;
     if (call->grad_out[0].id < 0) return STK_OK;
-    dy = grad_before_activation(call);
+    dy = stk_conv_grad_sum(call);
     STK_RETURN_IF_ERROR(stk_rule_built(dy));
     if (call->need[0]) {
         call->grad_in[0] = stk_conv_grad_data(call->attrs, dy, weight, stk_value_shape(x));
@@ -128,18 +151,12 @@ static stk_status grad(const stk_grad_call *call)
         call->grad_in[1] = stk_conv_grad_weight(call->attrs, x, dy, weight);
         STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[1]));
     }
-    if (call->n_in == 3 && call->need[2]) {
-        stk_value wide = stk_cast_to(dy, stk_value_dtype(call->in[2]));
-        call->grad_in[2] = stk_reduce_sum(wide, (1u << (stk_value_shape(dy).rank - 1)) - 1u);
-        STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[2]));
-    }
-    return STK_OK;
+    return stk_conv_grad_bias(call, dy);
 }
 
 static void cost(const stk_op_call *call, stk_cost *out)
 {
-    int n_more = (call->n_in == 3) + (call->attrs->activation != STK_ACTIVATION_NONE);
-    out->flops = stk_conv_flops(call->out[0].shape, call->in[1].shape) + n_more * stk_rule_count(call->out[0].shape);
+    out->flops = stk_conv_flops(call->out[0].shape, call->in[1].shape) + stk_conv_finish_flops(call);
 }
 
 STK_CONV_RULE(conv2d, -1);

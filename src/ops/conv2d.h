@@ -12,6 +12,15 @@ stk_status stk_conv_out(stk_op op, stk_tensor_desc x, stk_tensor_desc weight, co
 /* 2 flops for each tap, input channel of the group and element of y. */
 double stk_conv_flops(stk_shape y, stk_shape weight);
 
+/* What conv and its transpose have in common that may take a bias of the result's channels and do an activation: a
+ * check of how many inputs there are, and of the bias once out[0] is known; the gradient of the sum before the
+ * activation, where the result tells what was positive; the bias's gradient, where it is asked for; and their cost. */
+stk_status stk_conv_need_inputs(const stk_op_call *call);
+stk_status stk_conv_need_bias(const stk_op_call *call);
+stk_value stk_conv_grad_sum(const stk_grad_call *call);
+stk_status stk_conv_grad_bias(const stk_grad_call *call, stk_value dy);
+double stk_conv_finish_flops(const stk_op_call *call);
+
 /* The window, and the activation where there is one. */
 void stk_conv_print(const stk_attrs *attrs, stk_text *out);
 

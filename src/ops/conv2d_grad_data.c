@@ -1,20 +1,25 @@
-/* The gradient of a convolution with respect to its image; as an op of its own, the transposed convolution. */
+/* The gradient of a convolution with respect to its image; as an op of its own, the transposed convolution, which may
+ * take a bias for each channel and do a ReLU as conv2d does.
+ */
 #include "ops/conv2d.h"
 
 static stk_status infer(stk_op_call *call)
 {
     stk_tensor_desc dy = call->in[0], weight = call->in[1], dx = stk_desc_make(dy.dtype, call->attrs->shape), y;
+    STK_RETURN_IF_ERROR(stk_conv_need_inputs(call));
     STK_RETURN_IF_ERROR(stk_conv_out(call->op, dx, weight, &call->attrs->window, &y));
     STK_RETURN_IF_ERROR(stk_rule_need("dy", dy, y.dtype, y.shape));
     call->out[0] = dx;
-    return STK_OK;
+    return stk_conv_need_bias(call);
 }
 
 /* dx is linear in dy and in the weight. */
 static stk_status grad(const stk_grad_call *call)
 {
-    stk_value dy = call->in[0], weight = call->in[1], g = call->grad_out[0];
-    if (g.id < 0) return STK_OK;
+    stk_value dy = call->in[0], weight = call->in[1], g;
+    if (call->grad_out[0].id < 0) return STK_OK;
+    g = stk_conv_grad_sum(call);
+    STK_RETURN_IF_ERROR(stk_rule_built(g));
     if (call->need[0]) {
         call->grad_in[0] = stk_conv_forward(call->attrs, g, weight);
         STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[0]));
@@ -23,16 +28,16 @@ static stk_status grad(const stk_grad_call *call)
         call->grad_in[1] = stk_conv_grad_weight(call->attrs, g, dy, weight);
         STK_RETURN_IF_ERROR(stk_rule_built(call->grad_in[1]));
     }
-    return STK_OK;
+    return stk_conv_grad_bias(call, g);
 }
 
 static void cost(const stk_op_call *call, stk_cost *out)
 {
-    out->flops = stk_conv_flops(call->in[0].shape, call->in[1].shape);
+    out->flops = stk_conv_flops(call->in[0].shape, call->in[1].shape) + stk_conv_finish_flops(call);
 }
 
-STK_CONV_RULE(conv2d_grad_data, 2);
-STK_CONV_RULE(conv3d_grad_data, 2);
+STK_CONV_RULE(conv2d_grad_data, -1);
+STK_CONV_RULE(conv3d_grad_data, -1);
 
 /* --- transposed convolution --- */
 

@@ -7,7 +7,7 @@
  * so that what a layer makes is not written and read once more for its bias. In f32 the bits stay the same, where
  * the bias comes last; in 16 bits it is added as f32 before the result is rounded, instead of being rounded itself and
  * added to a rounded result. A sum that something else makes again, or a product that something else reads, stays. The
- * gradient of ReLU asks for its result alone.
+ * gradient of ReLU asks for its result alone. Transposed convolutions, which are gradients of data, do the same in f32.
  */
 #include "base/error.h"
 #include "passes/passes.h"
@@ -17,9 +17,14 @@ static const stk_node *maker_of(const stk_graph *graph, int32_t value)
     return &graph->node[graph->value[value].node];
 }
 
+static bool is_transposed(const stk_node *node)
+{
+    return node->op == STK_OP_conv2d_grad_data || node->op == STK_OP_conv3d_grad_data;
+}
+
 static bool is_conv(const stk_node *node)
 {
-    return node->op == STK_OP_conv2d || node->op == STK_OP_conv3d;
+    return node->op == STK_OP_conv2d || node->op == STK_OP_conv3d || is_transposed(node);
 }
 
 /* Whether the product that makes `value`, which nothing else reads, may add a bias. */
@@ -30,12 +35,29 @@ static bool takes_bias(const stk_graph *graph, const int32_t *n_uses, int32_t va
     return fits && node->n_in == 2 && node->attrs.activation == STK_ACTIVATION_NONE && n_uses[value] == 1;
 }
 
+/* Whether a transposed convolution's bias stays with a group: in 16 bits, where most kernels have rounded the sums
+ * before, and where something element-wise but a ReLU goes over all of it in any case. */
+static bool is_for_group(const stk_graph *graph, int32_t value)
+{
+    stk_dtype dtype = graph->value[value].desc.dtype;
+    if (stk_dtype_bytes(dtype) == 2) return true;
+    for (int i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        if (stk_op_get_rule(node->op)->kind != STK_KIND_ELEMENT) continue;
+        if (node->op == STK_OP_unary && node->attrs.element.kind == STK_UNARY_relu) continue;
+        for (int j = 0; j < node->n_in; j++)
+            if (node->in[j] == value) return true;
+    }
+    return false;
+}
+
 static stk_status join_bias(stk_graph *graph, const int32_t *n_uses, const stk_node *add, int32_t *replace)
 {
     for (int i = 0; i < 2; i++) {
         int32_t c = add->in[i], bias = stk_pass_find_bias(graph, add->in[1 - i]);
         if (bias < 0 || !takes_bias(graph, n_uses, c)) continue;
         stk_node *product = &graph->node[graph->value[c].node];
+        if (is_transposed(product) && is_for_group(graph, add->first_out)) continue;
         int32_t *in = stk_arena_alloc(graph->arena, 3 * sizeof(*in));
         if (!in) return stk_fail_memory(3 * sizeof(*in));
         in[0] = product->in[0];

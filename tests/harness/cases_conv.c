@@ -41,6 +41,12 @@
 #define CONV3_TO(name, relu, window, x, weight, o)                                                                     \
     CASE(name, conv3d, ATTRS(.activation = relu, window), INPUTS(x, weight, ROUGH_STATS(FILL_UNIFORM, -1, 1, o)),      \
          .loosen = 4)
+#define CONV2_DATA_TO(name, relu, window, dy, weight, c, ...)                                                          \
+    CASE(name, conv2d_grad_data, ATTRS(.shape = DIMS(__VA_ARGS__), .activation = relu, window),                        \
+         INPUTS(dy, weight, ROUGH_STATS(FILL_UNIFORM, -1, 1, c)), .loosen = 4)
+#define CONV3_DATA_TO(name, relu, window, dy, weight, c, ...)                                                          \
+    CASE(name, conv3d_grad_data, ATTRS(.shape = DIMS(__VA_ARGS__), .activation = relu, window),                        \
+         INPUTS(dy, weight, ROUGH_STATS(FILL_UNIFORM, -1, 1, c)), .loosen = 4)
 #define CONV2_RELU(name, window, x, weight)                                                                            \
     CASE(name, conv2d, ATTRS(.activation = STK_ACTIVATION_RELU, window), INPUTS(x, weight), .loosen = 4)
 
@@ -130,6 +136,29 @@ static const op_case cases[] = {
              ROUGH(FILL_UNIFORM, -1, 1, 34, 2, 2, 3), 34),
     CONV2_TO("special, ReLU, 1x1", 1, WINDOW2(1, 1, 0, 1, 1), ROUGH(FILL_RARE, -1, 1, 4, 17, 17, 16),
              ROUGH(FILL_UNIFORM, -1, 1, 32, 1, 1, 16), 32),
+    CONV2_DATA_TO("bias", 0, WINDOW2(3, 1, 1, 1, 1), REAL(-1, 1, 2, 5, 4, 3), REAL(-1, 1, 3, 3, 3, 2), 2, 2, 5, 4, 2),
+    CONV2_DATA_TO("bias, ReLU, strided", 1, WINDOW2(2, 2, 0, 1, 1), REAL(-1, 1, 2, 3, 4, 3), REAL(-1, 1, 3, 2, 2, 2), 2,
+                  2, 6, 8, 2),
+    CONV2_DATA_TO("bias, one channel", 0, WINDOW2(2, 2, 0, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 3, 5, 7, 16),
+                  ROUGH(FILL_UNIFORM, -1, 1, 16, 2, 2, 1), 1, 3, 10, 14, 1),
+    CONV2_DATA_TO("bias, ReLU, 37 channels, some pixels without a tap", 1, WINDOW2(2, 3, 0, 1, 1),
+                  ROUGH(FILL_UNIFORM, -1, 1, 3, 4, 5, 17), ROUGH(FILL_UNIFORM, -1, 1, 17, 2, 2, 37), 37, 3, 11, 14, 37),
+    CONV2_DATA_TO("bias, ReLU, tiles of 2x2", 1, WINDOW2(3, 1, 1, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 3, 11, 9, 48),
+                  ROUGH(FILL_UNIFORM, -1, 1, 48, 3, 3, 32), 32, 3, 11, 9, 32),
+    CONV2_DATA_TO("bias, ReLU, 1x1", 1, WINDOW2(1, 1, 0, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 4, 31, 31, 90),
+                  ROUGH(FILL_UNIFORM, -1, 1, 90, 1, 1, 96), 96, 4, 31, 31, 96),
+    CONV2_DATA_TO("bias, 1x1, strided", 0, WINDOW2(1, 2, 0, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 4, 31, 31, 90),
+                  ROUGH(FILL_UNIFORM, -1, 1, 90, 1, 1, 96), 96, 4, 62, 61, 96),
+    CONV2_DATA_TO("bias, ReLU, grouped", 1, WINDOW2(3, 1, 1, 1, 2), REAL(-1, 1, 3, 4, 5, 6), REAL(-1, 1, 6, 3, 3, 2), 4,
+                  3, 4, 5, 4),
+    CONV2_DATA_TO("bias, ReLU, depthwise", 1, WINDOW2(3, 1, 1, 1, 45), REAL(-1, 1, 2, 5, 4, 45),
+                  REAL(-1, 1, 45, 3, 3, 1), 45, 2, 5, 4, 45),
+    CONV2_DATA_TO("bias, ReLU, nothing to sum", 1, WINDOW2(3, 1, 1, 1, 1), REAL(-1, 1, 2, 4, 4, 0),
+                  REAL(-1, 1, 0, 3, 3, 3), 3, 2, 4, 4, 3),
+    CONV2_DATA_TO("special, ReLU", 1, WINDOW2(2, 2, 0, 1, 1), ROUGH(FILL_RARE, -1, 1, 2, 9, 9, 3),
+                  ROUGH(FILL_UNIFORM, -1, 1, 3, 2, 2, 35), 35, 2, 18, 18, 35),
+    CONV3_DATA_TO("bias, ReLU, cube", 1, CUBE, REAL(-1, 1, 2, 3, 4, 5, 4), REAL(-1, 1, 4, 3, 3, 3, 3), 3, 2, 3, 4, 5,
+                  3),
     CONV3_TO("bias, ReLU, cube", 1, CUBE, REAL(-1, 1, 2, 3, 4, 5, 3), REAL(-1, 1, 4, 3, 3, 3, 3), 4),
     CONV3_TO("bias, grouped", 0, IN_GROUPS, REAL(-1, 1, 1, 3, 5, 4, 4), REAL(-1, 1, 6, 3, 1, 2, 2), 6),
     CONV3_TO("special, ReLU", 1, TWOS, ROUGH(FILL_RARE, -1, 1, 2, 4, 6, 4, 3),

@@ -313,6 +313,42 @@ static void epilogue_finishes_convolutions(void **state)
     }
 }
 
+/* A transposed convolution likewise, but for a bias that a group behind it adds while it reads all, or in 16 bits. */
+static void epilogue_finishes_transposed(void **state)
+{
+    (void)state;
+    enum { PLAIN, VOLUME, NO_RELU, FOR_GROUP, HALF, N };
+    for (int kind = 0; kind < N; kind++) {
+        stk_graph *graph = stk_graph_new();
+        bool is_volume = kind == VOLUME;
+        stk_shape image = is_volume ? STK_SHAPE(2, 4, 4, 4, 3) : STK_SHAPE(2, 4, 4, 3);
+        stk_shape kernel = is_volume ? STK_SHAPE(3, 1, 1, 1, 5) : STK_SHAPE(3, 1, 1, 5);
+        stk_window window = stk_window_make(1, 1);
+        if (is_volume) window.kernel[2] = window.stride[2] = window.dilation[2] = 1;
+        const int32_t more[3] = {0};
+        stk_value x = stk_graph_input(graph, "x", STK_F32, image), w = stk_graph_input(graph, "w", STK_F32, kernel);
+        stk_value bias = stk_graph_input(graph, "bias", STK_F32, STK_SHAPE(5));
+        if (kind == HALF) x = stk_cast_to(x, STK_BF16), w = stk_cast_to(w, STK_BF16);
+        stk_value c =
+            is_volume ? stk_conv3d_transpose_raw(x, w, window, more) : stk_conv2d_transpose_raw(x, w, window, more);
+        stk_value y = stk_add(c, stk_cast_to(bias, stk_value_dtype(c)));
+        if (kind == FOR_GROUP) y = stk_exp(y);
+        if (kind != NO_RELU && kind != FOR_GROUP) y = stk_relu(y);
+        stk_graph_output(graph, "y", y);
+        expect_ok(stk_graph_status(graph));
+        expect_ok(pass_epilogue(graph, &options));
+        expect_ok(stk_graph_verify(graph));
+        const stk_node *conv = stk_value_node(stk_graph_find_output(graph, "y"));
+        bool is_conv = conv->op == STK_OP_conv2d_grad_data || conv->op == STK_OP_conv3d_grad_data;
+        assert_int_equal(is_conv, kind < FOR_GROUP);
+        assert_int_equal(count_nodes(graph, STK_OP_binary), kind >= FOR_GROUP);
+        if (is_conv) assert_int_equal(conv->n_in, 3);
+        if (is_conv)
+            assert_int_equal(conv->attrs.activation, kind == NO_RELU ? STK_ACTIVATION_NONE : STK_ACTIVATION_RELU);
+        stk_graph_free(graph);
+    }
+}
+
 static void autodiff_leaves_no_marks(void **state)
 {
     (void)state;
@@ -474,6 +510,7 @@ int main(void)
         cmocka_unit_test(residual_joins_batch_norms),
         cmocka_unit_test(epilogue_adds_biases),
         cmocka_unit_test(epilogue_finishes_convolutions),
+        cmocka_unit_test(epilogue_finishes_transposed),
         cmocka_unit_test(autodiff_leaves_no_marks),
         cmocka_unit_test(fuse_makes_no_cycle),
         cmocka_unit_test(fuse_joins_groups),

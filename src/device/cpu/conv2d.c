@@ -243,6 +243,12 @@ static stk_status make_empty(const stk_cpu_device *device, const stk_op_call *ca
 
 /* --- all --- */
 
+static void find_finish(const stk_op_call *call, stk_conv_shape *shape)
+{
+    shape->has_bias = call->n_in == 3;
+    shape->has_relu = call->attrs->activation == STK_ACTIVATION_RELU;
+}
+
 static stk_conv_shape shape_of(const stk_op_call *call)
 {
     stk_conv_shape shape = {.window = call->attrs->window};
@@ -251,6 +257,7 @@ static stk_conv_shape shape_of(const stk_op_call *call)
     case STK_OP_conv3d_grad_data:
         shape.pass = STK_CONV_GRAD_DATA;
         shape.x = call->out[0].shape, shape.weight = call->in[1].shape, shape.y = call->in[0].shape;
+        find_finish(call, &shape);
         break;
     case STK_OP_conv2d_grad_weight:
     case STK_OP_conv3d_grad_weight:
@@ -260,8 +267,7 @@ static stk_conv_shape shape_of(const stk_op_call *call)
     default:
         shape.pass = STK_CONV_FORWARD;
         shape.x = call->in[0].shape, shape.weight = call->in[1].shape, shape.y = call->out[0].shape;
-        shape.has_bias = call->n_in == 3;
-        shape.has_relu = call->attrs->activation == STK_ACTIVATION_RELU;
+        find_finish(call, &shape);
     }
     return shape;
 }

@@ -32,6 +32,15 @@ static int64_t find_pixel(const conv_state *s, int64_t i_y, int64_t i_tap)
     return (at[0] * s->axis[1].n_x + at[1]) * s->axis[2].n_x + at[2];
 }
 
+/* Bias and ReLU of n channels of a pixel. */
+static void finish(const conv_state *s, const double *bias, int64_t n, double *y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (s->has_bias) y[i] += bias[i];
+        if (s->has_relu && y[i] <= 0) y[i] = 0;
+    }
+}
+
 /* Pixels [begin, end) of y, counted over all images. */
 static void forward_share(const void *p, int i_part, int n_parts)
 {
@@ -56,10 +65,7 @@ static void forward_share(const void *p, int i_part, int n_parts)
                 y[o] += sum;
             }
         }
-        for (int64_t o = 0; o < s->o; o++) {
-            if (s->has_bias) y[o] += ((const double *)task->args->in[2])[o];
-            if (s->has_relu && y[o] <= 0) y[o] = 0;
-        }
+        finish(s, s->has_bias ? task->args->in[2] : NULL, s->o, y);
     }
 }
 
@@ -80,6 +86,9 @@ static void add_to_image(const conv_state *s, const stk_kernel_args *args, int64
                     px[c] += from * pw[c];
             }
         }
+    if (!s->has_bias && !s->has_relu) return;
+    for (int64_t i = 0; i < s->x_pixels; i++)
+        finish(s, s->has_bias ? (const double *)args->in[2] + group * s->group_c : NULL, s->group_c, dx + i * s->c);
 }
 
 static void data_share(const void *p, int i_part, int n_parts)

@@ -10,6 +10,8 @@
 typedef struct stk_conv_finish_fns {
     /* y [n_pixels, n_channels]; bias [n_channels], or NULL: none. */
     void (*rows)(int64_t n_pixels, int64_t n_channels, float *y, const float *bias, bool has_relu);
+    /* The same in bf16: numbers that were rounded are rounded again. */
+    void (*rows_bf16)(int64_t n_pixels, int64_t n_channels, uint16_t *y, const float *bias, bool has_relu);
     /* ReLU of n numbers of bf16; a NaN stays one. */
     void (*relu_bf16)(int64_t n, uint16_t *y);
 } stk_conv_finish_fns;

@@ -23,7 +23,7 @@ typedef struct conv_state {
     bool has_bias, has_relu;
     stk_dtype dtype;
     const stk_conv_finish_fns *finish;
-    int64_t y_numbers, last_numbers; /* of a part's y, and of the last one's */
+    int64_t n_channels, n_pixels, last_pixels; /* of what is finished: of a part, and of the last one */
 } conv_state;
 
 typedef struct conv_task {
@@ -65,12 +65,18 @@ static stk_status keep(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
-static void cut_negative(const conv_state *s, int64_t n, void *y)
+/* What oneDNN leaves to us: ReLU, and the bias of a gradient of data. */
+static void finish(const conv_state *s, int64_t n_pixels, void *y, const float *bias)
 {
-    if (s->dtype == STK_BF16)
-        s->finish->relu_bf16(n, y);
-    else
-        s->finish->rows(1, n, y, NULL, true);
+    bool is_bf16 = s->dtype == STK_BF16;
+    if (bias && is_bf16)
+        s->finish->rows_bf16(n_pixels, s->n_channels, y, bias, s->has_relu);
+    else if (bias)
+        s->finish->rows(n_pixels, s->n_channels, y, bias, s->has_relu);
+    else if (s->has_relu && is_bf16)
+        s->finish->relu_bf16(n_pixels * s->n_channels, y);
+    else if (s->has_relu)
+        s->finish->rows(1, n_pixels * s->n_channels, y, NULL, true);
 }
 
 static void run_part(const void *p, int i_part, int n_parts)
@@ -85,11 +91,14 @@ static void run_part(const void *p, int i_part, int n_parts)
     char *weight = s->pass != STK_CONV_GRAD_WEIGHT ? args->in[1] : args->out[0];
     if (s->packing.kind != STK_PACK_NONE) weight = packed_weight(s, args);
     if (s->sums_bytes) weight = sums + s->sums_bytes * (size_t)i_part;
+    x += s->x_step * (size_t)i_part;
     y += s->y_step * (size_t)i_part;
-    stk_status status = stk_onednn_conv_run(s->conv[i_part], x + s->x_step * (size_t)i_part, weight,
-                                            s->has_bias ? args->in[2] : NULL, y, own);
+    bool is_data = s->pass == STK_CONV_GRAD_DATA;
+    float *bias = s->has_bias ? args->in[2] : NULL;
+    stk_status status = stk_onednn_conv_run(s->conv[i_part], x, weight, is_data ? NULL : bias, y, own);
     if (status != STK_OK) atomic_store(task->failed, (int)status);
-    if (s->has_relu) cut_negative(s, i_part + 1 == s->n_parts ? s->last_numbers : s->y_numbers, y);
+    if (s->pass == STK_CONV_GRAD_WEIGHT) return;
+    finish(s, i_part + 1 == s->n_parts ? s->last_pixels : s->n_pixels, is_data ? x : y, is_data ? bias : NULL);
 }
 
 static void add_share(const void *p, int i_share, int n_shares)
@@ -172,8 +181,11 @@ static stk_status make_parts(const stk_cpu_device *device, const stk_conv_shape 
     int n_parts = (int)((n_images + images - 1) / images), threads = n_parts > 1 ? 1 : s->n_threads;
     s->x_step = (size_t)(stk_shape_count(shape->x) / n_images * images) * bytes;
     s->y_step = (size_t)(stk_shape_count(shape->y) / n_images * images) * bytes;
-    s->y_numbers = stk_shape_count(shape->y) / n_images * images;
-    s->last_numbers = stk_shape_count(shape->y) - s->y_numbers * (n_parts - 1);
+    stk_shape to = shape->pass == STK_CONV_GRAD_DATA ? shape->x : shape->y;
+    int64_t image_pixels = stk_shape_product(to, 1, to.rank - 1);
+    s->n_channels = to.dim[to.rank - 1];
+    s->n_pixels = image_pixels * images;
+    s->last_pixels = image_pixels * n_images - s->n_pixels * (n_parts - 1);
     s->n_weights = stk_shape_count(shape->weight);
     if (shape->pass == STK_CONV_GRAD_WEIGHT && n_parts > 1)
         s->sums_bytes = round_up((size_t)s->n_weights * sizeof(float));
@@ -186,6 +198,7 @@ static stk_status make_parts(const stk_cpu_device *device, const stk_conv_shape 
         stk_conv_packing packing = {.kind = STK_PACK_NONE};
         int64_t left = n_images - s->n_parts * images;
         part.x.dim[0] = part.y.dim[0] = left < images ? left : images;
+        if (shape->pass != STK_CONV_FORWARD) part.has_bias = false;
         if (joins) join_images(&part.x), join_images(&part.y);
         STK_RETURN_IF_ERROR(
             stk_onednn_conv_new(device->onednn, &part, dtype, threads, packs ? &packing : NULL, &s->conv[s->n_parts]));

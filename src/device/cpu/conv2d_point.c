@@ -46,6 +46,8 @@ bool stk_cpu_conv2d_is_point(const stk_cpu_device *device, const stk_conv_shape 
     if (device->isa == STK_ISA_BASELINE || s->x.rank != 4 || w->groups != 1) return false;
     if (s->weight.dim[1] != 1 || s->weight.dim[2] != 1) return false;
     if (w->pad_low[0] || w->pad_low[1] || w->pad_high[0] || w->pad_high[1]) return false;
+    bool spreads = s->pass == STK_CONV_GRAD_DATA && (w->stride[0] > 1 || w->stride[1] > 1);
+    if (spreads && stk_conv_has_finish(s)) return false; /* Pixels that no product reaches have a bias, too. */
     int64_t n_pixels = stk_shape_product(s->y, 0, 3), n_weights = stk_shape_count(s->weight);
     bool is_strided = w->stride[0] > 1 || w->stride[1] > 1;
     if (s->pass == STK_CONV_GRAD_WEIGHT && (dtype != STK_F32 || is_strided || n_weights > MOST_WEIGHTS)) return false;

@@ -64,15 +64,21 @@ static void cut_negative(double *x, stk_shape shape)
         x[i] = x[i] <= 0 ? 0 : x[i];
 }
 
+/* Bias and activation of the results, whose last axis is `channels`. */
+static void finish(const stk_op_call *call, const double *const *in, int64_t channels, double *out)
+{
+    if (call->n_in == 3)
+        for (int64_t i = 0, n = stk_shape_count(call->out[0].shape); i < n; i++)
+            out[i] += in[2][i % channels];
+    if (call->attrs->activation == STK_ACTIVATION_RELU) cut_negative(out, call->out[0].shape);
+}
+
 static stk_status run_forward(const stk_op_call *call, const double *const *in, double *const *out)
 {
     conv p = conv_make(&call->attrs->window, call->in[0].shape, call->in[1].shape, call->out[0].shape);
     clear(out[0], call->out[0].shape);
     visit(&p, PART_OUT, (double *)in[0], (double *)in[1], out[0]);
-    if (call->n_in == 3)
-        for (int64_t i = 0, n = stk_shape_count(call->out[0].shape); i < n; i++)
-            out[0][i] += in[2][i % p.o];
-    if (call->attrs->activation == STK_ACTIVATION_RELU) cut_negative(out[0], call->out[0].shape);
+    finish(call, in, p.o, out[0]);
     return STK_OK;
 }
 
@@ -81,6 +87,7 @@ static stk_status run_grad_data(const stk_op_call *call, const double *const *in
     conv p = conv_make(&call->attrs->window, call->out[0].shape, call->in[1].shape, call->in[0].shape);
     clear(out[0], call->out[0].shape);
     visit(&p, PART_DATA, out[0], (double *)in[1], (double *)in[0]);
+    finish(call, in, p.c, out[0]);
     return STK_OK;
 }
 

@@ -203,7 +203,8 @@ static void print_others(const stk_program *program)
         if (node >= 0) continue;
         int k = -1 - node - program->plan.n_copies;
         ns += entry_ns(program, e);
-        bytes += k >= 0 ? 3 * (double)program->kept.weight[k].bytes : 0; /* 4 bytes read, 2 written */
+        bytes += k >= 0 ? 3 * (double)program->kernel[program->kept.weight[k].node].kept_bytes
+                        : 0; /* 4 bytes read, 2 written */
         n++;
     }
     if (n) printf("| packing of weights, copies | %d | %.2f | | | %.1f | |\n", n, ns * 1e-6, bytes / ns);

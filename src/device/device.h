@@ -38,9 +38,10 @@ typedef struct stk_kernel {
     double flops;         /* where its way takes fewer than the op's own count: how many; else 0 */
     /* Optional: how the kernel would rather have its input number kept_input, a weight in 16 bits: packed, once after
      * each change of the weight instead of in each run. keep makes kept_bytes (out[0], 64-byte aligned) of the weight
-     * in f32 (in[0]), with no scratch memory; a run that finds them in args->kept does not look at that input. What
-     * keep makes depends on the op, its attributes and the descriptions of its inputs alone. 0: nothing to be kept. */
+     * in f32 (in[0]), with no scratch memory; a run that finds them in args->kept does not look at that input. Kernels
+     * whose keep makes the same of the same weight have the same kept_layout. 0 bytes: nothing to be kept. */
     size_t kept_bytes;
+    uint64_t kept_layout;
     int kept_input;
     stk_status (*keep)(const void *state, const stk_kernel_args *args);
 } stk_kernel;

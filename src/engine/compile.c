@@ -229,23 +229,16 @@ static size_t planned_bytes(const stk_program *program)
     return stk_program_variable_bytes(program) + program->plan.arena_bytes + program->kept.bytes;
 }
 
-/* One program of an engine keeps them: those of another shape, or evaluation between steps, would need as much again.
- */
-static bool may_keep(const stk_program *program, const stk_compile_options *options)
-{
-    for (const stk_program *p = program->engine->programs; p; p = p->next)
-        if (p->kept.n) return false;
-    return options->keep_packed;
-}
-
 /* Keeping weights packed is worth little: it makes no plan too large, nor takes the place of a checkpoint's copy. */
 static stk_status make_plan(stk_program *program, const stk_compile_options *options)
 {
     const stk_graph *graph = program->graph;
-    if (may_keep(program, options)) STK_RETURN_IF_ERROR(stk_kept_find(program));
+    if (options->keep_packed) STK_RETURN_IF_ERROR(stk_kept_find(program));
     STK_RETURN_IF_ERROR(stk_plan_make(graph, program->kernel, program->kept.is_name, &program->parts, &program->plan));
-    size_t limit = options->memory_limit_bytes;
-    if (program->kept.n && limit && planned_bytes(program) + stk_program_variable_bytes(program) > limit) {
+    size_t limit = options->memory_limit_bytes, variables = stk_program_variable_bytes(program);
+    size_t arena = program->plan.arena_bytes, shared = program->engine->arena_bytes;
+    size_t needed = 2 * variables + (arena > shared ? arena : shared) + program->kept.bytes;
+    if (program->kept.n && limit && needed > limit) {
         stk_kept_drop(program);
         stk_plan_free(&program->plan);
         STK_RETURN_IF_ERROR(stk_plan_make(graph, program->kernel, NULL, &program->parts, &program->plan));

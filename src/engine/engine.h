@@ -48,7 +48,7 @@ typedef struct stk_compile_options {
      * bring it within memory_limit_bytes, as few more values as do. */
     bool fit;
     /* Weights in 16 bits stay in the order that kernels want (kept.h) instead of being cast and packed in each run,
-     * where memory_limit_bytes has room and no other program of the engine does so. */
+     * where memory_limit_bytes has room and, if another program of the engine has done so before, where it has them. */
     bool keep_packed;
     bool codegen; /* fused groups as machine code, where the device has a way: stk_program_info says how many */
     /* A pass's name, "all" or NULL. A pass that the other options leave out is STK_NOT_FOUND, with why. */

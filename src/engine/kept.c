@@ -26,6 +26,32 @@ static int32_t find_cast(const stk_graph *graph, int32_t value)
     return is_variable && graph->value[from].desc.dtype == STK_F32 ? i : -1;
 }
 
+static int find_copy(const stk_kept_copies *copies, int variable, uint64_t layout)
+{
+    for (int i = 0; i < copies->n; i++) {
+        const stk_kept_copy *copy = &copies->copy[i];
+        if (copy->variable == variable && copy->layout == layout) return i;
+    }
+    return -1;
+}
+
+static int32_t variable_of_cast(const stk_graph *graph, int32_t cast)
+{
+    return without_names(graph, graph->node[cast].in[0]);
+}
+
+/* Whether node i would keep what its input j is cast of, and may. */
+static bool may_keep(const stk_program *program, int32_t i, int j, int32_t cast)
+{
+    const stk_graph *graph = program->graph;
+    const stk_kernel *kernel = &program->kernel[i];
+    if (!kernel->kept_bytes || kernel->kept_input != j) return false;
+    if (!program->engine->kept.n_programs) return true; /* the first one */
+    const char *name = graph->node[graph->value[variable_of_cast(graph, cast)].node].name;
+    int variable = stk_variables_find(&program->engine->variables, name);
+    return variable >= 0 && find_copy(&program->engine->kept, variable, kernel->kept_layout) >= 0;
+}
+
 /* is_name[i]: node i is a cast that only kernels read that keep it. */
 static void find_casts(const stk_program *program, bool *is_name)
 {
@@ -34,10 +60,9 @@ static void find_casts(const stk_program *program, bool *is_name)
         is_name[i] = graph->node[i].op == STK_OP_cast && find_cast(graph, graph->node[i].first_out) == i;
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         const stk_node *node = &graph->node[i];
-        const stk_kernel *kernel = &program->kernel[i];
         for (int j = 0; j < node->n_in && node->op != STK_OP_reshape; j++) {
             int32_t cast = find_cast(graph, node->in[j]);
-            if (cast >= 0 && !(kernel->kept_bytes && kernel->kept_input == j)) is_name[cast] = false;
+            if (cast >= 0 && is_name[cast]) is_name[cast] = may_keep(program, i, j, cast);
         }
     }
     for (int r = 0; r < graph->n_roots; r++) {
@@ -46,38 +71,19 @@ static void find_casts(const stk_program *program, bool *is_name)
     }
 }
 
-/* Calls that differ in nothing but where their inputs lie have the same kernel. */
-static bool is_same_call(const stk_graph *graph, int32_t a, int32_t b)
-{
-    const stk_node *x = &graph->node[a], *y = &graph->node[b];
-    if (x->op != y->op || x->n_in != y->n_in || memcmp(&x->attrs, &y->attrs, sizeof(x->attrs))) return false;
-    for (int j = 0; j < x->n_in; j++) {
-        stk_tensor_desc p = graph->value[x->in[j]].desc, q = graph->value[y->in[j]].desc;
-        if (p.dtype != q.dtype || !stk_shape_equal(p.shape, q.shape)) return false;
-    }
-    return true;
-}
-
-static int find_like(const stk_program *program, int32_t node, int32_t variable)
-{
-    const stk_kept *kept = &program->kept;
-    for (int k = 0; k < kept->n; k++)
-        if (kept->weight[k].variable == variable && is_same_call(program->graph, kept->weight[k].node, node)) return k;
-    return -1;
-}
-
 static void add_weight(stk_program *program, int32_t node, int32_t variable)
 {
     stk_kept *kept = &program->kept;
     const stk_kernel *kernel = &program->kernel[node];
-    int k = find_like(program, node, variable);
-    if (k < 0) {
-        k = kept->n++;
-        kept->weight[k] = (stk_kept_weight){node, variable, -1, kept->bytes, kernel->kept_bytes};
-        kept->kernel[k] = (stk_kernel){.run = kernel->keep, .state = kernel->state, .impl = kernel->impl};
-        kept->bytes += (kernel->kept_bytes + 63) / 64 * 64;
-    }
+    int k = 0;
+    while (k < kept->n && !(kept->weight[k].variable == variable &&
+                            program->kernel[kept->weight[k].node].kept_layout == kernel->kept_layout))
+        k++;
     kept->of_node[node] = k;
+    if (k < kept->n) return;
+    kept->weight[kept->n++] = (stk_kept_weight){node, variable, -1, -1};
+    kept->kernel[k] = (stk_kernel){.run = kernel->keep, .state = kernel->state, .impl = kernel->impl};
+    kept->bytes += (kernel->kept_bytes + 63) / 64 * 64;
 }
 
 stk_status stk_kept_find(stk_program *program)
@@ -96,17 +102,24 @@ stk_status stk_kept_find(stk_program *program)
         kept->of_node[i] = -1;
         if (!program->kernel[i].kept_bytes) continue;
         int32_t cast = find_cast(graph, graph->node[i].in[program->kernel[i].kept_input]);
-        if (cast < 0 || !kept->is_name[cast]) continue;
-        add_weight(program, i, without_names(graph, graph->node[cast].in[0]));
+        if (cast >= 0 && kept->is_name[cast]) add_weight(program, i, variable_of_cast(graph, cast));
     }
     return STK_OK;
+}
+
+static void leave_copies(stk_engine *engine)
+{
+    stk_kept_copies *copies = &engine->kept;
+    if (--copies->n_programs > 0) return;
+    if (copies->data) engine->device->class->free(engine->device, copies->data, copies->bytes);
+    free(copies->copy);
+    *copies = (stk_kept_copies){0};
 }
 
 void stk_kept_drop(stk_program *program)
 {
     stk_kept *kept = &program->kept;
-    stk_device *device = program->engine->device;
-    if (kept->data) device->class->free(device, kept->data, kept->bytes);
+    if (kept->shares) leave_copies(program->engine);
     free(kept->weight);
     free(kept->of_node);
     free(kept->is_name);
@@ -135,22 +148,44 @@ void stk_kept_find_writers(stk_program *program)
 
 void *stk_kept_locate(const stk_program *program, int i)
 {
-    return (char *)program->kept.data + program->kept.weight[i].offset;
+    const stk_kept_copies *copies = &program->engine->kept;
+    return (char *)copies->data + copies->copy[program->kept.weight[i].copy].offset;
+}
+
+/* All that the first program wants, in one piece. */
+static stk_status make_copies(const stk_program *program, stk_kept_copies *copies)
+{
+    const stk_kept *kept = &program->kept;
+    stk_device *device = program->engine->device;
+    size_t offset = 0;
+    copies->copy = calloc((size_t)kept->n, sizeof(*copies->copy));
+    if (!copies->copy) return stk_fail_memory((size_t)kept->n * sizeof(*copies->copy));
+    for (int k = 0; k < kept->n; k++) {
+        const stk_kernel *kernel = &program->kernel[kept->weight[k].node];
+        copies->copy[k] = (stk_kept_copy){program->variable[kept->weight[k].variable], kernel->kept_layout, offset, 0};
+        offset += (kernel->kept_bytes + 63) / 64 * 64;
+    }
+    copies->n = kept->n;
+    copies->bytes = offset;
+    return device->class->alloc(device, copies->bytes, STK_MEMORY_SCRATCH, &copies->data);
 }
 
 stk_status stk_kept_alloc(stk_program *program)
 {
     stk_kept *kept = &program->kept;
-    stk_device *device = program->engine->device;
+    stk_kept_copies *copies = &program->engine->kept;
     if (!kept->n) return STK_OK;
     size_t n = (size_t)kept->n;
     kept->entry = calloc(n, sizeof(*kept->entry));
     kept->pointers = calloc(2 * n, sizeof(*kept->pointers));
     if (!kept->entry || !kept->pointers) return stk_fail_memory(n * sizeof(*kept->entry));
-    STK_RETURN_IF_ERROR(device->class->alloc(device, kept->bytes, STK_MEMORY_SCRATCH, &kept->data));
+    kept->shares = true;
+    if (copies->n_programs++ == 0) STK_RETURN_IF_ERROR(make_copies(program, copies));
     for (int k = 0; k < kept->n; k++) {
+        stk_kept_weight *w = &kept->weight[k];
         void **in = kept->pointers + 2 * (size_t)k;
-        in[0] = stk_program_locate(program, kept->weight[k].variable, 0);
+        w->copy = find_copy(copies, program->variable[w->variable], program->kernel[w->node].kept_layout);
+        in[0] = stk_program_locate(program, w->variable, 0);
         in[1] = stk_kept_locate(program, k);
         kept->entry[k] = (stk_entry){&kept->kernel[k], {.in = in, .out = in + 1}};
     }
@@ -159,11 +194,20 @@ stk_status stk_kept_alloc(stk_program *program)
 
 stk_status stk_kept_refresh(stk_program *program)
 {
-    stk_kept *kept = &program->kept;
-    int i_failed = -1;
-    if (!kept->n || kept->version == program->engine->variables.version) return STK_OK;
-    stk_status status = stk_queue_run_now(program->engine->compute, kept->entry, kept->n, &i_failed);
-    if (status != STK_OK) return stk_fail_prefix(status, "packing weights: ");
-    kept->version = program->engine->variables.version;
+    uint64_t version = program->engine->variables.version;
+    for (int k = 0; k < program->kept.n; k++) {
+        stk_kept_copy *copy = &program->engine->kept.copy[program->kept.weight[k].copy];
+        int i_failed = -1;
+        if (copy->version == version) continue;
+        stk_status status = stk_queue_run_now(program->engine->compute, &program->kept.entry[k], 1, &i_failed);
+        if (status != STK_OK) return stk_fail_prefix(status, "packing weights: ");
+        copy->version = version;
+    }
     return STK_OK;
+}
+
+void stk_kept_note_run(stk_program *program)
+{
+    for (int k = 0; k < program->kept.n; k++)
+        program->engine->kept.copy[program->kept.weight[k].copy].version = program->engine->variables.version;
 }

@@ -219,7 +219,7 @@ static stk_status launch(stk_program *program, int i_side)
                             ? launch_profiled(program, i_side, &i_failed)
                             : queue->device->class->queues->launch(queue, program->capture[i_side], &i_failed);
     /* What it writes it has packed again. */
-    if (status == STK_OK) program->kept.version = *version;
+    if (status == STK_OK) stk_kept_note_run(program);
     if (status == STK_OK || i_failed < 0) return status;
     return blame(program->graph, program->info[i_failed].node, status);
 }

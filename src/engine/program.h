@@ -14,6 +14,7 @@ struct stk_engine {
     stk_device *device;
     stk_queue *in, *compute, *out; /* copies to the device, runs, copies to the host */
     stk_variables variables;
+    stk_kept_copies kept;
     void *arena;
     size_t arena_bytes;
     uint64_t arena_version; /* grows when the arena moves: programs then set their pointers anew */

@@ -132,12 +132,19 @@ static stk_status add_variable(stk_variables *all, const char *name, stk_tensor_
     return STK_OK;
 }
 
+int stk_variables_find(const stk_variables *variables, const char *name)
+{
+    for (int i = 0; i < variables->n; i++)
+        if (!strcmp(variables->variable[i].name, name)) return i;
+    return -1;
+}
+
 stk_status stk_variables_get(stk_variables *variables, const char *name, stk_tensor_desc desc, const stk_attrs *leaf,
                              int *out)
 {
-    for (int i = 0; i < variables->n; i++) {
+    int i = stk_variables_find(variables, name);
+    if (i >= 0) {
         const stk_variable *v = &variables->variable[i];
-        if (strcmp(v->name, name)) continue;
         if (v->desc.dtype != desc.dtype || !stk_shape_equal(v->desc.shape, desc.shape)) {
             char a[STK_SHAPE_TEXT_BYTES], b[STK_SHAPE_TEXT_BYTES];
             return stk_fail(STK_MISMATCH, "variable '%s' is %s here and %s in another graph", name,

@@ -26,6 +26,8 @@ typedef struct stk_variables {
 /* leaf: of the graph's node. STK_MISMATCH when one of that name has another type. */
 stk_status stk_variables_get(stk_variables *variables, const char *name, stk_tensor_desc desc, const stk_attrs *leaf,
                              int *out);
+/* Its number; -1: there is none. */
+int stk_variables_find(const stk_variables *variables, const char *name);
 void stk_variables_free(stk_variables *variables);
 
 #endif

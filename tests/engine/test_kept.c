@@ -92,6 +92,7 @@ static stk_status find_kernel(stk_device *device, const stk_op_call *call, stk_k
     *s = (backwards){*out, (size_t)stk_shape_count(call->in[1].shape)};
     *out = (stk_kernel){.run = run_backwards, .state = s, .release = release, .keep = keep_backwards};
     out->kept_bytes = s->n * sizeof(uint16_t);
+    out->kept_layout = call->attrs->matmul.transpose_b;
     out->kept_input = 1;
     out->scratch_bytes = (s->inner.scratch_bytes + 63) / 64 * 64 + out->kept_bytes;
     return STK_OK;
@@ -225,7 +226,7 @@ static void whatever_changes_a_variable_is_seen(void **state)
     start(&kept, "keeper", keeps);
     add_program(&kept, true, keeps, &kept.eval);
     add_program(&plain, true, packs, &plain.eval);
-    assert_int_equal(stk_program_get_info(kept.eval).packed_bytes, 0); /* the first one does */
+    assert_int_equal(stk_program_get_info(kept.eval).packed_bytes, stk_program_get_info(kept.program).packed_bytes);
     for (int i = 0; i < N_STEPS; i++) {
         run_both(&kept, &plain, true);
         run_both(&kept, &plain, false);
@@ -261,6 +262,41 @@ static void evaluation_makes_them_once(void **state)
     assert_true(run(&t, t.eval) != first);
     assert_int_equal(n_made, 4);
     stk_engine_close(t.engine);
+}
+
+static void programs_share_them(void **state)
+{
+    (void)state;
+    training kept, plain;
+    start(&plain, "keeper", packs);
+    start(&kept, "keeper", keeps);
+    add_program(&plain, false, packs, &plain.eval);
+    add_program(&kept, false, keeps, &kept.eval);
+    assert_int_not_equal(stk_program_get_info(kept.eval).packed_bytes, 0);
+    for (int i = 0; i < N_STEPS; i++) {
+        run_both(&kept, &plain, true);
+        n_made = n_read = 0;
+        run_both(&kept, &plain, false);
+        assert_int_equal(n_made, 0);
+        assert_int_equal(n_read, 3);
+    }
+    /* What one program frees, the other still has. */
+    stk_engine_discard(kept.engine, kept.program);
+    assert_true(run(&kept, kept.eval) == run(&plain, plain.eval));
+    add_program(&kept, true, keeps, &kept.program);
+    run_both(&kept, &plain, true);
+    run_both(&kept, &plain, false);
+    /* With the last one they go, and the next one chooses anew. */
+    stk_engine_discard(kept.engine, kept.program);
+    stk_engine_discard(kept.engine, kept.eval);
+    add_program(&kept, false, keeps, &kept.eval);
+    add_program(&kept, true, keeps, &kept.program); /* "second" backward is nobody's now: it is cast */
+    assert_true(stk_program_get_info(kept.program).packed_bytes < stk_program_get_info(kept.eval).packed_bytes);
+    run_both(&kept, &plain, true);
+    run_both(&kept, &plain, false);
+    expect_same(&kept, &plain);
+    stk_engine_close(kept.engine);
+    stk_engine_close(plain.engine);
 }
 
 static void no_room_no_copy(void **state)
@@ -311,8 +347,11 @@ int main(void)
     keeper.open = open_keeper;
     stk_device_add(&keeper);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_has_the_same_bits),   cmocka_unit_test(whatever_changes_a_variable_is_seen),
-        cmocka_unit_test(evaluation_makes_them_once), cmocka_unit_test(no_room_no_copy),
+        cmocka_unit_test(a_step_has_the_same_bits),
+        cmocka_unit_test(whatever_changes_a_variable_is_seen),
+        cmocka_unit_test(evaluation_makes_them_once),
+        cmocka_unit_test(programs_share_them),
+        cmocka_unit_test(no_room_no_copy),
         cmocka_unit_test(what_failed_is_made_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* See bf16_product.h. */
 #include "device/cpu/bf16_product.h"
 
+#include "base/hash.h"
+
 enum {
     B_WIDTH = STK_BF16_B_WIDTH,
     SQUARE = STK_BF16_SQUARE,
@@ -76,6 +78,13 @@ size_t stk_bf16_product_scratch_bytes(const stk_bf16_product *p)
 size_t stk_bf16_product_kept_bytes(const stk_bf16_product *p)
 {
     return (size_t)stk_bf16_panel_elements(p->shape.k, p->shape.n, B_WIDTH) * sizeof(uint16_t);
+}
+
+uint64_t stk_bf16_product_kept_layout(const stk_bf16_product *p)
+{
+    const stk_product_shape *s = &p->shape;
+    const int64_t about[] = {s->k, s->n, s->b_step, s->transpose_b, p->columns, p->depth};
+    return stk_hash64(about, sizeof(about), 'p');
 }
 
 /* The columns [col, col + n) and the part [l, l + k) of what is summed over. */

@@ -33,6 +33,8 @@ size_t stk_bf16_product_scratch_bytes(const stk_bf16_product *product);
 /* b packed once for many runs: bytes, and packing them from a b in f32 whose elements are rounded to the bf16 that a
  * run would find. kept is 64-byte aligned. What is kept does not depend on the number of threads. */
 size_t stk_bf16_product_kept_bytes(const stk_bf16_product *product);
+/* Equal for products that may share what is kept of a weight. */
+uint64_t stk_bf16_product_kept_layout(const stk_bf16_product *product);
 void stk_bf16_product_keep(const stk_bf16_product *product, const float *b, void *kept);
 /* bias: [n], added before rounding; NULL: none. kept: b is not looked at; NULL: b is packed on the way. */
 void stk_bf16_product_run(const stk_bf16_product *product, const void *a, const void *b, const void *kept,

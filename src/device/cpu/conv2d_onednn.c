@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "device/cpu/conv2d_finish.h"
 
 typedef struct conv_state {
@@ -155,6 +156,13 @@ static bool is_same_packing(const stk_conv_packing *a, const stk_conv_packing *b
            a->c_step == b->c_step && a->y_step == b->y_step && a->x_step == b->x_step;
 }
 
+static uint64_t layout_of(const stk_conv_packing *p)
+{
+    const int64_t about[] = {(int64_t)p->kind, p->o,     p->kernel_h, p->kernel_w, p->c,      p->padded_o,
+                             p->padded_c,      p->block, p->o_step,   p->c_step,   p->y_step, p->x_step};
+    return stk_hash64(about, sizeof(about), 'c');
+}
+
 /* Of a 1x1 convolution without stride, where only pixels count. oneDNN then takes more of them to the weights that it
  * has in the cache, which small images would not give it. */
 static bool is_one_image(const stk_conv_shape *s)
@@ -234,6 +242,7 @@ stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_
     out->impl = stk_onednn_conv_impl(s->conv[0]);
     if (s->packing.kind != STK_PACK_NONE) {
         out->kept_bytes = s->packing.bytes;
+        out->kept_layout = layout_of(&s->packing);
         out->kept_input = 1;
         out->keep = keep;
     }

@@ -401,6 +401,7 @@ void stk_product_kernel_keep_b(stk_kernel *kernel)
     const product_state *s = kernel->state;
     if (!s->product->is_own) return;
     kernel->kept_bytes = stk_bf16_product_kept_bytes(&s->product->own);
+    kernel->kept_layout = stk_bf16_product_kept_layout(&s->product->own);
     kernel->kept_input = s->b;
     kernel->keep = keep_b;
 }

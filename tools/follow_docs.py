@@ -74,5 +74,5 @@ build = os.path.join(COPY, "build")
 subprocess.run(["cmake", "-S", COPY, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSTOKER_WERROR=ON",
                 f"-DSTOKER_LAYERS={LAYERS}"], check=True, stdout=subprocess.DEVNULL)
 subprocess.run(["ninja", "-C", build, "--quiet", "test_op_values", "test_op_gradients"], check=True)
-expect("test_op_values", r"cpu: \d+ calls compared, \d+ in place, 0 wrong", r"plain: [1-9]\d* calls compared, \d+ in place, 0 wrong")
+expect("test_op_values", r"cpu: \d+ calls compared, .*, 0 wrong", r"plain: [1-9]\d* calls compared, .*, 0 wrong")
 expect("test_op_gradients", r"\d+ cases checked, 0 elements wrong")

@@ -137,6 +137,7 @@ static void free_parts(conv_state *s)
         stk_onednn_conv_free(s->conv[i]);
     free(s->conv);
     s->conv = NULL;
+    s->part_bytes = 0;
 }
 
 static void release(void *p)
@@ -218,6 +219,57 @@ static stk_status make_parts(const stk_cpu_device *device, const stk_conv_shape 
     return STK_OK;
 }
 
+/* Where the gradient of data is faster as a convolution of grad_dst with the weights turned round: as measured, with
+ * many channels and rows that are not too short, and 1x1 into fewer channels. */
+static bool turns_round(const stk_conv_shape *s, stk_dtype dtype)
+{
+    enum { FEW = 128, SHORT = 7 }; /* channels; pixels of a row */
+    const stk_window *w = &s->window;
+    if (dtype != STK_BF16 || s->pass != STK_CONV_GRAD_DATA || s->x.rank != 4 || w->groups != 1) return false;
+    for (int i = 0; i < 2; i++) {
+        int64_t most = (int64_t)w->dilation[i] * (s->weight.dim[i + 1] - 1);
+        if (w->stride[i] != 1 || w->pad_low[i] > most || w->pad_high[i] > most) return false;
+    }
+    int64_t o = s->weight.dim[0], c = s->weight.dim[3];
+    return s->weight.dim[1] * s->weight.dim[2] > 1 ? c >= FEW && s->x.dim[2] >= SHORT : c <= FEW && o >= c;
+}
+
+static stk_conv_shape turn_round(const stk_conv_shape *s)
+{
+    stk_conv_shape t = *s;
+    t.pass = STK_CONV_FORWARD;
+    t.x = s->y, t.y = s->x;
+    t.weight.dim[0] = s->weight.dim[3], t.weight.dim[3] = s->weight.dim[0];
+    for (int i = 0; i < 2; i++) {
+        int32_t most = s->window.dilation[i] * (int32_t)(s->weight.dim[i + 1] - 1);
+        t.window.pad_low[i] = most - s->window.pad_low[i];
+        t.window.pad_high[i] = most - s->window.pad_high[i];
+    }
+    return t;
+}
+
+/* STK_UNSUPPORTED: not turned round, since the weights are to be packed in another way. */
+static stk_status make_turned(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype, conv_state *s)
+{
+    stk_conv_shape turned = turn_round(shape);
+    bool agree;
+    STK_RETURN_IF_ERROR(make_parts(device, &turned, dtype, true, s, &agree));
+    if (!agree || s->packing.kind != STK_PACK_IN_PAIRS) return STK_UNSUPPORTED;
+    s->packing.is_turned = true;
+    s->pass = turned.pass;
+    return STK_OK;
+}
+
+static stk_status make_straight(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
+                                conv_state *s)
+{
+    bool agree;
+    STK_RETURN_IF_ERROR(make_parts(device, shape, dtype, s->tiles != NULL, s, &agree));
+    if (agree) return STK_OK;
+    free_parts(s);
+    return make_parts(device, shape, dtype, false, s, &agree);
+}
+
 stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
                                         stk_kernel *out)
 {
@@ -231,13 +283,12 @@ stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_
     s->dtype = dtype;
     s->finish = stk_conv_finish_of(device->isa);
     s->tiles = stk_bf16_tile_of(device->isa);
-    bool agree;
-    STK_RETURN_IF_ERROR(make_parts(device, shape, dtype, s->tiles != NULL, s, &agree));
-    if (!agree) {
+    stk_status status = s->tiles && turns_round(shape, dtype) ? make_turned(device, shape, dtype, s) : STK_UNSUPPORTED;
+    if (status == STK_UNSUPPORTED) {
         free_parts(s);
-        s->part_bytes = 0;
-        STK_RETURN_IF_ERROR(make_parts(device, shape, dtype, false, s, &agree));
+        status = make_straight(device, shape, dtype, s);
     }
+    STK_RETURN_IF_ERROR(status);
     out->scratch_bytes = (s->sums_bytes + s->part_bytes) * (size_t)s->n_parts + s->packing.bytes;
     out->impl = stk_onednn_conv_impl(s->conv[0]);
     if (s->packing.kind != STK_PACK_NONE) {

@@ -26,12 +26,15 @@ static pack_item find_item(const stk_conv_packing *p, int64_t n_ranges, int64_t 
 static void pack(const stk_bf16_tile_fns *tiles, const stk_conv_packing *p, const uint16_t *weight, const float *wide,
                  pack_item item, uint16_t *to)
 {
-    int64_t from_o = p->kernel_h * p->kernel_w * p->c; /* from an output channel to the next */
-    int64_t at = item.o * from_o + (item.y * p->kernel_w + item.x) * p->c + item.c;
+    const int64_t n_taps = p->kernel_h * p->kernel_w, tap = item.y * p->kernel_w + item.x;
+    /* From an output channel to the next, and from an input channel. */
+    int64_t from_o = p->is_turned ? 1 : n_taps * p->c, from_c = p->is_turned ? n_taps * p->o : 1;
+    int64_t from_tap = p->is_turned ? (n_taps - 1 - tap) * p->o : tap * p->c;
+    int64_t at = item.o * from_o + from_tap + item.c * from_c;
     int64_t n_o = p->o - item.o < p->block ? p->o - item.o : p->block;
     /* Of the product that a tap is, pairs go along what is summed over: a panel's rows. Its columns are the others. */
     bool in_pairs = p->kind == STK_PACK_IN_PAIRS;
-    int64_t row = in_pairs ? 1 : from_o, col = in_pairs ? from_o : 1;
+    int64_t row = in_pairs ? from_c : from_o, col = in_pairs ? from_o : from_c;
     int64_t k = in_pairs ? item.n : n_o, n = in_pairs ? n_o : item.n;
     int64_t width = in_pairs ? p->block : LANES, depth = in_pairs ? p->padded_c : p->c_step / LANES;
     to += item.o / p->block * p->o_step + item.y * p->y_step + item.x * p->x_step;

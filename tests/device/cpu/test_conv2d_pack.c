@@ -1,4 +1,5 @@
-/* Packed weights of convolutions, element by element, in both formats, of bf16 and of f32 that round to the same. */
+/* Packed weights of convolutions, element by element, in both formats and turned round, of bf16 and of f32 that round
+ * to the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,13 +55,12 @@ static uint16_t weight_at(const stk_conv_packing *p, int64_t o, int64_t tap, int
     return (uint16_t)(0x3c00 + ((o * p->kernel_h * p->kernel_w + tap) * p->c + c) % 1021);
 }
 
-static void check(stk_pack_kind kind, int64_t o, int64_t c, int64_t block, bool is_wide)
+static void check_packing(stk_conv_packing p, bool is_wide)
 {
     enum { N_PARTS = 3 };
     const stk_bf16_tile_fns *tiles = find_tiles();
     if (!tiles) skip();
-    stk_conv_packing p = packing_of(kind, o, c, block);
-    int64_t n_taps = p.kernel_h * p.kernel_w, n = o * n_taps * c;
+    int64_t n_taps = p.kernel_h * p.kernel_w, n = p.o * n_taps * p.c;
     uint16_t *weight = malloc((size_t)n * sizeof(*weight));
     void *memory = NULL;
     uint32_t *wide = malloc((size_t)n * sizeof(*wide));
@@ -68,7 +68,8 @@ static void check(stk_pack_kind kind, int64_t o, int64_t c, int64_t block, bool 
     uint16_t *to = memory;
     memset(to, 0xff, p.bytes);
     for (int64_t i = 0; i < n; i++) {
-        weight[i] = weight_at(&p, i / c / n_taps, i / c % n_taps, i % c);
+        weight[i] = p.is_turned ? weight_at(&p, i % p.o, n_taps - 1 - i / p.o % n_taps, i / p.o / n_taps)
+                                : weight_at(&p, i / p.c / n_taps, i / p.c % n_taps, i % p.c);
         wide[i] = ((uint32_t)weight[i] << 16) + (i % 2 ? 0x7fff : -0x7fff);
     }
     for (int i = 0; i < N_PARTS; i++)
@@ -82,6 +83,11 @@ static void check(stk_pack_kind kind, int64_t o, int64_t c, int64_t block, bool 
     free(weight);
     free(wide);
     free(to);
+}
+
+static void check(stk_pack_kind kind, int64_t o, int64_t c, int64_t block, bool is_wide)
+{
+    check_packing(packing_of(kind, o, c, block), is_wide);
 }
 
 static void pairs_of_inputs(void **state)
@@ -104,8 +110,21 @@ static void pairs_of_outputs(void **state)
     }
 }
 
+static void weights_turned_round(void **state)
+{
+    static const int64_t sizes[][3] = {{64, 64, 64}, {50, 3, 48}, {67, 531, 32}, {3, 300, 16}};
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const int64_t *size = sizes[i / 2];
+        stk_conv_packing p = packing_of(STK_PACK_IN_PAIRS, size[0], size[1], size[2]);
+        p.is_turned = true;
+        check_packing(p, i % 2);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_of_inputs), cmocka_unit_test(pairs_of_outputs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_of_inputs), cmocka_unit_test(pairs_of_outputs),
+                                       cmocka_unit_test(weights_turned_round)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

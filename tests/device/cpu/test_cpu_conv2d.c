@@ -149,6 +149,26 @@ static void sixteen_bits(void **state)
     }
 }
 
+/* The gradient of data as a convolution of its own, with the weights turned round (conv2d_onednn.c): taps and padding
+ * that differ from side to side, taps far apart, as much padding as there can be, channels that are left over on either
+ * side, and 1x1 into fewer channels; then what stays as it is: more padding than that, and strides.
+ */
+static void gradients_of_data_turned_round(void **state)
+{
+    static const shape tested[] = {{3, 9, 11, 132, 33, {3, 2}, {1, 1}, {0, 1}, {2, 0}, {1, 1}, 1},
+                                   {3, 12, 13, 128, 48, {2, 3}, {1, 1}, {1, 2}, {0, 3}, {1, 2}, 1},
+                                   {5, 7, 7, 144, 64, SQUARE(3, 1, 2)},
+                                   {5, 8, 6, 48, 80, SQUARE(1, 1, 0)},
+                                   {3, 8, 6, 12, 37, SQUARE(1, 1, 0)},
+                                   {3, 9, 11, 128, 32, SQUARE(3, 1, 3)},
+                                   {3, 9, 11, 128, 32, SQUARE(3, 2, 1)}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++) {
+        call c = make_call_of(STK_BF16, &tested[i], STK_OP_conv2d_grad_data);
+        compare_call(&c, 0x1p-8);
+    }
+}
+
 /* Weights by pairs of bf16 (conv2d_weight_pairs.c): an odd number of images, several twos of them in a unit and units
  * left over, some rows in a unit and fewer in the last, each width of a tile, uneven padding, strides with and without
  * taps side by side, padding wider than the image, fewer units than threads, large sums of each thread's own, and
@@ -343,6 +363,7 @@ int main(void)
         cmocka_unit_test(gradients_of_data),
         cmocka_unit_test(gradients_of_weights),
         cmocka_unit_test(sixteen_bits),
+        cmocka_unit_test(gradients_of_data_turned_round),
         cmocka_unit_test(weights_by_pairs),
         cmocka_unit_test(padding_is_absent),
         cmocka_unit_test(onednn_has_the_rest),

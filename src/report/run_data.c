@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/neighbour.h"
 
 enum { PATH_BYTES = 4096 };
 
@@ -123,8 +124,10 @@ static stk_status fail_without_recipe(const char *folder)
 stk_status stk_run_data_read(const char *folder, stk_run_data *out)
 {
     size_t n;
+    char hint[STK_PATH_HINT];
     *out = (stk_run_data){.folder = folder};
-    if (!stk_path_is_dir(folder)) return stk_fail(STK_NOT_FOUND, "there is no run folder '%s'", folder);
+    if (!stk_path_is_dir(folder))
+        return stk_fail(STK_NOT_FOUND, "there is no run folder '%s'%s", folder, stk_path_hint(folder, hint));
     out->recipe = read_text(folder, "recipe.yaml", &n);
     if (!out->recipe) return fail_without_recipe(folder);
     out->result = read_object(folder, "result.json");

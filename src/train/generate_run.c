@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/neighbour.h"
 #include "data/source/paths.h"
 #include "train/build.h"
 #include "train/checkpoint.h"
@@ -13,9 +14,10 @@
 
 static stk_status read_recipe(const char *run, stk_recipe **out)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], hint[STK_PATH_HINT];
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run, "recipe.yaml"));
-    if (!stk_path_is_dir(run)) return stk_fail(STK_NOT_FOUND, "there is no run folder '%s'", run);
+    if (!stk_path_is_dir(run))
+        return stk_fail(STK_NOT_FOUND, "there is no run folder '%s'%s", run, stk_path_hint(run, hint));
     if (!stk_path_exists(path)) return stk_fail(STK_NOT_FOUND, "folder '%s' holds no run: no recipe.yaml", run);
     return stk_recipe_read(path, NULL, 0, out);
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/neighbour.h"
 #include "data/remote/http.h"
 #include "data/source/paths.h"
 #include "stoker/download.h"
@@ -32,28 +33,6 @@ static void explain_known(const char *path, stk_text *out)
         stk_text_add(out, "get it with: stoker get %s", name);
     else
         stk_text_add(out, "set STOKER_DATA to the folder that holds it");
-}
-
-/* "did you mean 'photos/test'?" of 'photos/tets', where its folder has a name like that. */
-static void explain_slip(const char *path, stk_text *out)
-{
-    char folder[PATH_MAX];
-    stk_names names;
-    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
-    size_t n = slash ? (size_t)(slash - path) : 0, least = strlen(last) / 3 + 1;
-    const char *nearest = NULL;
-    if (stk_path_is_pattern(path) || n >= sizeof(folder)) return;
-    memcpy(folder, path, n);
-    folder[n] = 0;
-    if (stk_dir_list(n ? folder : slash ? "/" : ".", &names) != STK_OK) return;
-    for (size_t i = 0; i < names.n; i++) {
-        size_t distance = stk_edit_distance(last, names.name[i]);
-        if (distance >= least) continue;
-        least = distance;
-        nearest = names.name[i];
-    }
-    if (nearest) stk_text_add(out, "did you mean '%s%s%s'?", folder, slash ? "/" : "", nearest);
-    stk_names_free(&names);
 }
 
 /* Where an array of a .npz file is named, "a.npz:x", the colon; else the end. */
@@ -83,7 +62,8 @@ static stk_status try_folder(const char *folder, const char *name, char found[PA
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, part));
     if ((stk_path_exists(path) && realpath(path, found)) || find_pattern(path, found)) return STK_OK;
     stk_text_add(tried, "%s'%s'", tried->n ? ", " : "", path);
-    if (how->n == 0) explain_slip(path, how);
+    if (how->n == 0 && !stk_path_is_pattern(path) && stk_path_neighbour(path, part, sizeof(part)))
+        stk_text_add(how, "did you mean '%s'?", part);
     found[0] = 0;
     return STK_OK;
 }

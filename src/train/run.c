@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/neighbour.h"
 #include "base/thread.h"
 #include "engine/engine.h"
 #include "stoker/sources.h"
@@ -302,12 +303,13 @@ done:
 
 stk_status stk_run_open_folder(const char *folder, const stk_run_options *options, stk_run **out)
 {
-    char path[STK_PATH_BYTES];
+    char path[STK_PATH_BYTES], hint[STK_PATH_HINT];
     stk_run *run = NULL;
     stk_status status;
     *out = NULL;
     STK_TRY(stk_path_join(path, sizeof(path), folder, "recipe.yaml"));
-    if (!stk_path_is_dir(folder)) STK_TRY(stk_fail(STK_NOT_FOUND, "there is no run folder '%s'", folder));
+    if (!stk_path_is_dir(folder))
+        STK_TRY(stk_fail(STK_NOT_FOUND, "there is no run folder '%s'%s", folder, stk_path_hint(folder, hint)));
     if (!stk_path_exists(path)) STK_TRY(stk_fail(STK_NOT_FOUND, "folder '%s' holds no run: no recipe.yaml", folder));
     recipe_place place = {
         .path = path, .is_run = true, .record_folder = options && options->without_data ? folder : NULL};

@@ -145,6 +145,11 @@ def slips():
     refused([*train, "--set", "data.train.source.images=digits/tarin"], 1, "no such data", "did you mean 'digits/train'?")
     refused([*train, "--set", "data.test.stages=[{decode: {channels: 3}}]"], 1, "field 'image' of train is f32[28,28,1]",
             "'decode' has the channels")
+    os.makedirs("runs/kept")
+    for verb in ("eval", "generate", "report"):
+        prompt = ["hello"] if verb == "generate" else []
+        refused([verb, "runs/ketp", *prompt], 1, "no run folder 'runs/ketp' (did you mean 'runs/kept'?)")
+    refused(["eval", "elsewhere/ketp"], 1, "no run folder 'elsewhere/ketp'", lines=1)
     refused(["plan", "small.yaml", "--memory", "100"], 1, "the limit is 100 bytes (sizes have units, as in 100MiB)", lines=None)
     with open("table.csv", "w") as f:
         f.write("age,kind\n1,a\n2,b\n")

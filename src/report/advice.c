@@ -139,7 +139,8 @@ static double far_from_peak(const stk_run_data *run, char text[TEXT_BYTES])
 
 static double memory(const stk_run_data *run, char text[TEXT_BYTES])
 {
-    double peak = number(run, "memory.arena_bytes") + number(run, "memory.variable_bytes"),
+    double peak = number(run, "memory.arena_bytes") + number(run, "memory.variable_bytes") +
+                  number(run, "memory.packed_bytes"),
            limit = number(run, "memory.limit_bytes");
     char a[STK_SHORT_TEXT], b[STK_SHORT_TEXT];
     if (!(limit > 0) || !(peak < 0.1 * limit) || !(number(run, "step.mfu") < 0.5)) return 0;

@@ -126,6 +126,7 @@ void stk_section_memory(stk_text *out, const stk_run_data *run)
         {"arena, used", "used_bytes", "the highest byte that a kernel was given"},
         {"alive at once", "lower_bound_bytes", "at the moment of most: no packing needs less"},
         {"variables", "variable_bytes", "parameters, statistics, optimiser state"},
+        {"packed weights", "packed_bytes", "in 16 bits, in the order that kernels want"},
         {"limit", "limit_bytes", "the recipe's memory"},
         {"process, at most", "peak_resident_bytes", "resident, data pipeline and libraries included"},
     };

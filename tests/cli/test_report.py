@@ -90,7 +90,7 @@ def check_profile():
     check(p["peaks"]["flops_per_s"] > 1e8 and 0 < p["step"]["mfu"] < 1.2, "with --trace the peaks are measured")
     check(any(st["name"].startswith("decode") for st in p["input"]["stages"]), f"stages: {p['input']['stages']}")
     m = p["memory"]
-    check(m["arena_bytes"] + m["variable_bytes"] == result["peak_planned_bytes"], "memory is the plan's")
+    check(m["arena_bytes"] + m["variable_bytes"] + m["packed_bytes"] == result["peak_planned_bytes"], "memory is the plan's")
     for offset, n, first, last, _, _ in m["buffers"]:
         check(offset + n <= m["arena_bytes"] and 0 <= first <= last, "buffers lie in the arena")
     used = max(o + n for o, n, *_ in m["buffers"])

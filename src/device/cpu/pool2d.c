@@ -2,7 +2,8 @@
  *
  * Threads share bands: rows of output pixels, where no two windows of different rows touch the same pixel (forward
  * always), else whole images. A band of a gradient owns rows of dx, which it clears first where windows do not cover
- * or overlap; in a volume, where a row's windows span several planes, it is then the whole image.
+ * or overlap; in a volume, where a row's windows span several planes, it is then the whole image. The usual max
+ * pooling, whose windows do not overlap nor leave the image, takes a row of windows in one call (pool2d_rows_tmpl.h).
  */
 #include "device/cpu/pool2d.h"
 
@@ -19,6 +20,8 @@ typedef struct pool_state {
     pool_kind kind;
     stk_pool_axis axis[3]; /* depth, height, width */
     int n_threads;
+    const stk_pool_row_fns *rows; /* of max pooling, where it goes by whole rows of windows; else NULL */
+    stk_pool_row window_row;
     bool alone;           /* every pixel of dx is in one window at most */
     bool by_rows;         /* a band is a row of output pixels, else an image */
     bool clears;          /* dx is cleared first */
@@ -58,8 +61,26 @@ static void run_pixel(const pool_state *s, const stk_kernel_args *args, const st
     }
 }
 
+/* The windows of a row side by side, all of them inside the image. */
+static void run_whole_row(const pool_state *s, const stk_kernel_args *args, int64_t image, int64_t row)
+{
+    const stk_pool_axis *height = &s->axis[1];
+    size_t y = (size_t)((image * height->n_out + row) * s->axis[2].n_out * s->c) * s->element_bytes;
+    size_t x = (size_t)((image * height->n_in + row * height->stride) * s->axis[2].n_in * s->c) * s->element_bytes;
+    const char *in = (const char *)args->in[0] + x;
+    if (s->kind == MAX)
+        s->rows->max(&s->window_row, in, (char *)args->out[0] + y);
+    else
+        s->rows->max_grad(&s->window_row, in, (const char *)args->in[1] + y, (const char *)args->in[2] + y,
+                          (char *)args->out[0] + x);
+}
+
 static void run_row(const pool_state *s, const stk_kernel_args *args, int64_t image, int64_t row, int64_t *offset)
 {
+    if (s->rows) {
+        run_whole_row(s, args, image, row);
+        return;
+    }
     size_t pixel_bytes = (size_t)s->c * s->element_bytes;
     size_t at = (size_t)((image * s->n_rows + row) * s->axis[2].n_out) * pixel_bytes;
     for (int64_t col = 0; col < s->axis[2].n_out; col++, at += pixel_bytes) {
@@ -128,6 +149,32 @@ static void plan_bands(pool_state *s)
     s->by_rows = !is_grad || (s->alone && (!s->clears || s->axis[0].n_in == 1));
 }
 
+/* Whether it is max pooling by windows that lie inside the image and do not overlap, in f32 or bf16. */
+static bool has_whole_rows(const stk_op_call *call, pool_kind kind)
+{
+    stk_shape x = call->in[0].shape, y = kind == MAX ? call->out[0].shape : call->in[1].shape;
+    if ((kind != MAX && kind != MAX_GRAD) || x.rank != 4) return false;
+    if (call->in[0].dtype != STK_F32 && call->in[0].dtype != STK_BF16) return false;
+    for (int i = 0; i < 2; i++) {
+        stk_pool_axis a = stk_pool_make_axis(&call->attrs->window, x, y, i);
+        if (a.pad || a.dilation != 1 || a.stride < a.n_taps || (a.n_out - 1) * a.stride + a.n_taps > a.n_in)
+            return false;
+    }
+    return true;
+}
+
+static void plan_rows(pool_state *s, const stk_pool_row_fns *fns)
+{
+    const stk_pool_axis *height = &s->axis[1], *width = &s->axis[2];
+    s->rows = fns;
+    s->window_row = (stk_pool_row){.h = (int)height->n_taps,
+                                   .w = (int)width->n_taps,
+                                   .n = width->n_out,
+                                   .c = s->c,
+                                   .step = width->stride * s->c,
+                                   .row = width->n_in * s->c};
+}
+
 static stk_status make(const stk_cpu_device *device, const stk_op_call *call, pool_kind kind, stk_kernel *out)
 {
     const stk_pool_table *table = stk_pool_of(device->isa);
@@ -147,6 +194,7 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, po
     }
     s->n_rows = s->axis[0].n_out * s->axis[1].n_out;
     plan_bands(s);
+    if (has_whole_rows(call, kind)) plan_rows(s, x.dtype == STK_BF16 ? &table->bf16_rows : &table->f32_rows);
     s->n_threads = stk_cpu_threads_for((double)stk_shape_count(x.shape) * 2, device->base.n_threads);
     s->taps_bytes = ((size_t)n_taps * sizeof(int64_t) + 63) / 64 * 64;
     out->scratch_bytes = s->taps_bytes * (size_t)s->n_threads;
@@ -159,7 +207,7 @@ static stk_status make_half(const stk_cpu_device *device, const stk_op_call *cal
                             stk_kernel *out)
 {
     bool is_bf16 = call->in[0].dtype == STK_BF16;
-    if (is_bf16 && kind == MAX) return make(device, call, kind, out);
+    if (is_bf16 && (kind == MAX || has_whole_rows(call, kind))) return make(device, call, kind, out);
     if (is_bf16 && kind == MAX_GRAD) {
         stk_status status = stk_cpu_max_pool_bf16_grad_kernel(device, call, out);
         if (status != STK_UNSUPPORTED) return status;

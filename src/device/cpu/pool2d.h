@@ -29,9 +29,23 @@ typedef struct stk_pool_half_fns {
                      const uint16_t *y, const uint16_t *dy, float *sums);
 } stk_pool_half_fns;
 
+/* A row of n windows of h x w pixels that lie inside the image and do not overlap; elements from a window to the next,
+ * and from a row of the image to the next. */
+typedef struct stk_pool_row {
+    int h, w;
+    int64_t n, c, step, row;
+} stk_pool_row;
+
+/* x, dx: the first window's first pixel; y, dy: its result's. All of the windows' dx are written. */
+typedef struct stk_pool_row_fns {
+    void (*max)(const stk_pool_row *row, const void *x, void *y);
+    void (*max_grad)(const stk_pool_row *row, const void *x, const void *y, const void *dy, void *dx);
+} stk_pool_row_fns;
+
 typedef struct stk_pool_table {
     stk_pool_fns f32, f64;
     stk_pool_half_fns bf16;
+    stk_pool_row_fns f32_rows, bf16_rows;
 } stk_pool_table;
 
 STK_ISA_TABLE(stk_pool_table, stk_pool)

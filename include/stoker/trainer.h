@@ -78,7 +78,7 @@ typedef struct stk_train_event {
     int64_t n_parameters;
     const char *precision;                     /* PLAN: as chosen, "bf16" */
     double forward_flops;                      /* PLAN: for one sample */
-    size_t peak_planned_bytes, variable_bytes; /* PLAN: arena and variables; the latter alone */
+    size_t peak_planned_bytes, variable_bytes; /* PLAN: all that is planned; variables alone */
     size_t checkpoint_copy_bytes; /* PLAN, of a run: besides, to save while steps go on; 0: saved from the variables */
     int64_t n_kept, n_recomputed; /* PLAN: activations that the backward pass reads; those made again for it */
     int64_t n_micro, micro_batch; /* PLAN: parts of a batch, and samples in each; 1 and the batch: undivided */
@@ -207,7 +207,7 @@ typedef struct stk_train_result {
     double tokens_per_s;                        /* where a sample is a text: samples_per_s times its tokens; else 0 */
     double input_wait_share, first_step_s;      /* the latter from process start */
     stk_time_shares time;                       /* of this process's steps */
-    size_t peak_planned_bytes, peak_used_bytes; /* of arena and variables; used: as handed to the kernels */
+    size_t peak_planned_bytes, peak_used_bytes; /* all that is planned; used: as handed to the kernels */
     size_t peak_rss_bytes;                      /* of the process */
     const char *precision;                      /* as chosen, "f32"; a constant. NULL before stk_trainer_run */
     double loss_scale;                          /* of the last step; 0: none */

@@ -135,9 +135,12 @@ void stk_section_memory(stk_text *out, const stk_run_data *run)
     stk_text_add(out, "<section><h2>Memory: plan and use</h2>\n");
     draw_arena(out, memory);
     stk_text_add(out, "<table>");
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        double bytes = stk_json_number(memory, rows[i][1]);
+        if (!isfinite(bytes)) continue; /* older runs lack some */
         stk_text_add(out, "<tr><td>%s</td><td class=n>%s</td><td class=dim>%s</td></tr>\n", rows[i][0],
-                     stk_short_bytes(stk_json_number(memory, rows[i][1]), text), rows[i][2]);
+                     stk_short_bytes(bytes, text), rows[i][2]);
+    }
     stk_text_add(out, "</table></section>\n");
 }
 

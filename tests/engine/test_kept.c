@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,6 +218,56 @@ static void run_both(training *kept, training *plain, bool trains)
     assert_true(a == b);
 }
 
+/* As many channels in as out: what the forward pass and the gradient of data keep of a weight has one size. */
+static stk_graph *make_convolutions(void)
+{
+    enum { CHANNELS = 128, SIDE = 8, N_LAYERS = 3 };
+    stk_graph *graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(2, SIDE, SIDE, CHANNELS));
+    stk_window window = stk_window_make(3, 3);
+    for (int i = 0; i < 2; i++)
+        window.pad_low[i] = window.pad_high[i] = 1;
+    for (int i = 0; i < N_LAYERS; i++) {
+        const char name[] = {'w', (char)('0' + i), 0};
+        stk_shape shape = STK_SHAPE(CHANNELS, 3, 3, CHANNELS);
+        stk_value weight = stk_graph_variable(graph, name, STK_F32, shape, (stk_init){STK_INIT_NORMAL, 0.05}, true);
+        x = stk_relu(stk_conv2d_raw(x, weight, window));
+    }
+    stk_value loss = stk_reduce_mean(stk_reduce_mean(stk_flatten(stk_cast_to(x, STK_F32)), 1), 0);
+    stk_graph_output(graph, "loss", loss);
+    stk_optim_options optim = {.optimizer = stk_sgd(.lr = 0.5)};
+    expect_ok(stk_optim_build(graph, loss, &optim));
+    return graph;
+}
+
+/* On the cpu with what it keeps, where the processor has kernels that do. */
+static void convolutions_have_the_same_bits(void **state)
+{
+    (void)state;
+    enum { N_X = 2 * 8 * 8 * 128 };
+    training t[2];
+    float *x = malloc(N_X * sizeof(*x));
+    assert_non_null(x);
+    for (int i = 0; i < N_X; i++)
+        x[i] = (float)((i * 37 + 11) % 17 - 8) / 8;
+    for (int k = 0; k < 2; k++) {
+        stk_device_config config = {.n_threads = 2};
+        stk_compile_options options = {.compute = STK_BF16, .keep_packed = k == 1};
+        t[k] = (training){.lr = 0.5f};
+        expect_ok(stk_engine_open("cpu", &config, 7, &t[k].engine));
+        expect_ok(stk_engine_compile(t[k].engine, make_convolutions(), &options, &t[k].program));
+        bind(&t[k], t[k].program);
+        stk_program_bind(t[k].program, stk_program_input(t[k].program, "x"), x);
+        for (int i = 0; i < N_STEPS; i++)
+            expect_ok(stk_program_run(t[k].program));
+    }
+    if (!stk_program_get_info(t[1].program).packed_bytes) puts("this processor keeps no convolution's weights");
+    expect_same(&t[1], &t[0]);
+    stk_engine_close(t[0].engine);
+    stk_engine_close(t[1].engine);
+    free(x);
+}
+
 static void whatever_changes_a_variable_is_seen(void **state)
 {
     (void)state;
@@ -348,6 +399,7 @@ int main(void)
     stk_device_add(&keeper);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_has_the_same_bits),
+        cmocka_unit_test(convolutions_have_the_same_bits),
         cmocka_unit_test(whatever_changes_a_variable_is_seen),
         cmocka_unit_test(evaluation_makes_them_once),
         cmocka_unit_test(programs_share_them),

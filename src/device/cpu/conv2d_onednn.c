@@ -159,8 +159,8 @@ static bool is_same_packing(const stk_conv_packing *a, const stk_conv_packing *b
 
 static uint64_t layout_of(const stk_conv_packing *p)
 {
-    const int64_t about[] = {(int64_t)p->kind, p->o,     p->kernel_h, p->kernel_w, p->c,      p->padded_o,
-                             p->padded_c,      p->block, p->o_step,   p->c_step,   p->y_step, p->x_step};
+    const int64_t about[] = {(int64_t)p->kind, p->o,      p->kernel_h, p->kernel_w, p->c,      p->padded_o, p->padded_c,
+                             p->block,         p->o_step, p->c_step,   p->y_step,   p->x_step, p->is_turned};
     return stk_hash64(about, sizeof(about), 'c');
 }
 

@@ -30,6 +30,7 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     s->unbiased = call->attrs->batch_norm.unbiased;
     s->relu = call->attrs->batch_norm.relu;
     s->has_residual = call->op != STK_OP_batch_norm_grad && call->n_in == 6;
+    s->is_large = stk_is_past_caches(stk_desc_bytes(x));
     s->n_threads = stk_cpu_threads_for((double)s->n_rows * (double)s->n_channels * 3, device->base.n_threads);
     out->scratch_bytes = (size_t)(STK_BATCH_NORM_SLOTS * stk_batch_norm_padded(s->n_channels) * s->n_threads) * 8;
     return STK_OK;

@@ -5,20 +5,28 @@
 #include <stdbool.h>
 
 #include "device/cpu/cpu.h"
+#include "device/cpu/stream.h"
 
 typedef struct stk_batch_norm_state {
     const stk_cpu_body *body; /* two: sums, then results */
     int n_threads;
     int64_t n_rows, n_channels;
     double eps, momentum;
-    bool unbiased, relu, has_residual;
+    bool unbiased, relu, has_residual, is_large;
 } stk_batch_norm_state;
 
 /* Rows [begin, end) of one part, for the loops. */
 typedef struct stk_batch_norm_rows {
     int64_t begin, end, n_channels;
-    bool relu;
+    bool relu, is_large; /* all of them: for the caches */
 } stk_batch_norm_rows;
+
+/* Whether y, memory of its own, is written past the caches. */
+static inline bool stk_batch_norm_is_far(const stk_batch_norm_rows *p, const void *y, size_t element_bytes)
+{
+    return p->is_large && (size_t)p->n_channels * element_bytes % STK_LINE_BYTES == 0 &&
+           (uintptr_t)y % STK_LINE_BYTES == 0;
+}
 
 /* Rows that are summed up in the type of the parameters, before the sums go on in double; parts are cut there. */
 enum { STK_BATCH_NORM_ROWS = 64 };

@@ -23,6 +23,15 @@ INLINE void store_line(uint16_t *to, __m512 x[2])
     _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(x[1], x[0]));
 }
 
+/* far: past the caches, where a store would first fetch what it writes over. */
+INLINE void store_result(uint16_t *to, __m512 x[2], const bool far)
+{
+    if (far)
+        _mm512_stream_si512((__m512i *)(void *)to, (__m512i)_mm512_cvtne2ps_pbh(x[1], x[0]));
+    else
+        store_line(to, x);
+}
+
 INLINE void fetch(const uint16_t *from)
 {
     _mm_prefetch((const char *)(from + AHEAD), _MM_HINT_T0);
@@ -114,8 +123,8 @@ INLINE __m512 normalize_vec(const uint16_t *x, const float *mean, const float *f
     return _mm512_max_ps(least, affine(d, load_param(factor, mask), load_param(bias, mask)));
 }
 
-static void normalize_bf16(const stk_batch_norm_rows *p, const uint16_t *x, const float *mean, const float *factor,
-                           const float *bias, uint16_t *y)
+INLINE void normalize(const stk_batch_norm_rows *p, const bool far, const uint16_t *x, const float *mean,
+                      const float *factor, const float *bias, uint16_t *y)
 {
     /* The larger of two is the second if that is a NaN. */
     const __m512 least = _mm512_set1_ps(p->relu ? 0 : -INFINITY);
@@ -129,13 +138,23 @@ static void normalize_bf16(const stk_batch_norm_rows *p, const uint16_t *x, cons
             fetch(from + c);
             for (int i = 0, at = 0; i < 2; i++, at += LANES)
                 v[i] = normalize_vec(from + c + at, mean + c + at, factor + c + at, bias + c + at, least, ALL);
-            store_line(to + c, v);
+            store_result(to + c, v, far);
         }
         for (; c < n; c += LANES) {
             __mmask16 mask = mask_of(n - c);
             store(to + c, normalize_vec(from + c, mean + c, factor + c, bias + c, least, mask), mask);
         }
     }
+    if (far) stk_stream_end();
+}
+
+static void normalize_bf16(const stk_batch_norm_rows *p, const uint16_t *x, const float *mean, const float *factor,
+                           const float *bias, uint16_t *y)
+{
+    if (y != x && stk_batch_norm_is_far(p, y, sizeof(*y)))
+        normalize(p, true, x, mean, factor, bias, y);
+    else
+        normalize(p, false, x, mean, factor, bias, y);
 }
 
 /* What the rounded result of normalisation and the residual make. */
@@ -146,8 +165,8 @@ INLINE __m512 add_residual(__m512 v, const uint16_t *residual, __m512 least, __m
     return _mm512_max_ps(least, _mm512_add_ps(alone, load(residual, mask)));
 }
 
-static void normalize_onto_bf16(const stk_batch_norm_rows *p, const uint16_t *x, const float *mean, const float *factor,
-                                const float *bias, const uint16_t *residual, uint16_t *y)
+INLINE void normalize_onto(const stk_batch_norm_rows *p, const bool far, const uint16_t *x, const float *mean,
+                           const float *factor, const float *bias, const uint16_t *residual, uint16_t *y)
 {
     const __m512 least = _mm512_set1_ps(p->relu ? 0 : -INFINITY), none = _mm512_set1_ps(-INFINITY);
     const int64_t n = p->n_channels;
@@ -163,7 +182,7 @@ static void normalize_onto_bf16(const stk_batch_norm_rows *p, const uint16_t *x,
                 v[i] = normalize_vec(from + c + at, mean + c + at, factor + c + at, bias + c + at, none, ALL);
                 v[i] = add_residual(v[i], other + c + at, least, ALL);
             }
-            store_line(to + c, v);
+            store_result(to + c, v, far);
         }
         for (; c < n; c += LANES) {
             __mmask16 mask = mask_of(n - c);
@@ -171,6 +190,16 @@ static void normalize_onto_bf16(const stk_batch_norm_rows *p, const uint16_t *x,
             store(to + c, add_residual(v, other + c, least, mask), mask);
         }
     }
+    if (far) stk_stream_end();
+}
+
+static void normalize_onto_bf16(const stk_batch_norm_rows *p, const uint16_t *x, const float *mean, const float *factor,
+                                const float *bias, const uint16_t *residual, uint16_t *y)
+{
+    if (y != x && y != residual && stk_batch_norm_is_far(p, y, sizeof(*y)))
+        normalize_onto(p, true, x, mean, factor, bias, residual, y);
+    else
+        normalize_onto(p, false, x, mean, factor, bias, residual, y);
 }
 
 /* --- gradient --- */

@@ -34,43 +34,69 @@ static void NAME(measure)(const stk_batch_norm_rows *p, const S *x, const T *shi
     }
 }
 
-/* y = x normalised, rounded, plus the residual. */
+/* Some channels of y = x normalised, rounded, plus the residual. */
+static inline void NAME(normalize_some_onto)(bool relu, int64_t n, const S *x, const T *mean, const T *factor,
+                                             const T *bias, const S *residual, S *y)
+{
+    T least = relu ? 0 : -(T)INFINITY;
+#pragma omp simd
+    for (int64_t c = 0; c < n; c++) {
+        S alone = STORE(NAME(affine)(LOAD(x[c]), mean[c], factor[c], bias[c]));
+        T v = LOAD(alone) + LOAD(residual[c]);
+        y[c] = STORE(v <= least ? least : v);
+    }
+}
+
+static inline void NAME(normalize_some)(bool relu, int64_t n, const S *x, const T *mean, const T *factor, const T *bias,
+                                        S *y)
+{
+    if (relu) {
+#pragma omp simd
+        for (int64_t c = 0; c < n; c++) {
+            T v = NAME(affine)(LOAD(x[c]), mean[c], factor[c], bias[c]);
+            y[c] = STORE(v <= 0 ? 0 : v);
+        }
+    } else {
+#pragma omp simd
+        for (int64_t c = 0; c < n; c++)
+            y[c] = STORE(NAME(affine)(LOAD(x[c]), mean[c], factor[c], bias[c]));
+    }
+}
+
+enum { NAME(FAR_TILE) = 1024 / sizeof(S) };
+
+/* As many channels at once as fit into a buffer that goes past the caches; all, where they are to stay there. */
 static void NAME(normalize_onto)(const stk_batch_norm_rows *p, const S *x, const T *mean, const T *factor,
                                  const T *bias, const S *residual, S *y)
 {
+    _Alignas(64) S buffer[NAME(FAR_TILE)];
     int64_t n_channels = p->n_channels;
-    for (int64_t i = p->begin * n_channels; i < p->end * n_channels; i += n_channels) {
-        const S *from = x + i, *other = residual + i;
-        S *to = y + i;
-        T least = p->relu ? 0 : -(T)INFINITY;
-#pragma omp simd
-        for (int64_t c = 0; c < n_channels; c++) {
-            S alone = STORE(NAME(affine)(LOAD(from[c]), mean[c], factor[c], bias[c]));
-            T v = LOAD(alone) + LOAD(other[c]);
-            to[c] = STORE(v <= least ? least : v);
+    bool far = stk_batch_norm_is_far(p, y, sizeof(S)) && y != x && y != residual;
+    int64_t tile = far ? NAME(FAR_TILE) : n_channels;
+    for (int64_t i = p->begin * n_channels; i < p->end * n_channels; i += n_channels)
+        for (int64_t c = 0, n; c < n_channels; c += n) {
+            n = n_channels - c < tile ? n_channels - c : tile;
+            NAME(normalize_some_onto)
+            (p->relu, n, x + i + c, mean + c, factor + c, bias + c, residual + i + c, far ? buffer : y + i + c);
+            if (far) stk_stream(y + i + c, buffer, (size_t)n * sizeof(S));
         }
-    }
+    if (far) stk_stream_end();
 }
 
 static void NAME(normalize)(const stk_batch_norm_rows *p, const S *x, const T *mean, const T *factor, const T *bias,
                             S *y)
 {
+    _Alignas(64) S buffer[NAME(FAR_TILE)];
     int64_t n_channels = p->n_channels;
-    for (int64_t i = p->begin * n_channels; i < p->end * n_channels; i += n_channels) {
-        const S *from = x + i;
-        S *to = y + i;
-        if (p->relu) {
-#pragma omp simd
-            for (int64_t c = 0; c < n_channels; c++) {
-                T v = NAME(affine)(LOAD(from[c]), mean[c], factor[c], bias[c]);
-                to[c] = STORE(v <= 0 ? 0 : v);
-            }
-        } else {
-#pragma omp simd
-            for (int64_t c = 0; c < n_channels; c++)
-                to[c] = STORE(NAME(affine)(LOAD(from[c]), mean[c], factor[c], bias[c]));
+    bool far = stk_batch_norm_is_far(p, y, sizeof(S)) && y != x;
+    int64_t tile = far ? NAME(FAR_TILE) : n_channels;
+    for (int64_t i = p->begin * n_channels; i < p->end * n_channels; i += n_channels)
+        for (int64_t c = 0, n; c < n_channels; c += n) {
+            n = n_channels - c < tile ? n_channels - c : tile;
+            NAME(normalize_some)(p->relu, n, x + i + c, mean + c, factor + c, bias + c, far ? buffer : y + i + c);
+            if (far) stk_stream(y + i + c, buffer, (size_t)n * sizeof(S));
         }
-    }
+    if (far) stk_stream_end();
 }
 
 /* Sums of d and of d times the distance from the mean, where d is dy behind the ReLU. */

@@ -24,7 +24,7 @@ static NAME(part) NAME(find_part)(const stk_cpu_task *task, int i_part, int n_pa
     NAME(part) p = {.padded = stk_batch_norm_padded(s->n_channels)};
     p.sums = NAME(part_slots)(task, p.padded, i_part);
     p.param = (T *)(p.sums + STK_BATCH_NORM_SUMS * p.padded);
-    p.rows = (stk_batch_norm_rows){.n_channels = s->n_channels, .relu = s->relu};
+    p.rows = (stk_batch_norm_rows){.n_channels = s->n_channels, .relu = s->relu, .is_large = s->is_large};
     stk_cpu_share(s->n_rows, STK_BATCH_NORM_ROWS, i_part, n_parts, &p.rows.begin, &p.rows.end);
     return p;
 }

@@ -206,6 +206,28 @@ static void batch_norms(void **state)
     }
 }
 
+/* Results that are written past the caches, in tiles of channels of which the last is smaller; or not, where rows are
+ * no whole lines. */
+static void large_batch_norms(void **state)
+{
+    static const int channels[] = {592, 96, 601};
+    (void)state;
+    for (int i = 0; i < 3 * 2 * 2; i++) {
+        int n = channels[i / 4], has_residual = i & 1;
+        stk_dtype dtype = i >> 1 & 1 ? STK_BF16 : STK_F32;
+        int rows = (int)((9 << 20) / ((size_t)n * stk_dtype_bytes(dtype)));
+        call c = compare_make(STK_OP_batch_norm_apply);
+        c.attrs.batch_norm.eps = 1e-5;
+        c.attrs.batch_norm.relu = 1;
+        call_add(&c, dtype, STK_SHAPE(rows, n), -1, 1);
+        for (int k = 0; k < 4; k++)
+            call_add(&c, STK_F32, STK_SHAPE(n), 0.5, 1.5);
+        if (has_residual) call_add(&c, dtype, STK_SHAPE(rows, n), -1, 1);
+        call_add_out(&c, dtype, STK_SHAPE(rows, n));
+        compare_call(&c, dtype == STK_BF16 ? 0.01 : 1e-5);
+    }
+}
+
 /* Whole lines and what is left of one, more channels than are summed up at once, and rows that are no whole group. */
 static void batch_norms_of_bf16(void **state)
 {
@@ -384,6 +406,7 @@ int main(void)
         cmocka_unit_test(attention_in_16_bits),
         cmocka_unit_test(reductions),
         cmocka_unit_test(batch_norms),
+        cmocka_unit_test(large_batch_norms),
         cmocka_unit_test(batch_norms_of_bf16),
         cmocka_unit_test(layer_norms_of_bf16),
         cmocka_unit_test(convolutions_and_pools),

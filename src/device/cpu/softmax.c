@@ -40,6 +40,8 @@ static void run_few(const row_state *s, const stk_kernel_args *args, int64_t beg
     const int32_t *labels = (const int32_t *)args->in[1] + begin;
     if (s->op == STK_OP_cross_entropy)
         s->fns.few_loss(end - begin, s->n, x, labels, s->smoothing, (char *)args->out[0] + scalar_at);
+    else if (s->op == STK_OP_in_top_k)
+        s->fns.few_in_top_k(end - begin, s->n, x, labels, s->k, (float *)args->out[0] + begin);
     else
         s->fns.few_loss_grad(end - begin, s->n, x, labels, s->smoothing, (const char *)args->in[2] + scalar_at,
                              (char *)args->out[0] + at);
@@ -90,7 +92,7 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     s->n_rows = stk_shape_product(x.shape, 0, x.shape.rank - 1);
     bool is_softmax = call->op == STK_OP_softmax || call->op == STK_OP_softmax_grad;
     s->has_numbers = !is_softmax && call->in[1].dtype == STK_I32;
-    s->is_few = s->has_numbers && s->n <= STK_FEW_CLASSES && call->op != STK_OP_in_top_k;
+    s->is_few = s->has_numbers && s->n <= STK_FEW_CLASSES;
     if (call->op == STK_OP_in_top_k) s->k = call->attrs->in_top_k.k;
     if (call->op == STK_OP_cross_entropy || call->op == STK_OP_cross_entropy_grad)
         s->smoothing = call->attrs->cross_entropy.smoothing;

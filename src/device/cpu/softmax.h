@@ -21,6 +21,7 @@ typedef struct stk_softmax_fns {
     void (*few_loss)(int64_t n_rows, int64_t n, const void *x, const int32_t *labels, double smoothing, void *loss);
     void (*few_loss_grad)(int64_t n_rows, int64_t n, const void *x, const int32_t *labels, double smoothing,
                           const void *dloss, void *dx);
+    void (*few_in_top_k)(int64_t n_rows, int64_t n, const void *x, const int32_t *labels, int k, float *out);
     void (*in_top_k)(int64_t n, const void *x, int64_t label, int k, float *out);
 } stk_softmax_fns;
 

@@ -197,6 +197,28 @@ static void NAME(few_loss_grad)(int64_t n_rows, int64_t n, const void *src, cons
     }
 }
 
+/* A row's own logit must be a number: a network that gives NaN has recognised nothing. */
+static void NAME(few_in_top_k)(int64_t n_rows, int64_t n, const void *src, const int32_t *labels, int k, float *out)
+{
+    T aside[STK_FEW_CLASSES][NAME(GROUP)], own[NAME(GROUP)];
+    int32_t label[NAME(GROUP)] = {0};
+    for (int64_t row = 0; row < n_rows; row += NAME(GROUP)) {
+        int64_t n_here = n_rows - row < NAME(GROUP) ? n_rows - row : NAME(GROUP);
+        int32_t n_before[NAME(GROUP)] = {0};
+        NAME(lay_aside)(n_here, n, (const T *)src + row * n, aside);
+        for (int64_t r = 0; r < n_here; r++)
+            label[r] = labels[row + r];
+        for (int r = 0; r < NAME(GROUP); r++)
+            own[r] = aside[label[r]][r];
+        for (int32_t i = 0; i < (int32_t)n; i++)
+#pragma omp simd
+            for (int r = 0; r < NAME(GROUP); r++)
+                n_before[r] += (aside[i][r] > own[r]) | ((aside[i][r] == own[r]) & (i < label[r]));
+        for (int64_t r = 0; r < n_here; r++)
+            out[row + r] = n_before[r] < k && own[r] == own[r];
+    }
+}
+
 static void NAME(in_top_k)(int64_t n, const void *src, int64_t label, int k, float *out)
 {
     const T *x = src, own = x[label];
@@ -204,6 +226,5 @@ static void NAME(in_top_k)(int64_t n, const void *src, int64_t label, int k, flo
 #pragma omp simd reduction(+ : n_before)
     for (int64_t i = 0; i < n; i++)
         n_before += (x[i] > own) | ((x[i] == own) & (i < label));
-    /* A network that gives NaN has recognised nothing. */
     *out = n_before < k && own == own;
 }

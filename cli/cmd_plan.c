@@ -46,6 +46,9 @@ static void print_memory(const stk_memory_plan *p)
              p->arena_bytes ? 100 * (double)p->unused_bytes / (double)p->arena_bytes : 0);
     print_bytes("gaps", p->unused_bytes, note);
     print_bytes("peak", p->peak_bytes, "all of the above");
+    if (p->spread_bytes > 0)
+        print_bytes("spread", p->spread_bytes,
+                    "besides, where there is room: cores do not take memory from each other");
     if (p->checkpoint_copy_bytes > 0)
         print_bytes("a copy, once it saves", p->checkpoint_copy_bytes,
                     "besides; where a limit leaves no room, steps wait");
@@ -124,7 +127,7 @@ static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
     printf(", \"n_trainable\": %" PRId64 ", \"n_frozen\": %" PRId64, p->n_trainable, p->n_frozen);
     printf(", \"trainable_bytes\": %zu, \"frozen_bytes\": %zu, \"optimizer_bytes\": %zu", p->trainable_bytes,
            p->frozen_bytes, p->optimizer_bytes);
-    printf(", \"packed_bytes\": %zu", p->packed_bytes);
+    printf(", \"packed_bytes\": %zu, \"spread_bytes\": %zu", p->packed_bytes, p->spread_bytes);
     printf(", \"gradient_bytes\": %zu, \"activation_bytes\": %zu, \"backward_bytes\": %zu", p->gradient_bytes,
            p->activation_bytes, p->backward_bytes);
     printf(", \"workspace_bytes\": %zu, \"unused_bytes\": %zu, \"arena_bytes\": %zu", p->workspace_bytes,

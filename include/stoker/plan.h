@@ -23,6 +23,7 @@ typedef struct stk_memory_plan {
     int64_t n_trainable, n_frozen;       /* numbers; frozen: running statistics too */
     size_t trainable_bytes, frozen_bytes, optimizer_bytes;
     size_t packed_bytes;                  /* weights in 16 bits, in the order that kernels want */
+    size_t spread_bytes;                  /* gaps in a small arena, besides the peak, where there is room */
     size_t activation_bytes;              /* forward values */
     size_t backward_bytes;                /* gradients of activations, and what was made again */
     size_t gradient_bytes;                /* of parameters */

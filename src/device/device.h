@@ -103,6 +103,7 @@ typedef struct stk_device_class {
 struct stk_device {
     const stk_device_class *class;
     int n_threads;
+    size_t apart_bytes; /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
 };
 
 extern const stk_device_class stk_device_class_reference, stk_device_class_cpu;

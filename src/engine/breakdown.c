@@ -133,6 +133,7 @@ stk_status stk_program_break_down(const stk_program *program, stk_memory_plan *o
     out->arena_bytes = info.arena_bytes;
     out->lower_bound_bytes = info.lower_bound_bytes;
     out->packed_bytes = info.packed_bytes;
+    out->spread_bytes = info.spread_bytes;
     out->peak_bytes = info.arena_bytes + stk_program_variable_bytes(program) + info.packed_bytes;
     out->flops = info.flops;
     out->bytes = info.bytes;

@@ -229,6 +229,14 @@ static size_t planned_bytes(const stk_program *program)
     return stk_program_variable_bytes(program) + program->plan.arena_bytes + program->kept.bytes;
 }
 
+/* Where a limit leaves room for it beside a checkpoint's copy. */
+static void spread_plan(stk_program *program, size_t limit)
+{
+    size_t others = 2 * stk_program_variable_bytes(program) + program->kept.bytes;
+    size_t room = !limit ? SIZE_MAX : limit > others ? limit - others : 0;
+    stk_plan_spread(program->engine->device->apart_bytes, room, &program->plan);
+}
+
 /* Keeping weights packed is worth little: it makes no plan too large, nor takes the place of a checkpoint's copy. */
 static stk_status make_plan(stk_program *program, const stk_compile_options *options)
 {
@@ -243,6 +251,7 @@ static stk_status make_plan(stk_program *program, const stk_compile_options *opt
         stk_plan_free(&program->plan);
         STK_RETURN_IF_ERROR(stk_plan_make(graph, program->kernel, NULL, &program->parts, &program->plan));
     }
+    spread_plan(program, limit);
     stk_kept_find_writers(program);
     for (int r = 0; r < graph->n_roots; r++)
         program->updates |= graph->root[r].variable >= 0;
@@ -298,7 +307,7 @@ stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engin
     STK_TRY(make_inputs(program));
     STK_TRY(list_entries(program));
     stk_micro_bind(program);
-    if (!options->plan_only) STK_TRY(stk_engine_reserve(engine, program->plan.arena_bytes));
+    if (!options->plan_only) STK_TRY(stk_engine_reserve(engine, stk_plan_placed_bytes(&program->plan)));
     program->next = engine->programs;
     engine->programs = program;
     *out = program;

@@ -116,6 +116,7 @@ typedef struct stk_program_info {
     size_t used_bytes;                     /* the highest byte that some kernel was given, as set up for running */
     size_t variable_bytes;                 /* of the whole engine; plan_only: of this program */
     size_t packed_bytes;                   /* of weights kept packed */
+    size_t spread_bytes;                   /* gaps besides, in a small arena (passes/plan.h) */
     int n_entries, n_micro;
     double flops, bytes;      /* of one run */
     int n_kept, n_recomputed; /* values of the forward pass that the backward pass reads; those made again for it */

@@ -273,6 +273,7 @@ stk_program_info stk_program_get_info(const stk_program *program)
                              .variable_bytes = program->plan_only ? stk_program_variable_bytes(program)
                                                                   : program->engine->variables.bytes,
                              .packed_bytes = program->kept.bytes,
+                             .spread_bytes = stk_plan_placed_bytes(&program->plan) - program->plan.arena_bytes,
                              .n_entries = program->n_entries,
                              .n_micro = (int)program->micro.n,
                              .n_kept = program->recomputed.n_kept,
@@ -298,6 +299,7 @@ stk_program_info stk_program_get_info(const stk_program *program)
         size_t end = program->plan.scratch_offset[i] + (program->kernel[i].scratch_bytes + 63) / 64 * 64;
         if (program->kernel[i].scratch_bytes && end > info.used_bytes) info.used_bytes = end;
     }
+    info.used_bytes -= info.spread_bytes;
     return info;
 }
 

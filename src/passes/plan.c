@@ -189,13 +189,38 @@ static stk_status list_copies(planner *p)
     return STK_OK;
 }
 
-static void write_offsets(planner *p)
+static void write_offsets(stk_plan *plan)
 {
-    for (int32_t v = 0; v < p->plan->n_values; v++)
-        if (p->plan->value[v].place == STK_PLACE_ARENA)
-            p->plan->value[v].offset = p->buffer[p->plan->value[v].buffer].offset;
-    for (int32_t i = 0; i < p->n_buffers; i++)
-        if (p->buffer[i].value < 0) p->plan->scratch_offset[p->buffer[i].first] = p->buffer[i].offset;
+    for (int32_t v = 0; v < plan->n_values; v++)
+        if (plan->value[v].place == STK_PLACE_ARENA) plan->value[v].offset = plan->buffer[plan->value[v].buffer].offset;
+    for (int32_t i = 0; i < plan->n_buffers; i++)
+        if (plan->buffer[i].value < 0) plan->scratch_offset[plan->buffer[i].first] = plan->buffer[i].offset;
+}
+
+/* Where the buffers end; writes: they are placed. Small ones lie side by side at the beginning. */
+static size_t spread(stk_plan *plan, size_t gap, bool writes)
+{
+    enum { SMALL = 4096 };
+    size_t at = 0;
+    for (int is_large = 0; is_large < 2; is_large++)
+        for (int32_t i = 0; i < plan->n_buffers; i++) {
+            stk_plan_buffer *b = &plan->buffer[i];
+            if ((b->bytes > SMALL) != is_large) continue;
+            if (is_large && at) at += gap;
+            if (writes) b->offset = at;
+            at += b->bytes;
+        }
+    return at;
+}
+
+void stk_plan_spread(size_t gap, size_t room, stk_plan *plan)
+{
+    size_t values = 0;
+    for (int32_t i = 0; i < plan->n_buffers; i++)
+        if (plan->buffer[i].value >= 0) values += plan->buffer[i].bytes;
+    if (!gap || values > STK_PLAN_SPREAD_BYTES || spread(plan, gap, false) > room) return;
+    plan->spread_bytes = spread(plan, gap, true);
+    write_offsets(plan);
 }
 
 stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const bool *is_name, const stk_parts *parts,
@@ -220,12 +245,12 @@ stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const
     STK_TRY(list_copies(&p));
     STK_TRY(stk_plan_find_bound(p.buffer, p.n_buffers, graph->n_nodes, &out->lower_bound_bytes, &out->peak_node));
     STK_TRY(stk_plan_pack(p.buffer, p.n_buffers, out->lower_bound_bytes, &out->arena_bytes));
-    write_offsets(&p);
 done:
     free(p.last_use);
     free(p.update_of);
     out->buffer = p.buffer;
     out->n_buffers = p.n_buffers;
+    if (status == STK_OK) write_offsets(out);
     if (status != STK_OK) stk_plan_free(out);
     return status;
 }

@@ -37,6 +37,7 @@ typedef struct stk_plan {
     struct stk_plan_buffer *buffer; /* plan_offsets.h; [n_buffers] */
     int32_t n_buffers;
     size_t arena_bytes;       /* the peak */
+    size_t spread_bytes;      /* that buffers lie in instead, once they are spread; else 0 */
     size_t lower_bound_bytes; /* most bytes alive at once: no packing can do with less */
     int32_t peak_node;        /* where they are */
 } stk_plan;
@@ -47,6 +48,17 @@ typedef struct stk_plan {
  * body, since it is read again; sums live from the body's start. */
 stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const bool *is_name, const stk_parts *parts,
                          stk_plan *out);
+/* Where all values together take no more than STK_PLAN_SPREAD_BYTES, and room bytes are enough, every buffer gets a
+ * place of its own, with gaps between larger ones: what one core wrote last, and what lies near, is slow for another
+ * core to write, which costs such a small program more than memory that is used again gains. Nobody needs it:
+ * arena_bytes stays. gap 0: nothing changes. */
+enum { STK_PLAN_SPREAD_BYTES = 1 << 20 };
+void stk_plan_spread(size_t gap, size_t room, stk_plan *plan);
+/* That hold all buffers where they are. */
+static inline size_t stk_plan_placed_bytes(const stk_plan *plan)
+{
+    return plan->spread_bytes ? plan->spread_bytes : plan->arena_bytes;
+}
 void stk_plan_free(stk_plan *plan);
 /* How near the arena is to the bound, and each value's place and life, a line each. */
 void stk_plan_print(const stk_plan *plan, const stk_graph *graph, stk_text *out);

@@ -15,6 +15,7 @@ static void print_peak(const stk_plan *plan, const stk_graph *graph, stk_text *o
                  bound ? 100 * ((double)plan->arena_bytes / (double)bound - 1) : 0, mib(bound));
     if (plan->peak_node < graph->n_nodes)
         stk_text_add(out, " at node %d, %s", (int)plan->peak_node, stk_op_name(graph->node[plan->peak_node].op));
+    if (plan->spread_bytes) stk_text_add(out, "; spread over %.3f MiB", mib(plan->spread_bytes));
     stk_text_add(out, "\n");
 }
 

@@ -85,7 +85,9 @@ static double at(const json_t *buffer, size_t i)
 static void draw_arena(stk_text *out, const json_t *memory)
 {
     const json_t *buffers = stk_json_find(memory, "buffers"), *buffer;
-    double arena = stk_json_number(memory, "arena_bytes"), n_nodes = stk_json_number(memory, "n_nodes");
+    double spread = stk_json_number(memory, "spread_bytes"); /* older runs lack it */
+    double arena = stk_json_number(memory, "arena_bytes") + (isfinite(spread) ? spread : 0);
+    double n_nodes = stk_json_number(memory, "n_nodes");
     size_t i;
     char text[STK_SHORT_TEXT];
     if (!(arena > 0) || !(n_nodes > 0)) return;
@@ -123,6 +125,7 @@ void stk_section_memory(stk_text *out, const stk_run_data *run)
     const json_t *memory = stk_json_find(run->profile, "memory");
     static const char *const rows[][3] = {
         {"arena, planned", "arena_bytes", "all activations, gradients and workspaces of a step"},
+        {"gaps", "spread_bytes", "besides, between the buffers of a small program: threads keep apart"},
         {"arena, used", "used_bytes", "the highest byte that a kernel was given"},
         {"alive at once", "lower_bound_bytes", "at the moment of most: no packing needs less"},
         {"variables", "variable_bytes", "parameters, statistics, optimiser state"},

@@ -194,6 +194,7 @@ static stk_status add_memory(stk_text *out, stk_trainer *trainer, const stk_prof
     add(out, "lower_bound_bytes", (double)program.lower_bound_bytes);
     add(out, "variable_bytes", (double)program.variable_bytes);
     add(out, "packed_bytes", (double)program.packed_bytes);
+    add(out, "spread_bytes", (double)program.spread_bytes);
     add(out, "limit_bytes", (double)info->run->memory_limit_bytes);
     add(out, "peak_resident_bytes", (double)info->peak_rss_bytes);
     add(out, "n_nodes", n_nodes);

@@ -87,9 +87,60 @@ static void words_for_variables(void **state)
     stk_engine_close(engine);
 }
 
+typedef struct range {
+    size_t from, to;
+} range;
+
+/* Every line "bytes A to B" of the dump; returns how many. */
+static int find_ranges(range *out, int most)
+{
+    int n = 0;
+    for (const char *at = dumped; n < most && (at = strstr(at, "bytes ")) != NULL; at++)
+        n += sscanf(at, "bytes %zu to %zu, alive", &out[n].from, &out[n].to) == 2;
+    return n;
+}
+
+static stk_program_info compile_dumped(stk_engine *engine, size_t limit)
+{
+    stk_program *program;
+    stk_compile_options options = {.dump_after = "plan", .dump = keep, .memory_limit_bytes = limit};
+    free(dumped);
+    dumped = NULL;
+    expect_ok(stk_engine_compile(engine, make_step(), &options, &program));
+    assert_non_null(dumped);
+    return stk_program_get_info(program);
+}
+
+/* On several threads, where nothing is in the way, and without needing more. */
+static void small_programs_lie_apart(void **state)
+{
+    enum { MOST = 64 };
+    (void)state;
+    stk_engine *engine;
+    range r[MOST];
+    expect_ok(stk_engine_open("cpu", NULL, 2, &engine));
+    stk_program_info spread = compile_dumped(engine, 0);
+    int n = find_ranges(r, MOST);
+    assert_true(n > 2 && spread.spread_bytes > 0);
+    assert_int_equal(spread.used_bytes, spread.arena_bytes);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++) {
+            bool is_same = r[i].from == r[j].from && r[i].to == r[j].to; /* in place */
+            assert_true(is_same || r[i].to <= r[j].from || r[j].to <= r[i].from);
+        }
+    size_t needed = spread.arena_bytes + 2 * spread.variable_bytes;
+    stk_program_info packed = compile_dumped(engine, needed + spread.spread_bytes / 2);
+    assert_int_equal(packed.spread_bytes, 0);
+    assert_int_equal(packed.arena_bytes, spread.arena_bytes);
+    free(dumped);
+    dumped = NULL;
+    stk_engine_close(engine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(places_and_lives_are_told),
-                                       cmocka_unit_test(words_for_variables)};
+                                       cmocka_unit_test(words_for_variables),
+                                       cmocka_unit_test(small_programs_lie_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,7 @@ static stk_status open_cpu(const stk_device_config *config, stk_device **out)
     device->base.n_threads = n_threads < STK_CPU_MOST_THREADS ? n_threads : STK_CPU_MOST_THREADS;
     device->isa = stk_isa_choose();
     STK_TRY(stk_onednn_open(&device->onednn));
+    if (device->base.n_threads > 1) device->base.apart_bytes = STK_CPU_GAP;
     stk_numa_plan_here(device->base.n_threads, &device->numa);
     STK_TRY(stk_cpu_pool_new(device->base.n_threads, &device->numa, &device->pool));
     *out = &device->base;

@@ -11,6 +11,10 @@
 #include "device/cpu/matmul_vector.h"
 #include "device/cpu/product.h"
 
+#define SMALL 6e7 /* FLOP of a product whose operands stay in the cores' caches from step to step */
+
+enum { APART = 32 << 10 };
+
 /* How threads share the work. */
 typedef enum matmul_sharing {
     SHARE_BATCH,   /* whole products */
@@ -37,6 +41,7 @@ typedef struct matmul_state {
     bool has_bias;
     int64_t n_batch, a_step, b_step, c_step; /* bytes from one matrix to the next */
     size_t packed_b_bytes, c_bytes;
+    size_t thread_bytes; /* from a thread's scratch to the next */
 } matmul_state;
 
 /* One column block of one product, or of a range of products. */
@@ -47,20 +52,19 @@ typedef struct block_task {
     bool *has_a; /* of each worker */
 } block_task;
 
-/* The scratch memory: each worker's packed a, then b, or each worker's part of b. */
+/* The scratch memory: each worker's packed a, and its part of b; or b of all, behind them. */
 static stk_gemm find_gemm(const block_task *task, int64_t i_batch)
 {
     const matmul_state *s = task->s;
-    char *scratch = task->args->scratch;
-    size_t i_worker = (size_t)stk_cpu_worker();
+    char *scratch = task->args->scratch, *own = scratch + s->thread_bytes * (size_t)stk_cpu_worker();
     bool own_b = packs_alone(s->sharing);
     stk_gemm g = s->gemm;
     g.a = (const char *)task->args->in[0] + i_batch * s->a_step;
     g.b = (const char *)task->args->in[1] + i_batch * s->b_step;
     g.bias = s->has_bias ? task->args->in[2] : NULL;
     g.c = (char *)task->args->out[0] + i_batch * s->c_step;
-    g.packed_a = scratch + s->fns.packed_a_bytes * i_worker;
-    g.packed_b = scratch + s->fns.packed_a_bytes * (size_t)s->n_threads + (own_b ? s->packed_b_bytes * i_worker : 0);
+    g.packed_a = own;
+    g.packed_b = own_b ? own + s->fns.packed_a_bytes : scratch + s->thread_bytes * (size_t)s->n_threads;
     return g;
 }
 
@@ -98,8 +102,9 @@ static void height_share(const void *p, int i_part, int n_parts)
     stk_gemm g = find_gemm(task, task->i_batch);
     int64_t begin, end, size = task->s->c_step / (g.m * g.n);
     bool has_a = false;
-    stk_cpu_share(g.m, task->s->fns.tile_rows, i_part, n_parts, &begin, &end);
+    stk_cpu_share(g.m, task->s->fns.low_rows, i_part, n_parts, &begin, &end);
     g.m = end - begin;
+    g.downwards = i_part < n_parts / 2;
     g.a = (const char *)g.a + begin * g.a_row * size;
     g.c = (char *)g.c + begin * g.n * size;
     if (g.m > 0) task->s->fns.multiply_panels(&g, task->col, task->n, 0, 1, &has_a);
@@ -225,7 +230,7 @@ static void choose_sharing(matmul_state *s, double flops)
     int64_t n_panels = (s->gemm.n + s->fns.tile_cols - 1) / s->fns.tile_cols, most = (int64_t)(flops * 1e-6);
     s->has_small_a = s->fns.has_small_a(&s->gemm);
     s->n_parts = s->n_threads;
-    bool is_small = flops < 6e7, is_high = s->gemm.m >= LEAST_ROWS * s->n_threads;
+    bool is_small = flops < SMALL, is_high = s->gemm.m >= LEAST_ROWS * s->n_threads;
     if (s->n_batch >= 4 * s->n_threads) {
         s->sharing = SHARE_BATCH;
     } else if (is_small && s->n_threads > 1 && s->gemm.a_col != 1 && s->has_small_a && is_high) {
@@ -304,7 +309,9 @@ stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call
         s->packed_b_bytes = s->fns.packed_b_bytes(s->gemm.n, s->gemm.k, s->sharing == SHARE_BATCH ? 1 : s->n_threads);
     s->packed_b_bytes = (s->packed_b_bytes + 63) / 64 * 64;
     bool own_b = packs_alone(s->sharing);
-    out->scratch_bytes =
-        s->fns.packed_a_bytes * (size_t)s->n_threads + s->packed_b_bytes * (size_t)(own_b ? s->n_threads : 1);
+    s->thread_bytes = s->fns.packed_a_bytes + (own_b ? s->packed_b_bytes : 0);
+    /* A core fetches ahead: what another one works on is not to be there. */
+    if (s->n_threads > 1 && flops < SMALL) s->thread_bytes += APART;
+    out->scratch_bytes = s->thread_bytes * (size_t)s->n_threads + (own_b ? 0 : s->packed_b_bytes);
     return STK_OK;
 }

@@ -17,6 +17,9 @@ typedef struct stk_gemm {
     void *c;
     void *packed_b; /* all parts': packed_b_bytes, 64-byte aligned; this worker's: panel_bytes, for multiply_panels */
     void *packed_a; /* this worker's: packed_a_bytes */
+    /* Tiles from the last to the first: what a core fetches ahead then lies before its rows, not in the next thread's.
+     */
+    bool downwards;
 } stk_gemm;
 
 /* What a block leaves out, where query i sees keys 0 .. i + diagonal: c's columns are keys (COLUMNS), or what is summed
@@ -39,7 +42,7 @@ typedef struct stk_gemm_block {
 } stk_gemm_block;
 
 typedef struct stk_gemm_fns {
-    int tile_rows, tile_cols;
+    int low_rows, tile_cols;
     /* A product goes columns_at_once columns at a time. Of each such block [col, col + n), parts share either the
      * columns, or first the packing of b and then the rows. */
     int64_t (*columns_at_once)(int64_t n, int64_t k);

@@ -33,7 +33,7 @@ enum { LOW_ROWS = 4 };
 
 #define FNS(x, T)                                                                                                      \
     {                                                                                                                  \
-        ROWS, COLS_##x, columns_at_once_##x, has_small_a_##x, shares_rows_##x, pack_share_##x, multiply_rows_##x,      \
+        LOW_ROWS, COLS_##x, columns_at_once_##x, has_small_a_##x, shares_rows_##x, pack_share_##x, multiply_rows_##x,  \
             multiply_columns_##x, multiply_panels_##x, packed_b_bytes_##x, (size_t)MC_##x *KC_##x * sizeof(T),         \
             (size_t)KC_##x *COLS_##x * sizeof(T), block_elements_##x, pack_block_##x, multiply_block_##x               \
     }

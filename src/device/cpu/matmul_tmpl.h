@@ -224,8 +224,12 @@ static void NAME(multiply_panel)(const stk_gemm *g, int64_t row, int64_t m, int6
     const T *packed = g->packed_a, *a = (const T *)g->a + row * g->a_row + from;
     T *c = (T *)g->c + row * g->n + col;
     int adds = from > 0, is_last = from + k == g->k;
-    for (int64_t i = 0, height; i < m; i += height) {
-        height = NAME(next_height)(m - i);
+    int64_t n_high = 0, n_low = 0;
+    for (int64_t left = m; left > 0; left -= NAME(next_height)(left))
+        NAME(next_height)(left) == ROWS ? n_high++ : n_low++;
+    for (int64_t tile_no = 0; tile_no < n_high + n_low; tile_no++) {
+        int64_t t = g->downwards ? n_high + n_low - 1 - tile_no : tile_no, height = t < n_high ? ROWS : LOW_ROWS;
+        int64_t i = t < n_high ? t * ROWS : n_high * ROWS + (t - n_high) * LOW_ROWS;
         int64_t n_rows = m - i < height ? m - i : height;
         /* The last panel, where it is not whole, was packed even where the others are read in place. */
         bool here = !is_packed && n_rows == height;

@@ -1,7 +1,9 @@
 /* The device's threads.
  *
  * Work is cut into numbered parts, by the thread count and never by who is free, so that the same count gives the same
- * bits. Who takes a part is another matter: each is claimed by whoever comes first. A helper that the system has put
+ * bits. Where there are no more parts than threads, part i is thread i's, call after call, so that a core finds in its
+ * caches what it left there; who takes a part is another matter all the same: what its thread does not come for is
+ * claimed by whoever is free, and where there are more parts than threads, all are. A helper that the system has put
  * aside (another process, a data worker, a busy neighbour of a virtual machine) then holds up nobody, as it would in a
  * team with fixed shares. For the same reason a part cannot wait for another part: what needs all of a first pass is a
  * second call. A call costs about 2 us: kernels stay serial below some tens of thousands of elements.
@@ -49,13 +51,16 @@ static inline void stk_cpu_share(int64_t n, int64_t grain, int i_part, int n_par
     if (*end > n) *end = n;
 }
 
+/* Bytes between what two threads write all the time. A core that walks over rows fetches some of those behind its last
+ * one, too, and takes them from the core that works on them. */
+enum { STK_CPU_GAP = 128 << 10 };
+
 /* What a thread's block takes that it writes all the time, with what to leave behind it. Where large ones lay side by
  * side, gradients of convolutions' weights took up to 1.5 times as long on Zen 5, as if each core fetched ahead lines
  * that the other one works on; with so much between them it was gone. */
 static inline int64_t stk_cpu_apart(int64_t bytes)
 {
-    enum { GAP = 128 << 10 };
-    return bytes < GAP ? bytes : bytes + GAP;
+    return bytes < STK_CPU_GAP ? bytes : bytes + STK_CPU_GAP;
 }
 
 /* The same in numbers of f32. */

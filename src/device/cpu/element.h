@@ -20,12 +20,17 @@ typedef struct stk_dropout_args {
 
 typedef void (*stk_dropout_fn)(const stk_dropout_args *args, int64_t first, int64_t n, void *dst, const void *src);
 
-/* What has one loop although it is some instructions of a group. */
+/* What has one loop although it is some instructions of a group: in bf16, and in f32. A gradient follows its function.
+ */
 typedef enum stk_whole {
     STK_WHOLE_gelu,      /* of x */
     STK_WHOLE_gelu_grad, /* of x and dy */
     STK_WHOLE_gelu_tanh,
     STK_WHOLE_gelu_tanh_grad,
+    STK_WHOLE_gelu_f32,
+    STK_WHOLE_gelu_f32_grad,
+    STK_WHOLE_gelu_tanh_f32,
+    STK_WHOLE_gelu_tanh_f32_grad,
     STK_N_WHOLE
 } stk_whole;
 
@@ -45,7 +50,7 @@ typedef struct stk_element_table {
     stk_element_fn unary_bf16[STK_N_UNARY], binary_bf16[STK_N_BINARY];
     /* The same, by how many operands, the first ones, are stored as bf16, and whether the result is. Of few ops. */
     stk_element_fn binary_stored[STK_N_BINARY][3][2];
-    /* To bf16, rounded once; by whether x and dy are stored as bf16 or are f32. */
+    /* To bf16, rounded once; by whether x and dy are stored as bf16 or are f32. And of f32 to f32. */
     stk_element_fn whole[STK_N_WHOLE][STK_N_WHOLE_STEPS][2];
     stk_element_fn store_bf16;                           /* to bf16, of f32 that is rounded already */
     stk_element_fn compare[STK_N_COMPARE][STK_N_DTYPES]; /* to bool */

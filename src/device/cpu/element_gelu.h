@@ -1,6 +1,9 @@
-/* GELU and its derivative in f32, exact and by tanh, for groups in bf16 (program_whole.c): relative errors are below
- * 1e-4, a twentieth of what rounding to bf16 costs. Where x is so far below 0 that the result is less than 1e-36, it is
- * 0. No branches and no calls. For element_isa.c only.
+/* GELU and its gradient, exact and by tanh, where they are one loop (program_whole.c). No branches and no calls. For
+ * element_isa.c only.
+ *
+ * For groups in bf16: relative errors are below 1e-4, a twentieth of what rounding to bf16 costs. Where x is so far below
+ * 0 that the result is less than 1e-36, it is 0. For groups in f32, at the end: what the instructions of the group give,
+ * one by one.
  */
 #ifndef STK_DEVICE_CPU_ELEMENT_GELU_H
 #define STK_DEVICE_CPU_ELEMENT_GELU_H
@@ -72,6 +75,37 @@ static inline float gelu_tanh_slope_f32(float x, float share)
 {
     float slope_of_u = muladd(6.0f * GELU_CUBIC * x, x, 2.0f * GELU_LINEAR);
     return muladd((share - share * share) * x, slope_of_u, share);
+}
+
+/* --- f32: operations and their order are those of program_whole.c --- */
+
+static inline float gelu_curve_f32(float x)
+{
+    return erf_f32(x * 0.70710678118654752f);
+}
+
+static inline float gelu_tanh_curve_f32(float x)
+{
+    return tanh_f32(x * (x * x * GELU_CUBIC + GELU_LINEAR));
+}
+
+static inline float share_of_f32(float curve)
+{
+    return (curve + 1.0f) * 0.5f;
+}
+
+static inline float gelu_grad_f32(float x, float dy, float curve)
+{
+    float u = x * 0.70710678118654752f;
+    float density = dy * x * 0.5f * 1.12837916709551257f * exp_f32(-(u * u)) * 0.70710678118654752f;
+    return dy * share_of_f32(curve) + density;
+}
+
+static inline float gelu_tanh_grad_f32(float x, float dy, float curve)
+{
+    float d = dy * x * 0.5f * (-(curve * curve) + 1.0f);
+    float by_factor = d * (x * x * GELU_CUBIC + GELU_LINEAR), by_square = d * x * GELU_CUBIC * (x * 2.0f);
+    return dy * share_of_f32(curve) + by_factor + by_square;
 }
 
 #endif

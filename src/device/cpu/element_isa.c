@@ -115,6 +115,43 @@ STORED_BINARY(mul, a *b)
 WHOLE(gelu)
 WHOLE(gelu_tanh)
 
+/* --- the same in f32, with the bits of the instructions one by one --- */
+
+#define WHOLE_F32(name)                                                                                                \
+    static void loop_##name##_f32(int64_t n, void *dst, const void *const *src)                                        \
+    {                                                                                                                  \
+        float *y = dst;                                                                                                \
+        const float *x = src[0];                                                                                       \
+        LOOP y[i] = x[i] * share_of_f32(name##_curve_f32(x[i]));                                                       \
+    }                                                                                                                  \
+    static void loop_##name##_share_f32(int64_t n, void *dst, const void *const *src)                                  \
+    {                                                                                                                  \
+        float *y = dst;                                                                                                \
+        const float *x = src[0];                                                                                       \
+        LOOP y[i] = name##_curve_f32(x[i]);                                                                            \
+    }                                                                                                                  \
+    static void loop_##name##_rest_f32(int64_t n, void *dst, const void *const *src)                                   \
+    {                                                                                                                  \
+        float *y = dst;                                                                                                \
+        const float *x = src[0], *curve = src[1];                                                                      \
+        LOOP y[i] = x[i] * share_of_f32(curve[i]);                                                                     \
+    }                                                                                                                  \
+    static void loop_##name##_grad_f32(int64_t n, void *dst, const void *const *src)                                   \
+    {                                                                                                                  \
+        float *y = dst;                                                                                                \
+        const float *x = src[0], *dy = src[1];                                                                         \
+        LOOP y[i] = name##_grad_f32(x[i], dy[i], name##_curve_f32(x[i]));                                              \
+    }                                                                                                                  \
+    static void loop_##name##_grad_rest_f32(int64_t n, void *dst, const void *const *src)                              \
+    {                                                                                                                  \
+        float *y = dst;                                                                                                \
+        const float *x = src[0], *dy = src[1], *curve = src[2];                                                        \
+        LOOP y[i] = name##_grad_f32(x[i], dy[i], curve[i]);                                                            \
+    }
+
+WHOLE_F32(gelu)
+WHOLE_F32(gelu_tanh)
+
 /* --- what calls libm: not for generated code, since another compiler may have other versions of it --- */
 
 #define LIBM_F64(name, expression) UNARY(name, f64, double, double, expression)
@@ -225,6 +262,10 @@ DROPOUT(f64, double, double, double, , )
                           {loop_##name##_rest_wide, loop_##name##_rest_stored}},                                       \
     [STK_WHOLE_##name##_grad] = {[STK_WHOLE_ALONE] = {loop_##name##_grad_wide, loop_##name##_grad_stored},             \
                                  [STK_WHOLE_REST] = {loop_##name##_grad_rest_wide, loop_##name##_grad_rest_stored}}
+#define ROW_WHOLE_F32(name)                                                                                            \
+    [STK_WHOLE_##name##_f32] = {{loop_##name##_f32}, {loop_##name##_share_f32}, {loop_##name##_rest_f32}},             \
+    [STK_WHOLE_##name##                                                                                                \
+        _f32_grad] = {[STK_WHOLE_ALONE] = {loop_##name##_grad_f32}, [STK_WHOLE_REST] = {loop_##name##_grad_rest_f32}}
 #define ROW_BINARY(name, suffix, ...)  [STK_BINARY_##name][STK_SUFFIX_##suffix] = loop_##name##_##suffix,
 #define ROW_COMPARE(name, suffix, ...) [STK_COMPARE_##name][STK_SUFFIX_##suffix] = loop_##name##_##suffix,
 #define ROW_CAST(from, to, ...)        [STK_SUFFIX_##from][STK_SUFFIX_##to] = loop_##from##_to_##to,
@@ -242,7 +283,7 @@ const stk_element_table STK_ISA_NAME(stk_element) = {
     .unary_bf16 = {STK_ELEMENT_ROUNDED_UNARY(ROW_ROUNDED_UNARY)},
     .binary_bf16 = {STK_ELEMENT_ROUNDED_BINARY(ROW_ROUNDED_BINARY)},
     .binary_stored = {ROW_STORED(add), ROW_STORED(mul)},
-    .whole = {ROW_WHOLE(gelu), ROW_WHOLE(gelu_tanh)},
+    .whole = {ROW_WHOLE(gelu), ROW_WHOLE(gelu_tanh), ROW_WHOLE_F32(gelu), ROW_WHOLE_F32(gelu_tanh)},
     .store_bf16 = loop_store_bf16,
     .compare = {ROW_BOOL(equal), ROW_BOOL(not_equal), ROW_BOOL(less), ROW_BOOL(less_equal), ROW_BOOL(greater),
                 ROW_BOOL(greater_equal), STK_ELEMENT_COMPARE(ROW_COMPARE)},

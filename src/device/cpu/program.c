@@ -40,6 +40,7 @@ static double instr_weight(const stk_fused_instr *instr)
 {
     if (instr->op == STK_OP_constant) return 0;
     if (instr->op == STK_OP_dropout) return 8;
+    if (instr->op == STK_OP_fused) return 16;
     if (instr->op == STK_OP_binary) return instr->kind == STK_BINARY_pow ? 50 : instr->kind == STK_BINARY_div ? 2 : 1;
     if (instr->op != STK_OP_unary) return 1;
     switch (instr->kind) {

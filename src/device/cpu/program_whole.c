@@ -1,6 +1,7 @@
-/* Parts of a group in bf16 that have one loop (element_gelu.h): GELU and its gradient, which would be 8 to 25
- * instructions, each of which rounds. Only for the interpreter, and where groups in bf16 are always interpreted
- * (AVX-512): elsewhere generated code computes the instructions one by one, and both have the same bits.
+/* Parts of a group that have one loop (element_gelu.h): GELU and its gradient, which would be 8 to 25 instructions,
+ * each of which is a loop over memory and, in bf16, rounds. Only for the interpreter. Generated code computes the
+ * instructions one by one, and both have the same bits: in f32 because the loop does the same, and in bf16, where it
+ * does not, because parts are only looked for where groups in bf16 are always interpreted (AVX-512).
  */
 #include "device/cpu/program_build.h"
 
@@ -74,11 +75,21 @@ static const pattern_node gelu_tanh_grad[] = {
     ADD(20, 24),
 };
 
-#define PATTERN(name) [STK_WHOLE_##name] = {name, (int32_t)(sizeof(name) / sizeof(*(name)))}
+#define PATTERN(kind, name, dtype) [STK_WHOLE_##kind] = {name, (int32_t)(sizeof(name) / sizeof(*(name))), dtype}
 static const struct {
     const pattern_node *node;
     int32_t n;
-} patterns[STK_N_WHOLE] = {PATTERN(gelu), PATTERN(gelu_grad), PATTERN(gelu_tanh), PATTERN(gelu_tanh_grad)};
+    stk_dtype dtype;
+} patterns[STK_N_WHOLE] = {
+    PATTERN(gelu, gelu, STK_BF16),
+    PATTERN(gelu_grad, gelu_grad, STK_BF16),
+    PATTERN(gelu_tanh, gelu_tanh, STK_BF16),
+    PATTERN(gelu_tanh_grad, gelu_tanh_grad, STK_BF16),
+    PATTERN(gelu_f32, gelu, STK_F32),
+    PATTERN(gelu_f32_grad, gelu_grad, STK_F32),
+    PATTERN(gelu_tanh_f32, gelu_tanh, STK_F32),
+    PATTERN(gelu_tanh_f32_grad, gelu_tanh_grad, STK_F32),
+};
 
 static stk_dtype dtype_of(const stk_fused *g, int32_t r)
 {
@@ -87,9 +98,10 @@ static stk_dtype dtype_of(const stk_fused *g, int32_t r)
 
 /* Whether register r is what the pattern's node says, x and dy being those that were found before. Of a product one
  * operand is a number or was found before in all patterns, so that no choice needs to be taken back later. */
-static bool match(const stk_fused *g, const pattern_node *pattern, int32_t at, int32_t r, int32_t found[2])
+static bool match(const stk_fused *g, const pattern_node *pattern, stk_dtype dtype, int32_t at, int32_t r,
+                  int32_t found[2])
 {
-    if (dtype_of(g, r) != STK_BF16) return false;
+    if (dtype_of(g, r) != dtype) return false;
     if (at < 0) {
         int32_t *leaf = &found[-1 - at];
         if (*leaf < 0) *leaf = r;
@@ -99,15 +111,16 @@ static bool match(const stk_fused *g, const pattern_node *pattern, int32_t at, i
     if (r < g->n_in) return false;
     const stk_fused_instr *instr = &g->instr[r - g->n_in];
     if (instr->op != node->op) return false;
-    if (node->op == STK_OP_constant) return fabs(instr->value - node->value) < 1e-6;
+    if (node->op == STK_OP_constant)
+        return dtype == STK_F32 ? (float)instr->value == (float)node->value : fabs(instr->value - node->value) < 1e-6;
     if (instr->kind != node->kind) return false;
-    if (node->op == STK_OP_unary) return match(g, pattern, node->a, instr->operand[0], found);
+    if (node->op == STK_OP_unary) return match(g, pattern, dtype, node->a, instr->operand[0], found);
     int32_t before[2] = {found[0], found[1]};
     for (int swap = 0; swap < 2; swap++) {
         found[0] = before[0];
         found[1] = before[1];
-        if (match(g, pattern, node->a, instr->operand[swap], found) &&
-            match(g, pattern, node->b, instr->operand[!swap], found))
+        if (match(g, pattern, dtype, node->a, instr->operand[swap], found) &&
+            match(g, pattern, dtype, node->b, instr->operand[!swap], found))
             return true;
     }
     return false;
@@ -125,7 +138,7 @@ static void mark(stk_program_builder *b, int32_t j)
 
 static bool is_grad(int32_t kind)
 {
-    return kind == STK_WHOLE_gelu_grad || kind == STK_WHOLE_gelu_tanh_grad;
+    return kind % 2 == 1;
 }
 
 /* Parts that need the same of x: a function and its gradient, which a backward pass makes together. */
@@ -147,19 +160,23 @@ stk_status stk_program_find_parts(stk_program_builder *b)
     b->part = stk_arena_alloc(b->arena, n * sizeof(*b->part));
     b->is_needed = stk_arena_alloc(b->arena, n * sizeof(*b->is_needed));
     if (!b->part || !b->is_needed) return stk_fail_memory(n * sizeof(*b->part));
-    bool looks = b->rounds && b->isa == STK_ISA_AVX512;
+    bool has_parts = false;
     for (int32_t j = 0; j < g->n_instr; j++) {
-        b->is_needed[j] = !looks;
         b->part[j].kind = -1;
-        for (int kind = 0; looks && kind < STK_N_WHOLE; kind++) {
+        for (int kind = 0; b->rounds && kind < STK_N_WHOLE; kind++) {
             int32_t found[2] = {-1, -1};
-            if (!match(g, patterns[kind].node, patterns[kind].n - 1, g->n_in + j, found)) continue;
+            stk_dtype dtype = patterns[kind].dtype;
+            if (dtype == STK_BF16 && b->isa != STK_ISA_AVX512) continue;
+            if (!match(g, patterns[kind].node, dtype, patterns[kind].n - 1, g->n_in + j, found)) continue;
             b->part[j] = (stk_program_part){kind, {found[0], found[1], -1}, false};
+            has_parts = true;
         }
     }
-    for (int32_t o = 0; o < g->n_out && looks; o++)
+    for (int32_t j = 0; j < g->n_instr; j++)
+        b->is_needed[j] = !has_parts;
+    for (int32_t o = 0; o < g->n_out && has_parts; o++)
         if (g->out[o] >= g->n_in) b->is_needed[g->out[o] - g->n_in] = true;
-    for (int32_t j = g->n_instr - 1; j >= 0 && looks; j--)
+    for (int32_t j = g->n_instr - 1; j >= 0 && has_parts; j--)
         mark(b, j);
     find_shares(b);
     return STK_OK;
@@ -167,7 +184,8 @@ stk_status stk_program_find_parts(stk_program_builder *b)
 
 static stk_fused_instr step_of(stk_program_part part, stk_whole_step step)
 {
-    stk_fused_instr instr = {.op = STK_OP_fused, .dtype = STK_BF16, .src_dtype = STK_BF16};
+    stk_dtype dtype = patterns[part.kind].dtype;
+    stk_fused_instr instr = {.op = STK_OP_fused, .dtype = dtype, .src_dtype = dtype};
     instr.kind = part.kind * STK_N_WHOLE_STEPS + (int32_t)step;
     for (int i = 0; i < 3; i++)
         instr.operand[i] = part.operand[i];

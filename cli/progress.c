@@ -364,8 +364,9 @@ static void print_time(const stk_train_result *train, int64_t resumed_step)
     int64_t n = train->n_steps - resumed_step;
     printf("  time         %s  (%s step%s", cli_duration(train->wall_s, a), cli_count(n, b), n == 1 ? "" : "s");
     if (resumed_step > 0) printf(", %s in all", cli_count(train->n_steps, b));
-    printf(", %s epoch%s; the first step %.2f s after the program's start)\n", cli_count(train->n_epochs, c),
-           train->n_epochs == 1 ? "" : "s", train->first_step_s);
+    printf(", %s epoch%s", cli_count(train->n_epochs, c), train->n_epochs == 1 ? "" : "s");
+    if (n > 0) printf("; the first step %.2f s after the program's start", train->first_step_s);
+    printf(")\n");
 }
 
 static void print_expected(const stk_run_result *result)

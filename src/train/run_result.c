@@ -158,6 +158,11 @@ stk_status stk_result_judge(const stk_run *run, const char *path, stk_run_result
     if (!object)
         return stk_fail(STK_CORRUPT, "'%s' line %d: %s; without it the run is tested anew", path, error.line,
                         error.text);
+    if (json_is_false(json_object_get(object, "finished"))) {
+        json_decref(object);
+        return STK_OK;
+    }
+    result->was_finished = result->is_finished = true;
     result->n_expected = run->recipe->n_expected;
     for (int i = 0; i < result->n_expected; i++) {
         result->expected[i] = run->recipe->expected[i];

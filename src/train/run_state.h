@@ -72,7 +72,8 @@ stk_status stk_folder_write_recipe(const stk_run *run);
 
 /* --- run_result.c --- */
 stk_status stk_result_write(const stk_run *run, const stk_run_result *result);
-/* What the recipe expects now, by the figures of a finished run's file, which then has it. */
+/* Where the file is a finished run's: says so in result, with what the recipe expects now by its figures; the file then
+ * has that, too. A part of a run (--steps) leaves a file that says that it is not finished; result then stays. */
 stk_status stk_result_judge(const stk_run *run, const char *path, stk_run_result *result);
 
 /* --- run_profile.c --- */

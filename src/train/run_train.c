@@ -440,10 +440,10 @@ stk_status stk_run_train(stk_run *run, stk_run_result *out)
     *out = (stk_run_result){.evaluated_step = 0};
     STK_RETURN_IF_ERROR(begin(run));
     STK_RETURN_IF_ERROR(stk_path_join(result, sizeof(result), run->folder, "result.json"));
-    if (is_finished(run) && stk_path_exists(result)) {
-        out->was_finished = out->is_finished = true;
+    if (is_finished(run) && stk_path_exists(result)) STK_RETURN_IF_ERROR(stk_result_judge(run, result, out));
+    if (out->was_finished) {
         stk_trainer_get_result(run->trainer, &out->train);
-        return stk_result_judge(run, result, out);
+        return STK_OK;
     }
     if (run->options.max_steps > 0 && run->info.resumed_step >= run->options.max_steps) {
         out->was_finished = true;

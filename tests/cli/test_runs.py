@@ -72,7 +72,13 @@ def resuming():
     check(result("parts")["epochs"] == 3, "more epochs go on")
     os.remove("parts/result.json")
     table = accepted([*TRAIN, "--out", "parts", "--resume", "--epochs", "3"], "test loss", "time").stdout
-    check("in the median step" not in table, f"where nothing was left but the test, there is no speed: {table}")
+    check("in the median step" not in table and "first step" not in table, f"only the test was left, so no speed: {table}")
+    for steps in (10, 13):  # at the end of the first epoch, and behind it
+        accepted([*TRAIN, "--out", "fewer", "--steps", str(steps), "--resume"], "the run is not finished")
+        accepted([*TRAIN, "--out", "fewer", "--resume", "--epochs", "1"], "test loss")
+        check(result("fewer")["finished"] and result("fewer")["tested_step"] == steps,
+              f"{steps} steps of a longer run, taken for one epoch, are tested")
+        accepted([*TRAIN, "--out", "fewer", "--resume", "--epochs", "1"], "nothing left to do")
     accepted([*TRAIN, "--out", "anew"], "earlier run is kept in 'anew.previous'")
     check(os.path.isdir("anew.previous/step-3"), "an earlier run is kept")
     accepted([*TRAIN, "--out", "none", "--resume", "--steps", "2"], "nothing to resume in 'none': starts anew")

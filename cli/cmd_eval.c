@@ -29,8 +29,7 @@ static void print_metrics(const stk_run *run, const char *part, const stk_metric
         cli_json_number(stdout, m->loss);
         printf(", \"accuracy\": ");
         cli_json_number(stdout, m->accuracy >= 0 ? m->accuracy : 0.0 / 0.0);
-        printf(", \"top5\": ");
-        cli_json_number(stdout, m->top5 >= 0 ? m->top5 : 0.0 / 0.0);
+        if (m->top5 >= 0) printf(", \"top5\": %.6g", m->top5);
         if (m->perplexity > 0) printf(", \"perplexity\": %.6g", m->perplexity);
         cli_json_values("", m);
         printf("}\n");

@@ -20,7 +20,8 @@ extern "C" {
 
 typedef struct stk_trainer stk_trainer;
 
-/* Means over samples. accuracy and top5 are -1 where the labels are no class numbers. */
+/* Means over samples. accuracy and top5 are -1 where the labels are no class numbers; top5 also where there are no more
+ * than 5 classes. */
 typedef struct stk_metrics {
     double loss, accuracy, top5;
     double perplexity; /* exp of the loss, of a language model; 0: it is none */

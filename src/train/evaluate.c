@@ -111,7 +111,7 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
     *out = (stk_metrics){.loss = weight > 0 ? sums.loss / weight : 0, .accuracy = -1, .top5 = -1, .n_samples = n};
     if (trainer->has_classes) {
         out->accuracy = sums.n_correct / (double)n;
-        out->top5 = sums.n_top5 / (double)n;
+        if (trainer->has_top5) out->top5 = sums.n_top5 / (double)n;
     }
     if (trainer->is_language_model) out->perplexity = exp(out->loss);
     stk_measures_finish(trainer, trainer->eval_sums, out);

@@ -14,7 +14,7 @@ double stk_metric_get(const stk_metrics *metrics, const char *name)
 {
     if (!strcmp(name, "loss")) return metrics->loss;
     if (!strcmp(name, "accuracy")) return metrics->accuracy >= 0 ? metrics->accuracy : (double)NAN;
-    if (!strcmp(name, "top5")) return metrics->top5 >= 0 ? metrics->top5 : (double)NAN;
+    if (!strcmp(name, "top5") && metrics->top5 >= 0) return metrics->top5;
     if (!strcmp(name, "perplexity")) return metrics->perplexity > 0 ? metrics->perplexity : (double)NAN;
     for (int i = 0; i < metrics->n_values; i++)
         if (!strcmp(name, metrics->value[i].name)) return metrics->value[i].value;
@@ -40,10 +40,8 @@ stk_status stk_metric_check(const stk_trainer *trainer, const char *name)
 {
     stk_text names = {0};
     bool found = add_name(&names, "loss", name);
-    if (trainer->has_classes) {
-        found |= add_name(&names, "accuracy", name);
-        found |= add_name(&names, "top5", name);
-    }
+    if (trainer->has_classes) found |= add_name(&names, "accuracy", name);
+    if (trainer->has_top5) found |= add_name(&names, "top5", name);
     if (trainer->is_language_model) found |= add_name(&names, "perplexity", name);
     for (int i = 0; i < trainer->n_measures; i++) {
         char text[STK_METRIC_NAME_BYTES];

@@ -34,7 +34,7 @@ static stk_metrics epoch_metrics(const stk_trainer *trainer)
         .loss = state->epoch_loss_sum / weight, .accuracy = -1, .top5 = -1, .n_samples = state->epoch_samples};
     if (trainer->has_classes) {
         m.accuracy = state->epoch_correct / n;
-        m.top5 = state->epoch_top5 / n;
+        if (trainer->has_top5) m.top5 = state->epoch_top5 / n;
     }
     if (trainer->is_language_model) m.perplexity = exp(m.loss);
     if (state->epoch_samples > 0) stk_measures_finish(trainer, trainer->train_sums, &m);

@@ -145,7 +145,7 @@ static const stk_key recipe_keys[] = {
      .element = &stk_metric_key,
      .one_is_list = true,
      .doc = "What else is measured, in training and in evaluation: [f1, auc, {top_k: 3}]. See losses.md. Default: "
-            "accuracy and top-5 where there are classes."},
+            "accuracy, and top-5 of more than five classes."},
     {.name = "optimizer",
      .type = STK_KEY_CHOICE,
      .keys = stk_optimizer_kinds,

@@ -58,8 +58,8 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
     bad |= json_object_set_new(object, "name", json_string(run->recipe->name));
     bad |= json_object_set_new(object, "test_accuracy",
                                real_or_null(is_tested && result->test.accuracy >= 0, result->test.accuracy));
-    bad |=
-        json_object_set_new(object, "test_top5", real_or_null(is_tested && result->test.top5 >= 0, result->test.top5));
+    if (is_tested && result->test.top5 >= 0)
+        bad |= json_object_set_new(object, "test_top5", real_or_null(true, result->test.top5));
     bad |= json_object_set_new(object, "test_loss", real_or_null(is_tested, result->test.loss));
     if (is_tested && result->test.perplexity > 0)
         bad |= json_object_set_new(object, "test_perplexity", real_or_null(true, result->test.perplexity));

@@ -59,6 +59,12 @@ static stk_value find_hits_of_shares(stk_value logits, stk_value label, int k)
     return stk_cast_to(stk_less(n_above, limit), STK_F32);
 }
 
+/* Of 5 classes and fewer, each is among the first 5, and counting them says nothing. */
+static bool has_top5(const stk_trainer *trainer)
+{
+    return trainer->has_classes && stk_value_shape(stk_model_get_output(trainer->model)).dim[1] > 5;
+}
+
 /* Sums over the batch of how often the label was among the first 1 and the first 5; weight may be none. */
 static void add_metrics(stk_trainer *trainer, stk_graph *graph, stk_value weight)
 {
@@ -70,8 +76,8 @@ static void add_metrics(stk_trainer *trainer, stk_graph *graph, stk_value weight
     } metrics[] = {{"n_correct", 1}, {"n_top5", 5}};
     if (!trainer->has_classes) return;
     for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
-        int64_t n_classes = stk_value_shape(logits).dim[1];
-        int k = metrics[i].k < n_classes ? metrics[i].k : (int)n_classes;
+        int k = metrics[i].k;
+        if (k > 1 && !trainer->has_top5) continue;
         bool is_number = stk_value_dtype(label) == STK_I32;
         stk_value hit = is_number ? stk_in_top_k(logits, label, k) : find_hits_of_shares(logits, label, k);
         if (weight.id >= 0) hit = stk_mul(hit, weight);
@@ -237,6 +243,7 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t mi
     stk_compile_options options = compile_options(trainer);
     bool plan_only = use != STK_STEP_RUN;
     trainer->has_classes = has_class_labels(trainer);
+    trainer->has_top5 = has_top5(trainer);
     STK_RETURN_IF_ERROR(stk_measures_plan(trainer, compares_shares(trainer)));
     options.loss_scale = trainer->loss_scale;
     options.skip_nonfinite = trainer->config.on_nan == STK_ON_NAN_SKIP;

@@ -79,6 +79,7 @@ struct stk_trainer {
 
     bool warned_codegen;
     bool prepared, has_classes; /* has_classes: labels are class numbers, so accuracy is known */
+    bool has_top5;              /* there are more than 5 of them */
     bool is_language_model;     /* so that its loss is a perplexity */
     stk_engine *engine;
     stk_loss_scale loss_scale;

@@ -109,6 +109,12 @@ def metrics():
     matrix = r["test_confusion"]
     right = sum(matrix[i][i] for i in range(3))
     check(sum(map(sum, matrix)) == 256 and abs(right / 256 - r["test_accuracy"]) < 1e-9, f"the confusion is {matrix}")
+    told = json.loads(accepted(["eval", "parts-whole", "--json"]).stdout)
+    check("test_top5" not in r and "top5" not in told, f"top-5 of three classes says nothing: {r} {told}")
+    check("top-5" not in accepted(["eval", "parts-whole"], "accuracy").stdout, "nor does it for people")
+    refused(["train", "parts.yaml", "--out", "best", "--set", "checkpoint.best=top5"], 1, "no 'top5' is measured")
+    measured("five", "[{top_k: 5}]", "cross_entropy", 5, "label: {dtype: i32, columns: k}", ["top5"])  # asked for by name
+    accepted(["train", "five.yaml", "--out", "five", "--set", "expect=test_top5 >= 1"], "test_top5 >= 1: reached")
     accepted(["eval", "numbers-whole"], "r2 0.", "rmse 0.")
 
 

@@ -72,7 +72,6 @@ static void print_speed(const stk_memory_plan *p, const stk_device_speed *speed)
     printf("        %s, %s of memory traffic at least; all at that product's rate: %.3g s, %.3g samples/s\n",
            cli_flops(p->flops, a), cli_bytes(p->bytes, b), limit, (double)p->batch / limit);
     if (p->expected_s < limit) printf("        3x3 convolutions save multiplications, and so are faster\n");
-    if (p->codegen) printf("        the large ones of %d fused groups as machine code\n", p->n_groups);
 }
 
 static int compare_layers(const void *a, const void *b)
@@ -136,7 +135,7 @@ static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
     printf(", \"checkpoint_copy_bytes\": %zu", p->checkpoint_copy_bytes);
     printf(", \"n_kept\": %" PRId64 ", \"n_recomputed\": %" PRId64 ", \"slowdown\": ", p->n_kept, p->n_recomputed);
     cli_json_number(stdout, p->slowdown);
-    printf(", \"n_groups\": %d, \"codegen\": %s", p->n_groups, p->codegen ? "true" : "false");
+    printf(", \"n_groups\": %d", p->n_groups);
     printf(", \"flops\": %.0f, \"recompute_flops\": %.0f, \"bytes\": %.0f", p->flops, p->recompute_flops, p->bytes);
     printf(", \"flops_per_s\": %.4g, \"bytes_per_s\": %.4g, \"limit_s\": %.4g, \"expected_s\": %.4g",
            speed->flops_per_s, speed->bytes_per_s, p->flops / speed->flops_per_s, p->expected_s);

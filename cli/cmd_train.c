@@ -19,7 +19,6 @@ static const cli_option options[] = {
     {"--epochs", "N", "short for --set epochs=N"},
     {"--threads", "N", "short for --set threads=N"},
     {"--seed", "N", "short for --set seed=N"},
-    {"--codegen", NULL, "short for --set codegen=true: fused groups as machine code; needs a C compiler"},
     {"--trace", "STEPS", "writes steps like 10-20 to RUN/trace.json, for ui.perfetto.dev; 10: that one"},
     {"--quiet", NULL, "prints warnings and errors only"},
     {"--json", NULL, "prints a line of JSON for each event"},
@@ -137,11 +136,9 @@ static bool collect_sets(const cli_args *args, char **sets, int *n)
         const char *name = args->found[i].option->name, *value = args->found[i].value;
         static const char *const shorthands[] = {"--device", "--memory",  "--precision", "--batch",
                                                  "--epochs", "--threads", "--seed"};
-        bool is_short = false, is_switch = !strcmp(name, "--codegen");
+        bool is_short = false;
         for (size_t k = 0; k < sizeof(shorthands) / sizeof(shorthands[0]); k++)
             is_short = is_short || !strcmp(name, shorthands[k]);
-        if (is_switch) value = "true";
-        is_short = is_short || is_switch;
         if (!is_short && strcmp(name, "--set")) continue;
         size_t bytes = strlen(name) + strlen(value) + 2;
         char *set = malloc(bytes);

@@ -193,14 +193,6 @@ static void print_epoch(progress *p, const stk_train_event *event)
     fflush(stdout);
 }
 
-static void print_codegen(const stk_train_event *event)
-{
-    printf("        codegen %d of %d fused groups", event->n_groups_generated, event->n_groups);
-    if (event->n_groups_generated > 0 && event->codegen_s > 0) printf(", compiled in %.1f s", event->codegen_s);
-    if (event->n_groups_generated > 0 && event->codegen_s == 0) printf(", compiled before");
-    printf("\n");
-}
-
 static void print_plan(progress *p, const stk_train_event *event)
 {
     char count[CLI_TEXT], flops[CLI_TEXT], peak[CLI_TEXT], limit[CLI_TEXT];
@@ -218,7 +210,6 @@ static void print_plan(progress *p, const stk_train_event *event)
         printf("        recompute %" PRId64 " of %" PRId64 " activations, %.1f %% more FLOP a step\n",
                event->n_recomputed, event->n_kept,
                100 * event->recompute_flops / (event->step_flops - event->recompute_flops));
-    if (event->n_groups > 0) print_codegen(event);
     if (event->expected_slowdown > 1.005)
         printf("        expected %.2fx the time of a step without a limit\n", event->expected_slowdown);
     fflush(stdout);

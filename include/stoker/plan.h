@@ -36,7 +36,6 @@ typedef struct stk_memory_plan {
     int64_t n_kept, n_recomputed;         /* activations that the backward pass reads; those made again for it */
     double flops, bytes, recompute_flops; /* of a step: operations, memory traffic at least; what is made again */
     int n_groups;                         /* of fused element-wise ops */
-    bool codegen;                         /* they are to be machine code, as far as they can */
     double slowdown;                      /* of fitting into the limit, by a rough model; 1: none */
     double expected_s;                    /* of a step; 0 where no speed was given */
     stk_layer_bytes *layer;               /* owned: stk_memory_plan_free */

@@ -86,8 +86,6 @@ typedef struct stk_train_event {
     double
         expected_slowdown; /* PLAN: the step's time over that without a memory limit, by a rough model; 1: the same */
     double step_flops, recompute_flops; /* PLAN: of one step; the part of it that makes activations again */
-    int n_groups, n_groups_generated; /* PLAN: fused groups where codegen is on, else 0; those that are machine code */
-    double codegen_s;                 /* PLAN: that the C compiler took; 0: nothing was compiled */
 } stk_train_event;
 typedef void (*stk_train_event_fn)(void *user, const stk_train_event *event);
 
@@ -148,10 +146,6 @@ typedef struct stk_trainer_config {
      * comma-separated: "layer1,layer2.0"; what is only used inside of one is made again, what it gives to the rest is
      * kept. No bit of any result changes. */
     const char *recompute;
-    /* Fused groups of element-wise ops run as machine code, made by the machine's C compiler ($CC, else cc, gcc or
-     * clang) and kept in the cache folder's 'codegen', where the device has a way; elsewhere a warning says why not.
-     * No bit of any result changes, but which of two NaNs is kept. */
-    bool codegen;
     /* A batch may go through the step in parts, whose gradients are added up: the same losses within rounding, less
      * memory. Parts of micro_batch samples, or accumulate parts; both 0: as memory_limit_bytes asks for, and none where
      * the network has batch norm, whose statistics would be those of each part. */
@@ -216,9 +210,6 @@ typedef struct stk_train_result {
     int64_t n_skipped;                          /* corrupt records replaced */
     int n_shapes;                               /* of training batches, for each of which the step was compiled */
     double compile_s;                           /* what that and the like for evaluation took */
-    int n_groups_compiled, n_groups_cached;     /* with codegen: fused groups of all programs made machine code now; */
-    int n_groups_interpreted;                   /* taken from the cache; and left to the interpreter */
-    double codegen_s;                           /* that the C compiler took; part of first_step_s */
     int n_data_threads;                         /* that tuning had the last loader use */
     bool early_stopped;
 } stk_train_result;

@@ -46,13 +46,6 @@ typedef struct stk_kernel {
     stk_status (*keep)(const void *state, const stk_kernel_args *args);
 } stk_kernel;
 
-/* What became of a program's fused groups. */
-typedef struct stk_codegen_report {
-    int n_compiled, n_cached; /* run as machine code, made now; as machine code made before */
-    int n_interpreted;        /* the others */
-    int64_t compile_ns;       /* that the compiler took */
-} stk_codegen_report;
-
 /* One step of a program: the kernel and its pointers. */
 typedef struct stk_entry {
     const stk_kernel *kernel;
@@ -83,9 +76,6 @@ typedef struct stk_device_class {
     void (*free_host)(stk_device *device, void *p, size_t bytes);
     /* Finds the kernel for a call whose shapes are known. STK_UNSUPPORTED names the op and the dtypes. */
     stk_status (*kernel)(stk_device *device, const stk_op_call *call, stk_kernel *out);
-    /* Optional: makes machine code of those kernels that interpret a fused group, with the same bits. Where it fails
-     * all kernels are as before, and the error text says why. */
-    stk_status (*codegen)(stk_device *device, stk_kernel *kernels, int n_kernels, stk_codegen_report *report);
     /* Queues, copies, events, captures. Devices on the host take &stk_queue_class_host and have `run`. */
     const struct stk_queue_class *queues;
     /* on_host only: runs entries in order and waits. On failure *i_failed is the entry's number. */

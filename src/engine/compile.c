@@ -74,17 +74,6 @@ done:
     return status;
 }
 
-/* Without machine code a program is as good, but slower. */
-static void generate_code(stk_program *program)
-{
-    stk_device *device = program->engine->device;
-    stk_status status =
-        device->class->codegen
-            ? device->class->codegen(device, program->kernel, program->graph->n_nodes, &program->codegen)
-            : stk_fail(STK_UNSUPPORTED, "the device '%s' has no code generator", device->class->name);
-    if (status != STK_OK) program->codegen_failure = strdup(stk_error_text());
-}
-
 /* A copy is a reshape to the same shape. */
 static stk_status find_copy_kernels(stk_program *program)
 {
@@ -297,7 +286,6 @@ stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engin
     STK_TRY(run_passes(passes, graph, options, program->micro.n, &program->recomputed));
     if (program->micro.n > 1) STK_TRY(stk_parts_arrange(graph, &program->parts));
     STK_TRY(find_kernels(program));
-    if (options->codegen && !options->plan_only) generate_code(program);
     STK_TRY(make_plan(program, options));
     STK_TRY(dump_plan(program, options));
     STK_TRY(check_limit(program, options));

@@ -50,7 +50,6 @@ typedef struct stk_compile_options {
     /* Weights in 16 bits stay in the order that kernels want (kept.h) instead of being cast and packed in each run,
      * where memory_limit_bytes has room and, if another program of the engine has done so before, where it has them. */
     bool keep_packed;
-    bool codegen; /* fused groups as machine code, where the device has a way: stk_program_info says how many */
     /* A pass's name, "all" or NULL. A pass that the other options leave out is STK_NOT_FOUND, with why. */
     const char *dump_after;
     void (*dump)(void *user, const char *pass, const char *text);
@@ -121,8 +120,6 @@ typedef struct stk_program_info {
     double flops, bytes;      /* of one run */
     int n_kept, n_recomputed; /* values of the forward pass that the backward pass reads; those made again for it */
     double recompute_flops;   /* what that takes, part of flops */
-    stk_codegen_report codegen;
-    const char *codegen_failure; /* why there is none where it was asked for; NULL: it is there. Borrowed */
 } stk_program_info;
 stk_program_info stk_program_get_info(const stk_program *program);
 /* One entry a line: op, implementation, shapes, GFLOP. */

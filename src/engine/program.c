@@ -21,7 +21,6 @@ void stk_program_free(stk_program *program)
     for (int i = 0; program->copy_kernel && i < program->plan.n_copies; i++)
         stk_kernel_free(&program->copy_kernel[i]);
     free(program->kernel);
-    free(program->codegen_failure);
     free(program->copy_kernel);
     free(program->variable);
     free(program->entry);
@@ -278,9 +277,7 @@ stk_program_info stk_program_get_info(const stk_program *program)
                              .n_micro = (int)program->micro.n,
                              .n_kept = program->recomputed.n_kept,
                              .n_recomputed = program->recomputed.n_dropped,
-                             .recompute_flops = program->recomputed.flops * (double)program->micro.n,
-                             .codegen = program->codegen,
-                             .codegen_failure = program->codegen_failure};
+                             .recompute_flops = program->recomputed.flops * (double)program->micro.n};
     for (int e = 0; e < program->n_entries; e++) {
         int32_t i = program->info[e].node;
         if (i < 0) continue;

@@ -61,8 +61,6 @@ struct stk_program {
     bool updates; /* it writes variables */
     stk_kept kept;
     stk_recompute_report recomputed;
-    stk_codegen_report codegen;
-    char *codegen_failure; /* owned; NULL: none */
     bool dirty;            /* pointers must be set again */
     uint64_t arena_version;
     bool profiling, tracing;

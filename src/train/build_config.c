@@ -45,7 +45,6 @@ stk_trainer_config stk_build_config(const stk_recipe *recipe)
     config.groups = recipe->group;
     config.n_groups = recipe->n_groups;
     config.recompute = recipe->recompute;
-    config.codegen = recipe->codegen;
     config.micro_batch = recipe->micro_batch;
     config.accumulate = recipe->accumulate;
     config.memory_limit_bytes = stk_build_memory_limit(recipe);

@@ -289,7 +289,6 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     STK_RETURN_IF_ERROR(join_words(get(root, "no_decay"), &recipe->no_decay));
     STK_RETURN_IF_ERROR(take_groups(root, recipe));
     recipe->precision = get_precision(root);
-    recipe->codegen = get_bool(root, "codegen");
     recipe->loss_scale = take_loss_scale(get(root, "loss_scale")->child);
     recipe->on_nan = is_word(root, "on_nan", "skip") ? STK_ON_NAN_SKIP : STK_ON_NAN_STOP;
     take_extras(root, recipe);

@@ -74,7 +74,6 @@ typedef struct stk_recipe {
     char *no_decay;                  /* "bias,norm"; owned; NULL: none */
     int64_t micro_batch, accumulate; /* 0: not given */
     char *recompute;                 /* "auto", "none", or layers: "layer1,layer2"; owned */
-    bool codegen;
     int64_t checkpoint_every, checkpoint_keep;
     bool checkpoint_by_epoch, checkpoint_best, checkpoint_end;
     const char *best_metric, *stop_metric;

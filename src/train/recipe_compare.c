@@ -6,7 +6,7 @@
 /* What may change from one part of a run to the next without making it another run. */
 static bool may_change(const char *key)
 {
-    static const char *const keys[] = {"epochs",     "device", "threads",    "memory",      "recompute", "codegen",
+    static const char *const keys[] = {"epochs",     "device", "threads",    "memory",      "recompute",
                                        "checkpoint", "log",    "prometheus", "tensorboard", "expect"};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (!strcmp(keys[i], key)) return true;

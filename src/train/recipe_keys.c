@@ -223,11 +223,6 @@ static const stk_key recipe_keys[] = {
      .doc = "What the backward pass makes again instead of keeping it: auto, what costs about a hundredth of the time, "
             "and more only where memory asks for it; none; or what is inside of layers, [layer1, layer2.0]. It changes "
             "no result."},
-    {.name = "codegen",
-     .type = STK_KEY_BOOL,
-     .standard = "false",
-     .doc = "Fused groups of element-wise ops run as machine code that the machine's C compiler makes ($CC, else cc, "
-            "gcc or clang; kept in the cache folder). It changes no result; without a compiler it warns."},
     {.name = "device",
      .type = STK_KEY_TEXT,
      .standard = "cpu",

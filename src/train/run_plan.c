@@ -41,7 +41,6 @@ static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_spe
     out->batch = batch;
     out->micro_batch = choice.micro;
     out->slowdown = choice.slowdown;
-    out->codegen = trainer->config.codegen;
     if (speed) out->expected_s = stk_program_expect_s(program, speed);
 done:
     stk_engine_discard(trainer->engine, program);

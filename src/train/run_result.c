@@ -99,11 +99,6 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
         bad |= json_object_set_new(object, "shapes", json_integer(train->n_shapes));
         bad |= json_object_set_new(object, "compile_s", json_real(train->compile_s));
     }
-    if (run->recipe->codegen)
-        bad |= json_object_set_new(object, "codegen",
-                                   json_pack("{s:i,s:i,s:i,s:f}", "compiled", train->n_groups_compiled, "cached",
-                                             train->n_groups_cached, "interpreted", train->n_groups_interpreted,
-                                             "compile_s", train->codegen_s));
     bad |= json_object_set_new(object, "device", json_string(run->recipe->device));
     if (train->loss_scale > 0) bad |= json_object_set_new(object, "loss_scale", json_real(train->loss_scale));
     if (train->loss_scale > 0 || run->recipe->on_nan == STK_ON_NAN_SKIP)

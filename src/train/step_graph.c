@@ -119,25 +119,9 @@ static stk_compile_options compile_options(const stk_trainer *trainer)
     return (stk_compile_options){.memory_limit_bytes = trainer->config.memory_limit_bytes,
                                  .compute = trainer->compute,
                                  .keep_packed = true,
-                                 .codegen = trainer->config.codegen,
                                  .dump_after = trainer->dump_graph,
                                  .dump = trainer->config.dump,
                                  .dump_user = trainer->config.event_user};
-}
-
-/* Counts what became of a program's fused groups; says once why they are not machine code. */
-static void note_codegen(stk_trainer *trainer, const stk_program *program)
-{
-    char text[700];
-    stk_program_info info = stk_program_get_info(program);
-    trainer->result.n_groups_compiled += info.codegen.n_compiled;
-    trainer->result.n_groups_cached += info.codegen.n_cached;
-    trainer->result.n_groups_interpreted += info.codegen.n_interpreted;
-    trainer->result.codegen_s += (double)info.codegen.compile_ns * 1e-9;
-    if (!info.codegen_failure || trainer->warned_codegen) return;
-    trainer->warned_codegen = true;
-    snprintf(text, sizeof(text), "codegen: %s; fused groups are interpreted", info.codegen_failure);
-    stk_trainer_emit(trainer, &(stk_train_event){.kind = STK_EVENT_WARNING, .text = text});
 }
 
 /* The loss of a step and what goes with it. */
@@ -255,7 +239,6 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t mi
     options.keep_packed = use != STK_STEP_TRY;
     if (use == STK_STEP_TRY) options.dump_after = NULL;
     STK_RETURN_IF_ERROR(stk_engine_compile(trainer->engine, make_train_graph(trainer, batch, micro), &options, out));
-    if (!plan_only) note_codegen(trainer, *out);
     return STK_OK;
 }
 
@@ -315,7 +298,6 @@ stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_
     options.micro = rows;
     options.dump_after = NULL;
     STK_RETURN_IF_ERROR(stk_engine_compile(trainer->engine, graph, &options, &out->program));
-    note_codegen(trainer, out->program);
     return list_bindings(trainer, out);
 }
 
@@ -326,7 +308,6 @@ stk_status stk_step_compile_predict(stk_trainer *trainer, stk_bound_program *out
     stk_graph_output(graph, "prediction", trainer->has_classes ? stk_softmax(output) : output);
     out->batch = 1;
     stk_compile_options options = compile_options(trainer);
-    options.codegen = false; /* one sample is no time's worth of it */
     options.inference = true;
     options.dump_after = NULL;
     STK_RETURN_IF_ERROR(stk_engine_compile(trainer->engine, graph, &options, &out->program));

@@ -226,10 +226,7 @@ static void emit_plan(stk_trainer *trainer)
                              .micro_batch = trainer->choice.micro,
                              .expected_slowdown = trainer->choice.slowdown,
                              .step_flops = info.flops,
-                             .recompute_flops = info.recompute_flops,
-                             .n_groups_generated = info.codegen.n_compiled + info.codegen.n_cached,
-                             .codegen_s = (double)info.codegen.compile_ns * 1e-9};
-    event.n_groups = event.n_groups_generated + info.codegen.n_interpreted;
+                             .recompute_flops = info.recompute_flops};
     stk_trainer_emit(trainer, &event);
     stk_text_free(&text);
 }

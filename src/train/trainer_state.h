@@ -77,7 +77,6 @@ struct stk_trainer {
     stk_trainer_hooks hooks;
     volatile sig_atomic_t stop;
 
-    bool warned_codegen;
     bool prepared, has_classes; /* has_classes: labels are class numbers, so accuracy is known */
     bool has_top5;              /* there are more than 5 of them */
     bool is_language_model;     /* so that its loss is a perplexity */

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "device/cpu/codegen/codegen.h"
 #include "device/cpu/onednn.h"
 #include "device/queue.h"
 
@@ -58,7 +57,6 @@ uint32_t stk_cpu_same_bytes(const stk_op_call *call, int i)
 static void close_cpu(stk_device *base)
 {
     stk_cpu_device *device = (stk_cpu_device *)base;
-    stk_code_close(device->code);
     stk_onednn_close(device->onednn);
     stk_cpu_pool_free(device->pool);
     free(device);
@@ -170,14 +168,6 @@ static stk_status find_kernel(stk_device *base, const stk_op_call *call, stk_ker
     return status;
 }
 
-/* Groups of that many elements at least are worth the compiler's time: a tenth of a second. */
-enum { LEAST_GENERATED = 16384 };
-
-static stk_status generate(stk_device *device, stk_kernel *kernels, int n_kernels, stk_codegen_report *report)
-{
-    return stk_code_make((stk_cpu_device *)device, LEAST_GENERATED, kernels, n_kernels, report);
-}
-
 static void run_parallel(const stk_device *device, int n_parts, stk_cpu_body body, const void *task)
 {
     stk_cpu_pool *before = stk_cpu_pool_enter(((const stk_cpu_device *)device)->pool);
@@ -230,7 +220,6 @@ const stk_device_class stk_device_class_cpu = {
     .alloc = alloc_memory,
     .free = free_memory,
     .kernel = find_kernel,
-    .codegen = generate,
     .queues = &stk_queue_class_host,
     .run = run_entries,
     .parallel = run_parallel,

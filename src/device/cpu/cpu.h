@@ -24,8 +24,7 @@ typedef struct stk_cpu_device {
     stk_isa isa;
     stk_onednn *onednn;
     stk_numa numa;
-    stk_cpu_pool *pool;            /* NULL: one thread */
-    struct stk_code_library *code; /* of codegen/: a list */
+    stk_cpu_pool *pool; /* NULL: one thread */
 } stk_cpu_device;
 
 /* What a body gets from stk_cpu_run. */

@@ -9,8 +9,6 @@
 
 typedef void (*stk_element_fn)(int64_t n, void *dst, const void *const *src);
 
-enum { STK_DRAW_PIECE = 256 };
-
 /* Elements first .. first+n-1 of a tensor whose rows (along dimension 0) have n_columns elements. */
 typedef struct stk_dropout_args {
     uint64_t key;
@@ -61,8 +59,6 @@ typedef struct stk_element_table {
     stk_dropout_fn dropout_f32, dropout_f64;
     /* Rounded to what bf16 has; by whether the operand is stored as bf16 or is f32, and whether the result is. */
     stk_dropout_fn dropout_bf16[2][2];
-    /* The 16 random bits of each of n <= STK_DRAW_PIECE elements: those below stk_dropout_limit are dropped. */
-    void (*draw)(const stk_dropout_args *args, int64_t first, int n, int32_t *out);
 } stk_element_table;
 
 STK_ISA_TABLE(stk_element_table, stk_element)

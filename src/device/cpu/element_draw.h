@@ -9,7 +9,7 @@
 #include "graph/dropout.h"
 
 /* Elements made at a time, and as many groups of four words at most: rows may be one element long. */
-enum { PIECE = STK_DRAW_PIECE };
+enum { PIECE = 256 };
 
 /* Bits of elements in the order in which they come, and room for whole vectors of counters. */
 typedef union drawn_bits {
@@ -59,14 +59,6 @@ static void draw_parts(const stk_dropout_args *args, int64_t at, int n, drawn_bi
     philox_run(args->key, n_groups, (uint64_t)args->sample + (uint64_t)row, (uint64_t)(e / STK_DROPOUT_BLOCK),
                out->pair);
     split_pairs(2 * n_groups, out->pair, out->part);
-}
-
-/* For generated code. */
-static void draw(const stk_dropout_args *args, int64_t at, int n, int32_t *out)
-{
-    drawn_bits drawn;
-    draw_parts(args, at, n, &drawn);
-    _Pragma("omp simd") for (int i = 0; i < n; i++) out[i] = drawn.part[i];
 }
 
 #endif

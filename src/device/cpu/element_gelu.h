@@ -1,8 +1,8 @@
 /* GELU and its gradient, exact and by tanh, where they are one loop (program_whole.c). No branches and no calls. For
  * element_isa.c only.
  *
- * For groups in bf16: relative errors are below 1e-4, a twentieth of what rounding to bf16 costs. Where x is so
- * far below 0 that the result is less than 1e-36, it is 0. For groups in f32, at the end: what the instructions of the
+ * For groups in bf16: relative errors are below 1e-4, a twentieth of what rounding to bf16 costs. Where x is so far
+ * below 0 that the result is less than 1e-36, it is 0. For groups in f32, at the end: what the instructions of the
  * group give, one by one.
  */
 #ifndef STK_DEVICE_CPU_ELEMENT_GELU_H

@@ -152,7 +152,7 @@ WHOLE(gelu_tanh)
 WHOLE_F32(gelu)
 WHOLE_F32(gelu_tanh)
 
-/* --- what calls libm: not for generated code, since another compiler may have other versions of it --- */
+/* --- what calls libm --- */
 
 #define LIBM_F64(name, expression) UNARY(name, f64, double, double, expression)
 LIBM_F64(exp, exp(a))
@@ -294,5 +294,4 @@ const stk_element_table STK_ISA_NAME(stk_element) = {
     .dropout_f32 = dropout_f32,
     .dropout_bf16 = {{dropout_bf16, dropout_to_bf16}, {dropout_from_bf16, dropout_stored}},
     .dropout_f64 = dropout_f64,
-    .draw = draw,
 };

@@ -1,5 +1,4 @@
-/* What each op makes of one element, as an expression of the operands a and b: written once, for the interpreter's
- * loops (element_isa.c) and for generated code (codegen/emit.c), which has their bits.
+/* What each op makes of one element, as an expression of the operands a and b, for the loops of element_isa.c.
  *
  *   X(name, suffix, T, D, expression)   operands of type T, a result of type D
  *   X(from, to, T, D, expression)       of casts

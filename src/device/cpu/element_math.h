@@ -1,17 +1,13 @@
 /* exp, log, tanh and so on for f32, written so that a loop around them vectorises: no branches, no calls. Errors are
- * below 2 units in the last place; NaN, infinities and zeros give what libm gives. For *_isa.c and generated code
- * (codegen/), which has the same bits: where a product and a sum are to be rounded once is written out, and not left to
- * the compiler.
+ * below 2 units in the last place; NaN, infinities and zeros give what libm gives. For *_isa.c only. Where a product and
+ * a sum are to be rounded once is written out, and not left to the compiler.
  *
  * Polynomials: weighted least squares towards the minimax fit on the ranges named, in relative error.
  */
 #ifndef STK_DEVICE_CPU_ELEMENT_MATH_H
 #define STK_DEVICE_CPU_ELEMENT_MATH_H
 
-/* Generated code has it in front already. */
-#ifndef STK_DEVICE_CPU_HALF_H
 #include "device/cpu/half.h"
-#endif
 
 /* a * b + c, rounded once where the processor can. */
 static inline float muladd(float a, float b, float c)

@@ -41,7 +41,6 @@ static stk_status make_single(const stk_cpu_device *device, const stk_op_call *c
 stk_status stk_cpu_fused_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     STK_RETURN_IF_ERROR(stk_program_kernel(device, call->attrs->fused.program, out));
-    ((stk_element_program *)out->state)->is_group = true;
     return STK_OK;
 }
 

@@ -1,5 +1,5 @@
 /* 16-bit floats to f32 and back, to nearest even, without branches or calls, so that loops around them vectorise. A NaN
- * stays one. For *_isa.c and generated code only.
+ * stays one. For *_isa.c only.
  */
 #ifndef STK_DEVICE_CPU_HALF_H
 #define STK_DEVICE_CPU_HALF_H

@@ -59,7 +59,6 @@ static void drop(const walk *w, const stk_program_instr *instr, int64_t first, i
 void stk_program_begin(const walk *w)
 {
     const stk_element_program *p = w->program;
-    if (p->code) return;
     char *buffer = (char *)w->at + ((size_t)p->n_slots * sizeof(void *) + 63) / 64 * 64;
     for (int32_t s = p->n_in + p->n_out; s < p->n_slots; s++, buffer += p->slot_bytes)
         w->at[s] = buffer;
@@ -73,7 +72,7 @@ void stk_program_begin(const walk *w)
             w->at[i] = load(p, &p->input[i], w->in[i], 0, n, w->at[p->input[i].buffer]);
 }
 
-static void interpret_block(const walk *w, int64_t first, int64_t n)
+void stk_program_run_block(const walk *w, int64_t first, int64_t n)
 {
     const stk_element_program *p = w->program;
     for (int32_t i = 0; i < p->n_in; i++) {
@@ -101,25 +100,6 @@ static void interpret_block(const walk *w, int64_t first, int64_t n)
     }
 }
 
-/* For generated code: the random bits of dropout number i. */
-static void draw_bits(const void *context, int i, int64_t first, int n, int32_t *out)
-{
-    const walk *w = context;
-    const stk_program_instr *instr = w->program->instr;
-    while (instr->run || i-- > 0)
-        instr++;
-    stk_dropout_args args = dropout_args(w, instr);
-    w->program->table->draw(&args, first, n, out);
-}
-
-void stk_program_run_block(const walk *w, int64_t first, int64_t n)
-{
-    if (w->program->code)
-        w->program->code(w->in, w->out, first, first + n, draw_bits, w);
-    else
-        interpret_block(w, first, n);
-}
-
 static void run_share(const void *p, int i_thread, int n_threads)
 {
     const stk_cpu_task *task = p;
@@ -128,14 +108,10 @@ static void run_share(const void *p, int i_thread, int n_threads)
     int64_t begin_at, end_at;
     stk_cpu_share(program->count, program->block, i_thread, n_threads, &begin_at, &end_at);
     if (begin_at >= end_at) return;
-    if (program->code) {
-        program->code(w.in, w.out, begin_at, end_at, draw_bits, &w);
-        return;
-    }
     w.at = (void **)(void *)((char *)task->args->scratch + program->thread_bytes * (size_t)i_thread);
     stk_program_begin(&w);
     for (int64_t i = begin_at; i < end_at; i += program->block)
-        interpret_block(&w, i, end_at - i < program->block ? end_at - i : program->block);
+        stk_program_run_block(&w, i, end_at - i < program->block ? end_at - i : program->block);
 }
 
 stk_status stk_program_interpret(const void *state, const stk_kernel_args *args)

@@ -61,24 +61,15 @@ static stk_status compile(stk_program_builder *b)
     const stk_fused *g = b->group;
     int64_t widest = 1;
     STK_RETURN_IF_ERROR(stk_program_lower(b));
-    p->lowered = b->instr;
-    p->n_lowered = b->n_instr;
-    p->out_register = b->out;
-    b->rounds = true;
-    STK_RETURN_IF_ERROR(stk_program_lower(b));
     p->input = stk_arena_alloc(b->arena, ((size_t)g->n_in + 1) * sizeof(*p->input));
     p->out_log2_bytes = stk_arena_alloc(b->arena, ((size_t)g->n_out + 1) * sizeof(*p->out_log2_bytes));
     p->instr = stk_arena_alloc(b->arena, ((size_t)b->n_instr + 1) * sizeof(*p->instr));
     p->fill = stk_arena_alloc(b->arena, ((size_t)b->n_instr + 1) * sizeof(*p->fill));
     p->copy = stk_arena_alloc(b->arena, ((size_t)g->n_out + 1) * sizeof(*p->copy));
-    stk_dtype *in_dtype = stk_arena_alloc(b->arena, ((size_t)g->n_in + 1) * sizeof(*in_dtype));
-    if (!p->input || !p->out_log2_bytes || !p->instr || !p->fill || !p->copy || !in_dtype)
+    if (!p->input || !p->out_log2_bytes || !p->instr || !p->fill || !p->copy)
         return stk_fail_memory((size_t)b->n_instr * sizeof(*p->instr));
     p->n_in = g->n_in;
     p->n_out = g->n_out;
-    for (int32_t i = 0; i < g->n_in; i++)
-        in_dtype[i] = g->input[i].dtype;
-    p->in_dtype = in_dtype;
     stk_program_collapse(b);
     double work = p->n_in + p->n_out;
     for (int32_t r = 0; r < b->n_in + b->n_instr; r++) {

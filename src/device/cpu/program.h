@@ -50,12 +50,6 @@ typedef struct stk_program_copy {
     int32_t out, slot;
 } stk_program_copy;
 
-/* Generated code (codegen/) for elements [begin, end). draw gives the random bits of dropout number i of the program
- * for n <= STK_DRAW_PIECE elements. */
-typedef void (*stk_program_code)(void *const *in, void *const *out, int64_t begin, int64_t end,
-                                 void (*draw)(const void *context, int i, int64_t first, int n, int32_t *out),
-                                 const void *context);
-
 struct stk_program_reduce;
 
 typedef struct stk_element_program {
@@ -72,17 +66,10 @@ typedef struct stk_element_program {
     stk_program_fill *fill;
     stk_program_copy *copy;
     int *out_log2_bytes;
-    stk_program_code code; /* NULL: interpreted */
     /* NULL: the group reduces nothing. What it reduces may be an output of the program that is none of the kernel's,
      * and exists a band at a time: band_output, the last one; -1: none such. */
     const struct stk_program_reduce *reduce;
     int32_t band_output;
-    /* What code is generated from: the instructions after lowering, over registers, with a cast for each rounding. */
-    bool is_group; /* not one op alone */
-    const stk_dtype *in_dtype;
-    const stk_fused_instr *lowered;
-    const int32_t *out_register;
-    int32_t n_lowered;
 } stk_element_program;
 
 /* Makes a kernel of a group. */

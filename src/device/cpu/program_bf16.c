@@ -135,7 +135,7 @@ int32_t stk_program_lower_bf16(stk_program_builder *b, stk_fused_instr instr)
 
 int32_t stk_program_store(stk_program_builder *b, int32_t r, stk_dtype dtype)
 {
-    if (!b->rounds || dtype != STK_BF16 || stk_program_dtype(b, r) == STK_BF16) return r;
+    if (dtype != STK_BF16 || stk_program_dtype(b, r) == STK_BF16) return r;
     if (b->stored[r] >= 0) return b->stored[r];
     stk_fused_instr store = {.op = STK_OP_cast, .dtype = STK_BF16, .src_dtype = STK_BF16, .operand = {r, -1, -1}};
     return b->stored[r] = stk_program_emit(b, store);

@@ -26,7 +26,6 @@ typedef struct stk_program_builder {
     stk_isa isa;
     const stk_element_table *table;
     stk_arena *arena;
-    bool rounds;            /* for the interpreter: values of bf16 may stand in registers of f32 */
     int32_t i_instr;        /* of the group, that is being lowered */
     stk_program_part *part; /* by instruction of the group: that ends with it */
     bool *is_needed;        /* by instruction of the group: outside of parts, or as the end of one */

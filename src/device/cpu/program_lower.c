@@ -1,6 +1,5 @@
-/* Lowering: 16-bit floats are computed in f32 and rounded after each instruction. For generated code that is a cast
- * down and one up again; for the interpreter bf16 has loops that round what they leave in f32. The bits are the same.
- * See device/cpu/program_build.h.
+/* Lowering: 16-bit floats are computed in f32 and rounded after each instruction. For f16 that is a cast down and one
+ * up again; bf16 has loops that round what they leave in f32 (program_bf16.c). See device/cpu/program_build.h.
  */
 #include "device/cpu/program_build.h"
 
@@ -61,7 +60,7 @@ static int32_t lower_cast(stk_program_builder *b, stk_fused_instr instr)
 static int32_t lower_instr(stk_program_builder *b, stk_fused_instr instr)
 {
     stk_dtype dtype = instr.dtype;
-    if (b->rounds && (dtype == STK_BF16 || instr.src_dtype == STK_BF16)) return stk_program_lower_bf16(b, instr);
+    if (dtype == STK_BF16 || instr.src_dtype == STK_BF16) return stk_program_lower_bf16(b, instr);
     switch (instr.op) {
     case STK_OP_cast: return lower_cast(b, instr);
     case STK_OP_compare:
@@ -84,7 +83,7 @@ static int32_t lower_instr(stk_program_builder *b, stk_fused_instr instr)
 stk_element_fn stk_program_find_loop(const stk_program_builder *b, const stk_fused_instr *instr)
 {
     const stk_element_table *t = b->table;
-    if (b->rounds && (instr->dtype == STK_BF16 || instr->src_dtype == STK_BF16)) {
+    if (instr->dtype == STK_BF16 || instr->src_dtype == STK_BF16) {
         stk_element_fn rounded = stk_program_find_bf16_loop(b, instr);
         if (rounded) return rounded;
     }
@@ -107,7 +106,7 @@ static stk_status check_instr(const stk_program_builder *b, const stk_fused_inst
             return stk_fail(STK_INTERNAL, "an instruction of a fused group reads a later register");
     bool is_known = instr->op == STK_OP_constant || stk_program_find_loop(b, instr) ||
                     (instr->op == STK_OP_dropout &&
-                     (instr->dtype == STK_F32 || instr->dtype == STK_F64 || (b->rounds && instr->dtype == STK_BF16)));
+                     (instr->dtype == STK_F32 || instr->dtype == STK_F64 || instr->dtype == STK_BF16));
     if (is_known) return STK_OK;
     const char *kind = instr->op == STK_OP_unary     ? stk_unary_name(instr->kind)
                        : instr->op == STK_OP_binary  ? stk_binary_name(instr->kind)

@@ -123,7 +123,7 @@ typedef struct share {
 static const char *make_band(share *s, int64_t begin, int64_t end)
 {
     const stk_element_program *p = s->walk.program;
-    int64_t block = p->code ? end - begin : p->block;
+    int64_t block = p->block;
     for (int64_t i = begin, n; i < end; i += n) {
         n = end - i < block ? end - i : block;
         if (p->band_output >= 0) s->out[p->band_output] = s->buffer + ((size_t)(i - begin) << s->r->value_log2_bytes);

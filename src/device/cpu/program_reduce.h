@@ -16,7 +16,7 @@
  *       unit 1 band  |          |
  *
  * Where it is cut depends on shapes alone, and the functions of reduce.h add up in f32 within a band, then in double:
- * results are the same for any number of threads and any instruction set, interpreted or generated.
+ * results are the same for any number of threads and any instruction set.
  */
 #ifndef STK_DEVICE_CPU_PROGRAM_REDUCE_H
 #define STK_DEVICE_CPU_PROGRAM_REDUCE_H

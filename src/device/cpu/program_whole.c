@@ -1,7 +1,6 @@
 /* Parts of a group that have one loop (element_gelu.h): GELU and its gradient, which would be 8 to 25 instructions,
- * each of which is a loop over memory and, in bf16, rounds. Only for the interpreter. Generated code computes the
- * instructions one by one, and both have the same bits: in f32 because the loop does the same, and in bf16, where it
- * does not, because parts are only looked for where groups in bf16 are always interpreted (AVX-512).
+ * each of which is a loop over memory and, in bf16, rounds. In f32 the loop has the bits of the instructions one by
+ * one.
  */
 #include "device/cpu/program_build.h"
 
@@ -163,10 +162,9 @@ stk_status stk_program_find_parts(stk_program_builder *b)
     bool has_parts = false;
     for (int32_t j = 0; j < g->n_instr; j++) {
         b->part[j].kind = -1;
-        for (int kind = 0; b->rounds && kind < STK_N_WHOLE; kind++) {
+        for (int kind = 0; kind < STK_N_WHOLE; kind++) {
             int32_t found[2] = {-1, -1};
             stk_dtype dtype = patterns[kind].dtype;
-            if (dtype == STK_BF16 && b->isa != STK_ISA_AVX512) continue;
             if (!match(g, patterns[kind].node, dtype, patterns[kind].n - 1, g->n_in + j, found)) continue;
             b->part[j] = (stk_program_part){kind, {found[0], found[1], -1}, false};
             has_parts = true;

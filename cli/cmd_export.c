@@ -28,6 +28,7 @@ static void print_report(const stk_export_report *r)
            cli_bytes((double)r->n_bytes, b), cli_count(r->step, c));
     if (r->n_files > 1) printf(", in %s files", cli_count(r->n_files, a));
     printf("\n");
+    if (r->inputs[0]) printf("inputs  %s\noutputs %s\n", r->inputs, r->outputs);
 }
 
 /* False: a message is out. */

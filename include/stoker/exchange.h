@@ -52,6 +52,8 @@ typedef struct stk_export_report {
     int64_t n_tensors, n_bytes, n_files; /* bytes of the tensors */
     int64_t step;                        /* of the checkpoint: the best one, or else the last */
     char path[STK_EXCHANGE_TEXT];
+    /* Of an ONNX model: "image u8 [N,28,28,1]", comma-separated; N is the batch. Else empty. */
+    char inputs[STK_EXCHANGE_TEXT], outputs[STK_EXCHANGE_TEXT];
 } stk_export_report;
 
 /* Writes the run's parameters and running statistics with the names and layouts of PyTorch, so that load_state_dict or

@@ -453,7 +453,7 @@ static void add_metadata(stk_writer *w, Onnx__ModelProto *model)
     }
 }
 
-static stk_status write_graph(stk_writer *w, const char *path, bool *external)
+static stk_status write_graph(stk_writer *w, const char *path, stk_onnx_export_report *report)
 {
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     Onnx__GraphProto graph = ONNX__GRAPH_PROTO__INIT;
@@ -470,6 +470,8 @@ static stk_status write_graph(stk_writer *w, const char *path, bool *external)
     add_metadata(w, &model);
     STK_RETURN_IF_ERROR(w->status);
     drop_unread_inputs(w, &graph);
+    stk_describe_values(graph.input, graph.n_input, report->inputs);
+    stk_describe_values(graph.output, graph.n_output, report->outputs);
     graph.name = (char *)(w->options->name ? w->options->name : "stoker");
     graph.n_node = (size_t)w->n_nodes;
     graph.node = w->node;
@@ -485,7 +487,7 @@ static stk_status write_graph(stk_writer *w, const char *path, bool *external)
     model.n_opset_import = 1;
     model.opset_import = opsets;
     model.graph = &graph;
-    return stk_write_model(w, &model, path, external);
+    return stk_write_model(w, &model, path, &report->external);
 }
 
 stk_status stk_onnx_save(const stk_graph *graph, const stk_onnx_export *options, const char *path,
@@ -497,7 +499,7 @@ stk_status stk_onnx_save(const stk_graph *graph, const stk_onnx_export *options,
     w.arena = stk_arena_new();
     w.form = calloc((size_t)graph->n_values + 1, sizeof(*w.form));
     if (!w.arena || !w.form) STK_TRY(stk_fail_memory((size_t)graph->n_values * sizeof(*w.form)));
-    STK_TRY(write_graph(&w, path, &report->external));
+    STK_TRY(write_graph(&w, path, report));
     report->n_nodes = w.n_nodes;
     report->n_weights = w.n_weights;
     report->weight_bytes = w.weight_bytes;

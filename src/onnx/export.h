@@ -30,9 +30,13 @@ typedef struct stk_onnx_export {
     void *user;
 } stk_onnx_export;
 
+enum { STK_ONNX_TEXT = 1024 };
+
 typedef struct stk_onnx_export_report {
     int64_t n_nodes, n_weights, weight_bytes;
     bool external; /* the weights are in PATH.data */
+    /* "image u8 [N,28,28,1]", comma-separated, as many as there is room for; N is a batch that is open. */
+    char inputs[STK_ONNX_TEXT], outputs[STK_ONNX_TEXT];
 } stk_onnx_export_report;
 
 /* graph: for inference, its batch open or not; batch norm is by its running statistics, dropout left out. PATH appears

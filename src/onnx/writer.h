@@ -1,9 +1,10 @@
 /* A model while it is written. Every value of the graph gets a name in one or both of two layouts: plain, as the graph
  * has it, and first, with the channels behind the batch. The first error is kept; later calls do nothing and give NULL.
  *
- *   export.c      values, layouts, initialisers, the walk over the graph
- *   export_ops.c  one function for each op
- *   export_file.c messages to bytes, weights beside the model
+ *   export.c        values, layouts, initialisers, the walk over the graph
+ *   export_ops.c    one function for each op
+ *   export_values.c inputs and outputs as text
+ *   export_file.c   messages to bytes, weights beside the model
  */
 #ifndef STK_ONNX_WRITER_H
 #define STK_ONNX_WRITER_H
@@ -73,6 +74,8 @@ void stk_is_first(stk_writer *w, int32_t value, const char *name);
 
 /* export_ops.c: what a node becomes. */
 void stk_write_node(stk_writer *w, const stk_node *node);
+/* export_values.c: "tokens i32 [N,128], segments i32 [N,128]"; values are complete. */
+void stk_describe_values(Onnx__ValueInfoProto *const *list, size_t n, char out[STK_ONNX_TEXT]);
 /* export_file.c */
 stk_status stk_write_model(stk_writer *w, Onnx__ModelProto *model, const char *path, bool *external);
 

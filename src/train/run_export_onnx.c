@@ -126,6 +126,8 @@ stk_status stk_run_export_onnx(const char *folder, const char *out, const stk_ru
     report->n_bytes = written.weight_bytes;
     report->n_files = written.external ? 2 : 1;
     report->step = source.step;
+    snprintf(report->inputs, sizeof(report->inputs), "%s", written.inputs);
+    snprintf(report->outputs, sizeof(report->outputs), "%s", written.outputs);
 done:
     stk_text_free(&t.stages);
     stk_text_free(&t.classes);

@@ -101,6 +101,7 @@ def onnx_model():
         print("SKIP: this build writes no ONNX models")
         return
     check(done.returncode == 0 and os.path.getsize("first/model.onnx") > 1000, f"export --onnx: {done.stderr}")
+    check("\ninputs  image u8 [N,28,28,1]\noutputs logits f32 [N,10]\n" in done.stdout, f"what feeds it: {done.stdout}")
     data = open("first/model.onnx", "rb").read()
     check(b"stoker.stages" in data and b"{normalize: {name: mnist}}" in data and b"pixels.factor" in data, "its preprocessing")
     refused(["export", "first", "--onnx", "--dtype", "bf16"], 1, "written in f32")

@@ -253,13 +253,43 @@ static void what_cannot_be_written_is_named(void **state)
     stk_graph_free(graph);
 }
 
+static void inputs_and_outputs_are_told(void **state)
+{
+    stk_graph *graph = stk_graph_new();
+    stk_onnx_export options = {.weight = no_weight};
+    stk_onnx_export_report report;
+    (void)state;
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(STK_ANY, 3)),
+              y = stk_graph_input(graph, "y", STK_I32, STK_SHAPE(STK_ANY, 3));
+    (void)stk_graph_input(graph, "unread", STK_F32, (stk_shape){0});
+    stk_graph_output(graph, "sum", stk_add(x, stk_cast_to(y, STK_F32)));
+    stk_graph_output(graph, "twice", stk_add(y, y));
+    must(stk_graph_status(graph));
+    must(stk_onnx_save(graph, &options, FOLDER "/told.onnx", &report));
+    assert_string_equal(report.inputs, "x f32 [N,3], y i32 [N,3]");
+    assert_string_equal(report.outputs, "sum f32 [N,3], twice i32 [N,3]");
+    stk_graph_free(graph);
+    /* Names without end are cut off, and nothing behind them is touched. */
+    char name[600];
+    memset(name, 'a', sizeof(name) - 1);
+    name[sizeof(name) - 1] = 0;
+    graph = stk_graph_new();
+    x = stk_graph_input(graph, name, STK_F32, STK_SHAPE(2, 3));
+    name[0] = 'b';
+    y = stk_graph_input(graph, name, STK_F32, STK_SHAPE(2, 3));
+    stk_graph_output(graph, "sum", stk_add(x, y));
+    must(stk_onnx_save(graph, &options, FOLDER "/long.onnx", &report));
+    assert_in_range(strlen(report.inputs), 600, STK_ONNX_TEXT - 1);
+    assert_string_equal(report.outputs, "sum f32 [2,3]");
+    stk_graph_free(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(networks_of_images_come_back),
-        cmocka_unit_test(group_norms_come_back),
-        cmocka_unit_test(transformers_come_back),
-        cmocka_unit_test(what_cannot_be_written_is_named),
+        cmocka_unit_test(networks_of_images_come_back), cmocka_unit_test(group_norms_come_back),
+        cmocka_unit_test(transformers_come_back),       cmocka_unit_test(what_cannot_be_written_is_named),
+        cmocka_unit_test(inputs_and_outputs_are_told),
     };
     return cmocka_run_group_tests(tests, fresh_folder, NULL);
 }

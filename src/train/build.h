@@ -72,6 +72,10 @@ stk_status stk_build_named(const stk_recipe *recipe, const stk_dataset *train, s
 stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output);
 /* BERT, GPT-2, lstm and gru, whose samples are tokens: inputs, network and loss, into a new model. */
 bool stk_build_takes_tokens(const char *kind);
+/* Writes the 'vocabulary' of bert and gpt2 into a recipe that leaves it out: as many tokens as the tokenizer of the
+ * training data has, or the note beside its files says, whose paths are found; else, and without from_data, as many as
+ * the size has of its own. */
+stk_status stk_build_fill_vocabulary(stk_recipe *recipe, bool from_data);
 stk_transformer_config stk_build_transformer_config(const stk_recipe *recipe);
 stk_status stk_build_recurrent(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value tokens);
 stk_status stk_build_of_tokens(const stk_recipe *recipe, const stk_dataset *train, stk_model *model);

@@ -11,7 +11,8 @@
          .type = STK_KEY_INT,                                                                                          \
          .least = 1,                                                                                                   \
          .most = 2147483647,                                                                                           \
-         .doc = "Rows of the embedding; tokens are below it. Default: 30522 for bert, 50257 for gpt2."},               \
+         .doc = "Rows of the embedding; tokens are below it. Default: as the data's tokenizer or the note beside "     \
+                "its files says; else 30522 for bert, 50257 for gpt2."},                                               \
         {.name = "positions",                                                                                          \
          .type = STK_KEY_INT,                                                                                          \
          .least = 1,                                                                                                   \

@@ -172,6 +172,8 @@ static stk_status open_recipe(const recipe_place *place, const stk_run_options *
         STK_TRY(stk_yaml_fail(run->recipe->yaml->root, "the key 'model' is missing: the network to train"));
     if (!run->recipe->record && place->is_run) STK_TRY(refuse_stand_in(run->recipe));
     if (!run->recipe->record) STK_TRY(stk_recipe_find_data(run->recipe));
+    /* A run's own recipe has it, or is of a time when only the size told it. */
+    STK_TRY(stk_build_fill_vocabulary(run->recipe, !place->is_run && !run->recipe->record));
     stk_recipe_print(run->recipe, &run->recipe_text);
     STK_TRY(stk_text_status(&run->recipe_text));
     STK_TRY(build_parts(run));

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "train/build.h"
 #include "train/checkpoint_inside.h"
 #include "train/data_record.h"
 #include "train/run_state.h"
@@ -75,6 +76,7 @@ static stk_status check_recipe(const stk_run *run, const char *path)
     stk_text differences = {0};
     stk_status status = STK_OK;
     STK_TRY(stk_recipe_read(path, NULL, 0, &before));
+    STK_TRY(stk_build_fill_vocabulary(before, false));
     if (strcmp(before->name, run->recipe->name))
         STK_TRY(stk_fail(STK_MISMATCH, "folder '%s' belongs to another run, '%s'; choose another --out", run->folder,
                          before->name));

@@ -176,6 +176,16 @@ def vocabulary():
     line = 1 + [i for i, text in enumerate(LANGUAGE.split("\n")) if "vocabulary: 257" in text][0]
     refused(["train", "narrow.yaml", "--out", "narrow"], 1, f"narrow.yaml:{line}:", "gather of 'transformer.wte.weight'",
             "is not one of the 50 rows", "'vocabulary' must be above")
+    # As many rows as the data's tokenizer has tokens, unless the recipe says; weights of another size are refused.
+    for name, source, rows in (("noted", "corpus.bin", 257), ("bare", "bare.bin", 50257)):
+        pathlib.Path(f"{name}.yaml").write_text(LANGUAGE.replace("vocabulary: 257, ", "").replace("corpus.bin", source))
+        pathlib.Path("bare.bin").write_bytes(pathlib.Path("corpus.bin").read_bytes())
+        more = ["--set", "data.train.source.tokens.dtype=u16"]
+        accepted(["train", f"{name}.yaml", "--out", name, "--steps", "1", *more])
+        check(f"vocabulary: {rows}" in pathlib.Path(f"{name}/recipe.yaml").read_text(), f"{name} has {rows} rows")
+        accepted(["train", f"{name}.yaml", "--out", name, "--steps", "2", "--resume", *more], "from step 1")
+    accepted(["export", "bare", "--safetensors", "--out", "bare.safetensors"])
+    refused(["train", "noted.yaml", "--out", "other", "--set", "init.weights=bare.safetensors"], 1, "is [50257,16]", "[257,16]")
 
 
 def of_characters():

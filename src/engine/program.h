@@ -61,7 +61,7 @@ struct stk_program {
     bool updates; /* it writes variables */
     stk_kept kept;
     stk_recompute_report recomputed;
-    bool dirty;            /* pointers must be set again */
+    bool dirty; /* pointers must be set again */
     uint64_t arena_version;
     bool profiling, tracing;
     int64_t n_profiled, profiled_ns, kernels_ns; /* runs; how long they took; how long in kernels */

@@ -1,6 +1,6 @@
 /* exp, log, tanh and so on for f32, written so that a loop around them vectorises: no branches, no calls. Errors are
- * below 2 units in the last place; NaN, infinities and zeros give what libm gives. For *_isa.c only. Where a product and
- * a sum are to be rounded once is written out, and not left to the compiler.
+ * below 2 units in the last place; NaN, infinities and zeros give what libm gives. For *_isa.c only. Where a product
+ * and a sum are to be rounded once is written out, and not left to the compiler.
  *
  * Polynomials: weighted least squares towards the minimax fit on the ranges named, in relative error.
  */

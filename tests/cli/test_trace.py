@@ -81,9 +81,12 @@ def look(folder, first, last):
     arena = [e["args"]["bytes alive"] for e in events if e["ph"] == "C" and e["name"] == "arena"]
     check(0 < max(arena) <= json.load(open(f"{folder}/result.json"))["peak_planned_bytes"], "the arena stays within its plan")
     check("checkpoint" in of, "a checkpoint is in it")
-    in_step = sum(e["dur"] for e in of["cpu_op"] if e["name"] == "training step")
-    in_kernels = sum(e["dur"] for e in kernels)
-    check(0.3 * in_step < in_kernels <= in_step, f"kernels take {in_kernels} of {in_step} us")
+    in_steps = [(e["dur"], sum(k["dur"] for k in kernels if e["ts"] <= k["ts"] < e["ts"] + e["dur"]))
+                for e in of["cpu_op"] if e["name"] == "training step"]
+    check(all(in_kernels <= in_step for in_step, in_kernels in in_steps), f"kernels take {in_steps} us of steps")
+    # The middle one: the system may put a thread aside for longer than all of them take.
+    shares = sorted(in_kernels / in_step for in_step, in_kernels in in_steps)
+    check(shares[len(shares) // 2] > 0.3, f"shares of steps that kernels take: {shares}")
     return kernels
 
 

@@ -80,28 +80,37 @@ static void check(bool is_tanh, bool is_whole, const uint16_t *y, const uint16_t
     }
 }
 
-/* is_remade: y comes from the backward pass, which makes it once more beside dx. */
-static void run(const char *device, bool is_tanh, bool is_remade, uint16_t *y_out, uint16_t *dx_out)
+typedef struct gelu_case {
+    const char *device;
+    stk_dtype dtype;
+    bool is_tanh, is_remade,
+        no_fuse;         /* is_remade: y comes from the backward pass, which makes it once more beside dx */
+    void *x, *dy, *ones; /* [N] */
+} gelu_case;
+
+static void run(const gelu_case *c, void *y_out, void *dx_out)
 {
     stk_engine *engine;
     stk_program *program;
+    size_t bytes = N * stk_dtype_bytes(c->dtype);
     stk_graph *graph = stk_graph_new();
-    stk_value in = stk_graph_input(graph, "x", STK_BF16, STK_SHAPE(N));
-    stk_value above = stk_graph_input(graph, "dy", STK_BF16, STK_SHAPE(N));
-    stk_value y = is_tanh ? stk_gelu_tanh(in) : stk_gelu(in);
-    stk_value ones = stk_graph_input(graph, "ones", STK_BF16, STK_SHAPE(N));
+    stk_value in = stk_graph_input(graph, "x", c->dtype, STK_SHAPE(N));
+    stk_value above = stk_graph_input(graph, "dy", c->dtype, STK_SHAPE(N));
+    stk_value y = c->is_tanh ? stk_gelu_tanh(in) : stk_gelu(in);
+    stk_value ones = stk_graph_input(graph, "ones", c->dtype, STK_SHAPE(N));
     stk_value loss = stk_reduce_sum(stk_cast_to(stk_mul(stk_mul(y, above), ones), STK_F32), 1);
     /* The gradient is ones times y. */
-    stk_graph_output(graph, "y", is_remade ? stk_grad(loss, above) : y);
+    stk_graph_output(graph, "y", c->is_remade ? stk_grad(loss, above) : y);
     stk_graph_output(graph, "dx", stk_grad(loss, in));
-    expect_ok(stk_engine_open(device, NULL, 1, &engine));
-    expect_ok(stk_engine_compile(engine, graph, NULL, &program));
-    stk_program_bind(program, stk_program_input(program, "x"), x);
-    stk_program_bind(program, stk_program_input(program, "dy"), dy);
-    stk_program_bind(program, stk_program_input(program, "ones"), one);
+    stk_compile_options options = {.no_fuse = c->no_fuse};
+    expect_ok(stk_engine_open(c->device, NULL, 1, &engine));
+    expect_ok(stk_engine_compile(engine, graph, &options, &program));
+    stk_program_bind(program, stk_program_input(program, "x"), c->x);
+    stk_program_bind(program, stk_program_input(program, "dy"), c->dy);
+    stk_program_bind(program, stk_program_input(program, "ones"), c->ones);
     expect_ok(stk_program_run(program));
-    memcpy(y_out, stk_program_output(program, "y", NULL), N * sizeof(*y_out));
-    memcpy(dx_out, stk_program_output(program, "dx", NULL), N * sizeof(*dx_out));
+    memcpy(y_out, stk_program_output(program, "y", NULL), bytes);
+    memcpy(dx_out, stk_program_output(program, "dx", NULL), bytes);
     stk_engine_close(engine);
 }
 
@@ -127,14 +136,18 @@ static void all_numbers(void **state)
     (void)state;
     fill();
     for (int is_tanh = 0; is_tanh < 2; is_tanh++) {
-        run("cpu", is_tanh, false, y, dx);
+        gelu_case c = {.device = "cpu", .dtype = STK_BF16, .is_tanh = is_tanh, .x = x, .dy = dy, .ones = one};
+        run(&c, y, dx);
         check(is_tanh, true, y, dx);
-        run("cpu", is_tanh, true, y_beside, dx_beside);
+        c.is_remade = true;
+        run(&c, y_beside, dx_beside);
         for (int i = 0; i < N; i++) {
             expect_same(y_beside[i], y[i]);
             expect_same(dx_beside[i], dx[i]);
         }
-        run("reference", is_tanh, false, y, dx);
+        c.device = "reference";
+        c.is_remade = false;
+        run(&c, y, dx);
         check(is_tanh, false, y, dx);
     }
 }
@@ -142,30 +155,6 @@ static void all_numbers(void **state)
 /* --- f32 --- */
 
 static float wide_x[N], wide_dy[N], wide_ones[N];
-
-static void run_f32(bool is_tanh, bool is_remade, bool no_fuse, float *y_out, float *dx_out)
-{
-    stk_engine *engine;
-    stk_program *program;
-    stk_graph *graph = stk_graph_new();
-    stk_value in = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(N));
-    stk_value above = stk_graph_input(graph, "dy", STK_F32, STK_SHAPE(N));
-    stk_value ones = stk_graph_input(graph, "ones", STK_F32, STK_SHAPE(N));
-    stk_value y = is_tanh ? stk_gelu_tanh(in) : stk_gelu(in);
-    stk_value loss = stk_reduce_sum(stk_mul(stk_mul(y, above), ones), 1);
-    stk_graph_output(graph, "y", is_remade ? stk_grad(loss, above) : y);
-    stk_graph_output(graph, "dx", stk_grad(loss, in));
-    stk_compile_options options = {.no_fuse = no_fuse};
-    expect_ok(stk_engine_open("cpu", NULL, 1, &engine));
-    expect_ok(stk_engine_compile(engine, graph, &options, &program));
-    stk_program_bind(program, stk_program_input(program, "x"), wide_x);
-    stk_program_bind(program, stk_program_input(program, "dy"), wide_dy);
-    stk_program_bind(program, stk_program_input(program, "ones"), wide_ones);
-    expect_ok(stk_program_run(program));
-    memcpy(y_out, stk_program_output(program, "y", NULL), N * sizeof(*y_out));
-    memcpy(dx_out, stk_program_output(program, "dx", NULL), N * sizeof(*dx_out));
-    stk_engine_close(engine);
-}
 
 static void expect_same_f32(float a, float b, float at)
 {
@@ -185,8 +174,16 @@ static void bits_of_each_op_in_f32(void **state)
     }
     for (int is_tanh = 0; is_tanh < 2; is_tanh++)
         for (int is_remade = 0; is_remade < 2; is_remade++) {
-            run_f32(is_tanh, is_remade, false, y, dx);
-            run_f32(is_tanh, is_remade, true, y_alone, dx_alone);
+            gelu_case c = {.device = "cpu",
+                           .dtype = STK_F32,
+                           .is_tanh = is_tanh,
+                           .is_remade = is_remade,
+                           .x = wide_x,
+                           .dy = wide_dy,
+                           .ones = wide_ones};
+            run(&c, y, dx);
+            c.no_fuse = true;
+            run(&c, y_alone, dx_alone);
             for (int i = 0; i < N; i++) {
                 expect_same_f32(y[i], y_alone[i], wide_x[i]);
                 expect_same_f32(dx[i], dx_alone[i], wide_x[i]);

@@ -4,15 +4,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/new_file.h"
 
 static stk_status fail_path(const char *doing, const char *path, int error)
 {
@@ -116,17 +117,11 @@ stk_status stk_write_all(int fd, const char *path, const void *data, size_t n)
 
 stk_status stk_file_write_durably(const char *path, const void *data, size_t n)
 {
-    static atomic_uint n_files; /* two threads may write the same path */
-    char temporary[4096];
-    int n_name = snprintf(temporary, sizeof(temporary), "%s.tmp-%ld-%u", path, (long)getpid(), n_files++);
-    if (n_name >= (int)sizeof(temporary)) return stk_fail(STK_INVALID, "path '%.60s...' is too long", path);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return fail_path("create", path, errno);
-    stk_status status = stk_write_all(fd, path, data, n);
-    if (status == STK_OK && fsync(fd) < 0) status = fail_path("write", path, errno);
-    if (close(fd) < 0 && status == STK_OK) status = fail_path("write", path, errno);
-    if (status == STK_OK && rename(temporary, path) < 0) status = fail_path("rename a temporary file to", path, errno);
-    if (status != STK_OK) unlink(temporary);
+    stk_new_file file;
+    STK_RETURN_IF_ERROR(stk_new_file_begin(&file, path));
+    stk_status status = stk_write_all(file.fd, path, data, n);
+    if (status == STK_OK) status = stk_new_file_finish(&file, true);
+    stk_new_file_end(&file);
     return status;
 }
 
@@ -140,33 +135,109 @@ stk_status stk_dir_sync(const char *path)
     return status;
 }
 
-stk_status stk_dir_make(const char *path)
+stk_status stk_dir_make_new(const char *path, size_t *n_there)
 {
     char part[4096];
-    size_t n = strlen(path);
+    size_t n = strlen(path), before = 0;
+    *n_there = n;
     if (n == 0 || n >= sizeof(part)) return stk_fail(STK_INVALID, "cannot make folder '%.60s': bad name", path);
     memcpy(part, path, n + 1);
     for (size_t i = 1; i <= n; i++) {
         if (part[i] != '/' && part[i] != 0) continue;
         char kept = part[i];
         part[i] = 0;
-        if (mkdir(part, 0777) < 0 && errno != EEXIST) return fail_path("make folder", part, errno);
+        bool made = mkdir(part, 0777) == 0;
+        if (!made && errno != EEXIST) {
+            int error = errno;
+            stk_dir_take_back(part, *n_there);
+            return fail_path("make folder", part, error);
+        }
+        if (made && *n_there == n) *n_there = before;
+        before = i;
         part[i] = kept;
     }
     if (!stk_path_is_dir(path)) return stk_fail(STK_IO, "cannot make folder '%s': a file is in the way", path);
     return STK_OK;
 }
 
-stk_status stk_dir_make_for(const char *path)
+void stk_dir_take_back(const char *path, size_t n_there)
+{
+    char part[4096];
+    size_t n = strlen(path);
+    if (n >= sizeof(part)) return;
+    memcpy(part, path, n + 1);
+    while (n > n_there) {
+        part[n] = 0;
+        if (part[n - 1] != '/' && rmdir(part) < 0 && errno != ENOENT) return;
+        do
+            n--;
+        while (n > n_there && part[n] != '/');
+    }
+}
+
+stk_status stk_dir_make(const char *path)
+{
+    size_t unused;
+    return stk_dir_make_new(path, &unused);
+}
+
+/* The folder of path, without its '/'; "": it is the present one or the root. */
+static stk_status folder_of(const char *path, char out[4096])
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) : 0;
+    if (n >= 4096) return stk_fail(STK_INVALID, "the path '%.80s...' is too long", path);
+    memcpy(out, path, n);
+    out[n] = 0;
+    return STK_OK;
+}
+
+stk_status stk_dir_make_for(const char *path, size_t *n_there)
 {
     char folder[4096];
-    const char *slash = strrchr(path, '/');
-    if (!slash || slash == path) return STK_OK;
-    size_t n = (size_t)(slash - path);
-    if (n >= sizeof(folder)) return stk_fail(STK_INVALID, "the path '%.80s...' is too long", path);
-    memcpy(folder, path, n);
-    folder[n] = 0;
-    return stk_dir_make(folder);
+    *n_there = strlen(path);
+    STK_RETURN_IF_ERROR(folder_of(path, folder));
+    return folder[0] ? stk_dir_make_new(folder, n_there) : STK_OK;
+}
+
+void stk_dir_take_back_for(const char *path, size_t n_there)
+{
+    char folder[4096];
+    if (folder_of(path, folder) == STK_OK) stk_dir_take_back(folder, n_there);
+}
+
+/* Atomic where kernel and file system know how; else another process may come between. */
+static int rename_new(const char *from, const char *to)
+{
+    struct stat info;
+#ifdef SYS_renameat2
+    enum { NO_REPLACE = 1 }; /* RENAME_NOREPLACE */
+    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, NO_REPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return errno;
+#endif
+    if (lstat(to, &info) == 0) return EEXIST;
+    return rename(from, to) < 0 ? errno : 0;
+}
+
+stk_status stk_rename_new(const char *from, const char *to)
+{
+    int error = rename_new(from, to);
+    if (error == 0) return STK_OK;
+    if (error == EEXIST) return stk_fail(STK_BUSY, "cannot rename '%s': '%s' already exists", from, to);
+    return stk_fail(STK_IO, "cannot rename '%s' to '%s': %s", from, to, stk_errno_text(error));
+}
+
+stk_status stk_rename_aside(const char *from, const char *to, char out[4096])
+{
+    enum { MOST = 100000 };
+    int error = EEXIST;
+    for (int i = 1; error == EEXIST && i <= MOST; i++) {
+        int n = i == 1 ? snprintf(out, 4096, "%s", to) : snprintf(out, 4096, "%s-%d", to, i);
+        if (n >= 4096) return stk_fail(STK_INVALID, "path '%.60s...' is too long", to);
+        error = rename_new(from, out);
+    }
+    if (error == 0) return STK_OK;
+    return stk_fail(STK_IO, "cannot rename '%s' to '%s': %s", from, out, stk_errno_text(error));
 }
 
 stk_status stk_tree_remove(const char *path)

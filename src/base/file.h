@@ -23,7 +23,7 @@ void stk_file_forget(stk_span span);
 /* Reads a whole regular file into *buffer (capacity *capacity), growing it with realloc where needed. */
 stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, size_t *n);
 
-/* Writes path anew and syncs it to disk: a file of that name is replaced whole or not at all. */
+/* Writes path anew and syncs it to disk: a file of that name is replaced whole or not at all (base/new_file.h). */
 stk_status stk_file_write_durably(const char *path, const void *data, size_t n);
 /* Writes n bytes to fd, all of them. path is for the message. */
 stk_status stk_write_all(int fd, const char *path, const void *data, size_t n);
@@ -31,9 +31,19 @@ stk_status stk_write_all(int fd, const char *path, const void *data, size_t n);
 stk_status stk_dir_sync(const char *path);
 /* mkdir -p. */
 stk_status stk_dir_make(const char *path);
-/* The folder that a file of this path lies in, made where it is not there. */
-stk_status stk_dir_make_for(const char *path);
-/* rm -r; a path that is not there is no error. */
+/* The same, which also says how many bytes of path were a folder before. What was made for something that failed then
+ * can be taken back: its folders are removed as far as they are empty. The text of an error stays. After a failure
+ * nothing is to be taken back. */
+stk_status stk_dir_make_new(const char *path, size_t *n_there);
+void stk_dir_take_back(const char *path, size_t n_there);
+/* Both for the folder that a file of this path lies in. */
+stk_status stk_dir_make_for(const char *path, size_t *n_there);
+void stk_dir_take_back_for(const char *path, size_t n_there);
+/* Renames and replaces nothing: STK_BUSY where `to` is there. */
+stk_status stk_rename_new(const char *from, const char *to);
+/* The same to the first of the names `to`, `to`-2, `to`-3, ... that is free: out. */
+stk_status stk_rename_aside(const char *from, const char *to, char out[4096]);
+/* rm -r, for what is known for ours; a path that is not there is no error. */
 stk_status stk_tree_remove(const char *path);
 bool stk_path_exists(const char *path);
 bool stk_path_is_dir(const char *path);

@@ -1,15 +1,11 @@
 /* See events/prometheus.h. */
 #include "events/prometheus.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/new_file.h"
 #include "base/text.h"
 
 static void add_escaped(stk_text *out, const char *text)
@@ -45,16 +41,11 @@ void stk_prometheus_add(stk_text *out, const char *run, const stk_gauge *gauge, 
 /* Not synced: after a crash of the machine nobody asks for its last second. */
 static stk_status replace(const char *path, const stk_text *text)
 {
-    char temporary[4096];
-    if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
-        return stk_fail(STK_INVALID, "path '%.60s...' is too long", path);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return stk_fail(STK_IO, "cannot open '%s': %s", temporary, stk_errno_text(errno));
-    stk_status status = stk_write_all(fd, temporary, text->data, text->n);
-    if (close(fd) < 0 && status == STK_OK) status = stk_fail(STK_IO, "cannot write '%s'", temporary);
-    if (status == STK_OK && rename(temporary, path) < 0)
-        status = stk_fail(STK_IO, "cannot rename '%s': %s", temporary, stk_errno_text(errno));
-    if (status != STK_OK) (void)unlink(temporary);
+    stk_new_file file;
+    STK_RETURN_IF_ERROR(stk_new_file_begin(&file, path));
+    stk_status status = stk_write_all(file.fd, path, text->data, text->n);
+    if (status == STK_OK) status = stk_new_file_finish(&file, false);
+    stk_new_file_end(&file);
     return status;
 }
 

@@ -1,10 +1,12 @@
 /* A model's messages to bytes, without a second copy of its weights. See onnx/writer.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/new_file.h"
 #include "onnx/writer.h"
 
 enum { PATH_BYTES = 4096, SMALL = 1024, ALIGN = 64 };
@@ -24,25 +26,28 @@ static void append(ProtobufCBuffer *buffer, size_t n, const uint8_t *data)
     if (!s->failed && n && fwrite(data, 1, n, s->file) != n) s->failed = true;
 }
 
-/* Syncs, closes and renames; removes the temporary file after a failure. */
-static stk_status finish(FILE *file, bool failed, const char *temporary, const char *path)
+/* Syncs and renames; removes the temporary file after a failure. */
+static stk_status finish(FILE *file, bool failed, stk_new_file *new)
 {
     int error = failed ? errno : 0;
-    if (fflush(file) != 0 && !error) error = errno;
-    if (!error && fsync(fileno(file)) < 0) error = errno;
     if (fclose(file) != 0 && !error) error = errno;
-    if (!error && rename(temporary, path) < 0) error = errno;
-    if (!error) return STK_OK;
-    unlink(temporary);
-    return stk_fail(STK_IO, "cannot write '%s': %s", path, stk_errno_text(error));
+    stk_status status = error ? stk_fail(STK_IO, "cannot write '%s': %s", new->path, stk_errno_text(error))
+                              : stk_new_file_finish(new, true);
+    stk_new_file_end(new);
+    return status;
 }
 
-static stk_status begin(const char *path, char temporary[PATH_BYTES], FILE **out)
+/* The stream has a descriptor of its own. */
+static stk_status begin(const char *path, stk_new_file *new, FILE **out)
 {
-    if (snprintf(temporary, PATH_BYTES, "%s.tmp-%ld", path, (long)getpid()) >= PATH_BYTES)
-        return stk_fail(STK_INVALID, "path '%.60s...' is too long", path);
-    *out = fopen(temporary, "we");
-    return *out ? STK_OK : stk_fail(STK_IO, "cannot create '%s': %s", path, stk_errno_text(errno));
+    STK_RETURN_IF_ERROR(stk_new_file_begin(new, path));
+    int fd = fcntl(new->fd, F_DUPFD_CLOEXEC, 0);
+    *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (*out) return STK_OK;
+    int error = errno;
+    if (fd >= 0) close(fd);
+    stk_new_file_end(new);
+    return stk_fail(STK_IO, "cannot create '%s': %s", path, stk_errno_text(error));
 }
 
 static Onnx__StringStringEntryProto *entry(stk_writer *w, const char *key, const char *value)
@@ -77,7 +82,8 @@ static bool move_out(stk_writer *w, Onnx__TensorProto *t, const char *location, 
 
 static stk_status write_data(stk_writer *w, const char *model_path)
 {
-    char path[PATH_BYTES], temporary[PATH_BYTES];
+    char path[PATH_BYTES];
+    stk_new_file new;
     const char *slash = strrchr(model_path, '/');
     int64_t at = 0;
     bool failed = false;
@@ -85,21 +91,21 @@ static stk_status write_data(stk_writer *w, const char *model_path)
     if (snprintf(path, sizeof(path), "%s.data", model_path) >= PATH_BYTES)
         return stk_fail(STK_INVALID, "path '%.60s...' is too long", model_path);
     const char *location = stk_writer_text(w, "%s.data", slash ? slash + 1 : model_path);
-    STK_RETURN_IF_ERROR(begin(path, temporary, &file));
+    STK_RETURN_IF_ERROR(begin(path, &new, &file));
     for (int i = 0; i < w->n_initializers && !failed; i++)
         if (w->initializer[i]->raw_data.len >= SMALL) failed = !move_out(w, w->initializer[i], location, &at, file);
-    STK_RETURN_IF_ERROR(finish(file, failed, temporary, path));
+    STK_RETURN_IF_ERROR(finish(file, failed, &new));
     return w->status;
 }
 
 stk_status stk_write_model(stk_writer *w, Onnx__ModelProto *model, const char *path, bool *external)
 {
-    char temporary[PATH_BYTES];
+    stk_new_file new;
     sink s = {.base = {append}};
     int64_t inside = w->options->inside_bytes > 0 ? w->options->inside_bytes : INT64_C(1) << 30;
     *external = w->weight_bytes > inside || w->weight_bytes > most_inside;
     if (*external) STK_RETURN_IF_ERROR(write_data(w, path));
-    STK_RETURN_IF_ERROR(begin(path, temporary, &s.file));
+    STK_RETURN_IF_ERROR(begin(path, &new, &s.file));
     onnx__model_proto__pack_to_buffer(model, &s.base);
-    return finish(s.file, s.failed, temporary, path);
+    return finish(s.file, s.failed, &new);
 }

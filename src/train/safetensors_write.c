@@ -1,6 +1,5 @@
 /* Writing tensors, in one file or in shards. See stoker/safetensors.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/new_file.h"
 #include "stoker/safetensors.h"
 #include "train/safetensors.h"
 
@@ -136,31 +136,19 @@ static stk_status write_tensor(const job *j, const stk_safetensors_entry_out *t,
 
 static stk_status write_shard(const job *j, int64_t i_shard)
 {
-    char path[PATH_BYTES], temporary[PATH_BYTES];
+    char path[PATH_BYTES];
     stk_text header = {0};
+    stk_new_file file = {.fd = -1};
     stk_status status;
-    int fd = -1;
-    temporary[0] = 0;
     STK_TRY(shard_path(j, i_shard, path));
     STK_TRY(header_of(j, i_shard, &header));
-    snprintf(temporary, sizeof(temporary), "%.*s.tmp-%ld", PATH_BYTES - 32, path, (long)getpid());
-    fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        temporary[0] = 0;
-        STK_TRY(stk_fail(STK_IO, "cannot create '%s': %s", path, stk_errno_text(errno)));
-    }
-    STK_TRY(stk_write_all(fd, path, header.data, header.n));
+    STK_TRY(stk_new_file_begin(&file, path));
+    STK_TRY(stk_write_all(file.fd, path, header.data, header.n));
     for (int64_t i = 0; i < j->n_tensors; i++)
-        if (j->shard[i] == i_shard) STK_TRY(write_tensor(j, &j->tensor[i], fd, path));
-    int failed = fsync(fd) < 0 ? errno : 0;
-    if (close(fd) < 0 && !failed) failed = errno;
-    fd = -1;
-    if (!failed && rename(temporary, path) < 0) failed = errno;
-    if (failed) STK_TRY(stk_fail(STK_IO, "cannot write '%s': %s", path, stk_errno_text(failed)));
-    temporary[0] = 0;
+        if (j->shard[i] == i_shard) STK_TRY(write_tensor(j, &j->tensor[i], file.fd, path));
+    STK_TRY(stk_new_file_finish(&file, true));
 done:
-    if (fd >= 0) close(fd);
-    if (temporary[0]) unlink(temporary);
+    stk_new_file_end(&file);
     stk_text_free(&header);
     return status;
 }

@@ -36,7 +36,7 @@ def sets():
     refused(["get", "clicks", "--out", "c", "--train", "0"], 2, "--train")
     refused(["get", "clicks", "--size", "3"], 2, "'clicks' takes --out, --train, --test and --seed only", lines=None)
     refused(["get", "click"], 2, "did you mean 'clicks'", lines=None)
-    check(not os.path.exists("c") and not os.path.exists("c.tmp"), "nothing is left behind")
+    check(not os.path.exists("c") and not [name for name in os.listdir(".") if name.startswith(".stoker-tmp-")], "nothing is left behind")
 
 
 def learns(recipe, name, *options):

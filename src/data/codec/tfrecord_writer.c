@@ -1,20 +1,18 @@
 /* See codec/tfrecord_writer.h. */
 #include "data/codec/tfrecord_writer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "base/error.h"
+#include "base/new_file.h"
 
 enum { BUFFER_BYTES = 256 << 10, MOST_A_CALL = 1 << 30 };
 
 struct stk_tfrecord_writer {
     char *path;
-    int fd;
+    stk_new_file file;
     bool packs;
     z_stream z; /* where packs */
     uint8_t *buffer;
@@ -25,7 +23,7 @@ static stk_status flush(stk_tfrecord_writer *w)
 {
     size_t n = w->n;
     w->n = 0;
-    return stk_write_all(w->fd, w->path, w->buffer, n);
+    return stk_write_all(w->file.fd, w->path, w->buffer, n);
 }
 
 static stk_status add_packed(stk_tfrecord_writer *w, const uint8_t *p, size_t n, int how)
@@ -51,7 +49,7 @@ static stk_status add_bytes(stk_tfrecord_writer *w, const void *bytes, size_t n)
 {
     if (w->packs) return add_packed(w, bytes, n, Z_NO_FLUSH);
     if (n > BUFFER_BYTES - w->n) STK_RETURN_IF_ERROR(flush(w));
-    if (n > BUFFER_BYTES) return stk_write_all(w->fd, w->path, bytes, n);
+    if (n > BUFFER_BYTES) return stk_write_all(w->file.fd, w->path, bytes, n);
     memcpy(w->buffer + w->n, bytes, n);
     w->n += n;
     return STK_OK;
@@ -63,7 +61,7 @@ stk_status stk_tfrecord_writer_open(const char *path, stk_tfrecord_packing packi
     *out = NULL;
     stk_tfrecord_writer *w = calloc(1, sizeof(*w));
     if (!w) return stk_fail_memory(sizeof(*w));
-    w->fd = -1;
+    w->file.fd = -1;
     w->path = strdup(path);
     w->buffer = malloc(BUFFER_BYTES);
     if (!w->path || !w->buffer) STK_TRY(stk_fail_memory(BUFFER_BYTES));
@@ -73,8 +71,7 @@ stk_status stk_tfrecord_writer_open(const char *path, stk_tfrecord_packing packi
             STK_TRY(stk_fail_memory(1 << 18));
         w->packs = true;
     }
-    w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (w->fd < 0) STK_TRY(stk_fail(STK_IO, "cannot create '%s': %s", path, stk_errno_text(errno)));
+    STK_TRY(stk_new_file_begin(&w->file, w->path));
     *out = w;
     return STK_OK;
 done:
@@ -94,14 +91,15 @@ stk_status stk_tfrecord_writer_add(stk_tfrecord_writer *writer, stk_span data)
 stk_status stk_tfrecord_writer_finish(stk_tfrecord_writer *writer)
 {
     if (writer->packs) STK_RETURN_IF_ERROR(add_packed(writer, (const uint8_t *)"", 0, Z_FINISH));
-    return flush(writer);
+    STK_RETURN_IF_ERROR(flush(writer));
+    return stk_new_file_finish(&writer->file, false);
 }
 
 void stk_tfrecord_writer_free(stk_tfrecord_writer *writer)
 {
     if (!writer) return;
     if (writer->packs) deflateEnd(&writer->z);
-    if (writer->fd >= 0) close(writer->fd);
+    stk_new_file_end(&writer->file);
     free(writer->buffer);
     free(writer->path);
     free(writer);

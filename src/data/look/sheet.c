@@ -229,10 +229,13 @@ static stk_status draw_all(sheet *s, stk_loader *loader, const char *field, int6
 static stk_status write_page(const sheet *s, const char *path)
 {
     uint8_t *png = NULL;
-    size_t n;
+    size_t n, n_there;
     STK_RETURN_IF_ERROR(stk_png_encode(s->page, s->page_height, s->page_width, s->channels, &png, &n));
-    stk_status status = stk_dir_make_for(path);
-    if (status == STK_OK) status = stk_file_write_durably(path, png, n);
+    stk_status status = stk_dir_make_for(path, &n_there);
+    if (status == STK_OK) {
+        status = stk_file_write_durably(path, png, n);
+        if (status != STK_OK) stk_dir_take_back_for(path, n_there);
+    }
     free(png);
     return status;
 }

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/hash.h"
+#include "base/new_file.h"
 #include "base/thread.h"
 #include "data/source/side_file.h"
 
@@ -187,6 +187,13 @@ static bool add_block(block_list *list, const char *path)
     return true;
 }
 
+/* The names of what block_path gives; whatever else somebody put there is not ours to drop. */
+static bool is_block(const char *folder, const char *name)
+{
+    return strlen(folder) == 16 && strspn(folder, "0123456789abcdef") == 16 && name[0] &&
+           strspn(name, "0123456789") == strlen(name);
+}
+
 static bool list_blocks(block_list *list)
 {
     stk_names folders, names;
@@ -197,7 +204,9 @@ static bool list_blocks(block_list *list)
         if (stk_path_join(folder, sizeof(folder), root, folders.name[i]) != STK_OK) continue;
         if (stk_dir_list(folder, &names) != STK_OK) continue;
         for (size_t k = 0; k < names.n && ok; k++)
-            if (stk_path_join(path, sizeof(path), folder, names.name[k]) == STK_OK) ok = add_block(list, path);
+            if (is_block(folders.name[i], names.name[k]) &&
+                stk_path_join(path, sizeof(path), folder, names.name[k]) == STK_OK)
+                ok = add_block(list, path);
         stk_names_free(&names);
     }
     stk_names_free(&folders);
@@ -240,7 +249,8 @@ static void make_room(size_t n)
 
 void stk_cache_write(const stk_block_place *place, const void *data)
 {
-    char path[PATH_MAX], temporary[PATH_MAX];
+    char path[PATH_MAX];
+    stk_new_file file;
     uint64_t sum = sum_of(place, data);
     if (!stk_cache_is_there() || place->n_bytes + SUM_BYTES > limit) return;
     make_room(place->n_bytes + SUM_BYTES);
@@ -249,11 +259,9 @@ void stk_cache_write(const stk_block_place *place, const void *data)
     *slash = 0;
     bool ok = stk_dir_make(path) == STK_OK;
     *slash = '/';
-    if (!ok || snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary)) return;
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    if (fd < 0) return;
-    ok = stk_write_all(fd, temporary, data, place->n_bytes) == STK_OK &&
-         stk_write_all(fd, temporary, &sum, SUM_BYTES) == STK_OK;
-    ok = close(fd) == 0 && ok;
-    if (!ok || rename(temporary, path) != 0) (void)unlink(temporary);
+    if (!ok || stk_new_file_begin(&file, path) != STK_OK) return;
+    if (stk_write_all(file.fd, path, data, place->n_bytes) == STK_OK &&
+        stk_write_all(file.fd, path, &sum, SUM_BYTES) == STK_OK)
+        (void)stk_new_file_finish(&file, false);
+    stk_new_file_end(&file);
 }

@@ -1,32 +1,22 @@
 /* Compressed shards. DEFLATE cannot be entered in its middle, so a file is unpacked once, as a whole, into the cache
  * folder, and read there like any other. What is made of another state of the file has another name.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
+#include "base/new_file.h"
 #include "data/codec/inflate.h"
 #include "data/source/shards.h"
 #include "data/source/side_file.h"
 
 static stk_status make_file(const stk_input *file, const char *path)
 {
-    char temporary[PATH_MAX];
-    int n = snprintf(temporary, sizeof(temporary), "%s.tmp-XXXXXX", path);
-    int fd = n < (int)sizeof(temporary) ? mkstemp(temporary) : -1;
-    if (fd < 0) return stk_fail(STK_IO, "cannot create '%s': %s", path, stk_errno_text(errno));
-    stk_status status = stk_inflate_to(file, fd, path, UINT64_MAX);
-    if (status == STK_OK && fsync(fd) < 0)
-        status = stk_fail(STK_IO, "cannot write '%s': %s", path, stk_errno_text(errno));
-    close(fd);
-    if (status == STK_OK && rename(temporary, path) < 0)
-        status = stk_fail(STK_IO, "cannot write '%s': %s", path, stk_errno_text(errno));
-    if (status != STK_OK) unlink(temporary);
+    stk_new_file new;
+    STK_RETURN_IF_ERROR(stk_new_file_begin(&new, path));
+    stk_status status = stk_inflate_to(file, new.fd, path, UINT64_MAX);
+    if (status == STK_OK) status = stk_new_file_finish(&new, true);
+    stk_new_file_end(&new);
     return status;
 }
 

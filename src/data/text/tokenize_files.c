@@ -2,17 +2,14 @@
  * written in their order. */
 #include "stoker/tokenize.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/new_file.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "data/source/paths.h"
@@ -41,8 +38,7 @@ typedef struct job {
     bool wide;         /* u32 */
     stk_shards files;
     stk_pieces pieces;
-    int fd;
-    char part[PATH_MAX]; /* what is written, under its first name */
+    stk_new_file file; /* what is written */
     stk_tokenize_progress progress;
 } job;
 
@@ -154,7 +150,7 @@ static stk_status write_units(job *j, const unit *units, int n)
 {
     for (int i = 0; i < n; i++) {
         note_bad(&j->progress, &units[i]);
-        STK_RETURN_IF_ERROR(stk_write_all(j->fd, j->part, units[i].ids, units[i].n * (j->wide ? 4 : 2)));
+        STK_RETURN_IF_ERROR(stk_write_all(j->file.fd, j->file.path, units[i].ids, units[i].n * (j->wide ? 4 : 2)));
         j->progress.n_tokens += (int64_t)units[i].n;
         j->progress.n_documents += units[i].n_documents;
         j->progress.n_bytes_done += (int64_t)units[i].piece.n;
@@ -196,11 +192,6 @@ static stk_status find_separator(job *j)
                                          "name one, or none");
 }
 
-static stk_status fail_file(const char *what, const char *path)
-{
-    return stk_fail(STK_IO, "cannot %s '%s': %s", what, path, stk_errno_text(errno));
-}
-
 static stk_status write_facts(const job *j, const char *out)
 {
     char path[PATH_MAX];
@@ -223,18 +214,15 @@ static stk_status write_facts(const job *j, const char *out)
 static stk_status write_file(job *j, const char *out, unit *units, int n_units)
 {
     stk_status status;
-    if (snprintf(j->part, sizeof(j->part), "%s.part", out) >= (int)sizeof(j->part))
-        return stk_fail(STK_INVALID, "the path '%.80s...' is too long", out);
-    STK_RETURN_IF_ERROR(stk_dir_make_for(j->part));
-    j->fd = open(j->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (j->fd < 0) return fail_file("write", j->part);
+    size_t n_there;
+    STK_RETURN_IF_ERROR(stk_dir_make_for(out, &n_there));
+    STK_TRY(stk_new_file_begin(&j->file, out));
     STK_TRY(encode_all(j, units, n_units));
-    if (fsync(j->fd) < 0) STK_TRY(fail_file("sync", j->part));
     STK_TRY(write_facts(j, out));
-    if (rename(j->part, out) < 0) STK_TRY(fail_file("rename", j->part));
+    STK_TRY(stk_new_file_finish(&j->file, true));
 done:
-    close(j->fd);
-    if (status != STK_OK) unlink(j->part);
+    stk_new_file_end(&j->file);
+    if (status != STK_OK) stk_dir_take_back_for(out, n_there);
     return status;
 }
 

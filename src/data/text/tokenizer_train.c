@@ -296,13 +296,16 @@ stk_status stk_tokenizer_train(const char *const *paths, int n_paths, const char
 {
     job j = {.training = training ? *training : stk_tokenizer_training_default()};
     char *json = NULL;
+    size_t n_there;
     stk_status status;
     if (!out || !out[0]) return stk_fail(STK_INVALID, "the path to write is missing");
     STK_TRY(prepare(&j, n_paths));
     if (!j.training.characters) STK_TRY(read_files(&j, paths, n_paths));
     STK_TRY(j.training.kind == STK_TOKENIZER_CHARACTERS ? make_characters(&j, &json) : make_file(&j, &json));
-    STK_TRY(stk_dir_make_for(out));
-    STK_TRY(stk_file_write_durably(out, json, strlen(json)));
+    STK_TRY(stk_dir_make_for(out, &n_there));
+    status = stk_file_write_durably(out, json, strlen(json));
+    if (status != STK_OK) stk_dir_take_back_for(out, n_there);
+    STK_TRY(status);
     if (result) *result = j.result;
 done:
     free(json);

@@ -1,0 +1,38 @@
+/* See base/new_file.h. */
+#include "base/new_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+stk_status stk_new_file_begin(stk_new_file *f, const char *path)
+{
+    struct stat info;
+    f->path = path;
+    f->fd = -1;
+    f->temporary[0] = 0;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return S_ISDIR(info.st_mode) ? stk_fail(STK_IO, "cannot write '%s': it is a folder", path)
+                                     : stk_fail(STK_IO, "cannot write '%s': it is there and is no regular file", path);
+    return stk_temporary_file(path, f->temporary, &f->fd);
+}
+
+stk_status stk_new_file_finish(stk_new_file *f, bool sync)
+{
+    if (sync && fsync(f->fd) < 0) return stk_fail(STK_IO, "cannot write '%s': %s", f->path, stk_errno_text(errno));
+    if (rename(f->temporary, f->path) < 0)
+        return stk_fail(STK_IO, "cannot rename a temporary file to '%s': %s", f->path, stk_errno_text(errno));
+    f->temporary[0] = 0;
+    return STK_OK;
+}
+
+void stk_new_file_end(stk_new_file *f)
+{
+    if (f->fd < 0) return;
+    if (f->temporary[0]) (void)unlink(f->temporary);
+    close(f->fd);
+    f->fd = -1;
+}

@@ -1,0 +1,23 @@
+/* A file that appears whole or not at all, or replaces another one so. It is written beside its place under a name of
+ * base/temporary.h, which a killed process leaves to the next one to remove. Only a regular file is replaced: no
+ * folder, device or pipe. Threads: one at a time for each.
+ */
+#ifndef STK_BASE_NEW_FILE_H
+#define STK_BASE_NEW_FILE_H
+
+#include "base/file.h"
+#include "base/temporary.h"
+
+typedef struct stk_new_file {
+    const char *path; /* borrowed; where it is to appear */
+    int fd;           /* read and write; -1: none */
+    char temporary[STK_TEMPORARY_PATH];
+} stk_new_file;
+
+stk_status stk_new_file_begin(stk_new_file *f, const char *path);
+/* Gives it its name. sync: it outlives a crash of the machine. fd stays open, and the caller ends it in any case. */
+stk_status stk_new_file_finish(stk_new_file *f, bool sync);
+/* Removes one that is not finished, and closes. The text of an error stays. Accepts one with fd -1. */
+void stk_new_file_end(stk_new_file *f);
+
+#endif

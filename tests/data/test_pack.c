@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/temporary.h"
 #include "data/codec/image.h"
 #include "data/pack/manifest.h"
 #include "data/source/files.h"
@@ -95,6 +96,18 @@ static bool stop_soon(void *user, const stk_pack_progress *progress)
     return ++*(int *)user < 4;
 }
 
+static int count_temporary(const char *folder)
+{
+    stk_names names;
+    int n = 0;
+    if (!stk_path_exists(in_folder(folder))) return 0;
+    assert_int_equal(stk_dir_list(in_folder(folder), &names), STK_OK);
+    for (size_t i = 0; i < names.n; i++)
+        n += stk_temporary_is_name(names.name[i]);
+    stk_names_free(&names);
+    return n;
+}
+
 static void goes_on_after_a_stop(void **state)
 {
     (void)state;
@@ -104,7 +117,7 @@ static void goes_on_after_a_stop(void **state)
     assert_int_equal(pack(photos(), in_folder("parts"), &options, &progress), STK_INTERRUPTED);
     assert_true(progress.n_shards >= 1);
     assert_false(stk_path_exists(in_folder("parts/stoker-pack.json")));
-    assert_false(stk_path_exists(in_folder("parts/shard.tmp")));
+    assert_int_equal(count_temporary("parts"), 0);
     options.on_progress = NULL;
     options.shard_bytes = 100000;
     assert_int_equal(pack(photos(), in_folder("parts"), &options, &progress), STK_INVALID);
@@ -175,7 +188,16 @@ static void what_cannot_be_packed(void **state)
     stk_dataset *files = stk_dataset_files(&path, 1, STK_LABELS_NONE, NULL);
     assert_int_equal(stk_pack_write(files, in_folder("no"), NULL, &progress), STK_CORRUPT);
     assert_non_null(strstr(stk_error_text(), "mixed/a.jpg"));
-    assert_false(stk_path_exists(in_folder("no/shard.tmp")));
+    assert_false(stk_path_exists(in_folder("no")));
+    /* Nor are somebody's files mixed with shards, or replaced by one of their name. */
+    path = write_file("theirs/shard-00000.tar", "mine", 4);
+    assert_int_equal(pack(photos(), in_folder("theirs"), NULL, &progress), STK_BUSY);
+    assert_non_null(strstr(stk_error_text(), "holds 'shard-00000.tar' and no pack"));
+    stk_span kept;
+    assert_int_equal(stk_file_map(in_folder("theirs/shard-00000.tar"), &kept), STK_OK);
+    assert_true(kept.n == 4 && !memcmp(kept.data, "mine", 4));
+    stk_file_unmap(kept);
+    assert_false(stk_path_exists(in_folder("theirs/stoker-pack.part")));
     stk_dataset_free(files);
 }
 

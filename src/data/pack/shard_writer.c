@@ -1,7 +1,6 @@
 #include "data/pack/shard_writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +9,12 @@
 #include <zlib.h>
 
 #include "base/error.h"
+#include "base/temporary.h"
 #include "data/codec/example.h"
 #include "data/codec/tar_writer.h"
 #include "data/codec/tfrecord.h"
 #include "data/source/shards.h"
 #include "data/source/tar_samples.h"
-
-#define TEMPORARY "shard.tmp"
 
 enum { BUFFER_BYTES = 4 << 20 };
 
@@ -130,9 +128,9 @@ static void free_entries(stk_shard_writer *w)
 
 static stk_status begin_shard(stk_shard_writer *w)
 {
-    STK_RETURN_IF_ERROR(stk_path_join(w->path, sizeof(w->path), w->folder, TEMPORARY));
-    w->fd = open(w->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (w->fd < 0) return stk_fail(STK_IO, "cannot write '%s': %s", w->path, stk_errno_text(errno));
+    char path[4096];
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), w->folder, "shard"));
+    STK_RETURN_IF_ERROR(stk_temporary_file(path, w->path, &w->fd));
     w->n_bytes = 0;
     w->crc = (uint32_t)crc32(0, NULL, 0);
     return STK_OK;
@@ -149,12 +147,14 @@ stk_status stk_shard_writer_add(stk_shard_writer *w, const stk_packed_record *re
     return w->is_tfrecord ? put_example(w, record) : put_members(w, record);
 }
 
-static stk_status close_file(stk_shard_writer *w)
+/* On the disk, and under its own name. */
+static stk_status name_file(stk_shard_writer *w, const char *path)
 {
-    bool bad = fsync(w->fd) != 0;
-    bad = close(w->fd) != 0 || bad;
+    bool good = fsync(w->fd) == 0 && rename(w->path, path) == 0;
+    if (!good) return stk_fail(STK_IO, "cannot write '%s': %s", path, stk_errno_text(errno));
+    close(w->fd);
     w->fd = -1;
-    return bad ? stk_fail(STK_IO, "cannot write '%s': %s", w->path, stk_errno_text(errno)) : STK_OK;
+    return STK_OK;
 }
 
 /* NAME.entries beside the shard, where there are any. */
@@ -200,10 +200,9 @@ stk_status stk_shard_writer_end(stk_shard_writer *w, int64_t i_shard, stk_pack_s
     snprintf(name, sizeof(name), "shard-%05lld.%s", (long long)i_shard, w->is_tfrecord ? "tfrecord" : "tar");
     if (!w->is_tfrecord) STK_TRY(put(w, NULL, 2 * STK_TAR_BLOCK));
     STK_TRY(flush(w));
-    STK_TRY(close_file(w));
     STK_TRY(stk_path_join(path, sizeof(path), w->folder, name));
     STK_TRY(write_entries(w, name, out));
-    if (rename(w->path, path) != 0) STK_TRY(stk_fail(STK_IO, "cannot write '%s': %s", path, stk_errno_text(errno)));
+    STK_TRY(name_file(w, path));
     STK_TRY(stk_dir_sync(w->folder));
     index_shard(w, path);
     out->n_records = w->n_records;

@@ -3,12 +3,17 @@
  * Record after record goes into a shard (pack/shard_writer.h). When one is whole, stoker-pack.part says so; with all
  * shards there, it becomes stoker-pack.json.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/temporary.h"
 #include "data/codec/image.h"
 #include "data/codec/tar_writer.h"
 #include "data/dataset.h"
@@ -31,6 +36,9 @@ typedef struct packer {
     stk_order_cursor cursor;
     stk_remake_work remake;
     stk_shard_writer writer;
+    size_t n_there; /* bytes of folder that were a folder before */
+    int lock_fd;    /* of folder; -1: none */
+    bool is_begun;  /* the folder holds this pack's beginning */
 } packer;
 
 static stk_status end_shard(packer *p)
@@ -186,6 +194,20 @@ static bool has_file(const packer *p, const char *name)
     return stk_path_join(path, sizeof(path), p->folder, name) == STK_OK && stk_path_exists(path);
 }
 
+/* Somebody's files are neither mixed with shards nor replaced by one of their name. */
+static stk_status check_empty(const char *folder)
+{
+    stk_names names;
+    stk_status status = STK_OK;
+    STK_RETURN_IF_ERROR(stk_dir_list(folder, &names));
+    for (size_t i = 0; i < names.n && status == STK_OK; i++)
+        if (!stk_temporary_is_name(names.name[i]))
+            status =
+                stk_fail(STK_BUSY, "folder '%s' holds '%s' and no pack; choose another one", folder, names.name[i]);
+    stk_names_free(&names);
+    return status;
+}
+
 /* Goes on after the whole shards of an earlier call, or starts. */
 static stk_status resume(packer *p)
 {
@@ -196,14 +218,19 @@ static stk_status resume(packer *p)
         STK_RETURN_IF_ERROR(stk_pack_manifest_read(p->folder, STK_PACK_PART, &p->manifest));
         if (p->manifest.fingerprint != fingerprint || p->manifest.n_records > p->progress.n_records)
             return stk_fail(STK_INVALID, "'%s' holds the beginning of a pack of other data; remove it", p->folder);
+        p->is_begun = true;
         p->progress.n_resumed = p->manifest.n_records;
         p->progress.n_shards = (int)p->manifest.n_shards;
         for (int64_t i = 0; i < p->manifest.n_shards; i++)
             p->progress.n_bytes += p->manifest.shard[i].n_bytes;
         return STK_OK;
     }
+    STK_RETURN_IF_ERROR(check_empty(p->folder));
     p->manifest.fingerprint = fingerprint;
-    return set_classes(p);
+    STK_RETURN_IF_ERROR(set_classes(p));
+    /* What is written from here on is known for ours, also after a kill. */
+    p->is_begun = true;
+    return stk_pack_manifest_write(&p->manifest, p->folder, STK_PACK_PART);
 }
 
 static stk_status finish(packer *p)
@@ -212,6 +239,27 @@ static stk_status finish(packer *p)
     STK_RETURN_IF_ERROR(stk_pack_manifest_write(&p->manifest, p->folder, STK_PACK_MANIFEST));
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), p->folder, STK_PACK_PART));
     return stk_tree_remove(path);
+}
+
+/* The folder itself is locked, since its files are replaced. A file system without locks is used without. */
+static stk_status lock_folder(packer *p)
+{
+    p->lock_fd = open(p->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (p->lock_fd < 0) return stk_fail(STK_IO, "cannot open folder '%s': %s", p->folder, stk_errno_text(errno));
+    if (flock(p->lock_fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return STK_OK;
+    close(p->lock_fd);
+    p->lock_fd = -1;
+    return stk_fail(STK_BUSY, "another process is writing a pack to '%s'", p->folder);
+}
+
+/* A pack that failed before its first shard leaves nothing. */
+static void drop_empty(const packer *p)
+{
+    char path[4096];
+    if (p->is_begun && p->manifest.n_shards == 0 &&
+        stk_path_join(path, sizeof(path), p->folder, STK_PACK_PART) == STK_OK)
+        (void)unlink(path);
+    stk_dir_take_back(p->folder, p->n_there);
 }
 
 static stk_status check_options(const stk_pack_options *o)
@@ -231,7 +279,7 @@ stk_status stk_pack_write(const stk_dataset *dataset, const char *folder, const 
     if (!p) return stk_fail_memory(sizeof(*p));
     p->dataset = dataset;
     p->folder = folder;
-    p->writer.fd = -1;
+    p->writer.fd = p->lock_fd = -1;
     if (options) p->options = *options;
     if (p->options.shard_bytes <= 0) p->options.shard_bytes = (int64_t)256 << 20;
     STK_TRY(stk_dataset_status(dataset));
@@ -239,12 +287,15 @@ stk_status stk_pack_write(const stk_dataset *dataset, const char *folder, const 
     STK_TRY(check_options(&p->options));
     STK_TRY(stk_shard_writer_init(&p->writer, folder, p->options.tfrecord));
     STK_TRY(find_fields(p));
-    STK_TRY(stk_dir_make(folder));
+    STK_TRY(stk_dir_make_new(folder, &p->n_there));
+    STK_TRY(lock_folder(p));
     STK_TRY(resume(p));
     STK_TRY(pack_all(p));
     STK_TRY(finish(p));
 done:
     stk_shard_writer_free(&p->writer);
+    if (p->lock_fd >= 0 && status != STK_OK) drop_empty(p);
+    if (p->lock_fd >= 0) close(p->lock_fd);
     stk_remake_work_free(&p->remake);
     *result = p->progress;
     stk_reader_free(&p->reader, dataset->source);

@@ -236,13 +236,47 @@ static void a_spoiled_cache_is_completed(void **state)
         close(fd);
         assert_int_equal(read_spoiled(wanted), 1);
     }
-    /* Another file altogether, and one of nothing. */
-    assert_int_equal(stk_file_write_durably(path, "no cache of ours, but as long as its header would be at least", 61),
-                     STK_OK);
-    assert_true(read_spoiled(wanted) >= N_FILES);
+    /* One of nothing. */
     assert_int_equal(truncate(path, 0), 0);
     assert_true(read_spoiled(wanted) >= N_FILES);
     assert_int_equal(read_spoiled(wanted), 0);
+}
+
+/* The recipe's path may be a slip: a file, a link to one, or a pipe of somebody's. */
+static void only_a_cache_is_replaced_by_a_cache(void **state)
+{
+    (void)state;
+    static const char text[] = "no cache of ours, but as long as its header would be at least";
+    char theirs[64], kept[100];
+    snprintf(theirs, sizeof(theirs), "%s-theirs", path);
+    for (int kind = 0; kind < 3; kind++) {
+        unlink(path);
+        assert_int_equal(
+            stk_file_write_durably(kind == 1 ? theirs : path, kind == 2 ? "x" : text, kind == 2 ? 1 : sizeof(text)),
+            STK_OK);
+        if (kind == 1) assert_int_equal(symlink(theirs, path), 0);
+        stk_dataset *dataset = open_data(STK_CACHE_DISK, 32);
+        stk_loader *loader = NULL;
+        stk_loader_config config = stk_loader_config_default();
+        stk_status status = stk_loader_open(dataset, &config, &loader);
+        if (status == STK_OK) {
+            assert_null(stk_loader_next(loader));
+            status = stk_loader_status(loader);
+        }
+        assert_int_equal(status, STK_BUSY);
+        assert_non_null(strstr(stk_error_text(), path));
+        assert_non_null(strstr(stk_error_text(), "no cache is there; name another path"));
+        stk_loader_close(loader);
+        stk_dataset_free(dataset);
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        size_t n = fread(kept, 1, sizeof(kept), file);
+        fclose(file);
+        assert_int_equal(n, kind == 2 ? 1 : sizeof(text));
+        assert_memory_equal(kept, kind == 2 ? "x" : text, n);
+    }
+    unlink(path);
+    unlink(theirs);
 }
 
 static void processes_share_and_may_be_killed(void **state)
@@ -265,10 +299,6 @@ static void processes_share_and_may_be_killed(void **state)
             int code;
             assert_int_equal(waitpid(child[i], &code, 0), child[i]);
             if (i > 0) assert_int_equal(code, 0);
-            /* Of one that was killed while it made the file. */
-            char temporary[64];
-            snprintf(temporary, sizeof(temporary), "%s.%ld.tmp", path, (long)child[i]);
-            (void)unlink(temporary);
         }
     }
     assert_int_equal(read_spoiled(wanted), 0);
@@ -386,6 +416,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_changed_file_is_read_again, make_files, remove_files),
         cmocka_unit_test_setup_teardown(a_full_disk_is_told, make_files, remove_files),
         cmocka_unit_test_setup_teardown(a_spoiled_cache_is_completed, make_files, remove_files),
+        cmocka_unit_test_setup_teardown(only_a_cache_is_replaced_by_a_cache, make_files, remove_files),
         cmocka_unit_test_setup_teardown(processes_share_and_may_be_killed, make_files, remove_files),
         cmocka_unit_test_setup_teardown(auto_measures, make_files, remove_files),
         cmocka_unit_test_setup_teardown(what_cannot_be_cached_says_so, make_files, remove_files),

@@ -11,9 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -22,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/new_file.h"
 #include "data/codec/little.h"
 
 enum { HEADER = 64, ENTRY = 48, END_AT = 32, ALIGNMENT = 64 };
@@ -190,21 +189,31 @@ static int open_ours(const char *path, const unsigned char header[HEADER])
     return -1;
 }
 
-/* Makes the file under another name first, so that nobody ever sees half a header. */
+/* Only what is nothing or a cache of ours is replaced, such as one of other data. */
+static stk_status check_replaced(const char *path)
+{
+    unsigned char found[sizeof(magic) - 1];
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT) return STK_OK;
+    bool ours = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+                (info.st_size == 0 || (read_at(fd, 0, found, sizeof(found)) && !memcmp(found, magic, sizeof(found))));
+    if (fd >= 0) close(fd);
+    if (ours) return STK_OK;
+    return stk_fail(STK_BUSY, "cannot make the cache '%s': something that is no cache is there; name another path",
+                    path);
+}
+
 static stk_status make_file(const char *path, const unsigned char header[HEADER], int64_t n_records)
 {
-    char temporary[PATH_MAX];
-    if (snprintf(temporary, sizeof(temporary), "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof(temporary))
-        return stk_fail(STK_INVALID, "the path of the cache is too long");
-    int fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0) return stk_fail(STK_IO, "cannot make the cache '%s': %s", path, stk_errno_text(errno));
-    bool good = write_at(fd, 0, header, HEADER) && ftruncate(fd, (off_t)first_row_at(n_records)) == 0 &&
-                fsync(fd) == 0 && rename(temporary, path) == 0;
-    int error = errno;
-    close(fd);
-    if (good) return STK_OK;
-    unlink(temporary);
-    return stk_fail(STK_IO, "cannot make the cache '%s': %s", path, stk_errno_text(error));
+    stk_new_file file;
+    STK_RETURN_IF_ERROR(check_replaced(path));
+    STK_RETURN_IF_ERROR(stk_new_file_begin(&file, path));
+    bool good = write_at(file.fd, 0, header, HEADER) && ftruncate(file.fd, (off_t)first_row_at(n_records)) == 0;
+    stk_status status = good ? stk_new_file_finish(&file, true)
+                             : stk_fail(STK_IO, "cannot make the cache '%s': %s", path, stk_errno_text(errno));
+    stk_new_file_end(&file);
+    return status;
 }
 
 /* What the table says of a record; false: nothing. *row_hash is of its bytes, as far as they are whole. */

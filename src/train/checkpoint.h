@@ -6,7 +6,8 @@
  *   manifest.json          bytes and XXH64 of each file; written last
  *
  * A save in the background copies the tensors and returns; a thread writes them: to a folder with a temporary name,
- * every file synced, the folder synced, renamed, RUN synced. Only then older ones are removed. A folder without a
+ * every file synced, the folder synced, renamed, RUN synced. Only then older ones are removed, never to make room: a
+ * save that finds the disk full fails, and what was saved before it stays. A folder without a
  * manifest that agrees is never read. The manifest has no checksum itself: damage that leaves its meaning alone, as in
  * its white space or in the case of a digit, does no harm, since every other file is compared with that meaning.
  *
@@ -21,7 +22,8 @@
 
 typedef struct stk_checkpoint_writer stk_checkpoint_writer;
 
-/* keep: how many of the newest stay, at least 2; the best one stays besides. Removes what a killed save left behind. */
+/* keep: how many of the newest whole ones stay, at least 2; the best one stays besides, and each with something else in
+ * its folder. Puts in order what a killed save left behind. */
 stk_status stk_checkpoint_writer_open(const char *run_dir, int keep, stk_checkpoint_writer **out);
 /* Waits for the save under way. Accepts NULL. */
 void stk_checkpoint_writer_close(stk_checkpoint_writer *writer);

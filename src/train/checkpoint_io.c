@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +18,12 @@ static int fault(const char *call, const char *path)
 
 static stk_status fail_call(const char *doing, const char *path, int error)
 {
-    return stk_fail(STK_IO, "cannot %s '%s': %s", doing, path, stk_errno_text(error));
+    bool full = error == ENOSPC || error == EDQUOT;
+    return stk_fail(STK_IO, "cannot %s '%s': %s%s", doing, path, stk_errno_text(error),
+                    full
+                        ? "; the checkpoints before it are kept: free some room, and it is saved again, or go on later "
+                          "with --resume"
+                        : "");
 }
 
 stk_status stk_out_open(const char *path, stk_out_file *out)
@@ -25,7 +31,7 @@ stk_status stk_out_open(const char *path, stk_out_file *out)
     int error = fault("open", path);
     *out = (stk_out_file){.fd = -1, .path = path};
     if (!error) {
-        out->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        out->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (out->fd < 0) error = errno;
     }
     return error ? fail_call("create", path, error) : STK_OK;

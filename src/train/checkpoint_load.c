@@ -49,6 +49,7 @@ int stk_checkpoint_list(const char *run_dir, int64_t *steps, int most)
     all = malloc((names.n + 1) * sizeof(*all));
     for (size_t i = 0; all && i < names.n; i++)
         n += parse_step(names.name[i], &all[n]);
+    if (all && n < (int)names.n && stk_checkpoint_renamed(run_dir, &all[n])) n++;
     if (all) qsort(all, (size_t)n, sizeof(*all), compare_steps);
     int from = n > most ? n - most : 0;
     for (int i = from; i < n; i++)
@@ -128,27 +129,11 @@ static void close_parts(stk_span *part)
         stk_file_unmap(part[i]);
 }
 
-static stk_status check_whole(const char *dir)
+stk_status stk_checkpoint_check(const char *dir)
 {
     stk_span part[STK_MANIFEST_FILES];
     STK_RETURN_IF_ERROR(open_parts(dir, part));
     close_parts(part);
-    return STK_OK;
-}
-
-stk_status stk_checkpoint_restore_renamed(const char *run_dir)
-{
-    stk_span part[STK_MANIFEST_FILES];
-    stk_train_state state;
-    char old[4096], path[4096], name[64];
-    STK_RETURN_IF_ERROR(stk_path_join(old, sizeof(old), run_dir, ".old"));
-    if (!stk_path_is_dir(old) || open_parts(old, part) != STK_OK) return STK_OK;
-    stk_status status = stk_state_from_json(part[STK_MANIFEST_FILES - 1], &state, NULL);
-    close_parts(part);
-    if (status != STK_OK) return STK_OK; /* Not a checkpoint: the caller removes it. */
-    snprintf(name, sizeof(name), "step-%lld", (long long)state.step);
-    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run_dir, name));
-    if (!stk_path_exists(path)) (void)rename(old, path);
     return STK_OK;
 }
 
@@ -159,10 +144,8 @@ stk_status stk_checkpoint_find(const char *run_dir, bool best, char *path, size_
     stk_text newest = {0};                      /* why that one is passed over */
     if (best_step >= 0) steps[n++] = best_step; /* Tried first. */
     for (int i = n - 1; i >= 0; i--) {
-        char name[64];
-        snprintf(name, sizeof(name), "step-%lld", (long long)steps[i]);
-        stk_status status = stk_path_join(path, path_bytes, run_dir, name);
-        if (status != STK_OK || check_whole(path) == STK_OK) {
+        stk_status status = stk_checkpoint_path(run_dir, steps[i], path, path_bytes);
+        if (status != STK_OK || stk_checkpoint_check(path) == STK_OK) {
             stk_text_free(&newest);
             return status;
         }
@@ -204,12 +187,11 @@ stk_status stk_checkpoint_pick(const char *run_dir, const char *which, char *pat
         if (step < 0)
             return stk_fail(STK_NOT_FOUND,
                             "'%s' has no best checkpoint: nothing was validated; name another, or 'last'", run_dir);
-        snprintf(name, sizeof(name), "step-%lld", (long long)step);
     } else if (!parse_step(name, &step)) {
         return fail_step(run_dir, which);
     }
-    STK_RETURN_IF_ERROR(stk_path_join(path, path_bytes, run_dir, name));
-    return stk_path_is_dir(path) ? check_whole(path) : fail_step(run_dir, which);
+    STK_RETURN_IF_ERROR(stk_checkpoint_path(run_dir, step, path, path_bytes));
+    return stk_path_is_dir(path) ? stk_checkpoint_check(path) : fail_step(run_dir, which);
 }
 
 /* The entry for a tensor, with the same type. */

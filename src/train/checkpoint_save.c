@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -39,6 +38,7 @@ struct stk_checkpoint_writer {
     image file[STK_MANIFEST_FILES]; /* belong to the thread while busy */
     int64_t step;                   /* likewise */
     bool best;                      /* likewise */
+    stk_checkpoint_known known;     /* likewise */
     stk_mutex lock;
     stk_cond changed;
     stk_thread thread;
@@ -166,51 +166,45 @@ static stk_status write_best(const stk_checkpoint_writer *writer, const char *na
     return stk_file_write_durably(path, text, strlen(text));
 }
 
-/* Keeps the newest `keep` and the best; what cannot be removed now is tried again next time. */
-static void remove_old(const stk_checkpoint_writer *writer)
+/* Puts the new folder at its place. The same step may have been saved before, at the end of a run or by a run that was
+ * resumed; killed between the two renames, that one is put back by the next process. */
+static stk_status replace(const stk_checkpoint_writer *writer, const char *temporary, const char *path, const char *old)
 {
-    int64_t steps[1024], best = stk_checkpoint_best_step(writer->run_dir);
-    int n = stk_checkpoint_list(writer->run_dir, steps, 1024);
-    for (int i = 0; i < n - writer->keep; i++) {
-        char path[4096], doomed[4096];
-        if (steps[i] == best) continue;
-        if (snprintf(path, sizeof(path), "%s/step-%lld", writer->run_dir, (long long)steps[i]) >= (int)sizeof(path))
-            return;
-        if (snprintf(doomed, sizeof(doomed), "%s/.old-%lld", writer->run_dir, (long long)steps[i]) >=
-            (int)sizeof(doomed))
-            return;
-        /* Renamed first, so that a half-removed folder never looks like a checkpoint. */
-        if (rename(path, doomed) == 0) (void)stk_tree_remove(doomed);
-    }
+    if (stk_path_exists(path)) STK_RETURN_IF_ERROR(stk_io_rename(path, old));
+    stk_status status = stk_io_rename(temporary, path);
+    if (status != STK_OK && stk_path_exists(old)) (void)rename(old, path);
+    STK_RETURN_IF_ERROR(status);
+    STK_RETURN_IF_ERROR(stk_io_sync_dir(writer->run_dir));
+    if (!stk_path_exists(old)) return STK_OK;
+    if (stk_checkpoint_move_foreign(old, path) == STK_OK) (void)stk_checkpoint_remove(old);
+    return STK_OK;
 }
 
 static stk_status write_checkpoint(stk_checkpoint_writer *writer, char *path)
 {
     char temporary[4096], old[4096], name[64];
     stk_status status;
+    temporary[0] = 0;
     snprintf(name, sizeof(name), "step-%lld", (long long)writer->step);
-    STK_RETURN_IF_ERROR(stk_path_join(path, 4096, writer->run_dir, name));
-    STK_RETURN_IF_ERROR(stk_path_join(temporary, sizeof(temporary), writer->run_dir, ".saving"));
-    STK_RETURN_IF_ERROR(stk_path_join(old, sizeof(old), writer->run_dir, ".old"));
-    STK_RETURN_IF_ERROR(stk_tree_remove(temporary));
-    STK_RETURN_IF_ERROR(stk_tree_remove(old));
+    STK_TRY(stk_path_join(path, 4096, writer->run_dir, name));
+    STK_TRY(stk_path_join(old, sizeof(old), writer->run_dir, ".old"));
+    /* A failed save may have left the only whole one there. */
+    STK_TRY(stk_checkpoint_restore_renamed(writer->run_dir));
+    STK_TRY(stk_checkpoint_remove(old));
+    STK_TRY(stk_path_join(temporary, sizeof(temporary), writer->run_dir, ".saving"));
+    STK_TRY(stk_checkpoint_remove(temporary));
     STK_TRY(stk_io_mkdir(temporary));
     STK_TRY(write_files(writer, temporary));
-    /* The same step may have been saved before, at the end of a run or by a run that was resumed. */
-    if (stk_path_exists(path)) STK_TRY(stk_io_rename(path, old));
-    status = stk_io_rename(temporary, path);
-    if (status != STK_OK && stk_path_exists(old)) (void)rename(old, path);
-    if (status != STK_OK) goto done;
-    STK_TRY(stk_io_sync_dir(writer->run_dir));
-    (void)stk_tree_remove(old);
+    STK_TRY(replace(writer, temporary, path, old));
+    stk_checkpoint_note(&writer->known, writer->step);
     if (writer->best) STK_TRY(write_best(writer, name));
-    remove_old(writer);
+    stk_checkpoint_retire(writer->run_dir, writer->keep, writer->step, &writer->known);
     return STK_OK;
 done:
     (void)stk_fail_prefix(status, "step %lld was not saved: ", (long long)writer->step);
     char text[512];
     snprintf(text, sizeof(text), "%s", stk_error_text());
-    (void)stk_tree_remove(temporary);
+    if (temporary[0]) (void)stk_checkpoint_remove(temporary);
     return stk_fail(status, "%s", text);
 }
 
@@ -238,24 +232,6 @@ static void writer_main(void *arg)
 
 /* --- the caller's side --- */
 
-/* Leftovers of a save or a removal that was killed. */
-static stk_status remove_leftovers(const char *run_dir)
-{
-    stk_names names;
-    stk_status status;
-    STK_RETURN_IF_ERROR(stk_dir_list(run_dir, &names));
-    status = STK_OK;
-    for (size_t i = 0; i < names.n; i++) {
-        char path[4096];
-        if (strcmp(names.name[i], ".saving") && strncmp(names.name[i], ".old", 4)) continue;
-        STK_TRY(stk_path_join(path, sizeof(path), run_dir, names.name[i]));
-        STK_TRY(stk_tree_remove(path));
-    }
-done:
-    stk_names_free(&names);
-    return status;
-}
-
 stk_status stk_checkpoint_writer_open(const char *run_dir, int keep, stk_checkpoint_writer **out)
 {
     stk_checkpoint_writer *writer = calloc(1, sizeof(*writer));
@@ -265,7 +241,7 @@ stk_status stk_checkpoint_writer_open(const char *run_dir, int keep, stk_checkpo
         STK_TRY(stk_fail(STK_INVALID, "path '%.60s...' is too long", run_dir));
     writer->keep = keep < 2 ? 2 : keep;
     STK_TRY(stk_checkpoint_restore_renamed(run_dir));
-    STK_TRY(remove_leftovers(run_dir));
+    STK_TRY(stk_checkpoint_remove_leftovers(run_dir));
     STK_TRY(stk_mutex_init(&writer->lock));
     STK_TRY(stk_cond_init(&writer->changed));
     STK_TRY(stk_thread_start(&writer->thread, "stk-checkpoint", true, writer_main, writer));
@@ -286,6 +262,7 @@ void stk_checkpoint_writer_close(stk_checkpoint_writer *writer)
     stk_thread_join(&writer->thread);
     stk_cond_destroy(&writer->changed);
     stk_mutex_destroy(&writer->lock);
+    free(writer->known.step);
     for (int i = 0; i < STK_MANIFEST_FILES; i++) {
         stk_text_free(&writer->file[i].header);
         free(writer->file[i].part);

@@ -61,7 +61,7 @@ static stk_status cut_file(const char *path, int64_t step)
 {
     struct stat info;
     stk_status status = STK_OK;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) return stk_fail(STK_IO, "cannot open '%s': %s", path, stk_errno_text(errno));
     int64_t end = fstat(fd, &info) == 0 ? find_end(fd, (int64_t)info.st_size, step) : -1;
     if (end >= 0 && end < (int64_t)info.st_size && ftruncate(fd, (off_t)end) < 0)
@@ -80,6 +80,24 @@ stk_status stk_event_files_cut(const char *folder, int64_t step)
         if (!strstr(names.name[i], "tfevents")) continue;
         status = stk_path_join(path, sizeof(path), folder, names.name[i]);
         if (status == STK_OK) status = cut_file(path, step);
+    }
+    stk_names_free(&names);
+    return status;
+}
+
+/* What else lies there is somebody's. */
+stk_status stk_event_files_remove(const char *folder)
+{
+    char path[4096];
+    stk_names names;
+    stk_status status = STK_OK;
+    if (!stk_path_exists(folder)) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_dir_list(folder, &names));
+    for (size_t i = 0; i < names.n && status == STK_OK; i++) {
+        if (strncmp(names.name[i], "events.out.tfevents.", 20)) continue;
+        status = stk_path_join(path, sizeof(path), folder, names.name[i]);
+        if (status == STK_OK && unlink(path) < 0)
+            status = stk_fail(STK_IO, "cannot remove '%s': %s", path, stk_errno_text(errno));
     }
     stk_names_free(&names);
     return status;

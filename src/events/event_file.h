@@ -21,6 +21,9 @@
 
 typedef struct stk_event_file stk_event_file;
 
+/* Removes the event files of a folder, and nothing else; no error where there is no folder. */
+stk_status stk_event_files_remove(const char *folder);
+
 /* Makes folder and a new file in it, whose name sorts behind those that are there. step > 0: the run goes on behind
  * that step, and readers forget what earlier files hold of later ones. */
 stk_status stk_event_file_open(const char *folder, int64_t step, stk_event_file **out);

@@ -252,7 +252,7 @@ stk_status stk_observe_open(const char *folder, int64_t step, const stk_recipe *
     if (!recipe->tensorboard.on) return STK_OK;
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, "events"));
     /* What a run left that failed before its first checkpoint is of no use. */
-    if (step == 0) STK_RETURN_IF_ERROR(stk_tree_remove(path));
+    if (step == 0) STK_RETURN_IF_ERROR(stk_event_files_remove(path));
     STK_RETURN_IF_ERROR(stk_event_file_open(path, step, &out->file));
     if (step > 0) return STK_OK;
     out->wants_images = recipe->tensorboard.n_images > 0;

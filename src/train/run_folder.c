@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/temporary.h"
 #include "train/build.h"
 #include "train/checkpoint_inside.h"
 #include "train/data_record.h"
@@ -36,8 +37,9 @@ void stk_folder_close(stk_run *run)
     char path[STK_PATH_BYTES];
     if (run->lock_fd < 0) return;
     bool has_recipe = stk_path_join(path, sizeof(path), run->folder, "recipe.yaml") != STK_OK || stk_path_exists(path);
+    /* The lock file is ours; folders go as far as this run made them and nothing is in them. */
     if (!has_recipe && stk_path_join(path, sizeof(path), run->folder, "lock") == STK_OK && unlink(path) == 0)
-        (void)rmdir(run->folder); /* Only an empty folder goes. */
+        stk_dir_take_back(run->folder, run->folder_there);
     close(run->lock_fd);
     run->lock_fd = -1;
 }
@@ -45,7 +47,7 @@ void stk_folder_close(stk_run *run)
 /* What a run that was killed before it had a recipe may leave. */
 static bool is_leftover(const char *name)
 {
-    return !strcmp(name, "lock") || !strncmp(name, "recipe.yaml.tmp-", 16);
+    return !strcmp(name, "lock") || stk_temporary_is_name(name);
 }
 
 /* A folder without a recipe must be empty, so that nobody's files are taken for a run's. */
@@ -97,13 +99,24 @@ done:
 
 stk_status stk_folder_move_aside(stk_run *run, char previous[STK_PATH_BYTES])
 {
-    if (snprintf(previous, STK_PATH_BYTES, "%s.previous", run->folder) >= STK_PATH_BYTES)
+    char name[STK_PATH_BYTES];
+    if (snprintf(name, sizeof(name), "%s.previous", run->folder) >= STK_PATH_BYTES)
         return stk_fail(STK_INVALID, "path '%.60s...' is too long", run->folder);
-    STK_RETURN_IF_ERROR(stk_tree_remove(previous));
-    if (rename(run->folder, previous) < 0)
-        return stk_fail(STK_IO, "cannot rename '%s' to '%s': %s", run->folder, previous, stk_errno_text(errno));
+    STK_RETURN_IF_ERROR(stk_rename_aside(run->folder, name, previous));
     STK_RETURN_IF_ERROR(stk_dir_make(run->folder));
     return lock_folder(run);
+}
+
+bool stk_folder_find_previous(const stk_run *run, char previous[STK_PATH_BYTES])
+{
+    char next[STK_PATH_BYTES];
+    previous[0] = 0;
+    int n = snprintf(next, sizeof(next), "%s.previous", run->folder);
+    for (int i = 2; n > 0 && n < STK_PATH_BYTES && stk_path_is_dir(next); i++) {
+        memcpy(previous, next, (size_t)n + 1);
+        n = snprintf(next, sizeof(next), "%s.previous-%d", run->folder, i);
+    }
+    return previous[0] != 0;
 }
 
 stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], bool *has_earlier, stk_text *warnings)
@@ -114,18 +127,21 @@ stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], bool *
     *has_earlier = false;
     while (n > 1 && run->folder[n - 1] == '/')
         run->folder[--n] = 0;
-    STK_RETURN_IF_ERROR(stk_dir_make(run->folder));
+    STK_RETURN_IF_ERROR(stk_dir_make_new(run->folder, &run->folder_there));
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run->folder, "recipe.yaml"));
     /* Somebody's folder gets not even a lock file. */
     if (!stk_path_exists(path)) STK_RETURN_IF_ERROR(check_empty(run));
-    STK_RETURN_IF_ERROR(lock_folder(run));
+    stk_status status = lock_folder(run);
+    if (status != STK_OK) stk_dir_take_back(run->folder, run->folder_there);
+    STK_RETURN_IF_ERROR(status);
+    STK_RETURN_IF_ERROR(stk_checkpoint_restore_renamed(run->folder));
     if (!stk_path_exists(path)) return STK_OK;
     /* A run that failed before its first checkpoint is no reason to refuse the recipe that mends it. */
     if (!has_work(run)) return STK_OK;
     STK_RETURN_IF_ERROR(check_recipe(run, path));
     *has_earlier = !run->options.resume;
     if (*has_earlier) return STK_OK;
-    stk_status status = stk_checkpoint_find(run->folder, false, checkpoint, STK_PATH_BYTES, warnings);
+    status = stk_checkpoint_find(run->folder, false, checkpoint, STK_PATH_BYTES, warnings);
     if (status == STK_OK) return STK_OK;
     checkpoint[0] = 0;
     /* Checkpoints that are all damaged are no reason to throw them away in silence. */

@@ -24,7 +24,8 @@ struct stk_run {
     stk_trainer *trainer;      /* owned */
     stk_run_info info;
     char folder[STK_PATH_BYTES];
-    int lock_fd; /* -1: not locked */
+    size_t folder_there; /* bytes of folder that were a folder before */
+    int lock_fd;         /* -1: not locked */
 
     /* while training */
     stk_metrics_file metrics;
@@ -63,8 +64,11 @@ size_t stk_run_copy_bytes(const stk_recipe *recipe, size_t limit, size_t peak_by
  * newest whole one, "" where there is none; warnings tell of damaged ones. *has_earlier: an earlier run of the same
  * recipe is there, which this one does not go on with. */
 stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], bool *has_earlier, stk_text *warnings);
-/* Keeps the earlier run beside the new one, in *previous: to forget --resume must not cost its work. */
+/* Keeps the earlier run beside the new one, in *previous: to forget --resume must not cost its work, how often ever. It
+ * is FOLDER.previous, or where that is taken .previous-2 and so on. */
 stk_status stk_folder_move_aside(stk_run *run, char previous[STK_PATH_BYTES]);
+/* The last of those; false: there is none. */
+bool stk_folder_find_previous(const stk_run *run, char previous[STK_PATH_BYTES]);
 /* Unlocks it. A folder in which nothing was written but the lock goes away. */
 void stk_folder_close(stk_run *run);
 /* recipe.yaml, written whole, and data.json, see train/data_record.h. */

@@ -318,8 +318,7 @@ static stk_status start_anew(stk_run *run, bool has_earlier)
                  "starts anew; the earlier run is kept in '%s' (--resume would have gone on with it)", previous);
         stk_run_warn(run, note);
     } else if (run->options.resume) {
-        int n = snprintf(previous, sizeof(previous), "%s.previous", run->folder);
-        bool is_there = n > 0 && n < STK_PATH_BYTES && stk_path_is_dir(previous);
+        bool is_there = stk_folder_find_previous(run, previous);
         snprintf(note, sizeof(note), "nothing to resume in '%s': starts anew%s%s%s", run->folder,
                  is_there ? "; an earlier run is in '" : "", is_there ? previous : "", is_there ? "'" : "");
         stk_run_warn(run, note);

@@ -21,6 +21,7 @@ typedef struct cli_verb {
     const char *name, *usage, *about;
     const cli_option *options; /* ended by a name of NULL */
     int (*run)(const struct cli_verb *verb, int argc, char **argv);
+    bool makes_files; /* its work is in files: that what it prints reaches nobody is no reason to end */
 } cli_verb;
 
 extern const cli_verb cli_report, cli_top;
@@ -81,8 +82,13 @@ void cli_bar(const char *what, int64_t n_done, int64_t n_all, int64_t n_before, 
 void cli_clear_bar(void);
 
 /* --- stop.c --- */
-/* From here on Ctrl-C and SIGTERM are only noted. */
+/* From here on the first n of Ctrl-C, SIGTERM, SIGHUP and SIGXCPU are only noted, and the next ends the program; those
+ * within a second of one count as that one. call: in the handler, with 1 for the first; may be NULL. */
+void cli_catch_stops(int n, void (*call)(int i_stop));
+/* For verbs that stop between two pieces of work: the first is noted, the second ends. */
 void cli_catch_stop(void);
+/* Async-signal-safe: the parts, ended by NULL, on standard error, where that takes them at once. */
+void cli_say_in_handler(const char *const *parts);
 bool cli_stopped(void);
 /* The exit code of a program that was stopped so. */
 int cli_stop_code(void);
@@ -94,6 +100,15 @@ const char *cli_find_data(const char *path, char out[CLI_PATH]);
 /* By its name. */
 bool cli_is_tar(const char *path);
 bool cli_ends_with(const char *text, const char *end);
+
+/* --- output.c --- */
+/* First of all: opens /dev/null in place of closed standard descriptors, or files would get their numbers and prints.
+ */
+void cli_settle_descriptors(void);
+/* What happens when the reader of a pipe has gone, or a file may not grow. */
+void cli_settle_output(const cli_verb *verb);
+/* The exit code, when not all of the output may have been written. verb: NULL for what only prints. */
+int cli_finish_output(const cli_verb *verb, int code);
 
 /* Starts the program anew with OpenMP threads that spin less, unless the user has set how they wait. */
 void cli_settle_threads(char **argv);

@@ -68,5 +68,9 @@ static int run(const cli_verb *verb, int argc, char **argv)
     return CLI_OK;
 }
 
-const cli_verb cli_export = {"export", "RUN --safetensors|--onnx [OPTION...]",
-                             "Writes a trained network for other tools.", options, run};
+const cli_verb cli_export = {"export",
+                             "RUN --safetensors|--onnx [OPTION...]",
+                             "Writes a trained network for other tools.",
+                             options,
+                             run,
+                             .makes_files = true};

@@ -62,9 +62,12 @@ static int run(const cli_verb *verb, int argc, char **argv)
 }
 
 const cli_verb cli_import = {
-    "import", "FILE [--recipe RECIPE|--as NAME] [OPTION...]",
+    "import",
+    "FILE [--recipe RECIPE|--as NAME] [OPTION...]",
     "Makes a run of weights in safetensors: PyTorch's, torchvision's, Hugging Face's, or a checkpoint.\n"
     "FILE: a .safetensors file, its index of shards, or a folder with model.safetensors. Names: pytorch,\n"
     "headless (saved without its head), tensorflow (a BERT that came from there), hf-resnet, hf-vit,\n"
     "published-vit (of the files that torchvision has published).",
-    options, run};
+    options,
+    run,
+    .makes_files = true};

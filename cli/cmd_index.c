@@ -70,7 +70,10 @@ static int run(const cli_verb *verb, int argc, char **argv)
     return cli_stop_code();
 }
 
-const cli_verb cli_index = {"index", "DIR [OPTION...]",
+const cli_verb cli_index = {"index",
+                            "DIR [OPTION...]",
                             "Makes an index of JPEG files, so that crops of them are read faster. The files stay as "
                             "they are, and so does every pixel; recipes use the index that lies in a folder.",
-                            options, run};
+                            options,
+                            run,
+                            .makes_files = true};

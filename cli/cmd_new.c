@@ -73,4 +73,5 @@ static int run(const cli_verb *verb, int argc, char **argv)
 }
 
 const cli_verb cli_new = {
-    "new", "NAME", "Writes NAME.yaml, a recipe to start from, with comments. Never overwrites a file.", options, run};
+    "new",   "NAME", "Writes NAME.yaml, a recipe to start from, with comments. Never overwrites a file.",
+    options, run,    .makes_files = true};

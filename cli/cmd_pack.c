@@ -174,8 +174,11 @@ static int run(const cli_verb *verb, int argc, char **argv)
 }
 
 const cli_verb cli_pack = {
-    "pack", "SOURCE --out DIR [OPTION...], or --verify DIR",
+    "pack",
+    "SOURCE --out DIR [OPTION...], or --verify DIR",
     "Packs images into shards that read faster. The source is a folder of class folders, a folder "
     "or pattern of images, a tar file, or a recipe: what a part of it reads, without its order "
     "and stages, as TFRecord shards. The pack takes the folder's place in a recipe.",
-    options, run};
+    options,
+    run,
+    .makes_files = true};

@@ -101,7 +101,10 @@ static int run(const cli_verb *verb, int argc, char **argv)
 }
 
 const cli_verb cli_report = {
-    "report", "RUN [RUN...] [OPTION...]",
+    "report",
+    "RUN [RUN...] [OPTION...]",
     "Writes what runs came to as one HTML file. It shows curves, where time and memory went, input by stage, kernels "
     "and what to change next, and needs no network.",
-    options, run};
+    options,
+    run,
+    .makes_files = true};

@@ -118,7 +118,10 @@ static int run(const cli_verb *verb, int argc, char **argv)
 }
 
 const cli_verb cli_tokenize = {
-    "tokenize", "TEXT... --tokenizer PATH --out FILE [OPTION...]",
+    "tokenize",
+    "TEXT... --tokenizer PATH --out FILE [OPTION...]",
     "Makes one file of token numbers of text files. Windows of it are what language models are trained on: the source "
     "'tokens' of a recipe. Texts are files, patterns and addresses. The file is whole or absent.",
-    options, run};
+    options,
+    run,
+    .makes_files = true};

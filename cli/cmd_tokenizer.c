@@ -124,7 +124,10 @@ static int run(const cli_verb *verb, int argc, char **argv)
 }
 
 const cli_verb cli_tokenizer = {
-    "tokenizer", "train TEXT... --out FILE [OPTION...]",
+    "tokenizer",
+    "train TEXT... --out FILE [OPTION...]",
     "Trains a tokenizer on one's own texts. What it writes is for `stoker tokenize`, recipes, and the Python package "
     "`tokenizers`. Texts are files, patterns and addresses; their lines are taken one by one.",
-    options, run};
+    options,
+    run,
+    .makes_files = true};

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -314,13 +313,6 @@ static bool look(top *t, int ms)
 }
 
 static struct termios before_raw;
-static volatile sig_atomic_t is_over;
-
-static void on_signal(int number)
-{
-    (void)number;
-    is_over = 1;
-}
 
 static void draw(const top *t)
 {
@@ -339,14 +331,13 @@ static bool wait_for_end(int ms)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     char key;
-    if (is_over) return true;
-    if (poll(&input, 1, ms) <= 0) return is_over;
+    if (cli_stopped()) return true;
+    if (poll(&input, 1, ms) <= 0) return cli_stopped();
     return read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q' || key == 3;
 }
 
 static int show(top *t, int every_ms)
 {
-    struct sigaction action = {.sa_handler = on_signal};
     if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
         fprintf(stderr, "stoker: top needs a terminal; --once prints one picture without\n");
         return CLI_FAILED;
@@ -355,8 +346,7 @@ static int show(top *t, int every_ms)
     struct termios raw = before_raw;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    cli_catch_stop();
     printf("\033[?1049h\033[?25l");
     bool goes_on = look(t, 300);
     while (goes_on) {

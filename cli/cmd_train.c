@@ -25,26 +25,55 @@ static const cli_option options[] = {
     {"--dump-graph", "PASS", "prints the graph after that pass, or after each with 'all'"},
     {NULL, NULL, NULL}};
 
-/* Set before the handlers are, and left alone until they are gone. */
-static stk_run *running;
-static volatile sig_atomic_t caught;
+/* Set before the handlers are. */
+static stk_run *volatile running;
+static const progress *shown;
 
-static void on_signal(int number)
+/* The last whole checkpoint, for the handler: one text is read while the other is written. */
+static char kept[2][CLI_PATH];
+static volatile sig_atomic_t i_kept;
+
+static void keep(const char *path)
 {
-    caught = number;
-    stk_run_stop(running);
+    int next = !i_kept;
+    snprintf(kept[next], CLI_PATH, "%s", path);
+    i_kept = next;
 }
 
-/* The handler goes after the first signal, so that a second one kills. */
-static void catch_signals(bool on)
+/* The first signal has the run saved, the second says what a third one costs, which ends the program. */
+static void on_stop(int i_stop)
 {
-    struct sigaction action;
-    memset(&action, 0, sizeof(action));
-    action.sa_handler = on ? on_signal : SIG_DFL;
-    action.sa_flags = on ? (int)SA_RESETHAND | SA_RESTART : 0;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    const char *path = kept[i_kept], *line = shown->line_shown ? "\n" : "";
+    if (i_stop == 1 && running) stk_run_stop(running);
+    if (i_stop == 1 && !shown->quiet)
+        cli_say_in_handler((const char *[]){line, "stoker: finishing the step, then saving\n", NULL});
+    else if (i_stop == 2 && path[0])
+        cli_say_in_handler((const char *[]){line,
+                                            "stoker: still finishing the step and saving; once more gives that up and "
+                                            "keeps '",
+                                            path, "'\n", NULL});
+    else if (i_stop == 2)
+        cli_say_in_handler((const char *[]){
+            line, "stoker: still finishing the step and saving; once more gives that up, and nothing is kept\n", NULL});
+    else if (i_stop > 2 && path[0])
+        cli_say_in_handler((const char *[]){line, "stoker: gave up saving; '", path, "' is kept\n", NULL});
+    else if (i_stop > 2)
+        cli_say_in_handler((const char *[]){line, "stoker: gave up saving; nothing is kept\n", NULL});
+}
+
+static void on_info(void *user, const stk_run_info *info)
+{
+    char path[CLI_PATH];
+    progress_info(user, info);
+    if (info->resumed_step > 0 &&
+        snprintf(path, sizeof(path), "%s/step-%lld", info->folder, (long long)info->resumed_step) < (int)sizeof(path))
+        keep(path);
+}
+
+static void on_event(void *user, const stk_train_event *event)
+{
+    if (event->kind == STK_EVENT_SAVED) keep(event->text);
+    progress_event(user, event);
 }
 
 /* The command that goes on with this run: this one, with --resume and without --steps. */
@@ -74,7 +103,7 @@ static int report_interrupt(progress *p, int argc, char **argv)
             printf("stopped before the first step; nothing was saved\n");
         }
     }
-    return 128 + (caught ? (int)caught : SIGINT);
+    return cli_stop_code();
 }
 
 /* CLI_FAILED where the recipe expects more. */
@@ -95,8 +124,11 @@ static int check_expected(const stk_run_result *result)
 static int train(const char *recipe, const stk_run_options *run_options, progress *p, int argc, char **argv)
 {
     stk_run_result result;
-    if (stk_run_open(recipe, run_options, &running) != STK_OK) return cli_fail();
-    catch_signals(true);
+    stk_run *run;
+    if (stk_run_open(recipe, run_options, &run) != STK_OK) return cli_fail();
+    running = run;
+    shown = p;
+    cli_catch_stops(2, on_stop);
     stk_status status = stk_run_train(running, &result);
     int code;
     if (status == STK_OK && !result.was_finished) {
@@ -122,9 +154,9 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
         if (stk_run_saved(running) && !p->quiet)
             fprintf(stderr, "stoker: the last checkpoint is %s\n", stk_run_saved(running));
     }
-    catch_signals(false);
-    stk_run_close(running);
+    stk_run *ended = running;
     running = NULL;
+    stk_run_close(ended);
     return code;
 }
 
@@ -195,8 +227,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
                                        .max_steps = steps,
                                        .trace_first = trace_first,
                                        .trace_last = trace_last,
-                                       .on_info = progress_info,
-                                       .on_event = progress_event,
+                                       .on_info = on_info,
+                                       .on_event = on_event,
                                        .dump_graph = cli_value(&args, "--dump-graph"),
                                        .dump = progress_graph,
                                        .user = &p};
@@ -210,7 +242,10 @@ static int run(const cli_verb *verb, int argc, char **argv)
 }
 
 const cli_verb cli_train = {
-    "train", "RECIPE [OPTION...]",
+    "train",
+    "RECIPE [OPTION...]",
     "Trains the network of a recipe. The run's folder, runs/NAME, gets checkpoints, metrics.jsonl and "
     "result.json. Ctrl-C finishes the step, saves, and says how to go on.",
-    options, run};
+    options,
+    run,
+    .makes_files = true};

@@ -1,5 +1,4 @@
 /* The program `stoker`: finds the verb. Exit codes: 0 well, 1 it failed, 2 wrong usage. */
-#include <signal.h>
 #include <string.h>
 
 #include "cli.h"
@@ -36,36 +35,30 @@ static int refuse_verb(const char *word)
 
 int main(int argc, char **argv)
 {
+    cli_settle_descriptors();
     if (argc < 2) {
         print_help();
         return CLI_USAGE;
     }
     if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
         printf("stoker %s\n", stk_version());
-        return CLI_OK;
+        return cli_finish_output(NULL, CLI_OK);
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         print_help();
-        return CLI_OK;
+        return cli_finish_output(NULL, CLI_OK);
     }
     for (int i = 0; i < N_VERBS; i++) {
         if (strcmp(argv[1], verbs[i]->name)) continue;
         for (int k = 2; k < argc && strcmp(argv[k], "--"); k++) {
             if (strcmp(argv[k], "--help") && strcmp(argv[k], "-h")) continue;
             cli_help(verbs[i]);
-            return CLI_OK;
+            return cli_finish_output(NULL, CLI_OK);
         }
         /* A watched command shall find the settings that it would find without us. */
         if (verbs[i] != &cli_watch) cli_settle_threads(argv);
-        /* Where files may not grow (ulimit -f), writing shall fail and be reported instead of ending the process. */
-        signal(SIGXFSZ, SIG_IGN);
-        int code = verbs[i]->run(verbs[i], argc - 2, argv + 2);
-        /* A full disk or a closed pipe behind stdout must not pass for success. */
-        if (fflush(stdout) != 0 && code == CLI_OK) {
-            fprintf(stderr, "stoker: cannot write to the output\n");
-            code = CLI_FAILED;
-        }
-        return code;
+        cli_settle_output(verbs[i]);
+        return cli_finish_output(verbs[i], verbs[i]->run(verbs[i], argc - 2, argv + 2));
     }
     return refuse_verb(argv[1]);
 }

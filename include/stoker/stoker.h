@@ -1,4 +1,9 @@
-/* All of libstoker. */
+/* All of libstoker.
+ *
+ * Of the process it leaves signals and descriptors alone: a program that calls it sees to it that 0, 1 and 2 are open,
+ * if only on /dev/null, or files get these numbers and prints go into them; and where SIGPIPE or SIGXFSZ would end the
+ * process it ignores them, so that a connection that broke and a file that may not grow are errors.
+ */
 #ifndef STOKER_STOKER_H
 #define STOKER_STOKER_H
 

@@ -34,13 +34,15 @@ enum { N_CAUGHT = sizeof(caught) / sizeof(caught[0]) };
 
 static void catch_signals(void)
 {
-    struct sigaction action;
+    struct sigaction action, inherited;
     sigset_t blocked;
     memset(&action, 0, sizeof(action));
     action.sa_sigaction = note;
     action.sa_flags = SA_SIGINFO;
+    /* What nohup has made ignored stays so. */
     for (int i = 0; i < N_CAUGHT; i++)
-        sigaction(caught[i], &action, NULL);
+        if (sigaction(caught[i], NULL, &inherited) == 0 && inherited.sa_handler != SIG_IGN)
+            sigaction(caught[i], &action, NULL);
     memset(&action, 0, sizeof(action));
     action.sa_handler = wake;
     sigaction(SIGCHLD, &action, NULL);
@@ -53,8 +55,6 @@ static void catch_signals(void)
 /* In the child: tells the parent by the pipe why the command could not be started. */
 static void become(char *const *argv, bool without_stdout, int pipe_fd)
 {
-    signal(SIGXFSZ, SIG_DFL); /* which the program ignores for itself */
-    signal(SIGPIPE, SIG_DFL);
     if (without_stdout) dup2(STDERR_FILENO, STDOUT_FILENO);
     execvp(argv[0], argv);
     int error = errno;

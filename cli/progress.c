@@ -366,6 +366,9 @@ static void print_expected(const stk_run_result *result)
         const stk_expected *e = &result->expected[i];
         printf("  expected     %s: %s, it is %.4g\n", e->text, e->is_met ? "reached" : "not reached", e->value);
     }
+    if (result->unjudged_epochs > 0)
+        printf("  expected     not judged: the recipe's %lld epochs are to reach it\n",
+               (long long)result->unjudged_epochs);
 }
 
 static void print_table(const stk_run *run, const stk_run_result *result, const stk_run_info *info)

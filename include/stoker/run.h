@@ -66,6 +66,8 @@ typedef struct stk_run_result {
     stk_expected expected[STK_MOST_EXPECTED];
     size_t checkpoint_copy_bytes; /* as planned: see stk_train_event */
     int n_expected;               /* 0 before the run is finished, too */
+    int64_t unjudged_epochs;      /* those of the recipe's file, where `set` asks for fewer and says nothing of what is
+                                     expected: that is then not judged, and n_expected is 0. Otherwise 0 */
     bool was_finished;            /* resumed when there was nothing left to do, of the whole run or up to max_steps */
     bool is_finished;             /* all epochs are done, or the run stopped early on purpose */
 } stk_run_result;

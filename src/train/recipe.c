@@ -276,9 +276,10 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->patience = patience ? patience->integer : 0;
     recipe->stop_metric = get_text(stopping, "metric");
     recipe->min_delta = get_real(stopping, "min_delta", 0);
-    STK_RETURN_IF_ERROR(stk_expect_read(get(root, "expect"), recipe->expected, &recipe->n_expected));
+    recipe->expect = get(root, "expect");
+    STK_RETURN_IF_ERROR(stk_expect_read(recipe->expect, recipe->expected, &recipe->n_expected));
     if (recipe->n_expected > 0 && !recipe->part[STK_PART_TEST].node)
-        return stk_yaml_fail_key(get(root, "expect"), "'expect' is about the test part: add 'test' to 'data'");
+        return stk_yaml_fail_key(recipe->expect, "'expect' is about the test part: add 'test' to 'data'");
     if (patience && !recipe->part[STK_PART_VALID].node)
         return stk_yaml_fail_key(get(root, "early_stopping"), "'early_stopping' needs validation: add 'valid: 10%%'");
     recipe->micro_batch = get_int(root, "micro_batch", 0);
@@ -375,6 +376,33 @@ static stk_status understand(stk_recipe *recipe)
     return take_run(yaml->root, recipe);
 }
 
+static bool sets_key(const char *const *set, int n_set, const char *key)
+{
+    size_t n = strlen(key);
+    for (int i = 0; i < n_set; i++)
+        if (!strncmp(set[i], key, n) && (set[i][n] == '=' || set[i][n] == '.')) return true;
+    return false;
+}
+
+static const char *find_default(const char *name)
+{
+    const stk_key *key = stk_recipe_key.keys;
+    while (key->name && strcmp(key->name, name))
+        key++;
+    return key->standard;
+}
+
+/* What is expected is expected of the epochs that stand beside it. Of fewer it says nothing, and the recipe in full
+ * then lacks it; its figures are still looked for. file_epochs: NULL where the file gives none. */
+static void leave_expected(stk_recipe *recipe, const char *file_epochs, const char *const *set, int n_set)
+{
+    stk_yaml_node *root = recipe->yaml->root;
+    int64_t epochs = strtoll(file_epochs ? file_epochs : find_default("epochs"), NULL, 10);
+    if (recipe->n_expected == 0 || recipe->epochs >= epochs || sets_key(set, n_set, "expect")) return;
+    recipe->unjudged_epochs = epochs;
+    stk_yaml_remove(root, recipe->expect);
+}
+
 /* Takes yaml. */
 static stk_status make_recipe(const char *path, stk_yaml *yaml, const char *const *set, int n_set, stk_recipe **out)
 {
@@ -388,9 +416,11 @@ static stk_status make_recipe(const char *path, stk_yaml *yaml, const char *cons
     }
     recipe->yaml = yaml;
     if (yaml->root->kind != STK_YAML_MAP) STK_TRY(stk_yaml_fail(yaml->root, "a recipe is a map of keys"));
+    const char *file_epochs = get_text(yaml->root, "epochs");
     for (int i = 0; i < n_set; i++)
         STK_TRY(stk_yaml_set(yaml, set[i]));
     STK_TRY(understand(recipe));
+    leave_expected(recipe, file_epochs, set, n_set);
     *out = recipe;
     return STK_OK;
 done:

@@ -79,8 +79,10 @@ typedef struct stk_recipe {
     const char *best_metric, *stop_metric;
     stk_measure measure[STK_MOST_MEASURES];
     int n_measures;
+    const stk_yaml_node *expect; /* NULL: not given */
     stk_expected expected[STK_MOST_EXPECTED];
     int n_expected;
+    int64_t unjudged_epochs; /* see stk_run_result */
     double min_delta;
     int64_t patience;  /* 0: never stops early */
     int64_t log_every; /* steps */

@@ -268,7 +268,8 @@ static const stk_key recipe_keys[] = {
      .one_is_list = true,
      .doc =
          "What the run is to reach: [test_accuracy >= 0.98, test_loss <= 0.1], figures of result.json. Where its end "
-         "falls short the program says so, and its exit code is 1. Default: nothing."},
+         "falls short the program says so, and its exit code is 1. Fewer epochs on the command line than in the file "
+         "are not judged by it. Default: nothing."},
     {.name = "log", .type = STK_KEY_MAP, .keys = log_keys, .standard = "", .doc = "What is written to metrics.jsonl."},
     {.name = "prometheus",
      .type = STK_KEY_MAP,

@@ -286,7 +286,7 @@ static stk_status prepare(stk_run *run)
     STK_RETURN_IF_ERROR(stk_trainer_prepare(run->trainer, run->recipe->epochs));
     stk_status status = stk_expect_check(run->recipe->expected, run->recipe->n_expected, run->trainer);
     if (status == STK_OK) return STK_OK;
-    return stk_build_fail(stk_yaml_get(run->recipe->yaml->root, "expect"), status);
+    return stk_build_fail(run->recipe->expect, status);
 }
 
 /* A recipe that was edited may have an error of its own, which is told before that the folder has another recipe. */
@@ -406,7 +406,8 @@ static stk_status finish(stk_run *run, stk_run_result *out)
     out->is_finished = is_finished(run);
     if (out->is_finished) STK_RETURN_IF_ERROR(test(run, out));
     if (out->is_finished) {
-        out->n_expected = run->recipe->n_expected;
+        out->unjudged_epochs = run->recipe->unjudged_epochs;
+        out->n_expected = out->unjudged_epochs > 0 ? 0 : run->recipe->n_expected;
         memcpy(out->expected, run->recipe->expected, sizeof(out->expected));
         stk_expect_judge(out->expected, out->n_expected, &out->test);
     }

@@ -207,6 +207,28 @@ def expecting():
     refused([*TRAIN, "--out", "bad", "--set", "expect=test_iou >= 0.9"], 1, "no 'iou' is measured", "metrics", lines=None)
 
 
+def expecting_of_a_part():
+    """What a recipe expects is expected of its epochs; of fewer, and of some steps, it says nothing."""
+    with open("small.yaml") as f, open("hopeful.yaml", "w") as out:
+        out.write(f.read() + "expect: test_accuracy >= 1.1\n")
+    hopeful = ["train", "hopeful.yaml", "--out", "hopeful"]
+    accepted([*hopeful, "--epochs", "1"], "not judged: the recipe's 2 epochs")
+    check(result("hopeful")["finished"] and "expected" not in result("hopeful"), "one epoch of two is not judged")
+    accepted([*hopeful, "--epochs", "1", "--resume"], "nothing left to do")
+    with open("hopeful/recipe.yaml") as f:
+        check("expect:" not in f.read(), "the recipe as run expects nothing of one epoch")
+    accepted([*hopeful, "--resume", "--steps", "15"], "the run is not finished")
+    refused([*hopeful, "--resume"], 1, "falls short", "'test_accuracy >= 1.1'")
+    check(result("hopeful")["expected"][0]["met"] is False, "all of its epochs are judged")
+    hopeful[-1] = "asked"
+    refused([*hopeful, "--epochs", "1", "--set", "expect=test_accuracy >= 1.2"], 1, "'test_accuracy >= 1.2'")
+    hopeful[-1] = "longer"
+    refused([*hopeful, "--epochs", "3"], 1, "falls short")
+    with open("small.yaml") as f, open("hopeful.yaml", "w") as out:
+        out.write(f.read() + "expect: test_iou >= 0.9\n")
+    refused([*hopeful, "--epochs", "1"], 1, "no 'iou' is measured", lines=None)
+
+
 def mean_of_weights():
     """ema: exact in parts, and what is saved under a parameter's name is the mean."""
     ema = ["--set", "ema=0.9", "--set", "valid=20%"]
@@ -290,6 +312,7 @@ validation()
 stopping()
 by_any_metric()
 expecting()
+expecting_of_a_part()
 mean_of_weights()
 not_finite()
 idx_files()

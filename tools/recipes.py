@@ -47,9 +47,15 @@ def find_made(name):
     return find
 
 
+def fetch(name):
+    """A set that `stoker get` downloads, what is not there yet, where no data lie beside the checkout."""
+    if run([STOKER, "get", name, "--out", f"data/{name}"]) != 0:
+        return None, f"'{name}' could not be fetched; set STOKER_DATA to the folder that has it"
+    return LOCAL, None
+
+
 def find_mnist():
-    wanted = DATA / "mnist" / "train-images-idx3-ubyte.gz"
-    return (DATA, None) if wanted.exists() else (None, f"'{wanted}' is not there; set STOKER_DATA")
+    return (DATA, None) if (DATA / "mnist" / "train-images-idx3-ubyte.gz").exists() else fetch("mnist")
 
 
 def find_cifar10():
@@ -58,7 +64,7 @@ def find_cifar10():
             return folder, None
     archive = DATA / "cifar10.tar.zst"
     if not archive.exists():
-        return None, f"neither '{DATA / 'cifar10'}' nor '{archive}' is there; set STOKER_DATA"
+        return fetch("cifar10")
     say(f"unpack '{archive}' once into data/cifar10")
     partial = LOCAL / "cifar10.tmp"
     shutil.rmtree(partial, ignore_errors=True)
@@ -78,17 +84,17 @@ def find_text():
 
 def find_shakespeare():
     """Bytes as tokens; the last tenth is held out."""
-    folder, (text, why) = LOCAL / "shakespeare", find_text()
-    if (folder / "valid.bin").exists() or text is None:
-        return (LOCAL, None) if text or (folder / "valid.bin").exists() else (None, why)
-    folder.mkdir(parents=True, exist_ok=True)
-    whole = (text / "tinyshakespeare.txt").read_bytes()
-    cut = len(whole) * 9 // 10
-    for name, part in (("train", whole[:cut]), ("valid", whole[cut:])):
-        (folder / f"{name}.txt").write_bytes(part)
-        if run([STOKER, "tokenize", str(folder / f"{name}.txt"), "--tokenizer", "bytes", "--separator", "none",
-                "--out", str(folder / f"{name}.bin")]) != 0:
-            return None, "the text could not be tokenized"
+    folder, text = LOCAL / "shakespeare", DATA / "text" / "tinyshakespeare.txt"
+    if (folder / "valid.bin").exists():
+        return LOCAL, None
+    if not text.exists():
+        return fetch("shakespeare")
+    mirror = LOCAL / "shakespeare.text"  # the file by its published name
+    mirror.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(text, mirror / "input.txt")
+    if run([STOKER, "get", "shakespeare", "--out", str(folder), "--mirror", str(mirror)]) != 0:
+        return None, "the text could not be tokenized"
+    shutil.rmtree(mirror)
     return LOCAL, None
 
 

@@ -35,7 +35,9 @@ typedef enum stk_download_form {
     STK_DOWNLOAD_FILES,   /* they are what recipes read */
     STK_DOWNLOAD_ARCHIVE, /* each is an archive; its files are */
     STK_DOWNLOAD_CIFAR10, /* Toronto's binary archives become train/CLASS/00000.png and test/CLASS/00000.png */
-    STK_DOWNLOAD_CIFAR100
+    STK_DOWNLOAD_CIFAR100,
+    STK_DOWNLOAD_TEXT /* it is one text: its first nine tenths become train.txt, the rest valid.txt, and both the
+                       * numbers of their bytes, train.bin and valid.bin (stoker/tokenize.h) */
 } stk_download_form;
 
 typedef struct stk_download_set {

@@ -8,6 +8,7 @@
 #include "base/new_folder.h"
 #include "base/text.h"
 #include "data/archive/cifar.h"
+#include "data/text/text_parts.h"
 
 enum { PATH_BYTES = 4096 };
 #define SOURCE_NAME "stoker-source.txt"
@@ -75,6 +76,7 @@ static stk_status unpack_file(const stk_download_set *set, const char *path, con
 {
     stk_input input;
     stk_archive *archive = NULL;
+    if (set->form == STK_DOWNLOAD_TEXT) return stk_text_parts_write(path, folder);
     STK_RETURN_IF_ERROR(stk_input_open(path, true, &input));
     stk_archive_limits limits = {.most_bytes = 16 * input.n_bytes + (64 << 20), .most_files = 4000000};
     stk_status status = stk_archive_open(&input, folder, limits, &archive);

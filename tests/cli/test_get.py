@@ -95,6 +95,29 @@ def from_a_folder():
     with open("f/input.txt", "ab") as f:
         f.write(b"!")
     refused(["get", "tinyshakespeare", "--out", "f"], 1, "checksum")
+    as_the_readme_does()
+
+
+def as_the_readme_does():
+    """From the text on a server to a text of the network's own, by README's commands: here of one step."""
+    server = RangeServer("mirror")
+    accepted(["get", "shakespeare", "--mirror", server.url], "is in data/shakespeare")
+    check(sorted(os.listdir("data/shakespeare")) == ["stoker-source.txt", "train.bin", "train.bin.json", "train.txt",
+                                                     "valid.bin", "valid.bin.json", "valid.txt"], "texts and tokens")
+    check(words("data/shakespeare/train.txt") + words("data/shakespeare/valid.txt") == words("mirror/input.txt"), "in two")
+    server.forget()
+    accepted(["get", "shakespeare", "--mirror", server.url], "is in data/shakespeare")
+    check(server.requests == [], "what is there is not asked for")
+    server.close()
+    recipes = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "recipes")
+    accepted(["train", f"{recipes}/shakespeare-gpt.yaml", "--steps", "1"], "gpt2")
+    accepted(["generate", "runs/shakespeare-gpt", "ROMEO:", "--tokens", "3"], "ROMEO:")
+    shutil.rmtree("runs")
+    masked = [line.strip("# \n") for line in open(f"{recipes}/shakespeare-masked.yaml") if line.startswith("#   ")]
+    check(masked[:2] == ["stoker get shakespeare", "cd data/shakespeare"] and len(masked) == 5, f"the recipe's steps: {masked}")
+    for line in masked[2:]:
+        accepted(line.split()[1:], cwd="data/shakespeare")
+    accepted(["train", f"{recipes}/shakespeare-masked.yaml", "--steps", "1"], "bert")
 
 
 def messages():

@@ -1,6 +1,7 @@
 /* stoker predict */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 #include "stoker/run.h"
@@ -8,10 +9,10 @@
 enum { MOST_TOP = 1000 };
 
 static const cli_option options[] = {
-    {"--top", "N", "how many classes to print; default: 5. Numbers are all printed"},
+    {"--top", "N", "how many classes to print; default: 5, of images in folders 1. Numbers are all printed"},
     {"--device", "NAME", "where to compute; default: as the run"},
     {"--checkpoint", "WHICH", "best, last or a step's number; default: best where there was validation"},
-    {"--json", NULL, "prints a line of JSON for each file"},
+    {"--json", NULL, "prints a line of JSON for each file, also for one that cannot be predicted"},
     {NULL, NULL, NULL}};
 
 static void on_event(void *user, const stk_train_event *event)
@@ -66,25 +67,80 @@ static void print_table(const char *file, const stk_prediction *p, int n)
     }
 }
 
-/* A file that cannot be read does not keep the others from being predicted. */
-static int predict(stk_run *loaded, const cli_args *args, int n_top)
+/* FILE  98.21 % cat  1.04 % dog */
+static void print_line(const char *file, const stk_prediction *p, int n)
 {
-    static stk_prediction predictions[MOST_TOP];
-    bool json = cli_has(args, "--json");
-    int code = CLI_OK;
-    for (int i = 1; i < args->n_words; i++) {
-        int n;
-        if (stk_run_predict(loaded, args->word[i], predictions, MOST_TOP, &n) != STK_OK) {
-            code = cli_fail();
-            continue;
-        }
-        if (n > n_top && predictions[0].kind != STK_PREDICTION_NUMBER) n = n_top;
-        if (json)
-            print_json(args->word[i], predictions, n);
+    printf("%s", file);
+    for (int i = 0; i < n; i++) {
+        if (p[i].kind == STK_PREDICTION_NUMBER)
+            printf("  %.6g", p[i].probability);
+        else if (p[i].class_name)
+            printf("  %.2f %% %s", 100 * p[i].probability, p[i].class_name);
         else
-            print_table(args->word[i], predictions, n);
+            printf("  %.2f %% class %lld", 100 * p[i].probability, (long long)p[i].class_number);
     }
-    return code;
+    printf("\n");
+}
+
+typedef struct job {
+    stk_run *run;
+    bool json, in_folder;
+    int n_top;             /* 0: not given */
+    int64_t n_done, n_bad; /* files */
+} job;
+
+static void print_error(const char *file)
+{
+    printf("{\"file\": ");
+    cli_json_text(stdout, file);
+    printf(", \"error\": ");
+    cli_json_text(stdout, stk_error_text());
+    printf("}\n");
+}
+
+/* A file that cannot be predicted does not keep the others from it. */
+static bool show(void *user, const char *file, stk_status status, const stk_prediction *p, int n)
+{
+    job *j = user;
+    int n_top = j->n_top ? j->n_top : j->in_folder ? 1 : 5;
+    j->n_done++;
+    if (status != STK_OK) {
+        j->n_bad++;
+        cli_fail();
+        if (j->json) print_error(file);
+        return true;
+    }
+    if (n > n_top && p[0].kind != STK_PREDICTION_NUMBER) n = n_top;
+    if (j->json)
+        print_json(file, p, n);
+    else if (j->in_folder)
+        print_line(file, p, n);
+    else
+        print_table(file, p, n);
+    return true;
+}
+
+static int predict(job *j, const cli_args *args)
+{
+    static stk_prediction room[MOST_TOP];
+    struct stat info;
+    for (int i = 1; i < args->n_words; i++) {
+        const char *path = args->word[i];
+        int n = 0;
+        j->in_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+        if (j->in_folder) {
+            if (stk_run_predict_folder(j->run, path, MOST_TOP, show, j) != STK_OK) return cli_fail();
+        } else {
+            stk_status status = stk_run_predict(j->run, path, room, MOST_TOP, &n);
+            show(j, path, status, room, n);
+        }
+    }
+    if (j->n_bad == 0) return CLI_OK;
+    fflush(stdout);
+    if (j->n_done > 1)
+        fprintf(stderr, "stoker: %lld of %lld files could not be predicted\n", (long long)j->n_bad,
+                (long long)j->n_done);
+    return CLI_FAILED;
 }
 
 static int run(const cli_verb *verb, int argc, char **argv)
@@ -97,7 +153,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     stk_run *loaded = NULL;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words < 2) return cli_usage(verb, "predict needs a run folder and at least one file");
-    if (!cli_number(&args, "--top", 1, MOST_TOP, 5, &n_top)) return CLI_USAGE;
+    if (!cli_number(&args, "--top", 1, MOST_TOP, 0, &n_top)) return CLI_USAGE;
     const char *device = cli_value(&args, "--device");
     if (device) snprintf(set, sizeof(set), "device=%s", device);
     stk_run_options run_options = {.set = list,
@@ -106,10 +162,17 @@ static int run(const cli_verb *verb, int argc, char **argv)
                                    .without_data = true,
                                    .on_event = on_event};
     if (stk_run_load(args.word[0], &run_options, &loaded) != STK_OK) return cli_fail();
-    int code = predict(loaded, &args, (int)n_top);
+    job j = {.run = loaded, .json = cli_has(&args, "--json"), .n_top = (int)n_top};
+    int code = predict(&j, &args);
     stk_run_close(loaded);
     return code;
 }
 
-const cli_verb cli_predict = {"predict", "RUN FILE... [OPTION...]",
-                              "Says what a trained network sees in image files, likeliest first.", options, run};
+const cli_verb cli_predict = {
+    "predict", "RUN FILE|FOLDER... [OPTION...]",
+    "Says what a trained network sees in image files, likeliest first; of all JPEG and PNG files in a folder in a "
+    "line\n"
+    "each. A file that cannot be predicted is named, the others go on, and the exit code is 1. The run's stages of\n"
+    "evaluation are done to images; those of sizes that these do not take are resized by their shorter side, and the\n"
+    "middle is taken.",
+    options, run};

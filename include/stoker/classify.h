@@ -1,7 +1,7 @@
 /* A trained network that classifies image files, without what trains one. It is read from one file in safetensors that
  * `stoker export RUN --safetensors` wrote, which has the network, the classes and the stages of evaluation in its
  * metadata; a file is decoded, resized and normalised exactly as the evaluation of training does it, and the answers
- * are those of `stoker predict`.
+ * are those of `stoker predict`, also for images of other sizes (stk_run_predict in stoker/run.h).
  *
  * Nothing here needs trainers, optimisers, checkpoints or runs: a program that is linked with libstoker.a has none of
  * them. Memory is the weights and little else: the file is mapped, and given back page by page as the weights are

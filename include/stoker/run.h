@@ -96,8 +96,18 @@ STK_API stk_status stk_run_evaluate(stk_run *run, const char *part, stk_metrics 
 STK_API int64_t stk_run_step(const stk_run *run);
 
 /* The n_top likeliest classes of one image file, likeliest first, or its first n_top numbers in their order; *n_out may
- * be less where there are fewer. */
+ * be less where there are fewer. The stages of evaluation are done to it; where they do not make the network's input of
+ * an image of its size, its shorter side is resized before them (bilinear, with antialiasing) and the middle taken,
+ * which a warning says once. */
 STK_API stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, int n_top, int *n_out);
+
+/* An image of a folder. status other than STK_OK: the file cannot be predicted, stk_error_text() says why and n is 0.
+ * False ends it. */
+typedef bool (*stk_prediction_fn)(void *user, const char *file, stk_status status, const stk_prediction *out, int n);
+/* The same for all JPEG and PNG files of a folder, at any depth, by their paths. A file that cannot be predicted does
+ * not keep the others from it, and is no failure of this call. */
+STK_API stk_status stk_run_predict_folder(stk_run *run, const char *folder, int n_top, stk_prediction_fn fn,
+                                          void *user);
 
 /* The input pipeline of a recipe alone: the data set of a part ("train", "valid" or "test"), batched, and what its
  * loader is to be opened with. The recipe needs no model. set: as in stk_run_options. Returned: stk_dataset_free. */

@@ -133,9 +133,10 @@ stk_status stk_classifier_predict(stk_classifier *c, const char *image, stk_pred
 {
     stk_span bytes;
     stk_status status;
+    bool fitted;
     *n_out = 0;
     STK_RETURN_IF_ERROR(stk_file_map(image, &bytes));
-    status = stk_predict_image(c->recipe, STK_PART_TRAIN, c->dataset, bytes, c->sample);
+    status = stk_predict_image(c->recipe, STK_PART_TRAIN, c->dataset, bytes, c->sample, &fitted);
     if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "cannot predict '%s': ", image));
     stk_program_bind(c->program, stk_program_input(c->program, "image"), c->sample);
     STK_TRY(stk_program_run(c->program));

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/codec/image.h"
+#include "data/any_size.h"
 #include "data/dataset.h"
 #include "stoker/loader.h"
 #include "tensor/shape.h"
@@ -24,25 +24,29 @@ static const stk_source_field *find_pixels(const stk_dataset *dataset)
     return NULL;
 }
 
-/* Decodes a file to what the source gives: pixels of one size, which is not changed here in silence. */
-static stk_status decode_as(stk_span bytes, stk_tensor_desc want, uint8_t **out)
+/* Decodes a file to what the source gives: pixels of one size. */
+static stk_status decode_as(stk_span bytes, const stk_field_type *want, uint8_t **out, bool *fitted)
 {
-    int64_t height, width;
     char text[STK_SHAPE_TEXT_BYTES];
-    if (want.dtype != STK_U8 || want.shape.rank != 3 || (want.shape.dim[2] != 1 && want.shape.dim[2] != 3))
+    stk_tensor_desc desc = want->desc;
+    stk_field_type encoded = {.kind = STK_FIELD_ENCODED};
+    stk_chain chain;
+    stk_status status;
+    if (desc.dtype != STK_U8 || desc.shape.rank != 3 || (desc.shape.dim[2] != 1 && desc.shape.dim[2] != 3))
         return stk_fail(STK_UNSUPPORTED, "the network learned from %s, which no image file gives",
-                        stk_desc_text(want, text));
-    STK_RETURN_IF_ERROR(stk_image_size(bytes, &height, &width));
-    if (height != want.shape.dim[0] || width != want.shape.dim[1])
-        return stk_fail(STK_MISMATCH, "the image is %lld x %lld pixels, the network learned from %lld x %lld",
-                        (long long)height, (long long)width, (long long)want.shape.dim[0],
-                        (long long)want.shape.dim[1]);
-    if (!(*out = malloc(stk_desc_bytes(want)))) return stk_fail_memory(stk_desc_bytes(want));
-    return stk_image_decode(bytes, (int)want.shape.dim[2], *out);
+                        stk_desc_text(desc, text));
+    stk_chain_init(&chain, "image", "file", &encoded);
+    stk_stage *decode = stk_decode_channels((int)desc.shape.dim[2]);
+    STK_TRY(stk_chain_add(&chain, decode));
+    if (!(*out = malloc(stk_desc_bytes(desc)))) STK_TRY(stk_fail_memory(stk_desc_bytes(desc)));
+    STK_TRY(stk_chain_run_any_size(&chain, bytes, want, *out, fitted));
+done:
+    stk_stage_free(decode);
+    return status;
 }
 
 static stk_status transform_pixels(const stk_recipe *recipe, int i_part, const stk_source_field *field, stk_span bytes,
-                                   size_t n_dst, void *dst)
+                                   size_t n_dst, void *dst, bool *fitted)
 {
     stk_status status;
     uint8_t *pixels = NULL;
@@ -52,7 +56,7 @@ static stk_status transform_pixels(const stk_recipe *recipe, int i_part, const s
     config.n_threads = 1;
     config.n_slots = 2;
     config.n_epochs = 1;
-    STK_TRY(decode_as(bytes, field->type.desc, &pixels));
+    STK_TRY(decode_as(bytes, &field->type, &pixels, fitted));
     STK_TRY(stk_build_single(recipe, i_part, pixels, field->type.desc.shape, &single));
     STK_TRY(stk_loader_open(single, &config, &loader));
     const stk_batch *batch = stk_loader_next(loader);
@@ -70,14 +74,25 @@ done:
 
 /* --- all sources --- */
 
-stk_status stk_predict_image(const stk_recipe *recipe, int i_part, const stk_dataset *dataset, stk_span bytes,
-                             void *dst)
+static const stk_chain *find_chain(const stk_dataset *dataset)
 {
-    stk_tensor_desc desc;
+    for (int i = 0; i < dataset->source->n_fields; i++)
+        if (!strcmp(dataset->chain[i].field, "image") && dataset->chain[i].type[0].kind == STK_FIELD_ENCODED)
+            return &dataset->chain[i];
+    return NULL;
+}
+
+stk_status stk_predict_image(const stk_recipe *recipe, int i_part, const stk_dataset *dataset, stk_span bytes,
+                             void *dst, bool *fitted)
+{
+    stk_field_type want = {.kind = STK_FIELD_ARRAY};
     const stk_source_field *pixels = find_pixels(dataset);
-    if (!pixels) return stk_dataset_transform(dataset, bytes.data, bytes.n, dst);
-    STK_RETURN_IF_ERROR(stk_dataset_field(dataset, "image", true, &desc.dtype, &desc.shape));
-    return transform_pixels(recipe, i_part, pixels, bytes, stk_desc_bytes(desc), dst);
+    const stk_chain *chain = find_chain(dataset);
+    *fitted = false;
+    if (!pixels && !chain) return stk_dataset_transform(dataset, bytes.data, bytes.n, dst); /* which says why not */
+    STK_RETURN_IF_ERROR(stk_dataset_field(dataset, "image", true, &want.desc.dtype, &want.desc.shape));
+    if (!pixels) return stk_chain_run_any_size(chain, bytes, &want, dst, fitted);
+    return transform_pixels(recipe, i_part, pixels, bytes, stk_desc_bytes(want.desc), dst, fitted);
 }
 
 stk_prediction_kind stk_predict_kind(const stk_recipe *recipe)

@@ -7,9 +7,10 @@
 #include "stoker/classify.h"
 #include "train/recipe.h"
 
-/* dst: room for one sample of the field 'image'. dataset: part i_part's. Errors do not name the file. */
+/* dst: room for one sample of the field 'image'. dataset: part i_part's. *fitted: the stages alone do not make the
+ * network's input of it, and it was resized before them (data/any_size.h). Errors do not name the file. */
 stk_status stk_predict_image(const stk_recipe *recipe, int i_part, const stk_dataset *dataset, stk_span bytes,
-                             void *dst);
+                             void *dst, bool *fitted);
 
 /* By the recipe's loss. */
 stk_prediction_kind stk_predict_kind(const stk_recipe *recipe);

@@ -4,7 +4,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
+#include "data/codec/image.h"
 #include "data/dataset.h"
+#include "data/source/fields.h"
+#include "data/source/paths.h"
 #include "tensor/shape.h"
 #include "train/predict_image.h"
 #include "train/run_state.h"
@@ -40,6 +44,22 @@ static stk_status make_room(stk_run *run, const stk_dataset *dataset, int64_t *n
     return stk_fail_memory(run->sample_bytes);
 }
 
+/* Once: of many files most are alike in this. */
+static void warn_fitted(stk_run *run, const char *file, stk_span bytes)
+{
+    int64_t height, width;
+    stk_text text = {0};
+    if (run->fitting_told || stk_image_size(bytes, &height, &width) != STK_OK) return;
+    run->fitting_told = true;
+    stk_text_add(
+        &text,
+        "'%s' is %lld x %lld pixels, and the stages of evaluation do not resize: it and others that do not fit "
+        "are resized by their shorter side, and the middle is taken",
+        file, (long long)width, (long long)height);
+    if (stk_text_status(&text) == STK_OK) stk_run_warn(run, stk_text_get(&text));
+    stk_text_free(&text);
+}
+
 stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, int n_top, int *n_out)
 {
     stk_status status;
@@ -47,11 +67,13 @@ stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, 
     int i_part;
     const stk_dataset *dataset = find_dataset(run, &i_part);
     int64_t n_classes = 0;
+    bool fitted;
     *n_out = 0;
     STK_TRY(make_room(run, dataset, &n_classes));
     STK_TRY(stk_file_map(file, &bytes));
-    status = stk_predict_image(run->recipe, i_part, dataset, bytes, run->sample);
+    status = stk_predict_image(run->recipe, i_part, dataset, bytes, run->sample, &fitted);
     if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "cannot predict '%s': ", file));
+    if (fitted) warn_fitted(run, file, bytes);
     STK_TRY(stk_trainer_predict(run->trainer, run->sample, run->probability, n_classes));
     /* The trainer knows classes by a field 'label'. */
     if (stk_predict_kind(run->recipe) == STK_PREDICTION_CLASS && !run->trainer->has_classes)
@@ -59,5 +81,37 @@ stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, 
     STK_TRY(stk_predict_top(stk_predict_kind(run->recipe), run->probability, n_classes, dataset, out, n_top, n_out));
 done:
     stk_file_unmap(bytes);
+    return status;
+}
+
+/* *goes_on: the caller's function wants more. */
+static stk_status predict_next(stk_run *run, const char *file, stk_prediction *room, int n_top, stk_prediction_fn fn,
+                               void *user, bool *goes_on)
+{
+    int n = 0;
+    stk_status status = stk_run_predict(run, file, room, n_top, &n);
+    *goes_on = false;
+    if (!stk_dataset_can_skip(status)) return status; /* The next file would fail alike. */
+    *goes_on = fn(user, file, status, room, n);
+    return STK_OK;
+}
+
+stk_status stk_run_predict_folder(stk_run *run, const char *folder, int n_top, stk_prediction_fn fn, void *user)
+{
+    stk_status status;
+    stk_names files = {0};
+    stk_prediction *room = calloc((size_t)n_top, sizeof(*room));
+    int i_part;
+    int64_t n_classes;
+    bool goes_on = true;
+    if (!room) STK_TRY(stk_fail_memory((size_t)n_top * sizeof(*room)));
+    STK_TRY(make_room(run, find_dataset(run, &i_part), &n_classes));
+    STK_TRY(stk_folder_images(folder, &files));
+    stk_names_sort(&files);
+    for (size_t i = 0; i < files.n && goes_on; i++)
+        STK_TRY(predict_next(run, files.name[i], room, n_top, fn, user, &goes_on));
+done:
+    stk_names_free(&files);
+    free(room);
     return status;
 }

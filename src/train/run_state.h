@@ -52,6 +52,7 @@ struct stk_run {
     float *probability; /* room for predictions */
     void *sample;
     size_t sample_bytes;
+    bool fitting_told; /* that images of other sizes are resized */
 };
 
 /* --- run.c --- */

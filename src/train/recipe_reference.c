@@ -30,9 +30,10 @@ static const char intro[] =
     "`skip`.\n"
     "- A run keeps its recipe in full, defaults included, as `recipe.yaml` in its folder. `--resume` refuses another "
     "one, but\n"
-    "  `epochs`, `device`, `threads`, `memory`, `checkpoint` and `log` may change. With another device or number of "
-    "threads\n"
-    "  sums are formed in another order, so the losses then agree only to rounding.\n";
+    "  `epochs`, `device`, `threads`, `memory`, `recompute`, `checkpoint`, `log`, `prometheus`, `tensorboard` and "
+    "`expect` may change.\n"
+    "  With another device or number of threads sums are formed in another order, so the losses then agree only to "
+    "rounding.\n";
 
 enum { MOST_SECTIONS = 256 };
 

@@ -62,14 +62,13 @@ int cli_fail(void)
     return CLI_FAILED;
 }
 
-/* Words in lines of at most 100 characters, the first of which begins at column `at`, others at `indent`. */
-static void print_wrapped(const char *text, int at, int indent)
+void cli_put_wrapped(const char *text, int at, int indent)
 {
-    enum { WIDTH = 100 };
+    int width = cli_width(stdout, 100);
     bool is_first = true;
     while (*text) {
         int n_blanks = (int)strspn(text, " "), n = (int)strcspn(text + n_blanks, " \n");
-        if (at + n_blanks + n > WIDTH && !is_first) {
+        if (at + n_blanks + n > width && !is_first) {
             at = printf("\n%*s", indent, "") - 1;
             n_blanks = 0;
         }
@@ -87,16 +86,18 @@ static void print_wrapped(const char *text, int at, int indent)
 
 void cli_help(const cli_verb *verb)
 {
-    printf("usage: stoker %s %s\n\n", verb->name, verb->usage);
-    print_wrapped(verb->about, 0, 0);
+    const int column = cli_width(stdout, 100) < 70 ? 10 : 23;
+    cli_put_wrapped(verb->usage, printf("usage: stoker %s ", verb->name), 9);
+    printf("\n");
+    cli_put_wrapped(verb->about, 0, 0);
     if (verb->options[0].name) printf("\n");
     for (const cli_option *option = verb->options; option->name; option++) {
-        char left[64];
-        snprintf(left, sizeof(left), "%s%s%s", option->name, option->value ? " " : "",
-                 option->value ? option->value : "");
-        print_wrapped(option->doc, printf("  %-20s ", left), 23);
+        int at = printf("  %s%s%s", option->name, option->value ? " " : "", option->value ? option->value : "");
+        if (at >= column) at = printf("\n") - 1;
+        printf("%*s", column - at, "");
+        cli_put_wrapped(option->doc, column, column);
     }
-    printf("  %-20s %s\n", "--help", "this text");
+    printf("  %-*s %s\n", column - 3, "--help", "this text");
 }
 
 static const cli_option *find_option(const cli_verb *verb, const char *name, size_t n)

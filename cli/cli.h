@@ -11,12 +11,16 @@
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_MOST_ARGS = 4096 };
 
+/* The word for a value tells completions what to offer: FILE, PATH, DIR, RECIPE, RUN, DEVICE, MODEL, DATASET, or what it
+ * may be: "tar|tfrecord", where words in capitals stand for anything. */
 typedef struct cli_option {
     const char *name;  /* "--out" */
     const char *value; /* "DIR"; NULL: takes none */
     const char *doc;
 } cli_option;
 
+/* From these tables come parsing, --help, man pages and completions. usage begins with what are no options, in words
+ * like those for values; about's first sentence stands in lists. */
 typedef struct cli_verb {
     const char *name, *usage, *about;
     const cli_option *options; /* ended by a name of NULL */
@@ -24,9 +28,24 @@ typedef struct cli_verb {
     bool makes_files; /* its work is in files: that what it prints reaches nobody is no reason to end */
 } cli_verb;
 
-extern const cli_verb cli_report, cli_top;
+extern const cli_verb cli_report, cli_top, cli_completion, cli_help_verb;
 extern const cli_verb cli_train, cli_plan, cli_eval, cli_predict, cli_generate, cli_models, cli_data, cli_pack,
-    cli_index, cli_tokenize, cli_tokenizer, cli_devices, cli_new, cli_get, cli_watch, cli_import, cli_export;
+    cli_index, cli_tokenize, cli_tokenizer, cli_tokenizer_train, cli_devices, cli_new, cli_get, cli_watch, cli_import,
+    cli_export, cli_data_bench, cli_data_show, cli_data_explain, cli_data_lint, cli_data_verify;
+
+/* --- verbs.c --- */
+/* Ended by NULL. A verb's name may have two words, "data show"; "data" is their group then. */
+extern const cli_verb *const cli_verbs[];
+/* The verb that these words begin with, the inner one where both its words are there; NULL: none. */
+const cli_verb *cli_find_verb(int n_words, char *const *words);
+int cli_count_words(const cli_verb *verb);
+/* The next verb from *i on: of a group, or for NULL of those that are in none; NULL: that was the last. */
+const cli_verb *cli_next_of(const cli_verb *group, int *i);
+bool cli_is_group(const cli_verb *verb);
+/* "show" of "data show". */
+const char *cli_last_word(const cli_verb *verb);
+/* Says that there is no such verb, and returns CLI_USAGE. group NULL: among all. */
+int cli_refuse_verb(const cli_verb *group, const char *word);
 
 /* --- args.c --- */
 typedef struct cli_args {
@@ -52,6 +71,8 @@ int cli_usage(const cli_verb *verb, const char *format, ...) __attribute__((form
 /* Prints the library's error and returns CLI_FAILED. */
 int cli_fail(void);
 void cli_help(const cli_verb *verb);
+/* Words in lines of the screen's width, the first of which begins at column `at`, others at `indent`; and a newline. */
+void cli_put_wrapped(const char *text, int at, int indent);
 /* The entry of names (n of them) that is nearest to word; NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *names, int n);
 
@@ -73,6 +94,10 @@ void cli_json_number(FILE *file, double x);
 void cli_json_values(const char *prefix, const stk_metrics *metrics);
 /* A word for a shell. */
 void cli_shell_word(FILE *file, const char *word);
+
+/* --- screen.c --- */
+/* Columns of $COLUMNS or the terminal behind file, 80 where there is none, and at most that many. */
+int cli_width(FILE *file, int most);
 
 /* --- bar.c --- */
 /* Seconds on a clock that only goes forward. */

@@ -5,50 +5,56 @@
 #include "data.h"
 #include "stoker/sources.h"
 
-static const cli_option options[] = {
-    {"--split", "NAME", "train, valid or test; default: train"},
-    {"--set", "KEY=VALUE", "changes a key of the recipe: --set data.train.source.files=photos; may be given often"},
-    {"--threads", "N", "worker threads; default: as the recipe says, or as many as cores"},
-    {"--seconds", "S", "bench: how long to measure, default 5; explain: how long to run, to see what tuning chooses"},
-    {"--out", "FILE", "show: the PNG file to write; needed"},
-    {"--rows", "N", "show: rows of pictures; default: 4"},
-    {"--columns", "N", "show: pictures in a row; default: 8"},
-    {"--epoch", "N", "show: the epoch whose first samples are shown, from 0; default: 0"},
-    {"--json", NULL, "all but show: prints JSON"},
-    {NULL, NULL, NULL}};
+#define SPLIT                                                                                                          \
+    {                                                                                                                  \
+        "--split", "train|valid|test", "the part of the recipe; default: train"                                        \
+    }
+#define SET                                                                                                            \
+    {                                                                                                                  \
+        "--set", "KEY=VALUE", "changes a key of the recipe: --set data.train.source.files=photos; may be given often"  \
+    }
+#define THREADS                                                                                                        \
+    {                                                                                                                  \
+        "--threads", "N", "worker threads; default: as the recipe says, or as many as cores"                           \
+    }
+#define JSON                                                                                                           \
+    {                                                                                                                  \
+        "--json", NULL, "prints JSON"                                                                                  \
+    }
+#define END                                                                                                            \
+    {                                                                                                                  \
+        NULL, NULL, NULL                                                                                               \
+    }
+
+static const cli_option bench_options[] = {SPLIT, SET, THREADS, {"--seconds", "S", "how long to measure; default: 5"},
+                                           JSON,  END};
+static const cli_option explain_options[] = {
+    SPLIT, SET, THREADS, {"--seconds", "S", "runs for so long, too, to see what tuning chooses"}, JSON, END};
+static const cli_option lint_options[] = {
+    {"--split", "train|valid|test", "one part of the recipe; default: all"}, SET, JSON, END};
+static const cli_option verify_options[] = {SPLIT, SET, THREADS, JSON, END};
+static const cli_option show_options[] = {
+    {"--out", "FILE", "the PNG file to write; needed"},
+    {"--rows", "N", "rows of pictures; default: 4"},
+    {"--columns", "N", "pictures in a row; default: 8"},
+    {"--epoch", "N", "the epoch whose first samples are shown, from 0; default: 0"},
+    SPLIT,
+    SET,
+    THREADS,
+    END};
 
 typedef struct data_verb {
-    const char *name;
+    const cli_verb *verb;
     int (*run)(data_job *job);
     bool opens_recipe;
-    const char *takes[12]; /* options */
 } data_verb;
 
-static const data_verb verbs[] = {
-    {"bench", data_bench, true, {"--split", "--set", "--threads", "--seconds", "--json"}},
-    {"show", data_show, true, {"--split", "--set", "--threads", "--out", "--rows", "--columns", "--epoch"}},
-    {"explain", data_explain, true, {"--split", "--set", "--threads", "--seconds", "--json"}},
-    {"lint", data_lint, false, {"--split", "--set", "--json"}},
-    {"verify", data_verify, false, {"--split", "--set", "--threads", "--json"}},
-};
+static const data_verb verbs[] = {{&cli_data_bench, data_bench, true},
+                                  {&cli_data_show, data_show, true},
+                                  {&cli_data_explain, data_explain, true},
+                                  {&cli_data_lint, data_lint, false},
+                                  {&cli_data_verify, data_verify, false}};
 enum { N_VERBS = sizeof(verbs) / sizeof(verbs[0]) };
-
-static int refuse_verb(const cli_verb *verb, const char *word)
-{
-    const char *names[N_VERBS];
-    for (int i = 0; i < N_VERBS; i++)
-        names[i] = verbs[i].name;
-    const char *nearest = cli_nearest(word, names, N_VERBS);
-    if (nearest) return cli_usage(verb, "no verb 'data %s' (did you mean '%s'?)", word, nearest);
-    return cli_usage(verb, "no verb 'data %s'", word);
-}
-
-static bool takes(const data_verb *data, const char *option)
-{
-    for (int i = 0; data->takes[i]; i++)
-        if (!strcmp(data->takes[i], option)) return true;
-    return false;
-}
 
 /* The options into the job. False: a message is out. */
 static bool read_options(const data_verb *data, data_job *job)
@@ -57,12 +63,7 @@ static bool read_options(const data_verb *data, data_job *job)
     /* Every record is to be read, however few there are. */
     if (data->run == data_verify) job->sets[job->n_sets++] = "batch=1";
     for (int i = 0; i < args->n_found; i++) {
-        const char *name = args->found[i].option->name;
-        if (!takes(data, name)) {
-            cli_usage(job->verb, "data %s does not take '%s'", data->name, name);
-            return false;
-        }
-        if (!strcmp(name, "--set")) job->sets[job->n_sets++] = args->found[i].value;
+        if (!strcmp(args->found[i].option->name, "--set")) job->sets[job->n_sets++] = args->found[i].value;
     }
     job->split = cli_value(args, "--split");
     if (!job->split) job->split = "train";
@@ -93,16 +94,13 @@ static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
     static data_job job;
+    const data_verb *data = verbs;
+    for (int i = 0; i < N_VERBS; i++)
+        if (verbs[i].verb == verb) data = &verbs[i];
     job = (data_job){.verb = verb, .args = &args};
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
-    if (args.n_words == 0) return cli_usage(verb, "data takes a verb of its own and a recipe");
-    const data_verb *data = NULL;
-    for (int i = 0; i < N_VERBS; i++)
-        if (!strcmp(args.word[0], verbs[i].name)) data = &verbs[i];
-    if (!data) return refuse_verb(verb, args.word[0]);
-    if (args.n_words != 2)
-        return cli_usage(verb, "data %s takes one recipe, and there are %d", data->name, args.n_words - 1);
-    job.recipe = args.word[1];
+    if (args.n_words != 1) return cli_usage(verb, "%s takes one recipe, and there are %d", verb->name, args.n_words);
+    job.recipe = args.word[0];
     if (!read_options(data, &job)) return CLI_USAGE;
     if (data->opens_recipe && !data_open(&job)) return CLI_FAILED;
     int code = data->run(&job);
@@ -110,11 +108,30 @@ static int run(const cli_verb *verb, int argc, char **argv)
     return code;
 }
 
-const cli_verb cli_data = {
-    "data", "VERB RECIPE [OPTION...]",
-    "The input pipeline of a recipe, without its network. Verbs: bench measures it; show draws a "
-    "sheet of samples with their labels; explain says what it is made of, what it promises and "
-    "what it needs; lint looks for known mistakes, in all parts without --split; verify decodes "
-    "every record of a recipe's source, of a folder or of shards in full, and lists those that "
-    "are corrupt. lint and verify end with 1 when they find something.",
-    options, run};
+static int run_group(const cli_verb *verb, int argc, char **argv)
+{
+    if (argc == 0 || argv[0][0] == '-') return cli_usage(verb, "data takes a verb of its own and a recipe");
+    return cli_refuse_verb(verb, argv[0]);
+}
+
+static const cli_option no_options[] = {END};
+
+const cli_verb cli_data = {"data", "VERB RECIPE [OPTION...]", "The input pipeline of a recipe, without its network.",
+                           no_options, .run = run_group};
+const cli_verb cli_data_bench = {"data bench", "RECIPE [OPTION...]",
+                                 "Measures what a recipe's input pipeline delivers. It says what each stage takes, "
+                                 "too.",
+                                 bench_options, .run = run};
+const cli_verb cli_data_show = {"data show", "RECIPE --out FILE [OPTION...]",
+                                "Draws a sheet of samples with their labels, as the network will see them.",
+                                show_options, .run = run};
+const cli_verb cli_data_explain = {"data explain", "RECIPE [OPTION...]",
+                                   "Says what a pipeline is made of, what it promises and what it needs.",
+                                   explain_options, .run = run};
+const cli_verb cli_data_lint = {"data lint", "RECIPE [OPTION...]",
+                                "Looks for known mistakes in a recipe's pipelines. Ends with 1 when it finds one.",
+                                lint_options, .run = run};
+const cli_verb cli_data_verify = {"data verify", "RECIPE|DIR|FILE [OPTION...]",
+                                  "Decodes every record in full, and lists those that are corrupt. They are those of "
+                                  "a recipe's source, of a folder or of shards. Ends with 1 when one is corrupt.",
+                                  verify_options, .run = run};

@@ -177,4 +177,4 @@ static int run(const cli_verb *verb, int argc, char **argv)
 }
 
 const cli_verb cli_devices = {"devices", "[OPTION...]",
-                              "Lists devices, what is missing and why, and what the machine has.", options, run};
+                              "Lists devices, what is missing and why, and what the machine has.", options, .run = run};

@@ -6,11 +6,11 @@
 #include "stoker/run.h"
 
 static const cli_option options[] = {
-    {"--part", "NAME", "test, valid or train; default: test"},
-    {"--device", "NAME", "where to compute; default: as the run"},
+    {"--part", "test|valid|train", "the part of the recipe's data; default: test"},
+    {"--device", "DEVICE", "where to compute; default: as the run"},
     {"--batch", "N", "samples at once; default: as the run"},
     {"--threads", "N", "threads; default: as the run"},
-    {"--checkpoint", "WHICH", "best, last or a step's number; default: best where there was validation"},
+    {"--checkpoint", "best|last|N", "best, last or a step's number; default: best where there was validation"},
     {"--json", NULL, "prints one line of JSON"},
     {NULL, NULL, NULL}};
 
@@ -76,4 +76,5 @@ static int run(const cli_verb *verb, int argc, char **argv)
 }
 
 const cli_verb cli_eval = {"eval", "RUN [OPTION...]",
-                           "Evaluates a checkpoint of a run: the loss and all metrics of its recipe.", options, run};
+                           "Evaluates a checkpoint of a run: the loss and all metrics of its recipe.", options,
+                           .run = run};

@@ -8,10 +8,10 @@
 static const cli_option options[] = {
     {"--safetensors", NULL, "weights for PyTorch, torchvision and Hugging Face"},
     {"--onnx", NULL, "the network for prediction, as an ONNX model"},
-    {"--checkpoint", "WHICH", "best, last or a step's number; default: best where there was validation"},
+    {"--checkpoint", "best|last|N", "best, last or a step's number; default: best where there was validation"},
     {"--out", "FILE", "where to write; default: RUN/model.safetensors or RUN/model.onnx"},
     {"--names", "WHOSE", "pytorch, the default; headless, tensorflow, hf-resnet, hf-vit or published-vit"},
-    {"--dtype", "f16|bf16", "floats of 16 bits; default: f32"},
+    {"--dtype", "f32|f16|bf16", "of floats; default: f32"},
     {"--shard", "MIB", "cuts what is larger into shards of so many MiB; ONNX: puts its weights beside it"},
     {NULL, NULL, NULL}};
 

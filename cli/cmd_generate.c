@@ -15,7 +15,7 @@ static const cli_option options[] = {
     {"--seed", "N", "of the draws; default: 0"},
     {"--end", "TOKEN", "the token to stop at, or none; default: <|endoftext|> or what the tokenizer has in its place"},
     {"--tokenizer", "PATH", "as for `stoker tokenize`; default: the one of the run's data"},
-    {"--device", "NAME", "where to compute; default: as the run"},
+    {"--device", "DEVICE", "where to compute; default: as the run"},
     {"--threads", "N", "default: one for each core"},
     {"--no-cache", NULL, "computes all positions for each token, to compare with"},
     {"--quiet", NULL, "prints the text only"},
@@ -275,4 +275,4 @@ static int run(const cli_verb *verb, int argc, char **argv)
 const cli_verb cli_generate = {
     "generate", "RUN PROMPT [OPTION...]",
     "Goes on with a text as a trained language model would. Tokens are shown as they come; Ctrl-C ends it.", options,
-    run};
+    .run = run};

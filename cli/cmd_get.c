@@ -236,8 +236,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
 
 const cli_verb cli_get = {
     "get",
-    "NAME|ADDRESS [OPTION...]",
-    "Makes or downloads a data set. Downloads go on where they were cut off, and are checked;\n"
+    "DATASET|ADDRESS [OPTION...]",
+    "Makes or downloads a data set. Downloads go on where they were cut off, and are checked; "
     "archives (.tar.gz, .tgz, .tar, .zip) are unpacked, to a folder that appears when it is whole.",
     options,
     run,

@@ -6,11 +6,11 @@
 #include "stoker/exchange.h"
 
 static const cli_option options[] = {
-    {"--recipe", "FILE", "the recipe of the run: its network takes the weights; default: what the file says"},
-    {"--as", "NAME", "without a recipe: resnet50 and others, with ImageNet's preprocessing; no data are needed"},
+    {"--recipe", "RECIPE", "the recipe of the run: its network takes the weights; default: what the file says"},
+    {"--as", "MODEL", "without a recipe: resnet50 and others, with ImageNet's preprocessing; no data are needed"},
     {"--out", "DIR", "the run's folder; default: runs/NAME"},
     {"--leave", "PARTS", "parts of names, comma-separated, that are not loaded, as of a new head: fc."},
-    {"--names", "WHOSE", "whose names the file has; default: found out. Listed below"},
+    {"--names", "WHOSE", "whose names the file has; default: found out. They stand above"},
     {"--set", "KEY=VALUE", "sets a key of the recipe"},
     {NULL, NULL, NULL}};
 
@@ -63,10 +63,10 @@ static int run(const cli_verb *verb, int argc, char **argv)
 
 const cli_verb cli_import = {
     "import",
-    "FILE [--recipe RECIPE|--as NAME] [OPTION...]",
-    "Makes a run of weights in safetensors: PyTorch's, torchvision's, Hugging Face's, or a checkpoint.\n"
-    "FILE: a .safetensors file, its index of shards, or a folder with model.safetensors. Names: pytorch,\n"
-    "headless (saved without its head), tensorflow (a BERT that came from there), hf-resnet, hf-vit,\n"
+    "FILE [--recipe RECIPE|--as MODEL] [OPTION...]",
+    "Makes a run of weights in safetensors: PyTorch's, torchvision's, Hugging Face's, or a checkpoint. "
+    "FILE: a .safetensors file, its index of shards, or a folder with model.safetensors. Names: pytorch, "
+    "headless (saved without its head), tensorflow (a BERT that came from there), hf-resnet, hf-vit, "
     "published-vit (of the files that torchvision has published).",
     options,
     run,

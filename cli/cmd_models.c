@@ -49,5 +49,5 @@ static int run(const cli_verb *verb, int argc, char **argv)
     return CLI_OK;
 }
 
-const cli_verb cli_models = {"models", "[NAME] [OPTION...]",
-                             "Lists the networks that a recipe can name, or the layers of one.", options, run};
+const cli_verb cli_models = {"models", "[MODEL] [OPTION...]",
+                             "Lists the networks that a recipe can name, or the layers of one.", options, .run = run};

@@ -10,8 +10,8 @@
 static const cli_option options[] = {
     {"--set", "KEY=VALUE", "changes a key of the recipe; may be given often"},
     {"--memory", "SIZE", "short for --set memory=SIZE: plans within 8GiB, 60%"},
-    {"--device", "NAME", "short for --set device=NAME"},
-    {"--precision", "NAME", "short for --set precision=NAME"},
+    {"--device", "DEVICE", "short for --set device=NAME"},
+    {"--precision", "auto|f32|bf16|f16", "short for --set precision=NAME"},
     {"--batch", "N", "short for --set batch=N"},
     {"--json", NULL, "prints JSON"},
     {"--dump-graph", "PASS", "prints the graph after that pass, or after each with 'all'"},
@@ -206,4 +206,4 @@ const cli_verb cli_plan = {
     "plan", "RECIPE [OPTION...]",
     "Says what training a recipe needs: memory by purpose and layer, arithmetic, expected time. Nothing is "
     "trained, and no memory of that size is taken.",
-    options, run_verb};
+    options, .run = run_verb};

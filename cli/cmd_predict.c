@@ -10,8 +10,8 @@ enum { MOST_TOP = 1000 };
 
 static const cli_option options[] = {
     {"--top", "N", "how many classes to print; default: 5, of images in folders 1. Numbers are all printed"},
-    {"--device", "NAME", "where to compute; default: as the run"},
-    {"--checkpoint", "WHICH", "best, last or a step's number; default: best where there was validation"},
+    {"--device", "DEVICE", "where to compute; default: as the run"},
+    {"--checkpoint", "best|last|N", "best, last or a step's number; default: best where there was validation"},
     {"--json", NULL, "prints a line of JSON for each file, also for one that cannot be predicted"},
     {NULL, NULL, NULL}};
 
@@ -175,4 +175,4 @@ const cli_verb cli_predict = {
     "each. A file that cannot be predicted is named, the others go on, and the exit code is 1. The run's stages of\n"
     "evaluation are done to images; those of sizes that these do not take are resized by their shorter side, and the\n"
     "middle is taken.",
-    options, run};
+    options, .run = run};

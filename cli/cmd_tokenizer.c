@@ -7,7 +7,7 @@
 #include "stoker/tokenizer_train.h"
 
 static const cli_option options[] = {
-    {"--kind", "NAME",
+    {"--kind", "bpe|wordpiece|char",
      "bpe: byte-level, as GPT-2's, the default; wordpiece: as BERT's; char: a token for each character"},
     {"--bpe", NULL, "short for --kind bpe"},
     {"--wordpiece", NULL, "short for --kind wordpiece"},
@@ -63,10 +63,10 @@ static int train(const cli_args *args, const stk_tokenizer_training *training, p
     stk_tokenizer_result result;
     const char *out = cli_value(args, "--out");
     double start = cli_now();
-    for (int i = 1; i < args->n_words; i++)
-        paths[i - 1] = cli_find_data(args->word[i], places[i]);
+    for (int i = 0; i < args->n_words; i++)
+        paths[i] = cli_find_data(args->word[i], places[i]);
     cli_catch_stop();
-    stk_status status = stk_tokenizer_train(paths, args->n_words - 1, out, training, &result);
+    stk_status status = stk_tokenizer_train(paths, args->n_words, out, training, &result);
     if (p->shows) cli_clear_bar();
     if (status == STK_INTERRUPTED) return cli_stop_code();
     if (status != STK_OK) return cli_fail();
@@ -101,11 +101,9 @@ static int run(const cli_verb *verb, int argc, char **argv)
     stk_tokenizer_training training = stk_tokenizer_training_default();
     int64_t memory_mib;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
-    if (args.n_words < 1 || strcmp(args.word[0], "train"))
-        return cli_usage(verb, "tokenizer has one verb: tokenizer train TEXT... --out FILE");
     if (!find_kind(verb, &args, &training.kind)) return CLI_USAGE;
     training.characters = cli_value(&args, "--characters");
-    if ((args.n_words < 2 && !training.characters) || !cli_value(&args, "--out"))
+    if ((args.n_words < 1 && !training.characters) || !cli_value(&args, "--out"))
         return cli_usage(verb, "tokenizer train takes text files and --out FILE");
     if (!cli_number(&args, "--vocab", 1, 1 << 22, 8000, &training.vocabulary) ||
         !cli_number(&args, "--min-count", 1, INT32_MAX, 0, &training.min_count) ||
@@ -123,9 +121,19 @@ static int run(const cli_verb *verb, int argc, char **argv)
     return train(&args, &training, &p);
 }
 
-const cli_verb cli_tokenizer = {
-    "tokenizer",
-    "train TEXT... --out FILE [OPTION...]",
+static int run_group(const cli_verb *verb, int argc, char **argv)
+{
+    if (argc > 0 && argv[0][0] != '-') return cli_refuse_verb(verb, argv[0]);
+    return cli_usage(verb, "tokenizer has one verb: tokenizer train TEXT... --out FILE");
+}
+
+static const cli_option no_options[] = {{NULL, NULL, NULL}};
+
+const cli_verb cli_tokenizer = {"tokenizer", "train TEXT... --out FILE [OPTION...]", "Makes tokenizers.", no_options,
+                                .run = run_group};
+const cli_verb cli_tokenizer_train = {
+    "tokenizer train",
+    "TEXT... --out FILE [OPTION...]",
     "Trains a tokenizer on one's own texts. What it writes is for `stoker tokenize`, recipes, and the Python package "
     "`tokenizers`. Texts are files, patterns and addresses; their lines are taken one by one.",
     options,

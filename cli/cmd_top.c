@@ -394,4 +394,4 @@ const cli_verb cli_top = {
     "top", "[RUN|PID] [OPTION...]",
     "Shows a run and its machine, live. Loss and speed, where the run's time goes, cores, memory, IO, GPUs "
     "and the run's processes. Without a name, the run that trains in ./runs.",
-    options, run};
+    options, .run = run};

@@ -380,4 +380,4 @@ const cli_verb cli_watch = {
     "  stoker watch --record before.rec -- ./train.sh\n"
     "  stoker watch --compare before.rec after.rec\n"
     "  stoker watch --json --assert 'gpu_util>80' -- python train.py\n",
-    options, run};
+    options, .run = run};

@@ -12,6 +12,7 @@ if(TARGET stoker_shared)
   if(TARGET stoker)
     install(TARGETS stoker RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
+  include(completions)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/stoker DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
           FILES_MATCHING PATTERN "*.h")
 

@@ -26,7 +26,7 @@ def show():
     accepted(["data", "show", "small.yaml", "--split", "test", "--out", "test.png", "--threads", "5"])
     check(open("test.png", "rb").read() == first, "the same sheet for any number of threads")
     refused(["data", "show", "small.yaml"], 2, "--out FILE")
-    refused(["data", "show", "small.yaml", "--out", "a.png", "--seconds", "3"], 2, "does not take '--seconds'")
+    refused(["data", "show", "small.yaml", "--out", "a.png", "--seconds", "3"], 2, "data show has no option '--seconds'")
     refused(["data", "show", "small.yaml", "--out", "small.yaml/a.png"], 1, "small.yaml': a file is in the way")
     accepted(["data", "show", "small.yaml", "--out", "made/here/a.png"])
     check(os.path.exists("made/here/a.png"), "the folder is made")

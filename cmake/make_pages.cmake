@@ -1,0 +1,20 @@
+# cmake -DSTOKER=PROGRAM -DOUT=FOLDER -P make_pages.cmake: asks the program for each of its pages.
+function(keep file)
+  execute_process(COMMAND ${STOKER} ${ARGN} OUTPUT_FILE ${OUT}/${file} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE ${OUT})
+file(MAKE_DIRECTORY ${OUT}/man1 ${OUT}/bash-completion/completions ${OUT}/zsh/site-functions
+     ${OUT}/fish/vendor_completions.d)
+keep(bash-completion/completions/stoker completion bash)
+keep(zsh/site-functions/_stoker completion zsh)
+keep(fish/vendor_completions.d/stoker.fish completion fish)
+keep(man1/stoker.1 help --man)
+execute_process(COMMAND ${STOKER} help --verbs OUTPUT_VARIABLE verbs COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]+" verbs "${verbs}")
+foreach(verb ${verbs})
+  string(REPLACE " " "-" page "${verb}")
+  string(REPLACE " " ";" words "${verb}")
+  keep(man1/stoker-${page}.1 help --man ${words})
+endforeach()
+file(TOUCH ${OUT}/stamp)

@@ -19,10 +19,12 @@ class RangeServer:
     changed, silent      another ETag; the same, whatever If-Match says
     moved                301, as S3 does where a bucket lies in another region
 
+    `list_period`: lists of objects never end, and come to the same token after so many parts.
     `seen`: a list that takes the headers of each request."""
 
-    def __init__(self, folder, fault=None, latency_s=0, seen=None):
+    def __init__(self, folder, fault=None, latency_s=0, seen=None, list_period=0):
         outer = self
+        self.list_period = list_period
         self.seen = seen
         self.folder, self.fault, self.latency_s = folder, fault, latency_s
         self.requests, self.n_bytes, self.lock = [], 0, threading.Lock()
@@ -103,7 +105,10 @@ class RangeServer:
             info = os.stat(os.path.join(bucket, name))
             parts.append(f"<Contents><Key>{html.escape(name)}</Key><ETag>&quot;{info.st_size}-{info.st_mtime_ns}&quot;</ETag>"
                          f"<Size>{info.st_size}</Size></Contents>")
-        if start + 3 < len(found):
+        if self.list_period:
+            next_token = (start + 1) % self.list_period
+            parts.append(f"<IsTruncated>true</IsTruncated><NextContinuationToken>{next_token}</NextContinuationToken>")
+        elif start + 3 < len(found):
             parts.append(f"<IsTruncated>true</IsTruncated><NextContinuationToken>{start + 3}</NextContinuationToken>")
         self.send(request, 200, f"<ListBucketResult>{''.join(parts)}</ListBucketResult>".encode())
 

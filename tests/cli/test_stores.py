@@ -79,6 +79,16 @@ def folders_and_patterns(root):
     refused(train(f"{root}/nowhere", "told"), 1, "/nowhere", "each class of images needs one", lines=None)
 
 
+def endless_list():
+    """A store whose continuation tokens lead round in a circle, at once or after a while."""
+    for period in 1, 3:
+        server = RangeServer("public", list_period=period)
+        fresh(AWS_ENDPOINT_URL=server.url)
+        refused(files("s3://bucket/digits+x", "told"), 1, "'s3://bucket/digits+x", "has no end", lines=None)
+        check(len(server.requests) < 10, f"{len(server.requests)} requests for a list without end")
+        server.close()
+
+
 def another_region():
     """The bucket lies elsewhere: the store says where, and is asked there."""
     seen = []
@@ -136,6 +146,7 @@ accepted(["pack", "digits/train", "--out", "packed"])
 fresh()
 accepted(train("packed", "local"))
 without_keys()
+endless_list()
 another_region()
 if moto.find():
     checked_signatures(moto.find())

@@ -136,7 +136,9 @@ static stk_status fail_answer(const wish *w, const stk_answer *a, int n_tries)
     if (a->sent != STK_SENT_ANSWERED && !a->too_long)
         return stk_fail(STK_IO, "cannot read %s: %s%s", where, a->error, tries);
     switch (a->code) {
-    case 200: return stk_fail(STK_CORRUPT, "the answer about '%s' is too long", w->path);
+    case 200:
+        return stk_fail(STK_CORRUPT, "the answer about '%s' is too long: more than %d MiB", w->path,
+                        STK_ANSWER_MOST_TEXT >> 20);
     case 206: return fail_part(w, tries, a);
     case 401:
     case 403: return fail_refused(where, w->path, a);

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/name_table.h"
 #include "base/thread.h"
 #include "data/remote/cache.h"
 #include "data/remote/fetcher.h"
@@ -15,7 +17,8 @@
 #include "data/remote/sign.h"
 #include "data/remote/store.h"
 
-enum { SCHEME_BYTES = 5 };
+/* A store gives a thousand objects with each part. */
+enum { SCHEME_BYTES = 5, MOST_TOKEN_BYTES = 8192, MOST_PARTS = 50000, MOST_OBJECTS = 1 << 25 };
 
 bool stk_objects_is_pattern(const char *path)
 {
@@ -30,6 +33,8 @@ static stk_status add(stk_objects *out, const char *root, size_t n_root, const c
 {
     size_t n_key = strlen(key), n_etag = strlen(etag);
     if (out->n == out->capacity) {
+    if (out->n == MOST_OBJECTS)
+        return stk_fail(STK_UNSUPPORTED, "more than %d objects; pack them into shards", MOST_OBJECTS);
         size_t grown = 2 * out->capacity + 64;
         stk_object *p = realloc(out->object, grown * sizeof(*p));
         if (!p) return stk_fail_memory(grown * sizeof(*p));
@@ -61,7 +66,30 @@ static stk_status take(void *user, const stk_listed *object)
     if (t->pattern && strcmp(t->pattern, object->key) != 0 &&
         fnmatch(t->pattern, object->key, FNM_PATHNAME | FNM_PERIOD) != 0)
         return STK_OK;
-    return add(t->out, t->root, t->n_root, object->key, object->etag, object->n_bytes);
+    stk_cache_key file = {.etag = object->etag, .modified = "", .n_bytes = object->n_bytes};
+    return add(t->out, t->root, t->n_root, object->key, t->store, &file);
+}
+
+/* What the next part of a list is asked for by. One that came before would lead round in a circle. */
+typedef struct tokens {
+    stk_name_table seen;
+    stk_arena *arena; /* of those seen */
+    int n_parts;
+} tokens;
+
+static stk_status check_token(tokens *t, const stk_text *token)
+{
+    if (token->n > MOST_TOKEN_BYTES)
+        return stk_fail(STK_CORRUPT, "its list goes on behind a token of %zu bytes, and %d are the most", token->n,
+                        MOST_TOKEN_BYTES);
+    if (++t->n_parts == MOST_PARTS)
+        return stk_fail(STK_UNSUPPORTED, "its list has more than %d parts; name a folder further down", MOST_PARTS);
+    if (stk_name_table_find(&t->seen, stk_text_get(token)) >= 0)
+        return stk_fail(STK_CORRUPT, "its list has no end: after %d parts the store names one that came before",
+                        t->n_parts);
+    if (!t->arena && !(t->arena = stk_arena_new())) return stk_fail_memory(token->n);
+    const char *kept = stk_arena_text(t->arena, stk_text_get(token));
+    return kept ? stk_name_table_add(&t->seen, kept, 0) : stk_fail_memory(token->n);
 }
 
 /* The keys that begin with n bytes of prefix. flat: without those that have a slash after it. */
@@ -71,6 +99,7 @@ static stk_status list(const char *path, const char *prefix, size_t n, bool flat
     stk_status status;
     do {
         stk_text_free(&query);
+    tokens seen = {.arena = NULL};
         stk_text_free(&answer);
         if (token.n) {
             stk_text_add(&query, "continuation-token=");
@@ -86,8 +115,11 @@ static stk_status list(const char *path, const char *prefix, size_t n, bool flat
     } while (token.n);
 done:
     stk_text_free(&token);
+        if (token.n) STK_TRY(check_token(&seen, &token));
     stk_text_free(&query);
     stk_text_free(&answer);
+    stk_name_table_free(&seen.seen);
+    stk_arena_free(seen.arena);
     return status == STK_OK || strstr(stk_error_text(), path) ? status : stk_fail_prefix(status, "'%s': ", path);
 }
 

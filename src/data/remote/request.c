@@ -28,7 +28,7 @@ enum {
     STALL_SECONDS = 15, /* with hardly a byte; STOKER_TIMEOUT has another */
     STALL_BYTES_PER_S = 512,
     MOST_REDIRECTS = 10,
-    MOST_TEXT = 16 << 20,
+    MOST_HEADERS = 256 << 10,
     MOST_ERROR_TEXT = 4096,
 };
 
@@ -87,7 +87,7 @@ static size_t take_body(char *data, size_t size, size_t n_items, void *user)
     size_t n = size * n_items;
     if (a->code == 206 && a->dst) return take_part(a, data, n);
     if (a->code == 200 && a->dst) return 0; /* the whole file: nobody has asked for it */
-    size_t most = a->code == 200 ? MOST_TEXT : MOST_ERROR_TEXT, left = most - a->text.n;
+    size_t most = a->code == 200 ? STK_ANSWER_MOST_TEXT : MOST_ERROR_TEXT, left = most - a->text.n;
     if (n > left && a->code == 200) {
         a->too_long = true;
         return 0;
@@ -133,6 +133,8 @@ static size_t take_header(char *line, size_t size, size_t n_items, void *user)
     size_t n = size * n_items;
     int code;
     char range[96] = "";
+    a->header_bytes += n;
+    if (a->header_bytes > MOST_HEADERS) return 0;
     if (n > 5 && !strncmp(line, "HTTP/", 5) && sscanf(line, "HTTP/%*s %d", &code) == 1) a->code = code;
     keep_value(line, n, "Content-Range", range, sizeof(range));
     if (range[0]) take_range(a, range);
@@ -232,6 +234,8 @@ stk_status stk_request(const stk_store_ask *ask, stk_answer *a)
     a->sent = judge(result);
     a->has_keys = call.has_keys;
     if (result != CURLE_OK) snprintf(a->error, sizeof(a->error), "%s", error[0] ? error : curl_easy_strerror(result));
+    if (a->header_bytes > MOST_HEADERS)
+        snprintf(a->error, sizeof(a->error), "the answer's headers have more than %d KiB", MOST_HEADERS >> 10);
     take_times(h, a);
     curl_easy_setopt(h, CURLOPT_ERRORBUFFER, NULL);
     STK_TRY(stk_text_status(&a->text));

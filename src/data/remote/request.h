@@ -15,12 +15,15 @@ typedef enum stk_sent {
     STK_SENT_HOPELESS,
 } stk_sent;
 
+enum { STK_ANSWER_MOST_TEXT = 16 << 20 }; /* bytes of an answer that is no part of a file */
+
 typedef struct stk_answer {
     /* Where the body of a 206 goes, set by the caller; dst NULL: a part is not what is asked for. */
     uint8_t *dst; /* [room] */
     size_t room, n;
     stk_text text; /* the body of other answers; of an error its first bytes. To be freed */
     bool too_long; /* more came than there is room for */
+    size_t header_bytes;
     stk_sent sent;
     long code;
     int64_t first, total; /* byte and size of the file, from Content-Range; -1: not told */

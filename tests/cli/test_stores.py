@@ -6,6 +6,7 @@ usage: test_stores.py STOKER WORK_FOLDER
 """
 import os
 import shutil
+import struct
 
 import moto
 from program import accepted, begin, check, end, losses, refused, run
@@ -79,6 +80,34 @@ def folders_and_patterns(root):
     refused(train(f"{root}/nowhere", "told"), 1, "/nowhere", "each class of images needs one", lines=None)
 
 
+def another_host():
+    """Two stores with a bucket and an object of one name, ETag and size: neither's blocks are taken for the other's."""
+    for folder, value in ("one", 1), ("two", 2):
+        os.makedirs(f"{folder}/bucket", exist_ok=True)
+        with open(f"{folder}/bucket/x.npy", "wb") as f:
+            f.write(b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '<f4', 'fortran_order': False, 'shape': (4, 2), }".ljust(117) + b"\n")
+            f.write(struct.pack("<8f", *[value] * 8))
+        os.utime(f"{folder}/bucket/x.npy", (1e9, 1e9))  # the ETag is of time and size
+    with open("y.npy", "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }".ljust(117) + b"\n")
+        f.write(struct.pack("<4i", 0, 1, 0, 1))
+    with open("npy.yaml", "w") as f:
+        f.write("data: {train: {source: {npy: {image: s3://bucket/x.npy, label: y.npy}}}}\nbatch: 4\nlog: {every: 1 step}\n"
+                "model: {mlp: {hidden: [4], classes: 2}}\ncheckpoint: {end: false, every: 1000 epochs}\n")
+    seen = []
+    shutil.rmtree("cache", ignore_errors=True)
+    for folder in "one", "two":
+        server = RangeServer(folder)
+        for name in VARIABLES:
+            os.environ.pop(name, None)
+        os.environ["AWS_ENDPOINT_URL"] = server.url
+        accepted(["train", "npy.yaml", "--out", f"of-{folder}", "--steps", "1"])
+        seen.append(losses(f"of-{folder}"))
+        check(any(r for p, r in server.requests if r and r != "bytes=0-0"), f"store '{folder}' was asked for its bytes")
+        server.close()
+    check(seen[0] != seen[1], "each store's own numbers are read")
+
+
 def endless_list():
     """A store whose continuation tokens lead round in a circle, at once or after a while."""
     for period in 1, 3:
@@ -146,6 +175,7 @@ accepted(["pack", "digits/train", "--out", "packed"])
 fresh()
 accepted(train("packed", "local"))
 without_keys()
+another_host()
 endless_list()
 another_region()
 if moto.find():

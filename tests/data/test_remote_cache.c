@@ -35,7 +35,7 @@ static void blocks_come_back(void **state)
 {
     (void)state;
     uint8_t data[1000], got[1000] = {0};
-    stk_block_place place = {0xABCDEF, 7, sizeof(data)}, other = {0xABCDEF, 8, sizeof(data)};
+    stk_block_place place = {{0xABCDEF, 1}, 7, sizeof(data)}, other = {{0xABCDEF, 1}, 8, sizeof(data)};
     for (size_t i = 0; i < sizeof(data); i++)
         data[i] = (uint8_t)(i * 7);
     assert_false(stk_cache_read(&place, true, 0, 10, got));
@@ -45,7 +45,7 @@ static void blocks_come_back(void **state)
     assert_true(stk_cache_read(&place, false, 0, 1000, got));
     assert_memory_equal(got, data, 1000);
     assert_false(stk_cache_read(&other, true, 0, 10, got));
-    const char *path = in_folder("remote/0000000000abcdef/7");
+    const char *path = in_folder("remote/0000000000abcdef0000000000000001/7");
     assert_true(stk_path_exists(path));
     /* One changed byte: refused, and gone. */
     FILE *f = fopen(path, "r+b");
@@ -60,8 +60,33 @@ static void blocks_come_back(void **state)
     assert_false(stk_cache_read(&place, true, 0, 10, got));
     /* Another block's bytes under this name. */
     stk_cache_write(&other, data);
-    assert_int_equal(rename(in_folder("remote/0000000000abcdef/8"), path), 0);
+    assert_int_equal(rename(in_folder("remote/0000000000abcdef0000000000000001/8"), path), 0);
     assert_false(stk_cache_read(&place, true, 0, 10, got));
+}
+
+/* Each part of what a file is known by counts, and where one ends: a store's ETag cannot be made to stand for another's
+ * file. */
+static void other_files_have_other_blocks(void **state)
+{
+    (void)state;
+    const stk_cache_key keys[] = {
+        {"", "http://a/x", "\"1\"", "", 5},         {"", "http://b/x", "\"1\"", "", 5},
+        {"", "http://a:81/x", "\"1\"", "", 5},      {"", "https://a/x", "\"1\"", "", 5},
+        {"", "http://me@a/x", "\"1\"", "", 5},      {"", "http://a/x", "\"2\"", "", 5},
+        {"", "http://a/x", "\"1\"", "", 6},         {"", "http://a/x", "\"1\"", "Mon", 5},
+        {"", "http://a/x", "", "\"1\"", 5},         {"http", "://a/x", "\"1\"", "", 5},
+        {"http://one me", "s3://b/k", "e", "", 5},  {"http://two me", "s3://b/k", "e", "", 5},
+        {"http://one you", "s3://b/k", "e", "", 5}, {"", "http://a/x", "", "", 5},
+    };
+    enum { N = sizeof(keys) / sizeof(keys[0]) };
+    uint64_t id[N][2], again[2];
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(stk_cache_id(&keys[i], id[i]), STK_OK);
+        assert_int_equal(stk_cache_id(&keys[i], again), STK_OK);
+        assert_memory_equal(id[i], again, sizeof(again));
+        for (int k = 0; k < i; k++)
+            if (id[i][0] == id[k][0] || id[i][1] == id[k][1]) fail_msg("%d and %d are taken for one file", i, k);
+    }
 }
 
 static int set_cache(void **state)
@@ -75,6 +100,7 @@ int main(void)
         cmocka_unit_test(limits),
         cmocka_unit_test(addresses),
         cmocka_unit_test(blocks_come_back),
+        cmocka_unit_test(other_files_have_other_blocks),
     };
     return cmocka_run_group_tests(tests, set_cache, remove_test_folder);
 }

@@ -12,9 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/new_file.h"
+#include "base/sha256.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "data/source/side_file.h"
 
@@ -24,6 +27,7 @@ enum { SUM_BYTES = 8 };
 static stk_once root_once = STK_ONCE_INIT;
 static char root[PATH_MAX - 64]; /* "": there is none */
 static uint64_t limit;
+static uint64_t started; /* tells this process from others */
 
 /* Guards what follows. */
 static stk_mutex lock;
@@ -54,6 +58,7 @@ static void find_root(void)
     limit = (uint64_t)16 << 30;
     if (wanted && wanted[0]) (void)stk_cache_parse_limit(wanted, &limit);
     n_written = UINT64_MAX;
+    started = (uint64_t)stk_clock_ns();
     if (stk_mutex_init(&lock) != STK_OK || stk_cache_folder(folder, sizeof(folder)) != STK_OK) return;
     if (snprintf(root, sizeof(root), "%s/remote", folder) >= (int)sizeof(root) || stk_dir_make(root) != STK_OK)
         root[0] = 0;
@@ -73,12 +78,40 @@ int64_t stk_cache_blocks_ahead(void)
 
 static void block_path(const stk_block_place *place, char out[PATH_MAX])
 {
-    snprintf(out, PATH_MAX, "%s/%016" PRIx64 "/%" PRIu64, root, place->id, place->number);
+    snprintf(out, PATH_MAX, "%s/%016" PRIx64 "%016" PRIx64 "/%" PRIu64, root, place->id[0], place->id[1],
+             place->number);
 }
 
 static uint64_t sum_of(const stk_block_place *place, const void *data)
 {
-    return stk_hash64(data, place->n_bytes, place->id ^ place->number);
+    return stk_hash64(data, place->n_bytes, place->id[0] ^ place->number);
+}
+
+/* --- names --- */
+
+static void add_part(stk_text *out, const char *part)
+{
+    stk_text_add(out, "%zu:%s\n", strlen(part), part);
+}
+
+stk_status stk_cache_id(const stk_cache_key *key, uint64_t id[2])
+{
+    uint8_t sum[32];
+    stk_text text = {0};
+    stk_once_run(&root_once, find_root);
+    add_part(&text, key->store);
+    add_part(&text, key->path);
+    add_part(&text, key->etag);
+    add_part(&text, key->modified);
+    stk_text_add(&text, "%" PRIu64, key->n_bytes);
+    if (!key->etag[0] && !key->modified[0]) stk_text_add(&text, " %ld %" PRIu64, (long)getpid(), started);
+    stk_status status = stk_text_status(&text);
+    if (status == STK_OK) {
+        stk_sha256(text.data, text.n, sum);
+        memcpy(id, sum, 2 * sizeof(*id));
+    }
+    stk_text_free(&text);
+    return status;
 }
 
 /* --- reading --- */

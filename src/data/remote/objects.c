@@ -7,7 +7,6 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/name_table.h"
 #include "base/thread.h"
 #include "data/remote/cache.h"
@@ -27,14 +26,15 @@ bool stk_objects_is_pattern(const char *path)
 
 /* --- adding --- */
 
-/* root and key make the path. */
-static stk_status add(stk_objects *out, const char *root, size_t n_root, const char *key, const char *etag,
-                      uint64_t n_bytes)
+/* root and key make the path. file: what is known of its state. store: of stk_store_identity. */
+static stk_status add(stk_objects *out, const char *root, size_t n_root, const char *key, const char *store,
+                      const stk_cache_key *file)
 {
+    const char *etag = file->etag;
     size_t n_key = strlen(key), n_etag = strlen(etag);
-    if (out->n == out->capacity) {
     if (out->n == MOST_OBJECTS)
         return stk_fail(STK_UNSUPPORTED, "more than %d objects; pack them into shards", MOST_OBJECTS);
+    if (out->n == out->capacity) {
         size_t grown = 2 * out->capacity + 64;
         stk_object *p = realloc(out->object, grown * sizeof(*p));
         if (!p) return stk_fail_memory(grown * sizeof(*p));
@@ -46,8 +46,9 @@ static stk_status add(stk_objects *out, const char *root, size_t n_root, const c
     memcpy(path, root, n_root);
     memcpy(path + n_root, key, n_key + 1);
     memcpy(path + n_root + n_key + 1, etag, n_etag + 1);
-    out->object[out->n++] = (stk_object){path, n_bytes};
-    return STK_OK;
+    stk_object *object = &out->object[out->n++];
+    *object = (stk_object){path, file->n_bytes, {0}};
+    return stk_cache_id(&(stk_cache_key){store, path, etag, file->modified, file->n_bytes}, object->id);
 }
 
 /* What of a listing is wanted. */
@@ -56,6 +57,7 @@ typedef struct taker {
     const char *root; /* "s3://BUCKET/" */
     size_t n_root;
     const char *pattern; /* of the key; NULL: all */
+    const char *store;
 } taker;
 
 static stk_status take(void *user, const stk_listed *object)
@@ -96,10 +98,10 @@ static stk_status check_token(tokens *t, const stk_text *token)
 static stk_status list(const char *path, const char *prefix, size_t n, bool flat, taker *t)
 {
     stk_text token = {0}, query = {0}, answer = {0};
+    tokens seen = {.arena = NULL};
     stk_status status;
     do {
         stk_text_free(&query);
-    tokens seen = {.arena = NULL};
         stk_text_free(&answer);
         if (token.n) {
             stk_text_add(&query, "continuation-token=");
@@ -112,14 +114,14 @@ static stk_status list(const char *path, const char *prefix, size_t n, bool flat
         STK_TRY(stk_http_query(path, query.data, &answer));
         stk_text_free(&token);
         STK_TRY(stk_listing_parse((stk_span){(const uint8_t *)answer.data, answer.n}, take, t, &token));
+        if (token.n) STK_TRY(check_token(&seen, &token));
     } while (token.n);
 done:
-    stk_text_free(&token);
-        if (token.n) STK_TRY(check_token(&seen, &token));
-    stk_text_free(&query);
-    stk_text_free(&answer);
     stk_name_table_free(&seen.seen);
     stk_arena_free(seen.arena);
+    stk_text_free(&token);
+    stk_text_free(&query);
+    stk_text_free(&answer);
     return status == STK_OK || strstr(stk_error_text(), path) ? status : stk_fail_prefix(status, "'%s': ", path);
 }
 
@@ -132,9 +134,13 @@ static stk_status list_sorted(const char *path, const char *pattern, size_t n_pr
 {
     const char *slash = strchr(path + SCHEME_BYTES, '/');
     if (!slash) return stk_fail(STK_INVALID, "'%s' names a bucket and no object", path);
-    taker t = {out, path, (size_t)(slash + 1 - path), pattern};
+    stk_text store = {0};
+    stk_status status = stk_store_identity(path, &store);
+    taker t = {out, path, (size_t)(slash + 1 - path), pattern, stk_text_get(&store)};
     size_t before = out->n;
-    STK_RETURN_IF_ERROR(list(path, slash + 1, n_prefix, flat, &t));
+    if (status == STK_OK) status = list(path, slash + 1, n_prefix, flat, &t);
+    stk_text_free(&store);
+    STK_RETURN_IF_ERROR(status);
     if (out->n > before) qsort(out->object + before, out->n - before, sizeof(*out->object), compare);
     return STK_OK;
 }
@@ -169,7 +175,12 @@ stk_status stk_objects_find(const char *path, stk_objects *out)
     if (is_store) STK_RETURN_IF_ERROR(stk_objects_below(path, out));
     if (out->n > before) return STK_OK;
     STK_RETURN_IF_ERROR(stk_http_stat(path, &file));
-    return add(out, path, strlen(path), "", file.etag, file.n_bytes);
+    stk_text store = {0};
+    stk_cache_key state = {.etag = file.etag, .modified = file.modified, .n_bytes = file.n_bytes};
+    stk_status status = stk_store_identity(path, &store);
+    if (status == STK_OK) status = add(out, path, strlen(path), "", stk_text_get(&store), &state);
+    stk_text_free(&store);
+    return status;
 }
 
 /* --- reading --- */
@@ -186,9 +197,7 @@ struct stk_objects_ahead {
 
 static stk_block_place place_of(const stk_object *o)
 {
-    const char *etag = o->path + strlen(o->path) + 1;
-    uint64_t id = stk_hash64(o->path, strlen(o->path), stk_hash64(etag, strlen(etag), o->n_bytes));
-    return (stk_block_place){id, 0, (size_t)o->n_bytes};
+    return (stk_block_place){{o->id[0], o->id[1]}, 0, (size_t)o->n_bytes};
 }
 
 /* From the cache, or into it. once: nothing is tried again. */

@@ -15,6 +15,7 @@
 typedef struct stk_object {
     char *path; /* s3://BUCKET/KEY; the ETag follows its end */
     uint64_t n_bytes;
+    uint64_t id[2]; /* in the cache */
 } stk_object;
 
 typedef struct stk_objects_ahead stk_objects_ahead;

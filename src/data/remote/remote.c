@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/thread.h"
 #include "data/remote/cache.h"
 #include "data/remote/fetcher.h"
 #include "data/remote/http.h"
+#include "data/remote/store.h"
 
 enum {
     MOST_RUN = 16,   /* blocks in one request */
@@ -25,7 +25,7 @@ typedef enum block_state {
 typedef struct remote {
     char *url;
     stk_http_file file;
-    uint64_t id, n_blocks;
+    uint64_t id[2], n_blocks;
     stk_mutex lock; /* guards what follows */
     stk_cond fetched;
     uint8_t *state;                /* [n_blocks], a block_state */
@@ -42,7 +42,7 @@ static size_t block_bytes(const remote *r, uint64_t number)
 
 static stk_block_place place_of(const remote *r, uint64_t number)
 {
-    return (stk_block_place){r->id, number, block_bytes(r, number)};
+    return (stk_block_place){{r->id[0], r->id[1]}, number, block_bytes(r, number)};
 }
 
 /* --- fetching --- */
@@ -221,9 +221,15 @@ static const stk_input_backend backend = {read_remote, close_remote, fetch_remot
 
 /* --- opening --- */
 
-static uint64_t hash_text(const char *text, uint64_t seed)
+/* Of this very state of the file: another one has other blocks. */
+static stk_status find_id(const char *path, const stk_http_file *file, uint64_t id[2])
 {
-    return stk_hash64(text, strlen(text), seed);
+    stk_text store = {0};
+    stk_status status = stk_store_identity(path, &store);
+    stk_cache_key key = {stk_text_get(&store), path, file->etag, file->modified, file->n_bytes};
+    if (status == STK_OK) status = stk_cache_id(&key, id);
+    stk_text_free(&store);
+    return status;
 }
 
 static stk_status set_up(remote *r, const char *path)
@@ -234,8 +240,7 @@ static stk_status set_up(remote *r, const char *path)
     STK_RETURN_IF_ERROR(stk_http_stat(path, &r->file));
     r->latency_s = r->file.latency_s;
     r->n_blocks = (r->file.n_bytes + STK_BLOCK_BYTES - 1) / STK_BLOCK_BYTES;
-    /* Of this very state of the file: another one has other blocks. */
-    r->id = hash_text(path, hash_text(r->file.etag, hash_text(r->file.modified, r->file.n_bytes)));
+    STK_RETURN_IF_ERROR(find_id(path, &r->file, r->id));
     r->state = calloc((size_t)r->n_blocks + 1, 1);
     return r->state ? STK_OK : stk_fail_memory((size_t)r->n_blocks);
 }
@@ -256,7 +261,7 @@ static stk_status open_remote(const char *path, stk_input *out)
     has_lock = true;
     STK_TRY(stk_cond_init(&r->fetched));
     out->n_bytes = r->file.n_bytes;
-    out->mtime_ns = (int64_t)(r->id >> 1); /* stands for the state */
+    out->mtime_ns = (int64_t)(r->id[0] >> 1); /* stands for the state */
     out->backend = &backend;
     out->backend_self = r;
     return STK_OK;

@@ -225,6 +225,24 @@ stk_status stk_store_prepare(const stk_store_ask *ask, stk_store_call *out)
     return stk_text_status(&out->url);
 }
 
+stk_status stk_store_identity(const char *path, stk_text *out)
+{
+    stk_keys keys = {0};
+    stk_store store = stk_store_of(path);
+    if (store == STK_STORE_NONE) return STK_OK;
+    stk_status status = stk_keys_find(store, &keys);
+    const char *region = keys.region ? keys.region : "";
+    if (status == STK_OK && keys.endpoint)
+        stk_text_add(out, "%s %s", keys.endpoint, keys.id ? keys.id : "");
+    else if (status == STK_OK && store == STK_STORE_S3)
+        stk_text_add(out, "aws%s",
+                     !strncmp(region, "cn-", 3)       ? "-cn"
+                     : !strncmp(region, "us-gov-", 7) ? "-us-gov"
+                                                      : "");
+    stk_keys_free(&keys);
+    return status == STK_OK ? stk_text_status(out) : status;
+}
+
 void stk_store_call_free(stk_store_call *call)
 {
     if (call->header.data) explicit_bzero(call->header.data, call->header.n);

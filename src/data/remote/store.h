@@ -33,6 +33,9 @@ typedef struct stk_store_call {
 /* For one request, at once: a signature is good for minutes. *out is released by stk_store_call_free, also after an
  * error. */
 stk_status stk_store_prepare(const stk_store_ask *ask, stk_store_call *out);
+/* Appends which store a path lies in, as far as the path does not say it: where an endpoint is set, that and who asks,
+ * as such stores may have buckets for each; else which of the clouds, whose buckets' names are unique. */
+stk_status stk_store_identity(const char *path, stk_text *out);
 void stk_store_call_free(stk_store_call *call);
 /* A store's answer said that the bucket of path lies in this region: later requests go there. False: they did so
  * already, or this is no region's name. */

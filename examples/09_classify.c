@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     int failed = 0;
     if (argc < 3) {
         fprintf(stderr, "usage: 09_classify model.safetensors FILE...\n");
-        return 77; /* for the tests: there is nothing to classify */
+        return 2;
     }
     if (stk_classifier_open(argv[1], NULL, &classifier) != STK_OK) {
         fprintf(stderr, "%s\n", stk_error_text());

@@ -40,7 +40,7 @@ def answers():
         same_answers("first", file)
     both = classify("first/model.safetensors", *files)
     check(both.stdout.count("digits/test/") == 3, "several files in one go")
-    for words, code, message in (([], 77, "usage"), (["nowhere.safetensors", files[0]], 1, "'nowhere.safetensors'"),
+    for words, code, message in (([], 2, "usage"), (["nowhere.safetensors", files[0]], 1, "'nowhere.safetensors'"),
                                  (["first/step-10/model.safetensors", files[0]], 1, "stoker export RUN --safetensors"),
                                  (["first/model.safetensors", "nothing.jpg"], 1, "'nothing.jpg'"),
                                  (["first/model.safetensors", "small.yaml"], 1, "cannot predict 'small.yaml'")):

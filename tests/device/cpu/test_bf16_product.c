@@ -156,10 +156,17 @@ static bool runs_here(void)
     return stk_bf16_product_pays(stk_isa_choose(), &s);
 }
 
+static void skip_elsewhere(void)
+{
+    if (runs_here()) return;
+    print_message("SKIP: this processor multiplies no bf16 (AVX512-BF16)\n");
+    skip();
+}
+
 static void check(stk_product_shape s)
 {
     enum { MOST_ELEMENTS = 2000 };
-    if (!runs_here()) skip();
+    skip_elsewhere();
     buffers x = make_buffers(&s);
     run(&s, &x, 2, false, x.c);
     bool all = s.m * s.n * s.k < 2000000;
@@ -253,7 +260,7 @@ static void rare_numbers_are_cast(void **state)
     enum { N = 64, DEPTH = 6 };
     static const uint32_t wide[DEPTH] = {0x7f800001, 0xffbfffff, 0x7f7fffff, 0x00018000, 0x80000001, 0xff800000};
     static const uint16_t narrow[DEPTH] = {0x7fc0, 0xffc0, 0x7f80, 0x0002, 0x8000, 0xff80};
-    if (!runs_here()) skip();
+    skip_elsewhere();
     stk_product_shape any = shape_of(96, 64, 64, false, false, STK_F32);
     const stk_bf16_tile_fns *tiles = stk_bf16_product_cut(STK_ISA_AVX512, &any, 1).tiles;
     for (int by_columns = 0; by_columns < 2; by_columns++) {

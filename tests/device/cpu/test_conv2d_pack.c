@@ -59,7 +59,10 @@ static void check_packing(stk_conv_packing p, bool is_wide)
 {
     enum { N_PARTS = 3 };
     const stk_bf16_tile_fns *tiles = find_tiles();
-    if (!tiles) skip();
+    if (!tiles) {
+        print_message("SKIP: this processor multiplies no bf16 (AVX512-BF16)\n");
+        skip();
+    }
     int64_t n_taps = p.kernel_h * p.kernel_w, n = p.o * n_taps * p.c;
     uint16_t *weight = malloc((size_t)n * sizeof(*weight));
     void *memory = NULL;

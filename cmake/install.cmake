@@ -1,4 +1,4 @@
-# cmake --install: program, libraries, headers, pkg-config file.
+# cmake --install: program, libraries, headers, a pkg-config file, stokerConfig.cmake for find_package, and ldconfig.
 if(TARGET stoker_shared)
   # `cmake --install` builds nothing, and a part of the products may be there.
   install(CODE "
@@ -16,13 +16,55 @@ if(TARGET stoker_shared)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/stoker DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
           FILES_MATCHING PATTERN "*.h")
 
-  # The prefix is found from where the file lies, so that an installed tree may be moved.
-  file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-  string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
-  get_filename_component(pc_dnnl_dir ${DNNL_LIBRARY} DIRECTORY)
-  set(pc_private_libs "-L${pc_dnnl_dir} -ldnnl -lm -pthread ${OpenMP_C_FLAGS}")
-  configure_file(${CMAKE_SOURCE_DIR}/cmake/stoker.pc.in ${CMAKE_BINARY_DIR}/stoker.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/stoker.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  # What libstoker.a needs, as it was found here; FFmpeg is loaded when the first video is opened, and not linked. These are
+  # libraries and not modules of pkg-config (Requires.private), which would ask for the static libraries that libcurl was made of.
+  set(private_names ${JPEG_LIBRARIES} ${PNG_LIBRARIES} ${YAML_LIBRARIES} ${ZLIB_LIBRARIES} ${JANSSON_LIBRARIES} ${UTF8PROC_LIBRARIES})
+  set(private_folders ${JPEG_LIBRARY_DIRS} ${PNG_LIBRARY_DIRS} ${YAML_LIBRARY_DIRS} ${ZLIB_LIBRARY_DIRS} ${JANSSON_LIBRARY_DIRS}
+                      ${UTF8PROC_LIBRARY_DIRS})
+  if(CURL_FOUND)
+    list(APPEND private_names ${CURL_LIBRARIES} ${CRYPTO_LIBRARIES})
+    list(APPEND private_folders ${CURL_LIBRARY_DIRS} ${CRYPTO_LIBRARY_DIRS})
+  endif()
+  if(ONNX_FOUND)
+    list(APPEND private_names ${PROTOBUF_C_LIBRARIES})
+    list(APPEND private_folders ${PROTOBUF_C_LIBRARY_DIRS})
+  endif()
+  get_filename_component(dnnl_folder ${DNNL_LIBRARY} DIRECTORY)
+  list(APPEND private_names dnnl m ${CMAKE_DL_LIBS})
+  list(APPEND private_folders ${dnnl_folder})
+  list(REMOVE_DUPLICATES private_names)
+  list(REMOVE_DUPLICATES private_folders)
+  list(REMOVE_ITEM private_folders ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES})
+  set(private_flags -pthread ${OpenMP_C_FLAGS})
+
+  set(pc_folders ${private_folders})
+  list(TRANSFORM pc_folders PREPEND -L)
+  set(pc_names ${private_names})
+  list(TRANSFORM pc_names PREPEND -l)
+  list(JOIN pc_folders " " pc_folders)
+  list(JOIN pc_names " " pc_names)
+  list(JOIN private_flags " " pc_flags)
+  string(STRIP "${pc_folders} ${pc_names} ${pc_flags}" pc_libs_private)
+
+  # Both find the prefix from where they lie, so that an installed tree may be moved.
+  foreach(folder pkgconfig cmake/stoker)
+    file(RELATIVE_PATH to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/${folder} ${CMAKE_INSTALL_PREFIX})
+    string(REGEX REPLACE "/$" "" to_prefix "${to_prefix}")
+    if(folder STREQUAL pkgconfig)
+      configure_file(${CMAKE_SOURCE_DIR}/cmake/stoker.pc.in ${CMAKE_BINARY_DIR}/stoker.pc @ONLY)
+      install(FILES ${CMAKE_BINARY_DIR}/stoker.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/${folder})
+    else()
+      include(CMakePackageConfigHelpers)
+      configure_file(${CMAKE_SOURCE_DIR}/cmake/stokerConfig.cmake.in ${CMAKE_BINARY_DIR}/stokerConfig.cmake @ONLY)
+      write_basic_package_version_file(${CMAKE_BINARY_DIR}/stokerConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+      install(FILES ${CMAKE_BINARY_DIR}/stokerConfig.cmake ${CMAKE_BINARY_DIR}/stokerConfigVersion.cmake
+              DESTINATION ${CMAKE_INSTALL_LIBDIR}/${folder})
+    endif()
+  endforeach()
+
+  # Programs find libstoker.so where the loader looks, once ldconfig has been run.
+  configure_file(${CMAKE_SOURCE_DIR}/cmake/ldconfig.cmake.in ${CMAKE_BINARY_DIR}/ldconfig.cmake @ONLY)
+  install(SCRIPT ${CMAKE_BINARY_DIR}/ldconfig.cmake)
 endif()
 
 # What was found, for people and for bug reports. Optional parts append "NAME (what for)=FOUND"

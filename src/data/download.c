@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "data/download_unpack.h"
 #include "data/remote/http.h"
 
@@ -52,7 +54,8 @@ static stk_status checksum_of(const char *path, const char *kind_of, char out[80
 typedef struct fetch {
     const stk_download_file *file;
     char url[PATH_BYTES], path[PATH_BYTES], part[PATH_BYTES], state[PATH_BYTES];
-    int fd; /* of part */
+    int fd;        /* of part */
+    bool has_part; /* it is ours, and locked */
     uint64_t at;
     stk_download_fn progress;
     void *user;
@@ -71,31 +74,46 @@ static stk_status check(const fetch *f, const char *path, bool *ok)
 
 /* --- what an earlier attempt left --- */
 
+#define STATE_MARK "stoker part of "
+
 static void print_state(const stk_http_file *remote, char out[320])
 {
-    snprintf(out, 320, "%llu %s %s\n", (unsigned long long)remote->n_bytes, remote->etag, remote->modified);
+    snprintf(out, 320, STATE_MARK "%llu %s %s\n", (unsigned long long)remote->n_bytes, remote->etag, remote->modified);
 }
 
-/* Goes on behind what is there, where it is of the file as the server has it now. */
+static void read_state(const fetch *f, char out[320])
+{
+    FILE *state = fopen(f->state, "re");
+    size_t n = state ? fread(out, 1, 319, state) : 0;
+    out[n] = 0;
+    if (state) fclose(state);
+}
+
+/* Goes on behind what is there, where it is of the file as the server has it now. A part that nothing is known of is
+ * somebody's, of another program perhaps. */
 static stk_status open_part(fetch *f, const stk_http_file *remote)
 {
-    char now[320], before[320] = "";
+    char now[320], before[320];
     struct stat info;
     print_state(remote, now);
-    FILE *state = fopen(f->state, "re");
-    if (state) {
-        size_t n = fread(before, 1, sizeof(before) - 1, state);
-        before[n] = 0;
-        fclose(state);
-    }
+    f->fd = open(f->part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (f->fd < 0) return stk_fail(STK_IO, "cannot write '%s': %s", f->part, stk_errno_text(errno));
+    if (flock(f->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return stk_fail(STK_BUSY, "another process is fetching '%s'", f->path);
+    if (fstat(f->fd, &info) < 0) return stk_fail(STK_IO, "cannot write '%s': %s", f->part, stk_errno_text(errno));
+    read_state(f, before);
+    bool ours = !strncmp(before, STATE_MARK, strlen(STATE_MARK));
+    if (!ours && (info.st_size > 0 || stk_path_exists(f->state)))
+        return stk_fail(STK_BUSY, "'%s' is there and no part that 'stoker get' fetched; move it away",
+                        info.st_size > 0 ? f->part : f->state);
+    f->has_part = true;
     bool goes_on = !strcmp(now, before) && (remote->etag[0] || remote->modified[0]);
-    f->fd = open(f->part, O_WRONLY | O_CREAT | O_CLOEXEC | (goes_on ? 0 : O_TRUNC), 0666);
-    if (f->fd < 0 || fstat(f->fd, &info) < 0)
-        return stk_fail(STK_IO, "cannot write '%s': %s", f->part, stk_errno_text(errno));
-    f->at = (uint64_t)info.st_size;
+    f->at = goes_on ? (uint64_t)info.st_size : 0;
     if (f->at > remote->n_bytes) return stk_fail(STK_CORRUPT, "'%s' is longer than the file; remove it", f->part);
-    if (lseek(f->fd, 0, SEEK_END) < 0) return stk_fail(STK_IO, "cannot write '%s': %s", f->part, stk_errno_text(errno));
-    return stk_file_write_durably(f->state, now, strlen(now));
+    STK_RETURN_IF_ERROR(stk_file_write_durably(f->state, now, strlen(now)));
+    if ((!goes_on && ftruncate(f->fd, 0) < 0) || lseek(f->fd, 0, SEEK_END) < 0)
+        return stk_fail(STK_IO, "cannot write '%s': %s", f->part, stk_errno_text(errno));
+    return STK_OK;
 }
 
 /* --- from a server or a folder --- */
@@ -128,9 +146,13 @@ done:
 static stk_status copy(fetch *f)
 {
     stk_span bytes = {0};
+    stk_status status;
     STK_RETURN_IF_ERROR(stk_file_map(f->url, &bytes));
-    stk_status status = stk_file_write_durably(f->part, bytes.data, bytes.n);
-    if (status == STK_OK && f->progress) f->progress(f->user, f->file->name, (int64_t)bytes.n, (int64_t)bytes.n);
+    STK_TRY(open_part(f, &(stk_http_file){.n_bytes = bytes.n}));
+    STK_TRY(stk_write_all(f->fd, f->part, bytes.data, bytes.n));
+    if (fsync(f->fd) < 0) STK_TRY(stk_fail(STK_IO, "cannot write '%s': %s", f->part, stk_errno_text(errno)));
+    if (f->progress) f->progress(f->user, f->file->name, (int64_t)bytes.n, (int64_t)bytes.n);
+done:
     stk_file_unmap(bytes);
     return status;
 }
@@ -138,19 +160,31 @@ static stk_status copy(fetch *f)
 /* A file of the right checksum gets its name; another one is put aside, so that the next attempt begins anew. */
 static stk_status finish(fetch *f)
 {
-    char wrong[PATH_BYTES];
+    char wrong[PATH_BYTES], aside[PATH_BYTES];
     bool ok;
     stk_status status = check(f, f->part, &ok);
     if (status == STK_CORRUPT && snprintf(wrong, sizeof(wrong), "%s.wrong", f->path) < PATH_BYTES) {
         char why[512];
         snprintf(why, sizeof(why), "%s", stk_error_text());
-        if (rename(f->part, wrong) == 0) (void)unlink(f->state);
-        return stk_fail(STK_CORRUPT, "%s; it is kept as '%s'", why, wrong);
+        STK_RETURN_IF_ERROR(stk_rename_aside(f->part, wrong, aside));
+        f->has_part = false;
+        (void)unlink(f->state);
+        return stk_fail(STK_CORRUPT, "%s; it is kept as '%s'", why, aside);
     }
     STK_RETURN_IF_ERROR(status);
-    if (rename(f->part, f->path) < 0) return stk_fail(STK_IO, "cannot rename '%s': %s", f->part, stk_errno_text(errno));
+    STK_RETURN_IF_ERROR(stk_rename_new(f->part, f->path));
+    f->has_part = false;
     (void)unlink(f->state);
     return STK_OK;
+}
+
+/* What was made for nothing goes again. */
+static void drop_empty_part(const fetch *f)
+{
+    struct stat info;
+    if (!f->has_part || fstat(f->fd, &info) < 0 || info.st_size > 0) return;
+    (void)unlink(f->state);
+    (void)unlink(f->part);
 }
 
 static stk_status fetch_file(const stk_download_file *file, const char *folder, const char *mirror,
@@ -171,6 +205,7 @@ static stk_status fetch_file(const stk_download_file *file, const char *folder, 
     STK_TRY(stk_is_remote(f.url) ? receive(&f) : copy(&f));
     STK_TRY(finish(&f));
 done:
+    if (status != STK_OK) drop_empty_part(&f);
     if (f.fd >= 0) close(f.fd);
     return status;
 }
@@ -178,10 +213,87 @@ done:
 static stk_status fetch_all(const stk_download_set *set, const char *folder, const char *mirror,
                             stk_download_fn progress, void *user)
 {
-    STK_RETURN_IF_ERROR(stk_dir_make(folder));
     for (int i = 0; i < set->n_files; i++)
         STK_RETURN_IF_ERROR(fetch_file(&set->file[i], folder, mirror, progress, user));
     return stk_dir_sync(folder);
+}
+
+/* The files are what recipes read. After a failure a folder is left only where something is in it. */
+static stk_status fetch_to(const stk_download_set *set, const char *folder, const char *mirror,
+                           stk_download_fn progress, void *user)
+{
+    size_t n_there;
+    STK_RETURN_IF_ERROR(stk_dir_make_new(folder, &n_there));
+    stk_status status = fetch_all(set, folder, mirror, progress, user);
+    if (status != STK_OK) stk_dir_take_back(folder, n_there);
+    return status;
+}
+
+/* --- archives --- */
+
+/* In FOLDER.download, which says by this that it is ours. */
+static const char mark_name[] = "stoker-download.txt";
+
+static stk_status mark(const stk_download_set *set, const char *fetched)
+{
+    char path[PATH_BYTES];
+    stk_names names;
+    stk_text text = {0};
+    stk_status status;
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), fetched, mark_name));
+    if (stk_path_exists(path)) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_dir_list(fetched, &names));
+    size_t n = names.n;
+    stk_names_free(&names);
+    if (n > 0)
+        return stk_fail(STK_BUSY, "folder '%s' is there and was not made by 'stoker get'; move it away or name another",
+                        fetched);
+    stk_text_add(&text, "stoker get %s keeps here what it fetches until it is unpacked, and then removes it.\n",
+                 set->name);
+    status = stk_text_status(&text);
+    if (status == STK_OK) status = stk_file_write_durably(path, text.data, text.n);
+    stk_text_free(&text);
+    return status;
+}
+
+/* Of a marked folder: the archives where they are unpacked, and the folder where nothing else is in it. */
+static stk_status clear(const stk_download_set *set, const char *fetched, bool unpacked)
+{
+    char path[PATH_BYTES];
+    stk_names names;
+    for (int i = 0; unpacked && i < set->n_files; i++) {
+        STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), fetched, set->file[i].name));
+        if (unlink(path) < 0 && errno != ENOENT)
+            return stk_fail(STK_IO, "cannot remove '%s': %s", path, stk_errno_text(errno));
+    }
+    STK_RETURN_IF_ERROR(stk_dir_list(fetched, &names));
+    bool is_empty = names.n == 0 || (names.n == 1 && !strcmp(names.name[0], mark_name));
+    stk_names_free(&names);
+    if (!is_empty) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), fetched, mark_name));
+    if ((unlink(path) < 0 && errno != ENOENT) || rmdir(fetched) < 0)
+        return stk_fail(STK_IO, "cannot remove '%s': %s", fetched, stk_errno_text(errno));
+    return STK_OK;
+}
+
+static stk_status fetch_and_unpack(const stk_download_set *set, const char *fetched, const char *folder,
+                                   const char *mirror, stk_download_fn progress, void *user)
+{
+    char why[1024];
+    size_t n_there;
+    stk_status status;
+    STK_RETURN_IF_ERROR(stk_dir_make_new(fetched, &n_there));
+    STK_TRY(mark(set, fetched));
+    STK_TRY(fetch_all(set, fetched, mirror, progress, user));
+    STK_TRY(stk_download_unpack(set, fetched, folder, progress, user));
+    return clear(set, fetched, true);
+done:
+    snprintf(why, sizeof(why), "%s", stk_error_text());
+    if (n_there < strlen(fetched)) {
+        (void)clear(set, fetched, false);
+        stk_dir_take_back(fetched, n_there);
+    }
+    return stk_fail(status, "%s", why);
 }
 
 stk_status stk_download(const stk_download_set *set, const char *folder, const char *mirror, stk_download_fn progress,
@@ -189,7 +301,7 @@ stk_status stk_download(const stk_download_set *set, const char *folder, const c
 {
     char fetched[PATH_BYTES];
     bool is_there = false;
-    if (set->form == STK_DOWNLOAD_FILES) return fetch_all(set, folder, mirror, progress, user);
+    if (set->form == STK_DOWNLOAD_FILES) return fetch_to(set, folder, mirror, progress, user);
     STK_RETURN_IF_ERROR(stk_download_is_unpacked(set, folder, &is_there));
     if (is_there) return STK_OK;
     size_t n = strlen(folder);
@@ -197,7 +309,5 @@ stk_status stk_download(const stk_download_set *set, const char *folder, const c
         n--;
     if (snprintf(fetched, sizeof(fetched), "%.*s.download", (int)n, folder) >= PATH_BYTES)
         return stk_fail(STK_INVALID, "path '%.60s...' is too long", folder);
-    STK_RETURN_IF_ERROR(fetch_all(set, fetched, mirror, progress, user));
-    STK_RETURN_IF_ERROR(stk_download_unpack(set, fetched, folder, progress, user));
-    return stk_tree_remove(fetched);
+    return fetch_and_unpack(set, fetched, folder, mirror, progress, user);
 }

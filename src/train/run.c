@@ -350,10 +350,18 @@ int64_t stk_run_step(const stk_run *run)
     return run->loaded_step;
 }
 
-/* The training data as evaluation sees it: in order, whole. Stages stay as they are. */
+/* The training data as evaluation sees it: all samples, those that fill no batch, too. Stages stay as they are. */
 static stk_status evaluate_train(stk_run *run, stk_metrics *out)
 {
-    return stk_trainer_evaluate(run->trainer, run->train, out);
+    stk_dataset *whole = NULL;
+    stk_recipe_part *part = &run->recipe->part[STK_PART_TRAIN];
+    bool drops = part->drop_remainder;
+    part->drop_remainder = false;
+    stk_status status = stk_build_dataset(run->recipe, STK_PART_TRAIN, &whole);
+    part->drop_remainder = drops;
+    if (status == STK_OK) status = stk_trainer_evaluate(run->trainer, whole, out);
+    stk_dataset_free(whole);
+    return status;
 }
 
 stk_status stk_run_evaluate(stk_run *run, const char *part, stk_metrics *out)

@@ -3,6 +3,7 @@
 
 #include "cli.h"
 #include "data.h"
+#include "stoker/cache.h"
 #include "stoker/sources.h"
 
 #define SPLIT                                                                                                          \
@@ -46,14 +47,14 @@ static const cli_option show_options[] = {
 typedef struct data_verb {
     const cli_verb *verb;
     int (*run)(data_job *job);
-    bool opens_recipe;
+    bool opens_recipe, keeps; /* keeps: what it finds out about the data is for the next run, too */
 } data_verb;
 
-static const data_verb verbs[] = {{&cli_data_bench, data_bench, true},
-                                  {&cli_data_show, data_show, true},
-                                  {&cli_data_explain, data_explain, true},
-                                  {&cli_data_lint, data_lint, false},
-                                  {&cli_data_verify, data_verify, false}};
+static const data_verb verbs[] = {{&cli_data_bench, data_bench, true, true},
+                                  {&cli_data_show, data_show, true, false},
+                                  {&cli_data_explain, data_explain, true, false},
+                                  {&cli_data_lint, data_lint, false, false},
+                                  {&cli_data_verify, data_verify, false, false}};
 enum { N_VERBS = sizeof(verbs) / sizeof(verbs[0]) };
 
 /* The options into the job. False: a message is out. */
@@ -101,6 +102,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words != 1) return cli_usage(verb, "%s takes one recipe, and there are %d", verb->name, args.n_words);
     job.recipe = args.word[0];
+    stk_keep_data(data->keeps);
     if (!read_options(data, &job)) return CLI_USAGE;
     if (data->opens_recipe && !data_open(&job)) return CLI_FAILED;
     int code = data->run(&job);

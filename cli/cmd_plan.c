@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "progress.h"
+#include "stoker/cache.h"
 #include "stoker/plan.h"
 
 static const cli_option options[] = {
@@ -193,6 +194,7 @@ static int run_verb(const cli_verb *verb, int argc, char **argv)
         set[n] = sets[n];
         n++;
     }
+    stk_keep_data(false);
     bool json = cli_has(&args, "--json");
     if (json && cli_has(&args, "--dump-graph"))
         return cli_usage(verb, "graphs are no JSON: '--dump-graph' does not go with '--json'");

@@ -29,6 +29,11 @@ typedef enum stk_cache_kind {
  * have changed, and stages made of C functions. */
 STK_API void stk_dataset_cache(stk_dataset *dataset, stk_cache_kind kind, const char *path);
 
+/* keep false: from now on data sets of this process keep nothing of what they find out: no index files beside the data,
+ * no answers of surveys, no rows on disk, no entry points. What is there is read. For who only looks. What cannot be
+ * read otherwise still goes into the cache folder: unpacked shards and blocks of remote files. Threads: any. */
+STK_API void stk_keep_data(bool keep);
+
 typedef struct stk_cache_stats {
     stk_cache_kind kind; /* as it was chosen; STK_CACHE_NONE: there is none, or no loader yet */
     char path[1024];     /* on disk */

@@ -2,11 +2,25 @@
 #include "base/new_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+
+bool stk_new_file_may_replace(const char *path, const void *magic, size_t n)
+{
+    char found[64];
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return errno == ENOENT;
+    bool ours = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && n <= sizeof(found) &&
+                (info.st_size == 0 || (pread(fd, found, n, 0) == (ssize_t)n && !memcmp(found, magic, n)));
+    close(fd);
+    return ours;
+}
 
 stk_status stk_new_file_begin(stk_new_file *f, const char *path)
 {

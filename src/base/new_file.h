@@ -14,6 +14,10 @@ typedef struct stk_new_file {
     char temporary[STK_TEMPORARY_PATH];
 } stk_new_file;
 
+/* True where nothing is at path, an empty regular file, or one that begins with these bytes: what a writer of such
+ * files may replace although nobody named it. */
+bool stk_new_file_may_replace(const char *path, const void *magic, size_t n);
+
 stk_status stk_new_file_begin(stk_new_file *f, const char *path);
 /* Gives it its name. sync: it outlives a crash of the machine. fd stays open, and the caller ends it in any case. */
 stk_status stk_new_file_finish(stk_new_file *f, bool sync);

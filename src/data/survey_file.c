@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "data/keep.h"
 #include "data/source/reader.h"
 #include "data/source/side_file.h"
 
@@ -58,7 +59,7 @@ void stk_survey_file_find(const stk_dataset *dataset, const stk_survey *survey, 
         if (i == 0) place = stk_hash64(&record.name, sizeof(record.name), place);
         out->state = stk_hash64(&record, sizeof(record), out->state);
     }
-    if (stk_cache_folder(folder, sizeof(folder)) != STK_OK || stk_dir_make(folder) != STK_OK) return;
+    if (stk_cache_folder(folder, sizeof(folder)) != STK_OK) return;
     int used = snprintf(out->path, sizeof(out->path), "%s/survey-%016llx", folder, (unsigned long long)place);
     if (used >= (int)sizeof(out->path)) out->path[0] = 0;
 }
@@ -81,9 +82,10 @@ bool stk_survey_file_read(const stk_survey_file *file, int32_t *answers, int64_t
 void stk_survey_file_write(const stk_survey_file *file, const int32_t *answers, int64_t n)
 {
     size_t n_bytes = stk_survey_bytes(n);
-    uint8_t *p = file->path[0] ? malloc(n_bytes) : NULL;
+    size_t n_there;
+    uint8_t *p = file->path[0] && stk_keeps_data() ? malloc(n_bytes) : NULL;
     if (!p) return;
     stk_survey_print(file->state, answers, n, p);
-    (void)stk_file_write_durably(file->path, p, n_bytes);
+    if (stk_dir_make_for(file->path, &n_there) == STK_OK) (void)stk_file_write_durably(file->path, p, n_bytes);
     free(p);
 }

@@ -112,8 +112,8 @@ bool stk_folder_find_previous(const stk_run *run, char previous[STK_PATH_BYTES])
     char next[STK_PATH_BYTES];
     previous[0] = 0;
     int n = snprintf(next, sizeof(next), "%s.previous", run->folder);
-    for (int i = 2; n > 0 && n < STK_PATH_BYTES && stk_path_is_dir(next); i++) {
-        memcpy(previous, next, (size_t)n + 1);
+    for (int i = 2; n > 0 && n < STK_PATH_BYTES && stk_path_exists(next); i++) {
+        if (stk_path_is_dir(next)) memcpy(previous, next, (size_t)n + 1);
         n = snprintf(next, sizeof(next), "%s.previous-%d", run->folder, i);
     }
     return previous[0] != 0;

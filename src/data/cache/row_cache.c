@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "data/keep.h"
 #include "data/source/side_file.h"
 #include "data/worker.h"
 
@@ -145,7 +146,7 @@ static stk_status open_file(stk_row_cache *cache, const stk_source *source)
             return stk_fail(STK_INVALID, "the cache's path is too long");
     } else {
         STK_RETURN_IF_ERROR(stk_cache_folder(folder, sizeof(folder)));
-        STK_RETURN_IF_ERROR(stk_dir_make(folder));
+        if (stk_keeps_data()) STK_RETURN_IF_ERROR(stk_dir_make(folder));
         /* One file for each data: records of the same names share one, and others do not drive each other out. */
         if (snprintf(path, n, "%s/rows-%016llx", folder, (unsigned long long)stk_hash64(&stamp.name, 8, key)) >= (int)n)
             return stk_fail(STK_INVALID, "the path of the cache folder is too long");

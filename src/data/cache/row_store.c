@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "base/new_file.h"
 #include "data/codec/little.h"
+#include "data/keep.h"
 
 enum { HEADER = 64, ENTRY = 48, END_AT = 32, ALIGNMENT = 64 };
 static const char magic[] = "stkrows1";
@@ -182,7 +183,7 @@ static uint64_t entry_hash(uint64_t row_hash, const unsigned char *entry)
 static int open_ours(const char *path, const unsigned char header[HEADER])
 {
     unsigned char found[HEADER];
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, (stk_keeps_data() ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) return -1;
     if (read_at(fd, 0, found, HEADER) && !memcmp(found, header, END_AT)) return fd;
     close(fd);
@@ -192,14 +193,7 @@ static int open_ours(const char *path, const unsigned char header[HEADER])
 /* Only what is nothing or a cache of ours is replaced, such as one of other data. */
 static stk_status check_replaced(const char *path)
 {
-    unsigned char found[sizeof(magic) - 1];
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 && errno == ENOENT) return STK_OK;
-    bool ours = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
-                (info.st_size == 0 || (read_at(fd, 0, found, sizeof(found)) && !memcmp(found, magic, sizeof(found))));
-    if (fd >= 0) close(fd);
-    if (ours) return STK_OK;
+    if (stk_new_file_may_replace(path, magic, sizeof(magic) - 1)) return STK_OK;
     return stk_fail(STK_BUSY, "cannot make the cache '%s': something that is no cache is there; name another path",
                     path);
 }
@@ -207,7 +201,6 @@ static stk_status check_replaced(const char *path)
 static stk_status make_file(const char *path, const unsigned char header[HEADER], int64_t n_records)
 {
     stk_new_file file;
-    STK_RETURN_IF_ERROR(check_replaced(path));
     STK_RETURN_IF_ERROR(stk_new_file_begin(&file, path));
     bool good = write_at(file.fd, 0, header, HEADER) && ftruncate(file.fd, (off_t)first_row_at(n_records)) == 0;
     stk_status status = good ? stk_new_file_finish(&file, true)
@@ -255,12 +248,15 @@ stk_status stk_row_store_in_file(const char *path, uint64_t key, int64_t n_recor
     make_header(key, n_records, header);
     STK_TRY(new_store(n_records, &store));
     store->fd = open_ours(path, header);
-    if (store->fd < 0) {
+    if (store->fd < 0) STK_TRY(check_replaced(path));
+    /* Without a file nothing is in the store, and nothing is put into it. */
+    store->full = !stk_keeps_data();
+    if (store->fd < 0 && !store->full) {
         STK_TRY(make_file(path, header, n_records));
         store->fd = open_ours(path, header);
+        if (store->fd < 0) STK_TRY(stk_fail(STK_IO, "cannot open the cache '%s': %s", path, stk_errno_text(errno)));
     }
-    if (store->fd < 0) STK_TRY(stk_fail(STK_IO, "cannot open the cache '%s': %s", path, stk_errno_text(errno)));
-    STK_TRY(count_file(store));
+    if (store->fd >= 0) STK_TRY(count_file(store));
     *out = store;
     store = NULL;
 done:
@@ -339,7 +335,7 @@ static void put_in_file(stk_row_store *store, int64_t i, const stk_row_stamp *st
 
 bool stk_row_store_is_full(const stk_row_store *store)
 {
-    return atomic_load(&store->full);
+    return stk_keeps_data() && atomic_load(&store->full);
 }
 
 /* --- both --- */
@@ -358,6 +354,6 @@ void stk_row_store_put(stk_row_store *store, int64_t i_record, const stk_row_sta
 {
     if (store->fd >= 0)
         put_in_file(store, i_record, stamp, bytes);
-    else
+    else if (store->memory)
         put_in_memory(store, &store->row[i_record], stamp, bytes);
 }

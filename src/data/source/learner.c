@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "data/keep.h"
 #include "stoker/index.h"
 
 /* A kill loses what the last half minute brought, or as much as is learned in 20 times the time that saving takes. */
@@ -166,6 +167,7 @@ static stk_status write_index(stk_learner *l)
     stk_entries other = {0};
     int64_t n = 0, n_new = atomic_load(&l->n_new);
     stk_status status;
+    if (!stk_keeps_data()) return STK_OK;
     size_t bytes = (size_t)l->source->n_records * sizeof(stk_entries_file);
     stk_entries_file *files = malloc(bytes);
     if (!files) return stk_fail_memory(bytes);

@@ -12,7 +12,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/new_file.h"
 #include "data/codec/little.h"
+#include "data/keep.h"
 
 enum { HEADER_BYTES = 40, FRAME_BYTES = HEADER_BYTES + 8 };
 static const char magic[8] = "stkidx1\n";
@@ -95,7 +97,7 @@ stk_status stk_index_read(const stk_input *file, stk_index_kind kind, uint8_t **
 void stk_index_write(const stk_input *file, stk_index_kind kind, const void *payload, size_t n)
 {
     char places[2][PATH_MAX];
-    uint8_t *bytes = file->path ? malloc(FRAME_BYTES + n) : NULL;
+    uint8_t *bytes = file->path && stk_keeps_data() ? malloc(FRAME_BYTES + n) : NULL;
     if (!bytes) return;
     memcpy(bytes, magic, sizeof(magic));
     stk_put_little64(bytes + 8, (uint64_t)kind);
@@ -106,7 +108,9 @@ void stk_index_write(const stk_input *file, stk_index_kind kind, const void *pay
     stk_put_little64(bytes + HEADER_BYTES + n, stk_hash64(bytes, HEADER_BYTES + n, 0));
     find_places(file, places);
     stk_status status = STK_IO;
-    if (places[0][0]) status = stk_file_write_durably(places[0], bytes, FRAME_BYTES + n);
+    /* What somebody else has under that name stays. */
+    if (places[0][0] && stk_new_file_may_replace(places[0], magic, sizeof(magic)))
+        status = stk_file_write_durably(places[0], bytes, FRAME_BYTES + n);
     if (status != STK_OK && places[1][0]) {
         char folder[PATH_MAX];
         if (stk_cache_folder(folder, sizeof(folder)) == STK_OK && stk_dir_make(folder) == STK_OK)

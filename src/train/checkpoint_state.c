@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_size.h"
 
 const char *const stk_manifest_names[STK_MANIFEST_FILES] = {"model.safetensors", "optimizer.safetensors", "state.json"};
 
-enum { FORMAT = 1, FLAGS = JSON_INDENT(1) | JSON_SORT_KEYS };
+enum { FORMAT = 1, MOST_TREE_BYTES = 64 << 20, FLAGS = JSON_INDENT(1) | JSON_SORT_KEYS };
 
 /* Every integer and every number of the state, once. */
 #define INTEGERS(X) X(step) X(epoch) X(i_batch) X(epoch_samples) X(best_epoch) X(best_metric) X(n_bad_epochs)
@@ -67,6 +68,7 @@ static stk_status get_number(json_t *object, const char *key, double *out)
 static stk_status parse_object(stk_span text, json_t **out)
 {
     json_error_t error;
+    STK_RETURN_IF_ERROR(stk_json_check(text, MOST_TREE_BYTES));
     *out = json_loadb((const char *)text.data, text.n, JSON_REJECT_DUPLICATES, &error);
     if (!*out) return stk_fail(STK_CORRUPT, "not JSON at line %d: %s", error.line, error.text);
     if (json_is_object(*out)) return STK_OK;

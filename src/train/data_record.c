@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_size.h"
 #include "data/codec/image.h"
 #include "data/source/blank.h"
 #include "data/source/reader.h"
 
-enum { MOST_CLASSES = 1000000, VERSION = 1 };
+enum { MOST_CLASSES = 1000000, VERSION = 1, MOST_TREE_BYTES = 512 << 20 };
 /* A record of one sample; larger ones are damage, and would be asked for as memory. */
 static const size_t MOST_BYTES = (size_t)1 << 32;
 
@@ -226,6 +227,8 @@ stk_status stk_data_record_parse(const char *name, const char *text, size_t n, s
     *out = NULL;
     stk_data_record *record = calloc(1, sizeof(*record));
     if (!record) return stk_fail_memory(sizeof(*record));
+    status = stk_json_check((stk_span){(const uint8_t *)text, n}, MOST_TREE_BYTES);
+    if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", name));
     record->root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
     if (json_integer_value(json_object_get(record->root, "stoker_data")) != VERSION)
         STK_TRY(fail_record(name, record->root ? "it is no record of data, or a newer one" : error.text));

@@ -6,8 +6,9 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "base/json_size.h"
 
-enum { MOST_BYTES = 256 << 20 };
+enum { MOST_BYTES = 256 << 20, MOST_TREE_BYTES = 512 << 20 };
 
 static void free_shard(stk_pack_shard *shard)
 {
@@ -124,6 +125,7 @@ stk_status stk_pack_manifest_parse(stk_span bytes, stk_pack_manifest *out)
     json_error_t error;
     *out = (stk_pack_manifest){0};
     if (bytes.n > MOST_BYTES) return stk_fail(STK_CORRUPT, "it is too large");
+    STK_RETURN_IF_ERROR(stk_json_check(bytes, MOST_TREE_BYTES));
     json_t *root = json_loadb((const char *)bytes.data, bytes.n, JSON_REJECT_DUPLICATES, &error);
     if (!root) return stk_fail(STK_CORRUPT, "line %d: %s", error.line, error.text);
     stk_status status = get_all(root, out);

@@ -10,13 +10,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_size.h"
 #include "data/codec/little.h"
 #include "data/remote/remote.h"
 #include "data/source/paths.h"
 #include "data/source/shards.h"
 #include "data/source/text_records.h"
 
-enum { HEADER_BYTES = 1024, MAGIC_U16 = 20240520, MAGIC_U32 = 20240801 };
+enum { HEADER_BYTES = 1024, MAGIC_U16 = 20240520, MAGIC_U32 = 20240801, MOST_TREE_BYTES = 16 << 20 };
 
 typedef struct token_file {
     stk_input file;
@@ -123,6 +124,7 @@ stk_status stk_tokens_facts_parse(stk_span json, stk_tokens_facts *out)
 {
     json_error_t error;
     *out = (stk_tokens_facts){STK_TOKENS_AUTO, 0, -1};
+    STK_RETURN_IF_ERROR(stk_json_check(json, MOST_TREE_BYTES));
     json_t *root = json_loadb((const char *)json.data, json.n, 0, &error);
     if (!root) return stk_fail(STK_CORRUPT, "line %d: %s", error.line, error.text);
     const char *dtype = json_string_value(json_object_get(root, "dtype"));

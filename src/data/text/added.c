@@ -10,6 +10,8 @@
 stk_status stk_added_add(stk_added *a, stk_span text, int32_t id, int flags)
 {
     if (text.n == 0) return stk_fail(STK_INVALID, "added token %d is empty", id);
+    enum { MOST_ADDED = 1 << 16 }; /* all that begin alike are compared with each place of a text */
+    if (a->n == MOST_ADDED) return stk_fail(STK_UNSUPPORTED, "more than %d added tokens", MOST_ADDED);
     if (a->n == a->room) {
         int room = 2 * a->room + 16;
         stk_added_token *p = realloc(a->token, (size_t)room * sizeof(*p));

@@ -6,6 +6,9 @@
 
 #include "data/text/tokenizer.h"
 
+/* The tree of a tokenizer's JSON, at most: the largest in use, of a million tokens and merges, take a third of it. */
+enum { STK_TOKENIZER_TREE_BYTES = 512 << 20 };
+
 /* {"token": number}, and ready to be looked up. */
 stk_status stk_json_vocab(stk_tokenizer *tokenizer, json_t *vocab);
 /* ["a b", ...] or [["a", "b"], ...] */

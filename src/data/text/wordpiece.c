@@ -49,6 +49,10 @@ static stk_status reserve(stk_wordpiece *w, size_t n_most)
 
 stk_status stk_wordpiece_finish(stk_wordpiece *w, const char *prefix)
 {
+    enum { MOST_BYTES = 8 << 20 }; /* each may take fifty bytes below */
+    if (w->vocab.n_bytes > MOST_BYTES)
+        return stk_fail(STK_UNSUPPORTED, "the tokens of its WordPiece model have %zu bytes together, and may have %d",
+                        w->vocab.n_bytes, MOST_BYTES);
     STK_RETURN_IF_ERROR(reserve(w, w->vocab.n_bytes + strlen(prefix)));
     for (int64_t id = 0; id < w->vocab.n_ids; id++) {
         stk_span text = stk_vocab_text(&w->vocab, id);

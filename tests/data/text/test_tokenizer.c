@@ -12,6 +12,7 @@
 
 #include "data/text/json.h"
 #include "golden/tokenizers_golden.h"
+#include "high_water.h"
 
 enum { N_TEXTS = sizeof(golden_texts) / sizeof(golden_texts[0]), ROOM = 8192 };
 enum { N_FILES = sizeof(golden_files) / sizeof(golden_files[0]) };
@@ -259,6 +260,26 @@ static void bad_files(void **state)
     assert_int_equal(stk_tokenizer_open("/dev/null", NULL, &t), STK_IO);
 }
 
+/* Three bytes of text would become 200 of tree. */
+static void a_file_takes_no_more_than_its_bound(void **state)
+{
+    (void)state;
+    enum { N = 24 << 20 };
+    stk_tokenizer *t;
+    char *text = malloc(N);
+    assert_non_null(text);
+    memcpy(text, "[{}", 3);
+    for (size_t i = 3; i < N; i++)
+        text[i] = ",{}"[i % 3];
+    memcpy(text + N - 3, "1 ]", 3);
+    if (text[N - 4] == '{') text[N - 4] = ' ';
+    size_t before = high_water();
+    assert_int_equal(stk_tokenizer_parse_json((stk_span){(const uint8_t *)text, N}, &t), STK_UNSUPPORTED);
+    if (!strstr(stk_error_text(), "and may take 512")) fail_msg("%s", stk_error_text());
+    assert_true(high_water() - before < (size_t)64 << 20);
+    free(text);
+}
+
 int main(void)
 {
     stk_normalizer normalizer = {0};
@@ -267,9 +288,10 @@ int main(void)
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_tokenizers_does), cmocka_unit_test(any_bytes),         cmocka_unit_test(long_words),
-        cmocka_unit_test(cut_texts),          cmocka_unit_test(names_and_numbers), cmocka_unit_test(bad_files),
-        cmocka_unit_test(unknown_characters),
+        cmocka_unit_test(as_tokenizers_does), cmocka_unit_test(any_bytes),
+        cmocka_unit_test(long_words),         cmocka_unit_test(cut_texts),
+        cmocka_unit_test(names_and_numbers),  cmocka_unit_test(bad_files),
+        cmocka_unit_test(unknown_characters), cmocka_unit_test(a_file_takes_no_more_than_its_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

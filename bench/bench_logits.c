@@ -6,6 +6,7 @@
  * computed at once; OUT gets "logits".
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -14,13 +15,22 @@
 #include "train/run_export.h"
 #include "train/run_state.h"
 
+/* The tensor's numbers, until the process ends. */
+static stk_status load(const stk_safetensor *t, void **out)
+{
+    *out = malloc(t->n_bytes + 1);
+    return *out ? stk_safetensors_read(t, t->dtype, NULL, *out) : stk_fail_memory(t->n_bytes);
+}
+
 static stk_status load_weights(stk_engine *engine, const stk_export_source *source)
 {
     for (int i = 0; i < stk_engine_n_variables(engine); i++) {
         stk_variable_view v = stk_engine_variable(engine, i);
         stk_safetensor t;
+        void *data;
         STK_RETURN_IF_ERROR(stk_safetensors_get(source->weights, v.name, &t));
-        STK_RETURN_IF_ERROR(stk_engine_write_variable(engine, i, t.data));
+        STK_RETURN_IF_ERROR(load(&t, &data));
+        STK_RETURN_IF_ERROR(stk_engine_write_variable(engine, i, data));
     }
     return STK_OK;
 }
@@ -38,7 +48,9 @@ static stk_status bind_inputs(stk_program *program, const stk_graph *model, cons
         if (t.dtype != want.dtype || !stk_shape_equal(t.shape, want.shape))
             return stk_fail(STK_MISMATCH, "input '%s' is %s, the network wants %s", t.name,
                             stk_desc_text(stk_desc_make(t.dtype, t.shape), a), stk_desc_text(want, b));
-        stk_program_bind(program, input, t.data);
+        void *data;
+        STK_RETURN_IF_ERROR(load(&t, &data));
+        stk_program_bind(program, input, data);
     }
     return STK_OK;
 }

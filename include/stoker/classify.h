@@ -4,8 +4,8 @@
  * are those of `stoker predict`, also for images of other sizes (stk_run_predict in stoker/run.h).
  *
  * Nothing here needs trainers, optimisers, checkpoints or runs: a program that is linked with libstoker.a has none of
- * them. Memory is the weights and little else: the file is mapped, and given back page by page as the weights are
- * taken. Threads: one at a time for each classifier.
+ * them. Memory is the weights and little else: they are read from the file one after the other. Threads: one at a time
+ * for each classifier.
  */
 #ifndef STOKER_CLASSIFY_H
 #define STOKER_CLASSIFY_H

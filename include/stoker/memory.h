@@ -1,6 +1,6 @@
 /* Memory accounts: what input pipelines may take together. Every buffer is charged before it is allocated (batch slots,
  * what workers keep, decoders' memory, indexes and arrays that sources hold), and what does not fit is refused or
- * waited for, so that a limit is never exceeded. Pages of mapped files belong to the system and do not count.
+ * waited for, so that a limit is never exceeded. What the system keeps of files that were read does not count.
  *
  * Threads: any, and any number of loaders on one account.
  */

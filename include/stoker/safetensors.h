@@ -1,4 +1,5 @@
-/* Tensors in files of the safetensors format: read in place, converted on the way, written in one file or in shards.
+/* Tensors in files of the safetensors format: read when asked for, converted on the way, written in one file or in
+ * shards.
  *
  * Format: github.com/huggingface/safetensors, README, "Format". A file is checked whole before the first tensor is
  * given: lengths, dtypes, shapes, no overlap, no gap, nothing left over. Shards are those of Hugging Face: files
@@ -17,20 +18,21 @@ extern "C" {
 
 typedef struct stk_safetensors_file stk_safetensors_file;
 
-/* One tensor, row-major and little-endian. All borrowed from the file until it is closed. */
+/* One tensor of a file, row-major and little-endian. All borrowed from the file until it is closed. */
 typedef struct stk_safetensor {
     const char *name;
     const char *type; /* as the file says: "F32", "BF16", "I16", "F8_E4M3" ... */
     stk_dtype
         dtype; /* the same; STK_N_DTYPES for I16, U16, U32, U64, F8_E4M3 and F8_E5M2, which can only be converted */
     stk_shape shape;
-    const void *data; /* in the mapped file, at any address: read it by stk_safetensors_read, or where
-                         stk_safetensors_is_aligned says so */
     size_t n_bytes;
+    const void *file; /* where stk_safetensors_read takes the bytes from */
+    uint64_t at;      /* the first byte in that file */
 } stk_safetensor;
 
-/* path: a file, an index (NAME.safetensors.index.json), or a folder with model.safetensors or its index. The files are
- * mapped: who cuts one short while it is open ends the process. STK_CORRUPT tells what is wrong in which file;
+/* path: a file, an index (NAME.safetensors.index.json), or a folder with model.safetensors or its index. Headers
+ * are read, tensors stay in the files, which are open until the end. At most 100,000 shards, headers of 100 MB, whose
+ * tree, and that of the index, take at most 256 MiB. STK_CORRUPT tells what is wrong in which file;
  * STK_UNSUPPORTED is a dtype that is not in the list above, or another format, as PyTorch's .pt, with the way to
  * convert it. Returned in *out: stk_safetensors_close. */
 STK_API stk_status stk_safetensors_open(const char *path, stk_safetensors_file **out);
@@ -46,17 +48,13 @@ STK_API stk_status stk_safetensors_get(const stk_safetensors_file *file, const c
 /* The text under a key of "__metadata__", of the first shard that has it; NULL: none. Borrowed. */
 STK_API const char *stk_safetensors_metadata(const stk_safetensors_file *file, const char *key);
 
-/* True where data may be used as an array of its dtype in place. */
-STK_API bool stk_safetensors_is_aligned(const stk_safetensor *tensor);
 /* Writes the tensor to dst, as dtype: floats are rounded to nearest, ties to even; integers that do not fit, and floats
  * that are no integer of dtype, are STK_UNSUPPORTED. permutation: NULL, or [rank]: dst is numpy.transpose(tensor,
- * permutation). dst: as many elements, borrowed until the call returns. */
+ * permutation). dst: as many elements, borrowed until the call returns. Takes memory of its own only to convert: up to
+ * 4 MiB or a row, the whole tensor's where the first axis moves. STK_CORRUPT, with file and byte, where the file has
+ * become shorter. */
 STK_API stk_status stk_safetensors_read(const stk_safetensor *tensor, stk_dtype dtype, const int32_t *permutation,
                                         void *dst);
-/* Tells the system that the tensor's pages are not needed for now: they are read again when used. For loading without
- * two copies in memory. */
-STK_API void stk_safetensors_forget(const stk_safetensor *tensor);
-
 /* One tensor to be written. */
 typedef struct stk_safetensors_entry_out {
     const char *name;

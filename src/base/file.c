@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -38,42 +37,10 @@ static stk_status open_regular(const char *path, int *out_fd, size_t *out_bytes)
     return STK_OK;
 }
 
-stk_status stk_file_map(const char *path, stk_span *out)
-{
-    int fd;
-    size_t n;
-    *out = (stk_span){0};
-    STK_RETURN_IF_ERROR(open_regular(path, &fd, &n));
-    if (n > 0) {
-        void *p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (p == MAP_FAILED) {
-            int error = errno;
-            close(fd);
-            return fail_path("map", path, error);
-        }
-        *out = (stk_span){p, n};
-    }
-    close(fd);
-    return STK_OK;
-}
-
-void stk_file_unmap(stk_span span)
-{
-    if (span.data) munmap((void *)span.data, span.n);
-}
-
-void stk_file_forget(stk_span span)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)span.data;
-    uintptr_t end = (from + span.n) / page * page;
-    from = (from + page - 1) / page * page;
-    if (end > from) (void)madvise((void *)from, end - from, MADV_DONTNEED);
-}
-
 stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, size_t *n)
 {
-    int fd;
-    size_t size, got = 0;
+    int fd = -1;
+    size_t size = 0, got = 0;
     stk_status status = STK_OK;
     STK_RETURN_IF_ERROR(open_regular(path, &fd, &size));
     if (size > *capacity || !*buffer) {
@@ -93,13 +60,33 @@ stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, s
             status = fail_path("read", path, errno);
             goto done;
         }
-        if (r == 0) break; /* The file became shorter: its decoder will say so. */
+        if (r == 0)
+            STK_TRY(stk_fail(STK_CORRUPT, "'%s' has become shorter while it was read: it ends at byte %zu of %zu", path,
+                             got, size));
         got += (size_t)r;
     }
     *n = got;
 done:
     close(fd);
     return status;
+}
+
+stk_status stk_file_load(const char *path, stk_span *out)
+{
+    uint8_t *bytes = NULL;
+    size_t capacity = 0, n = 0;
+    *out = (stk_span){0};
+    stk_status status = stk_file_read(path, &bytes, &capacity, &n);
+    if (status == STK_OK && n > 0)
+        *out = (stk_span){bytes, n};
+    else
+        free(bytes);
+    return status;
+}
+
+void stk_file_unload(stk_span span)
+{
+    free((void *)span.data);
 }
 
 stk_status stk_write_all(int fd, const char *path, const void *data, size_t n)

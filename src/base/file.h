@@ -1,4 +1,4 @@
-/* Whole files: map, read, write durably. Errors name the path. Threads: any. */
+/* Whole files: read, write durably. Errors name the path. Threads: any. */
 #ifndef STK_BASE_FILE_H
 #define STK_BASE_FILE_H
 
@@ -13,15 +13,12 @@ typedef struct stk_span {
     size_t n; /* bytes */
 } stk_span;
 
-/* Maps a regular file read-only. Release with stk_file_unmap; an empty file gives {NULL, 0}. */
-stk_status stk_file_map(const char *path, stk_span *out);
-void stk_file_unmap(stk_span span);
-/* Of a mapped file: its pages leave this process's memory, and come back when they are read. Pages that the span shares
- * with what is beside it stay. */
-void stk_file_forget(stk_span span);
-
-/* Reads a whole regular file into *buffer (capacity *capacity), growing it with realloc where needed. */
+/* Reads a whole regular file into *buffer (capacity *capacity), growing it with realloc where needed. STK_CORRUPT, with
+ * the byte, where it becomes shorter meanwhile. Files are never mapped: one that is cut short would end the process. */
 stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, size_t *n);
+/* The same into new memory: free with stk_file_unload; an empty file gives {NULL, 0}. */
+stk_status stk_file_load(const char *path, stk_span *out);
+void stk_file_unload(stk_span span);
 
 /* Writes path anew and syncs it to disk: a file of that name is replaced whole or not at all (base/new_file.h). */
 stk_status stk_file_write_durably(const char *path, const void *data, size_t n);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/input.h"
 #include "base/text.h"
 #include "data/download_unpack.h"
 #include "data/remote/http.h"
@@ -29,15 +30,29 @@ static stk_status checksum_of(const char *path, const char *kind_of, char out[80
     bool md5 = !strncmp(kind_of, "md5:", 4);
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int n = 0;
-    stk_span bytes = {0};
-    STK_RETURN_IF_ERROR(stk_file_map(path, &bytes));
-    int done = EVP_Digest(bytes.data ? bytes.data : digest, bytes.n, digest, &n, md5 ? EVP_md5() : EVP_sha256(), NULL);
-    stk_file_unmap(bytes);
-    if (done != 1 || n > 32) return stk_fail(STK_INTERNAL, "libcrypto cannot compute a checksum");
+    stk_input file = {.fd = -1};
+    stk_status status;
+    uint8_t *block = malloc(BLOCK_BYTES);
+    EVP_MD_CTX *sum = EVP_MD_CTX_new();
+    STK_TRY(stk_input_open(path, true, &file));
+    if (!block || !sum) STK_TRY(stk_fail_memory(BLOCK_BYTES));
+    bool ok = EVP_DigestInit_ex(sum, md5 ? EVP_md5() : EVP_sha256(), NULL) == 1;
+    for (uint64_t at = 0; at < file.n_bytes && ok; at += BLOCK_BYTES) {
+        size_t n_block = file.n_bytes - at < BLOCK_BYTES ? (size_t)(file.n_bytes - at) : BLOCK_BYTES;
+        status = stk_input_read(&file, at, block, n_block);
+        if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", path));
+        ok = EVP_DigestUpdate(sum, block, n_block) == 1;
+    }
+    if (!ok || EVP_DigestFinal_ex(sum, digest, &n) != 1 || n > 32)
+        STK_TRY(stk_fail(STK_INTERNAL, "libcrypto cannot compute a checksum"));
     char *p = out + snprintf(out, 80, md5 ? "md5:" : "sha256:");
     for (unsigned int i = 0; i < n; i++)
         p += snprintf(p, 3, "%02x", digest[i]);
-    return STK_OK;
+done:
+    stk_input_close(&file);
+    EVP_MD_CTX_free(sum);
+    free(block);
+    return status;
 }
 
 #else
@@ -145,15 +160,24 @@ done:
 
 static stk_status copy(fetch *f)
 {
-    stk_span bytes = {0};
+    stk_input from = {.fd = -1};
     stk_status status;
-    STK_RETURN_IF_ERROR(stk_file_map(f->url, &bytes));
-    STK_TRY(open_part(f, &(stk_http_file){.n_bytes = bytes.n}));
-    STK_TRY(stk_write_all(f->fd, f->part, bytes.data, bytes.n));
+    uint8_t *block = malloc(BLOCK_BYTES);
+    if (!block) STK_TRY(stk_fail_memory(BLOCK_BYTES));
+    STK_TRY(stk_input_open(f->url, true, &from));
+    STK_TRY(open_part(f, &(stk_http_file){.n_bytes = from.n_bytes}));
+    while (f->at < from.n_bytes) {
+        size_t n = from.n_bytes - f->at < BLOCK_BYTES ? (size_t)(from.n_bytes - f->at) : BLOCK_BYTES;
+        status = stk_input_read(&from, f->at, block, n);
+        if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", f->url));
+        STK_TRY(stk_write_all(f->fd, f->part, block, n));
+        f->at += n;
+    }
     if (fsync(f->fd) < 0) STK_TRY(stk_fail(STK_IO, "cannot write '%s': %s", f->part, stk_errno_text(errno)));
-    if (f->progress) f->progress(f->user, f->file->name, (int64_t)bytes.n, (int64_t)bytes.n);
+    if (f->progress) f->progress(f->user, f->file->name, (int64_t)f->at, (int64_t)f->at);
 done:
-    stk_file_unmap(bytes);
+    stk_input_close(&from);
+    free(block);
     return status;
 }
 

@@ -140,9 +140,9 @@ stk_status stk_onnx_read_file(const char *path, stk_onnx_take_fn take, void *con
     if (slash && (size_t)(slash - path) + 2 > sizeof(folder))
         return stk_fail(STK_INVALID, "path '%.60s...' is too long", path);
     if (slash) snprintf(folder, sizeof(folder), "%.*s", (int)(slash == path ? 1 : slash - path), path);
-    STK_RETURN_IF_ERROR(stk_file_map(path, &file));
+    STK_RETURN_IF_ERROR(stk_file_load(path, &file));
     stk_status status = unpack(file, &proto);
-    stk_file_unmap(file); /* The messages have copies of all that they need. */
+    stk_file_unload(file); /* The messages have copies of all that they need. */
     if (status == STK_OK) status = take(proto, folder, context);
     if (proto) onnx__model_proto__free_unpacked(proto, NULL);
     return status == STK_OK ? STK_OK : stk_fail_prefix(status, "'%s': ", path);

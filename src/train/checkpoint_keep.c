@@ -104,8 +104,8 @@ bool stk_checkpoint_renamed(const char *run_dir, int64_t *step)
     if (stk_path_join(path, sizeof(path), run_dir, ".old/manifest.json") != STK_OK || !stk_path_exists(path))
         return false;
     if (stk_path_join(path, sizeof(path), run_dir, ".old/state.json") != STK_OK) return false;
-    bool found = stk_file_map(path, &text) == STK_OK && stk_state_from_json(text, &state, NULL) == STK_OK;
-    stk_file_unmap(text);
+    bool found = stk_file_load(path, &text) == STK_OK && stk_state_from_json(text, &state, NULL) == STK_OK;
+    stk_file_unload(text);
     if (!found) return false;
     *step = state.step;
     snprintf(name, sizeof(name), "step-%lld", (long long)state.step);

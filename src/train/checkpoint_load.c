@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/input.h"
 #include "train/checkpoint.h"
 #include "train/checkpoint_inside.h"
 #include "train/checkpoint_state.h"
@@ -73,65 +74,77 @@ int64_t stk_checkpoint_best_step(const char *run_dir)
 
 /* --- one checkpoint --- */
 
-static stk_status map_part(const char *dir, const char *name, char *path, stk_span *out)
-{
-    STK_RETURN_IF_ERROR(stk_path_join(path, 4096, dir, name));
-    return stk_file_map(path, out);
-}
-
-/* Of a mapped file, some of it at a time. */
-static uint64_t find_sum(stk_span file)
+/* Some of the file at a time. */
+static stk_status check_sum(const stk_input *file, uint64_t expected)
 {
     enum { PIECE = 4 << 20 };
     stk_hash64_parts hash = stk_hash64_begin(0);
-    for (size_t i = 0; i < file.n; i += PIECE) {
-        stk_span piece = {file.data + i, file.n - i < PIECE ? file.n - i : PIECE};
-        stk_hash64_add(&hash, piece.data, piece.n);
-        stk_file_forget(piece);
+    stk_status status = STK_OK;
+    uint8_t *piece = malloc(PIECE);
+    if (!piece) return stk_fail_memory(PIECE);
+    for (uint64_t at = 0; at < file->n_bytes; at += PIECE) {
+        size_t n = file->n_bytes - at < PIECE ? (size_t)(file->n_bytes - at) : PIECE;
+        status = stk_input_read(file, at, piece, n);
+        if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", file->path));
+        stk_hash64_add(&hash, piece, n);
     }
-    return stk_hash64_end(&hash);
+    if (stk_hash64_end(&hash) != expected)
+        status = stk_fail(STK_CORRUPT, "'%s' is damaged: its checksum is wrong", file->path);
+done:
+    free(piece);
+    return status;
 }
 
-/* Maps all files and compares them with the manifest. On failure nothing stays mapped. */
-static stk_status open_parts(const char *dir, stk_span *part)
+static void close_parts(stk_input *part)
+{
+    for (int i = 0; i < STK_MANIFEST_FILES; i++)
+        stk_input_close(&part[i]);
+}
+
+/* Opens all files and compares them with the manifest. On failure nothing stays open. */
+static stk_status open_parts(const char *dir, stk_input *part)
 {
     stk_manifest_file files[STK_MANIFEST_FILES];
     stk_span manifest = {0};
     char path[4096] = "";
     stk_status status;
     for (int i = 0; i < STK_MANIFEST_FILES; i++) {
-        part[i] = (stk_span){0};
+        part[i] = (stk_input){.fd = -1};
         files[i] = (stk_manifest_file){.name = stk_manifest_names[i]};
     }
-    STK_TRY(map_part(dir, "manifest.json", path, &manifest));
+    STK_TRY(stk_path_join(path, sizeof(path), dir, "manifest.json"));
+    STK_TRY(stk_file_load(path, &manifest));
     status = stk_manifest_from_json(manifest, files);
     if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", path));
     for (int i = 0; i < STK_MANIFEST_FILES; i++) {
-        STK_TRY(map_part(dir, files[i].name, path, &part[i]));
-        if (part[i].n != files[i].n_bytes)
-            STK_TRY(stk_fail(STK_CORRUPT, "'%s' has %zu bytes, its manifest says %llu", path, part[i].n,
-                             (unsigned long long)files[i].n_bytes));
-        if (find_sum(part[i]) != files[i].hash)
-            STK_TRY(stk_fail(STK_CORRUPT, "'%s' is damaged: its checksum is wrong", path));
+        STK_TRY(stk_path_join(path, sizeof(path), dir, files[i].name));
+        STK_TRY(stk_input_open(path, true, &part[i]));
+        if (part[i].n_bytes != files[i].n_bytes)
+            STK_TRY(stk_fail(STK_CORRUPT, "'%s' has %llu bytes, its manifest says %llu", path,
+                             (unsigned long long)part[i].n_bytes, (unsigned long long)files[i].n_bytes));
+        STK_TRY(check_sum(&part[i], files[i].hash));
     }
 done:
-    stk_file_unmap(manifest);
-    for (int i = 0; status != STK_OK && i < STK_MANIFEST_FILES; i++) {
-        stk_file_unmap(part[i]);
-        part[i] = (stk_span){0};
-    }
+    stk_file_unload(manifest);
+    if (status != STK_OK) close_parts(part);
     return status;
 }
 
-static void close_parts(stk_span *part)
+/* state.json of the open parts. */
+static stk_status read_state(const stk_input *part, stk_train_state *state, char **recipe)
 {
-    for (int i = 0; i < STK_MANIFEST_FILES; i++)
-        stk_file_unmap(part[i]);
+    const stk_input *file = &part[STK_MANIFEST_FILES - 1];
+    uint8_t *bytes = malloc((size_t)file->n_bytes + 1);
+    if (!bytes) return stk_fail_memory((size_t)file->n_bytes);
+    stk_status status = stk_input_read(file, 0, bytes, (size_t)file->n_bytes);
+    if (status == STK_OK) status = stk_state_from_json((stk_span){bytes, (size_t)file->n_bytes}, state, recipe);
+    free(bytes);
+    return status;
 }
 
 stk_status stk_checkpoint_check(const char *dir)
 {
-    stk_span part[STK_MANIFEST_FILES];
+    stk_input part[STK_MANIFEST_FILES];
     STK_RETURN_IF_ERROR(open_parts(dir, part));
     close_parts(part);
     return STK_OK;
@@ -209,18 +222,17 @@ static stk_status find_entry(const stk_safetensors *set, const stk_named_tensor 
 }
 
 /* Checks (copy false) or copies the tensors of one file. */
-static stk_status read_tensors(const stk_safetensors *set, const stk_named_tensor *tensors, size_t n, bool optimizer,
-                               bool copy)
+static stk_status read_tensors(const stk_input *file, const stk_safetensors *set, const stk_named_tensor *tensors,
+                               size_t n, bool optimizer, bool copy)
 {
     size_t n_used = 0;
     for (size_t i = 0; i < n; i++) {
         const stk_safetensors_entry *entry;
         if (stk_is_optimizer_state(tensors, n, tensors[i].name) != optimizer) continue;
         STK_RETURN_IF_ERROR(find_entry(set, &tensors[i], &entry));
-        if (copy) {
-            memcpy(tensors[i].view.data, entry->data, stk_desc_bytes(entry->desc));
-            stk_file_forget((stk_span){entry->data, stk_desc_bytes(entry->desc)});
-        }
+        if (copy)
+            STK_RETURN_IF_ERROR(
+                stk_input_read(file, set->data_at + entry->begin, tensors[i].view.data, stk_desc_bytes(entry->desc)));
         n_used++;
     }
     for (size_t i = 0; n_used < set->n && i < set->n; i++) {
@@ -235,7 +247,7 @@ static stk_status read_tensors(const stk_safetensors *set, const stk_named_tenso
 stk_status stk_checkpoint_load(const char *path, const stk_named_tensor *tensors, size_t n_tensors, bool optimizer,
                                stk_train_state *state, char **recipe)
 {
-    stk_span part[STK_MANIFEST_FILES];
+    stk_input part[STK_MANIFEST_FILES];
     stk_safetensors set[2] = {{0}};
     stk_train_state loaded;
     char *text = NULL;
@@ -244,18 +256,19 @@ stk_status stk_checkpoint_load(const char *path, const stk_named_tensor *tensors
     if (status != STK_OK) return status;
     int i = 0;
     for (; i < n_sets; i++) {
-        STK_TRY(stk_safetensors_parse(part[i], &set[i]));
-        if (i == 0 || set[i].n > 0) STK_TRY(read_tensors(&set[i], tensors, n_tensors, i == 1, false));
+        STK_TRY(stk_safetensors_scan(&part[i], &set[i]));
+        if (i == 0 || set[i].n > 0) STK_TRY(read_tensors(&part[i], &set[i], tensors, n_tensors, i == 1, false));
     }
     i = STK_MANIFEST_FILES - 1;
-    STK_TRY(stk_state_from_json(part[i], &loaded, &text));
+    STK_TRY(read_state(part, &loaded, &text));
     /* An imported run has no optimiser's state yet: it begins as that of a new run. */
     bool begins = optimizer && set[1].n == 0 && loaded.step == 0;
     i = 1;
-    if (optimizer && set[1].n == 0 && !begins) STK_TRY(read_tensors(&set[1], tensors, n_tensors, true, false));
+    if (optimizer && set[1].n == 0 && !begins)
+        STK_TRY(read_tensors(&part[1], &set[1], tensors, n_tensors, true, false));
     if (begins) n_sets = 1;
     for (i = 0; i < n_sets; i++)
-        STK_TRY(read_tensors(&set[i], tensors, n_tensors, i == 1, true));
+        STK_TRY(read_tensors(&part[i], &set[i], tensors, n_tensors, i == 1, true));
     if (state) *state = loaded;
     if (recipe) {
         *recipe = text;

@@ -135,7 +135,7 @@ stk_status stk_classifier_predict(stk_classifier *c, const char *image, stk_pred
     stk_status status;
     bool fitted;
     *n_out = 0;
-    STK_RETURN_IF_ERROR(stk_file_map(image, &bytes));
+    STK_RETURN_IF_ERROR(stk_file_load(image, &bytes));
     status = stk_predict_image(c->recipe, STK_PART_TRAIN, c->dataset, bytes, c->sample, &fitted);
     if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "cannot predict '%s': ", image));
     stk_program_bind(c->program, stk_program_input(c->program, "image"), c->sample);
@@ -144,6 +144,6 @@ stk_status stk_classifier_predict(stk_classifier *c, const char *image, stk_pred
     memcpy(c->score, stk_program_output(c->program, "prediction", NULL), (size_t)c->n_classes * sizeof(*c->score));
     STK_TRY(stk_predict_top(stk_predict_kind(c->recipe), c->score, c->n_classes, c->dataset, out, n_top, n_out));
 done:
-    stk_file_unmap(bytes);
+    stk_file_unload(bytes);
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_size.h"
 #include "base/neighbour.h"
 #include "data/source/paths.h"
 #include "train/build.h"
@@ -126,7 +127,12 @@ static char *read_note(const stk_yaml_node *source)
     stk_names names = {0};
     if (first && stk_paths_expand(&first, 1, false, &names) == STK_OK && names.n > 0 &&
         snprintf(path, sizeof(path), "%s.json", names.name[0]) < (int)sizeof(path)) {
-        json_t *facts = json_load_file(path, 0, NULL);
+        enum { MOST_TREE_BYTES = 16 << 20 };
+        stk_span bytes = {0};
+        json_t *facts = NULL;
+        if (stk_file_load(path, &bytes) == STK_OK && stk_json_check(bytes, MOST_TREE_BYTES) == STK_OK)
+            facts = json_loadb((const char *)bytes.data, bytes.n, 0, NULL);
+        stk_file_unload(bytes);
         const char *text = json_string_value(json_object_get(facts, "tokenizer"));
         if (text) found = strdup(text);
         json_decref(facts);

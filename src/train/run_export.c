@@ -12,6 +12,7 @@
 #include "train/describe.h"
 #include "train/run_export.h"
 #include "train/run_state.h"
+#include "train/safetensors.h"
 #include "train/weights.h"
 
 stk_status stk_export_open(const char *folder, const stk_run_options *run_options, stk_export_source *out)
@@ -39,6 +40,7 @@ done:
 void stk_export_close(stk_export_source *source)
 {
     stk_safetensors_close(source->weights);
+    stk_arena_free(source->loaded);
     stk_run_close(source->run);
     *source = (stk_export_source){0};
 }
@@ -53,23 +55,52 @@ stk_status stk_export_tensor(const stk_export_source *source, const stk_node *va
                     stk_desc_text(stk_desc_make(out->dtype, out->shape), a), stk_desc_text(want, b));
 }
 
+stk_status stk_export_load(stk_export_source *source, const stk_node *variable, const void **out)
+{
+    stk_safetensor t;
+    STK_RETURN_IF_ERROR(stk_export_tensor(source, variable, &t));
+    if (!source->loaded && !(source->loaded = stk_arena_new())) return stk_fail_memory(t.n_bytes);
+    void *data = stk_arena_alloc(source->loaded, t.n_bytes + 1);
+    if (!data) return stk_fail_memory(t.n_bytes);
+    *out = data;
+    return stk_safetensors_read(&t, t.dtype, NULL, data);
+}
+
 /* --- safetensors --- */
 
 typedef struct list {
     stk_arena *arena; /* names */
     stk_safetensors_entry_out *entry;
+    stk_safetensor *from; /* of each entry; file NULL: a counter */
     int64_t n, n_bytes;
     int64_t step; /* what counters hold */
+    void *buffer; /* the tensor that is written at present */
 } list;
 
-/* A float above f16's largest would become infinite. */
-static stk_status check_range(const stk_safetensor *t, stk_dtype dtype)
+/* The tensor's own bytes, until the next one's are asked for. */
+static stk_status load(list *l, const stk_safetensor *t, const void **out)
 {
-    const char *p = t->data;
+    free(l->buffer);
+    *out = l->buffer = malloc(t->n_bytes + 1);
+    if (!l->buffer) return stk_fail_memory(t->n_bytes);
+    return stk_safetensors_read(t, t->dtype, NULL, l->buffer);
+}
+
+static stk_status fetch(void *user, int64_t i_entry, const void **out)
+{
+    list *l = user;
+    *out = &l->step;
+    return l->from[i_entry].file ? load(l, &l->from[i_entry], out) : STK_OK;
+}
+
+/* A float above f16's largest would become infinite. */
+static stk_status check_range(list *l, const stk_safetensor *t, stk_dtype dtype)
+{
+    const void *data;
     if (dtype != STK_F16 || t->dtype != STK_F32) return STK_OK;
+    STK_RETURN_IF_ERROR(load(l, t, &data));
     for (int64_t i = 0; i < stk_shape_count(t->shape); i++) {
-        float x;
-        memcpy(&x, p + 4 * i, sizeof(x));
+        float x = ((const float *)data)[i];
         if (isfinite(x) && fabsf(x) >= 65520)
             return stk_fail(STK_UNSUPPORTED, "tensor '%s' holds %g, which f16 cannot; use bf16", t->name, (double)x);
     }
@@ -80,10 +111,10 @@ static stk_status add(list *l, const char *name, const stk_safetensor *t, stk_dt
 {
     char *copy = stk_arena_text(l->arena, name);
     if (!copy) return stk_fail_memory(strlen(name));
+    l->from[l->n] = *t;
     l->entry[l->n++] = (stk_safetensors_entry_out){.name = copy,
                                                    .dtype = t->dtype,
                                                    .shape = t->shape,
-                                                   .data = t->data,
                                                    .stored = stored,
                                                    .permutation = stk_weights_to_theirs(t->shape.rank)};
     l->n_bytes += stk_shape_count(t->shape) * (int64_t)stk_dtype_bytes(stored);
@@ -98,7 +129,7 @@ static stk_status add_counter(list *l, const char *theirs)
     size_t n = strlen(theirs), n_end = strlen(end);
     if (n < n_end || strcmp(theirs + n - n_end, end)) return STK_OK;
     snprintf(name, sizeof(name), "%.*snum_batches_tracked", (int)(n - n_end), theirs);
-    stk_safetensor counter = {.dtype = STK_I64, .data = &l->step};
+    stk_safetensor counter = {.dtype = STK_I64};
     return add(l, name, &counter, STK_I64);
 }
 
@@ -116,7 +147,7 @@ static stk_status add_parts(list *l, const stk_naming *naming, const stk_safeten
     if (n > 1) part.shape.dim[0] /= n;
     part.n_bytes = t->n_bytes / (size_t)n;
     for (int i = 0; i < n; i++) {
-        part.data = (const char *)t->data + part.n_bytes * (size_t)i;
+        part.at = t->at + part.n_bytes * (size_t)i;
         stk_name_theirs(naming, t->name, i, theirs, sizeof(theirs));
         STK_RETURN_IF_ERROR(add(l, theirs, &part, stored));
         STK_RETURN_IF_ERROR(add_counter(l, theirs));
@@ -130,12 +161,13 @@ static stk_status list_tensors(const stk_export_source *source, const stk_naming
     l->step = source->step;
     l->arena = stk_arena_new();
     l->entry = calloc(2 * STK_NAME_MOST_PARTS * (size_t)graph->n_nodes + 1, sizeof(*l->entry));
-    if (!l->arena || !l->entry) return stk_fail_memory((size_t)graph->n_nodes * sizeof(*l->entry));
+    l->from = calloc(2 * STK_NAME_MOST_PARTS * (size_t)graph->n_nodes + 1, sizeof(*l->from));
+    if (!l->arena || !l->entry || !l->from) return stk_fail_memory((size_t)graph->n_nodes * sizeof(*l->entry));
     for (int i = 0; i < graph->n_nodes; i++) {
         stk_safetensor t;
         if (graph->node[i].op != STK_OP_variable) continue;
         STK_RETURN_IF_ERROR(stk_export_tensor(source, &graph->node[i], &t));
-        STK_RETURN_IF_ERROR(check_range(&t, dtype));
+        STK_RETURN_IF_ERROR(check_range(l, &t, dtype));
         STK_RETURN_IF_ERROR(add_parts(l, naming, &t, t.dtype == STK_F32 ? dtype : t.dtype));
     }
     return STK_OK;
@@ -155,11 +187,11 @@ static stk_status describe(const stk_run *run, stk_description *out)
     return stk_describe(run->recipe, i_part, run->test ? run->test : run->valid ? run->valid : run->train, out);
 }
 
-static stk_status write_list(const char *path, const list *l, const stk_safetensors_options *how, int64_t *n_files)
+static stk_status write_list(const char *path, list *l, const stk_safetensors_options *how, int64_t *n_files)
 {
     size_t n_there;
     STK_RETURN_IF_ERROR(stk_dir_make_for(path, &n_there));
-    stk_status status = stk_safetensors_write(path, l->entry, l->n, how, n_files);
+    stk_status status = stk_safetensors_write_by(path, l->entry, l->n, how, fetch, l, n_files);
     if (status != STK_OK) stk_dir_take_back_for(path, n_there);
     return status;
 }
@@ -205,6 +237,8 @@ stk_status stk_run_export_safetensors(const char *folder, const char *out, const
 done:
     stk_description_free(&about);
     free(l.entry);
+    free(l.from);
+    free(l.buffer);
     stk_arena_free(l.arena);
     stk_export_close(&source);
     return status;

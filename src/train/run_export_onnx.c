@@ -45,13 +45,10 @@ static bool find_pixels(const stk_dataset *dataset, stk_onnx_pixels *out)
 
 static stk_status get_weight(void *user, const char *name, const void **data)
 {
-    const stk_export_source *source = user;
-    stk_safetensor t;
+    stk_export_source *source = user;
     stk_value variable = stk_graph_find(source->graph, STK_OP_variable, name);
     if (variable.id < 0) return stk_fail(STK_INTERNAL, "variable '%s' is not the model's", name);
-    STK_RETURN_IF_ERROR(stk_export_tensor(source, stk_value_node(variable), &t));
-    *data = t.data;
-    return STK_OK;
+    return stk_export_load(source, stk_value_node(variable), data);
 }
 
 /* "[\"cat\",\"dog\"]", "" where classes have no names. */
@@ -72,7 +69,7 @@ typedef struct texts {
     char step[32];
 } texts;
 
-static stk_status save(const stk_export_source *source, const stk_graph *graph, const char *path,
+static stk_status save(stk_export_source *source, const stk_graph *graph, const char *path,
                        const stk_export_options *options, texts *t, stk_onnx_export_report *report)
 {
     int i_part;
@@ -101,7 +98,7 @@ static stk_status save(const stk_export_source *source, const stk_graph *graph, 
                            .pixels = has_pixels ? &pixels : NULL,
                            .inside_bytes = options->shard_bytes,
                            .weight = get_weight,
-                           .user = (void *)source};
+                           .user = source};
     return stk_onnx_save(graph, &how, path, report);
 }
 

@@ -70,7 +70,7 @@ stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, 
     bool fitted;
     *n_out = 0;
     STK_TRY(make_room(run, dataset, &n_classes));
-    STK_TRY(stk_file_map(file, &bytes));
+    STK_TRY(stk_file_load(file, &bytes));
     status = stk_predict_image(run->recipe, i_part, dataset, bytes, run->sample, &fitted);
     if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "cannot predict '%s': ", file));
     if (fitted) warn_fitted(run, file, bytes);
@@ -80,7 +80,7 @@ stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, 
         stk_predict_softmax(run->probability, n_classes);
     STK_TRY(stk_predict_top(stk_predict_kind(run->recipe), run->probability, n_classes, dataset, out, n_top, n_out));
 done:
-    stk_file_unmap(bytes);
+    stk_file_unload(bytes);
     return status;
 }
 

@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_size.h"
+#include "data/codec/little.h"
 
-enum { MOST_HEADER_BYTES = 100000000 };
+/* The format's own bound on a header, and ours on its tree: some 250,000 tensors. */
+enum { MOST_HEADER_BYTES = 100000000, MOST_TREE_BYTES = 256 << 20 };
 
 /* like: a dtype of ours of the same size. */
 static const struct {
@@ -111,7 +114,7 @@ static stk_status parse_metadata(json_t *metadata, stk_safetensors *out)
     return STK_OK;
 }
 
-static stk_status parse_entries(json_t *header, stk_span data, stk_safetensors *out)
+static stk_status parse_entries(json_t *header, size_t data_bytes, stk_safetensors *out)
 {
     const char *name;
     json_t *value;
@@ -123,32 +126,72 @@ static stk_status parse_entries(json_t *header, stk_span data, stk_safetensors *
             STK_RETURN_IF_ERROR(parse_metadata(value, out));
             continue;
         }
-        STK_RETURN_IF_ERROR(parse_entry(name, value, data.n, &out->entry[out->n]));
-        out->entry[out->n].data = data.data + out->entry[out->n].begin;
+        STK_RETURN_IF_ERROR(parse_entry(name, value, data_bytes, &out->entry[out->n]));
         out->n++;
     }
     qsort(out->entry, out->n, sizeof(*out->entry), compare_begins);
-    return check_places(out, data.n);
+    return check_places(out, data_bytes);
+}
+
+/* The first eight bytes: how long the header is. */
+static stk_status parse_length(const uint8_t *bytes, uint64_t file_bytes, size_t *out)
+{
+    uint64_t n = stk_little64(bytes);
+    if (n > file_bytes - 8)
+        return stk_fail(STK_CORRUPT, "the header's length, %llu bytes, cannot be right", (unsigned long long)n);
+    if (n > MOST_HEADER_BYTES)
+        return stk_fail(STK_CORRUPT, "the header has %llu bytes; the format allows %d", (unsigned long long)n,
+                        MOST_HEADER_BYTES);
+    *out = (size_t)n;
+    return STK_OK;
+}
+
+static stk_status parse_header(stk_span text, size_t data_bytes, stk_safetensors *out)
+{
+    json_error_t error;
+    stk_status status = stk_json_check(text, MOST_TREE_BYTES);
+    if (status != STK_OK) return stk_fail_prefix(status, "the header is refused: ");
+    json_t *header = json_loadb((const char *)text.data, text.n, JSON_REJECT_DUPLICATES, &error);
+    if (!header) return stk_fail(STK_CORRUPT, "the header is not JSON: %s", error.text);
+    if (!json_is_object(header)) STK_TRY(stk_fail(STK_CORRUPT, "the header is no JSON object"));
+    STK_TRY(parse_entries(header, data_bytes, out));
+done:
+    json_decref(header);
+    if (status != STK_OK) stk_safetensors_free(out);
+    return status;
 }
 
 stk_status stk_safetensors_parse(stk_span file, stk_safetensors *out)
 {
-    uint64_t n = 0;
-    json_error_t error;
-    stk_status status = STK_OK;
+    size_t n = 0;
     *out = (stk_safetensors){0};
     if (file.n < 8) return stk_fail(STK_CORRUPT, "too short for a safetensors file (%zu bytes)", file.n);
-    for (int i = 7; i >= 0; i--)
-        n = n << 8 | file.data[i];
-    if (n > MOST_HEADER_BYTES || n > file.n - 8)
-        return stk_fail(STK_CORRUPT, "the header's length, %llu bytes, cannot be right", (unsigned long long)n);
-    json_t *header = json_loadb((const char *)file.data + 8, (size_t)n, JSON_REJECT_DUPLICATES, &error);
-    if (!header) return stk_fail(STK_CORRUPT, "the header is not JSON: %s", error.text);
-    if (!json_is_object(header)) STK_TRY(stk_fail(STK_CORRUPT, "the header is no JSON object"));
-    STK_TRY(parse_entries(header, (stk_span){file.data + 8 + n, file.n - 8 - (size_t)n}, out));
+    STK_RETURN_IF_ERROR(parse_length(file.data, file.n, &n));
+    STK_RETURN_IF_ERROR(parse_header((stk_span){file.data + 8, n}, file.n - 8 - n, out));
+    out->data_at = 8 + n;
+    for (size_t i = 0; i < out->n; i++)
+        out->entry[i].data = file.data + out->data_at + out->entry[i].begin;
+    return STK_OK;
+}
+
+stk_status stk_safetensors_scan(const stk_input *file, stk_safetensors *out)
+{
+    uint8_t length[8], *header = NULL;
+    size_t n = 0;
+    stk_status status;
+    *out = (stk_safetensors){0};
+    if (file->n_bytes < 8)
+        return stk_fail(STK_CORRUPT, "too short for a safetensors file (%llu bytes)",
+                        (unsigned long long)file->n_bytes);
+    STK_RETURN_IF_ERROR(stk_input_read(file, 0, length, 8));
+    STK_RETURN_IF_ERROR(parse_length(length, file->n_bytes, &n));
+    header = malloc(n + 1);
+    if (!header) return stk_fail_memory(n);
+    STK_TRY(stk_input_read(file, 8, header, n));
+    STK_TRY(parse_header((stk_span){header, n}, (size_t)(file->n_bytes - 8 - n), out));
+    out->data_at = 8 + n;
 done:
-    json_decref(header);
-    if (status != STK_OK) stk_safetensors_free(out);
+    free(header);
     return status;
 }
 

@@ -162,8 +162,8 @@ static stk_status check_permutation(const char *name, int rank, const int32_t *p
     return STK_OK;
 }
 
-stk_status stk_safetensors_convert(const char *name, const char *type, stk_shape shape, const void *src,
-                                   stk_dtype dtype, const int32_t *permutation, void *dst)
+stk_status stk_safetensors_convert_part(const char *name, const char *type, stk_shape shape, const void *src,
+                                        int64_t i_first, stk_dtype dtype, const int32_t *permutation, void *dst)
 {
     const uint8_t *from = src;
     uint8_t *to = dst;
@@ -188,7 +188,13 @@ stk_status stk_safetensors_convert(const char *name, const char *type, stk_shape
             memcpy(to, p, bytes);
         else if (!store(to, dtype, loads[kind].load(p)))
             return stk_fail(STK_UNSUPPORTED, "tensor '%s' is %s, and element %lld is no %s", name, type,
-                            (long long)w.at, stk_dtype_name(dtype));
+                            (long long)(i_first + w.at), stk_dtype_name(dtype));
     }
     return STK_OK;
+}
+
+stk_status stk_safetensors_convert(const char *name, const char *type, stk_shape shape, const void *src,
+                                   stk_dtype dtype, const int32_t *permutation, void *dst)
+{
+    return stk_safetensors_convert_part(name, type, shape, src, 0, dtype, permutation, dst);
 }

@@ -21,6 +21,8 @@ typedef struct job {
     const stk_safetensors_options *options;
     uint8_t *scratch; /* room for the largest tensor that is converted */
     size_t scratch_bytes;
+    stk_safetensors_fetch_fn fetch; /* NULL: the entries have their data */
+    void *user;
 } job;
 
 static stk_tensor_desc stored_desc(const stk_safetensors_entry_out *t)
@@ -123,12 +125,14 @@ done:
     return status;
 }
 
-static stk_status write_tensor(const job *j, const stk_safetensors_entry_out *t, int fd, const char *path)
+static stk_status write_tensor(const job *j, int64_t i, int fd, const char *path)
 {
+    const stk_safetensors_entry_out *t = &j->tensor[i];
     const void *data = t->data;
+    if (j->fetch) STK_RETURN_IF_ERROR(j->fetch(j->user, i, &data));
     if (t->stored != t->dtype || t->permutation) {
-        STK_RETURN_IF_ERROR(stk_safetensors_convert(t->name, stk_safetensors_type(t->dtype), t->shape, t->data,
-                                                    t->stored, t->permutation, j->scratch));
+        STK_RETURN_IF_ERROR(stk_safetensors_convert(t->name, stk_safetensors_type(t->dtype), t->shape, data, t->stored,
+                                                    t->permutation, j->scratch));
         data = j->scratch;
     }
     return stk_write_all(fd, path, data, stk_desc_bytes(stored_desc(t)));
@@ -145,7 +149,7 @@ static stk_status write_shard(const job *j, int64_t i_shard)
     STK_TRY(stk_new_file_begin(&file, path));
     STK_TRY(stk_write_all(file.fd, path, header.data, header.n));
     for (int64_t i = 0; i < j->n_tensors; i++)
-        if (j->shard[i] == i_shard) STK_TRY(write_tensor(j, &j->tensor[i], file.fd, path));
+        if (j->shard[i] == i_shard) STK_TRY(write_tensor(j, i, file.fd, path));
     STK_TRY(stk_new_file_finish(&file, true));
 done:
     stk_new_file_end(&file);
@@ -182,11 +186,13 @@ done:
     return status;
 }
 
-stk_status stk_safetensors_write(const char *path, const stk_safetensors_entry_out *tensors, int64_t n_tensors,
-                                 const stk_safetensors_options *options, int64_t *n_files)
+stk_status stk_safetensors_write_by(const char *path, const stk_safetensors_entry_out *tensors, int64_t n_tensors,
+                                    const stk_safetensors_options *options, stk_safetensors_fetch_fn fetch, void *user,
+                                    int64_t *n_files)
 {
     static const stk_safetensors_options none = {.metadata = NULL};
-    job j = {.path = path, .tensor = tensors, .n_tensors = n_tensors, .options = options ? options : &none};
+    job j = {.path = path, .tensor = tensors, .n_tensors = n_tensors, .fetch = fetch, .user = user};
+    j.options = options ? options : &none;
     stk_status status = STK_OK;
     for (int64_t i = 0; i < n_tensors; i++)
         STK_TRY(check_tensor(&tensors[i]));
@@ -200,4 +206,10 @@ done:
     free(j.shard);
     free(j.scratch);
     return status;
+}
+
+stk_status stk_safetensors_write(const char *path, const stk_safetensors_entry_out *tensors, int64_t n_tensors,
+                                 const stk_safetensors_options *options, int64_t *n_files)
+{
+    return stk_safetensors_write_by(path, tensors, n_tensors, options, NULL, NULL, n_files);
 }

@@ -218,31 +218,6 @@ static void mark_used(const plan *p, const stk_safetensor *theirs, bool *used)
         if (stk_safetensors_at(p->file, t).name == theirs->name) used[t] = true;
 }
 
-/* As stk_safetensors_read, and gives the file's pages back as it goes: a large tensor is not in memory twice. */
-static stk_status take(const stk_safetensor *theirs, stk_dtype dtype, const int32_t *permutation, char *dst)
-{
-    enum { SLICE_BYTES = 1 << 22 };
-    int64_t n_rows = theirs->shape.rank ? theirs->shape.dim[0] : 1;
-    if (theirs->n_bytes == 0 || (permutation && permutation[0] != 0)) n_rows = 1;
-    size_t row_bytes = theirs->n_bytes / (size_t)n_rows;
-    size_t dst_row_bytes = (size_t)(stk_shape_count(theirs->shape) / n_rows) * stk_dtype_bytes(dtype);
-    int64_t n_most = row_bytes && row_bytes < SLICE_BYTES ? (int64_t)(SLICE_BYTES / row_bytes) : 1;
-    for (int64_t row = 0, n; row < n_rows && n_rows > 1; row += n) {
-        stk_safetensor slice = *theirs;
-        n = n_most < n_rows - row ? n_most : n_rows - row;
-        slice.shape.dim[0] = n;
-        slice.n_bytes = (size_t)n * row_bytes;
-        slice.data = (const char *)theirs->data + (size_t)row * row_bytes;
-        /* Where it fails, the whole fails too, and says which of its elements is wrong. */
-        if (stk_safetensors_read(&slice, dtype, permutation, dst + (size_t)row * dst_row_bytes) != STK_OK)
-            return stk_safetensors_read(theirs, dtype, permutation, dst);
-        stk_safetensors_forget(&slice);
-    }
-    if (n_rows == 1) STK_RETURN_IF_ERROR(stk_safetensors_read(theirs, dtype, permutation, dst));
-    stk_safetensors_forget(theirs);
-    return STK_OK;
-}
-
 /* Checks (used is not NULL, and marked) or copies. */
 static stk_status load_one(const plan *p, const stk_named_tensor *ours, bool *used)
 {
@@ -258,7 +233,7 @@ static stk_status load_one(const plan *p, const stk_named_tensor *ours, bool *us
             mark_used(p, &theirs[i], used);
             continue;
         }
-        STK_RETURN_IF_ERROR(take(&theirs[i], ours->view.desc.dtype, permutation, part.data));
+        STK_RETURN_IF_ERROR(stk_safetensors_read(&theirs[i], ours->view.desc.dtype, permutation, part.data));
     }
     return STK_OK;
 }

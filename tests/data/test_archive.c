@@ -98,14 +98,14 @@ static void expect_image(const char *name, int record)
     uint8_t pixels[3 * N_PIXELS];
     int64_t height, width;
     stk_span png;
-    assert_int_equal(stk_file_map(in_folder(name), &png), STK_OK);
+    assert_int_equal(stk_file_load(in_folder(name), &png), STK_OK);
     assert_int_equal(stk_image_size(png, &height, &width), STK_OK);
     assert_true(height == 32 && width == 32);
     assert_int_equal(stk_image_decode(png, 3, pixels), STK_OK);
     for (int c = 0; c < 3; c++)
         for (int i = 0; i < N_PIXELS; i++)
             assert_int_equal(pixels[3 * i + c], pixel(record, c, i));
-    stk_file_unmap(png);
+    stk_file_unload(png);
 }
 
 static void test_cifar10(void **state)

@@ -53,9 +53,9 @@ static uint64_t hash_tree(const char *folder, int64_t *n_files)
             continue;
         }
         stk_span file;
-        assert_int_equal(stk_file_map(path, &file), STK_OK);
+        assert_int_equal(stk_file_load(path, &file), STK_OK);
         hash = stk_hash64(file.data, file.n, hash);
-        stk_file_unmap(file);
+        stk_file_unload(file);
         ++*n_files;
     }
     stk_names_free(&names);
@@ -107,12 +107,12 @@ static void classes_are_balanced(void **state)
     stk_span file;
     uint8_t pixels[28 * 28];
     int64_t height, width;
-    assert_int_equal(stk_file_map(in_root("balanced/train/3/00013.jpg"), &file), STK_OK);
+    assert_int_equal(stk_file_load(in_root("balanced/train/3/00013.jpg"), &file), STK_OK);
     assert_int_equal(stk_image_size(file, &height, &width), STK_OK);
     assert_int_equal(height, 28);
     assert_int_equal(width, 28);
     assert_int_equal(stk_image_decode(file, 1, pixels), STK_OK);
-    stk_file_unmap(file);
+    stk_file_unload(file);
 }
 
 static void seed_changes_the_files(void **state)

@@ -752,7 +752,7 @@ static void photographs_are_equal(void **state)
         char path[4096];
         stk_span file;
         assert_int_equal(stk_path_join(path, sizeof(path), folder, names.name[i]), STK_OK);
-        if (stk_file_map(path, &file) != STK_OK || stk_image_format_of(file) != STK_IMAGE_JPEG) continue;
+        if (stk_file_load(path, &file) != STK_OK || stk_image_format_of(file) != STK_IMAGE_JPEG) continue;
         decoded d = decode(file);
         assert_int_equal(d.status, STK_OK);
         size_t bytes = (size_t)(d.height * d.width * 3);
@@ -768,7 +768,7 @@ static void photographs_are_equal(void **state)
         n++;
         free(pixels);
         free_decoded(&d);
-        stk_file_unmap(file);
+        stk_file_unload(file);
     }
     stk_names_free(&names);
     print_message("%d photographs, %d of %d decodings without the library\n", n, n_own, 5 * n);

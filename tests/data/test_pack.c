@@ -194,9 +194,9 @@ static void what_cannot_be_packed(void **state)
     assert_int_equal(pack(photos(), in_folder("theirs"), NULL, &progress), STK_BUSY);
     assert_non_null(strstr(stk_error_text(), "holds 'shard-00000.tar' and no pack"));
     stk_span kept;
-    assert_int_equal(stk_file_map(in_folder("theirs/shard-00000.tar"), &kept), STK_OK);
+    assert_int_equal(stk_file_load(in_folder("theirs/shard-00000.tar"), &kept), STK_OK);
     assert_true(kept.n == 4 && !memcmp(kept.data, "mine", 4));
-    stk_file_unmap(kept);
+    stk_file_unload(kept);
     assert_false(stk_path_exists(in_folder("theirs/stoker-pack.part")));
     stk_dataset_free(files);
 }

@@ -15,7 +15,7 @@ static stk_status replay_folder(const char *folder, size_t *n_files)
         char path[4096];
         stk_span file;
         status = stk_path_join(path, sizeof(path), folder, names.name[i]);
-        if (status == STK_OK) status = stk_file_map(path, &file);
+        if (status == STK_OK) status = stk_file_load(path, &file);
         if (status != STK_OK) break;
         /* A copy of the exact size, so that the address sanitizer sees a read past its end. */
         uint8_t *copy = malloc(file.n ? file.n : 1);
@@ -23,7 +23,7 @@ static stk_status replay_folder(const char *folder, size_t *n_files)
             copy[j] = file.data[j];
         if (copy) LLVMFuzzerTestOneInput(copy, file.n);
         free(copy);
-        stk_file_unmap(file);
+        stk_file_unload(file);
         ++*n_files;
     }
     stk_names_free(&names);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "high_water.h"
 #include "train/safetensors.h"
 
 /* A file of a header and n bytes of data. Returned: free(). */
@@ -127,6 +128,27 @@ static void bad_lengths_are_refused(void **state)
     assert_int_equal(stk_safetensors_parse((stk_span){file, 16}, &set), STK_CORRUPT);
 }
 
+/* "[],[],..." would become fifty bytes of tree for each of text. */
+static void a_header_takes_no_more_than_its_bound(void **state)
+{
+    (void)state;
+    enum { N = 30 << 20 };
+    stk_safetensors set;
+    uint8_t *file = malloc(8 + N);
+    assert_non_null(file);
+    for (int i = 0; i < 8; i++)
+        file[i] = (uint8_t)((uint64_t)N >> (8 * i));
+    memcpy(file + 8, "{\"a\":[[]", 9);
+    for (size_t i = 9; i < N; i++)
+        file[8 + i] = (uint8_t)(",[]"[(i - 9) % 3]);
+    memcpy(file + 8 + N - 5, "\"\"]} ", 5);
+    size_t before = high_water();
+    assert_int_equal(stk_safetensors_parse((stk_span){file, 8 + N}, &set), STK_UNSUPPORTED);
+    if (!strstr(stk_error_text(), "and may take 256")) fail_msg("%s", stk_error_text());
+    assert_true(high_water() - before < (size_t)300 << 20);
+    free(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +156,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(bad_files_are_refused),
         cmocka_unit_test(bad_lengths_are_refused),
+        cmocka_unit_test(a_header_takes_no_more_than_its_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

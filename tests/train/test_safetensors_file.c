@@ -8,7 +8,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "stoker/safetensors.h"
@@ -57,7 +59,6 @@ static void check_both(const char *path)
     assert_string_equal(t.type, "F32");
     assert_int_equal(stk_safetensors_read(&t, STK_F32, NULL, back), STK_OK);
     assert_memory_equal(back, weight, sizeof(weight));
-    stk_safetensors_forget(&t);
     t = get(file, "turned");
     assert_true(stk_shape_equal(t.shape, STK_SHAPE(3, 2)));
     assert_int_equal(stk_safetensors_read(&t, STK_F32, turned, back), STK_OK);
@@ -176,6 +177,66 @@ static void small_types_convert(void **state)
     assert_int_equal(stk_safetensors_convert("t", "F32", STK_SHAPE(2), reals, STK_I32, NULL, whole), STK_UNSUPPORTED);
 }
 
+/* Before, they were mapped: the process ended. */
+static void a_file_that_shrinks_is_an_error(void **state)
+{
+    (void)state;
+    enum { N = 1 << 20 };
+    static float large[N], back[N];
+    stk_safetensors_file *file;
+    stk_safetensors_entry_out entry = {"large", STK_F32, {2, {1024, N / 1024}}, large, STK_F32, NULL};
+    assert_int_equal(stk_safetensors_write(FOLDER "/shrinks", &entry, 1, NULL, NULL), STK_OK);
+    assert_int_equal(stk_safetensors_open(FOLDER "/shrinks", &file), STK_OK);
+    stk_safetensor t = get(file, "large");
+    assert_int_equal(truncate(FOLDER "/shrinks", 100000), 0);
+    assert_int_equal(stk_safetensors_read(&t, STK_F32, NULL, back), STK_CORRUPT);
+    assert_non_null(strstr(stk_error_text(), "shrinks': tensor 'large': the file has become shorter"));
+    assert_int_equal(stk_safetensors_read(&t, STK_BF16, NULL, back), STK_CORRUPT);
+    assert_int_equal(stk_safetensors_read(&t, STK_F32, turned, back), STK_CORRUPT);
+    assert_non_null(strstr(stk_error_text(), "at byte"));
+    stk_safetensors_close(file);
+}
+
+/* Piece by piece, with the first axis in place, and as a whole, with it moved. */
+static void large_tensors_are_converted_in_pieces(void **state)
+{
+    (void)state;
+    enum { H = 37, W = 60000, ROWS = 3 };
+    float *data = malloc(sizeof(float) * ROWS * H * W);
+    double *back = malloc(sizeof(double) * ROWS * H * W);
+    stk_safetensors_file *file;
+    assert_true(data && back);
+    for (int i = 0; i < ROWS * H * W; i++)
+        data[i] = (float)i;
+    stk_safetensors_entry_out entry = {"t", STK_F32, {3, {ROWS, H, W}}, data, STK_F32, NULL};
+    assert_int_equal(stk_safetensors_write(FOLDER "/pieces", &entry, 1, NULL, NULL), STK_OK);
+    assert_int_equal(stk_safetensors_open(FOLDER "/pieces", &file), STK_OK);
+    stk_safetensor t = get(file, "t");
+    for (int way = 0; way < 3; way++) {
+        static const int32_t order[3][3] = {{0, 1, 2}, {0, 2, 1}, {2, 0, 1}};
+        if (stk_safetensors_read(&t, STK_F64, order[way], back) != STK_OK) fail_msg("%s", stk_error_text());
+        for (int i = 0; i < ROWS; i++)
+            for (int y = 0; y < H; y++)
+                for (int x = 0; x < W; x += 997) {
+                    size_t at = ((size_t)i * H + (size_t)y) * W + (size_t)x;
+                    size_t to = way == 0   ? at
+                                : way == 1 ? ((size_t)i * W + (size_t)x) * H + (size_t)y
+                                           : ((size_t)x * ROWS + (size_t)i) * H + (size_t)y;
+                    assert_true(back[to] == (double)data[at]);
+                }
+    }
+    data[2 * H * W] = 0.5f;
+    assert_int_equal(stk_safetensors_write(FOLDER "/pieces", &entry, 1, NULL, NULL), STK_OK);
+    stk_safetensors_close(file);
+    assert_int_equal(stk_safetensors_open(FOLDER "/pieces", &file), STK_OK);
+    t = get(file, "t");
+    assert_int_equal(stk_safetensors_read(&t, STK_I32, NULL, back), STK_UNSUPPORTED);
+    assert_non_null(strstr(stk_error_text(), "element 4440000 is no i32"));
+    stk_safetensors_close(file);
+    free(data);
+    free(back);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +245,8 @@ int main(void)
         cmocka_unit_test(other_formats_are_named),
         cmocka_unit_test(names_must_differ),
         cmocka_unit_test(small_types_convert),
+        cmocka_unit_test(a_file_that_shrinks_is_an_error),
+        cmocka_unit_test(large_tensors_are_converted_in_pieces),
     };
     return cmocka_run_group_tests(tests, fresh_folder, NULL);
 }

@@ -29,7 +29,7 @@ static void a_file_of_the_package_is_read(void **state)
     int64_t steps[2];
     double pi;
     int32_t scalar;
-    assert_int_equal(stk_file_map(STK_SOURCE_DIR "/tests/golden/small.safetensors", &file), STK_OK);
+    assert_int_equal(stk_file_load(STK_SOURCE_DIR "/tests/golden/small.safetensors", &file), STK_OK);
     if (stk_safetensors_parse(file, &set) != STK_OK) fail_msg("%s", stk_error_text());
     assert_int_equal(set.n, 6);
     memcpy(weight, get(&set, "conv.weight", STK_F32, STK_SHAPE(2, 3, 2)), sizeof(weight));
@@ -45,7 +45,7 @@ static void a_file_of_the_package_is_read(void **state)
     assert_int_equal(scalar, -7);
     assert_null(stk_safetensors_find(&set, "none"));
     stk_safetensors_free(&set);
-    stk_file_unmap(file);
+    stk_file_unload(file);
 }
 
 int main(void)

@@ -160,13 +160,13 @@ static void order_of_files(void **state)
     stk_span all;
     uint8_t *bytes[2] = {NULL, NULL};
     size_t room[2] = {0}, n[2];
-    assert_int_equal(stk_file_map(CORPUS, &all), STK_OK);
+    assert_int_equal(stk_file_load(CORPUS, &all), STK_OK);
     size_t cut = all.n / 2;
     while (all.data[cut - 1] != '\n')
         cut++;
     assert_int_equal(stk_file_write_durably(in_folder("a.txt"), all.data, cut), STK_OK);
     assert_int_equal(stk_file_write_durably(in_folder("b.txt"), all.data + cut, all.n - cut), STK_OK);
-    stk_file_unmap(all);
+    stk_file_unload(all);
     for (int kind = 0; kind < 3; kind++) {
         stk_tokenizer_training training = of_kind((stk_tokenizer_kind)kind);
         const char *order[2] = {in_folder("b.txt"), in_folder("a.txt")};

@@ -49,13 +49,19 @@ stk_status stk_name_table_add(stk_name_table *table, const char *name, int32_t n
     return STK_OK;
 }
 
-int32_t stk_name_table_find(const stk_name_table *table, const char *name)
+int32_t *stk_name_table_get(const stk_name_table *table, const char *name)
 {
-    if (table->n == 0) return -1;
+    if (table->n == 0) return NULL;
     uint64_t hash = hash_of(table, name);
     for (size_t i = (size_t)hash & (table->capacity - 1); table->slot[i].name; i = (i + 1) & (table->capacity - 1))
-        if (table->slot[i].hash == hash && !strcmp(table->slot[i].name, name)) return table->slot[i].number;
-    return -1;
+        if (table->slot[i].hash == hash && !strcmp(table->slot[i].name, name)) return &table->slot[i].number;
+    return NULL;
+}
+
+int32_t stk_name_table_find(const stk_name_table *table, const char *name)
+{
+    const int32_t *number = stk_name_table_get(table, name);
+    return number ? *number : -1;
 }
 
 void stk_name_table_free(stk_name_table *table)

@@ -19,6 +19,8 @@ typedef struct stk_name_table {
 
 /* Adds a name that is not there yet, borrowed until the table is freed; number >= 0. */
 stk_status stk_name_table_add(stk_name_table *table, const char *name, int32_t number);
+/* Where its number stands, until the next is added; NULL: it is not there. */
+int32_t *stk_name_table_get(const stk_name_table *table, const char *name);
 /* -1: it is not there. */
 int32_t stk_name_table_find(const stk_name_table *table, const char *name);
 /* Back to a zeroed one. */

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "graph/fused.h"
 
 /* What stk_graph_new returns when there is no memory at all: every call on it is a no-op. */
@@ -30,6 +31,7 @@ void stk_graph_free(stk_graph *graph)
     free(graph->node);
     free(graph->value);
     free(graph->root);
+    stk_graph_forget_names(graph);
     for (stk_held *held = graph->held; held; held = held->next)
         held->free(held->thing);
     stk_arena_free(graph->arena);
@@ -164,13 +166,84 @@ uint64_t stk_attrs_hash(const stk_attrs *attrs, uint64_t seed)
     return stk_hash64(attrs->shape.dim, (size_t)attrs->shape.rank * sizeof(*attrs->shape.dim), h);
 }
 
+/* --- leaves by name --- */
+
+static stk_name_table *names_of(stk_graph *graph, stk_op leaf)
+{
+    return &graph->leaf[leaf == STK_OP_variable];
+}
+
+void stk_graph_forget_names(stk_graph *graph)
+{
+    stk_name_table_free(&graph->leaf[0]);
+    stk_name_table_free(&graph->leaf[1]);
+    stk_name_table_free(&graph->scopes);
+    graph->n_listed = 0;
+}
+
+/* "a.b" and "a" of "a.b.weight". Where one is listed, those before it are, too. */
+static stk_status list_scopes(stk_graph *graph, const char *name)
+{
+    stk_text text = {0};
+    stk_status status = STK_OK;
+    stk_text_add(&text, "%s", name);
+    STK_TRY(stk_text_status(&text));
+    for (char *dot = text.n ? strrchr(text.data, '.') : NULL; dot; dot = strrchr(text.data, '.')) {
+        *dot = 0;
+        if (stk_name_table_find(&graph->scopes, text.data) >= 0) break;
+        const char *scope = stk_arena_text(graph->arena, text.data);
+        STK_TRY(scope ? stk_name_table_add(&graph->scopes, scope, 0) : stk_fail_memory(text.n));
+    }
+done:
+    stk_text_free(&text);
+    return status;
+}
+
+/* Up to the last node: others than add_leaf add some, too. */
+static stk_status list_names(stk_graph *graph)
+{
+    for (; graph->n_listed < graph->n_nodes; graph->n_listed++) {
+        const stk_node *node = &graph->node[graph->n_listed];
+        if (!node->name || (node->op != STK_OP_input && node->op != STK_OP_variable)) continue;
+        STK_RETURN_IF_ERROR(stk_name_table_add(names_of(graph, node->op), node->name, graph->n_listed));
+        if (node->op == STK_OP_variable) STK_RETURN_IF_ERROR(list_scopes(graph, node->name));
+    }
+    return STK_OK;
+}
+
+stk_status stk_graph_new_scope(stk_graph *graph, const char *name, const char **out)
+{
+    stk_text text = {0};
+    stk_status status;
+    STK_TRY(list_names(graph));
+    int32_t *n_taken = stk_name_table_get(&graph->scopes, name);
+    stk_text_add(&text, "%s", name);
+    for (int32_t i = n_taken ? *n_taken + 1 : 0; n_taken && !text.failed; i++) {
+        text.n = 0;
+        stk_text_add(&text, "%s_%d", name, i);
+        if (text.failed || stk_name_table_find(&graph->scopes, text.data) < 0) break;
+        *n_taken = i;
+    }
+    STK_TRY(stk_text_status(&text));
+    *out = stk_arena_text(graph->arena, text.data);
+    if (!*out) status = stk_fail_memory(text.n);
+done:
+    stk_text_free(&text);
+    return status;
+}
+
+static stk_status check_new(stk_graph *graph, stk_op op, const char *name)
+{
+    if (!name) return STK_OK;
+    STK_RETURN_IF_ERROR(list_names(graph));
+    if (stk_name_table_find(names_of(graph, op), name) < 0) return STK_OK;
+    return stk_fail(STK_INVALID, "%s '%s' exists already", stk_op_name(op), name);
+}
+
 static stk_value add_leaf(stk_graph *graph, stk_op op, const char *name, const stk_attrs *attrs)
 {
     if (!graph || graph->status != STK_OK) return stk_value_none(graph);
-    if (name && stk_graph_find(graph, op, name).id >= 0) {
-        stk_graph_keep_error(graph, stk_fail(STK_INVALID, "%s '%s' exists already", stk_op_name(op), name));
-        return stk_value_none(graph);
-    }
+    if (stk_graph_keep_error(graph, check_new(graph, op, name)) != STK_OK) return stk_value_none(graph);
     char *copy = name ? stk_arena_text(graph->arena, name) : NULL;
     if (name && !copy) {
         stk_graph_keep_error(graph, stk_fail_memory(strlen(name)));

@@ -5,6 +5,7 @@
 #define STK_GRAPH_GRAPH_H
 
 #include "base/arena.h"
+#include "base/name_table.h"
 #include "graph/op.h"
 
 typedef struct stk_node {
@@ -52,7 +53,11 @@ struct stk_graph {
     int32_t node_capacity, value_capacity, root_capacity;
     const stk_scope *scope; /* the innermost; NULL outside of all. nn/layer.h; in the arena */
     stk_held *held;         /* in the arena; clones do not have them */
-    int32_t n_keep_f32;     /* nodes that are added while it is above 0 are marked keep_f32 */
+    /* Of the first n_listed nodes: inputs and variables by name, and what stands before a dot in variables' names, with
+     * a number N: NAME_1 to NAME_N are there, too. */
+    stk_name_table leaf[2], scopes;
+    int32_t n_listed;
+    int32_t n_keep_f32; /* nodes that are added while it is above 0 are marked keep_f32 */
     stk_status status;
     char error[512];
 };
@@ -79,6 +84,10 @@ static inline stk_value stk_value_of(stk_graph *graph, int32_t id)
 const stk_node *stk_value_node(stk_value x);
 /* The input, variable or output of that name; id -1 when there is none. */
 stk_value stk_graph_find(const stk_graph *graph, stk_op leaf, const char *name);
+/* The first of NAME, NAME_1, NAME_2, ... that no variable's name has before a dot, in the arena. */
+stk_status stk_graph_new_scope(stk_graph *graph, const char *name, const char **out);
+/* Where nodes got other numbers. */
+void stk_graph_forget_names(stk_graph *graph);
 stk_value stk_graph_find_output(const stk_graph *graph, const char *name);
 
 /* The call of node i with its types: in and out must hold n_in and n_out descs. */

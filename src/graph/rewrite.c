@@ -181,6 +181,7 @@ static stk_status renumber(rewriter *r)
     graph->value = value;
     graph->n_nodes = r->n_placed;
     graph->n_values = n_values;
+    stk_graph_forget_names(graph);
     node = NULL;
     value = NULL;
 done:

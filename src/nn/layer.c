@@ -7,34 +7,16 @@
 #include "base/error.h"
 #include "base/text.h"
 
-/* True where a variable's name starts with "name.". */
-static bool is_taken(const stk_graph *graph, const char *name)
-{
-    size_t n = strlen(name);
-    for (int i = 0; i < graph->n_nodes; i++) {
-        const stk_node *node = &graph->node[i];
-        if (node->op == STK_OP_variable && node->name && !strncmp(node->name, name, n) && node->name[n] == '.')
-            return true;
-    }
-    return false;
-}
-
 /* prefix + name, or prefix + kind + the first counter that is free. The counter lives in the variables' names alone, so
  * that a copy of a graph goes on where the original stood. */
-static stk_status make_name(const stk_graph *graph, const char *kind, const char *name, const char **out)
+static stk_status make_name(stk_graph *graph, const char *kind, const char *name, const char **out)
 {
     const char *prefix = graph->scope ? graph->scope->prefix : "";
     stk_text text = {0};
     stk_text_add(&text, "%s%s", prefix, name ? name : kind);
-    for (int i = 1; !name && !text.failed && is_taken(graph, stk_text_get(&text)); i++) {
-        text.n = 0;
-        stk_text_add(&text, "%s%s_%d", prefix, kind, i);
-    }
     stk_status status = stk_text_status(&text);
-    if (status == STK_OK) {
-        *out = stk_arena_text(graph->arena, stk_text_get(&text));
-        if (!*out) status = stk_fail_memory(text.n);
-    }
+    if (status == STK_OK && !name) status = stk_graph_new_scope(graph, text.data, out);
+    if (status == STK_OK && name && !(*out = stk_arena_text(graph->arena, text.data))) status = stk_fail_memory(text.n);
     stk_text_free(&text);
     return status;
 }

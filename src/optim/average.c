@@ -46,6 +46,7 @@ static stk_value take_name(stk_graph *graph, int32_t variable)
         return stk_value_none(graph);
     }
     graph->node[i_node].name = copy;
+    stk_graph_forget_names(graph);
     return stk_graph_variable(graph, name, desc.dtype, desc.shape, init, false);
 }
 

@@ -10,7 +10,7 @@
 #include "train/build.h"
 #include "train/plugin.h"
 
-enum { MOST_NAMES = 256, MOST_PARTS = 32 };
+enum { MOST_NAMES = 256, MOST_PARTS = 32, MOST_LAYERS = 10000, MOST_NODES = 250000, MOST_SCOPE_BYTES = 1 << 10 };
 
 /* A value that a `from` left behind, by the last layer before it. */
 typedef struct branch_end {
@@ -30,6 +30,7 @@ typedef struct network {
     const stk_yaml_node *before; /* the layer whose value a list begins with; NULL: a field of the data */
     branch_end *end;             /* free() */
     int n_ends, n_room;
+    int n_layers; /* built so far: blocks in blocks multiply */
 } network;
 
 /* --- names --- */
@@ -203,6 +204,8 @@ static stk_status build_block(network *net, const stk_yaml_node *s, stk_value *x
         if (scope && n > 1) stk_text_add(&name, ".%lld", (long long)i);
         if (scope) stk_scope_push(graph, stk_text_get(&name));
         stk_text_free(&name);
+        if (scope && graph->scope && strlen(graph->scope->prefix) > MOST_SCOPE_BYTES)
+            return stk_yaml_fail(scope, "names of scopes, one in the other, of more than %d bytes", MOST_SCOPE_BYTES);
         STK_RETURN_IF_ERROR(build_list(net, stk_yaml_get(s, "layers"), x));
         if (scope) stk_scope_pop(graph);
     }
@@ -235,6 +238,9 @@ static stk_status build_list(network *net, const stk_yaml_node *layers, stk_valu
     stk_graph *graph = stk_model_graph(net->model);
     for (const stk_yaml_node *layer = layers ? layers->child : NULL; layer; layer = layer->next) {
         const stk_yaml_node *dtype = stk_yaml_get(layer->child, "dtype");
+        if (++net->n_layers > MOST_LAYERS)
+            return stk_yaml_fail_key(layer->child, "more than %d layers, those that 'repeat' makes among them",
+                                     MOST_LAYERS);
         if (!strcmp(layer->child->key, "from") && x->id >= 0)
             STK_RETURN_IF_ERROR(keep_end(net, net->before ? net->before : layer->child, *x));
         bool keeps_f32 = dtype && !strcmp(dtype->text, "f32");
@@ -242,6 +248,9 @@ static stk_status build_list(network *net, const stk_yaml_node *layers, stk_valu
         STK_RETURN_IF_ERROR(build_one(net, layer->child, x));
         if (keeps_f32) stk_f32_pop(graph);
         net->before = layer->child;
+        if (graph->n_nodes > MOST_NODES)
+            return stk_yaml_fail_key(layer->child, "the network has %d nodes so far, and may have %d", graph->n_nodes,
+                                     MOST_NODES);
         if (stk_graph_status(graph) == STK_OK) continue;
         /* The graph knows what is wrong, the recipe where. */
         stk_text text = {0};

@@ -174,9 +174,23 @@ def plugins():
     refuses(use("gate.so", "settings: none"), "bad.yaml:", "layer 'dense': units is 0, and must be 1 or more")
 
 
+def blocks_multiply():
+    """Blocks in blocks: 400 bytes for a million million layers."""
+    def nest(repeats, inner):
+        for n in reversed(repeats):
+            inner = f"{{block: {{repeat: {n}, layers: [{inner}]}}}}"
+        return f"    - {inner}\n"
+    refuses(nest([1000] * 4, "{dense: 4}"), "bad.yaml:14:", "more than 10000 layers")
+    refuses(nest([1000] * 30, "relu"), "bad.yaml:14:", "nested more than 64 deep")
+    refuses(nest([1000] * 2, "{attention_block: 1}").replace("- {", "- flatten\n    - {reshape: [1, 784]}\n    - {", 1),
+            "bad.yaml:16:", "may have 250000")
+    refuses("    - block: {scope: " + "a" * 2000 + ", layers: [relu]}\n", "bad.yaml:14:", "1024 bytes")
+
+
 begin()
 branches()
 messages()
 dead_ends()
+blocks_multiply()
 plugins()
 end()

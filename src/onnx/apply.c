@@ -69,31 +69,29 @@ static stk_status feed(stk_onnx *model, const Onnx__GraphProto *graph, stk_value
 
 /* --- the nodes --- */
 
-static bool makes(const Onnx__NodeProto *node, const char *name)
-{
-    for (size_t i = 0; i < node->n_output; i++)
-        if (node->output[i] && !strcmp(node->output[i], name)) return true;
-    return false;
-}
-
 /* Those that the value depends on. Nodes stand in order, so each is reached after all that read it. */
 static stk_status mark_needed(const Onnx__GraphProto *graph, const char *output, bool *needed)
 {
-    size_t n = 1, capacity = 1;
+    stk_name_table maker = {0};
+    stk_status status = STK_OK;
     for (size_t i = 0; i < graph->n_node; i++)
-        capacity += graph->node[i]->n_input;
-    const char **wanted = malloc(capacity * sizeof(*wanted));
-    if (!wanted) return stk_fail_memory(capacity * sizeof(*wanted));
-    wanted[0] = output;
-    for (size_t i = graph->n_node; i-- > 0;) {
+        for (size_t k = 0; k < graph->node[i]->n_output; k++) {
+            const char *name = graph->node[i]->output[k];
+            if (name && name[0] && stk_name_table_find(&maker, name) < 0)
+                STK_TRY(stk_name_table_add(&maker, name, (int32_t)i));
+        }
+    int32_t made_by = stk_name_table_find(&maker, output);
+    if (made_by >= 0) needed[made_by] = true;
+    for (int32_t i = (int32_t)graph->n_node - 1; i >= 0; i--) {
         const Onnx__NodeProto *node = graph->node[i];
-        for (size_t k = 0; k < n && !needed[i]; k++)
-            needed[i] = makes(node, wanted[k]);
-        for (size_t k = 0; k < node->n_input && needed[i]; k++)
-            if (node->input[k] && node->input[k][0]) wanted[n++] = node->input[k];
+        for (size_t k = 0; k < node->n_input && needed[i]; k++) {
+            made_by = node->input[k] ? stk_name_table_find(&maker, node->input[k]) : -1;
+            if (made_by >= 0 && made_by < i) needed[made_by] = true;
+        }
     }
-    free(wanted);
-    return STK_OK;
+done:
+    stk_name_table_free(&maker);
+    return status;
 }
 
 static stk_status add_nodes(stk_onnx *model, const Onnx__ModelProto *proto, const char *output)

@@ -156,6 +156,16 @@ stk_value stk_axis_from_end(stk_value x, int axis)
     return axis == rank - 1 ? x : stk_transpose(x, p);
 }
 
+stk_status stk_new_ids(stk_build *b, int64_t n, int32_t **out)
+{
+    enum { MOST_IDS = 1 << 26 };
+    b->model->n_ids += n < MOST_IDS ? n : MOST_IDS;
+    if (b->model->n_ids >= MOST_IDS)
+        return stk_fail(STK_UNSUPPORTED, "the model's lists of indices have more than %d elements together", MOST_IDS);
+    *out = stk_arena_alloc(b->model->arena, (size_t)(n + 1) * sizeof(**out));
+    return *out ? STK_OK : stk_fail_memory((size_t)n * sizeof(**out));
+}
+
 stk_value stk_index_value(stk_build *b, const int32_t *ids, int64_t n)
 {
     char name[64];

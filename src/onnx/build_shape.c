@@ -162,11 +162,8 @@ static stk_value take_range(stk_build *b, stk_value x, int axis, int64_t start, 
         by[axis] = step;
         return stk_slice(x, from, to, by);
     }
-    int32_t *ids = n < MOST_IDS ? stk_arena_alloc(b->model->arena, (size_t)(n + 1) * sizeof(*ids)) : NULL;
-    if (!ids) {
-        stk_graph_keep_error(x.graph, stk_fail_memory((size_t)n * sizeof(*ids)));
-        return stk_value_none(x.graph);
-    }
+    int32_t *ids;
+    if (stk_graph_keep_error(x.graph, stk_new_ids(b, n, &ids)) != STK_OK) return stk_value_none(x.graph);
     for (int64_t i = 0; i < n; i++)
         ids[i] = (int32_t)(start + i * step);
     return stk_gather(x, stk_index_value(b, ids, n), axis);
@@ -318,8 +315,8 @@ stk_status stk_build_Pad(stk_build *b)
         int64_t n_out = shape.dim[i] + low[i] + high[i];
         if (n_out > MOST_IDS) return stk_fail(STK_UNSUPPORTED, "its axis %d becomes too long", i);
         if (!(reflects || edge) || (!low[i] && !high[i]) || shape.dim[i] < 1) continue;
-        int32_t *ids = stk_arena_alloc(b->model->arena, (size_t)n_out * sizeof(*ids));
-        if (!ids) return stk_fail_memory((size_t)n_out * sizeof(*ids));
+        int32_t *ids;
+        STK_RETURN_IF_ERROR(stk_new_ids(b, n_out, &ids));
         for (int64_t k = 0; k < n_out; k++)
             ids[k] = mirrored(k - low[i], shape.dim[i], reflects);
         x = stk_gather(x, stk_index_value(b, ids, n_out), i);

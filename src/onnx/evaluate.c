@@ -8,13 +8,15 @@
 #include "graph/query.h"
 #include "onnx/model.h"
 
-enum { MOST_BYTES = 1 << 20 }; /* of one value; shapes are small */
+enum { MOST_BYTES = 1 << 20, MOST_VALUES = 20000 }; /* of one value, since shapes are small; and how many values */
 
 /* What the leaf holds, or NULL. */
 static const void *leaf_data(stk_onnx *model, const stk_node *node)
 {
-    for (int i = 0; i < model->n_weights; i++)
-        if (node->op == STK_OP_variable && !strcmp(model->weight[i].name, node->name)) return model->weight[i].data;
+    if (node->op == STK_OP_variable) {
+        int32_t i = stk_name_table_find(&model->weight_by_name, node->name);
+        return i < 0 ? NULL : model->weight[i].data;
+    }
     stk_onnx_value *v = node->op == STK_OP_input ? stk_onnx_find(model, node->name) : NULL;
     return v && v->is_input && v->tensor ? v->tensor->data : NULL;
 }
@@ -80,6 +82,9 @@ stk_status stk_onnx_evaluate(stk_onnx *model, stk_onnx_value *value, const stk_o
     bool *needed = NULL;
     *out = value->tensor;
     if (*out) return STK_OK;
+    if (++model->n_evaluated > MOST_VALUES)
+        return stk_fail(STK_UNSUPPORTED, "more than %d values must be computed to know the model's shapes",
+                        MOST_VALUES);
     stk_value x = stk_onnx_plain(model, value);
     STK_RETURN_IF_ERROR(stk_graph_status(model->graph));
     stk_graph *graph = model->graph;

@@ -6,11 +6,12 @@
 #include "graph/query.h"
 #include "onnx/model.h"
 
+enum { MOST_NODES = 200000 };
+
 stk_onnx_value *stk_onnx_find(stk_onnx *model, const char *name)
 {
-    for (int i = 0; i < model->n_values; i++)
-        if (!strcmp(model->value[i].name, name)) return &model->value[i];
-    return NULL;
+    int32_t i = stk_name_table_find(&model->by_name, name);
+    return i < 0 ? NULL : &model->value[i];
 }
 
 static stk_status grow(void **array, int n, int *capacity, size_t bytes)
@@ -32,6 +33,7 @@ stk_status stk_onnx_put(stk_onnx *model, const char *name, stk_onnx_value value)
     model->value = array;
     value.name = stk_arena_text(model->arena, name);
     if (!value.name) return stk_fail_memory(strlen(name));
+    STK_RETURN_IF_ERROR(stk_name_table_add(&model->by_name, value.name, model->n_values));
     model->value[model->n_values++] = value;
     return STK_OK;
 }
@@ -76,6 +78,8 @@ static stk_value make_weight(stk_onnx *model, stk_onnx_value *v)
     const stk_node *node = stk_value_node(value);
     if (!node) return value;
     if (model->borrows_graph) stk_graph_set_content(value, t->data);
+    status = stk_name_table_add(&model->weight_by_name, node->name, model->n_weights);
+    if (stk_graph_keep_error(model->graph, status) != STK_OK) return stk_value_none(model->graph);
     model->weight[model->n_weights] = *t;
     model->weight[model->n_weights++].name = node->name;
     return value;
@@ -180,10 +184,28 @@ static stk_status add_input(stk_onnx *model, const Onnx__ValueInfoProto *info)
     return stk_onnx_put(model, info->name, value);
 }
 
+/* What no model needs, and what would be slow or large. */
+static stk_status check_node(const Onnx__NodeProto *node)
+{
+    enum { MOST_ENDS = 65536, MOST_LIST = 1 << 24 };
+    if (node->n_input > MOST_ENDS || node->n_output > MOST_ENDS)
+        return stk_fail(STK_UNSUPPORTED, "it has %zu inputs and %zu outputs, and may have %d", node->n_input,
+                        node->n_output, MOST_ENDS);
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        const Onnx__AttributeProto *a = node->attribute[i];
+        size_t n = a->n_ints > a->n_floats ? a->n_ints : a->n_floats;
+        if (n > MOST_LIST)
+            return stk_fail(STK_UNSUPPORTED, "its attribute '%.80s' has %zu numbers, and may have %d",
+                            a->name ? a->name : "", n, MOST_LIST);
+    }
+    return STK_OK;
+}
+
 stk_status stk_onnx_add_node(stk_onnx *model, const Onnx__NodeProto *node, int64_t opset)
 {
     stk_build b = {model, node, opset};
-    stk_status status = stk_onnx_build_node(&b);
+    stk_status status = check_node(node);
+    if (status == STK_OK) status = stk_onnx_build_node(&b);
     if (status == STK_OK) status = stk_graph_status(model->graph);
     if (status == STK_OK) return STK_OK;
     const char *name = node->name && node->name[0]         ? node->name
@@ -217,6 +239,10 @@ stk_status stk_onnx_opset(const Onnx__ModelProto *proto, int64_t *out)
 
 stk_status stk_onnx_add_initializers(stk_onnx *model, const Onnx__GraphProto *graph)
 {
+    if (graph->n_node > MOST_NODES || graph->n_initializer > MOST_NODES || graph->n_input > MOST_NODES)
+        return stk_fail(STK_UNSUPPORTED,
+                        "the model has %zu nodes, %zu initialisers and %zu inputs; %d of each are the most",
+                        graph->n_node, graph->n_initializer, graph->n_input, MOST_NODES);
     for (size_t i = 0; i < graph->n_initializer; i++)
         STK_RETURN_IF_ERROR(add_initializer(model, graph->initializer[i]));
     if (graph->n_sparse_initializer) return stk_fail(STK_UNSUPPORTED, "the model has sparse initialisers");

@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/name_table.h"
 #include "graph/graph.h"
 #include "stoker/onnx.h"
 
@@ -33,7 +34,10 @@ struct stk_onnx {
     stk_arena *arena; /* names, tensors */
     stk_onnx_value *value;
     stk_onnx_tensor *weight;
-    int n_values, capacity, n_weights, weight_capacity, n_made;
+    stk_name_table by_name;        /* of value */
+    stk_name_table weight_by_name; /* of weight */
+    int n_values, capacity, n_weights, weight_capacity, n_made, n_evaluated;
+    int64_t n_ids;                   /* of all lists of indices */
     const stk_onnx_options *options; /* while it is read */
     const char *folder;              /* of the file, while it is read; NULL: read from memory */
     const char *open_name;           /* of an input's dimension that stayed open; NULL: none, or it has no name */
@@ -122,7 +126,9 @@ stk_value stk_like(stk_value x, double value);
 /* x with axis moved to the end, and back. */
 stk_value stk_axis_to_end(stk_value x, int axis);
 stk_value stk_axis_from_end(stk_value x, int axis);
-/* Indices 0 .. n-1, or those of ids, as a gatherable value. */
+/* Room for n indices. STK_UNSUPPORTED where a model's lists become too long together. */
+stk_status stk_new_ids(stk_build *b, int64_t n, int32_t **out);
+/* Those of ids, as a gatherable value. */
 stk_value stk_index_value(stk_build *b, const int32_t *ids, int64_t n);
 /* The layouts of images, of rank 4. */
 stk_value stk_to_nhwc(stk_value x);

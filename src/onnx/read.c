@@ -9,7 +9,8 @@
 
 stk_status stk_onnx_import(stk_onnx *model, const Onnx__ModelProto *proto);
 
-enum { MOST_DEPTH = 32, WIRE_BYTES = 2 };
+/* Of memory for messages, besides twice the bytes of the file. */
+enum { MOST_DEPTH = 32, WIRE_BYTES = 2, MOST_MESSAGE_BYTES = 256 << 20 };
 
 /* A number of the wire format: 7 bits a byte. False at the end of the bytes. */
 static bool read_varint(const uint8_t *data, size_t n, size_t *at, uint64_t *out)
@@ -68,12 +69,41 @@ static bool is_shallow(message kind, const uint8_t *data, size_t n, int depth)
     return true;
 }
 
+/* --- memory: two bytes of an empty message become two hundred of a struct --- */
+
+typedef struct purse {
+    size_t left;
+    bool spent;
+} purse;
+
+static void *take_memory(void *user, size_t n)
+{
+    enum { MALLOC_BYTES = 16 };
+    purse *p = user;
+    p->spent = p->spent || n > p->left || p->left - n < MALLOC_BYTES;
+    if (p->spent) return NULL;
+    p->left -= n + MALLOC_BYTES;
+    return malloc(n ? n : 1);
+}
+
+static void give_memory(void *user, void *memory)
+{
+    (void)user;
+    free(memory);
+}
+
 static stk_status unpack(stk_span bytes, Onnx__ModelProto **out)
 {
     if (!is_shallow(MODEL, bytes.data, bytes.n, MOST_DEPTH))
         return stk_fail(STK_CORRUPT, "no ONNX model: nested too deep");
-    *out = onnx__model_proto__unpack(NULL, bytes.n, bytes.data);
+    size_t most = 2 * bytes.n + MOST_MESSAGE_BYTES;
+    purse p = {.left = most};
+    ProtobufCAllocator allocator = {take_memory, give_memory, &p};
+    *out = onnx__model_proto__unpack(&allocator, bytes.n, bytes.data);
     if (*out && (*out)->graph) return STK_OK;
+    if (p.spent)
+        return stk_fail(STK_UNSUPPORTED, "the messages in its %zu bytes would take more than %zu MiB of memory",
+                        bytes.n, most >> 20);
     return stk_fail(STK_CORRUPT, "no ONNX model: the bytes make no ModelProto with a graph");
 }
 
@@ -160,6 +190,8 @@ void stk_onnx_free(stk_onnx *model)
     stk_device_close(model->reference);
     if (!model->borrows_graph) stk_graph_free(model->graph);
     stk_arena_free(model->arena);
+    stk_name_table_free(&model->by_name);
+    stk_name_table_free(&model->weight_by_name);
     free(model->value);
     free(model->weight);
     free(model);

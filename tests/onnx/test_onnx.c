@@ -8,7 +8,9 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "graph/graph.h"
+#include "high_water.h"
 #include "stoker/onnx.h"
 
 #define CORPUS STK_SOURCE_DIR "/tests/fuzz/corpus/onnx/"
@@ -70,12 +72,133 @@ static void errors_name_node_and_op(void **state)
     check_error(CORPUS "nothing", STK_NOT_FOUND, "nothing");
 }
 
+/* --- bounds --- */
+
+static void put_varint(stk_text *out, size_t x)
+{
+    for (; x >= 128; x >>= 7)
+        stk_text_add_bytes(out, &(uint8_t){(uint8_t)(x | 128)}, 1);
+    stk_text_add_bytes(out, &(uint8_t){(uint8_t)x}, 1);
+}
+
+static void put(stk_text *out, int field, const void *bytes, size_t n)
+{
+    put_varint(out, (size_t)field << 3 | 2);
+    put_varint(out, n);
+    stk_text_add_bytes(out, bytes, n);
+}
+
+/* The file of a graph's bytes. */
+static stk_text model_of(const stk_text *graph)
+{
+    stk_text model = {0}, opset = {0};
+    put_varint(&opset, 2 << 3);
+    put_varint(&opset, 13);
+    put(&model, 7, graph->data, graph->n);
+    put(&model, 8, opset.data, opset.n);
+    assert_int_equal(stk_text_status(&model), STK_OK);
+    stk_text_free(&opset);
+    return model;
+}
+
+/* Two bytes of an empty attribute become two hundred of a struct. */
+static void messages_take_no_more_than_their_bound(void **state)
+{
+    (void)state;
+    stk_onnx *onnx;
+    stk_text graph = {0}, node = {0};
+    for (int i = 0; i < 6 << 20; i++)
+        stk_text_add_bytes(&node, "\x2a", 2);
+    put(&graph, 1, node.data, node.n);
+    stk_text model = model_of(&graph);
+    size_t before = high_water();
+    assert_int_equal(stk_onnx_parse(model.data, model.n, NULL, &onnx), STK_UNSUPPORTED);
+    if (!strstr(stk_error_text(), "would take more than 280 MiB of memory")) fail_msg("%s", stk_error_text());
+    assert_true(high_water() - before < (size_t)400 << 20);
+    stk_text_free(&graph);
+    stk_text_free(&node);
+    stk_text_free(&model);
+}
+
+/* x -> Relu -> Relu -> ... -> y, each with a name of its own. */
+static stk_text chain_of(int n)
+{
+    stk_text graph = {0};
+    stk_text x = {0}, type = {0}, shape = {0}, dim = {0};
+    put(&shape, 1, "\x08\x04", 2); /* a dimension of 4 */
+    put_varint(&dim, 1 << 3);
+    put_varint(&dim, 1); /* f32 */
+    put(&dim, 2, shape.data, shape.n);
+    put(&type, 1, dim.data, dim.n);
+    put(&x, 1, "v0", 2);
+    put(&x, 2, type.data, type.n);
+    put(&graph, 11, x.data, x.n);
+    for (int i = 0; i < n; i++) {
+        stk_text node = {0};
+        char name[32];
+        put(&node, 1, name, (size_t)snprintf(name, sizeof(name), "v%d", i));
+        put(&node, 2, name, (size_t)snprintf(name, sizeof(name), i == n - 1 ? "y" : "v%d", i + 1));
+        put(&node, 4, "Relu", 4);
+        put(&graph, 1, node.data, node.n);
+        stk_text_free(&node);
+    }
+    stk_text y = {0};
+    put(&y, 1, "y", 1);
+    put(&graph, 12, y.data, y.n);
+    stk_text model = model_of(&graph);
+    stk_text_free(&graph);
+    stk_text_free(&x);
+    stk_text_free(&y);
+    stk_text_free(&type);
+    stk_text_free(&shape);
+    stk_text_free(&dim);
+    return model;
+}
+
+/* Seconds of processor time, the least of three. */
+static double seconds_for(int n)
+{
+    double least = 1e9;
+    stk_text model = chain_of(n);
+    for (int i = 0; i < 3; i++) {
+        stk_onnx *onnx;
+        double start = thread_seconds();
+        if (stk_onnx_parse(model.data, model.n, NULL, &onnx) != STK_OK) fail_msg("%s", stk_error_text());
+        double seconds = thread_seconds() - start;
+        if (seconds < least) least = seconds;
+        stk_onnx_free(onnx);
+    }
+    stk_text_free(&model);
+    return least;
+}
+
+/* Names were looked for one after the other: eight times the nodes took sixty times the time. */
+static void names_are_found_in_a_table(void **state)
+{
+    (void)state;
+    double few = seconds_for(8000), many = seconds_for(64000);
+    if (many > 30 * few) fail_msg("8000 nodes take %.3f s, 64000 take %.3f s", few, many);
+}
+
+static void too_many_nodes_are_refused(void **state)
+{
+    (void)state;
+    stk_onnx *onnx;
+    stk_text model = chain_of(200001);
+    assert_int_equal(stk_onnx_parse(model.data, model.n, NULL, &onnx), STK_UNSUPPORTED);
+    if (!strstr(stk_error_text(), "200000 of each are the most")) fail_msg("%s", stk_error_text());
+    stk_text_free(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts_meet),
         cmocka_unit_test(shapes_are_known_at_once),
         cmocka_unit_test(errors_name_node_and_op),
+        cmocka_unit_test(messages_take_no_more_than_their_bound),
+        cmocka_unit_test(names_are_found_in_a_table),
+        cmocka_unit_test(too_many_nodes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

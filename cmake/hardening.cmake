@@ -1,0 +1,28 @@
+# What keeps a bug in a parser from becoming more than a crash, in optimised builds: guarded stacks, checked copies, tables that
+# nobody writes once the program runs, and addresses drawn anew at each start. tests/install/test_hardening.sh reads the result.
+# Sanitizers and fuzzing see more than these do, and would see less with them.
+if(CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$" AND NOT STOKER_SANITIZE AND NOT STOKER_FUZZ)
+  include(CheckCSourceCompiles)
+  include(CheckLinkerFlag)
+  include(CheckPIESupported)
+  check_pie_supported(LANGUAGES C)
+  check_c_compiler_flag(-fstack-protector-strong STOKER_HAS_STACK_PROTECTOR)
+  if(STOKER_HAS_STACK_PROTECTOR)
+    target_compile_options(stoker_options INTERFACE -fstack-protector-strong)
+  endif()
+  # Level 3 asks the compiler for sizes that are known at run time alone; older ones warn.
+  set(CMAKE_REQUIRED_FLAGS "-O2 -Werror -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3")
+  check_c_source_compiles("#include <string.h>\nint main(int n, char **p) { memset(p, 0, n); return 0; }" STOKER_HAS_FORTIFY_3)
+  unset(CMAKE_REQUIRED_FLAGS)
+  set(fortify_level 2)
+  if(STOKER_HAS_FORTIFY_3)
+    set(fortify_level 3)
+  endif()
+  target_compile_options(stoker_options INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=${fortify_level})
+  foreach(word relro now noexecstack)
+    check_linker_flag(C -Wl,-z,${word} STOKER_HAS_LINK_${word})
+    if(STOKER_HAS_LINK_${word})
+      target_link_options(stoker_options INTERFACE LINKER:-z,${word})
+    endif()
+  endforeach()
+endif()

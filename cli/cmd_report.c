@@ -34,12 +34,21 @@ static int run_quietly(char *const argv[])
     return WIFEXITED(code) ? WEXITSTATUS(code) : 126;
 }
 
-static bool can_write(const char *file)
+/* Only a picture is replaced by a picture. */
+static bool can_write(const char *file, const char *magic)
 {
-    FILE *opened = fopen(file, "ae");
-    if (!opened) fprintf(stderr, "stoker: cannot write '%s': %s\n", file, strerror(errno));
-    if (opened) fclose(opened);
-    return opened != NULL;
+    char found[8] = "";
+    FILE *opened = fopen(file, "a+e");
+    if (!opened) {
+        fprintf(stderr, "stoker: cannot write '%s': %s\n", file, strerror(errno));
+        return false;
+    }
+    size_t n = fread(found, 1, strlen(magic), opened);
+    fclose(opened);
+    if (n == 0 || !memcmp(found, magic, strlen(magic))) return true;
+    fprintf(stderr, "stoker: '%s' is there and of another kind: it is not replaced; name another file, or remove it\n",
+            file);
+    return false;
 }
 
 /* option: "--screenshot" or "--print-to-pdf". */
@@ -52,7 +61,7 @@ static int print_page(const char *html, int n_runs, const char *option, const ch
     snprintf(target, sizeof(target), "%s=%s", option, file);
     /* Longer than pages are, as Chromium does not tell their length; what is left stays empty. */
     snprintf(size, sizeof(size), "--window-size=1240,%d", 2000 + 3800 * n_runs);
-    if (!can_write(file)) return CLI_FAILED;
+    if (!can_write(file, strstr(option, "pdf") ? "%PDF" : "\x89PNG")) return CLI_FAILED;
     unlink(file);
     for (size_t i = 0; i < sizeof(browsers) / sizeof(browsers[0]); i++) {
         char *argv[] = {(char *)browsers[i],

@@ -188,12 +188,18 @@ static bool can_write(const cli_args *args)
     static const char *const names[] = {"--record", "--html"};
     for (int i = 0; i < 2; i++) {
         const char *path = cli_value(args, names[i]);
-        FILE *file = path ? fopen(path, "ae") : NULL;
+        FILE *file = path ? fopen(path, "a+e") : NULL;
+        int first = file ? getc(file) : EOF;
         if (path && !file) {
             fprintf(stderr, "stoker: cannot write '%s': %s\n", path, strerror(errno));
             return false;
         }
         if (file) fclose(file);
+        if (i == 1 && first != EOF && first != '<') {
+            fprintf(stderr, "stoker: '%s' is there and is not an HTML page: it is not replaced; name another file\n",
+                    path);
+            return false;
+        }
     }
     return true;
 }

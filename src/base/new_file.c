@@ -10,16 +10,31 @@
 
 #include "base/error.h"
 
-bool stk_new_file_may_replace(const char *path, const void *magic, size_t n)
+/* Nothing, an empty file, or those bytes in a regular one. */
+static bool may_replace(const char *path, int flags, size_t at, const void *magic, size_t n)
 {
     char found[64];
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
     if (fd < 0) return errno == ENOENT;
     bool ours = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && n <= sizeof(found) &&
-                (info.st_size == 0 || (pread(fd, found, n, 0) == (ssize_t)n && !memcmp(found, magic, n)));
+                (info.st_size == 0 || (pread(fd, found, n, (off_t)at) == (ssize_t)n && !memcmp(found, magic, n)));
     close(fd);
     return ours;
+}
+
+bool stk_new_file_may_replace(const char *path, const void *magic, size_t n)
+{
+    return may_replace(path, O_NOFOLLOW, 0, magic, n);
+}
+
+stk_status stk_new_file_check_kind(const char *path, const char *kind, size_t at, const void *magic, size_t n)
+{
+    struct stat info;
+    /* What is no regular file has a message of its own. */
+    if (may_replace(path, 0, at, magic, n) || stat(path, &info) < 0 || !S_ISREG(info.st_mode)) return STK_OK;
+    return stk_fail(STK_BUSY, "'%s' is there and is not %s: it is not replaced; name another file, or remove it", path,
+                    kind);
 }
 
 stk_status stk_new_file_begin(stk_new_file *f, const char *path)

@@ -18,6 +18,10 @@ typedef struct stk_new_file {
  * files may replace although nobody named it. */
 bool stk_new_file_may_replace(const char *path, const void *magic, size_t n);
 
+/* For a file that somebody named: STK_BUSY where one is at path, is not empty and has other bytes at `at`, so that a
+ * slip of the name costs nothing of another kind. kind: for the message, as in "a PNG file". */
+stk_status stk_new_file_check_kind(const char *path, const char *kind, size_t at, const void *magic, size_t n);
+
 stk_status stk_new_file_begin(stk_new_file *f, const char *path);
 /* Gives it its name. sync: it outlives a crash of the machine. fd stays open, and the caller ends it in any case. */
 stk_status stk_new_file_finish(stk_new_file *f, bool sync);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/new_file.h"
 #include "report/advice.h"
 #include "report/chart.h"
 #include "report/sections.h"
@@ -159,6 +159,7 @@ stk_status stk_report_write(const char *const *folder, int n_folders, const char
     stk_status status;
     if (n_folders < 1 || n_folders > STK_MOST_REPORTED)
         return stk_fail(STK_INVALID, "a report is of 1 to %d runs, not %d", STK_MOST_REPORTED, n_folders);
+    STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "an HTML page", 0, "<", 1));
     for (int i = 0; i < n_folders; i++)
         STK_TRY(stk_run_data_read(folder[i], &run[i]));
     STK_TRY(make_page(&out, run, n_folders));

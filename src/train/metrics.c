@@ -58,7 +58,7 @@ stk_status stk_metrics_open(const char *folder, int64_t step, int64_t n_epochs, 
     out->n_bytes = out->n_lost = 0;
     STK_RETURN_IF_ERROR(stk_path_join(out->path, sizeof(out->path), folder, "metrics.jsonl"));
     if (step > 0) STK_RETURN_IF_ERROR(cut(out->path, step, n_epochs));
-    out->fd = open(out->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (step > 0 ? 0 : O_TRUNC), 0666);
+    out->fd = open(out->path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | (step > 0 ? 0 : O_TRUNC), 0666);
     if (out->fd < 0) return stk_fail(STK_IO, "cannot open '%s': %s", out->path, stk_errno_text(errno));
     out->n_bytes = (int64_t)lseek(out->fd, 0, SEEK_END);
     return STK_OK;

@@ -18,7 +18,7 @@ static stk_status lock_folder(stk_run *run)
 {
     char path[STK_PATH_BYTES];
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run->folder, "lock"));
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) return stk_fail(STK_IO, "cannot write to run folder '%s': %s", run->folder, stk_errno_text(errno));
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         int error = errno;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/new_file.h"
 
 static const char header[] = "stoker-watch-record 1";
 enum { MOST_ENTRIES = 100000 };
@@ -75,6 +76,7 @@ static stk_status check(const stk_watch_recorder *recorder)
 
 stk_status stk_watch_recorder_open(stk_watch_recorder *recorder, const char *path)
 {
+    STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "a recording of 'stoker watch'", 0, header, strlen(header)));
     recorder->file = fopen(path, "we");
     if (!recorder->file) return stk_fail(STK_IO, "cannot write '%s': %s", path, stk_errno_text(errno));
     stk_watch_sample_init(&recorder->last);

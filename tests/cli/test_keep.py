@@ -249,6 +249,32 @@ def exports_that_fail():
     check(not glob.glob("out/.stoker-tmp-*"), "nor files")
 
 
+def outputs_of_another_kind():
+    """A slip of the name: an output replaces only what is of its kind, such as that of the same command before."""
+    accepted([*TRAIN, "--steps", "2", "--out", "kinds"])
+    put("corpus.txt", "to be or not to be " * 50)
+    cases = {
+        "safetensors": ["export", "kinds", "--safetensors", "--out"],
+        "onnx": ["export", "kinds", "--onnx", "--out"],
+        "html": ["report", "kinds", "--out"],
+        "png": ["data", "show", "small.yaml", "--out"],
+        "json": ["tokenizer", "train", "corpus.txt", "--vocab", "270", "--out"],
+        "bin": ["tokenize", "corpus.txt", "--tokenizer", "bytes", "--out"],
+        "record": ["watch", "--record"],
+        "watched": ["watch", "--html"],
+    }
+    for name, words in cases.items():
+        after = ["--", "true"] if words[0] == "watch" else []
+        put(f"thesis.{name}", "name: a thesis\n" * 9)
+        refused([*words, f"thesis.{name}", *after], 1, f"thesis.{name}' is there and is not", "not replaced",
+                "name another file")
+        check(text(f"thesis.{name}") == "name: a thesis\n" * 9, f"{name}: it stays as it is")
+        for _ in range(2):
+            accepted([*words, f"own.{name}", *after])
+        put(f"empty.{name}", "")
+        accepted([*words, f"empty.{name}", *after])
+
+
 if __name__ == "__main__":
     program.begin()
     earlier_runs()
@@ -259,4 +285,5 @@ if __name__ == "__main__":
     verbs_that_look()
     all_samples_are_evaluated()
     exports_that_fail()
+    outputs_of_another_kind()
     program.end()

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/new_file.h"
 #include "data/codec/image.h"
 #include "data/dataset.h"
 #include "data/look/font.h"
@@ -254,6 +255,7 @@ stk_status stk_dataset_sheet(const stk_dataset *dataset, const stk_loader_config
         return stk_fail(STK_INVALID, "a sheet has 1 to %d rows and columns, not %d and %d", MOST_SIDE, config->n_rows,
                         config->n_columns);
     STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
+    STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "a PNG file", 0, "\x89PNG", 4));
     int64_t n_samples = stk_dataset_n_batches(dataset) * stk_dataset_batch_size(dataset),
             count = stk_dataset_count(dataset);
     if (count < 0) return stk_fail(STK_UNSUPPORTED, "a sheet is laid out by the number of samples, which is not known");

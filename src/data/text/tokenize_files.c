@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/new_file.h"
@@ -192,6 +193,20 @@ static stk_status find_separator(job *j)
                                          "name one, or none");
 }
 
+/* A file of tokens has no mark of its own but the facts beside it. */
+static stk_status check_out(const char *out)
+{
+    char facts[PATH_MAX];
+    struct stat info;
+    if (snprintf(facts, sizeof(facts), "%s.json", out) >= (int)sizeof(facts))
+        return stk_fail(STK_INVALID, "the path '%.80s...' is too long", out);
+    STK_RETURN_IF_ERROR(stk_new_file_check_kind(facts, "the facts of a file of tokens", 0, "{\"dtype\"", 8));
+    if (stat(out, &info) < 0 || !S_ISREG(info.st_mode) || info.st_size == 0 || stk_path_exists(facts)) return STK_OK;
+    return stk_fail(STK_BUSY,
+                    "'%s' is there and is not a file of tokens: it is not replaced; name another file, or remove it",
+                    out);
+}
+
 static stk_status write_facts(const job *j, const char *out)
 {
     char path[PATH_MAX];
@@ -235,6 +250,7 @@ stk_status stk_tokenize_files(const char *const *paths, int n_paths, const stk_t
     stk_status status;
     if (!j || !units) STK_TRY(stk_fail_memory(MOST_THREADS * sizeof(*units)));
     if (!tokenizer || !out) STK_TRY(stk_fail(STK_INVALID, "the tokenizer or the path to write is missing"));
+    STK_TRY(check_out(out));
     j->tokenizer = tokenizer;
     if (options) j->options = *options;
     j->wide = stk_tokenizer_vocabulary(tokenizer) > 65536;

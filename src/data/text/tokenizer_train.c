@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/new_file.h"
 #include "data/source/paths.h"
 #include "data/text/classes.h"
 #include "data/text/merges.h"
@@ -299,6 +300,7 @@ stk_status stk_tokenizer_train(const char *const *paths, int n_paths, const char
     size_t n_there;
     stk_status status;
     if (!out || !out[0]) return stk_fail(STK_INVALID, "the path to write is missing");
+    STK_TRY(stk_new_file_check_kind(out, "a tokenizer's JSON file", 0, "{", 1));
     STK_TRY(prepare(&j, n_paths));
     if (!j.training.characters) STK_TRY(read_files(&j, paths, n_paths));
     STK_TRY(j.training.kind == STK_TOKENIZER_CHARACTERS ? make_characters(&j, &json) : make_file(&j, &json));

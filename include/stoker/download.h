@@ -5,11 +5,11 @@
  * cut off: what has come so far is NAME.part, and beside it NAME.part.state tells of which state of the file. Only a
  * whole file with the right checksum gets its name. Threads: any; one process at a time for each folder.
  *
- * Archives (tar, also in GZIP, and ZIP) are fetched to FOLDER.download and unpacked to FOLDER.tmp, which becomes FOLDER
- * when it is whole; a process that was killed while it unpacked leaves nothing that looks done, and the next one begins
- * the unpacking anew. FOLDER/stoker-source.txt says where it came from. Only regular files are written: no links,
- * devices or hidden files, nothing outside of the folder, no name twice, and no more than 16 times the archive's bytes
- * and 64 MiB.
+ * Archives (tar, also in GZIP, and ZIP) are fetched to FOLDER.download, which a file in it marks as ours, and unpacked
+ * under a temporary name, which becomes FOLDER when it is whole; a process that was killed while it unpacked leaves
+ * nothing that looks done, and the next one begins the unpacking anew. FOLDER/stoker-source.txt says where it came
+ * from. Only regular files are written: no links, devices or hidden files, nothing outside of the folder, no name
+ * twice, and no more than 16 times the archive's bytes and 64 MiB.
  */
 #ifndef STOKER_DOWNLOAD_H
 #define STOKER_DOWNLOAD_H
@@ -57,8 +57,9 @@ typedef void (*stk_download_fn)(void *user, const char *name, int64_t n_done, in
 
 /* Fetches what is not there yet into folder, which is made. mirror: NULL, or an address or folder that has the files by
  * their names. progress may be NULL. STK_CORRUPT: another length or checksum than that of the table, both of which the
- * text names, what came is kept as NAME.wrong; or a damaged archive. STK_BUSY: folder is there and something else.
- * STK_UNSUPPORTED: a build without libcurl or libcrypto. */
+ * text names, what came is kept as NAME.wrong or NAME.wrong-2 and so on; or a damaged archive. STK_BUSY: folder,
+ * FOLDER.download or NAME.part is there and something else, or another process fetches the same. STK_UNSUPPORTED: a
+ * build without libcurl or libcrypto. */
 STK_API stk_status stk_download(const stk_download_set *set, const char *folder, const char *mirror,
                                 stk_download_fn progress, void *user);
 

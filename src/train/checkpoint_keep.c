@@ -14,6 +14,7 @@
 #include "train/checkpoint_io.h"
 #include "train/checkpoint_state.h"
 
+enum { SURE = 2 }; /* how many of those that stay are known for whole */
 static const char manifest_name[] = "manifest.json";
 
 static bool is_part(const char *name)
@@ -171,11 +172,13 @@ void stk_checkpoint_retire(const char *run_dir, int keep, int64_t saved, stk_che
 {
     int64_t steps[1024], best = stk_checkpoint_best_step(run_dir);
     int n = stk_checkpoint_list(run_dir, steps, 1024), n_kept = 0;
-    for (int i = n - 1; i >= 0; i--) {
-        /* One of a later step is of a run that this one did not go on with, damaged as a rule. */
-        if (steps[i] > saved) continue;
+    /* One of a later step is of a run that this one did not go on with, damaged as a rule. */
+    while (n > 0 && steps[n - 1] > saved)
+        n--;
+    for (int i = n - 1; n > keep && i >= 0; i--) {
+        /* Files are read whole for this, so two must do where many are kept. */
         if (n_kept < keep)
-            n_kept += steps[i] == saved || is_whole(run_dir, steps[i], known);
+            n_kept += n_kept >= SURE || is_whole(run_dir, steps[i], known);
         else if (steps[i] != best)
             retire(run_dir, steps[i]);
     }

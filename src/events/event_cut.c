@@ -70,6 +70,12 @@ static stk_status cut_file(const char *path, int64_t step)
     return status;
 }
 
+/* By its name; what else lies there is somebody's. */
+static bool is_ours(const char *name)
+{
+    return !strncmp(name, "events.out.tfevents.", 20);
+}
+
 stk_status stk_event_files_cut(const char *folder, int64_t step)
 {
     char path[4096];
@@ -77,7 +83,7 @@ stk_status stk_event_files_cut(const char *folder, int64_t step)
     stk_status status = STK_OK;
     STK_RETURN_IF_ERROR(stk_dir_list(folder, &names));
     for (size_t i = 0; i < names.n && status == STK_OK; i++) {
-        if (!strstr(names.name[i], "tfevents")) continue;
+        if (!is_ours(names.name[i])) continue;
         status = stk_path_join(path, sizeof(path), folder, names.name[i]);
         if (status == STK_OK) status = cut_file(path, step);
     }
@@ -85,7 +91,6 @@ stk_status stk_event_files_cut(const char *folder, int64_t step)
     return status;
 }
 
-/* What else lies there is somebody's. */
 stk_status stk_event_files_remove(const char *folder)
 {
     char path[4096];
@@ -94,7 +99,7 @@ stk_status stk_event_files_remove(const char *folder)
     if (!stk_path_exists(folder)) return STK_OK;
     STK_RETURN_IF_ERROR(stk_dir_list(folder, &names));
     for (size_t i = 0; i < names.n && status == STK_OK; i++) {
-        if (strncmp(names.name[i], "events.out.tfevents.", 20)) continue;
+        if (!is_ours(names.name[i])) continue;
         status = stk_path_join(path, sizeof(path), folder, names.name[i]);
         if (status == STK_OK && unlink(path) < 0)
             status = stk_fail(STK_IO, "cannot remove '%s': %s", path, stk_errno_text(errno));

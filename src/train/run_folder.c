@@ -72,6 +72,15 @@ static bool has_work(const stk_run *run)
     return stk_checkpoint_list(run->folder, &step, 1) > 0;
 }
 
+/* Whether a run wrote the recipe that lies there: the lock comes before it. */
+static bool is_run(const stk_run *run)
+{
+    char recipe[STK_PATH_BYTES], lock[STK_PATH_BYTES];
+    if (stk_path_join(recipe, sizeof(recipe), run->folder, "recipe.yaml") != STK_OK || !stk_path_exists(recipe))
+        return false;
+    return (stk_path_join(lock, sizeof(lock), run->folder, "lock") == STK_OK && stk_path_exists(lock)) || has_work(run);
+}
+
 static stk_status check_recipe(const stk_run *run, const char *path)
 {
     stk_recipe *before = NULL;
@@ -129,8 +138,8 @@ stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], bool *
         run->folder[--n] = 0;
     STK_RETURN_IF_ERROR(stk_dir_make_new(run->folder, &run->folder_there));
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run->folder, "recipe.yaml"));
-    /* Somebody's folder gets not even a lock file. */
-    if (!stk_path_exists(path)) STK_RETURN_IF_ERROR(check_empty(run));
+    /* Somebody's folder gets not even a lock file, and a recipe that somebody wrote there is not replaced. */
+    if (!is_run(run)) STK_RETURN_IF_ERROR(check_empty(run));
     stk_status status = lock_folder(run);
     if (status != STK_OK) stk_dir_take_back(run->folder, run->folder_there);
     STK_RETURN_IF_ERROR(status);

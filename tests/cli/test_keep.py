@@ -115,6 +115,11 @@ def refused_runs_leave_folders_alone():
     put("mine/photos/cat.jpg")
     refused([*TRAIN, "--out", "mine/photos"], 1, "holds 'cat.jpg' but no run")
     check(os.listdir("mine/photos") == ["cat.jpg"], "nothing beside it")
+    # A folder with a recipe of one's own is no run.
+    shutil.copy("small.yaml", "mine/empty/recipe.yaml")
+    before = tree("mine")
+    refused(["train", "mine/empty/recipe.yaml", "--out", "mine/empty"], 1, "holds 'recipe.yaml' but no run")
+    check(tree("mine") == before, "it is not replaced by the run's")
 
 
 def downloads():

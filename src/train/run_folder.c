@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -17,6 +18,7 @@
 static stk_status lock_folder(stk_run *run)
 {
     char path[STK_PATH_BYTES];
+    struct stat ours, there;
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run->folder, "lock"));
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) return stk_fail(STK_IO, "cannot write to run folder '%s': %s", run->folder, stk_errno_text(errno));
@@ -25,7 +27,13 @@ static stk_status lock_folder(stk_run *run)
         close(fd);
         if (error == EWOULDBLOCK)
             return stk_fail(STK_BUSY, "run folder '%s' is in use by another process", run->folder);
-        return stk_fail(STK_IO, "cannot lock '%s': %s", path, stk_errno_text(error));
+        return stk_fail(STK_IO, "cannot lock '%s': %s; name an --out on a file system that has locks", path,
+                        stk_errno_text(error));
+    }
+    /* Of one that another process removed as it ended, a lock is worth nothing. */
+    if (fstat(fd, &ours) < 0 || stat(path, &there) < 0 || ours.st_ino != there.st_ino) {
+        close(fd);
+        return stk_fail(STK_BUSY, "run folder '%s' is in use by another process", run->folder);
     }
     if (run->lock_fd >= 0) close(run->lock_fd);
     run->lock_fd = fd;

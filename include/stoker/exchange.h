@@ -58,7 +58,8 @@ typedef struct stk_export_report {
 
 /* Writes the run's parameters and running statistics with the names and layouts of PyTorch, so that load_state_dict or
  * from_pretrained take them; network, preprocessing and classes are in the metadata (stoker.recipe, stoker.data). Tied
- * weights are written once, as Hugging Face does. out: NULL: FOLDER/model.safetensors. options may be NULL. */
+ * weights are written once, as Hugging Face does. out: NULL: FOLDER/model.safetensors. options may be NULL. STK_BUSY
+ * where a file of another kind is there. */
 STK_API stk_status stk_run_export_safetensors(const char *folder, const char *out, const stk_run_options *run_options,
                                               const stk_export_options *options, stk_export_report *report);
 
@@ -66,8 +67,9 @@ STK_API stk_status stk_run_export_safetensors(const char *folder, const char *ou
  * open, "logits" out. Where the last stage of the test data (or of what stands in for it) is normalize or scale, it is
  * inside, and "image" is u8 [N,H,W,C]; decoding and resizing stay outside, since ONNX has no ops that give the same
  * pixels. metadata_props tell the stages as YAML ("stoker.stages"), how many of them are inside, and the classes as
- * JSON. Weights of more than shard_bytes (0: 1 GiB) lie in PATH.data. out: NULL: FOLDER/model.onnx. STK_UNSUPPORTED
- * names what ONNX cannot express, or says that this build is without protobuf-c. */
+ * JSON. Weights of more than shard_bytes (0: 1 GiB) lie in PATH.data. out: NULL: FOLDER/model.onnx. STK_BUSY where a
+ * file of another kind is there. STK_UNSUPPORTED names what ONNX cannot express, or says that this build is without
+ * protobuf-c. */
 STK_API stk_status stk_run_export_onnx(const char *folder, const char *out, const stk_run_options *run_options,
                                        const stk_export_options *options, stk_export_report *report);
 

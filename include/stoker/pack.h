@@ -41,7 +41,7 @@ typedef struct stk_pack_options {
 
 /* Packs a data set in the order of its first epoch. Its field "image" must be encoded (no stages); a field "label" is
  * packed where it is one whole number. Every shard is whole or absent, and stoker-pack.json comes last. options may be
- * NULL. */
+ * NULL. STK_BUSY where the folder holds anything else, or another process writes a pack to it. */
 STK_API stk_status stk_pack_write(const stk_dataset *dataset, const char *folder, const stk_pack_options *options,
                                   stk_pack_progress *result);
 /* Reads every shard and compares size and CRC-32 with stoker-pack.json. STK_CORRUPT where one differs. */

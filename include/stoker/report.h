@@ -14,7 +14,8 @@ extern "C" {
 
 enum { STK_MOST_REPORTED = 8 }; /* runs in one report */
 
-/* Writes path whole or not at all. STK_NOT_FOUND where a folder holds no run. */
+/* Writes path whole or not at all. STK_BUSY where a file is there that is no HTML page. STK_NOT_FOUND where a folder
+ * holds no run. */
 STK_API stk_status stk_report_write(const char *const *folder, int n_folders, const char *path);
 
 #ifdef __cplusplus

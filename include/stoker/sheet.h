@@ -24,7 +24,7 @@ typedef struct stk_sheet_info {
 
 /* Writes the first samples of an epoch of a batched data set to a PNG file. Images are u8 or f32, [H,W,C] or [C,H,W]
  * with one or three channels; small ones are enlarged and large ones reduced by whole numbers. loader (may be NULL):
- * seed, threads, and i_epoch count. config may be NULL; info too. */
+ * seed, threads, and i_epoch count. config may be NULL; info too. STK_BUSY where a file of another kind is there. */
 STK_API stk_status stk_dataset_sheet(const stk_dataset *dataset, const stk_loader_config *loader,
                                      const stk_sheet_config *config, const char *path, stk_sheet_info *info);
 

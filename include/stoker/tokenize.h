@@ -37,7 +37,8 @@ typedef struct stk_tokenize_options {
 } stk_tokenize_options;
 
 /* Files, patterns and addresses, in the order given; .gz is unpacked. Special tokens are not put around documents.
- * The folder of out is made where it is not there. options and result may be NULL. */
+ * The folder of out is made where it is not there. STK_BUSY where out is something else than tokens. options and result
+ * may be NULL. */
 STK_API stk_status stk_tokenize_files(const char *const *paths, int n_paths, const stk_tokenizer *tokenizer,
                                       const char *out, const stk_tokenize_options *options,
                                       stk_tokenize_progress *result);

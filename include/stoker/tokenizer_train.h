@@ -51,7 +51,8 @@ typedef struct stk_tokenizer_result {
 } stk_tokenizer_result;
 
 /* Files, patterns and addresses; .gz is unpacked. Lines are texts of their own, as `tokenizers` reads files. out is
- * written whole or not at all. STK_NO_MEMORY where memory_bytes are not enough. training and result may be NULL. */
+ * written whole or not at all. STK_NO_MEMORY where memory_bytes are not enough, STK_BUSY where out is a file of another
+ * kind. training and result may be NULL. */
 STK_API stk_status stk_tokenizer_train(const char *const *paths, int n_paths, const char *out,
                                        const stk_tokenizer_training *training, stk_tokenizer_result *result);
 

@@ -241,11 +241,18 @@ def all_samples_are_evaluated():
         check(seen == n, f"eval --part {part} takes {seen} samples of {n}")
 
 
+def without_onnx(folder):
+    text = run("export", folder, "--onnx", "--out", "probe.onnx").stderr
+    if "without protobuf-c" in text:
+        print(f"SKIP: {text.strip()}")
+    return "without protobuf-c" in text
+
+
 def exports_that_fail():
     """Folders on the way are made where the file is written, and only there."""
     accepted([*TRAIN, "--steps", "2", "--out", "run"])
     os.makedirs("out/folder.safetensors")
-    for kind in "--safetensors", "--onnx":
+    for kind in ("--safetensors",) if without_onnx("run") else ("--safetensors", "--onnx"):
         accepted(["export", "run", kind, "--out", f"out/a/b/c{kind}"])
         refused(["export", "run", kind, "--out", "out/folder.safetensors"], 1, "it is a folder")
         refused(["export", "nowhere", kind, "--out", "gone/b/c"], 1, "nowhere")
@@ -268,6 +275,8 @@ def outputs_of_another_kind():
         "record": ["watch", "--record"],
         "watched": ["watch", "--html"],
     }
+    if without_onnx("kinds"):
+        del cases["onnx"]
     for name, words in cases.items():
         after = ["--", "true"] if words[0] == "watch" else []
         put(f"thesis.{name}", "name: a thesis\n" * 9)

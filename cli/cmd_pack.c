@@ -84,7 +84,8 @@ static bool is_recipe(const char *source)
 static stk_dataset *open_images(const char *source)
 {
     stk_dataset *dataset = stk_dataset_images(source);
-    if (stk_dataset_status(dataset) == STK_OK) return dataset;
+    stk_status status = stk_dataset_status(dataset);
+    if (status == STK_OK || status == STK_NO_MEMORY) return dataset;
     stk_dataset *files = stk_dataset_files(&source, 1, STK_LABELS_NONE, NULL);
     /* Where neither will do, the folder of classes is what most people mean. */
     stk_dataset *kept = stk_dataset_status(files) == STK_OK ? files : dataset;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/neighbour.h"
 
 enum { PATH_BYTES = 4096 };
@@ -39,33 +40,32 @@ const char *stk_json_text(const json_t *object, const char *path)
     return json_is_string(value) ? json_string_value(value) : "";
 }
 
-/* The file's bytes with a 0 behind them; NULL where it cannot be read. */
-static char *read_text(const char *folder, const char *name, size_t *n)
+/* *out: the file's bytes with a 0 behind them; NULL where there is none that can be read. */
+static stk_status read_text(const char *folder, const char *name, char **out, size_t *n)
 {
     char path[PATH_BYTES];
     uint8_t *data = NULL;
     size_t capacity = 0;
-    if (stk_path_join(path, sizeof(path), folder, name) != STK_OK || !stk_path_exists(path)) return NULL;
-    if (stk_file_read(path, &data, &capacity, n) != STK_OK) {
-        free(data);
-        return NULL;
-    }
-    char *text = realloc(data, *n + 1);
-    if (!text) {
-        free(data);
-        return NULL;
-    }
-    text[*n] = 0;
-    return text;
+    *out = NULL;
+    if (stk_path_join(path, sizeof(path), folder, name) != STK_OK || !stk_path_exists(path)) return STK_OK;
+    stk_status status = stk_file_read(path, &data, &capacity, n);
+    if (status == STK_OK && !(*out = realloc(data, *n + 1))) status = stk_fail_memory(*n + 1);
+    if (*out) (*out)[*n] = 0;
+    if (!*out) free(data);
+    return status == STK_NO_MEMORY ? status : STK_OK;
 }
 
-static json_t *read_object(const char *folder, const char *name)
+/* NULL: there is none that can be read. */
+static stk_status read_object(const char *folder, const char *name, json_t **out)
 {
     size_t n;
-    char *text = read_text(folder, name, &n);
-    json_t *object = text ? json_loadb(text, n, 0, NULL) : NULL;
+    char *text;
+    json_error_t error;
+    *out = NULL;
+    STK_RETURN_IF_ERROR(read_text(folder, name, &text, &n));
+    stk_status status = text ? stk_json_parse(text, n, 0, out, &error) : STK_OK;
     free(text);
-    return object;
+    return status == STK_NO_MEMORY ? status : STK_OK;
 }
 
 static stk_point make_point(const json_t *line)
@@ -88,10 +88,16 @@ static stk_point make_point(const json_t *line)
 static stk_status read_points(const char *folder, stk_run_data *out)
 {
     size_t n, capacity = 0;
-    char *text = read_text(folder, "metrics.jsonl", &n);
+    char *text;
+    json_error_t error;
+    STK_RETURN_IF_ERROR(read_text(folder, "metrics.jsonl", &text, &n));
     for (char *line = text; line && *line;) {
         size_t length = strcspn(line, "\n");
-        json_t *object = json_loadb(line, length, 0, NULL);
+        json_t *object;
+        if (stk_json_parse(line, length, 0, &object, &error) == STK_NO_MEMORY) {
+            free(text);
+            return STK_NO_MEMORY;
+        }
         if (json_is_object(object)) {
             if ((size_t)out->n_points == capacity) {
                 capacity = capacity ? 2 * capacity : 256;
@@ -128,11 +134,11 @@ stk_status stk_run_data_read(const char *folder, stk_run_data *out)
     *out = (stk_run_data){.folder = folder};
     if (!stk_path_is_dir(folder))
         return stk_fail(STK_NOT_FOUND, "there is no run folder '%s'%s", folder, stk_path_hint(folder, hint));
-    out->recipe = read_text(folder, "recipe.yaml", &n);
+    STK_RETURN_IF_ERROR(read_text(folder, "recipe.yaml", &out->recipe, &n));
     if (!out->recipe) return fail_without_recipe(folder);
-    out->result = read_object(folder, "result.json");
-    out->profile = read_object(folder, "profile.json");
-    out->data = read_object(folder, "data.json");
+    STK_RETURN_IF_ERROR(read_object(folder, "result.json", &out->result));
+    STK_RETURN_IF_ERROR(read_object(folder, "profile.json", &out->profile));
+    STK_RETURN_IF_ERROR(read_object(folder, "data.json", &out->data));
     return read_points(folder, out);
 }
 

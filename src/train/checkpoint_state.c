@@ -1,13 +1,13 @@
 #include "train/checkpoint_state.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/json_size.h"
 
 const char *const stk_manifest_names[STK_MANIFEST_FILES] = {"model.safetensors", "optimizer.safetensors", "state.json"};
@@ -28,9 +28,9 @@ static void set_number(json_t *object, const char *key, double x)
 
 char *stk_state_to_json(const stk_train_state *state, const char *recipe)
 {
-    char seed[32];
+    char seed[32], *text;
+    unsigned mark = stk_json_mark();
     json_t *object = json_object();
-    if (!object) return NULL;
     json_object_set_new(object, "format", json_integer(FORMAT));
     json_object_set_new(object, "stoker", json_string(stk_version()));
 #define X(name) json_object_set_new(object, #name, json_integer(state->name));
@@ -43,9 +43,7 @@ char *stk_state_to_json(const stk_train_state *state, const char *recipe)
     snprintf(seed, sizeof(seed), "%" PRIu64, state->seed);
     json_object_set_new(object, "seed", json_string(seed));
     if (recipe) json_object_set_new(object, "recipe", json_string(recipe));
-    char *text = json_dumps(object, FLAGS);
-    json_decref(object);
-    return text;
+    return stk_json_print(object, mark, FLAGS, &text) == STK_OK ? text : NULL;
 }
 
 static stk_status get_integer(json_t *object, const char *key, int64_t *out)
@@ -69,8 +67,9 @@ static stk_status parse_object(stk_span text, json_t **out)
 {
     json_error_t error;
     STK_RETURN_IF_ERROR(stk_json_check(text, MOST_TREE_BYTES));
-    *out = json_loadb((const char *)text.data, text.n, JSON_REJECT_DUPLICATES, &error);
-    if (!*out) return stk_fail(STK_CORRUPT, "not JSON at line %d: %s", error.line, error.text);
+    stk_status status = stk_json_parse(text.data, text.n, JSON_REJECT_DUPLICATES, out, &error);
+    if (status == STK_CORRUPT) return stk_fail(status, "not JSON at line %d: %s", error.line, error.text);
+    STK_RETURN_IF_ERROR(status);
     if (json_is_object(*out)) return STK_OK;
     json_decref(*out);
     return stk_fail(STK_CORRUPT, "no JSON object");
@@ -118,12 +117,9 @@ done:
 
 char *stk_manifest_to_json(const stk_manifest_file *files)
 {
+    char *text;
+    unsigned mark = stk_json_mark();
     json_t *object = json_object(), *list = json_object();
-    if (!object || !list) {
-        json_decref(object);
-        json_decref(list);
-        return NULL;
-    }
     json_object_set_new(object, "format", json_integer(FORMAT));
     for (int i = 0; i < STK_MANIFEST_FILES; i++) {
         char hash[32];
@@ -132,9 +128,7 @@ char *stk_manifest_to_json(const stk_manifest_file *files)
                             json_pack("{s:I,s:s}", "bytes", (json_int_t)files[i].n_bytes, "xxh64", hash));
     }
     json_object_set_new(object, "files", list);
-    char *text = json_dumps(object, FLAGS);
-    json_decref(object);
-    return text;
+    return stk_json_print(object, mark, FLAGS, &text) == STK_OK ? text : NULL;
 }
 
 stk_status stk_manifest_from_json(stk_span text, stk_manifest_file *files)

@@ -1,11 +1,11 @@
 /* See train/data_record.h. */
 #include "train/data_record.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/json_size.h"
 #include "data/codec/image.h"
 #include "data/source/blank.h"
@@ -47,16 +47,16 @@ static bool can_record(const stk_recipe *recipe, int i_part, const stk_dataset *
 }
 
 /* The size of the first record's image; 0 where it cannot be told, which harms nobody who needs no size. */
-static void measure_first(const stk_dataset *dataset, int i_field, int64_t *height, int64_t *width)
+static stk_status measure_first(const stk_dataset *dataset, int i_field, int64_t *height, int64_t *width)
 {
     stk_reader reader = {0};
     stk_item item[STK_MAX_FIELDS];
     stk_stage_key key = {.epoch = 0};
-    *height = *width = 0;
-    if (stk_reader_read(&reader, dataset->source, 0, &key, item) != STK_OK ||
-        stk_image_size((stk_span){item[i_field].data, item[i_field].n_bytes}, height, width) != STK_OK)
-        *height = *width = 0;
+    stk_status status = stk_reader_read(&reader, dataset->source, 0, &key, item);
+    if (status == STK_OK) status = stk_image_size((stk_span){item[i_field].data, item[i_field].n_bytes}, height, width);
+    if (status != STK_OK) *height = *width = 0;
     stk_reader_free(&reader, dataset->source);
+    return status;
 }
 
 static json_t *print_field(const char *name, stk_dtype dtype, stk_shape shape)
@@ -70,8 +70,8 @@ static json_t *print_field(const char *name, stk_dtype dtype, stk_shape shape)
     return json_pack("{s:s, s:s, s:o}", "name", name, "dtype", stk_dtype_name(dtype), "shape", sides);
 }
 
-/* *out NULL: not to be told. */
-static json_t *print_source_field(const stk_dataset *dataset, int i)
+/* NULL: not to be told, or out of memory, which is then in *lost. */
+static json_t *print_source_field(const stk_dataset *dataset, int i, bool *lost)
 {
     const stk_source_field *field = &dataset->source->field[i];
     int64_t height = 0, width = 0;
@@ -80,23 +80,26 @@ static json_t *print_source_field(const stk_dataset *dataset, int i)
                    ? print_field(field->name, field->type.desc.dtype, field->type.desc.shape)
                    : NULL;
     const stk_field_type *last = stk_chain_type(&dataset->chain[i]);
-    if (last->kind != STK_FIELD_ARRAY || !stk_shape_known(last->desc.shape)) measure_first(dataset, i, &height, &width);
+    if (last->kind != STK_FIELD_ARRAY || !stk_shape_known(last->desc.shape))
+        *lost |= measure_first(dataset, i, &height, &width) == STK_NO_MEMORY;
     return json_pack("{s:s, s:s, s:I, s:I}", "name", field->name, "dtype", "encoded", "height", (json_int_t)height,
                      "width", (json_int_t)width);
 }
 
 /* NULL: out of memory, or there is a field that cannot be told. */
-static json_t *print_fields(const stk_dataset *dataset, bool is_staged)
+static json_t *print_fields(const stk_dataset *dataset, bool is_staged, bool *lost)
 {
     json_t *fields = json_array();
     for (int i = 0; fields && i < dataset->source->n_fields; i++) {
         const char *name = dataset->source->field[i].name;
         stk_tensor_desc desc;
         json_t *field = NULL;
+        stk_status status = STK_OK;
+        if (is_staged) status = stk_dataset_field(dataset, name, true, &desc.dtype, &desc.shape);
+        *lost |= status == STK_NO_MEMORY;
         if (!is_staged)
-            field = print_source_field(dataset, i);
-        else if (stk_dataset_field(dataset, name, true, &desc.dtype, &desc.shape) == STK_OK &&
-                 stk_shape_known(desc.shape))
+            field = print_source_field(dataset, i, lost);
+        else if (status == STK_OK && stk_shape_known(desc.shape))
             field = print_field(name, desc.dtype, desc.shape);
         if (!field || json_array_append_new(fields, field)) {
             json_decref(fields);
@@ -106,12 +109,12 @@ static json_t *print_fields(const stk_dataset *dataset, bool is_staged)
     return fields;
 }
 
-static json_t *print_part(const stk_dataset *dataset)
+static json_t *print_part(const stk_dataset *dataset, bool *lost)
 {
     const char *const *names = NULL;
     bool is_staged = !has_image(dataset);
     int64_t n = stk_dataset_classes(dataset, &names);
-    json_t *fields = print_fields(dataset, is_staged), *classes = names ? json_array() : NULL;
+    json_t *fields = print_fields(dataset, is_staged, lost), *classes = names ? json_array() : NULL;
     int bad = 0;
     for (int64_t i = 0; classes && i < n; i++)
         bad |= json_array_append_new(classes, json_string(names[i]));
@@ -127,17 +130,19 @@ static json_t *print_part(const stk_dataset *dataset)
 
 stk_status stk_data_record_print(const stk_recipe *recipe, const stk_dataset *const part[STK_N_PARTS], stk_text *out)
 {
+    unsigned mark = stk_json_mark();
     json_t *root = json_pack("{s:i}", "stoker_data", VERSION);
-    bool ok = root != NULL;
+    bool ok = root != NULL, lost = false;
     for (int i = 0; i < STK_N_PARTS && ok; i++) {
         if (!part[i]) continue;
-        json_t *object = can_record(recipe, i, part[i]) ? print_part(part[i]) : NULL;
+        json_t *object = can_record(recipe, i, part[i]) ? print_part(part[i], &lost) : NULL;
         ok = object && !json_object_set_new(root, part_name[i], object);
     }
     char *text = ok ? json_dumps(root, JSON_COMPACT) : NULL;
     if (text) stk_text_add(out, "%s", text);
     free(text);
     json_decref(root);
+    if (lost || stk_json_lost(mark)) return stk_fail_memory(1024);
     stk_error_clear(); /* What could not be told is no error. */
     return stk_text_status(out);
 }
@@ -229,7 +234,9 @@ stk_status stk_data_record_parse(const char *name, const char *text, size_t n, s
     if (!record) return stk_fail_memory(sizeof(*record));
     status = stk_json_check((stk_span){(const uint8_t *)text, n}, MOST_TREE_BYTES);
     if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", name));
-    record->root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
+    status = stk_json_parse(text, n, JSON_REJECT_DUPLICATES, &record->root, &error);
+    if (status == STK_NO_MEMORY) goto done;
+    status = STK_OK;
     if (json_integer_value(json_object_get(record->root, "stoker_data")) != VERSION)
         STK_TRY(fail_record(name, record->root ? "it is no record of data, or a newer one" : error.text));
     for (int i = 0; i < STK_N_PARTS; i++) {

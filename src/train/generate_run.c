@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/json_size.h"
 #include "base/neighbour.h"
 #include "data/source/paths.h"
@@ -118,27 +119,25 @@ static const char *find_stage(const stk_yaml_node *stages)
     return NULL;
 }
 
-/* What lies beside the first of the files of tokens; NULL: nothing that tells. Returned. */
-static char *read_note(const stk_yaml_node *source)
+/* What lies beside the first of the files of tokens; *found NULL: nothing that tells. Returned. */
+static stk_status read_note(const stk_yaml_node *source, char **found)
 {
     const stk_yaml_node *files = source && !strcmp(source->key, "tokens") ? stk_yaml_get(source, "files") : NULL;
     const char *first = files ? (files->child ? files->child->text : files->text) : NULL;
-    char path[PATH_MAX], *found = NULL;
+    char path[PATH_MAX];
     stk_names names = {0};
-    if (first && stk_paths_expand(&first, 1, false, &names) == STK_OK && names.n > 0 &&
-        snprintf(path, sizeof(path), "%s.json", names.name[0]) < (int)sizeof(path)) {
-        enum { MOST_TREE_BYTES = 16 << 20 };
-        stk_span bytes = {0};
+    stk_status status = STK_OK;
+    *found = NULL;
+    if (first) status = stk_paths_expand(&first, 1, false, &names);
+    if (status == STK_OK && names.n > 0 && snprintf(path, sizeof(path), "%s.json", names.name[0]) < (int)sizeof(path)) {
         json_t *facts = NULL;
-        if (stk_file_load(path, &bytes) == STK_OK && stk_json_check(bytes, MOST_TREE_BYTES) == STK_OK)
-            facts = json_loadb((const char *)bytes.data, bytes.n, 0, NULL);
-        stk_file_unload(bytes);
+        status = stk_json_read(path, 0, &facts);
         const char *text = json_string_value(json_object_get(facts, "tokenizer"));
-        if (text) found = strdup(text);
+        if (text && !(*found = strdup(text))) status = stk_fail_memory(strlen(text));
         json_decref(facts);
     }
     stk_names_free(&names);
-    return found;
+    return status == STK_NO_MEMORY ? status : STK_OK;
 }
 
 stk_status stk_run_tokenizer(const char *run, char **path)
@@ -149,7 +148,8 @@ stk_status stk_run_tokenizer(const char *run, char **path)
     STK_TRY(read_recipe(run, &recipe));
     const stk_recipe_part *train = &recipe->part[STK_PART_TRAIN];
     const char *stage = find_stage(train->stages);
-    *path = stage ? strdup(stage) : read_note(train->source);
+    if (stage && !(*path = strdup(stage))) STK_TRY(stk_fail_memory(strlen(stage)));
+    if (!stage) STK_TRY(read_note(train->source, path));
     if (!*path)
         STK_TRY(stk_fail(STK_NOT_FOUND, "the run '%s' does not tell the tokenizer of its tokens: name it (--tokenizer)",
                          run));

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,19 +13,22 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 
-/* True where a line belongs to what the checkpoint holds. */
-static bool belongs(const char *line, size_t n, int64_t step, int64_t n_epochs)
+/* *keep: the line belongs to what the checkpoint holds. One that is no JSON does not. */
+static stk_status look_at(const char *line, size_t n, int64_t step, int64_t n_epochs, bool *keep)
 {
-    json_t *object = json_loadb(line, n, 0, NULL);
+    json_error_t error;
+    json_t *object;
+    if (stk_json_parse(line, n, 0, &object, &error) == STK_NO_MEMORY) return STK_NO_MEMORY;
     const char *kind = json_string_value(json_object_get(object, "kind"));
     json_t *line_step = json_object_get(object, "step"), *epoch = json_object_get(object, "epoch");
-    bool keep = kind && json_is_integer(line_step) && json_integer_value(line_step) <= step;
+    *keep = kind && json_is_integer(line_step) && json_integer_value(line_step) <= step;
     /* An epoch that was not validated yet gets its line again. */
-    if (keep && !strcmp(kind, "epoch")) keep = json_is_integer(epoch) && json_integer_value(epoch) <= n_epochs;
+    if (*keep && !strcmp(kind, "epoch")) *keep = json_is_integer(epoch) && json_integer_value(epoch) <= n_epochs;
     json_decref(object);
-    return keep;
+    return STK_OK;
 }
 
 static stk_status cut(const char *path, int64_t step, int64_t n_epochs)
@@ -41,7 +43,9 @@ static stk_status cut(const char *path, int64_t step, int64_t n_epochs)
         const uint8_t *end = memchr(data + at, '\n', n - at);
         if (!end) break; /* A line without an end was torn by a kill. */
         size_t length = (size_t)(end - (data + at)) + 1;
-        if (belongs((const char *)data + at, length, step, n_epochs)) stk_text_add_bytes(&kept, data + at, length);
+        bool keep;
+        STK_TRY(look_at((const char *)data + at, length, step, n_epochs, &keep));
+        if (keep) stk_text_add_bytes(&kept, data + at, length);
         at += length;
     }
     STK_TRY(stk_text_status(&kept));

@@ -1,5 +1,4 @@
 /* result.json: what a run came to, for scripts. */
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "train/expect.h"
 #include "train/precision.h"
 #include "train/run_state.h"
@@ -110,11 +110,11 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
     return NULL;
 }
 
-static stk_status write_object(const stk_run *run, const json_t *object)
+/* Takes object, which was made since the mark. */
+static stk_status write_object(const stk_run *run, json_t *object, unsigned mark)
 {
-    char path[STK_PATH_BYTES];
-    char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
-    if (!text) return stk_fail_memory(1024);
+    char path[STK_PATH_BYTES], *text;
+    STK_RETURN_IF_ERROR(stk_json_print(object, mark, JSON_INDENT(2) | JSON_REAL_PRECISION(12), &text));
     size_t n = strlen(text);
     text[n] = '\n'; /* The end of a line in place of the end of the text. */
     stk_status status = stk_path_join(path, sizeof(path), run->folder, "result.json");
@@ -125,34 +125,32 @@ static stk_status write_object(const stk_run *run, const json_t *object)
 
 stk_status stk_result_write(const stk_run *run, const stk_run_result *result)
 {
-    json_t *object = make_object(run, result);
-    stk_status status = write_object(run, object);
-    json_decref(object);
-    return status;
+    unsigned mark = stk_json_mark();
+    return write_object(run, make_object(run, result), mark);
 }
 
 /* What is expected may have changed since the run was trained. */
 static stk_status rewrite_expected(const stk_run *run, const stk_run_result *result, json_t *object)
 {
+    unsigned mark = stk_json_mark();
     json_t *before = json_incref(json_object_get(object, "expected"));
     stk_status status = STK_OK;
     (void)json_object_del(object, "expected");
     if (set_expected(result, object)) status = stk_fail_memory(1024);
     const json_t *now = json_object_get(object, "expected");
     bool is_same = before == now || (before && now && json_equal(before, now));
-    if (status == STK_OK && !is_same) status = write_object(run, object);
+    if (status == STK_OK && !is_same) status = write_object(run, json_incref(object), mark);
     json_decref(before);
     return status;
 }
 
 stk_status stk_result_judge(const stk_run *run, const char *path, stk_run_result *result)
 {
-    json_error_t error;
     char key[32];
-    json_t *object = json_load_file(path, 0, &error);
-    if (!object)
-        return stk_fail(STK_CORRUPT, "'%s' line %d: %s; without it the run is tested anew", path, error.line,
-                        error.text);
+    json_t *object;
+    stk_status read = stk_json_read(path, 0, &object);
+    if (read == STK_CORRUPT) return stk_fail(read, "%s; without it the run is tested anew", stk_error_text());
+    STK_RETURN_IF_ERROR(read);
     if (json_is_false(json_object_get(object, "finished"))) {
         json_decref(object);
         return STK_OK;

@@ -1,10 +1,10 @@
 #include "train/safetensors.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/json_size.h"
 #include "data/codec/little.h"
 
@@ -151,8 +151,10 @@ static stk_status parse_header(stk_span text, size_t data_bytes, stk_safetensors
     json_error_t error;
     stk_status status = stk_json_check(text, MOST_TREE_BYTES);
     if (status != STK_OK) return stk_fail_prefix(status, "the header is refused: ");
-    json_t *header = json_loadb((const char *)text.data, text.n, JSON_REJECT_DUPLICATES, &error);
-    if (!header) return stk_fail(STK_CORRUPT, "the header is not JSON: %s", error.text);
+    json_t *header;
+    status = stk_json_parse(text.data, text.n, JSON_REJECT_DUPLICATES, &header, &error);
+    if (status == STK_CORRUPT) return stk_fail(STK_CORRUPT, "the header is not JSON: %s", error.text);
+    STK_RETURN_IF_ERROR(status);
     if (!json_is_object(header)) STK_TRY(stk_fail(STK_CORRUPT, "the header is no JSON object"));
     STK_TRY(parse_entries(header, data_bytes, out));
 done:

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/json_size.h"
 #include "train/safetensors.h"
 
@@ -190,8 +191,9 @@ static stk_status open_index(stk_safetensors_file *file, const char *path)
     STK_TRY(stk_file_load(path, &bytes));
     status = stk_json_check(bytes, MOST_INDEX_BYTES);
     if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", path));
-    index = json_loadb((const char *)bytes.data, bytes.n, JSON_REJECT_DUPLICATES, &error);
-    if (!index) STK_TRY(stk_fail(STK_CORRUPT, "'%s' is not JSON: %s", path, error.text));
+    status = stk_json_parse(bytes.data, bytes.n, JSON_REJECT_DUPLICATES, &index, &error);
+    if (status == STK_CORRUPT) STK_TRY(stk_fail(STK_CORRUPT, "'%s' is not JSON: %s", path, error.text));
+    STK_TRY(status);
     json_t *map = json_object_get(index, "weight_map");
     status = read_map(file, map);
     if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", path));

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/new_file.h"
 #include "stoker/safetensors.h"
 #include "train/safetensors.h"
@@ -163,6 +164,7 @@ static stk_status write_index(const job *j)
     char *text = NULL;
     size_t total = 0;
     stk_status status = STK_OK;
+    unsigned mark = stk_json_mark();
     json_t *map = json_object(), *root;
     for (int64_t i = 0; i < j->n_tensors; i++) {
         STK_TRY(shard_path(j, j->shard[i], path));
@@ -172,9 +174,7 @@ static stk_status write_index(const job *j)
             STK_TRY(stk_fail_memory(strlen(path)));
     }
     root = json_pack("{s:{s:I},s:O}", "metadata", "total_size", (json_int_t)total, "weight_map", map);
-    text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
-    json_decref(root);
-    if (!text) STK_TRY(stk_fail_memory(1024));
+    STK_TRY(stk_json_print(root, mark, JSON_INDENT(2), &text));
     snprintf(path, sizeof(path), "%.*s.index.json", PATH_BYTES - 32, j->path);
     STK_TRY(stk_file_write_durably(path, text, strlen(text)));
     /* A single file would be read before the index. */

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/json_size.h"
 
 enum { MOST_BYTES = 256 << 20, MOST_TREE_BYTES = 512 << 20 };
@@ -126,8 +127,8 @@ stk_status stk_pack_manifest_parse(stk_span bytes, stk_pack_manifest *out)
     *out = (stk_pack_manifest){0};
     if (bytes.n > MOST_BYTES) return stk_fail(STK_CORRUPT, "it is too large");
     STK_RETURN_IF_ERROR(stk_json_check(bytes, MOST_TREE_BYTES));
-    json_t *root = json_loadb((const char *)bytes.data, bytes.n, JSON_REJECT_DUPLICATES, &error);
-    if (!root) return stk_fail(STK_CORRUPT, "line %d: %s", error.line, error.text);
+    json_t *root;
+    STK_RETURN_IF_ERROR(stk_json_parse(bytes.data, bytes.n, JSON_REJECT_DUPLICATES, &root, &error));
     stk_status status = get_all(root, out);
     json_decref(root);
     return status;

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "data/pack/manifest.h"
 #include "data/remote/remote.h"
 
@@ -63,12 +64,13 @@ stk_status stk_pack_manifest_write(const stk_pack_manifest *m, const char *folde
 {
     char path[4096];
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, name));
-    json_t *root = put_all(m);
-    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
-    json_decref(root);
+    unsigned mark = stk_json_mark();
+    char *text;
+    stk_status status = stk_json_print(put_all(m), mark, JSON_INDENT(1), &text);
     /* Class names that are no UTF-8 cannot be written as JSON. */
-    if (!text) return stk_fail(STK_INVALID, "'%s' cannot be made: a class name is no UTF-8, or memory is short", path);
-    stk_status status = stk_file_write_durably(path, text, strlen(text));
+    if (status == STK_INVALID) return stk_fail(status, "'%s' cannot be made: a class name is no UTF-8", path);
+    STK_RETURN_IF_ERROR(status);
+    status = stk_file_write_durably(path, text, strlen(text));
     free(text);
     return status;
 }

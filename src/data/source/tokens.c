@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/json_size.h"
 #include "data/codec/little.h"
 #include "data/remote/remote.h"
@@ -125,8 +126,8 @@ stk_status stk_tokens_facts_parse(stk_span json, stk_tokens_facts *out)
     json_error_t error;
     *out = (stk_tokens_facts){STK_TOKENS_AUTO, 0, -1};
     STK_RETURN_IF_ERROR(stk_json_check(json, MOST_TREE_BYTES));
-    json_t *root = json_loadb((const char *)json.data, json.n, 0, &error);
-    if (!root) return stk_fail(STK_CORRUPT, "line %d: %s", error.line, error.text);
+    json_t *root;
+    STK_RETURN_IF_ERROR(stk_json_parse(json.data, json.n, 0, &root, &error));
     const char *dtype = json_string_value(json_object_get(root, "dtype"));
     const json_t *vocabulary = json_object_get(root, "vocabulary"), *tokens = json_object_get(root, "tokens");
     stk_status status = STK_OK;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/new_file.h"
 #include "base/text.h"
 #include "base/thread.h"
@@ -212,15 +213,15 @@ static stk_status write_facts(const job *j, const char *out)
     char path[PATH_MAX];
     if (snprintf(path, sizeof(path), "%s.json", out) >= (int)sizeof(path))
         return stk_fail(STK_INVALID, "the path '%.80s...' is too long", out);
+    unsigned mark = stk_json_mark();
     json_t *facts =
         json_pack("{s:s, s:I, s:I, s:I, s:s*}", "dtype", j->wide ? "u32" : "u16", "vocabulary",
                   (json_int_t)stk_tokenizer_vocabulary(j->tokenizer), "tokens", (json_int_t)j->progress.n_tokens,
                   "documents", (json_int_t)j->progress.n_documents, "tokenizer", j->options.tokenizer);
-    char *text = facts ? json_dumps(facts, JSON_PRESERVE_ORDER | JSON_ENSURE_ASCII) : NULL;
-    json_decref(facts);
-    if (!text)
-        return stk_fail(STK_NO_MEMORY, "cannot write '%s': no memory, or the tokenizer's path is no UTF-8", path);
-    stk_status status = stk_file_write_durably(path, text, strlen(text));
+    char *text;
+    stk_status status = stk_json_print(facts, mark, JSON_PRESERVE_ORDER | JSON_ENSURE_ASCII, &text);
+    if (status != STK_OK) return stk_fail_prefix(status, "cannot write '%s', which has the tokenizer's path: ", path);
+    status = stk_file_write_durably(path, text, strlen(text));
     free(text);
     return status;
 }

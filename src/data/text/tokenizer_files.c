@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/json_size.h"
 #include "data/remote/remote.h"
 #include "data/text/json.h"
@@ -98,8 +99,8 @@ static stk_status read_bpe(stk_tokenizer *t, stk_span vocab_json, stk_span merge
     json_error_t error;
     stk_span text = {(const uint8_t *)separator, sizeof(separator) - 1};
     STK_RETURN_IF_ERROR(stk_json_check(vocab_json, STK_TOKENIZER_TREE_BYTES));
-    json_t *vocab = json_loadb((const char *)vocab_json.data, vocab_json.n, 0, &error);
-    if (!vocab) return stk_fail(STK_CORRUPT, "line %d: %s", error.line, error.text);
+    json_t *vocab;
+    STK_RETURN_IF_ERROR(stk_json_parse(vocab_json.data, vocab_json.n, 0, &vocab, &error));
     stk_status status = stk_json_vocab(t, vocab);
     json_decref(vocab);
     STK_RETURN_IF_ERROR(status);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/json_size.h"
 #include "data/text/json.h"
 
@@ -318,8 +319,8 @@ stk_status stk_tokenizer_parse_json(stk_span bytes, stk_tokenizer **out)
     json_error_t error;
     *out = NULL;
     STK_RETURN_IF_ERROR(stk_json_check(bytes, STK_TOKENIZER_TREE_BYTES));
-    json_t *root = json_loadb((const char *)bytes.data, bytes.n, 0, &error);
-    if (!root) return stk_fail(STK_CORRUPT, "line %d: %s", error.line, error.text);
+    json_t *root;
+    STK_RETURN_IF_ERROR(stk_json_parse(bytes.data, bytes.n, 0, &root, &error));
     stk_status status = read_root(root, out);
     json_decref(root);
     if (status == STK_OK) return STK_OK;

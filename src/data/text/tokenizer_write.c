@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "data/text/tokenizer.h"
 #include "data/text/utf8.h"
@@ -69,16 +70,15 @@ static json_t *list_special(const stk_words *tokens, size_t n_special)
     return list;
 }
 
-static stk_status dump(json_t *root, char **json)
+static stk_status dump(json_t *root, unsigned mark, char **json)
 {
-    *json = root ? json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(root);
-    return *json ? STK_OK : stk_fail(STK_NO_MEMORY, "cannot allocate memory for the tokenizer's file");
+    return stk_json_print(root, mark, JSON_INDENT(2) | JSON_PRESERVE_ORDER, json);
 }
 
 stk_status stk_tokenizer_write_bpe(const stk_words *tokens, size_t n_special, const stk_merge *merges, size_t n_merges,
                                    char **json)
 {
+    unsigned mark = stk_json_mark();
     json_t *model =
         json_pack("{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:b, s:o, s:o}", "type", "BPE", "dropout", "unk_token",
                   "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0, "ignore_merges",
@@ -88,11 +88,12 @@ stk_status stk_tokenizer_write_bpe(const stk_words *tokens, size_t n_special, co
     return dump(json_pack("{s:s, s:n, s:n, s:o, s:n, s:o, s:n, s:O, s:o}", "version", "1.0", "truncation", "padding",
                           "added_tokens", list_special(tokens, n_special), "normalizer", "pre_tokenizer", bytes,
                           "post_processor", "decoder", bytes, "model", model),
-                json);
+                mark, json);
 }
 
 stk_status stk_tokenizer_write_characters(const stk_words *tokens, size_t n_special, char **json)
 {
+    unsigned mark = stk_json_mark();
     json_t *model =
         json_pack("{s:s, s:n, s:s, s:n, s:n, s:b, s:b, s:b, s:o, s:[]}", "type", "BPE", "dropout", "unk_token", "[UNK]",
                   "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0, "ignore_merges",
@@ -100,7 +101,7 @@ stk_status stk_tokenizer_write_characters(const stk_words *tokens, size_t n_spec
     return dump(json_pack("{s:s, s:n, s:n, s:o, s:n, s:n, s:n, s:{s:s}, s:o}", "version", "1.0", "truncation",
                           "padding", "added_tokens", list_special(tokens, n_special), "normalizer", "pre_tokenizer",
                           "post_processor", "decoder", "type", "Fuse", "model", model),
-                json);
+                mark, json);
 }
 
 /* [CLS] before and [SEP] behind a text. */
@@ -120,6 +121,7 @@ static json_t *frame(const stk_words *tokens)
 
 stk_status stk_tokenizer_write_wordpiece(const stk_words *tokens, size_t n_special, bool cased, char **json)
 {
+    unsigned mark = stk_json_mark();
     json_t *normalizer = json_pack("{s:s, s:b, s:b, s:n, s:b}", "type", "BertNormalizer", "clean_text", 1,
                                    "handle_chinese_chars", 1, "strip_accents", "lowercase", !cased);
     json_t *model =
@@ -129,5 +131,5 @@ stk_status stk_tokenizer_write_wordpiece(const stk_words *tokens, size_t n_speci
                           "truncation", "padding", "added_tokens", list_special(tokens, n_special), "normalizer",
                           normalizer, "pre_tokenizer", "type", "BertPreTokenizer", "post_processor", frame(tokens),
                           "decoder", "type", "WordPiece", "prefix", "##", "cleanup", 1, "model", model),
-                json);
+                mark, json);
 }

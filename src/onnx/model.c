@@ -72,6 +72,7 @@ static stk_value make_weight(stk_onnx *model, stk_onnx_value *v)
     const char *scope = model->graph->scope ? model->graph->scope->prefix : "";
     stk_text full = {0};
     stk_text_add(&full, "%s%s", scope, v->name);
+    stk_graph_keep_error(model->graph, stk_text_status(&full));
     stk_value value = stk_graph_variable(model->graph, stk_text_get(&full), t->dtype, t->shape,
                                          (stk_init){STK_INIT_CONSTANT, 0}, trains);
     stk_text_free(&full);

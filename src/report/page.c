@@ -100,19 +100,27 @@ static void add_advice(stk_text *out, const stk_run_data *run, int n)
     stk_text_add(out, "</section>\n");
 }
 
+/* False: it cannot be read. Where that is for want of memory out fails. */
+static bool read_recipe(const stk_run_data *run, stk_recipe **recipe, stk_text *out)
+{
+    char path[4096];
+    stk_status status = stk_path_join(path, sizeof(path), run->folder, "recipe.yaml");
+    if (status == STK_OK) status = stk_recipe_read(path, NULL, 0, recipe);
+    if (status == STK_NO_MEMORY) out->failed = true;
+    return status == STK_OK;
+}
+
 /* The recipes' differences, of each run from the first. */
 static void add_differences(stk_text *out, const stk_run_data *run, int n)
 {
-    char path[4096];
     stk_recipe *first = NULL, *other = NULL;
-    if (n < 2 || stk_path_join(path, sizeof(path), run[0].folder, "recipe.yaml") != STK_OK) return;
-    if (stk_recipe_read(path, NULL, 0, &first) != STK_OK) return;
+    if (n < 2 || !read_recipe(&run[0], &first, out)) return;
     stk_text_add(out, "<section><h2>What differs</h2><table>\n");
     for (int i = 1; i < n; i++) {
         stk_text differences = {0};
-        if (stk_path_join(path, sizeof(path), run[i].folder, "recipe.yaml") != STK_OK) continue;
-        if (stk_recipe_read(path, NULL, 0, &other) != STK_OK) continue;
+        if (!read_recipe(&run[i], &other, out)) continue;
         stk_recipe_compare(first, other, &differences);
+        if (differences.failed) out->failed = true;
         stk_text_add(out, "<tr><td>");
         stk_html_add(out, name_of(&run[i]));
         stk_text_add(out, "</td><td>");

@@ -157,6 +157,7 @@ static void draw(stk_text *out, const matrix *m)
                  "<rect class=back x=%.1f y=%d width=%.1f height=%.1f />\n",
                  WIDTH, height, m->left, TOP, width, width);
     stk_text_add_bytes(out, names.data, names.n);
+    if (names.failed) out->failed = true;
     for (size_t i = 0; i < m->n; i++) {
         double sum = row_sum(m, i);
         for (size_t k = 0; k < m->n; k++)

@@ -202,8 +202,10 @@ static stk_status build_block(network *net, const stk_yaml_node *s, stk_value *x
         stk_text name = {0};
         if (scope) stk_text_add(&name, "%s", scope->text);
         if (scope && n > 1) stk_text_add(&name, ".%lld", (long long)i);
-        if (scope) stk_scope_push(graph, stk_text_get(&name));
+        stk_status status = stk_text_status(&name);
+        if (scope && status == STK_OK) stk_scope_push(graph, stk_text_get(&name));
         stk_text_free(&name);
+        STK_RETURN_IF_ERROR(status);
         if (scope && graph->scope && strlen(graph->scope->prefix) > MOST_SCOPE_BYTES)
             return stk_yaml_fail(scope, "names of scopes, one in the other, of more than %d bytes", MOST_SCOPE_BYTES);
         STK_RETURN_IF_ERROR(build_list(net, stk_yaml_get(s, "layers"), x));

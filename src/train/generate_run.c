@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/json_size.h"
 #include "base/neighbour.h"
 #include "data/source/paths.h"
 #include "train/build.h"

@@ -56,7 +56,8 @@ void stk_measures_build(const stk_trainer *trainer, stk_graph *graph, stk_value 
 {
     bool ignores;
     int64_t ignore_index;
-    if (count_sums(trainer) == 0) return;
+    /* Values of a graph that failed have no shape to divide by. */
+    if (count_sums(trainer) == 0 || stk_graph_status(graph) != STK_OK) return;
     stk_value target = find_target(trainer, &ignores, &ignore_index);
     stk_value output = stk_value_of(graph, stk_model_get_output(trainer->model).id);
     stk_graph_output(

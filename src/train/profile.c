@@ -64,6 +64,7 @@ static void add_machine(stk_text *out, const stk_trainer *trainer)
     }
     add_text(out, "device", d->class->name);
     add_text(out, "about", stk_text_get(&device));
+    if (device.failed) out->failed = true;
     add_text(out, "stoker", stk_version());
     stk_text_add(out, "}");
     stk_text_free(&device);

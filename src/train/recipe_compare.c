@@ -33,6 +33,7 @@ static void print_short(const stk_yaml_node *node, stk_text *out)
     }
     stk_yaml_print_flow(node, &text);
     stk_text_add(out, "%.60s%s", stk_text_get(&text), text.n > 60 ? "..." : "");
+    if (text.failed) out->failed = true;
     stk_text_free(&text);
 }
 
@@ -57,6 +58,7 @@ static int compare_child(const char *path, const char *key, const stk_yaml_node 
     if (!strcmp(key, "cache")) return 0; /* Batches are the same with and without. */
     stk_text_add(&child, "%s%s%s", path, path[0] ? "." : "", key);
     int n = compare_nodes(stk_text_get(&child), a, b, out);
+    if (child.failed) out->failed = true;
     stk_text_free(&child);
     return n;
 }

@@ -113,9 +113,10 @@ static stk_status build_parts(stk_run *run)
     STK_TRY(stk_build_model(run->recipe, train, &model));
     STK_TRY(stk_build_check_names(run->recipe, model));
     STK_TRY(stk_build_check_parts(run->recipe, train, run->valid, run->test));
+    run->trainer = stk_trainer_new(model, train, run->recipe->optimizer);
+    STK_RETURN_IF_ERROR(stk_trainer_status(run->trainer)); /* It has taken both, and they are gone. */
     run->train = train;
     run->model = model;
-    run->trainer = stk_trainer_new(model, train, run->recipe->optimizer);
     return STK_OK;
 done:
     stk_dataset_free(train);

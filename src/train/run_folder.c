@@ -193,3 +193,11 @@ stk_status stk_folder_write_recipe(const stk_run *run)
     STK_RETURN_IF_ERROR(stk_file_write_durably(path, run->recipe_text.data, run->recipe_text.n));
     return write_record(run);
 }
+
+void stk_folder_remove_recipe(const stk_run *run)
+{
+    static const char *const names[] = {"recipe.yaml", STK_DATA_RECORD_NAME};
+    char path[STK_PATH_BYTES];
+    for (int i = 0; i < 2; i++)
+        if (stk_path_join(path, sizeof(path), run->folder, names[i]) == STK_OK) (void)unlink(path);
+}

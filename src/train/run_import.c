@@ -87,16 +87,21 @@ static stk_status load(const stk_safetensors_file *file, const char *path, const
     return status;
 }
 
+/* All of the run's files, or none: a folder without them goes away when the run is closed. */
 static stk_status save(stk_run *run, const stk_named_tensor *tensors, size_t n)
 {
     stk_train_state state;
+    stk_status status;
     stk_checkpoint_report report = {0};
-    STK_RETURN_IF_ERROR(stk_folder_write_recipe(run));
-    STK_RETURN_IF_ERROR(stk_checkpoint_writer_open(run->folder, (int)run->recipe->checkpoint_keep, &run->writer));
+    STK_TRY(stk_folder_write_recipe(run));
+    STK_TRY(stk_checkpoint_writer_open(run->folder, (int)run->recipe->checkpoint_keep, &run->writer));
     stk_trainer_get_state(run->trainer, &state);
-    STK_RETURN_IF_ERROR(stk_checkpoint_save_in_place(run->writer, tensors, n, &state, run->recipe_text.data, false));
+    STK_TRY(stk_checkpoint_save_in_place(run->writer, tensors, n, &state, run->recipe_text.data, false));
     stk_checkpoint_wait(run->writer, &report);
-    return report.status == STK_OK ? STK_OK : stk_fail(report.status, "%s", report.error);
+    if (report.status != STK_OK) STK_TRY(stk_fail(report.status, "%s", report.error));
+done:
+    if (status != STK_OK) stk_folder_remove_recipe(run);
+    return status;
 }
 
 /* The run of a recipe; else of the network that `as` names, or that the file itself describes. */

@@ -74,6 +74,7 @@ bool stk_folder_find_previous(const stk_run *run, char previous[STK_PATH_BYTES])
 void stk_folder_close(stk_run *run);
 /* recipe.yaml, written whole, and data.json, see train/data_record.h. */
 stk_status stk_folder_write_recipe(const stk_run *run);
+void stk_folder_remove_recipe(const stk_run *run);
 
 /* --- run_result.c --- */
 stk_status stk_result_write(const stk_run *run, const stk_run_result *result);

@@ -39,9 +39,16 @@ stk_trainer *stk_trainer_new(stk_model *model, stk_dataset *train, stk_optimizer
     return trainer;
 }
 
-static char *copy_text(const char *text)
+stk_status stk_trainer_status(const stk_trainer *trainer)
 {
-    return text ? strdup(text) : NULL;
+    return trainer == &no_memory_trainer || trainer->lost_text ? stk_fail_memory(sizeof(*trainer)) : STK_OK;
+}
+
+static char *copy_text(stk_trainer *trainer, const char *text)
+{
+    char *copy = text ? strdup(text) : NULL;
+    if (text && !copy) trainer->lost_text = true;
+    return copy;
 }
 
 static void free_groups(stk_trainer *trainer)
@@ -61,20 +68,21 @@ void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *confi
     free(trainer->trace);
     free(trainer->whiten_layer);
     trainer->config = *config;
-    trainer->device = copy_text(config->device);
-    trainer->no_decay = copy_text(config->no_decay);
+    trainer->lost_text = false;
+    trainer->device = copy_text(trainer, config->device);
+    trainer->no_decay = copy_text(trainer, config->no_decay);
     free_groups(trainer);
     for (int i = 0; config->groups && i < config->n_groups && i < STK_MOST_GROUPS; i++) {
         trainer->group[i] = config->groups[i];
-        trainer->group[i].match = copy_text(config->groups[i].match);
+        trainer->group[i].match = copy_text(trainer, config->groups[i].match);
         trainer->n_groups++;
     }
-    trainer->dump_graph = copy_text(config->dump_graph);
-    trainer->recompute = copy_text(config->recompute);
-    trainer->config.trace = trainer->trace = copy_text(config->trace);
+    trainer->dump_graph = copy_text(trainer, config->dump_graph);
+    trainer->recompute = copy_text(trainer, config->recompute);
+    trainer->config.trace = trainer->trace = copy_text(trainer, config->trace);
     snprintf(trainer->best_metric, STK_METRIC_NAME_BYTES, "%s", config->best_metric ? config->best_metric : "loss");
     snprintf(trainer->stop_metric, STK_METRIC_NAME_BYTES, "%s", config->stop_metric ? config->stop_metric : "loss");
-    trainer->config.whiten.layer = trainer->whiten_layer = copy_text(config->whiten.layer);
+    trainer->config.whiten.layer = trainer->whiten_layer = copy_text(trainer, config->whiten.layer);
     trainer->state.seed = config->seed;
     trainer->n_measures = config->measures ? config->n_measures : 0;
     if (trainer->n_measures > STK_MOST_MEASURES) trainer->n_measures = STK_MOST_MEASURES;
@@ -168,7 +176,7 @@ static stk_status list_tensors(stk_trainer *trainer)
 
 static stk_status check_parts(stk_trainer *trainer)
 {
-    if (trainer == &no_memory_trainer) return stk_fail_memory(sizeof(*trainer));
+    STK_RETURN_IF_ERROR(stk_trainer_status(trainer));
     if (!trainer->model || !trainer->dataset) return stk_fail(STK_INVALID, "a trainer needs a model and a data set");
     STK_RETURN_IF_ERROR(stk_dataset_status(trainer->dataset));
     STK_RETURN_IF_ERROR(stk_model_status(trainer->model));
@@ -256,8 +264,8 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     trainer->n_epochs = n_epochs;
     trainer->n_batches = stk_dataset_n_batches(trainer->dataset);
     trainer->n_steps = trainer->n_batches * n_epochs;
-    trainer->step_s = calloc(N_STEP_TIMES, sizeof(*trainer->step_s));
-    if (!trainer->step_s) return stk_fail_memory(N_STEP_TIMES * sizeof(*trainer->step_s));
+    trainer->step_s = calloc(2 * N_STEP_TIMES, sizeof(*trainer->step_s));
+    if (!trainer->step_s) return stk_fail_memory(2 * N_STEP_TIMES * sizeof(*trainer->step_s));
     STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
     STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
     STK_RETURN_IF_ERROR(stk_shapes_prepare(trainer));
@@ -331,13 +339,11 @@ static double median_step_s(const stk_trainer *trainer)
 {
     int64_t n = trainer->n_step_times < N_STEP_TIMES ? trainer->n_step_times : N_STEP_TIMES;
     int64_t from = trainer->n_step_times <= N_STEP_TIMES && n > 3 ? 3 : 0;
-    float *sorted = n > from ? malloc((size_t)(n - from) * sizeof(*sorted)) : NULL;
-    if (!sorted) return 0;
+    if (n <= from) return 0;
+    float *sorted = trainer->step_s + N_STEP_TIMES; /* room for it, so that the figure is not lost for want of memory */
     memcpy(sorted, trainer->step_s + from, (size_t)(n - from) * sizeof(*sorted));
     qsort(sorted, (size_t)(n - from), sizeof(*sorted), compare_floats);
-    double median = (double)sorted[(n - from) / 2];
-    free(sorted);
-    return median;
+    return (double)sorted[(n - from) / 2];
 }
 
 /* Of one sample, where the model takes "tokens"; else 0. */

@@ -52,4 +52,8 @@ typedef struct stk_trainer_hooks {
 } stk_trainer_hooks;
 void stk_trainer_set_hooks(stk_trainer *trainer, const stk_trainer_hooks *hooks);
 
+/* STK_NO_MEMORY: stk_trainer_new had none, and has freed the model and the data set that it took; or the configuration
+ * could not be kept. */
+stk_status stk_trainer_status(const stk_trainer *trainer);
+
 #endif

@@ -77,6 +77,7 @@ struct stk_trainer {
     stk_trainer_hooks hooks;
     volatile sig_atomic_t stop;
 
+    bool lost_text;             /* of the configuration, for want of memory */
     bool prepared, has_classes; /* has_classes: labels are class numbers, so accuracy is known */
     bool has_top5;              /* there are more than 5 of them */
     bool is_language_model;     /* so that its loss is a perplexity */
@@ -108,7 +109,7 @@ struct stk_trainer {
     stk_memory *data_memory;              /* of all loaders; NULL before the first */
     stk_loader *loader;
     stk_train_result result;
-    float *step_s; /* the last N_STEP_TIMES steps of this process, a ring */
+    float *step_s; /* the last N_STEP_TIMES steps of this process, a ring; behind it room to sort them in */
     int64_t n_step_times;
     double smooth_step_s, last_step_s, last_wait_s;
     int64_t step_start_ns; /* of the step under way; behind its results, of the next */

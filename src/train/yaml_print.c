@@ -66,13 +66,14 @@ void stk_yaml_print_flow(const stk_yaml_node *node, stk_text *out)
     stk_text_add(out, is_map ? "}" : "]");
 }
 
-/* True where a node fits a line: no maps inside maps, and not many things. */
-static bool is_short(const stk_yaml_node *node)
+/* True where a node fits a line: no maps inside maps, and not many things. Where memory is short out fails. */
+static bool is_short(const stk_yaml_node *node, stk_text *out)
 {
     if (node->kind == STK_YAML_SCALAR || node->n_children == 0) return true;
     stk_text text = {0};
     stk_yaml_print_flow(node, &text);
     bool fits = text.n <= 80;
+    if (text.failed) out->failed = true;
     stk_text_free(&text);
     return fits;
 }
@@ -88,7 +89,7 @@ static void print_block(const stk_yaml_node *node, int indent, stk_text *out)
             stk_text_add(out, "-");
         }
         /* A long list inside a list would need a rule of its own; flow style always works. */
-        bool is_flow = is_short(child) || node->kind == STK_YAML_SEQUENCE;
+        bool is_flow = is_short(child, out) || node->kind == STK_YAML_SEQUENCE;
         stk_text_add(out, is_flow ? " " : "\n");
         if (is_flow) {
             stk_yaml_print_flow(child, out);

@@ -114,6 +114,7 @@ static stk_status list(const char *path, const char *prefix, size_t n, bool flat
         STK_TRY(stk_http_query(path, query.data, &answer));
         stk_text_free(&token);
         STK_TRY(stk_listing_parse((stk_span){(const uint8_t *)answer.data, answer.n}, take, t, &token));
+        STK_TRY(stk_text_status(&token)); /* or what follows would be missing */
         if (token.n) STK_TRY(check_token(&seen, &token));
     } while (token.n);
 done:

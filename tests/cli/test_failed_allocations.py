@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Each allocation of a verb fails once: the verb then gives what it gives otherwise, says that something is lost, or ends
+with a message and leaves nothing under the output's name. It never crashes, hangs, or loses a part in silence.
+
+A thin sweep: the first allocations, and then every so-many-th. STK_ALLOC_SWEEP=all tries every one, which takes some ten
+minutes; STK_ALLOC_SWEEP=37,5 every 37th from the 5th on; STK_ALLOC_VERB=train,report these alone.
+
+usage: test_failed_allocations.py STOKER WORK_FOLDER FAULTS_LIBRARY
+"""
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from program import TIMEOUT, STOKER, accepted, begin, check, end
+
+FAULTS = os.path.abspath(sys.argv[3])
+SWEEP = os.environ.get("STK_ALLOC_SWEEP", "")
+POINTS = 24  # of a verb, where the sweep is thin
+
+# Numbers that a clock or the machine says, not the work.
+MEASURED = re.compile(r"(_s|_ms|_ms_median|_share|_rss_bytes|time|joules|energy.*|input|host|launch|compute|idle|communication)$")
+
+
+def shape(value, key=""):
+    """A JSON value with what is measured left out, so that two runs can be compared."""
+    if isinstance(value, dict):
+        return {k: shape(v, k) for k, v in sorted(value.items())}
+    if isinstance(value, list):
+        return [shape(v, key) for v in value]
+    return "measured" if isinstance(value, (int, float)) and MEASURED.search(key) else value
+
+
+def digest(path):
+    """What is in a file or folder, as far as it is the same in each run. An index beside data (.stkidx) is a help."""
+    if os.path.isdir(path):
+        return {name: digest(f"{path}/{name}") for name in sorted(os.listdir(path))
+                if not name.endswith(".stkidx") and name not in ("events", "lock", "profile.json")}
+    with open(path, "rb") as f:
+        data = f.read()
+    if path.endswith(("result.json", "metrics.jsonl")):
+        return [shape(json.loads(line)) for line in ([data] if path.endswith(".json") else data.splitlines())]
+    return hashlib.sha256(data).hexdigest()
+
+
+class Verb:
+    def __init__(self, name, args, out=None, prints=False, makes_parts=False):
+        self.name, self.args, self.out, self.prints, self.makes_parts = name, args, out, prints, makes_parts
+
+    def run(self, tag, env):
+        """What came of it: the exit code, both outputs, and what was made, which is removed."""
+        out = self.out and self.out.replace("@", tag)
+        args = [a.replace("@", tag) for a in self.args]
+        preload = f"{FAULTS}:{os.environ['LD_PRELOAD']}" if "LD_PRELOAD" in os.environ else FAULTS
+        asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0:allocator_may_return_null=1:detect_leaks=0"
+        env = {**os.environ, "LD_PRELOAD": preload, "ASAN_OPTIONS": asan, "OMP_NUM_THREADS": "1", "GOMP_SPINCOUNT": "5000", **env}
+        try:
+            done = subprocess.run([STOKER, *args], capture_output=True, env=env, timeout=TIMEOUT)
+            code, text, err = done.returncode, done.stdout.decode(), done.stderr.decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            code, text, err = "none, it hangs", "", ""
+        made = digest(out) if out and os.path.exists(out) else None
+        if out and os.path.isdir(out):
+            shutil.rmtree(out)
+        elif made:
+            os.remove(out)
+        for name in os.listdir("."):
+            if tag in name and name != f"{tag}.count":
+                shutil.rmtree(name) if os.path.isdir(name) else os.remove(name)
+        return code, text.replace(tag, "@"), err.replace(tag, "@"), made
+
+
+def judge(verb, whole, got):
+    """None, or what is wrong."""
+    code, text, err, made = got
+    if code not in (0, 1):
+        return f"exit code {code}"
+    if "ERROR: AddressSanitizer" in err or "runtime error:" in err:
+        return "a sanitizer's report"
+    if code == 1:
+        if "stoker: " not in err:
+            return "no message"
+        return "left something under its name" if made and not verb.makes_parts else None
+    if "warning:" in err:
+        return None
+    if made != whole[3]:
+        return f"made something else: {differ(made, whole[3])}"
+    return "printed something else" if verb.prints and text != whole[1] else None
+
+
+def differ(a, b, path=""):
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in sorted({*a, *b}):
+            if a.get(key) != b.get(key):
+                return differ(a.get(key), b.get(key), f"{path}/{key}")
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        return next((differ(x, y, f"{path}[{i}]") for i, (x, y) in enumerate(zip(a, b)) if x != y), path)
+    return f"{path}: {str(a)[:100]!r}, not {str(b)[:100]!r}"
+
+
+def where(verb, at):
+    """The functions that the allocation is made in, innermost first."""
+    err = verb.run(f"{verb.name}-{at}y", {"STK_FAIL_AT": str(at), "STK_FAIL_STACK": "1"})[2]
+    frames = re.findall(re.escape(STOKER) + r"\((\w*)\+?0?x?([0-9a-f]*)\)", err)
+    addresses = re.findall(re.escape(STOKER) + r"\(\+(0x[0-9a-f]+)\)", err.replace("@", verb.name))
+    try:
+        lines = subprocess.run(["addr2line", "-f", "-e", STOKER, *addresses], capture_output=True, text=True).stdout.splitlines()
+    except OSError:
+        lines = []
+    names = dict(zip([a[2:] for a in addresses], lines[::2]))
+    return " < ".join([name or names.get(at_, at_) for name, at_ in frames][:5])
+
+
+def choose(n):
+    """Which allocations of n fail."""
+    if SWEEP == "all":
+        return list(range(1, n + 1))
+    if SWEEP:
+        step, first = map(int, SWEEP.split(","))
+        return list(range(first, n + 1, step))
+    step = max(1, n // POINTS)
+    return sorted({1, 2, 3, *range(step // 2 + 1, n + 1, step)})
+
+
+def sweep(verb, pool):
+    whole = verb.run(f"{verb.name}-whole", {"STK_FAIL_COUNT": f"{verb.name}-whole.count"})
+    check(whole[0] == 0, f"{verb.name}: {whole[:3]}")
+    with open(f"{verb.name}-whole.count") as f:
+        n = int(f.read())
+    check(n > 1, f"{verb.name}: only {n} allocations are seen")
+    points = choose(n)
+    start = time.monotonic()
+    jobs = {at: pool.submit(verb.run, f"{verb.name}-{at}x", {"STK_FAIL_AT": str(at)}) for at in points}
+    wrongs = {}
+    for at, job in jobs.items():
+        wrong = judge(verb, whole, job.result())
+        if wrong:
+            wrongs.setdefault(where(verb, at), []).append((at, wrong, job.result()[2][-300:]))
+    for place, found in wrongs.items():
+        check(False, f"{verb.name}: allocation {found[0][0]} of {n} fails: {found[0][1]}: {found[0][2]!r}, made in {place}; "
+                     f"and {len(found) - 1} more there")
+    print(f"{verb.name}: {len(points)} of {n} allocations, {time.monotonic() - start:.1f} s", flush=True)
+
+
+def prepare():
+    with open("text.txt", "w") as f:
+        f.write("the quick brown fox jumps over the lazy dog\n" * 40)
+    with open("tiny.yaml", "w") as f, open("small.yaml") as small:
+        f.write(small.read().replace("epochs: 2", "epochs: 1").replace("batch: 20", "batch: 50\nvalid: 20%\nmetrics: [confusion, f1]"))
+    accepted(["train", "tiny.yaml", "--out", "run", "--threads", "1"])
+    accepted(["export", "run", "--safetensors", "--out", "weights.safetensors"])
+    accepted(["tokenizer", "train", "text.txt", "--vocab", "300", "--out", "words.json"])
+
+
+TRAIN = ["train", "tiny.yaml", "--threads", "1", "--out", "@"]
+VERBS = [
+    Verb("train", TRAIN, out="@", makes_parts=True),
+    Verb("safetensors", ["export", "run", "--safetensors", "--out", "@.safetensors"], out="@.safetensors"),
+    Verb("onnx", ["export", "run", "--onnx", "--out", "@.onnx"], out="@.onnx"),
+    Verb("report", ["report", "run", "--out", "@.html"], out="@.html"),
+    Verb("predict", ["predict", "run", "digits/test/0/00000.jpg", "--json"], prints=True),
+    Verb("eval", ["eval", "run", "--json"], prints=True),
+    Verb("explain", ["data", "explain", "tiny.yaml"]),
+    Verb("verify", ["data", "verify", "digits/test"]),
+    Verb("import", ["import", "weights.safetensors", "--out", "@"], out="@"),
+    Verb("plan", ["plan", "tiny.yaml"]),
+    Verb("pack", ["pack", "digits/test", "--out", "@"], out="@", makes_parts=True),
+    Verb("digits", ["get", "digits", "--train", "10", "--test", "10", "--threads", "1", "--out", "@"], out="@"),
+    Verb("tokenizer", ["tokenizer", "train", "text.txt", "--vocab", "300", "--out", "@.json"], out="@.json"),
+    Verb("tokenize", ["tokenize", "text.txt", "--tokenizer", "words.json", "--out", "@"], out="@", makes_parts=True),
+    Verb("new", ["new", "@"], out="@.yaml"),
+]
+
+begin()
+prepare()
+chosen = os.environ.get("STK_ALLOC_VERB", "").split(",")
+with concurrent.futures.ThreadPoolExecutor(2) as workers:
+    for each in VERBS:
+        if chosen == [""] or each.name in chosen:
+            sweep(each, workers)
+end()

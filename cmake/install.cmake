@@ -65,6 +65,14 @@ if(TARGET stoker_shared)
   # Programs find libstoker.so where the loader looks, once ldconfig has been run.
   configure_file(${CMAKE_SOURCE_DIR}/cmake/ldconfig.cmake.in ${CMAKE_BINARY_DIR}/ldconfig.cmake @ONLY)
   install(SCRIPT ${CMAKE_BINARY_DIR}/ldconfig.cmake)
+
+  # All that is installed, without tests, examples and benchmarks.
+  add_custom_target(products)
+  foreach(target stoker_shared stoker_static stoker stoker_watch stoker_pages)
+    if(TARGET ${target})
+      add_dependencies(products ${target})
+    endif()
+  endforeach()
 endif()
 
 # What was found, for people and for bug reports. Optional parts append "NAME (what for)=FOUND"

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,13 +39,16 @@ static int run_quietly(char *const argv[])
 static bool can_write(const char *file, const char *magic)
 {
     char found[8] = "";
-    FILE *opened = fopen(file, "a+e");
+    struct stat info;
+    FILE *opened = fopen(file, "ae");
     if (!opened) {
         fprintf(stderr, "stoker: cannot write '%s': %s\n", file, strerror(errno));
         return false;
     }
-    size_t n = fread(found, 1, strlen(magic), opened);
     fclose(opened);
+    opened = stat(file, &info) == 0 && S_ISREG(info.st_mode) ? fopen(file, "re") : NULL;
+    size_t n = opened ? fread(found, 1, strlen(magic), opened) : 0;
+    if (opened) fclose(opened);
     if (n == 0 || !memcmp(found, magic, strlen(magic))) return true;
     fprintf(stderr, "stoker: '%s' is there and of another kind: it is not replaced; name another file, or remove it\n",
             file);

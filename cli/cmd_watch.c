@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -182,20 +183,29 @@ static void put_line(const stk_watch *watch)
     stk_text_free(&line);
 }
 
+/* False for a file of another kind, which is not replaced. */
+static bool is_page(const char *path)
+{
+    struct stat info;
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "re") : NULL;
+    int first = file ? getc(file) : EOF;
+    if (file) fclose(file);
+    return first == EOF || first == '<';
+}
+
 /* Whether the files can be written that are to be at the end, before a command starts that may take days. */
 static bool can_write(const cli_args *args)
 {
     static const char *const names[] = {"--record", "--html"};
     for (int i = 0; i < 2; i++) {
         const char *path = cli_value(args, names[i]);
-        FILE *file = path ? fopen(path, "a+e") : NULL;
-        int first = file ? getc(file) : EOF;
+        FILE *file = path ? fopen(path, "ae") : NULL;
         if (path && !file) {
             fprintf(stderr, "stoker: cannot write '%s': %s\n", path, strerror(errno));
             return false;
         }
         if (file) fclose(file);
-        if (i == 1 && first != EOF && first != '<') {
+        if (i == 1 && path && !is_page(path)) {
             fprintf(stderr, "stoker: '%s' is there and is not an HTML page: it is not replaced; name another file\n",
                     path);
             return false;

@@ -1,5 +1,6 @@
 /* stoker report */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,38 +37,33 @@ static int run_quietly(char *const argv[])
 }
 
 /* Only a picture is replaced by a picture. */
-static bool can_write(const char *file, const char *magic)
+static bool may_replace(const char *file, const char *magic)
 {
     char found[8] = "";
     struct stat info;
-    FILE *opened = fopen(file, "ae");
-    if (!opened) {
-        fprintf(stderr, "stoker: cannot write '%s': %s\n", file, strerror(errno));
-        return false;
-    }
-    fclose(opened);
-    opened = stat(file, &info) == 0 && S_ISREG(info.st_mode) ? fopen(file, "re") : NULL;
+    if (stat(file, &info) != 0 || info.st_size == 0) return true;
+    FILE *opened = S_ISREG(info.st_mode) ? fopen(file, "re") : NULL;
     size_t n = opened ? fread(found, 1, strlen(magic), opened) : 0;
     if (opened) fclose(opened);
-    if (n == 0 || !memcmp(found, magic, strlen(magic))) return true;
+    if (n > 0 && !memcmp(found, magic, strlen(magic))) return true;
     fprintf(stderr, "stoker: '%s' is there and of another kind: it is not replaced; name another file, or remove it\n",
             file);
     return false;
 }
 
-/* option: "--screenshot" or "--print-to-pdf". */
-static int print_page(const char *html, int n_runs, const char *option, const char *file)
+/* Has the first browser that is there write the file; 127: none is. */
+static int run_browser(const char *html, int n_runs, const char *option, const char *file, const char **browser)
 {
     static const char *const browsers[] = {"chromium", "chromium-browser", "google-chrome", "chrome"};
-    char absolute[PATH_BYTES], url[PATH_BYTES + 8], target[PATH_BYTES + 32], size[64];
-    if (!realpath(html, absolute)) return cli_usage(NULL, "cannot find '%s'", html);
+    char absolute[PATH_BYTES], url[PATH_BYTES + 8], target[PATH_BYTES + 64], size[64];
+    if (!realpath(html, absolute)) return 126;
     snprintf(url, sizeof(url), "file://%s", absolute);
     snprintf(target, sizeof(target), "%s=%s", option, file);
     /* Longer than pages are, as Chromium does not tell their length; what is left stays empty. */
     snprintf(size, sizeof(size), "--window-size=1240,%d", 2000 + 3800 * n_runs);
-    if (!can_write(file, strstr(option, "pdf") ? "%PDF" : "\x89PNG")) return CLI_FAILED;
-    unlink(file);
-    for (size_t i = 0; i < sizeof(browsers) / sizeof(browsers[0]); i++) {
+    int code = 127;
+    for (size_t i = 0; code == 127 && i < sizeof(browsers) / sizeof(browsers[0]); i++) {
+        *browser = browsers[i];
         char *argv[] = {(char *)browsers[i],
                         "--headless",
                         "--no-sandbox",
@@ -81,13 +77,37 @@ static int print_page(const char *html, int n_runs, const char *option, const ch
                         target,
                         url,
                         NULL};
-        if (run_quietly(argv) == 127) continue;
-        if (access(file, R_OK) == 0) return CLI_OK;
-        fprintf(stderr, "stoker: '%s' wrote no '%s'\n", browsers[i], file);
+        code = run_quietly(argv);
+    }
+    return code;
+}
+
+/* option: "--screenshot" or "--print-to-pdf". What is at file stays until the new one is whole. */
+static int print_page(const char *html, int n_runs, const char *option, const char *file)
+{
+    char temporary[PATH_BYTES + 16];
+    const char *browser = "";
+    struct stat info;
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    if (!may_replace(file, strstr(option, "pdf") ? "%PDF" : "\x89PNG")) return CLI_FAILED;
+    int n = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", file);
+    int fd = n < (int)sizeof(temporary) ? mkostemp(temporary, O_CLOEXEC) : -1;
+    if (fd < 0) {
+        fprintf(stderr, "stoker: cannot write '%s': %s\n", file, strerror(errno));
         return CLI_FAILED;
     }
-    fprintf(stderr, "stoker: no Chromium to make '%s' with: apt install chromium, or print '%s' from any browser\n",
-            file, html);
+    close(fd);
+    int code = run_browser(html, n_runs, option, temporary, &browser);
+    bool ok = code != 127 && stat(temporary, &info) == 0 && info.st_size > 0 && chmod(temporary, 0666 & ~mask) == 0 &&
+              rename(temporary, file) == 0;
+    if (ok) return CLI_OK;
+    unlink(temporary);
+    if (code != 127)
+        fprintf(stderr, "stoker: '%s' wrote no '%s'\n", browser, file);
+    else
+        fprintf(stderr, "stoker: no Chromium to make '%s' with: apt install chromium, or print '%s' from any browser\n",
+                file, html);
     return CLI_FAILED;
 }
 

@@ -289,6 +289,30 @@ def outputs_of_another_kind():
         accepted([*words, f"empty.{name}", *after])
 
 
+def pictures_of_reports():
+    """By a program that plays Chromium. One that is there stays where there is none, or it writes nothing."""
+    accepted([*TRAIN, "--steps", "2", "--out", "drawn"])
+    os.makedirs("bin")
+    shell = shutil.which("sh")
+    play = "for word; do case $word in --screenshot=*) printf '\\211PNG new' > \"${word#*=}\";; esac; done"
+    for name, script in ("draws", play), ("fails", "exit 1"):
+        put(f"bin/{name}/chromium", f"#!{shell}\n{script}\n")
+        os.chmod(f"bin/{name}/chromium", 0o755)
+    report = ["report", "drawn", "--out", "drawn.html", "--png", "drawn.png"]
+    path = lambda name: dict(os.environ, PATH=os.path.abspath(f"bin/{name}"))
+    refused(report, 1, "no Chromium", env=path("none"))
+    check(not os.path.exists("drawn.png"), "nothing is left behind")
+    accepted(report, env=path("draws"))
+    drawn = open("drawn.png", "rb").read()
+    check(drawn == b"\x89PNG new", f"a picture: {drawn!r}")
+    refused(report, 1, "no Chromium", env=path("none"))
+    refused(report, 1, "'chromium' wrote no 'drawn.png'", env=path("fails"))
+    check(open("drawn.png", "rb").read() == drawn, "the one before stays")
+    put("thesis.png2", "mine")
+    refused([*report[:-1], "thesis.png2"], 1, "thesis.png2' is there and of another kind", env=path("draws"))
+    check(text("thesis.png2") == "mine" and not glob.glob("*.png.*"), "nor is another kind replaced")
+
+
 if __name__ == "__main__":
     program.begin()
     earlier_runs()
@@ -300,4 +324,5 @@ if __name__ == "__main__":
     all_samples_are_evaluated()
     exports_that_fail()
     outputs_of_another_kind()
+    pictures_of_reports()
     program.end()

@@ -14,7 +14,9 @@ struct stk_arena {
     chunk *head;
 };
 
-enum { CHUNK_BYTES = 16 << 10 };
+/* Each is twice as large as the one before: a network has hundreds of kernels with an arena of their own, and most need
+ * little. */
+enum { FIRST_CHUNK_BYTES = 1 << 10, MOST_CHUNK_BYTES = 16 << 10 };
 
 stk_arena *stk_arena_new(void)
 {
@@ -38,7 +40,8 @@ void *stk_arena_alloc(stk_arena *arena, size_t bytes)
     bytes = (bytes + 15) & ~(size_t)15;
     chunk *c = arena->head;
     if (!c || c->size - c->used < bytes) {
-        size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+        size_t size = !c ? FIRST_CHUNK_BYTES : c->size < MOST_CHUNK_BYTES / 2 ? 2 * c->size : MOST_CHUNK_BYTES;
+        if (size < bytes) size = bytes;
         c = calloc(1, sizeof(*c) + size);
         if (!c) return NULL;
         c->size = size;

@@ -15,9 +15,10 @@ typedef struct stk_verify_progress {
     int64_t n_done, n_records; /* files, where records are parts of files as in videos and volumes */
     int64_t n_bytes;           /* of records so far, encoded as they are */
     int64_t n_corrupt;
+    int64_t n_too_large; /* of those: records that are larger than the memory limit, and were not read */
 } stk_verify_progress;
 
-/* Texts are borrowed for the call. */
+/* Or one that is too large for the memory limit, as its reason says. Texts are borrowed for the call. */
 typedef struct stk_corrupt_record {
     int64_t i_record;     /* in its data set, where there are several */
     const char *name;     /* "'train/cat/7.jpg'", "'a.tfrecord', record 3 at byte 1234" */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/new_file.h"
 
 static stk_status fail_path(const char *doing, const char *path, int error)
@@ -39,10 +40,30 @@ static stk_status open_regular(const char *path, int *out_fd, size_t *out_bytes)
 
 stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, size_t *n)
 {
+    return stk_file_read_small(path, SIZE_MAX, buffer, capacity, n);
+}
+
+/* Before a byte of it is read: its size alone may be a mistake, as of a sparse file. */
+static stk_status check_size(const char *path, size_t size, size_t most_bytes)
+{
+    size_t left = stk_memory_left(stk_memory_in_use());
+    if (size > most_bytes)
+        return stk_fail(STK_CORRUPT, "'%s' has %zu bytes, and files of its kind have %zu at most", path, size,
+                        most_bytes);
+    if (size > left)
+        return stk_fail(STK_NO_MEMORY,
+                        "'%s' has %zu bytes and is read whole, but %zu are left of the pipeline's memory limit", path,
+                        size, left);
+    return STK_OK;
+}
+
+stk_status stk_file_read_small(const char *path, size_t most_bytes, uint8_t **buffer, size_t *capacity, size_t *n)
+{
     int fd = -1;
     size_t size = 0, got = 0;
     stk_status status = STK_OK;
     STK_RETURN_IF_ERROR(open_regular(path, &fd, &size));
+    STK_TRY(check_size(path, size, most_bytes));
     if (size > *capacity || !*buffer) {
         size_t grown = size + size / 4 + 64;
         uint8_t *p = realloc(*buffer, grown);

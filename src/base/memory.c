@@ -1,6 +1,9 @@
 /* See base/memory.h and stoker/memory.h. */
 #include "base/memory.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +46,13 @@ stk_status stk_memory_new(size_t limit_bytes, stk_memory **out)
     return STK_OK;
 }
 
+stk_status stk_memory_new_beside(size_t limit_bytes, stk_memory **out)
+{
+    STK_RETURN_IF_ERROR(stk_memory_new(limit_bytes ? limit_bytes : 1, out));
+    (*out)->is_automatic = true;
+    return STK_OK;
+}
+
 void stk_memory_free(stk_memory *memory)
 {
     if (!memory) return;
@@ -72,8 +82,8 @@ stk_status stk_memory_charge(stk_memory *memory, size_t bytes)
     do {
         if (used > limit || bytes > limit - used)
             return stk_fail(STK_NO_MEMORY,
-                            "%zu bytes more do not fit into the pipeline's memory: %zu of %zu bytes are in use", bytes,
-                            used, limit);
+                            "%zu bytes more do not fit into the pipeline's memory limit: %zu of %zu bytes are in use",
+                            bytes, used, limit);
     } while (!atomic_compare_exchange_weak(&memory->used, &used, used + bytes));
     note_peak(memory, used + bytes);
     return STK_OK;
@@ -124,6 +134,22 @@ stk_memory *stk_memory_in_use(void)
     return of_thread;
 }
 
+stk_status stk_memory_enter_own(size_t limit_bytes, stk_memory **own)
+{
+    *own = NULL;
+    if (of_thread) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_memory_new(limit_bytes, own));
+    of_thread = *own;
+    return STK_OK;
+}
+
+void stk_memory_leave_own(stk_memory *own)
+{
+    if (!own) return;
+    of_thread = NULL;
+    stk_memory_free(own);
+}
+
 /* --- pages --- */
 
 /* Sanitizers see only what comes from the C library. */
@@ -172,6 +198,13 @@ void *stk_array_get(size_t bytes)
     /* Being refused costs speed only. */
     if (p) (void)madvise(p, bytes, MADV_HUGEPAGE);
     return p;
+}
+
+void stk_memory_give_back(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
 }
 
 /* --- blocks --- */

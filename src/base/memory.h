@@ -26,6 +26,12 @@ size_t stk_memory_left(const stk_memory *memory);
 /* The account of this thread from now on; returns the one before. Threads start with NULL. */
 stk_memory *stk_memory_use(stk_memory *memory);
 stk_memory *stk_memory_in_use(void);
+/* For reading outside loaders: an account of its own for this thread, of limit_bytes as in stk_memory_new, where it has
+ * none; else *own is NULL and nothing changes. Ends with stk_memory_leave_own, before which its blocks are freed. */
+stk_status stk_memory_enter_own(size_t limit_bytes, stk_memory **own);
+void stk_memory_leave_own(stk_memory *own);
+/* An account whose limit grows by what is charged as held, as one without a limit of the caller's does. */
+stk_status stk_memory_new_beside(size_t limit_bytes, stk_memory **out);
 
 /* --- blocks --- */
 
@@ -48,6 +54,9 @@ void stk_pages_free(void *p, size_t bytes);
 /* For arrays that are read at random: large ones come in huge pages, where the system has them, which saves walks
  * through the page tables. Free with free(). NULL when there is no memory. Not charged. */
 void *stk_array_get(size_t bytes);
+
+/* After much was freed at once: what the C library keeps of it goes back to the system. Takes some milliseconds. */
+void stk_memory_give_back(void);
 
 /* --- tenants: those who keep blocks only to be faster --- */
 

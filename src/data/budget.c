@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-enum { LEAST_SLOTS = 2, MOST_MEASURED = 8 };
+enum { LEAST_SLOTS = STK_LEAST_SLOTS, MOST_MEASURED = 8 };
 
 /* More than a worker keeps for all but huge images: where so much is left for each, nothing has to be measured. */
 #define PLENTY ((size_t)64 << 20)
@@ -26,8 +26,12 @@ stk_status stk_budget_row(const stk_work *work, stk_slot *slot, stk_block *memor
     return p ? STK_OK : STK_NO_MEMORY;
 }
 
-/* What a worker keeps after the first records: the best guess at what others of their kind need. */
-static stk_status measure_worker(const stk_work *work, size_t *out)
+/* Beyond what is left of the limit, so that a message can say how much would do where it is not much more. */
+#define MEASURED_BEYOND ((size_t)6 << 20)
+
+/* What a worker keeps after the first records: the best guess at what others of their kind need. A record far above the
+ * limit is not read. */
+stk_status stk_budget_measure(const stk_work *work, size_t *out)
 {
     const stk_dataset *dataset = work->dataset;
     stk_memory *memory = NULL, *before = stk_memory_in_use();
@@ -35,19 +39,25 @@ static stk_status measure_worker(const stk_work *work, size_t *out)
     stk_slot slot = {0};
     stk_block row = {0};
     stk_status status;
+    size_t left = stk_memory_left(work->memory);
     stk_worker *worker = calloc(1, sizeof(*worker));
     if (!worker) return stk_fail_memory(sizeof(*worker));
     worker->work = work;
     worker->decoder = stk_jpeg_reader_of_thread();
     stk_worker_trim(worker);
     STK_TRY(stk_budget_row(work, &slot, &row));
-    STK_TRY(stk_memory_new(SIZE_MAX, &memory));
+    STK_TRY(stk_memory_new(left > SIZE_MAX - MEASURED_BEYOND ? SIZE_MAX : left + MEASURED_BEYOND, &memory));
     (void)stk_memory_use(memory);
     /* One that is corrupt is for the run to report. */
-    for (int64_t n = 0; n < MOST_MEASURED && n < dataset->order.count; n++)
-        (void)stk_worker_make(worker, stk_order_map(&dataset->order, NULL, 0, n), &slot, 0);
+    for (int64_t n = 0; n < MOST_MEASURED && n < dataset->order.count && status != STK_NO_MEMORY; n++)
+        status = stk_worker_make(worker, stk_order_map(&dataset->order, NULL, 0, n), &slot, 0);
     stk_worker_trim(worker);
     (void)stk_memory_use(before);
+    if (status == STK_NO_MEMORY) {
+        stk_fail(status, "%s; raise the pipeline's memory limit", stk_error_text());
+        goto done;
+    }
+    status = STK_OK;
     stk_memory_get_stats(memory, &stats);
     *out = stats.peak_bytes + STK_WORKER_BYTES + stk_sequence_bytes(dataset->source);
 done:
@@ -88,7 +98,7 @@ stk_status stk_budget_fit(const stk_work *work, stk_budget *b)
     stk_memory_begin_turn(work->memory);
     left = stk_memory_left(work->memory);
     stk_memory_end_turn(work->memory);
-    STK_RETURN_IF_ERROR(measure_worker(work, &worker_bytes));
+    STK_RETURN_IF_ERROR(stk_budget_measure(work, &worker_bytes));
     while (!fits(b, worker_bytes, left)) {
         if (b->n_slots > b->least_slots)
             b->n_slots--;

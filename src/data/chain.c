@@ -179,7 +179,7 @@ static stk_status place_output(const chain_run *run, int i, const stk_item *src,
         /* Not the buffer that the input lies in, which an in-place stage may have kept for several stages. */
         stk_scratch *place = &run->work->between[src->data == run->work->between[0].data];
         out->data = stk_scratch_get(place, out->n_bytes ? out->n_bytes : 1);
-        if (!out->data) return stk_fail_memory(out->n_bytes);
+        if (!out->data) return STK_NO_MEMORY;
     }
     return STK_OK;
 }

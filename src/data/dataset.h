@@ -31,6 +31,7 @@ struct stk_dataset {
     struct stk_masked *masked;   /* NULL: no tokens are hidden */
     int n_joints;                /* stages that work on several fields */
     struct stk_row_cache *cache; /* NULL: none */
+    size_t memory_limit_bytes;   /* of what is read outside loaders: 0: a quarter of what is free */
     int n_surveys;
     char survey[STK_MOST_SURVEYS][STK_SURVEY_TEXT]; /* what surveys found; see survey.h */
 };
@@ -64,6 +65,11 @@ stk_status stk_dataset_fail_record(const stk_dataset *dataset, stk_status status
 
 /* What the source and surveys keep in memory. */
 size_t stk_dataset_held_bytes(const stk_dataset *dataset);
+
+/* For reading records outside a loader: what they take is charged to an account of this call's own, unless the thread
+ * has one already (*own: NULL then), so that no record is read that is larger. Blocks are freed before it is left. */
+stk_status stk_dataset_enter_memory(const stk_dataset *dataset, stk_memory **own);
+void stk_dataset_leave_memory(stk_memory *own);
 
 /* True for an error of one record, which another record may replace; false where the next would fail alike. */
 bool stk_dataset_can_skip(stk_status status);

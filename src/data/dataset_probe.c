@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
+#include "data/codec/jpeg_crop.h"
 #include "data/dataset.h"
 #include "data/source/reader.h"
 
@@ -15,6 +17,18 @@ size_t stk_dataset_held_bytes(const stk_dataset *dataset)
     for (int f = 0; f < source->n_fields; f++)
         if (dataset->pad[f].lengths) n += (size_t)source->n_records * sizeof(*dataset->pad[f].lengths);
     return n;
+}
+
+stk_status stk_dataset_enter_memory(const stk_dataset *dataset, stk_memory **own)
+{
+    return stk_memory_enter_own(dataset->memory_limit_bytes, own);
+}
+
+void stk_dataset_leave_memory(stk_memory *own)
+{
+    stk_jpeg_reader *reader = own ? stk_jpeg_reader_of_thread() : NULL;
+    if (reader) stk_jpeg_reader_trim(reader);
+    stk_memory_leave_own(own);
 }
 
 bool stk_dataset_can_skip(stk_status status)
@@ -63,6 +77,8 @@ stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[ST
     if (known) return STK_OK;
     stk_reader reader = {0};
     stk_status status = STK_OK;
+    stk_memory *own;
+    STK_RETURN_IF_ERROR(stk_dataset_enter_memory(dataset, &own));
     /* Where records may be skipped the first good one serves. */
     int64_t n_tries = dataset->on_error != STK_ON_ERROR_STOP ? STK_MAX_TRIES : 1;
     for (int64_t n = 0; n < n_tries && n < dataset->order.count; n++) {
@@ -73,6 +89,7 @@ stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[ST
         if (status == STK_OK || !stk_dataset_can_skip(status)) break;
     }
     stk_reader_free(&reader, source);
+    stk_dataset_leave_memory(own);
     return status;
 }
 
@@ -87,14 +104,21 @@ stk_status stk_dataset_transform(const stk_dataset *dataset, const void *encoded
     stk_field_type want;
     want.kind = STK_FIELD_ARRAY;
     STK_RETURN_IF_ERROR(stk_dataset_field(dataset, "image", true, &want.desc.dtype, &want.desc.shape));
+    stk_memory *own;
     stk_chain_work *work = calloc(1, sizeof(*work));
     if (!work) return stk_fail_memory(sizeof(*work));
+    stk_status status = stk_dataset_enter_memory(dataset, &own);
+    if (status != STK_OK) {
+        free(work);
+        return status;
+    }
     /* Items have one type for input and output; stages do not write to their input. */
     stk_item item = {.type = chain->type[0], .data = (void *)(uintptr_t)encoded, .n_bytes = n_bytes};
     bool wrong_size = false;
-    stk_status status = stk_chain_run(chain, &(stk_stage_key){0}, &item, &want, dst, work, &wrong_size);
+    status = stk_chain_run(chain, &(stk_stage_key){0}, &item, &want, dst, work, &wrong_size);
     if (wrong_size) stk_fail_prefix(status, "the image ");
     stk_chain_work_trim(work);
+    stk_dataset_leave_memory(own);
     free(work);
     return status;
 }

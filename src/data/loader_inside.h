@@ -17,6 +17,15 @@ struct stk_batch {
     bool held;
 };
 
+/* What a loader takes of its account, or would. */
+typedef struct stk_loader_memory {
+    size_t held_bytes;   /* by the source and by plans, as long as the data set lives */
+    size_t least_bytes;  /* with two batches and one worker */
+    size_t wanted_bytes; /* with as many as there are to be where there is room */
+} stk_loader_memory;
+/* Asks without opening one. Reads a few records where their content says how much it is. */
+stk_status stk_loader_need(const stk_dataset *dataset, const stk_loader_config *config, stk_loader_memory *out);
+
 typedef void (*stk_part_body)(const void *task, int i_part, int n_parts);
 
 struct stk_loader {

@@ -80,8 +80,9 @@ static bool repeats(const stk_dataset *dataset)
     return dataset->drop_remainder || dataset->order.count % dataset->n_rows == 0;
 }
 
+/* *budget: as wanted, before anything is made smaller. */
 static stk_status plan_ring(const stk_loader *loader, const stk_loader_config *config, stk_work *work,
-                            stk_ring_config *ring)
+                            stk_ring_config *ring, stk_budget *out)
 {
     const stk_dataset *dataset = work->dataset;
     int64_t n_rows = dataset->n_rows;
@@ -112,14 +113,19 @@ static stk_status plan_ring(const stk_loader *loader, const stk_loader_config *c
     work->n_slot_fields = ring->n_fields;
     memcpy(work->row_bytes, ring->row_bytes, sizeof(work->row_bytes));
     size_t slot_bytes = stk_ring_slot_bytes(ring);
-    stk_budget budget = {.n_slots = wanted_slots(config, !loader->parallel, slot_bytes),
-                         .n_workers = work->n_workers,
-                         .least_slots = MIN_SLOTS,
-                         .slot_bytes = slot_bytes};
-    if (ring->one_memory) budget.slot_bytes = slot_bytes / (size_t)budget.n_slots + 1;
-    STK_RETURN_IF_ERROR(stk_budget_fit(work, &budget));
-    ring->n_slots = budget.n_slots;
-    work->n_workers = budget.n_workers;
+    *out = (stk_budget){.n_slots = wanted_slots(config, !loader->parallel, slot_bytes),
+                        .n_workers = work->n_workers,
+                        .least_slots = MIN_SLOTS,
+                        .slot_bytes = slot_bytes};
+    if (ring->one_memory) out->slot_bytes = slot_bytes / (size_t)out->n_slots + 1;
+    return STK_OK;
+}
+
+static stk_status fit_ring(stk_work *work, stk_budget *budget, stk_ring_config *ring)
+{
+    STK_RETURN_IF_ERROR(stk_budget_fit(work, budget));
+    ring->n_slots = budget->n_slots;
+    work->n_workers = budget->n_workers;
     return STK_OK;
 }
 
@@ -197,15 +203,11 @@ static void start_tuner(stk_loader *loader, const stk_loader_config *config)
     if (loader->tunes) stk_ring_set_use(loader->work.ring, loader->tuner.n_slots, loader->tuner.n_threads);
 }
 
-stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *config, stk_loader **out)
+/* Everything up to how large the ring is to be. */
+static stk_status plan_loader(stk_loader *loader, const stk_dataset *dataset, const stk_loader_config *config,
+                              stk_budget *budget)
 {
-    stk_loader_config defaults = stk_loader_config_default();
-    if (!config) config = &defaults;
-    *out = NULL;
-    STK_RETURN_IF_ERROR(check_config(dataset, config));
     stk_status status = STK_OK;
-    stk_loader *loader = calloc(1, sizeof(*loader));
-    if (!loader) return stk_fail_memory(sizeof(*loader));
     stk_work *work = &loader->work;
     work->dataset = dataset;
     work->skips = &loader->skips;
@@ -233,7 +235,47 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     if (dataset->masked) STK_TRY(stk_masked_check(dataset, work->want));
     work->ahead = &loader->ahead;
     work->repeats = repeats(dataset);
-    STK_TRY(plan_ring(loader, config, work, &loader->ring_config));
+    STK_TRY(plan_ring(loader, config, work, &loader->ring_config, budget));
+done:
+    return status;
+}
+
+stk_status stk_loader_need(const stk_dataset *dataset, const stk_loader_config *config, stk_loader_memory *out)
+{
+    stk_budget budget;
+    size_t worker_bytes;
+    *out = (stk_loader_memory){0};
+    STK_RETURN_IF_ERROR(check_config(dataset, config));
+    stk_loader *loader = calloc(1, sizeof(*loader));
+    if (!loader) return stk_fail_memory(sizeof(*loader));
+    stk_memory *before = stk_memory_in_use();
+    stk_status status = STK_OK;
+    STK_TRY(plan_loader(loader, dataset, config, &budget));
+    (void)stk_memory_use(loader->work.memory);
+    STK_TRY(stk_budget_measure(&loader->work, &worker_bytes));
+    *out = (stk_loader_memory){.held_bytes = loader->held_bytes + loader->plan_bytes,
+                               .least_bytes = STK_LEAST_SLOTS * budget.slot_bytes + worker_bytes,
+                               .wanted_bytes = (size_t)budget.n_slots * budget.slot_bytes +
+                                               (size_t)budget.n_workers * worker_bytes};
+done:
+    (void)stk_memory_use(before);
+    stk_loader_close(loader);
+    return status;
+}
+
+stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *config, stk_loader **out)
+{
+    stk_loader_config defaults = stk_loader_config_default();
+    stk_budget budget;
+    if (!config) config = &defaults;
+    *out = NULL;
+    STK_RETURN_IF_ERROR(check_config(dataset, config));
+    stk_status status = STK_OK;
+    stk_loader *loader = calloc(1, sizeof(*loader));
+    if (!loader) return stk_fail_memory(sizeof(*loader));
+    stk_work *work = &loader->work;
+    STK_TRY(plan_loader(loader, dataset, config, &budget));
+    STK_TRY(fit_ring(work, &budget, &loader->ring_config));
     work->n_total = loader->ring_config.n_total;
     /* Of all epochs that the slots may have batches of at once, and the one that is planned ahead. */
     if (dataset->buckets.n) STK_TRY(make_plans(loader, loader->ring_config.n_slots / work->share.whole.n_batches + 3));

@@ -57,7 +57,7 @@ static stk_status open_rows(row_source *s, const stk_view *view, stk_span encode
     }
     size_t n = (size_t)view->image_height * s->stride;
     uint8_t *pixels = stk_scratch_get(&work->image, n + STK_ROW_SLACK);
-    if (!pixels) return stk_fail_memory(n);
+    if (!pixels) return STK_NO_MEMORY;
     s->pixels = pixels;
     return stk_image_decode(encoded, channels, pixels);
 }
@@ -158,7 +158,7 @@ static stk_status run_cut(const stk_view *view, stk_span encoded, int channels, 
     row_source source = {0};
     size_t pixel = (size_t)channels, row_bytes = (size_t)from->width * pixel;
     uint8_t *row = stk_scratch_get(&work->row, 2 * (row_bytes + STK_ROW_SLACK));
-    if (!row) return stk_fail_memory(2 * row_bytes);
+    if (!row) return STK_NO_MEMORY;
     part.top = clip(from->top, from->height, view->image_height, &part.height);
     part.left = clip(from->left, from->width, view->image_width, &part.width);
     bool is_empty = part.height == 0 || part.width == 0;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/thread.h"
 #include "data/source/reader.h"
 #include "data/survey_file.h"
@@ -20,6 +21,7 @@ typedef struct surveyor {
     const uint32_t *list;
     int64_t n;
     int32_t *answers;
+    stk_memory *memory; /* that all threads' records are charged to */
     atomic_llong next;
     atomic_bool failed;
     stk_mutex lock;
@@ -62,6 +64,7 @@ static void ask_blocks(void *arg)
 {
     surveyor *s = arg;
     stk_reader reader = {0};
+    stk_memory *before = stk_memory_use(s->memory);
     while (!atomic_load(&s->failed)) {
         int64_t from = atomic_fetch_add(&s->next, BLOCK), to = from + BLOCK < s->n ? from + BLOCK : s->n;
         if (from >= s->n) break;
@@ -72,6 +75,7 @@ static void ask_blocks(void *arg)
         }
     }
     stk_reader_free(&reader, s->dataset->source);
+    (void)stk_memory_use(before);
 }
 
 /* The calling thread asks too, so that threads that cannot be started cost speed only. */
@@ -93,9 +97,16 @@ static stk_status run_survey(const stk_dataset *dataset, const stk_survey *surve
                              int32_t *answers)
 {
     surveyor s = {.dataset = dataset, .survey = survey, .list = list, .n = n, .answers = answers, .i_failed = n};
-    STK_RETURN_IF_ERROR(stk_mutex_init(&s.lock));
-    run_threads(&s);
-    stk_mutex_destroy(&s.lock);
+    stk_memory *own;
+    STK_RETURN_IF_ERROR(stk_dataset_enter_memory(dataset, &own));
+    s.memory = stk_memory_in_use();
+    stk_status status = stk_mutex_init(&s.lock);
+    if (status == STK_OK) {
+        run_threads(&s);
+        stk_mutex_destroy(&s.lock);
+    }
+    stk_dataset_leave_memory(own);
+    STK_RETURN_IF_ERROR(status);
     return s.i_failed == n ? STK_OK : stk_fail(s.status, "%s", s.error);
 }
 

@@ -95,5 +95,7 @@ stk_trainer_config stk_build_config(const stk_recipe *recipe);
 size_t stk_build_memory_limit(const stk_recipe *recipe);
 /* The bytes that data.memory allows; 0: a quarter of what is free. */
 size_t stk_build_data_memory(const stk_recipe *recipe);
+/* That what is read outside loaders may take: data.memory, or memory where that alone is given; 0: as above. */
+size_t stk_build_read_memory(const stk_recipe *recipe);
 
 #endif

@@ -24,6 +24,12 @@ size_t stk_build_data_memory(const stk_recipe *recipe)
     return (size_t)((double)stk_machine_memory(false) * recipe->data_memory_share);
 }
 
+size_t stk_build_read_memory(const stk_recipe *recipe)
+{
+    size_t data = stk_build_data_memory(recipe), all = recipe->memory_bytes >= 0 ? (size_t)recipe->memory_bytes : 0;
+    return data ? data : all;
+}
+
 stk_trainer_config stk_build_config(const stk_recipe *recipe)
 {
     stk_trainer_config config = stk_trainer_config_default();

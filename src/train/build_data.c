@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
+#include "data/dataset.h"
 #include "stoker/cache.h"
 #include "stoker/fields.h"
 #include "stoker/index.h"
@@ -146,7 +148,7 @@ done:
     return status;
 }
 
-stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset **out)
+static stk_status build_part(const stk_recipe *recipe, int i_part, stk_dataset **out)
 {
     const stk_recipe_part *part = &recipe->part[i_part];
     const stk_recipe_part *source = part->share > 0 ? &recipe->part[STK_PART_TRAIN] : part;
@@ -176,6 +178,19 @@ stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset *
     return STK_OK;
 done:
     stk_dataset_free(dataset);
+    return status;
+}
+
+stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset **out)
+{
+    stk_memory *own;
+    size_t limit = stk_build_read_memory(recipe);
+    *out = NULL;
+    /* What is read whole, and records that are looked at, are bounded as in a loader. */
+    STK_RETURN_IF_ERROR(stk_memory_enter_own(limit, &own));
+    stk_status status = build_part(recipe, i_part, out);
+    if (*out) (*out)->memory_limit_bytes = limit;
+    stk_dataset_leave_memory(own);
     return status;
 }
 

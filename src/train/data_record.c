@@ -52,10 +52,14 @@ static stk_status measure_first(const stk_dataset *dataset, int i_field, int64_t
     stk_reader reader = {0};
     stk_item item[STK_MAX_FIELDS];
     stk_stage_key key = {.epoch = 0};
+    stk_memory *own;
+    *height = *width = 0;
+    STK_RETURN_IF_ERROR(stk_dataset_enter_memory(dataset, &own));
     stk_status status = stk_reader_read(&reader, dataset->source, 0, &key, item);
     if (status == STK_OK) status = stk_image_size((stk_span){item[i_field].data, item[i_field].n_bytes}, height, width);
     if (status != STK_OK) *height = *width = 0;
     stk_reader_free(&reader, dataset->source);
+    stk_dataset_leave_memory(own);
     return status;
 }
 

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
+#include "data/dataset.h"
 #include "stoker/run.h"
 #include "train/build.h"
 
@@ -43,15 +45,19 @@ done:
 stk_status stk_recipe_source(const char *path, const char *const *set, int n_set, const char *part, stk_dataset **out)
 {
     stk_recipe *recipe;
+    stk_memory *own = NULL;
     stk_status status;
     int i_part;
     *out = NULL;
     STK_TRY(read_recipe(path, set, n_set, part, &recipe, &i_part));
     const stk_recipe_part *of = &recipe->part[recipe->part[i_part].share > 0 ? STK_PART_TRAIN : i_part];
+    STK_TRY(stk_memory_enter_own(stk_build_read_memory(recipe), &own));
     STK_TRY(stk_build_combined(of->source, recipe->seed, out));
     if (!*out) STK_TRY(stk_build_source(of->source, out));
+    (*out)->memory_limit_bytes = stk_build_read_memory(recipe);
     STK_TRY(stk_build_check(of->source, *out));
 done:
+    stk_dataset_leave_memory(own);
     stk_recipe_free(recipe);
     if (status == STK_OK) return STK_OK;
     stk_dataset_free(*out);

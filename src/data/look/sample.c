@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "data/codec/image.h"
 #include "data/source/reader.h"
 
@@ -21,7 +22,7 @@ static stk_status look_at_image(const stk_dataset *dataset, int f, const stk_sta
     STK_RETURN_IF_ERROR(stk_image_size(encoded, &height, &width));
     if (pixels) {
         uint8_t *dst = stk_scratch_get(pixels, (size_t)(height * width * 3));
-        if (!dst) return stk_fail_memory((size_t)(height * width * 3));
+        if (!dst) return STK_NO_MEMORY;
         STK_RETURN_IF_ERROR(stk_image_decode(encoded, 3, dst));
     }
     if (s->n_images++ == 0) out->n_pass = stk_chain_pass(&dataset->chain[f], key, item);
@@ -53,13 +54,18 @@ stk_status stk_sample_records(const stk_dataset *dataset, int64_t n_most, bool d
     stk_scratch pixels = {0};
     stk_status status = STK_OK;
     sums s = {0};
+    stk_memory *own;
+    STK_RETURN_IF_ERROR(stk_dataset_enter_memory(dataset, &own));
     *out = (stk_record_sample){.n = source->n_records < n_most ? source->n_records : n_most};
     if (source->in_order) out->n = 0; /* its samples are the loader's */
     for (int64_t i = 0; i < out->n; i++) {
         int64_t i_record = i * (source->n_records / out->n);
         status = look_at(dataset, i_record, &reader, decodes ? &pixels : NULL, &s, out);
         if (status == STK_OK) continue;
-        if (!stk_dataset_can_skip(status)) break;
+        if (!stk_dataset_can_skip(status)) {
+            stk_dataset_fail_record(dataset, status, (stk_order_place){.i_record = i_record});
+            break;
+        }
         if (out->n_corrupt++ == 0) stk_source_name(source, i_record, 0, out->corrupt, sizeof(out->corrupt));
         status = STK_OK;
     }
@@ -68,5 +74,6 @@ stk_status stk_sample_records(const stk_dataset *dataset, int64_t n_most, bool d
     if (s.n_images) out->width = (int64_t)(s.width / (double)s.n_images + 0.5);
     stk_reader_free(&reader, source);
     stk_scratch_free(&pixels);
+    stk_dataset_leave_memory(own);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/thread.h"
 #include "data/codec/image.h"
 #include "data/dataset.h"
@@ -27,6 +28,7 @@ typedef struct verifier {
     stk_verify_progress before; /* of the data sets that are done; n_records is of all */
     atomic_llong next, n_done, n_bytes;
     atomic_bool stop;
+    stk_memory *memory; /* that records are charged to */
 
     stk_mutex lock;
     stk_cond changed;      /* a thread ended */
@@ -36,6 +38,9 @@ typedef struct verifier {
     found *found;          /* guarded by lock */
     int64_t n_found, room; /* guarded by lock */
     int64_t n_corrupt;     /* guarded by lock */
+    int64_t *later; /* guarded by lock; those that found no room beside the others', checked when all have ended */
+    int64_t n_later, later_room; /* guarded by lock */
+    int64_t n_too_large;         /* of the corrupt ones; once the threads have ended */
 } verifier;
 
 /* --- one record --- */
@@ -47,7 +52,7 @@ static stk_status decode(const stk_item *item, stk_scratch *pixels)
     STK_RETURN_IF_ERROR(stk_image_size(encoded, &height, &width));
     size_t n = (size_t)height * (size_t)width * 3;
     uint8_t *dst = stk_scratch_get(pixels, n);
-    return dst ? stk_image_decode(encoded, 3, dst) : stk_fail_memory(n);
+    return dst ? stk_image_decode(encoded, 3, dst) : STK_NO_MEMORY;
 }
 
 static stk_status check_file(verifier *v, int64_t i, stk_reader *reader)
@@ -110,17 +115,59 @@ done:
     return status;
 }
 
+/* False: there is no memory even for that. */
+static bool put_off(verifier *v, int64_t i)
+{
+    bool done = true;
+    stk_mutex_lock(&v->lock);
+    if (v->n_later == v->later_room) {
+        int64_t room = 2 * v->later_room + 64;
+        int64_t *grown = realloc(v->later, (size_t)room * sizeof(*grown));
+        done = grown != NULL;
+        if (done) v->later = grown;
+        if (done) v->later_room = room;
+    }
+    if (done) v->later[v->n_later++] = i;
+    stk_mutex_unlock(&v->lock);
+    return done;
+}
+
+/* One that finds no room with nothing beside it is larger than the limit, as its reason says. */
+static void check_later(verifier *v)
+{
+    stk_reader reader = {0};
+    stk_scratch pixels = {0};
+    stk_memory *before = stk_memory_use(v->memory);
+    for (int64_t k = 0; k < v->n_later && !atomic_load(&v->stop); k++) {
+        stk_status status = check_record(v, v->later[k], &reader, &pixels);
+        stk_reader_free(&reader, v->source);
+        stk_scratch_free(&pixels);
+        v->n_too_large += status == STK_NO_MEMORY;
+        if (status != STK_OK && (status == STK_NO_MEMORY || stk_dataset_can_skip(status)))
+            status = note(v, v->later[k]);
+        if (status != STK_OK) fail_all(v, status);
+        atomic_fetch_add(&v->n_done, 1);
+    }
+    (void)stk_memory_use(before);
+}
+
 static void run(void *arg)
 {
     verifier *v = arg;
     stk_reader reader = {0};
     stk_scratch pixels = {0};
+    (void)stk_memory_use(v->memory);
     while (!atomic_load(&v->stop)) {
         int64_t from = atomic_fetch_add(&v->next, v->block), to = from + v->block;
         if (to > v->n_units) to = v->n_units;
         if (from >= to) break;
         for (int64_t i = from; i < to && !atomic_load(&v->stop); i++) {
             stk_status status = check_record(v, i, &reader, &pixels);
+            if (status == STK_NO_MEMORY && put_off(v, i)) {
+                stk_reader_free(&reader, v->source);
+                stk_scratch_free(&pixels);
+                continue;
+            }
             if (status != STK_OK && stk_dataset_can_skip(status)) status = note(v, i);
             if (status != STK_OK) fail_all(v, status);
             atomic_fetch_add(&v->n_done, 1);
@@ -140,7 +187,8 @@ static stk_verify_progress progress_of(verifier *v)
     return (stk_verify_progress){.n_done = before->n_done + atomic_load(&v->n_done),
                                  .n_records = before->n_records,
                                  .n_bytes = before->n_bytes + atomic_load(&v->n_bytes),
-                                 .n_corrupt = before->n_corrupt + v->n_corrupt};
+                                 .n_corrupt = before->n_corrupt + v->n_corrupt,
+                                 .n_too_large = before->n_too_large + v->n_too_large};
 }
 
 /* Waits until all threads have ended. */
@@ -183,6 +231,7 @@ static stk_status run_threads(verifier *v, const stk_verify_options *options)
     wait_and_report(v, options);
     for (int i = 0; i < n; i++)
         stk_thread_join(&thread[i]);
+    check_later(v);
     return v->status == STK_OK ? STK_OK : stk_fail(v->status, "%s", v->error_text);
 }
 
@@ -262,7 +311,7 @@ static stk_status check_sources(const stk_source *source, int64_t *n_units)
 /* *sum: what was before, and then with this source. Corrupt records are no error here. */
 static stk_status verify_source(const stk_source *source, const stk_verify_options *options, stk_verify_progress *sum)
 {
-    verifier v = {.source = source, .n_units = count_units(source), .before = *sum};
+    verifier v = {.source = source, .n_units = count_units(source), .before = *sum, .memory = stk_memory_in_use()};
     v.block = source->class->read_file ? 1 : RECORDS_AT_ONCE;
     STK_RETURN_IF_ERROR(stk_mutex_init(&v.lock));
     stk_status status = stk_cond_init(&v.changed);
@@ -276,6 +325,7 @@ static stk_status verify_source(const stk_source *source, const stk_verify_optio
     for (int64_t i = 0; i < v.n_found; i++)
         free(v.found[i].reason);
     free(v.found);
+    free(v.later);
     stk_cond_destroy(&v.changed);
     stk_mutex_destroy(&v.lock);
     return status;
@@ -301,8 +351,13 @@ stk_status stk_dataset_verify(const stk_dataset *dataset, const stk_verify_optio
     if (options->n_threads < 0) return stk_fail(STK_INVALID, "'n_threads' is %d", options->n_threads);
     STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
     STK_RETURN_IF_ERROR(check_sources(dataset->source, &result->n_records));
-    STK_RETURN_IF_ERROR(verify_all(dataset->source, options, result));
+    stk_memory *memory;
+    STK_RETURN_IF_ERROR(stk_dataset_enter_memory(dataset, &memory));
+    stk_status status = verify_all(dataset->source, options, result);
+    stk_dataset_leave_memory(memory);
+    STK_RETURN_IF_ERROR(status);
     if (result->n_corrupt == 0) return STK_OK;
-    return stk_fail(STK_CORRUPT, "%lld of %lld records are corrupt", (long long)result->n_corrupt,
-                    (long long)result->n_records);
+    return stk_fail(STK_CORRUPT, "%lld of %lld records are corrupt%s", (long long)result->n_corrupt,
+                    (long long)result->n_records,
+                    result->n_too_large ? ", or too large for the memory limit (data.memory)" : "");
 }

@@ -115,7 +115,7 @@ static bool is_stopped(packer *p, int64_t n_done)
     return p->options.on_progress && !p->options.on_progress(p->options.user, &now);
 }
 
-static stk_status pack_all(packer *p)
+static stk_status pack_records(packer *p)
 {
     int64_t n = p->progress.n_records, limit = p->options.shard_bytes;
     for (int64_t i = p->progress.n_resumed; i < n; i++) {
@@ -128,6 +128,18 @@ static stk_status pack_all(packer *p)
     p->progress.n_done = n;
     if (p->options.on_progress) (void)p->options.on_progress(p->options.user, &p->progress);
     return STK_OK;
+}
+
+/* A record is bounded as in a loader. */
+static stk_status pack_all(packer *p)
+{
+    stk_memory *own;
+    STK_RETURN_IF_ERROR(stk_dataset_enter_memory(p->dataset, &own));
+    stk_status status = pack_records(p);
+    stk_reader_free(&p->reader, p->dataset->source);
+    stk_remake_work_free(&p->remake);
+    stk_dataset_leave_memory(own);
+    return status;
 }
 
 /* --- beginning and end --- */

@@ -64,7 +64,7 @@ stk_status stk_file_read_stamped(const char *path, stk_scratch *scratch, size_t 
     size_t size = (size_t)info.st_size;
     *mtime_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
     char *data = stk_scratch_get(scratch, size + 1);
-    if (!data) STK_TRY(stk_fail_memory(size));
+    if (!data) STK_TRY(STK_NO_MEMORY); /* with its limit in the text */
     while (*n < size) {
         ssize_t r = read(fd, data + *n, size - *n);
         if (r < 0 && errno == EINTR) continue;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "data/codec/idx.h"
 #include "data/source/fields.h"
 
@@ -41,7 +42,8 @@ static stk_status open_file(const char *path, idx_file *out)
     if (stk_is_gzip((stk_span){out->bytes, n})) {
         uint8_t *packed = out->bytes;
         out->bytes = NULL;
-        status = stk_gunzip((stk_span){packed, n}, (size_t)MOST_GIB << 30, &out->bytes, &n);
+        size_t left = stk_memory_left(stk_memory_in_use()), most = (size_t)MOST_GIB << 30;
+        status = stk_gunzip((stk_span){packed, n}, left < most ? left : most, &out->bytes, &n);
         free(packed);
         STK_TRY(status);
     }

@@ -58,7 +58,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     STK_RETURN_IF_ERROR(stk_image_size(encoded, &height, &width));
     size_t n_bytes = (size_t)(height * width) * (size_t)p->channels;
     uint8_t *pixels = stk_scratch_get(scratch, n_bytes);
-    if (!pixels) return stk_fail_memory(n_bytes);
+    if (!pixels) return STK_NO_MEMORY;
     STK_RETURN_IF_ERROR(stk_image_decode(encoded, p->channels, pixels));
     stk_exif_turn(orientation, pixels, height, width, p->channels, out->data);
     return STK_OK;

@@ -47,6 +47,10 @@ static void print_memory(const stk_memory_plan *p)
              p->arena_bytes ? 100 * (double)p->unused_bytes / (double)p->arena_bytes : 0);
     print_bytes("gaps", p->unused_bytes, note);
     print_bytes("peak", p->peak_bytes, "all of the above");
+    if (p->program_bytes > 0)
+        print_bytes("program", p->program_bytes, "besides: lists of kernels, and libraries that they use");
+    if (p->pipeline_bytes > 0)
+        print_bytes("input pipeline", p->pipeline_bytes, "besides, as much as the limit leaves to it");
     if (p->spread_bytes > 0)
         print_bytes("spread", p->spread_bytes,
                     "besides, where there is room: cores do not take memory from each other");
@@ -132,6 +136,7 @@ static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
            p->activation_bytes, p->backward_bytes);
     printf(", \"workspace_bytes\": %zu, \"unused_bytes\": %zu, \"arena_bytes\": %zu", p->workspace_bytes,
            p->unused_bytes, p->arena_bytes);
+    printf(", \"program_bytes\": %zu, \"pipeline_bytes\": %zu", p->program_bytes, p->pipeline_bytes);
     printf(", \"lower_bound_bytes\": %zu, \"peak_bytes\": %zu", p->lower_bound_bytes, p->peak_bytes);
     printf(", \"checkpoint_copy_bytes\": %zu", p->checkpoint_copy_bytes);
     printf(", \"n_kept\": %" PRId64 ", \"n_recomputed\": %" PRId64 ", \"slowdown\": ", p->n_kept, p->n_recomputed);

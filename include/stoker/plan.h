@@ -32,6 +32,8 @@ typedef struct stk_memory_plan {
     size_t arena_bytes;                   /* the five from activation_bytes on */
     size_t lower_bound_bytes;             /* most bytes alive at once; arena_bytes is as much or more */
     size_t peak_bytes;                    /* arena, variables and packed weights */
+    size_t program_bytes;                 /* besides: of large graphs, of kernels in many micro-batches, of libraries */
+    size_t pipeline_bytes;                /* besides: of the input pipeline, as much as the limit leaves to it */
     size_t checkpoint_copy_bytes;         /* besides, to save while steps go on; 0: saved from the variables */
     int64_t n_kept, n_recomputed;         /* activations that the backward pass reads; those made again for it */
     double flops, bytes, recompute_flops; /* of a step: operations, memory traffic at least; what is made again */

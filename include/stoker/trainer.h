@@ -80,6 +80,7 @@ typedef struct stk_train_event {
     const char *precision;                     /* PLAN: as chosen, "bf16" */
     double forward_flops;                      /* PLAN: for one sample */
     size_t peak_planned_bytes, variable_bytes; /* PLAN: all that is planned; variables alone */
+    size_t program_bytes;         /* PLAN: besides: of large graphs, of kernels in many micro-batches, of libraries */
     size_t checkpoint_copy_bytes; /* PLAN, of a run: besides, to save while steps go on; 0: saved from the variables */
     int64_t n_kept, n_recomputed; /* PLAN: activations that the backward pass reads; those made again for it */
     int64_t n_micro, micro_batch; /* PLAN: parts of a batch, and samples in each; 1 and the batch: undivided */
@@ -139,8 +140,10 @@ typedef struct stk_trainer_config {
     stk_schedule schedule;
     const stk_param_group *groups; /* [n_groups], STK_MOST_GROUPS at most: frozen parameters, rates of their own */
     int n_groups;
-    const char *no_decay;      /* parts of parameter names without weight decay, comma-separated: "bias,norm" */
-    size_t memory_limit_bytes; /* 0: none. A plan above it is refused before the run, naming the largest buffers */
+    const char *no_decay; /* parts of parameter names without weight decay, comma-separated: "bias,norm" */
+    /* Of programs, input pipelines and a checkpoint's copy together; 0: none. What needs more is refused before the
+     * first step, naming the largest buffers. */
+    size_t memory_limit_bytes;
     /* What is made again in the backward pass instead of being kept. NULL, "auto": what costs about a hundredth of the
      * step's time, and more where memory_limit_bytes asks for it; "none"; or layers and scopes by name,
      * comma-separated: "layer1,layer2.0"; what is only used inside of one is made again, what it gives to the rest is
@@ -150,7 +153,9 @@ typedef struct stk_trainer_config {
      * memory. Parts of micro_batch samples, or accumulate parts; both 0: as memory_limit_bytes asks for, and none where
      * the network has batch norm, whose statistics would be those of each part. */
     int64_t micro_batch, accumulate;
-    size_t data_memory_bytes; /* of all loaders together, see stoker/memory.h; 0: a quarter of what is free */
+    /* Of all loaders together, see stoker/memory.h; 0: what the programs leave of memory_limit_bytes, or without that a
+     * quarter of what is free. */
+    size_t data_memory_bytes;
     const stk_dataset *valid; /* evaluated after each epoch; borrowed */
     int64_t max_steps;        /* stop there, though the schedule goes by the whole run; 0: none */
     int64_t patience;         /* stop after so many epochs without a better validation; 0: never */

@@ -134,6 +134,7 @@ stk_status stk_program_break_down(const stk_program *program, stk_memory_plan *o
     out->lower_bound_bytes = info.lower_bound_bytes;
     out->packed_bytes = info.packed_bytes;
     out->spread_bytes = info.spread_bytes;
+    out->program_bytes = info.program_bytes;
     out->peak_bytes = info.arena_bytes + stk_program_variable_bytes(program) + info.packed_bytes;
     out->flops = info.flops;
     out->bytes = info.bytes;
@@ -156,15 +157,15 @@ double stk_program_expect_s(const stk_program *program, const stk_device_speed *
 {
     const stk_graph *graph = program->graph;
     double sum = 0;
-    for (int e = 0; e < program->n_entries; e++) {
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
         stk_tensor_desc in[64], out[16];
-        int32_t i = program->info[e].node;
-        if (i < 0 || graph->node[i].n_in > 64 || graph->node[i].n_out > 16) continue;
+        double times = (double)stk_program_times(program, i);
+        if (times == 0 || graph->node[i].n_in > 64 || graph->node[i].n_out > 16) continue;
         stk_op_call call = stk_graph_call(graph, i, in, out);
         stk_cost cost = stk_op_cost(&call);
         double saved = program->kernel[i].flops, flops = saved > 0 ? saved : cost.flops;
         double compute = flops / speed->flops_per_s, move = cost.bytes / speed->bytes_per_s;
-        sum += compute > move ? compute : move;
+        sum += times * (compute > move ? compute : move);
     }
     return sum;
 }

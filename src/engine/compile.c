@@ -1,4 +1,5 @@
 /* From a graph to a program: run the passes, ask the device for kernels, plan the memory, list the entries. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,17 +112,37 @@ static stk_status make_variables(stk_program *program)
 
 static stk_status make_entries(stk_program *program)
 {
-    const stk_graph *graph = program->graph;
-    size_t n_pointers = 0, n = (size_t)graph->n_nodes + (size_t)(program->plan.n_copies + program->kept.n) + 1;
-    size_t n_lists = (size_t)program->n_sides, n_micro = (size_t)program->micro.n;
-    for (int32_t i = 0; i < graph->n_nodes; i++)
-        n_pointers += (size_t)(graph->node[i].n_in + graph->node[i].n_out);
-    n_pointers += 2 * (size_t)(program->plan.n_copies + program->kept.n);
-    program->entry = calloc(n * n_lists * n_micro, sizeof(*program->entry));
-    program->info = calloc(n * n_micro, sizeof(*program->info));
-    program->pointers = calloc(n_pointers * n_lists * n_micro + 1, sizeof(*program->pointers));
+    size_t n = (size_t)program->n_entries + 1, n_lists = (size_t)program->n_sides;
+    size_t n_pointers = program->n_pointers * n_lists + 1;
+    program->entry = calloc(n * n_lists, sizeof(*program->entry));
+    program->info = calloc(n, sizeof(*program->info));
+    program->pointers = calloc(n_pointers, sizeof(*program->pointers));
     if (!program->entry || !program->info || !program->pointers)
-        return stk_fail_memory(n_pointers * n_lists * n_micro * sizeof(*program->pointers));
+        return stk_fail_memory(n_pointers * sizeof(*program->pointers));
+    return STK_OK;
+}
+
+/* What list_entries will list for one side at most: weights that others pack are not in it. */
+static stk_status count_entries(stk_program *program)
+{
+    const stk_graph *graph = program->graph;
+    const stk_plan *plan = &program->plan;
+    size_t n = (size_t)program->kept.n, n_pointers = 2 * n;
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        size_t times = (size_t)stk_program_times(program, i);
+        n += times;
+        n_pointers += times * (size_t)(graph->node[i].n_in + graph->node[i].n_out);
+    }
+    for (int i = 0; i < plan->n_copies; i++) {
+        size_t times = plan->copy[i].in_body ? (size_t)program->micro.n : 1;
+        n += times;
+        n_pointers += 2 * times;
+    }
+    if (n > INT_MAX)
+        return stk_fail(STK_UNSUPPORTED, "%zu kernels a step are too many: the %lld micro-batches are too small", n,
+                        (long long)program->micro.n);
+    program->n_entries = (int)n;
+    program->n_pointers = n_pointers;
     return STK_OK;
 }
 
@@ -213,15 +234,23 @@ static stk_status dump_plan(const stk_program *program, const stk_compile_option
     return status;
 }
 
+/* Another program of the engine may have more, such as the optimiser's state. */
+static size_t all_variable_bytes(const stk_program *program)
+{
+    size_t own = stk_program_variable_bytes(program), all = program->engine->variables.bytes;
+    return own > all ? own : all;
+}
+
 static size_t planned_bytes(const stk_program *program)
 {
-    return stk_program_variable_bytes(program) + program->plan.arena_bytes + program->kept.bytes;
+    return all_variable_bytes(program) + program->plan.arena_bytes + program->kept.bytes +
+           stk_program_own_bytes(program);
 }
 
 /* Where a limit leaves room for it beside a checkpoint's copy. */
 static void spread_plan(stk_program *program, size_t limit)
 {
-    size_t others = 2 * stk_program_variable_bytes(program) + program->kept.bytes;
+    size_t others = 2 * all_variable_bytes(program) + program->kept.bytes + stk_program_own_bytes(program);
     size_t room = !limit ? SIZE_MAX : limit > others ? limit - others : 0;
     stk_plan_spread(program->engine->device->apart_bytes, room, &program->plan);
 }
@@ -232,13 +261,16 @@ static stk_status make_plan(stk_program *program, const stk_compile_options *opt
     const stk_graph *graph = program->graph;
     if (options->keep_packed) STK_RETURN_IF_ERROR(stk_kept_find(program));
     STK_RETURN_IF_ERROR(stk_plan_make(graph, program->kernel, program->kept.is_name, &program->parts, &program->plan));
-    size_t limit = options->memory_limit_bytes, variables = stk_program_variable_bytes(program);
+    size_t limit = stk_compile_limit(options), variables = all_variable_bytes(program);
     size_t arena = program->plan.arena_bytes, shared = program->engine->arena_bytes;
+    STK_RETURN_IF_ERROR(count_entries(program));
     size_t needed = 2 * variables + (arena > shared ? arena : shared) + program->kept.bytes;
+    needed += stk_program_own_bytes(program);
     if (program->kept.n && limit && needed > limit) {
         stk_kept_drop(program);
         stk_plan_free(&program->plan);
         STK_RETURN_IF_ERROR(stk_plan_make(graph, program->kernel, NULL, &program->parts, &program->plan));
+        STK_RETURN_IF_ERROR(count_entries(program));
     }
     spread_plan(program, limit);
     stk_kept_find_writers(program);
@@ -249,20 +281,29 @@ static stk_status make_plan(stk_program *program, const stk_compile_options *opt
 
 static stk_status check_limit(const stk_program *program, const stk_compile_options *options)
 {
-    size_t variables = stk_program_variable_bytes(program), limit = options->memory_limit_bytes;
-    if (!limit || planned_bytes(program) <= limit) return STK_OK;
-    stk_text text = {0}, limit_text = {0};
+    size_t variables = all_variable_bytes(program), limit = options->memory_limit_bytes;
+    if (!limit || planned_bytes(program) <= stk_compile_limit(options)) return STK_OK;
+    stk_text text = {0}, limit_text = {0}, lists = {0};
     if (limit >> 20)
         stk_text_add(&limit_text, "%.1f MiB", (double)limit / 1048576);
     else
         stk_text_add(&limit_text, "%zu bytes (sizes have units, as in 100MiB)", limit);
+    if (options->reserved_bytes)
+        stk_text_add(&limit_text, ", of which the input pipeline takes %.1f MiB",
+                     (double)options->reserved_bytes / 1048576);
+    if (stk_program_own_bytes(program))
+        stk_text_add(&lists,
+                     ", %.1f for the program itself: lists of kernels, once for each micro-batch, and libraries",
+                     (double)stk_program_own_bytes(program) / 1048576);
     stk_plan_print_largest(&program->plan, program->graph, 5, &text);
     stk_fail(
         STK_NO_MEMORY,
-        "the plan needs %.1f MiB (%.1f for parameters and optimiser state, %.1f for activations), the limit is %s; "
+        "the plan needs %.1f MiB (%.1f for parameters and optimiser state, %.1f for activations%s), the limit is %s; "
         "make the batch smaller, the model smaller or the limit larger. The largest buffers:\n%s",
-        (double)(variables + program->plan.arena_bytes) / 1048576, (double)variables / 1048576,
-        (double)program->plan.arena_bytes / 1048576, stk_text_get(&limit_text), stk_text_get(&text));
+        (double)planned_bytes(program) / 1048576, (double)variables / 1048576,
+        (double)program->plan.arena_bytes / 1048576, stk_text_get(&lists), stk_text_get(&limit_text),
+        stk_text_get(&text));
+    stk_text_free(&lists);
     stk_text_free(&limit_text);
     stk_text_free(&text);
     return STK_NO_MEMORY;
@@ -293,7 +334,7 @@ stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engin
     STK_TRY(make_variables(program));
     if (!options->plan_only) STK_TRY(stk_kept_alloc(program));
     STK_TRY(make_inputs(program));
-    STK_TRY(list_entries(program));
+    if (!options->plan_only) STK_TRY(list_entries(program));
     stk_micro_bind(program);
     if (!options->plan_only) STK_TRY(stk_engine_reserve(engine, stk_plan_placed_bytes(&program->plan)));
     program->next = engine->programs;

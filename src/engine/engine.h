@@ -36,7 +36,10 @@ typedef struct stk_compile_options {
     stk_dtype compute;         /* F32; BF16 or F16: by pass autocast */
     stk_loss_scale loss_scale; /* filled; AUTO counts as NONE */
     bool skip_nonfinite; /* a step whose gradients are not finite is skipped; a dynamic loss scale does so always */
-    size_t memory_limit_bytes; /* for arena and variables together; 0: none. STK_NO_MEMORY names the largest buffers */
+    /* For arena, variables, packed weights and what the program itself takes (program_bytes); 0: none. STK_NO_MEMORY
+     * names the largest buffers. */
+    size_t memory_limit_bytes;
+    size_t reserved_bytes; /* of the limit: what others take of it, such as the input pipeline */
     /* The graph is of `micro` rows, and a run takes `batch` rows in slices: inputs with dimensions are bound to the
      * whole batch along their first one. batch 0: no micro-batches. See passes/accumulate.c. */
     int64_t batch, micro;
@@ -110,12 +113,18 @@ int stk_engine_runs_ahead(const stk_engine *engine);
  * there is none. Borrowed until the next run; not on the host, until STK_RUNS_KEPT - 1 more runs. */
 const void *stk_program_output(const stk_program *program, const char *name, stk_tensor_desc *desc);
 
+/* Up to here a program itself is part of what any process takes. */
+#define STK_UNCOUNTED_PROGRAM_BYTES ((size_t)2 << 20)
+
 typedef struct stk_program_info {
     size_t arena_bytes, lower_bound_bytes; /* planned */
     size_t used_bytes;                     /* the highest byte that some kernel was given, as set up for running */
     size_t variable_bytes;                 /* of the whole engine; plan_only: of this program */
     size_t packed_bytes;                   /* of weights kept packed */
-    size_t spread_bytes;                   /* gaps besides, in a small arena (passes/plan.h) */
+    /* Of the engine's programs themselves, beyond STK_UNCOUNTED_PROGRAM_BYTES: graphs, kernels, lists of kernels, which
+     * are long where there are many micro-batches; and of libraries that kernels use. */
+    size_t program_bytes;
+    size_t spread_bytes; /* gaps besides, in a small arena (passes/plan.h) */
     int n_entries, n_micro;
     double flops, bytes;      /* of one run */
     int n_kept, n_recomputed; /* values of the forward pass that the backward pass reads; those made again for it */

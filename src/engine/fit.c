@@ -5,6 +5,7 @@
 #include <limits.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "engine/program.h"
 
 static const stk_named_pass all_passes[] = {
@@ -18,7 +19,7 @@ static stk_status plan_clone(stk_engine *engine, const stk_graph *graph, stk_com
                              double share, bool *fits, int *n_recomputed)
 {
     stk_program *program;
-    size_t limit = options.memory_limit_bytes;
+    size_t limit = stk_compile_limit(&options);
     options.memory_limit_bytes = 0;
     options.plan_only = true;
     options.keep_packed = false;
@@ -27,7 +28,7 @@ static stk_status plan_clone(stk_engine *engine, const stk_graph *graph, stk_com
     options.recompute_share = share;
     STK_RETURN_IF_ERROR(stk_engine_compile_by(all_passes, engine, stk_graph_clone(graph, STK_ANY), &options, &program));
     stk_program_info info = stk_program_get_info(program);
-    *fits = info.arena_bytes + info.variable_bytes <= limit;
+    *fits = info.arena_bytes + info.variable_bytes + info.program_bytes <= limit;
     *n_recomputed = info.n_recomputed;
     stk_engine_discard(engine, program);
     return STK_OK;
@@ -69,5 +70,8 @@ stk_status stk_engine_compile(stk_engine *engine, stk_graph *graph, const stk_co
             return status;
         }
     }
-    return stk_engine_compile_by(all_passes, engine, graph, &chosen, out);
+    stk_status status = stk_engine_compile_by(all_passes, engine, graph, &chosen, out);
+    /* Graphs and kernels of what was tried on the way are not to count for the rest of the run. */
+    if (!chosen.plan_only) stk_memory_give_back();
+    return status;
 }

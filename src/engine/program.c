@@ -45,6 +45,35 @@ size_t stk_program_variable_bytes(const stk_program *program)
     return bytes;
 }
 
+static size_t library_bytes(const stk_program *program)
+{
+    size_t most = 0;
+    for (int32_t i = 0; i < program->graph->n_nodes; i++)
+        if (program->kernel[i].library_bytes > most) most = program->kernel[i].library_bytes;
+    return most;
+}
+
+/* A node's part of graph and plan, and its kernel: about that, by what the C library gives out for whole networks. */
+enum { NODE_BYTES = 3 << 10 };
+
+static size_t own_bytes(const stk_program *program)
+{
+    size_t n_sides = (size_t)program->n_sides, n = (size_t)program->n_entries;
+    return n * (n_sides * sizeof(*program->entry) + sizeof(*program->info) + sizeof(*program->about)) +
+           n_sides * program->n_pointers * sizeof(*program->pointers) + (size_t)program->graph->n_nodes * NODE_BYTES;
+}
+
+size_t stk_program_own_bytes(const stk_program *program)
+{
+    size_t bytes = own_bytes(program), library = library_bytes(program);
+    for (const stk_program *other = program->engine->programs; other; other = other->next) {
+        if (other == program) continue;
+        bytes += own_bytes(other);
+        if (library_bytes(other) > library) library = library_bytes(other);
+    }
+    return library + (bytes > STK_UNCOUNTED_PROGRAM_BYTES ? bytes - STK_UNCOUNTED_PROGRAM_BYTES : 0);
+}
+
 int stk_program_input(const stk_program *program, const char *name)
 {
     return stk_graph_find(program->graph, STK_OP_input, name).id;
@@ -272,21 +301,21 @@ stk_program_info stk_program_get_info(const stk_program *program)
                              .variable_bytes = program->plan_only ? stk_program_variable_bytes(program)
                                                                   : program->engine->variables.bytes,
                              .packed_bytes = program->kept.bytes,
+                             .program_bytes = stk_program_own_bytes(program),
                              .spread_bytes = stk_plan_placed_bytes(&program->plan) - program->plan.arena_bytes,
                              .n_entries = program->n_entries,
                              .n_micro = (int)program->micro.n,
                              .n_kept = program->recomputed.n_kept,
                              .n_recomputed = program->recomputed.n_dropped,
                              .recompute_flops = program->recomputed.flops * (double)program->micro.n};
-    for (int e = 0; e < program->n_entries; e++) {
-        int32_t i = program->info[e].node;
-        if (i < 0) continue;
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        double times = (double)stk_program_times(program, i);
         stk_tensor_desc in[64], out[16];
-        if (graph->node[i].n_in > 64) continue;
+        if (times == 0 || graph->node[i].n_in > 64) continue;
         stk_op_call call = stk_graph_call(graph, i, in, out);
         stk_cost cost = stk_op_cost(&call);
-        info.flops += cost.flops;
-        info.bytes += cost.bytes;
+        info.flops += times * cost.flops;
+        info.bytes += times * cost.bytes;
         const stk_node *node = &graph->node[i];
         for (int j = 0; j < node->n_out; j++) {
             const stk_planned_value *place = &program->plan.value[node->first_out + j];

@@ -44,10 +44,11 @@ struct stk_program {
     stk_kernel *kernel;      /* by node */
     stk_kernel *copy_kernel; /* by copy */
     int32_t *variable;       /* by value id of a variable's leaf: its number in the engine */
-    stk_entry *entry;        /* [n_sides][n_entries] */
+    stk_entry *entry;        /* [n_sides][n_entries]; NULL where it was only planned, as info and pointers */
     stk_program_entry_info *info;
-    int n_entries;
-    void **pointers; /* of all entries */
+    int n_entries;     /* of one side */
+    size_t n_pointers; /* of one side's entries */
+    void **pointers;   /* of all entries */
     stk_capture *capture[STK_N_SIDES];
     int n_sides;        /* 1 on the host */
     const void **input; /* by value id of an input's leaf: what is bound */
@@ -77,6 +78,12 @@ typedef struct stk_named_pass {
 } stk_named_pass;
 stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engine, stk_graph *graph,
                                  const stk_compile_options *options, stk_program **out);
+/* The limit without what others take of it, at least 1; 0: none. */
+static inline size_t stk_compile_limit(const stk_compile_options *options)
+{
+    size_t limit = options->memory_limit_bytes, reserved = options->reserved_bytes;
+    return !limit ? 0 : limit > reserved ? limit - reserved : 1;
+}
 /* --- micro.c --- */
 /* STK_INVALID where the slices make no sense. */
 stk_status stk_micro_make(int64_t batch, int64_t rows, stk_micro *out);
@@ -88,6 +95,15 @@ size_t stk_program_input_bytes(const stk_program *program, int32_t value);
 /* Where slice i_micro begins in what is bound to the input. */
 size_t stk_micro_offset(const stk_program *program, int32_t value, int32_t i_micro);
 
+/* How often a run has the node's kernel: once for each micro-batch in the body, never where it is only a name. */
+static inline int64_t stk_program_times(const stk_program *program, int32_t node)
+{
+    const stk_parts *parts = &program->parts;
+    bool in_body = node >= parts->n_begin && node < parts->n_begin + parts->n_body;
+    return program->plan.skipped[node] ? 0 : in_body ? program->micro.n : 1;
+}
+/* stk_program_info.program_bytes. */
+size_t stk_program_own_bytes(const stk_program *program);
 /* Of the variables that its graph has. */
 size_t stk_program_variable_bytes(const stk_program *program);
 /* Where a value lies for runs with that side of the inputs, in device memory. */

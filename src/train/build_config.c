@@ -2,18 +2,10 @@
 #include "base/memory.h"
 #include "train/build.h"
 
-/* What is free, less what the input pipeline may take of it. */
-static size_t find_free(const stk_recipe *recipe)
-{
-    size_t free = stk_machine_memory(true), data = stk_build_data_memory(recipe);
-    if (data == 0) data = free / 4; /* as loaders do */
-    return data < free ? free - data : free;
-}
-
 size_t stk_build_memory_limit(const stk_recipe *recipe)
 {
     if (recipe->memory_bytes >= 0) return (size_t)recipe->memory_bytes;
-    if (recipe->memory_bytes == -1) return find_free(recipe);
+    if (recipe->memory_bytes == -1) return stk_machine_memory(true);
     return (size_t)((double)stk_machine_memory(false) * recipe->memory_share);
 }
 

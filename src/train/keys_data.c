@@ -326,5 +326,7 @@ const stk_key stk_data_keys[] = {
      .standard = "auto",
      .doc =
          "The most that all buffers of the data's pipelines may take together, never exceeded: 512MiB, or 10% of the "
-         "machine's. auto: a quarter of what is free, and what sources keep in memory."},
+         "machine's. auto: in training what the plan leaves of memory, else a quarter of what is free, and what "
+         "sources "
+         "keep in memory."},
     END};

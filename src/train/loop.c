@@ -72,8 +72,7 @@ static stk_train_event make_event(const stk_trainer *trainer, stk_train_event_ki
 stk_status stk_trainer_open_loader(stk_trainer *trainer, const stk_dataset *dataset, stk_loader_config config,
                                    stk_loader **out)
 {
-    if (!trainer->data_memory)
-        STK_RETURN_IF_ERROR(stk_memory_new(trainer->config.data_memory_bytes, &trainer->data_memory));
+    if (!trainer->data_memory) STK_RETURN_IF_ERROR(stk_memory_open_account(trainer));
     config.memory = trainer->data_memory;
     config.seed = trainer->config.seed;
     config.low_priority = true;

@@ -18,6 +18,9 @@ bool stk_memory_has_batch_norm(const stk_trainer *trainer)
     return false;
 }
 
+/* More than two batches and a worker of any pipeline that is not strange. */
+#define AMPLE_BYTES ((size_t)256 << 20)
+
 static double step_cost(const stk_program_info *info)
 {
     enum { FLOPS_A_BYTE = 6 };
@@ -34,12 +37,12 @@ static stk_status plan_parts(stk_trainer *trainer, int64_t batch, int64_t micro,
     return STK_OK;
 }
 
-/* The cost of the undivided step without a limit, to compare with. */
-static stk_status plan_unlimited(stk_trainer *trainer, int64_t batch, stk_program_info *out)
+/* As it is without a limit: to compare with, and to see whether the limit matters. */
+static stk_status plan_unlimited(stk_trainer *trainer, int64_t batch, int64_t micro, stk_program_info *out)
 {
     size_t limit = trainer->config.memory_limit_bytes;
     trainer->config.memory_limit_bytes = 0;
-    stk_status status = plan_parts(trainer, batch, batch, out);
+    stk_status status = plan_parts(trainer, batch, micro, out);
     trainer->config.memory_limit_bytes = limit;
     return status;
 }
@@ -55,26 +58,64 @@ static stk_status refuse(const stk_trainer *trainer, int64_t micro)
                     stk_error_text(), (long long)micro);
 }
 
-static stk_status search(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
+/* STK_NO_MEMORY: nothing fits beside what is reserved; *last: the least part that was tried. */
+static stk_status search(stk_trainer *trainer, int64_t batch, const stk_program_info *unlimited, stk_memory_choice *out,
+                         int64_t *last)
 {
-    stk_program_info unlimited, info;
+    stk_program_info info;
     double best = 0;
-    int64_t last = batch;
     bool undivided = stk_memory_has_batch_norm(trainer) || stk_model_is_embedding(trainer->model);
-    STK_RETURN_IF_ERROR(plan_unlimited(trainer, batch, &unlimited));
     for (int64_t n = 1; n <= batch && (n == 1 || !undivided); n++) {
         if (batch % n != 0) continue;
         stk_status status = plan_parts(trainer, batch, batch / n, &info);
-        last = batch / n;
+        *last = batch / n;
         if (status == STK_NO_MEMORY) continue;
         STK_RETURN_IF_ERROR(status);
         if (best == 0 || step_cost(&info) < best) {
             best = step_cost(&info);
-            *out = (stk_memory_choice){batch / n, n, best / step_cost(&unlimited)};
+            *out = (stk_memory_choice){batch / n, n, best / step_cost(unlimited)};
         }
-        if (step_cost(&info) <= step_cost(&unlimited)) break;
+        if (step_cost(&info) <= step_cost(unlimited)) break;
     }
-    return best > 0 ? STK_OK : refuse(trainer, last);
+    return best > 0 ? STK_OK : STK_NO_MEMORY;
+}
+
+/* Whether the plan leaves so much of the limit that no input pipeline has to be asked for what it needs. */
+static bool is_ample(const stk_trainer *trainer, const stk_program_info *info)
+{
+    size_t limit = trainer->config.memory_limit_bytes, left = limit / 4 > AMPLE_BYTES ? limit / 4 : AMPLE_BYTES;
+    size_t planned = info->arena_bytes + info->variable_bytes + info->program_bytes;
+    return left < limit && planned <= limit - left;
+}
+
+static stk_status search_limit(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
+{
+    stk_program_info unlimited;
+    int64_t last = batch;
+    size_t least;
+    STK_RETURN_IF_ERROR(plan_unlimited(trainer, batch, batch, &unlimited));
+    if (is_ample(trainer, &unlimited)) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_memory_ask_pipeline(trainer, &least, &trainer->reserved_bytes));
+    stk_status status = search(trainer, batch, &unlimited, out, &last);
+    if (status == STK_NO_MEMORY && least < trainer->reserved_bytes) {
+        trainer->reserved_bytes = least;
+        status = search(trainer, batch, &unlimited, out, &last);
+    }
+    return status == STK_NO_MEMORY ? refuse(trainer, last) : status;
+}
+
+/* Where the user has chosen the parts, too, the pipeline does with the least if it must. */
+static stk_status fit_parts(stk_trainer *trainer, int64_t batch, int64_t micro)
+{
+    stk_program_info info;
+    size_t least;
+    STK_RETURN_IF_ERROR(plan_unlimited(trainer, batch, micro, &info));
+    if (is_ample(trainer, &info)) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_memory_ask_pipeline(trainer, &least, &trainer->reserved_bytes));
+    if (least == trainer->reserved_bytes) return STK_OK;
+    stk_status status = plan_parts(trainer, batch, micro, &info);
+    if (status == STK_NO_MEMORY) trainer->reserved_bytes = least;
+    return status == STK_NO_MEMORY ? STK_OK : status;
 }
 
 stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
@@ -92,9 +133,10 @@ stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_cho
     if (micro > batch)
         return stk_fail(STK_INVALID, "micro_batch %lld is larger than the batch of %lld", (long long)micro,
                         (long long)batch);
+    trainer->reserved_bytes = 0;
     if (micro > 0) {
         *out = (stk_memory_choice){micro, (batch + micro - 1) / micro, 1};
-        return STK_OK;
+        return config->memory_limit_bytes ? fit_parts(trainer, batch, micro) : STK_OK;
     }
-    return config->memory_limit_bytes ? search(trainer, batch, out) : STK_OK;
+    return config->memory_limit_bytes ? search_limit(trainer, batch, out) : STK_OK;
 }

@@ -200,8 +200,9 @@ static const stk_key recipe_keys[] = {
     {.name = "memory",
      .type = STK_KEY_MEMORY,
      .standard = "auto",
-     .doc = "What the run's plan may need; a plan that needs more is refused before the run. auto: what the machine "
-            "has free."},
+     .doc =
+         "What the run's process may take besides its code and libraries: the plan, the input pipeline, a "
+         "checkpoint's copy. A run that needs more is refused before its first step. auto: what the machine has free."},
     {.name = "micro_batch",
      .type = STK_KEY_INT,
      .least = 1,

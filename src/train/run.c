@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/neighbour.h"
 #include "base/thread.h"
+#include "data/dataset.h"
 #include "engine/engine.h"
 #include "stoker/sources.h"
 #include "train/build.h"
@@ -252,6 +253,8 @@ static stk_status make_model(void *user, int64_t length, stk_model **out)
 stk_trainer_config stk_run_config(stk_run *run)
 {
     stk_trainer_config config = stk_build_config(run->recipe);
+    config.valid = run->valid;
+    stk_trainer_count_held(run->trainer, run->test ? stk_dataset_held_bytes(run->test) : 0);
     if (!run->recipe->pad) return config;
     config.make_model = make_model;
     config.model_user = run;

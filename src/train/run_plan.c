@@ -32,6 +32,7 @@ static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_spe
     stk_program *program = NULL;
     stk_memory_choice choice;
     stk_status status;
+    size_t least;
     STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
     STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
     STK_RETURN_IF_ERROR(stk_memory_choose(trainer, batch, &choice));
@@ -41,6 +42,8 @@ static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_spe
     out->batch = batch;
     out->micro_batch = choice.micro;
     out->slowdown = choice.slowdown;
+    out->pipeline_bytes = trainer->reserved_bytes;
+    if (!out->pipeline_bytes) STK_TRY(stk_memory_ask_pipeline(trainer, &least, &out->pipeline_bytes));
     if (speed) out->expected_s = stk_program_expect_s(program, speed);
 done:
     stk_engine_discard(trainer->engine, program);
@@ -57,7 +60,8 @@ stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memor
     STK_RETURN_IF_ERROR(set_precision(run->trainer, request->precision));
     STK_RETURN_IF_ERROR(
         plan(run->trainer, request->batch > 0 ? request->batch : run->recipe->batch, request->speed, out));
-    out->checkpoint_copy_bytes = stk_run_copy_bytes(run->recipe, config.memory_limit_bytes, out->peak_bytes,
-                                                    out->peak_bytes - out->arena_bytes - out->packed_bytes);
+    out->checkpoint_copy_bytes =
+        stk_run_copy_bytes(run->recipe, stk_trainer_step_limit(run->trainer), out->peak_bytes + out->program_bytes,
+                           out->peak_bytes - out->arena_bytes - out->packed_bytes);
     return STK_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "engine/breakdown.h"
 #include "train/profile.h"
 #include "train/run_state.h"
 
@@ -13,7 +14,10 @@ void stk_run_write_profile(stk_run *run, const stk_train_result *result)
 {
     char path[STK_PATH_BYTES], text[700];
     stk_device_speed speed;
-    bool worth = result->wall_s >= WORTH_MEASURING_S || run->options.trace_first > 0;
+    /* A limit holds until the end. */
+    size_t limit = stk_trainer_step_limit(run->trainer);
+    bool fits = limit == 0 || stk_trainer_planned(run->trainer) + STK_MEASURE_BYTES <= limit;
+    bool worth = fits && (result->wall_s >= WORTH_MEASURING_S || run->options.trace_first > 0);
     bool measured = worth && stk_run_measure(run, &speed) == STK_OK;
     stk_energy_count(&run->energy);
     stk_profile_info info = {&run->info, &run->energy, measured ? &speed : NULL, result->peak_rss_bytes};

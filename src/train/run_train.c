@@ -197,8 +197,9 @@ static void on_event(void *user, const stk_train_event *event)
     notice(run, event);
     stk_train_event own = *event;
     if (event->kind == STK_EVENT_PLAN) {
-        run->copy_bytes = stk_run_copy_bytes(run->recipe, run->info.memory_limit_bytes, event->peak_planned_bytes,
-                                             event->variable_bytes);
+        run->copy_bytes = stk_run_copy_bytes(run->recipe, stk_trainer_step_limit(run->trainer),
+                                             stk_trainer_planned(run->trainer), event->variable_bytes);
+        stk_trainer_count_copy(run->trainer, run->copy_bytes);
         own.checkpoint_copy_bytes = run->copy_bytes;
     }
     if (run->options.on_event) run->options.on_event(run->options.user, &own);
@@ -214,7 +215,6 @@ static stk_status configure(stk_run *run)
                                .after_step = after_step,
                                .after_epoch = after_epoch,
                                .user = run};
-    config.valid = run->valid;
     config.max_steps = run->options.max_steps;
     config.on_event = on_event;
     config.event_user = run;

@@ -117,6 +117,7 @@ static stk_status list_bindings(stk_trainer *trainer, stk_bound_program *bound)
 static stk_compile_options compile_options(const stk_trainer *trainer)
 {
     return (stk_compile_options){.memory_limit_bytes = trainer->config.memory_limit_bytes,
+                                 .reserved_bytes = trainer->reserved_bytes,
                                  .compute = trainer->compute,
                                  .keep_packed = true,
                                  .dump_after = trainer->dump_graph,
@@ -270,9 +271,9 @@ static int64_t eval_rows(const stk_trainer *trainer, int64_t batch)
     return trainer->choice.n_micro > 1 && !stk_model_is_embedding(trainer->model) ? rows : batch;
 }
 
-stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_program *out)
+/* The evaluation of slices of so many rows. */
+static stk_status compile_eval(stk_trainer *trainer, int64_t batch, int64_t rows, stk_bound_program *out)
 {
-    int64_t rows = eval_rows(trainer, batch);
     stk_graph *graph = stk_graph_clone(stk_model_graph(trainer->model), rows);
     stk_value weight =
         stk_graph_input(graph, "weight", STK_F32, (stk_shape){.rank = 1, .dim = {rows}}); /* 1 for real rows, else 0 */
@@ -297,8 +298,24 @@ stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_
     options.batch = batch;
     options.micro = rows;
     options.dump_after = NULL;
+    /* The input pipeline has what the step leaves, so that evaluation has to do with what the step has. */
+    if (options.memory_limit_bytes) options.memory_limit_bytes = trainer->planned_bytes + options.reserved_bytes;
     STK_RETURN_IF_ERROR(stk_engine_compile(trainer->engine, graph, &options, &out->program));
     return list_bindings(trainer, out);
+}
+
+stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_program *out)
+{
+    int64_t rows = eval_rows(trainer, batch);
+    stk_status status = compile_eval(trainer, batch, rows, out);
+    bool divides = trainer->config.memory_limit_bytes && !stk_model_is_embedding(trainer->model);
+    while (status == STK_NO_MEMORY && divides && rows > 1) {
+        do
+            rows--;
+        while (batch % rows != 0);
+        status = compile_eval(trainer, batch, rows, out);
+    }
+    return status;
 }
 
 stk_status stk_step_compile_predict(stk_trainer *trainer, stk_bound_program *out)

@@ -228,6 +228,7 @@ static void emit_plan(stk_trainer *trainer)
                              .forward_flops = size.forward_flops,
                              .peak_planned_bytes = trainer->result.peak_planned_bytes,
                              .variable_bytes = info.variable_bytes,
+                             .program_bytes = info.program_bytes,
                              .n_kept = info.n_kept,
                              .n_recomputed = info.n_recomputed,
                              .n_micro = trainer->choice.n_micro,

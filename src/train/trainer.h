@@ -33,6 +33,15 @@ stk_status stk_trainer_put_tensors(stk_trainer *trainer);
 /* The gradient of the parameter of that name in the last step read, where the config keeps gradients; NULL: there is
  * none. Borrowed until the next step or validation. */
 const float *stk_trainer_gradient(const stk_trainer *trainer, const char *name, size_t *n);
+/* Of config.memory_limit_bytes, what the input pipeline leaves to the programs and a checkpoint's copy; 0: no limit.
+ * Known once the step was planned. */
+size_t stk_trainer_step_limit(const stk_trainer *trainer);
+/* What all programs together take, themselves included. */
+size_t stk_trainer_planned(const stk_trainer *trainer);
+/* What others will hold of the limit, before the first loader: a checkpoint's copy; data sets that are not among the
+ * trainer's. */
+void stk_trainer_count_copy(stk_trainer *trainer, size_t bytes);
+void stk_trainer_count_held(stk_trainer *trainer, size_t bytes);
 /* True where the results of all steps begun are in the state: always, where the device is on the host. */
 bool stk_trainer_is_settled(const stk_trainer *trainer);
 void stk_trainer_get_state(const stk_trainer *trainer, stk_train_state *out);

@@ -89,6 +89,9 @@ struct stk_trainer {
     int64_t most_rows; /* of a batch */
     int64_t n_rows;    /* that were trained on by this process */
     stk_memory_choice choice;
+    size_t reserved_bytes, data_bytes; /* of the memory limit: for the input pipeline; see memory_share.c */
+    size_t copy_bytes, held_bytes;     /* a checkpoint's copy; what data sets hold that the trainer does not know */
+    size_t planned_bytes;              /* by the largest program so far, variables included */
     stk_measure measure[STK_MOST_MEASURES]; /* as configured */
     int n_measures;
     stk_measure_plan measures;
@@ -181,6 +184,13 @@ stk_status stk_trainer_whiten(stk_trainer *trainer);
 /* What the limit asks for, or the user. The engine is open. */
 stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_choice *out);
 bool stk_memory_has_batch_norm(const stk_trainer *trainer);
+
+/* --- memory_share.c --- */
+/* Finds what the input pipeline is to have of the memory limit, and the least it can do with: least <= wanted. Both 0
+ * where there is no limit. */
+stk_status stk_memory_ask_pipeline(stk_trainer *trainer, size_t *least, size_t *wanted);
+/* The account of all loaders: what the programs leave of the limit, or what the user says. */
+stk_status stk_memory_open_account(stk_trainer *trainer);
 
 /* --- feed.c --- */
 /* Sets how many threads a loader has, and lets it use the device's, and its memory for batches. The trainer is

@@ -11,6 +11,19 @@ import zlib
 from program import STOKER, begin, check, end
 
 ALLOWED = 24 << 20
+TRAINED = """
+name: small
+data:
+  train:
+    source: {synthetic: {fields: {x: [64]}, classes: 10, samples: %d}}
+    %s
+  valid:
+    source: {synthetic: {fields: {x: [64]}, classes: 10, samples: 512}}
+batch: %d
+model: {layers: [{dense: 64}, relu, {dense: 64}, relu, {dense: 64}, relu, {dense: 10}]}
+optimizer: {adam: {lr: 0.01}}
+epochs: 1
+"""
 
 
 def measure(*args):
@@ -35,6 +48,38 @@ def holds(limit, what, *args):
     check(resident < limit + ALLOWED, f"{what}: {resident / 2**20:.1f} MiB resident of {limit / 2**20:.1f} + 24")
     check(status == 0 or (status == 1 and "limit" in said), f"{what}: kept or refused: {status} {said}")
     return status, said
+
+
+def a_limit_holds_with_many_micro_batches():
+    """The list of kernels stands there once for each: 8,192 of them took 147 MiB under a limit of 32."""
+    small = recipe("many.yaml", TRAINED % (16384, "", 8192))
+    status, said = holds(32 << 20, "8,192 micro-batches", "train", small, "--memory", "32MiB", "--set", "micro_batch=1",
+                         "--out", "many", "--steps", "1")
+    check(status == 1 and "largest buffers" in said and "micro-batch" in said, f"and refused for its lists: {said}")
+    status, _ = holds(32 << 20, "64 micro-batches", "train", small, "--memory", "32MiB", "--set", "micro_batch=128",
+                      "--out", "few", "--steps", "1")
+    check(status == 0, "while fewer are trained with")
+
+
+def the_input_pipeline_is_part_of_the_limit():
+    """Slots of 8 MiB each, 8 of them, took 80 MiB beside a limit of 60."""
+    big = recipe("slots.yaml", """
+name: slots
+data:
+  train:
+    source: {synthetic: {fields: {image: {dtype: u8, shape: [512, 512, 1]}}, classes: 10, samples: 64}}
+    stages: [random_flip, {scale: 1/255}]
+batch: 8
+threads: 8
+model: {layers: [{max_pool: 16}, flatten, {dense: 10}]}
+optimizer: {sgd: {lr: 0.01}}
+epochs: 1
+checkpoint: {end: false}
+""")
+    status, _ = holds(44 << 20, "large batches", "train", big, "--memory", "44MiB", "--out", "slots")
+    check(status == 0, "the pipeline has fewer slots")
+    status, _ = holds(12 << 20, "too large batches", "train", big, "--memory", "12MiB", "--out", "none")
+    check(status == 1, "two of them do not fit")
 
 
 def make_sparse(path, n_bytes):
@@ -96,6 +141,8 @@ batch: 1
 
 def main():
     begin()
+    a_limit_holds_with_many_micro_batches()
+    the_input_pipeline_is_part_of_the_limit()
     a_record_above_the_limit_is_named_and_not_read()
     a_file_that_is_read_whole_is_bounded()
     end()

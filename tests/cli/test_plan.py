@@ -75,7 +75,7 @@ def texts():
     units = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
     sizes = re.findall(r"^  \D+ ([0-9.]+) ([KMG]?i?B)\b", text.split("\nstep ")[0], re.MULTILINE)
     sizes = [float(number) * units[unit] for number, unit in sizes]
-    check(len(sizes) == 9 and abs(sum(sizes[:8]) / sizes[8] - 1) < 0.01, f"the lines above the peak add up to it: {text}")
+    check(len(sizes) >= 9 and abs(sum(sizes[:8]) / sizes[8] - 1) < 0.01, f"the lines above the peak add up to it: {text}")
 
 
 def graphs():

@@ -164,7 +164,7 @@ static size_t plan_bytes(int recompute_most)
     assert_int_equal(stk_engine_compile(engine, make_graph(), &options, &program), STK_OK);
     stk_program_info info = stk_program_get_info(program);
     stk_engine_close(engine);
-    return info.arena_bytes + info.variable_bytes;
+    return info.arena_bytes + info.variable_bytes + info.program_bytes;
 }
 
 /* With a limit, what is made again, and slices. */

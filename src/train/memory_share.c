@@ -1,0 +1,90 @@
+/* How a memory limit is shared. It is the process's: the step has what its plan says, a checkpoint's copy what the
+ * variables take, the input pipeline what is left.
+ *
+ *     limit  [ programs: variables, arena, lists | copy | data sets that are held | batches, workers ... ]
+ *
+ * Before the step is planned, the pipeline gets as much as it would like, a quarter of the limit at most, and if
+ * nothing fits then, two batches and a worker. Small pipelines are part of what any process takes and cost the step
+ * nothing.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "data/loader_inside.h"
+#include "train/trainer_state.h"
+
+/* Beside code and libraries; what any pipeline takes. */
+#define UNCOUNTED_BYTES ((size_t)2 << 20)
+
+enum { PIPELINE_SHARE = 4 };
+
+static stk_status ask(const stk_trainer *trainer, const stk_dataset *dataset, stk_loader_memory *out)
+{
+    stk_loader_config config = stk_loader_config_default();
+    size_t data = trainer->config.data_memory_bytes, all = trainer->config.memory_limit_bytes;
+    config.memory_limit_bytes = data && data < all ? data : all;
+    config.seed = trainer->config.seed;
+    stk_trainer_lend_threads(trainer, &config);
+    return stk_loader_need(dataset, &config, out);
+}
+
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t count(size_t bytes)
+{
+    return bytes > UNCOUNTED_BYTES ? bytes - UNCOUNTED_BYTES : 0;
+}
+
+stk_status stk_memory_ask_pipeline(stk_trainer *trainer, size_t *least, size_t *wanted)
+{
+    const stk_dataset *valid = trainer->config.valid;
+    size_t limit = trainer->config.memory_limit_bytes, data = trainer->config.data_memory_bytes;
+    stk_loader_memory train, other = {0};
+    *least = *wanted = 0;
+    if (!limit) return STK_OK;
+    STK_RETURN_IF_ERROR(ask(trainer, trainer->dataset, &train));
+    if (valid && stk_dataset_status(valid) == STK_OK) STK_RETURN_IF_ERROR(ask(trainer, valid, &other));
+    size_t held = train.held_bytes + other.held_bytes + trainer->held_bytes;
+    /* While a data set is evaluated on, the training loader may be closed to make room. */
+    size_t need = most(train.least_bytes, other.least_bytes), like = train.wanted_bytes + other.wanted_bytes;
+    if (data && like > data) like = data;
+    if (like > limit / PIPELINE_SHARE) like = most(limit / PIPELINE_SHARE, need);
+    *least = count(held + need);
+    *wanted = count(held + like);
+    trainer->data_bytes = held;
+    return STK_OK;
+}
+
+size_t stk_trainer_step_limit(const stk_trainer *trainer)
+{
+    size_t limit = trainer->config.memory_limit_bytes, reserved = trainer->reserved_bytes;
+    return !limit ? 0 : limit > reserved ? limit - reserved : 1;
+}
+
+size_t stk_trainer_planned(const stk_trainer *trainer)
+{
+    return trainer->planned_bytes;
+}
+
+void stk_trainer_count_copy(stk_trainer *trainer, size_t bytes)
+{
+    trainer->copy_bytes = bytes;
+}
+
+void stk_trainer_count_held(stk_trainer *trainer, size_t bytes)
+{
+    trainer->held_bytes = bytes;
+}
+
+stk_status stk_memory_open_account(stk_trainer *trainer)
+{
+    size_t limit = trainer->config.memory_limit_bytes, data = trainer->config.data_memory_bytes;
+    size_t used = trainer->planned_bytes + trainer->copy_bytes + trainer->data_bytes;
+    if (!limit) return stk_memory_new(data, &trainer->data_memory);
+    limit += UNCOUNTED_BYTES;
+    size_t left = limit > used ? limit - used : 1;
+    if (data && data < left) return stk_memory_new(data, &trainer->data_memory);
+    return stk_memory_new_beside(left, &trainer->data_memory);
+}

@@ -10,6 +10,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 SUITE=bookworm
+SHELL_PACKAGES="zsh fish man-db"
 work=$PWD/build-clean-room
 root=$work/root debs=$work/debs
 inside=/stoker # where the checkout lies in the root
@@ -123,11 +124,15 @@ run_tests() {
     ! grep 'no reason given' "$work/test.log" || fail "a test was skipped without a reason"
 }
 
-# As README says; then programs against what was installed, by a user without rights.
+# As README says; then programs against what was installed, by a user without rights, and shells that read the rest.
 install() {
     in_room ./dev build release products
     in_room cmake --install build
     as_user sh tests/install/test_consumers.sh /usr/local /tmp/consumers
+    say "install the shells"
+    # shellcheck disable=SC2086 # A list of words.
+    in_room env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $SHELL_PACKAGES >/dev/null
+    as_user env STOKER_ALL_SHELLS=1 sh tests/install/test_shells.sh /usr/local
 }
 
 # --- outside, and again as the first process of the namespaces ---

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the build into a folder, moves that folder, and builds and runs programs against it: test_consumers.sh.
+# Installs the build into a folder, moves that folder, builds and runs programs against it (test_consumers.sh), and lets shells and man
+# read what is there for them (test_shells.sh).
 #   test_staged.sh CMAKE BUILD_FOLDER WORK_FOLDER
 set -eu
 cmake=$1 build=$2 work=$3
@@ -15,5 +16,6 @@ grep -q "Run ldconfig where" "$work/log" || { cat "$work/log"; fail "nothing say
 [ -f "$work/packed/usr/local/bin/stoker" ] || fail "DESTDIR was not heeded"
 mv "$work/first" "$work/moved"
 sh "$here/test_consumers.sh" "$work/moved" "$work/consumers"
+sh "$here/test_shells.sh" "$work/moved"
 LD_LIBRARY_PATH= "$work/moved/bin/stoker" --version
 rm -rf "$work"

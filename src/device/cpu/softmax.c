@@ -19,10 +19,14 @@ static void run_row(const row_state *s, const stk_kernel_args *args, int64_t row
     size_t at = (size_t)row * (size_t)s->n * s->element_bytes, scalar_at = (size_t)row * s->element_bytes;
     const char *x = (const char *)args->in[0] + at;
     char *y = (char *)args->out[0] + at;
+    if (s->op == STK_OP_softmax) {
+        s->fns.softmax(s->n, x, y);
+        return;
+    }
+    /* Shares of classes, or the gradient; softmax has no second input. */
     const char *shares = s->has_numbers ? NULL : (const char *)args->in[1] + at;
     switch (s->op) {
-    case STK_OP_softmax: s->fns.softmax(s->n, x, y); break;
-    case STK_OP_softmax_grad: s->fns.softmax_grad(s->n, x, (const char *)args->in[1] + at, y); break;
+    case STK_OP_softmax_grad: s->fns.softmax_grad(s->n, x, shares, y); break;
     case STK_OP_cross_entropy:
         s->fns.loss(s->n, x, label, shares, s->smoothing, (char *)args->out[0] + scalar_at);
         break;

@@ -89,12 +89,12 @@ stk_status stk_build_ArgMin(stk_build *b)
 
 stk_status stk_build_CumSum(stk_build *b)
 {
-    const stk_onnx_tensor *t;
-    int axis;
+    const int64_t *list;
+    int axis, n;
     stk_value x = stk_input(b, 0);
-    STK_RETURN_IF_ERROR(stk_input_tensor(b, 1, &t));
-    if (stk_shape_count(t->shape) != 1) return stk_fail(STK_INVALID, "its axis is no number");
-    STK_RETURN_IF_ERROR(stk_settle_axis((int64_t)stk_onnx_number(t, 0), stk_value_shape(x).rank, &axis));
+    STK_RETURN_IF_ERROR(stk_input_ints(b, 1, &list, &n));
+    if (n != 1) return stk_fail(STK_INVALID, "its axis is no number");
+    STK_RETURN_IF_ERROR(stk_settle_axis(list[0], stk_value_shape(x).rank, &axis));
     return stk_output(b, 0,
                       stk_cumsum(x, axis, stk_attribute_int(b, "exclusive", 0), stk_attribute_int(b, "reverse", 0)));
 }

@@ -82,8 +82,9 @@ stk_status stk_build_Unsqueeze(stk_build *b)
     uint32_t axes;
     const int64_t *list = stk_attribute_ints(b, "axes", &n);
     if (!list) STK_RETURN_IF_ERROR(stk_input_ints(b, 1, &list, &n));
+    if (n > STK_MAX_RANK - shape.rank)
+        return stk_fail(STK_UNSUPPORTED, "%d and %d dimensions are too many", (int)shape.rank, n);
     stk_shape to = {.rank = shape.rank + n};
-    if (to.rank > STK_MAX_RANK) return stk_fail(STK_UNSUPPORTED, "%d dimensions are too many", (int)to.rank);
     STK_RETURN_IF_ERROR(stk_settle_axes(b, 1, to.rank, false, &axes));
     for (int i = 0, k = 0; i < to.rank; i++) {
         bool is_new = axes >> i & 1;
@@ -129,9 +130,9 @@ stk_status stk_build_Tile(stk_build *b)
         if (times[i] < 0 || times[i] > INT32_MAX) return stk_fail(STK_INVALID, "a repeat is %lld", (long long)times[i]);
         int64_t before = stk_shape_product(shape, 0, i), after = stk_shape_product(shape, i, n);
         x = stk_broadcast(stk_reshape(x, STK_SHAPE(before, 1, after)), STK_SHAPE(before, times[i], after));
-        shape.dim[i] *= times[i];
-        x = stk_reshape(x, shape);
         if (x.id < 0) break;
+        shape.dim[i] = stk_dim_times(shape.dim[i], times[i]);
+        x = stk_reshape(x, shape);
     }
     return stk_output(b, 0, x);
 }
@@ -197,7 +198,7 @@ stk_status stk_build_Slice(stk_build *b)
         end = clamp_index(end < 0 ? end + size : end, step > 0 ? 0 : -1, size);
         if (ends[i] < 0 && ends[i] < -size) end = step > 0 ? 0 : -1;
         int64_t room = step > 0 ? end - start : start - end, size_of_step = step > 0 ? step : -step;
-        x = take_range(b, x, axis, start, room > 0 ? (room + size_of_step - 1) / size_of_step : 0, step);
+        x = take_range(b, x, axis, start, room > 0 ? (room - 1) / size_of_step + 1 : 0, step);
     }
     return stk_output(b, 0, x);
 }
@@ -345,7 +346,7 @@ stk_status stk_build_SpaceToDepth(stk_build *b)
         return stk_fail(STK_INVALID, "its blocks do not fit");
     x = stk_reshape(x, STK_SHAPE(d[0], d[1], d[2] / k, k, d[3] / k, k));
     x = stk_transpose(x, (int32_t[]){0, 3, 5, 1, 2, 4});
-    return stk_output(b, 0, stk_reshape(x, STK_SHAPE(d[0], d[1] * k * k, d[2] / k, d[3] / k)));
+    return stk_output(b, 0, stk_reshape(x, STK_SHAPE(d[0], stk_dim_times(d[1], k * k), d[2] / k, d[3] / k)));
 }
 
 /* Row and column numbers of the last two axes. */
@@ -396,7 +397,7 @@ stk_status stk_build_OneHot(stk_build *b)
     STK_RETURN_IF_ERROR(stk_input_tensor(b, 2, &values));
     STK_RETURN_IF_ERROR(stk_settle_axis(stk_attribute_int(b, "axis", -1), shape.rank + 1, &axis));
     double n = stk_shape_count(depth->shape) == 1 ? stk_onnx_number(depth, 0) : 0;
-    if (n < 1 || n > INT32_MAX || stk_shape_count(values->shape) != 2 || shape.rank >= STK_MAX_RANK)
+    if (!(n >= 1 && n <= INT32_MAX) || stk_shape_count(values->shape) != 2 || shape.rank >= STK_MAX_RANK)
         return stk_fail(STK_INVALID, "its depth or values are none");
     stk_shape to = {.rank = shape.rank + 1}, one = to;
     for (int i = 0; i < to.rank; i++) {

@@ -14,6 +14,12 @@ static stk_value images(stk_build *b, int i, bool *was_line)
     if (v && v->nhwc) return v->value;
     stk_value x = stk_input(b, i);
     stk_shape shape = stk_value_shape(x);
+    if (x.id < 0) return x;
+    if (shape.rank < 3 || shape.rank > 5) {
+        stk_graph_keep_error(x.graph, stk_fail(STK_UNSUPPORTED, "its input %d has %d dimensions, and can have 3 to 5",
+                                               i, (int)shape.rank));
+        return stk_value_none(x.graph);
+    }
     *was_line = shape.rank == 3;
     if (*was_line) x = stk_reshape(x, STK_SHAPE(shape.dim[0], shape.dim[1], 1, shape.dim[2]));
     if (shape.rank == 5) return stk_transpose(x, (int32_t[]){0, 2, 3, 4, 1});
@@ -32,6 +38,11 @@ static stk_status put_images(stk_build *b, stk_value y, bool is_line)
 static int32_t small(int64_t x)
 {
     return x < 0 ? -1 : x > 1 << 20 ? 1 << 20 : (int32_t)x;
+}
+
+static int64_t limited(int64_t size)
+{
+    return size < 0 ? 0 : size > INT32_MAX ? INT32_MAX : size;
 }
 
 /* One number for each dimension of the window, from a list of those of the model, which may be one shorter. */
@@ -69,8 +80,8 @@ static stk_status read_window(stk_build *b, stk_shape x, stk_window *w)
     spread(list, n / 2, n_dims, 0, w->pad_low);
     spread(list ? list + n / 2 : NULL, n / 2, n_dims, 0, w->pad_high);
     for (int i = 0; i < n_dims; i++)
-        if (w->stride[i] < 1 || w->dilation[i] < 1 || w->kernel[i] < 1 || x.dim[1 + i] < 0)
-            return stk_fail(STK_INVALID, "its window has no size, or the image has none");
+        if (w->stride[i] < 1 || w->dilation[i] < 1 || w->kernel[i] < 1 || x.dim[1 + i] < 0 || x.dim[1 + i] > INT32_MAX)
+            return stk_fail(STK_INVALID, "its window or its image has no size, or one that is too large");
     bool upper = stk_attribute_is(b, "auto_pad", "SAME_UPPER");
     if (upper || stk_attribute_is(b, "auto_pad", "SAME_LOWER")) pad_same(w, x.dim + 1, n_dims, upper);
     return STK_OK;
@@ -118,7 +129,7 @@ stk_status stk_build_ConvTranspose(stk_build *b)
          same = upper || stk_attribute_is(b, "auto_pad", "SAME_LOWER");
     for (int i = 0; i < n_dims && (wanted || same); i++) {
         int64_t full = (shape.dim[1 + i] - 1) * w.stride[i] + (int64_t)(w.kernel[i] - 1) * w.dilation[i] + 1 + more[i];
-        int64_t size = wanted && i >= n_dims - n ? wanted[n - n_dims + i]
+        int64_t size = wanted && i >= n_dims - n ? limited(wanted[n - n_dims + i])
                        : same                    ? shape.dim[1 + i] * w.stride[i]
                                                  : full;
         int64_t total = full - size;

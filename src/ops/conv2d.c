@@ -43,7 +43,7 @@ stk_status stk_conv_out(stk_op op, stk_tensor_desc x, stk_tensor_desc weight, co
     int64_t out[3], groups = window->groups, c = x.shape.dim[rank - 1], o = weight.shape.dim[0];
     STK_RETURN_IF_ERROR(stk_rule_window_out(window, x.shape, out));
     STK_RETURN_IF_ERROR(check_kernel(weight.shape, window));
-    if (c == STK_ANY || c % groups || o % groups || weight.shape.dim[rank - 1] * groups != c)
+    if (c == STK_ANY || c % groups || o % groups || weight.shape.dim[rank - 1] != c / groups)
         return stk_fail(STK_INVALID, "weight %s does not fit x %s in %lld groups: it must be [O,%s,C/groups]",
                         stk_shape_text(weight.shape, tw), stk_shape_text(x.shape, tx), (long long)groups,
                         kernel_text(window, rank - 2, ',', tk));

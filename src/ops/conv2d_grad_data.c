@@ -69,13 +69,13 @@ static stk_status find_shape(stk_shape x, stk_shape weight, const stk_window *w,
         if (x.dim[1 + i] == STK_ANY)
             return stk_fail(STK_INVALID, "the image %s must have a known %s", stk_shape_text(x, tx),
                             stk_rule_side(n_dims, i));
-        size[i] = (x.dim[1 + i] - 1) * w->stride[i] - w->pad_low[i] - w->pad_high[i] +
+        size[i] = stk_dim_times(x.dim[1 + i] - 1, w->stride[i]) - w->pad_low[i] - w->pad_high[i] +
                   (int64_t)w->dilation[i] * (w->kernel[i] - 1) + 1 + more[i];
         if (x.dim[1 + i] < 1 || size[i] < 1)
             return stk_fail(STK_INVALID, "the output of x %s would have %lld pixels of the %s", stk_shape_text(x, tx),
                             (long long)size[i], stk_rule_side(n_dims, i));
     }
-    *out = stk_rule_window_shape(x, size, weight.dim[n_dims + 1] * w->groups);
+    *out = stk_rule_window_shape(x, size, stk_dim_times(weight.dim[n_dims + 1], w->groups));
     return STK_OK;
 }
 

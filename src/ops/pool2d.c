@@ -21,11 +21,14 @@ stk_status stk_pool_out(stk_op op, stk_tensor_desc x, const stk_window *window, 
     int64_t out[3];
     STK_RETURN_IF_ERROR(stk_rule_window_out(window, x.shape, out));
     for (int i = 0; i < n_dims; i++) {
-        int reach = window->dilation[i] * (window->kernel[i] - 1) + 1;
+        int64_t reach = (int64_t)window->dilation[i] * (window->kernel[i] - 1) + 1;
+        char text[STK_SHAPE_TEXT_BYTES];
+        if (x.shape.dim[1 + i] == 0)
+            return stk_fail(STK_INVALID, "the image %s has no pixels to be pooled", stk_shape_text(x.shape, text));
         /* Else a window could lie outside the image. */
         if (window->pad_low[i] >= reach || window->pad_high[i] >= reach)
-            return stk_fail(STK_INVALID, "padding %d and %d of the %s must be less than the window's %d pixels",
-                            window->pad_low[i], window->pad_high[i], stk_rule_side(n_dims, i), reach);
+            return stk_fail(STK_INVALID, "padding %d and %d of the %s must be less than the window's %lld pixels",
+                            window->pad_low[i], window->pad_high[i], stk_rule_side(n_dims, i), (long long)reach);
     }
     *y = stk_desc_make(x.dtype, stk_rule_window_shape(x.shape, out, x.shape.dim[n_dims + 1]));
     return STK_OK;

@@ -55,6 +55,12 @@ bool stk_shape_known(stk_shape shape)
     return true;
 }
 
+int64_t stk_dim_times(int64_t a, int64_t b)
+{
+    int64_t most = INT64_C(1) << 60, n;
+    return __builtin_mul_overflow(a, b, &n) || n > most ? most : n;
+}
+
 int64_t stk_shape_product(stk_shape shape, int from, int to)
 {
     int64_t n = 1;

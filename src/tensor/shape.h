@@ -22,6 +22,8 @@ bool stk_shape_known(stk_shape shape);
 int64_t stk_shape_count(stk_shape shape);
 /* Product of the dimensions from axis `from` to `to` (not included). */
 int64_t stk_shape_product(stk_shape shape, int from, int to);
+/* a * b, or 2^60 where it is larger, which no shape may have: for sizes whose product nobody has checked yet. */
+int64_t stk_dim_times(int64_t a, int64_t b);
 /* STK_INVALID for a rank or a dimension out of range, or more than 2^47 bytes. */
 stk_status stk_desc_check(stk_tensor_desc desc);
 size_t stk_desc_bytes(stk_tensor_desc desc);

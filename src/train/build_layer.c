@@ -170,11 +170,11 @@ static stk_status build_reshape(const stk_yaml_node *s, stk_value *x)
         if (side->integer < 0)
             open = shape.rank;
         else
-            known *= side->integer;
+            known = stk_dim_times(known, side->integer);
         shape.dim[shape.rank++] = side->integer;
     }
-    if (open >= 0 && known > 0) shape.dim[open] = count / known;
-    if (count < 1 || stk_shape_product(shape, 1, shape.rank) != count) {
+    if (open >= 0) shape.dim[open] = count / known;
+    if (count < 1 || (open < 0 ? known : stk_dim_times(known, shape.dim[open])) != count) {
         char a[STK_SHAPE_TEXT_BYTES];
         return stk_yaml_fail(s, "%s a sample has %lld numbers, which these sides do not hold", stk_shape_text(from, a),
                              (long long)count);

@@ -105,6 +105,7 @@ stk_status stk_program_set(stk_program *program, int i_input, const void *value)
 
 void *stk_program_locate(const stk_program *program, int32_t value, int i_side)
 {
+    static char no_elements[64]; /* Where there is no arena, all values are empty; kernels count on a pointer. */
     const stk_planned_value *place = &program->plan.value[value];
     switch (place->place) {
     case STK_PLACE_VARIABLE: return program->engine->variables.variable[program->variable[place->leaf]].data;
@@ -112,7 +113,7 @@ void *stk_program_locate(const stk_program *program, int32_t value, int i_side)
         if (program->transfer)
             return program->transfer->side[i_side].device + stk_io_block_find(&program->inputs, place->leaf);
         return (void *)program->input[place->leaf];
-    default: return (char *)program->engine->arena + place->offset;
+    default: return program->engine->arena ? (char *)program->engine->arena + place->offset : no_elements;
     }
 }
 

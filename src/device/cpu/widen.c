@@ -46,7 +46,7 @@ static stk_status run(const void *p, const stk_kernel_args *args)
 {
     const widen_state *s = p;
     void *in[MOST], *out[MOST];
-    char *scratch = args->scratch;
+    char nothing, *scratch = args->scratch ? args->scratch : &nothing; /* of empty tensors */
     for (int i = 0; i < s->n_in; i++) {
         in[i] = s->in[i].loop ? scratch + s->in[i].offset : args->in[i];
         if (s->in[i].loop) convert(s, &s->in[i], args->in[i], in[i]);

@@ -74,7 +74,7 @@ static stk_status run_wide(const void *p, const stk_kernel_args *args)
     const stk_ref_state *state = p;
     const stk_op_call *call = &state->call;
     const double *in[STK_REF_MOST];
-    double *out[STK_REF_MOST], *scratch = args->scratch;
+    double *out[STK_REF_MOST], nothing, *scratch = args->scratch ? args->scratch : &nothing;
     for (int i = 0; i < call->n_in; i++) {
         widen(call->in[i], args->in[i], scratch);
         in[i] = scratch;

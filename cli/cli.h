@@ -86,8 +86,13 @@ const char *cli_bytes(double bytes, char out[CLI_TEXT]);
 const char *cli_duration(double s, char out[CLI_TEXT]);
 /* "1.11 GFLOP" */
 const char *cli_flops(double flops, char out[CLI_TEXT]);
+/* A name or text that somebody else has chosen, as it may stand in a line of the terminal, and without the secrets of
+ * addresses (stoker/printable.h). Borrowed until the eighth call from now. */
+const char *cli_shown(const char *text);
 /* Text in JSON's quotes. */
 void cli_json_text(FILE *file, const char *text);
+/* The same for a text with paths or addresses, whose secrets are hidden. */
+void cli_json_place(FILE *file, const char *text);
 /* A number, or null where it is none. */
 void cli_json_number(FILE *file, double x);
 /* Prints ', "<prefix>f1": 0.9' for each further metric. */

@@ -17,7 +17,7 @@ static const cli_option options[] = {
 static void on_event(void *user, const stk_train_event *event)
 {
     (void)user;
-    if (event->kind == STK_EVENT_WARNING) fprintf(stderr, "stoker: warning: %s\n", event->text);
+    if (event->kind == STK_EVENT_WARNING) fprintf(stderr, "stoker: warning: %s\n", cli_shown(event->text));
 }
 
 static void print_metrics(const stk_run *run, const char *part, const stk_metrics *m, bool json)

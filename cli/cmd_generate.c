@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "stoker/generate.h"
+#include "stoker/printable.h"
 #include "stoker/tokenizer.h"
 
 static const cli_option options[] = {
@@ -31,6 +32,7 @@ typedef struct generation {
     stk_sampling sampling;
     int64_t n_most;
     int32_t end; /* -1: none */
+    bool terminal;
     /* Tokens whose text is not out yet, behind one or none that tells how they join it. */
     int32_t pending[MOST_PENDING];
     int n_pending, n_shown;
@@ -84,7 +86,12 @@ static size_t put_valid(generation *g, const char *text, size_t n, bool is_last)
     while (at < n) {
         int length = measure_character(text + at, n - at);
         if (length < 0 && !is_last) break;
-        put(g, length > 0 ? text + at : "\xef\xbf\xbd", length > 0 ? (size_t)length : 3);
+        char one[STK_PRINTABLE_BYTES] = "\xef\xbf\xbd";
+        if (length > 0) snprintf(one, sizeof(one), "%.*s", length, text + at);
+        /* A terminal would obey what a model makes up or a vocabulary holds. */
+        bool is_plain = one[0] == '\n' || one[0] == '\t' || !g->terminal;
+        if (length > 0 && one[0] && !is_plain) stk_printable_character(text + at, one);
+        put(g, one, one[0] ? strlen(one) : 1);
         at += length > 0 ? (size_t)length : 1;
     }
     return at;
@@ -253,7 +260,7 @@ static stk_status open_tokenizer(generation *g)
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
-    generation g = {.args = &args};
+    generation g = {.args = &args, .terminal = isatty(STDOUT_FILENO)};
     int64_t n_threads;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words != 2) return cli_usage(verb, "generate needs a run folder and a prompt");

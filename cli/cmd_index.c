@@ -36,7 +36,7 @@ static void print_result(const index_job *job, const stk_index_progress *p)
         return;
     }
     if (job->quiet) return;
-    printf("%s: %s files, %s in %s", p->path, cli_count(p->n_files, n), cli_bytes((double)p->n_bytes, bytes),
+    printf("%s: %s files, %s in %s", cli_shown(p->path), cli_count(p->n_files, n), cli_bytes((double)p->n_bytes, bytes),
            cli_duration(s, time_text));
     if (p->n_kept) printf("; %s were in it already", cli_count(p->n_kept, kept));
     if (p->n_without) printf("; %s have no entry points", cli_count(p->n_without, without));

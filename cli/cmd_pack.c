@@ -51,7 +51,7 @@ static bool show(void *user, const stk_pack_progress *p)
 static void print_bad(void *user, const char *text)
 {
     (void)user;
-    fprintf(stderr, "stoker: %s\n", text);
+    fprintf(stderr, "stoker: %s\n", cli_shown(text));
 }
 
 static void print_result(const pack_job *job, const char *folder, const stk_pack_progress *p)

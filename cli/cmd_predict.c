@@ -18,7 +18,7 @@ static const cli_option options[] = {
 static void on_event(void *user, const stk_train_event *event)
 {
     (void)user;
-    if (event->kind == STK_EVENT_WARNING) fprintf(stderr, "stoker: warning: %s\n", event->text);
+    if (event->kind == STK_EVENT_WARNING) fprintf(stderr, "stoker: warning: %s\n", cli_shown(event->text));
 }
 
 /* Of a regression: "numbers": [0.25, 3] */
@@ -56,12 +56,12 @@ static void print_json(const char *file, const stk_prediction *p, int n)
 
 static void print_table(const char *file, const stk_prediction *p, int n)
 {
-    printf("%s\n", file);
+    printf("%s\n", cli_shown(file));
     for (int i = 0; i < n; i++) {
         if (p[i].kind == STK_PREDICTION_NUMBER)
             printf("  %.6g\n", p[i].probability);
         else if (p[i].class_name)
-            printf("  %6.2f %%  %s\n", 100 * p[i].probability, p[i].class_name);
+            printf("  %6.2f %%  %s\n", 100 * p[i].probability, cli_shown(p[i].class_name));
         else
             printf("  %6.2f %%  class %lld\n", 100 * p[i].probability, (long long)p[i].class_number);
     }

@@ -126,7 +126,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
                                 : snprintf(html, sizeof(html), "report.html");
     if (n >= (int)sizeof(html)) return cli_usage(verb, "the file's name is too long");
     if (stk_report_write(args.word, args.n_words, html) != STK_OK) return cli_fail();
-    printf("report  %s\n", html);
+    printf("report  %s\n", cli_shown(html));
     int code = CLI_OK;
     if (png) code = print_page(html, args.n_words, "--screenshot", png);
     if (pdf && code == CLI_OK) code = print_page(html, args.n_words, "--print-to-pdf", pdf);

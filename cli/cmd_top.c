@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "stoker/printable.h"
 #include "watch/nvml.h"
 #include "watch/sampler.h"
 
@@ -130,10 +131,13 @@ static void add_line(top *t, const char *format, ...) __attribute__((format(prin
 static void add_line(top *t, const char *format, ...)
 {
     va_list args;
+    char text[LINE_BYTES];
     if (t->n_lines == MOST_LINES) return;
     va_start(args, format);
-    vsnprintf(t->line[t->n_lines++], LINE_BYTES, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    /* Names of processes are what these say of themselves. */
+    stk_printable(text, t->line[t->n_lines++], LINE_BYTES);
 }
 
 static const char *bar(double share, char out[BAR + 1])

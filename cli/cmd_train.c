@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "progress.h"
+#include "stoker/printable.h"
 
 static const cli_option options[] = {
     {"--set", "KEY=VALUE", "changes a key of the recipe: --set optimizer.sgd.lr=0.2; may be given often"},
@@ -86,8 +87,9 @@ static void print_command(int argc, char **argv)
             i++;
             continue;
         }
+        char word[CLI_PATH];
         printf(" ");
-        cli_shell_word(stdout, argv[i]);
+        cli_shell_word(stdout, stk_hide_secrets(argv[i], word, sizeof(word)));
     }
     printf(" --resume\n");
 }
@@ -97,7 +99,7 @@ static int report_interrupt(progress *p, int argc, char **argv)
     progress_clear(p);
     if (!p->quiet && !p->json) {
         if (stk_run_saved(running)) {
-            printf("saved   %s; go on with: ", stk_run_saved(running));
+            printf("saved   %s; go on with: ", cli_shown(stk_run_saved(running)));
             print_command(argc, argv);
         } else {
             printf("stopped before the first step; nothing was saved\n");
@@ -114,8 +116,8 @@ static int check_expected(const stk_run_result *result)
     for (int i = 0; i < result->n_expected; i++) {
         const stk_expected *e = &result->expected[i];
         if (e->is_met) continue;
-        fprintf(stderr, "stoker: the run falls short of its recipe: '%s' is expected, and it is %.6g\n", e->text,
-                e->value);
+        fprintf(stderr, "stoker: the run falls short of its recipe: '%s' is expected, and it is %.6g\n",
+                cli_shown(e->text), e->value);
         code = CLI_FAILED;
     }
     return code;
@@ -139,10 +141,10 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
         if (p->json)
             progress_result(p, running, &result);
         else if (!p->quiet && result.is_finished)
-            printf("the run in '%s' is finished; there is nothing left to do\n", p->info.folder);
+            printf("the run in '%s' is finished; there is nothing left to do\n", cli_shown(p->info.folder));
         else if (!p->quiet)
-            printf("the run in '%s' is at step %lld already; --steps %lld leaves nothing to do\n", p->info.folder,
-                   (long long)p->info.resumed_step, (long long)run_options->max_steps);
+            printf("the run in '%s' is at step %lld already; --steps %lld leaves nothing to do\n",
+                   cli_shown(p->info.folder), (long long)p->info.resumed_step, (long long)run_options->max_steps);
         code = check_expected(&result);
     } else if (status == STK_INTERRUPTED) {
         code = report_interrupt(p, argc, argv);
@@ -150,9 +152,9 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
         progress_clear(p);
         code = cli_fail();
         for (int64_t i = 0; stk_run_skipped(running, i) && !p->quiet; i++)
-            fprintf(stderr, "        skipped %s\n", stk_run_skipped(running, i));
+            fprintf(stderr, "        skipped %s\n", cli_shown(stk_run_skipped(running, i)));
         if (stk_run_saved(running) && !p->quiet)
-            fprintf(stderr, "stoker: the last checkpoint is %s\n", stk_run_saved(running));
+            fprintf(stderr, "stoker: the last checkpoint is %s\n", cli_shown(stk_run_saved(running)));
     }
     stk_run *ended = running;
     running = NULL;

@@ -189,7 +189,7 @@ int data_bench(data_job *job)
         print_table(&b);
     int code = ok ? CLI_OK : cli_fail();
     for (int64_t i = 0; !ok && stk_loader_skipped(loader, i); i++)
-        fprintf(stderr, "        skipped %s\n", stk_loader_skipped(loader, i));
+        fprintf(stderr, "        skipped %s\n", cli_shown(stk_loader_skipped(loader, i)));
     stk_loader_close(loader);
     return code;
 }

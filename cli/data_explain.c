@@ -14,7 +14,7 @@ static const char *plural(int64_t n)
 static void print_source(const stk_explanation *e)
 {
     char n[CLI_TEXT], files[CLI_TEXT], classes[CLI_TEXT], bytes[CLI_TEXT], all[CLI_TEXT];
-    printf("source   %s: %s record%s", e->source, cli_count(e->n_records, n), plural(e->n_records));
+    printf("source   %s: %s record%s", cli_shown(e->source), cli_count(e->n_records, n), plural(e->n_records));
     if (e->n_files && e->n_files != e->n_records)
         printf(" in %s file%s", cli_count(e->n_files, files), plural(e->n_files));
     if (e->n_classes) printf(", %s class%s", cli_count(e->n_classes, classes), e->n_classes == 1 ? "" : "es");
@@ -31,10 +31,10 @@ static void print_order(const stk_explanation *e)
 {
     char n[CLI_TEXT], batches[CLI_TEXT], batch[CLI_TEXT], rest[CLI_TEXT];
     for (int i = 0; i < e->n_orders; i++)
-        printf("%s %s\n", i ? "        " : "order   ", e->order[i]);
+        printf("%s %s\n", i ? "        " : "order   ", cli_shown(e->order[i]));
     if (e->n_orders == 0) printf("order    as the source has them\n");
     for (int i = 0; i < e->n_surveys; i++)
-        printf("         survey of %s\n", e->survey[i]);
+        printf("         survey of %s\n", cli_shown(e->survey[i]));
     printf("         %s\n", e->indexable
                                 ? "indexable: which record is sample n of an epoch is arithmetic, without a buffer"
                                 : "sequential: a position in a window is found by going back over draws, exactly");
@@ -61,14 +61,14 @@ static void print_stages(const stk_explanation *e)
         int last = i;
         while (s->i_pass && last + 1 < e->n_stages && e->stage[last + 1].i_pass == s->i_pass)
             last++;
-        printf("%s %s: ", first ? "stages  " : "        ", s->field);
+        printf("%s %s: ", first ? "stages  " : "        ", cli_shown(s->field));
         for (int k = i; k <= last; k++)
             printf("%s%s%s", k > i ? " + " : "", e->stage[k].name, e->stage[k].random ? " (random)" : "");
         printf(" -> %s%s\n", e->stage[last].output, last > i ? ", as one pass over rows" : "");
         i = last + 1;
     }
     for (int i = 0; i < e->n_fields; i++)
-        printf("%s %s: %s -> %s\n", i ? "        " : "fields  ", e->field[i].name, e->field[i].input,
+        printf("%s %s: %s -> %s\n", i ? "        " : "fields  ", cli_shown(e->field[i].name), e->field[i].input,
                e->field[i].output);
 }
 
@@ -91,7 +91,7 @@ static void print_cache(const stk_explanation *e)
     if (c->kind == STK_CACHE_MEMORY)
         printf(", of which %s may be kept", cli_bytes((double)c->reserved_bytes, reserved));
     else
-        printf("; '%s' has %.0f %% of them", c->path, 100 * (double)c->n_present / (double)c->n_records);
+        printf("; '%s' has %.0f %% of them", cli_shown(c->path), 100 * (double)c->n_present / (double)c->n_records);
     printf(" (%s now)\n", cli_bytes((double)c->n_bytes, present));
 }
 
@@ -120,7 +120,7 @@ static void print_text(const stk_explanation *e)
 static void put_text(const char *key, const char *text)
 {
     printf(", \"%s\": ", key);
-    cli_json_text(stdout, text);
+    cli_json_place(stdout, text);
 }
 
 static void put_bool(const char *key, bool value)
@@ -154,7 +154,7 @@ static void print_json_stages(const stk_explanation *e)
 static void print_json(const data_job *job, const stk_explanation *e)
 {
     printf("{\"recipe\": ");
-    cli_json_text(stdout, job->recipe);
+    cli_json_place(stdout, job->recipe);
     put_text("split", job->split);
     put_text("source", e->source);
     printf(", \"records\": %lld, \"files\": %lld, \"classes\": %lld, \"record_bytes\": %.1f, \"corrupt\": %lld",
@@ -164,12 +164,12 @@ static void print_json(const data_job *job, const stk_explanation *e)
     printf(", \"order\": [");
     for (int i = 0; i < e->n_orders; i++) {
         printf("%s", i ? ", " : "");
-        cli_json_text(stdout, e->order[i]);
+        cli_json_place(stdout, e->order[i]);
     }
     printf("], \"surveys\": [");
     for (int i = 0; i < e->n_surveys; i++) {
         printf("%s", i ? ", " : "");
-        cli_json_text(stdout, e->survey[i]);
+        cli_json_place(stdout, e->survey[i]);
     }
     printf("]");
     put_text("class", e->indexable ? "indexable" : "sequential");

@@ -29,10 +29,10 @@ static void list(void *user, const stk_corrupt_record *record)
     if (view->terminal && view->n_listed == 0) cli_clear_bar();
     if (view->json) {
         printf("%s{\"record\": %lld, \"name\": ", view->n_listed ? ", " : "", (long long)record->i_record);
-        cli_json_text(stdout, record->name);
+        cli_json_place(stdout, record->name);
         printf(", \"file\": ");
         if (record->file)
-            cli_json_text(stdout, record->file);
+            cli_json_place(stdout, record->file);
         else
             printf("null");
         if (record->offset_bytes >= 0)
@@ -40,10 +40,10 @@ static void list(void *user, const stk_corrupt_record *record)
         else
             printf(", \"offset\": null");
         printf(", \"reason\": ");
-        cli_json_text(stdout, record->reason);
+        cli_json_place(stdout, record->reason);
         printf("}");
     } else {
-        printf("%s: %s\n", record->name, record->reason);
+        printf("%s: %s\n", cli_shown(record->name), cli_shown(record->reason));
     }
     view->n_listed++;
 }
@@ -71,13 +71,13 @@ static void print_result(const data_job *job, const verify_view *view, const stk
     double s = cli_now() - view->start_s;
     if (view->json) {
         printf("], \"source\": ");
-        cli_json_text(stdout, job->recipe);
+        cli_json_place(stdout, job->recipe);
         printf(", \"records\": %lld, \"n_corrupt\": %lld, \"bytes\": %lld, \"seconds\": %.3f, \"error\": ",
                (long long)p->n_done, (long long)p->n_corrupt, (long long)p->n_bytes, s);
         if (status == STK_OK)
             printf("null}\n");
         else {
-            cli_json_text(stdout, stk_error_text());
+            cli_json_place(stdout, stk_error_text());
             printf("}\n");
         }
         return;

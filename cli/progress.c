@@ -196,8 +196,9 @@ static void print_epoch(progress *p, const stk_train_event *event)
 static void print_plan(progress *p, const stk_train_event *event)
 {
     char count[CLI_TEXT], flops[CLI_TEXT], peak[CLI_TEXT], limit[CLI_TEXT];
-    printf("model   %s, %s parameters, %s %s %s forward\n", p->info.model, cli_count(event->n_parameters, count),
-           cli_flops(event->forward_flops, flops), strchr("aeiou", p->info.sample[0]) ? "an" : "a", p->info.sample);
+    printf("model   %s, %s parameters, %s %s %s forward\n", cli_shown(p->info.model),
+           cli_count(event->n_parameters, count), cli_flops(event->forward_flops, flops),
+           strchr("aeiou", p->info.sample[0]) ? "an" : "a", p->info.sample);
     printf("plan    %s, %s, batch %" PRId64 ", peak %s", event->text, event->precision, p->info.batch,
            cli_bytes((double)event->peak_planned_bytes, peak));
     if (p->info.memory_limit_bytes > 0) printf(" of %s", cli_bytes((double)p->info.memory_limit_bytes, limit));
@@ -238,7 +239,8 @@ void progress_info(void *user, const stk_run_info *info)
     if (info->n_classes > 0) printf(", %s classes", cli_count(info->n_classes, count));
     if (info->source_bytes > 0) printf(", %s", cli_bytes((double)info->source_bytes, bytes));
     printf("\n");
-    if (info->resumed_step > 0) printf("resume  %s from step %s\n", info->folder, cli_count(info->resumed_step, count));
+    if (info->resumed_step > 0)
+        printf("resume  %s from step %s\n", cli_shown(info->folder), cli_count(info->resumed_step, count));
     fflush(stdout);
 }
 
@@ -276,7 +278,7 @@ static void print_json_event(const stk_train_event *event)
     switch (event->kind) {
     case STK_EVENT_PLAN:
         printf("{\"event\": \"plan\", \"device\": ");
-        cli_json_text(stdout, event->text);
+        cli_json_place(stdout, event->text);
         printf(", \"parameters\": %" PRId64
                ", \"forward_flops\": %.9g, \"peak_planned_bytes\": %zu, \"steps\": %" PRId64 "}\n",
                event->n_parameters, event->forward_flops, event->peak_planned_bytes, event->n_steps);
@@ -290,7 +292,7 @@ static void print_json_event(const stk_train_event *event)
                                                  : event->kind == STK_EVENT_TRACED ? "traced"
                                                  : event->kind == STK_EVENT_SERVED ? "served"
                                                                                    : "warning");
-        cli_json_text(stdout, event->text);
+        cli_json_place(stdout, event->text);
         printf("}\n");
         break;
     default: return;
@@ -304,7 +306,7 @@ void progress_event(void *user, const stk_train_event *event)
     if (event->kind == STK_EVENT_STEP) p->last = *event;
     if (event->kind == STK_EVENT_WARNING) {
         progress_clear(p);
-        fprintf(stderr, "stoker: warning: %s\n", event->text);
+        fprintf(stderr, "stoker: warning: %s\n", cli_shown(event->text));
     }
     if (p->quiet) return;
     if (p->json) {
@@ -315,7 +317,7 @@ void progress_event(void *user, const stk_train_event *event)
     if (event->kind == STK_EVENT_EPOCH) print_epoch(p, event);
     if (event->kind == STK_EVENT_TRACED) {
         progress_clear(p);
-        printf("trace   %s; open it at ui.perfetto.dev\n", event->text);
+        printf("trace   %s; open it at ui.perfetto.dev\n", cli_shown(event->text));
     }
     if (event->kind == STK_EVENT_SERVED) {
         printf("metrics %s\n", event->text);
@@ -344,7 +346,7 @@ static void print_skipped(const stk_run *run, int64_t n)
     for (int64_t i = 0;; i++) {
         const char *text = stk_run_skipped(run, i);
         if (!text) break;
-        printf("        %s\n", text);
+        printf("        %s\n", cli_shown(text));
     }
 }
 
@@ -364,7 +366,8 @@ static void print_expected(const stk_run_result *result)
 {
     for (int i = 0; i < result->n_expected; i++) {
         const stk_expected *e = &result->expected[i];
-        printf("  expected     %s: %s, it is %.4g\n", e->text, e->is_met ? "reached" : "not reached", e->value);
+        printf("  expected     %s: %s, it is %.4g\n", cli_shown(e->text), e->is_met ? "reached" : "not reached",
+               e->value);
     }
     if (result->unjudged_epochs > 0)
         printf("  expected     not judged: the recipe's %lld epochs are to reach it\n",
@@ -406,7 +409,7 @@ static void print_table(const stk_run *run, const stk_run_result *result, const 
         printf("%s for a copy to save, ", cli_bytes((double)result->checkpoint_copy_bytes, a));
     printf("%s used by the process\n", cli_bytes((double)train->peak_rss_bytes, b));
     if (has_run) print_shares(&train->time);
-    if (stk_run_saved(run)) printf("  saved        %s\n", stk_run_saved(run));
+    if (stk_run_saved(run)) printf("  saved        %s\n", cli_shown(stk_run_saved(run)));
     print_expected(result);
     if (train->early_stopped) printf("  stopped early: validation did not get better\n");
     print_skipped(run, train->n_skipped);

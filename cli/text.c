@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "stoker/printable.h"
 
 const char *cli_count(int64_t n, char out[CLI_TEXT])
 {
@@ -58,18 +59,37 @@ const char *cli_duration(double s, char out[CLI_TEXT])
     return out;
 }
 
+const char *cli_shown(const char *text)
+{
+    enum { N_KEPT = 8, BYTES = 2 * CLI_PATH };
+    static char kept[N_KEPT][BYTES], hidden[BYTES];
+    static int i;
+    i = (i + 1) % N_KEPT;
+    return stk_printable(stk_hide_secrets(text, hidden, BYTES), kept[i], BYTES);
+}
+
+/* What is escaped for a terminal is so here, too; bytes that are no text, which JSON cannot hold, are U+FFFD. */
 void cli_json_text(FILE *file, const char *text)
 {
+    char shown[STK_PRINTABLE_BYTES];
     fputc('"', file);
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-        if (*p == '"' || *p == '\\')
-            fprintf(file, "\\%c", *p);
-        else if (*p < 0x20)
-            fprintf(file, "\\u%04x", *p);
+    for (int n; *text; text += n) {
+        unsigned char byte = (unsigned char)*text;
+        n = stk_printable_character(text, shown);
+        if (byte == '"' || byte == '\\')
+            fprintf(file, "\\%c", byte);
+        else if (byte < 0x80 && shown[0] == '\\')
+            fprintf(file, "\\u%04x", byte);
         else
-            fputc(*p, file);
+            fputs(byte >= 0x80 && n == 1 ? "\\ufffd" : shown, file);
     }
     fputc('"', file);
+}
+
+void cli_json_place(FILE *file, const char *text)
+{
+    static char hidden[2 * CLI_PATH];
+    cli_json_text(file, stk_hide_secrets(text, hidden, sizeof(hidden)));
 }
 
 void cli_json_number(FILE *file, double x)

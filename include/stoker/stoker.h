@@ -36,6 +36,7 @@
 #include "stoker/pack.h"
 #include "stoker/plan.h"
 #include "stoker/plugin.h"
+#include "stoker/printable.h"
 #include "stoker/ragged.h"
 #include "stoker/regroup.h"
 #include "stoker/report.h"

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 enum { TEXT_BYTES = 1024 };
 static _Thread_local char error_text[TEXT_BYTES];
 
@@ -23,6 +25,13 @@ const char *stk_error_text(void)
     return error_text;
 }
 
+/* An error's text may name what others have chosen, and addresses with secrets. */
+static void settle(const char *text)
+{
+    char hidden[TEXT_BYTES];
+    stk_printable_lines(stk_hide_secrets(text, hidden, sizeof(hidden)), error_text, sizeof(error_text));
+}
+
 stk_status stk_fail(stk_status status, const char *format, ...)
 {
     char text[TEXT_BYTES]; /* The arguments may point into the old text. */
@@ -30,7 +39,7 @@ stk_status stk_fail(stk_status status, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    memcpy(error_text, text, sizeof(text));
+    settle(text);
     return status;
 }
 
@@ -47,7 +56,7 @@ stk_status stk_fail_prefix(stk_status status, const char *format, ...)
     if (rest > sizeof(text) - 1 - used) rest = sizeof(text) - 1 - used;
     memcpy(text + used, error_text, rest);
     text[used + rest] = 0;
-    memcpy(error_text, text, used + rest + 1);
+    settle(text);
     return status;
 }
 

@@ -94,6 +94,9 @@ int stk_character_bytes(const unsigned char *p)
                                           : 0;
     for (int i = 1; i < n; i++)
         if ((p[i] & 0xc0) != 0x80) return 0;
+    /* Longer than need be, halves of UTF-16's pairs, and what is above U+10FFFF. */
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f)) return 0;
+    if ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f)) return 0;
     return n;
 }
 

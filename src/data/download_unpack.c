@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/new_folder.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "data/archive/cifar.h"
 #include "data/text/text_parts.h"
@@ -17,9 +18,11 @@ enum { PATH_BYTES = 4096 };
 static void print_source(const stk_download_set *set, stk_text *out)
 {
     stk_text_add(out, "%s: %s\nlicence: %s\n", set->name, set->about, set->licence);
-    for (int i = 0; i < set->n_files; i++)
-        stk_text_add(out, "from %s, %s\n", set->file[i].url,
-                     set->file[i].checksum ? set->file[i].checksum : "whose checksum was not asked for");
+    for (int i = 0; i < set->n_files; i++) {
+        stk_text_add(out, "from ");
+        (void)stk_text_add_secrets(out, set->file[i].url, STK_HIDDEN, false);
+        stk_text_add(out, ", %s\n", set->file[i].checksum ? set->file[i].checksum : "whose checksum was not asked for");
+    }
 }
 
 stk_status stk_download_is_unpacked(const stk_download_set *set, const char *folder, bool *out)

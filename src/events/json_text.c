@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/printable.h"
+
 void stk_json_add_text(stk_text *out, const char *text)
 {
     stk_text_add_bytes(out, "\"", 1);
@@ -13,8 +15,8 @@ void stk_json_add_text(stk_text *out, const char *text)
             n = 1;
         } else if (*p == '"' || *p == '\\') {
             stk_text_add(out, "\\%c", *p);
-        } else if (*p < 0x20) {
-            stk_text_add(out, "\\u%04x", *p);
+        } else if (stk_is_unprintable(p, n)) {
+            stk_text_add(out, "\\u%04x", stk_character_code(p, n));
         } else {
             stk_text_add_bytes(out, p, (size_t)n);
         }

@@ -6,15 +6,17 @@
 
 #include "base/error.h"
 #include "base/new_file.h"
+#include "base/printable.h"
 #include "base/text.h"
 
 static void add_escaped(stk_text *out, const char *text)
 {
-    for (; *text; text++)
-        if (*text == '\n')
-            stk_text_add(out, "\\n");
-        else
-            stk_text_add(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    stk_text shown = {0};
+    stk_text_add_printable(&shown, text);
+    for (const char *p = stk_text_get(&shown); *p; p++)
+        stk_text_add(out, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
+    out->failed = out->failed || shown.failed;
+    stk_text_free(&shown);
 }
 
 static bool is_counter(const char *name)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 enum { WIDTH = 560, HEIGHT = 240, LEFT = 54, RIGHT = 12, TOP = 10, BOTTOM = 34, MOST_POINTS = 500 };
 
 void stk_html_add(stk_text *out, const char *text)
@@ -16,8 +18,12 @@ void stk_html_add(stk_text *out, const char *text)
                              : *p == '>' ? "&gt;"
                              : *p == '"' ? "&quot;"
                                          : NULL;
-        if (n == 0 || entity)
-            stk_text_add(out, "%s", entity ? entity : "?");
+        char one[5] = {0};
+        memcpy(one, p, n ? (size_t)n : 1);
+        if (entity)
+            stk_text_add(out, "%s", entity);
+        else if (*p != '\n' && stk_is_unprintable(p, n))
+            stk_text_add_printable(out, one);
         else
             stk_text_add_bytes(out, p, (size_t)n);
         p += n ? n : 1;

@@ -142,7 +142,7 @@ stk_status stk_data_record_print(const stk_recipe *recipe, const stk_dataset *co
         json_t *object = can_record(recipe, i, part[i]) ? print_part(part[i], &lost) : NULL;
         ok = object && !json_object_set_new(root, part_name[i], object);
     }
-    char *text = ok ? json_dumps(root, JSON_COMPACT) : NULL;
+    char *text = ok ? json_dumps(root, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
     if (text) stk_text_add(out, "%s", text);
     free(text);
     json_decref(root);

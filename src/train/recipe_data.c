@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/neighbour.h"
+#include "base/secret.h"
 #include "data/remote/http.h"
 #include "data/source/paths.h"
 #include "stoker/download.h"
@@ -68,6 +69,25 @@ static stk_status try_folder(const char *folder, const char *name, char found[PA
     return STK_OK;
 }
 
+/* An address as a run keeps it, without its secrets, gets them from the environment. */
+static stk_status reveal(stk_recipe *recipe, stk_yaml_node *node)
+{
+    const char *secret = getenv("STOKER_ADDRESS_SECRET");
+    stk_text text = {0};
+    stk_status status = STK_OK;
+    if (stk_text_add_secrets(&text, node->text, secret ? secret : STK_HIDDEN, true) == 0) goto done;
+    if (!secret || !secret[0])
+        STK_TRY(stk_yaml_fail(node,
+                              "the address '%s' is kept here without its secret: go on with the recipe that has it, or "
+                              "set STOKER_ADDRESS_SECRET to what stands for %s",
+                              node->text, STK_HIDDEN));
+    STK_TRY(stk_text_status(&text));
+    if (!(node->text = stk_arena_text(recipe->yaml->arena, stk_text_get(&text)))) STK_TRY(stk_fail_memory(text.n));
+done:
+    stk_text_free(&text);
+    return status;
+}
+
 /* Replaces the text of node by an absolute path. */
 static stk_status find_path(stk_recipe *recipe, stk_yaml_node *node)
 {
@@ -77,7 +97,7 @@ static stk_status find_path(stk_recipe *recipe, stk_yaml_node *node)
     stk_text tried = {0}, how = {0};
     bool is_absolute = node->text[0] == '/';
     size_t n = slash ? (size_t)(slash - recipe->path) : 0;
-    if (stk_is_remote(node->text)) return STK_OK; /* it is looked for when it is opened */
+    if (stk_is_remote(node->text)) return reveal(recipe, node); /* it is looked for when it is opened */
     if (slash && n < sizeof(folder)) {
         memcpy(folder, n ? recipe->path : "/", n ? n : 1);
         folder[n ? n : 1] = 0;

@@ -66,7 +66,7 @@ bool stk_yaml_is_null(const stk_yaml_node *node);
 stk_status stk_yaml_fail(const stk_yaml_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
 stk_status stk_yaml_fail_key(const stk_yaml_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The tree as YAML that parses to the same tree. */
+/* The tree as YAML that parses to the same tree, but for secrets of addresses (base/secret.h), which are hidden. */
 void stk_yaml_print(const stk_yaml_node *node, stk_text *out);
 /* The scalar, or the whole node in flow style. */
 void stk_yaml_print_flow(const stk_yaml_node *node, stk_text *out);

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/secret.h"
 #include "train/yaml.h"
 
 /* True where a text may stand without quotes and is read as the same text. Quotes too many do no harm. */
@@ -18,7 +19,7 @@ static bool is_plain(const char *text)
     return true;
 }
 
-static void print_text(const char *text, bool quoted, stk_text *out)
+static void print_quoted(const char *text, bool quoted, stk_text *out)
 {
     if (is_plain(text) && !quoted) {
         stk_text_add(out, "%s", text);
@@ -42,6 +43,16 @@ static void print_text(const char *text, bool quoted, stk_text *out)
             stk_text_add_bytes(out, p, 1);
     }
     stk_text_add(out, "\"");
+}
+
+/* What is printed is kept in runs and shown, so secrets of addresses are hidden. */
+static void print_text(const char *text, bool quoted, stk_text *out)
+{
+    stk_text hidden = {0};
+    bool is_address = strstr(text, "://") && stk_text_add_secrets(&hidden, text, STK_HIDDEN, false) > 0;
+    print_quoted(is_address ? stk_text_get(&hidden) : text, quoted, out);
+    out->failed = out->failed || hidden.failed;
+    stk_text_free(&hidden);
 }
 
 void stk_yaml_print_flow(const stk_yaml_node *node, stk_text *out)

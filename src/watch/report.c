@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 enum { WIDTH = 110, INDENT = 12 };
 
 void stk_watch_report_make(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_report *out)
@@ -25,6 +27,8 @@ void stk_watch_report_make(const stk_watch_history *history, const stk_watch_fac
 /* "  label     text", where long texts go on below their beginning. */
 static void add_wrapped(const stk_watch_report *report, stk_text *out, const char *label, const char *text)
 {
+    char shown[2048]; /* Paths and names of processes stand in it. */
+    text = stk_printable(text, shown, sizeof(shown));
     int at = INDENT, hang = text[0] >= '1' && text[0] <= '9' && text[1] == '.' ? 3 : 0, n_words = 0;
     stk_text_add(out, "  %-9s ", label);
     for (const char *p = text + strspn(text, " "); *p; p += strspn(p, " ")) {

@@ -89,6 +89,9 @@ stk_status stk_onnx_read_tensor(stk_arena *arena, const char *folder, const Onnx
                                                                         (size_t)n * stk_dtype_bytes(out->dtype), &data)
                                                : copy_data(arena, proto, out->dtype, n, &data);
     out->data = data;
+    /* Kernels compare truth values as bytes, and count on 0 and 1. */
+    for (int64_t i = 0; i < n && status == STK_OK && out->dtype == STK_BOOL; i++)
+        ((uint8_t *)data)[i] = ((uint8_t *)data)[i] != 0;
     return status;
 }
 

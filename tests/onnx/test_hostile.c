@@ -212,12 +212,32 @@ static void sizes_do_not_wrap_around(void **state)
           {.op = "CumSum", .shape = LIST(2, 2), .input = LIST(INT64_MIN), .words = "the axis"});
 }
 
+/* A byte that is neither 0 nor 1 compared unequal to another truth. */
+static void truth_is_zero_or_one(void **state)
+{
+    (void)state;
+    uint8_t bytes[] = {0, 1, 2, 255};
+    int64_t n = sizeof(bytes);
+    stk_arena *arena = stk_arena_new();
+    stk_onnx_tensor tensor;
+    Onnx__TensorProto proto = ONNX__TENSOR_PROTO__INIT;
+    proto.has_data_type = proto.has_raw_data = 1;
+    proto.data_type = ONNX__TENSOR_PROTO__DATA_TYPE__BOOL;
+    proto.n_dims = 1;
+    proto.dims = &n;
+    proto.raw_data = (ProtobufCBinaryData){sizeof(bytes), bytes};
+    assert_int_equal(stk_onnx_read_tensor(arena, NULL, &proto, "t", &tensor), STK_OK);
+    assert_memory_equal(tensor.data, ((const uint8_t[]){0, 1, 1, 1}), sizeof(bytes));
+    stk_arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_of_other_ranks_are_refused),
         cmocka_unit_test(pooling_of_no_pixels_is_refused),
         cmocka_unit_test(sizes_do_not_wrap_around),
+        cmocka_unit_test(truth_is_zero_or_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import pathlib
+import random
 import re
 import struct
 import tarfile
@@ -662,6 +663,19 @@ def make_http():
     write("http", "no_path", b"GET http://a/ HTTP/1.1\r\n\r\n")
 
 
+def make_runs():
+    """Bytes are decisions there, so any will do; the first says whether what they make is changed at random besides."""
+    draw = random.Random(1)
+    for target in "run_onnx", "run_recipe":
+        for i in range(48):
+            n = draw.choice([40, 80, 160, 320])
+            write(target, f"random_{i}", bytes([draw.randrange(9, 256)]) + draw.randbytes(n))
+    for name in "conv", "shape":
+        write("run_onnx", name, pathlib.Path("corpus/onnx", name).read_bytes())
+    write("run_recipe", "mlp.yaml", b"data: {train: {source: {synthetic: {fields: {x: [6]}, classes: 4, samples: 9}}}}\n"
+          b"batch: 4\nmodel: {mlp: {hidden: [5]}}\noptimizer: {sgd: {lr: 0.1, momentum: 0.9}}\nepochs: 1\n")
+
+
 for decoder in "jpeg", "jpeg_crop", "transcode":
     for file_name, text in JPEG.items():
         write(decoder, file_name + ".jpg", base64.b64decode(text))
@@ -693,5 +707,6 @@ make_listing()
 make_tokenizer()
 make_csv()
 make_onnx()
+make_runs()
 make_watch()
 make_http()

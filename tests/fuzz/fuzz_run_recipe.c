@@ -4,7 +4,8 @@
  *
  * How near losses must be: 1e-4 of the loss, and SHAKEN times what the reference's own losses change by when its first
  * weights change in their last place, so that a network that magnifies rounding has no promise to keep that the
- * reference could not keep either. In 16 bits the place is that of these, and only the first loss is compared.
+ * reference could not keep either. Only the first loss is compared in 16 bits, where the place is that of these, and of
+ * optimisers that divide gradients by their size, where what is nothing but rounding becomes a whole step.
  * With FUZZ_SHOW set recipes and what becomes of them are printed.
  *
  * covers: train/build_layer.c train/build_synthetic.c

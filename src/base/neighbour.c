@@ -19,7 +19,7 @@ bool stk_path_neighbour(const char *path, char *out, size_t out_bytes)
     if (stk_dir_list(n ? folder : slash ? "/" : ".", &names) != STK_OK) return false;
     for (size_t i = 0; i < names.n; i++) {
         size_t distance = stk_edit_distance(last, names.name[i]);
-        if (distance >= least) continue;
+        if (distance == 0 || distance >= least) continue;
         least = distance;
         nearest = names.name[i];
     }

@@ -116,13 +116,13 @@ const char *stk_count_text(int64_t n, char out[STK_COUNT_TEXT])
 const char *stk_nearest_name(const char *word, const char *const *names)
 {
     const char *best = NULL;
-    size_t least = strlen(word) / 3 + 2; /* Farther than this is no likely slip of the fingers. */
+    size_t n = strlen(word), least = n < 5 ? 2 : (n + 1) / 3 + 1; /* Farther is no likely slip of the fingers. */
     for (; *names; names++) {
-        size_t distance = stk_edit_distance(word, *names);
-        if (distance < least) {
-            least = distance;
-            best = *names;
-        }
+        size_t distance = stk_edit_distance(word, *names), n_name = strlen(*names);
+        /* The word itself is no answer, and one of which nothing is left is none either. */
+        if (distance == 0 || distance >= least || distance >= n || distance >= n_name) continue;
+        least = distance;
+        best = *names;
     }
     return best;
 }

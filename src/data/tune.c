@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/plain_number.h"
+
 enum { LEAST_BATCHES = 3, PATIENCE = 64, IDLE_WINDOWS = 8 };
 #define WINDOW_NS INT64_C(250000000)
 #define WAITS     0.05 /* of the time: more workers are tried */
@@ -19,12 +21,13 @@ void stk_tuner_start(stk_tuner *t, int64_t now_ns)
 
 static void say(stk_tuner *t, int64_t now_ns, double rate, double share, const char *what)
 {
+    char now_text[STK_PLAIN_TEXT], before_text[STK_PLAIN_TEXT];
     if (t->n_texts == STK_TUNE_MOST_TEXTS) return;
-    snprintf(
-        t->text[t->n_texts++], STK_TUNE_TEXT,
-        "after %.1f s: %d threads, %d slots instead of %d, %d %s: %.0f samples/s (%.0f), waiting %.0f %% (%.0f %%)",
-        (double)(now_ns - t->start_ns) * 1e-9, t->n_threads, t->n_slots, t->before_threads, t->before_slots, what, rate,
-        t->before_rate, 100 * share, 100 * t->before_share);
+    snprintf(t->text[t->n_texts++], STK_TUNE_TEXT,
+             "after %.1f s: %d threads, %d slots instead of %d, %d %s: %s samples/s (%s), waiting %.0f %% (%.0f %%)",
+             (double)(now_ns - t->start_ns) * 1e-9, t->n_threads, t->n_slots, t->before_threads, t->before_slots, what,
+             stk_plain_rate(rate, now_text), stk_plain_rate(t->before_rate, before_text), 100 * share,
+             100 * t->before_share);
 }
 
 /* Whether the trial stays; if not, things are as before. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plain_number.h"
 #include "report/chart.h"
 
 enum { TEXT_BYTES = 700 };
@@ -154,6 +155,7 @@ static double memory(const stk_run_data *run, char text[TEXT_BYTES])
 /* The mean of the last losses beside the best ten in a row. */
 static double diverging(const stk_run_data *run, char text[TEXT_BYTES])
 {
+    char a[STK_PLAIN_TEXT], b[STK_PLAIN_TEXT];
     double best = INFINITY, last = NAN, sum = 0;
     int n = 0;
     for (int i = 0; i < run->n_points; i++) {
@@ -172,16 +174,17 @@ static double diverging(const stk_run_data *run, char text[TEXT_BYTES])
     }
     if (!(last > 1.5 * best) || !(last > best + 0.2)) return 0;
     snprintf(text, TEXT_BYTES,
-             "The loss went up again, from %.3g to %.3g: a lower learning rate, a warm-up ('schedule: {cosine: "
+             "The loss went up again, from %s to %s: a lower learning rate, a warm-up ('schedule: {cosine: "
              "{warmup: 1}}'), "
              "or 'clip_norm: 1'.",
-             best, last);
+             stk_plain_number(best, a), stk_plain_number(last, b));
     return 1.5;
 }
 
 /* Validation gets worse while training gets better. */
 static double overfitting(const stk_run_data *run, char text[TEXT_BYTES])
 {
+    char a[STK_PLAIN_TEXT], b[STK_PLAIN_TEXT];
     double best = INFINITY, best_epoch = 0, last = NAN, last_epoch = 0;
     for (int i = 0; i < run->n_points; i++) {
         const stk_point *p = &run->point[i];
@@ -194,16 +197,17 @@ static double overfitting(const stk_run_data *run, char text[TEXT_BYTES])
     }
     if (!(last > 1.05 * best) || last_epoch - best_epoch < 2) return 0;
     snprintf(text, TEXT_BYTES,
-             "Validation was best in epoch %.0f (loss %.3g; now %.3g): the network learns the samples by heart. More "
+             "Validation was best in epoch %.0f (loss %s; now %s): the network learns the samples by heart. More "
              "augmentation, "
              "weight decay or 'early_stopping: {patience: 2}'.",
-             best_epoch, best, last);
+             best_epoch, stk_plain_number(best, a), stk_plain_number(last, b));
     return 1;
 }
 
 /* What the recipe wanted and did not get; of several, the first. */
 static double short_of(const stk_run_data *run, char text[TEXT_BYTES])
 {
+    char a[STK_PLAIN_TEXT];
     const json_t *list = stk_json_find(run->result, "expected"), *claim;
     size_t i;
     json_array_foreach(list, i, claim)
@@ -211,9 +215,9 @@ static double short_of(const stk_run_data *run, char text[TEXT_BYTES])
         if (!json_is_false(json_object_get(claim, "met"))) continue;
         snprintf(
             text, TEXT_BYTES,
-            "The run falls short of its recipe: '%.200s' is expected, and it is %.4g. While the loss still falls: more "
+            "The run falls short of its recipe: '%.200s' is expected, and it is %s. While the loss still falls: more "
             "epochs; else other rates, more data or another network.",
-            stk_json_text(claim, "what"), stk_json_number(claim, "value"));
+            stk_json_text(claim, "what"), stk_plain_number(stk_json_number(claim, "value"), a));
         return 1.2;
     }
     return 0;

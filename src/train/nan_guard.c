@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/plain_number.h"
 #include "graph/graph.h"
 #include "optim/average.h"
 #include "train/trainer_state.h"
@@ -72,11 +73,13 @@ static stk_status find_lost(stk_trainer *trainer, lost_parameters *out)
 
 static stk_status explain_stop(stk_trainer *trainer, int64_t step, double loss, double lr)
 {
+    char number[STK_PLAIN_TEXT];
     lost_parameters lost;
     stk_text where = {0};
     STK_RETURN_IF_ERROR(find_lost(trainer, &lost));
     if (isfinite(trainer->last_loss))
-        stk_text_add(&where, " (it was %.4g at step %lld)", trainer->last_loss, (long long)step - 1);
+        stk_text_add(&where, " (it was %s at step %lld)", stk_plain_number(trainer->last_loss, number),
+                     (long long)step - 1);
     if (lost.n > 0)
         stk_text_add(&where, "; %d of %d parameters are no longer finite, nearest the loss '%s'", lost.n, lost.n_all,
                      lost.nearest);
@@ -84,9 +87,9 @@ static stk_status explain_stop(stk_trainer *trainer, int64_t step, double loss, 
         stk_text_add(&where, "; all parameters are finite, so it overflowed in the forward pass or the data has such "
                              "numbers");
     stk_fail(STK_INVALID,
-             "the loss is %f at step %lld, learning rate %g%s; try a lower rate, clip_norm or warmup, or pass over "
+             "the loss is %f at step %lld, learning rate %s%s; try a lower rate, clip_norm or warmup, or pass over "
              "such steps with on_nan: skip",
-             loss, (long long)step, lr, stk_text_get(&where));
+             loss, (long long)step, stk_plain_number(lr, number), stk_text_get(&where));
     stk_text_free(&where);
     return STK_INVALID;
 }

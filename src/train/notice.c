@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/plain_number.h"
 #include <unistd.h>
 
 static const int64_t FEWEST_STEPS = 50; /* before anything is said: the first steps warm up */
@@ -67,42 +69,46 @@ static void track_waits(stk_notice *n, const stk_train_event *event)
 
 static bool look_at_norm(stk_notice *n, const stk_train_event *event, char *text)
 {
+    char a[STK_PLAIN_TEXT], b[STK_PLAIN_TEXT];
     char remedy[160] = "a lower learning rate, a warm-up or 'clip_norm: 1' keeps updates small";
     if (n->told_norm || n->n_high < HIGH_IN_A_ROW) return false;
     n->told_norm = true;
     if (n->clip_norm > 0)
         snprintf(
             remedy, sizeof(remedy),
-            "'clip_norm: %g' holds the updates; a lower learning rate or a warm-up helps, or a look at the data of "
+            "'clip_norm: %s' holds the updates; a lower learning rate or a warm-up helps, or a look at the data of "
             "these steps",
-            n->clip_norm);
-    snprintf(text, STK_NOTICE_TEXT, "gradients explode: their norm is %.3g at step %lld, and was about %.3g; %s",
-             event->grad_norm, (long long)event->step, median_norm(n), remedy);
+            stk_plain_number(n->clip_norm, a));
+    snprintf(text, STK_NOTICE_TEXT, "gradients explode: their norm is %s at step %lld, and was about %s; %s",
+             stk_plain_number(event->grad_norm, a), (long long)event->step, stk_plain_number(median_norm(n), b),
+             remedy);
     return true;
 }
 
 static bool look_at_loss(stk_notice *n, const stk_train_event *event, char *text)
 {
+    char a[STK_PLAIN_TEXT], b[STK_PLAIN_TEXT];
     if (n->told_loss || n->n_steps < FEWEST_STEPS) return false;
     if (n->mean_loss < n->least_loss + 1 || n->mean_loss < 2 * n->least_loss) return false;
     n->told_loss = true;
     snprintf(text, STK_NOTICE_TEXT,
-             "the loss is growing: about %.3g at step %lld, after %.3g; a lower learning rate, a warm-up or "
+             "the loss is growing: about %s at step %lld, after %s; a lower learning rate, a warm-up or "
              "'clip_norm: 1' keeps updates small",
-             n->mean_loss, (long long)event->step, n->least_loss);
+             stk_plain_number(n->mean_loss, a), (long long)event->step, stk_plain_number(n->least_loss, b));
     return true;
 }
 
 static bool look_at_scale(stk_notice *n, const stk_train_event *event, char *text)
 {
+    char a[STK_PLAIN_TEXT], b[STK_PLAIN_TEXT];
     if (n->told_scale || n->n_steps < FEWEST_STEPS || !(event->loss_scale > 0)) return false;
     if (event->loss_scale * FALLEN > n->most_scale) return false;
     n->told_scale = true;
     snprintf(
         text, STK_NOTICE_TEXT,
-        "the loss scale fell from %g to %g, and %lld steps were skipped: gradients overflow in f16; 'precision: bf16', "
+        "the loss scale fell from %s to %s, and %lld steps were skipped: gradients overflow in f16; 'precision: bf16', "
         "'clip_norm: 1' or a lower rate",
-        n->most_scale, event->loss_scale, (long long)event->n_skipped_steps);
+        stk_plain_number(n->most_scale, a), stk_plain_number(event->loss_scale, b), (long long)event->n_skipped_steps);
     return true;
 }
 

@@ -1,10 +1,12 @@
 /* See train/schema.h. The types of scalars are in schema_scalar.c. */
 #include "train/schema.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "train/recipe.h"
 #include "train/schema_scalar.h"
 
 enum { MOST_KEYS = 64 };
@@ -16,7 +18,39 @@ static const stk_key *find_key(const stk_key *keys, const char *name)
     return NULL;
 }
 
-/* "no key 'lrr' in 'sgd' (did you mean 'lr'?)", or the list of what there is. */
+/* The keys above the one of that name that is nearest to the top, "optimizer.sgd"; false: there is none. Tables hold
+ * each other, as layers hold layers, so depth is bounded. */
+static bool find_place(const stk_key *parent, const char *name, int depth, char *out, size_t bytes)
+{
+    if (!parent->keys && parent->element) return depth > 1 && find_place(parent->element, name, depth - 1, out, bytes);
+    for (const stk_key *key = parent->keys; key && key->name; key++) {
+        size_t n = strlen(out);
+        if (depth == 1 && !strcmp(key->name, name)) return true;
+        if (depth == 1 || n + strlen(key->name) + 2 > bytes) continue;
+        snprintf(out + n, bytes - n, "%s%s", n ? "." : "", key->name);
+        if (find_place(key, name, depth - 1, out, bytes)) return true;
+        out[n] = 0;
+    }
+    return false;
+}
+
+/* For a key in the wrong place: where it belongs. */
+static bool add_place(stk_text *text, const char *name)
+{
+    enum { DEEPEST = 6 };
+    char place[128] = "";
+    for (int depth = 1; depth <= DEEPEST; depth++) {
+        if (!find_place(&stk_recipe_key, name, depth, place, sizeof(place))) continue;
+        if (depth == 1)
+            stk_text_add(text, "; '%s' belongs to the recipe's top level", name);
+        else
+            stk_text_add(text, "; '%s' belongs to '%s'", name, place);
+        return true;
+    }
+    return false;
+}
+
+/* "no key 'lrr' in 'sgd' (did you mean 'lr'?)", or where it belongs, or the list of what there is. */
 static stk_status refuse_key(const stk_yaml_node *node, const char *name, const stk_key *parent)
 {
     const char *names[MOST_KEYS + 1] = {NULL};
@@ -27,10 +61,10 @@ static stk_status refuse_key(const stk_yaml_node *node, const char *name, const 
     int n = 0;
     for (const stk_key *key = parent->keys; key->name && n < MOST_KEYS; key++)
         names[n++] = key->name;
-    const char *nearest = stk_nearest_name(name, names);
-    if (nearest) {
+    const char *nearest = add_place(&text, name) ? name : stk_nearest_name(name, names);
+    if (nearest && nearest != name) {
         stk_text_add(&text, " (did you mean '%s'?)", nearest);
-    } else {
+    } else if (!nearest) {
         for (int i = 0; i < n; i++)
             stk_text_add(&text, "%s%s", i ? ", " : "; there are: ", names[i]);
     }

@@ -4,6 +4,7 @@
 usage: test_messages.py STOKER WORK_FOLDER
 """
 import os
+import re
 import resource
 import shutil
 
@@ -161,6 +162,22 @@ def slips():
     accepted(["tokenize", "small.yaml", "--out", "x.bin", "--tokenizer", "bytes"], "the model's vocabulary: 257")
 
 
+def words_are_not_offered_for_themselves():
+    """A key in the wrong place is told its place; what is far off is not offered."""
+    for key, words in [("lr", "no key 'lr'; 'lr' belongs to 'optimizer.sgd'"),
+                       ("data.train.batch", "no key 'batch' in 'train'; 'batch' belongs to the recipe's top level"),
+                       ("data.train.source.shuffle", "no source 'shuffle'; 'shuffle' belongs to 'data.train'"),
+                       ("xyz", "no key 'xyz'; there are: name, data")]:
+        done = refused(["train", "small.yaml", "--set", f"{key}=1"], 1, words)
+        check("did you mean" not in done.stderr, f"nothing else is offered for {key}: {done.stderr}")
+    os.symlink("nowhere", "dangling")
+    for args in (["train", "small.yaml", "--set", "data.train.source.images=dangling"], ["eval", "dangling"],
+                 ["train", "--help=1"], ["report", "small.yaml"]):
+        text = run(*args).stderr
+        words = re.findall(r"'([^']*)'[^']*did you mean '([^']*)'", text)
+        check(text and all(a != b for a, b in words), f"stoker {' '.join(args)} offers what was typed: {text}")
+
+
 def small_files(most_bytes):
     """As on a full disk: no file may grow further."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
@@ -187,5 +204,6 @@ names()
 data()
 machine()
 slips()
+words_are_not_offered_for_themselves()
 full_disk()
 end()

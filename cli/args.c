@@ -32,12 +32,15 @@ static size_t edit_distance(const char *a, const char *b)
 const char *cli_nearest(const char *word, const char *const *names, int n)
 {
     const char *best = NULL;
-    size_t least = (strlen(word) - strspn(word, "-")) / 3 + 2;
+    size_t n_word = strlen(word), n_letters = n_word - strspn(word, "-"),
+           least = n_letters < 5 ? 2 : (n_letters + 1) / 3 + 1;
     for (int i = 0; i < n; i++) {
-        size_t n_name = strlen(names[i]), n_word = strlen(word), n_both = n_name < n_word ? n_name : n_word;
+        size_t n_name = strlen(names[i]), n_both = n_name < n_word ? n_name : n_word;
         bool begins_alike = n_both > 4 && !strncmp(word, names[i], n_both); /* --vocabulary and --vocab */
         size_t distance = begins_alike ? 1 : edit_distance(word, names[i]);
-        if (distance >= least) continue;
+        /* The word itself is no answer. */
+        if (n_name == n_word && begins_alike) continue;
+        if (distance == 0 || distance >= least || distance >= n_letters) continue;
         least = distance;
         best = names[i];
     }
@@ -46,19 +49,18 @@ const char *cli_nearest(const char *word, const char *const *names, int n)
 
 int cli_usage(const cli_verb *verb, const char *format, ...)
 {
+    char text[8192];
     va_list args;
-    fprintf(stderr, "stoker: ");
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    fprintf(stderr, "; see: stoker %s%s--help\n", verb ? verb->name : "", verb ? " " : "");
+    cli_error("%s; see: stoker %s%s--help", text, verb ? verb->name : "", verb ? " " : "");
     return CLI_USAGE;
 }
 
 int cli_fail(void)
 {
-    fflush(stdout); /* In a pipe, too, what was said before comes before. */
-    fprintf(stderr, "stoker: %s\n", stk_error_text());
+    cli_error("%s", stk_error_text());
     return CLI_FAILED;
 }
 

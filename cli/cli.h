@@ -1,4 +1,4 @@
-/* What the verbs share: arguments, texts, numbers. Only include/stoker is known here. */
+/* What the verbs share: arguments, texts, numbers. Only include/stoker is known here, and base for texts. */
 #ifndef STOKER_CLI_H
 #define STOKER_CLI_H
 
@@ -78,14 +78,15 @@ const char *cli_nearest(const char *word, const char *const *names, int n);
 
 /* --- text.c --- */
 enum { CLI_TEXT = 64 };
-/* "50,000" */
+/* "50,000"; the others are as in base/plain_number.h: "1.31 GiB", "3:09:02", "12.3 ms", "1.11 GFLOP", "14.2", "3,450", "0.7131". */
 const char *cli_count(int64_t n, char out[CLI_TEXT]);
-/* "1.31 GiB" */
 const char *cli_bytes(double bytes, char out[CLI_TEXT]);
-/* "3:09:02", "1:07", "12 s" */
 const char *cli_duration(double s, char out[CLI_TEXT]);
-/* "1.11 GFLOP" */
+const char *cli_time(double s, char out[CLI_TEXT]);
 const char *cli_flops(double flops, char out[CLI_TEXT]);
+const char *cli_rate(double x, char out[CLI_TEXT]);
+const char *cli_number_text(double x, char out[CLI_TEXT]);
+const char *cli_loss(double x, char out[CLI_TEXT]);
 /* A name or text that somebody else has chosen, as it may stand in a line of the terminal, and without the secrets of
  * addresses (stoker/printable.h). Borrowed until the eighth call from now. */
 const char *cli_shown(const char *text);
@@ -101,13 +102,36 @@ void cli_json_values(const char *prefix, const stk_metrics *metrics);
 void cli_shell_word(FILE *file, const char *word);
 
 /* --- screen.c --- */
+/* Whether somebody looks at it: a terminal that is not dumb. */
+bool cli_is_terminal(FILE *file);
 /* Columns of $COLUMNS or the terminal behind file, 80 where there is none, and at most that many. */
 int cli_width(FILE *file, int most);
+/* Whether the user's locale has UTF-8. */
+bool cli_shows_utf8(void);
+/* Columns that a text takes, without escape sequences. */
+int cli_columns(const char *text);
+/* How many bytes of text fit into so many columns. */
+size_t cli_fit(const char *text, int columns);
+typedef enum cli_mark { CLI_PLAIN, CLI_BOLD, CLI_RED, CLI_YELLOW } cli_mark;
+/* The sequence that begins or, PLAIN, ends a colour; "" where file shall have none (NO_COLOR, CLICOLOR_FORCE). */
+const char *cli_mark_text(FILE *file, cli_mark mark);
+/* Standard output for people. On a terminal, lines that are too long go on below, at a blank between two words; in a file
+ * they stay whole. Goes out with the newline. */
+void cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "stoker: ..." and "stoker: warning: ..." with a newline, to standard error, in the same way. */
+void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* --- bar.c --- */
 /* Seconds on a clock that only goes forward. */
 double cli_now(void);
-/* "####----  7 of 20 records  3 s left", in place of the line before; n_before of n_done were there at start_s. */
+/* A bar of so many columns, whose filled part is share. Returns out. */
+enum { CLI_BAR = 256 };
+const char *cli_bar_text(double share, int columns, char out[CLI_BAR]);
+/* The line that moves, in place of the one before: the first part, as many of the others as fit beside a bar, in order of
+ * importance, and the bar. */
+void cli_draw(const char *const *part, int n_parts, double share);
+/* "7 of 20 records  3 s left" and the bar; n_before of n_done were there at start_s. "bytes" get their units. */
 void cli_bar(const char *what, int64_t n_done, int64_t n_all, int64_t n_before, double start_s);
 void cli_clear_bar(void);
 

@@ -87,7 +87,7 @@ bool data_open(data_job *job)
     }
     if (job->n_threads) job->config.n_threads = (int)job->n_threads;
     const char *note = stk_dataset_note(job->dataset);
-    if (note[0]) fprintf(stderr, "stoker: warning: %s\n", cli_shown(note));
+    if (note[0]) cli_warn("%s", cli_shown(note));
     return true;
 }
 

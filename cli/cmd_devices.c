@@ -116,21 +116,21 @@ static void print_text(const machine *m)
 {
     char a[CLI_TEXT], b[CLI_TEXT];
     stk_device_info info;
-    printf("devices\n");
+    cli_printf("devices\n");
     for (int i = 0; stk_device_get_info(i, &info) == STK_OK; i++)
-        printf("  %-10s %s: %s%s\n", info.name, info.about, info.available ? "" : "missing: ", info.detail);
-    printf("  %-10s %s\n", "cuda", "missing: this build has no CUDA support");
-    printf("machine\n  processor  %s\n  cores      %d", m->cpu[0] ? m->cpu : "unknown", m->n_cores);
-    if (m->n_usable != m->n_cores) printf(", of which this process may use %d", m->n_usable);
-    printf("\n  caches     ");
+        cli_printf("  %-10s %s: %s%s\n", info.name, info.about, info.available ? "" : "missing: ", info.detail);
+    cli_printf("  %-10s %s\n", "cuda", "missing: this build has no CUDA support");
+    cli_printf("machine\n  processor  %s\n  cores      %d", m->cpu[0] ? m->cpu : "unknown", m->n_cores);
+    if (m->n_usable != m->n_cores) cli_printf(", of which this process may use %d", m->n_usable);
+    cli_printf("\n  caches     ");
     for (int i = 0; i < m->n_caches; i++)
-        printf("%s%s", i ? ", " : "", m->cache[i]);
-    if (m->n_caches == 0) printf("unknown");
-    printf("\n  isa        ");
+        cli_printf("%s%s", i ? ", " : "", m->cache[i]);
+    if (m->n_caches == 0) cli_printf("unknown");
+    cli_printf("\n  isa        ");
     for (int i = 0; i < m->n_isa; i++)
-        printf("%s%s", i ? " " : "", m->isa[i]);
-    printf("\n  numa       %d node%s\n", m->n_nodes, m->n_nodes == 1 ? "" : "s");
-    printf("  memory     %s, %s free\n", cli_bytes(m->memory, a), cli_bytes(m->available, b));
+        cli_printf("%s%s", i ? " " : "", m->isa[i]);
+    cli_printf("\n  numa       %d node%s\n", m->n_nodes, m->n_nodes == 1 ? "" : "s");
+    cli_printf("  memory     %s, %s free\n", cli_bytes(m->memory, a), cli_bytes(m->available, b));
 }
 
 static void print_json(const machine *m)

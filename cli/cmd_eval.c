@@ -17,7 +17,7 @@ static const cli_option options[] = {
 static void on_event(void *user, const stk_train_event *event)
 {
     (void)user;
-    if (event->kind == STK_EVENT_WARNING) fprintf(stderr, "stoker: warning: %s\n", cli_shown(event->text));
+    if (event->kind == STK_EVENT_WARNING) cli_warn("%s", cli_shown(event->text));
 }
 
 static void print_metrics(const stk_run *run, const char *part, const stk_metrics *m, bool json)
@@ -35,13 +35,13 @@ static void print_metrics(const stk_run *run, const char *part, const stk_metric
         printf("}\n");
         return;
     }
-    printf("%s, step %s: ", part, cli_count(stk_run_step(run), a));
-    if (m->accuracy >= 0) printf("accuracy %.2f %%, ", 100 * m->accuracy);
-    if (m->top5 >= 0) printf("top-5 %.2f %%, ", 100 * m->top5);
+    cli_printf("%s, step %s: ", part, cli_count(stk_run_step(run), a));
+    if (m->accuracy >= 0) cli_printf("accuracy %.2f %%, ", 100 * m->accuracy);
+    if (m->top5 >= 0) cli_printf("top-5 %.2f %%, ", 100 * m->top5);
     for (int i = 0; i < m->n_values; i++)
-        printf("%s %.4g, ", m->value[i].name, m->value[i].value);
-    if (m->perplexity > 0) printf("perplexity %.4g, ", m->perplexity);
-    printf("loss %.4f on %s samples\n", m->loss, cli_count(m->n_samples, b));
+        cli_printf("%s %s, ", m->value[i].name, cli_number_text(m->value[i].value, a));
+    if (m->perplexity > 0) cli_printf("perplexity %s, ", cli_number_text(m->perplexity, a));
+    cli_printf("loss %s on %s samples\n", cli_loss(m->loss, a), cli_count(m->n_samples, b));
 }
 
 static int run(const cli_verb *verb, int argc, char **argv)

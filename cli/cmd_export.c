@@ -18,17 +18,17 @@ static const cli_option options[] = {
 static void on_event(void *user, const stk_train_event *event)
 {
     (void)user;
-    if (event->kind == STK_EVENT_WARNING) fprintf(stderr, "stoker: warning: %s\n", cli_shown(event->text));
+    if (event->kind == STK_EVENT_WARNING) cli_warn("%s", cli_shown(event->text));
 }
 
 static void print_report(const stk_export_report *r)
 {
     char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT];
-    printf("wrote   %s: %s tensors, %s, of step %s", cli_shown(r->path), cli_count(r->n_tensors, a),
-           cli_bytes((double)r->n_bytes, b), cli_count(r->step, c));
-    if (r->n_files > 1) printf(", in %s files", cli_count(r->n_files, a));
-    printf("\n");
-    if (r->inputs[0]) printf("inputs  %s\noutputs %s\n", cli_shown(r->inputs), cli_shown(r->outputs));
+    cli_printf("wrote   %s: %s tensors, %s, of step %s", cli_shown(r->path), cli_count(r->n_tensors, a),
+               cli_bytes((double)r->n_bytes, b), cli_count(r->step, c));
+    if (r->n_files > 1) cli_printf(", in %s files", cli_count(r->n_files, a));
+    cli_printf("\n");
+    if (r->inputs[0]) cli_printf("inputs  %s\noutputs %s\n", cli_shown(r->inputs), cli_shown(r->outputs));
 }
 
 /* False: a message is out. */

@@ -132,11 +132,11 @@ static void print_json(const generation *g, const char *prompt)
 
 static void print_summary(const generation *g)
 {
-    char time_text[CLI_TEXT];
+    char time_text[CLI_TEXT], rate[CLI_TEXT];
     fflush(stdout);
-    fprintf(stderr, "%lld tokens in %s, %.1f a second, after a prompt of %lld in %.0f ms\n", (long long)g->n_new,
-            cli_duration(g->new_s, time_text), g->new_s > 0 ? (double)g->n_new / g->new_s : 0, (long long)g->n_prompt,
-            g->prompt_s * 1e3);
+    fprintf(stderr, "%lld tokens in %s, %s a second, after a prompt of %lld in %.0f ms\n", (long long)g->n_new,
+            cli_duration(g->new_s, time_text), cli_rate(g->new_s > 0 ? (double)g->n_new / g->new_s : 0, rate),
+            (long long)g->n_prompt, g->prompt_s * 1e3);
 }
 
 /* --- generating --- */
@@ -198,7 +198,7 @@ static int run_generation(generation *g, const char *prompt)
     else if (!cli_has(g->args, "--quiet"))
         print_summary(g);
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "stoker: cannot write the text: the output was closed or is full\n");
+        cli_error("cannot write the text: the output was closed or is full");
         return CLI_FAILED;
     }
     return cli_stopped() ? cli_stop_code() : CLI_OK;
@@ -240,7 +240,7 @@ static bool find_end(generation *g)
     if (given && !strcmp(given, "none")) return true;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && g->end < 0; i++)
         g->end = stk_tokenizer_find(g->tokenizer, given ? given : own[i]);
-    if (given && g->end < 0) fprintf(stderr, "stoker: the tokenizer has no token '%s'\n", given);
+    if (given && g->end < 0) cli_error("the tokenizer has no token '%s'", given);
     return !given || g->end >= 0;
 }
 

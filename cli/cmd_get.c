@@ -19,18 +19,18 @@ static const cli_option options[] = {{"--out", "DIR", "where to write; default: 
                                      {"--list", NULL, "lists what there is to get"},
                                      {NULL, NULL, NULL}};
 
-/* 20 characters of bar, where there is a terminal to see them. */
+/* What is shown while files are made or come in, where there is a terminal to see it. */
+typedef struct get_view {
+    bool terminal;
+    const char *name; /* of the file that comes */
+    int64_t n_before; /* what there was of it when it began */
+    double start_s;
+} get_view;
+
 static void show(void *user, int64_t done, int64_t total)
 {
-    bool terminal = *(const bool *)user;
-    char a[CLI_TEXT], b[CLI_TEXT], bar[32];
-    if (!terminal) return;
-    int filled = total > 0 ? (int)(20 * done / total) : 20;
-    for (int i = 0; i < 20; i++)
-        bar[i] = i < filled ? '#' : '-';
-    bar[20] = 0;
-    printf("\r%s  %s of %s pictures\033[K%s", bar, cli_count(done, a), cli_count(total, b), done == total ? "\n" : "");
-    fflush(stdout);
+    const get_view *view = user;
+    if (view->terminal) cli_bar("pictures", done, total, 0, view->start_s);
 }
 
 static int get_digits(const cli_args *args)
@@ -38,7 +38,7 @@ static int get_digits(const cli_args *args)
     stk_digits_config config = stk_digits_config_default();
     int64_t seed, size, threads;
     const char *out = cli_value(args, "--out");
-    bool terminal = isatty(STDOUT_FILENO);
+    get_view view = {.terminal = cli_is_terminal(stdout), .start_s = cli_now()};
     char a[CLI_TEXT], b[CLI_TEXT];
     if (!cli_number(args, "--train", 1, 10000000, config.n_train, &config.n_train) ||
         !cli_number(args, "--test", 0, 10000000, config.n_test, &config.n_test) ||
@@ -50,8 +50,10 @@ static int get_digits(const cli_args *args)
     config.size = (int)size;
     config.n_threads = (int)threads;
     if (!out) out = "data/digits";
-    if (stk_digits_generate(out, &config, show, &terminal) != STK_OK) return cli_fail();
-    printf("wrote %s + %s pictures to %s\n", cli_count(config.n_train, a), cli_count(config.n_test, b), out);
+    stk_status status = stk_digits_generate(out, &config, show, &view);
+    if (view.terminal) cli_clear_bar();
+    if (status != STK_OK) return cli_fail();
+    cli_printf("wrote %s + %s pictures to %s\n", cli_count(config.n_train, a), cli_count(config.n_test, b), out);
     return CLI_OK;
 }
 
@@ -81,7 +83,7 @@ static int get_made(const cli_args *args)
     snprintf(standard, sizeof(standard), "data/%s", name);
     if (!out) out = standard;
     if (stk_made_write(name, out, &config) != STK_OK) return cli_fail();
-    printf("wrote '%s' to %s; README.txt there says what can be learned from it\n", name, out);
+    cli_printf("wrote '%s' to %s; README.txt there says what can be learned from it\n", name, out);
     return CLI_OK;
 }
 
@@ -91,8 +93,8 @@ static void print_made(void)
     const char *name, *about;
     stk_made_config standard;
     for (int i = 0; (name = stk_made_name(i, &about, &standard)); i++)
-        printf("%s: %s; made here: %s + %s samples\n", name, about, cli_count(standard.n_train, a),
-               cli_count(standard.n_test, b));
+        cli_printf("%s: %s; made here: %s + %s samples\n", name, about, cli_count(standard.n_train, a),
+                   cli_count(standard.n_test, b));
 }
 
 static void print_set(const stk_download_set *set)
@@ -101,55 +103,63 @@ static void print_set(const stk_download_set *set)
     int64_t sum = 0;
     for (int k = 0; k < set->n_files; k++)
         sum += set->file[k].n_bytes;
-    printf("\n%s: %s\n", set->name, set->about);
-    printf("  download  %s; licence: %s\n", sum ? cli_bytes((double)sum, bytes) : "size not known", set->licence);
-    if (set->recipe) printf("  read by   source: %s\n", set->recipe);
+    cli_printf("\n%s: %s\n", set->name, set->about);
+    cli_printf("  download  %s; licence: %s\n", sum ? cli_bytes((double)sum, bytes) : "size not known", set->licence);
+    if (set->recipe) cli_printf("  read by   source: %s\n", set->recipe);
     for (int k = 0; k < set->n_files; k++)
-        printf("  from      %s\n            %s\n", set->file[k].url, set->file[k].checksum);
+        cli_printf("  from      %s\n            %s\n", set->file[k].url, set->file[k].checksum);
 }
 
 static void print_list(void)
 {
     const stk_download_set *set;
-    printf("digits: handwritten-like digits, made here: 60,000 + 10,000 grey JPEG files of 28 x 28 pixels\n"
-           "  read by   source: {images: digits/train}\n");
+    cli_printf("digits: handwritten-like digits, made here: 60,000 + 10,000 grey JPEG files of 28 x 28 pixels\n"
+               "  read by   source: {images: digits/train}\n");
     print_made();
     for (int i = 0; (set = stk_download_at(i)); i++)
         print_set(set);
-    printf("\nRecipes look for data in their folder, the working folder, $STOKER_DATA and data/, where get writes.\n"
-           "Any other file or archive: stoker get ADDRESS --checksum sha256:...\n");
+    cli_printf(
+        "\nRecipes look for data in their folder, the working folder, $STOKER_DATA and data/, where get writes.\n"
+        "Any other file or archive: stoker get ADDRESS --checksum sha256:...\n");
 }
 
+/* A line that moves for each file, and one that stays when it is there. */
 static void show_bytes(void *user, const char *name, int64_t done, int64_t total)
 {
-    bool terminal = *(const bool *)user, unpacking = !strcmp(name, "unpacking");
-    char a[CLI_TEXT], b[CLI_TEXT];
-    if (!terminal && done < total) return;
-    if (unpacking) {
-        cli_count(done, a);
-        cli_count(total, b);
-    } else {
-        cli_bytes((double)done, a);
-        cli_bytes((double)total, b);
+    get_view *view = user;
+    bool unpacking = !strcmp(name, "unpacking");
+    char text[CLI_TEXT], parts[2][256 + 3 * CLI_TEXT], a[CLI_TEXT], b[CLI_TEXT];
+    const char *part[2] = {parts[0], parts[1]};
+    if (!view->name || strcmp(view->name, name)) *view = (get_view){view->terminal, name, done, cli_now()};
+    if (done >= total) {
+        if (view->terminal) cli_clear_bar();
+        cli_printf("%s  %s%s\n", name, unpacking ? cli_count(total, text) : cli_bytes((double)total, text),
+                   unpacking ? " files" : "");
+        fflush(stdout);
+        return;
     }
-    if (terminal)
-        printf("\r%s  %s of %s%s\033[K%s", name, a, b, unpacking ? " files" : "", done == total ? "\n" : "");
-    else
-        printf("%s  %s%s\n", name, b, unpacking ? " files" : "");
-    fflush(stdout);
+    if (!view->terminal) return;
+    snprintf(parts[0], sizeof(parts[0]), "%.250s  %s of %s%s", name,
+             unpacking ? cli_count(done, a) : cli_bytes((double)done, a),
+             unpacking ? cli_count(total, b) : cli_bytes((double)total, b), unpacking ? " files" : "");
+    int64_t n_new = done - view->n_before;
+    if (n_new > 0)
+        snprintf(parts[1], sizeof(parts[1]), "  %s left",
+                 cli_duration((cli_now() - view->start_s) * (double)(total - done) / (double)n_new, text));
+    cli_draw(part, n_new > 0 ? 2 : 1, total > 0 ? (double)done / (double)total : 1);
 }
 
 static int get_files(const cli_args *args, const stk_download_set *set)
 {
     char standard[CLI_PATH];
     const char *out = cli_value(args, "--out");
-    bool terminal = isatty(STDOUT_FILENO);
+    get_view view = {.terminal = cli_is_terminal(stdout)};
     snprintf(standard, sizeof(standard), "data/%s", set->name);
     if (!out) out = standard;
-    printf("%s: %s; licence: %s\n", set->name, set->about, set->licence);
-    if (stk_download(set, out, cli_value(args, "--mirror"), show_bytes, &terminal) != STK_OK) return cli_fail();
-    printf("%s is in %s\n", set->name, out);
-    if (set->recipe) printf("recipes read it by   source: %s\n", set->recipe);
+    cli_printf("%s: %s; licence: %s\n", set->name, set->about, set->licence);
+    if (stk_download(set, out, cli_value(args, "--mirror"), show_bytes, &view) != STK_OK) return cli_fail();
+    cli_printf("%s is in %s\n", set->name, out);
+    if (set->recipe) cli_printf("recipes read it by   source: %s\n", set->recipe);
     return CLI_OK;
 }
 

@@ -17,7 +17,7 @@ static const cli_option options[] = {
 static void on_event(void *user, const stk_train_event *event)
 {
     (void)user;
-    if (event->kind == STK_EVENT_WARNING) fprintf(stderr, "stoker: warning: %s\n", cli_shown(event->text));
+    if (event->kind == STK_EVENT_WARNING) cli_warn("%s", cli_shown(event->text));
 }
 
 static const char *about_names(const char *name)
@@ -31,12 +31,13 @@ static const char *about_names(const char *name)
 static void print_report(const char *file, const stk_import_report *r, bool has_data)
 {
     char a[CLI_TEXT], b[CLI_TEXT];
-    printf("read    %s: %s tensors; names: %s (%s)\n", cli_shown(file), cli_count(r->n_file, a), r->names,
-           about_names(r->names));
-    printf("loaded  %s of the model's %s tensors\n", cli_count(r->n_loaded, a), cli_count(r->n_loaded + r->n_left, b));
-    if (r->n_left) printf("left    %s, as asked: %s\n", cli_count(r->n_left, a), cli_shown(r->left));
-    if (r->n_extra) printf("extra   %s of the file: counters, masks or second names\n", cli_count(r->n_extra, a));
-    if (r->n_unused) printf("unused  %s of the file: %s\n", cli_count(r->n_unused, a), cli_shown(r->unused));
+    cli_printf("read    %s: %s tensors; names: %s (%s)\n", cli_shown(file), cli_count(r->n_file, a), r->names,
+               about_names(r->names));
+    cli_printf("loaded  %s of the model's %s tensors\n", cli_count(r->n_loaded, a),
+               cli_count(r->n_loaded + r->n_left, b));
+    if (r->n_left) cli_printf("left    %s, as asked: %s\n", cli_count(r->n_left, a), cli_shown(r->left));
+    if (r->n_extra) cli_printf("extra   %s of the file: counters, masks or second names\n", cli_count(r->n_extra, a));
+    if (r->n_unused) cli_printf("unused  %s of the file: %s\n", cli_count(r->n_unused, a), cli_shown(r->unused));
     printf("wrote   %s; try: stoker %s ", cli_shown(r->folder),
            has_data       ? "eval"
            : r->generates ? "generate"

@@ -36,11 +36,11 @@ static void print_result(const index_job *job, const stk_index_progress *p)
         return;
     }
     if (job->quiet) return;
-    printf("%s: %s files, %s in %s", cli_shown(p->path), cli_count(p->n_files, n), cli_bytes((double)p->n_bytes, bytes),
-           cli_duration(s, time_text));
-    if (p->n_kept) printf("; %s were in it already", cli_count(p->n_kept, kept));
-    if (p->n_without) printf("; %s have no entry points", cli_count(p->n_without, without));
-    printf("\n");
+    cli_printf("%s: %s files, %s in %s", cli_shown(p->path), cli_count(p->n_files, n),
+               cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text));
+    if (p->n_kept) cli_printf("; %s were in it already", cli_count(p->n_kept, kept));
+    if (p->n_without) cli_printf("; %s have no entry points", cli_count(p->n_without, without));
+    cli_printf("\n");
 }
 
 static int run(const cli_verb *verb, int argc, char **argv)
@@ -54,7 +54,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (!cli_number(&args, "--threads", 0, 256, 0, &n_threads)) return CLI_USAGE;
     if (!cli_number(&args, "--every", 1, 65535, 0, &every)) return CLI_USAGE;
     index_job job = {.quiet = cli_has(&args, "--quiet"), .json = cli_has(&args, "--json"), .start_s = cli_now()};
-    job.terminal = !job.quiet && !job.json && isatty(STDOUT_FILENO);
+    job.terminal = !job.quiet && !job.json && cli_is_terminal(stdout);
     cli_catch_stop();
     stk_index_options how = {.n_threads = (int)n_threads, .every = (int)every, .on_progress = show, .user = &job};
     stk_status status = stk_index_folder(cli_find_data(args.word[0], place), &how, &progress);
@@ -66,7 +66,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (status != STK_INTERRUPTED) return cli_fail();
     char n[CLI_TEXT];
     if (!job.quiet && !job.json)
-        printf("stopped; the same command goes on after %s files\n", cli_count(progress.n_done, n));
+        cli_printf("stopped; the same command goes on after %s files\n", cli_count(progress.n_done, n));
     return cli_stop_code();
 }
 

@@ -24,14 +24,14 @@ static int write_new(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST) {
-        fprintf(stderr, "stoker: '%s' is there already; choose another name\n", path);
+        cli_error("'%s' is there already; choose another name", path);
         return CLI_FAILED;
     }
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     bool ok = file && fputs(text, file) >= 0;
     if (file && fclose(file) != 0) ok = false;
     if (!ok) {
-        fprintf(stderr, "stoker: cannot write '%s': %s\n", path, strerror(errno));
+        cli_error("cannot write '%s': %s", path, strerror(errno));
         if (fd >= 0) unlink(path);
         return CLI_FAILED;
     }

@@ -31,27 +31,15 @@ typedef struct pack_job {
 static bool show(void *user, const stk_pack_progress *p)
 {
     const pack_job *job = user;
-    char done[CLI_TEXT], all[CLI_TEXT], bytes[CLI_TEXT], left[CLI_TEXT];
-    int64_t n_new = p->n_done - p->n_resumed;
-    double share = p->n_records ? (double)p->n_done / (double)p->n_records : 1, s = cli_now() - job->start_s;
-    if (job->terminal && !job->quiet && !job->json) {
-        double left_s = n_new > 0 ? s * (double)(p->n_records - p->n_done) / (double)n_new : 0;
-        if (job->verifies)
-            printf("\r%3.0f %%  %s of %s", 100 * share, cli_bytes((double)p->n_done, done),
-                   cli_bytes((double)p->n_records, all));
-        else
-            printf("\r%3.0f %%  %s of %s images, %s", 100 * share, cli_count(p->n_done, done),
-                   cli_count(p->n_records, all), cli_bytes((double)p->n_bytes, bytes));
-        printf("  %s left\033[K%s", cli_duration(left_s, left), p->n_done == p->n_records ? "\n" : "");
-        fflush(stdout);
-    }
+    if (job->terminal && !job->quiet && !job->json)
+        cli_bar(job->verifies ? "bytes" : "images", p->n_done, p->n_records, p->n_resumed, job->start_s);
     return !cli_stopped();
 }
 
 static void print_bad(void *user, const char *text)
 {
     (void)user;
-    fprintf(stderr, "stoker: %s\n", cli_shown(text));
+    cli_error("%s", cli_shown(text));
 }
 
 static void print_result(const pack_job *job, const char *folder, const stk_pack_progress *p)
@@ -66,12 +54,12 @@ static void print_result(const pack_job *job, const char *folder, const stk_pack
             printf(", \"records\": %lld, \"resumed\": %lld", (long long)p->n_records, (long long)p->n_resumed);
         printf("}\n");
     } else if (!job->quiet && job->verifies) {
-        printf("%s is whole: %d shard%s, %s in %s\n", folder, p->n_shards, p->n_shards == 1 ? "" : "s",
-               cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text));
+        cli_printf("%s is whole: %d shard%s, %s in %s\n", folder, p->n_shards, p->n_shards == 1 ? "" : "s",
+                   cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text));
     } else if (!job->quiet) {
-        printf("packed %s images into %d shard%s of %s: %s in %s; use it in place of the folder\n",
-               cli_count(p->n_records, n), p->n_shards, p->n_shards == 1 ? "" : "s", folder,
-               cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text));
+        cli_printf("packed %s images into %d shard%s of %s: %s in %s; use it in place of the folder\n",
+                   cli_count(p->n_records, n), p->n_shards, p->n_shards == 1 ? "" : "s", folder,
+                   cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text));
     }
 }
 
@@ -134,14 +122,14 @@ static bool read_options(const cli_args *args, stk_pack_options *out)
 
 static int finish(const pack_job *job, stk_status status, const char *folder, const stk_pack_progress *progress)
 {
+    if (job->terminal && !job->quiet && !job->json) cli_clear_bar();
     if (status == STK_OK) {
         print_result(job, folder, progress);
         return CLI_OK;
     }
-    if (job->terminal && !job->quiet && !job->json) printf("\n");
     if (status != STK_INTERRUPTED) return cli_fail();
     if (!job->quiet && !job->verifies)
-        printf("stopped; the same command goes on after %d whole shards\n", progress->n_shards);
+        cli_printf("stopped; the same command goes on after %d whole shards\n", progress->n_shards);
     return cli_stop_code();
 }
 
@@ -155,7 +143,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     pack_job job = {.args = &args,
                     .quiet = cli_has(&args, "--quiet"),
                     .json = cli_has(&args, "--json"),
-                    .terminal = isatty(STDOUT_FILENO),
+                    .terminal = cli_is_terminal(stdout),
                     .verifies = verify != NULL,
                     .start_s = cli_now()};
     stk_pack_options pack = {.on_progress = show, .on_bad = print_bad, .user = &job};

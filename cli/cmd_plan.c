@@ -23,15 +23,15 @@ static const cli_option options[] = {
 static void print_bytes(const char *what, size_t bytes, const char *note)
 {
     char text[CLI_TEXT];
-    printf("  %-24s %12s%s%s\n", what, cli_bytes((double)bytes, text), note[0] ? "  " : "", note);
+    cli_printf("  %-24s %12s%s%s\n", what, cli_bytes((double)bytes, text), note[0] ? "  " : "", note);
 }
 
 /* What is there at the moment of most, so that the lines above the peak add up to it. */
 static void print_memory(const stk_memory_plan *p)
 {
     char note[128], a[CLI_TEXT];
-    printf("memory  of a step of %" PRId64 " samples in %s, when it needs most\n", p->batch,
-           stk_dtype_name(p->compute));
+    cli_printf("memory  of a step of %" PRId64 " samples in %s, when it needs most\n", p->batch,
+               stk_dtype_name(p->compute));
     snprintf(note, sizeof(note), "%s numbers that are trained", cli_count(p->n_trainable, a));
     print_bytes("parameters", p->trainable_bytes, note);
     snprintf(note, sizeof(note), "%s numbers that are not trained", cli_count(p->n_frozen, a));
@@ -58,25 +58,28 @@ static void print_memory(const stk_memory_plan *p)
         print_bytes("a copy, once it saves", p->checkpoint_copy_bytes,
                     "besides; where a limit leaves no room, steps wait");
     if (p->n_recomputed > 0)
-        printf("  recompute %" PRId64 " of %" PRId64 " activations instead of keeping them: %.1f %% more FLOP\n",
-               p->n_recomputed, p->n_kept, 100 * p->recompute_flops / (p->flops - p->recompute_flops));
+        cli_printf("  recompute %" PRId64 " of %" PRId64 " activations instead of keeping them: %.1f %% more FLOP\n",
+                   p->n_recomputed, p->n_kept, 100 * p->recompute_flops / (p->flops - p->recompute_flops));
     if (p->n_micro > 1)
-        printf("  the batch goes through in %" PRId64 " micro-batches of %" PRId64 "\n", p->n_micro, p->micro_batch);
+        cli_printf("  the batch goes through in %" PRId64 " micro-batches of %" PRId64 "\n", p->n_micro,
+                   p->micro_batch);
     if (p->slowdown > 1.005)
-        printf("  to fit into the limit, a step takes about %.2fx the time of one without\n", p->slowdown);
+        cli_printf("  to fit into the limit, a step takes about %.2fx the time of one without\n", p->slowdown);
 }
 
 static void print_speed(const stk_memory_plan *p, const stk_device_speed *speed)
 {
-    char a[CLI_TEXT], b[CLI_TEXT];
+    char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT];
     double limit = p->flops / speed->flops_per_s;
-    printf("step    expected %.3g s, %.3g samples/s, by what was just measured here: %.1f GB/s of memory, and\n"
-           "        %.0f GFLOP/s of a large matrix product in %s\n",
-           p->expected_s, (double)p->batch / p->expected_s, speed->bytes_per_s * 1e-9, speed->flops_per_s * 1e-9,
-           stk_dtype_name(p->compute == STK_BF16 ? STK_BF16 : STK_F32));
-    printf("        %s, %s of memory traffic at least; all at that product's rate: %.3g s, %.3g samples/s\n",
-           cli_flops(p->flops, a), cli_bytes(p->bytes, b), limit, (double)p->batch / limit);
-    if (p->expected_s < limit) printf("        3x3 convolutions save multiplications, and so are faster\n");
+    cli_printf(
+        "step    expected %s, %s samples/s, by what was just measured here: %.1f GB/s of memory, and %s GFLOP/s of "
+        "a large matrix product in %s\n",
+        cli_time(p->expected_s, a), cli_rate((double)p->batch / p->expected_s, b), speed->bytes_per_s * 1e-9,
+        cli_rate(speed->flops_per_s * 1e-9, c), stk_dtype_name(p->compute == STK_BF16 ? STK_BF16 : STK_F32));
+    cli_printf("        %s, %s of memory traffic at least; all at that product's rate: %s, %s samples/s\n",
+               cli_flops(p->flops, a), cli_bytes(p->bytes, b), cli_time(limit, c),
+               cli_rate((double)p->batch / limit, d));
+    if (p->expected_s < limit) cli_printf("        3x3 convolutions save multiplications, and so are faster\n");
 }
 
 static int compare_layers(const void *a, const void *b)
@@ -89,7 +92,7 @@ static void print_layers(stk_memory_plan *p)
 {
     enum { MOST = 12 };
     qsort(p->layer, (size_t)p->n_layers, sizeof(*p->layer), compare_layers);
-    if (p->n_layers > 0) printf("activations by layer, of those above\n");
+    if (p->n_layers > 0) cli_printf("activations by layer, of those above\n");
     for (int i = 0; i < p->n_layers && i < MOST; i++)
         print_bytes(strcmp(p->layer[i].name, "-") ? p->layer[i].name : "of no layer", p->layer[i].bytes, "");
     size_t rest = 0;
@@ -104,20 +107,20 @@ static void print_layers(stk_memory_plan *p)
 static void print_others(stk_run *run, int64_t batch)
 {
     static const char *const precisions[] = {"f32", "bf16"};
-    printf("peak for other batches and precisions, without a limit\n");
+    cli_printf("peak for other batches and precisions, without a limit\n");
     for (int k = -2; k <= 2; k++) {
         int64_t n = k < 0 ? batch >> -k : batch << k;
         if (n < 1) continue;
-        printf("  batch %-6" PRId64, n);
+        cli_printf("  batch %-6" PRId64, n);
         for (int i = 0; i < 2; i++) {
             char text[CLI_TEXT] = "-";
             stk_plan_request request = {.batch = n, .precision = precisions[i], .unlimited = true};
             stk_memory_plan p;
             if (stk_run_plan(run, &request, &p) == STK_OK) cli_bytes((double)p.peak_bytes, text);
             stk_memory_plan_free(&p);
-            printf("  %s %10s", precisions[i], text);
+            cli_printf("  %s %10s", precisions[i], text);
         }
-        printf("\n");
+        cli_printf("\n");
     }
 }
 

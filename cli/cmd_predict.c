@@ -18,7 +18,7 @@ static const cli_option options[] = {
 static void on_event(void *user, const stk_train_event *event)
 {
     (void)user;
-    if (event->kind == STK_EVENT_WARNING) fprintf(stderr, "stoker: warning: %s\n", cli_shown(event->text));
+    if (event->kind == STK_EVENT_WARNING) cli_warn("%s", cli_shown(event->text));
 }
 
 /* Of a regression: "numbers": [0.25, 3] */
@@ -56,14 +56,15 @@ static void print_json(const char *file, const stk_prediction *p, int n)
 
 static void print_table(const char *file, const stk_prediction *p, int n)
 {
-    printf("%s\n", cli_shown(file));
+    char text[CLI_TEXT];
+    cli_printf("%s\n", cli_shown(file));
     for (int i = 0; i < n; i++) {
         if (p[i].kind == STK_PREDICTION_NUMBER)
-            printf("  %.6g\n", p[i].probability);
+            cli_printf("  %s\n", cli_number_text(p[i].probability, text));
         else if (p[i].class_name)
-            printf("  %6.2f %%  %s\n", 100 * p[i].probability, cli_shown(p[i].class_name));
+            cli_printf("  %6.2f %%  %s\n", 100 * p[i].probability, cli_shown(p[i].class_name));
         else
-            printf("  %6.2f %%  class %lld\n", 100 * p[i].probability, (long long)p[i].class_number);
+            cli_printf("  %6.2f %%  class %lld\n", 100 * p[i].probability, (long long)p[i].class_number);
     }
 }
 
@@ -138,8 +139,7 @@ static int predict(job *j, const cli_args *args)
     if (j->n_bad == 0) return CLI_OK;
     fflush(stdout);
     if (j->n_done > 1)
-        fprintf(stderr, "stoker: %lld of %lld files could not be predicted\n", (long long)j->n_bad,
-                (long long)j->n_done);
+        cli_error("%lld of %lld files could not be predicted", (long long)j->n_bad, (long long)j->n_done);
     return CLI_FAILED;
 }
 

@@ -46,8 +46,7 @@ static bool may_replace(const char *file, const char *magic)
     size_t n = opened ? fread(found, 1, strlen(magic), opened) : 0;
     if (opened) fclose(opened);
     if (n > 0 && !memcmp(found, magic, strlen(magic))) return true;
-    fprintf(stderr, "stoker: '%s' is there and of another kind: it is not replaced; name another file, or remove it\n",
-            file);
+    cli_error("'%s' is there and of another kind: it is not replaced; name another file, or remove it", file);
     return false;
 }
 
@@ -94,7 +93,7 @@ static int print_page(const char *html, int n_runs, const char *option, const ch
     int n = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", file);
     int fd = n < (int)sizeof(temporary) ? mkostemp(temporary, O_CLOEXEC) : -1;
     if (fd < 0) {
-        fprintf(stderr, "stoker: cannot write '%s': %s\n", file, strerror(errno));
+        cli_error("cannot write '%s': %s", file, strerror(errno));
         return CLI_FAILED;
     }
     close(fd);
@@ -104,10 +103,9 @@ static int print_page(const char *html, int n_runs, const char *option, const ch
     if (ok) return CLI_OK;
     unlink(temporary);
     if (code != 127)
-        fprintf(stderr, "stoker: '%s' wrote no '%s'\n", browser, file);
+        cli_error("'%s' wrote no '%s'", browser, file);
     else
-        fprintf(stderr, "stoker: no Chromium to make '%s' with: apt install chromium, or print '%s' from any browser\n",
-                file, html);
+        cli_error("no Chromium to make '%s' with: apt install chromium, or print '%s' from any browser", file, html);
     return CLI_FAILED;
 }
 
@@ -126,7 +124,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
                                 : snprintf(html, sizeof(html), "report.html");
     if (n >= (int)sizeof(html)) return cli_usage(verb, "the file's name is too long");
     if (stk_report_write(args.word, args.n_words, html) != STK_OK) return cli_fail();
-    printf("report  %s\n", cli_shown(html));
+    cli_printf("report  %s\n", cli_shown(html));
     int code = CLI_OK;
     if (png) code = print_page(html, args.n_words, "--screenshot", png);
     if (pdf && code == CLI_OK) code = print_page(html, args.n_words, "--print-to-pdf", pdf);

@@ -44,10 +44,10 @@ static void print_result(const cli_args *args, const char *out, const stk_tokeni
         printf(", \"tokens\": %lld, \"documents\": %lld, \"bytes\": %lld, \"seconds\": %.3f}\n", (long long)p->n_tokens,
                (long long)p->n_documents, (long long)p->n_bytes, s);
     } else if (!cli_has(args, "--quiet")) {
-        printf("%s: %s tokens of %s document%s, %s of text in %s; the model's vocabulary: %lld\n", out,
-               cli_count(p->n_tokens, tokens), cli_count(p->n_documents, documents), p->n_documents == 1 ? "" : "s",
-               cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text),
-               (long long)stk_tokenizer_vocabulary(tokenizer));
+        cli_printf("%s: %s tokens of %s document%s, %s of text in %s; the model's vocabulary: %lld\n", out,
+                   cli_count(p->n_tokens, tokens), cli_count(p->n_documents, documents), p->n_documents == 1 ? "" : "s",
+                   cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text),
+                   (long long)stk_tokenizer_vocabulary(tokenizer));
     }
 }
 
@@ -56,10 +56,9 @@ static void warn_bad(const stk_tokenize_progress *p)
 {
     char count[CLI_TEXT];
     if (p->n_bad == 0) return;
-    fprintf(stderr,
-            "stoker: warning: '%s' is no text in UTF-8: the byte at offset %lld is a NUL or of no character, as %s in "
-            "all; iconv makes UTF-8 of other encodings, and --tokenizer bytes takes any file\n",
-            p->bad_file, (long long)p->bad_at, cli_count(p->n_bad, count));
+    cli_warn("'%s' is no text in UTF-8: the byte at offset %lld is a NUL or of no character, as %s in "
+             "all; iconv makes UTF-8 of other encodings, and --tokenizer bytes takes any file",
+             p->bad_file, (long long)p->bad_at, cli_count(p->n_bad, count));
 }
 
 /* As it can be opened from any folder; path where that is not known. */
@@ -73,7 +72,7 @@ static int write_tokens(const cli_args *args, const stk_tokenizer *tokenizer, co
 {
     const char *separator = cli_value(args, "--separator"), *paths[CLI_MOST_ARGS];
     static char places[CLI_MOST_ARGS][CLI_PATH], whole[PATH_MAX];
-    tokenize_job job = {.shows = isatty(STDOUT_FILENO) && !cli_has(args, "--quiet") && !cli_has(args, "--json"),
+    tokenize_job job = {.shows = cli_is_terminal(stdout) && !cli_has(args, "--quiet") && !cli_has(args, "--json"),
                         .start_s = cli_now()};
     stk_tokenize_options how = {.lines = cli_has(args, "--lines"),
                                 .separator = separator && !strcmp(separator, "none") ? "" : separator,

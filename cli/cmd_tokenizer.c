@@ -50,9 +50,9 @@ static void print_result(const cli_args *args, const char *out, const char *word
                (long long)r->n_tokens, (long long)r->n_merges, (long long)r->n_words, (long long)r->n_different,
                (long long)r->n_bytes, s);
     } else if (!cli_has(args, "--quiet")) {
-        printf("%s: %s tokens of %s different %s, %s of text in %s\n", out, cli_count(r->n_tokens, tokens),
-               cli_count(r->n_different, different), words, cli_bytes((double)r->n_bytes, bytes),
-               cli_duration(s, time_text));
+        cli_printf("%s: %s tokens of %s different %s, %s of text in %s\n", out, cli_count(r->n_tokens, tokens),
+                   cli_count(r->n_different, different), words, cli_bytes((double)r->n_bytes, bytes),
+                   cli_duration(s, time_text));
     }
 }
 
@@ -109,7 +109,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
         !cli_number(&args, "--min-count", 1, INT32_MAX, 0, &training.min_count) ||
         !cli_number(&args, "--memory", 1, 1 << 30, 0, &memory_mib))
         return CLI_USAGE;
-    progress p = {.shows = isatty(STDOUT_FILENO) && !cli_has(&args, "--quiet") && !cli_has(&args, "--json"),
+    progress p = {.shows = cli_is_terminal(stdout) && !cli_has(&args, "--quiet") && !cli_has(&args, "--json"),
                   .start_s = cli_now()};
     for (int i = 0; i < args.n_found; i++)
         if (!strcmp(args.found[i].option->name, "--special")) special[training.n_special++] = args.found[i].value;

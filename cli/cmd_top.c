@@ -104,7 +104,7 @@ static int find_job(const cli_verb *verb, const char *word, top *t)
     if (*word && !*end && pid > 0) {
         snprintf(path, sizeof(path), "/proc/%lld", pid);
         if (stat(path, &info) < 0) {
-            fprintf(stderr, "stoker: there is no process %lld, or /proc hides it\n", pid);
+            cli_error("there is no process %lld, or /proc hides it", pid);
             return CLI_FAILED;
         }
         t->pid = pid;
@@ -115,9 +115,9 @@ static int find_job(const cli_verb *verb, const char *word, top *t)
     snprintf(path, sizeof(path), "%s/recipe.yaml", word);
     if (stat(path, &info) < 0) {
         if (errno == EACCES)
-            fprintf(stderr, "stoker: cannot read '%s': permission denied\n", path);
+            cli_error("cannot read '%s': permission denied", path);
         else
-            fprintf(stderr, "stoker: folder '%s' holds no run: no recipe.yaml; see: stoker top --help\n", word);
+            cli_error("folder '%s' holds no run: no recipe.yaml; see: stoker top --help", word);
         return CLI_FAILED;
     }
     snprintf(t->folder, sizeof(t->folder), "%s", word);
@@ -138,15 +138,6 @@ static void add_line(top *t, const char *format, ...)
     va_end(args);
     /* Names of processes are what these say of themselves. */
     stk_printable(text, t->line[t->n_lines++], LINE_BYTES);
-}
-
-static const char *bar(double share, char out[BAR + 1])
-{
-    int n = share > 1 ? BAR : share > 0 ? (int)(share * BAR + 0.5) : 0;
-    memset(out, '-', BAR);
-    memset(out, '#', (size_t)n);
-    out[BAR] = 0;
-    return out;
 }
 
 /* The number behind "key": in a line of JSON; standard where there is none. */
@@ -180,7 +171,7 @@ static void read_last(const char *path, char out[4096])
 
 static void add_run(top *t)
 {
-    char path[PATH_BYTES + 16], line[4096], count[CLI_TEXT], a[BAR + 1];
+    char path[PATH_BYTES + 16], line[4096], count[CLI_TEXT], a[CLI_BAR], lr[CLI_TEXT], rate_text[CLI_TEXT];
     static const char *const parts[] = {"input", "host", "launch", "compute"};
     if (!t->folder[0]) return;
     snprintf(path, sizeof(path), "%s/metrics.jsonl", t->folder);
@@ -193,12 +184,13 @@ static void add_run(top *t)
     double accuracy = number_of(line, "accuracy", -1);
     char shown[32] = "";
     if (accuracy >= 0) snprintf(shown, sizeof(shown), "  acc %.2f %%", 100 * accuracy);
-    add_line(t, "         step %s  epoch %.0f  loss %.4f%s  lr %.3g  %.0f samples/s",
+    add_line(t, "         step %s  epoch %.0f  loss %s%s  lr %s  %s samples/s",
              cli_count((int64_t)number_of(line, "step", 0), count), number_of(line, "epoch", 0),
-             number_of(line, "loss", 0), shown, number_of(line, "lr", 0), number_of(line, "samples_per_s", 0));
+             cli_loss(number_of(line, "loss", 0), a), shown, cli_number_text(number_of(line, "lr", 0), lr),
+             cli_rate(number_of(line, "samples_per_s", 0), rate_text));
     for (int i = 0; i < 4; i++) {
         double share = number_of(line, parts[i], -1);
-        if (share >= 0) add_line(t, "         %-8s [%s] %5.1f %%", parts[i], bar(share, a), 100 * share);
+        if (share >= 0) add_line(t, "         %-8s %s %5.1f %%", parts[i], cli_bar_text(share, BAR, a), 100 * share);
     }
 }
 
@@ -212,17 +204,17 @@ static double rate(int64_t now, int64_t before, double s)
 static void add_machine(top *t, double s)
 {
     const stk_watch_machine *m = &t->sampler.sample.machine, *b = &t->before.machine;
-    char bars[BAR + 1], x[CLI_TEXT], y[CLI_TEXT], z[CLI_TEXT], w[CLI_TEXT];
+    char bars[CLI_BAR], x[CLI_TEXT], y[CLI_TEXT], z[CLI_TEXT], w[CLI_TEXT];
     double n = m->n_cpus > 0 ? (double)m->n_cpus : 1, busy = rate(m->busy_ms, b->busy_ms, s) / 1000;
     if (busy > n) busy = n;
-    add_line(t, "cores    [%s] %5.1f %% of %.0f; %" PRId64 " runnable; disk wait %.1f %%", bar(busy / n, bars),
-             100 * busy / n, n, m->n_runnable > 0 ? m->n_runnable : 0,
+    add_line(t, "cores    %s %5.1f %% of %.0f; %" PRId64 " runnable; disk wait %.1f %%",
+             cli_bar_text(busy / n, BAR, bars), 100 * busy / n, n, m->n_runnable > 0 ? m->n_runnable : 0,
              100 * rate(m->iowait_ms, b->iowait_ms, s) / 1000 / n);
     double total = (double)m->memory_kb * 1024, used = total - (double)m->available_kb * 1024;
     if (m->memory_kb > 0)
-        add_line(t, "memory   [%s] %s of %s; swap %s", bar(used / total, bars), cli_bytes(used, x), cli_bytes(total, y),
-                 cli_bytes(m->swap_kb > 0 ? (double)(m->swap_kb - m->swap_free_kb) * 1024 : 0, z));
-    add_line(t, "io       disk read %s/s, written %s/s; net in %s/s, out %s/s",
+        add_line(t, "memory   %s %s of %s; swap %s", cli_bar_text(used / total, BAR, bars), cli_bytes(used, x),
+                 cli_bytes(total, y), cli_bytes(m->swap_kb > 0 ? (double)(m->swap_kb - m->swap_free_kb) * 1024 : 0, z));
+    add_line(t, "io       disk %s/s read, %s/s written; net %s/s in, %s/s out",
              cli_bytes(rate(m->disk_read_kb, b->disk_read_kb, s) * 1024, x),
              cli_bytes(rate(m->disk_written_kb, b->disk_written_kb, s) * 1024, y),
              cli_bytes(rate(m->net_received_kb, b->net_received_kb, s) * 1024, z),
@@ -320,12 +312,12 @@ static struct termios before_raw;
 
 static void draw(const top *t)
 {
-    struct winsize size = {.ws_row = 24, .ws_col = 80};
+    struct winsize size = {.ws_row = 24};
     ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-    int rows = size.ws_row > 2 ? size.ws_row : 24, columns = size.ws_col > 10 ? size.ws_col : 80;
+    int rows = size.ws_row > 2 ? size.ws_row : 24, columns = cli_width(stdout, LINE_BYTES);
     printf("\033[H");
     for (int i = 0; i < t->n_lines && i < rows - 1; i++)
-        printf("%.*s\033[K\n", columns - 1, t->line[i]);
+        printf("%.*s\033[K\n", (int)cli_fit(t->line[i], columns - 1), t->line[i]);
     printf("\033[J\033[%d;1Hq ends", rows);
     fflush(stdout);
 }
@@ -343,7 +335,7 @@ static bool wait_for_end(int ms)
 static int show(top *t, int every_ms)
 {
     if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
-        fprintf(stderr, "stoker: top needs a terminal; --once prints one picture without\n");
+        cli_error("top needs a terminal; --once prints one picture without");
         return CLI_FAILED;
     }
     tcgetattr(STDIN_FILENO, &before_raw);
@@ -374,7 +366,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (!cli_number(&args, "--every", 1, 60, 2, &every)) return CLI_USAGE;
     int code = find_job(verb, args.n_words ? args.word[0] : NULL, &t);
     if (code != CLI_OK) return code;
-    stk_watch_config config = {.pid = t.pid ? t.pid : (int64_t)getpid(), .interval_us = 500000};
+    stk_watch_config config = {.pid = t.pid ? t.pid : (int64_t)getpid(), .interval_us = 500000, .each_whole = true};
     if (stk_watch_sampler_open(&t.sampler, &config) != STK_OK) return cli_fail();
     stk_watch_sample_init(&t.before);
     code = CLI_FAILED;
@@ -384,7 +376,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
         code = show(&t, (int)every * 1000);
     } else if (look(&t, 500)) {
         for (int i = 0; i < t.n_lines; i++)
-            printf("%s\n", t.line[i]);
+            cli_printf("%s\n", t.line[i]);
         code = CLI_OK;
     } else {
         cli_fail();

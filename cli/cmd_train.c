@@ -78,9 +78,9 @@ static void on_event(void *user, const stk_train_event *event)
 }
 
 /* The command that goes on with this run: this one, with --resume and without --steps. */
-static void print_command(int argc, char **argv)
+static void print_command(FILE *file, int argc, char **argv)
 {
-    printf("stoker train");
+    fprintf(file, "stoker train");
     for (int i = 0; i < argc; i++) {
         if (!strcmp(argv[i], "--resume") || !strncmp(argv[i], "--steps=", 8)) continue;
         if (!strcmp(argv[i], "--steps")) {
@@ -88,22 +88,34 @@ static void print_command(int argc, char **argv)
             continue;
         }
         char word[CLI_PATH];
-        printf(" ");
-        cli_shell_word(stdout, stk_hide_secrets(argv[i], word, sizeof(word)));
+        fprintf(file, " ");
+        cli_shell_word(file, stk_hide_secrets(argv[i], word, sizeof(word)));
     }
-    printf(" --resume\n");
+    fprintf(file, " --resume\n");
+}
+
+/* Where the command does not fit behind it, it stands below, whole: half a command must not be there to be copied. */
+static void print_saved(const char *saved, int argc, char **argv)
+{
+    char *command = NULL, line[CLI_PATH + 64];
+    size_t n;
+    FILE *file = open_memstream(&command, &n);
+    if (file) print_command(file, argc, argv);
+    if (!file || fclose(file) != 0) return;
+    snprintf(line, sizeof(line), "saved   %s; go on with: ", saved);
+    bool fits = !cli_is_terminal(stdout) || cli_columns(line) + cli_columns(command) <= cli_width(stdout, 1000) + 1;
+    printf("%s%s%s", line, fits ? "" : "\n  ", command);
+    free(command);
 }
 
 static int report_interrupt(progress *p, int argc, char **argv)
 {
     progress_clear(p);
     if (!p->quiet && !p->json) {
-        if (stk_run_saved(running)) {
-            printf("saved   %s; go on with: ", cli_shown(stk_run_saved(running)));
-            print_command(argc, argv);
-        } else {
-            printf("stopped before the first step; nothing was saved\n");
-        }
+        if (stk_run_saved(running))
+            print_saved(cli_shown(stk_run_saved(running)), argc, argv);
+        else
+            cli_printf("stopped before the first step; nothing was saved\n");
     }
     return cli_stop_code();
 }
@@ -111,13 +123,13 @@ static int report_interrupt(progress *p, int argc, char **argv)
 /* CLI_FAILED where the recipe expects more. */
 static int check_expected(const stk_run_result *result)
 {
+    char text[CLI_TEXT];
     int code = CLI_OK;
-    fflush(stdout); /* In a pipe, too, the result comes first. */
     for (int i = 0; i < result->n_expected; i++) {
         const stk_expected *e = &result->expected[i];
         if (e->is_met) continue;
-        fprintf(stderr, "stoker: the run falls short of its recipe: '%s' is expected, and it is %.6g\n",
-                cli_shown(e->text), e->value);
+        cli_error("the run falls short of its recipe: '%s' is expected, and it is %s", cli_shown(e->text),
+                  cli_number_text(e->value, text));
         code = CLI_FAILED;
     }
     return code;
@@ -141,10 +153,10 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
         if (p->json)
             progress_result(p, running, &result);
         else if (!p->quiet && result.is_finished)
-            printf("the run in '%s' is finished; there is nothing left to do\n", cli_shown(p->info.folder));
+            cli_printf("the run in '%s' is finished; there is nothing left to do\n", cli_shown(p->info.folder));
         else if (!p->quiet)
-            printf("the run in '%s' is at step %lld already; --steps %lld leaves nothing to do\n",
-                   cli_shown(p->info.folder), (long long)p->info.resumed_step, (long long)run_options->max_steps);
+            cli_printf("the run in '%s' is at step %lld already; --steps %lld leaves nothing to do\n",
+                       cli_shown(p->info.folder), (long long)p->info.resumed_step, (long long)run_options->max_steps);
         code = check_expected(&result);
     } else if (status == STK_INTERRUPTED) {
         code = report_interrupt(p, argc, argv);
@@ -153,8 +165,8 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
         code = cli_fail();
         for (int64_t i = 0; stk_run_skipped(running, i) && !p->quiet; i++)
             fprintf(stderr, "        skipped %s\n", cli_shown(stk_run_skipped(running, i)));
-        if (stk_run_saved(running) && !p->quiet)
-            fprintf(stderr, "stoker: the last checkpoint is %s\n", cli_shown(stk_run_saved(running)));
+        if (cli_shown(stk_run_saved(running)) && !p->quiet)
+            cli_error("the last checkpoint is %s", stk_run_saved(running));
     }
     stk_run *ended = running;
     running = NULL;
@@ -236,7 +248,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
                                        .user = &p};
         code = train(args.word[0], &run_options, &p, argc, argv);
     } else {
-        fprintf(stderr, "stoker: out of memory\n");
+        cli_error("out of memory");
     }
     for (int i = 0; i < n_sets; i++)
         free(sets[i]);

@@ -89,6 +89,7 @@ static bool parse_claim(const cli_verb *verb, const char *text, claim *out)
 static int check_claims(const cli_args *args, const stk_watch_report *report)
 {
     int code = CLI_OK;
+    char text[CLI_TEXT];
     for (int i = 0; i < args->n_found; i++) {
         claim c;
         if (strcmp(args->found[i].option->name, "--assert") || !parse_claim(args->verb, args->found[i].value, &c))
@@ -96,11 +97,8 @@ static int check_claims(const cli_args *args, const stk_watch_report *report)
         bool is_share = !strcmp(stk_watch_signal_unit(c.signal), "%");
         double x = report->signals.value[c.signal] * (is_share ? 100 : 1);
         if (c.is == '>' ? x > c.limit : x < c.limit) continue;
-        fprintf(stderr, "stoker: '%s' does not hold: ", args->found[i].value);
-        if (isnan(x))
-            fprintf(stderr, "it is not known here\n");
-        else
-            fprintf(stderr, "it is %.4g\n", x);
+        cli_error("'%s' does not hold: it is %s", args->found[i].value,
+                  isnan(x) ? "not known here" : cli_number_text(x, text));
         code = CLI_FAILED;
     }
     return code;
@@ -108,20 +106,25 @@ static int check_claims(const cli_args *args, const stk_watch_report *report)
 
 /* --- output --- */
 
-enum { WIDTH = 110, LEAST_WIDTH = 40 };
-
-/* Characters in a line: as many as a narrow terminal has, but not more than are read with ease. */
+/* Characters in a line of a report: as a narrow terminal has them, but no more than are read with ease. */
 static int width_of(FILE *file)
 {
-    struct winsize size;
-    if (!isatty(fileno(file)) || ioctl(fileno(file), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return WIDTH;
-    return size.ws_col > WIDTH ? WIDTH : size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
+    enum { MOST = 110, LEAST = 40 };
+    int width = isatty(fileno(file)) ? cli_width(file, MOST) : MOST;
+    return width < LEAST ? LEAST : width;
 }
 
 static int put_text(FILE *file, stk_text *text)
 {
     int code = stk_text_status(text) == STK_OK ? CLI_OK : cli_fail();
-    if (code == CLI_OK) fputs(stk_text_get(text), file);
+    const char *all = stk_text_get(text), *bold = cli_mark_text(file, CLI_BOLD), *verdict = strstr(all, "\n  verdict ");
+    if (code == CLI_OK && bold[0] && verdict) {
+        size_t n = (size_t)(verdict - all) + 1, length = strcspn(verdict + 1, "\n");
+        fprintf(file, "%.*s%s%.*s%s%s", (int)n, all, bold, (int)length, verdict + 1, cli_mark_text(file, CLI_PLAIN),
+                verdict + 1 + length);
+    } else if (code == CLI_OK) {
+        fputs(all, file);
+    }
     stk_text_free(text);
     return code;
 }
@@ -132,13 +135,13 @@ static int put_html(const char *path, const stk_watch_report *report)
     stk_watch_report_html(report, &page);
     FILE *file = fopen(path, "we");
     if (!file) {
-        fprintf(stderr, "stoker: cannot write '%s': %s\n", path, strerror(errno));
+        cli_error("cannot write '%s': %s", path, strerror(errno));
         stk_text_free(&page);
         return CLI_FAILED;
     }
     int code = put_text(file, &page);
     if (fclose(file) != 0 && code == CLI_OK) {
-        fprintf(stderr, "stoker: cannot write '%s': %s\n", path, strerror(errno));
+        cli_error("cannot write '%s': %s", path, strerror(errno));
         code = CLI_FAILED;
     }
     return code;
@@ -178,7 +181,7 @@ static void put_line(const stk_watch *watch)
     report.length_s = watch->history.n ? watch->history.row[watch->history.n - 1].at_s : 0;
     stk_watch_report_line(&report, &line);
     /* One that fills the terminal could not be taken away again. */
-    fprintf(stderr, "\r\033[K%.*s", width_of(stderr) - 1, stk_text_get(&line));
+    fprintf(stderr, "\r\033[K%.*s", (int)cli_fit(stk_text_get(&line), width_of(stderr) - 1), stk_text_get(&line));
     fflush(stderr);
     stk_text_free(&line);
 }
@@ -201,7 +204,7 @@ static bool can_write(const cli_args *args)
         const char *path = cli_value(args, names[i]);
         FILE *file = path ? fopen(path, "ae") : NULL;
         if (path && !file) {
-            fprintf(stderr, "stoker: cannot write '%s': %s\n", path, strerror(errno));
+            cli_error("cannot write '%s': %s", path, strerror(errno));
             return false;
         }
         if (file) fclose(file);
@@ -277,11 +280,11 @@ static int watch_job(const cli_args *args, char *const *argv)
         !cli_number(args, "--interval", 20, 10000, 100, &interval))
         return CLI_USAGE;
     if (!argv && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
-        fprintf(stderr, "stoker: there is no process %d\n", (int)pid);
+        cli_error("there is no process %d", (int)pid);
         return CLI_FAILED;
     }
     if (!argv && !can_see(pid)) {
-        fprintf(stderr, "stoker: cannot see process %d in /proc: watch it as its own user or as root\n", (int)pid);
+        cli_error("cannot see process %d in /proc: watch it as its own user or as root", (int)pid);
         return CLI_FAILED;
     }
     job.seconds = (double)seconds;
@@ -307,8 +310,8 @@ static int watch_job(const cli_args *args, char *const *argv)
     if (status == STK_OK) status = stk_watch_finish(&watch, exit_code >= 0 ? text : NULL);
     if (job.shows_line) fprintf(stderr, "\r\033[K");
     if (status == STK_OK && job.is_ours && exit_code < 0) {
-        fprintf(stderr, "stoker: '%s' did not stop and goes on as process %d; kill -9 %d ends it\n", argv[0],
-                (int)job.pid, (int)job.pid);
+        cli_error("'%s' did not stop and goes on as process %d; kill -9 %d ends it", argv[0], (int)job.pid,
+                  (int)job.pid);
         exit_code = 128 + SIGINT;
     }
     int code = status == STK_OK ? put_report(args, &watch, argv ? stderr : stdout) : cli_fail();
@@ -354,7 +357,7 @@ static int list_signals(void)
         char text[STK_WATCH_SENTENCE];
         all.value[i] = 0;
         stk_watch_signal_tell(&all, (stk_watch_signal)i, text);
-        printf("  %-16s %s\n", stk_watch_signal_name((stk_watch_signal)i), text);
+        cli_printf("  %-16s %s\n", stk_watch_signal_name((stk_watch_signal)i), text);
     }
     return CLI_OK;
 }

@@ -126,50 +126,40 @@ static void print_json(const data_job *job, const bench *b)
 
 void data_print_ring(const stk_loader_stats *stats)
 {
-    printf("ready when asked for: %.1f of %d batches; over time", stats->ready_mean, stats->n_used_slots);
+    cli_printf("ready when asked for: %.1f of %d batches; over time", stats->ready_mean, stats->n_used_slots);
     /* Eight parts say enough. */
     int n = stats->n_history, n_parts = n < 8 ? n : 8;
     for (int i = 0; i < n_parts; i++)
-        printf(" %.0f", (double)stats->ready[i * n / n_parts]);
-    printf("\n");
-}
-
-/* With as many digits as a step of small samples needs. */
-static const char *step_text(double s, char out[CLI_TEXT])
-{
-    if (s < 0.01)
-        snprintf(out, CLI_TEXT, "%.1f us", 1e6 * s);
-    else
-        snprintf(out, CLI_TEXT, "%.1f ms", 1e3 * s);
-    return out;
+        cli_printf(" %.0f", (double)stats->ready[i * n / n_parts]);
+    cli_printf("\n");
 }
 
 static void print_table(const bench *b)
 {
     char count[CLI_TEXT], least[CLI_TEXT], most[CLI_TEXT], rss[CLI_TEXT], slots[CLI_TEXT];
     double sum = stages_ns(b);
-    printf("%s samples/s (%s to %s), %d threads, %.1f us of CPU each\n",
-           cli_count((int64_t)(b->samples_per_s + 0.5), count), cli_count((int64_t)(b->least + 0.5), least),
-           cli_count((int64_t)(b->most + 0.5), most), b->stats.n_threads, b->cpu_us);
-    printf("first batch %.2f s after the start; peak memory %s, of which %s are %d batches\n", b->stats.first_batch_s,
-           cli_bytes(peak_rss_bytes(), rss), cli_bytes((double)b->stats.slot_bytes, slots), b->stats.n_slots);
-    printf("buffers took %s of the %s that they may\n", cli_bytes((double)b->stats.memory.peak_bytes, rss),
-           cli_bytes((double)b->stats.memory.limit_bytes, slots));
+    cli_printf("%s samples/s (%s to %s), %d threads, %.1f us of CPU each\n", cli_rate(b->samples_per_s, count),
+               cli_rate(b->least, least), cli_rate(b->most, most), b->stats.n_threads, b->cpu_us);
+    cli_printf("first batch %.2f s after the start; peak memory %s, of which %s are %d batches\n",
+               b->stats.first_batch_s, cli_bytes(peak_rss_bytes(), rss), cli_bytes((double)b->stats.slot_bytes, slots),
+               b->stats.n_slots);
+    cli_printf("buffers took %s of the %s that they may\n", cli_bytes((double)b->stats.memory.peak_bytes, rss),
+               cli_bytes((double)b->stats.memory.limit_bytes, slots));
     data_print_ring(&b->stats);
     double batch_s = (double)b->batch / b->samples_per_s;
-    printf("a step is never kept waiting if it takes %s or more for %lld samples; at less than %s it is %s\n",
-           step_text(batch_s, most), (long long)b->batch, step_text(0.8 * batch_s, least), stk_input_verdict(1));
+    cli_printf("a step is never kept waiting if it takes %s or more for %lld samples; at less than %s it is %s\n",
+               cli_time(batch_s, most), (long long)b->batch, cli_time(0.8 * batch_s, least), stk_input_verdict(1));
     if (b->cache.kind != STK_CACHE_NONE && b->cache.n_hits + b->cache.n_misses > 0)
-        printf("cache: %s, %.0f %% of the records came from it\n", cli_bytes((double)b->cache.n_bytes, rss),
-               100 * (double)b->cache.n_hits / (double)(b->cache.n_hits + b->cache.n_misses));
+        cli_printf("cache: %s, %.0f %% of the records came from it\n", cli_bytes((double)b->cache.n_bytes, rss),
+                   100 * (double)b->cache.n_hits / (double)(b->cache.n_hits + b->cache.n_misses));
     if (b->cache.disk_is_full)
-        printf("cache: the disk of '%s' is full: only %lld records are kept\n", b->cache.path,
-               (long long)b->cache.n_present);
+        cli_printf("cache: the disk of '%s' is full: only %lld records are kept\n", b->cache.path,
+                   (long long)b->cache.n_present);
     for (int i = 0; i < b->n_stages; i++)
-        printf("  %8.1f us  %4.1f %%  %s%s%s\n", b->stage[i].ns_per_sample / 1e3,
-               sum > 0 ? 100 * b->stage[i].ns_per_sample / sum : 0, b->stage[i].field, b->stage[i].field[0] ? ": " : "",
-               b->stage[i].name);
-    if (b->stats.n_skipped) printf("%s records skipped\n", cli_count(b->stats.n_skipped, count));
+        cli_printf("  %8.1f us  %4.1f %%  %s%s%s\n", b->stage[i].ns_per_sample / 1e3,
+                   sum > 0 ? 100 * b->stage[i].ns_per_sample / sum : 0, b->stage[i].field,
+                   b->stage[i].field[0] ? ": " : "", b->stage[i].name);
+    if (b->stats.n_skipped) cli_printf("%s records skipped\n", cli_count(b->stats.n_skipped, count));
 }
 
 int data_bench(data_job *job)

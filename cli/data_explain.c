@@ -14,42 +14,42 @@ static const char *plural(int64_t n)
 static void print_source(const stk_explanation *e)
 {
     char n[CLI_TEXT], files[CLI_TEXT], classes[CLI_TEXT], bytes[CLI_TEXT], all[CLI_TEXT];
-    printf("source   %s: %s record%s", cli_shown(e->source), cli_count(e->n_records, n), plural(e->n_records));
+    cli_printf("source   %s: %s record%s", cli_shown(e->source), cli_count(e->n_records, n), plural(e->n_records));
     if (e->n_files && e->n_files != e->n_records)
-        printf(" in %s file%s", cli_count(e->n_files, files), plural(e->n_files));
-    if (e->n_classes) printf(", %s class%s", cli_count(e->n_classes, classes), e->n_classes == 1 ? "" : "es");
+        cli_printf(" in %s file%s", cli_count(e->n_files, files), plural(e->n_files));
+    if (e->n_classes) cli_printf(", %s class%s", cli_count(e->n_classes, classes), e->n_classes == 1 ? "" : "es");
     if (e->n_measured)
-        printf(", about %s each, %s in all%s", cli_bytes(e->record_bytes, bytes),
-               cli_bytes(e->record_bytes * (double)e->n_records, all), e->in_memory ? ", in memory" : "");
-    printf("\n");
+        cli_printf(", about %s each, %s in all%s", cli_bytes(e->record_bytes, bytes),
+                   cli_bytes(e->record_bytes * (double)e->n_records, all), e->in_memory ? ", in memory" : "");
+    cli_printf("\n");
     if (e->n_corrupt)
-        printf("         %s of %s records looked at cannot be read, as %s\n", cli_count(e->n_corrupt, n),
-               cli_count(e->n_measured + e->n_corrupt, all), e->corrupt);
+        cli_printf("         %s of %s records looked at cannot be read, as %s\n", cli_count(e->n_corrupt, n),
+                   cli_count(e->n_measured + e->n_corrupt, all), e->corrupt);
 }
 
 static void print_order(const stk_explanation *e)
 {
     char n[CLI_TEXT], batches[CLI_TEXT], batch[CLI_TEXT], rest[CLI_TEXT];
     for (int i = 0; i < e->n_orders; i++)
-        printf("%s %s\n", i ? "        " : "order   ", cli_shown(e->order[i]));
-    if (e->n_orders == 0) printf("order    as the source has them\n");
+        cli_printf("%s %s\n", i ? "        " : "order   ", cli_shown(e->order[i]));
+    if (e->n_orders == 0) cli_printf("order    as the source has them\n");
     for (int i = 0; i < e->n_surveys; i++)
-        printf("         survey of %s\n", cli_shown(e->survey[i]));
-    printf("         %s\n", e->indexable
-                                ? "indexable: which record is sample n of an epoch is arithmetic, without a buffer"
-                                : "sequential: a position in a window is found by going back over draws, exactly");
-    printf("epoch    %s sample%s, %s batch%s of %s%s", cli_count(e->n_samples, n), plural(e->n_samples),
-           cli_count(e->n_batches, batches), e->n_batches == 1 ? "" : "es", e->varies ? "up to " : "",
-           cli_count(e->batch, batch));
-    if (e->n_last != e->batch) printf(", the last of %s", cli_count(e->n_last, rest));
-    if (e->n_dropped) printf(", %s sample%s left out", cli_count(e->n_dropped, rest), plural(e->n_dropped));
-    if (e->padding >= 0) printf(", %.1f %% of them padding", 100 * e->padding);
+        cli_printf("         survey of %s\n", cli_shown(e->survey[i]));
+    cli_printf("         %s\n", e->indexable
+                                    ? "indexable: which record is sample n of an epoch is arithmetic, without a buffer"
+                                    : "sequential: a position in a window is found by going back over draws, exactly");
+    cli_printf("epoch    %s sample%s, %s batch%s of %s%s", cli_count(e->n_samples, n), plural(e->n_samples),
+               cli_count(e->n_batches, batches), e->n_batches == 1 ? "" : "es", e->varies ? "up to " : "",
+               cli_count(e->batch, batch));
+    if (e->n_last != e->batch) cli_printf(", the last of %s", cli_count(e->n_last, rest));
+    if (e->n_dropped) cli_printf(", %s sample%s left out", cli_count(e->n_dropped, rest), plural(e->n_dropped));
+    if (e->padding >= 0) cli_printf(", %.1f %% of them padding", 100 * e->padding);
     if (e->in_memory)
-        printf(", nothing read\n");
+        cli_printf(", nothing read\n");
     else if (e->n_measured)
-        printf(", about %s read\n", cli_bytes(e->bytes_per_epoch, rest));
+        cli_printf(", about %s read\n", cli_bytes(e->bytes_per_epoch, rest));
     else
-        printf("\n");
+        cli_printf("\n");
 }
 
 /* "decode + random_flip -> u8[?,?,3]", one line for each pass. */
@@ -61,15 +61,15 @@ static void print_stages(const stk_explanation *e)
         int last = i;
         while (s->i_pass && last + 1 < e->n_stages && e->stage[last + 1].i_pass == s->i_pass)
             last++;
-        printf("%s %s: ", first ? "stages  " : "        ", cli_shown(s->field));
+        cli_printf("%s %s: ", first ? "stages  " : "        ", cli_shown(s->field));
         for (int k = i; k <= last; k++)
-            printf("%s%s%s", k > i ? " + " : "", e->stage[k].name, e->stage[k].random ? " (random)" : "");
-        printf(" -> %s%s\n", e->stage[last].output, last > i ? ", as one pass over rows" : "");
+            cli_printf("%s%s%s", k > i ? " + " : "", e->stage[k].name, e->stage[k].random ? " (random)" : "");
+        cli_printf(" -> %s%s\n", e->stage[last].output, last > i ? ", as one pass over rows" : "");
         i = last + 1;
     }
     for (int i = 0; i < e->n_fields; i++)
-        printf("%s %s: %s -> %s\n", i ? "        " : "fields  ", cli_shown(e->field[i].name), e->field[i].input,
-               e->field[i].output);
+        cli_printf("%s %s: %s -> %s\n", i ? "        " : "fields  ", cli_shown(e->field[i].name), e->field[i].input,
+                   e->field[i].output);
 }
 
 static void print_cache(const stk_explanation *e)
@@ -78,21 +78,21 @@ static void print_cache(const stk_explanation *e)
     char all[CLI_TEXT], reserved[CLI_TEXT], present[CLI_TEXT];
     const stk_cache_stats *c = &e->cache;
     if (c->ns_without > 0)
-        printf("cache    measured: %.0f us a sample without, %.0f us with it in memory\n", c->ns_without / 1e3,
-               c->ns_with / 1e3);
+        cli_printf("cache    measured: %.0f us a sample without, %.0f us with it in memory\n", c->ns_without / 1e3,
+                   c->ns_with / 1e3);
     if (c->kind == STK_CACHE_NONE) {
         if (c->likely_bytes)
-            printf("cache    none: %s would be needed, and must fit and pay\n",
-                   cli_bytes((double)c->likely_bytes, all));
+            cli_printf("cache    none: %s would be needed, and must fit and pay\n",
+                       cli_bytes((double)c->likely_bytes, all));
         return;
     }
-    printf("cache    %s, after %d stage%s: about %s for all records", kinds[c->kind], e->n_cached,
-           e->n_cached == 1 ? "" : "s", cli_bytes((double)c->likely_bytes, all));
+    cli_printf("cache    %s, after %d stage%s: about %s for all records", kinds[c->kind], e->n_cached,
+               e->n_cached == 1 ? "" : "s", cli_bytes((double)c->likely_bytes, all));
     if (c->kind == STK_CACHE_MEMORY)
-        printf(", of which %s may be kept", cli_bytes((double)c->reserved_bytes, reserved));
+        cli_printf(", of which %s may be kept", cli_bytes((double)c->reserved_bytes, reserved));
     else
-        printf("; '%s' has %.0f %% of them", cli_shown(c->path), 100 * (double)c->n_present / (double)c->n_records);
-    printf(" (%s now)\n", cli_bytes((double)c->n_bytes, present));
+        cli_printf("; '%s' has %.0f %% of them", cli_shown(c->path), 100 * (double)c->n_present / (double)c->n_records);
+    cli_printf(" (%s now)\n", cli_bytes((double)c->n_bytes, present));
 }
 
 static void print_text(const stk_explanation *e)
@@ -101,18 +101,18 @@ static void print_text(const stk_explanation *e)
     print_source(e);
     print_order(e);
     print_stages(e);
-    printf("memory   %d slots of one batch, %s each, %s in all; %d threads; the limit is %s for all buffers\n",
-           e->n_slots, cli_bytes((double)e->slot_bytes, slot),
-           cli_bytes((double)e->slot_bytes * (double)e->n_slots, all), e->n_threads,
-           cli_bytes((double)e->memory_limit_bytes, limit));
+    cli_printf("memory   %d slots of one batch, %s each, %s in all; %d threads; the limit is %s for all buffers\n",
+               e->n_slots, cli_bytes((double)e->slot_bytes, slot),
+               cli_bytes((double)e->slot_bytes * (double)e->n_slots, all), e->n_threads,
+               cli_bytes((double)e->memory_limit_bytes, limit));
     print_cache(e);
-    printf("promise  the same batches for any number of threads: %s; exact resume at any batch: %s\n",
-           e->same_batches ? "yes" : "no", e->exact_resume ? "yes" : "no");
+    cli_printf("promise  the same batches for any number of threads: %s; exact resume at any batch: %s\n",
+               e->same_batches ? "yes" : "no", e->exact_resume ? "yes" : "no");
     static const char *const policy[] = {[STK_ON_ERROR_STOP] = "stops the run and is named",
                                          [STK_ON_ERROR_SKIP] = "is left out, counted and listed",
                                          [STK_ON_ERROR_REPLACE] =
                                              "is replaced by another, drawn by key, counted and listed"};
-    printf("         a corrupt record %s\n", policy[e->on_error]);
+    cli_printf("         a corrupt record %s\n", policy[e->on_error]);
 }
 
 /* --- as JSON --- */
@@ -218,11 +218,11 @@ static int explain_tuning(const data_job *job)
         stk_batch_release(batch);
     int code = stk_loader_status(loader) == STK_OK ? CLI_OK : cli_fail();
     stk_loader_get_stats(loader, &stats);
-    printf("tuned    %d of %d threads, %d of %d slots, from 1 and 2, with a consumer that does nothing\n",
-           stats.n_active_threads, stats.n_threads, stats.n_used_slots, stats.n_slots);
+    cli_printf("tuned    %d of %d threads, %d of %d slots, from 1 and 2, with a consumer that does nothing\n",
+               stats.n_active_threads, stats.n_threads, stats.n_used_slots, stats.n_slots);
     for (int i = 0; stk_loader_tuning(loader, i); i++)
-        printf("         %s\n", stk_loader_tuning(loader, i));
-    printf("         ");
+        cli_printf("         %s\n", stk_loader_tuning(loader, i));
+    cli_printf("         ");
     data_print_ring(&stats);
     stk_loader_close(loader);
     return code;

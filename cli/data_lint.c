@@ -11,8 +11,8 @@ static void show(void *user, const stk_lint_finding *f)
 {
     lint_view *view = user;
     if (!view->json) {
-        printf("%s: %s: %s [%s]\n    remedy: %s\n", cli_shown(f->place), f->part, cli_shown(f->reason), f->rule,
-               cli_shown(f->remedy));
+        cli_printf("%s: %s: %s [%s]\n    remedy: %s\n", cli_shown(f->place), f->part, cli_shown(f->reason), f->rule,
+                   cli_shown(f->remedy));
         return;
     }
     printf("%s{\"line\": %d, \"rule\": ", view->n++ ? ", " : "", f->line);
@@ -37,6 +37,6 @@ int data_lint(data_job *job)
     stk_status status = stk_recipe_lint(job->recipe, job->sets, job->n_sets, part, show, &view, &n);
     if (view.json) printf("], \"n\": %d}\n", n);
     if (status != STK_OK) return cli_fail();
-    if (!view.json && n == 0) printf("%s: no known mistake\n", cli_shown(job->recipe));
+    if (!view.json && n == 0) cli_printf("%s: no known mistake\n", cli_shown(job->recipe));
     return n ? CLI_FAILED : CLI_OK;
 }

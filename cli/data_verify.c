@@ -43,7 +43,7 @@ static void list(void *user, const stk_corrupt_record *record)
         cli_json_place(stdout, record->reason);
         printf("}");
     } else {
-        printf("%s: %s\n", cli_shown(record->name), cli_shown(record->reason));
+        cli_printf("%s: %s\n", cli_shown(record->name), cli_shown(record->reason));
     }
     view->n_listed++;
 }
@@ -83,16 +83,16 @@ static void print_result(const data_job *job, const verify_view *view, const stk
         return;
     }
     if (p->n_corrupt > view->n_listed)
-        printf("... and %s more; --json lists them\n", cli_count(p->n_corrupt - view->n_listed, bad));
+        cli_printf("... and %s more; --json lists them\n", cli_count(p->n_corrupt - view->n_listed, bad));
     if (status == STK_OK)
-        printf("all %s records are whole: %s in %s\n", cli_count(p->n_done, n), cli_bytes((double)p->n_bytes, bytes),
-               cli_duration(s, time_text));
+        cli_printf("all %s records are whole: %s in %s\n", cli_count(p->n_done, n),
+                   cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text));
 }
 
 int data_verify(data_job *job)
 {
     verify_view view = {.json = cli_has(job->args, "--json"), .start_s = cli_now()};
-    view.terminal = !view.json && isatty(STDOUT_FILENO);
+    view.terminal = !view.json && cli_is_terminal(stdout);
     stk_verify_progress progress;
     if (!open_any(job)) return CLI_FAILED;
     cli_catch_stop();

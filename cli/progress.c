@@ -20,28 +20,9 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static bool is_utf8(void)
-{
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (int i = 0; i < 3; i++) {
-        const char *value = getenv(names[i]);
-        if (value && value[0]) return strstr(value, "UTF-8") || strstr(value, "utf8") || strstr(value, "utf-8");
-    }
-    return false;
-}
-
-static int terminal_width(void)
-{
-    struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-    return 80;
-}
-
 progress progress_make(bool quiet, bool json)
 {
-    const char *term = getenv("TERM");
-    bool terminal = isatty(STDOUT_FILENO) && !(term && !strcmp(term, "dumb"));
-    return (progress){.quiet = quiet, .json = json, .terminal = terminal && !quiet && !json, .utf8 = is_utf8()};
+    return (progress){.quiet = quiet, .json = json, .terminal = cli_is_terminal(stdout) && !quiet && !json};
 }
 
 void progress_clear(progress *p)
@@ -49,19 +30,6 @@ void progress_clear(progress *p)
     if (p->line_shown) fputs("\r\033[K", stdout);
     p->line_shown = false;
     fflush(stdout);
-}
-
-/* --- the moving line --- */
-
-static void add_bar(const progress *p, double share, int width, char *out, size_t bytes)
-{
-    size_t n = strlen(out);
-    double filled = share * width;
-    for (int i = 0; i < width && n + 4 < bytes; i++) {
-        const char *mark = i + 1 <= filled ? "━" : i < filled ? "╸" : "─";
-        if (!p->utf8) mark = i + 1 <= filled ? "#" : "-";
-        n += (size_t)snprintf(out + n, bytes - n, "%s", mark);
-    }
 }
 
 /* --- where the time goes --- */
@@ -86,55 +54,44 @@ static void print_shares(const stk_time_shares *time)
 {
     time_share shares[N_SHARES];
     list_shares(time, shares);
-    printf("  time went to");
+    cli_printf("  time went to");
     for (int i = 0; i < N_SHARES; i++) {
         const time_share *s = &shares[i];
         if (i > 2 && s->share < 0.0005) continue; /* one device waits for no other */
-        printf(" %s %.1f %%%s,", s->name, 100 * s->share,
-               s->share >= s->high       ? " (high)"
-               : s->share >= s->moderate ? " (moderate)"
-                                         : "");
+        cli_printf(" %s %.1f %%%s,", s->name, 100 * s->share,
+                   s->share >= s->high       ? " (high)"
+                   : s->share >= s->moderate ? " (moderate)"
+                                             : "");
     }
-    printf(" compute %.1f %%\n", 100 * time->compute);
+    cli_printf(" compute %.1f %%\n", 100 * time->compute);
 }
 
-/* Drops the least important parts until the line fits, because a line that wraps cannot be taken away again. */
+/* The line that moves, with what is most important first. */
 static void draw_line(progress *p, const stk_train_event *event)
 {
-    char left[CLI_TEXT], speed[CLI_TEXT], line[1024], part[128];
-    int width = terminal_width() - 1, n;
-    double share = event->n_steps > 0 ? (double)event->step / (double)event->n_steps : 0;
-    n = snprintf(line, sizeof(line), "epoch %" PRId64 "/%" PRId64 "  loss %.4f", event->epoch, event->n_epochs,
-                 event->train.n_samples > 0 ? event->train.loss : event->loss);
-    char parts[6 + N_SHARES][128];
+    enum { PART = 2 * CLI_TEXT };
+    char text[CLI_TEXT], parts[8 + N_SHARES][PART];
+    const char *part[8 + N_SHARES];
     time_share shares[N_SHARES];
-    int n_parts = 0;
+    int n = 0;
+    snprintf(parts[n++], PART, "epoch %" PRId64 "/%" PRId64 "  loss %s", event->epoch, event->n_epochs,
+             cli_loss(event->train.n_samples > 0 ? event->train.loss : event->loss, text));
     if (event->train.accuracy >= 0)
-        snprintf(parts[n_parts++], sizeof(part), "  acc %.1f %%", 100 * event->train.accuracy);
+        snprintf(parts[n++], PART, "  acc %.1f %%", 100 * event->train.accuracy);
     else if (event->train.perplexity > 0)
-        snprintf(parts[n_parts++], sizeof(part), "  ppl %.4g", event->train.perplexity);
-    snprintf(parts[n_parts++], sizeof(part), "  %s %ss/s", cli_count((int64_t)(event->samples_per_s + 0.5), speed),
-             p->info.sample);
-    if (event->n_skipped_steps > 0)
-        snprintf(parts[n_parts++], sizeof(part), "  %" PRId64 " skipped", event->n_skipped_steps);
-    snprintf(parts[n_parts++], sizeof(part), "  %s left", cli_duration(event->left_s, left));
-    snprintf(parts[n_parts++], sizeof(part), "  input %.1f %%", 100 * event->input_wait_share);
+        snprintf(parts[n++], PART, "  ppl %s", cli_number_text(event->train.perplexity, text));
+    snprintf(parts[n++], PART, "  %s left", cli_duration(event->left_s, text));
+    snprintf(parts[n++], PART, "  %s %ss/s", cli_rate(event->samples_per_s, text), p->info.sample);
+    if (event->n_skipped_steps > 0) snprintf(parts[n++], PART, "  %" PRId64 " skipped", event->n_skipped_steps);
+    snprintf(parts[n++], PART, "  input %.1f %%", 100 * event->input_wait_share);
     list_shares(&event->time, shares);
     for (int i = 1; i < N_SHARES; i++)
         if (shares[i].share >= shares[i].moderate)
-            snprintf(parts[n_parts++], sizeof(part), "  %s %.1f %%", shares[i].name, 100 * shares[i].share);
-    snprintf(parts[n_parts++], sizeof(part), "  compute %.1f %%", 100 * event->time.compute);
-    for (int i = 0; i < n_parts; i++)
-        if (n + (int)strlen(parts[i]) <= width) n += snprintf(line + n, sizeof(line) - (size_t)n, "%s", parts[i]);
-    int bar = width - n - 2;
-    if (bar > 30) bar = 30;
-    if (bar >= 6) {
-        snprintf(line + n, sizeof(line) - (size_t)n, "  ");
-        add_bar(p, share, bar, line, sizeof(line));
-    }
-    if (n > width) line[width > 0 ? width : 0] = 0;
-    printf("\r%s\033[K", line);
-    fflush(stdout);
+            snprintf(parts[n++], PART, "  %s %.1f %%", shares[i].name, 100 * shares[i].share);
+    snprintf(parts[n++], PART, "  compute %.1f %%", 100 * event->time.compute);
+    for (int i = 0; i < n; i++)
+        part[i] = parts[i];
+    cli_draw(part, n, event->n_steps > 0 ? (double)event->step / (double)event->n_steps : 0);
     p->line_shown = true;
 }
 
@@ -142,31 +99,33 @@ static void draw_line(progress *p, const stk_train_event *event)
 
 static void print_values(const stk_metrics *metrics)
 {
+    char text[CLI_TEXT];
     for (int i = 0; i < metrics->n_values; i++)
-        printf("  %s %.4g", metrics->value[i].name, metrics->value[i].value);
+        cli_printf("  %s %s", metrics->value[i].name, cli_number_text(metrics->value[i].value, text));
 }
 
 /* Steps that loss scale or on_nan skipped. */
 static void print_skipped_steps(const stk_train_event *event)
 {
+    char text[CLI_TEXT];
     if (event->n_skipped_steps == 0) return;
-    printf("  %" PRId64 " step%s skipped", event->n_skipped_steps, event->n_skipped_steps == 1 ? "" : "s");
-    if (event->loss_scale > 0) printf(", loss scale %g", event->loss_scale);
+    cli_printf("  %" PRId64 " step%s skipped", event->n_skipped_steps, event->n_skipped_steps == 1 ? "" : "s");
+    if (event->loss_scale > 0) cli_printf(", loss scale %s", cli_number_text(event->loss_scale, text));
 }
 
 /* Where lines are kept, in a file or a log, one now and then shows that the run is alive. */
 static void print_step(const progress *p, const stk_train_event *event)
 {
     char step[CLI_TEXT], n_steps[CLI_TEXT], count[CLI_TEXT], left[CLI_TEXT];
-    printf("epoch %3" PRId64 "/%" PRId64 "  step %s/%s  loss %.4f", event->epoch, event->n_epochs,
-           cli_count(event->step, step), cli_count(event->n_steps, n_steps),
-           event->train.n_samples > 0 ? event->train.loss : event->loss);
-    if (event->train.accuracy >= 0) printf("  acc %.2f %%", 100 * event->train.accuracy);
-    if (event->train.perplexity > 0) printf("  ppl %.4g", event->train.perplexity);
+    cli_printf("epoch %3" PRId64 "/%" PRId64 "  step %s/%s  loss %s", event->epoch, event->n_epochs,
+               cli_count(event->step, step), cli_count(event->n_steps, n_steps),
+               cli_loss(event->train.n_samples > 0 ? event->train.loss : event->loss, count));
+    if (event->train.accuracy >= 0) cli_printf("  acc %.2f %%", 100 * event->train.accuracy);
+    if (event->train.perplexity > 0) cli_printf("  ppl %s", cli_number_text(event->train.perplexity, count));
     print_values(&event->train);
     print_skipped_steps(event);
-    printf("  %s %ss/s  input %.1f %%  %s left\n", cli_count((int64_t)(event->samples_per_s + 0.5), count),
-           p->info.sample, 100 * event->input_wait_share, cli_duration(event->left_s, left));
+    cli_printf("  %s %ss/s  input %.1f %%  %s left\n", cli_rate(event->samples_per_s, count), p->info.sample,
+               100 * event->input_wait_share, cli_duration(event->left_s, left));
     fflush(stdout);
 }
 
@@ -174,45 +133,46 @@ static void print_epoch(progress *p, const stk_train_event *event)
 {
     char count[CLI_TEXT], left[CLI_TEXT];
     progress_clear(p);
-    printf("epoch %3" PRId64 "/%" PRId64 "  loss %.4f", event->epoch, event->n_epochs, event->train.loss);
-    if (event->train.accuracy >= 0) printf("  acc %.2f %%", 100 * event->train.accuracy);
-    if (event->train.perplexity > 0) printf("  ppl %.4g", event->train.perplexity);
+    cli_printf("%sepoch %3" PRId64 "/%" PRId64 "%s  loss %s", cli_mark_text(stdout, CLI_BOLD), event->epoch,
+               event->n_epochs, cli_mark_text(stdout, CLI_PLAIN), cli_loss(event->train.loss, count));
+    if (event->train.accuracy >= 0) cli_printf("  acc %.2f %%", 100 * event->train.accuracy);
+    if (event->train.perplexity > 0) cli_printf("  ppl %s", cli_number_text(event->train.perplexity, count));
     print_values(&event->train);
     if (event->valid.n_samples > 0) {
-        printf("  valid loss %.4f", event->valid.loss);
-        if (event->valid.perplexity > 0) printf(" ppl %.4g", event->valid.perplexity);
-        if (event->valid.accuracy >= 0) printf(" acc %.2f %%", 100 * event->valid.accuracy);
+        cli_printf("  valid loss %s", cli_loss(event->valid.loss, count));
+        if (event->valid.perplexity > 0) cli_printf(" ppl %s", cli_number_text(event->valid.perplexity, count));
+        if (event->valid.accuracy >= 0) cli_printf(" acc %.2f %%", 100 * event->valid.accuracy);
         print_values(&event->valid);
     }
     double speed = event->epoch_s > 0 ? (double)event->train.n_samples / event->epoch_s : event->samples_per_s;
     print_skipped_steps(event);
-    printf("  %s %ss/s  input %.1f %%  %.1f s", cli_count((int64_t)(speed + 0.5), count), p->info.sample,
-           100 * event->input_wait_share, event->epoch_s);
-    if (event->epoch < event->n_epochs) printf("  %s left", cli_duration(event->left_s, left));
-    printf("\n");
+    cli_printf("  %s %ss/s  input %.1f %%  %s", cli_rate(speed, count), p->info.sample, 100 * event->input_wait_share,
+               cli_duration(event->epoch_s, left));
+    if (event->epoch < event->n_epochs) cli_printf("  %s left", cli_duration(event->left_s, left));
+    cli_printf("\n");
     fflush(stdout);
 }
 
 static void print_plan(progress *p, const stk_train_event *event)
 {
     char count[CLI_TEXT], flops[CLI_TEXT], peak[CLI_TEXT], limit[CLI_TEXT];
-    printf("model   %s, %s parameters, %s %s %s forward\n", cli_shown(p->info.model),
-           cli_count(event->n_parameters, count), cli_flops(event->forward_flops, flops),
-           strchr("aeiou", p->info.sample[0]) ? "an" : "a", p->info.sample);
-    printf("plan    %s, %s, batch %" PRId64 ", peak %s", event->text, event->precision, p->info.batch,
-           cli_bytes((double)event->peak_planned_bytes, peak));
-    if (p->info.memory_limit_bytes > 0) printf(" of %s", cli_bytes((double)p->info.memory_limit_bytes, limit));
+    cli_printf("model   %s, %s parameters, %s %s %s forward\n", cli_shown(p->info.model),
+               cli_count(event->n_parameters, count), cli_flops(event->forward_flops, flops),
+               strchr("aeiou", p->info.sample[0]) ? "an" : "a", p->info.sample);
+    cli_printf("plan    %s, %s, batch %" PRId64 ", peak %s", event->text, event->precision, p->info.batch,
+               cli_bytes((double)event->peak_planned_bytes, peak));
+    if (p->info.memory_limit_bytes > 0) cli_printf(" of %s", cli_bytes((double)p->info.memory_limit_bytes, limit));
     if (event->checkpoint_copy_bytes > 0)
-        printf("; a copy to save, %s", cli_bytes((double)event->checkpoint_copy_bytes, peak));
-    printf("\n");
+        cli_printf("; a copy to save, %s", cli_bytes((double)event->checkpoint_copy_bytes, peak));
+    cli_printf("\n");
     if (event->n_micro > 1)
-        printf("        %" PRId64 " micro-batches of %" PRId64 " a step\n", event->n_micro, event->micro_batch);
+        cli_printf("        %" PRId64 " micro-batches of %" PRId64 " a step\n", event->n_micro, event->micro_batch);
     if (event->n_recomputed > 0)
-        printf("        recompute %" PRId64 " of %" PRId64 " activations, %.1f %% more FLOP a step\n",
-               event->n_recomputed, event->n_kept,
-               100 * event->recompute_flops / (event->step_flops - event->recompute_flops));
+        cli_printf("        recompute %" PRId64 " of %" PRId64 " activations, %.1f %% more FLOP a step\n",
+                   event->n_recomputed, event->n_kept,
+                   100 * event->recompute_flops / (event->step_flops - event->recompute_flops));
     if (event->expected_slowdown > 1.005)
-        printf("        expected %.2fx the time of a step without a limit\n", event->expected_slowdown);
+        cli_printf("        expected %.2fx the time of a step without a limit\n", event->expected_slowdown);
     fflush(stdout);
 }
 
@@ -232,22 +192,22 @@ void progress_info(void *user, const stk_run_info *info)
                info->n_train, info->n_valid, info->n_test, info->n_classes, info->source_bytes, info->resumed_step);
         return;
     }
-    printf("data    %s", cli_count(info->n_train, count));
-    if (info->n_valid > 0) printf(" + %s valid", cli_count(info->n_valid, count));
-    if (info->n_test > 0) printf(" + %s test", cli_count(info->n_test, count));
-    printf(" %ss", info->sample);
-    if (info->n_classes > 0) printf(", %s classes", cli_count(info->n_classes, count));
-    if (info->source_bytes > 0) printf(", %s", cli_bytes((double)info->source_bytes, bytes));
-    printf("\n");
+    cli_printf("data    %s", cli_count(info->n_train, count));
+    if (info->n_valid > 0) cli_printf(" + %s valid", cli_count(info->n_valid, count));
+    if (info->n_test > 0) cli_printf(" + %s test", cli_count(info->n_test, count));
+    cli_printf(" %ss", info->sample);
+    if (info->n_classes > 0) cli_printf(", %s classes", cli_count(info->n_classes, count));
+    if (info->source_bytes > 0) cli_printf(", %s", cli_bytes((double)info->source_bytes, bytes));
+    cli_printf("\n");
     if (info->resumed_step > 0)
-        printf("resume  %s from step %s\n", cli_shown(info->folder), cli_count(info->resumed_step, count));
+        cli_printf("resume  %s from step %s\n", cli_shown(info->folder), cli_count(info->resumed_step, count));
     fflush(stdout);
 }
 
 void progress_graph(void *user, const char *pass, const char *text)
 {
     progress_clear(user);
-    printf("--- after %s\n%s", pass, text);
+    printf("--- after %s\n%s", pass, text); /* as it is, however wide */
 }
 
 /* --- JSON --- */
@@ -306,7 +266,7 @@ void progress_event(void *user, const stk_train_event *event)
     if (event->kind == STK_EVENT_STEP) p->last = *event;
     if (event->kind == STK_EVENT_WARNING) {
         progress_clear(p);
-        fprintf(stderr, "stoker: warning: %s\n", cli_shown(event->text));
+        cli_warn("%s", cli_shown(event->text));
     }
     if (p->quiet) return;
     if (p->json) {
@@ -317,10 +277,10 @@ void progress_event(void *user, const stk_train_event *event)
     if (event->kind == STK_EVENT_EPOCH) print_epoch(p, event);
     if (event->kind == STK_EVENT_TRACED) {
         progress_clear(p);
-        printf("trace   %s; open it at ui.perfetto.dev\n", cli_shown(event->text));
+        cli_printf("trace   %s; open it at ui.perfetto.dev\n", cli_shown(event->text));
     }
     if (event->kind == STK_EVENT_SERVED) {
-        printf("metrics %s\n", event->text);
+        cli_printf("metrics %s\n", event->text);
         fflush(stdout);
     }
     if (event->kind == STK_EVENT_STEP) {
@@ -342,11 +302,11 @@ static void print_skipped(const stk_run *run, int64_t n)
 {
     char count[CLI_TEXT];
     if (n == 0) return;
-    printf("skipped %s record%s:\n", cli_count(n, count), n == 1 ? "" : "s");
+    cli_printf("skipped %s record%s:\n", cli_count(n, count), n == 1 ? "" : "s");
     for (int64_t i = 0;; i++) {
         const char *text = stk_run_skipped(run, i);
         if (!text) break;
-        printf("        %s\n", cli_shown(text));
+        cli_printf("        %s\n", cli_shown(text));
     }
 }
 
@@ -355,19 +315,20 @@ static void print_time(const stk_train_result *train, int64_t resumed_step)
 {
     char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT];
     int64_t n = train->n_steps - resumed_step;
-    printf("  time         %s  (%s step%s", cli_duration(train->wall_s, a), cli_count(n, b), n == 1 ? "" : "s");
-    if (resumed_step > 0) printf(", %s in all", cli_count(train->n_steps, b));
-    printf(", %s epoch%s", cli_count(train->n_epochs, c), train->n_epochs == 1 ? "" : "s");
-    if (n > 0) printf("; the first step %.2f s after the program's start", train->first_step_s);
-    printf(")\n");
+    cli_printf("  time         %s  (%s step%s", cli_duration(train->wall_s, a), cli_count(n, b), n == 1 ? "" : "s");
+    if (resumed_step > 0) cli_printf(", %s in all", cli_count(train->n_steps, b));
+    cli_printf(", %s epoch%s", cli_count(train->n_epochs, c), train->n_epochs == 1 ? "" : "s");
+    if (n > 0) cli_printf("; the first step %.2f s after the program's start", train->first_step_s);
+    cli_printf(")\n");
 }
 
 static void print_expected(const stk_run_result *result)
 {
+    char text[CLI_TEXT];
     for (int i = 0; i < result->n_expected; i++) {
         const stk_expected *e = &result->expected[i];
-        printf("  expected     %s: %s, it is %.4g\n", cli_shown(e->text), e->is_met ? "reached" : "not reached",
-               e->value);
+        cli_printf("  expected     %s: %s, it is %s\n", cli_shown(e->text), e->is_met ? "reached" : "not reached",
+                   cli_number_text(e->value, text));
     }
     if (result->unjudged_epochs > 0)
         printf("  expected     not judged: the recipe's %lld epochs are to reach it\n",
@@ -379,39 +340,39 @@ static void print_table(const stk_run *run, const stk_run_result *result, const 
     char a[CLI_TEXT], b[CLI_TEXT];
     const char *sample = info->sample;
     const stk_train_result *train = &result->train;
-    printf("\n");
+    cli_printf("\n");
     if (result->test.n_samples > 0) {
         if (result->test.accuracy >= 0) {
-            printf("  accuracy     %.2f %%  (", 100 * result->test.accuracy);
-            if (result->test.top5 >= 0) printf("top-5 %.2f %%; ", 100 * result->test.top5);
-            printf("%s test %ss)\n", cli_count(result->test.n_samples, a), sample);
+            cli_printf("  accuracy     %.2f %%  (", 100 * result->test.accuracy);
+            if (result->test.top5 >= 0) cli_printf("top-5 %.2f %%; ", 100 * result->test.top5);
+            cli_printf("%s test %ss)\n", cli_count(result->test.n_samples, a), sample);
         }
         for (int i = 0; i < result->test.n_values; i++)
-            printf("  %-12s %.4g\n", result->test.value[i].name, result->test.value[i].value);
-        printf("  test loss    %.4f\n", result->test.loss);
-        if (result->test.perplexity > 0) printf("  perplexity   %.4g\n", result->test.perplexity);
+            cli_printf("  %-12s %s\n", result->test.value[i].name, cli_number_text(result->test.value[i].value, a));
+        cli_printf("  test loss    %s\n", cli_loss(result->test.loss, a));
+        if (result->test.perplexity > 0) cli_printf("  perplexity   %s\n", cli_number_text(result->test.perplexity, a));
     } else {
-        printf("  test         none%s\n",
-               result->is_finished ? ": the recipe has no test data" : ": the run is not finished");
+        cli_printf("  test         none%s\n",
+                   result->is_finished ? ": the recipe has no test data" : ": the run is not finished");
     }
     print_time(train, info->resumed_step);
     bool has_run = train->n_steps > info->resumed_step; /* else nothing but the test */
     if (has_run)
-        printf("  %ss/s%*s%s in the median step\n", sample, 10 - (int)strlen(sample), "",
-               cli_count((int64_t)(train->samples_per_s + 0.5), a));
-    if (train->tokens_per_s > 0) printf("  tokens/s     %s\n", cli_count((int64_t)(train->tokens_per_s + 0.5), a));
+        cli_printf("  %ss/s%*s%s in the median step\n", sample, 10 - (int)strlen(sample), "",
+                   cli_rate(train->samples_per_s, a));
+    if (train->tokens_per_s > 0) cli_printf("  tokens/s     %s\n", cli_rate(train->tokens_per_s, a));
     if (has_run)
-        printf("  input wait   %.2f %%, %s, with %d data thread%s\n", 100 * train->input_wait_share,
-               stk_input_verdict(train->input_wait_share), train->n_data_threads,
-               train->n_data_threads == 1 ? "" : "s");
-    printf("  peak memory  %s planned, ", cli_bytes((double)train->peak_planned_bytes, a));
+        cli_printf("  input wait   %.2f %%, %s, with %d data thread%s\n", 100 * train->input_wait_share,
+                   stk_input_verdict(train->input_wait_share), train->n_data_threads,
+                   train->n_data_threads == 1 ? "" : "s");
+    cli_printf("  peak memory  %s planned, ", cli_bytes((double)train->peak_planned_bytes, a));
     if (result->checkpoint_copy_bytes > 0)
-        printf("%s for a copy to save, ", cli_bytes((double)result->checkpoint_copy_bytes, a));
-    printf("%s used by the process\n", cli_bytes((double)train->peak_rss_bytes, b));
+        cli_printf("%s for a copy to save, ", cli_bytes((double)result->checkpoint_copy_bytes, a));
+    cli_printf("%s used by the process\n", cli_bytes((double)train->peak_rss_bytes, b));
     if (has_run) print_shares(&train->time);
-    if (stk_run_saved(run)) printf("  saved        %s\n", cli_shown(stk_run_saved(run)));
+    if (cli_shown(stk_run_saved(run))) cli_printf("  saved        %s\n", stk_run_saved(run));
     print_expected(result);
-    if (train->early_stopped) printf("  stopped early: validation did not get better\n");
+    if (train->early_stopped) cli_printf("  stopped early: validation did not get better\n");
     print_skipped(run, train->n_skipped);
 }
 

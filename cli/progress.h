@@ -7,7 +7,7 @@
 
 typedef struct progress {
     bool quiet, json;
-    bool terminal, utf8; /* stdout is one; it shows UTF-8 */
+    bool terminal;       /* stdout is one */
     bool line_shown;     /* the moving line is on the screen */
     int64_t last_ns;     /* when it, or a plain line of a step, was last written */
     stk_run_info info;

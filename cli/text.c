@@ -3,60 +3,53 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/plain_number.h"
+#include "base/text.h"
 #include "cli.h"
 #include "stoker/printable.h"
 
+_Static_assert((int)CLI_TEXT == (int)STK_PLAIN_TEXT, "one length of texts");
+
 const char *cli_count(int64_t n, char out[CLI_TEXT])
 {
-    char digits[32];
-    int length = snprintf(digits, sizeof(digits), "%" PRId64, n), k = 0;
-    for (int i = 0; i < length; i++) {
-        out[k++] = digits[i];
-        int left = length - 1 - i;
-        if (left > 0 && left % 3 == 0 && digits[i] != '-') out[k++] = ',';
-    }
-    out[k] = 0;
-    return out;
-}
-
-static const char *scaled(double x, double base, const char *const *units, int n, char out[CLI_TEXT])
-{
-    int i = 0;
-    while (i + 1 < n && x >= base * 0.9995) {
-        x /= base;
-        i++;
-    }
-    /* Three digits say enough. */
-    snprintf(out, CLI_TEXT, "%.*f %s", i == 0 || x >= 99.95 ? 0 : x >= 9.995 ? 1 : 2, x, units[i]);
+    char count[STK_COUNT_TEXT];
+    snprintf(out, CLI_TEXT, "%s%s", n < 0 ? "-" : "", stk_count_text(n < 0 ? -n : n, count));
     return out;
 }
 
 const char *cli_bytes(double bytes, char out[CLI_TEXT])
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    return scaled(bytes, 1024, units, 5, out);
+    return stk_plain_bytes(bytes, out);
 }
 
 const char *cli_flops(double flops, char out[CLI_TEXT])
 {
-    static const char *const units[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"};
-    return scaled(flops, 1000, units, 5, out);
+    return stk_plain_flops(flops, out);
 }
 
 const char *cli_duration(double s, char out[CLI_TEXT])
 {
-    if (!(s >= 0) || s > 1e9) {
-        snprintf(out, CLI_TEXT, "?");
-        return out;
-    }
-    int64_t total = (int64_t)(s + 0.5), hours = total / 3600, minutes = total / 60 % 60, seconds = total % 60;
-    if (hours > 0)
-        snprintf(out, CLI_TEXT, "%" PRId64 ":%02d:%02d", hours, (int)minutes, (int)seconds);
-    else if (minutes > 0)
-        snprintf(out, CLI_TEXT, "%d:%02d", (int)minutes, (int)seconds);
-    else
-        snprintf(out, CLI_TEXT, "%.*f s", s < 9.95 ? 1 : 0, s);
-    return out;
+    return stk_plain_duration(s, out);
+}
+
+const char *cli_time(double s, char out[CLI_TEXT])
+{
+    return stk_plain_time(s, out);
+}
+
+const char *cli_rate(double x, char out[CLI_TEXT])
+{
+    return stk_plain_rate(x, out);
+}
+
+const char *cli_number_text(double x, char out[CLI_TEXT])
+{
+    return stk_plain_number(x, out);
+}
+
+const char *cli_loss(double x, char out[CLI_TEXT])
+{
+    return stk_plain_loss(x, out);
 }
 
 const char *cli_shown(const char *text)

@@ -24,7 +24,7 @@ endif()
 file(GLOB cli_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/*.c)
 if(cli_sources)
   add_executable(stoker ${cli_sources})
-  # Of src it may include watch alone (tools/layers.txt), which is no part of the library's interface.
+  # Of src it may include watch and base alone (tools/layers.txt), which are no part of the library's interface.
   target_include_directories(stoker PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/cli ${CMAKE_SOURCE_DIR}/src)
   target_compile_definitions(stoker PRIVATE _GNU_SOURCE STK_VERSION="${PROJECT_VERSION}")
   target_compile_options(stoker PRIVATE $<TARGET_PROPERTY:stoker_options,INTERFACE_COMPILE_OPTIONS>)
@@ -38,7 +38,7 @@ endif()
 
 # The doctor alone, out of sources that need libc and nothing else, to be copied to other machines.
 set(STOKER_WATCH_SOURCES cli/watch/main.c cli/cmd_watch.c cli/args.c cli/text.c cli/bar.c cli/output.c cli/screen.c)
-foreach(stem text error printable secret file new_file temporary memory hash clock cgroup version)
+foreach(stem text plain_number error printable secret file new_file temporary memory hash clock cgroup version)
   list(APPEND STOKER_WATCH_SOURCES src/base/${stem}.c)
 endforeach()
 file(GLOB watch_sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src/watch/*.c)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plain_number.h"
 #include "base/printable.h"
 
 enum { WIDTH = 110, INDENT = 12 };
@@ -91,10 +92,10 @@ static void add_verdict(const stk_watch_report *report, const stk_watch_verdict 
 static void add_energy(const stk_watch_report *report, stk_text *out)
 {
     double joules = report->history->gpu_joules, s = report->history->gpu_joules_s;
-    char line[120];
+    char line[160], kj[STK_PLAIN_TEXT];
     if (!(joules > 0) || !(s >= 1)) return;
-    snprintf(line, sizeof(line), "%.3g kJ by the GPUs in use, %.0f W a GPU on average (NVML)", joules / 1000,
-             joules / s);
+    snprintf(line, sizeof(line), "%s kJ by the GPUs in use, %.0f W a GPU on average (NVML)",
+             stk_plain_number(joules / 1000, kj), joules / s);
     add_wrapped(report, out, "energy", line);
 }
 

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/plain_number.h"
 #include "watch/report.h"
 
 enum { WIDTH = 860, HEIGHT = 130, LEFT = 52, RIGHT = 14, TOP = 8, BOTTOM = 20, MOST_POINTS = 430 };
@@ -141,6 +142,7 @@ static void add_head(const stk_watch_report *report, stk_text *out)
     const char *framework = stk_watch_facts_get(report->facts, "framework", 0);
     const char *code = stk_watch_facts_get(report->facts, "exit", 0);
     double joules = report->history->gpu_joules;
+    char kj[STK_PLAIN_TEXT];
     stk_text_add(out,
                  "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>stoker watch</title><style>%s"
                  "</style></head><body>\n<h1>",
@@ -156,7 +158,7 @@ static void add_head(const stk_watch_report *report, stk_text *out)
         stk_text_add(out, "; it ended with exit code ");
         add_escaped(out, code);
     }
-    if (joules > 0) stk_text_add(out, "; the GPUs took %.3g kJ", joules / 1000);
+    if (joules > 0) stk_text_add(out, "; the GPUs took %s kJ", stk_plain_number(joules / 1000, kj));
     stk_text_add(out, "</p>\n");
 }
 

@@ -95,9 +95,9 @@ stk_status stk_watch_sampler_take(stk_watch_sampler *sampler)
 {
     int64_t now = now_us() - sampler->begin_us, cpu_us = own_cpu_us();
     int64_t outside_us = cpu_us - sampler->left_cpu_us;
-    bool is_slow = is_due(&sampler->slow, now);
+    bool is_slow = sampler->config.each_whole || is_due(&sampler->slow, now);
     sampler->sample.time_us = now;
-    if (is_due(&sampler->scan, now)) {
+    if (sampler->config.each_whole || is_due(&sampler->scan, now)) {
         stk_watch_read_cores(sampler);
         STK_RETURN_IF_ERROR(stk_watch_scan_tree(sampler));
         settle(&sampler->scan, now, &cpu_us);

@@ -13,6 +13,7 @@ typedef struct stk_watch_config {
     int64_t pid;         /* the job's first process */
     bool is_ours;        /* orphans of the job become children of this process (PR_SET_CHILD_SUBREAPER) */
     int64_t interval_us; /* wanted; longer where sampling would take more than half a per cent of a core */
+    bool each_whole;     /* each sample has everything, whatever it costs: the caller keeps the pace */
     const char *nvml;    /* the library; NULL: the driver's */
     stk_watch_root root;
 } stk_watch_config;

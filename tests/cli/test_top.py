@@ -58,7 +58,28 @@ def gpus():
     check(all(len(line) < 80 for line in lines), f"it fits 80 columns: {text}")
 
 
+def once_shows_pressure():
+    """With more work than cores, tasks wait for one, and that share of half a second is shown."""
+    try:
+        with open("/proc/pressure/cpu") as f:
+            f.read()
+    except OSError:
+        print("SKIP pressure in top --once: the kernel tells none")
+        return
+    work = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2 * os.cpu_count() + 2)]
+    time.sleep(0.5)
+    try:
+        text = accepted(["top", "--once"], "pressure").stdout
+        share = float(re.search(r"pressure cpu ([0-9.]+) %", text).group(1))
+        check(share > 1, f"tasks wait for cores, and top --once says so: {text}")
+    finally:
+        for one in work:
+            one.kill()
+            one.wait()
+
+
 begin()
+once_shows_pressure()
 job = subprocess.Popen([STOKER, "train", "small.yaml", "--epochs", "100000", "--quiet"])
 while not (os.path.exists("runs/small/metrics.jsonl") and os.path.getsize("runs/small/metrics.jsonl")) and job.poll() is None:
     time.sleep(0.01)
@@ -67,7 +88,7 @@ try:
         text = accepted(["top", *word, "--once"], f"process {job.pid}", "loss", "compute", "cores", "memory", "io").stdout
         own = [line for line in text.splitlines() if line.startswith(f"{job.pid:7d} ")]
         check(own and "stoker" in own[0], f"top {word} lists the process: {text}")
-        shares = [float(x) for x in re.findall(r"(?:input|host|launch|compute) +\[.*\] +([0-9.]+) %", text)]
+        shares = [float(x) for x in re.findall(r"(?:input|host|launch|compute) +[#━╸─-]+ +([0-9.]+) %", text)]
         check(len(shares) == 4 and abs(sum(shares) - 100) < 1, f"the run's shares: {shares}")
     check("loss" in live("runs/small"), "the live view shows the run")
 finally:

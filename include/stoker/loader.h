@@ -76,7 +76,7 @@ typedef struct stk_loader_stats {
     int64_t n_batches, n_samples;
     int64_t wait_ns;         /* the consumer's time in stk_loader_next without a ready batch; making it itself counts */
     int64_t work_ns;         /* the workers' time at work, all together */
-    int64_t n_skipped;       /* records that were left out or replaced, see stk_on_error */
+    int64_t n_skipped;       /* different records that were left out or replaced, see stk_on_error */
     size_t slot_bytes;       /* memory of the ring */
     stk_memory_stats memory; /* of its account, which others may share */
     int n_threads, n_slots;

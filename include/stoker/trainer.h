@@ -212,7 +212,7 @@ typedef struct stk_train_result {
     const char *precision;                      /* as chosen, "f32"; a constant. NULL before stk_trainer_run */
     double loss_scale;                          /* of the last step; 0: none */
     int64_t n_skipped_steps;                    /* by loss scale or on_nan, in the whole run, resumed parts included */
-    int64_t n_skipped;                          /* corrupt records replaced */
+    int64_t n_skipped;                          /* different records left out or replaced */
     int n_shapes;                               /* of training batches, for each of which the step was compiled */
     double compile_s;                           /* what that and the like for evaluation took */
     int n_data_threads;                         /* that tuning had the last loader use */

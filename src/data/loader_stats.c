@@ -9,7 +9,7 @@ void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out)
     *out = (stk_loader_stats){.n_batches = loader->i_next,
                               .n_samples = loader->n_samples,
                               .wait_ns = loader->wait_ns,
-                              .n_skipped = loader->skips.n_skipped,
+                              .n_skipped = loader->skips.n_records,
                               .slot_bytes = (ring->one_memory ? 1 : (size_t)ring->n_slots) * stk_ring_slot_bytes(ring),
                               .n_threads = loader->n_threads,
                               .n_slots = ring->n_slots,
@@ -71,6 +71,12 @@ int stk_loader_get_stages(const stk_loader *loader, stk_stage_stats *out, int n_
             n++;
         }
     return n < n_most ? n : n_most;
+}
+
+const int64_t *stk_loader_skipped_keys(const stk_loader *loader, int64_t *n)
+{
+    *n = loader->skips.n_keys;
+    return loader->skips.key;
 }
 
 const char *stk_loader_skipped(const stk_loader *loader, int64_t i)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 stk_status stk_skip_list_init(stk_skip_list *list, int64_t most)
 {
@@ -22,6 +23,7 @@ void stk_skip_list_free(stk_skip_list *list)
     for (int i = 0; i < list->n_kept; i++)
         free(list->kept[i].text);
     free(list->record);
+    free(list->key);
     free(list->row);
     if (list->has_lock) stk_mutex_destroy(&list->lock);
 }
@@ -57,8 +59,7 @@ static int compare_skips(const void *pa, const void *pb)
     return (a->i_try > b->i_try) - (a->i_try < b->i_try);
 }
 
-/* Puts x into a rising array, at most once. */
-static stk_status insert(int64_t x, int64_t **array, int64_t *n, size_t *capacity)
+stk_status stk_skip_insert(int64_t x, int64_t **array, int64_t *n, size_t *capacity)
 {
     int64_t at = *n;
     while (at > 0 && (*array)[at - 1] >= x)
@@ -80,7 +81,6 @@ static stk_status insert(int64_t x, int64_t **array, int64_t *n, size_t *capacit
 /* Takes skip. */
 static void keep_skip(stk_skip_list *list, stk_skip skip)
 {
-    list->n_skipped += skip.i_try == 0;
     bool known = list->n_kept == STK_MAX_SKIPPED;
     for (int i = 0; i < list->n_kept && !known; i++)
         known = list->kept[i].i_record == skip.i_record;
@@ -93,10 +93,11 @@ static void keep_skip(stk_skip_list *list, stk_skip skip)
 static stk_status note_skip(stk_skip_list *list, const stk_skip *skip, int64_t i_batch)
 {
     if (skip->i_try == 0 && skip->i_batch == i_batch)
-        STK_RETURN_IF_ERROR(insert(skip->row, &list->row, &list->n_rows, &list->row_capacity));
-    if (list->most < 0) return STK_OK;
-    STK_RETURN_IF_ERROR(insert(skip->i_record, &list->record, &list->n_records, &list->record_capacity));
-    if (list->n_records <= list->most) return STK_OK;
+        STK_RETURN_IF_ERROR(stk_skip_insert(skip->row, &list->row, &list->n_rows, &list->row_capacity));
+    STK_RETURN_IF_ERROR(stk_skip_insert(skip->i_record, &list->record, &list->n_records, &list->record_capacity));
+    int64_t key = (int64_t)stk_hash_text(skip->text);
+    STK_RETURN_IF_ERROR(stk_skip_insert(key, &list->key, &list->n_keys, &list->key_capacity));
+    if (list->most < 0 || list->n_records <= list->most) return STK_OK;
     return stk_fail(STK_CORRUPT, "%lld records cannot be read, one more than 'on_error' allows, the last one %s",
                     (long long)list->n_records, skip->text);
 }

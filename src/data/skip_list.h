@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/thread.h"
-#include "stoker/types.h"
+#include "stoker/loader.h"
 
 enum { STK_MAX_SKIPPED = 100 };
 
@@ -29,11 +29,13 @@ typedef struct stk_skip_list {
     _Atomic size_t n_pending;
     stk_skip kept[STK_MAX_SKIPPED]; /* each record once */
     int n_kept;
-    int64_t n_skipped; /* rows whose own record was bad */
-    int64_t most;      /* different records; -1: any number */
-    int64_t *record;   /* [n_records], rising: the different ones, as long as there is a most */
+    int64_t most;    /* different records; -1: any number */
+    int64_t *record; /* [n_records], rising: the different ones */
     int64_t n_records;
     size_t record_capacity;
+    int64_t *key; /* [n_keys], rising: of their texts, by which loaders of one run know a record that another has met */
+    int64_t n_keys;
+    size_t key_capacity;
     int64_t *row; /* [n_rows], rising: of the batch that was collected last, those whose own record was bad */
     int64_t n_rows;
     size_t row_capacity;
@@ -46,5 +48,9 @@ stk_status stk_skip_list_add(stk_skip_list *list, int64_t i_batch, int64_t row, 
 /* The consumer has got batch i_batch. STK_CORRUPT where there are now more bad records than may be; the batch is then
  * not to be used. */
 stk_status stk_skip_list_collect(stk_skip_list *list, int64_t i_batch);
+/* Of all that a loader skipped: its list's keys, [*n], rising. Borrowed until the next batch. */
+const int64_t *stk_loader_skipped_keys(const stk_loader *loader, int64_t *n);
+/* Puts x into a rising array, at most once. */
+stk_status stk_skip_insert(int64_t x, int64_t **array, int64_t *n, size_t *capacity);
 
 #endif

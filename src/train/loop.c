@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "data/skip_list.h"
 #include "train/nan_guard.h"
 #include "train/precision.h"
 #include "train/profile.h"
@@ -112,9 +113,12 @@ static bool is_listed(const stk_trainer *trainer, const char *text)
 void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
 {
     stk_loader_stats stats;
+    int64_t n;
     if (!loader) return;
     stk_loader_get_stats(loader, &stats);
-    trainer->n_skipped += stats.n_skipped;
+    const int64_t *key = stk_loader_skipped_keys(loader, &n);
+    for (int64_t i = 0; i < n; i++) /* Without memory for one it is not counted; the list has it all the same. */
+        (void)stk_skip_insert(key[i], &trainer->skipped_key, &trainer->n_skipped, &trainer->skipped_capacity);
     if (loader == trainer->loader) {
         trainer->result.n_data_threads = stats.n_active_threads;
         stk_profile_keep_loader(trainer, loader);
@@ -124,7 +128,7 @@ void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
         if (!text) return;
         if (is_listed(trainer, text)) continue;
         char **grown = realloc(trainer->skipped, (trainer->n_skipped_texts + 1) * sizeof(*grown));
-        if (!grown) return; /* The list is for people; the count is right all the same. */
+        if (!grown) return; /* The list is for people. */
         trainer->skipped = grown;
         if ((grown[trainer->n_skipped_texts] = strdup(text))) trainer->n_skipped_texts++;
     }

@@ -372,6 +372,10 @@ static stk_status understand(stk_recipe *recipe)
     static const char *const parts[STK_N_PARTS] = {"train", "valid", "test"};
     for (int i = 0; i < STK_N_PARTS; i++)
         STK_RETURN_IF_ERROR(take_part(get(data, parts[i]), i, &recipe->part[i]));
+    /* What is cut from train has its files, and so its policy, unless it says otherwise. */
+    const stk_yaml_node *valid = get(data, "valid"), *train_policy = get(get(data, "train"), "on_error");
+    if (recipe->part[STK_PART_VALID].share > 0 && !get(valid, "on_error"))
+        take_on_error(train_policy, false, &recipe->part[STK_PART_VALID].on_error);
     STK_RETURN_IF_ERROR(take_model(yaml->root, recipe));
     return take_run(yaml->root, recipe);
 }

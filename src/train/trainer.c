@@ -114,6 +114,7 @@ void stk_trainer_free(stk_trainer *trainer)
     for (size_t i = 0; i < trainer->n_skipped_texts; i++)
         free(trainer->skipped[i]);
     free(trainer->skipped);
+    free(trainer->skipped_key);
     free(trainer->weight);
     free_groups(trainer);
     free(trainer->train_sums);

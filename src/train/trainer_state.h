@@ -121,7 +121,9 @@ struct stk_trainer {
     stk_loader_stats loader_stats; /* of the training loader, when it was closed */
     stk_stage_stats stage[STK_MOST_KEPT_STAGES];
     int n_stages;
+    int64_t *skipped_key; /* [n_skipped], rising: each skipped record once, whichever epochs and parts met it */
     int64_t n_skipped;
+    size_t skipped_capacity;
     char **skipped; /* texts of the first skipped records, from loaders that are closed */
     size_t n_skipped_texts;
 };

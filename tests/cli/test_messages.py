@@ -3,6 +3,7 @@
 
 usage: test_messages.py STOKER WORK_FOLDER
 """
+import json
 import os
 import re
 import resource
@@ -112,6 +113,22 @@ def data():
     refused([*train, "--set", "data.test.source.images=torn"], 1, path, "on_error: skip leaves it out", lines=None)
 
 
+def skipped_files_are_counted_once():
+    """Not by visits: epochs and evaluations repeat them. And a part cut from train has train's policy."""
+    shutil.copytree("digits/train", "many-torn")
+    torn = [os.path.join("many-torn", c, sorted(os.listdir(f"many-torn/{c}"))[0]) for c in sorted(os.listdir("many-torn"))]
+    for path in torn:
+        os.truncate(path, os.path.getsize(path) // 2)
+    train = ["train", "small.yaml", "--set", "data.train.source.images=many-torn", "--out", "counted", "--set",
+             "data.valid.share=50%", "--set", "epochs=4", "--set", "checkpoint.every=1 epoch"]
+    done = accepted([*train, "--set", "data.train.on_error=skip"], f"skipped {len(torn)} records")
+    check(all(done.stdout.count(path) == 1 for path in torn), f"each is listed once: {done.stdout}")
+    with open("counted/result.json") as f:
+        check(json.load(f)["skipped_records"] == len(torn), "result.json counts each once")
+    shutil.rmtree("counted")
+    refused([*train, "--set", "data.train.on_error=skip", "--set", "data.valid.on_error=fail"], 1, "many-torn", lines=None)
+
+
 def machine():
     train = ["train", "small.yaml"]
     refused([*train, "--device", "cuda", "--out", "no-device"], 1, "no device 'cuda'", "cpu, reference")
@@ -202,6 +219,7 @@ usage()
 recipes()
 names()
 data()
+skipped_files_are_counted_once()
 machine()
 slips()
 words_are_not_offered_for_themselves()

@@ -173,7 +173,15 @@ stk_status stk_checkpoint_find(const char *run_dir, bool best, char *path, size_
     return status;
 }
 
-/* "there are 100, 200"; the last ones, where there are many. */
+/* Whether the best checkpoint is there to be named. */
+static bool has_best(const char *run_dir)
+{
+    char name[64], path[4096];
+    snprintf(name, sizeof(name), "step-%lld", (long long)stk_checkpoint_best_step(run_dir));
+    return stk_path_join(path, sizeof(path), run_dir, name) == STK_OK && stk_path_is_dir(path);
+}
+
+/* "there are last, and the steps 100, 200"; the last ones, where there are many. */
 static stk_status fail_step(const char *run_dir, const char *which)
 {
     enum { MOST = 20 };
@@ -182,8 +190,10 @@ static stk_status fail_step(const char *run_dir, const char *which)
     int n = stk_checkpoint_list(run_dir, steps, MOST);
     for (int i = 0; i < n; i++)
         stk_text_add(&there, "%s%lld", i ? ", " : "", (long long)steps[i]);
-    stk_status status = stk_fail(STK_NOT_FOUND, "no checkpoint '%.40s' in '%s': there are best, last, and the steps %s",
-                                 which, run_dir, n ? stk_text_get(&there) : "(none)");
+    stk_status status =
+        n ? stk_fail(STK_NOT_FOUND, "no checkpoint '%.40s' in '%s': there are %slast, and the step%s %s", which,
+                     run_dir, has_best(run_dir) ? "best, " : "", n == 1 ? "" : "s", stk_text_get(&there))
+          : stk_fail(STK_NOT_FOUND, "no checkpoint '%.40s' in '%s', nor any other", which, run_dir);
     stk_text_free(&there);
     return status;
 }

@@ -195,6 +195,15 @@ def words_are_not_offered_for_themselves():
         check(text and all(a != b for a, b in words), f"stoker {' '.join(args)} offers what was typed: {text}")
 
 
+def best_is_offered_where_it_is():
+    accepted(["train", "small.yaml", "--out", "unvalidated", "--quiet"])
+    done = refused(["eval", "unvalidated", "--checkpoint", "7"], 1, "there are last, and the steps ")
+    check("best" not in done.stderr, f"nothing was validated, so there is no best: {done.stderr}")
+    refused(["eval", "unvalidated", "--checkpoint", "best"], 1, "nothing was validated")
+    accepted(["train", "small.yaml", "--out", "validated", "--quiet", "--set", "valid=20%"])
+    refused(["eval", "validated", "--checkpoint", "7"], 1, "there are best, last, and the steps ")
+
+
 def small_files(most_bytes):
     """As on a full disk: no file may grow further."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
@@ -223,5 +232,6 @@ skipped_files_are_counted_once()
 machine()
 slips()
 words_are_not_offered_for_themselves()
+best_is_offered_where_it_is()
 full_disk()
 end()

@@ -126,7 +126,12 @@ stk_status stk_program_break_down(const stk_program *program, stk_memory_plan *o
         stk_memory_plan_free(out);
         return stk_fail_memory((size_t)graph->n_nodes * sizeof(*layer));
     }
-    stk_graph_find_layers(graph, layer);
+    stk_status status = stk_graph_find_layers(graph, layer);
+    if (status != STK_OK) {
+        free(layer);
+        stk_memory_plan_free(out);
+        return status;
+    }
     count_variables(graph, out);
     count_arena(program, layer, out);
     free(layer);

@@ -104,12 +104,12 @@ stk_status stk_program_get_about(stk_program *program, const stk_trace_kernel **
     stk_trace_kernel *made = calloc((size_t)program->n_entries + 1, sizeof(*made));
     layer = calloc((size_t)graph->n_nodes + 1, sizeof(*layer));
     if (!made || !layer) status = stk_fail_memory((size_t)program->n_entries * sizeof(*made));
+    if (status == STK_OK) status = stk_graph_find_layers(graph, layer);
     if (status == STK_OK) status = find_alive(&program->plan, graph->n_nodes, &alive);
     if (status != STK_OK) {
         free(made);
         goto done;
     }
-    stk_graph_find_layers(graph, layer);
     for (int e = 0; e < program->n_entries; e++)
         fill(program, e, layer, alive, &made[e]);
     program->about = made;

@@ -1,7 +1,9 @@
 /* To which layer each node belongs, for plans and marks that people read and write.
  *
- * A node belongs to the layer whose parameter it reads ("layer1.0.conv1" of "layer1.0.conv1.weight"); one without
- * parameters to the layer of its first input that has one. Nodes before the first layer belong to none.
+ * A node belongs to the layer whose parameter it reads ("layer1.0.conv1" of "layer1.0.conv1.weight"), or what is made
+ * of parameters alone, as a weight in 16 bits; one that makes the gradient of a parameter to that one's layer; others
+ * to the layer of their first input that has one, in the backward pass of the forward pass. Nodes before the first
+ * layer belong to none.
  */
 #ifndef STK_GRAPH_LAYERS_H
 #define STK_GRAPH_LAYERS_H
@@ -14,7 +16,7 @@ typedef struct stk_layer_name {
 } stk_layer_name;
 
 /* Fills layer[n_nodes]. */
-void stk_graph_find_layers(const stk_graph *graph, stk_layer_name *layer);
+stk_status stk_graph_find_layers(const stk_graph *graph, stk_layer_name *layer);
 /* True for "layer1" and "layer1.0", given "layer1": whole parts of names only. */
 bool stk_layer_is_within(stk_layer_name layer, const char *outer, size_t n_outer);
 

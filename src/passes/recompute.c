@@ -121,7 +121,7 @@ static stk_status drop_layers(stk_keeping *k, const char *names)
     stk_status status = STK_OK;
     stk_layer_name *layer = malloc(((size_t)k->n_nodes + 1) * sizeof(*layer));
     if (!layer) return stk_fail_memory((size_t)k->n_nodes * sizeof(*layer));
-    stk_graph_find_layers(k->graph, layer);
+    STK_TRY(stk_graph_find_layers(k->graph, layer));
     for (const char *at = names; *at; at += *at == ',') {
         size_t n = strcspn(at, ",");
         if (n > 0) STK_TRY(drop_layer(k, layer, at, n));

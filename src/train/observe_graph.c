@@ -51,7 +51,7 @@ stk_status stk_observe_write_graph(stk_event_file *file, stk_trainer *trainer)
     char(*name)[NAME_BYTES] = calloc(n + 1, sizeof(*name));
     int *input = calloc(n_inputs + 1, sizeof(*input));
     if (!node || !layer || !name || !input) STK_TRY(stk_fail_memory((n + 1) * NAME_BYTES));
-    if (n) stk_graph_find_layers(graph, layer);
+    if (n) STK_TRY(stk_graph_find_layers(graph, layer));
     for (size_t i = 0; i < n; i++) {
         make_name(&graph->node[i], (int32_t)i, layer[i], name[i]);
         fill_node(graph, (int32_t)i, name[i], input + at, &node[i]);

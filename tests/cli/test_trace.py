@@ -107,7 +107,49 @@ def analyse(folder, kernels):
               f"{name}: {seen['kernels'][name]} us, {ours[name]} in the file")
 
 
+LAYERS = """
+model:
+  layers:
+    - {conv2d: {filters: 8, bias: false}}
+    - batch_norm
+    - relu
+    - {residual: [{conv2d: {filters: 8, bias: false}}, batch_norm, relu, {conv2d: {filters: 8, bias: false}}, batch_norm]}
+    - relu
+    - {conv2d: {filters: 16}}
+    - relu
+    - {max_pool: 2}
+    - global_pool
+    - {dense: 10}
+"""
+
+
+def kernels_stand_under_their_layer():
+    """Forward and backward, in 32 and 16 bits, fused or not, with micro-batches and clipping: a convolution's kernels
+    are the convolution's, each of its three as often as there are convolutions."""
+    with open("small.yaml") as f:
+        lines = [line for line in f if not line.startswith("model:")]
+    with open("layers.yaml", "w") as f:
+        f.write("".join(lines) + LAYERS + "clip_norm: 1\n")
+    families = {"conv2d": "conv2d", "batch_norm": "batch_norm", "matmul": "dense", "max_pool2d": "conv2d"}
+    for i, options in enumerate(([], ["--set", "accumulate=2"], ["--set", "optimizer={sgd: {lr: 0.1}}"])):
+        for precision in "f32", "bf16":
+            folder = f"layers-{i}-{precision}"
+            accepted(["train", "layers.yaml", "--precision", precision, "--trace", "2", "--steps", "3", "--out", folder,
+                      "--quiet", *options])
+            with open(f"{folder}/trace.json") as f:
+                kernels = [(e["name"], e["args"]["layer"]) for e in json.load(f)["traceEvents"] if e.get("cat") == "kernel"]
+            for name, layer in kernels:
+                base = max((f for f in families if name.startswith(f)), key=len, default=None)
+                ok = not base or name.startswith("max_pool") or layer.split(".")[-1].startswith(families[base])
+                check(ok, f"'{name}' stands under '{layer}' ({folder})")
+                check(not layer.endswith((".weight", ".bias")), f"'{layer}' of '{name}' is a layer ({folder})")
+            for name in "conv2d", "conv2d_grad_weight":
+                layers = sorted({layer for other, layer in kernels if other == name})
+                check(len(layers) == 4, f"each of four convolutions has its '{name}': {layers} ({folder})")
+
+
 begin()
+kernels_stand_under_their_layer()
 accepted(["train", "small.yaml", "--out", "plain", "--epochs", "3"])
 accepted(["train", "small.yaml", "--out", "traced", "--epochs", "3", "--trace", "4-14"], "trace   traced/trace.json")
 check(losses("plain") == losses("traced"), "a trace changes no loss")

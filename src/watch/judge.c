@@ -20,8 +20,10 @@ static double margin(const stk_watch_clause *clause, const stk_watch_signals *si
 }
 
 /* True where the rule holds; fills the verdict. */
-static bool apply(const stk_watch_rule *rule, const stk_watch_signals *signals, stk_watch_verdict *out)
+static bool apply(const stk_watch_rule *rule, const stk_watch_signals *seen, const stk_watch_signals *told,
+                  stk_watch_verdict *out)
 {
+    const stk_watch_signals *signals = rule->cost == STK_WATCH_idle ? told : seen;
     int n_clauses = 0;
     double margins = 0;
     memset(out, 0, sizeof(*out));
@@ -37,22 +39,23 @@ static bool apply(const stk_watch_rule *rule, const stk_watch_signals *signals, 
             margins += margin(c, signals);
         }
         if (out->n_evidence < STK_WATCH_EVIDENCE)
-            stk_watch_signal_tell(signals, c->signal, out->evidence[out->n_evidence++]);
+            stk_watch_signal_tell(told, c->signal, out->evidence[out->n_evidence++]);
     }
     if (out->n_agree < 2) return false;
     double agreeing = (double)out->n_agree / n_clauses;
     out->confidence = fmin(0.99, 0.35 + 0.3 * agreeing + 0.2 * margins / out->n_agree + 0.07 * (out->n_agree - 2));
-    out->cost = rule->cost == STK_WATCH_SIGNALS ? NAN : fmax(0, fmin(1, signals->value[rule->cost]));
+    out->cost = rule->cost == STK_WATCH_SIGNALS ? NAN : fmax(0, fmin(1, told->value[rule->cost]));
     return true;
 }
 
-int stk_watch_judge(const stk_watch_signals *signals, stk_watch_verdict out[STK_WATCH_VERDICTS])
+int stk_watch_judge(const stk_watch_signals *seen, const stk_watch_signals *told,
+                    stk_watch_verdict out[STK_WATCH_VERDICTS])
 {
     size_t n_rules;
     int n = 0;
     const stk_watch_rule *rules = stk_watch_rules(&n_rules);
     for (size_t i = 0; i < n_rules && n < STK_WATCH_VERDICTS; i++) {
-        if (!apply(&rules[i], signals, &out[n])) continue;
+        if (!apply(&rules[i], seen, told, &out[n])) continue;
         /* What is well is only said where nothing is wrong. */
         if (rules[i].is_healthy && n > 0) continue;
         n++;

@@ -8,6 +8,7 @@
 
 #include "base/plain_number.h"
 #include "base/printable.h"
+#include "watch/own.h"
 
 enum { WIDTH = 110, INDENT = 12 };
 
@@ -19,8 +20,11 @@ void stk_watch_report_make(const stk_watch_history *history, const stk_watch_fac
     out->overhead = NAN;
     out->width = WIDTH;
     out->length_s = history->n ? history->row[history->n - 1].at_s : 0;
+    stk_watch_own own;
     stk_watch_signals_find(history, facts, &out->signals);
-    out->n_verdicts = stk_watch_judge(&out->signals, out->verdict);
+    stk_watch_signals seen = out->signals;
+    if (stk_watch_own_get(facts, &own)) out->signals.value[STK_WATCH_idle] = 1 - own.compute;
+    out->n_verdicts = stk_watch_judge(&seen, &out->signals, out->verdict);
 }
 
 /* --- words in lines --- */
@@ -120,6 +124,17 @@ static void add_end(const stk_watch_report *report, stk_text *out)
     add_wrapped(report, out, "ended", line);
 }
 
+/* What the run itself says, which is what the verdicts go by. */
+static void add_own(const stk_watch_report *report, stk_text *out)
+{
+    stk_watch_own own;
+    char line[160];
+    if (!stk_watch_own_get(report->facts, &own)) return;
+    snprintf(line, sizeof(line), "time went to input %.1f %%, host %.1f %%, launch %.1f %%, compute %.1f %%",
+             100 * own.input, 100 * own.host, 100 * own.launch, 100 * own.compute);
+    add_wrapped(report, out, "run says", line);
+}
+
 void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
 {
     const char *framework = stk_watch_facts_get(report->facts, "framework", 0);
@@ -129,6 +144,7 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
              framework ? framework : "", report->signals.begin_s, report->signals.end_s);
     stk_text_add(out, "stoker watch\n");
     add_wrapped(report, out, "watched", line);
+    add_own(report, out);
     if (report->n_verdicts == 0) {
         snprintf(line, sizeof(line), "none: no rule holds. The job uses %.1f cores%s", x[STK_WATCH_cores],
                  report->length_s < 5 ? "; watch it for longer than 5 s" : "");

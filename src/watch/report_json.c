@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "watch/own.h"
 #include "watch/report.h"
 
 void stk_watch_json_text(stk_text *out, const char *text)
@@ -91,6 +92,10 @@ void stk_watch_report_json(const stk_watch_report *report, stk_text *out)
     add_member(out, "command", stk_watch_facts_get(report->facts, "command", 0));
     stk_text_add(out, ", ");
     add_member(out, "framework", stk_watch_facts_get(report->facts, "framework", 0));
+    stk_watch_own own;
+    if (stk_watch_own_get(report->facts, &own))
+        stk_text_add(out, ", \"own\": {\"input\": %.4f, \"host\": %.4f, \"launch\": %.4f, \"compute\": %.4f}",
+                     own.input, own.host, own.launch, own.compute);
     add_list(report, "gpus", "gpu", out);
     add_list(report, "missing", "missing", out);
     stk_text_add(out, ", \"length_s\": %.3f, \"judged_from_s\": %.3f, \"judged_to_s\": %.3f, \"overhead\": ",

@@ -33,7 +33,7 @@ static const stk_watch_rule rules[] = {
                  0},
                 {"tensorflow", "a smaller shuffle buffer; cache() to a file instead of memory", 0},
                 {"keras", "a smaller shuffle buffer; cache() to a file instead of memory", 0},
-                {"stoker", "memory: auto, or a lower limit (--memory)", 0},
+                {"stoker", "'memory: auto', or a lower limit (--memory 8GiB)", 0},
                 {NULL, "a higher memory limit for the container, or less prefetching and caching", 0}},
      .source = "proc(5) oom_kill; cgroups(7) memory.events"},
 
@@ -85,7 +85,7 @@ static const stk_watch_rule rules[] = {
      .remedy = {{"torch", "fewer workers, a smaller prefetch_factor, no copies of the data set in each worker", 0.9},
                 {"tensorflow", "smaller shuffle and prefetch buffers; cache() to a file", 0.9},
                 {"keras", "smaller shuffle and prefetch buffers; cache() to a file", 0.9},
-                {"stoker", "a lower --memory, so that the plan fits", 0.9},
+                {"stoker", "a lower limit, so that the plan fits: 'memory: 60%'", 0.9},
                 {NULL, "more memory for the container or machine", 0.9},
                 {NULL, "no swap for training jobs: failing early is better than crawling", 0}},
      .source = "PSI; proc(5) majflt, pswpin"},
@@ -264,8 +264,7 @@ static const stk_watch_rule rules[] = {
                 {"keras", "map(..., num_parallel_calls=tf.data.AUTOTUNE) and prefetch(tf.data.AUTOTUNE) at the end",
                  0.9},
                 {"jax", "an input pipeline with workers (grain, tf.data) and prefetch to the device", 0.9},
-                {"stoker", "more data threads (data.threads), fewer stages in C functions that must run one by one",
-                 0.9},
+                {"stoker", "more 'threads', fewer stages in C functions that must run one by one", 0.9},
                 {NULL, "several workers that prepare batches ahead", 0.9}},
      .source = xprof},
 
@@ -383,7 +382,7 @@ static const stk_watch_rule rules[] = {
      .clause = {GATE(gpu_used, '<', 0.5), NEED(wanted, '>', 0.75), AGREE(top, '>', 0.6), AGREE(waited, '<', 0.3),
                 TELL(cores)},
      .remedy = {{"torch", "faster still: bfloat16 where the processor has it, channels_last, tcmalloc (LD_PRELOAD)", 0},
-                {"stoker", "faster still: precision: bf16 where the processor has it; more cores", 0},
+                {"stoker", "faster still: 'precision: bf16' where the processor has it; more cores", 0},
                 {NULL, "faster still: a GPU, more cores, or 16-bit arithmetic", 0}},
      .source = own},
 };

@@ -48,8 +48,11 @@ typedef struct stk_watch_verdict {
     int n_evidence;
 } stk_watch_verdict;
 
-/* The rules that hold, first verdict first. Returns how many, at most STK_WATCH_VERDICTS. */
-int stk_watch_judge(const stk_watch_signals *signals, stk_watch_verdict out[STK_WATCH_VERDICTS]);
+/* The rules that hold, first verdict first. Returns how many, at most STK_WATCH_VERDICTS.
+ * seen: from outside. told: the same, with what the job says of itself in its place; evidence and costs are told, and a
+ * rule whose cost is the device's idle time goes by that. Both are the same where the job says nothing. */
+int stk_watch_judge(const stk_watch_signals *seen, const stk_watch_signals *told,
+                    stk_watch_verdict out[STK_WATCH_VERDICTS]);
 
 /* The remedies of a verdict for a framework (NULL: unknown), best first, as indices into rule->remedy. */
 int stk_watch_remedies(const stk_watch_verdict *verdict, const char *framework, int out[STK_WATCH_REMEDIES]);

@@ -40,7 +40,7 @@ static stk_status read_framework(stk_watch_sampler *sampler, int64_t process)
     return stk_watch_facts_add(&sampler->facts, "framework", "%s", found);
 }
 
-/* Notes file systems behind a network that the process has files open on. */
+/* Notes file systems behind a network that the process has files open on, and the record of a stoker run. */
 static stk_status read_files(stk_watch_sampler *sampler, int64_t process)
 {
     const stk_watch_root *root = &sampler->config.root;
@@ -60,7 +60,9 @@ static stk_status read_files(stk_watch_sampler *sampler, int64_t process)
             path[0] != '/')
             continue;
         if (!strncmp(path, "/dev/nvidia", 11) && path[11] >= '0' && path[11] <= '9' && entry) entry->holds_gpu = 1;
-        if (stk_watch_parse_mount(sampler->text, path, type, point) && stk_watch_is_remote(type))
+        const char *name = strrchr(path, '/');
+        if (!strcmp(name, "/metrics.jsonl")) status = stk_watch_facts_add(&sampler->facts, "metrics", "%s", path);
+        if (status == STK_OK && stk_watch_parse_mount(sampler->text, path, type, point) && stk_watch_is_remote(type))
             status = stk_watch_facts_add(&sampler->facts, "remote", "%.60s at %.200s", type, point);
     }
     closedir(folder);

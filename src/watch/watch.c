@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "watch/own.h"
 
 stk_status stk_watch_open(stk_watch *watch, const stk_watch_config *config, const char *record)
 {
@@ -66,6 +67,7 @@ stk_status stk_watch_finish(stk_watch *watch, const char *exit_code)
     if (watch->is_open)
         STK_RETURN_IF_ERROR(
             stk_watch_facts_add(facts, "overhead", "%.6f", stk_watch_sampler_overhead(&watch->sampler)));
+    if (watch->is_open) STK_RETURN_IF_ERROR(stk_watch_own_note(facts));
     if (exit_code) STK_RETURN_IF_ERROR(stk_watch_facts_add(facts, "exit", "%s", exit_code));
     /* A job that is killed takes no more samples. */
     int64_t kills = watch->is_open && exit_code ? stk_watch_sampler_last_kills(&watch->sampler) : 0;

@@ -1,0 +1,54 @@
+/* See own.h. The line is written by train/metrics.c. */
+#include "watch/own.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 16384 };
+
+/* The number behind "key": ; -1 where there is none. */
+static double number_of(const char *line, const char *key)
+{
+    char want[32], *end;
+    snprintf(want, sizeof(want), "\"%s\": ", key);
+    const char *at = strstr(line, want);
+    if (!at) return -1;
+    double x = strtod(at + strlen(want), &end);
+    return end == at + strlen(want) ? -1 : x;
+}
+
+/* The last whole line; "" where there is none. */
+static void read_last(const char *path, char out[BLOCK])
+{
+    FILE *file = fopen(path, "re");
+    out[0] = 0;
+    if (!file) return;
+    if (fseek(file, -(long)BLOCK + 1, SEEK_END) < 0) rewind(file);
+    size_t n = fread(out, 1, BLOCK - 1, file);
+    fclose(file);
+    while (n > 0 && out[n - 1] != '\n')
+        n--;
+    out[n > 0 ? n - 1 : 0] = 0;
+    char *start = strrchr(out, '\n');
+    if (start) memmove(out, start + 1, strlen(start + 1) + 1);
+}
+
+stk_status stk_watch_own_note(stk_watch_facts *facts)
+{
+    char line[BLOCK];
+    const char *framework = stk_watch_facts_get(facts, "framework", 0),
+               *path = stk_watch_facts_get(facts, "metrics", 0);
+    if (!path || stk_watch_facts_get(facts, "metrics", 1) || !framework || strcmp(framework, "stoker")) return STK_OK;
+    read_last(path, line);
+    double compute = number_of(line, "compute");
+    if (!(compute >= 0 && compute <= 1)) return STK_OK;
+    return stk_watch_facts_add(facts, "own", "%.4f %.4f %.4f %.4f", number_of(line, "input"), number_of(line, "host"),
+                               number_of(line, "launch"), compute);
+}
+
+bool stk_watch_own_get(const stk_watch_facts *facts, stk_watch_own *out)
+{
+    const char *text = stk_watch_facts_get(facts, "own", 0);
+    return text && sscanf(text, "%lf %lf %lf %lf", &out->input, &out->host, &out->launch, &out->compute) == 4;
+}

@@ -1,0 +1,22 @@
+/* What a stoker run says of itself: where the time went, by the last line of its metrics.jsonl. From outside the time
+ * that a run waits for data looks like that of a thread which waits for a core, so where the run has a record, that
+ * counts. Threads: one at a time.
+ */
+#ifndef STK_WATCH_OWN_H
+#define STK_WATCH_OWN_H
+
+#include <stdbool.h>
+
+#include "watch/facts.h"
+
+/* Notes as the fact "own" what the run wrote whose file is the fact "metrics"; nothing where there is none, or several.
+ */
+stk_status stk_watch_own_note(stk_watch_facts *facts);
+
+typedef struct stk_watch_own {
+    double input, host, launch, compute; /* shares of the run's time */
+} stk_watch_own;
+/* False where the run has said nothing. */
+bool stk_watch_own_get(const stk_watch_facts *facts, stk_watch_own *out);
+
+#endif

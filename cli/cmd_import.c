@@ -38,12 +38,17 @@ static void print_report(const char *file, const stk_import_report *r, bool has_
     if (r->n_left) cli_printf("left    %s, as asked: %s\n", cli_count(r->n_left, a), cli_shown(r->left));
     if (r->n_extra) cli_printf("extra   %s of the file: counters, masks or second names\n", cli_count(r->n_extra, a));
     if (r->n_unused) cli_printf("unused  %s of the file: %s\n", cli_count(r->n_unused, a), cli_shown(r->unused));
-    printf("wrote   %s; try: stoker %s ", cli_shown(r->folder),
-           has_data       ? "eval"
-           : r->generates ? "generate"
-                          : "predict");
-    cli_shell_word(stdout, r->folder);
-    printf("%s\n", has_data ? "" : r->generates ? " PROMPT --tokenizer PATH" : " FILE");
+    char line[CLI_PATH + 64], *command = NULL;
+    size_t n;
+    FILE *out = open_memstream(&command, &n);
+    if (out) {
+        fprintf(out, "stoker %s ", has_data ? "eval" : r->generates ? "generate" : "predict");
+        cli_shell_word(out, r->folder);
+        fputs(has_data ? "" : r->generates ? " PROMPT --tokenizer PATH" : " FILE", out);
+    }
+    snprintf(line, sizeof(line), "wrote   %s; try:", cli_shown(r->folder));
+    if (out && fclose(out) == 0) cli_put_command(line, command);
+    free(command);
 }
 
 static int run(const cli_verb *verb, int argc, char **argv)

@@ -35,9 +35,14 @@ static int write_new(const char *path, const char *text)
         if (fd >= 0) unlink(path);
         return CLI_FAILED;
     }
-    printf("wrote %s; train it with: stoker train ", path);
-    cli_shell_word(stdout, path);
-    printf("\n");
+    char line[CLI_PATH + 64], *command = NULL;
+    size_t n;
+    FILE *out = open_memstream(&command, &n);
+    if (out) fprintf(out, "stoker train ");
+    if (out) cli_shell_word(out, path);
+    snprintf(line, sizeof(line), "wrote %s; train it with:", path);
+    if (out && fclose(out) == 0) cli_put_command(line, command);
+    free(command);
     return CLI_OK;
 }
 

@@ -91,20 +91,17 @@ static void print_command(FILE *file, int argc, char **argv)
         fprintf(file, " ");
         cli_shell_word(file, stk_hide_secrets(argv[i], word, sizeof(word)));
     }
-    fprintf(file, " --resume\n");
+    fprintf(file, " --resume");
 }
 
-/* Where the command does not fit behind it, it stands below, whole: half a command must not be there to be copied. */
 static void print_saved(const char *saved, int argc, char **argv)
 {
     char *command = NULL, line[CLI_PATH + 64];
     size_t n;
     FILE *file = open_memstream(&command, &n);
     if (file) print_command(file, argc, argv);
-    if (!file || fclose(file) != 0) return;
-    snprintf(line, sizeof(line), "saved   %s; go on with: ", saved);
-    bool fits = !cli_is_terminal(stdout) || cli_columns(line) + cli_columns(command) <= cli_width(stdout, 1000) + 1;
-    printf("%s%s%s", line, fits ? "" : "\n  ", command);
+    snprintf(line, sizeof(line), "saved   %s; go on with:", saved);
+    if (file && fclose(file) == 0) cli_put_command(line, command);
     free(command);
 }
 

@@ -178,6 +178,17 @@ void cli_printf(const char *format, ...)
     memmove(line, end + 1, n + 1);
 }
 
+void cli_put_command(const char *line, const char *command)
+{
+    bool fits = !cli_is_terminal(stdout) || cli_columns(line) + cli_columns(command) + 1 <= cli_width(stdout, 1000);
+    if (fits) {
+        printf("%s %s\n", line, command);
+    } else {
+        cli_printf("%s\n", line);
+        printf("  %s\n", command);
+    }
+}
+
 /* The prefix in its colour, and the rest in lines that begin below it. */
 static void complain(cli_mark mark, const char *prefix, const char *format, va_list args)
 {

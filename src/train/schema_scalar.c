@@ -258,10 +258,10 @@ static void describe_range(const stk_key *key, const char *what, const char *one
     char least[STK_NUMBER_BYTES], most[STK_NUMBER_BYTES];
     stk_number_text(key->least, least);
     stk_number_text(key->most, most);
-    if (key->type == STK_KEY_INT) { /* 1e+06 is no way to write a count. */
-        snprintf(least, sizeof(least), "%.0f", key->least);
+    /* 1e+06 is no way to write a number, but 1e-30 is. */
+    if (key->type == STK_KEY_INT || key->least >= 1e5) snprintf(least, sizeof(least), "%.0f", key->least);
+    if (key->type == STK_KEY_INT || (key->most >= 1e5 && key->most <= 1e15))
         snprintf(most, sizeof(most), "%.0f", key->most);
-    }
     if (key->least == 0 && key->most == 0 && !key->above)
         stk_text_add(out, "%s", one);
     else if (key->most > key->least)

@@ -11,8 +11,8 @@
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_MOST_ARGS = 4096 };
 
-/* The word for a value tells completions what to offer: FILE, PATH, DIR, RECIPE, RUN, DEVICE, MODEL, DATASET, or what it
- * may be: "tar|tfrecord", where words in capitals stand for anything. */
+/* The word for a value tells completions what to offer: FILE, PATH, DIR, RECIPE, RUN, DEVICE, MODEL, DATASET, or what
+ * it may be: "tar|tfrecord", where words in capitals stand for anything. */
 typedef struct cli_option {
     const char *name;  /* "--out" */
     const char *value; /* "DIR"; NULL: takes none */
@@ -78,7 +78,8 @@ const char *cli_nearest(const char *word, const char *const *names, int n);
 
 /* --- text.c --- */
 enum { CLI_TEXT = 64 };
-/* "50,000"; the others are as in base/plain_number.h: "1.31 GiB", "3:09:02", "12.3 ms", "1.11 GFLOP", "14.2", "3,450", "0.7131". */
+/* "50,000"; the others are as in base/plain_number.h: "1.31 GiB", "3:09:02", "12.3 ms", "1.11 GFLOP", "14.2", "3,450",
+ * "0.7131". */
 const char *cli_count(int64_t n, char out[CLI_TEXT]);
 const char *cli_bytes(double bytes, char out[CLI_TEXT]);
 const char *cli_duration(double s, char out[CLI_TEXT]);
@@ -115,8 +116,8 @@ size_t cli_fit(const char *text, int columns);
 typedef enum cli_mark { CLI_PLAIN, CLI_BOLD, CLI_RED, CLI_YELLOW } cli_mark;
 /* The sequence that begins or, PLAIN, ends a colour; "" where file shall have none (NO_COLOR, CLICOLOR_FORCE). */
 const char *cli_mark_text(FILE *file, cli_mark mark);
-/* Standard output for people. On a terminal, lines that are too long go on below, at a blank between two words; in a file
- * they stay whole. Goes out with the newline. */
+/* Standard output for people. On a terminal, lines that are too long go on below, at a blank between two words; in a
+ * file they stay whole. Goes out with the newline. */
 void cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A line that ends in a command for the user. Where that does not fit behind it, it stands below, whole: half a command
  * must not be there to be copied. */
@@ -131,8 +132,8 @@ double cli_now(void);
 /* A bar of so many columns, whose filled part is share. Returns out. */
 enum { CLI_BAR = 256 };
 const char *cli_bar_text(double share, int columns, char out[CLI_BAR]);
-/* The line that moves, in place of the one before: the first part, as many of the others as fit beside a bar, in order of
- * importance, and the bar. */
+/* The line that moves, in place of the one before: the first part, as many of the others as fit beside a bar, in order
+ * of importance, and the bar. */
 void cli_draw(const char *const *part, int n_parts, double share);
 /* "7 of 20 records  3 s left" and the bar; n_before of n_done were there at start_s. "bytes" get their units. */
 void cli_bar(const char *what, int64_t n_done, int64_t n_all, int64_t n_before, double start_s);

@@ -101,7 +101,8 @@ static void gradients_that_explode_are_told_once(void **state)
     (void)state;
     assert_int_equal(count_norms(rough, 0, "nothing"), 0);
     assert_int_equal(count_norms(unknown, 0, "nothing"), 0);
-    assert_int_equal(count_norms(explodes, 0, "was about 2.093; a lower learning rate, a warm-up or 'clip_norm: 1'"), 1);
+    assert_int_equal(count_norms(explodes, 0, "was about 2.093; a lower learning rate, a warm-up or 'clip_norm: 1'"),
+                     1);
     assert_int_equal(count_norms(explodes, 0.5, "'clip_norm: 0.5' holds"), 1);
     assert_int_equal(count_norms(overflows, 0, "is inf at step 603, and was about 1;"), 1);
 }

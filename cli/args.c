@@ -40,7 +40,7 @@ const char *cli_nearest(const char *word, const char *const *names, int n)
         size_t distance = begins_alike ? 1 : edit_distance(word, names[i]);
         /* The word itself is no answer. */
         if (n_name == n_word && begins_alike) continue;
-        if (distance == 0 || distance >= least || distance >= n_letters) continue;
+        if (distance == 0 || distance >= least || (distance >= n_letters && distance >= n_name)) continue;
         least = distance;
         best = names[i];
     }

@@ -120,7 +120,7 @@ const char *stk_nearest_name(const char *word, const char *const *names)
     for (; *names; names++) {
         size_t distance = stk_edit_distance(word, *names), n_name = strlen(*names);
         /* The word itself is no answer, and one of which nothing is left is none either. */
-        if (distance == 0 || distance >= least || distance >= n || distance >= n_name) continue;
+        if (distance == 0 || distance >= least || (distance >= n && distance >= n_name)) continue;
         least = distance;
         best = *names;
     }

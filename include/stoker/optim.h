@@ -29,12 +29,12 @@ typedef enum stk_optimizer_kind {
 /* Fields left 0 take the default of the kind. */
 typedef struct stk_optimizer {
     stk_optimizer_kind kind;
-    double lr;           /* sgd, rmsprop, adagrad 0.01; lars 0.1; the others 0.001 */
-    double weight_decay; /* 0; adamw, lamb 0.01, lars 1e-4, muon 0.1. Negative: none */
+    double lr;           /* sgd, rmsprop, adagrad 0.01; lars 0.1; the others, and rmsprop like Keras, 0.001 */
+    double weight_decay; /* 0; adamw 0.01, like Keras 0.004; lamb 0.01, lars 1e-4, muon 0.1. Negative: none */
     double momentum;     /* sgd, rmsprop 0; lars 0.9; muon 0.95 */
-    bool nesterov;       /* sgd, muon */
+    bool nesterov;       /* sgd, muon; torch's Muon has it on */
     double beta1, beta2; /* 0.9, 0.999; of rmsprop only beta2 counts: 0.99, or 0.9 like Keras */
-    double eps;          /* 1e-8; adagrad 1e-10, lamb 1e-6, muon 1e-7 */
+    double eps;          /* 1e-8, like Keras 1e-7; adagrad 1e-10, lamb 1e-6, muon 1e-7 */
     double trust;        /* lars: the rate for a layer whose gradient is as large as its weights; 0.001 */
     double rest_lr;      /* muon: AdamW's rate for the other parameters; 0: 3e-4. It follows the same schedule */
     bool centered;       /* rmsprop: by the variance */

@@ -5,6 +5,10 @@
     {                                                                                                                  \
         .name = "lr", .type = STK_KEY_REAL, .standard = text, .least = 0, .above = true, .doc = "The learning rate."   \
     }
+#define EPS(doc_)                                                                                                      \
+    {                                                                                                                  \
+        .name = "eps", .type = STK_KEY_REAL, .least = 0, .above = true, .doc = doc_                                    \
+    }
 #define BETAS                                                                                                          \
     {.name = "beta1",                                                                                                  \
      .type = STK_KEY_REAL,                                                                                             \
@@ -13,17 +17,11 @@
      .most = 1,                                                                                                        \
      .above = true,                                                                                                    \
      .doc = "Decay of the mean of gradients."},                                                                        \
-        {.name = "beta2",                                                                                              \
-         .type = STK_KEY_REAL,                                                                                         \
-         .standard = "0.999",                                                                                          \
-         .least = 0,                                                                                                   \
-         .most = 1,                                                                                                    \
-         .above = true,                                                                                                \
-         .doc = "Decay of the mean of squares."},                                                                      \
     {                                                                                                                  \
-        .name = "eps", .type = STK_KEY_REAL, .least = 0, .above = true,                                                \
-        .doc = "Added to the root. Default: 1e-8, or 1e-7 like Keras."                                                 \
+        .name = "beta2", .type = STK_KEY_REAL, .standard = "0.999", .least = 0, .most = 1, .above = true,              \
+        .doc = "Decay of the mean of squares."                                                                         \
     }
+#define ADAM_EPS EPS("Added to the root. Default: 1e-8, or 1e-7 like Keras.")
 static const stk_key sgd_keys[] = {
     RATE("0.01"),
     {.name = "momentum", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 1, .doc = "0: none."},
@@ -38,6 +36,7 @@ static const stk_key sgd_keys[] = {
     END};
 static const stk_key adam_keys[] = {RATE("0.001"),
                                     BETAS,
+                                    ADAM_EPS,
                                     {.name = "weight_decay",
                                      .type = STK_KEY_REAL,
                                      .standard = "0",
@@ -48,6 +47,7 @@ static const stk_key adam_keys[] = {RATE("0.001"),
                                     END};
 static const stk_key adamw_keys[] = {RATE("0.001"),
                                      BETAS,
+                                     ADAM_EPS,
                                      {.name = "weight_decay",
                                       .type = STK_KEY_REAL,
                                       .least = 0,
@@ -59,16 +59,16 @@ static const stk_key adamw_keys[] = {RATE("0.001"),
     {                                                                                                                  \
         .name = "weight_decay", .type = STK_KEY_REAL, .least = 0, .most = 1, .doc = doc_                               \
     }
-#define EPS(doc_)                                                                                                      \
-    {                                                                                                                  \
-        .name = "eps", .type = STK_KEY_REAL, .least = 0, .above = true, .doc = doc_                                    \
-    }
 #define MOMENTUM(standard_, doc_)                                                                                      \
     {                                                                                                                  \
         .name = "momentum", .type = STK_KEY_REAL, .standard = standard_, .least = 0, .most = 1, .doc = doc_            \
     }
 static const stk_key rmsprop_keys[] = {
-    RATE("0.01"),
+    {.name = "lr",
+     .type = STK_KEY_REAL,
+     .least = 0,
+     .above = true,
+     .doc = "The learning rate. Default: 0.01, or 0.001 like Keras."},
     {.name = "beta2",
      .type = STK_KEY_REAL,
      .least = 0,
@@ -77,13 +77,14 @@ static const stk_key rmsprop_keys[] = {
      .doc = "Decay of the mean of squares. Default: 0.99, or 0.9 like Keras."},
     MOMENTUM("0", "0: none."),
     {.name = "centered", .type = STK_KEY_BOOL, .standard = "false", .doc = "By the variance, not the mean of squares."},
-    EPS("Added to the root; like Keras: inside it. Default: 1e-8, or 1e-7."),
+    EPS("Added to the root; like Keras: inside it. Default: 1e-8, or 1e-7 like Keras."),
     DECAY("Added to the gradient, as L2; like Keras: taken from the weights."),
     LIKE,
     END};
 static const stk_key adagrad_keys[] = {RATE("0.01"), EPS("Added to the root. Default: 1e-10."),
                                        DECAY("Added to the gradient, as L2."), END};
-static const stk_key lamb_keys[] = {RATE("0.001"), BETAS, DECAY("Part of the update. Default: 0.01."), END};
+static const stk_key lamb_keys[] = {RATE("0.001"), BETAS, EPS("Added to the root. Default: 1e-6."),
+                                    DECAY("Part of the update. Default: 0.01."), END};
 static const stk_key lars_keys[] = {
     RATE("0.1"),
     MOMENTUM("0.9", "Of the update."),
@@ -95,18 +96,20 @@ static const stk_key lars_keys[] = {
      .above = true,
      .doc = "The rate of a layer is multiplied by it and by norm(weights) / norm(update)."},
     END};
-static const stk_key muon_keys[] = {
-    RATE("0.001"),
-    MOMENTUM("0.95", "Of the gradient."),
-    {.name = "nesterov", .type = STK_KEY_BOOL, .standard = "false", .doc = "Nesterov's momentum, as torch's default."},
-    DECAY("Taken from the weights. Default: 0.1."),
-    {.name = "rest_lr",
-     .type = STK_KEY_REAL,
-     .standard = "0.0003",
-     .least = 0,
-     .above = true,
-     .doc = "AdamW's rate for vectors, embeddings and the last layer."},
-    END};
+static const stk_key muon_keys[] = {RATE("0.001"),
+                                    MOMENTUM("0.95", "Of the gradient."),
+                                    {.name = "nesterov",
+                                     .type = STK_KEY_BOOL,
+                                     .standard = "false",
+                                     .doc = "Nesterov's momentum, which is on in torch unless said otherwise."},
+                                    DECAY("Taken from the weights. Default: 0.1."),
+                                    {.name = "rest_lr",
+                                     .type = STK_KEY_REAL,
+                                     .standard = "0.0003",
+                                     .least = 0,
+                                     .above = true,
+                                     .doc = "AdamW's rate for vectors, embeddings and the last layer."},
+                                    END};
 const stk_key stk_optimizer_kinds[] = {
     {.name = "sgd", .type = STK_KEY_MAP, .keys = sgd_keys, .no_short = true, .doc = "Stochastic gradient descent."},
     {.name = "adam", .type = STK_KEY_MAP, .keys = adam_keys, .no_short = true, .doc = "Kingma & Ba 2015."},

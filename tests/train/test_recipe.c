@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "stoker/run.h"
+#include "train/keys.h"
 #include "train/recipe.h"
 #include "train/schema_scalar.h"
 
@@ -293,6 +294,61 @@ static void recipes_of_the_project_are_right(void **state)
     free(starter);
 }
 
+static double field_of(const stk_optimizer *o, const char *name)
+{
+    const struct {
+        const char *name;
+        double value;
+    } fields[] = {{"lr", o->lr},
+                  {"weight_decay", fmax(o->weight_decay, 0)},
+                  {"momentum", o->momentum},
+                  {"beta1", o->beta1},
+                  {"beta2", o->beta2},
+                  {"eps", o->eps},
+                  {"trust", o->trust},
+                  {"rest_lr", o->rest_lr},
+                  {"nesterov", o->nesterov},
+                  {"centered", o->centered}};
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        if (!strcmp(fields[i].name, name)) return fields[i].value;
+    fail_msg("no field '%s'", name);
+    return 0;
+}
+
+static void check_default(const char *kind, const stk_key *key, const stk_optimizer *torch, const stk_optimizer *keras)
+{
+    const char *text = key->standard ? key->standard : strstr(key->doc, "Default: ");
+    const char *other = strstr(key->doc, ", or ");
+    if (!text || !strcmp(key->name, "like")) return;
+    double said = key->type == STK_KEY_BOOL ? !strcmp(text, "true") : strtod(text + (key->standard ? 0 : 9), NULL);
+    double said_like_keras = other && strstr(other, "like Keras") ? strtod(other + 5, NULL) : said;
+    double is = field_of(torch, key->name), is_like_keras = field_of(keras, key->name);
+    if (said != is || said_like_keras != is_like_keras)
+        fail_msg("the reference says that %s's %s is %g, like Keras %g, and it is %g and %g", kind, key->name, said,
+                 said_like_keras, is, is_like_keras);
+}
+
+/* Those of the reference are those that a recipe has, and a program in C. */
+static void optimizers_have_the_defaults_that_are_written(void **state)
+{
+    (void)state;
+    for (int i = 0; i < STK_N_OPTIMIZERS; i++) {
+        const stk_key *kind = &stk_optimizer_kinds[i], *key = kind->keys;
+        char text[80];
+        bool has_keras = false;
+        for (; key->name; key++)
+            has_keras = has_keras || !strcmp(key->name, "like");
+        snprintf(text, sizeof(text), has_keras ? "{%s: {like: keras}}" : "%s", kind->name);
+        stk_optimizer torch = optimizer_of(kind->name), keras = optimizer_of(text);
+        stk_optimizer torch_in_c = stk_optimizer_fill(torch.kind, (stk_optimizer){0});
+        stk_optimizer keras_in_c = stk_optimizer_fill(torch.kind, (stk_optimizer){.like_keras = has_keras});
+        for (key = kind->keys; key->name; key++) {
+            check_default(kind->name, key, &torch, &keras);
+            check_default(kind->name, key, &torch_in_c, &keras_in_c);
+        }
+    }
+}
+
 static void the_written_reference_is_in_step(void **state)
 {
     (void)state;
@@ -320,6 +376,7 @@ int main(void)
         cmocka_unit_test(comparison_names_what_differs),
         cmocka_unit_test(missing_data_says_where_it_looked),
         cmocka_unit_test(recipes_of_the_project_are_right),
+        cmocka_unit_test(optimizers_have_the_defaults_that_are_written),
         cmocka_unit_test(the_written_reference_is_in_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@ import glob
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -171,6 +172,22 @@ def check_results():
         saw("result")
 
 
+def check_c(page):
+    """Examples in C compile, but for what they leave to the reader to declare."""
+    includes = "".join(f"#include <{path[8:]}>\n" for path in COMMENTED if path.endswith(".h"))
+    found = [body for language, body in blocks(read(page))[0] if language == "c"]
+    for body in found:
+        whole = re.search(r"^(static|int main)", body, re.M)
+        text = includes + (body if whole else f"void example(void);\nvoid example(void)\n{{\n{body}\n}}\n")
+        done = subprocess.run(["cc", "-x", "c", "-std=gnu11", "-fsyntax-only", "-Iinclude", "-include", "stdio.h", "-include", "stdlib.h", "-"],
+                              input=text, capture_output=True, text=True)
+        wrong = [line for line in done.stderr.splitlines()
+                 if "error:" in line and "undeclared" not in line or "implicit declaration of function ‘stk_" in line
+                 or "implicit declaration of function 'stk_" in line]
+        saw("example")
+        check(not wrong, f"{page}: an example in C: {wrong}")
+
+
 # --- names in the code ---
 
 def check_names(page, identifiers, code):
@@ -197,6 +214,10 @@ for page in PAGES + COMMENTED:
         check_paths(page)
 check_shown_recipe()
 check_results()
+if shutil.which("cc"):
+    for page in PAGES:
+        if page not in SHOW_NEW and page != "docs/doctor.md":  # an entry of a table
+            check_c(page)
 for page in PAGES:
     check_links(page)
     if page not in SHOW_NEW:

@@ -12,6 +12,7 @@
 #include "data/remote/http.h"
 #include "data/source/paths.h"
 #include "stoker/download.h"
+#include "stoker/made.h"
 #include "train/recipe.h"
 
 /* Whether a folder or a file on the way has this name: 'data/mnist', not 'mnist200k.tfrecord'. */
@@ -27,7 +28,9 @@ static bool names_part(const char *path, const char *part)
 static void explain_known(const char *path, stk_text *out)
 {
     const stk_download_set *set;
-    const char *name = names_part(path, "digits") ? "digits" : NULL;
+    const char *name = names_part(path, "digits") ? "digits" : NULL, *made;
+    for (int i = 0; !name && (made = stk_made_name(i, NULL, NULL)); i++)
+        if (names_part(path, made)) name = made;
     for (int i = 0; !name && (set = stk_download_at(i)); i++)
         if (names_part(path, set->name)) name = set->name;
     if (name)

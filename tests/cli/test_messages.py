@@ -47,6 +47,8 @@ def recipes():
     refused([*train, "--set", "model=resnet19"], 1, "did you mean 'resnet18'?")
     refused([*train, "--set", "model={cnn: {classes: 9}}"], 1, "the data has 10 classes, the model's output only 9")
     refused([*train, "--set", "data.train.source.images=elsewhere"], 1, "no such data: 'elsewhere'", "STOKER_DATA")
+    for name in ("shapes", "cifar10", "digits"):  # made by one table, fetched by another, and made apart from both
+        refused([*train, "--set", f"data.train.source.images={name}/learn"], 1, f"get it with: stoker get {name}")
     refused([*train, "--set", "data.train.stages=[decode]"], 1, "small.yaml:5:5", "add the stage")
     refused([*train, "--set", "loss=mse"], 1, "one_hot")
     refused([*train, "--set", "data.train.remainder=keep"], 1, "cannot keep the remainder")

@@ -351,4 +351,5 @@ def write(tables):
     print(text)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -159,6 +159,13 @@ def check_shown_recipe():
         check(text == re.sub(r"\A(#.*\n)+", "", read(path)), f"README.md: what it shows is not {path}")
 
 
+def check_whole_header():
+    """stoker/stoker.h is all of the library's interface, as its first line says."""
+    whole = read("include/stoker/stoker.h")
+    for path in sorted(glob.glob("include/stoker/*.h")):
+        check(path.endswith("/stoker.h") or f'#include "{path[8:]}"' in whole, f"include/stoker/stoker.h lacks {path[8:]}")
+
+
 def check_results():
     """The figures of docs/results.md are of what the recipes expect now."""
     for row in re.findall(r"^\| \[([\w-]+)\]\(.*$", read("docs/results.md"), re.M):
@@ -213,6 +220,7 @@ for page in PAGES + COMMENTED:
     if page not in SHOW_NEW and not page.endswith((".h", ".c")):
         check_paths(page)
 check_shown_recipe()
+check_whole_header()
 check_results()
 if shutil.which("cc"):
     for page in PAGES:

@@ -159,6 +159,10 @@ const char *cli_find_data(const char *path, char out[CLI_PATH]);
 bool cli_is_tar(const char *path);
 bool cli_ends_with(const char *text, const char *end);
 
+/* --- environment.c --- */
+/* False: a variable that the library reads is not what it can be; a message is out. */
+bool cli_check_environment(void);
+
 /* --- output.c --- */
 /* First of all: opens /dev/null in place of closed standard descriptors, or files would get their numbers and prints.
  */

@@ -40,6 +40,10 @@ def usage():
 def recipes():
     train = ["train", "small.yaml"]
     refused(["train", "nowhere.yaml"], 1, "'nowhere.yaml'", "no such file")
+    for name, bad, good in (("STOKER_ISA", "avx3", "baseline"), ("STOKER_TIMEOUT", "1 s", "30"),
+                            ("STOKER_CACHE_LIMIT", "5GB", "5GiB")):
+        refused(["devices"], 2, name, f"not '{bad}'", env={**os.environ, name: bad})
+        accepted(["devices"], env={**os.environ, name: good})
     refused([*train, "--set", "optimzer.sgd.lr=0.2"], 1,
             "--set optimzer.sgd.lr: no key 'optimzer' (did you mean 'optimizer'?)")
     refused([*train, "--batch", "none"], 1, "--set batch: 'batch' must be a whole number")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Follows docs/adding-an-op.md and docs/adding-a-device.md to the letter in a copy of the tree, builds it and runs the tests that
-the pages promise. Run by ./dev follow-docs.
+"""Follows docs/adding-an-op.md, adding-a-device.md and adding-a-stage.md to the letter in a copy of the tree, builds it and runs the
+tests that the pages promise. Run by ./dev follow-docs.
 
 usage: follow_docs.py TREE COPY
 
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 TREE, COPY = map(os.path.abspath, sys.argv[1:3])
-LAYERS = "base;trace;tensor;graph;ops;device;passes;engine;nn;optim;harness"
+LAYERS = "base;trace;tensor;graph;ops;device;passes;engine;nn;optim;data;events;onnx;train;harness"
 
 
 def put(path, before, text):
@@ -37,8 +37,9 @@ def follow(page, places):
         blocks = re.findall(r"```c\n(.*?)```", f.read(), re.S)
     if len(blocks) != len(places):
         sys.exit(f"{page} has {len(blocks)} blocks of code, {len(places)} places are known")
-    for block, (path, before) in zip(blocks, places):
-        put(path, before, block)
+    for block, place in zip(blocks, places):
+        if place:  # else it shows how to call what was added
+            put(place[0], place[1], block)
 
 
 def make_copy():
@@ -70,9 +71,17 @@ follow("adding-an-op.md", [
 follow("adding-a-device.md", [
     ("src/device/plain/plain.c", None), ("src/device/device.h", r"extern const stk_device_class stk_device_class_"),
     ("src/device/device_list.c", r"    NULL")])
+follow("adding-a-stage.md", [
+    ("src/data/stage/random_brightness.c", None), ("src/data/stage/stage_list.h", r" *X\(one_hot\)"),
+    ("include/stoker/dataset.h", r"/\* i32 class number"), None, ("src/train/keys_stage.c", r"static const stk_key stage_kinds"),
+    ("src/train/keys_stage.c", r"    \{\.name = \"decode_mask\""),
+    ("src/train/build_stage.c", r"    else if \(!strcmp\(kind, \"one_hot\"\)\)"), ("tests/data/test_random_brightness.c", None)])
 build = os.path.join(COPY, "build")
 subprocess.run(["cmake", "-S", COPY, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSTOKER_WERROR=ON",
                 f"-DSTOKER_LAYERS={LAYERS}"], check=True, stdout=subprocess.DEVNULL)
-subprocess.run(["ninja", "-C", build, "--quiet", "test_op_values", "test_op_gradients"], check=True)
+subprocess.run(["ninja", "-C", build, "--quiet", "test_op_values", "test_op_gradients", "test_random_brightness", "test_build_stage"],
+               check=True)
 expect("test_op_values", r"cpu: \d+ calls compared, .*, 0 wrong", r"plain: [1-9]\d* calls compared, .*, 0 wrong")
 expect("test_op_gradients", r"\d+ cases checked, 0 elements wrong")
+expect("test_random_brightness", r"PASSED.*2 test")
+expect("test_build_stage", r"PASSED")

@@ -100,11 +100,12 @@ stk_status stk_run_predict_folder(stk_run *run, const char *folder, int n_top, s
 {
     stk_status status;
     stk_names files = {0};
-    stk_prediction *room = calloc((size_t)n_top, sizeof(*room));
+    stk_prediction *room = NULL;
     int i_part;
     int64_t n_classes;
     bool goes_on = true;
-    if (!room) STK_TRY(stk_fail_memory((size_t)n_top * sizeof(*room)));
+    if (n_top < 1 || !fn) STK_TRY(stk_fail(STK_INVALID, "n_top is %d, or there is no function to tell", n_top));
+    if (!(room = calloc((size_t)n_top, sizeof(*room)))) STK_TRY(stk_fail_memory((size_t)n_top * sizeof(*room)));
     STK_TRY(make_room(run, find_dataset(run, &i_part), &n_classes));
     STK_TRY(stk_folder_images(folder, &files));
     stk_names_sort(&files);

@@ -58,7 +58,7 @@ static const stk_download_set sets[] = {
      "{csv: {files: glue-sst2/train.tsv, delimiter: tab, quotes: false, fields: {text: {dtype: text, columns: sentence}, label: {dtype: class, columns: label}}}}"},
     {"tinyshakespeare", "1.1 MB of Shakespeare's plays, for character models", "public domain", FILES(shakespeare),
      .recipe = "{text: tinyshakespeare/input.txt}"},
-    {"shakespeare", "the same text as the numbers of its bytes, the last tenth apart, as the recipes shakespeare-* read it",
+    {"shakespeare", "1.1 MB of Shakespeare's plays as the numbers of its bytes, the last tenth apart, as the recipes shakespeare-* read it",
      "public domain", FILES(shakespeare), STK_DOWNLOAD_TEXT, .recipe = "{tokens: {files: shakespeare/train.bin, length: 128}}"}};
 /* clang-format on */
 

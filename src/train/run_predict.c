@@ -1,4 +1,5 @@
 /* Prediction for image files. See stoker/run.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,23 @@ static const stk_dataset *find_dataset(const stk_run *run, int *i_part)
     return run->test ? run->test : run->valid ? run->valid : run->train;
 }
 
-static stk_status make_room(stk_run *run, const stk_dataset *dataset, int64_t *n_out)
+/* Without data to test with nobody has said what is done to images that are not learned from. */
+static void warn_random(stk_run *run, const stk_dataset *dataset, int i_part)
+{
+    for (int f = 0; i_part == STK_PART_TRAIN && f < dataset->source->n_fields; f++)
+        for (int i = 0; i < dataset->chain[f].n_stages && !strcmp(dataset->chain[f].field, "image"); i++) {
+            char text[200];
+            if (!dataset->chain[f].stage[i]->class->random) continue;
+            snprintf(text, sizeof(text),
+                     "the recipe has no 'test' or 'valid', and so images go through the stages of training, '%s' and "
+                     "other random ones too",
+                     dataset->chain[f].stage[i]->class->name);
+            stk_run_warn(run, text);
+            return;
+        }
+}
+
+static stk_status make_room(stk_run *run, const stk_dataset *dataset, int i_part, int64_t *n_out)
 {
     stk_tensor_desc desc;
     stk_value output = stk_model_get_output(run->model);
@@ -36,7 +53,10 @@ static stk_status make_room(stk_run *run, const stk_dataset *dataset, int64_t *n
     run->sample_bytes = stk_desc_bytes(desc);
     run->probability = calloc((size_t)*n_out, sizeof(*run->probability));
     run->sample = malloc(run->sample_bytes ? run->sample_bytes : 1);
-    if (run->sample && run->probability) return STK_OK;
+    if (run->sample && run->probability) {
+        warn_random(run, dataset, i_part);
+        return STK_OK;
+    }
     free(run->sample);
     free(run->probability);
     run->sample = NULL;
@@ -69,7 +89,7 @@ stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, 
     int64_t n_classes = 0;
     bool fitted;
     *n_out = 0;
-    STK_TRY(make_room(run, dataset, &n_classes));
+    STK_TRY(make_room(run, dataset, i_part, &n_classes));
     STK_TRY(stk_file_load(file, &bytes));
     status = stk_predict_image(run->recipe, i_part, dataset, bytes, run->sample, &fitted);
     if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "cannot predict '%s': ", file));
@@ -106,7 +126,8 @@ stk_status stk_run_predict_folder(stk_run *run, const char *folder, int n_top, s
     bool goes_on = true;
     if (n_top < 1 || !fn) STK_TRY(stk_fail(STK_INVALID, "n_top is %d, or there is no function to tell", n_top));
     if (!(room = calloc((size_t)n_top, sizeof(*room)))) STK_TRY(stk_fail_memory((size_t)n_top * sizeof(*room)));
-    STK_TRY(make_room(run, find_dataset(run, &i_part), &n_classes));
+    const stk_dataset *dataset = find_dataset(run, &i_part);
+    STK_TRY(make_room(run, dataset, i_part, &n_classes));
     STK_TRY(stk_folder_images(folder, &files));
     stk_names_sort(&files);
     for (size_t i = 0; i < files.n && goes_on; i++)

@@ -56,6 +56,16 @@ def any_size():
     check(done.stderr.count("warning") == 1, "once for all files")
 
 
+def without_a_test():
+    """Nobody has said what is done to images in a test: the stages of training are, and that is said."""
+    with open("bare.yaml", "w") as f:
+        f.write("data: {train: {source: {images: digits/train}, shuffle: true, stages: [{decode: {channels: 1}}, random_flip, {normalize: mnist}]}}\n"
+                "batch: 20\nmodel: {cnn: {widths: [4]}}\n")
+    accepted(["train", "bare.yaml", "--out", "bare", "--steps", "2"])
+    done = accepted(["predict", "bare", "digits/test/3/00003.jpg", "digits/test/3/00013.jpg"])
+    check(done.stderr.count("stages of training, 'random_flip' and other random ones") == 1, f"it is said once: {done.stderr}")
+
+
 def from_arrays():
     """A network that learned from pixels in an array takes image files of any size, too."""
     with open("i.idx", "wb") as f:
@@ -104,6 +114,7 @@ def damaged():
 begin()
 train_some()
 any_size()
+without_a_test()
 from_arrays()
 folders()
 damaged()

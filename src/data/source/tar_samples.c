@@ -14,7 +14,7 @@
 #include "data/codec/tar.h"
 #include "data/source/side_file.h"
 
-enum { ENTRY_BYTES = 20 };
+enum { ENTRY_BYTES = 20, MOST_PARTS = 4096 /* of a sample: each is compared with those before */ };
 
 /* --- members to samples --- */
 
@@ -84,6 +84,11 @@ static stk_status add_member(void *user, const char *name, uint64_t at, uint64_t
     if (!last || strncmp(last, name, n_key) || last[n_key]) STK_RETURN_IF_ERROR(start_sample(s, name, n_key));
     STK_RETURN_IF_ERROR(add_extension(s, dot + 1, &extension_at));
     const char *extension = s->names + extension_at;
+    if (s->n_parts - s->sample[s->n_samples - 1].i_part == MOST_PARTS)
+        return stk_fail(STK_UNSUPPORTED,
+                        "sample '%.200s' has more than %d files: those whose names agree up to the first dot are one "
+                        "sample",
+                        s->names + s->sample[s->n_samples - 1].key_at, MOST_PARTS);
     for (int64_t i = s->sample[s->n_samples - 1].i_part; i < s->n_parts; i++)
         if (!strcmp(s->names + s->part[i].extension_at, extension))
             return stk_fail(STK_CORRUPT, "sample '%.200s' has two files '.%s'",

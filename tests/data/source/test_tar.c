@@ -8,8 +8,10 @@
 
 #include <zlib.h>
 
+#include "base/text.h"
 #include "data/source/files.h"
 #include "data/source/records.h"
+#include "data/source/tar_samples.h"
 #include "golden/tar_golden.h"
 
 static stk_scratch scratch[STK_MAX_FIELDS];
@@ -260,12 +262,36 @@ static int tear_down(void **state)
     return remove_test_folder(state);
 }
 
+/* Names that agree up to the first dot are one sample, and each part was compared with all before: 60,000 took minutes.
+ */
+static void parts_of_a_sample_are_bounded(void **state)
+{
+    (void)state;
+    static const uint8_t nothing[1];
+    stk_input file = stk_input_of_memory((stk_span){nothing, 1});
+    for (int n = 4096; n <= 60000; n += 60000 - 4096) {
+        stk_tar_samples samples;
+        stk_text index = {0};
+        for (int i = 0; i < n; i++) {
+            uint8_t entry[20] = {0};
+            char name[32];
+            entry[16] = (uint8_t)snprintf(name, sizeof(name), "s.%d", i);
+            stk_text_add_bytes(&index, entry, sizeof(entry));
+            stk_text_add_bytes(&index, name, entry[16]);
+        }
+        stk_status status = stk_tar_samples_parse(&file, (stk_span){(uint8_t *)index.data, index.n}, &samples);
+        assert_int_equal(status, n == 4096 ? STK_OK : STK_UNSUPPORTED);
+        if (n > 4096) assert_non_null(strstr(stk_error_text(), "sample 's' has more than 4096 files"));
+        stk_tar_samples_free(&samples);
+        stk_text_free(&index);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format),     cmocka_unit_test(fields_are_chosen),
         cmocka_unit_test(damage_is_named),  cmocka_unit_test(labels_must_be_numbers),
-        cmocka_unit_test(indexes_and_gzip),
-    };
+        cmocka_unit_test(indexes_and_gzip), cmocka_unit_test(parts_of_a_sample_are_bounded)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -15,9 +15,9 @@ typedef struct stk_name_slot {
     int32_t number;
 } stk_name_slot;
 
-static uint64_t hash_of(const stk_name_table *table, const char *name)
+static uint64_t hash_of(const stk_name_table *table, const char *name, size_t n)
 {
-    return stk_mix64(stk_hash64(name, strlen(name), table->seed));
+    return stk_mix64(stk_hash64(name, n, table->seed));
 }
 
 static void place(const stk_name_table *table, stk_name_slot entry)
@@ -44,23 +44,35 @@ static stk_status grow(stk_name_table *table)
 stk_status stk_name_table_add(stk_name_table *table, const char *name, int32_t number)
 {
     if (2 * table->n >= table->capacity) STK_RETURN_IF_ERROR(grow(table));
-    place(table, (stk_name_slot){name, hash_of(table, name), number});
+    place(table, (stk_name_slot){name, hash_of(table, name, strlen(name)), number});
     table->n++;
     return STK_OK;
 }
 
-int32_t *stk_name_table_get(const stk_name_table *table, const char *name)
+static int32_t *find(const stk_name_table *table, const char *name, size_t n)
 {
     if (table->n == 0) return NULL;
-    uint64_t hash = hash_of(table, name);
-    for (size_t i = (size_t)hash & (table->capacity - 1); table->slot[i].name; i = (i + 1) & (table->capacity - 1))
-        if (table->slot[i].hash == hash && !strcmp(table->slot[i].name, name)) return &table->slot[i].number;
+    uint64_t hash = hash_of(table, name, n);
+    for (size_t i = (size_t)hash & (table->capacity - 1); table->slot[i].name; i = (i + 1) & (table->capacity - 1)) {
+        stk_name_slot *slot = &table->slot[i];
+        if (slot->hash == hash && !strncmp(slot->name, name, n) && !slot->name[n]) return &slot->number;
+    }
     return NULL;
+}
+
+int32_t *stk_name_table_get(const stk_name_table *table, const char *name)
+{
+    return find(table, name, strlen(name));
 }
 
 int32_t stk_name_table_find(const stk_name_table *table, const char *name)
 {
-    const int32_t *number = stk_name_table_get(table, name);
+    return stk_name_table_find_part(table, name, strlen(name));
+}
+
+int32_t stk_name_table_find_part(const stk_name_table *table, const char *name, size_t n)
+{
+    const int32_t *number = find(table, name, n);
     return number ? *number : -1;
 }
 

@@ -23,6 +23,8 @@ stk_status stk_name_table_add(stk_name_table *table, const char *name, int32_t n
 int32_t *stk_name_table_get(const stk_name_table *table, const char *name);
 /* -1: it is not there. */
 int32_t stk_name_table_find(const stk_name_table *table, const char *name);
+/* By the first n bytes of name, among which is no zero. */
+int32_t stk_name_table_find_part(const stk_name_table *table, const char *name, size_t n);
 /* Back to a zeroed one. */
 void stk_name_table_free(stk_name_table *table);
 

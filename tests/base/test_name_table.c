@@ -26,6 +26,9 @@ static void every_name_is_found(void **state)
         assert_int_equal(stk_name_table_find(&table, name[i]), i);
     assert_int_equal(stk_name_table_find(&table, "name.1"), -1);
     assert_int_equal(stk_name_table_find(&table, ""), -1);
+    assert_int_equal(stk_name_table_find_part(&table, "name.77 and more", 7), 11);
+    assert_int_equal(stk_name_table_find_part(&table, "name.77 and more", 6), 1);
+    assert_int_equal(stk_name_table_find_part(&table, "name.77 and more", 5), -1);
     stk_name_table_free(&table);
     assert_int_equal(stk_name_table_find(&table, name[0]), -1);
 }

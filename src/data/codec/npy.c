@@ -149,7 +149,9 @@ stk_status stk_npy_parse(stk_span start, uint64_t n_bytes, stk_tensor_desc *desc
     size_t at = p[6] == 1 ? 10 : 12, n = (size_t)p[8] | (size_t)p[9] << 8;
     if (start.n < at) return stk_fail(STK_CORRUPT, "its .npy header is cut short");
     if (p[6] > 1) n |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
-    if (n > STK_NPY_MOST_HEADER - at) return stk_fail(STK_CORRUPT, "its .npy header of %zu bytes cannot be right", n);
+    if (n > STK_NPY_MOST_HEADER - at)
+        return stk_fail(STK_CORRUPT, "its .npy header of %zu bytes cannot be right; %d are the most", n,
+                        STK_NPY_MOST_HEADER - (int)at);
     if (n > start.n - at) return stk_fail(STK_CORRUPT, "its .npy header is cut short");
     cursor c = {(const char *)p + at, (const char *)p + at + n};
     *desc = (stk_tensor_desc){0};

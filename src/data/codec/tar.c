@@ -110,7 +110,8 @@ static stk_status read_extension(stk_window *w, char type, uint64_t at, uint64_t
 {
     const uint8_t *bytes;
     if (n > MOST_NAME)
-        return stk_fail(STK_CORRUPT, "its long name of %llu bytes cannot be right", (unsigned long long)n);
+        return stk_fail(STK_CORRUPT, "its long name of %llu bytes cannot be right; %d are the most",
+                        (unsigned long long)n, MOST_NAME);
     STK_RETURN_IF_ERROR(stk_window_get(w, at, (size_t)n, false, &bytes));
     if (type == 'x') return parse_pax((const char *)bytes, (size_t)n, next);
     free(next->name);

@@ -108,7 +108,9 @@ stk_status stk_zip_open(const stk_input *input, stk_zip *out)
     uint8_t *list = NULL;
     *out = (stk_zip){0};
     STK_RETURN_IF_ERROR(find_list(input, &place));
-    if (place.n > MOST_LIST_BYTES) return fail_damaged("end record");
+    if (place.n > MOST_LIST_BYTES)
+        return stk_fail(STK_CORRUPT, "its list of members has %llu bytes, which cannot be right; %d are the most",
+                        (unsigned long long)place.n, MOST_LIST_BYTES);
     list = malloc(place.n ? place.n : 1);
     if (!list) return stk_fail_memory(place.n);
     STK_TRY(stk_input_read(input, place.at, list, place.n));

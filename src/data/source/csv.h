@@ -2,6 +2,7 @@
 #ifndef STK_DATA_SOURCE_CSV_H
 #define STK_DATA_SOURCE_CSV_H
 
+#include "base/name_table.h"
 #include "data/codec/csv.h"
 #include "data/source/shards.h"
 #include "data/source/source.h"
@@ -15,8 +16,9 @@ typedef struct stk_csv_column_set {
     int n_columns;
     size_t place;      /* of its elements */
     void *standard;    /* one element for missing cells; NULL: none */
-    char **class_name; /* of classes, sorted */
+    char **class_name; /* of classes, sorted once all are known */
     int64_t n_classes, classes_room;
+    stk_name_table seen; /* until then: the classes */
     bool classes_given;
 } stk_csv_column_set;
 

@@ -110,17 +110,8 @@ static stk_status find_column(const stk_csv_source *s, const char *name, int *ou
 
 static stk_status add_class(stk_csv_column_set *set, const char *name, size_t n)
 {
-    int64_t low = 0, high = set->n_classes;
     if (memchr(name, 0, n)) return stk_fail(STK_CORRUPT, "a class has a name with a byte 0");
-    while (low < high) { /* the first that is not before it */
-        int64_t middle = (low + high) / 2;
-        int order = strncmp(set->class_name[middle], name, n);
-        if (order == 0 && !set->class_name[middle][n]) return STK_OK;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    if (stk_name_table_find_part(&set->seen, name, n) >= 0) return STK_OK;
     if (set->n_classes == MOST_CLASSES) return stk_fail(STK_UNSUPPORTED, "more than %d classes", MOST_CLASSES);
     if (set->n_classes == set->classes_room) {
         int64_t room = 2 * set->classes_room + 64;
@@ -131,10 +122,19 @@ static stk_status add_class(stk_csv_column_set *set, const char *name, size_t n)
     }
     char *copy = strndup(name, n);
     if (!copy) return stk_fail_memory(n);
-    memmove(set->class_name + low + 1, set->class_name + low, (size_t)(set->n_classes - low) * sizeof(char *));
-    set->class_name[low] = copy;
-    set->n_classes++;
-    return STK_OK;
+    set->class_name[set->n_classes++] = copy;
+    return stk_name_table_add(&set->seen, copy, 0);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort_classes(stk_csv_column_set *set)
+{
+    stk_name_table_free(&set->seen);
+    if (set->n_classes) qsort(set->class_name, (size_t)set->n_classes, sizeof(*set->class_name), compare_names);
 }
 
 int32_t stk_csv_find_class(const stk_csv_column_set *set, stk_span name)
@@ -185,6 +185,7 @@ static stk_status set_field(stk_csv_source *s, const stk_csv_field *field, stk_c
     set->classes_given = field->n_classes > 0;
     for (int i = 0; i < field->n_classes; i++)
         STK_RETURN_IF_ERROR(add_class(set, field->classes[i], strlen(field->classes[i])));
+    sort_classes(set);
     return STK_OK;
 }
 
@@ -237,6 +238,8 @@ stk_status stk_csv_find_classes(stk_csv_source *s)
     stk_scratch_free(&scratch[0]);
     stk_scratch_free(&scratch[1]);
     for (int f = 0; f < s->base.n_fields; f++)
+        sort_classes(&s->set[f]);
+    for (int f = 0; f < s->base.n_fields; f++)
         if (s->set[f].kind == STK_CSV_CLASS && !strcmp(s->base.field[f].name, "label")) {
             s->base.class_names = (const char *const *)s->set[f].class_name;
             s->base.n_classes = s->set[f].n_classes;
@@ -249,6 +252,7 @@ void stk_csv_free_set(stk_csv_column_set *set)
     for (int64_t i = 0; i < set->n_classes; i++)
         free(set->class_name[i]);
     free(set->class_name);
+    stk_name_table_free(&set->seen);
     free(set->column);
     free(set->standard);
 }

@@ -3,8 +3,8 @@
  *
  * An index is one file, DIR/.stoker-index, or lies in the cache folder ($STOKER_CACHE, else $XDG_CACHE_HOME/stoker,
  * else $HOME/.cache/stoker) where DIR cannot be written to; it takes about 0.5 % of the files' size, unless asked for
- * more. stk_dataset_images and stk_dataset_files use one that lies there. A file that has another size or time than it
- * had then is read without. Threads: one call at a time for each folder; it has threads of its own.
+ * more. stk_dataset_images and stk_dataset_files use one that lies there. A file that has another size, time or
+ * content than it had then is read without. Threads: one call at a time for each folder; it has threads of its own.
  */
 #ifndef STOKER_INDEX_H
 #define STOKER_INDEX_H

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/rng.h"
 
 static stk_status fail_read(const char *path, int error)
 {
@@ -36,6 +37,7 @@ stk_status stk_input_open(const char *path, bool keep_open, stk_input *out)
     if (!S_ISREG(info.st_mode)) STK_TRY(stk_fail(STK_IO, "cannot read '%s': not a regular file", path));
     out->n_bytes = (uint64_t)info.st_size;
     out->mtime_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    out->ctime_ns = (int64_t)info.st_ctim.tv_sec * 1000000000 + info.st_ctim.tv_nsec;
     out->path = strdup(path);
     if (!out->path) STK_TRY(stk_fail_memory(strlen(path)));
     if (keep_open) {
@@ -45,6 +47,16 @@ stk_status stk_input_open(const char *path, bool keep_open, stk_input *out)
 done:
     if (fd >= 0) close(fd);
     return status;
+}
+
+int64_t stk_time_stamp(int64_t mtime_ns, int64_t ctime_ns)
+{
+    return ctime_ns ? (int64_t)stk_mix64((uint64_t)mtime_ns ^ stk_mix64((uint64_t)ctime_ns)) : mtime_ns;
+}
+
+int64_t stk_input_stamp(const stk_input *input)
+{
+    return stk_time_stamp(input->mtime_ns, input->ctime_ns);
 }
 
 stk_input stk_input_of_memory(stk_span bytes)

@@ -28,7 +28,9 @@ static void use(stk_entries *entries)
         path[0] = 'f';
         path[1] = '/';
         strcpy(path + 2, file.name);
-        stk_entries_give(entries, path, file.n_bytes, file.mtime_ns, &hint);
+        static const uint8_t bytes[4096];
+        stk_span encoded = {bytes, file.n_bytes < sizeof(bytes) ? file.n_bytes : sizeof(bytes)};
+        stk_entries_give(entries, path, encoded, file.times, &hint);
         if (stk_entries_find(entries, path, &found)) sum += found.n_bytes + (uint64_t)hint.n_entries;
     }
     (void)stk_entries_find(entries, "f/no such file", &found);

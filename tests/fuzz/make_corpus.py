@@ -451,10 +451,10 @@ def make_pack():
 def entry_index(*files):
     table, names, entries = b"", b"", b""
     for name, n in files:
-        table += struct.pack("<QqQII", 1000 + n, 1700000000000000000, len(entries) // 12, n, len(names))
+        table += struct.pack("<QqQIIqQ", 1000 + n, 1700000000000000000, len(entries) // 12, n, len(names), 17, 1 << 60)
         names += name + b"\0"
         entries += b"".join(struct.pack("<IHhhh", 600 + 50 * i, i % 8, 10 * i, -i, i) for i in range(n))
-    head = b"stkjpg1\n" + struct.pack("<QQQ", len(files), len(names), len(entries) // 12)
+    head = b"stkjpg2\n" + struct.pack("<QQQ", len(files), len(names), len(entries) // 12)
     return head + table + names + entries + bytes(8)
 
 
@@ -492,6 +492,7 @@ def make_entries():
     write("entries", "cut", whole[:-20])
     write("entries", "many_files", whole[:8] + struct.pack("<Q", 2**60) + whole[16:])
     write("entries", "far_entries", whole[:48] + struct.pack("<Q", 2**62) + whole[56:])
+    write("entries", "older", whole.replace(b"stkjpg2", b"stkjpg1"))
 
 
 # --- lists of objects, and profiles with keys ---

@@ -8,6 +8,7 @@
 
 #include <zlib.h>
 
+#include "base/content_hash.h"
 #include "base/error.h"
 #include "base/temporary.h"
 #include "data/codec/example.h"
@@ -93,8 +94,10 @@ done:
 /* Takes the record's entries, after an error too. */
 static stk_status note_entries(stk_shard_writer *w, const stk_packed_record *r)
 {
-    stk_entries_file file = {
-        .n_bytes = r->image.n, .mtime_ns = 0, .entry = r->entry, .n_entries = (uint32_t)r->n_entries};
+    stk_entries_file file = {.n_bytes = r->image.n,
+                             .content = stk_content_hash(r->image.data, r->image.n),
+                             .entry = r->entry,
+                             .n_entries = (uint32_t)r->n_entries};
     if (w->n_records == w->room) {
         int64_t room = 2 * w->room + 1024;
         stk_entries_file *grown = realloc(w->file, (size_t)room * sizeof(*grown));

@@ -1,7 +1,8 @@
 /* See source/entries.h. An index file is, little-endian,
  *
- *     "stkjpg1\n"   u64 n_files   u64 n_names   u64 n_entries
- *     n_files x { u64 bytes  i64 mtime_ns  u64 first_entry  u32 n_entries  u32 name_at }   sorted by name
+ *     "stkjpg2\n"   u64 n_files   u64 n_names   u64 n_entries
+ *     n_files x { u64 bytes  i64 mtime_ns  u64 first_entry  u32 n_entries  u32 name_at  i64 ctime_ns  u64 content }
+ *                 sorted by name
  *     n_names bytes of names, each ended by 0
  *     n_entries x { u32 offset  u16 bit  i16 dc[3] }
  *     u64 XXH64 of all before
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/content_hash.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "data/codec/little.h"
@@ -54,6 +56,8 @@ stk_status stk_entries_parse(stk_span bytes, stk_entries *out)
 {
     const uint8_t *p = bytes.data;
     *out = (stk_entries){0};
+    if (bytes.n >= 8 && !memcmp(p, "stkjpg1\n", 8))
+        return stk_fail(STK_CORRUPT, "an index of an older kind, which says nothing of the files' contents");
     if (bytes.n < HEADER + SUM_BYTES || memcmp(p, STK_ENTRIES_MAGIC, 8)) return fail_damaged();
     uint64_t n_files = stk_little64(p + 8), n_names = stk_little64(p + 16), n_entries = stk_little64(p + 24);
     uint64_t most = bytes.n - HEADER - SUM_BYTES;
@@ -67,7 +71,15 @@ stk_status stk_entries_parse(stk_span bytes, stk_entries *out)
     if (n_files && (n_names == 0 || out->names[n_names - 1] != 0)) return fail_damaged();
     if (!check_files(out, n_names, n_entries)) return fail_damaged();
     out->entry = malloc((n_entries + 1) * sizeof(*out->entry));
-    if (!out->entry) return stk_fail_memory((n_entries + 1) * sizeof(*out->entry));
+    out->fits = malloc((n_files + 1) * sizeof(*out->fits));
+    if (!out->entry || !out->fits) {
+        free(out->entry);
+        free(out->fits);
+        *out = (stk_entries){0};
+        return stk_fail_memory((n_entries + 1) * sizeof(*out->entry));
+    }
+    for (int64_t i = 0; i < out->n_files; i++)
+        atomic_init(&out->fits[i], stk_entries_get(out, i).times.ctime_ns);
     copy_entries((const uint8_t *)out->names + n_names, n_entries, out->entry);
     return STK_OK;
 }
@@ -82,37 +94,59 @@ stk_entries_file stk_entries_get(const stk_entries *e, int64_t i)
     const uint8_t *p = e->table + i * FILE_BYTES;
     return (stk_entries_file){.name = e->names + stk_little32(p + 28),
                               .n_bytes = stk_little64(p),
-                              .mtime_ns = (int64_t)stk_little64(p + 8),
+                              .times = {(int64_t)stk_little64(p + 8), (int64_t)stk_little64(p + 32)},
+                              .content = stk_little64(p + 40),
                               .entry = e->entry + stk_little64(p + 16),
                               .n_entries = stk_little32(p + 24)};
 }
 
-bool stk_entries_find(const stk_entries *e, const char *path, stk_entries_file *out)
+/* -1: it is not there. */
+static int64_t find_number(const stk_entries *e, const char *path)
 {
-    if (!e->folder || strncmp(path, e->folder, e->n_folder) != 0) return false;
+    if (!e->folder || strncmp(path, e->folder, e->n_folder) != 0) return -1;
     const char *name = path + e->n_folder;
-    if (*name != '/' && e->folder[e->n_folder - 1] != '/') return false;
+    if (*name != '/' && e->folder[e->n_folder - 1] != '/') return -1;
     name += strspn(name, "/");
     for (int64_t low = 0, high = e->n_files; low < high;) {
         int64_t middle = low + (high - low) / 2;
         int order = strcmp(name, e->names + stk_little32(e->table + middle * FILE_BYTES + 28));
-        if (order == 0) {
-            *out = stk_entries_get(e, middle);
-            return true;
-        }
+        if (order == 0) return middle;
         if (order < 0)
             high = middle;
         else
             low = middle + 1;
     }
-    return false;
+    return -1;
 }
 
-void stk_entries_give(const stk_entries *e, const char *path, uint64_t n_bytes, int64_t mtime_ns, stk_jpeg_hint *hint)
+bool stk_entries_find(const stk_entries *e, const char *path, stk_entries_file *out)
 {
-    stk_entries_file file;
-    if (!e->folder || !stk_entries_find(e, path, &file)) return;
-    if (file.n_bytes != n_bytes || file.mtime_ns != mtime_ns || file.n_entries > INT_MAX) return;
+    int64_t i = find_number(e, path);
+    if (i >= 0) *out = stk_entries_get(e, i);
+    return i >= 0;
+}
+
+bool stk_entries_fit(const stk_entries_file *file, stk_span encoded, int64_t ctime_ns)
+{
+    return file->n_bytes == encoded.n && ((ctime_ns != 0 && ctime_ns == file->times.ctime_ns) ||
+                                          file->content == stk_content_hash(encoded.data, encoded.n));
+}
+
+void stk_entries_give_at(const stk_entries *e, int64_t i, stk_span encoded, int64_t ctime_ns, stk_jpeg_hint *hint)
+{
+    stk_entries_file file = stk_entries_get(e, i);
+    if (file.n_entries == 0 || file.n_entries > INT_MAX) return;
+    file.times.ctime_ns = atomic_load_explicit(&e->fits[i], memory_order_relaxed);
+    if (!stk_entries_fit(&file, encoded, ctime_ns)) return;
+    if (file.times.ctime_ns != ctime_ns) atomic_store_explicit(&e->fits[i], ctime_ns, memory_order_relaxed);
     hint->entry = file.entry;
     hint->n_entries = (int)file.n_entries;
+}
+
+void stk_entries_give(const stk_entries *e, const char *path, stk_span encoded, stk_file_times times,
+                      stk_jpeg_hint *hint)
+{
+    int64_t i = e->folder ? find_number(e, path) : -1;
+    if (i < 0 || stk_entries_get(e, i).times.mtime_ns != times.mtime_ns) return;
+    stk_entries_give_at(e, i, encoded, times.ctime_ns, hint);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/content_hash.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "data/codec/image.h"
@@ -23,7 +24,8 @@ enum { BLOCK = 16, MAX_THREADS = 256, REPORT_MS = 100, SAVE_MS = 30000 };
 typedef struct built {
     char *path; /* owned */
     uint64_t n_bytes;
-    int64_t mtime_ns;
+    stk_file_times times;
+    uint64_t content;
     stk_jpeg_entry *entry; /* owned, unless it is of the old index */
     uint32_t n_entries;
     bool kept;
@@ -49,10 +51,15 @@ typedef struct builder {
 
 /* --- one file --- */
 
+static int64_t time_ns(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static void keep(built *f, const stk_entries_file *old)
 {
     f->n_bytes = old->n_bytes;
-    f->mtime_ns = old->mtime_ns;
+    f->content = old->content;
     f->entry = (stk_jpeg_entry *)(uintptr_t)old->entry;
     f->n_entries = old->n_entries;
     f->kept = true;
@@ -63,7 +70,7 @@ static bool has_old(const builder *b, built *f, int size)
 {
     stk_entries_file old;
     if (!stk_entries_find(&b->old, f->path, &old) || old.n_entries != (uint32_t)size) return false;
-    if (f->n_bytes != old.n_bytes || f->mtime_ns != old.mtime_ns) return false;
+    if (f->n_bytes != old.n_bytes || f->times.mtime_ns != old.times.mtime_ns || f->content != old.content) return false;
     keep(f, &old);
     return true;
 }
@@ -72,9 +79,10 @@ static bool has_old(const builder *b, built *f, int size)
 static stk_status parse_file(const builder *b, built *f, stk_jpeg_reader *reader, stk_scratch *scratch)
 {
     size_t n;
-    if (stk_file_read_stamped(f->path, scratch, &n, &f->mtime_ns) != STK_OK) return STK_OK;
+    if (stk_file_read_stamped(f->path, scratch, &n, &f->times) != STK_OK) return STK_OK;
     stk_span encoded = {scratch->data, n};
     f->n_bytes = n;
+    f->content = stk_content_hash(encoded.data, n);
     bool is_jpeg = stk_image_format_of(encoded) == STK_IMAGE_JPEG;
     int size = is_jpeg ? stk_jpeg_reader_index_size(reader, encoded, b->every) : 0;
     if (size < 1 || has_old(b, f, size)) return STK_OK;
@@ -96,9 +104,11 @@ static bool take_old(const builder *b, built *f)
     struct stat info;
     stk_entries_file old;
     if (b->every || !stk_entries_find(&b->old, f->path, &old) || stat(f->path, &info) != 0) return false;
-    int64_t mtime_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
-    if ((uint64_t)info.st_size != old.n_bytes || mtime_ns != old.mtime_ns) return false;
+    if ((uint64_t)info.st_size != old.n_bytes || time_ns(info.st_mtim) != old.times.mtime_ns) return false;
+    /* Another file can have the same size and be given the same time, but not in the past. */
+    if (old.times.ctime_ns == 0 || time_ns(info.st_ctim) != old.times.ctime_ns) return false;
     keep(f, &old);
+    f->times = old.times;
     return true;
 }
 
@@ -164,7 +174,8 @@ static stk_status save(const builder *b, stk_index_progress *p)
     for (int64_t i = 0; i < b->n; i++) {
         const built *f = &b->file[i];
         if (!atomic_load(&f->done)) continue;
-        files[n++] = (stk_entries_file){f->path + b->n_folder, f->n_bytes, f->mtime_ns, f->entry, f->n_entries};
+        files[n++] =
+            (stk_entries_file){f->path + b->n_folder, f->n_bytes, f->times, f->content, f->entry, f->n_entries};
     }
     stk_status status = stk_entries_save(b->folder, files, n, p->path, &p->n_bytes);
     free(files);

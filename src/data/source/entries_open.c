@@ -39,10 +39,12 @@ static stk_status read_index(const char *folder, const char *path, stk_entries *
     if (!out->folder) STK_TRY(stk_fail_memory(out->n_folder));
     out->bytes = bytes;
     out->memory_bytes = capacity + n / STK_ENTRIES_ENTRY * sizeof(*out->entry);
+    out->memory_bytes += (size_t)out->n_files * sizeof(*out->fits);
     return STK_OK;
 done:
     free(bytes);
     free(out->entry);
+    free(out->fits);
     *out = (stk_entries){0};
     return status;
 }
@@ -78,7 +80,7 @@ static bool is_current(const stk_entries *e, int64_t i)
     stk_entries_file file = stk_entries_get(e, i);
     if (stk_path_join(path, sizeof(path), e->folder, file.name) != STK_OK || stat(path, &info) != 0) return false;
     return (uint64_t)info.st_size == file.n_bytes &&
-           (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec == file.mtime_ns;
+           (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec == file.times.mtime_ns;
 }
 
 stk_status stk_entries_find_own(const char *folder, stk_entries *entries, char *note, size_t note_bytes)
@@ -106,5 +108,6 @@ void stk_entries_close(stk_entries *entries)
     free(entries->folder);
     free(entries->bytes);
     free(entries->entry);
+    free(entries->fits);
     *entries = (stk_entries){0};
 }

@@ -11,9 +11,11 @@
 static void put_file(uint8_t *p, const stk_entries_file *file, uint64_t first, uint32_t name_at)
 {
     stk_put_little64(p, file->n_bytes);
-    stk_put_little64(p + 8, (uint64_t)file->mtime_ns);
+    stk_put_little64(p + 8, (uint64_t)file->times.mtime_ns);
     stk_put_little64(p + 16, first);
     stk_put_little64(p + 24, file->n_entries | (uint64_t)name_at << 32);
+    stk_put_little64(p + 32, (uint64_t)file->times.ctime_ns);
+    stk_put_little64(p + 40, file->content);
 }
 
 static void put_entry(uint8_t *p, const stk_jpeg_entry *e)

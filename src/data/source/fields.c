@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/input.h"
 
 stk_status stk_source_set_fields(stk_source *source, int64_t n_samples, const stk_array_field *fields, int n_fields)
 {
@@ -48,11 +49,11 @@ static stk_status fail_file(const char *path, int error)
 
 stk_status stk_file_read_scratch(const char *path, stk_scratch *scratch, size_t *n)
 {
-    int64_t mtime_ns;
-    return stk_file_read_stamped(path, scratch, n, &mtime_ns);
+    stk_file_times times;
+    return stk_file_read_stamped(path, scratch, n, &times);
 }
 
-stk_status stk_file_read_stamped(const char *path, stk_scratch *scratch, size_t *n, int64_t *mtime_ns)
+stk_status stk_file_read_stamped(const char *path, stk_scratch *scratch, size_t *n, stk_file_times *times)
 {
     struct stat info;
     stk_status status = STK_OK;
@@ -62,14 +63,17 @@ stk_status stk_file_read_stamped(const char *path, stk_scratch *scratch, size_t 
     if (fstat(fd, &info) < 0) STK_TRY(fail_file(path, errno));
     if (!S_ISREG(info.st_mode)) STK_TRY(stk_fail(STK_IO, "cannot read '%s': not a regular file", path));
     size_t size = (size_t)info.st_size;
-    *mtime_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    times->mtime_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    times->ctime_ns = (int64_t)info.st_ctim.tv_sec * 1000000000 + info.st_ctim.tv_nsec;
     char *data = stk_scratch_get(scratch, size + 1);
     if (!data) STK_TRY(STK_NO_MEMORY); /* with its limit in the text */
     while (*n < size) {
         ssize_t r = read(fd, data + *n, size - *n);
         if (r < 0 && errno == EINTR) continue;
         if (r < 0) STK_TRY(fail_file(path, errno));
-        if (r == 0) break; /* The file became shorter: its decoder will say so. */
+        if (r == 0)
+            STK_TRY(stk_fail(STK_CORRUPT, "'%s' has become shorter while it was read: it ends at byte %zu of %zu", path,
+                             *n, size));
         *n += (size_t)r;
     }
 done:
@@ -77,11 +81,12 @@ done:
     return status;
 }
 
-bool stk_file_stamp(const char *path, uint64_t *n_bytes, int64_t *mtime_ns)
+bool stk_file_stamp(const char *path, uint64_t *n_bytes, int64_t *stamp)
 {
     struct stat info;
     if (stat(path, &info) != 0) return false;
     *n_bytes = (uint64_t)info.st_size;
-    *mtime_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    *stamp = stk_time_stamp((int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec,
+                            (int64_t)info.st_ctim.tv_sec * 1000000000 + info.st_ctim.tv_nsec);
     return true;
 }

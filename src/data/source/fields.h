@@ -13,11 +13,11 @@ stk_status stk_folder_images(const char *folder, stk_names *out);
 
 /* Reads a whole file into scratch, without a mapping: cheaper for small files. */
 stk_status stk_file_read_scratch(const char *path, stk_scratch *scratch, size_t *n);
-/* The same, and when the file was last written. */
-stk_status stk_file_read_stamped(const char *path, stk_scratch *scratch, size_t *n, int64_t *mtime_ns);
+/* The same, and when the file was last written and changed. */
+stk_status stk_file_read_stamped(const char *path, stk_scratch *scratch, size_t *n, stk_file_times *times);
 
-/* A file's size and time. False: it is not there. */
-bool stk_file_stamp(const char *path, uint64_t *n_bytes, int64_t *mtime_ns);
+/* A file's size and state (stk_input_stamp). False: it is not there. */
+bool stk_file_stamp(const char *path, uint64_t *n_bytes, int64_t *stamp);
 /* Has the system read a file that will be read soon, without waiting for it. */
 void stk_file_fetch(const char *path);
 

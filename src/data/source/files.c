@@ -89,13 +89,14 @@ static stk_status read_some(const stk_source *source, int64_t i_record, unsigned
 {
     const files_source *s = (const files_source *)source;
     size_t n;
-    int64_t mtime_ns;
+    stk_file_times times;
     if (source->n_fields > 1)
         item[1] = (stk_item){source->field[1].type, &s->labels.label[i_record], sizeof(s->labels.label[0])};
     if (!(fields & 1)) return STK_OK;
-    STK_RETURN_IF_ERROR(stk_file_read_stamped(s->files.name[i_record], &scratch[0], &n, &mtime_ns));
+    STK_RETURN_IF_ERROR(stk_file_read_stamped(s->files.name[i_record], &scratch[0], &n, &times));
     item[0] = (stk_item){source->field[0].type, scratch[0].data, n};
-    stk_entry_points_give(&s->points, i_record, s->files.name[i_record], n, mtime_ns, &scratch[0].jpeg);
+    stk_entry_points_give(&s->points, i_record, s->files.name[i_record], (stk_span){scratch[0].data, n}, times,
+                          &scratch[0].jpeg);
     return STK_OK;
 }
 
@@ -144,9 +145,9 @@ static size_t held_bytes(const stk_source *source)
     return n;
 }
 
-static bool stamp(const stk_source *source, int64_t i_record, uint64_t *n_bytes, int64_t *mtime_ns)
+static bool stamp_of(const stk_source *source, int64_t i_record, uint64_t *n_bytes, int64_t *stamp)
 {
-    return stk_file_stamp(((const files_source *)source)->files.name[i_record], n_bytes, mtime_ns);
+    return stk_file_stamp(((const files_source *)source)->files.name[i_record], n_bytes, stamp);
 }
 
 static const stk_source_class class_files = {.name = "files",
@@ -157,7 +158,7 @@ static const stk_source_class class_files = {.name = "files",
                                              .close = close_source,
                                              .points = get_points,
                                              .held_bytes = held_bytes,
-                                             .stamp = stamp};
+                                             .stamp = stamp_of};
 
 stk_status stk_source_open_files(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path,
                                  stk_source **out)

@@ -129,10 +129,10 @@ static stk_status read_some(const stk_source *source, int64_t i_record, unsigned
     item[1] = (stk_item){source->field[1].type, label, sizeof(*label)};
     if (!(fields & 1)) return STK_OK;
     make_path(s, i_record, path, sizeof(path));
-    int64_t mtime_ns;
-    STK_RETURN_IF_ERROR(stk_file_read_stamped(path, &scratch[0], &n, &mtime_ns));
+    stk_file_times times;
+    STK_RETURN_IF_ERROR(stk_file_read_stamped(path, &scratch[0], &n, &times));
     item[0] = (stk_item){source->field[0].type, scratch[0].data, n};
-    stk_entry_points_give(&s->points, i_record, path, n, mtime_ns, &scratch[0].jpeg);
+    stk_entry_points_give(&s->points, i_record, path, (stk_span){scratch[0].data, n}, times, &scratch[0].jpeg);
     return STK_OK;
 }
 
@@ -181,11 +181,11 @@ static size_t held_bytes(const stk_source *source)
     return s->names_capacity + (size_t)s->records_capacity * sizeof(*s->name_at) + stk_entry_points_bytes(&s->points);
 }
 
-static bool stamp(const stk_source *source, int64_t i_record, uint64_t *n_bytes, int64_t *mtime_ns)
+static bool stamp_of(const stk_source *source, int64_t i_record, uint64_t *n_bytes, int64_t *stamp)
 {
     char path[4096];
     make_path((const images_source *)source, i_record, path, sizeof(path));
-    return stk_file_stamp(path, n_bytes, mtime_ns);
+    return stk_file_stamp(path, n_bytes, stamp);
 }
 
 static const stk_source_class class_images = {.name = "images",
@@ -196,7 +196,7 @@ static const stk_source_class class_images = {.name = "images",
                                               .close = close_source,
                                               .points = get_points,
                                               .held_bytes = held_bytes,
-                                              .stamp = stamp};
+                                              .stamp = stamp_of};
 
 stk_status stk_source_open_images(const char *folder, stk_source **out)
 {

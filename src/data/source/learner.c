@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/content_hash.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "data/keep.h"
@@ -25,8 +26,8 @@ typedef struct learned_file {
     atomic_int state; /* learned_state; what follows is valid in KNOWN */
     bool owned;       /* its entries; else they are the index file's */
     uint32_t n_entries;
-    uint64_t n_bytes;
-    int64_t mtime_ns;
+    uint64_t n_bytes, content;
+    stk_file_times times;
     const stk_jpeg_entry *entry;
 } learned_file;
 
@@ -67,44 +68,56 @@ done:
 
 /* --- one record --- */
 
-static void publish(stk_learner *l, learned_file *f, uint64_t n_bytes, int64_t mtime_ns, const stk_jpeg_entry *entry,
-                    uint32_t n_entries, bool owned)
+/* known: but for its name. */
+static void publish(stk_learner *l, learned_file *f, const stk_entries_file *known, bool owned)
 {
-    f->n_bytes = n_bytes;
-    f->mtime_ns = mtime_ns;
-    f->entry = entry;
-    f->n_entries = n_entries;
+    f->n_bytes = known->n_bytes;
+    f->content = known->content;
+    f->times = known->times;
+    f->entry = known->entry;
+    f->n_entries = known->n_entries;
     f->owned = owned;
     atomic_store(&f->state, KNOWN);
-    if (n_entries == 0) atomic_fetch_add(&l->n_without, 1);
+    if (known->n_entries == 0) atomic_fetch_add(&l->n_without, 1);
     atomic_fetch_add(&l->n_known, 1);
 }
 
+static stk_entries_file state_of(const learned_file *f)
+{
+    return (stk_entries_file){NULL, f->n_bytes, f->times, f->content, f->entry, f->n_entries};
+}
+
 /* From the index file, where it has this state of the file. */
-static bool take_known(stk_learner *l, learned_file *f, const char *path, uint64_t n_bytes, int64_t mtime_ns)
+static bool take_known(stk_learner *l, learned_file *f, const char *path, stk_span encoded, stk_file_times times)
 {
     stk_entries_file old;
     int unknown = UNKNOWN;
-    if (!stk_entries_find(l->known, path, &old) || old.n_bytes != n_bytes || old.mtime_ns != mtime_ns) return false;
+    if (!stk_entries_find(l->known, path, &old) || old.n_bytes != encoded.n || old.times.mtime_ns != times.mtime_ns)
+        return false;
+    if (!stk_entries_fit(&old, encoded, times.ctime_ns)) return false;
     if (!atomic_compare_exchange_strong(&f->state, &unknown, TAKEN)) return false;
     atomic_fetch_add(&l->n_kept, 1);
-    publish(l, f, n_bytes, mtime_ns, old.entry, old.n_entries, false);
+    old.times = times; /* with which it fits */
+    publish(l, f, &old, false);
     return true;
 }
 
-void stk_learner_give(stk_learner *l, int64_t i_record, const char *path, uint64_t n_bytes, int64_t mtime_ns,
+void stk_learner_give(stk_learner *l, int64_t i_record, const char *path, stk_span encoded, stk_file_times times,
                       stk_jpeg_hint *hint)
 {
     learned_file *f = &l->file[i_record];
     int state = atomic_load(&f->state);
-    if (state == UNKNOWN && take_known(l, f, path, n_bytes, mtime_ns)) state = KNOWN;
+    if (state == UNKNOWN && take_known(l, f, path, encoded, times)) state = KNOWN;
     if (state == UNKNOWN) {
         hint->learner = l;
         hint->i_record = i_record;
-        hint->mtime_ns = mtime_ns;
-    } else if (state == KNOWN && f->n_bytes == n_bytes && f->mtime_ns == mtime_ns && f->n_entries <= INT_MAX) {
-        hint->entry = f->entry;
-        hint->n_entries = (int)f->n_entries;
+        hint->times = times;
+    } else if (state == KNOWN && f->times.mtime_ns == times.mtime_ns) {
+        stk_entries_file known = state_of(f);
+        if (known.n_entries == 0 || known.n_entries > INT_MAX || !stk_entries_fit(&known, encoded, times.ctime_ns))
+            return;
+        hint->entry = known.entry;
+        hint->n_entries = (int)known.n_entries;
     }
 }
 
@@ -153,7 +166,7 @@ static bool describe(stk_learner *l, const stk_entries *other, int64_t i, stk_en
     learned_file *f = &l->file[i];
     char path[STK_ENTRIES_PATH];
     if (atomic_load(&f->state) == KNOWN) {
-        *out = (stk_entries_file){NULL, f->n_bytes, f->mtime_ns, f->entry, f->n_entries};
+        *out = state_of(f);
         return true;
     }
     l->source->class->name_record(l->source, i, path, sizeof(path));
@@ -226,7 +239,8 @@ void stk_learner_take(const stk_jpeg_hint *hint, stk_span encoded, stk_jpeg_inde
         atomic_store(&f->state, UNKNOWN); /* another time, with more memory */
         return;
     }
-    publish(l, f, encoded.n, hint->mtime_ns, entry, (uint32_t)n, true);
+    uint64_t content = stk_content_hash(encoded.data, encoded.n);
+    publish(l, f, &(stk_entries_file){NULL, encoded.n, hint->times, content, entry, (uint32_t)n}, true);
     atomic_fetch_add(&l->n_new, 1);
     save_in_time(l);
 }
@@ -279,11 +293,11 @@ size_t stk_entry_points_bytes(const stk_entry_points *points)
     return l ? n + (size_t)l->source->n_records * (sizeof(*l->file) + LIKELY_BYTES) : n;
 }
 
-void stk_entry_points_give(const stk_entry_points *points, int64_t i_record, const char *path, uint64_t n_bytes,
-                           int64_t mtime_ns, stk_jpeg_hint *hint)
+void stk_entry_points_give(const stk_entry_points *points, int64_t i_record, const char *path, stk_span encoded,
+                           stk_file_times times, stk_jpeg_hint *hint)
 {
     if (points->learner)
-        stk_learner_give(points->learner, i_record, path, n_bytes, mtime_ns, hint);
+        stk_learner_give(points->learner, i_record, path, encoded, times, hint);
     else
-        stk_entries_give(&points->known, path, n_bytes, mtime_ns, hint);
+        stk_entries_give(&points->known, path, encoded, times, hint);
 }

@@ -21,7 +21,7 @@ stk_status stk_learner_open(const stk_source *source, const char *folder, const 
 void stk_learner_close(stk_learner *learner);
 
 /* Sets the entries of a record that was read, or that they are wanted. */
-void stk_learner_give(stk_learner *learner, int64_t i_record, const char *path, uint64_t n_bytes, int64_t mtime_ns,
+void stk_learner_give(stk_learner *learner, int64_t i_record, const char *path, stk_span encoded, stk_file_times times,
                       stk_jpeg_hint *hint);
 /* Takes the entries that hint wants. learned: those that decoding came upon, with room for all; n 0: none. Best effort:
  * what cannot be learned is read without. */
@@ -38,8 +38,8 @@ stk_status stk_entry_points_open(const char *folder, stk_entry_points *points, c
 void stk_entry_points_close(stk_entry_points *points);
 /* In memory, with what a learner is still likely to learn and to write. */
 size_t stk_entry_points_bytes(const stk_entry_points *points);
-void stk_entry_points_give(const stk_entry_points *points, int64_t i_record, const char *path, uint64_t n_bytes,
-                           int64_t mtime_ns, stk_jpeg_hint *hint);
+void stk_entry_points_give(const stk_entry_points *points, int64_t i_record, const char *path, stk_span encoded,
+                           stk_file_times times, stk_jpeg_hint *hint);
 
 /* How far it is; see stoker/index.h. */
 struct stk_index_progress;

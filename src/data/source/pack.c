@@ -44,8 +44,9 @@ bool stk_is_pack(const char *folder)
 
 /* --- reading --- */
 
-static stk_jpeg_hint find_entries(const pack_source *s, int64_t i_record, size_t n_bytes)
+static stk_jpeg_hint find_entries(const pack_source *s, int64_t i_record, stk_span encoded)
 {
+    stk_jpeg_hint hint = {0};
     int64_t low = 0, high = s->manifest.n_shards - 1;
     while (low < high) {
         int64_t middle = (low + high) / 2;
@@ -55,18 +56,18 @@ static stk_jpeg_hint find_entries(const pack_source *s, int64_t i_record, size_t
             low = middle + 1;
     }
     const pack_shard *shard = &s->shard[low];
-    if (shard->entries.n_files == 0) return (stk_jpeg_hint){0};
+    if (shard->entries.n_files == 0) return hint;
     int64_t i = i_record - (shard->i_end - shard->entries.n_files);
-    stk_entries_file file = stk_entries_get(&shard->entries, i);
-    if (file.n_bytes != n_bytes || file.n_entries > INT_MAX) return (stk_jpeg_hint){0};
-    return (stk_jpeg_hint){.entry = file.entry, .n_entries = (int)file.n_entries};
+    enum { IN_THIS_PROCESS = 1 }; /* instead of a file's time: hashed once, when it is first read */
+    stk_entries_give_at(&shard->entries, i, encoded, IN_THIS_PROCESS, &hint);
+    return hint;
 }
 
 static stk_status read_record(const stk_source *source, int64_t i_record, stk_scratch *scratch, stk_item *item)
 {
     const pack_source *s = (const pack_source *)source;
     STK_RETURN_IF_ERROR(s->inner->class->read(s->inner, i_record, scratch, item));
-    scratch[0].jpeg = find_entries(s, i_record, item[0].n_bytes);
+    scratch[0].jpeg = find_entries(s, i_record, (stk_span){item[0].data, item[0].n_bytes});
     return STK_OK;
 }
 

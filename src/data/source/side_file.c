@@ -1,6 +1,6 @@
 /* See source/side_file.h. An index file is
  *
- *     "stkidx1\n"   u64 kind   u64 the file's bytes   i64 its mtime in ns   u64 n   n bytes   u64 XXH64 of all before
+ *     "stkidx1\n"   u64 kind   u64 the file's bytes   i64 its stamp   u64 n   n bytes   u64 XXH64 of all before
  */
 #include "data/source/side_file.h"
 
@@ -36,7 +36,7 @@ static stk_status make_cache_path(const stk_input *file, uint64_t key, const cha
 stk_status stk_cache_path(const stk_input *file, const char *suffix, char *out, size_t out_bytes)
 {
     char folder[PATH_MAX];
-    uint64_t state[2] = {file->n_bytes, (uint64_t)file->mtime_ns};
+    uint64_t state[2] = {file->n_bytes, (uint64_t)stk_input_stamp(file)};
     STK_RETURN_IF_ERROR(stk_cache_folder(folder, sizeof(folder)));
     STK_RETURN_IF_ERROR(stk_dir_make(folder));
     return make_cache_path(file, stk_hash64(state, sizeof(state), 1), suffix, out, out_bytes);
@@ -52,12 +52,12 @@ static void find_places(const stk_input *file, char places[2][PATH_MAX])
 
 /* --- reading and writing --- */
 
-bool stk_index_parse(stk_span bytes, stk_index_kind kind, uint64_t file_bytes, int64_t file_mtime_ns, stk_span *payload)
+bool stk_index_parse(stk_span bytes, stk_index_kind kind, uint64_t file_bytes, int64_t file_stamp, stk_span *payload)
 {
     const uint8_t *p = bytes.data;
     if (bytes.n < FRAME_BYTES || memcmp(p, magic, sizeof(magic))) return false;
     if (stk_little64(p + 8) != (uint64_t)kind || stk_little64(p + 16) != file_bytes ||
-        (int64_t)stk_little64(p + 24) != file_mtime_ns)
+        (int64_t)stk_little64(p + 24) != file_stamp)
         return false;
     if (stk_little64(p + 32) != bytes.n - FRAME_BYTES) return false;
     if (stk_little64(p + bytes.n - 8) != stk_hash64(p, bytes.n - 8, 0)) return false;
@@ -80,7 +80,7 @@ stk_status stk_index_read(const stk_input *file, stk_index_kind kind, uint8_t **
         if (!places[i][0] || !stk_path_exists(places[i])) continue;
         stk_status status = stk_file_read(places[i], &bytes, &capacity, &n_bytes);
         if (status == STK_OK &&
-            stk_index_parse((stk_span){bytes, n_bytes}, kind, file->n_bytes, file->mtime_ns, &found)) {
+            stk_index_parse((stk_span){bytes, n_bytes}, kind, file->n_bytes, stk_input_stamp(file), &found)) {
             memmove(bytes, found.data, found.n);
             *payload = bytes;
             *n = found.n;
@@ -102,7 +102,7 @@ void stk_index_write(const stk_input *file, stk_index_kind kind, const void *pay
     memcpy(bytes, magic, sizeof(magic));
     stk_put_little64(bytes + 8, (uint64_t)kind);
     stk_put_little64(bytes + 16, file->n_bytes);
-    stk_put_little64(bytes + 24, (uint64_t)file->mtime_ns);
+    stk_put_little64(bytes + 24, (uint64_t)stk_input_stamp(file));
     stk_put_little64(bytes + 32, n);
     if (n) memcpy(bytes + HEADER_BYTES, payload, n);
     stk_put_little64(bytes + HEADER_BYTES + n, stk_hash64(bytes, HEADER_BYTES + n, 0));

@@ -1,6 +1,7 @@
 /* Side files: what takes long to find out about a data file, kept for the next time. They lie beside the data, or in
  * the cache folder where the data's folder cannot be written to: $STOKER_CACHE, else $XDG_CACHE_HOME/stoker, else
- * $HOME/.cache/stoker. One that is damaged, or older than its data file, is as good as none.
+ * $HOME/.cache/stoker. One that is damaged, or of another state of its data file (size, time,
+ * time of any change), is as good as none.
  *
  * Threads: any, and any number of processes: a side file is replaced whole.
  */
@@ -28,8 +29,7 @@ stk_status stk_index_read(const stk_input *file, stk_index_kind kind, uint8_t **
 void stk_index_write(const stk_input *file, stk_index_kind kind, const void *payload, size_t n);
 /* What stk_index_read does with a side file's bytes; payload lies in them. False where it does not fit the data file.
  * Fuzzed. */
-bool stk_index_parse(stk_span bytes, stk_index_kind kind, uint64_t file_bytes, int64_t file_mtime_ns,
-                     stk_span *payload);
+bool stk_index_parse(stk_span bytes, stk_index_kind kind, uint64_t file_bytes, int64_t file_stamp, stk_span *payload);
 
 /* A path in the cache folder for something made of the file as it is now: another state of it has another name. The
  * folder is made. */

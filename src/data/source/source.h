@@ -42,7 +42,7 @@ typedef struct stk_source_class {
     /* Optional: the entry points of its JPEG files. */
     struct stk_entry_points *(*points)(stk_source *source);
     /* Optional: size and time of the file that a record is in, as they are now. False: not known. */
-    bool (*stamp)(const stk_source *source, int64_t i_record, uint64_t *n_bytes, int64_t *mtime_ns);
+    bool (*stamp)(const stk_source *source, int64_t i_record, uint64_t *n_bytes, int64_t *stamp);
     /* Optional: what the source keeps in memory of its own, in bytes. */
     size_t (*held_bytes)(const stk_source *source);
     /* Optional, in place of it: the source brings entry points of its own, which are not to be used any more. */

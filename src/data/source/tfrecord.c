@@ -136,17 +136,17 @@ static size_t held_bytes(const stk_source *source)
     return n;
 }
 
-static bool stamp(const stk_source *source, int64_t i_record, uint64_t *n_bytes, int64_t *mtime_ns)
+static bool stamp_of(const stk_source *source, int64_t i_record, uint64_t *n_bytes, int64_t *stamp)
 {
     const stk_input *file = &stk_shards_find(&((const tfrecord_source *)source)->shards, i_record).shard->file;
     *n_bytes = file->n_bytes;
-    *mtime_ns = file->mtime_ns;
+    *stamp = stk_input_stamp(file);
     return !file->memory; /* which was read once and has no time */
 }
 
 static const stk_source_class class_tfrecord = {.name = "tfrecord",
                                                 .held_bytes = held_bytes,
-                                                .stamp = stamp,
+                                                .stamp = stamp_of,
                                                 .read = read_record,
                                                 .name_record = name_record,
                                                 .close = close_source,

@@ -47,12 +47,18 @@ typedef struct stk_stage_key {
 struct stk_jpeg_entry; /* data/codec/jpeg_crop.h */
 struct stk_learner;    /* data/source/learner.h */
 
+/* When a file's content and when anything about it changed last. */
+typedef struct stk_file_times {
+    int64_t mtime_ns, ctime_ns; /* ctime: 0 where it is not known */
+} stk_file_times;
+
 /* What is known of an encoded JPEG's rows of MCUs, or is to be found out. */
 typedef struct stk_jpeg_hint {
     const struct stk_jpeg_entry *entry; /* [n_entries] where they start. Borrowed; NULL: not known */
     int n_entries;
     struct stk_learner *learner; /* that wants to know, of this record; NULL: nobody does */
-    int64_t i_record, mtime_ns;
+    int64_t i_record;
+    stk_file_times times;
 } stk_jpeg_hint;
 
 /* Grows on demand, kept by the worker between samples. Starts zeroed. */

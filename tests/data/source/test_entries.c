@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "data/source/entries.h"
@@ -118,6 +119,61 @@ static void is_used(void **state)
     assert_true(hash_of(dataset) == plain);
 }
 
+/* A photograph in so many bytes, with a comment that says nothing, and of a time that is past. */
+static void write_sized(const char *name, uint64_t seed, size_t n)
+{
+    const struct timespec times[2] = {{1000, 5}, {1000, 5}};
+    jpeg_recipe r = {.height = SIDE, .width = SIDE, .channels = 3, .h = 1, .v = 1, .texture = TEXTURE_MIXED};
+    r.seed = seed;
+    stk_span file = jpeg_make(&r);
+    size_t n_more = n - file.n;
+    uint8_t *bytes = calloc(n, 1);
+    assert_non_null(bytes);
+    assert_true(n > file.n + 4 && n_more < 60000);
+    memcpy(bytes, file.data, 2);
+    memcpy(bytes + 2, (uint8_t[]){0xff, 0xfe, (uint8_t)((n_more - 2) >> 8), (uint8_t)(n_more - 2)}, 4);
+    memcpy(bytes + 2 + n_more, file.data + 2, file.n - 2);
+    const char *path = write_file(name, bytes, n);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    free((void *)(uintptr_t)file.data);
+    free(bytes);
+}
+
+/* It gave the pixels of neither. */
+static void another_content_of_the_same_size_and_time(void **state)
+{
+    enum { N_OTHER = 12, SIZE = 40000 };
+    char folder[512];
+    stk_index_progress p;
+    (void)state;
+    snprintf(folder, sizeof(folder), "%s", in_folder("twins"));
+    for (int way = 0; way < 2; way++) {
+        char name[64];
+        for (int i = 0; i < N_OTHER; i++) {
+            snprintf(name, sizeof(name), "twins/%02d.jpg", i);
+            write_sized(name, (uint64_t)i, SIZE);
+        }
+        assert_int_equal(stk_index_folder(folder, NULL, &p), STK_OK);
+        uint64_t before = plain_hash(folder, false);
+        assert_true(hash_of(open_files(folder)) == before);
+        for (int i = 0; i < N_OTHER; i += 2) {
+            snprintf(name, sizeof(name), "twins/%02d.jpg", i);
+            write_sized(name, (uint64_t)i + 500, SIZE);
+        }
+        /* Used as it is, and made again, which must see that these files are others. */
+        if (way) assert_int_equal(stk_index_folder(folder, NULL, &p), STK_OK);
+        if (way) assert_int_equal(p.n_kept, N_OTHER / 2);
+        uint64_t plain = plain_hash(folder, false);
+        assert_false(plain == before);
+        assert_true(hash_of(open_files(folder)) == plain);
+        stk_dataset *dataset = open_files(folder);
+        stk_dataset_index_auto(dataset);
+        assert_true(hash_of(dataset) == plain);
+        assert_true(hash_of(open_files(folder)) == plain); /* by what was learned */
+        assert_int_equal(stk_tree_remove(in_folder("twins/" STK_ENTRIES_NAME)), STK_OK);
+    }
+}
+
 static bool stop_at_once(void *user, const stk_index_progress *p)
 {
     (void)user;
@@ -195,8 +251,11 @@ static void believes_nothing_damaged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gives_the_same_samples), cmocka_unit_test(is_used), cmocka_unit_test(goes_on_after_a_stop),
-        cmocka_unit_test(goes_to_the_cache_folder), cmocka_unit_test(believes_nothing_damaged)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(gives_the_same_samples),
+                                       cmocka_unit_test(is_used),
+                                       cmocka_unit_test(another_content_of_the_same_size_and_time),
+                                       cmocka_unit_test(goes_on_after_a_stop),
+                                       cmocka_unit_test(goes_to_the_cache_folder),
+                                       cmocka_unit_test(believes_nothing_damaged)};
     return cmocka_run_group_tests(tests, make_test_folder, remove_test_folder);
 }

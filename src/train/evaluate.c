@@ -14,7 +14,7 @@ static bool varies(const stk_trainer *trainer, const stk_dataset *dataset)
 }
 
 /* The program for this batch size; the one before is kept by the engine, since few sizes ever occur. */
-static stk_status prepare_eval(stk_trainer *trainer, const stk_dataset *dataset)
+stk_status stk_trainer_prepare_eval(stk_trainer *trainer, const stk_dataset *dataset)
 {
     int64_t batch = stk_dataset_batch_size(dataset);
     if (batch < 1) return stk_fail(STK_INVALID, "the data to evaluate on is not cut into batches");
@@ -83,7 +83,7 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
     stk_loader_config config = stk_loader_config_default();
     STK_TRY(stk_dataset_status(dataset));
     STK_TRY(stk_trainer_prepare(trainer, trainer->n_epochs > 0 ? trainer->n_epochs : 1));
-    STK_TRY(prepare_eval(trainer, dataset));
+    STK_TRY(stk_trainer_prepare_eval(trainer, dataset));
     n_ahead = varies(trainer, dataset) ? 0 : stk_engine_runs_ahead(trainer->engine); /* Each shape has its own runs. */
     config.n_epochs = 1;
     stk_measures_reset(trainer, trainer->eval_sums);

@@ -13,7 +13,7 @@
 #include "train/trainer_state.h"
 
 /* Beside code and libraries; what any pipeline takes. */
-#define UNCOUNTED_BYTES ((size_t)2 << 20)
+#define UNCOUNTED_BYTES ((size_t)3 << 20)
 
 enum { PIPELINE_SHARE = 4 };
 
@@ -78,13 +78,21 @@ void stk_trainer_count_held(stk_trainer *trainer, size_t bytes)
     trainer->held_bytes = bytes;
 }
 
+void stk_memory_note_program(stk_trainer *trainer, const stk_program *program)
+{
+    stk_program_info info = stk_program_get_info(program);
+    size_t all = info.arena_bytes + info.variable_bytes + info.packed_bytes + info.program_bytes + info.spread_bytes;
+    if (all > trainer->planned_bytes) trainer->planned_bytes = all;
+}
+
 stk_status stk_memory_open_account(stk_trainer *trainer)
 {
     size_t limit = trainer->config.memory_limit_bytes, data = trainer->config.data_memory_bytes;
-    size_t used = trainer->planned_bytes + trainer->copy_bytes + trainer->data_bytes;
+    size_t used = trainer->planned_bytes + trainer->copy_bytes, held = trainer->data_bytes;
     if (!limit) return stk_memory_new(data, &trainer->data_memory);
-    limit += UNCOUNTED_BYTES;
-    size_t left = limit > used ? limit - used : 1;
+    /* Evaluation may need more than the step: where nothing is reserved, half of what is left is enough for both. */
+    size_t left = trainer->reserved_bytes ? trainer->reserved_bytes : limit > used ? (limit - used) / 2 : 1;
+    left = left + UNCOUNTED_BYTES > held ? left + UNCOUNTED_BYTES - held : 1;
     if (data && data < left) return stk_memory_new(data, &trainer->data_memory);
     return stk_memory_new_beside(left, &trainer->data_memory);
 }

@@ -51,8 +51,7 @@ static stk_status compile(stk_trainer *trainer, bool is_eval, int64_t rows, int6
                         (long long)length);
     stk_program_info info = stk_program_get_info(out->program);
     size_t planned = info.arena_bytes + info.variable_bytes + info.packed_bytes;
-    size_t all = planned + info.program_bytes + info.spread_bytes;
-    if (all > trainer->planned_bytes) trainer->planned_bytes = all;
+    stk_memory_note_program(trainer, out->program);
     if (planned > trainer->result.peak_planned_bytes) trainer->result.peak_planned_bytes = planned;
     return STK_OK;
 }

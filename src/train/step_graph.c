@@ -298,8 +298,7 @@ static stk_status compile_eval(stk_trainer *trainer, int64_t batch, int64_t rows
     options.batch = batch;
     options.micro = rows;
     options.dump_after = NULL;
-    /* The input pipeline has what the step leaves, so that evaluation has to do with what the step has. */
-    if (options.memory_limit_bytes) options.memory_limit_bytes = trainer->planned_bytes + options.reserved_bytes;
+    options.reserved_bytes += trainer->copy_bytes;
     STK_RETURN_IF_ERROR(stk_engine_compile(trainer->engine, graph, &options, &out->program));
     return list_bindings(trainer, out);
 }
@@ -309,12 +308,16 @@ stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_
     int64_t rows = eval_rows(trainer, batch);
     stk_status status = compile_eval(trainer, batch, rows, out);
     bool divides = trainer->config.memory_limit_bytes && !stk_model_is_embedding(trainer->model);
+    int64_t first = rows;
+    /* Fewer rows need less memory for values, more of them less for lists of kernels. */
     while (status == STK_NO_MEMORY && divides && rows > 1) {
         do
             rows--;
         while (batch % rows != 0);
         status = compile_eval(trainer, batch, rows, out);
     }
+    for (rows = first + 1; status == STK_NO_MEMORY && divides && rows <= batch; rows++)
+        if (batch % rows == 0) status = compile_eval(trainer, batch, rows, out);
     return status;
 }
 

@@ -273,6 +273,11 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     STK_RETURN_IF_ERROR(stk_shapes_prepare(trainer));
     STK_RETURN_IF_ERROR(check_metrics(trainer));
     STK_RETURN_IF_ERROR(list_tensors(trainer));
+    /* Where a limit is tight, an evaluation that does not fit is to be known before the first step. */
+    if (trainer->config.valid && trainer->reserved_bytes) {
+        STK_RETURN_IF_ERROR(stk_trainer_prepare_eval(trainer, trainer->config.valid));
+        if (trainer->eval.program) stk_memory_note_program(trainer, trainer->eval.program);
+    }
     trainer->prepared = true;
     emit_plan(trainer);
     warn_statistics(trainer);

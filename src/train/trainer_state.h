@@ -173,6 +173,10 @@ double stk_step_scalar(const stk_bound_program *bound, const char *name);
 /* Checks the parts and opens the engine. Does nothing when called again. */
 stk_status stk_trainer_open(stk_trainer *trainer);
 
+/* --- evaluate.c --- */
+/* Compiles the program that evaluates on the data set, unless that is the one that is there. */
+stk_status stk_trainer_prepare_eval(stk_trainer *trainer, const stk_dataset *dataset);
+
 /* --- average.c --- */
 /* Before the first step: the weights that are trained begin where their mean stands, so that whoever fills a network's
  * weights fills both. Does nothing later, and where no mean is kept. */
@@ -191,6 +195,8 @@ bool stk_memory_has_batch_norm(const stk_trainer *trainer);
 /* Finds what the input pipeline is to have of the memory limit, and the least it can do with: least <= wanted. Both 0
  * where there is no limit. */
 stk_status stk_memory_ask_pipeline(stk_trainer *trainer, size_t *least, size_t *wanted);
+/* Counts a program among those of which the largest is planned for. */
+void stk_memory_note_program(stk_trainer *trainer, const stk_program *program);
 /* The account of all loaders: what the programs leave of the limit, or what the user says. */
 stk_status stk_memory_open_account(stk_trainer *trainer);
 

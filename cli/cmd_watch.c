@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "stoker/printable.h"
 #include "watch/child.h"
 #include "watch/compare.h"
 #include "watch/watch.h"
@@ -253,10 +254,12 @@ static stk_status follow(stk_watch *watch, const watched_job *job, int *exit_cod
 
 static void name_command(stk_watch *watch, char *const *argv)
 {
+    char kept[CLI_PATH];
     stk_text text = {0};
     for (int i = 0; argv[i]; i++)
         stk_text_add(&text, "%s%s", i ? " " : "", argv[i]);
-    (void)stk_watch_facts_add(&watch->sampler.facts, "command", "%s", stk_text_get(&text));
+    (void)stk_watch_facts_add(&watch->sampler.facts, "command", "%s",
+                              stk_hide_secrets(stk_text_get(&text), kept, sizeof(kept)));
     stk_text_free(&text);
 }
 

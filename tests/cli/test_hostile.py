@@ -105,6 +105,8 @@ def passwords_in_addresses():
     # The run alone has no password: that is said, and the environment may have it.
     refused(["eval", "kept", "--part", "train"], 1, "anna:***@", "STOKER_ADDRESS_SECRET")
     secret(["eval", "kept", "--part", "train"], env={**os.environ, "STOKER_ADDRESS_SECRET": "geheim"})
+    watched = secret(["watch", "--json", "--", "true", address])
+    check("anna:***@" in watched.stdout, f"watch tells the command: {watched.stdout}")
     server.close()
     del os.environ["STOKER_CACHE"]
 

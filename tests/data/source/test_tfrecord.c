@@ -240,8 +240,8 @@ static void indexes_are_checked(void **state)
     size_t capacity = 0, n;
     assert_int_equal(stk_file_read(index, &bytes, &capacity, &n), STK_OK);
     assert_int_equal(n, 48 + 8 * N_GOLDEN_RECORDS);
-    /* Damage at every byte is found, and a good one is written. */
-    for (size_t at = 0; at < n; at++) {
+    /* Damage at every byte behind what makes it ours is found, and a good one is written. */
+    for (size_t at = 8; at < n; at++) {
         bytes[at] ^= 0x40;
         write_file("i/x.tfrecord.stkidx", bytes, n);
         bytes[at] ^= 0x40;

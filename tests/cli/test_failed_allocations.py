@@ -49,8 +49,9 @@ def digest(path):
 
 
 class Verb:
-    def __init__(self, name, args, out=None, prints=False, makes_parts=False):
-        self.name, self.args, self.out, self.prints, self.makes_parts = name, args, out, prints, makes_parts
+    def __init__(self, name, args, out=None, prints=False, makes_parts=False, points=POINTS):
+        self.name, self.args, self.out, self.prints = name, args, out, prints
+        self.makes_parts, self.points = makes_parts, points
 
     def run(self, tag, env):
         """What came of it: the exit code, both outputs, and what was made, which is removed."""
@@ -116,14 +117,14 @@ def where(verb, at):
     return " < ".join([name or names.get(at_, at_) for name, at_ in frames][:5])
 
 
-def choose(n):
+def choose(n, points):
     """Which allocations of n fail."""
     if SWEEP == "all":
         return list(range(1, n + 1))
     if SWEEP:
         step, first = map(int, SWEEP.split(","))
         return list(range(first, n + 1, step))
-    step = max(1, n // POINTS)
+    step = max(1, n // points)
     return sorted({1, 2, 3, *range(step // 2 + 1, n + 1, step)})
 
 
@@ -133,7 +134,7 @@ def sweep(verb, pool):
     with open(f"{verb.name}-whole.count") as f:
         n = int(f.read())
     check(n > 1, f"{verb.name}: only {n} allocations are seen")
-    points = choose(n)
+    points = choose(n, verb.points)
     start = time.monotonic()
     jobs = {at: pool.submit(verb.run, f"{verb.name}-{at}x", {"STK_FAIL_AT": str(at)}) for at in points}
     wrongs = {}
@@ -168,11 +169,14 @@ VERBS = [
     Verb("explain", ["data", "explain", "tiny.yaml"]),
     Verb("verify", ["data", "verify", "digits/test"]),
     Verb("import", ["import", "weights.safetensors", "--out", "@"], out="@"),
-    Verb("plan", ["plan", "tiny.yaml"]),
+    Verb("plan", ["plan", "tiny.yaml"], points=8),  # it measures the machine, which takes a while
     Verb("pack", ["pack", "digits/test", "--out", "@"], out="@", makes_parts=True),
     Verb("digits", ["get", "digits", "--train", "10", "--test", "10", "--threads", "1", "--out", "@"], out="@"),
     Verb("tokenizer", ["tokenizer", "train", "text.txt", "--vocab", "300", "--out", "@.json"], out="@.json"),
     Verb("tokenize", ["tokenize", "text.txt", "--tokenizer", "words.json", "--out", "@"], out="@", makes_parts=True),
+    Verb("records", ["pack", "tiny.yaml", "--format", "tfrecord", "--out", "@"], out="@", makes_parts=True),
+    Verb("show", ["data", "show", "tiny.yaml", "--out", "@.png"], out="@.png"),
+    Verb("lint", ["data", "lint", "tiny.yaml"], prints=True),
     Verb("new", ["new", "@"], out="@.yaml"),
 ]
 

@@ -1,10 +1,10 @@
 /* Loaded before the program (LD_PRELOAD) to make happen what seldom does: an allocation that fails, a disk that is
  * slow.
  *
- * STK_FAIL_AT=N     the N-th allocation of the program's own code fails, and N more of STK_FAIL_MANY where that is set
- * STK_FAIL_COUNT=F  at the end the number of such allocations is written to the file F
- * STK_FAIL_STACK=1  the failing one tells where it was made, on standard error
- * STK_HOLD_SYNC=F   fsync waits for as long as the file F exists
+ * STK_FAIL_AT=N       the N-th allocation of the program's own code fails, and N more of STK_FAIL_MANY where that is set
+ * STK_FAIL_WITHIN=A-B  only those count that are made by the code from A to B of the program's file, or by what it
+ * calls STK_FAIL_COUNT=F  at the end the number of such allocations is written to the file F STK_FAIL_STACK=1  the
+ * failing one tells where it was made, on standard error STK_HOLD_SYNC=F   fsync waits for as long as the file F exists
  *
  * Allocations are those that the program's file, jansson and libyaml make, and calls to libc that allocate for them
  * (strdup, fopen, opendir, open_memstream, vasprintf). Those of oneDNN and OpenMP are left alone: they end the process.
@@ -31,6 +31,8 @@ static struct {
 } part[MOST_PARTS]; /* of the address space, whose allocations count */
 static int n_parts;
 
+static uintptr_t base, within_from, within_to; /* of the program's file; both 0: all counts */
+
 static atomic_llong n_made;
 static long long fail_at, fail_many = 1;
 static bool tells;
@@ -39,8 +41,10 @@ static const char *count_file, *hold_file;
 static int add_parts(struct dl_phdr_info *info, size_t bytes, void *user)
 {
     const char *name = strrchr(info->dlpi_name, '/');
+    bool *is_first = user; /* the program itself */
     (void)bytes;
-    (void)user;
+    if (*is_first) base = info->dlpi_addr;
+    *is_first = false;
     name = name ? name + 1 : info->dlpi_name;
     if (name[0] && strncmp(name, "libjansson.", 11) && strncmp(name, "libyaml", 7) && strncmp(name, "libstoker.", 10))
         return 0;
@@ -55,16 +59,22 @@ static int add_parts(struct dl_phdr_info *info, size_t bytes, void *user)
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *at = getenv("STK_FAIL_AT"), *many = getenv("STK_FAIL_MANY");
+    const char *at = getenv("STK_FAIL_AT"), *many = getenv("STK_FAIL_MANY"), *within = getenv("STK_FAIL_WITHIN");
+    bool is_first = true;
     tells = getenv("STK_FAIL_STACK") != NULL;
     count_file = getenv("STK_FAIL_COUNT");
     hold_file = getenv("STK_HOLD_SYNC");
     if (many) fail_many = atoll(many);
-    if (tells) {
+    if (tells || within) {
         void *unused[1];
         backtrace(unused, 1); /* Its first call allocates. */
     }
-    dl_iterate_phdr(add_parts, NULL);
+    if (within) {
+        char *end;
+        within_from = strtoul(within, &end, 16);
+        within_to = strtoul(end + 1, NULL, 16);
+    }
+    dl_iterate_phdr(add_parts, &is_first);
     if (at) fail_at = atoll(at);
 }
 
@@ -85,6 +95,15 @@ static void tell(void)
     backtrace_symbols_fd(frame, n, STDERR_FILENO);
 }
 
+static bool is_within(void)
+{
+    void *frame[48];
+    int n = within_to ? backtrace(frame, 48) : 0;
+    for (int i = 0; i < n; i++)
+        if ((uintptr_t)frame[i] - base > within_from && (uintptr_t)frame[i] - base <= within_to) return true;
+    return within_to == 0;
+}
+
 /* Counts one from that caller; true: it is to fail. */
 static bool fails(const void *caller)
 {
@@ -92,7 +111,7 @@ static bool fails(const void *caller)
     bool counts = false;
     for (int i = 0; i < n_parts; i++)
         counts = counts || (at >= part[i].from && at < part[i].to);
-    if (!counts) return false;
+    if (!counts || !is_within()) return false;
     long long n = atomic_fetch_add(&n_made, 1) + 1;
     if (fail_at == 0 || n < fail_at || n >= fail_at + fail_many) return false;
     if (tells) tell();

@@ -82,6 +82,7 @@ make_root() {
 
 # What a kernel gives to every system. This process has a mount namespace of its own.
 mount_room() {
+    mount --bind "$root" "$root" # what is a system's root is a mount
     mount -t proc proc "$root/proc"
     mount -t sysfs -o ro sysfs "$root/sys" || mount --rbind /sys "$root/sys"
     mount -t devpts -o newinstance,ptmxmode=666,mode=620 devpts "$root/dev/pts"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { BLOCK = 16384 };
 
@@ -21,8 +22,9 @@ static double number_of(const char *line, const char *key)
 /* The last whole line; "" where there is none. */
 static void read_last(const char *path, char out[BLOCK])
 {
-    FILE *file = fopen(path, "re");
+    struct stat info;
     out[0] = 0;
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "re") : NULL; /* a FIFO would block */
     if (!file) return;
     if (fseek(file, -(long)BLOCK + 1, SEEK_END) < 0) rewind(file);
     size_t n = fread(out, 1, BLOCK - 1, file);

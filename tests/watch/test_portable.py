@@ -12,7 +12,7 @@ import sys
 
 SOURCE, BUILD = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 SOURCES = "cli/watch/main.c cli/cmd_watch.c cli/args.c cli/text.c cli/bar.c cli/output.c cli/screen.c " + \
-    " ".join(f"src/base/{stem}.c" for stem in "text plain_number error printable secret file new_file temporary memory hash clock cgroup version".split())
+    " ".join(f"src/base/{stem}.c" for stem in "text plain_number error printable secret file new_file temporary memory memory_machine thread hash clock cgroup version".split())
 
 
 def zig():

@@ -120,8 +120,9 @@ const char *cli_mark_text(FILE *file, cli_mark mark);
  * file they stay whole. Goes out with the newline. */
 void cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A line that ends in a command for the user. Where that does not fit behind it, it stands below, whole: half a command
- * must not be there to be copied. */
-void cli_put_command(const char *line, const char *command);
+ * must not be there to be copied, also where memory is short. print writes the command, twice at times. */
+typedef void (*cli_print_command)(FILE *file, const void *user);
+void cli_put_command(const char *line, cli_print_command print, const void *user);
 /* "stoker: ..." and "stoker: warning: ..." with a newline, to standard error, in the same way. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -28,6 +28,26 @@ static const char *about_names(const char *name)
     return "";
 }
 
+static void print_eval(FILE *file, const void *folder)
+{
+    fprintf(file, "stoker eval ");
+    cli_shell_word(file, folder);
+}
+
+static void print_generate(FILE *file, const void *folder)
+{
+    fprintf(file, "stoker generate ");
+    cli_shell_word(file, folder);
+    fprintf(file, " PROMPT --tokenizer PATH");
+}
+
+static void print_predict(FILE *file, const void *folder)
+{
+    fprintf(file, "stoker predict ");
+    cli_shell_word(file, folder);
+    fprintf(file, " FILE");
+}
+
 static void print_report(const char *file, const stk_import_report *r, bool has_data)
 {
     char a[CLI_TEXT], b[CLI_TEXT];
@@ -38,17 +58,9 @@ static void print_report(const char *file, const stk_import_report *r, bool has_
     if (r->n_left) cli_printf("left    %s, as asked: %s\n", cli_count(r->n_left, a), cli_shown(r->left));
     if (r->n_extra) cli_printf("extra   %s of the file: counters, masks or second names\n", cli_count(r->n_extra, a));
     if (r->n_unused) cli_printf("unused  %s of the file: %s\n", cli_count(r->n_unused, a), cli_shown(r->unused));
-    char line[CLI_PATH + 64], *command = NULL;
-    size_t n;
-    FILE *out = open_memstream(&command, &n);
-    if (out) {
-        fprintf(out, "stoker %s ", has_data ? "eval" : r->generates ? "generate" : "predict");
-        cli_shell_word(out, r->folder);
-        fputs(has_data ? "" : r->generates ? " PROMPT --tokenizer PATH" : " FILE", out);
-    }
+    char line[CLI_PATH + 64];
     snprintf(line, sizeof(line), "wrote   %s; try:", cli_shown(r->folder));
-    if (out && fclose(out) == 0) cli_put_command(line, command);
-    free(command);
+    cli_put_command(line, has_data ? print_eval : r->generates ? print_generate : print_predict, r->folder);
 }
 
 static int run(const cli_verb *verb, int argc, char **argv)

@@ -20,6 +20,12 @@ static int print_keys(void)
     return CLI_OK;
 }
 
+static void print_command(FILE *file, const void *path)
+{
+    fprintf(file, "stoker train ");
+    cli_shell_word(file, path);
+}
+
 static int write_new(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -35,14 +41,9 @@ static int write_new(const char *path, const char *text)
         if (fd >= 0) unlink(path);
         return CLI_FAILED;
     }
-    char line[CLI_PATH + 64], *command = NULL;
-    size_t n;
-    FILE *out = open_memstream(&command, &n);
-    if (out) fprintf(out, "stoker train ");
-    if (out) cli_shell_word(out, path);
+    char line[CLI_PATH + 64];
     snprintf(line, sizeof(line), "wrote %s; train it with:", path);
-    if (out && fclose(out) == 0) cli_put_command(line, command);
-    free(command);
+    cli_put_command(line, print_command, path);
     return CLI_OK;
 }
 

@@ -77,9 +77,16 @@ static void on_event(void *user, const stk_train_event *event)
     progress_event(user, event);
 }
 
+typedef struct command_line {
+    int argc;
+    char *const *argv;
+} command_line;
+
 /* The command that goes on with this run: this one, with --resume and without --steps. */
-static void print_command(FILE *file, int argc, char **argv)
+static void print_command(FILE *file, const void *user)
 {
+    char *const *argv = ((const command_line *)user)->argv;
+    int argc = ((const command_line *)user)->argc;
     fprintf(file, "stoker train");
     for (int i = 0; i < argc; i++) {
         if (!strcmp(argv[i], "--resume") || !strncmp(argv[i], "--steps=", 8)) continue;
@@ -96,13 +103,10 @@ static void print_command(FILE *file, int argc, char **argv)
 
 static void print_saved(const char *saved, int argc, char **argv)
 {
-    char *command = NULL, line[CLI_PATH + 64];
-    size_t n;
-    FILE *file = open_memstream(&command, &n);
-    if (file) print_command(file, argc, argv);
+    char line[CLI_PATH + 64];
+    command_line command = {argc, argv};
     snprintf(line, sizeof(line), "saved   %s; go on with:", saved);
-    if (file && fclose(file) == 0) cli_put_command(line, command);
-    free(command);
+    cli_put_command(line, print_command, &command);
 }
 
 static int report_interrupt(progress *p, int argc, char **argv)
@@ -162,8 +166,8 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
         code = cli_fail();
         for (int64_t i = 0; stk_run_skipped(running, i) && !p->quiet; i++)
             fprintf(stderr, "        skipped %s\n", cli_shown(stk_run_skipped(running, i)));
-        if (cli_shown(stk_run_saved(running)) && !p->quiet)
-            cli_error("the last checkpoint is %s", stk_run_saved(running));
+        if (stk_run_saved(running) && !p->quiet)
+            cli_error("the last checkpoint is %s", cli_shown(stk_run_saved(running)));
     }
     stk_run *ended = running;
     running = NULL;

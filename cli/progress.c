@@ -370,7 +370,7 @@ static void print_table(const stk_run *run, const stk_run_result *result, const 
         cli_printf("%s for a copy to save, ", cli_bytes((double)result->checkpoint_copy_bytes, a));
     cli_printf("%s used by the process\n", cli_bytes((double)train->peak_rss_bytes, b));
     if (has_run) print_shares(&train->time);
-    if (cli_shown(stk_run_saved(run))) cli_printf("  saved        %s\n", stk_run_saved(run));
+    if (stk_run_saved(run)) cli_printf("  saved        %s\n", cli_shown(stk_run_saved(run)));
     print_expected(result);
     if (train->early_stopped) cli_printf("  stopped early: validation did not get better\n");
     print_skipped(run, train->n_skipped);

@@ -178,15 +178,20 @@ void cli_printf(const char *format, ...)
     memmove(line, end + 1, n + 1);
 }
 
-void cli_put_command(const char *line, const char *command)
+void cli_put_command(const char *line, cli_print_command print, const void *user)
 {
-    bool fits = !cli_is_terminal(stdout) || cli_columns(line) + cli_columns(command) + 1 <= cli_width(stdout, 1000);
-    if (fits) {
-        printf("%s %s\n", line, command);
-    } else {
-        cli_printf("%s\n", line);
-        printf("  %s\n", command);
-    }
+    char *command = NULL;
+    size_t n = 0;
+    FILE *memory = open_memstream(&command, &n);
+    if (memory) print(memory, user);
+    bool known = memory && fclose(memory) == 0;
+    if (!cli_is_terminal(stdout) || (known && cli_columns(line) + cli_columns(command) + 1 <= cli_width(stdout, 1000)))
+        printf("%s ", line);
+    else
+        printf("%s\n  ", line);
+    print(stdout, user);
+    printf("\n");
+    free(command);
 }
 
 /* The prefix in its colour, and the rest in lines that begin below it. */

@@ -14,8 +14,9 @@ typedef struct stk_span {
 } stk_span;
 
 /* Reads a whole regular file into *buffer (capacity *capacity), growing it with realloc where needed. STK_CORRUPT, with
- * the byte, where it becomes shorter meanwhile. Files are never mapped: one that is cut short would end the process. One
- * that is larger than what is left of the account that the thread uses is not read: STK_NO_MEMORY, with both figures. */
+ * the byte, where it becomes shorter meanwhile. Files are never mapped: one that is cut short would end the process.
+ * One that is larger than what is left of the account that the thread uses is not read: STK_NO_MEMORY, with both
+ * figures. */
 stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, size_t *n);
 /* The same for a file that should have no more than most_bytes; one that has is STK_CORRUPT and not read. */
 stk_status stk_file_read_small(const char *path, size_t most_bytes, uint8_t **buffer, size_t *capacity, size_t *n);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/plain_number.h"
 
 struct stk_memory {
     _Atomic size_t limit, used, peak;
@@ -75,15 +76,22 @@ static void note_peak(stk_memory *memory, size_t used)
     }
 }
 
+static stk_status fail_limit(size_t bytes, size_t used, size_t limit)
+{
+    char more[STK_PLAIN_TEXT], now[STK_PLAIN_TEXT], most[STK_PLAIN_TEXT];
+    return stk_fail(STK_NO_MEMORY,
+                    "%s more do not fit into the input pipeline's memory, %s, of which %s are in use: make the limit "
+                    "larger%s",
+                    stk_plain_bytes((double)bytes, more), stk_plain_bytes((double)limit, most),
+                    stk_plain_bytes((double)used, now), limit < 1 << 20 ? " (sizes have units, as in 100MiB)" : "");
+}
+
 stk_status stk_memory_charge(stk_memory *memory, size_t bytes)
 {
     if (!memory) return STK_OK;
     size_t limit = atomic_load(&memory->limit), used = atomic_load(&memory->used);
     do {
-        if (used > limit || bytes > limit - used)
-            return stk_fail(STK_NO_MEMORY,
-                            "%zu bytes more do not fit into the pipeline's memory limit: %zu of %zu bytes are in use",
-                            bytes, used, limit);
+        if (used > limit || bytes > limit - used) return fail_limit(bytes, used, limit);
     } while (!atomic_compare_exchange_weak(&memory->used, &used, used + bytes));
     note_peak(memory, used + bytes);
     return STK_OK;

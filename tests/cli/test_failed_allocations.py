@@ -36,13 +36,14 @@ def shape(value, key=""):
     return "measured" if isinstance(value, (int, float)) and MEASURED.search(key) else value
 
 
-def digest(path):
-    """What is in a file or folder, as far as it is the same in each run. An index beside data (.stkidx) is a help."""
+def digest(path, tag=""):
+    """What is in a file or folder, as far as it is the same in each run. An index beside data (.stkidx) is a help.
+    tag: the run's own word, which a recipe has as its name."""
     if os.path.isdir(path):
-        return {name: digest(f"{path}/{name}") for name in sorted(os.listdir(path))
+        return {name: digest(f"{path}/{name}", tag) for name in sorted(os.listdir(path))
                 if not name.endswith(".stkidx") and name not in ("events", "lock", "profile.json")}
     with open(path, "rb") as f:
-        data = f.read()
+        data = f.read().replace(tag.encode(), b"@") if path.endswith(".yaml") and tag else f.read()
     if path.endswith(("result.json", "metrics.jsonl")):
         return [shape(json.loads(line)) for line in ([data] if path.endswith(".json") else data.splitlines())]
     return hashlib.sha256(data).hexdigest()
@@ -65,7 +66,7 @@ class Verb:
             code, text, err = done.returncode, done.stdout.decode(), done.stderr.decode(errors="replace")
         except subprocess.TimeoutExpired:
             code, text, err = "none, it hangs", "", ""
-        made = digest(out) if out and os.path.exists(out) else None
+        made = digest(out, tag) if out and os.path.exists(out) else None
         if out and os.path.isdir(out):
             shutil.rmtree(out)
         elif made:

@@ -174,7 +174,7 @@ def slips():
         prompt = ["hello"] if verb == "generate" else []
         refused([verb, "runs/ketp", *prompt], 1, "no run folder 'runs/ketp' (did you mean 'runs/kept'?)")
     refused(["eval", "elsewhere/ketp"], 1, "no run folder 'elsewhere/ketp'", lines=1)
-    refused(["plan", "small.yaml", "--memory", "100"], 1, "the limit is 100 bytes (sizes have units, as in 100MiB)", lines=None)
+    refused(["plan", "small.yaml", "--memory", "100"], 1, "100 B", "(sizes have units, as in 100MiB)", lines=None)
     with open("table.csv", "w") as f:
         f.write("age,kind\n1,a\n2,b\n")
     table = "data.train.source={csv: {files: table.csv, fields: {image: {dtype: f32, columns: age}, label: class}}}"

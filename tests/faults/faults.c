@@ -1,8 +1,8 @@
 /* Loaded before the program (LD_PRELOAD) to make happen what seldom does: an allocation that fails, a disk that is
  * slow.
  *
- * STK_FAIL_AT=N       the N-th allocation of the program's own code fails, and N more of STK_FAIL_MANY where that is set
- * STK_FAIL_WITHIN=A-B  only those count that are made by the code from A to B of the program's file, or by what it
+ * STK_FAIL_AT=N       the N-th allocation of the program's own code fails, and N more of STK_FAIL_MANY where that is
+ * set STK_FAIL_WITHIN=A-B  only those count that are made by the code from A to B of the program's file, or by what it
  * calls STK_FAIL_COUNT=F  at the end the number of such allocations is written to the file F STK_FAIL_STACK=1  the
  * failing one tells where it was made, on standard error STK_HOLD_SYNC=F   fsync waits for as long as the file F exists
  *

@@ -75,8 +75,7 @@ def _(place):
     process.send_signal(signal.SIGKILL)
     place.end(process)
     place.text, said = "(killed)", place.code
-    if not os.path.exists(place.path("packed")):
-        place.run("pack", "digits/train", "--out", "packed").says(0)
+    place.run("pack", "digits/train", "--out", "packed")
     place.run("pack", "--verify", "packed").says(0)
     place.text, place.code = "(killed)", said
 

@@ -220,10 +220,11 @@ static bool add_block(block_list *list, const char *path)
     return true;
 }
 
-/* The names of what block_path gives; whatever else somebody put there is not ours to drop. */
+/* The names of what block_path gives, and gave with 16 digits; whatever else somebody put there is not ours to drop. */
 static bool is_block(const char *folder, const char *name)
 {
-    return strlen(folder) == 16 && strspn(folder, "0123456789abcdef") == 16 && name[0] &&
+    size_t n = strlen(folder);
+    return (n == 32 || n == 16) && strspn(folder, "0123456789abcdef") == n && name[0] &&
            strspn(name, "0123456789") == strlen(name);
 }
 

@@ -73,6 +73,7 @@ bool stk_entries_fit(const stk_entries_file *file, stk_span encoded, int64_t cti
 /* --- writing: entries_write.c --- */
 
 #define STK_ENTRIES_MAGIC "stkjpg2\n"
+enum { STK_ENTRIES_KIND_BYTES = 6 }; /* of them, which older ones have, too */
 enum { STK_ENTRIES_HEADER = 32, STK_ENTRIES_FILE = 48, STK_ENTRIES_ENTRY = 12, STK_ENTRIES_SUM = 8 }; /* bytes */
 
 /* An index file of n files, sorted by name. *out is malloc'ed. */

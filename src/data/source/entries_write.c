@@ -66,7 +66,7 @@ static stk_status write_to(const char *path, const uint8_t *bytes, size_t n)
     size_t n_folder = (size_t)(strrchr(path, '/') - path);
     memcpy(folder, path, n_folder);
     folder[n_folder] = 0;
-    if (!stk_new_file_may_replace(path, STK_ENTRIES_MAGIC, 8))
+    if (!stk_new_file_may_replace(path, STK_ENTRIES_MAGIC, STK_ENTRIES_KIND_BYTES))
         return stk_fail(STK_BUSY, "'%s' is there and is no index of Stoker's; move it away", path);
     STK_RETURN_IF_ERROR(stk_dir_make(folder));
     return stk_file_write_durably(path, bytes, n);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/new_file.h"
+#include "base/plain_number.h"
 
 static stk_status fail_path(const char *doing, const char *path, int error)
 {
@@ -46,14 +47,16 @@ stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, s
 /* Before a byte of it is read: its size alone may be a mistake, as of a sparse file. */
 static stk_status check_size(const char *path, size_t size, size_t most_bytes)
 {
+    char whole[STK_PLAIN_TEXT], rest[STK_PLAIN_TEXT];
     size_t left = stk_memory_left(stk_memory_in_use());
     if (size > most_bytes)
         return stk_fail(STK_CORRUPT, "'%s' has %zu bytes, and files of its kind have %zu at most", path, size,
                         most_bytes);
     if (size > left)
-        return stk_fail(STK_NO_MEMORY,
-                        "'%s' has %zu bytes and is read whole, but %zu are left of the pipeline's memory limit", path,
-                        size, left);
+        return stk_fail(
+            STK_NO_MEMORY,
+            "'%s' has %s and is read whole, but %s are left of the pipeline's memory limit: raise the limit", path,
+            stk_plain_bytes((double)size, whole), stk_plain_bytes((double)left, rest));
     return STK_OK;
 }
 

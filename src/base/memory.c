@@ -79,11 +79,11 @@ static void note_peak(stk_memory *memory, size_t used)
 static stk_status fail_limit(size_t bytes, size_t used, size_t limit)
 {
     char more[STK_PLAIN_TEXT], now[STK_PLAIN_TEXT], most[STK_PLAIN_TEXT];
-    return stk_fail(STK_NO_MEMORY,
-                    "%s more do not fit into the input pipeline's memory, %s, of which %s are in use: make the limit "
-                    "larger%s",
-                    stk_plain_bytes((double)bytes, more), stk_plain_bytes((double)limit, most),
-                    stk_plain_bytes((double)used, now), limit < 1 << 20 ? " (sizes have units, as in 100MiB)" : "");
+    return stk_fail(
+        STK_NO_MEMORY,
+        "%s more do not fit into the pipeline's memory limit of %s, of which %s are in use: raise the limit%s",
+        stk_plain_bytes((double)bytes, more), stk_plain_bytes((double)limit, most), stk_plain_bytes((double)used, now),
+        limit < 1 << 20 ? " (sizes have units, as in 100MiB)" : "");
 }
 
 stk_status stk_memory_charge(stk_memory *memory, size_t bytes)

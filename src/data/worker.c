@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/plain_number.h"
 #include "data/budget.h"
 #include "trace/trace.h"
 
@@ -132,8 +133,10 @@ static stk_status make_alone(stk_worker *worker, stk_order_place place, stk_slot
     stk_memory_end_turn(memory);
     stk_mutex_lock(&worker->tenant.lock);
     if (status != STK_NO_MEMORY) return status;
-    return stk_fail(status, "%s; all but %zu of %zu bytes were free for it: raise the pipeline's memory limit",
-                    stk_error_text(), before.used_bytes, before.limit_bytes);
+    char all[STK_PLAIN_TEXT], used[STK_PLAIN_TEXT];
+    return stk_fail(status, "%s; the pipeline's memory limit of %s is too small for it: all but %s were free",
+                    stk_error_text(), stk_plain_bytes((double)before.limit_bytes, all),
+                    stk_plain_bytes((double)before.used_bytes, used));
 }
 
 /* Position of the i_try-th stand-in for the sample at `position`: drawn by key, so that every run draws the same. */

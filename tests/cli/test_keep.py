@@ -109,7 +109,7 @@ def refused_runs_leave_folders_alone():
     put("wrong.yaml", text("small.yaml").replace("lr: 0.003", "lr: 0.003, speed: 2"))
     for folder in "mine/empty", "new/er/run":
         refused(["train", "wrong.yaml", "--out", folder], 1, "speed", lines=None)
-        refused([*TRAIN, "--memory", "64KiB", "--out", folder], 1, "make the limit larger", lines=None)
+        refused([*TRAIN, "--memory", "64KiB", "--out", folder], 1, "raise the limit", lines=None)
     check(os.path.isdir("mine/empty") and not os.listdir("mine/empty"), "an empty folder of the user's stays")
     check(not os.path.exists("new"), "and none is made")
     put("mine/photos/cat.jpg")

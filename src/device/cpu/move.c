@@ -24,7 +24,7 @@ typedef struct copy_part {
 typedef struct move_state {
     const stk_move_table *table;
     int log2_bytes, n_threads;
-    bool fills;
+    bool fills, stays; /* stays: in place where both are one, which a reshape alone may */
     uint64_t fill_bits;
     int64_t n_dst; /* elements of the output */
     int n_parts;
@@ -82,8 +82,8 @@ static void copy_share(const void *p, int i_part, int n_parts)
 static stk_status run(const void *p, const stk_kernel_args *args)
 {
     const move_state *s = p;
-    /* Only a reshape may be in place. */
-    if (s->n_dst == 0 || (s->n_parts == 1 && args->in[0] == args->out[0])) return STK_OK;
+    /* Equal addresses alone say nothing: a value without elements has the address of its neighbour. */
+    if (s->n_dst == 0 || (s->stays && args->in[0] == args->out[0])) return STK_OK;
     if (s->fills) stk_cpu_parallel(s->n_threads, fill_share, &(stk_cpu_task){p, args});
     stk_cpu_parallel(s->n_threads, copy_share, &(stk_cpu_task){p, args});
     return STK_OK;
@@ -166,6 +166,7 @@ stk_status stk_cpu_reshape_kernel(const stk_cpu_device *device, const stk_op_cal
     move_state *state;
     STK_RETURN_IF_ERROR(make(device, call, 1, &state, out));
     set_part(state, 0, part_over((stk_shape){.rank = 1, .dim = {state->n_dst}}));
+    state->stays = true;
     out->in_place[0] = 1;
     return STK_OK;
 }

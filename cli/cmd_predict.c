@@ -71,12 +71,12 @@ static void print_table(const char *file, const stk_prediction *p, int n)
 /* FILE  98.21 % cat  1.04 % dog */
 static void print_line(const char *file, const stk_prediction *p, int n)
 {
-    printf("%s", file);
+    printf("%s", cli_shown(file));
     for (int i = 0; i < n; i++) {
         if (p[i].kind == STK_PREDICTION_NUMBER)
             printf("  %.6g", p[i].probability);
         else if (p[i].class_name)
-            printf("  %.2f %% %s", 100 * p[i].probability, p[i].class_name);
+            printf("  %.2f %% %s", 100 * p[i].probability, cli_shown(p[i].class_name));
         else
             printf("  %.2f %% class %lld", 100 * p[i].probability, (long long)p[i].class_number);
     }

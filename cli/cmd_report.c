@@ -90,8 +90,9 @@ static int print_page(const char *html, int n_runs, const char *option, const ch
     mode_t mask = umask(0);
     (void)umask(mask);
     if (!may_replace(file, strstr(option, "pdf") ? "%PDF" : "\x89PNG")) return CLI_FAILED;
-    int n = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", file);
-    int fd = n < (int)sizeof(temporary) ? mkostemp(temporary, O_CLOEXEC) : -1;
+    /* Chromium tells the format by the ending. */
+    int n = snprintf(temporary, sizeof(temporary), "%s.XXXXXX%s", file, strstr(option, "pdf") ? ".pdf" : ".png");
+    int fd = n < (int)sizeof(temporary) ? mkostemps(temporary, 4, O_CLOEXEC) : -1;
     if (fd < 0) {
         cli_error("cannot write '%s': %s", file, strerror(errno));
         return CLI_FAILED;

@@ -58,7 +58,7 @@ static void warn_bad(const stk_tokenize_progress *p)
     if (p->n_bad == 0) return;
     cli_warn("'%s' is no text in UTF-8: the byte at offset %lld is a NUL or of no character, as %s in "
              "all; iconv makes UTF-8 of other encodings, and --tokenizer bytes takes any file",
-             p->bad_file, (long long)p->bad_at, cli_count(p->n_bad, count));
+             cli_shown(p->bad_file), (long long)p->bad_at, cli_count(p->n_bad, count));
 }
 
 /* As it can be opened from any folder; path where that is not known. */

@@ -24,7 +24,7 @@ static void print_source(const stk_explanation *e)
     cli_printf("\n");
     if (e->n_corrupt)
         cli_printf("         %s of %s records looked at cannot be read, as %s\n", cli_count(e->n_corrupt, n),
-                   cli_count(e->n_measured + e->n_corrupt, all), e->corrupt);
+                   cli_count(e->n_measured + e->n_corrupt, all), cli_shown(e->corrupt));
 }
 
 static void print_order(const stk_explanation *e)

@@ -331,8 +331,8 @@ static void print_expected(const stk_run_result *result)
                    cli_number_text(e->value, text));
     }
     if (result->unjudged_epochs > 0)
-        printf("  expected     not judged: the recipe's %lld epochs are to reach it\n",
-               (long long)result->unjudged_epochs);
+        cli_printf("  expected     not judged: the recipe's %lld epochs are to reach it\n",
+                   (long long)result->unjudged_epochs);
 }
 
 static void print_table(const stk_run *run, const stk_run_result *result, const stk_run_info *info)

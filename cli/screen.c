@@ -103,7 +103,7 @@ static size_t find_break(const char *text, int room, int least)
     while (text[at]) {
         if (text[at] == ' ' && columns > least && text[at + strspn(text + at, " ")]) {
             if (columns > room && (word || part)) break;
-            if (text[at - 1] != ' ') {
+            if (at > 0 && text[at - 1] != ' ') {
                 word = at;
                 if (text[at + 1] == ' ') {
                     part = at;
@@ -164,10 +164,20 @@ void cli_printf(const char *format, ...)
         va_end(args);
         return;
     }
+    va_list again;
+    va_copy(again, args);
     int more = vsnprintf(line + n, sizeof(line) - n, format, args);
     va_end(args);
+    if (more > 0 && n + (size_t)more >= sizeof(line)) {
+        /* Longer than any screen: as it is. */
+        printf("%.*s", (int)n, line);
+        vprintf(format, again);
+        n = 0;
+        line[0] = 0;
+        more = 0;
+    }
+    va_end(again);
     n += more > 0 ? (size_t)more : 0;
-    if (n >= sizeof(line)) n = sizeof(line) - 1;
     char *end = strrchr(line, '\n');
     if (!end) return;
     char next = end[1];

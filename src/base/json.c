@@ -63,6 +63,8 @@ stk_status stk_json_read(const char *path, size_t flags, json_t **out)
     if (status == STK_OK) {
         status = stk_json_parse(text, n, flags, out, &error);
         if (status == STK_CORRUPT) status = stk_fail(status, "'%s' line %d: %s", path, error.line, error.text);
+    } else if (status == STK_UNSUPPORTED) {
+        status = stk_fail_prefix(status, "'%s': ", path);
     }
     free(text);
     return status;

@@ -135,9 +135,7 @@ stk_status stk_classifier_predict(stk_classifier *c, const char *image, stk_pred
     stk_status status;
     bool fitted;
     *n_out = 0;
-    STK_RETURN_IF_ERROR(stk_file_load(image, &bytes));
-    status = stk_predict_image(c->recipe, STK_PART_TRAIN, c->dataset, bytes, c->sample, &fitted);
-    if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "cannot predict '%s': ", image));
+    STK_TRY(stk_predict_file(c->recipe, STK_PART_TRAIN, c->dataset, image, &bytes, c->sample, &fitted));
     stk_program_bind(c->program, stk_program_input(c->program, "image"), c->sample);
     STK_TRY(stk_program_run(c->program));
     STK_TRY(stk_program_wait(c->program, 0));

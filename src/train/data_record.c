@@ -254,6 +254,11 @@ done:
     return status;
 }
 
+int64_t stk_data_record_count(const stk_data_record *record, int i_part)
+{
+    return record->part[i_part].n_records;
+}
+
 stk_status stk_data_record_read(const char *folder, stk_data_record **out)
 {
     char path[4096];

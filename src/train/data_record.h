@@ -26,6 +26,8 @@ stk_status stk_data_record_parse(const char *name, const char *text, size_t n, s
 stk_status stk_data_record_read(const char *folder, stk_data_record **out);
 void stk_data_record_free(stk_data_record *record); /* accepts NULL */
 
+/* Samples of a part; 0: it has none. */
+int64_t stk_data_record_count(const stk_data_record *record, int i_part);
 /* A part's blank data set. *is_staged: its fields are as they are after all stages. */
 stk_status stk_data_record_open(const stk_data_record *record, int i_part, stk_dataset **out, bool *is_staged);
 

@@ -95,6 +95,21 @@ stk_status stk_predict_image(const stk_recipe *recipe, int i_part, const stk_dat
     return transform_pixels(recipe, i_part, pixels, bytes, stk_desc_bytes(want.desc), dst, fitted);
 }
 
+stk_status stk_predict_file(const stk_recipe *recipe, int i_part, const stk_dataset *dataset, const char *file,
+                            stk_span *bytes, void *dst, bool *fitted)
+{
+    stk_memory *own;
+    *bytes = (stk_span){0};
+    STK_RETURN_IF_ERROR(stk_dataset_enter_memory(dataset, &own));
+    stk_status status = stk_file_load(file, bytes);
+    if (status == STK_OK) {
+        status = stk_predict_image(recipe, i_part, dataset, *bytes, dst, fitted);
+        if (status != STK_OK) stk_fail_prefix(status, "cannot predict '%s': ", file);
+    }
+    stk_dataset_leave_memory(own);
+    return status;
+}
+
 stk_prediction_kind stk_predict_kind(const stk_recipe *recipe)
 {
     const char *loss = recipe->loss->key;

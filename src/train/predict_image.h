@@ -12,6 +12,11 @@
 stk_status stk_predict_image(const stk_recipe *recipe, int i_part, const stk_dataset *dataset, stk_span bytes,
                              void *dst, bool *fitted);
 
+/* The same of a file, which is read into *bytes, within the data's memory limit; the caller unloads them. Errors name
+ * it. */
+stk_status stk_predict_file(const stk_recipe *recipe, int i_part, const stk_dataset *dataset, const char *file,
+                            stk_span *bytes, void *dst, bool *fitted);
+
 /* By the recipe's loss. */
 stk_prediction_kind stk_predict_kind(const stk_recipe *recipe);
 void stk_predict_softmax(float *score, int64_t n);

@@ -15,10 +15,16 @@
 #include "train/data_record.h"
 #include "train/run_state.h"
 
+static bool is_same_file(int fd, const char *path)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && stat(path, &there) == 0 && ours.st_ino == there.st_ino &&
+           ours.st_dev == there.st_dev;
+}
+
 static stk_status lock_folder(stk_run *run)
 {
     char path[STK_PATH_BYTES];
-    struct stat ours, there;
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run->folder, "lock"));
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) return stk_fail(STK_IO, "cannot write to run folder '%s': %s", run->folder, stk_errno_text(errno));
@@ -31,7 +37,7 @@ static stk_status lock_folder(stk_run *run)
                         stk_errno_text(error));
     }
     /* Of one that another process removed as it ended, a lock is worth nothing. */
-    if (fstat(fd, &ours) < 0 || stat(path, &there) < 0 || ours.st_ino != there.st_ino) {
+    if (!is_same_file(fd, path)) {
         close(fd);
         return stk_fail(STK_BUSY, "run folder '%s' is in use by another process", run->folder);
     }
@@ -45,8 +51,9 @@ void stk_folder_close(stk_run *run)
     char path[STK_PATH_BYTES];
     if (run->lock_fd < 0) return;
     bool has_recipe = stk_path_join(path, sizeof(path), run->folder, "recipe.yaml") != STK_OK || stk_path_exists(path);
-    /* The lock file is ours; folders go as far as this run made them and nothing is in them. */
-    if (!has_recipe && stk_path_join(path, sizeof(path), run->folder, "lock") == STK_OK && unlink(path) == 0)
+    /* The lock file goes where it is ours; folders go as far as this run made them and nothing is in them. */
+    if (!has_recipe && stk_path_join(path, sizeof(path), run->folder, "lock") == STK_OK &&
+        is_same_file(run->lock_fd, path) && unlink(path) == 0)
         stk_dir_take_back(run->folder, run->folder_there);
     close(run->lock_fd);
     run->lock_fd = -1;
@@ -120,7 +127,7 @@ stk_status stk_folder_move_aside(stk_run *run, char previous[STK_PATH_BYTES])
     if (snprintf(name, sizeof(name), "%s.previous", run->folder) >= STK_PATH_BYTES)
         return stk_fail(STK_INVALID, "path '%.60s...' is too long", run->folder);
     STK_RETURN_IF_ERROR(stk_rename_aside(run->folder, name, previous));
-    STK_RETURN_IF_ERROR(stk_dir_make(run->folder));
+    STK_RETURN_IF_ERROR(stk_dir_make_new(run->folder, &run->folder_there));
     return lock_folder(run);
 }
 
@@ -166,6 +173,22 @@ stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], bool *
         return stk_fail(STK_CORRUPT, "cannot resume '%s', no checkpoint is whole: %s", run->folder,
                         stk_text_get(warnings));
     return status == STK_NOT_FOUND ? STK_OK : status;
+}
+
+stk_status stk_folder_check_data(const stk_run *run)
+{
+    stk_data_record *record = NULL;
+    char now[STK_COUNT_TEXT], before[STK_COUNT_TEXT];
+    stk_status status = stk_data_record_read(run->folder, &record);
+    if (status == STK_NO_MEMORY) return status;
+    int64_t n = stk_dataset_count(run->train), n_before = record ? stk_data_record_count(record, STK_PART_TRAIN) : 0;
+    stk_data_record_free(record);
+    if (n_before == 0 || n == n_before) return STK_OK;
+    return stk_fail(
+        STK_MISMATCH,
+        "cannot resume '%s', the data have changed: %s samples to train on, where the run has had %s; bring "
+        "them back, or train anew with another --out",
+        run->folder, stk_count_text(n, now), stk_count_text(n_before, before));
 }
 
 /* data.json; none where the recipe's data cannot be recorded. */

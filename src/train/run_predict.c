@@ -90,9 +90,7 @@ stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, 
     bool fitted;
     *n_out = 0;
     STK_TRY(make_room(run, dataset, i_part, &n_classes));
-    STK_TRY(stk_file_load(file, &bytes));
-    status = stk_predict_image(run->recipe, i_part, dataset, bytes, run->sample, &fitted);
-    if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "cannot predict '%s': ", file));
+    STK_TRY(stk_predict_file(run->recipe, i_part, dataset, file, &bytes, run->sample, &fitted));
     if (fitted) warn_fitted(run, file, bytes);
     STK_TRY(stk_trainer_predict(run->trainer, run->sample, run->probability, n_classes));
     /* The trainer knows classes by a field 'label'. */

@@ -72,6 +72,9 @@ stk_status stk_folder_move_aside(stk_run *run, char previous[STK_PATH_BYTES]);
 bool stk_folder_find_previous(const stk_run *run, char previous[STK_PATH_BYTES]);
 /* Unlocks it. A folder in which nothing was written but the lock goes away. */
 void stk_folder_close(stk_run *run);
+/* For a run that goes on: STK_MISMATCH where there are not as many samples to train on as before, which would be others
+ * in another order. */
+stk_status stk_folder_check_data(const stk_run *run);
 /* recipe.yaml, written whole, and data.json, see train/data_record.h. */
 stk_status stk_folder_write_recipe(const stk_run *run);
 void stk_folder_remove_recipe(const stk_run *run);

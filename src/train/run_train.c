@@ -340,6 +340,7 @@ static stk_status begin(stk_run *run)
     if (warnings.n) stk_run_warn(run, stk_text_get(&warnings));
     if (run->options.on_info) run->options.on_info(run->options.user, &run->info);
     STK_TRY(prepare(run));
+    if (checkpoint[0]) STK_TRY(stk_folder_check_data(run));
     STK_TRY(checkpoint[0] ? restore(run, checkpoint) : stk_run_init_weights(run));
     if (!checkpoint[0]) STK_TRY(start_anew(run, has_earlier));
     /* Only now, so that a run whose plan is refused leaves no recipe behind that would refuse the next. */

@@ -104,6 +104,15 @@ def two_at_once():
     check(steps == sorted(set(steps)), "its record is whole")
 
 
+def resuming_with_other_data():
+    """Another number of samples would be another order, and no run that goes on bit for bit."""
+    shutil.copytree("digits", "fewer")
+    put("fewer.yaml", text("small.yaml").replace("digits/", "fewer/"))
+    accepted(["train", "fewer.yaml", "--steps", "5", "--out", "fewer-run"])
+    os.remove(sorted(glob.glob("fewer/train/4/*.jpg"))[0])
+    refused(["train", "fewer.yaml", "--resume", "--out", "fewer-run"], 1, "the data have changed: 199 samples", "200")
+
+
 def refused_runs_leave_folders_alone():
     os.makedirs("mine/empty")
     put("wrong.yaml", text("small.yaml").replace("lr: 0.003", "lr: 0.003, speed: 2"))
@@ -316,6 +325,7 @@ def pictures_of_reports():
 if __name__ == "__main__":
     program.begin()
     earlier_runs()
+    resuming_with_other_data()
     only_old_is_left()
     two_at_once()
     refused_runs_leave_folders_alone()

@@ -138,6 +138,7 @@ static stk_status pack_all(packer *p)
     stk_status status = pack_records(p);
     stk_reader_free(&p->reader, p->dataset->source);
     stk_remake_work_free(&p->remake);
+    stk_order_cursor_free(&p->cursor);
     stk_dataset_leave_memory(own);
     return status;
 }
@@ -264,12 +265,23 @@ static stk_status lock_folder(packer *p)
     return stk_fail(STK_BUSY, "another process is writing a pack to '%s'", p->folder);
 }
 
+/* Whether there is the list of shards alone: a shard beside it may have been renamed and not yet listed. */
+static bool has_no_shard(const packer *p)
+{
+    stk_names names;
+    bool has_none = p->manifest.n_shards == 0 && stk_dir_list(p->folder, &names) == STK_OK;
+    if (!has_none) return false;
+    for (size_t i = 0; i < names.n; i++)
+        has_none &= !strcmp(names.name[i], STK_PACK_PART) || stk_temporary_is_name(names.name[i]);
+    stk_names_free(&names);
+    return has_none;
+}
+
 /* A pack that failed before its first shard leaves nothing. */
 static void drop_empty(const packer *p)
 {
     char path[4096];
-    if (p->is_begun && p->manifest.n_shards == 0 &&
-        stk_path_join(path, sizeof(path), p->folder, STK_PACK_PART) == STK_OK)
+    if (p->is_begun && has_no_shard(p) && stk_path_join(path, sizeof(path), p->folder, STK_PACK_PART) == STK_OK)
         (void)unlink(path);
     stk_dir_take_back(p->folder, p->n_there);
 }

@@ -32,7 +32,8 @@ static const char intro[] =
     "one, but\n"
     "  `epochs`, `device`, `threads`, `memory`, `recompute`, `checkpoint`, `log`, `prometheus`, `tensorboard` and "
     "`expect` may change.\n"
-    "  With another device or number of threads sums are formed in another order, so the losses then agree only to "
+    "  There must be as many samples to train on as before. With another device or number of threads sums are\n"
+    "  formed in another order, so the losses then agree only to "
     "rounding.\n";
 
 enum { MOST_SECTIONS = 256 };

@@ -1,9 +1,9 @@
 /* Blocks of remote files on disk, so that each byte crosses the network once.
  *
- * A block is a file, ROOT/remote/ID/NUMBER, ID being a SHA-256's first half (libcrypto's): its bytes and an XXH64 of them, checked
- * when a process first uses it. It is made under another name and renamed, so that a kill leaves none that is not
- * whole, and any number of processes share the folder. When all blocks take more than the limit, those that no process
- * has used for longest go.
+ * A block is a file, ROOT/remote/ID/NUMBER, ID being a SHA-256's first half (libcrypto's): its bytes and an XXH64 of
+ * them, checked when a process first uses it. It is made under another name and renamed, so that a kill leaves none
+ * that is not whole, and any number of processes share the folder. When all blocks take more than the limit, those that
+ * no process has used for longest go.
  *
  *   ROOT    $STOKER_CACHE, else $XDG_CACHE_HOME/stoker, else $HOME/.cache/stoker
  *   limit   $STOKER_CACHE_LIMIT in bytes, or with KiB, MiB, GiB, TiB; default 16GiB

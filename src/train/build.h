@@ -68,6 +68,8 @@ stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *mode
 /* The networks of stoker/networks.h and vit.h: the output for *out, the input. False: the recipe's is none of them. */
 bool stk_build_is_network(const char *kind);
 stk_status stk_build_named(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value *out);
+/* The field that the model learns, by its name, whether or not train has it; the recipe has a model. Borrowed. */
+const char *stk_build_target(const stk_recipe *recipe, const stk_dataset *train);
 /* Adds the target and the recipe's loss for an output [N,...]. */
 stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output);
 /* BERT, GPT-2, lstm and gru, whose samples are tokens: inputs, network and loss, into a new model. */

@@ -23,15 +23,25 @@ typedef struct target {
     stk_shape output;
 } target;
 
+static bool has_field(const stk_dataset *dataset, const char *field)
+{
+    stk_tensor_desc desc;
+    return stk_dataset_field(dataset, field, false, &desc.dtype, &desc.shape) == STK_OK;
+}
+
+const char *stk_build_target(const stk_recipe *recipe, const stk_dataset *train)
+{
+    const stk_yaml_node *given = stk_yaml_get(recipe->loss, "target");
+    if (!strcmp(recipe->model_kind, "gpt2") || !strcmp(recipe->loss->key, "masked_lm")) return "targets";
+    if (given) return given->text;
+    if (!strcmp(recipe->model_kind, "autoencoder")) return "image";
+    return !has_field(train, "label") && has_field(train, "mask") ? "mask" : "label";
+}
+
 static stk_status find_target(const stk_recipe *recipe, const stk_dataset *train, target *out)
 {
     const stk_yaml_node *given = stk_yaml_get(recipe->loss, "target");
-    stk_tensor_desc desc;
-    out->name = given ? given->text : !strcmp(recipe->model_kind, "autoencoder") ? "image" : "label";
-    if (!given && !strcmp(out->name, "label") &&
-        stk_dataset_field(train, "label", false, &desc.dtype, &desc.shape) != STK_OK &&
-        stk_dataset_field(train, "mask", false, &desc.dtype, &desc.shape) == STK_OK)
-        out->name = "mask";
+    out->name = stk_build_target(recipe, train);
     stk_status status = stk_dataset_field(train, out->name, true, &out->desc.dtype, &out->desc.shape);
     if (status == STK_OK || !given) return status;
     return stk_build_fail(given, status);

@@ -91,7 +91,7 @@ static stk_status build_masked(const stk_recipe *recipe, const stk_dataset *trai
     stk_value targets, mask;
     if (!recipe->part[STK_PART_TRAIN].masked)
         return stk_yaml_fail(recipe->loss, "the loss 'masked_lm' needs hidden tokens: data.train.masked");
-    STK_RETURN_IF_ERROR(add_tokens(recipe, train, "targets", model, &targets));
+    STK_RETURN_IF_ERROR(add_tokens(recipe, train, stk_build_target(recipe, train), model, &targets));
     stk_model_loss(model, stk_bert_masked(tokens, mask_of(recipe, tokens, &mask), targets, &config));
     stk_model_loss_weight(model, stk_count_targets(targets));
     return stk_build_check_model(recipe, model);
@@ -115,7 +115,7 @@ static stk_status build_gpt2(const stk_recipe *recipe, const stk_dataset *train,
     stk_value targets;
     if (strcmp(recipe->loss->key, "cross_entropy"))
         return stk_yaml_fail(stk_yaml_get(recipe->yaml->root, "loss"), "'gpt2' has a cross_entropy loss");
-    STK_RETURN_IF_ERROR(add_tokens(recipe, train, "targets", model, &targets));
+    STK_RETURN_IF_ERROR(add_tokens(recipe, train, stk_build_target(recipe, train), model, &targets));
     stk_model_loss(model, stk_gpt2(tokens, targets, &config));
     stk_model_loss_weight(model, stk_count_targets(targets));
     return stk_build_check_model(recipe, model);

@@ -137,14 +137,18 @@ static void check_storage(stk_lint_part *p)
                         source->n_files, p->sample.record_bytes / 1024, network);
 }
 
-static void check_labels(stk_lint_part *p, bool has_model)
+static void check_target(stk_lint_part *p, const stk_recipe *recipe)
 {
-    if (!has_model) return;
-    for (int f = 0; f < p->dataset->source->n_fields; f++)
-        if (!strcmp(p->dataset->source->field[f].name, "label")) return;
+    if (!recipe->model) return;
+    const char *field = stk_build_target(recipe, p->dataset);
+    stk_tensor_desc desc;
+    if (stk_dataset_field(p->dataset, field, false, &desc.dtype, &desc.shape) == STK_OK) return;
     stk_lint_report(p, "no-label", p->part->source ? p->part->source : p->part->node,
-                    "say where labels come from, as 'by: folder' or 'labels: FILE' do for files",
-                    "source '%s' has no field 'label', and the model is to learn one", p->dataset->source->class->name);
+                    !strcmp(field, "label")
+                        ? "say where labels come from, as 'by: folder' or 'labels: FILE' do for files"
+                        : "a source that has it, or another field as the loss's 'target'",
+                    "source '%s' has no field '%s', and the model is to learn it", p->dataset->source->class->name,
+                    field);
 }
 
 static stk_status check_errors(stk_lint_part *p)
@@ -174,7 +178,7 @@ static stk_status lint_part(const stk_recipe *recipe, stk_lint_part *p)
     check_batches(p, recipe->batch);
     check_shards(p);
     check_storage(p);
-    check_labels(p, recipe->model != NULL);
+    check_target(p, recipe);
     stk_lint_stages(p);
     STK_TRY(check_errors(p));
 done:

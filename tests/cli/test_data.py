@@ -129,6 +129,50 @@ def lint():
         rules = [f["rule"] for f in json.loads(done.stdout or "{}").get("findings", [])]
         check(rules == [rule] and done.returncode == 1, f"{rule}: {rules} {done.stderr}")
     refused(["data", "lint", "bad.yaml", "--set", "data.train.take=900"], 1, "cannot take 900")
+    learned()
+
+
+TOKENS = """
+data:
+  train:
+    source: {tokens: {files: tokens.bin, dtype: u16, length: 8, stride: 4}}
+    shuffle: true
+batch: 4
+model: {gpt2: {size: mini, layers: 1, heads: 1, width: 8, vocabulary: 257, positions: 8}}
+"""
+PAIRS = """
+data:
+  train:
+    source: {pairs: {image: pairs/images, mask: pairs/masks}}
+    shuffle: true
+    stages: [{decode: {channels: 1}}, {with: {fields: mask, stages: [decode_mask]}}, {scale: 1/255}]
+batch: 4
+model: {unet: {widths: [2, 4], classes: 4}}
+"""
+
+
+def learned():
+    """What a model learns need not be labels: the next token, hidden ones, a mask, the image itself."""
+    with open("tokens.bin", "wb") as f:
+        f.write(struct.pack("<1001H", *(i % 256 for i in range(1001))))
+    for folder in "images", "masks":
+        shutil.copytree("digits/train/3", f"pairs/{folder}")
+    for name, text in ("tokens.yaml", TOKENS), ("pairs.yaml", PAIRS):
+        with open(name, "w") as f:
+            f.write(text)
+    with open("text.txt", "w") as f:
+        f.write("the cat sat on the mat and the dog sat on the cat\n" * 40)
+    accepted(["tokenizer", "train", "text.txt", "--wordpiece", "--vocab", "60", "--out", "pieces.json"])
+    masked = ["data.train.masked={tokenizer: pieces.json}", "model={bert: {size: mini, vocabulary: 60}}", "loss=masked_lm"]
+    no_labels = ["data.train.source={files: {paths: digits/train}}", "data.test.source={files: {paths: digits/test}}"]
+    for recipe, sets in (("tokens.yaml", []), ("tokens.yaml", masked), ("pairs.yaml", []),
+                         ("small.yaml", ["model={autoencoder: {widths: [4], code: 4}}", "loss=mse", *no_labels])):
+        accepted(["data", "lint", recipe, *[x for s in sets for x in ("--set", s)]], "no known mistake")
+    for sets, field in (no_labels, "label"), (["loss={cross_entropy: {target: kind}}"], "kind"):
+        done = run("data", "lint", "small.yaml", "--split", "train", "--json", *[x for s in sets for x in ("--set", s)])
+        found = json.loads(done.stdout or "{}").get("findings", [])
+        check([f["rule"] for f in found] == ["no-label"] and f"no field '{field}'" in found[0]["reason"],
+              f"nothing to learn: {found} {done.stderr}")
 
 
 def index():

@@ -11,16 +11,29 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
+/* Windows of a file may share its bytes or leave some out, and decoded ones are not as they lie there. */
+static void print_sizes(const stk_explanation *e)
+{
+    char bytes[CLI_TEXT], all[CLI_TEXT], files[CLI_TEXT];
+    if (e->window_bytes > 0)
+        cli_printf(", %s; windows of %s each, %s in all", cli_bytes((double)e->file_bytes, files),
+                   cli_bytes((double)e->window_bytes, bytes),
+                   cli_bytes((double)e->window_bytes * (double)e->n_records, all));
+    else if (e->n_measured && e->window_bytes < 0)
+        cli_printf(", about %s each, decoded", cli_bytes(e->record_bytes, bytes));
+    else if (e->n_measured)
+        cli_printf(", about %s each, %s in all%s", cli_bytes(e->record_bytes, bytes),
+                   cli_bytes(e->record_bytes * (double)e->n_records, all), e->in_memory ? ", in memory" : "");
+}
+
 static void print_source(const stk_explanation *e)
 {
-    char n[CLI_TEXT], files[CLI_TEXT], classes[CLI_TEXT], bytes[CLI_TEXT], all[CLI_TEXT];
+    char n[CLI_TEXT], files[CLI_TEXT], classes[CLI_TEXT], all[CLI_TEXT];
     cli_printf("source   %s: %s record%s", cli_shown(e->source), cli_count(e->n_records, n), plural(e->n_records));
     if (e->n_files && e->n_files != e->n_records)
         cli_printf(" in %s file%s", cli_count(e->n_files, files), plural(e->n_files));
     if (e->n_classes) cli_printf(", %s class%s", cli_count(e->n_classes, classes), e->n_classes == 1 ? "" : "es");
-    if (e->n_measured)
-        cli_printf(", about %s each, %s in all%s", cli_bytes(e->record_bytes, bytes),
-                   cli_bytes(e->record_bytes * (double)e->n_records, all), e->in_memory ? ", in memory" : "");
+    print_sizes(e);
     cli_printf("\n");
     if (e->n_corrupt)
         cli_printf("         %s of %s records looked at cannot be read, as %s\n", cli_count(e->n_corrupt, n),
@@ -46,7 +59,7 @@ static void print_order(const stk_explanation *e)
     if (e->padding >= 0) cli_printf(", %.1f %% of them padding", 100 * e->padding);
     if (e->in_memory)
         cli_printf(", nothing read\n");
-    else if (e->n_measured)
+    else if (e->n_measured && e->bytes_per_epoch >= 0)
         cli_printf(", about %s read\n", cli_bytes(e->bytes_per_epoch, rest));
     else
         cli_printf("\n");
@@ -181,7 +194,9 @@ static void print_json(const data_job *job, const stk_explanation *e)
            (long long)e->n_samples, (long long)e->n_batches, (long long)e->batch, (long long)e->n_last,
            (long long)e->n_dropped);
     if (e->padding >= 0) printf(", \"padding\": %.4f", e->padding);
-    printf(", \"bytes_per_epoch\": %.0f", e->bytes_per_epoch);
+    if (e->file_bytes > 0)
+        printf(", \"file_bytes\": %lld, \"window_bytes\": %lld", (long long)e->file_bytes, (long long)e->window_bytes);
+    if (e->bytes_per_epoch >= 0) printf(", \"bytes_per_epoch\": %.0f", e->bytes_per_epoch);
     print_json_stages(e);
     printf(", \"threads\": %d, \"slots\": %d, \"slot_bytes\": %zu, \"memory_bytes\": %zu", e->n_threads, e->n_slots,
            e->slot_bytes, e->slot_bytes * (size_t)e->n_slots);

@@ -32,7 +32,10 @@ typedef struct stk_explanation {
     /* source */
     char source[32];                       /* "files" */
     int64_t n_records, n_files, n_classes; /* n_records -1: not known */
-    double record_bytes; /* of one record as it is read, the mean of n_measured of them; 0: none could be read */
+    double record_bytes; /* of one record as the source gives it, the mean of n_measured; 0: none could be read */
+    /* Of records that are windows of their files: what the files hold, and what one takes from them; 0: records are as
+     * they lie there; -1: not known. */
+    int64_t file_bytes, window_bytes;
     int64_t n_measured, n_corrupt;  /* n_corrupt more could not be read; undecoded images are taken as they are */
     char corrupt[STK_EXPLAIN_TEXT]; /* the name of the first of these */
     bool in_memory;                 /* nothing is read after opening */
@@ -51,7 +54,7 @@ typedef struct stk_explanation {
     bool varies;                         /* batches have up to so many samples, by length */
     double padding;    /* share of the elements of padded fields that are padding, in epoch 0; -1: none are padded */
     int64_t n_dropped; /* samples that no batch has room for */
-    double bytes_per_epoch; /* that are read; estimated from record_bytes */
+    double bytes_per_epoch; /* that are read; estimated from record_bytes or window_bytes. -1: not known */
     /* stages */
     int n_fields, n_stages;
     stk_explained_field field[16];

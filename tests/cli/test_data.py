@@ -175,6 +175,15 @@ def learned():
               f"nothing to learn: {found} {done.stderr}")
 
 
+def windows():
+    """Windows that overlap are no data of their own: the file has 2,002 bytes, whatever they come to."""
+    accepted(["data", "explain", "tokens.yaml"], "249 records in 1 file, 1.96 KiB; windows of 18 B each, 4.38 KiB in all",
+             ", about 4.36 KiB read")
+    facts = json.loads(accepted(["data", "explain", "tokens.yaml", "--json"]).stdout)
+    check(facts["file_bytes"] == 2002 and facts["window_bytes"] == 18
+          and facts["bytes_per_epoch"] == 18 * (facts["samples"] - facts["dropped"]), f"windows of tokens: {facts}")
+
+
 def index():
     def hashes(*args):
         accepted(["train", "small.yaml", "--steps", "6", "--out", "run", "--set", "seed=3", *args])
@@ -210,5 +219,6 @@ show()
 verify()
 explain()
 lint()
+windows()
 index()
 end()

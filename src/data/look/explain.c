@@ -54,6 +54,8 @@ static void explain_source(const stk_dataset *dataset, stk_explanation *e)
     e->n_files = source->n_files;
     e->n_classes = source->n_classes;
     e->in_memory = source->n_bytes > 0;
+    e->file_bytes = source->file_bytes;
+    e->window_bytes = source->window_bytes;
 }
 
 /* --- order --- */
@@ -159,7 +161,8 @@ static void explain_epoch(const stk_dataset *dataset, stk_explanation *e)
     if (e->varies) e->n_last = e->batch;
     if (dataset->source->is_open) e->n_dropped = e->n_last = 0;
     e->padding = stk_padding_share(dataset);
-    e->bytes_per_epoch = e->in_memory ? 0 : e->record_bytes * (double)(e->n_samples - e->n_dropped);
+    double bytes = e->window_bytes > 0 ? (double)e->window_bytes : e->record_bytes;
+    e->bytes_per_epoch = e->in_memory ? 0 : e->window_bytes < 0 ? -1 : bytes * (double)(e->n_samples - e->n_dropped);
 }
 
 /* --- stages --- */

@@ -171,6 +171,7 @@ static void take_notes(combined_source *s)
         base->varies = base->varies || source->varies || stk_order_varies(&s->child[i]->order);
         all_known = all_known && source->n_bytes > 0;
         if (__builtin_add_overflow(base->n_bytes, source->n_bytes, &base->n_bytes)) all_known = false;
+        if (source->window_bytes) base->file_bytes = base->window_bytes = -1; /* records differ in what they take */
         if (source->note[0] && !base->note[0]) snprintf(base->note, sizeof(base->note), "%s", source->note);
     }
     if (!all_known) base->n_bytes = 0;

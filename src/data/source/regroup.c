@@ -123,6 +123,7 @@ stk_status stk_regroup_open(const char *name, stk_dataset *child, stk_regroup **
     }
     s->base.varies = source->varies || stk_order_varies(&child->order);
     s->base.n_bytes = source->n_bytes;
+    if (source->window_bytes) s->base.file_bytes = s->base.window_bytes = -1;
     snprintf(s->base.note, sizeof(s->base.note), "%s", source->note);
     s->read = read_same;
     s->first_of = first_of_same;

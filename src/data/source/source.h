@@ -61,6 +61,9 @@ struct stk_source {
     const stk_source_class *class;
     int64_t n_records;
     int64_t n_bytes; /* of all records in memory; 0: not known */
+    /* Of records that are windows of their files: what the files hold, and what one record takes from them. 0: records
+     * are as they lie there; -1: not known. */
+    int64_t file_bytes, window_bytes;
     int n_fields;
     stk_source_field field[STK_MAX_FIELDS];
     const char *const *class_names; /* of an image folder; else NULL */

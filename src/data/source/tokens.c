@@ -218,6 +218,9 @@ static stk_status open_file(tokens_source *s, const char *path, bool keep_open, 
         return stk_fail(STK_CORRUPT, "'%s' has %llu bytes, which is no whole number of tokens of %zu bytes", path,
                         (unsigned long long)n_bytes, f->token_bytes);
     f->i_first = s->base.n_records;
+    s->base.file_bytes += (int64_t)n_bytes;
+    int64_t window_bytes = (s->length + 1) * (int64_t)f->token_bytes;
+    if (window_bytes > s->base.window_bytes) s->base.window_bytes = window_bytes;
     if (n_tokens > (uint64_t)s->length)
         f->n_windows = (int64_t)((n_tokens - (uint64_t)s->length - 1) / (uint64_t)s->stride) + 1;
     s->base.n_records += f->n_windows;

@@ -295,6 +295,7 @@ static stk_status open_source(const stk_video_config *c, stk_source **out)
     videos_source *s = calloc(1, sizeof(*s));
     if (!s) return stk_fail_memory(sizeof(*s));
     s->base = (stk_source){.class = &class_videos, .n_fields = 1, .varies = c->clips == STK_CLIPS_RANDOM};
+    s->base.file_bytes = s->base.window_bytes = -1; /* clips are decoded */
     s->clip = (stk_video_clip){.n = c->n_frames, .stride = c->stride ? c->stride : 1};
     s->clips = c->clips;
     s->n_clips = c->n_clips;

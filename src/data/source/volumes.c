@@ -263,7 +263,8 @@ static stk_status open_volumes(const stk_volumes_config *c, stk_source **out)
     STK_RETURN_IF_ERROR(check_config(c, &whole));
     volumes_source *s = calloc(1, sizeof(*s));
     if (!s) return stk_fail_memory(sizeof(*s));
-    s->base = (stk_source){.class = &class_volumes, .n_fields = c->n_fields};
+    s->base = (stk_source){
+        .class = &class_volumes, .n_fields = c->n_fields, .file_bytes = -1, .window_bytes = -1}; /* they are decoded */
     s->whole = whole;
     s->windows = whole ? STK_WINDOWS_MIDDLE : c->windows;
     memcpy(s->window, c->window, sizeof(s->window));

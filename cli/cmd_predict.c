@@ -88,6 +88,7 @@ typedef struct job {
     bool json, in_folder;
     int n_top;             /* 0: not given */
     int64_t n_done, n_bad; /* files */
+    int n_bad_folders;
 } job;
 
 static void print_error(const char *file)
@@ -121,22 +122,31 @@ static bool show(void *user, const char *file, stk_status status, const stk_pred
     return true;
 }
 
+static void show_folder(job *j, const char *folder)
+{
+    if (stk_run_predict_folder(j->run, folder, MOST_TOP, show, j) == STK_OK) return;
+    j->n_bad_folders++;
+    cli_fail();
+    if (j->json) print_error(folder);
+}
+
 static int predict(job *j, const cli_args *args)
 {
     static stk_prediction room[MOST_TOP];
     struct stat info;
+    if (stk_run_check_predict(j->run) != STK_OK) return cli_fail();
     for (int i = 1; i < args->n_words; i++) {
         const char *path = args->word[i];
         int n = 0;
         j->in_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
         if (j->in_folder) {
-            if (stk_run_predict_folder(j->run, path, MOST_TOP, show, j) != STK_OK) return cli_fail();
+            show_folder(j, path);
         } else {
             stk_status status = stk_run_predict(j->run, path, room, MOST_TOP, &n);
             show(j, path, status, room, n);
         }
     }
-    if (j->n_bad == 0) return CLI_OK;
+    if (j->n_bad == 0) return j->n_bad_folders ? CLI_FAILED : CLI_OK;
     fflush(stdout);
     if (j->n_done > 1)
         cli_error("%lld of %lld files could not be predicted", (long long)j->n_bad, (long long)j->n_done);
@@ -171,7 +181,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
 const cli_verb cli_predict = {
     "predict", "RUN FILE|FOLDER... [OPTION...]",
     "Says what a trained network sees in image files, likeliest first; of all JPEG and PNG files in a folder in a line "
-    "each. A file that cannot be predicted is named, the others go on, and the exit code is 1. The run's stages of "
+    "each. A file or folder that cannot be predicted is named, the others go on, and the exit code is 1. The run's "
+    "stages of "
     "evaluation are done to images; those of sizes that these do not take are resized by their shorter side, and the "
     "middle is taken.",
     options, .run = run};

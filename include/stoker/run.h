@@ -95,6 +95,8 @@ STK_API stk_status stk_run_evaluate(stk_run *run, const char *part, stk_metrics 
 /* The step of the checkpoint that stk_run_load took. */
 STK_API int64_t stk_run_step(const stk_run *run);
 
+/* Whether the run predicts from image files; where it does not, the error says what it does, and what does that. */
+STK_API stk_status stk_run_check_predict(const stk_run *run);
 /* The n_top likeliest classes of one image file, likeliest first, or its first n_top numbers in their order; *n_out may
  * be less where there are fewer. The stages of evaluation are done to it; where they do not make the network's input of
  * an image of its size, its shorter side is resized before them (bilinear, with antialiasing) and the middle taken,

@@ -38,16 +38,66 @@ static void warn_random(stk_run *run, const stk_dataset *dataset, int i_part)
         }
 }
 
+/* For runs that predict something else, and no other verb does it either. */
+static stk_status refuse(const stk_run *run, const char *format, const char *what)
+{
+    char why[200];
+    snprintf(why, sizeof(why), format, what);
+    return stk_fail(
+        STK_UNSUPPORTED,
+        "%s, and 'predict' says classes or numbers of image files: 'stoker eval %s' measures it on its data, "
+        "'stoker export %s --onnx' gives it to other programs",
+        why, run->folder, run->folder);
+}
+
+/* Whether a sample's image is what files give. */
+static stk_status check_pictures(const stk_run *run, const stk_dataset *dataset)
+{
+    char text[STK_SHAPE_TEXT_BYTES];
+    int i = 0;
+    while (i < dataset->source->n_fields && strcmp(dataset->source->field[i].name, "image"))
+        i++;
+    if (i == dataset->source->n_fields)
+        return refuse(run, "the run learned from '%s', not from pictures", dataset->source->field[0].name);
+    const stk_field_type *type = &dataset->source->field[i].type;
+    if (type->kind == STK_FIELD_ARRAY && type->desc.shape.rank != 3)
+        return refuse(run, "the run learned from %s a sample, not from pictures", stk_desc_text(type->desc, text));
+    return STK_OK;
+}
+
+static stk_status check_predicts(const stk_run *run, const stk_dataset *dataset, int64_t *n_out)
+{
+    char text[STK_SHAPE_TEXT_BYTES];
+    const char *kind = run->recipe->model_kind;
+    if (kind && !strcmp(kind, "gpt2"))
+        return stk_fail(STK_UNSUPPORTED,
+                        "the run predicts what comes next in a text, and 'predict' takes image files: "
+                        "stoker generate %s TEXT",
+                        run->folder);
+    if (!strcmp(run->recipe->loss->key, "masked_lm"))
+        return refuse(run, "the run predicts hidden tokens of a text%s", "");
+    STK_RETURN_IF_ERROR(check_pictures(run, dataset));
+    stk_value output = stk_model_get_output(run->model);
+    if (output.id < 0) return stk_fail(STK_INVALID, "the model has no output to predict with");
+    if (stk_model_is_embedding(run->model)) return refuse(run, "the model gives rows to compare%s", "");
+    stk_shape shape = stk_value_shape(output), sample = {.rank = shape.rank - 1};
+    memcpy(sample.dim, shape.dim + 1, (size_t)sample.rank * sizeof(*sample.dim));
+    *n_out = shape.rank == 2 ? shape.dim[1] : 0;
+    if (*n_out < 1) return refuse(run, "the run predicts %s numbers of each picture", stk_shape_text(sample, text));
+    return STK_OK;
+}
+
+stk_status stk_run_check_predict(const stk_run *run)
+{
+    int i_part;
+    int64_t n_out;
+    return check_predicts(run, find_dataset(run, &i_part), &n_out);
+}
+
 static stk_status make_room(stk_run *run, const stk_dataset *dataset, int i_part, int64_t *n_out)
 {
     stk_tensor_desc desc;
-    stk_value output = stk_model_get_output(run->model);
-    if (output.id < 0) return stk_fail(STK_INVALID, "the model has no output to predict with");
-    if (stk_model_is_embedding(run->model))
-        return stk_fail(STK_UNSUPPORTED, "the model gives rows to compare, and no classes to predict");
-    stk_shape shape = stk_value_shape(output);
-    *n_out = shape.rank == 2 ? shape.dim[1] : 0;
-    if (*n_out < 1) return stk_fail(STK_UNSUPPORTED, "the model's output is no row of numbers");
+    STK_RETURN_IF_ERROR(check_predicts(run, dataset, n_out));
     if (run->sample) return STK_OK;
     STK_RETURN_IF_ERROR(stk_dataset_field(dataset, "image", true, &desc.dtype, &desc.shape));
     run->sample_bytes = stk_desc_bytes(desc);

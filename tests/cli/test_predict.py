@@ -94,6 +94,11 @@ def folders():
     os.makedirs("empty/sub")
     refused(["predict", "small", "empty"], 1, "'empty' holds no JPEG or PNG file")
     refused(["predict", "small", "nowhere"], 1, "nowhere")
+    done = refused(["predict", "small", "digits/test/3", "empty", "digits/test/4"], 1, "'empty' holds no JPEG or PNG file")
+    check(done.stdout.splitlines() == [line for line in lines if line.split("/")[2] in "34"], f"the others go on: {done.stdout}")
+    done = run("predict", "small", "empty", "digits/test/3", "--json")
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    check(done.returncode == 1 and [t["file"] for t in told if "error" in t] == ["empty"] and len(told) == 5, f"in JSON: {told}")
 
 
 def damaged():
@@ -111,6 +116,45 @@ def damaged():
     check(done.returncode == 1 and f"some/{names[0]}" in done.stdout, "files by name, too")
 
 
+TOKENS = "source: {tokens: {files: tokens.bin, dtype: u16, length: 8}}"
+GPT = "data: {train: {%s}}\nbatch: 4\nmodel: {gpt2: {size: mini, layers: 1, heads: 1, width: 8, vocabulary: 257, positions: 8}}\n"
+UNET = """
+data:
+  train:
+    source: {pairs: {image: pairs/images, mask: pairs/masks}}
+    stages: [{decode: {channels: 1}}, {with: {fields: mask, stages: [decode_mask]}}, {scale: 1/255}]
+batch: 4
+model: {unet: {widths: [2, 4], classes: 2}}
+"""
+TABLE = """
+data: {train: {source: {csv: {files: table.csv, fields: {FIELD: {dtype: f32, columns: [a, b]}, label: {dtype: f32, columns: y}}}}}}
+batch: 4
+loss: mse
+"""
+
+
+def something_else():
+    """What a run predicts is said where it is not what 'predict' says, before any file is looked for."""
+    with open("tokens.bin", "wb") as f:
+        f.write(struct.pack("<81H", *range(81)))
+    with open("table.csv", "w") as f:
+        f.write("a,b,y\n" + "1,2,3\n" * 8)
+    for folder in "images", "masks":
+        os.makedirs(f"pairs/{folder}")
+        for i in range(8):
+            write_png(f"pairs/{folder}/{i}.png", 28, 28, lambda x, y: x // 14)
+    dense = "model: {layers: [{from: x}, {dense: 1}]}\n"
+    recipes = {"gpt": (GPT % TOKENS, "what comes next in a text", "stoker generate gpt TEXT"),
+               "unet": (UNET, "[28,28,2] numbers of each picture", "stoker eval unet"),
+               "table": (TABLE.replace("FIELD", "image") + "model: {mlp: {hidden: [4], classes: 1}}\n", "f32[2] a sample", "stoker eval table"),
+               "fields": (TABLE.replace("FIELD", "x") + dense, "learned from 'x'", "stoker export fields --onnx")}
+    for name, (text, *parts) in recipes.items():
+        with open(f"{name}.yaml", "w") as f:
+            f.write(text)
+        accepted(["train", f"{name}.yaml", "--out", name, "--steps", "1"])
+        refused(["predict", name, "digits/test", "digits/test/3/00003.jpg"], 1, *parts)
+
+
 begin()
 train_some()
 any_size()
@@ -118,4 +162,5 @@ without_a_test()
 from_arrays()
 folders()
 damaged()
+something_else()
 end()

@@ -228,8 +228,9 @@ typedef struct watched_job {
 
 enum { MOST_STOPS = 3 }; /* then a command that does not mind Ctrl-C is left alone */
 
-/* Samples until the job ends. *exit_code: as a shell would give it, or -1 where nobody knows. */
-static stk_status follow(stk_watch *watch, const watched_job *job, int *exit_code)
+/* Samples until the job ends. *exit_code: as a shell would give it, or -1 where nobody knows; *by_signal: see child.h.
+ */
+static stk_status follow(stk_watch *watch, const watched_job *job, int *exit_code, int *by_signal)
 {
     double begin = cli_now(), shown = begin;
     bool is_over = false, ended = false;
@@ -247,7 +248,7 @@ static stk_status follow(stk_watch *watch, const watched_job *job, int *exit_cod
         if (job->seconds > 0 && cli_now() - begin >= job->seconds) break;
         double left = (double)stk_watch_sampler_interval_us(&watch->sampler) * 1e-6 - (cli_now() - at);
         if (!is_over) stk_watch_child_wait(left > 0.001 ? (long)(left * 1e6) : 1000);
-        ended = job->is_ours && stk_watch_child_ended(job->pid, exit_code);
+        ended = job->is_ours && stk_watch_child_ended(job->pid, exit_code, by_signal);
     }
     return STK_OK;
 }
@@ -277,7 +278,7 @@ static int watch_job(const cli_args *args, char *const *argv)
     stk_watch_config config = {.nvml = cli_value(args, "--nvml"),
                                .root = {cli_value(args, "--over"), cli_value(args, "--without")}};
     int64_t pid, seconds, interval;
-    int exit_code = -1;
+    int exit_code = -1, by_signal = 0;
     watched_job job = {0, argv != NULL, isatty(STDERR_FILENO) && !cli_has(args, "--quiet"), 0};
     if (!cli_number(args, "--pid", 1, INT32_MAX, 0, &pid) || !cli_number(args, "--seconds", 1, 1 << 30, 0, &seconds) ||
         !cli_number(args, "--interval", 20, 10000, 100, &interval))
@@ -307,10 +308,8 @@ static int watch_job(const cli_args *args, char *const *argv)
     config.interval_us = interval * 1000;
     stk_status status = stk_watch_open(&watch, &config, cli_value(args, "--record"));
     if (status == STK_OK && argv) name_command(&watch, argv);
-    if (status == STK_OK) status = follow(&watch, &job, &exit_code);
-    char text[16];
-    snprintf(text, sizeof(text), "%d", exit_code);
-    if (status == STK_OK) status = stk_watch_finish(&watch, exit_code >= 0 ? text : NULL);
+    if (status == STK_OK) status = follow(&watch, &job, &exit_code, &by_signal);
+    if (status == STK_OK) status = stk_watch_finish(&watch, exit_code, by_signal);
     if (job.shows_line) fprintf(stderr, "\r\033[K");
     if (status == STK_OK && job.is_ours && exit_code < 0) {
         cli_error("'%s' did not stop and goes on as process %d; kill -9 %d ends it", argv[0], (int)job.pid,
@@ -320,7 +319,7 @@ static int watch_job(const cli_args *args, char *const *argv)
     int code = status == STK_OK ? put_report(args, &watch, argv ? stderr : stdout) : cli_fail();
     stk_watch_close(&watch);
     /* A failure to watch must not end the command, which goes on and tells its own end. */
-    while (job.is_ours && exit_code < 0 && status != STK_OK && !stk_watch_child_ended(job.pid, &exit_code))
+    while (job.is_ours && exit_code < 0 && status != STK_OK && !stk_watch_child_ended(job.pid, &exit_code, &by_signal))
         stk_watch_child_wait(1000000);
     return exit_code > 0 ? exit_code : code;
 }

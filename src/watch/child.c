@@ -104,14 +104,15 @@ void stk_watch_child_wait(long us)
     if (us > 0) ppoll(NULL, 0, &timeout, &open);
 }
 
-bool stk_watch_child_ended(pid_t pid, int *exit_code)
+bool stk_watch_child_ended(pid_t pid, int *exit_code, int *by_signal)
 {
     bool ended = false;
     int how;
     for (pid_t found; (found = waitpid(-1, &how, WNOHANG)) > 0;) {
         if (found != pid) continue;
         ended = true;
-        *exit_code = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + (WIFSIGNALED(how) ? WTERMSIG(how) : 0);
+        *by_signal = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+        *exit_code = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + *by_signal;
     }
     if (ended) send_to = 0;
     return ended;

@@ -19,8 +19,9 @@ void stk_watch_child_attach(void);
 /* Waits at most us microseconds; sooner where a child ends or a signal comes. */
 void stk_watch_child_wait(long us);
 
-/* True: the command has ended, with the exit code that a shell would give (128 + signal). Reaps orphans, too. */
-bool stk_watch_child_ended(pid_t pid, int *exit_code);
+/* True: the command has ended, with the exit code that a shell would give (128 + signal), and by the signal that killed
+ * it; 0: it ended by itself. Reaps orphans, too. */
+bool stk_watch_child_ended(pid_t pid, int *exit_code, int *by_signal);
 
 /* How often this process was asked to stop. */
 int stk_watch_child_stops(void);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,18 +111,43 @@ static void add_missing(const stk_watch_report *report, stk_text *out)
         add_wrapped(report, out, i == 0 ? "not seen" : "", text);
 }
 
+/* The names that shells have for signals that end programs. */
+static const char *name_of_signal(int number)
+{
+    static const struct {
+        int signal;
+        const char *name;
+    } known[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
+                 {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
+                 {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"}, {SIGPIPE, "SIGPIPE"},
+                 {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (known[i].signal == number) return known[i].name;
+    return NULL;
+}
+
+bool stk_watch_report_end(const stk_watch_facts *facts, char *out, size_t bytes)
+{
+    const char *exit_text = stk_watch_facts_get(facts, "exit", 0),
+               *signal_text = stk_watch_facts_get(facts, "signal", 0);
+    int code = exit_text ? atoi(exit_text) : 0, killer = signal_text ? atoi(signal_text) : 0;
+    if (code == 0) return false;
+    const char *name = name_of_signal(killer > 0 ? killer : code - 128);
+    if (killer > 0)
+        snprintf(out, bytes, "exit code %d: killed by signal %d%s%s%s", code, killer, name ? " (" : "",
+                 name ? name : "", name ? ")" : "");
+    else if (name)
+        snprintf(out, bytes, "exit code %d (as a shell says for %s)", code, name);
+    else
+        snprintf(out, bytes, "exit code %d", code);
+    return true;
+}
+
 /* How the command ended, where that was not as it should. */
 static void add_end(const stk_watch_report *report, stk_text *out)
 {
-    const char *text = stk_watch_facts_get(report->facts, "exit", 0);
-    int code = text ? atoi(text) : 0;
     char line[120];
-    if (code == 0) return;
-    if (code > 128 && code < 160)
-        snprintf(line, sizeof(line), "exit code %d: killed by signal %d (%s)", code, code - 128, strsignal(code - 128));
-    else
-        snprintf(line, sizeof(line), "exit code %d", code);
-    add_wrapped(report, out, "ended", line);
+    if (stk_watch_report_end(report->facts, line, sizeof(line))) add_wrapped(report, out, "ended", line);
 }
 
 /* What the run itself says, which is what the verdicts go by. */

@@ -19,12 +19,15 @@ typedef struct stk_watch_report {
 void stk_watch_report_make(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_report *out);
 
 void stk_watch_report_text(const stk_watch_report *report, stk_text *out);
-/* One object: verdicts, signals, missing, framework, command, length_s, overhead, exit_code. */
+/* One object: verdicts, signals, missing, framework, command, length_s, overhead, exit_code, signal. */
 void stk_watch_report_json(const stk_watch_report *report, stk_text *out);
 /* One page that needs no network. */
 void stk_watch_report_html(const stk_watch_report *report, stk_text *out);
 /* A line for a terminal while the job runs. */
 void stk_watch_report_line(const stk_watch_report *report, stk_text *out);
+
+/* "exit code 7", and what that means; false where the command ended as it should. */
+bool stk_watch_report_end(const stk_watch_facts *facts, char *out, size_t bytes);
 
 /* Text in JSON's quotes; what is not ASCII becomes '?'. */
 void stk_watch_json_text(stk_text *out, const char *text);

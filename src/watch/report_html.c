@@ -140,9 +140,8 @@ static void add_head(const stk_watch_report *report, stk_text *out)
 {
     const char *command = stk_watch_facts_get(report->facts, "command", 0);
     const char *framework = stk_watch_facts_get(report->facts, "framework", 0);
-    const char *code = stk_watch_facts_get(report->facts, "exit", 0);
     double joules = report->history->gpu_joules;
-    char kj[STK_PLAIN_TEXT];
+    char kj[STK_PLAIN_TEXT], end[120];
     stk_text_add(out,
                  "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>stoker watch</title><style>%s"
                  "</style></head><body>\n<h1>",
@@ -154,10 +153,7 @@ static void add_head(const stk_watch_report *report, stk_text *out)
         stk_text_add(out, "; ");
         add_escaped(out, framework);
     }
-    if (code && strcmp(code, "0") != 0) {
-        stk_text_add(out, "; it ended with exit code ");
-        add_escaped(out, code);
-    }
+    if (stk_watch_report_end(report->facts, end, sizeof(end))) stk_text_add(out, "; it ended with %s", end);
     if (joules > 0) stk_text_add(out, "; the GPUs took %s kJ", stk_plain_number(joules / 1000, kj));
     stk_text_add(out, "</p>\n");
 }

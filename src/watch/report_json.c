@@ -73,10 +73,21 @@ static void add_list(const stk_watch_report *report, const char *name, const cha
     stk_text_add(out, "]");
 }
 
+/* A recording may hold anything. */
+static void add_whole(const stk_watch_report *report, const char *name, const char *key, stk_text *out)
+{
+    const char *text = stk_watch_facts_get(report->facts, key, 0);
+    char *end = NULL;
+    long x = text ? strtol(text, &end, 10) : 0;
+    stk_text_add(out, ", \"%s\": ", name);
+    if (text && end != text && !*end)
+        stk_text_add(out, "%ld", x);
+    else
+        stk_text_add(out, "null");
+}
+
 void stk_watch_report_json(const stk_watch_report *report, stk_text *out)
 {
-    const char *exit_text = stk_watch_facts_get(report->facts, "exit", 0);
-    char *end = NULL;
     stk_text_add(out, "{\"verdicts\": [");
     for (int i = 0; i < report->n_verdicts; i++) {
         if (i) stk_text_add(out, ", ");
@@ -103,11 +114,7 @@ void stk_watch_report_json(const stk_watch_report *report, stk_text *out)
     add_number(out, report->overhead);
     stk_text_add(out, ", \"gpu_joules\": ");
     add_number(out, report->history->gpu_joules_s > 0 ? report->history->gpu_joules : NAN);
-    /* A recording may hold anything. */
-    long code = exit_text ? strtol(exit_text, &end, 10) : 0;
-    stk_text_add(out, ", \"exit_code\": ");
-    if (exit_text && end != exit_text && !*end)
-        stk_text_add(out, "%ld}\n", code);
-    else
-        stk_text_add(out, "null}\n");
+    add_whole(report, "exit_code", "exit", out);
+    add_whole(report, "signal", "signal", out);
+    stk_text_add(out, "}\n");
 }

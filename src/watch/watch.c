@@ -61,16 +61,17 @@ void stk_watch_report_now(const stk_watch *watch, stk_watch_report *out)
     if (overhead) out->overhead = strtod(overhead, NULL);
 }
 
-stk_status stk_watch_finish(stk_watch *watch, const char *exit_code)
+stk_status stk_watch_finish(stk_watch *watch, int exit_code, int by_signal)
 {
     stk_watch_facts *facts = &watch->sampler.facts;
     if (watch->is_open)
         STK_RETURN_IF_ERROR(
             stk_watch_facts_add(facts, "overhead", "%.6f", stk_watch_sampler_overhead(&watch->sampler)));
     if (watch->is_open) STK_RETURN_IF_ERROR(stk_watch_own_note(facts));
-    if (exit_code) STK_RETURN_IF_ERROR(stk_watch_facts_add(facts, "exit", "%s", exit_code));
+    if (exit_code >= 0) STK_RETURN_IF_ERROR(stk_watch_facts_add(facts, "exit", "%d", exit_code));
+    if (by_signal > 0) STK_RETURN_IF_ERROR(stk_watch_facts_add(facts, "signal", "%d", by_signal));
     /* A job that is killed takes no more samples. */
-    int64_t kills = watch->is_open && exit_code ? stk_watch_sampler_last_kills(&watch->sampler) : 0;
+    int64_t kills = watch->is_open && exit_code >= 0 ? stk_watch_sampler_last_kills(&watch->sampler) : 0;
     if (kills > 0) STK_RETURN_IF_ERROR(stk_watch_facts_add(facts, "killed", "%" PRId64, kills));
     return stk_watch_recorder_close(&watch->recorder, facts);
 }

@@ -24,8 +24,9 @@ stk_status stk_watch_take(stk_watch *watch, bool *is_over);
 stk_status stk_watch_replay(stk_watch *watch, const char *path);
 /* What can be said by now. Borrows from watch. */
 void stk_watch_report_now(const stk_watch *watch, stk_watch_report *out);
-/* Notes how the job ended and closes the recording; then the report is what a replay will give. */
-stk_status stk_watch_finish(stk_watch *watch, const char *exit_code);
+/* Notes how the job ended (exit_code -1: nobody knows; by_signal 0: by itself) and closes the recording; then the
+ * report is what a replay will give. */
+stk_status stk_watch_finish(stk_watch *watch, int exit_code, int by_signal);
 /* A watch that is zero or closed is fine. */
 void stk_watch_close(stk_watch *watch);
 

@@ -70,6 +70,14 @@ def exit_codes():
     done = watch("--", "sh", "-c", "kill -9 $$")
     check(done.returncode == 137 and "killed by signal 9" in done.stderr, f"a signal becomes 128 and its number: {done.stderr!r}")
     check("exit code 3" in watch("--", "sh", "-c", "exit 3").stderr, "an exit code is told")
+    check(report("--record", "killed.rec", "--", "sh", "-c", "kill -9 $$")["signal"] == 9, "in JSON, too")
+    check("killed by signal 9 (SIGKILL)" in watch("--replay", "killed.rec").stdout, "and in a replay")
+    done = watch("--record", "itself.rec", "--html", "itself.html", "--", "sh", "-c", "exit 130")
+    check(done.returncode == 130 and "exit code 130 (as a shell says for SIGINT)" in done.stderr and "killed" not in done.stderr,
+          f"a job that ends by itself was not killed: {done.stderr!r}")
+    check(report("--replay", "itself.rec")["signal"] is None, "nor in JSON")
+    with open("itself.html") as f:
+        check("exit code 130 (as a shell says for SIGINT)" in f.read(), "nor on the page")
     done = watch("--", "sh", "-c", "echo out; echo err >&2; cat", input="in\n")
     check(done.stdout == "out\nin\n" and "err\n" in done.stderr and "stoker watch\n" in done.stderr,
           f"the command keeps its streams: {done.stdout!r}")

@@ -18,7 +18,7 @@
 #define STK_TRAIN_CHECKPOINT_H
 
 #include "base/text.h"
-#include "train/trainer.h"
+#include "train/train_state.h"
 
 typedef struct stk_checkpoint_writer stk_checkpoint_writer;
 

@@ -2,7 +2,7 @@
 #ifndef STK_TRAIN_CHECKPOINT_INSIDE_H
 #define STK_TRAIN_CHECKPOINT_INSIDE_H
 
-#include "train/trainer.h"
+#include "train/train_state.h"
 
 /* True for "<name of another tensor>.velocity", ".m" and ".v". */
 bool stk_is_optimizer_state(const stk_named_tensor *tensors, size_t n, const char *name);

@@ -10,12 +10,11 @@
 #include "train/checkpoint.h"
 #include "train/checkpoint_inside.h"
 #include "train/checkpoint_state.h"
-#include "train/measure.h"
 #include "train/safetensors.h"
 
 bool stk_is_optimizer_state(const stk_named_tensor *tensors, size_t n, const char *name)
 {
-    if (!strcmp(name, STK_MEASURE_SUMS)) return true;
+    if (!strcmp(name, STK_METRIC_SUMS)) return true;
     static const char *const endings[] = {".velocity", ".m", ".v", ".raw"};
     for (int e = 0; e < 4; e++) {
         size_t length = strlen(name), ending = strlen(endings[e]);

@@ -3,7 +3,7 @@
 #define STK_TRAIN_CHECKPOINT_STATE_H
 
 #include "base/file.h"
-#include "train/trainer.h"
+#include "train/train_state.h"
 
 /* Returned: free(). NULL when out of memory. */
 char *stk_state_to_json(const stk_train_state *state, const char *recipe);

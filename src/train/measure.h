@@ -9,9 +9,6 @@
 #include "graph/graph.h"
 #include "stoker/metric.h"
 
-/* The tensor in a checkpoint that holds the sums of the epoch under way. */
-#define STK_MEASURE_SUMS "epoch.metric_sums"
-
 typedef enum stk_measure_group {
     STK_GROUP_RATES,     /* [4,K]: hits, predicted, labelled, and (first) how many there are */
     STK_GROUP_AUC,       /* [K,2,bins] */

@@ -49,7 +49,7 @@ static int64_t count_sums(const stk_trainer *trainer)
 stk_named_tensor stk_measures_tensor(const stk_trainer *trainer)
 {
     stk_tensor_desc desc = stk_desc_make(STK_F64, STK_SHAPE(count_sums(trainer)));
-    return (stk_named_tensor){STK_MEASURE_SUMS, {.desc = desc, .data = trainer->train_sums}};
+    return (stk_named_tensor){STK_METRIC_SUMS, {.desc = desc, .data = trainer->train_sums}};
 }
 
 void stk_measures_build(const stk_trainer *trainer, stk_graph *graph, stk_value weight)
@@ -61,14 +61,14 @@ void stk_measures_build(const stk_trainer *trainer, stk_graph *graph, stk_value 
     stk_value target = find_target(trainer, &ignores, &ignore_index);
     stk_value output = stk_value_of(graph, stk_model_get_output(trainer->model).id);
     stk_graph_output(
-        graph, STK_MEASURE_SUMS,
+        graph, STK_METRIC_SUMS,
         stk_measure_build(&trainer->measures, output, stk_value_of(graph, target.id), weight, ignores, ignore_index));
 }
 
 void stk_measures_add(const stk_trainer *trainer, const stk_bound_program *bound, double *sums)
 {
     stk_tensor_desc desc;
-    const double *own = count_sums(trainer) ? stk_program_output(bound->program, STK_MEASURE_SUMS, &desc) : NULL;
+    const double *own = count_sums(trainer) ? stk_program_output(bound->program, STK_METRIC_SUMS, &desc) : NULL;
     for (int64_t i = 0; own && i < count_sums(trainer); i++)
         sums[i] += own[i];
 }

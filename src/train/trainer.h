@@ -1,27 +1,10 @@
-/* The trainer's inside, for the rest of train: state that a checkpoint keeps, and hooks around the loop. */
+/* The trainer's inside, for what saves and tells: its tensors and state, and hooks around the loop. */
 #ifndef STK_TRAIN_TRAINER_H
 #define STK_TRAIN_TRAINER_H
 
 #include "stoker/loader.h"
 #include "stoker/trainer.h"
-#include "tensor/shape.h"
-
-typedef struct stk_named_tensor {
-    const char *name;     /* "conv2d.weight", "conv2d.weight.momentum": borrowed */
-    stk_tensor_view view; /* borrowed; the engine's own memory, or a copy in the host's */
-} stk_named_tensor;
-
-/* Where the run stands, besides the tensors. All of it is integers and sums, so that resuming is exact. */
-typedef struct stk_train_state {
-    int64_t step;                                     /* steps done */
-    int64_t epoch, i_batch;                           /* the next batch to be trained on, epochs from 0 */
-    double epoch_loss_sum, epoch_correct, epoch_top5; /* running sums of the epoch under way */
-    double epoch_weight; /* of epoch_loss_sum: samples, or what they count for (stk_model_loss_weight) */
-    int64_t epoch_samples;
-    double best_value, stop_value; /* of the best validation, less is better (accuracy: negative); infinity at first */
-    int64_t best_epoch, best_metric, n_bad_epochs;
-    uint64_t seed;
-} stk_train_state;
+#include "train/train_state.h"
 
 /* Compiles if that has not happened yet, so that tensors and state exist. Does nothing when called again. */
 stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs);

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "stoker/safetensors.h"
 #include "train/name_map.h"
-#include "train/trainer.h"
+#include "train/train_state.h"
 
 #define STK_LAYOUT_KEY  "layout"
 #define STK_LAYOUT_OURS "channels_last"

@@ -17,7 +17,6 @@
 #include "data/skip_list.h"
 #include "train/nan_guard.h"
 #include "train/precision.h"
-#include "train/profile.h"
 #include "train/shapes.h"
 #include "train/trainer_state.h"
 
@@ -110,6 +109,12 @@ static bool is_listed(const stk_trainer *trainer, const char *text)
     return false;
 }
 
+void stk_trainer_keep_loader(stk_trainer *trainer, const stk_loader *loader)
+{
+    stk_loader_get_stats(loader, &trainer->loader_stats);
+    trainer->n_stages = stk_loader_get_stages(loader, trainer->stage, STK_MOST_KEPT_STAGES);
+}
+
 void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
 {
     stk_loader_stats stats;
@@ -121,7 +126,7 @@ void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
         (void)stk_skip_insert(key[i], &trainer->skipped_key, &trainer->n_skipped, &trainer->skipped_capacity);
     if (loader == trainer->loader) {
         trainer->result.n_data_threads = stats.n_active_threads;
-        stk_profile_keep_loader(trainer, loader);
+        stk_trainer_keep_loader(trainer, loader);
     }
     for (int64_t i = 0; trainer->n_skipped_texts < 100; i++) {
         const char *text = stk_loader_skipped(loader, i);

@@ -1,6 +1,6 @@
-/* See train/profile.h. */
-#include "train/profile.h"
-
+/* profile.json: what a run's time and memory went to, for 'stoker report' and for scripts, with what the machine can
+ * do, measured where the run was long enough to be worth it. docs/observing.md has its fields.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +12,21 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "engine/breakdown.h"
 #include "engine/profile.h"
 #include "events/json_text.h"
+#include "train/run_state.h"
 #include "train/trainer_state.h"
 
 enum { MOST_KERNELS = 60, MOST_BUFFERS = 1500 };
+static const double WORTH_MEASURING_S = 20; /* the measurement takes about half a second */
+
+typedef struct profile_info {
+    const stk_run_info *run;
+    const stk_energy *energy;
+    const stk_device_speed *peaks; /* NULL: not measured */
+    size_t peak_rss_bytes;         /* of the process, before that was measured */
+} profile_info;
 
 static void add(stk_text *out, const char *key, double value)
 {
@@ -149,15 +159,9 @@ static stk_status add_kernels(stk_text *out, stk_program *program)
 
 /* --- input --- */
 
-void stk_profile_keep_loader(stk_trainer *trainer, const stk_loader *loader)
-{
-    stk_loader_get_stats(loader, &trainer->loader_stats);
-    trainer->n_stages = stk_loader_get_stages(loader, trainer->stage, STK_MOST_KEPT_STAGES);
-}
-
 static void add_input(stk_text *out, stk_trainer *trainer)
 {
-    if (trainer->loader) stk_profile_keep_loader(trainer, trainer->loader);
+    if (trainer->loader) stk_trainer_keep_loader(trainer, trainer->loader);
     const stk_loader_stats *s = &trainer->loader_stats;
     stk_text_add(out, ",\n\"input\": {\"threads\": %d", s->n_threads);
     add(out, "active_threads", s->n_active_threads);
@@ -183,7 +187,7 @@ static void add_input(stk_text *out, stk_trainer *trainer)
 
 /* --- memory --- */
 
-static stk_status add_memory(stk_text *out, stk_trainer *trainer, const stk_profile_info *info)
+static stk_status add_memory(stk_text *out, stk_trainer *trainer, const profile_info *info)
 {
     stk_program_info program = stk_program_get_info(trainer->train.program);
     stk_arena_use *use = malloc(MOST_BUFFERS * sizeof(*use));
@@ -213,7 +217,7 @@ static stk_status add_memory(stk_text *out, stk_trainer *trainer, const stk_prof
 
 /* --- the whole --- */
 
-static void add_step(stk_text *out, const stk_trainer *trainer, const stk_profile_info *info)
+static void add_step(stk_text *out, const stk_trainer *trainer, const profile_info *info)
 {
     const stk_timing *t = &trainer->timing;
     stk_train_result result;
@@ -240,7 +244,7 @@ static void add_step(stk_text *out, const stk_trainer *trainer, const stk_profil
     stk_text_add(out, "}");
 }
 
-static void add_peaks(stk_text *out, const stk_trainer *trainer, const stk_profile_info *info)
+static void add_peaks(stk_text *out, const stk_trainer *trainer, const profile_info *info)
 {
     const stk_energy *energy = info->energy;
     double n = (double)trainer->timing.n_steps * (double)trainer->train.batch;
@@ -257,7 +261,8 @@ static void add_peaks(stk_text *out, const stk_trainer *trainer, const stk_profi
     stk_text_add(out, "}");
 }
 
-stk_status stk_profile_write(stk_trainer *trainer, const stk_profile_info *info, const char *path)
+/* Writes it whole or not at all. The trainer has run. */
+static stk_status write_profile(stk_trainer *trainer, const profile_info *info, const char *path)
 {
     stk_text out = {0};
     stk_status status;
@@ -282,4 +287,22 @@ stk_status stk_profile_write(stk_trainer *trainer, const stk_profile_info *info,
 done:
     stk_text_free(&out);
     return status;
+}
+
+void stk_run_write_profile(stk_run *run, const stk_train_result *result)
+{
+    char path[STK_PATH_BYTES], text[700];
+    stk_device_speed speed;
+    /* A limit holds until the end. */
+    size_t limit = stk_trainer_step_limit(run->trainer);
+    bool fits = limit == 0 || stk_trainer_planned(run->trainer) + STK_MEASURE_BYTES <= limit;
+    bool worth = fits && (result->wall_s >= WORTH_MEASURING_S || run->options.trace_first > 0);
+    bool measured = worth && stk_run_measure(run, &speed) == STK_OK;
+    stk_energy_count(&run->energy);
+    profile_info info = {&run->info, &run->energy, measured ? &speed : NULL, result->peak_rss_bytes};
+    stk_status status = stk_path_join(path, sizeof(path), run->folder, "profile.json");
+    if (status == STK_OK) status = write_profile(run->trainer, &info, path);
+    if (status == STK_OK) return;
+    snprintf(text, sizeof(text), "no profile: %.600s", stk_error_text());
+    stk_run_warn(run, text);
 }

@@ -85,7 +85,7 @@ stk_status stk_result_write(const stk_run *run, const stk_run_result *result);
  * has that, too. A part of a run (--steps) leaves a file that says that it is not finished; result then stays. */
 stk_status stk_result_judge(const stk_run *run, const char *path, stk_run_result *result);
 
-/* --- run_profile.c --- */
+/* --- profile.c --- */
 /* profile.json at the end of a run; failing to write it is a warning. Takes result's time for how long the run took. */
 void stk_run_write_profile(stk_run *run, const stk_train_result *result);
 

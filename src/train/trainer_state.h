@@ -210,6 +210,8 @@ void stk_trainer_emit(stk_trainer *trainer, stk_train_event *event);
 /* Opens a loader on the trainer's account, with its threads and seed. */
 stk_status stk_trainer_open_loader(stk_trainer *trainer, const stk_dataset *dataset, stk_loader_config config,
                                    stk_loader **out);
+/* Keeps what the training loader knows of its work. */
+void stk_trainer_keep_loader(stk_trainer *trainer, const stk_loader *loader);
 /* Keeps what a loader skipped before it is closed. */
 void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader);
 

@@ -5,7 +5,7 @@
 #include "graph/graph.h"
 #include "optim/groups.h"
 #include "train/build.h"
-#include "train/trainer_state.h"
+#include "train/whiten.h"
 
 /* Each pattern of a list matches a trainable parameter. */
 static stk_status check_patterns(const stk_graph *graph, const stk_yaml_node *list, bool is_frozen)

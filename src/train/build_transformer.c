@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "stoker/transformer.h"
 #include "tensor/shape.h"
+#include "train/batch_shapes.h"
 #include "train/build.h"
-#include "train/shapes.h"
 
 bool stk_build_takes_tokens(const char *kind)
 {

@@ -19,6 +19,7 @@
 #include "train/precision.h"
 #include "train/shapes.h"
 #include "train/trainer_state.h"
+#include "train/whiten.h"
 
 void stk_trainer_emit(stk_trainer *trainer, stk_train_event *event)
 {

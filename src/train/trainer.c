@@ -11,6 +11,7 @@
 #include "train/precision.h"
 #include "train/shapes.h"
 #include "train/trainer_state.h"
+#include "train/whiten.h"
 
 stk_trainer_config stk_trainer_config_default(void)
 {

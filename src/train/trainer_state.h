@@ -1,4 +1,4 @@
-/* The trainer's struct, shared by trainer.c, step_graph.c, loop.c and evaluate.c only. */
+/* The trainer's struct, shared by the files that are the trainer, and read by those that plan or tell what it did. */
 #ifndef STK_TRAIN_TRAINER_STATE_H
 #define STK_TRAIN_TRAINER_STATE_H
 
@@ -181,10 +181,6 @@ stk_status stk_trainer_prepare_eval(stk_trainer *trainer, const stk_dataset *dat
 /* Before the first step: the weights that are trained begin where their mean stands, so that whoever fills a network's
  * weights fills both. Does nothing later, and where no mean is kept. */
 stk_status stk_trainer_start_average(stk_trainer *trainer);
-/* whiten.c: that there is such a layer. */
-stk_status stk_whiten_check(const stk_graph *graph, const stk_whiten *settings);
-/* Before the first step, what config.whiten says. */
-stk_status stk_trainer_whiten(stk_trainer *trainer);
 
 /* --- memory_choice.c --- */
 /* What the limit asks for, or the user. The engine is open. */

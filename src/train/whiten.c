@@ -1,4 +1,6 @@
-/* A first layer that whitens patches of the data: see stk_whiten in stoker/trainer.h. */
+/* See train/whiten.h. */
+#include "train/whiten.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What of shapes only the data decide; apart from shapes.c, so that building a model does not link the trainer. */
-#include "train/shapes.h"
+/* Apart from shapes.c, so that building a model does not link the trainer. */
+#include "train/batch_shapes.h"
 
 bool stk_shapes_vary(const stk_dataset *dataset)
 {

@@ -79,7 +79,6 @@ bool stk_build_takes_tokens(const char *kind);
  * the size has of its own. */
 stk_status stk_build_fill_vocabulary(stk_recipe *recipe, bool from_data);
 stk_transformer_config stk_build_transformer_config(const stk_recipe *recipe);
-stk_status stk_build_recurrent(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value tokens);
 stk_status stk_build_of_tokens(const stk_recipe *recipe, const stk_dataset *train, stk_model *model);
 /* A `layers:` list on *x, which is no value where the list begins with a field. Fields of train that it names become
  * inputs of the model. Errors name the line, the layer and the shapes. */

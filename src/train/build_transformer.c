@@ -1,8 +1,9 @@
-/* Networks for samples of tokens: BERT and GPT-2 from a recipe. See train/build.h. */
+/* Networks for samples of tokens: BERT, GPT-2, and recurrent text classifiers. See train/build.h. */
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "stoker/recurrent.h"
 #include "stoker/transformer.h"
 #include "tensor/shape.h"
 #include "train/batch_shapes.h"
@@ -121,12 +122,38 @@ static stk_status build_gpt2(const stk_recipe *recipe, const stk_dataset *train,
     return stk_build_check_model(recipe, model);
 }
 
+static stk_status build_recurrent(const stk_recipe *recipe, const stk_dataset *train, stk_model *model,
+                                  stk_value tokens)
+{
+    const stk_yaml_node *settings = recipe->model, *pad = stk_yaml_get(settings, "pad");
+    stk_recurrent_classifier c = {.vocabulary = stk_yaml_get(settings, "vocabulary")->integer,
+                                  .width = stk_yaml_get(settings, "width")->integer,
+                                  .dropout = stk_yaml_get(settings, "dropout")->real};
+    stk_value mask = tokens;
+    int64_t classes;
+    STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, train, &classes));
+    if (pad) {
+        stk_value none = stk_graph_constant(tokens.graph, STK_I32, (stk_shape){0}, (double)pad->integer);
+        mask = stk_not_equal(tokens, none);
+    }
+    c.recurrent =
+        (stk_recurrent_config){.kind = !strcmp(recipe->model_kind, "lstm") ? STK_RECURRENT_LSTM : STK_RECURRENT_GRU,
+                               .units = stk_yaml_get(settings, "units")->integer,
+                               .layers = (int)stk_yaml_get(settings, "layers")->integer,
+                               .bidirectional = stk_yaml_get(settings, "bidirectional")->truth,
+                               .dropout = c.dropout,
+                               .mask = pad ? &mask : NULL};
+    stk_value logits = stk_classify_recurrent(tokens, &c, classes);
+    STK_RETURN_IF_ERROR(stk_build_check_model(recipe, model));
+    return stk_build_loss(recipe, train, model, logits);
+}
+
 stk_status stk_build_of_tokens(const stk_recipe *recipe, const stk_dataset *train, stk_model *model)
 {
     stk_value tokens;
     const char *field = has_field(train, "tokens") || !has_field(train, "text") ? "tokens" : "text";
     STK_RETURN_IF_ERROR(add_tokens(recipe, train, field, model, &tokens));
     if (!strcmp(recipe->model_kind, "bert")) return build_bert(recipe, train, model, tokens);
-    if (strcmp(recipe->model_kind, "gpt2")) return stk_build_recurrent(recipe, train, model, tokens);
+    if (strcmp(recipe->model_kind, "gpt2")) return build_recurrent(recipe, train, model, tokens);
     return build_gpt2(recipe, train, model, tokens);
 }

@@ -1,4 +1,4 @@
-/* Keys of BERT and GPT-2. */
+/* Keys of networks for samples of tokens: BERT, GPT-2, and the text classifiers lstm and gru. */
 #include "train/keys.h"
 
 #define SHAPE_OF_IT                                                                                                    \
@@ -54,3 +54,45 @@ const stk_key stk_gpt2_keys[] = {{.name = "size",
                                   .doc = "12 layers of 768, 6 of 192."},
                                  SHAPE_OF_IT,
                                  END};
+
+const stk_key stk_recurrent_keys[] = {
+    {.name = "vocabulary",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 2147483647,
+     .required = true,
+     .doc = "Rows of the embedding; tokens are below it."},
+    {.name = "width", .type = STK_KEY_INT, .least = 1, .most = 1e6, .standard = "128", .doc = "Of the embedding."},
+    {.name = "units",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e6,
+     .standard = "128",
+     .doc = "Of the state, in each direction."},
+    {.name = "layers", .type = STK_KEY_INT, .least = 1, .most = 100, .standard = "1", .doc = "One upon the other."},
+    {.name = "bidirectional",
+     .type = STK_KEY_BOOL,
+     .standard = "false",
+     .doc = "A second state, from the end to the start."},
+    {.name = "dropout",
+     .type = STK_KEY_REAL,
+     .least = 0,
+     .most = 0.99,
+     .standard = "0",
+     .doc = "Of embeddings, between layers, and of the last state."},
+    {.name = "pad",
+     .type = STK_KEY_INT,
+     .least = 0,
+     .most = 2147483647,
+     .doc = "The token that sequences are filled up with, at which the state stays as it is. Default: all count."},
+    {.name = "classes",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e6,
+     .doc = "How many classes there are. Default: as many as the data has."},
+    {.name = "length",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1 << 24,
+     .doc = "Tokens of a sample, which the data must have. Default: as many as the data has."},
+    END};

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "tensor/shape.h"
-#include "train/measure_inside.h"
 
 static const struct {
     const char *name;

@@ -9,6 +9,8 @@
 #include "graph/graph.h"
 #include "stoker/metric.h"
 
+enum { STK_AUC_BINS = 8192, STK_MOST_AUC = 64, STK_MOST_NEIGHBOURS = 99999 };
+
 typedef enum stk_measure_group {
     STK_GROUP_RATES,     /* [4,K]: hits, predicted, labelled, and (first) how many there are */
     STK_GROUP_AUC,       /* [K,2,bins] */

@@ -2,7 +2,6 @@
 #include "graph/query.h"
 #include "tensor/shape.h"
 #include "train/measure.h"
-#include "train/measure_inside.h"
 
 static stk_value constant(stk_graph *graph, stk_dtype dtype, double value)
 {

@@ -1,6 +1,4 @@
-/* See train/run_init.h. */
-#include "train/run_init.h"
-
+/* First weights from a file or another run. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +8,7 @@
 #include "base/text.h"
 #include "graph/query.h"
 #include "train/build.h"
+#include "train/run_state.h"
 #include "train/weights.h"
 
 /* A run's folder stands for its best checkpoint, or its last. */

@@ -1,4 +1,4 @@
-/* The run's struct, shared by run.c, run_train.c, run_folder.c, run_result.c and run_predict.c only. */
+/* The run's struct, and what its files call of each other. */
 #ifndef STK_TRAIN_RUN_STATE_H
 #define STK_TRAIN_RUN_STATE_H
 
@@ -78,6 +78,10 @@ stk_status stk_folder_check_data(const stk_run *run);
 /* recipe.yaml, written whole, and data.json, see train/data_record.h. */
 stk_status stk_folder_write_recipe(const stk_run *run);
 void stk_folder_remove_recipe(const stk_run *run);
+
+/* --- run_init.c --- */
+/* Does what the recipe's `init` says, and tells what was loaded and what was not. The trainer is prepared. */
+stk_status stk_run_init_weights(stk_run *run);
 
 /* --- run_result.c --- */
 stk_status stk_result_write(const stk_run *run, const stk_run_result *result);

@@ -15,7 +15,6 @@
 #include "stoker/cache.h"
 #include "train/build.h"
 #include "train/expect.h"
-#include "train/run_init.h"
 #include "train/run_state.h"
 
 /* --- saving --- */

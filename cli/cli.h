@@ -170,6 +170,10 @@ bool cli_check_environment(void);
 void cli_settle_descriptors(void);
 /* What happens when the reader of a pipe has gone, or a file may not grow. */
 void cli_settle_output(const cli_verb *verb);
+/* From a verb that makes files, where it is asked to print alone: from here on it is as those that make none. */
+void cli_only_prints(void);
+/* A text of many lines, as it is, to standard output. */
+void cli_put_text(const char *text);
 /* The exit code, when not all of the output may have been written. verb: NULL for what only prints. */
 int cli_finish_output(const cli_verb *verb, int code);
 

@@ -113,6 +113,7 @@ static void print_set(const stk_download_set *set)
 static void print_list(void)
 {
     const stk_download_set *set;
+    cli_only_prints();
     cli_printf("digits: handwritten-like digits, made here: 60,000 + 10,000 grey JPEG files of 28 x 28 pixels\n"
                "  read by   source: {images: digits/train}\n");
     print_made();

@@ -14,8 +14,9 @@ static const cli_option options[] = {{"--keys", NULL, "prints all keys of a reci
 static int print_keys(void)
 {
     char *text;
+    cli_only_prints();
     if (stk_recipe_reference(&text) != STK_OK) return cli_fail();
-    fputs(text, stdout);
+    cli_put_text(text);
     free(text);
     return CLI_OK;
 }

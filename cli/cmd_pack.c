@@ -152,6 +152,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (!verify && !read_options(&args, &pack)) return CLI_USAGE;
     cli_catch_stop();
     if (verify) {
+        cli_only_prints();
         verify = cli_find_data(verify, place);
         return finish(&job, stk_pack_verify(verify, &pack, &progress), verify, &progress);
     }

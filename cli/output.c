@@ -42,18 +42,34 @@ static void handle(int number, void (*handler)(int))
     if (sigaction(number, NULL, &inherited) == 0 && inherited.sa_handler != SIG_IGN) sigaction(number, &action, NULL);
 }
 
+static bool only_prints;
+
+void cli_only_prints(void)
+{
+    only_prints = true;
+    handle(SIGPIPE, on_pipe);
+}
+
 void cli_settle_output(const cli_verb *verb)
 {
     handle(SIGPIPE, verb->makes_files ? on_ignored : on_pipe);
     handle(SIGXFSZ, on_ignored); /* where files may not grow: ulimit -f */
 }
 
+/* Of the first long text that could not be written: the stream keeps that it failed, but not why. */
+static int text_errno;
+
+void cli_put_text(const char *text)
+{
+    if (fputs(text, stdout) < 0 && !text_errno) text_errno = errno;
+}
+
 int cli_finish_output(const cli_verb *verb, int code)
 {
     bool failed = fflush(stdout) != 0;
     if (!failed && !ferror(stdout)) return code;
-    const char *why = failed ? strerror(errno) : "a write failed";
-    if (verb && verb->makes_files) {
+    const char *why = failed ? strerror(errno) : text_errno ? strerror(text_errno) : "a write failed";
+    if (verb && verb->makes_files && !only_prints) {
         fprintf(stderr, "stoker: warning: not all that was to be printed could be written: %s\n", why);
         return code;
     }

@@ -44,9 +44,12 @@ typedef struct claim {
     double limit;
 } claim;
 
+/* Another name that people know, of gpu_busy. */
+static const char also_gpu_busy[] = "gpu_util";
+
 static bool find_signal(const char *name, stk_watch_signal *out)
 {
-    if (!strcmp(name, "gpu_util")) name = "gpu_busy";
+    if (!strcmp(name, also_gpu_busy)) name = stk_watch_signal_name(STK_WATCH_gpu_busy);
     for (int i = 0; i < STK_WATCH_SIGNALS; i++) {
         if (strcmp(stk_watch_signal_name((stk_watch_signal)i), name)) continue;
         *out = (stk_watch_signal)i;
@@ -68,12 +71,12 @@ static bool parse_claim(const cli_verb *verb, const char *text, claim *out)
         name[--n] = 0;
     if (!find_signal(name, &out->signal)) {
         const char *names[STK_WATCH_SIGNALS + 1];
-        names[STK_WATCH_SIGNALS] = "gpu_util";
+        names[STK_WATCH_SIGNALS] = also_gpu_busy;
         for (int i = 0; i < STK_WATCH_SIGNALS; i++)
             names[i] = stk_watch_signal_name((stk_watch_signal)i);
         const char *nearest = cli_nearest(name, names, STK_WATCH_SIGNALS + 1);
-        cli_usage(verb, "option '--assert' knows no signal '%s'%s%s%s", name, nearest ? " (did you mean '" : "",
-                  nearest ? nearest : "", nearest ? "'?)" : "");
+        cli_usage(verb, "option '--assert' knows no signal '%s'%s%s%s; 'stoker watch --signals' lists them", name,
+                  nearest ? " (did you mean '" : "", nearest ? nearest : "", nearest ? "'?)" : "");
         return false;
     }
     text += strcspn(text, "<>");
@@ -360,6 +363,7 @@ static int list_signals(void)
         all.value[i] = 0;
         stk_watch_signal_tell(&all, (stk_watch_signal)i, text);
         cli_printf("  %-16s %s\n", stk_watch_signal_name((stk_watch_signal)i), text);
+        if (i == STK_WATCH_gpu_busy) cli_printf("  %-16s the same, as nvidia-smi calls it\n", also_gpu_busy);
     }
     return CLI_OK;
 }

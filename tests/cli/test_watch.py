@@ -50,6 +50,9 @@ def messages():
     refused(["watch", "python3", "x.py"], 2, "put '--' before the command")
     refused(["watch", "--asert", "x"], 2, "did you mean '--assert'")
     refused(["watch", "--assert", "gpu_bsy>3", "--", "true"], 2, "did you mean 'gpu_busy'")
+    refused(["watch", "--assert", "gpu_utl>3", "--", "true"], 2, "did you mean 'gpu_util'")
+    for name in "foo", "gpu_bsy":
+        refused(["watch", "--assert", f"{name}>80", "--", "true"], 2, "'stoker watch --signals' lists them")
     refused(["watch", "--assert", "idle>x", "--", "true"], 2, "must end in a number")
     refused(["watch", "--replay", "none.rec"], 1, "'none.rec'")
     refused(["watch", "--compare", "a.rec"], 2, "needs two recordings")
@@ -60,6 +63,9 @@ def messages():
         check(not os.path.exists("begun"), f"{option} is looked at before the command starts")
     accepted(["watch", "--help"], "stoker watch -- python train.py")
     accepted(["watch", "--signals"], "gpu_busy")
+    listed = {line.split()[0] for line in accepted(["watch", "--signals"]).stdout.splitlines() if line[2:3] != " "}
+    examples = set(re.findall(r"'(\w+)[<>]\d+'", run("watch", "--help").stdout))
+    check(examples and examples <= listed, f"what the help asserts is listed: {examples - listed}")
     with open("bad.rec", "w") as f:
         f.write("stoker-watch-record 1\nP 1 0:x\n")
     refused(["watch", "--replay", "bad.rec"], 1, "line 2 of the recording is damaged")

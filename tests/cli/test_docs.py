@@ -208,6 +208,27 @@ def check_names(page, identifiers, code):
         check(name in code, f"{page}: names {name}, which nothing reads")
 
 
+def check_fuzz_targets():
+    """./dev build fuzz takes a target as `./dev fuzz` calls it and as its program is called; ninja is played."""
+    work = os.path.abspath(sys.argv[2])
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(f"{work}/tests/fuzz")
+    shutil.copy("dev", work)
+    played = {"ninja": "echo ninja \"$@\"", "cmake": "mkdir -p build-fuzz && : >build-fuzz/build.ninja",
+              "dpkg-query": "shift 3; printf '%s=installed ' \"$@\""}
+    for name, script in played.items():
+        with open(f"{work}/{name}", "w") as f:
+            f.write(f"#!/bin/sh\n{script}\n")
+        os.chmod(f"{work}/{name}", 0o755)
+    open(f"{work}/tests/fuzz/fuzz_run_onnx.c", "w").close()
+    for target, wanted in ("run_onnx", "fuzz_run_onnx"), ("fuzz_run_onnx", "fuzz_run_onnx"), ("stk_fuzzed", "stk_fuzzed"):
+        done = subprocess.run(["./dev", "build", "fuzz", target], cwd=work, capture_output=True, text=True,
+                              env={**os.environ, "PATH": f"{work}:{os.environ['PATH']}"})
+        check(done.returncode == 0 and re.search(rf"^ninja .* {wanted}$", done.stdout, re.M),
+              f"./dev build fuzz {target}: {done.stdout}{done.stderr}")
+    shutil.rmtree(work)
+
+
 sources = [path for pattern in ("src/**/*.[ch]", "include/**/*.h", "tests/**/*.[ch]", "cli/**/*.[ch]")
            for path in glob.glob(pattern, recursive=True)]
 whole = "\n".join(read(path) for path in sources)
@@ -215,6 +236,7 @@ identifiers = set(re.findall(r"\bstk_\w+", whole)) | {f"stk_stage_{n}" for n in 
 others = [path for pattern in ("tools/*.py", "tests/**/*.py", "bench/*.py", "CMakeLists.txt", "cmake/*", "src/CMakeLists.txt", "tests/CMakeLists.txt",
                                "CMakePresets.json", "dev") for path in glob.glob(pattern, recursive=True)]
 code = whole + "\n".join(read(path) for path in others if os.path.isfile(path))
+check_fuzz_targets()
 for page in PAGES + COMMENTED:
     check_commands(page)
     if page not in SHOW_NEW and not page.endswith((".h", ".c")):

@@ -1,4 +1,4 @@
-/* The recipe's loss: which field is the target, and how it has to look beside the model's output. See train/build.h. */
+/* The recipe's loss: which field is the target, and how it looks beside the model's output. See train/build.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* A network described by two texts, from which it is built, fed and read without its data: a small recipe (model, loss
- * and the stages of evaluation) and the record of its data (train/data_record.h). Exports carry both in their metadata.
+ * and the stages of evaluation) and the record of its data (train/data_record.h). Exports carry both as metadata.
  * Threads: any.
  */
 #ifndef STK_TRAIN_DESCRIBE_H

@@ -1,4 +1,4 @@
-/* For the tables of keys, keys_*.c and recipe_keys.c: what one takes from another. */
+/* For the tables of keys: what one takes from another. */
 #ifndef STK_TRAIN_KEYS_H
 #define STK_TRAIN_KEYS_H
 

@@ -178,12 +178,21 @@ stk_value stk_index_value(stk_build *b, const int32_t *ids, int64_t n)
     return stk_onnx_plain(model, stk_onnx_find(model, name));
 }
 
+/* Only images have that order: any others are refused. */
+static stk_value reorder(stk_value x, const int32_t *order)
+{
+    int rank = stk_value_shape(x).rank;
+    if (rank == 4) return stk_transpose(x, order);
+    if (x.id >= 0) stk_graph_keep_error(x.graph, stk_fail(STK_INVALID, "a value of rank %d stands for images", rank));
+    return stk_value_none(x.graph);
+}
+
 stk_value stk_to_nhwc(stk_value x)
 {
-    return stk_transpose(x, (int32_t[]){0, 2, 3, 1});
+    return reorder(x, (int32_t[]){0, 2, 3, 1});
 }
 
 stk_value stk_to_nchw(stk_value x)
 {
-    return stk_transpose(x, (int32_t[]){0, 3, 1, 2});
+    return reorder(x, (int32_t[]){0, 3, 1, 2});
 }

@@ -62,7 +62,11 @@ stk_status stk_build_BatchNormalization(stk_build *b)
     for (int i = 0; i < 4; i++) {
         c[i] = stk_input(b, 1 + i);
         if (c[i].id < 0 || rank < 2) return stk_fail(STK_INVALID, "it lacks an input, or channels");
+        if (stk_shape_count(stk_value_shape(c[i])) != stk_value_shape(x).dim[nhwc ? rank - 1 : 1])
+            return stk_fail(STK_INVALID, "its input %d is not one number for each channel", i + 1);
         if (i >= 2) stk_graph_freeze(c[i]);
+        if (nhwc && stk_value_shape(c[i]).rank != 1)
+            c[i] = stk_reshape(c[i], STK_SHAPE(stk_value_shape(x).dim[rank - 1]));
         if (!nhwc) c[i] = by_channel(c[i], rank);
     }
     if (nhwc && stk_value_dtype(x) == STK_F32)

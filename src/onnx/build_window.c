@@ -87,9 +87,17 @@ static stk_status read_window(stk_build *b, stk_shape x, stk_window *w)
     return STK_OK;
 }
 
+/* One number for each channel of y. */
 static stk_value add_bias(stk_build *b, stk_value y)
 {
-    return stk_has_input(b, 2) ? stk_add(y, stk_input(b, 2)) : y;
+    if (!stk_has_input(b, 2)) return y;
+    stk_value bias = stk_input(b, 2);
+    stk_shape shape = stk_value_shape(bias), of_y = stk_value_shape(y);
+    if (bias.id >= 0 && y.id >= 0 && (shape.rank != 1 || shape.dim[0] != of_y.dim[of_y.rank - 1])) {
+        stk_graph_keep_error(y.graph, stk_fail(STK_INVALID, "its bias is not one number for each channel"));
+        return stk_value_none(y.graph);
+    }
+    return stk_add(y, bias);
 }
 
 stk_status stk_build_Conv(stk_build *b)

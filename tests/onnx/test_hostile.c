@@ -19,11 +19,13 @@ typedef struct list {
 } list;
 #define LIST(...) ((list){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
 
-/* One node "n" of input "x" and, where it has elements, a list of whole numbers "w", or a weight of that shape. */
+/* One node "n" of input "x" and, where it has elements, a list of whole numbers "w", or a weight of that shape, as many
+ * times as `times` says (0: once). */
 typedef struct hostile {
     const char *op;
     stk_dtype dtype;
     list shape, input, weight;
+    int times;
     const char *attribute[3];
     list value[3];     /* n 0: the first number, as an int */
     const char *words; /* NULL: it can be read */
@@ -102,14 +104,14 @@ static stk_status parse(const hostile *h, stk_onnx **out)
     Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT, *opsets = &opset;
     Onnx__ValueInfoProto output = ONNX__VALUE_INFO_PROTO__INIT, *outputs = &output, *inputs = value_info(arena, h);
     Onnx__TensorProto *weights = initializer(arena, h);
-    char *names[] = {(char *)"x", (char *)"w"}, *results[] = {(char *)"y"};
+    char w[] = "w", *names[] = {(char *)"x", w, w, w, w}, *results[] = {(char *)"y"};
     output.name = results[0];
     opset.has_version = 1;
     opset.version = 17;
     node.name = (char *)"n";
     node.op_type = (char *)(uintptr_t)h->op;
     node.input = names;
-    node.n_input = h->input.n || h->weight.n ? 2 : 1;
+    node.n_input = h->times ? (size_t)h->times + 1 : h->input.n || h->weight.n ? 2 : 1;
     node.output = results;
     node.n_output = 1;
     add_attributes(arena, h, &node);
@@ -156,6 +158,23 @@ static void windows_of_other_ranks_are_refused(void **state)
            .shape = LIST(1, 2, 3, 3, 3, 3, 3),
            .weight = LIST(2, 1, 1, 1, 1, 1, 1),
            .words = "can have 3 to 5"});
+}
+
+/* A bias of more axes made the result's axes more than the list of their order. */
+static void parameters_of_channels_are_vectors(void **state)
+{
+    (void)state;
+    CHECK({.op = "Conv",
+           .shape = LIST(1, 2, 3, 3),
+           .weight = LIST(2, 2, 1, 1),
+           .times = 2,
+           .words = "not one number for each channel"},
+          {.op = "BatchNormalization", .shape = LIST(1, 2, 3, 3), .weight = LIST(2), .times = 4},
+          {.op = "BatchNormalization",
+           .shape = LIST(1, 2, 3, 3),
+           .weight = LIST(3),
+           .times = 4,
+           .words = "not one number for each channel"});
 }
 
 /* The largest of none is not a number that kernels agree about. */
@@ -235,6 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_of_other_ranks_are_refused),
+        cmocka_unit_test(parameters_of_channels_are_vectors),
         cmocka_unit_test(pooling_of_no_pixels_is_refused),
         cmocka_unit_test(sizes_do_not_wrap_around),
         cmocka_unit_test(truth_is_zero_or_one),

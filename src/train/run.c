@@ -156,6 +156,14 @@ static stk_status refuse_stand_in(const stk_recipe *recipe)
                          "data are then evaluated on, or name data here");
 }
 
+/* Nothing learns from a run's folder: what a step asks of its batch need not be true of evaluation's. */
+static void forget_steps(stk_recipe *recipe)
+{
+    recipe->part[STK_PART_TRAIN].drop_remainder = false;
+    if (recipe->micro_batch > recipe->batch) recipe->micro_batch = recipe->batch;
+    if (recipe->accumulate > recipe->batch) recipe->accumulate = recipe->batch;
+}
+
 static stk_status open_recipe(const recipe_place *place, const stk_run_options *options, stk_run **out)
 {
     static const stk_run_options none = {.set = NULL};
@@ -176,6 +184,7 @@ static stk_status open_recipe(const recipe_place *place, const stk_run_options *
     if (!run->recipe->record) STK_TRY(stk_recipe_find_data(run->recipe));
     /* A run's own recipe has it, or is of a time when only the size told it. */
     STK_TRY(stk_build_fill_vocabulary(run->recipe, !place->is_run && !run->recipe->record));
+    if (place->is_run) forget_steps(run->recipe);
     stk_recipe_print(run->recipe, &run->recipe_text);
     STK_TRY(stk_text_status(&run->recipe_text));
     STK_TRY(build_parts(run));

@@ -248,6 +248,15 @@ def all_samples_are_evaluated():
     for part, n in ("train", 200), ("test", 40):
         seen = json.loads(accepted(["eval", "parts", "--part", part, "--json"]).stdout)["samples"]
         check(seen == n, f"eval --part {part} takes {seen} samples of {n}")
+    # A batch that no step could have: larger than the data to learn from, smaller than what a step is divided into.
+    accepted([*TRAIN, "--steps", "3", "--set", "data.train.take=20", "--set", "micro_batch=10", "--out", "few"])
+    accuracy = set()
+    for batch in "20", "40", "300", "7":
+        done = accepted(["eval", "few", "--batch", batch, "--json"])
+        said = json.loads(done.stdout or "{}")
+        check(said.get("samples") == 40, f"eval --batch {batch}: {said} {done.stderr}")
+        accuracy.add(said.get("accuracy"))
+    check(len(accuracy) == 1, f"the same whatever the batch: {accuracy}")
 
 
 def without_onnx(folder):

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* 'photos/test' for 'photos/tets', where the folder has a name like that. False: nothing is near, or fits. */
+/* 'photos/test' for 'photos/tets' or 'photso/test', where the folder has a name like that. False: nothing is near, or
+ * fits. */
 bool stk_path_neighbour(const char *path, char *out, size_t out_bytes);
 /* The same for a message: " (did you mean 'photos/test'?)", or "". Returns out. */
 enum { STK_PATH_HINT = 512 };

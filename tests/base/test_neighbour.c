@@ -29,6 +29,12 @@ static void finds_what_is_near(void **state)
     assert_false(stk_path_neighbour("nowhere/test", out, sizeof(out)));
     assert_string_equal(stk_path_hint("photos/trian", hint), " (did you mean 'photos/train'?)");
     assert_string_equal(stk_path_hint("photos/", hint), "");
+    assert_string_equal(stk_path_hint("photso/train", hint), " (did you mean 'photos/train'?)");
+    assert_string_equal(stk_path_hint("photso/", hint), " (did you mean 'photos/'?)");
+    assert_string_equal(stk_path_hint("./phtos//trian", hint), " (did you mean './photos//train'?)");
+    assert_false(stk_path_neighbour("photso/thesis", out, sizeof(out))); /* there is none in what is near */
+    assert_false(stk_path_neighbour("/", out, sizeof(out)));
+    assert_false(stk_path_neighbour("", out, sizeof(out)));
 }
 
 int main(void)

@@ -167,6 +167,8 @@ def slips():
     """What is nearly right is answered with what would be."""
     train = ["train", "small.yaml", "--out", "slip"]
     refused([*train, "--set", "data.train.source.images=digits/tarin"], 1, "no such data", "did you mean 'digits/train'?")
+    refused([*train, "--set", "data.train.source.images=digts/train"], 1, "no such data", "did you mean 'digits/train'?")
+    refused(["index", "digts/train"], 1, "no folder 'digts/train' (did you mean 'digits/train'?)")
     refused([*train, "--set", "data.test.stages=[{decode: {channels: 3}}]"], 1, "field 'image' of train is f32[28,28,1]",
             "'decode' has the channels")
     os.makedirs("runs/kept")

@@ -9,6 +9,7 @@
 
 #include "base/content_hash.h"
 #include "base/error.h"
+#include "base/neighbour.h"
 #include "base/thread.h"
 #include "data/codec/image.h"
 #include "data/dataset.h"
@@ -292,11 +293,13 @@ stk_status stk_index_folder(const char *folder, const stk_index_options *options
 {
     stk_index_options defaults = {0};
     stk_index_progress progress;
+    char hint[STK_PATH_HINT];
     if (!options) options = &defaults;
     if (!result) result = &progress;
     *result = (stk_index_progress){0};
-    if (!folder || !stk_path_is_dir(folder))
-        return stk_fail(STK_NOT_FOUND, "there is no folder '%s'", folder ? folder : "");
+    if (!folder) return stk_fail(STK_INVALID, "'folder' is NULL");
+    if (!stk_path_is_dir(folder))
+        return stk_fail(STK_NOT_FOUND, "there is no folder '%s'%s", folder, stk_path_hint(folder, hint));
     if (options->n_threads < 0) return stk_fail(STK_INVALID, "'n_threads' is %d", options->n_threads);
     if (options->every < 0) return stk_fail(STK_INVALID, "'every' is %d", options->every);
     builder b = {.folder = folder, .every = options->every};

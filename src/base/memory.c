@@ -114,6 +114,16 @@ void stk_memory_release_held(stk_memory *memory, size_t bytes)
     if (memory && memory->is_automatic) atomic_fetch_sub(&memory->limit, bytes);
 }
 
+stk_status stk_memory_hold(size_t bytes)
+{
+    return stk_memory_charge_held(of_thread, bytes);
+}
+
+void stk_memory_let_go(size_t bytes)
+{
+    stk_memory_release_held(of_thread, bytes);
+}
+
 stk_status stk_memory_charge_lasting(stk_memory *memory, size_t bytes)
 {
     if (stk_memory_charge(memory, bytes) == STK_OK) return STK_OK;

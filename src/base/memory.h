@@ -20,6 +20,11 @@ stk_status stk_memory_charge_lasting(stk_memory *memory, size_t bytes);
 /* For what was there before the account. An account without a limit of the caller's grows by it. */
 stk_status stk_memory_charge_held(stk_memory *memory, size_t bytes);
 void stk_memory_release_held(stk_memory *memory, size_t bytes);
+/* For what a source keeps that is being opened: in this thread's account until that ends, and later in each loader's,
+ * by what the source says that it holds. Before it is read or allocated. */
+stk_status stk_memory_hold(size_t bytes);
+/* As far as the list of what such a source has turns out shorter. */
+void stk_memory_let_go(size_t bytes);
 /* What still fits. */
 size_t stk_memory_left(const stk_memory *memory);
 

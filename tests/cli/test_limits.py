@@ -139,12 +139,40 @@ batch: 1
     check(status == 1 and "big-idx" in said and "400 MiB" in said, f"it is named, with its size: {said}")
 
 
+def what_a_source_keeps_is_counted_before_it_is_read():
+    """Files that are kept in memory, and where the lines of a text begin: 8 bytes for each."""
+    with open("large.txt", "wb") as f:
+        f.write(b"a line\n")
+        f.truncate(400 << 20)
+    with open("large.csv", "wb") as f:
+        f.write(b"x,label\n1,0\n1")
+        f.truncate(400 << 20)
+    with open("lines.txt", "wb") as f:
+        f.write(b"\n" * (12 << 20))
+    with open("large.npy", "wb") as f:
+        head = b"{'descr': '|u1', 'fortran_order': False, 'shape': (%d, 1024), }" % (200 << 10)
+        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + head.ljust(117) + b"\n")
+        f.truncate(128 + (200 << 20))
+    for what, source, words in (
+            ("a text in memory", "text: {files: large.txt, in_memory: true}", ("large.txt", "400 MiB")),
+            ("a table in memory", "csv: {files: large.csv, in_memory: true, fields: {x: f32, label: i32}}", ("large.csv", "400 MiB")),
+            ("a text of many lines", "text: {files: lines.txt}", ("lines.txt",))):
+        kept = recipe("kept.yaml", "name: kept\ndata: {memory: 32MiB, train: {source: {%s}}}\nbatch: 1\n" % source)
+        for verb in "explain", "verify":
+            status, said = holds(32 << 20, f"{what}, data {verb}", "data", verb, kept)
+            check(status == 1 and all(word in said for word in words), f"{what}, data {verb}: it is named: {said}")
+    kept = recipe("kept.yaml", "name: kept\ndata: {memory: 32MiB, train: {source: {npy: {x: large.npy}}}}\nbatch: 1\n")
+    status, said = holds(32 << 20, "an array", "data", "explain", kept)
+    check(status == 0, f"an array is read row by row: {said}")
+
+
 def main():
     begin()
     a_limit_holds_with_many_micro_batches()
     the_input_pipeline_is_part_of_the_limit()
     a_record_above_the_limit_is_named_and_not_read()
     a_file_that_is_read_whole_is_bounded()
+    what_a_source_keeps_is_counted_before_it_is_read()
     end()
 
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 enum { BLOCK_BYTES = 1 << 20 };
 
@@ -17,10 +18,11 @@ static stk_status add(starts *s, uint64_t at)
 {
     if (s->n == s->room) {
         int64_t room = 2 * s->room + 1024;
+        STK_RETURN_IF_ERROR(stk_memory_hold((size_t)(room - s->room) * sizeof(*s->at)));
+        s->room = room;
         uint64_t *p = realloc(s->at, (size_t)room * sizeof(*p));
         if (!p) return stk_fail_memory((size_t)room * sizeof(*p));
         s->at = p;
-        s->room = room;
     }
     s->at[s->n++] = at;
     return STK_OK;
@@ -94,6 +96,7 @@ stk_status stk_lines_find(const stk_input *input, const stk_cells *cells, uint64
     if (s.n && s.at[s.n - 1] == input->n_bytes) s.n--;
 done:
     free(block);
+    stk_memory_let_go((size_t)s.room * sizeof(*s.at));
     *start = status == STK_OK ? s.at : NULL;
     *n_lines = status == STK_OK ? s.n : 0;
     if (status != STK_OK) free(s.at);

@@ -6,6 +6,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "data/codec/little.h"
 #include "data/codec/window.h"
 
@@ -37,10 +38,11 @@ static stk_status add_start(uint64_t **start, int64_t *n, int64_t *capacity, uin
 {
     if (*n == *capacity) {
         int64_t grown = 2 * *capacity + 1024;
+        STK_RETURN_IF_ERROR(stk_memory_hold((size_t)(grown - *capacity) * sizeof(**start)));
+        *capacity = grown;
         uint64_t *p = realloc(*start, (size_t)grown * sizeof(*p));
         if (!p) return stk_fail_memory((size_t)grown * sizeof(*p));
         *start = p;
-        *capacity = grown;
     }
     (*start)[(*n)++] = at;
     return STK_OK;
@@ -80,6 +82,7 @@ stk_status stk_tfrecord_find(const stk_input *input, uint64_t **start, int64_t *
     }
 done:
     stk_window_close(&w);
+    stk_memory_let_go((size_t)capacity * sizeof(**start));
     if (status != STK_OK) {
         free(*start);
         *start = NULL;

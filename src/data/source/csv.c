@@ -153,11 +153,17 @@ static void close_source(stk_source *source)
     free(s);
 }
 
+static size_t held_bytes(const stk_source *source)
+{
+    return stk_shards_bytes(&((const stk_csv_source *)source)->shards);
+}
+
 static const stk_source_class class_csv = {.name = "csv",
                                            .read = read_record,
                                            .name_record = name_record,
                                            .close = close_source,
                                            .prefetch = prefetch,
+                                           .held_bytes = held_bytes,
                                            .file_of = file_of};
 
 /* --- opening --- */

@@ -47,6 +47,7 @@ static stk_status open_file(const char *path, idx_file *out)
         free(packed);
         STK_TRY(status);
     }
+    STK_TRY(stk_memory_hold(n));
     STK_TRY(stk_idx_parse((stk_span){out->bytes, n}, &out->shape, &out->data));
 done:
     return status == STK_OK ? STK_OK : stk_fail_prefix(status, "'%s': ", path);

@@ -55,7 +55,8 @@ static stk_status open_plain(npy_array *a, uint64_t at, uint64_t n)
 {
     STK_RETURN_IF_ERROR(read_header(a, at, n));
     uint64_t n_data = n - (a->data_at - at);
-    if (n_data > STK_IN_MEMORY_BYTES) return STK_OK;
+    /* What does not fit is read row by row, too. */
+    if (n_data > STK_IN_MEMORY_BYTES || stk_memory_hold(n_data) != STK_OK) return STK_OK;
     a->bytes = a->whole = stk_array_get(n_data);
     if (!a->bytes) return stk_fail_memory(n_data);
     return stk_input_read(&a->file, a->data_at, a->bytes, n_data);
@@ -63,13 +64,15 @@ static stk_status open_plain(npy_array *a, uint64_t at, uint64_t n)
 
 static stk_status open_member(npy_array *a, const stk_zip_member *member)
 {
-    if (!member->deflated && member->n > STK_IN_MEMORY_BYTES) {
+    bool is_large = member->n > STK_IN_MEMORY_BYTES || member->n > stk_memory_left(stk_memory_in_use());
+    if (!member->deflated && is_large) {
         uint64_t at;
         STK_RETURN_IF_ERROR(stk_zip_locate(&a->file, member, &at));
         return open_plain(a, at, member->n);
     }
     if (member->n > (uint64_t)MOST_INFLATED_GIB << 30)
         return stk_fail(STK_UNSUPPORTED, "it inflates to more than %d GiB: save it uncompressed", MOST_INFLATED_GIB);
+    STK_RETURN_IF_ERROR(stk_memory_hold(member->n));
     a->whole = stk_array_get(member->n);
     if (!a->whole) return stk_fail_memory(member->n);
     STK_RETURN_IF_ERROR(stk_zip_read(&a->file, member, a->whole));

@@ -139,9 +139,11 @@ done:
 static stk_status read_shard(stk_shard *shard)
 {
     uint64_t n = shard->file.n_bytes;
+    stk_status status = stk_memory_hold(n);
+    if (status != STK_OK) return stk_fail_prefix(status, "'%s' is kept in memory: ", shard->path);
     shard->bytes = stk_array_get(n);
     if (!shard->bytes) return stk_fail_memory(n);
-    stk_status status = stk_input_read(&shard->file, 0, shard->bytes, n);
+    status = stk_input_read(&shard->file, 0, shard->bytes, n);
     if (status != STK_OK) return stk_fail_prefix(status, "'%s': ", shard->path);
     stk_input_close(&shard->file);
     shard->file = stk_input_of_memory((stk_span){shard->bytes, n});
@@ -153,13 +155,25 @@ typedef struct opening {
     const record_format *format;
     bool in_memory;
     stk_shard *shard;
+    stk_memory *memory; /* of the thread that opens the source; others may help it */
 } opening;
+
+static stk_status hold_index(const stk_shard *shard)
+{
+    stk_status status = stk_memory_hold((size_t)shard->n_records * sizeof(*shard->start));
+    return status == STK_OK ? STK_OK : stk_fail_prefix(status, "the index of '%s': ", shard->path);
+}
 
 static stk_status open_one(void *user, size_t i)
 {
     const opening *o = user;
-    STK_RETURN_IF_ERROR(open_shard(o->names->name[i], i < STK_MOST_OPEN_SHARDS, o->format, &o->shard[i]));
-    return o->in_memory ? read_shard(&o->shard[i]) : STK_OK;
+    stk_shard *shard = &o->shard[i];
+    stk_memory *before = stk_memory_use(o->memory);
+    stk_status status = open_shard(o->names->name[i], i < STK_MOST_OPEN_SHARDS, o->format, shard);
+    if (status == STK_OK) status = hold_index(shard);
+    if (status == STK_OK && o->in_memory) status = read_shard(shard);
+    (void)stk_memory_use(before);
+    return status;
 }
 
 static stk_status open_shards(const stk_names *names, const record_format *format, bool in_memory, stk_shards *out)
@@ -170,7 +184,7 @@ static stk_status open_shards(const stk_names *names, const record_format *forma
     out->n_shards = (int)names->n;
     for (int i = 0; i < out->n_shards; i++)
         out->shard[i].file.fd = -1;
-    opening o = {names, format, in_memory, out->shard};
+    opening o = {names, format, in_memory, out->shard, stk_memory_in_use()};
     STK_RETURN_IF_ERROR(stk_open_many(names->n, names->n && stk_is_remote(names->name[0]), open_one, &o));
     for (int i = 0; i < out->n_shards; i++) {
         stk_shard *shard = &out->shard[i];
@@ -209,6 +223,14 @@ void stk_shards_close(stk_shards *shards)
     }
     free(shards->shard);
     *shards = (stk_shards){0};
+}
+
+size_t stk_shards_bytes(const stk_shards *shards)
+{
+    size_t n = (size_t)shards->n_records * sizeof(*shards->shard->start);
+    for (int i = 0; i < shards->n_shards; i++)
+        if (shards->shard[i].bytes) n += shards->shard[i].file.n_bytes;
+    return n;
 }
 
 static const stk_shard *find_shard(const stk_shards *shards, int64_t i_record)

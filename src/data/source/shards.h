@@ -35,6 +35,8 @@ stk_status stk_shards_open_tfrecord(const char *const *paths, int n_paths, bool 
 stk_status stk_shards_open_lines(const stk_names *names, const stk_cells *cells, bool whole, int64_t n_skip,
                                  bool in_memory, stk_shards *out);
 void stk_shards_close(stk_shards *shards);
+/* What they keep in memory: indexes, and files that were read. */
+size_t stk_shards_bytes(const stk_shards *shards);
 
 /* Where record i_record lies. */
 typedef struct stk_shard_place {

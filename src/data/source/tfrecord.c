@@ -129,11 +129,7 @@ static void close_source(stk_source *source)
 
 static size_t held_bytes(const stk_source *source)
 {
-    const stk_shards *shards = &((const tfrecord_source *)source)->shards;
-    size_t n = (size_t)shards->n_records * sizeof(*shards->shard->start);
-    for (int i = 0; i < shards->n_shards; i++)
-        if (shards->shard[i].bytes) n += shards->shard[i].file.n_bytes;
-    return n;
+    return stk_shards_bytes(&((const tfrecord_source *)source)->shards);
 }
 
 static bool stamp_of(const stk_source *source, int64_t i_record, uint64_t *n_bytes, int64_t *stamp)

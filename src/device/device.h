@@ -35,8 +35,8 @@ typedef struct stk_kernel {
     size_t scratch_bytes;
     uint32_t in_place[8]; /* for output i: bit j set: it may use the memory of input j (same bytes) */
     const char *impl;     /* "onednn jit:avx2", "own avx512"; for people. A constant */
-    /* Of a library that is not in the process's memory before a kernel uses it: its code and what it keeps, once for
-     * all kernels; else 0. */
+    /* Of a library that is not in the process's memory before a kernel uses it: its code, what it keeps, and what it
+     * takes while the kernel runs; else 0. Kernels run one after the other: the most of any counts for all. */
     size_t library_bytes;
     double flops; /* where its way takes fewer than the op's own count: how many; else 0 */
     /* Optional: how the kernel would rather have its input number kept_input, a weight in 16 bits: packed, once after

@@ -14,6 +14,7 @@
 #include "device/cpu/conv2d_finish.h"
 #include "device/cpu/element.h"
 #include "device/cpu/matmul_onednn.h"
+#include "device/cpu/sgemm_memory.h"
 
 typedef struct point_state {
     stk_conv_pass pass;
@@ -257,8 +258,11 @@ stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_c
         s->n_parts = s->n_threads == 1 ? 1 : s->n_threads * PARTS_A_THREAD;
         s->part_bytes = floats(o * c);
         out->scratch_bytes = s->part_bytes * (size_t)s->n_parts;
+        int64_t most_pixels = (s->n_pixels + s->n_parts - 1) / s->n_parts;
+        out->library_bytes = (size_t)s->n_threads * stk_sgemm_packing_bytes(s->n, s->k, most_pixels);
         return STK_OK;
     }
+    out->library_bytes = (size_t)s->n_threads * stk_sgemm_packing_bytes(s->part_pixels, s->n, s->k);
     if (s->widen) s->weight_bytes = floats(o * c);
     if (s->widen || (s->is_strided && is_forward)) s->in_bytes = floats(s->part_pixels * s->k);
     s->part_bytes = s->in_bytes;

@@ -252,6 +252,16 @@ static bool is_half(const stk_cpu_device *device, const stk_op_call *call)
            call->in[1].shape.dim[0] > 0;
 }
 
+/* Of the largest of its products. */
+static size_t library_bytes(const linear_state *s)
+{
+    size_t most = stk_sgemm_library_bytes(s->chunk, s->v, s->d, s->n_threads);
+    size_t dx = stk_sgemm_library_bytes(s->chunk, s->d, s->v, s->n_threads);
+    size_t dweight = stk_sgemm_library_bytes(s->v, s->d, s->chunk, s->n_threads);
+    if (s->is_grad && dx > most) most = dx;
+    return s->is_grad && dweight > most ? dweight : most;
+}
+
 static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     stk_shape x = call->in[0].shape;
@@ -284,6 +294,7 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     out->scratch_bytes = (size_t)(s->chunk * s->step) * sizeof(float);
     if (s->is_grad)
         out->scratch_bytes += stk_sgemm_deep_bytes(s->chunk, s->d, stk_sgemm_depth(s->chunk, s->d, s->v, s->n_threads));
+    out->library_bytes = library_bytes(s);
     out->impl = "onednn sgemm";
     return STK_OK;
 }

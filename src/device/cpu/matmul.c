@@ -298,6 +298,7 @@ stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call
         out->run = run_onednn;
         s->depth = stk_sgemm_depth(s->gemm.m, s->gemm.n, s->gemm.k, s->n_threads);
         out->scratch_bytes = stk_sgemm_deep_bytes(s->gemm.m, s->gemm.n, s->depth);
+        out->library_bytes = stk_sgemm_library_bytes(s->gemm.m, s->gemm.n, s->gemm.k, s->n_threads);
         out->impl = "onednn sgemm";
         return STK_OK;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "device/cpu/sgemm_memory.h"
 
 bool stk_sgemm_pays(int64_t m, int64_t n, int64_t k)
 {
@@ -31,6 +32,8 @@ stk_sgemm_grid stk_sgemm_cut(int64_t m, int64_t n, int n_threads)
     return best;
 }
 
+enum { GRAIN = 24 }; /* of rows and columns: a multiple of the tiles' sides */
+
 static void add_bias(const stk_sgemm *g)
 {
     const float *restrict bias = g->bias;
@@ -43,7 +46,6 @@ static void add_bias(const stk_sgemm *g)
 
 stk_status stk_sgemm_part(const stk_sgemm *g, stk_sgemm_grid grid, int i_part)
 {
-    enum { GRAIN = 24 }; /* a multiple of the tiles' sides */
     int64_t row, row_end, col, col_end;
     stk_sgemm part = *g;
     stk_cpu_share(g->m, GRAIN, i_part / grid.cols, grid.rows, &row, &row_end);
@@ -120,11 +122,11 @@ typedef struct deep_task {
 
 static void multiply_slice(const void *p, int i_part, int n_parts)
 {
-    enum { GRAIN = 8 };
+    enum { SLICE_GRAIN = 8 };
     const deep_task *task = p;
     int64_t begin, end;
     stk_sgemm part = *task->g;
-    stk_cpu_share(part.k, GRAIN, i_part, n_parts, &begin, &end);
+    stk_cpu_share(part.k, SLICE_GRAIN, i_part, n_parts, &begin, &end);
     part.k = end - begin;
     part.a += part.transpose_a ? begin * part.a_step : begin;
     part.b += part.transpose_b ? begin : begin * part.b_step;
@@ -160,4 +162,21 @@ stk_status stk_sgemm_run_deep(const stk_sgemm *g, int depth, int n_threads, floa
     if (failed != STK_OK) return stk_fail((stk_status)failed, "oneDNN's product failed");
     stk_cpu_parallel(n_threads, add_slices, &task);
     return STK_OK;
+}
+
+/* --- what it takes --- */
+
+static int64_t largest_share(int64_t n, int n_parts)
+{
+    int64_t n_grains = (n + GRAIN - 1) / GRAIN, share = (n_grains + n_parts - 1) / n_parts * GRAIN;
+    return share < n ? share : n;
+}
+
+size_t stk_sgemm_library_bytes(int64_t m, int64_t n, int64_t k, int n_threads)
+{
+    int depth = stk_sgemm_depth(m, n, k, n_threads);
+    stk_sgemm_grid grid = depth > 1 ? (stk_sgemm_grid){1, 1} : stk_sgemm_cut(m, n, n_threads);
+    if (k == 0) return 0;
+    return (size_t)n_threads *
+           stk_sgemm_packing_bytes(largest_share(m, grid.rows), largest_share(n, grid.cols), (k + depth - 1) / depth);
 }

@@ -17,6 +17,9 @@ stk_status stk_sgemm_part(const stk_sgemm *g, stk_sgemm_grid grid, int i_part);
 /* All parts, on n_threads. */
 stk_status stk_sgemm_run(const stk_sgemm *g, int n_threads);
 
+/* What oneDNN packs for all parts at a time, whichever way they are cut: for stk_kernel.library_bytes. */
+size_t stk_sgemm_library_bytes(int64_t m, int64_t n, int64_t k, int n_threads);
+
 /* Parts along k instead: 1, or n_threads where parts along m and n would be so small that oneDNN multiplies them
  * without packing (gradients of square weights: 0.6 to 0.8 of the speed), while whole ones are not. */
 int stk_sgemm_depth(int64_t m, int64_t n, int64_t k, int n_threads);

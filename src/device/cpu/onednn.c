@@ -8,6 +8,7 @@
 #include "device/cpu/hold_signals.h"
 #include "device/cpu/onednn_version.h"
 #include "device/cpu/parallel.h"
+#include "device/cpu/sgemm_memory.h"
 
 /* x, weight or y: as the caller has it, and as the convolution wants it. */
 typedef struct conv_tensor {
@@ -294,6 +295,7 @@ const char *stk_onednn_conv_impl(const stk_onednn_conv *conv)
 
 stk_status stk_onednn_sgemm(const stk_sgemm *g)
 {
+    stk_sgemm_settle_thread();
     int before = stk_cpu_swap_thread_count(1);
     sigset_t signals;
     stk_hold_signals(&signals);

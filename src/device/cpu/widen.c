@@ -115,6 +115,7 @@ stk_status stk_cpu_widen_kernel(const stk_cpu_device *device, const stk_op_call 
     s->kernel.impl = out->impl;
     STK_RETURN_IF_ERROR(make(device, &wide, &s->kernel));
     out->scratch_bytes = s->inner_scratch + s->kernel.scratch_bytes;
+    out->library_bytes = s->kernel.library_bytes;
     out->impl = s->kernel.impl;
     /* Inputs that are converted may be overwritten before the inner kernel has read all others: no use in place. */
     return STK_OK;

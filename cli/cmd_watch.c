@@ -358,7 +358,7 @@ static int compare(const cli_args *args)
 static int list_signals(void)
 {
     for (int i = 0; i < STK_WATCH_SIGNALS; i++) {
-        stk_watch_signals all;
+        stk_watch_signals all = {.idle_by_run = false};
         char text[STK_WATCH_SENTENCE];
         all.value[i] = 0;
         stk_watch_signal_tell(&all, (stk_watch_signal)i, text);

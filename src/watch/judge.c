@@ -19,6 +19,25 @@ static double margin(const stk_watch_clause *clause, const stk_watch_signals *si
     return fmin(1, fabs(x - t) / scale);
 }
 
+/* What the rule costs, as a share of the time judged. Some signals are shares of another whole. */
+static double find_cost(const stk_watch_rule *rule, const stk_watch_signals *told)
+{
+    const double *x = told->value;
+    if (rule->cost == STK_WATCH_SIGNALS || isnan(x[rule->cost])) return NAN;
+    double cost = x[rule->cost], length_s = told->end_s - told->begin_s;
+    if (rule->cost == STK_WATCH_stuck && length_s > 0) cost = x[STK_WATCH_stuck_s] / length_s;
+    if (rule->cost == STK_WATCH_clock_low) cost *= x[STK_WATCH_gpu_busy];
+    /* Of the time in which threads were ready. */
+    if (rule->cost == STK_WATCH_waited) cost *= fmin(1, x[STK_WATCH_cores] + x[STK_WATCH_waiting]);
+    /* In a period in which it is stopped the job still runs for its quota. */
+    if (rule->cost == STK_WATCH_throttled)
+        cost *= 1 - fmin(1, x[STK_WATCH_quota] / (x[STK_WATCH_allowed_share] * x[STK_WATCH_machine_cores]));
+    /* What happens on cores beside a GPU that works costs nothing. */
+    bool on_cores = rule->cost == STK_WATCH_waited || rule->cost == STK_WATCH_throttled;
+    if (on_cores && x[STK_WATCH_gpu_used] > 0.5) cost = fmin(cost, x[STK_WATCH_idle]);
+    return isnan(cost) ? NAN : fmax(0, fmin(1, cost));
+}
+
 /* True where the rule holds; fills the verdict. */
 static bool apply(const stk_watch_rule *rule, const stk_watch_signals *seen, const stk_watch_signals *told,
                   stk_watch_verdict *out)
@@ -44,7 +63,7 @@ static bool apply(const stk_watch_rule *rule, const stk_watch_signals *seen, con
     if (out->n_agree < 2) return false;
     double agreeing = (double)out->n_agree / n_clauses;
     out->confidence = fmin(0.99, 0.35 + 0.3 * agreeing + 0.2 * margins / out->n_agree + 0.07 * (out->n_agree - 2));
-    out->cost = rule->cost == STK_WATCH_SIGNALS ? NAN : fmax(0, fmin(1, told->value[rule->cost]));
+    out->cost = find_cost(rule, told);
     return true;
 }
 
@@ -60,6 +79,12 @@ int stk_watch_judge(const stk_watch_signals *seen, const stk_watch_signals *told
         if (rules[i].is_healthy && n > 0) continue;
         n++;
     }
+    /* Time is lost once, whatever takes part in that. */
+    double counted = 0;
+    for (int i = 0; i < n; i++) {
+        out[i].beyond = isnan(out[i].cost) ? NAN : fmax(0, out[i].cost - counted);
+        counted = fmax(counted, out[i].cost);
+    }
     return n;
 }
 
@@ -69,22 +94,60 @@ double stk_watch_gain(const stk_watch_verdict *verdict, const stk_watch_remedy *
     return 1 / (1 - fmin(0.95, verdict->cost * remedy->wins));
 }
 
-int stk_watch_remedies(const stk_watch_verdict *verdict, const char *framework, int out[STK_WATCH_REMEDIES])
+/* --- remedies --- */
+
+typedef struct said_topics {
+    const char *topic[STK_WATCH_VERDICTS * STK_WATCH_REMEDIES];
+    int n;
+} said_topics;
+
+/* False where it was there before. */
+static bool say(said_topics *said, const stk_watch_remedy *remedy)
+{
+    const char *topic = remedy->topic ? remedy->topic : remedy->text;
+    for (int i = 0; i < said->n; i++)
+        if (!strcmp(said->topic[i], topic)) return false;
+    said->topic[said->n++] = topic;
+    return true;
+}
+
+static bool is_own(const stk_watch_remedy *remedy)
+{
+    return remedy->framework && remedy->framework[0] != '!';
+}
+
+static bool is_for(const stk_watch_remedy *remedy, const stk_watch_facts *facts)
+{
+    const char *framework = stk_watch_facts_get(facts, "framework", 0), *of = remedy->framework;
+    if (remedy->fact && !stk_watch_facts_get(facts, remedy->fact, 0)) return false;
+    if (is_own(remedy)) return framework && !strcmp(of, framework);
+    return !of || !framework || strcmp(of + 1, framework) != 0;
+}
+
+static int choose(const stk_watch_remedy *remedy, const stk_watch_facts *facts, said_topics *said,
+                  int out[STK_WATCH_REMEDIES])
 {
     int n = 0;
-    for (int own = 1; own >= 0; own--) {
-        for (int i = 0; i < STK_WATCH_REMEDIES && verdict->rule->remedy[i].text; i++) {
-            const char *of = verdict->rule->remedy[i].framework;
-            if (own ? of && framework && !strcmp(of, framework) : !of) out[n++] = i;
-        }
-    }
+    for (int own = 1; own >= 0; own--)
+        for (int i = 0; i < STK_WATCH_REMEDIES && remedy[i].text; i++)
+            if (is_own(&remedy[i]) == own && is_for(&remedy[i], facts) && say(said, &remedy[i])) out[n++] = i;
     /* Stable, by gain. */
     for (int i = 1; i < n; i++)
-        for (int k = i; k > 0 && verdict->rule->remedy[out[k]].wins > verdict->rule->remedy[out[k - 1]].wins; k--) {
+        for (int k = i; k > 0 && remedy[out[k]].wins > remedy[out[k - 1]].wins; k--) {
             int other = out[k];
             out[k] = out[k - 1];
             out[k - 1] = other;
         }
+    return n;
+}
+
+int stk_watch_remedies(const stk_watch_verdict *verdicts, int i, const stk_watch_facts *facts,
+                       int out[STK_WATCH_REMEDIES])
+{
+    said_topics said = {.n = 0};
+    int n = 0;
+    for (int k = 0; k <= i; k++)
+        n = choose(verdicts[k].rule->remedy, facts, &said, out);
     return n;
 }
 

@@ -1,10 +1,14 @@
 /* See own.h. The line is written by train/metrics.c. */
 #include "watch/own.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "base/error.h"
+#include "watch/parse.h"
 
 enum { BLOCK = 16384 };
 
@@ -36,12 +40,30 @@ static void read_last(const char *path, char out[BLOCK])
     if (start) memmove(out, start + 1, strlen(start + 1) + 1);
 }
 
+/* By recipe.yaml beside the record, in which the run's whole recipe stands. */
+static bool asks_for_f32(const char *metrics)
+{
+    char path[STK_WATCH_PATH], line[256];
+    struct stat info;
+    const char *slash = strrchr(metrics, '/');
+    if (!slash) return false;
+    int n = snprintf(path, sizeof(path), "%.*s/recipe.yaml", (int)(slash - metrics), metrics);
+    if (n < 0 || (size_t)n >= sizeof(path)) return false;
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "re") : NULL;
+    bool found = false;
+    while (file && !found && fgets(line, sizeof(line), file))
+        found = !strcmp(line, "precision: f32\n");
+    if (file) fclose(file);
+    return found;
+}
+
 stk_status stk_watch_own_note(stk_watch_facts *facts)
 {
     char line[BLOCK];
     const char *framework = stk_watch_facts_get(facts, "framework", 0),
                *path = stk_watch_facts_get(facts, "metrics", 0);
     if (!path || stk_watch_facts_get(facts, "metrics", 1) || !framework || strcmp(framework, "stoker")) return STK_OK;
+    if (asks_for_f32(path)) STK_RETURN_IF_ERROR(stk_watch_facts_add(facts, "f32", "the recipe's precision"));
     read_last(path, line);
     double compute = number_of(line, "compute");
     if (!(compute >= 0 && compute <= 1)) return STK_OK;
@@ -53,4 +75,24 @@ bool stk_watch_own_get(const stk_watch_facts *facts, stk_watch_own *out)
 {
     const char *text = stk_watch_facts_get(facts, "own", 0);
     return text && sscanf(text, "%lf %lf %lf %lf", &out->input, &out->host, &out->launch, &out->compute) == 4;
+}
+
+void stk_watch_own_round(const stk_watch_own *own, int permille[STK_WATCH_OWN_PARTS])
+{
+    double part[STK_WATCH_OWN_PARTS] = {own->input, own->host, own->launch, own->compute, 0}, sum = 0;
+    int left = 1000;
+    for (int i = 0; i < STK_WATCH_OWN_PARTS; i++)
+        sum += part[i] = part[i] > 0 ? fmin(1, part[i]) : 0; /* a recording may hold anything */
+    part[STK_WATCH_OWN_PARTS - 1] = fmax(0, 1 - sum);
+    for (int i = 0; i < STK_WATCH_OWN_PARTS; i++) {
+        part[i] *= 1000 / fmax(1, sum);
+        left -= permille[i] = (int)part[i];
+    }
+    /* What rounding down left goes to those that lost most. */
+    for (; left > 0; left--) {
+        int most = 0;
+        for (int i = 1; i < STK_WATCH_OWN_PARTS; i++)
+            if (part[i] - permille[i] > part[most] - permille[most]) most = i;
+        permille[most]++;
+    }
 }

@@ -9,8 +9,8 @@
 
 #include "watch/facts.h"
 
-/* Notes as the fact "own" what the run wrote whose file is the fact "metrics"; nothing where there is none, or several.
- */
+/* Notes as the fact "own" what the run wrote whose file is the fact "metrics", and as "f32" that its recipe asks for
+ * that type; nothing where there is no such file, or several. */
 stk_status stk_watch_own_note(stk_watch_facts *facts);
 
 typedef struct stk_watch_own {
@@ -18,5 +18,9 @@ typedef struct stk_watch_own {
 } stk_watch_own;
 /* False where the run has said nothing. */
 bool stk_watch_own_get(const stk_watch_facts *facts, stk_watch_own *out);
+
+/* In tenths of a per cent that sum up to 1000: input, host, launch, compute, and what is none of these. */
+enum { STK_WATCH_OWN_PARTS = 5 };
+void stk_watch_own_round(const stk_watch_own *own, int permille[STK_WATCH_OWN_PARTS]);
 
 #endif

@@ -24,7 +24,10 @@ void stk_watch_report_make(const stk_watch_history *history, const stk_watch_fac
     stk_watch_own own;
     stk_watch_signals_find(history, facts, &out->signals);
     stk_watch_signals seen = out->signals;
-    if (stk_watch_own_get(facts, &own)) out->signals.value[STK_WATCH_idle] = 1 - own.compute;
+    if (stk_watch_own_get(facts, &own)) {
+        out->signals.value[STK_WATCH_idle] = 1 - own.compute;
+        out->signals.idle_by_run = true;
+    }
     out->n_verdicts = stk_watch_judge(&seen, &out->signals, out->verdict);
 }
 
@@ -51,11 +54,12 @@ static void add_wrapped(const stk_watch_report *report, stk_text *out, const cha
     stk_text_add(out, "\n");
 }
 
-static void add_remedies(const stk_watch_report *report, const stk_watch_verdict *verdict, stk_text *out)
+static void add_remedies(const stk_watch_report *report, int i_verdict, stk_text *out)
 {
     int order[STK_WATCH_REMEDIES];
-    const char *framework = stk_watch_facts_get(report->facts, "framework", 0);
-    int n = stk_watch_remedies(verdict, framework, order);
+    const stk_watch_verdict *verdict = &report->verdict[i_verdict];
+    int n = stk_watch_remedies(report->verdict, i_verdict, report->facts, order);
+    if (n == 0) add_wrapped(report, out, "remedies", "those above");
     for (int i = 0; i < n; i++) {
         const stk_watch_remedy *remedy = &verdict->rule->remedy[order[i]];
         double gain = stk_watch_gain(verdict, remedy);
@@ -78,19 +82,30 @@ static void add_evidence(const stk_watch_report *report, const stk_watch_verdict
     stk_text_free(&line);
 }
 
-static void add_verdict(const stk_watch_report *report, const stk_watch_verdict *verdict, bool is_first, stk_text *out)
+bool stk_watch_report_cost(const stk_watch_verdict *verdict, char *out, size_t bytes)
 {
+    bool is_all = verdict->beyond >= verdict->cost;
+    if (!(verdict->cost >= 0.02)) return false;
+    if (is_all)
+        snprintf(out, bytes, "%.0f %% of the time judged: without it the job could be up to %.1fx faster",
+                 100 * verdict->cost, 1 / (1 - fmin(0.95, verdict->cost)));
+    else if (verdict->beyond >= 0.02)
+        snprintf(out, bytes, "%.0f %% of the time judged, beside what is counted above", 100 * verdict->beyond);
+    else
+        snprintf(out, bytes, "the same time that is counted above");
+    return true;
+}
+
+static void add_verdict(const stk_watch_report *report, int i, stk_text *out)
+{
+    const stk_watch_verdict *verdict = &report->verdict[i];
     char line[300];
     snprintf(line, sizeof(line), "%s [%s], confidence %s (%.2f)", verdict->rule->title, verdict->rule->name,
              stk_watch_confidence_word(verdict->confidence), verdict->confidence);
-    add_wrapped(report, out, is_first ? "verdict" : "also", line);
+    add_wrapped(report, out, i == 0 ? "verdict" : "also", line);
     add_evidence(report, verdict, out);
-    if (verdict->cost >= 0.02) {
-        snprintf(line, sizeof(line), "%.0f %% of the time: without it the job could be up to %.1fx faster",
-                 100 * verdict->cost, 1 / (1 - fmin(0.95, verdict->cost)));
-        add_wrapped(report, out, "cost", line);
-    }
-    add_remedies(report, verdict, out);
+    if (stk_watch_report_cost(verdict, line, sizeof(line))) add_wrapped(report, out, "cost", line);
+    add_remedies(report, i, out);
 }
 
 /* Of the GPUs in use, while they were in use. */
@@ -153,12 +168,20 @@ static void add_end(const stk_watch_report *report, stk_text *out)
 /* What the run itself says, which is what the verdicts go by. */
 static void add_own(const stk_watch_report *report, stk_text *out)
 {
+    static const char *const names[STK_WATCH_OWN_PARTS] = {"input", "host", "launch", "compute", "other"};
+    int permille[STK_WATCH_OWN_PARTS];
     stk_watch_own own;
-    char line[160];
+    stk_text line = {0};
     if (!stk_watch_own_get(report->facts, &own)) return;
-    snprintf(line, sizeof(line), "time went to input %.1f %%, host %.1f %%, launch %.1f %%, compute %.1f %%",
-             100 * own.input, 100 * own.host, 100 * own.launch, 100 * own.compute);
-    add_wrapped(report, out, "run says", line);
+    stk_watch_own_round(&own, permille);
+    stk_text_add(&line, "time went to");
+    for (int i = 0; i < STK_WATCH_OWN_PARTS; i++)
+        if (i < STK_WATCH_OWN_PARTS - 1 || permille[i] > 0)
+            stk_text_add(&line, "%s %s %d.%d %%", i ? "," : "", names[i], permille[i] / 10, permille[i] % 10);
+    stk_text_add(&line, " of all its time, with the waits for a core in each");
+    add_wrapped(report, out, "run says", stk_text_get(&line));
+    if (line.failed) out->failed = true;
+    stk_text_free(&line);
 }
 
 void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
@@ -178,7 +201,7 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
                     report->signals.end_s > report->signals.begin_s ? line : "none: too little was seen");
     }
     for (int i = 0; i < report->n_verdicts; i++)
-        add_verdict(report, &report->verdict[i], i == 0, out);
+        add_verdict(report, i, out);
     add_energy(report, out);
     add_missing(report, out);
     add_end(report, out);

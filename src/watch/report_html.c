@@ -93,15 +93,17 @@ static void add_chart(const stk_watch_report *report, const char *title, size_t 
     stk_text_add(out, "\"/></svg></figure>\n");
 }
 
-static void add_verdict(const stk_watch_report *report, const stk_watch_verdict *verdict, stk_text *out)
+static void add_verdict(const stk_watch_report *report, int i_verdict, stk_text *out)
 {
     int order[STK_WATCH_REMEDIES];
-    int n = stk_watch_remedies(verdict, stk_watch_facts_get(report->facts, "framework", 0), order);
+    char cost[120];
+    const stk_watch_verdict *verdict = &report->verdict[i_verdict];
+    int n = stk_watch_remedies(report->verdict, i_verdict, report->facts, order);
     stk_text_add(out, "<section class=\"%s\"><h2>", verdict->rule->is_healthy ? "well" : "ill");
     add_escaped(out, verdict->rule->title);
     stk_text_add(out, "</h2><p>%s, confidence %s (%.2f)", verdict->rule->name,
                  stk_watch_confidence_word(verdict->confidence), verdict->confidence);
-    if (verdict->cost >= 0.02) stk_text_add(out, ", costs %.0f %% of the time", 100 * verdict->cost);
+    if (stk_watch_report_cost(verdict, cost, sizeof(cost))) stk_text_add(out, "; cost: %s", cost);
     stk_text_add(out, "</p><ul>");
     for (int i = 0; i < verdict->n_evidence; i++) {
         stk_text_add(out, "<li>");
@@ -175,7 +177,7 @@ void stk_watch_report_html(const stk_watch_report *report, stk_text *out)
     add_head(report, out);
     if (report->n_verdicts == 0) stk_text_add(out, "<section><h2>no rule holds</h2></section>\n");
     for (int i = 0; i < report->n_verdicts; i++)
-        add_verdict(report, &report->verdict[i], out);
+        add_verdict(report, i, out);
     for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++)
         add_chart(report, curves[i].title, curves[i].offset, curves[i].unit, out);
     stk_text_add(out, "<h2>Not seen</h2><ul>");

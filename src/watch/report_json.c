@@ -33,10 +33,11 @@ static void add_member(stk_text *out, const char *name, const char *text)
         stk_text_add(out, "null");
 }
 
-static void add_verdict(const stk_watch_report *report, const stk_watch_verdict *verdict, stk_text *out)
+static void add_verdict(const stk_watch_report *report, int i_verdict, stk_text *out)
 {
     int order[STK_WATCH_REMEDIES];
-    int n = stk_watch_remedies(verdict, stk_watch_facts_get(report->facts, "framework", 0), order);
+    const stk_watch_verdict *verdict = &report->verdict[i_verdict];
+    int n = stk_watch_remedies(report->verdict, i_verdict, report->facts, order);
     stk_text_add(out, "{");
     add_member(out, "name", verdict->rule->name);
     stk_text_add(out, ", ");
@@ -44,6 +45,8 @@ static void add_verdict(const stk_watch_report *report, const stk_watch_verdict 
     stk_text_add(out,
                  ", \"healthy\": %s, \"confidence\": %.2f, \"share\": ", verdict->rule->is_healthy ? "true" : "false",
                  verdict->confidence);
+    add_number(out, verdict->beyond);
+    stk_text_add(out, ", \"alone\": ");
     add_number(out, verdict->cost);
     stk_text_add(out, ", \"evidence\": [");
     for (int i = 0; i < verdict->n_evidence; i++) {
@@ -91,7 +94,7 @@ void stk_watch_report_json(const stk_watch_report *report, stk_text *out)
     stk_text_add(out, "{\"verdicts\": [");
     for (int i = 0; i < report->n_verdicts; i++) {
         if (i) stk_text_add(out, ", ");
-        add_verdict(report, &report->verdict[i], out);
+        add_verdict(report, i, out);
     }
     stk_text_add(out, "], \"signals\": {");
     for (int i = 0, n = 0; i < STK_WATCH_SIGNALS; i++) {

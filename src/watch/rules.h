@@ -23,9 +23,11 @@ typedef struct stk_watch_clause {
 } stk_watch_clause;
 
 typedef struct stk_watch_remedy {
-    const char *framework; /* whose words they are; NULL: anybody's */
+    const char *framework; /* whose words they are; NULL: anybody's; "!stoker": anybody's but Stoker's */
     const char *text;
-    double wins; /* share of the cost that it may win back at best; 0: not a matter of time */
+    double wins;       /* share of the cost that it may win back at best; 0: not a matter of time */
+    const char *topic; /* a report gives one remedy of each, a framework's own first; NULL: there is no other */
+    const char *fact;  /* given only where this fact is noted; NULL: always */
 } stk_watch_remedy;
 
 typedef struct stk_watch_rule {
@@ -42,7 +44,9 @@ const stk_watch_rule *stk_watch_rules(size_t *n);
 
 typedef struct stk_watch_verdict {
     const stk_watch_rule *rule;
-    double confidence, cost; /* 0 to 1 */
+    double confidence; /* 0 to 1 */
+    double cost;       /* share of the time that was judged, were it the only cause; NaN: not a matter of time */
+    double beyond;     /* the part of it that no earlier verdict has counted: those of a report sum up to 1 at most */
     int n_agree;
     char evidence[STK_WATCH_EVIDENCE][STK_WATCH_SENTENCE];
     int n_evidence;
@@ -54,8 +58,10 @@ typedef struct stk_watch_verdict {
 int stk_watch_judge(const stk_watch_signals *seen, const stk_watch_signals *told,
                     stk_watch_verdict out[STK_WATCH_VERDICTS]);
 
-/* The remedies of a verdict for a framework (NULL: unknown), best first, as indices into rule->remedy. */
-int stk_watch_remedies(const stk_watch_verdict *verdict, const char *framework, int out[STK_WATCH_REMEDIES]);
+/* The remedies of verdict number i for the job of these facts, best first, as indices into rule->remedy; without what
+ * the verdicts before it have said. */
+int stk_watch_remedies(const stk_watch_verdict *verdicts, int i, const stk_watch_facts *facts,
+                       int out[STK_WATCH_REMEDIES]);
 /* How many times faster the job may get at best (Amdahl); 1 where it is no matter of time. */
 double stk_watch_gain(const stk_watch_verdict *verdict, const stk_watch_remedy *remedy);
 /* "high", "medium" or "low". */

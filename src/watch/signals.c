@@ -29,7 +29,10 @@ void stk_watch_signal_tell(const stk_watch_signals *signals, stk_watch_signal si
 {
     char number[48];
     double value = signals->value[signal];
-    const char *unit = known[signal].unit, *text = known[signal].text, *at = strstr(text, "%s");
+    const char *unit = known[signal].unit, *text = known[signal].text;
+    if (signal == STK_WATCH_idle && signals->idle_by_run)
+        text = "by the run's own record %s of all its time is not computing";
+    const char *at = strstr(text, "%s");
     if (!strcmp(unit, "%"))
         snprintf(number, sizeof(number), "%.0f %%", 100 * value);
     else
@@ -381,6 +384,7 @@ void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_fa
     span s = find_span(history, framework);
     for (int i = 0; i < STK_WATCH_SIGNALS; i++)
         out->value[i] = NAN;
+    out->idle_by_run = false;
     out->begin_s = s.n ? s.row[0].at_s - s.row[0].length_s : 0;
     out->end_s = s.n ? s.row[s.n - 1].at_s : 0;
     find_gpu(&s, history->n_gpus, out->value);

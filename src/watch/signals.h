@@ -57,7 +57,7 @@
     X(remote_fill, "%", "those who feed wait for remote files in %s of the device's idle time")                        \
     X(remote, "", "files are open on a remote file system: %s (1: yes)")                                               \
     X(asked_mbs, "MB/s", "the job reads %s")                                                                           \
-    X(read_mbs, "MB/s", "%s of that come from disks")                                                                  \
+    X(read_mbs, "MB/s", "it gets %s from disks")                                                                       \
     X(cache_hit, "%", "%s of what it reads is in memory already")                                                      \
     X(net_mbs, "MB/s", "the network brings %s")                                                                        \
     X(psi_io, "%", "tasks stall for input and output %s of the time (PSI)")                                            \
@@ -94,6 +94,7 @@ typedef enum stk_watch_signal {
 typedef struct stk_watch_signals {
     double value[STK_WATCH_SIGNALS]; /* NaN: not known */
     double begin_s, end_s;           /* of the part that counts */
+    bool idle_by_run;                /* idle is the run's own word, of all its time */
 } stk_watch_signals;
 
 const char *stk_watch_signal_name(stk_watch_signal signal);

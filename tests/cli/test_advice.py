@@ -63,13 +63,15 @@ def doctor_agrees_with_the_run():
     """A run that computes, and one that waits for its data."""
     wide, slow = "model={cnn: {widths: [64, 128]}}", "data.train.stages=[{decode: {channels: 1}}, {resize: 400}, " \
                  "{gaussian_blur: 9}, {resize: 28}, {normalize: mnist}]"
-    for name, sets, steps in ("wide", [wide], 300), ("slow", [slow, "threads=1", "model={cnn: {widths: [4]}}"], 200):
+    for name, sets, steps in ("wide", [wide, "precision=f32"], 300), ("slow", [slow, "threads=1", "model={cnn: {widths: [4]}}"], 200):
         options = [word for one in [*sets, "epochs=1000"] for word in ("--set", one)]
-        done = run("watch", "--json", "--quiet", "--", os.path.abspath(run.__globals__["STOKER"]), "train", "small.yaml",
+        done = run("watch", "--json", "--quiet", "--record", f"{name}.rec", "--", os.path.abspath(run.__globals__["STOKER"]), "train", "small.yaml",
                    "--out", name, "--steps", str(steps), *options)
         watch = json.loads(done.stdout)
         with open(f"{name}/result.json") as f:
             own = json.load(f)["time"]
+        with open(f"{name}.rec") as f:
+            check(("I f32 " in f.read()) == (name == "wide"), f"{name}: whether its recipe asks for f32")
         said = watch.get("own") or {}
         for share in "input", "compute":
             check(abs(said.get(share, -1) - own[share]) < 0.02, f"{name}: {share} is {own[share]}, the doctor has {said}")

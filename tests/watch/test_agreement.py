@@ -46,7 +46,7 @@ def compare(steps):
     result, done = train("run", steps, f"{BUILD}/stoker", "watch", "--json", "--quiet", "--interval", "50", "--")
     watch = json.loads(done.stdout)
     own, seen = result["time"]["input"], watch["signals"]
-    verdicts = {v["name"]: v["share"] for v in watch["verdicts"]}
+    verdicts = {v["name"]: v["alone"] for v in watch["verdicts"]}
     contention = seen.get("waiting", 0) / len(os.sched_getaffinity(0))
     print(f"own {own:.3f}, from outside {verdicts}, idle {seen['idle']:.3f}, by cores alone {1 - seen['cores_share']:.3f}, "
           f"threads waiting for a core {contention:.3f}")

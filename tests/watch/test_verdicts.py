@@ -47,6 +47,61 @@ def recordings():
         check(verdicts and verdicts[0] == name.split(".")[0], f"{name}: {verdicts}")
 
 
+def retold(name, *facts):
+    """The path of a recording with these facts, in place of what it has of the same kinds."""
+    kinds = tuple(fact.rsplit(" ", 1)[0].split()[0] for fact in facts)
+    with open(f"{HERE}/recordings/{name}") as f:
+        first, *lines = f.read().splitlines()
+    lines = [line for line in lines if line.split()[:1] != ["I"] or line.split()[1] not in kinds]
+    with open(f"{WORK}/retold.rec", "w") as f:
+        f.write("\n".join([first, *(f"I {fact}" for fact in facts if " " in fact), *lines]) + "\n")
+    return f"{WORK}/retold.rec"
+
+
+def shares():
+    """What verdicts cost is of one whole, the time judged, and so is what a run says of itself."""
+    for name in sorted(os.listdir(f"{HERE}/recordings")):
+        costs = [v["share"] or 0 for v in watch("--replay", f"{HERE}/recordings/{name}")["verdicts"]]
+        check(sum(costs) < 1 + 1e-6, f"{name}: the shares sum up to more than the whole: {costs}")
+        text = subprocess.run([f"{BUILD}/stoker-watch", "--replay", f"{HERE}/recordings/{name}"], capture_output=True,
+                              text=True).stdout
+        told = re.findall(r"^  cost +(\d+) % (of the time judged)?", text, re.M)
+        check(all(whole for _, whole in told) and sum(int(n) for n, _ in told) <= 101, f"{name}: {told}")
+    for own in "0.0006 0.0006 0.0006 0.9982", "0.5 0.5 0.5 0.5", "0.1 0.1 0.1 0.6", "nan -1 1e300 1":
+        text = subprocess.run([f"{BUILD}/stoker-watch", "--replay", retold("compute-bound-cpu.stoker.rec", f"own {own}")],
+                              capture_output=True, text=True).stdout
+        line = re.search(r"run says(.*?)of all\s+its\s+time", text, re.S)
+        parts = re.findall(r"(\d+)\.(\d) %", line[1] if line else "")
+        check(sum(10 * int(a) + int(b) for a, b in parts) == 1000, f"own {own}: {parts} do not sum up to 100 %: {text}")
+
+
+# Each is one piece of advice, which a report gives once.
+ADVICE = [r"num_workers|workers that prepare|instead of threads|num_parallel_calls", r"more cores", r"num_threads|OMP_NUM_THREADS|threads: N|threadpool",
+          r"larger '?batch", r"py-spy|gdb", r"16.bit|bf16|bfloat16", r"less often", r"CUDA graph|lax.scan|steps_per_execution",
+          r"shapes", r"large\w* (files|shards)|stoker pack: large", r"higher memory limit|more memory", r"shuffle buffer|fewer (DataLoader )?workers"]
+# Nothing of these is for a run of Stoker.
+OF_OTHERS = r"OMP_|py-spy|NCCL|DataLoader|torch|tf\.|num_parallel|os\.sched|WebDataset|warm-up"
+
+
+def remedies():
+    frameworks = ["", "torch", "tensorflow", "keras", "jax", "stoker"]
+    for name in sorted(os.listdir(f"{HERE}/recordings")):
+        for framework in frameworks:
+            report = watch("--replay", retold(name, f"framework {framework}" if framework else "framework"))
+            texts = [r["text"] for v in report["verdicts"] for r in v["remedies"]]
+            check(len(set(texts)) == len(texts), f"{name}, {framework}: said twice: {texts}")
+            for advice in ADVICE:
+                same = [text for text in texts if re.search(advice, text)]
+                check(len(same) <= 1, f"{name}, {framework}: the same advice twice: {same}")
+            strange = [text for text in texts if framework == "stoker" and re.search(OF_OTHERS, text)]
+            check(not strange, f"{name}: not for Stoker: {strange}")
+    # A run computes in bf16 where that is fast, unless its recipe asks for f32.
+    for facts, wanted in (["framework stoker"], False), (["framework stoker", "f32 yes"], True):
+        report = watch("--replay", retold("compute-bound-cpu.stoker.rec", *facts))
+        told = any("precision: auto" in r["text"] or "bf16" in r["text"] for v in report["verdicts"] for r in v["remedies"])
+        check(told == wanted, f"{facts}: {report['verdicts']}")
+
+
 def live():
     """Jobs that mostly sleep, so that a busy machine changes nothing."""
     names = ["healthy, compute-bound", "memory taken, GPU idle", "collective that never ends"]
@@ -119,6 +174,8 @@ def blocking_calls():
 shutil.rmtree(WORK, ignore_errors=True)
 os.makedirs(WORK)
 recordings()
+shares()
+remedies()
 live()
 failing_calls()
 blocking_calls()

@@ -28,6 +28,8 @@ import subprocess
 import sys
 import time
 
+from machine import machine
+
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 STEPS = ["--steps", "13"]
@@ -219,15 +221,6 @@ def run_stoker(args, workload, recipe, options):
     return {"value": value, "startup_s": result["first_step_s"], "peak_rss_mib": result["peak_rss_bytes"] / 2**20,
             "step_s": result["step_ms_median"] / 1e3 if "step_ms_median" in result else None,
             "input_wait_share": result["input_wait_share"], "accuracy": result["test_accuracy"]}
-
-
-def machine():
-    """Processor, cores and vectors, as "AMD EPYC, 2 cores, avx512_bf16"."""
-    with open("/proc/cpuinfo") as f:
-        about = dict([part.strip() for part in line.split(":", 1)] for line in f.read().split("\n\n")[0].splitlines() if ":" in line)
-    flags = about.get("flags", "").split()
-    vectors = next((name for name in ("avx512_bf16", "avx512f", "avx2") if name in flags), "no vectors known")
-    return f"{about.get('model name', 'unknown CPU')}, {os.cpu_count()} cores, {vectors}"
 
 
 def main():

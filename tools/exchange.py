@@ -26,6 +26,8 @@ import torch
 import torchvision
 import transformers
 
+from machine import machine
+
 ROWS, BOUND = 2, 1e-4
 SHARD_MIB = 64
 bad = []
@@ -362,7 +364,7 @@ def main():
           f"{onnx.__version__}, onnxruntime {onnxruntime.__version__}.\n\n"
           f"Networks of those libraries with random weights, two samples each, f32. A difference is the largest of any logit; {BOUND:g}\n"
           "(times the largest logit, where that is above 1) is allowed. Times and peaks are those of our whole process, on a shared machine\n"
-          "with two cores.\n\n## Weights\n\n"
+          f"({machine()}).\n\n## Weights\n\n"
           "Saved there, imported, exported, loaded there again. *Same bits*: each tensor that we export is theirs. *All loaded*: their\n"
           "library finds every tensor in our file and no other. *Again*: our file, imported and exported once more, is the same file.\n"
           f"*Shards*: of {SHARD_MIB} MiB, ours loaded there and here, and (transformers) theirs here, with the same bits and logits.")

@@ -17,6 +17,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+from machine import machine  # noqa: E402: the path comes first
+
 # A line in: one stretch of so many rounds; a line out: seconds on the clock, and on cores. Besides there are threads that
 # sleep and wake, as frameworks and their data workers have.
 JOB = """
@@ -104,9 +107,9 @@ def costs(pairs):
 def sentence(pairs):
     longer, whole, own = costs(pairs)
     low, high = interval(whole)
-    return (f"On all of {os.cpu_count()} cores a job takes {median(longer):+.2f} % of time on cores while it is watched, "
-            f"and watching\nitself {own:.2f} % of one core; together {median(whole):+.2f} % of the job's speed (95 % interval "
-            f"{low:+.2f} to {high:+.2f} %;\nmedian of {len(pairs)} pairs of stretches of {STRETCH_S} s, which are watched in turn).")
+    return (f"On all cores ({machine()}) a job takes {median(longer):+.2f} % of time on cores "
+            f"while it is watched, and watching\nitself {own:.2f} % of one core; together {median(whole):+.2f} % of the job's speed (95 % "
+            f"interval {low:+.2f} to {high:+.2f} %;\nmedian of {len(pairs)} pairs of stretches of {STRETCH_S} s, which are watched in turn).")
 
 
 def is_known(pairs, within):

@@ -59,6 +59,22 @@ def remedies_name_keys_that_exist():
     check(n > 10, f"the texts were read: {n} keys")
 
 
+def stoker_runs_get_their_own_words():
+    """Where anybody's remedy names what a run of Stoker does not have, Stoker's own of that topic is in its place."""
+    with open(f"{SOURCES}/watch/rules.c") as f:
+        rules = re.split(r"\{\.name = ", re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S))[1:]
+    n = 0
+    for rule in rules:
+        found = re.findall(r'\{(NULL|"[^"]*"),\s*((?:"(?:[^"\\]|\\.)*"\s*)+),\s*[\d.]+(?:,\s*"([^"]*)")?(?:,\s*"[^"]*")?\}', rule)
+        check(found, f"the remedies were read: {rule[:60]}")
+        own = {topic for of, _, topic in found if of == '"stoker"'}
+        for of, text, topic in found:
+            if of == "NULL" and re.search(r"OMP_|py-spy|NCCL_|DataLoader|os\.sched|WebDataset|CUDA graph", text):
+                n += 1
+                check(topic and topic in own, f"a stoker run is told: {text}")
+    check(n >= 4, f"{n} such remedies were found")
+
+
 def doctor_agrees_with_the_run():
     """A run that computes, and one that waits for its data."""
     wide, slow = "model={cnn: {widths: [64, 128]}}", "data.train.stages=[{decode: {channels: 1}}, {resize: 400}, " \
@@ -82,5 +98,6 @@ def doctor_agrees_with_the_run():
 
 begin()
 remedies_name_keys_that_exist()
+stoker_runs_get_their_own_words()
 doctor_agrees_with_the_run()
 end()

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "device/cpu/conv2d_finish.h"
+#include "device/cpu/conv2d_pack.h"
 
 typedef struct conv_state {
     stk_onednn_conv **conv; /* of each part */

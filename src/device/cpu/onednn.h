@@ -9,9 +9,10 @@
 #ifndef STK_DEVICE_CPU_ONEDNN_H
 #define STK_DEVICE_CPU_ONEDNN_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "device/cpu/conv2d_pack.h"
 #include "stoker/graph.h"
 
 typedef struct stk_onednn stk_onednn;
@@ -31,6 +32,27 @@ typedef struct stk_conv_shape {
     stk_window window;
     bool has_bias, has_relu; /* forward: behind the sums, before they are rounded */
 } stk_conv_shape;
+
+/* Weights [O,KH,KW,C] of bf16 as oneDNN's convolutions want them, in blocks of pairs; conv2d_pack.h packs them. */
+enum { STK_PACK_LANES = 16, STK_PACK_AT_ONCE = 256 /* input channels of a piece of work */ };
+
+typedef enum stk_pack_kind {
+    STK_PACK_NONE,      /* oneDNN reorders */
+    STK_PACK_IN_PAIRS,  /* a block is [o in block][2 of c]; the next two of c are behind it */
+    STK_PACK_OUT_PAIRS, /* a block is [8 twos of o][16 of c][2 of o] */
+} stk_pack_kind;
+
+typedef struct stk_conv_packing {
+    stk_pack_kind kind;
+    int64_t o, kernel_h, kernel_w, c;
+    int64_t padded_o, padded_c;             /* what lies beyond o and c is 0 */
+    int64_t block;                          /* output channels of a block, a multiple of STK_PACK_LANES */
+    int64_t o_step, c_step, y_step, x_step; /* elements from a block of o, a block of c, a tap to the next */
+    size_t bytes;
+    /* The weights lie as [C,KH,KW,O], and their taps come from the last to the first: a gradient of data that is a
+     * convolution of its own. STK_PACK_IN_PAIRS only. */
+    bool is_turned;
+} stk_conv_packing;
 
 /* dtype: F32, or BF16 for all but gradients of weights, which stay f32. For n_threads of oneDNN's, or for 1, the
  * caller's: then several of them run side by side. Returned: free with stk_onednn_conv_free. onednn must live longer.

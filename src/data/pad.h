@@ -4,7 +4,7 @@
 #ifndef STK_DATA_PAD_H
 #define STK_DATA_PAD_H
 
-#include "data/stage/stage.h"
+#include "data/common/item.h"
 
 /* Of one field. */
 typedef struct stk_pad_plan {

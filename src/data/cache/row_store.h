@@ -6,7 +6,8 @@
 #ifndef STK_DATA_CACHE_ROW_STORE_H
 #define STK_DATA_CACHE_ROW_STORE_H
 
-#include "data/stage/stage.h"
+#include "base/file.h"
+#include "data/common/item.h"
 
 /* Of what a row was made; another stamp makes it absent. */
 typedef struct stk_row_stamp {

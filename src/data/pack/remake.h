@@ -4,7 +4,7 @@
 #define STK_DATA_PACK_REMAKE_H
 
 #include "data/codec/jpeg_crop.h"
-#include "data/stage/stage.h"
+#include "data/common/item.h"
 #include "stoker/pack.h"
 
 /* Starts zeroed. */

@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "data/codec/jpeg_crop.h"
-#include "data/stage/stage.h"
+#include "data/common/item.h"
 
 #define STK_ENTRIES_NAME ".stoker-index"
 

@@ -5,7 +5,7 @@
 #ifndef STK_DATA_SOURCE_SOURCE_H
 #define STK_DATA_SOURCE_SOURCE_H
 
-#include "data/stage/stage.h"
+#include "data/common/item.h"
 
 enum { STK_MAX_FIELDS = 8 };
 

@@ -3,7 +3,7 @@
 #define STK_DATA_SOURCE_VOLUME_FILE_H
 
 #include "data/codec/nifti.h"
-#include "data/stage/stage.h"
+#include "data/common/item.h"
 
 typedef struct stk_volume_file {
     char *path;  /* as it was given, for messages; owned */

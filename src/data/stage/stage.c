@@ -1,4 +1,4 @@
-/* Making and freeing stages, and the scratch memory that workers keep for them. */
+/* Making and freeing stages. */
 #include "data/stage/stage.h"
 
 #include <stdarg.h>
@@ -8,20 +8,6 @@
 
 #include "base/error.h"
 #include "data/stage/stage_list.h"
-
-void *stk_scratch_get(stk_scratch *scratch, size_t bytes)
-{
-    stk_block block = {scratch->data, scratch->n_bytes, scratch->memory};
-    void *data = stk_block_get(&block, bytes);
-    *scratch = (stk_scratch){.data = block.data, .n_bytes = block.n_bytes, .memory = block.memory};
-    return data;
-}
-
-void stk_scratch_free(stk_scratch *scratch)
-{
-    stk_block_free(&(stk_block){scratch->data, scratch->n_bytes, scratch->memory});
-    *scratch = (stk_scratch){0};
-}
 
 /* What constructors return when there is no memory for a stage: stk_dataset_apply reports it. */
 static stk_stage no_memory_stage = {.status = STK_NO_MEMORY, .error = "cannot allocate memory for a stage"};

@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "data/stage/stage.h"
+#include "data/common/item.h"
 #include "data/text/added.h"
 #include "data/text/bpe.h"
 #include "data/text/characters.h"

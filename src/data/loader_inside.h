@@ -1,4 +1,4 @@
-/* What a loader is made of, for the files loader*.c. */
+/* What a loader is made of, for the files that make one up. */
 #ifndef STK_DATA_LOADER_INSIDE_H
 #define STK_DATA_LOADER_INSIDE_H
 
@@ -25,6 +25,10 @@ typedef struct stk_loader_memory {
 } stk_loader_memory;
 /* Asks without opening one. Reads a few records where their content says how much it is. */
 stk_status stk_loader_need(const stk_dataset *dataset, const stk_loader_config *config, stk_loader_memory *out);
+
+/* Once slots and workers are chosen: opens the data set's cache, unless an earlier loader has, and sets work->cache and
+ * the chains that workers run. *charged is the loader's to release. */
+stk_status stk_loader_open_cache(const stk_dataset *dataset, stk_work *work, size_t *charged);
 
 typedef void (*stk_part_body)(const void *task, int i_part, int n_parts);
 

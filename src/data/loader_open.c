@@ -282,7 +282,7 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
     STK_TRY(stk_sequence_open(work, &loader->sequence));
     if (loader->sequence.source) work->sequence = &loader->sequence;
-    STK_TRY(stk_row_cache_begin(dataset, work, &loader->cache_bytes));
+    STK_TRY(stk_loader_open_cache(dataset, work, &loader->cache_bytes));
     start_tuner(loader, config);
     STK_TRY(start_workers(loader, config));
     *out = loader;

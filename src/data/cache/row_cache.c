@@ -11,12 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cache_folder.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "data/keep.h"
-#include "data/source/side_file.h"
-#include "data/worker.h"
 
 enum { FIELD_NUMBERS = 1 + STK_MAX_RANK, ALIGNMENT = 64, FORMAT = 1 };
 
@@ -55,44 +54,7 @@ void stk_row_cache_free(stk_row_cache *cache)
     free(cache);
 }
 
-void stk_dataset_cache(stk_dataset *dataset, stk_cache_kind kind, const char *path)
-{
-    stk_status status = STK_OK;
-    if (dataset->status != STK_OK) return;
-    if (kind != STK_CACHE_NONE && !stk_dataset_has_numbers(dataset, "cache")) return;
-    stk_row_cache_free(dataset->cache);
-    dataset->cache = NULL;
-    if ((unsigned)kind > STK_CACHE_AUTO) status = stk_fail(STK_INVALID, "there is no kind of cache %d", (int)kind);
-    if (status == STK_OK && kind != STK_CACHE_NONE) status = stk_row_cache_new(kind, path, &dataset->cache);
-    stk_dataset_keep_error(dataset, status);
-}
-
-void stk_dataset_get_cache(const stk_dataset *dataset, stk_cache_stats *out)
-{
-    stk_row_cache *cache = dataset->cache;
-    *out = (stk_cache_stats){.kind = STK_CACHE_NONE};
-    if (!cache) return;
-    stk_mutex_lock(&cache->lock);
-    *out = cache->stats;
-    out->kind = cache->kind;
-    out->n_hits = atomic_load(&cache->n_hits);
-    out->n_misses = atomic_load(&cache->n_misses);
-    if (cache->store) {
-        stk_row_store_count(cache->store, &out->n_present, &out->n_bytes);
-        out->disk_is_full = stk_row_store_is_full(cache->store);
-    }
-    stk_mutex_unlock(&cache->lock);
-}
-
-/* --- opening --- */
-
-static int first_random(const stk_chain *chain)
-{
-    int n = 0;
-    while (n < chain->n_stages && !chain->stage[n]->class->random)
-        n++;
-    return n;
-}
+/* --- the file --- */
 
 /* What a file of rows depends on, besides the records' own files. */
 static stk_status make_key(const stk_row_cache *cache, const stk_source *source, uint64_t *out)
@@ -129,7 +91,7 @@ static bool make_stamp(const stk_source *source, int64_t i_record, stk_row_stamp
     return true;
 }
 
-static stk_status open_file(stk_row_cache *cache, const stk_source *source)
+stk_status stk_row_cache_open_file(stk_row_cache *cache, const stk_source *source)
 {
     char *path = cache->stats.path, folder[PATH_MAX];
     size_t n = sizeof(cache->stats.path);
@@ -152,64 +114,6 @@ static stk_status open_file(stk_row_cache *cache, const stk_source *source)
             return stk_fail(STK_INVALID, "the path of the cache folder is too long");
     }
     return stk_row_store_in_file(path, key, source->n_records, &cache->store);
-}
-
-/* What the cache may take of what slots and workers leave: most of it, since those keep memory of their own, too. */
-static size_t allowed_bytes(const stk_work *work)
-{
-    size_t left = stk_memory_left(work->memory), workers = (size_t)work->n_workers * ((size_t)4 << 20);
-    return left > workers ? (left - workers) / 4 * 3 : 0;
-}
-
-static stk_status open_memory(stk_row_cache *cache, const stk_work *work)
-{
-    size_t allowed = allowed_bytes(work), table = (size_t)work->dataset->source->n_records * 64;
-    size_t wanted = cache->stats.likely_bytes + table;
-    if (cache->wanted == STK_CACHE_AUTO && (wanted > allowed || cache->stats.ns_with > 0.75 * cache->stats.ns_without))
-        return STK_OK;
-    size_t reserved = wanted < allowed ? wanted : allowed;
-    if (reserved <= table) return STK_OK; /* no room for one row */
-    cache->kind = STK_CACHE_MEMORY;
-    cache->stats.reserved_bytes = reserved;
-    return stk_row_store_in_memory(work->dataset->source->n_records, reserved - table, &cache->store);
-}
-
-static stk_status open_cache(stk_row_cache *cache, const stk_work *work)
-{
-    const stk_dataset *dataset = work->dataset;
-    const stk_source *source = dataset->source;
-    if (source->class->read_keyed)
-        return stk_fail(STK_UNSUPPORTED,
-                        "a cache needs records that are the same in every epoch, which those of '%s' "
-                        "are not: use it with one source",
-                        source->class->name);
-    for (int f = 0; f < source->n_fields; f++)
-        stk_chain_cut(&dataset->chain[f], first_random(&dataset->chain[f]), &cache->head[f], &cache->rest[f]);
-    cache->stats.n_records = source->n_records;
-    STK_RETURN_IF_ERROR(stk_row_cache_measure(cache, work));
-    if (cache->wanted != STK_CACHE_DISK) return open_memory(cache, work);
-    STK_RETURN_IF_ERROR(open_file(cache, source));
-    cache->kind = STK_CACHE_DISK;
-    return STK_OK;
-}
-
-stk_status stk_row_cache_begin(const stk_dataset *dataset, stk_work *work, size_t *charged)
-{
-    stk_row_cache *cache = dataset->cache;
-    *charged = 0;
-    if (!cache) return STK_OK;
-    stk_mutex_lock(&cache->lock);
-    stk_status status = cache->is_open ? STK_OK : open_cache(cache, work);
-    cache->is_open = cache->is_open || status == STK_OK;
-    stk_mutex_unlock(&cache->lock);
-    STK_RETURN_IF_ERROR(status);
-    if (cache->kind == STK_CACHE_NONE) return STK_OK;
-    STK_RETURN_IF_ERROR(stk_memory_charge_lasting(work->memory, cache->stats.reserved_bytes));
-    *charged = cache->stats.reserved_bytes;
-    work->cache = cache;
-    for (int f = 0; f < dataset->source->n_fields; f++)
-        work->chain[f] = &cache->rest[f];
-    return STK_OK;
 }
 
 /* --- rows --- */

@@ -11,9 +11,6 @@
 #include "data/source/reader.h"
 #include "stoker/cache.h"
 
-struct stk_dataset;
-struct stk_work;
-
 typedef struct stk_row_cache {
     stk_cache_kind wanted;
     char *path; /* owned; NULL: in the cache folder */
@@ -35,17 +32,14 @@ typedef struct stk_row_cache_work {
 stk_status stk_row_cache_new(stk_cache_kind kind, const char *path, stk_row_cache **out);
 void stk_row_cache_free(stk_row_cache *cache); /* accepts NULL */
 
-/* For a loader, once its slots and workers are chosen: opens the cache, unless an earlier loader has, and sets
- * work->cache and the chains that workers run. *charged is the loader's to release. */
-stk_status stk_row_cache_begin(const struct stk_dataset *dataset, struct stk_work *work, size_t *charged);
+/* A store on disk for the rows of a source, once the heads are cut. */
+stk_status stk_row_cache_open_file(stk_row_cache *cache, const stk_source *source);
 
 /* The items before the rest of each chain, from the cache or made now. They live until the next call. */
 stk_status stk_row_cache_read(stk_row_cache *cache, const stk_source *source, int64_t i_record,
                               const stk_stage_key *key, stk_reader *reader, stk_row_cache_work *work, stk_item *item);
 void stk_row_cache_trim(stk_row_cache_work *work);
 
-/* The part of row_cache.c that measures; see row_cache_measure.c. Sets stats.likely_bytes, and for AUTO the times. */
-stk_status stk_row_cache_measure(stk_row_cache *cache, const struct stk_work *work);
 /* Reads the record and runs the heads. */
 stk_status stk_row_cache_make(const stk_row_cache *cache, const stk_source *source, int64_t i_record,
                               const stk_stage_key *key, stk_reader *reader, stk_row_cache_work *work, stk_item *item);

@@ -8,10 +8,10 @@
 #include "data/mixup.h"
 #include "data/order.h"
 #include "data/pad.h"
-#include "data/source/source.h"
+#include "data/source/reader.h"
 #include "stoker/dataset.h"
 
-enum { STK_RECORD_NAME_BYTES = 256, STK_MAX_TRIES = 100, STK_MOST_SURVEYS = 4, STK_SURVEY_TEXT = 160 };
+enum { STK_MAX_TRIES = 100, STK_MOST_SURVEYS = 4, STK_SURVEY_TEXT = 160 };
 
 struct stk_dataset {
     stk_status status; /* of the first call that failed */
@@ -70,8 +70,5 @@ size_t stk_dataset_held_bytes(const stk_dataset *dataset);
  * has one already (*own: NULL then), so that no record is read that is larger. Blocks are freed before it is left. */
 stk_status stk_dataset_enter_memory(const stk_dataset *dataset, stk_memory **own);
 void stk_dataset_leave_memory(stk_memory *own);
-
-/* True for an error of one record, which another record may replace; false where the next would fail alike. */
-bool stk_dataset_can_skip(stk_status status);
 
 #endif

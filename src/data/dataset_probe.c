@@ -31,11 +31,6 @@ void stk_dataset_leave_memory(stk_memory *own)
     stk_memory_leave_own(own);
 }
 
-bool stk_dataset_can_skip(stk_status status)
-{
-    return status != STK_NO_MEMORY && status != STK_INTERNAL && status != STK_INTERRUPTED;
-}
-
 stk_status stk_dataset_fail_record(const stk_dataset *dataset, stk_status status, stk_order_place place)
 {
     char name[STK_RECORD_NAME_BYTES];
@@ -86,7 +81,7 @@ stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[ST
         status = measure_record(dataset, place, &reader, types);
         if (status == STK_OK) stk_source_name(source, place.i_record, place.epoch, name, STK_RECORD_NAME_BYTES);
         if (status != STK_OK) stk_dataset_fail_record(dataset, status, place);
-        if (status == STK_OK || !stk_dataset_can_skip(status)) break;
+        if (status == STK_OK || !stk_record_can_skip(status)) break;
     }
     stk_reader_free(&reader, source);
     stk_dataset_leave_memory(own);

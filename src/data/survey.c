@@ -53,7 +53,7 @@ static stk_status ask_record(surveyor *s, int64_t i, stk_reader *reader)
     stk_status status = stk_reader_read_some(reader, dataset->source, place.i_record, &key, s->survey->fields, item);
     if (status == STK_OK) status = s->survey->ask(s->survey->user, dataset, &key, item, &s->answers[i]);
     if (status == STK_OK) return STK_OK;
-    if (dataset->on_error != STK_ON_ERROR_STOP && stk_dataset_can_skip(status)) {
+    if (dataset->on_error != STK_ON_ERROR_STOP && stk_record_can_skip(status)) {
         s->answers[i] = STK_UNREADABLE;
         return STK_OK;
     }

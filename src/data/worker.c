@@ -105,7 +105,7 @@ static stk_status make_record(stk_worker *worker, stk_order_place place, stk_slo
     }
     if (status == STK_OK) return STK_OK;
     /* A sample that is too long is no damage. */
-    *fatal = *fatal || wrong_size || status == STK_MISMATCH || !stk_dataset_can_skip(status);
+    *fatal = *fatal || wrong_size || status == STK_MISMATCH || !stk_record_can_skip(status);
     if (!wrong_size) return stk_dataset_fail_record(dataset, status, place);
     char name[STK_RECORD_NAME_BYTES];
     stk_source_name(source, place.i_record, place.epoch, name, sizeof(name));

@@ -159,7 +159,7 @@ static stk_status predict_next(stk_run *run, const char *file, stk_prediction *r
     int n = 0;
     stk_status status = stk_run_predict(run, file, room, n_top, &n);
     *goes_on = false;
-    if (!stk_dataset_can_skip(status)) return status; /* The next file would fail alike. */
+    if (!stk_record_can_skip(status)) return status; /* The next file would fail alike. */
     *goes_on = fn(user, file, status, room, n);
     return STK_OK;
 }

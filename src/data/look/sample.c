@@ -62,7 +62,7 @@ stk_status stk_sample_records(const stk_dataset *dataset, int64_t n_most, bool d
         int64_t i_record = i * (source->n_records / out->n);
         status = look_at(dataset, i_record, &reader, decodes ? &pixels : NULL, &s, out);
         if (status == STK_OK) continue;
-        if (!stk_dataset_can_skip(status)) {
+        if (!stk_record_can_skip(status)) {
             stk_dataset_fail_record(dataset, status, (stk_order_place){.i_record = i_record});
             break;
         }

@@ -143,8 +143,7 @@ static void check_later(verifier *v)
         stk_reader_free(&reader, v->source);
         stk_scratch_free(&pixels);
         v->n_too_large += status == STK_NO_MEMORY;
-        if (status != STK_OK && (status == STK_NO_MEMORY || stk_dataset_can_skip(status)))
-            status = note(v, v->later[k]);
+        if (status != STK_OK && (status == STK_NO_MEMORY || stk_record_can_skip(status))) status = note(v, v->later[k]);
         if (status != STK_OK) fail_all(v, status);
         atomic_fetch_add(&v->n_done, 1);
     }
@@ -168,7 +167,7 @@ static void run(void *arg)
                 stk_scratch_free(&pixels);
                 continue;
             }
-            if (status != STK_OK && stk_dataset_can_skip(status)) status = note(v, i);
+            if (status != STK_OK && stk_record_can_skip(status)) status = note(v, i);
             if (status != STK_OK) fail_all(v, status);
             atomic_fetch_add(&v->n_done, 1);
         }

@@ -16,13 +16,13 @@
 #include <openssl/evp.h>
 #endif
 
+#include "base/cache_folder.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/new_file.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "data/source/side_file.h"
 
 enum { SUM_BYTES = 8 };
 

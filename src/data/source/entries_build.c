@@ -12,10 +12,10 @@
 #include "base/neighbour.h"
 #include "base/thread.h"
 #include "data/codec/image.h"
-#include "data/dataset.h"
 #include "data/source/entries.h"
 #include "data/source/fields.h"
 #include "data/source/reader.h"
+#include "data/source/records.h"
 #include "data/source/side_file.h"
 #include "stoker/index.h"
 #include "stoker/sources.h"
@@ -245,9 +245,8 @@ static stk_status list_files(builder *b)
 {
     const char *folder = b->folder;
     stk_status status;
-    stk_dataset *dataset = stk_dataset_files(&folder, 1, STK_LABELS_NONE, NULL);
-    STK_TRY(stk_dataset_status(dataset));
-    const stk_source *source = dataset->source;
+    stk_source *source = NULL;
+    STK_TRY(stk_source_open_paths(&folder, 1, STK_LABELS_NONE, NULL, &source));
     if (strcmp(source->class->name, "files") != 0)
         STK_TRY(stk_fail(STK_UNSUPPORTED, "'%s' holds a pack, and only folders of image files have an index", folder));
     b->file = calloc((size_t)source->n_records, sizeof(*b->file));
@@ -259,7 +258,7 @@ static stk_status list_files(builder *b)
         if (!b->file[b->n].path) STK_TRY(stk_fail_memory(sizeof(name)));
     }
 done:
-    stk_dataset_free(dataset);
+    if (source) source->class->close(source);
     return status;
 }
 

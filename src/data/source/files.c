@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/remote/http.h"
 #include "data/source/fields.h"
 #include "data/source/labels.h"
 #include "data/source/learner.h"
@@ -184,4 +185,16 @@ stk_status stk_source_open_files(const char *const *paths, int n_paths, stk_labe
 done:
     close_source(&s->base);
     return status;
+}
+
+stk_status stk_source_open_paths(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path,
+                                 stk_source **out)
+{
+    bool is_remote = false;
+    if (n_paths == 1 && labels != STK_LABELS_FROM_FILE && paths && paths[0] && stk_is_pack(paths[0]))
+        return stk_source_open_pack(paths[0], out);
+    for (int i = 0; paths && i < n_paths; i++)
+        is_remote = is_remote || (paths[i] && stk_is_remote(paths[i]));
+    if (is_remote) return stk_source_open_objects(paths, n_paths, labels, labels_path, out);
+    return stk_source_open_files(paths, n_paths, labels, labels_path, out);
 }

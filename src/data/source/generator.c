@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "data/dataset.h"
 #include "data/source/fields.h"
+#include "data/source/reader.h"
 
 /* Where the user's functions stand. */
 typedef struct position {
@@ -86,9 +86,9 @@ stk_status stk_generator_read(const stk_source *source, uint64_t epoch, int64_t 
         status = make_next(at, place);
         if (is_wanted && !at->ended) break;
         /* What is passed over may be corrupt. */
-        if (status != STK_OK && !stk_dataset_can_skip(status)) return status;
+        if (status != STK_OK && !stk_record_can_skip(status)) return status;
     }
-    *fatal = status != STK_OK && !stk_dataset_can_skip(status);
+    *fatal = status != STK_OK && !stk_record_can_skip(status);
     if (!at->ended) return status;
     *ended = source->is_open;
     if (source->is_open) return STK_OK;

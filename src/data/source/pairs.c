@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/dataset.h"
 #include "data/source/fields.h"
 #include "data/source/paths.h"
+#include "data/source/records.h"
 #include "stoker/fields.h"
 
 typedef struct pairs_source {
@@ -104,7 +104,7 @@ static stk_status check_partners(const stk_names *a, const char *a_folder, const
     return STK_OK;
 }
 
-static stk_status open_pairs(const char *const *names, const char *const *folders, int n_fields, stk_source **out)
+stk_status stk_source_open_pairs(const char *const *names, const char *const *folders, int n_fields, stk_source **out)
 {
     if (n_fields < 1 || n_fields > STK_MAX_FIELDS || !names || !folders)
         return stk_fail(STK_INVALID, "%d fields: 1 to %d are possible", n_fields, STK_MAX_FIELDS);
@@ -129,11 +129,4 @@ static stk_status open_pairs(const char *const *names, const char *const *folder
 done:
     close_source(&s->base);
     return status;
-}
-
-stk_dataset *stk_dataset_pairs(const char *const *names, const char *const *folders, int n_fields)
-{
-    stk_source *source = NULL;
-    stk_status status = open_pairs(names, folders, n_fields, &source);
-    return stk_dataset_make(status, source);
 }

@@ -37,3 +37,8 @@ void stk_source_name(const stk_source *source, int64_t i_record, uint64_t epoch,
     else
         class->name_record(source, i_record, out, out_bytes);
 }
+
+bool stk_record_can_skip(stk_status status)
+{
+    return status != STK_NO_MEMORY && status != STK_INTERNAL && status != STK_INTERRUPTED;
+}

@@ -21,7 +21,11 @@ void stk_reader_free(stk_reader *reader, const stk_source *source);
 /* What the source keeps in memory of its own. */
 size_t stk_source_held_bytes(const stk_source *source);
 
+enum { STK_RECORD_NAME_BYTES = 256 };
 /* The record's name, for messages. */
 void stk_source_name(const stk_source *source, int64_t i_record, uint64_t epoch, char *out, size_t out_bytes);
+
+/* True for an error of one record, which another record may replace; false where the next would fail alike. */
+bool stk_record_can_skip(stk_status status);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "data/dataset.h"
 #include "data/source/fields.h"
+#include "data/source/records.h"
 #include "data/stage/half.h"
 
 typedef struct synthetic_source {
@@ -109,8 +109,8 @@ static stk_status set_below(const stk_synthetic_field *field, uint32_t *out)
     return STK_OK;
 }
 
-static stk_status open_source(int64_t n_samples, const stk_synthetic_field *fields, int n_fields, uint64_t seed,
-                              stk_source **out)
+stk_status stk_source_open_synthetic(int64_t n_samples, const stk_synthetic_field *fields, int n_fields, uint64_t seed,
+                                     stk_source **out)
 {
     stk_array_field array[STK_MAX_FIELDS];
     stk_status status;
@@ -129,11 +129,4 @@ static stk_status open_source(int64_t n_samples, const stk_synthetic_field *fiel
 done:
     free(s);
     return status;
-}
-
-stk_dataset *stk_dataset_synthetic(int64_t n_samples, const stk_synthetic_field *fields, int n_fields, uint64_t seed)
-{
-    stk_source *source = NULL;
-    stk_status status = open_source(n_samples, fields, n_fields, seed, &source);
-    return stk_dataset_make(status, source);
 }

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/dataset.h"
+#include "base/rng.h"
 #include "data/source/labels.h"
 #include "data/source/open_many.h"
 #include "data/source/paths.h"
-#include "data/source/source.h"
+#include "data/source/records.h"
 #include "data/source/video_file.h"
 #include "stoker/video.h"
 
@@ -288,7 +288,7 @@ static stk_status set_labels(videos_source *s, const stk_video_config *c)
     return STK_OK;
 }
 
-static stk_status open_source(const stk_video_config *c, stk_source **out)
+stk_status stk_source_open_videos(const stk_video_config *c, stk_source **out)
 {
     stk_status status;
     STK_RETURN_IF_ERROR(check_config(c));
@@ -312,13 +312,6 @@ static stk_status open_source(const stk_video_config *c, stk_source **out)
 done:
     close_source(&s->base);
     return status;
-}
-
-stk_dataset *stk_dataset_video(const stk_video_config *config)
-{
-    stk_source *source = NULL;
-    stk_status status = open_source(config, &source);
-    return stk_dataset_make(status, source);
 }
 
 stk_status stk_video_get_info(const char *path, stk_video_info *out)

@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/dataset.h"
+#include "base/rng.h"
 #include "data/source/paths.h"
+#include "data/source/records.h"
 #include "data/source/volume_file.h"
 
 enum { RNG_STAGE = (1 << 20) + 1 /* no chain has so many stages */ };
@@ -256,7 +257,7 @@ static stk_status check_config(const stk_volumes_config *c, bool *whole)
     return STK_OK;
 }
 
-static stk_status open_volumes(const stk_volumes_config *c, stk_source **out)
+stk_status stk_source_open_volumes(const stk_volumes_config *c, stk_source **out)
 {
     bool whole = false;
     stk_status status;
@@ -287,13 +288,6 @@ static stk_status open_volumes(const stk_volumes_config *c, stk_source **out)
 done:
     close_source(&s->base);
     return status;
-}
-
-stk_dataset *stk_dataset_volumes(const stk_volumes_config *config)
-{
-    stk_source *source = NULL;
-    stk_status status = open_volumes(config, &source);
-    return stk_dataset_make(status, source);
 }
 
 stk_status stk_volume_get_info(const char *path, stk_volume_info *out)

@@ -1,4 +1,4 @@
-/* The run's struct, and what its files call of each other. */
+/* The run's struct, shared by run.c, run_train.c, run_folder.c, run_result.c and run_predict.c only. */
 #ifndef STK_TRAIN_RUN_STATE_H
 #define STK_TRAIN_RUN_STATE_H
 

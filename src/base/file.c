@@ -45,7 +45,7 @@ stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, s
 }
 
 /* Before a byte of it is read: its size alone may be a mistake, as of a sparse file. */
-static stk_status check_size(const char *path, size_t size, size_t most_bytes)
+stk_status stk_file_check_size(const char *path, size_t size, size_t most_bytes)
 {
     char whole[STK_PLAIN_TEXT], rest[STK_PLAIN_TEXT];
     size_t left = stk_memory_left(stk_memory_in_use());
@@ -66,7 +66,7 @@ stk_status stk_file_read_small(const char *path, size_t most_bytes, uint8_t **bu
     size_t size = 0, got = 0;
     stk_status status = STK_OK;
     STK_RETURN_IF_ERROR(open_regular(path, &fd, &size));
-    STK_TRY(check_size(path, size, most_bytes));
+    STK_TRY(stk_file_check_size(path, size, most_bytes));
     if (size > *capacity || !*buffer) {
         size_t grown = size + size / 4 + 64;
         uint8_t *p = realloc(*buffer, grown);

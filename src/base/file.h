@@ -20,6 +20,8 @@ typedef struct stk_span {
 stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, size_t *n);
 /* The same for a file that should have no more than most_bytes; one that has is STK_CORRUPT and not read. */
 stk_status stk_file_read_small(const char *path, size_t most_bytes, uint8_t **buffer, size_t *capacity, size_t *n);
+/* What both ask before they read: whether so many bytes are no more than that, and fit into the thread's account. */
+stk_status stk_file_check_size(const char *path, size_t size, size_t most_bytes);
 /* The same into new memory: free with stk_file_unload; an empty file gives {NULL, 0}. */
 stk_status stk_file_load(const char *path, stk_span *out);
 void stk_file_unload(stk_span span);

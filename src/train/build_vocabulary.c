@@ -39,7 +39,7 @@ static stk_status ask_note(const char *first, int64_t *out)
     size_t capacity = 0, n = 0;
     stk_tokens_facts facts = {.vocabulary = 0};
     if (snprintf(path, sizeof(path), "%s.json", first) >= (int)sizeof(path)) return STK_OK;
-    stk_status status = stk_read_input(path, &bytes, &capacity, &n);
+    stk_status status = stk_read_input_small(path, STK_TOKENS_FACTS_BYTES, &bytes, &capacity, &n);
     if (status == STK_OK) status = stk_tokens_facts_parse((stk_span){bytes, n}, &facts);
     free(bytes);
     *out = facts.vocabulary;

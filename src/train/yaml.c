@@ -227,7 +227,7 @@ stk_status stk_yaml_read(const char *path, stk_yaml **out)
     uint8_t *data = NULL;
     size_t capacity = 0, n = 0;
     *out = NULL;
-    stk_status status = stk_file_read(path, &data, &capacity, &n);
+    stk_status status = stk_file_read_small(path, STK_YAML_MOST_BYTES, &data, &capacity, &n);
     if (status == STK_OK) status = stk_yaml_parse(path, data, n, out);
     free(data);
     return status;

@@ -166,6 +166,22 @@ def what_a_source_keeps_is_counted_before_it_is_read():
     check(status == 0, f"an array is read row by row: {said}")
 
 
+def small_files_are_not_read_whole_where_they_are_large():
+    """A recipe, a tokenizer and the note beside a file of tokens: what is larger than any of its kind is not read."""
+    with open("few.bin", "wb") as f:
+        f.write(bytes(64))
+    for name in "few.bin.json", "tokenizer.json", "large.yaml":
+        with open(name, "wb") as f:
+            f.write(b"{ ")
+            f.truncate(600 << 20)
+    noted = recipe("noted.yaml", "name: noted\ndata: {train: {source: {tokens: {files: few.bin, length: 4}}}}\nbatch: 1\n")
+    for name, *args in (("few.bin.json", "data", "explain", noted), ("large.yaml", "train", "large.yaml"),
+                        ("tokenizer.json", "tokenize", noted, "--tokenizer", "tokenizer.json", "--out", "out.bin")):
+        status, resident, said = measure(*args)
+        check(resident < 64 << 20 and status == 1 and f"{name}' has {600 << 20} bytes" in said,
+              f"{name}: {resident / 2**20:.1f} MiB: {status} {said}")
+
+
 def main():
     begin()
     a_limit_holds_with_many_micro_batches()
@@ -173,6 +189,7 @@ def main():
     a_record_above_the_limit_is_named_and_not_read()
     a_file_that_is_read_whole_is_bounded()
     what_a_source_keeps_is_counted_before_it_is_read()
+    small_files_are_not_read_whole_where_they_are_large()
     end()
 
 

@@ -283,10 +283,16 @@ stk_status stk_open_input(const char *path, bool keep_open, stk_input *out)
 
 stk_status stk_read_input(const char *path, uint8_t **buffer, size_t *capacity, size_t *n)
 {
-    if (!stk_is_remote(path)) return stk_file_read(path, buffer, capacity, n);
+    return stk_read_input_small(path, SIZE_MAX, buffer, capacity, n);
+}
+
+stk_status stk_read_input_small(const char *path, size_t most_bytes, uint8_t **buffer, size_t *capacity, size_t *n)
+{
+    if (!stk_is_remote(path)) return stk_file_read_small(path, most_bytes, buffer, capacity, n);
     stk_input input;
     STK_RETURN_IF_ERROR(open_remote(path, &input));
-    stk_status status = STK_OK;
+    stk_status status = stk_file_check_size(path, (size_t)input.n_bytes, most_bytes);
+    if (status != STK_OK) goto done;
     *n = (size_t)input.n_bytes;
     if (*n > *capacity || !*buffer) {
         uint8_t *grown = realloc(*buffer, *n + 1);

@@ -14,5 +14,7 @@
 stk_status stk_open_input(const char *path, bool keep_open, stk_input *out);
 /* A whole file, local or remote, into *buffer as stk_file_read does it. */
 stk_status stk_read_input(const char *path, uint8_t **buffer, size_t *capacity, size_t *n);
+/* The same for a file that should have no more than most_bytes, as stk_file_read_small does it. */
+stk_status stk_read_input_small(const char *path, size_t most_bytes, uint8_t **buffer, size_t *capacity, size_t *n);
 
 #endif

@@ -155,7 +155,7 @@ static stk_status read_facts(const token_file *f, stk_tokens_facts *out)
     if (snprintf(path, sizeof(path), "%s.json", f->file.path) >= (int)sizeof(path)) return STK_OK;
     /* Of a remote file only an answer tells whether it is there. */
     if (!f->file.backend && !stk_path_exists(path)) return STK_OK;
-    stk_status status = stk_read_input(path, &bytes, &capacity, &n);
+    stk_status status = stk_read_input_small(path, STK_TOKENS_FACTS_BYTES, &bytes, &capacity, &n);
     if (status == STK_NOT_FOUND) return STK_OK;
     if (status == STK_OK) {
         status = stk_tokens_facts_parse((stk_span){bytes, n}, out);

@@ -10,6 +10,8 @@
 #include "data/remote/remote.h"
 #include "data/text/json.h"
 
+enum { MOST_FILE_BYTES = 256 << 20 }; /* the largest in use have a tenth */
+
 /* The next line without its end; false at the end of the text. */
 static bool next_line(stk_span *rest, stk_span *line)
 {
@@ -150,11 +152,11 @@ static stk_status open_file(const char *path, const stk_tokenizer_config *config
     size_t capacity = 0, n, merges_capacity = 0, n_merges;
     char beside[PATH_MAX];
     stk_status status;
-    STK_TRY(stk_read_input(path, &bytes, &capacity, &n));
+    STK_TRY(stk_read_input_small(path, MOST_FILE_BYTES, &bytes, &capacity, &n));
     stk_span span = {bytes, n};
     if (ends_in(path, "vocab.json")) {
         snprintf(beside, sizeof(beside), "%.*smerges.txt", (int)(strlen(path) - strlen("vocab.json")), path);
-        STK_TRY(stk_read_input(beside, &merges, &merges_capacity, &n_merges));
+        STK_TRY(stk_read_input_small(beside, MOST_FILE_BYTES, &merges, &merges_capacity, &n_merges));
         status = stk_tokenizer_parse_bpe(span, (stk_span){merges, n_merges}, out);
     } else if (ends_in(path, ".json")) {
         status = stk_tokenizer_parse_json(span, out);

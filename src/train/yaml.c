@@ -13,6 +13,7 @@
 typedef struct build {
     stk_yaml *yaml;
     yaml_parser_t parser;
+    stk_span text;  /* all of it; borrowed */
     bool has_lines; /* false for --set, whose origin says all */
     stk_yaml_node *open[STK_YAML_MOST_DEPTH], *last[STK_YAML_MOST_DEPTH];
     int depth;
@@ -61,6 +62,22 @@ __attribute__((format(printf, 3, 4))) static stk_status fail_mark(const build *b
     return status;
 }
 
+/* Moves the mark to the first tab in its line's indentation, where there is one. */
+static bool find_tab(stk_span text, yaml_mark_t *mark)
+{
+    const uint8_t *line = text.data, *end = text.data + text.n;
+    for (size_t i = 0; i < mark->line && line; i++) {
+        line = memchr(line, '\n', (size_t)(end - line));
+        if (line) line++;
+    }
+    const uint8_t *at = line;
+    while (at && at < end && *at == ' ')
+        at++;
+    if (!at || at == end || *at != '\t') return false;
+    mark->column = (size_t)(at - line);
+    return true;
+}
+
 static stk_status fail_parser(const build *b)
 {
     const yaml_parser_t *p = &b->parser;
@@ -68,6 +85,10 @@ static stk_status fail_parser(const build *b)
     if (p->error == YAML_READER_ERROR)
         return stk_fail(STK_INVALID, "%s: not a text in UTF-8 (byte %zu: %s)", b->yaml->origin, p->problem_offset,
                         p->problem ? p->problem : "bad character");
+    yaml_mark_t tab = p->problem_mark;
+    /* Between brackets one may stand there at times, and something else be wrong. */
+    if (find_tab(b->text, &tab) && (p->flow_level == 0 || tab.column == p->problem_mark.column))
+        return fail_mark(b, tab, "a tab, and YAML indents by spaces alone");
     return fail_mark(b, p->problem_mark, "%s%s%s", p->context ? p->context : "", p->context ? ": " : "",
                      p->problem ? p->problem : "not YAML");
 }
@@ -203,6 +224,7 @@ static stk_status parse(const char *origin, const void *data, size_t n, bool has
         STK_TRY(stk_fail(STK_INVALID, "%s: %zu bytes are too many for a recipe (at most %d)", origin, n,
                          (int)STK_YAML_MOST_BYTES));
     b->yaml = yaml;
+    b->text = (stk_span){data, n};
     b->has_lines = has_lines;
     if (!(has_parser = yaml_parser_initialize(&b->parser))) STK_TRY(stk_fail_memory(sizeof(b->parser)));
     yaml_parser_set_encoding(&b->parser, YAML_UTF8_ENCODING);

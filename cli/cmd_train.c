@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "progress.h"
@@ -26,9 +27,10 @@ static const cli_option options[] = {
     {"--dump-graph", "PASS", "prints the graph after that pass, or after each with 'all'"},
     {NULL, NULL, NULL}};
 
-/* Set before the handlers are. */
+/* Set before the handlers are; NULL again when the run is over. */
 static stk_run *volatile running;
-static const progress *shown;
+/* What is shown of it. Handlers look at it, so it is there for as long as they are. */
+static progress shown;
 
 /* The last whole checkpoint, for the handler: one text is read while the other is written. */
 static char kept[2][CLI_PATH];
@@ -44,9 +46,11 @@ static void keep(const char *path)
 /* The first signal has the run saved, the second says what a third one costs, which ends the program. */
 static void on_stop(int i_stop)
 {
-    const char *path = kept[i_kept], *line = shown->line_shown ? "\n" : "";
-    if (i_stop == 1 && running) stk_run_stop(running);
-    if (i_stop == 1 && !shown->quiet)
+    const char *path = kept[i_kept], *line = shown.line_shown ? "\n" : "";
+    if (!running) return; /* there is nothing to finish any more */
+    if (i_stop == 1) stk_run_stop(running);
+    if (path[0] && access(path, F_OK) != 0) path = "";
+    if (i_stop == 1 && !shown.quiet)
         cli_say_in_handler((const char *[]){line, "stoker: finishing the step, then saving\n", NULL});
     else if (i_stop == 2 && path[0])
         cli_say_in_handler((const char *[]){line,
@@ -142,7 +146,6 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
     stk_run *run;
     if (stk_run_open(recipe, run_options, &run) != STK_OK) return cli_fail();
     running = run;
-    shown = p;
     cli_catch_stops(2, on_stop);
     stk_status status = stk_run_train(running, &result);
     int code;
@@ -162,11 +165,14 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
     } else if (status == STK_INTERRUPTED) {
         code = report_interrupt(p, argc, argv);
     } else {
-        progress_clear(p);
+        if (result.has_ended)
+            progress_result(p, running, &result);
+        else
+            progress_clear(p);
         code = cli_fail();
         for (int64_t i = 0; stk_run_skipped(running, i) && !p->quiet; i++)
             fprintf(stderr, "        skipped %s\n", cli_shown(stk_run_skipped(running, i)));
-        if (stk_run_saved(running) && !p->quiet)
+        if (stk_run_saved(running) && !strstr(stk_error_text(), stk_run_saved(running)) && !p->quiet)
             cli_error("the last checkpoint is %s", cli_shown(stk_run_saved(running)));
     }
     stk_run *ended = running;
@@ -233,7 +239,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
             return cli_usage(verb, "option '--set' needs KEY=VALUE, not '%s'", args.found[i].value);
     if (cli_has(&args, "--json") && cli_has(&args, "--dump-graph"))
         return cli_usage(verb, "graphs are no JSON: '--dump-graph' does not go with '--json'");
-    progress p = progress_make(cli_has(&args, "--quiet"), cli_has(&args, "--json"));
+    shown = progress_make(cli_has(&args, "--quiet"), cli_has(&args, "--json"));
     if (collect_sets(&args, sets, &n_sets)) {
         stk_run_options run_options = {.set = (const char *const *)sets,
                                        .n_set = n_sets,
@@ -246,8 +252,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
                                        .on_event = on_event,
                                        .dump_graph = cli_value(&args, "--dump-graph"),
                                        .dump = progress_graph,
-                                       .user = &p};
-        code = train(args.word[0], &run_options, &p, argc, argv);
+                                       .user = &shown};
+        code = train(args.word[0], &run_options, &shown, argc, argv);
     } else {
         cli_error("out of memory");
     }

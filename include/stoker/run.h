@@ -69,6 +69,8 @@ typedef struct stk_run_result {
     int64_t unjudged_epochs;      /* those of the recipe's file, where `set` asks for fewer and says nothing of what is
                                      expected: that is then not judged, and n_expected is 0. Otherwise 0 */
     bool was_finished;            /* resumed when there was nothing left to do, of the whole run or up to max_steps */
+    bool has_ended;               /* all the rest stands: where stk_run_train failed all the same, something was not
+                                     written, and its text says what */
     bool is_finished;             /* all epochs are done, or the run stopped early on purpose */
 } stk_run_result;
 
@@ -83,8 +85,8 @@ STK_API void stk_run_close(stk_run *run); /* accepts NULL */
 
 /* The i-th skipped record as text; NULL past the end. Borrowed. */
 STK_API const char *stk_run_skipped(const stk_run *run, int64_t i);
-/* The folder of the last checkpoint that this run has written; NULL when there is none. Borrowed until the next save.
- */
+/* The folder of the last checkpoint that this run has written or gone on from; NULL when there is none, or it is gone.
+ * Borrowed until the next save. */
 STK_API const char *stk_run_saved(const stk_run *run);
 
 /* Opens a run folder for evaluation and prediction, with the checkpoint that options name. options: checkpoint, set

@@ -39,6 +39,7 @@ stk_status stk_checkpoint_save_in_place(stk_checkpoint_writer *writer, const stk
 /* What became of a save since the last call. */
 typedef struct stk_checkpoint_report {
     bool finished;     /* false: nothing new */
+    bool is_there;     /* a whole checkpoint is at path, even where something behind it failed */
     stk_status status; /* on failure the text is in error */
     int64_t step;
     char path[4096]; /* of the folder */

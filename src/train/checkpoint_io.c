@@ -18,12 +18,7 @@ static int fault(const char *call, const char *path)
 
 static stk_status fail_call(const char *doing, const char *path, int error)
 {
-    bool full = error == ENOSPC || error == EDQUOT;
-    return stk_fail(STK_IO, "cannot %s '%s': %s%s", doing, path, stk_errno_text(error),
-                    full
-                        ? "; the checkpoints before it are kept: free some room, and it is saved again, or go on later "
-                          "with --resume"
-                        : "");
+    return stk_fail(STK_IO, "cannot %s '%s': %s", doing, path, stk_errno_text(error));
 }
 
 stk_status stk_out_open(const char *path, stk_out_file *out)

@@ -168,20 +168,24 @@ static stk_status write_best(const stk_checkpoint_writer *writer, const char *na
 
 /* Puts the new folder at its place. The same step may have been saved before, at the end of a run or by a run that was
  * resumed; killed between the two renames, that one is put back by the next process. */
-static stk_status replace(const stk_checkpoint_writer *writer, const char *temporary, const char *path, const char *old)
+static stk_status replace(const stk_checkpoint_writer *writer, const char *temporary, const char *path, const char *old,
+                          bool *is_there)
 {
     if (stk_path_exists(path)) STK_RETURN_IF_ERROR(stk_io_rename(path, old));
     stk_status status = stk_io_rename(temporary, path);
     if (status != STK_OK && stk_path_exists(old)) (void)rename(old, path);
     STK_RETURN_IF_ERROR(status);
+    *is_there = true;
     STK_RETURN_IF_ERROR(stk_io_sync_dir(writer->run_dir));
     if (!stk_path_exists(old)) return STK_OK;
     if (stk_checkpoint_move_foreign(old, path) == STK_OK) (void)stk_checkpoint_remove(old);
     return STK_OK;
 }
 
-static stk_status write_checkpoint(stk_checkpoint_writer *writer, char *path)
+/* is_there: the checkpoint lies at path, which more may have to follow. */
+static stk_status write_checkpoint(stk_checkpoint_writer *writer, char *path, bool *is_there)
 {
+    const char *flaw = "a crash of the machine may lose it";
     char temporary[4096], old[4096], name[64];
     stk_status status;
     temporary[0] = 0;
@@ -195,13 +199,17 @@ static stk_status write_checkpoint(stk_checkpoint_writer *writer, char *path)
     STK_TRY(stk_checkpoint_remove(temporary));
     STK_TRY(stk_io_mkdir(temporary));
     STK_TRY(write_files(writer, temporary));
-    STK_TRY(replace(writer, temporary, path, old));
+    STK_TRY(replace(writer, temporary, path, old, is_there));
+    flaw = "it is not noted as the best";
     stk_checkpoint_note(&writer->known, writer->step);
     if (writer->best) STK_TRY(write_best(writer, name));
     stk_checkpoint_retire(writer->run_dir, writer->keep, writer->step, &writer->known);
     return STK_OK;
 done:
-    (void)stk_fail_prefix(status, "step %lld was not saved: ", (long long)writer->step);
+    if (*is_there)
+        (void)stk_fail_prefix(status, "step %lld was saved, but %s: ", (long long)writer->step, flaw);
+    else
+        (void)stk_fail_prefix(status, "step %lld was not saved: ", (long long)writer->step);
     char text[512];
     snprintf(text, sizeof(text), "%s", stk_error_text());
     if (temporary[0]) (void)stk_checkpoint_remove(temporary);
@@ -219,7 +227,7 @@ static void writer_main(void *arg)
         stk_mutex_unlock(&writer->lock);
         stk_checkpoint_report report = {.finished = true, .step = writer->step};
         int64_t begin = stk_trace_begin();
-        report.status = write_checkpoint(writer, report.path);
+        report.status = write_checkpoint(writer, report.path, &report.is_there);
         stk_trace_end(begin, STK_TRACE_CHECKPOINT, "write checkpoint", report.step);
         if (report.status != STK_OK) snprintf(report.error, sizeof(report.error), "%s", stk_error_text());
         stk_mutex_lock(&writer->lock);

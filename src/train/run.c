@@ -248,7 +248,7 @@ const char *stk_run_skipped(const stk_run *run, int64_t i)
 
 const char *stk_run_saved(const stk_run *run)
 {
-    return run->saved[0] ? run->saved : NULL;
+    return run->saved[0] && stk_path_is_dir(run->saved) ? run->saved : NULL;
 }
 
 static stk_status make_model(void *user, int64_t length, stk_model **out)

@@ -168,3 +168,16 @@ stk_status stk_result_judge(const stk_run *run, const char *path, stk_run_result
     json_decref(object);
     return status;
 }
+
+bool stk_result_is_finished(const char *folder, int64_t n_epochs)
+{
+    char path[STK_PATH_BYTES];
+    json_t *object;
+    if (stk_path_join(path, sizeof(path), folder, "result.json") != STK_OK || stk_json_read(path, 0, &object) != STK_OK)
+        return false;
+    bool is_finished = json_is_true(json_object_get(object, "finished")) &&
+                       (json_is_true(json_object_get(object, "early_stopped")) ||
+                        json_integer_value(json_object_get(object, "epochs")) >= n_epochs);
+    json_decref(object);
+    return is_finished;
+}

@@ -1,4 +1,4 @@
-/* The run's struct, shared by run.c, run_train.c, run_folder.c, run_result.c and run_predict.c only. */
+/* The run's struct, shared by run.c, run_train.c, run_save.c, run_folder.c, run_result.c and run_predict.c only. */
 #ifndef STK_TRAIN_RUN_STATE_H
 #define STK_TRAIN_RUN_STATE_H
 
@@ -41,10 +41,12 @@ struct stk_run {
     bool is_saving;         /* a report of the writer is to come */
     stk_status save_status; /* of the last save that ended */
     char save_error[512];
+    int64_t n_failed_saves;
+    bool failing_told;           /* of the failures since the last save that was whole */
     char saved[STK_PATH_BYTES];  /* the last checkpoint on disk, "" for none */
     stk_train_state saved_state; /* what was given to the writer last; step -1 for nothing yet */
     double last_loss;            /* of the last step; NAN before */
-    bool metrics_warned, cache_warned;
+    bool metrics_warned, cache_warned, trace_warned;
     bool is_last_try; /* a save that fails now fails the run, so no warning is needed */
 
     /* after stk_run_load */
@@ -59,6 +61,17 @@ struct stk_run {
 /* A copy of the variables, which saving takes while steps go on. 0: none, since no step follows the run's only save, or
  * since it does not fit besides the step (limit 0: none); saving then takes the step's time. */
 size_t stk_run_copy_bytes(const stk_recipe *recipe, size_t limit, size_t peak_bytes, size_t variable_bytes);
+
+/* --- run_save.c --- */
+/* Sees what became of a save under way. */
+void stk_run_save_look(stk_run *run);
+/* steps_follow: they are not to wait for the disk, if memory allows. */
+void stk_run_save(stk_run *run, bool best, bool steps_follow);
+/* The last state, unless it is saved or was spoilt by what ended the run with that status. */
+void stk_run_save_end(stk_run *run, stk_status status);
+/* At the end of a run: STK_OK, or one line of what could not be written, by saves, metrics or, with its status and
+ * text, whoever came before, and of the last checkpoint; one that is gone is no longer `saved`. */
+stk_status stk_run_save_judge(stk_run *run, stk_status status);
 
 /* --- run_folder.c --- */
 /* Makes and locks the folder, and refuses one that belongs to another run. With resume *checkpoint is the path of the
@@ -84,6 +97,8 @@ void stk_folder_remove_recipe(const stk_run *run);
 stk_status stk_run_init_weights(stk_run *run);
 
 /* --- run_result.c --- */
+/* Whether the run in that folder is finished, so that nothing of so many epochs is left to do. */
+bool stk_result_is_finished(const char *folder, int64_t n_epochs);
 stk_status stk_result_write(const stk_run *run, const stk_run_result *result);
 /* Where the file is a finished run's: says so in result, with what the recipe expects now by its figures; the file then
  * has that, too. A part of a run (--steps) leaves a file that says that it is not finished; result then stays. */

@@ -1,8 +1,5 @@
 /* Training with a folder: resuming, saving, metrics, the test at the end. See stoker/run.h.
- *
- * A save is asked for between steps and written by a thread; what became of it is seen at a later step. A failed one is
- * a warning and is tried again at the next step that is due, and at the end, where it fails the run.
- */
+ Saves are run_save.c's. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,62 +13,6 @@
 #include "train/build.h"
 #include "train/expect.h"
 #include "train/run_state.h"
-
-/* --- saving --- */
-
-static void take_report(stk_run *run, const stk_checkpoint_report *report)
-{
-    if (!report->finished) return;
-    run->is_saving = false;
-    run->save_status = report->status;
-    if (report->status != STK_OK) {
-        snprintf(run->save_error, sizeof(run->save_error), "%s", report->error);
-        run->saved_state.step = -1; /* Whatever was to be saved is not. */
-        if (!run->is_last_try) stk_run_warn(run, report->error);
-        return;
-    }
-    snprintf(run->saved, sizeof(run->saved), "%s", report->path);
-    stk_train_event event = {.kind = STK_EVENT_SAVED, .text = run->saved, .step = report->step};
-    if (run->options.on_event) run->options.on_event(run->options.user, &event);
-}
-
-static void wait_for_save(stk_run *run)
-{
-    stk_checkpoint_report report;
-    if (!run->is_saving) return;
-    stk_checkpoint_wait(run->writer, &report);
-    take_report(run, &report);
-}
-
-/* steps_follow: they are not to wait for the disk, if memory allows. Failing to take the snapshot counts as a save that
- * failed. */
-static void start_save(stk_run *run, bool best, bool steps_follow)
-{
-    const stk_named_tensor *tensors;
-    size_t n_tensors;
-    stk_train_state state;
-    wait_for_save(run);
-    stk_trainer_get_state(run->trainer, &state);
-    stk_status status = stk_trainer_tensors(run->trainer, &tensors, &n_tensors);
-    if (status == STK_OK)
-        status = (steps_follow && run->copy_bytes ? stk_checkpoint_save : stk_checkpoint_save_in_place)(
-            run->writer, tensors, n_tensors, &state, run->recipe_text.data, best);
-    run->is_saving = status == STK_OK;
-    if (status == STK_OK) {
-        run->saved_state = state;
-        return;
-    }
-    run->save_status = status;
-    snprintf(run->save_error, sizeof(run->save_error), "%s", stk_error_text());
-    if (!run->is_last_try) stk_run_warn(run, run->save_error);
-}
-
-static bool is_saved(const stk_run *run)
-{
-    stk_train_state state;
-    stk_trainer_get_state(run->trainer, &state);
-    return run->saved_state.step == state.step && run->saved_state.epoch == state.epoch;
-}
 
 /* --- hooks and events --- */
 
@@ -99,11 +40,7 @@ static void warn_observer(stk_run *run, stk_status status)
 static stk_status after_step(void *user, stk_trainer *trainer, const stk_train_event *event)
 {
     stk_run *run = user;
-    if (run->is_saving) {
-        stk_checkpoint_report report;
-        stk_checkpoint_poll(run->writer, &report);
-        take_report(run, &report);
-    }
+    stk_run_save_look(run);
     /* The last step of an epoch is saved with the epoch's end, or validation would be run twice after resuming. */
     if (event->i_batch == event->n_batches) {
         warn_observer(run, stk_observe_gradients(&run->observer, trainer, event->step));
@@ -111,7 +48,7 @@ static stk_status after_step(void *user, stk_trainer *trainer, const stk_train_e
     }
     bool retry =
         run->save_status != STK_OK && !run->is_saving && event->step % 100 == 0 && stk_trainer_is_settled(trainer);
-    if (is_due(run, false, event->step) || retry) start_save(run, false, true);
+    if (is_due(run, false, event->step) || retry) stk_run_save(run, false, true);
     return STK_OK;
 }
 
@@ -140,7 +77,7 @@ static stk_status after_epoch(void *user, stk_trainer *trainer, const stk_train_
     stk_run *run = user;
     bool best = improved && run->recipe->checkpoint_best;
     bool due = is_due(run, true, event->epoch) || is_due(run, false, event->step) || run->save_status != STK_OK;
-    if (best || due) start_save(run, best, event->epoch < run->recipe->epochs);
+    if (best || due) stk_run_save(run, best, event->epoch < run->recipe->epochs);
     warn_observer(run, stk_observe_parameters(&run->observer, trainer, event->step));
     warn_full_cache(run);
     return STK_OK;
@@ -177,6 +114,18 @@ static void notice(stk_run *run, const stk_train_event *event)
     stk_run_warn(run, text);
 }
 
+/* Steps to trace that this run does not have. */
+static void warn_trace(stk_run *run, int64_t n_steps, const char *when)
+{
+    char text[160];
+    int64_t first = run->options.trace_first;
+    if (first <= n_steps || n_steps <= 0 || run->trace_warned) return;
+    run->trace_warned = true;
+    snprintf(text, sizeof(text), "no trace: step %lld was to be traced, and the run %s %lld step%s", (long long)first,
+             when, (long long)n_steps, n_steps == 1 ? "" : "s");
+    stk_run_warn(run, text);
+}
+
 static const int64_t ENERGY_NS = 60000000000; /* between two countings */
 
 static void on_event(void *user, const stk_train_event *event)
@@ -200,6 +149,8 @@ static void on_event(void *user, const stk_train_event *event)
                                              stk_trainer_planned(run->trainer), event->variable_bytes);
         stk_trainer_count_copy(run->trainer, run->copy_bytes);
         own.checkpoint_copy_bytes = run->copy_bytes;
+        int64_t most = run->options.max_steps;
+        warn_trace(run, most > 0 && (most < event->n_steps || event->n_steps <= 0) ? most : event->n_steps, "has");
     }
     if (run->options.on_event) run->options.on_event(run->options.user, &own);
 }
@@ -313,8 +264,9 @@ static stk_status start_anew(stk_run *run, bool has_earlier)
     char previous[STK_PATH_BYTES], note[2 * STK_PATH_BYTES + 100];
     if (has_earlier) {
         STK_RETURN_IF_ERROR(stk_folder_move_aside(run, previous));
-        snprintf(note, sizeof(note),
-                 "starts anew; the earlier run is kept in '%s' (--resume would have gone on with it)", previous);
+        bool is_over = stk_result_is_finished(previous, run->recipe->epochs);
+        snprintf(note, sizeof(note), "starts anew; the earlier run is kept in '%s'%s", previous,
+                 is_over ? "; it is finished" : " (--resume would have gone on with it)");
         stk_run_warn(run, note);
     } else if (run->options.resume) {
         bool is_there = stk_folder_find_previous(run, previous);
@@ -382,24 +334,6 @@ static stk_status test(stk_run *run, stk_run_result *out)
     return stk_trainer_evaluate(run->trainer, run->test, &out->test);
 }
 
-/* True where the parameters are sound, so that saving them is worth while although the run ends here. */
-static bool is_worth_saving(stk_status status)
-{
-    return status == STK_OK || status == STK_INTERRUPTED || status == STK_IO || status == STK_CORRUPT ||
-           status == STK_NOT_FOUND || status == STK_NO_ROW;
-}
-
-static void save_end(stk_run *run, stk_status status)
-{
-    stk_train_state state;
-    wait_for_save(run);
-    stk_trainer_get_state(run->trainer, &state);
-    if (state.step == 0 || !run->recipe->checkpoint_end || !is_worth_saving(status) || is_saved(run)) return;
-    run->is_last_try = true;
-    start_save(run, false, false);
-    wait_for_save(run);
-}
-
 static stk_status finish(stk_run *run, stk_run_result *out)
 {
     out->checkpoint_copy_bytes = run->copy_bytes;
@@ -412,12 +346,8 @@ static stk_status finish(stk_run *run, stk_run_result *out)
         stk_expect_judge(out->expected, out->n_expected, &out->test);
     }
     stk_trainer_get_result(run->trainer, &out->train);
-    STK_RETURN_IF_ERROR(stk_result_write(run, out));
-    if (run->save_status != STK_OK) return stk_fail(run->save_status, "%s", run->save_error);
-    if (run->metrics.n_lost > 0)
-        return stk_fail(STK_IO, "%lld lines of '%s' could not be written", (long long)run->metrics.n_lost,
-                        run->metrics.path);
-    return STK_OK;
+    out->has_ended = true;
+    return stk_run_save_judge(run, stk_result_write(run, out));
 }
 
 /* A token that the embedding has no row for is the engine's news; which key of the recipe makes the rows is ours. */
@@ -436,6 +366,7 @@ static stk_status explain(const stk_run *run, stk_status status)
 stk_status stk_run_train(stk_run *run, stk_run_result *out)
 {
     char result[STK_PATH_BYTES];
+    stk_train_state state;
     stk_text error = {0};
     *out = (stk_run_result){.evaluated_step = 0};
     STK_RETURN_IF_ERROR(begin(run));
@@ -453,7 +384,9 @@ stk_status stk_run_train(stk_run *run, stk_run_result *out)
     (void)unlink(result); /* It is of a part of this run; the end writes it again. */
     stk_status status = explain(run, stk_trainer_run(run->trainer, run->recipe->epochs));
     if (status != STK_OK) stk_text_add(&error, "%s", stk_error_text());
-    save_end(run, status);
+    stk_run_save_end(run, status);
+    stk_trainer_get_state(run->trainer, &state);
+    warn_trace(run, state.step, "ended after");
     if (status == STK_OK) {
         status = explain(run, finish(run, out));
         if (status == STK_OK) stk_run_write_profile(run, &out->train);
@@ -461,8 +394,9 @@ stk_status stk_run_train(stk_run *run, stk_run_result *out)
         stk_trainer_get_result(run->trainer, &out->train);
         stk_run_write_profile(run, &out->train);
         /* Not to have saved is the worse news for someone who only pressed Ctrl-C. */
-        if (status == STK_INTERRUPTED && run->save_status != STK_OK)
-            status = stk_fail(run->save_status, "%s", run->save_error);
+        stk_status kept = stk_run_save_judge(run, STK_OK);
+        if (status == STK_INTERRUPTED && kept != STK_OK)
+            status = kept;
         else
             status = stk_fail(status, "%s", stk_text_get(&error));
     }

@@ -79,7 +79,7 @@ def resuming():
         check(result("fewer")["finished"] and result("fewer")["tested_step"] == steps,
               f"{steps} steps of a longer run, taken for one epoch, are tested")
         accepted([*TRAIN, "--out", "fewer", "--resume", "--epochs", "1"], "nothing left to do")
-    accepted([*TRAIN, "--out", "anew"], "earlier run is kept in 'anew.previous'")
+    accepted([*TRAIN, "--out", "anew"], "earlier run is kept in 'anew.previous' (--resume would have gone on with it)")
     check(os.path.isdir("anew.previous/step-3"), "an earlier run is kept")
     accepted([*TRAIN, "--out", "none", "--resume", "--steps", "2"], "nothing to resume in 'none': starts anew")
     for wrong in (["--memory", "10KiB"], ["--device", "cuda"], ["--dump-graph=nope"]):
@@ -87,6 +87,44 @@ def resuming():
         check(os.path.isdir("anew/step-20") and os.path.isdir("anew.previous/step-3"), f"{wrong} is refused: all stays")
     shutil.rmtree("anew")
     accepted([*TRAIN, "--out", "anew", "--resume", "--steps", "1"], "an earlier run is in 'anew.previous'")
+
+
+def finished_before():
+    accepted([*TRAIN, "--out", "over", "--quiet"])
+    accepted([*TRAIN, "--out", "over"], "the earlier run is kept in 'over.previous'; it is finished")
+    accepted([*TRAIN, "--out", "over", "--epochs", "3"], "'over.previous-2' (--resume would have gone on with it)")
+
+
+def trace_of_no_step():
+    for more in ([], ["--steps", "4"]):
+        done = accepted([*TRAIN, "--out", "short", "--trace", "500", *more])
+        says = f"no trace: step 500 was to be traced, and the run has {4 if more else 20} steps"
+        check(done.stderr.count(says) == 1, f"--trace of a step that is not there: {done.stderr!r}")
+    check("no trace" not in accepted([*TRAIN, "--out", "traced", "--trace", "20"], "trace ").stderr, "the last step is")
+
+
+def gone():
+    for name, away in (("moved", "moved"), ("emptied", "emptied/step-*")):
+        args = [STOKER, *TRAIN, "--out", name, "--epochs", "100000", "--set", "checkpoint.every=1000000 steps"]
+        first = run(*args[1:], "--steps", "5")
+        check(first.returncode == 0, first.stderr)
+        child = subprocess.Popen([*args, "--resume", "--set", "checkpoint.end=false"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+        while len(losses(name)) < 30 and child.poll() is None:
+            time.sleep(0.01)
+        for place in glob.glob(away):
+            os.rename(place, f"{name}.away")
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=TIMEOUT)
+        check(child.returncode == 1 and " is gone" in err and "was removed or renamed" in err,
+              f"{name}: what was saved is gone: {child.returncode} {err!r}")
+        check(f"{name}/step-5" not in out, f"{name}: nothing that is gone is named: {out!r}")
+
+
+def expected_once():
+    done = run(*TRAIN, "--out", "expects", "--set", "expect=test_accuracy >= 1.1")
+    both = done.stdout + done.stderr
+    check(done.returncode == 1 and both.count("test_accuracy >= 1.1") == 1, f"a miss is said once: {both!r}")
 
 
 def in_use():
@@ -305,6 +343,10 @@ def using():
 begin()
 whole_run()
 resuming()
+finished_before()
+trace_of_no_step()
+gone()
+expected_once()
 in_use()
 interrupt()
 damage()

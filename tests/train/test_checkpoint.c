@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -196,6 +197,8 @@ static void every_call_may_fail(void **state)
             failed = report.status != STK_OK;
             n_failures += failed;
             if (failed) assert_non_null(strstr(report.error, f->dir));
+            assert_true(report.is_there == has_step(f, step));
+            if (failed) assert_non_null(strstr(report.error, report.is_there ? "was saved, but" : "was not saved: "));
             /* Whole or absent: the old one, or, where only the last sync failed, the new one. */
             int64_t loaded = load_newest(f, false);
             assert_true(loaded == newest || loaded == step);
@@ -225,6 +228,24 @@ static void a_failure_is_followed_by_success(void **state)
     save(f, writer, 2, false, &report);
     assert_int_equal(report.status, STK_OK);
     assert_int_equal(load_newest(f, false), 2);
+    stk_checkpoint_writer_close(writer);
+    free_fixture(f);
+}
+
+static void what_is_there_is_not_called_lost(void **state)
+{
+    (void)state;
+    fixture *f = make_fixture("best");
+    char best[4096];
+    stk_checkpoint_report report;
+    stk_checkpoint_writer *writer = open_writer(f);
+    assert_int_equal(stk_path_join(best, sizeof(best), f->dir, "best"), STK_OK);
+    assert_int_equal(mkdir(best, 0777), 0);
+    save(f, writer, 1, true, &report);
+    assert_int_not_equal(report.status, STK_OK);
+    assert_true(report.is_there && has_step(f, 1));
+    assert_non_null(strstr(report.error, "step 1 was saved, but it is not noted as the best: "));
+    assert_int_equal(rmdir(best), 0);
     stk_checkpoint_writer_close(writer);
     free_fixture(f);
 }
@@ -351,9 +372,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kills_leave_a_whole_one), /* first: it forks, and no thread has run yet */
-        cmocka_unit_test(what_is_saved_is_loaded),   cmocka_unit_test(the_last_two_and_the_best_stay),
-        cmocka_unit_test(every_call_may_fail),       cmocka_unit_test(a_failure_is_followed_by_success),
-        cmocka_unit_test(damage_is_found_and_named), cmocka_unit_test(another_model_is_refused),
+        cmocka_unit_test(what_is_saved_is_loaded),
+        cmocka_unit_test(the_last_two_and_the_best_stay),
+        cmocka_unit_test(every_call_may_fail),
+        cmocka_unit_test(a_failure_is_followed_by_success),
+        cmocka_unit_test(what_is_there_is_not_called_lost),
+        cmocka_unit_test(damage_is_found_and_named),
+        cmocka_unit_test(another_model_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

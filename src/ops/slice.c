@@ -18,7 +18,7 @@ static stk_status infer(stk_op_call *call)
             continue;
         }
         if (stop > size) stop = size;
-        y.shape.dim[i] = (stop - start + step - 1) / step;
+        y.shape.dim[i] = stop > start ? (stop - start - 1) / step + 1 : 0;
     }
     call->out[0] = y;
     return STK_OK;
@@ -68,7 +68,9 @@ stk_value stk_slice(stk_value x, const int64_t *start, const int64_t *stop, cons
     stk_shape shape = stk_value_shape(x);
     for (int i = 0; i < shape.rank; i++) {
         attrs.slice.start[i] = start[i];
-        attrs.slice.step[i] = step[i];
+        /* Longer steps take the first one, as one over the whole axis does; kernels multiply them. */
+        bool is_past = shape.dim[i] != STK_ANY && step[i] > shape.dim[i];
+        attrs.slice.step[i] = is_past ? (shape.dim[i] > 1 ? shape.dim[i] : 1) : step[i];
         /* STK_ANY means the end, and all ends are written alike so that equal slices have equal attributes. */
         bool to_end = stop[i] == STK_ANY || (shape.dim[i] != STK_ANY && stop[i] >= shape.dim[i]);
         attrs.slice.stop[i] = to_end ? INT64_MAX : stop[i];

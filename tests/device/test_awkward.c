@@ -67,29 +67,30 @@ static void events_order_queues(void **state)
     stk_queue *a, *b;
     stk_event *written, *read;
     void *shared;
-    static int src[N], dst[N];
+    static int source[2][N], dst[N];
     expect_ok(stk_device_open("awkward", NULL, &device));
     const stk_queue_class *queues = device->class->queues;
     expect_ok(queues->open(device, &a));
     expect_ok(queues->open(device, &b));
     expect_ok(queues->open_event(device, &written));
     expect_ok(queues->open_event(device, &read));
-    expect_ok(device->class->alloc(device, sizeof(src), STK_MEMORY_SCRATCH, &shared));
+    expect_ok(device->class->alloc(device, sizeof(dst), STK_MEMORY_SCRATCH, &shared));
     for (int round = 0; round < ROUNDS; round++) {
+        int *src = source[round % 2];
         for (int i = 0; i < N; i++)
             src[i] = round * N + i;
         expect_ok(queues->wait(a, read));
-        expect_ok(queues->copy(a, shared, src, sizeof(src), STK_COPY_TO_DEVICE));
+        expect_ok(queues->copy(a, shared, src, sizeof(dst), STK_COPY_TO_DEVICE));
         expect_ok(queues->record(a, written));
         expect_ok(queues->wait(b, written));
         expect_ok(queues->copy(b, dst, shared, sizeof(dst), STK_COPY_TO_HOST));
         expect_ok(queues->record(b, read));
-        if (round % 2) continue; /* Every other round is not waited for: its source is overwritten behind the event. */
+        if (round % 2) continue; /* Every other round is not waited for: `shared` is overwritten behind the event. */
         expect_ok(queues->sync(read));
-        assert_memory_equal(src, dst, sizeof(src));
+        assert_memory_equal(src, dst, sizeof(dst));
     }
     expect_ok(queues->finish(b));
-    device->class->free(device, shared, sizeof(src));
+    device->class->free(device, shared, sizeof(dst));
     queues->close_event(written);
     queues->close_event(read);
     queues->close(a);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/run_graph.h"
@@ -48,6 +49,21 @@ static void an_unknown_batch_passes_through(void **state)
     expect_shape(stk_value_of(bound, flat.id), STK_SHAPE(32, 144));
     assert_int_equal(stk_graph_verify(bound), STK_OK);
     stk_graph_free(bound);
+    stk_graph_free(graph);
+}
+
+/* Steps up to the largest number take the first element of what is left; kernels multiply them by distances. */
+static void long_steps_of_slices_do_not_wrap_around(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_value x = input(graph, "x", STK_SHAPE(4, 5));
+    const int64_t start[2] = {1, 0}, stop[2] = {STK_ANY, STK_ANY}, step[2] = {INT64_MAX, INT64_MAX - 2};
+    stk_value y = stk_slice(x, start, stop, step);
+    expect_shape(y, STK_SHAPE(1, 1));
+    char *text = stk_graph_print(graph);
+    assert_non_null(strstr(text, "range=1::4,0::5"));
+    free(text);
     stk_graph_free(graph);
 }
 
@@ -237,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_unknown_batch_passes_through),
+        cmocka_unit_test(long_steps_of_slices_do_not_wrap_around),
         cmocka_unit_test(known_shapes_fill_the_unknown_dimension),
         cmocka_unit_test(errors_name_the_shapes),
         cmocka_unit_test(missing_values_are_quiet),

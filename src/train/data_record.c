@@ -105,7 +105,9 @@ static json_t *print_fields(const stk_dataset *dataset, bool is_staged, bool *lo
             field = print_source_field(dataset, i, lost);
         else if (status == STK_OK && stk_shape_known(desc.shape))
             field = print_field(name, desc.dtype, desc.shape);
-        if (!field || json_array_append_new(fields, field)) {
+        /* Where memory was short the text says of what; nothing comes after it. */
+        if (*lost) json_decref(field);
+        if (*lost || !field || json_array_append_new(fields, field)) {
             json_decref(fields);
             return NULL;
         }
@@ -146,7 +148,8 @@ stk_status stk_data_record_print(const stk_recipe *recipe, const stk_dataset *co
     if (text) stk_text_add(out, "%s", text);
     free(text);
     json_decref(root);
-    if (lost || stk_json_lost(mark)) return stk_fail_memory(1024);
+    if (lost) return STK_NO_MEMORY;
+    if (stk_json_lost(mark)) return stk_fail_memory(1024);
     stk_error_clear(); /* What could not be told is no error. */
     return stk_text_status(out);
 }

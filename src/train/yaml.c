@@ -87,7 +87,8 @@ static stk_status fail_parser(const build *b)
                         p->problem ? p->problem : "bad character");
     yaml_mark_t tab = p->problem_mark;
     /* Between brackets one may stand there at times, and something else be wrong. */
-    if (find_tab(b->text, &tab) && (p->flow_level == 0 || tab.column == p->problem_mark.column))
+    bool in_block = p->error == YAML_SCANNER_ERROR && p->flow_level == 0;
+    if (find_tab(b->text, &tab) && (in_block || tab.column == p->problem_mark.column))
         return fail_mark(b, tab, "a tab, and YAML indents by spaces alone");
     return fail_mark(b, p->problem_mark, "%s%s%s", p->context ? p->context : "", p->context ? ": " : "",
                      p->problem ? p->problem : "not YAML");

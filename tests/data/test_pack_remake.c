@@ -221,6 +221,23 @@ static void smaller_images(void **state)
     stk_remake_work_free(&work);
 }
 
+/* Of an image that is too large for the account of the thread. */
+static void a_memory_limit_is_told(void **state)
+{
+    stk_remake_work work = {0};
+    stk_memory *memory;
+    stk_span src = make_photo(0), out;
+    (void)state;
+    assert_int_equal(stk_memory_new(1000, &memory), STK_OK);
+    (void)stk_memory_use(memory);
+    assert_int_equal(stk_remake(src, &(stk_pack_options){.shorter = 64}, &work, &out), STK_NO_MEMORY);
+    if (!strstr(stk_error_text(), "limit of 1000 B")) fail_msg("'%s' does not name the limit", stk_error_text());
+    (void)stk_memory_use(NULL);
+    stk_remake_work_free(&work);
+    stk_memory_free(memory);
+    free_span(src);
+}
+
 static void png_stays_png(void **state)
 {
     uint8_t pixels[40 * 50], *png;
@@ -254,9 +271,12 @@ static void wrong_options_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(baseline_is_lossless),  cmocka_unit_test(all_kinds_give_the_same_samples),
-        cmocka_unit_test(entry_points_are_used), cmocka_unit_test(smaller_images),
-        cmocka_unit_test(png_stays_png),         cmocka_unit_test(wrong_options_are_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(baseline_is_lossless),
+                                       cmocka_unit_test(all_kinds_give_the_same_samples),
+                                       cmocka_unit_test(entry_points_are_used),
+                                       cmocka_unit_test(smaller_images),
+                                       cmocka_unit_test(png_stays_png),
+                                       cmocka_unit_test(a_memory_limit_is_told),
+                                       cmocka_unit_test(wrong_options_are_refused)};
     return cmocka_run_group_tests(tests, make_photos, remove_test_folder);
 }

@@ -6,10 +6,13 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "data/dataset.h"
+#include "stoker/sources.h"
 
 static stk_status parse(const char *field)
 {
@@ -64,12 +67,34 @@ static void names_are_there_once(void **state)
     assert_non_null(strstr(stk_error_text(), "two fields of one name"));
 }
 
+static void a_memory_limit_is_told(void **state)
+{
+    (void)state;
+    const char *path = "record-large.jpg";
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(truncate(path, 4 << 20), 0);
+    stk_dataset *dataset = stk_dataset_files(&path, 1, STK_LABELS_NONE, NULL);
+    assert_int_equal(stk_dataset_status(dataset), STK_OK);
+    dataset->memory_limit_bytes = 1 << 20;
+    stk_recipe recipe = {.part = {{0}}};
+    const stk_dataset *part[STK_N_PARTS] = {dataset};
+    stk_text text = {0};
+    assert_int_equal(stk_data_record_print(&recipe, part, &text), STK_NO_MEMORY);
+    if (!strstr(stk_error_text(), "4.00 MiB")) fail_msg("'%s' does not say how large it is", stk_error_text());
+    stk_text_free(&text);
+    stk_dataset_free(dataset);
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_are_bounded_by_sides_and_area),
         cmocka_unit_test(arrays_are_bounded),
         cmocka_unit_test(names_are_there_once),
+        cmocka_unit_test(a_memory_limit_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

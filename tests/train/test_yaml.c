@@ -56,7 +56,7 @@ static void what_recipes_do_not_need_is_refused(void **state)
     assert_refused("a:\n  b: 1\n  \tc: 2\n", "r.yaml:3:3: a tab, and");
     assert_refused("\ta: 1", "r.yaml:1:1: a tab, and");
     assert_refused("a: {b: 1\n\t, c]\n", "r.yaml:2:1: a tab, and");
-    assert_refused("a: {b: 1\n\t}}", "r.yaml:2:3: "); /* where it may be */
+    assert_refused("a: {b: [1],\n\t}}", "r.yaml:2:3: "); /* where it may be */
     assert_refused("a: &x 1\n", "r.yaml:1:4: anchors (&x)");
     assert_refused("a: *x\n", "r.yaml:1:4: aliases (*x)");
     assert_refused("a: !!int 1\n", "r.yaml:1:4: tags");

@@ -42,7 +42,7 @@ static stk_status decode(stk_span src, stk_image_format format, stk_remake_work 
     STK_RETURN_IF_ERROR(stk_image_size(src, &out->height, &out->width));
     out->channels = is_grey ? 1 : 3;
     size_t n = (size_t)out->height * (size_t)out->width * (size_t)out->channels;
-    if (!(out->pixels = stk_scratch_get(&work->pixels, n + STK_ROW_SLACK))) return stk_fail_memory(n);
+    if (!(out->pixels = stk_scratch_get(&work->pixels, n + STK_ROW_SLACK))) return STK_NO_MEMORY; /* it says why */
     return stk_image_decode(src, out->channels, out->pixels);
 }
 
@@ -53,7 +53,7 @@ static stk_status shrink(picture *p, int64_t shorter, stk_remake_work *work)
     int64_t longer = most * shorter / least;
     picture to = {p->height < p->width ? shorter : longer, p->height < p->width ? longer : shorter, p->channels, NULL};
     size_t n = (size_t)to.height * (size_t)to.width * (size_t)to.channels;
-    if (!(to.pixels = stk_scratch_get(&work->resized, n + STK_ROW_SLACK))) return stk_fail_memory(n);
+    if (!(to.pixels = stk_scratch_get(&work->resized, n + STK_ROW_SLACK))) return STK_NO_MEMORY;
     stk_field_type from_type = {STK_FIELD_ARRAY, stk_desc_make(STK_U8, STK_SHAPE(p->height, p->width, p->channels))};
     stk_field_type to_type = {STK_FIELD_ARRAY, stk_desc_make(STK_U8, STK_SHAPE(to.height, to.width, to.channels))};
     stk_item src = {from_type, p->pixels, (size_t)p->height * (size_t)p->width * (size_t)p->channels};

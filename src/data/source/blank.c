@@ -29,7 +29,7 @@ static stk_status make_image(const stk_blank_field *field, stk_scratch *scratch,
     pixels = calloc(n_pixels, 1);
     if (!pixels) STK_TRY(stk_fail_memory(n_pixels));
     STK_TRY(stk_png_encode(pixels, field->height, field->width, 1, &png, &n));
-    if (!(out = stk_scratch_get(scratch, n))) STK_TRY(stk_fail_memory(n));
+    if (!(out = stk_scratch_get(scratch, n))) STK_TRY(STK_NO_MEMORY);
     memcpy(out, png, n);
     *item = (stk_item){.type = field->type, .data = out, .n_bytes = n};
 done:
@@ -50,7 +50,7 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
         }
         size_t n = stk_desc_bytes(field->type.desc);
         void *out = stk_scratch_get(&scratch[f], n);
-        if (!out) return stk_fail_memory(n);
+        if (!out) return STK_NO_MEMORY;
         memset(out, 0, n);
         item[f] = (stk_item){.type = field->type, .data = out, .n_bytes = n};
     }

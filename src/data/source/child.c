@@ -17,7 +17,7 @@ static stk_status run_chain(const stk_dataset *child, int f, const stk_stage_key
     STK_RETURN_IF_ERROR(stk_chain_measure(chain, key, in, &out->type));
     out->n_bytes = stk_desc_bytes(out->type.desc);
     out->data = stk_scratch_get(&work->out[f], out->n_bytes ? out->n_bytes : 1);
-    if (!out->data) return stk_fail_memory(out->n_bytes);
+    if (!out->data) return STK_NO_MEMORY;
     work->chain[f].rows.hint = work->reader.scratch[f].jpeg;
     return stk_chain_run(chain, key, in, &out->type, out->data, &work->chain[f], &wrong_size);
 }

@@ -18,7 +18,7 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
     for (int i = 0; i < source->n_fields; i++) {
         size_t n = stk_desc_bytes(source->field[i].type.desc);
         out[i] = stk_scratch_get(&scratch[i], n);
-        if (!out[i]) return stk_fail_memory(n);
+        if (!out[i]) return STK_NO_MEMORY;
         item[i] = (stk_item){source->field[i].type, out[i], n};
     }
     stk_error_clear();

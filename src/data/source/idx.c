@@ -60,7 +60,7 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
                          s->image_bytes};
     if (source->n_fields == 1) return STK_OK;
     int32_t *label = stk_scratch_get(&scratch[1], sizeof(*label));
-    if (!label) return stk_fail_memory(sizeof(*label));
+    if (!label) return STK_NO_MEMORY;
     *label = s->labels.data[i_record];
     item[1] = (stk_item){source->field[1].type, label, sizeof(*label)};
     return STK_OK;

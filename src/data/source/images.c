@@ -124,7 +124,7 @@ static stk_status read_some(const stk_source *source, int64_t i_record, unsigned
     char path[4096];
     int32_t *label = stk_scratch_get(&scratch[1], sizeof(*label));
     size_t n;
-    if (!label) return stk_fail_memory(sizeof(*label));
+    if (!label) return STK_NO_MEMORY;
     *label = (int32_t)class_of(s, i_record);
     item[1] = (stk_item){source->field[1].type, label, sizeof(*label)};
     if (!(fields & 1)) return STK_OK;

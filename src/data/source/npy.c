@@ -116,7 +116,7 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
         const npy_array *a = &s->array[i];
         uint64_t at = (uint64_t)i_record * a->row_bytes;
         uint8_t *row = a->bytes ? a->bytes + at : stk_scratch_get(&scratch[i], a->row_bytes);
-        if (!row) return stk_fail_memory(a->row_bytes);
+        if (!row) return STK_NO_MEMORY;
         if (!a->bytes) {
             stk_status status = stk_input_read(&a->file, a->data_at + at, row, a->row_bytes);
             if (status != STK_OK) return stk_fail_prefix(status, "%s, row %lld: ", a->title, (long long)i_record);

@@ -28,7 +28,7 @@ static stk_status read_some(const stk_source *source, int64_t i_record, unsigned
         item[1] = (stk_item){source->field[1].type, &s->labels.label[i_record], sizeof(s->labels.label[0])};
     if (!(fields & 1)) return STK_OK;
     void *bytes = stk_scratch_get(&scratch[0], n + 1);
-    if (!bytes) return stk_fail_memory(n);
+    if (!bytes) return STK_NO_MEMORY;
     STK_RETURN_IF_ERROR(stk_objects_read(&s->objects, (size_t)i_record, bytes));
     item[0] = (stk_item){source->field[0].type, bytes, n};
     return STK_OK;

@@ -58,7 +58,7 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
         stk_tensor_desc desc = source->field[f].type.desc;
         size_t bytes = stk_desc_bytes(desc);
         void *out = stk_scratch_get(&scratch[f], bytes);
-        if (!out) return stk_fail_memory(bytes);
+        if (!out) return STK_NO_MEMORY;
         stk_rng rng = stk_rng_make(s->seed, 0, (uint64_t)i_record, (uint64_t)f);
         if (stk_dtype_is_float(desc.dtype))
             fill_reals(&rng, desc.dtype, stk_shape_count(desc.shape), out);

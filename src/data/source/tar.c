@@ -106,7 +106,7 @@ static stk_status read_field(const tar_source *s, const tar_shard *shard, const 
     uint8_t *bytes = NULL, *dst;
     if (!near->bytes || is_number) {
         bytes = stk_scratch_get(scratch, is_number ? 64 : n + 1);
-        if (!bytes) return stk_fail_memory(n);
+        if (!bytes) return STK_NO_MEMORY;
         dst = is_number ? bytes + 16 : bytes;
         if (near->bytes)
             memcpy(dst, near->bytes + (part->at - near->at), n);
@@ -137,7 +137,7 @@ static stk_status read_near(const tar_source *s, const tar_shard *shard, const s
     *near = (window){.at = low, .n = high - low};
     if (s->base.n_fields < 2 || i_place < 0 || near->n > wanted + NEAR_BYTES) return STK_OK;
     uint8_t *bytes = stk_scratch_get(&scratch[i_place], (size_t)near->n + 1);
-    if (!bytes) return stk_fail_memory((size_t)near->n);
+    if (!bytes) return STK_NO_MEMORY;
     near->bytes = bytes;
     return stk_input_read(&shard->file, low, bytes, (size_t)near->n);
 }

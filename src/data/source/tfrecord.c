@@ -80,7 +80,7 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
     const uint8_t *held = place.shard->bytes;
     size_t n_scratch = s->arrays_bytes + (held ? 1 : place.n_bytes);
     uint8_t *arrays = stk_scratch_get(&scratch[0], n_scratch);
-    if (!arrays) return stk_fail_memory(n_scratch);
+    if (!arrays) return STK_NO_MEMORY;
     uint8_t *own = arrays + s->arrays_bytes;
     if (!held) STK_RETURN_IF_ERROR(stk_input_read(&place.shard->file, place.at, own, place.n_bytes));
     const uint8_t *record = held ? held + place.at : own;

@@ -93,7 +93,7 @@ static stk_status read_record(const stk_source *source, int64_t i_record, const 
     if (!r) return stk_fail_memory(sizeof(*r));
     clip.from = find_start(s, i_video, i_record, key);
     uint8_t *dst = stk_scratch_get(&r->out, n + STK_VIDEO_SLACK);
-    if (!dst) return stk_fail_memory(n);
+    if (!dst) return STK_NO_MEMORY;
     STK_RETURN_IF_ERROR(stk_video_read(&r->reader, &s->video[i_video], &clip, dst));
     item[0] = (stk_item){type, dst, n};
     if (source->n_fields > 1)

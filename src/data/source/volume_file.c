@@ -209,7 +209,7 @@ stk_status stk_volume_read(const stk_volume_file *v, const int64_t from[3], cons
     uint8_t *bytes = stk_scratch_get(scratch, row + plane);
     stk_input input = {0};
     stk_status status = STK_OK;
-    if (!bytes) return stk_fail_memory(row + plane);
+    if (!bytes) return STK_NO_MEMORY;
     STK_TRY(stk_input_open(v->place, true, &input));
     for (int64_t channel = 0; channel < (v->channels_last ? 1 : v->n_channels); channel++)
         for (int64_t z = 0; z < b.size[0]; z++)

@@ -95,7 +95,7 @@ static stk_status read_record(const stk_source *source, int64_t i_record, const 
         type.desc.shape = STK_SHAPE(size[0], size[1], size[2], file->n_channels);
         size_t n = stk_desc_bytes(type.desc);
         void *dst = stk_scratch_get(&r->out[f], n);
-        if (!dst) return stk_fail_memory(n);
+        if (!dst) return STK_NO_MEMORY;
         stk_status status = stk_volume_read(file, from, size, type.desc.dtype, &r->bytes, dst);
         if (status != STK_OK)
             return stk_fail_prefix(status, "field '%s' from '%s': ", source->field[f].name, file->path);
@@ -116,7 +116,7 @@ static stk_status read_file(const stk_source *source, int64_t i_file, void **wor
         const int64_t slice[3] = {1, file->side[1], file->side[2]};
         int64_t n = slice[1] * slice[2] * file->n_channels;
         void *dst = stk_scratch_get(&r->out[f], (size_t)n * sizeof(float));
-        if (!dst) return stk_fail_memory((size_t)n * sizeof(float));
+        if (!dst) return STK_NO_MEMORY;
         for (int64_t z = 0; z < file->side[0]; z++) {
             const int64_t from[3] = {z, 0, 0};
             stk_status status = stk_volume_read(file, from, slice, STK_F32, &r->bytes, dst);

@@ -76,7 +76,7 @@ stk_status stk_blur(int kernel, double sigma, const uint8_t *src, uint8_t *dst, 
     /* The rows at work, row i in slot i % kernel; one that is mixed of them, with its sides; and the result. */
     size_t n_floats = (size_t)(groups * kernel + 2 * side + 2 * groups + groups);
     float *slots = stk_scratch_get(scratch, n_floats * sizeof(float));
-    if (!slots) return stk_fail_memory(n_floats * sizeof(float));
+    if (!slots) return STK_NO_MEMORY;
     float *middle = slots + groups * kernel + side, *result = middle + side + 2 * groups;
     memset(slots, 0, n_floats * sizeof(float)); /* whole groups are read */
     get_weights(half, sigma, weight);

@@ -74,7 +74,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
                          .dst = array_of(&out->type, out->data, out->n_bytes)};
     if (s->config.scratch_bytes) {
         call.scratch = stk_scratch_get(scratch, s->config.scratch_bytes);
-        if (!call.scratch) return stk_fail_memory(s->config.scratch_bytes);
+        if (!call.scratch) return STK_NO_MEMORY;
     }
     if (s->config.random) {
         rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);

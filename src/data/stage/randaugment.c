@@ -105,7 +105,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     stk_rng rng = stk_rng_make(key->seed, key->epoch, key->i_sample, key->i_stage);
     uint8_t *place[2] = {stk_scratch_get(scratch, in->n_bytes), out->data};
     const uint8_t *now = in->data;
-    if (!place[0]) return stk_fail_memory(in->n_bytes);
+    if (!place[0]) return STK_NO_MEMORY;
     for (int i = 0; i < p->n; i++) {
         stk_augment_kind kind = (stk_augment_kind)stk_rng_below(&rng, STK_N_AUGMENTS);
         double amount = stk_augment_amount(kind, p->magnitude, dim[0], dim[1]);

@@ -164,7 +164,7 @@ stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *s
                                  .input = input};
         } else {
             memory = stk_scratch_get(scratch, used);
-            if (!memory) return stk_fail_memory(used);
+            if (!memory) return STK_NO_MEMORY;
         }
     }
     float_taps tx = get_taps(&x, float_memory_x), ty = get_taps(&y, float_memory_y);

@@ -120,7 +120,7 @@ stk_status stk_resample_f32(const stk_item *src, stk_rect from, stk_sampling how
     size_t n_bytes = (size_t)(most_y * w.stride + padded(from.width * to[2])) * sizeof(float);
     size_t x_bytes = taps_bytes(to[1], stk_axis_most_taps(&x_axis));
     char *memory = stk_scratch_get(scratch, n_bytes + x_bytes + taps_bytes(to[0], most_y));
-    if (!memory) return stk_fail_memory(n_bytes);
+    if (!memory) return STK_NO_MEMORY;
     w.slots = (float *)(void *)memory;
     w.wide = w.slots + most_y * w.stride;
     w.wide[from.width * to[2]] = 0; /* read with the last pixel, and not used */

@@ -59,7 +59,7 @@ typedef struct stk_export_report {
 /* Writes the run's parameters and running statistics with the names and layouts of PyTorch, so that load_state_dict or
  * from_pretrained take them; network, preprocessing and classes are in the metadata (stoker.recipe, stoker.data). Tied
  * weights are written once, as Hugging Face does. out: NULL: FOLDER/model.safetensors. options may be NULL. STK_BUSY
- * where a file of another kind is there. */
+ * where a file of another kind is there, STK_NOT_FOUND where the folder for it is not. */
 STK_API stk_status stk_run_export_safetensors(const char *folder, const char *out, const stk_run_options *run_options,
                                               const stk_export_options *options, stk_export_report *report);
 

@@ -15,7 +15,7 @@ extern "C" {
 enum { STK_MOST_REPORTED = 8 }; /* runs in one report */
 
 /* Writes path whole or not at all. STK_BUSY where a file is there that is no HTML page. STK_NOT_FOUND where a folder
- * holds no run. */
+ * holds no run, or the one for path is not there. */
 STK_API stk_status stk_report_write(const char *const *folder, int n_folders, const char *path);
 
 #ifdef __cplusplus

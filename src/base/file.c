@@ -211,6 +211,15 @@ stk_status stk_dir_make_for(const char *path, size_t *n_there)
     return folder[0] ? stk_dir_make_new(folder, n_there) : STK_OK;
 }
 
+stk_status stk_dir_check_for(const char *path)
+{
+    char folder[4096];
+    STK_RETURN_IF_ERROR(folder_of(path, folder));
+    if (!folder[0] || stk_path_is_dir(folder)) return STK_OK;
+    if (stk_path_exists(folder)) return stk_fail(STK_IO, "cannot write '%s': '%s' is no folder", path, folder);
+    return stk_fail(STK_NOT_FOUND, "cannot write '%s': there is no folder '%s'", path, folder);
+}
+
 void stk_dir_take_back_for(const char *path, size_t n_there)
 {
     char folder[4096];

@@ -42,6 +42,8 @@ void stk_dir_take_back(const char *path, size_t n_there);
 /* Both for the folder that a file of this path lies in. */
 stk_status stk_dir_make_for(const char *path, size_t *n_there);
 void stk_dir_take_back_for(const char *path, size_t n_there);
+/* That folder has to be there: STK_NOT_FOUND, which names it. */
+stk_status stk_dir_check_for(const char *path);
 /* Renames and replaces nothing: STK_BUSY where `to` is there. */
 stk_status stk_rename_new(const char *from, const char *to);
 /* The same to the first of the names `to`, `to`-2, `to`-3, ... that is free: out. */

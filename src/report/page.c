@@ -163,17 +163,15 @@ stk_status stk_report_write(const char *const *folder, int n_folders, const char
 {
     stk_run_data run[STK_MOST_REPORTED] = {{0}};
     stk_text out = {0};
-    size_t n_there;
     stk_status status;
     if (n_folders < 1 || n_folders > STK_MOST_REPORTED)
         return stk_fail(STK_INVALID, "a report is of 1 to %d runs, not %d", STK_MOST_REPORTED, n_folders);
     STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "an HTML page", 0, "<", 1));
     for (int i = 0; i < n_folders; i++)
         STK_TRY(stk_run_data_read(folder[i], &run[i]));
+    STK_TRY(stk_dir_check_for(path));
     STK_TRY(make_page(&out, run, n_folders));
-    STK_TRY(stk_dir_make_for(path, &n_there));
-    status = stk_file_write_durably(path, out.data, out.n);
-    if (status != STK_OK) stk_dir_take_back_for(path, n_there);
+    STK_TRY(stk_file_write_durably(path, out.data, out.n));
 done:
     for (int i = 0; i < n_folders; i++)
         stk_run_data_free(&run[i]);

@@ -187,15 +187,6 @@ static stk_status describe(const stk_run *run, stk_description *out)
     return stk_describe(run->recipe, i_part, run->test ? run->test : run->valid ? run->valid : run->train, out);
 }
 
-static stk_status write_list(const char *path, list *l, const stk_safetensors_options *how, int64_t *n_files)
-{
-    size_t n_there;
-    STK_RETURN_IF_ERROR(stk_dir_make_for(path, &n_there));
-    stk_status status = stk_safetensors_write_by(path, l->entry, l->n, how, fetch, l, n_files);
-    if (status != STK_OK) stk_dir_take_back_for(path, n_there);
-    return status;
-}
-
 stk_status stk_run_export_safetensors(const char *folder, const char *out, const stk_run_options *run_options,
                                       const stk_export_options *options, stk_export_report *report)
 {
@@ -212,6 +203,7 @@ stk_status stk_run_export_safetensors(const char *folder, const char *out, const
     STK_TRY(stk_export_path(folder, "model.safetensors", out, report->path));
     STK_TRY(stk_new_file_check_kind(report->path, "a safetensors file", 8, "{", 1));
     STK_TRY(stk_export_open(folder, run_options, &source));
+    STK_TRY(stk_dir_check_for(report->path));
     STK_TRY(list_tensors(&source, naming, options->dtype, &l));
     snprintf(step, sizeof(step), "%lld", (long long)source.step);
     STK_TRY(describe(source.run, &about));
@@ -228,7 +220,7 @@ stk_status stk_run_export_safetensors(const char *folder, const char *out, const
                               stk_text_get(&about.record),
                               NULL};
     stk_safetensors_options how = {.metadata = metadata, .shard_bytes = options->shard_bytes};
-    STK_TRY(write_list(report->path, &l, &how, &report->n_files));
+    STK_TRY(stk_safetensors_write_by(report->path, l.entry, l.n, &how, fetch, &l, &report->n_files));
     /* Where there are several, the index is what is opened. */
     size_t n_path = strlen(report->path);
     if (report->n_files > 1) snprintf(report->path + n_path, sizeof(report->path) - n_path, ".index.json");

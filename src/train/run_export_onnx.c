@@ -109,7 +109,6 @@ stk_status stk_run_export_onnx(const char *folder, const char *out, const stk_ru
     stk_export_source source = {0};
     stk_onnx_export_report written;
     stk_graph *graph = NULL;
-    size_t n_there;
     texts t = {.step = ""};
     stk_status status = STK_OK;
     *report = (stk_export_report){0};
@@ -118,11 +117,9 @@ stk_status stk_run_export_onnx(const char *folder, const char *out, const stk_ru
     STK_TRY(stk_export_path(folder, "model.onnx", out, report->path));
     STK_TRY(stk_new_file_check_kind(report->path, "an ONNX model", 0, "\x08", 1));
     STK_TRY(stk_export_open(folder, run_options, &source));
+    STK_TRY(stk_dir_check_for(report->path));
     STK_TRY(stk_inference_graph(source.run->model, STK_ANY, &graph));
-    STK_TRY(stk_dir_make_for(report->path, &n_there));
-    status = save(&source, graph, report->path, options, &t, &written);
-    if (status != STK_OK) stk_dir_take_back_for(report->path, n_there);
-    STK_TRY(status);
+    STK_TRY(save(&source, graph, report->path, options, &t, &written));
     report->n_tensors = written.n_weights;
     report->n_bytes = written.weight_bytes;
     report->n_files = written.external ? 2 : 1;

@@ -119,7 +119,7 @@ def onnx_model():
 
 def folders():
     """A file's folder is made where it is not there, as --out of other commands does."""
-    for name, option in (("a/b/x.safetensors", "--safetensors"), ("c/d/x.onnx", "--onnx")):
+    for name, option in (("a-b-x.safetensors", "--safetensors"), ("c/d/x.onnx", "--onnx")):
         accepted(["export", "first", option, "--out", name])
         check(os.path.getsize(name) > 0, name)
 

@@ -267,14 +267,17 @@ def without_onnx(folder):
 
 
 def exports_that_fail():
-    """Folders on the way are made where the file is written, and only there."""
+    """They make no folders: one that is not there may be a slip, and is named."""
     accepted([*TRAIN, "--steps", "2", "--out", "run"])
     os.makedirs("out/folder.safetensors")
     for kind in ("--safetensors",) if without_onnx("run") else ("--safetensors", "--onnx"):
-        accepted(["export", "run", kind, "--out", f"out/a/b/c{kind}"])
+        accepted(["export", "run", kind, "--out", f"out/c{kind}"])
+        refused(["export", "run", kind, "--out", "gone/b/c"], 1, "there is no folder 'gone/b'")
+        refused(["export", "run", kind, "--out", "small.yaml/c"], 1, "'small.yaml' is no folder")
         refused(["export", "run", kind, "--out", "out/folder.safetensors"], 1, "it is a folder")
         refused(["export", "nowhere", kind, "--out", "gone/b/c"], 1, "nowhere")
         refused(["export", "run", kind, "--out", "gone/b/c/"], 1, "gone/b/c/", lines=None)
+    refused(["report", "run", "--out", "gone/b/c.html"], 1, "there is no folder 'gone/b'")
     check(not os.path.exists("gone"), "a failed export leaves no folders")
     check(not glob.glob("out/.stoker-tmp-*"), "nor files")
 

@@ -117,13 +117,6 @@ def onnx_model():
     check(all(abs(share[c] - p) < 1e-4 for c, p in ours.items()), f"ONNX Runtime: {share}, predict: {ours}")
 
 
-def folders():
-    """A file's folder is made where it is not there, as --out of other commands does."""
-    for name, option in (("a-b-x.safetensors", "--safetensors"), ("c/d/x.onnx", "--onnx")):
-        accepted(["export", "first", option, "--out", name])
-        check(os.path.getsize(name) > 0, name)
-
-
 def messages():
     refused(["import", "first/model.safetensors", "--recipe", "small.yaml", "--as", "resnet50"], 2, "twice", lines=None)
     refused(["import", "first/step-10/model.safetensors"], 1, "does not say which network", "recipe")
@@ -214,7 +207,6 @@ round_trip()
 other_types()
 odd_weights()
 onnx_model()
-folders()
 messages()
 with_the_package()
 without_data()

@@ -31,7 +31,8 @@ static const char intro[] =
     "- A run keeps its recipe in full, defaults included, as `recipe.yaml` in its folder. `--resume` refuses another "
     "one, but\n"
     "  `epochs`, `device`, `threads`, `memory`, `recompute`, `checkpoint`, `log`, `prometheus`, `tensorboard` and "
-    "`expect` may change.\n"
+    "`expect` may change,\n"
+    "  as may `on_error` and `cache` of data and `data.memory`.\n"
     "  There must be as many samples to train on as before. With another device or number of threads sums are\n"
     "  formed in another order, so the losses then agree only to "
     "rounding.\n";

@@ -159,6 +159,18 @@ def check_shown_recipe():
         check(text == re.sub(r"\A(#.*\n)+", "", read(path)), f"README.md: what it shows is not {path}")
 
 
+def check_resuming():
+    """The keys that may change when a run goes on, as docs/recipe.md has them, are those of recipe_compare.c."""
+    code = read("src/train/recipe_compare.c")
+    keys = re.findall(r'"(\w+)"', re.search(r"keys\[\] = \{(.*?)\};", code, re.S)[1])
+    inner = re.findall(r'!strcmp\(key, "(\w+)"\)', code)
+    said = re.search(r"`--resume` refuses another one, but(.*?) may change,\s+as may (.*?)\.\s*\n", read("docs/recipe.md"), re.S)
+    check(said and len(keys) > 5 and sorted(re.findall(r"`(\w+)`", said[1])) == sorted(keys),
+          f"docs/recipe.md: the keys that may change are {keys}")
+    check(said and sorted(re.findall(r"`(?:data\.)?(\w+)`", said[2])) == sorted(inner),
+          f"docs/recipe.md: of data there may change, too: {inner}")
+
+
 def check_whole_header():
     """stoker/stoker.h is all of the library's interface, as its first line says."""
     whole = read("include/stoker/stoker.h")
@@ -242,6 +254,7 @@ for page in PAGES + COMMENTED:
     if page not in SHOW_NEW and not page.endswith((".h", ".c")):
         check_paths(page)
 check_shown_recipe()
+check_resuming()
 check_whole_header()
 check_results()
 if shutil.which("cc"):

@@ -143,12 +143,11 @@ static void check_target(stk_lint_part *p, const stk_recipe *recipe)
     const char *field = stk_build_target(recipe, p->dataset);
     stk_tensor_desc desc;
     if (stk_dataset_field(p->dataset, field, false, &desc.dtype, &desc.shape) == STK_OK) return;
-    stk_lint_report(p, "no-label", p->part->source ? p->part->source : p->part->node,
-                    !strcmp(field, "label")
-                        ? "say where labels come from, as 'by: folder' or 'labels: FILE' do for files"
-                        : "a source that has it, or another field as the loss's 'target'",
-                    "source '%s' has no field '%s', and the model is to learn it", p->dataset->source->class->name,
-                    field);
+    stk_lint_report(
+        p, "no-label", p->part->source ? p->part->source : p->part->node,
+        !strcmp(field, "label") ? "say where labels come from, as 'by: folder' or 'labels: FILE' do for files"
+                                : "a source that has it, or another field as the loss's 'target'",
+        "source '%s' has no field '%s', and the model is to learn it", p->dataset->source->class->name, field);
 }
 
 static stk_status check_errors(stk_lint_part *p)

@@ -41,7 +41,7 @@ void cli_draw(const char *const *part, int n_parts, double share)
     int columns = width - used - 2;
     printf("\r%.*s", (int)cli_fit(line, width), line);
     if (columns >= SHORTEST / 2) printf("  %s", cli_bar_text(share, columns < LONGEST ? columns : LONGEST, bar));
-    printf("\033[K");
+    printf("\033[K\r"); /* What the terminal echoes of Ctrl-C comes at the line's begin, and breaks no line. */
     fflush(stdout);
 }
 

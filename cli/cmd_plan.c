@@ -20,9 +20,11 @@ static const cli_option options[] = {
 
 /* --- text --- */
 
+/* A row; none of what takes nothing. */
 static void print_bytes(const char *what, size_t bytes, const char *note)
 {
     char text[CLI_TEXT];
+    if (bytes == 0) return;
     cli_printf("  %-24s %12s%s%s\n", what, cli_bytes((double)bytes, text), note[0] ? "  " : "", note);
 }
 
@@ -43,7 +45,7 @@ static void print_memory(const stk_memory_plan *p)
     print_bytes("activations", p->activation_bytes, "kept for the backward pass");
     print_bytes("backward pass", p->backward_bytes, "gradients of activations, and activations made again");
     print_bytes("workspace", p->workspace_bytes, "of kernels");
-    snprintf(note, sizeof(note), "between the places of the four above, %.1f %%",
+    snprintf(note, sizeof(note), "unused between places of the above, %.1f %%",
              p->arena_bytes ? 100 * (double)p->unused_bytes / (double)p->arena_bytes : 0);
     print_bytes("gaps", p->unused_bytes, note);
     print_bytes("peak", p->peak_bytes, "all of the above");

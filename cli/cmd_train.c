@@ -31,6 +31,7 @@ static const cli_option options[] = {
 static stk_run *volatile running;
 /* What is shown of it. Handlers look at it, so it is there for as long as they are. */
 static progress shown;
+static bool shares_terminal; /* what handlers say comes where the moving line is, or the echo of Ctrl-C */
 
 /* The last whole checkpoint, for the handler: one text is read while the other is written. */
 static char kept[2][CLI_PATH];
@@ -46,7 +47,7 @@ static void keep(const char *path)
 /* The first signal has the run saved, the second says what a third one costs, which ends the program. */
 static void on_stop(int i_stop)
 {
-    const char *path = kept[i_kept], *line = shown.line_shown ? "\n" : "";
+    const char *path = kept[i_kept], *line = shares_terminal ? "\r\033[K" : "";
     if (!running) return; /* there is nothing to finish any more */
     if (i_stop == 1) stk_run_stop(running);
     if (path[0] && access(path, F_OK) != 0) path = "";
@@ -146,6 +147,7 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
     stk_run *run;
     if (stk_run_open(recipe, run_options, &run) != STK_OK) return cli_fail();
     running = run;
+    shares_terminal = p->terminal && cli_is_terminal(stderr);
     cli_catch_stops(2, on_stop);
     stk_status status = stk_run_train(running, &result);
     int code;

@@ -58,10 +58,10 @@ static void print_shares(const stk_time_shares *time)
     for (int i = 0; i < N_SHARES; i++) {
         const time_share *s = &shares[i];
         if (i > 2 && s->share < 0.0005) continue; /* one device waits for no other */
-        cli_printf(" %s %.1f %%%s,", s->name, 100 * s->share,
-                   s->share >= s->high       ? " (high)"
-                   : s->share >= s->moderate ? " (moderate)"
-                                             : "");
+        cli_printf(" %s %.1f %%", s->name, 100 * s->share);
+        if (s->share >= s->moderate)
+            cli_printf(" (%sless than %.0f %% is usual)", s->share >= s->high ? "high: " : "", 100 * s->moderate);
+        cli_printf(",");
     }
     cli_printf(" compute %.1f %%\n", 100 * time->compute);
 }

@@ -18,8 +18,9 @@ def columns_of(text):
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def run_in_terminal(args, columns=80, rows=24, env=None, program=STOKER):
-    """The exit code and all that came; both standard output and standard error are the terminal."""
+def run_in_terminal(args, columns=80, rows=24, env=None, program=STOKER, stop_after=None):
+    """The exit code and all that came; both standard output and standard error are the terminal. stop_after: Ctrl-C is
+    pressed once that has come."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", **(env or {})}
@@ -37,6 +38,9 @@ def run_in_terminal(args, columns=80, rows=24, env=None, program=STOKER):
         if not part:
             break
         out += part
+        if stop_after and stop_after.encode() in out:
+            os.write(ours, b"\x03")
+            stop_after = None
     else:
         child.kill()
     os.close(ours)

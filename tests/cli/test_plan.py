@@ -38,6 +38,18 @@ def figures():
     return p
 
 
+def rows():
+    shown = accepted(["plan", *MODEL, "--set", "optimizer={sgd: {lr: 0.1}}"]).stdout
+    check("optimiser state" not in shown and not re.search(r" 0 B\b", shown), f"nothing has no row: {shown}")
+
+
+def shares():
+    shown = accepted(["train", "small.yaml", "--out", "shares"]).stdout
+    host = re.search(r"host ([\d.]+) %( \((?:high: )?less than 3 % is usual\))?,", shown)
+    check(host and (host[2] is not None) == (float(host[1]) >= 3), f"what is usual is said: {shown}")
+    check("(moderate)" not in shown, "in words")
+
+
 def limits(p):
     variables = p["peak_bytes"] - p["arena_bytes"]
     limit = variables + p["arena_bytes"] * 65 // 100 + p["program_bytes"]
@@ -90,4 +102,6 @@ fixed_scale()
 messages()
 texts()
 graphs()
+rows()
+shares()
 end()

@@ -49,6 +49,16 @@ def commands_to_copy_are_whole():
     check(lines == [f"wrote {name}.yaml; train it with:", f"  stoker train {name}.yaml"], f"a command of its own line: {lines}")
 
 
+def interrupt_breaks_no_line():
+    """The terminal's echo of Ctrl-C takes no line of its own, and the command to go on with is in one piece."""
+    more = ["--out", "runs/a-name-that-is-long-enough", "--set", "data.train.shuffle=true", "--epochs", "100000"]
+    code, text = run_in_terminal([*SMALL, *more], 80, stop_after="─")
+    said = "stoker: finishing the step, then saving"
+    before = text[:text.index(said)] if said in text else ""
+    check(code == 130 and re.search(r"[\r\n]\^C\r\x1b\[K$", before), f"^C takes the place of the moving line: {before[-200:]!r}")
+    check(f"\n  stoker train small.yaml {' '.join(more)} --resume" in text.replace("\r\n", "\n"), f"whole: {text[-400:]!r}")
+
+
 def bar_is_there_from_40_to_200_columns():
     for columns in 40, 80, 200:
         text = run_in_terminal([*SMALL, "--out", f"runs/bar{columns}"], columns)[1]
@@ -89,6 +99,7 @@ def colour_is_there_where_the_terminal_has_it():
 begin()
 nothing_is_broken_in_a_word_at_80_columns()
 commands_to_copy_are_whole()
+interrupt_breaks_no_line()
 bar_is_there_from_40_to_200_columns()
 numbers_are_written_as_people_do()
 colour_is_there_where_the_terminal_has_it()

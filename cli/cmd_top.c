@@ -155,7 +155,8 @@ static double number_of(const char *line, const char *key, double standard)
 static void read_last(const char *path, char out[4096])
 {
     char block[8192];
-    FILE *file = fopen(path, "re");
+    struct stat info;
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "re") : NULL; /* a FIFO would block */
     out[0] = 0;
     if (!file) return;
     if (fseek(file, -(long)sizeof(block) + 1, SEEK_END) < 0) rewind(file);

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/plain_number.h"
-#include <unistd.h>
 
 static const int64_t FEWEST_STEPS = 50; /* before anything is said: the first steps warm up */
 static const double MOST_INPUT = 0.2, FALLEN = 256, EXPLODED = 10, STARVING = 0.5;

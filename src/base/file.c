@@ -179,7 +179,7 @@ void stk_dir_take_back(const char *path, size_t n_there)
     memcpy(part, path, n + 1);
     while (n > n_there) {
         part[n] = 0;
-        if (part[n - 1] != '/' && rmdir(part) < 0 && errno != ENOENT) return;
+        if (part[n - 1] != '/' && rmdir(part) < 0 && errno != ENOENT && errno != ENAMETOOLONG) return;
         do
             n--;
         while (n > n_there && part[n] != '/');

@@ -224,6 +224,11 @@ static void folders_of_what_failed_are_taken_back(void **state)
     assert_int_equal(stk_dir_make_new(in_root("a/b"), &n_there), STK_OK);
     stk_dir_take_back(in_root("a/b"), n_there);
     assert_true(stk_path_is_dir(in_root("a/b")));
+    /* A name that no folder can have was not made; the ones above it were. */
+    snprintf(path, sizeof(path), "%s/%0300d", in_root("long"), 0);
+    assert_int_equal(stk_dir_make(in_root("long")), STK_OK);
+    stk_dir_take_back(path, strlen(root));
+    assert_false(stk_path_exists(in_root("long")));
     /* A folder in the way of which a file is: nothing is left over. */
     assert_int_equal(stk_dir_make_new(in_root("a/b/note/x"), &n_there), STK_NOT_FOUND);
     assert_int_equal(stk_new_folder_begin(&folder, in_root("deep/er/out")), STK_OK);

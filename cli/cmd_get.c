@@ -1,7 +1,5 @@
 /* stoker get */
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "stoker/digits.h"

@@ -1,6 +1,4 @@
 /* stoker index */
-#include <unistd.h>
-
 #include "cli.h"
 #include "stoker/index.h"
 

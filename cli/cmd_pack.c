@@ -1,6 +1,5 @@
 /* stoker pack */
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "stoker/pack.h"

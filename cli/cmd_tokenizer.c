@@ -1,7 +1,5 @@
 /* stoker tokenizer train */
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "stoker/tokenizer_train.h"

@@ -10,8 +10,8 @@
 
 #include "data/source/files.h"
 #include "data/source/side_file.h"
-#include "data/stage/stage.h"
 #include "data/source/text_records.h"
+#include "data/stage/stage.h"
 #include "stoker/loader.h"
 #include "stoker/ragged.h"
 

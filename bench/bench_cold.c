@@ -1,6 +1,6 @@
 /* Files cold on disk: 1,500 TFRecord Examples of 150,528 bytes, shuffled, batches of 32, nothing done to them. Before
  * each epoch the file's pages are dropped from memory (POSIX_FADV_DONTNEED). Epochs take turns with and without looking
- * ahead (data/ahead.h), and both must give the same batches.
+ * ahead (data/loader/ahead.h), and both must give the same batches.
  *
  *     bench_cold [threads] [rounds] [file]
  *
@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "data/codec/example.h"
 #include "data/codec/tfrecord_writer.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "stoker/loader.h"
 #include "stoker/sources.h"
 

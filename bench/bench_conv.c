@@ -16,9 +16,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "device/cpu/onednn.h"
-#include "device/cpu/onednn_version.h"
-#include "device/cpu/parallel.h"
+#include "device/cpu/onednn/onednn.h"
+#include "device/cpu/onednn/onednn_version.h"
+#include "device/cpu/threads/parallel.h"
 #include "device/device.h"
 #include "engine/engine.h"
 #include "optim/update.h"

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "device/cpu/parallel.h"
+#include "device/cpu/threads/parallel.h"
 #include "engine/program.h"
 #include "onednn_alone.h"
 #include "peak.h"

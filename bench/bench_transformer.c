@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "device/cpu/parallel.h"
+#include "device/cpu/threads/parallel.h"
 #include "device/device.h"
 
 typedef struct product {

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "device/cpu/onednn_version.h"
+#include "device/cpu/onednn/onednn_version.h"
 
 enum { MOST_ARGS = 3, FORMATS = 0, SGEMM = 1 };
 

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "device/cpu/numa.h"
+#include "device/cpu/threads/numa.h"
 
 typedef struct round_trip {
     _Alignas(64) _Atomic uint32_t word; /* odd: on its way to the other thread; even: back; 0: at the end */

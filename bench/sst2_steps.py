@@ -24,7 +24,7 @@ from sst2_torch import BATCH, LENGTH, Bert, Lstm, evaluate, make_optimizer, read
 WORD = (1 << 64) - 1
 
 
-# --- Stoker's random numbers: src/base/rng.h, src/data/permutation.c, src/graph/dropout.h ---
+# --- Stoker's random numbers: src/base/rng.h, src/data/order/permutation.c, src/graph/dropout.h ---
 
 def mix(x):
     x = (x + 0x9E3779B97F4A7C15) & WORD

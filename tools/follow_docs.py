@@ -66,7 +66,7 @@ follow("adding-an-op.md", [
     ("src/graph/op_list.h", r" *X\(concat\)"), ("src/graph/op.h", r" \*   concat "),
     ("src/graph/op.h", r"        struct \{\n            int32_t axis;\n        \} concat;"), ("src/ops/flip.c", None),
     ("include/stoker/graph.h", r"(/\*[^/]*\*/\n)?STK_API stk_value stk_concat"), ("src/device/reference/movement.c", None),
-    ("src/device/reference/reference.h", r" *X\(concat\)"), ("src/device/cpu/flip.c", None),
+    ("src/device/reference/reference.h", r" *X\(concat\)"), ("src/device/cpu/rows/flip.c", None),
     ("src/device/cpu/cpu.h", r" *X\(concat\)"), ("tests/harness/cases_move.c", r"    CONCAT\(\"rows\"")])
 follow("adding-a-device.md", [
     ("src/device/plain/plain.c", None), ("src/device/device.h", r"extern const stk_device_class stk_device_class_"),
@@ -75,7 +75,7 @@ follow("adding-a-stage.md", [
     ("src/data/stage/random_brightness.c", None), ("src/data/stage/stage_list.h", r" *X\(one_hot\)"),
     ("include/stoker/dataset.h", r"/\* i32 class number"), None, ("src/train/keys_stage.c", r"static const stk_key stage_kinds"),
     ("src/train/keys_stage.c", r"    \{\.name = \"decode_mask\""),
-    ("src/train/build_stage.c", r"    else if \(!strcmp\(kind, \"one_hot\"\)\)"), ("tests/data/test_random_brightness.c", None)])
+    ("src/train/build_stage.c", r"    else if \(!strcmp\(kind, \"one_hot\"\)\)"), ("tests/data/stage/test_random_brightness.c", None)])
 build = os.path.join(COPY, "build")
 subprocess.run(["cmake", "-S", COPY, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSTOKER_WERROR=ON",
                 f"-DSTOKER_LAYERS={LAYERS}"], check=True, stdout=subprocess.DEVNULL)

@@ -2,7 +2,7 @@
 #ifndef STK_TRAIN_BATCH_SHAPES_H
 #define STK_TRAIN_BATCH_SHAPES_H
 
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "stoker/ragged.h"
 
 /* Whether a field's length is each batch's own. */

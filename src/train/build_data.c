@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "stoker/cache.h"
 #include "stoker/fields.h"
 #include "stoker/index.h"

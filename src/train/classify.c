@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "engine/engine.h"
 #include "train/build.h"
 #include "train/describe.h"

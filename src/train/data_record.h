@@ -10,7 +10,7 @@
 #ifndef STK_TRAIN_DATA_RECORD_H
 #define STK_TRAIN_DATA_RECORD_H
 
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "train/recipe.h"
 
 #define STK_DATA_RECORD_NAME "data.json"

@@ -2,7 +2,7 @@
 #ifndef STK_TRAIN_LINT_H
 #define STK_TRAIN_LINT_H
 
-#include "data/look/sample.h"
+#include "data/inspect/sample.h"
 #include "data/source/reader.h"
 #include "stoker/lint.h"
 #include "train/recipe.h"

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "data/skip_list.h"
+#include "data/loader/skip_list.h"
 #include "train/nan_guard.h"
 #include "train/precision.h"
 #include "train/shapes.h"

@@ -9,7 +9,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "data/loader_inside.h"
+#include "data/loader/inside.h"
 #include "train/trainer_state.h"
 
 /* Beside code and libraries; what any pipeline takes. */

@@ -4,7 +4,7 @@
 #ifndef STK_TRAIN_OBSERVE_H
 #define STK_TRAIN_OBSERVE_H
 
-#include "data/look/picture.h"
+#include "data/inspect/picture.h"
 #include "events/event_file.h"
 #include "train/recipe.h"
 #include "train/trainer.h"

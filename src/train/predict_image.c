@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/any_size.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
+#include "data/stage/any_size.h"
 #include "stoker/loader.h"
 #include "tensor/shape.h"
 #include "train/build.h"

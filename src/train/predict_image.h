@@ -8,7 +8,7 @@
 #include "train/recipe.h"
 
 /* dst: room for one sample of the field 'image'. dataset: part i_part's. *fitted: the stages alone do not make the
- * network's input of it, and it was resized before them (data/any_size.h). Errors do not name the file. */
+ * network's input of it, and it was resized before them (data/stage/any_size.h). Errors do not name the file. */
 stk_status stk_predict_image(const stk_recipe *recipe, int i_part, const stk_dataset *dataset, stk_span bytes,
                              void *dst, bool *fitted);
 

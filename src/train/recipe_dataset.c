@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "stoker/run.h"
 #include "train/build.h"
 

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/neighbour.h"
 #include "base/thread.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "engine/engine.h"
 #include "stoker/sources.h"
 #include "train/build.h"

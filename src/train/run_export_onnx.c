@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/new_file.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "onnx/export.h"
 #include "stoker/exchange.h"
 #include "train/inference_graph.h"

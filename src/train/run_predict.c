@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "data/codec/image.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "data/source/fields.h"
 #include "data/source/paths.h"
 #include "tensor/shape.h"

@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "engine/engine.h"
 #include "stoker/loader.h"
 #include "stoker/ragged.h"

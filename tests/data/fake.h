@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 
 typedef struct fake_source {
     stk_source base;

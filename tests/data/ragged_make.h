@@ -3,7 +3,7 @@
 #ifndef TESTS_DATA_RAGGED_MAKE_H
 #define TESTS_DATA_RAGGED_MAKE_H
 
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "stoker/ragged.h"
 
 enum { MOST_RAGGED = 5000, MOST_VALUES = 200000 };

@@ -1,10 +1,10 @@
 /* stoker-pack.json from memory.
  *
- * covers: data/pack/manifest.c
+ * covers: data/source/manifest.c
  */
 #include <stdlib.h>
 
-#include "data/pack/manifest.h"
+#include "data/source/manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

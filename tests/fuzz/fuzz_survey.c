@@ -1,14 +1,14 @@
 /* Files of surveys' answers: whatever they hold, reading one stays inside its bytes, and what is read is printed to the
  * same bytes again. The checksum is mended first, as it would keep every change out.
  *
- * covers: data/survey_parse.c
+ * covers: data/dataset/survey_parse.c
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "data/codec/little.h"
-#include "data/survey_file.h"
+#include "data/common/little.h"
+#include "data/dataset/survey_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/source/side_file.h"
+#include "data/common/side_file.h"
 #include "data/source/tar_samples.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "stoker/sources.h"
 
 static stk_status parse(const char *field)

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "data/keep.h"
+#include "data/common/keep.h"
 
 enum { FIELD_NUMBERS = 1 + STK_MAX_RANK, ALIGNMENT = 64, FORMAT = 1 };
 

@@ -7,8 +7,8 @@
 
 #include "base/counter.h"
 #include "data/cache/row_store.h"
-#include "data/chain.h"
 #include "data/source/reader.h"
+#include "data/stage/chain.h"
 #include "stoker/cache.h"
 
 typedef struct stk_row_cache {

@@ -2,7 +2,7 @@
 #include "stoker/cache.h"
 
 #include "base/error.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 
 void stk_dataset_cache(stk_dataset *dataset, stk_cache_kind kind, const char *path)
 {

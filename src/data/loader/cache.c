@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "data/budget.h"
-#include "data/loader_inside.h"
+#include "data/loader/budget.h"
+#include "data/loader/inside.h"
 
 enum { MOST_MEASURED = 32, MOST_TIMED = 8 };
 

@@ -4,8 +4,8 @@
 #ifndef STK_DATA_PACK_SHARD_WRITER_H
 #define STK_DATA_PACK_SHARD_WRITER_H
 
-#include "data/pack/manifest.h"
 #include "data/source/entries.h"
+#include "data/source/manifest.h"
 #include "stoker/pack.h"
 
 typedef struct stk_shard_writer {

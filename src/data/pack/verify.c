@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/input.h"
-#include "data/pack/manifest.h"
 #include "data/remote/remote.h"
+#include "data/source/manifest.h"
 #include "stoker/pack.h"
 
 enum { CHUNK_BYTES = 4 << 20 };

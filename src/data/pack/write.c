@@ -16,10 +16,10 @@
 #include "base/temporary.h"
 #include "data/codec/image.h"
 #include "data/codec/tar_writer.h"
-#include "data/dataset.h"
-#include "data/pack/manifest.h"
+#include "data/dataset/dataset.h"
 #include "data/pack/remake.h"
 #include "data/pack/shard_writer.h"
+#include "data/source/manifest.h"
 #include "data/source/reader.h"
 #include "stoker/pack.h"
 

@@ -12,11 +12,11 @@
 #include "base/neighbour.h"
 #include "base/thread.h"
 #include "data/codec/image.h"
+#include "data/common/side_file.h"
 #include "data/source/entries.h"
 #include "data/source/fields.h"
 #include "data/source/reader.h"
 #include "data/source/records.h"
-#include "data/source/side_file.h"
 #include "stoker/index.h"
 #include "stoker/sources.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "data/common/side_file.h"
 #include "data/source/entries.h"
-#include "data/source/side_file.h"
 
 enum { MOST_CHECKED = 16 };
 

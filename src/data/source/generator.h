@@ -1,7 +1,7 @@
 /* Samples that a C function makes one after the other: a source that is not asked by number but moved forward. The
  * public side is stk_dataset_generator in stoker/custom.h.
  *
- * Threads: one at a time, which who calls sees to (data/sequence.h); attach and detach: any.
+ * Threads: one at a time, which who calls sees to (data/loader/sequence.h); attach and detach: any.
  */
 #ifndef STK_DATA_SOURCE_GENERATOR_H
 #define STK_DATA_SOURCE_GENERATOR_H

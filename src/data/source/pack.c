@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/pack/manifest.h"
 #include "data/remote/http.h"
 #include "data/remote/objects.h"
 #include "data/remote/remote.h"
 #include "data/remote/store.h"
 #include "data/source/entries.h"
+#include "data/source/manifest.h"
 #include "data/source/paths.h"
 #include "data/source/reader.h"
 #include "data/source/records.h"

@@ -7,10 +7,10 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "data/common/side_file.h"
 #include "data/remote/http.h"
 #include "data/remote/objects.h"
 #include "data/remote/store.h"
-#include "data/source/side_file.h"
 
 bool stk_path_is_pattern(const char *path)
 {

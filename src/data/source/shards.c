@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "data/codec/little.h"
 #include "data/codec/tfrecord.h"
+#include "data/common/little.h"
+#include "data/common/side_file.h"
 #include "data/remote/http.h"
 #include "data/remote/remote.h"
 #include "data/source/fields.h"
 #include "data/source/open_many.h"
 #include "data/source/paths.h"
-#include "data/source/side_file.h"
 
 enum { LEAST_INDEXED_BYTES = 64 << 10 };
 

@@ -30,7 +30,7 @@ typedef struct stk_source_class {
     /* Optional: a hint that this thread will read the record a few reads from now. Cheap, and never fails. */
     void (*prefetch)(const stk_source *source, int64_t i_record);
     /* Optional, for records that may take long to come: begins to bring one closer that will be read soon, and waits
-     * for nothing. False: enough is on its way, ask again later. See data/ahead.h. */
+     * for nothing. False: enough is on its way, ask again later. See data/loader/ahead.h. */
     bool (*fetch)(const stk_source *source, int64_t i_record);
     /* Optional, where several records lie in one file: which of n_files it is. */
     int64_t (*file_of)(const stk_source *source, int64_t i_record);

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "data/common/half.h"
 #include "data/source/fields.h"
 #include "data/source/records.h"
-#include "data/stage/half.h"
 
 typedef struct synthetic_source {
     stk_source base;

@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "data/codec/little.h"
 #include "data/codec/tar.h"
-#include "data/source/side_file.h"
+#include "data/common/little.h"
+#include "data/common/side_file.h"
 
 enum { ENTRY_BYTES = 20, MOST_PARTS = 4096 /* of a sample: each is compared with those before */ };
 

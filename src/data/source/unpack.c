@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/new_file.h"
 #include "data/codec/inflate.h"
+#include "data/common/side_file.h"
 #include "data/source/shards.h"
-#include "data/source/side_file.h"
 
 static stk_status make_file(const stk_input *file, const char *path)
 {

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/codec/little.h"
+#include "data/common/little.h"
+#include "data/common/side_file.h"
 #include "data/remote/remote.h"
-#include "data/source/side_file.h"
 #include "data/source/video_file.h"
 
 #ifndef STK_HAS_VIDEO

@@ -1,4 +1,4 @@
-#include "data/isa.h"
+#include "data/common/isa.h"
 #include "data/stage/resample_kernels.h"
 
 static inline __attribute__((always_inline)) void mix_columns(const uint8_t *src, const stk_columns *c, int channels,

@@ -1,5 +1,5 @@
 /* A view of an image that is still encoded: what neighbouring stages (crops, one resize, flips, normalisation) make of
- * it together, so that they can run as one pass over its rows (data/row_pass.h) instead of one after the other.
+ * it together, so that they can run as one pass over its rows (data/stage/row_pass.h) instead of one after the other.
  *
  * Each call below says what one more stage does. It gives false, and changes nothing, where the stages so far and this
  * one cannot be one pass with the same result to the bit; the stage then runs by itself.

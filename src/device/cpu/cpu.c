@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "device/cpu/onednn.h"
-#include "device/cpu/sgemm_memory.h"
+#include "device/cpu/onednn/onednn.h"
+#include "device/cpu/onednn/sgemm_memory.h"
 #include "device/queue.h"
 
 typedef stk_status (*kernel_maker)(const stk_cpu_device *, const stk_op_call *, stk_kernel *);

@@ -1,11 +1,11 @@
 /* The fast CPU device: own kernels, oneDNN for some convolutions (conv2d.c says which) and for large
  * products (matmul.c).
  *
- *   cpu.c               the device's functions and its table of kernels
- *   <kernel>.c          prepares kernels: checks, shapes, scratch, how many threads
- *   <kernel>_isa.c      the loops, built for each instruction set (isa.h)
- *   attention*          heads in blocks, by matmul's tiles (matmul_block_tmpl.h)
- *   parallel.c          threads; openmp.c: those of oneDNN; numa.c: where they and memory are
+ *   cpu.c                the device's functions and its table of kernels
+ *   ROOM/KERNEL.c        prepares kernels: checks, shapes, scratch, how many threads
+ *   ROOM/KERNEL_isa.c    the loops, built for each instruction set (simd/isa.h)
+ *   attention/           heads in blocks, by matmul's tiles (matmul/matmul_block_tmpl.h)
+ *   threads/             the device's, oneDNN's (openmp.c), and where they and memory are (numa.c)
  *
  * A kernel's state is one malloc'ed block that starts with what its loops need; scratch is split by thread.
  */
@@ -13,8 +13,8 @@
 #define STK_DEVICE_CPU_CPU_H
 
 #include "base/error.h"
-#include "device/cpu/isa.h"
-#include "device/cpu/parallel.h"
+#include "device/cpu/simd/isa.h"
+#include "device/cpu/threads/parallel.h"
 #include "device/device.h"
 
 typedef struct stk_onednn stk_onednn;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "device/cpu/cpu.h"
-#include "device/cpu/element.h"
+#include "device/cpu/element/element.h"
 
 enum { MOST = 8 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/cpu.h"
-#include "device/cpu/element.h"
+#include "device/cpu/element/element.h"
 
 enum { MOST = 10, PIECE = 4096 };
 

@@ -1,5 +1,5 @@
-/* Instead of data/isa.c: AVX-512, whatever the processor has, as it is built as intrinsics.h says. */
-#include "data/isa.h"
+/* Instead of data/common/isa.c: AVX-512, whatever the processor has, as it is built as intrinsics.h says. */
+#include "data/common/isa.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/chain.h"
 #include "data/codec/exif.h"
+#include "data/stage/chain.h"
 #include "golden/exif_golden.h"
 #include "stoker/dataset.h"
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <zlib.h>
 
+#include "data/common/side_file.h"
 #include "data/source/files.h"
-#include "data/source/side_file.h"
 #include "data/source/text_records.h"
 #include "data/stage/stage.h"
 #include "stoker/loader.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "data/source/files.h"
 #include "data/source/reader.h"
 #include "stoker/fields.h"

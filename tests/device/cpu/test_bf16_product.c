@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "device/cpu/bf16_product.h"
+#include "device/cpu/matmul/bf16_product.h"
 
 typedef struct buffers {
     size_t c_bytes;

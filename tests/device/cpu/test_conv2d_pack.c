@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/bf16_product.h"
-#include "device/cpu/conv2d_pack.h"
+#include "device/cpu/conv/conv2d_pack.h"
+#include "device/cpu/matmul/bf16_product.h"
 
 /* NULL where the processor lacks what packs. */
 static const stk_bf16_tile_fns *find_tiles(void)

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/element.h"
+#include "device/cpu/element/element.h"
 #include "device/reference/element.h"
 
 typedef struct format {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/onednn.h"
+#include "device/cpu/onednn/onednn.h"
 
 /* Of this size oneDNN 2.6 has its workspace on the heap. */
 enum { M = 48, N = 64, K = 520, N_RUNS = 600 };

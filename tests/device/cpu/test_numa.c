@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "device/cpu/numa.h"
+#include "device/cpu/threads/numa.h"
 
 static char root[4096];
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/parallel.h"
+#include "device/cpu/threads/parallel.h"
 
 enum { THREADS = 3, MOST = 40 };
 

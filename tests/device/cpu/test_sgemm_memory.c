@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cpu/matmul_onednn.h"
-#include "device/cpu/sgemm_memory.h"
+#include "device/cpu/matmul/matmul_onednn.h"
+#include "device/cpu/onednn/sgemm_memory.h"
 #include "high_water.h"
 
 enum { THREADS = 2, RUNS = 20, MIB = 1 << 20 };

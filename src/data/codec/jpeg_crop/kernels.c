@@ -1,6 +1,6 @@
 #include "data/codec/jpeg_crop/kernels.h"
 
-#include "data/isa.h"
+#include "data/common/isa.h"
 
 const stk_jpeg_kernels stk_jpeg_kernels_plain = STK_JPEG_KERNELS_TABLE(plain);
 #ifdef __x86_64__

@@ -1,0 +1,48 @@
+/* Attention of one head at a time, forward and backward, block by block. */
+#ifndef STK_DEVICE_CPU_ATTENTION_ATTENTION_H
+#define STK_DEVICE_CPU_ATTENTION_ATTENTION_H
+
+#include "device/cpu/matmul/matmul.h"
+#include "graph/attention.h"
+
+/* One call. Layouts are the op's; pointers that a pass does not need are NULL. */
+typedef struct stk_attention_call {
+    stk_attention_sizes size;
+    double scale, rate;
+    bool causal;
+    uint64_t key; /* of dropout */
+    int64_t sample;
+    const stk_gemm_fns *gemm;
+    bool has_one_head; /* q, k, v, y and their gradients are the rows of the head that is asked for alone: [T,D], [S,D]
+                        */
+    const void *q, *k, *v;
+    const uint8_t *mask; /* NULL: none */
+    void *y, *lse;
+    const void *dy;
+    void *dq, *dk, *dv;
+} stk_attention_call;
+
+typedef struct stk_attention_fns {
+    /* Queries [begin, end) of head h of sample n. */
+    void (*forward)(const stk_attention_call *call, int64_t n, int64_t h, int64_t begin, int64_t end, void *scratch);
+    void (*backward)(const stk_attention_call *call, int64_t n, int64_t h, void *scratch);
+    /* What one of them needs. */
+    size_t (*forward_bytes)(const stk_attention_call *call);
+    size_t (*backward_bytes)(const stk_attention_call *call);
+} stk_attention_fns;
+
+/* Queries that pass by at a time, forward. */
+enum { STK_ATTENTION_QUERIES = 48 };
+
+typedef struct stk_attention_table {
+    stk_attention_fns f32, f64;
+} stk_attention_table;
+
+STK_ISA_TABLE(stk_attention_table, stk_attention)
+
+#ifdef STK_ISA_X86
+/* Of bf16 as they lie, where stk_isa_has_bf16. */
+extern const stk_attention_fns stk_attention_avx512bf16;
+#endif
+
+#endif

@@ -1,0 +1,344 @@
+/* Attention of bf16 where the processor multiplies that: attention_tmpl.h's blocks with products by bf16_tile.h.
+ * Scores, exponentials and all sums are f32; weights and the scores' gradients are rounded to bf16 where the next
+ * product reads them, in place: bf16 of a row then lie where the row of f32 began.
+ */
+#include "device/cpu/attention/attention.h"
+
+#ifdef __AVX512BF16__
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "device/cpu/attention/attention_rows_avx512bf16.h"
+#include "device/cpu/matmul/bf16_tile.h"
+
+enum { B_WIDTH = STK_BF16_B_WIDTH, A_WIDTH = STK_BF16_A_WIDTH };
+
+static const stk_bf16_tile_fns *const tiles = &stk_bf16_tile_avx512bf16;
+
+/* Elements that a block of [n,D] takes, packed either way round; an odd number of rows gets one more. */
+static int64_t packed_elements(int64_t n, int64_t d)
+{
+    return pad(n + 1) * pad(d + 1);
+}
+
+/* Into the cache, rows [begin, begin + n) of x: they are far apart, which no prefetcher of the processor follows. */
+static void fetch_rows(const stk_attention_call *call, const void *x, int64_t n_rows, int64_t i_sample, int64_t h,
+                       int64_t begin, int64_t n)
+{
+    enum { PER_LINE = 64 / sizeof(uint16_t) };
+    for (int64_t i = begin; i < begin + n; i++) {
+        const uint16_t *row = (const uint16_t *)x + row_at(call, n_rows, i_sample, i, h);
+        for (int64_t e = 0; e < call->size.d; e += PER_LINE)
+            _mm_prefetch((const char *)(row + e), _MM_HINT_T0);
+    }
+}
+
+/* --- keys and values --- */
+
+/* Keys that do not count become zeros in panels: of k' [D,n], and of v [n,D]. NaN in them then reaches nobody. */
+static void clear_columns(const uint8_t *mask, int64_t n, int64_t depth, uint16_t *panels)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t l = 0; l < depth && !mask[i]; l += 2)
+            memset(panels + i / B_WIDTH * B_WIDTH * depth + l * B_WIDTH + i % B_WIDTH * 2, 0, 2 * sizeof(*panels));
+}
+
+static void clear_rows(const uint8_t *mask, int64_t n, int64_t d, uint16_t *panels)
+{
+    int64_t depth = (n + 1) / 2 * 2;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < d && !mask[i]; j++)
+            panels[j / B_WIDTH * B_WIDTH * depth + i / 2 * 2 * B_WIDTH + j % B_WIDTH * 2 + i % 2] = 0;
+}
+
+/* n rows of x from [i_sample,s,h,0] on, as a block of D rows and n columns, and as one of n rows and D columns. */
+static void pack_across(const stk_attention_call *call, const void *x, int64_t i_sample, int64_t h, int64_t s,
+                        int64_t n, uint16_t *to)
+{
+    const uint16_t *from = (const uint16_t *)x + row_at(call, call->size.s, i_sample, s, h);
+    tiles->pack(from, 1, step_of(call), call->size.d, n, B_WIDTH, to);
+    if (call->mask) clear_columns(call->mask + i_sample * call->size.s + s, n, (call->size.d + 1) / 2 * 2, to);
+}
+
+static void pack_along(const stk_attention_call *call, const void *x, int64_t i_sample, int64_t h, int64_t s, int64_t n,
+                       uint16_t *to)
+{
+    const uint16_t *from = (const uint16_t *)x + row_at(call, call->size.s, i_sample, s, h);
+    tiles->pack(from, step_of(call), 1, n, call->size.d, B_WIDTH, to);
+    if (call->mask) clear_rows(call->mask + i_sample * call->size.s + s, n, call->size.d, to);
+}
+
+/* --- forward --- */
+
+typedef struct rows {
+    float most[QUERIES], sum[QUERIES]; /* of each query so far */
+    float *tile;                       /* [QUERIES][KEYS] */
+    float *acc;                        /* [QUERIES][pad(D)] */
+    uint16_t *k, *v;                   /* packed, in blocks of KEYS keys */
+} rows;
+
+/* Row i of the tile, query t against n keys from s on, from scores to exponentials of 16 bits. */
+static void soften_row(const stk_attention_call *call, rows *r, int64_t i_sample, int64_t h, int64_t i, int64_t t,
+                       int64_t s, int64_t n)
+{
+    float *x = r->tile + i * KEYS, *acc = r->acc + i * pad(call->size.d);
+    row_keys keys = {.n = n, .seen = count_seen(call, t, s, n)};
+    uint32_t keeps[MOST_KEYS / 32];
+    if (call->mask) keys.mask = call->mask + i_sample * call->size.s + s;
+    if (call->rate > 0) {
+        draw_kept(call, i_sample, h, t, s, keys.seen, keeps);
+        keys.keeps = keeps;
+    }
+    float most = find_most(&keys, (float)call->scale, x);
+    most = most > r->most[i] ? most : r->most[i];
+    /* Where all scores are -inf, exp(-inf - -inf) would not be 0. */
+    float from = most == -INFINITY ? 0 : most;
+    float sum = exp_row(&keys, (float)call->scale, from, x);
+    if (s > 0) {
+        float factor = exp_f32(r->most[i] - from);
+        sum += r->sum[i] * factor;
+#pragma omp simd
+        for (int64_t e = 0; e < call->size.d; e++)
+            acc[e] *= factor;
+    }
+    r->most[i] = most;
+    r->sum[i] = sum;
+}
+
+static void finish_row(const stk_attention_call *call, const rows *r, int64_t i_sample, int64_t h, int64_t i, int64_t t,
+                       bool sees)
+{
+    uint16_t *y = (uint16_t *)call->y + row_at(call, call->size.t, i_sample, t, h);
+    float factor = call->rate >= 1 ? 0 : (float)(1 / (1 - call->rate)) / r->sum[i];
+    if (sees)
+        write_row(call->size.d, r->acc + i * pad(call->size.d), factor, y);
+    else
+        memset(y, 0, (size_t)call->size.d * sizeof(*y));
+    float *lse = (float *)call->lse + (i_sample * call->size.h + h) * call->size.t + t;
+    *lse = sees ? r->most[i] + logf(r->sum[i]) : -INFINITY;
+}
+
+/* m queries from t on against all keys that they see. */
+static void forward_block(const stk_attention_call *call, int64_t i_sample, int64_t h, int64_t t, int64_t m, rows *r)
+{
+    int64_t d = call->size.d, end = call->causal ? least(call->size.s, t + m) : call->size.s;
+    int64_t first = find_first_key(call, i_sample), block = packed_elements(KEYS, d);
+    const uint16_t *q = (const uint16_t *)call->q + row_at(call, call->size.t, i_sample, t, h);
+    for (int64_t i = 0; i < m; i++) {
+        r->most[i] = -INFINITY;
+        r->sum[i] = 0;
+    }
+    for (int64_t s = 0; s < end; s += KEYS) {
+        int64_t n = least(KEYS, end - s), depth = least(KEYS, call->size.s - s);
+        stk_bf16_block g = {.m = m, .n = n, .k = d, .a = q, .a_row = step_of(call), .b = r->k + s / KEYS * block};
+        g.depth = d;
+        g.c = r->tile;
+        g.c_row = KEYS;
+        g.skip = call->causal ? STK_SKIP_COLUMNS : STK_SKIP_NONE;
+        g.diagonal = t - s;
+        tiles->multiply(&g);
+        for (int64_t i = 0; i < m; i++)
+            soften_row(call, r, i_sample, h, i, t + i, s, n);
+        g = (stk_bf16_block){.m = m, .n = d, .k = n, .a = (const uint16_t *)(const void *)r->tile, .a_row = 2 * KEYS};
+        g.b = r->v + s / KEYS * block;
+        g.depth = depth;
+        g.add = s > 0 ? r->acc : NULL;
+        g.c = r->acc;
+        g.add_row = g.c_row = pad(d);
+        g.skip = call->causal ? STK_SKIP_END : STK_SKIP_NONE;
+        g.diagonal = t - s;
+        tiles->multiply(&g);
+    }
+    for (int64_t i = 0; i < m; i++)
+        finish_row(call, r, i_sample, h, i, t + i, first < (call->causal ? least(end, t + i + 1) : end));
+}
+
+static int64_t count_blocks(int64_t n, int64_t block)
+{
+    return (n + block - 1) / block;
+}
+
+static size_t forward_bytes(const stk_attention_call *call)
+{
+    int64_t d = call->size.d, n_packed = 2 * count_blocks(call->size.s, KEYS) * packed_elements(KEYS, d);
+    return (size_t)(QUERIES * (KEYS + pad(d))) * sizeof(float) + (size_t)n_packed * sizeof(uint16_t);
+}
+
+static void forward(const stk_attention_call *call, int64_t n, int64_t h, int64_t begin, int64_t end, void *scratch)
+{
+    int64_t d = call->size.d, n_keys = call->causal ? least(call->size.s, end) : call->size.s;
+    int64_t block = packed_elements(KEYS, d);
+    rows r = {.tile = scratch, .acc = (float *)scratch + QUERIES * KEYS};
+    r.k = (uint16_t *)(void *)(r.acc + QUERIES * pad(d));
+    r.v = r.k + count_blocks(call->size.s, KEYS) * block;
+    for (int64_t s = 0; s < n_keys; s += KEYS) {
+        int64_t here = least(KEYS, call->size.s - s);
+        fetch_rows(call, call->k, call->size.s, n, h, s, here);
+        fetch_rows(call, call->v, call->size.s, n, h, s, here);
+        pack_across(call, call->k, n, h, s, here, r.k + s / KEYS * block);
+        pack_along(call, call->v, n, h, s, here, r.v + s / KEYS * block);
+    }
+    fetch_rows(call, call->q, call->size.t, n, h, begin, least(end - begin, KEYS));
+    for (int64_t t = begin; t < end; t += QUERIES)
+        forward_block(call, n, h, t, least(QUERIES, end - t), &r);
+}
+
+/* --- backward --- */
+
+/* What is used at a time, all in scratch. */
+typedef struct grad_blocks {
+    float *dot;                                             /* [T]: dy . y */
+    float *tile, *dtile;                                    /* [GRAD_QUERIES][GRAD_KEYS] */
+    float *dq, *dk, *dv;                                    /* [T][pad(D)], and [GRAD_KEYS][pad(D)] */
+    uint16_t *k_across, *k_along, *v_across, *q_along, *dy; /* packed */
+    uint16_t *turned;                                       /* a tile whose rows are keys */
+} grad_blocks;
+
+/* Lays the blocks out; the bytes that they take. */
+static size_t lay_out(const stk_attention_call *call, char *scratch, grad_blocks *out)
+{
+    enum { LINE = 64, N_FLOATS = 6, N_HALVES = 6 };
+    int64_t d = call->size.d, of_tile = GRAD_QUERIES * GRAD_KEYS, of_keys = packed_elements(GRAD_KEYS, d);
+    int64_t of_queries = packed_elements(GRAD_QUERIES, d),
+            turned = stk_bf16_panel_elements(GRAD_QUERIES, GRAD_KEYS, A_WIDTH);
+    int64_t floats[N_FLOATS] = {call->size.t, of_tile, of_tile, call->size.t * pad(d), GRAD_KEYS * pad(d)};
+    floats[N_FLOATS - 1] = GRAD_KEYS * pad(d);
+    int64_t halves[N_HALVES] = {of_keys, of_keys, of_keys, of_queries, of_queries, turned};
+    float **float_to[N_FLOATS] = {&out->dot, &out->tile, &out->dtile, &out->dq, &out->dk, &out->dv};
+    uint16_t **half_to[N_HALVES] = {&out->k_across, &out->k_along, &out->v_across,
+                                    &out->q_along,  &out->dy,      &out->turned};
+    size_t at = 0;
+    for (int i = 0; i < N_FLOATS + N_HALVES; i++) {
+        int64_t n = i < N_FLOATS ? floats[i] : halves[i - N_FLOATS];
+        if (scratch && i < N_FLOATS) *float_to[i] = (float *)(void *)(scratch + at);
+        if (scratch && i >= N_FLOATS) *half_to[i - N_FLOATS] = (uint16_t *)(void *)(scratch + at);
+        at += ((size_t)n * (i < N_FLOATS ? sizeof(float) : sizeof(uint16_t)) + LINE - 1) / LINE * LINE;
+    }
+    return at;
+}
+
+static size_t backward_bytes(const stk_attention_call *call)
+{
+    grad_blocks blocks;
+    return lay_out(call, NULL, &blocks);
+}
+
+/* Row i of the tiles: query t against n keys from s on. */
+static void grad_row(const stk_attention_call *call, const grad_blocks *b, int64_t i_sample, int64_t h, int64_t i,
+                     int64_t t, int64_t s, int64_t n)
+{
+    row_keys keys = {.n = n};
+    uint32_t keeps[MOST_KEYS / 32];
+    grad_numbers numbers = {.scale = (float)call->scale, .dot = b->dot[t], .factor = 1};
+    numbers.lse = ((const float *)call->lse)[(i_sample * call->size.h + h) * call->size.t + t];
+    if (call->mask) keys.mask = call->mask + i_sample * call->size.s + s;
+    keys.seen = numbers.lse == -INFINITY && keys.mask ? 0 : count_seen(call, t, s, n);
+    if (call->rate > 0) {
+        numbers.factor = call->rate >= 1 ? 0 : (float)(1 / (1 - call->rate));
+        draw_kept(call, i_sample, h, t, s, keys.seen, keeps);
+        keys.keeps = keeps;
+    }
+    grad_scores(&keys, &numbers, b->tile + i * GRAD_KEYS, b->dtile + i * GRAD_KEYS);
+}
+
+/* sum += tile' b, whose rows are n keys, over m queries. */
+static void add_turned(const stk_attention_call *call, const grad_blocks *block, const float *tile, const uint16_t *b,
+                       int64_t m, int64_t n, int64_t diagonal, float *sum)
+{
+    int64_t row = pad(call->size.d);
+    tiles->pack((const uint16_t *)(const void *)tile, 2 * GRAD_KEYS, 1, m, n, A_WIDTH, block->turned);
+    stk_bf16_block g = {
+        .m = n, .n = call->size.d, .k = m, .a = block->turned, .b = b, .depth = m, .add = sum, .c = sum};
+    g.add_row = g.c_row = row;
+    g.diagonal = diagonal;
+    g.skip = call->causal ? STK_SKIP_START : STK_SKIP_NONE;
+    tiles->multiply(&g);
+}
+
+/* m queries from t on against n packed keys from s on. */
+static void grad_block(const stk_attention_call *call, const grad_blocks *b, int64_t i_sample, int64_t h, int64_t t,
+                       int64_t m, int64_t s, int64_t n)
+{
+    int64_t d = call->size.d, step = step_of(call), row = row_at(call, call->size.t, i_sample, t, h);
+    const uint16_t *q = (const uint16_t *)call->q + row, *dy = (const uint16_t *)call->dy + row;
+    tiles->pack(q, step, 1, m, d, B_WIDTH, b->q_along);
+    tiles->pack(dy, step, 1, m, d, B_WIDTH, b->dy);
+    stk_bf16_block g = {.m = m, .n = n, .k = d, .a = q, .a_row = step, .b = b->k_across, .depth = d, .c = b->tile};
+    g.c_row = GRAD_KEYS;
+    g.diagonal = t - s;
+    g.skip = call->causal ? STK_SKIP_COLUMNS : STK_SKIP_NONE;
+    tiles->multiply(&g);
+    g.a = dy;
+    g.b = b->v_across;
+    g.c = b->dtile;
+    tiles->multiply(&g);
+    for (int64_t i = 0; i < m; i++)
+        grad_row(call, b, i_sample, h, i, t + i, s, n);
+    add_turned(call, b, b->tile, b->dy, m, n, t - s, b->dv);
+    add_turned(call, b, b->dtile, b->q_along, m, n, t - s, b->dk);
+    g = (stk_bf16_block){.m = m, .n = d, .k = n, .a = (const uint16_t *)(const void *)b->dtile, .a_row = 2 * GRAD_KEYS};
+    g.b = b->k_along;
+    g.depth = n;
+    g.c = b->dq + t * pad(d);
+    g.add = g.c;
+    g.add_row = g.c_row = pad(d);
+    g.diagonal = t - s;
+    g.skip = call->causal ? STK_SKIP_END : STK_SKIP_NONE;
+    tiles->multiply(&g);
+}
+
+/* n rows of sums to rows [begin, begin + n) of the head; NULL: zeros. */
+static void write_rows(const stk_attention_call *call, const float *sum, void *to, int64_t n_rows, int64_t i_sample,
+                       int64_t h, int64_t begin, int64_t n)
+{
+    int64_t d = call->size.d;
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t *row = (uint16_t *)to + row_at(call, n_rows, i_sample, begin + i, h);
+        if (sum)
+            write_row(d, sum + i * pad(d), 1, row);
+        else
+            memset(row, 0, (size_t)d * sizeof(*row));
+    }
+}
+
+static void dot_rows(const stk_attention_call *call, int64_t n, int64_t h, float *out)
+{
+    for (int64_t t = 0; t < call->size.t; t++) {
+        int64_t row = row_at(call, call->size.t, n, t, h);
+        out[t] = dot_row(call->size.d, (const uint16_t *)call->dy + row, (const uint16_t *)call->y + row);
+    }
+}
+
+static void backward(const stk_attention_call *call, int64_t n, int64_t h, void *scratch)
+{
+    grad_blocks b;
+    stk_attention_sizes z = call->size;
+    int64_t reached = z.t == 0 ? 0 : call->causal ? least(z.s, z.t) : z.s, row = pad(z.d);
+    lay_out(call, scratch, &b);
+    dot_rows(call, n, h, b.dot);
+    memset(b.dq, 0, (size_t)(z.t * row) * sizeof(float));
+    for (int64_t s = 0; s < reached; s += GRAD_KEYS) {
+        int64_t n_keys = least(GRAD_KEYS, z.s - s);
+        pack_across(call, call->k, n, h, s, n_keys, b.k_across);
+        pack_along(call, call->k, n, h, s, n_keys, b.k_along);
+        pack_across(call, call->v, n, h, s, n_keys, b.v_across);
+        memset(b.dk, 0, (size_t)(n_keys * row) * sizeof(float));
+        memset(b.dv, 0, (size_t)(n_keys * row) * sizeof(float));
+        for (int64_t t = call->causal ? s / GRAD_QUERIES * GRAD_QUERIES : 0; t < z.t; t += GRAD_QUERIES)
+            grad_block(call, &b, n, h, t, least(GRAD_QUERIES, z.t - t), s, n_keys);
+        write_rows(call, b.dk, call->dk, z.s, n, h, s, n_keys);
+        write_rows(call, b.dv, call->dv, z.s, n, h, s, n_keys);
+        reached = reached < s + n_keys ? s + n_keys : reached;
+    }
+    write_rows(call, b.dq, call->dq, z.t, n, h, 0, z.t);
+    /* Keys that nobody sees. */
+    write_rows(call, NULL, call->dk, z.s, n, h, reached, z.s - reached);
+    write_rows(call, NULL, call->dv, z.s, n, h, reached, z.s - reached);
+}
+
+const stk_attention_fns stk_attention_avx512bf16 = {forward, backward, forward_bytes, backward_bytes};
+
+#else
+typedef int stk_attention_is_not_built_for_bf16;
+#endif

@@ -1,0 +1,230 @@
+/* See bf16_product.h. */
+#include "device/cpu/matmul/bf16_product.h"
+
+#include "base/hash.h"
+
+enum {
+    B_WIDTH = STK_BF16_B_WIDTH,
+    SQUARE = STK_BF16_SQUARE,
+    TILE_ROWS = 6,
+    MOST_DEPTH = 3072,        /* a panel of b is then 384 KiB, and stays in the second-level cache */
+    BLOCK_BYTES = 384 * 1024, /* of a, beside it */
+    MOST_ROWS = 192,
+    FEWEST_ROWS = 48,
+    B_BYTES = 6 * 1024 * 1024,
+    LARGE = 1 << 24, /* elements of a matrix that no cache holds */
+    LEAST_ROWS = 96, /* with fewer, packing b takes too large a share */
+    LINE = 64
+};
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* n cut into parts of equal length, a multiple of grain, none longer than most. */
+static int64_t even_part(int64_t n, int64_t most, int64_t grain)
+{
+    int64_t n_parts = (n + most - 1) / most;
+    return round_up((n + n_parts - 1) / n_parts, grain);
+}
+
+bool stk_bf16_product_pays(stk_isa isa, const stk_product_shape *s)
+{
+    /* A wide c of a transposed a: b, the larger one, would be packed for few rows; oneDNN takes 0.95x of the time. */
+    if (s->transpose_a && s->n > s->m) return false;
+    /* A vocabulary's weight, and its gradient: the memory's speed counts, and packing reads and writes it once more. */
+    if (s->k * s->n > LARGE || (s->transpose_a && s->m * s->n > LARGE)) return false;
+    bool is_one = s->n_batch <= 1 && (!s->adds || s->out == STK_F32);
+    return is_one && s->in == STK_BF16 && stk_bf16_tile_of(isa) && !stk_isa_has_amx(isa) && s->m >= LEAST_ROWS &&
+           s->n >= B_WIDTH && s->k >= B_WIDTH;
+}
+
+/* Blocks of rows: about as many for each thread, and more than one, so that a core that is slow for a while gets fewer.
+ */
+static void cut_parts(stk_bf16_product *p)
+{
+    int64_t rows = BLOCK_BYTES / (2 * p->depth), n_panels = p->columns / B_WIDTH, n_rows, n_columns = 1;
+    rows = rows > MOST_ROWS ? MOST_ROWS : rows < FEWEST_ROWS ? FEWEST_ROWS : rows;
+    n_rows = round_up((p->shape.m + rows - 1) / rows, p->n_threads);
+    if (p->shape.m / n_rows < FEWEST_ROWS / 2) n_rows = (p->shape.m + rows - 1) / rows;
+    if (n_rows < 2 * p->n_threads) n_columns = (2 * p->n_threads + n_rows - 1) / n_rows;
+    p->row_parts = (int)n_rows;
+    p->column_parts = (int)(n_columns < n_panels ? n_columns : n_panels);
+}
+
+stk_bf16_product stk_bf16_product_cut(stk_isa isa, const stk_product_shape *shape, int n_threads)
+{
+    stk_bf16_product p = {.shape = *shape, .tiles = stk_bf16_tile_of(isa), .n_threads = n_threads};
+    p.depth = even_part(shape->k, MOST_DEPTH, 2);
+    p.columns = even_part(shape->n, B_BYTES / (2 * p.depth) / B_WIDTH * B_WIDTH, B_WIDTH);
+    cut_parts(&p);
+    p.b_bytes = (size_t)(p.columns * p.depth) * sizeof(uint16_t);
+    if (shape->out == STK_BF16 && p.depth < shape->k)
+        p.sums_bytes = (size_t)round_up(shape->m * p.columns * (int64_t)sizeof(float), LINE);
+    /* A part has at most one tile's rows more than its even share. */
+    int64_t rows = round_up((shape->m + p.row_parts - 1) / p.row_parts + TILE_ROWS, SQUARE);
+    p.a_step = round_up(p.depth, SQUARE) + SQUARE;
+    if (shape->transpose_a) p.a_bytes = (size_t)(rows * p.a_step) * sizeof(uint16_t);
+    return p;
+}
+
+size_t stk_bf16_product_scratch_bytes(const stk_bf16_product *p)
+{
+    return p->b_bytes + p->sums_bytes + p->a_bytes * (size_t)p->n_threads;
+}
+
+/* Kept panels lie block by block, in the order of a run. */
+size_t stk_bf16_product_kept_bytes(const stk_bf16_product *p)
+{
+    return (size_t)stk_bf16_panel_elements(p->shape.k, p->shape.n, B_WIDTH) * sizeof(uint16_t);
+}
+
+uint64_t stk_bf16_product_kept_layout(const stk_bf16_product *p)
+{
+    const stk_product_shape *s = &p->shape;
+    const int64_t about[] = {s->k, s->n, s->b_step, s->transpose_b, p->columns, p->depth};
+    return stk_hash64(about, sizeof(about), 'p');
+}
+
+/* The columns [col, col + n) and the part [l, l + k) of what is summed over. */
+typedef struct product_step {
+    const stk_bf16_product *p;
+    const uint16_t *a, *b;
+    const float *wide_b; /* what is packed instead of b; NULL: b */
+    uint16_t *packed;    /* panels of b */
+    const float *bias;
+    void *c;
+    char *scratch;
+    int64_t col, n, l, k;
+} product_step;
+
+/* As stk_cpu_share, but with the longer parts first: threads that take parts by turns end together. */
+static void share_evenly(int64_t n, int64_t grain, int i_part, int n_parts, int64_t *begin, int64_t *end)
+{
+    int64_t n_grains = (n + grain - 1) / grain, each = n_grains / n_parts, n_longer = n_grains % n_parts;
+    *begin = (i_part * each + (i_part < n_longer ? i_part : n_longer)) * grain;
+    *end = *begin + (each + (i_part < n_longer)) * grain;
+    if (*begin > n) *begin = n;
+    if (*end > n) *end = n;
+}
+
+/* Parts are rows of b as they lie in memory: of k, or, where b is transposed or k is short, of n. */
+static void pack_part(const void *task, int i_part, int n_parts)
+{
+    const product_step *t = task;
+    const stk_product_shape *s = &t->p->shape;
+    const stk_bf16_tile_fns *tiles = t->p->tiles;
+    int64_t row = s->transpose_b ? 1 : s->b_step, col = s->transpose_b ? s->b_step : 1, depth = round_up(t->k, 2);
+    int64_t l = 0, end_l = t->k, j = 0, end_j = t->n;
+    if (!s->transpose_b && t->k >= n_parts * SQUARE)
+        share_evenly(t->k, SQUARE, i_part, n_parts, &l, &end_l);
+    else
+        share_evenly(t->n, B_WIDTH, i_part, n_parts, &j, &end_j);
+    int64_t k = end_l - l, n = end_j - j, at = (t->l + l) * row + (t->col + j) * col;
+    uint16_t *to = t->packed + j * depth + l * B_WIDTH;
+    if (k <= 0 || n <= 0) return;
+    if (t->wide_b)
+        tiles->pack_rounded(t->wide_b + at, row, col, k, n, B_WIDTH, depth, to);
+    else
+        tiles->pack_far(t->b + at, row, col, k, n, B_WIDTH, depth, to);
+}
+
+/* Where rows from `row` and columns from `col` on, counted from the step's first one, are read and written. */
+static void set_sums(const product_step *t, int64_t row, int64_t col, stk_bf16_block *g)
+{
+    const stk_product_shape *s = &t->p->shape;
+    int64_t at = row * s->c_step + t->col + col;
+    bool is_first = t->l == 0, is_last = t->l + t->k == s->k;
+    g->bias = is_last && t->bias ? t->bias + t->col + col : NULL;
+    if (s->out == STK_F32) {
+        g->c = (float *)t->c + at;
+        g->add = is_first && !s->adds ? NULL : g->c;
+        g->c_row = g->add_row = s->c_step;
+        return;
+    }
+    float *sums = (float *)(void *)(t->scratch + t->p->b_bytes) + row * t->p->columns + col;
+    g->add = is_first ? NULL : sums;
+    g->add_row = t->p->columns;
+    g->c = is_last ? NULL : sums;
+    g->rounded_c = is_last ? (uint16_t *)t->c + at : NULL;
+    g->c_row = is_last ? s->c_step : t->p->columns;
+}
+
+/* Each tile of the first panel finds its rows of a fetched by the one before, and each panel is fetched during the one
+ * before: others than this core have them, or memory has. */
+static void set_ahead(bool reads_a, bool has_next, stk_bf16_block *g)
+{
+    int64_t panel = B_WIDTH * g->depth;
+    g->ahead = reads_a ? g->a + TILE_ROWS * g->a_row : has_next ? g->b + panel : NULL;
+    g->ahead_bytes = (reads_a ? g->m * g->a_row : panel) * (int64_t)sizeof(uint16_t);
+}
+
+static void multiply_part(const void *task, int i_part, int n_parts)
+{
+    const product_step *t = task;
+    const stk_bf16_product *p = t->p;
+    const stk_product_shape *s = &p->shape;
+    int64_t depth = round_up(t->k, 2), row, end, col, end_col;
+    (void)n_parts;
+    share_evenly(s->m, TILE_ROWS, i_part / p->column_parts, p->row_parts, &row, &end);
+    stk_cpu_share(t->n, B_WIDTH, i_part % p->column_parts, p->column_parts, &col, &end_col);
+    if (row >= end || col >= end_col) return;
+    stk_bf16_block g = {.m = end - row, .k = t->k, .depth = depth};
+    if (s->transpose_a) {
+        char *rows = t->scratch + p->b_bytes + p->sums_bytes + p->a_bytes * (size_t)stk_cpu_worker();
+        p->tiles->transpose(t->a + t->l * s->a_step + row, s->a_step, t->k, g.m, (uint16_t *)(void *)rows, p->a_step);
+        g.a = (const uint16_t *)(const void *)rows;
+        g.a_row = p->a_step;
+    } else {
+        g.a = t->a + row * s->a_step + t->l;
+        g.a_row = s->a_step;
+    }
+    int64_t first_col = col;
+    /* Panel by panel, so that each stays in the cache for all rows of the block. */
+    for (; col < end_col; col += B_WIDTH) {
+        g.n = end_col - col < B_WIDTH ? end_col - col : B_WIDTH;
+        g.b = t->packed + col * depth;
+        set_sums(t, row, col, &g);
+        set_ahead(col == first_col && !s->transpose_a, col + B_WIDTH < end_col, &g);
+        p->tiles->multiply(&g);
+    }
+}
+
+/* The next part of the sum, or the first one of the next columns; false at the end. */
+static bool next_step(product_step *t)
+{
+    const stk_product_shape *s = &t->p->shape;
+    t->l += t->k;
+    if (t->l == s->k) {
+        t->l = 0;
+        t->col += t->n;
+    }
+    t->n = s->n - t->col < t->p->columns ? s->n - t->col : t->p->columns;
+    t->k = s->k - t->l < t->p->depth ? s->k - t->l : t->p->depth;
+    return t->col < s->n;
+}
+
+enum { PACKS_A_THREAD = 4 };
+
+void stk_bf16_product_keep(const stk_bf16_product *p, const float *b, void *kept)
+{
+    product_step t = {.p = p, .wide_b = b, .packed = kept};
+    while (next_step(&t)) {
+        stk_cpu_parallel(PACKS_A_THREAD * p->n_threads, pack_part, &t);
+        t.packed += stk_bf16_panel_elements(t.k, t.n, B_WIDTH);
+    }
+}
+
+void stk_bf16_product_run(const stk_bf16_product *p, const void *a, const void *b, const void *kept, const float *bias,
+                          void *c, void *scratch)
+{
+    product_step t = {.p = p, .a = a, .b = b, .bias = bias, .c = c, .scratch = scratch};
+    /* Kept panels are only read. */
+    t.packed = kept ? (uint16_t *)(uintptr_t)kept : scratch;
+    while (next_step(&t)) {
+        if (!kept) stk_cpu_parallel(PACKS_A_THREAD * p->n_threads, pack_part, &t);
+        stk_cpu_parallel(p->row_parts * p->column_parts, multiply_part, &t);
+        if (kept) t.packed += stk_bf16_panel_elements(t.k, t.n, B_WIDTH);
+    }
+}

@@ -1,0 +1,43 @@
+/* Large products of bf16 by own tiles (bf16_tile.h), on AVX512-BF16: what product.c takes there instead of oneDNN's
+ * matmul. b is packed once for all threads, which oneDNN, called by each of them for a part, cannot know.
+ *
+ *   for some columns of c (b packed fits the third-level cache)
+ *     for some of k     all threads pack b; then each claims a block of rows of c, whose a fits its second-level cache,
+ *                       and goes through the panels of b. A transposed a is turned round block by block.
+ *
+ * Sums are f32 and added in the same order whatever the number of threads.
+ */
+#ifndef STK_DEVICE_CPU_MATMUL_BF16_PRODUCT_H
+#define STK_DEVICE_CPU_MATMUL_BF16_PRODUCT_H
+
+#include "device/cpu/matmul/bf16_tile.h"
+#include "device/cpu/matmul/product.h"
+
+/* How a product is cut; made once. Threads: any number may run it, each with its own scratch memory. */
+typedef struct stk_bf16_product {
+    stk_product_shape shape;
+    const stk_bf16_tile_fns *tiles;
+    int n_threads;
+    int64_t columns, depth; /* of b packed at a time; depth is even */
+    int64_t a_step;         /* of a block that was turned round; no power of two, which would fill few cache sets */
+    int row_parts, column_parts;         /* of the multiplication */
+    size_t b_bytes, sums_bytes, a_bytes; /* of scratch memory, one after the other; a_bytes of each thread */
+} stk_bf16_product;
+
+/* Whether it is the fastest way on this processor. */
+bool stk_bf16_product_pays(stk_isa isa, const stk_product_shape *shape);
+/* For shapes that pay. */
+stk_bf16_product stk_bf16_product_cut(stk_isa isa, const stk_product_shape *shape, int n_threads);
+/* Bytes of 64-byte aligned scratch memory that a run needs. */
+size_t stk_bf16_product_scratch_bytes(const stk_bf16_product *product);
+/* b packed once for many runs: bytes, and packing them from a b in f32 whose elements are rounded to the bf16 that a
+ * run would find. kept is 64-byte aligned. What is kept does not depend on the number of threads. */
+size_t stk_bf16_product_kept_bytes(const stk_bf16_product *product);
+/* Equal for products that may share what is kept of a weight. */
+uint64_t stk_bf16_product_kept_layout(const stk_bf16_product *product);
+void stk_bf16_product_keep(const stk_bf16_product *product, const float *b, void *kept);
+/* bias: [n], added before rounding; NULL: none. kept: b is not looked at; NULL: b is packed on the way. */
+void stk_bf16_product_run(const stk_bf16_product *product, const void *a, const void *b, const void *kept,
+                          const float *bias, void *c, void *scratch);
+
+#endif

@@ -1,0 +1,61 @@
+#include "device/cpu/simd/isa.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef STK_ISA_X86
+#include <cpuid.h>
+#endif
+
+static const char *const names[STK_N_ISAS] = {"baseline", "avx2", "avx512"};
+
+const char *stk_isa_name(stk_isa isa)
+{
+    return names[isa];
+}
+
+static stk_isa find_best(void)
+{
+#ifdef STK_ISA_X86
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return STK_ISA_BASELINE;
+    /* The build also uses f16c, which every processor with AVX2 and FMA has. */
+    bool has_512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return has_512 ? STK_ISA_AVX512 : STK_ISA_AVX2;
+#else
+    return STK_ISA_BASELINE;
+#endif
+}
+
+stk_isa stk_isa_choose(void)
+{
+    stk_isa best = find_best();
+    const char *wanted = getenv("STOKER_ISA");
+    for (int i = 0; wanted && i < (int)best; i++)
+        if (!strcmp(wanted, names[i])) return (stk_isa)i;
+    return best;
+}
+
+bool stk_isa_has_bf16(stk_isa isa)
+{
+#ifdef STK_ISA_X86
+    return isa == STK_ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
+#else
+    (void)isa;
+    return false;
+#endif
+}
+
+bool stk_isa_has_amx(stk_isa isa)
+{
+#ifdef STK_ISA_X86
+    /* Leaf 7: __builtin_cpu_supports knows it in newer compilers only. */
+    enum { AMX_BF16 = 1 << 22 };
+    unsigned a, b, c, d;
+    return isa == STK_ISA_AVX512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_BF16);
+#else
+    (void)isa;
+    return false;
+#endif
+}

@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
-#include "train/inference_graph.h"
-#include "train/run_export.h"
-#include "train/run_state.h"
+#include "infer/inference_graph.h"
+#include "run/export.h"
+#include "run/state.h"
 
 /* The tensor's numbers, until the process ends. */
 static stk_status load(const stk_safetensor *t, void **out)

@@ -21,8 +21,8 @@
 #include "engine/program.h"
 #include "onednn_alone.h"
 #include "peak.h"
+#include "recipe/build.h"
 #include "round_trip.h"
-#include "train/build.h"
 #include "train/trainer_state.h"
 
 typedef struct bench {

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 TREE, COPY = map(os.path.abspath, sys.argv[1:3])
-LAYERS = "base;trace;tensor;graph;ops;device;passes;engine;nn;optim;data;events;onnx;train;harness"
+LAYERS = "base;trace;tensor;graph;ops;device;passes;engine;nn;optim;data;events;onnx;weights;train;recipe;infer;run;harness"
 
 
 def put(path, before, text):
@@ -73,9 +73,9 @@ follow("adding-a-device.md", [
     ("src/device/device_list.c", r"    NULL")])
 follow("adding-a-stage.md", [
     ("src/data/stage/random_brightness.c", None), ("src/data/stage/stage_list.h", r" *X\(one_hot\)"),
-    ("include/stoker/dataset.h", r"/\* i32 class number"), None, ("src/train/keys_stage.c", r"static const stk_key stage_kinds"),
-    ("src/train/keys_stage.c", r"    \{\.name = \"decode_mask\""),
-    ("src/train/build_stage.c", r"    else if \(!strcmp\(kind, \"one_hot\"\)\)"), ("tests/data/stage/test_random_brightness.c", None)])
+    ("include/stoker/dataset.h", r"/\* i32 class number"), None, ("src/recipe/keys_stage.c", r"static const stk_key stage_kinds"),
+    ("src/recipe/keys_stage.c", r"    \{\.name = \"decode_mask\""),
+    ("src/recipe/build_stage.c", r"    else if \(!strcmp\(kind, \"one_hot\"\)\)"), ("tests/data/stage/test_random_brightness.c", None)])
 build = os.path.join(COPY, "build")
 subprocess.run(["cmake", "-S", COPY, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSTOKER_WERROR=ON",
                 f"-DSTOKER_LAYERS={LAYERS}"], check=True, stdout=subprocess.DEVNULL)

@@ -4,11 +4,11 @@
 
 #include "base/error.h"
 #include "base/new_file.h"
+#include "recipe/recipe.h"
 #include "report/advice.h"
 #include "report/chart.h"
 #include "report/sections.h"
 #include "stoker/report.h"
-#include "train/recipe.h"
 
 static const char style[] =
     ":root{--page:#fcfcfb;--ink:#0b0b0b;--ink2:#52514e;--dim:#6f6e69;--grid:#e4e3dd;--back:#f1f0eb;"

@@ -4,7 +4,7 @@
 
 #include "stoker/loader.h"
 #include "stoker/trainer.h"
-#include "train/train_state.h"
+#include "weights/train_state.h"
 
 /* Compiles if that has not happened yet, so that tensors and state exist. Does nothing when called again. */
 stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs);

@@ -1,4 +1,4 @@
-/* See own.h. The line is written by train/metrics.c. */
+/* See own.h. The line is written by run/metrics.c. */
 #include "watch/own.h"
 
 #include <math.h>

@@ -12,7 +12,7 @@ from program import begin, check, end, run
 
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src")
 # Words in single quotes before a colon that are no keys: what a value may be.
-ADVICE = ["watch/rules.c", "report/advice.c", "train/notice.c", "train/nan_guard.c", "train/lint.c", "train/lint_stages.c"]
+ADVICE = ["watch/rules.c", "report/advice.c", "run/notice.c", "train/nan_guard.c", "recipe/lint.c", "recipe/lint_stages.c"]
 
 
 def texts_of(path):

@@ -160,8 +160,8 @@ def check_shown_recipe():
 
 
 def check_resuming():
-    """The keys that may change when a run goes on, as docs/recipe.md has them, are those of recipe_compare.c."""
-    code = read("src/train/recipe_compare.c")
+    """The keys that may change when a run goes on, as docs/recipe.md has them, are those of recipe/compare.c."""
+    code = read("src/recipe/compare.c")
     keys = re.findall(r'"(\w+)"', re.search(r"keys\[\] = \{(.*?)\};", code, re.S)[1])
     inner = re.findall(r'!strcmp\(key, "(\w+)"\)', code)
     said = re.search(r"`--resume` refuses another one, but(.*?) may change,\s+as may (.*?)\.\s*\n", read("docs/recipe.md"), re.S)

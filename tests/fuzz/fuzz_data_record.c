@@ -1,14 +1,14 @@
 /* A run's data.json from memory: what is accepted is opened, printed and read again, and must be the same; small
  * records are read.
  *
- * covers: train/data_record.c data/source/blank.c
+ * covers: recipe/data_record.c data/source/blank.c
  */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/source/reader.h"
-#include "train/data_record.h"
+#include "recipe/data_record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

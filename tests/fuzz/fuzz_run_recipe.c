@@ -8,7 +8,7 @@
  * optimisers that divide gradients by their size, where what is nothing but rounding becomes a whole step.
  * With FUZZ_SHOW set recipes and what becomes of them are printed.
  *
- * covers: train/build_layer.c train/build_synthetic.c
+ * covers: recipe/build_layer.c recipe/build_synthetic.c
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "fuzz/recipe_grammar.h"
 #include "graph/graph.h"
 #include "nn/layer.h"
-#include "train/build.h"
+#include "recipe/build.h"
 #include "train/trainer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

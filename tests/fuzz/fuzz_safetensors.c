@@ -1,11 +1,11 @@
 /* A safetensors file from memory; what is accepted is written and must read the same.
  *
- * covers: train/safetensors.c train/safetensors_convert.c
+ * covers: weights/safetensors.c weights/safetensors_convert.c
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/safetensors.h"
+#include "weights/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Weights in shards and their index: N1 INDEX N2 SHARD SHARD, N1 and N2 being lengths in two bytes, written to a folder
  * and opened there. The shards are called "a" and "b".
  *
- * covers: train/safetensors_file.c
+ * covers: weights/safetensors_file.c
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* The JSON files of a checkpoint: what is accepted is written and must read the same.
  *
- * covers: train/checkpoint_state.c
+ * covers: weights/checkpoint_state.c
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/checkpoint_state.h"
+#include "weights/checkpoint_state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

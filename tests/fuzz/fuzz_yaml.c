@@ -1,12 +1,12 @@
 /* A recipe from memory: the tree, which must print to an equal one, and then the typed recipe. What stands after a
  * byte 0x1E, of which there may be several, is given as --set is.
  *
- * covers: train/yaml.c train/schema.c train/schema_scalar.c train/recipe.c
+ * covers: recipe/yaml.c recipe/schema.c recipe/schema_scalar.c recipe/recipe.c
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/recipe.h"
+#include "recipe/recipe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

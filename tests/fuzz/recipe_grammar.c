@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/recipe.h"
-#include "train/schema.h"
+#include "recipe/recipe.h"
+#include "recipe/schema.h"
 
 /* What samples are like; it decides about the models and losses that are likely to fit. */
 typedef enum sample_kind { ROWS, IMAGES, VOLUMES, TOKENS, N_KINDS } sample_kind;

@@ -16,12 +16,12 @@
 
 #include "base/file.h"
 #include "engine/engine.h"
+#include "infer/inference_graph.h"
 #include "onnx/export.h"
 #include "stoker/layers.h"
 #include "stoker/onnx.h"
 #include "stoker/transformer.h"
 #include "stoker/vit.h"
-#include "train/inference_graph.h"
 
 #define FOLDER STK_BINARY_DIR "/onnx-export"
 

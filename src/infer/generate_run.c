@@ -1,0 +1,158 @@
+/* A generator for the network of a run folder, and the tokenizer of its data. See stoker/generate.h. */
+#include <jansson.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/neighbour.h"
+#include "data/source/paths.h"
+#include "infer/generator.h"
+#include "recipe/build.h"
+#include "weights/checkpoint.h"
+
+static stk_status read_recipe(const char *run, stk_recipe **out)
+{
+    char path[PATH_MAX], hint[STK_PATH_HINT];
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run, "recipe.yaml"));
+    if (!stk_path_is_dir(run))
+        return stk_fail(STK_NOT_FOUND, "there is no run folder '%s'%s", run, stk_path_hint(run, hint));
+    if (!stk_path_exists(path)) return stk_fail(STK_NOT_FOUND, "folder '%s' holds no run: no recipe.yaml", run);
+    return stk_recipe_read(path, NULL, 0, out);
+}
+
+/* --- parameters --- */
+
+static bool is_cache(const char *name)
+{
+    const char *ending = strrchr(name, '.');
+    return ending && (!strcmp(ending, ".cached_keys") || !strcmp(ending, ".cached_values"));
+}
+
+/* The engine's parameters, in its own memory or, where the host cannot see that, in copies to be written. */
+typedef struct parameters {
+    stk_named_tensor *tensor; /* [n] */
+    int *variable;            /* [n] */
+    void **copy;              /* [n]; NULL: none */
+    size_t n;
+} parameters;
+
+static void free_parameters(parameters *p)
+{
+    for (size_t i = 0; i < p->n && p->copy; i++)
+        free(p->copy[i]);
+    free(p->tensor);
+    free(p->variable);
+    free(p->copy);
+}
+
+static stk_status list_parameters(stk_engine *engine, parameters *p)
+{
+    size_t n = (size_t)stk_engine_n_variables(engine) + 1;
+    p->tensor = calloc(n, sizeof(*p->tensor));
+    p->variable = calloc(n, sizeof(*p->variable));
+    p->copy = calloc(n, sizeof(*p->copy));
+    if (!p->tensor || !p->variable || !p->copy) return stk_fail_memory(n * sizeof(*p->tensor));
+    for (int i = 0; i < stk_engine_n_variables(engine); i++) {
+        stk_variable_view v = stk_engine_variable(engine, i);
+        if (is_cache(v.name)) continue;
+        if (!v.view.data) v.view.data = p->copy[p->n] = malloc(stk_desc_bytes(v.view.desc));
+        if (!v.view.data) return stk_fail_memory(stk_desc_bytes(v.view.desc));
+        p->variable[p->n] = i;
+        p->tensor[p->n++] = (stk_named_tensor){v.name, v.view};
+    }
+    return STK_OK;
+}
+
+static stk_status load(stk_engine *engine, const char *run)
+{
+    char path[PATH_MAX];
+    parameters p = {0};
+    stk_status status;
+    STK_TRY(stk_checkpoint_find(run, true, path, sizeof(path), NULL));
+    STK_TRY(list_parameters(engine, &p));
+    STK_TRY(stk_checkpoint_load(path, p.tensor, p.n, false, NULL, NULL));
+    for (size_t i = 0; i < p.n; i++)
+        if (p.copy[i]) STK_TRY(stk_engine_write_variable(engine, p.variable[i], p.copy[i]));
+done:
+    free_parameters(&p);
+    return status;
+}
+
+stk_status stk_generator_open(const char *run, const stk_generator_options *options, stk_generator **out)
+{
+    stk_generator_options o = options ? *options : (stk_generator_options){0};
+    stk_recipe *recipe = NULL;
+    stk_generator *g = NULL;
+    stk_status status;
+    *out = NULL;
+    STK_TRY(read_recipe(run, &recipe));
+    if (!recipe->model_kind || strcmp(recipe->model_kind, "gpt2"))
+        STK_TRY(stk_fail(STK_UNSUPPORTED,
+                         "the run '%s' has a model '%s', which does not go on with a text: 'gpt2' does", run,
+                         recipe->model_kind ? recipe->model_kind : "?"));
+    stk_transformer_config config = stk_build_transformer_config(recipe);
+    if (!o.device) o.device = recipe->device;
+    if (!o.n_threads) o.n_threads = (int)recipe->max_threads;
+    STK_TRY(stk_generator_new(&config, recipe->seed, &o, &g));
+    STK_TRY(load(stk_generator_engine(g), run));
+    *out = g;
+    g = NULL;
+done:
+    stk_generator_close(g);
+    stk_recipe_free(recipe);
+    return status;
+}
+
+/* --- the tokenizer --- */
+
+static const char *find_stage(const stk_yaml_node *stages)
+{
+    for (const stk_yaml_node *stage = stages ? stages->child : NULL; stage; stage = stage->next) {
+        const stk_yaml_node *tokenize = stk_yaml_get(stage, "tokenize");
+        const stk_yaml_node *path = tokenize ? stk_yaml_get(tokenize, "tokenizer") : NULL;
+        if (path) return path->text;
+    }
+    return NULL;
+}
+
+/* What lies beside the first of the files of tokens; *found NULL: nothing that tells. Returned. */
+static stk_status read_note(const stk_yaml_node *source, char **found)
+{
+    const stk_yaml_node *files = source && !strcmp(source->key, "tokens") ? stk_yaml_get(source, "files") : NULL;
+    const char *first = files ? (files->child ? files->child->text : files->text) : NULL;
+    char path[PATH_MAX];
+    stk_names names = {0};
+    stk_status status = STK_OK;
+    *found = NULL;
+    if (first) status = stk_paths_expand(&first, 1, false, &names);
+    if (status == STK_OK && names.n > 0 && snprintf(path, sizeof(path), "%s.json", names.name[0]) < (int)sizeof(path)) {
+        json_t *facts = NULL;
+        status = stk_json_read(path, 0, &facts);
+        const char *text = json_string_value(json_object_get(facts, "tokenizer"));
+        if (text && !(*found = strdup(text))) status = stk_fail_memory(strlen(text));
+        json_decref(facts);
+    }
+    stk_names_free(&names);
+    return status == STK_NO_MEMORY ? status : STK_OK;
+}
+
+stk_status stk_run_tokenizer(const char *run, char **path)
+{
+    stk_recipe *recipe = NULL;
+    stk_status status;
+    *path = NULL;
+    STK_TRY(read_recipe(run, &recipe));
+    const stk_recipe_part *train = &recipe->part[STK_PART_TRAIN];
+    const char *stage = find_stage(train->stages);
+    if (stage && !(*path = strdup(stage))) STK_TRY(stk_fail_memory(strlen(stage)));
+    if (!stage) STK_TRY(read_note(train->source, path));
+    if (!*path)
+        STK_TRY(stk_fail(STK_NOT_FOUND, "the run '%s' does not tell the tokenizer of its tokens: name it (--tokenizer)",
+                         run));
+done:
+    stk_recipe_free(recipe);
+    return status;
+}

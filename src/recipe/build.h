@@ -1,0 +1,102 @@
+/* From a recipe to what the trainer takes: data sets, model, configuration. Errors about what does not fit name the key
+ * of the recipe. Threads: one at a time for each recipe, but its parts may be built at once.
+ */
+#ifndef STK_RECIPE_BUILD_H
+#define STK_RECIPE_BUILD_H
+
+#include "recipe/recipe.h"
+#include "stoker/trainer.h"
+#include "stoker/transformer.h"
+
+/* The stages that a part's samples go through, its own or those of another part; NULL: none. */
+const stk_yaml_node *stk_build_stages_of(const stk_recipe *recipe, int i_part);
+/* The data set of a part, batched; *out is NULL where the recipe has no such part. The caller frees it. */
+stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset **out);
+/* The data set of a part's source alone; an error of the data stays inside, one of the recipe is
+ * returned. The caller frees *out. */
+stk_status stk_build_source(const stk_yaml_node *source, stk_dataset **out);
+/* The same for the sources of stoker/text.h. */
+bool stk_build_is_text(const char *kind);
+stk_status stk_build_text(const stk_yaml_node *source, stk_dataset **out);
+stk_status stk_build_tokenize(const stk_yaml_node *settings, stk_stage **out);
+/* Puts the recipe's place before an error that data found; returns status. */
+stk_status stk_build_fail(const stk_yaml_node *node, stk_status status);
+/* The same for the source of stoker/volumes.h. */
+stk_status stk_build_volumes(const stk_yaml_node *source, stk_dataset **out);
+/* The same for the source of stoker/synthetic.h. */
+stk_status stk_build_synthetic(const stk_yaml_node *source, stk_dataset **out);
+/* The same for the source of stoker/video.h. */
+stk_status stk_build_video(const stk_yaml_node *source, stk_dataset **out);
+/* The texts of a list. The caller frees *out. */
+stk_status stk_build_list(const stk_yaml_node *list, const char ***out, int *n);
+/* As stk_build_source for a source of several data sets; NULL without an error for another kind. */
+stk_status stk_build_combined(const stk_yaml_node *source, uint64_t seed, stk_dataset **out);
+/* Applies the stages of a list, NULL for none. */
+stk_status stk_build_stages(const stk_yaml_node *stages, stk_dataset *dataset);
+/* Where train mixes labels: class numbers become shares in every part, and train gets its mixup and cutmix. After the
+ * stages. */
+stk_status stk_build_mixup(const stk_recipe *recipe, int i_part, stk_dataset *dataset);
+/* Where train hides tokens, every part does. After the stages. */
+stk_status stk_build_masked(const stk_recipe *recipe, stk_dataset *dataset);
+/* The filters of a list, NULL for none, before all other order. */
+stk_status stk_build_filter(const stk_yaml_node *filter, stk_dataset *dataset);
+/* Cuts a part into batches of n samples, as the recipe has them padded. */
+stk_status stk_build_batches(const stk_recipe *recipe, const stk_recipe_part *part, int64_t n, stk_dataset *dataset);
+/* Samples made of samples: what `part` says of unbatch, windows and packing. */
+void stk_build_regroup(const stk_recipe_part *part, stk_dataset *dataset);
+/* What `part` says of order, but for the share and what is done about errors. */
+void stk_build_order(const stk_recipe_part *part, uint64_t seed, stk_dataset *dataset);
+/* The data set's error, if it has one, with the recipe's place before it. */
+stk_status stk_build_check(const stk_yaml_node *node, const stk_dataset *dataset);
+/* Class numbers are i32 here: a label that is one whole number of another type is cast. */
+void stk_build_class_labels(stk_dataset *dataset);
+/* One decoded image, pixels u8 as `raw` says, through the stages of a part: a data set of one sample, for prediction
+ * where the source has no encoded images. Borrows pixels. */
+stk_status stk_build_single(const stk_recipe *recipe, int i_part, const uint8_t *pixels, stk_shape raw,
+                            stk_dataset **out);
+/* Refuses parts that do not go together: other classes or other shapes than train's. valid and test may be NULL. */
+stk_status stk_build_check_parts(const stk_recipe *recipe, const stk_dataset *train, const stk_dataset *valid,
+                                 const stk_dataset *test);
+/* The model for samples as `train` gives them; also refuses labels that do not fit model or loss. */
+stk_status stk_build_model(const stk_recipe *recipe, const stk_dataset *train, stk_model **out);
+/* How many classes the model tells apart, from its settings or the data; an error where neither says. */
+stk_status stk_build_n_classes(const stk_recipe *recipe, const stk_dataset *train, int64_t *out);
+/* Refuses names in freeze, groups, init and whiten that no parameter of the model has. */
+stk_status stk_build_check_names(const stk_recipe *recipe, const stk_model *model);
+/* The model's error, if it has one, with the recipe's place before it. */
+stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *model);
+/* The networks of stoker/networks.h and vit.h: the output for *out, the input. False: the recipe's is none of them. */
+bool stk_build_is_network(const char *kind);
+stk_status stk_build_named(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value *out);
+/* The field that the model learns, by its name, whether or not train has it; the recipe has a model. Borrowed. */
+const char *stk_build_target(const stk_recipe *recipe, const stk_dataset *train);
+/* Adds the target and the recipe's loss for an output [N,...]. */
+stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output);
+/* BERT, GPT-2, lstm and gru, whose samples are tokens: inputs, network and loss, into a new model. */
+bool stk_build_takes_tokens(const char *kind);
+/* Writes the 'vocabulary' of bert and gpt2 into a recipe that leaves it out: as many tokens as the tokenizer of the
+ * training data has, or the note beside its files says, whose paths are found; else, and without from_data, as many as
+ * the size has of its own. */
+stk_status stk_build_fill_vocabulary(stk_recipe *recipe, bool from_data);
+stk_transformer_config stk_build_transformer_config(const stk_recipe *recipe);
+stk_status stk_build_of_tokens(const stk_recipe *recipe, const stk_dataset *train, stk_model *model);
+/* A `layers:` list on *x, which is no value where the list begins with a field. Fields of train that it names become
+ * inputs of the model. Errors name the line, the layer and the shapes. */
+stk_status stk_build_layers(const stk_yaml_node *layers, const stk_dataset *train, stk_model *model, stk_value *x);
+/* One layer of a list that takes no other values. Errors of its arguments are the graph's. */
+stk_status stk_build_layer(const stk_yaml_node *settings, stk_value *x);
+/* The model's input that takes that field of train, made where there is none. */
+stk_status stk_build_field(const stk_yaml_node *place, const stk_dataset *train, stk_model *model, const char *field,
+                           stk_value *out);
+/* The stage of one entry of a `stages:` list. */
+stk_status stk_build_stage(const stk_yaml_node *stage, stk_stage **out);
+/* Device, threads, seed, schedule, limits. Borrows recipe's texts; no callbacks are set. */
+stk_trainer_config stk_build_config(const stk_recipe *recipe);
+/* The bytes that `memory` allows; 0: not known. */
+size_t stk_build_memory_limit(const stk_recipe *recipe);
+/* The bytes that data.memory allows; 0: a quarter of what is free. */
+size_t stk_build_data_memory(const stk_recipe *recipe);
+/* That what is read outside loaders may take: data.memory, or memory where that alone is given; 0: as above. */
+size_t stk_build_read_memory(const stk_recipe *recipe);
+
+#endif

@@ -1,0 +1,200 @@
+/* Looks for a recipe's data: from the recipe's folder, the working folder, $STOKER_DATA, then the working folder's
+ * `data`. See recipe/recipe.h. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/neighbour.h"
+#include "base/secret.h"
+#include "data/remote/http.h"
+#include "data/source/paths.h"
+#include "recipe/recipe.h"
+#include "stoker/download.h"
+#include "stoker/made.h"
+
+/* Whether a folder or a file on the way has this name: 'data/mnist', not 'mnist200k.tfrecord'. */
+static bool names_part(const char *path, const char *part)
+{
+    size_t n = strlen(part);
+    for (const char *at = path; (at = strstr(at, part)); at += n)
+        if ((at == path || at[-1] == '/') && (at[n] == '/' || at[n] == 0)) return true;
+    return false;
+}
+
+/* How to get the data sets that `stoker get` knows. */
+static void explain_known(const char *path, stk_text *out)
+{
+    const stk_download_set *set;
+    const char *name = names_part(path, "digits") ? "digits" : NULL, *made;
+    for (int i = 0; !name && (made = stk_made_name(i, NULL, NULL)); i++)
+        if (names_part(path, made)) name = made;
+    for (int i = 0; !name && (set = stk_download_at(i)); i++)
+        if (names_part(path, set->name)) name = set->name;
+    if (name)
+        stk_text_add(out, "get it with: stoker get %s", name);
+    else
+        stk_text_add(out, "set STOKER_DATA to the folder that holds it");
+}
+
+/* Where an array of a .npz file is named, "a.npz:x", the colon; else the end. */
+static const char *end_of_path(const char *text)
+{
+    const char *colon = strstr(text, ".npz:");
+    return colon ? colon + 4 : strchr(text, 0);
+}
+
+/* A pattern that matches something, as an absolute path. */
+static bool find_pattern(const char *path, char found[PATH_MAX])
+{
+    stk_names names;
+    char here[PATH_MAX];
+    if (!stk_path_is_pattern(path) || stk_paths_expand(&path, 1, false, &names) != STK_OK) return false;
+    stk_names_free(&names);
+    return getcwd(here, sizeof(here)) && stk_path_join(found, PATH_MAX, here, path) == STK_OK;
+}
+
+static stk_status try_folder(const char *folder, const char *name, char found[PATH_MAX], stk_text *tried, stk_text *how)
+{
+    char path[PATH_MAX], part[PATH_MAX];
+    size_t n = (size_t)(end_of_path(name) - name);
+    if (n >= sizeof(part)) return stk_fail(STK_INVALID, "path '%.60s...' is too long", name);
+    memcpy(part, name, n);
+    part[n] = 0;
+    STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, part));
+    if ((stk_path_exists(path) && realpath(path, found)) || find_pattern(path, found)) return STK_OK;
+    stk_text_add(tried, "%s'%s'", tried->n ? ", " : "", path);
+    if (how->n == 0 && !stk_path_is_pattern(path) && stk_path_neighbour(path, part, sizeof(part)))
+        stk_text_add(how, "did you mean '%s'?", part);
+    found[0] = 0;
+    return STK_OK;
+}
+
+/* An address as a run keeps it, without its secrets, gets them from the environment. */
+static stk_status reveal(stk_recipe *recipe, stk_yaml_node *node)
+{
+    const char *secret = getenv("STOKER_ADDRESS_SECRET");
+    stk_text text = {0};
+    stk_status status = STK_OK;
+    if (stk_text_add_secrets(&text, node->text, secret ? secret : STK_HIDDEN, true) == 0) goto done;
+    if (!secret || !secret[0])
+        STK_TRY(stk_yaml_fail(node,
+                              "the address '%s' is kept here without its secret: go on with the recipe that has it, or "
+                              "set STOKER_ADDRESS_SECRET to what stands for %s",
+                              node->text, STK_HIDDEN));
+    STK_TRY(stk_text_status(&text));
+    if (!(node->text = stk_arena_text(recipe->yaml->arena, stk_text_get(&text)))) STK_TRY(stk_fail_memory(text.n));
+done:
+    stk_text_free(&text);
+    return status;
+}
+
+/* Replaces the text of node by an absolute path. */
+static stk_status find_path(stk_recipe *recipe, stk_yaml_node *node)
+{
+    stk_status status = STK_OK;
+    char folder[PATH_MAX] = ".", found[PATH_MAX] = "";
+    const char *slash = strrchr(recipe->path, '/'), *variable = getenv("STOKER_DATA");
+    stk_text tried = {0}, how = {0};
+    bool is_absolute = node->text[0] == '/';
+    size_t n = slash ? (size_t)(slash - recipe->path) : 0;
+    if (stk_is_remote(node->text)) return reveal(recipe, node); /* it is looked for when it is opened */
+    if (slash && n < sizeof(folder)) {
+        memcpy(folder, n ? recipe->path : "/", n ? n : 1);
+        folder[n ? n : 1] = 0;
+    }
+    if (slash && !is_absolute) STK_TRY(try_folder(folder, node->text, found, &tried, &how));
+    if (!found[0]) STK_TRY(try_folder("", node->text, found, &tried, &how));
+    if (!found[0] && !is_absolute && variable && variable[0])
+        STK_TRY(try_folder(variable, node->text, found, &tried, &how));
+    if (!found[0] && !is_absolute)
+        STK_TRY(try_folder("data", node->text, found, &tried, &how)); /* where `stoker get` writes */
+    if (!found[0]) {
+        bool has_variable = variable && variable[0];
+        if (how.n == 0) explain_known(node->text, &how);
+        stk_yaml_fail(node, "no such data: '%.200s'; looked at %s%s; %s", node->text, stk_text_get(&tried),
+                      has_variable || is_absolute ? "" : " (STOKER_DATA is not set)", stk_text_get(&how));
+        status = STK_NOT_FOUND;
+        goto done;
+    }
+    if (strlen(found) + strlen(end_of_path(node->text)) >= sizeof(found))
+        STK_TRY(stk_yaml_fail(node, "the path is too long"));
+    strcat(found, end_of_path(node->text));
+    if (!(node->text = stk_arena_text(recipe->yaml->arena, found))) STK_TRY(stk_fail_memory(strlen(found)));
+done:
+    stk_text_free(&tried);
+    stk_text_free(&how);
+    return status;
+}
+
+/* The texts of a node, or of its children where it is a list or a map of names. */
+static stk_status find_paths(stk_recipe *recipe, stk_yaml_node *node)
+{
+    if (!node) return STK_OK;
+    if (node->kind == STK_YAML_SCALAR) return find_path(recipe, node);
+    for (stk_yaml_node *child = node->child; child; child = child->next)
+        STK_RETURN_IF_ERROR(find_path(recipe, child));
+    return STK_OK;
+}
+
+/* The tokenizers of a part's stages. */
+static stk_status find_tokenizers(stk_recipe *recipe, const stk_yaml_node *stages)
+{
+    for (const stk_yaml_node *stage = stages ? stages->child : NULL; stage; stage = stage->next) {
+        stk_yaml_node *path = stage->child ? stk_yaml_get(stage->child, "tokenizer") : NULL;
+        if (path && strcmp(path->text, "bytes")) STK_RETURN_IF_ERROR(find_path(recipe, path));
+        if (stage->child) STK_RETURN_IF_ERROR(find_tokenizers(recipe, stk_yaml_get(stage->child, "stages")));
+    }
+    return STK_OK;
+}
+
+static stk_status find_source(stk_recipe *recipe, stk_yaml_node *source)
+{
+    /* The keys of sources that are paths. */
+    static const char *const keys[] = {"files", "paths", "images", "labels"};
+    const stk_yaml_node *sets = stk_yaml_get(source, "of"), *fields = stk_yaml_get(source, "fields");
+    if (!strcmp(source->key, "volumes"))
+        for (const stk_yaml_node *field = fields->child; field; field = field->next)
+            STK_RETURN_IF_ERROR(find_paths(recipe, stk_yaml_get(field, "files")));
+    if (!strcmp(source->key, "images") || !strcmp(source->key, "npy") || !strcmp(source->key, "pairs"))
+        return find_paths(recipe, source);
+    for (const stk_yaml_node *set = sets ? sets->child : NULL; set; set = set->next) {
+        STK_RETURN_IF_ERROR(find_source(recipe, stk_yaml_get(set, "source")->child));
+        STK_RETURN_IF_ERROR(find_tokenizers(recipe, stk_yaml_get(set, "stages")));
+    }
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]) && !sets; k++)
+        STK_RETURN_IF_ERROR(find_paths(recipe, stk_yaml_get(source, keys[k])));
+    return STK_OK;
+}
+
+/* Files of layers, wherever in the lists they are. */
+static stk_status find_layers(stk_recipe *recipe, const stk_yaml_node *node)
+{
+    for (const stk_yaml_node *child = node ? node->child : NULL; child; child = child->next) {
+        bool reads = child->key && (!strcmp(child->key, "plugin") || !strcmp(child->key, "onnx"));
+        stk_yaml_node *file = reads ? stk_yaml_get(child, "file") : NULL;
+        if (file) STK_RETURN_IF_ERROR(find_path(recipe, file));
+        STK_RETURN_IF_ERROR(find_layers(recipe, child));
+    }
+    return STK_OK;
+}
+
+stk_status stk_recipe_find_data(stk_recipe *recipe)
+{
+    STK_RETURN_IF_ERROR(find_layers(recipe, recipe->model));
+    stk_yaml_node *weights = stk_yaml_get(stk_yaml_get(recipe->yaml->root, "init"), "weights");
+    if (weights) STK_RETURN_IF_ERROR(find_path(recipe, weights));
+    if (weights) recipe->init_weights = weights->text;
+    for (int i = 0; i < STK_N_PARTS; i++) {
+        stk_yaml_node *index = recipe->part[i].index;
+        stk_yaml_node *tokenizer = recipe->part[i].masked ? stk_yaml_get(recipe->part[i].masked, "tokenizer") : NULL;
+        STK_RETURN_IF_ERROR(find_tokenizers(recipe, recipe->part[i].stages));
+        if (tokenizer && strcmp(tokenizer->text, "bytes")) STK_RETURN_IF_ERROR(find_path(recipe, tokenizer));
+        if (recipe->part[i].source) STK_RETURN_IF_ERROR(find_source(recipe, recipe->part[i].source));
+        if (index && strcmp(index->text, "auto") && strcmp(index->text, "none"))
+            STK_RETURN_IF_ERROR(find_path(recipe, index));
+    }
+    return STK_OK;
+}

@@ -1,0 +1,47 @@
+/* Keys of what training does beside the optimiser's steps: slow weights, whitening, several views in evaluation. */
+#include "recipe/keys.h"
+
+const stk_key stk_lookahead_keys[] = {
+    {.name = "every", .type = STK_KEY_INT, .standard = "5", .least = 1, .most = 1e6, .doc = "Steps between."},
+    {.name = "alpha",
+     .type = STK_KEY_REAL,
+     .standard = "0.5",
+     .least = 0,
+     .most = 1,
+     .above = true,
+     .doc = "The share of the way to the weights that the slow ones go."},
+    {.name = "power",
+     .type = STK_KEY_REAL,
+     .standard = "0",
+     .least = 0,
+     .most = 1000,
+     .doc = "0: alpha throughout; else 1 - (1 - alpha) * t^power, where t goes from 0 to 1 in the run."},
+    END};
+const stk_key stk_whiten_keys[] = {
+    {.name = "layer",
+     .type = STK_KEY_TEXT,
+     .required = true,
+     .doc = "The convolution, with as many filters as a patch has numbers, or twice as many."},
+    {.name = "samples",
+     .type = STK_KEY_INT,
+     .standard = "5000",
+     .least = 1,
+     .most = 1e9,
+     .doc = "Training samples that are looked at, as the network gets them."},
+    {.name = "eps",
+     .type = STK_KEY_REAL,
+     .standard = "5e-4",
+     .least = 0,
+     .above = true,
+     .doc = "Added to the eigenvalues."},
+    END};
+const stk_key stk_tta_keys[] = {
+    {.name = "flip", .type = STK_KEY_BOOL, .standard = "false", .doc = "Each view also mirrored left-right."},
+    {.name = "shift",
+     .type = STK_KEY_INT,
+     .standard = "0",
+     .least = 0,
+     .most = 1024,
+     .doc = "Views moved by so many pixels up and left, and down and right, mirrored where the image ends; they count "
+            "half of all."},
+    END};

@@ -1,0 +1,11 @@
+/* Layers from shared objects. See stoker/plugin.h. */
+#ifndef STK_RECIPE_PLUGIN_H
+#define STK_RECIPE_PLUGIN_H
+
+#include "recipe/yaml.h"
+#include "stoker/nn.h"
+
+/* The layer that {file, layer, settings} name, built on *x. What was loaded stays loaded. */
+stk_status stk_build_plugin(const stk_yaml_node *settings, stk_value *x);
+
+#endif

@@ -1,0 +1,67 @@
+/* Plans of a run's training step. See stoker/plan.h. */
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/breakdown.h"
+#include "recipe/build.h"
+#include "run/state.h"
+#include "train/precision.h"
+#include "train/trainer_state.h"
+
+stk_status stk_run_measure(stk_run *run, stk_device_speed *out)
+{
+    stk_device_config config = {.n_threads = (int)run->recipe->max_threads};
+    /* What `auto` becomes is known once a program was built. */
+    bool is_bf16 = run->trainer->compute == STK_BF16 || run->recipe->precision == STK_PRECISION_BF16;
+    return stk_measure_speed(run->recipe->device, &config, is_bf16 ? STK_BF16 : STK_F32, out);
+}
+
+static stk_status set_precision(stk_trainer *trainer, const char *name)
+{
+    static const stk_precision all[] = {STK_PRECISION_F32, STK_PRECISION_BF16, STK_PRECISION_F16};
+    for (int i = 0; name && i < 3; i++)
+        if (!strcmp(stk_precision_name(all[i]), name)) {
+            trainer->config.precision = all[i];
+            return STK_OK;
+        }
+    return name ? stk_fail(STK_INVALID, "no precision '%s'; there are f32, bf16 and f16", name) : STK_OK;
+}
+
+static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_speed *speed, stk_memory_plan *out)
+{
+    stk_program *program = NULL;
+    stk_memory_choice choice;
+    stk_status status;
+    size_t least;
+    STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
+    STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
+    STK_RETURN_IF_ERROR(stk_memory_choose(trainer, batch, &choice));
+    STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, batch, choice.micro, STK_STEP_PLAN, &program));
+    STK_TRY(stk_program_break_down(program, out));
+    out->compute = trainer->compute;
+    out->batch = batch;
+    out->micro_batch = choice.micro;
+    out->slowdown = choice.slowdown;
+    out->pipeline_bytes = trainer->reserved_bytes;
+    if (!out->pipeline_bytes) STK_TRY(stk_memory_ask_pipeline(trainer, &least, &out->pipeline_bytes));
+    if (speed) out->expected_s = stk_program_expect_s(program, speed);
+done:
+    stk_engine_discard(trainer->engine, program);
+    return status;
+}
+
+stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memory_plan *out)
+{
+    stk_trainer_config config = stk_run_config(run);
+    *out = (stk_memory_plan){0};
+    if (request->unlimited) config.memory_limit_bytes = 0;
+    if (request->dump) stk_run_dump(run, &config);
+    stk_trainer_configure(run->trainer, &config);
+    STK_RETURN_IF_ERROR(set_precision(run->trainer, request->precision));
+    STK_RETURN_IF_ERROR(
+        plan(run->trainer, request->batch > 0 ? request->batch : run->recipe->batch, request->speed, out));
+    out->checkpoint_copy_bytes =
+        stk_run_copy_bytes(run->recipe, stk_trainer_step_limit(run->trainer), out->peak_bytes + out->program_bytes,
+                           out->peak_bytes - out->arena_bytes - out->packed_bytes);
+    return STK_OK;
+}

@@ -10,26 +10,45 @@ static T NAME(find_max)(int64_t n, const T *x)
     return most;
 }
 
+/* Long rows are summed in parts of SOME: one sum over all of them would round more and more of each element away. */
+enum { NAME(SOME) = 1024 };
+
 static T NAME(sum_exp)(int64_t n, const T *x, T most)
 {
     T sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++)
-        sum += EXP(x[i] - most);
+    for (int64_t begin = 0; begin < n; begin += NAME(SOME)) {
+        int64_t end = begin + NAME(SOME) < n ? begin + NAME(SOME) : n;
+        T part = 0;
+#pragma omp simd reduction(+ : part)
+        for (int64_t i = begin; i < end; i++)
+            part += EXP(x[i] - most);
+        sum += part;
+    }
+    return sum;
+}
+
+/* y = exp(x - most), and its sum. y may be x: each element is read before it is written. */
+static T NAME(put_exp)(int64_t n, const T *x, T most, T *y)
+{
+    T sum = 0;
+    for (int64_t begin = 0; begin < n; begin += NAME(SOME)) {
+        int64_t end = begin + NAME(SOME) < n ? begin + NAME(SOME) : n;
+        T part = 0;
+#pragma omp simd reduction(+ : part)
+        for (int64_t i = begin; i < end; i++) {
+            T e = EXP(x[i] - most);
+            y[i] = e;
+            part += e;
+        }
+        sum += part;
+    }
     return sum;
 }
 
 static void NAME(softmax)(int64_t n, const void *src, void *dst)
 {
     const T *x = src;
-    T *y = dst, most = NAME(find_max)(n, x), sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) {
-        T e = EXP(x[i] - most);
-        y[i] = e;
-        sum += e;
-    }
-    T factor = 1 / sum;
+    T *y = dst, factor = 1 / NAME(put_exp)(n, x, NAME(find_max)(n, x), y);
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
         y[i] *= factor;
@@ -70,20 +89,13 @@ static void NAME(loss_grad)(int64_t n, const void *src, int64_t label, const voi
     const T *x = src, *shares = src_shares;
     T *dx = dst, d = *(const T *)src_dloss;
     T each = (T)(smoothing / (double)n), rest = (T)(1 - smoothing), total = 1;
-    T most = NAME(find_max)(n, x), sum = 0;
+    T most = NAME(find_max)(n, x);
     if (label < 0) {
         total = 0;
         for (int64_t i = 0; i < n; i++)
             total += shares[i] * rest + each;
     }
-    /* dx may be x: each element is read before it is written. */
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) {
-        T part = EXP(x[i] - most);
-        dx[i] = part;
-        sum += part;
-    }
-    T factor = total / sum;
+    T factor = total / NAME(put_exp)(n, x, most, dx);
     if (label >= 0) {
 #pragma omp simd
         for (int64_t i = 0; i < n; i++)
@@ -102,17 +114,11 @@ static void NAME(loss_and_grad)(int64_t n, const void *src, int64_t label, doubl
 {
     const T *x = src;
     T *dx = dst, d = *(const T *)src_dloss, each = (T)(smoothing / (double)n), rest = (T)(1 - smoothing);
-    T most = NAME(find_max)(n, x), own = x[label] - most, below = 0, sum = 0;
+    T most = NAME(find_max)(n, x), own = x[label] - most, below = 0;
     if (smoothing != 0)
         for (int64_t i = 0; i < n; i++)
             below += x[i] - most;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) {
-        T part = EXP(x[i] - most);
-        dx[i] = part;
-        sum += part;
-    }
-    T norm = LOG(sum), factor = 1 / sum, loss = 0;
+    T sum = NAME(put_exp)(n, x, most, dx), norm = LOG(sum), factor = 1 / sum, loss = 0;
     /* A class without a share adds nothing, even where its logit is -inf. */
     if (rest != 0) loss += rest * (norm - own);
     if (smoothing != 0) loss += each * ((T)n * norm - below);

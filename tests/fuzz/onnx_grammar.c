@@ -108,9 +108,9 @@ static Onnx__TensorProto *add_tensor(grammar *g, stk_dtype dtype, stk_shape shap
     t->n_dims = (size_t)shape.rank;
     t->dims = take(g, (t->n_dims + 1) * sizeof(*t->dims));
     for (int i = 0; i < shape.rank; i++) {
-        t->dims[i] = shape.dim[i];
-        n *= shape.dim[i];
-        if (n > MOST_BYTES / 8) n = shape.dim[i] = t->dims[i] = 0;
+        bool fits = shape.dim[i] >= 0 && shape.dim[i] <= MOST_BYTES / 8 && n * shape.dim[i] <= MOST_BYTES / 8;
+        t->dims[i] = fits ? shape.dim[i] : 0; /* A side of a value without elements may be of any length. */
+        n *= t->dims[i];
     }
     t->name = new_name(g, "w");
     t->has_data_type = t->has_raw_data = 1;

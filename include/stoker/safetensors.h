@@ -71,8 +71,9 @@ typedef struct stk_safetensors_options {
 } stk_safetensors_options;
 
 /* Writes path, or where the tensors are more than shard_bytes, its shards and then their index, and removes a file path
- * that was there. Each file appears whole or not at all. All borrowed until the call returns; one tensor is converted
- * at a time. options may be NULL. *n_files, which may be NULL, becomes 1 or the number of shards. */
+ * that was there. Each file appears whole or not at all; STK_BUSY, and nothing is written, where one of another kind is
+ * in the place of any. All borrowed until the call returns; one tensor is converted at a time. options may be NULL.
+ * *n_files, which may be NULL, becomes 1 or the number of shards. */
 STK_API stk_status stk_safetensors_write(const char *path, const stk_safetensors_entry_out *tensors, int64_t n_tensors,
                                          const stk_safetensors_options *options, int64_t *n_files);
 

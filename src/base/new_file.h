@@ -19,8 +19,11 @@ typedef struct stk_new_file {
 bool stk_new_file_may_replace(const char *path, const void *magic, size_t n);
 
 /* For a file that somebody named: STK_BUSY where one is at path, is not empty and has other bytes at `at`, so that a
- * slip of the name costs nothing of another kind. kind: for the message, as in "a PNG file". */
+ * slip of the name costs nothing of another kind; STK_IO where it cannot be read. kind: for the message, as in
+ * "a PNG file". What is no regular file passes: the other check is for that. */
 stk_status stk_new_file_check_kind(const char *path, const char *kind, size_t at, const void *magic, size_t n);
+/* STK_IO where something is there that is no regular file, as stk_new_file_begin says. */
+stk_status stk_new_file_check_regular(const char *path);
 
 stk_status stk_new_file_begin(stk_new_file *f, const char *path);
 /* Gives it its name. sync: it outlives a crash of the machine. fd stays open, and the caller ends it in any case. */

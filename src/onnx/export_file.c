@@ -10,6 +10,8 @@
 #include "onnx/writer.h"
 
 enum { PATH_BYTES = 4096, SMALL = 1024, ALIGN = 64 };
+/* What the file beside begins with, since weights alone do not tell whose they are. */
+static const char mark[ALIGN] = "Stoker: weights of the ONNX model beside this file\n";
 /* Readers of protobuf take no message of 2 GiB and more; the rest is for nodes and names. */
 static const int64_t most_inside = (INT64_C(2) << 30) - (64 << 20);
 
@@ -85,13 +87,14 @@ static stk_status write_data(stk_writer *w, const char *model_path)
     char path[PATH_BYTES];
     stk_new_file new;
     const char *slash = strrchr(model_path, '/');
-    int64_t at = 0;
-    bool failed = false;
+    int64_t at = ALIGN;
     FILE *file;
     if (snprintf(path, sizeof(path), "%s.data", model_path) >= PATH_BYTES)
         return stk_fail(STK_INVALID, "path '%.60s...' is too long", model_path);
     const char *location = stk_writer_text(w, "%s.data", slash ? slash + 1 : model_path);
+    STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "the weights of an ONNX model", 0, mark, sizeof(mark)));
     STK_RETURN_IF_ERROR(begin(path, &new, &file));
+    bool failed = fwrite(mark, 1, sizeof(mark), file) != sizeof(mark);
     for (int i = 0; i < w->n_initializers && !failed; i++)
         if (w->initializer[i]->raw_data.len >= SMALL) failed = !move_out(w, w->initializer[i], location, &at, file);
     STK_RETURN_IF_ERROR(finish(file, failed, &new));

@@ -13,6 +13,8 @@
 #include "weights/safetensors.h"
 
 enum { PATH_BYTES = 4096 };
+/* As it is written here and by Hugging Face's libraries. */
+#define INDEX_BEGINS "{\n  \"metadata\": {"
 
 typedef struct job {
     const char *path;
@@ -107,6 +109,32 @@ static stk_status shard_path(const job *j, int64_t i, char out[PATH_BYTES])
     return n_end < PATH_BYTES - 32 ? STK_OK : stk_fail(STK_INVALID, "path '%.60s...' is too long", j->path);
 }
 
+static void index_path(const job *j, char out[PATH_BYTES])
+{
+    snprintf(out, PATH_BYTES, "%.*s.index.json", PATH_BYTES - 32, j->path);
+}
+
+static stk_status check_place(const char *path, const char *kind, size_t at, const char *magic)
+{
+    STK_RETURN_IF_ERROR(stk_new_file_check_regular(path));
+    return stk_new_file_check_kind(path, kind, at, magic, strlen(magic));
+}
+
+/* Before anything is written: whether all that is replaced, or removed, is of its kind. */
+static stk_status check_places(const job *j)
+{
+    char path[PATH_BYTES];
+    static const char kind[] = "a safetensors file";
+    STK_RETURN_IF_ERROR(check_place(j->path, kind, 8, "{"));
+    for (int64_t i = 0; i < j->n_shards; i++) {
+        STK_RETURN_IF_ERROR(shard_path(j, i, path));
+        STK_RETURN_IF_ERROR(check_place(path, kind, 8, "{"));
+    }
+    if (j->n_shards == 1) return STK_OK;
+    index_path(j, path);
+    return check_place(path, "an index of safetensors files", 0, INDEX_BEGINS);
+}
+
 static stk_status header_of(const job *j, int64_t i_shard, stk_text *out)
 {
     stk_status status = STK_OK;
@@ -175,7 +203,7 @@ static stk_status write_index(const job *j)
     }
     root = json_pack("{s:{s:I},s:O}", "metadata", "total_size", (json_int_t)total, "weight_map", map);
     STK_TRY(stk_json_print(root, mark, JSON_INDENT(2), &text));
-    snprintf(path, sizeof(path), "%.*s.index.json", PATH_BYTES - 32, j->path);
+    index_path(j, path);
     STK_TRY(stk_file_write_durably(path, text, strlen(text)));
     /* A single file would be read before the index. */
     if (unlink(j->path) < 0 && errno != ENOENT)
@@ -198,6 +226,7 @@ stk_status stk_safetensors_write_by(const char *path, const stk_safetensors_entr
         STK_TRY(check_tensor(&tensors[i]));
     STK_TRY(check_names(&j));
     STK_TRY(cut(&j));
+    STK_TRY(check_places(&j));
     for (int64_t i = 0; i < j.n_shards; i++)
         STK_TRY(write_shard(&j, i));
     if (j.n_shards > 1) STK_TRY(write_index(&j));

@@ -310,6 +310,40 @@ def outputs_of_another_kind():
         accepted([*words, f"empty.{name}", *after])
 
 
+def parts_of_another_kind():
+    """The same for what an output is cut into: nobody named those files. All are looked at before any is written."""
+    accepted([*TRAIN, "--steps", "1", "--out", "wide", "--set", "model={mlp: {hidden: [512, 512]}}"])
+    cases = {"--safetensors": ["m-00001-of-00004.safetensors", "m-00003-of-00004.safetensors", "m.safetensors.index.json"],
+             "--onnx": ["m.onnx.data"]}
+    if without_onnx("wide"):
+        del cases["--onnx"]
+    for kind, names in cases.items():
+        words = ["export", "wide", kind, "--shard", "1", "--out", "parts/m." + kind[2:]]
+        for content in "{a thesis}\n" * 9, "w":
+            for name in names:
+                put(f"parts/{name}", content)
+                refused(words, 1, f"parts/{name}' is there and is not", "not replaced")
+                check(os.path.getsize(f"parts/{name}") == len(content), f"{name} stays as it is")
+                check(os.listdir("parts") == [name], f"and nothing is written beside it: {os.listdir('parts')}")
+                shutil.rmtree("parts")
+        for name in names:
+            put(f"parts/{name}", "")
+        for _ in range(2):
+            accepted(words)
+        check(all(os.path.getsize(f"parts/{name}") for name in names), "empty ones and our own are replaced")
+        shutil.rmtree("parts")
+    # The file that shards take the place of is removed, if it is ours.
+    words = ["export", "wide", "--safetensors", "--out", "parts/m.safetensors"]
+    os.makedirs("parts")
+    os.mkfifo("parts/m.safetensors")
+    refused([*words, "--shard", "1"], 1, "no regular file")
+    check(os.listdir("parts") == ["m.safetensors"], "a pipe stays")
+    os.remove("parts/m.safetensors")
+    accepted(words)
+    accepted([*words, "--shard", "1"], "4 files")
+    check(not os.path.exists("parts/m.safetensors"), "a single file would be read before the index")
+
+
 def pictures_of_reports():
     """By a program that plays Chromium. One that is there stays where there is none, or it writes nothing."""
     accepted([*TRAIN, "--steps", "2", "--out", "drawn"])
@@ -346,5 +380,6 @@ if __name__ == "__main__":
     all_samples_are_evaluated()
     exports_that_fail()
     outputs_of_another_kind()
+    parts_of_another_kind()
     pictures_of_reports()
     program.end()

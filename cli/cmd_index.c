@@ -2,13 +2,15 @@
 #include "cli.h"
 #include "stoker/index.h"
 
-static const cli_option options[] = {{"--threads", "N", "0, the default: as many as cores"},
-                                     {"--every", "N",
-                                      "entry points every N blocks of a row, too, and not only where it starts: crops "
-                                      "are read a tenth faster, and the index takes 4 % of the files' size, with 8"},
-                                     {"--quiet", NULL, "prints errors only"},
-                                     {"--json", NULL, "prints one line of JSON"},
-                                     {NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"--threads", "N", "0, the default: as many as cores"},
+    {"--every", "N",
+     "entry points every N blocks of a row, too, and not only where it starts: crops "
+     "are read a tenth faster, and the index takes 4 % of the files' size, with 8"},
+    {"--memory", "MIB", "that files and entry points may take; default: a quarter of what is free"},
+    {"--quiet", NULL, "prints errors only"},
+    {"--json", NULL, "prints one line of JSON"},
+    {NULL, NULL, NULL}};
 
 typedef struct index_job {
     bool quiet, json, terminal;
@@ -46,15 +48,20 @@ static int run(const cli_verb *verb, int argc, char **argv)
     static cli_args args;
     static stk_index_progress progress;
     static char place[CLI_PATH];
-    int64_t n_threads, every;
+    int64_t n_threads, every, memory_mib;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words != 1) return cli_usage(verb, "index takes one folder, and there are %d", args.n_words);
     if (!cli_number(&args, "--threads", 0, 256, 0, &n_threads)) return CLI_USAGE;
     if (!cli_number(&args, "--every", 1, 65535, 0, &every)) return CLI_USAGE;
+    if (!cli_number(&args, "--memory", 1, 1 << 30, 0, &memory_mib)) return CLI_USAGE;
     index_job job = {.quiet = cli_has(&args, "--quiet"), .json = cli_has(&args, "--json"), .start_s = cli_now()};
     job.terminal = !job.quiet && !job.json && cli_is_terminal(stdout);
     cli_catch_stop();
-    stk_index_options how = {.n_threads = (int)n_threads, .every = (int)every, .on_progress = show, .user = &job};
+    stk_index_options how = {.n_threads = (int)n_threads,
+                             .every = (int)every,
+                             .memory_bytes = (size_t)memory_mib << 20,
+                             .on_progress = show,
+                             .user = &job};
     stk_status status = stk_index_folder(cli_find_data(args.word[0], place), &how, &progress);
     if (job.terminal) cli_clear_bar();
     if (status == STK_OK) {

@@ -29,6 +29,9 @@ typedef struct stk_index_options {
      * each): 8 makes crops a tenth faster still, for about 4 %. Entries that are there
      * already are kept, unless they are of another density than is asked for here. */
     int every;
+    /* That the files which are being read may take, and what is made of them; 0: a quarter of what is free, beside what
+     * is made. */
+    size_t memory_bytes;
     /* Called now and then by the calling thread; false stops: STK_INTERRUPTED. What is done by then is kept, and the
      * next call goes on from there. May be NULL. */
     bool (*on_progress)(void *user, const stk_index_progress *progress);
@@ -36,7 +39,8 @@ typedef struct stk_index_options {
 } stk_index_options;
 
 /* Makes or renews the index of all JPEG files below a folder. The index file is replaced whole or not at all. options
- * and result may be NULL. */
+ * and result may be NULL. STK_NO_MEMORY, which names the first: files are larger than the limit; the others are in it.
+ */
 STK_API stk_status stk_index_folder(const char *folder, const stk_index_options *options, stk_index_progress *result);
 
 /* Which index a data set of images or files uses. path NULL: none; else this index file, which must be one of the

@@ -122,6 +122,24 @@ batch: 1
     check("1 of 3" in done.stderr, f"and reads the others: {done.stderr}")
 
 
+def an_index_is_made_within_a_limit():
+    """Its threads read whole files, of any size."""
+    os.makedirs("indexed")
+    make_png("indexed/a.png", 64)
+    make_sparse("indexed/b.jpg", 600 << 20)
+    make_sparse("indexed/d.jpg", 500 << 20)
+    make_png("indexed/e.png", 64)
+    for threads in "1", "3":
+        status, said = holds(32 << 20, "index", "index", "indexed", "--memory", "32", "--threads", threads)
+        check(status == 1 and "'indexed/b.jpg'" in said and "600 MiB" in said and "limit of 32" in said,
+              f"it names the file, its size and the bound: {said}")
+        check("2 of 4 files are too large" in said, f"and how many there are: {said}")
+    for name in "indexed/b.jpg", "indexed/d.jpg":
+        os.truncate(name, 20 << 20)
+    status, said = holds(32 << 20, "index", "index", "indexed", "--memory", "32", "--threads", "2")
+    check(status == 0, f"two that fit one after the other are read so: {said}")
+
+
 def a_file_that_is_read_whole_is_bounded():
     """An IDX file is read before anything is known of it."""
     with open("big-idx", "wb") as f:
@@ -187,6 +205,7 @@ def main():
     a_limit_holds_with_many_micro_batches()
     the_input_pipeline_is_part_of_the_limit()
     a_record_above_the_limit_is_named_and_not_read()
+    an_index_is_made_within_a_limit()
     a_file_that_is_read_whole_is_bounded()
     what_a_source_keeps_is_counted_before_it_is_read()
     small_files_are_not_read_whole_where_they_are_large()

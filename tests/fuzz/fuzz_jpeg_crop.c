@@ -72,7 +72,7 @@ static void compare(stk_span file, int64_t height, int64_t width, int channels, 
 static void compare_indexed(stk_span file, int64_t height, int64_t width, const uint8_t *want)
 {
     int n = stk_jpeg_reader_index_size(readers[1], file, (int)(file.n % 5));
-    stk_jpeg_entry *entry = n ? calloc((size_t)n, sizeof(*entry)) : NULL;
+    stk_jpeg_entry *entry = n > 0 ? calloc((size_t)n, sizeof(*entry)) : NULL;
     uint8_t *got = malloc((size_t)(height * width * 3));
     stk_jpeg_index index = {entry, n, 0};
     if (file.n % 2) (void)stk_jpeg_reader_index(readers[1], file, &index);

@@ -176,7 +176,8 @@ stk_status stk_jpeg_decode_crop(stk_jpeg_reader *r, stk_span encoded, stk_rect r
 
 int stk_jpeg_reader_index_size(stk_jpeg_reader *r, stk_span encoded, int every)
 {
-    if (begin(r, encoded, (stk_rect){0, 0, 1, 1}, 1, NULL) != STK_OK) return 0;
+    stk_status status = begin(r, encoded, (stk_rect){0, 0, 1, 1}, 1, NULL);
+    if (status != STK_OK) return status == STK_NO_MEMORY ? -1 : 0;
     int per_row = every > 0 ? (r->own.mcus_across + every - 1) / every : 1;
     return r->own.mcus_down * per_row;
 }

@@ -54,7 +54,7 @@ stk_jpeg_reader *stk_jpeg_reader_of_thread(void);
 stk_status stk_jpeg_decode_crop(stk_jpeg_reader *reader, stk_span encoded, stk_rect rect, int channels, uint8_t *dst);
 
 /* How many entries a file's index has with one at least every so many MCUs, at most 65,535; every 0: one a row. 0 for
- * files that libjpeg-turbo reads, which have none. */
+ * files that libjpeg-turbo reads, which have none; -1: no memory, and the error is set. */
 int stk_jpeg_reader_index_size(stk_jpeg_reader *reader, stk_span encoded, int every);
 /* Parses a file to its end, from the last entry that is known, and fills index. STK_CORRUPT, without another try, when
  * the file is damaged. */

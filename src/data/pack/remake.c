@@ -145,9 +145,10 @@ static stk_status make_baseline(stk_remake_work *work, stk_span *out)
     if (stk_jpeg_reader_index_size(work->reader, *out, 0) > 0) return STK_OK;
     stk_status status = stk_jpeg_transcode(*out, &made, &n);
     if (status != STK_OK) return status == STK_NO_MEMORY ? status : STK_OK;
-    if (stk_jpeg_reader_index_size(work->reader, (stk_span){made, n}, 0) == 0) {
+    int size = stk_jpeg_reader_index_size(work->reader, (stk_span){made, n}, 0);
+    if (size < 1) {
         free(made);
-        return STK_OK;
+        return size < 0 ? STK_NO_MEMORY : STK_OK;
     }
     free(work->made);
     work->made = made;
@@ -173,7 +174,7 @@ stk_status stk_remake_entries(stk_span encoded, int every, stk_remake_work *work
     if (encoded.n < LEAST_BYTES || stk_image_format_of(encoded) != STK_IMAGE_JPEG) return STK_OK;
     STK_RETURN_IF_ERROR(get_reader(work));
     int size = stk_jpeg_reader_index_size(work->reader, encoded, every);
-    if (size == 0) return STK_OK;
+    if (size < 1) return size < 0 ? STK_NO_MEMORY : STK_OK;
     stk_jpeg_index index = {malloc((size_t)size * sizeof(**out)), size, 0};
     if (!index.entry) return stk_fail_memory((size_t)size * sizeof(**out));
     stk_status status = stk_jpeg_reader_index(work->reader, encoded, &index);

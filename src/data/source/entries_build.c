@@ -1,5 +1,6 @@
 /* See stoker/index.h. Threads claim files and parse them; the calling thread waits, reports, and writes the index: at
- * the end, and when it is stopped what there is. A file that an older index knows in its present state is not read. */
+ * the end, and when it is stopped what there is. A file that an older index knows in its present state is not read. One
+ * that finds no room beside what the other threads read is read when they have ended, or is too large. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 
 #include "base/content_hash.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/neighbour.h"
 #include "base/thread.h"
 #include "data/codec/image.h"
@@ -29,7 +31,7 @@ typedef struct built {
     uint64_t content;
     stk_jpeg_entry *entry; /* owned, unless it is of the old index */
     uint32_t n_entries;
-    bool kept;
+    bool kept, is_later; /* is_later: found no room */
     atomic_bool done;
 } built;
 
@@ -37,6 +39,7 @@ typedef struct builder {
     const char *folder;
     size_t n_folder; /* of its name, with the slash */
     int every;
+    stk_memory *memory; /* that files and entries are charged to */
     stk_entries old;
     built *file; /* [n] */
     int64_t n;
@@ -44,10 +47,12 @@ typedef struct builder {
     atomic_bool stop;
 
     stk_mutex lock;
-    stk_cond changed;     /* a thread ended */
-    int n_running;        /* guarded by lock */
-    stk_status status;    /* guarded by lock; the first failure */
-    char error_text[512]; /* guarded by lock */
+    stk_cond changed;      /* a thread ended */
+    int n_running;         /* guarded by lock */
+    stk_status status;     /* guarded by lock; the first failure */
+    char error_text[1024]; /* guarded by lock */
+
+    int64_t n_too_large; /* once the threads have ended; error_text is of the first */
 } builder;
 
 /* --- one file --- */
@@ -76,27 +81,48 @@ static bool has_old(const builder *b, built *f, int size)
     return true;
 }
 
+/* f->entry: as charged as what a source holds, so that a limit that nobody gave is for reading alone. They were charged
+ * like any block until now, as a file may promise more of them than fit. */
+static stk_status hold_entries(const builder *b, size_t bytes)
+{
+    stk_memory_release(b->memory, bytes);
+    return stk_memory_charge_held(b->memory, bytes);
+}
+
+static stk_status make_entries(const builder *b, built *f, stk_jpeg_reader *reader, stk_span encoded, int size)
+{
+    size_t bytes = (size_t)size * sizeof(*f->entry);
+    STK_RETURN_IF_ERROR(stk_memory_charge(b->memory, bytes));
+    stk_jpeg_index index = {.entry = malloc(bytes), .n = size};
+    stk_status status = index.entry ? stk_jpeg_reader_index(reader, encoded, &index) : stk_fail_memory(bytes);
+    if (status == STK_OK && index.n_known == size) {
+        status = hold_entries(b, bytes);
+        if (status == STK_OK) {
+            f->entry = index.entry;
+            f->n_entries = (uint32_t)size;
+            return STK_OK;
+        }
+    } else {
+        stk_memory_release(b->memory, bytes);
+    }
+    free(index.entry);
+    return status == STK_NO_MEMORY ? status : STK_OK;
+}
+
 /* Files without entry points stay without; only what is no fault of the file fails. */
 static stk_status parse_file(const builder *b, built *f, stk_jpeg_reader *reader, stk_scratch *scratch)
 {
     size_t n;
-    if (stk_file_read_stamped(f->path, scratch, &n, &f->times) != STK_OK) return STK_OK;
+    stk_status status = stk_file_read_stamped(f->path, scratch, &n, &f->times);
+    if (status != STK_OK) return status == STK_NO_MEMORY ? status : STK_OK;
     stk_span encoded = {scratch->data, n};
     f->n_bytes = n;
     f->content = stk_content_hash(encoded.data, n);
     bool is_jpeg = stk_image_format_of(encoded) == STK_IMAGE_JPEG;
     int size = is_jpeg ? stk_jpeg_reader_index_size(reader, encoded, b->every) : 0;
-    if (size < 1 || has_old(b, f, size)) return STK_OK;
-    stk_jpeg_index index = {.entry = malloc((size_t)size * sizeof(*index.entry)), .n = size};
-    if (!index.entry) return stk_fail_memory((size_t)size * sizeof(*index.entry));
-    stk_status status = stk_jpeg_reader_index(reader, encoded, &index);
-    if (status == STK_OK && index.n_known == size) {
-        f->entry = index.entry;
-        f->n_entries = (uint32_t)size;
-        return STK_OK;
-    }
-    free(index.entry);
-    return status == STK_NO_MEMORY ? status : STK_OK;
+    if (size < 0) return STK_NO_MEMORY;
+    if (size == 0 || has_old(b, f, size)) return STK_OK;
+    return make_entries(b, f, reader, encoded, size);
 }
 
 /* An old index says nothing of how far its entries are apart: where that is asked for, parse_file looks. */
@@ -126,6 +152,14 @@ static void fail_all(builder *b, stk_status status)
     atomic_store(&b->stop, true);
 }
 
+static void finish_file(builder *b, built *f)
+{
+    atomic_fetch_add(&b->n_kept, f->kept);
+    atomic_fetch_add(&b->n_without, f->n_entries == 0);
+    atomic_fetch_add(&b->n_done, 1);
+    atomic_store(&f->done, true);
+}
+
 static void make_files(builder *b, stk_jpeg_reader *reader, stk_scratch *scratch)
 {
     while (!atomic_load(&b->stop)) {
@@ -134,14 +168,17 @@ static void make_files(builder *b, stk_jpeg_reader *reader, stk_scratch *scratch
         for (int64_t i = from; i < to && !atomic_load(&b->stop); i++) {
             built *f = &b->file[i];
             stk_status status = take_old(b, f) ? STK_OK : parse_file(b, f, reader, scratch);
+            f->is_later = status == STK_NO_MEMORY;
+            if (f->is_later) {
+                stk_jpeg_reader_trim(reader);
+                stk_scratch_free(scratch);
+                continue;
+            }
             if (status != STK_OK) {
                 fail_all(b, status);
                 return;
             }
-            atomic_fetch_add(&b->n_kept, f->kept);
-            atomic_fetch_add(&b->n_without, f->n_entries == 0);
-            atomic_fetch_add(&b->n_done, 1);
-            atomic_store(&f->done, true);
+            finish_file(b, f);
         }
     }
 }
@@ -151,6 +188,7 @@ static void run(void *arg)
     builder *b = arg;
     stk_scratch scratch = {0};
     stk_jpeg_reader *reader = NULL;
+    (void)stk_memory_use(b->memory);
     stk_status status = stk_jpeg_reader_open(&reader);
     if (status == STK_OK)
         make_files(b, reader, &scratch);
@@ -162,6 +200,27 @@ static void run(void *arg)
     b->n_running--;
     stk_cond_signal(&b->changed);
     stk_mutex_unlock(&b->lock);
+}
+
+/* One that finds no room with nothing beside it is larger than the limit. */
+static void make_later(builder *b)
+{
+    stk_scratch scratch = {0};
+    stk_memory *before = stk_memory_use(b->memory);
+    for (int64_t i = 0; i < b->n && !atomic_load(&b->stop); i++) {
+        built *f = &b->file[i];
+        if (!f->is_later) continue;
+        stk_jpeg_reader *reader = NULL;
+        stk_status status = stk_jpeg_reader_open(&reader);
+        if (status == STK_OK) status = parse_file(b, f, reader, &scratch);
+        stk_jpeg_reader_close(reader);
+        stk_scratch_free(&scratch);
+        if (status == STK_OK) finish_file(b, f);
+        if (status == STK_NO_MEMORY && b->n_too_large++ == 0)
+            snprintf(b->error_text, sizeof(b->error_text), "'%s': %s", f->path, stk_error_text());
+        if (status != STK_OK && status != STK_NO_MEMORY) fail_all(b, status);
+    }
+    (void)stk_memory_use(before);
 }
 
 /* --- writing --- */
@@ -235,6 +294,7 @@ static stk_status run_threads(builder *b, const stk_index_options *options, stk_
     wait_and_report(b, options, p);
     for (int i = 0; i < n; i++)
         stk_thread_join(&thread[i]);
+    make_later(b);
     take_counts(b, p);
     return b->status;
 }
@@ -285,7 +345,10 @@ static stk_status build(builder *b, const stk_index_options *options, stk_index_
     if (stk_entries_open(b->folder, NULL, &b->old) == STK_NO_MEMORY) return STK_NO_MEMORY;
     stk_status status = run_threads(b, options, p);
     if (status == STK_OK || status == STK_INTERRUPTED) STK_RETURN_IF_ERROR(save(b, p));
-    return status == STK_OK ? STK_OK : stk_fail(status, "%s", b->error_text);
+    if (status != STK_OK) return stk_fail(status, "%s", b->error_text);
+    if (b->n_too_large == 0) return STK_OK;
+    return stk_fail(STK_NO_MEMORY, "%s; %lld of %lld files are too large for the limit, the others are in the index",
+                    b->error_text, (long long)b->n_too_large, (long long)b->n);
 }
 
 stk_status stk_index_folder(const char *folder, const stk_index_options *options, stk_index_progress *result)
@@ -308,7 +371,9 @@ stk_status stk_index_folder(const char *folder, const stk_index_options *options
         stk_mutex_destroy(&b.lock);
         return status;
     }
-    status = build(&b, options, result);
+    status = stk_memory_new(options->memory_bytes, &b.memory);
+    if (status == STK_OK) status = build(&b, options, result);
     free_builder(&b);
+    stk_memory_free(b.memory);
     return status;
 }

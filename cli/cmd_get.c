@@ -1,5 +1,6 @@
 /* stoker get */
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "stoker/digits.h"
@@ -25,10 +26,43 @@ typedef struct get_view {
     double start_s;
 } get_view;
 
-static void show(void *user, int64_t done, int64_t total)
+static bool show(void *user, int64_t done, int64_t total)
 {
     const get_view *view = user;
     if (view->terminal) cli_bar("pictures", done, total, 0, view->start_s);
+    return !cli_stopped();
+}
+
+static bool goes_on(void *user)
+{
+    (void)user;
+    return !cli_stopped();
+}
+
+/* After what makes a folder here has failed, perhaps because it was stopped. */
+static int fail_made(const char *out, stk_status status)
+{
+    if (status != STK_INTERRUPTED) return cli_fail();
+    if (strstr(stk_error_text(), "is left over")) cli_warn("%s", stk_error_text());
+    cli_printf("stopped; nothing is kept of '%s', and the same command makes it anew\n", cli_shown(out));
+    return cli_stop_code();
+}
+
+/* After a download. Archives come to a folder of their own first. */
+static int fail_download(const stk_download_set *set, const char *out, stk_status status)
+{
+    char kept[CLI_PATH + 16];
+    size_t n = strlen(out);
+    while (n > 1 && out[n - 1] == '/')
+        n--;
+    if (status != STK_INTERRUPTED) return cli_fail();
+    snprintf(kept, sizeof(kept), "%.*s%s", (int)n, out, set->form == STK_DOWNLOAD_FILES ? "" : ".download");
+    if (access(kept, F_OK) == 0)
+        cli_printf("stopped; what has come is kept in '%s', and the same command goes on from there\n",
+                   cli_shown(kept));
+    else
+        cli_printf("stopped; nothing has come yet, and the same command begins anew\n");
+    return cli_stop_code();
 }
 
 static int get_digits(const cli_args *args)
@@ -48,9 +82,10 @@ static int get_digits(const cli_args *args)
     config.size = (int)size;
     config.n_threads = (int)threads;
     if (!out) out = "data/digits";
+    cli_catch_stop();
     stk_status status = stk_digits_generate(out, &config, show, &view);
     if (view.terminal) cli_clear_bar();
-    if (status != STK_OK) return cli_fail();
+    if (status != STK_OK) return fail_made(out, status);
     cli_printf("wrote %s + %s pictures to %s\n", cli_count(config.n_train, a), cli_count(config.n_test, b), out);
     return CLI_OK;
 }
@@ -80,7 +115,10 @@ static int get_made(const cli_args *args)
     config.seed = (uint64_t)seed;
     snprintf(standard, sizeof(standard), "data/%s", name);
     if (!out) out = standard;
-    if (stk_made_write(name, out, &config) != STK_OK) return cli_fail();
+    config.goes_on = goes_on;
+    cli_catch_stop();
+    stk_status status = stk_made_write(name, out, &config);
+    if (status != STK_OK) return fail_made(out, status);
     cli_printf("wrote '%s' to %s; README.txt there says what can be learned from it\n", name, out);
     return CLI_OK;
 }
@@ -123,7 +161,7 @@ static void print_list(void)
 }
 
 /* A line that moves for each file, and one that stays when it is there. */
-static void show_bytes(void *user, const char *name, int64_t done, int64_t total)
+static bool show_bytes(void *user, const char *name, int64_t done, int64_t total)
 {
     get_view *view = user;
     bool unpacking = !strcmp(name, "unpacking");
@@ -135,9 +173,9 @@ static void show_bytes(void *user, const char *name, int64_t done, int64_t total
         cli_printf("%s  %s%s\n", name, unpacking ? cli_count(total, text) : cli_bytes((double)total, text),
                    unpacking ? " files" : "");
         fflush(stdout);
-        return;
+        return !cli_stopped();
     }
-    if (!view->terminal) return;
+    if (!view->terminal) return !cli_stopped();
     snprintf(parts[0], sizeof(parts[0]), "%.250s  %s of %s%s", name,
              unpacking ? cli_count(done, a) : cli_bytes((double)done, a),
              unpacking ? cli_count(total, b) : cli_bytes((double)total, b), unpacking ? " files" : "");
@@ -146,6 +184,7 @@ static void show_bytes(void *user, const char *name, int64_t done, int64_t total
         snprintf(parts[1], sizeof(parts[1]), "  %s left",
                  cli_duration((cli_now() - view->start_s) * (double)(total - done) / (double)n_new, text));
     cli_draw(part, n_new > 0 ? 2 : 1, total > 0 ? (double)done / (double)total : 1);
+    return !cli_stopped();
 }
 
 static int get_files(const cli_args *args, const stk_download_set *set)
@@ -156,7 +195,10 @@ static int get_files(const cli_args *args, const stk_download_set *set)
     snprintf(standard, sizeof(standard), "data/%s", set->name);
     if (!out) out = standard;
     cli_printf("%s: %s; licence: %s\n", set->name, set->about, set->licence);
-    if (stk_download(set, out, cli_value(args, "--mirror"), show_bytes, &view) != STK_OK) return cli_fail();
+    cli_catch_stop();
+    stk_status status = stk_download(set, out, cli_value(args, "--mirror"), show_bytes, &view);
+    if (status == STK_INTERRUPTED && view.terminal) cli_clear_bar();
+    if (status != STK_OK) return fail_download(set, out, status);
     cli_printf("%s is in %s\n", set->name, out);
     if (set->recipe) cli_printf("recipes read it by   source: %s\n", set->recipe);
     return CLI_OK;

@@ -21,8 +21,9 @@ typedef struct stk_digits_config {
 /* 60,000 and 10,000 pictures of 28 x 28 pixels, quality 90. */
 STK_API stk_digits_config stk_digits_config_default(void);
 
-/* Called on the calling thread, some times a second, and once at the end with done == total. */
-typedef void (*stk_digits_progress_fn)(void *user, int64_t done, int64_t total);
+/* Called on the calling thread, some times a second, and once at the end with done == total. False stops:
+ * STK_INTERRUPTED, and what was written is removed. */
+typedef bool (*stk_digits_progress_fn)(void *user, int64_t done, int64_t total);
 
 /* Writes out_dir/train/DIGIT/NUMBER.jpg and out_dir/test/DIGIT/NUMBER.jpg, grey. The folder appears whole, by a rename,
  * or not at all. An out_dir that has files already is refused with STK_BUSY. config and progress may be NULL.

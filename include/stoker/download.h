@@ -14,6 +14,7 @@
 #ifndef STOKER_DOWNLOAD_H
 #define STOKER_DOWNLOAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,8 +53,9 @@ typedef struct stk_download_set {
 /* Data set number i; NULL past the end. Constants. */
 STK_API const stk_download_set *stk_download_at(int i);
 
-/* n_done of n_all bytes of a file are there; or, name "unpacking", so many of an archive's files. */
-typedef void (*stk_download_fn)(void *user, const char *name, int64_t n_done, int64_t n_all);
+/* n_done of n_all bytes of a file are there; or, name "unpacking", so many of an archive's files. False stops:
+ * STK_INTERRUPTED. What was fetched is kept, and the next call goes on from there; unpacking begins anew. */
+typedef bool (*stk_download_fn)(void *user, const char *name, int64_t n_done, int64_t n_all);
 
 /* Fetches what is not there yet into folder, which is made. mirror: NULL, or an address or folder that has the files by
  * their names. progress may be NULL. STK_CORRUPT: another length or checksum than that of the table, both of which the

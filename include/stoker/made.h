@@ -15,6 +15,7 @@
 #ifndef STOKER_MADE_H
 #define STOKER_MADE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "stoker/status.h"
@@ -26,6 +27,10 @@ extern "C" {
 typedef struct stk_made_config {
     int64_t n_train, n_test; /* samples; 0: as many as the set has by default; at most 10,000,000 each */
     uint64_t seed;
+    /* Called now and then by the calling thread; false stops: STK_INTERRUPTED, and what was written is removed. May be
+     * NULL. */
+    bool (*goes_on)(void *user);
+    void *user;
 } stk_made_config;
 
 /* Name of set number i, what it is, and how many samples it has by default; NULL past the end. about, standard: may be

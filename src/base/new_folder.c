@@ -43,9 +43,20 @@ stk_status stk_new_folder_finish(stk_new_folder *f, bool sync)
     if (rename(f->folder, f->path) < 0) {
         bool taken = errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR;
         return taken ? stk_fail(STK_BUSY, "folder '%s' already exists", f->path)
-                     : stk_fail(STK_IO, "cannot rename '%s' to '%s': %s", f->folder, f->path, stk_errno_text(errno));
+                     : stk_fail(STK_IO, "cannot give folder '%s' its name: %s", f->path, stk_errno_text(errno));
     }
     return STK_OK;
+}
+
+/* The error's text, with the name that was asked for where it names the temporary one. */
+static void print_why(const stk_new_folder *f, char *out, size_t n_out)
+{
+    size_t n_folder = strlen(f->folder), n = 0;
+    const char *from = stk_error_text();
+    out[0] = 0;
+    for (const char *at; (at = strstr(from, f->folder)) && n < n_out; from = at + n_folder)
+        n += (size_t)snprintf(out + n, n_out - n, "%.*s%s", (int)(at - from), from, f->path);
+    if (n < n_out) snprintf(out + n, n_out - n, "%s", from);
 }
 
 void stk_new_folder_end(stk_new_folder *f, stk_status status)
@@ -53,7 +64,7 @@ void stk_new_folder_end(stk_new_folder *f, stk_status status)
     if (f->lock_fd < 0) return;
     if (status != STK_OK) {
         char text[1024];
-        snprintf(text, sizeof(text), "%s", stk_error_text());
+        print_why(f, text, sizeof(text));
         if (stk_tree_remove(f->folder) == STK_OK)
             stk_fail(status, "%s", text);
         else

@@ -22,7 +22,8 @@ typedef struct stk_new_folder {
 stk_status stk_new_folder_begin(stk_new_folder *f, const char *path);
 /* Gives it its name. sync: its files outlive a crash of the machine. After a failure the caller still ends it. */
 stk_status stk_new_folder_finish(stk_new_folder *f, bool sync);
-/* Removes what was written where status tells of a failure, whose text stays. Accepts one that was not begun. */
+/* Removes what was written where status tells of a failure, whose text stays, with path in the place of folder. Accepts
+ * one that was not begun. */
 void stk_new_folder_end(stk_new_folder *f, stk_status status);
 
 #endif

@@ -5,9 +5,11 @@ usage: test_get.py STOKER WORK_FOLDER
 """
 import os
 import shutil
+import signal
+import subprocess
 import sys
 
-from program import WORK, accepted, check, refused, run
+from program import STOKER, TIMEOUT, WORK, accepted, check, refused, run
 from range_server import RangeServer
 
 NAME, BYTES = "input.txt", 1115394
@@ -50,6 +52,21 @@ def cut_off():
     asked = [wanted for _, wanted in server.requests]
     check(asked[0] == "bytes=0-0" and all(w.startswith(f"bytes={1 << 20}-") for w in asked[1:]), f"goes on: {asked}")
     check(words("c/input.txt.wrong") == plan("wrong"), "all of it, whole")
+    server.close()
+
+
+def stopped():
+    """Ctrl-C keeps what has come and says where."""
+    def stop(n, path):
+        if n == 3:
+            process.send_signal(signal.SIGINT)
+    server = RangeServer("site", stop)
+    process = subprocess.Popen([STOKER, "get", "tinyshakespeare", "--out", "s", "--mirror", server.url],
+                               stdout=subprocess.PIPE, text=True)
+    said, _ = process.communicate(timeout=TIMEOUT)
+    check(process.returncode == 130, f"Ctrl-C: exit code {process.returncode}")
+    check("kept in 's'" in said and "the same command goes on" in said, f"it says what is kept: {said!r}")
+    check(len(words("s/input.txt.part") or b"") >= 1 << 20 and not os.path.exists("s/input.txt"), "it is kept")
     server.close()
 
 
@@ -134,6 +151,7 @@ with open("site/input.txt", "wb") as out:
 without_libcurl()
 wrong_bytes()
 cut_off()
+stopped()
 changed_since()
 other_lengths()
 from_a_folder()

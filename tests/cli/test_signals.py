@@ -180,16 +180,40 @@ def processor_time():
 
 def other_verbs():
     """Ctrl-C leaves nothing half-made at the final name, and the exit code says what it was."""
-    process = subprocess.Popen([STOKER, "get", "digits", "--train", "1000000", "--out", "half"], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([STOKER, "get", "digits", "--train", "1000000", "--out", "half"], stdout=subprocess.PIPE,
+                               text=True)
     check(wait_until(lambda: glob.glob(".stoker-tmp-*"), process), "get: it writes under a name of its own first")
     process.send_signal(signal.SIGINT)
-    code = process.wait(TIMEOUT)
-    check(code in (130, -signal.SIGINT), f"get: Ctrl-C: exit code {code}")
+    said, _ = process.communicate(timeout=TIMEOUT)
+    check(process.returncode == 130, f"get: Ctrl-C: exit code {process.returncode}")
     check(not os.path.exists("half"), "get: Ctrl-C left a folder that looks whole")
+    check(not glob.glob(".stoker-tmp-*"), f"get: Ctrl-C removes what was made: {glob.glob('.stoker-tmp-*')}")
+    check("nothing is kept of 'half'" in said and "same command" in said, f"get: and says so: {said!r}")
+    process = subprocess.Popen([STOKER, "get", "prices", "--train", "10000000", "--out", "half"], stdout=subprocess.PIPE,
+                               text=True)
+    check(wait_until(lambda: glob.glob(".stoker-tmp-*"), process), "get: it writes under a name of its own first")
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=TIMEOUT)
+    check(process.returncode == 143 and "nothing is kept of 'half'" in said, f"get prices: {process.returncode} {said!r}")
+    check(not os.path.exists("half") and not glob.glob(".stoker-tmp-*"), "get prices: nothing is left")
+
+
+def a_full_disk_names_what_was_asked_for():
+    """Here of a limit of the size of files; what is written lies under a hidden name until it is whole."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    for name in "digits", "prices":
+        done = subprocess.run([STOKER, "get", name, "--train", "50", "--test", "50", "--out", "parts/small"],
+                              preexec_fn=limit, capture_output=True, text=True, timeout=TIMEOUT)
+        check(done.returncode == 1 and "cannot write 'parts/small/" in done.stderr and ".stoker-tmp" not in done.stderr,
+              f"get {name}: {done.returncode} {done.stderr!r}")
+        check(not os.path.exists("parts"), f"get {name}: nothing is left")
 
 
 begin()
 for test in (second_signal_keeps_saving, third_signal_gives_up, hangup_and_cpu_limit_save, processor_time,
-             inherited_ignoring_stays, closed_pipe, full_disk, closed_descriptors, other_verbs):
+             inherited_ignoring_stays, closed_pipe, full_disk, closed_descriptors, other_verbs,
+             a_full_disk_names_what_was_asked_for):
     test()
 end()

@@ -42,7 +42,7 @@ stk_status stk_archive_copy(const stk_archive *archive, size_t i, int fd, const 
 stk_status stk_archive_safe_name(const char *name, int n_strip, char out[STK_ARCHIVE_NAME]);
 
 /* Members and bytes so far, of all. */
-typedef void (*stk_archive_progress_fn)(void *user, size_t n_done, size_t n_all);
+typedef bool (*stk_archive_progress_fn)(void *user, size_t n_done, size_t n_all);
 
 typedef struct stk_archive_written {
     int64_t n_files, n_bytes, n_passed_over;

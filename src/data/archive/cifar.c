@@ -130,7 +130,8 @@ static stk_status write_records(writer *w, size_t i, const char *part, size_t *n
         if (n >= PATH_BYTES) STK_TRY(stk_fail(STK_INVALID, "path '%.60s...' is too long", w->folder));
         STK_TRY(write_image(bytes + at + w->form->n_labels, path));
         ++*n_before;
-        if (w->progress && w->n_done++ % 64 == 0) w->progress(w->user, w->n_done, w->n_all);
+        if (w->progress && w->n_done++ % 64 == 0 && !w->progress(w->user, w->n_done, w->n_all))
+            STK_TRY(stk_fail(STK_INTERRUPTED, "it was stopped"));
     }
 done:
     free(bytes);
@@ -187,6 +188,6 @@ stk_status stk_cifar_unpack(const stk_archive *archive, const stk_cifar_form *fo
     STK_RETURN_IF_ERROR(count_records(&w));
     STK_RETURN_IF_ERROR(write_part(&w, "train", form->train));
     STK_RETURN_IF_ERROR(write_part(&w, "test", form->test));
-    if (progress) progress(user, w.n_all, w.n_all);
+    if (progress) (void)progress(user, w.n_all, w.n_all);
     return STK_OK;
 }

@@ -58,7 +58,7 @@ stk_status stk_archive_unpack(const stk_archive *archive, const char *folder, in
     for (size_t i = 0; i < n; i++) {
         stk_archive_member member = stk_archive_at(archive, i);
         STK_RETURN_IF_ERROR(stk_archive_safe_name(member.name, n_strip, name));
-        if (progress && i % 64 == 0) progress(user, i, n);
+        if (progress && i % 64 == 0 && !progress(user, i, n)) return stk_fail(STK_INTERRUPTED, "it was stopped");
         if (!name[0]) {
             out->n_passed_over++;
             continue;
@@ -69,6 +69,6 @@ stk_status stk_archive_unpack(const stk_archive *archive, const char *folder, in
         out->n_files++;
         out->n_bytes += (int64_t)member.n_bytes;
     }
-    if (progress) progress(user, n, n);
+    if (progress) (void)progress(user, n, n);
     return out->n_files ? STK_OK : stk_fail(STK_CORRUPT, "it holds no files");
 }

@@ -133,6 +133,12 @@ static stk_status open_part(fetch *f, const stk_http_file *remote)
 
 /* --- from a server or a folder --- */
 
+static stk_status report(const fetch *f, uint64_t n_all)
+{
+    if (!f->progress || f->progress(f->user, f->file->name, (int64_t)f->at, (int64_t)n_all)) return STK_OK;
+    return stk_fail(STK_INTERRUPTED, "fetching '%s' was stopped", f->path);
+}
+
 static stk_status receive(fetch *f)
 {
     stk_http_file remote;
@@ -150,7 +156,7 @@ static stk_status receive(fetch *f)
         STK_TRY(stk_http_read(f->url, &remote, f->at, n, block, false, NULL, NULL));
         STK_TRY(stk_write_all(f->fd, f->part, block, n));
         f->at += n;
-        if (f->progress) f->progress(f->user, f->file->name, (int64_t)f->at, (int64_t)remote.n_bytes);
+        STK_TRY(report(f, remote.n_bytes));
     }
     if (fsync(f->fd) < 0) STK_TRY(stk_fail(STK_IO, "cannot write '%s': %s", f->part, stk_errno_text(errno)));
 done:
@@ -172,9 +178,9 @@ static stk_status copy(fetch *f)
         if (status != STK_OK) STK_TRY(stk_fail_prefix(status, "'%s': ", f->url));
         STK_TRY(stk_write_all(f->fd, f->part, block, n));
         f->at += n;
+        STK_TRY(report(f, from.n_bytes));
     }
     if (fsync(f->fd) < 0) STK_TRY(stk_fail(STK_IO, "cannot write '%s': %s", f->part, stk_errno_text(errno)));
-    if (f->progress) f->progress(f->user, f->file->name, (int64_t)f->at, (int64_t)f->at);
 done:
     stk_input_close(&from);
     free(block);

@@ -59,10 +59,10 @@ typedef struct report {
     void *user;
 } report;
 
-static void show(void *user, size_t n_done, size_t n_all)
+static bool show(void *user, size_t n_done, size_t n_all)
 {
     const report *r = user;
-    r->progress(r->user, "unpacking", (int64_t)n_done, (int64_t)n_all);
+    return r->progress(r->user, "unpacking", (int64_t)n_done, (int64_t)n_all);
 }
 
 static stk_status unpack(const stk_download_set *set, const stk_archive *archive, const char *folder,

@@ -158,7 +158,10 @@ static stk_status run_all(writer *w, stk_digits_progress_fn progress, void *user
         if (w->n_running > 0) stk_cond_wait_ms(&w->changed, &w->lock, REPORT_MS);
         running = w->n_running > 0;
         stk_mutex_unlock(&w->lock);
-        if (progress && running) progress(user, atomic_load(&w->done), w->total);
+        if (progress && running && !progress(user, atomic_load(&w->done), w->total) && status == STK_OK) {
+            status = stk_fail(STK_INTERRUPTED, "making '%s' was stopped", w->folder);
+            atomic_store(&w->stop, true);
+        }
     }
     for (int i = 0; i < n; i++)
         stk_thread_join(&thread[i]);
@@ -213,6 +216,6 @@ done:
     stk_new_folder_end(&out, status);
     if (have_cond) stk_cond_destroy(&w.changed);
     if (have_lock) stk_mutex_destroy(&w.lock);
-    if (status == STK_OK && progress) progress(user, w.total, w.total);
+    if (status == STK_OK && progress) (void)progress(user, w.total, w.total);
     return status;
 }

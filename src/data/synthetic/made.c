@@ -40,9 +40,16 @@ stk_rng stk_made_rng(const stk_made *made, int part, int64_t i)
     return stk_rng_make(made->seed, (uint64_t)part, (uint64_t)i, 0);
 }
 
+stk_status stk_made_ask(const stk_made *made)
+{
+    if (!made->goes_on || made->goes_on(made->user)) return STK_OK;
+    return stk_fail(STK_INTERRUPTED, "making '%s' was stopped", made->folder);
+}
+
 stk_status stk_made_file(const stk_made *made, const char *name, const void *data, size_t n)
 {
     char path[STK_NEW_FOLDER_PATH + 64];
+    STK_RETURN_IF_ERROR(stk_made_ask(made));
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), made->folder, name));
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) return stk_fail(STK_IO, "cannot create '%s': %s", path, stk_errno_text(errno));
@@ -68,6 +75,7 @@ stk_status stk_made_write(const char *name, const char *out_dir, const stk_made_
     while (i < N_SETS && strcmp(sets[i].name, name))
         i++;
     if (i == N_SETS) return stk_fail(STK_NOT_FOUND, "no generated data set is called '%.60s'", name);
+    if (config) made.goes_on = config->goes_on, made.user = config->user;
     made.n[0] = config && config->n_train ? config->n_train : sets[i].n_train;
     made.n[1] = config && config->n_test ? config->n_test : sets[i].n_test;
     STK_RETURN_IF_ERROR(check_count(name, "train", made.n[0]));

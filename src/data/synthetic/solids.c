@@ -62,6 +62,7 @@ static stk_status write_part(const stk_made *made, int part)
     snprintf(shape, sizeof(shape), "%lld,", (long long)made->n[part]);
     add_header(&labels, "|u1", shape);
     for (int64_t i = 0; i < made->n[part]; i++) {
+        if (i % 64 == 0) STK_TRY(stk_made_ask(made));
         const uint8_t kind = (uint8_t)(i % N_KINDS);
         stk_rng rng = stk_made_rng(made, part, i);
         draw_solid(&rng, kind, voxels);

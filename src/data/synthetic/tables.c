@@ -51,11 +51,13 @@ static stk_status write_both(stk_made *made, const char *headings, const void *w
         stk_text table = {0};
         best_rate best = {0};
         stk_text_add(&table, "%s\n", headings);
-        for (int64_t i = 0; i < made->n[part]; i++) {
+        stk_status status = STK_OK;
+        for (int64_t i = 0; i < made->n[part] && status == STK_OK; i++) {
+            if (i % 1024 == 0) status = stk_made_ask(made);
             stk_rng rng = stk_made_rng(made, part, i);
             row(&rng, world, &table, &best);
         }
-        stk_status status = write_table(made, part, &table);
+        if (status == STK_OK) status = write_table(made, part, &table);
         stk_text_free(&table);
         if (status != STK_OK) return status;
         if (part == 1 && best.loss > 0) note_best(made, &best);

@@ -198,12 +198,13 @@ typedef struct progress {
     bool well;
 } progress;
 
-static void note_progress(void *user, int64_t done, int64_t total)
+static bool note_progress(void *user, int64_t done, int64_t total)
 {
     progress *p = user;
     p->well = p->well && done >= p->last && done <= total;
     p->last = done;
     p->total = total;
+    return true;
 }
 
 static void progress_ends_at_total(void **state)

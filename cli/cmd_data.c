@@ -124,9 +124,12 @@ const cli_verb cli_data_bench = {"data bench", "RECIPE [OPTION...]",
                                  "Measures what a recipe's input pipeline delivers. It says what each stage takes, "
                                  "too.",
                                  bench_options, .run = run};
-const cli_verb cli_data_show = {"data show", "RECIPE --out FILE [OPTION...]",
+const cli_verb cli_data_show = {"data show",
+                                "RECIPE --out FILE [OPTION...]",
                                 "Draws a sheet of samples with their labels, as the network will see them.",
-                                show_options, .run = run};
+                                show_options,
+                                .run = run,
+                                .makes_files = true};
 const cli_verb cli_data_explain = {"data explain", "RECIPE [OPTION...]",
                                    "Says what a pipeline is made of, what it promises and what it needs.",
                                    explain_options, .run = run};

@@ -132,6 +132,10 @@ def closed_pipe():
     check(subprocess.run([STOKER, "pack", "digits/test", "--out", "packed", "--quiet"]).returncode == 0, "a pack")
     gone, out = os.pipe()
     os.close(gone)
+    done = subprocess.run([STOKER, "data", "show", "small.yaml", "--out", "sheet.png"], stdout=out, stderr=subprocess.PIPE,
+                          timeout=TIMEOUT)
+    check(done.returncode == 0 and b"warning: not all" in done.stderr and os.path.exists("sheet.png"),
+          f"data show | head has made its file: {done.returncode} {done.stderr!r}")
     for args in PRINTS:
         done = subprocess.run([STOKER, *args], stdout=out, stderr=subprocess.PIPE, timeout=TIMEOUT)
         check(done.returncode == -signal.SIGPIPE and done.stderr == b"", f"{args} | head: {done.returncode} {done.stderr!r}")

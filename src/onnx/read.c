@@ -72,7 +72,7 @@ static bool is_shallow(message kind, const uint8_t *data, size_t n, int depth)
 /* --- memory: two bytes of an empty message become two hundred of a struct --- */
 
 typedef struct purse {
-    size_t left;
+    size_t left, lacking; /* lacking: bytes that malloc did not give */
     bool spent;
 } purse;
 
@@ -83,7 +83,9 @@ static void *take_memory(void *user, size_t n)
     p->spent = p->spent || n > p->left || p->left - n < MALLOC_BYTES;
     if (p->spent) return NULL;
     p->left -= n + MALLOC_BYTES;
-    return malloc(n ? n : 1);
+    void *memory = malloc(n ? n : 1);
+    if (!memory) p->lacking = n ? n : 1;
+    return memory;
 }
 
 static void give_memory(void *user, void *memory)
@@ -101,6 +103,7 @@ static stk_status unpack(stk_span bytes, Onnx__ModelProto **out)
     ProtobufCAllocator allocator = {take_memory, give_memory, &p};
     *out = onnx__model_proto__unpack(&allocator, bytes.n, bytes.data);
     if (*out && (*out)->graph) return STK_OK;
+    if (p.lacking) return stk_fail_memory(p.lacking);
     if (p.spent)
         return stk_fail(STK_UNSUPPORTED, "the messages in its %zu bytes would take more than %zu MiB of memory",
                         bytes.n, most >> 20);

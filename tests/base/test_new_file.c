@@ -98,6 +98,26 @@ static void only_regular_files_are_replaced(void **state)
     assert_int_equal(count_temporary(root, NULL), 0);
 }
 
+/* In a process that may not read it, whoever runs the test. */
+static void a_file_that_cannot_be_read_is_told_so(void **state)
+{
+    (void)state;
+    int end;
+    put(in_root("secret"), "mine");
+    assert_int_equal(chmod(in_root("secret"), 0), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (chdir(root) < 0 || (geteuid() == 0 && seteuid(65534) < 0)) _exit(77);
+        bool told = stk_new_file_check_kind("secret", "a PNG file", 0, "P", 1) == STK_IO &&
+                    strstr(stk_error_text(), "cannot be read (permission denied)");
+        _exit(told ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &end, 0), child);
+    if (WIFEXITED(end) && WEXITSTATUS(end) == 77) skip();
+    assert_int_equal(end, 0);
+}
+
 static void a_name_is_a_mark(void **state)
 {
     (void)state;
@@ -255,6 +275,7 @@ int main(void)
         cmocka_unit_test(leftovers_of_killed_writers_go_and_nothing_else),
         cmocka_unit_test(temporary_names_cannot_be_guessed),
         cmocka_unit_test(only_regular_files_are_replaced),
+        cmocka_unit_test(a_file_that_cannot_be_read_is_told_so),
         cmocka_unit_test(a_name_is_a_mark),
         cmocka_unit_test(a_new_folder_removes_nobodys_files),
         cmocka_unit_test(folders_of_what_failed_are_taken_back),

@@ -6,7 +6,11 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "graph/graph.h"
@@ -190,9 +194,36 @@ static void too_many_nodes_are_refused(void **state)
     stk_text_free(&model);
 }
 
+/* In a process that gets no more memory: a model whose first text is larger than what is free. */
+static void memory_that_is_not_there_is_no_damage(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* its malloc ends the process */
+#endif
+    enum { TEXT_BYTES = 1 << 24 };
+    static const uint8_t begins[] = {0x12, 0x80, 0x80, 0x80, 0x08}; /* producer_name, of so many bytes */
+    int end;
+    uint8_t *bytes = calloc(1, sizeof(begins) + TEXT_BYTES);
+    assert_non_null(bytes);
+    memcpy(bytes, begins, sizeof(begins));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        stk_onnx *model = NULL;
+        struct rlimit none = {1, 1};
+        if (setrlimit(RLIMIT_AS, &none) < 0) _exit(2);
+        _exit(stk_onnx_parse(bytes, sizeof(begins) + TEXT_BYTES, NULL, &model) == STK_NO_MEMORY ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &end, 0), child);
+    free(bytes);
+    assert_int_equal(end, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_that_is_not_there_is_no_damage),
         cmocka_unit_test(layouts_meet),
         cmocka_unit_test(shapes_are_known_at_once),
         cmocka_unit_test(errors_name_node_and_op),

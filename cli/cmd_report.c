@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/new_file.h"
 #include "cli.h"
 #include "stoker/report.h"
 
@@ -34,20 +35,6 @@ static int run_quietly(char *const argv[])
     while (waitpid(child, &code, 0) < 0)
         if (errno != EINTR) return 127;
     return WIFEXITED(code) ? WEXITSTATUS(code) : 126;
-}
-
-/* Only a picture is replaced by a picture. */
-static bool may_replace(const char *file, const char *magic)
-{
-    char found[8] = "";
-    struct stat info;
-    if (stat(file, &info) != 0 || info.st_size == 0) return true;
-    FILE *opened = S_ISREG(info.st_mode) ? fopen(file, "re") : NULL;
-    size_t n = opened ? fread(found, 1, strlen(magic), opened) : 0;
-    if (opened) fclose(opened);
-    if (n > 0 && !memcmp(found, magic, strlen(magic))) return true;
-    cli_error("'%s' is there and of another kind: it is not replaced; name another file, or remove it", file);
-    return false;
 }
 
 /* Has the first browser that is there write the file; 127: none is. */
@@ -81,33 +68,43 @@ static int run_browser(const char *html, int n_runs, const char *option, const c
     return code;
 }
 
-/* option: "--screenshot" or "--print-to-pdf". What is at file stays until the new one is whole. */
-static int print_page(const char *html, int n_runs, const char *option, const char *file)
+/* Has it written inside the folder, where nothing else is. Chromium tells the format by the ending. */
+static int print_inside(const char *folder, const char *html, int n_runs, const char *option, const char *file)
 {
-    char temporary[PATH_BYTES + 16];
+    char inside[STK_TEMPORARY_PATH + 16];
     const char *browser = "";
     struct stat info;
-    mode_t mask = umask(0);
-    (void)umask(mask);
-    if (!may_replace(file, strstr(option, "pdf") ? "%PDF" : "\x89PNG")) return CLI_FAILED;
-    /* Chromium tells the format by the ending. */
-    int n = snprintf(temporary, sizeof(temporary), "%s.XXXXXX%s", file, strstr(option, "pdf") ? ".pdf" : ".png");
-    int fd = n < (int)sizeof(temporary) ? mkostemps(temporary, 4, O_CLOEXEC) : -1;
+    snprintf(inside, sizeof(inside), "%s/page%s", folder, strstr(option, "pdf") ? ".pdf" : ".png");
+    /* Made here, or it would have the mode that Chromium likes. */
+    int fd = open(inside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) {
         cli_error("cannot write '%s': %s", file, strerror(errno));
         return CLI_FAILED;
     }
     close(fd);
-    int code = run_browser(html, n_runs, option, temporary, &browser);
-    bool ok = code != 127 && stat(temporary, &info) == 0 && info.st_size > 0 && chmod(temporary, 0666 & ~mask) == 0 &&
-              rename(temporary, file) == 0;
-    if (ok) return CLI_OK;
-    unlink(temporary);
+    int code = run_browser(html, n_runs, option, inside, &browser);
+    if (code != 127 && stat(inside, &info) == 0 && info.st_size > 0 && rename(inside, file) == 0) return CLI_OK;
     if (code != 127)
         cli_error("'%s' wrote no '%s'", browser, file);
     else
         cli_error("no Chromium to make '%s' with: apt install chromium, or print '%s' from any browser", file, html);
     return CLI_FAILED;
+}
+
+/* option: "--screenshot" or "--print-to-pdf". What is at file stays until the new one is whole. */
+static int print_page(const char *html, int n_runs, const char *option, const char *file)
+{
+    char folder[STK_TEMPORARY_PATH];
+    int fd;
+    bool pdf = strstr(option, "pdf") != NULL;
+    if (stk_new_file_check_regular(file) != STK_OK ||
+        stk_new_file_check_kind(file, pdf ? "a PDF file" : "a PNG file", 0, pdf ? "%PDF" : "\x89PNG", 4) != STK_OK ||
+        stk_temporary_folder(file, folder, &fd) != STK_OK)
+        return cli_fail();
+    int code = print_inside(folder, html, n_runs, option, file);
+    (void)stk_tree_remove(folder);
+    close(fd);
+    return code;
 }
 
 static int run(const cli_verb *verb, int argc, char **argv)

@@ -364,8 +364,10 @@ def pictures_of_reports():
     refused(report, 1, "'chromium' wrote no 'drawn.png'", env=path("fails"))
     check(open("drawn.png", "rb").read() == drawn, "the one before stays")
     put("thesis.png2", "mine")
-    refused([*report[:-1], "thesis.png2"], 1, "thesis.png2' is there and of another kind", env=path("draws"))
-    check(text("thesis.png2") == "mine" and not glob.glob("*.png.*"), "nor is another kind replaced")
+    refused([*report[:-1], "thesis.png2"], 1, "thesis.png2' is there and is not a PNG file", env=path("draws"))
+    check(text("thesis.png2") == "mine" and not glob.glob(".stoker-tmp-*"), "nor is another kind replaced")
+    os.mkfifo("pipe.png")
+    refused([*report[:-1], "pipe.png"], 1, "pipe.png': it is there and is no regular file", env=path("draws"))
 
 
 if __name__ == "__main__":

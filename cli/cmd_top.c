@@ -20,6 +20,7 @@
 #include "cli.h"
 #include "stoker/printable.h"
 #include "watch/nvml.h"
+#include "watch/own.h"
 #include "watch/sampler.h"
 
 enum { PATH_BYTES = 4096, LINE_BYTES = 512, MOST_LINES = 64, BAR = 20 };
@@ -151,32 +152,14 @@ static double number_of(const char *line, const char *key, double standard)
     return end == at + strlen(want) ? standard : x;
 }
 
-/* The last whole line of a file; "" where there is none. */
-static void read_last(const char *path, char out[4096])
-{
-    char block[8192];
-    struct stat info;
-    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "re") : NULL; /* a FIFO would block */
-    out[0] = 0;
-    if (!file) return;
-    if (fseek(file, -(long)sizeof(block) + 1, SEEK_END) < 0) rewind(file);
-    size_t n = fread(block, 1, sizeof(block) - 1, file);
-    fclose(file);
-    while (n > 0 && block[n - 1] != '\n')
-        n--;
-    if (n == 0) return;
-    block[n - 1] = 0;
-    char *start = strrchr(block, '\n');
-    snprintf(out, 4096, "%.4095s", start ? start + 1 : block);
-}
-
 static void add_run(top *t)
 {
-    char path[PATH_BYTES + 16], line[4096], count[CLI_TEXT], a[CLI_BAR], lr[CLI_TEXT], rate_text[CLI_TEXT];
+    char path[PATH_BYTES + 16], line[STK_WATCH_OWN_LINE], count[CLI_TEXT], a[CLI_BAR], lr[CLI_TEXT],
+        rate_text[CLI_TEXT];
     static const char *const parts[] = {"input", "host", "launch", "compute"};
     if (!t->folder[0]) return;
     snprintf(path, sizeof(path), "%s/metrics.jsonl", t->folder);
-    read_last(path, line);
+    stk_watch_own_read_last(path, line);
     if (!line[0]) {
         add_line(t, "run      %.60s: no step yet", t->folder);
         return;

@@ -1,16 +1,16 @@
 /* See own.h. The line is written by run/metrics.c. */
 #include "watch/own.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "watch/parse.h"
-
-enum { BLOCK = 16384 };
 
 /* The number behind "key": ; -1 where there is none. */
 static double number_of(const char *line, const char *key)
@@ -23,15 +23,23 @@ static double number_of(const char *line, const char *key)
     return end == at + strlen(want) ? -1 : x;
 }
 
-/* The last whole line; "" where there is none. */
-static void read_last(const char *path, char out[BLOCK])
+/* Without waiting for who writes a FIFO of that name; NULL where there is no regular file. */
+static FILE *open_regular(const char *path)
 {
     struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *file = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? fdopen(fd, "r") : NULL;
+    if (fd >= 0 && !file) close(fd);
+    return file;
+}
+
+void stk_watch_own_read_last(const char *path, char out[STK_WATCH_OWN_LINE])
+{
+    FILE *file = open_regular(path);
     out[0] = 0;
-    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "re") : NULL; /* a FIFO would block */
     if (!file) return;
-    if (fseek(file, -(long)BLOCK + 1, SEEK_END) < 0) rewind(file);
-    size_t n = fread(out, 1, BLOCK - 1, file);
+    if (fseek(file, -(long)STK_WATCH_OWN_LINE + 1, SEEK_END) < 0) rewind(file);
+    size_t n = fread(out, 1, STK_WATCH_OWN_LINE - 1, file);
     fclose(file);
     while (n > 0 && out[n - 1] != '\n')
         n--;
@@ -44,12 +52,11 @@ static void read_last(const char *path, char out[BLOCK])
 static bool asks_for_f32(const char *metrics)
 {
     char path[STK_WATCH_PATH], line[256];
-    struct stat info;
     const char *slash = strrchr(metrics, '/');
     if (!slash) return false;
     int n = snprintf(path, sizeof(path), "%.*s/recipe.yaml", (int)(slash - metrics), metrics);
     if (n < 0 || (size_t)n >= sizeof(path)) return false;
-    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "re") : NULL;
+    FILE *file = open_regular(path);
     bool found = false;
     while (file && !found && fgets(line, sizeof(line), file))
         found = !strcmp(line, "precision: f32\n");
@@ -59,12 +66,12 @@ static bool asks_for_f32(const char *metrics)
 
 stk_status stk_watch_own_note(stk_watch_facts *facts)
 {
-    char line[BLOCK];
+    char line[STK_WATCH_OWN_LINE];
     const char *framework = stk_watch_facts_get(facts, "framework", 0),
                *path = stk_watch_facts_get(facts, "metrics", 0);
     if (!path || stk_watch_facts_get(facts, "metrics", 1) || !framework || strcmp(framework, "stoker")) return STK_OK;
     if (asks_for_f32(path)) STK_RETURN_IF_ERROR(stk_watch_facts_add(facts, "f32", "the recipe's precision"));
-    read_last(path, line);
+    stk_watch_own_read_last(path, line);
     double compute = number_of(line, "compute");
     if (!(compute >= 0 && compute <= 1)) return STK_OK;
     return stk_watch_facts_add(facts, "own", "%.4f %.4f %.4f %.4f", number_of(line, "input"), number_of(line, "host"),

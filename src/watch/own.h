@@ -13,6 +13,10 @@
  * that type; nothing where there is no such file, or several. */
 stk_status stk_watch_own_note(stk_watch_facts *facts);
 
+/* The last whole line of a run's metrics.jsonl; "" where there is none, or no regular file. */
+enum { STK_WATCH_OWN_LINE = 16384 };
+void stk_watch_own_read_last(const char *path, char out[STK_WATCH_OWN_LINE]);
+
 typedef struct stk_watch_own {
     double input, host, launch, compute; /* shares of the run's time */
 } stk_watch_own;

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "base/new_file.h"
 #include "cli.h"
 #include "stoker/printable.h"
 #include "watch/child.h"
@@ -137,18 +139,10 @@ static int put_html(const char *path, const stk_watch_report *report)
 {
     stk_text page = {0};
     stk_watch_report_html(report, &page);
-    FILE *file = fopen(path, "we");
-    if (!file) {
-        cli_error("cannot write '%s': %s", path, strerror(errno));
-        stk_text_free(&page);
-        return CLI_FAILED;
-    }
-    int code = put_text(file, &page);
-    if (fclose(file) != 0 && code == CLI_OK) {
-        cli_error("cannot write '%s': %s", path, strerror(errno));
-        code = CLI_FAILED;
-    }
-    return code;
+    stk_status status = stk_text_status(&page);
+    if (status == STK_OK) status = stk_file_write_durably(path, stk_text_get(&page), page.n);
+    stk_text_free(&page);
+    return status == STK_OK ? CLI_OK : cli_fail();
 }
 
 /* The report in all forms that were asked for; text goes to file. */
@@ -190,20 +184,11 @@ static void put_line(const stk_watch *watch)
     stk_text_free(&line);
 }
 
-/* False for a file of another kind, which is not replaced. */
-static bool is_page(const char *path)
-{
-    struct stat info;
-    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "re") : NULL;
-    int first = file ? getc(file) : EOF;
-    if (file) fclose(file);
-    return first == EOF || first == '<';
-}
-
 /* Whether the files can be written that are to be at the end, before a command starts that may take days. */
 static bool can_write(const cli_args *args)
 {
     static const char *const names[] = {"--record", "--html"};
+    static const char page[] = STK_WATCH_PAGE;
     for (int i = 0; i < 2; i++) {
         const char *path = cli_value(args, names[i]);
         FILE *file = path ? fopen(path, "ae") : NULL;
@@ -212,9 +197,9 @@ static bool can_write(const cli_args *args)
             return false;
         }
         if (file) fclose(file);
-        if (i == 1 && path && !is_page(path)) {
-            fprintf(stderr, "stoker: '%s' is there and is not an HTML page: it is not replaced; name another file\n",
-                    path);
+        if (i == 1 && path &&
+            stk_new_file_check_kind(path, "a page of 'stoker watch'", 0, page, strlen(page)) != STK_OK) {
+            cli_fail();
             return false;
         }
     }

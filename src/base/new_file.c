@@ -15,7 +15,7 @@ typedef enum judgement { OURS, ANOTHER, UNREADABLE } judgement;
 /* OURS: nothing, an empty file, or those bytes in a regular one. UNREADABLE: errno tells why. */
 static judgement judge(const char *path, int flags, size_t at, const void *magic, size_t n)
 {
-    char found[64];
+    char found[128];
     struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
     if (fd < 0) return errno == ENOENT ? OURS : UNREADABLE;

@@ -49,10 +49,14 @@ static const char *name_of(const stk_run_data *run)
     return slash && slash[1] ? slash + 1 : run->folder;
 }
 
+/* The mark of such pages, too: others are not replaced. */
+#define BEGIN                                                                                                          \
+    "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport "                                      \
+    "content=\"width=device-width\"><title>"
+
 static void add_title(stk_text *out, const stk_run_data *run, int n)
 {
-    stk_text_add(out, "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport "
-                      "content=\"width=device-width\"><title>");
+    stk_text_add(out, "%s", BEGIN);
     for (int i = 0; i < n; i++) {
         stk_text_add(out, "%s", i ? " and " : "");
         stk_html_add(out, name_of(&run[i]));
@@ -166,7 +170,7 @@ stk_status stk_report_write(const char *const *folder, int n_folders, const char
     stk_status status;
     if (n_folders < 1 || n_folders > STK_MOST_REPORTED)
         return stk_fail(STK_INVALID, "a report is of 1 to %d runs, not %d", STK_MOST_REPORTED, n_folders);
-    STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "an HTML page", 0, "<", 1));
+    STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "a page of 'stoker report'", 0, BEGIN, 60));
     for (int i = 0; i < n_folders; i++)
         STK_TRY(stk_run_data_read(folder[i], &run[i]));
     STK_TRY(stk_dir_check_for(path));

@@ -174,9 +174,14 @@ static stk_status list_tensors(const stk_export_source *source, const stk_naming
 
 stk_status stk_export_path(const char *folder, const char *name, const char *out, char path[STK_EXCHANGE_TEXT])
 {
+    char manifest[STK_EXCHANGE_TEXT];
     if (!out) return stk_path_join(path, STK_EXCHANGE_TEXT, folder, name);
     int n = snprintf(path, STK_EXCHANGE_TEXT, "%s", out);
-    return n > 0 && n < STK_EXCHANGE_TEXT ? STK_OK : stk_fail(STK_INVALID, "the path to write to is too long");
+    if (n <= 0 || n >= STK_EXCHANGE_TEXT) return stk_fail(STK_INVALID, "the path to write to is too long");
+    const char *slash = strrchr(path, '/');
+    snprintf(manifest, sizeof(manifest), "%.*smanifest.json", slash ? (int)(slash + 1 - path) : 0, path);
+    if (!stk_path_exists(manifest)) return STK_OK;
+    return stk_fail(STK_BUSY, "'%s' would lie in a checkpoint, whose files belong together; name another file", path);
 }
 
 /* By the part whose stages are those of evaluation. */

@@ -22,6 +22,8 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out);
 /* One object: verdicts, signals, missing, framework, command, length_s, overhead, exit_code, signal. */
 void stk_watch_report_json(const stk_watch_report *report, stk_text *out);
 /* One page that needs no network. */
+/* How a page begins, which tells it from others. */
+#define STK_WATCH_PAGE "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>stoker watch"
 void stk_watch_report_html(const stk_watch_report *report, stk_text *out);
 /* A line for a terminal while the job runs. */
 void stk_watch_report_line(const stk_watch_report *report, stk_text *out);

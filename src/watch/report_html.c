@@ -145,8 +145,8 @@ static void add_head(const stk_watch_report *report, stk_text *out)
     double joules = report->history->gpu_joules;
     char kj[STK_PLAIN_TEXT], end[120];
     stk_text_add(out,
-                 "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>stoker watch</title><style>%s"
-                 "</style></head><body>\n<h1>",
+                 STK_WATCH_PAGE "</title><style>%s"
+                                "</style></head><body>\n<h1>",
                  style);
     add_escaped(out, command ? command : "a running process");
     stk_text_add(out, "</h1><p>%.1f s watched, judged from %.1f to %.1f s (tinted in the curves)", report->length_s,

@@ -304,10 +304,23 @@ def outputs_of_another_kind():
         refused([*words, f"thesis.{name}", *after], 1, f"thesis.{name}' is there and is not", "not replaced",
                 "name another file")
         check(text(f"thesis.{name}") == "name: a thesis\n" * 9, f"{name}: it stays as it is")
+        like = {"json": '{\n  "name": "my-app"\n}\n', "html": "<!doctype html>\n<p>mine\n", "watched": "<html>\n<p>mine\n"}.get(name)
+        if like:  # Of the same format, but a person's.
+            put(f"like.{name}", like)
+            refused([*words, f"like.{name}", *after], 1, f"like.{name}' is there and is not", "not replaced")
+            check(text(f"like.{name}") == like, f"{name}: a file of the same format stays as it is")
         for _ in range(2):
             accepted([*words, f"own.{name}", *after])
         put(f"empty.{name}", "")
         accepted([*words, f"empty.{name}", *after])
+
+
+def exports_into_checkpoints():
+    """A checkpoint's files belong together: an export that took the place of one would cost it all."""
+    accepted([*TRAIN, "--steps", "2", "--out", "whole"])
+    for name in "model.safetensors", "optimizer.safetensors":
+        refused(["export", "whole", "--safetensors", "--out", f"whole/step-2/{name}"], 1, "would lie in a checkpoint")
+    accepted(["eval", "whole"])
 
 
 def parts_of_another_kind():
@@ -318,30 +331,30 @@ def parts_of_another_kind():
     if without_onnx("wide"):
         del cases["--onnx"]
     for kind, names in cases.items():
-        words = ["export", "wide", kind, "--shard", "1", "--out", "parts/m." + kind[2:]]
+        words = ["export", "wide", kind, "--shard", "1", "--out", "pieces/m." + kind[2:]]
         for content in "{a thesis}\n" * 9, "w":
             for name in names:
-                put(f"parts/{name}", content)
-                refused(words, 1, f"parts/{name}' is there and is not", "not replaced")
-                check(os.path.getsize(f"parts/{name}") == len(content), f"{name} stays as it is")
-                check(os.listdir("parts") == [name], f"and nothing is written beside it: {os.listdir('parts')}")
-                shutil.rmtree("parts")
+                put(f"pieces/{name}", content)
+                refused(words, 1, f"pieces/{name}' is there and is not", "not replaced")
+                check(os.path.getsize(f"pieces/{name}") == len(content), f"{name} stays as it is")
+                check(os.listdir("pieces") == [name], f"and nothing is written beside it: {os.listdir('parts')}")
+                shutil.rmtree("pieces")
         for name in names:
-            put(f"parts/{name}", "")
+            put(f"pieces/{name}", "")
         for _ in range(2):
             accepted(words)
-        check(all(os.path.getsize(f"parts/{name}") for name in names), "empty ones and our own are replaced")
-        shutil.rmtree("parts")
+        check(all(os.path.getsize(f"pieces/{name}") for name in names), "empty ones and our own are replaced")
+        shutil.rmtree("pieces")
     # The file that shards take the place of is removed, if it is ours.
-    words = ["export", "wide", "--safetensors", "--out", "parts/m.safetensors"]
-    os.makedirs("parts")
-    os.mkfifo("parts/m.safetensors")
+    words = ["export", "wide", "--safetensors", "--out", "pieces/m.safetensors"]
+    os.makedirs("pieces")
+    os.mkfifo("pieces/m.safetensors")
     refused([*words, "--shard", "1"], 1, "no regular file")
-    check(os.listdir("parts") == ["m.safetensors"], "a pipe stays")
-    os.remove("parts/m.safetensors")
+    check(os.listdir("pieces") == ["m.safetensors"], "a pipe stays")
+    os.remove("pieces/m.safetensors")
     accepted(words)
     accepted([*words, "--shard", "1"], "4 files")
-    check(not os.path.exists("parts/m.safetensors"), "a single file would be read before the index")
+    check(not os.path.exists("pieces/m.safetensors"), "a single file would be read before the index")
 
 
 def pictures_of_reports():
@@ -382,6 +395,7 @@ if __name__ == "__main__":
     all_samples_are_evaluated()
     exports_that_fail()
     outputs_of_another_kind()
+    exports_into_checkpoints()
     parts_of_another_kind()
     pictures_of_reports()
     program.end()

@@ -292,6 +292,9 @@ static stk_status prepare(job *j, int n_paths)
     return STK_OK;
 }
 
+/* How every such file begins, this library's and the package tokenizers'. */
+static const char BEGIN[] = "{\n  \"version\": \"1.0\",";
+
 stk_status stk_tokenizer_train(const char *const *paths, int n_paths, const char *out,
                                const stk_tokenizer_training *training, stk_tokenizer_result *result)
 {
@@ -300,7 +303,7 @@ stk_status stk_tokenizer_train(const char *const *paths, int n_paths, const char
     size_t n_there;
     stk_status status;
     if (!out || !out[0]) return stk_fail(STK_INVALID, "the path to write is missing");
-    STK_TRY(stk_new_file_check_kind(out, "a tokenizer's JSON file", 0, "{", 1));
+    STK_TRY(stk_new_file_check_kind(out, "a tokenizer's JSON file", 0, BEGIN, sizeof(BEGIN) - 1));
     STK_TRY(prepare(&j, n_paths));
     if (!j.training.characters) STK_TRY(read_files(&j, paths, n_paths));
     STK_TRY(j.training.kind == STK_TOKENIZER_CHARACTERS ? make_characters(&j, &json) : make_file(&j, &json));

@@ -208,7 +208,10 @@ static void *shaken(stk_tensor_desc desc, const void *data, uint64_t seed)
     for (int64_t i = 0, n = stk_dtype_is_float(desc.dtype) ? stk_shape_count(desc.shape) : 0; i < n; i++) {
         double x = stk_ref_load(desc.dtype, data, i);
         bool up = stk_philox(seed, 7, (uint64_t)i).v[0] & 1;
-        if (isfinite(x)) stk_ref_store(desc.dtype, copy, i, x * (1 + (up ? 1 : -1) * unit(desc.dtype)));
+        /* A half unit is lost in 64 bits: there it is a whole one. */
+        double y = desc.dtype == STK_F64 ? nextafter(x, up ? HUGE_VAL : -HUGE_VAL)
+                                         : x * (1 + (up ? 1 : -1) * unit(desc.dtype));
+        if (isfinite(x) && isfinite(y)) stk_ref_store(desc.dtype, copy, i, y);
     }
     return copy;
 }

@@ -138,7 +138,7 @@ def rows():
     for batch in ("50", "7", "128"):
         tested = json.loads(accepted(["eval", "rows", "--json", "--batch", batch]).stdout)
         check(abs(tested["recall_at_1"] - result["test_recall_at_1"]) < 0.01, f"in batches of {batch}: {tested}")
-    refused(["predict", "rows", "table.csv"], 1, "no classes to predict")
+    refused(["predict", "rows", "table.csv"], 1, "learned from f32[3] a sample, not from pictures", "stoker eval rows")
     refused(["train", path, "--set", "metrics=[f1]"], 1, "which only 'recall_at' measures, not 'f1'")
     refused(["train", path, "--set", "metrics=[{recall_at: 0}]"], 1, "from 1 to 99999")
     refused(["train", recipe("bad", "triplet", 4, ONE)], 1, "'triplet' takes one row of numbers, and a class number")

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/neighbour.h"
 
 typedef struct build {
     stk_yaml *yaml;
@@ -245,6 +246,19 @@ stk_status stk_yaml_parse(const char *origin, const void *data, size_t n, stk_ya
     return parse(origin, data, n, true, out);
 }
 
+/* 'digits.yaml' for 'digits', and for 'digit.yaml'. */
+static stk_status fail_near(const char *path)
+{
+    char hint[STK_PATH_HINT], text[STK_PATH_HINT];
+    snprintf(text, sizeof(text), "%s.yaml", path);
+    if (stk_path_exists(text))
+        snprintf(hint, sizeof(hint), " (did you mean '%.400s'?)", text);
+    else
+        stk_path_hint(path, hint);
+    snprintf(text, sizeof(text), "%s", stk_error_text());
+    return stk_fail(STK_NOT_FOUND, "%s%s", text, hint);
+}
+
 stk_status stk_yaml_read(const char *path, stk_yaml **out)
 {
     uint8_t *data = NULL;
@@ -252,6 +266,7 @@ stk_status stk_yaml_read(const char *path, stk_yaml **out)
     *out = NULL;
     stk_status status = stk_file_read_small(path, STK_YAML_MOST_BYTES, &data, &capacity, &n);
     if (status == STK_OK) status = stk_yaml_parse(path, data, n, out);
+    if (status == STK_NOT_FOUND) status = fail_near(path);
     free(data);
     return status;
 }

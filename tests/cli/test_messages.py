@@ -40,6 +40,10 @@ def usage():
 def recipes():
     train = ["train", "small.yaml"]
     refused(["train", "nowhere.yaml"], 1, "'nowhere.yaml'", "no such file")
+    with open("first.yaml", "w") as f:
+        f.write("name: first\n")
+    for slip in "first", "frist.yaml":
+        refused(["train", slip], 1, f"'{slip}'", "no such file", "did you mean 'first.yaml'?")
     for name, bad, good in (("STOKER_ISA", "avx3", "baseline"), ("STOKER_TIMEOUT", "1 s", "30"),
                             ("STOKER_CACHE_LIMIT", "5GB", "5GiB")):
         refused(["devices"], 2, name, f"not '{bad}'", env={**os.environ, name: bad})

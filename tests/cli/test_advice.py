@@ -79,7 +79,7 @@ def doctor_agrees_with_the_run():
     """A run that computes, and one that waits for its data."""
     wide, slow = "model={cnn: {widths: [64, 128]}}", "data.train.stages=[{decode: {channels: 1}}, {resize: 400}, " \
                  "{gaussian_blur: 9}, {resize: 28}, {normalize: mnist}]"
-    for name, sets, steps in ("wide", [wide, "precision=f32"], 300), ("slow", [slow, "threads=1", "model={cnn: {widths: [4]}}"], 200):
+    for name, sets, steps in ("wide", [wide, "precision=f32"], 600), ("slow", [slow, "threads=1", "model={cnn: {widths: [4]}}"], 800):
         options = [word for one in [*sets, "epochs=1000"] for word in ("--set", one)]
         done = run("watch", "--json", "--quiet", "--record", f"{name}.rec", "--", os.path.abspath(run.__globals__["STOKER"]), "train", "small.yaml",
                    "--out", name, "--steps", str(steps), *options)

@@ -191,17 +191,18 @@ static bool can_write(const cli_args *args)
     static const char page[] = STK_WATCH_PAGE;
     for (int i = 0; i < 2; i++) {
         const char *path = cli_value(args, names[i]);
+        if (i == 1 && path &&
+            (stk_new_file_check_regular(path) != STK_OK ||
+             stk_new_file_check_kind(path, "a page of 'stoker watch'", 0, page, strlen(page)) != STK_OK)) {
+            cli_fail();
+            return false;
+        }
         FILE *file = path ? fopen(path, "ae") : NULL;
         if (path && !file) {
             cli_error("cannot write '%s': %s", path, strerror(errno));
             return false;
         }
         if (file) fclose(file);
-        if (i == 1 && path &&
-            stk_new_file_check_kind(path, "a page of 'stoker watch'", 0, page, strlen(page)) != STK_OK) {
-            cli_fail();
-            return false;
-        }
     }
     return true;
 }

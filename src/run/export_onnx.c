@@ -115,7 +115,7 @@ stk_status stk_run_export_onnx(const char *folder, const char *out, const stk_ru
     if (!options) options = &none;
     if (options->dtype != STK_F32) STK_TRY(stk_fail(STK_UNSUPPORTED, "ONNX models are written in f32"));
     STK_TRY(stk_export_path(folder, "model.onnx", out, report->path));
-    STK_TRY(stk_new_file_check_kind(report->path, "an ONNX model", 0, "\x08", 1));
+    STK_TRY(stk_new_file_check_kind(report->path, "an ONNX model of Stoker", 0, "\x08\x08\x12\x06stoker", 10));
     STK_TRY(stk_export_open(folder, run_options, &source));
     STK_TRY(stk_dir_check_for(report->path));
     STK_TRY(stk_inference_graph(source.run->model, STK_ANY, &graph));

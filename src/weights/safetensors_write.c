@@ -10,11 +10,13 @@
 #include "base/json.h"
 #include "base/new_file.h"
 #include "stoker/safetensors.h"
+#include "stoker/status.h"
 #include "weights/safetensors.h"
 
 enum { PATH_BYTES = 4096 };
-/* As it is written here and by Hugging Face's libraries. */
-#define INDEX_BEGINS "{\n  \"metadata\": {"
+/* How an index begins that is written here, and a file that names its writer; others are not replaced. */
+#define INDEX_BEGINS "{\n  \"metadata\": {\n    \"stoker\""
+#define NAMED_BEGINS "{\"__metadata__\":{\"format\":\"pt\",\"stoker\":"
 
 typedef struct job {
     const char *path;
@@ -124,15 +126,18 @@ static stk_status check_place(const char *path, const char *kind, size_t at, con
 static stk_status check_places(const job *j)
 {
     char path[PATH_BYTES];
-    static const char kind[] = "a safetensors file";
-    STK_RETURN_IF_ERROR(check_place(j->path, kind, 8, "{"));
+    const char *const *about = j->options->metadata;
+    bool is_named = about && about[0] && !strcmp(about[0], "stoker");
+    const char *kind = is_named ? "a safetensors file of Stoker" : "a safetensors file";
+    const char *begins = is_named ? NAMED_BEGINS : "{";
+    STK_RETURN_IF_ERROR(check_place(j->path, kind, 8, begins));
     for (int64_t i = 0; i < j->n_shards; i++) {
         STK_RETURN_IF_ERROR(shard_path(j, i, path));
-        STK_RETURN_IF_ERROR(check_place(path, kind, 8, "{"));
+        STK_RETURN_IF_ERROR(check_place(path, kind, 8, begins));
     }
     if (j->n_shards == 1) return STK_OK;
     index_path(j, path);
-    return check_place(path, "an index of safetensors files", 0, INDEX_BEGINS);
+    return check_place(path, "an index of safetensors files of Stoker", 0, INDEX_BEGINS);
 }
 
 static stk_status header_of(const job *j, int64_t i_shard, stk_text *out)
@@ -201,7 +206,8 @@ static stk_status write_index(const job *j)
         if (json_object_set_new(map, j->tensor[i].name, json_string(slash ? slash + 1 : path)) < 0)
             STK_TRY(stk_fail_memory(strlen(path)));
     }
-    root = json_pack("{s:{s:I},s:O}", "metadata", "total_size", (json_int_t)total, "weight_map", map);
+    root = json_pack("{s:{s:s,s:I},s:O}", "metadata", "stoker", stk_version(), "total_size", (json_int_t)total,
+                     "weight_map", map);
     STK_TRY(stk_json_print(root, mark, JSON_INDENT(2), &text));
     index_path(j, path);
     STK_TRY(stk_file_write_durably(path, text, strlen(text)));

@@ -305,6 +305,16 @@ def outputs_of_another_kind():
                 "name another file")
         check(text(f"thesis.{name}") == "name: a thesis\n" * 9, f"{name}: it stays as it is")
         like = {"json": '{\n  "name": "my-app"\n}\n', "html": "<!doctype html>\n<p>mine\n", "watched": "<html>\n<p>mine\n"}.get(name)
+        if name in ("png", "onnx", "safetensors"):
+            accepted([*words, f"like.{name}"])
+            with open(f"like.{name}", "r+b") as f:  # As if another program had written it: only the mark is another.
+                content = f.read()
+                at = content.index(b"Stoker" if name == "png" else b"stoker")
+                f.seek(at)
+                f.write(b"butler")
+            refused([*words, f"like.{name}"], 1, f"like.{name}' is there and is not", "not replaced")
+            with open(f"like.{name}", "rb") as f:
+                check(f.read() == content.replace(content[at:at + 6], b"butler", 1), f"{name}: another program's stays as it is")
         if like:  # Of the same format, but a person's.
             put(f"like.{name}", like)
             refused([*words, f"like.{name}", *after], 1, f"like.{name}' is there and is not", "not replaced")

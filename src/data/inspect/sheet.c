@@ -227,12 +227,28 @@ static stk_status draw_all(sheet *s, stk_loader *loader, const char *field, int6
     return STK_OK;
 }
 
+/* The chunk that tells a sheet from other pictures, behind the signature and the header: "Software", by PNG's names. */
+enum { MARK_AT = 33, MARK_BYTES = 27 };
+static const char mark[MARK_BYTES + 1] = "\0\0\0\x0ftEXtSoftware\0Stoker\xd6\x12\x2f\xab";
+
+static stk_status add_mark(uint8_t **png, size_t *n)
+{
+    uint8_t *marked = realloc(*png, *n + MARK_BYTES);
+    if (!marked) return stk_fail_memory(*n + MARK_BYTES);
+    memmove(marked + MARK_AT + MARK_BYTES, marked + MARK_AT, *n - MARK_AT);
+    memcpy(marked + MARK_AT, mark, MARK_BYTES);
+    *png = marked;
+    *n += MARK_BYTES;
+    return STK_OK;
+}
+
 static stk_status write_page(const sheet *s, const char *path)
 {
     uint8_t *png = NULL;
     size_t n, n_there;
     STK_RETURN_IF_ERROR(stk_png_encode(s->page, s->page_height, s->page_width, s->channels, &png, &n));
-    stk_status status = stk_dir_make_for(path, &n_there);
+    stk_status status = add_mark(&png, &n);
+    if (status == STK_OK) status = stk_dir_make_for(path, &n_there);
     if (status == STK_OK) {
         status = stk_file_write_durably(path, png, n);
         if (status != STK_OK) stk_dir_take_back_for(path, n_there);
@@ -255,7 +271,7 @@ stk_status stk_dataset_sheet(const stk_dataset *dataset, const stk_loader_config
         return stk_fail(STK_INVALID, "a sheet has 1 to %d rows and columns, not %d and %d", MOST_SIDE, config->n_rows,
                         config->n_columns);
     STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
-    STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "a PNG file", 0, "\x89PNG", 4));
+    STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "a sheet of 'stoker data show'", MARK_AT, mark, MARK_BYTES));
     int64_t n_samples = stk_dataset_n_batches(dataset) * stk_dataset_batch_size(dataset),
             count = stk_dataset_count(dataset);
     if (count < 0) return stk_fail(STK_UNSUPPORTED, "a sheet is laid out by the number of samples, which is not known");

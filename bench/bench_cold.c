@@ -17,8 +17,8 @@
 #include "data/codec/example.h"
 #include "data/codec/tfrecord_writer.h"
 #include "data/dataset/dataset.h"
-#include "stoker/loader.h"
-#include "stoker/sources.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/sources.h"
 
 enum { N_RECORDS = 1500, N_PIXELS = 224 * 224 * 3, MOST_ROUNDS = 100 };
 

@@ -23,7 +23,7 @@
 #include "engine/engine.h"
 #include "optim/update.h"
 #include "peak.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 /* times: how often the network has it; needs_data: its image has a gradient. */
 typedef struct conv_case {

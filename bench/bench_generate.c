@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "stoker/generate.h"
+#include "stoker/train/generate.h"
 
 static double now(void)
 {

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "data/codec/image.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 enum { SIDE = 32, N_FILES = 2000 };
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 enum { N_SAMPLES = 60000, SIDE = 28, N_PIXELS = SIDE * SIDE };
 

@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "graph/graph.h"
-#include "stoker/onnx.h"
-#include "stoker/safetensors.h"
+#include "stoker/files/onnx.h"
+#include "stoker/files/safetensors.h"
 #include "tensor/shape.h"
 
 enum { MOST_SIZES = 8, MOST_OUTPUTS = 64 };

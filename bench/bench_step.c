@@ -203,7 +203,7 @@ static void print_others(const stk_program *program)
         if (node >= 0) continue;
         int k = -1 - node - program->plan.n_copies;
         ns += entry_ns(program, e);
-        bytes += k >= 0 ? 3 * (double)program->kernel[program->kept.weight[k].node].kept_bytes
+        bytes += k >= 0 ? 3 * (double)program->kernel[program->packed.weight[k].node].packed_bytes
                         : 0; /* 4 bytes read, 2 written */
         n++;
     }

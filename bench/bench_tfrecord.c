@@ -16,8 +16,8 @@
 #include "base/rng.h"
 #include "data/codec/example.h"
 #include "data/codec/tfrecord_writer.h"
-#include "stoker/loader.h"
-#include "stoker/sources.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/sources.h"
 
 enum { N_RECORDS = 200000, SIDE = 28, N_PIXELS = SIDE * SIDE, MOST_EPOCHS = 1000 };
 

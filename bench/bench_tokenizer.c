@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/file.h"
-#include "stoker/tokenizer.h"
+#include "stoker/data/tokenizer.h"
 
 enum { N_RUNS = 5 };
 

@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "stoker/loader.h"
-#include "stoker/run.h"
+#include "stoker/data/loader.h"
+#include "stoker/train/run.h"
 
 enum { MOST_GRID = 32, N_ROUNDS = 5, TUNING_S = 10 };
 #define WINDOW_NS INT64_C(1500000000) /* slots that rested long come back page by page */

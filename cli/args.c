@@ -182,11 +182,12 @@ const char *cli_value(const cli_args *args, const char *name)
     return value;
 }
 
-bool cli_number(const cli_args *args, const char *name, int64_t least, int64_t most, int64_t standard, int64_t *out)
+bool cli_number(const cli_args *args, const char *name, int64_t least, int64_t most, int64_t default_value,
+                int64_t *out)
 {
     const char *text = cli_value(args, name);
     char *end;
-    *out = standard;
+    *out = default_value;
     if (!text) return true;
     errno = 0;
     long long value = strtoll(text, &end, 10);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "stoker/status.h"
-#include "stoker/trainer.h"
+#include "stoker/train/trainer.h"
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_MOST_ARGS = 4096 };
 
@@ -64,8 +64,9 @@ bool cli_parse(const cli_verb *verb, int argc, char **argv, cli_args *out);
 bool cli_has(const cli_args *args, const char *name);
 /* The last value given; NULL when there is none. */
 const char *cli_value(const cli_args *args, const char *name);
-/* A whole number from least to most; standard when not given. False: a message is out. */
-bool cli_number(const cli_args *args, const char *name, int64_t least, int64_t most, int64_t standard, int64_t *out);
+/* A whole number from least to most; default_value when not given. False: a message is out. */
+bool cli_number(const cli_args *args, const char *name, int64_t least, int64_t most, int64_t default_value,
+                int64_t *out);
 /* Prints "stoker: ..." and returns CLI_USAGE. */
 int cli_usage(const cli_verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints the library's error and returns CLI_FAILED. */

@@ -3,8 +3,8 @@
 
 #include "cli.h"
 #include "data.h"
-#include "stoker/cache.h"
-#include "stoker/sources.h"
+#include "stoker/data/cache.h"
+#include "stoker/data/sources.h"
 
 #define SPLIT                                                                                                          \
     {                                                                                                                  \

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "stoker/device.h"
+#include "stoker/graph/device.h"
 
 static const cli_option options[] = {{"--json", NULL, "prints one JSON object"}, {NULL, NULL, NULL}};
 

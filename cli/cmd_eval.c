@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "stoker/run.h"
+#include "stoker/train/run.h"
 
 static const cli_option options[] = {
     {"--part", "test|valid|train", "the part of the recipe's data; default: test"},

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "stoker/exchange.h"
+#include "stoker/files/exchange.h"
 
 static const cli_option options[] = {
     {"--safetensors", NULL, "weights for PyTorch, torchvision and Hugging Face"},

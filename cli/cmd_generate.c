@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "stoker/generate.h"
+#include "stoker/data/tokenizer.h"
 #include "stoker/printable.h"
-#include "stoker/tokenizer.h"
+#include "stoker/train/generate.h"
 
 static const cli_option options[] = {
     {"--tokens", "N", "how many new tokens at most; default: 200"},
@@ -206,11 +206,11 @@ static int run_generation(generation *g, const char *prompt)
 
 /* --- arguments --- */
 
-static bool read_real(const cli_args *args, const char *name, double standard, double *out)
+static bool read_real(const cli_args *args, const char *name, double default_value, double *out)
 {
     const char *text = cli_value(args, name);
     char *end;
-    *out = text ? strtod(text, &end) : standard;
+    *out = text ? strtod(text, &end) : default_value;
     if (!text || (end != text && !*end)) return true;
     cli_usage(args->verb, "'%s' of %s is no number", text, name);
     return false;

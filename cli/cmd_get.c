@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "stoker/digits.h"
-#include "stoker/download.h"
-#include "stoker/made.h"
+#include "stoker/data/digits.h"
+#include "stoker/data/download.h"
+#include "stoker/data/synthetic.h"
 
 static const cli_option options[] = {{"--out", "DIR", "where to write; default: data/NAME"},
                                      {"--mirror", "WHERE", "an address or folder that has the files by their names"},
@@ -94,16 +94,16 @@ static int get_digits(const cli_args *args)
 static bool is_made(const char *name)
 {
     const char *other;
-    for (int i = 0; (other = stk_made_name(i, NULL, NULL)); i++)
+    for (int i = 0; (other = stk_synthetic_name(i, NULL, NULL)); i++)
         if (!strcmp(name, other)) return true;
     return false;
 }
 
 static int get_made(const cli_args *args)
 {
-    char standard[CLI_PATH];
+    char default_value[CLI_PATH];
     int64_t seed;
-    stk_made_config config = {0};
+    stk_synthetic_config config = {0};
     const char *name = args->word[0], *out = cli_value(args, "--out");
     if (cli_value(args, "--size") || cli_value(args, "--threads") || cli_value(args, "--mirror") ||
         cli_value(args, "--checksum"))
@@ -113,11 +113,11 @@ static int get_made(const cli_args *args)
         !cli_number(args, "--seed", 0, INT64_MAX, 0, &seed))
         return CLI_USAGE;
     config.seed = (uint64_t)seed;
-    snprintf(standard, sizeof(standard), "data/%s", name);
-    if (!out) out = standard;
+    snprintf(default_value, sizeof(default_value), "data/%s", name);
+    if (!out) out = default_value;
     config.goes_on = goes_on;
     cli_catch_stop();
-    stk_status status = stk_made_write(name, out, &config);
+    stk_status status = stk_synthetic_write(name, out, &config);
     if (status != STK_OK) return fail_made(out, status);
     cli_printf("wrote '%s' to %s; README.txt there says what can be learned from it\n", name, out);
     return CLI_OK;
@@ -127,10 +127,10 @@ static void print_made(void)
 {
     char a[CLI_TEXT], b[CLI_TEXT];
     const char *name, *about;
-    stk_made_config standard;
-    for (int i = 0; (name = stk_made_name(i, &about, &standard)); i++)
-        cli_printf("%s: %s; made here: %s + %s samples\n", name, about, cli_count(standard.n_train, a),
-                   cli_count(standard.n_test, b));
+    stk_synthetic_config default_value;
+    for (int i = 0; (name = stk_synthetic_name(i, &about, &default_value)); i++)
+        cli_printf("%s: %s; made here: %s + %s samples\n", name, about, cli_count(default_value.n_train, a),
+                   cli_count(default_value.n_test, b));
 }
 
 static void print_set(const stk_download_set *set)
@@ -189,11 +189,11 @@ static bool show_bytes(void *user, const char *name, int64_t done, int64_t total
 
 static int get_files(const cli_args *args, const stk_download_set *set)
 {
-    char standard[CLI_PATH];
+    char default_value[CLI_PATH];
     const char *out = cli_value(args, "--out");
     get_view view = {.terminal = cli_is_terminal(stdout)};
-    snprintf(standard, sizeof(standard), "data/%s", set->name);
-    if (!out) out = standard;
+    snprintf(default_value, sizeof(default_value), "data/%s", set->name);
+    if (!out) out = default_value;
     cli_printf("%s: %s; licence: %s\n", set->name, set->about, set->licence);
     cli_catch_stop();
     stk_status status = stk_download(set, out, cli_value(args, "--mirror"), show_bytes, &view);
@@ -274,7 +274,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (strstr(args.word[0], "://")) return get_address(verb, &args, args.word[0]);
     if (!strcmp(args.word[0], "digits")) return get_digits(&args);
     if (is_made(args.word[0])) return get_made(&args);
-    for (int i = 0; n < MOST && (names[n] = stk_made_name(i, NULL, NULL)); i++)
+    for (int i = 0; n < MOST && (names[n] = stk_synthetic_name(i, NULL, NULL)); i++)
         n++;
     for (int i = 0; (set = stk_download_at(i)) && n < MOST; i++) {
         if (!strcmp(args.word[0], set->name)) return get_files(&args, set);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "stoker/exchange.h"
+#include "stoker/files/exchange.h"
 
 static const cli_option options[] = {
     {"--recipe", "RECIPE", "the recipe of the run: its network takes the weights; default: what the file says"},

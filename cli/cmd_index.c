@@ -1,6 +1,6 @@
 /* stoker index */
 #include "cli.h"
-#include "stoker/index.h"
+#include "stoker/data/index.h"
 
 static const cli_option options[] = {
     {"--threads", "N", "0, the default: as many as cores"},

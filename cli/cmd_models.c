@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "stoker/models.h"
+#include "stoker/nn/models.h"
 
 static const cli_option options[] = {{"--json", NULL, "prints one line of JSON for each model or layer"},
                                      {NULL, NULL, NULL}};

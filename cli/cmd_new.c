@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "stoker/run.h"
+#include "stoker/train/run.h"
 
 static const cli_option options[] = {{"--keys", NULL, "prints all keys of a recipe, with types and defaults, instead"},
                                      {NULL, NULL, NULL}};

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "cli.h"
-#include "stoker/pack.h"
-#include "stoker/run.h"
-#include "stoker/sources.h"
+#include "stoker/data/pack.h"
+#include "stoker/data/sources.h"
+#include "stoker/train/run.h"
 
 static const cli_option options[] = {
     {"--out", "DIR", "where to write; needed"},

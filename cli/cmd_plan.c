@@ -5,8 +5,8 @@
 
 #include "cli.h"
 #include "progress.h"
-#include "stoker/cache.h"
-#include "stoker/plan.h"
+#include "stoker/data/cache.h"
+#include "stoker/observe/plan.h"
 
 static const cli_option options[] = {
     {"--set", "KEY=VALUE", "changes a key of the recipe; may be given often"},

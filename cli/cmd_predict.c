@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "cli.h"
-#include "stoker/run.h"
+#include "stoker/train/run.h"
 
 enum { MOST_TOP = 1000 };
 

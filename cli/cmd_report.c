@@ -10,7 +10,7 @@
 
 #include "base/new_file.h"
 #include "cli.h"
-#include "stoker/report.h"
+#include "stoker/observe/report.h"
 
 enum { PATH_BYTES = 4096 };
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "stoker/tokenize.h"
+#include "stoker/data/tokenize.h"
 
 static const cli_option options[] = {
     {"--tokenizer", "PATH",

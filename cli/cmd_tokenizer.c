@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "stoker/tokenizer_train.h"
+#include "stoker/data/tokenizer_train.h"
 
 static const cli_option options[] = {
     {"--kind", "bpe|wordpiece|char",

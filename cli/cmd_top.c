@@ -141,15 +141,15 @@ static void add_line(top *t, const char *format, ...)
     stk_printable(text, t->line[t->n_lines++], LINE_BYTES);
 }
 
-/* The number behind "key": in a line of JSON; standard where there is none. */
-static double number_of(const char *line, const char *key, double standard)
+/* The number behind "key": in a line of JSON; default_value where there is none. */
+static double number_of(const char *line, const char *key, double default_value)
 {
     char want[40], *end;
     snprintf(want, sizeof(want), "\"%s\": ", key);
     const char *at = strstr(line, want);
-    if (!at) return standard;
+    if (!at) return default_value;
     double x = strtod(at + strlen(want), &end);
-    return end == at + strlen(want) ? standard : x;
+    return end == at + strlen(want) ? default_value : x;
 }
 
 static void add_run(top *t)

@@ -4,11 +4,11 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "stoker/device.h"
-#include "stoker/download.h"
-#include "stoker/exchange.h"
-#include "stoker/made.h"
-#include "stoker/models.h"
+#include "stoker/data/download.h"
+#include "stoker/data/synthetic.h"
+#include "stoker/files/exchange.h"
+#include "stoker/graph/device.h"
+#include "stoker/nn/models.h"
 
 /* Once each; only the first word of a text, as of "bert: {size: mini}". */
 static void add_word(complete_kind *kind, const char *text, size_t n_text)
@@ -47,7 +47,7 @@ static void add_datasets(complete_kind *kind)
     const char *name;
     const stk_download_set *set;
     add_text(kind, "digits");
-    for (int i = 0; (name = stk_made_name(i, NULL, NULL)); i++)
+    for (int i = 0; (name = stk_synthetic_name(i, NULL, NULL)); i++)
         add_text(kind, name);
     for (int i = 0; (set = stk_download_at(i)); i++)
         add_text(kind, set->name);

@@ -3,7 +3,7 @@
 #define STOKER_CLI_DATA_H
 
 #include "cli.h"
-#include "stoker/run.h"
+#include "stoker/train/run.h"
 
 typedef struct data_job {
     const cli_verb *verb;

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "data.h"
-#include "stoker/cache.h"
+#include "stoker/data/cache.h"
 
 enum { MOST_STAGES = 64 };
 

@@ -2,7 +2,7 @@
 #include <time.h>
 
 #include "data.h"
-#include "stoker/explain.h"
+#include "stoker/data/explain.h"
 
 /* --- as text --- */
 
@@ -46,8 +46,8 @@ static void print_order(const stk_explanation *e)
     for (int i = 0; i < e->n_orders; i++)
         cli_printf("%s %s\n", i ? "        " : "order   ", cli_shown(e->order[i]));
     if (e->n_orders == 0) cli_printf("order    as the source has them\n");
-    for (int i = 0; i < e->n_surveys; i++)
-        cli_printf("         survey of %s\n", cli_shown(e->survey[i]));
+    for (int i = 0; i < e->n_scans; i++)
+        cli_printf("         scan of %s\n", cli_shown(e->scan[i]));
     cli_printf("         %s\n", e->indexable
                                     ? "indexable: which record is sample n of an epoch is arithmetic, without a buffer"
                                     : "sequential: a position in a window is found by going back over draws, exactly");
@@ -180,9 +180,9 @@ static void print_json(const data_job *job, const stk_explanation *e)
         cli_json_place(stdout, e->order[i]);
     }
     printf("], \"surveys\": [");
-    for (int i = 0; i < e->n_surveys; i++) {
+    for (int i = 0; i < e->n_scans; i++) {
         printf("%s", i ? ", " : "");
-        cli_json_place(stdout, e->survey[i]);
+        cli_json_place(stdout, e->scan[i]);
     }
     printf("]");
     put_text("class", e->indexable ? "indexable" : "sequential");

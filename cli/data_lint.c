@@ -1,6 +1,6 @@
 /* stoker data lint: known mistakes in a recipe's pipelines. */
 #include "data.h"
-#include "stoker/lint.h"
+#include "stoker/data/lint.h"
 
 typedef struct lint_view {
     bool json;

@@ -1,6 +1,6 @@
 /* stoker data show: a sheet of samples as the network would get them. */
 #include "data.h"
-#include "stoker/sheet.h"
+#include "stoker/data/sheet.h"
 
 int data_show(data_job *job)
 {

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "data.h"
-#include "stoker/sources.h"
-#include "stoker/verify.h"
+#include "stoker/data/sources.h"
+#include "stoker/data/verify.h"
 
 enum { MOST_LINES = 100 }; /* as text; as JSON all are listed */
 

@@ -3,7 +3,7 @@
 #ifndef STOKER_CLI_PROGRESS_H
 #define STOKER_CLI_PROGRESS_H
 
-#include "stoker/run.h"
+#include "stoker/train/run.h"
 
 typedef struct progress {
     bool quiet, json;

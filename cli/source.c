@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "cli.h"
-#include "stoker/sources.h"
+#include "stoker/data/sources.h"
 
 bool cli_ends_with(const char *text, const char *end)
 {

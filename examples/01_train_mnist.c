@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <stoker/trainer.h>
+#include <stoker/train/trainer.h>
 
 static stk_dataset *open_part(const char *folder, const char *part)
 {

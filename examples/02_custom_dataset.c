@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <stoker/trainer.h>
+#include <stoker/train/trainer.h>
 
 /* A number in [0, 1) that depends on (i, stream) alone (splitmix64), so that every thread makes the same samples. */
 static double random_share(uint64_t i, uint64_t stream)

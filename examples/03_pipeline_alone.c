@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 
-#include <stoker/digits.h>
-#include <stoker/loader.h>
+#include <stoker/data/digits.h>
+#include <stoker/data/loader.h>
 
 int main(int argc, char **argv)
 {

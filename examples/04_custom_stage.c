@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 
-#include <stoker/custom.h>
-#include <stoker/loader.h>
+#include <stoker/data/custom.h>
+#include <stoker/data/loader.h>
 
 /* What comes out, for what goes in: u8 of any shape becomes f32 of the same. */
 static stk_status speckle_shape(void *user, const stk_map_array *src, stk_dtype *dtype, stk_shape *shape)

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <stoker/custom.h>
-#include <stoker/loader.h>
+#include <stoker/data/custom.h>
+#include <stoker/data/loader.h>
 
 enum { N_RECORDS = 1000, RECORD_BYTES = 65 };
 

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <stoker/custom.h>
-#include <stoker/loader.h>
+#include <stoker/data/custom.h>
+#include <stoker/data/loader.h>
 
 enum { N_SAMPLES = 1000, WINDOW = 32 };
 

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <stoker/layers.h>
-#include <stoker/loss.h>
-#include <stoker/nn.h>
+#include <stoker/graph/session.h>
+#include <stoker/nn/layers.h>
+#include <stoker/nn/loss.h>
+#include <stoker/nn/nn.h>
 #include <stoker/rng.h>
-#include <stoker/session.h>
 
 enum { BATCH = 256, NOISE = 4, WIDTH = 32, STEPS = 3000 };
 

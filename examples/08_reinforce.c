@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <stoker/nn.h>
+#include <stoker/graph/session.h>
+#include <stoker/nn/nn.h>
 #include <stoker/rng.h>
-#include <stoker/session.h>
 
 enum { CARTS = 32, MOST_STEPS = 200, ROWS = CARTS * MOST_STEPS, ROUNDS = 40 };
 

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include <stoker/classify.h>
+#include <stoker/train/classify.h>
 
 enum { TOP = 5 };
 

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <stoker/layers.h>
-#include <stoker/nn.h>
+#include <stoker/graph/session.h>
+#include <stoker/nn/layers.h>
+#include <stoker/nn/nn.h>
 #include <stoker/rng.h>
-#include <stoker/session.h>
 
 enum { BATCH = 256, NOISE = 4, WIDTH = 64, STEPS = 1500, CRITIC_STEPS = 3, CENTRES = 8 };
 

@@ -24,8 +24,8 @@ typedef struct stk_device_config {
 typedef struct stk_kernel_args {
     void *const *in;
     void *const *out;
-    void *scratch;    /* scratch_bytes, 64-byte aligned; NULL when 0 */
-    const void *kept; /* what the kernel's keep made, where the engine keeps it; else NULL */
+    void *scratch;      /* scratch_bytes, 64-byte aligned; NULL when 0 */
+    const void *packed; /* what the kernel's pack made, where the engine keeps it; else NULL */
 } stk_kernel_args;
 
 typedef struct stk_kernel {
@@ -39,14 +39,14 @@ typedef struct stk_kernel {
      * takes while the kernel runs; else 0. Kernels run one after the other: the most of any counts for all. */
     size_t library_bytes;
     double flops; /* where its way takes fewer than the op's own count: how many; else 0 */
-    /* Optional: how the kernel would rather have its input number kept_input, a weight in 16 bits: packed, once after
-     * each change of the weight instead of in each run. keep makes kept_bytes (out[0], 64-byte aligned) of the weight
-     * in f32 (in[0]), with no scratch memory; a run that finds them in args->kept does not look at that input. Kernels
-     * whose keep makes the same of the same weight have the same kept_layout. 0 bytes: nothing to be kept. */
-    size_t kept_bytes;
-    uint64_t kept_layout;
-    int kept_input;
-    stk_status (*keep)(const void *state, const stk_kernel_args *args);
+    /* Optional: how the kernel would rather have its input number packed_input, a weight in 16 bits: packed, once after
+     * each change of the weight instead of in each run. pack makes packed_bytes (out[0], 64-byte aligned) of the weight
+     * in f32 (in[0]), with no scratch memory; a run that finds them in args->packed does not look at that input.
+     * Kernels whose pack makes the same of the same weight have the same packed_layout. 0 bytes: nothing to pack. */
+    size_t packed_bytes;
+    uint64_t packed_layout;
+    int packed_input;
+    stk_status (*pack)(const void *state, const stk_kernel_args *args);
 } stk_kernel;
 
 /* One step of a program: the kernel and its pointers. */

@@ -1,9 +1,9 @@
-/* The public list of devices: stoker/device.h. */
+/* The public list of devices: stoker/graph/device.h. */
 #include <stdio.h>
 
 #include "base/error.h"
 #include "device/device.h"
-#include "stoker/device.h"
+#include "stoker/graph/device.h"
 
 stk_status stk_device_get_info(int i, stk_device_info *out)
 {

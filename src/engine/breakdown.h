@@ -3,7 +3,7 @@
 #define STK_ENGINE_BREAKDOWN_H
 
 #include "engine/engine.h"
-#include "stoker/plan.h"
+#include "stoker/observe/plan.h"
 
 /* Fills the memory and the arithmetic of *out, and its layers: free with stk_memory_plan_free. */
 stk_status stk_program_break_down(const stk_program *program, stk_memory_plan *out);

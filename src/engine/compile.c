@@ -11,7 +11,7 @@
 static const char *why_left_out(const char *name, const stk_compile_options *options)
 {
     bool scales = options->loss_scale.kind >= STK_LOSS_SCALE_FIXED || options->skip_nonfinite;
-    bool fuses = !strcmp(name, "fuse") || !strcmp(name, "residual") || !strcmp(name, "epilogue");
+    bool fuses = !strcmp(name, "fuse") || !strcmp(name, "fuse_residual") || !strcmp(name, "fuse_epilogue");
     if (!strcmp(name, "autocast") && options->compute == STK_F32) return "all is computed in f32";
     if (!strcmp(name, "loss_scale") && !scales) return "the loss is not scaled and no step is skipped";
     return fuses && options->no_fuse ? "nothing is fused" : NULL;
@@ -127,7 +127,7 @@ static stk_status count_entries(stk_program *program)
 {
     const stk_graph *graph = program->graph;
     const stk_plan *plan = &program->plan;
-    size_t n = (size_t)program->kept.n, n_pointers = 2 * n;
+    size_t n = (size_t)program->packed.n, n_pointers = 2 * n;
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         size_t times = (size_t)stk_program_times(program, i);
         n += times;
@@ -165,9 +165,9 @@ static void add_entry(entry_writer *w, int32_t node, int32_t i_micro, const stk_
 static void add_kept(entry_writer *w, int32_t writer)
 {
     const stk_program *program = w->program;
-    for (int k = 0; k < program->kept.n; k++)
-        if (program->kept.weight[k].writer == writer)
-            add_entry(w, -1 - program->plan.n_copies - k, 0, &program->kept.kernel[k], 1, 1);
+    for (int k = 0; k < program->packed.n; k++)
+        if (program->packed.weight[k].writer == writer)
+            add_entry(w, -1 - program->plan.n_copies - k, 0, &program->packed.kernel[k], 1, 1);
 }
 
 static void add_nodes(entry_writer *w, int32_t begin, int32_t end, int32_t i_micro)
@@ -243,14 +243,14 @@ static size_t all_variable_bytes(const stk_program *program)
 
 static size_t planned_bytes(const stk_program *program)
 {
-    return all_variable_bytes(program) + program->plan.arena_bytes + program->kept.bytes +
+    return all_variable_bytes(program) + program->plan.arena_bytes + program->packed.bytes +
            stk_program_own_bytes(program);
 }
 
 /* Where a limit leaves room for it beside a checkpoint's copy. */
 static void spread_plan(stk_program *program, size_t limit)
 {
-    size_t others = 2 * all_variable_bytes(program) + program->kept.bytes + stk_program_own_bytes(program);
+    size_t others = 2 * all_variable_bytes(program) + program->packed.bytes + stk_program_own_bytes(program);
     size_t room = !limit ? SIZE_MAX : limit > others ? limit - others : 0;
     stk_plan_spread(program->engine->device->apart_bytes, room, &program->plan);
 }
@@ -259,21 +259,22 @@ static void spread_plan(stk_program *program, size_t limit)
 static stk_status make_plan(stk_program *program, const stk_compile_options *options)
 {
     const stk_graph *graph = program->graph;
-    if (options->keep_packed) STK_RETURN_IF_ERROR(stk_kept_find(program));
-    STK_RETURN_IF_ERROR(stk_plan_make(graph, program->kernel, program->kept.is_name, &program->parts, &program->plan));
+    if (options->keep_packed) STK_RETURN_IF_ERROR(stk_packed_find(program));
+    STK_RETURN_IF_ERROR(
+        stk_plan_make(graph, program->kernel, program->packed.is_name, &program->parts, &program->plan));
     size_t limit = stk_compile_limit(options), variables = all_variable_bytes(program);
     size_t arena = program->plan.arena_bytes, shared = program->engine->arena_bytes;
     STK_RETURN_IF_ERROR(count_entries(program));
-    size_t needed = 2 * variables + (arena > shared ? arena : shared) + program->kept.bytes;
+    size_t needed = 2 * variables + (arena > shared ? arena : shared) + program->packed.bytes;
     needed += stk_program_own_bytes(program);
-    if (program->kept.n && limit && needed > limit) {
-        stk_kept_drop(program);
+    if (program->packed.n && limit && needed > limit) {
+        stk_packed_drop(program);
         stk_plan_free(&program->plan);
         STK_RETURN_IF_ERROR(stk_plan_make(graph, program->kernel, NULL, &program->parts, &program->plan));
         STK_RETURN_IF_ERROR(count_entries(program));
     }
     spread_plan(program, limit);
-    stk_kept_find_writers(program);
+    stk_packed_find_writers(program);
     for (int r = 0; r < graph->n_roots; r++)
         program->updates |= graph->root[r].variable >= 0;
     return STK_OK;
@@ -332,7 +333,7 @@ stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engin
     STK_TRY(check_limit(program, options));
     STK_TRY(find_copy_kernels(program));
     STK_TRY(make_variables(program));
-    if (!options->plan_only) STK_TRY(stk_kept_alloc(program));
+    if (!options->plan_only) STK_TRY(stk_packed_alloc(program));
     STK_TRY(make_inputs(program));
     if (!options->plan_only) STK_TRY(list_entries(program));
     stk_micro_bind(program);

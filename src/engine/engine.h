@@ -16,7 +16,7 @@
 
 #include "device/device.h"
 #include "graph/graph.h"
-#include "stoker/optim.h"
+#include "stoker/train/optim.h"
 
 typedef struct stk_engine stk_engine;
 typedef struct stk_program stk_program;
@@ -50,7 +50,7 @@ typedef struct stk_compile_options {
     /* Chooses for a training step: what is cheap to make again, STK_CHEAP_SHARE of the step, and where that does not
      * bring it within memory_limit_bytes, as few more values as do. */
     bool fit;
-    /* Weights in 16 bits stay in the order that kernels want (kept.h) instead of being cast and packed in each run,
+    /* Weights in 16 bits stay in the order that kernels want (packed.h) instead of being cast and packed in each run,
      * where memory_limit_bytes has room and, if another program of the engine has done so before, where it has them. */
     bool keep_packed;
     /* A pass's name, "all" or NULL. A pass that the other options leave out is STK_NOT_FOUND, with why. */

@@ -15,7 +15,7 @@ void stk_program_free(stk_program *program)
     for (int i = 0; i < STK_N_SIDES; i++)
         queues->release(program->capture[i]);
     stk_transfer_free(program);
-    stk_kept_drop(program);
+    stk_packed_drop(program);
     for (int32_t i = 0; program->kernel && i < program->graph->n_nodes; i++)
         stk_kernel_free(&program->kernel[i]);
     for (int i = 0; program->copy_kernel && i < program->plan.n_copies; i++)
@@ -132,8 +132,8 @@ static void set_pointers_of(stk_program *program, int e, int i_side)
     int32_t i = program->info[e].node;
     if (i < -program->plan.n_copies) {
         int k = -1 - i - program->plan.n_copies;
-        in[0] = stk_program_locate(program, program->kept.weight[k].variable, i_side);
-        out[0] = stk_kept_locate(program, k);
+        in[0] = stk_program_locate(program, program->packed.weight[k].variable, i_side);
+        out[0] = stk_packed_locate(program, k);
         return;
     }
     if (i < 0) {
@@ -149,8 +149,8 @@ static void set_pointers_of(stk_program *program, int e, int i_side)
         out[j] = stk_program_locate(program, node->first_out + j, i_side);
     if (program->kernel[i].scratch_bytes)
         args->scratch = (char *)program->engine->arena + program->plan.scratch_offset[i];
-    if (program->kept.n && program->kept.of_node[i] >= 0)
-        args->kept = stk_kept_locate(program, program->kept.of_node[i]);
+    if (program->packed.n && program->packed.of_node[i] >= 0)
+        args->packed = stk_packed_locate(program, program->packed.of_node[i]);
 }
 
 static stk_status check_inputs(const stk_program *program)
@@ -248,7 +248,7 @@ static stk_status launch(stk_program *program, int i_side)
                             ? launch_profiled(program, i_side, &i_failed)
                             : queue->device->class->queues->launch(queue, program->capture[i_side], &i_failed);
     /* What it writes it has packed again. */
-    if (status == STK_OK) stk_kept_note_run(program);
+    if (status == STK_OK) stk_packed_note_run(program);
     if (status == STK_OK || i_failed < 0) return status;
     return blame(program->graph, program->info[i_failed].node, status);
 }
@@ -259,7 +259,7 @@ stk_status stk_program_run(stk_program *program)
     if (program->plan_only) return stk_fail(STK_INVALID, "the program was only planned");
     if (program->dirty || program->arena_version != program->engine->arena_version)
         STK_RETURN_IF_ERROR(set_pointers(program));
-    STK_RETURN_IF_ERROR(stk_kept_refresh(program));
+    STK_RETURN_IF_ERROR(stk_packed_refresh(program));
     if (!program->transfer) return launch(program, 0);
     STK_RETURN_IF_ERROR(stk_transfer_begin(program, &i_side));
     STK_RETURN_IF_ERROR(launch(program, i_side));
@@ -301,7 +301,7 @@ stk_program_info stk_program_get_info(const stk_program *program)
                              .lower_bound_bytes = program->plan.lower_bound_bytes,
                              .variable_bytes = program->plan_only ? stk_program_variable_bytes(program)
                                                                   : program->engine->variables.bytes,
-                             .packed_bytes = program->kept.bytes,
+                             .packed_bytes = program->packed.bytes,
                              .program_bytes = stk_program_own_bytes(program),
                              .spread_bytes = stk_plan_placed_bytes(&program->plan) - program->plan.arena_bytes,
                              .n_entries = program->n_entries,

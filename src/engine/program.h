@@ -4,7 +4,7 @@
 
 #include "device/queue.h"
 #include "engine/engine.h"
-#include "engine/kept.h"
+#include "engine/packed.h"
 #include "engine/transfer.h"
 #include "engine/variables.h"
 #include "passes/passes.h"
@@ -14,7 +14,7 @@ struct stk_engine {
     stk_device *device;
     stk_queue *in, *compute, *out; /* copies to the device, runs, copies to the host */
     stk_variables variables;
-    stk_kept_copies kept;
+    stk_packed_copies packed;
     void *arena;
     size_t arena_bytes;
     uint64_t arena_version; /* grows when the arena moves: programs then set their pointers anew */
@@ -60,7 +60,7 @@ struct stk_program {
     stk_micro micro;
     bool plan_only;
     bool updates; /* it writes variables */
-    stk_kept kept;
+    stk_packed packed;
     stk_recompute_report recomputed;
     bool dirty; /* pointers must be set again */
     uint64_t arena_version;

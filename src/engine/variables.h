@@ -4,7 +4,7 @@
 
 #include "device/queue.h"
 #include "graph/op.h"
-#include "stoker/graph.h"
+#include "stoker/graph/graph.h"
 
 typedef struct stk_variable {
     char *name;

@@ -1,5 +1,5 @@
 /* The graph's inside: nodes and values in arrays, in an order in which every node follows its inputs.
- * The public side, stoker/graph.h, builds it; passes rewrite it.
+ * The public side, stoker/graph/graph.h, builds it; passes rewrite it.
  */
 #ifndef STK_GRAPH_GRAPH_H
 #define STK_GRAPH_GRAPH_H

@@ -16,7 +16,7 @@
  *   reduce                          x -> y                                attrs: reduce (kind, axes, wide); axes are
  *                                                                         removed; wide: y is f32 where x has 16 bits
  *   matmul                          a, b, [bias [N]] -> c                 attrs: matmul; wide as for reduce
- *                                     bias: f32 (f64 for f64), added before c is rounded; made by pass_epilogue
+ *                                     bias: f32 (f64 for f64), added before c is rounded; made by pass_fuse_epilogue
  *   conv2d                          x, weight, [bias [O]] -> y            attrs: window, activation
  *                                     bias, activation: as for matmul's bias, in the sums before y is rounded
  *   conv2d_grad_data                dy, weight, [bias [C]] -> dx          attrs: window, shape of x, activation
@@ -29,7 +29,7 @@
  *   conv3d, ..., avg_pool3d_grad    the seven above on volumes [N,D,H,W,C], weight [O,KD,KH,KW,C/groups]
  *   batch_norm                      x [..., C], scale, bias, running_mean, running_var (all f32 [C]), [residual]
  *                                     -> y, mean, inv_std, new_running_mean, new_running_var   attrs: batch_norm
- *                                     residual: added before the ReLU; made by pass_residual
+ *                                     residual: added before the ReLU; made by pass_fuse_residual
  *   batch_norm_grad                 dy, x, scale, bias, mean, inv_std -> dx, dscale, dbias
  *                                     attrs: batch_norm; with relu, dy counts where the forward output was > 0
  *   accumulate                      x, row i64 [] -> y                    y = x where row is 0, else y + x, where y is
@@ -40,7 +40,7 @@
  *   batch_norm_apply                x, scale, bias, mean, inv_std, [residual] -> y
  *                                     attrs: batch_norm; made by pass_recompute
  *   batch_norm_sum_grad             x, dy, dy2, y, scale, mean, inv_std -> dx, dscale, dbias, d   attrs: batch_norm
- *                                     batch_norm_grad of d = (dy + dy2 where y > 0); made by pass_residual
+ *                                     batch_norm_grad of d = (dy + dy2 where y > 0); made by pass_fuse_residual
  *   layer_norm                      x [...,C], scale, bias (f32 [C]) -> y, mean, inv_std (f32 [...])
  *                                     attrs: layer_norm
  *   layer_norm_grad                 dy, x, scale, mean, inv_std -> dx, dscale, dbias
@@ -81,7 +81,7 @@
 
 #include "base/text.h"
 #include "graph/op_list.h"
-#include "stoker/graph.h"
+#include "stoker/graph/graph.h"
 #include "tensor/shape.h"
 
 typedef enum stk_op {
@@ -109,7 +109,7 @@ typedef enum stk_reduce_kind {
     STK_N_REDUCE
 } stk_reduce_kind;
 
-/* What is done to the sums of a product behind its bias, before they are rounded; made by pass_epilogue. */
+/* What is done to the sums of a product behind its bias, before they are rounded; made by pass_fuse_epilogue. */
 typedef enum stk_activation { STK_ACTIVATION_NONE, STK_ACTIVATION_RELU } stk_activation;
 
 typedef struct stk_fused stk_fused; /* graph/fused.h */

@@ -1,5 +1,5 @@
-/* See stoker/classify.h. The network is built from the two texts in the file's metadata (recipe/describe.h). */
-#include "stoker/classify.h"
+/* See stoker/train/classify.h. The network is built from the two texts in the file's metadata (recipe/describe.h). */
+#include "stoker/train/classify.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,11 +93,11 @@ static stk_status make_room(stk_classifier *c)
 
 stk_status stk_classifier_open(const char *file, const stk_classifier_options *options, stk_classifier **out)
 {
-    static const stk_classifier_options standard = {.device = NULL};
+    static const stk_classifier_options default_value = {.device = NULL};
     stk_safetensors_file *weights = NULL;
     stk_status status;
     *out = NULL;
-    if (!options) options = &standard;
+    if (!options) options = &default_value;
     stk_device_config device = {.n_threads = options->n_threads};
     stk_classifier *c = calloc(1, sizeof(*c));
     if (!c) return stk_fail_memory(sizeof(*c));

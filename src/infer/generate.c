@@ -1,10 +1,10 @@
-/* See stoker/generate.h. Programs of one engine, which share parameters and caches:
+/* See stoker/train/generate.h. Programs of one engine, which share parameters and caches:
  *
  *   decode       one token at a position that is an input
  *   prompt[i]    32 << i tokens from the first position on; behind the real ones it computes what nobody reads, since a
  *                position is written before it is seen. Compiled when first needed.
  */
-#include "stoker/generate.h"
+#include "stoker/train/generate.h"
 
 #include <limits.h>
 #include <stdlib.h>

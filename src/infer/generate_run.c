@@ -1,4 +1,4 @@
-/* A generator for the network of a run folder, and the tokenizer of its data. See stoker/generate.h. */
+/* A generator for the network of a run folder, and the tokenizer of its data. See stoker/train/generate.h. */
 #include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>

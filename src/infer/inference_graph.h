@@ -3,7 +3,7 @@
 #define STK_INFER_INFERENCE_GRAPH_H
 
 #include "graph/graph.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 /* A copy of the model's graph with `batch` rows (STK_ANY: left open) whose only output is "logits": the model's output,
  * or of a language model, whose loss never holds them, the product that they are, [N,T,V]. STK_INVALID where a model

@@ -9,7 +9,7 @@
 #include "data/dataset/dataset.h"
 #include "data/stage/any_size.h"
 #include "recipe/build.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 #include "tensor/shape.h"
 
 /* --- sources of plain pixels, as IDX --- */

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "recipe/recipe.h"
-#include "stoker/classify.h"
+#include "stoker/train/classify.h"
 
 /* dst: room for one sample of the field 'image'. dataset: part i_part's. *fitted: the stages alone do not make the
  * network's input of it, and it was resized before them (data/stage/any_size.h). Errors do not name the file. */

@@ -2,7 +2,7 @@
 #ifndef STK_INFER_SAMPLE_H
 #define STK_INFER_SAMPLE_H
 
-#include "stoker/generate.h"
+#include "stoker/train/generate.h"
 
 typedef struct stk_candidate {
     float logit;

@@ -1,6 +1,6 @@
 /* Activations that are more than one element-wise operation; fusion makes one kernel of each. */
 #include "nn/layer.h"
-#include "stoker/layers.h"
+#include "stoker/nn/layers.h"
 
 stk_value stk_gelu(stk_value x)
 {

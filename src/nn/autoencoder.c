@@ -1,6 +1,6 @@
 /* A convolutional autoencoder: Hinton & Salakhutdinov 2006, with convolutions. */
 #include "nn/layer.h"
-#include "stoker/networks.h"
+#include "stoker/nn/networks.h"
 
 enum { MOST_WIDTHS = 8 };
 

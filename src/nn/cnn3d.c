@@ -1,7 +1,7 @@
 /* A small convolutional network for volumes and clips. */
 #include "nn/layer.h"
-#include "stoker/layers.h"
-#include "stoker/networks.h"
+#include "stoker/nn/layers.h"
+#include "stoker/nn/networks.h"
 
 /* 2x2x2, but sides that are 1 stay. */
 static stk_value halve(stk_value x)

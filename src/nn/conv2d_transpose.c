@@ -2,7 +2,7 @@
  * ConvTranspose2d and 3d.
  */
 #include "nn/layer.h"
-#include "stoker/layers.h"
+#include "stoker/nn/layers.h"
 
 static bool check(const stk_layer *layer, const stk_conv2d_transpose_config *c)
 {

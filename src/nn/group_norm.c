@@ -1,6 +1,6 @@
 /* Group normalisation: Wu & He 2018. */
 #include "nn/layer.h"
-#include "stoker/layers.h"
+#include "stoker/nn/layers.h"
 
 stk_value stk_group_norm_with(stk_value x, const stk_group_norm_config *config)
 {

@@ -7,7 +7,7 @@
 #define STK_NN_LAYER_H
 
 #include "graph/graph.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 typedef struct stk_layer {
     stk_graph *graph; /* borrowed */

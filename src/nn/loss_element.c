@@ -1,6 +1,6 @@
 /* Losses of numbers that are compared one by one. */
 #include "nn/loss.h"
-#include "stoker/layers.h"
+#include "stoker/nn/layers.h"
 
 static stk_value scalar(stk_value like, double value)
 {

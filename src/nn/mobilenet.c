@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "nn/layer.h"
-#include "stoker/layers.h"
-#include "stoker/networks.h"
+#include "stoker/nn/layers.h"
+#include "stoker/nn/networks.h"
 
 /* "<prefix>.0" and "<prefix>.1": a convolution, by default over all channels, and its norm. */
 static stk_value conv_norm(stk_value x, const char *prefix, int64_t filters, int kernel, int stride, int groups)

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "graph/query.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 struct stk_model {
     stk_graph *graph;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "graph/query.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 static void count_parameters(const stk_graph *graph, stk_model_size *size)
 {

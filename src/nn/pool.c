@@ -1,6 +1,6 @@
 /* Pooling and flattening: layers that change the shape and have no parameters. */
 #include "nn/layer.h"
-#include "stoker/layers.h"
+#include "stoker/nn/layers.h"
 
 static stk_value pool(stk_value x, const char *kind, int n_dims, int size, int stride, int padding,
                       stk_value (*make)(stk_value, stk_window))

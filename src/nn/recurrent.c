@@ -1,7 +1,7 @@
-/* See stoker/recurrent.h. A step is a product for each gate and element-wise work, which fusion makes one kernel of a
- * few. Weights are cut into gates once, for all steps.
+/* See stoker/nn/recurrent.h. A step is a product for each gate and element-wise work, which fusion makes one kernel of
+ * a few. Weights are cut into gates once, for all steps.
  */
-#include "stoker/recurrent.h"
+#include "stoker/nn/recurrent.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* See nn/transformer.h. */
 #include "nn/transformer.h"
 
-#include "stoker/layers.h"
+#include "stoker/nn/layers.h"
 
 stk_value stk_normal_dense(stk_value x, int64_t units, const char *name)
 {

@@ -1,11 +1,12 @@
-/* What transformers share: dense layers whose weights begin normal, embeddings of positions. See stoker/transformer.h.
+/* What transformers share: dense layers whose weights begin normal, embeddings of positions. See
+ * stoker/nn/transformer.h.
  */
 #ifndef STK_NN_TRANSFORMER_H
 #define STK_NN_TRANSFORMER_H
 
 #include "graph/query.h"
 #include "nn/layer.h"
-#include "stoker/transformer.h"
+#include "stoker/nn/transformer.h"
 
 /* Of BERT's and GPT-2's first weights. */
 #define STK_TRANSFORMER_DEVIATION 0.02

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "nn/layer.h"
-#include "stoker/networks.h"
+#include "stoker/nn/networks.h"
 
 enum { MOST_DEPTHS = 8 };
 

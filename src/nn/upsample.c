@@ -1,6 +1,6 @@
 /* Larger images and volumes without parameters. */
 #include "nn/layer.h"
-#include "stoker/layers.h"
+#include "stoker/nn/layers.h"
 
 enum { MOST_SCALE = 64 };
 

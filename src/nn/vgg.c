@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "nn/layer.h"
-#include "stoker/layers.h"
-#include "stoker/networks.h"
+#include "stoker/nn/layers.h"
+#include "stoker/nn/networks.h"
 
 static stk_value dense(stk_value x, int64_t units, const char *name)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "nn/transformer.h"
-#include "stoker/vit.h"
+#include "stoker/nn/vit.h"
 
 static const double EPS = 1e-6;
 

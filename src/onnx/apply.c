@@ -1,4 +1,4 @@
-/* A model as a part of another network: see stk_onnx_apply in stoker/onnx.h. */
+/* A model as a part of another network: see stk_onnx_apply in stoker/files/onnx.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,7 +125,7 @@ static stk_status import_part(stk_onnx *model, const Onnx__ModelProto *proto, st
         return stk_fail(STK_NOT_FOUND, "no node makes a value '%s'", output);
     bool is_image = stk_value_shape(made->value).rank == 4;
     *out = is_image && made->nhwc ? made->value : stk_onnx_plain(model, made);
-    if (is_image && !made->nhwc) *out = stk_to_nhwc(*out);
+    if (is_image && !made->nhwc) *out = stk_onnx_to_nhwc(*out);
     return stk_graph_status(model->graph);
 }
 

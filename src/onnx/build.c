@@ -4,45 +4,45 @@
 
 #include "onnx/model.h"
 
-int stk_n_inputs(const stk_build *b)
+int stk_onnx_n_inputs(const stk_build *b)
 {
     return (int)b->node->n_input;
 }
 
-bool stk_has_input(const stk_build *b, int i)
+bool stk_onnx_has_input(const stk_build *b, int i)
 {
     return (size_t)i < b->node->n_input && b->node->input[i] && b->node->input[i][0];
 }
 
-bool stk_has_output(const stk_build *b, int i)
+bool stk_onnx_has_output(const stk_build *b, int i)
 {
     return (size_t)i < b->node->n_output && b->node->output[i] && b->node->output[i][0];
 }
 
-stk_onnx_value *stk_input_entry(stk_build *b, int i)
+stk_onnx_value *stk_onnx_input_entry(stk_build *b, int i)
 {
-    return stk_has_input(b, i) ? stk_onnx_find(b->model, b->node->input[i]) : NULL;
+    return stk_onnx_has_input(b, i) ? stk_onnx_find(b->model, b->node->input[i]) : NULL;
 }
 
-stk_value stk_input(stk_build *b, int i)
+stk_value stk_onnx_input(stk_build *b, int i)
 {
-    stk_onnx_value *v = stk_input_entry(b, i);
+    stk_onnx_value *v = stk_onnx_input_entry(b, i);
     if (v) return stk_onnx_plain(b->model, v);
     stk_graph_keep_error(b->model->graph, stk_fail(STK_CORRUPT, "its input %d is missing", i));
     return stk_value_none(b->model->graph);
 }
 
-stk_status stk_input_tensor(stk_build *b, int i, const stk_onnx_tensor **out)
+stk_status stk_onnx_input_tensor(stk_build *b, int i, const stk_onnx_tensor **out)
 {
-    stk_onnx_value *v = stk_input_entry(b, i);
+    stk_onnx_value *v = stk_onnx_input_entry(b, i);
     if (!v) return stk_fail(STK_CORRUPT, "its input %d is missing", i);
     return stk_onnx_evaluate(b->model, v, out);
 }
 
-stk_status stk_input_ints(stk_build *b, int i, const int64_t **out, int *n)
+stk_status stk_onnx_input_ints(stk_build *b, int i, const int64_t **out, int *n)
 {
     const stk_onnx_tensor *t;
-    STK_RETURN_IF_ERROR(stk_input_tensor(b, i, &t));
+    STK_RETURN_IF_ERROR(stk_onnx_input_tensor(b, i, &t));
     int64_t count = stk_shape_count(t->shape);
     if (t->shape.rank > 1 || count > 1024 || stk_dtype_is_float(t->dtype))
         return stk_fail(STK_INVALID, "its input %d must be a short list of integers", i);
@@ -59,85 +59,85 @@ static stk_status put_output(stk_build *b, int i, stk_onnx_value value)
 {
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     if (!value.tensor && value.value.id < 0) return stk_fail(STK_INTERNAL, "its output %d was not made", i);
-    return stk_has_output(b, i) ? stk_onnx_put(b->model, b->node->output[i], value) : STK_OK;
+    return stk_onnx_has_output(b, i) ? stk_onnx_put(b->model, b->node->output[i], value) : STK_OK;
 }
 
-stk_status stk_output(stk_build *b, int i, stk_value value)
+stk_status stk_onnx_output(stk_build *b, int i, stk_value value)
 {
     return put_output(b, i, (stk_onnx_value){.value = value});
 }
 
-stk_status stk_output_nhwc(stk_build *b, int i, stk_value value)
+stk_status stk_onnx_output_nhwc(stk_build *b, int i, stk_value value)
 {
     return put_output(b, i, (stk_onnx_value){.value = value, .nhwc = true});
 }
 
-stk_status stk_output_tensor(stk_build *b, int i, stk_dtype dtype, stk_shape shape, const void *data)
+stk_status stk_onnx_output_tensor(stk_build *b, int i, stk_dtype dtype, stk_shape shape, const void *data)
 {
     const stk_onnx_tensor *tensor = stk_onnx_new_tensor(b->model->arena, dtype, shape, data);
     if (!tensor) return stk_fail_memory(64);
     return put_output(b, i, (stk_onnx_value){.tensor = tensor, .value = stk_value_none(b->model->graph)});
 }
 
-const Onnx__AttributeProto *stk_attribute(const stk_build *b, const char *name)
+const Onnx__AttributeProto *stk_onnx_attribute(const stk_build *b, const char *name)
 {
     for (size_t i = 0; i < b->node->n_attribute; i++)
         if (b->node->attribute[i]->name && !strcmp(b->node->attribute[i]->name, name)) return b->node->attribute[i];
     return NULL;
 }
 
-int64_t stk_attribute_int(const stk_build *b, const char *name, int64_t standard)
+int64_t stk_onnx_attribute_int(const stk_build *b, const char *name, int64_t default_value)
 {
-    const Onnx__AttributeProto *a = stk_attribute(b, name);
-    return a && a->has_i ? a->i : standard;
+    const Onnx__AttributeProto *a = stk_onnx_attribute(b, name);
+    return a && a->has_i ? a->i : default_value;
 }
 
-double stk_attribute_float(const stk_build *b, const char *name, double standard)
+double stk_onnx_attribute_float(const stk_build *b, const char *name, double default_value)
 {
-    const Onnx__AttributeProto *a = stk_attribute(b, name);
-    return a && a->has_f ? (double)a->f : standard;
+    const Onnx__AttributeProto *a = stk_onnx_attribute(b, name);
+    return a && a->has_f ? (double)a->f : default_value;
 }
 
-bool stk_attribute_is(const stk_build *b, const char *name, const char *text)
+bool stk_onnx_attribute_is(const stk_build *b, const char *name, const char *text)
 {
-    const Onnx__AttributeProto *a = stk_attribute(b, name);
+    const Onnx__AttributeProto *a = stk_onnx_attribute(b, name);
     return a && a->has_s && a->s.len == strlen(text) && !memcmp(a->s.data, text, a->s.len);
 }
 
-const int64_t *stk_attribute_ints(const stk_build *b, const char *name, int *n)
+const int64_t *stk_onnx_attribute_ints(const stk_build *b, const char *name, int *n)
 {
-    const Onnx__AttributeProto *a = stk_attribute(b, name);
+    const Onnx__AttributeProto *a = stk_onnx_attribute(b, name);
     *n = a ? (int)a->n_ints : 0;
     return a ? a->ints : NULL;
 }
 
-stk_status stk_settle_axis(int64_t axis, int rank, int *out)
+stk_status stk_onnx_settle_axis(int64_t axis, int rank, int *out)
 {
     *out = (int)(axis < 0 ? axis + rank : axis);
     if (axis >= -rank && axis < rank) return STK_OK;
     return stk_fail(STK_INVALID, "the axis %lld is none of %d", (long long)axis, rank);
 }
 
-stk_status stk_settle_axes(stk_build *b, int i, int rank, bool all, uint32_t *out)
+stk_status stk_onnx_settle_axes(stk_build *b, int i, int rank, bool all, uint32_t *out)
 {
     int n = 0;
-    const int64_t *axes = stk_attribute_ints(b, "axes", &n);
-    if (!axes && stk_has_input(b, i)) STK_RETURN_IF_ERROR(stk_input_ints(b, i, &axes, &n));
+    const int64_t *axes = stk_onnx_attribute_ints(b, "axes", &n);
+    if (!axes && stk_onnx_has_input(b, i)) STK_RETURN_IF_ERROR(stk_onnx_input_ints(b, i, &axes, &n));
     *out = n || !all ? 0 : (1u << rank) - 1u;
     for (int k = 0; k < n; k++) {
         int axis;
-        STK_RETURN_IF_ERROR(stk_settle_axis(axes[k], rank, &axis));
+        STK_RETURN_IF_ERROR(stk_onnx_settle_axis(axes[k], rank, &axis));
         *out |= 1u << axis;
     }
     return STK_OK;
 }
 
-stk_value stk_like(stk_value x, double value)
+stk_value stk_onnx_like(stk_value x, double value)
 {
     return x.graph && x.id >= 0 ? stk_graph_constant(x.graph, stk_value_dtype(x), (stk_shape){.rank = 0}, value) : x;
 }
 
-stk_value stk_axis_to_end(stk_value x, int axis)
+stk_value stk_onnx_axis_to_end(stk_value x, int axis)
 {
     int32_t p[STK_MAX_RANK] = {0};
     int rank = stk_value_shape(x).rank, n = 0;
@@ -147,7 +147,7 @@ stk_value stk_axis_to_end(stk_value x, int axis)
     return axis == rank - 1 ? x : stk_transpose(x, p);
 }
 
-stk_value stk_axis_from_end(stk_value x, int axis)
+stk_value stk_onnx_axis_from_end(stk_value x, int axis)
 {
     int32_t p[STK_MAX_RANK] = {0};
     int rank = stk_value_shape(x).rank;
@@ -156,7 +156,7 @@ stk_value stk_axis_from_end(stk_value x, int axis)
     return axis == rank - 1 ? x : stk_transpose(x, p);
 }
 
-stk_status stk_new_ids(stk_build *b, int64_t n, int32_t **out)
+stk_status stk_onnx_new_ids(stk_build *b, int64_t n, int32_t **out)
 {
     enum { MOST_IDS = 1 << 26 };
     b->model->n_ids += n < MOST_IDS ? n : MOST_IDS;
@@ -166,7 +166,7 @@ stk_status stk_new_ids(stk_build *b, int64_t n, int32_t **out)
     return *out ? STK_OK : stk_fail_memory((size_t)n * sizeof(**out));
 }
 
-stk_value stk_index_value(stk_build *b, const int32_t *ids, int64_t n)
+stk_value stk_onnx_index_value(stk_build *b, const int32_t *ids, int64_t n)
 {
     char name[64];
     stk_onnx *model = b->model;
@@ -187,12 +187,12 @@ static stk_value reorder(stk_value x, const int32_t *order)
     return stk_value_none(x.graph);
 }
 
-stk_value stk_to_nhwc(stk_value x)
+stk_value stk_onnx_to_nhwc(stk_value x)
 {
     return reorder(x, (int32_t[]){0, 2, 3, 1});
 }
 
-stk_value stk_to_nchw(stk_value x)
+stk_value stk_onnx_to_nchw(stk_value x)
 {
     return reorder(x, (int32_t[]){0, 3, 1, 2});
 }

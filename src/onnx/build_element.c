@@ -7,9 +7,9 @@
 /* The result of a function of input 0, in the input's layout. */
 static stk_status map(stk_build *b, stk_value (*f)(stk_build *b, stk_value x))
 {
-    stk_onnx_value *v = stk_input_entry(b, 0);
-    if (!v || !v->nhwc) return stk_output(b, 0, f(b, stk_input(b, 0)));
-    return stk_output_nhwc(b, 0, f(b, v->value));
+    stk_onnx_value *v = stk_onnx_input_entry(b, 0);
+    if (!v || !v->nhwc) return stk_onnx_output(b, 0, f(b, stk_onnx_input(b, 0)));
+    return stk_onnx_output_nhwc(b, 0, f(b, v->value));
 }
 
 /* --- ops of one value that are one of ours --- */
@@ -19,7 +19,7 @@ static stk_status map(stk_build *b, stk_value (*f)(stk_build *b, stk_value x))
         (void)b;                                                                                                       \
         return stk_##name(x);                                                                                          \
     }                                                                                                                  \
-    stk_status stk_build_##Name(stk_build *b)                                                                          \
+    stk_status stk_onnx_build_##Name(stk_build *b)                                                                     \
     {                                                                                                                  \
         return map(b, map_##name);                                                                                     \
     }
@@ -47,20 +47,20 @@ PLAIN(Round, round)
         (void)b;                                                                                                       \
         return expression;                                                                                             \
     }                                                                                                                  \
-    stk_status stk_build_##Name(stk_build *b)                                                                          \
+    stk_status stk_onnx_build_##Name(stk_build *b)                                                                     \
     {                                                                                                                  \
         return map(b, map_##Name);                                                                                     \
     }
 
 static stk_value clamp(stk_value x, double low, double high)
 {
-    return stk_min(stk_max(x, stk_like(x, low)), stk_like(x, high));
+    return stk_min(stk_max(x, stk_onnx_like(x, low)), stk_onnx_like(x, high));
 }
 
 /* exp(min(x, 0)) - 1 on the left side, scaled; x on the right side, scaled. */
 static stk_value elu(stk_value x, double left, double right)
 {
-    stk_value zero = stk_like(x, 0), below = stk_shift_by(stk_exp(stk_min(x, zero)), -1);
+    stk_value zero = stk_onnx_like(x, 0), below = stk_shift_by(stk_exp(stk_min(x, zero)), -1);
     return stk_add(stk_scale_by(stk_max(x, zero), right), stk_scale_by(below, left));
 }
 
@@ -86,14 +86,14 @@ static stk_value log_of_root(stk_value x, double one)
 
 static stk_value thresholded(stk_value x, double alpha)
 {
-    return stk_select(stk_greater(x, stk_like(x, alpha)), x, stk_like(x, 0));
+    return stk_select(stk_greater(x, stk_onnx_like(x, alpha)), x, stk_onnx_like(x, 0));
 }
 
 static stk_value shrink(stk_value x, double lambda, double bias)
 {
-    stk_value zero = stk_like(x, 0);
-    stk_value above = stk_select(stk_greater(x, stk_like(x, lambda)), stk_shift_by(x, -bias), zero);
-    return stk_select(stk_less(x, stk_like(x, -lambda)), stk_shift_by(x, bias), above);
+    stk_value zero = stk_onnx_like(x, 0);
+    stk_value above = stk_select(stk_greater(x, stk_onnx_like(x, lambda)), stk_shift_by(x, -bias), zero);
+    return stk_select(stk_less(x, stk_onnx_like(x, -lambda)), stk_shift_by(x, bias), above);
 }
 
 static stk_value hard_sigmoid(stk_value x, double slope, double shift)
@@ -101,16 +101,16 @@ static stk_value hard_sigmoid(stk_value x, double slope, double shift)
     return clamp(stk_shift_by(stk_scale_by(x, slope), shift), 0, 1);
 }
 
-#define ATTRIBUTE(name, standard) stk_attribute_float(b, name, standard)
+#define ATTRIBUTE(name, default_value) stk_onnx_attribute_float(b, name, default_value)
 MAPPED(Softplus, softplus(x))
 MAPPED(Softsign, stk_div(x, stk_shift_by(stk_abs(x), 1)))
 MAPPED(Elu, elu(x, ATTRIBUTE("alpha", 1), 1))
 MAPPED(Selu, elu(x, ATTRIBUTE("alpha", 1.67326319217681884765625) * ATTRIBUTE("gamma", 1.05070102214813232421875),
                  ATTRIBUTE("gamma", 1.05070102214813232421875)))
-MAPPED(LeakyRelu, stk_select(stk_less(x, stk_like(x, 0)), stk_scale_by(x, ATTRIBUTE("alpha", 0.01)), x))
+MAPPED(LeakyRelu, stk_select(stk_less(x, stk_onnx_like(x, 0)), stk_scale_by(x, ATTRIBUTE("alpha", 0.01)), x))
 MAPPED(HardSigmoid, hard_sigmoid(x, ATTRIBUTE("alpha", 0.2), ATTRIBUTE("beta", 0.5)))
 MAPPED(HardSwish, stk_mul(x, hard_sigmoid(x, 1.0 / 6, 0.5)))
-MAPPED(Gelu, gelu(x, stk_attribute_is(b, "approximate", "tanh")))
+MAPPED(Gelu, gelu(x, stk_onnx_attribute_is(b, "approximate", "tanh")))
 MAPPED(Mish, stk_mul(x, stk_tanh(softplus(x))))
 MAPPED(ThresholdedRelu, thresholded(x, ATTRIBUTE("alpha", 1)))
 MAPPED(Shrink, shrink(x, ATTRIBUTE("lambd", 0.5), ATTRIBUTE("bias", 0)))
@@ -121,12 +121,12 @@ MAPPED(Asinh, stk_mul(stk_sign(x), log_of_root(stk_abs(x), 1)))
 MAPPED(Acosh, log_of_root(x, -1))
 MAPPED(Atanh, stk_scale_by(stk_log(stk_div(stk_shift_by(x, 1), stk_shift_by(stk_neg(x), 1))), 0.5))
 MAPPED(IsNaN, stk_not_equal(x, x))
-MAPPED(Not, stk_equal(x, stk_like(x, 0)))
+MAPPED(Not, stk_equal(x, stk_onnx_like(x, 0)))
 MAPPED(Identity, x)
 
 static stk_value celu(stk_value x, double alpha)
 {
-    stk_value zero = stk_like(x, 0), below = stk_shift_by(stk_exp(stk_scale_by(stk_min(x, zero), 1 / alpha)), -1);
+    stk_value zero = stk_onnx_like(x, 0), below = stk_shift_by(stk_exp(stk_scale_by(stk_min(x, zero), 1 / alpha)), -1);
     return stk_add(stk_max(x, zero), stk_scale_by(below, alpha));
 }
 MAPPED(Celu, celu(x, ATTRIBUTE("alpha", 1)))
@@ -134,35 +134,36 @@ MAPPED(Celu, celu(x, ATTRIBUTE("alpha", 1)))
 static stk_value is_infinite(stk_value x, bool positive, bool negative)
 {
     stk_value none = stk_less(x, x), plus = none, minus = none;
-    if (positive) plus = stk_equal(x, stk_like(x, INFINITY));
-    if (negative) minus = stk_equal(x, stk_like(x, -INFINITY));
+    if (positive) plus = stk_equal(x, stk_onnx_like(x, INFINITY));
+    if (negative) minus = stk_equal(x, stk_onnx_like(x, -INFINITY));
     return stk_not_equal(plus, minus);
 }
-MAPPED(IsInf, is_infinite(x, stk_attribute_int(b, "detect_positive", 1), stk_attribute_int(b, "detect_negative", 1)))
+MAPPED(IsInf,
+       is_infinite(x, stk_onnx_attribute_int(b, "detect_positive", 1), stk_onnx_attribute_int(b, "detect_negative", 1)))
 
-stk_status stk_build_Cast(stk_build *b)
+stk_status stk_onnx_build_Cast(stk_build *b)
 {
     stk_dtype dtype;
-    STK_RETURN_IF_ERROR(stk_onnx_dtype((int32_t)stk_attribute_int(b, "to", 0), &dtype));
-    return stk_output(b, 0, stk_cast_to(stk_input(b, 0), dtype));
+    STK_RETURN_IF_ERROR(stk_onnx_dtype((int32_t)stk_onnx_attribute_int(b, "to", 0), &dtype));
+    return stk_onnx_output(b, 0, stk_cast_to(stk_onnx_input(b, 0), dtype));
 }
 
-stk_status stk_build_CastLike(stk_build *b)
+stk_status stk_onnx_build_CastLike(stk_build *b)
 {
-    return stk_output(b, 0, stk_cast_to(stk_input(b, 0), stk_value_dtype(stk_input(b, 1))));
+    return stk_onnx_output(b, 0, stk_cast_to(stk_onnx_input(b, 0), stk_value_dtype(stk_onnx_input(b, 1))));
 }
 
-stk_status stk_build_Clip(stk_build *b)
+stk_status stk_onnx_build_Clip(stk_build *b)
 {
-    stk_value x = stk_input(b, 0);
+    stk_value x = stk_onnx_input(b, 0);
     if (b->opset < 11) {
-        if (stk_attribute(b, "min")) x = stk_max(x, stk_like(x, ATTRIBUTE("min", 0)));
-        if (stk_attribute(b, "max")) x = stk_min(x, stk_like(x, ATTRIBUTE("max", 0)));
-        return stk_output(b, 0, x);
+        if (stk_onnx_attribute(b, "min")) x = stk_max(x, stk_onnx_like(x, ATTRIBUTE("min", 0)));
+        if (stk_onnx_attribute(b, "max")) x = stk_min(x, stk_onnx_like(x, ATTRIBUTE("max", 0)));
+        return stk_onnx_output(b, 0, x);
     }
-    if (stk_has_input(b, 1)) x = stk_max(x, stk_input(b, 1));
-    if (stk_has_input(b, 2)) x = stk_min(x, stk_input(b, 2));
-    return stk_output(b, 0, x);
+    if (stk_onnx_has_input(b, 1)) x = stk_max(x, stk_onnx_input(b, 1));
+    if (stk_onnx_has_input(b, 2)) x = stk_min(x, stk_onnx_input(b, 2));
+    return stk_onnx_output(b, 0, x);
 }
 
 /* --- of two values --- */
@@ -170,10 +171,10 @@ stk_status stk_build_Clip(stk_build *b)
 /* Of two values in the same layout, else in the model's. */
 static stk_status combine(stk_build *b, stk_value (*f)(stk_value x, stk_value y))
 {
-    stk_onnx_value *x = stk_input_entry(b, 0), *y = stk_input_entry(b, 1);
-    if (x && y && x->nhwc && y->nhwc) return stk_output_nhwc(b, 0, f(x->value, y->value));
-    stk_value first = stk_input(b, 0);
-    return stk_output(b, 0, f(first, stk_input(b, 1)));
+    stk_onnx_value *x = stk_onnx_input_entry(b, 0), *y = stk_onnx_input_entry(b, 1);
+    if (x && y && x->nhwc && y->nhwc) return stk_onnx_output_nhwc(b, 0, f(x->value, y->value));
+    stk_value first = stk_onnx_input(b, 0);
+    return stk_onnx_output(b, 0, f(first, stk_onnx_input(b, 1)));
 }
 
 /* Integers are divided as doubles and cut. */
@@ -193,21 +194,21 @@ static stk_value power(stk_value x, stk_value y)
 
 static stk_value both(stk_value x, stk_value y)
 {
-    return stk_select(x, y, stk_like(y, 0));
+    return stk_select(x, y, stk_onnx_like(y, 0));
 }
 
 static stk_value either(stk_value x, stk_value y)
 {
-    return stk_select(x, stk_like(y, 1), y);
+    return stk_select(x, stk_onnx_like(y, 1), y);
 }
 
 static stk_value prelu(stk_value x, stk_value slope)
 {
-    return stk_select(stk_less(x, stk_like(x, 0)), stk_mul(x, slope), x);
+    return stk_select(stk_less(x, stk_onnx_like(x, 0)), stk_mul(x, slope), x);
 }
 
 #define COMBINED(Name, f)                                                                                              \
-    stk_status stk_build_##Name(stk_build *b)                                                                          \
+    stk_status stk_onnx_build_##Name(stk_build *b)                                                                     \
     {                                                                                                                  \
         return combine(b, f);                                                                                          \
     }
@@ -227,73 +228,74 @@ COMBINED(Xor, stk_not_equal)
 COMBINED(PRelu, prelu)
 
 /* x - y * floor(x / y), or cut instead of floor. */
-stk_status stk_build_Mod(stk_build *b)
+stk_status stk_onnx_build_Mod(stk_build *b)
 {
-    stk_value x = stk_input(b, 0), y = stk_input(b, 1);
+    stk_value x = stk_onnx_input(b, 0), y = stk_onnx_input(b, 1);
     stk_dtype dtype = stk_value_dtype(x);
     stk_value wide_x = stk_cast_to(x, STK_F64), wide_y = stk_cast_to(y, STK_F64), share = stk_div(wide_x, wide_y);
-    if (stk_attribute_int(b, "fmod", 0))
+    if (stk_onnx_attribute_int(b, "fmod", 0))
         share = stk_mul(stk_sign(share), stk_floor(stk_abs(share)));
     else
         share = stk_floor(share);
-    return stk_output(b, 0, stk_cast_to(stk_sub(wide_x, stk_mul(wide_y, share)), dtype));
+    return stk_onnx_output(b, 0, stk_cast_to(stk_sub(wide_x, stk_mul(wide_y, share)), dtype));
 }
 
-stk_status stk_build_Where(stk_build *b)
+stk_status stk_onnx_build_Where(stk_build *b)
 {
-    stk_value c = stk_input(b, 0), x = stk_input(b, 1);
-    return stk_output(b, 0, stk_select(c, x, stk_input(b, 2)));
+    stk_value c = stk_onnx_input(b, 0), x = stk_onnx_input(b, 1);
+    return stk_onnx_output(b, 0, stk_select(c, x, stk_onnx_input(b, 2)));
 }
 
 /* --- of any number of values --- */
 
 static stk_status fold(stk_build *b, stk_value (*f)(stk_value x, stk_value y), bool mean)
 {
-    stk_value x = stk_input(b, 0);
-    for (int i = 1; i < stk_n_inputs(b); i++)
-        x = f(x, stk_input(b, i));
-    return stk_output(b, 0, mean ? stk_scale_by(x, 1.0 / stk_n_inputs(b)) : x);
+    stk_value x = stk_onnx_input(b, 0);
+    for (int i = 1; i < stk_onnx_n_inputs(b); i++)
+        x = f(x, stk_onnx_input(b, i));
+    return stk_onnx_output(b, 0, mean ? stk_scale_by(x, 1.0 / stk_onnx_n_inputs(b)) : x);
 }
 
-stk_status stk_build_Max(stk_build *b)
+stk_status stk_onnx_build_Max(stk_build *b)
 {
     return fold(b, stk_max, false);
 }
 
-stk_status stk_build_Min(stk_build *b)
+stk_status stk_onnx_build_Min(stk_build *b)
 {
     return fold(b, stk_min, false);
 }
 
-stk_status stk_build_Sum(stk_build *b)
+stk_status stk_onnx_build_Sum(stk_build *b)
 {
     return fold(b, stk_add, false);
 }
 
-stk_status stk_build_Mean(stk_build *b)
+stk_status stk_onnx_build_Mean(stk_build *b)
 {
     return fold(b, stk_add, true);
 }
 
 /* Outside of training nothing is dropped, and the mask is all true. */
-stk_status stk_build_Dropout(stk_build *b)
+stk_status stk_onnx_build_Dropout(stk_build *b)
 {
     const stk_onnx_tensor *t;
-    stk_value x = stk_input(b, 0);
+    stk_value x = stk_onnx_input(b, 0);
     bool trains = false;
     double ratio = 0.5;
-    if (stk_has_input(b, 2)) {
-        STK_RETURN_IF_ERROR(stk_input_tensor(b, 2, &t));
+    if (stk_onnx_has_input(b, 2)) {
+        STK_RETURN_IF_ERROR(stk_onnx_input_tensor(b, 2, &t));
         trains = stk_shape_count(t->shape) == 1 && stk_onnx_number(t, 0) != 0;
     }
-    if (trains && stk_has_input(b, 1)) {
-        STK_RETURN_IF_ERROR(stk_input_tensor(b, 1, &t));
+    if (trains && stk_onnx_has_input(b, 1)) {
+        STK_RETURN_IF_ERROR(stk_onnx_input_tensor(b, 1, &t));
         ratio = stk_shape_count(t->shape) == 1 ? stk_onnx_number(t, 0) : 0.5;
     }
     if (trains && ratio != 0)
         return stk_fail(STK_UNSUPPORTED, "it draws random numbers; export the model for inference");
-    STK_RETURN_IF_ERROR(stk_output(b, 0, x));
-    return stk_has_output(b, 1)
-               ? stk_output(b, 1, stk_equal(stk_broadcast(stk_like(x, 0), stk_value_shape(x)), stk_like(x, 0)))
+    STK_RETURN_IF_ERROR(stk_onnx_output(b, 0, x));
+    return stk_onnx_has_output(b, 1)
+               ? stk_onnx_output(b, 1,
+                                 stk_equal(stk_broadcast(stk_onnx_like(x, 0), stk_value_shape(x)), stk_onnx_like(x, 0)))
                : STK_OK;
 }

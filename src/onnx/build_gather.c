@@ -22,20 +22,20 @@ static stk_value place_of(stk_value ids, stk_shape shape, int n_index)
         start[of.rank - 1] = i;
         stop[of.rank - 1] = i + 1;
         stk_value one = stk_cast_to(stk_reshape(stk_slice(ids, start, stop, step), to), STK_I32);
-        stk_value below = stk_less(one, stk_like(one, 0));
-        one = stk_select(below, stk_add(one, stk_like(one, (double)shape.dim[i])), one);
-        one = stk_mul(one, stk_like(one, (double)stride_of(shape, i, n_index)));
+        stk_value below = stk_less(one, stk_onnx_like(one, 0));
+        one = stk_select(below, stk_add(one, stk_onnx_like(one, (double)shape.dim[i])), one);
+        one = stk_mul(one, stk_onnx_like(one, (double)stride_of(shape, i, n_index)));
         place = i ? stk_add(place, one) : one;
     }
     return place;
 }
 
-stk_status stk_build_GatherND(stk_build *b)
+stk_status stk_onnx_build_GatherND(stk_build *b)
 {
-    stk_value x = stk_input(b, 0), ids = stk_input(b, 1);
+    stk_value x = stk_onnx_input(b, 0), ids = stk_onnx_input(b, 1);
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     stk_shape shape = stk_value_shape(x), of = stk_value_shape(ids), flat = {0};
-    if (stk_attribute_int(b, "batch_dims", 0) != 0)
+    if (stk_onnx_attribute_int(b, "batch_dims", 0) != 0)
         return stk_fail(STK_UNSUPPORTED, "\"batch_dims\" other than 0 are not supported");
     if (of.rank < 1 || of.dim[of.rank - 1] < 1 || of.dim[of.rank - 1] > shape.rank)
         return stk_fail(STK_INVALID, "its indices have no length between 1 and the rank of its input");
@@ -46,5 +46,5 @@ stk_status stk_build_GatherND(stk_build *b)
     for (int i = n_index; i < shape.rank; i++)
         flat.dim[flat.rank++] = shape.dim[i];
     if (flat.dim[0] > INT32_MAX) return stk_fail(STK_UNSUPPORTED, "its input is too large");
-    return stk_output(b, 0, stk_gather(stk_reshape(x, flat), place_of(ids, shape, n_index), 0));
+    return stk_onnx_output(b, 0, stk_gather(stk_reshape(x, flat), place_of(ids, shape, n_index), 0));
 }

@@ -15,23 +15,24 @@ static stk_value product(stk_value x, stk_value y)
     return row || column ? stk_reshape(z, kept) : z;
 }
 
-stk_status stk_build_MatMul(stk_build *b)
+stk_status stk_onnx_build_MatMul(stk_build *b)
 {
-    stk_value x = stk_input(b, 0), y = stk_input(b, 1);
+    stk_value x = stk_onnx_input(b, 0), y = stk_onnx_input(b, 1);
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     if (stk_value_shape(x).rank < 1 || stk_value_shape(y).rank < 1)
         return stk_fail(STK_INVALID, "its inputs are scalars");
-    return stk_output(b, 0, product(x, y));
+    return stk_onnx_output(b, 0, product(x, y));
 }
 
-stk_status stk_build_Gemm(stk_build *b)
+stk_status stk_onnx_build_Gemm(stk_build *b)
 {
-    stk_value x = stk_input(b, 0), y = stk_input(b, 1);
-    y = stk_matmul(x, y, stk_attribute_int(b, "transA", 0), stk_attribute_int(b, "transB", 0));
-    double alpha = stk_attribute_float(b, "alpha", 1), beta = stk_attribute_float(b, "beta", 1);
+    stk_value x = stk_onnx_input(b, 0), y = stk_onnx_input(b, 1);
+    y = stk_matmul(x, y, stk_onnx_attribute_int(b, "transA", 0), stk_onnx_attribute_int(b, "transB", 0));
+    double alpha = stk_onnx_attribute_float(b, "alpha", 1), beta = stk_onnx_attribute_float(b, "beta", 1);
     if (alpha != 1) y = stk_scale_by(y, alpha);
-    if (stk_has_input(b, 2)) y = stk_add(y, beta != 1 ? stk_scale_by(stk_input(b, 2), beta) : stk_input(b, 2));
-    return stk_output(b, 0, y);
+    if (stk_onnx_has_input(b, 2))
+        y = stk_add(y, beta != 1 ? stk_scale_by(stk_onnx_input(b, 2), beta) : stk_onnx_input(b, 2));
+    return stk_onnx_output(b, 0, y);
 }
 
 /* A vector of channels, shaped to fit [N,C,...]. */
@@ -52,15 +53,15 @@ static stk_value normalise_batch(stk_value x, const stk_value c[4], double eps)
     return stk_graph_add(x.graph, STK_OP_batch_norm, &attrs, (stk_value[]){x, c[0], c[1], c[2], c[3]}, 5);
 }
 
-stk_status stk_build_BatchNormalization(stk_build *b)
+stk_status stk_onnx_build_BatchNormalization(stk_build *b)
 {
-    if (stk_attribute_int(b, "training_mode", 0)) return stk_fail(STK_UNSUPPORTED, "it is in training mode");
-    stk_onnx_value *v = stk_input_entry(b, 0);
+    if (stk_onnx_attribute_int(b, "training_mode", 0)) return stk_fail(STK_UNSUPPORTED, "it is in training mode");
+    stk_onnx_value *v = stk_onnx_input_entry(b, 0);
     bool nhwc = v && v->nhwc;
-    stk_value x = nhwc ? v->value : stk_input(b, 0), c[4];
+    stk_value x = nhwc ? v->value : stk_onnx_input(b, 0), c[4];
     int rank = stk_value_shape(x).rank;
     for (int i = 0; i < 4; i++) {
-        c[i] = stk_input(b, 1 + i);
+        c[i] = stk_onnx_input(b, 1 + i);
         if (c[i].id < 0 || rank < 2) return stk_fail(STK_INVALID, "it lacks an input, or channels");
         if (stk_shape_count(stk_value_shape(c[i])) != stk_value_shape(x).dim[nhwc ? rank - 1 : 1])
             return stk_fail(STK_INVALID, "its input %d is not one number for each channel", i + 1);
@@ -70,10 +71,10 @@ stk_status stk_build_BatchNormalization(stk_build *b)
         if (!nhwc) c[i] = by_channel(c[i], rank);
     }
     if (nhwc && stk_value_dtype(x) == STK_F32)
-        return stk_output_nhwc(b, 0, normalise_batch(x, c, stk_attribute_float(b, "epsilon", 1e-5)));
-    stk_value factor = stk_mul(c[0], stk_rsqrt(stk_shift_by(c[3], stk_attribute_float(b, "epsilon", 1e-5))));
+        return stk_onnx_output_nhwc(b, 0, normalise_batch(x, c, stk_onnx_attribute_float(b, "epsilon", 1e-5)));
+    stk_value factor = stk_mul(c[0], stk_rsqrt(stk_shift_by(c[3], stk_onnx_attribute_float(b, "epsilon", 1e-5))));
     stk_value y = stk_add(stk_mul(stk_sub(x, c[2]), factor), c[1]);
-    return nhwc ? stk_output_nhwc(b, 0, y) : stk_output(b, 0, y);
+    return nhwc ? stk_onnx_output_nhwc(b, 0, y) : stk_onnx_output(b, 0, y);
 }
 
 /* (x - mean) / sqrt(var + eps) over the axes. */
@@ -87,71 +88,72 @@ static stk_value standardise(stk_value x, uint32_t axes, double eps)
     return stk_mul(rest, stk_rsqrt(stk_shift_by(var, eps)));
 }
 
-stk_status stk_build_InstanceNormalization(stk_build *b)
+stk_status stk_onnx_build_InstanceNormalization(stk_build *b)
 {
-    stk_value x = stk_input(b, 0), scale = stk_input(b, 1), bias = stk_input(b, 2);
+    stk_value x = stk_onnx_input(b, 0), scale = stk_onnx_input(b, 1), bias = stk_onnx_input(b, 2);
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     int rank = stk_value_shape(x).rank;
     if (rank < 3) return stk_fail(STK_INVALID, "its input has %d dimensions", rank);
-    stk_value y = standardise(x, ((1u << rank) - 1u) & ~3u, stk_attribute_float(b, "epsilon", 1e-5));
-    return stk_output(b, 0, stk_add(stk_mul(y, by_channel(scale, rank)), by_channel(bias, rank)));
+    stk_value y = standardise(x, ((1u << rank) - 1u) & ~3u, stk_onnx_attribute_float(b, "epsilon", 1e-5));
+    return stk_onnx_output(b, 0, stk_add(stk_mul(y, by_channel(scale, rank)), by_channel(bias, rank)));
 }
 
 /* Scale and bias are of groups in opset 18, and of channels from 21 on. */
-stk_status stk_build_GroupNormalization(stk_build *b)
+stk_status stk_onnx_build_GroupNormalization(stk_build *b)
 {
-    stk_value x = stk_input(b, 0), scale = stk_input(b, 1), bias = stk_input(b, 2);
+    stk_value x = stk_onnx_input(b, 0), scale = stk_onnx_input(b, 1), bias = stk_onnx_input(b, 2);
     stk_shape shape = stk_value_shape(x);
-    int64_t groups = stk_attribute_int(b, "num_groups", 0);
+    int64_t groups = stk_onnx_attribute_int(b, "num_groups", 0);
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     if (shape.rank < 3 || shape.dim[1] < 1 || groups < 1 || shape.dim[1] % groups)
         return stk_fail(STK_INVALID, "its channels do not make %lld equal groups", (long long)groups);
     stk_shape grouped = STK_SHAPE(shape.dim[0], groups, stk_shape_product(shape, 1, shape.rank) / groups);
-    stk_value y = standardise(stk_reshape(x, grouped), 1u << 2, stk_attribute_float(b, "epsilon", 1e-5));
+    stk_value y = standardise(stk_reshape(x, grouped), 1u << 2, stk_onnx_attribute_float(b, "epsilon", 1e-5));
     if (b->opset < 21) y = stk_add(stk_mul(y, by_channel(scale, 3)), by_channel(bias, 3));
     y = stk_reshape(y, shape);
     if (b->opset >= 21) y = stk_add(stk_mul(y, by_channel(scale, shape.rank)), by_channel(bias, shape.rank));
-    return stk_output(b, 0, y);
+    return stk_onnx_output(b, 0, y);
 }
 
-stk_status stk_build_MeanVarianceNormalization(stk_build *b)
+stk_status stk_onnx_build_MeanVarianceNormalization(stk_build *b)
 {
     uint32_t axes;
-    stk_value x = stk_input(b, 0);
+    stk_value x = stk_onnx_input(b, 0);
     int rank = stk_value_shape(x).rank;
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
-    STK_RETURN_IF_ERROR(stk_settle_axes(b, 1, rank, false, &axes));
-    if (!axes) axes = ((1u << rank) - 1u) & ~2u; /* The standard: all but the channels. */
-    return stk_output(b, 0, standardise(x, axes, 1e-9));
+    STK_RETURN_IF_ERROR(stk_onnx_settle_axes(b, 1, rank, false, &axes));
+    if (!axes) axes = ((1u << rank) - 1u) & ~2u; /* The default_value: all but the channels. */
+    return stk_onnx_output(b, 0, standardise(x, axes, 1e-9));
 }
 
-stk_status stk_build_LayerNormalization(stk_build *b)
+stk_status stk_onnx_build_LayerNormalization(stk_build *b)
 {
     int axis;
-    stk_value x = stk_input(b, 0), scale = stk_input(b, 1);
+    stk_value x = stk_onnx_input(b, 0), scale = stk_onnx_input(b, 1);
     stk_shape shape = stk_value_shape(x), stats = shape;
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
-    STK_RETURN_IF_ERROR(stk_settle_axis(stk_attribute_int(b, "axis", -1), shape.rank, &axis));
+    STK_RETURN_IF_ERROR(stk_onnx_settle_axis(stk_onnx_attribute_int(b, "axis", -1), shape.rank, &axis));
     int64_t n = stk_shape_product(shape, axis, shape.rank);
     bool is_open = axis > 0 && shape.dim[0] < 0;
     stk_shape rows = STK_SHAPE(is_open ? STK_ANY : stk_shape_product(shape, 0, axis), n), row = STK_SHAPE(n);
     for (int i = axis; i < shape.rank; i++)
         stats.dim[i] = 1;
-    stk_value bias = stk_has_input(b, 2) ? stk_input(b, 2) : stk_scale_by(scale, 0);
+    stk_value bias = stk_onnx_has_input(b, 2) ? stk_onnx_input(b, 2) : stk_scale_by(scale, 0);
     stk_value y = stk_layer_norm_raw(stk_reshape(x, rows), stk_reshape(scale, row), stk_reshape(bias, row),
-                                     stk_attribute_float(b, "epsilon", 1e-5));
+                                     stk_onnx_attribute_float(b, "epsilon", 1e-5));
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
-    STK_RETURN_IF_ERROR(stk_output(b, 0, stk_reshape(y, shape)));
-    if (stk_has_output(b, 1)) STK_RETURN_IF_ERROR(stk_output(b, 1, stk_reshape(stk_value_sibling(y, 1), stats)));
-    return stk_has_output(b, 2) ? stk_output(b, 2, stk_reshape(stk_value_sibling(y, 2), stats)) : STK_OK;
+    STK_RETURN_IF_ERROR(stk_onnx_output(b, 0, stk_reshape(y, shape)));
+    if (stk_onnx_has_output(b, 1))
+        STK_RETURN_IF_ERROR(stk_onnx_output(b, 1, stk_reshape(stk_value_sibling(y, 1), stats)));
+    return stk_onnx_has_output(b, 2) ? stk_onnx_output(b, 2, stk_reshape(stk_value_sibling(y, 2), stats)) : STK_OK;
 }
 
 /* Krizhevsky et al. 2012: by the squares of neighbouring channels. */
-stk_status stk_build_LRN(stk_build *b)
+stk_status stk_onnx_build_LRN(stk_build *b)
 {
-    stk_value x = stk_input(b, 0);
+    stk_value x = stk_onnx_input(b, 0);
     stk_shape shape = stk_value_shape(x);
-    int64_t size = stk_attribute_int(b, "size", 1), low[STK_MAX_RANK] = {0}, high[STK_MAX_RANK] = {0};
+    int64_t size = stk_onnx_attribute_int(b, "size", 1), low[STK_MAX_RANK] = {0}, high[STK_MAX_RANK] = {0};
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     if (shape.rank < 2 || size < 1 || size > 1024) return stk_fail(STK_INVALID, "its size or its input does not fit");
     low[1] = (size - 1) / 2;
@@ -168,7 +170,7 @@ stk_status stk_build_LRN(stk_build *b)
         stk_value part = stk_slice(wide, start, stop, step);
         sum = k ? stk_add(sum, part) : part;
     }
-    double alpha = stk_attribute_float(b, "alpha", 1e-4), beta = stk_attribute_float(b, "beta", 0.75);
-    stk_value base = stk_shift_by(stk_scale_by(sum, alpha / (double)size), stk_attribute_float(b, "bias", 1));
-    return stk_output(b, 0, stk_div(x, stk_pow(base, stk_like(base, beta))));
+    double alpha = stk_onnx_attribute_float(b, "alpha", 1e-4), beta = stk_onnx_attribute_float(b, "beta", 0.75);
+    stk_value base = stk_shift_by(stk_scale_by(sum, alpha / (double)size), stk_onnx_attribute_float(b, "bias", 1));
+    return stk_onnx_output(b, 0, stk_div(x, stk_pow(base, stk_onnx_like(base, beta))));
 }

@@ -21,7 +21,7 @@
     X(Sum) X(Tan) X(Tanh) X(ThresholdedRelu) X(Tile) X(Transpose) X(Trilu) X(Unsqueeze) X(Where) X(Xor)
 /* clang-format on */
 
-#define X(name) stk_status stk_build_##name(stk_build *b);
+#define X(name) stk_status stk_onnx_build_##name(stk_build *b);
 STK_ONNX_OPS(X)
 #undef X
 

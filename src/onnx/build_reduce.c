@@ -40,17 +40,18 @@ static stk_value reduce(stk_value x, uint32_t axes, reduction kind)
 static stk_status build_reduce(stk_build *b, reduction kind)
 {
     uint32_t axes;
-    stk_value x = stk_input(b, 0);
+    stk_value x = stk_onnx_input(b, 0);
     stk_shape shape = stk_value_shape(x);
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
-    STK_RETURN_IF_ERROR(stk_settle_axes(b, 1, shape.rank, !stk_attribute_int(b, "noop_with_empty_axes", 0), &axes));
-    if (!axes) return stk_output(b, 0, x);
+    STK_RETURN_IF_ERROR(
+        stk_onnx_settle_axes(b, 1, shape.rank, !stk_onnx_attribute_int(b, "noop_with_empty_axes", 0), &axes));
+    if (!axes) return stk_onnx_output(b, 0, x);
     stk_value y = reduce(x, axes, kind);
-    return stk_output(b, 0, stk_attribute_int(b, "keepdims", 1) ? keep_axes(y, shape, axes) : y);
+    return stk_onnx_output(b, 0, stk_onnx_attribute_int(b, "keepdims", 1) ? keep_axes(y, shape, axes) : y);
 }
 
 #define REDUCED(Name, kind)                                                                                            \
-    stk_status stk_build_##Name(stk_build *b)                                                                          \
+    stk_status stk_onnx_build_##Name(stk_build *b)                                                                     \
     {                                                                                                                  \
         return build_reduce(b, kind);                                                                                  \
     }
@@ -68,38 +69,38 @@ REDUCED(ReduceLogSumExp, LOG_SUM_EXP)
 static stk_status build_arg(stk_build *b, bool least)
 {
     int axis;
-    stk_value x = stk_input(b, 0);
+    stk_value x = stk_onnx_input(b, 0);
     stk_shape shape = stk_value_shape(x);
-    STK_RETURN_IF_ERROR(stk_settle_axis(stk_attribute_int(b, "axis", 0), shape.rank, &axis));
+    STK_RETURN_IF_ERROR(stk_onnx_settle_axis(stk_onnx_attribute_int(b, "axis", 0), shape.rank, &axis));
     if (least && stk_value_dtype(x) == STK_U8) x = stk_cast_to(x, STK_I32);
-    stk_value y = stk_argmax(least ? stk_neg(x) : x, axis, stk_attribute_int(b, "select_last_index", 0));
-    if (stk_attribute_int(b, "keepdims", 1)) y = keep_axes(y, shape, 1u << axis);
-    return stk_output(b, 0, stk_cast_to(y, STK_I64));
+    stk_value y = stk_argmax(least ? stk_neg(x) : x, axis, stk_onnx_attribute_int(b, "select_last_index", 0));
+    if (stk_onnx_attribute_int(b, "keepdims", 1)) y = keep_axes(y, shape, 1u << axis);
+    return stk_onnx_output(b, 0, stk_cast_to(y, STK_I64));
 }
 
-stk_status stk_build_ArgMax(stk_build *b)
+stk_status stk_onnx_build_ArgMax(stk_build *b)
 {
     return build_arg(b, false);
 }
 
-stk_status stk_build_ArgMin(stk_build *b)
+stk_status stk_onnx_build_ArgMin(stk_build *b)
 {
     return build_arg(b, true);
 }
 
-stk_status stk_build_CumSum(stk_build *b)
+stk_status stk_onnx_build_CumSum(stk_build *b)
 {
     const int64_t *list;
     int axis, n;
-    stk_value x = stk_input(b, 0);
-    STK_RETURN_IF_ERROR(stk_input_ints(b, 1, &list, &n));
+    stk_value x = stk_onnx_input(b, 0);
+    STK_RETURN_IF_ERROR(stk_onnx_input_ints(b, 1, &list, &n));
     if (n != 1) return stk_fail(STK_INVALID, "its axis is no number");
-    STK_RETURN_IF_ERROR(stk_settle_axis(list[0], stk_value_shape(x).rank, &axis));
-    return stk_output(b, 0,
-                      stk_cumsum(x, axis, stk_attribute_int(b, "exclusive", 0), stk_attribute_int(b, "reverse", 0)));
+    STK_RETURN_IF_ERROR(stk_onnx_settle_axis(list[0], stk_value_shape(x).rank, &axis));
+    return stk_onnx_output(
+        b, 0, stk_cumsum(x, axis, stk_onnx_attribute_int(b, "exclusive", 0), stk_onnx_attribute_int(b, "reverse", 0)));
 }
 
-stk_value stk_log_softmax_of(stk_value x, int axis)
+stk_value stk_onnx_log_softmax_of(stk_value x, int axis)
 {
     stk_shape shape = stk_value_shape(x);
     uint32_t axes = 1u << axis;
@@ -109,7 +110,7 @@ stk_value stk_log_softmax_of(stk_value x, int axis)
 
 static stk_value softmax_of(stk_value x, int axis)
 {
-    return stk_axis_from_end(stk_softmax(stk_axis_to_end(x, axis)), axis);
+    return stk_onnx_axis_from_end(stk_softmax(stk_onnx_axis_to_end(x, axis)), axis);
 }
 
 /* 1 for the first of the largest. */
@@ -124,26 +125,27 @@ static stk_value hardmax_of(stk_value x, int axis)
 static stk_status build_soft(stk_build *b, stk_value (*f)(stk_value x, int axis))
 {
     int axis;
-    stk_value x = stk_input(b, 0);
+    stk_value x = stk_onnx_input(b, 0);
     stk_shape shape = stk_value_shape(x);
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
-    STK_RETURN_IF_ERROR(stk_settle_axis(stk_attribute_int(b, "axis", b->opset < 13 ? 1 : -1), shape.rank, &axis));
-    if (b->opset >= 13) return stk_output(b, 0, f(x, axis));
+    STK_RETURN_IF_ERROR(
+        stk_onnx_settle_axis(stk_onnx_attribute_int(b, "axis", b->opset < 13 ? 1 : -1), shape.rank, &axis));
+    if (b->opset >= 13) return stk_onnx_output(b, 0, f(x, axis));
     stk_shape flat = STK_SHAPE(stk_shape_product(shape, 0, axis), stk_shape_product(shape, axis, shape.rank));
-    return stk_output(b, 0, stk_reshape(f(stk_reshape(x, flat), 1), shape));
+    return stk_onnx_output(b, 0, stk_reshape(f(stk_reshape(x, flat), 1), shape));
 }
 
-stk_status stk_build_Softmax(stk_build *b)
+stk_status stk_onnx_build_Softmax(stk_build *b)
 {
     return build_soft(b, softmax_of);
 }
 
-stk_status stk_build_LogSoftmax(stk_build *b)
+stk_status stk_onnx_build_LogSoftmax(stk_build *b)
 {
-    return build_soft(b, stk_log_softmax_of);
+    return build_soft(b, stk_onnx_log_softmax_of);
 }
 
-stk_status stk_build_Hardmax(stk_build *b)
+stk_status stk_onnx_build_Hardmax(stk_build *b)
 {
     return build_soft(b, hardmax_of);
 }

@@ -8,11 +8,11 @@
 /* Input i with channels last; *was_line: it was [N,C,L]. */
 static stk_value images(stk_build *b, int i, bool *was_line)
 {
-    stk_onnx_value *v = stk_input_entry(b, i);
+    stk_onnx_value *v = stk_onnx_input_entry(b, i);
     *was_line = false;
     if (v) stk_onnx_make(b->model, v);
     if (v && v->nhwc) return v->value;
-    stk_value x = stk_input(b, i);
+    stk_value x = stk_onnx_input(b, i);
     stk_shape shape = stk_value_shape(x);
     if (x.id < 0) return x;
     if (shape.rank < 3 || shape.rank > 5) {
@@ -23,16 +23,16 @@ static stk_value images(stk_build *b, int i, bool *was_line)
     *was_line = shape.rank == 3;
     if (*was_line) x = stk_reshape(x, STK_SHAPE(shape.dim[0], shape.dim[1], 1, shape.dim[2]));
     if (shape.rank == 5) return stk_transpose(x, (int32_t[]){0, 2, 3, 4, 1});
-    return stk_to_nhwc(x);
+    return stk_onnx_to_nhwc(x);
 }
 
 static stk_status put_images(stk_build *b, stk_value y, bool is_line)
 {
     stk_shape shape = stk_value_shape(y);
-    if (shape.rank == 4 && !is_line) return stk_output_nhwc(b, 0, y);
-    if (shape.rank == 5) return stk_output(b, 0, stk_transpose(y, (int32_t[]){0, 4, 1, 2, 3}));
-    y = stk_to_nchw(y);
-    return stk_output(b, 0, stk_reshape(y, STK_SHAPE(shape.dim[0], shape.dim[3], shape.dim[2])));
+    if (shape.rank == 4 && !is_line) return stk_onnx_output_nhwc(b, 0, y);
+    if (shape.rank == 5) return stk_onnx_output(b, 0, stk_transpose(y, (int32_t[]){0, 4, 1, 2, 3}));
+    y = stk_onnx_to_nchw(y);
+    return stk_onnx_output(b, 0, stk_reshape(y, STK_SHAPE(shape.dim[0], shape.dim[3], shape.dim[2])));
 }
 
 static int32_t small(int64_t x)
@@ -46,11 +46,11 @@ static int64_t limited(int64_t size)
 }
 
 /* One number for each dimension of the window, from a list of those of the model, which may be one shorter. */
-static void spread(const int64_t *list, int n, int n_dims, int32_t standard, int32_t *out)
+static void spread(const int64_t *list, int n, int n_dims, int32_t default_value, int32_t *out)
 {
     for (int i = 0; i < n_dims; i++) {
         int k = i - (n_dims - n);
-        out[i] = list && k >= 0 ? small(list[k]) : standard;
+        out[i] = list && k >= 0 ? small(list[k]) : default_value;
     }
 }
 
@@ -70,28 +70,28 @@ static void pad_same(stk_window *w, const int64_t *size, int n_dims, bool at_end
 static stk_status read_window(stk_build *b, stk_shape x, stk_window *w)
 {
     int n_dims = x.rank - 2, n;
-    const int64_t *list = stk_attribute_ints(b, "strides", &n);
+    const int64_t *list = stk_onnx_attribute_ints(b, "strides", &n);
     spread(list, n < n_dims ? n : n_dims, n_dims, 1, w->stride);
-    list = stk_attribute_ints(b, "dilations", &n);
+    list = stk_onnx_attribute_ints(b, "dilations", &n);
     spread(list, n < n_dims ? n : n_dims, n_dims, 1, w->dilation);
-    w->groups = small(stk_attribute_int(b, "group", 1));
-    list = stk_attribute_ints(b, "pads", &n);
+    w->groups = small(stk_onnx_attribute_int(b, "group", 1));
+    list = stk_onnx_attribute_ints(b, "pads", &n);
     if (list && (n % 2 || n > 2 * n_dims)) return stk_fail(STK_INVALID, "its pads are %d numbers", n);
     spread(list, n / 2, n_dims, 0, w->pad_low);
     spread(list ? list + n / 2 : NULL, n / 2, n_dims, 0, w->pad_high);
     for (int i = 0; i < n_dims; i++)
         if (w->stride[i] < 1 || w->dilation[i] < 1 || w->kernel[i] < 1 || x.dim[1 + i] < 0 || x.dim[1 + i] > INT32_MAX)
             return stk_fail(STK_INVALID, "its window or its image has no size, or one that is too large");
-    bool upper = stk_attribute_is(b, "auto_pad", "SAME_UPPER");
-    if (upper || stk_attribute_is(b, "auto_pad", "SAME_LOWER")) pad_same(w, x.dim + 1, n_dims, upper);
+    bool upper = stk_onnx_attribute_is(b, "auto_pad", "SAME_UPPER");
+    if (upper || stk_onnx_attribute_is(b, "auto_pad", "SAME_LOWER")) pad_same(w, x.dim + 1, n_dims, upper);
     return STK_OK;
 }
 
 /* One number for each channel of y. */
 static stk_value add_bias(stk_build *b, stk_value y)
 {
-    if (!stk_has_input(b, 2)) return y;
-    stk_value bias = stk_input(b, 2);
+    if (!stk_onnx_has_input(b, 2)) return y;
+    stk_value bias = stk_onnx_input(b, 2);
     stk_shape shape = stk_value_shape(bias), of_y = stk_value_shape(y);
     if (bias.id >= 0 && y.id >= 0 && (shape.rank != 1 || shape.dim[0] != of_y.dim[of_y.rank - 1])) {
         stk_graph_keep_error(y.graph, stk_fail(STK_INVALID, "its bias is not one number for each channel"));
@@ -100,7 +100,7 @@ static stk_value add_bias(stk_build *b, stk_value y)
     return stk_add(y, bias);
 }
 
-stk_status stk_build_Conv(stk_build *b)
+stk_status stk_onnx_build_Conv(stk_build *b)
 {
     bool is_line, weight_is_line;
     stk_value x = images(b, 0, &is_line), weight = images(b, 1, &weight_is_line);
@@ -116,7 +116,7 @@ stk_status stk_build_Conv(stk_build *b)
 }
 
 /* The weight is [C,O/groups,...] in ONNX, which is that of the convolution whose gradient this is. */
-stk_status stk_build_ConvTranspose(stk_build *b)
+stk_status stk_onnx_build_ConvTranspose(stk_build *b)
 {
     bool is_line, weight_is_line;
     int n;
@@ -130,11 +130,11 @@ stk_status stk_build_ConvTranspose(stk_build *b)
         w.kernel[i] = small(of_weight.dim[1 + i]);
     STK_RETURN_IF_ERROR(read_window(b, shape, &w));
     int32_t more[3] = {0};
-    const int64_t *list = stk_attribute_ints(b, "output_padding", &n);
+    const int64_t *list = stk_onnx_attribute_ints(b, "output_padding", &n);
     spread(list, n < n_dims ? n : n_dims, n_dims, 0, more);
-    const int64_t *wanted = stk_attribute_ints(b, "output_shape", &n);
-    bool upper = stk_attribute_is(b, "auto_pad", "SAME_UPPER"),
-         same = upper || stk_attribute_is(b, "auto_pad", "SAME_LOWER");
+    const int64_t *wanted = stk_onnx_attribute_ints(b, "output_shape", &n);
+    bool upper = stk_onnx_attribute_is(b, "auto_pad", "SAME_UPPER"),
+         same = upper || stk_onnx_attribute_is(b, "auto_pad", "SAME_LOWER");
     for (int i = 0; i < n_dims && (wanted || same); i++) {
         int64_t full = (shape.dim[1 + i] - 1) * w.stride[i] + (int64_t)(w.kernel[i] - 1) * w.dilation[i] + 1 + more[i];
         int64_t size = wanted && i >= n_dims - n ? limited(wanted[n - n_dims + i])
@@ -189,14 +189,14 @@ static stk_status build_pool(stk_build *b, bool is_max)
     stk_window w = {0};
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     int n_dims = shape.rank - 2;
-    if (stk_has_output(b, 1)) return stk_fail(STK_UNSUPPORTED, "it gives indices, which there are none of here");
-    const int64_t *kernel = stk_attribute_ints(b, "kernel_shape", &n);
+    if (stk_onnx_has_output(b, 1)) return stk_fail(STK_UNSUPPORTED, "it gives indices, which there are none of here");
+    const int64_t *kernel = stk_onnx_attribute_ints(b, "kernel_shape", &n);
     if (n > n_dims) return stk_fail(STK_INVALID, "its kernel has %d dimensions", n);
     spread(kernel, n, n_dims, 1, w.kernel);
     STK_RETURN_IF_ERROR(read_window(b, shape, &w));
     w.groups = 1;
-    if (!is_max && stk_attribute_int(b, "count_include_pad", 0)) x = pad_images(x, &w);
-    if (stk_attribute_int(b, "ceil_mode", 0)) round_up(&w, stk_value_shape(x).dim + 1, n_dims);
+    if (!is_max && stk_onnx_attribute_int(b, "count_include_pad", 0)) x = pad_images(x, &w);
+    if (stk_onnx_attribute_int(b, "ceil_mode", 0)) round_up(&w, stk_value_shape(x).dim + 1, n_dims);
     if (!stk_dtype_is_float(dtype)) x = stk_cast_to(x, STK_F32);
     if (is_max)
         y = shape.rank == 5 ? stk_max_pool3d_raw(x, w) : stk_max_pool2d_raw(x, w);
@@ -205,32 +205,32 @@ static stk_status build_pool(stk_build *b, bool is_max)
     return put_images(b, stk_cast_to(y, dtype), is_line);
 }
 
-stk_status stk_build_MaxPool(stk_build *b)
+stk_status stk_onnx_build_MaxPool(stk_build *b)
 {
     return build_pool(b, true);
 }
 
-stk_status stk_build_AveragePool(stk_build *b)
+stk_status stk_onnx_build_AveragePool(stk_build *b)
 {
     return build_pool(b, false);
 }
 
 static stk_status build_global(stk_build *b, stk_value (*f)(stk_value x, uint32_t axes))
 {
-    stk_value x = stk_input(b, 0);
+    stk_value x = stk_onnx_input(b, 0);
     stk_shape shape = stk_value_shape(x), ones = shape;
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     for (int i = 2; i < shape.rank; i++)
         ones.dim[i] = 1;
-    return stk_output(b, 0, stk_reshape(f(x, ((1u << shape.rank) - 1u) & ~3u), ones));
+    return stk_onnx_output(b, 0, stk_reshape(f(x, ((1u << shape.rank) - 1u) & ~3u), ones));
 }
 
-stk_status stk_build_GlobalAveragePool(stk_build *b)
+stk_status stk_onnx_build_GlobalAveragePool(stk_build *b)
 {
     return build_global(b, stk_reduce_mean);
 }
 
-stk_status stk_build_GlobalMaxPool(stk_build *b)
+stk_status stk_onnx_build_GlobalMaxPool(stk_build *b)
 {
     return build_global(b, stk_reduce_max);
 }

@@ -55,7 +55,7 @@ static bool grow(stk_writer *w, void *array, int n, int *capacity)
 
 /* --- nodes --- */
 
-const char *stk_put(stk_writer *w, const char *op, int n_in, const char *const *in)
+const char *stk_writer_put(stk_writer *w, const char *op, int n_in, const char *const *in)
 {
     Onnx__NodeProto *node = stk_writer_alloc(w, sizeof(*node));
     const char *name = stk_writer_text(w, "v%d", w->n_made++);
@@ -91,7 +91,7 @@ static Onnx__AttributeProto *put_attribute(stk_writer *w, const char *name, Onnx
     return a;
 }
 
-void stk_put_int(stk_writer *w, const char *name, int64_t value)
+void stk_writer_put_int(stk_writer *w, const char *name, int64_t value)
 {
     Onnx__AttributeProto *a = put_attribute(w, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
     if (!a) return;
@@ -99,7 +99,7 @@ void stk_put_int(stk_writer *w, const char *name, int64_t value)
     a->i = value;
 }
 
-void stk_put_ints(stk_writer *w, const char *name, const int64_t *values, int n)
+void stk_writer_put_ints(stk_writer *w, const char *name, const int64_t *values, int n)
 {
     Onnx__AttributeProto *a = put_attribute(w, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
     int64_t *copy = stk_writer_alloc(w, (size_t)n * sizeof(*copy));
@@ -109,7 +109,7 @@ void stk_put_ints(stk_writer *w, const char *name, const int64_t *values, int n)
     a->n_ints = (size_t)n;
 }
 
-void stk_put_float(stk_writer *w, const char *name, double value)
+void stk_writer_put_float(stk_writer *w, const char *name, double value)
 {
     Onnx__AttributeProto *a = put_attribute(w, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
     if (!a) return;
@@ -134,7 +134,7 @@ int32_t stk_onnx_type(stk_dtype dtype)
     }
 }
 
-const char *stk_put_tensor(stk_writer *w, const char *name, stk_dtype dtype, stk_shape shape, const void *data)
+const char *stk_writer_put_tensor(stk_writer *w, const char *name, stk_dtype dtype, stk_shape shape, const void *data)
 {
     Onnx__TensorProto *t = stk_writer_alloc(w, sizeof(*t));
     int64_t *dims = stk_writer_alloc(w, STK_MAX_RANK * sizeof(*dims));
@@ -153,15 +153,15 @@ const char *stk_put_tensor(stk_writer *w, const char *name, stk_dtype dtype, stk
     return name;
 }
 
-const char *stk_put_list(stk_writer *w, const int64_t *values, int n)
+const char *stk_writer_put_list(stk_writer *w, const int64_t *values, int n)
 {
     int64_t *copy = stk_writer_alloc(w, (size_t)n * sizeof(*copy));
     if (!copy) return NULL;
     memcpy(copy, values, (size_t)n * sizeof(*copy));
-    return stk_put_tensor(w, stk_writer_text(w, "list%d", w->n_made++), STK_I64, (stk_shape){1, {n}}, copy);
+    return stk_writer_put_tensor(w, stk_writer_text(w, "list%d", w->n_made++), STK_I64, (stk_shape){1, {n}}, copy);
 }
 
-const char *stk_put_number(stk_writer *w, stk_dtype dtype, double value)
+const char *stk_writer_put_number(stk_writer *w, stk_dtype dtype, double value)
 {
     void *data = stk_writer_alloc(w, 8);
     if (!data) return NULL;
@@ -175,40 +175,40 @@ const char *stk_put_number(stk_writer *w, stk_dtype dtype, double value)
     case STK_BOOL: *(uint8_t *)data = (uint8_t)value; break;
     default: stk_writer_fail(w, stk_fail(STK_UNSUPPORTED, "constants of %s", stk_dtype_name(dtype))); return NULL;
     }
-    return stk_put_tensor(w, stk_writer_text(w, "number%d", w->n_made++), dtype, (stk_shape){0}, data);
+    return stk_writer_put_tensor(w, stk_writer_text(w, "number%d", w->n_made++), dtype, (stk_shape){0}, data);
 }
 
 /* --- values --- */
 
-stk_shape stk_shape_of(const stk_writer *w, int32_t value)
+stk_shape stk_writer_shape_of(const stk_writer *w, int32_t value)
 {
     return w->graph->value[value].desc.shape;
 }
 
-stk_dtype stk_dtype_of(const stk_writer *w, int32_t value)
+stk_dtype stk_writer_dtype_of(const stk_writer *w, int32_t value)
 {
     return w->graph->value[value].desc.dtype;
 }
 
-const stk_node *stk_maker_of(const stk_writer *w, int32_t value)
+const stk_node *stk_writer_maker_of(const stk_writer *w, int32_t value)
 {
     return &w->graph->node[w->graph->value[value].node];
 }
 
-void stk_is_plain(stk_writer *w, int32_t value, const char *name)
+void stk_writer_set_plain(stk_writer *w, int32_t value, const char *name)
 {
     w->form[value].plain = name;
 }
 
-void stk_is_first(stk_writer *w, int32_t value, const char *name)
+void stk_writer_set_first(stk_writer *w, int32_t value, const char *name)
 {
     w->form[value].first = name;
 }
 
-int32_t stk_source_of(const stk_writer *w, int32_t value)
+int32_t stk_writer_source_of(const stk_writer *w, int32_t value)
 {
-    while (stk_maker_of(w, value)->op == STK_OP_broadcast)
-        value = stk_maker_of(w, value)->in[0];
+    while (stk_writer_maker_of(w, value)->op == STK_OP_broadcast)
+        value = stk_writer_maker_of(w, value)->in[0];
     return value;
 }
 
@@ -224,8 +224,8 @@ static const char *transpose(stk_writer *w, const char *x, int rank, const int32
     int64_t perm[STK_MAX_RANK];
     for (int i = 0; i < rank; i++)
         perm[i] = permutation[i];
-    const char *y = STK_PUT(w, "Transpose", x);
-    stk_put_ints(w, "perm", perm, rank);
+    const char *y = STK_WRITER_PUT(w, "Transpose", x);
+    stk_writer_put_ints(w, "perm", perm, rank);
     return y;
 }
 
@@ -264,29 +264,30 @@ static const char *put_variable(stk_writer *w, const stk_node *node, const char 
             shape.dim[i] = desc.shape.dim[permutation[i]];
     }
     w->n_weights++;
-    return data ? stk_put_tensor(w, name, desc.dtype, shape, data) : NULL;
+    return data ? stk_writer_put_tensor(w, name, desc.dtype, shape, data) : NULL;
 }
 
 /* A batch that is open has no number to expand to. */
 static const char *expand(stk_writer *w, int32_t value)
 {
-    stk_shape shape = stk_shape_of(w, value);
-    const stk_node *node = stk_maker_of(w, value);
-    const char *x = node->op == STK_OP_constant ? stk_put_number(w, node->attrs.dtype, node->attrs.constant.value)
-                                                : stk_plain(w, node->in[0]);
+    stk_shape shape = stk_writer_shape_of(w, value);
+    const stk_node *node = stk_writer_maker_of(w, value);
+    const char *x = node->op == STK_OP_constant
+                        ? stk_writer_put_number(w, node->attrs.dtype, node->attrs.constant.value)
+                        : stk_writer_plain(w, node->in[0]);
     if (shape.rank == 0) return x;
-    if (stk_shape_known(shape)) return STK_PUT(w, "Expand", x, stk_put_list(w, shape.dim, shape.rank));
+    if (stk_shape_known(shape)) return STK_WRITER_PUT(w, "Expand", x, stk_writer_put_list(w, shape.dim, shape.rank));
     stk_writer_fail(w, stk_fail(STK_UNSUPPORTED, "a broadcast over the batch needs a batch of known size"));
     return NULL;
 }
 
-const char *stk_plain(stk_writer *w, int32_t value)
+const char *stk_writer_plain(stk_writer *w, int32_t value)
 {
     stk_form *form = &w->form[value];
     int32_t order[STK_MAX_RANK];
     if (form->plain || !stk_writer_ok(w)) return form->plain;
-    const stk_node *node = stk_maker_of(w, value);
-    int rank = stk_shape_of(w, value).rank;
+    const stk_node *node = stk_writer_maker_of(w, value);
+    int rank = stk_writer_shape_of(w, value).rank;
     if (form->first) {
         channel_order(rank, false, order);
         form->plain = transpose(w, form->first, rank, order);
@@ -300,37 +301,38 @@ const char *stk_plain(stk_writer *w, int32_t value)
     return form->plain;
 }
 
-const char *stk_first(stk_writer *w, int32_t value)
+const char *stk_writer_first(stk_writer *w, int32_t value)
 {
     stk_form *form = &w->form[value];
     int32_t order[STK_MAX_RANK];
     if (form->first || !stk_writer_ok(w)) return form->first;
-    int rank = stk_shape_of(w, value).rank;
+    int rank = stk_writer_shape_of(w, value).rank;
     channel_order(rank, true, order);
-    return form->first = transpose(w, stk_plain(w, value), rank, order);
+    return form->first = transpose(w, stk_writer_plain(w, value), rank, order);
 }
 
-const char *stk_operand(stk_writer *w, int32_t value, bool first)
+const char *stk_writer_operand(stk_writer *w, int32_t value, bool first)
 {
-    int rank = stk_shape_of(w, value).rank;
-    int32_t source = stk_source_of(w, value);
-    const stk_node *node = stk_maker_of(w, source);
+    int rank = stk_writer_shape_of(w, value).rank;
+    int32_t source = stk_writer_source_of(w, value);
+    const stk_node *node = stk_writer_maker_of(w, source);
     if (w->form[value].plain || w->form[value].first) source = value;
-    int source_rank = stk_shape_of(w, source).rank;
-    if (node->op == STK_OP_constant) return stk_put_number(w, node->attrs.dtype, node->attrs.constant.value);
-    if (!first || source_rank == 0) return stk_plain(w, source);
-    if (source_rank == rank) return stk_first(w, source);
+    int source_rank = stk_writer_shape_of(w, source).rank;
+    if (node->op == STK_OP_constant) return stk_writer_put_number(w, node->attrs.dtype, node->attrs.constant.value);
+    if (!first || source_rank == 0) return stk_writer_plain(w, source);
+    if (source_rank == rank) return stk_writer_first(w, source);
     /* [C] beside [N,C,H,W] is [C,1,1]. */
-    int64_t column[STK_MAX_RANK] = {stk_shape_of(w, source).dim[0]};
+    int64_t column[STK_MAX_RANK] = {stk_writer_shape_of(w, source).dim[0]};
     for (int i = 1; i < rank - 1; i++)
         column[i] = 1;
-    return STK_PUT(w, "Reshape", stk_plain(w, source), stk_put_list(w, column, rank - 1));
+    return STK_WRITER_PUT(w, "Reshape", stk_writer_plain(w, source), stk_writer_put_list(w, column, rank - 1));
 }
 
-const char *stk_turned(stk_writer *w, int32_t value, const int32_t *permutation)
+const char *stk_writer_turned(stk_writer *w, int32_t value, const int32_t *permutation)
 {
-    const stk_node *node = stk_maker_of(w, value);
-    if (node->op != STK_OP_variable) return transpose(w, stk_plain(w, value), stk_shape_of(w, value).rank, permutation);
+    const stk_node *node = stk_writer_maker_of(w, value);
+    if (node->op != STK_OP_variable)
+        return transpose(w, stk_writer_plain(w, value), stk_writer_shape_of(w, value).rank, permutation);
     /* A second use keeps the name for the first. */
     bool taken = w->form[value].plain != NULL;
     for (int i = 0; i < w->n_initializers && !taken; i++)
@@ -385,10 +387,10 @@ static const char *scale_pixels(stk_writer *w, const stk_onnx_pixels *p, const c
     if (!data) return NULL;
     memcpy(data, p->a, sizeof(p->a));
     memcpy(data + 4, p->b, sizeof(p->b));
-    const char *x = STK_PUT(w, "Cast", name);
-    stk_put_int(w, "to", stk_onnx_type(STK_F32));
-    x = STK_PUT(w, "Mul", x, stk_put_tensor(w, "pixels.factor", STK_F32, shape, data));
-    return STK_PUT(w, "Add", x, stk_put_tensor(w, "pixels.term", STK_F32, shape, data + 4));
+    const char *x = STK_WRITER_PUT(w, "Cast", name);
+    stk_writer_put_int(w, "to", stk_onnx_type(STK_F32));
+    x = STK_WRITER_PUT(w, "Mul", x, stk_writer_put_tensor(w, "pixels.factor", STK_F32, shape, data));
+    return STK_WRITER_PUT(w, "Add", x, stk_writer_put_tensor(w, "pixels.term", STK_F32, shape, data + 4));
 }
 
 static void add_inputs(stk_writer *w, Onnx__GraphProto *graph)
@@ -399,9 +401,9 @@ static void add_inputs(stk_writer *w, Onnx__GraphProto *graph)
         if (node->op != STK_OP_input) continue;
         const stk_onnx_pixels *p = w->options->pixels;
         bool is_pixels = p && !strcmp(p->input, node->name);
-        stk_dtype dtype = is_pixels ? STK_U8 : stk_dtype_of(w, node->first_out);
-        graph->input[graph->n_input++] = value_info(w, node->name, dtype, stk_shape_of(w, node->first_out));
-        stk_is_plain(w, node->first_out, is_pixels ? scale_pixels(w, p, node->name) : node->name);
+        stk_dtype dtype = is_pixels ? STK_U8 : stk_writer_dtype_of(w, node->first_out);
+        graph->input[graph->n_input++] = value_info(w, node->name, dtype, stk_writer_shape_of(w, node->first_out));
+        stk_writer_set_plain(w, node->first_out, is_pixels ? scale_pixels(w, p, node->name) : node->name);
     }
 }
 
@@ -428,11 +430,11 @@ static void add_outputs(stk_writer *w, Onnx__GraphProto *graph)
     for (int i = 0; i < w->graph->n_roots && stk_writer_ok(w); i++) {
         const stk_graph_root *root = &w->graph->root[i];
         if (!root->name) continue;
-        (void)STK_PUT(w, "Identity", stk_plain(w, root->value));
+        (void)STK_WRITER_PUT(w, "Identity", stk_writer_plain(w, root->value));
         if (!stk_writer_ok(w)) return;
         w->node[w->n_nodes - 1]->output[0] = (char *)root->name;
         graph->output[graph->n_output++] =
-            value_info(w, root->name, stk_dtype_of(w, root->value), stk_shape_of(w, root->value));
+            value_info(w, root->name, stk_writer_dtype_of(w, root->value), stk_writer_shape_of(w, root->value));
     }
 }
 
@@ -465,13 +467,13 @@ static stk_status write_graph(stk_writer *w, const char *path, stk_onnx_export_r
         w->form[w->graph->root[i].value].n_uses++;
     add_inputs(w, &graph);
     for (int i = 0; i < w->graph->n_nodes && stk_writer_ok(w); i++)
-        stk_write_node(w, &w->graph->node[i]);
+        stk_writer_put_node(w, &w->graph->node[i]);
     add_outputs(w, &graph);
     add_metadata(w, &model);
     STK_RETURN_IF_ERROR(w->status);
     drop_unread_inputs(w, &graph);
-    stk_describe_values(graph.input, graph.n_input, report->inputs);
-    stk_describe_values(graph.output, graph.n_output, report->outputs);
+    stk_onnx_describe_values(graph.input, graph.n_input, report->inputs);
+    stk_onnx_describe_values(graph.output, graph.n_output, report->outputs);
     graph.name = (char *)(w->options->name ? w->options->name : "stoker");
     graph.n_node = (size_t)w->n_nodes;
     graph.node = w->node;
@@ -487,7 +489,7 @@ static stk_status write_graph(stk_writer *w, const char *path, stk_onnx_export_r
     model.n_opset_import = 1;
     model.opset_import = opsets;
     model.graph = &graph;
-    return stk_write_model(w, &model, path, &report->external);
+    return stk_writer_save(w, &model, path, &report->external);
 }
 
 stk_status stk_onnx_save(const stk_graph *graph, const stk_onnx_export *options, const char *path,

@@ -1,5 +1,5 @@
 /* Writes a graph as an ONNX model, opset 17: the ops of export_list in onnx/export_ops.c. The other way is
- * stoker/onnx.h.
+ * stoker/files/onnx.h.
  *
  * Graphs have channels last, ONNX channels first: convolutions, pooling and batch norm work on [N,C,H,W], and what lies
  * between two of them stays so; the image is transposed once. Inputs and outputs keep graph's layout and names.
@@ -11,7 +11,7 @@
 #define STK_ONNX_EXPORT_H
 
 #include "graph/graph.h"
-#include "stoker/onnx.h"
+#include "stoker/files/onnx.h"
 
 /* An input that is u8 in the model, and becomes x * a[c] + b[c] before the graph sees it. */
 typedef struct stk_onnx_pixels {

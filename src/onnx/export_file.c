@@ -101,7 +101,7 @@ static stk_status write_data(stk_writer *w, const char *model_path)
     return w->status;
 }
 
-stk_status stk_write_model(stk_writer *w, Onnx__ModelProto *model, const char *path, bool *external)
+stk_status stk_writer_save(stk_writer *w, Onnx__ModelProto *model, const char *path, bool *external)
 {
     stk_new_file new;
     sink s = {.base = {append}};

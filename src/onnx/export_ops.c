@@ -37,11 +37,11 @@ static void refuse(stk_writer *w, const stk_node *node, const char *why)
 /* Channels first where some input is so, none is plain, and all can be. */
 static bool wants_first(const stk_writer *w, const stk_node *node)
 {
-    int rank = stk_shape_of(w, node->first_out).rank;
+    int rank = stk_writer_shape_of(w, node->first_out).rank;
     bool some = false;
     for (int i = 0; i < node->n_in; i++) {
         const stk_form *form = &w->form[node->in[i]];
-        int source_rank = stk_shape_of(w, stk_source_of(w, node->in[i])).rank;
+        int source_rank = stk_writer_shape_of(w, stk_writer_source_of(w, node->in[i])).rank;
         if (form->first && !form->plain) some = true;
         if (source_rank > 1 && source_rank != rank) return false;
     }
@@ -53,32 +53,32 @@ static void operands(stk_writer *w, const stk_node *node, bool first, const char
 {
     bool whole = false;
     for (int i = 0; i < node->n_in; i++) {
-        const stk_node *maker = stk_maker_of(w, node->in[i]);
-        out[i] = stk_operand(w, node->in[i], first);
+        const stk_node *maker = stk_writer_maker_of(w, node->in[i]);
+        out[i] = stk_writer_operand(w, node->in[i], first);
         whole |= maker->op != STK_OP_broadcast && maker->op != STK_OP_constant;
     }
-    if (!whole) out[0] = first ? stk_first(w, node->in[0]) : stk_plain(w, node->in[0]);
+    if (!whole) out[0] = first ? stk_writer_first(w, node->in[0]) : stk_writer_plain(w, node->in[0]);
 }
 
 static void set(stk_writer *w, const stk_node *node, bool first, const char *name)
 {
     if (first)
-        stk_is_first(w, node->first_out, name);
+        stk_writer_set_first(w, node->first_out, name);
     else
-        stk_is_plain(w, node->first_out, name);
+        stk_writer_set_plain(w, node->first_out, name);
 }
 
 static void write_unary(stk_writer *w, const stk_node *node)
 {
     int kind = node->attrs.element.kind;
     bool first = wants_first(w, node);
-    const char *x = first ? stk_first(w, node->in[0]) : stk_plain(w, node->in[0]), *y = NULL;
+    const char *x = first ? stk_writer_first(w, node->in[0]) : stk_writer_plain(w, node->in[0]), *y = NULL;
     if (kind == STK_UNARY_square)
-        y = STK_PUT(w, "Mul", x, x);
+        y = STK_WRITER_PUT(w, "Mul", x, x);
     else if (kind == STK_UNARY_rsqrt)
-        y = STK_PUT(w, "Reciprocal", STK_PUT(w, "Sqrt", x));
+        y = STK_WRITER_PUT(w, "Reciprocal", STK_WRITER_PUT(w, "Sqrt", x));
     else if (unary_ops[kind])
-        y = stk_put(w, unary_ops[kind], 1, &x);
+        y = stk_writer_put(w, unary_ops[kind], 1, &x);
     else
         refuse(w, node, stk_unary_name(kind));
     set(w, node, first, y);
@@ -89,13 +89,13 @@ static bool join_bias(stk_writer *w, const stk_node *node)
 {
     for (int i = 0; i < 2 && node->attrs.element.kind == STK_BINARY_add; i++) {
         stk_form *conv = &w->form[node->in[i]];
-        int32_t bias = stk_source_of(w, node->in[1 - i]);
-        bool is_bias = stk_maker_of(w, bias)->op == STK_OP_variable && stk_shape_of(w, bias).rank == 1;
+        int32_t bias = stk_writer_source_of(w, node->in[1 - i]);
+        bool is_bias = stk_writer_maker_of(w, bias)->op == STK_OP_variable && stk_writer_shape_of(w, bias).rank == 1;
         if (!conv->maker || conv->n_uses != 1 || conv->plain || !is_bias) continue;
-        if (stk_shape_of(w, bias).dim[0] == 1) continue;
-        conv->maker->input[2] = (char *)stk_plain(w, bias);
+        if (stk_writer_shape_of(w, bias).dim[0] == 1) continue;
+        conv->maker->input[2] = (char *)stk_writer_plain(w, bias);
         conv->maker->n_input = 3;
-        stk_is_first(w, node->first_out, conv->first);
+        stk_writer_set_first(w, node->first_out, conv->first);
         return true;
     }
     return false;
@@ -107,7 +107,7 @@ static void write_binary(stk_writer *w, const stk_node *node)
     bool first = wants_first(w, node);
     if (join_bias(w, node)) return;
     operands(w, node, first, in);
-    set(w, node, first, stk_put(w, binary_ops[node->attrs.element.kind], 2, in));
+    set(w, node, first, stk_writer_put(w, binary_ops[node->attrs.element.kind], 2, in));
 }
 
 static void write_compare(stk_writer *w, const stk_node *node)
@@ -115,8 +115,8 @@ static void write_compare(stk_writer *w, const stk_node *node)
     const char *in[2];
     bool first = wants_first(w, node);
     operands(w, node, first, in);
-    const char *y = stk_put(w, compare_ops[node->attrs.element.kind], 2, in);
-    if (node->attrs.element.kind == STK_COMPARE_not_equal) y = STK_PUT(w, "Not", y);
+    const char *y = stk_writer_put(w, compare_ops[node->attrs.element.kind], 2, in);
+    if (node->attrs.element.kind == STK_COMPARE_not_equal) y = STK_WRITER_PUT(w, "Not", y);
     set(w, node, first, y);
 }
 
@@ -125,14 +125,15 @@ static void write_select(stk_writer *w, const stk_node *node)
     const char *in[3];
     bool first = wants_first(w, node);
     operands(w, node, first, in);
-    set(w, node, first, stk_put(w, "Where", 3, in));
+    set(w, node, first, stk_writer_put(w, "Where", 3, in));
 }
 
 static void write_cast(stk_writer *w, const stk_node *node)
 {
     bool first = wants_first(w, node);
-    const char *y = STK_PUT(w, "Cast", first ? stk_first(w, node->in[0]) : stk_plain(w, node->in[0]));
-    stk_put_int(w, "to", stk_onnx_type(stk_dtype_of(w, node->first_out)));
+    const char *y =
+        STK_WRITER_PUT(w, "Cast", first ? stk_writer_first(w, node->in[0]) : stk_writer_plain(w, node->in[0]));
+    stk_writer_put_int(w, "to", stk_onnx_type(stk_writer_dtype_of(w, node->first_out)));
     set(w, node, first, y);
 }
 
@@ -140,23 +141,24 @@ static void write_cast(stk_writer *w, const stk_node *node)
 
 static void write_reshape(stk_writer *w, const stk_node *node)
 {
-    stk_shape shape = stk_shape_of(w, node->first_out);
+    stk_shape shape = stk_writer_shape_of(w, node->first_out);
     int n_open = 0;
     for (int i = 0; i < shape.rank; i++)
         n_open += shape.dim[i] < 0;
     if (n_open > 1) refuse(w, node, "with two open dimensions"); /* -1, as ONNX has it, may be one */
-    stk_is_plain(w, node->first_out,
-                 STK_PUT(w, "Reshape", stk_plain(w, node->in[0]), stk_put_list(w, shape.dim, shape.rank)));
+    stk_writer_set_plain(
+        w, node->first_out,
+        STK_WRITER_PUT(w, "Reshape", stk_writer_plain(w, node->in[0]), stk_writer_put_list(w, shape.dim, shape.rank)));
 }
 
 static void write_transpose(stk_writer *w, const stk_node *node)
 {
-    stk_is_plain(w, node->first_out, stk_turned(w, node->in[0], node->attrs.permutation));
+    stk_writer_set_plain(w, node->first_out, stk_writer_turned(w, node->in[0], node->attrs.permutation));
 }
 
 static void write_slice(stk_writer *w, const stk_node *node)
 {
-    stk_shape shape = stk_shape_of(w, node->in[0]);
+    stk_shape shape = stk_writer_shape_of(w, node->in[0]);
     int64_t list[4][STK_MAX_RANK];
     int n = 0;
     for (int i = 0; i < shape.rank; i++) {
@@ -167,60 +169,62 @@ static void write_slice(stk_writer *w, const stk_node *node)
         list[2][n] = i;
         list[3][n++] = step;
     }
-    const char *x = stk_plain(w, node->in[0]);
+    const char *x = stk_writer_plain(w, node->in[0]);
     if (n == 0)
-        stk_is_plain(w, node->first_out, x);
+        stk_writer_set_plain(w, node->first_out, x);
     else
-        stk_is_plain(w, node->first_out,
-                     STK_PUT(w, "Slice", x, stk_put_list(w, list[0], n), stk_put_list(w, list[1], n),
-                             stk_put_list(w, list[2], n), stk_put_list(w, list[3], n)));
+        stk_writer_set_plain(w, node->first_out,
+                             STK_WRITER_PUT(w, "Slice", x, stk_writer_put_list(w, list[0], n),
+                                            stk_writer_put_list(w, list[1], n), stk_writer_put_list(w, list[2], n),
+                                            stk_writer_put_list(w, list[3], n)));
 }
 
 static void write_pad(stk_writer *w, const stk_node *node)
 {
-    int rank = stk_shape_of(w, node->in[0]).rank;
+    int rank = stk_writer_shape_of(w, node->in[0]).rank;
     int64_t pads[2 * STK_MAX_RANK];
     for (int i = 0; i < rank; i++) {
         pads[i] = node->attrs.pad.low[i];
         pads[rank + i] = node->attrs.pad.high[i];
     }
-    stk_is_plain(w, node->first_out,
-                 STK_PUT(w, "Pad", stk_plain(w, node->in[0]), stk_put_list(w, pads, 2 * rank),
-                         stk_put_number(w, stk_dtype_of(w, node->in[0]), node->attrs.pad.value)));
+    stk_writer_set_plain(
+        w, node->first_out,
+        STK_WRITER_PUT(w, "Pad", stk_writer_plain(w, node->in[0]), stk_writer_put_list(w, pads, 2 * rank),
+                       stk_writer_put_number(w, stk_writer_dtype_of(w, node->in[0]), node->attrs.pad.value)));
 }
 
 static void write_concat(stk_writer *w, const stk_node *node)
 {
     bool first = wants_first(w, node);
-    int axis = node->attrs.concat.axis, rank = stk_shape_of(w, node->first_out).rank;
+    int axis = node->attrs.concat.axis, rank = stk_writer_shape_of(w, node->first_out).rank;
     const char **in = stk_writer_alloc(w, (size_t)node->n_in * sizeof(*in));
     for (int i = 0; in && i < node->n_in; i++)
-        in[i] = first ? stk_first(w, node->in[i]) : stk_plain(w, node->in[i]);
+        in[i] = first ? stk_writer_first(w, node->in[i]) : stk_writer_plain(w, node->in[i]);
     if (!in) return;
-    const char *y = stk_put(w, "Concat", node->n_in, in);
-    stk_put_int(w, "axis", !first || axis == 0 ? axis : axis == rank - 1 ? 1 : axis + 1);
+    const char *y = stk_writer_put(w, "Concat", node->n_in, in);
+    stk_writer_put_int(w, "axis", !first || axis == 0 ? axis : axis == rank - 1 ? 1 : axis + 1);
     set(w, node, first, y);
 }
 
 static void write_reduce(stk_writer *w, const stk_node *node)
 {
     const stk_form *form = &w->form[node->in[0]];
-    int rank = stk_shape_of(w, node->in[0]).rank, n = 0, kind = node->attrs.reduce.kind;
+    int rank = stk_writer_shape_of(w, node->in[0]).rank, n = 0, kind = node->attrs.reduce.kind;
     uint32_t axes = node->attrs.reduce.axes, spatial = ((1u << (rank - 1)) - 1u) & ~1u;
     int64_t list[STK_MAX_RANK];
     /* Channels first, and all between batch and channels goes, or all but the batch: what is left has one order. */
     bool first = rank >= 3 && form->first && !form->plain && (axes & spatial) == spatial;
     for (int i = 0; i < rank; i++)
         if (axes >> i & 1) list[n++] = !first || i == 0 ? i : i == rank - 1 ? 1 : i + 1;
-    const char *x = first ? stk_first(w, node->in[0]) : stk_plain(w, node->in[0]), *y;
+    const char *x = first ? stk_writer_first(w, node->in[0]) : stk_writer_plain(w, node->in[0]), *y;
     if (kind == STK_REDUCE_SUM) {
-        y = STK_PUT(w, "ReduceSum", x, stk_put_list(w, list, n));
+        y = STK_WRITER_PUT(w, "ReduceSum", x, stk_writer_put_list(w, list, n));
     } else {
-        y = stk_put(w, reduce_ops[kind], 1, &x);
-        stk_put_ints(w, "axes", list, n);
+        y = stk_writer_put(w, reduce_ops[kind], 1, &x);
+        stk_writer_put_ints(w, "axes", list, n);
     }
-    stk_put_int(w, "keepdims", 0);
-    stk_is_plain(w, node->first_out, y);
+    stk_writer_put_int(w, "keepdims", 0);
+    stk_writer_set_plain(w, node->first_out, y);
 }
 
 /* --- products, convolutions and pooling --- */
@@ -228,28 +232,30 @@ static void write_reduce(stk_writer *w, const stk_node *node)
 static const char *swap_last(stk_writer *w, int32_t value)
 {
     int32_t order[STK_MAX_RANK];
-    int rank = stk_shape_of(w, value).rank;
+    int rank = stk_writer_shape_of(w, value).rank;
     for (int i = 0; i < rank; i++)
         order[i] = i;
     order[rank - 2] = rank - 1;
     order[rank - 1] = rank - 2;
-    return stk_turned(w, value, order);
+    return stk_writer_turned(w, value, order);
 }
 
 /* Linear layers keep their weight [units,C], as PyTorch writes them. */
 static void write_matmul(stk_writer *w, const stk_node *node)
 {
     int32_t a = node->in[0], b = node->in[1];
-    bool flat = stk_shape_of(w, a).rank == 2 && stk_shape_of(w, b).rank == 2;
+    bool flat = stk_writer_shape_of(w, a).rank == 2 && stk_writer_shape_of(w, b).rank == 2;
     bool turn_a = node->attrs.matmul.transpose_a, turn_b = node->attrs.matmul.transpose_b;
     if (flat && (turn_a || turn_b)) {
-        stk_is_plain(w, node->first_out, STK_PUT(w, "Gemm", stk_plain(w, a), stk_plain(w, b)));
-        stk_put_int(w, "transA", turn_a);
-        stk_put_int(w, "transB", turn_b);
+        stk_writer_set_plain(w, node->first_out,
+                             STK_WRITER_PUT(w, "Gemm", stk_writer_plain(w, a), stk_writer_plain(w, b)));
+        stk_writer_put_int(w, "transA", turn_a);
+        stk_writer_put_int(w, "transB", turn_b);
         return;
     }
-    const char *x = turn_a ? swap_last(w, a) : stk_plain(w, a);
-    stk_is_plain(w, node->first_out, STK_PUT(w, "MatMul", x, turn_b ? swap_last(w, b) : stk_plain(w, b)));
+    const char *x = turn_a ? swap_last(w, a) : stk_writer_plain(w, a);
+    stk_writer_set_plain(w, node->first_out,
+                         STK_WRITER_PUT(w, "MatMul", x, turn_b ? swap_last(w, b) : stk_writer_plain(w, b)));
 }
 
 static void put_window(stk_writer *w, const stk_window *window, int n_dims, bool is_pool)
@@ -262,27 +268,27 @@ static void put_window(stk_writer *w, const stk_window *window, int n_dims, bool
         pads[i] = window->pad_low[i];
         pads[n_dims + i] = window->pad_high[i];
     }
-    stk_put_ints(w, "kernel_shape", kernel, n_dims);
-    stk_put_ints(w, "strides", stride, n_dims);
-    stk_put_ints(w, "pads", pads, 2 * n_dims);
+    stk_writer_put_ints(w, "kernel_shape", kernel, n_dims);
+    stk_writer_put_ints(w, "strides", stride, n_dims);
+    stk_writer_put_ints(w, "pads", pads, 2 * n_dims);
     if (is_pool) return;
-    stk_put_ints(w, "dilations", dilation, n_dims);
-    stk_put_int(w, "group", window->groups);
+    stk_writer_put_ints(w, "dilations", dilation, n_dims);
+    stk_writer_put_int(w, "group", window->groups);
 }
 
 /* [O,KH,KW,C] -> [O,C,KH,KW] */
 static const char *kernel_of(stk_writer *w, int32_t weight)
 {
     static const int32_t image[] = {0, 3, 1, 2}, volume[] = {0, 4, 1, 2, 3};
-    return stk_turned(w, weight, stk_shape_of(w, weight).rank == 4 ? image : volume);
+    return stk_writer_turned(w, weight, stk_writer_shape_of(w, weight).rank == 4 ? image : volume);
 }
 
 static void write_conv(stk_writer *w, const stk_node *node)
 {
-    int n_dims = stk_shape_of(w, node->in[0]).rank - 2;
-    const char *y = STK_PUT(w, "Conv", stk_first(w, node->in[0]), kernel_of(w, node->in[1]));
+    int n_dims = stk_writer_shape_of(w, node->in[0]).rank - 2;
+    const char *y = STK_WRITER_PUT(w, "Conv", stk_writer_first(w, node->in[0]), kernel_of(w, node->in[1]));
     put_window(w, &node->attrs.window, n_dims, false);
-    stk_is_first(w, node->first_out, y);
+    stk_writer_set_first(w, node->first_out, y);
     if (stk_writer_ok(w)) w->form[node->first_out].maker = w->node[w->n_nodes - 1];
 }
 
@@ -290,47 +296,48 @@ static void write_conv(stk_writer *w, const stk_node *node)
 static void write_conv_transpose(stk_writer *w, const stk_node *node)
 {
     const stk_window *window = &node->attrs.window;
-    stk_shape x = stk_shape_of(w, node->in[0]), y_shape = stk_shape_of(w, node->first_out);
+    stk_shape x = stk_writer_shape_of(w, node->in[0]), y_shape = stk_writer_shape_of(w, node->first_out);
     int n_dims = x.rank - 2;
     int64_t more[3];
     for (int i = 0; i < n_dims; i++)
         more[i] = y_shape.dim[1 + i] - ((x.dim[1 + i] - 1) * window->stride[i] - window->pad_low[i] -
                                         window->pad_high[i] + window->dilation[i] * (window->kernel[i] - 1) + 1);
-    const char *y = STK_PUT(w, "ConvTranspose", stk_first(w, node->in[0]), kernel_of(w, node->in[1]));
+    const char *y = STK_WRITER_PUT(w, "ConvTranspose", stk_writer_first(w, node->in[0]), kernel_of(w, node->in[1]));
     put_window(w, window, n_dims, false);
-    stk_put_ints(w, "output_padding", more, n_dims);
-    stk_is_first(w, node->first_out, y);
+    stk_writer_put_ints(w, "output_padding", more, n_dims);
+    stk_writer_set_first(w, node->first_out, y);
 }
 
 static void write_pool(stk_writer *w, const stk_node *node)
 {
     bool is_max = node->op == STK_OP_max_pool2d || node->op == STK_OP_max_pool3d;
-    const char *x = stk_first(w, node->in[0]), *y = stk_put(w, is_max ? "MaxPool" : "AveragePool", 1, &x);
-    put_window(w, &node->attrs.window, stk_shape_of(w, node->in[0]).rank - 2, true);
-    stk_is_first(w, node->first_out, y);
+    const char *x = stk_writer_first(w, node->in[0]), *y = stk_writer_put(w, is_max ? "MaxPool" : "AveragePool", 1, &x);
+    put_window(w, &node->attrs.window, stk_writer_shape_of(w, node->in[0]).rank - 2, true);
+    stk_writer_set_first(w, node->first_out, y);
 }
 
 /* --- normalisation --- */
 
 static void write_batch_norm(stk_writer *w, const stk_node *node)
 {
-    int rank = stk_shape_of(w, node->in[0]).rank;
+    int rank = stk_writer_shape_of(w, node->in[0]).rank;
     bool first = rank >= 3;
-    const char *x = first ? stk_first(w, node->in[0]) : stk_plain(w, node->in[0]);
-    const char *y = STK_PUT(w, "BatchNormalization", x, stk_plain(w, node->in[1]), stk_plain(w, node->in[2]),
-                            stk_plain(w, node->in[3]), stk_plain(w, node->in[4]));
-    stk_put_float(w, "epsilon", node->attrs.batch_norm.eps);
-    if (node->attrs.batch_norm.relu) y = STK_PUT(w, "Relu", y);
+    const char *x = first ? stk_writer_first(w, node->in[0]) : stk_writer_plain(w, node->in[0]);
+    const char *y =
+        STK_WRITER_PUT(w, "BatchNormalization", x, stk_writer_plain(w, node->in[1]), stk_writer_plain(w, node->in[2]),
+                       stk_writer_plain(w, node->in[3]), stk_writer_plain(w, node->in[4]));
+    stk_writer_put_float(w, "epsilon", node->attrs.batch_norm.eps);
+    if (node->attrs.batch_norm.relu) y = STK_WRITER_PUT(w, "Relu", y);
     set(w, node, first, y);
 }
 
 static void write_layer_norm(stk_writer *w, const stk_node *node)
 {
-    const char *y = STK_PUT(w, "LayerNormalization", stk_plain(w, node->in[0]), stk_plain(w, node->in[1]),
-                            stk_plain(w, node->in[2]));
-    stk_put_int(w, "axis", -1);
-    stk_put_float(w, "epsilon", node->attrs.layer_norm.eps);
-    stk_is_plain(w, node->first_out, y);
+    const char *y = STK_WRITER_PUT(w, "LayerNormalization", stk_writer_plain(w, node->in[0]),
+                                   stk_writer_plain(w, node->in[1]), stk_writer_plain(w, node->in[2]));
+    stk_writer_put_int(w, "axis", -1);
+    stk_writer_put_float(w, "epsilon", node->attrs.layer_norm.eps);
+    stk_writer_set_plain(w, node->first_out, y);
 }
 
 static const char *put_alike(stk_writer *w, int64_t n, float value)
@@ -338,14 +345,15 @@ static const char *put_alike(stk_writer *w, int64_t n, float value)
     float *data = stk_writer_alloc(w, (size_t)n * sizeof(*data));
     for (int64_t i = 0; data && i < n; i++)
         data[i] = value;
-    return data ? stk_put_tensor(w, stk_writer_text(w, "alike%d", w->n_made++), STK_F32, (stk_shape){1, {n}}, data)
+    return data ? stk_writer_put_tensor(w, stk_writer_text(w, "alike%d", w->n_made++), STK_F32, (stk_shape){1, {n}},
+                                        data)
                 : NULL;
 }
 
 /* Opset 17 has no group norm: instance norm of [N,G,all others], then each channel's own scale and bias. */
 static void write_group_norm(stk_writer *w, const stk_node *node)
 {
-    stk_shape shape = stk_shape_of(w, node->in[0]);
+    stk_shape shape = stk_writer_shape_of(w, node->in[0]);
     int rank = shape.rank, n_open = 0;
     bool first = rank >= 3;
     int64_t groups = node->attrs.group_norm.groups, n_channels = shape.dim[rank - 1];
@@ -359,29 +367,29 @@ static void write_group_norm(stk_writer *w, const stk_node *node)
     }
     if (n_open > 1) refuse(w, node, "of two open sides");
     if (n_open) others = -1;
-    const char *x = first ? stk_first(w, node->in[0]) : stk_plain(w, node->in[0]);
-    x = STK_PUT(w, "Reshape", x, stk_put_list(w, (const int64_t[]){0, groups, others}, 3));
-    x = STK_PUT(w, "InstanceNormalization", x, put_alike(w, groups, 1), put_alike(w, groups, 0));
-    stk_put_float(w, "epsilon", node->attrs.group_norm.eps);
-    x = STK_PUT(w, "Reshape", x, stk_put_list(w, whole, rank));
-    const char *scale = stk_plain(w, node->in[1]), *bias = stk_plain(w, node->in[2]);
-    if (first) scale = STK_PUT(w, "Reshape", scale, stk_put_list(w, column, rank - 1));
-    if (first) bias = STK_PUT(w, "Reshape", bias, stk_put_list(w, column, rank - 1));
-    set(w, node, first, STK_PUT(w, "Add", STK_PUT(w, "Mul", x, scale), bias));
+    const char *x = first ? stk_writer_first(w, node->in[0]) : stk_writer_plain(w, node->in[0]);
+    x = STK_WRITER_PUT(w, "Reshape", x, stk_writer_put_list(w, (const int64_t[]){0, groups, others}, 3));
+    x = STK_WRITER_PUT(w, "InstanceNormalization", x, put_alike(w, groups, 1), put_alike(w, groups, 0));
+    stk_writer_put_float(w, "epsilon", node->attrs.group_norm.eps);
+    x = STK_WRITER_PUT(w, "Reshape", x, stk_writer_put_list(w, whole, rank));
+    const char *scale = stk_writer_plain(w, node->in[1]), *bias = stk_writer_plain(w, node->in[2]);
+    if (first) scale = STK_WRITER_PUT(w, "Reshape", scale, stk_writer_put_list(w, column, rank - 1));
+    if (first) bias = STK_WRITER_PUT(w, "Reshape", bias, stk_writer_put_list(w, column, rank - 1));
+    set(w, node, first, STK_WRITER_PUT(w, "Add", STK_WRITER_PUT(w, "Mul", x, scale), bias));
 }
 
 static void write_softmax(stk_writer *w, const stk_node *node)
 {
-    const char *y = STK_PUT(w, "Softmax", stk_plain(w, node->in[0]));
-    stk_put_int(w, "axis", -1);
-    stk_is_plain(w, node->first_out, y);
+    const char *y = STK_WRITER_PUT(w, "Softmax", stk_writer_plain(w, node->in[0]));
+    stk_writer_put_int(w, "axis", -1);
+    stk_writer_set_plain(w, node->first_out, y);
 }
 
 /* --- attention: softmax(q k' scale) v, in its parts --- */
 
 static const char *order_heads(stk_writer *w, int32_t value, const int32_t order[4])
 {
-    return stk_turned(w, value, order);
+    return stk_writer_turned(w, value, order);
 }
 
 /* [1,1,T,S], true where query t may see key s. */
@@ -396,61 +404,63 @@ static const char *put_causal(stk_writer *w, int64_t n_queries, int64_t n_keys)
     for (int64_t t = 0; t < n_queries; t++)
         for (int64_t s = 0; s < n_keys; s++)
             data[t * n_keys + s] = s <= t;
-    return stk_put_tensor(w, name, STK_BOOL, (stk_shape){4, {1, 1, n_queries, n_keys}}, data);
+    return stk_writer_put_tensor(w, name, STK_BOOL, (stk_shape){4, {1, 1, n_queries, n_keys}}, data);
 }
 
 static void write_attention(stk_writer *w, const stk_node *node)
 {
     static const int32_t heads[] = {0, 2, 1, 3}, heads_turned[] = {0, 2, 3, 1};
-    stk_shape q = stk_shape_of(w, node->in[0]), k = stk_shape_of(w, node->in[1]);
+    stk_shape q = stk_writer_shape_of(w, node->in[0]), k = stk_writer_shape_of(w, node->in[1]);
     double scale = node->attrs.attention.scale != 0 ? node->attrs.attention.scale : 1 / sqrt((double)q.dim[3]);
     if (q.dim[1] < 0 || k.dim[1] < 0) refuse(w, node, "of unknown length");
     bool has_mask = node->n_in == 4 || node->n_in == 6;
-    const char *s = STK_PUT(w, "MatMul", order_heads(w, node->in[0], heads), order_heads(w, node->in[1], heads_turned));
-    s = STK_PUT(w, "Mul", s, stk_put_number(w, STK_F32, scale));
+    const char *s =
+        STK_WRITER_PUT(w, "MatMul", order_heads(w, node->in[0], heads), order_heads(w, node->in[1], heads_turned));
+    s = STK_WRITER_PUT(w, "Mul", s, stk_writer_put_number(w, STK_F32, scale));
     bool is_causal = node->attrs.attention.causal;
-    const char *never = is_causal || has_mask ? stk_put_number(w, STK_F32, -INFINITY) : NULL;
-    if (is_causal) s = STK_PUT(w, "Where", put_causal(w, q.dim[1], k.dim[1]), s, never);
+    const char *never = is_causal || has_mask ? stk_writer_put_number(w, STK_F32, -INFINITY) : NULL;
+    if (is_causal) s = STK_WRITER_PUT(w, "Where", put_causal(w, q.dim[1], k.dim[1]), s, never);
     if (has_mask) {
-        int64_t row[] = {stk_shape_of(w, node->in[3]).dim[0], 1, 1, k.dim[1]};
-        const char *mask = STK_PUT(w, "Reshape", stk_plain(w, node->in[3]), stk_put_list(w, row, 4));
-        s = STK_PUT(w, "Where", mask, s, never);
+        int64_t row[] = {stk_writer_shape_of(w, node->in[3]).dim[0], 1, 1, k.dim[1]};
+        const char *mask =
+            STK_WRITER_PUT(w, "Reshape", stk_writer_plain(w, node->in[3]), stk_writer_put_list(w, row, 4));
+        s = STK_WRITER_PUT(w, "Where", mask, s, never);
     }
-    s = STK_PUT(w, "Softmax", s);
-    stk_put_int(w, "axis", -1);
-    const char *y = STK_PUT(w, "MatMul", s, order_heads(w, node->in[2], heads));
-    y = STK_PUT(w, "Transpose", y);
-    stk_put_ints(w, "perm", (const int64_t[]){0, 2, 1, 3}, 4);
-    stk_is_plain(w, node->first_out, y);
+    s = STK_WRITER_PUT(w, "Softmax", s);
+    stk_writer_put_int(w, "axis", -1);
+    const char *y = STK_WRITER_PUT(w, "MatMul", s, order_heads(w, node->in[2], heads));
+    y = STK_WRITER_PUT(w, "Transpose", y);
+    stk_writer_put_ints(w, "perm", (const int64_t[]){0, 2, 1, 3}, 4);
+    stk_writer_set_plain(w, node->first_out, y);
 }
 
 /* --- the rest --- */
 
 static void write_gather(stk_writer *w, const stk_node *node)
 {
-    const char *y = STK_PUT(w, "Gather", stk_plain(w, node->in[0]), stk_plain(w, node->in[1]));
-    stk_put_int(w, "axis", node->attrs.axis);
-    stk_is_plain(w, node->first_out, y);
+    const char *y = STK_WRITER_PUT(w, "Gather", stk_writer_plain(w, node->in[0]), stk_writer_plain(w, node->in[1]));
+    stk_writer_put_int(w, "axis", node->attrs.axis);
+    stk_writer_set_plain(w, node->first_out, y);
 }
 
 static void write_argmax(stk_writer *w, const stk_node *node)
 {
-    const char *y = STK_PUT(w, "ArgMax", stk_plain(w, node->in[0]));
-    stk_put_int(w, "axis", node->attrs.argmax.axis);
-    stk_put_int(w, "keepdims", 0);
-    stk_put_int(w, "select_last_index", node->attrs.argmax.last);
-    y = STK_PUT(w, "Cast", y);
-    stk_put_int(w, "to", stk_onnx_type(STK_I32));
-    stk_is_plain(w, node->first_out, y);
+    const char *y = STK_WRITER_PUT(w, "ArgMax", stk_writer_plain(w, node->in[0]));
+    stk_writer_put_int(w, "axis", node->attrs.argmax.axis);
+    stk_writer_put_int(w, "keepdims", 0);
+    stk_writer_put_int(w, "select_last_index", node->attrs.argmax.last);
+    y = STK_WRITER_PUT(w, "Cast", y);
+    stk_writer_put_int(w, "to", stk_onnx_type(STK_I32));
+    stk_writer_set_plain(w, node->first_out, y);
 }
 
 static void write_cumsum(stk_writer *w, const stk_node *node)
 {
-    const char *y =
-        STK_PUT(w, "CumSum", stk_plain(w, node->in[0]), stk_put_number(w, STK_I32, node->attrs.cumsum.axis));
-    stk_put_int(w, "exclusive", node->attrs.cumsum.exclusive);
-    stk_put_int(w, "reverse", node->attrs.cumsum.reverse);
-    stk_is_plain(w, node->first_out, y);
+    const char *y = STK_WRITER_PUT(w, "CumSum", stk_writer_plain(w, node->in[0]),
+                                   stk_writer_put_number(w, STK_I32, node->attrs.cumsum.axis));
+    stk_writer_put_int(w, "exclusive", node->attrs.cumsum.exclusive);
+    stk_writer_put_int(w, "reverse", node->attrs.cumsum.reverse);
+    stk_writer_set_plain(w, node->first_out, y);
 }
 
 /* As it is: dropout in inference. */
@@ -459,7 +469,7 @@ static void write_nothing(stk_writer *w, const stk_node *node)
     w->form[node->first_out].plain = w->form[node->in[0]].plain;
     w->form[node->first_out].first = w->form[node->in[0]].first;
     if (!w->form[node->first_out].plain && !w->form[node->first_out].first)
-        stk_is_plain(w, node->first_out, stk_plain(w, node->in[0]));
+        stk_writer_set_plain(w, node->first_out, stk_writer_plain(w, node->in[0]));
 }
 
 static const struct {
@@ -495,7 +505,7 @@ static const struct {
                    {STK_OP_cumsum, write_cumsum},
                    {STK_OP_dropout, write_nothing}};
 
-void stk_write_node(stk_writer *w, const stk_node *node)
+void stk_writer_put_node(stk_writer *w, const stk_node *node)
 {
     /* Leaves and broadcasts are written where they are used. */
     if (node->op == STK_OP_input || node->op == STK_OP_variable || node->op == STK_OP_constant ||

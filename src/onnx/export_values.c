@@ -29,7 +29,7 @@ static size_t add_shape(char out[STK_ONNX_TEXT], size_t at, const Onnx__TensorSh
     return add(out, at, "]");
 }
 
-void stk_describe_values(Onnx__ValueInfoProto *const *list, size_t n, char out[STK_ONNX_TEXT])
+void stk_onnx_describe_values(Onnx__ValueInfoProto *const *list, size_t n, char out[STK_ONNX_TEXT])
 {
     size_t at = 0;
     out[0] = 0;

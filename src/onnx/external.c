@@ -22,11 +22,11 @@ static const char *entry_of(const Onnx__TensorProto *proto, const char *key)
     return NULL;
 }
 
-static stk_status read_number(const Onnx__TensorProto *proto, const char *key, size_t standard, size_t *out)
+static stk_status read_number(const Onnx__TensorProto *proto, const char *key, size_t default_value, size_t *out)
 {
     const char *text = entry_of(proto, key);
     char *end;
-    *out = standard;
+    *out = default_value;
     if (!text) return STK_OK;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);

@@ -111,7 +111,7 @@ stk_value stk_onnx_plain(stk_onnx *model, stk_onnx_value *v)
     stk_onnx_make(model, v);
     if (!v->nhwc) return v->value;
     bool is_volume = v->value.id >= 0 && stk_value_shape(v->value).rank == 5;
-    return is_volume ? stk_transpose(v->value, (int32_t[]){0, 4, 1, 2, 3}) : stk_to_nchw(v->value);
+    return is_volume ? stk_transpose(v->value, (int32_t[]){0, 4, 1, 2, 3}) : stk_onnx_to_nchw(v->value);
 }
 
 /* What has been copied is given back at once, so that large models are in memory once and not twice. */

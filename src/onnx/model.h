@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/name_table.h"
 #include "graph/graph.h"
-#include "stoker/onnx.h"
+#include "stoker/files/onnx.h"
 
 typedef struct stk_device stk_device;
 typedef struct stk_onnx_value {
@@ -100,39 +100,40 @@ double stk_onnx_number(const stk_onnx_tensor *t, int64_t i);
 stk_status stk_onnx_evaluate(stk_onnx *model, stk_onnx_value *value, const stk_onnx_tensor **out);
 
 /* --- for the functions of build_*.c --- */
-int stk_n_inputs(const stk_build *b);
-bool stk_has_input(const stk_build *b, int i); /* given, and not left empty */
-stk_value stk_input(stk_build *b, int i); /* in the model's layout; no value after an error, which the graph keeps */
-stk_onnx_value *stk_input_entry(stk_build *b, int i); /* NULL: there is none */
+int stk_onnx_n_inputs(const stk_build *b);
+bool stk_onnx_has_input(const stk_build *b, int i); /* given, and not left empty */
+stk_value stk_onnx_input(stk_build *b,
+                         int i); /* in the model's layout; no value after an error, which the graph keeps */
+stk_onnx_value *stk_onnx_input_entry(stk_build *b, int i); /* NULL: there is none */
 /* Integers of an input that must be known: *n of them in the arena. */
-stk_status stk_input_ints(stk_build *b, int i, const int64_t **out, int *n);
-stk_status stk_input_tensor(stk_build *b, int i, const stk_onnx_tensor **out);
-stk_status stk_output(stk_build *b, int i, stk_value value);
-stk_status stk_output_nhwc(stk_build *b, int i, stk_value value);
-stk_status stk_output_tensor(stk_build *b, int i, stk_dtype dtype, stk_shape shape, const void *data);
-bool stk_has_output(const stk_build *b, int i);
+stk_status stk_onnx_input_ints(stk_build *b, int i, const int64_t **out, int *n);
+stk_status stk_onnx_input_tensor(stk_build *b, int i, const stk_onnx_tensor **out);
+stk_status stk_onnx_output(stk_build *b, int i, stk_value value);
+stk_status stk_onnx_output_nhwc(stk_build *b, int i, stk_value value);
+stk_status stk_onnx_output_tensor(stk_build *b, int i, stk_dtype dtype, stk_shape shape, const void *data);
+bool stk_onnx_has_output(const stk_build *b, int i);
 /* STK_UNSUPPORTED or STK_INVALID with a text; "node 'name' (Op): " is put before it by the caller. */
-const Onnx__AttributeProto *stk_attribute(const stk_build *b, const char *name);
-int64_t stk_attribute_int(const stk_build *b, const char *name, int64_t standard);
-double stk_attribute_float(const stk_build *b, const char *name, double standard);
-bool stk_attribute_is(const stk_build *b, const char *name, const char *text);
-const int64_t *stk_attribute_ints(const stk_build *b, const char *name, int *n); /* NULL: not there */
+const Onnx__AttributeProto *stk_onnx_attribute(const stk_build *b, const char *name);
+int64_t stk_onnx_attribute_int(const stk_build *b, const char *name, int64_t default_value);
+double stk_onnx_attribute_float(const stk_build *b, const char *name, double default_value);
+bool stk_onnx_attribute_is(const stk_build *b, const char *name, const char *text);
+const int64_t *stk_onnx_attribute_ints(const stk_build *b, const char *name, int *n); /* NULL: not there */
 /* axis, negative from the end, as 0 .. rank-1. */
-stk_status stk_settle_axis(int64_t axis, int rank, int *out);
+stk_status stk_onnx_settle_axis(int64_t axis, int rank, int *out);
 /* Axes by attribute "axes" or, from some opset on, input number i; all where there are none and `all`. */
-stk_status stk_settle_axes(stk_build *b, int i, int rank, bool all, uint32_t *out);
+stk_status stk_onnx_settle_axes(stk_build *b, int i, int rank, bool all, uint32_t *out);
 /* A scalar constant of x's dtype. */
-stk_value stk_like(stk_value x, double value);
+stk_value stk_onnx_like(stk_value x, double value);
 /* x with axis moved to the end, and back. */
-stk_value stk_axis_to_end(stk_value x, int axis);
-stk_value stk_axis_from_end(stk_value x, int axis);
+stk_value stk_onnx_axis_to_end(stk_value x, int axis);
+stk_value stk_onnx_axis_from_end(stk_value x, int axis);
 /* Room for n indices. STK_UNSUPPORTED where a model's lists become too long together. */
-stk_status stk_new_ids(stk_build *b, int64_t n, int32_t **out);
+stk_status stk_onnx_new_ids(stk_build *b, int64_t n, int32_t **out);
 /* Those of ids, as a gatherable value. */
-stk_value stk_index_value(stk_build *b, const int32_t *ids, int64_t n);
+stk_value stk_onnx_index_value(stk_build *b, const int32_t *ids, int64_t n);
 /* The layouts of images, of rank 4. */
-stk_value stk_to_nhwc(stk_value x);
-stk_value stk_to_nchw(stk_value x);
-stk_value stk_log_softmax_of(stk_value x, int axis);
+stk_value stk_onnx_to_nhwc(stk_value x);
+stk_value stk_onnx_to_nchw(stk_value x);
+stk_value stk_onnx_log_softmax_of(stk_value x, int axis);
 
 #endif

@@ -7,7 +7,7 @@ static const struct {
     const char *op;
     stk_build_fn build;
 } ops[] = {
-#define X(name) {#name, stk_build_##name},
+#define X(name) {#name, stk_onnx_build_##name},
     STK_ONNX_OPS(X)
 #undef X
 };

@@ -42,41 +42,41 @@ const char *stk_writer_text(stk_writer *w, const char *format, ...) __attribute_
 
 /* --- nodes; attributes go to the last one --- */
 /* Adds a node with one output, whose name is made here, and returns that. */
-const char *stk_put(stk_writer *w, const char *op, int n_in, const char *const *in);
-#define STK_PUT(w, op, ...)                                                                                            \
-    stk_put(w, op, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *[]){__VA_ARGS__})
-void stk_put_int(stk_writer *w, const char *name, int64_t value);
-void stk_put_ints(stk_writer *w, const char *name, const int64_t *values, int n);
-void stk_put_float(stk_writer *w, const char *name, double value);
+const char *stk_writer_put(stk_writer *w, const char *op, int n_in, const char *const *in);
+#define STK_WRITER_PUT(w, op, ...)                                                                                     \
+    stk_writer_put(w, op, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *[]){__VA_ARGS__})
+void stk_writer_put_int(stk_writer *w, const char *name, int64_t value);
+void stk_writer_put_ints(stk_writer *w, const char *name, const int64_t *values, int n);
+void stk_writer_put_float(stk_writer *w, const char *name, double value);
 
 /* --- initialisers --- */
-const char *stk_put_list(stk_writer *w, const int64_t *values, int n); /* i64 [n] */
-const char *stk_put_number(stk_writer *w, stk_dtype dtype, double value);
+const char *stk_writer_put_list(stk_writer *w, const int64_t *values, int n); /* i64 [n] */
+const char *stk_writer_put_number(stk_writer *w, stk_dtype dtype, double value);
 /* data: borrowed until the model is written, or in the arena. */
-const char *stk_put_tensor(stk_writer *w, const char *name, stk_dtype dtype, stk_shape shape, const void *data);
+const char *stk_writer_put_tensor(stk_writer *w, const char *name, stk_dtype dtype, stk_shape shape, const void *data);
 int32_t stk_onnx_type(stk_dtype dtype);
 
 /* --- values --- */
-stk_shape stk_shape_of(const stk_writer *w, int32_t value);
-stk_dtype stk_dtype_of(const stk_writer *w, int32_t value);
-const stk_node *stk_maker_of(const stk_writer *w, int32_t value);
-const char *stk_plain(stk_writer *w, int32_t value);
+stk_shape stk_writer_shape_of(const stk_writer *w, int32_t value);
+stk_dtype stk_writer_dtype_of(const stk_writer *w, int32_t value);
+const stk_node *stk_writer_maker_of(const stk_writer *w, int32_t value);
+const char *stk_writer_plain(stk_writer *w, int32_t value);
 /* rank 3 and more. */
-const char *stk_first(stk_writer *w, int32_t value);
+const char *stk_writer_first(stk_writer *w, int32_t value);
 /* Value as one of the inputs of an op that broadcasts as numpy does. */
-const char *stk_operand(stk_writer *w, int32_t value, bool first);
+const char *stk_writer_operand(stk_writer *w, int32_t value, bool first);
 /* A variable's axes in that order at once; anything else through a Transpose. */
-const char *stk_turned(stk_writer *w, int32_t value, const int32_t *permutation);
+const char *stk_writer_turned(stk_writer *w, int32_t value, const int32_t *permutation);
 /* What the value is broadcast from; itself where it is not. */
-int32_t stk_source_of(const stk_writer *w, int32_t value);
-void stk_is_plain(stk_writer *w, int32_t value, const char *name);
-void stk_is_first(stk_writer *w, int32_t value, const char *name);
+int32_t stk_writer_source_of(const stk_writer *w, int32_t value);
+void stk_writer_set_plain(stk_writer *w, int32_t value, const char *name);
+void stk_writer_set_first(stk_writer *w, int32_t value, const char *name);
 
 /* export_ops.c: what a node becomes. */
-void stk_write_node(stk_writer *w, const stk_node *node);
+void stk_writer_put_node(stk_writer *w, const stk_node *node);
 /* export_values.c: "tokens i32 [N,128], segments i32 [N,128]"; values are complete. */
-void stk_describe_values(Onnx__ValueInfoProto *const *list, size_t n, char out[STK_ONNX_TEXT]);
+void stk_onnx_describe_values(Onnx__ValueInfoProto *const *list, size_t n, char out[STK_ONNX_TEXT]);
 /* export_file.c */
-stk_status stk_write_model(stk_writer *w, Onnx__ModelProto *model, const char *path, bool *external);
+stk_status stk_writer_save(stk_writer *w, Onnx__ModelProto *model, const char *path, bool *external);
 
 #endif

@@ -9,7 +9,7 @@
 #define STK_OPTIM_AVERAGE_H
 
 #include "graph/graph.h"
-#include "stoker/optim.h"
+#include "stoker/train/optim.h"
 
 /* What the weights that are trained are called: the mean has the parameter's own name, so that evaluation, checkpoints
  * and whoever reads them take it without knowing. */

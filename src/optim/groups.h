@@ -3,7 +3,7 @@
 #define STK_OPTIM_GROUPS_H
 
 #include "graph/graph.h"
-#include "stoker/optim.h"
+#include "stoker/train/optim.h"
 
 /* The first group that a parameter of that name belongs to; NULL: none. */
 const stk_param_group *stk_group_of(const stk_param_group *groups, int n, const char *name);

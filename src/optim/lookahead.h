@@ -3,7 +3,7 @@
 #define STK_OPTIM_LOOKAHEAD_H
 
 #include "graph/graph.h"
-#include "stoker/optim.h"
+#include "stoker/train/optim.h"
 
 stk_status stk_lookahead_check(const stk_lookahead *settings);
 

@@ -1,10 +1,10 @@
 /* Loss scales' settings: defaults and checks. The arithmetic is pass loss_scale's. */
 #include "base/error.h"
-#include "stoker/optim.h"
+#include "stoker/train/optim.h"
 
-static double or_default(double value, double standard)
+static double or_default(double value, double default_value)
 {
-    return value == 0 ? standard : value;
+    return value == 0 ? default_value : value;
 }
 
 stk_loss_scale stk_loss_scale_fill(stk_loss_scale settings)

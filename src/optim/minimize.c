@@ -1,10 +1,10 @@
-/* An optimiser's part of a graph that is run by hand. See stoker/session.h. */
+/* An optimiser's part of a graph that is run by hand. See stoker/graph/session.h. */
 #include <string.h>
 
 #include "base/error.h"
 #include "graph/query.h"
 #include "optim/update.h"
-#include "stoker/session.h"
+#include "stoker/graph/session.h"
 
 void stk_minimize(stk_value loss, stk_optimizer optimizer, double clip_norm, const char *only)
 {

@@ -1,9 +1,9 @@
 /* Optimisers' settings: the defaults of each kind. */
-#include "stoker/optim.h"
+#include "stoker/train/optim.h"
 
-static double or_default(double value, double standard)
+static double or_default(double value, double default_value)
 {
-    return value == 0 ? standard : value;
+    return value == 0 ? default_value : value;
 }
 
 stk_optimizer stk_optimizer_fill(stk_optimizer_kind kind, stk_optimizer settings)

@@ -1,7 +1,7 @@
 /* Learning rates over time: pure functions of the step. Warm-up: Goyal et al. 2017. */
 #include <math.h>
 
-#include "stoker/optim.h"
+#include "stoker/train/optim.h"
 
 /* Epochs as a whole number of steps, at least 0. */
 static double to_steps(double epochs, int64_t steps_per_epoch)

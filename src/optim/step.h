@@ -5,7 +5,7 @@
 #define STK_OPTIM_STEP_H
 
 #include "graph/graph.h"
-#include "stoker/optim.h"
+#include "stoker/train/optim.h"
 
 typedef struct stk_optim_step {
     stk_value param, grad;

@@ -6,7 +6,7 @@
 #define STK_OPTIM_UPDATE_H
 
 #include "graph/graph.h"
-#include "stoker/optim.h"
+#include "stoker/train/optim.h"
 
 typedef struct stk_optim_options {
     stk_optimizer optimizer; /* filled by stk_optimizer_fill */

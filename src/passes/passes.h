@@ -1,33 +1,34 @@
 /* The passes: each rewrites a graph in place, is one file with one function, and may be left out, printed and tested
  * alone. The engine runs them in this order:
  *
- *   autocast (16 bits only) -> loss_scale (f16, or on_nan: skip) -> inference (evaluation only) -> absorb -> accumulate
+ *   autocast (16 bits only) -> loss_scale (f16, or on_nan: skip) -> inference (evaluation only) -> fuse_norm_relu ->
+ * accumulate
  *     -> autodiff -> simplify
- *     -> join_loss -> carry -> remask -> recompute -> residual -> epilogue -> fuse -> plan
+ *     -> fuse_loss -> carry -> remask -> recompute -> fuse_residual -> fuse_epilogue -> fuse -> plan
  *
  * autocast   16-bit products and activations, f32 for the rest; before all that reads dtypes
  * loss_scale a larger loss for 16-bit gradients, and skipped steps; before autodiff, which ends the marks of gradients
  * inference  batch norm by running statistics, no dropout, no updates; after autocast, which knows batch norms
- * absorb     ReLU into the batch norm before it; before autodiff, so that the gradient is absorbed too
+ * fuse_norm_relu  ReLU into the batch norm before it; before autodiff, so that the gradient is absorbed too
  * accumulate sums over micro-batches; before autodiff, while gradients still have marks
  * autodiff   replaces grad nodes; needs every other op to have its gradient rule
  * simplify   folds constants, drops what does nothing, merges equal nodes; needs autodiff to be done
- * join_loss  the loss of a linear layer's logits from the op that makes their gradient; after simplify, too
- * carry      large gradients are added to their sums over micro-batches in place; after join_loss, which knows them
+ * fuse_loss  the loss of a linear layer's logits from the op that makes their gradient; after simplify, too
+ * carry      large gradients are added to their sums over micro-batches in place; after fuse_loss, which knows them
  * remask     dropout's mask from its result, where that tells it; after simplify, which makes equal inputs one
  * recompute  forward values are made again later instead of being kept; simplify would merge what is made again
- * residual   batch norm with the sum and the ReLU behind it, and their gradients, as one; after recompute, which may
- *            make the sum again without the batch norm; before fuse, which would take the sum
- * epilogue   a matmul or convolution adds the bias behind it, a convolution does the ReLU; after recompute, which may
- *            make the sum again without the matmul; before fuse, which would take the sum
- * fuse       element-wise groups, with a reduction behind, become one node each; nothing rewrites the graph after it
- * plan       gives each value a place; not a rewriting, see plan.h
+ * fuse_residual  batch norm with the sum and the ReLU behind it, and their gradients, as one; after recompute, which
+ * may make the sum again without the batch norm; before fuse, which would take the sum fuse_epilogue  a matmul or
+ * convolution adds the bias behind it, a convolution does the ReLU; after recompute, which may make the sum again
+ * without the matmul; before fuse, which would take the sum fuse       element-wise groups, with a reduction behind,
+ * become one node each; nothing rewrites the graph after it plan       gives each value a place; not a rewriting, see
+ * plan.h
  */
 #ifndef STK_PASSES_PASSES_H
 #define STK_PASSES_PASSES_H
 
 #include "graph/graph.h"
-#include "stoker/optim.h"
+#include "stoker/train/optim.h"
 
 /* What pass_recompute did. */
 typedef struct stk_recompute_report {
@@ -54,16 +55,16 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
     X(autocast)                                                                                                        \
     X(loss_scale)                                                                                                      \
     X(inference)                                                                                                       \
-    X(absorb)                                                                                                          \
+    X(fuse_norm_relu)                                                                                                  \
     X(accumulate)                                                                                                      \
     X(autodiff)                                                                                                        \
     X(simplify)                                                                                                        \
-    X(join_loss)                                                                                                       \
+    X(fuse_loss)                                                                                                       \
     X(carry)                                                                                                           \
     X(remask)                                                                                                          \
     X(recompute)                                                                                                       \
-    X(residual)                                                                                                        \
-    X(epilogue)                                                                                                        \
+    X(fuse_residual)                                                                                                   \
+    X(fuse_epilogue)                                                                                                   \
     X(fuse)
 
 #define X(name) stk_status pass_##name(stk_graph *graph, const stk_pass_options *options);

@@ -5,8 +5,8 @@
 #define STK_RECIPE_BUILD_H
 
 #include "recipe/recipe.h"
-#include "stoker/trainer.h"
-#include "stoker/transformer.h"
+#include "stoker/nn/transformer.h"
+#include "stoker/train/trainer.h"
 
 /* The stages that a part's samples go through, its own or those of another part; NULL: none. */
 const stk_yaml_node *stk_build_stages_of(const stk_recipe *recipe, int i_part);
@@ -15,17 +15,17 @@ stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset *
 /* The data set of a part's source alone; an error of the data stays inside, one of the recipe is
  * returned. The caller frees *out. */
 stk_status stk_build_source(const stk_yaml_node *source, stk_dataset **out);
-/* The same for the sources of stoker/text.h. */
+/* The same for the sources of stoker/data/text.h. */
 bool stk_build_is_text(const char *kind);
 stk_status stk_build_text(const stk_yaml_node *source, stk_dataset **out);
 stk_status stk_build_tokenize(const stk_yaml_node *settings, stk_stage **out);
 /* Puts the recipe's place before an error that data found; returns status. */
 stk_status stk_build_fail(const stk_yaml_node *node, stk_status status);
-/* The same for the source of stoker/volumes.h. */
+/* The same for the source of stoker/data/volumes.h. */
 stk_status stk_build_volumes(const stk_yaml_node *source, stk_dataset **out);
-/* The same for the source of stoker/synthetic.h. */
+/* The same for the source of stoker/data/random.h. */
 stk_status stk_build_synthetic(const stk_yaml_node *source, stk_dataset **out);
-/* The same for the source of stoker/video.h. */
+/* The same for the source of stoker/data/video.h. */
 stk_status stk_build_video(const stk_yaml_node *source, stk_dataset **out);
 /* The texts of a list. The caller frees *out. */
 stk_status stk_build_list(const stk_yaml_node *list, const char ***out, int *n);
@@ -65,7 +65,8 @@ stk_status stk_build_n_classes(const stk_recipe *recipe, const stk_dataset *trai
 stk_status stk_build_check_names(const stk_recipe *recipe, const stk_model *model);
 /* The model's error, if it has one, with the recipe's place before it. */
 stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *model);
-/* The networks of stoker/networks.h and vit.h: the output for *out, the input. False: the recipe's is none of them. */
+/* The networks of stoker/nn/networks.h and vit.h: the output for *out, the input. False: the recipe's is none of them.
+ */
 bool stk_build_is_network(const char *kind);
 stk_status stk_build_named(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value *out);
 /* The field that the model learns, by its name, whether or not train has it; the recipe has a model. Borrowed. */

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "recipe/build.h"
-#include "stoker/ragged.h"
+#include "stoker/data/ragged.h"
 
 static stk_padding read_padding(const stk_yaml_node *pad)
 {
@@ -29,13 +29,13 @@ static stk_status read_paddings(const stk_yaml_node *pad, stk_padding **out, int
     return STK_OK;
 }
 
-/* Numbers of a list, or as many times `standard` where there is none; malloc'ed. */
-static int64_t *read_numbers(const stk_yaml_node *list, int64_t standard, int n)
+/* Numbers of a list, or as many times `default_value` where there is none; malloc'ed. */
+static int64_t *read_numbers(const stk_yaml_node *list, int64_t default_value, int n)
 {
     int64_t *numbers = calloc((size_t)n + 1, sizeof(*numbers));
     const stk_yaml_node *node = list ? list->child : NULL;
     for (int i = 0; numbers && i < n; i++) {
-        numbers[i] = node ? node->integer : standard;
+        numbers[i] = node ? node->integer : default_value;
         if (node) node = node->next;
     }
     return numbers;

@@ -8,9 +8,9 @@
 #include "data/dataset/dataset.h"
 #include "recipe/build.h"
 #include "recipe/data_record.h"
-#include "stoker/cache.h"
-#include "stoker/fields.h"
-#include "stoker/index.h"
+#include "stoker/data/cache.h"
+#include "stoker/data/fields.h"
+#include "stoker/data/index.h"
 #include "tensor/shape.h"
 
 stk_status stk_build_fail(const stk_yaml_node *node, stk_status status)

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "recipe/build.h"
-#include "stoker/survey.h"
+#include "stoker/data/filter.h"
 
 /* A class by its name, or a whole number. */
 static stk_status read_value(const stk_yaml_node *node, const char *const *names, int64_t n_names, int64_t *out)

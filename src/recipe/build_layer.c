@@ -5,33 +5,9 @@
 #include "base/error.h"
 #include "nn/layer.h"
 #include "recipe/build.h"
-#include "stoker/layers.h"
-#include "stoker/vit.h"
+#include "stoker/nn/layers.h"
+#include "stoker/nn/vit.h"
 #include "tensor/shape.h"
-
-static int64_t get_int(const stk_yaml_node *node, const char *key, int64_t standard)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child ? child->integer : standard;
-}
-
-static double get_real(const stk_yaml_node *node, const char *key)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child ? child->real : 0;
-}
-
-static bool get_bool(const stk_yaml_node *node, const char *key)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child && child->truth;
-}
-
-static bool is_word(const stk_yaml_node *node, const char *key, const char *word)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child && !strcmp(child->text, word);
-}
 
 static stk_initializer get_init(const stk_yaml_node *settings)
 {
@@ -46,7 +22,7 @@ static stk_initializer get_init(const stk_yaml_node *settings)
                  {"zero", STK_INIT_ZERO},
                  {"dirac", STK_INIT_DIRAC}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (is_word(settings, "init", names[i].name)) return names[i].init;
+        if (stk_yaml_is(settings, "init", names[i].name)) return names[i].init;
     return STK_INIT_DEFAULT;
 }
 
@@ -54,13 +30,13 @@ static stk_status build_conv(const stk_yaml_node *s, stk_value (*make)(stk_value
                              stk_value *x)
 {
     const stk_yaml_node *padding = stk_yaml_get(s, "padding"), *bias = stk_yaml_get(s, "bias");
-    stk_conv2d_config config = {.filters = get_int(s, "filters", 0),
-                                .kernel = (int)get_int(s, "kernel", 3),
-                                .stride = (int)get_int(s, "stride", 1),
-                                .dilation = (int)get_int(s, "dilation", 1),
-                                .groups = (int)get_int(s, "groups", 1),
+    stk_conv2d_config config = {.filters = stk_yaml_int(s, "filters", 0),
+                                .kernel = (int)stk_yaml_int(s, "kernel", 3),
+                                .stride = (int)stk_yaml_int(s, "stride", 1),
+                                .dilation = (int)stk_yaml_int(s, "dilation", 1),
+                                .groups = (int)stk_yaml_int(s, "groups", 1),
                                 .no_bias = bias && !bias->truth,
-                                .like_keras = is_word(s, "like", "keras"),
+                                .like_keras = stk_yaml_is(s, "like", "keras"),
                                 .init = get_init(s)};
     if (!strcmp(padding->text, "none") || !strcmp(padding->text, "0")) {
         config.padding = -1;
@@ -79,9 +55,9 @@ static stk_status build_conv(const stk_yaml_node *s, stk_value (*make)(stk_value
 static void build_batch_norm(const stk_yaml_node *s, stk_value *x)
 {
     const stk_yaml_node *zero = stk_yaml_get(s, "zero_scale"), *scale = stk_yaml_get(s, "scale");
-    stk_batch_norm_config config = {.momentum = get_real(s, "momentum"),
-                                    .eps = get_real(s, "eps"),
-                                    .like_keras = is_word(s, "like", "keras"),
+    stk_batch_norm_config config = {.momentum = stk_yaml_real(s, "momentum", 0),
+                                    .eps = stk_yaml_real(s, "eps", 0),
+                                    .like_keras = stk_yaml_is(s, "like", "keras"),
                                     .zero_scale = zero && zero->truth,
                                     .fixed_scale = scale && !scale->truth};
     *x = stk_batch_norm_with(*x, &config);
@@ -90,13 +66,13 @@ static void build_batch_norm(const stk_yaml_node *s, stk_value *x)
 static void build_transpose(const stk_yaml_node *s, stk_value *x)
 {
     const stk_yaml_node *bias = stk_yaml_get(s, "bias");
-    int kernel = (int)get_int(s, "kernel", 2);
-    stk_conv2d_transpose_config config = {.filters = get_int(s, "filters", 0),
+    int kernel = (int)stk_yaml_int(s, "kernel", 2);
+    stk_conv2d_transpose_config config = {.filters = stk_yaml_int(s, "filters", 0),
                                           .kernel = kernel,
-                                          .stride = (int)get_int(s, "stride", kernel),
-                                          .padding = (int)get_int(s, "padding", 0),
-                                          .output_padding = (int)get_int(s, "output_padding", 0),
-                                          .groups = (int)get_int(s, "groups", 1),
+                                          .stride = (int)stk_yaml_int(s, "stride", kernel),
+                                          .padding = (int)stk_yaml_int(s, "padding", 0),
+                                          .output_padding = (int)stk_yaml_int(s, "output_padding", 0),
+                                          .groups = (int)stk_yaml_int(s, "groups", 1),
                                           .no_bias = bias && !bias->truth,
                                           .init = get_init(s)};
     *x = strcmp(s->key, "conv3d_transpose") ? stk_conv2d_transpose_with(*x, &config)
@@ -106,7 +82,8 @@ static void build_transpose(const stk_yaml_node *s, stk_value *x)
 static void build_dense(const stk_yaml_node *s, stk_value *x)
 {
     const stk_yaml_node *bias = stk_yaml_get(s, "bias");
-    stk_dense_config config = {.units = get_int(s, "units", 0), .no_bias = bias && !bias->truth, .init = get_init(s)};
+    stk_dense_config config = {
+        .units = stk_yaml_int(s, "units", 0), .no_bias = bias && !bias->truth, .init = get_init(s)};
     *x = stk_dense_with(*x, &config);
 }
 
@@ -144,16 +121,16 @@ static const struct {
 
 static void build_attention_block(const stk_yaml_node *s, stk_value *x)
 {
-    stk_block_config config = {.attend = {.heads = (int)get_int(s, "heads", 1),
-                                          .causal = get_bool(s, "causal"),
-                                          .dropout = get_real(s, "dropout")},
-                               .hidden = get_int(s, "hidden", 0),
-                               .dropout = get_real(s, "dropout")};
+    stk_block_config config = {.attend = {.heads = (int)stk_yaml_int(s, "heads", 1),
+                                          .causal = stk_yaml_bool(s, "causal"),
+                                          .dropout = stk_yaml_real(s, "dropout", 0)},
+                               .hidden = stk_yaml_int(s, "hidden", 0),
+                               .dropout = stk_yaml_real(s, "dropout", 0)};
     /* A scope of its own, or the names of a second block would be those of the first. */
     stk_layer layer;
     if (!stk_layer_begin(&layer, *x, "attention_block", NULL)) return;
     stk_scope_push(x->graph, stk_layer_own_name(&layer));
-    *x = get_bool(s, "norm_first") ? stk_prenorm_block(*x, &config) : stk_encoder_block(*x, &config);
+    *x = stk_yaml_bool(s, "norm_first") ? stk_prenorm_block(*x, &config) : stk_encoder_block(*x, &config);
     stk_scope_pop(layer.graph);
 }
 
@@ -193,25 +170,25 @@ static stk_value as_numbers(stk_value x)
 /* Layers of a few numbers. False: it is none of them. */
 static bool build_small(const stk_yaml_node *s, stk_value *x)
 {
-    stk_group_norm_config group = {.groups = get_int(s, "groups", 1), .eps = get_real(s, "eps")};
-    stk_layer_norm_config norm = {.eps = get_real(s, "eps")};
+    stk_group_norm_config group = {.groups = stk_yaml_int(s, "groups", 1), .eps = stk_yaml_real(s, "eps", 0)};
+    stk_layer_norm_config norm = {.eps = stk_yaml_real(s, "eps", 0)};
     if (!strcmp(s->key, "dropout"))
-        *x = stk_dropout(*x, get_real(s, "rate"));
+        *x = stk_dropout(*x, stk_yaml_real(s, "rate", 0));
     else if (!strcmp(s->key, "scale"))
-        *x = stk_scale_by(*x, get_real(s, "by"));
+        *x = stk_scale_by(*x, stk_yaml_real(s, "by", 0));
     else if (!strcmp(s->key, "leaky_relu"))
-        *x = stk_leaky_relu(*x, get_real(s, "slope"));
+        *x = stk_leaky_relu(*x, stk_yaml_real(s, "slope", 0));
     else if (!strcmp(s->key, "layer_norm"))
         *x = stk_layer_norm_with(*x, &norm);
     else if (!strcmp(s->key, "group_norm"))
         *x = stk_group_norm_with(*x, &group);
     else if (!strcmp(s->key, "embedding"))
-        *x = stk_embedding(as_numbers(*x), get_int(s, "rows", 0), get_int(s, "width", 0));
+        *x = stk_embedding(as_numbers(*x), stk_yaml_int(s, "rows", 0), stk_yaml_int(s, "width", 0));
     else if (!strcmp(s->key, "positions"))
-        *x = stk_positions(*x, get_int(s, "rows", 0), NULL);
+        *x = stk_positions(*x, stk_yaml_int(s, "rows", 0), NULL);
     else if (!strcmp(s->key, "upsample"))
-        *x = is_word(s, "mode", "linear") ? stk_upsample_linear(*x, (int)get_int(s, "scale", 1))
-                                          : stk_upsample_nearest(*x, (int)get_int(s, "scale", 1));
+        *x = stk_yaml_is(s, "mode", "linear") ? stk_upsample_linear(*x, (int)stk_yaml_int(s, "scale", 1))
+                                              : stk_upsample_nearest(*x, (int)stk_yaml_int(s, "scale", 1));
     else
         return false;
     return true;
@@ -228,8 +205,8 @@ stk_status stk_build_layer(const stk_yaml_node *s, stk_value *x)
         if (!strcmp(convolutions[i].name, s->key)) return build_conv(s, convolutions[i].build, x);
     for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
         if (strcmp(pools[i].name, s->key)) continue;
-        int size = (int)get_int(s, "size", 2);
-        *x = pools[i].build(*x, size, (int)get_int(s, "stride", size), (int)get_int(s, "padding", 0));
+        int size = (int)stk_yaml_int(s, "size", 2);
+        *x = pools[i].build(*x, size, (int)stk_yaml_int(s, "stride", size), (int)stk_yaml_int(s, "padding", 0));
         return STK_OK;
     }
     if (build_small(s, x)) return STK_OK;

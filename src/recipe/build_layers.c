@@ -7,7 +7,7 @@
 #include "graph/query.h"
 #include "recipe/build.h"
 #include "recipe/plugin.h"
-#include "stoker/onnx.h"
+#include "stoker/files/onnx.h"
 #include "tensor/shape.h"
 
 enum { MOST_NAMES = 256, MOST_PARTS = 32, MOST_LAYERS = 10000, MOST_NODES = 250000, MOST_SCOPE_BYTES = 1 << 10 };

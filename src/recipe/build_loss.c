@@ -5,14 +5,8 @@
 #include "base/error.h"
 #include "graph/query.h"
 #include "recipe/build.h"
-#include "stoker/loss.h"
+#include "stoker/nn/loss.h"
 #include "tensor/shape.h"
-
-static double get_real(const stk_yaml_node *node, const char *key)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child ? child->real : 0;
-}
 
 /* --- the target --- */
 
@@ -178,9 +172,9 @@ static stk_value compare(const stk_yaml_node *loss, stk_value x, stk_value y)
 {
     if (!strcmp(loss->key, "mse")) return stk_mean_squared_error(x, y);
     if (!strcmp(loss->key, "mae")) return stk_mean_absolute_error(x, y);
-    if (!strcmp(loss->key, "huber")) return stk_huber(x, y, get_real(loss, "delta"));
-    if (!strcmp(loss->key, "dice")) return stk_dice(x, y, get_real(loss, "smooth"));
-    return stk_binary_cross_entropy(x, y, get_real(loss, "positive_weight"));
+    if (!strcmp(loss->key, "huber")) return stk_huber(x, y, stk_yaml_real(loss, "delta", 0));
+    if (!strcmp(loss->key, "dice")) return stk_dice(x, y, stk_yaml_real(loss, "smooth", 0));
+    return stk_binary_cross_entropy(x, y, stk_yaml_real(loss, "positive_weight", 0));
 }
 
 static stk_status build_numbers(const stk_recipe *recipe, const target *t, stk_model *model, stk_value output)
@@ -212,7 +206,7 @@ static stk_status build_triplet(const stk_recipe *recipe, const target *t, stk_m
     stk_triplet_mining kind = mining && !strcmp(mining->text, "semi_hard") ? STK_TRIPLET_SEMI_HARD : STK_TRIPLET_HARD;
     stk_model_target(model, y, false, 0);
     stk_model_embedding(model, output);
-    stk_model_loss(model, stk_triplet_mined(output, y, kind, get_real(recipe->loss, "margin"), &weight));
+    stk_model_loss(model, stk_triplet_mined(output, y, kind, stk_yaml_real(recipe->loss, "margin", 0), &weight));
     stk_model_loss_weight(model, weight);
     return stk_build_check_model(recipe, model);
 }

@@ -1,5 +1,5 @@
 /* Mixup and cutmix from a recipe. See recipe/build.h. */
-#include "stoker/mixup.h"
+#include "stoker/data/mixup.h"
 
 #include "recipe/build.h"
 #include "tensor/shape.h"

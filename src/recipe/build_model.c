@@ -7,18 +7,6 @@
 #include "recipe/build.h"
 #include "tensor/shape.h"
 
-static double get_real(const stk_yaml_node *node, const char *key)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child ? child->real : 0;
-}
-
-static bool is_word(const stk_yaml_node *node, const char *key, const char *word)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child && !strcmp(child->text, word);
-}
-
 /* --- networks by name --- */
 
 stk_status stk_build_n_classes(const stk_recipe *recipe, const stk_dataset *train, int64_t *out)
@@ -60,14 +48,14 @@ static stk_status build_network(const stk_recipe *recipe, const stk_dataset *tra
     STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, train, &classes));
     if (!strcmp(recipe->model_kind, "mlp")) {
         STK_RETURN_IF_ERROR(read_widths(stk_yaml_get(model, "hidden"), widths, &n));
-        *out = stk_mlp(x, widths, n, get_real(model, "dropout"), classes);
+        *out = stk_mlp(x, widths, n, stk_yaml_real(model, "dropout", 0), classes);
     } else if (!strcmp(recipe->model_kind, "cnn")) {
         STK_RETURN_IF_ERROR(read_widths(stk_yaml_get(model, "widths"), widths, &n));
         if (n == 0) return stk_yaml_fail(stk_yaml_get(model, "widths"), "'widths' is empty");
         *out = stk_cnn(x, widths, n, classes);
     } else { /* resnet18 and its like */
         int depth = atoi(recipe->model_kind + strlen("resnet"));
-        *out = stk_resnet(x, depth, classes, is_word(model, "stem", "cifar") ? STK_STEM_CIFAR : STK_STEM_IMAGENET);
+        *out = stk_resnet(x, depth, classes, stk_yaml_is(model, "stem", "cifar") ? STK_STEM_CIFAR : STK_STEM_IMAGENET);
     }
     return STK_OK;
 }

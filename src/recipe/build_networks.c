@@ -4,17 +4,11 @@
 
 #include "base/error.h"
 #include "recipe/build.h"
-#include "stoker/networks.h"
-#include "stoker/vit.h"
+#include "stoker/nn/networks.h"
+#include "stoker/nn/vit.h"
 #include "tensor/shape.h"
 
 enum { MOST_WIDTHS = 64 };
-
-static int64_t get_int(const stk_yaml_node *node, const char *key, int64_t standard)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child ? child->integer : standard;
-}
 
 static stk_status read_widths(const stk_yaml_node *list, int64_t widths[MOST_WIDTHS], int *n)
 {
@@ -38,7 +32,7 @@ static stk_status build_vgg16(const stk_recipe *recipe, const stk_dataset *train
     int64_t classes;
     (void)model;
     STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, train, &classes));
-    *x = stk_vgg16(*x, get_int(recipe->model, "hidden", 4096), classes);
+    *x = stk_vgg16(*x, stk_yaml_int(recipe->model, "hidden", 4096), classes);
     return STK_OK;
 }
 
@@ -59,11 +53,11 @@ static stk_status build_vit(const stk_recipe *recipe, const stk_dataset *train, 
     (void)model;
     STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, train, &classes));
     (void)stk_vit_size(stk_yaml_get(s, "size")->text, &c);
-    c.layers = (int)get_int(s, "layers", c.layers);
-    c.heads = (int)get_int(s, "heads", c.heads);
-    c.patch = (int)get_int(s, "patch", c.patch);
-    c.width = get_int(s, "width", c.width);
-    c.hidden = get_int(s, "hidden", c.hidden);
+    c.layers = (int)stk_yaml_int(s, "layers", c.layers);
+    c.heads = (int)stk_yaml_int(s, "heads", c.heads);
+    c.patch = (int)stk_yaml_int(s, "patch", c.patch);
+    c.width = stk_yaml_int(s, "width", c.width);
+    c.hidden = stk_yaml_int(s, "hidden", c.hidden);
     c.dropout = stk_yaml_get(s, "dropout")->real;
     c.eps = stk_yaml_get(s, "eps")->real;
     *x = stk_vit(*x, &c, classes);
@@ -80,7 +74,7 @@ static stk_status build_widths(const stk_recipe *recipe, const stk_dataset *trai
     STK_RETURN_IF_ERROR(read_widths(list, widths, &n));
     if (n == 0) return stk_yaml_fail(list, "'widths' is empty");
     if (!strcmp(recipe->model_kind, "autoencoder")) {
-        *x = stk_autoencoder(*x, widths, n, get_int(recipe->model, "code", 32));
+        *x = stk_autoencoder(*x, widths, n, stk_yaml_int(recipe->model, "code", 32));
         return STK_OK;
     }
     STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, train, &classes));
@@ -117,7 +111,8 @@ static stk_status build_wide_and_deep(const stk_recipe *recipe, const stk_datase
     if (n == 0 && !field)
         return stk_yaml_fail(s, "'wide_and_deep' needs 'categories' or 'numbers': fields of the data");
     STK_RETURN_IF_ERROR(read_widths(stk_yaml_get(s, "hidden"), hidden, &n_hidden));
-    *x = stk_wide_and_deep(ids, rows, n, numbers, get_int(s, "width", 8), hidden, n_hidden, get_int(s, "outputs", 1));
+    *x = stk_wide_and_deep(ids, rows, n, numbers, stk_yaml_int(s, "width", 8), hidden, n_hidden,
+                           stk_yaml_int(s, "outputs", 1));
     return STK_OK;
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "recipe/build.h"
-#include "stoker/regroup.h"
+#include "stoker/data/regroup.h"
 
 enum { MOST_FIELDS = 64 };
 

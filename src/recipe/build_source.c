@@ -5,17 +5,11 @@
 
 #include "base/error.h"
 #include "recipe/build.h"
-#include "stoker/fields.h"
-#include "stoker/sources.h"
+#include "stoker/data/fields.h"
+#include "stoker/data/sources.h"
 #include "tensor/shape.h"
 
 enum { MOST_FIELDS = 64, MOST_STANDARD_BYTES = 1 << 20 };
-
-static const char *get_text(const stk_yaml_node *node, const char *key)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child ? child->text : NULL;
-}
 
 stk_status stk_build_list(const stk_yaml_node *list, const char ***out, int *n)
 {
@@ -35,9 +29,9 @@ static stk_status check_n_fields(const stk_yaml_node *node)
 
 static stk_status build_files(const stk_yaml_node *source, stk_dataset **out)
 {
-    const char **paths, *labels = get_text(source, "labels");
+    const char **paths, *labels = stk_yaml_text(source, "labels");
     int n;
-    bool by_folder = get_text(source, "by") != NULL;
+    bool by_folder = stk_yaml_text(source, "by") != NULL;
     if (by_folder && labels) return stk_yaml_fail(source, "'by' and 'labels' exclude each other");
     STK_RETURN_IF_ERROR(stk_build_list(stk_yaml_get(source, "paths"), &paths, &n));
     stk_labels how = by_folder ? STK_LABELS_BY_FOLDER : labels ? STK_LABELS_FROM_FILE : STK_LABELS_NONE;
@@ -121,11 +115,11 @@ static stk_status make_standard(const stk_yaml_node *node, stk_tensor_desc desc,
     return STK_OK;
 }
 
-static stk_status make_feature(const stk_yaml_node *node, stk_feature *out, void **standard)
+static stk_status make_feature(const stk_yaml_node *node, stk_feature *out, void **default_value)
 {
     const stk_yaml_node *shape = stk_yaml_get(node, "shape"), *given = stk_yaml_get(node, "default");
-    const char *dtype = get_text(node, "dtype");
-    *out = (stk_feature){.name = node->key, .key = get_text(node, "key"), .encoded = !strcmp(dtype, "encoded")};
+    const char *dtype = stk_yaml_text(node, "dtype");
+    *out = (stk_feature){.name = node->key, .key = stk_yaml_text(node, "key"), .encoded = !strcmp(dtype, "encoded")};
     if (out->encoded) {
         if (shape && shape->child) return stk_yaml_fail(shape, "encoded bytes have no shape");
         return given ? stk_yaml_fail(given, "encoded bytes have no default") : STK_OK;
@@ -138,8 +132,8 @@ static stk_status make_feature(const stk_yaml_node *node, stk_feature *out, void
     if (stk_desc_check(stk_desc_make(out->dtype, out->shape)) != STK_OK)
         return stk_yaml_fail(shape, "so large a shape is not possible");
     if (!given) return STK_OK;
-    STK_RETURN_IF_ERROR(make_standard(given, stk_desc_make(out->dtype, out->shape), standard));
-    out->standard = *standard;
+    STK_RETURN_IF_ERROR(make_standard(given, stk_desc_make(out->dtype, out->shape), default_value));
+    out->default_value = *default_value;
     return STK_OK;
 }
 
@@ -147,18 +141,18 @@ static stk_status build_tfrecord(const stk_yaml_node *source, stk_dataset **out)
 {
     const stk_yaml_node *parse = stk_yaml_get(source, "parse_example");
     stk_feature features[MOST_FIELDS];
-    void *standard[MOST_FIELDS] = {NULL};
+    void *default_value[MOST_FIELDS] = {NULL};
     const char **paths = NULL;
     int n_paths, n = 0;
     stk_status status;
     STK_RETURN_IF_ERROR(check_n_fields(parse));
     STK_TRY(stk_build_list(stk_yaml_get(source, "files"), &paths, &n_paths));
     for (const stk_yaml_node *child = parse->child; child; child = child->next, n++)
-        STK_TRY(make_feature(child, &features[n], &standard[n]));
+        STK_TRY(make_feature(child, &features[n], &default_value[n]));
     *out = stk_dataset_tfrecord(paths, n_paths, features, n, stk_yaml_get(source, "in_memory")->truth);
 done:
     for (int i = 0; i < MOST_FIELDS; i++)
-        free(standard[i]);
+        free(default_value[i]);
     free(paths);
     return status;
 }
@@ -179,7 +173,7 @@ stk_status stk_build_source(const stk_yaml_node *source, stk_dataset **out)
     if (!strcmp(kind, "images"))
         *out = stk_dataset_images(source->text);
     else if (!strcmp(kind, "idx"))
-        *out = stk_dataset_idx(get_text(source, "images"), get_text(source, "labels"));
+        *out = stk_dataset_idx(stk_yaml_text(source, "images"), stk_yaml_text(source, "labels"));
     else
         return stk_yaml_fail(source, "source '%s' cannot be built", kind);
     return STK_OK;

@@ -3,25 +3,7 @@
 
 #include "base/error.h"
 #include "recipe/build.h"
-#include "stoker/fields.h"
-
-static int64_t get_int(const stk_yaml_node *node, const char *key, int64_t standard)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child ? child->integer : standard;
-}
-
-static double get_real(const stk_yaml_node *node, const char *key)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child ? child->real : 0;
-}
-
-static bool get_bool(const stk_yaml_node *node, const char *key)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child && child->truth;
-}
+#include "stoker/data/fields.h"
 
 /* size, or height and width. */
 static stk_status get_sides(const stk_yaml_node *settings, int64_t *height, int64_t *width)
@@ -108,13 +90,14 @@ static stk_status make_blur(const stk_yaml_node *settings, stk_stage **out)
 {
     double sigma[2] = {0, 0};
     STK_RETURN_IF_ERROR(get_range(settings, "sigma", sigma));
-    *out = stk_gaussian_blur(get_int(settings, "kernel", 0), sigma[0], sigma[1]);
+    *out = stk_gaussian_blur(stk_yaml_int(settings, "kernel", 0), sigma[0], sigma[1]);
     return STK_OK;
 }
 
 static stk_status make_erasing(const stk_yaml_node *settings, stk_stage **out)
 {
-    stk_random_erasing_config config = {.chance = get_real(settings, "p"), .value = get_real(settings, "value")};
+    stk_random_erasing_config config = {.chance = stk_yaml_real(settings, "p", 0),
+                                        .value = stk_yaml_real(settings, "value", 0)};
     STK_RETURN_IF_ERROR(get_range(settings, "scale", config.scale));
     STK_RETURN_IF_ERROR(get_range(settings, "ratio", config.ratio));
     *out = stk_random_erasing(&config);
@@ -125,13 +108,13 @@ static stk_status make_rotation(const stk_yaml_node *settings, stk_stage **out)
 {
     double degrees[2] = {0, 0};
     STK_RETURN_IF_ERROR(get_range(settings, "degrees", degrees));
-    *out = stk_random_rotation(degrees[0], degrees[1], get_filter(settings), (int)get_int(settings, "fill", 0));
+    *out = stk_random_rotation(degrees[0], degrees[1], get_filter(settings), (int)stk_yaml_int(settings, "fill", 0));
     return STK_OK;
 }
 
 static stk_status make_affine(const stk_yaml_node *settings, stk_stage **out)
 {
-    stk_random_affine_config config = {.filter = get_filter(settings), .fill = (int)get_int(settings, "fill", 0)};
+    stk_random_affine_config config = {.filter = get_filter(settings), .fill = (int)stk_yaml_int(settings, "fill", 0)};
     double moves[2] = {0, 0};
     STK_RETURN_IF_ERROR(get_range(settings, "degrees", config.degrees));
     STK_RETURN_IF_ERROR(get_range(settings, "translate", moves));
@@ -146,10 +129,10 @@ static stk_status make_affine(const stk_yaml_node *settings, stk_stage **out)
 
 static stk_stage *make_pad(const stk_yaml_node *settings)
 {
-    int64_t size = get_int(settings, "size", 0);
-    return stk_pad_image(get_int(settings, "top", size), get_int(settings, "left", size),
-                         get_int(settings, "bottom", size), get_int(settings, "right", size),
-                         get_real(settings, "value"));
+    int64_t size = stk_yaml_int(settings, "size", 0);
+    return stk_pad_image(stk_yaml_int(settings, "top", size), stk_yaml_int(settings, "left", size),
+                         stk_yaml_int(settings, "bottom", size), stk_yaml_int(settings, "right", size),
+                         stk_yaml_real(settings, "value", 0));
 }
 
 static stk_status make_simple(const stk_yaml_node *settings, stk_stage **out)
@@ -158,28 +141,28 @@ static stk_status make_simple(const stk_yaml_node *settings, stk_stage **out)
     if (!strcmp(kind, "decode_mask"))
         *out = stk_decode_mask();
     else if (!strcmp(kind, "decode"))
-        *out = stk_decode_with((int)get_int(settings, "channels", 3), get_bool(settings, "exif"));
+        *out = stk_decode_with((int)stk_yaml_int(settings, "channels", 3), stk_yaml_bool(settings, "exif"));
     else if (!strcmp(kind, "random_crop"))
-        *out = stk_random_crop_with(get_int(settings, "size", 0), get_int(settings, "pad", 0),
+        *out = stk_random_crop_with(stk_yaml_int(settings, "size", 0), stk_yaml_int(settings, "pad", 0),
                                     !strcmp(stk_yaml_get(settings, "border")->text, "reflect") ? STK_BORDER_REFLECT
                                                                                                : STK_BORDER_ZERO);
     else if (!strcmp(kind, "random_resized_crop"))
-        *out = stk_random_resized_crop_with(get_int(settings, "size", 0), get_filter(settings),
-                                            get_bool(settings, "antialias"));
+        *out = stk_random_resized_crop_with(stk_yaml_int(settings, "size", 0), get_filter(settings),
+                                            stk_yaml_bool(settings, "antialias"));
     else if (!strcmp(kind, "random_flip"))
         *out = stk_random_flip_with(!strcmp(stk_yaml_get(settings, "axis")->text, "vertical"),
-                                    get_bool(settings, "alternate"));
+                                    stk_yaml_bool(settings, "alternate"));
     else if (!strcmp(kind, "color_jitter"))
-        *out = stk_color_jitter(get_real(settings, "brightness"), get_real(settings, "contrast"),
-                                get_real(settings, "saturation"), get_real(settings, "hue"));
+        *out = stk_color_jitter(stk_yaml_real(settings, "brightness", 0), stk_yaml_real(settings, "contrast", 0),
+                                stk_yaml_real(settings, "saturation", 0), stk_yaml_real(settings, "hue", 0));
     else if (!strcmp(kind, "random_grayscale"))
-        *out = stk_random_grayscale(get_real(settings, "p"));
+        *out = stk_random_grayscale(stk_yaml_real(settings, "p", 0));
     else if (!strcmp(kind, "randaugment"))
-        *out = stk_randaugment(get_int(settings, "n", 0), get_int(settings, "magnitude", 0));
+        *out = stk_randaugment(stk_yaml_int(settings, "n", 0), stk_yaml_int(settings, "magnitude", 0));
     else if (!strcmp(kind, "pad"))
         *out = make_pad(settings);
     else if (!strcmp(kind, "clip"))
-        *out = stk_clip_values(get_real(settings, "low"), get_real(settings, "high"));
+        *out = stk_clip_values(stk_yaml_real(settings, "low", 0), stk_yaml_real(settings, "high", 0));
     else if (!strcmp(kind, "layout"))
         *out = stk_layout_channels_first();
     else if (!strcmp(kind, "cast"))
@@ -187,7 +170,7 @@ static stk_status make_simple(const stk_yaml_node *settings, stk_stage **out)
     else if (!strcmp(kind, "scale"))
         *out = stk_scale(stk_yaml_get(settings, "factor")->real);
     else if (!strcmp(kind, "one_hot"))
-        *out = stk_one_hot(get_int(settings, "classes", 0));
+        *out = stk_one_hot(stk_yaml_int(settings, "classes", 0));
     else
         return stk_yaml_fail(settings, "stage '%s' cannot be built", kind);
     return STK_OK;

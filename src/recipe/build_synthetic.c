@@ -1,5 +1,5 @@
-/* The source of random samples from its keys. See recipe/build.h and stoker/synthetic.h. */
-#include "stoker/synthetic.h"
+/* The source of random samples from its keys. See recipe/build.h and stoker/data/random.h. */
+#include "stoker/data/random.h"
 
 #include "base/error.h"
 #include "recipe/build.h"

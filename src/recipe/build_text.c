@@ -4,24 +4,18 @@
 
 #include "base/error.h"
 #include "recipe/build.h"
-#include "stoker/csv.h"
-#include "stoker/masked.h"
-#include "stoker/text.h"
+#include "stoker/data/csv.h"
+#include "stoker/data/masked.h"
+#include "stoker/data/text.h"
 #include "tensor/shape.h"
-
-static int64_t get_int(const stk_yaml_node *node, const char *key)
-{
-    const stk_yaml_node *child = stk_yaml_get(node, key);
-    return child ? child->integer : 0;
-}
 
 static stk_status build_tokens(const stk_yaml_node *source, stk_dataset **out)
 {
     const char **paths, *dtype = stk_yaml_get(source, "dtype")->text;
     int n_paths;
-    stk_tokens_config config = {.length = get_int(source, "length"),
-                                .stride = get_int(source, "stride"),
-                                .vocabulary = get_int(source, "vocabulary")};
+    stk_tokens_config config = {.length = stk_yaml_int(source, "length", 0),
+                                .stride = stk_yaml_int(source, "stride", 0),
+                                .vocabulary = stk_yaml_int(source, "vocabulary", 0)};
     config.type = !strcmp(dtype, "u16") ? STK_TOKENS_U16 : !strcmp(dtype, "u32") ? STK_TOKENS_U32 : STK_TOKENS_AUTO;
     STK_RETURN_IF_ERROR(stk_build_list(stk_yaml_get(source, "files"), &paths, &n_paths));
     *out = stk_dataset_tokens(paths, n_paths, &config);
@@ -35,7 +29,7 @@ static stk_status build_lines(const stk_yaml_node *source, stk_dataset **out)
     int n_paths;
     stk_text_config config = {.whole = !strcmp(stk_yaml_get(source, "record")->text, "file"),
                               .by_folder = stk_yaml_get(source, "by") != NULL,
-                              .skip = get_int(source, "skip"),
+                              .skip = stk_yaml_int(source, "skip", 0),
                               .in_memory = stk_yaml_get(source, "in_memory")->truth};
     STK_RETURN_IF_ERROR(stk_build_list(stk_yaml_get(source, "files"), &paths, &n_paths));
     *out = stk_dataset_text(paths, n_paths, &config);
@@ -51,7 +45,7 @@ static stk_status make_field(const stk_yaml_node *node, const char ***columns, c
     const stk_yaml_node *given = stk_yaml_get(node, "default"), *column = stk_yaml_get(node, "columns"),
                         *class = stk_yaml_get(node, "classes");
     const char *dtype = stk_yaml_get(node, "dtype")->text;
-    *out = (stk_csv_field){.name = node->key, .n_columns = 1, .standard = given ? given->text : NULL};
+    *out = (stk_csv_field){.name = node->key, .n_columns = 1, .default_value = given ? given->text : NULL};
     if (!strcmp(dtype, "text"))
         out->kind = STK_CSV_TEXT;
     else if (!strcmp(dtype, "class"))

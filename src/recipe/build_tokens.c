@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "recipe/build.h"
-#include "stoker/recurrent.h"
-#include "stoker/transformer.h"
+#include "stoker/nn/recurrent.h"
+#include "stoker/nn/transformer.h"
 #include "tensor/shape.h"
 #include "train/batch_shapes.h"
 

@@ -1,16 +1,11 @@
-/* The source `video` of a recipe. See recipe/build.h and stoker/video.h. */
-#include "stoker/video.h"
+/* The source `video` of a recipe. See recipe/build.h and stoker/data/video.h. */
+#include "stoker/data/video.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "recipe/build.h"
-
-static bool is_word(const stk_yaml_node *node, const char *key, const char *word)
-{
-    return !strcmp(stk_yaml_get(node, key)->text, word);
-}
 
 static stk_status read_size(const stk_yaml_node *source, stk_video_config *config)
 {
@@ -37,13 +32,13 @@ stk_status stk_build_video(const stk_yaml_node *source, stk_dataset **out)
     const char **paths;
     stk_video_config config = {.n_frames = stk_yaml_get(source, "frames")->integer,
                                .stride = stk_yaml_get(source, "stride")->integer,
-                               .clips = is_word(source, "clips", "random")   ? STK_CLIPS_RANDOM
-                                        : is_word(source, "clips", "middle") ? STK_CLIPS_MIDDLE
-                                                                             : STK_CLIPS_GRID,
+                               .clips = stk_yaml_is(source, "clips", "random")   ? STK_CLIPS_RANDOM
+                                        : stk_yaml_is(source, "clips", "middle") ? STK_CLIPS_MIDDLE
+                                                                                 : STK_CLIPS_GRID,
                                .n_clips = n_clips ? n_clips->integer : 0,
-                               .short_videos = is_word(source, "short", "fail")     ? STK_SHORT_FAIL
-                                               : is_word(source, "short", "repeat") ? STK_SHORT_REPEAT
-                                                                                    : STK_SHORT_LEAVE_OUT};
+                               .short_videos = stk_yaml_is(source, "short", "fail")     ? STK_SHORT_FAIL
+                                               : stk_yaml_is(source, "short", "repeat") ? STK_SHORT_REPEAT
+                                                                                        : STK_SHORT_LEAVE_OUT};
     STK_RETURN_IF_ERROR(read_size(source, &config));
     STK_RETURN_IF_ERROR(read_labels(source, &config));
     STK_RETURN_IF_ERROR(stk_build_list(stk_yaml_get(source, "files"), &paths, &config.n_paths));

@@ -9,7 +9,7 @@
 #include "data/source/paths.h"
 #include "data/source/text_records.h"
 #include "recipe/build.h"
-#include "stoker/tokenizer.h"
+#include "stoker/data/tokenizer.h"
 
 static const stk_yaml_node *find_tokenizer(const stk_recipe_part *part)
 {

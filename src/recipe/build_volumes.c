@@ -1,5 +1,5 @@
-/* The source `volumes` of a recipe. See recipe/build.h and stoker/volumes.h. */
-#include "stoker/volumes.h"
+/* The source `volumes` of a recipe. See recipe/build.h and stoker/data/volumes.h. */
+#include "stoker/data/volumes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,6 @@
 #include "tensor/shape.h"
 
 enum { MOST_FIELDS = 64 };
-
-static bool is_word(const stk_yaml_node *node, const char *key, const char *word)
-{
-    return !strcmp(stk_yaml_get(node, key)->text, word);
-}
 
 static stk_status read_window(const stk_yaml_node *source, int64_t out[3])
 {
@@ -32,11 +27,11 @@ stk_status stk_build_volumes(const stk_yaml_node *source, stk_dataset **out)
     stk_volume_field fields[MOST_FIELDS];
     const char **paths[MOST_FIELDS] = {NULL};
     stk_volumes_config config = {.fields = fields,
-                                 .windows = is_word(source, "windows", "random")   ? STK_WINDOWS_RANDOM
-                                            : is_word(source, "windows", "middle") ? STK_WINDOWS_MIDDLE
-                                                                                   : STK_WINDOWS_GRID,
+                                 .windows = stk_yaml_is(source, "windows", "random")   ? STK_WINDOWS_RANDOM
+                                            : stk_yaml_is(source, "windows", "middle") ? STK_WINDOWS_MIDDLE
+                                                                                       : STK_WINDOWS_GRID,
                                  .n_windows = stk_yaml_get(source, "per_volume")->integer,
-                                 .canonical = is_word(source, "orientation", "ras")};
+                                 .canonical = stk_yaml_is(source, "orientation", "ras")};
     stk_status status;
     if (named->n_children > MOST_FIELDS) return stk_yaml_fail(named, "more than %d fields", MOST_FIELDS);
     STK_TRY(read_window(source, config.window));

@@ -6,7 +6,7 @@
 #define STK_RECIPE_DESCRIBE_H
 
 #include "recipe/data_record.h"
-#include "stoker/safetensors.h"
+#include "stoker/files/safetensors.h"
 
 #define STK_RECIPE_KEY "stoker.recipe"
 #define STK_DATA_KEY   "stoker.data"

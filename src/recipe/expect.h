@@ -2,8 +2,8 @@
 #ifndef STK_RECIPE_EXPECT_H
 #define STK_RECIPE_EXPECT_H
 
-#include "recipe/yaml.h"
-#include "stoker/run.h"
+#include "settings/yaml.h"
+#include "stoker/train/run.h"
 
 /* Reads "test_iou >= 0.9" of a sequence of such texts, which may be NULL; the texts stay the tree's. */
 stk_status stk_expect_read(const stk_yaml_node *list, stk_expected *out, int *n);

@@ -12,8 +12,8 @@
 #include "data/remote/http.h"
 #include "data/source/paths.h"
 #include "recipe/recipe.h"
-#include "stoker/download.h"
-#include "stoker/made.h"
+#include "stoker/data/download.h"
+#include "stoker/data/synthetic.h"
 
 /* Whether a folder or a file on the way has this name: 'data/mnist', not 'mnist200k.tfrecord'. */
 static bool names_part(const char *path, const char *part)
@@ -29,7 +29,7 @@ static void explain_known(const char *path, stk_text *out)
 {
     const stk_download_set *set;
     const char *name = names_part(path, "digits") ? "digits" : NULL, *made;
-    for (int i = 0; !name && (made = stk_made_name(i, NULL, NULL)); i++)
+    for (int i = 0; !name && (made = stk_synthetic_name(i, NULL, NULL)); i++)
         if (names_part(path, made)) name = made;
     for (int i = 0; !name && (set = stk_download_at(i)); i++)
         if (names_part(path, set->name)) name = set->name;

@@ -15,7 +15,7 @@
 extern const char *const stk_like_words[];
 #define LIKE                                                                                                           \
     {                                                                                                                  \
-        .name = "like", .type = STK_KEY_WORD, .words = stk_like_words, .standard = "pytorch",                          \
+        .name = "like", .type = STK_KEY_WORD, .words = stk_like_words, .default_value = "pytorch",                     \
         .doc = "Whose arithmetic and defaults to follow."                                                              \
     }
 
@@ -23,7 +23,7 @@ extern const char *const stk_like_words[];
 extern const char *const stk_layer_dtype_words[];
 #define DTYPE                                                                                                          \
     {                                                                                                                  \
-        .name = "dtype", .type = STK_KEY_WORD, .words = stk_layer_dtype_words, .standard = "auto",                     \
+        .name = "dtype", .type = STK_KEY_WORD, .words = stk_layer_dtype_words, .default_value = "auto",                \
         .doc = "f32: computes in f32 whatever the recipe's precision."                                                 \
     }
 

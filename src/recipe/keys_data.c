@@ -47,23 +47,26 @@ static const stk_key shard_keys[] = {{.name = "count",
                                      {.name = "policy",
                                       .type = STK_KEY_WORD,
                                       .words = policy_words,
-                                      .standard = "data",
+                                      .default_value = "data",
                                       .doc = "data: every count-th sample; file: the records of every count-th file, "
                                              "before skip and take, with at least one file for each; auto: by file "
                                              "where the source consists of files, else by data; off: all samples."},
                                      END};
 static const stk_key shuffle_keys[] = {
-    {.name = "on", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether at all; 'shuffle: true' is short for it."},
+    {.name = "on",
+     .type = STK_KEY_BOOL,
+     .default_value = "true",
+     .doc = "Whether at all; 'shuffle: true' is short for it."},
     {.name = "window",
      .type = STK_KEY_INT,
      .least = 0,
      .most = 2147483647,
-     .standard = "0",
+     .default_value = "0",
      .doc = "Shuffles as tf.data does with a buffer of so many samples, so that records that lie together are read "
             "together; 0: everything is shuffled."},
     {.name = "reshuffle",
      .type = STK_KEY_BOOL,
-     .standard = "true",
+     .default_value = "true",
      .doc = "Whether each epoch has an order of its own."},
     END};
 
@@ -78,12 +81,12 @@ static const stk_key windows_keys[] = {
      .type = STK_KEY_INT,
      .least = 1,
      .most = 1e9,
-     .standard = "1",
+     .default_value = "1",
      .doc = "Between the samples of a window."},
     {.name = "remainder",
      .type = STK_KEY_WORD,
      .words = remainder_words,
-     .standard = "drop",
+     .default_value = "drop",
      .doc = "Windows at the end that are not full; kept, they are shorter, and have to be padded."},
     END};
 static const stk_key packed_field_key = {.name = "field", .type = STK_KEY_TEXT};
@@ -101,13 +104,13 @@ static const stk_key pack_keys[] = {
      .doc = "Those that are packed; the others are left out. Default: all."},
     {.name = "cut",
      .type = STK_KEY_BOOL,
-     .standard = "false",
+     .default_value = "false",
      .doc = "Whether longer samples are cut; otherwise the first of them is an error."},
-    {.name = "value", .type = STK_KEY_REAL, .standard = "0", .doc = "What rows are filled up with."},
+    {.name = "value", .type = STK_KEY_REAL, .default_value = "0", .doc = "What rows are filled up with."},
     END};
 static const stk_key value_key = {.name = "value", .type = STK_KEY_TEXT};
 static const stk_key filter_keys[] = {
-    {.name = "field", .type = STK_KEY_TEXT, .standard = "label", .doc = "What is looked at."},
+    {.name = "field", .type = STK_KEY_TEXT, .default_value = "label", .doc = "What is looked at."},
     {.name = "keep",
      .type = STK_KEY_LIST,
      .element = &value_key,
@@ -208,7 +211,7 @@ static const stk_key set_keys[] = {{.name = "source",
                                    {.name = "weight",
                                     .type = STK_KEY_REAL,
                                     .least = 0,
-                                    .standard = "1",
+                                    .default_value = "1",
                                     .doc = "In a mix, how often it is drawn in proportion to the others."},
                                    END};
 static const stk_key set_key = {
@@ -237,7 +240,7 @@ const stk_key stk_interleave_keys[] = {
      .type = STK_KEY_INT,
      .least = 1,
      .most = 1e15,
-     .standard = "1",
+     .default_value = "1",
      .doc = "Samples of each in a turn."},
     END};
 static const char *const until_words[] = {"all", "first", NULL};
@@ -246,7 +249,7 @@ const stk_key stk_mix_keys[] = {
     {.name = "until",
      .type = STK_KEY_WORD,
      .words = until_words,
-     .standard = "all",
+     .default_value = "all",
      .doc = "first: the epoch ends where one is drawn that has ended; all: the others go on."},
     END};
 #define SOURCE                                                                                                         \
@@ -256,7 +259,7 @@ const stk_key stk_mix_keys[] = {
     }
 #define ALPHA(text)                                                                                                    \
     {                                                                                                                  \
-        .name = "alpha", .type = STK_KEY_REAL, .standard = text, .least = 0, .most = 1000, .above = true,              \
+        .name = "alpha", .type = STK_KEY_REAL, .default_value = text, .least = 0, .most = 1000, .above = true,         \
         .doc = "The share is drawn from Beta(alpha, alpha) for each batch."                                            \
     }
 #define SHARED_CLASSES                                                                                                 \
@@ -273,7 +276,7 @@ static const stk_key masked_keys[] = {{.name = "tokenizer",
                                        .doc = "That of the tokens, which has a token [MASK] or <mask>."},
                                       {.name = "share",
                                        .type = STK_KEY_REAL,
-                                       .standard = "0.15",
+                                       .default_value = "0.15",
                                        .least = 0,
                                        .most = 0.99,
                                        .above = true,
@@ -323,7 +326,7 @@ const stk_key stk_data_keys[] = {
     {.name = "test", .type = STK_KEY_MAP, .keys = test_keys, .no_short = true, .doc = "Evaluated once, at the end."},
     {.name = "memory",
      .type = STK_KEY_MEMORY,
-     .standard = "auto",
+     .default_value = "auto",
      .doc =
          "The most that all buffers of the data's pipelines may take together, never exceeded: 512MiB, or 10% of the "
          "machine's. auto: in training what the plan leaves of memory, else a quarter of what is free, and what "

@@ -12,7 +12,7 @@ const stk_key stk_layer_key = {.name = "layer", .type = STK_KEY_CHOICE, .keys = 
 
 #define INIT                                                                                                           \
     {                                                                                                                  \
-        .name = "init", .type = STK_KEY_WORD, .words = init_words, .standard = "default",                              \
+        .name = "init", .type = STK_KEY_WORD, .words = init_words, .default_value = "default",                         \
         .doc = "How weights begin; default: uniform +-1/sqrt(fan in), as PyTorch; dirac: the first filters let their " \
                "channel through, the others are as by default."                                                        \
     }
@@ -24,7 +24,7 @@ static const stk_key dense_keys[] = {
      .most = 1e8,
      .required = true,
      .doc = "The width of the output."},
-    {.name = "bias", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether a bias is added."},
+    {.name = "bias", .type = STK_KEY_BOOL, .default_value = "true", .doc = "Whether a bias is added."},
     INIT,
     DTYPE,
     END};
@@ -34,22 +34,22 @@ static const stk_key dense_keys[] = {
      .type = STK_KEY_INT,                                                                                              \
      .least = 1,                                                                                                       \
      .most = 1024,                                                                                                     \
-     .standard = "3",                                                                                                  \
+     .default_value = "3",                                                                                             \
      .doc = "All sides of the kernel."},                                                                               \
         {.name = "stride",                                                                                             \
          .type = STK_KEY_INT,                                                                                          \
          .least = 1,                                                                                                   \
          .most = 1024,                                                                                                 \
-         .standard = "1",                                                                                              \
+         .default_value = "1",                                                                                         \
          .doc = "Pixels between outputs."},                                                                            \
     {                                                                                                                  \
-        .name = "dilation", .type = STK_KEY_INT, .least = 1, .most = 1024, .standard = "1",                            \
+        .name = "dilation", .type = STK_KEY_INT, .least = 1, .most = 1024, .default_value = "1",                       \
         .doc = "Pixels between taps."                                                                                  \
     }
 #define CONV_REST                                                                                                      \
-    {.name = "padding", .type = STK_KEY_TEXT, .standard = "same", .doc = "same, none, or pixels on each side."},       \
-        {.name = "bias", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether a bias is added."}, INIT, LIKE,     \
-        DTYPE, END
+    {.name = "padding", .type = STK_KEY_TEXT, .default_value = "same", .doc = "same, none, or pixels on each side."},  \
+        {.name = "bias", .type = STK_KEY_BOOL, .default_value = "true", .doc = "Whether a bias is added."}, INIT,      \
+        LIKE, DTYPE, END
 #define FILTERS                                                                                                        \
     {                                                                                                                  \
         .name = "filters", .type = STK_KEY_INT, .least = 1, .most = 1e6, .required = true,                             \
@@ -57,7 +57,7 @@ static const stk_key dense_keys[] = {
     }
 #define GROUPS                                                                                                         \
     {                                                                                                                  \
-        .name = "groups", .type = STK_KEY_INT, .least = 1, .most = 1e6, .standard = "1",                               \
+        .name = "groups", .type = STK_KEY_INT, .least = 1, .most = 1e6, .default_value = "1",                          \
         .doc = "Groups of channels that do not mix."                                                                   \
     }
 static const stk_key conv_keys[] = {FILTERS, CONV_SIZES, GROUPS, CONV_REST};
@@ -75,7 +75,7 @@ static const stk_key conv_transpose_keys[] = {
      .type = STK_KEY_INT,
      .least = 1,
      .most = 1024,
-     .standard = "2",
+     .default_value = "2",
      .doc = "Both sides of the kernel."},
     {.name = "stride",
      .type = STK_KEY_INT,
@@ -86,16 +86,16 @@ static const stk_key conv_transpose_keys[] = {
      .type = STK_KEY_INT,
      .least = 0,
      .most = 1024,
-     .standard = "0",
+     .default_value = "0",
      .doc = "Pixels that are left out on each side."},
     {.name = "output_padding",
      .type = STK_KEY_INT,
      .least = 0,
      .most = 1024,
-     .standard = "0",
+     .default_value = "0",
      .doc = "Further pixels at the end, fewer than stride."},
     GROUPS,
-    {.name = "bias", .type = STK_KEY_BOOL, .standard = "true", .doc = "Whether a bias is added."},
+    {.name = "bias", .type = STK_KEY_BOOL, .default_value = "true", .doc = "Whether a bias is added."},
     INIT,
     DTYPE,
     END};
@@ -112,11 +112,11 @@ static const stk_key batch_norm_keys[] = {{.name = "momentum",
                                            .doc = "Added to the variance. Default: 1e-5, or 1e-3 like Keras."},
                                           {.name = "zero_scale",
                                            .type = STK_KEY_BOOL,
-                                           .standard = "false",
+                                           .default_value = "false",
                                            .doc = "The scale starts at 0: for the end of a residual."},
                                           {.name = "scale",
                                            .type = STK_KEY_BOOL,
-                                           .standard = "true",
+                                           .default_value = "true",
                                            .doc = "Whether the scale is trained; false: it stays 1."},
                                           LIKE,
                                           DTYPE,
@@ -129,7 +129,12 @@ static const stk_key pool_keys[] = {
      .required = true,
      .doc = "All sides of the window."},
     {.name = "stride", .type = STK_KEY_INT, .least = 1, .most = 1024, .doc = "Pixels between windows. Default: size."},
-    {.name = "padding", .type = STK_KEY_INT, .least = 0, .most = 1024, .standard = "0", .doc = "Pixels on each side."},
+    {.name = "padding",
+     .type = STK_KEY_INT,
+     .least = 0,
+     .most = 1024,
+     .default_value = "0",
+     .doc = "Pixels on each side."},
     DTYPE,
     END};
 static const stk_key dropout_keys[] = {{.name = "rate",
@@ -148,7 +153,7 @@ static const stk_key residual_keys[] = {{.name = "layers",
                                         {.name = "shortcut",
                                          .type = STK_KEY_LIST,
                                          .element = &stk_layer_key,
-                                         .standard = "[]",
+                                         .default_value = "[]",
                                          .doc = "Layers of the other way. Default: none."},
                                         DTYPE,
                                         END};
@@ -161,7 +166,7 @@ static const stk_key residual_keys[] = {{.name = "layers",
     }
 #define EPS                                                                                                            \
     {                                                                                                                  \
-        .name = "eps", .type = STK_KEY_REAL, .standard = "1e-5", .least = 0, .above = true,                            \
+        .name = "eps", .type = STK_KEY_REAL, .default_value = "1e-5", .least = 0, .above = true,                       \
         .doc = "Added to the variance."                                                                                \
     }
 static const stk_key layer_norm_keys[] = {EPS, DTYPE, END};
@@ -171,7 +176,7 @@ static const stk_key upsample_keys[] = {COUNT("scale", 64, "How many times large
                                         {.name = "mode",
                                          .type = STK_KEY_WORD,
                                          .words = upsample_words,
-                                         .standard = "nearest",
+                                         .default_value = "nearest",
                                          .doc = "linear: bilinear, of volumes trilinear, without aligned corners."},
                                         DTYPE,
                                         END};
@@ -180,16 +185,19 @@ static const stk_key embedding_keys[] = {COUNT("rows", 2147483647, "Numbers that
 static const stk_key positions_keys[] = {COUNT("rows", 2147483647, "The longest sequence."), END};
 static const stk_key attention_keys[] = {
     COUNT("heads", 1e4, "Heads, which divide the width."),
-    {.name = "causal", .type = STK_KEY_BOOL, .standard = "false", .doc = "Whether positions see only those before."},
+    {.name = "causal",
+     .type = STK_KEY_BOOL,
+     .default_value = "false",
+     .doc = "Whether positions see only those before."},
     {.name = "hidden", .type = STK_KEY_INT, .least = 1, .most = 1e7, .doc = "The width in between. Default: 4 times."},
-    {.name = "dropout", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 0.99, .doc = "Of both halves."},
+    {.name = "dropout", .type = STK_KEY_REAL, .default_value = "0", .least = 0, .most = 0.99, .doc = "Of both halves."},
     {.name = "norm_first",
      .type = STK_KEY_BOOL,
-     .standard = "false",
+     .default_value = "false",
      .doc = "Norms before the halves, as in GPT-2 and ViT; otherwise behind their sums, as in BERT."},
     END};
 static const stk_key leaky_keys[] = {
-    {.name = "slope", .type = STK_KEY_REAL, .standard = "0.01", .least = 0, .most = 0.99, .doc = "Below 0."}, END};
+    {.name = "slope", .type = STK_KEY_REAL, .default_value = "0.01", .least = 0, .most = 0.99, .doc = "Below 0."}, END};
 static const stk_key scale_keys[] = {
     {.name = "by", .type = STK_KEY_REAL, .required = true, .doc = "The factor."}, DTYPE, END};
 static const stk_key side_key = {.name = "side", .type = STK_KEY_INT, .least = -1, .most = 1e9};
@@ -197,12 +205,17 @@ static const stk_key value_key = {.name = "name", .type = STK_KEY_TEXT};
 static const stk_key block_keys[] = {
     {.name = "layers", .type = STK_KEY_LIST, .element = &stk_layer_key, .required = true, .doc = "What is in it."},
     {.name = "scope", .type = STK_KEY_TEXT, .doc = "What stands before the names of its parameters: 'encoder.'"},
-    {.name = "repeat", .type = STK_KEY_INT, .least = 1, .most = 1000, .standard = "1", .doc = "How often it comes."},
+    {.name = "repeat",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1000,
+     .default_value = "1",
+     .doc = "How often it comes."},
     END};
 static const stk_key plugin_keys[] = {
     {.name = "file", .type = STK_KEY_TEXT, .required = true, .doc = "A shared object, looked for as data is."},
     {.name = "layer", .type = STK_KEY_TEXT, .doc = "Which of its layers. Default: the first."},
-    {.name = "settings", .type = STK_KEY_TEXT, .standard = "''", .doc = "A text for it."},
+    {.name = "settings", .type = STK_KEY_TEXT, .default_value = "''", .doc = "A text for it."},
     END};
 static const stk_key onnx_keys[] = {
     {.name = "file", .type = STK_KEY_TEXT, .required = true, .doc = "The model, looked for as data is."},

@@ -10,7 +10,7 @@ static const stk_key weight_key = {.name = "weight", .type = STK_KEY_REAL, .leas
 static const stk_key cross_entropy_keys[] = {
     {.name = "smoothing",
      .type = STK_KEY_REAL,
-     .standard = "0",
+     .default_value = "0",
      .least = 0,
      .most = 0.99,
      .doc = "The share of each label that goes to all classes alike."},
@@ -27,7 +27,7 @@ static const stk_key cross_entropy_keys[] = {
     END};
 static const stk_key bce_keys[] = {{.name = "positive_weight",
                                     .type = STK_KEY_REAL,
-                                    .standard = "1",
+                                    .default_value = "1",
                                     .least = 0,
                                     .most = 1e30,
                                     .above = true,
@@ -36,7 +36,7 @@ static const stk_key bce_keys[] = {{.name = "positive_weight",
                                    END};
 static const stk_key huber_keys[] = {{.name = "delta",
                                       .type = STK_KEY_REAL,
-                                      .standard = "1",
+                                      .default_value = "1",
                                       .least = 0,
                                       .most = 1e30,
                                       .above = true,
@@ -45,7 +45,7 @@ static const stk_key huber_keys[] = {{.name = "delta",
                                      END};
 static const stk_key dice_keys[] = {{.name = "smooth",
                                      .type = STK_KEY_REAL,
-                                     .standard = "1",
+                                     .default_value = "1",
                                      .least = 0,
                                      .most = 1e30,
                                      .above = true,
@@ -56,14 +56,14 @@ static const char *const mining_words[] = {"hard", "semi_hard", NULL};
 static const stk_key triplet_keys[] = {
     {.name = "margin",
      .type = STK_KEY_REAL,
-     .standard = "0.2",
+     .default_value = "0.2",
      .least = 0,
      .most = 1e6,
      .doc = "By how much a row shall be nearer to those of its class than to others."},
     {.name = "mining",
      .type = STK_KEY_WORD,
      .words = mining_words,
-     .standard = "hard",
+     .default_value = "hard",
      .doc = "hard: the farthest of its class and the nearest of another in the batch; Hermans et al. 2017. semi_hard: "
             "each "
             "of its class, and the nearest of another that is farther off; Schroff et al. 2015."},
@@ -95,7 +95,7 @@ static const stk_key average_keys[] = {
     {.name = "average",
      .type = STK_KEY_WORD,
      .words = average_words,
-     .standard = "macro",
+     .default_value = "macro",
      .doc = "macro: the mean over classes; micro: of all counts together; binary: of class 1 of two."},
     END};
 static const stk_key top_keys[] = {
@@ -105,7 +105,7 @@ static const stk_key recall_at_keys[] = {{.name = "k",
                                           .type = STK_KEY_INT,
                                           .least = 1,
                                           .most = 99999,
-                                          .standard = "1",
+                                          .default_value = "1",
                                           .doc = "How many of the nearest are looked at."},
                                          END};
 #define RATE_OF(kind, text)                                                                                            \

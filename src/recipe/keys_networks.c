@@ -9,11 +9,11 @@
 static const stk_key width_key = {.name = "width", .type = STK_KEY_INT, .least = 1, .most = 1e6};
 #define WIDTHS(key, text, doc_)                                                                                        \
     {                                                                                                                  \
-        .name = key, .type = STK_KEY_LIST, .element = &width_key, .standard = text, .doc = doc_                        \
+        .name = key, .type = STK_KEY_LIST, .element = &width_key, .default_value = text, .doc = doc_                   \
     }
 #define COUNT(key, text, doc_)                                                                                         \
     {                                                                                                                  \
-        .name = key, .type = STK_KEY_INT, .standard = text, .least = 1, .most = 1e6, .doc = doc_                       \
+        .name = key, .type = STK_KEY_INT, .default_value = text, .least = 1, .most = 1e6, .doc = doc_                  \
     }
 #define MAYBE(key, doc_)                                                                                               \
     {                                                                                                                  \
@@ -27,30 +27,34 @@ const stk_key stk_vgg_keys[] = {COUNT("hidden", "4096", "The width of the two de
 const stk_key stk_mobilenet_keys[] = {{.name = "stem",
                                        .type = STK_KEY_WORD,
                                        .words = stem_words,
-                                       .standard = "imagenet",
+                                       .default_value = "imagenet",
                                        .doc = "cifar: two strides fewer, for small images."},
                                       CLASSES,
                                       END};
-const stk_key stk_vit_keys[] = {
-    {.name = "size",
-     .type = STK_KEY_WORD,
-     .words = vit_words,
-     .standard = "base",
-     .doc = "12 layers of 192, 384 or 768."},
-    MAYBE("patch", "Sides of the patches in pixels. Default: 16."),
-    MAYBE("layers", "Default: as size says."),
-    MAYBE("heads", "Default: as size says."),
-    MAYBE("width", "Default: as size says."),
-    MAYBE("hidden", "Default: four times the width."),
-    {.name = "dropout", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 0.99, .doc = "Of what blocks add."},
-    {.name = "eps",
-     .type = STK_KEY_REAL,
-     .standard = "1e-6",
-     .least = 0,
-     .above = true,
-     .doc = "Of the layer norms, torchvision's; Hugging Face's ViTs have 1e-12."},
-    CLASSES,
-    END};
+const stk_key stk_vit_keys[] = {{.name = "size",
+                                 .type = STK_KEY_WORD,
+                                 .words = vit_words,
+                                 .default_value = "base",
+                                 .doc = "12 layers of 192, 384 or 768."},
+                                MAYBE("patch", "Sides of the patches in pixels. Default: 16."),
+                                MAYBE("layers", "Default: as size says."),
+                                MAYBE("heads", "Default: as size says."),
+                                MAYBE("width", "Default: as size says."),
+                                MAYBE("hidden", "Default: four times the width."),
+                                {.name = "dropout",
+                                 .type = STK_KEY_REAL,
+                                 .default_value = "0",
+                                 .least = 0,
+                                 .most = 0.99,
+                                 .doc = "Of what blocks add."},
+                                {.name = "eps",
+                                 .type = STK_KEY_REAL,
+                                 .default_value = "1e-6",
+                                 .least = 0,
+                                 .above = true,
+                                 .doc = "Of the layer norms, torchvision's; Hugging Face's ViTs have 1e-12."},
+                                CLASSES,
+                                END};
 const stk_key stk_unet_keys[] = {
     WIDTHS("widths", "[64, 128, 256, 512, 1024]", "Channels at each depth; sides are halved in between."), CLASSES,
     END};

@@ -4,7 +4,7 @@
 const stk_key stk_prometheus_keys[] = {
     {.name = "file",
      .type = STK_KEY_BOOL,
-     .standard = "false",
+     .default_value = "false",
      .doc =
          "Whether the run keeps metrics.prom in its folder, for node_exporter's textfile collector; 'prometheus: true' "
          "is short for it."},
@@ -21,22 +21,22 @@ static const char *const histogram_words[] = {"none", "epoch", NULL};
 const stk_key stk_tensorboard_keys[] = {
     {.name = "on",
      .type = STK_KEY_BOOL,
-     .standard = "true",
+     .default_value = "true",
      .doc = "Whether at all; 'tensorboard: false' is short for it."},
     {.name = "histograms",
      .type = STK_KEY_WORD,
      .words = histogram_words,
-     .standard = "none",
+     .default_value = "none",
      .doc = "Of parameters, at the end of each epoch."},
     {.name = "gradients",
      .type = STK_KEY_WORD,
      .words = histogram_words,
-     .standard = "none",
+     .default_value = "none",
      .doc = "Histograms of gradients before clipping, at the last step of each epoch. They stay in memory until a step "
             "ends: as much as the parameters take."},
     {.name = "images",
      .type = STK_KEY_INT,
-     .standard = "4",
+     .default_value = "4",
      .least = 0,
      .most = 16,
      .doc = "How many inputs of a batch are shown, where the field 'image' is one."},

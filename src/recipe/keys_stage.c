@@ -7,13 +7,17 @@ static const char *const filter_words[] = {"bilinear", "bicubic", "nearest", NUL
 static const char *const resize_like_words[] = {"pil", "tf", "opencv", NULL};
 static const stk_key channel_number = {.name = "number", .type = STK_KEY_REAL};
 
-static const stk_key decode_keys[] = {
-    {.name = "channels", .type = STK_KEY_INT, .standard = "3", .least = 1, .most = 3, .doc = "1 for grey, 3 for RGB."},
-    {.name = "exif",
-     .type = STK_KEY_BOOL,
-     .standard = "false",
-     .doc = "Whether a JPEG is turned upright as its EXIF orientation says."},
-    END};
+static const stk_key decode_keys[] = {{.name = "channels",
+                                       .type = STK_KEY_INT,
+                                       .default_value = "3",
+                                       .least = 1,
+                                       .most = 3,
+                                       .doc = "1 for grey, 3 for RGB."},
+                                      {.name = "exif",
+                                       .type = STK_KEY_BOOL,
+                                       .default_value = "false",
+                                       .doc = "Whether a JPEG is turned upright as its EXIF orientation says."},
+                                      END};
 static const stk_key resize_keys[] = {
     {.name = "size", .type = STK_KEY_INT, SIDES, .doc = "Both sides, in pixels."},
     {.name = "height", .type = STK_KEY_INT, SIDES, .doc = "With width, instead of size."},
@@ -25,12 +29,12 @@ static const stk_key resize_keys[] = {
     {.name = "filter",
      .type = STK_KEY_WORD,
      .words = filter_words,
-     .standard = "bilinear",
+     .default_value = "bilinear",
      .doc = "How pixels are mixed."},
     {.name = "like",
      .type = STK_KEY_WORD,
      .words = resize_like_words,
-     .standard = "pil",
+     .default_value = "pil",
      .doc = "Whose pixels come out: PIL's, those of tf.image.resize (f32, unless nearest), or OpenCV's."},
     {.name = "antialias",
      .type = STK_KEY_BOOL,
@@ -46,55 +50,59 @@ static const stk_key random_crop_keys[] = {
     {.name = "size", .type = STK_KEY_INT, SIDES, .required = true, .doc = "Both sides, in pixels."},
     {.name = "pad",
      .type = STK_KEY_INT,
-     .standard = "0",
+     .default_value = "0",
      .least = 0,
      .most = 65536,
      .doc = "Pixels added on each side first."},
     {.name = "border",
      .type = STK_KEY_WORD,
      .words = border_words,
-     .standard = "zero",
+     .default_value = "zero",
      .doc = "What those are; reflect: the image, mirrored at its outermost pixels."},
     END};
 static const stk_key random_resized_crop_keys[] = {
     {.name = "size", .type = STK_KEY_INT, SIDES, .required = true, .doc = "Both sides of the result, in pixels."},
-    {.name = "filter", .type = STK_KEY_WORD, .words = filter_words, .standard = "bilinear", .doc = "As for resize."},
-    {.name = "antialias", .type = STK_KEY_BOOL, .standard = "true", .doc = "As for resize."},
+    {.name = "filter",
+     .type = STK_KEY_WORD,
+     .words = filter_words,
+     .default_value = "bilinear",
+     .doc = "As for resize."},
+    {.name = "antialias", .type = STK_KEY_BOOL, .default_value = "true", .doc = "As for resize."},
     END};
 static const char *const axis_words[] = {"horizontal", "vertical", NULL};
 static const stk_key random_flip_keys[] = {{.name = "axis",
                                             .type = STK_KEY_WORD,
                                             .words = axis_words,
-                                            .standard = "horizontal",
+                                            .default_value = "horizontal",
                                             .doc = "horizontal: left and right; vertical: top and bottom."},
                                            {.name = "alternate",
                                             .type = STK_KEY_BOOL,
-                                            .standard = "false",
+                                            .default_value = "false",
                                             .doc = "Drawn for the first epoch only; then each image is mirrored in "
                                                    "every other epoch. Jordan 2024."},
                                            END};
 static const stk_key range_end = {.name = "number", .type = STK_KEY_REAL};
 #define RANGE(key_name, range, text)                                                                                   \
     {                                                                                                                  \
-        .name = key_name, .type = STK_KEY_LIST, .element = &range_end, .standard = range, .doc = text                  \
+        .name = key_name, .type = STK_KEY_LIST, .element = &range_end, .default_value = range, .doc = text             \
     }
 #define CHANCE(range, text)                                                                                            \
     {                                                                                                                  \
-        .name = "p", .type = STK_KEY_REAL, .standard = range, .least = 0, .most = 1, .doc = text                       \
+        .name = "p", .type = STK_KEY_REAL, .default_value = range, .least = 0, .most = 1, .doc = text                  \
     }
 #define STRENGTH(key_name, limit, text)                                                                                \
     {                                                                                                                  \
-        .name = key_name, .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = limit, .doc = text                \
+        .name = key_name, .type = STK_KEY_REAL, .default_value = "0", .least = 0, .most = limit, .doc = text           \
     }
 static const char *const warp_words[] = {"nearest", "bilinear", NULL};
 #define WARP_KEYS                                                                                                      \
     {.name = "filter",                                                                                                 \
      .type = STK_KEY_WORD,                                                                                             \
      .words = warp_words,                                                                                              \
-     .standard = "nearest",                                                                                            \
+     .default_value = "nearest",                                                                                       \
      .doc = "How pixels are mixed."},                                                                                  \
     {                                                                                                                  \
-        .name = "fill", .type = STK_KEY_INT, .standard = "0", .least = 0, .most = 255,                                 \
+        .name = "fill", .type = STK_KEY_INT, .default_value = "0", .least = 0, .most = 255,                            \
         .doc = "The value of what comes from outside of the image."                                                    \
     }
 static const stk_key color_jitter_keys[] = {
@@ -116,7 +124,7 @@ static const stk_key random_erasing_keys[] = {
     CHANCE("0.5", "The chance."),
     RANGE("scale", "[0.02, 0.33]", "The least and the largest share of the area."),
     RANGE("ratio", "[0.3, 3.3]", "The least and the largest ratio of height to width."),
-    {.name = "value", .type = STK_KEY_REAL, .standard = "0", .doc = "What the rectangle is filled with."},
+    {.name = "value", .type = STK_KEY_REAL, .default_value = "0", .doc = "What the rectangle is filled with."},
     END};
 static const stk_key random_rotation_keys[] = {
     RANGE("degrees", "[-10, 10]", "The least and the largest angle, counter-clockwise."), WARP_KEYS, END};
@@ -128,12 +136,26 @@ static const stk_key random_affine_keys[] = {
     RANGE("shear_y", "[0, 0]", "The least and the largest angle of shear along y."),
     WARP_KEYS,
     END};
-static const stk_key randaugment_keys[] = {
-    {.name = "n", .type = STK_KEY_INT, .standard = "2", .least = 0, .most = 100, .doc = "Operations for each image."},
-    {.name = "magnitude", .type = STK_KEY_INT, .standard = "9", .least = 0, .most = 30, .doc = "How strong they are."},
-    END};
+static const stk_key randaugment_keys[] = {{.name = "n",
+                                            .type = STK_KEY_INT,
+                                            .default_value = "2",
+                                            .least = 0,
+                                            .most = 100,
+                                            .doc = "Operations for each image."},
+                                           {.name = "magnitude",
+                                            .type = STK_KEY_INT,
+                                            .default_value = "9",
+                                            .least = 0,
+                                            .most = 30,
+                                            .doc = "How strong they are."},
+                                           END};
 static const stk_key pad_keys[] = {
-    {.name = "size", .type = STK_KEY_INT, .standard = "0", .least = 0, .most = 65535, .doc = "Pixels on each side."},
+    {.name = "size",
+     .type = STK_KEY_INT,
+     .default_value = "0",
+     .least = 0,
+     .most = 65535,
+     .doc = "Pixels on each side."},
 #define SIDE(key_name)                                                                                                 \
     {                                                                                                                  \
         .name = key_name, .type = STK_KEY_INT, .least = 0, .most = 65535, .doc = "Instead of size, on this side."      \
@@ -143,11 +165,11 @@ static const stk_key pad_keys[] = {
     SIDE("bottom"),
     SIDE("right"),
 #undef SIDE
-    {.name = "value", .type = STK_KEY_REAL, .standard = "0", .doc = "What the border is filled with."},
+    {.name = "value", .type = STK_KEY_REAL, .default_value = "0", .doc = "What the border is filled with."},
     END};
 static const stk_key clip_keys[] = {
-    {.name = "low", .type = STK_KEY_REAL, .standard = "0", .doc = "The least value."},
-    {.name = "high", .type = STK_KEY_REAL, .standard = "1", .doc = "The largest value."},
+    {.name = "low", .type = STK_KEY_REAL, .default_value = "0", .doc = "The least value."},
+    {.name = "high", .type = STK_KEY_REAL, .default_value = "1", .doc = "The largest value."},
     END};
 static const stk_key cast_keys[] = {
     {.name = "dtype", .type = STK_KEY_WORD, .words = dtype_words, .required = true, .doc = "The element type."}, END};
@@ -190,7 +212,7 @@ static const stk_key with_keys[] = {
             "pad; they draw once for all fields, which must be equally large."},
     {.name = "images",
      .type = STK_KEY_INT,
-     .standard = "1",
+     .default_value = "1",
      .least = 1,
      .most = 8,
      .doc = "How many of the fields are images, from the first on. The others are masks, whose values are never mixed "
@@ -212,7 +234,7 @@ static const stk_key tokenize_keys[] = {
             "with a length."},
     {.name = "special",
      .type = STK_KEY_BOOL,
-     .standard = "true",
+     .default_value = "true",
      .doc = "Whether with the tokens that the tokenizer puts around a text, as [CLS] and [SEP]."},
     {.name = "pad_id",
      .type = STK_KEY_INT,
@@ -221,7 +243,7 @@ static const stk_key tokenize_keys[] = {
      .doc = "The token that fills up. Default: the tokenizer's [PAD], <pad>, <|pad|> or <|endoftext|>, else 0."},
     {.name = "lowercase",
      .type = STK_KEY_BOOL,
-     .standard = "true",
+     .default_value = "true",
      .doc = "For vocab.txt: lower case, without accents."},
     END};
 static const stk_key stage_kinds[] = {

@@ -3,7 +3,8 @@
 
 #define RATE(text)                                                                                                     \
     {                                                                                                                  \
-        .name = "lr", .type = STK_KEY_REAL, .standard = text, .least = 0, .above = true, .doc = "The learning rate."   \
+        .name = "lr", .type = STK_KEY_REAL, .default_value = text, .least = 0, .above = true,                          \
+        .doc = "The learning rate."                                                                                    \
     }
 #define EPS(doc_)                                                                                                      \
     {                                                                                                                  \
@@ -12,23 +13,23 @@
 #define BETAS                                                                                                          \
     {.name = "beta1",                                                                                                  \
      .type = STK_KEY_REAL,                                                                                             \
-     .standard = "0.9",                                                                                                \
+     .default_value = "0.9",                                                                                           \
      .least = 0,                                                                                                       \
      .most = 1,                                                                                                        \
      .above = true,                                                                                                    \
      .doc = "Decay of the mean of gradients."},                                                                        \
     {                                                                                                                  \
-        .name = "beta2", .type = STK_KEY_REAL, .standard = "0.999", .least = 0, .most = 1, .above = true,              \
+        .name = "beta2", .type = STK_KEY_REAL, .default_value = "0.999", .least = 0, .most = 1, .above = true,         \
         .doc = "Decay of the mean of squares."                                                                         \
     }
 #define ADAM_EPS EPS("Added to the root. Default: 1e-8, or 1e-7 like Keras.")
 static const stk_key sgd_keys[] = {
     RATE("0.01"),
-    {.name = "momentum", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 1, .doc = "0: none."},
-    {.name = "nesterov", .type = STK_KEY_BOOL, .standard = "false", .doc = "Nesterov's momentum."},
+    {.name = "momentum", .type = STK_KEY_REAL, .default_value = "0", .least = 0, .most = 1, .doc = "0: none."},
+    {.name = "nesterov", .type = STK_KEY_BOOL, .default_value = "false", .doc = "Nesterov's momentum."},
     {.name = "weight_decay",
      .type = STK_KEY_REAL,
-     .standard = "0",
+     .default_value = "0",
      .least = 0,
      .most = 1,
      .doc = "Added to the gradient, as L2; like Keras: taken from the weights."},
@@ -39,7 +40,7 @@ static const stk_key adam_keys[] = {RATE("0.001"),
                                     ADAM_EPS,
                                     {.name = "weight_decay",
                                      .type = STK_KEY_REAL,
-                                     .standard = "0",
+                                     .default_value = "0",
                                      .least = 0,
                                      .most = 1,
                                      .doc = "Added to the gradient, as L2; like Keras: taken from the weights."},
@@ -61,7 +62,7 @@ static const stk_key adamw_keys[] = {RATE("0.001"),
     }
 #define MOMENTUM(standard_, doc_)                                                                                      \
     {                                                                                                                  \
-        .name = "momentum", .type = STK_KEY_REAL, .standard = standard_, .least = 0, .most = 1, .doc = doc_            \
+        .name = "momentum", .type = STK_KEY_REAL, .default_value = standard_, .least = 0, .most = 1, .doc = doc_       \
     }
 static const stk_key rmsprop_keys[] = {
     {.name = "lr",
@@ -76,7 +77,10 @@ static const stk_key rmsprop_keys[] = {
      .above = true,
      .doc = "Decay of the mean of squares. Default: 0.99, or 0.9 like Keras."},
     MOMENTUM("0", "0: none."),
-    {.name = "centered", .type = STK_KEY_BOOL, .standard = "false", .doc = "By the variance, not the mean of squares."},
+    {.name = "centered",
+     .type = STK_KEY_BOOL,
+     .default_value = "false",
+     .doc = "By the variance, not the mean of squares."},
     EPS("Added to the root; like Keras: inside it. Default: 1e-8, or 1e-7 like Keras."),
     DECAY("Added to the gradient, as L2; like Keras: taken from the weights."),
     LIKE,
@@ -91,7 +95,7 @@ static const stk_key lars_keys[] = {
     DECAY("Part of the update. Default: 1e-4."),
     {.name = "trust",
      .type = STK_KEY_REAL,
-     .standard = "0.001",
+     .default_value = "0.001",
      .least = 0,
      .above = true,
      .doc = "The rate of a layer is multiplied by it and by norm(weights) / norm(update)."},
@@ -100,12 +104,12 @@ static const stk_key muon_keys[] = {RATE("0.001"),
                                     MOMENTUM("0.95", "Of the gradient."),
                                     {.name = "nesterov",
                                      .type = STK_KEY_BOOL,
-                                     .standard = "false",
+                                     .default_value = "false",
                                      .doc = "Nesterov's momentum, which is on in torch unless said otherwise."},
                                     DECAY("Taken from the weights. Default: 0.1."),
                                     {.name = "rest_lr",
                                      .type = STK_KEY_REAL,
-                                     .standard = "0.0003",
+                                     .default_value = "0.0003",
                                      .least = 0,
                                      .above = true,
                                      .doc = "AdamW's rate for vectors, embeddings and the last layer."},
@@ -135,7 +139,7 @@ const stk_key stk_optimizer_kinds[] = {
 
 #define WARMUP                                                                                                         \
     {                                                                                                                  \
-        .name = "warmup", .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 1e6,                              \
+        .name = "warmup", .type = STK_KEY_REAL, .default_value = "0", .least = 0, .most = 1e6,                         \
         .doc = "Epochs in which the rate grows linearly to its full value."                                            \
     }
 static const stk_key constant_keys[] = {WARMUP, END};
@@ -148,7 +152,7 @@ static const stk_key step_keys[] = {{.name = "every",
                                      .doc = "Epochs between the steps."},
                                     {.name = "gamma",
                                      .type = STK_KEY_REAL,
-                                     .standard = "0.1",
+                                     .default_value = "0.1",
                                      .least = 0,
                                      .most = 1,
                                      .above = true,
@@ -158,20 +162,20 @@ static const stk_key step_keys[] = {{.name = "every",
 static const stk_key cosine_keys[] = {WARMUP,
                                       {.name = "final",
                                        .type = STK_KEY_REAL,
-                                       .standard = "0",
+                                       .default_value = "0",
                                        .least = 0,
                                        .most = 1,
                                        .doc = "The rate at the end, as a share of the full rate."},
                                       END};
 #define SHARE_OF_RATE(key_name, text)                                                                                  \
     {                                                                                                                  \
-        .name = key_name, .type = STK_KEY_REAL, .standard = "0", .least = 0, .most = 1, .doc = text                    \
+        .name = key_name, .type = STK_KEY_REAL, .default_value = "0", .least = 0, .most = 1, .doc = text               \
     }
 static const stk_key triangle_keys[] = {
     SHARE_OF_RATE("first", "The rate of the first step, as a share of the full rate."),
     {.name = "peak",
      .type = STK_KEY_REAL,
-     .standard = "0.25",
+     .default_value = "0.25",
      .least = 0,
      .most = 1,
      .doc = "The share of all steps after which the rate is full."},
@@ -213,14 +217,19 @@ static const stk_key dynamic_scale_keys[] = {
      .doc = "The first factor. Default: 2^16 = 65536, or 2^15 like Keras."},
     {.name = "growth",
      .type = STK_KEY_REAL,
-     .standard = "2",
+     .default_value = "2",
      .least = 1,
      .most = 1e6,
      .doc = "What the scale is multiplied by after so many finite steps in a row, unless it would become infinite."},
-    {.name = "every", .type = STK_KEY_INT, .standard = "2000", .least = 1, .most = 1e12, .doc = "How many those are."},
+    {.name = "every",
+     .type = STK_KEY_INT,
+     .default_value = "2000",
+     .least = 1,
+     .most = 1e12,
+     .doc = "How many those are."},
     {.name = "backoff",
      .type = STK_KEY_REAL,
-     .standard = "0.5",
+     .default_value = "0.5",
      .least = 0,
      .most = 0.999,
      .above = true,

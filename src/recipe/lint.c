@@ -1,5 +1,5 @@
-/* See stoker/lint.h. Each rule is a function that looks at one part and reports what it finds; rules about stages are
- * in lint_stages.c. */
+/* See stoker/data/lint.h. Each rule is a function that looks at one part and reports what it finds; rules about stages
+ * are in lint_stages.c. */
 #include "recipe/lint.h"
 
 #include <inttypes.h>

@@ -1,11 +1,11 @@
-/* What the rules of stoker/lint.h share. Threads: one at a time. */
+/* What the rules of stoker/data/lint.h share. Threads: one at a time. */
 #ifndef STK_RECIPE_LINT_H
 #define STK_RECIPE_LINT_H
 
 #include "data/inspect/sample.h"
 #include "data/source/reader.h"
 #include "recipe/recipe.h"
-#include "stoker/lint.h"
+#include "stoker/data/lint.h"
 
 /* A part that is looked at. */
 typedef struct stk_lint_part {

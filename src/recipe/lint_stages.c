@@ -1,4 +1,4 @@
-/* Rules about stages: their order, and what they do to images as large as these. See stoker/lint.h. */
+/* Rules about stages: their order, and what they do to images as large as these. See stoker/data/lint.h. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The networks that there are, and how large they are. See stoker/models.h. */
-#include "stoker/models.h"
+/* The networks that there are, and how large they are. See stoker/nn/models.h. */
+#include "stoker/nn/models.h"
 
 #include <stdlib.h>
 #include <string.h>

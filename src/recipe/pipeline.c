@@ -1,11 +1,11 @@
-/* The input pipeline of a recipe alone. See stoker/run.h. */
+/* The input pipeline of a recipe alone. See stoker/train/run.h. */
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/dataset/dataset.h"
 #include "recipe/build.h"
-#include "stoker/run.h"
+#include "stoker/train/run.h"
 
 /* The recipe with its data found, and which part is wanted. */
 static stk_status read_recipe(const char *path, const char *const *set, int n_set, const char *part, stk_recipe **out,

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "stoker/plugin.h"
+#include "stoker/nn/plugin.h"
 
 /* Stays loaded: graphs may hold texts of it. */
 static stk_status open_plugin(const stk_yaml_node *file, const stk_plugin_info **out)

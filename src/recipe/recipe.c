@@ -18,44 +18,14 @@ static const stk_yaml_node *get(const stk_yaml_node *node, const char *key)
     return stk_yaml_get(node, key);
 }
 
-static int64_t get_int(const stk_yaml_node *node, const char *key, int64_t standard)
-{
-    const stk_yaml_node *child = get(node, key);
-    return child ? child->integer : standard;
-}
-
-static double get_real(const stk_yaml_node *node, const char *key, double standard)
-{
-    const stk_yaml_node *child = get(node, key);
-    return child ? child->real : standard;
-}
-
-static bool get_bool(const stk_yaml_node *node, const char *key)
-{
-    const stk_yaml_node *child = get(node, key);
-    return child && child->truth;
-}
-
-static const char *get_text(const stk_yaml_node *node, const char *key)
-{
-    const stk_yaml_node *child = get(node, key);
-    return child ? child->text : NULL;
-}
-
-static bool is_word(const stk_yaml_node *node, const char *key, const char *word)
-{
-    const char *text = get_text(node, key);
-    return text && !strcmp(text, word);
-}
-
 /* --- data --- */
 
 static stk_shard_policy take_policy(const stk_yaml_node *shard)
 {
-    return is_word(shard, "policy", "file")   ? STK_SHARD_FILE
-           : is_word(shard, "policy", "auto") ? STK_SHARD_AUTO
-           : is_word(shard, "policy", "off")  ? STK_SHARD_OFF
-                                              : STK_SHARD_DATA;
+    return stk_yaml_is(shard, "policy", "file")   ? STK_SHARD_FILE
+           : stk_yaml_is(shard, "policy", "auto") ? STK_SHARD_AUTO
+           : stk_yaml_is(shard, "policy", "off")  ? STK_SHARD_OFF
+                                                  : STK_SHARD_DATA;
 }
 
 stk_status stk_recipe_take_order(const stk_yaml_node *node, stk_recipe_part *part)
@@ -64,15 +34,15 @@ stk_status stk_recipe_take_order(const stk_yaml_node *node, stk_recipe_part *par
     part->filter = get(node, "filter");
     part->pack = get(node, "pack");
     part->windows = get(node, "windows");
-    part->unbatch = get_bool(node, "unbatch");
-    part->shuffle = get_bool(shuffle, "on");
-    part->window = get_int(shuffle, "window", 0);
-    part->shuffle_once = shuffle && !get_bool(shuffle, "reshuffle");
-    part->take = get_int(node, "take", -1);
-    part->skip = get_int(node, "skip", 0);
-    part->repeat = get_int(node, "repeat", 1);
-    part->n_shards = get_int(shard, "count", 1);
-    part->i_shard = get_int(shard, "index", 0);
+    part->unbatch = stk_yaml_bool(node, "unbatch");
+    part->shuffle = stk_yaml_bool(shuffle, "on");
+    part->window = stk_yaml_int(shuffle, "window", 0);
+    part->shuffle_once = shuffle && !stk_yaml_bool(shuffle, "reshuffle");
+    part->take = stk_yaml_int(node, "take", -1);
+    part->skip = stk_yaml_int(node, "skip", 0);
+    part->repeat = stk_yaml_int(node, "repeat", 1);
+    part->n_shards = stk_yaml_int(shard, "count", 1);
+    part->i_shard = stk_yaml_int(shard, "index", 0);
     part->shard_policy = take_policy(shard);
     if (part->i_shard < part->n_shards) return STK_OK;
     return stk_yaml_fail(get(shard, "index"), "'index' is %lld, but there are %lld shards, from 0",
@@ -81,10 +51,10 @@ stk_status stk_recipe_take_order(const stk_yaml_node *node, stk_recipe_part *par
 
 static void take_on_error(const stk_yaml_node *node, bool is_train, stk_error_policy *out)
 {
-    *out = (stk_error_policy){.most = get_int(node, "most", 0)};
+    *out = (stk_error_policy){.most = stk_yaml_int(node, "most", 0)};
     if (!node) return;
-    if (is_word(node, "policy", "skip")) out->what = is_train ? STK_ON_ERROR_REPLACE : STK_ON_ERROR_SKIP;
-    if (is_word(node, "policy", "replace")) out->what = STK_ON_ERROR_REPLACE;
+    if (stk_yaml_is(node, "policy", "skip")) out->what = is_train ? STK_ON_ERROR_REPLACE : STK_ON_ERROR_SKIP;
+    if (stk_yaml_is(node, "policy", "replace")) out->what = STK_ON_ERROR_REPLACE;
 }
 
 static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_part *part)
@@ -93,12 +63,12 @@ static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_pa
     if (!node) return STK_OK;
     bool is_train = i_part == STK_PART_TRAIN;
     const stk_yaml_node *remainder = get(node, "remainder");
-    part->share = get_real(node, "share", 0);
+    part->share = stk_yaml_real(node, "share", 0);
     part->stages = get(node, "stages");
     STK_RETURN_IF_ERROR(stk_recipe_take_order(node, part));
     part->cache = get(node, "cache");
     take_on_error(get(node, "on_error"), is_train, &part->on_error);
-    part->drop_remainder = remainder ? is_word(node, "remainder", "drop") : is_train;
+    part->drop_remainder = remainder ? stk_yaml_is(node, "remainder", "drop") : is_train;
     if (is_train && remainder && !part->drop_remainder)
         return stk_yaml_fail(remainder, "training cannot keep the remainder: a step is compiled for full batches; with "
                                         "shuffle each epoch leaves out other samples");
@@ -122,17 +92,17 @@ static stk_status take_optimizer(const stk_yaml_node *node, stk_recipe *recipe)
     static const char *const kinds[STK_N_OPTIMIZERS] = {"sgd",     "adam", "adamw", "rmsprop",
                                                         "adagrad", "lamb", "lars",  "muon"};
     const stk_yaml_node *settings = node->child;
-    stk_optimizer o = {.lr = get_real(settings, "lr", 0),
-                       .momentum = get_real(settings, "momentum", 0),
-                       .nesterov = get_bool(settings, "nesterov"),
-                       .beta1 = get_real(settings, "beta1", 0),
-                       .beta2 = get_real(settings, "beta2", 0),
-                       .eps = get_real(settings, "eps", 0),
-                       .trust = get_real(settings, "trust", 0),
-                       .rest_lr = get_real(settings, "rest_lr", 0),
-                       .centered = get_bool(settings, "centered"),
-                       .weight_decay = get_real(settings, "weight_decay", 0),
-                       .like_keras = is_word(settings, "like", "keras")};
+    stk_optimizer o = {.lr = stk_yaml_real(settings, "lr", 0),
+                       .momentum = stk_yaml_real(settings, "momentum", 0),
+                       .nesterov = stk_yaml_bool(settings, "nesterov"),
+                       .beta1 = stk_yaml_real(settings, "beta1", 0),
+                       .beta2 = stk_yaml_real(settings, "beta2", 0),
+                       .eps = stk_yaml_real(settings, "eps", 0),
+                       .trust = stk_yaml_real(settings, "trust", 0),
+                       .rest_lr = stk_yaml_real(settings, "rest_lr", 0),
+                       .centered = stk_yaml_bool(settings, "centered"),
+                       .weight_decay = stk_yaml_real(settings, "weight_decay", 0),
+                       .like_keras = stk_yaml_is(settings, "like", "keras")};
     /* A decay of 0 that somebody wrote means none, not the default. */
     if (get(settings, "weight_decay") && o.weight_decay == 0) o.weight_decay = -1;
     stk_optimizer_kind kind = STK_OPTIMIZER_SGD;
@@ -149,12 +119,12 @@ static void take_schedule(const stk_yaml_node *node, stk_schedule *out)
 {
     const stk_yaml_node *settings = node->child;
     *out = (stk_schedule){.kind = STK_SCHEDULE_CONSTANT,
-                          .warmup_epochs = get_real(settings, "warmup", 0),
-                          .every_epochs = get_real(settings, "every", 0),
-                          .gamma = get_real(settings, "gamma", 0),
-                          .final_share = get_real(settings, "final", 0),
-                          .first_share = get_real(settings, "first", 0),
-                          .peak = get_real(settings, "peak", 0)};
+                          .warmup_epochs = stk_yaml_real(settings, "warmup", 0),
+                          .every_epochs = stk_yaml_real(settings, "every", 0),
+                          .gamma = stk_yaml_real(settings, "gamma", 0),
+                          .final_share = stk_yaml_real(settings, "final", 0),
+                          .first_share = stk_yaml_real(settings, "first", 0),
+                          .peak = stk_yaml_real(settings, "peak", 0)};
     if (!strcmp(settings->key, "step")) out->kind = STK_SCHEDULE_STEP;
     if (!strcmp(settings->key, "cosine")) out->kind = STK_SCHEDULE_COSINE;
     if (!strcmp(settings->key, "triangle")) out->kind = STK_SCHEDULE_TRIANGLE;
@@ -173,11 +143,11 @@ static stk_status join_words(const stk_yaml_node *node, char **out)
 
 static stk_loss_scale take_loss_scale(const stk_yaml_node *kind)
 {
-    stk_loss_scale s = {.like_keras = is_word(kind, "like", "keras"),
-                        .initial = get_real(kind, !strcmp(kind->key, "fixed") ? "scale" : "initial", 0),
-                        .growth = get_real(kind, "growth", 0),
-                        .backoff = get_real(kind, "backoff", 0),
-                        .every = get_int(kind, "every", 0)};
+    stk_loss_scale s = {.like_keras = stk_yaml_is(kind, "like", "keras"),
+                        .initial = stk_yaml_real(kind, !strcmp(kind->key, "fixed") ? "scale" : "initial", 0),
+                        .growth = stk_yaml_real(kind, "growth", 0),
+                        .backoff = stk_yaml_real(kind, "backoff", 0),
+                        .every = stk_yaml_int(kind, "every", 0)};
     if (!strcmp(kind->key, "none")) s.kind = STK_LOSS_SCALE_NONE;
     if (!strcmp(kind->key, "fixed")) s.kind = STK_LOSS_SCALE_FIXED;
     if (!strcmp(kind->key, "dynamic")) s.kind = STK_LOSS_SCALE_DYNAMIC;
@@ -186,7 +156,7 @@ static stk_loss_scale take_loss_scale(const stk_yaml_node *kind)
 
 static stk_precision get_precision(const stk_yaml_node *root)
 {
-    const char *text = get_text(root, "precision");
+    const char *text = stk_yaml_text(root, "precision");
     for (int i = STK_PRECISION_F32; i < STK_PRECISION_AUTO; i++)
         if (!strcmp(text, stk_precision_name((stk_precision)i))) return (stk_precision)i;
     return STK_PRECISION_AUTO;
@@ -205,14 +175,14 @@ static stk_status check_name(const stk_yaml_node *node)
 static void take_observe(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *tensorboard = get(root, "tensorboard"), *prometheus = get(root, "prometheus");
-    recipe->log_every = get_int(get(root, "log"), "every", 10);
-    recipe->log_grad_norm = get_bool(get(root, "log"), "grad_norm");
-    recipe->prometheus.file = get_bool(prometheus, "file");
-    recipe->prometheus.port = (int)get_int(prometheus, "port", -1);
-    recipe->tensorboard.on = get_bool(tensorboard, "on");
-    recipe->tensorboard.histograms = is_word(tensorboard, "histograms", "epoch");
-    recipe->tensorboard.gradients = is_word(tensorboard, "gradients", "epoch");
-    recipe->tensorboard.n_images = get_int(tensorboard, "images", 0);
+    recipe->log_every = stk_yaml_int(get(root, "log"), "every", 10);
+    recipe->log_grad_norm = stk_yaml_bool(get(root, "log"), "grad_norm");
+    recipe->prometheus.file = stk_yaml_bool(prometheus, "file");
+    recipe->prometheus.port = (int)stk_yaml_int(prometheus, "port", -1);
+    recipe->tensorboard.on = stk_yaml_bool(tensorboard, "on");
+    recipe->tensorboard.histograms = stk_yaml_is(tensorboard, "histograms", "epoch");
+    recipe->tensorboard.gradients = stk_yaml_is(tensorboard, "gradients", "epoch");
+    recipe->tensorboard.n_images = stk_yaml_int(tensorboard, "images", 0);
 }
 
 /* Frozen ones first: what is frozen has no rate. */
@@ -229,11 +199,11 @@ static stk_status take_groups(const stk_yaml_node *root, stk_recipe *recipe)
             return stk_yaml_fail(groups, "there may be %d groups at most", STK_MOST_GROUPS - 1);
         STK_RETURN_IF_ERROR(join_words(get(group, "match"), &match));
         recipe->group[recipe->n_groups++] = (stk_param_group){.match = match,
-                                                              .lr_factor = get_real(group, "lr", 1),
-                                                              .weight_decay = get_real(group, "weight_decay", -1),
-                                                              .until_epochs = get_real(group, "until", 0)};
+                                                              .lr_factor = stk_yaml_real(group, "lr", 1),
+                                                              .weight_decay = stk_yaml_real(group, "weight_decay", -1),
+                                                              .until_epochs = stk_yaml_real(group, "until", 0)};
     }
-    recipe->init_weights = get_text(init, "weights");
+    recipe->init_weights = stk_yaml_text(init, "weights");
     return join_words(get(init, "leave"), &recipe->init_leave);
 }
 
@@ -241,11 +211,13 @@ static stk_status take_groups(const stk_yaml_node *root, stk_recipe *recipe)
 static void take_extras(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *lookahead = get(root, "lookahead"), *whiten = get(root, "whiten"), *tta = get(root, "tta");
-    recipe->average = (stk_average){get_real(get(root, "ema"), "decay", 0), get_bool(get(root, "ema"), "warmup")};
-    recipe->lookahead = (stk_lookahead){get_int(lookahead, "every", 0), get_real(lookahead, "alpha", 0),
-                                        get_real(lookahead, "power", 0)};
-    recipe->whiten = (stk_whiten){get_text(whiten, "layer"), get_int(whiten, "samples", 0), get_real(whiten, "eps", 0)};
-    recipe->views = (stk_views){get_bool(tta, "flip"), (int)get_int(tta, "shift", 0)};
+    recipe->average =
+        (stk_average){stk_yaml_real(get(root, "ema"), "decay", 0), stk_yaml_bool(get(root, "ema"), "warmup")};
+    recipe->lookahead = (stk_lookahead){stk_yaml_int(lookahead, "every", 0), stk_yaml_real(lookahead, "alpha", 0),
+                                        stk_yaml_real(lookahead, "power", 0)};
+    recipe->whiten = (stk_whiten){stk_yaml_text(whiten, "layer"), stk_yaml_int(whiten, "samples", 0),
+                                  stk_yaml_real(whiten, "eps", 0)};
+    recipe->views = (stk_views){stk_yaml_bool(tta, "flip"), (int)stk_yaml_int(tta, "shift", 0)};
 }
 
 static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
@@ -253,37 +225,37 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     const stk_yaml_node *memory = get(root, "memory"), *data_memory = get(get(root, "data"), "memory");
     const stk_yaml_node *checkpoint = get(root, "checkpoint");
     const stk_yaml_node *stopping = get(root, "early_stopping"), *patience = get(stopping, "patience");
-    recipe->name = get_text(root, "name");
+    recipe->name = stk_yaml_text(root, "name");
     STK_RETURN_IF_ERROR(check_name(get(root, "name")));
-    recipe->batch = get_int(root, "batch", 0);
-    recipe->pad = get_bool(get(root, "pad"), "on") ? get(root, "pad") : NULL;
-    recipe->epochs = get_int(root, "epochs", 0);
-    recipe->max_threads = get_int(root, "threads", 0);
-    recipe->device = get_text(root, "device");
-    recipe->seed = (uint64_t)get_int(root, "seed", 0);
-    recipe->clip_norm = get_real(root, "clip_norm", 0);
+    recipe->batch = stk_yaml_int(root, "batch", 0);
+    recipe->pad = stk_yaml_bool(get(root, "pad"), "on") ? get(root, "pad") : NULL;
+    recipe->epochs = stk_yaml_int(root, "epochs", 0);
+    recipe->max_threads = stk_yaml_int(root, "threads", 0);
+    recipe->device = stk_yaml_text(root, "device");
+    recipe->seed = (uint64_t)stk_yaml_int(root, "seed", 0);
+    recipe->clip_norm = stk_yaml_real(root, "clip_norm", 0);
     recipe->memory_bytes = memory->integer;
     recipe->memory_share = memory->real;
     recipe->data_memory_bytes = data_memory->integer;
     recipe->data_memory_share = data_memory->real;
-    recipe->checkpoint_every = get_int(checkpoint, "every", 1);
-    recipe->checkpoint_by_epoch = get_bool(checkpoint, "every");
-    recipe->checkpoint_keep = get_int(checkpoint, "keep", 2);
-    recipe->checkpoint_best = !is_word(checkpoint, "best", "none");
-    recipe->best_metric = recipe->checkpoint_best ? get_text(checkpoint, "best") : NULL;
-    recipe->checkpoint_end = get_bool(checkpoint, "end");
+    recipe->checkpoint_every = stk_yaml_int(checkpoint, "every", 1);
+    recipe->checkpoint_by_epoch = stk_yaml_bool(checkpoint, "every");
+    recipe->checkpoint_keep = stk_yaml_int(checkpoint, "keep", 2);
+    recipe->checkpoint_best = !stk_yaml_is(checkpoint, "best", "none");
+    recipe->best_metric = recipe->checkpoint_best ? stk_yaml_text(checkpoint, "best") : NULL;
+    recipe->checkpoint_end = stk_yaml_bool(checkpoint, "end");
     take_observe(root, recipe);
     recipe->patience = patience ? patience->integer : 0;
-    recipe->stop_metric = get_text(stopping, "metric");
-    recipe->min_delta = get_real(stopping, "min_delta", 0);
+    recipe->stop_metric = stk_yaml_text(stopping, "metric");
+    recipe->min_delta = stk_yaml_real(stopping, "min_delta", 0);
     recipe->expect = get(root, "expect");
     STK_RETURN_IF_ERROR(stk_expect_read(recipe->expect, recipe->expected, &recipe->n_expected));
     if (recipe->n_expected > 0 && !recipe->part[STK_PART_TEST].node)
         return stk_yaml_fail_key(recipe->expect, "'expect' is about the test part: add 'test' to 'data'");
     if (patience && !recipe->part[STK_PART_VALID].node)
         return stk_yaml_fail_key(get(root, "early_stopping"), "'early_stopping' needs validation: add 'valid: 10%%'");
-    recipe->micro_batch = get_int(root, "micro_batch", 0);
-    recipe->accumulate = get_int(root, "accumulate", 0);
+    recipe->micro_batch = stk_yaml_int(root, "micro_batch", 0);
+    recipe->accumulate = stk_yaml_int(root, "accumulate", 0);
     if (recipe->micro_batch > 0 && recipe->accumulate > 0)
         return stk_yaml_fail_key(get(root, "accumulate"), "'accumulate' and 'micro_batch' say the same twice");
     STK_RETURN_IF_ERROR(join_words(get(root, "recompute"), &recipe->recompute));
@@ -291,7 +263,7 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     STK_RETURN_IF_ERROR(take_groups(root, recipe));
     recipe->precision = get_precision(root);
     recipe->loss_scale = take_loss_scale(get(root, "loss_scale")->child);
-    recipe->on_nan = is_word(root, "on_nan", "skip") ? STK_ON_NAN_SKIP : STK_ON_NAN_STOP;
+    recipe->on_nan = stk_yaml_is(root, "on_nan", "skip") ? STK_ON_NAN_SKIP : STK_ON_NAN_STOP;
     take_extras(root, recipe);
     return STK_OK;
 }
@@ -301,8 +273,8 @@ static stk_status take_metrics(const stk_yaml_node *list, stk_recipe *recipe)
     static const char *const averages[] = {"macro", "micro", "binary"};
     recipe->n_measures = 0;
     for (const stk_yaml_node *node = list ? list->child : NULL; node; node = node->next) {
-        stk_measure m = {.k = (int)get_int(node->child, "k", 0)};
-        const char *average = get_text(node->child, "average");
+        stk_measure m = {.k = (int)stk_yaml_int(node->child, "k", 0)};
+        const char *average = stk_yaml_text(node->child, "average");
         if (recipe->n_measures == STK_MOST_MEASURES)
             return stk_yaml_fail(list, "there may be %d metrics at most", STK_MOST_MEASURES);
         for (int i = 0; i < STK_N_MEASURES; i++)
@@ -323,7 +295,7 @@ static stk_status take_model(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->model_kind = model ? recipe->model->key : NULL;
     recipe->loss = loss;
     STK_RETURN_IF_ERROR(take_metrics(get(root, "metrics"), recipe));
-    recipe->smoothing = get_real(loss, "smoothing", 0);
+    recipe->smoothing = stk_yaml_real(loss, "smoothing", 0);
     STK_RETURN_IF_ERROR(take_optimizer(get(root, "optimizer"), recipe));
     take_schedule(get(root, "schedule"), &recipe->schedule);
     return STK_OK;
@@ -393,7 +365,7 @@ static const char *find_default(const char *name)
     const stk_key *key = stk_recipe_key.keys;
     while (key->name && strcmp(key->name, name))
         key++;
-    return key->standard;
+    return key->default_value;
 }
 
 /* What is expected is expected of the epochs that stand beside it. Of fewer it says nothing, and the recipe in full
@@ -420,7 +392,7 @@ static stk_status make_recipe(const char *path, stk_yaml *yaml, const char *cons
     }
     recipe->yaml = yaml;
     if (yaml->root->kind != STK_YAML_MAP) STK_TRY(stk_yaml_fail(yaml->root, "a recipe is a map of keys"));
-    const char *file_epochs = get_text(yaml->root, "epochs");
+    const char *file_epochs = stk_yaml_text(yaml->root, "epochs");
     for (int i = 0; i < n_set; i++)
         STK_TRY(stk_yaml_set(yaml, set[i]));
     STK_TRY(understand(recipe));

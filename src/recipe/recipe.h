@@ -7,10 +7,10 @@
 #ifndef STK_RECIPE_RECIPE_H
 #define STK_RECIPE_RECIPE_H
 
-#include "recipe/schema.h"
-#include "stoker/combine.h"
-#include "stoker/run.h"
-#include "stoker/trainer.h"
+#include "settings/schema.h"
+#include "stoker/data/combine.h"
+#include "stoker/train/run.h"
+#include "stoker/train/trainer.h"
 
 typedef struct stk_recipe_part {
     const stk_yaml_node *node;           /* NULL: this part is not in the recipe */
@@ -39,7 +39,7 @@ struct stk_data_record; /* recipe/data_record.h */
 typedef struct stk_recipe {
     struct stk_data_record
         *record;    /* owned; what the data were like, where they are not to be opened; NULL: they are */
-    stk_yaml *yaml; /* owned; normal, see recipe/schema.h */
+    stk_yaml *yaml; /* owned; normal, see settings/schema.h */
     char *path;     /* of the file; owned */
     const char *name;
     stk_recipe_part part[STK_N_PARTS];

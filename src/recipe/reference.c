@@ -1,10 +1,10 @@
-/* The reference of all keys, docs/recipe.md, written from the tables in keys_*.c. See stoker/run.h. */
+/* The reference of all keys, docs/recipe.md, written from the tables in keys_*.c. See stoker/train/run.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "recipe/recipe.h"
-#include "stoker/run.h"
+#include "stoker/train/run.h"
 
 static const char intro[] =
     "# Recipes\n"
@@ -79,8 +79,8 @@ static void print_standard(const stk_key *key, stk_text *out)
 {
     if (key->required)
         stk_text_add(out, "needed");
-    else if (key->standard && key->standard[0])
-        stk_text_add(out, "`%s`", key->standard);
+    else if (key->default_value && key->default_value[0])
+        stk_text_add(out, "`%s`", key->default_value);
 }
 
 static void print_value(const stk_key *key, stk_text *out)

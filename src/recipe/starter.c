@@ -1,9 +1,9 @@
-/* The recipe that `stoker new` writes. See stoker/run.h. */
+/* The recipe that `stoker new` writes. See stoker/train/run.h. */
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "stoker/run.h"
+#include "stoker/train/run.h"
 
 static const char top[] = "# What to train, on what, and how. All keys: docs/recipe.md, or stoker new --keys\n"
                           "# Train with:  stoker train %s.yaml        A quick look:  stoker train %s.yaml --steps 20\n"

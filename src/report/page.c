@@ -1,4 +1,4 @@
-/* The page: style, title, what to change next, and the sections. See stoker/report.h. */
+/* The page: style, title, what to change next, and the sections. See stoker/observe/report.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "report/advice.h"
 #include "report/chart.h"
 #include "report/sections.h"
-#include "stoker/report.h"
+#include "stoker/observe/report.h"
 
 static const char style[] =
     ":root{--page:#fcfcfb;--ink:#0b0b0b;--ink2:#52514e;--dim:#6f6e69;--grid:#e4e3dd;--back:#f1f0eb;"

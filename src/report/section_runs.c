@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "report/chart.h"
 #include "report/sections.h"
-#include "stoker/report.h"
+#include "stoker/observe/report.h"
 
 static const char *name_of(const stk_run_data *run)
 {

@@ -1,4 +1,4 @@
-/* A run's parameters for others. See stoker/exchange.h. */
+/* A run's parameters for others. See stoker/files/exchange.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "recipe/describe.h"
 #include "run/export.h"
 #include "run/state.h"
-#include "stoker/exchange.h"
+#include "stoker/files/exchange.h"
 #include "weights/safetensors.h"
 #include "weights/weights.h"
 

@@ -4,8 +4,8 @@
 
 #include "base/arena.h"
 #include "graph/graph.h"
-#include "stoker/exchange.h"
-#include "stoker/safetensors.h"
+#include "stoker/files/exchange.h"
+#include "stoker/files/safetensors.h"
 
 typedef struct stk_export_source {
     stk_run *run;

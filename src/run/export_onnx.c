@@ -1,4 +1,4 @@
-/* A run's network as an ONNX model, its last preprocessing inside. See stoker/exchange.h. */
+/* A run's network as an ONNX model, its last preprocessing inside. See stoker/files/exchange.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "onnx/export.h"
 #include "run/export.h"
 #include "run/state.h"
-#include "stoker/exchange.h"
+#include "stoker/files/exchange.h"
 
 static const stk_dataset *dataset_of(const stk_run *run, int *i_part)
 {

@@ -1,4 +1,4 @@
-/* A run from weights of others. See stoker/exchange.h. */
+/* A run from weights of others. See stoker/files/exchange.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "recipe/build.h"
 #include "recipe/describe.h"
 #include "run/state.h"
-#include "stoker/exchange.h"
+#include "stoker/files/exchange.h"
 #include "weights/checkpoint_inside.h"
 #include "weights/weights.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "stoker/trainer.h"
+#include "stoker/train/trainer.h"
 
 typedef struct stk_metrics_file {
     int fd; /* -1: not open */

@@ -2,7 +2,7 @@
 #ifndef STK_RUN_NOTICE_H
 #define STK_RUN_NOTICE_H
 
-#include "stoker/trainer.h"
+#include "stoker/train/trainer.h"
 
 enum { STK_NOTICE_NORMS = 101, STK_NOTICE_WAITS = 50 };
 

@@ -1,4 +1,4 @@
-/* Plans of a run's training step. See stoker/plan.h. */
+/* Plans of a run's training step. See stoker/observe/plan.h. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Prediction for image files. See stoker/run.h. */
+/* Prediction for image files. See stoker/train/run.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "events/exporter.h"
-#include "stoker/trainer.h"
+#include "stoker/train/trainer.h"
 
 typedef struct stk_publisher {
     char path[4096];        /* of metrics.prom; "": not wanted, or given up */

@@ -1,5 +1,5 @@
-/* Opening and closing runs, and what is the same for training and evaluation. See stoker/run.h. */
-#include "stoker/run.h"
+/* Opening and closing runs, and what is the same for training and evaluation. See stoker/train/run.h. */
+#include "stoker/train/run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "recipe/data_record.h"
 #include "recipe/describe.h"
 #include "run/state.h"
-#include "stoker/sources.h"
+#include "stoker/data/sources.h"
 #include "train/precision.h"
 
 void stk_run_warn(stk_run *run, const char *text)

@@ -9,7 +9,7 @@
 #include "run/observe.h"
 #include "run/publish.h"
 #include "run/throttle.h"
-#include "stoker/run.h"
+#include "stoker/train/run.h"
 #include "weights/checkpoint.h"
 
 enum { STK_PATH_BYTES = 4096 };

@@ -1,4 +1,4 @@
-/* Training with a folder: resuming, saving, metrics, the test at the end. See stoker/run.h.
+/* Training with a folder: resuming, saving, metrics, the test at the end. See stoker/train/run.h.
  Saves are save.c's. */
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "recipe/build.h"
 #include "recipe/expect.h"
 #include "run/state.h"
-#include "stoker/cache.h"
+#include "stoker/data/cache.h"
 
 /* --- hooks and events --- */
 

@@ -3,7 +3,7 @@
 #define STK_TRAIN_BATCH_SHAPES_H
 
 #include "data/dataset/dataset.h"
-#include "stoker/ragged.h"
+#include "stoker/data/ragged.h"
 
 /* Whether a field's length is each batch's own. */
 static inline bool stk_shapes_is_open(const stk_dataset *dataset, int i_field)

@@ -2,7 +2,7 @@
 #ifndef STK_TRAIN_JUDGE_H
 #define STK_TRAIN_JUDGE_H
 
-#include "stoker/trainer.h"
+#include "stoker/train/trainer.h"
 
 enum { STK_METRIC_NAME_BYTES = 24 };
 

@@ -1,4 +1,4 @@
-/* Metrics: their part of a graph, and what the sums come to. See stoker/metric.h.
+/* Metrics: their part of a graph, and what the sums come to. See stoker/train/metric.h.
  *
  * The sums of all groups that the measures need lie one after the other in one vector of f64, which is an output of the
  * graph. Threads: one at a time.
@@ -7,7 +7,7 @@
 #define STK_TRAIN_MEASURE_H
 
 #include "graph/graph.h"
-#include "stoker/metric.h"
+#include "stoker/train/metric.h"
 
 enum { STK_AUC_BINS = 8192, STK_MOST_AUC = 64, STK_MOST_NEIGHBOURS = 99999 };
 

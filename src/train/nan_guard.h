@@ -4,7 +4,7 @@
 #ifndef STK_TRAIN_NAN_GUARD_H
 #define STK_TRAIN_NAN_GUARD_H
 
-#include "stoker/trainer.h"
+#include "stoker/train/trainer.h"
 
 /* How many steps in a row may be skipped. */
 enum { STK_MOST_SKIPPED = 20 };

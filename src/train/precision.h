@@ -2,7 +2,7 @@
 #ifndef STK_TRAIN_PRECISION_H
 #define STK_TRAIN_PRECISION_H
 
-#include "stoker/trainer.h"
+#include "stoker/train/trainer.h"
 
 /* "f32", "bf16", "f16", "auto". A constant. */
 const char *stk_precision_name(stk_precision precision);

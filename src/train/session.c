@@ -1,5 +1,5 @@
-/* See stoker/session.h: the engine, by hand. */
-#include "stoker/session.h"
+/* See stoker/graph/session.h: the engine, by hand. */
+#include "stoker/graph/session.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef STK_TRAIN_TIMING_H
 #define STK_TRAIN_TIMING_H
 
-#include "stoker/trainer.h"
+#include "stoker/train/trainer.h"
 
 enum { STK_PROFILED_EVERY = 16 };
 

@@ -2,8 +2,8 @@
 #ifndef STK_TRAIN_TRAINER_H
 #define STK_TRAIN_TRAINER_H
 
-#include "stoker/loader.h"
-#include "stoker/trainer.h"
+#include "stoker/data/loader.h"
+#include "stoker/train/trainer.h"
 #include "weights/train_state.h"
 
 /* Compiles if that has not happened yet, so that tensors and state exist. Does nothing when called again. */

@@ -6,8 +6,8 @@
 
 #include "data/dataset/dataset.h"
 #include "engine/engine.h"
-#include "stoker/loader.h"
-#include "stoker/ragged.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/ragged.h"
 #include "train/judge.h"
 #include "train/measure.h"
 #include "train/neighbours.h"

@@ -3,7 +3,7 @@
 #define STK_TRAIN_VIEWS_H
 
 #include "graph/graph.h"
-#include "stoker/trainer.h"
+#include "stoker/train/trainer.h"
 
 /* Whoever uses `output` in the graph uses the mean from then on; the input "image" [N,H,W,C] is what there are views
  * of. Values are renumbered. Does nothing where settings ask for one view. */

@@ -7,7 +7,7 @@
 
 #include "base/input.h"
 #include "base/text.h"
-#include "stoker/safetensors.h"
+#include "stoker/files/safetensors.h"
 #include "tensor/shape.h"
 
 typedef struct stk_safetensors_entry {

@@ -1,5 +1,5 @@
-/* Files of tensors: one, or shards with an index. See stoker/safetensors.h. */
-#include "stoker/safetensors.h"
+/* Files of tensors: one, or shards with an index. See stoker/files/safetensors.h. */
+#include "stoker/files/safetensors.h"
 
 #include <jansson.h>
 #include <stdio.h>

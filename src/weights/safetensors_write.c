@@ -1,4 +1,4 @@
-/* Writing tensors, in one file or in shards. See stoker/safetensors.h. */
+/* Writing tensors, in one file or in shards. See stoker/files/safetensors.h. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/new_file.h"
-#include "stoker/safetensors.h"
+#include "stoker/files/safetensors.h"
 #include "stoker/status.h"
 #include "weights/safetensors.h"
 

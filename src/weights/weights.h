@@ -6,7 +6,7 @@
 #define STK_WEIGHTS_WEIGHTS_H
 
 #include "base/text.h"
-#include "stoker/safetensors.h"
+#include "stoker/files/safetensors.h"
 #include "weights/name_map.h"
 #include "weights/train_state.h"
 

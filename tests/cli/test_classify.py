@@ -55,7 +55,7 @@ def linked():
     ours = re.findall(r" [TtDdRr] (\w+)", SYMBOLS)
     training = [name for name in ours if re.match(
         r"stk_(trainer|run|checkpoint|train|loop|step|optim|minimize|average|metrics|feed|session)_|stk_schedule_rate"
-        r"|pass_(autodiff|loss_scale|accumulate|join_loss|carry|remask|recompute|residual)$", name)]
+        r"|pass_(autodiff|loss_scale|accumulate|fuse_loss|carry|remask|recompute|fuse_residual)$", name)]
     check("stk_classifier_open" in ours and not training, f"of training there is: {training}")
 
 

@@ -17,7 +17,7 @@ from program import STOKER, check
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 os.chdir(ROOT)
 PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", *sorted(glob.glob("docs/*.md"))]
-COMMENTED = sorted(glob.glob("recipes/*.yaml") + glob.glob("include/stoker/*.h") + glob.glob("examples/*.c"))
+COMMENTED = sorted(glob.glob("recipes/*.yaml") + glob.glob("include/stoker/**/*.h", recursive=True) + glob.glob("examples/*.c"))
 # They show what a reader adds.
 SHOW_NEW = {"docs/adding-a-device.md", "docs/adding-a-stage.md", "docs/adding-an-op.md"}
 FOLDERS = "src|docs|tests|tools|bench|recipes|examples|include|cli|cmake"
@@ -134,7 +134,7 @@ def there_is(path):
 def check_paths(page):
     text = read(page)
     named = set(re.findall(rf"(?<![\w/.<-])((?:{FOLDERS})/[\w./*-]*\w)(?![\w/]*[<({{])", text))
-    named |= set(re.findall(r"(?<![\w/<])(stoker/\w+\.h)\b", text))
+    named |= set(re.findall(r"(?<![\w/<])(stoker/[\w/]+\.h)\b", text))
     for path in sorted(named):
         saw("path")
         check(there_is(path), f"{page}: names '{path}', which is not there")
@@ -173,9 +173,10 @@ def check_resuming():
 
 def check_whole_header():
     """stoker/stoker.h is all of the library's interface, as its first line says."""
-    whole = read("include/stoker/stoker.h")
-    for path in sorted(glob.glob("include/stoker/*.h")):
-        check(path.endswith("/stoker.h") or f'#include "{path[8:]}"' in whole, f"include/stoker/stoker.h lacks {path[8:]}")
+    for path in sorted(glob.glob("include/stoker/**/*.h", recursive=True)):
+        folder = os.path.dirname(path)
+        whole = "include/stoker/stoker.h" if folder == "include/stoker" else f"{folder}.h"
+        check(path == whole or f'#include "{path[8:]}"' in read(whole), f"{whole} lacks {path[8:]}")
 
 
 def check_results():

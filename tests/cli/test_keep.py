@@ -205,7 +205,7 @@ def make_tar():
 
 def verbs_that_look():
     """explain, show, lint, verify and plan write nothing but what they are asked for, before and after a run has left its
-    indexes, surveys and caches; nor do they remove or replace anything."""
+    indexes, scans and caches; nor do they remove or replace anything."""
     os.makedirs("look")
     os.makedirs("cache")
     os.environ["STOKER_CACHE"] = os.path.abspath("cache")

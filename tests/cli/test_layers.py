@@ -79,7 +79,7 @@ model:
 """
 PLUGIN = """
 #include <stdlib.h>
-#include <stoker/plugin.h>
+#include <stoker/nn/plugin.h>
 static stk_value gate(stk_value x, const char *settings)
 {
     return stk_mul(stk_dense(x, atoi(settings)), stk_sigmoid(stk_dense(x, atoi(settings))));

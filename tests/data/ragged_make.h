@@ -4,7 +4,7 @@
 #define TESTS_DATA_RAGGED_MAKE_H
 
 #include "data/dataset/dataset.h"
-#include "stoker/ragged.h"
+#include "stoker/data/ragged.h"
 
 enum { MOST_RAGGED = 5000, MOST_VALUES = 200000 };
 

@@ -18,8 +18,8 @@
 
 #include "base/file.h"
 #include "data/codec/jpeg.h"
-#include "stoker/loader.h"
-#include "stoker/sources.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/sources.h"
 
 enum { N_FILES = 60, SIDE = 24, N_ROWS = 8 };
 static const char folder[] = "faults-data";

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "data/source/files.h"
-#include "stoker/loader.h"
-#include "stoker/sources.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/sources.h"
 
 #include "data/jpeg_make.h"
 

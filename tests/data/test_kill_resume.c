@@ -20,11 +20,11 @@
 #include "base/hash.h"
 #include "data/source/entries.h"
 #include "data/source/files.h"
-#include "stoker/combine.h"
-#include "stoker/index.h"
-#include "stoker/loader.h"
-#include "stoker/pack.h"
-#include "stoker/sources.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/index.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/pack.h"
+#include "stoker/data/sources.h"
 
 #include "data/jpeg_make.h"
 

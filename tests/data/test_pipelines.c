@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "golden/pipelines_golden.h"
-#include "stoker/combine.h"
-#include "stoker/loader.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/loader.h"
 
 enum { MOST = 600 };
 

@@ -10,8 +10,8 @@
 #include "data/source/files.h"
 #include "golden/order_golden.h"
 #include "golden/tfrecord_golden.h"
-#include "stoker/combine.h"
-#include "stoker/sources.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/sources.h"
 
 /* Files of 2, 3, 4, 5 and 6 records. */
 static int64_t file_of_record(const stk_source *source, int64_t i_record)

@@ -19,10 +19,10 @@
 #include "device/awkward/awkward.h"
 #include "engine/engine.h"
 #include "graph/graph.h"
-#include "stoker/custom.h"
-#include "stoker/digits.h"
-#include "stoker/run.h"
-#include "stoker/trainer.h"
+#include "stoker/data/custom.h"
+#include "stoker/data/digits.h"
+#include "stoker/train/run.h"
+#include "stoker/train/trainer.h"
 
 static void expect_ok(stk_status status)
 {

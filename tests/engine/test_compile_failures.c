@@ -19,7 +19,7 @@
 #include "engine/engine.h"
 #include "optim/update.h"
 #include "passes/parts.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 int main(void)

@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "engine/engine.h"
 #include "optim/update.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 enum { BATCH = 6, SIDE = 8, CLASSES = 3, N_STEPS = 4 };
 

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
-#include "stoker/layers.h"
+#include "stoker/nn/layers.h"
 
 enum { N = 65536 };
 

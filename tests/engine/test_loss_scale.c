@@ -13,7 +13,7 @@
 
 #include "engine/engine.h"
 #include "optim/update.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 enum { N = 4 };
 

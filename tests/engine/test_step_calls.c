@@ -16,8 +16,8 @@
 
 #include "engine/engine.h"
 #include "optim/update.h"
-#include "stoker/nn.h"
-#include "stoker/transformer.h"
+#include "stoker/nn/nn.h"
+#include "stoker/nn/transformer.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 int main(void)

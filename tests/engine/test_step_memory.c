@@ -10,7 +10,7 @@
 
 #include "engine/engine.h"
 #include "optim/update.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 static void expect_ok(stk_status status)
 {

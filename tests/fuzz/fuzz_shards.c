@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fuzz/folder.h"
-#include "stoker/safetensors.h"
+#include "stoker/files/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

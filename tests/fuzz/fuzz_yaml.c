@@ -1,7 +1,7 @@
 /* A recipe from memory: the tree, which must print to an equal one, and then the typed recipe. What stands after a
  * byte 0x1E, of which there may be several, is given as --set is.
  *
- * covers: recipe/yaml.c recipe/schema.c recipe/schema_scalar.c recipe/recipe.c
+ * covers: settings/yaml.c settings/schema.c settings/schema_scalar.c recipe/recipe.c
  */
 #include <stdlib.h>
 #include <string.h>

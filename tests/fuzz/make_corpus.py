@@ -458,15 +458,15 @@ def entry_index(*files):
     return head + table + names + entries + bytes(8)
 
 
-def make_survey():
-    def survey(answers, n=None):
+def make_scan():
+    def scan(answers, n=None):
         head = b"stksurv1" + struct.pack("<QQ", 7, len(answers) if n is None else n)
         return head + struct.pack(f"<{len(answers)}i", *answers) + bytes(8)
-    write("survey", "whole", survey([1, 0, 5, -1, 2**31 - 1]))
-    write("survey", "empty", survey([]))
-    write("survey", "below", survey([1, -1000]))
-    write("survey", "cut", survey([1, 2, 3])[:-3])
-    write("survey", "many", survey([1, 2], 2**62))
+    write("scan", "whole", scan([1, 0, 5, -1, 2**31 - 1]))
+    write("scan", "empty", scan([]))
+    write("scan", "below", scan([1, -1000]))
+    write("scan", "cut", scan([1, 2, 3])[:-3])
+    write("scan", "many", scan([1, 2], 2**62))
 
 
 def make_video_index():
@@ -702,7 +702,7 @@ make_tar()
 make_archive()
 make_pack()
 make_entries()
-make_survey()
+make_scan()
 make_video_index()
 make_listing()
 make_tokenizer()

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "recipe/recipe.h"
-#include "recipe/schema.h"
+#include "settings/schema.h"
 
 /* What samples are like; it decides about the models and losses that are likely to fit. */
 typedef enum sample_kind { ROWS, IMAGES, VOLUMES, TOKENS, N_KINDS } sample_kind;
@@ -57,7 +57,7 @@ static bool is_made_source(const char *name)
 }
 
 /* Reads all records before the first step. */
-static bool is_survey_key(const char *name)
+static bool is_scan_key(const char *name)
 {
     static const char *const names[] = {"filter", "pad", "pack", "unbatch", "windows", "whiten", NULL};
     for (int i = 0; names[i]; i++)
@@ -67,7 +67,7 @@ static bool is_survey_key(const char *name)
 
 typedef struct bounds {
     int64_t most_samples;
-    bool surveys, has_files;
+    bool scans, has_files;
 } bounds;
 
 static void look(const stk_yaml_node *node, bounds *b)
@@ -75,7 +75,7 @@ static void look(const stk_yaml_node *node, bounds *b)
     for (const stk_yaml_node *child = node->child; child; child = child->next) {
         const char *key = child->key;
         if (key && is_file_key(key)) b->has_files = true;
-        if (key && is_survey_key(key)) b->surveys = true;
+        if (key && is_scan_key(key)) b->scans = true;
         if (key && !strcmp(key, "source"))
             b->has_files =
                 b->has_files || child->kind != STK_YAML_MAP || !child->child || !is_made_source(child->child->key);
@@ -89,7 +89,7 @@ bool fuzz_recipe_is_bounded(const stk_yaml_node *node)
 {
     bounds b = {0, false, false};
     look(node, &b);
-    return !b.has_files && !(b.surveys && b.most_samples > MOST_SAMPLES);
+    return !b.has_files && !(b.scans && b.most_samples > MOST_SAMPLES);
 }
 
 /* --- the schema as a grammar --- */

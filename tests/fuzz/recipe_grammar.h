@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "fuzz/draw.h"
-#include "recipe/yaml.h"
+#include "settings/yaml.h"
 
 void fuzz_make_recipe(fuzz_draw *draw, stk_text *out);
 

@@ -2,7 +2,7 @@
 #ifndef TESTS_GOLDEN_FILTERS_TF_GOLDEN_H
 #define TESTS_GOLDEN_FILTERS_TF_GOLDEN_H
 
-#include "stoker/dataset.h"
+#include "stoker/data/dataset.h"
 
 /* clang-format off */
 typedef struct filters_tf_golden_case {

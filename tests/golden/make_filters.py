@@ -37,7 +37,7 @@ def lines(values, form):
 def header(name, title, ctype, form, cases):
     guard = f"TESTS_GOLDEN_{name.upper()}_H"
     out = [f"/* {title} Made by make_filters.py. */\n#ifndef {guard}\n#define {guard}\n"]
-    out.append('#include "stoker/dataset.h"\n\n/* clang-format off */')
+    out.append('#include "stoker/data/dataset.h"\n\n/* clang-format off */')
     out.append(f"typedef struct {name}_case {{\n    stk_filter filter;\n    stk_resize_like like;\n    bool antialias, hard;\n"
                f"    int64_t height, width;\n    const {ctype} *pixels; /* [height,width,3] */\n}} {name}_case;\n")
     table = []

@@ -229,7 +229,7 @@ static void drop(stk_queue *queue, void *p, size_t bytes)
 /* What a call has on the device. */
 typedef struct placed_call {
     stk_kernel kernel;
-    void *in[CASE_MOST_IN], *out[CASE_MOST_OUT], *scratch, *kept;
+    void *in[CASE_MOST_IN], *out[CASE_MOST_OUT], *scratch, *packed;
 } placed_call;
 
 /* Inputs are copied, since a kernel in place may overwrite them. */
@@ -262,9 +262,9 @@ static float widened(stk_dtype dtype, double x, uint32_t random)
 }
 
 /* What the kernel keeps of a weight, whose input is then left as it is: no numbers. */
-static stk_status place_kept(const case_run *run, stk_queue *queue, placed_call *c)
+static stk_status place_packed(const case_run *run, stk_queue *queue, placed_call *c)
 {
-    int i = c->kernel.kept_input, i_failed;
+    int i = c->kernel.packed_input, i_failed;
     stk_tensor_desc desc = run->in_desc[i];
     int64_t n = stk_shape_count(desc.shape);
     size_t bytes = (size_t)n * sizeof(float);
@@ -275,9 +275,9 @@ static stk_status place_kept(const case_run *run, stk_queue *queue, placed_call 
     for (int64_t j = 0; j < n; j++)
         wide[j] = widened(desc.dtype, harness_load(desc.dtype, run->in[i], j), stk_philox(7, 0, (uint64_t)j).v[0]);
     STK_TRY(put(queue, wide, bytes, &weight));
-    STK_TRY(put(queue, NULL, c->kernel.kept_bytes, &c->kept));
-    stk_kernel keep = {.run = c->kernel.keep, .state = c->kernel.state};
-    STK_TRY(stk_queue_run_now(queue, &(stk_entry){&keep, {.in = &weight, .out = &c->kept}}, 1, &i_failed));
+    STK_TRY(put(queue, NULL, c->kernel.packed_bytes, &c->packed));
+    stk_kernel pack = {.run = c->kernel.pack, .state = c->kernel.state};
+    STK_TRY(stk_queue_run_now(queue, &(stk_entry){&pack, {.in = &weight, .out = &c->packed}}, 1, &i_failed));
     drop(queue, c->in[i], stk_desc_bytes(desc));
     c->in[i] = NULL;
     STK_TRY(put(queue, NULL, stk_desc_bytes(desc), &c->in[i]));
@@ -290,7 +290,7 @@ done:
 static void drop_call(const case_run *run, stk_queue *queue, int in_place, placed_call *c)
 {
     drop(queue, c->scratch, c->kernel.scratch_bytes);
-    drop(queue, c->kept, c->kernel.kept_bytes);
+    drop(queue, c->packed, c->kernel.packed_bytes);
     for (int i = 0; i < run->call.n_in; i++)
         drop(queue, c->in[i], stk_desc_bytes(run->in_desc[i]));
     for (int i = 0; i < run->call.n_out; i++)
@@ -313,9 +313,9 @@ stk_status case_call(const case_run *run, stk_device *device, int in_place, void
     bool keeps = in_place == CASE_KEPT;
     if (keeps) in_place = CASE_APART;
     STK_TRY(place_call(run, queue, in_place, &c));
-    if (keeps) STK_TRY(place_kept(run, queue, &c));
+    if (keeps) STK_TRY(place_packed(run, queue, &c));
     stk_entry entry = {&c.kernel, {.in = c.in, .out = c.out, .scratch = c.kernel.scratch_bytes ? c.scratch : NULL}};
-    entry.args.kept = c.kept;
+    entry.args.packed = c.packed;
     STK_TRY(queues->capture(device, &entry, 1, &capture));
     STK_TRY(queues->launch(queue, capture, &i_failed));
     for (int i = 0; i < run->call.n_out; i++) {

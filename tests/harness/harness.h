@@ -146,7 +146,7 @@ const char *case_text(const case_run *run);
 void *harness_alloc(size_t bytes);
 
 /* How a call finds its memory; 0 and more: output number in_place / 32 uses the memory of input in_place % 32. */
-enum { CASE_APART = -1, CASE_KEPT = -2 /* the kernel's kept_input is packed, of an f32 whose cast it is */ };
+enum { CASE_APART = -1, CASE_KEPT = -2 /* the kernel's packed_input is packed, of an f32 whose cast it is */ };
 /* Runs the call on a device into out[], allocated here: free each with free(). *impl (may be NULL) names the kernel.
  */
 stk_status case_call(const case_run *run, stk_device *device, int in_place, void *out[CASE_MOST_OUT],

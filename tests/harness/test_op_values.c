@@ -91,7 +91,7 @@ static void check_kept(tally *t, stk_device *device, const case_run *run, void *
 {
     stk_kernel kernel;
     if (device->class->kernel(device, &run->call, &kernel) != STK_OK) return;
-    if (kernel.kept_bytes) {
+    if (kernel.packed_bytes) {
         check_again(t, device, run, CASE_KEPT, want, "other bits of a weight that is kept packed");
         t->n_kept++;
     }

@@ -62,8 +62,8 @@ runs by_cmake_static static
 
 # Every header, from C++, in a project that knows no C.
 mkdir cpp
-for header in "$prefix"/include/stoker/*.h; do
-    echo "#include <stoker/${header##*/}>"
+for header in "$prefix"/include/stoker/*.h "$prefix"/include/stoker/*/*.h; do
+    echo "#include <${header#"$prefix"/include/}>"
 done >cpp/main.cpp
 echo 'int main() { stk_trainer_config config = stk_trainer_config_default(); return config.seed > 1000000; }' >>cpp/main.cpp
 cat >cpp/CMakeLists.txt <<'END'

@@ -12,7 +12,7 @@
 #include "engine/engine.h"
 #include "graph/graph.h"
 #include "graph/query.h"
-#include "stoker/layers.h"
+#include "stoker/nn/layers.h"
 #include "tensor/shape.h"
 
 typedef enum layer_kind {

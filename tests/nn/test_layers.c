@@ -11,7 +11,7 @@
 
 #include "graph/graph.h"
 #include "harness/run_graph.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 static stk_model *model; /* made anew for each test */
 

@@ -14,7 +14,7 @@
 #include "engine/engine.h"
 #include "graph/graph.h"
 #include "graph/query.h"
-#include "stoker/loss.h"
+#include "stoker/nn/loss.h"
 #include "tensor/shape.h"
 
 typedef enum loss_kind { MSE, MAE, HUBER, BCE, CLASSES, DICE, TRIPLET, HARD, SEMI_HARD } loss_kind;

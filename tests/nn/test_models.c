@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "graph/graph.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 static void check_status(const stk_model *model)
 {

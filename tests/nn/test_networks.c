@@ -14,9 +14,9 @@
 
 #include "engine/engine.h"
 #include "graph/query.h"
-#include "stoker/models.h"
-#include "stoker/networks.h"
-#include "stoker/vit.h"
+#include "stoker/nn/models.h"
+#include "stoker/nn/networks.h"
+#include "stoker/nn/vit.h"
 #include "tensor/shape.h"
 
 #include "golden/networks_golden.h"

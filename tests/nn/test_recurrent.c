@@ -14,7 +14,7 @@
 #include "graph/query.h"
 #include "harness/run_graph.h"
 #include "passes/passes.h"
-#include "stoker/recurrent.h"
+#include "stoker/nn/recurrent.h"
 
 enum { N = 3, T = 5, C = 4, H = 3 };
 static const int lengths[N] = {5, 2, 4};

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "graph/graph.h"
-#include "stoker/transformer.h"
+#include "stoker/nn/transformer.h"
 
 static void check_status(const stk_model *model)
 {

@@ -18,10 +18,10 @@
 #include "engine/engine.h"
 #include "infer/inference_graph.h"
 #include "onnx/export.h"
-#include "stoker/layers.h"
-#include "stoker/onnx.h"
-#include "stoker/transformer.h"
-#include "stoker/vit.h"
+#include "stoker/files/onnx.h"
+#include "stoker/nn/layers.h"
+#include "stoker/nn/transformer.h"
+#include "stoker/nn/vit.h"
 
 #define FOLDER STK_BINARY_DIR "/onnx-export"
 

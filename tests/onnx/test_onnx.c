@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "graph/graph.h"
 #include "high_water.h"
-#include "stoker/onnx.h"
+#include "stoker/files/onnx.h"
 
 #define CORPUS STK_SOURCE_DIR "/tests/fuzz/corpus/onnx/"
 

@@ -17,8 +17,8 @@
 #include "engine/engine.h"
 #include "golden/onnx_golden.h"
 #include "graph/graph.h"
-#include "stoker/nn.h"
-#include "stoker/onnx.h"
+#include "stoker/files/onnx.h"
+#include "stoker/nn/nn.h"
 
 #define FOLDER STK_SOURCE_DIR "/tests/golden/onnx/"
 #define COPY   STK_BINARY_DIR "/onnx-pytorch"

@@ -122,7 +122,7 @@ static void logits_are_made_once(void **state)
         stk_graph_output(graph, "dweight", stk_grad(loss, weight));
         expect_ok(pass_autodiff(graph, &options));
         expect_ok(pass_simplify(graph, &options));
-        expect_ok(pass_join_loss(graph, &options));
+        expect_ok(pass_fuse_loss(graph, &options));
         expect_ok(stk_graph_verify(graph));
         assert_int_equal(count_nodes(graph, STK_OP_linear_cross_entropy_grad), 1);
         assert_int_equal(count_nodes(graph, STK_OP_linear_cross_entropy), needs_loss);

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "stoker/optim.h"
+#include "stoker/train/optim.h"
 
 #define CHECK_NEAR(have, want) assert_true(fabs((have) - (want)) <= 1e-12)
 

@@ -10,7 +10,7 @@
 
 #include "optim/update.h"
 #include "passes/passes.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 static const stk_pass_options bf16 = {.compute = STK_BF16}, f16 = {.compute = STK_F16}, f32 = {.compute = STK_F32};
 

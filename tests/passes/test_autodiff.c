@@ -16,8 +16,8 @@
 #include "harness/harness.h"
 #include "harness/run_graph.h"
 #include "passes/passes.h"
-#include "stoker/layers.h"
-#include "stoker/nn.h"
+#include "stoker/nn/layers.h"
+#include "stoker/nn/nn.h"
 
 enum { N = 5, D = 3, WIDTH = 4, MOST = 16 };
 

@@ -12,7 +12,7 @@
 
 #include "graph/fused.h"
 #include "passes/passes.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 static const stk_pass_options options = {0};
 

@@ -96,7 +96,7 @@ static void carry_adds_in_place(void **state)
     expect_ok(pass_accumulate(graph, &options));
     expect_ok(pass_autodiff(graph, &options));
     expect_ok(pass_simplify(graph, &options));
-    expect_ok(pass_join_loss(graph, &options));
+    expect_ok(pass_fuse_loss(graph, &options));
     expect_ok(pass_carry(graph, &options));
     expect_ok(stk_graph_verify(graph));
     assert_int_equal(count_nodes(graph, STK_OP_carry), 1);

@@ -10,7 +10,7 @@
 
 #include "graph/fused.h"
 #include "passes/passes.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 
 static const stk_pass_options options = {0};
 
@@ -231,7 +231,7 @@ static void residual_joins_batch_norms(void **state)
         expect_ok(stk_graph_status(graph));
         expect_ok(pass_autodiff(graph, &options));
         expect_ok(pass_simplify(graph, &options));
-        expect_ok(pass_residual(graph, &options));
+        expect_ok(pass_fuse_residual(graph, &options));
         expect_ok(stk_graph_verify(graph));
         int n_onto = 0;
         for (int i = 0; i < graph->n_nodes; i++)
@@ -258,7 +258,7 @@ static void epilogue_adds_biases(void **state)
         if (kind == PRODUCT_READ) stk_graph_output(graph, "c", c);
         stk_graph_output(graph, "y", kind == BIAS_FIRST ? stk_add(b, c) : stk_add(c, b));
         expect_ok(stk_graph_status(graph));
-        expect_ok(pass_epilogue(graph, &options));
+        expect_ok(pass_fuse_epilogue(graph, &options));
         expect_ok(stk_graph_verify(graph));
         bool joined = kind != ROWS && kind != PRODUCT_READ;
         assert_int_equal(count_nodes(graph, STK_OP_binary), joined ? 0 : 1);
@@ -300,7 +300,7 @@ static void epilogue_finishes_convolutions(void **state)
         }
         stk_graph_output(graph, "y", y);
         expect_ok(stk_graph_status(graph));
-        expect_ok(pass_epilogue(graph, &options));
+        expect_ok(pass_fuse_epilogue(graph, &options));
         expect_ok(stk_graph_verify(graph));
         const stk_node *conv = NULL;
         for (int i = 0; i < graph->n_nodes && !conv; i++)
@@ -336,7 +336,7 @@ static void epilogue_finishes_transposed(void **state)
         if (kind != NO_RELU && kind != FOR_GROUP) y = stk_relu(y);
         stk_graph_output(graph, "y", y);
         expect_ok(stk_graph_status(graph));
-        expect_ok(pass_epilogue(graph, &options));
+        expect_ok(pass_fuse_epilogue(graph, &options));
         expect_ok(stk_graph_verify(graph));
         const stk_node *conv = stk_value_node(stk_graph_find_output(graph, "y"));
         bool is_conv = conv->op == STK_OP_conv2d_grad_data || conv->op == STK_OP_conv3d_grad_data;
@@ -460,7 +460,7 @@ static void inference_scales_convolutions(void **state)
         if (kind == READ || kind == SUM_READ) stk_graph_output(graph, "conv", in[0]);
         expect_ok(stk_graph_status(graph));
         expect_ok(pass_inference(graph, &options));
-        expect_ok(pass_epilogue(graph, &options));
+        expect_ok(pass_fuse_epilogue(graph, &options));
         expect_ok(stk_graph_verify(graph));
         assert_int_equal(count_nodes(graph, STK_OP_conv2d), 1);
         for (int i = 0; i < graph->n_nodes; i++) {
@@ -490,7 +490,7 @@ static void absorb_takes_relu(void **state)
     attrs.batch_norm.eps = 1e-5;
     stk_value y = stk_relu(stk_graph_add(graph, STK_OP_batch_norm, &attrs, in, 5));
     stk_graph_output(graph, "y", y);
-    expect_ok(pass_absorb(graph, &options));
+    expect_ok(pass_fuse_norm_relu(graph, &options));
     assert_int_equal(count_nodes(graph, STK_OP_unary), 0);
     assert_true(stk_value_node(stk_graph_find_output(graph, "y"))->attrs.batch_norm.relu);
     stk_graph_free(graph);

@@ -13,7 +13,7 @@
 #include "golden/tar_golden.h"
 #include "golden/tfrecord_golden.h"
 #include "recipe/build.h"
-#include "stoker/sources.h"
+#include "stoker/data/sources.h"
 
 /* A recipe with that source for training, its data found. NULL after an error. */
 static stk_recipe *read_recipe(const char *source)

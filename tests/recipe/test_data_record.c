@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "data/dataset/dataset.h"
-#include "stoker/sources.h"
+#include "stoker/data/sources.h"
 
 static stk_status parse(const char *field)
 {

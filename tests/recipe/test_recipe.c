@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "recipe/keys.h"
 #include "recipe/recipe.h"
-#include "recipe/schema_scalar.h"
-#include "stoker/run.h"
+#include "settings/schema_scalar.h"
+#include "stoker/train/run.h"
 
 #define DATA  "data: {train: {source: {images: some/where}}}\n"
 #define LEAST DATA "model: mlp\n"
@@ -317,10 +317,10 @@ static double field_of(const stk_optimizer *o, const char *name)
 
 static void check_default(const char *kind, const stk_key *key, const stk_optimizer *torch, const stk_optimizer *keras)
 {
-    const char *text = key->standard ? key->standard : strstr(key->doc, "Default: ");
+    const char *text = key->default_value ? key->default_value : strstr(key->doc, "Default: ");
     const char *other = strstr(key->doc, ", or ");
     if (!text || !strcmp(key->name, "like")) return;
-    double said = key->type == STK_KEY_BOOL ? !strcmp(text, "true") : strtod(text + (key->standard ? 0 : 9), NULL);
+    double said = key->type == STK_KEY_BOOL ? !strcmp(text, "true") : strtod(text + (key->default_value ? 0 : 9), NULL);
     double said_like_keras = other && strstr(other, "like Keras") ? strtod(other + 5, NULL) : said;
     double is = field_of(torch, key->name), is_like_keras = field_of(keras, key->name);
     if (said != is || said_like_keras != is_like_keras)

@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stoker/dataset.h"
-#include "stoker/generate.h"
-#include "stoker/trainer.h"
+#include "stoker/data/dataset.h"
+#include "stoker/train/generate.h"
+#include "stoker/train/trainer.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 int main(void)

@@ -10,9 +10,9 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "stoker/dataset.h"
-#include "stoker/trainer.h"
-#include "stoker/transformer.h"
+#include "stoker/data/dataset.h"
+#include "stoker/nn/transformer.h"
+#include "stoker/train/trainer.h"
 
 enum { SIDE = 16, N = 96, BATCH = 24, N_STEPS = N / BATCH };
 static float images[N * SIDE * SIDE * 3];

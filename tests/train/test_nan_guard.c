@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "stoker/trainer.h"
+#include "stoker/train/trainer.h"
 
 enum { N_SAMPLES = 64, WIDTH = 6, BATCH = 8, BAD = 29 };
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "golden/steps_golden.h"
-#include "stoker/transformer.h"
+#include "stoker/nn/transformer.h"
 #include "train/trainer.h"
 
 /* A sanitizer sees nothing new after a few steps, and makes each many times slower. */

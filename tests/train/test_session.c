@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "stoker/nn.h"
-#include "stoker/session.h"
+#include "stoker/graph/session.h"
+#include "stoker/nn/nn.h"
 
 enum { ROWS = 4 };
 

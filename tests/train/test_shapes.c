@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "engine/program.h"
-#include "stoker/ragged.h"
+#include "stoker/data/ragged.h"
 #include "train/trainer_state.h"
 
 enum { N_SAMPLES = 40, LONGEST = 12, N_WORDS = 20, N_CLASSES = 3, BATCH = 8, MOST_STEPS = 64 };

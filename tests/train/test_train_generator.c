@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "stoker/custom.h"
-#include "stoker/trainer.h"
+#include "stoker/data/custom.h"
+#include "stoker/train/trainer.h"
 
 enum { N_SAMPLES = 96, SIDE = 8 };
 

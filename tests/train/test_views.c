@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
-#include "stoker/nn.h"
+#include "stoker/nn/nn.h"
 #include "train/views.h"
 
 enum { ROWS = 3, H = 5, W = 6, C = 2, CLASSES = 4, N_IMAGE = ROWS * H * W * C };

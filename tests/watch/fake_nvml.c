@@ -53,10 +53,10 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static double setting(const char *name, double standard)
+static double setting(const char *name, double default_value)
 {
     const char *text = getenv(name);
-    return text ? atof(text) : standard;
+    return text ? atof(text) : default_value;
 }
 
 static int fails(const char *symbol)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "stoker/safetensors.h"
+#include "stoker/files/safetensors.h"
 #include "weights/safetensors.h"
 
 #define FOLDER STK_BINARY_DIR "/safetensors-files"

@@ -17,8 +17,8 @@
 #include "engine/engine.h"
 #include "golden/weights_golden.h"
 #include "infer/inference_graph.h"
-#include "stoker/transformer.h"
-#include "stoker/vit.h"
+#include "stoker/nn/transformer.h"
+#include "stoker/nn/vit.h"
 #include "weights/weights.h"
 
 #define FOLDER STK_BINARY_DIR "/weights"

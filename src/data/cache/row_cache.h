@@ -1,4 +1,5 @@
-/* The cache of a data set: where each chain is cut, and rows of what the heads give. The public side is stoker/cache.h.
+/* The cache of a data set: where each chain is cut, and rows of what the heads give. The public side is
+ * stoker/data/cache.h.
  *
  * Threads: opened by one loader after the other, under its own lock; then any number of workers read.
  */
@@ -9,7 +10,7 @@
 #include "data/cache/row_store.h"
 #include "data/source/reader.h"
 #include "data/stage/chain.h"
-#include "stoker/cache.h"
+#include "stoker/data/cache.h"
 
 typedef struct stk_row_cache {
     stk_cache_kind wanted;

@@ -1,5 +1,5 @@
-/* Several data sets as one, and what else stoker/combine.h has. */
-#include "stoker/combine.h"
+/* Several data sets as one, and what else stoker/data/combine.h has. */
+#include "stoker/data/combine.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,11 @@
-/* Data sets of regrouped samples: what was built so far becomes the inside of a new source. See stoker/regroup.h. */
+/* Data sets of regrouped samples: what was built so far becomes the inside of a new source. See stoker/data/regroup.h.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "data/combine/regroup.h"
-#include "data/dataset/survey.h"
+#include "data/dataset/scan.h"
 
 /* --- inside and outside --- */
 
@@ -44,8 +45,8 @@ static void end(stk_dataset *dataset, stk_dataset *child, stk_regroup *s, stk_st
 }
 
 /* Asks the samples, [n_samples], which must be the same in every epoch. */
-static stk_status survey_samples(stk_dataset *dataset, stk_regroup *s, const stk_survey *survey, int32_t *answers,
-                                 stk_survey_result *result)
+static stk_status scan_samples(stk_dataset *dataset, stk_regroup *s, const stk_scan *scan, int32_t *answers,
+                               stk_scan_result *result)
 {
     if (s->base.varies)
         return stk_fail(STK_INVALID, "not after a shuffle, which gives other samples in every epoch: shuffle "
@@ -54,7 +55,7 @@ static stk_status survey_samples(stk_dataset *dataset, stk_regroup *s, const stk
     if (!asked) return stk_fail_memory(sizeof(*asked));
     asked->source = &s->base;
     asked->on_error = dataset->on_error;
-    stk_status status = stk_survey_run(asked, survey, NULL, s->n_samples, answers, result);
+    stk_status status = stk_scan_run(asked, scan, NULL, s->n_samples, answers, result);
     free(asked);
     return status;
 }
@@ -94,7 +95,7 @@ static stk_status limit_lengths(const stk_regroup *s, const stk_packing *how, in
 }
 
 static void report_packing(stk_dataset *dataset, const stk_regroup *s, const int32_t *lengths,
-                           const stk_survey_result *result)
+                           const stk_scan_result *result)
 {
     double used = 0, all = (double)s->rows.n * (double)s->length;
     int64_t n_empty = 0;
@@ -102,12 +103,12 @@ static void report_packing(stk_dataset *dataset, const stk_regroup *s, const int
         used += lengths[i] > 0 ? lengths[i] : 0;
         n_empty += lengths[i] == 0;
     }
-    stk_survey_report(dataset, "packing: %lld samples in %lld rows of %lld, %.2f %% padding; %.3g s",
-                      (long long)(s->n_samples - n_empty - result->n_unreadable), (long long)s->rows.n,
-                      (long long)s->length, 100 * (1 - used / all), result->seconds);
+    stk_scan_report(dataset, "packing: %lld samples in %lld rows of %lld, %.2f %% padding; %.3g s",
+                    (long long)(s->n_samples - n_empty - result->n_unreadable), (long long)s->rows.n,
+                    (long long)s->length, 100 * (1 - used / all), result->seconds);
     if (n_empty || result->n_unreadable)
-        stk_survey_report(dataset, "packing: %lld samples without elements and %lld that cannot be read are left out",
-                          (long long)n_empty, (long long)result->n_unreadable);
+        stk_scan_report(dataset, "packing: %lld samples without elements and %lld that cannot be read are left out",
+                        (long long)n_empty, (long long)result->n_unreadable);
 }
 
 void stk_dataset_pack_sequences(stk_dataset *dataset, const stk_packing *packing)
@@ -115,7 +116,7 @@ void stk_dataset_pack_sequences(stk_dataset *dataset, const stk_packing *packing
     stk_dataset *child = NULL;
     stk_regroup *s = NULL;
     int32_t *lengths = NULL;
-    stk_survey_result result;
+    stk_scan_result result;
     stk_status status;
     if (!stk_dataset_can_order(dataset, "pack_sequences")) return;
     STK_TRY(packing ? STK_OK : stk_fail(STK_INVALID, "'packing' is NULL"));
@@ -123,8 +124,8 @@ void stk_dataset_pack_sequences(stk_dataset *dataset, const stk_packing *packing
     STK_TRY(stk_regroup_plan_pack(s, packing));
     lengths = new_answers(s);
     if (!lengths) STK_TRY(stk_fail_memory((size_t)s->n_samples * sizeof(*lengths)));
-    const stk_survey survey = {.ask = ask_length, .user = s, .fields = UINT32_MAX};
-    STK_TRY(survey_samples(dataset, s, &survey, lengths, &result));
+    const stk_scan scan = {.ask = ask_length, .user = s, .fields = UINT32_MAX};
+    STK_TRY(scan_samples(dataset, s, &scan, lengths, &result));
     STK_TRY(limit_lengths(s, packing, lengths));
     STK_TRY(stk_regroup_pack(s, packing, lengths));
     report_packing(dataset, s, lengths, &result);
@@ -170,16 +171,16 @@ static stk_status ask_count(void *user, const stk_dataset *dataset, const stk_st
 /* Splits the samples into parts, counting them where each sample has its own number. */
 static stk_status split(stk_dataset *dataset, stk_regroup *s, counter *c)
 {
-    stk_survey_result result;
+    stk_scan_result result;
     stk_status status;
     if (s->n_parts) return stk_regroup_split(s, NULL);
     int32_t *counts = new_answers(s);
     if (!counts) return stk_fail_memory((size_t)s->n_samples * sizeof(*counts));
-    const stk_survey survey = {.ask = ask_count, .user = c, .fields = UINT32_MAX};
-    STK_TRY(survey_samples(dataset, s, &survey, counts, &result));
+    const stk_scan scan = {.ask = ask_count, .user = c, .fields = UINT32_MAX};
+    STK_TRY(scan_samples(dataset, s, &scan, counts, &result));
     STK_TRY(stk_regroup_split(s, counts));
-    stk_survey_report(dataset, "%s: %lld samples of %lld; %.3g s", s->base.class->name, (long long)s->base.n_records,
-                      (long long)(s->n_samples - result.n_unreadable), result.seconds);
+    stk_scan_report(dataset, "%s: %lld samples of %lld; %.3g s", s->base.class->name, (long long)s->base.n_records,
+                    (long long)(s->n_samples - result.n_unreadable), result.seconds);
 done:
     free(counts);
     return status;

@@ -1,6 +1,6 @@
 /* A source of regrouped samples: its records are made of several samples of one data set, or of parts of one.
  *
- * It opens with the samples as they are, so that they can be surveyed; a kind then says what its records are and reads
+ * It opens with the samples as they are, so that they can be scanned; a kind then says what its records are and reads
  * them. Threads: as for all sources.
  */
 #ifndef STK_DATA_COMBINE_REGROUP_H
@@ -8,7 +8,7 @@
 
 #include "data/combine/child.h"
 #include "data/order/first_fit.h"
-#include "stoker/regroup.h"
+#include "stoker/data/regroup.h"
 
 typedef struct stk_regroup stk_regroup;
 

@@ -1,4 +1,4 @@
-/* Several short samples in one row. See stoker/regroup.h. */
+/* Several short samples in one row. See stoker/data/regroup.h. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Samples that are parts of one: rows of it, or what a function makes of it. See stoker/regroup.h. */
+/* Samples that are parts of one: rows of it, or what a function makes of it. See stoker/data/regroup.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Windows over samples. See stoker/regroup.h. */
+/* Windows over samples. See stoker/data/regroup.h. */
 #include <string.h>
 
 #include "base/error.h"

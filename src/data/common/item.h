@@ -5,7 +5,7 @@
 #define STK_DATA_COMMON_ITEM_H
 
 #include "base/memory.h"
-#include "stoker/dataset.h"
+#include "stoker/data/dataset.h"
 #include "tensor/shape.h"
 
 /* Encoded bytes have an unknown length until they are read. */
@@ -39,7 +39,7 @@ typedef struct stk_stage_key {
 } stk_stage_key;
 
 struct stk_jpeg_entry; /* data/codec/jpeg_crop.h */
-struct stk_learner;    /* data/source/learner.h */
+struct stk_mcu_index;  /* data/source/mcu_index.h */
 
 /* When a file's content and when anything about it changed last. */
 typedef struct stk_file_times {
@@ -50,7 +50,7 @@ typedef struct stk_file_times {
 typedef struct stk_jpeg_hint {
     const struct stk_jpeg_entry *entry; /* [n_entries] where they start. Borrowed; NULL: not known */
     int n_entries;
-    struct stk_learner *learner; /* that wants to know, of this record; NULL: nobody does */
+    struct stk_mcu_index *mcu_index; /* that wants to know, of this record; NULL: nobody does */
     int64_t i_record;
     stk_file_times times;
 } stk_jpeg_hint;

@@ -1,12 +1,13 @@
-/* Planning buckets: boundaries, sizes, and what an epoch has of each. See data/dataset/bucket.h and stoker/ragged.h. */
+/* Planning buckets: boundaries, sizes, and what an epoch has of each. See data/dataset/bucket.h and
+ * stoker/data/ragged.h. */
 #include "data/dataset/bucket.h"
 
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "data/dataset/dataset.h"
-#include "data/dataset/survey.h"
-#include "stoker/ragged.h"
+#include "data/dataset/scan.h"
+#include "stoker/data/ragged.h"
 
 enum { MOST_BUCKETS = 10000 };
 

@@ -1,5 +1,5 @@
-/* The cache as a part of a data set; see stoker/cache.h. A loader opens it (data/loader/cache.c). */
-#include "stoker/cache.h"
+/* The cache as a part of a data set; see stoker/data/cache.h. A loader opens it (data/loader/cache.c). */
+#include "stoker/data/cache.h"
 
 #include "base/error.h"
 #include "data/dataset/dataset.h"

@@ -1,4 +1,5 @@
-/* Building a data set: the first error stays, with its text. See stoker/dataset.h; dataset/probe.c reads records. */
+/* Building a data set: the first error stays, with its text. See stoker/data/dataset.h; dataset/probe.c reads records.
+ */
 #include "data/dataset/dataset.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* What a data set is made of, for the loader. The public side is stoker/dataset.h. */
+/* What a data set is made of, for the loader. The public side is stoker/data/dataset.h. */
 #ifndef STK_DATA_DATASET_DATASET_H
 #define STK_DATA_DATASET_DATASET_H
 
@@ -9,9 +9,9 @@
 #include "data/order/order.h"
 #include "data/source/reader.h"
 #include "data/stage/chain.h"
-#include "stoker/dataset.h"
+#include "stoker/data/dataset.h"
 
-enum { STK_MAX_TRIES = 100, STK_MOST_SURVEYS = 4, STK_SURVEY_TEXT = 160 };
+enum { STK_MAX_TRIES = 100, STK_MOST_SCANS = 4, STK_SCAN_TEXT = 160 };
 
 struct stk_dataset {
     stk_status status; /* of the first call that failed */
@@ -32,8 +32,8 @@ struct stk_dataset {
     int n_joints;                /* stages that work on several fields */
     struct stk_row_cache *cache; /* NULL: none */
     size_t memory_limit_bytes;   /* of what is read outside loaders: 0: a quarter of what is free */
-    int n_surveys;
-    char survey[STK_MOST_SURVEYS][STK_SURVEY_TEXT]; /* what surveys found; see survey.h */
+    int n_scans;
+    char scan[STK_MOST_SCANS][STK_SCAN_TEXT]; /* what scans found; see scan.h */
 };
 
 /* A new data set over source, which it takes; source is NULL when opening it failed with status, whose text is this
@@ -42,7 +42,7 @@ stk_dataset *stk_dataset_make(stk_status status, stk_source *source);
 
 /* Keeps the first error. Returns status. */
 stk_status stk_dataset_keep_error(stk_dataset *dataset, stk_status status);
-/* Plans the padded fields, which needs a survey where lengths are not given. */
+/* Plans the padded fields, which needs a scan where lengths are not given. */
 struct stk_padding;
 stk_status stk_pad_plan_make(stk_dataset *dataset, const struct stk_padding *paddings, int n_paddings);
 /* False when the call must do nothing: after an error, or after batch, which is one. */
@@ -63,7 +63,7 @@ stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[ST
 /* Puts the record's name before the error's text, unless it is in there already. Returns status. */
 stk_status stk_dataset_fail_record(const stk_dataset *dataset, stk_status status, stk_order_place place);
 
-/* What the source and surveys keep in memory. */
+/* What the source and scans keep in memory. */
 size_t stk_dataset_held_bytes(const stk_dataset *dataset);
 
 /* For reading records outside a loader: what they take is charged to an account of this call's own, unless the thread

@@ -1,12 +1,12 @@
-/* Filters: a survey says which records are kept, and the order meets only those. See stoker/survey.h. */
-#include "stoker/survey.h"
+/* Filters: a scan says which records are kept, and the order meets only those. See stoker/data/filter.h. */
+#include "stoker/data/filter.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "data/dataset/survey_file.h"
+#include "data/dataset/scan_file.h"
 
 /* --- keeping --- */
 
@@ -17,23 +17,23 @@ static stk_status check_source(const stk_dataset *dataset)
                     dataset->source->class->name);
 }
 
-static void report(stk_dataset *dataset, const stk_survey_result *result)
+static void report(stk_dataset *dataset, const stk_scan_result *result)
 {
     long long n_kept = (long long)stk_order_n_met(&dataset->order), n_asked = (long long)result->n_asked;
-    char cost[STK_SURVEY_COST];
-    stk_survey_cost(result, cost);
+    char cost[STK_SCAN_COST];
+    stk_scan_cost(result, cost);
     if (result->n_unreadable)
-        stk_survey_report(dataset, "filter: %lld of %lld records are kept, %lld cannot be read; %s", n_kept, n_asked,
-                          (long long)result->n_unreadable, cost);
+        stk_scan_report(dataset, "filter: %lld of %lld records are kept, %lld cannot be read; %s", n_kept, n_asked,
+                        (long long)result->n_unreadable, cost);
     else
-        stk_survey_report(dataset, "filter: %lld of %lld records are kept; %s", n_kept, n_asked, cost);
+        stk_scan_report(dataset, "filter: %lld of %lld records are kept; %s", n_kept, n_asked, cost);
 }
 
-/* Keeps the records that the survey answers by 1. */
-static stk_status keep_surveyed(stk_dataset *dataset, const stk_survey *survey)
+/* Keeps the records that the scan answers by 1. */
+static stk_status keep_scanned(stk_dataset *dataset, const stk_scan *scan)
 {
     stk_order *order = &dataset->order;
-    stk_survey_result result;
+    stk_scan_result result;
     stk_status status;
     int32_t *answers = NULL;
     STK_TRY(check_source(dataset));
@@ -41,7 +41,7 @@ static stk_status keep_surveyed(stk_dataset *dataset, const stk_survey *survey)
     int64_t n = stk_order_n_met(order);
     answers = malloc((size_t)n * sizeof(*answers));
     if (!answers) STK_TRY(stk_fail_memory((size_t)n * sizeof(*answers)));
-    STK_TRY(stk_survey_run(dataset, survey, order->kept, n, answers, &result));
+    STK_TRY(stk_scan_run(dataset, scan, order->kept, n, answers, &result));
     STK_TRY(stk_order_keep(order, answers));
     report(dataset, &result);
 done:
@@ -78,9 +78,8 @@ void stk_dataset_filter(stk_dataset *dataset, stk_filter_fn fn, void *user)
 {
     if (!stk_dataset_can_order(dataset, "filter")) return;
     caller c = {fn, user};
-    const stk_survey survey = {.ask = ask_function, .user = &c, .fields = UINT32_MAX};
-    stk_dataset_keep_error(dataset,
-                           fn ? keep_surveyed(dataset, &survey) : stk_fail(STK_INVALID, "the filter is missing"));
+    const stk_scan scan = {.ask = ask_function, .user = &c, .fields = UINT32_MAX};
+    stk_dataset_keep_error(dataset, fn ? keep_scanned(dataset, &scan) : stk_fail(STK_INVALID, "the filter is missing"));
 }
 
 /* --- by rule --- */
@@ -187,7 +186,7 @@ static uint64_t rule_key(const stk_dataset *dataset, const rule *r)
     if (filter->least_bytes <= 0 && filter->most_bytes == INT64_MAX && !asks_length(filter)) return 0;
     uint64_t key = stk_hash64(whole, sizeof(whole), stk_hash64(real, sizeof(real), 1));
     if (filter->n_values > 0) key = stk_hash64(filter->values, (size_t)filter->n_values * sizeof(*filter->values), key);
-    return stk_survey_key_stages(dataset, r->i_field, key);
+    return stk_scan_key_stages(dataset, r->i_field, key);
 }
 
 void stk_dataset_filter_by(stk_dataset *dataset, const stk_filter_rule *filter)
@@ -199,8 +198,8 @@ void stk_dataset_filter_by(stk_dataset *dataset, const stk_filter_rule *filter)
         r.i_field = stk_dataset_find_field(dataset, filter->field ? filter->field : "label");
         status = r.i_field < 0 ? STK_NOT_FOUND : check_field(dataset, r.i_field, filter);
     }
-    stk_survey survey = {.ask = ask_rule, .user = &r, .fields = 1u << (r.i_field > 0 ? r.i_field : 0)};
-    if (status == STK_OK) survey.key = rule_key(dataset, &r);
-    if (status == STK_OK) status = keep_surveyed(dataset, &survey);
+    stk_scan scan = {.ask = ask_rule, .user = &r, .fields = 1u << (r.i_field > 0 ? r.i_field : 0)};
+    if (status == STK_OK) scan.key = rule_key(dataset, &r);
+    if (status == STK_OK) status = keep_scanned(dataset, &scan);
     stk_dataset_keep_error(dataset, status);
 }

@@ -1,4 +1,5 @@
-/* Data sets of samples that come one after the other: what they can do. See stk_dataset_generator in stoker/custom.h.
+/* Data sets of samples that come one after the other: what they can do. See stk_dataset_generator in
+ * stoker/data/custom.h.
  */
 #include <string.h>
 

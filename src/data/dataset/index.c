@@ -1,8 +1,8 @@
-/* Which side index of entry points a data set uses, and learning one; see stoker/index.h. */
-#include "stoker/index.h"
+/* Which side index of entry points a data set uses, and learning one; see stoker/data/index.h. */
+#include "stoker/data/index.h"
 #include "base/error.h"
 #include "data/dataset/dataset.h"
-#include "data/source/learner.h"
+#include "data/source/mcu_index.h"
 
 /* NULL: the data set has an error, or gets one. */
 static stk_entry_points *find_points(stk_dataset *dataset)
@@ -28,8 +28,8 @@ void stk_dataset_index(stk_dataset *dataset, const char *path)
     if (!path && !class->points) return;
     stk_entry_points *points = find_points(dataset);
     if (!points) return;
-    stk_learner_close(points->learner);
-    points->learner = NULL;
+    stk_mcu_index_close(points->mcu_index);
+    points->mcu_index = NULL;
     stk_dataset_keep_error(dataset, stk_entries_use(points->folder, path, &points->known));
 }
 
@@ -37,9 +37,9 @@ void stk_dataset_index_auto(stk_dataset *dataset)
 {
     if (dataset->status == STK_OK && dataset->source->class->drop_entries) return; /* all is known */
     stk_entry_points *points = find_points(dataset);
-    if (!points || points->learner) return;
+    if (!points || points->mcu_index) return;
     stk_dataset_keep_error(dataset,
-                           stk_learner_open(dataset->source, points->folder, &points->known, &points->learner));
+                           stk_mcu_index_open(dataset->source, points->folder, &points->known, &points->mcu_index));
 }
 
 bool stk_dataset_index_progress(const stk_dataset *dataset, stk_index_progress *out)
@@ -47,7 +47,7 @@ bool stk_dataset_index_progress(const stk_dataset *dataset, stk_index_progress *
     *out = (stk_index_progress){0};
     stk_source *source = dataset->source;
     stk_entry_points *points = source && source->class->points ? source->class->points(source) : NULL;
-    if (!points || !points->learner) return false;
-    stk_learner_get_progress(points->learner, out);
+    if (!points || !points->mcu_index) return false;
+    stk_mcu_index_get_progress(points->mcu_index, out);
     return true;
 }

@@ -1,9 +1,9 @@
-/* Stages that work on several fields with the same draws. See stoker/fields.h.
+/* Stages that work on several fields with the same draws. See stoker/data/fields.h.
  *
  * A stage is a pure function of (input, key), so each field gets a stage of its own that draws by the key of the first
  * one. Equal draws need equal sides, which the chains compare as they run.
  */
-#include "stoker/fields.h"
+#include "stoker/data/fields.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Mixup and cutmix of a whole batch, once it is complete. The public side is stoker/mixup.h.
+/* Mixup and cutmix of a whole batch, once it is complete. The public side is stoker/data/mixup.h.
  *
  * Threads: the worker that completes a batch runs it; all is a function of (configuration, key, batch).
  */

@@ -1,14 +1,14 @@
-/* Planning padded batches: which fields, what they are filled with, and the lengths of all records, which a survey asks
- * for. See stoker/ragged.h. */
+/* Planning padded batches: which fields, what they are filled with, and the lengths of all records, which a scan asks
+ * for. See stoker/data/ragged.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "data/dataset/survey_file.h"
+#include "data/dataset/scan_file.h"
 #include "data/source/ragged.h"
-#include "stoker/ragged.h"
+#include "stoker/data/ragged.h"
 
 stk_dataset *stk_dataset_ragged(int64_t n_samples, const stk_ragged_field *fields, int n_fields)
 {
@@ -82,8 +82,8 @@ static stk_status plan_field(stk_dataset *dataset, int f, const stk_padding *how
 
 static stk_status plan_fields(stk_dataset *dataset, const stk_padding *paddings, int n)
 {
-    static const stk_padding standard = {0};
-    const stk_padding *how[STK_MAX_FIELDS] = {NULL}, *rest = &standard;
+    static const stk_padding default_value = {0};
+    const stk_padding *how[STK_MAX_FIELDS] = {NULL}, *rest = &default_value;
     const stk_source *source = dataset->source;
     for (int i = 0; i < n; i++) {
         if (!paddings[i].field) {
@@ -139,13 +139,13 @@ static stk_status ask_lengths(void *user, const stk_dataset *dataset, const stk_
     return STK_OK;
 }
 
-static void report_lengths(stk_dataset *dataset, int f, const int32_t *answers, const stk_survey_result *result)
+static void report_lengths(stk_dataset *dataset, int f, const int32_t *answers, const stk_scan_result *result)
 {
     const stk_pad_plan *pad = &dataset->pad[f];
     const uint32_t *list = dataset->order.kept;
     int64_t n = 0, least = INT64_MAX, most = 0;
     double sum = 0;
-    char cost[STK_SURVEY_COST];
+    char cost[STK_SCAN_COST];
     for (int64_t i = 0; i < result->n_asked; i++) {
         int64_t length = pad->lengths[list ? list[i] : i];
         if (answers[i] < 0) continue;
@@ -154,9 +154,9 @@ static void report_lengths(stk_dataset *dataset, int f, const int32_t *answers, 
         sum += (double)length;
         n++;
     }
-    stk_survey_report(dataset, "lengths of '%s': %lld to %lld, on average %.1f, of %lld records; %s",
-                      dataset->source->field[f].name, (long long)(n ? least : 0), (long long)most,
-                      n ? sum / (double)n : 0, (long long)n, stk_survey_cost(result, cost));
+    stk_scan_report(dataset, "lengths of '%s': %lld to %lld, on average %.1f, of %lld records; %s",
+                    dataset->source->field[f].name, (long long)(n ? least : 0), (long long)most,
+                    n ? sum / (double)n : 0, (long long)n, stk_scan_cost(result, cost));
 }
 
 /* T can be no more than this. */
@@ -173,7 +173,7 @@ static void find_longest(const stk_dataset *dataset, stk_pad_plan *pad, int64_t 
 static uint64_t lengths_key(const stk_dataset *dataset)
 {
     int f = only_field(dataset);
-    return f < 0 ? 0 : stk_survey_key_stages(dataset, f, 2);
+    return f < 0 ? 0 : stk_scan_key_stages(dataset, f, 2);
 }
 
 /* Answers are lengths of the only field; they become 1 for every record that can be read. */
@@ -188,18 +188,18 @@ static void take_lengths(const stk_dataset *dataset, int32_t *answers, int64_t n
     }
 }
 
-static stk_status survey_lengths(stk_dataset *dataset)
+static stk_status scan_lengths(stk_dataset *dataset)
 {
-    const stk_survey survey = {.ask = ask_lengths, .fields = UINT32_MAX, .key = lengths_key(dataset)};
+    const stk_scan scan = {.ask = ask_lengths, .fields = UINT32_MAX, .key = lengths_key(dataset)};
     stk_order *order = &dataset->order;
     /* Best where only what will be met is asked; a choice that changes with the epochs may meet any record. */
     bool folded = stk_order_fold(order) == STK_OK;
     int64_t n = stk_order_n_met(order);
-    stk_survey_result result;
+    stk_scan_result result;
     stk_status status;
     int32_t *answers = malloc((size_t)n * sizeof(*answers));
     if (!answers) return stk_fail_memory((size_t)n * sizeof(*answers));
-    STK_TRY(stk_survey_run(dataset, &survey, order->kept, n, answers, &result));
+    STK_TRY(stk_scan_run(dataset, &scan, order->kept, n, answers, &result));
     if (only_field(dataset) >= 0) take_lengths(dataset, answers, n);
     for (int f = 0; f < dataset->source->n_fields; f++) {
         if (!dataset->pad[f].lengths) continue;
@@ -208,8 +208,8 @@ static stk_status survey_lengths(stk_dataset *dataset)
     }
     if (result.n_unreadable && folded) STK_TRY(stk_order_keep(order, answers));
     if (result.n_unreadable)
-        stk_survey_report(dataset, "lengths: %lld of %lld records cannot be read%s", (long long)result.n_unreadable,
-                          (long long)n, folded ? " and are left out" : "");
+        stk_scan_report(dataset, "lengths: %lld of %lld records cannot be read%s", (long long)result.n_unreadable,
+                        (long long)n, folded ? " and are left out" : "");
 done:
     free(answers);
     return status;
@@ -231,7 +231,7 @@ static stk_status find_lengths(stk_dataset *dataset)
         if (!pad->lengths) return stk_fail_memory((size_t)source->n_records * sizeof(*pad->lengths));
         dataset->has_lengths = any = true;
     }
-    return any ? survey_lengths(dataset) : STK_OK;
+    return any ? scan_lengths(dataset) : STK_OK;
 }
 
 /* The fields "NAME.length" must be free. */

@@ -1,4 +1,5 @@
-/* Data sets over one source each: of stoker/sources.h, text.h, csv.h, fields.h, video.h, volumes.h and synthetic.h. */
+/* Data sets over one source each: of stoker/data/sources.h, text.h, csv.h, fields.h, video.h, volumes.h and
+ * synthetic.h. */
 #include "data/dataset/dataset.h"
 #include "data/source/csv.h"
 #include "data/source/records.h"
@@ -53,8 +54,8 @@ stk_text_config stk_text_config_default(void)
 stk_dataset *stk_dataset_text(const char *const *paths, int n_paths, const stk_text_config *config)
 {
     stk_source *source = NULL;
-    stk_text_config standard = stk_text_config_default();
-    stk_status status = stk_source_open_text(paths, n_paths, config ? config : &standard, &source);
+    stk_text_config default_value = stk_text_config_default();
+    stk_status status = stk_source_open_text(paths, n_paths, config ? config : &default_value, &source);
     return stk_dataset_make(status, source);
 }
 

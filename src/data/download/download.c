@@ -1,5 +1,5 @@
-/* Fetching the files of a data set. See stoker/download.h. */
-#include "stoker/download.h"
+/* Fetching the files of a data set. See stoker/data/download.h. */
+#include "stoker/data/download.h"
 
 #include <errno.h>
 #include <fcntl.h>

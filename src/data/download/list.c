@@ -1,6 +1,6 @@
 /* The data sets that can be fetched: the whole table. Checksums are the publishers', or those that torchvision checks.
  */
-#include "stoker/download.h"
+#include "stoker/data/download.h"
 
 #define MNIST   "https://ossci-datasets.s3.amazonaws.com/mnist/"
 #define FASHION "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"

@@ -1,10 +1,10 @@
-/* What becomes of archives, and of texts that are cut up, when they were fetched. See stoker/download.h. */
+/* What becomes of archives, and of texts that are cut up, when they were fetched. See stoker/data/download.h. */
 #ifndef STK_DATA_DOWNLOAD_UNPACK_H
 #define STK_DATA_DOWNLOAD_UNPACK_H
 
 #include <stdbool.h>
 
-#include "stoker/download.h"
+#include "stoker/data/download.h"
 
 /* Whether folder holds the set already, by its stoker-source.txt. STK_BUSY where it holds anything else. */
 stk_status stk_download_is_unpacked(const stk_download_set *set, const char *folder, bool *out);

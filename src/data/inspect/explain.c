@@ -1,6 +1,6 @@
-/* See stoker/explain.h. Facts come from the data set's own parts, and from a loader that is opened and closed again, so
- * that they are what a run would have. */
-#include "stoker/explain.h"
+/* See stoker/data/explain.h. Facts come from the data set's own parts, and from a loader that is opened and closed
+ * again, so that they are what a run would have. */
+#include "stoker/data/explain.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -141,8 +141,8 @@ static void explain_order(const stk_dataset *dataset, stk_explanation *e)
         snprintf(e->order[e->n_orders++], STK_EXPLAIN_TEXT, "%g %% of the tokens hidden, to be guessed",
                  100 * dataset->masked->share);
     explain_batches(dataset, e);
-    for (e->n_surveys = 0; e->n_surveys < dataset->n_surveys; e->n_surveys++)
-        memcpy(e->survey[e->n_surveys], dataset->survey[e->n_surveys], STK_SURVEY_TEXT);
+    for (e->n_scans = 0; e->n_scans < dataset->n_scans; e->n_scans++)
+        memcpy(e->scan[e->n_scans], dataset->scan[e->n_scans], STK_SCAN_TEXT);
     /* Both follow from records and keys alone; nothing depends on when a thread ran. */
     e->same_batches = e->exact_resume = true;
     e->on_error = dataset->on_error;

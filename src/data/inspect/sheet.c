@@ -1,5 +1,5 @@
-/* See stoker/sheet.h. Pictures stand in cells of one size, each with a line of text below. */
-#include "stoker/sheet.h"
+/* See stoker/data/sheet.h. Pictures stand in cells of one size, each with a line of text below. */
+#include "stoker/data/sheet.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
-/* See stoker/verify.h. Threads claim blocks of records; the calling thread waits and reports. A source of data sets is
- * verified data set by data set; one whose records are parts of files, file by file. */
-#include "stoker/verify.h"
+/* See stoker/data/verify.h. Threads claim blocks of records; the calling thread waits and reports. A source of data
+ * sets is verified data set by data set; one whose records are parts of files, file by file. */
+#include "stoker/data/verify.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "data/loader/tune.h"
 #include "data/loader/worker.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 /* That the consumer may hold. */
 enum { STK_MOST_HELD = 2 };

@@ -1,4 +1,4 @@
-/* The consumer's side of a loader: the next batch, and what is in it. See stoker/loader.h. */
+/* The consumer's side of a loader: the next batch, and what is in it. See stoker/data/loader.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "data/loader/inside.h"
-#include "stoker/ragged.h"
+#include "stoker/data/ragged.h"
 #include "trace/trace.h"
 
 static const stk_batch *fail_next(stk_loader *loader, stk_status status)

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "data/text/tokenizer.h"
-#include "stoker/masked.h"
+#include "stoker/data/masked.h"
 
 enum { RNG_STAGE = (1 << 20) + 1 /* no chain has so many stages, and mixup has the one before */ };
 

@@ -1,4 +1,4 @@
-/* Hiding tokens in a whole batch, once it is complete. The public side is stoker/masked.h.
+/* Hiding tokens in a whole batch, once it is complete. The public side is stoker/data/masked.h.
  *
  * Threads: the worker that completes a batch runs it; all is a function of (rules, key, sample).
  */

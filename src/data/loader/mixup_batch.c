@@ -1,9 +1,9 @@
-/* See data/loader/mixup_batch.h and stoker/mixup.h. */
+/* See data/loader/mixup_batch.h and stoker/data/mixup.h. */
 #include "data/loader/mixup_batch.h"
 
 #include "base/error.h"
 #include "data/stage/stage_list.h"
-#include "stoker/mixup.h"
+#include "stoker/data/mixup.h"
 
 bool stk_mixup_wanted(const stk_dataset *dataset)
 {

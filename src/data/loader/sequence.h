@@ -13,7 +13,7 @@
 
 #include "base/thread.h"
 #include "data/loader/ring.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 struct stk_worker;
 struct stk_work;

@@ -10,7 +10,7 @@
 #define STK_DATA_LOADER_SHARE_H
 
 #include "data/loader/epoch_plan.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 /* An epoch, or the rest of one. */
 typedef struct stk_share_part {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/thread.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 enum { STK_MAX_SKIPPED = 100 };
 

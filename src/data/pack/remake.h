@@ -1,11 +1,11 @@
-/* What stoker pack may do to an image on its way into a shard; see stoker/pack.h. Threads: any; a stk_remake_work is
- * one thread's own. */
+/* What stoker pack may do to an image on its way into a shard; see stoker/data/pack.h. Threads: any; a stk_remake_work
+ * is one thread's own. */
 #ifndef STK_DATA_PACK_REMAKE_H
 #define STK_DATA_PACK_REMAKE_H
 
 #include "data/codec/jpeg_crop.h"
 #include "data/common/item.h"
-#include "stoker/pack.h"
+#include "stoker/data/pack.h"
 
 /* Starts zeroed. */
 typedef struct stk_remake_work {

@@ -6,7 +6,7 @@
 
 #include "data/source/entries.h"
 #include "data/source/manifest.h"
-#include "stoker/pack.h"
+#include "stoker/data/pack.h"
 
 typedef struct stk_shard_writer {
     const char *folder; /* borrowed */

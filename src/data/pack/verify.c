@@ -1,4 +1,4 @@
-/* Reading a pack's shards against their checksums; see stoker/pack.h. */
+/* Reading a pack's shards against their checksums; see stoker/data/pack.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/input.h"
 #include "data/remote/remote.h"
 #include "data/source/manifest.h"
-#include "stoker/pack.h"
+#include "stoker/data/pack.h"
 
 enum { CHUNK_BYTES = 4 << 20 };
 

@@ -1,4 +1,4 @@
-/* Writing a pack; see stoker/pack.h.
+/* Writing a pack; see stoker/data/pack.h.
  *
  * Record after record goes into a shard (pack/shard_writer.h). When one is whole, stoker-pack.part says so; with all
  * shards there, it becomes stoker-pack.json.
@@ -21,7 +21,7 @@
 #include "data/pack/shard_writer.h"
 #include "data/source/manifest.h"
 #include "data/source/reader.h"
-#include "stoker/pack.h"
+#include "stoker/data/pack.h"
 
 enum { REPORT_EVERY = 64 };
 

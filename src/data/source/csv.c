@@ -1,4 +1,4 @@
-/* Rows of CSV and TSV files. See stoker/csv.h.
+/* Rows of CSV and TSV files. See stoker/data/csv.h.
  *
  *     scratch[0]:   the row, where its file is not in memory
  *     scratch[1]:   [ the elements of the fields | the cells | where quotes are undone ]
@@ -53,8 +53,8 @@ static stk_status read_cell(const stk_csv_source *s, const stk_csv_column_set *s
     stk_status status;
     if (!is_missing(s, cell))
         status = stk_csv_number(cell, set->dtype, dst);
-    else if (set->standard)
-        return memcpy(dst, set->standard, n), STK_OK;
+    else if (set->default_value)
+        return memcpy(dst, set->default_value, n), STK_OK;
     else
         status = stk_fail(STK_CORRUPT, "the cell is empty, and the field has no default");
     return status == STK_OK ? STK_OK : stk_fail_prefix(status, "column '%s': ", s->column_name[set->column[k]]);

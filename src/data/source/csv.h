@@ -1,4 +1,4 @@
-/* The source of stoker/csv.h inside: csv.c reads rows, csv_fields.c finds out which columns make which field. */
+/* The source of stoker/data/csv.h inside: csv.c reads rows, csv_fields.c finds out which columns make which field. */
 #ifndef STK_DATA_SOURCE_CSV_H
 #define STK_DATA_SOURCE_CSV_H
 
@@ -6,7 +6,7 @@
 #include "data/codec/csv.h"
 #include "data/source/shards.h"
 #include "data/source/source.h"
-#include "stoker/csv.h"
+#include "stoker/data/csv.h"
 
 /* The columns of one field. */
 typedef struct stk_csv_column_set {
@@ -14,9 +14,9 @@ typedef struct stk_csv_column_set {
     stk_dtype dtype;
     int *column; /* [n_columns] */
     int n_columns;
-    size_t place;      /* of its elements */
-    void *standard;    /* one element for missing cells; NULL: none */
-    char **class_name; /* of classes, sorted once all are known */
+    size_t place;        /* of its elements */
+    void *default_value; /* one element for missing cells; NULL: none */
+    char **class_name;   /* of classes, sorted once all are known */
     int64_t n_classes, classes_room;
     stk_name_table seen; /* until then: the classes */
     bool classes_given;

@@ -153,11 +153,11 @@ int32_t stk_csv_find_class(const stk_csv_column_set *set, stk_span name)
     return -1;
 }
 
-static stk_status set_standard(stk_csv_column_set *set, const char *text)
+static stk_status set_default_value(stk_csv_column_set *set, const char *text)
 {
-    set->standard = calloc(1, 8);
-    if (!set->standard) return stk_fail_memory(8);
-    stk_status status = stk_csv_number((stk_span){(const uint8_t *)text, strlen(text)}, set->dtype, set->standard);
+    set->default_value = calloc(1, 8);
+    if (!set->default_value) return stk_fail_memory(8);
+    stk_status status = stk_csv_number((stk_span){(const uint8_t *)text, strlen(text)}, set->dtype, set->default_value);
     return status == STK_OK ? STK_OK : stk_fail_prefix(STK_INVALID, "the default ");
 }
 
@@ -180,8 +180,9 @@ static stk_status set_field(stk_csv_source *s, const stk_csv_field *field, stk_c
     if (set->dtype == STK_F16 || set->dtype == STK_BF16)
         return stk_fail(STK_UNSUPPORTED, "%s is not read from text: use f32", stk_dtype_name(set->dtype));
     STK_RETURN_IF_ERROR(set_columns(s, field, set));
-    if (field->standard && field->kind != STK_CSV_NUMBER) return stk_fail(STK_INVALID, "only numbers have a default");
-    if (field->standard) STK_RETURN_IF_ERROR(set_standard(set, field->standard));
+    if (field->default_value && field->kind != STK_CSV_NUMBER)
+        return stk_fail(STK_INVALID, "only numbers have a default");
+    if (field->default_value) STK_RETURN_IF_ERROR(set_default_value(set, field->default_value));
     set->classes_given = field->n_classes > 0;
     for (int i = 0; i < field->n_classes; i++)
         STK_RETURN_IF_ERROR(add_class(set, field->classes[i], strlen(field->classes[i])));
@@ -254,5 +255,5 @@ void stk_csv_free_set(stk_csv_column_set *set)
     free(set->class_name);
     stk_name_table_free(&set->seen);
     free(set->column);
-    free(set->standard);
+    free(set->default_value);
 }

@@ -1,9 +1,9 @@
 /* Side indexes of entry points of JPEG files: for each file of a folder, where its rows of MCUs start, so that a crop
  * need not parse what lies above it (data/codec/jpeg_crop.h). One file for a folder, DIR/.stoker-index, or in the cache
- * folder where DIR cannot be written to; stoker/index.h and learner.h write it. What is said of a file counts only
- * while the file has the size, time and content that it had then. The content is the same while nothing about the file
- * has changed since (its ctime, which nobody can set); where something has, as in a copy, whoever uses the entries has
- * read all of the file, and hashes it, once for each process.
+ * folder where DIR cannot be written to; stoker/data/index.h and mcu_index.h write it. What is said of a file counts
+ * only while the file has the size, time and content that it had then. The content is the same while nothing about the
+ * file has changed since (its ctime, which nobody can set); where something has, as in a copy, whoever uses the entries
+ * has read all of the file, and hashes it, once for each process.
  *
  * Threads: any, once opened.
  */

@@ -1,6 +1,6 @@
-/* See stoker/index.h. Threads claim files and parse them; the calling thread waits, reports, and writes the index: at
- * the end, and when it is stopped what there is. A file that an older index knows in its present state is not read. One
- * that finds no room beside what the other threads read is read when they have ended, or is too large. */
+/* See stoker/data/index.h. Threads claim files and parse them; the calling thread waits, reports, and writes the index:
+ * at the end, and when it is stopped what there is. A file that an older index knows in its present state is not read.
+ * One that finds no room beside what the other threads read is read when they have ended, or is too large. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@
 #include "data/source/fields.h"
 #include "data/source/reader.h"
 #include "data/source/records.h"
-#include "stoker/index.h"
-#include "stoker/sources.h"
+#include "stoker/data/index.h"
+#include "stoker/data/sources.h"
 
 enum { BLOCK = 16, MAX_THREADS = 256, REPORT_MS = 100, SAVE_MS = 30000 };
 

@@ -11,7 +11,7 @@
 #include "data/remote/http.h"
 #include "data/source/fields.h"
 #include "data/source/labels.h"
-#include "data/source/learner.h"
+#include "data/source/mcu_index.h"
 #include "data/source/paths.h"
 #include "data/source/records.h"
 

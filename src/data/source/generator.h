@@ -1,5 +1,5 @@
 /* Samples that a C function makes one after the other: a source that is not asked by number but moved forward. The
- * public side is stk_dataset_generator in stoker/custom.h.
+ * public side is stk_dataset_generator in stoker/data/custom.h.
  *
  * Threads: one at a time, which who calls sees to (data/loader/sequence.h); attach and detach: any.
  */
@@ -7,7 +7,7 @@
 #define STK_DATA_SOURCE_GENERATOR_H
 
 #include "data/source/source.h"
-#include "stoker/custom.h"
+#include "stoker/data/custom.h"
 
 /* How many records a source has whose count is not known (is_open): more than can come. */
 #define STK_OPEN_COUNT (INT64_C(1) << 46)

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/source/fields.h"
-#include "data/source/learner.h"
+#include "data/source/mcu_index.h"
 #include "data/source/paths.h"
 
 typedef struct images_source {

@@ -1,4 +1,5 @@
-/* Images that belong together by their names, one folder for each field. See stk_dataset_pairs in stoker/fields.h. */
+/* Images that belong together by their names, one folder for each field. See stk_dataset_pairs in stoker/data/fields.h.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "data/source/fields.h"
 #include "data/source/paths.h"
 #include "data/source/records.h"
-#include "stoker/fields.h"
+#include "stoker/data/fields.h"
 
 typedef struct pairs_source {
     stk_source base;

@@ -1,4 +1,4 @@
-/* Arrays in memory whose samples have different lengths, borrowed. See stoker/ragged.h. */
+/* Arrays in memory whose samples have different lengths, borrowed. See stoker/data/ragged.h. */
 #include "data/source/ragged.h"
 
 #include <stdio.h>

@@ -1,14 +1,14 @@
-/* Opening the sources of stoker/sources.h: arrays of NumPy, lists of files, and records inside of larger files; and
- * those of fields.h, video.h, volumes.h and synthetic.h. */
+/* Opening the sources of stoker/data/sources.h: arrays of NumPy, lists of files, and records inside of larger files;
+ * and those of fields.h, video.h, volumes.h and synthetic.h. */
 #ifndef STK_DATA_SOURCE_RECORDS_H
 #define STK_DATA_SOURCE_RECORDS_H
 
 #include "data/source/source.h"
-#include "stoker/fields.h"
-#include "stoker/sources.h"
-#include "stoker/synthetic.h"
-#include "stoker/video.h"
-#include "stoker/volumes.h"
+#include "stoker/data/fields.h"
+#include "stoker/data/random.h"
+#include "stoker/data/sources.h"
+#include "stoker/data/video.h"
+#include "stoker/data/volumes.h"
 
 /* Arrays up to this size are read into memory. */
 #define STK_IN_MEMORY_BYTES ((uint64_t)256 << 20)

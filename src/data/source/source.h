@@ -70,7 +70,7 @@ struct stk_source {
     int64_t n_classes;
     int64_t n_files; /* that the records lie in; each in its own where the class has no file_of; 0: not in files */
     bool is_far;     /* reading goes over a network */
-    bool is_random;  /* records are made, not read, and one batch of them is as good as another: stoker/synthetic.h */
+    bool is_random;  /* records are made, not read, and one batch of them is as good as another: stoker/data/random.h */
     bool varies;     /* record i is not the same sample in every epoch */
     bool in_order;   /* records come one after the other, by data/source/generator.h instead of read */
     bool is_open;    /* n_records is more than will come; how many is known at the end */

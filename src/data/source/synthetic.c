@@ -1,5 +1,5 @@
-/* Random samples, made anew whenever they are read: nothing is kept. See stoker/synthetic.h. */
-#include "stoker/synthetic.h"
+/* Random samples, made anew whenever they are read: nothing is kept. See stoker/data/random.h. */
+#include "stoker/data/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>

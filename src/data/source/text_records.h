@@ -1,11 +1,11 @@
-/* The sources of stoker/text.h. */
+/* The sources of stoker/data/text.h. */
 #ifndef STK_DATA_SOURCE_TEXT_RECORDS_H
 #define STK_DATA_SOURCE_TEXT_RECORDS_H
 
 #include "base/file.h"
 #include "data/source/shards.h"
 #include "data/source/source.h"
-#include "stoker/text.h"
+#include "stoker/data/text.h"
 
 stk_status stk_source_open_tokens(const char *const *paths, int n_paths, const stk_tokens_config *config,
                                   stk_source **out);

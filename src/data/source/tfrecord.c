@@ -22,7 +22,7 @@ typedef struct tfrecord_source {
     stk_span key[STK_MAX_FIELDS]; /* in the Examples; owned */
     size_t place[STK_MAX_FIELDS]; /* of each array in scratch[0] */
     size_t arrays_bytes;
-    void *standard[STK_MAX_FIELDS]; /* NULL: the key is needed */
+    void *default_value[STK_MAX_FIELDS]; /* NULL: the key is needed */
 } tfrecord_source;
 
 static size_t round_up(size_t n)
@@ -62,8 +62,9 @@ static stk_status read_example(const tfrecord_source *s, stk_span example, uint8
     for (int i = 0; i < n; i++) {
         const char *key = (const char *)s->key[i].data;
         if (!feature[i].data || stk_feature_is_empty(feature[i])) {
-            if (!s->standard[i]) return stk_fail(STK_CORRUPT, "the Example has no key '%s'", key);
-            item[i] = (stk_item){s->base.field[i].type, s->standard[i], stk_desc_bytes(s->base.field[i].type.desc)};
+            if (!s->default_value[i]) return stk_fail(STK_CORRUPT, "the Example has no key '%s'", key);
+            item[i] =
+                (stk_item){s->base.field[i].type, s->default_value[i], stk_desc_bytes(s->base.field[i].type.desc)};
             continue;
         }
         stk_status status = read_feature(s, i, feature[i], arrays, &item[i]);
@@ -121,7 +122,7 @@ static void close_source(stk_source *source)
     tfrecord_source *s = (tfrecord_source *)source;
     stk_shards_close(&s->shards);
     for (int i = 0; i < STK_MAX_FIELDS; i++) {
-        free(s->standard[i]);
+        free(s->default_value[i]);
         free((void *)(uintptr_t)s->key[i].data);
     }
     free(s);
@@ -165,9 +166,9 @@ static stk_status set_feature(tfrecord_source *s, const stk_feature *feature, in
     size_t n = stk_desc_bytes(field->type.desc);
     s->place[i] = s->arrays_bytes;
     s->arrays_bytes += round_up(n);
-    if (!feature->standard) return STK_OK;
-    if (!(s->standard[i] = malloc(n))) return stk_fail_memory(n);
-    memcpy(s->standard[i], feature->standard, n);
+    if (!feature->default_value) return STK_OK;
+    if (!(s->default_value[i] = malloc(n))) return stk_fail_memory(n);
+    memcpy(s->default_value[i], feature->default_value, n);
     return STK_OK;
 }
 

@@ -1,4 +1,4 @@
-/* One video file: its index, and frames by number. See stoker/video.h.
+/* One video file: its index, and frames by number. See stoker/data/video.h.
  *
  * Threads: an index is read by any number at once; a reader belongs to one thread.
  */

@@ -1,4 +1,4 @@
-/* Clips of videos. See stoker/video.h; video_file.h reads one. Record i is a clip of a video; where it starts is
+/* Clips of videos. See stoker/data/video.h; video_file.h reads one. Record i is a clip of a video; where it starts is
  * arithmetic for a grid, and drawn by key for random ones. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "data/source/paths.h"
 #include "data/source/records.h"
 #include "data/source/video_file.h"
-#include "stoker/video.h"
+#include "stoker/data/video.h"
 
 enum { RNG_STAGE = (1 << 20) + 1 /* no chain has so many stages */ };
 

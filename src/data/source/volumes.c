@@ -1,7 +1,7 @@
-/* Windows of volumes. See stoker/volumes.h; volume_file.h reads one. Record i is a window of a volume; where it lies is
- * arithmetic for a grid, and drawn by key for random ones, once for all fields.
+/* Windows of volumes. See stoker/data/volumes.h; volume_file.h reads one. Record i is a window of a volume; where it
+ * lies is arithmetic for a grid, and drawn by key for random ones, once for all fields.
  */
-#include "stoker/volumes.h"
+#include "stoker/data/volumes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

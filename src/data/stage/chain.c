@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "data/source/learner.h"
+#include "data/source/mcu_index.h"
 #include "data/stage/decode.h"
 #include "data/stage/stage_list.h"
 #include "trace/trace.h"
@@ -293,8 +293,8 @@ static stk_status run_stages(const chain_run *run, const stk_item *in, stk_item 
             stk_trace_end(stk_trace_on() ? start_ns : 0, STK_TRACE_DATA, stage->class->name, 1);
         }
     }
-    if (work->rows.hint.learner)
-        stk_learner_take(&work->rows.hint, (stk_span){in->data, in->n_bytes}, &work->rows.learned);
+    if (work->rows.hint.mcu_index)
+        stk_mcu_index_take(&work->rows.hint, (stk_span){in->data, in->n_bytes}, &work->rows.learned);
     *got = item[n & 1];
     return STK_OK;
 }

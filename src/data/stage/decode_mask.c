@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "data/codec/png.h"
 #include "data/stage/stage_list.h"
-#include "stoker/fields.h"
+#include "stoker/data/fields.h"
 
 static stk_status plan(const void *params, const stk_field_type *in, stk_field_type *out)
 {

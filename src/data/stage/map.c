@@ -1,6 +1,7 @@
-/* A stage made of a C function of the user's. See stoker/custom.h. It has no recipe key, and hence no line in the list.
+/* A stage made of a C function of the user's. See stoker/data/custom.h. It has no recipe key, and hence no line in the
+ * list.
  */
-#include "stoker/custom.h"
+#include "stoker/data/custom.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -28,7 +28,7 @@ typedef struct row_source {
     stk_jpeg_index known;
 } row_source;
 
-/* Room for the entries of any file, where a learner wants them. */
+/* Room for the entries of any file, where an index wants them. */
 static stk_jpeg_index *index_to_learn(stk_row_pass_work *work)
 {
     stk_jpeg_entry *entry = stk_scratch_get(&work->entries, STK_JPEG_MOST_ROWS * sizeof(*entry));
@@ -41,7 +41,7 @@ static stk_status begin_jpeg(row_source *s, stk_span encoded, stk_rect part, int
     const stk_jpeg_hint *hint = &work->hint;
     /* All entries are known, so that the reader writes none. */
     s->known = (stk_jpeg_index){(stk_jpeg_entry *)(uintptr_t)hint->entry, hint->n_entries, hint->n_entries};
-    stk_jpeg_index *index = hint->n_entries ? &s->known : hint->learner ? index_to_learn(work) : NULL;
+    stk_jpeg_index *index = hint->n_entries ? &s->known : hint->mcu_index ? index_to_learn(work) : NULL;
     return stk_jpeg_reader_begin(s->reader, encoded, part, channels, index);
 }
 

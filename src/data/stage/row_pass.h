@@ -17,7 +17,7 @@ typedef struct stk_row_pass_work {
     stk_scratch row;
     stk_jpeg_hint hint;     /* of the next file, set by the caller for each */
     stk_scratch entries;    /* room for the entries of one file */
-    stk_jpeg_index learned; /* of the last file, where a learner wants them; n 0: nothing */
+    stk_jpeg_index learned; /* of the last file, where an index wants them; n 0: nothing */
 } stk_row_pass_work;
 void stk_row_pass_work_free(stk_row_pass_work *work);
 

@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "data/common/item.h"
 #include "data/stage/view.h"
-#include "stoker/dataset.h"
+#include "stoker/data/dataset.h"
 
 typedef struct stk_stage_class {
     const char *name;

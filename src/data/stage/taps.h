@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stoker/dataset.h"
+#include "stoker/data/dataset.h"
 
 /* How an image is resized. */
 typedef struct stk_sampling {

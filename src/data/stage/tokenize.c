@@ -1,10 +1,10 @@
-/* Text to tokens. See stoker/text.h. */
+/* Text to tokens. See stoker/data/text.h. */
 #include <string.h>
 
 #include "base/error.h"
 #include "data/stage/stage_list.h"
 #include "data/text/tokenizer.h"
-#include "stoker/text.h"
+#include "stoker/data/text.h"
 
 typedef struct tokenize_params {
     stk_tokenizer *tokenizer; /* a reference of its own */

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "stoker/dataset.h"
+#include "stoker/data/dataset.h"
 
 /* Output (x, y) is taken from input (xx x + xy y + x0, yx x + yy y + y0), both from the middle. */
 typedef struct stk_warp {

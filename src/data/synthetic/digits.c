@@ -1,7 +1,7 @@
-/* See stoker/digits.h. Threads claim pictures in blocks and write one file each; the calling thread waits and reports.
- * The folder appears whole (base/new_folder.h). Files are not synced: they can be made again.
+/* See stoker/data/digits.h. Threads claim pictures in blocks and write one file each; the calling thread waits and
+ * reports. The folder appears whole (base/new_folder.h). Files are not synced: they can be made again.
  */
-#include "stoker/digits.h"
+#include "stoker/data/digits.h"
 
 #include <errno.h>
 #include <fcntl.h>

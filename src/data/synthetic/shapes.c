@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/codec/image.h"
-#include "data/synthetic/made.h"
+#include "data/synthetic/synthetic.h"
 
 enum { SIDE = 48, MOST_SHAPES = 3, N_KINDS = 3 };
 
@@ -51,7 +51,7 @@ static void add_noise(stk_rng *rng, uint8_t *image)
     }
 }
 
-static stk_status write_png(const stk_made *made, const char *part, const char *folder, int64_t i,
+static stk_status write_png(const stk_synthetic *made, const char *part, const char *folder, int64_t i,
                             const uint8_t *pixels, int channels)
 {
     char name[64];
@@ -59,16 +59,16 @@ static stk_status write_png(const stk_made *made, const char *part, const char *
     size_t n = 0;
     snprintf(name, sizeof(name), "%s/%s/%05lld.png", part, folder, (long long)i);
     stk_status status = stk_png_encode(pixels, SIDE, SIDE, channels, &png, &n);
-    if (status == STK_OK) status = stk_made_file(made, name, png, n);
+    if (status == STK_OK) status = stk_synthetic_file(made, name, png, n);
     free(png);
     return status;
 }
 
-static stk_status write_one(const stk_made *made, int part, int64_t i)
+static stk_status write_one(const stk_synthetic *made, int part, int64_t i)
 {
     uint8_t image[3 * SIDE * SIDE], mask[SIDE * SIDE] = {0};
     float ground[3];
-    stk_rng rng = stk_made_rng(made, part, i);
+    stk_rng rng = stk_synthetic_rng(made, part, i);
     for (int k = 0; k < 3; k++)
         ground[k] = stk_rng_below(&rng, 2) ? draw_between(&rng, 25, 100) : draw_between(&rng, 150, 230);
     for (int p = 0; p < 3 * SIDE * SIDE; p++)
@@ -76,17 +76,17 @@ static stk_status write_one(const stk_made *made, int part, int64_t i)
     for (int n = 1 + (int)stk_rng_below(&rng, MOST_SHAPES); n > 0; n--)
         draw_shape(&rng, image, mask, ground);
     add_noise(&rng, image);
-    STK_RETURN_IF_ERROR(write_png(made, stk_made_part[part], "images", i, image, 3));
-    return write_png(made, stk_made_part[part], "masks", i, mask, 1);
+    STK_RETURN_IF_ERROR(write_png(made, stk_synthetic_part[part], "images", i, image, 3));
+    return write_png(made, stk_synthetic_part[part], "masks", i, mask, 1);
 }
 
-stk_status stk_made_shapes(stk_made *made)
+stk_status stk_synthetic_shapes(stk_synthetic *made)
 {
     static const char *const folders[] = {"images", "masks"};
     char path[4200];
     for (int part = 0; part < 2; part++) {
         for (int k = 0; k < 2; k++) {
-            snprintf(path, sizeof(path), "%s/%s/%s", made->folder, stk_made_part[part], folders[k]);
+            snprintf(path, sizeof(path), "%s/%s/%s", made->folder, stk_synthetic_part[part], folders[k]);
             STK_RETURN_IF_ERROR(stk_dir_make(path));
         }
         for (int64_t i = 0; i < made->n[part]; i++)

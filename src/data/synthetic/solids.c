@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/synthetic/made.h"
+#include "data/synthetic/synthetic.h"
 
 enum { SIDE = 16, VOXELS = SIDE * SIDE * SIDE, N_KINDS = 4 };
 
@@ -50,7 +50,7 @@ static void add_header(stk_text *out, const char *dtype, const char *shape)
     stk_text_add(out, "%s%*s\n", dict, padded - n - 1, "");
 }
 
-static stk_status write_part(const stk_made *made, int part)
+static stk_status write_part(const stk_synthetic *made, int part)
 {
     stk_text volumes = {0}, labels = {0};
     char shape[64], name[64];
@@ -62,19 +62,19 @@ static stk_status write_part(const stk_made *made, int part)
     snprintf(shape, sizeof(shape), "%lld,", (long long)made->n[part]);
     add_header(&labels, "|u1", shape);
     for (int64_t i = 0; i < made->n[part]; i++) {
-        if (i % 64 == 0) STK_TRY(stk_made_ask(made));
+        if (i % 64 == 0) STK_TRY(stk_synthetic_ask(made));
         const uint8_t kind = (uint8_t)(i % N_KINDS);
-        stk_rng rng = stk_made_rng(made, part, i);
+        stk_rng rng = stk_synthetic_rng(made, part, i);
         draw_solid(&rng, kind, voxels);
         stk_text_add_bytes(&volumes, voxels, VOXELS);
         stk_text_add_bytes(&labels, &kind, 1);
     }
     STK_TRY(stk_text_status(&volumes));
     STK_TRY(stk_text_status(&labels));
-    snprintf(name, sizeof(name), "%s-volumes.npy", stk_made_part[part]);
-    STK_TRY(stk_made_file(made, name, volumes.data, volumes.n));
-    snprintf(name, sizeof(name), "%s-labels.npy", stk_made_part[part]);
-    STK_TRY(stk_made_file(made, name, labels.data, labels.n));
+    snprintf(name, sizeof(name), "%s-volumes.npy", stk_synthetic_part[part]);
+    STK_TRY(stk_synthetic_file(made, name, volumes.data, volumes.n));
+    snprintf(name, sizeof(name), "%s-labels.npy", stk_synthetic_part[part]);
+    STK_TRY(stk_synthetic_file(made, name, labels.data, labels.n));
 done:
     free(voxels);
     stk_text_free(&volumes);
@@ -82,7 +82,7 @@ done:
     return status;
 }
 
-stk_status stk_made_solids(stk_made *made)
+stk_status stk_synthetic_solids(stk_synthetic *made)
 {
     stk_text_add(&made->note, "labels: 0 ball, 1 box, 2 rod, 3 shell; volumes u8 [N,16,16,16,1].\n");
     STK_RETURN_IF_ERROR(write_part(made, 0));

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "data/synthetic/made.h"
+#include "data/synthetic/synthetic.h"
 
 static double logistic(double x)
 {
@@ -27,15 +27,15 @@ static int draw_label(stk_rng *rng, double chance, best_rate *best)
     return label;
 }
 
-static stk_status write_table(const stk_made *made, int part, const stk_text *table)
+static stk_status write_table(const stk_synthetic *made, int part, const stk_text *table)
 {
     char name[16];
-    snprintf(name, sizeof(name), "%s.csv", stk_made_part[part]);
+    snprintf(name, sizeof(name), "%s.csv", stk_synthetic_part[part]);
     STK_RETURN_IF_ERROR(stk_text_status(table));
-    return stk_made_file(made, name, table->data, table->n);
+    return stk_synthetic_file(made, name, table->data, table->n);
 }
 
-static void note_best(stk_made *made, const best_rate *best)
+static void note_best(stk_synthetic *made, const best_rate *best)
 {
     stk_text_add(
         &made->note,
@@ -44,7 +44,7 @@ static void note_best(stk_made *made, const best_rate *best)
 }
 
 /* Writes both parts; row adds one line. */
-static stk_status write_both(stk_made *made, const char *headings, const void *world,
+static stk_status write_both(stk_synthetic *made, const char *headings, const void *world,
                              void (*row)(stk_rng *rng, const void *world, stk_text *out, best_rate *best))
 {
     for (int part = 0; part < 2; part++) {
@@ -53,8 +53,8 @@ static stk_status write_both(stk_made *made, const char *headings, const void *w
         stk_text_add(&table, "%s\n", headings);
         stk_status status = STK_OK;
         for (int64_t i = 0; i < made->n[part] && status == STK_OK; i++) {
-            if (i % 1024 == 0) status = stk_made_ask(made);
-            stk_rng rng = stk_made_rng(made, part, i);
+            if (i % 1024 == 0) status = stk_synthetic_ask(made);
+            stk_rng rng = stk_synthetic_rng(made, part, i);
             row(&rng, world, &table, &best);
         }
         if (status == STK_OK) status = write_table(made, part, &table);
@@ -74,10 +74,10 @@ typedef struct click_world {
     int user_type[USERS], item_type[ITEMS];
 } click_world;
 
-static click_world make_click_world(const stk_made *made)
+static click_world make_click_world(const stk_synthetic *made)
 {
     click_world w;
-    stk_rng rng = stk_made_rng(made, 2, 0);
+    stk_rng rng = stk_synthetic_rng(made, 2, 0);
     for (int i = 0; i < USERS; i++) {
         w.user[i] = stk_rng_normal(&rng);
         w.user_type[i] = (int)stk_rng_below(&rng, TYPES);
@@ -104,7 +104,7 @@ static void add_click(stk_rng *rng, const void *world, stk_text *out, best_rate 
                  (double)x[3], label);
 }
 
-stk_status stk_made_clicks(stk_made *made)
+stk_status stk_synthetic_clicks(stk_synthetic *made)
 {
     const click_world world = make_click_world(made);
     return write_both(made, "user,item,x0,x1,x2,x3,label", &world, add_click);
@@ -127,7 +127,7 @@ static void add_note(stk_rng *rng, const void *world, stk_text *out, best_rate *
         stk_text_add(out, "%d%s", draw_label(rng, logistic(logit[k]), best), k < 2 ? "," : "\n");
 }
 
-stk_status stk_made_notes(stk_made *made)
+stk_status stk_synthetic_notes(stk_synthetic *made)
 {
     return write_both(made, "x0,x1,x2,x3,x4,x5,x6,x7,a,b,c", NULL, add_note);
 }
@@ -151,7 +151,7 @@ static void add_price(stk_rng *rng, const void *world, stk_text *out, best_rate 
 }
 
 /* Friedman 1991, smaller. */
-stk_status stk_made_prices(stk_made *made)
+stk_status stk_synthetic_prices(stk_synthetic *made)
 {
     stk_text_add(
         &made->note,

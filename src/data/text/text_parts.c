@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "stoker/tokenize.h"
+#include "stoker/data/tokenize.h"
 
 enum { PATH_BYTES = 4096 };
 

@@ -1,6 +1,6 @@
-/* See stoker/tokenize.h. Pieces of text are read in their order, as many as there are threads, encoded at once, and
- * written in their order. */
-#include "stoker/tokenize.h"
+/* See stoker/data/tokenize.h. Pieces of text are read in their order, as many as there are threads, encoded at once,
+ * and written in their order. */
+#include "stoker/data/tokenize.h"
 
 #include <jansson.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* What a tokenizer is made of. The public side is stoker/tokenizer.h.
+/* What a tokenizer is made of. The public side is stoker/data/tokenizer.h.
  *
  *     text -> added tokens as they are -> normalizer -> added tokens -> words -> model -> ids
  */
@@ -14,7 +14,7 @@
 #include "data/text/normalize.h"
 #include "data/text/split.h"
 #include "data/text/wordpiece.h"
-#include "stoker/tokenizer.h"
+#include "stoker/data/tokenizer.h"
 
 enum { STK_MOST_AROUND = 16, STK_BYTES_SEPARATOR = 256 };
 

@@ -174,11 +174,11 @@ done:
 
 stk_status stk_tokenizer_open(const char *path, const stk_tokenizer_config *config, stk_tokenizer **out)
 {
-    stk_tokenizer_config standard = stk_tokenizer_config_default();
+    stk_tokenizer_config default_value = stk_tokenizer_config_default();
     char file[PATH_MAX];
     *out = NULL;
     if (!path || !path[0]) return stk_fail(STK_INVALID, "the path of the tokenizer is missing");
     if (!strcmp(path, "bytes")) return stk_tokenizer_make(STK_MODEL_BYTES, out);
     STK_RETURN_IF_ERROR(find_file(path, file, sizeof(file)));
-    return open_file(file, config ? config : &standard, out);
+    return open_file(file, config ? config : &default_value, out);
 }

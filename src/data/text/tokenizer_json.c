@@ -20,11 +20,11 @@ static bool is_type(const json_t *part, const char *type)
     return !strcmp(type_of(part), type);
 }
 
-/* A missing key is `standard`. */
-static bool get_bool(const json_t *part, const char *key, bool standard)
+/* A missing key is `default_value`. */
+static bool get_bool(const json_t *part, const char *key, bool default_value)
 {
     const json_t *value = json_object_get(part, key);
-    return json_is_boolean(value) ? json_is_true(value) : standard;
+    return json_is_boolean(value) ? json_is_true(value) : default_value;
 }
 
 static const char *get_text(const json_t *part, const char *key)

@@ -1,5 +1,5 @@
-/* See stoker/tokenizer_train.h: texts to words, words to merges, merges to a file. */
-#include "stoker/tokenizer_train.h"
+/* See stoker/data/tokenizer_train.h: texts to words, words to merges, merges to a file. */
+#include "stoker/data/tokenizer_train.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* stoker/onnx.h in a build without protobuf-c: nothing can be read, and the text says why. */
+/* stoker/files/onnx.h in a build without protobuf-c: nothing can be read, and the text says why. */
 #include "base/error.h"
 #include "graph/graph.h"
 #include "onnx/export.h"
-#include "stoker/onnx.h"
+#include "stoker/files/onnx.h"
 
 static stk_status complain(void)
 {

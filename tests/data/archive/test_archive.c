@@ -11,7 +11,7 @@
 #include "data/archive/cifar.h"
 #include "data/codec/image.h"
 #include "data/source/files.h"
-#include "stoker/download.h"
+#include "stoker/data/download.h"
 
 enum { N_PIXELS = 32 * 32 };
 

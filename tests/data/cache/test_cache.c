@@ -20,9 +20,9 @@
 #include "data/cache/row_cache.h"
 #include "data/codec/jpeg.h"
 #include "data/dataset/dataset.h"
-#include "stoker/combine.h"
-#include "stoker/loader.h"
-#include "stoker/sources.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/sources.h"
 
 enum { N_FILES = 40, N_ROWS = 8, N_BATCHES = 15 };
 static const char folder[] = "cache-data", path[] = "cache-rows";

@@ -13,7 +13,7 @@
 #include "data/codec/exif.h"
 #include "data/stage/chain.h"
 #include "golden/exif_golden.h"
-#include "stoker/dataset.h"
+#include "stoker/data/dataset.h"
 
 static stk_span span_of(const golden_exif *g)
 {

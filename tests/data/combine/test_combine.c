@@ -10,8 +10,8 @@
 
 #include "data/fake.h"
 #include "golden/order_golden.h"
-#include "stoker/combine.h"
-#include "stoker/loader.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/loader.h"
 
 enum { MOST = 4000 };
 

@@ -8,10 +8,10 @@
 
 #include "data/fake.h"
 #include "data/ragged_make.h"
-#include "golden/survey_golden.h"
-#include "stoker/cache.h"
-#include "stoker/combine.h"
-#include "stoker/regroup.h"
+#include "golden/scan_golden.h"
+#include "stoker/data/cache.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/regroup.h"
 
 enum { N_SAMPLES = 1000, MOST_BATCHES = 2000 };
 
@@ -86,7 +86,7 @@ static void packs_by_first_fit(void **state)
     stk_dataset_pack_sequences(dataset, &(stk_packing){.length = 8, .fields = tokens_only, .n_fields = 1, .value = -1});
     stk_dataset_batch(dataset, 2, false);
     assert_int_equal(stk_dataset_count(dataset), 4);
-    assert_non_null(strstr(dataset->survey[0], "packing: 7 samples in 4 rows of 8, 9.38 % padding"));
+    assert_non_null(strstr(dataset->scan[0], "packing: 7 samples in 4 rows of 8, 9.38 % padding"));
     /* 3 4 1 | 6 2 | 5 | 8 */
     static const int32_t rows[4][8] = {{0, 1, 2, 200, 201, 202, 203, 600},
                                        {100, 101, 102, 103, 104, 105, 400, 401},
@@ -319,7 +319,7 @@ static void rows_of_samples(void **state)
     stk_dataset_unbatch(dataset);
     stk_dataset_batch(dataset, 11, false);
     assert_int_equal(stk_dataset_count(dataset), 11);
-    assert_non_null(strstr(dataset->survey[0], "unbatch: 11 samples of 6"));
+    assert_non_null(strstr(dataset->scan[0], "unbatch: 11 samples of 6"));
     stk_loader *loader = open_with(dataset, NULL);
     const stk_batch *batch = stk_loader_next(loader);
     for (int i = 0; i < 11; i++)

@@ -9,9 +9,9 @@
 
 #include "data/fake.h"
 #include "data/ragged_make.h"
-#include "golden/survey_golden.h"
-#include "stoker/combine.h"
-#include "stoker/survey.h"
+#include "golden/scan_golden.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/filter.h"
 
 enum { N_SAMPLES = 1000, MOST_BATCHES = 600 };
 
@@ -29,7 +29,7 @@ static stk_dataset *make_samples(int64_t n)
 }
 
 static const int64_t boundaries[] = {10, 30, 60}, sizes[] = {16, 8, 5, 3};
-static const stk_buckets standard = {.boundaries = boundaries, .batch_sizes = sizes, .n_boundaries = 3};
+static const stk_buckets default_value = {.boundaries = boundaries, .batch_sizes = sizes, .n_boundaries = 3};
 
 static stk_dataset *make_shuffled(const stk_buckets *buckets)
 {
@@ -119,7 +119,7 @@ static void any_workers_and_any_start(void **state)
 {
     (void)state;
     static uint64_t hash[3 * MOST_BATCHES];
-    stk_dataset *dataset = make_shuffled(&standard);
+    stk_dataset *dataset = make_shuffled(&default_value);
     int64_t n_batches = stk_dataset_n_batches(dataset), n = 3 * n_batches;
     assert_true(n_batches < MOST_BATCHES);
     for (int n_threads = 1; n_threads <= 8; n_threads *= 2) {
@@ -212,7 +212,7 @@ static int64_t take(const stk_dataset *dataset, int64_t n_shards, int64_t epoch,
 static void shards_may_change_in_an_epoch(void **state)
 {
     (void)state;
-    stk_dataset *dataset = make_shuffled(&standard);
+    stk_dataset *dataset = make_shuffled(&default_value);
     for (int64_t epoch = 0; epoch < 3; epoch++) {
         int seen[N_SAMPLES] = {0};
         int64_t at = take(dataset, 4, epoch, 0, 9, seen);
@@ -265,7 +265,7 @@ static void with_other_operations(void **state)
     stk_dataset_filter_by(dataset, &rule);
     stk_dataset_shuffle_with(dataset, (stk_shuffle){.seed = 1, .window = 50});
     stk_dataset_repeat(dataset, 3);
-    stk_dataset_bucket_batch(dataset, &standard, &(stk_padding){.max_length = 40}, 1);
+    stk_dataset_bucket_batch(dataset, &default_value, &(stk_padding){.max_length = 40}, 1);
     assert_int_equal(stk_dataset_status(dataset), STK_OK);
     take(dataset, 1, 0, 0, -1, seen);
     for (int64_t i = 0; i < N_SAMPLES; i++)
@@ -297,11 +297,11 @@ static void what_has_no_buckets(void **state)
 {
     (void)state;
     static const int64_t falling[] = {10, 10}, zero[] = {1, 0, 1};
-    stk_buckets buckets = standard;
+    stk_buckets buckets = default_value;
     buckets.pad_to_boundary = true;
     refused(make_samples(100), &buckets, NULL, "a sample is 88 long, and the last boundary to pad to is 60");
     refused(make_samples(100), &(stk_buckets){.tokens = 50}, NULL, "more than the 50 tokens of a batch: cut it");
-    refused(make_samples(100), &standard, &(stk_padding){.length = 100}, "so it has no buckets");
+    refused(make_samples(100), &default_value, &(stk_padding){.length = 100}, "so it has no buckets");
     refused(make_samples(100), &(stk_buckets){.boundaries = falling, .batch_sizes = sizes, .n_boundaries = 2}, NULL,
             "boundary 1 is 10: they are above 0 and ascend");
     refused(make_samples(100), &(stk_buckets){.boundaries = boundaries, .batch_sizes = zero, .n_boundaries = 2}, NULL,
@@ -314,10 +314,11 @@ static void what_has_no_buckets(void **state)
     stk_dataset *dataset = make_samples(100);
     stk_dataset_shuffle(dataset, 1);
     stk_dataset_take(dataset, 50);
-    refused(dataset, &standard, NULL, "cannot make buckets: not after a shuffle with take, skip or shard behind it");
+    refused(dataset, &default_value, NULL,
+            "cannot make buckets: not after a shuffle with take, skip or shard behind it");
     dataset = make_fake(10, NULL);
     stk_dataset_apply(dataset, fake_decode(), fake_fit(), NULL);
-    refused(dataset, &standard, NULL, "has an open first side");
+    refused(dataset, &default_value, NULL, "has an open first side");
 }
 
 int main(void)

@@ -9,10 +9,10 @@
 #include <stdatomic.h>
 
 #include "data/fake.h"
-#include "golden/survey_golden.h"
-#include "stoker/combine.h"
-#include "stoker/loader.h"
-#include "stoker/survey.h"
+#include "golden/scan_golden.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/filter.h"
+#include "stoker/data/loader.h"
 
 enum { N_RECORDS = 1000, MOST = 4 * N_RECORDS };
 
@@ -176,7 +176,7 @@ static void corrupt_records(void **state)
     stk_dataset_on_error(dataset, STK_ON_ERROR_SKIP);
     stk_dataset_filter(dataset, divides, &by);
     finish(dataset);
-    assert_non_null(strstr(dataset->survey[0], "filter: 490 of 1000 records are kept, 10 cannot be read"));
+    assert_non_null(strstr(dataset->scan[0], "filter: 490 of 1000 records are kept, 10 cannot be read"));
     assert_int_equal(read_labels(dataset, 0, 0, 2, label), 490);
     stk_dataset_free(dataset);
 

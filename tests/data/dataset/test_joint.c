@@ -14,9 +14,9 @@
 #include "base/file.h"
 #include "data/codec/image.h"
 #include "golden/masks_golden.h"
-#include "stoker/combine.h"
-#include "stoker/fields.h"
-#include "stoker/loader.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/fields.h"
+#include "stoker/data/loader.h"
 
 enum { N = 12, H = 20, W = 24 };
 static uint8_t images[N][H][W][1], masks[N][H][W][1], small[N][H - 1][W][1];

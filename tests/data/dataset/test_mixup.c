@@ -12,8 +12,8 @@
 
 #include "data/dataset/mixup.h"
 #include "golden/mixup_golden.h"
-#include "stoker/loader.h"
-#include "stoker/mixup.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/mixup.h"
 
 enum { N = 3, H = 5, W = 4, C = 2, CLASSES = 4, PIXELS = H * W * C };
 

@@ -10,9 +10,9 @@
 
 #include "data/fake.h"
 #include "data/ragged_make.h"
-#include "golden/survey_golden.h"
-#include "stoker/cache.h"
-#include "stoker/combine.h"
+#include "golden/scan_golden.h"
+#include "stoker/data/cache.h"
+#include "stoker/data/combine.h"
 
 static stk_loader *open_at(const stk_dataset *dataset, int64_t i_batch, int n_threads, int64_t n_epochs)
 {
@@ -195,7 +195,7 @@ static void cuts_and_fields(void **state)
     stk_dataset_padded_batch(dataset, 3, false, &given, 1);
     assert_int_equal(stk_dataset_field(dataset, "tokens", false, &dtype, &shape), STK_OK);
     assert_int_equal(shape.dim[0], 7);
-    assert_int_equal(dataset->n_surveys, 0);
+    assert_int_equal(dataset->n_scans, 0);
     stk_dataset_free(dataset);
 }
 
@@ -303,7 +303,7 @@ typedef struct half_read {
 
 static _Atomic int64_t n_reads;
 
-/* [i % 7] of u8; every tenth cannot be read in the survey already, record 25 only after it. */
+/* [i % 7] of u8; every tenth cannot be read in the scan already, record 25 only after it. */
 static stk_status read_half(const stk_source *source, int64_t i, stk_scratch *scratch, stk_item *item)
 {
     int64_t n = i % 7;

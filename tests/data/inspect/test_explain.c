@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "stoker/combine.h"
-#include "stoker/explain.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/explain.h"
 
 enum { N = 100 };
 

@@ -10,7 +10,7 @@
 #include "data/codec/image.h"
 #include "data/inspect/font.h"
 #include "data/source/files.h"
-#include "stoker/sheet.h"
+#include "stoker/data/sheet.h"
 
 /* SIDE pixels are shown SIDE * ENLARGED wide. */
 enum { SIDE = 8, ENLARGED = 12, N = 5, GAP = 6, TEXT_HEIGHT = 10 };

@@ -8,9 +8,9 @@
 
 #include "data/codec/image.h"
 #include "data/source/files.h"
-#include "stoker/combine.h"
-#include "stoker/sources.h"
-#include "stoker/verify.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/sources.h"
+#include "stoker/data/verify.h"
 
 enum { N = 60, SIDE = 64 };
 

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "data/fake.h"
 #include "data/loader/ahead.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 enum { N = 1000, MOST = 4 * N };
 

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/codec/image.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 enum { N_CLASSES = 3, N_FILES = 20, SIDE = 24, N_ROWS = 8, N_BATCHES = 8 };
 

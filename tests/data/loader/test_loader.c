@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "data/fake.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 enum { N_RECORDS = 103, N_ROWS = 8, N_EPOCHS = 3, MOST_BATCHES = 64 };
 

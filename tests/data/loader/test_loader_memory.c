@@ -10,8 +10,8 @@
 
 #include "data/fake.h"
 #include "data/ragged_make.h"
-#include "stoker/loader.h"
-#include "stoker/regroup.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/regroup.h"
 
 /* Sanitizers bring their own allocator, and musl has none below malloc to call. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/thread.h"
-#include "stoker/custom.h"
-#include "stoker/loader.h"
+#include "stoker/data/custom.h"
+#include "stoker/data/loader.h"
 
 enum { N_RECORDS = 103, N_ROWS = 8, N_BATCHES = 26, MOST_PARTS = 8 };
 

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "data/loader/masked.h"
-#include "stoker/loader.h"
-#include "stoker/masked.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/masked.h"
 
 enum { SPECIAL = 5, MASK = 4, WORDS = 1000, VOCABULARY = SPECIAL + WORDS, SAMPLES = 90, LENGTH = 24 };
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "data/fake.h"
-#include "stoker/loader.h"
-#include "stoker/sources.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/sources.h"
 
 enum { WIDE = 1 << 20, EVERY = 5 };
 

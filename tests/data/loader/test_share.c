@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "data/fake.h"
-#include "stoker/combine.h"
-#include "stoker/loader.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/loader.h"
 
 enum { N_RECORDS = 1000, MOST_SHARDS = 8 };
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "data/fake.h"
 #include "data/loader/tune.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 /* --- a model: each thread makes a batch of 10 samples in 40 ms, on so many cores; a step takes step_ms --- */
 

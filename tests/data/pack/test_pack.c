@@ -10,9 +10,9 @@
 #include "data/codec/image.h"
 #include "data/source/files.h"
 #include "data/source/manifest.h"
-#include "stoker/loader.h"
-#include "stoker/pack.h"
-#include "stoker/sources.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/pack.h"
+#include "stoker/data/sources.h"
 
 enum { N_CLASSES = 3, N_EACH = 300, SIDE = 16, N = N_CLASSES * N_EACH };
 

@@ -10,7 +10,7 @@
 #include "data/source/csv.h"
 #include "data/source/files.h"
 #include "golden/csv_golden.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 static stk_scratch scratch[STK_MAX_FIELDS];
 
@@ -127,12 +127,12 @@ static void columns_and_classes(void **state)
         "\xef\xbb\xbfid,x,y,kind,note\r\n1,0.5,,\"b, big\",\"two\nlines\"\r\n\r\n2,NA,3,a,\"say \"\"hi\"\"\"\r\n");
     write_text("f/b.csv", "id,x,y,kind,note\n\n3,-1e2,4,a,\n\n\n");
     write_text("f/c.csv", "id,x,y,kind,note\n");
-    stk_source *source = open_good(in_folder("f/*.csv"),
-                                   (stk_csv_config){FIELDS({.name = "features", COLUMNS("y", "x"), .standard = "7"},
-                                                           {.name = "label", .kind = STK_CSV_CLASS, COLUMNS("kind")},
-                                                           {.name = "id", .dtype = STK_I64, COLUMNS("id")},
-                                                           {.name = "note", .kind = STK_CSV_TEXT, COLUMNS("note")}),
-                                                    .missing = "NA"});
+    stk_source *source = open_good(
+        in_folder("f/*.csv"), (stk_csv_config){FIELDS({.name = "features", COLUMNS("y", "x"), .default_value = "7"},
+                                                      {.name = "label", .kind = STK_CSV_CLASS, COLUMNS("kind")},
+                                                      {.name = "id", .dtype = STK_I64, COLUMNS("id")},
+                                                      {.name = "note", .kind = STK_CSV_TEXT, COLUMNS("note")}),
+                                               .missing = "NA"});
     static const float features[3][2] = {{7, 0.5f}, {3, 7}, {4, -100}};
     static const char *const notes[3] = {"two\nlines", "say \"hi\"", ""};
     static const int32_t labels[3] = {1, 0, 0};
@@ -239,7 +239,7 @@ static void bad_tables(void **state)
         {{COLUMNS("alpha")}, STK_INVALID, "name"},
         {{.name = "x", COLUMNS("alpha"), .dtype = STK_F16}, STK_UNSUPPORTED, "f16"},
         {{.name = "x", COLUMNS("alpha", "beta"), .kind = STK_CSV_TEXT}, STK_INVALID, "only numbers"},
-        {{.name = "x", COLUMNS("alpha"), .dtype = STK_I32, .standard = "0.5"}, STK_INVALID, "default '0.5'"},
+        {{.name = "x", COLUMNS("alpha"), .dtype = STK_I32, .default_value = "0.5"}, STK_INVALID, "default '0.5'"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         stk_status status = open_table(path, (stk_csv_config){.fields = &cases[i].field, .n_fields = 1}, &source);

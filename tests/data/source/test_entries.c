@@ -11,9 +11,9 @@
 
 #include "data/source/entries.h"
 #include "data/source/files.h"
-#include "stoker/index.h"
-#include "stoker/loader.h"
-#include "stoker/sources.h"
+#include "stoker/data/index.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/sources.h"
 
 #include "data/jpeg_make.h"
 

@@ -13,13 +13,13 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "stoker/cache.h"
-#include "stoker/combine.h"
-#include "stoker/custom.h"
-#include "stoker/explain.h"
-#include "stoker/loader.h"
-#include "stoker/sheet.h"
-#include "stoker/verify.h"
+#include "stoker/data/cache.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/custom.h"
+#include "stoker/data/explain.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/sheet.h"
+#include "stoker/data/verify.h"
 
 enum { N_SAMPLES = 43, N_ROWS = 8, N_BATCHES = 6, N_EPOCHS = 3, MOST = 64 };
 

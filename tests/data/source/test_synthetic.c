@@ -10,8 +10,8 @@
 
 #include <math.h>
 
-#include "stoker/loader.h"
-#include "stoker/synthetic.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/random.h"
 
 enum { N_SAMPLES = 40, N_ROWS = 8 };
 

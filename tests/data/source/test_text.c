@@ -12,8 +12,8 @@
 #include "data/source/files.h"
 #include "data/source/text_records.h"
 #include "data/stage/stage.h"
-#include "stoker/loader.h"
-#include "stoker/ragged.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/ragged.h"
 
 static stk_scratch scratch[STK_MAX_FIELDS];
 

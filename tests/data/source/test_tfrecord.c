@@ -16,7 +16,7 @@
 #include "data/source/files.h"
 #include "data/source/records.h"
 #include "golden/tfrecord_golden.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 static stk_scratch scratch[STK_MAX_FIELDS];
 
@@ -26,7 +26,7 @@ static const stk_feature features[] = {
     {.name = "label", .dtype = STK_I64},
     {.name = "score", .dtype = STK_F32, .shape = {1, {3}}},
     {.name = "sizes", .dtype = STK_I32, .shape = {1, {3}}},
-    {.name = "extra", .key = "image/extra", .dtype = STK_F32, .shape = {1, {3}}, .standard = score_standard},
+    {.name = "extra", .key = "image/extra", .dtype = STK_F32, .shape = {1, {3}}, .default_value = score_standard},
 };
 enum { N_FEATURES = 5 };
 

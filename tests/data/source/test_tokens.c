@@ -9,7 +9,7 @@
 
 #include "data/source/files.h"
 #include "data/source/text_records.h"
-#include "stoker/loader.h"
+#include "stoker/data/loader.h"
 
 static stk_scratch scratch[STK_MAX_FIELDS];
 

@@ -10,10 +10,10 @@
 #include "data/dataset/dataset.h"
 #include "data/source/files.h"
 #include "data/source/reader.h"
-#include "stoker/fields.h"
-#include "stoker/loader.h"
-#include "stoker/verify.h"
-#include "stoker/video.h"
+#include "stoker/data/fields.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/verify.h"
+#include "stoker/data/video.h"
 
 enum { H = 48, W = 82, FRAME = H * W * 3, N = 50 };
 #define SCALER "flags=bilinear+full_chroma_int+accurate_rnd+bitexact"

@@ -12,10 +12,10 @@
 
 #include "data/source/files.h"
 #include "golden/nifti_golden.h"
-#include "stoker/fields.h"
-#include "stoker/loader.h"
-#include "stoker/verify.h"
-#include "stoker/volumes.h"
+#include "stoker/data/fields.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/verify.h"
+#include "stoker/data/volumes.h"
 
 enum { N_GOLDEN = sizeof(golden_niftis) / sizeof(golden_niftis[0]) };
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "data/fake.h"
-#include "stoker/custom.h"
-#include "stoker/loader.h"
+#include "stoker/data/custom.h"
+#include "stoker/data/loader.h"
 
 /* --- functions as a user writes them --- */
 

@@ -18,7 +18,7 @@
 #include "data/codec/image.h"
 #include "data/synthetic/digits_draw.h"
 #include "data/synthetic/digits_strokes.h"
-#include "stoker/digits.h"
+#include "stoker/data/digits.h"
 
 static char root[64];
 

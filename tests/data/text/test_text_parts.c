@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "stoker/download.h"
-#include "stoker/loader.h"
-#include "stoker/text.h"
+#include "stoker/data/download.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/text.h"
 
 enum { N_BYTES = 1003, N_TRAIN = 902 };
 

@@ -10,7 +10,7 @@
 #include "data/source/files.h"
 #include "data/source/text_records.h"
 #include "data/text/pieces.h"
-#include "stoker/tokenize.h"
+#include "stoker/data/tokenize.h"
 
 static stk_tokenizer *open_golden(const char *name)
 {

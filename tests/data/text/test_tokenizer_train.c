@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "golden/tokenizer_train_golden.h"
-#include "stoker/tokenizer.h"
-#include "stoker/tokenizer_train.h"
+#include "stoker/data/tokenizer.h"
+#include "stoker/data/tokenizer_train.h"
 
 #define CORPUS STK_SOURCE_DIR "/tests/golden/tokenizer_train.txt"
 enum { N_MERGES = sizeof(golden_merges) / sizeof(golden_merges[0]) };

@@ -126,7 +126,7 @@ static void *keep(const stk_bf16_product *p, const buffers *x)
         wide[i] = near(x->b[i], stk_philox(6, 1, (uint64_t)i).v[0]);
     void *kept = alloc(bytes);
     memset(kept, 0xff, bytes);
-    stk_bf16_product_keep(p, wide, kept);
+    stk_bf16_product_pack(p, wide, kept);
     free(wide);
     return kept;
 }

@@ -40,7 +40,7 @@ enum { PACKS_A_THREAD = 4 };
 static void *packed_weight(const conv_state *s, const stk_kernel_args *args)
 {
     /* oneDNN's handles are not const; weights are only read. */
-    if (args->kept) return (void *)(uintptr_t)args->kept;
+    if (args->packed) return (void *)(uintptr_t)args->packed;
     return (char *)args->scratch + s->part_bytes * (size_t)s->n_parts;
 }
 
@@ -60,7 +60,7 @@ static void keep_share(const void *p, int i_share, int n_shares)
     stk_conv_pack_share(s->tiles, &s->packing, NULL, args->in[0], args->out[0], i_share, n_shares);
 }
 
-static stk_status keep(const void *p, const stk_kernel_args *args)
+static stk_status pack_weight(const void *p, const stk_kernel_args *args)
 {
     const conv_state *s = p;
     stk_cpu_parallel(PACKS_A_THREAD * s->n_threads, keep_share, &(stk_cpu_task){p, args});
@@ -123,7 +123,7 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     const conv_state *s = p;
     _Atomic int failed = STK_OK;
     conv_task task = {s, args, &failed};
-    bool packs = s->packing.kind != STK_PACK_NONE && !args->kept;
+    bool packs = s->packing.kind != STK_PACK_NONE && !args->packed;
     if (packs) stk_cpu_parallel(PACKS_A_THREAD * s->n_threads, pack_share, &task);
     stk_cpu_parallel(s->n_parts, run_part, &task);
     /* The text was kept in the thread that failed. */
@@ -293,10 +293,10 @@ stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_
     out->scratch_bytes = (s->sums_bytes + s->part_bytes) * (size_t)s->n_parts + s->packing.bytes;
     out->impl = stk_onednn_conv_impl(s->conv[0]);
     if (s->packing.kind != STK_PACK_NONE) {
-        out->kept_bytes = s->packing.bytes;
-        out->kept_layout = layout_of(&s->packing);
-        out->kept_input = 1;
-        out->keep = keep;
+        out->packed_bytes = s->packing.bytes;
+        out->packed_layout = layout_of(&s->packing);
+        out->packed_input = 1;
+        out->pack = pack_weight;
     }
     return STK_OK;
 }

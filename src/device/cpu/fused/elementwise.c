@@ -35,12 +35,12 @@ static stk_status make_single(const stk_cpu_device *device, const stk_op_call *c
     }
     stk_fused group = {
         .shape = shape, .n_in = call->n_in, .n_instr = 1, .n_out = 1, .input = input, .instr = &instr, .out = &result};
-    return stk_program_kernel(device, &group, out);
+    return stk_fused_program_kernel(device, &group, out);
 }
 
 stk_status stk_cpu_fused_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    STK_RETURN_IF_ERROR(stk_program_kernel(device, call->attrs->fused.program, out));
+    STK_RETURN_IF_ERROR(stk_fused_program_kernel(device, call->attrs->fused.program, out));
     return STK_OK;
 }
 

@@ -4,9 +4,9 @@
 #include "device/cpu/fused/program.h"
 #include "graph/dropout.h"
 
-typedef stk_program_walk walk;
+typedef stk_fused_program_walk walk;
 
-static void load_run(const stk_element_program *p, const stk_program_input *input, const char *src, int64_t n,
+static void load_run(const stk_element_program *p, const stk_fused_program_input *input, const char *src, int64_t n,
                      int64_t stride, char *dst)
 {
     if (stride == 1)
@@ -16,7 +16,7 @@ static void load_run(const stk_element_program *p, const stk_program_input *inpu
 }
 
 /* Elements first .. first+n-1 of a broadcast input: in its buffer, or where they are when they lie side by side. */
-static void *load(const stk_element_program *p, const stk_program_input *input, const char *src, int64_t first,
+static void *load(const stk_element_program *p, const stk_fused_program_input *input, const char *src, int64_t first,
                   int64_t n, char *buffer)
 {
     int64_t digit[STK_MAX_RANK], rest = first, offset = 0;
@@ -43,27 +43,27 @@ static void *load(const stk_element_program *p, const stk_program_input *input, 
     return buffer;
 }
 
-static stk_dropout_args dropout_args(const walk *w, const stk_program_instr *instr)
+static stk_dropout_args dropout_args(const walk *w, const stk_fused_program_instr *instr)
 {
     int64_t seed = *(const int64_t *)w->in[instr->seed], sample = *(const int64_t *)w->in[instr->sample];
     return (stk_dropout_args){stk_dropout_key(seed, instr->stream), sample, w->program->n_columns, instr->rate};
 }
 
-static void drop(const walk *w, const stk_program_instr *instr, int64_t first, int64_t n)
+static void drop(const walk *w, const stk_fused_program_instr *instr, int64_t first, int64_t n)
 {
     stk_dropout_args args = dropout_args(w, instr);
     instr->dropout(&args, first, n, w->at[instr->dst], w->at[instr->src[0]]);
 }
 
 /* Buffers, constants, and inputs that are the same for every block. */
-void stk_program_begin(const walk *w)
+void stk_fused_program_begin(const walk *w)
 {
     const stk_element_program *p = w->program;
     char *buffer = (char *)w->at + ((size_t)p->n_slots * sizeof(void *) + 63) / 64 * 64;
     for (int32_t s = p->n_in + p->n_out; s < p->n_slots; s++, buffer += p->slot_bytes)
         w->at[s] = buffer;
     for (int32_t i = 0; i < p->n_fills; i++) {
-        const stk_program_fill *fill = &p->fill[i];
+        const stk_fused_program_fill *fill = &p->fill[i];
         p->table->gather[fill->log2_bytes](p->block, w->at[fill->slot], &fill->bits, 0);
     }
     int64_t n = p->block < p->count ? p->block : p->count;
@@ -72,11 +72,11 @@ void stk_program_begin(const walk *w)
             w->at[i] = load(p, &p->input[i], w->in[i], 0, n, w->at[p->input[i].buffer]);
 }
 
-void stk_program_run_block(const walk *w, int64_t first, int64_t n)
+void stk_fused_program_run_block(const walk *w, int64_t first, int64_t n)
 {
     const stk_element_program *p = w->program;
     for (int32_t i = 0; i < p->n_in; i++) {
-        const stk_program_input *input = &p->input[i];
+        const stk_fused_program_input *input = &p->input[i];
         if (input->load == STK_LOAD_DENSE)
             w->at[i] = (char *)w->in[i] + ((size_t)first << input->log2_bytes);
         else if (input->load == STK_LOAD_WALK)
@@ -86,7 +86,7 @@ void stk_program_run_block(const walk *w, int64_t first, int64_t n)
         w->at[p->n_in + o] =
             o == p->band_output ? w->out[o] : (char *)w->out[o] + ((size_t)first << p->out_log2_bytes[o]);
     for (int32_t j = 0; j < p->n_instr; j++) {
-        const stk_program_instr *instr = &p->instr[j];
+        const stk_fused_program_instr *instr = &p->instr[j];
         if (!instr->run) {
             drop(w, instr, first, n);
             continue;
@@ -109,12 +109,12 @@ static void run_share(const void *p, int i_thread, int n_threads)
     stk_cpu_share(program->count, program->block, i_thread, n_threads, &begin_at, &end_at);
     if (begin_at >= end_at) return;
     w.at = (void **)(void *)((char *)task->args->scratch + program->thread_bytes * (size_t)i_thread);
-    stk_program_begin(&w);
+    stk_fused_program_begin(&w);
     for (int64_t i = begin_at; i < end_at; i += program->block)
-        stk_program_run_block(&w, i, end_at - i < program->block ? end_at - i : program->block);
+        stk_fused_program_run_block(&w, i, end_at - i < program->block ? end_at - i : program->block);
 }
 
-stk_status stk_program_interpret(const void *state, const stk_kernel_args *args)
+stk_status stk_fused_program_interpret(const void *state, const stk_kernel_args *args)
 {
     const stk_element_program *program = state;
     stk_cpu_parallel(program->n_threads, run_share, &(stk_cpu_task){state, args});

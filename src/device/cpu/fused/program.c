@@ -3,22 +3,22 @@
 
 #include "base/error.h"
 
-static void write_instr(stk_program_builder *b, int32_t j)
+static void write_instr(stk_fused_program_builder *b, int32_t j)
 {
     stk_element_program *p = b->program;
     const stk_fused_instr *from = &b->instr[j];
     int32_t slot = b->slot[b->n_in + j];
     if (from->op == STK_OP_constant) {
-        p->fill[p->n_fills++] =
-            (stk_program_fill){slot, stk_dtype_log2(from->dtype), stk_element_bits(b->isa, from->dtype, from->value)};
+        p->fill[p->n_fills++] = (stk_fused_program_fill){slot, stk_dtype_log2(from->dtype),
+                                                         stk_element_bits(b->isa, from->dtype, from->value)};
         return;
     }
-    stk_program_instr *to = &p->instr[p->n_instr++];
-    *to = (stk_program_instr){.run = stk_program_find_loop(b, from), .dst = slot};
+    stk_fused_program_instr *to = &p->instr[p->n_instr++];
+    *to = (stk_fused_program_instr){.run = stk_fused_program_find_loop(b, from), .dst = slot};
     for (int i = 0; i < 3; i++)
         to->src[i] = from->operand[i] < 0 ? 0 : b->slot[from->operand[i]];
     if (from->op != STK_OP_dropout) return;
-    bool is_stored = stk_program_dtype(b, from->operand[0]) == STK_BF16;
+    bool is_stored = stk_fused_program_dtype(b, from->operand[0]) == STK_BF16;
     to->dropout = from->dtype == STK_F64        ? b->table->dropout_f64
                   : from->src_dtype == STK_BF16 ? b->table->dropout_bf16[is_stored][from->dtype == STK_BF16]
                                                 : b->table->dropout_f32;
@@ -28,11 +28,11 @@ static void write_instr(stk_program_builder *b, int32_t j)
     to->rate = from->value;
 }
 
-static void write_copies(stk_program_builder *b)
+static void write_copies(stk_fused_program_builder *b)
 {
     stk_element_program *p = b->program;
     for (int32_t o = 0; o < p->n_out; o++)
-        if (b->slot[b->out[o]] != p->n_in + o) p->copy[p->n_copies++] = (stk_program_copy){o, b->slot[b->out[o]]};
+        if (b->slot[b->out[o]] != p->n_in + o) p->copy[p->n_copies++] = (stk_fused_program_copy){o, b->slot[b->out[o]]};
 }
 
 /* In units of one simple instruction, a guess. */
@@ -55,12 +55,12 @@ static double instr_weight(const stk_fused_instr *instr)
     }
 }
 
-static stk_status compile(stk_program_builder *b)
+static stk_status compile(stk_fused_program_builder *b)
 {
     stk_element_program *p = b->program;
     const stk_fused *g = b->group;
     int64_t widest = 1;
-    STK_RETURN_IF_ERROR(stk_program_lower(b));
+    STK_RETURN_IF_ERROR(stk_fused_program_lower(b));
     p->input = stk_arena_alloc(b->arena, ((size_t)g->n_in + 1) * sizeof(*p->input));
     p->out_log2_bytes = stk_arena_alloc(b->arena, ((size_t)g->n_out + 1) * sizeof(*p->out_log2_bytes));
     p->instr = stk_arena_alloc(b->arena, ((size_t)b->n_instr + 1) * sizeof(*p->instr));
@@ -70,17 +70,17 @@ static stk_status compile(stk_program_builder *b)
         return stk_fail_memory((size_t)b->n_instr * sizeof(*p->instr));
     p->n_in = g->n_in;
     p->n_out = g->n_out;
-    stk_program_collapse(b);
+    stk_fused_program_collapse(b);
     double work = p->n_in + p->n_out;
     for (int32_t r = 0; r < b->n_in + b->n_instr; r++) {
-        int64_t bytes = (int64_t)stk_dtype_bytes(stk_program_dtype(b, r));
+        int64_t bytes = (int64_t)stk_dtype_bytes(stk_fused_program_dtype(b, r));
         if (bytes > widest && (r >= b->n_in || p->input[r].load != STK_LOAD_NONE)) widest = bytes;
         if (r >= b->n_in) work += instr_weight(&b->instr[r - b->n_in]);
     }
     for (int32_t o = 0; o < p->n_out; o++)
-        p->out_log2_bytes[o] = stk_dtype_log2(stk_program_dtype(b, b->out[o]));
-    STK_RETURN_IF_ERROR(stk_program_assign_slots(b));
-    stk_program_choose_block(b, p->n_slots - p->n_in - p->n_out, widest);
+        p->out_log2_bytes[o] = stk_dtype_log2(stk_fused_program_dtype(b, b->out[o]));
+    STK_RETURN_IF_ERROR(stk_fused_program_assign_slots(b));
+    stk_fused_program_choose_block(b, p->n_slots - p->n_in - p->n_out, widest);
     for (int32_t j = 0; j < b->n_instr; j++)
         write_instr(b, j);
     write_copies(b);
@@ -94,7 +94,7 @@ static void release(void *state)
     stk_arena_free(((stk_element_program *)state)->arena);
 }
 
-stk_status stk_program_kernel(const stk_cpu_device *device, const stk_fused *group, stk_kernel *out)
+stk_status stk_fused_program_kernel(const stk_cpu_device *device, const stk_fused *group, stk_kernel *out)
 {
     stk_arena *arena = stk_arena_new();
     stk_element_program *program = arena ? stk_arena_alloc(arena, sizeof(*program)) : NULL;
@@ -105,29 +105,29 @@ stk_status stk_program_kernel(const stk_cpu_device *device, const stk_fused *gro
     program->arena = arena;
     program->table = stk_element_of(device->isa);
     program->n_threads = device->base.n_threads;
-    out->run = stk_program_interpret;
+    out->run = stk_fused_program_interpret;
     out->state = program;
     out->release = release;
     program->band_output = -1;
     stk_fused with = *group;
     int32_t i_value = 0;
     if (group->reduce.axes) {
-        STK_RETURN_IF_ERROR(stk_program_reduce_extend(arena, group, &with, &i_value));
+        STK_RETURN_IF_ERROR(stk_fused_program_reduce_extend(arena, group, &with, &i_value));
         if (with.n_out > group->n_out) program->band_output = i_value;
-        out->run = stk_program_reduce_run;
+        out->run = stk_fused_program_reduce_run;
     }
-    stk_program_builder b = {.group = &with,
-                             .program = program,
-                             .isa = device->isa,
-                             .table = program->table,
-                             .arena = arena,
-                             .n_in = group->n_in,
-                             .in_place = out->in_place};
+    stk_fused_program_builder b = {.group = &with,
+                                   .program = program,
+                                   .isa = device->isa,
+                                   .table = program->table,
+                                   .arena = arena,
+                                   .n_in = group->n_in,
+                                   .in_place = out->in_place};
     STK_RETURN_IF_ERROR(compile(&b));
     if (group->reduce.axes) {
-        STK_RETURN_IF_ERROR(stk_program_reduce_make(&b, i_value, stk_reduce_of(device->isa)));
+        STK_RETURN_IF_ERROR(stk_fused_program_reduce_make(&b, i_value, stk_reduce_of(device->isa)));
         if (i_value < 8 && program->band_output >= 0) out->in_place[i_value] = 0;
-        out->scratch_bytes = stk_program_reduce_scratch(program);
+        out->scratch_bytes = stk_fused_program_reduce_scratch(program);
         return STK_OK;
     }
     out->scratch_bytes = program->thread_bytes * (size_t)program->n_threads;

@@ -23,34 +23,34 @@ typedef enum stk_load {
     STK_LOAD_NONE   /* seed or sample of dropout: no element reads it */
 } stk_load;
 
-typedef struct stk_program_input {
+typedef struct stk_fused_program_input {
     stk_load load;
     int log2_bytes;
     int32_t buffer; /* slot, where it is loaded */
     int64_t stride[STK_MAX_RANK];
-} stk_program_input;
+} stk_fused_program_input;
 
-typedef struct stk_program_instr {
+typedef struct stk_fused_program_instr {
     stk_element_fn run; /* NULL: dropout */
     int32_t dst, src[3];
     stk_dropout_fn dropout;
     int32_t seed, sample; /* inputs */
     int64_t stream;
     double rate;
-} stk_program_instr;
+} stk_fused_program_instr;
 
-typedef struct stk_program_fill {
+typedef struct stk_fused_program_fill {
     int32_t slot;
     int log2_bytes;
     uint64_t bits;
-} stk_program_fill;
+} stk_fused_program_fill;
 
 /* An output that is not made in place: copied from a slot at the end of a block. */
-typedef struct stk_program_copy {
+typedef struct stk_fused_program_copy {
     int32_t out, slot;
-} stk_program_copy;
+} stk_fused_program_copy;
 
-struct stk_program_reduce;
+struct stk_fused_program_reduce;
 
 typedef struct stk_element_program {
     stk_arena *arena; /* of all arrays, and of this */
@@ -61,33 +61,33 @@ typedef struct stk_element_program {
     int64_t count, block, n_columns;
     int32_t n_in, n_out, n_slots, n_instr, n_fills, n_copies;
     size_t slot_bytes, thread_bytes; /* of a buffer; of a thread's scratch */
-    stk_program_input *input;
-    stk_program_instr *instr;
-    stk_program_fill *fill;
-    stk_program_copy *copy;
+    stk_fused_program_input *input;
+    stk_fused_program_instr *instr;
+    stk_fused_program_fill *fill;
+    stk_fused_program_copy *copy;
     int *out_log2_bytes;
     /* NULL: the group reduces nothing. What it reduces may be an output of the program that is none of the kernel's,
      * and exists a band at a time: band_output, the last one; -1: none such. */
-    const struct stk_program_reduce *reduce;
+    const struct stk_fused_program_reduce *reduce;
     int32_t band_output;
 } stk_element_program;
 
 /* Makes a kernel of a group. */
-stk_status stk_program_kernel(const stk_cpu_device *device, const stk_fused *group, stk_kernel *out);
+stk_status stk_fused_program_kernel(const stk_cpu_device *device, const stk_fused *group, stk_kernel *out);
 /* Where one thread is. */
-typedef struct stk_program_walk {
+typedef struct stk_fused_program_walk {
     const stk_element_program *program;
     void *const *in;
     void *const *out;
     void **at; /* by slot: the beginning of the thread's scratch, of thread_bytes */
-} stk_program_walk;
+} stk_fused_program_walk;
 
 /* Fills buffers that are the same for all blocks, and at. */
-void stk_program_begin(const stk_program_walk *walk);
+void stk_fused_program_begin(const stk_fused_program_walk *walk);
 /* Elements first .. first+n-1, n at most a block, first a multiple of what inputs that are loaded once repeat after. */
-void stk_program_run_block(const stk_program_walk *walk, int64_t first, int64_t n);
+void stk_fused_program_run_block(const stk_fused_program_walk *walk, int64_t first, int64_t n);
 
 /* The kernel's run. */
-stk_status stk_program_interpret(const void *state, const stk_kernel_args *args);
+stk_status stk_fused_program_interpret(const void *state, const stk_kernel_args *args);
 
 #endif

@@ -10,12 +10,12 @@ static bool is_half(stk_dtype dtype)
     return dtype == STK_BF16 || dtype == STK_F16;
 }
 
-stk_dtype stk_program_dtype(const stk_program_builder *b, int32_t r)
+stk_dtype stk_fused_program_dtype(const stk_fused_program_builder *b, int32_t r)
 {
     return r < b->n_in ? b->group->input[r].dtype : b->instr[r - b->n_in].dtype;
 }
 
-bool stk_program_reads(const stk_program_builder *b, int32_t r, bool elements)
+bool stk_fused_program_reads(const stk_fused_program_builder *b, int32_t r, bool elements)
 {
     for (int32_t j = 0; j < b->n_instr; j++)
         for (int i = 0; i < 3; i++) {
@@ -27,7 +27,7 @@ bool stk_program_reads(const stk_program_builder *b, int32_t r, bool elements)
     return false;
 }
 
-int32_t stk_program_emit(stk_program_builder *b, stk_fused_instr instr)
+int32_t stk_fused_program_emit(stk_fused_program_builder *b, stk_fused_instr instr)
 {
     b->instr[b->n_instr] = instr;
     int32_t r = b->n_in + b->n_instr;
@@ -35,56 +35,56 @@ int32_t stk_program_emit(stk_program_builder *b, stk_fused_instr instr)
     return b->n_in + b->n_instr++;
 }
 
-int32_t stk_program_emit_cast(stk_program_builder *b, int32_t r, stk_dtype to)
+int32_t stk_fused_program_emit_cast(stk_fused_program_builder *b, int32_t r, stk_dtype to)
 {
-    return stk_program_emit(
+    return stk_fused_program_emit(
         b, (stk_fused_instr){
-               .op = STK_OP_cast, .dtype = to, .src_dtype = stk_program_dtype(b, r), .operand = {r, -1, -1}});
+               .op = STK_OP_cast, .dtype = to, .src_dtype = stk_fused_program_dtype(b, r), .operand = {r, -1, -1}});
 }
 
-int32_t stk_program_widen(stk_program_builder *b, int32_t r)
+int32_t stk_fused_program_widen(stk_fused_program_builder *b, int32_t r)
 {
-    if (r < 0 || !is_half(stk_program_dtype(b, r))) return r;
-    if (b->wide[r] < 0) b->wide[r] = stk_program_emit_cast(b, r, STK_F32);
+    if (r < 0 || !is_half(stk_fused_program_dtype(b, r))) return r;
+    if (b->wide[r] < 0) b->wide[r] = stk_fused_program_emit_cast(b, r, STK_F32);
     return b->wide[r];
 }
 
-static int32_t lower_cast(stk_program_builder *b, stk_fused_instr instr)
+static int32_t lower_cast(stk_fused_program_builder *b, stk_fused_instr instr)
 {
     if (instr.src_dtype == instr.dtype && is_half(instr.dtype)) return instr.operand[0];
-    if (b->table->cast[instr.src_dtype][instr.dtype]) return stk_program_emit(b, instr);
-    return stk_program_emit_cast(b, stk_program_emit_cast(b, instr.operand[0], STK_F32), instr.dtype);
+    if (b->table->cast[instr.src_dtype][instr.dtype]) return stk_fused_program_emit(b, instr);
+    return stk_fused_program_emit_cast(b, stk_fused_program_emit_cast(b, instr.operand[0], STK_F32), instr.dtype);
 }
 
 /* operand holds lowered registers already. */
-static int32_t lower_instr(stk_program_builder *b, stk_fused_instr instr)
+static int32_t lower_instr(stk_fused_program_builder *b, stk_fused_instr instr)
 {
     stk_dtype dtype = instr.dtype;
-    if (dtype == STK_BF16 || instr.src_dtype == STK_BF16) return stk_program_lower_bf16(b, instr);
+    if (dtype == STK_BF16 || instr.src_dtype == STK_BF16) return stk_fused_program_lower_bf16(b, instr);
     switch (instr.op) {
     case STK_OP_cast: return lower_cast(b, instr);
     case STK_OP_compare:
         if (is_half(instr.src_dtype)) instr.src_dtype = STK_F32;
         for (int i = 0; i < 2; i++)
-            instr.operand[i] = stk_program_widen(b, instr.operand[i]);
-        return stk_program_emit(b, instr);
+            instr.operand[i] = stk_fused_program_widen(b, instr.operand[i]);
+        return stk_fused_program_emit(b, instr);
     case STK_OP_unary:
     case STK_OP_binary:
     case STK_OP_dropout:
-        if (!is_half(dtype)) return stk_program_emit(b, instr);
+        if (!is_half(dtype)) return stk_fused_program_emit(b, instr);
         for (int i = 0; i < 2; i++)
-            instr.operand[i] = stk_program_widen(b, instr.operand[i]);
+            instr.operand[i] = stk_fused_program_widen(b, instr.operand[i]);
         instr.dtype = instr.src_dtype = STK_F32;
-        return stk_program_emit_cast(b, stk_program_emit(b, instr), dtype);
-    default: return stk_program_emit(b, instr);
+        return stk_fused_program_emit_cast(b, stk_fused_program_emit(b, instr), dtype);
+    default: return stk_fused_program_emit(b, instr);
     }
 }
 
-stk_element_fn stk_program_find_loop(const stk_program_builder *b, const stk_fused_instr *instr)
+stk_element_fn stk_fused_program_find_loop(const stk_fused_program_builder *b, const stk_fused_instr *instr)
 {
     const stk_element_table *t = b->table;
     if (instr->dtype == STK_BF16 || instr->src_dtype == STK_BF16) {
-        stk_element_fn rounded = stk_program_find_bf16_loop(b, instr);
+        stk_element_fn rounded = stk_fused_program_find_bf16_loop(b, instr);
         if (rounded) return rounded;
     }
     switch (instr->op) {
@@ -99,12 +99,12 @@ stk_element_fn stk_program_find_loop(const stk_program_builder *b, const stk_fus
     }
 }
 
-static stk_status check_instr(const stk_program_builder *b, const stk_fused_instr *instr, int32_t n_registers)
+static stk_status check_instr(const stk_fused_program_builder *b, const stk_fused_instr *instr, int32_t n_registers)
 {
     for (int i = 0; i < 3; i++)
         if (instr->operand[i] >= n_registers)
             return stk_fail(STK_INTERNAL, "an instruction of a fused group reads a later register");
-    bool is_known = instr->op == STK_OP_constant || stk_program_find_loop(b, instr) ||
+    bool is_known = instr->op == STK_OP_constant || stk_fused_program_find_loop(b, instr) ||
                     (instr->op == STK_OP_dropout &&
                      (instr->dtype == STK_F32 || instr->dtype == STK_F64 || instr->dtype == STK_BF16));
     if (is_known) return STK_OK;
@@ -130,7 +130,7 @@ static stk_status check_order(const stk_fused *g)
     return STK_OK;
 }
 
-stk_status stk_program_lower(stk_program_builder *b)
+stk_status stk_fused_program_lower(stk_fused_program_builder *b)
 {
     const stk_fused *g = b->group;
     /* An instruction becomes six at most: three operands widened, itself, and a rounding of its result; an output may
@@ -150,15 +150,15 @@ stk_status stk_program_lower(stk_program_builder *b)
         b->wide[i] = b->stored[i] = b->share[i] = -1;
     }
     STK_RETURN_IF_ERROR(check_order(g));
-    STK_RETURN_IF_ERROR(stk_program_find_parts(b));
+    STK_RETURN_IF_ERROR(stk_fused_program_find_parts(b));
     for (int32_t j = 0; j < g->n_instr; j++) {
         if (!b->is_needed[j]) continue;
         b->i_instr = j;
-        stk_program_part part = b->part[j];
+        stk_fused_program_part part = b->part[j];
         if (part.kind >= 0) {
             for (int i = 0; i < 3; i++)
                 if (part.operand[i] >= 0) part.operand[i] = map[part.operand[i]];
-            map[g->n_in + j] = stk_program_lower_part(b, part);
+            map[g->n_in + j] = stk_fused_program_lower_part(b, part);
             continue;
         }
         stk_fused_instr instr = g->instr[j];
@@ -168,7 +168,7 @@ stk_status stk_program_lower(stk_program_builder *b)
         map[g->n_in + j] = lower_instr(b, instr);
     }
     for (int32_t o = 0; o < g->n_out; o++)
-        b->out[o] = stk_program_store(b, map[g->out[o]], group_dtype(g, g->out[o]));
+        b->out[o] = stk_fused_program_store(b, map[g->out[o]], group_dtype(g, g->out[o]));
     for (int32_t j = 0; j < b->n_instr; j++)
         STK_RETURN_IF_ERROR(check_instr(b, &b->instr[j], b->n_in + j));
     return STK_OK;

@@ -10,7 +10,7 @@ enum { MOST_UNITS = 16, MOST_OUT = 16 };
 
 /* --- preparing --- */
 
-stk_status stk_program_reduce_extend(stk_arena *arena, const stk_fused *group, stk_fused *out, int32_t *i_value)
+stk_status stk_fused_program_reduce_extend(stk_arena *arena, const stk_fused *group, stk_fused *out, int32_t *i_value)
 {
     *out = *group;
     for (*i_value = 0; *i_value < group->n_out; ++*i_value)
@@ -30,14 +30,14 @@ static bool has_long_rows(const stk_fused_matrix *m)
     return !m->by_columns && m->n_columns > ROW_BAND;
 }
 
-bool stk_program_reduce_repeats(const stk_fused *group, int64_t period)
+bool stk_fused_program_reduce_repeats(const stk_fused *group, int64_t period)
 {
     stk_fused_matrix m;
     stk_fused_find_matrix(group->shape, group->reduce.axes, &m);
     return m.n_columns % period == 0 && (!has_long_rows(&m) || ROW_BAND % period == 0);
 }
 
-static void cut(stk_program_reduce *r, int64_t count, bool is_buffered)
+static void cut(stk_fused_program_reduce *r, int64_t count, bool is_buffered)
 {
     int64_t n_columns = r->matrix.n_columns, n_rows = r->matrix.n_rows;
     r->n_results = r->matrix.by_columns ? n_columns : n_rows;
@@ -69,13 +69,13 @@ static const stk_reduce_fns *find_fns(const stk_reduce_table *table, int kind, s
                                     : &table->sum[dtype];
 }
 
-stk_status stk_program_reduce_make(stk_program_builder *b, int32_t i_value, const stk_reduce_table *table)
+stk_status stk_fused_program_reduce_make(stk_fused_program_builder *b, int32_t i_value, const stk_reduce_table *table)
 {
     stk_element_program *p = b->program;
     const stk_fused_reduce *reduce = &b->group->reduce;
-    stk_dtype value = stk_program_dtype(b, b->out[i_value]);
+    stk_dtype value = stk_fused_program_dtype(b, b->out[i_value]);
     stk_dtype result = reduce->wide && value != STK_F64 ? STK_F32 : value;
-    stk_program_reduce *r = stk_arena_alloc(b->arena, sizeof(*r));
+    stk_fused_program_reduce *r = stk_arena_alloc(b->arena, sizeof(*r));
     if (!r) return stk_fail_memory(sizeof(*r));
     if (!stk_fused_find_matrix(b->group->shape, reduce->axes, &r->matrix))
         return stk_fail(STK_UNSUPPORTED, "the cpu device reduces groups over their first or last axes alone");
@@ -97,14 +97,14 @@ stk_status stk_program_reduce_make(stk_program_builder *b, int32_t i_value, cons
     return STK_OK;
 }
 
-static int64_t count_accumulators(const stk_program_reduce *r)
+static int64_t count_accumulators(const stk_fused_program_reduce *r)
 {
     if (r->way == STK_REDUCE_SHORT_ROWS) return 0;
     if (r->way == STK_REDUCE_LONG_ROWS) return r->n_units;
     return r->n_results * (r->n_units > 1 ? r->n_units : 1);
 }
 
-size_t stk_program_reduce_scratch(const stk_element_program *p)
+size_t stk_fused_program_reduce_scratch(const stk_element_program *p)
 {
     return p->thread_bytes * (size_t)p->n_threads + (size_t)count_accumulators(p->reduce) * sizeof(stk_wide);
 }
@@ -112,8 +112,8 @@ size_t stk_program_reduce_scratch(const stk_element_program *p)
 /* --- running --- */
 
 typedef struct share {
-    const stk_program_reduce *r;
-    stk_program_walk walk;
+    const stk_fused_program_reduce *r;
+    stk_fused_program_walk walk;
     void *out[MOST_OUT + 1];
     char *buffer, *result;
     stk_wide *acc; /* of all units */
@@ -127,7 +127,7 @@ static const char *make_band(share *s, int64_t begin, int64_t end)
     for (int64_t i = begin, n; i < end; i += n) {
         n = end - i < block ? end - i : block;
         if (p->band_output >= 0) s->out[p->band_output] = s->buffer + ((size_t)(i - begin) << s->r->value_log2_bytes);
-        stk_program_run_block(&s->walk, i, n);
+        stk_fused_program_run_block(&s->walk, i, n);
     }
     if (p->band_output >= 0) return s->buffer;
     return (char *)s->out[s->r->i_value] + ((size_t)begin << s->r->value_log2_bytes);
@@ -135,7 +135,7 @@ static const char *make_band(share *s, int64_t begin, int64_t end)
 
 static void reduce_short_rows(share *s, int64_t begin, int64_t end)
 {
-    const stk_program_reduce *r = s->r;
+    const stk_fused_program_reduce *r = s->r;
     int64_t n_columns = r->matrix.n_columns;
     const char *value = make_band(s, begin, end);
     for (int64_t i = begin / n_columns; i < end / n_columns; i++) {
@@ -155,7 +155,7 @@ static void reduce_piece(share *s, int64_t begin, int64_t end, stk_wide *acc)
     }
 }
 
-static void start_accumulators(const stk_program_reduce *r, int64_t n, stk_wide *acc)
+static void start_accumulators(const stk_fused_program_reduce *r, int64_t n, stk_wide *acc)
 {
     for (int64_t i = 0; i < n; i++)
         acc[i] = r->fns.first;
@@ -163,7 +163,7 @@ static void start_accumulators(const stk_program_reduce *r, int64_t n, stk_wide 
 
 static void reduce_columns(share *s, int64_t begin, int64_t end, stk_wide *acc)
 {
-    const stk_program_reduce *r = s->r;
+    const stk_fused_program_reduce *r = s->r;
     int64_t n_columns = r->matrix.n_columns;
     start_accumulators(r, n_columns, acc);
     for (int64_t i = begin, n; i < end; i += n) {
@@ -174,7 +174,7 @@ static void reduce_columns(share *s, int64_t begin, int64_t end, stk_wide *acc)
 
 static void reduce_unit(share *s, int64_t unit)
 {
-    const stk_program_reduce *r = s->r;
+    const stk_fused_program_reduce *r = s->r;
     int64_t begin = unit * r->unit, end = s->walk.program->count;
     if (r->way == STK_REDUCE_LONG_ROWS) {
         int64_t row = unit / r->n_pieces;
@@ -205,13 +205,14 @@ static void reduce_share(const void *state, int i_part, int n_parts)
                .acc = (stk_wide *)(void *)(scratch + p->thread_bytes * (size_t)n_parts)};
     for (int32_t o = 0; o < n_own; o++)
         s.out[o] = task->args->out[o];
-    s.walk = (stk_program_walk){.program = p, .in = task->args->in, .out = s.out, .at = (void **)(void *)own};
-    stk_program_begin(&s.walk);
+    s.walk = (stk_fused_program_walk){.program = p, .in = task->args->in, .out = s.out, .at = (void **)(void *)own};
+    stk_fused_program_begin(&s.walk);
     for (int64_t unit = begin; unit < end; unit++)
         reduce_unit(&s, unit);
 }
 
-static void finish_rows(const stk_program_reduce *r, const stk_wide *all, int64_t begin, int64_t end, char *result)
+static void finish_rows(const stk_fused_program_reduce *r, const stk_wide *all, int64_t begin, int64_t end,
+                        char *result)
 {
     for (int64_t i = begin; i < end; i++) {
         stk_wide acc = r->fns.first;
@@ -221,7 +222,7 @@ static void finish_rows(const stk_program_reduce *r, const stk_wide *all, int64_
     }
 }
 
-static void finish_columns(const stk_program_reduce *r, stk_wide *all, int64_t begin, int64_t end, char *result)
+static void finish_columns(const stk_fused_program_reduce *r, stk_wide *all, int64_t begin, int64_t end, char *result)
 {
     int64_t n = end - begin;
     if (r->n_units == 0) start_accumulators(r, n, all + begin);
@@ -244,7 +245,7 @@ static void finish_share(const void *state, int i_part, int n_parts)
         finish_columns(p->reduce, (stk_wide *)(void *)scratch, begin, end, result);
 }
 
-stk_status stk_program_reduce_run(const void *state, const stk_kernel_args *args)
+stk_status stk_fused_program_reduce_run(const void *state, const stk_kernel_args *args)
 {
     const stk_element_program *p = state;
     stk_cpu_task task = {state, args};

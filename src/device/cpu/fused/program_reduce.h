@@ -26,7 +26,7 @@
 
 typedef enum stk_reduce_way { STK_REDUCE_SHORT_ROWS, STK_REDUCE_LONG_ROWS, STK_REDUCE_COLUMNS } stk_reduce_way;
 
-typedef struct stk_program_reduce {
+typedef struct stk_fused_program_reduce {
     stk_reduce_way way;
     stk_fused_matrix matrix;
     int32_t i_value; /* the program's output that is reduced */
@@ -38,17 +38,17 @@ typedef struct stk_program_reduce {
     int64_t unit;         /* elements of whole bands; the last one of a row, or of all, may be shorter */
     int64_t n_pieces;     /* long rows: units of a row */
     size_t buffer_offset; /* in a thread's scratch: the band of a value that is no output */
-} stk_program_reduce;
+} stk_fused_program_reduce;
 
 /* The group with the value that is reduced among its outputs: as one more where it is none. */
-stk_status stk_program_reduce_extend(stk_arena *arena, const stk_fused *group, stk_fused *out, int32_t *i_value);
+stk_status stk_fused_program_reduce_extend(stk_arena *arena, const stk_fused *group, stk_fused *out, int32_t *i_value);
 /* Whether all bands begin at multiples of so many elements. */
-bool stk_program_reduce_repeats(const stk_fused *group, int64_t period);
+bool stk_fused_program_reduce_repeats(const stk_fused *group, int64_t period);
 /* After all else: fills program->reduce and adds to thread_bytes. */
-stk_status stk_program_reduce_make(stk_program_builder *b, int32_t i_value, const stk_reduce_table *table);
+stk_status stk_fused_program_reduce_make(stk_fused_program_builder *b, int32_t i_value, const stk_reduce_table *table);
 /* Of the kernel, with n_threads known. */
-size_t stk_program_reduce_scratch(const stk_element_program *program);
+size_t stk_fused_program_reduce_scratch(const stk_element_program *program);
 /* The kernel's run. */
-stk_status stk_program_reduce_run(const void *state, const stk_kernel_args *args);
+stk_status stk_fused_program_reduce_run(const void *state, const stk_kernel_args *args);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 
-static stk_status find_last_uses(stk_program_builder *b)
+static stk_status find_last_uses(stk_fused_program_builder *b)
 {
     size_t n = (size_t)b->n_in + (size_t)b->n_instr + 1;
     b->last_use = stk_arena_alloc(b->arena, n * sizeof(*b->last_use));
@@ -22,20 +22,20 @@ static stk_status find_last_uses(stk_program_builder *b)
 }
 
 /* An output may lie where a dense input lies, unless that one is needed as a whole or to the end. */
-static void find_in_place(stk_program_builder *b)
+static void find_in_place(stk_fused_program_builder *b)
 {
     stk_element_program *p = b->program;
     for (int32_t o = 0; o < p->n_out && o < 8; o++) {
         if (b->out[o] < b->n_in) continue;
         for (int32_t i = 0; i < p->n_in && i < 32; i++)
             if (p->input[i].load == STK_LOAD_DENSE && p->input[i].log2_bytes == p->out_log2_bytes[o] &&
-                b->last_use[i] < b->n_instr && !stk_program_reads(b, i, false))
+                b->last_use[i] < b->n_instr && !stk_fused_program_reads(b, i, false))
                 b->in_place[o] |= 1u << i;
     }
 }
 
 /* True when instruction j may write output o at once: nothing that may lie there is read later. */
-static bool may_write(const stk_program_builder *b, int32_t o, int32_t j)
+static bool may_write(const stk_fused_program_builder *b, int32_t o, int32_t j)
 {
     if (o >= 8) return true;
     for (int32_t i = 0; i < b->n_in && i < 32; i++)
@@ -44,7 +44,7 @@ static bool may_write(const stk_program_builder *b, int32_t o, int32_t j)
 }
 
 /* The output whose memory the result of instruction j can be made in, or -1. */
-static int32_t find_output(const stk_program_builder *b, int32_t j)
+static int32_t find_output(const stk_fused_program_builder *b, int32_t j)
 {
     for (int32_t o = 0; o < b->program->n_out; o++)
         if (b->out[o] == b->n_in + j && may_write(b, o, j)) return o;
@@ -61,7 +61,7 @@ static int32_t take_slot(slot_pool *pool)
 }
 
 /* Gives the buffers of registers that instruction j reads last back to the pool. */
-static void release_operands(const stk_program_builder *b, slot_pool *pool, int32_t j)
+static void release_operands(const stk_fused_program_builder *b, slot_pool *pool, int32_t j)
 {
     for (int i = 0; i < 3; i++) {
         int32_t r = b->instr[j].operand[i];
@@ -71,19 +71,19 @@ static void release_operands(const stk_program_builder *b, slot_pool *pool, int3
     }
 }
 
-static bool widths_are_equal(const stk_program_builder *b, int32_t j)
+static bool widths_are_equal(const stk_fused_program_builder *b, int32_t j)
 {
     int own = stk_dtype_log2(b->instr[j].dtype);
     for (int i = 0; i < 3; i++) {
         int32_t r = b->instr[j].operand[i];
-        if (r >= 0 && stk_dtype_log2(stk_program_dtype(b, r)) != own) return false;
+        if (r >= 0 && stk_dtype_log2(stk_fused_program_dtype(b, r)) != own) return false;
     }
     return true;
 }
 
 /* Constants and loaded inputs keep their buffers; results share. A loop may write where it reads if elements are
  * equally wide. */
-stk_status stk_program_assign_slots(stk_program_builder *b)
+stk_status stk_fused_program_assign_slots(stk_fused_program_builder *b)
 {
     stk_element_program *p = b->program;
     slot_pool pool = {.next = p->n_in + p->n_out};

@@ -3,7 +3,7 @@
 
 enum { L1_BYTES = 24576, LEAST_BLOCK = 128, MOST_BLOCK = 1024 };
 
-static bool merges(const stk_program_builder *b, int axis, int64_t inner_dim)
+static bool merges(const stk_fused_program_builder *b, int axis, int64_t inner_dim)
 {
     for (int32_t i = 0; i < b->n_in; i++)
         if (b->program->input[i].stride[axis - 1] != b->program->input[i].stride[axis] * inner_dim) return false;
@@ -11,7 +11,7 @@ static bool merges(const stk_program_builder *b, int axis, int64_t inner_dim)
 }
 
 /* Drops axes of length 1 and joins neighbours that every input walks as one. */
-static void collapse_axes(stk_program_builder *b)
+static void collapse_axes(stk_fused_program_builder *b)
 {
     stk_element_program *p = b->program;
     stk_shape shape = b->group->shape;
@@ -35,7 +35,7 @@ static void collapse_axes(stk_program_builder *b)
     p->n_columns = shape.rank ? stk_shape_product(shape, 1, shape.rank) : 1;
 }
 
-static bool is_dense(const stk_element_program *p, const stk_program_input *input)
+static bool is_dense(const stk_element_program *p, const stk_fused_program_input *input)
 {
     int64_t step = 1;
     for (int axis = p->rank - 1; axis >= 0; axis--) {
@@ -45,26 +45,26 @@ static bool is_dense(const stk_element_program *p, const stk_program_input *inpu
     return true;
 }
 
-static void classify_inputs(stk_program_builder *b)
+static void classify_inputs(stk_fused_program_builder *b)
 {
     stk_element_program *p = b->program;
     for (int32_t i = 0; i < p->n_in; i++) {
-        stk_program_input *input = &p->input[i];
+        stk_fused_program_input *input = &p->input[i];
         input->log2_bytes = stk_dtype_log2(b->group->input[i].dtype);
-        input->load = !stk_program_reads(b, i, true) ? STK_LOAD_NONE
-                      : is_dense(p, input)           ? STK_LOAD_DENSE
-                                                     : STK_LOAD_WALK;
+        input->load = !stk_fused_program_reads(b, i, true) ? STK_LOAD_NONE
+                      : is_dense(p, input)                 ? STK_LOAD_DENSE
+                                                           : STK_LOAD_WALK;
     }
 }
 
-void stk_program_collapse(stk_program_builder *b)
+void stk_fused_program_collapse(stk_fused_program_builder *b)
 {
     collapse_axes(b);
     classify_inputs(b);
 }
 
 /* After how many elements the input starts again from its first one; 0: never. */
-static int64_t find_period(const stk_element_program *p, const stk_program_input *input)
+static int64_t find_period(const stk_element_program *p, const stk_fused_program_input *input)
 {
     int first = 0;
     int64_t period = 1;
@@ -77,7 +77,7 @@ static int64_t find_period(const stk_element_program *p, const stk_program_input
 }
 
 /* A block is a multiple of the longest period that fits: shorter ones divide it, being products of the last axes. */
-void stk_program_choose_block(stk_program_builder *b, int32_t n_buffers, int64_t element_bytes)
+void stk_fused_program_choose_block(stk_fused_program_builder *b, int32_t n_buffers, int64_t element_bytes)
 {
     stk_element_program *p = b->program;
     int64_t block = L1_BYTES / ((n_buffers + p->n_in + p->n_out) * element_bytes) / 16 * 16, longest = 1;
@@ -89,7 +89,7 @@ void stk_program_choose_block(stk_program_builder *b, int32_t n_buffers, int64_t
     p->block = block / longest * longest;
     for (int32_t i = 0; i < p->n_in; i++) {
         int64_t period = p->input[i].load == STK_LOAD_WALK ? find_period(p, &p->input[i]) : 0;
-        bool is_aligned = !b->group->reduce.axes || (period && stk_program_reduce_repeats(b->group, period));
+        bool is_aligned = !b->group->reduce.axes || (period && stk_fused_program_reduce_repeats(b->group, period));
         if (period && p->block % period == 0 && is_aligned) p->input[i].load = STK_LOAD_ONCE;
     }
     p->slot_bytes = ((size_t)(p->block * element_bytes) + 63) / 64 * 64;

@@ -126,7 +126,7 @@ static bool match(const stk_fused *g, const pattern_node *pattern, stk_dtype dty
 }
 
 /* What is read behind r, or behind the part that ends there, is needed as well. */
-static void mark(stk_program_builder *b, int32_t j)
+static void mark(stk_fused_program_builder *b, int32_t j)
 {
     const stk_fused *g = b->group;
     if (!b->is_needed[j]) return;
@@ -141,18 +141,18 @@ static bool is_grad(int32_t kind)
 }
 
 /* Parts that need the same of x: a function and its gradient, which a backward pass makes together. */
-static void find_shares(stk_program_builder *b)
+static void find_shares(stk_fused_program_builder *b)
 {
     for (int32_t j = 0; j < b->group->n_instr; j++)
         for (int32_t k = 0; k < j; k++) {
-            stk_program_part *p = &b->part[j], *q = &b->part[k];
+            stk_fused_program_part *p = &b->part[j], *q = &b->part[k];
             if (!b->is_needed[j] || !b->is_needed[k] || p->kind < 0 || q->kind < 0) continue;
             bool are_related = p->kind - is_grad(p->kind) == q->kind - is_grad(q->kind);
             if (are_related && p->operand[0] == q->operand[0]) p->shares = q->shares = true;
         }
 }
 
-stk_status stk_program_find_parts(stk_program_builder *b)
+stk_status stk_fused_program_find_parts(stk_fused_program_builder *b)
 {
     const stk_fused *g = b->group;
     size_t n = (size_t)g->n_instr + 1;
@@ -166,7 +166,7 @@ stk_status stk_program_find_parts(stk_program_builder *b)
             int32_t found[2] = {-1, -1};
             stk_dtype dtype = patterns[kind].dtype;
             if (!match(g, patterns[kind].node, dtype, patterns[kind].n - 1, g->n_in + j, found)) continue;
-            b->part[j] = (stk_program_part){kind, {found[0], found[1], -1}, false};
+            b->part[j] = (stk_fused_program_part){kind, {found[0], found[1], -1}, false};
             has_parts = true;
         }
     }
@@ -180,7 +180,7 @@ stk_status stk_program_find_parts(stk_program_builder *b)
     return STK_OK;
 }
 
-static stk_fused_instr step_of(stk_program_part part, stk_whole_step step)
+static stk_fused_instr step_of(stk_fused_program_part part, stk_whole_step step)
 {
     stk_dtype dtype = patterns[part.kind].dtype;
     stk_fused_instr instr = {.op = STK_OP_fused, .dtype = dtype, .src_dtype = dtype};
@@ -191,26 +191,26 @@ static stk_fused_instr step_of(stk_program_part part, stk_whole_step step)
 }
 
 /* The register of what the parts of x have in common. */
-static int32_t find_share(stk_program_builder *b, int32_t kind, int32_t x)
+static int32_t find_share(stk_fused_program_builder *b, int32_t kind, int32_t x)
 {
-    stk_fused_instr share = step_of((stk_program_part){.kind = kind, .operand = {x, -1, -1}}, STK_WHOLE_SHARE);
+    stk_fused_instr share = step_of((stk_fused_program_part){.kind = kind, .operand = {x, -1, -1}}, STK_WHOLE_SHARE);
     bool is_there = b->share[x] >= 0 && b->instr[b->share[x] - b->n_in].kind == share.kind;
     share.dtype = STK_F32;
-    share.src_dtype = stk_program_dtype(b, x);
-    if (!is_there) b->share[x] = stk_program_emit(b, share);
+    share.src_dtype = stk_fused_program_dtype(b, x);
+    if (!is_there) b->share[x] = stk_fused_program_emit(b, share);
     return b->share[x];
 }
 
-int32_t stk_program_lower_part(stk_program_builder *b, stk_program_part part)
+int32_t stk_fused_program_lower_part(stk_fused_program_builder *b, stk_fused_program_part part)
 {
     int n = is_grad(part.kind) ? 2 : 1;
     bool is_wide = false;
     for (int i = 0; i < n; i++)
-        is_wide |= stk_program_dtype(b, part.operand[i]) == STK_F32;
+        is_wide |= stk_fused_program_dtype(b, part.operand[i]) == STK_F32;
     stk_fused_instr instr = step_of(part, part.shares ? STK_WHOLE_REST : STK_WHOLE_ALONE);
     if (is_wide) instr.src_dtype = STK_F32;
     for (int i = 0; i < n && is_wide; i++)
-        instr.operand[i] = stk_program_widen(b, instr.operand[i]);
+        instr.operand[i] = stk_fused_program_widen(b, instr.operand[i]);
     if (part.shares) instr.operand[n] = find_share(b, part.kind - is_grad(part.kind), part.operand[0]);
-    return stk_program_emit(b, instr);
+    return stk_fused_program_emit(b, instr);
 }

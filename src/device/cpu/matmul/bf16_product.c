@@ -207,24 +207,24 @@ static bool next_step(product_step *t)
 
 enum { PACKS_A_THREAD = 4 };
 
-void stk_bf16_product_keep(const stk_bf16_product *p, const float *b, void *kept)
+void stk_bf16_product_pack(const stk_bf16_product *p, const float *b, void *packed_b)
 {
-    product_step t = {.p = p, .wide_b = b, .packed = kept};
+    product_step t = {.p = p, .wide_b = b, .packed = packed_b};
     while (next_step(&t)) {
         stk_cpu_parallel(PACKS_A_THREAD * p->n_threads, pack_part, &t);
         t.packed += stk_bf16_panel_elements(t.k, t.n, B_WIDTH);
     }
 }
 
-void stk_bf16_product_run(const stk_bf16_product *p, const void *a, const void *b, const void *kept, const float *bias,
-                          void *c, void *scratch)
+void stk_bf16_product_run(const stk_bf16_product *p, const void *a, const void *b, const void *packed_b,
+                          const float *bias, void *c, void *scratch)
 {
     product_step t = {.p = p, .a = a, .b = b, .bias = bias, .c = c, .scratch = scratch};
     /* Kept panels are only read. */
-    t.packed = kept ? (uint16_t *)(uintptr_t)kept : scratch;
+    t.packed = packed_b ? (uint16_t *)(uintptr_t)packed_b : scratch;
     while (next_step(&t)) {
-        if (!kept) stk_cpu_parallel(PACKS_A_THREAD * p->n_threads, pack_part, &t);
+        if (!packed_b) stk_cpu_parallel(PACKS_A_THREAD * p->n_threads, pack_part, &t);
         stk_cpu_parallel(p->row_parts * p->column_parts, multiply_part, &t);
-        if (kept) t.packed += stk_bf16_panel_elements(t.k, t.n, B_WIDTH);
+        if (packed_b) t.packed += stk_bf16_panel_elements(t.k, t.n, B_WIDTH);
     }
 }

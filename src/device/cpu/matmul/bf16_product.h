@@ -31,13 +31,13 @@ stk_bf16_product stk_bf16_product_cut(stk_isa isa, const stk_product_shape *shap
 /* Bytes of 64-byte aligned scratch memory that a run needs. */
 size_t stk_bf16_product_scratch_bytes(const stk_bf16_product *product);
 /* b packed once for many runs: bytes, and packing them from a b in f32 whose elements are rounded to the bf16 that a
- * run would find. kept is 64-byte aligned. What is kept does not depend on the number of threads. */
+ * run would find. packed_b is 64-byte aligned. What is packed does not depend on the number of threads. */
 size_t stk_bf16_product_kept_bytes(const stk_bf16_product *product);
-/* Equal for products that may share what is kept of a weight. */
+/* Equal for products that may share what is packed of a weight. */
 uint64_t stk_bf16_product_kept_layout(const stk_bf16_product *product);
-void stk_bf16_product_keep(const stk_bf16_product *product, const float *b, void *kept);
-/* bias: [n], added before rounding; NULL: none. kept: b is not looked at; NULL: b is packed on the way. */
-void stk_bf16_product_run(const stk_bf16_product *product, const void *a, const void *b, const void *kept,
+void stk_bf16_product_pack(const stk_bf16_product *product, const float *b, void *packed_b);
+/* bias: [n], added before rounding; NULL: none. packed_b: b is not looked at; NULL: b is packed on the way. */
+void stk_bf16_product_run(const stk_bf16_product *product, const void *a, const void *b, const void *packed_b,
                           const float *bias, void *c, void *scratch);
 
 #endif

@@ -359,15 +359,15 @@ static stk_status run_kernel(const void *state, const stk_kernel_args *args)
     const product_state *s = state;
     const stk_product *p = s->product;
     const float *bias = s->has_bias ? args->in[2] : NULL;
-    if (!args->kept) return stk_product_run(p, args->in[s->a], args->in[s->b], bias, args->out[0], args->scratch);
-    stk_bf16_product_run(&p->own, args->in[s->a], NULL, args->kept, bias, args->out[0], args->scratch);
+    if (!args->packed) return stk_product_run(p, args->in[s->a], args->in[s->b], bias, args->out[0], args->scratch);
+    stk_bf16_product_run(&p->own, args->in[s->a], NULL, args->packed, bias, args->out[0], args->scratch);
     return STK_OK;
 }
 
-static stk_status keep_b(const void *state, const stk_kernel_args *args)
+static stk_status pack_b(const void *state, const stk_kernel_args *args)
 {
     const product_state *s = state;
-    stk_bf16_product_keep(&s->product->own, args->in[0], args->out[0]);
+    stk_bf16_product_pack(&s->product->own, args->in[0], args->out[0]);
     return STK_OK;
 }
 
@@ -400,8 +400,8 @@ void stk_product_kernel_keep_b(stk_kernel *kernel)
 {
     const product_state *s = kernel->state;
     if (!s->product->is_own) return;
-    kernel->kept_bytes = stk_bf16_product_kept_bytes(&s->product->own);
-    kernel->kept_layout = stk_bf16_product_kept_layout(&s->product->own);
-    kernel->kept_input = s->b;
-    kernel->keep = keep_b;
+    kernel->packed_bytes = stk_bf16_product_kept_bytes(&s->product->own);
+    kernel->packed_layout = stk_bf16_product_kept_layout(&s->product->own);
+    kernel->packed_input = s->b;
+    kernel->pack = pack_b;
 }

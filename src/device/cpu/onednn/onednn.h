@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stoker/graph.h"
+#include "stoker/graph/graph.h"
 
 typedef struct stk_onednn stk_onednn;
 typedef struct stk_onednn_conv stk_onednn_conv;

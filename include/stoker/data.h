@@ -1,0 +1,35 @@
+/* Data: sources, order, stages, loaders, and what looks at them. All of stoker/data/. */
+#ifndef STOKER_DATA_H
+#define STOKER_DATA_H
+
+#include "stoker/data/cache.h"
+#include "stoker/data/combine.h"
+#include "stoker/data/csv.h"
+#include "stoker/data/custom.h"
+#include "stoker/data/dataset.h"
+#include "stoker/data/digits.h"
+#include "stoker/data/download.h"
+#include "stoker/data/explain.h"
+#include "stoker/data/fields.h"
+#include "stoker/data/filter.h"
+#include "stoker/data/index.h"
+#include "stoker/data/lint.h"
+#include "stoker/data/loader.h"
+#include "stoker/data/masked.h"
+#include "stoker/data/mixup.h"
+#include "stoker/data/pack.h"
+#include "stoker/data/ragged.h"
+#include "stoker/data/random.h"
+#include "stoker/data/regroup.h"
+#include "stoker/data/sheet.h"
+#include "stoker/data/sources.h"
+#include "stoker/data/synthetic.h"
+#include "stoker/data/text.h"
+#include "stoker/data/tokenize.h"
+#include "stoker/data/tokenizer.h"
+#include "stoker/data/tokenizer_train.h"
+#include "stoker/data/verify.h"
+#include "stoker/data/video.h"
+#include "stoker/data/volumes.h"
+
+#endif

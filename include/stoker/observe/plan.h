@@ -1,0 +1,67 @@
+/* What a training step needs, known before the run: memory by purpose and by layer, arithmetic, expected time.
+ *
+ * Nothing is trained and no memory of the step's size is taken. Figures of the arena are those of the moment at which
+ * most is alive. Threads: one at a time for each run.
+ */
+#ifndef STOKER_OBSERVE_PLAN_H
+#define STOKER_OBSERVE_PLAN_H
+
+#include "stoker/train/run.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stk_layer_bytes {
+    char name[64]; /* "layer1.0" */
+    size_t bytes;  /* of activations kept for the backward pass */
+} stk_layer_bytes;
+
+typedef struct stk_memory_plan {
+    stk_dtype compute;                   /* what products are computed in: F32, BF16, F16 */
+    int64_t batch, micro_batch, n_micro; /* samples of a step; of a part of it; parts */
+    int64_t n_trainable, n_frozen;       /* numbers; frozen: running statistics too */
+    size_t trainable_bytes, frozen_bytes, optimizer_bytes;
+    size_t packed_bytes;                  /* weights in 16 bits, in the order that kernels want */
+    size_t spread_bytes;                  /* gaps in a small arena, besides the peak, where there is room */
+    size_t activation_bytes;              /* forward values */
+    size_t backward_bytes;                /* gradients of activations, and what was made again */
+    size_t gradient_bytes;                /* of parameters */
+    size_t workspace_bytes;               /* of kernels */
+    size_t unused_bytes;                  /* gaps */
+    size_t arena_bytes;                   /* the five from activation_bytes on */
+    size_t lower_bound_bytes;             /* most bytes alive at once; arena_bytes is as much or more */
+    size_t peak_bytes;                    /* arena, variables and packed weights */
+    size_t program_bytes;                 /* besides: of large graphs, of kernels in many micro-batches, of libraries */
+    size_t pipeline_bytes;                /* besides: of the input pipeline, as much as the limit leaves to it */
+    size_t checkpoint_copy_bytes;         /* besides, to save while steps go on; 0: saved from the variables */
+    int64_t n_kept, n_recomputed;         /* activations that the backward pass reads; those made again for it */
+    double flops, bytes, recompute_flops; /* of a step: operations, memory traffic at least; what is made again */
+    int n_groups;                         /* of fused element-wise ops */
+    double slowdown;                      /* of fitting into the limit, by a rough model; 1: none */
+    double expected_s;                    /* of a step; 0 where no speed was given */
+    stk_layer_bytes *layer;               /* owned: stk_memory_plan_free */
+    int n_layers;
+} stk_memory_plan;
+STK_API void stk_memory_plan_free(stk_memory_plan *plan);
+
+typedef struct stk_device_speed {
+    double flops_per_s, bytes_per_s; /* of a matrix product in the run's precision; read and written together */
+} stk_device_speed;
+/* Measures the run's device for about a second. */
+STK_API stk_status stk_run_measure(stk_run *run, stk_device_speed *out);
+
+typedef struct stk_plan_request {
+    int64_t batch;                 /* 0: the recipe's */
+    const char *precision;         /* "f32", "bf16", "f16"; NULL: the recipe's */
+    bool unlimited;                /* takes no account of the recipe's memory */
+    bool dump;                     /* the graph after stk_run_options.dump_graph goes to their dump */
+    const stk_device_speed *speed; /* NULL: no expected time */
+} stk_plan_request;
+/* STK_NO_MEMORY: it does not fit into the recipe's memory; the text names the largest buffers. */
+STK_API stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memory_plan *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

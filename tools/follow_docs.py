@@ -65,7 +65,7 @@ make_copy()
 follow("adding-an-op.md", [
     ("src/graph/op_list.h", r" *X\(concat\)"), ("src/graph/op.h", r" \*   concat "),
     ("src/graph/op.h", r"        struct \{\n            int32_t axis;\n        \} concat;"), ("src/ops/flip.c", None),
-    ("include/stoker/graph.h", r"(/\*[^/]*\*/\n)?STK_API stk_value stk_concat"), ("src/device/reference/movement.c", None),
+    ("include/stoker/graph/graph.h", r"(/\*[^/]*\*/\n)?STK_API stk_value stk_concat"), ("src/device/reference/movement.c", None),
     ("src/device/reference/reference.h", r" *X\(concat\)"), ("src/device/cpu/rows/flip.c", None),
     ("src/device/cpu/cpu.h", r" *X\(concat\)"), ("tests/harness/cases_move.c", r"    CONCAT\(\"rows\"")])
 follow("adding-a-device.md", [
@@ -73,7 +73,7 @@ follow("adding-a-device.md", [
     ("src/device/device_list.c", r"    NULL")])
 follow("adding-a-stage.md", [
     ("src/data/stage/random_brightness.c", None), ("src/data/stage/stage_list.h", r" *X\(one_hot\)"),
-    ("include/stoker/dataset.h", r"/\* i32 class number"), None, ("src/recipe/keys_stage.c", r"static const stk_key stage_kinds"),
+    ("include/stoker/data/dataset.h", r"/\* i32 class number"), None, ("src/recipe/keys_stage.c", r"static const stk_key stage_kinds"),
     ("src/recipe/keys_stage.c", r"    \{\.name = \"decode_mask\""),
     ("src/recipe/build_stage.c", r"    else if \(!strcmp\(kind, \"one_hot\"\)\)"), ("tests/data/stage/test_random_brightness.c", None)])
 build = os.path.join(COPY, "build")

@@ -93,7 +93,7 @@ def texts():
 def graphs():
     text = accepted(["plan", *MODEL, "--dump-graph=all"]).stdout
     check(all(f"--- after {p}\n" in text for p in ("simplify", "fuse", "plan")), "the graph after each pass")
-    check(text.count("--- after fuse") == 1, "of the plan asked for, and of no other batch")
+    check(text.count("--- after fuse\n") == 1, "of the plan asked for, and of no other batch")
 
 
 begin()

@@ -362,10 +362,7 @@ static bool sets_key(const char *const *set, int n_set, const char *key)
 
 static const char *find_default(const char *name)
 {
-    const stk_key *key = stk_recipe_key.keys;
-    while (key->name && strcmp(key->name, name))
-        key++;
-    return key->default_value;
+    return stk_key_find(&stk_recipe_key, name)->default_value;
 }
 
 /* What is expected is expected of the epochs that stand beside it. Of fewer it says nothing, and the recipe in full

@@ -63,7 +63,7 @@ static void add_section(sections *all, const char *parent, const stk_key *key)
     const stk_key *named = key;
     if (is_named_map) key = key->element;
     for (int i = 0; i < all->n; i++)
-        if (all->list[i].key->keys == key->keys) return;
+        if (stk_key_at(all->list[i].key, 0) == stk_key_at(key, 0)) return;
     all->lacks_some |= all->n == MOST_SECTIONS;
     if (all->n == MOST_SECTIONS) return;
     char *title = all->titles[all->n];
@@ -115,10 +115,11 @@ static void print_meaning(const stk_key *key, stk_text *out)
     stk_text_add(out, " |\n");
 }
 
-static void print_keys(const stk_key *keys, stk_text *out)
+static void print_keys(const stk_key *parent, stk_text *out)
 {
     stk_text_add(out, "\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
-    for (const stk_key *key = keys; key->name; key++) {
+    const stk_key *key;
+    for (int i = 0; (key = stk_key_at(parent, i)); i++) {
         stk_text_add(out, "| `%s` | ", key->name);
         print_value(key, out);
         stk_text_add(out, " | ");
@@ -130,11 +131,12 @@ static void print_keys(const stk_key *keys, stk_text *out)
 static void print_kinds(const section *s, stk_text *out)
 {
     stk_text_add(out, "\nOne of:\n\n| Kind | Settings | Meaning |\n|---|---|---|\n");
-    for (const stk_key *key = s->key->keys; key->name; key++) {
+    const stk_key *key, *k;
+    for (int i = 0; (key = stk_key_at(s->key, i)); i++) {
         stk_text_add(out, "| `%s` | ", key->name);
         if (key->type == STK_KEY_MAP) {
-            for (const stk_key *k = key->keys; k->name; k++)
-                stk_text_add(out, "%s`%s`", k == key->keys ? "" : ", ", k->name);
+            for (int j = 0; (k = stk_key_at(key, j)); j++)
+                stk_text_add(out, "%s`%s`", j ? ", " : "", k->name);
         } else {
             print_value(key, out);
         }
@@ -144,13 +146,14 @@ static void print_kinds(const section *s, stk_text *out)
 
 stk_status stk_recipe_reference(char **out)
 {
+    const stk_key *key;
     stk_text text = {0};
     sections *all = calloc(1, sizeof(*all));
     *out = NULL;
     if (!all) return stk_fail_memory(sizeof(*all));
     stk_text_add(&text, "%s\n## The whole\n", intro);
-    print_keys(stk_recipe_key.keys, &text);
-    for (const stk_key *key = stk_recipe_key.keys; key->name; key++)
+    print_keys(&stk_recipe_key, &text);
+    for (int i = 0; (key = stk_key_at(&stk_recipe_key, i)); i++)
         add_section(all, "", key);
     for (int i = 0; i < all->n; i++) {
         const section *s = &all->list[i];
@@ -159,8 +162,8 @@ stk_status stk_recipe_reference(char **out)
         if (s->key->type == STK_KEY_CHOICE)
             print_kinds(s, &text);
         else
-            print_keys(s->key->keys, &text);
-        for (const stk_key *key = s->key->keys; key->name; key++)
+            print_keys(s->key, &text);
+        for (int j = 0; (key = stk_key_at(s->key, j)); j++)
             add_section(all, s->title, key);
     }
     bool lacks_some = all->lacks_some;

@@ -10,10 +10,17 @@
 
 enum { MOST_KEYS = 64 };
 
-static const stk_key *find_key(const stk_key *keys, const char *name)
+const stk_key *stk_key_at(const stk_key *parent, int i)
 {
-    for (; keys->name; keys++)
-        if (!strcmp(keys->name, name)) return keys;
+    if (parent->kinds) return parent->kinds[i];
+    return parent->keys && parent->keys[i].name ? &parent->keys[i] : NULL;
+}
+
+const stk_key *stk_key_find(const stk_key *parent, const char *name)
+{
+    const stk_key *key;
+    for (int i = 0; (key = stk_key_at(parent, i)); i++)
+        if (!strcmp(key->name, name)) return key;
     return NULL;
 }
 
@@ -21,8 +28,10 @@ static const stk_key *find_key(const stk_key *keys, const char *name)
  * each other, as layers hold layers, so depth is bounded. */
 static bool find_place(const stk_key *parent, const char *name, int depth, char *out, size_t bytes)
 {
-    if (!parent->keys && parent->element) return depth > 1 && find_place(parent->element, name, depth - 1, out, bytes);
-    for (const stk_key *key = parent->keys; key && key->name; key++) {
+    const stk_key *key;
+    if (!stk_key_at(parent, 0) && parent->element)
+        return depth > 1 && find_place(parent->element, name, depth - 1, out, bytes);
+    for (int i = 0; (key = stk_key_at(parent, i)); i++) {
         size_t n = strlen(out);
         if (depth == 1 && !strcmp(key->name, name)) return true;
         if (depth == 1 || n + strlen(key->name) + 2 > bytes) continue;
@@ -58,7 +67,7 @@ static stk_status refuse_key(const stk_yaml *yaml, const stk_yaml_node *node, co
     stk_text_add(&text, "no %s '%.60s'", is_choice ? parent->name : "key", name);
     if (!is_choice && parent->name[0]) stk_text_add(&text, " in '%s'", parent->name);
     int n = 0;
-    for (const stk_key *key = parent->keys; key->name && n < MOST_KEYS; key++)
+    for (const stk_key *key; n < MOST_KEYS && (key = stk_key_at(parent, n));)
         names[n++] = key->name;
     const char *nearest = add_place(yaml->schema, &text, name) ? name : stk_nearest_name(name, names);
     if (nearest && nearest != name) {
@@ -105,12 +114,13 @@ static stk_status check_map(stk_yaml *yaml, stk_yaml_node *map, const stk_key *k
     /* A key without a value is as good as one that is not there. */
     for (stk_yaml_node *child = map->child, *next; child; child = next) {
         next = child->next;
-        if (!find_key(key->keys, child->key)) return refuse_key(yaml, child, child->key, key);
+        if (!stk_key_find(key, child->key)) return refuse_key(yaml, child, child->key, key);
         if (stk_yaml_is_null(child)) stk_yaml_remove(map, child);
     }
     stk_yaml_node *sorted = NULL, **link = &sorted;
     int n = 0;
-    for (const stk_key *k = key->keys; k->name; k++) {
+    const stk_key *k;
+    for (int i = 0; (k = stk_key_at(key, i)); i++) {
         stk_yaml_node *child = stk_yaml_get(map, k->name);
         if (!child && k->default_value) {
             STK_RETURN_IF_ERROR(add_standard(yaml, map, k));
@@ -138,21 +148,21 @@ static stk_status check_choice(stk_yaml *yaml, stk_yaml_node *node, const stk_ke
 {
     if (node->kind == STK_YAML_SCALAR) {
         if (stk_yaml_is_null(node)) return stk_yaml_fail_key(node, "'%s' has no value", key->name);
-        if (!find_key(key->keys, node->text)) return refuse_key(yaml, node, node->text, key);
+        if (!stk_key_find(key, node->text)) return refuse_key(yaml, node, node->text, key);
         stk_yaml_node *child = stk_yaml_add(yaml, node, node->text, NULL);
         if (!child) return stk_fail_memory(sizeof(*child));
         node->kind = STK_YAML_MAP;
     }
     if (node->kind != STK_YAML_MAP) return stk_yaml_fail(node, "'%s' must be a name or a map, not a list", key->name);
     for (const stk_yaml_node *child = node->child; child; child = child->next)
-        if (!find_key(key->keys, child->key)) return refuse_key(yaml, child, child->key, key);
+        if (!stk_key_find(key, child->key)) return refuse_key(yaml, child, child->key, key);
     if (node->n_children == 0) return stk_yaml_fail(node, "'%s' is empty", key->name);
     if (node->n_children > 1)
         return stk_yaml_fail_key(
             node->child->next, "'%s' can be only one of '%s' and '%s'; to change it, give the whole: %s={%s: ...}",
             key->name, node->child->key, node->child->next->key, key->name, node->child->next->key);
     stk_yaml_node *child = node->child;
-    const stk_key *chosen = find_key(key->keys, child->key);
+    const stk_key *chosen = stk_key_find(key, child->key);
     if (stk_yaml_is_null(child) && chosen->type == STK_KEY_MAP) {
         child->kind = STK_YAML_MAP;
         child->child = NULL;
@@ -203,7 +213,7 @@ stk_status stk_schema_check(stk_yaml *yaml, stk_yaml_node *node, const stk_key *
             if (key->no_short)
                 return stk_yaml_fail(node, key->name[0] ? "'%s' must be a map of keys" : "%sa recipe is a map of keys",
                                      key->name);
-            STK_RETURN_IF_ERROR(wrap(yaml, node, key->keys->name));
+            STK_RETURN_IF_ERROR(wrap(yaml, node, stk_key_at(key, 0)->name));
         }
         return check_map(yaml, node, key);
     case STK_KEY_CHOICE: return check_choice(yaml, node, key);

@@ -38,9 +38,16 @@ struct stk_key {
     bool one_is_list;          /* LIST */
     const char *alone;         /* NAMED: NULL: nothing but a map will do */
     const stk_key *keys;       /* MAP, CHOICE: ended by a name of NULL */
-    const stk_key *element;    /* LIST, NAMED */
-    const char *const *words;  /* WORD: ended by NULL */
+    const stk_key *const
+        *kinds; /* CHOICE, instead of keys: the keys of descriptors in files of their own; NULL at the end */
+    const stk_key *element;   /* LIST, NAMED */
+    const char *const *words; /* WORD: ended by NULL */
 };
+
+/* Key number i of a map or choice; NULL past the end, and of other types. */
+const stk_key *stk_key_at(const stk_key *parent, int i);
+/* NULL: there is none of that name. */
+const stk_key *stk_key_find(const stk_key *parent, const char *name);
 
 /* Checks node against key and makes it normal. Errors name file, line and column, and the nearest key. */
 stk_status stk_schema_check(stk_yaml *yaml, stk_yaml_node *node, const stk_key *key);

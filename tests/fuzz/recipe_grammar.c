@@ -128,17 +128,17 @@ static void put_text(grammar *g, const stk_key *key)
         add(g, words[fuzz_below(g->draw, 9)]);
 }
 
-static const stk_key *choose(grammar *g, const stk_key *keys)
+static const stk_key *choose(grammar *g, const stk_key *parent)
 {
     int n = 0;
-    while (keys[n].name)
+    while (stk_key_at(parent, n))
         n++;
     for (int tries = 0; tries < 8; tries++) {
-        const stk_key *key = &keys[fuzz_below(g->draw, n)];
+        const stk_key *key = stk_key_at(parent, fuzz_below(g->draw, n));
         bool nests = key->type == STK_KEY_MAP && (!strcmp(key->name, "residual") || !strcmp(key->name, "block"));
         if (!is_left_out(key->name) && !(nests && g->depth > MOST_DEPTH - 2)) return key;
     }
-    return &keys[0];
+    return stk_key_at(parent, 0);
 }
 
 /* Without these a network is large, or does not know how many classes there are. */
@@ -150,11 +150,12 @@ static bool is_likely(const char *name)
     return false;
 }
 
-static void put_map(grammar *g, const stk_key *keys)
+static void put_map(grammar *g, const stk_key *parent)
 {
+    const stk_key *keys;
     bool is_first = true;
     add(g, "{");
-    for (; keys->name; keys++) {
+    for (int i = 0; (keys = stk_key_at(parent, i)); i++) {
         if (is_left_out(keys->name) && !keys->required) continue;
         if (!keys->required && !fuzz_chance(g->draw, is_likely(keys->name) ? 236 : 40)) continue;
         stk_text_add(g->out, "%s%s: ", is_first ? "" : ", ", keys->name);
@@ -166,7 +167,7 @@ static void put_map(grammar *g, const stk_key *keys)
 
 static void put_choice(grammar *g, const stk_key *key)
 {
-    const stk_key *one = choose(g, key->keys);
+    const stk_key *one = choose(g, key);
     if (one->type == STK_KEY_NONE) {
         add(g, one->name);
         return;
@@ -214,7 +215,7 @@ static void put(grammar *g, const stk_key *key)
     case STK_KEY_SHARE: add(g, fuzz_chance(g->draw, 128) ? "50%" : "0.25"); break;
     case STK_KEY_MEMORY: add(g, fuzz_chance(g->draw, 128) ? "64MiB" : "auto"); break;
     case STK_KEY_EVERY: put_every(g, key); break;
-    case STK_KEY_MAP: put_map(g, key->keys); break;
+    case STK_KEY_MAP: put_map(g, key); break;
     case STK_KEY_CHOICE: put_choice(g, key); break;
     case STK_KEY_LIST: put_list(g, key); break;
     case STK_KEY_NAMED:
@@ -227,25 +228,24 @@ static void put(grammar *g, const stk_key *key)
     g->depth--;
 }
 
-static const stk_key *find(const stk_key *keys, const char *name)
+static const stk_key *find(const stk_key *parent, const char *name)
 {
-    while (keys->name && strcmp(keys->name, name))
-        keys++;
-    if (!keys->name) abort();
-    return keys;
+    const stk_key *key = stk_key_find(parent, name);
+    if (!key) abort();
+    return key;
 }
 
 /* "KEY: " and what the schema has for it; one: that member of a choice. */
 static void put_key(grammar *g, const char *name, const char *one)
 {
-    const stk_key *key = find(stk_recipe_key.keys, name);
+    const stk_key *key = find(&stk_recipe_key, name);
     stk_text_add(g->out, "%s: ", name);
     if (!one) {
         put(g, key);
         add(g, "\n");
         return;
     }
-    key = find(key->keys, one);
+    key = find(key, one);
     stk_text_add(g->out, "{%s: ", one);
     if (key->type == STK_KEY_NONE)
         add(g, "{}");
@@ -304,7 +304,7 @@ static void put_part(grammar *g, const char *name)
 {
     static const char *const orders[] = {"shuffle",  "skip",   "take",    "shard",   "repeat", "remainder",
                                          "on_error", "filter", "unbatch", "windows", "pack",   "stages"};
-    const stk_key *part = find(find(stk_recipe_key.keys, "data")->keys, name);
+    const stk_key *part = find(find(&stk_recipe_key, "data"), name);
     stk_text_add(g->out, "  %s:\n    source: ", name);
     put_source(g);
     add(g, "\n");
@@ -312,7 +312,7 @@ static void put_part(grammar *g, const char *name)
     for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
         if (!fuzz_chance(g->draw, i ? 8 : 128) || (g->wants_numbers && !strcmp(orders[i], "stages"))) continue;
         stk_text_add(g->out, "    %s: ", orders[i]);
-        put(g, find(part->keys, orders[i]));
+        put(g, find(part, orders[i]));
         add(g, "\n");
     }
     if (!strcmp(name, "train") && fuzz_chance(g->draw, 16)) {
@@ -331,7 +331,7 @@ static void put_layers(grammar *g)
     static const char *const volume_layers[] = {"conv3d",     "batch_norm",       "relu",     "max_pool3d",
                                                 "avg_pool3d", "conv3d_transpose", "upsample", "group_norm"};
     static const char *const row_layers[] = {"dense", "relu", "batch_norm", "layer_norm", "dropout", "gelu", "silu"};
-    const stk_key *kinds = find(find(stk_recipe_key.keys, "model")->keys, "layers")->element->keys;
+    const stk_key *kinds = find(find(&stk_recipe_key, "model"), "layers")->element;
     int n = 1 + fuzz_below(g->draw, 6);
     add(g, "model:\n  layers:\n");
     if (g->kind == TOKENS)

@@ -305,40 +305,48 @@ def measure_cold(args, run, found):
     return cold
 
 
-def lines_of(workload, table):
-    unit = table["unit"]
-    yield f"## {workload} ({table['date']}, rounds: {table['rounds']}; {table['machine']})\n"
-    has_cold = any(len(row) > 8 and row[8] is not None for row in table["rows"])
-    yield f"| | {unit} | range | Stoker is faster by | cold start s |{' beyond a step s |' * has_cold} peak MiB | input wait |"
-    yield "|---|---|---|---|---|---|---|" + "---|" * has_cold
+COLUMNS = ["range", "Stoker is faster by", "cold start s", "beyond a step s", "peak MiB", "input wait", "processor", "date", "rounds"]
+
+
+def rows_of(table):
+    """As the file has them, the processor last but two."""
     for name, value, low, high, ratio, start, rss, wait, *cold in table["rows"]:
         digits = 3 if value < 10 else 1 if value < 100 else 0
         speed = "" if name.startswith("Stoker") else f"{ratio:.2f}x"
-        waits = "" if wait is None else f"{100 * wait:.2f} %"
-        beyond = f" {cold[0]:.2f} |" if has_cold else ""
-        yield (f"| {name} | {value:,.{digits}f} | {low:,.{digits}f}-{high:,.{digits}f} | {speed} | {start:.2f} |{beyond}"
-               f" {rss:,.0f} | {waits} |")
+        beyond = f"{cold[0]:.2f}" if cold and cold[0] is not None else ""
+        cells = [name, f"{value:,.{digits}f}", f"{low:,.{digits}f}-{high:,.{digits}f}", speed, f"{start:.2f}", beyond,
+                 f"{rss:,.0f}", "" if wait is None else f"{100 * wait:.2f} %", table["machine"], table["date"], str(table["rounds"])]
+        yield f"| {' | '.join(cells)} |"
 
 
-def kept_sections(path):
-    """What the file has of each workload: measured elsewhere, where this machine has no table of its own."""
+def kept_tables(path):
+    """What the file has of each workload: its unit, and its rows."""
     if not os.path.exists(path):
         return {}
     with open(path) as f:
         parts = f.read().split("\n## ")[1:]
-    return {part.split(" ", 1)[0]: "## " + part.rstrip() for part in parts}
+    tables = {}
+    for part in parts:
+        lines = [line for line in part.split("\n") if line.startswith("|")]
+        tables[part.split("\n", 1)[0].strip()] = (lines[0].split("|")[2].strip(), lines[2:])
+    return tables
 
 
 def write(tables):
+    """One table for each workload; what was measured on another processor stays."""
     path = os.path.join(HERE, "docs", "benchmarks.md")
-    sections = kept_sections(path)
-    sections.update({w: "\n".join(lines_of(w, tables[w])) for w in tables})
-    head = ("# Beside the peers\n\n"
+    kept = kept_tables(path)
+    for workload, table in tables.items():
+        others = [row for row in kept.get(workload, (None, []))[1] if row.split("|")[-4].strip() != table["machine"]]
+        kept[workload] = (table["unit"], [*rows_of(table), *others])
+    text = ("# Compared with the peers\n\n"
             "Written by `./dev peers`: both sides in turn on the same machine, two threads each, one process a run, f32 unless named bf16.\n"
-            "Medians of the rounds; the ratio is Stoker's speed over the peer's. Each table says on which machine it was measured.\n"
+            "Medians of the rounds; the ratio is Stoker's speed over the peer's, measured on the same processor on the same day.\n"
             "Cold start is from the start of the process to the end of the first step, or to the first batch; the shortest of the\n"
-            "rounds. Beyond a step: the same less a later step, from runs of each variant one right after the other, the median.")
-    text = "\n\n".join([head] + [sections[w] for w in WORKLOADS if w in sections]) + "\n"
+            "rounds. Beyond a step: the same less a later step, from runs of each variant one right after the other, the median.\n")
+    for workload in (w for w in WORKLOADS if w in kept):
+        unit, rows = kept[workload]
+        text += "\n".join(["", f"## {workload}", "", f"| | {unit} | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 2) + "|", *rows, ""])
     with open(path, "w") as f:
         f.write(text)
     print(text)

@@ -28,6 +28,7 @@ static void drop_zeros(char *text)
 
 const char *stk_plain_number(double x, char out[STK_PLAIN_TEXT])
 {
+    if (isnan(x)) return strcpy(out, "NaN");
     if (fabs(x) >= 999.95 && fabs(x) < 1e15) return whole_text(x, out);
     snprintf(out, STK_PLAIN_TEXT, "%.4g", x);
     drop_zeros(out);
@@ -37,6 +38,7 @@ const char *stk_plain_number(double x, char out[STK_PLAIN_TEXT])
 const char *stk_plain_loss(double x, char out[STK_PLAIN_TEXT])
 {
     if (x != 0 && (fabs(x) < 0.001 || fabs(x) >= 999.95)) return stk_plain_number(x, out);
+    if (isnan(x)) return strcpy(out, "NaN");
     snprintf(out, STK_PLAIN_TEXT, "%.4f", x);
     return out;
 }

@@ -73,7 +73,7 @@ static stk_status find_lost(stk_trainer *trainer, lost_parameters *out)
 
 static stk_status explain_stop(stk_trainer *trainer, int64_t step, double loss, double lr)
 {
-    char number[STK_PLAIN_TEXT];
+    char number[STK_PLAIN_TEXT], loss_text[STK_PLAIN_TEXT];
     lost_parameters lost;
     stk_text where = {0};
     STK_RETURN_IF_ERROR(find_lost(trainer, &lost));
@@ -87,9 +87,9 @@ static stk_status explain_stop(stk_trainer *trainer, int64_t step, double loss, 
         stk_text_add(&where, "; all parameters are finite, so it overflowed in the forward pass or the data has such "
                              "numbers");
     stk_fail(STK_INVALID,
-             "the loss is %f at step %lld, learning rate %s%s; try a lower rate, clip_norm or warmup, or pass over "
+             "the loss is %s at step %lld, learning rate %s%s; try a lower rate, clip_norm or warmup, or pass over "
              "such steps with on_nan: skip",
-             loss, (long long)step, stk_plain_number(lr, number), stk_text_get(&where));
+             stk_plain_number(loss, loss_text), (long long)step, stk_plain_number(lr, number), stk_text_get(&where));
     stk_text_free(&where);
     return STK_INVALID;
 }

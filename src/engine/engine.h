@@ -54,6 +54,7 @@ typedef struct stk_compile_options {
      * where memory_limit_bytes has room and, if another program of the engine has done so before, where it has them. */
     bool keep_packed;
     /* A pass's name, "all" or NULL. A pass that the other options leave out is STK_NOT_FOUND, with why. */
+    const stk_pixel_scale *pixels; /* an input that comes as u8 (passes.h), borrowed for the call; NULL: none */
     const char *dump_after;
     void (*dump)(void *user, const char *pass, const char *text);
     void *dump_user;

@@ -97,6 +97,13 @@ stk_op_call stk_graph_call(const stk_graph *graph, int32_t i_node, stk_tensor_de
  * stay the same. */
 stk_graph *stk_graph_clone(const stk_graph *graph, int64_t batch);
 
+/* An input that comes as u8 where the graph has it as f32 [N,...,n]: x becomes x * a[c] + b[c] in the step. */
+typedef struct stk_pixel_scale {
+    const char *input;
+    int n;
+    float a[4], b[4];
+} stk_pixel_scale;
+
 /* Rewriting: replace[v] is the value that users of v shall use instead (replace[v] == v: unchanged). Then sorts the
  * nodes so that each follows its inputs (stable), and removes nodes that no root needs. Value ids change: they are
  * renumbered. */

@@ -1,18 +1,18 @@
 /* The passes: each rewrites a graph in place, is one file with one function, and may be left out, printed and tested
  * alone. The engine runs them in this order:
  *
- *   autocast (16 bits only) -> loss_scale (f16, or on_nan: skip) -> inference (evaluation only) -> fuse_norm_relu ->
- * accumulate
+ *   unpack_pixels (off the host) -> autocast (16 bits only) -> loss_scale (f16, or on_nan: skip) -> inference
+ * (evaluation only) -> fuse_norm_relu -> accumulate
  *     -> autodiff -> simplify
  *     -> fuse_loss -> carry -> remask -> recompute -> fuse_residual -> fuse_epilogue -> fuse -> plan
  *
- * autocast   16-bit products and activations, f32 for the rest; before all that reads dtypes
- * loss_scale a larger loss for 16-bit gradients, and skipped steps; before autodiff, which ends the marks of gradients
- * inference  batch norm by running statistics, no dropout, no updates; after autocast, which knows batch norms
- * fuse_norm_relu  ReLU into the batch norm before it; before autodiff, so that the gradient is absorbed too
- * accumulate sums over micro-batches; before autodiff, while gradients still have marks
- * autodiff   replaces grad nodes; needs every other op to have its gradient rule
- * simplify   folds constants, drops what does nothing, merges equal nodes; needs autodiff to be done
+ * unpack_pixels  images arrive as u8, a quarter of the bytes, and are normalised in the step; first, as a change of
+ * inputs autocast   16-bit products and activations, f32 for the rest; before all that reads dtypes loss_scale a larger
+ * loss for 16-bit gradients, and skipped steps; before autodiff, which ends the marks of gradients inference  batch
+ * norm by running statistics, no dropout, no updates; after autocast, which knows batch norms fuse_norm_relu  ReLU into
+ * the batch norm before it; before autodiff, so that the gradient is absorbed too accumulate sums over micro-batches;
+ * before autodiff, while gradients still have marks autodiff   replaces grad nodes; needs every other op to have its
+ * gradient rule simplify   folds constants, drops what does nothing, merges equal nodes; needs autodiff to be done
  * fuse_loss  the loss of a linear layer's logits from the op that makes their gradient; after simplify, too
  * carry      large gradients are added to their sums over micro-batches in place; after fuse_loss, which knows them
  * remask     dropout's mask from its result, where that tells it; after simplify, which makes equal inputs one
@@ -37,6 +37,7 @@ typedef struct stk_recompute_report {
 } stk_recompute_report;
 
 typedef struct stk_pass_options {
+    const stk_pixel_scale *pixels;         /* of unpack_pixels; NULL: none */
     int fuse_most_inputs, fuse_most_instr; /* limits of one group; 0: 12 and 48 */
     stk_dtype compute;                     /* of autocast: BF16 or F16; F32: nothing is cast */
     bool training;                         /* of inference: frozen batch norms only */
@@ -52,6 +53,7 @@ typedef struct stk_pass_options {
 typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *options);
 
 #define STK_PASS_LIST(X)                                                                                               \
+    X(unpack_pixels)                                                                                                   \
     X(autocast)                                                                                                        \
     X(loss_scale)                                                                                                      \
     X(inference)                                                                                                       \

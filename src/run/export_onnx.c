@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/new_file.h"
-#include "data/dataset/dataset.h"
+#include "data/dataset/pixels.h"
 #include "infer/inference_graph.h"
 #include "onnx/export.h"
 #include "run/export.h"
@@ -18,29 +18,14 @@ static const stk_dataset *dataset_of(const stk_run *run, int *i_part)
     return run->test ? run->test : run->valid ? run->valid : run->train;
 }
 
-/* The last stage, where it alone turns u8 pixels into floats, each by a factor and a term of its channel. */
 static bool find_pixels(const stk_dataset *dataset, stk_onnx_pixels *out)
 {
-    stk_dtype dtype;
-    stk_shape shape;
-    stk_view view;
-    bool fits = false;
-    int i_field = 0;
-    while (i_field < dataset->source->n_fields && strcmp(dataset->source->field[i_field].name, "image"))
-        i_field++;
-    if (i_field == dataset->source->n_fields) return false;
-    const stk_chain *chain = &dataset->chain[i_field];
-    const stk_field_type *before = &chain->type[chain->n_stages > 0 ? chain->n_stages - 1 : 0];
-    if (chain->n_stages < 1 || before->kind != STK_FIELD_ARRAY || before->desc.dtype != STK_U8) return false;
-    if (stk_dataset_field(dataset, "image", true, &dtype, &shape) != STK_OK || shape.rank != 3) return false;
-    if (shape.dim[2] < 1 || shape.dim[2] > STK_VIEW_CHANNELS) return false;
-    const stk_stage *last = chain->stage[chain->n_stages - 1];
-    stk_view_init(&view, shape.dim[0], shape.dim[1]);
-    if (!last->class->view || last->class->view(last->params, NULL, &view, &fits) != STK_OK || !fits) return false;
-    *out = (stk_onnx_pixels){.input = "image", .n = (int)shape.dim[2]};
-    memcpy(out->a, view.a, sizeof(out->a));
-    memcpy(out->b, view.b, sizeof(out->b));
-    return view.is_f32;
+    stk_pixels pixels;
+    if (!stk_pixels_find(dataset, "image", &pixels)) return false;
+    *out = (stk_onnx_pixels){.input = "image", .n = pixels.n};
+    memcpy(out->a, pixels.a, sizeof(out->a));
+    memcpy(out->b, pixels.b, sizeof(out->b));
+    return true;
 }
 
 static stk_status get_weight(void *user, const char *name, const void **data)

@@ -216,13 +216,13 @@ done:
 }
 
 /* The second batch: the first step is not to wait for pictures. */
-stk_status stk_observe_batch(stk_observer *observer, const stk_batch *batch)
+stk_status stk_observe_batch(stk_observer *observer, const stk_dataset *dataset, const stk_batch *batch)
 {
     stk_picture picture;
     if (!observer->wants_images || !observer->file || observer->n_batches++ == 0) return STK_OK;
     observer->wants_images = false;
     const void *data = stk_batch_data(batch, "image");
-    if (!data || stk_picture_plan(observer->train, "image", &picture) != STK_OK) return STK_OK; /* It has no images. */
+    if (!data || stk_picture_plan(dataset, "image", &picture) != STK_OK) return STK_OK; /* It has no images. */
     int64_t n = stk_batch_count(batch), most = observer->recipe->tensorboard.n_images;
     return keep(observer, write_images(observer, &picture, data, (int)(n < most ? n : most)));
 }
@@ -245,10 +245,10 @@ static stk_status write_recipe(stk_observer *observer, const char *recipe_text)
 }
 
 stk_status stk_observe_open(const char *folder, int64_t step, const stk_recipe *recipe, const char *recipe_text,
-                            stk_trainer *trainer, const stk_dataset *train, stk_observer *out)
+                            stk_trainer *trainer, stk_observer *out)
 {
     char path[PATH_BYTES];
-    *out = (stk_observer){.recipe = recipe, .train = train};
+    *out = (stk_observer){.recipe = recipe};
     if (!recipe->tensorboard.on) return STK_OK;
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), folder, "events"));
     /* What a run left that failed before its first checkpoint is of no use. */

@@ -69,7 +69,7 @@ static void warn_full_cache(stk_run *run)
 static void on_batch(void *user, const stk_batch *batch)
 {
     stk_run *run = user;
-    warn_observer(run, stk_observe_batch(&run->observer, batch));
+    warn_observer(run, stk_observe_batch(&run->observer, stk_trainer_batches_of(run->trainer), batch));
 }
 
 static stk_status after_epoch(void *user, stk_trainer *trainer, const stk_train_event *event, bool improved)
@@ -299,7 +299,7 @@ static stk_status begin(stk_run *run)
     stk_trainer_get_state(run->trainer, &state);
     STK_TRY(stk_metrics_open(run->folder, state.step, state.epoch, &run->metrics));
     warn_observer(run, stk_observe_open(run->folder, state.step, run->recipe, stk_text_get(&run->recipe_text),
-                                        run->trainer, run->train, &run->observer));
+                                        run->trainer, &run->observer));
     open_publisher(run);
     run->notice.clip_norm = run->recipe->clip_norm;
     stk_throttle_open(&run->throttle, "/sys/devices/system/cpu", (int)sysconf(_SC_NPROCESSORS_CONF));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "train/pixels.h"
 #include "train/shapes.h"
 #include "train/trainer_state.h"
 
@@ -19,11 +20,14 @@ stk_status stk_trainer_prepare_eval(stk_trainer *trainer, const stk_dataset *dat
     int64_t batch = stk_dataset_batch_size(dataset);
     if (batch < 1) return stk_fail(STK_INVALID, "the data to evaluate on is not cut into batches");
     STK_RETURN_IF_ERROR(stk_step_check_count(dataset));
-    if (trainer->eval.program && trainer->eval.batch == batch && !varies(trainer, dataset)) return STK_OK;
+    bool is_u8 = !varies(trainer, dataset) && stk_trainer_takes_u8(trainer, dataset);
+    bool is_same = trainer->eval.program && trainer->eval.batch == batch && trainer->eval_is_u8 == is_u8;
+    if (is_same && !varies(trainer, dataset)) return STK_OK;
     STK_RETURN_IF_ERROR(stk_step_check_dataset(trainer, dataset));
     float *weight = realloc(trainer->weight, (size_t)batch * sizeof(*weight));
     if (!weight) return stk_fail_memory((size_t)batch * sizeof(*weight));
     trainer->weight = weight;
+    trainer->eval_is_u8 = is_u8;
     return varies(trainer, dataset) ? STK_OK : stk_step_compile_eval(trainer, batch, &trainer->eval);
 }
 
@@ -76,6 +80,7 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
 {
     stk_status status;
     stk_loader *loader = NULL;
+    stk_dataset *cut = NULL;
     const stk_batch *batch = NULL;
     eval_sums sums = {0};
     int64_t n = 0;
@@ -87,7 +92,8 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
     n_ahead = varies(trainer, dataset) ? 0 : stk_engine_runs_ahead(trainer->engine); /* Each shape has its own runs. */
     config.n_epochs = 1;
     stk_measures_reset(trainer, trainer->eval_sums);
-    STK_TRY(stk_trainer_open_loader(trainer, dataset, config, &loader));
+    if (trainer->eval_is_u8) STK_TRY(stk_trainer_cut_pixels(trainer, dataset, &cut));
+    STK_TRY(stk_trainer_open_loader(trainer, cut ? cut : dataset, config, &loader));
     while ((batch = stk_loader_next(loader))) {
         status = run_batch(trainer, dataset, batch, &sums);
         n += stk_batch_count(batch);
@@ -120,6 +126,7 @@ done:
     stk_neighbours_free(&sums.rows);
     stk_trainer_keep_skipped(trainer, loader);
     stk_loader_close(loader);
+    free(cut);
     return status;
 }
 

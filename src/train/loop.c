@@ -99,7 +99,7 @@ static stk_status open_loader(stk_trainer *trainer)
     }
     config.n_epochs = trainer->n_epochs - config.i_epoch;
     if (config.n_epochs < 1) return STK_OK;
-    return stk_trainer_open_loader(trainer, trainer->dataset, config, &trainer->loader);
+    return stk_trainer_open_loader(trainer, stk_trainer_batches_of(trainer), config, &trainer->loader);
 }
 
 /* A file may be met in training and in every evaluation. */

@@ -231,6 +231,7 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t mi
     trainer->has_top5 = has_top5(trainer);
     STK_RETURN_IF_ERROR(stk_measures_plan(trainer, compares_shares(trainer)));
     options.loss_scale = trainer->loss_scale;
+    options.pixels = trainer->pixels.n ? &trainer->pixels : NULL;
     options.skip_nonfinite = trainer->config.on_nan == STK_ON_NAN_SKIP;
     options.fit = !trainer->recompute || !strcmp(trainer->recompute, "auto");
     if (!options.fit && strcmp(trainer->recompute, "none")) options.recompute = trainer->recompute;
@@ -295,6 +296,7 @@ static stk_status compile_eval(stk_trainer *trainer, int64_t batch, int64_t rows
     out->batch = batch;
     stk_compile_options options = compile_options(trainer);
     options.inference = true;
+    options.pixels = trainer->eval_is_u8 ? &trainer->pixels : NULL;
     options.batch = batch;
     options.micro = rows;
     options.dump_after = NULL;

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "base/error.h"
+#include "train/pixels.h"
 #include "train/precision.h"
 #include "train/shapes.h"
 #include "train/trainer_state.h"
@@ -111,6 +112,7 @@ void stk_trainer_free(stk_trainer *trainer)
     stk_engine_close(trainer->engine);
     stk_shapes_free(&trainer->shapes);
     stk_model_free(trainer->model);
+    free(trainer->u8_dataset);
     stk_dataset_free(trainer->dataset);
     for (size_t i = 0; i < trainer->n_skipped_texts; i++)
         free(trainer->skipped[i]);
@@ -271,6 +273,7 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     if (!trainer->step_s) return stk_fail_memory(2 * N_STEP_TIMES * sizeof(*trainer->step_s));
     STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
     STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
+    STK_RETURN_IF_ERROR(stk_trainer_choose_pixels(trainer));
     STK_RETURN_IF_ERROR(stk_shapes_prepare(trainer));
     STK_RETURN_IF_ERROR(check_metrics(trainer));
     STK_RETURN_IF_ERROR(list_tensors(trainer));

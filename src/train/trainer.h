@@ -27,6 +27,8 @@ void stk_trainer_count_copy(stk_trainer *trainer, size_t bytes);
 void stk_trainer_count_held(stk_trainer *trainer, size_t bytes);
 /* True where the results of all steps begun are in the state: always, where the device is on the host. */
 bool stk_trainer_is_settled(const stk_trainer *trainer);
+/* The training data as batches hold them: images may go to the device as u8. Borrowed. */
+const stk_dataset *stk_trainer_batches_of(const stk_trainer *trainer);
 void stk_trainer_get_state(const stk_trainer *trainer, stk_train_state *out);
 /* After tensors' contents were set from a checkpoint, and put: goes on there. */
 stk_status stk_trainer_set_state(stk_trainer *trainer, const stk_train_state *state);

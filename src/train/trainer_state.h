@@ -109,6 +109,9 @@ struct stk_trainer {
 
     stk_train_state state;
     int64_t n_epochs, n_batches, n_steps; /* of the whole run */
+    stk_pixel_scale pixels;               /* of images that go to the device as u8; n 0: none (pixels.h) */
+    stk_dataset *u8_dataset;              /* the training data as they go there; NULL: as they are */
+    bool eval_is_u8;                      /* so the program `eval` takes them */
     stk_memory *data_memory;              /* of all loaders; NULL before the first */
     stk_loader *loader;
     stk_train_result result;

@@ -19,10 +19,12 @@
 #include "device/awkward/awkward.h"
 #include "engine/engine.h"
 #include "graph/graph.h"
+#include "run/state.h"
 #include "stoker/data/custom.h"
 #include "stoker/data/digits.h"
 #include "stoker/train/run.h"
 #include "stoker/train/trainer.h"
+#include "train/trainer_state.h"
 
 static void expect_ok(stk_status status)
 {
@@ -351,6 +353,8 @@ static void run_on(const char *device, const char *folder, int64_t max_steps, bo
     expect_ok(stk_run_open(in_folder("recipe.yaml"), &options, &run));
     expect_ok(stk_run_train(run, &result));
     assert_int_equal(result.train.n_steps, max_steps ? max_steps : N_STEPS);
+    /* Images go to a device with memory of its own as u8, and are normalised there. */
+    assert_int_equal(run->trainer->pixels.n, strcmp(device, "awkward") ? 0 : 1);
     stk_run_close(run);
 }
 

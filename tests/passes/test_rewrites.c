@@ -496,6 +496,32 @@ static void absorb_takes_relu(void **state)
     stk_graph_free(graph);
 }
 
+/* The input is u8; what was read of it before reads the sum behind it. An input of another name is left alone. */
+static void pixels_are_unpacked(void **state)
+{
+    (void)state;
+    stk_graph *graph = stk_graph_new();
+    stk_value image = stk_graph_input(graph, "image", STK_F32, STK_SHAPE(2, 4, 4, 3));
+    stk_graph_output(graph, "y", stk_exp(image));
+    stk_graph_output(graph, "image", image);
+    stk_pixel_scale scale = {.input = "mask", .n = 3, .a = {1, 2, 3}, .b = {4, 5, 6}};
+    expect_ok(pass_unpack_pixels(graph, &(stk_pass_options){.pixels = &scale}));
+    assert_int_equal(count_nodes(graph, STK_OP_cast), 0);
+    scale.input = "image";
+    expect_ok(pass_unpack_pixels(graph, &(stk_pass_options){.pixels = &scale}));
+    expect_ok(stk_graph_verify(graph));
+    image = stk_graph_find(graph, STK_OP_input, "image");
+    assert_int_equal(stk_value_dtype(image), STK_U8);
+    assert_int_equal(count_nodes(graph, STK_OP_cast), 1);
+    assert_int_equal(count_nodes(graph, STK_OP_binary), 2);
+    stk_value shown = stk_graph_find_output(graph, "image");
+    assert_int_equal(stk_value_dtype(shown), STK_F32);
+    assert_int_equal(stk_value_node(stk_graph_find_output(graph, "y"))->in[0], shown.id);
+    scale.n = 2;
+    assert_int_equal(pass_unpack_pixels(graph, &(stk_pass_options){.pixels = &scale}), STK_INTERNAL);
+    stk_graph_free(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -516,6 +542,7 @@ int main(void)
         cmocka_unit_test(fuse_joins_groups),
         cmocka_unit_test(inference_scales_convolutions),
         cmocka_unit_test(absorb_takes_relu),
+        cmocka_unit_test(pixels_are_unpacked),
         cmocka_unit_test(inference_drops_updates_and_dropout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ endif()
 
 # The doctor alone, out of sources that need libc and nothing else, to be copied to other machines.
 set(STOKER_WATCH_SOURCES cli/watch/main.c cli/cmd_watch.c cli/args.c cli/text.c cli/bar.c cli/output.c cli/screen.c)
-foreach(stem text plain_number error printable secret file new_file temporary memory memory_machine thread hash clock cgroup version)
+foreach(stem text plain_number error printable secret file new_file temporary memory memory_machine thread hash clock cgroup)
   list(APPEND STOKER_WATCH_SOURCES src/base/${stem}.c)
 endforeach()
 file(GLOB watch_sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src/watch/*.c)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "stoker/status.h"
 
 enum { TEXT_BYTES = 1024 };
 static _Thread_local char error_text[TEXT_BYTES];
@@ -85,4 +86,9 @@ const char *stk_errno_text(int error)
     snprintf(text, sizeof(text), "%s", source);
     if (isupper((unsigned char)text[0]) && islower((unsigned char)text[1])) text[0] = (char)tolower(text[0]);
     return text;
+}
+
+const char *stk_version(void)
+{
+    return STK_VERSION;
 }

@@ -63,4 +63,8 @@ typedef struct stk_names {
 stk_status stk_dir_list(const char *path, stk_names *out);
 void stk_names_free(stk_names *names);
 
+/* The folder for what can be made again: $STOKER_CACHE, else $XDG_CACHE_HOME/stoker, else $HOME/.cache/stoker. */
+/* Its path, whether it is there or not. STK_NOT_FOUND where nothing says which. Threads: any. */
+stk_status stk_cache_folder(char *out, size_t out_bytes);
+
 #endif

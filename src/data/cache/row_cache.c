@@ -11,11 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cache_folder.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "data/common/keep.h"
+#include "data/common/side_file.h"
 
 enum { FIELD_NUMBERS = 1 + STK_MAX_RANK, ALIGNMENT = 64, FORMAT = 1 };
 

@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/new_file.h"
-#include "data/common/keep.h"
 #include "data/common/little.h"
+#include <stdatomic.h>
 
 enum { HEADER_BYTES = 40, FRAME_BYTES = HEADER_BYTES + 8 };
 static const char magic[8] = "stkidx1\n";
@@ -117,4 +117,16 @@ void stk_index_write(const stk_input *file, stk_index_kind kind, const void *pay
             (void)stk_file_write_durably(places[1], bytes, FRAME_BYTES + n);
     }
     free(bytes);
+}
+
+static atomic_bool keeps_nothing;
+
+void stk_keep_data(bool keep)
+{
+    atomic_store(&keeps_nothing, !keep);
+}
+
+bool stk_keeps_data(void)
+{
+    return !atomic_load(&keeps_nothing);
 }

@@ -8,8 +8,9 @@
 #ifndef STK_DATA_COMMON_SIDE_FILE_H
 #define STK_DATA_COMMON_SIDE_FILE_H
 
-#include "base/cache_folder.h"
+#include "base/file.h"
 #include "base/input.h"
+#include "stoker/data/cache.h"
 
 #define STK_INDEX_SUFFIX ".stkidx"
 
@@ -34,5 +35,10 @@ bool stk_index_parse(stk_span bytes, stk_index_kind kind, uint64_t file_bytes, i
 /* A path in the cache folder for something made of the file as it is now: another state of it has another name. The
  * folder is made. */
 stk_status stk_cache_path(const stk_input *file, const char *suffix, char *out, size_t out_bytes);
+
+/* Whether this process keeps on disk what it finds out about data: index files, answers of scans, rows of caches,
+ * entry points. See stk_keep_data in stoker/data/cache.h. Threads: any.
+ */
+bool stk_keeps_data(void);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "data/common/keep.h"
 #include "data/common/side_file.h"
 #include "data/source/reader.h"
 

@@ -16,9 +16,9 @@
 #include <openssl/evp.h>
 #endif
 
-#include "base/cache_folder.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/new_file.h"
 #include "base/text.h"

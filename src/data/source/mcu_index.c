@@ -11,7 +11,7 @@
 #include "base/content_hash.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "data/common/keep.h"
+#include "data/common/side_file.h"
 #include "stoker/data/index.h"
 
 /* A kill loses what the last half minute brought, or as much as is learned in 20 times the time that saving takes. */

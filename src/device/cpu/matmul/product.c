@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "device/cpu/matmul/bf16_product.h"
-#include "device/cpu/onednn/hold_signals.h"
+#include "device/cpu/onednn/onednn.h"
 #include "device/cpu/onednn/onednn_version.h"
 
 enum { A, B, C, BIAS, N_TENSORS, SCRATCHPAD = N_TENSORS, N_ARGS, ALIGN = 64 };

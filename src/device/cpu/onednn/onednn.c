@@ -5,10 +5,11 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "device/cpu/onednn/hold_signals.h"
 #include "device/cpu/onednn/onednn_version.h"
 #include "device/cpu/onednn/sgemm_memory.h"
 #include "device/cpu/threads/parallel.h"
+#include <pthread.h>
+#include <stddef.h>
 
 /* x, weight or y: as the caller has it, and as the convolution wants it. */
 typedef struct conv_tensor {
@@ -354,4 +355,19 @@ stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weigh
         stk_cpu_swap_thread_count(before);
     }
     return stk_onednn_check(status, "convolution");
+}
+
+void stk_hold_signals(sigset_t *before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    sigset_t all;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+void stk_let_signals_come(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
 }

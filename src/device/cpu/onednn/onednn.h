@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "stoker/graph/graph.h"
+#include <signal.h>
 
 typedef struct stk_onednn stk_onednn;
 typedef struct stk_onednn_conv stk_onednn_conv;
@@ -83,5 +84,13 @@ typedef struct stk_sgemm {
 
 /* On one thread, the caller's: the parts of a kernel call it side by side. */
 stk_status stk_onednn_sgemm(const stk_sgemm *g);
+
+/* Signals wait while oneDNN computes. Its products point the stack pointer into the heap while they run, where a
+ * signal's frame would be written over other memory (oneDNN issue 4845, in all versions up to 3.11).
+ */
+/* Of the calling thread; before gets those that waited already. Signals of faults come as ever: the code itself causes
+ * them. */
+void stk_hold_signals(sigset_t *before);
+void stk_let_signals_come(const sigset_t *before);
 
 #endif

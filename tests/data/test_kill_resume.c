@@ -1,7 +1,8 @@
-/* SIGKILL at random moments: a process that reads an epoch with 4, 3 or 8 loaders is killed, and another one, with
- * another number of loaders and threads, goes on after the last whole round of batches. In the end every sample of
- * every epoch has been met exactly once, and each had the bytes that a run without kills gives it. For images in
- * folders, with an index that is being learned, for packs of both kinds, and for windows.
+/* SIGKILL at a counted sample, or in the middle of a counted write while an index is learned: a process that reads an
+ * epoch with 4, 3 or 8 loaders is killed, and another one, with another number of loaders and threads, goes on after
+ * the last whole round of batches. In the end every sample of every epoch has been met exactly once, and each had the
+ * bytes that a run without kills gives it. For images in folders, with an index that is being learned, for packs of
+ * both kinds, and for windows.
  *
  * STOKER_KILLS: how many, 48 by default.
  */
@@ -15,7 +16,6 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "base/hash.h"
 #include "data/source/entries.h"
@@ -27,6 +27,7 @@
 #include "stoker/data/sources.h"
 
 #include "data/jpeg_make.h"
+#include "faults/kills.h"
 
 enum { N = 120, SIDE = 72, OUT = 24, ROWS = 3, N_EPOCHS = 12, MOST_ROUNDS = N_EPOCHS * N, MOST_LOADERS = 8 };
 
@@ -78,6 +79,8 @@ static uint64_t hash_of_row(const stk_batch *batch, int64_t row)
 
 /* --- in the processes that are killed --- */
 
+static int64_t n_left; /* samples until the end; 0: none */
+
 static void give_up(const char *what)
 {
     snprintf(shared->error, sizeof(shared->error), "%s: %.200s", what, stk_error_text());
@@ -93,8 +96,10 @@ static bool read_round(stk_loader **loader, int n, int64_t i_epoch, int64_t from
         const stk_batch *batch = stk_loader_next(loader[k]);
         if (!batch && stk_loader_status(loader[k]) != STK_OK) give_up("next");
         if (!batch) continue;
-        for (int64_t row = 0; row < stk_batch_count(batch); row++)
+        for (int64_t row = 0; row < stk_batch_count(batch); row++) {
+            if (n_left && --n_left == 0) kills_now();
             shared->hash[i_round][row * n + k] = hash_of_row(batch, row);
+        }
         *to += stk_batch_count(batch);
         stk_batch_release(batch);
     }
@@ -151,17 +156,20 @@ static void go_on(kind_of_data kind, int n_loaders, int n_threads)
 
 /* --- in the process that kills --- */
 
-/* True when the process has come to the end by itself. */
-static bool live_and_die(kind_of_data kind, int i_life, int64_t after_us)
+/* True when the process has come to the end by itself. at: the sample that it does not finish, or the write; 0: none.
+ */
+static bool live_and_die(kind_of_data kind, int i_life, int64_t at)
 {
     static const int counts[] = {4, 3, 8};
     int status;
     pid_t child = fork();
     assert_true(child >= 0);
-    if (child == 0) go_on(kind, counts[i_life % 3], 1 + i_life % 2);
-    if (after_us) {
-        nanosleep(&(struct timespec){.tv_nsec = after_us * 1000}, NULL);
-        kill(child, SIGKILL);
+    if (child == 0) {
+        if (at && kind == LEARNED && i_life % 2)
+            kills_begin(in_folder("learned"), 1 + at % 8);
+        else
+            n_left = at;
+        go_on(kind, counts[i_life % 3], 1 + i_life % 2);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0) fail_msg("%s", shared->error);
@@ -213,7 +221,7 @@ static void run_kind(kind_of_data kind)
         bool ended = false;
         for (; i < n_kills && !ended; i++) {
             random = stk_mix64(random + 1);
-            ended = live_and_die(kind, i, 1000 + (int64_t)(random % 40000));
+            ended = live_and_die(kind, i, 1 + (int64_t)(random % (N_EPOCHS * N / 3)));
             n_killed += !ended;
         }
         if (!ended) assert_true(live_and_die(kind, i, 0));

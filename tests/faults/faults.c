@@ -1,10 +1,14 @@
 /* Loaded before the program (LD_PRELOAD) to make happen what seldom does: an allocation that fails, a disk that is
- * slow.
+ * slow, the end of the process in the middle of a write.
  *
- * STK_FAIL_AT=N       the N-th allocation of the program's own code fails, and N more of STK_FAIL_MANY where that is
- * set STK_FAIL_WITHIN=A-B  only those count that are made by the code from A to B of the program's file, or by what it
- * calls STK_FAIL_COUNT=F  at the end the number of such allocations is written to the file F STK_FAIL_STACK=1  the
- * failing one tells where it was made, on standard error STK_HOLD_SYNC=F   fsync waits for as long as the file F exists
+ *   STK_FAIL_AT=N        the N-th allocation of the program's own code fails,
+ *   STK_FAIL_MANY=N      and N in all from there on
+ *   STK_FAIL_WITHIN=A-B  only those count that are made by the code from A to B of the program's file, or by what it
+ * calls STK_FAIL_COUNT=F     at the end the number of such allocations is written to the file F STK_FAIL_STACK=1 the
+ * failing one tells where it was made, on standard error STK_HOLD_SYNC=F      fsync waits for as long as the file F
+ * exists STK_KILL_UNDER=P     calls that change files are counted (kills.h), of those whose path begins with P,
+ *   STK_KILL_AT=N        and the N-th ends the process with SIGKILL
+ *   STK_KILL_COUNT=F     at the end the number of such calls is written to the file F
  *
  * Allocations are those that the program's file, jansson and libyaml make, and calls to libc that allocate for them
  * (strdup, fopen, opendir, open_memstream, vasprintf). Those of oneDNN and OpenMP are left alone: they end the process.
@@ -23,6 +27,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define KILLS_HAS_FSYNC
+#include "kills.h"
+
 #define API __attribute__((visibility("default")))
 
 enum { MOST_PARTS = 16 };
@@ -36,7 +43,7 @@ static uintptr_t base, within_from, within_to; /* of the program's file; both 0:
 static atomic_llong n_made;
 static long long fail_at, fail_many = 1;
 static bool tells;
-static const char *count_file, *hold_file;
+static const char *count_file, *hold_file, *kill_count_file;
 
 static int add_parts(struct dl_phdr_info *info, size_t bytes, void *user)
 {
@@ -64,6 +71,9 @@ __attribute__((constructor)) static void begin(void)
     tells = getenv("STK_FAIL_STACK") != NULL;
     count_file = getenv("STK_FAIL_COUNT");
     hold_file = getenv("STK_HOLD_SYNC");
+    kill_count_file = getenv("STK_KILL_COUNT");
+    const char *under = getenv("STK_KILL_UNDER"), *kill_at = getenv("STK_KILL_AT");
+    if (under) kills_begin(under, kill_at ? atoll(kill_at) : 0);
     if (many) fail_many = atoll(many);
     if (tells || within) {
         void *unused[1];
@@ -78,14 +88,21 @@ __attribute__((constructor)) static void begin(void)
     if (at) fail_at = atoll(at);
 }
 
-__attribute__((destructor)) static void end(void)
+static void write_count(const char *path, long long count)
 {
     char text[32];
-    if (!count_file) return;
-    int fd = open(count_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int n = snprintf(text, sizeof(text), "%lld\n", (long long)n_made);
+    if (!path) return;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int n = snprintf(text, sizeof(text), "%lld\n", count);
     if (fd >= 0 && write(fd, text, (size_t)n) != n) abort();
     if (fd >= 0) close(fd);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    long long n_calls = kills.n;
+    write_count(count_file, n_made);
+    write_count(kill_count_file, n_calls);
 }
 
 static void tell(void)
@@ -175,6 +192,7 @@ API int fsync(int fd)
 {
     static __typeof__(&fsync) next;
     if (!next) next = NEXT(fsync);
+    if (kills_fd(fd)) kills_now();
     while (hold_file && access(hold_file, F_OK) == 0)
         usleep(5000);
     return next(fd);

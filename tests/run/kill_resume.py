@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Kills `stoker train` with SIGKILL at random moments and resumes it each time: the losses must equal those of a run that
-was never killed, digit by digit, and every checkpoint must be readable.
+"""Kills `stoker train` with SIGKILL in the middle of some call that writes its folder, and resumes it each time: the losses
+must equal those of a run that was never killed, digit by digit, and every checkpoint must be readable. Which call it is is
+counted by a library that is loaded first; without it (sanitizers of threads) moments are random.
 
-usage: kill_resume.py STOKER WORK_FOLDER [KILLS]
+usage: kill_resume.py STOKER WORK_FOLDER [KILLS [FAULTS_LIBRARY]]
 """
 import json
 import os
@@ -48,6 +49,42 @@ def losses(folder):
     return found
 
 
+class Killer:
+    """Starts commands that are killed while they write below a folder."""
+
+    def __init__(self, work, faults):
+        self.work, self.faults, self.rng = work, faults, random.Random(1)
+
+    def env(self, **more):
+        preload = f"{self.faults}:{os.environ['LD_PRELOAD']}" if "LD_PRELOAD" in os.environ else self.faults
+        asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        return {**os.environ, "LD_PRELOAD": preload, "ASAN_OPTIONS": asan, **more}
+
+    def measure(self, command, folder):
+        """Runs it to its end; what it takes is what kills are spread over."""
+        count, start = os.path.join(self.work, "count"), time.monotonic()
+        more = {"STK_KILL_UNDER": folder, "STK_KILL_COUNT": count}
+        subprocess.run(command, cwd=self.work, check=True, env=self.env(**more) if self.faults else None)
+        self.most_s = 0.5 * (time.monotonic() - start)
+        if self.faults:
+            with open(count) as f:
+                self.most = int(f.read()) // 2
+            if self.most < 50:
+                sys.exit(f"only {self.most} calls that write '{folder}' were counted")
+
+    def run(self, command, folder):
+        """(exit code, text)"""
+        more = {}
+        if self.faults:
+            more = self.env(STK_KILL_UNDER=folder, STK_KILL_AT=str(self.rng.randint(1, self.most)))
+        run = subprocess.Popen(command, cwd=self.work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=more or None)
+        if not self.faults:
+            time.sleep(self.rng.uniform(0.0, self.most_s))
+            run.send_signal(signal.SIGKILL)
+        text = run.communicate()[0].decode()
+        return run.returncode, text
+
+
 def main():
     stoker, work = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     kills = int(sys.argv[3]) if len(sys.argv) > 3 else 50
@@ -58,25 +95,20 @@ def main():
     subprocess.run([stoker, "get", "digits", "--out", "digits", "--train", "2000", "--test", "200"], cwd=work,
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     train = [stoker, "train", "r.yaml", "--quiet", "--out"]
-    start = time.monotonic()
-    subprocess.run(train + ["whole"], cwd=work, check=True)
-    whole_s = time.monotonic() - start
+    killer = Killer(work, os.path.abspath(sys.argv[4]) if len(sys.argv) > 4 else None)
+    killer.measure(train + ["whole"], "whole")
     want = losses(os.path.join(work, "whole"))
 
-    rng, done = random.Random(1), 0
+    done = 0
     while done < kills:
-        run = subprocess.Popen(train + ["killed", "--resume"], cwd=work, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT)
-        time.sleep(rng.uniform(0.0, 0.5 * whole_s))
-        run.send_signal(signal.SIGKILL)
-        text = run.communicate()[0].decode()
+        code, text = killer.run(train + ["killed", "--resume"], "killed")
         check_readable(text, done)
-        if run.returncode == 0:  # it finished first: go on with a fresh run
+        if code == 0:  # it finished first: go on with a fresh run
             compare(want, losses(os.path.join(work, "killed")))
             shutil.rmtree(os.path.join(work, "killed"))
             continue
-        if run.returncode != -signal.SIGKILL:
-            sys.exit(f"resuming failed after {done} kills with exit code {run.returncode}: {text}")
+        if code != -signal.SIGKILL:
+            sys.exit(f"resuming failed after {done} kills with exit code {code}: {text}")
         done += 1
     last = subprocess.run(train + ["killed", "--resume"], cwd=work, check=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)

@@ -331,16 +331,33 @@ static void another_model_is_refused(void **state)
 
 /* --- kills --- */
 
-/* Saves as fast as it can, until it is killed. */
-static void save_forever(fixture *f, int64_t first)
+static int64_t fatal_call;
+
+static int die_at_call(const char *call, const char *path)
+{
+    (void)call;
+    (void)path;
+    while (++n_calls == fatal_call)
+        (void)kill(getpid(), SIGKILL);
+    return 0;
+}
+
+/* Saves until it is killed: at that call of the system. */
+static void save_until(fixture *f, int64_t first, int64_t i_call)
 {
     stk_checkpoint_writer *writer = open_writer(f);
-    for (int64_t step = first;; step++) {
+    fatal_call = i_call;
+    n_calls = 0;
+    stk_checkpoint_fault = die_at_call;
+    for (int64_t step = first; step < first + 20; step++) {
         stk_checkpoint_report report;
         f->in_place = step % 2;
         save(f, writer, step, step % 3 == 0, &report);
         if (report.status != STK_OK) _exit(1);
+        if (step % 4 == 0) save(f, writer, step, false, &report); /* again, which moves the old one away */
+        if (report.status != STK_OK) _exit(1);
     }
+    _exit(2);
 }
 
 static void kills_leave_a_whole_one(void **state)
@@ -349,22 +366,19 @@ static void kills_leave_a_whole_one(void **state)
     fixture *f = make_fixture("kill");
     save_ok(f, 1, false);
     int64_t newest = 1;
-    srand(1);
-    for (int i = 0; i < 25; i++) {
+    /* Each of a save's calls, and some of later saves. */
+    for (int i = 1; i <= 100; i += i < 40 ? 1 : 7) {
         pid_t child = fork();
         assert_true(child >= 0);
-        if (child == 0) save_forever(f, newest + 1);
-        struct timespec pause = {.tv_nsec = 1000000L * (rand() % 120) + 1};
-        nanosleep(&pause, NULL);
+        if (child == 0) save_until(f, newest + 1, i);
         int result;
-        assert_int_equal(kill(child, SIGKILL), 0);
         assert_int_equal(waitpid(child, &result, 0), child);
-        assert_true(WIFSIGNALED(result));
+        assert_true(WIFSIGNALED(result) && WTERMSIG(result) == SIGKILL);
         int64_t loaded = load_newest(f, false);
         assert_true(loaded >= newest);
         newest = loaded;
     }
-    assert_true(newest > 1);
+    assert_true(newest > 10);
     free_fixture(f);
 }
 

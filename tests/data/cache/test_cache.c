@@ -24,6 +24,8 @@
 #include "stoker/data/loader.h"
 #include "stoker/data/sources.h"
 
+#include "faults/kills.h"
+
 enum { N_FILES = 40, N_ROWS = 8, N_BATCHES = 15 };
 static const char folder[] = "cache-data", path[] = "cache-rows";
 
@@ -286,19 +288,24 @@ static void processes_share_and_may_be_killed(void **state)
     read_plain(wanted, 32);
     for (int round = 0; round < 6; round++) {
         pid_t child[3];
+        int code;
+        unlink(path);
         for (int i = 0; i < 3; i++) {
             child[i] = fork();
             assert_true(child[i] >= 0);
-            if (child[i] > 0) continue;
-            (void)read_spoiled(wanted); /* a failed assertion ends it with another code */
-            _exit(0);
+            if (child[i] == 0) {
+                if (i == 0) kills_begin("", 1 << round); /* writes of this folder */
+                (void)read_spoiled(wanted);              /* a failed assertion ends it with another code */
+                _exit(0);
+            }
+            /* In every other round it is alone until it is killed. */
+            if (i > 0 || round % 2) continue;
+            assert_int_equal(waitpid(child[0], &code, 0), child[0]);
+            assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGKILL);
         }
-        usleep(500u << round);
-        assert_int_equal(kill(child[0], SIGKILL), 0);
-        for (int i = 0; i < 3; i++) {
-            int code;
+        for (int i = round % 2 ? 0 : 1; i < 3; i++) {
             assert_int_equal(waitpid(child[i], &code, 0), child[i]);
-            if (i > 0) assert_int_equal(code, 0);
+            assert_true(code == 0 || (i == 0 && WIFSIGNALED(code)));
         }
     }
     assert_int_equal(read_spoiled(wanted), 0);

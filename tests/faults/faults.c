@@ -1,14 +1,15 @@
 /* Loaded before the program (LD_PRELOAD) to make happen what seldom does: an allocation that fails, a disk that is
  * slow, the end of the process in the middle of a write.
  *
- *   STK_FAIL_AT=N        the N-th allocation of the program's own code fails,
- *   STK_FAIL_MANY=N      and N in all from there on
- *   STK_FAIL_WITHIN=A-B  only those count that are made by the code from A to B of the program's file, or by what it
- * calls STK_FAIL_COUNT=F     at the end the number of such allocations is written to the file F STK_FAIL_STACK=1 the
- * failing one tells where it was made, on standard error STK_HOLD_SYNC=F      fsync waits for as long as the file F
- * exists STK_KILL_UNDER=P     calls that change files are counted (kills.h), of those whose path begins with P,
- *   STK_KILL_AT=N        and the N-th ends the process with SIGKILL
- *   STK_KILL_COUNT=F     at the end the number of such calls is written to the file F
+ * - STK_FAIL_AT=N: the N-th allocation of the program's own code fails;
+ * - STK_FAIL_MANY=N: and N in all from there on;
+ * - STK_FAIL_WITHIN=A-B: only those count that the code from A to B of the program's file makes, or what it calls;
+ * - STK_FAIL_COUNT=F: at the end the number of such allocations is written to the file F;
+ * - STK_FAIL_STACK=1: the failing one tells where it was made, on standard error;
+ * - STK_HOLD_SYNC=F: fsync waits for as long as the file F exists;
+ * - STK_KILL_UNDER=P: calls that change files whose path begins with P are counted (kills.h);
+ * - STK_KILL_AT=N: the N-th of them ends the process with SIGKILL;
+ * - STK_KILL_COUNT=F: at the end the number of such calls is written to the file F.
  *
  * Allocations are those that the program's file, jansson and libyaml make, and calls to libc that allocate for them
  * (strdup, fopen, opendir, open_memstream, vasprintf). Those of oneDNN and OpenMP are left alone: they end the process.

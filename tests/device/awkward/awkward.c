@@ -21,6 +21,7 @@ static void close_awkward(stk_device *base)
     stk_cond_destroy(&device->changed);
     stk_mutex_destroy(&device->lock);
     free(device->block);
+    free(device->access);
     free(device);
 }
 

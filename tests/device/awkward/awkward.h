@@ -4,7 +4,8 @@
  *              zeroed, arenas are poison, before each launch again; freed memory is poison
  *   queues     a thread each, which starts every piece of work a random little later than it could
  *   kernels    the reference device's, so that bits are comparable; what one will write is poison until then
- *   checks     copies and kernels whose addresses are not of living memory on the right side fail
+ *   checks     copies and kernels whose addresses are not of living memory on the right side fail, and so does work of
+ * two queues on the same memory that no event orders: awkward_order.c
  *
  * It is found by name ("awkward") after awkward_add(), in tests only: no list names it, and no library holds it.
  */
@@ -28,6 +29,21 @@ typedef struct awkward_block {
     bool is_free;
 } awkward_block;
 
+enum { AWKWARD_MOST_QUEUES = 16 };
+
+/* What has been done before: of each queue the number of pieces of work. */
+typedef struct awkward_clock {
+    uint64_t n[AWKWARD_MOST_QUEUES];
+} awkward_clock;
+
+/* Memory that a piece of work reads or writes. */
+typedef struct awkward_access {
+    const char *from, *to;
+    int i_queue;
+    uint64_t number; /* of the work, in its queue */
+    bool writes;
+} awkward_access;
+
 typedef struct awkward_device {
     stk_device base;
     stk_device *reference;
@@ -39,6 +55,10 @@ typedef struct awkward_device {
     stk_cond changed;  /* work was enqueued, or done */
     stk_status failed; /* the first failure of any work */
     char error[512];
+    int n_queues;        /* that were ever opened */
+    awkward_clock known; /* to the host, which waited for it */
+    awkward_access *access;
+    int n_accesses, access_capacity;
 } awkward_device;
 
 extern const stk_queue_class awkward_queues;
@@ -48,6 +68,14 @@ void *awkward_translate(awkward_device *device, const void *outside, size_t byte
 /* True where any of the bytes are the device's. */
 bool awkward_owns(const awkward_device *device, const void *p, size_t bytes);
 void awkward_poison_arenas(awkward_device *device);
+
+/* One more piece of work of queue i_queue, behind what clock says: *clock is it from now on. The lock is held. */
+void awkward_begin_work(awkward_device *device, int i_queue, awkward_clock *clock);
+/* The work touches n bytes of the device: false where another queue does, and nothing says which one is first. The lock
+ * is held. */
+bool awkward_touch(awkward_device *device, int i_queue, const awkward_clock *clock, const void *p, size_t n,
+                   bool writes);
+void awkward_join(awkward_clock *clock, const awkward_clock *other);
 
 /* A kernel's state: the reference device's kernel and what it reads and writes. */
 typedef struct awkward_kernel {

@@ -10,7 +10,8 @@
 
 struct stk_event {
     awkward_device *device;
-    uint64_t n_recorded, n_passed; /* guarded by the device's lock */
+    uint64_t n_recorded, n_passed; /* guarded by the device's lock, as what follows */
+    awkward_clock clock;           /* of what the last record is behind */
 };
 
 struct stk_capture {
@@ -27,6 +28,7 @@ typedef struct job {
     void *dst;
     const void *src;
     size_t bytes;
+    bool src_is_host, dst_is_host;
     const stk_capture *capture;
     const stk_event *awaited;
     stk_event *event;
@@ -38,7 +40,9 @@ typedef struct awkward_queue {
     stk_thread thread;
     job *first, *last; /* guarded by the device's lock, as what follows */
     bool is_busy, is_closing;
-    uint64_t n_delays; /* the thread's own */
+    int i_queue;
+    awkward_clock clock; /* of what was enqueued; guarded by the device's lock */
+    uint64_t n_delays;   /* the thread's own */
 } awkward_queue;
 
 static awkward_device *device_of(const stk_queue *queue)
@@ -116,7 +120,47 @@ static void run_queue(void *p)
     stk_mutex_unlock(&device->lock);
 }
 
-/* --- enqueueing --- */
+/* --- enqueueing; the lock is held --- */
+
+static bool touch(awkward_queue *queue, const void *p, size_t n, bool writes)
+{
+    awkward_device *device = device_of(&queue->base);
+    return awkward_touch(device, queue->i_queue, &queue->clock, p, n, writes);
+}
+
+/* Only what is the device's: addresses of its inside. */
+static bool touch_copy(awkward_queue *queue, const job *j)
+{
+    return (j->src_is_host || touch(queue, j->src, j->bytes, false)) &&
+           (j->dst_is_host || touch(queue, j->dst, j->bytes, true));
+}
+
+static bool touch_launch(awkward_queue *queue, const stk_capture *capture)
+{
+    bool is_ordered = true;
+    for (int i = 0; i < capture->n_entries && is_ordered; i++) {
+        const stk_entry *entry = &capture->entry[i];
+        const awkward_kernel *k = entry->kernel->state;
+        for (int j = 0; j < k->n_in; j++)
+            is_ordered &= touch(queue, entry->args.in[j], k->bytes[j], false);
+        for (int j = 0; j < k->n_out; j++)
+            is_ordered &= touch(queue, entry->args.out[j], k->bytes[k->n_in + j], true);
+    }
+    return is_ordered;
+}
+
+/* False: no event orders it behind other work on the same memory. */
+static bool order(awkward_queue *queue, const job *j)
+{
+    if (j->kind == JOB_WAIT) {
+        awkward_join(&queue->clock, &j->awaited->clock);
+        return true;
+    }
+    awkward_begin_work(device_of(&queue->base), queue->i_queue, &queue->clock);
+    if (j->kind == JOB_RECORD) j->event->clock = queue->clock;
+    if (j->kind == JOB_COPY) return touch_copy(queue, j);
+    return j->kind != JOB_LAUNCH || touch_launch(queue, j->capture);
+}
 
 static stk_status enqueue(stk_queue *base, job content)
 {
@@ -126,6 +170,11 @@ static stk_status enqueue(stk_queue *base, job content)
     if (!j) return stk_fail_memory(sizeof(*j));
     *j = content;
     stk_mutex_lock(&device->lock);
+    if (!order(queue, j)) {
+        stk_mutex_unlock(&device->lock);
+        free(j);
+        return stk_fail(STK_INTERNAL, "two queues use the same memory, and no event says which one is first");
+    }
     if (j->kind == JOB_RECORD) j->mark = ++j->event->n_recorded;
     if (j->kind == JOB_WAIT) j->mark = j->awaited->n_recorded;
     if (queue->first)
@@ -142,6 +191,8 @@ static stk_status copy(stk_queue *queue, void *dst, const void *src, size_t byte
 {
     awkward_device *device = device_of(queue);
     job j = {.kind = JOB_COPY, .dst = dst, .src = src, .bytes = bytes};
+    j.src_is_host = kind == STK_COPY_TO_DEVICE;
+    j.dst_is_host = kind == STK_COPY_TO_HOST;
     if (bytes == 0) return STK_OK;
     if (kind != STK_COPY_TO_HOST) j.dst = awkward_translate(device, dst, bytes);
     if (kind != STK_COPY_TO_DEVICE) j.src = awkward_translate(device, src, bytes);
@@ -182,6 +233,7 @@ static stk_status finish(stk_queue *base)
     stk_mutex_lock(&device->lock);
     while (queue->first || queue->is_busy)
         stk_cond_wait(&device->changed, &device->lock);
+    awkward_join(&device->known, &queue->clock);
     stk_status status = failure_of(device);
     stk_mutex_unlock(&device->lock);
     return status;
@@ -192,6 +244,7 @@ static stk_status sync(const stk_event *event)
     stk_mutex_lock(&event->device->lock);
     for (uint64_t mark = event->n_recorded; event->n_passed < mark;)
         stk_cond_wait(&event->device->changed, &event->device->lock);
+    awkward_join(&event->device->known, &event->clock);
     stk_status status = failure_of(event->device);
     stk_mutex_unlock(&event->device->lock);
     return status;
@@ -204,6 +257,9 @@ static stk_status open_queue(stk_device *device, stk_queue **out)
     awkward_queue *queue = calloc(1, sizeof(*queue));
     if (!queue) return stk_fail_memory(sizeof(*queue));
     queue->base.device = device;
+    stk_mutex_lock(&((awkward_device *)device)->lock);
+    queue->i_queue = ((awkward_device *)device)->n_queues++ % AWKWARD_MOST_QUEUES;
+    stk_mutex_unlock(&((awkward_device *)device)->lock);
     stk_status status = stk_thread_start(&queue->thread, "awkward", false, run_queue, queue);
     if (status != STK_OK) {
         free(queue);
@@ -223,6 +279,7 @@ static void close_queue(stk_queue *base)
     stk_cond_broadcast(&device->changed);
     stk_mutex_unlock(&device->lock);
     stk_thread_join(&queue->thread);
+    awkward_join(&device->known, &queue->clock);
     free(queue);
 }
 

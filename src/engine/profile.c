@@ -74,7 +74,6 @@ static void fill(const stk_program *program, int e, const stk_layer_name *layer,
 {
     const stk_graph *graph = program->graph;
     int32_t i = program->info[e].node;
-    stk_tensor_desc in[64], made[16];
     char text[STK_SHAPE_TEXT_BYTES];
     *out = (stk_trace_kernel){.op = "copy", .impl = "", .work = "optimiser", .node = -1};
     if (i < -program->plan.n_copies) snprintf(out->op, sizeof(out->op), "pack");
@@ -86,12 +85,10 @@ static void fill(const stk_program *program, int e, const stk_layer_name *layer,
     out->work = name_work(graph, node);
     out->node = i;
     out->alive_bytes = alive[i];
-    if (node->n_in > 64 || node->n_out > 16) return;
-    stk_op_call call = stk_graph_call(graph, i, in, made);
-    stk_cost cost = stk_op_cost(&call);
+    stk_cost cost = stk_graph_cost(graph, i);
     out->flops = cost.flops;
     out->bytes = cost.bytes;
-    snprintf(out->shape, sizeof(out->shape), "%s", stk_desc_text(made[0], text));
+    snprintf(out->shape, sizeof(out->shape), "%s", stk_desc_text(graph->value[node->first_out].desc, text));
 }
 
 stk_status stk_program_get_about(stk_program *program, const stk_trace_kernel **about, int *n)

@@ -311,16 +311,14 @@ stk_program_info stk_program_get_info(const stk_program *program)
                              .recompute_flops = program->recomputed.flops * (double)program->micro.n};
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         double times = (double)stk_program_times(program, i);
-        stk_tensor_desc in[64], out[16];
-        if (times == 0 || graph->node[i].n_in > 64) continue;
-        stk_op_call call = stk_graph_call(graph, i, in, out);
-        stk_cost cost = stk_op_cost(&call);
+        if (times == 0) continue;
+        stk_cost cost = stk_graph_cost(graph, i);
         info.flops += times * cost.flops;
         info.bytes += times * cost.bytes;
         const stk_node *node = &graph->node[i];
         for (int j = 0; j < node->n_out; j++) {
             const stk_planned_value *place = &program->plan.value[node->first_out + j];
-            size_t end = place->offset + (stk_desc_bytes(out[j]) + 63) / 64 * 64;
+            size_t end = place->offset + (stk_desc_bytes(graph->value[node->first_out + j].desc) + 63) / 64 * 64;
             if (place->place == STK_PLACE_ARENA && end > info.used_bytes) info.used_bytes = end;
         }
         size_t end = program->plan.scratch_offset[i] + (program->kernel[i].scratch_bytes + 63) / 64 * 64;

@@ -1,5 +1,6 @@
 #include "graph/query.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -30,4 +31,16 @@ stk_value stk_graph_scalar_input(stk_graph *graph, const char *name, stk_dtype d
     stk_graph_keep_error(graph, stk_fail(STK_INVALID, "input '%s' is %s, and must be %s", name, stk_desc_text(have, is),
                                          stk_desc_text(stk_desc_make(dtype, scalar), must)));
     return stk_value_none(graph);
+}
+
+stk_cost stk_graph_cost(const stk_graph *graph, int32_t i_node)
+{
+    const stk_node *node = &graph->node[i_node];
+    stk_tensor_desc few[32], *desc = few;
+    size_t n = (size_t)node->n_in + (size_t)node->n_out;
+    if (n > sizeof(few) / sizeof(*few) && !(desc = malloc(n * sizeof(*desc)))) return (stk_cost){0};
+    stk_op_call call = stk_graph_call(graph, i_node, desc, desc + node->n_in);
+    stk_cost cost = stk_op_cost(&call);
+    if (desc != few) free(desc);
+    return cost;
 }

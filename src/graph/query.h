@@ -15,4 +15,7 @@ stk_value stk_graph_scalar_input(stk_graph *graph, const char *name, stk_dtype d
 #define STK_MICRO_ROW   "micro.row"
 #define STK_MICRO_FRESH "micro.fresh"
 
+/* What node i_node costs, however many inputs it has. Zeros when out of memory. */
+stk_cost stk_graph_cost(const stk_graph *graph, int32_t i_node);
+
 #endif

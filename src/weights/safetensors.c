@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_size.h"
-#include "data/common/little.h"
+#include "base/little.h"
 
 /* The format's own bound on a header, and ours on its tree: some 250,000 tensors. */
 enum { MOST_HEADER_BYTES = 100000000, MOST_TREE_BYTES = 256 << 20 };

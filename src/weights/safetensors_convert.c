@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/common/half.h"
+#include "base/half.h"
 #include "weights/safetensors.h"
 
 /* One element on its way: floats in f64, which holds every f32 and 16-bit float exactly; integers in 64 bits. */

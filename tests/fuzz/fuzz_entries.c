@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "data/common/little.h"
+#include "base/little.h"
 #include "data/source/entries.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "data/common/little.h"
+#include "base/little.h"
 #include "data/dataset/scan_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

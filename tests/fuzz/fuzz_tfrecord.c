@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "base/little.h"
 #include "data/codec/tfrecord.h"
-#include "data/common/little.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

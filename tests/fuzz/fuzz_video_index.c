@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/common/little.h"
+#include "base/little.h"
 #include "data/source/video_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -20,8 +20,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/little.h"
 #include "base/new_file.h"
-#include "data/common/little.h"
 #include "data/common/side_file.h"
 
 enum { HEADER = 64, ENTRY = 48, END_AT = 32, ALIGNMENT = 64 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/little.h"
 #include "data/codec/wire.h"
-#include "data/common/little.h"
 
 /* What a Feature holds; the numbers are those of its fields. */
 typedef enum list_kind { LIST_NONE, LIST_BYTES, LIST_FLOAT, LIST_INT64 } list_kind;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "data/common/little.h"
+#include "base/little.h"
 
 static size_t put_varint(uint64_t x, uint8_t out[10])
 {

@@ -6,9 +6,9 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/little.h"
 #include "base/memory.h"
 #include "data/codec/window.h"
-#include "data/common/little.h"
 
 enum { LONG_RECORD_BYTES = 16 << 10 };
 

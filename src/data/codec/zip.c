@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include "base/error.h"
-#include "data/common/little.h"
+#include "base/little.h"
 
 enum { END_BYTES = 22, END64_BYTES = 56, LOCATOR_BYTES = 20, ENTRY_BYTES = 46, LOCAL_BYTES = 30, BLOCK_BYTES = 65536 };
 enum { MOST_LIST_BYTES = 64 << 20 }; /* of the list of members */

@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/little.h"
 #include "base/new_file.h"
-#include "data/common/little.h"
 #include <stdatomic.h>
 
 enum { HEADER_BYTES = 40, FRAME_BYTES = HEADER_BYTES + 8 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "data/common/little.h"
+#include "base/little.h"
 #include "data/dataset/scan_file.h"
 
 enum { HEADER_BYTES = 24, SUM_BYTES = 8 };

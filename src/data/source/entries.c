@@ -16,7 +16,7 @@
 #include "base/content_hash.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "data/common/little.h"
+#include "base/little.h"
 
 enum {
     HEADER = STK_ENTRIES_HEADER,

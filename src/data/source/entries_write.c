@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/little.h"
 #include "base/new_file.h"
-#include "data/common/little.h"
 #include "data/source/entries.h"
 
 static void put_file(uint8_t *p, const stk_entries_file *file, uint64_t first, uint32_t name_at)

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/little.h"
 #include "base/memory.h"
 #include "data/codec/tfrecord.h"
-#include "data/common/little.h"
 #include "data/common/side_file.h"
 #include "data/remote/http.h"
 #include "data/remote/remote.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "base/rng.h"
-#include "data/common/half.h"
 #include "data/source/fields.h"
 #include "data/source/records.h"
 

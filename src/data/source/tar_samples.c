@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/little.h"
 #include "base/text.h"
 #include "data/codec/tar.h"
-#include "data/common/little.h"
 #include "data/common/side_file.h"
 
 enum { ENTRY_BYTES = 20, MOST_PARTS = 4096 /* of a sample: each is compared with those before */ };

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/json_size.h"
-#include "data/common/little.h"
+#include "base/little.h"
 #include "data/remote/remote.h"
 #include "data/source/paths.h"
 #include "data/source/shards.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/common/little.h"
+#include "base/little.h"
 #include "data/common/side_file.h"
 #include "data/remote/remote.h"
 #include "data/source/video_file.h"

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "data/common/little.h"
+#include "base/little.h"
 #include "data/source/video_file.h"
 
 enum { N_HEAD = STK_VIDEO_INDEX_HEAD };

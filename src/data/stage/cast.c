@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/common/half.h"
+#include "base/half.h"
 #include "data/stage/simd.h"
 #include "data/stage/stage_list.h"
 

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "data/common/half.h"
+#include "base/half.h"
 #include "data/stage/run_stage.h"
 
 /* 0, 1 and 100 survive every pair of types but bool. */

@@ -1,6 +1,6 @@
 /* The 16-bit floats, by their bits: round to nearest, ties to even; NaN stays NaN. Threads: any. */
-#ifndef STK_DATA_COMMON_HALF_H
-#define STK_DATA_COMMON_HALF_H
+#ifndef STK_BASE_HALF_H
+#define STK_BASE_HALF_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Little-endian numbers at any address. */
-#ifndef STK_DATA_COMMON_LITTLE_H
-#define STK_DATA_COMMON_LITTLE_H
+#ifndef STK_BASE_LITTLE_H
+#define STK_BASE_LITTLE_H
 
 #include <stdint.h>
 

@@ -1,5 +1,6 @@
 /* See base/memory.h and stoker/memory.h. */
 #include "base/memory.h"
+#include "base/align.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -177,16 +178,11 @@ enum { LEAST_MAPPED = 1 << 30 };
 enum { LEAST_MAPPED = 256 << 10 };
 #endif
 
-static size_t round_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 void *stk_pages_get(size_t bytes, size_t alignment)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    if (bytes < LEAST_MAPPED) return aligned_alloc(alignment, round_up(bytes ? bytes : 1, alignment));
-    bytes = round_up(bytes, page);
+    if (bytes < LEAST_MAPPED) return aligned_alloc(alignment, stk_round_up(bytes ? bytes : 1, alignment));
+    bytes = stk_round_up(bytes, page);
     size_t more = alignment > page ? alignment - page : 0;
     if (bytes > SIZE_MAX - more) return NULL;
     unsigned char *p = mmap(NULL, bytes + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -203,7 +199,7 @@ void stk_pages_free(void *p, size_t bytes)
     if (bytes < LEAST_MAPPED)
         free(p);
     else
-        munmap(p, round_up(bytes, (size_t)sysconf(_SC_PAGESIZE)));
+        munmap(p, stk_round_up(bytes, (size_t)sysconf(_SC_PAGESIZE)));
 }
 
 void *stk_array_get(size_t bytes)
@@ -211,7 +207,7 @@ void *stk_array_get(size_t bytes)
     enum { HUGE_PAGE = 2 << 20 };
     if (bytes < 2 * (size_t)HUGE_PAGE) return malloc(bytes ? bytes : 1);
     if (bytes > SIZE_MAX - HUGE_PAGE) return NULL;
-    bytes = round_up(bytes, HUGE_PAGE);
+    bytes = stk_round_up(bytes, HUGE_PAGE);
     void *p = aligned_alloc(HUGE_PAGE, bytes);
     /* Being refused costs speed only. */
     if (p) (void)madvise(p, bytes, MADV_HUGEPAGE);
@@ -249,8 +245,8 @@ void *stk_block_get(stk_block *block, size_t bytes)
         return NULL;
     }
     /* Room to grow, where there is room. */
-    if (!fill_block(block, round_up(bytes + bytes / 4, 64) + 64, of_thread))
-        (void)fill_block(block, round_up(bytes ? bytes : 1, 64), of_thread);
+    if (!fill_block(block, stk_round_up(bytes + bytes / 4, 64) + 64, of_thread))
+        (void)fill_block(block, stk_round_up(bytes ? bytes : 1, 64), of_thread);
     return block->data;
 }
 

@@ -11,17 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "data/common/side_file.h"
 
 enum { FIELD_NUMBERS = 1 + STK_MAX_RANK, ALIGNMENT = 64, FORMAT = 1 };
-
-static size_t round_up(size_t n)
-{
-    return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
 
 /* --- the object --- */
 
@@ -119,14 +115,14 @@ stk_status stk_row_cache_open_file(stk_row_cache *cache, const stk_source *sourc
 
 static size_t numbers_bytes(const stk_source *source)
 {
-    return round_up((size_t)source->n_fields * FIELD_NUMBERS * sizeof(int64_t));
+    return stk_round_up((size_t)source->n_fields * FIELD_NUMBERS * sizeof(int64_t), ALIGNMENT);
 }
 
 stk_status stk_row_cache_pack(const stk_source *source, const stk_item *item, stk_row_cache_work *work, stk_span *out)
 {
     size_t n = numbers_bytes(source);
     for (int f = 0; f < source->n_fields; f++)
-        n += round_up(item[f].n_bytes);
+        n += stk_round_up(item[f].n_bytes, ALIGNMENT);
     unsigned char *row = stk_scratch_get(&work->row, n), *p = row + numbers_bytes(source);
     if (!row) return STK_NO_MEMORY;
     memset(row, 0, n);
@@ -136,7 +132,7 @@ stk_status stk_row_cache_pack(const stk_source *source, const stk_item *item, st
         if (item[f].type.kind == STK_FIELD_ARRAY)
             memcpy(number + 1, item[f].type.desc.shape.dim, sizeof(item[f].type.desc.shape.dim));
         if (item[f].n_bytes) memcpy(p, item[f].data, item[f].n_bytes);
-        p += round_up(item[f].n_bytes);
+        p += stk_round_up(item[f].n_bytes, ALIGNMENT);
     }
     *out = (stk_span){row, n};
     return STK_OK;
@@ -161,7 +157,7 @@ static bool unpack(const stk_row_cache *cache, const stk_source *source, stk_spa
             if (stk_desc_check(item[f].type.desc) != STK_OK || stk_desc_bytes(item[f].type.desc) != item[f].n_bytes)
                 return false;
         }
-        at += round_up(item[f].n_bytes);
+        at += stk_round_up(item[f].n_bytes, ALIGNMENT);
         if (at > row.n) return false;
     }
     return true;

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/align.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/little.h"
@@ -54,11 +55,6 @@ struct stk_row_store {
 static bool same_stamp(const stk_row_stamp *a, const stk_row_stamp *b)
 {
     return a->name == b->name && a->n_bytes == b->n_bytes && a->mtime_ns == b->mtime_ns;
-}
-
-static uint64_t round_up(uint64_t n, uint64_t to)
-{
-    return (n + to - 1) / to * to;
 }
 
 static stk_status new_store(int64_t n_records, stk_row_store **out)
@@ -118,7 +114,7 @@ done:
 
 static void put_in_memory(stk_row_store *store, row *r, const stk_row_stamp *stamp, stk_span bytes)
 {
-    size_t n = round_up(bytes.n, ALIGNMENT), used = atomic_load(&store->used);
+    size_t n = stk_round_up(bytes.n, ALIGNMENT), used = atomic_load(&store->used);
     int absent = ABSENT;
     if (!atomic_compare_exchange_strong(&r->state, &absent, WRITING)) return; /* another thread makes it */
     do {
@@ -161,7 +157,7 @@ static bool write_at(int fd, uint64_t at, const void *src, size_t n)
 
 static uint64_t first_row_at(int64_t n_records)
 {
-    return round_up(HEADER + (uint64_t)n_records * ENTRY, 4096);
+    return stk_round_up(HEADER + (uint64_t)n_records * ENTRY, 4096);
 }
 
 static void make_header(uint64_t key, int64_t n_records, unsigned char header[HEADER])
@@ -298,7 +294,7 @@ static uint64_t take_room(stk_row_store *store, size_t n)
     stk_mutex_lock(&store->lock);
     if (flock(store->fd, LOCK_EX) == 0) {
         if (read_at(store->fd, END_AT, end, 8)) {
-            at = round_up(stk_little64(end), ALIGNMENT);
+            at = stk_round_up(stk_little64(end), ALIGNMENT);
             if (at < first_row_at(store->n_records)) at = first_row_at(store->n_records);
             stk_put_little64(end, at + n);
             if (!write_at(store->fd, END_AT, end, 8)) at = 0;

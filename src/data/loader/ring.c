@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/align.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
@@ -42,16 +43,11 @@ struct stk_ring {
     char error[1024];  /* guarded by lock */
 };
 
-static size_t round_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 size_t stk_ring_slot_bytes(const stk_ring_config *config)
 {
     size_t bytes = 0;
     for (int i = 0; i < config->n_fields; i++)
-        bytes += round_up(config->field_bytes[i], ALIGNMENT);
+        bytes += stk_round_up(config->field_bytes[i], ALIGNMENT);
     return bytes ? bytes : ALIGNMENT;
 }
 
@@ -121,7 +117,7 @@ static stk_status make_slot(stk_ring *ring, int i)
     for (int f = 0; f < config->n_fields; f++) {
         slot->field[f] = p;
         atomic_init(&slot->row_bytes[f], config->row_bytes[f]);
-        p += round_up(config->field_bytes[f], ALIGNMENT);
+        p += stk_round_up(config->field_bytes[f], ALIGNMENT);
     }
     atomic_init(&slot->n_rows_left, count_left(ring, i));
     return STK_OK;
@@ -131,7 +127,7 @@ stk_status stk_ring_new(const stk_ring_config *config, stk_ring **out)
 {
     stk_status status = STK_OK;
     size_t slots_bytes = (size_t)config->n_slots * sizeof(stk_slot);
-    stk_ring *ring = aligned_alloc(64, round_up(sizeof(*ring), 64));
+    stk_ring *ring = aligned_alloc(64, stk_round_up(sizeof(*ring), 64));
     if (!ring) return stk_fail_memory(sizeof(*ring));
     memset(ring, 0, sizeof(*ring));
     ring->config = *config;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "data/loader/mixup_batch.h"
@@ -12,16 +13,11 @@
 
 enum { ALIGNMENT = 64 };
 
-static size_t round_up(size_t n)
-{
-    return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 size_t stk_sequence_bytes(const stk_source *source)
 {
     size_t n = 0;
     for (int f = 0; f < source->n_fields && source->in_order; f++)
-        n += round_up(stk_desc_bytes(source->field[f].type.desc));
+        n += stk_round_up(stk_desc_bytes(source->field[f].type.desc), ALIGNMENT);
     return n;
 }
 
@@ -50,7 +46,7 @@ stk_status stk_sequence_open(const stk_work *work, stk_sequence *out)
     STK_RETURN_IF_ERROR(stk_generator_attach(source));
     *out = (stk_sequence){.source = source, .memory = work->memory, .sample_bytes = stk_sequence_bytes(source)};
     for (int f = 0; f + 1 < source->n_fields; f++)
-        out->at[f + 1] = out->at[f] + round_up(stk_desc_bytes(source->field[f].type.desc));
+        out->at[f + 1] = out->at[f] + stk_round_up(stk_desc_bytes(source->field[f].type.desc), ALIGNMENT);
     STK_RETURN_IF_ERROR(stk_mutex_init(&out->turn));
     out->has_turn = true;
     size_t n = out->sample_bytes * (size_t)work->n_workers;

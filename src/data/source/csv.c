@@ -9,17 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "base/error.h"
 #include "data/source/fields.h"
 #include "data/source/paths.h"
 #include "data/source/text_records.h"
 
 enum { ALIGNMENT = 64, MOST_COUNTED_BYTES = 64 << 20 };
-
-static size_t round_up(size_t n)
-{
-    return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
 
 /* --- rows --- */
 
@@ -29,7 +25,7 @@ stk_status stk_csv_read_row(const stk_csv_source *s, int64_t i_record, stk_scrat
     stk_span bytes;
     int n = 0;
     STK_RETURN_IF_ERROR(stk_shard_read(place, &scratch[0], &bytes));
-    size_t n_cells = round_up((size_t)s->n_columns * sizeof(stk_span));
+    size_t n_cells = stk_round_up((size_t)s->n_columns * sizeof(stk_span), ALIGNMENT);
     char *memory = stk_scratch_get(&scratch[1], s->elements_bytes + n_cells + bytes.n + 1);
     if (!memory) return STK_NO_MEMORY;
     row->elements = memory;
@@ -173,7 +169,7 @@ static void place_elements(stk_csv_source *s)
 {
     for (int f = 0; f < s->base.n_fields; f++) {
         s->set[f].place = s->elements_bytes;
-        s->elements_bytes += round_up(stk_dtype_bytes(s->set[f].dtype) * (size_t)s->set[f].n_columns);
+        s->elements_bytes += stk_round_up(stk_dtype_bytes(s->set[f].dtype) * (size_t)s->set[f].n_columns, ALIGNMENT);
     }
 }
 

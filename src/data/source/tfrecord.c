@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "base/error.h"
 #include "data/codec/example.h"
 #include "data/codec/tfrecord.h"
@@ -24,11 +25,6 @@ typedef struct tfrecord_source {
     size_t arrays_bytes;
     void *default_value[STK_MAX_FIELDS]; /* NULL: the key is needed */
 } tfrecord_source;
-
-static size_t round_up(size_t n)
-{
-    return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
 
 /* --- reading --- */
 
@@ -165,7 +161,7 @@ static stk_status set_feature(tfrecord_source *s, const stk_feature *feature, in
     }
     size_t n = stk_desc_bytes(field->type.desc);
     s->place[i] = s->arrays_bytes;
-    s->arrays_bytes += round_up(n);
+    s->arrays_bytes += stk_round_up(n, ALIGNMENT);
     if (!feature->default_value) return STK_OK;
     if (!(s->default_value[i] = malloc(n))) return stk_fail_memory(n);
     memcpy(s->default_value[i], feature->default_value, n);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "base/error.h"
 #include "data/stage/resample_kernels.h"
 #include "data/stage/taps.h"
@@ -31,11 +32,6 @@ struct stk_resampler {
     int n_out;      /* values of a row, in whole groups */
     uint8_t *input; /* a place for one input row and its slack */
 };
-
-static int64_t round_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 /* --- taps in fixed point --- */
 
@@ -121,7 +117,7 @@ static void fill_rows(stk_resampler *r, const float_taps *t)
 static void *take(char *memory, size_t *used, size_t bytes)
 {
     void *p = memory ? memory + *used : NULL;
-    *used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    *used += stk_round_up(bytes, ALIGNMENT);
     return p;
 }
 
@@ -131,8 +127,8 @@ stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *s
     const stk_axis x = {config->width, config->to_width, keep->left, keep->width, config->how, config->mirrored};
     const stk_axis y = {config->height, config->to_height, keep->top, keep->height, config->how, false};
     int64_t most_x = stk_axis_most_taps(&x), most_y = stk_axis_most_taps(&y), channels = config->channels;
-    int64_t n = round_up(x.n, STK_COLUMN_GROUP), most_columns = round_up(most_x, STK_COLUMN_TAPS);
-    int64_t n_out = round_up(n * channels, STK_ROW_GROUP), stride = n_out + STK_ROW_GROUP;
+    int64_t n = stk_round_up_i64(x.n, STK_COLUMN_GROUP), most_columns = stk_round_up_i64(most_x, STK_COLUMN_TAPS);
+    int64_t n_out = stk_round_up_i64(n * channels, STK_ROW_GROUP), stride = n_out + STK_ROW_GROUP;
     char *memory = NULL, *float_memory_x = NULL, *float_memory_y = NULL;
     stk_resampler *r = NULL;
     int32_t *first = NULL;
@@ -175,7 +171,7 @@ stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *s
     r->columns = (stk_columns){.first = first,
                                .weight = weight,
                                .paired = paired,
-                               .n_taps = (int)round_up(tx.most_used, STK_COLUMN_TAPS),
+                               .n_taps = (int)stk_round_up_i64(tx.most_used, STK_COLUMN_TAPS),
                                .n = (int)n,
                                .channels = (int)channels,
                                .shift = WEIGHT_BITS - fraction,

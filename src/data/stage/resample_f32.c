@@ -1,6 +1,7 @@
 /* Resizing in f32; see resample.h. */
 #include <string.h>
 
+#include "base/align.h"
 #include "base/error.h"
 #include "data/stage/resample.h"
 #include "data/stage/simd.h"
@@ -107,7 +108,7 @@ static void make_row(window *w, int64_t i_row)
 /* Memory for n floats and four more, a multiple of 64 bytes. */
 static int64_t padded(int64_t n)
 {
-    return (n + 4 + 15) / 16 * 16;
+    return stk_round_up_i64(n + 4, 16);
 }
 
 stk_status stk_resample_f32(const stk_item *src, stk_rect from, stk_sampling how, stk_item *dst, stk_scratch *scratch)

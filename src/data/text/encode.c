@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "base/error.h"
 #include "data/text/tokenizer.h"
 
@@ -123,17 +124,12 @@ static void encode_part(encoder *e, stk_span part)
 
 /* --- the whole --- */
 
-static size_t round_up(size_t n)
-{
-    return (n + 63) / 64 * 64;
-}
-
 static stk_status prepare(encoder *e, stk_scratch *scratch, size_t n)
 {
     const stk_tokenizer *t = e->t;
     size_t n_work = t->normalizer.n_steps ? STK_NORMALIZE_WORK : 0;
-    size_t n_normal = t->normalizer.n_steps ? round_up(stk_normalizer_room(&t->normalizer, n)) : 0;
-    size_t n_spaced = t->prefix_space ? round_up((n_normal ? n_normal : n) + 1) : 0;
+    size_t n_normal = t->normalizer.n_steps ? stk_round_up(stk_normalizer_room(&t->normalizer, n), 64) : 0;
+    size_t n_spaced = t->prefix_space ? stk_round_up((n_normal ? n_normal : n) + 1, 64) : 0;
     size_t n_all = n_work + n_normal + n_spaced + e->words_needed;
     uint8_t *memory = n_all ? stk_scratch_get(scratch, n_all) : NULL;
     if (n_all && !memory) return STK_NO_MEMORY; /* the text is set */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/align.h"
+
 static const stk_status REFUSED = STK_UNSUPPORTED;
 enum { ALIGNMENT = 64 };
 
@@ -66,7 +68,7 @@ static size_t lay_out(stk_jpeg_decoder *d, uint8_t *memory)
         int groups = (d->mcu_right - d->mcu_left) * c->h + STK_JPEG_GROUP - 1;
         p->n_blocks = groups / STK_JPEG_GROUP * STK_JPEG_GROUP;
         p->n_rows = 8 * c->v * (h->vmax > 1 ? 2 : 1);
-        p->stride = (8 * (size_t)p->n_blocks + 2 * STK_JPEG_PAD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        p->stride = stk_round_up(8 * (size_t)p->n_blocks + 2 * STK_JPEG_PAD, ALIGNMENT);
         p->left = d->mcu_left * 8 * c->h;
         if (memory) p->data = memory + used + STK_JPEG_PAD;
         used += p->stride * (size_t)p->n_rows;
@@ -82,7 +84,7 @@ static size_t lay_out(stk_jpeg_decoder *d, uint8_t *memory)
 
 static stk_status get_memory(stk_jpeg_decoder *d)
 {
-    size_t bytes = (lay_out(d, NULL) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t bytes = stk_round_up(lay_out(d, NULL), ALIGNMENT);
     if (bytes > d->memory.n_bytes) {
         if (!stk_block_get(&d->memory, bytes)) return STK_NO_MEMORY;
         memset(d->memory.data, 0, d->memory.n_bytes); /* kernels read beyond the last samples */

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/align.h"
 #include "device/cpu/onednn/onednn.h"
 #include "device/cpu/onednn/sgemm_memory.h"
 #include "device/queue.h"
@@ -94,8 +95,7 @@ enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4096 };
 
 static size_t mapped_bytes(size_t bytes)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    return (bytes + page - 1) / page * page;
+    return stk_round_up(bytes, (size_t)sysconf(_SC_PAGESIZE));
 }
 
 typedef struct touch_task {

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/align.h"
 #include "base/philox_many.h"
 #include "device/cpu/attention/attention.h"
 #include "device/cpu/element/element_math.h"
@@ -58,7 +59,7 @@ static int64_t least(int64_t a, int64_t b)
 /* Columns in whole vectors of every width. */
 static int64_t pad(int64_t n)
 {
-    return (n + WIDEST - 1) / WIDEST * WIDEST;
+    return stk_round_up_i64(n, WIDEST);
 }
 
 /* Of n keys from s on, those that query t sees as far as causality goes: the first ones. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "base/hash.h"
 #include "device/cpu/conv/conv2d_finish.h"
 #include "device/cpu/conv/conv2d_pack.h"
@@ -147,11 +148,6 @@ static void release(void *p)
     free(p);
 }
 
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
 static bool is_same_packing(const stk_conv_packing *a, const stk_conv_packing *b)
 {
     return a->kind == b->kind && a->bytes == b->bytes && a->block == b->block && a->o_step == b->o_step &&
@@ -198,7 +194,7 @@ static stk_status make_parts(const stk_cpu_device *device, const stk_conv_shape 
     s->last_pixels = image_pixels * n_images - s->n_pixels * (n_parts - 1);
     s->n_weights = stk_shape_count(shape->weight);
     if (shape->pass == STK_CONV_GRAD_WEIGHT && n_parts > 1)
-        s->sums_bytes = round_up((size_t)s->n_weights * sizeof(float));
+        s->sums_bytes = stk_round_up((size_t)s->n_weights * sizeof(float), 64);
     s->conv = calloc((size_t)n_parts, sizeof(*s->conv));
     if (!s->conv) return stk_fail_memory((size_t)n_parts * sizeof(*s->conv));
     bool joins = is_one_image(shape);
@@ -214,7 +210,7 @@ static stk_status make_parts(const stk_cpu_device *device, const stk_conv_shape 
             stk_onednn_conv_new(device->onednn, &part, dtype, threads, packs ? &packing : NULL, &s->conv[s->n_parts]));
         if (!s->n_parts) s->packing = packing;
         if (!is_same_packing(&packing, &s->packing)) *agree = false;
-        size_t scratch = round_up(stk_onednn_conv_scratch_bytes(s->conv[s->n_parts]));
+        size_t scratch = stk_round_up(stk_onednn_conv_scratch_bytes(s->conv[s->n_parts]), 64);
         if (scratch > s->part_bytes) s->part_bytes = scratch;
     }
     return STK_OK;

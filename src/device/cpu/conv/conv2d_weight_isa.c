@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "device/cpu/conv/conv2d.h"
 #include "device/cpu/conv/conv2d_vec.h"
 #include "device/cpu/simd/half.h"
@@ -219,19 +220,14 @@ typedef struct layout {
     int64_t points, n_points, copy, packed, own, sums;
 } layout;
 
-static int64_t round_up(int64_t n)
-{
-    return (n + 15) / 16 * 16;
-}
-
 static layout lay_out(const stk_conv_weight *w)
 {
     layout l = {.points = 0};
-    l.n_points = round_up(group_points(w) * w->n_slices * (int64_t)(sizeof(point) / sizeof(float)));
-    l.copy = l.n_points + round_up(w->n_slices * (int64_t)(sizeof(int64_t) / sizeof(float)));
-    l.packed = l.copy + round_up(copied_rows(w) * w->in_w * CHANNELS);
-    l.own = stk_cpu_apart_floats(l.packed + round_up(panels_of(w->c_out) * group_points(w) * COLS));
-    l.sums = stk_cpu_apart_floats(round_up(panels_of(w->c_out) * w->n_rows * COLS));
+    l.n_points = stk_round_up_i64(group_points(w) * w->n_slices * (int64_t)(sizeof(point) / sizeof(float)), 16);
+    l.copy = l.n_points + stk_round_up_i64(w->n_slices * (int64_t)(sizeof(int64_t) / sizeof(float)), 16);
+    l.packed = l.copy + stk_round_up_i64(copied_rows(w) * w->in_w * CHANNELS, 16);
+    l.own = stk_cpu_apart_floats(l.packed + stk_round_up_i64(panels_of(w->c_out) * group_points(w) * COLS, 16));
+    l.sums = stk_cpu_apart_floats(stk_round_up_i64(panels_of(w->c_out) * w->n_rows * COLS, 16));
     return l;
 }
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "device/cpu/conv/conv2d_pairs.h"
 
 /* Pixels of a unit; bytes of a thread's own sums, or of those of all in scratch memory; of pairs that threads share;
@@ -371,14 +372,9 @@ static void set_units(pairs_state *s)
     s->tile_step = s->twos * s->rows * s->out_width;
 }
 
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
 static size_t bytes_of_unit(const pairs_state *s, int64_t c, int64_t o)
 {
-    return round_up((size_t)(c / STK_PAIRS_CHUNK * s->chunk_step + o * s->tile_step) * sizeof(uint32_t));
+    return stk_round_up((size_t)(c / STK_PAIRS_CHUNK * s->chunk_step + o * s->tile_step) * sizeof(uint32_t), 64);
 }
 
 /* The most that stk_cpu_share gives a thread. */
@@ -391,7 +387,7 @@ static int64_t most_of_share(int64_t n, int64_t grain, int n_parts)
 static size_t set_scratch(pairs_state *s)
 {
     size_t n = (size_t)s->n_threads;
-    size_t sums = round_up((size_t)(s->o * s->kernel_h * s->kernel_w * s->c) * sizeof(float));
+    size_t sums = stk_round_up((size_t)(s->o * s->kernel_h * s->kernel_w * s->c) * sizeof(float), 64);
     s->unit_bytes = bytes_of_unit(s, s->c, s->o);
     if (n == 1) return s->unit_bytes;
     if (sums <= OWN_SUMS || (n - 1) * sums <= ALL_SUMS) {

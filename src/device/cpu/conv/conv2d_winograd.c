@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/align.h"
+
 const float stk_winograd_zeros[STK_WINOGRAD_MOST_CHANNELS];
 
 typedef struct winograd_state {
@@ -194,7 +196,7 @@ static int64_t choose_block(const stk_winograd *w, int64_t n_threads, int rows)
 {
     int64_t most = most_tiles(w) * n_threads, n_blocks = (w->n_tiles + most - 1) / most * n_threads;
     int64_t block = (w->n_tiles + n_blocks - 1) / n_blocks;
-    return (block + rows - 1) / rows * rows;
+    return stk_round_up_i64(block, rows);
 }
 
 /* How many sums a gradient of weights has: each thread its own, where a second-level cache holds them and tiles are

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "device/cpu/conv/conv2d_finish.h"
 
 typedef struct depthwise_axis {
@@ -29,11 +30,6 @@ typedef struct depthwise_state {
 } depthwise_state;
 
 enum { ALIGN = 64, PARTS_A_THREAD = 4 };
-
-static size_t round_up(size_t n)
-{
-    return (n + ALIGN - 1) / ALIGN * ALIGN;
-}
 
 /* --- forward, and the gradient of data --- */
 
@@ -183,8 +179,8 @@ stk_status stk_cpu_depthwise_kernel(const stk_cpu_device *device, const stk_conv
         s->n_taps *= w->kernel[i];
     }
     s->n_threads = stk_cpu_threads_for((double)stk_shape_count(shape->x) * 2, device->base.n_threads);
-    s->weights_bytes = round_up((size_t)(s->n_taps * s->c) * sizeof(float));
-    s->taps_bytes = round_up((size_t)s->n_taps * sizeof(stk_depthwise_tap));
+    s->weights_bytes = stk_round_up((size_t)(s->n_taps * s->c) * sizeof(float), ALIGN);
+    s->taps_bytes = stk_round_up((size_t)s->n_taps * sizeof(stk_depthwise_tap), ALIGN);
     out->scratch_bytes = is_weight ? s->weights_bytes * (size_t)s->n_threads
                                    : s->weights_bytes + s->taps_bytes * (size_t)device->base.n_threads;
     return STK_OK;

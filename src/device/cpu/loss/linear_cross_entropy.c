@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/element/element.h"
 #include "device/cpu/loss/linear_cross_entropy.h"
@@ -190,7 +191,7 @@ static int64_t choose_chunk(int64_t m, int64_t v)
     most = most > MOST_ROWS ? MOST_ROWS : most;
     if (m <= most) return m ? m : 1;
     int64_t n_chunks = (m + most - 1) / most, each = (m + n_chunks - 1) / n_chunks;
-    return (each + ROW_GRAIN - 1) / ROW_GRAIN * ROW_GRAIN;
+    return stk_round_up_i64(each, ROW_GRAIN);
 }
 
 /* --- preparing --- */
@@ -275,7 +276,7 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     s->m = x.dim[0];
     s->d = x.dim[1];
     s->v = call->in[1].shape.dim[0];
-    s->step = (s->v + LANES - 1) / LANES * LANES;
+    s->step = stk_round_up_i64(s->v, LANES);
     s->chunk = choose_chunk(s->m, s->v);
     s->ignored = call->attrs->linear_cross_entropy.ignore_index;
     s->smoothing = call->attrs->linear_cross_entropy.smoothing;

@@ -1,6 +1,7 @@
 /* See bf16_product.h. */
 #include "device/cpu/matmul/bf16_product.h"
 
+#include "base/align.h"
 #include "base/hash.h"
 
 enum {
@@ -17,16 +18,11 @@ enum {
     LINE = 64
 };
 
-static int64_t round_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 /* n cut into parts of equal length, a multiple of grain, none longer than most. */
 static int64_t even_part(int64_t n, int64_t most, int64_t grain)
 {
     int64_t n_parts = (n + most - 1) / most;
-    return round_up((n + n_parts - 1) / n_parts, grain);
+    return stk_round_up_i64((n + n_parts - 1) / n_parts, grain);
 }
 
 bool stk_bf16_product_pays(stk_isa isa, const stk_product_shape *s)
@@ -46,7 +42,7 @@ static void cut_parts(stk_bf16_product *p)
 {
     int64_t rows = BLOCK_BYTES / (2 * p->depth), n_panels = p->columns / B_WIDTH, n_rows, n_columns = 1;
     rows = rows > MOST_ROWS ? MOST_ROWS : rows < FEWEST_ROWS ? FEWEST_ROWS : rows;
-    n_rows = round_up((p->shape.m + rows - 1) / rows, p->n_threads);
+    n_rows = stk_round_up_i64((p->shape.m + rows - 1) / rows, p->n_threads);
     if (p->shape.m / n_rows < FEWEST_ROWS / 2) n_rows = (p->shape.m + rows - 1) / rows;
     if (n_rows < 2 * p->n_threads) n_columns = (2 * p->n_threads + n_rows - 1) / n_rows;
     p->row_parts = (int)n_rows;
@@ -61,10 +57,10 @@ stk_bf16_product stk_bf16_product_cut(stk_isa isa, const stk_product_shape *shap
     cut_parts(&p);
     p.b_bytes = (size_t)(p.columns * p.depth) * sizeof(uint16_t);
     if (shape->out == STK_BF16 && p.depth < shape->k)
-        p.sums_bytes = (size_t)round_up(shape->m * p.columns * (int64_t)sizeof(float), LINE);
+        p.sums_bytes = (size_t)stk_round_up_i64(shape->m * p.columns * (int64_t)sizeof(float), LINE);
     /* A part has at most one tile's rows more than its even share. */
-    int64_t rows = round_up((shape->m + p.row_parts - 1) / p.row_parts + TILE_ROWS, SQUARE);
-    p.a_step = round_up(p.depth, SQUARE) + SQUARE;
+    int64_t rows = stk_round_up_i64((shape->m + p.row_parts - 1) / p.row_parts + TILE_ROWS, SQUARE);
+    p.a_step = stk_round_up_i64(p.depth, SQUARE) + SQUARE;
     if (shape->transpose_a) p.a_bytes = (size_t)(rows * p.a_step) * sizeof(uint16_t);
     return p;
 }
@@ -115,7 +111,8 @@ static void pack_part(const void *task, int i_part, int n_parts)
     const product_step *t = task;
     const stk_product_shape *s = &t->p->shape;
     const stk_bf16_tile_fns *tiles = t->p->tiles;
-    int64_t row = s->transpose_b ? 1 : s->b_step, col = s->transpose_b ? s->b_step : 1, depth = round_up(t->k, 2);
+    int64_t row = s->transpose_b ? 1 : s->b_step, col = s->transpose_b ? s->b_step : 1,
+            depth = stk_round_up_i64(t->k, 2);
     int64_t l = 0, end_l = t->k, j = 0, end_j = t->n;
     if (!s->transpose_b && t->k >= n_parts * SQUARE)
         share_evenly(t->k, SQUARE, i_part, n_parts, &l, &end_l);
@@ -165,7 +162,7 @@ static void multiply_part(const void *task, int i_part, int n_parts)
     const product_step *t = task;
     const stk_bf16_product *p = t->p;
     const stk_product_shape *s = &p->shape;
-    int64_t depth = round_up(t->k, 2), row, end, col, end_col;
+    int64_t depth = stk_round_up_i64(t->k, 2), row, end, col, end_col;
     (void)n_parts;
     share_evenly(s->m, TILE_ROWS, i_part / p->column_parts, p->row_parts, &row, &end);
     stk_cpu_share(t->n, B_WIDTH, i_part % p->column_parts, p->column_parts, &col, &end_col);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "device/cpu/matmul/bf16_product.h"
 #include "device/cpu/onednn/onednn.h"
 #include "device/cpu/onednn/onednn_version.h"
@@ -174,7 +175,7 @@ static stk_status make_parts(stk_product *p, dnnl_engine_t engine)
     for (int i = p->rows > 1 ? 0 : 1; i < 2; i++)
         for (int j = p->cols > 1 ? 0 : 1; j < 2; j++)
             STK_RETURN_IF_ERROR(make_part(p, engine, i ? last_m : p->part_m, j ? last_n : p->part_n, &p->part[i][j]));
-    p->scratch_bytes = (p->scratch_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    p->scratch_bytes = stk_round_up(p->scratch_bytes, ALIGN);
     return STK_OK;
 }
 

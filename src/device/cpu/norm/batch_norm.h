@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/align.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/simd/stream.h"
 
@@ -34,7 +35,7 @@ enum { STK_BATCH_NORM_ROWS = 64 };
 /* Channels are padded to this, so that each thread's arrays stay aligned. */
 static inline int64_t stk_batch_norm_padded(int64_t n_channels)
 {
-    return (n_channels + 15) / 16 * 16;
+    return stk_round_up_i64(n_channels, 16);
 }
 
 /* Numbers of 8 bytes that a thread needs for each padded channel: two sums in double and four parameters. */

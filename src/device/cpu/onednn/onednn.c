@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/align.h"
 #include "base/error.h"
 #include "device/cpu/onednn/onednn_version.h"
 #include "device/cpu/onednn/sgemm_memory.h"
@@ -115,11 +116,6 @@ static void set_sizes(const stk_window *window, int n_dims, stk_dnnl_conv *out)
 
 /* --- building --- */
 
-static size_t round_up(size_t n)
-{
-    return (n + ALIGN - 1) / ALIGN * ALIGN;
-}
-
 /* How we pack these weights ourselves, if we can. */
 static stk_conv_packing find_packing(const stk_conv_shape *s, stk_dtype dtype, stk_md_ref wanted)
 {
@@ -160,7 +156,7 @@ static stk_status add_tensor(stk_onednn_conv *conv, int i, dnnl_engine_t engine,
     STK_TRY(stk_onednn_check(dnnl_reorder_primitive_desc_create(&pd, from, engine, to, engine, attr), "reorder"));
     STK_TRY(stk_onednn_check(dnnl_primitive_create(&t->reorder, pd), "reorder"));
     t->offset = conv->scratch_bytes;
-    conv->scratch_bytes += round_up(dnnl_memory_desc_get_size(wanted));
+    conv->scratch_bytes += stk_round_up(dnnl_memory_desc_get_size(wanted), ALIGN);
 done:
     if (pd) dnnl_primitive_desc_destroy(pd);
     return status;
@@ -193,7 +189,7 @@ static stk_status build(stk_onednn_conv *conv, const stk_onednn *onednn, const_d
     STK_TRY(stk_onednn_check(dnnl_stream_create(&conv->stream, onednn->engine, dnnl_stream_default_flags), "stream"));
     conv->target = pass == STK_CONV_FORWARD ? Y : pass == STK_CONV_GRAD_DATA ? X : WEIGHT;
     stk_md_ref scratchpad = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-    conv->scratch_bytes = scratchpad ? round_up(dnnl_memory_desc_get_size(scratchpad)) : 0;
+    conv->scratch_bytes = scratchpad ? stk_round_up(dnnl_memory_desc_get_size(scratchpad), ALIGN) : 0;
     if (conv->scratch_bytes)
         STK_TRY(stk_onednn_check(dnnl_memory_create(&conv->scratchpad, scratchpad, onednn->engine, DNNL_MEMORY_NONE),
                                  "scratchpad"));

@@ -3,14 +3,11 @@
 
 #include <stdlib.h>
 
-static int64_t round_up(int64_t n, int64_t unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
+#include "base/align.h"
 
 static int64_t block_of(int64_t n, int64_t least, int64_t most, int64_t unit)
 {
-    return round_up(n < least ? least : n > most ? most : n, unit);
+    return stk_round_up_i64(n < least ? least : n > most ? most : n, unit);
 }
 
 /* oneDNN's matrices lie in columns: its m is our n. */

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/align.h"
 #include "device/cpu/element/element.h"
 #include "device/cpu/pool/pool2d.h"
 
@@ -121,11 +122,6 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
 stk_status stk_cpu_max_pool_bf16_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     stk_shape x = call->in[0].shape, y = call->in[1].shape;
@@ -141,8 +137,8 @@ stk_status stk_cpu_max_pool_bf16_grad_kernel(const stk_cpu_device *device, const
     s->reach = s->height.dilation * (s->height.n_taps - 1) + 1;
     s->n_ring = s->reach < s->height.n_in ? s->reach : s->height.n_in;
     s->n_threads = stk_cpu_threads_for((double)stk_shape_count(x) * 2, device->base.n_threads);
-    s->ring_bytes = round_up((size_t)(s->n_ring * s->width.n_in * s->c) * sizeof(float));
-    s->taps_bytes = round_up((size_t)(s->height.n_taps * s->width.n_taps) * sizeof(int64_t));
+    s->ring_bytes = stk_round_up((size_t)(s->n_ring * s->width.n_in * s->c) * sizeof(float), 64);
+    s->taps_bytes = stk_round_up((size_t)(s->height.n_taps * s->width.n_taps) * sizeof(int64_t), 64);
     out->scratch_bytes = (s->ring_bytes + 2 * s->taps_bytes) * (size_t)device->base.n_threads;
     return STK_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/align.h"
 #include "base/error.h"
 #include "passes/plan_offsets.h"
 
@@ -22,11 +23,6 @@ typedef struct planner {
     buffer *buffer;
     int32_t n_buffers;
 } planner;
-
-static size_t round_up(size_t n)
-{
-    return (n + ALIGN - 1) / ALIGN * ALIGN;
-}
 
 static bool is_leaf(const stk_node *node)
 {
@@ -67,7 +63,7 @@ static void find_last_uses(planner *p)
 
 static int32_t add_buffer(planner *p, size_t bytes, int32_t first, int32_t last, int32_t value)
 {
-    p->buffer[p->n_buffers] = (buffer){round_up(bytes), 0, first, last, value};
+    p->buffer[p->n_buffers] = (buffer){stk_round_up(bytes, ALIGN), 0, first, last, value};
     return p->n_buffers++;
 }
 
@@ -105,7 +101,7 @@ static int find_dying_input(const planner *p, int32_t i, int o, const bool *take
 {
     const stk_graph *graph = p->graph;
     const stk_node *node = &graph->node[i];
-    size_t bytes = round_up(stk_desc_bytes(graph->value[node->first_out + o].desc));
+    size_t bytes = stk_round_up(stk_desc_bytes(graph->value[node->first_out + o].desc), ALIGN);
     int best = -1;
     for (int j = 0; o < 8 && j < node->n_in && j < 32; j++) {
         const stk_planned_value *in = &p->plan->value[node->in[j]];

@@ -5,10 +5,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
+#include "base/isa.h"
 
 #if defined(__x86_64__)
 typedef float wide8 __attribute__((vector_size(32)));
@@ -44,8 +43,7 @@ static double measure_peak(void)
 #if defined(__x86_64__)
     volatile float sink;
     int64_t n = 1 << 20;
-    const char *allowed = getenv("STOKER_ISA");
-    bool has_512 = __builtin_cpu_supports("avx512f") && (!allowed || !strcmp(allowed, "avx512"));
+    bool has_512 = __builtin_cpu_supports("avx512f") && stk_isa_allowed() == STK_ISA_AVX512;
     for (int r = 0; r < 20 && __builtin_cpu_supports("avx2"); r++) {
         int64_t start = stk_clock_ns();
         if (has_512)

@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/isa.h"
 #include "cli.h"
 
 static bool is_isa(const char *text)
 {
-    return !strcmp(text, "baseline") || !strcmp(text, "avx2") || !strcmp(text, "avx512");
+    stk_isa isa;
+    return stk_isa_find(text, &isa);
 }
 
 static bool is_timeout(const char *text)

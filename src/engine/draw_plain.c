@@ -1,5 +1,4 @@
-#include <stdlib.h>
-
+#include "base/isa.h"
 #include "engine/draw_tmpl.h"
 
 const stk_draw_kernels stk_draw_kernels_plain = {draw_uniform, draw_normal};
@@ -7,8 +6,7 @@ const stk_draw_kernels stk_draw_kernels_plain = {draw_uniform, draw_normal};
 const stk_draw_kernels *stk_draw_kernels_choose(void)
 {
 #ifdef __x86_64__
-    const char *wanted = getenv("STOKER_ISA");
-    if (!(wanted && !strcmp(wanted, "baseline")) && __builtin_cpu_supports("avx2")) return &stk_draw_kernels_avx2;
+    if (stk_isa_allowed() >= STK_ISA_AVX2 && __builtin_cpu_supports("avx2")) return &stk_draw_kernels_avx2;
 #endif
     return &stk_draw_kernels_plain;
 }

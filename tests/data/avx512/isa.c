@@ -3,16 +3,17 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "base/isa.h"
 
 stk_data_isa_kind stk_data_isa(void)
 {
-    const char *wanted = getenv("STOKER_ISA");
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) {
         printf("SKIP: AVX-512 is built for AVX2 here, and the processor has none\n");
         exit(77);
     }
-    if (wanted && !strcmp(wanted, "baseline")) return STK_DATA_PLAIN;
-    return wanted && !strcmp(wanted, "avx2") ? STK_DATA_AVX2 : STK_DATA_AVX512;
+    return stk_isa_allowed() == STK_ISA_BASELINE ? STK_DATA_PLAIN
+           : stk_isa_allowed() == STK_ISA_AVX2   ? STK_DATA_AVX2
+                                                 : STK_DATA_AVX512;
 }

@@ -1,18 +1,8 @@
 #include "device/cpu/simd/isa.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #ifdef STK_ISA_X86
 #include <cpuid.h>
 #endif
-
-static const char *const names[STK_N_ISAS] = {"baseline", "avx2", "avx512"};
-
-const char *stk_isa_name(stk_isa isa)
-{
-    return names[isa];
-}
 
 static stk_isa find_best(void)
 {
@@ -30,11 +20,8 @@ static stk_isa find_best(void)
 
 stk_isa stk_isa_choose(void)
 {
-    stk_isa best = find_best();
-    const char *wanted = getenv("STOKER_ISA");
-    for (int i = 0; wanted && i < (int)best; i++)
-        if (!strcmp(wanted, names[i])) return (stk_isa)i;
-    return best;
+    stk_isa best = find_best(), allowed = stk_isa_allowed();
+    return allowed < best ? allowed : best;
 }
 
 bool stk_isa_has_bf16(stk_isa isa)

@@ -6,9 +6,7 @@
 #ifndef STK_DEVICE_CPU_SIMD_ISA_H
 #define STK_DEVICE_CPU_SIMD_ISA_H
 
-#include <stdbool.h>
-
-typedef enum stk_isa { STK_ISA_BASELINE, STK_ISA_AVX2, STK_ISA_AVX512, STK_N_ISAS } stk_isa;
+#include "base/isa.h"
 
 #define STK_ISA_JOIN_(stem, isa) stem##_##isa
 #define STK_ISA_JOIN(stem, isa)  STK_ISA_JOIN_(stem, isa)
@@ -41,7 +39,5 @@ stk_isa stk_isa_choose(void);
 bool stk_isa_has_bf16(stk_isa isa);
 /* Whether it multiplies tiles of bf16 (AMX), which is oneDNN's alone. */
 bool stk_isa_has_amx(stk_isa isa);
-/* "avx2" */
-const char *stk_isa_name(stk_isa isa);
 
 #endif

@@ -135,8 +135,7 @@ stk_program_info stk_program_get_info(const stk_program *program);
 /* One entry a line: op, implementation, shapes, GFLOP. */
 void stk_program_print(const stk_program *program, stk_text *out);
 
-/* With profiling on, each run adds every entry's time; printed by op, most time first. */
+/* With profiling on, each run adds every entry's time (engine/profile.h). */
 void stk_program_profile(stk_program *program, bool on);
-void stk_program_print_profile(const stk_program *program, stk_text *out);
 
 #endif

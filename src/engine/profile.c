@@ -123,11 +123,6 @@ int64_t stk_program_entry_ns(const stk_program *program, int i_entry)
     return program->info[i_entry].time_ns;
 }
 
-int64_t stk_program_profiled_ns(const stk_program *program)
-{
-    return program->profiled_ns;
-}
-
 int64_t stk_program_kernels_ns(const stk_program *program)
 {
     return program->kernels_ns;

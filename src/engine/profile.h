@@ -9,9 +9,8 @@
 
 /* about[n_entries], made once; borrowed from the program. */
 stk_status stk_program_get_about(stk_program *program, const stk_trace_kernel **about, int *n);
-/* Of all profiled runs together: of one entry, and of the whole from its first entry to its last. */
+/* Of all profiled runs together. */
 int64_t stk_program_entry_ns(const stk_program *program, int i_entry);
-int64_t stk_program_profiled_ns(const stk_program *program);
 int64_t stk_program_kernels_ns(const stk_program *program); /* of all entries */
 int64_t stk_program_n_profiled(const stk_program *program);
 /* Runs are profiled, and each entry goes into the trace. Wants stk_program_get_about before. */

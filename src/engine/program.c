@@ -201,7 +201,7 @@ static stk_status launch_profiled(stk_program *program, int i_side, int *i_faile
 {
     stk_queue *queue = program->engine->compute;
     STK_RETURN_IF_ERROR(queue->device->class->queues->finish(queue));
-    int64_t begin = stk_clock_ns(), last = begin;
+    int64_t last = stk_clock_ns();
     for (int e = 0; e < program->n_entries; e++) {
         int64_t start = stk_clock_ns();
         stk_status status = stk_queue_run_now(queue, &program->entry[i_side * program->n_entries + e], 1, i_failed);
@@ -216,7 +216,6 @@ static stk_status launch_profiled(stk_program *program, int i_side, int *i_faile
         last = end;
     }
     program->n_profiled++;
-    program->profiled_ns += last - begin;
     return STK_OK;
 }
 
@@ -354,27 +353,4 @@ void stk_program_print(const stk_program *program, stk_text *out)
 void stk_program_profile(stk_program *program, bool on)
 {
     program->profiling = on;
-}
-
-void stk_program_print_profile(const stk_program *program, stk_text *out)
-{
-    const stk_graph *graph = program->graph;
-    int64_t total = 1, n = program->n_profiled ? program->n_profiled : 1;
-    for (int e = 0; e < program->n_entries; e++)
-        total += program->info[e].time_ns;
-    stk_text_add(out, "%8s %6s %9s %8s  entry (%lld runs, %.3f ms a run)\n", "ms/run", "share", "GFLOP/s", "GB/s",
-                 (long long)n, (double)total / (double)n * 1e-6);
-    for (int e = 0; e < program->n_entries; e++) {
-        int32_t i = program->info[e].node;
-        double ns = (double)program->info[e].time_ns / (double)n;
-        if (i < 0 || graph->node[i].n_in > 64) continue;
-        stk_tensor_desc in[64], dst[16];
-        char text[STK_SHAPE_TEXT_BYTES];
-        stk_op_call call = stk_graph_call(graph, i, in, dst);
-        stk_cost cost = stk_op_cost(&call);
-        stk_text_add(out, "%8.3f %5.1f%% %9.1f %8.1f  %s %s %s\n", ns * 1e-6,
-                     100 * (double)program->info[e].time_ns / (double)total, cost.flops / (ns + 1),
-                     cost.bytes / (ns + 1), stk_op_name(graph->node[i].op),
-                     program->kernel[i].impl ? program->kernel[i].impl : "", stk_desc_text(dst[0], text));
-    }
 }

@@ -65,8 +65,8 @@ struct stk_program {
     bool dirty; /* pointers must be set again */
     uint64_t arena_version;
     bool profiling, tracing;
-    int64_t n_profiled, profiled_ns, kernels_ns; /* runs; how long they took; how long in kernels */
-    struct stk_trace_kernel *about;              /* by entry, made when first asked for: engine/profile.h */
+    int64_t n_profiled, kernels_ns; /* runs; how long they were in kernels */
+    struct stk_trace_kernel *about; /* by entry, made when first asked for: engine/profile.h */
 };
 
 /* Makes the arena at least that large. */

@@ -216,15 +216,3 @@ void stk_parts_add(stk_text *out, const stk_part *part, int n)
     }
     stk_text_add(out, "</div>\n");
 }
-
-void stk_legend_add(stk_text *out, const stk_part *part, int n)
-{
-    stk_text_add(out, "<div class=legend>");
-    for (int i = 0; i < n; i++) {
-        if (!(part[i].share >= 0)) continue;
-        stk_text_add(out, "<span><i style=\"background:var(--s%d)\"></i>", part[i].color % 8);
-        stk_html_add(out, part[i].name);
-        stk_text_add(out, " %.1f %%</span>", 100 * part[i].share);
-    }
-    stk_text_add(out, "</div>\n");
-}

@@ -38,6 +38,5 @@ typedef struct stk_part {
     int color;
 } stk_part;
 void stk_parts_add(stk_text *out, const stk_part *part, int n);
-void stk_legend_add(stk_text *out, const stk_part *part, int n);
 
 #endif

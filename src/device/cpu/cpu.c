@@ -46,14 +46,6 @@ stk_status stk_cpu_new_state(size_t bytes, stk_status (*run)(const void *, const
     return STK_OK;
 }
 
-uint32_t stk_cpu_same_bytes(const stk_op_call *call, int i)
-{
-    uint32_t bits = 0;
-    for (int j = 0; j < call->n_in && j < 32; j++)
-        if (stk_desc_bytes(call->in[j]) == stk_desc_bytes(call->out[i])) bits |= 1u << j;
-    return bits;
-}
-
 /* --- the device --- */
 
 static void close_cpu(stk_device *base)

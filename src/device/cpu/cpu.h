@@ -106,8 +106,6 @@ STK_CPU_LIST(X)
 stk_status stk_cpu_unsupported(const stk_op_call *call);
 /* A zeroed state of n bytes into out->state; run is set. */
 stk_status stk_cpu_new_state(size_t bytes, stk_status (*run)(const void *, const stk_kernel_args *), stk_kernel *out);
-/* Bits of the inputs that have as many bytes as output i. */
-uint32_t stk_cpu_same_bytes(const stk_op_call *call, int i);
 typedef stk_status (*stk_cpu_maker)(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 /* For kernels that lack the 16-bit floats and work sample by sample: n_slice samples at a time in f32. Inputs are
  * [N,...] but those in `shared` (bit i: input i), which all samples read as a whole; outputs are [N,...], N >= 1. make

@@ -220,11 +220,11 @@ static stk_status add_half(const stk_cpu_device *device, const linear_state *s, 
     logits.in = dx.in = dweight.in = STK_BF16;
     dweight.out = STK_F32;
     half->n = n;
-    STK_RETURN_IF_ERROR(stk_product_new(device, &logits, true, &half->logits));
-    if (s->is_grad) STK_RETURN_IF_ERROR(stk_product_new(device, &dx, true, &half->dx));
+    STK_RETURN_IF_ERROR(stk_product_new(device, &logits, &half->logits));
+    if (s->is_grad) STK_RETURN_IF_ERROR(stk_product_new(device, &dx, &half->dx));
     for (int adds = 0; adds < 2 && s->is_grad; adds++) {
         dweight.adds = adds;
-        STK_RETURN_IF_ERROR(stk_product_new(device, &dweight, true, &half->dweight[adds]));
+        STK_RETURN_IF_ERROR(stk_product_new(device, &dweight, &half->dweight[adds]));
     }
     stk_product *const all[] = {half->logits, half->dx, half->dweight[0], half->dweight[1]};
     for (int i = 0; i < (s->is_grad ? 4 : 1); i++)

@@ -187,8 +187,7 @@ bool stk_product_pays(const stk_product_shape *s)
            (double)s->m * (double)s->n * (double)s->k * (double)n_batch >= 1e6;
 }
 
-stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape *shape, bool in_parts,
-                           stk_product **out)
+stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape *shape, stk_product **out)
 {
     stk_status status = STK_OK;
     bool has = shape->in == STK_F32 ? device->isa == STK_ISA_AVX512 : stk_isa_has_bf16(device->isa);
@@ -197,7 +196,7 @@ stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape
     if (!p) return stk_fail_memory(sizeof(*p));
     p->shape = *shape;
     if (!p->shape.n_batch) p->shape.n_batch = 1;
-    p->is_own = in_parts && stk_bf16_product_pays(device->isa, shape);
+    p->is_own = stk_bf16_product_pays(device->isa, shape);
     if (p->is_own) {
         p->own = stk_bf16_product_cut(device->isa, &p->shape, device->base.n_threads);
         snprintf(p->impl, sizeof(p->impl), "own avx512_bf16");
@@ -212,7 +211,7 @@ stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape
     p->rows = p->cols = 1;
     p->part_m = shape->m;
     p->part_n = shape->n;
-    if (in_parts) choose_grid(p);
+    choose_grid(p);
     p->stream = calloc((size_t)p->n_threads, sizeof(*p->stream));
     if (!p->stream) STK_TRY(stk_fail_memory((size_t)p->n_threads * sizeof(*p->stream)));
     for (int t = 0; t < p->n_threads; t++)
@@ -342,11 +341,6 @@ stk_status stk_product_run(const stk_product *p, const void *a, const void *b, c
     return failed == STK_OK ? STK_OK : stk_fail((stk_status)failed, "oneDNN's product failed");
 }
 
-stk_status stk_product_run_here(const stk_product *p, const void *a, const void *b, void *c, void *scratch)
-{
-    return run_one(p, 0, 0, 0, (const void *const[]){a, b}, NULL, c, scratch);
-}
-
 /* --- as a kernel --- */
 
 typedef struct product_state {
@@ -383,7 +377,7 @@ stk_status stk_product_kernel(const stk_cpu_device *device, const stk_product_sh
                               stk_kernel *out)
 {
     stk_product *product;
-    STK_RETURN_IF_ERROR(stk_product_new(device, shape, true, &product));
+    STK_RETURN_IF_ERROR(stk_product_new(device, shape, &product));
     stk_status status = stk_cpu_new_state(sizeof(product_state), run_kernel, out);
     if (status != STK_OK) {
         stk_product_free(product);

@@ -29,19 +29,15 @@ typedef struct stk_product stk_product;
 
 /* Whether these sizes are worth it; whether the processor can is found out by stk_product_new. */
 bool stk_product_pays(const stk_product_shape *shape);
-/* In parts for n_threads of the device, or in one part for a kernel whose own parts run products side by side
- * (stk_product_run_here). Returned: free with stk_product_free. STK_UNSUPPORTED where this processor has no fast way.
- */
-stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape *shape, bool in_parts,
-                           stk_product **out);
+/* In parts for n_threads of the device. Returned: free with stk_product_free. STK_UNSUPPORTED where this processor has
+ * no fast way. */
+stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape *shape, stk_product **out);
 void stk_product_free(stk_product *product); /* accepts NULL */
 /* Bytes of 64-byte aligned scratch memory that a run needs, for all threads. */
 size_t stk_product_scratch_bytes(const stk_product *product);
 /* All parts, on the device's threads. bias: f32 [n] where the shape has one, else NULL. */
 stk_status stk_product_run(const stk_product *product, const void *a, const void *b, const float *bias, void *c,
                            void *scratch);
-/* Of a shape without a bias, on the caller's thread, within a part of the device's pool; scratch as above. */
-stk_status stk_product_run_here(const stk_product *product, const void *a, const void *b, void *c, void *scratch);
 /* "onednn brg:avx512_core_bf16". Borrowed from product. */
 const char *stk_product_impl(const stk_product *product);
 

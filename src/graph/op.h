@@ -51,10 +51,8 @@
  *   scatter_add                     dy, ids, base or nothing (zeros) -> base plus dy's rows at ids
  *                                     attrs: axis, shape of base; dy is shaped as gather's y of such an x
  *   iota                            -> y                                  attrs: dtype, shape, axis; the index along it
- *   random                          seed i64 [], sample i64 [] -> y       attrs: dtype, shape, random
  *   argmax                          x -> i32, without the axis            attrs: argmax
  *   cumsum                          x -> y                                attrs: cumsum
- *   all_finite                      x0, x1, ... -> bool []
  *   softmax                         x -> y                                over the last axis
  *   softmax_grad                    y, dy -> dx
  *   cross_entropy                   logits [N,C], labels i32 [N] or f32 [N,C] -> loss f32 [N]   attrs: cross_entropy
@@ -166,11 +164,6 @@ typedef struct stk_attrs {
             int64_t groups;
         } group_norm;
         int32_t axis; /* gather, scatter_add, iota */
-        struct {
-            double a, b; /* uniform in [a, b); normal with mean a and deviation b */
-            int64_t stream;
-            int32_t normal;
-        } random;
         struct {
             int32_t axis, last; /* last: among ties the last */
         } argmax;

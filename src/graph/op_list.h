@@ -50,10 +50,8 @@
     X(gather)                                                                                                          \
     X(scatter_add)                                                                                                     \
     X(iota)                                                                                                            \
-    X(random)                                                                                                          \
     X(argmax)                                                                                                          \
     X(cumsum)                                                                                                          \
-    X(all_finite)                                                                                                      \
     X(softmax)                                                                                                         \
     X(softmax_grad)                                                                                                    \
     X(cross_entropy)                                                                                                   \

@@ -39,7 +39,6 @@ static double units_of(stk_op op)
     case STK_OP_max_pool2d:
     case STK_OP_max_pool3d:
     case STK_OP_write_at:
-    case STK_OP_all_finite:
     case STK_OP_in_top_k: return EXACT;
     case STK_OP_unary:
     case STK_OP_binary: return 8;
@@ -307,7 +306,7 @@ static bool is_rough(const both *b, const stk_node *node)
 {
     if (node->op == STK_OP_batch_norm && node->attrs.batch_norm.frozen) return true;
     stk_dtype dtype = b->graph->value[node->first_out].desc.dtype;
-    return node->op == STK_OP_compare || node->op == STK_OP_argmax || node->op == STK_OP_random ||
+    return node->op == STK_OP_compare || node->op == STK_OP_argmax ||
            (node->op == STK_OP_unary &&
             (node->attrs.element.kind == STK_UNARY_floor || node->attrs.element.kind == STK_UNARY_ceil ||
              node->attrs.element.kind == STK_UNARY_round || node->attrs.element.kind == STK_UNARY_sign)) ||

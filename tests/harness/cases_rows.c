@@ -1,4 +1,4 @@
-/* Cases of what works on rows or along an axis: layer and group norm, gather, iota, argmax, cumsum, random. */
+/* Cases of what works on rows or along an axis: layer and group norm, gather, iota, argmax, cumsum. */
 #include <math.h>
 
 #include "harness/harness.h"
@@ -32,9 +32,6 @@
 #define ARGMAX(name, axis_, last_, x, ...) CASE(name, argmax, ATTRS(.argmax = {axis_, last_}), INPUTS(x), __VA_ARGS__)
 #define CUMSUM(name, axis_, exclusive_, reverse_, x, ...)                                                              \
     CASE(name, cumsum, ATTRS(.cumsum = {axis_, exclusive_, reverse_}), INPUTS(x), .loosen = 4, __VA_ARGS__)
-#define RANDOM(name, type, a, b, is_normal, ...)                                                                       \
-    CASE(name, random, ATTRS(.dtype = type, .shape = DIMS(__VA_ARGS__), .random = {a, b, 3, is_normal}),               \
-         INPUTS(SCALAR_I64(7), SCALAR_I64(100)))
 
 static const op_case cases[] = {
     LAYER_NORM("rows", 1e-5, REAL(-1, 1, 5, 7), 7),
@@ -126,19 +123,6 @@ static const op_case cases[] = {
     CUMSUM("nothing", 1, 0, 0, REAL(-1, 1, 3, 0)),
     CUMSUM("special", 1, 0, 0, ROUGH(FILL_SPECIAL, -1, 1, 3, 9)),
     CUMSUM("integers", 0, 0, 0, TYPED(STK_I32, FILL_STEPS, -5, 5, 9, 3)),
-
-    RANDOM("uniform", STK_F32, -1, 3, 0, 5, 7),
-    RANDOM("uniform doubles", STK_F64, 0, 1, 0, 3, 64),
-    RANDOM("normal", STK_F32, 1, 2, 1, 65, 3, 33),
-    RANDOM("normal rows of one", STK_F32, 0, 1, 1, 9),
-    RANDOM("normal halves", STK_BF16, 0, 1, 1, 9, 9),
-    RANDOM("none", STK_F32, 0, 1, 0, 0, 9),
-
-    CASE("finite", all_finite, ATTRS(0), INPUTS(REAL(-1, 1, 5, 7), REAL(-1, 1, 9001))),
-    CASE("not finite", all_finite, ATTRS(0), INPUTS(REAL(-1, 1, 5, 7), ROUGH(FILL_SPECIAL, -1, 1, 65))),
-    CASE("infinity at the end", all_finite, ATTRS(0), INPUTS(REAL(-1, 1, 70001), SCALAR(CASE_MAIN, INFINITY))),
-    CASE("a NaN alone", all_finite, ATTRS(0), INPUTS(SCALAR(CASE_MAIN, NAN), SCALAR_STAT(1))),
-    CASE("nothing", all_finite, ATTRS(0), INPUTS(REAL(-1, 1, 0))),
 };
 
 const case_list harness_cases_rows = LIST_OF(cases);

@@ -52,7 +52,6 @@ static const op_case cases[] = {
     REDUCTION("of all", MAX, 3, -1),
     CASE("of rows", argmax, ATTRS(.argmax = {1, 0}), INPUTS(REAL(-1, 1, ROWS, ROW)), HALF),
     CASE("of rows", cumsum, ATTRS(.cumsum = {.axis = 1}), INPUTS(REAL(0, 1, ROWS, ROW)), HALF, .loosen = 4),
-    CASE("of all", all_finite, ATTRS(0), INPUTS(REAL(-1, 1, ROWS, ROW)), HALF),
     CASE("rows", softmax, ATTRS(0), INPUTS(REAL(-3, 3, ROWS, ROW)), HALF, .loosen = 4),
     CASE("rows", layer_norm, ATTRS(.layer_norm = {1e-5}),
          INPUTS(REAL(-1, 2, ROWS, ROW), STATS(0.5, 2, ROW), STATS(-1, 1, ROW)), HALF, .loosen = 10),

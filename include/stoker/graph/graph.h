@@ -162,14 +162,6 @@ STK_API stk_value stk_iota(stk_graph *graph, stk_dtype dtype, stk_shape shape, i
 STK_API stk_value stk_argmax(stk_value x, int axis, bool last);
 /* Sums of the elements up to each along the axis, itself included unless exclusive; from the end with reverse. */
 STK_API stk_value stk_cumsum(stk_value x, int axis, bool exclusive, bool reverse);
-/* Random numbers [N,...], uniform in [low, high) or normal. Row i depends on (seed, stream, sample + i) only; seed and
- * sample are i64 scalars. Philox 4x32-10, as rng.h; normal ones by Box & Muller 1958, of 24 bits each. */
-STK_API stk_value stk_random_uniform(stk_value seed, stk_value sample, stk_dtype dtype, stk_shape shape, double low,
-                                     double high, int64_t stream);
-STK_API stk_value stk_random_normal(stk_value seed, stk_value sample, stk_dtype dtype, stk_shape shape, double mean,
-                                    double deviation, int64_t stream);
-/* Whether all elements of the n values of float dtypes are finite: bool [], in one sweep. */
-STK_API stk_value stk_all_finite(const stk_value *x, int n);
 /* logits [N,C]; labels i32 [N], or f32 [N,C] of shares -> loss f32 [N]. smoothing moves that share of each label to all
  * classes alike. Here and below a label that is none of the C classes fails the run with STK_CORRUPT. */
 STK_API stk_value stk_cross_entropy_raw(stk_value logits, stk_value labels, double smoothing);

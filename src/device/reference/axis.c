@@ -1,8 +1,7 @@
-/* Along one axis: iota, argmax, cumsum. Then random and all_finite. */
+/* Along one axis: iota, argmax, cumsum. */
 #include <math.h>
 
 #include "device/reference/reference.h"
-#include "graph/random.h"
 
 /* Elements behind the axis. */
 static int64_t inner_of(stk_shape shape, int axis)
@@ -64,31 +63,6 @@ static stk_status run_cumsum(const stk_op_call *call, const stk_kernel_args *arg
     return STK_OK;
 }
 
-static stk_status run_random(const stk_op_call *call, const stk_kernel_args *args)
-{
-    stk_tensor_desc y = call->out[0];
-    const stk_attrs *attrs = call->attrs;
-    int64_t n_rows = y.shape.dim[0], n = stk_shape_product(y.shape, 1, y.shape.rank);
-    uint64_t key = stk_random_key(*(const int64_t *)args->in[0], attrs->random.stream);
-    for (int64_t i = 0; i < n_rows * n; i++) {
-        double block[4], b = attrs->random.b;
-        stk_random_block(key, *(const int64_t *)args->in[1], i / n, i % n / 4, attrs->random.normal, block);
-        if (!attrs->random.normal) b -= attrs->random.a;
-        stk_ref_put(y.dtype, args->out[0], i, (stk_ref_number){.f = attrs->random.a + b * block[i % n % 4]});
-    }
-    return STK_OK;
-}
-
-static stk_status run_all_finite(const stk_op_call *call, const stk_kernel_args *args)
-{
-    bool all = true;
-    for (int i = 0; i < call->n_in; i++)
-        for (int64_t j = 0, n = stk_shape_count(call->in[i].shape); j < n; j++)
-            all &= isfinite(stk_ref_load(call->in[i].dtype, args->in[i], j)) != 0;
-    *(uint8_t *)args->out[0] = all;
-    return STK_OK;
-}
-
 stk_status stk_ref_iota_kernel(const stk_op_call *call, stk_kernel *out)
 {
     return stk_ref_make_plain(call, run_iota, 0, out);
@@ -102,14 +76,4 @@ stk_status stk_ref_argmax_kernel(const stk_op_call *call, stk_kernel *out)
 stk_status stk_ref_cumsum_kernel(const stk_op_call *call, stk_kernel *out)
 {
     return stk_ref_make_plain(call, run_cumsum, 1, out);
-}
-
-stk_status stk_ref_random_kernel(const stk_op_call *call, stk_kernel *out)
-{
-    return stk_ref_make_plain(call, run_random, 0, out);
-}
-
-stk_status stk_ref_all_finite_kernel(const stk_op_call *call, stk_kernel *out)
-{
-    return stk_ref_make_plain(call, run_all_finite, 0, out);
 }

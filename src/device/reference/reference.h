@@ -76,10 +76,8 @@ int64_t stk_ref_offset(stk_shape shape, int64_t i, const int64_t stride[STK_MAX_
     X(gather)                                                                                                          \
     X(scatter_add)                                                                                                     \
     X(iota)                                                                                                            \
-    X(random)                                                                                                          \
     X(argmax)                                                                                                          \
     X(cumsum)                                                                                                          \
-    X(all_finite)                                                                                                      \
     X(softmax)                                                                                                         \
     X(softmax_grad)                                                                                                    \
     X(cross_entropy)                                                                                                   \

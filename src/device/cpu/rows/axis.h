@@ -17,9 +17,6 @@ typedef struct stk_axis_fns {
 
 typedef struct stk_axis_table {
     stk_axis_fns fns[STK_N_DTYPES]; /* empty for dtypes without kernels */
-    bool (*finite_16)(int64_t n, const void *x, uint16_t exponent);
-    bool (*finite_32)(int64_t n, const void *x);
-    bool (*finite_64)(int64_t n, const void *x);
 } stk_axis_table;
 
 STK_ISA_TABLE(stk_axis_table, stk_axis)

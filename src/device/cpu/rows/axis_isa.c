@@ -50,25 +50,6 @@ AXIS(i32, int32_t, uint64_t)
 AXIS(i8, int8_t, uint64_t)
 AXIS(u8, uint8_t, uint64_t)
 
-/* An exponent of ones only is an infinity or a NaN. */
-#define FINITE(bits, T, ...)                                                                                           \
-    static bool finite_##bits(int64_t n, const void *src, ##__VA_ARGS__)                                               \
-    {                                                                                                                  \
-        const T *x = src;                                                                                              \
-        T bad = 0;                                                                                                     \
-        _Pragma("omp simd reduction(| : bad)") for (int64_t i = 0; i < n; i++) bad |= (T)((x[i] & MASK) == MASK);      \
-        return !bad;                                                                                                   \
-    }
-
-#define MASK exponent
-FINITE(16, uint16_t, uint16_t exponent)
-#undef MASK
-#define MASK 0x7f800000u
-FINITE(32, uint32_t)
-#undef MASK
-#define MASK 0x7ff0000000000000u
-FINITE(64, uint64_t)
-
 #define FNS(suffix)                                                                                                    \
     {                                                                                                                  \
         argmax_##suffix, cumsum_##suffix, fill_##suffix                                                                \
@@ -84,7 +65,4 @@ const stk_axis_table STK_ISA_NAME(stk_axis) = {
             [STK_I8] = FNS(i8),
             [STK_U8] = FNS(u8),
         },
-    .finite_16 = finite_16,
-    .finite_32 = finite_32,
-    .finite_64 = finite_64,
 };

@@ -42,11 +42,6 @@ stk_status stk_model_status(const stk_model *model)
     return stk_graph_status(model->graph);
 }
 
-const char *stk_model_name(const stk_model *model)
-{
-    return model->graph ? model->name : "";
-}
-
 stk_graph *stk_model_graph(stk_model *model)
 {
     return model->graph;

@@ -19,7 +19,6 @@ typedef struct stk_model stk_model;
 STK_API stk_model *stk_model_new(const char *name); /* never NULL */
 STK_API void stk_model_free(stk_model *model);      /* accepts NULL */
 STK_API stk_status stk_model_status(const stk_model *model);
-STK_API const char *stk_model_name(const stk_model *model);
 STK_API stk_graph *stk_model_graph(stk_model *model); /* borrowed */
 
 /* The input, named "image" to match the data's field; sample is the shape without the batch. */

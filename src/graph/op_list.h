@@ -1,13 +1,20 @@
-/* Every op, once. An op is one line here, one rule src/ops/<name>.c, and one slot in each device's kernel table; enum,
- * names, rules, harness and benchmark expand from this list. See docs/adding-an-op.md.
+/* Every op, once: the only list of them. An op is one line here, one rule src/ops/<name>.c, and one kernel function in
+ * each device; enum, names, rules, the devices' tables, harness and benchmark expand from this list. See
+ * docs/adding-an-op.md.
  */
-#define STK_OP_LIST(X)                                                                                                 \
-    /* leaves and marks */                                                                                             \
+
+/* Leaves and marks, which nothing computes, so that no device has a kernel for them: the engine gives inputs and
+ * variables their memory, and a pass replaces grad by the nodes that compute it. */
+#define STK_MARK_OP_LIST(X)                                                                                            \
     X(input)                                                                                                           \
     X(variable)                                                                                                        \
-    X(constant)                                                                                                        \
-    X(grad)                                                                                                            \
+    X(grad)
+
+/* What devices compute. The cpu device and the reference device have a kernel function for each, or do not link; a
+ * device that has fewer keeps a table of its own, and what it lacks is refused by name. */
+#define STK_KERNEL_OP_LIST(X)                                                                                          \
     /* primitives */                                                                                                   \
+    X(constant)                                                                                                        \
     X(unary)                                                                                                           \
     X(binary)                                                                                                          \
     X(compare)                                                                                                         \
@@ -68,3 +75,7 @@
     X(adam_update)                                                                                                     \
     /* made by passes */                                                                                               \
     X(fused)
+
+#define STK_OP_LIST(X)                                                                                                 \
+    STK_MARK_OP_LIST(X)                                                                                                \
+    STK_KERNEL_OP_LIST(X)

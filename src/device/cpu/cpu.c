@@ -13,10 +13,10 @@
 
 typedef stk_status (*kernel_maker)(const stk_cpu_device *, const stk_op_call *, stk_kernel *);
 
-/* One slot for each op; an empty one means "not supported". */
+/* One slot for each op; those of leaves and marks are empty. */
 static const kernel_maker makers[STK_N_OPS] = {
 #define X(name) [STK_OP_##name] = stk_cpu_##name##_kernel,
-    STK_CPU_LIST(X)
+    STK_KERNEL_OP_LIST(X)
 #undef X
 };
 

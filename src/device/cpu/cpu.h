@@ -33,71 +33,10 @@ typedef struct stk_cpu_task {
     const stk_kernel_args *args;
 } stk_cpu_task;
 
-/* One function for each op that has a kernel; the table is in cpu.c. */
-#define STK_CPU_LIST(X)                                                                                                \
-    X(constant)                                                                                                        \
-    X(unary)                                                                                                           \
-    X(binary)                                                                                                          \
-    X(compare)                                                                                                         \
-    X(select)                                                                                                          \
-    X(cast)                                                                                                            \
-    X(dropout)                                                                                                         \
-    X(fused)                                                                                                           \
-    X(broadcast)                                                                                                       \
-    X(reshape)                                                                                                         \
-    X(transpose)                                                                                                       \
-    X(slice)                                                                                                           \
-    X(slice_grad)                                                                                                      \
-    X(pad)                                                                                                             \
-    X(concat)                                                                                                          \
-    X(reduce)                                                                                                          \
-    X(matmul)                                                                                                          \
-    X(conv2d)                                                                                                          \
-    X(conv2d_grad_data)                                                                                                \
-    X(conv2d_grad_weight)                                                                                              \
-    X(conv3d)                                                                                                          \
-    X(conv3d_grad_data)                                                                                                \
-    X(conv3d_grad_weight)                                                                                              \
-    X(max_pool2d)                                                                                                      \
-    X(max_pool2d_grad)                                                                                                 \
-    X(avg_pool2d)                                                                                                      \
-    X(avg_pool2d_grad)                                                                                                 \
-    X(max_pool3d)                                                                                                      \
-    X(max_pool3d_grad)                                                                                                 \
-    X(avg_pool3d)                                                                                                      \
-    X(avg_pool3d_grad)                                                                                                 \
-    X(batch_norm)                                                                                                      \
-    X(batch_norm_grad)                                                                                                 \
-    X(batch_norm_apply)                                                                                                \
-    X(batch_norm_sum_grad)                                                                                             \
-    X(accumulate)                                                                                                      \
-    X(carry)                                                                                                           \
-    X(layer_norm)                                                                                                      \
-    X(layer_norm_grad)                                                                                                 \
-    X(group_norm)                                                                                                      \
-    X(group_norm_grad)                                                                                                 \
-    X(gather)                                                                                                          \
-    X(scatter_add)                                                                                                     \
-    X(iota)                                                                                                            \
-    X(argmax)                                                                                                          \
-    X(cumsum)                                                                                                          \
-    X(softmax)                                                                                                         \
-    X(softmax_grad)                                                                                                    \
-    X(cross_entropy)                                                                                                   \
-    X(cross_entropy_grad)                                                                                              \
-    X(in_top_k)                                                                                                        \
-    X(attention)                                                                                                       \
-    X(attention_grad)                                                                                                  \
-    X(cached_attention)                                                                                                \
-    X(write_at)                                                                                                        \
-    X(linear_cross_entropy)                                                                                            \
-    X(linear_cross_entropy_grad)                                                                                       \
-    X(sgd_update)                                                                                                      \
-    X(adam_update)
-
+/* One function for each op that is computed; the table is in cpu.c. */
 #define X(name)                                                                                                        \
     stk_status stk_cpu_##name##_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
-STK_CPU_LIST(X)
+STK_KERNEL_OP_LIST(X)
 #undef X
 
 /* STK_UNSUPPORTED, naming the op and the dtypes of its inputs. */

@@ -6,10 +6,10 @@
 
 #include "device/queue.h"
 
-/* One slot for each op; an empty one means "not supported". */
+/* One slot for each op; those of leaves and marks are empty. */
 static stk_status (*const kernels[STK_N_OPS])(const stk_op_call *, stk_kernel *) = {
 #define X(name) [STK_OP_##name] = stk_ref_##name##_kernel,
-    STK_REF_LIST(X)
+    STK_KERNEL_OP_LIST(X)
 #undef X
 };
 

@@ -11,14 +11,17 @@
 #include "device/cpu/onednn/sgemm_memory.h"
 #include "device/queue.h"
 
-typedef stk_status (*kernel_maker)(const stk_cpu_device *, const stk_op_call *, stk_kernel *);
-
 /* One slot for each op; those of leaves and marks are empty. */
-static const kernel_maker makers[STK_N_OPS] = {
+static const stk_cpu_maker makers[STK_N_OPS] = {
 #define X(name) [STK_OP_##name] = stk_cpu_##name##_kernel,
     STK_KERNEL_OP_LIST(X)
 #undef X
 };
+
+stk_cpu_maker stk_cpu_maker_of(stk_op op)
+{
+    return (unsigned)op < STK_N_OPS ? makers[op] : NULL;
+}
 
 const char *stk_cpu_own_impl(stk_isa isa)
 {
@@ -146,23 +149,18 @@ static void free_memory(stk_device *device, void *p, size_t bytes)
         free(p);
 }
 
-/* 6 MiB of its code that generates code, and what it keeps of what it generated: measured with 2.6.3. What products in
- * f32 pack comes besides (sgemm_memory.h). */
-#define ONEDNN_BYTES ((size_t)10 << 20)
-
 static stk_status find_kernel(stk_device *base, const stk_op_call *call, stk_kernel *out)
 {
     const stk_cpu_device *device = (const stk_cpu_device *)base;
     memset(out, 0, sizeof(*out));
-    if ((unsigned)call->op >= STK_N_OPS || !makers[call->op])
-        return stk_fail(STK_UNSUPPORTED, "the cpu device has no kernel for '%s'", stk_op_name(call->op));
+    stk_cpu_maker make = stk_cpu_maker_of(call->op);
+    if (!make) return stk_fail(STK_UNSUPPORTED, "the cpu device has no kernel for '%s'", stk_op_name(call->op));
     out->impl = stk_cpu_own_impl(device->isa);
     stk_sgemm_unsettle_thread();
     /* Primitives are laid out for the thread count that they will run with. */
     int before = stk_cpu_swap_thread_count(base->n_threads);
-    stk_status status = makers[call->op](device, call, out);
+    stk_status status = make(device, call, out);
     stk_cpu_swap_thread_count(before);
-    if (status == STK_OK && out->impl && !strncmp(out->impl, "onednn", 6)) out->library_bytes += ONEDNN_BYTES;
     if (status != STK_OK) stk_kernel_free(out);
     return status;
 }

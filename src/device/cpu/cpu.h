@@ -2,6 +2,7 @@
  * products (matmul.c).
  *
  *   cpu.c                the device's functions and its table of kernels
+ *   impl.h               the ways to compute an op, of which the first that fits is taken
  *   ROOM/KERNEL.c        prepares kernels: checks, shapes, scratch, how many threads
  *   ROOM/KERNEL_isa.c    the loops, built for each instruction set (simd/isa.h)
  *   attention/           heads in blocks, by matmul's tiles (matmul/matmul_block_tmpl.h)
@@ -44,14 +45,15 @@ stk_status stk_cpu_unsupported(const stk_op_call *call);
 /* A zeroed state of n bytes into out->state; run is set. */
 stk_status stk_cpu_new_state(size_t bytes, stk_status (*run)(const void *, const stk_kernel_args *), stk_kernel *out);
 typedef stk_status (*stk_cpu_maker)(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
+/* The table's; NULL for leaves and marks. */
+stk_cpu_maker stk_cpu_maker_of(stk_op op);
 /* For kernels that lack the 16-bit floats and work sample by sample: n_slice samples at a time in f32. Inputs are
  * [N,...] but those in `shared` (bit i: input i), which all samples read as a whole; outputs are [N,...], N >= 1. make
  * gives kernels that cannot fail when they run. */
 stk_status stk_cpu_slices_kernel(const stk_cpu_device *device, const stk_op_call *call, uint32_t shared,
                                  int64_t n_slice, stk_cpu_maker make, stk_kernel *out);
 /* For other kernels that lack them: the same call in f32 between two conversions. */
-stk_status stk_cpu_widen_kernel(const stk_cpu_device *device, const stk_op_call *call,
-                                stk_status (*make)(const stk_cpu_device *, const stk_op_call *, stk_kernel *),
+stk_status stk_cpu_widen_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_cpu_maker make,
                                 stk_kernel *out);
 /* "own avx2" and so on: a constant. */
 const char *stk_cpu_own_impl(stk_isa isa);

@@ -162,6 +162,8 @@ stk_status stk_cpu_slices_kernel(const stk_cpu_device *device, const stk_op_call
     size_t inner = s->kernel.scratch_bytes > s->rest.scratch_bytes ? s->kernel.scratch_bytes : s->rest.scratch_bytes;
     s->thread_bytes = (s->inner_offset + inner + 63) / 64 * 64;
     out->scratch_bytes = s->shared_bytes + s->thread_bytes * (size_t)s->n_threads + 64;
+    out->library_bytes =
+        s->kernel.library_bytes > s->rest.library_bytes ? s->kernel.library_bytes : s->rest.library_bytes;
     out->impl = s->kernel.impl;
     return STK_OK;
 }

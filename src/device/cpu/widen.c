@@ -87,8 +87,7 @@ static bool plan(stk_tensor_desc *desc, const stk_element_table *table, bool is_
     return true;
 }
 
-stk_status stk_cpu_widen_kernel(const stk_cpu_device *device, const stk_op_call *call,
-                                stk_status (*make)(const stk_cpu_device *, const stk_op_call *, stk_kernel *),
+stk_status stk_cpu_widen_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_cpu_maker make,
                                 stk_kernel *out)
 {
     const stk_element_table *table = stk_element_of(device->isa);

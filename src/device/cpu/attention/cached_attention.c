@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "device/cpu/cpu.h"
+#include "device/cpu/impl.h"
 
 static stk_status check_position(int64_t position, int64_t n_rows, int64_t n_all)
 {
@@ -95,11 +95,9 @@ static stk_status run_attend(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
-stk_status stk_cpu_cached_attention_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+static stk_status make_attend(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     stk_dtype dtype = call->in[0].dtype;
-    if (dtype != STK_F32 && dtype != STK_F64)
-        return stk_cpu_widen_kernel(device, call, stk_cpu_cached_attention_kernel, out);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(attend_state), run_attend, out));
     attend_state *s = out->state;
     const stk_attend_row_table *table = stk_attend_row_of(device->isa);
@@ -111,6 +109,16 @@ stk_status stk_cpu_cached_attention_kernel(const stk_cpu_device *device, const s
     s->n_threads = device->base.n_threads;
     s->worker_bytes = ((size_t)s->n_all * s->element_bytes + 63) / 64 * 64;
     out->scratch_bytes = s->worker_bytes * (size_t)s->n_threads;
-    out->impl = stk_cpu_own_impl(device->isa);
     return STK_OK;
+}
+
+static const stk_cpu_impl impls[] = {
+    {NULL, stk_cpu_reads_wide, make_attend},
+    STK_CPU_IMPL_WIDENED,
+    {0},
+};
+
+stk_status stk_cpu_cached_attention_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    return stk_cpu_make_first(device, call, impls, out);
 }

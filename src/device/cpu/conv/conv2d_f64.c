@@ -1,9 +1,11 @@
 /* Convolutions and their gradients in f64, images and volumes, any stride, dilation and groups: plain loops that share
  * the outputs. No training runs in f64; networks in double that were made elsewhere do, and checks of gradients.
  */
+#include "device/cpu/conv/conv2d_f64.h"
+
 #include <string.h>
 
-#include "device/cpu/conv/conv2d_f64.h"
+#include "device/cpu/conv/conv2d_shape.h"
 
 typedef struct conv_axis {
     int64_t n_x, n_y, n_taps, stride, pad, dilation;
@@ -132,8 +134,15 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
-stk_status stk_cpu_conv2d_f64_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out)
+bool stk_conv_f64_supports(const stk_cpu_device *device, const stk_op_call *call)
 {
+    (void)device;
+    return call->in[0].dtype == STK_F64;
+}
+
+stk_status stk_conv_f64_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    const stk_conv_shape whole = stk_conv_shape_of(call), *shape = &whole;
     const stk_window *w = &shape->window;
     int n_dims = shape->x.rank - 2;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(conv_state), run, out));
@@ -158,6 +167,5 @@ stk_status stk_cpu_conv2d_f64_kernel(const stk_cpu_device *device, const stk_con
     s->group_o = s->o / w->groups;
     double work = (double)(s->n_images * s->y_pixels * s->n_taps) * (double)(s->o * s->group_c);
     s->n_threads = stk_cpu_threads_for(work, device->base.n_threads);
-    out->impl = "plain f64";
     return STK_OK;
 }

@@ -2,10 +2,10 @@
 #ifndef STK_DEVICE_CPU_CONV_CONV2D_F64_H
 #define STK_DEVICE_CPU_CONV_CONV2D_F64_H
 
-#include "device/cpu/cpu.h"
-#include "device/cpu/onednn/onednn.h"
+#include "device/cpu/impl.h"
 
-/* Of any shape that is not empty. */
-stk_status stk_cpu_conv2d_f64_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out);
+/* All in f64 that are not empty. */
+bool stk_conv_f64_supports(const stk_cpu_device *device, const stk_op_call *call);
+stk_status stk_conv_f64_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 
 #endif

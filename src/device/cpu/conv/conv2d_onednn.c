@@ -12,6 +12,9 @@
 #include "base/hash.h"
 #include "device/cpu/conv/conv2d_finish.h"
 #include "device/cpu/conv/conv2d_pack.h"
+#include "device/cpu/conv/conv2d_shape.h"
+#include "device/cpu/conv/conv2d_winograd.h"
+#include "device/cpu/conv/depthwise.h"
 
 typedef struct conv_state {
     stk_onednn_conv **conv; /* of each part */
@@ -267,9 +270,49 @@ static stk_status make_straight(const stk_cpu_device *device, const stk_conv_sha
     return make_parts(device, shape, dtype, false, s, &agree);
 }
 
-stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
-                                        stk_kernel *out)
+/* --- for which calls --- */
+
+/* Each thread has sums of its own for a gradient of weights, which costs more than the arithmetic where pixels are few.
+ */
+bool stk_conv_onednn_has_bf16(const stk_cpu_device *device, const stk_op_call *call)
 {
+    enum { FEW = 64, FEW_IN_ALL = 8192 }; /* pixels of an image, and of all */
+    stk_conv_shape s = stk_conv_shape_of(call);
+    if (call->in[0].dtype != STK_BF16 || !stk_isa_has_bf16(device->isa)) return false;
+    int64_t pixels = s.y.dim[1] * s.y.dim[2];
+    bool has_few = s.y.rank == 4 && pixels <= FEW && s.y.dim[0] * pixels <= FEW_IN_ALL;
+    return s.pass != STK_CONV_GRAD_WEIGHT || !has_few || !stk_conv_is_winograd(&s);
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* With AVX-512, whose vectors are as long as a few channels (docs/kernels.md): our tiles are 32 of them wide. */
+bool stk_conv_onednn_is_faster(const stk_cpu_device *device, const stk_op_call *call)
+{
+    enum { A_VECTOR = 16, FEW = 32 };
+    stk_conv_shape s = stk_conv_shape_of(call);
+    if (call->in[0].dtype != STK_F32 || device->isa != STK_ISA_AVX512 || s.x.rank != 4) return false;
+    int64_t c = smaller(s.x.dim[3], s.y.dim[3]);
+    if (stk_conv_is_depthwise(&s)) return true;
+    if (s.window.groups > 1) return false; /* It is oneDNN's in any case. */
+    if (stk_conv_is_point(&s)) return c <= FEW;
+    if (s.pass == STK_CONV_GRAD_WEIGHT) return c <= FEW && !stk_conv_is_winograd(&s);
+    return c <= A_VECTOR;
+}
+
+bool stk_conv_onednn_in_f32(const stk_cpu_device *device, const stk_op_call *call)
+{
+    (void)device;
+    return call->in[0].dtype == STK_F32;
+}
+
+stk_status stk_conv_onednn_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    const stk_conv_shape whole = stk_conv_shape_of(call), *shape = &whole;
+    stk_dtype dtype = call->in[0].dtype;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(conv_state), run, out));
     conv_state *s = out->state;
     out->release = release;
@@ -286,6 +329,9 @@ stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_
         status = make_straight(device, shape, dtype, s);
     }
     STK_RETURN_IF_ERROR(status);
+    if (stk_conv_is_depthwise(shape) && !stk_onednn_conv_is_depthwise(s->conv[0]))
+        return stk_fail(STK_UNSUPPORTED, "oneDNN has no depthwise convolution for this shape");
+    out->library_bytes = STK_ONEDNN_BYTES;
     out->scratch_bytes = (s->sums_bytes + s->part_bytes) * (size_t)s->n_parts + s->packing.bytes;
     out->impl = stk_onednn_conv_impl(s->conv[0]);
     if (s->packing.kind != STK_PACK_NONE) {

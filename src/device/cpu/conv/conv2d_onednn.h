@@ -1,12 +1,17 @@
-/* Convolutions by oneDNN: those that own loops do not cover, and all in bf16 where the processor multiplies that. */
+/* Convolutions by oneDNN: those that own loops do not cover or do worse. */
 #ifndef STK_DEVICE_CPU_CONV_CONV2D_ONEDNN_H
 #define STK_DEVICE_CPU_CONV_CONV2D_ONEDNN_H
 
-#include "device/cpu/cpu.h"
-#include "device/cpu/onednn/onednn.h"
+#include "device/cpu/impl.h"
 
-/* dtype: F32, or BF16 for all but gradients of weights, which are f32. */
-stk_status stk_cpu_conv2d_onednn_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
-                                        stk_kernel *out);
+/* Where it is for bf16, whose products the processor has. */
+bool stk_conv_onednn_has_bf16(const stk_cpu_device *device, const stk_op_call *call);
+/* Where it is faster in f32 than what we have. */
+bool stk_conv_onednn_is_faster(const stk_cpu_device *device, const stk_op_call *call);
+/* All in f32. */
+bool stk_conv_onednn_in_f32(const stk_cpu_device *device, const stk_op_call *call);
+/* In the dtype of the first input, f32 or bf16; not empty. STK_UNSUPPORTED where oneDNN has no such convolution, or for
+ * a depthwise one only what it does for groups of any size, which took a hundred times as long for 960 channels. */
+stk_status stk_conv_onednn_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 
 #endif

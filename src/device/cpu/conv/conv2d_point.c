@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "device/cpu/conv/conv2d_finish.h"
+#include "device/cpu/conv/conv2d_shape.h"
 #include "device/cpu/element/element.h"
 #include "device/cpu/matmul/matmul_onednn.h"
 #include "device/cpu/onednn/sgemm_memory.h"
@@ -41,12 +42,13 @@ enum { LEAST_PIXELS = 128, USUAL_PIXELS = 512, PARTS_A_THREAD = 4 };
 /* Weights whose gradient is a sum for each part. */
 enum { MOST_WEIGHTS = 256 * 128 };
 
-bool stk_cpu_conv2d_is_point(const stk_cpu_device *device, const stk_conv_shape *s, stk_dtype dtype)
+bool stk_conv_point_supports(const stk_cpu_device *device, const stk_op_call *call)
 {
+    const stk_conv_shape whole = stk_conv_shape_of(call), *s = &whole;
     const stk_window *w = &s->window;
-    if (device->isa == STK_ISA_BASELINE || s->x.rank != 4 || w->groups != 1) return false;
-    if (s->weight.dim[1] != 1 || s->weight.dim[2] != 1) return false;
-    if (w->pad_low[0] || w->pad_low[1] || w->pad_high[0] || w->pad_high[1]) return false;
+    stk_dtype dtype = call->in[0].dtype;
+    if (dtype != STK_F32 && !stk_cpu_has_half(device, call)) return false;
+    if (device->isa == STK_ISA_BASELINE || !stk_conv_is_point(s)) return false;
     bool spreads = s->pass == STK_CONV_GRAD_DATA && (w->stride[0] > 1 || w->stride[1] > 1);
     if (spreads && stk_conv_has_finish(s)) return false; /* Pixels that no product reaches have a bias, too. */
     int64_t n_pixels = stk_shape_product(s->y, 0, 3), n_weights = stk_shape_count(s->weight);
@@ -224,9 +226,10 @@ static size_t floats(int64_t n)
     return ((size_t)n * sizeof(float) + 63) / 64 * 64;
 }
 
-stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
-                                       stk_kernel *out)
+stk_status stk_conv_point_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
+    const stk_conv_shape whole = stk_conv_shape_of(call), *shape = &whole;
+    stk_dtype dtype = call->in[0].dtype;
     const stk_element_table *table = stk_element_of(device->isa);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(point_state), run, out));
     point_state *s = out->state;
@@ -251,7 +254,6 @@ stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_c
     if (dtype != STK_F32) s->widen = table->cast[dtype][STK_F32], s->narrow = table->cast[STK_F32][dtype];
     s->is_strided = s->stride_y > 1 || s->stride_x > 1;
     cut(s);
-    out->impl = "onednn sgemm";
     if (shape->pass == STK_CONV_GRAD_WEIGHT) {
         s->k = c, s->n = o;
         out->run = run_weight;
@@ -259,10 +261,10 @@ stk_status stk_cpu_conv2d_point_kernel(const stk_cpu_device *device, const stk_c
         s->part_bytes = floats(o * c);
         out->scratch_bytes = s->part_bytes * (size_t)s->n_parts;
         int64_t most_pixels = (s->n_pixels + s->n_parts - 1) / s->n_parts;
-        out->library_bytes = (size_t)s->n_threads * stk_sgemm_packing_bytes(s->n, s->k, most_pixels);
+        out->library_bytes = STK_ONEDNN_BYTES + (size_t)s->n_threads * stk_sgemm_packing_bytes(s->n, s->k, most_pixels);
         return STK_OK;
     }
-    out->library_bytes = (size_t)s->n_threads * stk_sgemm_packing_bytes(s->part_pixels, s->n, s->k);
+    out->library_bytes = STK_ONEDNN_BYTES + (size_t)s->n_threads * stk_sgemm_packing_bytes(s->part_pixels, s->n, s->k);
     if (s->widen) s->weight_bytes = floats(o * c);
     if (s->widen || (s->is_strided && is_forward)) s->in_bytes = floats(s->part_pixels * s->k);
     s->part_bytes = s->in_bytes;

@@ -21,6 +21,7 @@
 
 #include "base/align.h"
 #include "device/cpu/conv/conv2d_pairs.h"
+#include "device/cpu/conv/conv2d_shape.h"
 
 /* Pixels of a unit; bytes of a thread's own sums, or of those of all in scratch memory; of pairs that threads share;
  * threads that share channels. */
@@ -407,10 +408,15 @@ static size_t set_scratch(pairs_state *s)
     return s->unit_bytes * (size_t)s->units_at_once;
 }
 
-stk_status stk_cpu_conv2d_weight_pairs_kernel(const stk_cpu_device *device, const stk_conv_shape *shape,
-                                              stk_kernel *out)
+bool stk_conv_pairs_supports(const stk_cpu_device *device, const stk_op_call *call)
 {
-    if (!stk_isa_has_bf16(device->isa) || !stk_pairs_of_build() || !is_covered(shape)) return STK_UNSUPPORTED;
+    stk_conv_shape shape = stk_conv_shape_of(call);
+    return call->in[0].dtype == STK_BF16 && stk_isa_has_bf16(device->isa) && stk_pairs_of_build() && is_covered(&shape);
+}
+
+stk_status stk_conv_pairs_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    const stk_conv_shape whole = stk_conv_shape_of(call), *shape = &whole;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(pairs_state), run, out));
     const stk_window *w = &shape->window;
     pairs_state *s = out->state;
@@ -422,6 +428,5 @@ stk_status stk_cpu_conv2d_weight_pairs_kernel(const stk_cpu_device *device, cons
     s->stride_y = w->stride[0], s->stride_x = w->stride[1], s->pad_y = w->pad_low[0], s->pad_x = w->pad_low[1];
     set_units(s);
     out->scratch_bytes = set_scratch(s);
-    out->impl = "pairs of bf16";
     return STK_OK;
 }

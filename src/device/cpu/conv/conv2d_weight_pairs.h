@@ -2,12 +2,10 @@
 #ifndef STK_DEVICE_CPU_CONV_CONV2D_WEIGHT_PAIRS_H
 #define STK_DEVICE_CPU_CONV_CONV2D_WEIGHT_PAIRS_H
 
-#include "device/cpu/cpu.h"
-#include "device/cpu/onednn/onednn.h"
+#include "device/cpu/impl.h"
 
-/* STK_UNSUPPORTED where the processor or the build has no such products, for other passes, for groups and dilation, and
- * for channels that do not fill the tiles. */
-stk_status stk_cpu_conv2d_weight_pairs_kernel(const stk_cpu_device *device, const stk_conv_shape *shape,
-                                              stk_kernel *out);
+/* Where the processor and the build have such products; no groups, no dilation, and channels that fill the tiles. */
+bool stk_conv_pairs_supports(const stk_cpu_device *device, const stk_op_call *call);
+stk_status stk_conv_pairs_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 
 #endif

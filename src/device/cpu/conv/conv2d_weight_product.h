@@ -2,12 +2,12 @@
 #ifndef STK_DEVICE_CPU_CONV_CONV2D_WEIGHT_PRODUCT_H
 #define STK_DEVICE_CPU_CONV_CONV2D_WEIGHT_PRODUCT_H
 
-#include "device/cpu/cpu.h"
-#include "device/cpu/onednn/onednn.h"
+#include "device/cpu/impl.h"
 
-/* x and dy in bf16, the gradient in f32. STK_UNSUPPORTED where the convolution is not 1x1 without stride and padding,
- * or another way is as fast. */
-stk_status stk_cpu_conv2d_weight_product_kernel(const stk_cpu_device *device, const stk_conv_shape *shape,
-                                                stk_kernel *out);
+/* x and dy in bf16, which the processor multiplies, the gradient in f32: 1x1 without stride and padding, where no other
+ * way is as fast. */
+bool stk_conv_product_supports(const stk_cpu_device *device, const stk_op_call *call);
+/* STK_UNSUPPORTED where oneDNN is held to less than the processor has. */
+stk_status stk_conv_product_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/align.h"
+#include "device/cpu/conv/conv2d_shape.h"
 
 const float stk_winograd_zeros[STK_WINOGRAD_MOST_CHANNELS];
 
@@ -143,7 +144,7 @@ static double gain(const stk_conv_shape *s)
     return direct / tiles;
 }
 
-bool stk_cpu_conv2d_is_winograd(const stk_conv_shape *s)
+bool stk_conv_is_winograd(const stk_conv_shape *s)
 {
     enum { GRAIN = 16, LEAST_CHANNELS = 32, LEAST_PIXELS = 256 };
     const stk_window *w = &s->window;
@@ -208,15 +209,21 @@ static int choose_sums(const stk_winograd *w, int n_threads)
     return w->n_tiles < (int64_t)TILES * n_threads ? 1 : n_threads;
 }
 
-stk_status stk_cpu_conv2d_winograd_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
-                                          stk_kernel *out)
+bool stk_conv_winograd_supports(const stk_cpu_device *device, const stk_op_call *call)
+{
+    stk_conv_shape shape = stk_conv_shape_of(call);
+    return (call->in[0].dtype == STK_F32 || stk_cpu_has_half(device, call)) && stk_conv_is_winograd(&shape);
+}
+
+stk_status stk_conv_winograd_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     enum { OWN_BLOCK = 96 }; /* V and D beside the sums */
+    const stk_conv_shape whole = stk_conv_shape_of(call), *shape = &whole;
     bool is_weight = shape->pass == STK_CONV_GRAD_WEIGHT;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(winograd_state), is_weight ? run_weight : run, out));
     winograd_state *s = out->state;
     out->impl = impls[device->isa];
-    s->fns = &stk_winograd_of(device->isa)->fns[dtype];
+    s->fns = &stk_winograd_of(device->isa)->fns[call->in[0].dtype];
     s->n_threads = device->base.n_threads;
     s->plan = make_plan(shape);
     s->has_bias = shape->has_bias;

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "device/cpu/cpu.h"
+#include "device/cpu/impl.h"
 #include "device/cpu/onednn/onednn.h"
 
 enum { STK_WINOGRAD_MOST_CHANNELS = 2048 };
@@ -60,8 +60,9 @@ STK_ISA_TABLE(stk_winograd_table, stk_winograd)
 extern const float stk_winograd_zeros[STK_WINOGRAD_MOST_CHANNELS];
 
 /* Whether it is faster than the direct kernels: by shape alone. */
-bool stk_cpu_conv2d_is_winograd(const stk_conv_shape *shape);
-stk_status stk_cpu_conv2d_winograd_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_dtype dtype,
-                                          stk_kernel *out);
+bool stk_conv_is_winograd(const stk_conv_shape *shape);
+/* Of such a shape in f32 and 16-bit floats. */
+bool stk_conv_winograd_supports(const stk_cpu_device *device, const stk_op_call *call);
+stk_status stk_conv_winograd_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 
 #endif

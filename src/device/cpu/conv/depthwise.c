@@ -13,6 +13,7 @@
 
 #include "base/align.h"
 #include "device/cpu/conv/conv2d_finish.h"
+#include "device/cpu/conv/conv2d_shape.h"
 
 typedef struct depthwise_axis {
     int64_t n_x, n_y, n_taps, stride, pad, dilation;
@@ -154,13 +155,21 @@ static stk_status run_weight(const void *p, const stk_kernel_args *args)
 
 /* --- all --- */
 
-bool stk_cpu_is_depthwise(const stk_conv_shape *s)
+bool stk_conv_is_depthwise(const stk_conv_shape *s)
 {
     return s->x.rank == 4 && s->window.groups > 1 && s->window.groups == s->x.dim[3] && s->y.dim[3] == s->x.dim[3];
 }
 
-stk_status stk_cpu_depthwise_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out)
+bool stk_conv_depthwise_supports(const stk_cpu_device *device, const stk_op_call *call)
 {
+    stk_conv_shape shape = stk_conv_shape_of(call);
+    (void)device;
+    return call->in[0].dtype == STK_F32 && stk_conv_is_depthwise(&shape);
+}
+
+stk_status stk_conv_depthwise_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    const stk_conv_shape whole = stk_conv_shape_of(call), *shape = &whole;
     bool is_weight = shape->pass == STK_CONV_GRAD_WEIGHT;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(depthwise_state), is_weight ? run_weight : run_rows, out));
     depthwise_state *s = out->state;

@@ -2,7 +2,7 @@
 #ifndef STK_DEVICE_CPU_CONV_DEPTHWISE_H
 #define STK_DEVICE_CPU_CONV_DEPTHWISE_H
 
-#include "device/cpu/cpu.h"
+#include "device/cpu/impl.h"
 #include "device/cpu/onednn/onednn.h"
 #include "device/cpu/simd/isa.h"
 
@@ -21,8 +21,9 @@ typedef struct stk_depthwise_fns {
 
 STK_ISA_TABLE(stk_depthwise_fns, stk_depthwise)
 
-/* True for the shapes that the kernel covers. */
-bool stk_cpu_is_depthwise(const stk_conv_shape *shape);
-stk_status stk_cpu_depthwise_kernel(const stk_cpu_device *device, const stk_conv_shape *shape, stk_kernel *out);
+bool stk_conv_is_depthwise(const stk_conv_shape *shape);
+/* All of them in f32. */
+bool stk_conv_depthwise_supports(const stk_cpu_device *device, const stk_op_call *call);
+stk_status stk_conv_depthwise_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 
 #endif

@@ -232,25 +232,48 @@ static stk_status add_half(const stk_cpu_device *device, const linear_state *s, 
     return STK_OK;
 }
 
-static stk_status make_half(const stk_cpu_device *device, linear_state *s, stk_kernel *out)
+static linear_state state_of(const stk_cpu_device *device, const stk_op_call *call)
 {
-    int64_t last = s->m % s->chunk;
-    size_t scratch = 0;
-    out->release = release;
-    s->narrow = stk_element_of(device->isa)->cast[STK_F32][STK_BF16];
-    if (s->m >= s->chunk) STK_RETURN_IF_ERROR(add_half(device, s, s->chunk, &s->half[0], &scratch));
-    if (last) STK_RETURN_IF_ERROR(add_half(device, s, last, &s->half[1], &scratch));
-    out->scratch_bytes = (size_t)(s->chunk * s->step) * sizeof(float) + scratch;
-    out->impl = stk_product_impl(s->half[s->m < s->chunk].logits);
-    return STK_OK;
+    stk_shape x = call->in[0].shape;
+    linear_state s = {.fns = stk_softmax_of(device->isa)->f32, .m = x.dim[0], .d = x.dim[1]};
+    s.element = stk_dtype_bytes(call->in[0].dtype);
+    s.v = call->in[1].shape.dim[0];
+    s.step = stk_round_up_i64(s.v, LANES);
+    s.chunk = choose_chunk(s.m, s.v);
+    s.ignored = call->attrs->linear_cross_entropy.ignore_index;
+    s.smoothing = call->attrs->linear_cross_entropy.smoothing;
+    s.is_grad = call->op == STK_OP_linear_cross_entropy_grad;
+    s.has_base = call->n_in == 5;
+    s.n_threads = stk_cpu_threads_for((double)s.m * (double)s.v * (double)(s.d + 8), device->base.n_threads);
+    return s;
 }
 
 /* Whether the processor multiplies bf16, and there is something to multiply. */
-static bool is_half(const stk_cpu_device *device, const stk_op_call *call)
+static bool half_supports(const stk_cpu_device *device, const stk_op_call *call)
 {
     stk_shape x = call->in[0].shape;
     return call->in[0].dtype == STK_BF16 && stk_isa_has_bf16(device->isa) && x.dim[0] > 0 && x.dim[1] > 0 &&
            call->in[1].shape.dim[0] > 0;
+}
+
+/* oneDNN may be told to use less than the processor has (ONEDNN_MAX_CPU_ISA), and then refuses. */
+static stk_status make_half(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(linear_state), run, out));
+    linear_state *s = out->state;
+    *s = state_of(device, call);
+    int64_t last = s->m % s->chunk;
+    size_t scratch = 0;
+    out->release = release;
+    if (s->has_base) out->in_place[1] = 1u << 4;
+    s->narrow = stk_element_of(device->isa)->cast[STK_F32][STK_BF16];
+    if (s->m >= s->chunk) STK_RETURN_IF_ERROR(add_half(device, s, s->chunk, &s->half[0], &scratch));
+    if (last) STK_RETURN_IF_ERROR(add_half(device, s, last, &s->half[1], &scratch));
+    out->scratch_bytes = (size_t)(s->chunk * s->step) * sizeof(float) + scratch;
+    const stk_product *logits = s->half[s->m < s->chunk].logits;
+    out->library_bytes = stk_product_library_bytes(logits);
+    out->impl = stk_product_impl(logits);
+    return STK_OK;
 }
 
 /* Of the largest of its products. */
@@ -263,50 +286,41 @@ static size_t library_bytes(const linear_state *s)
     return s->is_grad && dweight > most ? dweight : most;
 }
 
-static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+static bool f32_supports(const stk_cpu_device *device, const stk_op_call *call)
 {
-    stk_shape x = call->in[0].shape;
-    if (call->in[0].dtype == STK_F64) return stk_cpu_linear_cross_entropy_f64_kernel(device, call, out);
-    bool half = call->in[0].dtype != STK_F32;
-    if (half && !is_half(device, call)) return stk_cpu_widen_kernel(device, call, make, out);
+    (void)device;
+    return call->in[0].dtype == STK_F32;
+}
+
+static stk_status make_f32(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(linear_state), run, out));
     linear_state *s = out->state;
-    s->fns = stk_softmax_of(device->isa)->f32;
-    s->element = stk_dtype_bytes(call->in[0].dtype);
-    s->m = x.dim[0];
-    s->d = x.dim[1];
-    s->v = call->in[1].shape.dim[0];
-    s->step = stk_round_up_i64(s->v, LANES);
-    s->chunk = choose_chunk(s->m, s->v);
-    s->ignored = call->attrs->linear_cross_entropy.ignore_index;
-    s->smoothing = call->attrs->linear_cross_entropy.smoothing;
-    s->is_grad = call->op == STK_OP_linear_cross_entropy_grad;
-    s->has_base = call->n_in == 5;
-    s->n_threads = stk_cpu_threads_for((double)s->m * (double)s->v * (double)(s->d + 8), device->base.n_threads);
+    *s = state_of(device, call);
     if (s->has_base) out->in_place[1] = 1u << 4;
-    if (half) {
-        stk_status status = make_half(device, s, out);
-        if (status != STK_UNSUPPORTED) return status;
-        /* oneDNN may be told to use less than the processor has (ONEDNN_MAX_CPU_ISA). */
-        stk_kernel_free(out);
-        return stk_cpu_widen_kernel(device, call, make, out);
-    }
     s->depth = stk_sgemm_depth(s->chunk, s->d, s->v, s->n_threads);
     out->scratch_bytes = (size_t)(s->chunk * s->step) * sizeof(float);
-    if (s->is_grad)
-        out->scratch_bytes += stk_sgemm_deep_bytes(s->chunk, s->d, stk_sgemm_depth(s->chunk, s->d, s->v, s->n_threads));
-    out->library_bytes = library_bytes(s);
-    out->impl = "onednn sgemm";
+    if (s->is_grad) out->scratch_bytes += stk_sgemm_deep_bytes(s->chunk, s->d, s->depth);
+    out->library_bytes = STK_ONEDNN_BYTES + library_bytes(s);
     return STK_OK;
 }
 
+static const stk_cpu_impl impls[] = {
+    {"plain f64", stk_linear_f64_supports, stk_linear_f64_make},
+    /* bf16 that the processor multiplies; named by its products. */
+    {NULL, half_supports, make_half},
+    {"onednn sgemm", f32_supports, make_f32},
+    STK_CPU_IMPL_WIDENED,
+    {0},
+};
+
 stk_status stk_cpu_linear_cross_entropy_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return make(device, call, out);
+    return stk_cpu_make_first(device, call, impls, out);
 }
 
 stk_status stk_cpu_linear_cross_entropy_grad_kernel(const stk_cpu_device *device, const stk_op_call *call,
                                                     stk_kernel *out)
 {
-    return make(device, call, out);
+    return stk_cpu_make_first(device, call, impls, out);
 }

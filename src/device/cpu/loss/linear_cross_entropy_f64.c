@@ -115,8 +115,13 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
-stk_status stk_cpu_linear_cross_entropy_f64_kernel(const stk_cpu_device *device, const stk_op_call *call,
-                                                   stk_kernel *out)
+bool stk_linear_f64_supports(const stk_cpu_device *device, const stk_op_call *call)
+{
+    (void)device;
+    return call->in[0].dtype == STK_F64;
+}
+
+stk_status stk_linear_f64_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(linear_state), run, out));
     linear_state *s = out->state;
@@ -131,6 +136,5 @@ stk_status stk_cpu_linear_cross_entropy_f64_kernel(const stk_cpu_device *device,
     s->n_threads = stk_cpu_threads_for((double)s->m * (double)s->v * (double)(s->d + 8), device->base.n_threads);
     if (s->has_base) out->in_place[1] = 1u << 4;
     out->scratch_bytes = (size_t)((s->m < MOST_ROWS ? s->m : MOST_ROWS) * s->v) * sizeof(double);
-    out->impl = "plain f64";
     return STK_OK;
 }

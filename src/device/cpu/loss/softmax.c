@@ -1,7 +1,7 @@
 /* softmax and cross_entropy with their gradients, and in_top_k: row by row. */
 #include "device/cpu/loss/softmax.h"
 
-#include "device/cpu/cpu.h"
+#include "device/cpu/impl.h"
 
 typedef struct row_state {
     stk_softmax_fns fns;
@@ -85,7 +85,6 @@ static stk_status run(const void *p, const stk_kernel_args *args)
 static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     stk_tensor_desc x = call->in[0];
-    if (x.dtype != STK_F32 && x.dtype != STK_F64) return stk_cpu_widen_kernel(device, call, make, out);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(row_state), run, out));
     row_state *s = out->state;
     const stk_softmax_table *table = stk_softmax_of(device->isa);
@@ -106,27 +105,33 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     return STK_OK;
 }
 
+static const stk_cpu_impl impls[] = {
+    {NULL, stk_cpu_reads_wide, make},
+    STK_CPU_IMPL_WIDENED,
+    {0},
+};
+
 stk_status stk_cpu_softmax_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return make(device, call, out);
+    return stk_cpu_make_first(device, call, impls, out);
 }
 
 stk_status stk_cpu_softmax_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return make(device, call, out);
+    return stk_cpu_make_first(device, call, impls, out);
 }
 
 stk_status stk_cpu_cross_entropy_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return make(device, call, out);
+    return stk_cpu_make_first(device, call, impls, out);
 }
 
 stk_status stk_cpu_cross_entropy_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return make(device, call, out);
+    return stk_cpu_make_first(device, call, impls, out);
 }
 
 stk_status stk_cpu_in_top_k_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return make(device, call, out);
+    return stk_cpu_make_first(device, call, impls, out);
 }

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "device/cpu/matmul/matmul_impls.h"
+
 typedef struct matvec_state {
     const stk_matvec_table *fns;
     int64_t n, k;
@@ -67,25 +69,27 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
-bool stk_cpu_is_matvec(const stk_gemm *sizes, int64_t n_batch, stk_dtype dtype)
+bool stk_matmul_vector_supports(const stk_cpu_device *device, const stk_op_call *call)
 {
-    return dtype == STK_F32 && sizes->m == 1 && n_batch == 1;
+    stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
+    (void)device;
+    return call->in[0].dtype == STK_F32 && sizes.gemm.m == 1 && sizes.n_batch == 1;
 }
 
-stk_status stk_cpu_matvec_kernel(const stk_cpu_device *device, const stk_gemm *sizes, bool has_bias, stk_kernel *out)
+stk_status stk_matmul_vector_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     enum { PARTS_A_THREAD = 4 };
+    stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(matvec_state), run, out));
     matvec_state *s = out->state;
     s->fns = stk_matvec_of(device->isa);
-    s->n = sizes->n;
-    s->k = sizes->k;
-    s->has_bias = has_bias;
-    s->rows_are_results = sizes->b_row == 1;
+    s->n = sizes.gemm.n;
+    s->k = sizes.gemm.k;
+    s->has_bias = sizes.has_bias;
+    s->rows_are_results = sizes.gemm.b_row == 1;
     int n_threads = stk_cpu_threads_for((double)s->n * (double)s->k, device->base.n_threads);
     s->n_parts = n_threads > 1 ? PARTS_A_THREAD * n_threads : 1;
     s->sum_step = (s->n + 15) / 16 * 16;
     if (!s->rows_are_results && s->n_parts > 1) out->scratch_bytes = (size_t)(s->n_parts * s->sum_step) * sizeof(float);
-    out->impl = "own vector";
     return STK_OK;
 }

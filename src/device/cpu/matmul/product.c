@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/align.h"
 #include "device/cpu/matmul/bf16_product.h"
@@ -118,11 +117,10 @@ static dnnl_status_t make_attr(bool adds, dnnl_primitive_attr_t *out)
 /* In f32 only oneDNN's "brg" ways are faster than its sgemm. */
 static stk_status check_impl(stk_product *p, const_dnnl_primitive_desc_t pd)
 {
-    const char *info = "?";
-    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &info);
-    if (p->shape.in == STK_F32 && strncmp(info, "brg:", 4))
-        return stk_fail(STK_UNSUPPORTED, "oneDNN multiplies this product of f32 by %s", info);
-    snprintf(p->impl, sizeof(p->impl), "onednn %s", info);
+    stk_dnnl_kind kind = stk_dnnl_kind_of(pd);
+    if (p->shape.in == STK_F32 && !kind.is_brgemm)
+        return stk_fail(STK_UNSUPPORTED, "oneDNN multiplies this product of f32 by %s", kind.name);
+    snprintf(p->impl, sizeof(p->impl), "onednn %s", kind.name);
     return STK_OK;
 }
 
@@ -187,11 +185,16 @@ bool stk_product_pays(const stk_product_shape *s)
            (double)s->m * (double)s->n * (double)s->k * (double)n_batch >= 1e6;
 }
 
+bool stk_product_is_fast(const stk_cpu_device *device, stk_dtype in)
+{
+    return in == STK_F32 ? device->isa == STK_ISA_AVX512 : in == STK_BF16 && stk_isa_has_bf16(device->isa);
+}
+
 stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape *shape, stk_product **out)
 {
     stk_status status = STK_OK;
-    bool has = shape->in == STK_F32 ? device->isa == STK_ISA_AVX512 : stk_isa_has_bf16(device->isa);
-    if (!has) return stk_fail(STK_UNSUPPORTED, "no fast products in %s here", stk_dtype_name(shape->in));
+    if (!stk_product_is_fast(device, shape->in))
+        return stk_fail(STK_UNSUPPORTED, "no fast products in %s here", stk_dtype_name(shape->in));
     stk_product *p = calloc(1, sizeof(*p));
     if (!p) return stk_fail_memory(sizeof(*p));
     p->shape = *shape;
@@ -248,6 +251,11 @@ void stk_product_free(stk_product *p)
 size_t stk_product_scratch_bytes(const stk_product *p)
 {
     return p->is_own ? stk_bf16_product_scratch_bytes(&p->own) : p->scratch_bytes * (size_t)p->n_threads;
+}
+
+size_t stk_product_library_bytes(const stk_product *p)
+{
+    return p->is_own ? 0 : STK_ONEDNN_BYTES;
 }
 
 const char *stk_product_impl(const stk_product *p)
@@ -387,6 +395,7 @@ stk_status stk_product_kernel(const stk_cpu_device *device, const stk_product_sh
     *s = (product_state){product, a, b, shape->has_bias};
     out->release = release;
     out->scratch_bytes = stk_product_scratch_bytes(product);
+    out->library_bytes = stk_product_library_bytes(product);
     out->impl = stk_product_impl(product);
     return STK_OK;
 }

@@ -27,8 +27,10 @@ typedef struct stk_product_shape {
 
 typedef struct stk_product stk_product;
 
-/* Whether these sizes are worth it; whether the processor can is found out by stk_product_new. */
+/* Whether these sizes are worth it, and whether the processor has vectors for it; whether oneDNN uses them is found out
+ * by stk_product_new. */
 bool stk_product_pays(const stk_product_shape *shape);
+bool stk_product_is_fast(const stk_cpu_device *device, stk_dtype in);
 /* In parts for n_threads of the device. Returned: free with stk_product_free. STK_UNSUPPORTED where this processor has
  * no fast way. */
 stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape *shape, stk_product **out);
@@ -38,6 +40,8 @@ size_t stk_product_scratch_bytes(const stk_product *product);
 /* All parts, on the device's threads. bias: f32 [n] where the shape has one, else NULL. */
 stk_status stk_product_run(const stk_product *product, const void *a, const void *b, const float *bias, void *c,
                            void *scratch);
+/* For stk_kernel.library_bytes. */
+size_t stk_product_library_bytes(const stk_product *product);
 /* "onednn brg:avx512_core_bf16". Borrowed from product. */
 const char *stk_product_impl(const stk_product *product);
 

@@ -3,7 +3,7 @@
  */
 #include "device/cpu/norm/group_norm.h"
 
-#include "device/cpu/cpu.h"
+#include "device/cpu/impl.h"
 
 enum { SLOTS = 8 }; /* a part's doubles for each channel: 2 sums, 6 for the loops */
 
@@ -105,23 +105,39 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     return STK_OK;
 }
 
-stk_status stk_cpu_group_norm_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+static stk_status make_forward(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    stk_tensor_desc x = call->in[0];
-    if (x.dtype != STK_F32 && x.dtype != STK_F64)
-        return stk_cpu_widen_kernel(device, call, stk_cpu_group_norm_kernel, out);
-    STK_RETURN_IF_ERROR(make(device, call, x, run_forward, out));
+    STK_RETURN_IF_ERROR(make(device, call, call->in[0], run_forward, out));
     /* x's first row is the shift of the sums, which are done when y is written. */
     out->in_place[0] = 1;
     return STK_OK;
 }
 
-stk_status stk_cpu_group_norm_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+static stk_status make_grad(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    stk_tensor_desc x = call->in[1];
-    if (x.dtype != STK_F32 && x.dtype != STK_F64)
-        return stk_cpu_widen_kernel(device, call, stk_cpu_group_norm_grad_kernel, out);
-    STK_RETURN_IF_ERROR(make(device, call, x, run_grad, out));
+    STK_RETURN_IF_ERROR(make(device, call, call->in[1], run_grad, out));
     out->in_place[0] = 3;
     return STK_OK;
+}
+
+static const stk_cpu_impl forward_impls[] = {
+    {NULL, stk_cpu_reads_wide, make_forward},
+    STK_CPU_IMPL_WIDENED,
+    {0},
+};
+
+static const stk_cpu_impl grad_impls[] = {
+    {NULL, stk_cpu_reads_wide, make_grad},
+    STK_CPU_IMPL_WIDENED,
+    {0},
+};
+
+stk_status stk_cpu_group_norm_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    return stk_cpu_make_first(device, call, forward_impls, out);
+}
+
+stk_status stk_cpu_group_norm_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    return stk_cpu_make_first(device, call, grad_impls, out);
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/align.h"
 #include "base/error.h"
@@ -34,6 +35,7 @@ struct stk_onednn_conv {
     int target; /* which tensor is written */
     size_t scratch_bytes;
     char impl[64];
+    bool is_depthwise;
 };
 
 stk_status stk_onednn_check(dnnl_status_t status, const char *what)
@@ -44,6 +46,15 @@ stk_status stk_onednn_check(dnnl_status_t status, const char *what)
     case dnnl_unimplemented: return stk_fail(STK_UNSUPPORTED, "oneDNN does not implement this %s", what);
     default: return stk_fail(STK_DEVICE, "oneDNN's %s failed with status %d", what, (int)status);
     }
+}
+
+stk_dnnl_kind stk_dnnl_kind_of(const_dnnl_primitive_desc_t pd)
+{
+    stk_dnnl_kind kind = {.name = "?"};
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &kind.name);
+    kind.is_depthwise = strstr(kind.name, "dw") != NULL;
+    kind.is_brgemm = !strncmp(kind.name, "brg:", 4);
+    return kind;
 }
 
 stk_status stk_onednn_open(stk_onednn **out)
@@ -162,14 +173,14 @@ done:
     return status;
 }
 
-static void name_impl(stk_onednn_conv *conv, const_dnnl_primitive_desc_t pd)
+static void find_kind(stk_onednn_conv *conv, const_dnnl_primitive_desc_t pd)
 {
-    const char *info = "?";
+    stk_dnnl_kind kind = stk_dnnl_kind_of(pd);
     int n_reorders = 0;
-    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &info);
+    conv->is_depthwise = kind.is_depthwise;
     for (int i = 0; i < N_TENSORS; i++)
         n_reorders += conv->tensor[i].reorder != NULL;
-    snprintf(conv->impl, sizeof(conv->impl), "onednn %s%s", info,
+    snprintf(conv->impl, sizeof(conv->impl), "onednn %s%s", kind.name,
              n_reorders > 1   ? " 2 reorders"
              : n_reorders > 0 ? " 1 reorder"
                               : "");
@@ -207,7 +218,7 @@ static stk_status build(stk_onednn_conv *conv, const stk_onednn *onednn, const_d
         STK_TRY(add_tensor(conv, i, onednn->engine, wanted, attr));
     }
     STK_TRY(stk_onednn_check(dnnl_primitive_create(&conv->primitive, pd), "convolution"));
-    name_impl(conv, pd);
+    find_kind(conv, pd);
 done:
     return status;
 }
@@ -286,6 +297,11 @@ size_t stk_onednn_conv_scratch_bytes(const stk_onednn_conv *conv)
 const char *stk_onednn_conv_impl(const stk_onednn_conv *conv)
 {
     return conv->impl;
+}
+
+bool stk_onednn_conv_is_depthwise(const stk_onednn_conv *conv)
+{
+    return conv->is_depthwise;
 }
 
 /* --- products --- */

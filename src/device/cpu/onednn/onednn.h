@@ -19,6 +19,11 @@
 typedef struct stk_onednn stk_onednn;
 typedef struct stk_onednn_conv stk_onednn_conv;
 
+/* What any kernel of oneDNN's counts for as memory (stk_kernel.library_bytes): 6 MiB of its code that generates code,
+ * and what it keeps of what it generated, measured with 2.6.3. What products in f32 pack comes besides
+ * (sgemm_memory.h). */
+#define STK_ONEDNN_BYTES ((size_t)10 << 20)
+
 stk_status stk_onednn_open(stk_onednn **out);
 void stk_onednn_close(stk_onednn *onednn); /* accepts NULL */
 /* "2.6.3". Borrowed from onednn. */
@@ -66,6 +71,8 @@ void stk_onednn_conv_free(stk_onednn_conv *conv); /* accepts NULL */
 size_t stk_onednn_conv_scratch_bytes(const stk_onednn_conv *conv);
 /* "onednn jit:avx2 2 reorders". Borrowed from conv. */
 const char *stk_onednn_conv_impl(const stk_onednn_conv *conv);
+/* Whether it was made for one filter a channel, and is not what oneDNN has for groups of any size. */
+bool stk_onednn_conv_is_depthwise(const stk_onednn_conv *conv);
 /* The two that the pass reads, and the third, which it writes. bias [O] f32, where shape has one. */
 stk_status stk_onednn_conv_run(const stk_onednn_conv *conv, void *x, void *weight, void *bias, void *y, void *scratch);
 

@@ -58,6 +58,13 @@ struct stk_onednn {
     char version[24];
 };
 
+/* What a primitive is, which oneDNN tells by its name alone. */
+typedef struct stk_dnnl_kind {
+    const char *name;             /* "jit_dw:avx2"; borrowed from the descriptor */
+    bool is_depthwise, is_brgemm; /* its ways for one filter a channel; its newer products */
+} stk_dnnl_kind;
+stk_dnnl_kind stk_dnnl_kind_of(const_dnnl_primitive_desc_t pd);
+
 /* The status of a call for `what`, with its text. */
 stk_status stk_onednn_check(dnnl_status_t status, const char *what);
 

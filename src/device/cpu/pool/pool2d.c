@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cpu/cpu.h"
+#include "device/cpu/impl.h"
 #include "device/cpu/pool/pool2d_bf16.h"
 
 typedef enum pool_kind { MAX, MAX_GRAD, AVG, AVG_GRAD } pool_kind;
@@ -175,8 +175,22 @@ static void plan_rows(pool_state *s, const stk_pool_row_fns *fns)
                                    .row = width->n_in * s->c};
 }
 
-static stk_status make(const stk_cpu_device *device, const stk_op_call *call, pool_kind kind, stk_kernel *out)
+static pool_kind kind_of(stk_op op)
 {
+    switch (op) {
+    case STK_OP_max_pool2d:
+    case STK_OP_max_pool3d: return MAX;
+    case STK_OP_max_pool2d_grad:
+    case STK_OP_max_pool3d_grad: return MAX_GRAD;
+    case STK_OP_avg_pool2d:
+    case STK_OP_avg_pool3d: return AVG;
+    default: return AVG_GRAD;
+    }
+}
+
+static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    pool_kind kind = kind_of(call->op);
     const stk_pool_table *table = stk_pool_of(device->isa);
     stk_tensor_desc x = kind == AVG_GRAD ? call->out[0] : call->in[0];
     stk_shape y = kind == MAX_GRAD ? call->in[1].shape : kind == AVG_GRAD ? call->in[0].shape : call->out[0].shape;
@@ -202,34 +216,46 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, po
     return STK_OK;
 }
 
-/* For other 16-bit floats: an image at a time. */
-static stk_status make_half(const stk_cpu_device *device, const stk_op_call *call, pool_kind kind, stk_cpu_maker maker,
-                            stk_kernel *out)
+/* f32 and f64, and of bf16 what needs no sums. */
+static bool has_loops(const stk_cpu_device *device, const stk_op_call *call)
 {
-    bool is_bf16 = call->in[0].dtype == STK_BF16;
-    if (is_bf16 && (kind == MAX || has_whole_rows(call, kind))) return make(device, call, kind, out);
-    if (is_bf16 && kind == MAX_GRAD) {
-        stk_status status = stk_cpu_max_pool_bf16_grad_kernel(device, call, out);
-        if (status != STK_UNSUPPORTED) return status;
-    }
-    bool is_empty = !stk_shape_count(call->in[0].shape) || !stk_shape_count(call->out[0].shape);
-    if (is_empty) return stk_cpu_widen_kernel(device, call, maker, out);
-    return stk_cpu_slices_kernel(device, call, 0, 1, maker, out);
+    pool_kind kind = kind_of(call->op);
+    if (call->in[0].dtype == STK_BF16) return kind == MAX || has_whole_rows(call, kind);
+    return stk_cpu_reads_wide(device, call);
 }
 
-#define X(name, kind)                                                                                                  \
+static bool slices_support(const stk_cpu_device *device, const stk_op_call *call)
+{
+    return stk_cpu_has_half(device, call) && stk_shape_count(call->in[0].shape) && stk_shape_count(call->out[0].shape);
+}
+
+/* An image at a time. */
+static stk_status make_slices(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    return stk_cpu_slices_kernel(device, call, 0, 1, stk_cpu_maker_of(call->op), out);
+}
+
+static const stk_cpu_impl impls[] = {
+    {NULL, has_loops, make},
+    /* Windows of bf16 that overlap: sums in f32 while their rows are in the cache. */
+    {NULL, stk_pool_bf16_grad_supports, stk_pool_bf16_grad_make},
+    /* Other 16-bit floats: f32 of one image, which stay in the cache, or of nothing at all. */
+    {NULL, slices_support, make_slices},
+    STK_CPU_IMPL_WIDENED,
+    {0},
+};
+
+#define X(name)                                                                                                        \
     stk_status stk_cpu_##name##_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)         \
     {                                                                                                                  \
-        bool is_native = call->in[0].dtype == STK_F32 || call->in[0].dtype == STK_F64;                                 \
-        if (!is_native) return make_half(device, call, kind, stk_cpu_##name##_kernel, out);                            \
-        return make(device, call, kind, out);                                                                          \
+        return stk_cpu_make_first(device, call, impls, out);                                                           \
     }
-X(max_pool2d, MAX)
-X(max_pool2d_grad, MAX_GRAD)
-X(avg_pool2d, AVG)
-X(avg_pool2d_grad, AVG_GRAD)
-X(max_pool3d, MAX)
-X(max_pool3d_grad, MAX_GRAD)
-X(avg_pool3d, AVG)
-X(avg_pool3d_grad, AVG_GRAD)
+X(max_pool2d)
+X(max_pool2d_grad)
+X(avg_pool2d)
+X(avg_pool2d_grad)
+X(max_pool3d)
+X(max_pool3d_grad)
+X(avg_pool3d)
+X(avg_pool3d_grad)
 #undef X

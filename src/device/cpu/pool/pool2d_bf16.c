@@ -122,10 +122,16 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
-stk_status stk_cpu_max_pool_bf16_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+bool stk_pool_bf16_grad_supports(const stk_cpu_device *device, const stk_op_call *call)
+{
+    (void)device;
+    return call->op == STK_OP_max_pool2d_grad && call->in[0].dtype == STK_BF16 && stk_shape_count(call->in[0].shape) &&
+           stk_shape_count(call->in[1].shape);
+}
+
+stk_status stk_pool_bf16_grad_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     stk_shape x = call->in[0].shape, y = call->in[1].shape;
-    if (x.rank != 4 || !stk_shape_count(x) || !stk_shape_count(y)) return STK_UNSUPPORTED;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(grad_state), run, out));
     grad_state *s = out->state;
     s->fns = &stk_pool_of(device->isa)->bf16;

@@ -1,7 +1,7 @@
 /* iota, argmax and cumsum: parts share what lies around the axis, tiles of the inner elements. */
 #include "device/cpu/rows/axis.h"
 
-#include "device/cpu/cpu.h"
+#include "device/cpu/impl.h"
 
 typedef struct axis_state {
     stk_axis_fns fns;
@@ -67,28 +67,27 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     return STK_OK;
 }
 
-static bool has_loops(stk_dtype dtype)
+static bool has_loops(const stk_cpu_device *device, const stk_op_call *call)
 {
+    (void)device;
+    stk_dtype dtype = call->n_in ? call->in[0].dtype : call->out[0].dtype;
     return dtype != STK_BF16 && dtype != STK_F16 && dtype != STK_BOOL;
 }
 
-stk_status stk_cpu_iota_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+static stk_status make_iota(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    if (!has_loops(call->out[0].dtype)) return stk_cpu_widen_kernel(device, call, stk_cpu_iota_kernel, out);
     return make(device, call, call->out[0], call->attrs->axis, out);
 }
 
-stk_status stk_cpu_argmax_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+static stk_status make_argmax(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    if (!has_loops(call->in[0].dtype)) return stk_cpu_widen_kernel(device, call, stk_cpu_argmax_kernel, out);
     STK_RETURN_IF_ERROR(make(device, call, call->in[0], call->attrs->argmax.axis, out));
     ((axis_state *)out->state)->last = call->attrs->argmax.last;
     return STK_OK;
 }
 
-stk_status stk_cpu_cumsum_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+static stk_status make_cumsum(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    if (!has_loops(call->in[0].dtype)) return stk_cpu_widen_kernel(device, call, stk_cpu_cumsum_kernel, out);
     STK_RETURN_IF_ERROR(make(device, call, call->in[0], call->attrs->cumsum.axis, out));
     axis_state *s = out->state;
     s->exclusive = call->attrs->cumsum.exclusive;
@@ -96,3 +95,14 @@ stk_status stk_cpu_cumsum_kernel(const stk_cpu_device *device, const stk_op_call
     out->in_place[0] = 1;
     return STK_OK;
 }
+
+#define X(name)                                                                                                        \
+    stk_status stk_cpu_##name##_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)         \
+    {                                                                                                                  \
+        static const stk_cpu_impl impls[] = {{NULL, has_loops, make_##name}, STK_CPU_IMPL_WIDENED, {0}};               \
+        return stk_cpu_make_first(device, call, impls, out);                                                           \
+    }
+X(iota)
+X(argmax)
+X(cumsum)
+#undef X

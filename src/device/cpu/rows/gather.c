@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "device/cpu/cpu.h"
+#include "device/cpu/impl.h"
 
 enum { COLUMNS = 16 }; /* a part's at least: a cache line */
 
@@ -116,12 +116,10 @@ stk_status stk_cpu_gather_kernel(const stk_cpu_device *device, const stk_op_call
     return make(device, call->in[0], call->in[1].shape, call->attrs->axis, run_gather, out);
 }
 
-stk_status stk_cpu_scatter_add_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+static stk_status make_scatter_add(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     stk_tensor_desc base = call->out[0];
     const stk_gather_table *table = stk_gather_of(device->isa);
-    if (base.dtype != STK_F32 && base.dtype != STK_F64)
-        return stk_cpu_widen_kernel(device, call, stk_cpu_scatter_add_kernel, out);
     STK_RETURN_IF_ERROR(make(device, base, call->in[1].shape, call->attrs->axis, run_scatter_add, out));
     gather_state *s = out->state;
     s->add = base.dtype == STK_F64 ? table->add_f64 : table->add_f32;
@@ -131,4 +129,15 @@ stk_status stk_cpu_scatter_add_kernel(const stk_cpu_device *device, const stk_op
     if (s->n_parts > most) s->n_parts = most > 1 ? (int)most : 1;
     if (s->has_base) out->in_place[0] = 1u << 2;
     return STK_OK;
+}
+
+static const stk_cpu_impl scatter_add_impls[] = {
+    {NULL, stk_cpu_writes_wide, make_scatter_add},
+    STK_CPU_IMPL_WIDENED,
+    {0},
+};
+
+stk_status stk_cpu_scatter_add_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    return stk_cpu_make_first(device, call, scatter_add_impls, out);
 }

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "device/cpu/cpu.h"
 #include "device/cpu/element/element.h"
+#include "device/cpu/impl.h"
 
 typedef struct axis_list {
     int n;
@@ -163,26 +163,36 @@ static void cut(reduce_state *s, int n_threads)
     s->splits_units = n_threads > 1 && s->n_groups < 4 * n_threads && s->n_units >= 2 * n_threads;
 }
 
-stk_status stk_cpu_reduce_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+/* Empty where the dtype has none. */
+static const stk_reduce_fns *find_fns(const stk_cpu_device *device, const stk_op_call *call)
 {
     const stk_reduce_table *table = stk_reduce_of(device->isa);
     stk_dtype dtype = call->in[0].dtype;
-    int kind = call->attrs->reduce.kind;
-    const stk_reduce_fns *fns = kind == STK_REDUCE_MAX    ? &table->max[dtype]
-                                : kind == STK_REDUCE_MIN  ? &table->min[dtype]
-                                : kind == STK_REDUCE_PROD ? &table->prod[dtype]
-                                                          : &table->sum[dtype];
-    if (!fns->run) return stk_cpu_widen_kernel(device, call, stk_cpu_reduce_kernel, out);
+    switch (call->attrs->reduce.kind) {
+    case STK_REDUCE_MAX: return &table->max[dtype];
+    case STK_REDUCE_MIN: return &table->min[dtype];
+    case STK_REDUCE_PROD: return &table->prod[dtype];
+    default: return &table->sum[dtype];
+    }
+}
+
+static bool has_loops(const stk_cpu_device *device, const stk_op_call *call)
+{
+    return find_fns(device, call)->run != NULL;
+}
+
+static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(reduce_state), run, out));
     reduce_state *s = out->state;
-    s->fns = *fns;
+    s->fns = *find_fns(device, call);
     /* Sums of 16-bit floats may come out in f32. */
-    s->fns.finish = table->sum[call->out[0].dtype].finish;
-    s->log2_bytes = stk_dtype_log2(dtype);
+    s->fns.finish = stk_reduce_of(device->isa)->sum[call->out[0].dtype].finish;
+    s->log2_bytes = stk_dtype_log2(call->in[0].dtype);
     s->out_log2_bytes = stk_dtype_log2(call->out[0].dtype);
     s->divisor = 1;
     list_axes(s, call->in[0].shape, call->attrs->reduce.axes);
-    if (kind == STK_REDUCE_MEAN)
+    if (call->attrs->reduce.kind == STK_REDUCE_MEAN)
         for (int i = 0; i < s->reduced.n; i++)
             s->divisor *= (double)s->reduced.dim[i];
     s->n_threads = stk_cpu_threads_for((double)stk_shape_count(call->in[0].shape), device->base.n_threads);
@@ -190,4 +200,15 @@ stk_status stk_cpu_reduce_kernel(const stk_cpu_device *device, const stk_op_call
     int64_t n_acc = s->splits_units ? s->n_groups * s->width : s->width;
     out->scratch_bytes = (size_t)(n_acc * s->n_threads + 8) * sizeof(stk_wide);
     return STK_OK;
+}
+
+static const stk_cpu_impl impls[] = {
+    {NULL, has_loops, make},
+    STK_CPU_IMPL_WIDENED,
+    {0},
+};
+
+stk_status stk_cpu_reduce_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    return stk_cpu_make_first(device, call, impls, out);
 }

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "device/cpu/cpu.h"
+#include "device/cpu/impl.h"
 
 typedef struct update_state {
     stk_optimizer_fns fns;
@@ -89,7 +89,6 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
 {
     stk_tensor_desc param = call->in[0];
     const stk_optimizer_table *table = stk_optimizer_of(device->isa);
-    if (param.dtype != STK_F32 && param.dtype != STK_F64) return stk_cpu_widen_kernel(device, call, make, out);
     bool is_adam = call->op == STK_OP_adam_update;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(update_state), is_adam ? run_adam : run_sgd, out));
     update_state *s = out->state;
@@ -100,7 +99,7 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     s->n_tensors = call->n_out;
     s->n = stk_shape_count(param.shape);
     /* More parts than threads: a core that is slow for a while gets fewer of them. A smaller parameter stays with its
-     * core: matmul.c. */
+     * core: matmul_own.c. */
     int n_threads = stk_cpu_threads_for((double)s->n * (is_adam ? 4 : 2), device->base.n_threads);
     s->n_parts = n_threads > 1 && s->n >= (1 << 20) ? 4 * n_threads : n_threads;
     for (int i = 0; i < s->n_tensors; i++)
@@ -108,12 +107,18 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     return STK_OK;
 }
 
+static const stk_cpu_impl impls[] = {
+    {NULL, stk_cpu_reads_wide, make},
+    STK_CPU_IMPL_WIDENED,
+    {0},
+};
+
 stk_status stk_cpu_sgd_update_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return make(device, call, out);
+    return stk_cpu_make_first(device, call, impls, out);
 }
 
 stk_status stk_cpu_adam_update_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return make(device, call, out);
+    return stk_cpu_make_first(device, call, impls, out);
 }

@@ -1,0 +1,57 @@
+#include "device/cpu/impl.h"
+
+#include <string.h>
+
+stk_status stk_cpu_make_first(const stk_cpu_device *device, const stk_op_call *call, const stk_cpu_impl *impls,
+                              stk_kernel *out)
+{
+    bool refused = false;
+    for (const stk_cpu_impl *impl = impls; impl->make; impl++) {
+        if (!impl->supports(device, call)) continue;
+        out->impl = impl->name ? impl->name : stk_cpu_own_impl(device->isa);
+        stk_status status = impl->make(device, call, out);
+        if (status != STK_UNSUPPORTED) return status;
+        refused = true;
+        stk_kernel_free(out);
+        memset(out, 0, sizeof(*out));
+    }
+    /* A refusal's text says more. */
+    return refused ? STK_UNSUPPORTED : stk_cpu_unsupported(call);
+}
+
+static bool is_wide(stk_dtype dtype)
+{
+    return dtype == STK_F32 || dtype == STK_F64;
+}
+
+static bool is_half(stk_dtype dtype)
+{
+    return dtype == STK_BF16 || dtype == STK_F16;
+}
+
+bool stk_cpu_reads_wide(const stk_cpu_device *device, const stk_op_call *call)
+{
+    (void)device;
+    return is_wide(call->in[0].dtype);
+}
+
+bool stk_cpu_writes_wide(const stk_cpu_device *device, const stk_op_call *call)
+{
+    (void)device;
+    return is_wide(call->out[0].dtype);
+}
+
+bool stk_cpu_has_half(const stk_cpu_device *device, const stk_op_call *call)
+{
+    (void)device;
+    for (int i = 0; i < call->n_in; i++)
+        if (is_half(call->in[i].dtype)) return true;
+    for (int i = 0; i < call->n_out; i++)
+        if (is_half(call->out[i].dtype)) return true;
+    return false;
+}
+
+stk_status stk_cpu_widened_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    return stk_cpu_widen_kernel(device, call, stk_cpu_maker_of(call->op), out);
+}

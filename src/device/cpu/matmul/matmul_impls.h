@@ -1,0 +1,33 @@
+/* What a matmul is, and the ways to compute it; their order is in matmul.c. */
+#ifndef STK_DEVICE_CPU_MATMUL_MATMUL_IMPLS_H
+#define STK_DEVICE_CPU_MATMUL_MATMUL_IMPLS_H
+
+#include "device/cpu/impl.h"
+#include "device/cpu/matmul/matmul.h"
+
+/* One product, or n_batch of them. */
+typedef struct stk_matmul_sizes {
+    stk_gemm gemm; /* strides and sizes; pointers are set by a run */
+    bool has_bias;
+    int64_t n_batch, a_step, b_step, c_step; /* bytes from one matrix to the next */
+} stk_matmul_sizes;
+
+stk_matmul_sizes stk_matmul_sizes_of(const stk_op_call *call);
+double stk_matmul_flops(const stk_matmul_sizes *sizes);
+/* One where it is small. */
+int stk_matmul_threads(const stk_cpu_device *device, const stk_matmul_sizes *sizes);
+
+/* matmul_product.c: where product.h has a fast way. STK_UNSUPPORTED where oneDNN has none. */
+bool stk_matmul_product_supports(const stk_cpu_device *device, const stk_op_call *call);
+stk_status stk_matmul_product_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
+/* matmul_vector.c: one row of f32 and one matrix, of which nothing is packed. */
+bool stk_matmul_vector_supports(const stk_cpu_device *device, const stk_op_call *call);
+stk_status stk_matmul_vector_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
+/* matmul_sgemm.c: f32, where packing is little next to the arithmetic. */
+bool stk_matmul_sgemm_supports(const stk_cpu_device *device, const stk_op_call *call);
+stk_status stk_matmul_sgemm_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
+/* matmul_own.c: all in f32 and f64. */
+bool stk_matmul_own_supports(const stk_cpu_device *device, const stk_op_call *call);
+stk_status stk_matmul_own_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
+
+#endif

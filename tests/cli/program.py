@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 STOKER, WORK = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+FAULTS = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else None
 
 RECIPE = """
 name: small
@@ -40,6 +41,21 @@ def begin():
     done = run("get", "digits", "--out", "digits", "--train", "200", "--test", "40")
     if done.returncode != 0:
         sys.exit(f"cannot make digits: {done.stderr}")
+
+
+def killed(at, under, *args, **env):
+    """Runs stoker until its call number `at` that changes a file whose path begins with `under`: tests/faults/kills.h.
+    Returns the exit code; the library is the test's third argument."""
+    preload = f"{FAULTS}:{os.environ['LD_PRELOAD']}" if "LD_PRELOAD" in os.environ else FAULTS
+    asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+    env = {**os.environ, "LD_PRELOAD": preload, "ASAN_OPTIONS": asan, "STK_KILL_UNDER": os.path.abspath(under),
+           "STK_KILL_AT": str(at), **env}
+    done = subprocess.run([STOKER, *args], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=TIMEOUT)
+    return done.returncode
+
+
+def can_kill():
+    return FAULTS is not None
 
 
 def end():

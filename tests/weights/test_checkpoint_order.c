@@ -100,6 +100,10 @@ static void leftovers_are_taken_away(void **state)
     save(writer, 7, false);
     for (int i = 0; i < 2; i++)
         assert_false(stk_path_exists(in_run(names[i])));
+    assert_int_equal(stk_dir_make(in_run(".old")), STK_OK);
+    assert_int_equal(stk_file_write_durably(in_run(".old/model.safetensors"), "half", 4), STK_OK);
+    save(writer, 7, false); /* which moves the old one there */
+    assert_false(stk_path_exists(in_run(".old")));
     stk_checkpoint_writer_close(writer);
 }
 

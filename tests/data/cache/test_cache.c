@@ -308,6 +308,7 @@ static void processes_share_and_may_be_killed(void **state)
             assert_true(code == 0 || (i == 0 && WIFSIGNALED(code)));
         }
     }
+    (void)read_spoiled(wanted); /* Of several that begin a cache at once, one stays. */
     assert_int_equal(read_spoiled(wanted), 0);
 }
 

@@ -256,6 +256,23 @@ static void folders_of_what_failed_are_taken_back(void **state)
     assert_false(stk_path_exists(in_root("deep")));
 }
 
+/* Out of the way, under a name that nobody has; a failure is told. */
+static void aside_is_a_free_name(void **state)
+{
+    (void)state;
+    char out[4096];
+    put(in_root("aside"), "first");
+    for (int i = 0; i < 3; i++) {
+        put(in_root("away"), "it");
+        assert_int_equal(stk_rename_aside(in_root("away"), in_root("aside"), out), STK_OK);
+        assert_string_equal(strrchr(out, '/'), i == 0 ? "/aside-2" : i == 1 ? "/aside-3" : "/aside-4");
+        expect_text(out, "it");
+    }
+    expect_text(in_root("aside"), "first");
+    assert_int_equal(stk_rename_aside(in_root("nothing"), in_root("aside"), out), STK_IO);
+    assert_non_null(strstr(stk_error_text(), "cannot rename"));
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -279,6 +296,7 @@ int main(void)
         cmocka_unit_test(a_name_is_a_mark),
         cmocka_unit_test(a_new_folder_removes_nobodys_files),
         cmocka_unit_test(folders_of_what_failed_are_taken_back),
+        cmocka_unit_test(aside_is_a_free_name),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -87,6 +87,28 @@ static void words_for_variables(void **state)
     stk_engine_close(engine);
 }
 
+/* What cannot be made in place is copied behind the last reader of the old content. */
+static void copies_are_told(void **state)
+{
+    (void)state;
+    stk_engine *engine;
+    stk_program *program;
+    stk_compile_options options = {.dump_after = "plan", .dump = keep};
+    stk_graph *graph = stk_graph_new();
+    stk_value w = stk_graph_variable(graph, "kept", STK_F32, STK_SHAPE(4), (stk_init){STK_INIT_CONSTANT, 3}, false);
+    stk_value next = stk_shift_by(w, 1);
+    stk_graph_update(graph, w, next);
+    stk_graph_output(graph, "both", stk_add(stk_reduce_sum(next, 0), stk_reduce_sum(w, 0)));
+    expect_ok(stk_engine_open("reference", NULL, 1, &engine));
+    expect_ok(stk_engine_compile(engine, graph, &options, &program));
+    const char *copy = strstr(dumped, "\ncopy  v");
+    assert_non_null(copy);
+    assert_non_null(strstr(copy, " into variable 'kept'\n"));
+    free(dumped);
+    dumped = NULL;
+    stk_engine_close(engine);
+}
+
 typedef struct range {
     size_t from, to;
 } range;
@@ -142,7 +164,7 @@ static void small_programs_lie_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(places_and_lives_are_told),
-                                       cmocka_unit_test(words_for_variables),
+                                       cmocka_unit_test(words_for_variables), cmocka_unit_test(copies_are_told),
                                        cmocka_unit_test(small_programs_lie_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,6 +247,9 @@ static void believes_nothing_damaged(void **state)
     assert_int_equal(stk_index_folder(folder, NULL, &p), STK_OK);
     assert_int_equal(p.n_kept, 0);
     assert_int_equal(stk_index_folder(in_folder("nowhere"), NULL, &p), STK_NOT_FOUND);
+    assert_int_equal(stk_index_folder(folder, &(stk_index_options){.n_threads = -1}, &p), STK_INVALID);
+    assert_int_equal(stk_index_folder(folder, &(stk_index_options){.every = -1}, &p), STK_INVALID);
+    assert_int_equal(stk_index_folder(NULL, NULL, NULL), STK_INVALID);
 }
 
 int main(void)

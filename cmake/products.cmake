@@ -19,6 +19,30 @@ if(NOT STOKER_SANITIZE)
   target_link_options(stoker_shared PRIVATE LINKER:--no-undefined)
 endif()
 
+# The shared library exports what src/symbols.txt lists, each name with its version, and nothing else.
+set(symbols_map ${CMAKE_BINARY_DIR}/stoker.map)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/symbols.txt)
+file(STRINGS ${CMAKE_SOURCE_DIR}/src/symbols.txt symbol_lines REGEX "^ *[A-Za-z]")
+set(map "")
+set(end "")
+foreach(line ${symbol_lines})
+  if(line MATCHES "^ +(.*)$")
+    string(APPEND map "    ${CMAKE_MATCH_1};\n")
+  else()
+    string(APPEND map "${end}${line} {\n  global:\n")
+    # The first version hides all other names; each later one follows from the one before it.
+    if(end)
+      set(end "} ${version};\n")
+    else()
+      set(end "  local:\n    *;\n};\n")
+    endif()
+    set(version ${line})
+  endif()
+endforeach()
+file(CONFIGURE OUTPUT ${symbols_map} CONTENT "${map}${end}")
+target_link_options(stoker_shared PRIVATE LINKER:--version-script=${symbols_map})
+set_property(TARGET stoker_shared APPEND PROPERTY LINK_DEPENDS ${symbols_map})
+
 # The program sees what any user of the library sees: include/, and its own folder. The static library makes it start
 # fast and run from anywhere.
 file(GLOB cli_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/*.c)

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Checks every #include "folder/..." in src and cli against tools/layers.txt, which must not go round in circles."""
+"""Checks every #include "folder/..." in src and cli against tools/layers.txt, which must not go round in circles.
+
+usage: check_layers.py [ROOT]   another tree than this one, as tests/tools/test_check_layers.py makes them
+"""
 import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent).resolve()
 INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
 
 

@@ -4,8 +4,8 @@
  */
 #include "device/cpu/attention/attention.h"
 
-#include "device/cpu/cpu.h"
 #include "device/cpu/element/element.h"
+#include "device/cpu/impl.h"
 
 typedef struct attention_state {
     stk_attention_fns fns;
@@ -179,29 +179,16 @@ static stk_status run_backward(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
-/* NULL where bf16 have to become f32. */
-static const stk_attention_fns *find_bf16(const stk_cpu_device *device)
-{
-#ifdef STK_ISA_X86
-    return stk_isa_has_bf16(device->isa) ? &stk_attention_avx512bf16 : NULL;
-#else
-    (void)device;
-    return NULL;
-#endif
-}
-
-static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+static stk_status make(const stk_cpu_device *device, const stk_op_call *call, const stk_attention_fns *fns,
+                       const stk_gemm_fns *gemm, stk_kernel *out)
 {
     enum { PARTS_A_THREAD = 4 };
     bool is_grad = call->op == STK_OP_attention_grad;
     int i_q = is_grad ? 1 : 0;
-    stk_dtype dtype = call->in[0].dtype;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(attention_state), is_grad ? run_backward : run_forward, out));
     attention_state *s = out->state;
-    const stk_attention_table *table = stk_attention_of(device->isa);
-    const stk_gemm_table *gemm = stk_gemm_of(device->isa);
-    s->fns = dtype == STK_F64 ? table->f64 : table->f32;
-    s->gemm = dtype == STK_F64 ? gemm->f64 : gemm->f32;
+    s->fns = *fns;
+    s->gemm = *gemm;
     s->n_in = call->n_in;
     s->stream = call->attrs->attention.stream;
     s->call.gemm = &s->gemm;
@@ -213,28 +200,70 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, st
     int64_t most = (s->call.size.t + STK_ATTENTION_QUERIES - 1) / STK_ATTENTION_QUERIES;
     s->n_splits = device->base.n_threads > 1 && n_heads && n_heads < wanted ? (wanted + n_heads - 1) / n_heads : 1;
     s->n_splits = s->n_splits > most ? (most ? most : 1) : s->n_splits;
-    const stk_attention_fns *bf16 = dtype == STK_BF16 ? find_bf16(device) : NULL;
-    if (bf16) {
-        s->fns = *bf16;
-    } else if (dtype == STK_BF16 || dtype == STK_F16) {
-        const stk_element_table *element = stk_element_of(device->isa);
-        s->widen = element->cast[dtype][STK_F32];
-        s->narrow = element->cast[STK_F32][dtype];
-        s->head_bytes =
-            sizeof(float) * (is_grad ? 4 : 2) * (size_t)(rows_of(s, s->call.size.t) + rows_of(s, s->call.size.s));
-    }
     s->worker_bytes = (is_grad ? s->fns.backward_bytes(&s->call) : s->fns.forward_bytes(&s->call)) / 64 * 64 + 64;
+    out->scratch_bytes = s->worker_bytes * (size_t)device->base.n_threads;
+    return STK_OK;
+}
+
+/* NULL where bf16 have to become f32. */
+static const stk_attention_fns *find_bf16(const stk_cpu_device *device)
+{
+#ifdef STK_ISA_X86
+    return stk_isa_has_bf16(device->isa) ? &stk_attention_avx512bf16 : NULL;
+#else
+    (void)device;
+    return NULL;
+#endif
+}
+
+static bool bf16_supports(const stk_cpu_device *device, const stk_op_call *call)
+{
+    return call->in[0].dtype == STK_BF16 && find_bf16(device);
+}
+
+static stk_status make_bf16(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    return make(device, call, find_bf16(device), &stk_gemm_of(device->isa)->f32, out);
+}
+
+static stk_status make_wide(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    const stk_attention_table *table = stk_attention_of(device->isa);
+    const stk_gemm_table *gemm = stk_gemm_of(device->isa);
+    bool is_f64 = call->in[0].dtype == STK_F64;
+    return make(device, call, is_f64 ? &table->f64 : &table->f32, is_f64 ? &gemm->f64 : &gemm->f32, out);
+}
+
+static stk_status make_half(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    const stk_element_table *element = stk_element_of(device->isa);
+    stk_dtype dtype = call->in[0].dtype;
+    STK_RETURN_IF_ERROR(make(device, call, &stk_attention_of(device->isa)->f32, &stk_gemm_of(device->isa)->f32, out));
+    attention_state *s = out->state;
+    size_t n = call->op == STK_OP_attention_grad ? 4 : 2; /* of queries, and as many of keys */
+    s->widen = element->cast[dtype][STK_F32];
+    s->narrow = element->cast[STK_F32][dtype];
+    s->head_bytes = sizeof(float) * n * (size_t)(rows_of(s, s->call.size.t) + rows_of(s, s->call.size.s));
     s->worker_bytes += s->head_bytes;
     out->scratch_bytes = s->worker_bytes * (size_t)device->base.n_threads;
     return STK_OK;
 }
 
+static const stk_cpu_impl impls[] = {
+    /* bf16 as they are, where the processor multiplies them. */
+    {NULL, bf16_supports, make_bf16},
+    {NULL, stk_cpu_reads_wide, make_wide},
+    /* Other 16-bit floats: a head at a time as f32. */
+    {NULL, stk_cpu_has_half, make_half},
+    {0},
+};
+
 stk_status stk_cpu_attention_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return make(device, call, out);
+    return stk_cpu_make_first(device, call, impls, out);
 }
 
 stk_status stk_cpu_attention_grad_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return make(device, call, out);
+    return stk_cpu_make_first(device, call, impls, out);
 }

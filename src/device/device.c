@@ -62,11 +62,13 @@ static const stk_device_class *find_class(const char *name)
 stk_status stk_device_open(const char *name, const stk_device_config *config, stk_device **out)
 {
     static const stk_device_config none = {0};
+    static const stk_device_caps no_caps = {.capture = false};
     const stk_device_class *class = name ? find_class(name) : NULL;
     *out = NULL;
     if (!class) return fail_unknown(name ? name : "");
     stk_status status = class->probe ? class->probe() : STK_OK;
     if (status == STK_OK) status = class->open(config ? config : &none, out);
+    if (status == STK_OK && !(*out)->caps) (*out)->caps = class->caps ? class->caps : &no_caps;
     return status == STK_OK ? status : stk_fail_prefix(status, "device '%s': ", name);
 }
 

@@ -55,6 +55,33 @@ typedef struct stk_entry {
     stk_kernel_args args;
 } stk_entry;
 
+/* What a device can do beyond what each must, which passes ask before they rewrite. Zeros: nothing beyond the primitives
+ * (docs/adding-a-device.md), so that all else is decomposed into those. */
+typedef struct stk_device_caps {
+    bool has[STK_N_OPS];    /* ops that have kernels; of primitives it is not read */
+    bool bias, conv_relu;   /* matmul and convolutions add a bias; convolutions do the ReLU behind it */
+    bool norm_relu;         /* batch norm and its gradient do the ReLU behind it */
+    bool norm_residual;     /* batch norm adds a residual before the ReLU */
+    bool sums_in_place;     /* scatter_add and linear_cross_entropy_grad add to their base where it lies */
+    bool bf16, f16;         /* kernels read and write them; whether that is any faster: slow_dtype */
+    bool u8;                /* bytes as inputs, which cast makes numbers of */
+    bool deterministic;     /* the same call gives the same bits each time */
+    bool capture;           /* launching a capture costs one call, and not one for each kernel */
+} stk_device_caps;
+
+/* All of it. */
+extern const stk_device_caps stk_device_caps_all;
+/* Whether every device must have kernels of the op. Of `grad` and what passes make for devices that have it: no. */
+bool stk_op_is_primitive(stk_op op);
+/* Whether there are kernels of the op: a primitive, or one that has[] names. */
+bool stk_device_caps_has(const stk_device_caps *caps, stk_op op);
+
+/* In bytes. A device on the host has the host's, within the limits of its control groups. */
+typedef struct stk_device_memory {
+    size_t total, free;
+    size_t others; /* that other processes use */
+} stk_device_memory;
+
 /* What memory is for. */
 typedef enum stk_memory_kind {
     STK_MEMORY_ZEROED,  /* variables: comes zeroed, and keeps what is written */
@@ -67,6 +94,9 @@ typedef struct stk_device_class {
     const char *name; /* "cpu" */
     const char *about;
     bool on_host; /* see above */
+    const stk_device_caps *caps; /* NULL: the primitives alone. `open` may set others for the chip that it finds */
+    /* Optional: how many devices of the class there are, numbered from 0; else 1. */
+    int (*count)(void);
     /* STK_OK, or why it cannot be used here, with what is missing in the error text. */
     stk_status (*probe)(void);
     stk_status (*open)(const stk_device_config *config, stk_device **out);
@@ -88,6 +118,9 @@ typedef struct stk_device_class {
                      const void *task);
     /* Why computing in that 16-bit dtype is no faster than in f32, for people; NULL: it is. A constant. Optional. */
     const char *(*slow_dtype)(const stk_device *device, stk_dtype dtype);
+    /* Optional on the host, whose memory and processor are meant else. chip: its maker's name. */
+    stk_status (*memory)(const stk_device *device, stk_device_memory *out);
+    void (*chip)(const stk_device *device, stk_text *out);
     /* "2 threads, avx2" */
     void (*describe)(const stk_device *device, stk_text *out);
 } stk_device_class;
@@ -95,6 +128,7 @@ typedef struct stk_device_class {
 /* Every device starts with this. */
 struct stk_device {
     const stk_device_class *class;
+    const stk_device_caps *caps; /* set by stk_device_open to the class's where `open` sets none; never NULL then */
     int n_threads;
     size_t apart_bytes; /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
 };
@@ -111,5 +145,11 @@ void stk_device_add(const stk_device_class *class);
 stk_status stk_device_open(const char *name, const stk_device_config *config, stk_device **out);
 void stk_device_close(stk_device *device); /* accepts NULL */
 void stk_kernel_free(stk_kernel *kernel);
+
+/* --- about a device --- */
+int stk_device_count(const stk_device_class *class);
+stk_status stk_device_get_memory(const stk_device *device, stk_device_memory *out);
+/* "AMD EPYC 9965 192-Core Processor"; "unknown" where nobody says. */
+void stk_device_add_chip(const stk_device *device, stk_text *out);
 
 #endif

@@ -25,9 +25,10 @@ static bool is_dumped(const char *name, const stk_compile_options *options)
 }
 
 static stk_status run_passes(const stk_named_pass *passes, stk_graph *graph, const stk_compile_options *options,
-                             int64_t n_micro, stk_recompute_report *recomputed)
+                             const stk_device_caps *caps, int64_t n_micro, stk_recompute_report *recomputed)
 {
-    stk_pass_options pass_options = {.training = !options->inference,
+    stk_pass_options pass_options = {.caps = caps,
+                                     .training = !options->inference,
                                      .compute = options->compute,
                                      .n_micro = n_micro,
                                      .loss_scale = options->loss_scale,
@@ -327,7 +328,7 @@ stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engin
     program->n_sides = engine->device->class->on_host ? 1 : STK_N_SIDES;
     STK_TRY(stk_graph_status(graph));
     STK_TRY(stk_micro_make(options->batch, options->micro, &program->micro));
-    STK_TRY(run_passes(passes, graph, options, program->micro.n, &program->recomputed));
+    STK_TRY(run_passes(passes, graph, options, engine->device->caps, program->micro.n, &program->recomputed));
     if (program->micro.n > 1) STK_TRY(stk_parts_arrange(graph, &program->parts));
     STK_TRY(find_kernels(program));
     STK_TRY(make_plan(program, options));

@@ -237,6 +237,16 @@ typedef struct stk_grad_call {
     stk_value *grad_in;
 } stk_grad_call;
 
+/* For decompose rules, once all shapes are known: in and out are the node's values. A rule adds nodes and sets made[i]
+ * to a value of the dtype and shape of output i; where this very call has no composition all stay -1. */
+typedef struct stk_decompose_call {
+    stk_graph *graph;
+    const stk_attrs *attrs;
+    int n_in, n_out;
+    const stk_value *in, *out;
+    stk_value *made;
+} stk_decompose_call;
+
 typedef enum stk_op_kind {
     STK_KIND_LEAF,
     STK_KIND_ELEMENT, /* element-wise: may join a fused group */
@@ -267,6 +277,9 @@ typedef struct stk_op_rule {
     stk_status (*grad)(const stk_grad_call *call);
     void (*cost)(const stk_op_call *call, stk_cost *cost); /* NULL: one flop an output element, all bytes once */
     void (*print)(const stk_attrs *attrs, stk_text *out);  /* attributes, " kind=relu"; NULL: none */
+    /* The op out of others, for devices that have no kernel of it; errors stay in the graph. NULL: a primitive, which
+     * every device has, or an op that a pass makes only for devices that have it. */
+    void (*decompose)(const stk_decompose_call *call);
     stk_autocast autocast;
     bool stops_gradient; /* outputs do not depend smoothly on inputs (compare, in_top_k): gradients are zero */
 } stk_op_rule;

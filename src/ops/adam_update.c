@@ -1,5 +1,7 @@
 /* Adam (Kingma & Ba 2015) and AdamW (Loshchilov & Hutter 2019). */
-#include "ops/rule.h"
+#include <math.h>
+
+#include "ops/compose.h"
 
 static stk_status infer(stk_op_call *call)
 {
@@ -28,6 +30,39 @@ static void print(const stk_attrs *attrs, stk_text *out)
     if (attrs->adam.like_keras) stk_text_add(out, " like_keras");
 }
 
+/* 1 - beta^t = 1 - exp(-z): by tanh, which loses nothing where z is small. */
+static stk_value correct(stk_value t, double beta)
+{
+    if (beta == 0) return stk_compose_constant(t, 1);
+    stk_value h = stk_tanh(stk_scale_by(t, -log(beta) / 2));
+    return stk_div(stk_scale_by(h, 2), stk_shift_by(h, 1));
+}
+
+static void decompose(const stk_decompose_call *call)
+{
+    const stk_attrs *a = call->attrs;
+    stk_value p = stk_compose_wide(call->in[0]), g = stk_compose_wide(call->in[3]), lr = call->in[4];
+    stk_value t = stk_shift_by(stk_cast_to(call->in[5], stk_value_dtype(lr)), 1);
+    stk_value correct_m = correct(t, a->adam.beta1), correct_v = correct(t, a->adam.beta2);
+    if (a->adam.weight_decay != 0 && a->adam.decoupled)
+        p = stk_sub(p, stk_mul(stk_scale_by(lr, a->adam.weight_decay), p));
+    else if (a->adam.weight_decay != 0)
+        g = stk_add(g, stk_scale_by(p, a->adam.weight_decay));
+    stk_value m = stk_add(stk_scale_by(stk_compose_wide(call->in[1]), a->adam.beta1),
+                          stk_scale_by(g, 1 - a->adam.beta1));
+    stk_value v = stk_add(stk_scale_by(stk_compose_wide(call->in[2]), a->adam.beta2),
+                          stk_scale_by(stk_square(g), 1 - a->adam.beta2));
+    stk_value rate = stk_div(lr, correct_m), size = v;
+    if (a->adam.like_keras)
+        rate = stk_mul(rate, stk_sqrt(correct_v));
+    else
+        size = stk_div(v, correct_v);
+    stk_value step = stk_div(m, stk_shift_by(stk_sqrt(size), a->adam.eps));
+    stk_compose_set(call, 0, stk_sub(p, stk_mul(rate, step)));
+    stk_compose_set(call, 1, m);
+    stk_compose_set(call, 2, v);
+}
+
 const stk_op_rule stk_rule_adam_update = {
     .name = "adam_update",
     .kind = STK_KIND_OPAQUE,
@@ -36,4 +71,5 @@ const stk_op_rule stk_rule_adam_update = {
     .infer = infer,
     .cost = cost,
     .print = print,
+    .decompose = decompose,
 };

@@ -1,5 +1,5 @@
 /* The index of the largest element along an axis; a NaN is the largest. */
-#include "ops/rule.h"
+#include "ops/compose.h"
 
 static stk_status infer(stk_op_call *call)
 {
@@ -28,6 +28,20 @@ static void print(const stk_attrs *attrs, stk_text *out)
     stk_text_add(out, " axis=%d%s", attrs->argmax.axis, attrs->argmax.last ? " last" : "");
 }
 
+/* The first, or last, number of those that equal the largest. */
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value x = call->in[0];
+    int axis = call->attrs->argmax.axis;
+    bool last = call->attrs->argmax.last;
+    stk_shape shape = stk_value_shape(x);
+    stk_value index = stk_iota(call->graph, STK_I32, shape, axis);
+    stk_value none = stk_compose_constant(index, last ? -1 : (double)shape.dim[axis]);
+    stk_value is_most = stk_equal(x, stk_compose_max(x, 1u << axis));
+    stk_value found = stk_select(is_most, index, stk_select(stk_equal(x, x), none, index));
+    call->made[0] = last ? stk_reduce_max(found, 1u << axis) : stk_reduce_min(found, 1u << axis);
+}
+
 const stk_op_rule stk_rule_argmax = {
     .name = "argmax",
     .kind = STK_KIND_OPAQUE,
@@ -36,6 +50,7 @@ const stk_op_rule stk_rule_argmax = {
     .infer = infer,
     .cost = cost,
     .print = print,
+    .decompose = decompose,
     .stops_gradient = true,
 };
 

@@ -96,6 +96,77 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = 4 * stk_attention_pairs(call, 0) * (double)call->in[0].shape.dim[3];
 }
 
+stk_value stk_attention_swap_heads(stk_value x)
+{
+    return stk_transpose(x, (int32_t[]){0, 2, 1, 3});
+}
+
+stk_value stk_attention_multiply(stk_value a, stk_value b, bool transpose_a, bool transpose_b)
+{
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.matmul.transpose_a = transpose_a;
+    attrs.matmul.transpose_b = transpose_b;
+    attrs.matmul.wide = stk_value_dtype(b) == STK_BF16 || stk_value_dtype(b) == STK_F16;
+    return stk_rule_add(STK_OP_matmul, &attrs, (stk_value[]){stk_cast_to(a, stk_value_dtype(b)), b}, 2);
+}
+
+stk_value stk_attention_compose_see(const stk_attention_parts *p, stk_value x, double unseen)
+{
+    const stk_decompose_call *call = p->call;
+    stk_shape pairs = STK_SHAPE(p->size.t, p->size.s);
+    if (stk_attention_has_mask(call->n_in, p->i_rest)) {
+        stk_value mask = stk_reshape(call->in[p->i_rest], STK_SHAPE(p->size.n, 1, 1, p->size.s));
+        x = stk_compose_where(mask, x, unseen);
+    }
+    if (!call->attrs->attention.causal) return x;
+    stk_value key = stk_iota(call->graph, STK_I32, pairs, 1), query = stk_iota(call->graph, STK_I32, pairs, 0);
+    return stk_compose_where(stk_less_equal(key, query), x, unseen);
+}
+
+stk_attention_parts stk_attention_compose(const stk_decompose_call *call, int i_q, int i_rest)
+{
+    stk_attention_parts p = {.call = call, .i_rest = i_rest};
+    p.size = stk_attention_get_sizes(stk_value_shape(call->in[i_q]), stk_value_shape(call->in[i_q + 1]));
+    p.q = stk_attention_swap_heads(call->in[i_q]);
+    p.k = stk_attention_swap_heads(call->in[i_q + 1]);
+    p.v = stk_attention_swap_heads(call->in[i_q + 2]);
+    p.score = stk_scale_by(stk_attention_multiply(p.q, p.k, false, true), call->attrs->attention.scale);
+    p.score = stk_attention_compose_see(&p, p.score, -INFINITY);
+    return p;
+}
+
+stk_value stk_attention_compose_weights(const stk_attention_parts *p, stk_value lse)
+{
+    enum { KEYS = 1 << 3 };
+    stk_value below = stk_sub(p->score, stk_compose_keep(lse, stk_value_shape(p->score), KEYS));
+    /* Where a query sees no key this is inf - inf. */
+    return stk_attention_compose_see(p, stk_exp(below), 0);
+}
+
+/* Each query's mask begins a block of random numbers, so that rows are filled up to whole blocks. */
+stk_value stk_attention_compose_drop(const stk_attention_parts *p, stk_value x)
+{
+    enum { KEYS = 3 };
+    const stk_decompose_call *call = p->call;
+    if (!stk_attention_has_dropout(call->n_in, p->i_rest)) return x;
+    int64_t over = p->size.s % STK_DROPOUT_BLOCK, more = over ? STK_DROPOUT_BLOCK - over : 0;
+    x = stk_dropout_raw(stk_compose_pad(x, KEYS, 0, more, 0), call->in[call->n_in - 2], call->in[call->n_in - 1],
+                        call->attrs->attention.rate, call->attrs->attention.stream);
+    return more ? stk_compose_cut(x, KEYS, 0, p->size.s) : x;
+}
+
+static void decompose(const stk_decompose_call *call)
+{
+    enum { KEYS = 1 << 3 };
+    stk_attention_parts p = stk_attention_compose(call, 0, STK_ATTENTION_FIXED);
+    stk_value most = stk_compose_max(p.score, KEYS);
+    stk_value e = stk_attention_compose_see(&p, stk_exp(stk_sub(p.score, most)), 0);
+    stk_value lse = stk_reshape(stk_add(stk_log(stk_compose_sum(e, KEYS)), most), stk_value_shape(call->out[1]));
+    stk_value weights = stk_attention_compose_drop(&p, stk_attention_compose_weights(&p, lse));
+    stk_compose_set(call, 0, stk_attention_swap_heads(stk_attention_multiply(weights, p.v, false, false)));
+    stk_compose_set(call, 1, lse);
+}
+
 const stk_op_rule stk_rule_attention = {
     .name = "attention",
     .kind = STK_KIND_OPAQUE,
@@ -106,6 +177,7 @@ const stk_op_rule stk_rule_attention = {
     .grad = grad,
     .cost = cost,
     .print = stk_attention_print,
+    .decompose = decompose,
 };
 
 stk_value stk_attention_raw(stk_value q, stk_value k, stk_value v, stk_value mask, stk_value seed, stk_value sample,

@@ -22,6 +22,31 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = stk_rule_count(call->out[0].shape) * stk_rule_window_taps(&call->attrs->window);
 }
 
+/* The one window that sees all of the image. */
+static bool is_whole(const stk_window *w, stk_shape x)
+{
+    bool whole = true;
+    for (int i = 0; i < x.rank - 2; i++)
+        whole = whole && w->kernel[i] == x.dim[1 + i] && w->dilation[i] == 1 && !w->pad_low[i] && !w->pad_high[i];
+    return whole;
+}
+
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value x = stk_compose_wide(call->in[0]);
+    stk_shape shape = stk_value_shape(x), y = stk_value_shape(call->out[0]);
+    stk_pool_taps taps;
+    if (is_whole(&call->attrs->window, shape)) {
+        stk_compose_set(call, 0, stk_compose_mean(x, stk_compose_rows(shape) & ~1u));
+        return;
+    }
+    if (!stk_pool_find_taps(&call->attrs->window, shape, y, &taps)) return;
+    stk_value padded = stk_pool_pad(&taps, x, 0), sum = stk_pool_take(&taps, padded, 0);
+    for (int i = 1; i < taps.n_taps; i++)
+        sum = stk_add(sum, stk_pool_take(&taps, padded, i));
+    stk_compose_set(call, 0, stk_mul(sum, stk_pool_share(&taps, call->graph, stk_value_dtype(x))));
+}
+
 STK_POOL_RULE(avg_pool2d, 1, grad);
 STK_POOL_RULE(avg_pool3d, 1, grad);
 

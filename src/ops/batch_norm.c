@@ -2,7 +2,7 @@
  * Ioffe & Szegedy 2015. Statistics are f32 (f64 for f64 x), whatever the dtype of x. A sixth input is a
  * residual: it is added to the result, rounded as that would be, before the ReLU.
  */
-#include "ops/rule.h"
+#include "ops/compose.h"
 
 static stk_status infer(stk_op_call *call)
 {
@@ -61,6 +61,33 @@ static void print(const stk_attrs *attrs, stk_text *out)
     if (attrs->batch_norm.frozen) stk_text_add(out, " frozen");
 }
 
+/* An empty batch says nothing about the data; of one row there is no unbiased variance. */
+static void decompose_running(const stk_decompose_call *call, double n, stk_value mean, stk_value var)
+{
+    double momentum = n > 0 ? call->attrs->batch_norm.momentum : 0;
+    if (call->attrs->batch_norm.unbiased && n > 1) var = stk_scale_by(var, n / (n - 1));
+    stk_value found[2] = {mean, var};
+    for (int i = 0; i < 2; i++)
+        stk_compose_set(call, 3 + i,
+                        stk_add(stk_scale_by(call->in[3 + i], 1 - momentum), stk_scale_by(found[i], momentum)));
+}
+
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value x = stk_compose_wide(call->in[0]);
+    stk_shape shape = stk_value_shape(x), channels = stk_value_shape(call->in[1]);
+    uint32_t rows = stk_compose_rows(shape);
+    stk_value mean = stk_reshape(stk_compose_mean(x, rows), channels), distance = stk_sub(x, mean);
+    stk_value var = stk_reshape(stk_compose_mean(stk_square(distance), rows), channels);
+    stk_value inv_std = stk_rsqrt(stk_shift_by(var, call->attrs->batch_norm.eps));
+    stk_value y = stk_add(stk_mul(stk_mul(distance, inv_std), call->in[1]), call->in[2]);
+    if (call->n_in == 6) y = stk_add(y, stk_compose_wide(call->in[5]));
+    stk_compose_set(call, 0, stk_compose_relu(y, call->attrs->batch_norm.relu));
+    stk_compose_set(call, 1, mean);
+    stk_compose_set(call, 2, inv_std);
+    decompose_running(call, (double)stk_shape_product(shape, 0, shape.rank - 1), mean, var);
+}
+
 const stk_op_rule stk_rule_batch_norm = {
     .name = "batch_norm",
     .kind = STK_KIND_OPAQUE,
@@ -71,4 +98,5 @@ const stk_op_rule stk_rule_batch_norm = {
     .grad = grad,
     .cost = cost,
     .print = print,
+    .decompose = decompose,
 };

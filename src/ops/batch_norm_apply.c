@@ -1,7 +1,7 @@
 /* The result of a batch_norm again, from its input and the statistics that it found: what is recomputed in the backward
  * pass instead of being kept. It has no gradient, since it is made after autodiff.
  */
-#include "ops/rule.h"
+#include "ops/compose.h"
 
 static stk_status infer(stk_op_call *call)
 {
@@ -29,6 +29,14 @@ static void print(const stk_attrs *attrs, stk_text *out)
     stk_rule_batch_norm.print(attrs, out);
 }
 
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value normal = stk_mul(stk_sub(stk_compose_wide(call->in[0]), call->in[3]), call->in[4]);
+    stk_value y = stk_add(stk_mul(normal, call->in[1]), call->in[2]);
+    if (call->n_in == 6) y = stk_add(y, stk_compose_wide(call->in[5]));
+    stk_compose_set(call, 0, stk_compose_relu(y, call->attrs->batch_norm.relu));
+}
+
 const stk_op_rule stk_rule_batch_norm_apply = {
     .name = "batch_norm_apply",
     .kind = STK_KIND_OPAQUE,
@@ -37,4 +45,5 @@ const stk_op_rule stk_rule_batch_norm_apply = {
     .infer = infer,
     .cost = cost,
     .print = print,
+    .decompose = decompose,
 };

@@ -1,7 +1,7 @@
 /* The gradient of a batch_norm whose result y was added to another value and went through a ReLU: what comes back is
  * d = dy + dy2 where y > 0, else 0. d is a result as well, since it goes on to the other value.
  */
-#include "ops/rule.h"
+#include "ops/batch_norm.h"
 
 static stk_status infer(stk_op_call *call)
 {
@@ -33,6 +33,16 @@ static void print(const stk_attrs *attrs, stk_text *out)
     stk_rule_batch_norm.print(attrs, out);
 }
 
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value y = call->in[3], scale = call->in[4], inv_std = call->in[6];
+    stk_value d = stk_add(stk_compose_wide(call->in[1]), stk_compose_wide(call->in[2]));
+    d = stk_compose_where(stk_greater(y, stk_compose_constant(y, 0)), d, 0);
+    stk_value normal = stk_mul(stk_sub(stk_compose_wide(call->in[0]), call->in[5]), inv_std);
+    stk_batch_norm_compose_grad(call, d, normal, scale, inv_std);
+    stk_compose_set(call, 3, d);
+}
+
 const stk_op_rule stk_rule_batch_norm_sum_grad = {
     .name = "batch_norm_sum_grad",
     .kind = STK_KIND_OPAQUE,
@@ -41,4 +51,5 @@ const stk_op_rule stk_rule_batch_norm_sum_grad = {
     .infer = infer,
     .cost = cost,
     .print = print,
+    .decompose = decompose,
 };

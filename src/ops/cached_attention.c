@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "ops/rule.h"
+#include "ops/attention.h"
 
 static stk_status infer(stk_op_call *call)
 {
@@ -38,6 +38,25 @@ static void print(const stk_attrs *attrs, stk_text *out)
     stk_text_add(out, " scale=%g", attrs->attention.scale);
 }
 
+static void decompose(const stk_decompose_call *call)
+{
+    enum { KEYS = 1 << 3 };
+    stk_value q = stk_attention_swap_heads(call->in[0]), k = stk_attention_swap_heads(call->in[1]), v = call->in[2];
+    int64_t t = stk_value_shape(call->in[0]).dim[1], s = stk_value_shape(v).dim[1];
+    stk_value position = stk_compose_check_position(call->in[3], s - t + 1);
+    stk_value query = stk_add(stk_iota(call->graph, STK_I32, STK_SHAPE(t, s), 0), position);
+    stk_value sees = stk_less_equal(stk_iota(call->graph, STK_I32, STK_SHAPE(t, s), 1), query);
+    stk_value score = stk_scale_by(stk_attention_multiply(q, k, false, true), call->attrs->attention.scale);
+    score = stk_compose_where(sees, score, -INFINITY);
+    stk_value e = stk_exp(stk_sub(score, stk_compose_max(score, KEYS)));
+    stk_value share = stk_div(e, stk_compose_sum(e, KEYS));
+    /* What lies behind the last query's row may be anything, a NaN too. */
+    stk_value end = stk_add(position, stk_compose_constant(position, (double)t));
+    stk_value is_filled = stk_less(stk_iota(call->graph, STK_I32, STK_SHAPE(s, 1, 1), 0), end);
+    v = stk_attention_swap_heads(stk_compose_where(is_filled, v, 0));
+    stk_compose_set(call, 0, stk_attention_swap_heads(stk_attention_multiply(share, v, false, false)));
+}
+
 const stk_op_rule stk_rule_cached_attention = {
     .name = "cached_attention",
     .kind = STK_KIND_OPAQUE,
@@ -47,6 +66,7 @@ const stk_op_rule stk_rule_cached_attention = {
     .infer = infer,
     .cost = cost,
     .print = print,
+    .decompose = decompose,
 };
 
 stk_value stk_cached_attention(stk_value q, stk_value k, stk_value v, stk_value position, double scale)

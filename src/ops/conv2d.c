@@ -159,8 +159,99 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = stk_conv_flops(call->out[0].shape, call->in[1].shape) + stk_conv_finish_flops(call);
 }
 
-STK_CONV_RULE(conv2d, -1);
-STK_CONV_RULE(conv3d, -1);
+/* --- volumes as images --- */
+
+stk_conv_depths stk_conv_find_depths(const stk_attrs *attrs, stk_shape x, stk_shape weight, stk_shape y)
+{
+    const stk_window *w = &attrs->window;
+    stk_conv_depths d = {.attrs = stk_attrs_zero(), .window = *w, .x = x, .y = y, .weight = weight};
+    for (int i = 0; i < 2; i++) {
+        d.attrs.window.kernel[i] = w->kernel[1 + i];
+        d.attrs.window.stride[i] = w->stride[1 + i];
+        d.attrs.window.pad_low[i] = w->pad_low[1 + i];
+        d.attrs.window.pad_high[i] = w->pad_high[1 + i];
+        d.attrs.window.dilation[i] = w->dilation[1 + i];
+    }
+    d.attrs.window.groups = w->groups;
+    d.padded = x.dim[1] + w->pad_low[0] + w->pad_high[0];
+    return d;
+}
+
+stk_value stk_conv_as_images(stk_value volumes)
+{
+    stk_shape s = stk_value_shape(volumes);
+    return stk_reshape(volumes, STK_SHAPE(s.dim[0] * s.dim[1], s.dim[2], s.dim[3], s.dim[4]));
+}
+
+static stk_attrs depths_of(const stk_conv_depths *d, int i)
+{
+    stk_attrs attrs = stk_attrs_zero();
+    for (int k = 0; k < d->x.rank; k++) {
+        attrs.slice.step[k] = 1;
+        attrs.slice.stop[k] = INT64_MAX;
+    }
+    attrs.slice.start[1] = (int64_t)i * d->window.dilation[0];
+    attrs.slice.step[1] = d->window.stride[0];
+    attrs.slice.stop[1] = attrs.slice.start[1] + (d->y.dim[1] - 1) * d->window.stride[0] + 1;
+    return attrs;
+}
+
+stk_value stk_conv_take_depth(const stk_conv_depths *d, stk_value padded, int i)
+{
+    stk_attrs a = depths_of(d, i);
+    return stk_conv_as_images(stk_slice(padded, a.slice.start, a.slice.stop, a.slice.step));
+}
+
+stk_value stk_conv_put_depth(const stk_conv_depths *d, stk_value images, int i)
+{
+    stk_attrs attrs = depths_of(d, i);
+    stk_shape taken = d->x;
+    attrs.shape = d->x;
+    attrs.shape.dim[1] = d->padded;
+    taken.dim[1] = d->y.dim[1];
+    images = stk_reshape(images, taken);
+    return stk_rule_add(STK_OP_slice_grad, &attrs, &images, 1);
+}
+
+stk_value stk_conv_pad_depth(const stk_conv_depths *d, stk_value x)
+{
+    return stk_compose_pad(x, 1, d->window.pad_low[0], d->window.pad_high[0], 0);
+}
+
+stk_value stk_conv_cut_depth(const stk_conv_depths *d, stk_value padded)
+{
+    return d->padded == d->x.dim[1] ? padded : stk_compose_cut(padded, 1, d->window.pad_low[0], d->x.dim[1]);
+}
+
+stk_value stk_conv_weight_depth(const stk_conv_depths *d, stk_value weight, int i)
+{
+    stk_shape s = d->weight;
+    return stk_reshape(stk_compose_cut(weight, 1, i, 1), STK_SHAPE(s.dim[0], s.dim[2], s.dim[3], s.dim[4]));
+}
+
+stk_value stk_conv_compose_finish(const stk_decompose_call *call, stk_value sum)
+{
+    if (call->n_in == 3) sum = stk_add(stk_compose_wide(sum), call->in[2]);
+    return stk_compose_relu(sum, call->attrs->activation == STK_ACTIVATION_RELU);
+}
+
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value x = call->in[0], weight = call->in[1], sum = stk_rule_none(call->graph);
+    stk_conv_depths d = stk_conv_find_depths(call->attrs, stk_value_shape(x), stk_value_shape(weight),
+                                             stk_value_shape(call->out[0]));
+    stk_value padded = stk_conv_pad_depth(&d, x);
+    for (int i = 0; i < d.window.kernel[0]; i++) {
+        stk_value part = stk_conv_forward(&d.attrs, stk_conv_take_depth(&d, padded, i),
+                                          stk_conv_weight_depth(&d, weight, i));
+        part = stk_compose_wide(part);
+        sum = i ? stk_add(sum, part) : part;
+    }
+    stk_compose_set(call, 0, stk_conv_compose_finish(call, stk_reshape(sum, d.y)));
+}
+
+STK_CONV_RULE(conv2d, -1, NULL);
+STK_CONV_RULE(conv3d, -1, decompose);
 
 static stk_value make(stk_op op, stk_value x, stk_value weight, stk_window window)
 {

@@ -4,7 +4,7 @@
 #ifndef STK_OPS_CONV2D_H
 #define STK_OPS_CONV2D_H
 
-#include "ops/rule.h"
+#include "ops/compose.h"
 
 /* x [N,H,W,C] and weight [O,KH,KW,C/groups] of equal float dtype -> *y [N,H',W',O]; op says how many dimensions. */
 stk_status stk_conv_out(stk_op op, stk_tensor_desc x, stk_tensor_desc weight, const stk_window *window,
@@ -30,8 +30,30 @@ stk_value stk_conv_forward(const stk_attrs *attrs, stk_value x, stk_value weight
 stk_value stk_conv_grad_data(const stk_attrs *attrs, stk_value dy, stk_value weight, stk_shape x);
 stk_value stk_conv_grad_weight(const stk_attrs *attrs, stk_value x, stk_value dy, stk_value weight);
 
-/* The rule of one of the six ops, with that number of inputs. */
-#define STK_CONV_RULE(name_, n_in_)                                                                                    \
+/* A convolution of volumes as one of images for each depth of the kernel: the volumes padded in depth, and all depths
+ * of all samples as images. */
+typedef struct stk_conv_depths {
+    stk_attrs attrs; /* of the images */
+    stk_window window;
+    stk_shape x, y, weight; /* of the volumes */
+    int64_t padded;         /* depth */
+} stk_conv_depths;
+stk_conv_depths stk_conv_find_depths(const stk_attrs *attrs, stk_shape x, stk_shape weight, stk_shape y);
+/* What depth number i of the kernel sees of x, as images; and of images shaped so the volumes of that depth, with zeros
+ * at all other places; padded volumes without the padding. */
+stk_value stk_conv_take_depth(const stk_conv_depths *d, stk_value padded, int i);
+stk_value stk_conv_put_depth(const stk_conv_depths *d, stk_value images, int i);
+stk_value stk_conv_pad_depth(const stk_conv_depths *d, stk_value x);
+stk_value stk_conv_cut_depth(const stk_conv_depths *d, stk_value padded);
+/* Depth number i of the weight. */
+stk_value stk_conv_weight_depth(const stk_conv_depths *d, stk_value weight, int i);
+/* Volumes as images. */
+stk_value stk_conv_as_images(stk_value volumes);
+/* The bias and the activation that the call asks for. */
+stk_value stk_conv_compose_finish(const stk_decompose_call *call, stk_value sum);
+
+/* The rule of one of the six ops, with that number of inputs; decompose_ NULL: none. */
+#define STK_CONV_RULE(name_, n_in_, decompose_)                                                                        \
     const stk_op_rule stk_rule_##name_ = {                                                                             \
         .name = #name_,                                                                                                \
         .kind = STK_KIND_OPAQUE,                                                                                       \
@@ -42,6 +64,7 @@ stk_value stk_conv_grad_weight(const stk_attrs *attrs, stk_value x, stk_value dy
         .grad = grad,                                                                                                  \
         .cost = cost,                                                                                                  \
         .print = stk_conv_print,                                                                                       \
+        .decompose = decompose_,                                                                                       \
     }
 
 #endif

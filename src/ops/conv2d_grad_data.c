@@ -36,8 +36,23 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = stk_conv_flops(call->in[0].shape, call->in[1].shape) + stk_conv_finish_flops(call);
 }
 
-STK_CONV_RULE(conv2d_grad_data, -1);
-STK_CONV_RULE(conv3d_grad_data, -1);
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value dy = call->in[0], weight = call->in[1], sum = stk_rule_none(call->graph);
+    stk_conv_depths d = stk_conv_find_depths(call->attrs, call->attrs->shape, stk_value_shape(weight),
+                                             stk_value_shape(dy));
+    stk_shape images = STK_SHAPE(d.y.dim[0] * d.y.dim[1], d.x.dim[2], d.x.dim[3], d.x.dim[4]);
+    dy = stk_conv_as_images(dy);
+    for (int i = 0; i < d.window.kernel[0]; i++) {
+        stk_value part = stk_conv_grad_data(&d.attrs, dy, stk_conv_weight_depth(&d, weight, i), images);
+        part = stk_conv_put_depth(&d, stk_compose_wide(part), i);
+        sum = i ? stk_add(sum, part) : part;
+    }
+    stk_compose_set(call, 0, stk_conv_compose_finish(call, stk_conv_cut_depth(&d, sum)));
+}
+
+STK_CONV_RULE(conv2d_grad_data, -1, NULL);
+STK_CONV_RULE(conv3d_grad_data, -1, decompose);
 
 /* --- transposed convolution --- */
 

@@ -32,5 +32,21 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = stk_conv_flops(call->in[1].shape, call->out[0].shape);
 }
 
-STK_CONV_RULE(conv2d_grad_weight, 2);
-STK_CONV_RULE(conv3d_grad_weight, 2);
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value x = call->in[0], dy = stk_conv_as_images(call->in[1]), all = stk_rule_none(call->graph);
+    stk_shape weight = call->attrs->shape, one = weight;
+    stk_conv_depths d = stk_conv_find_depths(call->attrs, stk_value_shape(x), weight, stk_value_shape(call->in[1]));
+    one.dim[1] = 1;
+    d.attrs.shape = STK_SHAPE(weight.dim[0], weight.dim[2], weight.dim[3], weight.dim[4]);
+    x = stk_conv_pad_depth(&d, x);
+    for (int i = 0; i < d.window.kernel[0]; i++) {
+        stk_value in[2] = {stk_conv_take_depth(&d, x, i), dy};
+        stk_value depth = stk_reshape(stk_rule_add(STK_OP_conv2d_grad_weight, &d.attrs, in, 2), one);
+        all = i ? stk_concat((stk_value[]){all, depth}, 2, 1) : depth;
+    }
+    call->made[0] = all;
+}
+
+STK_CONV_RULE(conv2d_grad_weight, 2, NULL);
+STK_CONV_RULE(conv3d_grad_weight, 2, decompose);

@@ -50,6 +50,43 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = 5 * stk_rule_count(call->in[0].shape);
 }
 
+enum { CLASSES = 1 << 1 };
+
+stk_value stk_loss_compose_target(stk_value labels, stk_value logits, double smoothing)
+{
+    stk_shape shape = stk_value_shape(logits);
+    stk_value share = labels;
+    if (stk_value_shape(labels).rank == 1) {
+        stk_value number = stk_reshape(stk_compose_check(labels, shape.dim[1]), STK_SHAPE(shape.dim[0], 1));
+        share = stk_equal(number, stk_iota(logits.graph, STK_I32, shape, 1));
+        share = stk_cast_to(share, stk_value_dtype(logits));
+    }
+    return smoothing == 0 ? share : stk_shift_by(stk_scale_by(share, 1 - smoothing), smoothing / (double)shape.dim[1]);
+}
+
+stk_value stk_loss_compose(stk_value logits, stk_value target)
+{
+    stk_value below = stk_sub(logits, stk_compose_max(logits, CLASSES));
+    stk_value log_share = stk_sub(below, stk_log(stk_compose_sum(stk_exp(below), CLASSES)));
+    stk_value is_shared = stk_not_equal(target, stk_compose_constant(target, 0));
+    /* A class without a share adds nothing, even where its logit is -inf. */
+    return stk_neg(stk_reduce_sum(stk_compose_where(is_shared, stk_mul(target, log_share), 0), CLASSES));
+}
+
+stk_value stk_loss_compose_grad(stk_value logits, stk_value target, stk_value dloss)
+{
+    stk_value e = stk_exp(stk_sub(logits, stk_compose_max(logits, CLASSES)));
+    stk_value share = stk_mul(stk_div(e, stk_compose_sum(e, CLASSES)), stk_compose_sum(target, CLASSES));
+    return stk_mul(stk_sub(share, target), stk_compose_keep(dloss, stk_value_shape(logits), CLASSES));
+}
+
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value logits = stk_compose_wide(call->in[0]);
+    stk_value target = stk_loss_compose_target(call->in[1], logits, call->attrs->cross_entropy.smoothing);
+    stk_compose_set(call, 0, stk_loss_compose(logits, target));
+}
+
 const stk_op_rule stk_rule_cross_entropy = {
     .name = "cross_entropy",
     .kind = STK_KIND_OPAQUE,
@@ -59,6 +96,7 @@ const stk_op_rule stk_rule_cross_entropy = {
     .grad = grad,
     .cost = cost,
     .print = stk_loss_print,
+    .decompose = decompose,
 };
 
 stk_value stk_cross_entropy_raw(stk_value logits, stk_value labels, double smoothing)

@@ -15,6 +15,13 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = 6 * stk_rule_count(call->in[0].shape);
 }
 
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value logits = stk_compose_wide(call->in[0]);
+    stk_value target = stk_loss_compose_target(call->in[1], logits, call->attrs->cross_entropy.smoothing);
+    stk_compose_set(call, 0, stk_loss_compose_grad(logits, target, call->in[2]));
+}
+
 const stk_op_rule stk_rule_cross_entropy_grad = {
     .name = "cross_entropy_grad",
     .kind = STK_KIND_OPAQUE,
@@ -23,4 +30,5 @@ const stk_op_rule stk_rule_cross_entropy_grad = {
     .infer = infer,
     .cost = cost,
     .print = stk_loss_print,
+    .decompose = decompose,
 };

@@ -1,5 +1,5 @@
 /* Running sums along an axis. */
-#include "ops/rule.h"
+#include "ops/compose.h"
 
 static stk_status infer(stk_op_call *call)
 {
@@ -28,6 +28,28 @@ static void print(const stk_attrs *attrs, stk_text *out)
                  attrs->cumsum.reverse ? " reverse" : "");
 }
 
+/* All elements but the last k along the axis, moved by k places; zeros come in. */
+static stk_value move(stk_value x, int axis, bool reverse, int64_t k)
+{
+    int64_t n = stk_value_shape(x).dim[axis];
+    stk_value rest = stk_compose_cut(x, axis, reverse ? k : 0, n - k);
+    return stk_compose_pad(rest, axis, reverse ? 0 : k, reverse ? k : 0, 0);
+}
+
+/* Sums of 2, 4, 8, ... neighbours: Hillis & Steele 1986. */
+static void decompose(const stk_decompose_call *call)
+{
+    int axis = call->attrs->cumsum.axis;
+    bool reverse = call->attrs->cumsum.reverse;
+    bool is_float = stk_dtype_is_float(stk_value_dtype(call->in[0]));
+    stk_value y = is_float ? stk_compose_wide(call->in[0]) : call->in[0];
+    int64_t n = stk_value_shape(y).dim[axis];
+    if (call->attrs->cumsum.exclusive && n > 0) y = move(y, axis, reverse, 1);
+    for (int64_t k = 1; k < n; k *= 2)
+        y = stk_add(y, move(y, axis, reverse, k));
+    stk_compose_set(call, 0, y);
+}
+
 const stk_op_rule stk_rule_cumsum = {
     .name = "cumsum",
     .kind = STK_KIND_OPAQUE,
@@ -36,6 +58,7 @@ const stk_op_rule stk_rule_cumsum = {
     .infer = infer,
     .grad = grad,
     .print = print,
+    .decompose = decompose,
 };
 
 stk_value stk_cumsum(stk_value x, int axis, bool exclusive, bool reverse)

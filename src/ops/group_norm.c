@@ -1,4 +1,5 @@
 /* Group normalisation: Wu & He 2018. Like layer_norm, over all axes of a sample and the channels of a group. */
+#include "ops/compose.h"
 #include "ops/group_norm.h"
 
 stk_status stk_group_norm_check(const stk_attrs *attrs, stk_tensor_desc x, stk_shape *channels, stk_shape *groups)
@@ -55,6 +56,28 @@ void stk_group_norm_print(const stk_attrs *attrs, stk_text *out)
     stk_text_add(out, " groups=%lld eps=%g", (long long)attrs->group_norm.groups, attrs->group_norm.eps);
 }
 
+stk_shape stk_group_norm_split(const stk_attrs *attrs, stk_shape x)
+{
+    int64_t g = attrs->group_norm.groups;
+    return STK_SHAPE(x.dim[0], stk_shape_product(x, 1, x.rank - 1), g, x.dim[x.rank - 1] / g);
+}
+
+static void decompose(const stk_decompose_call *call)
+{
+    enum { ROWS_AND_CHANNELS = 1 << 1 | 1 << 3 };
+    stk_shape split = stk_group_norm_split(call->attrs, stk_value_shape(call->in[0]));
+    stk_shape groups = STK_SHAPE(split.dim[2], split.dim[3]);
+    stk_value x = stk_reshape(stk_compose_wide(call->in[0]), split);
+    stk_value mean = stk_compose_mean(x, ROWS_AND_CHANNELS), distance = stk_sub(x, mean);
+    stk_value var = stk_compose_mean(stk_square(distance), ROWS_AND_CHANNELS);
+    stk_value inv_std = stk_rsqrt(stk_shift_by(var, call->attrs->group_norm.eps));
+    stk_value scale = stk_reshape(call->in[1], groups), bias = stk_reshape(call->in[2], groups);
+    stk_value y = stk_add(stk_mul(stk_mul(distance, inv_std), scale), bias);
+    stk_compose_set(call, 0, stk_reshape(y, stk_value_shape(call->in[0])));
+    stk_compose_set(call, 1, stk_reshape(mean, stk_value_shape(call->out[1])));
+    stk_compose_set(call, 2, stk_reshape(inv_std, stk_value_shape(call->out[2])));
+}
+
 const stk_op_rule stk_rule_group_norm = {
     .name = "group_norm",
     .kind = STK_KIND_OPAQUE,
@@ -65,6 +88,7 @@ const stk_op_rule stk_rule_group_norm = {
     .grad = grad,
     .cost = cost,
     .print = stk_group_norm_print,
+    .decompose = decompose,
 };
 
 stk_value stk_group_norm_raw(stk_value x, stk_value scale, stk_value bias, int64_t groups, double eps)

@@ -1,5 +1,5 @@
 /* 1 where the label is among the k largest logits of its row, else 0; among ties the lower class comes first. */
-#include "ops/rule.h"
+#include "ops/compose.h"
 
 static stk_status infer(stk_op_call *call)
 {
@@ -24,6 +24,25 @@ static void print(const stk_attrs *attrs, stk_text *out)
     stk_text_add(out, " k=%d", attrs->in_top_k.k);
 }
 
+static void decompose(const stk_decompose_call *call)
+{
+    enum { CLASSES = 1 << 1 };
+    stk_value logits = stk_compose_wide(call->in[0]);
+    stk_shape shape = stk_value_shape(logits), column = STK_SHAPE(shape.dim[0], 1);
+    stk_value number = stk_reshape(stk_compose_check(call->in[1], shape.dim[1]), column);
+    stk_value class = stk_iota(call->graph, STK_I32, shape, 1);
+    /* Of all others a zero, so that what is picked stays as it is. */
+    stk_value own = stk_compose_sum(stk_compose_where(stk_equal(number, class), logits, 0), CLASSES);
+    stk_value one = stk_compose_constant(logits, 1);
+    stk_value tied = stk_compose_where(stk_less(class, number), one, 0);
+    stk_value before = stk_select(stk_greater(logits, own), one, stk_compose_where(stk_equal(logits, own), tied, 0));
+    stk_value n_before = stk_compose_sum(before, CLASSES);
+    stk_value is_in = stk_less(n_before, stk_compose_constant(n_before, call->attrs->in_top_k.k));
+    /* A network that gives NaN has recognised nothing. */
+    is_in = stk_compose_where(stk_equal(own, own), stk_cast_to(is_in, STK_F32), 0);
+    stk_compose_set(call, 0, stk_reshape(is_in, stk_value_shape(call->out[0])));
+}
+
 const stk_op_rule stk_rule_in_top_k = {
     .name = "in_top_k",
     .kind = STK_KIND_OPAQUE,
@@ -32,6 +51,7 @@ const stk_op_rule stk_rule_in_top_k = {
     .infer = infer,
     .cost = cost,
     .print = print,
+    .decompose = decompose,
     .stops_gradient = true,
 };
 

@@ -1,7 +1,7 @@
 /* Layer normalisation: y = (x - mean) * inv_std * scale + bias over the last axis. Ba et al. 2016. Statistics are f32
  * (f64 for f64 x), whatever the dtype of x.
  */
-#include "ops/rule.h"
+#include "ops/compose.h"
 
 static stk_status infer(stk_op_call *call)
 {
@@ -47,6 +47,18 @@ static void print(const stk_attrs *attrs, stk_text *out)
     stk_text_add(out, " eps=%g", attrs->layer_norm.eps);
 }
 
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value x = stk_compose_wide(call->in[0]);
+    uint32_t last = 1u << (stk_value_shape(x).rank - 1);
+    stk_value mean = stk_compose_mean(x, last), distance = stk_sub(x, mean);
+    stk_value var = stk_compose_mean(stk_square(distance), last);
+    stk_value inv_std = stk_rsqrt(stk_shift_by(var, call->attrs->layer_norm.eps));
+    stk_compose_set(call, 0, stk_add(stk_mul(stk_mul(distance, inv_std), call->in[1]), call->in[2]));
+    stk_compose_set(call, 1, stk_reshape(mean, stk_value_shape(call->out[1])));
+    stk_compose_set(call, 2, stk_reshape(inv_std, stk_value_shape(call->out[2])));
+}
+
 const stk_op_rule stk_rule_layer_norm = {
     .name = "layer_norm",
     .kind = STK_KIND_OPAQUE,
@@ -57,6 +69,7 @@ const stk_op_rule stk_rule_layer_norm = {
     .grad = grad,
     .cost = cost,
     .print = print,
+    .decompose = decompose,
 };
 
 stk_value stk_layer_norm_raw(stk_value x, stk_value scale, stk_value bias, double eps)

@@ -1,5 +1,5 @@
 /* The gradient of layer_norm. */
-#include "ops/rule.h"
+#include "ops/compose.h"
 
 static stk_status infer(stk_op_call *call)
 {
@@ -24,6 +24,19 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = 14 * stk_rule_count(call->in[1].shape);
 }
 
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value dy = stk_compose_wide(call->in[0]), x = stk_compose_wide(call->in[1]);
+    stk_shape shape = stk_value_shape(x);
+    uint32_t last = 1u << (shape.rank - 1);
+    stk_value mean = stk_compose_keep(call->in[3], shape, last), inv_std = stk_compose_keep(call->in[4], shape, last);
+    stk_value normal = stk_mul(stk_sub(x, mean), inv_std), d = stk_mul(dy, call->in[2]);
+    stk_value along = stk_mul(normal, stk_compose_mean(stk_mul(d, normal), last));
+    stk_compose_set(call, 0, stk_mul(inv_std, stk_sub(stk_sub(d, stk_compose_mean(d, last)), along)));
+    stk_compose_set(call, 1, stk_compose_sum_rows(stk_mul(dy, normal)));
+    stk_compose_set(call, 2, stk_compose_sum_rows(dy));
+}
+
 const stk_op_rule stk_rule_layer_norm_grad = {
     .name = "layer_norm_grad",
     .kind = STK_KIND_OPAQUE,
@@ -31,4 +44,5 @@ const stk_op_rule stk_rule_layer_norm_grad = {
     .n_out = 3,
     .infer = infer,
     .cost = cost,
+    .decompose = decompose,
 };

@@ -65,6 +65,34 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = stk_linear_loss_flops(call);
 }
 
+stk_value stk_linear_loss_multiply(stk_value a, stk_value b, bool transpose_a, bool transpose_b)
+{
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.matmul.transpose_a = transpose_a;
+    attrs.matmul.transpose_b = transpose_b;
+    attrs.matmul.wide = stk_value_dtype(a) == STK_BF16 || stk_value_dtype(a) == STK_F16;
+    return stk_rule_add(STK_OP_matmul, &attrs, (stk_value[]){a, b}, 2);
+}
+
+stk_linear_loss_parts stk_linear_loss_compose(const stk_decompose_call *call)
+{
+    int64_t ignored = call->attrs->linear_cross_entropy.ignore_index;
+    stk_value labels = call->in[2];
+    bool may_occur = ignored >= INT32_MIN && ignored <= INT32_MAX;
+    stk_linear_loss_parts p = {.logits = stk_linear_loss_multiply(call->in[0], call->in[1], false, true)};
+    p.counts = may_occur ? stk_not_equal(labels, stk_compose_constant(labels, (double)ignored))
+                         : stk_equal(labels, labels);
+    p.labels = stk_compose_where(p.counts, labels, 0);
+    return p;
+}
+
+static void decompose(const stk_decompose_call *call)
+{
+    stk_linear_loss_parts p = stk_linear_loss_compose(call);
+    stk_value loss = stk_cross_entropy_raw(p.logits, p.labels, call->attrs->linear_cross_entropy.smoothing);
+    stk_compose_set(call, 0, stk_compose_where(p.counts, loss, 0));
+}
+
 const stk_op_rule stk_rule_linear_cross_entropy = {
     .name = "linear_cross_entropy",
     .kind = STK_KIND_OPAQUE,
@@ -75,6 +103,7 @@ const stk_op_rule stk_rule_linear_cross_entropy = {
     .grad = grad,
     .cost = cost,
     .print = stk_linear_loss_print,
+    .decompose = decompose,
 };
 
 stk_linear_cross_entropy stk_linear_cross_entropy_default(void)

@@ -25,6 +25,23 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = 3 * stk_linear_loss_flops(call);
 }
 
+static void decompose(const stk_decompose_call *call)
+{
+    stk_linear_loss_parts p = stk_linear_loss_compose(call);
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.cross_entropy.smoothing = call->attrs->linear_cross_entropy.smoothing;
+    stk_value loss = stk_cross_entropy_raw(p.logits, p.labels, attrs.cross_entropy.smoothing);
+    stk_value in[3] = {p.logits, p.labels, call->in[3]};
+    stk_value d = stk_rule_add(STK_OP_cross_entropy_grad, &attrs, in, 3);
+    /* A row that does not count may hold anything, a NaN too. */
+    d = stk_compose_where(stk_compose_keep(p.counts, stk_value_shape(p.logits), 1 << 1), d, 0);
+    d = stk_cast_to(d, stk_value_dtype(call->in[0]));
+    stk_value dweight = stk_linear_loss_multiply(d, call->in[0], true, false);
+    stk_compose_set(call, 0, stk_linear_loss_multiply(d, call->in[1], false, false));
+    stk_compose_set(call, 1, call->n_in == 5 ? stk_add(call->in[4], dweight) : dweight);
+    stk_compose_set(call, 2, stk_compose_where(p.counts, loss, 0));
+}
+
 const stk_op_rule stk_rule_linear_cross_entropy_grad = {
     .name = "linear_cross_entropy_grad",
     .kind = STK_KIND_OPAQUE,
@@ -33,4 +50,5 @@ const stk_op_rule stk_rule_linear_cross_entropy_grad = {
     .infer = infer,
     .cost = cost,
     .print = stk_linear_loss_print,
+    .decompose = decompose,
 };

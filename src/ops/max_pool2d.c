@@ -1,4 +1,6 @@
 /* The maximum of each window; padding never wins. NaN wins, as in PyTorch. */
+#include <math.h>
+
 #include "ops/pool2d.h"
 
 static stk_status infer(stk_op_call *call)
@@ -18,6 +20,17 @@ static stk_status grad(const stk_grad_call *call)
 static void cost(const stk_op_call *call, stk_cost *out)
 {
     out->flops = stk_rule_count(call->out[0].shape) * stk_rule_window_taps(&call->attrs->window);
+}
+
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value x = call->in[0];
+    stk_pool_taps taps;
+    if (!stk_pool_find_taps(&call->attrs->window, stk_value_shape(x), stk_value_shape(call->out[0]), &taps)) return;
+    stk_value padded = stk_pool_pad(&taps, x, -INFINITY), most = stk_pool_take(&taps, padded, 0);
+    for (int i = 1; i < taps.n_taps; i++)
+        most = stk_max(most, stk_pool_take(&taps, padded, i));
+    call->made[0] = most;
 }
 
 STK_POOL_RULE(max_pool2d, 1, grad);

@@ -33,3 +33,82 @@ stk_status stk_pool_out(stk_op op, stk_tensor_desc x, const stk_window *window, 
     *y = stk_desc_make(x.dtype, stk_rule_window_shape(x.shape, out, x.shape.dim[n_dims + 1]));
     return STK_OK;
 }
+
+/* --- compositions --- */
+
+bool stk_pool_find_taps(const stk_window *window, stk_shape x, stk_shape y, stk_pool_taps *out)
+{
+    enum { MOST = 256 };
+    *out = (stk_pool_taps){.window = *window, .x = x, .padded = x, .y = y, .n_dims = x.rank - 2};
+    for (int i = 0; i < out->n_dims; i++)
+        out->padded.dim[1 + i] += window->pad_low[i] + window->pad_high[i];
+    double n_taps = stk_rule_window_taps(window);
+    out->n_taps = n_taps <= MOST ? (int)n_taps : 0;
+    return n_taps <= MOST;
+}
+
+stk_value stk_pool_pad(const stk_pool_taps *t, stk_value x, double value)
+{
+    int64_t low[STK_MAX_RANK] = {0}, high[STK_MAX_RANK] = {0};
+    if (stk_shape_equal(t->x, t->padded)) return x;
+    for (int i = 0; i < t->n_dims; i++) {
+        low[1 + i] = t->window.pad_low[i];
+        high[1 + i] = t->window.pad_high[i];
+    }
+    return stk_pad(x, low, high, value);
+}
+
+/* Where tap number i begins, and the last place that it sees. */
+static stk_attrs range_of(const stk_pool_taps *t, int i)
+{
+    stk_attrs attrs = stk_attrs_zero();
+    for (int k = 0; k < STK_MAX_RANK; k++) {
+        attrs.slice.step[k] = k < t->x.rank;
+        attrs.slice.stop[k] = k < t->x.rank ? INT64_MAX : 0;
+    }
+    for (int k = t->n_dims - 1; k >= 0; k--) {
+        int64_t start = (int64_t)(i % t->window.kernel[k]) * t->window.dilation[k];
+        attrs.slice.start[1 + k] = start;
+        attrs.slice.step[1 + k] = t->window.stride[k];
+        attrs.slice.stop[1 + k] = start + (t->y.dim[1 + k] - 1) * t->window.stride[k] + 1;
+        i /= t->window.kernel[k];
+    }
+    return attrs;
+}
+
+stk_value stk_pool_take(const stk_pool_taps *t, stk_value padded, int i)
+{
+    stk_attrs attrs = range_of(t, i);
+    return stk_slice(padded, attrs.slice.start, attrs.slice.stop, attrs.slice.step);
+}
+
+stk_value stk_pool_put(const stk_pool_taps *t, stk_value y, int i)
+{
+    stk_attrs attrs = range_of(t, i);
+    attrs.shape = t->padded;
+    return stk_rule_add(STK_OP_slice_grad, &attrs, &y, 1);
+}
+
+stk_value stk_pool_cut(const stk_pool_taps *t, stk_value padded)
+{
+    for (int i = 0; i < t->n_dims; i++)
+        if (t->padded.dim[1 + i] != t->x.dim[1 + i])
+            padded = stk_compose_cut(padded, 1 + i, t->window.pad_low[i], t->x.dim[1 + i]);
+    return padded;
+}
+
+stk_value stk_pool_inside(const stk_pool_taps *t, stk_graph *graph, stk_dtype dtype)
+{
+    stk_shape shape = t->x;
+    shape.dim[0] = shape.dim[shape.rank - 1] = 1;
+    return stk_pool_pad(t, stk_graph_constant(graph, dtype, shape, 1), 0);
+}
+
+stk_value stk_pool_share(const stk_pool_taps *t, stk_graph *graph, stk_dtype dtype)
+{
+    if (stk_shape_equal(t->x, t->padded)) return stk_rule_scalar(graph, dtype, 1.0 / t->n_taps);
+    stk_value inside = stk_pool_inside(t, graph, dtype), n = stk_pool_take(t, inside, 0);
+    for (int i = 1; i < t->n_taps; i++)
+        n = stk_add(n, stk_pool_take(t, inside, i));
+    return stk_reciprocal(n);
+}

@@ -1,5 +1,5 @@
 /* Stochastic gradient descent with momentum, as torch.optim.SGD: the velocity is 0 at first. */
-#include "ops/rule.h"
+#include "ops/compose.h"
 
 static stk_status infer(stk_op_call *call)
 {
@@ -33,6 +33,25 @@ static void print(const stk_attrs *attrs, stk_text *out)
     if (attrs->sgd.like_keras) stk_text_add(out, " like_keras");
 }
 
+static void decompose(const stk_decompose_call *call)
+{
+    const stk_attrs *a = call->attrs;
+    bool has_velocity = a->sgd.momentum != 0;
+    stk_value p = stk_compose_wide(call->in[0]), g = stk_compose_wide(call->in[has_velocity ? 2 : 1]);
+    stk_value lr = call->in[has_velocity ? 3 : 2], v;
+    if (a->sgd.weight_decay != 0 && a->sgd.like_keras)
+        p = stk_sub(p, stk_mul(stk_scale_by(lr, a->sgd.weight_decay), p));
+    else if (a->sgd.weight_decay != 0)
+        g = stk_add(g, stk_scale_by(p, a->sgd.weight_decay));
+    stk_value step = a->sgd.like_keras ? stk_neg(stk_mul(lr, g)) : g;
+    if (has_velocity) {
+        v = stk_add(stk_scale_by(stk_compose_wide(call->in[1]), a->sgd.momentum), step);
+        step = a->sgd.nesterov ? stk_add(step, stk_scale_by(v, a->sgd.momentum)) : v;
+        stk_compose_set(call, 1, v);
+    }
+    stk_compose_set(call, 0, a->sgd.like_keras ? stk_add(p, step) : stk_sub(p, stk_mul(lr, step)));
+}
+
 /* 2 outputs, or 1 without momentum: infer says which. */
 const stk_op_rule stk_rule_sgd_update = {
     .name = "sgd_update",
@@ -42,4 +61,5 @@ const stk_op_rule stk_rule_sgd_update = {
     .infer = infer,
     .cost = cost,
     .print = print,
+    .decompose = decompose,
 };

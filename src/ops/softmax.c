@@ -1,5 +1,5 @@
 /* Softmax over the last axis. */
-#include "ops/rule.h"
+#include "ops/compose.h"
 
 static stk_status infer(stk_op_call *call)
 {
@@ -24,6 +24,14 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = 5 * stk_rule_count(call->in[0].shape);
 }
 
+static void decompose(const stk_decompose_call *call)
+{
+    stk_value x = stk_compose_wide(call->in[0]);
+    uint32_t last = 1u << (stk_value_shape(x).rank - 1);
+    stk_value e = stk_exp(stk_sub(x, stk_compose_max(x, last)));
+    stk_compose_set(call, 0, stk_div(e, stk_compose_sum(e, last)));
+}
+
 const stk_op_rule stk_rule_softmax = {
     .name = "softmax",
     .kind = STK_KIND_OPAQUE,
@@ -32,6 +40,7 @@ const stk_op_rule stk_rule_softmax = {
     .infer = infer,
     .grad = grad,
     .cost = cost,
+    .decompose = decompose,
 };
 
 stk_value stk_softmax(stk_value x)

@@ -4,7 +4,8 @@
  *   before:  dx, dw = linear_cross_entropy_grad(x, w, labels, dloss)             sum = accumulate(dw, row)
  *   after:   dx, dw = linear_cross_entropy_grad(x, w, labels, dloss, carry(row)) sum = accumulate(dw, row) in_place
  *
- * A tied embedding's scatter_add between the two adds in place, too. plan.h sees to it that all is one memory.
+ * A tied embedding's scatter_add between the two adds in place, too. plan.h sees to it that all is one memory. Only for
+ * devices that have sums in place.
  */
 #include <stdlib.h>
 
@@ -65,7 +66,10 @@ static stk_status carry(carrier *c, int32_t i_sum, int32_t i_maker)
 stk_status pass_carry(stk_graph *graph, const stk_pass_options *options)
 {
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
-    if (!options || options->n_micro < 2) return STK_OK;
+    const stk_device_caps *caps = stk_pass_caps(options);
+    if (!options || options->n_micro < 2 || !caps->sums_in_place || !stk_device_caps_has(caps, STK_OP_carry) ||
+        !stk_device_caps_has(caps, STK_OP_linear_cross_entropy_grad))
+        return STK_OK;
     stk_status status = STK_OK;
     int32_t n_nodes = graph->n_nodes;
     carrier c = {.graph = graph};

@@ -357,6 +357,7 @@ done:
 stk_status pass_fuse(stk_graph *graph, const stk_pass_options *options)
 {
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
+    if (!stk_device_caps_has(stk_pass_caps(options), STK_OP_fused)) return STK_OK;
     stk_status status = STK_OK;
     size_t n = (size_t)graph->n_nodes + 2;
     fuser f = {.graph = graph, .n_nodes = graph->n_nodes, .n_values = graph->n_values};

@@ -7,7 +7,7 @@
  * so that what a layer makes is not written and read once more for its bias. In f32 the bits stay the same, where
  * the bias comes last; in 16 bits it is added as f32 before the result is rounded, instead of being rounded itself and
  * added to a rounded result. A sum that something else makes again, or a product that something else reads, stays. The
- * gradient of ReLU asks for its result alone. Transposed convolutions, which are gradients of data, do the same in f32.
+ * gradient of ReLU asks for its result alone. Each only where the device can do it. Transposed convolutions, which are gradients of data, do the same in f32.
  */
 #include "base/error.h"
 #include "passes/passes.h"
@@ -81,16 +81,27 @@ static void join_relu(stk_graph *graph, const int32_t *n_uses, const stk_node *r
     replace[relu->first_out] = y;
 }
 
-static stk_status visit(stk_graph *graph, const stk_node *node, const int32_t *n_uses, int32_t *replace)
+static stk_status visit_add(stk_graph *graph, const stk_node *node, const int32_t *n_uses, int32_t *replace)
 {
-    if (node->op == STK_OP_binary && node->attrs.element.kind == STK_BINARY_add)
-        return join_bias(graph, n_uses, node, replace);
+    bool is_add = node->op == STK_OP_binary && node->attrs.element.kind == STK_BINARY_add;
+    return is_add ? join_bias(graph, n_uses, node, replace) : STK_OK;
+}
+
+static stk_status visit_relu(stk_graph *graph, const stk_node *node, const int32_t *n_uses, int32_t *replace)
+{
     if (node->op == STK_OP_unary && node->attrs.element.kind == STK_UNARY_relu) join_relu(graph, n_uses, node, replace);
     return STK_OK;
 }
 
+static stk_status visit(stk_graph *graph, const stk_node *node, const int32_t *n_uses, int32_t *replace)
+{
+    STK_RETURN_IF_ERROR(visit_add(graph, node, n_uses, replace));
+    return visit_relu(graph, node, n_uses, replace);
+}
+
 stk_status pass_fuse_epilogue(stk_graph *graph, const stk_pass_options *options)
 {
-    (void)options;
-    return stk_pass_each_node(graph, visit);
+    const stk_device_caps *caps = stk_pass_caps(options);
+    if (!caps->bias && !caps->conv_relu) return stk_graph_status(graph);
+    return stk_pass_each_node(graph, caps->bias && caps->conv_relu ? visit : caps->bias ? visit_add : visit_relu);
 }

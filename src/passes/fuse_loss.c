@@ -4,7 +4,8 @@
  *   loss = linear_cross_entropy(x, weight, labels)
  *   dx, dweight, again = linear_cross_entropy_grad(x, weight, labels, dloss)        users of loss use again
  *
- * unless dloss itself depends on the loss. A mean over the rows does not: its gradient is a constant.
+ * unless dloss itself depends on the loss, or the device has no kernel of the gradient, whose composition makes the logits
+ * as often in any case. A mean over the rows does not: its gradient is a constant.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static bool belong_together(const stk_node *loss, const stk_node *grad)
 stk_status pass_fuse_loss(stk_graph *graph, const stk_pass_options *options)
 {
     enum { LOSS = 2 }; /* output of the gradient */
-    (void)options;
+    if (!stk_device_caps_has(stk_pass_caps(options), STK_OP_linear_cross_entropy_grad)) return STK_OK;
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
     stk_status status = STK_OK;
     int32_t *replace = stk_pass_identity(graph, 0);

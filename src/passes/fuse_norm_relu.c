@@ -14,6 +14,7 @@ static stk_status visit(stk_graph *graph, const stk_node *relu, const int32_t *n
 
 stk_status pass_fuse_norm_relu(stk_graph *graph, const stk_pass_options *options)
 {
-    (void)options;
+    const stk_device_caps *caps = stk_pass_caps(options);
+    if (!caps->norm_relu || !stk_device_caps_has(caps, STK_OP_batch_norm)) return stk_graph_status(graph);
     return stk_pass_each_node(graph, visit);
 }

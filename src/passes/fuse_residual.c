@@ -118,7 +118,9 @@ static stk_status join_backward(joiner *j, stk_node grad)
 stk_status pass_fuse_residual(stk_graph *graph, const stk_pass_options *options)
 {
     enum { MADE = 4 }; /* values of each batch_norm_sum_grad */
-    (void)options;
+    const stk_device_caps *caps = stk_pass_caps(options);
+    bool has_grad = stk_device_caps_has(caps, STK_OP_batch_norm_sum_grad);
+    if (!caps->norm_residual && !has_grad) return stk_graph_status(graph);
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
     stk_status status = STK_OK;
     size_t n = (size_t)graph->n_nodes + 1;
@@ -133,8 +135,9 @@ stk_status pass_fuse_residual(stk_graph *graph, const stk_pass_options *options)
         j.age[i] = i;
     for (int32_t i = 0; i < j.n_nodes; i++) {
         const stk_node *node = &graph->node[i];
-        if (node->op == STK_OP_unary && node->attrs.element.kind == STK_UNARY_relu) STK_TRY(join_forward(&j, node));
-        if (node->op == STK_OP_batch_norm_grad) STK_TRY(join_backward(&j, *node));
+        bool is_relu = node->op == STK_OP_unary && node->attrs.element.kind == STK_UNARY_relu;
+        if (is_relu && caps->norm_residual) STK_TRY(join_forward(&j, node));
+        if (node->op == STK_OP_batch_norm_grad && has_grad) STK_TRY(join_backward(&j, *node));
     }
     STK_TRY(stk_graph_rewrite_aged(graph, j.replace, j.age));
 done:

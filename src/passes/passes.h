@@ -1,32 +1,35 @@
 /* The passes: each rewrites a graph in place, is one file with one function, and may be left out, printed and tested
  * alone. The engine runs them in this order:
  *
- *   unpack_pixels (off the host) -> autocast (16 bits only) -> loss_scale (f16, or on_nan: skip) -> inference
- * (evaluation only) -> fuse_norm_relu -> accumulate
- *     -> autodiff -> simplify
- *     -> fuse_loss -> carry -> remask -> recompute -> fuse_residual -> fuse_epilogue -> fuse -> plan
+ *   unpack_pixels (off the host) -> autocast (16 bits only) -> loss_scale (f16, or on_nan: skip)
+ *     -> inference (evaluation only) -> fuse_norm_relu -> accumulate -> autodiff -> simplify
+ *     -> fuse_loss -> carry -> remask -> recompute -> decompose -> fuse_residual -> fuse_epilogue -> fuse -> plan
  *
- * unpack_pixels  images arrive as u8, a quarter of the bytes, and are normalised in the step; first, as a change of
- * inputs autocast   16-bit products and activations, f32 for the rest; before all that reads dtypes loss_scale a larger
- * loss for 16-bit gradients, and skipped steps; before autodiff, which ends the marks of gradients inference  batch
- * norm by running statistics, no dropout, no updates; after autocast, which knows batch norms fuse_norm_relu  ReLU into
- * the batch norm before it; before autodiff, so that the gradient is absorbed too accumulate sums over micro-batches;
- * before autodiff, while gradients still have marks autodiff   replaces grad nodes; needs every other op to have its
- * gradient rule simplify   folds constants, drops what does nothing, merges equal nodes; needs autodiff to be done
- * fuse_loss  the loss of a linear layer's logits from the op that makes their gradient; after simplify, too
- * carry      large gradients are added to their sums over micro-batches in place; after fuse_loss, which knows them
- * remask     dropout's mask from its result, where that tells it; after simplify, which makes equal inputs one
- * recompute  forward values are made again later instead of being kept; simplify would merge what is made again
- * fuse_residual  batch norm with the sum and the ReLU behind it, and their gradients, as one; after recompute, which
- * may make the sum again without the batch norm; before fuse, which would take the sum fuse_epilogue  a matmul or
- * convolution adds the bias behind it, a convolution does the ReLU; after recompute, which may make the sum again
- * without the matmul; before fuse, which would take the sum fuse       element-wise groups, with a reduction behind,
- * become one node each; nothing rewrites the graph after it plan       gives each value a place; not a rewriting, see
- * plan.h
+ * What not every device can do (fused epilogues, sums in place, ...) a pass makes only where the device's capabilities
+ * say so (device.h).
+ *
+ * unpack_pixels   images arrive as u8, and are normalised in the step; first, since it changes what inputs are
+ * autocast        16-bit products and activations, f32 for the rest; before all that reads dtypes
+ * loss_scale      a larger loss for 16-bit gradients, and skipped steps; before autodiff, which ends their marks
+ * inference       batch norm by running statistics, no dropout, no updates; after autocast, which knows batch norms
+ * fuse_norm_relu  ReLU into the batch norm before it; before autodiff, so that the gradient is fused too
+ * accumulate      sums over micro-batches; before autodiff, while gradients still have marks
+ * autodiff        replaces grad nodes; needs every other op to have its gradient rule
+ * simplify        folds constants, drops what does nothing, merges equal nodes; needs autodiff to be done
+ * fuse_loss       the loss of a linear layer's logits from the op that makes their gradient; after simplify, too
+ * carry           large gradients are added to their sums over micro-batches in place; after fuse_loss
+ * remask          dropout's mask from its result, where that tells it; after simplify, which makes equal inputs one
+ * recompute       forward values are recomputed later instead of being kept; simplify would merge them again
+ * decompose       what the device lacks becomes primitives; after recompute, which chooses among whole ops
+ * fuse_residual   batch norm with the sum and the ReLU behind it, and their gradients, as one; before fuse
+ * fuse_epilogue   a matmul or convolution adds the bias behind it, a convolution does the ReLU; before fuse
+ * fuse            element-wise groups, with a reduction behind, become one node each; nothing rewrites behind it
+ * plan            gives each value a place; not a rewriting, see plan.h
  */
 #ifndef STK_PASSES_PASSES_H
 #define STK_PASSES_PASSES_H
 
+#include "device/device.h"
 #include "graph/graph.h"
 #include "stoker/train/optim.h"
 
@@ -38,6 +41,7 @@ typedef struct stk_recompute_report {
 
 typedef struct stk_pass_options {
     const stk_pixel_scale *pixels;         /* of unpack_pixels; NULL: none */
+    const stk_device_caps *caps;           /* of the device; NULL: it can do all */
     int fuse_most_inputs, fuse_most_instr; /* limits of one group; 0: 12 and 48 */
     stk_dtype compute;                     /* of autocast: BF16 or F16; F32: nothing is cast */
     bool training;                         /* of inference: frozen batch norms only */
@@ -49,6 +53,11 @@ typedef struct stk_pass_options {
     stk_loss_scale loss_scale;              /* filled; AUTO counts as NONE */
     bool skip_nonfinite; /* loss_scale: a step whose gradients are not finite is skipped, whatever the scale */
 } stk_pass_options;
+
+static inline const stk_device_caps *stk_pass_caps(const stk_pass_options *options)
+{
+    return options && options->caps ? options->caps : &stk_device_caps_all;
+}
 
 typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *options);
 
@@ -65,6 +74,7 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
     X(carry)                                                                                                           \
     X(remask)                                                                                                          \
     X(recompute)                                                                                                       \
+    X(decompose)                                                                                                       \
     X(fuse_residual)                                                                                                   \
     X(fuse_epilogue)                                                                                                   \
     X(fuse)

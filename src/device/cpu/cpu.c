@@ -211,6 +211,7 @@ const stk_device_class stk_device_class_cpu = {
     .name = "cpu",
     .about = "this machine's processor: oneDNN and own kernels",
     .on_host = true,
+    .caps = &stk_device_caps_all,
     .probe = probe,
     .open = open_cpu,
     .close = close_cpu,

@@ -80,6 +80,7 @@ const stk_device_class stk_device_class_reference = {
     .name = "reference",
     .about = "plain C in double precision: the oracle for the other devices, slow",
     .on_host = true,
+    .caps = &stk_device_caps_all,
     .open = open_reference,
     .close = close_reference,
     .alloc = alloc_memory,

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "device/device.h"
 
@@ -83,6 +84,9 @@ stk_status stk_device_get_memory(const stk_device *device, stk_device_memory *ou
 {
     *out = (stk_device_memory){0};
     if (device->class->memory) return device->class->memory(device, out);
+    if (!device->class->on_host)
+        return stk_fail(STK_UNSUPPORTED, "the device '%s' does not tell its memory: give a limit in bytes",
+                        device->class->name);
     out->total = stk_machine_memory(false);
     out->free = stk_machine_memory(true);
     size_t used = out->total > out->free ? out->total - out->free : 0, own = own_bytes();

@@ -58,6 +58,15 @@ static stk_status run_passes(const stk_named_pass *passes, stk_graph *graph, con
     return STK_OK;
 }
 
+static stk_status check_inputs(const stk_graph *graph, const stk_device *device)
+{
+    for (int32_t i = 0; i < graph->n_nodes && !device->caps->u8; i++)
+        if (graph->node[i].op == STK_OP_input && graph->value[graph->node[i].first_out].desc.dtype == STK_U8)
+            return stk_fail(STK_UNSUPPORTED, "input '%s': the device '%s' takes no bytes", graph->node[i].name,
+                            device->class->name);
+    return STK_OK;
+}
+
 static stk_status find_kernels(stk_program *program)
 {
     const stk_graph *graph = program->graph;
@@ -330,6 +339,7 @@ stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engin
     STK_TRY(stk_micro_make(options->batch, options->micro, &program->micro));
     STK_TRY(run_passes(passes, graph, options, engine->device->caps, program->micro.n, &program->recomputed));
     if (program->micro.n > 1) STK_TRY(stk_parts_arrange(graph, &program->parts));
+    STK_TRY(check_inputs(graph, engine->device));
     STK_TRY(find_kernels(program));
     STK_TRY(make_plan(program, options));
     STK_TRY(dump_plan(program, options));

@@ -24,7 +24,10 @@ stk_trainer_config stk_build_config(const stk_recipe *recipe)
     config.recompute = recipe->recompute;
     config.micro_batch = recipe->micro_batch;
     config.accumulate = recipe->accumulate;
-    config.memory_limit_bytes = stk_build_memory_limit(recipe);
+    if (recipe->memory_bytes >= 0)
+        config.memory_limit_bytes = (size_t)recipe->memory_bytes;
+    else
+        config.memory_share = recipe->memory_bytes == -1 ? STK_MEMORY_FREE : recipe->memory_share;
     config.data_memory_bytes = stk_build_data_memory(recipe);
     config.patience = recipe->patience;
     config.stop_metric = recipe->stop_metric;

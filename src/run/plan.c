@@ -54,7 +54,10 @@ stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memor
 {
     stk_trainer_config config = stk_run_config(run);
     *out = (stk_memory_plan){0};
-    if (request->unlimited) config.memory_limit_bytes = 0;
+    if (request->unlimited) {
+        config.memory_limit_bytes = 0;
+        config.memory_share = 0;
+    }
     if (request->dump) stk_run_dump(run, &config);
     stk_trainer_configure(run->trainer, &config);
     STK_RETURN_IF_ERROR(set_precision(run->trainer, request->precision));

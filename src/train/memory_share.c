@@ -1,5 +1,6 @@
-/* How a memory limit is shared. It is the process's: the step has what its plan says, a checkpoint's copy what the
- * variables take, the input pipeline what is left.
+/* How a memory limit is shared. On a device on the host it is the process's: the step has what its plan says, a
+ * checkpoint's copy what the variables take, the input pipeline what is left. On others it is the device's, and all for
+ * the step.
  *
  *     limit  [ programs: variables, arena, lists | copy | data sets that are held | batches, workers ... ]
  *
@@ -27,6 +28,29 @@ static stk_status ask(const stk_trainer *trainer, const stk_dataset *dataset, st
     return stk_loader_need(dataset, &config, out);
 }
 
+/* Only there does the limit hold for the pipeline, too. */
+static bool is_on_host(const stk_trainer *trainer)
+{
+    return stk_engine_device(trainer->engine)->class->on_host;
+}
+
+stk_status stk_memory_ask_device(stk_trainer *trainer)
+{
+    stk_trainer_config *config = &trainer->config;
+    stk_device_memory memory;
+    double share = config->memory_share;
+    if (share == 0) return STK_OK;
+    if (share != STK_MEMORY_FREE && !(share > 0 && share <= 1))
+        return stk_fail(STK_INVALID, "a memory share of %g is not between 0 and 1", share);
+    if (config->memory_limit_bytes)
+        return stk_fail(STK_INVALID, "memory_limit_bytes and memory_share say the same twice: give one of them");
+    STK_RETURN_IF_ERROR(stk_device_get_memory(stk_engine_device(trainer->engine), &memory));
+    size_t bytes = share == STK_MEMORY_FREE ? memory.free : (size_t)((double)memory.total * share);
+    config->memory_limit_bytes = bytes ? bytes : 1;
+    config->memory_share = 0;
+    return STK_OK;
+}
+
 static size_t most(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -43,7 +67,7 @@ stk_status stk_memory_ask_pipeline(stk_trainer *trainer, size_t *least, size_t *
     size_t limit = trainer->config.memory_limit_bytes, data = trainer->config.data_memory_bytes;
     stk_loader_memory train, other = {0};
     *least = *wanted = 0;
-    if (!limit) return STK_OK;
+    if (!limit || !is_on_host(trainer)) return STK_OK;
     STK_RETURN_IF_ERROR(ask(trainer, trainer->dataset, &train));
     if (valid && stk_dataset_status(valid) == STK_OK) STK_RETURN_IF_ERROR(ask(trainer, valid, &other));
     size_t held = train.held_bytes + other.held_bytes + trainer->held_bytes;
@@ -89,7 +113,7 @@ stk_status stk_memory_open_account(stk_trainer *trainer)
 {
     size_t limit = trainer->config.memory_limit_bytes, data = trainer->config.data_memory_bytes;
     size_t used = trainer->planned_bytes + trainer->copy_bytes, held = trainer->data_bytes;
-    if (!limit) return stk_memory_new(data, &trainer->data_memory);
+    if (!limit || !is_on_host(trainer)) return stk_memory_new(data, &trainer->data_memory);
     /* Evaluation may need more than the step: where nothing is reserved, half of what is left is enough for both. */
     size_t left = trainer->reserved_bytes ? trainer->reserved_bytes : limit > used ? (limit - used) / 2 : 1;
     left = left + UNCOUNTED_BYTES > held ? left + UNCOUNTED_BYTES - held : 1;

@@ -10,10 +10,15 @@ static stk_dtype dtype_of(stk_precision precision)
     return precision == STK_PRECISION_BF16 ? STK_BF16 : precision == STK_PRECISION_F16 ? STK_F16 : STK_F32;
 }
 
+static bool has_dtype(const stk_device *device, stk_dtype dtype)
+{
+    return dtype == STK_BF16 ? device->caps->bf16 : dtype == STK_F16 ? device->caps->f16 : true;
+}
+
 /* A device that does not tell is not known to be fast. */
 static bool is_fast(const stk_device *device, stk_dtype dtype)
 {
-    return device->class->slow_dtype && !device->class->slow_dtype(device, dtype);
+    return has_dtype(device, dtype) && device->class->slow_dtype && !device->class->slow_dtype(device, dtype);
 }
 
 stk_status stk_trainer_choose_precision(stk_trainer *trainer)
@@ -22,6 +27,9 @@ stk_status stk_trainer_choose_precision(stk_trainer *trainer)
     stk_precision wanted = trainer->config.precision;
     if (wanted == STK_PRECISION_AUTO) wanted = is_fast(device, STK_BF16) ? STK_PRECISION_BF16 : STK_PRECISION_F32;
     trainer->compute = dtype_of(wanted);
+    if (!has_dtype(device, trainer->compute))
+        return stk_fail(STK_UNSUPPORTED, "precision %s: the device '%s' has no numbers of that kind",
+                        stk_precision_name(wanted), device->class->name);
     trainer->result.precision = stk_precision_name(wanted);
     trainer->loss_scale = stk_loss_scale_fill(trainer->config.loss_scale);
     if (trainer->loss_scale.kind == STK_LOSS_SCALE_AUTO)

@@ -211,6 +211,15 @@ static void warn_statistics(stk_trainer *trainer)
     stk_trainer_emit(trainer, &event);
 }
 
+static void warn_bits(stk_trainer *trainer)
+{
+    if (stk_engine_device(trainer->engine)->caps->deterministic) return;
+    stk_train_event event = {.kind = STK_EVENT_WARNING,
+                             .text = "this device does not give the same bits each time: a run that is repeated or "
+                                     "resumed differs by rounding"};
+    stk_trainer_emit(trainer, &event);
+}
+
 static void emit_plan(stk_trainer *trainer)
 {
     stk_text text = {0};
@@ -255,10 +264,12 @@ static stk_status check_metrics(const stk_trainer *trainer)
 stk_status stk_trainer_open(stk_trainer *trainer)
 {
     stk_device_config device = {.n_threads = trainer->config.n_threads};
-    if (trainer->engine) return STK_OK;
+    if (trainer->engine) return stk_memory_ask_device(trainer);
     STK_RETURN_IF_ERROR(check_parts(trainer));
     if (trainer->dump_graph) STK_RETURN_IF_ERROR(stk_engine_check_pass(trainer->dump_graph));
-    return stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed, &trainer->engine);
+    STK_RETURN_IF_ERROR(stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed,
+                                        &trainer->engine));
+    return stk_memory_ask_device(trainer);
 }
 
 stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
@@ -285,6 +296,7 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     trainer->prepared = true;
     emit_plan(trainer);
     warn_statistics(trainer);
+    warn_bits(trainer);
     return STK_OK;
 }
 

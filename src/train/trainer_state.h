@@ -191,6 +191,8 @@ stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_cho
 bool stk_memory_has_batch_norm(const stk_trainer *trainer);
 
 /* --- memory_share.c --- */
+/* Makes bytes of a limit that is a share of the device's memory. */
+stk_status stk_memory_ask_device(stk_trainer *trainer);
 /* Finds what the input pipeline is to have of the memory limit, and the least it can do with: least <= wanted. Both 0
  * where there is no limit. */
 stk_status stk_memory_ask_pipeline(stk_trainer *trainer, size_t *least, size_t *wanted);

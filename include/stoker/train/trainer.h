@@ -123,6 +123,8 @@ typedef struct stk_views {
     int shift; /* pixels; 0: no shifted views */
 } stk_views;
 
+#define STK_MEMORY_FREE (-1.0)
+
 typedef struct stk_trainer_config {
     const char *device; /* NULL: "cpu" */
     int n_threads;      /* 0: as many as cores */
@@ -144,6 +146,10 @@ typedef struct stk_trainer_config {
     /* Of programs, input pipelines and a checkpoint's copy together; 0: none. What needs more is refused before the
      * first step, naming the largest buffers. */
     size_t memory_limit_bytes;
+    /* Instead: that share of the memory of the device (0.6), or STK_MEMORY_FREE, what is free there as training begins.
+     * 0: neither. A device on the host has the host's memory, within the limits of control groups; on others programs
+     * alone count, since input pipelines stay on the host. */
+    double memory_share;
     /* What is made again in the backward pass instead of being kept. NULL, "auto": what costs about a hundredth of the
      * step's time, and more where memory_limit_bytes asks for it; "none"; or layers and scopes by name,
      * comma-separated: "layer1,layer2.0"; what is only used inside of one is made again, what it gives to the rest is

@@ -10,6 +10,19 @@
 
 static const size_t SPACE_BYTES = (size_t)1 << 32; /* of addresses; memory comes as it is written */
 
+static const stk_device_caps *chosen_caps;
+static size_t told_free;
+
+void awkward_set_caps(const stk_device_caps *caps)
+{
+    chosen_caps = caps;
+}
+
+void awkward_set_free(size_t bytes)
+{
+    told_free = bytes;
+}
+
 /* --- opening --- */
 
 static void close_awkward(stk_device *base)
@@ -38,7 +51,7 @@ static stk_status open_awkward(const stk_device_config *config, stk_device **out
     int fd = memfd_create("awkward", MFD_CLOEXEC);
     stk_status status = STK_OK;
     if (!device || fd < 0 || ftruncate(fd, (off_t)SPACE_BYTES)) STK_TRY(stk_fail_memory(SPACE_BYTES));
-    device->base = (stk_device){.class = &awkward_class, .n_threads = 1};
+    device->base = (stk_device){.class = &awkward_class, .caps = chosen_caps, .n_threads = 1};
     STK_TRY(stk_mutex_init(&device->lock));
     STK_TRY(stk_cond_init(&device->changed));
     device->inside = map(fd, PROT_READ | PROT_WRITE);
@@ -169,6 +182,19 @@ static void free_host(stk_device *device, void *p, size_t bytes)
     free(p);
 }
 
+static stk_status tell_memory(const stk_device *base, stk_device_memory *out)
+{
+    const awkward_device *device = (const awkward_device *)base;
+    *out = (stk_device_memory){.total = SPACE_BYTES, .free = told_free ? told_free : SPACE_BYTES - device->end};
+    return STK_OK;
+}
+
+static void tell_chip(const stk_device *device, stk_text *out)
+{
+    (void)device;
+    stk_text_add(out, "none");
+}
+
 /* --- kernels --- */
 
 static bool overlaps(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
@@ -202,12 +228,33 @@ static void release(void *state)
     free(k);
 }
 
+/* What passes must not have made where the capabilities do not say so. */
+static bool is_beyond(const stk_device_caps *caps, const stk_op_call *call)
+{
+    bool is_norm = call->op == STK_OP_batch_norm || call->op == STK_OP_batch_norm_apply;
+    bool is_sum = call->op == STK_OP_matmul || call->op == STK_OP_conv2d || call->op == STK_OP_conv2d_grad_data ||
+                  call->op == STK_OP_conv3d || call->op == STK_OP_conv3d_grad_data;
+    bool beyond = !stk_device_caps_has(caps, call->op);
+    beyond |= is_sum && call->n_in == 3 && !caps->bias;
+    beyond |= is_sum && call->attrs->activation && !caps->conv_relu;
+    beyond |= is_norm && call->attrs->batch_norm.relu && !caps->norm_relu;
+    beyond |= is_norm && call->n_in == 6 && !caps->norm_residual;
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        stk_dtype dtype = i < call->n_in ? call->in[i].dtype : call->out[i - call->n_in].dtype;
+        beyond |= (dtype == STK_BF16 && !caps->bf16) || (dtype == STK_F16 && !caps->f16);
+        beyond |= dtype == STK_U8 && !caps->u8;
+    }
+    return beyond;
+}
+
 static stk_status find_kernel(stk_device *base, const stk_op_call *call, stk_kernel *out)
 {
     stk_device *reference = ((awkward_device *)base)->reference;
     awkward_kernel *k = calloc(1, sizeof(*k));
     stk_status status = STK_OK;
     memset(out, 0, sizeof(*out));
+    if (is_beyond(base->caps, call))
+        STK_TRY(stk_fail(STK_UNSUPPORTED, "the awkward device has no such kernel for '%s'", stk_op_name(call->op)));
     if (!k || !(k->bytes = calloc((size_t)(call->n_in + call->n_out) + 1, sizeof(*k->bytes))))
         STK_TRY(stk_fail_memory(sizeof(*k)));
     STK_TRY(reference->class->kernel(reference, call, &k->inner));
@@ -220,6 +267,7 @@ static stk_status find_kernel(stk_device *base, const stk_op_call *call, stk_ker
     *out = (stk_kernel){
         .run = run, .state = k, .release = release, .scratch_bytes = k->inner.scratch_bytes, .impl = "awkward"};
     memcpy(out->in_place, k->inner.in_place, sizeof(out->in_place));
+    if (!base->caps->sums_in_place) memset(out->in_place, 0, sizeof(out->in_place));
     k = NULL;
 done:
     release(k);
@@ -235,6 +283,7 @@ static void describe(const stk_device *device, stk_text *out)
 const stk_device_class awkward_class = {
     .name = "awkward",
     .about = "for tests: memory of its own, work done later",
+    .caps = &stk_device_caps_all,
     .open = open_awkward,
     .close = close_awkward,
     .alloc = alloc_memory,
@@ -243,6 +292,8 @@ const stk_device_class awkward_class = {
     .free_host = free_host,
     .kernel = find_kernel,
     .queues = &awkward_queues,
+    .memory = tell_memory,
+    .chip = tell_chip,
     .describe = describe,
 };
 

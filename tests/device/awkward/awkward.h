@@ -4,8 +4,9 @@
  *              zeroed, arenas are poison, before each launch again; freed memory is poison
  *   queues     a thread each, which starts every piece of work a random little later than it could
  *   kernels    the reference device's, so that bits are comparable; what one will write is poison until then
- *   checks     copies and kernels whose addresses are not of living memory on the right side fail, and so does work of
- * two queues on the same memory that no event orders: awkward_order.c
+ *   caps       what awkward_set_caps says; kernels of anything else are refused
+ *   checks     copies and kernels whose addresses are not of living memory on the right side fail, and so does work
+ *              of two queues on the same memory that no event orders: awkward_order.c
  *
  * It is found by name ("awkward") after awkward_add(), in tests only: no list names it, and no library holds it.
  */
@@ -18,6 +19,10 @@
 extern const stk_device_class awkward_class;
 /* Lets stk_device_open find the device. */
 void awkward_add(void);
+/* What devices that are opened from now on can do, borrowed; NULL: all. And what they tell of their memory; 0: what
+ * there is. */
+void awkward_set_caps(const stk_device_caps *caps);
+void awkward_set_free(size_t bytes);
 
 /* --- the inside --- */
 

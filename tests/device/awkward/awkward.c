@@ -213,7 +213,7 @@ static void poison_output(const awkward_kernel *k, const stk_kernel_args *args, 
 static stk_status run(const void *state, const stk_kernel_args *args)
 {
     const awkward_kernel *k = state;
-    for (int i = 0; i < k->n_out; i++)
+    for (int i = 0; i < k->n_out && !k->goes_on; i++)
         poison_output(k, args, i);
     if (k->inner.scratch_bytes) memset(args->scratch, AWKWARD_POISON, k->inner.scratch_bytes);
     return k->inner.run(k->inner.state, args);
@@ -258,6 +258,7 @@ static stk_status find_kernel(stk_device *base, const stk_op_call *call, stk_ker
     if (!k || !(k->bytes = calloc((size_t)(call->n_in + call->n_out) + 1, sizeof(*k->bytes))))
         STK_TRY(stk_fail_memory(sizeof(*k)));
     STK_TRY(reference->class->kernel(reference, call, &k->inner));
+    k->goes_on = call->op == STK_OP_accumulate || call->op == STK_OP_carry;
     k->n_in = call->n_in;
     k->n_out = call->n_out;
     for (int i = 0; i < call->n_in; i++)

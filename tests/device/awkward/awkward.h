@@ -86,6 +86,7 @@ void awkward_join(awkward_clock *clock, const awkward_clock *other);
 typedef struct awkward_kernel {
     stk_kernel inner;
     int n_in, n_out;
+    bool goes_on;  /* what the micro-batch before left in its output is read */
     size_t *bytes; /* of inputs, then outputs */
 } awkward_kernel;
 

@@ -55,18 +55,18 @@ typedef struct stk_entry {
     stk_kernel_args args;
 } stk_entry;
 
-/* What a device can do beyond what each must, which passes ask before they rewrite. Zeros: nothing beyond the primitives
- * (docs/adding-a-device.md), so that all else is decomposed into those. */
+/* What a device can do beyond what each must, which passes ask before they rewrite. Zeros: nothing beyond the
+ * primitives (docs/adding-a-device.md), so that all else is decomposed into those. */
 typedef struct stk_device_caps {
-    bool has[STK_N_OPS];    /* ops that have kernels; of primitives it is not read */
-    bool bias, conv_relu;   /* matmul and convolutions add a bias; convolutions do the ReLU behind it */
-    bool norm_relu;         /* batch norm and its gradient do the ReLU behind it */
-    bool norm_residual;     /* batch norm adds a residual before the ReLU */
-    bool sums_in_place;     /* scatter_add and linear_cross_entropy_grad add to their base where it lies */
-    bool bf16, f16;         /* kernels read and write them; whether that is any faster: slow_dtype */
-    bool u8;                /* bytes as inputs, which cast makes numbers of */
-    bool deterministic;     /* the same call gives the same bits each time */
-    bool capture;           /* launching a capture costs one call, and not one for each kernel */
+    bool has[STK_N_OPS];  /* ops that have kernels; of primitives it is not read */
+    bool bias, conv_relu; /* matmul and convolutions add a bias; convolutions do the ReLU behind it */
+    bool norm_relu;       /* batch norm and its gradient do the ReLU behind it */
+    bool norm_residual;   /* batch norm adds a residual before the ReLU */
+    bool sums_in_place;   /* scatter_add and linear_cross_entropy_grad add to their base where it lies */
+    bool bf16, f16;       /* kernels read and write them; whether that is any faster: slow_dtype */
+    bool u8;              /* bytes as inputs, which cast makes numbers of */
+    bool deterministic;   /* the same call gives the same bits each time */
+    bool capture;         /* launching a capture costs one call, and not one for each kernel */
 } stk_device_caps;
 
 /* All of it. */
@@ -93,7 +93,7 @@ struct stk_queue_class;
 typedef struct stk_device_class {
     const char *name; /* "cpu" */
     const char *about;
-    bool on_host; /* see above */
+    bool on_host;                /* see above */
     const stk_device_caps *caps; /* NULL: the primitives alone. `open` may set others for the chip that it finds */
     /* Optional: how many devices of the class there are, numbered from 0; else 1. */
     int (*count)(void);

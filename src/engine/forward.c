@@ -2,10 +2,13 @@
  * autodiff and nothing of what training alone needs. */
 #include "engine/program.h"
 
-static const stk_named_pass forward_passes[] = {{"inference", pass_inference}, {"fuse_norm_relu", pass_fuse_norm_relu},
-                                                {"simplify", pass_simplify},   {"decompose", pass_decompose},
+static const stk_named_pass forward_passes[] = {{"inference", pass_inference},
+                                                {"fuse_norm_relu", pass_fuse_norm_relu},
+                                                {"simplify", pass_simplify},
+                                                {"decompose", pass_decompose},
                                                 {"fuse_epilogue", pass_fuse_epilogue},
-                                                {"fuse", pass_fuse},           {NULL, NULL}};
+                                                {"fuse", pass_fuse},
+                                                {NULL, NULL}};
 
 stk_status stk_engine_compile_forward(stk_engine *engine, stk_graph *graph, stk_program **out)
 {

@@ -48,8 +48,8 @@ static void decompose(const stk_decompose_call *call)
         p = stk_sub(p, stk_mul(stk_scale_by(lr, a->adam.weight_decay), p));
     else if (a->adam.weight_decay != 0)
         g = stk_add(g, stk_scale_by(p, a->adam.weight_decay));
-    stk_value m = stk_add(stk_scale_by(stk_compose_wide(call->in[1]), a->adam.beta1),
-                          stk_scale_by(g, 1 - a->adam.beta1));
+    stk_value m =
+        stk_add(stk_scale_by(stk_compose_wide(call->in[1]), a->adam.beta1), stk_scale_by(g, 1 - a->adam.beta1));
     stk_value v = stk_add(stk_scale_by(stk_compose_wide(call->in[2]), a->adam.beta2),
                           stk_scale_by(stk_square(g), 1 - a->adam.beta2));
     stk_value rate = stk_div(lr, correct_m), size = v;

@@ -22,21 +22,12 @@ static void cost(const stk_op_call *call, stk_cost *out)
     out->flops = stk_rule_count(call->out[0].shape) * stk_rule_window_taps(&call->attrs->window);
 }
 
-/* The one window that sees all of the image. */
-static bool is_whole(const stk_window *w, stk_shape x)
-{
-    bool whole = true;
-    for (int i = 0; i < x.rank - 2; i++)
-        whole = whole && w->kernel[i] == x.dim[1 + i] && w->dilation[i] == 1 && !w->pad_low[i] && !w->pad_high[i];
-    return whole;
-}
-
 static void decompose(const stk_decompose_call *call)
 {
     stk_value x = stk_compose_wide(call->in[0]);
     stk_shape shape = stk_value_shape(x), y = stk_value_shape(call->out[0]);
     stk_pool_taps taps;
-    if (is_whole(&call->attrs->window, shape)) {
+    if (stk_pool_is_whole(&call->attrs->window, shape)) {
         stk_compose_set(call, 0, stk_compose_mean(x, stk_compose_rows(shape) & ~1u));
         return;
     }

@@ -20,8 +20,7 @@ static void decompose(const stk_decompose_call *call)
     stk_value dy = stk_compose_wide(call->in[0]);
     stk_pool_taps taps;
     stk_shape shape = call->attrs->shape;
-    if (stk_shape_product(stk_value_shape(dy), 1, shape.rank - 1) == 1 &&
-        stk_rule_window_taps(&call->attrs->window) == (double)stk_shape_product(shape, 1, shape.rank - 1)) {
+    if (stk_pool_is_whole(&call->attrs->window, shape)) {
         stk_value share = stk_scale_by(dy, 1 / stk_rule_window_taps(&call->attrs->window));
         stk_compose_set(call, 0, stk_broadcast(share, shape));
         return;

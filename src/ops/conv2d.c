@@ -238,12 +238,12 @@ stk_value stk_conv_compose_finish(const stk_decompose_call *call, stk_value sum)
 static void decompose(const stk_decompose_call *call)
 {
     stk_value x = call->in[0], weight = call->in[1], sum = stk_rule_none(call->graph);
-    stk_conv_depths d = stk_conv_find_depths(call->attrs, stk_value_shape(x), stk_value_shape(weight),
-                                             stk_value_shape(call->out[0]));
+    stk_conv_depths d =
+        stk_conv_find_depths(call->attrs, stk_value_shape(x), stk_value_shape(weight), stk_value_shape(call->out[0]));
     stk_value padded = stk_conv_pad_depth(&d, x);
     for (int i = 0; i < d.window.kernel[0]; i++) {
-        stk_value part = stk_conv_forward(&d.attrs, stk_conv_take_depth(&d, padded, i),
-                                          stk_conv_weight_depth(&d, weight, i));
+        stk_value part =
+            stk_conv_forward(&d.attrs, stk_conv_take_depth(&d, padded, i), stk_conv_weight_depth(&d, weight, i));
         part = stk_compose_wide(part);
         sum = i ? stk_add(sum, part) : part;
     }

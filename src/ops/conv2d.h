@@ -39,10 +39,10 @@ typedef struct stk_conv_depths {
     int64_t padded;         /* depth */
 } stk_conv_depths;
 stk_conv_depths stk_conv_find_depths(const stk_attrs *attrs, stk_shape x, stk_shape weight, stk_shape y);
-/* What depth number i of the kernel sees of x, as images; and of images shaped so the volumes of that depth, with zeros
- * at all other places; padded volumes without the padding. */
+/* What depth number i of the kernel sees of padded x, as images; and the opposite, with zeros at all other places. */
 stk_value stk_conv_take_depth(const stk_conv_depths *d, stk_value padded, int i);
 stk_value stk_conv_put_depth(const stk_conv_depths *d, stk_value images, int i);
+/* Zeros before and behind in depth, and without them. */
 stk_value stk_conv_pad_depth(const stk_conv_depths *d, stk_value x);
 stk_value stk_conv_cut_depth(const stk_conv_depths *d, stk_value padded);
 /* Depth number i of the weight. */

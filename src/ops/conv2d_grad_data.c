@@ -39,8 +39,8 @@ static void cost(const stk_op_call *call, stk_cost *out)
 static void decompose(const stk_decompose_call *call)
 {
     stk_value dy = call->in[0], weight = call->in[1], sum = stk_rule_none(call->graph);
-    stk_conv_depths d = stk_conv_find_depths(call->attrs, call->attrs->shape, stk_value_shape(weight),
-                                             stk_value_shape(dy));
+    stk_conv_depths d =
+        stk_conv_find_depths(call->attrs, call->attrs->shape, stk_value_shape(weight), stk_value_shape(dy));
     stk_shape images = STK_SHAPE(d.y.dim[0] * d.y.dim[1], d.x.dim[2], d.x.dim[3], d.x.dim[4]);
     dy = stk_conv_as_images(dy);
     for (int i = 0; i < d.window.kernel[0]; i++) {

@@ -1,6 +1,6 @@
 /* Group normalisation: Wu & He 2018. Like layer_norm, over all axes of a sample and the channels of a group. */
-#include "ops/compose.h"
 #include "ops/group_norm.h"
+#include "ops/compose.h"
 
 stk_status stk_group_norm_check(const stk_attrs *attrs, stk_tensor_desc x, stk_shape *channels, stk_shape *groups)
 {

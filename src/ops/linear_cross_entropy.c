@@ -80,8 +80,8 @@ stk_linear_loss_parts stk_linear_loss_compose(const stk_decompose_call *call)
     stk_value labels = call->in[2];
     bool may_occur = ignored >= INT32_MIN && ignored <= INT32_MAX;
     stk_linear_loss_parts p = {.logits = stk_linear_loss_multiply(call->in[0], call->in[1], false, true)};
-    p.counts = may_occur ? stk_not_equal(labels, stk_compose_constant(labels, (double)ignored))
-                         : stk_equal(labels, labels);
+    p.counts =
+        may_occur ? stk_not_equal(labels, stk_compose_constant(labels, (double)ignored)) : stk_equal(labels, labels);
     p.labels = stk_compose_where(p.counts, labels, 0);
     return p;
 }

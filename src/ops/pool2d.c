@@ -36,6 +36,15 @@ stk_status stk_pool_out(stk_op op, stk_tensor_desc x, const stk_window *window, 
 
 /* --- compositions --- */
 
+bool stk_pool_is_whole(const stk_window *window, stk_shape x)
+{
+    bool whole = true;
+    for (int i = 0; i < x.rank - 2; i++)
+        whole = whole && window->kernel[i] == x.dim[1 + i] && window->dilation[i] == 1 && !window->pad_low[i] &&
+                !window->pad_high[i];
+    return whole;
+}
+
 bool stk_pool_find_taps(const stk_window *window, stk_shape x, stk_shape y, stk_pool_taps *out)
 {
     enum { MOST = 256 };

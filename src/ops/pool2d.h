@@ -14,6 +14,8 @@ typedef struct stk_pool_taps {
     int n_dims, n_taps;
 } stk_pool_taps;
 
+/* The one window that sees all of the image, and nothing else. */
+bool stk_pool_is_whole(const stk_window *window, stk_shape x);
 /* False where there are too many taps to have a value of each. */
 bool stk_pool_find_taps(const stk_window *window, stk_shape x, stk_shape y, stk_pool_taps *out);
 /* x with that value around it. */

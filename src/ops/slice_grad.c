@@ -39,8 +39,9 @@ static stk_value spread_axis(stk_value dy, const stk_attrs *attrs, int axis)
     int64_t n = shape.dim[axis], size = attrs->shape.dim[axis], step = attrs->slice.step[axis];
     int64_t start = attrs->slice.start[axis];
     if (n > 1 && step > 1) {
-        stk_shape apart = {.rank = 3, .dim = {stk_shape_product(shape, 0, axis + 1), 1,
-                                              stk_shape_product(shape, axis + 1, shape.rank)}};
+        stk_shape apart = {
+            .rank = 3,
+            .dim = {stk_shape_product(shape, 0, axis + 1), 1, stk_shape_product(shape, axis + 1, shape.rank)}};
         dy = stk_compose_pad(stk_reshape(dy, apart), 1, 0, step - 1, 0);
         shape.dim[axis] = n * step;
         n = (n - 1) * step + 1;

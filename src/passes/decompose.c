@@ -4,8 +4,8 @@
  *   linear_cross_entropy(x, w, l)    becomes   cross_entropy(matmul(x, w), l), which goes on in the next round
  *
  * until only primitives are left and what the device has. Where there is no composition the op stays, and the device
- * refuses it by name. What a backward node is made of stays apart from what the forward one was made of: merged, weights
- * of attention would live from one to the other. On a device that has all ops nothing changes.
+ * refuses it by name. What a backward node is made of stays apart from what the forward one was made of: merged,
+ * weights of attention would live from one to the other. On a device that has all ops nothing changes.
  */
 #include <stdlib.h>
 

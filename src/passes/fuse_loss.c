@@ -4,8 +4,8 @@
  *   loss = linear_cross_entropy(x, weight, labels)
  *   dx, dweight, again = linear_cross_entropy_grad(x, weight, labels, dloss)        users of loss use again
  *
- * unless dloss itself depends on the loss, or the device has no kernel of the gradient, whose composition makes the logits
- * as often in any case. A mean over the rows does not: its gradient is a constant.
+ * unless dloss itself depends on the loss, or the device has no kernel of the gradient, whose composition makes the
+ * logits as often in any case. A mean over the rows does not: its gradient is a constant.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -267,8 +267,8 @@ stk_status stk_trainer_open(stk_trainer *trainer)
     if (trainer->engine) return stk_memory_ask_device(trainer);
     STK_RETURN_IF_ERROR(check_parts(trainer));
     if (trainer->dump_graph) STK_RETURN_IF_ERROR(stk_engine_check_pass(trainer->dump_graph));
-    STK_RETURN_IF_ERROR(stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed,
-                                        &trainer->engine));
+    STK_RETURN_IF_ERROR(
+        stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed, &trainer->engine));
     return stk_memory_ask_device(trainer);
 }
 

@@ -74,7 +74,8 @@ static stk_dataset *make_dataset(bool is_text)
 
 /* --- networks --- */
 
-/* A bias that batch norm takes away again would have rounding errors for a gradient, of which Adam makes whole steps. */
+/* A bias that batch norm takes away again would have rounding errors for a gradient, of which Adam makes whole steps.
+ */
 static const stk_conv2d_config without_bias = {.filters = 4, .no_bias = true};
 
 static stk_value build_images(stk_value x)
@@ -193,6 +194,9 @@ static void primitives_train_images(void **state)
     (void)state;
     compare(&(network){"images", build_images, true, 0, STK_PRECISION_F32, 1e-5}, &no_caps);
     compare(&(network){"images by sgd", build_images, false, 0, STK_PRECISION_F32, 1e-5}, &no_caps);
+    stk_device_caps groups = no_caps;
+    groups.has[STK_OP_fused] = true;
+    compare(&(network){"images by sgd, in groups", build_images, false, 0, STK_PRECISION_F32, 1e-5}, &groups);
     compare(&(network){"volumes", build_volumes, true, 0, STK_PRECISION_F32, 1e-5}, &no_caps);
 }
 
@@ -219,7 +223,7 @@ static void primitives_train_in_16_bits(void **state)
     (void)state;
     stk_device_caps caps = no_caps;
     progress p = {.n = 0};
-    network n = {"images in bf16", build_images, true, 0, STK_PRECISION_BF16, 5e-2};
+    network n = {"images in bf16", build_images, true, 0, STK_PRECISION_BF16, 0.1};
     awkward_set_caps(&no_caps);
     stk_trainer *trainer = make_trainer(&n, "awkward", 0, &p);
     assert_int_equal(stk_trainer_run(trainer, 1), STK_UNSUPPORTED);
@@ -299,12 +303,9 @@ static void devices_tell_about_themselves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(primitives_train_images),
-        cmocka_unit_test(primitives_train_attention),
-        cmocka_unit_test(sums_need_not_be_in_place),
-        cmocka_unit_test(primitives_train_in_16_bits),
-        cmocka_unit_test(refusals_name_what_is_lacking),
-        cmocka_unit_test(limits_are_the_devices),
+        cmocka_unit_test(primitives_train_images),       cmocka_unit_test(primitives_train_attention),
+        cmocka_unit_test(sums_need_not_be_in_place),     cmocka_unit_test(primitives_train_in_16_bits),
+        cmocka_unit_test(refusals_name_what_is_lacking), cmocka_unit_test(limits_are_the_devices),
         cmocka_unit_test(devices_tell_about_themselves),
     };
     return cmocka_run_group_tests(tests, add_device, NULL);

@@ -242,6 +242,49 @@ static void residual_joins_batch_norms(void **state)
     }
 }
 
+/* What is made on a device that has all is left alone on one that has primitives, and no composite op comes of it. */
+static void passes_ask_the_device(void **state)
+{
+    (void)state;
+    static const stk_device_caps none = {.capture = false};
+    const stk_pass_options lacking = {.caps = &none, .n_micro = 2};
+    stk_graph *graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 6, 6, 3));
+    stk_value a = stk_relu(stk_batch_norm(stk_relu(stk_conv2d(x, 3, 3))));
+    stk_value y = stk_relu(stk_add(stk_batch_norm(a), a)), rows = stk_reshape(y, STK_SHAPE(24, 18));
+    stk_value w = stk_graph_variable(graph, "w", STK_F32, STK_SHAPE(5, 18), (stk_init){STK_INIT_UNIFORM, 1}, true);
+    stk_value labels = stk_graph_input(graph, "labels", STK_I32, STK_SHAPE(24));
+    stk_value loss = stk_linear_cross_entropy_raw(rows, w, labels, stk_linear_cross_entropy_default());
+    loss = stk_reduce_sum(loss, 0);
+    stk_graph_output(graph, "loss", loss);
+    stk_graph_output(graph, "dw", stk_grad(loss, w));
+    stk_graph_output(graph, "dx", stk_grad(loss, x));
+    expect_ok(pass_fuse_norm_relu(graph, &lacking));
+    expect_ok(pass_accumulate(graph, &lacking));
+    expect_ok(pass_autodiff(graph, &lacking));
+    expect_ok(pass_simplify(graph, &lacking));
+    int n_losses = count_nodes(graph, STK_OP_linear_cross_entropy);
+    expect_ok(pass_fuse_loss(graph, &lacking));
+    assert_int_equal(count_nodes(graph, STK_OP_linear_cross_entropy), n_losses);
+    expect_ok(pass_carry(graph, &lacking));
+    assert_int_equal(count_nodes(graph, STK_OP_carry), 0);
+    for (int decomposed = 0; decomposed < 2; decomposed++) {
+        if (decomposed) expect_ok(pass_decompose(graph, &lacking));
+        expect_ok(pass_fuse_residual(graph, &lacking));
+        expect_ok(pass_fuse_epilogue(graph, &lacking));
+        expect_ok(pass_fuse(graph, &lacking));
+        expect_ok(stk_graph_verify(graph));
+        assert_int_equal(count_nodes(graph, STK_OP_batch_norm_sum_grad) + count_nodes(graph, STK_OP_fused), 0);
+        for (int i = 0; i < graph->n_nodes; i++) {
+            const stk_node *node = &graph->node[i];
+            if (node->op == STK_OP_conv2d) assert_true(node->n_in == 2 && !node->attrs.activation);
+            if (node->op == STK_OP_batch_norm) assert_true(node->n_in == 5 && !node->attrs.batch_norm.relu);
+            assert_true(!decomposed || stk_op_is_primitive(node->op));
+        }
+    }
+    stk_graph_free(graph);
+}
+
 /* The bias of a dense layer, in the orders and precisions in which it comes. */
 static void epilogue_adds_biases(void **state)
 {
@@ -534,6 +577,7 @@ int main(void)
         cmocka_unit_test(simplify_respects_barriers),
         cmocka_unit_test(remask_draws_once),
         cmocka_unit_test(residual_joins_batch_norms),
+        cmocka_unit_test(passes_ask_the_device),
         cmocka_unit_test(epilogue_adds_biases),
         cmocka_unit_test(epilogue_finishes_convolutions),
         cmocka_unit_test(epilogue_finishes_transposed),

@@ -86,14 +86,15 @@ stk_status stk_generator_open(const char *run, const stk_generator_options *opti
     stk_generator_options o = options ? *options : (stk_generator_options){0};
     stk_recipe *recipe = NULL;
     stk_generator *g = NULL;
+    stk_transformer_config config;
     stk_status status;
     *out = NULL;
     STK_TRY(read_recipe(run, &recipe));
-    if (!recipe->model_kind || strcmp(recipe->model_kind, "gpt2"))
+    if (!stk_build_generates(recipe))
         STK_TRY(stk_fail(STK_UNSUPPORTED,
                          "the run '%s' has a model '%s', which does not go on with a text: 'gpt2' does", run,
                          recipe->model_kind ? recipe->model_kind : "?"));
-    stk_transformer_config config = stk_build_transformer_config(recipe);
+    STK_TRY(stk_build_transformer_config(recipe, &config));
     if (!o.device) o.device = recipe->device;
     if (!o.n_threads) o.n_threads = (int)recipe->max_threads;
     STK_TRY(stk_generator_new(&config, recipe->seed, &o, &g));

@@ -1,5 +1,5 @@
 /* Activations that are more than one element-wise operation; fusion makes one kernel of each. */
-#include "nn/layer.h"
+#include "nn/layer_list.h"
 #include "stoker/nn/layers.h"
 
 stk_value stk_gelu(stk_value x)
@@ -85,3 +85,37 @@ stk_value stk_softplus(stk_value x)
     stk_value m = stk_relu(x), sum = stk_add(stk_exp(stk_sub(x, m)), stk_exp(stk_neg(m)));
     return stk_layer_end(&layer, stk_add(m, stk_log(sum)));
 }
+
+/* --- in a recipe --- */
+
+#define ACTIVATION(kind, text)                                                                                         \
+    const stk_layer_class stk_layer_class_##kind = {                                                                   \
+        .key = {.name = #kind, .type = STK_KEY_NONE, .doc = text},                                                     \
+        .apply = stk_##kind,                                                                                           \
+    };
+ACTIVATION(relu, "max(x, 0).")
+ACTIVATION(gelu, "With the exact erf.")
+ACTIVATION(silu, "x * sigmoid(x).")
+ACTIVATION(tanh, "Hyperbolic tangent.")
+ACTIVATION(sigmoid, "1 / (1 + exp(-x)).")
+ACTIVATION(softmax, "Shares that add up to 1; not before cross_entropy, which has its own.")
+ACTIVATION(relu6, "min(max(x, 0), 6).")
+ACTIVATION(elu, "exp(x) - 1 below 0.")
+ACTIVATION(hard_sigmoid, "relu6(x + 3) / 6.")
+ACTIVATION(hard_swish, "x * hard_sigmoid(x).")
+ACTIVATION(softplus, "log(1 + exp(x)).")
+
+static stk_status build_leaky_relu(const stk_yaml_node *s, stk_value *x)
+{
+    *x = stk_leaky_relu(*x, stk_yaml_real(s, "slope", 0));
+    return STK_OK;
+}
+
+static const stk_key leaky_keys[] = {
+    {.name = "slope", .type = STK_KEY_REAL, .default_value = "0.01", .least = 0, .most = 0.99, .doc = "Below 0."},
+    {.name = NULL}};
+
+const stk_layer_class stk_layer_class_leaky_relu = {
+    .key = {.name = "leaky_relu", .type = STK_KEY_MAP, .keys = leaky_keys, .doc = "A slope below 0."},
+    .build = build_leaky_relu,
+};

@@ -1,5 +1,5 @@
 /* A convolutional autoencoder: Hinton & Salakhutdinov 2006, with convolutions. */
-#include "nn/layer.h"
+#include "nn/model_list.h"
 #include "stoker/nn/networks.h"
 
 enum { MOST_WIDTHS = 8 };
@@ -33,3 +33,31 @@ stk_value stk_autoencoder(stk_value x, const int64_t *widths, int n_widths, int6
     stk_scope_pop(x.graph);
     return x;
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_model_call *call, stk_value *out)
+{
+    int64_t widths[STK_MOST_WIDTHS];
+    int n;
+    STK_RETURN_IF_ERROR(stk_some_widths_of(call->settings, "widths", widths, &n));
+    *out = stk_autoencoder(call->x, widths, n, stk_yaml_int(call->settings, "code", 32));
+    return STK_OK;
+}
+
+static const stk_key keys[] = {
+    STK_KEY_WIDTHS("widths", "[32, 64]", "Filters of each convolution, which halves the sides."),
+    STK_KEY_NUMBER("code", "32", "Numbers in the middle."),
+    {.name = NULL}};
+
+const stk_model_class stk_model_class_autoencoder = {
+    .key = {.name = "autoencoder",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .no_short = true,
+            .doc = "An image to itself, through a few numbers."},
+    .target = "image",
+    .build = build,
+    .sample = {{.of = "28 x 28 x 1", .fields = "image: [28, 28, 1]", .rest = "loss: mse"}},
+    .place = 110,
+};

@@ -1,5 +1,5 @@
 /* Batch normalisation: Ioffe & Szegedy 2015. The running statistics are variables that the graph updates itself. */
-#include "nn/layer.h"
+#include "nn/layer_list.h"
 
 /* Settles momentum (as the share of the new batch) and eps; false with an error kept where they are out of range. */
 static bool settle(const stk_layer *layer, stk_batch_norm_config *c)
@@ -54,3 +54,44 @@ stk_value stk_batch_norm(stk_value x)
 {
     return stk_batch_norm_with(x, NULL);
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_yaml_node *s, stk_value *x)
+{
+    stk_batch_norm_config config = {.momentum = stk_yaml_real(s, "momentum", 0),
+                                    .eps = stk_yaml_real(s, "eps", 0),
+                                    .like_keras = stk_yaml_is(s, "like", "keras"),
+                                    .zero_scale = stk_yaml_bool(s, "zero_scale"),
+                                    .fixed_scale = !stk_yaml_bool(s, "scale")};
+    *x = stk_batch_norm_with(*x, &config);
+    return STK_OK;
+}
+
+static const stk_key keys[] = {{.name = "momentum",
+                                .type = STK_KEY_REAL,
+                                .least = 0,
+                                .most = 1,
+                                .above = true,
+                                .doc = "Of the running statistics. Default: 0.1, or 0.99 in Keras' sense."},
+                               {.name = "eps",
+                                .type = STK_KEY_REAL,
+                                .least = 0,
+                                .above = true,
+                                .doc = "Added to the variance. Default: 1e-5, or 1e-3 like Keras."},
+                               {.name = "zero_scale",
+                                .type = STK_KEY_BOOL,
+                                .default_value = "false",
+                                .doc = "The scale starts at 0: for the end of a residual."},
+                               {.name = "scale",
+                                .type = STK_KEY_BOOL,
+                                .default_value = "true",
+                                .doc = "Whether the scale is trained; false: it stays 1."},
+                               STK_KEY_LIKE,
+                               STK_KEY_DTYPE,
+                               {.name = NULL}};
+
+const stk_layer_class stk_layer_class_batch_norm = {
+    .key = {.name = "batch_norm", .type = STK_KEY_MAP, .keys = keys, .doc = "Batch normalisation."},
+    .build = build,
+};

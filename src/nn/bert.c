@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nn/model_list.h"
 #include "nn/transformer.h"
 
 static const double EPS = 1e-12;
@@ -31,21 +32,24 @@ stk_value stk_encoder_block(stk_value x, const stk_block_config *config)
     return norm(stk_add(stk_dropout(y, c.dropout), x), "output.LayerNorm", eps);
 }
 
+/* Name, layers, heads, width. */
+#define SIZES(X)                                                                                                       \
+    X("base", 12, 12, 768)                                                                                             \
+    X("mini", 4, 4, 256)                                                                                               \
+    X("tiny", 2, 2, 128)
+
+#define X(name, ...) name,
+static const char *const size_words[] = {SIZES(X) NULL};
+#undef X
+
 bool stk_bert_size(const char *size, stk_transformer_config *out)
 {
-    static const struct {
-        const char *name;
-        int layers, heads;
-        int64_t width;
-    } sizes[] = {{"tiny", 2, 2, 128}, {"mini", 4, 4, 256}, {"base", 12, 12, 768}};
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        if (strcmp(sizes[i].name, size)) continue;
-        *out = (stk_transformer_config){.layers = sizes[i].layers,
-                                        .heads = sizes[i].heads,
-                                        .width = sizes[i].width,
-                                        .vocabulary = 30522,
-                                        .positions = 512,
-                                        .dropout = 0.1};
+#define X(name, layers, heads, width) {layers, heads, width, 0, 30522, 512, 0.1, 0},
+    static const stk_transformer_config sizes[] = {SIZES(X)};
+#undef X
+    for (int i = 0; size_words[i]; i++) {
+        if (strcmp(size_words[i], size)) continue;
+        *out = sizes[i];
         return true;
     }
     return false;
@@ -139,3 +143,65 @@ stk_value stk_bert_masked(stk_value tokens, const stk_value *mask, stk_value tar
     stk_value weight = with_bias(&head, words, c.vocabulary);
     return stk_layer_end(&layer, stk_tied_loss(with_one(x), weight, targets, c.smoothing));
 }
+
+/* --- in a recipe --- */
+
+static stk_status configure(const stk_yaml_node *s, stk_transformer_config *out)
+{
+    return stk_transformer_configure(s, stk_bert_size, out);
+}
+
+static stk_status build(const stk_model_call *call, stk_value *out)
+{
+    stk_transformer_config config;
+    stk_value mask;
+    STK_RETURN_IF_ERROR(configure(call->settings, &config));
+    *out = stk_bert(call->x, stk_pad_mask_of(call->settings, call->x, &mask), &config, call->n_classes);
+    return STK_OK;
+}
+
+static stk_status build_loss(const stk_model_call *call, stk_value *out)
+{
+    stk_transformer_config config;
+    stk_value mask;
+    STK_RETURN_IF_ERROR(configure(call->settings, &config));
+    config.smoothing = call->smoothing;
+    *out = stk_bert_masked(call->x, stk_pad_mask_of(call->settings, call->x, &mask), call->targets, &config);
+    return STK_OK;
+}
+
+static const stk_key keys[] = {
+    {.name = "size",
+     .type = STK_KEY_WORD,
+     .words = size_words,
+     .default_value = "base",
+     .doc = "12 layers of 768, 4 of 256, 2 of 128."},
+    STK_KEY_CLASSES("the data"),
+    {.name = "pad",
+     .type = STK_KEY_INT,
+     .least = 0,
+     .most = 2147483647,
+     .doc = "The token that sequences are filled up with, which nothing attends to. Default: all tokens count."},
+    STK_TRANSFORMER_KEYS,
+    {.name = NULL}};
+
+#define ROW(size)                                                                                                      \
+    {                                                                                                                  \
+        .name = "bert: {size: " size "}", .of = "128 tokens, 2 classes",                                               \
+        .fields = "tokens: {shape: [128], below: 30522}", .n_classes = 2                                               \
+    }
+const stk_model_class stk_model_class_bert = {
+    .key = {.name = "bert",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .no_short = true,
+            .doc = "Classes of sequences of tokens; Devlin et al. 2019. The data has tokens "
+                   "(or text, tokenized) and label."},
+    .takes = STK_MODEL_TAKES_TOKENS,
+    .has_classes = true,
+    .build = build,
+    .build_loss = build_loss,
+    .configure = configure,
+    .sample = {ROW("mini"), ROW("base")},
+    .place = 140,
+};

@@ -1,5 +1,5 @@
 /* A plain convolutional network. */
-#include "nn/layer.h"
+#include "nn/model_list.h"
 
 stk_value stk_cnn(stk_value x, const int64_t *widths, int n_widths, int64_t classes)
 {
@@ -14,3 +14,31 @@ stk_value stk_cnn(stk_value x, const int64_t *widths, int n_widths, int64_t clas
     }
     return stk_dense(stk_global_pool(x), classes);
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_model_call *call, stk_value *out)
+{
+    int64_t widths[STK_MOST_WIDTHS];
+    int n;
+    STK_RETURN_IF_ERROR(stk_some_widths_of(call->settings, "widths", widths, &n));
+    *out = stk_cnn(call->x, widths, n, call->n_classes);
+    return STK_OK;
+}
+
+static const stk_key keys[] = {
+    STK_KEY_WIDTHS("widths", "[32, 64, 128]", "Filters of each convolution; 2x2 max pooling stands between them."),
+    STK_KEY_CLASSES("the folder of images"),
+    {.name = NULL}};
+
+const stk_model_class stk_model_class_cnn = {
+    .key = {.name = "cnn",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .no_short = true,
+            .doc = "3x3 convolutions with batch norm, ReLU and pooling, global mean, dense."},
+    .has_classes = true,
+    .build = build,
+    .sample = {{.of = "32 x 32 x 3, 10 classes", .fields = "image: [32, 32, 3]", .n_classes = 10}},
+    .place = 20,
+};

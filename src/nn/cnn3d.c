@@ -1,5 +1,5 @@
 /* A small convolutional network for volumes and clips. */
-#include "nn/layer.h"
+#include "nn/model_list.h"
 #include "stoker/nn/layers.h"
 #include "stoker/nn/networks.h"
 
@@ -27,3 +27,28 @@ stk_value stk_cnn3d(stk_value x, const int64_t *widths, int n_widths, int64_t cl
     }
     return stk_dense(stk_global_pool(x), classes);
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_model_call *call, stk_value *out)
+{
+    int64_t widths[STK_MOST_WIDTHS];
+    int n;
+    STK_RETURN_IF_ERROR(stk_some_widths_of(call->settings, "widths", widths, &n));
+    *out = stk_cnn3d(call->x, widths, n, call->n_classes);
+    return STK_OK;
+}
+
+static const stk_key keys[] = {
+    STK_KEY_WIDTHS("widths", "[16, 32, 64]", "Filters of each convolution; 2x2x2 max pooling stands between them."),
+    STK_KEY_CLASSES("the data"),
+    {.name = NULL}};
+
+const stk_model_class stk_model_class_cnn3d = {
+    .key =
+        {.name = "cnn3d", .type = STK_KEY_MAP, .keys = keys, .no_short = true, .doc = "Volumes or clips to classes."},
+    .has_classes = true,
+    .build = build,
+    .sample = {{.of = "16 x 32 x 32 x 1, 4 classes", .fields = "image: [16, 32, 32, 1]", .n_classes = 4}},
+    .place = 120,
+};

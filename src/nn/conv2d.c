@@ -1,5 +1,8 @@
 /* Convolution over images [N,H,W,C] and volumes [N,D,H,W,C], with the ways of padding that people know. */
-#include "nn/layer.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/layer_list.h"
 
 /* Padding of one side of the image, before and after it. */
 static void set_padding(const stk_conv2d_config *c, int64_t size, int32_t *low, int32_t *high)
@@ -22,10 +25,10 @@ static bool check(const stk_layer *layer, const stk_conv2d_config *c)
 {
     int64_t n_channels = layer->shape.dim[layer->shape.rank - 1];
     if (!stk_layer_need_range(layer, "the number of filters", c->filters, 1, INT32_MAX) ||
-        !stk_layer_need_range(layer, "the kernel", c->kernel, 1, STK_MOST_WINDOW) ||
-        !stk_layer_need_range(layer, "the stride", c->stride, 1, STK_MOST_WINDOW) ||
-        !stk_layer_need_range(layer, "the dilation", c->dilation, 1, STK_MOST_WINDOW) ||
-        !stk_layer_need_range(layer, "the padding", c->padding, -1, STK_MOST_WINDOW) ||
+        !stk_layer_need_range(layer, "the kernel", c->kernel, 1, STK_MOST_KERNEL) ||
+        !stk_layer_need_range(layer, "the stride", c->stride, 1, STK_MOST_KERNEL) ||
+        !stk_layer_need_range(layer, "the dilation", c->dilation, 1, STK_MOST_KERNEL) ||
+        !stk_layer_need_range(layer, "the padding", c->padding, -1, STK_MOST_KERNEL) ||
         !stk_layer_need_range(layer, "the number of groups", c->groups, 1, INT32_MAX))
         return false;
     if (n_channels % c->groups || c->filters % c->groups) {
@@ -114,3 +117,107 @@ stk_value stk_depthwise_conv2d(stk_value x, int kernel)
 {
     return stk_depthwise_conv2d_with(x, &(stk_conv2d_config){.kernel = kernel ? kernel : -1});
 }
+
+/* --- in a recipe --- */
+
+static stk_status read_padding(const stk_yaml_node *padding, int *out)
+{
+    char *end;
+    *out = -1;
+    if (!strcmp(padding->text, "none") || !strcmp(padding->text, "0")) return STK_OK;
+    *out = 0;
+    if (!strcmp(padding->text, "same")) return STK_OK;
+    long pixels = strtol(padding->text, &end, 10);
+    if (*end || pixels < 0 || pixels > 1024)
+        return stk_yaml_fail(padding, "'padding' must be same, none, or pixels from 0 to 1024, not '%.40s'",
+                             padding->text);
+    *out = (int)pixels;
+    return STK_OK;
+}
+
+static stk_status build(const stk_yaml_node *s, stk_value (*make)(stk_value, const stk_conv2d_config *), stk_value *x)
+{
+    stk_conv2d_config config = {.filters = stk_yaml_int(s, "filters", 0),
+                                .kernel = (int)stk_yaml_int(s, "kernel", 3),
+                                .stride = (int)stk_yaml_int(s, "stride", 1),
+                                .dilation = (int)stk_yaml_int(s, "dilation", 1),
+                                .groups = (int)stk_yaml_int(s, "groups", 1),
+                                .no_bias = !stk_yaml_bool(s, "bias"),
+                                .like_keras = stk_yaml_is(s, "like", "keras"),
+                                .init = stk_initializer_of(s)};
+    STK_RETURN_IF_ERROR(read_padding(stk_yaml_get(s, "padding"), &config.padding));
+    *x = make(*x, &config);
+    return STK_OK;
+}
+
+static stk_status build_2d(const stk_yaml_node *s, stk_value *x)
+{
+    return build(s, stk_conv2d_with, x);
+}
+
+static stk_status build_3d(const stk_yaml_node *s, stk_value *x)
+{
+    return build(s, stk_conv3d_with, x);
+}
+
+static stk_status build_depthwise(const stk_yaml_node *s, stk_value *x)
+{
+    return build(s, stk_depthwise_conv2d_with, x);
+}
+
+#define SIZES                                                                                                          \
+    {.name = "kernel",                                                                                                 \
+     .type = STK_KEY_INT,                                                                                              \
+     .least = 1,                                                                                                       \
+     .most = 1024,                                                                                                     \
+     .default_value = "3",                                                                                             \
+     .doc = "All sides of the kernel."},                                                                               \
+        {.name = "stride",                                                                                             \
+         .type = STK_KEY_INT,                                                                                          \
+         .least = 1,                                                                                                   \
+         .most = 1024,                                                                                                 \
+         .default_value = "1",                                                                                         \
+         .doc = "Pixels between outputs."},                                                                            \
+    {                                                                                                                  \
+        .name = "dilation", .type = STK_KEY_INT, .least = 1, .most = 1024, .default_value = "1",                       \
+        .doc = "Pixels between taps."                                                                                  \
+    }
+#define REST                                                                                                           \
+    {.name = "padding", .type = STK_KEY_TEXT, .default_value = "same", .doc = "same, none, or pixels on each side."},  \
+        STK_KEY_BIAS, STK_KEY_INITIALIZER, STK_KEY_LIKE, STK_KEY_DTYPE,                                                \
+    {                                                                                                                  \
+        .name = NULL                                                                                                   \
+    }
+static const stk_key keys[] = {STK_KEY_COUNT("filters", 1e6, "Channels of the output."),
+                               SIZES,
+                               {.name = "groups",
+                                .type = STK_KEY_INT,
+                                .least = 1,
+                                .most = 1e6,
+                                .default_value = "1",
+                                .doc = "Groups of channels that do not mix."},
+                               REST};
+static const stk_key depthwise_keys[] = {
+    {.name = "filters",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e6,
+     .doc = "Channels of the output, a multiple of the input's. Default: as many."},
+    SIZES,
+    REST};
+
+const stk_layer_class stk_layer_class_conv2d = {
+    .key = {.name = "conv2d", .type = STK_KEY_MAP, .keys = keys, .doc = "Convolution."},
+    .build = build_2d,
+};
+const stk_layer_class stk_layer_class_conv3d = {
+    .key = {.name = "conv3d", .type = STK_KEY_MAP, .keys = keys, .doc = "Convolution of volumes."},
+    .build = build_3d,
+};
+const stk_layer_class stk_layer_class_depthwise_conv2d = {
+    .key = {.name = "depthwise_conv2d",
+            .type = STK_KEY_MAP,
+            .keys = depthwise_keys,
+            .doc = "A filter for each channel."},
+    .build = build_depthwise,
+};

@@ -1,5 +1,5 @@
 /* Dense layers: y = x weight^T + bias over the last axis. */
-#include "nn/layer.h"
+#include "nn/layer_list.h"
 
 stk_value stk_dense_with(stk_value x, const stk_dense_config *config)
 {
@@ -31,3 +31,24 @@ stk_value stk_dense(stk_value x, int64_t units)
 {
     return stk_dense_with(x, &(stk_dense_config){.units = units});
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_yaml_node *s, stk_value *x)
+{
+    stk_dense_config config = {
+        .units = stk_yaml_int(s, "units", 0), .no_bias = !stk_yaml_bool(s, "bias"), .init = stk_initializer_of(s)};
+    *x = stk_dense_with(*x, &config);
+    return STK_OK;
+}
+
+static const stk_key keys[] = {STK_KEY_COUNT("units", 1e8, "The width of the output."),
+                               STK_KEY_BIAS,
+                               STK_KEY_INITIALIZER,
+                               STK_KEY_DTYPE,
+                               {.name = NULL}};
+
+const stk_layer_class stk_layer_class_dense = {
+    .key = {.name = "dense", .type = STK_KEY_MAP, .keys = keys, .doc = "Every input to every output."},
+    .build = build,
+};

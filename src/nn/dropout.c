@@ -1,6 +1,6 @@
 /* Dropout: Srivastava et al. 2014. Masks are keyed by the global sample number, see graph/dropout.h. */
 #include "graph/query.h"
-#include "nn/layer.h"
+#include "nn/layer_list.h"
 
 stk_value stk_dropout(stk_value x, double rate)
 {
@@ -16,3 +16,25 @@ stk_value stk_dropout(stk_value x, double rate)
     stk_value sample = stk_graph_scalar_input(layer.graph, "sample", STK_I64);
     return stk_layer_end(&layer, stk_dropout_raw(x, seed, sample, rate, stream));
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_yaml_node *s, stk_value *x)
+{
+    *x = stk_dropout(*x, stk_yaml_real(s, "rate", 0));
+    return STK_OK;
+}
+
+static const stk_key keys[] = {{.name = "rate",
+                                .type = STK_KEY_REAL,
+                                .least = 0,
+                                .most = 0.99,
+                                .required = true,
+                                .doc = "The share that is zeroed in training."},
+                               STK_KEY_DTYPE,
+                               {.name = NULL}};
+
+const stk_layer_class stk_layer_class_dropout = {
+    .key = {.name = "dropout", .type = STK_KEY_MAP, .keys = keys, .doc = "Zeroes a share at random in training."},
+    .build = build,
+};

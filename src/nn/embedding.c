@@ -1,5 +1,5 @@
 /* Embeddings: a vector for each number. */
-#include "nn/layer.h"
+#include "nn/layer_list.h"
 
 stk_value stk_embedding_with(stk_value ids, const stk_embedding_config *config)
 {
@@ -25,3 +25,23 @@ stk_value stk_embedding(stk_value ids, int64_t rows, int64_t width)
 {
     return stk_embedding_with(ids, &(stk_embedding_config){.rows = rows, .width = width});
 }
+
+/* --- in a recipe --- */
+
+/* Whole numbers of other types as i32. */
+static stk_status build(const stk_yaml_node *s, stk_value *x)
+{
+    stk_dtype dtype = stk_value_dtype(*x);
+    if (dtype != STK_I32 && !stk_dtype_is_float(dtype)) *x = stk_cast_to(*x, STK_I32);
+    *x = stk_embedding(*x, stk_yaml_int(s, "rows", 0), stk_yaml_int(s, "width", 0));
+    return STK_OK;
+}
+
+static const stk_key keys[] = {STK_KEY_COUNT("rows", 2147483647, "Numbers that there are, from 0."),
+                               STK_KEY_COUNT("width", 1e6, "Numbers that each becomes."),
+                               {.name = NULL}};
+
+const stk_layer_class stk_layer_class_embedding = {
+    .key = {.name = "embedding", .type = STK_KEY_MAP, .keys = keys, .doc = "A vector for each whole number."},
+    .build = build,
+};

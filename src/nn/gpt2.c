@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nn/model_list.h"
 #include "nn/transformer.h"
 
 /* Weights are stored [in,out], as its Conv1D has them. */
@@ -41,16 +42,26 @@ stk_value stk_decoder_block(stk_value x, const stk_block_config *config)
     return stk_add(x, stk_dropout(conv1d(stk_gelu_tanh(y), width, into_sum, "mlp.c_proj"), c.dropout));
 }
 
+/* Name, layers, heads, width. */
+#define SIZES(X)                                                                                                       \
+    X("124m", 12, 12, 768)                                                                                             \
+    X("mini", 6, 6, 192)
+
+#define X(name, ...) name,
+static const char *const size_words[] = {SIZES(X) NULL};
+#undef X
+
 bool stk_gpt2_size(const char *size, stk_transformer_config *out)
 {
-    bool is_mini = !strcmp(size, "mini");
-    if (!is_mini && strcmp(size, "124m")) return false;
-    *out = (stk_transformer_config){.layers = is_mini ? 6 : 12,
-                                    .heads = is_mini ? 6 : 12,
-                                    .width = is_mini ? 192 : 768,
-                                    .vocabulary = 50257,
-                                    .positions = 1024};
-    return true;
+#define X(name, layers, heads, width) {layers, heads, width, 0, 50257, 1024, 0, 0},
+    static const stk_transformer_config sizes[] = {SIZES(X)};
+#undef X
+    for (int i = 0; size_words[i]; i++) {
+        if (strcmp(size_words[i], size)) continue;
+        *out = sizes[i];
+        return true;
+    }
+    return false;
 }
 
 stk_value stk_count_targets(stk_value targets)
@@ -127,3 +138,46 @@ stk_value stk_gpt2_logits(stk_value tokens, stk_value row_ids, const stk_transfo
     stk_scope_pop(graph);
     return stk_layer_end(&layer, stk_matmul(x, wte, false, true));
 }
+
+/* --- in a recipe --- */
+
+static stk_status configure(const stk_yaml_node *s, stk_transformer_config *out)
+{
+    return stk_transformer_configure(s, stk_gpt2_size, out);
+}
+
+static stk_status build_loss(const stk_model_call *call, stk_value *out)
+{
+    stk_transformer_config config;
+    STK_RETURN_IF_ERROR(configure(call->settings, &config));
+    config.smoothing = call->smoothing;
+    *out = stk_gpt2(call->x, call->targets, &config);
+    return STK_OK;
+}
+
+static const stk_key keys[] = {{.name = "size",
+                                .type = STK_KEY_WORD,
+                                .words = size_words,
+                                .default_value = "124m",
+                                .doc = "12 layers of 768, 6 of 192."},
+                               STK_TRANSFORMER_KEYS,
+                               {.name = NULL}};
+
+#define ROW(size)                                                                                                      \
+    {                                                                                                                  \
+        .name = "gpt2: {size: " size "}", .of = "1024 tokens",                                                         \
+        .fields = "tokens: {shape: [1024], below: 50257}, targets: {shape: [1024], below: 50257}"                      \
+    }
+const stk_model_class stk_model_class_gpt2 = {
+    .key = {.name = "gpt2",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .no_short = true,
+            .doc = "A language model; Radford et al. 2019. The data has tokens and targets."},
+    .takes = STK_MODEL_TAKES_TOKENS,
+    .generates = true,
+    .build_loss = build_loss,
+    .configure = configure,
+    .sample = {ROW("mini"), ROW("124m")},
+    .place = 160,
+};

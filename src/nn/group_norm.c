@@ -1,5 +1,5 @@
 /* Group normalisation: Wu & He 2018. */
-#include "nn/layer.h"
+#include "nn/layer_list.h"
 #include "stoker/nn/layers.h"
 
 stk_value stk_group_norm_with(stk_value x, const stk_group_norm_config *config)
@@ -30,3 +30,20 @@ stk_value stk_group_norm(stk_value x, int64_t groups)
 {
     return stk_group_norm_with(x, &(stk_group_norm_config){.groups = groups});
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_yaml_node *s, stk_value *x)
+{
+    stk_group_norm_config config = {.groups = stk_yaml_int(s, "groups", 1), .eps = stk_yaml_real(s, "eps", 0)};
+    *x = stk_group_norm_with(*x, &config);
+    return STK_OK;
+}
+
+static const stk_key keys[] = {
+    STK_KEY_COUNT("groups", 1e6, "Groups of neighbouring channels."), STK_KEY_EPS, STK_KEY_DTYPE, {.name = NULL}};
+
+const stk_layer_class stk_layer_class_group_norm = {
+    .key = {.name = "group_norm", .type = STK_KEY_MAP, .keys = keys, .doc = "Over groups; Wu & He 2018."},
+    .build = build,
+};

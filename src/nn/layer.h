@@ -42,7 +42,7 @@ bool stk_layer_need_sequence(const stk_layer *layer);
 bool stk_layer_need_range(const stk_layer *layer, const char *what, int64_t value, int64_t low, int64_t high);
 
 /* The limit of kernels, strides, padding and dilation: their products then fit in 32 bits. */
-enum { STK_MOST_WINDOW = 1 << 14 };
+enum { STK_MOST_KERNEL = 1 << 14 };
 
 /* Resolves an initialiser for a weight with that many inputs an output and outputs an input. */
 stk_init stk_initializer_resolve(stk_initializer init, double fan_in, double fan_out);

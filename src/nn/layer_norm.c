@@ -1,5 +1,5 @@
 /* Layer normalisation: Ba et al. 2016. */
-#include "nn/layer.h"
+#include "nn/layer_list.h"
 
 stk_value stk_layer_norm_with(stk_value x, const stk_layer_norm_config *config)
 {
@@ -25,3 +25,18 @@ stk_value stk_layer_norm(stk_value x)
 {
     return stk_layer_norm_with(x, NULL);
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_yaml_node *s, stk_value *x)
+{
+    *x = stk_layer_norm_with(*x, &(stk_layer_norm_config){.eps = stk_yaml_real(s, "eps", 0)});
+    return STK_OK;
+}
+
+static const stk_key keys[] = {STK_KEY_EPS, STK_KEY_DTYPE, {.name = NULL}};
+
+const stk_layer_class stk_layer_class_layer_norm = {
+    .key = {.name = "layer_norm", .type = STK_KEY_MAP, .keys = keys, .doc = "Over channels; Ba et al. 2016."},
+    .build = build,
+};

@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 
-#include "nn/layer.h"
+#include "nn/model_list.h"
 #include "stoker/nn/layers.h"
 #include "stoker/nn/networks.h"
 
@@ -69,3 +69,23 @@ stk_value stk_mobilenet_v2(stk_value x, int64_t classes, stk_resnet_stem stem)
     return stk_dense_with(stk_dropout(x, 0.2),
                           &(stk_dense_config){.units = classes, .deviation = 0.01, .name = "classifier.1"});
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_model_call *call, stk_value *out)
+{
+    *out = stk_mobilenet_v2(call->x, call->n_classes, stk_stem_of(call->settings));
+    return STK_OK;
+}
+
+static const stk_key keys[] = {
+    STK_KEY_STEM("cifar: two strides fewer, for small images."), STK_KEY_CLASSES("the data"), {.name = NULL}};
+
+const stk_model_class stk_model_class_mobilenet_v2 = {
+    .key = {.name = "mobilenet_v2", .type = STK_KEY_MAP, .keys = keys, .no_short = true, .doc = "Sandler et al. 2018."},
+    .has_classes = true,
+    .is_published = true,
+    .build = build,
+    .sample = {STK_SAMPLE_PHOTOS},
+    .place = 80,
+};

@@ -1,5 +1,5 @@
 /* Pooling and flattening: layers that change the shape and have no parameters. */
-#include "nn/layer.h"
+#include "nn/layer_list.h"
 #include "stoker/nn/layers.h"
 
 static stk_value pool(stk_value x, const char *kind, int n_dims, int size, int stride, int padding,
@@ -7,8 +7,8 @@ static stk_value pool(stk_value x, const char *kind, int n_dims, int size, int s
 {
     stk_layer layer;
     if (!stk_layer_begin(&layer, x, kind, NULL)) return stk_value_none(x.graph);
-    if (!stk_layer_need_space(&layer, n_dims) || !stk_layer_need_range(&layer, "the size", size, 1, STK_MOST_WINDOW) ||
-        !stk_layer_need_range(&layer, "the stride", stride, 1, STK_MOST_WINDOW) ||
+    if (!stk_layer_need_space(&layer, n_dims) || !stk_layer_need_range(&layer, "the size", size, 1, STK_MOST_KERNEL) ||
+        !stk_layer_need_range(&layer, "the stride", stride, 1, STK_MOST_KERNEL) ||
         /* More padding would give windows without a single pixel. */
         !stk_layer_need_range(&layer, "the padding", padding, 0, size / 2))
         return stk_value_none(x.graph);
@@ -116,3 +116,53 @@ stk_value stk_global_mean(stk_value x)
     uint32_t axes = inner_axes(&layer);
     return axes ? stk_layer_end(&layer, stk_reduce_mean(x, axes)) : stk_value_none(x.graph);
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_yaml_node *s, stk_value (*make)(stk_value, int, int, int), stk_value *x)
+{
+    int size = (int)stk_yaml_int(s, "size", 2);
+    *x = make(*x, size, (int)stk_yaml_int(s, "stride", size), (int)stk_yaml_int(s, "padding", 0));
+    return STK_OK;
+}
+
+static const stk_key keys[] = {
+    STK_KEY_COUNT("size", 1024, "All sides of the window."),
+    {.name = "stride", .type = STK_KEY_INT, .least = 1, .most = 1024, .doc = "Pixels between windows. Default: size."},
+    {.name = "padding",
+     .type = STK_KEY_INT,
+     .least = 0,
+     .most = 1024,
+     .default_value = "0",
+     .doc = "Pixels on each side."},
+    STK_KEY_DTYPE,
+    {.name = NULL}};
+
+#define POOL(kind, text)                                                                                               \
+    static stk_status build_##kind(const stk_yaml_node *s, stk_value *x)                                               \
+    {                                                                                                                  \
+        return build(s, stk_##kind##_with, x);                                                                         \
+    }                                                                                                                  \
+    const stk_layer_class stk_layer_class_##kind = {                                                                   \
+        .key = {.name = #kind, .type = STK_KEY_MAP, .keys = keys, .doc = text},                                        \
+        .build = build_##kind,                                                                                         \
+    };
+POOL(max_pool, "The largest of each window.")
+POOL(avg_pool, "The mean of each window; padding is not counted.")
+POOL(max_pool3d, "The same for volumes.")
+POOL(avg_pool3d, "The same for volumes.")
+
+const stk_layer_class stk_layer_class_global_pool = {
+    .key = {.name = "global_pool",
+            .type = STK_KEY_NONE,
+            .doc = "The mean of the whole image or volume, for each channel."},
+    .apply = stk_global_mean,
+};
+const stk_layer_class stk_layer_class_global_max_pool = {
+    .key = {.name = "global_max_pool", .type = STK_KEY_NONE, .doc = "The largest of all positions, for each channel."},
+    .apply = stk_global_max_pool,
+};
+const stk_layer_class stk_layer_class_flatten = {
+    .key = {.name = "flatten", .type = STK_KEY_NONE, .doc = "An image to one row."},
+    .apply = stk_flatten,
+};

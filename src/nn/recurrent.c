@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "graph/query.h"
-#include "nn/layer.h"
+#include "nn/model_list.h"
 
 enum { MOST_GATES = 4 };
 
@@ -212,3 +212,91 @@ stk_value stk_classify_recurrent(stk_value tokens, const stk_recurrent_classifie
     if (c.dropout != 0) last = stk_dropout(last, c.dropout);
     return stk_dense(last, classes);
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_model_call *call, stk_recurrent_kind kind, stk_value *out)
+{
+    const stk_yaml_node *s = call->settings;
+    stk_value mask;
+    stk_recurrent_classifier c = {.vocabulary = stk_yaml_int(s, "vocabulary", 0),
+                                  .width = stk_yaml_int(s, "width", 0),
+                                  .dropout = stk_yaml_real(s, "dropout", 0)};
+    c.recurrent = (stk_recurrent_config){.kind = kind,
+                                         .units = stk_yaml_int(s, "units", 0),
+                                         .layers = (int)stk_yaml_int(s, "layers", 1),
+                                         .bidirectional = stk_yaml_bool(s, "bidirectional"),
+                                         .dropout = c.dropout,
+                                         .mask = stk_pad_mask_of(s, call->x, &mask)};
+    *out = stk_classify_recurrent(call->x, &c, call->n_classes);
+    return STK_OK;
+}
+
+static stk_status build_lstm(const stk_model_call *call, stk_value *out)
+{
+    return build(call, STK_RECURRENT_LSTM, out);
+}
+
+static stk_status build_gru(const stk_model_call *call, stk_value *out)
+{
+    return build(call, STK_RECURRENT_GRU, out);
+}
+
+static const stk_key keys[] = {
+    {.name = "vocabulary",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 2147483647,
+     .required = true,
+     .doc = "Rows of the embedding; tokens are below it."},
+    {.name = "width", .type = STK_KEY_INT, .least = 1, .most = 1e6, .default_value = "128", .doc = "Of the embedding."},
+    {.name = "units",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e6,
+     .default_value = "128",
+     .doc = "Of the state, in each direction."},
+    {.name = "layers",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 100,
+     .default_value = "1",
+     .doc = "One upon the other."},
+    {.name = "bidirectional",
+     .type = STK_KEY_BOOL,
+     .default_value = "false",
+     .doc = "A second state, from the end to the start."},
+    {.name = "dropout",
+     .type = STK_KEY_REAL,
+     .least = 0,
+     .most = 0.99,
+     .default_value = "0",
+     .doc = "Of embeddings, between layers, and of the last state."},
+    {.name = "pad",
+     .type = STK_KEY_INT,
+     .least = 0,
+     .most = 2147483647,
+     .doc = "The token that sequences are filled up with, at which the state stays as it is. Default: all count."},
+    STK_KEY_CLASSES("the data"),
+    {.name = "length",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1 << 24,
+     .doc = "Tokens of a sample, which the data must have. Default: as many as the data has."},
+    {.name = NULL}};
+
+#define RECURRENT(kind, place_, text)                                                                                  \
+    const stk_model_class stk_model_class_##kind = {                                                                   \
+        .key = {.name = #kind, .type = STK_KEY_MAP, .keys = keys, .no_short = true, .doc = text},                      \
+        .takes = STK_MODEL_TAKES_TOKENS,                                                                               \
+        .has_classes = true,                                                                                           \
+        .build = build_##kind,                                                                                         \
+        .sample = {{.name = #kind ": {vocabulary: 30522}",                                                             \
+                    .of = "32 tokens, 2 classes",                                                                      \
+                    .fields = "tokens: {shape: [32], below: 30522}",                                                   \
+                    .n_classes = 2}},                                                                                  \
+        .place = place_,                                                                                               \
+    };
+RECURRENT(lstm, 150,
+          "Classes of sequences of tokens: embedding, LSTM, dense on its last state; Hochreiter & Schmidhuber 1997.")
+RECURRENT(gru, 151, "The same with a GRU; Cho et al. 2014.")

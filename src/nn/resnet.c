@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "nn/layer.h"
+#include "nn/model_list.h"
 
 typedef struct resnet_size {
     int depth; /* layers with weights */
@@ -91,3 +91,28 @@ stk_value stk_resnet18(stk_value x, int64_t classes, stk_resnet_stem stem)
 {
     return stk_resnet(x, 18, classes, stem);
 }
+
+/* --- in a recipe --- */
+
+static const stk_key keys[] = {STK_KEY_STEM("imagenet: 7x7 stride 2 and pooling; cifar: 3x3, for small images."),
+                               STK_KEY_CLASSES("the folder of images"),
+                               {.name = NULL}};
+
+#define RESNET(depth, place_, text)                                                                                    \
+    static stk_status build##depth(const stk_model_call *call, stk_value *out)                                         \
+    {                                                                                                                  \
+        *out = stk_resnet(call->x, depth, call->n_classes, stk_stem_of(call->settings));                               \
+        return STK_OK;                                                                                                 \
+    }                                                                                                                  \
+    const stk_model_class stk_model_class_resnet##depth = {                                                            \
+        .key = {.name = "resnet" #depth, .type = STK_KEY_MAP, .keys = keys, .no_short = true, .doc = text},            \
+        .has_classes = true,                                                                                           \
+        .is_published = true,                                                                                          \
+        .build = build##depth,                                                                                         \
+        .sample = {STK_SAMPLE_PHOTOS},                                                                                 \
+        .place = place_,                                                                                               \
+    };
+RESNET(18, 40, "He et al. 2016.")
+RESNET(34, 50, "He et al. 2016.")
+RESNET(50, 60, "With bottlenecks, their stride in the 3x3 convolution (v1.5).")
+RESNET(101, 70, "The same, deeper.")

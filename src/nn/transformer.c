@@ -1,8 +1,6 @@
 /* See nn/transformer.h. */
 #include "nn/transformer.h"
 
-#include "stoker/nn/layers.h"
-
 stk_value stk_normal_dense(stk_value x, int64_t units, const char *name)
 {
     return stk_dense_with(x, &(stk_dense_config){.units = units, .deviation = STK_TRANSFORMER_DEVIATION, .name = name});
@@ -55,14 +53,6 @@ bool stk_transformer_check(const stk_layer *layer, const stk_transformer_config 
            stk_layer_need_range(layer, "the hidden width", c->hidden, 0, INT32_MAX);
 }
 
-stk_value stk_positions(stk_value x, int64_t rows, const char *name)
-{
-    stk_layer layer;
-    if (!stk_layer_begin(&layer, x, "positions", name)) return stk_value_none(x.graph);
-    if (!stk_layer_need_range(&layer, "rows", rows, 1, INT32_MAX)) return stk_value_none(x.graph);
-    return stk_add_positions(x, rows, stk_layer_own_name(&layer));
-}
-
 stk_value stk_tied_loss(stk_value x, stk_value weight, stk_value targets, double smoothing)
 {
     stk_shape shape = stk_value_shape(x);
@@ -75,4 +65,20 @@ stk_value stk_tied_loss(stk_value x, stk_value weight, stk_value targets, double
     stk_value one = stk_graph_constant(x.graph, STK_F32, (stk_shape){.rank = 0}, 1);
     stk_value count = stk_max(stk_count_targets(targets), one);
     return stk_div(sum, stk_cast_to(count, stk_value_dtype(sum)));
+}
+
+stk_status stk_transformer_configure(const stk_yaml_node *s,
+                                     bool (*get_size)(const char *size, stk_transformer_config *out),
+                                     stk_transformer_config *out)
+{
+    const stk_yaml_node *size = stk_yaml_get(s, "size");
+    if (!get_size(size->text, out)) return stk_yaml_fail(size, "there is no size '%.60s'", size->text);
+    out->layers = (int)stk_yaml_int(s, "layers", out->layers);
+    out->heads = (int)stk_yaml_int(s, "heads", out->heads);
+    out->width = stk_yaml_int(s, "width", out->width);
+    out->hidden = stk_yaml_int(s, "hidden", out->hidden);
+    out->vocabulary = stk_yaml_int(s, "vocabulary", out->vocabulary);
+    out->positions = stk_yaml_int(s, "positions", out->positions);
+    out->dropout = stk_yaml_real(s, "dropout", out->dropout);
+    return STK_OK;
 }

@@ -1,7 +1,7 @@
 /* U-Net: Ronneberger et al. 2015, with padding and batch norm, so that what comes out is as large as what goes in. */
 #include <stdio.h>
 
-#include "nn/layer.h"
+#include "nn/model_list.h"
 #include "stoker/nn/networks.h"
 
 enum { MOST_DEPTHS = 8 };
@@ -54,3 +54,33 @@ stk_value stk_unet(stk_value x, const int64_t *widths, int n_widths, int64_t cla
     }
     return stk_conv2d_with(x, &(stk_conv2d_config){.filters = classes, .kernel = 1, .name = "out"});
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_model_call *call, stk_value *out)
+{
+    int64_t widths[STK_MOST_WIDTHS];
+    int n;
+    STK_RETURN_IF_ERROR(stk_some_widths_of(call->settings, "widths", widths, &n));
+    *out = stk_unet(call->x, widths, n, call->n_classes);
+    return STK_OK;
+}
+
+static const stk_key keys[] = {
+    STK_KEY_WIDTHS("widths", "[64, 128, 256, 512, 1024]", "Channels at each depth; sides are halved in between."),
+    STK_KEY_CLASSES("the data"),
+    {.name = NULL}};
+
+const stk_model_class stk_model_class_unet = {
+    .key = {.name = "unet",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .no_short = true,
+            .doc = "An image to a class for each pixel; Ronneberger et al. 2015."},
+    .has_classes = true,
+    .build = build,
+    .sample = {{.name = "unet: {classes: 2}",
+                .of = "256 x 256 x 3, a class a pixel",
+                .fields = "image: [256, 256, 3], mask: {shape: [256, 256], below: 2}"}},
+    .place = 100,
+};

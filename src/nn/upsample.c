@@ -1,5 +1,5 @@
 /* Larger images and volumes without parameters. */
-#include "nn/layer.h"
+#include "nn/layer_list.h"
 #include "stoker/nn/layers.h"
 
 enum { MOST_SCALE = 64 };
@@ -74,3 +74,27 @@ stk_value stk_upsample_linear(stk_value x, int scale)
         x = stretch_axis(&layer, x, axis, scale);
     return stk_layer_end(&layer, x);
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_yaml_node *s, stk_value *x)
+{
+    int scale = (int)stk_yaml_int(s, "scale", 1);
+    *x = stk_yaml_is(s, "mode", "linear") ? stk_upsample_linear(*x, scale) : stk_upsample_nearest(*x, scale);
+    return STK_OK;
+}
+
+static const char *const mode_words[] = {"nearest", "linear", NULL};
+static const stk_key keys[] = {STK_KEY_COUNT("scale", MOST_SCALE, "How many times larger each side becomes."),
+                               {.name = "mode",
+                                .type = STK_KEY_WORD,
+                                .words = mode_words,
+                                .default_value = "nearest",
+                                .doc = "linear: bilinear, of volumes trilinear, without aligned corners."},
+                               STK_KEY_DTYPE,
+                               {.name = NULL}};
+
+const stk_layer_class stk_layer_class_upsample = {
+    .key = {.name = "upsample", .type = STK_KEY_MAP, .keys = keys, .doc = "A larger image or volume."},
+    .build = build,
+};

@@ -1,7 +1,7 @@
 /* VGG-16: Simonyan & Zisserman 2015. Names and initialisation are torchvision's: features.0, ..., classifier.6. */
 #include <stdio.h>
 
-#include "nn/layer.h"
+#include "nn/model_list.h"
 #include "stoker/nn/layers.h"
 #include "stoker/nn/networks.h"
 
@@ -37,3 +37,24 @@ stk_value stk_vgg16(stk_value x, int64_t hidden, int64_t classes)
     x = stk_dropout(stk_relu(dense(x, hidden, "classifier.3")), 0.5);
     return dense(x, classes, "classifier.6");
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_model_call *call, stk_value *out)
+{
+    *out = stk_vgg16(call->x, stk_yaml_int(call->settings, "hidden", 4096), call->n_classes);
+    return STK_OK;
+}
+
+static const stk_key keys[] = {STK_KEY_NUMBER("hidden", "4096", "The width of the two dense layers before the last."),
+                               STK_KEY_CLASSES("the data"),
+                               {.name = NULL}};
+
+const stk_model_class stk_model_class_vgg16 = {
+    .key = {.name = "vgg16", .type = STK_KEY_MAP, .keys = keys, .no_short = true, .doc = "Simonyan & Zisserman 2015."},
+    .has_classes = true,
+    .is_published = true,
+    .build = build,
+    .sample = {STK_SAMPLE_PHOTOS},
+    .place = 30,
+};

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nn/model_list.h"
 #include "nn/transformer.h"
 #include "stoker/nn/vit.h"
 
@@ -55,17 +56,24 @@ stk_value stk_prenorm_block(stk_value x, const stk_block_config *config)
     return stk_add(x, stk_dropout(y, c.dropout));
 }
 
+/* Name, layers, heads, patch, width. */
+#define SIZES(X)                                                                                                       \
+    X("tiny", 12, 3, 16, 192)                                                                                          \
+    X("small", 12, 6, 16, 384)                                                                                         \
+    X("base", 12, 12, 16, 768)
+
+#define X(name, ...) name,
+static const char *const size_words[] = {SIZES(X) NULL};
+#undef X
+
 bool stk_vit_size(const char *size, stk_vit_config *out)
 {
-    static const struct {
-        const char *name;
-        int layers, heads, patch;
-        int64_t width;
-    } sizes[] = {{"tiny", 12, 3, 16, 192}, {"small", 12, 6, 16, 384}, {"base", 12, 12, 16, 768}};
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        if (strcmp(sizes[i].name, size)) continue;
-        *out = (stk_vit_config){
-            .layers = sizes[i].layers, .heads = sizes[i].heads, .patch = sizes[i].patch, .width = sizes[i].width};
+#define X(name, layers, heads, patch, width) {layers, heads, patch, width, 0, 0, 0, 0},
+    static const stk_vit_config sizes[] = {SIZES(X)};
+#undef X
+    for (int i = 0; size_words[i]; i++) {
+        if (strcmp(size_words[i], size)) continue;
+        *out = sizes[i];
         return true;
     }
     return false;
@@ -127,3 +135,68 @@ stk_value stk_vit(stk_value x, const stk_vit_config *config, int64_t classes)
     x = stk_reshape(x, STK_SHAPE(STK_ANY, c.width));
     return stk_dense_with(x, &(stk_dense_config){.units = classes, .init = STK_INIT_ZERO, .name = "heads.head"});
 }
+
+/* --- in a recipe --- */
+
+static stk_status build(const stk_model_call *call, stk_value *out)
+{
+    const stk_yaml_node *s = call->settings, *size = stk_yaml_get(s, "size");
+    stk_vit_config c;
+    if (!stk_vit_size(size->text, &c)) return stk_yaml_fail(size, "there is no size '%.60s'", size->text);
+    c.layers = (int)stk_yaml_int(s, "layers", c.layers);
+    c.heads = (int)stk_yaml_int(s, "heads", c.heads);
+    c.patch = (int)stk_yaml_int(s, "patch", c.patch);
+    c.width = stk_yaml_int(s, "width", c.width);
+    c.hidden = stk_yaml_int(s, "hidden", c.hidden);
+    c.dropout = stk_yaml_real(s, "dropout", 0);
+    c.eps = stk_yaml_real(s, "eps", 0);
+    *out = stk_vit(call->x, &c, call->n_classes);
+    return STK_OK;
+}
+
+#define MAYBE(key, text)                                                                                               \
+    {                                                                                                                  \
+        .name = key, .type = STK_KEY_INT, .least = 1, .most = 1e6, .doc = text                                         \
+    }
+static const stk_key keys[] = {{.name = "size",
+                                .type = STK_KEY_WORD,
+                                .words = size_words,
+                                .default_value = "base",
+                                .doc = "12 layers of 192, 384 or 768."},
+                               MAYBE("patch", "Sides of the patches in pixels. Default: 16."),
+                               MAYBE("layers", "Default: as size says."),
+                               MAYBE("heads", "Default: as size says."),
+                               MAYBE("width", "Default: as size says."),
+                               MAYBE("hidden", "Default: four times the width."),
+                               {.name = "dropout",
+                                .type = STK_KEY_REAL,
+                                .default_value = "0",
+                                .least = 0,
+                                .most = 0.99,
+                                .doc = "Of what blocks add."},
+                               {.name = "eps",
+                                .type = STK_KEY_REAL,
+                                .default_value = "1e-6",
+                                .least = 0,
+                                .above = true,
+                                .doc = "Of the layer norms, torchvision's; Hugging Face's ViTs have 1e-12."},
+                               STK_KEY_CLASSES("the data"),
+                               {.name = NULL}};
+
+#define ROW(size)                                                                                                      \
+    {                                                                                                                  \
+        .name = "vit: {size: " size "}", .of = "224 x 224 x 3, 1000 classes", .fields = "image: [224, 224, 3]",        \
+        .n_classes = 1000                                                                                              \
+    }
+const stk_model_class stk_model_class_vit = {
+    .key = {.name = "vit",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .no_short = true,
+            .doc = "Patches as a sequence; Dosovitskiy et al. 2021."},
+    .has_classes = true,
+    .is_published = true,
+    .build = build,
+    .sample = {ROW("tiny"), ROW("base")},
+    .place = 90,
+};

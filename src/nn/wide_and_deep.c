@@ -1,7 +1,7 @@
 /* Wide and deep, for tables: Cheng et al. 2016. */
 #include <stdio.h>
 
-#include "nn/layer.h"
+#include "nn/model_list.h"
 #include "stoker/nn/networks.h"
 
 enum { MOST_IDS = 64 };
@@ -51,3 +51,64 @@ stk_value stk_wide_and_deep(const stk_value *ids, const int64_t *rows, int n_ids
     stk_value wide = build_wide(ids, rows, n_ids, numbers, outputs);
     return stk_add(wide, build_deep(ids, rows, n_ids, numbers, width, hidden, n_hidden, outputs));
 }
+
+/* --- in a recipe --- */
+
+/* A field of whole numbers as i32 [N]. */
+static stk_status add_category(const stk_model_call *call, const stk_yaml_node *node, stk_value *out)
+{
+    STK_RETURN_IF_ERROR(call->get_field(call->data, node, node->key, out));
+    stk_dtype dtype = stk_value_dtype(*out);
+    if (stk_dtype_is_float(dtype) || stk_value_shape(*out).rank != 1)
+        return stk_yaml_fail_key(node, "field '%s' is no whole number", node->key);
+    if (dtype != STK_I32) *out = stk_cast_to(*out, STK_I32);
+    return STK_OK;
+}
+
+static stk_status build(const stk_model_call *call, stk_value *out)
+{
+    stk_value ids[MOST_IDS], numbers = call->x;
+    int64_t rows[MOST_IDS], hidden[STK_MOST_WIDTHS];
+    int n = 0, n_hidden;
+    const stk_yaml_node *s = call->settings, *categories = stk_yaml_get(s, "categories");
+    const stk_yaml_node *field = stk_yaml_get(s, "numbers");
+    for (const stk_yaml_node *node = categories ? categories->child : NULL; node; node = node->next, n++) {
+        if (n == MOST_IDS) return stk_yaml_fail(categories, "more than %d categories", MOST_IDS);
+        STK_RETURN_IF_ERROR(add_category(call, node, &ids[n]));
+        rows[n] = node->integer;
+    }
+    if (field) STK_RETURN_IF_ERROR(call->get_field(call->data, field, field->text, &numbers));
+    if (field && stk_value_shape(numbers).rank == 1) numbers = stk_reshape(numbers, STK_SHAPE(STK_ANY, 1));
+    if (n == 0 && !field)
+        return stk_yaml_fail(s, "'wide_and_deep' needs 'categories' or 'numbers': fields of the data");
+    STK_RETURN_IF_ERROR(stk_widths_of(s, "hidden", hidden, &n_hidden));
+    *out = stk_wide_and_deep(ids, rows, n, numbers, stk_yaml_int(s, "width", 8), hidden, n_hidden,
+                             stk_yaml_int(s, "outputs", 1));
+    return STK_OK;
+}
+
+static const stk_key rows_key = {.name = "rows", .type = STK_KEY_INT, .least = 1, .most = 2147483647};
+static const stk_key keys[] = {{.name = "categories",
+                                .type = STK_KEY_NAMED,
+                                .element = &rows_key,
+                                .doc = "Fields of whole numbers, and how many each can be: {user: 5000, item: 300}."},
+                               {.name = "numbers", .type = STK_KEY_TEXT, .doc = "A field of numbers. Default: none."},
+                               STK_KEY_NUMBER("width", "8", "Numbers that a category becomes."),
+                               STK_KEY_WIDTHS("hidden", "[64, 32]", "The widths of the deep part's hidden layers."),
+                               STK_KEY_NUMBER("outputs", "1", "Numbers that come out."),
+                               {.name = NULL}};
+
+const stk_model_class stk_model_class_wide_and_deep = {
+    .key = {.name = "wide_and_deep",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .no_short = true,
+            .doc = "Tables; Cheng et al. 2016."},
+    .takes = STK_MODEL_TAKES_FIELDS,
+    .build = build,
+    .sample = {{.name = "wide_and_deep: {categories: {a: 100, b: 100}, numbers: x}",
+                .of = "2 categories, 8 numbers",
+                .fields = "a: {shape: [], below: 100}, b: {shape: [], below: 100}, x: [8], label: [1]",
+                .rest = "loss: bce"}},
+    .place = 130,
+};

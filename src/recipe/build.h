@@ -65,30 +65,38 @@ stk_status stk_build_n_classes(const stk_recipe *recipe, const stk_dataset *trai
 stk_status stk_build_check_names(const stk_recipe *recipe, const stk_model *model);
 /* The model's error, if it has one, with the recipe's place before it. */
 stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *model);
-/* The networks of stoker/nn/networks.h and vit.h: the output for *out, the input. False: the recipe's is none of them.
- */
-bool stk_build_is_network(const char *kind);
-stk_status stk_build_named(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value *out);
 /* The field that the model learns, by its name, whether or not train has it; the recipe has a model. Borrowed. */
 const char *stk_build_target(const stk_recipe *recipe, const stk_dataset *train);
 /* Adds the target and the recipe's loss for an output [N,...]. */
 stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output);
-/* BERT, GPT-2, lstm and gru, whose samples are tokens: inputs, network and loss, into a new model. */
-bool stk_build_takes_tokens(const char *kind);
-/* Writes the 'vocabulary' of bert and gpt2 into a recipe that leaves it out: as many tokens as the tokenizer of the
- * training data has, or the note beside its files says, whose paths are found; else, and without from_data, as many as
- * the size has of its own. */
+/* Writes the 'vocabulary' of a network that has such a key by itself into a recipe that leaves it out: as many tokens
+ * as the tokenizer of the training data has, or the note beside its files says, whose paths are found; else, and
+ * without from_data, as many as the size has of its own. */
 stk_status stk_build_fill_vocabulary(stk_recipe *recipe, bool from_data);
-stk_transformer_config stk_build_transformer_config(const stk_recipe *recipe);
-stk_status stk_build_of_tokens(const stk_recipe *recipe, const stk_dataset *train, stk_model *model);
-/* A `layers:` list on *x, which is no value where the list begins with a field. Fields of train that it names become
- * inputs of the model. Errors name the line, the layer and the shapes. */
-stk_status stk_build_layers(const stk_yaml_node *layers, const stk_dataset *train, stk_model *model, stk_value *x);
-/* One layer of a list that takes no other values. Errors of its arguments are the graph's. */
-stk_status stk_build_layer(const stk_yaml_node *settings, stk_value *x);
-/* The model's input that takes that field of train, made where there is none. */
-stk_status stk_build_field(const stk_yaml_node *place, const stk_dataset *train, stk_model *model, const char *field,
-                           stk_value *out);
+/* Of a network whose descriptor has `configure`. */
+stk_status stk_build_transformer_config(const stk_recipe *recipe, stk_transformer_config *out);
+/* What its descriptor says; false without a model. */
+bool stk_build_takes_tokens(const stk_recipe *recipe);
+bool stk_build_generates(const stk_recipe *recipe);
+
+/* The descriptors of models and layers; NULL past the last, or when there is none of that name. */
+const struct stk_model_class *stk_model_class_at(int i);
+const struct stk_model_class *stk_model_class_find(const char *name);
+struct stk_layer_class; /* nn/layer_class.h */
+const struct stk_layer_class *stk_layer_class_find(const char *name);
+
+/* Whose fields become inputs of a model; all are borrowed. */
+typedef struct stk_model_data {
+    const stk_recipe *recipe;
+    const stk_dataset *train;
+    stk_model *model;
+} stk_model_data;
+/* The model's input that takes that field, made where there is none. */
+stk_status stk_build_field(const stk_model_data *data, const stk_yaml_node *place, const char *field, stk_value *out);
+/* The field that networks begin with, whatever it is called: f32, or i32 with takes_whole. */
+stk_status stk_build_input(const stk_model_data *data, bool takes_whole, stk_value *out);
+/* A field of tokens i32 [T]; NULL: tokens, or text. */
+stk_status stk_build_tokens(const stk_model_data *data, const char *field, stk_value *out);
 /* The stage of one entry of a `stages:` list. */
 stk_status stk_build_stage(const stk_yaml_node *stage, stk_stage **out);
 /* Device, threads, seed, schedule, limits. Borrows recipe's texts; no callbacks are set. */

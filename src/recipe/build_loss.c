@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "graph/query.h"
+#include "nn/model_list.h"
 #include "recipe/build.h"
 #include "stoker/nn/loss.h"
 #include "tensor/shape.h"
@@ -26,9 +27,9 @@ static bool has_field(const stk_dataset *dataset, const char *field)
 const char *stk_build_target(const stk_recipe *recipe, const stk_dataset *train)
 {
     const stk_yaml_node *given = stk_yaml_get(recipe->loss, "target");
-    if (!strcmp(recipe->model_kind, "gpt2") || !strcmp(recipe->loss->key, "masked_lm")) return "targets";
+    if (!recipe->model_class->build || !strcmp(recipe->loss->key, "masked_lm")) return "targets";
     if (given) return given->text;
-    if (!strcmp(recipe->model_kind, "autoencoder")) return "image";
+    if (recipe->model_class->target) return recipe->model_class->target;
     return !has_field(train, "label") && has_field(train, "mask") ? "mask" : "label";
 }
 

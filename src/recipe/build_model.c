@@ -1,13 +1,11 @@
-/* Models from a recipe: the networks by name, and `layers:` lists. See recipe/build.h. */
-#include <stdlib.h>
+/* Models from a recipe: inputs, the network that its descriptor builds, and the loss. See recipe/build.h. */
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "nn/model_list.h"
 #include "recipe/build.h"
-#include "tensor/shape.h"
-
-/* --- networks by name --- */
+#include "stoker/nn/transformer.h"
 
 stk_status stk_build_n_classes(const stk_recipe *recipe, const stk_dataset *train, int64_t *out)
 {
@@ -20,46 +18,6 @@ stk_status stk_build_n_classes(const stk_recipe *recipe, const stk_dataset *trai
                          recipe->model_kind, recipe->model_kind);
 }
 
-static stk_status read_widths(const stk_yaml_node *list, int64_t widths[256], int *n)
-{
-    *n = 0;
-    for (const stk_yaml_node *width = list->child; width; width = width->next) {
-        if (*n == 256) return stk_yaml_fail(list, "more than 256 widths");
-        widths[(*n)++] = width->integer;
-    }
-    return STK_OK;
-}
-
-static stk_status build_network(const stk_recipe *recipe, const stk_dataset *train, stk_model *network, stk_value x,
-                                stk_value *out)
-{
-    const stk_yaml_node *model = recipe->model;
-    int64_t widths[256], classes;
-    int n;
-    if (!strcmp(recipe->model_kind, "layers")) {
-        if (model->n_children == 0) return stk_yaml_fail(model, "'layers' is empty");
-        *out = x;
-        return stk_build_layers(model, train, network, out);
-    }
-    if (stk_build_is_network(recipe->model_kind)) {
-        *out = x;
-        return stk_build_named(recipe, train, network, out);
-    }
-    STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, train, &classes));
-    if (!strcmp(recipe->model_kind, "mlp")) {
-        STK_RETURN_IF_ERROR(read_widths(stk_yaml_get(model, "hidden"), widths, &n));
-        *out = stk_mlp(x, widths, n, stk_yaml_real(model, "dropout", 0), classes);
-    } else if (!strcmp(recipe->model_kind, "cnn")) {
-        STK_RETURN_IF_ERROR(read_widths(stk_yaml_get(model, "widths"), widths, &n));
-        if (n == 0) return stk_yaml_fail(stk_yaml_get(model, "widths"), "'widths' is empty");
-        *out = stk_cnn(x, widths, n, classes);
-    } else { /* resnet18 and its like */
-        int depth = atoi(recipe->model_kind + strlen("resnet"));
-        *out = stk_resnet(x, depth, classes, stk_yaml_is(model, "stem", "cifar") ? STK_STEM_CIFAR : STK_STEM_IMAGENET);
-    }
-    return STK_OK;
-}
-
 stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *model)
 {
     stk_text why = {0};
@@ -70,49 +28,65 @@ stk_status stk_build_check_model(const stk_recipe *recipe, const stk_model *mode
     return status;
 }
 
-/* The field that the network begins with: the first of these that the data has. */
-static const char *find_input(const stk_dataset *train)
+bool stk_build_takes_tokens(const stk_recipe *recipe)
 {
-    static const char *const names[] = {"image", "clip", "volume", "x", "features", "tokens", "text"};
-    stk_tensor_desc desc;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (stk_dataset_field(train, names[i], false, &desc.dtype, &desc.shape) == STK_OK) return names[i];
-    return "image"; /* Asking for it says what there is. */
+    return recipe->model_class && recipe->model_class->takes == STK_MODEL_TAKES_TOKENS;
 }
 
-static stk_status add_input(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value *out)
+bool stk_build_generates(const stk_recipe *recipe)
 {
-    stk_tensor_desc desc;
-    char text[STK_SHAPE_TEXT_BYTES];
-    const char *field = find_input(train);
-    bool is_list = !strcmp(recipe->model_kind, "layers");
-    STK_RETURN_IF_ERROR(stk_dataset_field(train, field, true, &desc.dtype, &desc.shape));
-    if (!stk_shape_known(desc.shape))
-        return stk_yaml_fail(recipe->pad ? recipe->pad : recipe->part[STK_PART_TRAIN].node,
-                             "field '%s' has another length in every batch: training needs one, so set "
-                             "'length'",
-                             field);
-    if (desc.dtype != STK_F32 && !(is_list && desc.dtype == STK_I32))
-        return stk_yaml_fail(
-            recipe->part[STK_PART_TRAIN].node,
-            "the model wants images in f32, and field '%s' comes as %s after all stages: add the stage "
-            "{scale: 1/255} or {normalize: ...}",
-            field, stk_desc_text(desc, text));
-    *out = stk_model_input_named(model, field, desc.dtype, desc.shape);
+    return recipe->model_class && recipe->model_class->generates;
+}
+
+stk_status stk_build_transformer_config(const stk_recipe *recipe, stk_transformer_config *out)
+{
+    STK_RETURN_IF_ERROR(recipe->model_class->configure(recipe->model, out));
+    out->smoothing = recipe->smoothing;
     return STK_OK;
 }
 
-/* A network from one field of a sample, or with `layers` from several, into a new model. */
-static stk_status build_images(const stk_recipe *recipe, const stk_dataset *train, stk_model *model)
+static bool hides_tokens(const stk_recipe *recipe)
 {
-    const stk_yaml_node *first = recipe->model->child;
-    bool names_input = !strcmp(recipe->model_kind, "layers") && first && !strcmp(first->child->key, "from");
-    names_input = names_input || !strcmp(recipe->model_kind, "wide_and_deep");
-    stk_value x = {stk_model_graph(model), -1}, output;
-    if (!names_input) STK_RETURN_IF_ERROR(add_input(recipe, train, model, &x));
-    STK_RETURN_IF_ERROR(build_network(recipe, train, model, x, &output));
-    STK_RETURN_IF_ERROR(stk_build_check_model(recipe, model));
-    return stk_build_loss(recipe, train, model, output);
+    return !strcmp(recipe->loss->key, "masked_lm");
+}
+
+/* A network's own loss of all positions. */
+static stk_status build_own_loss(const stk_model_data *data, stk_model_call *call)
+{
+    const stk_recipe *recipe = data->recipe;
+    stk_value loss;
+    if (hides_tokens(recipe) && recipe->model_class->build) {
+        if (!recipe->part[STK_PART_TRAIN].masked)
+            return stk_yaml_fail(recipe->loss, "the loss 'masked_lm' needs hidden tokens: data.train.masked");
+    } else if (strcmp(recipe->loss->key, "cross_entropy")) {
+        return stk_yaml_fail(stk_yaml_get(recipe->yaml->root, "loss"), "'%s' has a cross_entropy loss",
+                             recipe->model_kind);
+    }
+    STK_RETURN_IF_ERROR(stk_build_tokens(data, stk_build_target(recipe, data->train), &call->targets));
+    STK_RETURN_IF_ERROR(recipe->model_class->build_loss(call, &loss));
+    stk_model_loss(data->model, loss);
+    stk_model_loss_weight(data->model, stk_count_targets(call->targets));
+    return stk_build_check_model(recipe, data->model);
+}
+
+static stk_status build(const stk_model_data *data)
+{
+    const stk_recipe *recipe = data->recipe;
+    const stk_model_class *class = recipe->model_class;
+    stk_value none = {stk_model_graph(data->model), -1}, output = none;
+    stk_model_call call = {.settings = recipe->model,
+                           .x = none,
+                           .targets = none,
+                           .smoothing = recipe->smoothing,
+                           .get_field = stk_build_field,
+                           .data = data};
+    if (class->takes == STK_MODEL_TAKES_NUMBERS) STK_RETURN_IF_ERROR(stk_build_input(data, false, &call.x));
+    if (class->takes == STK_MODEL_TAKES_TOKENS) STK_RETURN_IF_ERROR(stk_build_tokens(data, NULL, &call.x));
+    if (class->build_loss && (!class->build || hides_tokens(recipe))) return build_own_loss(data, &call);
+    if (class->has_classes) STK_RETURN_IF_ERROR(stk_build_n_classes(recipe, data->train, &call.n_classes));
+    STK_RETURN_IF_ERROR(class->build(&call, &output));
+    STK_RETURN_IF_ERROR(stk_build_check_model(recipe, data->model));
+    return stk_build_loss(recipe, data->train, data->model, output);
 }
 
 stk_status stk_build_model(const stk_recipe *recipe, const stk_dataset *train, stk_model **out)
@@ -120,10 +94,7 @@ stk_status stk_build_model(const stk_recipe *recipe, const stk_dataset *train, s
     stk_status status;
     stk_model *model = stk_model_new(recipe->name);
     *out = NULL;
-    if (stk_build_takes_tokens(recipe->model_kind))
-        STK_TRY(stk_build_of_tokens(recipe, train, model));
-    else
-        STK_TRY(build_images(recipe, train, model));
+    STK_TRY(build(&(stk_model_data){recipe, train, model}));
     STK_TRY(stk_model_status(model));
     *out = model;
     return STK_OK;

@@ -8,6 +8,7 @@
 #include "data/remote/remote.h"
 #include "data/source/paths.h"
 #include "data/source/text_records.h"
+#include "nn/model_list.h"
 #include "recipe/build.h"
 #include "stoker/data/tokenizer.h"
 
@@ -75,11 +76,12 @@ stk_status stk_build_fill_vocabulary(stk_recipe *recipe, bool from_data)
 {
     char text[24];
     int64_t n = 0;
-    const char *kind = recipe->model_kind;
-    if (!kind || (strcmp(kind, "bert") && strcmp(kind, "gpt2")) || stk_yaml_get(recipe->model, "vocabulary"))
-        return STK_OK;
+    stk_transformer_config config;
+    const stk_model_class *class = recipe->model_class;
+    if (!class || !class->configure || stk_yaml_get(recipe->model, "vocabulary")) return STK_OK;
     if (from_data) STK_RETURN_IF_ERROR(ask_data(&recipe->part[STK_PART_TRAIN], &n));
-    if (n < 1 || n > INT32_MAX) n = stk_build_transformer_config(recipe).vocabulary;
+    STK_RETURN_IF_ERROR(class->configure(recipe->model, &config));
+    if (n < 1 || n > INT32_MAX) n = config.vocabulary;
     snprintf(text, sizeof(text), "%lld", (long long)n);
     stk_yaml_node *node = stk_yaml_add(recipe->yaml, (stk_yaml_node *)recipe->model, "vocabulary", text);
     if (!node) return stk_fail_memory(sizeof(*node));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "nn/model_list.h"
 #include "recipe/build.h"
 
 /* "key: value" of a top-level key, where there is one. */
@@ -54,26 +55,44 @@ static int64_t count_classes(const stk_safetensors_file *weights)
     return 0;
 }
 
+/* "resnet18", or "vit-base" of a network that comes in sizes. */
+static void add_known(const stk_model_class *class, const char *size, stk_text *out)
+{
+    stk_text_add(out, "%s%s%s", class->key.name, size ? "-" : "", size ? size : "");
+}
+
+/* The network of that name, and its size where it comes in such; NULL: there is none, and *names are those there are.
+ */
+static const stk_model_class *find_known(const char *name, const char **size, stk_text *names)
+{
+    const stk_model_class *class;
+    static const char *const no_sizes[] = {NULL, NULL};
+    for (int i = 0; (class = stk_model_class_at(i)); i++) {
+        const stk_key *sizes = stk_key_find(&class->key, "size");
+        const char *const *word = sizes ? sizes->words : no_sizes;
+        for (int j = 0; class->is_published && (j == 0 || word[j]); j++) {
+            stk_text known = {0};
+            add_known(class, word[j], &known);
+            bool is_it = !strcmp(stk_text_get(&known), name);
+            if (names->n) stk_text_add(names, ", ");
+            stk_text_add(names, "%s", stk_text_get(&known));
+            stk_text_free(&known);
+            *size = word[j];
+            if (is_it) return class;
+        }
+    }
+    return NULL;
+}
+
 stk_status stk_describe_known(const char *name, const stk_safetensors_file *weights, stk_description *out)
 {
-    static const struct {
-        const char *name, *kind, *settings;
-    } known[] = {{"vgg16", "vgg16", ""},
-                 {"resnet18", "resnet18", ""},
-                 {"resnet34", "resnet34", ""},
-                 {"resnet50", "resnet50", ""},
-                 {"resnet101", "resnet101", ""},
-                 {"mobilenet_v2", "mobilenet_v2", ""},
-                 {"vit-base", "vit", "size: base, "},
-                 {"vit-tiny", "vit", "size: tiny, "}};
     stk_text names = {0};
+    const char *size = NULL;
     int64_t n_classes = count_classes(weights);
-    size_t k = 0, n = sizeof(known) / sizeof(known[0]);
+    const stk_model_class *class = find_known(name, &size, &names);
     *out = (stk_description){0};
-    for (; k < n && strcmp(known[k].name, name); k++)
-        stk_text_add(&names, "%s%s", k ? ", " : "", known[k].name);
     stk_status status = STK_OK;
-    if (k == n)
+    if (!class)
         status =
             stk_fail(STK_INVALID, "'%s' is none of the networks that need no recipe: %s", name, stk_text_get(&names));
     stk_text_free(&names);
@@ -84,8 +103,8 @@ stk_status stk_describe_known(const char *name, const stk_safetensors_file *weig
     stk_text_add(&out->recipe,
                  "name: %s\ndata:\n  train:\n    source: {images: " STK_NO_DATA "}\n"
                  "    stages: [decode, {resize: {shorter: 256}}, {center_crop: 224}, {normalize: imagenet}]\n"
-                 "model: {%s: {%sclasses: %lld}}\nbatch: 1\n",
-                 name, known[k].kind, known[k].settings, (long long)n_classes);
+                 "model: {%s: {%s%s%sclasses: %lld}}\nbatch: 1\n",
+                 name, class->key.name, size ? "size: " : "", size ? size : "", size ? ", " : "", (long long)n_classes);
     stk_text_add(&out->record, "{\"stoker_data\":1,\"train\":{\"records\":1,\"staged\":false,\"fields\":["
                                "{\"name\":\"image\",\"dtype\":\"encoded\",\"height\":224,\"width\":224},"
                                "{\"name\":\"label\",\"dtype\":\"i32\",\"shape\":[]}]}}");

@@ -11,7 +11,8 @@
 #include "base/secret.h"
 #include "data/remote/http.h"
 #include "data/source/paths.h"
-#include "recipe/recipe.h"
+#include "nn/layer_list.h"
+#include "recipe/build.h"
 #include "stoker/data/download.h"
 #include "stoker/data/synthetic.h"
 
@@ -173,8 +174,8 @@ static stk_status find_source(stk_recipe *recipe, stk_yaml_node *source)
 static stk_status find_layers(stk_recipe *recipe, const stk_yaml_node *node)
 {
     for (const stk_yaml_node *child = node ? node->child : NULL; child; child = child->next) {
-        bool reads = child->key && (!strcmp(child->key, "plugin") || !strcmp(child->key, "onnx"));
-        stk_yaml_node *file = reads ? stk_yaml_get(child, "file") : NULL;
+        const stk_layer_class *class = child->key ? stk_layer_class_find(child->key) : NULL;
+        stk_yaml_node *file = class && class->reads_file ? stk_yaml_get(child, "file") : NULL;
         if (file) STK_RETURN_IF_ERROR(find_path(recipe, file));
         STK_RETURN_IF_ERROR(find_layers(recipe, child));
     }

@@ -139,7 +139,7 @@ static const stk_key recipe_keys[] = {
      .doc =
          "Samples of different lengths are filled up, as tf.data's padded_batch; their lengths are the fields "
          "NAME.length. bert and gpt2 train on any lengths, other models on one. Default: all samples have one shape."},
-    {.name = "model", .type = STK_KEY_CHOICE, .keys = stk_model_kinds, .doc = "The network; stoker data needs none."},
+    {.name = "model", .type = STK_KEY_CHOICE, .kinds = stk_model_kinds, .doc = "The network; stoker data needs none."},
     {.name = "loss",
      .type = STK_KEY_CHOICE,
      .keys = stk_loss_kinds,

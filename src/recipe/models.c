@@ -1,69 +1,87 @@
 /* The networks that there are, and how large they are. See stoker/nn/models.h. */
 #include "stoker/nn/models.h"
 
-#include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "graph/graph.h"
+#include "nn/model_list.h"
 #include "recipe/build.h"
 #include "tensor/shape.h"
 
-#define IMAGES "image: [224, 224, 3]"
-#define SMALL  "image: [32, 32, 3]"
-#define TOKENS "tokens: {shape: [128], below: 30522}"
-#define TEXT   "tokens: {shape: [1024], below: 50257}, targets: {shape: [1024], below: 50257}"
-static const struct {
-    stk_known_model shown;
-    const char *fields, *rest; /* of the source, and further keys */
-    int classes;
-} models[] = {
-    {{"mlp", "28 x 28 x 1, 10 classes"}, "image: [28, 28, 1]", "", 10},
-    {{"cnn", "32 x 32 x 3, 10 classes"}, SMALL, "", 10},
-    {{"vgg16", "224 x 224 x 3, 1000 classes"}, IMAGES, "", 1000},
-    {{"resnet18", "224 x 224 x 3, 1000 classes"}, IMAGES, "", 1000},
-    {{"resnet34", "224 x 224 x 3, 1000 classes"}, IMAGES, "", 1000},
-    {{"resnet50", "224 x 224 x 3, 1000 classes"}, IMAGES, "", 1000},
-    {{"resnet101", "224 x 224 x 3, 1000 classes"}, IMAGES, "", 1000},
-    {{"mobilenet_v2", "224 x 224 x 3, 1000 classes"}, IMAGES, "", 1000},
-    {{"vit: {size: tiny}", "224 x 224 x 3, 1000 classes"}, IMAGES, "", 1000},
-    {{"vit: {size: base}", "224 x 224 x 3, 1000 classes"}, IMAGES, "", 1000},
-    {{"unet: {classes: 2}", "256 x 256 x 3, a class a pixel"},
-     "image: [256, 256, 3], mask: {shape: [256, 256], below: 2}",
-     "",
-     0},
-    {{"autoencoder", "28 x 28 x 1"}, "image: [28, 28, 1]", "\nloss: mse", 0},
-    {{"cnn3d", "16 x 32 x 32 x 1, 4 classes"}, "image: [16, 32, 32, 1]", "", 4},
-    {{"wide_and_deep: {categories: {a: 100, b: 100}, numbers: x}", "2 categories, 8 numbers"},
-     "a: {shape: [], below: 100}, b: {shape: [], below: 100}, x: [8], label: [1]",
-     "\nloss: bce",
-     0},
-    {{"bert: {size: mini}", "128 tokens, 2 classes"}, TOKENS, "", 2},
-    {{"bert: {size: base}", "128 tokens, 2 classes"}, TOKENS, "", 2},
-    {{"lstm: {vocabulary: 30522}", "32 tokens, 2 classes"}, "tokens: {shape: [32], below: 30522}", "", 2},
-    {{"gru: {vocabulary: 30522}", "32 tokens, 2 classes"}, "tokens: {shape: [32], below: 30522}", "", 2},
-    {{"gpt2: {size: mini}", "1024 tokens"}, TEXT, "", 0},
-    {{"gpt2: {size: 124m}", "1024 tokens"}, TEXT, "", 0},
-};
-enum { N_MODELS = sizeof(models) / sizeof(models[0]) };
+/* A row of the listing. */
+typedef struct row {
+    const stk_model_class *class;
+    const stk_model_sample *sample;
+} row;
+
+static int place_of(const stk_model_class *class)
+{
+    return class->place ? class->place : INT_MAX;
+}
+
+/* Row number i: by the models' places, then as the list has them. False past the last. */
+static bool get_row(int i, row *out)
+{
+    const stk_model_class *class;
+    int n_before = 0;
+    for (int c = 0; (class = stk_model_class_at(c)); c++) {
+        const stk_model_class *other;
+        n_before = 0;
+        for (int d = 0; (other = stk_model_class_at(d)); d++)
+            if (place_of(other) < place_of(class) || (d < c && place_of(other) == place_of(class)))
+                for (int k = 0; k < STK_MODEL_MOST_SAMPLES; k++)
+                    n_before += other->sample[k].of != NULL;
+        for (int k = 0; k < STK_MODEL_MOST_SAMPLES && class->sample[k].of; k++)
+            if (n_before + k == i) {
+                *out = (row){class, &class->sample[k]};
+                return true;
+            }
+    }
+    return false;
+}
+
+static const char *name_of(const row *r)
+{
+    return r->sample->name ? r->sample->name : r->class->key.name;
+}
 
 bool stk_known_model_get(int i, stk_known_model *out)
 {
-    if (i < 0 || i >= N_MODELS) return false;
-    *out = models[i].shown;
+    row r;
+    if (!get_row(i, &r)) return false;
+    *out = (stk_known_model){name_of(&r), r.sample->of};
     return true;
 }
 
-/* By the whole name, else by what stands before its settings. */
-static int find_model(const char *name)
+/* By the whole name, else by what stands before its settings, of which the last counts. */
+static bool find_row(const char *name, row *out)
 {
+    row r;
     size_t n = strcspn(name, ":");
-    for (int i = 0; i < N_MODELS; i++)
-        if (!strcmp(models[i].shown.name, name)) return i;
-    for (int i = N_MODELS - 1; i >= 0; i--)
-        if (strcspn(models[i].shown.name, ":") == n && !strncmp(models[i].shown.name, name, n)) return i;
-    return -1;
+    bool found = false;
+    for (int i = 0; get_row(i, &r); i++) {
+        bool is_it = !strcmp(name_of(&r), name);
+        if (!is_it && (strlen(r.class->key.name) != n || strncmp(r.class->key.name, name, n))) continue;
+        *out = r;
+        found = true;
+        if (is_it) break;
+    }
+    return found;
+}
+
+static stk_status refuse_name(const char *name)
+{
+    enum { MOST_NAMES = 64 };
+    row r;
+    const char *names[MOST_NAMES + 1] = {NULL};
+    for (int i = 0; i < MOST_NAMES && get_row(i, &r); i++)
+        names[i] = name_of(&r);
+    const char *nearest = stk_nearest_name(name, names);
+    return stk_fail(STK_NOT_FOUND, "there is no model '%.60s'%s%s%s; 'stoker models' lists them", name,
+                    nearest ? " (did you mean '" : "", nearest ? nearest : "", nearest ? "'?)" : "");
 }
 
 /* "vit: {size: tiny}" as {vit: {classes: 1000, size: tiny}}: the source of random samples does not tell how many. */
@@ -79,14 +97,14 @@ static void add_model(stk_text *text, const char *name, int classes)
 }
 
 /* A recipe on random samples that fit, whose model is built and never trained. */
-static stk_status build(int i_model, const char *name, stk_recipe **recipe, stk_dataset **train, stk_model **model)
+static stk_status build(const row *r, const char *name, stk_recipe **recipe, stk_dataset **train, stk_model **model)
 {
     stk_text text = {0};
     stk_status status;
-    stk_text_add(&text, "data:\n  train:\n    source: {synthetic: {fields: {%s}", models[i_model].fields);
-    if (models[i_model].classes) stk_text_add(&text, ", classes: %d", models[i_model].classes);
-    stk_text_add(&text, "}}\nbatch: 1%s\nmodel: ", models[i_model].rest);
-    add_model(&text, strchr(name, ':') ? name : models[i_model].shown.name, models[i_model].classes);
+    stk_text_add(&text, "data:\n  train:\n    source: {synthetic: {fields: {%s}", r->sample->fields);
+    if (r->sample->n_classes) stk_text_add(&text, ", classes: %d", r->sample->n_classes);
+    stk_text_add(&text, "}}\nbatch: 1\n%s\nmodel: ", r->sample->rest ? r->sample->rest : "");
+    add_model(&text, strchr(name, ':') ? name : name_of(r), r->sample->n_classes);
     STK_TRY(stk_text_status(&text));
     STK_TRY(stk_recipe_parse("model", stk_text_get(&text), text.n, NULL, 0, recipe));
     STK_TRY(stk_build_dataset(*recipe, STK_PART_TRAIN, train));
@@ -138,16 +156,9 @@ stk_status stk_known_model_show(const char *name, bool layers, void (*on_line)(v
     stk_dataset *train = NULL;
     stk_model *model = NULL;
     stk_status status;
-    int i = find_model(name);
-    if (i < 0) {
-        const char *names[N_MODELS + 1] = {NULL};
-        for (int j = 0; j < N_MODELS; j++)
-            names[j] = models[j].shown.name;
-        const char *nearest = stk_nearest_name(name, names);
-        return stk_fail(STK_NOT_FOUND, "there is no model '%.60s'%s%s%s; 'stoker models' lists them", name,
-                        nearest ? " (did you mean '" : "", nearest ? nearest : "", nearest ? "'?)" : "");
-    }
-    STK_TRY(build(i, name, &recipe, &train, &model));
+    row r;
+    if (!find_row(name, &r)) return refuse_name(name);
+    STK_TRY(build(&r, name, &recipe, &train, &model));
     if (layers) STK_TRY(show_layers(stk_model_graph(model), on_line, user));
     stk_model_size size = stk_model_get_size(model);
     on_line(user, &(stk_model_line){.n_parameters = size.n_parameters, .forward_flops = size.forward_flops});

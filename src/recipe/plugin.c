@@ -1,12 +1,12 @@
-/* See recipe/plugin.h. */
-#include "recipe/plugin.h"
+/* The layer plugin: layers from shared objects. See stoker/nn/plugin.h. */
+#include "stoker/nn/plugin.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "stoker/nn/plugin.h"
+#include "nn/layer_list.h"
 
 /* Stays loaded: graphs may hold texts of it. */
 static stk_status open_plugin(const stk_yaml_node *file, const stk_plugin_info **out)
@@ -35,7 +35,7 @@ static stk_status find_layer(const stk_plugin_info *info, const stk_yaml_node *n
     return status;
 }
 
-stk_status stk_build_plugin(const stk_yaml_node *settings, stk_value *x)
+static stk_status build(const stk_yaml_node *settings, stk_value *x)
 {
     const stk_plugin_info *info = NULL;
     const stk_layer_plugin *layer = NULL;
@@ -49,3 +49,15 @@ stk_status stk_build_plugin(const stk_yaml_node *settings, stk_value *x)
     if (x->graph == graph && x->id >= 0) return STK_OK;
     return stk_yaml_fail(settings, "the layer '%s' of '%s' gave no value of this network", layer->name, file->text);
 }
+
+static const stk_key keys[] = {
+    {.name = "file", .type = STK_KEY_TEXT, .required = true, .doc = "A shared object, looked for as data is."},
+    {.name = "layer", .type = STK_KEY_TEXT, .doc = "Which of its layers. Default: the first."},
+    {.name = "settings", .type = STK_KEY_TEXT, .default_value = "''", .doc = "A text for it."},
+    {.name = NULL}};
+
+const stk_layer_class stk_layer_class_plugin = {
+    .key = {.name = "plugin", .type = STK_KEY_MAP, .keys = keys, .doc = "A layer of one's own in C; custom.md."},
+    .build = build,
+    .reads_file = true,
+};

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "recipe/build.h"
 #include "recipe/data_record.h"
 #include "recipe/expect.h"
 #include "train/precision.h"
@@ -293,6 +294,7 @@ static stk_status take_model(const stk_yaml_node *root, stk_recipe *recipe)
     const stk_yaml_node *model = get(root, "model");
     recipe->model = model ? model->child : NULL;
     recipe->model_kind = model ? recipe->model->key : NULL;
+    recipe->model_class = model ? stk_model_class_find(recipe->model_kind) : NULL;
     recipe->loss = loss;
     STK_RETURN_IF_ERROR(take_metrics(get(root, "metrics"), recipe));
     recipe->smoothing = stk_yaml_real(loss, "smoothing", 0);

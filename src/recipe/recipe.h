@@ -35,6 +35,7 @@ typedef struct stk_recipe_part {
 enum { STK_PART_TRAIN, STK_PART_VALID, STK_PART_TEST, STK_N_PARTS };
 
 struct stk_data_record; /* recipe/data_record.h */
+struct stk_model_class; /* nn/model_class.h */
 
 typedef struct stk_recipe {
     struct stk_data_record
@@ -44,11 +45,12 @@ typedef struct stk_recipe {
     const char *name;
     stk_recipe_part part[STK_N_PARTS];
     int64_t batch;
-    const stk_yaml_node *pad;   /* NULL: samples have one shape */
-    int64_t open_length;        /* for which a model is made where samples differ in length; 0: the longest */
-    const char *model_kind;     /* "mlp" */
-    const stk_yaml_node *model; /* its settings, or the sequence of layers */
-    const stk_yaml_node *loss;  /* its settings; its key is the kind */
+    const stk_yaml_node *pad; /* NULL: samples have one shape */
+    int64_t open_length;      /* for which a model is made where samples differ in length; 0: the longest */
+    const struct stk_model_class *model_class; /* NULL: there is no model */
+    const char *model_kind;                    /* "mlp" */
+    const stk_yaml_node *model;                /* its settings, or the sequence of layers */
+    const stk_yaml_node *loss;                 /* its settings; its key is the kind */
     double smoothing;
     stk_optimizer optimizer;
     stk_schedule schedule;

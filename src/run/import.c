@@ -167,7 +167,7 @@ stk_status stk_run_import(const char *recipe, const char *path, const stk_run_op
         stk_run_warn(run, stk_text_get(&warnings));
     }
     STK_TRY(save(run, list.tensor, list.n));
-    out->generates = !strcmp(run->recipe->model_kind, "gpt2");
+    out->generates = stk_build_generates(run->recipe);
     snprintf(out->folder, sizeof(out->folder), "%s", run->folder);
 done:
     stk_text_free(&warnings);

@@ -11,6 +11,7 @@
 #include "data/source/fields.h"
 #include "data/source/paths.h"
 #include "infer/predict_image.h"
+#include "recipe/build.h"
 #include "run/state.h"
 #include "tensor/shape.h"
 #include "train/trainer_state.h"
@@ -68,8 +69,7 @@ static stk_status check_pictures(const stk_run *run, const stk_dataset *dataset)
 static stk_status check_predicts(const stk_run *run, const stk_dataset *dataset, int64_t *n_out)
 {
     char text[STK_SHAPE_TEXT_BYTES];
-    const char *kind = run->recipe->model_kind;
-    if (kind && !strcmp(kind, "gpt2"))
+    if (stk_build_generates(run->recipe))
         return stk_fail(STK_UNSUPPORTED,
                         "the run predicts what comes next in a text, and 'predict' takes image files: "
                         "stoker generate %s TEXT",

@@ -355,7 +355,7 @@ static stk_status explain(const stk_run *run, stk_status status)
 {
     const stk_recipe *recipe = run->recipe;
     const stk_yaml_node *vocabulary = stk_yaml_get(recipe->model, "vocabulary");
-    if (status != STK_NO_ROW || !stk_build_takes_tokens(recipe->model_kind)) return status;
+    if (status != STK_NO_ROW || !stk_build_takes_tokens(recipe)) return status;
     stk_text text = {0};
     stk_text_add(&text, "%s; the model's 'vocabulary' must be above every token of the data", stk_error_text());
     stk_yaml_fail(vocabulary ? vocabulary : recipe->model, "%s", stk_text_get(&text));

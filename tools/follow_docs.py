@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Follows docs/adding-an-op.md, adding-a-device.md and adding-a-stage.md to the letter in a copy of the tree, builds it and runs the
-tests that the pages promise. Run by ./dev follow-docs.
+"""Follows the pages docs/adding-*.md to the letter in a copy of the tree, builds it, and runs the tests and recipes that the
+pages promise. Run by ./dev follow-docs.
 
-usage: follow_docs.py TREE COPY
+usage: follow_docs.py TREE COPY [PAGE...]    of these pages alone: adding-a-model
 
 The code blocks of the pages are taken as they stand and put where the pages say; a block that no longer fits, compiles or
 passes is an error. COPY is a folder that is made anew but for its build folder, so that a second time is faster.
@@ -14,7 +14,8 @@ import subprocess
 import sys
 
 TREE, COPY = map(os.path.abspath, sys.argv[1:3])
-LAYERS = "base;trace;tensor;graph;ops;device;passes;engine;nn;optim;data;events;onnx;weights;train;recipe;infer;run;harness"
+PAGES = sys.argv[3:]
+targets, checks = [], []
 
 
 def put(path, before, text):
@@ -32,14 +33,19 @@ def put(path, before, text):
         f.write(old[:at] + ("\n" if old and not before else "") + text + old[at:])
 
 
-def follow(page, places):
+def follow(page, places, builds, *promises):
+    """Puts the blocks where the page has them. builds: what is to be built; promises: calls once it is."""
+    if PAGES and page[:-len(".md")] not in PAGES:
+        return
     with open(os.path.join(COPY, "docs", page)) as f:
-        blocks = re.findall(r"```c\n(.*?)```", f.read(), re.S)
+        blocks = re.findall(r"```(?:c|yaml)\n(.*?)```", f.read(), re.S)
     if len(blocks) != len(places):
         sys.exit(f"{page} has {len(blocks)} blocks of code, {len(places)} places are known")
     for block, place in zip(blocks, places):
         if place:  # else it shows how to call what was added
             put(place[0], place[1], block)
+    targets.extend(builds)
+    checks.extend(promises)
 
 
 def make_copy():
@@ -54,7 +60,12 @@ def make_copy():
 
 
 def expect(program, *wanted):
-    done = subprocess.run([os.path.join(COPY, "build", "tests", program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    """program: a test, or a command of stoker."""
+    command = [os.path.join(COPY, "build", "tests", program)]
+    if program.startswith("stoker "):
+        command = [os.path.join(COPY, "build", "stoker"), *program.split()[1:]]
+        shutil.rmtree(os.path.join(COPY, "runs"), ignore_errors=True)
+    done = subprocess.run(command, cwd=COPY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for text in wanted:
         if done.returncode or not re.search(text, done.stdout):
             sys.exit(f"{program}: no '{text}':\n{done.stdout}")
@@ -66,21 +77,30 @@ follow("adding-an-op.md", [
     ("src/graph/op_list.h", r" *X\(concat\)"), ("src/graph/op.h", r" \*   concat "),
     ("src/graph/op.h", r"        struct \{\n            int32_t axis;\n        \} concat;"), ("src/ops/flip.c", None),
     ("include/stoker/graph/graph.h", r"(/\*[^/]*\*/\n)?STK_API stk_value stk_concat"), ("src/device/reference/movement.c", None),
-    ("src/device/cpu/rows/flip.c", None), ("tests/harness/cases_move.c", r"    CONCAT\(\"rows\"")])
+    ("src/device/cpu/rows/flip.c", None), ("tests/harness/cases_move.c", r"    CONCAT\(\"rows\"")],
+    ["test_op_values", "test_op_gradients"],
+    ("test_op_values", r"cpu: \d+ calls compared, .*, 0 wrong"), ("test_op_gradients", r"\d+ cases checked, 0 elements wrong"))
 follow("adding-a-device.md", [
     ("src/device/plain/plain.c", None), ("src/device/device.h", r"extern const stk_device_class stk_device_class_"),
-    ("src/device/device_list.c", r"    NULL")])
+    ("src/device/device_list.c", r"    NULL")],
+    ["test_op_values"], ("test_op_values", r"plain: [1-9]\d* calls compared, .*, 0 wrong"))
 follow("adding-a-stage.md", [
     ("src/data/stage/random_brightness.c", None), ("src/data/stage/stage_list.h", r" *X\(one_hot\)"),
     ("include/stoker/data/dataset.h", r"/\* i32 class number"), None, ("src/recipe/keys_stage.c", r"static const stk_key stage_kinds"),
     ("src/recipe/keys_stage.c", r"    \{\.name = \"decode_mask\""),
-    ("src/recipe/build_stage.c", r"    else if \(!strcmp\(kind, \"one_hot\"\)\)"), ("tests/data/stage/test_random_brightness.c", None)])
+    ("src/recipe/build_stage.c", r"    else if \(!strcmp\(kind, \"one_hot\"\)\)"), ("tests/data/stage/test_random_brightness.c", None)],
+    ["test_random_brightness", "test_build_stage"], ("test_random_brightness", r"PASSED.*2 test"), ("test_build_stage", r"PASSED"))
+follow("adding-a-model.md", [
+    ("src/nn/convmixer.c", None), ("src/nn/model_list.h", r" *X\(layers\)"),
+    ("include/stoker/nn/networks.h", r"/\* Ronneberger"), ("convmixer.yaml", None)],
+    ["stoker"], ("stoker models convmixer", r"head +769,000 .*", r"all +21,110,248 .*"), ("stoker train convmixer.yaml", r"loss .*"))
+follow("adding-a-layer.md", [
+    ("src/nn/squeeze_excite.c", None), ("src/nn/layer_list.h", r" *X\(reshape\)"),
+    ("include/stoker/nn/layers.h", r"/\* Volumes \[N,D,H,W,C\]"), ("squeeze.yaml", None)],
+    ["stoker"], ("stoker train squeeze.yaml", r"loss .*"))
 build = os.path.join(COPY, "build")
-subprocess.run(["cmake", "-S", COPY, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSTOKER_WERROR=ON",
-                f"-DSTOKER_LAYERS={LAYERS}"], check=True, stdout=subprocess.DEVNULL)
-subprocess.run(["ninja", "-C", build, "--quiet", "test_op_values", "test_op_gradients", "test_random_brightness", "test_build_stage"],
-               check=True)
-expect("test_op_values", r"cpu: \d+ calls compared, .*, 0 wrong", r"plain: [1-9]\d* calls compared, .*, 0 wrong")
-expect("test_op_gradients", r"\d+ cases checked, 0 elements wrong")
-expect("test_random_brightness", r"PASSED.*2 test")
-expect("test_build_stage", r"PASSED")
+subprocess.run(["cmake", "-S", COPY, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSTOKER_WERROR=ON"], check=True,
+               stdout=subprocess.DEVNULL)
+subprocess.run(["ninja", "-C", build, "--quiet", *sorted(set(targets))], check=True)
+for check in checks:
+    expect(*check)

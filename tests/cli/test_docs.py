@@ -19,7 +19,8 @@ os.chdir(ROOT)
 PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", *sorted(glob.glob("docs/*.md"))]
 COMMENTED = sorted(glob.glob("recipes/*.yaml") + glob.glob("include/stoker/**/*.h", recursive=True) + glob.glob("examples/*.c"))
 # They show what a reader adds.
-SHOW_NEW = {"docs/adding-a-device.md", "docs/adding-a-stage.md", "docs/adding-an-op.md"}
+SHOW_NEW = {"docs/adding-a-device.md", "docs/adding-a-layer.md", "docs/adding-a-model.md", "docs/adding-a-stage.md",
+            "docs/adding-an-op.md"}
 FOLDERS = "src|docs|tests|tools|bench|recipes|examples|include|cli|cmake"
 n_seen = {}
 

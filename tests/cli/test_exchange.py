@@ -195,6 +195,10 @@ optimizer: sgd
     accepted(["train", "known.yaml", "--out", "known", "--steps", "1"])
     accepted(["export", "known", "--safetensors"])
     accepted(["import", "known/model.safetensors", "--as", "mobilenet_v2", "--out", "named"], "stoker predict named FILE")
+    refused(["import", "known/model.safetensors", "--as", "resnet19", "--out", "other"], 1,
+            "none of the networks that need no recipe: resnet18, resnet34, resnet50, resnet101, vgg16, mobilenet_v2, "
+            "vit-tiny, vit-small, vit-base")
+    refused(["import", "known/model.safetensors", "--as", "vit-small", "--out", "other"], 1, "class_token")
     file = "digits/test/0/" + sorted(os.listdir("digits/test/0"))[0]
     done = accepted(["predict", "named", file, "--json", "--top", "9"])
     refused(["eval", "named"], 1, "made of weights alone and knows no data")

@@ -8,7 +8,8 @@
  * optimisers that divide gradients by their size, where what is nothing but rounding becomes a whole step.
  * With FUZZ_SHOW set recipes and what becomes of them are printed.
  *
- * covers: recipe/build_layer.c recipe/build_synthetic.c
+ * covers: nn/attention_block.c nn/cnn.c nn/cnn3d.c nn/conv2d.c nn/dense.c nn/dropout.c nn/mlp.c nn/scale.c nn/unet.c
+ * recipe/build_synthetic.c
  */
 #include <math.h>
 #include <stdio.h>

@@ -18,7 +18,6 @@ stk_status stk_build_source(const stk_yaml_node *source, stk_dataset **out);
 /* The same for the sources of stoker/data/text.h. */
 bool stk_build_is_text(const char *kind);
 stk_status stk_build_text(const stk_yaml_node *source, stk_dataset **out);
-stk_status stk_build_tokenize(const stk_yaml_node *settings, stk_stage **out);
 /* Puts the recipe's place before an error that data found; returns status. */
 stk_status stk_build_fail(const stk_yaml_node *node, stk_status status);
 /* The same for the source of stoker/data/volumes.h. */

@@ -106,24 +106,6 @@ stk_status stk_build_text(const stk_yaml_node *source, stk_dataset **out)
     return !strcmp(source->key, "tokens") ? build_tokens(source, out) : build_lines(source, out);
 }
 
-stk_status stk_build_tokenize(const stk_yaml_node *settings, stk_stage **out)
-{
-    const stk_yaml_node *path = stk_yaml_get(settings, "tokenizer"), *length = stk_yaml_get(settings, "length"),
-                        *pad = stk_yaml_get(settings, "pad"), *pad_id = stk_yaml_get(settings, "pad_id");
-    stk_tokenizer_config opening = {.lowercase = stk_yaml_get(settings, "lowercase")->truth};
-    stk_tokenize_config config = stk_tokenize_config_default();
-    stk_tokenizer *tokenizer;
-    stk_status status = stk_tokenizer_open(path->text, &opening, &tokenizer);
-    if (status != STK_OK) return stk_build_fail(path, status);
-    config.length = length ? length->integer : 0;
-    config.pad = pad ? pad->truth : length != NULL;
-    config.special = stk_yaml_get(settings, "special")->truth;
-    if (pad_id) config.pad_id = (int32_t)pad_id->integer;
-    *out = stk_tokenize(tokenizer, &config);
-    stk_tokenizer_free(tokenizer);
-    return STK_OK;
-}
-
 stk_status stk_build_masked(const stk_recipe *recipe, stk_dataset *dataset)
 {
     const stk_yaml_node *masked = recipe->part[STK_PART_TRAIN].masked;

@@ -21,7 +21,8 @@
 extern const stk_key stk_tensorboard_keys[], stk_prometheus_keys[]; /* keys_observe.c */
 extern const stk_key stk_init_keys[], stk_group_key;
 extern const stk_key stk_lookahead_keys[], stk_whiten_keys[], stk_tta_keys[]; /* keys_extra.c */
-extern const stk_key stk_stage_key, stk_metric_key;
+extern const stk_key stk_stage_choice;                                        /* keys_stage.c */
+extern const stk_key stk_metric_key;
 /* Of data sets of data sets; they hold sources. */
 extern const stk_key stk_concatenate_keys[], stk_zip_keys[], stk_interleave_keys[], stk_mix_keys[];
 extern const stk_key stk_synthetic_keys[];

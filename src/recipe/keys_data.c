@@ -142,7 +142,7 @@ static const stk_key filter_key = {.name = "filter",
 #define ORDER_KEYS                                                                                                     \
     {.name = "stages",                                                                                                 \
      .type = STK_KEY_LIST,                                                                                             \
-     .element = &stk_stage_key,                                                                                        \
+     .element = &stk_stage_choice,                                                                                     \
      .doc = "What is done to each sample, in this order; see below."},                                                 \
         {.name = "filter",                                                                                             \
          .type = STK_KEY_LIST,                                                                                         \

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "data/stage/stage_list.h"
 #include "recipe/lint.h"
 
 /* Shrinking by more than this without antialiasing drops most pixels unseen. */
@@ -15,37 +16,24 @@ static const stk_yaml_node *next_stage(const stk_yaml_node **entry)
     return settings;
 }
 
-static bool is_one_of(const char *name, const char *const *names)
+/* Of `with`, which is none itself, nothing holds. */
+static const stk_stage_class *class_of(const stk_yaml_node *stage)
 {
-    for (; *names; names++)
-        if (!strcmp(name, *names)) return true;
-    return false;
-}
-
-static bool resizes(const char *name)
-{
-    static const char *const names[] = {"resize", "random_resized_crop", NULL};
-    return is_one_of(name, names);
-}
-
-static bool cuts(const char *name)
-{
-    static const char *const names[] = {"center_crop", "random_crop", "random_resized_crop", NULL};
-    return is_one_of(name, names);
+    static const stk_stage_class none;
+    const stk_stage_class *class = stk_stage_find(stage->key);
+    return class ? class : &none;
 }
 
 static bool makes_floats(const stk_yaml_node *stage)
 {
-    const stk_yaml_node *dtype = stk_yaml_get(stage, "dtype");
-    static const char *const names[] = {"normalize", "scale", NULL};
-    return is_one_of(stage->key, names) || (!strcmp(stage->key, "cast") && dtype && strcmp(dtype->text, "u8") != 0);
+    return class_of(stage)->rescales && !stk_yaml_is(stage, "dtype", "u8");
 }
 
 static void check_order(stk_lint_part *p)
 {
     const stk_yaml_node *entry = p->stages ? p->stages->child : NULL, *floats = NULL;
     for (const stk_yaml_node *stage; (stage = next_stage(&entry));) {
-        if (floats && (resizes(stage->key) || cuts(stage->key)))
+        if (floats && (class_of(stage)->resizes || class_of(stage)->crops))
             stk_lint_report(p, "resize-floats", stage, "put it before the stages that make f32 of the pixels",
                             "'%s' comes after '%s': it works on f32, four times the bytes, and cannot be one pass with "
                             "'decode'",
@@ -62,8 +50,8 @@ static void check_crop(stk_lint_part *p)
     int i = 0;
     if (pixels < 128 * 128) return; /* small images are read whole in any case */
     for (const stk_yaml_node *stage; (stage = next_stage(&entry)); before = stage) {
-        if (!strcmp(stage->key, "one_hot")) continue;
-        if (i++ < p->sample.n_pass || !cuts(stage->key) || !before || !strcmp(before->key, "decode")) continue;
+        if (class_of(stage)->field) continue;
+        if (i++ < p->sample.n_pass || !class_of(stage)->crops || !before || !strcmp(before->key, "decode")) continue;
         stk_lint_report(p, "late-crop", stage, "put the crop right after 'decode'",
                         "whole images of about %" PRId64 " x %" PRId64
                         " pixels are decoded, as '%s' stands before the crop: a crop right after 'decode' reads only "
@@ -81,7 +69,7 @@ static void check_antialias(stk_lint_part *p)
         const stk_yaml_node *antialias = stk_yaml_get(stage, "antialias"), *size = stk_yaml_get(stage, "size"),
                             *shorter = stk_yaml_get(stage, "shorter");
         if (!size) size = shorter ? shorter : stk_yaml_get(stage, "height");
-        if (!resizes(stage->key) || !size || !antialias || antialias->truth) continue;
+        if (!class_of(stage)->resizes || !size || !antialias || antialias->truth) continue;
         if (side > MUCH * size->integer)
             stk_lint_report(p, "no-antialias", antialias, "'antialias: true', or train and serve with the same setting",
                             "images of about %" PRId64 " x %" PRId64 " pixels shrink to %" PRId64
@@ -114,13 +102,13 @@ static void check_cache(stk_lint_part *p)
     while (chain && i_random < chain->n_stages && !chain->stage[i_random]->class->random)
         i_random++;
     if (!chain || i_random == chain->n_stages) return;
-    const char *random = chain->stage[i_random]->class->name;
+    const char *random = chain->stage[i_random]->class->key.name;
     if (i_random == 0)
         stk_lint_report(
             p, "random-cache", p->part->cache, "put stages that are not random first, or leave out the cache",
             "'%s' is random and comes first, so that the cache keeps nothing but what the source gives", random);
     for (int i = i_random + 1; i < chain->n_stages && i_random > 0; i++)
-        if (!strcmp(chain->stage[i]->class->name, "resize"))
+        if (!strcmp(chain->stage[i]->class->key.name, "resize"))
             stk_lint_report(p, "random-cache", p->part->cache, "put 'resize' before it, if that is meant",
                             "'resize' comes after the random '%s', so that it is done anew for each sample, and the "
                             "cache keeps images of full size",

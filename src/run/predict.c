@@ -33,7 +33,7 @@ static void warn_random(stk_run *run, const stk_dataset *dataset, int i_part)
             snprintf(text, sizeof(text),
                      "the recipe has no 'test' or 'valid', and so images go through the stages of training, '%s' and "
                      "other random ones too",
-                     dataset->chain[f].stage[i]->class->name);
+                     dataset->chain[f].stage[i]->class->key.name);
             stk_run_warn(run, text);
             return;
         }

@@ -36,6 +36,7 @@ struct stk_key {
     bool required, above;      /* above: least itself is not allowed */
     bool no_short;             /* MAP: nothing but a map will do */
     bool one_is_list;          /* LIST */
+    bool is_path;              /* TEXT: of data, which are looked for in several folders; not if it is one of words */
     const char *alone;         /* NAMED: NULL: nothing but a map will do */
     const stk_key *keys;       /* MAP, CHOICE: ended by a name of NULL */
     const stk_key *const
@@ -43,6 +44,11 @@ struct stk_key {
     const stk_key *element;   /* LIST, NAMED */
     const char *const *words; /* WORD: ended by NULL */
 };
+/* Of a table. */
+#define STK_KEY_END                                                                                                    \
+    {                                                                                                                  \
+        .name = NULL                                                                                                   \
+    }
 
 /* Key number i of a map or choice; NULL past the end, and of other types. */
 const stk_key *stk_key_at(const stk_key *parent, int i);

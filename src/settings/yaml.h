@@ -60,6 +60,12 @@ double stk_yaml_real(const stk_yaml_node *node, const char *key, double default_
 bool stk_yaml_bool(const stk_yaml_node *node, const char *key);
 const char *stk_yaml_text(const stk_yaml_node *node, const char *key);
 bool stk_yaml_is(const stk_yaml_node *node, const char *key, const char *word); /* it is that text */
+/* Which of words (ended by NULL) it is; 0 where it is none of them, or not there. */
+int stk_yaml_word(const stk_yaml_node *node, const char *key, const char *const *words);
+/* The two numbers of a list, which must have that many. */
+stk_status stk_yaml_range(const stk_yaml_node *node, const char *key, double out[2]);
+/* The texts of a list, borrowed. The caller frees *out. */
+stk_status stk_yaml_texts(const stk_yaml_node *list, const char ***out, int *n);
 /* A new node at the end of parent, with the parent's place. key and text are copied; text NULL: an empty map. Returns
  * NULL when out of memory. */
 stk_yaml_node *stk_yaml_add(stk_yaml *yaml, stk_yaml_node *parent, const char *key, const char *text);
@@ -72,6 +78,9 @@ bool stk_yaml_is_null(const stk_yaml_node *node);
 /* "recipe.yaml:12:3: " + text, for the value's place or the key's. Return STK_INVALID. */
 stk_status stk_yaml_fail(const stk_yaml_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
 stk_status stk_yaml_fail_key(const stk_yaml_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Puts the node's place before the error that status is, unless it is STK_OK. Returns status. */
+stk_status stk_yaml_locate(const stk_yaml_node *node, stk_status status);
 
 /* The tree as YAML that parses to the same tree, but for secrets of addresses (base/secret.h), which are hidden. */
 void stk_yaml_print(const stk_yaml_node *node, stk_text *out);

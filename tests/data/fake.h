@@ -95,7 +95,7 @@ static stk_status run_decode(const void *params, const stk_stage_key *key, const
 }
 
 static const stk_stage_class fake_decode_class = {
-    .name = "decode", .plan = plan_decode, .measure = measure_decode, .run = run_decode};
+    .key = {.name = "decode"}, .plan = plan_decode, .measure = measure_decode, .run = run_decode};
 
 /* --- fit: the first four rows, u8 [?,?,1] -> u8 [4,4,1] --- */
 
@@ -115,7 +115,7 @@ static stk_status run_fit(const void *params, const stk_stage_key *key, const st
     return STK_OK;
 }
 
-static const stk_stage_class fake_fit_class = {.name = "fit", .plan = plan_fit, .run = run_fit};
+static const stk_stage_class fake_fit_class = {.key = {.name = "fit"}, .plan = plan_fit, .run = run_fit};
 
 /* --- noise: adds random bytes, in place where asked --- */
 
@@ -140,7 +140,7 @@ static stk_status run_noise(const void *params, const stk_stage_key *key, const 
 }
 
 static const stk_stage_class fake_noise_class = {
-    .name = "noise", .plan = plan_noise, .run = run_noise, .random = true, .in_place = true};
+    .key = {.name = "noise"}, .plan = plan_noise, .run = run_noise, .random = true, .in_place = true};
 
 /* --- widen: u8 -> f32 --- */
 
@@ -165,7 +165,7 @@ static stk_status run_widen(const void *params, const stk_stage_key *key, const 
     return STK_OK;
 }
 
-static const stk_stage_class fake_widen_class = {.name = "widen", .plan = plan_widen, .run = run_widen};
+static const stk_stage_class fake_widen_class = {.key = {.name = "widen"}, .plan = plan_widen, .run = run_widen};
 
 static inline stk_stage *fake_decode(void)
 {

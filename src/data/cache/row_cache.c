@@ -68,8 +68,8 @@ static stk_status make_key(const stk_row_cache *cache, const stk_source *source,
             if (!stage->class->plain)
                 return stk_fail(STK_UNSUPPORTED,
                                 "a cache on disk cannot tell whether stage '%s' does what it did: cache in memory",
-                                stage->class->name);
-            key = stk_hash64(stage->class->name, strlen(stage->class->name), key);
+                                stage->class->key.name);
+            key = stk_hash64(stage->class->key.name, strlen(stage->class->key.name), key);
             key = stk_hash64(stage->params, stage->class->params_bytes, key);
         }
     }

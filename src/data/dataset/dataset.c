@@ -177,12 +177,6 @@ int stk_dataset_find_field(const stk_dataset *dataset, const char *name)
     return -1;
 }
 
-static const char *standard_field(const stk_stage *stage)
-{
-    const char *name = stage->class->name;
-    return !strcmp(name, "one_hot") ? "label" : !strcmp(name, "tokenize") ? "text" : "image";
-}
-
 void stk_dataset_apply_to(stk_dataset *dataset, const char *field, stk_stage *stage)
 {
     if (!stage) {
@@ -195,13 +189,13 @@ void stk_dataset_apply_to(stk_dataset *dataset, const char *field, stk_stage *st
         status = stk_dataset_keep_error(dataset, stk_fail(stage->status, "%s", stage->error));
         goto done;
     }
-    if (!field) field = standard_field(stage);
+    if (!field) field = stage->class->field ? stage->class->field : "image";
     int i = stk_dataset_find_field(dataset, field);
     if (dataset->n_padded)
         STK_TRY(stk_dataset_keep_error(dataset, stk_fail(STK_INVALID,
                                                          "stage '%s' comes after 'padded_batch': batch "
                                                          "last of all",
-                                                         stage->class->name)));
+                                                         stage->class->key.name)));
     if (i >= 0) stage = stk_stage_for(stage, stk_chain_type(&dataset->chain[i]));
     if (stage->status != STK_OK) stk_fail(stage->status, "%s", stage->error);
     status = stage->status != STK_OK ? stage->status : i < 0 ? STK_NOT_FOUND : stk_chain_add(&dataset->chain[i], stage);

@@ -17,12 +17,12 @@ static stk_status check(const stk_dataset *dataset, const char *const *fields, i
     if (!stage->class->geometric)
         return stk_fail(STK_INVALID,
                         "stage '%s' changes values, not places: apply it to one field at a time, not to several",
-                        stage->class->name);
+                        stage->class->key.name);
     if (n < 1 || n > STK_MAX_FIELDS || !fields)
         return stk_fail(STK_INVALID, "%d fields: 1 to %d are possible", n, STK_MAX_FIELDS);
     if (dataset->n_joints == STK_MAX_JOINTS)
         return stk_fail(STK_INVALID, "stage '%s' is one too many: %d work on several fields already",
-                        stage->class->name, STK_MAX_JOINTS);
+                        stage->class->key.name, STK_MAX_JOINTS);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < i; k++)
             if (!strcmp(fields[i], fields[k])) return stk_fail(STK_INVALID, "field '%s' is there twice", fields[i]);

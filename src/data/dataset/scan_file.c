@@ -20,7 +20,7 @@ uint64_t stk_scan_key_stages(const stk_dataset *dataset, int f, uint64_t key)
     for (int i = 0; i < chain->n_stages; i++) {
         const stk_stage *stage = chain->stage[i];
         if (!stage->class->plain) return 0;
-        key = stk_hash64(stage->class->name, strlen(stage->class->name), key);
+        key = stk_hash64(stage->class->key.name, strlen(stage->class->key.name), key);
         key = stk_hash64(stage->params, stage->class->params_bytes, key);
     }
     return key ? key : 1;

@@ -177,7 +177,7 @@ static void explain_stages(const stk_dataset *dataset, stk_explanation *e)
         for (int i = 0; i < chain->n_stages && e->n_stages < STK_EXPLAIN_MOST; i++) {
             stk_explained_stage *stage = &e->stage[e->n_stages++];
             memcpy(stage->field, field->name, sizeof(stage->field));
-            snprintf(stage->name, sizeof(stage->name), "%s", chain->stage[i]->class->name);
+            snprintf(stage->name, sizeof(stage->name), "%s", chain->stage[i]->class->key.name);
             describe_type(&chain->type[i + 1], stage->output);
             stage->random = chain->stage[i]->class->random;
         }

@@ -25,11 +25,6 @@ static void begin(probe *p, int channels)
     memset((unsigned char *)p->item.data + channels, 255, (size_t)channels);
 }
 
-static bool changes_values(const stk_stage_class *class)
-{
-    return class == &stk_stage_normalize || class == &stk_stage_scale || class == &stk_stage_cast;
-}
-
 static bool run_stage(probe *p, const stk_stage *stage)
 {
     stk_item out = {.data = p->place[!p->i_place]};
@@ -58,7 +53,7 @@ void stk_undo_init(stk_undo *undo, const stk_chain *chain, int channels)
     for (int i = 0; i <= chain->n_stages; i++) {
         const stk_field_type *type = &chain->type[i];
         bool is_u8 = type->kind == STK_FIELD_ARRAY && type->desc.dtype == STK_U8;
-        if (i > 0 && known && changes_values(chain->stage[i - 1]->class))
+        if (i > 0 && known && chain->stage[i - 1]->class->rescales)
             known = run_stage(&p, chain->stage[i - 1]);
         else if (known)
             known = type->kind == STK_FIELD_ARRAY && type->desc.dtype == p.item.type.desc.dtype;

@@ -40,7 +40,7 @@ static void add_stage(const stk_loader *loader, const char *field, int64_t ns, i
     }
     for (int i = i_stage; i < i_stage + n_stages && used < sizeof(out->name); i++)
         used += (size_t)snprintf(out->name + used, sizeof(out->name) - used, "%s%s", i > i_stage ? " + " : "",
-                                 chain->stage[i]->class->name);
+                                 chain->stage[i]->class->key.name);
 }
 
 int stk_loader_get_stages(const stk_loader *loader, stk_stage_stats *out, int n_most)

@@ -122,8 +122,26 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     return STK_OK;
 }
 
+static const char *const dtype_words[] = {"f32", "u8", NULL};
+static const stk_key keys[] = {
+    {.name = "dtype", .type = STK_KEY_WORD, .words = dtype_words, .required = true, .doc = "The element type."},
+    STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    *out = stk_cast(stk_yaml_is(settings, "dtype", "u8") ? STK_U8 : STK_F32);
+    return STK_OK;
+}
+
 const stk_stage_class stk_stage_cast = {
-    .name = "cast", .params_bytes = sizeof(cast_params), .plan = plan, .run = run, .view = look, .plain = true};
+    .key = {.name = "cast", .type = STK_KEY_MAP, .keys = keys, .doc = "Changes the element type."},
+    .build = build,
+    .rescales = true,
+    .params_bytes = sizeof(cast_params),
+    .plan = plan,
+    .run = run,
+    .view = look,
+    .plain = true};
 
 stk_stage *stk_cast(stk_dtype dtype)
 {

@@ -1,6 +1,7 @@
 /* The middle height x width of an image that is at least that large. */
 #include "base/error.h"
 #include "data/stage/crop.h"
+#include "data/stage/keys.h"
 #include "data/stage/stage_list.h"
 
 typedef struct center_crop_params {
@@ -47,13 +48,30 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_center_crop = {.name = "center_crop",
-                                               .params_bytes = sizeof(center_crop_params),
-                                               .plan = plan,
-                                               .run = run,
-                                               .geometric = true,
-                                               .view = look,
-                                               .plain = true};
+static const stk_key keys[] = {
+    {.name = "size", .type = STK_KEY_INT, STK_STAGE_SIDES, .doc = "Both sides, in pixels."},
+    {.name = "height", .type = STK_KEY_INT, STK_STAGE_SIDES, .doc = "With width, instead of size."},
+    {.name = "width", .type = STK_KEY_INT, STK_STAGE_SIDES, .doc = "With height, instead of size."},
+    STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    int64_t height, width;
+    STK_RETURN_IF_ERROR(stk_stage_read_sides(settings, &height, &width));
+    *out = stk_center_crop(height, width);
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_center_crop = {
+    .key = {.name = "center_crop", .type = STK_KEY_MAP, .keys = keys, .doc = "The middle of the image."},
+    .build = build,
+    .crops = true,
+    .params_bytes = sizeof(center_crop_params),
+    .plan = plan,
+    .run = run,
+    .geometric = true,
+    .view = look,
+    .plain = true};
 
 stk_stage *stk_center_crop(int64_t height, int64_t width)
 {

@@ -27,7 +27,7 @@ void stk_chain_free(stk_chain *chain)
 stk_status stk_chain_add(stk_chain *chain, stk_stage *stage)
 {
     int n = chain->n_stages;
-    const char *name = stage->class->name;
+    const char *name = stage->class->key.name;
     if (n == STK_MAX_STAGES)
         return stk_fail(STK_INVALID, "stage '%s' is one too many: field '%s' has %d already", name, chain->field, n);
     stk_status status = stage->class->plan(stage->params, &chain->type[n], &chain->type[n + 1]);
@@ -35,7 +35,7 @@ stk_status stk_chain_add(stk_chain *chain, stk_stage *stage)
         status = stk_desc_check(chain->type[n + 1].desc);
     if (status != STK_OK)
         return stk_fail_prefix(status, "stage '%s' does not fit after %s'%s' on field '%s': ", name, n ? "" : "source ",
-                               n ? chain->stage[n - 1]->class->name : chain->source_name, chain->field);
+                               n ? chain->stage[n - 1]->class->key.name : chain->source_name, chain->field);
     chain->i_key[n] = (unsigned char)n;
     chain->i_joint[n] = 0;
     chain->stage[chain->n_stages++] = stage;
@@ -76,7 +76,8 @@ stk_status stk_chain_check_end(const stk_chain *chain)
     if (stk_chain_type(chain)->kind == STK_FIELD_ARRAY) return STK_OK;
     return stk_fail(STK_INVALID, "field '%s' of source '%s' is still encoded %s%s%s: apply the stage 'decode'",
                     chain->field, chain->source_name, chain->n_stages ? "after stage '" : "when it is batched",
-                    chain->n_stages ? chain->stage[chain->n_stages - 1]->class->name : "", chain->n_stages ? "'" : "");
+                    chain->n_stages ? chain->stage[chain->n_stages - 1]->class->key.name : "",
+                    chain->n_stages ? "'" : "");
 }
 
 /* Later stages were planned for the type that this one stated: sides may have been open, nothing else. */
@@ -88,7 +89,7 @@ static stk_status check_measured(const stk_stage *stage, const stk_field_type *p
         fits = b->dim[i] >= 0 && (a->dim[i] == STK_ANY || a->dim[i] == b->dim[i]);
     if (fits) return stk_desc_check(got->desc);
     char planned_text[STK_SHAPE_TEXT_BYTES], got_text[STK_SHAPE_TEXT_BYTES];
-    return stk_fail(STK_MISMATCH, "stage '%s' was planned to give %s and gives %s", stage->class->name,
+    return stk_fail(STK_MISMATCH, "stage '%s' was planned to give %s and gives %s", stage->class->key.name,
                     stk_desc_text(planned->desc, planned_text), stk_desc_text(got->desc, got_text));
 }
 
@@ -137,7 +138,7 @@ static stk_status check_size(const stk_chain *chain, const stk_field_type *is, c
     bool read_only = chain->n_stages == 0;
     return stk_fail(STK_MISMATCH, "is %s %s '%s', the batch needs %s", stk_shape_text(got->desc.shape, got_text),
                     read_only ? "in source" : "after stage",
-                    read_only ? chain->source_name : chain->stage[chain->n_stages - 1]->class->name,
+                    read_only ? chain->source_name : chain->stage[chain->n_stages - 1]->class->key.name,
                     stk_shape_text(want->desc.shape, want_text));
 }
 
@@ -205,8 +206,8 @@ static stk_status check_joint(const stk_chain *chain, int i, const stk_stage_key
     return stk_fail(STK_CORRUPT,
                     "field '%s' is %lld x %lld before '%s', which the fields with it meet at %lld x %lld: they must be "
                     "equally large",
-                    chain->field, (long long)height, (long long)width, chain->stage[i]->class->name, (long long)side[0],
-                    (long long)side[1]);
+                    chain->field, (long long)height, (long long)width, chain->stage[i]->class->key.name,
+                    (long long)side[0], (long long)side[1]);
 }
 
 /* What the stages from `decode` on make of an image together, as far as they can be one pass over rows; *n_done is how
@@ -260,7 +261,7 @@ static stk_status run_row_pass(const chain_run *run, const stk_item *in, stk_ite
         stk_row_pass_run(&view, (stk_span){in->data, in->n_bytes}, (int)channels, out->data, &run->work->rows));
     if (run->work->timed) {
         add_time(run->work, 0, n, start_ns);
-        stk_trace_end(stk_trace_on() ? start_ns : 0, STK_TRACE_DATA, chain->stage[0]->class->name, n);
+        stk_trace_end(stk_trace_on() ? start_ns : 0, STK_TRACE_DATA, chain->stage[0]->class->key.name, n);
     }
     return STK_OK;
 }
@@ -290,7 +291,7 @@ static stk_status run_stages(const chain_run *run, const stk_item *in, stk_item 
         STK_RETURN_IF_ERROR(stage->class->run(stage->params, &stage_key, src, out, &work->stage[i]));
         if (work->timed) {
             add_time(work, i, 1, start_ns);
-            stk_trace_end(stk_trace_on() ? start_ns : 0, STK_TRACE_DATA, stage->class->name, 1);
+            stk_trace_end(stk_trace_on() ? start_ns : 0, STK_TRACE_DATA, stage->class->key.name, 1);
         }
     }
     if (work->rows.hint.mcu_index)

@@ -55,8 +55,25 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
+static const stk_key keys[] = {
+    {.name = "low", .type = STK_KEY_REAL, .default_value = "0", .doc = "The least value."},
+    {.name = "high", .type = STK_KEY_REAL, .default_value = "1", .doc = "The largest value."},
+    STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    *out = stk_clip_values(stk_yaml_real(settings, "low", 0), stk_yaml_real(settings, "high", 0));
+    return STK_OK;
+}
+
 const stk_stage_class stk_stage_clip = {
-    .name = "clip", .params_bytes = sizeof(clip_params), .plan = plan, .run = run, .in_place = true, .plain = true};
+    .key = {.name = "clip", .type = STK_KEY_MAP, .keys = keys, .doc = "Keeps values between two numbers."},
+    .build = build,
+    .params_bytes = sizeof(clip_params),
+    .plan = plan,
+    .run = run,
+    .in_place = true,
+    .plain = true};
 
 stk_stage *stk_clip_values(double low, double high)
 {

@@ -47,12 +47,34 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_color_jitter = {.name = "color_jitter",
-                                                .params_bytes = sizeof(color_jitter_params),
-                                                .plan = plan,
-                                                .run = run,
-                                                .random = true,
-                                                .in_place = true};
+#define STRENGTH(key_name, limit, text)                                                                                \
+    {                                                                                                                  \
+        .name = key_name, .type = STK_KEY_REAL, .default_value = "0", .least = 0, .most = limit, .doc = text           \
+    }
+static const stk_key keys[] = {
+    STRENGTH("brightness", 100, "The factor lies between 1 - strength, at least 0, and 1 + strength; 0 leaves it out."),
+    STRENGTH("contrast", 100, "As brightness; the rest is the mean grey."),
+    STRENGTH("saturation", 100, "As brightness; the rest is the pixel's grey."),
+    STRENGTH("hue", 0.5, "Turned by up to this part of the colour circle, either way."), STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    *out = stk_color_jitter(stk_yaml_real(settings, "brightness", 0), stk_yaml_real(settings, "contrast", 0),
+                            stk_yaml_real(settings, "saturation", 0), stk_yaml_real(settings, "hue", 0));
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_color_jitter = {
+    .key = {.name = "color_jitter",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .doc = "Random brightness, contrast, saturation and hue, in random order, as torchvision's. u8."},
+    .build = build,
+    .params_bytes = sizeof(color_jitter_params),
+    .plan = plan,
+    .run = run,
+    .random = true,
+    .in_place = true};
 
 stk_stage *stk_color_jitter(double brightness, double contrast, double saturation, double hue)
 {

@@ -64,12 +64,32 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_decode = {.name = "decode",
-                                          .params_bytes = sizeof(decode_params),
-                                          .plan = plan,
-                                          .measure = measure,
-                                          .run = run,
-                                          .plain = true};
+static const stk_key keys[] = {{.name = "channels",
+                                .type = STK_KEY_INT,
+                                .default_value = "3",
+                                .least = 1,
+                                .most = 3,
+                                .doc = "1 for grey, 3 for RGB."},
+                               {.name = "exif",
+                                .type = STK_KEY_BOOL,
+                                .default_value = "false",
+                                .doc = "Whether a JPEG is turned upright as its EXIF orientation says."},
+                               STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    *out = stk_decode_with((int)stk_yaml_int(settings, "channels", 3), stk_yaml_bool(settings, "exif"));
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_decode = {
+    .key = {.name = "decode", .type = STK_KEY_MAP, .keys = keys, .doc = "JPEG or PNG to pixels."},
+    .build = build,
+    .params_bytes = sizeof(decode_params),
+    .plan = plan,
+    .measure = measure,
+    .run = run,
+    .plain = true};
 
 stk_stage *stk_decode_with(int channels, bool exif)
 {

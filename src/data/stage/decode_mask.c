@@ -34,7 +34,21 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return stk_png_decode((stk_span){in->data, in->n_bytes}, dim[0], dim[1], STK_PNG_STORED, out->data);
 }
 
-const stk_stage_class stk_stage_decode_mask = {.name = "decode_mask", .plan = plan, .measure = measure, .run = run};
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    (void)settings;
+    *out = stk_decode_mask();
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_decode_mask = {
+    .key = {.name = "decode_mask",
+            .type = STK_KEY_NONE,
+            .doc = "PNG to class numbers as they are stored, of a palette or grey."},
+    .build = build,
+    .plan = plan,
+    .measure = measure,
+    .run = run};
 
 stk_stage *stk_decode_mask(void)
 {

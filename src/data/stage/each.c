@@ -89,6 +89,7 @@ stk_stage *stk_stage_for(stk_stage *stage, const stk_field_type *in)
     s->class.run = run;
     s->class.view = NULL;
     s->class.unique = true;
+    s->class.rescales = false;  /* its values come slice by slice */
     s->class.geometric = false; /* of several fields each has one of its own */
     s->base.class = &s->class;
     *(each_params *)(void *)s->base.params = (each_params){s};

@@ -1,6 +1,7 @@
 /* Gaussian blur with a random deviation. u8 images. */
 #include "base/error.h"
 #include "data/stage/blur.h"
+#include "data/stage/keys.h"
 #include "data/stage/stage_list.h"
 
 typedef struct gaussian_blur_params {
@@ -35,8 +36,31 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return stk_blur(p->kernel, sigma, in->data, out->data, dim[0], dim[1], (int)dim[2], scratch);
 }
 
+static const stk_key keys[] = {
+    {.name = "kernel",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 255,
+     .required = true,
+     .doc = "The kernel's side in pixels, odd."},
+    STK_STAGE_RANGE("sigma", "[0.1, 2.0]", "The least and the largest deviation, in pixels."),
+    STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    double sigma[2];
+    STK_RETURN_IF_ERROR(stk_yaml_range(settings, "sigma", sigma));
+    *out = stk_gaussian_blur(stk_yaml_int(settings, "kernel", 0), sigma[0], sigma[1]);
+    return STK_OK;
+}
+
 const stk_stage_class stk_stage_gaussian_blur = {
-    .name = "gaussian_blur", .params_bytes = sizeof(gaussian_blur_params), .plan = plan, .run = run, .random = true};
+    .key = {.name = "gaussian_blur", .type = STK_KEY_MAP, .keys = keys, .doc = "A blur of random width. u8."},
+    .build = build,
+    .params_bytes = sizeof(gaussian_blur_params),
+    .plan = plan,
+    .run = run,
+    .random = true};
 
 stk_stage *stk_gaussian_blur(int64_t kernel, double least_sigma, double most_sigma)
 {

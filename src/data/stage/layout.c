@@ -52,7 +52,19 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_layout = {.name = "layout", .plan = plan, .run = run, .plain = true};
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    (void)settings;
+    *out = stk_layout_channels_first();
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_layout = {
+    .key = {.name = "layout", .type = STK_KEY_NONE, .doc = "[H,W,C] to [C,H,W]; the last stage."},
+    .build = build,
+    .plan = plan,
+    .run = run,
+    .plain = true};
 
 stk_stage *stk_layout_channels_first(void)
 {

@@ -97,7 +97,7 @@ stk_stage *stk_map(const stk_map_config *config)
     snprintf(s->who, sizeof(s->who), "stage '%s'", s->name);
     s->config = *config;
     s->config.name = s->name;
-    s->class = (stk_stage_class){.name = s->name,
+    s->class = (stk_stage_class){.key = {.name = s->name},
                                  .params_bytes = sizeof(map_params),
                                  .plan = plan,
                                  .measure = measure,

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "data/stage/affine.h"
+#include "data/stage/keys.h"
 #include "data/stage/stage_list.h"
 
 enum { MOST_CHANNELS = 4 };
@@ -65,13 +66,54 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_normalize = {.name = "normalize",
-                                             .params_bytes = sizeof(normalize_params),
-                                             .plan = plan,
-                                             .run = run,
-                                             .view = look,
-                                             .in_place = true,
-                                             .plain = true};
+static const char *const name_words[] = {"mnist", "cifar10", "imagenet", NULL};
+static const stk_key keys[] = {
+    {.name = "name", .type = STK_KEY_WORD, .words = name_words, .doc = "Known constants; instead of mean and std."},
+    {.name = "mean",
+     .type = STK_KEY_LIST,
+     .element = &stk_stage_number_key,
+     .doc = "One for each channel, of values from 0 to 1."},
+    {.name = "std", .type = STK_KEY_LIST, .element = &stk_stage_number_key, .doc = "One for each channel."},
+    STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    const stk_yaml_node *name = stk_yaml_get(settings, "name");
+    const stk_yaml_node *lists[2] = {stk_yaml_get(settings, "mean"), stk_yaml_get(settings, "std")};
+    float values[2][MOST_CHANNELS];
+    if (name && !lists[0] && !lists[1]) {
+        *out = stk_normalize_named(name->text);
+        return STK_OK;
+    }
+    if (name || !lists[0] || !lists[1])
+        return stk_yaml_fail(settings, "'normalize' needs either a name, or 'mean' and 'std'");
+    if (lists[0]->n_children != lists[1]->n_children || lists[0]->n_children < 1 ||
+        lists[0]->n_children > MOST_CHANNELS)
+        return stk_yaml_fail(settings, "'mean' and 'std' need one number for each channel");
+    for (int k = 0; k < 2; k++) {
+        int n = 0;
+        for (const stk_yaml_node *number = lists[k]->child; number; number = number->next) {
+            values[k][n++] = (float)number->real;
+            if (k == 1 && number->real <= 0) return stk_yaml_fail(number, "'std' must be above 0");
+        }
+    }
+    *out = stk_normalize(values[0], values[1], lists[0]->n_children);
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_normalize = {
+    .key = {.name = "normalize",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .doc = "Mean and deviation of each channel; u8 is divided by 255 first."},
+    .build = build,
+    .rescales = true,
+    .params_bytes = sizeof(normalize_params),
+    .plan = plan,
+    .run = run,
+    .view = look,
+    .in_place = true,
+    .plain = true};
 
 stk_stage *stk_normalize(const float *mean, const float *std, int n_channels)
 {

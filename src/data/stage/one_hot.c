@@ -35,8 +35,30 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_one_hot = {
-    .name = "one_hot", .params_bytes = sizeof(one_hot_params), .plan = plan, .run = run, .plain = true};
+static const stk_key keys[] = {{.name = "classes",
+                                .type = STK_KEY_INT,
+                                .least = 1,
+                                .most = 1000000,
+                                .required = true,
+                                .doc = "The length of the label's vector."},
+                               STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    *out = stk_one_hot(stk_yaml_int(settings, "classes", 0));
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_one_hot = {.key = {.name = "one_hot",
+                                                   .type = STK_KEY_MAP,
+                                                   .keys = keys,
+                                                   .doc = "Class numbers to vectors; works on the label."},
+                                           .build = build,
+                                           .field = "label",
+                                           .params_bytes = sizeof(one_hot_params),
+                                           .plan = plan,
+                                           .run = run,
+                                           .plain = true};
 
 stk_stage *stk_one_hot(int64_t n_classes)
 {

@@ -77,14 +77,44 @@ static void for_mask(void *params)
     p->value = 0;
 }
 
-const stk_stage_class stk_stage_pad = {.name = "pad",
-                                       .params_bytes = sizeof(pad_params),
-                                       .plan = plan,
-                                       .run = run,
-                                       .view = look,
-                                       .geometric = true,
-                                       .for_mask = for_mask,
-                                       .plain = true};
+static const stk_key keys[] = {
+    {.name = "size",
+     .type = STK_KEY_INT,
+     .default_value = "0",
+     .least = 0,
+     .most = 65535,
+     .doc = "Pixels on each side."},
+#define SIDE(key_name)                                                                                                 \
+    {                                                                                                                  \
+        .name = key_name, .type = STK_KEY_INT, .least = 0, .most = 65535, .doc = "Instead of size, on this side."      \
+    }
+    SIDE("top"),
+    SIDE("left"),
+    SIDE("bottom"),
+    SIDE("right"),
+#undef SIDE
+    {.name = "value", .type = STK_KEY_REAL, .default_value = "0", .doc = "What the border is filled with."},
+    STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    int64_t size = stk_yaml_int(settings, "size", 0);
+    *out = stk_pad_image(stk_yaml_int(settings, "top", size), stk_yaml_int(settings, "left", size),
+                         stk_yaml_int(settings, "bottom", size), stk_yaml_int(settings, "right", size),
+                         stk_yaml_real(settings, "value", 0));
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_pad = {
+    .key = {.name = "pad", .type = STK_KEY_MAP, .keys = keys, .doc = "A border of one value."},
+    .build = build,
+    .params_bytes = sizeof(pad_params),
+    .plan = plan,
+    .run = run,
+    .view = look,
+    .geometric = true,
+    .for_mask = for_mask,
+    .plain = true};
 
 stk_stage *stk_pad_image(int64_t top, int64_t left, int64_t bottom, int64_t right, double value)
 {

@@ -119,8 +119,36 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
+static const stk_key keys[] = {{.name = "n",
+                                .type = STK_KEY_INT,
+                                .default_value = "2",
+                                .least = 0,
+                                .most = 100,
+                                .doc = "Operations for each image."},
+                               {.name = "magnitude",
+                                .type = STK_KEY_INT,
+                                .default_value = "9",
+                                .least = 0,
+                                .most = 30,
+                                .doc = "How strong they are."},
+                               STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    *out = stk_randaugment(stk_yaml_int(settings, "n", 0), stk_yaml_int(settings, "magnitude", 0));
+    return STK_OK;
+}
+
 const stk_stage_class stk_stage_randaugment = {
-    .name = "randaugment", .params_bytes = sizeof(randaugment_params), .plan = plan, .run = run, .random = true};
+    .key = {.name = "randaugment",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .doc = "n operations out of 14, with torchvision's table of strengths. u8."},
+    .build = build,
+    .params_bytes = sizeof(randaugment_params),
+    .plan = plan,
+    .run = run,
+    .random = true};
 
 stk_stage *stk_randaugment(int64_t n, int64_t magnitude)
 {

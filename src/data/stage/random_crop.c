@@ -2,6 +2,7 @@
  */
 #include "base/error.h"
 #include "data/stage/crop.h"
+#include "data/stage/keys.h"
 #include "data/stage/stage_list.h"
 
 typedef struct random_crop_params {
@@ -68,13 +69,39 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_random_crop = {.name = "random_crop",
-                                               .params_bytes = sizeof(random_crop_params),
-                                               .plan = plan,
-                                               .run = run,
-                                               .geometric = true,
-                                               .view = look,
-                                               .random = true};
+static const char *const border_words[] = {[STK_BORDER_ZERO] = "zero", [STK_BORDER_REFLECT] = "reflect", NULL};
+static const stk_key keys[] = {
+    {.name = "size", .type = STK_KEY_INT, STK_STAGE_SIDES, .required = true, .doc = "Both sides, in pixels."},
+    {.name = "pad",
+     .type = STK_KEY_INT,
+     .default_value = "0",
+     .least = 0,
+     .most = 65536,
+     .doc = "Pixels added on each side first."},
+    {.name = "border",
+     .type = STK_KEY_WORD,
+     .words = border_words,
+     .default_value = "zero",
+     .doc = "What those are; reflect: the image, mirrored at its outermost pixels."},
+    STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    *out = stk_random_crop_with(stk_yaml_int(settings, "size", 0), stk_yaml_int(settings, "pad", 0),
+                                (stk_border)stk_yaml_word(settings, "border", border_words));
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_random_crop = {
+    .key = {.name = "random_crop", .type = STK_KEY_MAP, .keys = keys, .doc = "A random square of the padded image."},
+    .build = build,
+    .crops = true,
+    .params_bytes = sizeof(random_crop_params),
+    .plan = plan,
+    .run = run,
+    .geometric = true,
+    .view = look,
+    .random = true};
 
 stk_stage *stk_random_crop(int64_t size, int64_t pad)
 {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "data/codec/image.h"
+#include "data/stage/keys.h"
 #include "data/stage/stage_list.h"
 
 typedef struct random_erasing_params {
@@ -62,12 +63,34 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_random_erasing = {.name = "random_erasing",
-                                                  .params_bytes = sizeof(random_erasing_params),
-                                                  .plan = plan,
-                                                  .run = run,
-                                                  .random = true,
-                                                  .in_place = true};
+static const stk_key keys[] = {
+    STK_STAGE_CHANCE("0.5", "The chance."),
+    STK_STAGE_RANGE("scale", "[0.02, 0.33]", "The least and the largest share of the area."),
+    STK_STAGE_RANGE("ratio", "[0.3, 3.3]", "The least and the largest ratio of height to width."),
+    {.name = "value", .type = STK_KEY_REAL, .default_value = "0", .doc = "What the rectangle is filled with."},
+    STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    stk_random_erasing_config config = {.chance = stk_yaml_real(settings, "p", 0),
+                                        .value = stk_yaml_real(settings, "value", 0)};
+    STK_RETURN_IF_ERROR(stk_yaml_range(settings, "scale", config.scale));
+    STK_RETURN_IF_ERROR(stk_yaml_range(settings, "ratio", config.ratio));
+    *out = stk_random_erasing(&config);
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_random_erasing = {
+    .key = {.name = "random_erasing",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .doc = "A random rectangle gets one value, as torchvision's."},
+    .build = build,
+    .params_bytes = sizeof(random_erasing_params),
+    .plan = plan,
+    .run = run,
+    .random = true,
+    .in_place = true};
 
 stk_random_erasing_config stk_random_erasing_config_default(void)
 {

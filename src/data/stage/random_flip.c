@@ -100,14 +100,38 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_random_flip = {.name = "random_flip",
-                                               .params_bytes = sizeof(random_flip_params),
-                                               .plan = plan,
-                                               .run = run,
-                                               .geometric = true,
-                                               .view = look,
-                                               .random = true,
-                                               .in_place = true};
+static const char *const axis_words[] = {"horizontal", "vertical", NULL};
+static const stk_key keys[] = {{.name = "axis",
+                                .type = STK_KEY_WORD,
+                                .words = axis_words,
+                                .default_value = "horizontal",
+                                .doc = "horizontal: left and right; vertical: top and bottom."},
+                               {.name = "alternate",
+                                .type = STK_KEY_BOOL,
+                                .default_value = "false",
+                                .doc = "Drawn for the first epoch only; then each image is mirrored in "
+                                       "every other epoch. Jordan 2024."},
+                               STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    *out = stk_random_flip_with(stk_yaml_is(settings, "axis", "vertical"), stk_yaml_bool(settings, "alternate"));
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_random_flip = {
+    .key = {.name = "random_flip",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .doc = "Mirrors left and right, or top and bottom, with chance 1/2."},
+    .build = build,
+    .params_bytes = sizeof(random_flip_params),
+    .plan = plan,
+    .run = run,
+    .geometric = true,
+    .view = look,
+    .random = true,
+    .in_place = true};
 
 stk_stage *stk_random_flip(void)
 {

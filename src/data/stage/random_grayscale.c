@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "data/stage/color.h"
+#include "data/stage/keys.h"
 #include "data/stage/stage_list.h"
 
 typedef struct random_grayscale_params {
@@ -31,12 +32,22 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_random_grayscale = {.name = "random_grayscale",
-                                                    .params_bytes = sizeof(random_grayscale_params),
-                                                    .plan = plan,
-                                                    .run = run,
-                                                    .random = true,
-                                                    .in_place = true};
+static const stk_key keys[] = {STK_STAGE_CHANCE("0.1", "The chance."), STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    *out = stk_random_grayscale(stk_yaml_real(settings, "p", 0));
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_random_grayscale = {
+    .key = {.name = "random_grayscale", .type = STK_KEY_MAP, .keys = keys, .doc = "Grey by chance. u8."},
+    .build = build,
+    .params_bytes = sizeof(random_grayscale_params),
+    .plan = plan,
+    .run = run,
+    .random = true,
+    .in_place = true};
 
 stk_stage *stk_random_grayscale(double chance)
 {

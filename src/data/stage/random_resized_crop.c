@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "data/stage/keys.h"
 #include "data/stage/resample.h"
 #include "data/stage/stage_list.h"
 
@@ -69,14 +70,42 @@ static void for_mask(void *params)
     p->how.antialias = false;
 }
 
-const stk_stage_class stk_stage_random_resized_crop = {.name = "random_resized_crop",
-                                                       .params_bytes = sizeof(random_resized_crop_params),
-                                                       .plan = plan,
-                                                       .run = run,
-                                                       .geometric = true,
-                                                       .for_mask = for_mask,
-                                                       .view = look,
-                                                       .random = true};
+static const stk_key keys[] = {
+    {.name = "size",
+     .type = STK_KEY_INT,
+     STK_STAGE_SIDES,
+     .required = true,
+     .doc = "Both sides of the result, in pixels."},
+    {.name = "filter",
+     .type = STK_KEY_WORD,
+     .words = stk_stage_filter_words,
+     .default_value = "bilinear",
+     .doc = "As for resize."},
+    {.name = "antialias", .type = STK_KEY_BOOL, .default_value = "true", .doc = "As for resize."},
+    STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    *out = stk_random_resized_crop_with(stk_yaml_int(settings, "size", 0), stk_stage_read_filter(settings),
+                                        stk_yaml_bool(settings, "antialias"));
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_random_resized_crop = {
+    .key = {.name = "random_resized_crop",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .doc = "A random part (8-100 % of the area, ratio 3/4 to 4/3), resized."},
+    .build = build,
+    .resizes = true,
+    .crops = true,
+    .params_bytes = sizeof(random_resized_crop_params),
+    .plan = plan,
+    .run = run,
+    .geometric = true,
+    .for_mask = for_mask,
+    .view = look,
+    .random = true};
 
 stk_stage *stk_random_resized_crop_with(int64_t size, stk_filter filter, bool antialias)
 {

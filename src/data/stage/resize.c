@@ -1,5 +1,6 @@
 /* Resizing to a fixed size, or of the shorter side with the longer in proportion. */
 #include "base/error.h"
+#include "data/stage/keys.h"
 #include "data/stage/resample.h"
 #include "data/stage/stage_list.h"
 
@@ -71,14 +72,60 @@ static void for_mask(void *params)
     p->how.antialias = false;
 }
 
-const stk_stage_class stk_stage_resize = {.name = "resize",
-                                          .params_bytes = sizeof(resize_params),
-                                          .plan = plan,
-                                          .run = run,
-                                          .geometric = true,
-                                          .for_mask = for_mask,
-                                          .view = look,
-                                          .plain = true};
+static const char *const like_words[] = {
+    [STK_LIKE_PIL] = "pil", [STK_LIKE_TF] = "tf", [STK_LIKE_OPENCV] = "opencv", NULL};
+static const stk_key keys[] = {
+    {.name = "size", .type = STK_KEY_INT, STK_STAGE_SIDES, .doc = "Both sides, in pixels."},
+    {.name = "height", .type = STK_KEY_INT, STK_STAGE_SIDES, .doc = "With width, instead of size."},
+    {.name = "width", .type = STK_KEY_INT, STK_STAGE_SIDES, .doc = "With height, instead of size."},
+    {.name = "shorter",
+     .type = STK_KEY_INT,
+     STK_STAGE_SIDES,
+     .doc = "The shorter side, the longer in proportion; instead of size."},
+    {.name = "filter",
+     .type = STK_KEY_WORD,
+     .words = stk_stage_filter_words,
+     .default_value = "bilinear",
+     .doc = "How pixels are mixed."},
+    {.name = "like",
+     .type = STK_KEY_WORD,
+     .words = like_words,
+     .default_value = "pil",
+     .doc = "Whose pixels come out: PIL's, those of tf.image.resize (f32, unless nearest), or OpenCV's."},
+    {.name = "antialias",
+     .type = STK_KEY_BOOL,
+     .doc = "Whether the filter widens when shrinking. Default: true, but false for tf and opencv, as theirs is."},
+    STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    const stk_yaml_node *shorter = stk_yaml_get(settings, "shorter"), *antialias = stk_yaml_get(settings, "antialias");
+    stk_resize_config config = stk_resize_config_default();
+    config.filter = stk_stage_read_filter(settings);
+    config.like = (stk_resize_like)stk_yaml_word(settings, "like", like_words);
+    config.antialias = antialias ? antialias->truth : config.like == STK_LIKE_PIL;
+    if (!shorter) {
+        STK_RETURN_IF_ERROR(stk_stage_read_sides(settings, &config.height, &config.width));
+    } else {
+        if (stk_yaml_get(settings, "size") || stk_yaml_get(settings, "height") || stk_yaml_get(settings, "width"))
+            return stk_yaml_fail(shorter, "'shorter' says it all; leave out 'size', 'height' and 'width'");
+        config.shorter = shorter->integer;
+    }
+    *out = stk_resize_with(&config);
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_resize = {
+    .key = {.name = "resize", .type = STK_KEY_MAP, .keys = keys, .doc = "Resizing."},
+    .build = build,
+    .resizes = true,
+    .params_bytes = sizeof(resize_params),
+    .plan = plan,
+    .run = run,
+    .geometric = true,
+    .for_mask = for_mask,
+    .view = look,
+    .plain = true};
 
 stk_resize_config stk_resize_config_default(void)
 {

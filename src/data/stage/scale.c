@@ -62,13 +62,28 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     return STK_OK;
 }
 
-const stk_stage_class stk_stage_scale = {.name = "scale",
-                                         .params_bytes = sizeof(scale_params),
-                                         .plan = plan,
-                                         .run = run,
-                                         .view = look,
-                                         .in_place = true,
-                                         .plain = true};
+static const stk_key keys[] = {{.name = "factor",
+                                .type = STK_KEY_REAL,
+                                .required = true,
+                                .doc = "Each value is multiplied by it, as f32; 1/255 may be written so."},
+                               STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    *out = stk_scale(stk_yaml_real(settings, "factor", 0));
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_scale = {
+    .key = {.name = "scale", .type = STK_KEY_MAP, .keys = keys, .doc = "Multiplies by a factor."},
+    .build = build,
+    .rescales = true,
+    .params_bytes = sizeof(scale_params),
+    .plan = plan,
+    .run = run,
+    .view = look,
+    .in_place = true,
+    .plain = true};
 
 stk_stage *stk_scale(double factor)
 {

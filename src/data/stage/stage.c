@@ -18,7 +18,7 @@ stk_stage *stk_stage_new(const stk_stage_class *class, const void *params)
     if (!stage) return &no_memory_stage;
     if (class->params_bytes > sizeof(stage->params)) {
         stage->status = STK_INTERNAL;
-        snprintf(stage->error, sizeof(stage->error), "stage '%s' has too many parameters", class->name);
+        snprintf(stage->error, sizeof(stage->error), "stage '%s' has too many parameters", class->key.name);
         return stage;
     }
     stage->class = class;
@@ -53,7 +53,7 @@ const stk_stage_class *stk_stage_find(const char *name)
 #undef X
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        if (!strcmp(all[i]->name, name)) return all[i];
+        if (!strcmp(all[i]->key.name, name)) return all[i];
     return NULL;
 }
 

@@ -11,10 +11,15 @@
 #include "base/rng.h"
 #include "data/common/item.h"
 #include "data/stage/view.h"
+#include "settings/schema.h"
 #include "stoker/data/dataset.h"
 
 typedef struct stk_stage_class {
-    const char *name;
+    stk_key key; /* its name, what a recipe can say of it, and what it does */
+    /* The stage that the settings under that key say, which have been checked against it. An error names their place;
+     * that of the arguments may be in the stage. NULL: not for recipes. */
+    stk_status (*build)(const stk_yaml_node *settings, stk_stage **out);
+    const char *field; /* that it works on where none is named; NULL: "image" */
     size_t params_bytes;
     /* The output's type for this input's, or an error that says what does not fit ("needs u8 or f32 images [H,W,C], not
      * i32 []"); the caller adds the names of the stages. */
@@ -37,7 +42,9 @@ typedef struct stk_stage_class {
     bool geometric; /* moves pixels by the key and the image's sides alone, so that it can do the same to a mask */
     /* Optional, of a geometric one: params for masks, whose values are never mixed, and whose outside is 0. */
     void (*for_mask)(void *params);
-    bool plain; /* equal params, byte by byte, mean equal work in every process: no pointers, no padding */
+    bool resizes, crops; /* makes images of another size by mixing pixels, or by leaving out some */
+    bool rescales;       /* makes other numbers of the values, each alone; f32 unless its dtype says u8 */
+    bool plain;          /* equal params, byte by byte, mean equal work in every process: no pointers, no padding */
 } stk_stage_class;
 
 struct stk_stage {

@@ -1,4 +1,5 @@
-/* Every stage, once: its file's descriptor is stk_stage_<name>. See docs/adding-a-stage.md. */
+/* Every stage, once, in the order of docs/recipe.md: its file's descriptor is stk_stage_<name>. See
+ * docs/adding-a-stage.md. */
 #ifndef STK_DATA_STAGE_STAGE_LIST_H
 #define STK_DATA_STAGE_STAGE_LIST_H
 
@@ -12,10 +13,6 @@
     X(random_crop)                                                                                                     \
     X(random_resized_crop)                                                                                             \
     X(random_flip)                                                                                                     \
-    X(cast)                                                                                                            \
-    X(scale)                                                                                                           \
-    X(normalize)                                                                                                       \
-    X(one_hot)                                                                                                         \
     X(color_jitter)                                                                                                    \
     X(random_grayscale)                                                                                                \
     X(gaussian_blur)                                                                                                   \
@@ -26,7 +23,11 @@
     X(pad)                                                                                                             \
     X(clip)                                                                                                            \
     X(layout)                                                                                                          \
-    X(tokenize)
+    X(cast)                                                                                                            \
+    X(scale)                                                                                                           \
+    X(normalize)                                                                                                       \
+    X(tokenize)                                                                                                        \
+    X(one_hot)
 
 #define X(stage) extern const stk_stage_class stk_stage_##stage;
 STK_STAGE_LIST(X)

@@ -73,7 +73,60 @@ static void close_params(void *params)
     stk_tokenizer_free(((tokenize_params *)params)->tokenizer);
 }
 
-const stk_stage_class stk_stage_tokenize = {.name = "tokenize",
+static const char *const no_paths[] = {"bytes", NULL};
+static const stk_key keys[] = {
+    {.name = "tokenizer",
+     .type = STK_KEY_TEXT,
+     .is_path = true,
+     .words = no_paths,
+     .required = true,
+     .doc = "bytes, or a tokenizer.json, vocab.json (with merges.txt beside it), vocab.txt or the folder of one."},
+    {.name = "length",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1 << 24,
+     .doc = "Tokens of a sample at most; what is more is left out. Default: all."},
+    {.name = "pad",
+     .type = STK_KEY_BOOL,
+     .doc = "Whether samples are filled up to length; otherwise they differ in length, for the key pad. Default: true "
+            "with a length."},
+    {.name = "special",
+     .type = STK_KEY_BOOL,
+     .default_value = "true",
+     .doc = "Whether with the tokens that the tokenizer puts around a text, as [CLS] and [SEP]."},
+    {.name = "pad_id",
+     .type = STK_KEY_INT,
+     .least = 0,
+     .most = 2147483647,
+     .doc = "The token that fills up. Default: the tokenizer's [PAD], <pad>, <|pad|> or <|endoftext|>, else 0."},
+    {.name = "lowercase",
+     .type = STK_KEY_BOOL,
+     .default_value = "true",
+     .doc = "For vocab.txt: lower case, without accents."},
+    STK_KEY_END};
+
+static stk_status build(const stk_yaml_node *settings, stk_stage **out)
+{
+    const stk_yaml_node *path = stk_yaml_get(settings, "tokenizer"), *length = stk_yaml_get(settings, "length"),
+                        *pad = stk_yaml_get(settings, "pad");
+    stk_tokenizer_config opening = {.lowercase = stk_yaml_bool(settings, "lowercase")};
+    stk_tokenize_config config = {.length = stk_yaml_int(settings, "length", 0),
+                                  .pad = pad ? pad->truth : length != NULL,
+                                  .special = stk_yaml_bool(settings, "special"),
+                                  .pad_id = (int32_t)stk_yaml_int(settings, "pad_id", -1)};
+    stk_tokenizer *tokenizer;
+    STK_RETURN_IF_ERROR(stk_yaml_locate(path, stk_tokenizer_open(path->text, &opening, &tokenizer)));
+    *out = stk_tokenize(tokenizer, &config);
+    stk_tokenizer_free(tokenizer);
+    return STK_OK;
+}
+
+const stk_stage_class stk_stage_tokenize = {.key = {.name = "tokenize",
+                                                    .type = STK_KEY_MAP,
+                                                    .keys = keys,
+                                                    .doc = "Text to token numbers; works on the field text."},
+                                            .build = build,
+                                            .field = "text",
                                             .params_bytes = sizeof(tokenize_params),
                                             .plan = plan,
                                             .measure = measure,

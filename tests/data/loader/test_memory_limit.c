@@ -45,8 +45,11 @@ static stk_status run_greedy(const void *params, const stk_stage_key *key, const
     return STK_OK;
 }
 
-static const stk_stage_class greedy_class = {
-    .name = "greedy", .params_bytes = sizeof(int64_t), .plan = plan_greedy, .run = run_greedy, .in_place = true};
+static const stk_stage_class greedy_class = {.key = {.name = "greedy"},
+                                             .params_bytes = sizeof(int64_t),
+                                             .plan = plan_greedy,
+                                             .run = run_greedy,
+                                             .in_place = true};
 
 static stk_dataset *make_greedy(int64_t every)
 {

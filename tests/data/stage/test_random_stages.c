@@ -74,7 +74,7 @@ static void the_key_decides(void **state)
             }
             n_different += memcmp(first, picture, N) != 0;
         }
-        if (n_different < 5) fail_msg("stage '%s' changed %d of 24 images", stage->class->name, n_different);
+        if (n_different < 5) fail_msg("stage '%s' changed %d of 24 images", stage->class->key.name, n_different);
         stk_stage_free(stage);
     }
 }

@@ -12,24 +12,10 @@
 const stk_yaml_node *stk_build_stages_of(const stk_recipe *recipe, int i_part);
 /* The data set of a part, batched; *out is NULL where the recipe has no such part. The caller frees it. */
 stk_status stk_build_dataset(const stk_recipe *recipe, int i_part, stk_dataset **out);
-/* The data set of a part's source alone; an error of the data stays inside, one of the recipe is
- * returned. The caller frees *out. */
-stk_status stk_build_source(const stk_yaml_node *source, stk_dataset **out);
-/* The same for the sources of stoker/data/text.h. */
-bool stk_build_is_text(const char *kind);
-stk_status stk_build_text(const stk_yaml_node *source, stk_dataset **out);
+/* The data set of a part's source alone. The caller frees *out. */
+stk_status stk_build_source(const stk_yaml_node *source, uint64_t seed, stk_dataset **out);
 /* Puts the recipe's place before an error that data found; returns status. */
 stk_status stk_build_fail(const stk_yaml_node *node, stk_status status);
-/* The same for the source of stoker/data/volumes.h. */
-stk_status stk_build_volumes(const stk_yaml_node *source, stk_dataset **out);
-/* The same for the source of stoker/data/random.h. */
-stk_status stk_build_synthetic(const stk_yaml_node *source, stk_dataset **out);
-/* The same for the source of stoker/data/video.h. */
-stk_status stk_build_video(const stk_yaml_node *source, stk_dataset **out);
-/* The texts of a list. The caller frees *out. */
-stk_status stk_build_list(const stk_yaml_node *list, const char ***out, int *n);
-/* As stk_build_source for a source of several data sets; NULL without an error for another kind. */
-stk_status stk_build_combined(const stk_yaml_node *source, uint64_t seed, stk_dataset **out);
 /* Applies the stages of a list, NULL for none. */
 stk_status stk_build_stages(const stk_yaml_node *stages, stk_dataset *dataset);
 /* Where train mixes labels: class numbers become shares in every part, and train gets its mixup and cutmix. After the

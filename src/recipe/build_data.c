@@ -4,22 +4,19 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "data/dataset/dataset.h"
 #include "recipe/build.h"
 #include "recipe/data_record.h"
 #include "stoker/data/cache.h"
 #include "stoker/data/fields.h"
 #include "stoker/data/index.h"
+#include "stoker/data/masked.h"
+#include "stoker/data/tokenizer.h"
 #include "tensor/shape.h"
 
 stk_status stk_build_fail(const stk_yaml_node *node, stk_status status)
 {
-    stk_text text = {0};
-    stk_text_add(&text, "%s", stk_error_text());
-    stk_yaml_fail(node, "%s", stk_text_get(&text));
-    stk_text_free(&text);
-    return status;
+    return stk_yaml_locate(node, status);
 }
 
 stk_status stk_build_check(const stk_yaml_node *node, const stk_dataset *dataset)
@@ -43,7 +40,7 @@ static stk_status build_with(const stk_yaml_node *with, stk_dataset *dataset)
     const char **fields;
     int n, n_images = (int)stk_yaml_get(with, "images")->integer;
     stk_status status = STK_OK;
-    STK_RETURN_IF_ERROR(stk_build_list(stk_yaml_get(with, "fields"), &fields, &n));
+    STK_RETURN_IF_ERROR(stk_yaml_texts(stk_yaml_get(with, "fields"), &fields, &n));
     if (n == 0) STK_TRY(stk_yaml_fail(with, "'fields' is empty"));
     for (const stk_yaml_node *node = stk_yaml_get(with, "stages")->child; node; node = node->next) {
         stk_stage *stage;
@@ -109,6 +106,19 @@ static stk_status apply_order(const stk_recipe *recipe, int i_part, stk_dataset 
     return STK_OK;
 }
 
+stk_status stk_build_masked(const stk_recipe *recipe, stk_dataset *dataset)
+{
+    const stk_yaml_node *masked = recipe->part[STK_PART_TRAIN].masked;
+    stk_tokenizer *tokenizer;
+    if (!masked) return STK_OK;
+    const stk_yaml_node *path = stk_yaml_get(masked, "tokenizer");
+    stk_status status = stk_tokenizer_open(path->text, NULL, &tokenizer);
+    if (status != STK_OK) return stk_build_fail(path, status);
+    stk_dataset_mask_tokens(dataset, tokenizer, stk_yaml_get(masked, "share")->real);
+    stk_tokenizer_free(tokenizer);
+    return stk_build_check(path, dataset);
+}
+
 static stk_status apply_index(const stk_recipe_part *part, stk_dataset *dataset)
 {
     if (!part->index) return STK_OK;
@@ -157,9 +167,7 @@ static stk_status build_part(const stk_recipe *recipe, int i_part, stk_dataset *
     if (!part->node) return STK_OK;
     if (recipe->record) return build_blank(recipe, i_part, out);
     stk_dataset *dataset = NULL;
-    STK_TRY(stk_build_combined(source->source, recipe->seed, &dataset));
-    if (!dataset) STK_TRY(stk_build_source(source->source, &dataset));
-    STK_TRY(stk_build_check(source->source, dataset));
+    STK_TRY(stk_build_source(source->source, recipe->seed, &dataset));
     STK_TRY(apply_index(source, dataset));
     stk_build_class_labels(dataset);
     STK_TRY(stk_build_stages(stk_build_stages_of(recipe, i_part), dataset));

@@ -130,44 +130,18 @@ done:
     return status;
 }
 
-/* The texts of a node, or of its children where it is a list or a map of names. */
-static stk_status find_paths(stk_recipe *recipe, stk_yaml_node *node)
+/* Wherever the tables of keys say that a text is a path. */
+static stk_status find_paths(stk_recipe *recipe, stk_yaml_node *node, const stk_key *key)
 {
-    if (!node) return STK_OK;
-    if (node->kind == STK_YAML_SCALAR) return find_path(recipe, node);
-    for (stk_yaml_node *child = node->child; child; child = child->next)
-        STK_RETURN_IF_ERROR(find_path(recipe, child));
-    return STK_OK;
-}
-
-/* The tokenizers of a part's stages. */
-static stk_status find_tokenizers(stk_recipe *recipe, const stk_yaml_node *stages)
-{
-    for (const stk_yaml_node *stage = stages ? stages->child : NULL; stage; stage = stage->next) {
-        stk_yaml_node *path = stage->child ? stk_yaml_get(stage->child, "tokenizer") : NULL;
-        if (path && strcmp(path->text, "bytes")) STK_RETURN_IF_ERROR(find_path(recipe, path));
-        if (stage->child) STK_RETURN_IF_ERROR(find_tokenizers(recipe, stk_yaml_get(stage->child, "stages")));
+    bool is_named = key->type == STK_KEY_MAP || key->type == STK_KEY_CHOICE;
+    if (is_named || key->type == STK_KEY_LIST || key->type == STK_KEY_NAMED) {
+        for (stk_yaml_node *child = node->child; child; child = child->next)
+            STK_RETURN_IF_ERROR(find_paths(recipe, child, is_named ? stk_key_find(key, child->key) : key->element));
+        return STK_OK;
     }
-    return STK_OK;
-}
-
-static stk_status find_source(stk_recipe *recipe, stk_yaml_node *source)
-{
-    /* The keys of sources that are paths. */
-    static const char *const keys[] = {"files", "paths", "images", "labels"};
-    const stk_yaml_node *sets = stk_yaml_get(source, "of"), *fields = stk_yaml_get(source, "fields");
-    if (!strcmp(source->key, "volumes"))
-        for (const stk_yaml_node *field = fields->child; field; field = field->next)
-            STK_RETURN_IF_ERROR(find_paths(recipe, stk_yaml_get(field, "files")));
-    if (!strcmp(source->key, "images") || !strcmp(source->key, "npy") || !strcmp(source->key, "pairs"))
-        return find_paths(recipe, source);
-    for (const stk_yaml_node *set = sets ? sets->child : NULL; set; set = set->next) {
-        STK_RETURN_IF_ERROR(find_source(recipe, stk_yaml_get(set, "source")->child));
-        STK_RETURN_IF_ERROR(find_tokenizers(recipe, stk_yaml_get(set, "stages")));
-    }
-    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]) && !sets; k++)
-        STK_RETURN_IF_ERROR(find_paths(recipe, stk_yaml_get(source, keys[k])));
-    return STK_OK;
+    for (const char *const *word = key->is_path ? key->words : NULL; word && *word; word++)
+        if (!strcmp(*word, node->text)) return STK_OK;
+    return key->is_path ? find_path(recipe, node) : STK_OK;
 }
 
 /* Files of layers, wherever in the lists they are. */
@@ -185,17 +159,7 @@ static stk_status find_layers(stk_recipe *recipe, const stk_yaml_node *node)
 stk_status stk_recipe_find_data(stk_recipe *recipe)
 {
     STK_RETURN_IF_ERROR(find_layers(recipe, recipe->model));
-    stk_yaml_node *weights = stk_yaml_get(stk_yaml_get(recipe->yaml->root, "init"), "weights");
-    if (weights) STK_RETURN_IF_ERROR(find_path(recipe, weights));
-    if (weights) recipe->init_weights = weights->text;
-    for (int i = 0; i < STK_N_PARTS; i++) {
-        stk_yaml_node *index = recipe->part[i].index;
-        stk_yaml_node *tokenizer = recipe->part[i].masked ? stk_yaml_get(recipe->part[i].masked, "tokenizer") : NULL;
-        STK_RETURN_IF_ERROR(find_tokenizers(recipe, recipe->part[i].stages));
-        if (tokenizer && strcmp(tokenizer->text, "bytes")) STK_RETURN_IF_ERROR(find_path(recipe, tokenizer));
-        if (recipe->part[i].source) STK_RETURN_IF_ERROR(find_source(recipe, recipe->part[i].source));
-        if (index && strcmp(index->text, "auto") && strcmp(index->text, "none"))
-            STK_RETURN_IF_ERROR(find_path(recipe, index));
-    }
+    STK_RETURN_IF_ERROR(find_paths(recipe, recipe->yaml->root, &stk_recipe_key));
+    recipe->init_weights = stk_yaml_text(stk_yaml_get(recipe->yaml->root, "init"), "weights");
     return STK_OK;
 }

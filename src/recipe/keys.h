@@ -4,12 +4,7 @@
 
 #include "recipe/recipe.h"
 
-/* Of a table. */
-#define END                                                                                                            \
-    {                                                                                                                  \
-        .name = NULL                                                                                                   \
-    }
-#define SIDES .least = 1, .most = 65536
+#define END STK_KEY_END
 
 /* Whose formula: PyTorch's or Keras's. */
 #define LIKE                                                                                                           \
@@ -23,11 +18,28 @@ extern const stk_key stk_init_keys[], stk_group_key;
 extern const stk_key stk_lookahead_keys[], stk_whiten_keys[], stk_tta_keys[]; /* keys_extra.c */
 extern const stk_key stk_stage_choice;                                        /* keys_stage.c */
 extern const stk_key stk_metric_key;
-/* Of data sets of data sets; they hold sources. */
-extern const stk_key stk_concatenate_keys[], stk_zip_keys[], stk_interleave_keys[], stk_mix_keys[];
-extern const stk_key stk_synthetic_keys[];
-extern const stk_key stk_source_kinds[], stk_data_keys[];
-extern const stk_key *const stk_model_kinds[]; /* keys_model.c */
+extern const stk_key stk_set_key; /* one of those that a data set is made of */
+extern const stk_key *const stk_source_kinds[], *const stk_model_kinds[];
+extern const stk_key stk_data_keys[];
 extern const stk_key stk_loss_kinds[], stk_optimizer_kinds[], stk_schedule_kinds[], stk_loss_scale_kinds[];
+
+/* A source made of whole data sets, each a list entry under `of`: build_combined.c. */
+typedef struct stk_combined {
+    const stk_yaml_node *settings;
+    uint64_t seed;
+    stk_dataset *const *sets; /* [n], taken */
+    const double *weights;    /* [n] */
+    int n;
+} stk_combined;
+typedef struct stk_combined_kind {
+    stk_key key;
+    stk_dataset *(*combine)(const stk_combined *c);
+} stk_combined_kind;
+stk_status stk_build_combined(const stk_combined_kind *kind, const stk_yaml_node *source, uint64_t seed,
+                              stk_dataset **out);
+#define STK_COMBINED_LIST(X) X(concatenate) X(zip) X(interleave) X(mix)
+#define X(kind)              extern const stk_combined_kind stk_combined_##kind;
+STK_COMBINED_LIST(X)
+#undef X
 
 #endif

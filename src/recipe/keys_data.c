@@ -173,10 +173,13 @@ static const stk_key filter_key = {.name = "filter",
         .doc = "So many passes make one epoch, each shuffled anew."                                                    \
     }
 
+static const char *const no_index_files[] = {"auto", "none", NULL};
 #define PART_KEYS                                                                                                      \
     ORDER_KEYS,                                                                                                        \
         {.name = "index",                                                                                              \
          .type = STK_KEY_TEXT,                                                                                         \
+         .is_path = true,                                                                                              \
+         .words = no_index_files,                                                                                      \
          .doc = "Entry points of a folder's JPEG files, which make crops faster. auto: what is not known is learned "  \
                 "in the first epoch and kept; none; or the path of an index. Default: the one that 'stoker index' "    \
                 "or an earlier run has left there."},                                                                  \
@@ -200,7 +203,7 @@ static const stk_key filter_key = {.name = "filter",
 static const stk_key new_name_key = {.name = "name", .type = STK_KEY_TEXT};
 static const stk_key set_keys[] = {{.name = "source",
                                     .type = STK_KEY_CHOICE,
-                                    .keys = stk_source_kinds,
+                                    .kinds = stk_source_kinds,
                                     .required = true,
                                     .doc = "Where its samples come from."},
                                    {.name = "rename",
@@ -214,7 +217,7 @@ static const stk_key set_keys[] = {{.name = "source",
                                     .default_value = "1",
                                     .doc = "In a mix, how often it is drawn in proportion to the others."},
                                    END};
-static const stk_key set_key = {
+const stk_key stk_set_key = {
     .name = "data set",
     .type = STK_KEY_MAP,
     .keys = set_keys,
@@ -222,39 +225,9 @@ static const stk_key set_key = {
     .doc =
         "One of those that are put together. Its order is made in the same sequence as a part's, and its stages come "
         "before those of the part. All have the same fields, but in a zip, where no two may have the same."};
-#define OF                                                                                                             \
-    {                                                                                                                  \
-        .name = "of", .type = STK_KEY_LIST, .element = &set_key, .required = true,                                     \
-        .doc = "The data sets: [{source: ...}, {source: ..., take: 100}]."                                             \
-    }
-const stk_key stk_concatenate_keys[] = {OF, END};
-const stk_key stk_zip_keys[] = {OF, END};
-const stk_key stk_interleave_keys[] = {
-    OF,
-    {.name = "cycle",
-     .type = STK_KEY_INT,
-     .least = 1,
-     .most = 1e6,
-     .doc = "How many take turns; one that has ended is replaced by the next. Default: all."},
-    {.name = "block",
-     .type = STK_KEY_INT,
-     .least = 1,
-     .most = 1e15,
-     .default_value = "1",
-     .doc = "Samples of each in a turn."},
-    END};
-static const char *const until_words[] = {"all", "first", NULL};
-const stk_key stk_mix_keys[] = {
-    OF,
-    {.name = "until",
-     .type = STK_KEY_WORD,
-     .words = until_words,
-     .default_value = "all",
-     .doc = "first: the epoch ends where one is drawn that has ended; all: the others go on."},
-    END};
 #define SOURCE                                                                                                         \
     {                                                                                                                  \
-        .name = "source", .type = STK_KEY_CHOICE, .keys = stk_source_kinds, .required = true,                          \
+        .name = "source", .type = STK_KEY_CHOICE, .kinds = stk_source_kinds, .required = true,                         \
         .doc = "Where the samples come from."                                                                          \
     }
 #define ALPHA(text)                                                                                                    \
@@ -270,8 +243,11 @@ const stk_key stk_mix_keys[] = {
     }
 static const stk_key mixup_keys[] = {ALPHA("0.2"), SHARED_CLASSES, END};
 static const stk_key cutmix_keys[] = {ALPHA("1"), SHARED_CLASSES, END};
+static const char *const no_tokenizer_files[] = {"bytes", NULL};
 static const stk_key masked_keys[] = {{.name = "tokenizer",
                                        .type = STK_KEY_TEXT,
+                                       .is_path = true,
+                                       .words = no_tokenizer_files,
                                        .required = true,
                                        .doc = "That of the tokens, which has a token [MASK] or <mask>."},
                                       {.name = "share",
@@ -309,7 +285,7 @@ static const stk_key valid_keys[] = {
      .most = 1,
      .above = true,
      .doc = "Cut from train by key, with the stages of test; instead of source. 'valid: 10%' is short for it."},
-    {.name = "source", .type = STK_KEY_CHOICE, .keys = stk_source_kinds, .doc = "Where the samples come from."},
+    {.name = "source", .type = STK_KEY_CHOICE, .kinds = stk_source_kinds, .doc = "Where the samples come from."},
     PART_KEYS,
     END};
 const stk_key stk_data_keys[] = {

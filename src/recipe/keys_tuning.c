@@ -5,6 +5,7 @@ static const stk_key name_key = {.name = "name", .type = STK_KEY_TEXT};
 const stk_key stk_init_keys[] = {
     {.name = "weights",
      .type = STK_KEY_TEXT,
+     .is_path = true,
      .required = true,
      .doc = "A file in safetensors with PyTorch's names or Stoker's, or the folder of a run."},
     {.name = "leave",

@@ -9,6 +9,7 @@
 #include <sys/statfs.h>
 
 #include "base/error.h"
+#include "data/source/source_list.h"
 #include "recipe/build.h"
 
 enum { MOST_SAMPLES = 64, MOST_DECODED = 256 };
@@ -50,7 +51,8 @@ static bool is_by_class(const stk_lint_part *p)
 {
     const stk_yaml_node *source = p->part->source;
     if (!source || p->dataset->source->n_classes < 2) return false;
-    return !strcmp(source->key, "images") || (!strcmp(source->key, "files") && stk_yaml_get(source, "by"));
+    const stk_source_kind *kind = stk_source_kind_find(source->key);
+    return kind && kind->is_by_class && kind->is_by_class(source);
 }
 
 static void check_shuffle(stk_lint_part *p)

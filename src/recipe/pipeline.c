@@ -52,8 +52,7 @@ stk_status stk_recipe_source(const char *path, const char *const *set, int n_set
     STK_TRY(read_recipe(path, set, n_set, part, &recipe, &i_part));
     const stk_recipe_part *of = &recipe->part[recipe->part[i_part].share > 0 ? STK_PART_TRAIN : i_part];
     STK_TRY(stk_memory_enter_own(stk_build_read_memory(recipe), &own));
-    STK_TRY(stk_build_combined(of->source, recipe->seed, out));
-    if (!*out) STK_TRY(stk_build_source(of->source, out));
+    STK_TRY(stk_build_source(of->source, recipe->seed, out));
     (*out)->memory_limit_bytes = stk_build_read_memory(recipe);
     STK_TRY(stk_build_check(of->source, *out));
 done:

@@ -46,10 +46,8 @@ stk_dataset *stk_dataset_make(stk_status status, stk_source *source)
 stk_dataset *stk_dataset_images(const char *folder)
 {
     stk_source *source = NULL;
-    stk_status status = !folder                 ? stk_fail(STK_INVALID, "'folder' is NULL")
-                        : stk_is_pack(folder)   ? stk_source_open_pack(folder, &source)
-                        : stk_is_remote(folder) ? stk_source_open_object_folder(folder, &source)
-                                                : stk_source_open_images(folder, &source);
+    stk_status status =
+        folder ? stk_source_open_image_folder(folder, &source) : stk_fail(STK_INVALID, "'folder' is NULL");
     return stk_dataset_make(status, source);
 }
 

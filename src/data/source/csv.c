@@ -12,8 +12,11 @@
 #include "base/align.h"
 #include "base/error.h"
 #include "data/source/fields.h"
+#include "data/source/keys.h"
 #include "data/source/paths.h"
+#include "data/source/source_list.h"
 #include "data/source/text_records.h"
+#include "tensor/shape.h"
 
 enum { ALIGNMENT = 64, MOST_COUNTED_BYTES = 64 << 20 };
 
@@ -210,3 +213,115 @@ done:
     if (status != STK_OK) close_source(&s->base);
     return status;
 }
+
+/* --- settings --- */
+
+static const char *const cell_words[] = {"f32", "f64", "i32", "i64", "i8", "u8", "bool", "text", "class", NULL};
+static const stk_key column_key = {.name = "column", .type = STK_KEY_TEXT};
+static const stk_key csv_field_keys[] = {
+    {.name = "dtype",
+     .type = STK_KEY_WORD,
+     .words = cell_words,
+     .required = true,
+     .doc =
+         "Of numbers; text: the bytes of the cell, for the stage tokenize; class: the number of the cell's text among "
+         "the classes."},
+    {.name = "columns",
+     .type = STK_KEY_LIST,
+     .element = &column_key,
+     .one_is_list = true,
+     .doc = "The column, or several columns of numbers that become one array. Default: the field's name."},
+    {.name = "default",
+     .type = STK_KEY_TEXT,
+     .doc = "The number for missing cells. Default: a missing cell is an error."},
+    {.name = "classes",
+     .type = STK_KEY_LIST,
+     .element = &column_key,
+     .doc = "The classes, of which another is an error. Default: the texts that are there, for which all rows are read "
+            "once."},
+    STK_KEY_END};
+static const stk_key csv_field_key = {
+    .name = "field", .type = STK_KEY_MAP, .keys = csv_field_keys, .doc = "A field; f32 alone is {dtype: f32}."};
+static const stk_key keys[] = {
+    STK_SOURCE_PATHS("files", "CSV or TSV files, plain or .gz; patterns stand for their matches by name."),
+    {.name = "fields",
+     .type = STK_KEY_NAMED,
+     .element = &csv_field_key,
+     .required = true,
+     .doc = "The fields of a sample: {label: class, x: {dtype: f32, columns: [a, b]}}."},
+    {.name = "delimiter", .type = STK_KEY_TEXT, .default_value = ",", .doc = "One sign between cells, or tab."},
+    {.name = "header",
+     .type = STK_KEY_BOOL,
+     .default_value = "true",
+     .doc = "Whether the first row of each file names the columns; otherwise they are 0, 1, ..."},
+    {.name = "quotes",
+     .type = STK_KEY_BOOL,
+     .default_value = "true",
+     .doc =
+         "Whether cells may be quoted, as RFC 4180 says; false: a quote is a sign like others, as in most TSV files."},
+    {.name = "missing", .type = STK_KEY_TEXT, .doc = "What stands for a missing cell besides the empty one, as NA."},
+    {.name = "in_memory",
+     .type = STK_KEY_BOOL,
+     .default_value = "false",
+     .doc = "Whether the files are read into memory at the start and not again; faster where rows are short."},
+    STK_KEY_END};
+
+static stk_status make_field(const stk_yaml_node *node, const char ***columns, const char ***classes,
+                             stk_csv_field *out)
+{
+    const stk_yaml_node *given = stk_yaml_get(node, "default"), *column = stk_yaml_get(node, "columns"),
+                        *class = stk_yaml_get(node, "classes");
+    const char *dtype = stk_yaml_get(node, "dtype")->text;
+    *out = (stk_csv_field){.name = node->key, .n_columns = 1, .default_value = given ? given->text : NULL};
+    if (!strcmp(dtype, "text"))
+        out->kind = STK_CSV_TEXT;
+    else if (!strcmp(dtype, "class"))
+        out->kind = STK_CSV_CLASS;
+    else
+        stk_dtype_from_name(dtype, &out->dtype);
+    if (class && out->kind != STK_CSV_CLASS) return stk_yaml_fail(class, "'classes' is for the dtype class");
+    if (class) STK_RETURN_IF_ERROR(stk_yaml_texts(class, classes, &out->n_classes));
+    if (column) STK_RETURN_IF_ERROR(stk_yaml_texts(column, columns, &out->n_columns));
+    out->columns = column ? *columns : (const char *const *)&node->key;
+    out->classes = *classes;
+    return STK_OK;
+}
+
+static stk_status read_delimiter(const stk_yaml_node *node, char *out)
+{
+    *out = !strcmp(node->text, "tab") ? '\t' : node->text[0];
+    if (*out && (*out == '\t' || !node->text[1])) return STK_OK;
+    return stk_yaml_fail(node, "the delimiter is one sign, or tab, not '%.20s'", node->text);
+}
+
+static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
+{
+    enum { MOST = 16 };
+    const stk_yaml_node *fields = stk_yaml_get(settings, "fields"), *missing = stk_yaml_get(settings, "missing");
+    const char **paths = NULL, **columns[MOST] = {NULL}, **classes[MOST] = {NULL};
+    stk_csv_field field[MOST];
+    stk_csv_config config = {.fields = field,
+                             .no_header = !stk_yaml_get(settings, "header")->truth,
+                             .no_quotes = !stk_yaml_get(settings, "quotes")->truth,
+                             .missing = missing ? missing->text : NULL,
+                             .in_memory = stk_yaml_get(settings, "in_memory")->truth};
+    stk_status status;
+    int n_paths;
+    if (fields->n_children > MOST) return stk_yaml_fail(fields, "more than %d fields", MOST);
+    STK_TRY(read_delimiter(stk_yaml_get(settings, "delimiter"), &config.delimiter));
+    for (const stk_yaml_node *node = fields->child; node; node = node->next, config.n_fields++)
+        STK_TRY(make_field(node, &columns[config.n_fields], &classes[config.n_fields], &field[config.n_fields]));
+    STK_TRY(stk_yaml_texts(stk_yaml_get(settings, "files"), &paths, &n_paths));
+    STK_TRY(stk_yaml_locate(settings, stk_source_open_csv(paths, n_paths, &config, out)));
+done:
+    for (int i = 0; i < MOST; i++) {
+        free(columns[i]);
+        free(classes[i]);
+    }
+    free(paths);
+    return status;
+}
+
+const stk_source_kind stk_source_kind_csv = {
+    .key = {.name = "csv", .type = STK_KEY_MAP, .keys = keys, .no_short = true, .doc = "Rows of CSV and TSV files."},
+    .open = open_settings};

@@ -10,10 +10,12 @@
 #include "base/error.h"
 #include "data/remote/http.h"
 #include "data/source/fields.h"
+#include "data/source/keys.h"
 #include "data/source/labels.h"
 #include "data/source/mcu_index.h"
 #include "data/source/paths.h"
 #include "data/source/records.h"
+#include "data/source/source_list.h"
 
 enum { MOST_DEPTH = 32 }; /* of folders: links may go in circles */
 
@@ -198,3 +200,34 @@ stk_status stk_source_open_paths(const char *const *paths, int n_paths, stk_labe
     if (is_remote) return stk_source_open_objects(paths, n_paths, labels, labels_path, out);
     return stk_source_open_files(paths, n_paths, labels, labels_path, out);
 }
+
+/* --- settings --- */
+
+static const stk_key keys[] = {
+    STK_SOURCE_PATHS("paths",
+                     "Files, folders (all their images, at any depth) and patterns like photos/*.jpg; sorted by name."),
+    STK_SOURCE_BY_FOLDER, STK_SOURCE_LABELS, STK_KEY_END};
+
+static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
+{
+    const char **paths, *labels_path;
+    stk_labels labels;
+    int n;
+    STK_RETURN_IF_ERROR(stk_source_read_labels(settings, &labels, &labels_path));
+    STK_RETURN_IF_ERROR(stk_yaml_texts(stk_yaml_get(settings, "paths"), &paths, &n));
+    stk_status status = stk_yaml_locate(settings, stk_source_open_paths(paths, n, labels, labels_path, out));
+    free(paths);
+    return status;
+}
+
+static bool is_by_class(const stk_yaml_node *settings)
+{
+    return stk_yaml_get(settings, "by") != NULL;
+}
+
+const stk_source_kind stk_source_kind_files = {.key = {.name = "files",
+                                                       .type = STK_KEY_MAP,
+                                                       .keys = keys,
+                                                       .doc = "JPEG and PNG files by list, pattern or folder."},
+                                               .open = open_settings,
+                                               .is_by_class = is_by_class};

@@ -10,6 +10,8 @@
 #include "base/memory.h"
 #include "data/codec/idx.h"
 #include "data/source/fields.h"
+#include "data/source/keys.h"
+#include "data/source/source_list.h"
 
 enum { MOST_GIB = 16 };
 
@@ -137,3 +139,27 @@ done:
     close_source(&s->base);
     return status;
 }
+
+/* --- settings --- */
+
+static const stk_key keys[] = {{.name = "images",
+                                .type = STK_KEY_TEXT,
+                                .is_path = true,
+                                .required = true,
+                                .doc = "The IDX file of images, plain or .gz."},
+                               {.name = "labels",
+                                .type = STK_KEY_TEXT,
+                                .is_path = true,
+                                .required = true,
+                                .doc = "The IDX file of labels, plain or .gz."},
+                               STK_KEY_END};
+
+static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
+{
+    return stk_yaml_locate(
+        settings, stk_source_open_idx(stk_yaml_text(settings, "images"), stk_yaml_text(settings, "labels"), out));
+}
+
+const stk_source_kind stk_source_kind_idx = {
+    .key = {.name = "idx", .type = STK_KEY_MAP, .keys = keys, .no_short = true, .doc = "IDX files, as MNIST comes."},
+    .open = open_settings};

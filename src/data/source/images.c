@@ -11,9 +11,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/remote/http.h"
 #include "data/source/fields.h"
+#include "data/source/keys.h"
 #include "data/source/mcu_index.h"
 #include "data/source/paths.h"
+#include "data/source/records.h"
+#include "data/source/source_list.h"
 
 typedef struct images_source {
     stk_source base;
@@ -219,3 +223,31 @@ done:
     close_source(&s->base);
     return status;
 }
+
+stk_status stk_source_open_image_folder(const char *folder, stk_source **out)
+{
+    return stk_is_pack(folder)     ? stk_source_open_pack(folder, out)
+           : stk_is_remote(folder) ? stk_source_open_object_folder(folder, out)
+                                   : stk_source_open_images(folder, out);
+}
+
+/* --- settings --- */
+
+static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
+{
+    return stk_yaml_locate(settings, stk_source_open_image_folder(settings->text, out));
+}
+
+static bool is_by_class(const stk_yaml_node *settings)
+{
+    (void)settings;
+    return true;
+}
+
+const stk_source_kind stk_source_kind_images = {
+    .key = {.name = "images",
+            .type = STK_KEY_TEXT,
+            .is_path = true,
+            .doc = "A folder with one sub-folder for each class, of JPEG and PNG files."},
+    .open = open_settings,
+    .is_by_class = is_by_class};

@@ -12,7 +12,9 @@
 #include "data/codec/zip.h"
 #include "data/remote/remote.h"
 #include "data/source/fields.h"
+#include "data/source/keys.h"
 #include "data/source/records.h"
+#include "data/source/source_list.h"
 
 enum { MOST_INFLATED_GIB = 16 };
 
@@ -288,3 +290,27 @@ done:
     close_source(&s->base);
     return status;
 }
+
+/* --- settings --- */
+
+static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
+{
+    stk_npy_field fields[STK_SOURCE_MOST_NAMES];
+    int n = 0;
+    STK_RETURN_IF_ERROR(stk_source_check_names(settings));
+    for (const stk_yaml_node *child = settings->child; child; child = child->next)
+        fields[n++] = (stk_npy_field){child->key, child->text};
+    if (n == 1 && !strcmp(fields[0].name, "all")) fields[0].name = NULL;
+    return stk_yaml_locate(settings, stk_source_open_npy(fields, n, out));
+}
+
+const stk_source_kind stk_source_kind_npy = {
+    .key =
+        {.name = "npy",
+         .type = STK_KEY_NAMED,
+         .element = &stk_source_path_key,
+         .alone = "all",
+         .doc =
+             "Arrays of NumPy, a sample being a row: {image: x.npy, label: y.npy}, {image: a.npz:x, label: a.npz:y}; a "
+             "path alone is one .npy, the image, or all arrays of a .npz under their own names."},
+    .open = open_settings};

@@ -6,8 +6,10 @@
 
 #include "base/error.h"
 #include "data/source/fields.h"
+#include "data/source/keys.h"
 #include "data/source/paths.h"
 #include "data/source/records.h"
+#include "data/source/source_list.h"
 #include "stoker/data/fields.h"
 
 typedef struct pairs_source {
@@ -131,3 +133,26 @@ done:
     close_source(&s->base);
     return status;
 }
+
+/* --- settings --- */
+
+static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
+{
+    const char *names[STK_SOURCE_MOST_NAMES], *folders[STK_SOURCE_MOST_NAMES];
+    int n = 0;
+    STK_RETURN_IF_ERROR(stk_source_check_names(settings));
+    for (const stk_yaml_node *child = settings->child; child; child = child->next, n++) {
+        names[n] = child->key;
+        folders[n] = child->text;
+    }
+    return stk_yaml_locate(settings, stk_source_open_pairs(names, folders, n, out));
+}
+
+const stk_source_kind stk_source_kind_pairs = {.key = {.name = "pairs",
+                                                       .type = STK_KEY_NAMED,
+                                                       .element = &stk_source_path_key,
+                                                       .alone = "image",
+                                                       .doc = "Images that belong together, a folder for each field: "
+                                                              "{image: photos, mask: masks}. Partners have the same "
+                                                              "path below their folders, but for the ending."},
+                                               .open = open_settings};

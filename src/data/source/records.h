@@ -19,6 +19,8 @@ stk_status stk_source_open_files(const char *const *paths, int n_paths, stk_labe
 stk_status stk_source_open_objects(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path,
                                    stk_source **out);
 stk_status stk_source_open_object_folder(const char *folder, stk_source **out);
+/* Which of them the folder is: one of files, a pack, or an address. */
+stk_status stk_source_open_image_folder(const char *folder, stk_source **out);
 /* Which of them the paths are: files, a pack, or addresses. */
 stk_status stk_source_open_paths(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path,
                                  stk_source **out);

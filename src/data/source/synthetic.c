@@ -8,7 +8,10 @@
 #include "base/half.h"
 #include "base/rng.h"
 #include "data/source/fields.h"
+#include "data/source/keys.h"
 #include "data/source/records.h"
+#include "data/source/source_list.h"
+#include "tensor/shape.h"
 
 typedef struct synthetic_source {
     stk_source base;
@@ -130,3 +133,88 @@ done:
     free(s);
     return status;
 }
+
+/* --- settings --- */
+
+static const char *const dtype_words[] = {"u8", "i8", "bool", "i32", "i64", "f16", "bf16", "f32", "f64", NULL};
+static const stk_key side_key = {.name = "side", .type = STK_KEY_INT, .least = 1, .most = 1e12};
+static const stk_key field_keys[] = {
+    {.name = "shape",
+     .type = STK_KEY_LIST,
+     .element = &side_key,
+     .default_value = "[]",
+     .doc = "Of one sample's array; [] is a single number."},
+    {.name = "dtype",
+     .type = STK_KEY_WORD,
+     .words = dtype_words,
+     .doc = "The element type. Default: i32 where there is 'below', else f32."},
+    {.name = "below",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 2147483648.0,
+     .doc = "Whole numbers are 0 to one less than this. Default: all that the type has from 0 on."},
+    STK_KEY_END};
+static const stk_key field_key = {.name = "field",
+                                  .type = STK_KEY_MAP,
+                                  .keys = field_keys,
+                                  .doc = "Numbers with a fraction are uniform with mean 0 and deviation 1."};
+static const stk_key keys[] = {
+    {.name = "fields",
+     .type = STK_KEY_NAMED,
+     .element = &field_key,
+     .required = true,
+     .doc = "The fields of a sample and their shapes: {image: [32, 32, 3]}, {tokens: {shape: [256], below: 50257}}."},
+    {.name = "classes",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 2147483647,
+     .doc = "A field 'label', a class number below this. Default: there is none."},
+    {.name = "samples",
+     .type = STK_KEY_INT,
+     .default_value = "1000000",
+     .least = 1,
+     .most = 1e15,
+     .doc = "How many samples an epoch has."},
+    {.name = "seed",
+     .type = STK_KEY_INT,
+     .default_value = "0",
+     .least = 0,
+     .most = 9e15,
+     .doc = "Of the random numbers."},
+    STK_KEY_END};
+
+static stk_status read_field(const stk_yaml_node *node, stk_synthetic_field *out)
+{
+    const stk_yaml_node *dtype = stk_yaml_get(node, "dtype"), *below = stk_yaml_get(node, "below");
+    const stk_yaml_node *shape = stk_yaml_get(node, "shape");
+    *out = (stk_synthetic_field){
+        .name = node->key, .dtype = below ? STK_I32 : STK_F32, .below = below ? below->integer : 0};
+    if (dtype) stk_dtype_from_name(dtype->text, &out->dtype);
+    if (shape->n_children > STK_MAX_RANK)
+        return stk_yaml_fail(shape, "more than %d dimensions are not possible", STK_MAX_RANK);
+    for (const stk_yaml_node *side = shape->child; side; side = side->next)
+        out->sample.dim[out->sample.rank++] = side->integer;
+    return STK_OK;
+}
+
+static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
+{
+    const stk_yaml_node *fields = stk_yaml_get(settings, "fields"), *classes = stk_yaml_get(settings, "classes");
+    stk_synthetic_field field[STK_MAX_FIELDS + 1];
+    int n = 0;
+    if (fields->n_children > STK_MAX_FIELDS) return stk_yaml_fail(fields, "more than %d fields", STK_MAX_FIELDS);
+    for (const stk_yaml_node *node = fields->child; node; node = node->next)
+        STK_RETURN_IF_ERROR(read_field(node, &field[n++]));
+    if (classes) field[n++] = (stk_synthetic_field){.name = "label", .dtype = STK_I32, .below = classes->integer};
+    return stk_yaml_locate(settings, stk_source_open_synthetic(stk_yaml_int(settings, "samples", 0), field, n,
+                                                               (uint64_t)stk_yaml_int(settings, "seed", 0), out));
+}
+
+const stk_source_kind stk_source_kind_synthetic = {
+    .key = {.name = "synthetic",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .no_short = true,
+            .doc = "Random numbers, for measuring: without stages one batch is made and delivered again and again, at "
+                   "no cost."},
+    .open = open_settings};

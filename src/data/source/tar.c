@@ -10,10 +10,12 @@
 #include "data/remote/http.h"
 #include "data/remote/remote.h"
 #include "data/source/fields.h"
+#include "data/source/keys.h"
 #include "data/source/open_many.h"
 #include "data/source/paths.h"
 #include "data/source/records.h"
 #include "data/source/shards.h"
+#include "data/source/source_list.h"
 #include "data/source/tar_samples.h"
 
 typedef enum content { CONTENT_OTHER, CONTENT_IMAGE, CONTENT_NUMBER } content;
@@ -361,3 +363,34 @@ done:
     if (s) close_source(&s->base);
     return status;
 }
+
+/* --- settings --- */
+
+static const stk_key extensions_key = {.name = "extensions", .type = STK_KEY_TEXT};
+static const stk_key keys[] = {
+    STK_SOURCE_PATHS("files", "Shards, plain or .gz; patterns stand for their matches by name."),
+    {.name = "fields",
+     .type = STK_KEY_NAMED,
+     .element = &extensions_key,
+     .doc = "The fields of a sample and what they are made of: {image: jpg;png, mask: seg.png}. Default: image and "
+            "label, of jpg;jpeg;png and cls, as far as the first sample has them."},
+    STK_KEY_END};
+
+static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
+{
+    stk_tar_field fields[STK_SOURCE_MOST_NAMES];
+    const stk_yaml_node *chosen = stk_yaml_get(settings, "fields");
+    const char **paths;
+    int n_paths, n = 0;
+    if (chosen) STK_RETURN_IF_ERROR(stk_source_check_names(chosen));
+    for (const stk_yaml_node *child = chosen ? chosen->child : NULL; child; child = child->next)
+        fields[n++] = (stk_tar_field){child->key, child->text};
+    STK_RETURN_IF_ERROR(stk_yaml_texts(stk_yaml_get(settings, "files"), &paths, &n_paths));
+    stk_status status = stk_yaml_locate(settings, stk_source_open_tar(paths, n_paths, fields, n, out));
+    free(paths);
+    return status;
+}
+
+const stk_source_kind stk_source_kind_tar = {
+    .key = {.name = "tar", .type = STK_KEY_MAP, .keys = keys, .doc = "Tar shards in WebDataset's naming."},
+    .open = open_settings};

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/source/keys.h"
 #include "data/source/labels.h"
 #include "data/source/paths.h"
 #include "data/source/shards.h"
+#include "data/source/source_list.h"
 #include "data/source/text_records.h"
 
 typedef struct text_source {
@@ -146,3 +148,44 @@ done:
     if (status != STK_OK) close_source(&s->base);
     return status;
 }
+
+/* --- settings --- */
+
+static const char *const record_words[] = {"line", "file", NULL};
+static const stk_key keys[] = {
+    STK_SOURCE_PATHS("files", "Text files, plain or .gz; patterns stand for their matches by name."),
+    {.name = "record",
+     .type = STK_KEY_WORD,
+     .words = record_words,
+     .default_value = "line",
+     .doc = "What a sample is."},
+    STK_SOURCE_BY_FOLDER,
+    {.name = "skip",
+     .type = STK_KEY_INT,
+     .default_value = "0",
+     .least = 0,
+     .most = 1e15,
+     .doc = "The first lines of each file do not count."},
+    {.name = "in_memory",
+     .type = STK_KEY_BOOL,
+     .default_value = "false",
+     .doc = "Whether the files are read into memory at the start and not again; faster where lines are short."},
+    STK_KEY_END};
+
+static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
+{
+    const char **paths;
+    int n_paths;
+    stk_text_config config = {.whole = stk_yaml_is(settings, "record", "file"),
+                              .by_folder = stk_yaml_get(settings, "by") != NULL,
+                              .skip = stk_yaml_int(settings, "skip", 0),
+                              .in_memory = stk_yaml_bool(settings, "in_memory")};
+    STK_RETURN_IF_ERROR(stk_yaml_texts(stk_yaml_get(settings, "files"), &paths, &n_paths));
+    stk_status status = stk_yaml_locate(settings, stk_source_open_text(paths, n_paths, &config, out));
+    free(paths);
+    return status;
+}
+
+const stk_source_kind stk_source_kind_text = {
+    .key = {.name = "text", .type = STK_KEY_MAP, .keys = keys, .doc = "Lines of text files, or whole files."},
+    .open = open_settings};

@@ -3,6 +3,7 @@
  *
  *     scratch[0]:   [ array of feature 0 | array of feature 1 | ... | the record ]
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,10 @@
 #include "data/codec/example.h"
 #include "data/codec/tfrecord.h"
 #include "data/source/fields.h"
+#include "data/source/keys.h"
 #include "data/source/records.h"
 #include "data/source/shards.h"
+#include "data/source/source_list.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -209,3 +212,126 @@ done:
     close_source(&s->base);
     return status;
 }
+
+/* --- settings --- */
+
+enum { MOST_DEFAULT_BYTES = 1 << 20 };
+
+static const char *const feature_words[] = {"encoded", "u8",   "i8",  "bool", "i32", "i64",
+                                            "f16",     "bf16", "f32", "f64",  NULL};
+static const stk_key side_key = {.name = "side", .type = STK_KEY_INT, .least = 1, .most = 1e12};
+static const stk_key feature_keys[] = {
+    {.name = "dtype",
+     .type = STK_KEY_WORD,
+     .words = feature_words,
+     .required = true,
+     .doc = "The element type; encoded: one JPEG or PNG file."},
+    {.name = "shape",
+     .type = STK_KEY_LIST,
+     .element = &side_key,
+     .default_value = "[]",
+     .doc = "Of one sample's array; [] is a single number."},
+    {.name = "key", .type = STK_KEY_TEXT, .doc = "The Example's key, as image/encoded. Default: the field's name."},
+    {.name = "default",
+     .type = STK_KEY_REAL,
+     .doc = "What all elements are where the key is missing. Default: a missing key is an error."},
+    STK_KEY_END};
+static const stk_key feature_key = {.name = "feature",
+                                    .type = STK_KEY_MAP,
+                                    .keys = feature_keys,
+                                    .doc = "A field out of a feature of tf.train.Example; u8 alone is {dtype: u8}."};
+static const stk_key keys[] = {
+    STK_SOURCE_PATHS("files", "Shards, plain, GZIP or ZLIB; patterns stand for their matches by name."),
+    {.name = "parse_example",
+     .type = STK_KEY_NAMED,
+     .element = &feature_key,
+     .required = true,
+     .doc = "The fields of a sample."},
+    {.name = "in_memory",
+     .type = STK_KEY_BOOL,
+     .default_value = "false",
+     .doc = "Whether the shards are read into memory at the start and not again; faster where records are small."},
+    STK_KEY_END};
+
+/* All elements of one value. The caller frees *out. */
+static stk_status make_default(const stk_yaml_node *node, stk_tensor_desc desc, void **out)
+{
+    size_t bytes = stk_dtype_bytes(desc.dtype);
+    int64_t whole = fabs(node->real) < 0x1p62 ? (int64_t)node->real : 0, n = stk_shape_count(desc.shape);
+    if (desc.dtype == STK_F16 || desc.dtype == STK_BF16)
+        return stk_yaml_fail(node, "%s has no default", stk_dtype_name(desc.dtype));
+    if (!stk_dtype_is_float(desc.dtype) && (double)whole != node->real)
+        return stk_yaml_fail(node, "the default of %s must be a whole number", stk_dtype_name(desc.dtype));
+    if (stk_desc_bytes(desc) > MOST_DEFAULT_BYTES) return stk_yaml_fail(node, "so large an array has no default");
+    float f32 = (float)node->real;
+    int32_t i32 = (int32_t)whole;
+    int8_t i8 = (int8_t)whole;
+    uint8_t u8 = (uint8_t)whole;
+    bool fits = desc.dtype == STK_I32    ? i32 == whole
+                : desc.dtype == STK_I8   ? i8 == whole
+                : desc.dtype == STK_U8   ? u8 == whole
+                : desc.dtype == STK_BOOL ? whole == 0 || whole == 1
+                                         : true;
+    if (!fits) return stk_yaml_fail(node, "the default is outside of %s", stk_dtype_name(desc.dtype));
+    const void *element = desc.dtype == STK_F32   ? (const void *)&f32
+                          : desc.dtype == STK_F64 ? (const void *)&node->real
+                          : desc.dtype == STK_I64 ? (const void *)&whole
+                          : desc.dtype == STK_I32 ? (const void *)&i32
+                          : desc.dtype == STK_I8  ? (const void *)&i8
+                                                  : (const void *)&u8;
+    char *p = *out = malloc(stk_desc_bytes(desc));
+    if (!p) return stk_fail_memory(stk_desc_bytes(desc));
+    for (int64_t i = 0; i < n; i++)
+        memcpy(p + (size_t)i * bytes, element, bytes);
+    return STK_OK;
+}
+
+static stk_status make_feature(const stk_yaml_node *node, stk_feature *out, void **default_value)
+{
+    const stk_yaml_node *shape = stk_yaml_get(node, "shape"), *given = stk_yaml_get(node, "default");
+    const char *dtype = stk_yaml_text(node, "dtype");
+    *out = (stk_feature){.name = node->key, .key = stk_yaml_text(node, "key"), .encoded = !strcmp(dtype, "encoded")};
+    if (out->encoded) {
+        if (shape && shape->child) return stk_yaml_fail(shape, "encoded bytes have no shape");
+        return given ? stk_yaml_fail(given, "encoded bytes have no default") : STK_OK;
+    }
+    stk_dtype_from_name(dtype, &out->dtype);
+    if (shape->n_children > STK_MAX_RANK)
+        return stk_yaml_fail(shape, "more than %d dimensions are not possible", STK_MAX_RANK);
+    for (const stk_yaml_node *side = shape->child; side; side = side->next)
+        out->shape.dim[out->shape.rank++] = side->integer;
+    if (stk_desc_check(stk_desc_make(out->dtype, out->shape)) != STK_OK)
+        return stk_yaml_fail(shape, "so large a shape is not possible");
+    if (!given) return STK_OK;
+    STK_RETURN_IF_ERROR(make_default(given, stk_desc_make(out->dtype, out->shape), default_value));
+    out->default_value = *default_value;
+    return STK_OK;
+}
+
+static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
+{
+    const stk_yaml_node *parse = stk_yaml_get(settings, "parse_example");
+    stk_feature features[STK_SOURCE_MOST_NAMES];
+    void *default_value[STK_SOURCE_MOST_NAMES] = {NULL};
+    const char **paths = NULL;
+    int n_paths, n = 0;
+    stk_status status;
+    STK_RETURN_IF_ERROR(stk_source_check_names(parse));
+    STK_TRY(stk_yaml_texts(stk_yaml_get(settings, "files"), &paths, &n_paths));
+    for (const stk_yaml_node *child = parse->child; child; child = child->next, n++)
+        STK_TRY(make_feature(child, &features[n], &default_value[n]));
+    STK_TRY(stk_yaml_locate(
+        settings, stk_source_open_tfrecord(paths, n_paths, features, n, stk_yaml_bool(settings, "in_memory"), out)));
+done:
+    for (int i = 0; i < STK_SOURCE_MOST_NAMES; i++)
+        free(default_value[i]);
+    free(paths);
+    return status;
+}
+
+const stk_source_kind stk_source_kind_tfrecord = {.key = {.name = "tfrecord",
+                                                          .type = STK_KEY_MAP,
+                                                          .keys = keys,
+                                                          .no_short = true,
+                                                          .doc = "TFRecord shards of tf.train.Example."},
+                                                  .open = open_settings};

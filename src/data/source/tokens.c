@@ -14,8 +14,10 @@
 #include "base/json_size.h"
 #include "base/little.h"
 #include "data/remote/remote.h"
+#include "data/source/keys.h"
 #include "data/source/paths.h"
 #include "data/source/shards.h"
+#include "data/source/source_list.h"
 #include "data/source/text_records.h"
 
 enum { HEADER_BYTES = 1024, MAGIC_U16 = 20240520, MAGIC_U32 = 20240801, MOST_TREE_BYTES = 16 << 20 };
@@ -284,3 +286,86 @@ done:
     if (status != STK_OK && s) close_source(&s->base);
     return status;
 }
+
+/* --- settings --- */
+
+static const char *const type_words[] = {
+    [STK_TOKENS_AUTO] = "auto", [STK_TOKENS_U16] = "u16", [STK_TOKENS_U32] = "u32", NULL};
+static const stk_key keys[] = {
+    STK_SOURCE_PATHS("files", "Files of token numbers; patterns stand for their matches by name."),
+    {.name = "length",
+     .type = STK_KEY_INT,
+     .default_value = "1024",
+     .least = 1,
+     .most = 1 << 28,
+     .doc = "Tokens of a sample; the targets are those one further."},
+    {.name = "stride",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 1e15,
+     .doc = "Tokens from the start of one window to that of the next. Default: length."},
+    {.name = "dtype",
+     .type = STK_KEY_WORD,
+     .words = type_words,
+     .default_value = "auto",
+     .doc = "Of the numbers, little-endian; auto: as NAME.json beside the file or its own header says."},
+    {.name = "vocabulary",
+     .type = STK_KEY_INT,
+     .least = 1,
+     .most = 2147483647,
+     .doc = "Numbers that are not below it are errors. Default: as NAME.json says, or any."},
+    STK_KEY_END};
+
+static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
+{
+    const char **paths;
+    int n_paths;
+    stk_tokens_config config = {.length = stk_yaml_int(settings, "length", 0),
+                                .stride = stk_yaml_int(settings, "stride", 0),
+                                .type = (stk_token_type)stk_yaml_word(settings, "dtype", type_words),
+                                .vocabulary = stk_yaml_int(settings, "vocabulary", 0)};
+    STK_RETURN_IF_ERROR(stk_yaml_texts(stk_yaml_get(settings, "files"), &paths, &n_paths));
+    stk_status status = stk_yaml_locate(settings, stk_source_open_tokens(paths, n_paths, &config, out));
+    free(paths);
+    return status;
+}
+
+/* What lies beside the first of the files; 0: nothing, or it does not say. */
+static stk_status ask_note(const char *first, int64_t *out)
+{
+    char path[PATH_MAX];
+    uint8_t *bytes = NULL;
+    size_t capacity = 0, n = 0;
+    stk_tokens_facts facts = {.vocabulary = 0};
+    if (snprintf(path, sizeof(path), "%s.json", first) >= (int)sizeof(path)) return STK_OK;
+    stk_status status = stk_read_input_small(path, STK_TOKENS_FACTS_BYTES, &bytes, &capacity, &n);
+    if (status == STK_OK) status = stk_tokens_facts_parse((stk_span){bytes, n}, &facts);
+    free(bytes);
+    *out = facts.vocabulary;
+    if (status == STK_NO_MEMORY) return status;
+    stk_error_clear(); /* A note that is damaged is an error of the data set, which has read it, too. */
+    return STK_OK;
+}
+
+static stk_status find_vocabulary(const stk_yaml_node *settings, int64_t *out)
+{
+    const stk_yaml_node *given = stk_yaml_get(settings, "vocabulary"), *files = stk_yaml_get(settings, "files");
+    const char *first = files->child ? files->child->text : files->text;
+    stk_names names = {0};
+    if (given) {
+        *out = given->integer;
+        return STK_OK;
+    }
+    stk_status status = stk_paths_expand(&first, 1, false, &names);
+    if (status == STK_OK && names.n > 0) status = ask_note(names.name[0], out);
+    stk_names_free(&names);
+    return status;
+}
+
+const stk_source_kind stk_source_kind_tokens = {
+    .key = {.name = "tokens",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .doc = "Windows of files of token numbers: tokens and, one further, targets."},
+    .open = open_settings,
+    .vocabulary = find_vocabulary};

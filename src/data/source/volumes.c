@@ -10,8 +10,10 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "data/source/keys.h"
 #include "data/source/paths.h"
 #include "data/source/records.h"
+#include "data/source/source_list.h"
 #include "data/source/volume_file.h"
 
 enum { RNG_STAGE = (1 << 20) + 1 /* no chain has so many stages */ };
@@ -302,3 +304,96 @@ stk_status stk_volume_get_info(const char *path, stk_volume_info *out)
     stk_volume_close(&file);
     return STK_OK;
 }
+
+/* --- settings --- */
+
+static const char *const dtype_words[] = {"f32", "u8", "i32", NULL};
+static const stk_key volume_keys[] = {
+    STK_SOURCE_PATHS(
+        "files",
+        "Files and patterns: .nii, .nii.gz or .npy; sorted by name. Number i of one field belongs to number i of "
+        "the others."),
+    {.name = "dtype",
+     .type = STK_KEY_WORD,
+     .words = dtype_words,
+     .default_value = "f32",
+     .doc = "f32: scaled as the file says; u8 or i32: of labels, which must be whole numbers."},
+    STK_KEY_END};
+static const stk_key volume_key = {
+    .name = "field", .type = STK_KEY_MAP, .keys = volume_keys, .doc = "One field's files."};
+static const char *const window_words[] = {
+    [STK_WINDOWS_RANDOM] = "random", [STK_WINDOWS_MIDDLE] = "middle", [STK_WINDOWS_GRID] = "grid", NULL};
+static const char *const orientation_words[] = {"stored", "ras", NULL};
+static const stk_key keys[] = {
+    {.name = "fields",
+     .type = STK_KEY_NAMED,
+     .element = &volume_key,
+     .alone = "image",
+     .required = true,
+     .doc = "{image: scans/*.nii.gz, mask: {files: labels/*.nii.gz, dtype: u8}}."},
+    {.name = "window",
+     .type = STK_KEY_LIST,
+     .element = &stk_source_side_key,
+     .doc = "Its sides, [z, y, x]. Default: whole volumes."},
+    {.name = "windows",
+     .type = STK_KEY_WORD,
+     .words = window_words,
+     .default_value = "random",
+     .doc = "Where they lie: drawn anew in each epoch, in the middle, or side by side over the whole volume."},
+    {.name = "per_volume",
+     .type = STK_KEY_INT,
+     .default_value = "1",
+     .least = 1,
+     .most = 1e6,
+     .doc = "Random windows of each volume in an epoch."},
+    {.name = "orientation",
+     .type = STK_KEY_WORD,
+     .words = orientation_words,
+     .default_value = "stored",
+     .doc = "ras: NIfTI volumes are turned so that z, y, x go up, to the front and to the right."},
+    STK_KEY_END};
+
+static stk_status read_window(const stk_yaml_node *settings, int64_t out[3])
+{
+    const stk_yaml_node *window = stk_yaml_get(settings, "window");
+    int n = 0;
+    if (!window) return STK_OK;
+    if (window->n_children != 3) return stk_yaml_fail(window, "a window has three sides: [z, y, x]");
+    for (const stk_yaml_node *side = window->child; side; side = side->next)
+        out[n++] = side->integer;
+    return STK_OK;
+}
+
+static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
+{
+    const stk_yaml_node *named = stk_yaml_get(settings, "fields");
+    stk_volume_field fields[STK_SOURCE_MOST_NAMES];
+    const char **paths[STK_SOURCE_MOST_NAMES] = {NULL};
+    stk_volumes_config config = {.fields = fields,
+                                 .windows = (stk_volume_windows)stk_yaml_word(settings, "windows", window_words),
+                                 .n_windows = stk_yaml_get(settings, "per_volume")->integer,
+                                 .canonical = stk_yaml_is(settings, "orientation", "ras")};
+    stk_status status;
+    if (named->n_children > STK_SOURCE_MOST_NAMES)
+        return stk_yaml_fail(named, "more than %d fields", STK_SOURCE_MOST_NAMES);
+    STK_TRY(read_window(settings, config.window));
+    for (const stk_yaml_node *field = named->child; field; field = field->next) {
+        stk_volume_field *f = &fields[config.n_fields];
+        *f = (stk_volume_field){.name = field->key};
+        stk_dtype_from_name(stk_yaml_get(field, "dtype")->text, &f->dtype);
+        STK_TRY(stk_yaml_texts(stk_yaml_get(field, "files"), &paths[config.n_fields], &f->n_paths));
+        f->paths = paths[config.n_fields++];
+    }
+    STK_TRY(stk_yaml_locate(settings, stk_source_open_volumes(&config, out)));
+done:
+    for (int i = 0; i < STK_SOURCE_MOST_NAMES; i++)
+        free(paths[i]);
+    return status;
+}
+
+const stk_source_kind stk_source_kind_volumes = {
+    .key = {.name = "volumes",
+            .type = STK_KEY_MAP,
+            .keys = keys,
+            .doc = "3-D arrays, one a file, NIfTI or NumPy; windows are read without the rest."},
+    .open = open_settings};

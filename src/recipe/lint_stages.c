@@ -83,7 +83,7 @@ static void check_random(stk_lint_part *p)
     const stk_yaml_node *entry = p->stages ? p->stages->child : NULL;
     if (p->i_part == STK_PART_TRAIN) return;
     for (const stk_yaml_node *stage; (stage = next_stage(&entry));) {
-        if (strncmp(stage->key, "random_", 7) != 0) continue;
+        if (!class_of(stage)->random) continue;
         stk_lint_report(p, "random-eval", stage, "give the part stages of its own, without random ones",
                         "'%s' makes evaluation random: figures of two runs do not compare", stage->key);
         return;

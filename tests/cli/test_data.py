@@ -128,6 +128,9 @@ def lint():
         done = run("data", "lint", "small.yaml", "--split", "train", "--json", *[x for s in sets for x in ("--set", s)])
         rules = [f["rule"] for f in json.loads(done.stdout or "{}").get("findings", [])]
         check(rules == [rule] and done.returncode == 1, f"{rule}: {rules} {done.stderr}")
+    blurs = "data.test.stages=[{decode: {channels: 1}}, {gaussian_blur: {kernel: 3}}]"
+    done = run("data", "lint", "bad.yaml", "--split", "test", "--set", blurs)
+    check("'gaussian_blur' makes evaluation random" in done.stdout, f"a random stage by another name: {done.stdout}")
     refused(["data", "lint", "bad.yaml", "--set", "data.train.take=900"], 1, "cannot take 900")
     learned()
 

@@ -4,16 +4,6 @@
 #include "base/secret.h"
 #include "recipe/recipe.h"
 
-/* What may change from one part of a run to the next without making it another run. */
-static bool may_change(const char *key)
-{
-    static const char *const keys[] = {"epochs",     "device", "threads",    "memory",      "recompute",
-                                       "checkpoint", "log",    "prometheus", "tensorboard", "expect"};
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-        if (!strcmp(keys[i], key)) return true;
-    return false;
-}
-
 /* A run keeps addresses without their secrets, and another secret makes no other data. */
 static bool same_address(const char *a, const char *b)
 {
@@ -60,24 +50,24 @@ static void add_difference(const char *path, const stk_yaml_node *a, const stk_y
     stk_text_add(out, ")");
 }
 
-static int compare_nodes(const char *path, const stk_yaml_node *a, const stk_yaml_node *b, stk_text *out);
+static int compare_nodes(const char *path, const stk_key *key, const stk_yaml_node *a, const stk_yaml_node *b,
+                         stk_text *out);
 
-static int compare_child(const char *path, const char *key, const stk_yaml_node *a, const stk_yaml_node *b,
-                         stk_text *out)
+static int compare_child(const char *path, const stk_key *parent, const char *name, const stk_yaml_node *a,
+                         const stk_yaml_node *b, stk_text *out)
 {
     stk_text child = {0};
-    /* A corrupt record that stopped a run may be skipped when it goes on. */
-    if ((!path[0] && may_change(key)) || !strcmp(key, "on_error")) return 0;
-    if (!strcmp(path, "data") && !strcmp(key, "memory")) return 0;
-    if (!strcmp(key, "cache")) return 0; /* Batches are the same with and without. */
-    stk_text_add(&child, "%s%s%s", path, path[0] ? "." : "", key);
-    int n = compare_nodes(stk_text_get(&child), a, b, out);
+    const stk_key *key = parent->type == STK_KEY_NAMED ? parent->element : stk_key_find(parent, name);
+    if (key->may_change) return 0;
+    stk_text_add(&child, "%s%s%s", path, path[0] ? "." : "", name);
+    int n = compare_nodes(stk_text_get(&child), key, a, b, out);
     if (child.failed) out->failed = true;
     stk_text_free(&child);
     return n;
 }
 
-static int compare_nodes(const char *path, const stk_yaml_node *a, const stk_yaml_node *b, stk_text *out)
+static int compare_nodes(const char *path, const stk_key *key, const stk_yaml_node *a, const stk_yaml_node *b,
+                         stk_text *out)
 {
     int n = 0;
     if (a && b && is_equal(a, b)) return 0;
@@ -86,13 +76,13 @@ static int compare_nodes(const char *path, const stk_yaml_node *a, const stk_yam
         return 1;
     }
     for (const stk_yaml_node *child = a->child; child; child = child->next)
-        n += compare_child(path, child->key, child, stk_yaml_get(b, child->key), out);
+        n += compare_child(path, key, child->key, child, stk_yaml_get(b, child->key), out);
     for (const stk_yaml_node *child = b->child; child; child = child->next)
-        if (!stk_yaml_get(a, child->key)) n += compare_child(path, child->key, NULL, child, out);
+        if (!stk_yaml_get(a, child->key)) n += compare_child(path, key, child->key, NULL, child, out);
     return n;
 }
 
 int stk_recipe_compare(const stk_recipe *before, const stk_recipe *now, stk_text *out)
 {
-    return compare_nodes("", before->yaml->root, now->yaml->root, out);
+    return compare_nodes("", &stk_recipe_key, before->yaml->root, now->yaml->root, out);
 }

@@ -184,11 +184,13 @@ static const char *const no_index_files[] = {"auto", "none", NULL};
                 "in the first epoch and kept; none; or the path of an index. Default: the one that 'stoker index' "    \
                 "or an earlier run has left there."},                                                                  \
         {.name = "cache",                                                                                              \
+         .may_change = true,                                                                                           \
          .type = STK_KEY_MAP,                                                                                          \
          .keys = cache_keys,                                                                                           \
          .doc = "Keeps what the stages before the first random one make of each record: memory, disk, auto or none; "  \
                 "see docs/pipelines.md. Default: none."},                                                              \
         {.name = "on_error",                                                                                           \
+         .may_change = true,                                                                                           \
          .type = STK_KEY_MAP,                                                                                          \
          .keys = on_error_keys,                                                                                        \
          .doc = "What becomes of a record that is corrupt or cannot be read: fail, skip or replace, or {policy: "      \
@@ -302,6 +304,7 @@ const stk_key stk_data_keys[] = {
     {.name = "test", .type = STK_KEY_MAP, .keys = test_keys, .no_short = true, .doc = "Evaluated once, at the end."},
     {.name = "memory",
      .type = STK_KEY_MEMORY,
+     .may_change = true,
      .default_value = "auto",
      .doc =
          "The most that all buffers of the data's pipelines may take together, never exceeded: 512MiB, or 10% of the "

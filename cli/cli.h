@@ -8,6 +8,7 @@
 
 #include "stoker/status.h"
 #include "stoker/train/trainer.h"
+#include "verb_list.h"
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_MOST_ARGS = 4096 };
 
@@ -28,10 +29,9 @@ typedef struct cli_verb {
     bool makes_files; /* its work is in files: that what it prints reaches nobody is no reason to end */
 } cli_verb;
 
-extern const cli_verb cli_report, cli_top, cli_completion, cli_help_verb;
-extern const cli_verb cli_train, cli_plan, cli_eval, cli_predict, cli_generate, cli_models, cli_data, cli_pack,
-    cli_index, cli_tokenize, cli_tokenizer, cli_tokenizer_train, cli_devices, cli_new, cli_get, cli_watch, cli_import,
-    cli_export, cli_data_bench, cli_data_show, cli_data_explain, cli_data_lint, cli_data_verify;
+#define X(verb) extern const cli_verb cli_##verb;
+CLI_VERB_LIST(X)
+#undef X
 
 /* --- verbs.c --- */
 /* Ended by NULL. A verb's name may have two words, "data show"; "data" is their group then. */

@@ -3,34 +3,11 @@
 
 #include "cli.h"
 
-const cli_verb *const cli_verbs[] = {&cli_train,
-                                     &cli_plan,
-                                     &cli_eval,
-                                     &cli_predict,
-                                     &cli_generate,
-                                     &cli_models,
-                                     &cli_data,
-                                     &cli_data_bench,
-                                     &cli_data_show,
-                                     &cli_data_explain,
-                                     &cli_data_lint,
-                                     &cli_data_verify,
-                                     &cli_pack,
-                                     &cli_index,
-                                     &cli_tokenize,
-                                     &cli_tokenizer,
-                                     &cli_tokenizer_train,
-                                     &cli_devices,
-                                     &cli_new,
-                                     &cli_get,
-                                     &cli_watch,
-                                     &cli_import,
-                                     &cli_export,
-                                     &cli_report,
-                                     &cli_top,
-                                     &cli_completion,
-                                     &cli_help_verb,
-                                     NULL};
+const cli_verb *const cli_verbs[] = {
+#define X(verb) &cli_##verb,
+    CLI_VERB_LIST(X)
+#undef X
+        NULL};
 
 int cli_count_words(const cli_verb *verb)
 {

@@ -28,6 +28,10 @@ STK_API stk_dataset *stk_dataset_images(const char *folder);
 /* IDX files as MNIST comes, plain or .gz. Fields: "image" u8 [H,W,1], "label" i32 []. labels may be NULL. */
 STK_API stk_dataset *stk_dataset_idx(const char *images, const char *labels);
 
+/* Any source that reads files, as a recipe says it: "{tar: {files: [a.tar, b.tar]}}"; docs/recipe.md. Paths are taken
+ * as they are. */
+STK_API stk_dataset *stk_dataset_parse(const char *text);
+
 /* One array of from_tensor_slices: n_samples x sample, row-major, borrowed as long as the data set lives. */
 typedef struct stk_array_field {
     const char *name;
@@ -71,6 +75,8 @@ STK_API void stk_dataset_batch(stk_dataset *dataset, int64_t n, bool drop_remain
 STK_API void stk_dataset_apply(stk_dataset *dataset, ...) __attribute__((sentinel));
 /* One stage, to the field of that name (NULL: "image", or "label" for one_hot). Takes stage. */
 STK_API void stk_dataset_apply_to(stk_dataset *dataset, const char *field, stk_stage *stage);
+/* Any stage, as a recipe says it: "decode", "{resize: {shorter: 256}}"; docs/recipe.md. Paths are taken as they are. */
+STK_API stk_stage *stk_stage_parse(const char *text);
 /* For a stage that is not used after all. Accepts NULL. */
 STK_API void stk_stage_free(stk_stage *stage);
 

@@ -1,8 +1,12 @@
 /* Data sets over one source each: of stoker/data/sources.h, text.h, csv.h, fields.h, video.h, volumes.h and
  * synthetic.h. */
+#include <string.h>
+
+#include "base/error.h"
 #include "data/dataset/dataset.h"
 #include "data/source/csv.h"
 #include "data/source/records.h"
+#include "data/source/source_list.h"
 #include "data/source/text_records.h"
 
 stk_dataset *stk_dataset_files(const char *const *paths, int n_paths, stk_labels labels, const char *labels_path)
@@ -96,6 +100,26 @@ stk_dataset *stk_dataset_volumes(const stk_volumes_config *config)
 {
     stk_source *source = NULL;
     stk_status status = stk_source_open_volumes(config, &source);
+    return stk_dataset_make(status, source);
+}
+
+stk_dataset *stk_dataset_parse(const char *text)
+{
+    static const stk_key *const kinds[] = {
+#define X(kind) &stk_source_kind_##kind.key,
+        STK_SOURCE_LIST(X)
+#undef X
+            NULL};
+    static const stk_key key = {.name = "source", .type = STK_KEY_CHOICE, .kinds = kinds};
+    stk_source *source = NULL;
+    stk_yaml *yaml = NULL;
+    stk_status status;
+    if (!text) STK_TRY(stk_fail(STK_INVALID, "'text' is NULL"));
+    STK_TRY(stk_yaml_parse("source", text, strlen(text), &yaml));
+    STK_TRY(stk_schema_check(yaml, yaml->root, &key));
+    STK_TRY(stk_source_kind_find(yaml->root->child->key)->open(yaml->root->child, &source));
+done:
+    stk_yaml_free(yaml);
     return stk_dataset_make(status, source);
 }
 

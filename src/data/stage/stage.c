@@ -57,6 +57,26 @@ const stk_stage_class *stk_stage_find(const char *name)
     return NULL;
 }
 
+stk_stage *stk_stage_parse(const char *text)
+{
+    static const stk_key *const kinds[] = {
+#define X(stage) &stk_stage_##stage.key,
+        STK_STAGE_LIST(X)
+#undef X
+            NULL};
+    static const stk_key key = {.name = "stage", .type = STK_KEY_CHOICE, .kinds = kinds};
+    stk_yaml *yaml = NULL;
+    stk_stage *stage = NULL;
+    stk_status status;
+    if (!text) STK_TRY(stk_fail(STK_INVALID, "'text' is NULL"));
+    STK_TRY(stk_yaml_parse("stage", text, strlen(text), &yaml));
+    STK_TRY(stk_schema_check(yaml, yaml->root, &key));
+    STK_TRY(stk_stage_find(yaml->root->child->key)->build(yaml->root->child, &stage));
+done:
+    stk_yaml_free(yaml);
+    return status == STK_OK ? stage : stk_stage_new_failed(status, "%s", stk_error_text());
+}
+
 stk_status stk_stage_needs_image(const stk_field_type *in, bool u8_only)
 {
     char text[STK_SHAPE_TEXT_BYTES];

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Follows the pages docs/adding-*.md to the letter in a copy of the tree, builds it, and runs the tests and recipes that the
-pages promise. Run by ./dev follow-docs.
+"""Follows docs/adding-*.md to the letter in a copy of the tree, builds it, runs the tests that the pages promise, and uses what was
+added by the recipes that they show. Run by ./dev follow-docs.
 
-usage: follow_docs.py TREE COPY [PAGE...]    of these pages alone: adding-a-model
+usage: follow_docs.py TREE COPY [PAGE...]
 
 The code blocks of the pages are taken as they stand and put where the pages say; a block that no longer fits, compiles or
-passes is an error. COPY is a folder that is made anew but for its build folder, so that a second time is faster.
+passes is an error. COPY is a folder that is made again but for its build folder, so that a second time is faster. With
+pages (adding-a-stage.md) only those are followed.
 """
+import json
 import os
 import re
 import shutil
@@ -15,7 +17,7 @@ import sys
 
 TREE, COPY = map(os.path.abspath, sys.argv[1:3])
 PAGES = sys.argv[3:]
-targets, checks = [], []
+STOKER = os.path.join(COPY, "build", "stoker")
 
 
 def put(path, before, text):
@@ -33,23 +35,27 @@ def put(path, before, text):
         f.write(old[:at] + ("\n" if old and not before else "") + text + old[at:])
 
 
-def follow(page, places, builds, *promises):
-    """Puts the blocks where the page has them. builds: what is to be built; promises: calls once it is."""
-    if PAGES and page[:-len(".md")] not in PAGES:
+def follow(page, places, most_files, targets, use):
+    """Puts the blocks of a page into their places, which are most_files files besides tests."""
+    if PAGES and page not in PAGES and page[:-len(".md")] not in PAGES:
         return
     with open(os.path.join(COPY, "docs", page)) as f:
-        blocks = re.findall(r"```(?:c|yaml)\n(.*?)```", f.read(), re.S)
+        text = f.read()
+    blocks = re.findall(r"```c\n(.*?)```", text, re.S)
     if len(blocks) != len(places):
         sys.exit(f"{page} has {len(blocks)} blocks of code, {len(places)} places are known")
     for block, place in zip(blocks, places):
         if place:  # else it shows how to call what was added
             put(place[0], place[1], block)
-    targets.extend(builds)
-    checks.extend(promises)
+    files = {place[0] for place in places if place and not place[0].startswith("tests/")}
+    if len(files) > most_files:
+        sys.exit(f"{page} takes {len(files)} files, not {most_files}: {' '.join(sorted(files))}")
+    recipes = re.findall(r"```yaml\n(.*?)```", text, re.S)
+    followed.append((page, len(files), targets, use, recipes))
 
 
 def make_copy():
-    for folder in "src", "include", "tests":
+    for folder in "src", "include", "tests", "cli":
         shutil.rmtree(os.path.join(COPY, folder), ignore_errors=True)
     names = subprocess.run(["git", "-C", TREE, "ls-files", "-z", "-co", "--exclude-standard"], stdout=subprocess.PIPE,
                            check=True, text=True).stdout.split("\0")
@@ -60,47 +66,123 @@ def make_copy():
 
 
 def expect(program, *wanted):
-    """program: a test, or a command of stoker."""
-    command = [os.path.join(COPY, "build", "tests", program)]
-    if program.startswith("stoker "):
-        command = [os.path.join(COPY, "build", "stoker"), *program.split()[1:]]
-        shutil.rmtree(os.path.join(COPY, "runs"), ignore_errors=True)
-    done = subprocess.run(command, cwd=COPY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run([os.path.join(COPY, "build", "tests", program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for text in wanted:
         if done.returncode or not re.search(text, done.stdout):
             sys.exit(f"{program}: no '{text}':\n{done.stdout}")
     print(f"{program}: " + "; ".join(re.search(text, done.stdout).group() for text in wanted))
 
 
+def stoker(*words):
+    done = subprocess.run([STOKER, *words], cwd=os.path.join(COPY, "build"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env={**os.environ, "STOKER_CACHE": os.path.join(COPY, "build", "cache")})
+    if done.returncode:
+        sys.exit(f"stoker {' '.join(words)}: {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def wants(text, *wanted):
+    for w in wanted:
+        if w not in text:
+            sys.exit(f"no '{w}':\n{text}")
+    print("; ".join(wanted))
+
+
+def write_recipe(recipes):
+    with open(os.path.join(COPY, "build", "followed.yaml"), "w") as f:
+        f.write(recipes[0])
+    return "followed.yaml"
+
+
+def train(recipes):
+    folder = os.path.join(COPY, "build", "followed-run")
+    shutil.rmtree(folder, ignore_errors=True)
+    stoker("train", write_recipe(recipes), "--out", folder, "--threads", "1")
+    with open(os.path.join(folder, "result.json")) as f:
+        return json.load(f)
+
+
+def use_op(recipes):
+    expect("test_op_values", r"cpu: \d+ calls compared, .*, 0 wrong")
+    expect("test_op_gradients", r"\d+ cases checked, 0 elements wrong")
+
+
+def use_device(recipes):
+    expect("test_op_values", r"plain: [1-9]\d* calls compared, .*, 0 wrong")
+
+
+def use_stage(recipes):
+    expect("test_random_brightness", r"PASSED.*2 test")
+    expect("test_stage", r"PASSED")
+    wants(stoker("data", "explain", write_recipe(recipes)), "random_brightness")
+    wants(stoker("new", "--keys"), "`random_brightness`")
+    train(recipes)
+
+
+def use_source(recipes):
+    expect("test_raw", r"PASSED.*2 test")
+    with open(os.path.join(COPY, "build", "arrays.bin"), "wb") as f:
+        f.write(bytes(range(192)) * 5)
+    wants(stoker("data", "explain", write_recipe(recipes)), "raw", "5 ")
+    wants(stoker("new", "--keys"), "`raw`")
+
+
+def use_model(recipes):
+    text = stoker("models", "convmixer")
+    for wanted in r"head +769,000 ", r"all +21,110,248 ":
+        if not re.search(wanted, text):
+            sys.exit(f"no '{wanted}':\n{text}")
+    train(recipes)
+
+
+def use_layer(recipes):
+    wants(stoker("new", "--keys"), "`squeeze_excite`")
+    train(recipes)
+
+
+def use_key(recipes):
+    wants(train(recipes)["about"], "shows how a key is added")
+    wants(stoker("new", "--keys"), "`about`")
+
+
+def use_verb(recipes):
+    wants(stoker("samples", write_recipe(recipes)), "1,234 samples")
+    wants(stoker("help", "samples"), "--split", "Prints how many samples")
+    wants(stoker("completion", "bash"), "samples")
+
+
+followed = []
 make_copy()
 follow("adding-an-op.md", [
     ("src/graph/op_list.h", r" *X\(concat\)"), ("src/graph/op.h", r" \*   concat "),
     ("src/graph/op.h", r"        struct \{\n            int32_t axis;\n        \} concat;"), ("src/ops/flip.c", None),
     ("include/stoker/graph/graph.h", r"(/\*[^/]*\*/\n)?STK_API stk_value stk_concat"), ("src/device/reference/movement.c", None),
     ("src/device/cpu/rows/flip.c", None), ("tests/harness/cases_move.c", r"    CONCAT\(\"rows\"")],
-    ["test_op_values", "test_op_gradients"],
-    ("test_op_values", r"cpu: \d+ calls compared, .*, 0 wrong"), ("test_op_gradients", r"\d+ cases checked, 0 elements wrong"))
+       6, ["test_op_values", "test_op_gradients"], use_op)
 follow("adding-a-device.md", [
     ("src/device/plain/plain.c", None), ("src/device/device.h", r"extern const stk_device_class stk_device_class_"),
-    ("src/device/device_list.c", r"    NULL")],
-    ["test_op_values"], ("test_op_values", r"plain: [1-9]\d* calls compared, .*, 0 wrong"))
+    ("src/device/device_list.c", r"    NULL")], 3, ["test_op_values"], use_device)
 follow("adding-a-stage.md", [
-    ("src/data/stage/random_brightness.c", None), ("src/data/stage/stage_list.h", r" *X\(one_hot\)"),
-    ("include/stoker/data/dataset.h", r"/\* i32 class number"), None, ("src/recipe/keys_stage.c", r"static const stk_key stage_kinds"),
-    ("src/recipe/keys_stage.c", r"    \{\.name = \"decode_mask\""),
-    ("src/recipe/build_stage.c", r"    else if \(!strcmp\(kind, \"one_hot\"\)\)"), ("tests/data/stage/test_random_brightness.c", None)],
-    ["test_random_brightness", "test_build_stage"], ("test_random_brightness", r"PASSED.*2 test"), ("test_build_stage", r"PASSED"))
+    ("src/data/stage/random_brightness.c", None), ("src/data/stage/stage_list.h", r" *X\(pad\)"), None,
+    ("tests/data/stage/test_random_brightness.c", None)], 2, ["test_random_brightness", "test_stage", "stoker"], use_stage)
+follow("adding-a-source.md", [
+    ("src/data/source/raw.c", None), ("src/data/source/source_list.h", r" *X\(tokens\)"), None, ("tests/data/source/test_raw.c", None)],
+       2, ["test_raw", "stoker"], use_source)
 follow("adding-a-model.md", [
-    ("src/nn/convmixer.c", None), ("src/nn/model_list.h", r" *X\(layers\)"),
-    ("include/stoker/nn/networks.h", r"/\* Ronneberger"), ("convmixer.yaml", None)],
-    ["stoker"], ("stoker models convmixer", r"head +769,000 .*", r"all +21,110,248 .*"), ("stoker train convmixer.yaml", r"loss .*"))
+    ("src/nn/convmixer.c", None), ("src/nn/model_list.h", r" *X\(layers\)"), ("include/stoker/nn/networks.h", r"/\* Ronneberger")],
+       3, ["stoker"], use_model)
 follow("adding-a-layer.md", [
     ("src/nn/squeeze_excite.c", None), ("src/nn/layer_list.h", r" *X\(reshape\)"),
-    ("include/stoker/nn/layers.h", r"/\* Volumes \[N,D,H,W,C\]"), ("squeeze.yaml", None)],
-    ["stoker"], ("stoker train squeeze.yaml", r"loss .*"))
+    ("include/stoker/nn/layers.h", r"/\* Volumes \[N,D,H,W,C\]")], 3, ["stoker"], use_layer)
+follow("adding-a-key.md", [
+    ("src/recipe/keys.c", r"    \{\.name = \"epochs\","),
+    ("src/run/result.c", r"    bad \|= json_object_set_new\(object, \"test_accuracy\"")], 2, ["stoker"], use_key)
+follow("adding-a-verb.md", [("cli/cmd_samples.c", None), ("cli/verb_list.h", r" *X\(new\)")], 2, ["stoker"], use_verb)
 build = os.path.join(COPY, "build")
-subprocess.run(["cmake", "-S", COPY, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSTOKER_WERROR=ON"], check=True,
-               stdout=subprocess.DEVNULL)
-subprocess.run(["ninja", "-C", build, "--quiet", *sorted(set(targets))], check=True)
-for check in checks:
-    expect(*check)
+subprocess.run(["cmake", "-S", COPY, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSTOKER_WERROR=ON"],
+               check=True, stdout=subprocess.DEVNULL)
+targets = {target for _, _, targets, _, _ in followed for target in targets}
+subprocess.run(["ninja", "-C", build, "--quiet", *sorted(targets)], check=True)
+for page, n_files, _, use, recipes in followed:
+    print(f"{page}: {n_files} files")
+    use(recipes)

@@ -184,14 +184,14 @@ static const char *const no_index_files[] = {"auto", "none", NULL};
                 "in the first epoch and kept; none; or the path of an index. Default: the one that 'stoker index' "    \
                 "or an earlier run has left there."},                                                                  \
         {.name = "cache",                                                                                              \
-         .may_change = true,                                                                                           \
          .type = STK_KEY_MAP,                                                                                          \
+         .may_change = true,                                                                                           \
          .keys = cache_keys,                                                                                           \
          .doc = "Keeps what the stages before the first random one make of each record: memory, disk, auto or none; "  \
                 "see docs/pipelines.md. Default: none."},                                                              \
         {.name = "on_error",                                                                                           \
-         .may_change = true,                                                                                           \
          .type = STK_KEY_MAP,                                                                                          \
+         .may_change = true,                                                                                           \
          .keys = on_error_keys,                                                                                        \
          .doc = "What becomes of a record that is corrupt or cannot be read: fail, skip or replace, or {policy: "      \
                 "skip, most: 100}. Default: fail."},                                                                   \

@@ -43,10 +43,14 @@ typedef struct stk_shape {
 #define STK_ANY (-1)
 
 #ifndef __cplusplus
-/* STK_SHAPE(32, 32, 3): at least one dimension. */
+/* STK_SHAPE(32, 32, 3): at least one dimension. Other languages: stk_shape_make. */
 #define STK_SHAPE(...)                                                                                                 \
     ((stk_shape){.rank = (int32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .dim = {__VA_ARGS__}})
 #endif
+
+/* The same for C++ and other languages: dim [rank], which may be NULL for rank 0. Calls refuse a rank that is below 0
+ * or above STK_MAX_RANK; no more is read of dim. Threads: any. */
+STK_API stk_shape stk_shape_make(const int64_t *dim, int32_t rank);
 
 STK_API const char *stk_dtype_name(stk_dtype dtype);
 STK_API size_t stk_dtype_bytes(stk_dtype dtype);

@@ -25,6 +25,14 @@ size_t stk_dtype_bytes(stk_dtype dtype)
     return (unsigned)dtype < STK_N_DTYPES ? sizes[dtype] : 0;
 }
 
+stk_shape stk_shape_make(const int64_t *dim, int32_t rank)
+{
+    stk_shape shape = {.rank = rank};
+    for (int32_t i = 0; i < rank && i < STK_MAX_RANK; i++)
+        shape.dim[i] = dim[i];
+    return shape;
+}
+
 bool stk_dtype_from_name(const char *name, stk_dtype *out)
 {
     for (int d = 0; d < STK_N_DTYPES; d++) {
@@ -76,7 +84,7 @@ int64_t stk_shape_count(stk_shape shape)
 
 stk_tensor_desc stk_desc_make(stk_dtype dtype, stk_shape shape)
 {
-    for (int i = shape.rank; i < STK_MAX_RANK; i++)
+    for (int i = shape.rank < 0 ? 0 : shape.rank; i < STK_MAX_RANK; i++)
         shape.dim[i] = 0;
     return (stk_tensor_desc){dtype, shape};
 }

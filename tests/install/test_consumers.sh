@@ -65,7 +65,7 @@ mkdir cpp
 for header in "$prefix"/include/stoker/*.h "$prefix"/include/stoker/*/*.h; do
     echo "#include <${header#"$prefix"/include/}>"
 done >cpp/main.cpp
-echo 'int main() { stk_trainer_config config = stk_trainer_config_default(); return config.seed > 1000000; }' >>cpp/main.cpp
+cat "$source/tests/install/consumer.cpp" >>cpp/main.cpp
 cat >cpp/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.22)
 project(consumer CXX)

@@ -24,7 +24,7 @@ STK_API stk_graph *stk_model_graph(stk_model *model); /* borrowed */
 /* The input, named "image" to match the data's field; sample is the shape without the batch. */
 STK_API stk_value stk_model_input_shape(stk_model *model, stk_dtype dtype, stk_shape sample);
 #ifndef __cplusplus
-/* stk_model_input(model, STK_F32, 32, 32, 3) */
+/* stk_model_input(model, STK_F32, 32, 32, 3). Other languages: stk_model_input_shape with stk_shape_make. */
 #define stk_model_input(model, dtype, ...) stk_model_input_shape(model, dtype, STK_SHAPE(__VA_ARGS__))
 #endif
 /* Another input, which takes the data's field of that name. */

@@ -1,5 +1,4 @@
-/* CRC32C (Castagnoli; RFC 3720, appendix B.4), as TFRecord files carry it. With the CPU's instruction where it has one.
- * Threads: any. */
+/* CRC32C (Castagnoli; RFC 3720, appendix B.4), as TFRecord files carry it. Threads: any. */
 #ifndef STK_BASE_CRC32C_H
 #define STK_BASE_CRC32C_H
 
@@ -7,8 +6,6 @@
 #include <stdint.h>
 
 uint32_t stk_crc32c(const void *data, size_t n);
-/* The same in plain C, for CPUs without the instruction and for tests. */
-uint32_t stk_crc32c_plain(const void *data, size_t n);
 
 /* TFRecord's mask: a CRC of bytes that hold CRCs of themselves is a bad one. */
 static inline uint32_t stk_crc32c_mask(uint32_t crc)

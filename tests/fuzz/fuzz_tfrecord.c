@@ -51,7 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_records((stk_span){data, size});
     mend(copy, size);
     read_records((stk_span){copy, size});
-    if (stk_crc32c(data, size) != stk_crc32c_plain(data, size)) abort();
     free(copy);
     return 0;
 }

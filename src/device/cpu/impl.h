@@ -1,6 +1,7 @@
 /* Ways to compute an op on the cpu device. An op that has several has one const array of them in its file, best first:
  * the order is the choice, by shape, dtype and instruction set alone, never by timing. An op that has one way is a
- * plain function.
+ * plain function; loops that differ by dtype or instruction set alone are tables (simd/isa.h). docs/kernels.md has
+ * more.
  *
  *     static const stk_cpu_impl impls[] = {
  *         {"onednn sgemm", stk_matmul_sgemm_supports, stk_matmul_sgemm_make},

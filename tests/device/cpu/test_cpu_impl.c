@@ -190,6 +190,8 @@ static const choice choices[] = {
      {"own baseline", "onednn sgemm", "onednn sgemm"}},
     {WEIGHT("1x1", WINDOW(1, 1, 0, 1, 1), X(4, 16, 16, 256), X(4, 16, 16, 128), 128, 1, 1, 256), STK_F16, OWN},
     {WEIGHT("many weights", WINDOW(1, 1, 0, 1, 1), X(4, 16, 16, 512), X(4, 16, 16, 512), 512, 1, 1, 512), STK_F32, OWN},
+    {WEIGHT("many weights", WINDOW(1, 1, 0, 1, 1), X(4, 16, 16, 400), X(4, 16, 16, 400), 400, 1, 1, 400), STK_BF16,
+     OWN_OR("own avx512", "own avx512_bf16")},
     /* Groups: of one channel each, and of several, which are oneDNN's. */
     {FORWARD("depthwise", WINDOW(3, 1, 1, 1, 32), X(2, 8, 8, 32), X(32, 3, 3, 1)),
      STK_F32,
@@ -218,6 +220,14 @@ static const choice choices[] = {
      OWN},
     {CASE("group norm", group_norm, ATTRS(.group_norm = {.groups = 4, .eps = 1e-5}),
           INPUTS(X(2, 4, 4, 16), STATS(0, 1, 16), STATS(0, 1, 16))),
+     STK_BF16, OWN},
+    {CASE("overlapping", max_pool2d_grad, ATTRS(WINDOW(3, 2, 1, 1, 1)), INPUTS(X(2, 8, 8, 16), POOLED, POOLED)),
+     STK_BF16, OWN},
+    {CASE("attention", attention, ATTRS(.attention = {.scale = 1}),
+          INPUTS(X(2, 8, 2, 16), X(2, 8, 2, 16), X(2, 8, 2, 16))),
+     STK_F32, OWN},
+    {CASE("attention", attention, ATTRS(.attention = {.scale = 1}),
+          INPUTS(X(2, 8, 2, 16), X(2, 8, 2, 16), X(2, 8, 2, 16))),
      STK_BF16, OWN},
     {CASE("softmax", softmax, ATTRS(), INPUTS(X(8, 10))), STK_F16, OWN},
     {CASE("loss", linear_cross_entropy, ATTRS(), INPUTS(X(64, 64), X(100, 64), LABELS(64, 100))), STK_F32,
@@ -258,6 +268,8 @@ static void choices_stay(void **state)
             const char *want = NULL;
             for (int k = 0; k <= (stk_isa_has_bf16(isa) ? WITH_BF16 : set); k++)
                 if (choices[i].impl[k]) want = choices[i].impl[k];
+            /* Products in bf16 are oneDNN's where the processor has AMX. */
+            if (stk_isa_has_amx(isa) && !strcmp(want, "own avx512_bf16")) want = "onednn ";
             n_wrong += check_kernel(&choices[i], device, want);
         }
         stk_device_close(device);

@@ -54,7 +54,7 @@ int main(void)
 
     stk_trainer *trainer = stk_trainer_new(model, train, stk_adam(.lr = 0.01));
     stk_trainer_config config = stk_trainer_config_default();
-    config.schedule = (stk_schedule){.kind = STK_SCHEDULE_COSINE};
+    config.schedule = stk_cosine_schedule();
     stk_trainer_configure(trainer, &config);
     stk_metrics result = {0};
     stk_status status = stk_trainer_run(trainer, 20);

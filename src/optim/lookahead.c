@@ -19,7 +19,7 @@ stk_status stk_lookahead_check(const stk_lookahead *settings)
         return stk_fail(STK_INVALID, "lookahead: 'every' is %lld steps, and must be 1 or more",
                         (long long)settings->every);
     if (!(settings->alpha >= 0 && settings->alpha <= 1))
-        return stk_fail(STK_INVALID, "lookahead: 'alpha' is %g, and must be above 0 and at most 1", settings->alpha);
+        return stk_fail(STK_INVALID, "lookahead: 'alpha' is %g, and must be from 0 to 1", settings->alpha);
     if (!(settings->power >= 0 && settings->power < 1e6))
         return stk_fail(STK_INVALID, "lookahead: 'power' is %g, and must be 0 or more", settings->power);
     return STK_OK;
@@ -34,7 +34,7 @@ static stk_value scalar(stk_graph *graph, stk_dtype dtype, double x)
 static lookahead prepare(stk_graph *graph, const stk_lookahead *settings, int64_t n_steps)
 {
     lookahead l = {.graph = graph};
-    double alpha = settings->alpha == 0 ? 0.5 : settings->alpha;
+    double alpha = settings->alpha;
     stk_value count = stk_graph_variable(graph, "lookahead.count", STK_I64, (stk_shape){.rank = 0},
                                          (stk_init){STK_INIT_CONSTANT, 0}, false);
     stk_value done = stk_add(count, scalar(graph, STK_I64, 1)), zero = scalar(graph, STK_F64, 0);

@@ -3,9 +3,31 @@
  */
 #include <math.h>
 
-#include "optim/step.h"
+#include "base/error.h"
+#include "optim/optimizer.h"
 
 enum { ITERATIONS = 5 };
+
+static const stk_key keys[] = {STK_OPTIM_RATE("0.001"),
+                               STK_OPTIM_SHARE("momentum", "0.95", "Of the gradient."),
+                               {.name = "nesterov",
+                                .type = STK_KEY_BOOL,
+                                .default_value = "false",
+                                .doc = "Nesterov's momentum, which is on in torch unless said otherwise."},
+                               STK_OPTIM_SHARE("weight_decay", NULL, "Taken from the weights. Default: 0.1."),
+                               {.name = "rest_lr",
+                                .type = STK_KEY_REAL,
+                                .default_value = "0.0003",
+                                .least = 0,
+                                .above = true,
+                                .doc = "AdamW's rate for vectors, embeddings and the last layer."},
+                               STK_OPTIM_END};
+
+static stk_status check(const stk_optimizer *o)
+{
+    if (o->lr > 0) return STK_OK; /* The others' rate is a share of it. */
+    return stk_fail(STK_INVALID, "optimizer: lr is %g, and must be more than 0", o->lr);
+}
 
 static stk_value times(stk_value a, stk_value b, bool transpose_b)
 {
@@ -40,7 +62,7 @@ static stk_shape as_matrix(stk_shape shape)
     return STK_SHAPE(shape.dim[0], n);
 }
 
-void stk_optim_muon(const stk_optim_step *s)
+static void add_matrix(const stk_optim_step *s)
 {
     const stk_optimizer *o = s->settings;
     stk_shape shape = stk_value_shape(s->param), matrix = as_matrix(shape);
@@ -79,3 +101,36 @@ bool stk_optim_muon_takes(const stk_graph *graph, stk_value loss, stk_value para
     }
     return last < 0 || !reads(&graph->node[last], param.id);
 }
+
+/* The other parameters: AdamW with its usual eps, at a rate that keeps its share of Muon's. */
+static void add_rest(const stk_optim_step *s)
+{
+    stk_optim_step rest = *s;
+    stk_optimizer adamw = *s->settings;
+    adamw.eps = 1e-8;
+    rest.settings = &adamw;
+    rest.lr = stk_scale_by(s->lr, adamw.rest_lr / adamw.lr);
+    stk_optim_adam(&rest, true);
+}
+
+static void add(const stk_optim_step *s)
+{
+    if (stk_optim_muon_takes(s->param.graph, s->loss, s->param))
+        add_matrix(s);
+    else
+        add_rest(s);
+}
+
+const stk_optimizer_class stk_optimizer_class_muon = {
+    .key = STK_OPTIM_KIND("muon", keys, "Jordan et al. 2024: hidden matrices."),
+    .defaults = {.lr = 0.001,
+                 .momentum = 0.95,
+                 .weight_decay = 0.1,
+                 .beta1 = 0.9,
+                 .beta2 = 0.999,
+                 .eps = 1e-7,
+                 .rest_lr = 3e-4},
+    .counts = true,
+    .check = check,
+    .add = add,
+};

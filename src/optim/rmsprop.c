@@ -1,13 +1,22 @@
-/* RMSprop (Tieleman & Hinton 2012, lecture 6.5) as torch.optim's and Keras', and Adagrad (Duchi et al. 2011) as
- * torch.optim's.
- */
-#include "optim/step.h"
+/* RMSprop (Tieleman & Hinton 2012, lecture 6.5), as torch.optim's and Keras'. */
+#include "optim/optimizer.h"
 
-/* The gradient with the decay added, as L2. */
-static stk_value decayed_grad(const stk_optim_step *s)
-{
-    return s->weight_decay == 0 ? s->grad : stk_add(s->grad, stk_scale_by(s->param, s->weight_decay));
-}
+static const stk_key keys[] = {
+    {.name = "lr",
+     .type = STK_KEY_REAL,
+     .least = 0,
+     .above = true,
+     .doc = "The learning rate. Default: 0.01, or 0.001 like Keras."},
+    STK_OPTIM_SHARE("beta2", NULL, "Decay of the mean of squares. Default: 0.99, or 0.9 like Keras."),
+    STK_OPTIM_SHARE("momentum", "0", "0: none."),
+    {.name = "centered",
+     .type = STK_KEY_BOOL,
+     .default_value = "false",
+     .doc = "By the variance, not the mean of squares."},
+    STK_OPTIM_EPS("Added to the root; like Keras: inside it. Default: 1e-8, or 1e-7 like Keras."),
+    STK_OPTIM_SHARE("weight_decay", NULL, "Added to the gradient, as L2; like Keras: taken from the weights."),
+    STK_OPTIM_LIKE,
+    STK_OPTIM_END};
 
 /* old * share + fresh * (1 - share). */
 static stk_value mix(stk_value old, stk_value fresh, double share)
@@ -23,11 +32,11 @@ static void finish(const stk_optim_step *s, stk_value change, double decay)
     stk_graph_update(s->param.graph, s->param, stk_sub(kept, change));
 }
 
-void stk_optim_rmsprop(const stk_optim_step *s)
+static void add(const stk_optim_step *s)
 {
     const stk_optimizer *o = s->settings;
     stk_graph *graph = s->param.graph;
-    stk_value g = o->like_keras ? s->grad : decayed_grad(s), square = stk_optim_state(s->param, "square");
+    stk_value g = o->like_keras ? s->grad : stk_optim_decayed_grad(s), square = stk_optim_state(s->param, "square");
     stk_value v = mix(square, stk_square(g), o->beta2), spread = v;
     stk_graph_update(graph, square, v);
     if (o->centered) {
@@ -46,10 +55,9 @@ void stk_optim_rmsprop(const stk_optim_step *s)
     finish(s, o->like_keras ? change : stk_mul(change, s->lr), o->like_keras ? s->weight_decay : 0);
 }
 
-void stk_optim_adagrad(const stk_optim_step *s)
-{
-    stk_value g = decayed_grad(s), sum = stk_optim_state(s->param, "sum");
-    stk_value all = stk_add(sum, stk_square(g));
-    stk_graph_update(s->param.graph, sum, all);
-    finish(s, stk_div(stk_mul(g, s->lr), stk_shift_by(stk_sqrt(all), s->settings->eps)), 0);
-}
+const stk_optimizer_class stk_optimizer_class_rmsprop = {
+    .key = STK_OPTIM_KIND("rmsprop", keys, "Tieleman & Hinton 2012."),
+    .defaults = {.lr = 0.01, .beta2 = 0.99, .eps = 1e-8},
+    .keras = {.lr = 0.001, .beta2 = 0.9, .eps = 1e-7, .like_keras = true},
+    .add = add,
+};

@@ -1,6 +1,8 @@
 /* The keys of a recipe itself, with batch and checkpoints. All keys together, in keys_*.c, are the one list that
  * parsing, messages and docs/recipe.md share. */
 #include "recipe/keys.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
 
 static const stk_key boundary_key = {.name = "number", .type = STK_KEY_INT, .least = 1, .most = 2147483647};
 static const stk_key pad_field_key = {.name = "field", .type = STK_KEY_TEXT};
@@ -153,12 +155,12 @@ static const stk_key recipe_keys[] = {
             "accuracy, and top-5 of more than five classes."},
     {.name = "optimizer",
      .type = STK_KEY_CHOICE,
-     .keys = stk_optimizer_kinds,
+     .kinds = stk_optimizer_kinds,
      .default_value = "adam",
      .doc = "How parameters are updated."},
     {.name = "schedule",
      .type = STK_KEY_CHOICE,
-     .keys = stk_schedule_kinds,
+     .kinds = stk_schedule_kinds,
      .default_value = "constant",
      .doc = "How the learning rate changes."},
     {.name = "epochs",

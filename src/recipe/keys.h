@@ -21,7 +21,7 @@ extern const stk_key stk_metric_key;
 extern const stk_key stk_set_key; /* one of those that a data set is made of */
 extern const stk_key *const stk_source_kinds[], *const stk_model_kinds[];
 extern const stk_key stk_data_keys[];
-extern const stk_key stk_loss_kinds[], stk_optimizer_kinds[], stk_schedule_kinds[], stk_loss_scale_kinds[];
+extern const stk_key stk_loss_kinds[], stk_loss_scale_kinds[];
 
 /* A source made of whole data sets, each a list entry under `of`: build_combined.c. */
 typedef struct stk_combined {

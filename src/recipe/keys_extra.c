@@ -8,7 +8,6 @@ const stk_key stk_lookahead_keys[] = {
      .default_value = "0.5",
      .least = 0,
      .most = 1,
-     .above = true,
      .doc = "The share of the way to the weights that the slow ones go."},
     {.name = "power",
      .type = STK_KEY_REAL,

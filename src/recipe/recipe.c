@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
 #include "recipe/build.h"
 #include "recipe/data_record.h"
 #include "recipe/expect.h"
@@ -86,50 +88,7 @@ static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_pa
     return STK_OK;
 }
 
-/* --- optimiser, schedule, loss --- */
-
-static stk_status take_optimizer(const stk_yaml_node *node, stk_recipe *recipe)
-{
-    static const char *const kinds[STK_N_OPTIMIZERS] = {"sgd",     "adam", "adamw", "rmsprop",
-                                                        "adagrad", "lamb", "lars",  "muon"};
-    const stk_yaml_node *settings = node->child;
-    stk_optimizer o = {.lr = stk_yaml_real(settings, "lr", 0),
-                       .momentum = stk_yaml_real(settings, "momentum", 0),
-                       .nesterov = stk_yaml_bool(settings, "nesterov"),
-                       .beta1 = stk_yaml_real(settings, "beta1", 0),
-                       .beta2 = stk_yaml_real(settings, "beta2", 0),
-                       .eps = stk_yaml_real(settings, "eps", 0),
-                       .trust = stk_yaml_real(settings, "trust", 0),
-                       .rest_lr = stk_yaml_real(settings, "rest_lr", 0),
-                       .centered = stk_yaml_bool(settings, "centered"),
-                       .weight_decay = stk_yaml_real(settings, "weight_decay", 0),
-                       .like_keras = stk_yaml_is(settings, "like", "keras")};
-    /* A decay of 0 that somebody wrote means none, not the default. */
-    if (get(settings, "weight_decay") && o.weight_decay == 0) o.weight_decay = -1;
-    stk_optimizer_kind kind = STK_OPTIMIZER_SGD;
-    for (int i = 0; i < STK_N_OPTIMIZERS; i++)
-        if (!strcmp(settings->key, kinds[i])) kind = (stk_optimizer_kind)i;
-    if (kind == STK_OPTIMIZER_SGD && o.weight_decay < 0) o.weight_decay = 0;
-    if (o.nesterov && o.momentum == 0 && kind == STK_OPTIMIZER_SGD)
-        return stk_yaml_fail_key(get(settings, "nesterov"), "'nesterov' needs a momentum");
-    recipe->optimizer = stk_optimizer_fill(kind, o);
-    return STK_OK;
-}
-
-static void take_schedule(const stk_yaml_node *node, stk_schedule *out)
-{
-    const stk_yaml_node *settings = node->child;
-    *out = (stk_schedule){.kind = STK_SCHEDULE_CONSTANT,
-                          .warmup_epochs = stk_yaml_real(settings, "warmup", 0),
-                          .every_epochs = stk_yaml_real(settings, "every", 0),
-                          .gamma = stk_yaml_real(settings, "gamma", 0),
-                          .final_share = stk_yaml_real(settings, "final", 0),
-                          .first_share = stk_yaml_real(settings, "first", 0),
-                          .peak = stk_yaml_real(settings, "peak", 0)};
-    if (!strcmp(settings->key, "step")) out->kind = STK_SCHEDULE_STEP;
-    if (!strcmp(settings->key, "cosine")) out->kind = STK_SCHEDULE_COSINE;
-    if (!strcmp(settings->key, "triangle")) out->kind = STK_SCHEDULE_TRIANGLE;
-}
+/* --- training --- */
 
 /* "a,b" of a sequence; NULL where there is none. */
 static stk_status join_words(const stk_yaml_node *node, char **out)
@@ -144,11 +103,12 @@ static stk_status join_words(const stk_yaml_node *node, char **out)
 
 static stk_loss_scale take_loss_scale(const stk_yaml_node *kind)
 {
-    stk_loss_scale s = {.like_keras = stk_yaml_is(kind, "like", "keras"),
-                        .initial = stk_yaml_real(kind, !strcmp(kind->key, "fixed") ? "scale" : "initial", 0),
-                        .growth = stk_yaml_real(kind, "growth", 0),
-                        .backoff = stk_yaml_real(kind, "backoff", 0),
-                        .every = stk_yaml_int(kind, "every", 0)};
+    stk_loss_scale s = stk_loss_scale_default();
+    if (stk_yaml_is(kind, "like", "keras")) s.initial = 0x1p15;
+    s.initial = stk_yaml_real(kind, !strcmp(kind->key, "fixed") ? "scale" : "initial", s.initial);
+    s.growth = stk_yaml_real(kind, "growth", s.growth);
+    s.backoff = stk_yaml_real(kind, "backoff", s.backoff);
+    s.every = stk_yaml_int(kind, "every", s.every);
     if (!strcmp(kind->key, "none")) s.kind = STK_LOSS_SCALE_NONE;
     if (!strcmp(kind->key, "fixed")) s.kind = STK_LOSS_SCALE_FIXED;
     if (!strcmp(kind->key, "dynamic")) s.kind = STK_LOSS_SCALE_DYNAMIC;
@@ -214,7 +174,7 @@ static void take_extras(const stk_yaml_node *root, stk_recipe *recipe)
     const stk_yaml_node *lookahead = get(root, "lookahead"), *whiten = get(root, "whiten"), *tta = get(root, "tta");
     recipe->average =
         (stk_average){stk_yaml_real(get(root, "ema"), "decay", 0), stk_yaml_bool(get(root, "ema"), "warmup")};
-    recipe->lookahead = (stk_lookahead){stk_yaml_int(lookahead, "every", 0), stk_yaml_real(lookahead, "alpha", 0),
+    recipe->lookahead = (stk_lookahead){stk_yaml_int(lookahead, "every", 0), stk_yaml_real(lookahead, "alpha", 0.5),
                                         stk_yaml_real(lookahead, "power", 0)};
     recipe->whiten = (stk_whiten){stk_yaml_text(whiten, "layer"), stk_yaml_int(whiten, "samples", 0),
                                   stk_yaml_real(whiten, "eps", 0)};
@@ -298,9 +258,8 @@ static stk_status take_model(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->loss = loss;
     STK_RETURN_IF_ERROR(take_metrics(get(root, "metrics"), recipe));
     recipe->smoothing = stk_yaml_real(loss, "smoothing", 0);
-    STK_RETURN_IF_ERROR(take_optimizer(get(root, "optimizer"), recipe));
-    take_schedule(get(root, "schedule"), &recipe->schedule);
-    return STK_OK;
+    STK_RETURN_IF_ERROR(stk_optimizer_read(get(root, "optimizer")->child, &recipe->optimizer));
+    return stk_schedule_read(get(root, "schedule")->child, &recipe->schedule);
 }
 
 /* --- reading --- */

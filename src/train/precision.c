@@ -31,7 +31,7 @@ stk_status stk_trainer_choose_precision(stk_trainer *trainer)
         return stk_fail(STK_UNSUPPORTED, "precision %s: the device '%s' has no numbers of that kind",
                         stk_precision_name(wanted), device->class->name);
     trainer->result.precision = stk_precision_name(wanted);
-    trainer->loss_scale = stk_loss_scale_fill(trainer->config.loss_scale);
+    trainer->loss_scale = trainer->config.loss_scale;
     if (trainer->loss_scale.kind == STK_LOSS_SCALE_AUTO)
         trainer->loss_scale.kind = trainer->compute == STK_F16 ? STK_LOSS_SCALE_DYNAMIC : STK_LOSS_SCALE_NONE;
     if (trainer->compute == STK_F32 || !device->class->slow_dtype || is_fast(device, trainer->compute))

@@ -14,11 +14,6 @@
 #include "train/trainer_state.h"
 #include "train/whiten.h"
 
-stk_trainer_config stk_trainer_config_default(void)
-{
-    return (stk_trainer_config){.device = NULL};
-}
-
 /* What stk_trainer_new gives when there is no memory at all. */
 static stk_trainer no_memory_trainer;
 
@@ -33,6 +28,7 @@ stk_trainer *stk_trainer_new(stk_model *model, stk_dataset *train, stk_optimizer
     trainer->model = model;
     trainer->dataset = train;
     trainer->optimizer = optimizer;
+    trainer->config = stk_trainer_config_default();
     trainer->state.best_value = trainer->state.stop_value = INFINITY;
     trainer->state.best_epoch = -1;
     trainer->last_loss = NAN;
@@ -196,6 +192,7 @@ static stk_status check_parts(stk_trainer *trainer)
     if (trainer->dataset->on_error == STK_ON_ERROR_SKIP)
         return stk_fail(STK_INVALID, "a training step needs full batches, so that no sample can be left out: replace "
                                      "corrupt records (STK_ON_ERROR_REPLACE)");
+    STK_RETURN_IF_ERROR(stk_schedule_check(&trainer->config.schedule));
     STK_RETURN_IF_ERROR(stk_whiten_check(stk_model_graph(trainer->model), &trainer->config.whiten));
     return stk_step_check_dataset(trainer, trainer->dataset);
 }

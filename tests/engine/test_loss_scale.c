@@ -107,15 +107,22 @@ static void expect_same(const training *a, const training *b)
 
 static const char *const devices[] = {"reference", "cpu"};
 
+static stk_loss_scale dynamic(void)
+{
+    stk_loss_scale s = stk_loss_scale_default();
+    s.kind = STK_LOSS_SCALE_DYNAMIC;
+    return s;
+}
+
 static void scaled_steps_equal_plain_ones(void **state)
 {
     (void)state;
     const stk_optimizer optimizers[] = {stk_sgd(.lr = 0.125, .momentum = 0.9), stk_adam(.lr = 0.125)};
-    const stk_loss_scale kinds[] = {{.kind = STK_LOSS_SCALE_DYNAMIC}, {.kind = STK_LOSS_SCALE_FIXED, .initial = 1024}};
+    const stk_loss_scale kinds[] = {dynamic(), {.kind = STK_LOSS_SCALE_FIXED, .initial = 1024}};
     for (int i = 0; i < 16; i++) {
         training plain, scaled;
         start(&plain, devices[i & 1], optimizers[i >> 1 & 1], i & 4 ? 0.5 : 0, (stk_loss_scale){0});
-        start(&scaled, devices[i & 1], optimizers[i >> 1 & 1], i & 4 ? 0.5 : 0, stk_loss_scale_fill(kinds[i >> 3]));
+        start(&scaled, devices[i & 1], optimizers[i >> 1 & 1], i & 4 ? 0.5 : 0, kinds[i >> 3]);
         for (int step = 0; step < 5; step++) {
             /* A step that is skipped counts for nothing: not for momentum, nor for Adam's bias correction. */
             if (step % 2 && kinds[i >> 3].kind == STK_LOSS_SCALE_DYNAMIC) {
@@ -159,8 +166,9 @@ static void the_scale_falls_and_grows(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         training t;
-        start(&t, devices[i], stk_sgd(.lr = 0.125), 0,
-              stk_loss_scale_fill((stk_loss_scale){.kind = STK_LOSS_SCALE_DYNAMIC, .every = 3}));
+        stk_loss_scale scale = dynamic();
+        scale.every = 3;
+        start(&t, devices[i], stk_sgd(.lr = 0.125), 0, scale);
         assert_true(scale_of(&t) == 65536);
         run(&t, 1);
         run(&t, 1);
@@ -185,8 +193,10 @@ static void growth_stops_before_infinity(void **state)
 {
     (void)state;
     training t;
-    start(&t, "cpu", stk_sgd(.lr = 0.125), 0,
-          stk_loss_scale_fill((stk_loss_scale){.kind = STK_LOSS_SCALE_DYNAMIC, .initial = 0x1p126, .every = 1}));
+    stk_loss_scale scale = dynamic();
+    scale.initial = 0x1p126;
+    scale.every = 1;
+    start(&t, "cpu", stk_sgd(.lr = 0.125), 0, scale);
     run(&t, 0);
     assert_true(scale_of(&t) == 0x1p127);
     run(&t, 0);
@@ -194,19 +204,23 @@ static void growth_stops_before_infinity(void **state)
     stk_engine_close(t.engine);
 }
 
-static void keras_begins_lower(void **state)
+static void bad_scales(void **state)
 {
     (void)state;
-    stk_loss_scale keras = stk_loss_scale_fill((stk_loss_scale){.kind = STK_LOSS_SCALE_DYNAMIC, .like_keras = true});
-    stk_loss_scale torch = stk_loss_scale_fill((stk_loss_scale){.kind = STK_LOSS_SCALE_DYNAMIC});
-    assert_true(keras.initial == 32768 && torch.initial == 65536);
-    assert_true(keras.every == 2000 && keras.growth == 2 && keras.backoff == 0.5);
-    expect_ok(stk_loss_scale_check(&keras));
-    keras.backoff = 1;
-    assert_int_equal(stk_loss_scale_check(&keras), STK_INVALID);
-    keras = torch;
-    keras.initial = INFINITY;
-    assert_int_equal(stk_loss_scale_check(&keras), STK_INVALID);
+    stk_loss_scale scale = dynamic();
+    assert_true(scale.initial == 65536 && scale.every == 2000 && scale.growth == 2 && scale.backoff == 0.5);
+    expect_ok(stk_loss_scale_check(&scale));
+    scale.backoff = 1;
+    assert_int_equal(stk_loss_scale_check(&scale), STK_INVALID);
+    scale = dynamic();
+    scale.initial = INFINITY;
+    assert_int_equal(stk_loss_scale_check(&scale), STK_INVALID);
+    scale.initial = 0;
+    assert_int_equal(stk_loss_scale_check(&scale), STK_INVALID);
+    scale = dynamic();
+    scale.kind = (stk_loss_scale_kind)4;
+    assert_int_equal(stk_loss_scale_check(&scale), STK_INVALID);
+    assert_string_equal(stk_error_text(), "loss scale: there is no kind 4");
 }
 
 /* A loss so small that its gradients are below 2^-24, f16's smallest number. Returns how far the weight moved. */
@@ -243,7 +257,7 @@ static void small_gradients_need_the_scale(void **state)
 {
     (void)state;
     /* d loss / d a[i][j] = 1e-9 * 2 rows * 2 * 2 paths. */
-    double moved = move_in_f16(stk_loss_scale_fill((stk_loss_scale){.kind = STK_LOSS_SCALE_DYNAMIC}));
+    double moved = move_in_f16(dynamic());
     assert_true(fabs(moved - 8e-3) < 8e-3 * 0x1p-10);
     assert_true(move_in_f16((stk_loss_scale){0}) == 0);
 }
@@ -255,7 +269,7 @@ int main(void)
         cmocka_unit_test(the_scale_falls_and_grows),
         cmocka_unit_test(steps_are_skipped_without_a_dynamic_scale),
         cmocka_unit_test(growth_stops_before_infinity),
-        cmocka_unit_test(keras_begins_lower),
+        cmocka_unit_test(bad_scales),
         cmocka_unit_test(small_gradients_need_the_scale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,10 +102,10 @@ static void check_step(void *user, stk_engine *engine, int step, float grad)
 static void slow_weights_go_along(void **state)
 {
     static const char *const devices[] = {"reference", "cpu"};
-    static const stk_lookahead settings[] = {{5, 0.5, 0}, {3, 0.25, 3}, {1, 0.1, 0}, {7, 1, 2}};
+    static const stk_lookahead settings[] = {{5, 0.5, 0}, {3, 0.25, 3}, {1, 0.1, 0}, {7, 1, 2}, {4, 0, 0}};
     (void)state;
     for (int d = 0; d < 2; d++)
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 5; i++) {
             expectation e = {settings[i], {2, 2}, {1, 1}};
             stk_optim_options options = {
                 .optimizer = stk_sgd(.lr = 1), .lookahead = settings[i], .n_steps = N_STEPS, .epoch_steps = 4};
@@ -146,8 +146,8 @@ static void bad_settings(void **state)
     (void)state;
     refuse((stk_optim_options){.lookahead = {.every = -1}}, "lookahead: 'every' is -1 steps, and must be 1 or more");
     refuse((stk_optim_options){.lookahead = {.every = 1, .alpha = 1.5}},
-           "lookahead: 'alpha' is 1.5, and must be above 0 and at most 1");
-    refuse((stk_optim_options){.lookahead = {.every = 1, .power = NAN}},
+           "lookahead: 'alpha' is 1.5, and must be from 0 to 1");
+    refuse((stk_optim_options){.lookahead = {.every = 1, .alpha = 0.5, .power = NAN}},
            "lookahead: 'power' is nan, and must be 0 or more");
     refuse((stk_optim_options){.groups = &group, .n_groups = 1},
            "a group's 'until' is -1 epochs, and must be 0 or more");

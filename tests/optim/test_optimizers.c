@@ -30,23 +30,23 @@ typedef struct optimizer_case {
 #undef stk_muon
 #define stk_rmsprop(...)                                                                                               \
     {                                                                                                                  \
-        .kind = STK_OPTIMIZER_RMSPROP, __VA_ARGS__                                                                     \
+        STK_OPTIMIZER_NOT_SET, .kind = STK_OPTIMIZER_RMSPROP, __VA_ARGS__                                              \
     }
 #define stk_adagrad(...)                                                                                               \
     {                                                                                                                  \
-        .kind = STK_OPTIMIZER_ADAGRAD, __VA_ARGS__                                                                     \
+        STK_OPTIMIZER_NOT_SET, .kind = STK_OPTIMIZER_ADAGRAD, __VA_ARGS__                                              \
     }
 #define stk_lamb(...)                                                                                                  \
     {                                                                                                                  \
-        .kind = STK_OPTIMIZER_LAMB, __VA_ARGS__                                                                        \
+        STK_OPTIMIZER_NOT_SET, .kind = STK_OPTIMIZER_LAMB, __VA_ARGS__                                                 \
     }
 #define stk_lars(...)                                                                                                  \
     {                                                                                                                  \
-        .kind = STK_OPTIMIZER_LARS, __VA_ARGS__                                                                        \
+        STK_OPTIMIZER_NOT_SET, .kind = STK_OPTIMIZER_LARS, __VA_ARGS__                                                 \
     }
 #define stk_muon(...)                                                                                                  \
     {                                                                                                                  \
-        .kind = STK_OPTIMIZER_MUON, __VA_ARGS__                                                                        \
+        STK_OPTIMIZER_NOT_SET, .kind = STK_OPTIMIZER_MUON, __VA_ARGS__                                                 \
     }
 #include "golden/optimizers_golden.h"
 
@@ -162,7 +162,7 @@ static void no_decay_means_the_plain_rate(void **state)
     (void)state;
     stk_engine *engine;
     stk_program *program;
-    optimizer_case c = {.settings = {.kind = STK_OPTIMIZER_LARS, .lr = 0.5}};
+    optimizer_case c = {.settings = {STK_OPTIMIZER_NOT_SET, .kind = STK_OPTIMIZER_LARS, .lr = 0.5}};
     float lr = 0.5f, grad[N] = {1, -2};
     expect_ok(stk_engine_open("reference", NULL, 1, &engine));
     expect_ok(stk_engine_compile(engine, make_graph(&c, "w"), NULL, &program));
@@ -214,13 +214,39 @@ static void muon_takes_hidden_matrices(void **state)
     stk_value loss = stk_reduce_sum(stk_matmul(x, head, false, true), 0);
     assert_true(takes(graph, loss, "hidden"));
     assert_false(takes(graph, loss, "table") || takes(graph, loss, "bias") || takes(graph, loss, "head"));
-    stk_optim_options options = {.optimizer = stk_optimizer_fill(STK_OPTIMIZER_MUON, (stk_optimizer){.lr = 0.02})};
+    stk_optim_options options = {.optimizer = STK_OPTIMIZER(MUON, .lr = 0.02)};
     expect_ok(stk_optim_build(graph, loss, &options));
     int n_adam = 0;
     for (int i = 0; i < graph->n_nodes; i++)
         n_adam += graph->node[i].op == STK_OP_adam_update;
     assert_int_equal(n_adam, 3);
     stk_graph_free(graph);
+}
+
+/* Adam without its means is the sign of the gradient; LAMB and the others take 0 for their shares too. */
+static void shares_may_be_0(void **state)
+{
+    (void)state;
+    stk_engine *engine;
+    stk_program *program;
+    optimizer_case c = {.settings = STK_OPTIMIZER(ADAM, .lr = 0.5, .beta1 = 0, .beta2 = 0, .eps = 0)};
+    float lr = 0.5f, grad[N];
+    int64_t step = 0;
+    for (int i = 0; i < N; i++)
+        grad[i] = i & 1 ? 3.0f : -0.25f;
+    for (int kind = 0; kind < 2; kind++) {
+        if (kind == 1) c.settings = STK_OPTIMIZER(LAMB, .beta1 = 0, .beta2 = 0, .eps = 0, .weight_decay = 0);
+        expect_ok(stk_engine_open("cpu", NULL, 1, &engine));
+        expect_ok(stk_engine_compile(engine, make_graph(&c, NULL), NULL, &program));
+        bind_if_there(program, "grad", grad);
+        bind_if_there(program, "lr", &lr);
+        bind_if_there(program, "step", &step);
+        expect_ok(stk_program_run(program));
+        const float *w = find_variable(engine, "w");
+        for (int i = 0; i < N; i++)
+            if (fabsf(w[i] - (i & 1 ? -0.5f : 0.5f)) > 1e-6f) fail_msg("%d: %g", i, (double)w[i]);
+        stk_engine_close(engine);
+    }
 }
 
 int main(void)
@@ -231,6 +257,7 @@ int main(void)
         cmocka_unit_test(no_decay_means_the_plain_rate),
         cmocka_unit_test(zeros_are_no_trouble),
         cmocka_unit_test(muon_takes_hidden_matrices),
+        cmocka_unit_test(shares_may_be_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "stoker/status.h"
 #include "stoker/train/optim.h"
 
 #define CHECK_NEAR(have, want) assert_true(fabs((have) - (want)) <= 1e-12)
@@ -35,7 +36,7 @@ static void warm_up(void **state)
 static void steps(void **state)
 {
     (void)state;
-    stk_schedule schedule = {.kind = STK_SCHEDULE_STEP, .every_epochs = 30, .warmup_epochs = 5};
+    stk_schedule schedule = stk_step_schedule(.every_epochs = 30, .warmup_epochs = 5);
     static const struct {
         int64_t epoch;
         double rate;
@@ -97,20 +98,54 @@ static void defaults(void **state)
     assert_true(o.kind == STK_OPTIMIZER_SGD && o.lr == 0.01 && o.momentum == 0.9 && o.weight_decay == 0);
     o = stk_adam(.lr = 0.5);
     assert_true(o.lr == 0.5 && o.beta1 == 0.9 && o.beta2 == 0.999 && o.eps == 1e-8 && o.weight_decay == 0);
-    o = stk_adamw(0);
+    o = stk_adamw();
     assert_true(o.kind == STK_OPTIMIZER_ADAMW && o.lr == 0.001 && o.weight_decay == 0.01);
     o = stk_adamw(.like_keras = true);
     assert_true(o.eps == 1e-7 && o.weight_decay == 0.004);
-    o = stk_adamw(.weight_decay = -1);
     o = stk_optimizer_fill(o.kind, o); /* Once more changes nothing. */
-    assert_true(o.weight_decay < 0);
+    assert_true(o.eps == 1e-7 && o.weight_decay == 0.004);
+    o = stk_optimizer_default(STK_OPTIMIZER_ADAMW, true);
+    assert_true(o.like_keras && o.eps == 1e-7 && o.weight_decay == 0.004);
+    o = stk_lars_default();
+    assert_true(o.kind == STK_OPTIMIZER_LARS && o.lr == 0.1 && o.momentum == 0.9 && o.trust == 0.001);
+    stk_schedule s = stk_triangle_schedule_default();
+    assert_true(s.kind == STK_SCHEDULE_TRIANGLE && s.peak == 0.25 && s.first_share == 0 && s.gamma == 0);
+    assert_true(stk_step_schedule_default().gamma == 0.1);
+    assert_true(stk_lookahead_default().alpha == 0.5);
+}
+
+/* What is 0 because somebody said so is no default. */
+static void zeros_are_zeros(void **state)
+{
+    (void)state;
+    stk_optimizer o = stk_adamw(.beta1 = 0, .beta2 = 0, .eps = 0, .weight_decay = 0, .lr = 0);
+    assert_true(o.beta1 == 0 && o.beta2 == 0 && o.eps == 0 && o.weight_decay == 0 && o.lr == 0);
+    o = stk_lars(.momentum = 0, .trust = 0);
+    assert_true(o.momentum == 0 && o.trust == 0 && o.weight_decay == 1e-4);
+    stk_schedule schedule = stk_step_schedule(.every_epochs = 1, .gamma = 0);
+    CHECK_NEAR(stk_schedule_rate(&schedule, 0.1, 4, 100, 5), 0.1);
+    CHECK_NEAR(stk_schedule_rate(&schedule, 0.1, 5, 100, 5), 0);
+    schedule = stk_triangle_schedule(.peak = 0);
+    assert_true(schedule.peak == 0);
+}
+
+static void unknown_kinds(void **state)
+{
+    (void)state;
+    stk_schedule schedule = {.kind = STK_N_SCHEDULES};
+    assert_true(isnan(stk_schedule_rate(&schedule, 0.1, 5, 100, 10)));
+    assert_int_equal(stk_schedule_check(&schedule), STK_INVALID);
+    assert_string_equal(stk_error_text(), "schedule: there is no kind 4");
+    schedule = stk_cosine_schedule(.final_share = NAN);
+    assert_int_equal(stk_schedule_check(&schedule), STK_INVALID);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(constant), cmocka_unit_test(warm_up),  cmocka_unit_test(steps),
-        cmocka_unit_test(cosine),   cmocka_unit_test(triangle), cmocka_unit_test(defaults),
+        cmocka_unit_test(constant),        cmocka_unit_test(warm_up),       cmocka_unit_test(steps),
+        cmocka_unit_test(cosine),          cmocka_unit_test(triangle),      cmocka_unit_test(defaults),
+        cmocka_unit_test(zeros_are_zeros), cmocka_unit_test(unknown_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

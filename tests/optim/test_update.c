@@ -129,7 +129,7 @@ static void momentum(void **state)
 static void adamw(void **state)
 {
     (void)state;
-    stk_optim_options options = {.optimizer = stk_adamw(0), .no_decay = "bias"};
+    stk_optim_options options = {.optimizer = stk_adamw(), .no_decay = "bias"};
     build(&options);
     const stk_node *node = find_update("fc.weight", 0);
     assert_ptr_equal(node, find_update("fc.weight.m", 1));
@@ -165,10 +165,10 @@ static void no_decay(void **state)
     assert_true(find_update("fc.weight", 0)->attrs.sgd.weight_decay == 0.5);
 }
 
-static void negative_decay_is_none(void **state)
+static void decay_may_be_none(void **state)
 {
     (void)state;
-    stk_optim_options options = {.optimizer = stk_adamw(.weight_decay = -1)};
+    stk_optim_options options = {.optimizer = stk_adamw(.weight_decay = 0)};
     build(&options);
     assert_true(find_update("fc.weight", 0)->attrs.adam.weight_decay == 0);
 }
@@ -176,7 +176,7 @@ static void negative_decay_is_none(void **state)
 static void clipping(void **state)
 {
     (void)state;
-    stk_optim_options options = {.optimizer = stk_sgd(0), .clip_norm = 1};
+    stk_optim_options options = {.optimizer = stk_sgd(), .clip_norm = 1};
     build(&options);
     assert_int_equal(stk_value_shape(stk_graph_find_output(graph, "grad_norm")).rank, 0);
     assert_int_equal(count(STK_OP_grad), 4);
@@ -193,7 +193,7 @@ static void f64_parameters(void **state)
     stk_value w = stk_graph_variable(graph, "w", STK_F64, STK_SHAPE(3), (stk_init){STK_INIT_NORMAL, 1}, true);
     stk_value s = stk_graph_variable(graph, "s", STK_F64, (stk_shape){0}, (stk_init){STK_INIT_NORMAL, 1}, true);
     loss = stk_reduce_sum(stk_mul(w, s), 0);
-    stk_optim_options options = {.optimizer = stk_adam(0), .clip_norm = 1};
+    stk_optim_options options = {.optimizer = stk_adam(), .clip_norm = 1};
     build(&options);
     assert_int_equal(stk_value_dtype(find("s.m")), STK_F64);
 }
@@ -217,10 +217,14 @@ static void bad_options(void **state)
     options.optimizer = stk_adam(.beta2 = 1.5);
     check_error(&options, "optimizer: beta2 is 1.5, and must be in [0,1)");
     options.optimizer = stk_adam(.eps = -1);
-    check_error(&options, "optimizer: eps is -1, and must be more than 0");
+    check_error(&options, "optimizer: eps is -1, and must be 0 or more");
+    options.optimizer = stk_adamw(.weight_decay = -1);
+    check_error(&options, "optimizer: weight_decay is -1, and must be 0 or more");
+    options.optimizer = stk_muon(.lr = 0);
+    check_error(&options, "optimizer: lr is 0, and must be more than 0");
     options.optimizer = stk_optimizer_fill((stk_optimizer_kind)9, (stk_optimizer){0});
     check_error(&options, "optimizer: there is no kind 9");
-    options = (stk_optim_options){.optimizer = stk_sgd(0), .clip_norm = -1};
+    options = (stk_optim_options){.optimizer = stk_sgd(), .clip_norm = -1};
     check_error(&options, "the clipping norm is -1, and must be 0 or more");
 
     options.clip_norm = 0;
@@ -238,15 +242,9 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(plain_sgd),
-        CASE(momentum),
-        CASE(adamw),
-        CASE(no_decay),
-        CASE(negative_decay_is_none),
-        CASE(decay_like_keras_acts_on_the_parameter),
-        CASE(clipping),
-        CASE(f64_parameters),
-        CASE(bad_options),
+        CASE(plain_sgd), CASE(momentum),          CASE(adamw),
+        CASE(no_decay),  CASE(decay_may_be_none), CASE(decay_like_keras_acts_on_the_parameter),
+        CASE(clipping),  CASE(f64_parameters),    CASE(bad_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

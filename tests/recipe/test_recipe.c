@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "optim/optimizer.h"
 #include "recipe/keys.h"
 #include "recipe/recipe.h"
 #include "settings/schema_scalar.h"
@@ -60,7 +61,11 @@ static void optimizers_by_name(void **state)
     o = optimizer_of("{lars: {trust: 0.02}}");
     assert_true(o.kind == STK_OPTIMIZER_LARS && o.momentum == 0.9 && o.trust == 0.02);
     o = optimizer_of("{muon: {lr: 0.02, nesterov: true, weight_decay: 0}}");
-    assert_true(o.kind == STK_OPTIMIZER_MUON && o.momentum == 0.95 && o.rest_lr == 3e-4 && o.weight_decay < 0);
+    assert_true(o.kind == STK_OPTIMIZER_MUON && o.momentum == 0.95 && o.rest_lr == 3e-4 && o.weight_decay == 0);
+    o = optimizer_of("{lars: {momentum: 0, weight_decay: 0}}");
+    assert_true(o.momentum == 0 && o.weight_decay == 0);
+    o = optimizer_of("{adamw: {beta1: 0, beta2: 0, eps: 0, weight_decay: 0, like: keras}}");
+    assert_true(o.beta1 == 0 && o.beta2 == 0 && o.eps == 0 && o.weight_decay == 0 && o.like_keras);
 }
 
 static void defaults_are_filled_in(void **state)
@@ -300,7 +305,7 @@ static double field_of(const stk_optimizer *o, const char *name)
         const char *name;
         double value;
     } fields[] = {{"lr", o->lr},
-                  {"weight_decay", fmax(o->weight_decay, 0)},
+                  {"weight_decay", o->weight_decay},
                   {"momentum", o->momentum},
                   {"beta1", o->beta1},
                   {"beta2", o->beta2},
@@ -333,20 +338,49 @@ static void optimizers_have_the_defaults_that_are_written(void **state)
 {
     (void)state;
     for (int i = 0; i < STK_N_OPTIMIZERS; i++) {
-        const stk_key *kind = &stk_optimizer_kinds[i], *key = kind->keys;
+        const stk_key *kind = stk_optimizer_kinds[i], *key = kind->keys;
         char text[80];
         bool has_keras = false;
         for (; key->name; key++)
             has_keras = has_keras || !strcmp(key->name, "like");
         snprintf(text, sizeof(text), has_keras ? "{%s: {like: keras}}" : "%s", kind->name);
         stk_optimizer torch = optimizer_of(kind->name), keras = optimizer_of(text);
-        stk_optimizer torch_in_c = stk_optimizer_fill(torch.kind, (stk_optimizer){0});
-        stk_optimizer keras_in_c = stk_optimizer_fill(torch.kind, (stk_optimizer){.like_keras = has_keras});
+        stk_optimizer torch_in_c = stk_optimizer_fill(torch.kind, (stk_optimizer){STK_OPTIMIZER_NOT_SET});
+        stk_optimizer keras_in_c = stk_optimizer_default(torch.kind, has_keras);
+        assert_int_equal(torch.kind, i);
+        assert_int_equal(keras_in_c.like_keras, has_keras);
         for (key = kind->keys; key->name; key++) {
             check_default(kind->name, key, &torch, &keras);
             check_default(kind->name, key, &torch_in_c, &keras_in_c);
         }
     }
+}
+
+static stk_schedule schedule_of(const char *text)
+{
+    char recipe[400];
+    snprintf(recipe, sizeof(recipe), "%sschedule: %s\n", LEAST, text);
+    stk_recipe *r = parse(recipe, NULL);
+    stk_schedule schedule = r->schedule;
+    stk_recipe_free(r);
+    return schedule;
+}
+
+static void schedules_have_the_defaults_that_are_written(void **state)
+{
+    (void)state;
+    const stk_schedule want[] = {stk_constant_schedule(), stk_step_schedule(.every_epochs = 3), stk_cosine_schedule(),
+                                 stk_triangle_schedule()};
+    const char *const text[] = {"constant", "{step: {every: 3}}", "cosine", "triangle"};
+    assert_int_equal(sizeof(want) / sizeof(want[0]), STK_N_SCHEDULES);
+    for (int i = 0; i < STK_N_SCHEDULES; i++) {
+        stk_schedule is = schedule_of(text[i]);
+        assert_int_equal(is.kind, i);
+        assert_true(is.warmup_epochs == want[i].warmup_epochs && is.every_epochs == want[i].every_epochs &&
+                    is.gamma == want[i].gamma && is.final_share == want[i].final_share &&
+                    is.first_share == want[i].first_share && is.peak == want[i].peak);
+    }
+    assert_true(schedule_of("{step: {every: 1, gamma: 0}}").gamma == 0);
 }
 
 static void the_written_reference_is_in_step(void **state)
@@ -377,6 +411,7 @@ int main(void)
         cmocka_unit_test(missing_data_says_where_it_looked),
         cmocka_unit_test(recipes_of_the_project_are_right),
         cmocka_unit_test(optimizers_have_the_defaults_that_are_written),
+        cmocka_unit_test(schedules_have_the_defaults_that_are_written),
         cmocka_unit_test(the_written_reference_is_in_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,11 +69,13 @@ static void of_loading_and_training(void **state)
     stk_loader_config loader = stk_loader_config_default();
     IS_ALL_ZERO(loader);
     stk_trainer_config trainer = stk_trainer_config_default();
+    assert_true(trainer.loss_scale.kind == STK_LOSS_SCALE_AUTO && trainer.schedule.kind == STK_SCHEDULE_CONSTANT);
+    assert_true(trainer.lookahead.every == 0 && trainer.lookahead.alpha == 0.5);
+    trainer.lookahead = (stk_lookahead){0};
+    trainer.loss_scale = (stk_loss_scale){0};
     IS_ALL_ZERO(trainer);
-    stk_loss_scale scale = stk_loss_scale_fill((stk_loss_scale){.kind = STK_LOSS_SCALE_DYNAMIC});
+    stk_loss_scale scale = stk_loss_scale_default();
     assert_true(scale.initial == 65536 && scale.growth == 2 && scale.backoff == 0.5 && scale.every == 2000);
-    scale = stk_loss_scale_fill((stk_loss_scale){.kind = STK_LOSS_SCALE_DYNAMIC, .like_keras = true});
-    assert_true(scale.initial == 32768);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "data/dataset/dataset.h"
 #include "data/stage/any_size.h"
+#include "nn/loss_list.h"
 #include "recipe/build.h"
 #include "stoker/data/loader.h"
 #include "tensor/shape.h"
@@ -112,10 +113,10 @@ stk_status stk_predict_file(const stk_recipe *recipe, int i_part, const stk_data
 
 stk_prediction_kind stk_predict_kind(const stk_recipe *recipe)
 {
-    const char *loss = recipe->loss->key;
-    return !strcmp(loss, "cross_entropy") ? STK_PREDICTION_CLASS
-           : !strcmp(loss, "bce")         ? STK_PREDICTION_LABEL
-                                          : STK_PREDICTION_NUMBER;
+    const stk_loss_class *loss = stk_loss_class_of(recipe->loss->key);
+    return loss && loss->predicts == STK_LOSS_PREDICTS_CLASS    ? STK_PREDICTION_CLASS
+           : loss && loss->predicts == STK_LOSS_PREDICTS_LABELS ? STK_PREDICTION_LABEL
+                                                                : STK_PREDICTION_NUMBER;
 }
 
 static int64_t find_largest(const float *score, int64_t n)

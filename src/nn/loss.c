@@ -55,11 +55,3 @@ stk_value stk_loss_by_sample(stk_value x, int64_t n_positions)
 {
     return stk_reshape(x, STK_SHAPE(STK_ANY, n_positions));
 }
-
-stk_value stk_mean_squared_error(stk_value x, stk_value y)
-{
-    stk_layer layer;
-    if (!stk_layer_begin(&layer, x, "mean_squared_error", NULL)) return stk_value_none(x.graph);
-    if (!stk_loss_need_pair(&layer, y)) return stk_value_none(x.graph);
-    return stk_layer_end(&layer, stk_loss_mean(stk_square(stk_sub(x, y))));
-}

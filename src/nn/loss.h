@@ -3,7 +3,7 @@
 #define STK_NN_LOSS_H
 
 #include "nn/layer.h"
-#include "stoker/nn/loss.h"
+#include "nn/loss_list.h"
 
 /* False, with an error kept, unless y is a value shaped as the layer's x [N,...], which is a float; neither is
  * broadcast: [N,1] and [N] would become [N,N] in silence. */

@@ -1,6 +1,24 @@
 /* Triplets: the anchor shall be nearer to the positive than to the negative. Given ones, and those found in a batch. */
 #include "nn/loss.h"
 
+static const char *const mining_words[] = {[STK_TRIPLET_HARD] = "hard", [STK_TRIPLET_SEMI_HARD] = "semi_hard", NULL};
+static const stk_key keys[] = {
+    {.name = "margin",
+     .type = STK_KEY_REAL,
+     .default_value = "0.2",
+     .least = 0,
+     .most = 1e6,
+     .doc = "By how much a row shall be nearer to those of its class than to others."},
+    {.name = "mining",
+     .type = STK_KEY_WORD,
+     .words = mining_words,
+     .default_value = "hard",
+     .doc = "hard: the farthest of its class and the nearest of another in the batch; Hermans et al. 2017. semi_hard: "
+            "each "
+            "of its class, and the nearest of another that is farther off; Schroff et al. 2015."},
+    STK_LOSS_TARGET,
+    STK_LOSS_END};
+
 static stk_value distance(stk_value a, stk_value b)
 {
     /* The 1e-6 keeps the root's gradient finite where both rows are equal. */
@@ -99,6 +117,8 @@ stk_value stk_triplet_mined(stk_value rows, stk_value labels, stk_triplet_mining
         return stk_layer_fail(&layer, "the rows are %s and the labels %s, and must be [N,D] and i32 [N]",
                               stk_shape_text(layer.shape, a),
                               stk_desc_text(stk_desc_make(stk_value_dtype(labels), stk_value_shape(labels)), b));
+    if (mining != STK_TRIPLET_HARD && mining != STK_TRIPLET_SEMI_HARD)
+        return stk_layer_fail(&layer, "there is no mining %d", (int)mining);
     if (!(margin >= 0 && margin <= 1e6))
         return stk_layer_fail(&layer, "the margin is %g, and must be 0 or more", margin);
     if (stk_value_dtype(rows) == STK_F16 || stk_value_dtype(rows) == STK_BF16) rows = stk_cast_to(rows, STK_F32);
@@ -106,3 +126,20 @@ stk_value stk_triplet_mined(stk_value rows, stk_value labels, stk_triplet_mining
     if (weight) *weight = stk_value_dtype(found.n) == STK_F32 ? found.n : stk_cast_to(found.n, STK_F32);
     return stk_layer_end(&layer, stk_div(found.loss, stk_max(found.n, number(found.n, 1))));
 }
+
+static stk_status build(const stk_yaml_node *settings, stk_model *model, stk_value output, stk_value target)
+{
+    bool semi_hard = stk_yaml_is(settings, "mining", mining_words[STK_TRIPLET_SEMI_HARD]);
+    stk_value weight;
+    stk_model_loss(model, stk_triplet_mined(output, target, semi_hard ? STK_TRIPLET_SEMI_HARD : STK_TRIPLET_HARD,
+                                            stk_yaml_real(settings, "margin", 0.2), &weight));
+    stk_model_loss_weight(model, weight);
+    return STK_OK;
+}
+
+const stk_loss_class stk_loss_class_triplet = {
+    .key = STK_LOSS_KEY("triplet", keys,
+                        "Rows of numbers: near to those of the same class in the batch, far from others."),
+    .compares = STK_LOSS_ROWS,
+    .build = build,
+};

@@ -1,8 +1,10 @@
 /* The keys of a recipe itself, with batch and checkpoints. All keys together, in keys_*.c, are the one list that
  * parsing, messages and docs/recipe.md share. */
 #include "recipe/keys.h"
+#include "nn/loss_list.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "train/measure.h"
 
 static const stk_key boundary_key = {.name = "number", .type = STK_KEY_INT, .least = 1, .most = 2147483647};
 static const stk_key pad_field_key = {.name = "field", .type = STK_KEY_TEXT};
@@ -120,6 +122,8 @@ static const stk_key log_keys[] = {{.name = "every",
                                            "the gradients each step. With clip_norm it is there in any case."},
                                    END};
 
+static const stk_key metric_key = {.name = "metric", .type = STK_KEY_CHOICE, .kinds = stk_measure_kinds};
+
 static const stk_key recipe_keys[] = {
     {.name = "name", .type = STK_KEY_TEXT, .doc = "Of the run's folder, runs/NAME. Default: the recipe's file name."},
     {.name = "data",
@@ -144,12 +148,12 @@ static const stk_key recipe_keys[] = {
     {.name = "model", .type = STK_KEY_CHOICE, .kinds = stk_model_kinds, .doc = "The network; stoker data needs none."},
     {.name = "loss",
      .type = STK_KEY_CHOICE,
-     .keys = stk_loss_kinds,
+     .kinds = stk_loss_kinds,
      .default_value = "cross_entropy",
      .doc = "What is made small."},
     {.name = "metrics",
      .type = STK_KEY_LIST,
-     .element = &stk_metric_key,
+     .element = &metric_key,
      .one_is_list = true,
      .doc = "What else is measured, in training and in evaluation: [f1, auc, {top_k: 3}]. See losses.md. Default: "
             "accuracy, and top-5 of more than five classes."},

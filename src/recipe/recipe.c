@@ -12,6 +12,7 @@
 #include "recipe/build.h"
 #include "recipe/data_record.h"
 #include "recipe/expect.h"
+#include "train/measure.h"
 #include "train/precision.h"
 
 /* --- getters for a tree that the schema has checked --- */
@@ -231,19 +232,11 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
 
 static stk_status take_metrics(const stk_yaml_node *list, stk_recipe *recipe)
 {
-    static const char *const averages[] = {"macro", "micro", "binary"};
     recipe->n_measures = 0;
     for (const stk_yaml_node *node = list ? list->child : NULL; node; node = node->next) {
-        stk_measure m = {.k = (int)stk_yaml_int(node->child, "k", 0)};
-        const char *average = stk_yaml_text(node->child, "average");
         if (recipe->n_measures == STK_MOST_MEASURES)
             return stk_yaml_fail(list, "there may be %d metrics at most", STK_MOST_MEASURES);
-        for (int i = 0; i < STK_N_MEASURES; i++)
-            if (!strcmp(node->child->key, i == STK_MEASURE_TOP_K ? "top_k" : stk_measure_name((stk_measure_kind)i)))
-                m.kind = (stk_measure_kind)i;
-        for (int i = 0; average && i < 3; i++)
-            if (!strcmp(average, averages[i])) m.average = (stk_average_kind)i;
-        recipe->measure[recipe->n_measures++] = m;
+        STK_RETURN_IF_ERROR(stk_measure_read(node->child, &recipe->measure[recipe->n_measures++]));
     }
     return STK_OK;
 }

@@ -23,10 +23,11 @@ double stk_metric_get(const stk_metrics *metrics, const char *name)
 
 bool stk_metric_wants_less(const char *name)
 {
-    static const char *const less[] = {"loss", "perplexity", "mse", "rmse", "mae"};
-    for (size_t i = 0; i < sizeof(less) / sizeof(less[0]); i++)
-        if (!strcmp(name, less[i])) return true;
-    return false;
+    for (int kind = 0; kind < STK_N_MEASURES; kind++) {
+        const stk_measure_class *class = stk_measure_class_of((stk_measure_kind)kind);
+        if (class->less_is_better && !strcmp(name, class->key.name)) return true;
+    }
+    return !strcmp(name, "loss");
 }
 
 /* Adds a name to the list of what there is, and says whether it is the one that is looked for. */
@@ -45,7 +46,8 @@ stk_status stk_metric_check(const stk_trainer *trainer, const char *name)
     if (trainer->is_language_model) found |= add_name(&names, "perplexity", name);
     for (int i = 0; i < trainer->n_measures; i++) {
         char text[STK_METRIC_NAME_BYTES];
-        if (trainer->measure[i].kind == STK_MEASURE_CONFUSION) continue;
+        const stk_measure_class *class = stk_measure_class_of(trainer->measure[i].kind);
+        if (!class || (!class->finish && !class->of_rows)) continue;
         stk_measure_text(&trainer->measure[i], text);
         found |= add_name(&names, text, name);
     }

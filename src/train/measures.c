@@ -13,20 +13,28 @@ static stk_value find_target(const stk_trainer *trainer, bool *ignores, int64_t 
     return target.id >= 0 ? target : stk_graph_find(stk_model_graph(trainer->model), STK_OP_input, "label");
 }
 
+static const stk_measure_class *class_of(const stk_trainer *trainer, int i)
+{
+    return stk_measure_class_of(trainer->measure[i].kind);
+}
+
 stk_status stk_measures_plan(stk_trainer *trainer, bool shares)
 {
     bool ignores;
     int64_t ignore_index;
     if (trainer->n_measures == 0 || trainer->train_sums) return STK_OK;
+    for (int i = 0; i < trainer->n_measures; i++)
+        if (!stk_measure_class_of(trainer->measure[i].kind))
+            return stk_fail(STK_INVALID, "metrics: there is no kind %d", (int)trainer->measure[i].kind);
     for (int i = 0; i < trainer->n_measures && stk_model_is_embedding(trainer->model); i++)
-        if (trainer->measure[i].kind != STK_MEASURE_RECALL_AT)
+        if (!class_of(trainer, i)->of_rows)
             return stk_fail(STK_INVALID,
                             "the model's output are rows to compare, which only 'recall_at' measures, not '%s'",
                             stk_measure_name(trainer->measure[i].kind));
     stk_value output = stk_model_get_output(trainer->model), target = find_target(trainer, &ignores, &ignore_index);
     bool only_loss = true;
     for (int i = 0; i < trainer->n_measures; i++)
-        only_loss = only_loss && trainer->measure[i].kind == STK_MEASURE_PERPLEXITY;
+        only_loss = only_loss && !class_of(trainer, i)->sums && !class_of(trainer, i)->of_rows;
     if (only_loss) { /* It needs no output. */
         memcpy(trainer->measures.list, trainer->measure, sizeof(trainer->measure));
         trainer->measures.n = trainer->n_measures;
@@ -34,7 +42,7 @@ stk_status stk_measures_plan(stk_trainer *trainer, bool shares)
         STK_RETURN_IF_ERROR(
             stk_measure_plan_make(trainer->measure, trainer->n_measures, output, target, shares, &trainer->measures));
     }
-    size_t n = (size_t)trainer->measures.start[STK_N_GROUPS] + 1;
+    size_t n = (size_t)trainer->measures.n_sums + 1;
     trainer->train_sums = calloc(n, sizeof(double));
     trainer->eval_sums = calloc(n, sizeof(double));
     if (!trainer->train_sums || !trainer->eval_sums) return stk_fail_memory(n * sizeof(double));
@@ -43,7 +51,7 @@ stk_status stk_measures_plan(stk_trainer *trainer, bool shares)
 
 static int64_t count_sums(const stk_trainer *trainer)
 {
-    return trainer->measures.start[STK_N_GROUPS];
+    return trainer->measures.n_sums;
 }
 
 stk_named_tensor stk_measures_tensor(const stk_trainer *trainer)
@@ -96,8 +104,8 @@ const double *stk_trainer_confusion(const stk_trainer *trainer, int64_t *n_class
 {
     const stk_measure_plan *plan = &trainer->measures;
     *n_classes = plan->n_classes;
-    bool is_there = plan->start[STK_GROUP_CONFUSION + 1] > plan->start[STK_GROUP_CONFUSION];
-    return trainer->eval_sums && is_there ? trainer->eval_sums + plan->start[STK_GROUP_CONFUSION] : NULL;
+    bool is_there = stk_measure_needs(plan, stk_measure_class_confusion.sums);
+    return trainer->eval_sums && is_there ? trainer->eval_sums + plan->start[STK_MEASURE_CONFUSION] : NULL;
 }
 
 /* --- rows --- */
@@ -106,7 +114,7 @@ static bool needs_rows(const stk_trainer *trainer)
 {
     bool any = false;
     for (int i = 0; i < trainer->n_measures; i++)
-        any |= trainer->measure[i].kind == STK_MEASURE_RECALL_AT;
+        any |= class_of(trainer, i)->of_rows;
     return any;
 }
 
@@ -139,11 +147,11 @@ stk_status stk_measures_finish_rows(const stk_trainer *trainer, const stk_neighb
     int64_t k[STK_MOST_MEASURES];
     double value[STK_MOST_MEASURES];
     for (int i = 0; i < trainer->n_measures; i++)
-        if (trainer->measure[i].kind == STK_MEASURE_RECALL_AT) k[n++] = trainer->measure[i].k;
+        if (class_of(trainer, i)->of_rows) k[n++] = trainer->measure[i].k;
     if (n == 0) return STK_OK;
     STK_RETURN_IF_ERROR(stk_neighbours_recall(rows, k, n, value));
     for (int i = 0, at = 0; i < trainer->n_measures; i++) {
-        if (trainer->measure[i].kind != STK_MEASURE_RECALL_AT) continue;
+        if (!class_of(trainer, i)->of_rows) continue;
         stk_measure_text(&trainer->measure[i], out->value[out->n_values].name);
         out->value[out->n_values++].value = value[at++];
     }

@@ -55,7 +55,7 @@ static stk_value build(const loss_case *c, stk_model *model, stk_value x, stk_va
     case MSE: return stk_mean_squared_error(x, y);
     case MAE: return stk_mean_absolute_error(x, y);
     case HUBER: return stk_huber(x, y, c->number);
-    case BCE: return stk_binary_cross_entropy(x, y, c->number);
+    case BCE: return stk_binary_cross_entropy(x, y, c->number > 0 ? c->number : 1);
     case CLASSES: return stk_cross_entropy_with(x, y, &config, weight);
     case DICE: return stk_dice(x, y, c->number);
     case TRIPLET:
@@ -202,6 +202,23 @@ static stk_value no_smooth(stk_model *model)
     return stk_dice(logits(model), stk_model_label_shape(model, STK_I32, STK_SHAPE(4)), 0);
 }
 
+static stk_value no_positive_weight(stk_model *model)
+{
+    return stk_binary_cross_entropy(logits(model), stk_model_label_shape(model, STK_F32, STK_SHAPE(4, 3)), 0);
+}
+
+static stk_value no_delta(stk_model *model)
+{
+    return stk_huber(logits(model), stk_model_label_shape(model, STK_F32, STK_SHAPE(4, 3)), 0);
+}
+
+static stk_value no_such_mining(stk_model *model)
+{
+    stk_value x = stk_model_input(model, STK_F32, 3);
+    stk_value y = stk_model_label_shape(model, STK_I32, (stk_shape){0});
+    return stk_triplet_mined(x, y, (stk_triplet_mining)2, 1, NULL);
+}
+
 static stk_value mined_by_shares(stk_model *model)
 {
     stk_value x = stk_model_input(model, STK_F32, 3);
@@ -223,6 +240,9 @@ static void errors(void **state)
     refused(whole_numbers, "the two values are [?,4,3] and [?,3], and must both be the same [N,...]");
     refused(dice_of_others, "layer 'dice': the logits are [?,4,3] and the labels f32[?,4]");
     refused(no_smooth, "smooth is 0, and must be above 0");
+    refused(no_positive_weight, "the positive weight is 0, and must be above 0");
+    refused(no_delta, "delta is 0, and must be above 0");
+    refused(no_such_mining, "layer 'triplet': there is no mining 2");
     refused(mined_by_shares, "the labels f32[?,3], and must be [N,D] and i32 [N]");
     refused(deep_triplet, "the rows are [?,4,3], and must be [N,D]");
 }

@@ -70,7 +70,7 @@ static void run_case(const measure_case *c, const char *device)
     assert_int_equal(stk_engine_open(device, &config, 0, &engine), STK_OK);
     if (stk_engine_compile(engine, graph, NULL, &program) != STK_OK) fail_msg("%s: %s", c->name, stk_error_text());
 
-    int64_t n_sums = plan.start[STK_N_GROUPS];
+    int64_t n_sums = plan.n_sums;
     double *sums = calloc((size_t)n_sums, sizeof(*sums));
     char *x_rows = malloc((size_t)stk_shape_count(rows_of(c->x_shape)) * 4);
     char *y_rows = malloc((size_t)stk_shape_count(rows_of(c->y_shape)) * 4);
@@ -103,7 +103,7 @@ static void run_case(const measure_case *c, const char *device)
             fail_msg("%s on %s: %s is %.12g, and must be %.12g", c->name, device, name, is, c->want[i].value);
     }
     for (int64_t i = 0; c->confusion && i < plan.n_classes * plan.n_classes; i++)
-        assert_int_equal((int64_t)sums[plan.start[STK_GROUP_CONFUSION] + i], c->confusion[i]);
+        assert_int_equal((int64_t)sums[plan.start[STK_MEASURE_CONFUSION] + i], c->confusion[i]);
     free(sums);
     free(x_rows);
     free(y_rows);
@@ -142,6 +142,9 @@ static void errors(void **state)
     refused((stk_measure){.kind = STK_MEASURE_F1, .average = STK_AVERAGE_BINARY}, row, STK_I32, list,
             "the average 'binary' is for two classes, and there are 3");
     refused((stk_measure){.kind = STK_MEASURE_MSE}, row, STK_F32, list, "cannot compare the output [4,3]");
+    refused((stk_measure){.kind = STK_N_MEASURES}, row, STK_I32, list, "metrics: there is no kind 14");
+    refused((stk_measure){.kind = STK_MEASURE_F1, .average = (stk_average_kind)3}, row, STK_I32, list,
+            "metric 'f1': there is no average 3");
 }
 
 int main(void)

@@ -28,12 +28,13 @@ STK_API stk_value stk_cross_entropy_with(stk_value logits, stk_value labels, con
                                          stk_value *weight);
 
 /* Each number of x a class of its own: x [N,...] logits, y [N,...] in [0,1], of the same shape. positive_weight
- * multiplies what y = 1 costs; 0 means 1. Stable for any x. */
+ * multiplies what y = 1 costs, above 0; 1 as a rule. Stable for any x. */
 STK_API stk_value stk_binary_cross_entropy(stk_value x, stk_value y, double positive_weight);
 
 /* |x - y|. */
 STK_API stk_value stk_mean_absolute_error(stk_value x, stk_value y);
-/* (x - y)^2 / 2 up to |x - y| = delta, and straight on from there; delta 0 means 1. Huber 1964. */
+/* (x - y)^2 / 2 up to |x - y| = delta, and straight on from there; delta is above 0, 1 as a rule. Huber
+ * 1964. */
 STK_API stk_value stk_huber(stk_value x, stk_value y, double delta);
 
 /* 1 - (2 sum(p y) + smooth) / (sum(p) + sum(y) + smooth), sums over the positions of a sample, meaned over classes.

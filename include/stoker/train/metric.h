@@ -14,31 +14,37 @@
 extern "C" {
 #endif
 
+/* Every metric, once: X(STK_MEASURE_..., name). */
+#define STK_MEASURE_LIST(X)                                                                                            \
+    /* Of classes [N,...,C] beside numbers i32 [N,...], and of labels [N,...,K], where a logit above 0 means yes. */   \
+    X(ACCURACY, accuracy) /* the share that is right */                                                                \
+    X(PRECISION, precision)                                                                                            \
+    X(RECALL, recall)                                                                                                  \
+    X(F1, f1)                                                                                                          \
+    X(IOU, iou) /* the Jaccard index */                                                                                \
+    /* The area under the ROC curve: of the label, or of each class against the rest. Scores fall into 8192 bins, and  \
+     * pairs in one bin count half. */                                                                                 \
+    X(AUC, auc)                                                                                                        \
+    /* Of classes only. */                                                                                             \
+    X(TOP_K, top_k)                                                                                                    \
+    X(CONFUSION, confusion)                                                                                            \
+    /* Of numbers. */                                                                                                  \
+    X(MSE, mse)                                                                                                        \
+    X(RMSE, rmse)                                                                                                      \
+    X(MAE, mae)                                                                                                        \
+    X(R2, r2) /* 1 - squares of the error / squares around the mean, meaned over the last axis */                      \
+    /* exp of the mean loss. */                                                                                        \
+    X(PERPLEXITY, perplexity)                                                                                          \
+    /* Of rows [N,D] beside numbers i32 [N], in evaluation only: the share whose k nearest others, of the whole data   \
+     * set, hold one of their class. Euclidean; of equally near ones those of other classes come first. Rows that are  \
+     * alone in their class do not count. Its time grows with the square of N. */                                      \
+    X(RECALL_AT, recall_at)
+
 typedef enum stk_measure_kind {
-    /* Of classes [N,...,C] beside numbers i32 [N,...], and of labels [N,...,K], where a logit above 0 means yes. */
-    STK_MEASURE_ACCURACY, /* the share that is right */
-    STK_MEASURE_PRECISION,
-    STK_MEASURE_RECALL,
-    STK_MEASURE_F1,
-    STK_MEASURE_IOU, /* the Jaccard index */
-    /* The area under the ROC curve: of the label, or of each class against the rest. Scores fall into 8192 bins, and
-     * pairs in one bin count half. */
-    STK_MEASURE_AUC,
-    /* Of classes only. */
-    STK_MEASURE_TOP_K,
-    STK_MEASURE_CONFUSION,
-    /* Of numbers. */
-    STK_MEASURE_MSE,
-    STK_MEASURE_RMSE,
-    STK_MEASURE_MAE,
-    STK_MEASURE_R2, /* 1 - squares of the error / squares around the mean, meaned over the last axis */
-    /* exp of the mean loss. */
-    STK_MEASURE_PERPLEXITY,
-    /* Of rows [N,D] beside numbers i32 [N], in evaluation only: the share whose k nearest others, of the whole data
-     * set, hold one of their class. Euclidean; of equally near ones those of other classes come first. Rows that are
-     * alone in their class do not count. Its time grows with the square of N. */
-    STK_MEASURE_RECALL_AT,
-    STK_N_MEASURES
+#define X(KIND, name) STK_MEASURE_##KIND,
+    STK_MEASURE_LIST(X)
+#undef X
+        STK_N_MEASURES
 } stk_measure_kind;
 
 /* How precision, recall, F1 and IoU of several classes become one number: the mean over the classes that are there, one
@@ -58,7 +64,7 @@ typedef struct stk_measured {
     double value;  /* NAN: it has none, as the AUC of labels that are all alike */
 } stk_measured;
 
-/* "precision"; NULL past the last. */
+/* "precision", "top_k"; NULL past the last. */
 STK_API const char *stk_measure_name(stk_measure_kind kind);
 
 #ifdef __cplusplus

@@ -6,6 +6,26 @@
 #include "base/error.h"
 #include "nn/loss.h"
 
+static const stk_key weight_key = {.name = "weight", .type = STK_KEY_REAL, .least = 0, .most = 1e30};
+static const stk_key keys[] = {
+    {.name = "smoothing",
+     .type = STK_KEY_REAL,
+     .default_value = "0",
+     .least = 0,
+     .most = 0.99,
+     .doc = "The share of each label that goes to all classes alike."},
+    {.name = "class_weights",
+     .type = STK_KEY_LIST,
+     .element = &weight_key,
+     .doc = "A factor for each class; the mean is over the factors, as in PyTorch. Default: 1."},
+    {.name = "ignore",
+     .type = STK_KEY_INT,
+     .least = -2147483648.0,
+     .most = 2147483647,
+     .doc = "Positions with this label do not count, as -100 or 255. Default: all count."},
+    STK_LOSS_TARGET,
+    STK_LOSS_END};
+
 enum { MOST_WEIGHTS = 4096 };
 
 static bool check(const stk_layer *layer, stk_value labels, const stk_cross_entropy_config *c)
@@ -162,3 +182,52 @@ stk_value stk_cross_entropy_with(stk_value logits, stk_value labels, const stk_c
     if (weight) *weight = sum;
     return stk_layer_end(&layer, divide_by(loss, sum));
 }
+
+/* --- recipes --- */
+
+static stk_status read_weights(const stk_yaml_node *list, int64_t n_classes, double **out)
+{
+    int64_t n = 0;
+    *out = NULL;
+    if (!list) return STK_OK;
+    if (list->n_children != n_classes)
+        return stk_yaml_fail(list, "'class_weights' has %lld numbers, the model tells %lld classes apart",
+                             (long long)list->n_children, (long long)n_classes);
+    *out = calloc((size_t)list->n_children + 1, sizeof(**out));
+    if (!*out) return stk_fail_memory((size_t)list->n_children * sizeof(**out));
+    for (const stk_yaml_node *weight = list->child; weight; weight = weight->next)
+        (*out)[n++] = weight->real;
+    return STK_OK;
+}
+
+static stk_status build(const stk_yaml_node *settings, stk_model *model, stk_value output, stk_value target)
+{
+    const stk_yaml_node *ignore = stk_yaml_get(settings, "ignore"), *weights = stk_yaml_get(settings, "class_weights");
+    stk_shape shape = stk_value_shape(output);
+    int64_t n_classes = shape.dim[shape.rank - 1];
+    stk_cross_entropy_config config = {.smoothing = stk_yaml_real(settings, "smoothing", 0),
+                                       .ignores = ignore,
+                                       .ignore_index = stk_yaml_int(settings, "ignore", 0)};
+    double *list;
+    stk_model_target(model, target, config.ignores, config.ignore_index);
+    /* The usual one is a single op. */
+    if (!ignore && !weights && shape.rank == 2) {
+        stk_model_loss(model, stk_cross_entropy_smooth(output, target, config.smoothing));
+        return STK_OK;
+    }
+    STK_RETURN_IF_ERROR(read_weights(weights, n_classes, &list));
+    config.class_weights = list;
+    config.n_class_weights = list ? n_classes : 0;
+    stk_value weight;
+    stk_model_loss(model, stk_cross_entropy_with(output, target, &config, &weight));
+    if (weight.id >= 0) stk_model_loss_weight(model, weight);
+    free(list);
+    return STK_OK;
+}
+
+const stk_loss_class stk_loss_class_cross_entropy = {
+    .key = STK_LOSS_KEY("cross_entropy", keys, "Softmax cross-entropy, of a sample or of each of its positions."),
+    .compares = STK_LOSS_CLASSES,
+    .predicts = STK_LOSS_PREDICTS_CLASS,
+    .build = build,
+};

@@ -1,6 +1,16 @@
 /* Dice: how much two regions overlap. */
 #include "nn/loss.h"
 
+static const stk_key keys[] = {{.name = "smooth",
+                                .type = STK_KEY_REAL,
+                                .default_value = "1",
+                                .least = 0,
+                                .most = 1e30,
+                                .above = true,
+                                .doc = "Added above and below."},
+                               STK_LOSS_TARGET,
+                               STK_LOSS_END};
+
 /* p and y as [N,positions,C]. */
 static bool make_regions(const stk_layer *layer, stk_value logits, stk_value labels, stk_value *p, stk_value *y)
 {
@@ -41,3 +51,15 @@ stk_value stk_dice(stk_value logits, stk_value labels, double smooth)
     stk_value overlap = stk_reduce_mean(stk_div(both, all), 2);
     return stk_layer_end(&layer, stk_shift_by(stk_neg(overlap), 1));
 }
+
+static stk_status build(const stk_yaml_node *settings, stk_model *model, stk_value output, stk_value target)
+{
+    stk_model_loss(model, stk_dice(output, target, stk_yaml_real(settings, "smooth", 1)));
+    return STK_OK;
+}
+
+const stk_loss_class stk_loss_class_dice = {
+    .key = STK_LOSS_KEY("dice", keys, "Overlap of regions; Milletari et al. 2016."),
+    .compares = STK_LOSS_REGIONS,
+    .build = build,
+};

@@ -1,0 +1,24 @@
+/* Mean squared error. */
+#include "nn/loss.h"
+
+stk_value stk_mean_squared_error(stk_value x, stk_value y)
+{
+    stk_layer layer;
+    if (!stk_layer_begin(&layer, x, "mean_squared_error", NULL)) return stk_value_none(x.graph);
+    if (!stk_loss_need_pair(&layer, y)) return stk_value_none(x.graph);
+    return stk_layer_end(&layer, stk_loss_mean(stk_square(stk_sub(x, y))));
+}
+
+static stk_status build(const stk_yaml_node *settings, stk_model *model, stk_value output, stk_value target)
+{
+    (void)settings;
+    stk_model_loss(model, stk_mean_squared_error(output, target));
+    return STK_OK;
+}
+
+const stk_loss_class stk_loss_class_mse = {
+    .key = STK_LOSS_KEY("mse", stk_loss_target_keys,
+                        "Mean squared error; labels must be numbers like the output (one_hot)."),
+    .compares = STK_LOSS_NUMBERS,
+    .build = build,
+};

@@ -49,6 +49,6 @@ stk_status stk_build_check_names(const stk_recipe *recipe, const stk_model *mode
     for (const stk_yaml_node *group = groups ? groups->child : NULL; group; group = group->next)
         STK_RETURN_IF_ERROR(check_patterns(graph, stk_yaml_get(group, "match"), false));
     STK_RETURN_IF_ERROR(check_leave(graph, stk_yaml_get(stk_yaml_get(root, "init"), "leave")));
-    stk_status status = stk_whiten_check(graph, &recipe->whiten);
+    stk_status status = stk_whiten_check(graph, &recipe->config.whiten);
     return status == STK_OK ? STK_OK : stk_build_fail(stk_yaml_get(root, "whiten"), status);
 }

@@ -138,7 +138,7 @@ static void take_observe(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *tensorboard = get(root, "tensorboard"), *prometheus = get(root, "prometheus");
     recipe->log_every = stk_yaml_int(get(root, "log"), "every", 10);
-    recipe->log_grad_norm = stk_yaml_bool(get(root, "log"), "grad_norm");
+    recipe->config.grad_norm = stk_yaml_bool(get(root, "log"), "grad_norm");
     recipe->prometheus.file = stk_yaml_bool(prometheus, "file");
     recipe->prometheus.port = (int)stk_yaml_int(prometheus, "port", -1);
     recipe->tensorboard.on = stk_yaml_bool(tensorboard, "on");
@@ -152,18 +152,20 @@ static stk_status take_groups(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *freeze = get(root, "freeze"), *groups = get(root, "groups"), *init = get(root, "init");
     char *match;
+    recipe->config.groups = recipe->group;
     if (freeze && freeze->child) {
         STK_RETURN_IF_ERROR(join_words(freeze, &match));
-        recipe->group[recipe->n_groups++] = (stk_param_group){.match = match, .frozen = true};
+        recipe->group[recipe->config.n_groups++] = (stk_param_group){.match = match, .frozen = true};
     }
     for (const stk_yaml_node *group = groups ? groups->child : NULL; group; group = group->next) {
-        if (recipe->n_groups == STK_MOST_GROUPS)
+        if (recipe->config.n_groups == STK_MOST_GROUPS)
             return stk_yaml_fail(groups, "there may be %d groups at most", STK_MOST_GROUPS - 1);
         STK_RETURN_IF_ERROR(join_words(get(group, "match"), &match));
-        recipe->group[recipe->n_groups++] = (stk_param_group){.match = match,
-                                                              .lr_factor = stk_yaml_real(group, "lr", 1),
-                                                              .weight_decay = stk_yaml_real(group, "weight_decay", -1),
-                                                              .until_epochs = stk_yaml_real(group, "until", 0)};
+        recipe->group[recipe->config.n_groups++] =
+            (stk_param_group){.match = match,
+                              .lr_factor = stk_yaml_real(group, "lr", 1),
+                              .weight_decay = stk_yaml_real(group, "weight_decay", -1),
+                              .until_epochs = stk_yaml_real(group, "until", 0)};
     }
     recipe->init_weights = stk_yaml_text(init, "weights");
     return join_words(get(init, "leave"), &recipe->init_leave);
@@ -173,13 +175,14 @@ static stk_status take_groups(const stk_yaml_node *root, stk_recipe *recipe)
 static void take_extras(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *lookahead = get(root, "lookahead"), *whiten = get(root, "whiten"), *tta = get(root, "tta");
-    recipe->average =
+    recipe->config.average =
         (stk_average){stk_yaml_real(get(root, "ema"), "decay", 0), stk_yaml_bool(get(root, "ema"), "warmup")};
-    recipe->lookahead = (stk_lookahead){stk_yaml_int(lookahead, "every", 0), stk_yaml_real(lookahead, "alpha", 0.5),
-                                        stk_yaml_real(lookahead, "power", 0)};
-    recipe->whiten = (stk_whiten){stk_yaml_text(whiten, "layer"), stk_yaml_int(whiten, "samples", 0),
-                                  stk_yaml_real(whiten, "eps", 0)};
-    recipe->views = (stk_views){stk_yaml_bool(tta, "flip"), (int)stk_yaml_int(tta, "shift", 0)};
+    recipe->config.lookahead =
+        (stk_lookahead){stk_yaml_int(lookahead, "every", 0), stk_yaml_real(lookahead, "alpha", 0.5),
+                        stk_yaml_real(lookahead, "power", 0)};
+    recipe->config.whiten = (stk_whiten){stk_yaml_text(whiten, "layer"), stk_yaml_int(whiten, "samples", 0),
+                                         stk_yaml_real(whiten, "eps", 0)};
+    recipe->config.views = (stk_views){stk_yaml_bool(tta, "flip"), (int)stk_yaml_int(tta, "shift", 0)};
 }
 
 static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
@@ -195,7 +198,7 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->max_threads = stk_yaml_int(root, "threads", 0);
     recipe->device = stk_yaml_text(root, "device");
     recipe->seed = (uint64_t)stk_yaml_int(root, "seed", 0);
-    recipe->clip_norm = stk_yaml_real(root, "clip_norm", 0);
+    recipe->config.clip_norm = stk_yaml_real(root, "clip_norm", 0);
     recipe->memory_bytes = memory->integer;
     recipe->memory_share = memory->real;
     recipe->data_memory_bytes = data_memory->integer;
@@ -204,39 +207,39 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->checkpoint_by_epoch = stk_yaml_bool(checkpoint, "every");
     recipe->checkpoint_keep = stk_yaml_int(checkpoint, "keep", 2);
     recipe->checkpoint_best = !stk_yaml_is(checkpoint, "best", "none");
-    recipe->best_metric = recipe->checkpoint_best ? stk_yaml_text(checkpoint, "best") : NULL;
+    recipe->config.best_metric = recipe->checkpoint_best ? stk_yaml_text(checkpoint, "best") : NULL;
     recipe->checkpoint_end = stk_yaml_bool(checkpoint, "end");
     take_observe(root, recipe);
-    recipe->patience = patience ? patience->integer : 0;
-    recipe->stop_metric = stk_yaml_text(stopping, "metric");
-    recipe->min_delta = stk_yaml_real(stopping, "min_delta", 0);
+    recipe->config.patience = patience ? patience->integer : 0;
+    recipe->config.stop_metric = stk_yaml_text(stopping, "metric");
+    recipe->config.min_delta = stk_yaml_real(stopping, "min_delta", 0);
     recipe->expect = get(root, "expect");
     STK_RETURN_IF_ERROR(stk_expect_read(recipe->expect, recipe->expected, &recipe->n_expected));
     if (recipe->n_expected > 0 && !recipe->part[STK_PART_TEST].node)
         return stk_yaml_fail_key(recipe->expect, "'expect' is about the test part: add 'test' to 'data'");
     if (patience && !recipe->part[STK_PART_VALID].node)
         return stk_yaml_fail_key(get(root, "early_stopping"), "'early_stopping' needs validation: add 'valid: 10%%'");
-    recipe->micro_batch = stk_yaml_int(root, "micro_batch", 0);
-    recipe->accumulate = stk_yaml_int(root, "accumulate", 0);
-    if (recipe->micro_batch > 0 && recipe->accumulate > 0)
+    recipe->config.micro_batch = stk_yaml_int(root, "micro_batch", 0);
+    recipe->config.accumulate = stk_yaml_int(root, "accumulate", 0);
+    if (recipe->config.micro_batch > 0 && recipe->config.accumulate > 0)
         return stk_yaml_fail_key(get(root, "accumulate"), "'accumulate' and 'micro_batch' say the same twice");
     STK_RETURN_IF_ERROR(join_words(get(root, "recompute"), &recipe->recompute));
     STK_RETURN_IF_ERROR(join_words(get(root, "no_decay"), &recipe->no_decay));
     STK_RETURN_IF_ERROR(take_groups(root, recipe));
     recipe->precision = get_precision(root);
-    recipe->loss_scale = take_loss_scale(get(root, "loss_scale")->child);
-    recipe->on_nan = stk_yaml_is(root, "on_nan", "skip") ? STK_ON_NAN_SKIP : STK_ON_NAN_STOP;
+    recipe->config.loss_scale = take_loss_scale(get(root, "loss_scale")->child);
+    recipe->config.on_nan = stk_yaml_is(root, "on_nan", "skip") ? STK_ON_NAN_SKIP : STK_ON_NAN_STOP;
     take_extras(root, recipe);
     return STK_OK;
 }
 
 static stk_status take_metrics(const stk_yaml_node *list, stk_recipe *recipe)
 {
-    recipe->n_measures = 0;
+    recipe->config.measures = recipe->measure;
     for (const stk_yaml_node *node = list ? list->child : NULL; node; node = node->next) {
-        if (recipe->n_measures == STK_MOST_MEASURES)
+        if (recipe->config.n_measures == STK_MOST_MEASURES)
             return stk_yaml_fail(list, "there may be %d metrics at most", STK_MOST_MEASURES);
-        STK_RETURN_IF_ERROR(stk_measure_read(node->child, &recipe->measure[recipe->n_measures++]));
+        STK_RETURN_IF_ERROR(stk_measure_read(node->child, &recipe->measure[recipe->config.n_measures++]));
     }
     return STK_OK;
 }
@@ -252,7 +255,7 @@ static stk_status take_model(const stk_yaml_node *root, stk_recipe *recipe)
     STK_RETURN_IF_ERROR(take_metrics(get(root, "metrics"), recipe));
     recipe->smoothing = stk_yaml_real(loss, "smoothing", 0);
     STK_RETURN_IF_ERROR(stk_optimizer_read(get(root, "optimizer")->child, &recipe->optimizer));
-    return stk_schedule_read(get(root, "schedule")->child, &recipe->schedule);
+    return stk_schedule_read(get(root, "schedule")->child, &recipe->config.schedule);
 }
 
 /* --- reading --- */
@@ -342,6 +345,7 @@ static stk_status make_recipe(const char *path, stk_yaml *yaml, const char *cons
         return stk_fail_memory(sizeof(*recipe));
     }
     recipe->yaml = yaml;
+    recipe->config = stk_trainer_config_default();
     if (yaml->root->kind != STK_YAML_MAP) STK_TRY(stk_yaml_fail(yaml->root, "a recipe is a map of keys"));
     const char *file_epochs = stk_yaml_text(yaml->root, "epochs");
     for (int i = 0; i < n_set; i++)
@@ -380,7 +384,7 @@ void stk_recipe_free(stk_recipe *recipe)
     free(recipe->path);
     free(recipe->no_decay);
     free(recipe->init_leave);
-    for (int i = 0; i < recipe->n_groups; i++)
+    for (int i = 0; i < recipe->config.n_groups; i++)
         free((char *)(uintptr_t)recipe->group[i].match);
     free(recipe->recompute);
     free(recipe);

@@ -53,10 +53,8 @@ typedef struct stk_recipe {
     const stk_yaml_node *loss;                 /* its settings; its key is the kind */
     double smoothing;
     stk_optimizer optimizer;
-    stk_schedule schedule;
-    stk_loss_scale loss_scale;
-    stk_average average;
-    stk_on_nan on_nan;
+    stk_trainer_config
+        config; /* what the recipe says of it; stk_build_config adds the rest. Its texts are the recipe's */
     int64_t epochs, max_threads; /* max_threads 0: as many as cores */
     stk_precision precision;
     const char *device;
@@ -65,30 +63,19 @@ typedef struct stk_recipe {
     int64_t data_memory_bytes; /* as memory_bytes and memory_share, of data.memory */
     double data_memory_share;
     uint64_t seed;
-    double clip_norm;
-    stk_param_group group[STK_MOST_GROUPS]; /* their texts are owned */
-    int n_groups;
-    stk_lookahead lookahead;
-    stk_whiten whiten; /* its text is the recipe's */
-    stk_views views;
-    const char *init_weights;        /* a file or a run; NULL: none */
-    char *init_leave;                /* "fc,head"; owned; NULL: none */
-    char *no_decay;                  /* "bias,norm"; owned; NULL: none */
-    int64_t micro_batch, accumulate; /* 0: not given */
-    char *recompute;                 /* "auto", "none", or layers: "layer1,layer2"; owned */
+    stk_param_group group[STK_MOST_GROUPS]; /* config.groups; their texts are owned */
+    const char *init_weights;               /* a file or a run; NULL: none */
+    char *init_leave;                       /* "fc,head"; owned; NULL: none */
+    char *no_decay;                         /* "bias,norm"; owned; NULL: none */
+    char *recompute;                        /* "auto", "none", or layers: "layer1,layer2"; owned */
     int64_t checkpoint_every, checkpoint_keep;
     bool checkpoint_by_epoch, checkpoint_best, checkpoint_end;
-    const char *best_metric, *stop_metric;
-    stk_measure measure[STK_MOST_MEASURES];
-    int n_measures;
-    const stk_yaml_node *expect; /* NULL: not given */
+    stk_measure measure[STK_MOST_MEASURES]; /* config.measures */
+    const stk_yaml_node *expect;            /* NULL: not given */
     stk_expected expected[STK_MOST_EXPECTED];
     int n_expected;
     int64_t unjudged_epochs; /* see stk_run_result */
-    double min_delta;
-    int64_t patience;  /* 0: never stops early */
-    int64_t log_every; /* steps */
-    bool log_grad_norm;
+    int64_t log_every;       /* steps */
     struct {
         bool file;
         int port; /* -1: none */

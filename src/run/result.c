@@ -101,7 +101,7 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
     }
     bad |= json_object_set_new(object, "device", json_string(run->recipe->device));
     if (train->loss_scale > 0) bad |= json_object_set_new(object, "loss_scale", json_real(train->loss_scale));
-    if (train->loss_scale > 0 || run->recipe->on_nan == STK_ON_NAN_SKIP)
+    if (train->loss_scale > 0 || run->recipe->config.on_nan == STK_ON_NAN_SKIP)
         bad |= json_object_set_new(object, "skipped_steps", json_integer(train->n_skipped_steps));
     const char *precision = train->precision ? train->precision : stk_precision_name(run->recipe->precision);
     bad |= json_object_set_new(object, "precision", json_string(precision));

@@ -160,8 +160,8 @@ static stk_status refuse_stand_in(const stk_recipe *recipe)
 static void forget_steps(stk_recipe *recipe)
 {
     recipe->part[STK_PART_TRAIN].drop_remainder = false;
-    if (recipe->micro_batch > recipe->batch) recipe->micro_batch = recipe->batch;
-    if (recipe->accumulate > recipe->batch) recipe->accumulate = recipe->batch;
+    if (recipe->config.micro_batch > recipe->batch) recipe->config.micro_batch = recipe->batch;
+    if (recipe->config.accumulate > recipe->batch) recipe->config.accumulate = recipe->batch;
 }
 
 static stk_status open_recipe(const recipe_place *place, const stk_run_options *options, stk_run **out)

@@ -220,7 +220,7 @@ static bool is_finished(const stk_run *run)
     stk_train_state state;
     stk_trainer_get_state(run->trainer, &state);
     return state.epoch >= run->recipe->epochs ||
-           (run->recipe->patience > 0 && state.n_bad_epochs >= run->recipe->patience);
+           (run->recipe->config.patience > 0 && state.n_bad_epochs >= run->recipe->config.patience);
 }
 
 static int64_t step_of_path(const char *path)
@@ -301,7 +301,7 @@ static stk_status begin(stk_run *run)
     warn_observer(run, stk_observe_open(run->folder, state.step, run->recipe, stk_text_get(&run->recipe_text),
                                         run->trainer, &run->observer));
     open_publisher(run);
-    run->notice.clip_norm = run->recipe->clip_norm;
+    run->notice.clip_norm = run->recipe->config.clip_norm;
     stk_throttle_open(&run->throttle, "/sys/devices/system/cpu", (int)sysconf(_SC_NPROCESSORS_CONF));
     run->throttle_ns = stk_clock_ns();
     stk_energy_open(&run->energy, NULL);

@@ -80,7 +80,7 @@ static void defaults_are_filled_in(void **state)
     assert_int_equal(r->precision, STK_PRECISION_AUTO);
     assert_int_equal(r->optimizer.kind, STK_OPTIMIZER_ADAM);
     assert_true(r->optimizer.lr == 0.001 && r->optimizer.beta2 == 0.999 && r->optimizer.eps == 1e-8);
-    assert_int_equal(r->schedule.kind, STK_SCHEDULE_CONSTANT);
+    assert_int_equal(r->config.schedule.kind, STK_SCHEDULE_CONSTANT);
     assert_string_equal(r->loss->key, "cross_entropy");
     assert_int_equal(r->memory_bytes, -1);
     assert_true(r->checkpoint_by_epoch);
@@ -136,13 +136,13 @@ static void everything_is_taken(void **state)
     assert_false(r->part[STK_PART_TEST].drop_remainder);
     assert_true(r->smoothing == 0.1);
     assert_true(r->optimizer.nesterov && r->optimizer.like_keras && r->optimizer.weight_decay == 5e-4);
-    assert_int_equal(r->schedule.kind, STK_SCHEDULE_COSINE);
-    assert_true(r->schedule.warmup_epochs == 2 && r->schedule.final_share == 0.01);
+    assert_int_equal(r->config.schedule.kind, STK_SCHEDULE_COSINE);
+    assert_true(r->config.schedule.warmup_epochs == 2 && r->config.schedule.final_share == 0.01);
     assert_int_equal(r->memory_bytes, INT64_C(8) << 30);
     assert_string_equal(r->no_decay, "bias,norm");
     assert_false(r->checkpoint_by_epoch);
     assert_int_equal(r->checkpoint_every, 50);
-    assert_int_equal(r->patience, 4);
+    assert_int_equal(r->config.patience, 4);
     assert_int_equal(r->log_every, 1);
     stk_recipe_free(r);
 }
@@ -361,7 +361,7 @@ static stk_schedule schedule_of(const char *text)
     char recipe[400];
     snprintf(recipe, sizeof(recipe), "%sschedule: %s\n", LEAST, text);
     stk_recipe *r = parse(recipe, NULL);
-    stk_schedule schedule = r->schedule;
+    stk_schedule schedule = r->config.schedule;
     stk_recipe_free(r);
     return schedule;
 }

@@ -140,6 +140,14 @@ def use_layer(recipes):
     train(recipes)
 
 
+def use_optimiser(recipes):
+    expect("test_lion", r"PASSED.*2 test")
+
+
+def use_loss(recipes):
+    expect("test_log_cosh", r"PASSED.*1 test")
+
+
 def use_key(recipes):
     wants(train(recipes)["about"], "shows how a key is added")
     wants(stoker("new", "--keys"), "`about`")
@@ -174,6 +182,13 @@ follow("adding-a-model.md", [
 follow("adding-a-layer.md", [
     ("src/nn/squeeze_excite.c", None), ("src/nn/layer_list.h", r" *X\(reshape\)"),
     ("include/stoker/nn/layers.h", r"/\* Volumes \[N,D,H,W,C\]")], 3, ["stoker"], use_layer)
+follow("adding-an-optimiser.md", [
+    ("src/optim/lion.c", None), ("include/stoker/train/optim.h", r" *X\(MUON, "), ("include/stoker/train/optim.h", r"#define stk_rmsprop"),
+    ("tests/optim/test_lion.c", None)], 2, ["test_lion"], use_optimiser)
+follow("adding-a-loss.md", [
+    ("src/nn/loss_log_cosh.c", None), ("src/nn/loss_list.h", r" *X\(dice\)"), ("include/stoker/nn/loss.h", r"/\* \|x - y\|"),
+    ("src/train/metric_bias.c", None), ("include/stoker/train/metric.h", r" *X\(RECALL_AT, "), ("tests/nn/test_log_cosh.c", None)],
+       5, ["test_log_cosh"], use_loss)
 follow("adding-a-key.md", [
     ("src/recipe/keys.c", r"    \{\.name = \"epochs\","),
     ("src/run/result.c", r"    bad \|= json_object_set_new\(object, \"test_accuracy\"")], 2, ["stoker"], use_key)

@@ -120,6 +120,11 @@ static void print_text(const machine *m)
     for (int i = 0; stk_device_get_info(i, &info) == STK_OK; i++)
         cli_printf("  %-10s %s: %s%s\n", info.name, info.about, info.available ? "" : "missing: ", info.detail);
     cli_printf("  %-10s %s\n", "cuda", "missing: this build has no CUDA support");
+    if (stk_device_get_info(0, &info) == STK_OK)
+        cli_printf(
+            "  %s:0, which is %s, to %s:%d, and so on, compute on the same processor, each with threads and memory "
+            "of its own\n",
+            info.name, info.name, info.name, info.n_numbers - 1);
     cli_printf("machine\n  processor  %s\n  cores      %d", m->cpu[0] ? m->cpu : "unknown", m->n_cores);
     if (m->n_usable != m->n_cores) cli_printf(", of which this process may use %d", m->n_usable);
     cli_printf("\n  caches     ");
@@ -142,7 +147,7 @@ static void print_json(const machine *m)
         cli_json_text(stdout, info.name);
         printf(", \"about\": ");
         cli_json_text(stdout, info.about);
-        printf(", \"available\": %s, \"detail\": ", info.available ? "true" : "false");
+        printf(", \"numbers\": %d, \"available\": %s, \"detail\": ", info.n_numbers, info.available ? "true" : "false");
         cli_json_text(stdout, info.detail);
         printf("}");
     }

@@ -13,12 +13,18 @@ void stk_device_add(const stk_device_class *class)
     added = class;
 }
 
-/* True for "cpu" and "cpu:0". */
-static bool is_named(const char *name, const char *class_name)
+/* The number in "cpu" and "cpu:0" (0), "cpu:1" and so on; -1: another name. Digits alone, and no zeros before them. */
+static int number_of(const char *name, const char *class_name)
 {
     size_t n = strlen(class_name);
-    return !strncmp(name, class_name, n) && (!name[n] || !strcmp(name + n, ":0"));
+    if (strncmp(name, class_name, n) || (name[n] && name[n] != ':')) return -1;
+    if (!name[n]) return 0;
+    const char *digit = name + n + 1;
+    bool is_number = digit[0] >= '0' && digit[0] <= '9' && !digit[1];
+    return is_number && digit[0] - '0' < STK_MOST_DEVICES ? digit[0] - '0' : -1;
 }
+
+_Static_assert(STK_MOST_DEVICES == 8, "one digit, and the text below");
 
 /* The part of a sentence that says why there is no such device. */
 static const char *explain_absence(const char *name)
@@ -36,7 +42,7 @@ static const char *explain_absence(const char *name)
     for (int i = 0; stk_device_classes[i]; i++) {
         size_t n = strlen(stk_device_classes[i]->name);
         if (!strncmp(name, stk_device_classes[i]->name, n) && name[n] == ':')
-            return "there is one device of this kind, number 0; ";
+            return "devices of this kind have numbers from 0 to 7; ";
     }
     return "";
 }
@@ -52,29 +58,37 @@ static stk_status fail_unknown(const char *name)
     return status;
 }
 
-static const stk_device_class *find_class(const char *name)
+static const stk_device_class *find_class(const char *name, int *number)
 {
     for (int i = 0; stk_device_classes[i]; i++)
-        if (is_named(name, stk_device_classes[i]->name)) return stk_device_classes[i];
-    return added && is_named(name, added->name) ? added : NULL;
+        if ((*number = number_of(name, stk_device_classes[i]->name)) >= 0) return stk_device_classes[i];
+    return added && (*number = number_of(name, added->name)) >= 0 ? added : NULL;
 }
 
 stk_status stk_device_open(const char *name, const stk_device_config *config, stk_device **out)
 {
-    static const stk_device_config none = {0};
     static const stk_device_caps no_caps = {.capture = false};
-    const stk_device_class *class = name ? find_class(name) : NULL;
+    stk_device_config chosen = config ? *config : (stk_device_config){0};
+    const stk_device_class *class = name ? find_class(name, &chosen.number) : NULL;
     *out = NULL;
     if (!class) return fail_unknown(name ? name : "");
     stk_status status = class->probe ? class->probe() : STK_OK;
-    if (status == STK_OK) status = class->open(config ? config : &none, out);
-    if (status == STK_OK && !(*out)->caps) (*out)->caps = class->caps ? class->caps : &no_caps;
-    return status == STK_OK ? status : stk_fail_prefix(status, "device '%s': ", name);
+    if (status == STK_OK) status = class->open(&chosen, out);
+    if (status != STK_OK) return stk_fail_prefix(status, "device '%s': ", name);
+    (*out)->number = chosen.number;
+    if (!(*out)->caps) (*out)->caps = class->caps ? class->caps : &no_caps;
+    return STK_OK;
 }
 
 void stk_device_close(stk_device *device)
 {
     if (device) device->class->close(device);
+}
+
+void stk_device_print_name(const stk_device *device, stk_text *out)
+{
+    stk_text_add(out, "%s", device->class->name);
+    if (device->number) stk_text_add(out, ":%d", device->number);
 }
 
 void stk_kernel_free(stk_kernel *kernel)

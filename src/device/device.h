@@ -18,6 +18,7 @@ typedef struct stk_device stk_device;
 
 typedef struct stk_device_config {
     int n_threads; /* 0: as many as cores */
+    int number;    /* stk_device_open sets it: the N of "cpu:N" */
 } stk_device_config;
 
 /* What a kernel gets. Pointers are to device memory; in[] and out[] as in the op's signature. */
@@ -129,6 +130,7 @@ typedef struct stk_device_class {
 struct stk_device {
     const stk_device_class *class;
     const stk_device_caps *caps; /* set by stk_device_open to the class's where `open` sets none; never NULL then */
+    int number; /* of its kind; stk_device_open sets it */
     int n_threads;
     size_t apart_bytes; /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
 };
@@ -141,9 +143,13 @@ extern const stk_device_class *const stk_device_classes[];
  * Threads: before any device is opened. */
 void stk_device_add(const stk_device_class *class);
 
-/* name: "cpu", "cpu:0", "reference". An unknown or missing device is an error that names what there is. */
+/* name: "cpu", "cpu:0", "cpu:1", "reference". Each number is a device of its own, with memory and threads of its own;
+ * devices on the host have numbers 0 to STK_MOST_DEVICES - 1. An unknown or missing device is an error that names what
+ * there is. */
 stk_status stk_device_open(const char *name, const stk_device_config *config, stk_device **out);
 void stk_device_close(stk_device *device); /* accepts NULL */
+/* "cpu" for number 0, "cpu:1". */
+void stk_device_print_name(const stk_device *device, stk_text *out);
 void stk_kernel_free(stk_kernel *kernel);
 
 /* --- about a device --- */

@@ -82,6 +82,9 @@
 #include "stoker/graph/graph.h"
 #include "tensor/shape.h"
 
+/* Of one program, and virtual ones of one kind (device/device.h). */
+enum { STK_MOST_DEVICES = 8 };
+
 typedef enum stk_op {
 #define X(name) STK_OP_##name,
     STK_OP_LIST(X)

@@ -223,7 +223,8 @@ static void emit_plan(stk_trainer *trainer)
     const stk_device *device = stk_engine_device(trainer->engine);
     stk_program_info info = stk_program_get_info(trainer->train.program);
     stk_model_size size = stk_model_get_size(trainer->model);
-    stk_text_add(&text, "%s (", device->class->name);
+    stk_device_print_name(device, &text);
+    stk_text_add(&text, " (");
     device->class->describe(device, &text);
     stk_text_add(&text, ")");
     trainer->result.peak_planned_bytes = info.arena_bytes + info.variable_bytes + info.packed_bytes;

@@ -142,6 +142,8 @@ def skipped_files_are_counted_once():
 def machine():
     train = ["train", "small.yaml"]
     refused([*train, "--device", "cuda", "--out", "no-device"], 1, "no device 'cuda'", "cpu, reference")
+    refused([*train, "--device", "cpu:8", "--out", "no-device"], 1, "no device 'cpu:8'", "numbers from 0 to 7")
+    accepted([*train, "--device", "cpu:1", "--set", "epochs=1", "--out", "on-second"], "cpu:1 (")
     check(not os.path.exists("no-device"), "a refused device leaves no run folder")
     refused([*train, "--memory", "10KiB", "--out", "no-memory"], 1, "limit", lines=None)
     refused([*train, "--out", "/proc/nowhere"], 1, "/proc/nowhere")
@@ -156,8 +158,8 @@ def machine():
     check(not os.path.exists("no-pass"), "a refused graph leaves no run folder")
     for verb in (train, ["plan", "small.yaml"]):
         refused([*verb, "--json", "--dump-graph=fuse"], 2, "'--dump-graph' does not go with '--json'")
-    accepted(["devices"], "cpu", "memory")
-    accepted(["devices", "--json"], '"numa_nodes"')
+    accepted(["devices"], "cpu", "memory", "cpu:0, which is cpu, to cpu:7")
+    accepted(["devices", "--json"], '"numa_nodes"', '"numbers": 8')
     accepted(["new", "fresh"], "wrote fresh.yaml")
     refused(["new", "fresh"], 1, "there already")
     refused(["new", "nowhere/fresh"], 1, "nowhere/fresh.yaml")

@@ -26,7 +26,12 @@ static void absent_devices_are_named(void **state)
     expect_absent("cuda:3", "no device 'cuda:3': this build has no CUDA support");
     expect_absent("gpu", "this build has no GPU support");
     expect_absent("cpux", "no device 'cpux': devices here");
-    expect_absent("cpu:1", "there is one device of this kind");
+    expect_absent("cpu:8", "no device 'cpu:8': devices of this kind have numbers from 0 to 7; devices here");
+    expect_absent("cpu:", "numbers from 0 to 7");
+    expect_absent("cpu:01", "numbers from 0 to 7");
+    expect_absent("cpu:-1", "numbers from 0 to 7");
+    expect_absent("cpu:1x", "numbers from 0 to 7");
+    expect_absent("reference:9", "numbers from 0 to 7");
     expect_absent("", "no device ''");
     expect_absent(NULL, "no device ''");
 }
@@ -53,6 +58,26 @@ static void reference_opens(void **state)
     stk_device_close(NULL);
 }
 
+/* Each number is a device of its own, and so is the same number opened again. */
+static void numbers_are_devices_of_their_own(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cpu", "cpu:1", "cpu:7", "reference:1"};
+    stk_device *device[4];
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(stk_device_open(names[i], &(stk_device_config){.n_threads = 1 + i % 2}, &device[i]), STK_OK);
+    assert_int_equal(device[0]->number, 0);
+    assert_int_equal(device[1]->number, 1);
+    assert_int_equal(device[2]->number, 7);
+    assert_int_equal(device[3]->number, 1);
+    assert_ptr_equal(device[0]->class, device[1]->class);
+    assert_ptr_not_equal(device[0], device[1]);
+    assert_int_equal(device[0]->n_threads, 1);
+    assert_int_equal(device[1]->n_threads, 2);
+    for (int i = 0; i < 4; i++)
+        stk_device_close(device[i]);
+}
+
 static void an_op_without_a_kernel_is_named(void **state)
 {
     (void)state;
@@ -72,6 +97,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(absent_devices_are_named),
         cmocka_unit_test(reference_opens),
+        cmocka_unit_test(numbers_are_devices_of_their_own),
         cmocka_unit_test(an_op_without_a_kernel_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

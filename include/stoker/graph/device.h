@@ -12,6 +12,7 @@ typedef struct stk_device_info {
     const char *name;  /* "cpu"; a constant */
     const char *about; /* a constant */
     bool available;
+    int n_numbers;    /* 8: there are "cpu:0", which is "cpu", to "cpu:7", each with memory and threads of its own */
     char detail[256]; /* "2 threads, avx2", or what is missing and why */
 } stk_device_info;
 

@@ -94,6 +94,21 @@ static stk_status reserve(void **array, int32_t n, int32_t *capacity, size_t byt
     return STK_OK;
 }
 
+bool stk_graph_tells_device(const stk_graph *graph, int32_t value)
+{
+    const stk_node *node = &graph->node[graph->value[value].node];
+    return node->n_in > 0 || node->op == STK_OP_input || node->op == STK_OP_variable;
+}
+
+int32_t stk_graph_infer_device(const stk_graph *graph, const stk_node *node, int o)
+{
+    if (node->op == STK_OP_copy_to) return node->attrs.copy_to.device;
+    if (node->op == STK_OP_all_reduce) return graph->value[node->in[o]].device;
+    for (int j = 0; j < node->n_in; j++)
+        if (stk_graph_tells_device(graph, node->in[j])) return graph->value[node->in[j]].device;
+    return 0;
+}
+
 /* Adds a node whose outputs' types are known. */
 static stk_status append_node(stk_graph *graph, const stk_node *node, const stk_tensor_desc *out)
 {
@@ -102,7 +117,8 @@ static stk_status append_node(stk_graph *graph, const stk_node *node, const stk_
         STK_RETURN_IF_ERROR(stk_desc_check(out[i]));
         STK_RETURN_IF_ERROR(
             reserve((void **)&graph->value, graph->n_values + i, &graph->value_capacity, sizeof(*graph->value)));
-        graph->value[graph->n_values + i] = (stk_value_info){out[i], graph->n_nodes};
+        graph->value[graph->n_values + i] =
+            (stk_value_info){out[i], graph->n_nodes, stk_graph_infer_device(graph, node, i)};
     }
     graph->node[graph->n_nodes] = *node;
     graph->node[graph->n_nodes].first_out = graph->n_values;
@@ -469,6 +485,8 @@ stk_graph *stk_graph_clone(const stk_graph *graph, int64_t batch)
         STK_TRY(own_node(copy, &node));
         STK_TRY(bind_node(copy, &node, batch, out));
         STK_TRY(append_node(copy, &node, out));
+        for (int j = 0; j < node.n_out; j++)
+            copy->value[node.first_out + j].device = graph->value[node.first_out + j].device;
     }
     for (int i = 0; i < graph->n_roots; i++) {
         const stk_graph_root *root = &graph->root[i];

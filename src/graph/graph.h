@@ -22,7 +22,8 @@ typedef struct stk_node {
 
 typedef struct stk_value_info {
     stk_tensor_desc desc;
-    int32_t node; /* index of the node that makes it */
+    int32_t node;   /* index of the node that makes it */
+    int32_t device; /* of the program's; passes/place.h */
 } stk_value_info;
 
 typedef struct stk_graph_root {
@@ -66,6 +67,11 @@ struct stk_graph {
 stk_value stk_graph_add(stk_graph *graph, stk_op op, const stk_attrs *attrs, const stk_value *in, int n_in);
 /* Output number i of the node that made x (x being output 0). */
 stk_value stk_value_sibling(stk_value x, int i);
+/* Output o of a node: where its op says; else where the first input that tells lies; 0 where none does. What is made of
+ * nothing (constants, random numbers) tells nothing: a device makes its own. */
+int32_t stk_graph_infer_device(const stk_graph *graph, const stk_node *node, int o);
+/* Whether a value tells where its reader belongs. */
+bool stk_graph_tells_device(const stk_graph *graph, int32_t value);
 /* Keeps the first error; returns status. The text is taken from stk_error_text(). */
 stk_status stk_graph_keep_error(stk_graph *graph, stk_status status);
 stk_value stk_value_none(stk_graph *graph);

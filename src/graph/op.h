@@ -72,6 +72,9 @@
  *   sgd_update                      param, grad, lr f32 [] -> param      where momentum is 0, else
  *                                   param, velocity, grad, lr -> param, velocity                 attrs: sgd
  *   adam_update                     param, m, v, grad, lr f32 [], step i64 [] (0 at first) -> param, m, v  attrs: adam
+ *   copy_to                         x -> y                                attrs: copy_to; y lies on that device
+ *   all_reduce                      x0, x1, ... (equal types) -> y0, y1, ...   attrs: all_reduce; each y is the sum of
+ *                                   all x, in their order, or their mean; y_i lies where x_i does
  *   fused                           x0, x1, ... -> y0, y1, ..., and what one of the values adds up to   attrs: fused
  */
 #ifndef STK_GRAPH_OP_H
@@ -205,6 +208,12 @@ typedef struct stk_attrs {
             int32_t decoupled;  /* the decay acts on the parameter, not on the gradient */
             int32_t like_keras; /* eps is added to sqrt(v) with the bias correction folded into the rate */
         } adam;
+        struct {
+            int32_t device;
+        } copy_to;
+        struct {
+            int32_t mean;
+        } all_reduce;
         struct {
             const stk_fused *program; /* borrowed from the graph */
         } fused;

@@ -73,6 +73,9 @@
     X(linear_cross_entropy_grad)                                                                                       \
     X(sgd_update)                                                                                                      \
     X(adam_update)                                                                                                     \
+    /* between devices */                                                                                              \
+    X(copy_to)                                                                                                         \
+    X(all_reduce)                                                                                                      \
     /* made by passes */                                                                                               \
     X(fused)
 

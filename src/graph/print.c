@@ -57,6 +57,10 @@ static void print_node(const stk_graph *graph, const stk_node *node, stk_text *o
     stk_text_add(out, "  #");
     for (int j = 0; j < node->n_out; j++)
         stk_text_add(out, " %s", stk_desc_text(graph->value[node->first_out + j].desc, text));
+    for (int j = 0; j < node->n_out && (j == 0 || node->op == STK_OP_all_reduce); j++) {
+        int32_t device = graph->value[node->first_out + j].device;
+        if (device) stk_text_add(out, " on device %d", (int)device);
+    }
     stk_text_add(out, "\n");
     if (node->op == STK_OP_fused) print_fused(node->attrs.fused.program, out);
 }

@@ -164,7 +164,8 @@ static stk_status renumber(rewriter *r)
             node[i].in[j] = id[node[i].in[j]];
         for (int j = 0; j < node[i].n_out; j++) {
             id[node[i].first_out + j] = n_values + j;
-            value[n_values + j] = (stk_value_info){graph->value[node[i].first_out + j].desc, i};
+            value[n_values + j] = graph->value[node[i].first_out + j];
+            value[n_values + j].node = i;
         }
         node[i].first_out = n_values;
         n_values += node[i].n_out;

@@ -123,6 +123,19 @@ static const op_case cases[] = {
     CUMSUM("nothing", 1, 0, 0, REAL(-1, 1, 3, 0)),
     CUMSUM("special", 1, 0, 0, ROUGH(FILL_SPECIAL, -1, 1, 3, 9)),
     CUMSUM("integers", 0, 0, 0, TYPED(STK_I32, FILL_STEPS, -5, 5, 9, 3)),
+
+    CASE("any dtype", copy_to, ATTRS(0), INPUTS(ROUGH(FILL_STEPS, 0, 2, 4, 9)), .mains = ALL_DTYPES),
+    CASE("a row", copy_to, ATTRS(.copy_to = {3}), INPUTS(REAL(-1, 1, 9))),
+    CASE("much", copy_to, ATTRS(.copy_to = {1}), INPUTS(REAL(-1, 1, 301, 257))),
+    CASE("nothing", copy_to, ATTRS(.copy_to = {1}), INPUTS(REAL(-1, 1, 0, 3))),
+    CASE("one", all_reduce, ATTRS(0), INPUTS(REAL(-1, 1, 5, 7))),
+    CASE("two", all_reduce, ATTRS(0), INPUTS(REAL(1, 2, 301, 257), REAL(1, 2, 301, 257))),
+    CASE("a mean of three", all_reduce, ATTRS(.all_reduce = {1}), INPUTS(REAL(1, 2, 9), REAL(1, 2, 9), REAL(1, 2, 9)),
+         .loosen = 2),
+    CASE("special", all_reduce, ATTRS(0),
+         INPUTS(ROUGH(FILL_SPECIAL, -1, 1, 333), ROUGH(FILL_UNIFORM, -1, 1, 333), ROUGH(FILL_UNIFORM, -1, 1, 333)),
+         .loosen = 4),
+    CASE("nothing", all_reduce, ATTRS(.all_reduce = {1}), INPUTS(REAL(-1, 1, 0), REAL(-1, 1, 0))),
 };
 
 const case_list harness_cases_rows = LIST_OF(cases);

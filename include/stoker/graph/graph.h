@@ -162,6 +162,11 @@ STK_API stk_value stk_iota(stk_graph *graph, stk_dtype dtype, stk_shape shape, i
 STK_API stk_value stk_argmax(stk_value x, int axis, bool last);
 /* Sums of the elements up to each along the axis, itself included unless exclusive; from the end with reverse. */
 STK_API stk_value stk_cumsum(stk_value x, int axis, bool exclusive, bool reverse);
+/* x on another device of the program that the graph becomes, by number; its gradient is copied back. */
+STK_API stk_value stk_copy_to(stk_value x, int device);
+/* out[i], which lies where x[i] does, is the sum of x[0] to x[n-1] in this order, or their mean. At most 8, all of one
+ * type of floats. */
+STK_API void stk_all_reduce(const stk_value *x, int n, bool mean, stk_value *out);
 /* logits [N,C]; labels i32 [N], or f32 [N,C] of shares -> loss f32 [N]. smoothing moves that share of each label to all
  * classes alike. Here and below a label that is none of the C classes fails the run with STK_CORRUPT. */
 STK_API stk_value stk_cross_entropy_raw(stk_value logits, stk_value labels, double smoothing);

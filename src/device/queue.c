@@ -10,6 +10,12 @@ stk_status stk_queue_copy_now(stk_queue *queue, void *dst, const void *src, size
     return queues->finish(queue);
 }
 
+stk_status stk_queue_wait_for(stk_queue *queue, const stk_device *other, const stk_event *event)
+{
+    if (other->class == queue->device->class) return other->class->queues->wait(queue, event);
+    return other->class->queues->sync(event);
+}
+
 stk_status stk_queue_run_now(stk_queue *queue, const stk_entry *entries, int n_entries, int *i_failed)
 {
     const stk_queue_class *queues = queue->device->class->queues;

@@ -35,8 +35,10 @@ typedef struct stk_queue_class {
     stk_status (*open_event)(stk_device *device, stk_event **out);
     void (*close_event)(stk_event *event); /* accepts NULL */
     stk_status (*record)(stk_queue *queue, stk_event *event);
-    /* What is enqueued later starts after the event's last mark. */
+    /* What is enqueued later starts after the event's last mark. The event may be of another device of this kind. */
     stk_status (*wait)(stk_queue *queue, const stk_event *event);
+    /* Optional, for tests: a run begins, and what lies in arenas is no longer wanted. */
+    stk_status (*forget)(stk_queue *queue);
     /* The host waits until the event's last mark has passed. */
     stk_status (*sync)(const stk_event *event);
     /* The host waits until the queue is empty. */
@@ -48,6 +50,8 @@ extern const stk_queue_class stk_queue_class_host;
 
 /* Copies and waits. */
 stk_status stk_queue_copy_now(stk_queue *queue, void *dst, const void *src, size_t bytes, stk_copy_kind kind);
+/* The queue waits for another device's event; where their kinds differ, the host does. */
+stk_status stk_queue_wait_for(stk_queue *queue, const stk_device *other, const stk_event *event);
 /* Runs entries and waits, for tests and profiles: a capture that is launched once. */
 stk_status stk_queue_run_now(stk_queue *queue, const stk_entry *entries, int n_entries, int *i_failed);
 /* The device of a queue. Every queue starts with it. */

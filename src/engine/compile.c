@@ -18,16 +18,31 @@ static const char *why_left_out(const char *name, const stk_compile_options *opt
     return fuses && options->no_fuse ? "nothing is fused" : NULL;
 }
 
+/* The same of passes for several devices. */
+static const char *why_one_device(const char *name, const stk_engine *engine)
+{
+    bool places = !strcmp(name, "place") || !strcmp(name, "settle");
+    return places && engine->n_devices == 1 ? "there is one device" : NULL;
+}
+
+static bool shares_memory(const stk_engine *engine)
+{
+    bool all = true;
+    for (int d = 0; d < engine->n_devices; d++)
+        all &= engine->on[d].device->class->on_host;
+    return all;
+}
+
 static bool is_dumped(const char *name, const stk_compile_options *options)
 {
     const char *wanted = options->dump_after;
     return wanted && options->dump && (!strcmp(wanted, "all") || !strcmp(wanted, name));
 }
 
-static stk_status run_passes(const stk_named_pass *passes, stk_graph *graph, const stk_compile_options *options,
-                             const stk_device_caps *caps, int64_t n_micro, stk_recompute_report *recomputed)
+static stk_status run_passes(const stk_named_pass *passes, const stk_engine *engine, stk_graph *graph,
+                             const stk_compile_options *options, int64_t n_micro, stk_recompute_report *recomputed)
 {
-    stk_pass_options pass_options = {.caps = caps,
+    stk_pass_options pass_options = {.caps = engine->device->caps,
                                      .training = !options->inference,
                                      .compute = options->compute,
                                      .n_micro = n_micro,
@@ -37,9 +52,14 @@ static stk_status run_passes(const stk_named_pass *passes, stk_graph *graph, con
                                      .recompute = options->recompute,
                                      .recompute_most = options->recompute_most,
                                      .recompute_share = options->recompute_share,
-                                     .recompute_report = recomputed};
+                                     .recompute_report = recomputed,
+                                     .place = options->place,
+                                     .n_places = options->n_places,
+                                     .n_devices = engine->n_devices,
+                                     .shared_memory = shares_memory(engine)};
     for (int i = 0; passes[i].name; i++) {
         const char *why = why_left_out(passes[i].name, options);
+        if (!why) why = why_one_device(passes[i].name, engine);
         if (why && options->dump_after && !strcmp(options->dump_after, passes[i].name))
             return stk_fail(STK_NOT_FOUND, "there is no graph after the pass '%s', which is left out: %s",
                             passes[i].name, why);
@@ -70,7 +90,6 @@ static stk_status check_inputs(const stk_graph *graph, const stk_device *device)
 static stk_status find_kernels(stk_program *program)
 {
     const stk_graph *graph = program->graph;
-    stk_device *device = program->engine->device;
     stk_status status = STK_OK;
     stk_tensor_desc *desc = NULL;
     program->kernel = calloc((size_t)graph->n_nodes + 1, sizeof(*program->kernel));
@@ -79,6 +98,8 @@ static stk_status find_kernels(stk_program *program)
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         stk_op op = graph->node[i].op;
         if (op == STK_OP_input || op == STK_OP_variable) continue;
+        if (stk_dispatch_is_staged(program, i)) continue;
+        stk_device *device = stk_program_home(program, graph->node[i].first_out)->device;
         stk_op_call call = stk_graph_call(graph, i, desc, desc + graph->n_values + 64);
         STK_TRY(device->class->kernel(device, &call, &program->kernel[i]));
     }
@@ -90,7 +111,6 @@ done:
 /* A copy is a reshape to the same shape. */
 static stk_status find_copy_kernels(stk_program *program)
 {
-    stk_device *device = program->engine->device;
     const stk_plan *plan = &program->plan;
     program->copy_kernel = calloc((size_t)plan->n_copies + 1, sizeof(*program->copy_kernel));
     if (!program->copy_kernel) return stk_fail_memory((size_t)plan->n_copies * sizeof(*program->copy_kernel));
@@ -99,6 +119,7 @@ static stk_status find_copy_kernels(stk_program *program)
         stk_attrs attrs = stk_attrs_zero();
         attrs.shape = in.shape;
         stk_op_call call = {STK_OP_reshape, &attrs, 1, 1, &in, &out};
+        stk_device *device = stk_program_home(program, plan->copy[i].variable)->device;
         STK_RETURN_IF_ERROR(device->class->kernel(device, &call, &program->copy_kernel[i]));
     }
     return STK_OK;
@@ -116,7 +137,8 @@ static stk_status make_variables(stk_program *program)
         if (node->op != STK_OP_variable || program->plan_only) continue;
         int number;
         STK_RETURN_IF_ERROR(stk_variables_get(&program->engine->variables, node->name,
-                                              graph->value[node->first_out].desc, &node->attrs, &number));
+                                              graph->value[node->first_out].desc, graph->value[node->first_out].device,
+                                              &node->attrs, &number));
         program->variable[node->first_out] = number;
     }
     return STK_OK;
@@ -271,11 +293,11 @@ static void spread_plan(stk_program *program, size_t limit)
 static stk_status make_plan(stk_program *program, const stk_compile_options *options)
 {
     const stk_graph *graph = program->graph;
-    if (options->keep_packed) STK_RETURN_IF_ERROR(stk_packed_find(program));
+    if (options->keep_packed && program->engine->n_devices == 1) STK_RETURN_IF_ERROR(stk_packed_find(program));
     STK_RETURN_IF_ERROR(
         stk_plan_make(graph, program->kernel, program->packed.is_name, &program->parts, &program->plan));
     size_t limit = stk_compile_limit(options), variables = all_variable_bytes(program);
-    size_t arena = program->plan.arena_bytes, shared = program->engine->arena_bytes;
+    size_t arena = program->plan.arena_bytes, shared = program->engine->on[0].arena_bytes;
     STK_RETURN_IF_ERROR(count_entries(program));
     size_t needed = 2 * variables + (arena > shared ? arena : shared) + program->packed.bytes;
     needed += stk_program_own_bytes(program);
@@ -337,20 +359,23 @@ stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engin
     program->n_sides = engine->device->class->on_host ? 1 : STK_N_SIDES;
     STK_TRY(stk_graph_status(graph));
     STK_TRY(stk_micro_make(options->batch, options->micro, &program->micro));
-    STK_TRY(run_passes(passes, graph, options, engine->device->caps, program->micro.n, &program->recomputed));
+    STK_TRY(run_passes(passes, engine, graph, options, program->micro.n, &program->recomputed));
     if (program->micro.n > 1) STK_TRY(stk_parts_arrange(graph, &program->parts));
+    STK_TRY(stk_program_check_devices(program));
     STK_TRY(check_inputs(graph, engine->device));
     STK_TRY(find_kernels(program));
     STK_TRY(make_plan(program, options));
     STK_TRY(dump_plan(program, options));
     STK_TRY(check_limit(program, options));
+    STK_TRY(stk_program_check_device_limits(program, options));
     STK_TRY(find_copy_kernels(program));
     STK_TRY(make_variables(program));
     if (!options->plan_only) STK_TRY(stk_packed_alloc(program));
     STK_TRY(make_inputs(program));
     if (!options->plan_only) STK_TRY(list_entries(program));
+    if (!options->plan_only && engine->n_devices > 1) STK_TRY(stk_dispatch_new(program));
     stk_micro_bind(program);
-    if (!options->plan_only) STK_TRY(stk_engine_reserve(engine, stk_plan_placed_bytes(&program->plan)));
+    if (!options->plan_only) STK_TRY(stk_program_reserve(program));
     program->next = engine->programs;
     engine->programs = program;
     *out = program;

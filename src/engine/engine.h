@@ -1,6 +1,6 @@
-/* The engine: compiles graphs for one device and runs them. No data sets here, no files.
+/* The engine: compiles graphs for its devices and runs them. No data sets here, no files.
  *
- *   engine     device, variables (kept between runs, shared by name), one arena for all programs
+ *   engine     devices, variables (kept between runs, shared by name), one arena on each device for all programs
  *   program    a flat list of kernels with their pointers set; made by the passes and the plan
  *
  * Programs of one engine run one at a time and share the arena, since nothing in it outlives a run but the outputs.
@@ -10,12 +10,16 @@
  * be read before the next run of any program. On others a run is only enqueued: what goes in is copied, what comes out
  * is kept for the last STK_RUNS_KEPT runs, and the caller decides how many runs it stays ahead of what it has read.
  * Code that waits where it says "waits" is right for both.
+ *
+ * Of several devices the first one takes the inputs and gives the outputs; what "the device" is in this file is that
+ * one. Which nodes the others have is an option of compiling (passes/place.c).
  */
 #ifndef STK_ENGINE_ENGINE_H
 #define STK_ENGINE_ENGINE_H
 
 #include "device/device.h"
 #include "graph/graph.h"
+#include "graph/place.h"
 #include "stoker/train/optim.h"
 
 typedef struct stk_engine stk_engine;
@@ -23,6 +27,11 @@ typedef struct stk_program stk_program;
 
 /* seed: of the variables' first content. */
 stk_status stk_engine_open(const char *device, const stk_device_config *config, uint64_t seed, stk_engine **out);
+/* On n devices, 1 to STK_MOST_DEVICES, of any kinds; config: [n], or NULL. A kind that is named twice under one number
+ * is opened twice. */
+stk_status stk_engine_open_many(const char *const *device, const stk_device_config *config, int n, uint64_t seed,
+                                stk_engine **out);
+int stk_engine_n_devices(const stk_engine *engine);
 /* Frees its programs too. Accepts NULL. */
 void stk_engine_close(stk_engine *engine);
 const stk_device *stk_engine_device(const stk_engine *engine);
@@ -40,6 +49,10 @@ typedef struct stk_compile_options {
      * names the largest buffers. */
     size_t memory_limit_bytes;
     size_t reserved_bytes; /* of the limit: what others take of it, such as the input pipeline */
+    /* Of several devices: each one's, for its arena and variables; 0: none. */
+    size_t device_limit_bytes[STK_MOST_DEVICES];
+    const stk_place_mark *place; /* [n_places], borrowed during the call: layers that are not on device 0 */
+    int n_places;
     /* The graph is of `micro` rows, and a run takes `batch` rows in slices: inputs with dimensions are bound to the
      * whole batch along their first one. batch 0: no micro-batches. See passes/accumulate.c. */
     int64_t batch, micro;
@@ -118,7 +131,8 @@ const void *stk_program_output(const stk_program *program, const char *name, stk
 #define STK_UNCOUNTED_PROGRAM_BYTES ((size_t)2 << 20)
 
 typedef struct stk_program_info {
-    size_t arena_bytes, lower_bound_bytes; /* planned */
+    size_t arena_bytes, lower_bound_bytes; /* planned, of all devices */
+    size_t device_bytes[STK_MOST_DEVICES]; /* of each one's arena */
     size_t used_bytes;                     /* the highest byte that some kernel was given, as set up for running */
     size_t variable_bytes;                 /* of the whole engine; plan_only: of this program */
     size_t packed_bytes;                   /* of weights kept packed */
@@ -127,6 +141,7 @@ typedef struct stk_program_info {
     size_t program_bytes;
     size_t spread_bytes; /* gaps besides, in a small arena (passes/plan.h) */
     int n_entries, n_micro;
+    int n_segments;           /* several devices: launches in a run; else 0 */
     double flops, bytes;      /* of one run */
     int n_kept, n_recomputed; /* values of the forward pass that the backward pass reads; those made again for it */
     double recompute_flops;   /* what that takes, part of flops */

@@ -14,6 +14,7 @@ void stk_program_free(stk_program *program)
     const stk_queue_class *queues = program->engine->device->class->queues;
     for (int i = 0; i < STK_N_SIDES; i++)
         queues->release(program->capture[i]);
+    stk_dispatch_free(program);
     stk_transfer_free(program);
     stk_packed_drop(program);
     for (int32_t i = 0; program->kernel && i < program->graph->n_nodes; i++)
@@ -113,7 +114,10 @@ void *stk_program_locate(const stk_program *program, int32_t value, int i_side)
         if (program->transfer)
             return program->transfer->side[i_side].device + stk_io_block_find(&program->inputs, place->leaf);
         return (void *)program->input[place->leaf];
-    default: return program->engine->arena ? (char *)program->engine->arena + place->offset : no_elements;
+    default: {
+        void *arena = stk_program_home(program, value)->arena;
+        return arena ? (char *)arena + place->offset : no_elements;
+    }
     }
 }
 
@@ -148,7 +152,7 @@ static void set_pointers_of(stk_program *program, int e, int i_side)
     for (int j = 0; j < node->n_out; j++)
         out[j] = stk_program_locate(program, node->first_out + j, i_side);
     if (program->kernel[i].scratch_bytes)
-        args->scratch = (char *)program->engine->arena + program->plan.scratch_offset[i];
+        args->scratch = (char *)stk_program_home(program, node->first_out)->arena + program->plan.scratch_offset[i];
     if (program->packed.n && program->packed.of_node[i] >= 0)
         args->packed = stk_packed_locate(program, program->packed.of_node[i]);
 }
@@ -172,7 +176,8 @@ static stk_status set_pointers(stk_program *program)
     for (int s = 0; s < program->n_sides; s++) {
         for (int e = 0; e < program->n_entries; e++)
             set_pointers_of(program, e, s);
-        if (program->capture[s] && device->class->on_host) continue;
+        if (program->dispatch) STK_RETURN_IF_ERROR(stk_dispatch_capture(program, s));
+        if (program->dispatch || (program->capture[s] && device->class->on_host)) continue;
         queues->release(program->capture[s]);
         program->capture[s] = NULL;
         STK_RETURN_IF_ERROR(
@@ -200,11 +205,14 @@ static void trace_entry(const stk_program *program, int e, int64_t from, int64_t
 static stk_status launch_profiled(stk_program *program, int i_side, int *i_failed)
 {
     stk_queue *queue = program->engine->compute;
+    const stk_entry *entry = program->entry + i_side * program->n_entries;
+    if (program->dispatch) STK_RETURN_IF_ERROR(stk_dispatch_begin_alone(program));
     STK_RETURN_IF_ERROR(queue->device->class->queues->finish(queue));
     int64_t last = stk_clock_ns();
     for (int e = 0; e < program->n_entries; e++) {
         int64_t start = stk_clock_ns();
-        stk_status status = stk_queue_run_now(queue, &program->entry[i_side * program->n_entries + e], 1, i_failed);
+        stk_status status = program->dispatch ? stk_dispatch_run_alone(program, e, i_side, i_failed)
+                                              : stk_queue_run_now(queue, entry + e, 1, i_failed);
         if (status != STK_OK) {
             *i_failed = e;
             return status;
@@ -243,8 +251,9 @@ static stk_status launch(stk_program *program, int i_side)
     uint64_t *version = &program->engine->variables.version;
     int i_failed = -1;
     *version += program->updates;
-    stk_status status = program->profiling
-                            ? launch_profiled(program, i_side, &i_failed)
+    stk_status status = program->profiling ? launch_profiled(program, i_side, &i_failed)
+                        : program->dispatch
+                            ? stk_dispatch_launch(program, i_side, &i_failed)
                             : queue->device->class->queues->launch(queue, program->capture[i_side], &i_failed);
     /* What it writes it has packed again. */
     if (status == STK_OK) stk_packed_note_run(program);
@@ -259,6 +268,8 @@ stk_status stk_program_run(stk_program *program)
     if (program->dirty || program->arena_version != program->engine->arena_version)
         STK_RETURN_IF_ERROR(set_pointers(program));
     STK_RETURN_IF_ERROR(stk_packed_refresh(program));
+    const stk_queue_class *queues = program->engine->device->class->queues;
+    if (queues->forget) STK_RETURN_IF_ERROR(queues->forget(program->engine->compute));
     if (!program->transfer) return launch(program, 0);
     STK_RETURN_IF_ERROR(stk_transfer_begin(program, &i_side));
     STK_RETURN_IF_ERROR(launch(program, i_side));
@@ -279,7 +290,8 @@ stk_status stk_program_wait(stk_program *program, int n_back)
         return stk_fail(STK_INVALID, "the results of the run %d before the last are not kept", n_back);
     if (!t) return STK_OK;
     t->i_shown = t->n_runs - 1 - n_back;
-    return program->engine->device->class->queues->sync(t->slot[t->i_shown % STK_RUNS_KEPT].read);
+    STK_RETURN_IF_ERROR(program->engine->device->class->queues->sync(t->slot[t->i_shown % STK_RUNS_KEPT].read));
+    return program->dispatch ? stk_dispatch_failure(program) : STK_OK;
 }
 
 const void *stk_program_output(const stk_program *program, const char *name, stk_tensor_desc *desc)
@@ -304,10 +316,13 @@ stk_program_info stk_program_get_info(const stk_program *program)
                              .program_bytes = stk_program_own_bytes(program),
                              .spread_bytes = stk_plan_placed_bytes(&program->plan) - program->plan.arena_bytes,
                              .n_entries = program->n_entries,
+                             .n_segments = program->dispatch ? program->dispatch->n_segments : 0,
                              .n_micro = (int)program->micro.n,
                              .n_kept = program->recomputed.n_kept,
                              .n_recomputed = program->recomputed.n_dropped,
                              .recompute_flops = program->recomputed.flops * (double)program->micro.n};
+    size_t used[STK_MOST_DEVICES] = {0};
+    memcpy(info.device_bytes, program->plan.device_bytes, sizeof(info.device_bytes));
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         double times = (double)stk_program_times(program, i);
         if (times == 0) continue;
@@ -318,11 +333,15 @@ stk_program_info stk_program_get_info(const stk_program *program)
         for (int j = 0; j < node->n_out; j++) {
             const stk_planned_value *place = &program->plan.value[node->first_out + j];
             size_t end = place->offset + (stk_desc_bytes(graph->value[node->first_out + j].desc) + 63) / 64 * 64;
-            if (place->place == STK_PLACE_ARENA && end > info.used_bytes) info.used_bytes = end;
+            size_t *most = &used[graph->value[node->first_out + j].device];
+            if (place->place == STK_PLACE_ARENA && end > *most) *most = end;
         }
+        size_t *most = &used[graph->value[node->first_out].device];
         size_t end = program->plan.scratch_offset[i] + (program->kernel[i].scratch_bytes + 63) / 64 * 64;
-        if (program->kernel[i].scratch_bytes && end > info.used_bytes) info.used_bytes = end;
+        if (program->kernel[i].scratch_bytes && end > *most) *most = end;
     }
+    for (int d = 0; d < STK_MOST_DEVICES; d++)
+        info.used_bytes += used[d];
     info.used_bytes -= info.spread_bytes;
     return info;
 }

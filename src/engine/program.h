@@ -3,6 +3,7 @@
 #define STK_ENGINE_PROGRAM_H
 
 #include "device/queue.h"
+#include "engine/dispatch.h"
 #include "engine/engine.h"
 #include "engine/packed.h"
 #include "engine/transfer.h"
@@ -10,14 +11,21 @@
 #include "passes/passes.h"
 #include "passes/plan.h"
 
-struct stk_engine {
+typedef struct stk_home {
     stk_device *device;
     stk_queue *in, *compute, *out; /* copies to the device, runs, copies to the host */
-    stk_variables variables;
-    stk_packed_copies packed;
     void *arena;
     size_t arena_bytes;
-    uint64_t arena_version; /* grows when the arena moves: programs then set their pointers anew */
+} stk_home;
+
+struct stk_engine {
+    stk_device *device;            /* the first one, */
+    stk_queue *in, *compute, *out; /* and its queues */
+    stk_home on[STK_MOST_DEVICES];
+    int n_devices;
+    stk_variables variables;
+    stk_packed_copies packed;
+    uint64_t arena_version; /* grows when an arena moves: programs then set their pointers again */
     stk_program *programs;  /* a list */
 };
 
@@ -26,6 +34,9 @@ typedef struct stk_program_entry_info {
      * have the first numbers, kept weights. */
     int32_t node;
     int32_t i_micro; /* of the slice that it reads; 0 outside of the body */
+    /* Of several devices; else 0. It waits for entries wait[first_wait] .. wait[first_wait + n_waits - 1] of the
+     * program's dispatch. */
+    int32_t queue, first_wait, n_waits;
     int64_t time_ns; /* profiling */
 } stk_program_entry_info;
 
@@ -56,6 +67,7 @@ struct stk_program {
     char *values; /* what stk_program_set was given: the first values_bytes of the inputs' block */
     size_t values_bytes;
     stk_transfer *transfer; /* NULL on the host */
+    stk_dispatch *dispatch; /* of several devices; NULL for one */
     stk_parts parts;
     stk_micro micro;
     bool plan_only;
@@ -69,8 +81,13 @@ struct stk_program {
     struct stk_trace_kernel *about; /* by entry, made when first asked for: engine/profile.h */
 };
 
-/* Makes the arena at least that large. */
-stk_status stk_engine_reserve(stk_engine *engine, size_t bytes);
+/* Makes the device's arena at least that large. */
+stk_status stk_engine_reserve(stk_engine *engine, int i_device, size_t bytes);
+/* Where a value lies. */
+static inline const stk_home *stk_program_home(const stk_program *program, int32_t value)
+{
+    return &program->engine->on[program->graph->value[value].device];
+}
 /* Compiles by those passes, which a NULL name ends, without looking for what fits, see fit.c. Takes graph. */
 typedef struct stk_named_pass {
     const char *name;
@@ -106,6 +123,7 @@ static inline int64_t stk_program_times(const stk_program *program, int32_t node
 size_t stk_program_own_bytes(const stk_program *program);
 /* Of the variables that its graph has. */
 size_t stk_program_variable_bytes(const stk_program *program);
+size_t stk_program_variable_bytes_on(const stk_program *program, int i_device);
 /* Where a value lies for runs with that side of the inputs, in device memory. */
 void *stk_program_locate(const stk_program *program, int32_t value, int i_side);
 /* Nothing of the engine's is under way. */

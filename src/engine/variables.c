@@ -85,8 +85,9 @@ static stk_status fill(const stk_variables *all, const stk_variable *v, stk_init
     if (dtype != STK_F32 && dtype != STK_F64 && dtype != STK_I64 && dtype != STK_I32)
         return stk_fail(STK_UNSUPPORTED, "variable '%s': no first content for %s", v->name, stk_dtype_name(dtype));
     int64_t n_parts = f.n / PART < MOST_PARTS ? f.n / PART : MOST_PARTS;
-    if (n_parts > 1 && all->device->class->parallel)
-        all->device->class->parallel(all->device, (int)n_parts, fill_part, &f);
+    const stk_device *device = all->device[v->device];
+    if (n_parts > 1 && device->class->parallel)
+        device->class->parallel(device, (int)n_parts, fill_part, &f);
     else
         fill_part(&f, 0, 1);
     if (init.kind == STK_INIT_IDENTITY) make_identity(&f, v->desc.shape);
@@ -98,18 +99,20 @@ static stk_status give_content(const stk_variables *all, const stk_variable *v, 
     size_t bytes = stk_desc_bytes(v->desc);
     stk_init init = leaf->leaf.init;
     if (leaf->leaf.content)
-        return stk_queue_copy_now(all->queue, v->data, leaf->leaf.content, bytes, STK_COPY_TO_DEVICE);
+        return stk_queue_copy_now(all->queue[v->device], v->data, leaf->leaf.content, bytes, STK_COPY_TO_DEVICE);
     if (init.kind == STK_INIT_CONSTANT && init.a == 0) return STK_OK; /* It comes zeroed. */
-    if (all->device->class->on_host) return fill(all, v, init, v->data);
+    if (all->device[v->device]->class->on_host) return fill(all, v, init, v->data);
     void *content = malloc(bytes + 1);
     if (!content) return stk_fail_memory(bytes);
     stk_status status = fill(all, v, init, content);
-    if (status == STK_OK) status = stk_queue_copy_now(all->queue, v->data, content, bytes, STK_COPY_TO_DEVICE);
+    if (status == STK_OK)
+        status = stk_queue_copy_now(all->queue[v->device], v->data, content, bytes, STK_COPY_TO_DEVICE);
     free(content);
     return status;
 }
 
-static stk_status add_variable(stk_variables *all, const char *name, stk_tensor_desc desc, const stk_attrs *leaf)
+static stk_status add_variable(stk_variables *all, const char *name, stk_tensor_desc desc, int i_device,
+                               const stk_attrs *leaf)
 {
     if (all->n == all->capacity) {
         int grown = all->capacity ? 2 * all->capacity : 64;
@@ -118,12 +121,13 @@ static stk_status add_variable(stk_variables *all, const char *name, stk_tensor_
         all->variable = p;
         all->capacity = grown;
     }
-    stk_variable v = {.name = strdup(name), .desc = desc, .trainable = leaf->leaf.trainable};
+    stk_device *device = all->device[i_device];
+    stk_variable v = {.name = strdup(name), .desc = desc, .device = i_device, .trainable = leaf->leaf.trainable};
     if (!v.name) return stk_fail_memory(strlen(name));
-    stk_status status = all->device->class->alloc(all->device, stk_desc_bytes(desc), STK_MEMORY_ZEROED, &v.data);
+    stk_status status = device->class->alloc(device, stk_desc_bytes(desc), STK_MEMORY_ZEROED, &v.data);
     if (status == STK_OK) status = give_content(all, &v, leaf);
     if (status != STK_OK) {
-        if (v.data) all->device->class->free(all->device, v.data, stk_desc_bytes(desc));
+        if (v.data) device->class->free(device, v.data, stk_desc_bytes(desc));
         free(v.name);
         return status;
     }
@@ -139,8 +143,8 @@ int stk_variables_find(const stk_variables *variables, const char *name)
     return -1;
 }
 
-stk_status stk_variables_get(stk_variables *variables, const char *name, stk_tensor_desc desc, const stk_attrs *leaf,
-                             int *out)
+stk_status stk_variables_get(stk_variables *variables, const char *name, stk_tensor_desc desc, int device,
+                             const stk_attrs *leaf, int *out)
 {
     int i = stk_variables_find(variables, name);
     if (i >= 0) {
@@ -150,19 +154,31 @@ stk_status stk_variables_get(stk_variables *variables, const char *name, stk_ten
             return stk_fail(STK_MISMATCH, "variable '%s' is %s here and %s in another graph", name,
                             stk_desc_text(desc, a), stk_desc_text(v->desc, b));
         }
+        if (v->device != device)
+            return stk_fail(STK_MISMATCH, "variable '%s' is on device %d here and on device %d in another graph", name,
+                            device, v->device);
         *out = i;
         return STK_OK;
     }
-    STK_RETURN_IF_ERROR(add_variable(variables, name, desc, leaf));
+    STK_RETURN_IF_ERROR(add_variable(variables, name, desc, device, leaf));
     *out = variables->n - 1;
     return STK_OK;
+}
+
+size_t stk_variables_bytes_on(const stk_variables *variables, int device)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < variables->n; i++)
+        if (variables->variable[i].device == device) bytes += stk_desc_bytes(variables->variable[i].desc);
+    return bytes;
 }
 
 void stk_variables_free(stk_variables *variables)
 {
     for (int i = 0; i < variables->n; i++) {
         stk_variable *v = &variables->variable[i];
-        variables->device->class->free(variables->device, v->data, stk_desc_bytes(v->desc));
+        stk_device *device = variables->device[v->device];
+        device->class->free(device, v->data, stk_desc_bytes(v->desc));
         free(v->name);
     }
     free(variables->variable);

@@ -1,14 +1,16 @@
 /* The passes: each rewrites a graph in place, is one file with one function, and may be left out, printed and tested
  * alone. The engine runs them in this order:
  *
- *   unpack_pixels (off the host) -> autocast (16 bits only) -> loss_scale (f16, or on_nan: skip)
- *     -> inference (evaluation only) -> fuse_norm_relu -> accumulate -> autodiff -> simplify
- *     -> fuse_loss -> carry -> remask -> recompute -> decompose -> fuse_residual -> fuse_epilogue -> fuse -> plan
+ *   unpack_pixels (off the host) -> place (several devices) -> autocast (16 bits only)
+ *     -> loss_scale (f16, or on_nan: skip) -> inference (evaluation only) -> fuse_norm_relu -> accumulate -> autodiff -> simplify
+ *     -> fuse_loss -> carry -> remask -> recompute -> decompose -> fuse_residual -> fuse_epilogue -> fuse
+ *     -> settle (several devices) -> plan
  *
  * What not every device can do (fused epilogues, sums in place, ...) a pass makes only where the device's capabilities
  * say so (device.h).
  *
  * unpack_pixels   images arrive as u8, and are normalised in the step; first, since it changes what inputs are
+ * place           a device for every value, copies between devices; before autodiff: the gradient of a copy is one
  * autocast        16-bit products and activations, f32 for the rest; before all that reads dtypes
  * loss_scale      a larger loss for 16-bit gradients, and skipped steps; before autodiff, which ends their marks
  * inference       batch norm by running statistics, no dropout, no updates; after autocast, which knows batch norms
@@ -23,7 +25,8 @@
  * decompose       what the device lacks becomes primitives; after recompute, which chooses among whole ops
  * fuse_residual   batch norm with the sum and the ReLU behind it, and their gradients, as one; before fuse
  * fuse_epilogue   a matmul or convolution adds the bias behind it, a convolution does the ReLU; before fuse
- * fuse            element-wise groups, with a reduction behind, become one node each; nothing rewrites behind it
+ * fuse            element-wise groups, with a reduction behind, become one node each; settle alone adds nodes behind it
+ * settle          devices for what the other passes made, and copies; after all of them
  * plan            gives each value a place; not a rewriting, see plan.h
  */
 #ifndef STK_PASSES_PASSES_H
@@ -31,6 +34,7 @@
 
 #include "device/device.h"
 #include "graph/graph.h"
+#include "graph/place.h"
 #include "stoker/train/optim.h"
 
 /* What pass_recompute did. */
@@ -51,7 +55,10 @@ typedef struct stk_pass_options {
     double recompute_share;                /* auto: 0, or the share of the step's cost that it may take */
     stk_recompute_report *recompute_report; /* NULL: not wanted */
     stk_loss_scale loss_scale;              /* filled; AUTO counts as NONE */
-    bool skip_nonfinite; /* loss_scale: a step whose gradients are not finite is skipped, whatever the scale */
+    bool skip_nonfinite;         /* loss_scale: a step whose gradients are not finite is skipped, whatever the scale */
+    const stk_place_mark *place; /* [n_places]; of place */
+    int n_places, n_devices;
+    bool shared_memory; /* of settle: kernels of one device reach the memory of the others */
 } stk_pass_options;
 
 static inline const stk_device_caps *stk_pass_caps(const stk_pass_options *options)
@@ -63,6 +70,7 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
 
 #define STK_PASS_LIST(X)                                                                                               \
     X(unpack_pixels)                                                                                                   \
+    X(place)                                                                                                           \
     X(autocast)                                                                                                        \
     X(loss_scale)                                                                                                      \
     X(inference)                                                                                                       \
@@ -77,7 +85,8 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
     X(decompose)                                                                                                       \
     X(fuse_residual)                                                                                                   \
     X(fuse_epilogue)                                                                                                   \
-    X(fuse)
+    X(fuse)                                                                                                            \
+    X(settle)
 
 #define X(name) stk_status pass_##name(stk_graph *graph, const stk_pass_options *options);
 STK_PASS_LIST(X)

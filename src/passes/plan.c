@@ -22,6 +22,7 @@ typedef struct planner {
     int32_t *update_of; /* by value: the variable that it becomes; -1: none */
     buffer *buffer;
     int32_t n_buffers;
+    bool many; /* devices; plan->order is set */
 } planner;
 
 static bool is_leaf(const stk_node *node)
@@ -67,6 +68,23 @@ static int32_t add_buffer(planner *p, size_t bytes, int32_t first, int32_t last,
     return p->n_buffers++;
 }
 
+/* With several devices: whether all that touches the memory so far, node i aside, happens before node i. */
+static bool is_alone(const planner *p, int32_t i, const stk_planned_value *memory)
+{
+    const stk_plan *plan = p->plan;
+    for (int32_t k = 0; p->many && k < i; k++) {
+        const stk_node *node = &p->graph->node[k];
+        if (plan->skipped[k] || stk_plan_before(&plan->order, k, i)) continue;
+        for (int j = 0; j < node->n_in + node->n_out; j++) {
+            int32_t v = j < node->n_in ? node->in[j] : node->first_out + j - node->n_in;
+            const stk_planned_value *other = &plan->value[v];
+            if (other->place == memory->place && other->leaf == memory->leaf && other->buffer == memory->buffer)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* True when output o of node i may be made in the memory of the variable that it updates: no reader comes later, and a
  * reader in this very node allows it. Names of the variable's memory count as readers through last_use. */
 static bool update_in_place(const planner *p, int32_t i, int o, int32_t variable)
@@ -80,7 +98,7 @@ static bool update_in_place(const planner *p, int32_t i, int o, int32_t variable
         read_here = true;
         allowed &= j < 32 && o < 8 && (p->kernel[i].in_place[o] >> j & 1);
     }
-    return !read_here || allowed;
+    return (!read_here || allowed) && is_alone(p, i, &(stk_planned_value){STK_PLACE_VARIABLE, variable, -1, 0});
 }
 
 /* What is there from the start of the first micro-batch on. */
@@ -112,6 +130,8 @@ static int find_dying_input(const planner *p, int32_t i, int o, const bool *take
             once &= k == j || p->plan->value[node->in[k]].place != STK_PLACE_ARENA ||
                     p->plan->value[node->in[k]].buffer != in->buffer;
         if (!once || b->last != i || b->bytes != bytes) continue;
+        if (graph->value[node->in[j]].device != graph->value[node->first_out + o].device || !is_alone(p, i, in))
+            continue;
         if (best < 0 || holds_sum(p, node->in[j])) best = j;
     }
     return best;
@@ -185,6 +205,103 @@ static stk_status list_copies(planner *p)
     return STK_OK;
 }
 
+/* --- several devices --- */
+
+static int32_t count_devices(const stk_graph *graph)
+{
+    int32_t most = 0;
+    for (int32_t v = 0; v < graph->n_values; v++)
+        if (graph->value[v].device > most) most = graph->value[v].device;
+    return most + 1;
+}
+
+/* What place_node will skip. */
+static stk_status order_nodes(planner *p)
+{
+    const stk_graph *graph = p->graph;
+    bool *skipped = calloc((size_t)graph->n_nodes + 1, sizeof(*skipped));
+    if (!skipped) return stk_fail_memory((size_t)graph->n_nodes);
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        skipped[i] = is_leaf(node) || (is_name(p, node) && p->update_of[node->first_out] < 0);
+    }
+    stk_status status = stk_plan_order_make(graph, skipped, &p->plan->order);
+    free(skipped);
+    return status;
+}
+
+static void note_user(const planner *p, const stk_plan_use *use, int32_t value, int32_t node)
+{
+    const stk_planned_value *v = &p->plan->value[value];
+    if (v->place == STK_PLACE_ARENA) use[v->buffer].user[node / 64] |= (uint64_t)1 << (node % 64);
+}
+
+/* user: [n_buffers][n_words], zeroed. */
+static void find_users(const planner *p, stk_plan_use *use, uint64_t *user)
+{
+    const stk_graph *graph = p->graph;
+    for (int32_t k = 0; k < p->n_buffers; k++) {
+        const buffer *b = &p->buffer[k];
+        int32_t device = b->value < 0 ? stk_plan_queue(graph, b->first) : graph->value[b->value].device;
+        use[k] = (stk_plan_use){device, user + (size_t)k * (size_t)p->plan->order.n_words};
+        use[k].user[b->first / 64] |= (uint64_t)1 << (b->first % 64);
+    }
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        for (int j = 0; !p->plan->skipped[i] && j < node->n_in; j++)
+            note_user(p, use, node->in[j], i);
+        for (int j = 0; !p->plan->skipped[i] && j < node->n_out; j++)
+            note_user(p, use, node->first_out + j, i);
+    }
+}
+
+/* The bound is that of each device's buffers as if the nodes ran in their order, which they may. */
+static stk_status find_bounds(const planner *p, const stk_plan_use *use)
+{
+    stk_plan *plan = p->plan;
+    buffer *own = malloc(((size_t)p->n_buffers + 1) * sizeof(*own));
+    stk_status status = own ? STK_OK : stk_fail_memory((size_t)p->n_buffers * sizeof(*own));
+    for (int32_t d = plan->n_devices - 1; d >= 0 && status == STK_OK; d--) {
+        int32_t n = 0;
+        size_t bound;
+        for (int32_t k = 0; k < p->n_buffers; k++)
+            if (use[k].device == d) own[n++] = p->buffer[k];
+        status = stk_plan_find_bound(own, n, p->graph->n_nodes, &bound, &plan->peak_node);
+        if (status == STK_OK) plan->lower_bound_bytes += bound;
+    }
+    free(own);
+    return status;
+}
+
+static stk_status pack_devices(planner *p)
+{
+    stk_plan *plan = p->plan;
+    size_t n = (size_t)p->n_buffers + 1;
+    stk_plan_use *use = calloc(n, sizeof(*use));
+    uint64_t *user = calloc(n * (size_t)plan->order.n_words, sizeof(*user));
+    stk_status status = STK_OK;
+    if (!use || !user) STK_TRY(stk_fail_memory(n * (size_t)plan->order.n_words * sizeof(*user)));
+    find_users(p, use, user);
+    STK_TRY(find_bounds(p, use));
+    STK_TRY(stk_plan_pack_ordered(p->buffer, p->n_buffers, use, &plan->order, plan->device_bytes));
+    for (int32_t d = 0; d < plan->n_devices; d++)
+        plan->arena_bytes += plan->device_bytes[d];
+done:
+    free(use);
+    free(user);
+    return status;
+}
+
+static stk_status pack_one(planner *p)
+{
+    stk_plan *plan = p->plan;
+    STK_RETURN_IF_ERROR(
+        stk_plan_find_bound(p->buffer, p->n_buffers, p->graph->n_nodes, &plan->lower_bound_bytes, &plan->peak_node));
+    STK_RETURN_IF_ERROR(stk_plan_pack(p->buffer, p->n_buffers, plan->lower_bound_bytes, &plan->arena_bytes));
+    plan->device_bytes[0] = plan->arena_bytes;
+    return STK_OK;
+}
+
 static void write_offsets(stk_plan *plan)
 {
     for (int32_t v = 0; v < plan->n_values; v++)
@@ -214,7 +331,7 @@ void stk_plan_spread(size_t gap, size_t room, stk_plan *plan)
     size_t values = 0;
     for (int32_t i = 0; i < plan->n_buffers; i++)
         if (plan->buffer[i].value >= 0) values += plan->buffer[i].bytes;
-    if (!gap || values > STK_PLAN_SPREAD_BYTES || spread(plan, gap, false) > room) return;
+    if (!gap || plan->n_devices > 1 || values > STK_PLAN_SPREAD_BYTES || spread(plan, gap, false) > room) return;
     plan->spread_bytes = spread(plan, gap, true);
     write_offsets(plan);
 }
@@ -226,7 +343,7 @@ stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const
     size_t n_values = (size_t)graph->n_values + 1, n_nodes = (size_t)graph->n_nodes + 1;
     planner p = {.graph = graph, .kernel = kernel, .is_name = is_name, .plan = out};
     if (parts) p.parts = *parts;
-    *out = (stk_plan){.n_values = graph->n_values, .n_nodes = graph->n_nodes};
+    *out = (stk_plan){.n_values = graph->n_values, .n_nodes = graph->n_nodes, .n_devices = count_devices(graph)};
     out->value = calloc(n_values, sizeof(*out->value));
     out->scratch_offset = calloc(n_nodes, sizeof(*out->scratch_offset));
     out->skipped = calloc(n_nodes, sizeof(*out->skipped));
@@ -236,11 +353,12 @@ stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const
     if (!out->value || !out->scratch_offset || !out->skipped || !p.last_use || !p.update_of || !p.buffer)
         STK_TRY(stk_fail_memory(n_values * sizeof(*p.buffer)));
     find_last_uses(&p);
+    p.many = out->n_devices > 1;
+    if (p.many) STK_TRY(order_nodes(&p));
     for (int32_t i = 0; i < graph->n_nodes; i++)
         STK_TRY(place_node(&p, i));
     STK_TRY(list_copies(&p));
-    STK_TRY(stk_plan_find_bound(p.buffer, p.n_buffers, graph->n_nodes, &out->lower_bound_bytes, &out->peak_node));
-    STK_TRY(stk_plan_pack(p.buffer, p.n_buffers, out->lower_bound_bytes, &out->arena_bytes));
+    STK_TRY(p.many ? pack_devices(&p) : pack_one(&p));
 done:
     free(p.last_use);
     free(p.update_of);
@@ -258,6 +376,7 @@ void stk_plan_free(stk_plan *plan)
     free(plan->skipped);
     free(plan->copy);
     free(plan->buffer);
+    stk_plan_order_free(&plan->order);
     *plan = (stk_plan){0};
 }
 

@@ -5,6 +5,8 @@
  * the kernel says it can; an update may write straight into its variable once no reader of the old content is left;
  * a reshape is a second name for the same memory, and so is the sum of what was added to a carry in place. What remains
  * is packed into the arena (plan_offsets.h).
+ * With several devices each has an arena and a queue, and memory is used again only by what happens before what
+ * (plan_order.h); node numbers are then but one order of many.
  */
 #ifndef STK_PASSES_PLAN_H
 #define STK_PASSES_PLAN_H
@@ -12,6 +14,7 @@
 #include "device/device.h"
 #include "graph/graph.h"
 #include "passes/parts.h"
+#include "passes/plan_order.h"
 
 typedef enum stk_place { STK_PLACE_ARENA, STK_PLACE_VARIABLE, STK_PLACE_INPUT } stk_place;
 
@@ -19,7 +22,7 @@ typedef struct stk_planned_value {
     stk_place place;
     int32_t leaf;   /* VARIABLE, INPUT: the value id of the leaf whose memory it is */
     int32_t buffer; /* ARENA: values with the same number share memory */
-    size_t offset;  /* ARENA: in bytes */
+    size_t offset;  /* ARENA: in bytes, in that of the value's device */
 } stk_planned_value;
 
 /* variable = value at the end of a run, where the value could not be made in place. */
@@ -36,10 +39,13 @@ typedef struct stk_plan {
     stk_planned_copy *copy;
     struct stk_plan_buffer *buffer; /* plan_offsets.h; [n_buffers] */
     int32_t n_buffers;
-    size_t arena_bytes;       /* the peak */
-    size_t spread_bytes;      /* that buffers lie in instead, once they are spread; else 0 */
-    size_t lower_bound_bytes; /* most bytes alive at once: no packing can do with less */
-    int32_t peak_node;        /* where they are */
+    size_t arena_bytes; /* the peak; of all devices */
+    int32_t n_devices;
+    size_t device_bytes[STK_MOST_DEVICES]; /* of each device's arena; they add up to arena_bytes */
+    stk_plan_order order;                  /* of several devices; else empty */
+    size_t spread_bytes;                   /* that buffers lie in instead, once they are spread; else 0 */
+    size_t lower_bound_bytes;              /* most bytes alive at once: no packing can do with less */
+    int32_t peak_node;                     /* where they are */
 } stk_plan;
 
 /* kernel[n_nodes]: the answers of the device, read for in_place and scratch_bytes; leaves are not looked at. is_name:

@@ -28,6 +28,7 @@ static void print_value(const stk_plan *plan, const stk_graph *graph, int32_t v,
         const stk_plan_buffer *buffer = &plan->buffer[value->buffer];
         stk_text_add(out, "bytes %zu to %zu, alive from node %d to %d", value->offset, value->offset + buffer->bytes,
                      (int)buffer->first, (int)buffer->last);
+        if (graph->value[v].device) stk_text_add(out, ", on device %d", (int)graph->value[v].device);
         if (buffer->value != v) stk_text_add(out, ", with v%d", (int)buffer->value);
     } else {
         const stk_node *leaf = &graph->node[graph->value[value->leaf].node];

@@ -25,14 +25,33 @@ void awkward_set_free(size_t bytes)
 
 /* --- opening --- */
 
+static stk_once once = STK_ONCE_INIT;
+static stk_mutex shared_lock;
+static stk_cond shared_changed;
+static stk_status shared_status;
+static awkward_clock shared_known; /* guarded by shared_lock, as is: */
+static int n_queues;
+
+int awkward_next_queue(void)
+{
+    stk_mutex_lock(&shared_lock);
+    int i = n_queues++ % AWKWARD_MOST_QUEUES;
+    stk_mutex_unlock(&shared_lock);
+    return i;
+}
+
+static void make_shared(void)
+{
+    shared_status = stk_mutex_init(&shared_lock);
+    if (shared_status == STK_OK) shared_status = stk_cond_init(&shared_changed);
+}
+
 static void close_awkward(stk_device *base)
 {
     awkward_device *device = (awkward_device *)base;
     stk_device_close(device->reference);
     if (device->inside) munmap(device->inside, SPACE_BYTES);
     if (device->outside) munmap(device->outside, SPACE_BYTES);
-    stk_cond_destroy(&device->changed);
-    stk_mutex_destroy(&device->lock);
     free(device->block);
     free(device->access);
     free(device);
@@ -52,8 +71,11 @@ static stk_status open_awkward(const stk_device_config *config, stk_device **out
     stk_status status = STK_OK;
     if (!device || fd < 0 || ftruncate(fd, (off_t)SPACE_BYTES)) STK_TRY(stk_fail_memory(SPACE_BYTES));
     device->base = (stk_device){.class = &awkward_class, .caps = chosen_caps, .n_threads = 1};
-    STK_TRY(stk_mutex_init(&device->lock));
-    STK_TRY(stk_cond_init(&device->changed));
+    stk_once_run(&once, make_shared);
+    STK_TRY(shared_status);
+    device->lock = &shared_lock;
+    device->changed = &shared_changed;
+    device->known = &shared_known;
     device->inside = map(fd, PROT_READ | PROT_WRITE);
     device->outside = map(fd, PROT_NONE);
     if (!device->inside || !device->outside) STK_TRY(stk_fail_memory(SPACE_BYTES));
@@ -96,7 +118,7 @@ static stk_status alloc_memory(stk_device *base, size_t bytes, stk_memory_kind k
     awkward_device *device = (awkward_device *)base;
     stk_status status = STK_OK;
     int i = 0;
-    stk_mutex_lock(&device->lock);
+    stk_mutex_lock(device->lock);
     while (i < device->n_blocks && !(device->block[i].is_free && room_of(device, i) > bytes))
         i++;
     if (i == device->n_blocks) STK_TRY(add_block(device, bytes, &i));
@@ -107,7 +129,7 @@ static stk_status alloc_memory(stk_device *base, size_t bytes, stk_memory_kind k
     memset(device->inside + block->offset, kind == STK_MEMORY_ZEROED ? 0 : AWKWARD_POISON, bytes);
     *out = device->outside + block->offset;
 done:
-    stk_mutex_unlock(&device->lock);
+    stk_mutex_unlock(device->lock);
     return status;
 }
 
@@ -127,12 +149,12 @@ static int find_block(const awkward_device *device, size_t offset)
 static void free_memory(stk_device *base, void *p, size_t bytes)
 {
     awkward_device *device = (awkward_device *)base;
-    stk_mutex_lock(&device->lock);
+    stk_mutex_lock(device->lock);
     awkward_block *block = &device->block[find_block(device, (size_t)((char *)p - device->outside))];
     if (block->offset != (size_t)((char *)p - device->outside) || block->bytes != bytes || block->is_free) abort();
     memset(device->inside + block->offset, AWKWARD_POISON, bytes);
     block->is_free = true;
-    stk_mutex_unlock(&device->lock);
+    stk_mutex_unlock(device->lock);
 }
 
 bool awkward_owns(const awkward_device *device, const void *p, size_t bytes)
@@ -146,23 +168,23 @@ void *awkward_translate(awkward_device *device, const void *outside, size_t byte
     const char *p = outside;
     if (p < device->outside || p >= device->outside + SPACE_BYTES) return NULL;
     size_t offset = (size_t)(p - device->outside);
-    stk_mutex_lock(&device->lock);
+    stk_mutex_lock(device->lock);
     bool is_alive = device->n_blocks > 0;
     if (is_alive) {
         const awkward_block *block = &device->block[find_block(device, offset)];
         is_alive = !block->is_free && offset >= block->offset && offset + bytes <= block->offset + block->bytes;
     }
-    stk_mutex_unlock(&device->lock);
+    stk_mutex_unlock(device->lock);
     return is_alive ? device->inside + offset : NULL;
 }
 
 void awkward_poison_arenas(awkward_device *device)
 {
-    stk_mutex_lock(&device->lock);
+    stk_mutex_lock(device->lock);
     for (int i = 0; i < device->n_blocks; i++)
         if (!device->block[i].is_free && device->block[i].kind == STK_MEMORY_SCRATCH)
             memset(device->inside + device->block[i].offset, AWKWARD_POISON, device->block[i].bytes);
-    stk_mutex_unlock(&device->lock);
+    stk_mutex_unlock(device->lock);
 }
 
 static stk_status alloc_host(stk_device *device, size_t bytes, void **out)

@@ -1,13 +1,15 @@
 /* A device that is as unlike the host as a device may be, to show what assumes host memory or work done at once:
  *
  *   memory     its addresses mean nothing to the host: reading or writing there is a fault. Memory for variables is
- *              zeroed, arenas are poison, before each launch again; freed memory is poison
+ *              zeroed, arenas are poison, before each run again; freed memory is poison
  *   queues     a thread each, which starts every piece of work a random little later than it could
  *   kernels    the reference device's, so that bits are comparable; what one will write is poison until then
  *   caps       what awkward_set_caps says; kernels of anything else are refused
  *   checks     copies and kernels whose addresses are not of living memory on the right side fail, and so does work
  *              of two queues on the same memory that no event orders: awkward_order.c
  *
+ * "awkward:1" is another one, with memory and queues of its own. They have one lock, since queues of one wait for
+ * events of another.
  * It is found by name ("awkward") after awkward_add(), in tests only: no list names it, and no library holds it.
  */
 #ifndef STK_TESTS_AWKWARD_H
@@ -34,7 +36,7 @@ typedef struct awkward_block {
     bool is_free;
 } awkward_block;
 
-enum { AWKWARD_MOST_QUEUES = 16 };
+enum { AWKWARD_MOST_QUEUES = 64 };
 
 /* What has been done before: of each queue the number of pieces of work. */
 typedef struct awkward_clock {
@@ -55,13 +57,12 @@ typedef struct awkward_device {
     char *outside, *inside; /* the same memory: what the device gives out, unreadable, and what its threads use */
     awkward_block *block;   /* guarded by lock, as all that follows; sorted by offset */
     int n_blocks, capacity;
-    size_t end; /* of the last block */
-    stk_mutex lock;
-    stk_cond changed;  /* work was enqueued, or done */
+    size_t end;        /* of the last block */
+    stk_mutex *lock;   /* of all such devices */
+    stk_cond *changed; /* work was enqueued, or done */
     stk_status failed; /* the first failure of any work */
     char error[512];
-    int n_queues;        /* that were ever opened */
-    awkward_clock known; /* to the host, which waited for it */
+    awkward_clock *known; /* to the host, which waited for it; of all devices */
     awkward_access *access;
     int n_accesses, access_capacity;
 } awkward_device;
@@ -74,6 +75,8 @@ void *awkward_translate(awkward_device *device, const void *outside, size_t byte
 bool awkward_owns(const awkward_device *device, const void *p, size_t bytes);
 void awkward_poison_arenas(awkward_device *device);
 
+/* A number for a new queue, of whichever of the devices. */
+int awkward_next_queue(void);
 /* One more piece of work of queue i_queue, behind what clock says: *clock is it from now on. The lock is held. */
 void awkward_begin_work(awkward_device *device, int i_queue, awkward_clock *clock);
 /* The work touches n bytes of the device: false where another queue does, and nothing says which one is first. The lock

@@ -17,14 +17,14 @@ static void forget_known(awkward_device *device)
     int n = 0;
     for (int i = 0; i < device->n_accesses; i++) {
         const awkward_access *a = &device->access[i];
-        if (device->known.n[a->i_queue] < a->number) device->access[n++] = *a;
+        if (device->known->n[a->i_queue] < a->number) device->access[n++] = *a;
     }
     device->n_accesses = n;
 }
 
 void awkward_begin_work(awkward_device *device, int i_queue, awkward_clock *clock)
 {
-    awkward_join(clock, &device->known);
+    awkward_join(clock, device->known);
     clock->n[i_queue]++;
     forget_known(device);
 }

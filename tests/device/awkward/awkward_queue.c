@@ -20,7 +20,7 @@ struct stk_capture {
     void **pointers;
 };
 
-typedef enum job_kind { JOB_COPY, JOB_LAUNCH, JOB_RECORD, JOB_WAIT } job_kind;
+typedef enum job_kind { JOB_COPY, JOB_LAUNCH, JOB_RECORD, JOB_WAIT, JOB_FORGET } job_kind;
 
 typedef struct job {
     struct job *next;
@@ -62,8 +62,6 @@ static void delay(awkward_queue *queue)
 
 static stk_status launch_now(awkward_queue *queue, const stk_capture *capture)
 {
-    /* A profile launches a program's kernels one by one, and between them the arena stays. */
-    if (capture->n_entries > 1) awkward_poison_arenas(device_of(&queue->base));
     for (int i = 0; i < capture->n_entries; i++) {
         const stk_entry *entry = &capture->entry[i];
         delay(queue);
@@ -75,6 +73,7 @@ static stk_status launch_now(awkward_queue *queue, const stk_capture *capture)
 static stk_status do_job(awkward_queue *queue, const job *j)
 {
     delay(queue);
+    if (j->kind == JOB_FORGET) awkward_poison_arenas(device_of(&queue->base));
     if (j->kind == JOB_COPY) memcpy(j->dst, j->src, j->bytes);
     return j->kind == JOB_LAUNCH ? launch_now(queue, j->capture) : STK_OK;
 }
@@ -85,11 +84,11 @@ static void work_off(awkward_queue *queue, job *j)
     awkward_device *device = device_of(&queue->base);
     stk_status status = STK_OK;
     while (j->kind == JOB_WAIT && j->awaited->n_passed < j->mark)
-        stk_cond_wait(&device->changed, &device->lock);
+        stk_cond_wait(device->changed, device->lock);
     if (device->failed == STK_OK) {
-        stk_mutex_unlock(&device->lock);
+        stk_mutex_unlock(device->lock);
         status = do_job(queue, j);
-        stk_mutex_lock(&device->lock);
+        stk_mutex_lock(device->lock);
     }
     if (status != STK_OK && device->failed == STK_OK) {
         device->failed = status;
@@ -102,12 +101,12 @@ static void run_queue(void *p)
 {
     awkward_queue *queue = p;
     awkward_device *device = device_of(&queue->base);
-    stk_mutex_lock(&device->lock);
+    stk_mutex_lock(device->lock);
     while (true) {
         job *j = queue->first;
         if (!j && queue->is_closing) break;
         if (!j) {
-            stk_cond_wait(&device->changed, &device->lock);
+            stk_cond_wait(device->changed, device->lock);
             continue;
         }
         queue->first = j->next;
@@ -115,9 +114,9 @@ static void run_queue(void *p)
         work_off(queue, j);
         queue->is_busy = false;
         free(j);
-        stk_cond_broadcast(&device->changed);
+        stk_cond_broadcast(device->changed);
     }
-    stk_mutex_unlock(&device->lock);
+    stk_mutex_unlock(device->lock);
 }
 
 /* --- enqueueing; the lock is held --- */
@@ -169,9 +168,9 @@ static stk_status enqueue(stk_queue *base, job content)
     job *j = malloc(sizeof(*j));
     if (!j) return stk_fail_memory(sizeof(*j));
     *j = content;
-    stk_mutex_lock(&device->lock);
+    stk_mutex_lock(device->lock);
     if (!order(queue, j)) {
-        stk_mutex_unlock(&device->lock);
+        stk_mutex_unlock(device->lock);
         free(j);
         return stk_fail(STK_INTERNAL, "two queues use the same memory, and no event says which one is first");
     }
@@ -182,8 +181,8 @@ static stk_status enqueue(stk_queue *base, job content)
     else
         queue->first = j;
     queue->last = j;
-    stk_cond_broadcast(&device->changed);
-    stk_mutex_unlock(&device->lock);
+    stk_cond_broadcast(device->changed);
+    stk_mutex_unlock(device->lock);
     return STK_OK;
 }
 
@@ -219,6 +218,11 @@ static stk_status wait_for(stk_queue *queue, const stk_event *event)
     return enqueue(queue, (job){.kind = JOB_WAIT, .awaited = event});
 }
 
+static stk_status forget(stk_queue *queue)
+{
+    return enqueue(queue, (job){.kind = JOB_FORGET});
+}
+
 /* --- waiting; the lock is held --- */
 
 static stk_status failure_of(const awkward_device *device)
@@ -230,23 +234,23 @@ static stk_status finish(stk_queue *base)
 {
     awkward_queue *queue = (awkward_queue *)base;
     awkward_device *device = device_of(base);
-    stk_mutex_lock(&device->lock);
+    stk_mutex_lock(device->lock);
     while (queue->first || queue->is_busy)
-        stk_cond_wait(&device->changed, &device->lock);
-    awkward_join(&device->known, &queue->clock);
+        stk_cond_wait(device->changed, device->lock);
+    awkward_join(device->known, &queue->clock);
     stk_status status = failure_of(device);
-    stk_mutex_unlock(&device->lock);
+    stk_mutex_unlock(device->lock);
     return status;
 }
 
 static stk_status sync(const stk_event *event)
 {
-    stk_mutex_lock(&event->device->lock);
+    stk_mutex_lock(event->device->lock);
     for (uint64_t mark = event->n_recorded; event->n_passed < mark;)
-        stk_cond_wait(&event->device->changed, &event->device->lock);
-    awkward_join(&event->device->known, &event->clock);
+        stk_cond_wait(event->device->changed, event->device->lock);
+    awkward_join(event->device->known, &event->clock);
     stk_status status = failure_of(event->device);
-    stk_mutex_unlock(&event->device->lock);
+    stk_mutex_unlock(event->device->lock);
     return status;
 }
 
@@ -257,9 +261,7 @@ static stk_status open_queue(stk_device *device, stk_queue **out)
     awkward_queue *queue = calloc(1, sizeof(*queue));
     if (!queue) return stk_fail_memory(sizeof(*queue));
     queue->base.device = device;
-    stk_mutex_lock(&((awkward_device *)device)->lock);
-    queue->i_queue = ((awkward_device *)device)->n_queues++ % AWKWARD_MOST_QUEUES;
-    stk_mutex_unlock(&((awkward_device *)device)->lock);
+    queue->i_queue = awkward_next_queue();
     stk_status status = stk_thread_start(&queue->thread, "awkward", false, run_queue, queue);
     if (status != STK_OK) {
         free(queue);
@@ -274,12 +276,12 @@ static void close_queue(stk_queue *base)
     awkward_queue *queue = (awkward_queue *)base;
     if (!queue) return;
     awkward_device *device = device_of(base);
-    stk_mutex_lock(&device->lock);
+    stk_mutex_lock(device->lock);
     queue->is_closing = true;
-    stk_cond_broadcast(&device->changed);
-    stk_mutex_unlock(&device->lock);
+    stk_cond_broadcast(device->changed);
+    stk_mutex_unlock(device->lock);
     stk_thread_join(&queue->thread);
-    awkward_join(&device->known, &queue->clock);
+    awkward_join(device->known, &queue->clock);
     free(queue);
 }
 
@@ -358,6 +360,7 @@ const stk_queue_class awkward_queues = {
     .close_event = close_event,
     .record = record,
     .wait = wait_for,
+    .forget = forget,
     .sync = sync,
     .finish = finish,
 };

@@ -1,0 +1,40 @@
+/* What all kinds of communication check. */
+#include "comm/comm.h"
+
+#include "base/error.h"
+
+static bool sums(stk_collective kind)
+{
+    return kind == STK_COLLECTIVE_all_reduce || kind == STK_COLLECTIVE_reduce_scatter;
+}
+
+stk_status stk_comm_start(stk_comm *comm, const stk_comm_call *call, int64_t *number)
+{
+    bool is_float = call->dtype == STK_F32 || call->dtype == STK_F64;
+    bool adds_up = is_float || call->dtype == STK_I32 || call->dtype == STK_I64;
+    if ((unsigned)call->kind >= STK_N_COLLECTIVES || call->n < 0)
+        return stk_fail(STK_INVALID, "there is no collective %d of %lld elements", (int)call->kind, (long long)call->n);
+    if (call->kind == STK_COLLECTIVE_broadcast && (call->root < 0 || call->root >= comm->n_ranks))
+        return stk_fail(STK_INVALID, "there is no rank %d to broadcast: there are %d", (int)call->root, comm->n_ranks);
+    if (sums(call->kind) && (!adds_up || (call->mean && !is_float)))
+        return stk_fail(STK_UNSUPPORTED, "no %s over ranks in %s", call->mean ? "mean" : "sum",
+                        stk_dtype_name(call->dtype));
+    return comm->class->start(comm, call, number);
+}
+
+stk_status stk_comm_wait(stk_comm *comm, int64_t number, int timeout_ms)
+{
+    return comm->class->wait(comm, number, timeout_ms);
+}
+
+stk_status stk_comm_run(stk_comm *comm, const stk_comm_call *call, int timeout_ms)
+{
+    int64_t number;
+    STK_RETURN_IF_ERROR(stk_comm_start(comm, call, &number));
+    return stk_comm_wait(comm, number, timeout_ms);
+}
+
+void stk_comm_close(stk_comm *comm)
+{
+    if (comm) comm->class->close(comm);
+}

@@ -86,7 +86,7 @@ typedef struct stk_device_memory {
 /* What memory is for. */
 typedef enum stk_memory_kind {
     STK_MEMORY_ZEROED,  /* variables: comes zeroed, and keeps what is written */
-    STK_MEMORY_SCRATCH, /* an arena: its content is anything, also when a program is launched again */
+    STK_MEMORY_SCRATCH, /* an arena: its content is anything, also when a program runs again */
 } stk_memory_kind;
 
 struct stk_queue_class;

@@ -1,7 +1,7 @@
 /* Sizes rounded up to a multiple. Threads: any.
  *
- * Nothing checks for overflow: n + to - 1 wraps where n is that close to the type's greatest value, so that a size out of
- * a file is bounded before.
+ * Nothing checks for overflow: n + to - 1 wraps where n is that close to the type's greatest value, so that a size out
+ * of a file is bounded before.
  */
 #ifndef STK_BASE_ALIGN_H
 #define STK_BASE_ALIGN_H

@@ -17,6 +17,7 @@
 #include "engine/profile.h"
 #include "engine/program.h"
 #include "graph/query.h"
+#include "passes/plan_offsets.h"
 
 enum { MOST_PARTS = 200, WIDTH = 6 };
 
@@ -73,6 +74,36 @@ static void nodes_of_many_inputs_are_counted(void **state)
         }
         assert_true(told == info.bytes);
     }
+    stk_engine_close(engine);
+}
+
+/* What is alive at a node is what the plan keeps there: the most of it is the plan's bound. */
+static void what_is_alive_is_told(void **state)
+{
+    (void)state;
+    stk_engine *engine;
+    stk_program *program;
+    stk_graph *graph = stk_graph_new();
+    const stk_trace_kernel *about;
+    int n;
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(WIDTH, WIDTH)), y = x;
+    for (int i = 0; i < 4; i++)
+        y = stk_matmul(y, i % 2 ? x : y, false, i == 2);
+    stk_graph_output(graph, "y", stk_matmul(y, stk_softmax(x), false, false));
+    expect_ok(stk_engine_open("reference", NULL, 1, &engine));
+    expect_ok(stk_engine_compile(engine, graph, NULL, &program));
+    expect_ok(stk_program_get_about(program, &about, &n));
+    int64_t most = 0;
+    for (int e = 0; e < n; e++) {
+        int64_t alive = 0;
+        for (int32_t i = 0; i < program->plan.n_buffers; i++) {
+            const stk_plan_buffer *b = &program->plan.buffer[i];
+            if (b->first <= about[e].node && about[e].node <= b->last) alive += (int64_t)b->bytes;
+        }
+        assert_int_equal(about[e].alive_bytes, alive);
+        if (alive > most) most = alive;
+    }
+    assert_int_equal(most, program->plan.lower_bound_bytes);
     stk_engine_close(engine);
 }
 
@@ -224,6 +255,7 @@ int main(void)
     stk_device_add(&packer);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_of_many_inputs_are_counted),
+        cmocka_unit_test(what_is_alive_is_told),
         cmocka_unit_test(copies_and_packs_stay_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

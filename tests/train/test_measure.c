@@ -137,6 +137,8 @@ static void errors(void **state)
     refused((stk_measure){.kind = STK_MEASURE_CONFUSION}, row, STK_F32, row, "metric 'confusion' is of classes");
     refused((stk_measure){.kind = STK_MEASURE_TOP_K, .k = 4}, row, STK_I32, list,
             "k is 4, and must be from 1 to the 3");
+    refused((stk_measure){.kind = STK_MEASURE_TOP_K, .k = 0}, row, STK_I32, list,
+            "k is 0, and must be from 1 to the 3");
     refused((stk_measure){.kind = STK_MEASURE_CONFUSION}, many, STK_I32, list, "600 classes is too large; 512 at most");
     refused((stk_measure){.kind = STK_MEASURE_AUC}, many, STK_I32, list, "takes 64 classes or labels at most");
     refused((stk_measure){.kind = STK_MEASURE_F1, .average = STK_AVERAGE_BINARY}, row, STK_I32, list,

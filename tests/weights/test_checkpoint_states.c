@@ -153,6 +153,20 @@ static void damaged_ones_take_nobodys_place(void **state)
     assert_true(has("step-40") && !has("step-10") && !has("step-20") && !has("step-30"));
 }
 
+/* Where there is room for fewer, the newest are listed. */
+static void the_newest_are_listed(void **state)
+{
+    (void)state;
+    int64_t steps[3] = {-1, -1, -1};
+    save(10);
+    copy_folder("step-10", "step-20");
+    copy_folder("step-10", "step-30");
+    assert_int_equal(stk_checkpoint_list(run_dir, steps, 2), 2);
+    assert_true(steps[0] == 20 && steps[1] == 30 && steps[2] == -1);
+    assert_int_equal(stk_checkpoint_list(run_dir, steps, 3), 3);
+    assert_true(steps[0] == 10 && steps[1] == 20 && steps[2] == 30);
+}
+
 static void a_step_that_was_being_saved_again_is_found_as_old(void **state)
 {
     (void)state;
@@ -273,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_new_checkpoint_stays_beside_damaged_ones_of_later_steps),
         CASE(damaged_ones_take_nobodys_place),
+        CASE(the_newest_are_listed),
         CASE(a_step_that_was_being_saved_again_is_found_as_old),
         CASE(every_state_of_a_killed_save_is_put_in_order),
         CASE(a_full_disk_keeps_what_was_saved),

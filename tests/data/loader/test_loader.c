@@ -379,6 +379,27 @@ static void slots_may_come_from_the_caller(void **state)
     stk_dataset_free(dataset);
 }
 
+/* One worker's time counts as well as another's. */
+static void stages_have_times(void **state)
+{
+    (void)state;
+    stk_dataset *dataset = make_noisy(NULL);
+    stk_loader_config config = {.n_threads = 1, .n_epochs = 1};
+    stk_loader *loader;
+    stk_stage_stats stage[8];
+    assert_int_equal(stk_loader_open(dataset, &config, &loader), STK_OK);
+    for (const stk_batch *batch; (batch = stk_loader_next(loader));)
+        stk_batch_release(batch);
+    int n = stk_loader_get_stages(loader, stage, 8);
+    double sum = 0;
+    assert_true(n >= 2 && n <= 8);
+    for (int i = 1; i < n; i++)
+        sum += stage[i].ns_per_sample;
+    assert_true(sum > 0);
+    stk_loader_close(loader);
+    stk_dataset_free(dataset);
+}
+
 static void ill_settings_are_refused(void **state)
 {
     (void)state;
@@ -445,6 +466,7 @@ int main(void)
         cmocka_unit_test(skipping_ends_where_nothing_is_readable),
         cmocka_unit_test(closing_is_possible_at_any_time),
         cmocka_unit_test(slots_may_come_from_the_caller),
+        cmocka_unit_test(stages_have_times),
         cmocka_unit_test(ill_settings_are_refused),
         cmocka_unit_test(batches_of_one_and_of_all),
     };

@@ -12,6 +12,7 @@
 
 #include "base/crc32c.h"
 #include "data/codec/example.h"
+#include "data/codec/tfrecord.h"
 #include "data/codec/tfrecord_writer.h"
 #include "data/source/files.h"
 #include "data/source/records.h"
@@ -374,6 +375,23 @@ static int tear_down(void **state)
     return remove_test_folder(state);
 }
 
+/* By the first two bytes, as zlib's RFC 1950 and gzip's 1952 give them. */
+static void packings_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t byte[2];
+        stk_tfrecord_packing packing;
+    } starts[] = {{{0x1f, 0x8b}, STK_TFRECORD_GZIP}, {{0x1f, 0x8c}, STK_TFRECORD_PLAIN},
+                  {{0x78, 0x9c}, STK_TFRECORD_ZLIB}, {{0x78, 0x9d}, STK_TFRECORD_PLAIN},
+                  {{0x08, 0x1d}, STK_TFRECORD_ZLIB}, {{0x79, 0x9c}, STK_TFRECORD_PLAIN},
+                  {{0x88, 0x1c}, STK_TFRECORD_PLAIN}};
+    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+        assert_int_equal(stk_tfrecord_packing_of((stk_span){starts[i].byte, 2}), starts[i].packing);
+        assert_int_equal(stk_tfrecord_packing_of((stk_span){starts[i].byte, 1}), STK_TFRECORD_PLAIN);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +399,7 @@ int main(void)
         cmocka_unit_test(damage_is_named),         cmocka_unit_test(packed_damage_is_named),
         cmocka_unit_test(indexes_are_checked),     cmocka_unit_test(another_content_of_the_same_size_and_time),
         cmocka_unit_test(a_file_cut_short_in_use), cmocka_unit_test(wrong_features_are_named),
+        cmocka_unit_test(packings_are_told_apart),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

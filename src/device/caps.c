@@ -53,7 +53,6 @@ bool stk_op_is_primitive(stk_op op)
     case STK_OP_gather:
     case STK_OP_scatter_add:
     case STK_OP_iota:
-    case STK_OP_random:
     case STK_OP_dropout: return true;
     default: return false;
     }

@@ -130,7 +130,7 @@ typedef struct stk_device_class {
 struct stk_device {
     const stk_device_class *class;
     const stk_device_caps *caps; /* set by stk_device_open to the class's where `open` sets none; never NULL then */
-    int number; /* of its kind; stk_device_open sets it */
+    int number;                  /* of its kind; stk_device_open sets it */
     int n_threads;
     size_t apart_bytes; /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
 };

@@ -2,7 +2,8 @@
  * alone. The engine runs them in this order:
  *
  *   unpack_pixels (off the host) -> place (several devices) -> autocast (16 bits only)
- *     -> loss_scale (f16, or on_nan: skip) -> inference (evaluation only) -> fuse_norm_relu -> accumulate -> autodiff -> simplify
+ *     -> loss_scale (f16, or on_nan: skip) -> inference (evaluation only) -> fuse_norm_relu -> accumulate -> autodiff
+ * -> simplify
  *     -> fuse_loss -> carry -> remask -> recompute -> decompose -> fuse_residual -> fuse_epilogue -> fuse
  *     -> settle (several devices) -> plan
  *

@@ -1,5 +1,6 @@
 /* Each example in YAML in README.md and the pages in docs is a part of a recipe that the program takes: its keys, kinds
- * and ranges. An example that says one key several times shows as many recipes. */
+ * and ranges. Pages that show how something is added use what is not there yet; tools/follow_docs.py runs theirs. An
+ * example that says one key several times shows as many recipes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -34,7 +34,7 @@ static bool is_staged(const stk_program *program, int e)
 /* A variable that is written at the end may have been read by any device: the first copy on a queue waits for all. */
 static void wait_for_all(stk_program *program, int e, const int32_t *last_of, bool *is_first, int32_t *n)
 {
-    stk_program_entry_info *info = &program->info[e];
+    stk_dispatch_entry *info = &program->dispatch->entry[e];
     for (int d = 0; d < STK_MOST_DEVICES && is_first[info->queue]; d++)
         if (d != info->queue && last_of[d] >= 0) program->dispatch->wait[(*n)++] = last_of[d];
     is_first[info->queue] = false;
@@ -57,8 +57,8 @@ static stk_status list_waits(stk_program *program)
         is_first[d] = true;
     }
     for (int e = 0; e < program->n_entries; e++) {
-        stk_program_entry_info *info = &program->info[e];
-        int32_t i = info->node;
+        stk_dispatch_entry *info = &program->dispatch->entry[e];
+        int32_t i = program->info[e].node;
         info->queue = i >= 0 ? stk_plan_queue(program->graph, i)
                              : program->graph->value[program->plan.copy[-1 - i].variable].device;
         info->first_wait = n;
@@ -80,8 +80,9 @@ static stk_status list_waits(stk_program *program)
 
 static bool begins_segment(const stk_program *program, int e, const bool *is_awaited)
 {
-    return e == 0 || program->info[e].queue != program->info[e - 1].queue || program->info[e].n_waits > 0 ||
-           is_awaited[e - 1] || is_staged(program, e) || is_staged(program, e - 1);
+    const stk_dispatch_entry *entry = program->dispatch->entry;
+    return e == 0 || entry[e].queue != entry[e - 1].queue || entry[e].n_waits > 0 || is_awaited[e - 1] ||
+           is_staged(program, e) || is_staged(program, e - 1);
 }
 
 static stk_status add_staged(stk_program *program, stk_segment *segment)
@@ -106,7 +107,7 @@ static stk_status cut(stk_program *program, const bool *is_awaited)
     stk_dispatch *s = program->dispatch;
     for (int e = 0; e < program->n_entries; e++) {
         if (begins_segment(program, e, is_awaited))
-            s->segment[s->n_segments++] = (stk_segment){.first = e, .device = program->info[e].queue, .staged = -1};
+            s->segment[s->n_segments++] = (stk_segment){.first = e, .device = s->entry[e].queue, .staged = -1};
         stk_segment *segment = &s->segment[s->n_segments - 1];
         const stk_home *on = &program->engine->on[segment->device];
         segment->n++;
@@ -137,14 +138,15 @@ stk_status stk_dispatch_new(stk_program *program)
     bool *is_awaited = calloc(n, sizeof(*is_awaited));
     stk_status status = STK_OK;
     if (!s || !is_awaited) STK_TRY(stk_fail_memory(n * sizeof(*s->segment)));
+    s->entry = calloc(n, sizeof(*s->entry));
     s->segment = calloc(n, sizeof(*s->segment));
     s->segment_of = calloc(n, sizeof(*s->segment_of));
     s->staged = calloc(n, sizeof(*s->staged));
-    if (!s->segment || !s->segment_of || !s->staged) STK_TRY(stk_fail_memory(n * sizeof(*s->segment)));
+    if (!s->entry || !s->segment || !s->segment_of || !s->staged) STK_TRY(stk_fail_memory(n * sizeof(*s->segment)));
     STK_TRY(list_waits(program));
     for (int e = 0; e < program->n_entries; e++)
-        for (int k = 0; k < program->info[e].n_waits && !is_staged(program, e); k++)
-            is_awaited[s->wait[program->info[e].first_wait + k]] = true;
+        for (int k = 0; k < s->entry[e].n_waits && !is_staged(program, e); k++)
+            is_awaited[s->wait[s->entry[e].first_wait + k]] = true;
     STK_TRY(cut(program, is_awaited));
     STK_TRY(open_events(program));
 done:
@@ -180,6 +182,7 @@ void stk_dispatch_free(stk_program *program)
         queues_of(&engine->on[d])->close_event(s->ended[d]);
         queues_of(&engine->on[d])->close_event(s->unused[d]);
     }
+    free(s->entry);
     free(s->wait);
     free(s->segment);
     free(s->segment_of);
@@ -246,7 +249,7 @@ static stk_status copy_by_host(const stk_program *program, const stk_segment *se
 static stk_status wait_for_entries(const stk_program *program, const stk_segment *segment)
 {
     const stk_dispatch *s = program->dispatch;
-    const stk_program_entry_info *info = &program->info[segment->first];
+    const stk_dispatch_entry *info = &s->entry[segment->first];
     for (int k = 0; k < info->n_waits; k++) {
         const stk_segment *other = &s->segment[s->segment_of[s->wait[info->first_wait + k]]];
         STK_RETURN_IF_ERROR(stk_queue_wait_for(program->engine->on[segment->device].compute,

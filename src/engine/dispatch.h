@@ -17,6 +17,12 @@
 struct stk_program;
 struct stk_compile_options;
 
+/* What an entry of the program says besides: its queue, and that it waits for the entries wait[first_wait] ..
+ * wait[first_wait + n_waits - 1] of others. */
+typedef struct stk_dispatch_entry {
+    int32_t queue, first_wait, n_waits;
+} stk_dispatch_entry;
+
 /* Entries that run one after the other on one queue. */
 typedef struct stk_segment {
     int first, n;
@@ -34,7 +40,8 @@ typedef struct stk_staged_copy {
 } stk_staged_copy;
 
 typedef struct stk_dispatch {
-    int32_t *wait; /* entries' numbers; stk_program_entry_info says which are whose */
+    stk_dispatch_entry *entry; /* [n_entries], as the program's */
+    int32_t *wait;             /* numbers of entries */
     stk_segment *segment;
     int n_segments;
     int32_t *segment_of; /* by entry */

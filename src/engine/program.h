@@ -34,9 +34,6 @@ typedef struct stk_program_entry_info {
      * have the first numbers, kept weights. */
     int32_t node;
     int32_t i_micro; /* of the slice that it reads; 0 outside of the body */
-    /* Of several devices; else 0. It waits for entries wait[first_wait] .. wait[first_wait + n_waits - 1] of the
-     * program's dispatch. */
-    int32_t queue, first_wait, n_waits;
     int64_t time_ns; /* profiling */
 } stk_program_entry_info;
 

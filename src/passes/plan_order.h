@@ -44,4 +44,8 @@ typedef struct stk_plan_use {
 stk_status stk_plan_pack_ordered(stk_plan_buffer *buffer, int32_t n, const stk_plan_use *use,
                                  const stk_plan_order *order, size_t *peak);
 
+/* plan_devices.c: the same for a plan whose values have their buffers; its sizes, too. */
+struct stk_plan;
+stk_status stk_plan_pack_devices(const stk_graph *graph, struct stk_plan *plan, stk_plan_buffer *buffer, int32_t n);
+
 #endif

@@ -60,6 +60,14 @@ static void nodes_of_many_inputs_are_counted(void **state)
         assert_true(info.flops == one.flops + flops * (counts[i] - 2));
         assert_true(info.bytes == one.bytes + bytes * (counts[i] - 2));
         assert_int_equal(info.used_bytes, info.arena_bytes);
+        stk_memory_plan plan;
+        expect_ok(stk_program_break_down(program, &plan));
+        assert_true(plan.flops == info.flops && plan.bytes == info.bytes);
+        assert_int_equal(plan.arena_bytes, info.arena_bytes);
+        assert_int_equal(plan.lower_bound_bytes, info.lower_bound_bytes);
+        assert_int_equal(plan.program_bytes, info.program_bytes);
+        assert_int_equal(plan.n_micro, info.n_micro);
+        stk_memory_plan_free(&plan);
         stk_device_speed speed = {.flops_per_s = 1e30, .bytes_per_s = 1};
         assert_true(stk_program_expect_s(program, &speed) == info.bytes);
         const stk_trace_kernel *about;

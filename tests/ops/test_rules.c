@@ -112,6 +112,16 @@ static void errors_name_the_shapes(void **state)
     x = NEW(1, 2, 8, 3);
     expect_error(stk_max_pool2d_raw(x, stk_window_make(3, 3)),
                  "the window spans 3 pixels of the height, but the image");
+    for (int i = 0; i < 5; i++) {
+        stk_window deep = stk_window_make(3, 3);
+        if (i == 0) deep.kernel[2] = 1;
+        if (i == 1) deep.stride[2] = 1;
+        if (i == 2) deep.dilation[2] = 1;
+        if (i == 3) deep.pad_low[2] = 1;
+        if (i == 4) deep.pad_high[2] = 1;
+        x = NEW(1, 8, 8, 3);
+        expect_error(stk_max_pool2d_raw(x, deep), "window");
+    }
     x = NEW(1, STK_ANY, 8, 3);
     expect_error(stk_max_pool2d_raw(x, stk_window_make(3, 3)), "the image [1,?,8,3] must have a known height");
     x = NEW(2, 3);

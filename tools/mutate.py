@@ -405,10 +405,9 @@ class Runner:
             os.chown(self.home, NOBODY, NOBODY)
 
     def before(self):
-        limit = 6 << 30
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 30, 8 << 30))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # Soft ones: tests set their own.
+        for what, limit in ((resource.RLIMIT_DATA, 6 << 30), (resource.RLIMIT_FSIZE, 8 << 30), (resource.RLIMIT_CORE, 0)):
+            resource.setrlimit(what, (limit, resource.getrlimit(what)[1]))
         if os.geteuid() == 0:
             os.setgroups([])
             os.setgid(NOBODY)
@@ -556,6 +555,8 @@ def run_all(mutants, tests, reach, digest, args):
             if one["digest"] == digest:
                 results[one["id"]] = one
     todo = [m for m in mutants if m["id"] not in results or (args.survivors and not results[m["id"]]["killed_by"])]
+    if args.ids:
+        todo = [m for m in mutants if m["id"] in args.ids]
     # Spread over the files, so that a run that is stopped has seen something of each.
     random.Random(args.seed).shuffle(todo)
     if args.most:
@@ -602,7 +603,7 @@ def read_reasons():
 
 def table(mutants, results, args):
     reasons = read_reasons()
-    rows, survivors = collections.defaultdict(lambda: [0, 0]), []
+    rows, survivors = collections.defaultdict(lambda: [0, 0, 0]), []
     for one in mutants:
         result = results.get(one["id"])
         if not result:
@@ -612,17 +613,17 @@ def table(mutants, results, args):
         rows[folder][1] += bool(result["killed_by"])
         if not result["killed_by"]:
             survivors.append((one, result))
-    n, n_killed = (sum(row[i] for row in rows.values()) for i in (0, 1))
+            rows[folder][2] += reasons.get(key_of(one), "").startswith(("equivalent", "speed only"))
+    n, n_killed, n_alike = (sum(row[i] for row in rows.values()) for i in (0, 1, 2))
     out = ["# Mutants", "",
            "`./dev mutate` changes the core in small ways, one at a time, and runs the quick tests that reach the change:",
            "tools/mutate.py. A mutant is killed when one of them fails, crashes or takes ten times as long as it does.", "",
-           f"Seed {args.seed}: {n} of {len(mutants)} mutants were run, {n_killed} killed"
-           f" ({100 * n_killed / max(n, 1):.1f} %).", "",
-           "| folder | mutants | killed | share |", "|---|---:|---:|---:|"]
-    for folder in args.folders:
-        if rows[folder][0]:
-            out.append(f"| {folder} | {rows[folder][0]} | {rows[folder][1]} | {100 * rows[folder][1] / rows[folder][0]:.0f} % |")
-    out += [f"| all | {n} | {n_killed} | {100 * n_killed / max(n, 1):.0f} % |", "", "## Survivors", "",
+           f"Seed {args.seed}: {n} of {len(mutants)} mutants were run, {n_killed} killed. Of the others {n_alike} change no value"
+           " that anybody sees; the share is that of what is left without them.", "",
+           "| folder | mutants | killed | no change | share |", "|---|---:|---:|---:|---:|"]
+    for name, row in [(folder, rows[folder]) for folder in args.folders if rows[folder][0]] + [("all", (n, n_killed, n_alike))]:
+        out.append(f"| {name} | {row[0]} | {row[1]} | {row[2]} | {100 * row[1] / max(row[0] - row[2], 1):.0f} % |")
+    out += ["", "## Survivors", "",
             "Reasons stand in tools/mutants.txt; `hole` is a test that nobody has written yet.", "",
             "| where | function | mutation | reason |", "|---|---|---|---|"]
     for one, result in sorted(survivors, key=lambda s: (s[0]["file"], s[0]["line"])):
@@ -631,7 +632,8 @@ def table(mutants, results, args):
         out.append(f"| {one['file']}:{one['line']} | {one['function']} | {text} | {reason} |")
     with open(os.path.join(ROOT, args.table), "w") as f:
         f.write("\n".join(out) + "\n")
-    say(f"{n} run, {n_killed} killed ({100 * n_killed / max(n, 1):.1f} %), table in {args.table}")
+    say(f"{n} run, {n_killed} killed, {n_alike} change nothing: {100 * n_killed / max(n - n_alike, 1):.1f} %;"
+        f" table in {args.table}")
 
 
 def main():
@@ -643,6 +645,7 @@ def main():
     parser.add_argument("--most", type=int, default=0, help="run that many of them at most")
     parser.add_argument("--minutes", type=float, default=0, help="begin no mutant after that")
     parser.add_argument("--budget", type=float, default=BUDGET_S, help="seconds of tests that pass, a mutant")
+    parser.add_argument("--ids", type=lambda text: [int(i) for i in text.split(",")], help="run these again: 3,17")
     parser.add_argument("--survivors", action="store_true", help="run those again that survived")
     parser.add_argument("--table", help="write the table there; docs/mutants.md for all of the core")
     args = parser.parse_args()

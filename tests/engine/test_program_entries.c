@@ -113,6 +113,23 @@ static void what_is_alive_is_told(void **state)
     stk_engine_close(engine);
 }
 
+/* The first node is a variable as well as another. */
+static void variables_are_counted(void **state)
+{
+    (void)state;
+    stk_engine *engine;
+    stk_program *program;
+    stk_graph *graph = stk_graph_new();
+    stk_init one = {STK_INIT_CONSTANT, 1};
+    stk_value w = stk_graph_variable(graph, "w", STK_F32, STK_SHAPE(4), one, true);
+    stk_value v = stk_graph_variable(graph, "v", STK_F32, STK_SHAPE(4), one, true);
+    stk_graph_output(graph, "sum", stk_add(w, v));
+    expect_ok(stk_engine_open("reference", NULL, 1, &engine));
+    expect_ok(stk_engine_compile(engine, graph, NULL, &program));
+    assert_int_equal(stk_program_variable_bytes(program), 2 * 4 * sizeof(float));
+    stk_engine_close(engine);
+}
+
 /* --- copies and packs --- */
 
 static stk_device_class packer;
@@ -262,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_of_many_inputs_are_counted),
         cmocka_unit_test(what_is_alive_is_told),
+        cmocka_unit_test(variables_are_counted),
         cmocka_unit_test(copies_and_packs_stay_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

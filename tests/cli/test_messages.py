@@ -150,8 +150,8 @@ def machine():
     refused([*train, "--out", "small.yaml"], 1, "small.yaml")
     refused([*train, "--out", "digits"], 1, "holds 'test' but no run")
     missing = ["--set", "data.train.source.images=nowhere", "--dump-graph"]
-    refused([*train, *missing, "fused"], 1, "no pass 'fused' (did you mean 'fuse'?); there are place, autocast,")
-    refused(["plan", "small.yaml", *missing, "nothing"], 1, "no pass 'nothing'; there are place, autocast,")
+    refused([*train, *missing, "fused"], 1, "no pass 'fused' (did you mean 'fuse'?); there are unpack_pixels, place,")
+    refused(["plan", "small.yaml", *missing, "nothing"], 1, "no pass 'nothing'; there are unpack_pixels, place,")
     f32 = ["--precision", "f32", "--dump-graph=autocast"]
     refused(["plan", "small.yaml", *f32], 1, "no graph after the pass 'autocast', which is left out: all is computed in f32")
     refused([*train, *f32, "--out", "no-pass"], 1, "stoker: there is no graph after the pass 'autocast'", lines=None)

@@ -1,13 +1,13 @@
-/* The convolutions of ResNet-50 (224 x 224) and ResNet-18 (32 x 32): the cpu device's kernels beside oneDNN's, as the
- * tables of docs/kernels.md.
+/* The convolutions of ResNet-50 (224 x 224) and ResNet-18 (32 x 32): the cpu device's kernels compared with oneDNN's,
+ * as the tables of docs/kernels.md.
  *
  *     bench_conv [resnet50|resnet18|all] [BATCH] [SECONDS] [THREADS] [FILTER]
  *
- * Below each table is what a whole training step takes beside the sum of its convolutions. "oneDNN" works on tensors as
- * ours are (NHWC, weights OHWI with a reorder in the time); "oneDNN's formats" is the convolution alone on blocked
- * tensors that nobody had to make, which is what a network can come to at best. Each time is the fastest of the calls
- * that fit into SECONDS (0.2), two at least, the three taking turns; with one thread it is processor time, which other
- * work on the machine disturbs least.
+ * Below each table is what a whole training step takes compared with the sum of its convolutions. "oneDNN" works on
+ * tensors as ours are (NHWC, weights OHWI with a reorder in the time); "oneDNN's formats" is the convolution alone on
+ * blocked tensors that nobody had to make, which is what a network can come to at best. Each time is the fastest of the
+ * calls that fit into SECONDS (0.2), two at least, the three taking turns; with one thread it is processor time, which
+ * other work on the machine disturbs least.
  */
 #include <stdio.h>
 #include <stdlib.h>

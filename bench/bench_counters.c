@@ -94,7 +94,7 @@ static double time_of_recording_nothing(void)
     int64_t begin = stk_clock_ns();
     for (int i = 0; i < N; i++) {
         stk_trace_end(stk_trace_begin(), STK_TRACE_HOST, "nothing", i);
-        __asm__ volatile("" ::: "memory"); /* each is looked at anew */
+        __asm__ volatile("" ::: "memory"); /* each is looked at again */
     }
     return (double)(stk_clock_ns() - begin) / N;
 }

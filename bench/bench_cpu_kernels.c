@@ -1,4 +1,4 @@
-/* The cpu device's kernels on the shapes of a few networks, beside what the machine can do: GFLOP/s as a share of
+/* The cpu device's kernels on the shapes of a few networks, next to what the machine can do: GFLOP/s as a share of
  * measured multiply-add peak, GB/s as a share of a measured triad (a = b + s * c over memory larger than the caches).
  *
  *     bench_cpu_kernels [threads] [filter]

@@ -1,6 +1,6 @@
-/* Images a second of the own JPEG decoder beside libjpeg-turbo: whole images, and crops as random_resized_crop draws
- * them (area 0.08 to 1, ratio 3/4 to 4/3). Files lie in memory, one thread, thread CPU time; rounds alternate over all
- * modes, and each has new crops.
+/* Images a second of the own JPEG decoder compared with libjpeg-turbo: whole images, and crops as random_resized_crop
+ * draws them (area 0.08 to 1, ratio 3/4 to 4/3). Files lie in memory, one thread, thread CPU time; rounds alternate
+ * over all modes, and each has new crops.
  *
  *     bench_jpeg FOLDER [rounds]
  *

@@ -1,4 +1,4 @@
-/* A recipe's training step beside what its products and convolutions alone take in oneDNN, in the same run.
+/* A recipe's training step compared with what its products and convolutions alone take in oneDNN, in the same run.
  *
  *     bench_step [--steps N] [--seconds S] [--threads T] [--set KEY=VALUE]... [--all] [RECIPE]...
  *

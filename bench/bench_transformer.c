@@ -1,5 +1,5 @@
 /* Attention and the loss over a vocabulary; then the matrix products of BERT-base (2,048 rows) and GPT-2 124M (1,024
- * rows), forward, for the rows' gradient and for the weights', by the cpu device and beside them by oneDNN's sgemm on
+ * rows), forward, for the rows' gradient and for the weights', by the cpu device and next to them by oneDNN's sgemm on
  * the same memory. The last line of each network adds up one training step: what its products alone take.
  *
  *     bench_transformer [threads] [filter]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Workload P1 (recipes/photos.yaml, packed) from a server behind 50 ms of latency, beside the same pack on the local disk.
+"""Workload P1 (recipes/photos.yaml, packed) from a server behind 50 ms of latency, compared with the same pack on the local disk.
 
     bench/network.py [--photos FOLDER] [--rounds 3] [--seconds 3] [--latency-ms 50] [--stoker build/stoker] [--run-as "chrt -r 1"]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A run of recipes/sst2-lstm.yaml or sst2-bert-mini.yaml beside PyTorch, step by step: from the same first weights, on the same
+"""A run of recipes/sst2-lstm.yaml or sst2-bert-mini.yaml compared with PyTorch, step by step: from the same first weights, on the same
 sentences in the same order, and for the LSTM with the same dropout, each loss is compared.
 
 usage: sst2_steps.py lstm|bert FOLDER WEIGHTS [--run RUN] [--seed 0]

@@ -6,7 +6,7 @@ usage: sst2_torch.py lstm|bert FOLDER [--first 1] [--seeds 3] [--epochs N] [--th
 
 FOLDER holds train.tsv, dev.tsv, test.tsv and tokenizer.json, as data/sst2 does after `./dev recipes sst2-lstm`. Needs torch
 and tokenizers; bert needs transformers. The accuracy is that of the last epoch's weights, on test.tsv; that of the epoch
-with the least loss on dev.tsv, which varies more from seed to seed, stands beside it.
+with the least loss on dev.tsv, which varies more from seed to seed, stands next to it.
 """
 import argparse
 import math

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Token for token beside the Python package `tokenizers`, and how fast both are on one thread in the same run.
+"""Token for token compared with the Python package `tokenizers`, and how fast both are on one thread in the same run.
 
 usage: tokenizers_peer.py STOKER [--lines 100000] [--text FILE]... [--seed 1] [--work FOLDER]
 

@@ -112,7 +112,7 @@ int cli_width(FILE *file, int most);
 bool cli_shows_utf8(void);
 /* Columns that a text takes, without escape sequences. */
 int cli_columns(const char *text);
-/* How many bytes of text fit into so many columns. */
+/* How many bytes of text fit into N columns. */
 size_t cli_fit(const char *text, int columns);
 typedef enum cli_mark { CLI_PLAIN, CLI_BOLD, CLI_RED, CLI_YELLOW } cli_mark;
 /* The sequence that begins or, PLAIN, ends a colour; "" where file shall have none (NO_COLOR, CLICOLOR_FORCE). */
@@ -131,10 +131,10 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* --- bar.c --- */
 /* Seconds on a clock that only goes forward. */
 double cli_now(void);
-/* A bar of so many columns, whose filled part is share. Returns out. */
+/* A bar of that many columns, whose filled part is share. Returns out. */
 enum { CLI_BAR = 256 };
 const char *cli_bar_text(double share, int columns, char out[CLI_BAR]);
-/* The line that moves, in place of the one before: the first part, as many of the others as fit beside a bar, in order
+/* The line that moves, in place of the one before: the first part, as many of the others as fit next to a bar, in order
  * of importance, and the bar. */
 void cli_draw(const char *const *part, int n_parts, double share);
 /* "7 of 20 records  3 s left" and the bar; n_before of n_done were there at start_s. "bytes" get their units. */
@@ -178,7 +178,7 @@ void cli_put_text(const char *text);
 /* The exit code, when not all of the output may have been written. verb: NULL for what only prints. */
 int cli_finish_output(const cli_verb *verb, int code);
 
-/* Starts the program anew with OpenMP threads that spin less, unless the user has set how they wait. */
+/* Starts the program again with OpenMP threads that spin less, unless the user has set how they wait. */
 void cli_settle_threads(char **argv);
 
 #endif

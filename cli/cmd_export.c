@@ -12,7 +12,7 @@ static const cli_option options[] = {
     {"--out", "FILE", "where to write; default: RUN/model.safetensors or RUN/model.onnx"},
     {"--names", "WHOSE", "pytorch, the default; headless, tensorflow, hf-resnet, hf-vit or published-vit"},
     {"--dtype", "f32|f16|bf16", "of floats; default: f32"},
-    {"--shard", "MIB", "cuts what is larger into shards of so many MiB; ONNX: puts its weights beside it"},
+    {"--shard", "MIB", "cuts what is larger into shards of N MiB; ONNX: puts its weights next to it"},
     {NULL, NULL, NULL}};
 
 static void on_event(void *user, const stk_train_event *event)

@@ -212,7 +212,7 @@ static bool read_real(const cli_args *args, const char *name, double default_val
     char *end;
     *out = text ? strtod(text, &end) : default_value;
     if (!text || (end != text && !*end)) return true;
-    cli_usage(args->verb, "'%s' of %s is no number", text, name);
+    cli_usage(args->verb, "'%s' of %s is not a number", text, name);
     return false;
 }
 
@@ -281,5 +281,5 @@ static int run(const cli_verb *verb, int argc, char **argv)
 
 const cli_verb cli_generate = {
     "generate", "RUN PROMPT [OPTION...]",
-    "Goes on with a text as a trained language model would. Tokens are shown as they come; Ctrl-C ends it.", options,
+    "Generates text as a trained language model would. Tokens are shown as they come; Ctrl-C ends it.", options,
     .run = run};

@@ -44,7 +44,7 @@ static int fail_made(const char *out, stk_status status)
 {
     if (status != STK_INTERRUPTED) return cli_fail();
     if (strstr(stk_error_text(), "is left over")) cli_warn("%s", stk_error_text());
-    cli_printf("stopped; nothing is kept of '%s', and the same command makes it anew\n", cli_shown(out));
+    cli_printf("stopped; nothing is kept of '%s', and the same command makes it again\n", cli_shown(out));
     return cli_stop_code();
 }
 
@@ -61,7 +61,7 @@ static int fail_download(const stk_download_set *set, const char *out, stk_statu
         cli_printf("stopped; what has come is kept in '%s', and the same command goes on from there\n",
                    cli_shown(kept));
     else
-        cli_printf("stopped; nothing has come yet, and the same command begins anew\n");
+        cli_printf("stopped; nothing has come yet, and the same command begins again\n");
     return cli_stop_code();
 }
 

@@ -43,7 +43,7 @@ static void print_memory(const stk_memory_plan *p)
     print_bytes("gradients", p->gradient_bytes,
                 p->n_micro > 1 ? "of parameters, kept for the whole step" : "of parameters, each until its update");
     print_bytes("activations", p->activation_bytes, "kept for the backward pass");
-    print_bytes("backward pass", p->backward_bytes, "gradients of activations, and activations made again");
+    print_bytes("backward pass", p->backward_bytes, "gradients of activations, and activations recomputed");
     print_bytes("workspace", p->workspace_bytes, "of kernels");
     snprintf(note, sizeof(note), "unused between places of the above, %.1f %%",
              p->arena_bytes ? 100 * (double)p->unused_bytes / (double)p->arena_bytes : 0);

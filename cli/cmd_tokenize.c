@@ -9,7 +9,7 @@
 
 static const cli_option options[] = {
     {"--tokenizer", "PATH",
-     "bytes, or a tokenizer.json, vocab.json (with merges.txt beside it), vocab.txt, or their "
+     "bytes, or a tokenizer.json, vocab.json (with merges.txt next to it), vocab.txt, or their "
      "folder; needed"},
     {"--out", "FILE", "where to write, as tokens/train.bin; needed"},
     {"--lines", NULL, "each line is a document; otherwise each file is one"},

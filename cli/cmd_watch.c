@@ -165,7 +165,7 @@ static int put_report(const cli_args *args, const stk_watch *watch, FILE *file)
     return code;
 }
 
-/* The verdict is looked for anew only as often as that takes a thousandth of a core: long runs have many rows. */
+/* The verdict is looked for again only as often as that takes a thousandth of a core: long runs have many rows. */
 static void put_line(const stk_watch *watch)
 {
     static stk_watch_report report;

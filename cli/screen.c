@@ -94,8 +94,8 @@ static int find_indent(const char *line, int width)
     return columns <= width / 2 ? columns : start + 2;
 }
 
-/* Where to end a line that has room for so many columns: between two parts (two blanks) rather than between two words.
- * `least`: columns at its begin that stay together. A word that is too long stays whole. */
+/* Where to end a line that has room for that many columns: between two parts (two blanks) rather than between two
+ * words. `least`: columns at its begin that stay together. A word that is too long stays whole. */
 static size_t find_break(const char *text, int room, int least)
 {
     size_t at = 0, word = 0, part = 0;

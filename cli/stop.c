@@ -19,7 +19,7 @@ static const int64_t AGAIN_NS = 1000000000;
 
 static volatile sig_atomic_t caught, n_caught;
 static volatile int64_t caught_ns;  /* of the handler alone; signals are blocked in it */
-static int n_noted;                 /* so many are only noted; set before the handler is */
+static int n_noted;                 /* that many are only noted; set before the handler is */
 static void (*on_stop)(int i_stop); /* likewise; may be NULL */
 
 static void on_signal(int number)

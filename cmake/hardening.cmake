@@ -1,5 +1,5 @@
 # What keeps a bug in a parser from becoming more than a crash, in optimised builds: guarded stacks, checked copies, tables that
-# nobody writes once the program runs, and addresses drawn anew at each start. tests/install/test_hardening.sh reads the result.
+# nobody writes once the program runs, and addresses drawn again at each start. tests/install/test_hardening.sh reads the result.
 # Sanitizers and fuzzing see more than these do, and would see less with them.
 if(CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$" AND NOT STOKER_SANITIZE AND NOT STOKER_FUZZ)
   include(CheckCSourceCompiles)

@@ -85,7 +85,7 @@ static double play(stk_session_step *step, stk_rng *rng, cart *carts)
     return sum / CARTS;
 }
 
-/* What a step is worth: the steps that followed it, beside the mean and by the deviation of all. */
+/* What a step is worth: the steps that followed it, compared with the mean and by the deviation of all. */
 static void weigh(const cart *carts)
 {
     double n = 0, sum = 0, squares = 0;

@@ -2,7 +2,7 @@
 # A Debian 12 as debootstrap makes it (minbase), with nothing else in it: README's two commands, and what an installation is for.
 #   tools/clean_room.sh [--fresh] [demo|test|install]...     all three, in this order, where none is named
 #
-# All is in build-clean-room: root (made anew each time, kept after a failure), the base that debootstrap made as a tar file, and the
+# All is in build-clean-room: root (rebuilt each time, kept after a failure), the base that debootstrap made as a tar file, and the
 # .deb files that were downloaded. No package that was ever installed on top is kept, so that none can hide that one is missing.
 # Mounts are in a namespace of their own, which ends with the last process in it: there is never one to delete through.
 # It needs root; 77 says that it could not even begin. The host lends apt's sources and proxy, its resolver and the kernel.
@@ -49,7 +49,7 @@ find_mirror() {
 
 make_base() {
     base=$work/base-$SUITE-$(dpkg --print-architecture).tar
-    # An old one is made anew, for its lists and packages are no longer those of a new installation.
+    # An old one is rebuilt, for its lists and packages are no longer those of a new installation.
     [ -z "$(find "$base" -mtime -30 2>/dev/null)" ] || return 0
     mirror=$(find_mirror)
     say "debootstrap minbase${mirror:+ from $mirror}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stoker beside PyTorch and ONNX Runtime with the same weights: random ones, saved by torchvision and transformers,
+"""Stoker compared with PyTorch and ONNX Runtime with the same weights: random ones, saved by torchvision and transformers,
 imported, exported and loaded there again; exports in ONNX; models that PyTorch exported. Writes docs/exchange.md.
 
 usage: exchange.py BUILD_FOLDER WORK_FOLDER [--write FILE] [NETWORK]...
@@ -249,7 +249,7 @@ def compare_shards(net, tools, export, ours, x, want):
 # --- ONNX ---
 
 def compare_onnx_export(net, tools):
-    """ONNX Runtime and our own importer on our export, beside our logits; one line of the second table."""
+    """ONNX Runtime and our own importer on our export, next to our logits; one line of the second table."""
     if net.make is None:
         run(tools.stoker, "train", "recipe.yaml", "--out", "run", "--steps", "3")
         run(tools.logits, "run", "in.safetensors", "out.safetensors")
@@ -270,11 +270,11 @@ def compare_onnx_export(net, tools):
     del session
     again, again_peak = run(tools.onnx, file, "in.safetensors", "again.safetensors")
     back = load_all("again.safetensors")["logits"]
-    beside = agree(net, "weights in a second file", torch.equal(two, theirs))
+    second_file = agree(net, "weights in a second file", torch.equal(two, theirs))
     if not os.path.exists("two/model.onnx.data"):
-        beside = agree(net, "a large model in one file", os.path.getsize(file) < 2 << 20) and "one file"
+        second_file = agree(net, "a large model in one file", os.path.getsize(file) < 2 << 20) and "one file"
     print_row([net.name, f"{os.path.getsize(file) >> 20} MiB", f"{abs(got).max():.3g}", check(net, "ONNX Runtime", theirs - got, got),
-               beside, check(net, "our import of our export", back - got, got), f"{seconds:.1f} s, {peak:.0f} MiB",
+               second_file, check(net, "our import of our export", back - got, got), f"{seconds:.1f} s, {peak:.0f} MiB",
                f"{again:.1f} s, {again_peak:.0f} MiB"])
 
 
@@ -359,7 +359,7 @@ def main():
     warnings.filterwarnings("ignore")
     transformers.logging.set_verbosity_error()
     shutil.rmtree(args.work, ignore_errors=True)
-    write("# Beside PyTorch and ONNX Runtime\n\nMade by `./dev exchange`: torch "
+    write("# Compared with PyTorch and ONNX Runtime\n\nMade by `./dev exchange`: torch "
           f"{torch.__version__}, torchvision {torchvision.__version__}, transformers {transformers.__version__}, onnx "
           f"{onnx.__version__}, onnxruntime {onnxruntime.__version__}.\n\n"
           f"Networks of those libraries with random weights, two samples each, f32. A difference is the largest of any logit; {BOUND:g}\n"
@@ -370,11 +370,11 @@ def main():
           f"*Shards*: of {SHARD_MIB} MiB, ours loaded there and here, and (transformers) theirs here, with the same bits and logits.")
     each(["Network", "Whose", "Parameters", "Largest logit", "Ours differ by", "Same bits", "All loaded", "Theirs differ by", "Again",
           "Shards", "Import", "Export"], tools, args.names, compare_weights)
-    write("\n## ONNX out\n\n`stoker export --onnx`, which passes `onnx.checker` with its shapes. *Runtime*: ONNX Runtime beside our logits; "
-          "*in two files*:\nits logits are the same bits with the weights beside the model. *Read again*: our own importer beside our logits.")
+    write("\n## ONNX out\n\n`stoker export --onnx`, which passes `onnx.checker` with its shapes. *Runtime*: ONNX Runtime compared with our logits; "
+          "*in two files*:\nits logits are the same bits with the weights next to the model. *Read again*: our own importer compared with our logits.")
     each(["Network", "Size", "Largest logit", "Runtime differs by", "In two files", "Read again differs by", "Export", "Import and run"],
          tools, args.names, compare_onnx_export)
-    write("\n## ONNX in\n\nWhat PyTorch's exporters write of the same networks, read here and computed, beside PyTorch's logits.")
+    write("\n## ONNX in\n\nWhat PyTorch's exporters write of the same networks, read here and computed, compared with PyTorch's logits.")
     each(["Network", "Whose", "Exporter", "Size", "Largest logit", "Ours differ by", "Import and run"], tools, args.names, compare_onnx_import)
     if out and not args.names:
         with open(out, "w") as f:

@@ -5,7 +5,7 @@ added by the recipes that they show. Run by ./dev follow-docs.
 usage: follow_docs.py TREE COPY [PAGE...]
 
 The code blocks of the pages are taken as they stand and put where the pages say; a block that no longer fits, compiles or
-passes is an error. COPY is a folder that is made again but for its build folder, so that a second time is faster. With
+passes is an error. COPY is a folder that is recomputed but for its build folder, so that a second time is faster. With
 pages (adding-a-stage.md) only those are followed.
 """
 import json

@@ -2,7 +2,7 @@
 """Holds the memory that processes take against the limits that they were given: docs/memory-limits.md.
 
     ./dev memory                    # goes on where the table ends, and writes each row as it is done
-    ./dev memory --anew             # from the first row
+    ./dev memory --again             # from the first row
     ./dev memory --only digits      # rows whose recipe has that in its name, printed and not written
     ./dev memory --seeds 0-9        # others of the generator's recipes, printed and not written
     ./dev memory --minutes 10       # stops after the row that is under way then
@@ -313,10 +313,10 @@ def key_of(line):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--anew", action="store_true", help="from the first row")
+    parser.add_argument("--again", action="store_true", help="from the first row")
     parser.add_argument("--only", default="", help="rows with that in the recipe's name or the verb; nothing is written")
     parser.add_argument("--seeds", help="FROM-TO: others of the generator's recipes; nothing is written")
-    parser.add_argument("--minutes", type=float, default=1e9, help="begins no row after so many")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begins no row after N")
     parser.add_argument("--verbose", action="store_true", help="shows what was said")
     parser.add_argument("--keep", action="store_true", help="keeps the recipes, and says where")
     args = parser.parse_args()
@@ -326,7 +326,7 @@ def main():
     if args.seeds:
         first, last = args.seeds.split("-")
         seeds = range(int(first), int(last) + 1)
-    lines = [] if args.anew or prints else read_table()
+    lines = [] if args.again or prints else read_table()
     done = {key_of(line) for line in lines}
     bad = 0
     with tempfile.TemporaryDirectory(prefix="stoker-memory-") as folder:

@@ -90,7 +90,7 @@ def main():
     parser.add_argument("--precisions", default="f32,bf16", type=lambda text: text.split(","))
     parser.add_argument("--seeds", default=5, type=int, help="how many")
     parser.add_argument("--epochs", type=int, help="instead of the recipe's")
-    parser.add_argument("--minutes", default=math.inf, type=float, help="stop after so many; start again to go on")
+    parser.add_argument("--minutes", default=math.inf, type=float, help="stop after N; start again to go on")
     args = parser.parse_args()
     deadline = time.monotonic() + 60 * args.minutes
     results = {precision: {} for precision in args.precisions}

@@ -48,7 +48,7 @@ def find_made(name):
 
 
 def fetch(name):
-    """A set that `stoker get` downloads, what is not there yet, where no data lie beside the checkout."""
+    """A set that `stoker get` downloads, what is not there yet, where no data lie next to the checkout."""
     if run([STOKER, "get", name, "--out", f"data/{name}"]) != 0:
         return None, f"'{name}' could not be fetched; set STOKER_DATA to the folder that has it"
     return LOCAL, None
@@ -233,7 +233,7 @@ def write_table(names):
     lines += ["| " + " | ".join(cells) + " |" for cells in rows]
     lines += ["", "Images/s: the batch over the median step after the first three. Input wait: the share of the time in "
               "which the step waited", "for data. First step: from process start. Time: of the last process, where a run "
-              "was resumed. Speeds are for", "no comparison: other work ran beside some of them.", ""]
+              "was resumed. Speeds are for", "no comparison: other work ran alongside some of them.", ""]
     Path("docs").mkdir(exist_ok=True)
     Path("docs/results.md").write_text("\n".join(lines))
     say(f"wrote docs/results.md: {', '.join(changed)}. The file is the project's record; where this is not the machine that it "

@@ -63,7 +63,7 @@ void stk_cgroup_visit(const char *groups, const char *root, const char *controll
 
 /* --- cores --- */
 
-/* The first n numbers of a file; false where they are not there: "max" is no number. */
+/* The first n numbers of a file; false where they are not there: "max" is not a number. */
 static bool read_numbers(const char *folder, const char *name, double *out, int n)
 {
     char path[PATH_MAX];
@@ -79,7 +79,7 @@ static bool read_numbers(const char *folder, const char *name, double *out, int 
 
 static void take_quota(void *user, const char *folder, bool is_v1)
 {
-    double *least = user, quota[2] = {-1, -1}; /* microseconds in each period of so many */
+    double *least = user, quota[2] = {-1, -1}; /* microseconds in each period of N */
     bool found = is_v1 ? read_numbers(folder, "cpu.cfs_quota_us", quota, 1) &&
                              read_numbers(folder, "cpu.cfs_period_us", quota + 1, 1)
                        : read_numbers(folder, "cpu.max", quota, 2);

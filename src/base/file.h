@@ -20,13 +20,13 @@ typedef struct stk_span {
 stk_status stk_file_read(const char *path, uint8_t **buffer, size_t *capacity, size_t *n);
 /* The same for a file that should have no more than most_bytes; one that has is STK_CORRUPT and not read. */
 stk_status stk_file_read_small(const char *path, size_t most_bytes, uint8_t **buffer, size_t *capacity, size_t *n);
-/* What both ask before they read: whether so many bytes are no more than that, and fit into the thread's account. */
+/* What both ask before they read: whether that many bytes are no more than that, and fit into the thread's account. */
 stk_status stk_file_check_size(const char *path, size_t size, size_t most_bytes);
 /* The same into new memory: free with stk_file_unload; an empty file gives {NULL, 0}. */
 stk_status stk_file_load(const char *path, stk_span *out);
 void stk_file_unload(stk_span span);
 
-/* Writes path anew and syncs it to disk: a file of that name is replaced whole or not at all (base/new_file.h). */
+/* Writes all of path and syncs it to disk: a file of that name is replaced whole or not at all (base/new_file.h). */
 stk_status stk_file_write_durably(const char *path, const void *data, size_t n);
 /* Writes n bytes to fd, all of them. path is for the message. */
 stk_status stk_write_all(int fd, const char *path, const void *data, size_t n);

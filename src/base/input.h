@@ -27,7 +27,7 @@ typedef struct stk_input {
     void *backend_self;
 } stk_input;
 
-/* A regular file. keep_open: its descriptor is kept; otherwise each read opens the file anew, which takes a few
+/* A regular file. keep_open: its descriptor is kept; otherwise each read opens the file again, which takes a few
  * microseconds more and no descriptor. */
 stk_status stk_input_open(const char *path, bool keep_open, stk_input *out);
 /* Stands for the state that a file is in, together with its size: what was made of it is good only while this stays. A

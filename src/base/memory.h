@@ -11,7 +11,7 @@
 
 /* --- accounts; a NULL account has no limit and counts nothing --- */
 
-/* STK_NO_MEMORY, with both figures, where so many bytes more do not fit. */
+/* STK_NO_MEMORY, with both figures, where that many bytes more do not fit. */
 stk_status stk_memory_charge(stk_memory *memory, size_t bytes);
 void stk_memory_release(stk_memory *memory, size_t bytes);
 /* For what stays until the end: where it does not fit, tenants give back what they keep. The caller holds no tenant's
@@ -47,7 +47,7 @@ typedef struct stk_block {
     stk_memory *memory; /* that it is charged to */
 } stk_block;
 
-/* At least so many bytes, 64-byte aligned; old content is lost when it has to grow. NULL when there is no memory or the
+/* At least N bytes, 64-byte aligned; old content is lost when it has to grow. NULL when there is no memory or the
  * account has no room: then the block is empty, and the error is set. */
 void *stk_block_get(stk_block *block, size_t bytes);
 void stk_block_free(stk_block *block);

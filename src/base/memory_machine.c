@@ -20,7 +20,7 @@ static size_t read_number(const char *folder, const char *name)
     char *got = fgets(text, sizeof(text), file), *end = text;
     fclose(file);
     unsigned long long n = got ? strtoull(text, &end, 10) : 0;
-    return end == text || n >= NO_LIMIT ? SIZE_MAX : (size_t)n; /* "max" is no number */
+    return end == text || n >= NO_LIMIT ? SIZE_MAX : (size_t)n; /* "max" is not a number */
 }
 
 /* The number after `key` in a file of such lines; 0: there is none. */

@@ -20,7 +20,7 @@ static const char *find_wrong_end(const char *path, char part[MOST_PATH])
     }
 }
 
-/* What stands in the part's place, beside it. */
+/* What stands in the part's place, next to it. */
 static bool find_nearest(const char *part, char *out, size_t out_bytes)
 {
     char folder[MOST_PATH];

@@ -1,4 +1,4 @@
-/* A file that appears whole or not at all, or replaces another one so. It is written beside its place under a name of
+/* A file that appears whole or not at all, or replaces another one so. It is written next to its place under a name of
  * base/temporary.h, which a killed process leaves to the next one to remove. Only a regular file is replaced: no
  * folder, device or pipe. Threads: one at a time for each.
  */

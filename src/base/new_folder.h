@@ -1,6 +1,7 @@
-/* A folder that appears whole or not at all. It is written beside its place under a name of base/temporary.h and locked
- * while its writer lives, so that what a killed process left is removed by the next one, never by a second one at the
- * same time, and never what anybody else put there. Files are not synced unless asked. Threads: one at a time for each.
+/* A folder that appears whole or not at all. It is written next to its place under a name of base/temporary.h and
+ * locked while its writer lives, so that what a killed process left is removed by the next one, never by a second one
+ * at the same time, and never what anybody else put there. Files are not synced unless asked. Threads: one at a time
+ * for each.
  */
 #ifndef STK_BASE_NEW_FOLDER_H
 #define STK_BASE_NEW_FOLDER_H

@@ -281,7 +281,7 @@ static size_t planned_bytes(const stk_program *program)
            stk_program_own_bytes(program);
 }
 
-/* Where a limit leaves room for it beside a checkpoint's copy. */
+/* Where a limit leaves room for it next to a checkpoint's copy. */
 static void spread_plan(stk_program *program, size_t limit)
 {
     size_t others = 2 * all_variable_bytes(program) + program->packed.bytes + stk_program_own_bytes(program);

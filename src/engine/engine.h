@@ -58,9 +58,9 @@ typedef struct stk_compile_options {
     int64_t batch, micro;
     bool plan_only;         /* makes no variables and takes no memory: the program can be asked, but not run */
     const char *recompute;  /* NULL: none; "auto"; or layers, as pass_recompute has them */
-    int recompute_most;     /* auto: so many values at most */
+    int recompute_most;     /* auto: that many values at most */
     double recompute_share; /* auto: 0, or the share of the step's cost that it may take, by a rough model */
-    /* Chooses for a training step: what is cheap to make again, STK_CHEAP_SHARE of the step, and where that does not
+    /* Chooses for a training step: what is cheap to recompute, STK_CHEAP_SHARE of the step, and where that does not
      * bring it within memory_limit_bytes, as few more values as do. */
     bool fit;
     /* Weights in 16 bits stay in the order that kernels want (packed.h) instead of being cast and packed in each run,
@@ -143,7 +143,7 @@ typedef struct stk_program_info {
     int n_entries, n_micro;
     int n_segments;           /* several devices: launches in a run; else 0 */
     double flops, bytes;      /* of one run */
-    int n_kept, n_recomputed; /* values of the forward pass that the backward pass reads; those made again for it */
+    int n_kept, n_recomputed; /* values of the forward pass that the backward pass reads; those recomputed for it */
     double recompute_flops;   /* what that takes, part of flops */
 } stk_program_info;
 stk_program_info stk_program_get_info(const stk_program *program);

@@ -1,5 +1,5 @@
-/* Compiling within a limit: what is cheap is made again instead of being kept, and then as few values more as possible,
- * found by planning clones of the graph. More values made again never need more memory but for rounding, so that
+/* Compiling within a limit: what is cheap is recomputed instead of being kept, and then as few values more as possible,
+ * found by planning clones of the graph. More values recomputed never need more memory but for rounding, so that
  * halving finds the number.
  */
 #include <limits.h>
@@ -34,7 +34,7 @@ static stk_status plan_clone(stk_engine *engine, const stk_graph *graph, stk_com
     return STK_OK;
 }
 
-/* What is cheap where that fits, else the least number of values to be made again with which the plan fits; all that
+/* What is cheap where that fits, else the least number of values to be recomputed with which the plan fits; all that
  * help where none does. */
 static stk_status choose(stk_engine *engine, const stk_graph *graph, stk_compile_options *options)
 {

@@ -1,6 +1,6 @@
 /* Weights in the order that kernels want. A step in 16 bits reads each weight as a cast of its f32 variable. Where
  * every reader of the cast would rather have another order (stk_kernel's pack), the program keeps the weight packed in
- * those orders, made anew right behind each update, while the weight is in the cache, and nothing is cast or packed in
+ * those orders, rebuilt right behind each update, while the weight is in the cache, and nothing is cast or packed in
  * the step:
  *
  *   before:  h = cast(w)   y = conv2d(x, h)   dx = conv2d_grad_data(dy, h)   w = sgd_update(w, ...)

@@ -166,7 +166,8 @@ static stk_status check_inputs(const stk_program *program)
     return STK_OK;
 }
 
-/* A capture of the host's sees new pointers by itself; others are made again, which happens when the arena has moved.
+/* A capture of the host's sees new pointers by itself; others are captured again, which happens when the arena has
+ * moved.
  */
 static stk_status set_pointers(stk_program *program)
 {

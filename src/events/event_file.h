@@ -1,5 +1,5 @@
 /* TensorBoard's event files: records of TFRecord framing, each an Event message, each one write, so that a reader
- * beside the run never sees half of one for long, and a run that is killed leaves at most a torn tail, which readers
+ * next to the run never sees half of one for long, and a run that is killed leaves at most a torn tail, which readers
  * pass over. Formats: tensorflow/core/util/event.proto, framework/summary.proto, graph.proto; tensorboard's
  * plugins/<name>/metadata.py.
  *

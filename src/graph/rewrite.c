@@ -148,7 +148,7 @@ static stk_status sort(rewriter *r)
     return STK_OK;
 }
 
-/* Writes nodes and values anew in the order found, with new value ids. */
+/* Writes nodes and values again in the order found, with new value ids. */
 static stk_status renumber(rewriter *r)
 {
     stk_graph *graph = r->graph;

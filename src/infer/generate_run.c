@@ -119,7 +119,7 @@ static const char *find_stage(const stk_yaml_node *stages)
     return NULL;
 }
 
-/* What lies beside the first of the files of tokens; *found NULL: nothing that tells. Returned. */
+/* What lies next to the first of the files of tokens; *found NULL: nothing that tells. Returned. */
 static stk_status read_note(const stk_yaml_node *source, char **found)
 {
     const stk_yaml_node *files = source && !strcmp(source->key, "tokens") ? stk_yaml_get(source, "files") : NULL;

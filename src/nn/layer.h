@@ -46,7 +46,7 @@ enum { STK_MOST_KERNEL = 1 << 14 };
 
 /* Resolves an initialiser for a weight with that many inputs an output and outputs an input. */
 stk_init stk_initializer_resolve(stk_initializer init, double fan_in, double fan_out);
-/* For the bias beside such a weight. */
+/* For the bias next to such a weight. */
 stk_init stk_initializer_bias(stk_initializer init, double fan_in);
 
 #endif

@@ -47,7 +47,7 @@ typedef struct stk_model_class {
     bool has_classes;   /* what its setting 'classes' says, else the data */
     const char *target; /* the field that it learns where the loss names none; NULL: label, or mask */
     bool is_published;  /* others publish its weights, of images of 224 pixels: stoker import --as NAME, or NAME-SIZE */
-    bool generates;     /* goes on with a text: its weights are those of stk_gpt2_logits, and configure is there */
+    bool generates;     /* generates text: its weights are those of stk_gpt2_logits, and configure is there */
     /* The output. NULL: there is only a loss. Errors of the network may stay the graph's. */
     stk_status (*build)(const stk_model_call *call, stk_value *out);
     /* The mean loss of the positions of x by targets, those of -100 left out: without build the only one, else that of

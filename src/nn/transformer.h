@@ -38,7 +38,7 @@ stk_status stk_transformer_configure(const stk_yaml_node *settings,
          .type = STK_KEY_INT,                                                                                          \
          .least = 1,                                                                                                   \
          .most = 2147483647,                                                                                           \
-         .doc = "Rows of the embedding; tokens are below it. Default: as the data's tokenizer or the note beside "     \
+         .doc = "Rows of the embedding; tokens are below it. Default: as the data's tokenizer or the note next to "    \
                 "its files says; else 30522 for bert, 50257 for gpt2."},                                               \
         {.name = "positions",                                                                                          \
          .type = STK_KEY_INT,                                                                                          \

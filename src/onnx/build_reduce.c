@@ -94,7 +94,7 @@ stk_status stk_onnx_build_CumSum(stk_build *b)
     int axis, n;
     stk_value x = stk_onnx_input(b, 0);
     STK_RETURN_IF_ERROR(stk_onnx_input_ints(b, 1, &list, &n));
-    if (n != 1) return stk_fail(STK_INVALID, "its axis is no number");
+    if (n != 1) return stk_fail(STK_INVALID, "its axis is not a number");
     STK_RETURN_IF_ERROR(stk_onnx_settle_axis(list[0], stk_value_shape(x).rank, &axis));
     return stk_onnx_output(
         b, 0, stk_cumsum(x, axis, stk_onnx_attribute_int(b, "exclusive", 0), stk_onnx_attribute_int(b, "reverse", 0)));

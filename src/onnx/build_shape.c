@@ -419,7 +419,7 @@ stk_status stk_onnx_build_Range(stk_build *b)
     double x[3];
     for (int i = 0; i < 3; i++) {
         STK_RETURN_IF_ERROR(stk_onnx_input_tensor(b, i, &t[i]));
-        if (stk_shape_count(t[i]->shape) != 1) return stk_fail(STK_INVALID, "its input %d is no number", i);
+        if (stk_shape_count(t[i]->shape) != 1) return stk_fail(STK_INVALID, "its input %d is not a number", i);
         x[i] = stk_onnx_number(t[i], 0);
     }
     double room = (x[1] - x[0]) / x[2];

@@ -321,7 +321,7 @@ const char *stk_writer_operand(stk_writer *w, int32_t value, bool first)
     if (node->op == STK_OP_constant) return stk_writer_put_number(w, node->attrs.dtype, node->attrs.constant.value);
     if (!first || source_rank == 0) return stk_writer_plain(w, source);
     if (source_rank == rank) return stk_writer_first(w, source);
-    /* [C] beside [N,C,H,W] is [C,1,1]. */
+    /* [C] next to [N,C,H,W] is [C,1,1]. */
     int64_t column[STK_MAX_RANK] = {stk_writer_shape_of(w, source).dim[0]};
     for (int i = 1; i < rank - 1; i++)
         column[i] = 1;

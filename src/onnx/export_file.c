@@ -10,7 +10,7 @@
 #include "onnx/writer.h"
 
 enum { PATH_BYTES = 4096, SMALL = 1024, ALIGN = 64 };
-/* What the file beside begins with, since weights alone do not tell whose they are. */
+/* What the file next to it begins with, since weights alone do not tell whose they are. */
 static const char mark[ALIGN] = "Stoker: weights of the ONNX model beside this file\n";
 /* Readers of protobuf take no message of 2 GiB and more; the rest is for nodes and names. */
 static const int64_t most_inside = (INT64_C(2) << 30) - (64 << 20);
@@ -62,7 +62,7 @@ static Onnx__StringStringEntryProto *entry(stk_writer *w, const char *key, const
     return e;
 }
 
-/* The tensor's bytes go to the file beside, where they begin at a multiple of ALIGN. */
+/* The tensor's bytes go to the file next to it, where they begin at a multiple of ALIGN. */
 static bool move_out(stk_writer *w, Onnx__TensorProto *t, const char *location, int64_t *at, FILE *file)
 {
     static const char zeros[ALIGN];

@@ -1,5 +1,5 @@
 /* Tensors whose numbers lie in another file, as exporters write them above 2 GB, and PyTorch's newer one always:
- * "location", "offset" and "length" of onnx.proto's external_data. A location is a name beside the model or below it;
+ * "location", "offset" and "length" of onnx.proto's external_data. A location is a name next to the model or below it;
  * it cannot lead elsewhere.
  */
 #include <errno.h>
@@ -85,7 +85,7 @@ stk_status stk_onnx_read_external(stk_arena *arena, const char *folder, const On
         return stk_fail(STK_UNSUPPORTED, "its numbers lie in another file, '%.200s'; open the model by its path",
                         location);
     if (!stays_below(location))
-        return stk_fail(STK_CORRUPT, "its numbers lie in '%.200s', which is not beside the model", location);
+        return stk_fail(STK_CORRUPT, "its numbers lie in '%.200s', which is not next to the model", location);
     STK_RETURN_IF_ERROR(read_number(proto, "offset", 0, &offset));
     STK_RETURN_IF_ERROR(read_number(proto, "length", n, &length));
     if (length != n) return stk_fail(STK_CORRUPT, "a tensor of %zu bytes has %zu in another file", n, length);

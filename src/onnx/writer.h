@@ -4,7 +4,7 @@
  *   export.c        values, layouts, initialisers, the walk over the graph
  *   export_ops.c    one function for each op
  *   export_values.c inputs and outputs as text
- *   export_file.c   messages to bytes, weights beside the model
+ *   export_file.c   messages to bytes, weights next to the model
  */
 #ifndef STK_ONNX_WRITER_H
 #define STK_ONNX_WRITER_H

@@ -1,7 +1,7 @@
 /* Attention of heads, y = softmax(q k' scale) v, whose T x S weights are never stored: blocks of keys pass by a block
  * of queries, and a running maximum and sum keep the softmax exact. Dao, Fu, Ermon, Rudra & Ré 2022, "FlashAttention",
  * algorithms 1 and 4; the running sum is Milakov & Gimelshein's, 2018. The second output, the log of the sum of each
- * row's exponentials, is all that the gradient needs beside inputs and result.
+ * row's exponentials, is all that the gradient needs next to inputs and result.
  */
 #include "ops/attention.h"
 

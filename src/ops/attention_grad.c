@@ -1,4 +1,4 @@
-/* The gradient of attention: dq, dk, dv, with the weights made again block by block from q, k and the log-sum-exp.
+/* The gradient of attention: dq, dk, dv, with the weights recomputed block by block from q, k and the log-sum-exp.
  * FlashAttention (see attention.c), algorithm 4.
  */
 #include "ops/attention.h"

@@ -67,7 +67,7 @@ double stk_rule_count(stk_shape shape);
 
 /* 2 for images, 3 for volumes. */
 int stk_rule_window_dims(const stk_window *window);
-/* The name of dimension i of so many: "height". */
+/* The name of dimension i of that many: "height". */
 const char *stk_rule_side(int n_dims, int i);
 /* Output sizes for an image of x[N,H,W,C] or a volume of x[N,D,H,W,C]; kernels must fit into the padded image. */
 stk_status stk_rule_window_out(const stk_window *window, stk_shape x, int64_t out[3]);

@@ -1,4 +1,4 @@
-/* The running mean of a network's weights, beside the weights that are trained: what users call EMA.
+/* The running mean of a network's weights, next to the weights that are trained: what users call EMA.
  *
  *   mean = decay * mean + (1 - decay) * weight      after each update; the first copies the weights
  *

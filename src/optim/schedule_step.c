@@ -1,4 +1,4 @@
-/* Smaller by a factor every so many epochs, as torch.optim.lr_scheduler.StepLR, stepped after each epoch. */
+/* Smaller by a factor every N epochs, as torch.optim.lr_scheduler.StepLR, stepped after each epoch. */
 #include <math.h>
 
 #include "optim/schedule.h"
@@ -21,7 +21,7 @@ static double share(const stk_schedule *s, const stk_schedule_place *at)
 }
 
 const stk_schedule_class stk_schedule_class_step = {
-    .key = STK_OPTIM_KIND("step", keys, "Smaller every so many epochs."),
+    .key = STK_OPTIM_KIND("step", keys, "Smaller every N epochs."),
     .defaults = {.gamma = 0.1},
     .share = share,
 };

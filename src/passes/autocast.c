@@ -4,7 +4,7 @@
  *        \-> cast -> product -> ...                       products read 16 bits, sum up in f32 and write 16 bits
  *   ... -> cast to f32 -> softmax, loss, exp, ...         whatever is not said to be safe
  *
- * What an op wants stands in its rule (stk_autocast). Kept in f32 beside that: the last product on the way to every
+ * What an op wants stands in its rule (stk_autocast). Kept in f32 besides that: the last product on the way to every
  * output, which is the layer that makes the logits, unless it is one with the loss, where they stay f32; nodes marked
  * keep_f32; and all that depends on a gradient, which is the optimiser's part. Values that depend on parameters and
  * constants alone, as a bias does, follow the others.

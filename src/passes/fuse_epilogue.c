@@ -6,7 +6,7 @@
  *
  * so that what a layer makes is not written and read once more for its bias. In f32 the bits stay the same, where
  * the bias comes last; in 16 bits it is added as f32 before the result is rounded, instead of being rounded itself and
- * added to a rounded result. A sum that something else makes again, or a product that something else reads, stays. The
+ * added to a rounded result. A sum that something else recomputes, or a product that something else reads, stays. The
  * gradient of ReLU asks for its result alone. Each only where the device can do it. Transposed convolutions, which are
  * gradients of data, do the same in f32.
  */

@@ -1,7 +1,7 @@
 /* The graph for evaluation: batch norm by its running statistics, dropout gone, no updates of variables. In training
  * the same for frozen batch norms, and nothing else.
  *
- * Behind a convolution whose weights are few beside its results, these are scaled instead, and pass_fuse_epilogue adds
+ * Behind a convolution whose weights are few next to its results, these are scaled instead, and pass_fuse_epilogue adds
  * the rest while the results are made:  batch_norm(conv2d(x, w), ..)   becomes   conv2d(x, w * s) + t A bias of the
  * convolution's own is part of t then.
  */

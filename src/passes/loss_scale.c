@@ -70,7 +70,7 @@ static void make_scale(scaler *s)
     s->inverse = stk_cast_to(stk_div(scalar(s, STK_F64, 1), stk_cast_to(s->scale, STK_F64)), STK_F32);
 }
 
-/* The sum of x in f32: no number where some element is none. */
+/* The sum of x in f32: NaN where some element is not finite. */
 static stk_value sum_up(stk_value x)
 {
     if (stk_value_shape(x).rank > 0) x = stk_reduce_sum(x, 0);

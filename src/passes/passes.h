@@ -40,8 +40,8 @@
 
 /* What pass_recompute did. */
 typedef struct stk_recompute_report {
-    int32_t n_kept, n_dropped; /* values that the backward pass reads; those of them that are made again */
-    double flops;              /* that making them again takes */
+    int32_t n_kept, n_dropped; /* values that the backward pass reads; those of them that are recomputed */
+    double flops;              /* that recomputing them takes */
 } stk_recompute_report;
 
 typedef struct stk_pass_options {
@@ -52,8 +52,8 @@ typedef struct stk_pass_options {
     bool training;                         /* of inference: frozen batch norms only */
     int64_t n_micro;                       /* micro-batches in a batch; 0, 1: none */
     const char *recompute;                 /* NULL: none; "auto"; or layers: "layer1,layer2.0" */
-    int32_t recompute_most;                /* auto: so many values at most, those that free most for their cost first */
-    double recompute_share;                /* auto: 0, or the share of the step's cost that it may take */
+    int32_t recompute_most; /* auto: that many values at most, those that free most for their cost first */
+    double recompute_share; /* auto: 0, or the share of the step's cost that it may take */
     stk_recompute_report *recompute_report; /* NULL: not wanted */
     stk_loss_scale loss_scale;              /* filled; AUTO counts as NONE */
     bool skip_nonfinite;         /* loss_scale: a step whose gradients are not finite is skipped, whatever the scale */

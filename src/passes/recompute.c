@@ -1,10 +1,10 @@
-/* Recompute: what the forward pass made is made again in the backward pass instead of being kept all the time. What
+/* Recompute: what the forward pass made is recomputed in the backward pass instead of being kept all the time. What
  * costs next to nothing always is (recompute_light.c); the rest under a memory limit, or where layers are named.
  *
  * auto drops one value after the other: of those alive where most bytes are, the one that frees most for what making it
- * again costs, provided that the peak does not rise; so many values, or as long as the costs are a small share of the
+ * again costs, provided that the peak does not rise; that many values, or as long as the costs are a small share of the
  * step's. Copies use the same ops on the same values, so that the bits of
- * all results stay the same. A batch norm is made again from its statistics. Griewank & Walther, "Evaluating
+ * all results stay the same. A batch norm is recomputed from its statistics. Griewank & Walther, "Evaluating
  * derivatives", 2nd edition, chapter 12; Chen et al. 2016 for networks.
  */
 #include "passes/recompute.h"

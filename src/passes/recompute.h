@@ -2,7 +2,7 @@
  *
  *   forward          | backward
  *   a -> b -> c -> l | ... db(b, dc) ... da(a, db)          b is kept from its making until db
- *   a -> b -> c -> l | ... b' = remake(a), db(b', dc) ...   b is dropped after c, and made again from what is kept
+ *   a -> b -> c -> l | ... b' = remake(a), db(b', dc) ...   b is dropped after c, and recomputed from what is kept
  *
  * A walk gives the order of such a step: the nodes of the graph, and copies of forward nodes right before the first
  * that needs them. A copy's inputs are kept values, or copies in turn. Numbers from n_nodes (n_values) on stand for the
@@ -18,7 +18,7 @@ typedef struct stk_keeping {
     int32_t n_nodes, n_values;
     bool *is_backward; /* by node: depends on what autodiff made */
     bool *is_kept;     /* by value: made forward, read backward */
-    bool *is_dropped;  /* by value: is_kept, and to be made again */
+    bool *is_dropped;  /* by value: is_kept, and to be recomputed */
     bool *is_output;   /* by value: a named root */
     bool *is_update;   /* by value: a root that a variable becomes; it is written there */
 
@@ -36,12 +36,12 @@ typedef struct stk_keeping {
     size_t *change;     /* by place */
 } stk_keeping;
 
-/* Whether v is kept and could be made again. */
+/* Whether v is kept and could be recomputed. */
 bool stk_keeping_may_drop(const stk_keeping *k, int32_t v);
 /* Whether v is a parameter of fewer bits: kept without a limit, it costs half of the parameter's bytes, and making it
  * again takes as long as the first time. */
 bool stk_keeping_is_narrow_parameter(const stk_graph *graph, int32_t v);
-/* Drops what is always made again; see recompute_light.c. */
+/* Drops what is always recomputed; see recompute_light.c. */
 stk_status stk_keeping_drop_light(stk_keeping *k, int32_t *n_dropped);
 
 stk_status stk_keeping_make(const stk_graph *graph, stk_keeping *out);
@@ -54,10 +54,10 @@ int stk_keeping_inputs(const stk_keeping *k, int32_t node, const int32_t **in, i
 void stk_keeping_walk(stk_keeping *k);
 /* Walks, and finds the most bytes alive at once, scratch memory not counted. */
 void stk_keeping_simulate(stk_keeping *k);
-/* What making v again would cost beside what is made again already: flops, and bytes at 6 flops each. *flops: the first
+/* What recomputing v would cost next to what is recomputed already: flops, and bytes at 6 flops each. *flops: the first
  * of them. */
 double stk_keeping_cost(stk_keeping *k, int32_t v, double *flops);
-/* Of the whole step with nothing made again, counted alike. */
+/* Of the whole step with nothing recomputed, counted alike. */
 double stk_keeping_step_cost(const stk_keeping *k);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is always made again instead of being kept: element-wise values and layer norms of values that are kept.
+/* What is always recomputed instead of being kept: element-wise values and layer norms of values that are kept.
  *
  *   up -> square -> .. -> tanh -> .. -> gelu        up is kept for the gradient, the others are functions of it
  *

@@ -1,4 +1,4 @@
-/* Takes dropout's mask from its result, where a ReLU made the zeros beside it:
+/* Takes dropout's mask from its result, where a ReLU made the zeros next to it:
  *
  *   select(x > 0, dropout(dy), 0)  with  y = dropout(x) of the same mask   becomes   select(y > 0, dy * 1/(1 - rate),
  * 0)

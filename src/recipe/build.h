@@ -55,7 +55,7 @@ const char *stk_build_target(const stk_recipe *recipe, const stk_dataset *train)
 /* Adds the target and the recipe's loss for an output [N,...]. */
 stk_status stk_build_loss(const stk_recipe *recipe, const stk_dataset *train, stk_model *model, stk_value output);
 /* Writes the 'vocabulary' of a network that has such a key by itself into a recipe that leaves it out: as many tokens
- * as the tokenizer of the training data has, or the note beside its files says, whose paths are found; else, and
+ * as the tokenizer of the training data has, or the note next to its files says, whose paths are found; else, and
  * without from_data, as many as the size has of its own. */
 stk_status stk_build_fill_vocabulary(stk_recipe *recipe, bool from_data);
 /* Of a network whose descriptor has `configure`. */

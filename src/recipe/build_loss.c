@@ -1,4 +1,4 @@
-/* The recipe's loss: which field is the target, and how it looks beside the model's output. See recipe/build.h. */
+/* The recipe's loss: which field is the target, and how it looks next to the model's output. See recipe/build.h. */
 #include <string.h>
 
 #include "base/error.h"
@@ -141,7 +141,7 @@ static stk_status fit_numbers(const stk_recipe *recipe, const stk_loss_class *cl
                               stk_value *out)
 {
     bool by_number = class->compares == STK_LOSS_REGIONS && last_of(t->output) > 1 && fits_numbers(t);
-    /* Class numbers beside several outputs. */
+    /* Class numbers next to several outputs. */
     if (!by_number && t->desc.shape.rank == 0 && last_of(t->output) > 1)
         return stk_yaml_fail(recipe->loss, "loss '%s' needs vectors for labels: add the stage {one_hot: %lld}",
                              recipe->loss->key, (long long)last_of(t->output));

@@ -29,7 +29,7 @@ static const stk_key pad_batch_keys[] = {
      .type = STK_KEY_INT,
      .least = 1,
      .most = 1e12,
-     .doc = "Batches are of samples of like length, and of as many as make at most so many elements, padding included; "
+     .doc = "Batches are of samples of like length, and of as many as make at most N elements, padding included; "
             "batch does not count then."},
     {.name = "boundaries",
      .type = STK_KEY_LIST,
@@ -193,7 +193,7 @@ static const stk_key recipe_keys[] = {
     {.name = "lookahead",
      .type = STK_KEY_MAP,
      .keys = stk_lookahead_keys,
-     .doc = "Slow weights, to which the weights go back every so many steps; Zhang et al. 2019. Default: none."},
+     .doc = "Slow weights, to which the weights go back every N steps; Zhang et al. 2019. Default: none."},
     {.name = "whiten",
      .type = STK_KEY_MAP,
      .keys = stk_whiten_keys,
@@ -220,22 +220,21 @@ static const stk_key recipe_keys[] = {
      .type = STK_KEY_INT,
      .least = 1,
      .most = 1e6,
-     .doc =
-         "The batch goes through the step in parts of so many samples, whose gradients are added up: less memory, the "
-         "same losses within rounding. Batch norm then takes its statistics from each part. Default: as memory asks "
-         "for, and whole where the network has batch norm."},
+     .doc = "The batch goes through the step in parts of N samples, whose gradients are added up: less memory, the "
+            "same losses within rounding. Batch norm then takes its statistics from each part. Default: as memory asks "
+            "for, and whole where the network has batch norm."},
     {.name = "accumulate",
      .type = STK_KEY_INT,
      .least = 1,
      .most = 1e6,
-     .doc = "The same as so many parts: accumulate: 4 is a micro_batch of a quarter of the batch."},
+     .doc = "The same as N parts: accumulate: 4 is a micro_batch of a quarter of the batch."},
     {.name = "recompute",
      .type = STK_KEY_LIST,
      .may_change = true,
      .element = &recompute_part,
      .one_is_list = true,
      .default_value = "[auto]",
-     .doc = "What the backward pass makes again instead of keeping it: auto, what costs about a hundredth of the time, "
+     .doc = "What the backward pass recomputes instead of keeping it: auto, what costs about a hundredth of the time, "
             "and more only where memory asks for it; none; or what is inside of layers, [layer1, layer2.0]. It changes "
             "no result."},
     {.name = "device",

@@ -62,7 +62,7 @@ static const stk_key shuffle_keys[] = {
      .least = 0,
      .most = 2147483647,
      .default_value = "0",
-     .doc = "Shuffles as tf.data does with a buffer of so many samples, so that records that lie together are read "
+     .doc = "Shuffles as tf.data does with a buffer of N samples, so that records that lie together are read "
             "together; 0: everything is shuffled."},
     {.name = "reshuffle",
      .type = STK_KEY_BOOL,
@@ -167,10 +167,10 @@ static const stk_key filter_key = {.name = "filter",
          .type = STK_KEY_MAP,                                                                                          \
          .keys = shard_keys,                                                                                           \
          .no_short = true,                                                                                             \
-         .doc = "Uses one of so many shards only."},                                                                   \
+         .doc = "Uses one of N shards only."},                                                                         \
     {                                                                                                                  \
         .name = "repeat", .type = STK_KEY_INT, .least = 1, .most = 1e6,                                                \
-        .doc = "So many passes make one epoch, each shuffled anew."                                                    \
+        .doc = "How many passes make one epoch, each shuffled again."                                                  \
     }
 
 static const char *const no_index_files[] = {"auto", "none", NULL};

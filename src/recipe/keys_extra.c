@@ -1,4 +1,4 @@
-/* Keys of what training does beside the optimiser's steps: slow weights, whitening, several views in evaluation. */
+/* Keys of what training does besides the optimiser's steps: slow weights, whitening, several views in evaluation. */
 #include "recipe/keys.h"
 
 const stk_key stk_lookahead_keys[] = {
@@ -35,12 +35,12 @@ const stk_key stk_whiten_keys[] = {
      .doc = "Added to the eigenvalues."},
     END};
 const stk_key stk_tta_keys[] = {
-    {.name = "flip", .type = STK_KEY_BOOL, .default_value = "false", .doc = "Each view also mirrored left-right."},
+    {.name = "flip", .type = STK_KEY_BOOL, .default_value = "false", .doc = "Each view also flipped left-right."},
     {.name = "shift",
      .type = STK_KEY_INT,
      .default_value = "0",
      .least = 0,
      .most = 1024,
-     .doc = "Views moved by so many pixels up and left, and down and right, mirrored where the image ends; they count "
+     .doc = "Views moved by N pixels up and left, and down and right, reflected where the image ends; they count "
             "half of all."},
     END};

@@ -110,7 +110,7 @@ static void check_cache(stk_lint_part *p)
     for (int i = i_random + 1; i < chain->n_stages && i_random > 0; i++)
         if (!strcmp(chain->stage[i]->class->key.name, "resize"))
             stk_lint_report(p, "random-cache", p->part->cache, "put 'resize' before it, if that is meant",
-                            "'resize' comes after the random '%s', so that it is done anew for each sample, and the "
+                            "'resize' comes after the random '%s', so that it is done again for each sample, and the "
                             "cache keeps images of full size",
                             random);
 }

@@ -17,7 +17,7 @@ static stk_status open_plugin(const stk_yaml_node *file, const stk_plugin_info *
     if (!*out)
         return stk_yaml_fail(file, "'%s' is no plug-in: it has no 'stoker_plugin' (STK_EXPORT_LAYERS)", file->text);
     if ((*out)->abi != STK_PLUGIN_ABI || (*out)->bytes_of_value != sizeof(stk_value))
-        return stk_yaml_fail(file, "'%s' was built for plug-ins of version %u, this program takes %d: build it anew",
+        return stk_yaml_fail(file, "'%s' was built for plug-ins of version %u, this program takes %d: rebuild it",
                              file->text, (unsigned)(*out)->abi, STK_PLUGIN_ABI);
     return STK_OK;
 }

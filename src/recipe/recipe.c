@@ -171,7 +171,7 @@ static stk_status take_groups(const stk_yaml_node *root, stk_recipe *recipe)
     return join_words(get(init, "leave"), &recipe->init_leave);
 }
 
-/* What training does beside the optimiser's steps. */
+/* What training does besides the optimiser's steps. */
 static void take_extras(const stk_yaml_node *root, stk_recipe *recipe)
 {
     const stk_yaml_node *lookahead = get(root, "lookahead"), *whiten = get(root, "whiten"), *tta = get(root, "tta");
@@ -322,7 +322,7 @@ static const char *find_default(const char *name)
     return stk_key_find(&stk_recipe_key, name)->default_value;
 }
 
-/* What is expected is expected of the epochs that stand beside it. Of fewer it says nothing, and the recipe in full
+/* What is expected is expected of the epochs that stand next to it. Of fewer it says nothing, and the recipe in full
  * then lacks it; its figures are still looked for. file_epochs: NULL where the file gives none. */
 static void leave_expected(stk_recipe *recipe, const char *file_epochs, const char *const *set, int n_set)
 {

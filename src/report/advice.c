@@ -152,7 +152,7 @@ static double memory(const stk_run_data *run, char text[TEXT_BYTES])
     return 0.02;
 }
 
-/* The mean of the last losses beside the best ten in a row. */
+/* The mean of the last losses compared with the best ten in a row. */
 static double diverging(const stk_run_data *run, char text[TEXT_BYTES])
 {
     char a[STK_PLAIN_TEXT], b[STK_PLAIN_TEXT];
@@ -162,7 +162,7 @@ static double diverging(const stk_run_data *run, char text[TEXT_BYTES])
         if (run->point[i].is_epoch) continue;
         if (!isfinite(run->point[i].loss)) {
             snprintf(text, TEXT_BYTES,
-                     "The loss was no number at step %.0f: a lower rate, 'clip_norm: 1', or 'on_nan: skip'.",
+                     "The loss was NaN at step %.0f: a lower rate, 'clip_norm: 1', or 'on_nan: skip'.",
                      run->point[i].step);
             return 2;
         }

@@ -108,10 +108,10 @@ static stk_status check_recipe(const stk_run *run, const char *path)
                          before->name));
     if (stk_recipe_compare(before, run->recipe, &differences) == 0) goto done;
     if (run->options.resume)
-        STK_TRY(
-            stk_fail(STK_MISMATCH,
-                     "cannot resume '%s', the recipe has changed: %s; take that back, or train anew with another --out",
-                     run->folder, stk_text_get(&differences)));
+        STK_TRY(stk_fail(
+            STK_MISMATCH,
+            "cannot resume '%s', the recipe has changed: %s; take that back, or train again with another --out",
+            run->folder, stk_text_get(&differences)));
     STK_TRY(stk_fail(STK_MISMATCH,
                      "folder '%s' belongs to a run with another recipe: %s; choose another --out, or remove it",
                      run->folder, stk_text_get(&differences)));
@@ -187,7 +187,7 @@ stk_status stk_folder_check_data(const stk_run *run)
     return stk_fail(
         STK_MISMATCH,
         "cannot resume '%s', the data have changed: %s samples to train on, where the run has had %s; bring "
-        "them back, or train anew with another --out",
+        "them back, or train again with another --out",
         run->folder, stk_count_text(n, now), stk_count_text(n_before, before));
 }
 

@@ -1,6 +1,6 @@
 /* See run/notice.h. Thresholds: input as XProf has it (20 % is high); a loss whose mean of about fifty steps is twice
  * its least and more than 1 above it has gone wrong; a loss scale that fell by 2^8 is on its way down; gradients
- * explode whose norm is ten times its own running median, or no number, three times in a row; the data loader starves
+ * explode whose norm is ten times its own running median, or NaN, three times in a row; the data loader starves
  * where half of the last fifty steps' time went to waiting, though it did not before.
  */
 #include "run/notice.h"

@@ -149,7 +149,7 @@ stk_status stk_result_judge(const stk_run *run, const char *path, stk_run_result
     char key[32];
     json_t *object;
     stk_status read = stk_json_read(path, 0, &object);
-    if (read == STK_CORRUPT) return stk_fail(read, "%s; without it the run is tested anew", stk_error_text());
+    if (read == STK_CORRUPT) return stk_fail(read, "%s; without it the run is tested again", stk_error_text());
     STK_RETURN_IF_ERROR(read);
     if (json_is_false(json_object_get(object, "finished"))) {
         json_decref(object);

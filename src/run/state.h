@@ -78,8 +78,8 @@ stk_status stk_run_save_judge(stk_run *run, stk_status status);
  * newest whole one, "" where there is none; warnings tell of damaged ones. *has_earlier: an earlier run of the same
  * recipe is there, which this one does not go on with. */
 stk_status stk_folder_open(stk_run *run, char checkpoint[STK_PATH_BYTES], bool *has_earlier, stk_text *warnings);
-/* Keeps the earlier run beside the new one, in *previous: to forget --resume must not cost its work, how often ever. It
- * is FOLDER.previous, or where that is taken .previous-2 and so on. */
+/* Keeps the earlier run next to the new one, in *previous: to forget --resume must not cost its work, how often ever.
+ * It is FOLDER.previous, or where that is taken .previous-2 and so on. */
 stk_status stk_folder_move_aside(stk_run *run, char previous[STK_PATH_BYTES]);
 /* The last of those; false: there is none. */
 bool stk_folder_find_previous(const stk_run *run, char previous[STK_PATH_BYTES]);
@@ -97,7 +97,7 @@ void stk_folder_remove_recipe(const stk_run *run);
 stk_status stk_run_init_weights(stk_run *run);
 
 /* --- result.c --- */
-/* Whether the run in that folder is finished, so that nothing of so many epochs is left to do. */
+/* Whether the run in that folder is finished, so that nothing of that many epochs is left to do. */
 bool stk_result_is_finished(const char *folder, int64_t n_epochs);
 stk_status stk_result_write(const stk_run *run, const stk_run_result *result);
 /* Where the file is a finished run's: says so in result, with what the recipe expects now by its figures; the file then

@@ -257,7 +257,7 @@ done:
     return status;
 }
 
-/* Says so where the run starts from nothing beside an earlier one, which is moved only now that the plan, the device
+/* Says so where the run starts from nothing next to an earlier one, which is moved only now that the plan, the device
  * and the weights are there: a start that is refused changes nothing. */
 static stk_status start_anew(stk_run *run, bool has_earlier)
 {
@@ -265,12 +265,12 @@ static stk_status start_anew(stk_run *run, bool has_earlier)
     if (has_earlier) {
         STK_RETURN_IF_ERROR(stk_folder_move_aside(run, previous));
         bool is_over = stk_result_is_finished(previous, run->recipe->epochs);
-        snprintf(note, sizeof(note), "starts anew; the earlier run is kept in '%s'%s", previous,
+        snprintf(note, sizeof(note), "starts over; the earlier run is kept in '%s'%s", previous,
                  is_over ? "; it is finished" : " (--resume would have gone on with it)");
         stk_run_warn(run, note);
     } else if (run->options.resume) {
         bool is_there = stk_folder_find_previous(run, previous);
-        snprintf(note, sizeof(note), "nothing to resume in '%s': starts anew%s%s%s", run->folder,
+        snprintf(note, sizeof(note), "nothing to resume in '%s': starts over%s%s%s", run->folder,
                  is_there ? "; an earlier run is in '" : "", is_there ? previous : "", is_there ? "'" : "");
         stk_run_warn(run, note);
     }

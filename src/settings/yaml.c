@@ -396,7 +396,7 @@ static stk_status step_into(stk_yaml *yaml, stk_yaml_node *parent, const char *o
         char *end;
         long i = strtol(part, &end, 10);
         if (*end || i < 0 || i >= parent->n_children)
-            return stk_fail(STK_INVALID, "%s: '%.60s' is no number from 0 to %d of the list", origin, part,
+            return stk_fail(STK_INVALID, "%s: '%.60s' is not a number from 0 to %d of the list", origin, part,
                             parent->n_children - 1);
         *out = parent->child;
         while (i-- > 0)

@@ -11,13 +11,13 @@ static void swap(double *a, double *b)
     *b = kept;
 }
 
-/* The sum of squares beside the diagonal, and on it. */
-static void measure(const double *a, int64_t n, double *beside, double *on)
+/* The sum of squares next to the diagonal, and on it. */
+static void measure(const double *a, int64_t n, double *off, double *on)
 {
-    *beside = *on = 0;
+    *off = *on = 0;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)
-            *(i == j ? on : beside) += a[i * n + j] * a[i * n + j];
+            *(i == j ? on : off) += a[i * n + j] * a[i * n + j];
 }
 
 /* Turns rows and columns p and q so that a[p][q] becomes 0, and v's rows with them. */
@@ -45,15 +45,15 @@ static void rotate(double *a, double *v, int64_t n, int64_t p, int64_t q)
 
 void stk_eigen_symmetric(double *a, int64_t n, double *v)
 {
-    double beside, on;
+    double off, on;
     for (int64_t i = 0; i < n * n; i++)
         v[i] = i % (n + 1) == 0;
-    measure(a, n, &beside, &on);
-    for (int i = 0; i < MOST_SWEEPS && beside > 1e-28 * on; i++) {
+    measure(a, n, &off, &on);
+    for (int i = 0; i < MOST_SWEEPS && off > 1e-28 * on; i++) {
         for (int64_t p = 0; p < n; p++)
             for (int64_t q = p + 1; q < n; q++)
                 rotate(a, v, n, p, q);
-        measure(a, n, &beside, &on);
+        measure(a, n, &off, &on);
     }
     for (int64_t i = 0; i < n; i++) {
         int64_t most = i;

@@ -1,8 +1,8 @@
-/* How a step is made to fit into its memory: parts of the batch, and what is made again in the backward pass.
+/* How a step is made to fit into its memory: parts of the batch, and what is recomputed in the backward pass.
  *
- * For each number of parts that divides the batch, the engine plans a clone of the step with as little made again as
+ * For each number of parts that divides the batch, the engine plans a clone of the step with as little recomputed as
  * fits. What takes least time is taken, by a model that counts operations, and 6 for each byte moved. More parts than
- * are needed with no more made again than without a limit are not looked at. The effective batch, and so the training,
+ * are needed with no more recomputed than without a limit are not looked at. The effective batch, and so the training,
  * stays the same; but batch norms take their statistics from each part: networks that have them are divided only when
  * the user says so. So are those whose loss compares the rows of a batch with each other.
  */
@@ -27,7 +27,7 @@ static double step_cost(const stk_program_info *info)
     return info->flops + FLOPS_A_BYTE * info->bytes;
 }
 
-/* Plans the step in parts of so many samples. STK_NO_MEMORY: it does not fit. */
+/* Plans the step in parts of N samples. STK_NO_MEMORY: it does not fit. */
 static stk_status plan_parts(stk_trainer *trainer, int64_t batch, int64_t micro, stk_program_info *out)
 {
     stk_program *program;
@@ -51,14 +51,14 @@ static stk_status refuse(const stk_trainer *trainer, int64_t micro)
 {
     if (stk_memory_has_batch_norm(trainer))
         return stk_fail(STK_NO_MEMORY,
-                        "%s\nEverything that helps is made again already. Micro-batches would need less, but change "
+                        "%s\nEverything that helps is recomputed already. Micro-batches would need less, but change "
                         "batch norm's statistics: 'micro_batch: N' takes them all the same",
                         stk_error_text());
-    return stk_fail(STK_NO_MEMORY, "%s\nThis is with micro-batches of %lld and all made again that helps",
+    return stk_fail(STK_NO_MEMORY, "%s\nThis is with micro-batches of %lld and all recomputed that helps",
                     stk_error_text(), (long long)micro);
 }
 
-/* STK_NO_MEMORY: nothing fits beside what is reserved; *last: the least part that was tried. */
+/* STK_NO_MEMORY: nothing fits next to what is reserved; *last: the least part that was tried. */
 static stk_status search(stk_trainer *trainer, int64_t batch, const stk_program_info *unlimited, stk_memory_choice *out,
                          int64_t *last)
 {
@@ -126,7 +126,7 @@ stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_cho
     if (config->accumulate > 0) {
         if (micro > 0) return stk_fail(STK_INVALID, "micro_batch and accumulate say the same twice: give one of them");
         if (config->accumulate > batch)
-            return stk_fail(STK_INVALID, "accumulate %lld: a batch of %lld cannot be divided into so many",
+            return stk_fail(STK_INVALID, "accumulate %lld: a batch of %lld cannot be divided into that many",
                             (long long)config->accumulate, (long long)batch);
         micro = (batch + config->accumulate - 1) / config->accumulate;
     }

@@ -13,7 +13,7 @@
 #include "data/loader/inside.h"
 #include "train/trainer_state.h"
 
-/* Beside code and libraries; what any pipeline takes. */
+/* Next to code and libraries; what any pipeline takes. */
 #define UNCOUNTED_BYTES ((size_t)3 << 20)
 
 enum { PIPELINE_SHARE = 4 };

@@ -272,14 +272,14 @@ static int64_t eval_rows(const stk_trainer *trainer, int64_t batch)
     return trainer->choice.n_micro > 1 && !stk_model_is_embedding(trainer->model) ? rows : batch;
 }
 
-/* The evaluation of slices of so many rows. */
+/* The evaluation of slices of N rows. */
 static stk_status compile_eval(stk_trainer *trainer, int64_t batch, int64_t rows, stk_bound_program *out)
 {
     stk_graph *graph = stk_graph_clone(stk_model_graph(trainer->model), rows);
     stk_value weight =
         stk_graph_input(graph, "weight", STK_F32, (stk_shape){.rank = 1, .dim = {rows}}); /* 1 for real rows, else 0 */
     stk_value loss = of_clone(graph, stk_model_get_loss(trainer->model));
-    /* A padded row may give a loss that is no number; 0 times it must be 0. */
+    /* A padded row may give a loss that is NaN; 0 times it must be 0. */
     stk_value real = stk_greater(weight, stk_graph_constant(graph, STK_F32, stk_value_shape(weight), 0.5));
     stk_value zero = stk_graph_constant(graph, STK_F32, stk_value_shape(weight), 0);
     stk_value counts = of_clone(graph, stk_model_get_loss_weight(trainer->model));

@@ -39,7 +39,7 @@ typedef struct stk_begun_step {
 /* How a step is made to fit. */
 typedef struct stk_memory_choice {
     int64_t micro, n_micro; /* samples in a part of the batch, and how many parts */
-    double slowdown;        /* estimate, beside a step without a limit */
+    double slowdown;        /* estimate, compared with a step without a limit */
 } stk_memory_choice;
 
 /* Programs and models for batches of different shapes; see train/shapes.h. */
@@ -152,12 +152,12 @@ stk_status stk_measures_finish_rows(const stk_trainer *trainer, const stk_neighb
 void stk_measures_finish(const stk_trainer *trainer, const double *sums, stk_metrics *out);
 
 /* --- step_graph.c: the three graphs made of the model's --- */
-/* On so many rows. The memory choice is made: as many parts as it has. */
+/* On that many rows. The memory choice is made: as many parts as it has. */
 stk_status stk_step_compile_train(stk_trainer *trainer, int64_t rows, stk_bound_program *out);
 /* What a compiled step is for. A plan and a trial make no variables. A trial, which is compared with others, prints no
  * graphs and keeps no weights packed, which a limit may forbid. */
 typedef enum stk_step_use { STK_STEP_RUN, STK_STEP_PLAN, STK_STEP_TRY } stk_step_use;
-/* The training step on parts of so many samples. */
+/* The training step on parts of N samples. */
 stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t micro, stk_step_use use,
                                  stk_program **out);
 stk_status stk_step_compile_eval(stk_trainer *trainer, int64_t batch, stk_bound_program *out);
@@ -167,7 +167,7 @@ stk_status stk_step_check_count(const stk_dataset *dataset);
 /* Refuses a data set whose fields do not match the model's inputs. */
 stk_status stk_step_check_dataset(stk_trainer *trainer, const stk_dataset *dataset);
 void stk_step_bind(const stk_bound_program *bound, const stk_batch *batch);
-/* Sets the program's numbers for the step after so many. */
+/* Sets the program's numbers for the step after N. */
 stk_status stk_step_set(const stk_trainer *trainer, const stk_bound_program *bound, int64_t n_steps, double lr);
 /* The scalar output of that name as a number, of the run waited for; 0 when there is none. */
 double stk_step_scalar(const stk_bound_program *bound, const char *name);

@@ -9,7 +9,7 @@
 
 enum { MOST_IN = 16 };
 
-/* The numbers 0 .. n-1, moved by shift and mirrored at both ends, as i32 for stk_gather; backwards if flipped. */
+/* The numbers 0 .. n-1, moved by shift and reflected at both ends, as i32 for stk_gather; backwards if flipped. */
 static stk_value make_places(stk_graph *graph, int64_t n, int shift, bool flipped)
 {
     stk_shape shape = {.rank = 1, .dim = {n}};

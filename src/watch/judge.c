@@ -32,7 +32,7 @@ static double find_cost(const stk_watch_rule *rule, const stk_watch_signals *tol
     /* In a period in which it is stopped the job still runs for its quota. */
     if (rule->cost == STK_WATCH_throttled)
         cost *= 1 - fmin(1, x[STK_WATCH_quota] / (x[STK_WATCH_allowed_share] * x[STK_WATCH_machine_cores]));
-    /* What happens on cores beside a GPU that works costs nothing. */
+    /* What happens on cores next to a GPU that works costs nothing. */
     bool on_cores = rule->cost == STK_WATCH_waited || rule->cost == STK_WATCH_throttled;
     if (on_cores && x[STK_WATCH_gpu_used] > 0.5) cost = fmin(cost, x[STK_WATCH_idle]);
     return isnan(cost) ? NAN : fmax(0, fmin(1, cost));

@@ -1,5 +1,5 @@
 /* Files of /proc and /sys that are read at every tick: kept open, so that a reading is one call instead of four, for
- * which the kernel writes the text anew. Threads: one at a time. */
+ * which the kernel writes the text again. Threads: one at a time. */
 #ifndef STK_WATCH_KEEP_H
 #define STK_WATCH_KEEP_H
 

@@ -48,7 +48,7 @@ void stk_watch_own_read_last(const char *path, char out[STK_WATCH_OWN_LINE])
     if (start) memmove(out, start + 1, strlen(start + 1) + 1);
 }
 
-/* By recipe.yaml beside the record, in which the run's whole recipe stands. */
+/* By recipe.yaml next to the record, in which the run's whole recipe stands. */
 static bool asks_for_f32(const char *metrics)
 {
     char path[STK_WATCH_PATH], line[256];

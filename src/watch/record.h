@@ -5,7 +5,7 @@
  *   M 0 i:d ...           the machine: field number i grew by d
  *   G, P, H id i:d ...    a GPU, a process, a thread; a new one starts at -1 in all fields
  *   X G|P|H id            it is gone
- *   T us                  the sample is whole, so many microseconds after the one before
+ *   T us                  the sample is whole, that many microseconds after the one before
  *
  * A file that ends early gives all whole samples before its end. Threads: one at a time.
  */

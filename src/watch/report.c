@@ -90,7 +90,7 @@ bool stk_watch_report_cost(const stk_watch_verdict *verdict, char *out, size_t b
         snprintf(out, bytes, "%.0f %% of the time judged: without it the job could be up to %.1fx faster",
                  100 * verdict->cost, 1 / (1 - fmin(0.95, verdict->cost)));
     else if (verdict->beyond >= 0.02)
-        snprintf(out, bytes, "%.0f %% of the time judged, beside what is counted above", 100 * verdict->beyond);
+        snprintf(out, bytes, "%.0f %% of the time judged, besides what is counted above", 100 * verdict->beyond);
     else
         snprintf(out, bytes, "the same time that is counted above");
     return true;

@@ -323,7 +323,7 @@ static const stk_watch_rule rules[] = {
      .cost = STK_WATCH_idle,
      .clause = {NEED(link_low, '>', 0.3), NEED(pcie_mbs, '>', 500), AGREE(idle, '>', 0.05)},
      .remedy = {{NULL,
-                 "reseat the card or its riser; the slot's width and the BIOS; lspci -vv shows LnkSta beside LnkCap",
+                 "reseat the card or its riser; the slot's width and the BIOS; lspci -vv shows LnkSta next to LnkCap",
                  0.5},
                 {"torch", "less traffic: pin_memory=True, u8 images normalised on the GPU", 0.3, "pin"}},
      .source = "NVML's link generation and width under load"},

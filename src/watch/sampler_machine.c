@@ -164,7 +164,7 @@ static void find_group(stk_watch_sampler *sampler)
         group_search search = {sampler, i, INT64_MAX, false, false};
         sampler->group_folder[i][0] = 0;
         stk_cgroup_visit(groups, "/sys/fs/cgroup", i == 0 ? "cpu" : "memory", visit_group, &search);
-        /* Where version 1 is mounted, version 2 lies beside it. */
+        /* Where version 1 is mounted, version 2 lies next to it. */
         if (strstr(groups, "0::"))
             stk_cgroup_visit(groups, "/sys/fs/cgroup/unified", i == 0 ? "cpu" : "memory", visit_group, &search);
         if (!search.has_any)

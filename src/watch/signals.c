@@ -251,7 +251,7 @@ static double most_moved(const char *exit_text)
 static void find_stuck(const stk_watch_history *history, const span *s, double movable, double *out)
 {
     double stuck = 0, locked = 0, spinning = 0, before = 0, moved = 0, moving_s = 0;
-    /* What moves at the very end is not counted up to so many core-seconds. */
+    /* What moves at the very end is not counted up to N core-seconds. */
     for (size_t i = history->n; i > 0; i--) {
         const stk_watch_row *row = &history->row[i - 1];
         if (!is_still(s, row)) {

@@ -41,7 +41,7 @@
     X(allowed_share, "%", "it may run on %s of the machine's cores")                                                   \
     X(main, "%", "the main thread runs %s of the time")                                                                \
     X(main_fill, "%", "the main thread works in %s of the device's idle time")                                         \
-    X(overlap, "%", "the main thread works during %s of the time beside a busy GPU")                                   \
+    X(overlap, "%", "the main thread works during %s of the time alongside a busy GPU")                                \
     X(top, "%", "the busiest thread runs %s of the time")                                                              \
     X(top_fill, "%", "one thread works in %s of the device's idle time")                                               \
     X(beside_top, "cores", "all other threads together use %s")                                                        \

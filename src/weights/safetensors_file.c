@@ -128,7 +128,7 @@ static stk_status add_shard(stk_safetensors_file *file, const char *name, json_t
 {
     if (json_object_get(seen, name)) return STK_OK;
     if (!name[0] || strchr(name, '/') || !strcmp(name, "..") || !strcmp(name, "."))
-        return stk_fail(STK_CORRUPT, "shard '%s' is no file name; shards lie beside their index", name);
+        return stk_fail(STK_CORRUPT, "shard '%s' is no file name; shards lie next to their index", name);
     if (file->n_shards == MOST_SHARDS) return stk_fail(STK_CORRUPT, "more than %d shards", MOST_SHARDS);
     if (file->n_shards % 64 == 0) {
         shard *grown = realloc(file->shard, (size_t)(file->n_shards + 64) * sizeof(*grown));
@@ -321,7 +321,7 @@ static stk_status read_bytes(const stk_safetensor *t, uint64_t at, void *dst, si
     return status == STK_OK ? STK_OK : stk_fail_prefix(status, "'%s': tensor '%s': ", input->path, t->name);
 }
 
-/* So many rows of the first axis, which stays the first: a large tensor is not in memory twice. */
+/* That many rows of the first axis, which stays the first: a large tensor is not in memory twice. */
 static stk_status read_rows(const stk_safetensor *t, int64_t n_rows, int64_t n_piece, stk_dtype dtype,
                             const int32_t *permutation, uint8_t *dst)
 {

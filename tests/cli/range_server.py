@@ -19,7 +19,7 @@ class RangeServer:
     changed, silent      another ETag; the same, whatever If-Match says
     moved                301, as S3 does where a bucket lies in another region
 
-    `list_period`: lists of objects never end, and come to the same token after so many parts.
+    `list_period`: lists of objects never end, and come to the same token after N parts.
     `seen`: a list that takes the headers of each request."""
 
     def __init__(self, folder, fault=None, latency_s=0, seen=None, list_period=0):

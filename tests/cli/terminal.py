@@ -75,5 +75,5 @@ def pictures(text):
 
 
 def too_wide(text, columns=80):
-    """The lines that a terminal of so many columns breaks by itself."""
+    """The lines that a terminal of N columns breaks by itself."""
     return [line for line in pictures(text) if columns_of(line) > columns]

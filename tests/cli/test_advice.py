@@ -16,7 +16,7 @@ ADVICE = ["watch/rules.c", "report/advice.c", "run/notice.c", "train/nan_guard.c
 
 
 def texts_of(path):
-    """The C string literals of a file, those beside each other as one."""
+    """The C string literals of a file, those next to each other as one."""
     with open(path) as f:
         code = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
     joined = re.sub(r'"\s*(?:PRI\w+\s*)?"', "", code)

@@ -85,7 +85,7 @@ def all_kinds(server):
         about = found.pop("stoker-source.txt", b"").decode()
         check(found == FILES, f"{name}: {found.keys()}")
         check(name in about and sum_of(f"site/{name}") in about and "licence" in about, f"where it came from: {about!r}")
-        check(not os.path.exists(out + ".download") and not glob.glob(".stoker-tmp-*"), "nothing is left beside it")
+        check(not os.path.exists(out + ".download") and not glob.glob(".stoker-tmp-*"), "nothing is left next to it")
     server.forget()
     accepted(get(server, "a.tgz", "out-a.tgz"), "is in out-a.tgz")
     check(server.requests == [], "what is there is not fetched again")
@@ -125,7 +125,7 @@ def harmful(server):
         content(path) if callable(content) else tar(path, content)
         refused(get(server, f"{name}.tgz", f"h/{name}"), 1, message, f"{name}.tgz")
         check(not os.path.exists(f"h/{name}") and not glob.glob("h/.stoker-tmp-*"), f"{name}: nothing is there")
-    check(set(os.listdir(".")) - before == {"h"} and not os.path.exists("h/up.txt"), "nothing beside it")
+    check(set(os.listdir(".")) - before == {"h"} and not os.path.exists("h/up.txt"), "nothing next to it")
     check(not os.path.exists("/tmp/stoker-escape.txt"), "nothing elsewhere")
     with zipfile.ZipFile("site/zip-up.zip", "w") as out:
         out.writestr("a.txt", b"x")

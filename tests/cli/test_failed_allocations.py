@@ -37,7 +37,7 @@ def shape(value, key=""):
 
 
 def digest(path, tag=""):
-    """What is in a file or folder, as far as it is the same in each run. An index beside data (.stkidx) is a help.
+    """What is in a file or folder, as far as it is the same in each run. An index next to data (.stkidx) is a help.
     tag: the run's own word, which a recipe has as its name."""
     if os.path.isdir(path):
         return {name: digest(f"{path}/{name}", tag) for name in sorted(os.listdir(path))

@@ -71,7 +71,7 @@ def stopped():
 
 
 def changed_since():
-    """The part is of a file that is another one now: it begins anew."""
+    """The part is of a file that is another one now: it begins again."""
     server = RangeServer("site", lambda n, path: "404" if n >= 3 else None)
     refused(["get", "tinyshakespeare", "--out", "d", "--mirror", server.url], 1, "404", lines=None)
     server.close()
@@ -97,7 +97,7 @@ def from_a_folder():
         if os.path.exists(path):
             text = path
     if not text:
-        print("SKIP: no tinyshakespeare beside the checkout, so that a right checksum was not seen")
+        print("SKIP: no tinyshakespeare next to the checkout, so that a right checksum was not seen")
         return
     os.makedirs("mirror", exist_ok=True)
     shutil.copy(text, "mirror/input.txt")

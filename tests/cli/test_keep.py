@@ -123,7 +123,7 @@ def refused_runs_leave_folders_alone():
     check(not os.path.exists("new"), "and none is made")
     put("mine/photos/cat.jpg")
     refused([*TRAIN, "--out", "mine/photos"], 1, "holds 'cat.jpg' but no run")
-    check(os.listdir("mine/photos") == ["cat.jpg"], "nothing beside it")
+    check(os.listdir("mine/photos") == ["cat.jpg"], "nothing next to it")
     # A folder with a recipe of one's own is no run.
     shutil.copy("small.yaml", "mine/empty/recipe.yaml")
     before = tree("mine")
@@ -347,7 +347,7 @@ def parts_of_another_kind():
                 put(f"pieces/{name}", content)
                 refused(words, 1, f"pieces/{name}' is there and is not", "not replaced")
                 check(os.path.getsize(f"pieces/{name}") == len(content), f"{name} stays as it is")
-                check(os.listdir("pieces") == [name], f"and nothing is written beside it: {os.listdir('parts')}")
+                check(os.listdir("pieces") == [name], f"and nothing is written next to it: {os.listdir('parts')}")
                 shutil.rmtree("pieces")
         for name in names:
             put(f"pieces/{name}", "")

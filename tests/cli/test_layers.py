@@ -168,7 +168,7 @@ def plugins():
     learns("plugin", IMAGES + use("gate.so"), 0.9)
     refuses(use("missing.so"), "missing.so")
     refuses(use("none.so"), "is no plug-in: it has no 'stoker_plugin'")
-    refuses(use("old.so"), "was built for plug-ins of version 8, this program takes 1: build it anew")
+    refuses(use("old.so"), "was built for plug-ins of version 8, this program takes 1: rebuild it")
     refuses(use("gate.so", "layer: door"), "the plug-in has no layer 'door'; it has gate, nothing")
     refuses(use("gate.so", "layer: nothing"), "the layer 'nothing' of", "gave no value of this network")
     refuses(use("gate.so", "settings: none"), "bad.yaml:", "layer 'dense': units is 0, and must be 1 or more")

@@ -62,7 +62,7 @@ def a_limit_holds_with_many_micro_batches():
 
 
 def the_input_pipeline_is_part_of_the_limit():
-    """Slots of 8 MiB each, 8 of them, took 80 MiB beside a limit of 60."""
+    """Slots of 8 MiB each, 8 of them, took 80 MiB against a limit of 60."""
     big = recipe("slots.yaml", """
 name: slots
 data:
@@ -185,7 +185,7 @@ def what_a_source_keeps_is_counted_before_it_is_read():
 
 
 def small_files_are_not_read_whole_where_they_are_large():
-    """A recipe, a tokenizer and the note beside a file of tokens: what is larger than any of its kind is not read."""
+    """A recipe, a tokenizer and the note next to a file of tokens: what is larger than any of its kind is not read."""
     with open("few.bin", "wb") as f:
         f.write(bytes(64))
     for name in "few.bin.json", "tokenizer.json", "large.yaml":

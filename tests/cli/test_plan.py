@@ -55,7 +55,7 @@ def limits(p):
     limit = variables + p["arena_bytes"] * 65 // 100 + p["program_bytes"]
     less = plan("--memory", f"{limit}")
     check(less["peak_bytes"] <= limit and less["n_micro"] == 1, "the limit is met whole, for batch norm")
-    check(less["n_recomputed"] > 0, "by making activations again")
+    check(less["n_recomputed"] > 0, "by recomputing activations")
     roomless = plan("--memory", f"{limit}", "--set", "epochs=2")
     check(roomless["checkpoint_copy_bytes"] == 0, "there is no room to copy what is saved")
     check(1 < less["slowdown"] < 1.35, "and what it costs")

@@ -63,7 +63,7 @@ def resuming():
     accepted([*TRAIN, "--out", "parts", "--resume", "--memory", "1GiB"], "from step 12", "(8 steps, 20 in all, 2 epochs;")
     check(losses("parts") == losses("whole"), "a run in parts has the losses of a whole one")
     check(result("parts")["test_loss"] == result("whole")["test_loss"], "and its test loss")
-    accepted([*TRAIN, "--out", "anew", "--resume", "--steps", "3"])
+    accepted([*TRAIN, "--out", "again", "--resume", "--steps", "3"])
     refused([*TRAIN, "--out", "parts", "--resume", "--set", "optimizer.adam.lr=0.1", "--batch", "10"], 1,
             "the recipe has changed", "batch (20 -> 10)", "optimizer.adam.lr (0.003 -> 0.1); take that back, or")
     refused([*TRAIN, "--out", "parts", "--batch", "10"], 1, "another recipe", "batch (20 -> 10)", "--out")
@@ -79,14 +79,14 @@ def resuming():
         check(result("fewer")["finished"] and result("fewer")["tested_step"] == steps,
               f"{steps} steps of a longer run, taken for one epoch, are tested")
         accepted([*TRAIN, "--out", "fewer", "--resume", "--epochs", "1"], "nothing left to do")
-    accepted([*TRAIN, "--out", "anew"], "earlier run is kept in 'anew.previous' (--resume would have gone on with it)")
-    check(os.path.isdir("anew.previous/step-3"), "an earlier run is kept")
-    accepted([*TRAIN, "--out", "none", "--resume", "--steps", "2"], "nothing to resume in 'none': starts anew")
+    accepted([*TRAIN, "--out", "again"], "earlier run is kept in 'again.previous' (--resume would have gone on with it)")
+    check(os.path.isdir("again.previous/step-3"), "an earlier run is kept")
+    accepted([*TRAIN, "--out", "none", "--resume", "--steps", "2"], "nothing to resume in 'none': starts over")
     for wrong in (["--memory", "10KiB"], ["--device", "cuda"], ["--dump-graph=nope"]):
-        refused([*TRAIN, "--out", "anew", *wrong], 1, lines=None)
-        check(os.path.isdir("anew/step-20") and os.path.isdir("anew.previous/step-3"), f"{wrong} is refused: all stays")
-    shutil.rmtree("anew")
-    accepted([*TRAIN, "--out", "anew", "--resume", "--steps", "1"], "an earlier run is in 'anew.previous'")
+        refused([*TRAIN, "--out", "again", *wrong], 1, lines=None)
+        check(os.path.isdir("again/step-20") and os.path.isdir("again.previous/step-3"), f"{wrong} is refused: all stays")
+    shutil.rmtree("again")
+    accepted([*TRAIN, "--out", "again", "--resume", "--steps", "1"], "an earlier run is in 'again.previous'")
 
 
 def finished_before():

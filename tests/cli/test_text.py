@@ -68,7 +68,7 @@ def tokenizing():
     done = accepted(["tokenize", "corpus/*.txt", "--tokenizer", "bytes", "--out", "corpus.bin", "--json"])
     result = json.loads(done.stdout)
     check(result["tokens"] == 3 * (11 * 40 + 1) and result["documents"] == 3, f"--json: {result}")
-    check(json.loads(pathlib.Path("corpus.bin.json").read_text())["dtype"] == "u16", "what lies beside it")
+    check(json.loads(pathlib.Path("corpus.bin.json").read_text())["dtype"] == "u16", "what lies next to it")
     check(os.path.getsize("corpus.bin") == 2 * result["tokens"], "two bytes each")
     accepted(["tokenize", "corpus/0.txt", "corpus/1.txt", "--tokenizer", "bytes", "--lines", "--separator", "none",
               "--out", "new/folder/lines.bin"], "800 tokens of 80 documents")
@@ -91,7 +91,7 @@ def looking():
                                   " label: {dtype: class, columns: kind}}}")
     accepted(["data", "explain", table], "2 classes", "x: f32[2]", "1 of 4 records looked at cannot be read, as '")
     done = refused(["data", "verify", table], 1, "1 of 4 records are corrupt")
-    check("table.csv', line 5: column 'a': 'seven' is no number" in done.stdout, f"verify: {done.stdout}")
+    check("table.csv', line 5: column 'a': 'seven' is not a number" in done.stdout, f"verify: {done.stdout}")
     refused(["data", "explain", table, "--set", "data.train.source.csv.fields.label.columns=knid"], 1,
             "did you mean 'kind'?")
 

@@ -123,7 +123,7 @@ static void a_place_is_filled_in_its_turn(void **state)
     }
     stk_dataset_free(plain);
     stk_dataset_free(dataset);
-    /* What cannot be planned anew leaves the order as it was. */
+    /* What cannot be planned again leaves the order as it was. */
     dataset = make_fake(100, NULL);
     stk_dataset_shard_hint(dataset);
     stk_dataset_skip(dataset, 60);

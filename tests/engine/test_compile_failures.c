@@ -152,7 +152,7 @@ static void plain(void **state)
     fail_everywhere("cpu", &kept);
 }
 
-/* What the step needs where nothing, or all that helps, is made again. */
+/* What the step needs where nothing, or all that helps, is recomputed. */
 static size_t plan_bytes(int recompute_most)
 {
     stk_engine *engine;
@@ -167,7 +167,7 @@ static size_t plan_bytes(int recompute_most)
     return info.arena_bytes + info.variable_bytes + info.program_bytes;
 }
 
-/* With a limit, what is made again, and slices. */
+/* With a limit, what is recomputed, and slices. */
 static void within_a_limit(void **state)
 {
     (void)state;

@@ -143,7 +143,7 @@ static void same_bits_twice(void **state)
     assert_memory_equal(a, b, sizeof(a));
 }
 
-/* What is made again has the same bits, whatever is chosen. */
+/* What is recomputed has the same bits, whatever is chosen. */
 static void recompute_changes_no_bit(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
-/* GELU and its gradient of all 65,536 numbers of bf16, beside the formulas in double. The cpu device has one loop for
- * each (program_whole.c): the forward pass is off by the rounding of its result alone. On the reference device each
- * instruction rounds, and the limits are wide. Together in one group they have a step in common, and the
- * bits of each alone. In f32 the bits are those of each op by itself.
+/* GELU and its gradient of all 65,536 numbers of bf16, compared with the formulas in double. The cpu device has one
+ * loop for each (program_whole.c): the forward pass is off by the rounding of its result alone. On the reference device
+ * each instruction rounds, and the limits are wide. Together in one group they have a step in common, and the bits of
+ * each alone. In f32 the bits are those of each op by itself.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -84,7 +84,7 @@ typedef struct gelu_case {
     const char *device;
     stk_dtype dtype;
     bool is_tanh, is_remade,
-        no_fuse;         /* is_remade: y comes from the backward pass, which makes it once more beside dx */
+        no_fuse;         /* is_remade: y comes from the backward pass, which makes it once more next to dx */
     void *x, *dy, *ones; /* [N] */
 } gelu_case;
 

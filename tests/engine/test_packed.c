@@ -24,7 +24,7 @@ static void expect_ok(stk_status status)
 
 /* --- the device --- */
 
-static int n_made, n_read, fails_at; /* fails_at: the next keep but so many, from 1; 0: none */
+static int n_made, n_read, fails_at; /* fails_at: the next keep but N, from 1; 0: none */
 static stk_device_class keeper;
 
 typedef struct backwards {
@@ -337,7 +337,7 @@ static void programs_share_them(void **state)
     add_program(&kept, true, keeps, &kept.program);
     run_both(&kept, &plain, true);
     run_both(&kept, &plain, false);
-    /* With the last one they go, and the next one chooses anew. */
+    /* With the last one they go, and the next one chooses again. */
     stk_engine_discard(kept.engine, kept.program);
     stk_engine_discard(kept.engine, kept.eval);
     add_program(&kept, false, keeps, &kept.eval);

@@ -62,7 +62,7 @@ static void plans_come_near_the_bound(void **state)
     stk_engine_close(engine);
 }
 
-/* Each value that is made again frees more, until little is left but what the backward pass needs at once. */
+/* Each value that is recomputed frees more, until little is left but what the backward pass needs at once. */
 static void recompute_frees(void **state)
 {
     (void)state;
@@ -76,7 +76,7 @@ static void recompute_frees(void **state)
         expect_ok(stk_engine_compile(engine, make_resnet(50, 32, 224), &options, &program));
         stk_program_info info = stk_program_get_info(program);
         if (most == 0) none = info.arena_bytes;
-        print_message("%3d of %d made again: %.1f MiB (bound %.1f), +%.1f %% flops\n", info.n_recomputed, info.n_kept,
+        print_message("%3d of %d recomputed: %.1f MiB (bound %.1f), +%.1f %% flops\n", info.n_recomputed, info.n_kept,
                       (double)info.arena_bytes / 1048576, (double)info.lower_bound_bytes / 1048576,
                       100 * info.recompute_flops / (info.flops - info.recompute_flops));
         if (info.n_recomputed == 48) assert_true(info.arena_bytes < none * 6 / 10);
@@ -105,7 +105,7 @@ static stk_graph *make_blocks(void)
     return graph;
 }
 
-/* Of a block the sum and the product before the GELU are kept; the GELU and the layer norm are made again. */
+/* Of a block the sum and the product before the GELU are kept; the GELU and the layer norm are recomputed. */
 static void light_values_are_made_again(void **state)
 {
     (void)state;
@@ -120,8 +120,8 @@ static void light_values_are_made_again(void **state)
     stk_engine_close(engine);
 }
 
-/* Without a limit, what is cheap beside convolutions is made again: a fifth of the memory of ResNet-50 for about a
- * hundredth of its time. A limit that this meets changes nothing, and where it is not met more is made again. */
+/* Without a limit, what is cheap next to convolutions is recomputed: a fifth of the memory of ResNet-50 for about a
+ * hundredth of its time. A limit that this meets changes nothing, and where it is not met more is recomputed. */
 static void cheap_values_are_made_again(void **state)
 {
     (void)state;

@@ -14,7 +14,7 @@
 
 /* --- what may differ --- */
 
-/* Moved and chosen numbers are the same bits. What is computed may be off by so many units in the last place, and by
+/* Moved and chosen numbers are the same bits. What is computed may be off by that many units in the last place, and by
  * SHAKEN times what the reference's own result changes by when its inputs change in their last place: so a sum that
  * cancels has no promise to keep that the reference could not keep either. */
 enum { EXACT = 0, SHAKEN = 16, N_SHAKES = 3, N_WHOLE = 256 };

@@ -25,7 +25,7 @@ static inline int fuzz_below(fuzz_draw *d, int n)
     return (n > 256 ? x << 8 | fuzz_byte(d) : x) % n;
 }
 
-/* True in so many of 256 cases, and not at the end of the bytes. */
+/* True in N of 256 cases, and not at the end of the bytes. */
 static inline bool fuzz_chance(fuzz_draw *d, int of_256)
 {
     return fuzz_byte(d) >= 256 - of_256;

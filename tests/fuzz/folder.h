@@ -30,7 +30,7 @@ static inline const char *fuzz_folder(void)
     return fuzz_folder_path;
 }
 
-/* FOLDER/name, anew. */
+/* FOLDER/name, again. */
 static inline void fuzz_write(const char *name, stk_span bytes)
 {
     char path[256];

@@ -1,5 +1,5 @@
 /* An ONNX model from memory: read or refused, nothing else. One whose numbers lie in other files is opened by a path,
- * too, beside a file "w" of 1,024 bytes.
+ * too, next to a file "w" of 1,024 bytes.
  *
  * covers: onnx/read.c onnx/model.c onnx/tensor.c onnx/external.c onnx/apply.c
  */

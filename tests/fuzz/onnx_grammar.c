@@ -99,7 +99,7 @@ static void add_input(grammar *g)
     g->input[g->graph.n_input++] = info;
 }
 
-/* An initialiser of so many elements; numbers lie in raw_data, which the caller fills. */
+/* An initialiser of N elements; numbers lie in raw_data, which the caller fills. */
 static Onnx__TensorProto *add_tensor(grammar *g, stk_dtype dtype, stk_shape shape)
 {
     Onnx__TensorProto *t = take(g, sizeof(*t));

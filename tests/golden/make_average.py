@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes average_golden.h: a running mean of weights (EMA) beside six steps of SGD, by torch.optim.swa_utils.
+"""Writes average_golden.h: a running mean of weights (EMA) next to six steps of SGD, by torch.optim.swa_utils.
 
     python3 make_average.py > average_golden.h
 """

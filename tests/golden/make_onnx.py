@@ -2,7 +2,7 @@
 
     python3 make_onnx.py        (PyTorch 2.15, transformers 5.23, onnx 1.23, onnxscript)
 
-Each by the TorchScript exporter, opset 17, and by the newer one, opset 18, whose weights lie in a file beside it; "norms"
+Each by the TorchScript exporter, opset 17, and by the newer one, opset 18, whose weights lie in a file next to it; "norms"
 by opsets 20, PyTorch's standard, and 21, which have Gelu and GroupNormalization. The first dimension is open and called N.
 """
 import pathlib

@@ -50,7 +50,7 @@ def draw_ops(rng, n):
 
 def print_pipelines():
     rng = random.Random(20261121)
-    print("/* take a, skip a, repeat a, shard a of index b: t, s, r, h. Then batches of so many, the last one kept or not. */")
+    print("/* take a, skip a, repeat a, shard a of index b: t, s, r, h. Then batches of N, the last one kept or not. */")
     print("static const struct {\n    int n, n_ops;\n    struct {\n        char kind;\n        int a, b;\n    } op[%d];\n"
           "    int batch;\n    bool drop;\n    int n_batches, n_last, n_samples;\n    int sample[%d];\n"
           "} golden_pipeline[] = {" % (MOST_OPS, MOST_OUT))

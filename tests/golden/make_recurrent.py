@@ -1,4 +1,4 @@
-"""torch.nn.LSTM and GRU in f64: outputs, last states and gradients. Writes recurrent_golden.h beside this file.
+"""torch.nn.LSTM and GRU in f64: outputs, last states and gradients. Writes recurrent_golden.h next to this file.
 
 Parameters and inputs are waves, made alike here and in tests/nn/test_recurrent.c, so that only results are written.
 """

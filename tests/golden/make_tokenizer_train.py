@@ -1,6 +1,6 @@
 """What the package `tokenizers` learns from a small corpus: BPE's merges, and WordPiece's tokens.
 
-Needs `pip install tokenizers==0.23.3`. Writes tokenizer_train.txt, the corpus, and tokenizer_train_golden.h beside this
+Needs `pip install tokenizers==0.23.3`. Writes tokenizer_train.txt, the corpus, and tokenizer_train_golden.h next to this
 file. Words of few letters make many ties and tokens that two merges make. WordPiece numbers its alphabet in another order
 each time, so that only the tokens that it always learns are written.
 """

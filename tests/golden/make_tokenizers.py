@@ -1,6 +1,6 @@
 """Small tokenizers, trained here, and what the package `tokenizers` makes of hard texts with them.
 
-Needs `pip install tokenizers==0.23.3`. Writes tokenizers/*.json, tokenizers/vocab.txt and tokenizers_golden.h beside this
+Needs `pip install tokenizers==0.23.3`. Writes tokenizers/*.json, tokenizers/vocab.txt and tokenizers_golden.h next to this
 file. Training WordPiece comes out a little different each time, so all of them are written together.
 """
 

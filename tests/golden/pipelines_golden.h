@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* take a, skip a, repeat a, shard a of index b: t, s, r, h. Then batches of so many, the last one kept or not. */
+/* take a, skip a, repeat a, shard a of index b: t, s, r, h. Then batches of N, the last one kept or not. */
 static const struct {
     int n, n_ops;
     struct {

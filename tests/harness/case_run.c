@@ -117,7 +117,7 @@ done:
     return status;
 }
 
-/* Huge inputs repeat after so many elements: a prime, so that an index that has lost its upper bits shows. */
+/* Huge inputs repeat after N elements: a prime, so that an index that has lost its upper bits shows. */
 enum { PERIOD = 1048583 };
 
 static stk_status fill_input(case_run *run, int i, stk_device *reference)

@@ -114,7 +114,7 @@ static const op_case cases[] = {
     CASE("of nothing", compare, KIND(STK_COMPARE_less), INPUTS(REAL(-1, 1, 0, 5), REAL(-1, 1, 0, 5))),
     CASE("of nothing", select, ATTRS(0),
          INPUTS(TYPED(STK_BOOL, FILL_BOOL, 0, 1, 4, 0), REAL(-1, 1, 4, 0), REAL(-1, 1, 4, 0))),
-    /* A dimension beyond 32 bits beside an empty one. */
+    /* A dimension beyond 32 bits next to an empty one. */
     CASE("exp of huge nothing", unary, KIND(STK_UNARY_exp), INPUTS(REAL(-1, 1, HUGE, 0))),
     BINARY(mul, " of huge nothing", REAL(-1, 1, 0, HUGE), REAL(-1, 1, 0, HUGE)),
     CASE("", select, ATTRS(0), INPUTS(TYPED(STK_BOOL, FILL_BOOL, 0, 1, 5, 13), REAL(-1, 1, 5, 13), REAL(-1, 1, 5, 13))),

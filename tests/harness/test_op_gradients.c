@@ -96,7 +96,7 @@ static int check_input(const case_run *run, graph_run *graph, int i)
     snprintf(name, sizeof(name), "g%d", i);
     double *gradient = malloc((size_t)n * sizeof(double) + 1), size = 0;
     assert_non_null(gradient);
-    /* Anew for each input, since the runs for the one before ended with an element moved. */
+    /* Again for each input, since the runs for the one before ended with an element moved. */
     assert_int_equal(graph_run_all(graph), STK_OK);
     if (n) memcpy(gradient, graph_run_output(graph, name), (size_t)n * sizeof(double));
     for (int64_t j = 0; j < n; j++)

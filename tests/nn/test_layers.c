@@ -13,7 +13,7 @@
 #include "harness/run_graph.h"
 #include "stoker/nn/nn.h"
 
-static stk_model *model; /* made anew for each test */
+static stk_model *model; /* rebuilt for each test */
 
 static int set_up(void **state)
 {

@@ -1,4 +1,4 @@
-/* Recurrent layers beside PyTorch's: outputs, last states, gradients, padded sequences; names, sizes, errors. */
+/* Recurrent layers compared with PyTorch's: outputs, last states, gradients, padded sequences; names, sizes, errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

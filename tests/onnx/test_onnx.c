@@ -202,7 +202,7 @@ static void memory_that_is_not_there_is_no_damage(void **state)
     skip(); /* their allocators end the process */
 #endif
     enum { TEXT_BYTES = 1 << 24 };
-    static const uint8_t begins[] = {0x12, 0x80, 0x80, 0x80, 0x08}; /* producer_name, of so many bytes */
+    static const uint8_t begins[] = {0x12, 0x80, 0x80, 0x80, 0x08}; /* producer_name, of N bytes */
     int end;
     uint8_t *bytes = calloc(1, sizeof(begins) + TEXT_BYTES);
     assert_non_null(bytes);

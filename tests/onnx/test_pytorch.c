@@ -141,9 +141,9 @@ static void weights_in_another_file_are_checked(void **state)
     copy_model(SIZE_MAX, "residual-new.onnx.dat_");
     check_error(path, NULL, STK_NOT_FOUND, "residual-new.onnx.dat_': ");
     copy_model(SIZE_MAX, "../../../../etc/passwd");
-    check_error(path, NULL, STK_CORRUPT, "which is not beside the model");
+    check_error(path, NULL, STK_CORRUPT, "which is not next to the model");
     copy_model(SIZE_MAX, "/etc//////////////pass");
-    check_error(path, NULL, STK_CORRUPT, "which is not beside the model");
+    check_error(path, NULL, STK_CORRUPT, "which is not next to the model");
     copy_model(SIZE_MAX, "./././././././././././");
     check_error(path, NULL, STK_CORRUPT, "which is no file");
     must(stk_file_read(path, &bytes, &capacity, &n_bytes));

@@ -1,5 +1,5 @@
-/* Gradients of gradients: a gradient penalty's derivatives beside central differences in f64, derivatives of any order
- * of a polynomial, and what is said where an op's gradient has none. First gradients: tests/harness.
+/* Gradients of gradients: a gradient penalty's derivatives compared with central differences in f64, derivatives of any
+ * order of a polynomial, and what is said where an op's gradient has none. First gradients: tests/harness.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* Whether groups wait for each other, beside a search of the whole graph, while random groups of random graphs join. */
+/* Whether groups wait for each other, compared with a search of the whole graph, while random groups of random graphs
+ * join. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -123,7 +123,7 @@ static void recompute_leaves_nothing_unread(void **state)
     stk_graph_free(graph);
 }
 
-/* A weight's 16 bits, read by the product and by its gradient, are made once a step, cheap as making them again is.
+/* A weight's 16 bits, read by the product and by its gradient, are made once a step, cheap as recomputing them is.
  * Under a limit they may be made twice. */
 static void recompute_keeps_narrow_weights(void **state)
 {
@@ -221,8 +221,8 @@ static void residual_joins_batch_norms(void **state)
     for (int other = 0; other < 3; other++) {
         stk_graph *graph = stk_graph_new();
         stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 8));
-        stk_value first = stk_batch_norm(stk_dense(x, 8)), beside = stk_batch_norm(stk_dense(x, 8));
-        stk_value y = stk_relu(stk_add(first, beside));
+        stk_value first = stk_batch_norm(stk_dense(x, 8)), second = stk_batch_norm(stk_dense(x, 8));
+        stk_value y = stk_relu(stk_add(first, second));
         stk_value norm = stk_batch_norm(stk_dense(y, 8));
         if (other == 1) norm = stk_square(norm); /* a group of element-wise nodes, in either direction */
         stk_value end = stk_relu(stk_add(norm, y)), loss = stk_reduce_sum(stk_square(stk_dense(end, 8)), 0);

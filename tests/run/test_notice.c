@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "run/throttle.h"
 
-/* How often `words` was told in so many steps of a run whose loss at step i is loss(i). */
+/* How often `words` was told in that many steps of a run whose loss at step i is loss(i). */
 static int count(double (*loss)(int i), double input, double (*scale)(int i), const char *words)
 {
     stk_notice notice = {0};

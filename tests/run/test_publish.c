@@ -1,4 +1,4 @@
-/* metrics.prom is whole and what is served beside it is the same text; a run's last step is in both. */
+/* metrics.prom is whole and what is served next to it is the same text; a run's last step is in both. */
 #include "run/publish.h"
 
 #include <arpa/inet.h>

@@ -133,7 +133,7 @@ static void set_says_what_is_wrong(void **state)
     assert_set_refused("a: 1", "a=", "--set a: empty");
     assert_set_refused("a: 1", "a=[1", "--set a: ");
     assert_set_refused("a: 1", "a.b=1", "--set a.b: 'a' is '1', which has no keys");
-    assert_set_refused("a: [1, 2]", "a.2=1", "--set a.2: '2' is no number from 0 to 1");
+    assert_set_refused("a: [1, 2]", "a.2=1", "--set a.2: '2' is not a number from 0 to 1");
     assert_set_refused("a: 1", "b..c=1", "--set b..c: an empty key");
     stk_yaml *yaml = parse("a: 1");
     assert_int_equal(stk_yaml_set(yaml, "b.c=5"), STK_OK);

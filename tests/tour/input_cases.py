@@ -49,7 +49,7 @@ def _(place):
     expect(not os.path.exists(place.path("run")), "a run folder was made")
 
 
-@case("a right key in the wrong place: `lr` beside `adam`", "no run folder")
+@case("a right key in the wrong place: `lr` next to `adam`", "no run folder")
 def _(place):
     place.write("r.yaml", open(place.path("r.yaml")).read().replace("{adam: {lr: 0.003}}", "{adam: {}, lr: 0.003}"))
     place.train().says(1, r"r\.yaml:\d+:\d+", "lr")

@@ -79,7 +79,7 @@ def wait_for(ready, process, what):
 
 
 class Place:
-    """A folder of its own for each case. `mine` are a user's files beside the run: nothing may touch them."""
+    """A folder of its own for each case. `mine` are a user's files next to the run: nothing may touch them."""
 
     def __init__(self, stoker, folder, digits):
         self.stoker, self.folder = stoker, folder

@@ -5,7 +5,7 @@ said. ./dev doctor-bench runs it; it goes on where it stopped.
 usage: bench.py BUILD [--budget SECONDS] [--repeats N] [--table FILE] [--again CASE] [CASE...]
 
 GPUs are played (fake_nvml.c), from what the jobs do. What a machine lacks (PyTorch, a control group that may be written,
-FUSE, swap) is said, and its cases are left out. Recordings stay in BUILD/doctor-bench, and are judged anew each time, so
+FUSE, swap) is said, and its cases are left out. Recordings stay in BUILD/doctor-bench, and are judged again each time, so
 that the table is always of the present rules.
 """
 import argparse
@@ -282,7 +282,7 @@ class Case:
     seconds: float = 7
     stuck: bool = False    # it hangs, after it has said so
     dies: bool = False     # it is killed
-    light: bool = False    # needs few cores: may run beside others
+    light: bool = False    # needs few cores: may run alongside others
     played: str = ""       # what is not real besides the GPU
 
 
@@ -290,7 +290,7 @@ CASES = [
     Case("torch, no workers", "torch_no_workers", "input-one-thread", python=TORCH),
     Case("torch, PIL too slow", "torch_pil", "input-cpu", python=TORCH),
     Case("torch, healthy", "torch_healthy", "compute-bound", python=TORCH),
-    Case("torch on the CPU beside a GPU", "torch_on_cpu", "not-on-gpu", python=TORCH),
+    Case("torch on the CPU next to a GPU", "torch_on_cpu", "not-on-gpu", python=TORCH),
     Case("torch, worker in a deadlock", "torch_locked", "hang", python=TORCH, stuck=True, seconds=6),
     Case("Keras, sequential map", "keras", "input-one-thread", python=KERAS),
     Case("Stoker itself", "stoker", "compute-bound-cpu", gpu=False, seconds=8),
@@ -466,7 +466,7 @@ def table(build, folder, repeats):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
-    parser.add_argument("--budget", type=float, default=1e9, help="starts nothing after so many seconds")
+    parser.add_argument("--budget", type=float, default=1e9, help="starts nothing after N seconds")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--again", action="append", default=[], help="forgets the recordings of a case")
     parser.add_argument("--table", help="a file with the lines <!-- bench --> and <!-- end --> to write between")

@@ -46,7 +46,7 @@ class Gpu:
         struct.pack_into("q", self.map, self.at + 8 * field, value)
 
     def begin(self, use=0.9, copied=0, seconds=0):
-        """A kernel starts that uses that share of the GPU, after so many bytes were copied; it ends after so many seconds,
+        """A kernel starts that uses that share of the GPU, after N bytes were copied; it ends after N seconds,
         whatever the host does then, or when the host says so."""
         if self.map:
             self.end()

@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
 from machine import machine  # noqa: E402: the path comes first
 
-# A line in: one stretch of so many rounds; a line out: seconds on the clock, and on cores. Besides there are threads that
+# A line in: one stretch of N rounds; a line out: seconds on the clock, and on cores. Besides there are threads that
 # sleep and wake, as frameworks and their data workers have.
 JOB = """
 import sys, threading, time, zlib
@@ -90,7 +90,7 @@ def median(values):
 
 
 def interval(values):
-    """Of the median, 95 %, by drawing anew."""
+    """Of the median, 95 %, by drawing again."""
     draw = random.Random(1)
     middles = sorted(median(draw.choices(values, k=len(values))) for _ in range(1000))
     return middles[25], middles[974]
@@ -122,7 +122,7 @@ def is_known(pairs, within):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
-    parser.add_argument("--budget", type=float, default=300, help="begins no pair after so many seconds")
+    parser.add_argument("--budget", type=float, default=300, help="begins no pair after N seconds")
     parser.add_argument("--within", type=float, default=0.25, help="ends where the median is known that well, in per cent")
     parser.add_argument("--again", action="store_true", help="forgets earlier pairs")
     parser.add_argument("--table", help="a file with the lines <!-- overhead --> and <!-- end overhead --> to write between")

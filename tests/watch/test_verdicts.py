@@ -127,7 +127,7 @@ def failing_calls():
     meter.make(f"{WORK}/meter")
 
     def wrong(symbol, seconds):
-        """What is wrong with the report on a command of so many seconds; None: nothing."""
+        """What is wrong with the report on a command of N seconds; None: nothing."""
         report = watch("--interval", "50", "--nvml", f"{BUILD}/tests/libfake_nvml.so", "--", "sleep", seconds,
                        FAKE_NVML_METER=f"{WORK}/meter", FAKE_NVML_FAIL=symbol, FAKE_NVML_GPM="1")
         silent = symbol == "nvmlDeviceGetMigMode"  # that a GPU has no MIG is no fault

@@ -4,7 +4,7 @@
  *
  * In memory it is a part of the pipeline's limit (stoker/memory.h) and holds as many records as fit. On disk it is one
  * file, which several processes may share and later runs go on with. Each of its records carries a checksum, and size
- * and time of the file that it was made of: one that is damaged or has changed since is made anew.
+ * and time of the file that it was made of: one that is damaged or has changed since is rebuilt.
  * Threads: as for stoker/data/dataset.h.
  */
 #ifndef STOKER_DATA_CACHE_H
@@ -29,9 +29,9 @@ typedef enum stk_cache_kind {
  * have changed, and stages made of C functions. */
 STK_API void stk_dataset_cache(stk_dataset *dataset, stk_cache_kind kind, const char *path);
 
-/* keep false: from now on data sets of this process keep nothing of what they find out: no index files beside the data,
- * no answers of scans, no rows on disk, no entry points. What is there is read. For who only looks. What cannot be
- * read otherwise still goes into the cache folder: unpacked shards and blocks of remote files. Threads: any. */
+/* keep false: from now on data sets of this process keep nothing of what they find out: no index files next to the
+ * data, no answers of scans, no rows on disk, no entry points. What is there is read. For who only looks. What cannot
+ * be read otherwise still goes into the cache folder: unpacked shards and blocks of remote files. Threads: any. */
 STK_API void stk_keep_data(bool keep);
 
 typedef struct stk_cache_stats {

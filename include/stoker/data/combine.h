@@ -41,7 +41,7 @@ STK_API void stk_dataset_rename(stk_dataset *dataset, const char *field, const c
 
 typedef struct stk_shuffle {
     uint64_t seed;
-    int64_t window; /* 0: everything is shuffled; else as tf.data does it with a buffer of so many samples, so that
+    int64_t window; /* 0: everything is shuffled; else as tf.data does it with a buffer of N samples, so that
                        sample n comes from the first n + window */
     bool once;      /* the same order in every epoch */
 } stk_shuffle;

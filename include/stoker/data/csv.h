@@ -24,7 +24,7 @@ typedef enum stk_csv_kind {
 typedef struct stk_csv_field {
     const char *name;           /* of the field, as "label" */
     const char *const *columns; /* [n_columns] their names in the first row; without one, "0", "1", ... */
-    int n_columns;              /* 1: a scalar; more: an array of so many, of numbers only */
+    int n_columns;              /* 1: a scalar; more: an array of N, of numbers only */
     stk_csv_kind kind;
     stk_dtype dtype;            /* of numbers: f32, f64, i32, i64, i8, u8 or bool (0, 1, false, true) */
     const char *default_value;  /* the number for missing cells; NULL: a missing cell is an error of the record */

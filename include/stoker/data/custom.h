@@ -27,7 +27,7 @@ typedef struct stk_map_call {
     stk_map_array src; /* not to be written to, unless it is dst; borrowed for the call */
     stk_map_array dst; /* row-major; its bytes are undefined at first, unless it is src */
     void *scratch;     /* scratch_bytes, 64-byte aligned, this thread's own; undefined at first */
-    stk_rng *rng;      /* this sample's own stream, anew in each epoch; NULL unless config.random */
+    stk_rng *rng;      /* this sample's own stream, again in each epoch; NULL unless config.random */
 } stk_map_call;
 
 typedef struct stk_map_config {

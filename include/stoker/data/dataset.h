@@ -58,7 +58,7 @@ STK_API void stk_dataset_shuffle(stk_dataset *dataset, uint64_t seed);
 /* The first n / all but the first n. */
 STK_API void stk_dataset_take(stk_dataset *dataset, int64_t n);
 STK_API void stk_dataset_skip(stk_dataset *dataset, int64_t n);
-/* n passes as one epoch; each pass is shuffled anew by a shuffle before it. */
+/* n passes as one epoch; each pass is shuffled again by a shuffle before it. */
 STK_API void stk_dataset_repeat(stk_dataset *dataset, int64_t n);
 /* Every n_shards-th sample from number i_shard on. */
 STK_API void stk_dataset_shard(stk_dataset *dataset, int64_t n_shards, int64_t i_shard);
@@ -108,7 +108,7 @@ STK_API stk_stage *stk_resize_with(const stk_resize_config *config);
 STK_API stk_stage *stk_center_crop(int64_t height, int64_t width);
 /* Pads `pad` pixels of zeros on each side, then cuts size x size at random. */
 STK_API stk_stage *stk_random_crop(int64_t size, int64_t pad);
-/* What is beyond the sides: zeros, or the image mirrored at its outermost pixels, which are not repeated, as
+/* What is beyond the sides: zeros, or the image reflected at its outermost pixels, which are not repeated, as
  * torch.nn.functional.pad's "reflect"; then pad must be less than the sides. */
 typedef enum stk_border { STK_BORDER_ZERO, STK_BORDER_REFLECT } stk_border;
 STK_API stk_stage *stk_random_crop_with(int64_t size, int64_t pad, stk_border border);
@@ -116,10 +116,10 @@ STK_API stk_stage *stk_random_crop_with(int64_t size, int64_t pad, stk_border bo
  * size x size. Szegedy et al. 2015, as in torchvision. */
 STK_API stk_stage *stk_random_resized_crop(int64_t size, bool antialias);
 STK_API stk_stage *stk_random_resized_crop_with(int64_t size, stk_filter filter, bool antialias);
-/* Mirrors left-right with chance 1/2. */
+/* Flips left-right with chance 1/2. */
 STK_API stk_stage *stk_random_flip(void);
 STK_API stk_stage *stk_random_flip_vertical(void);
-/* alternate: the chance decides for the first epoch only, and from then on each image is mirrored in every other epoch,
+/* alternate: the chance decides for the first epoch only, and from then on each image is flipped in every other epoch,
  * so that two epochs in a row show both sides of all images. Jordan 2024, section 3.6. */
 STK_API stk_stage *stk_random_flip_with(bool vertical, bool alternate);
 

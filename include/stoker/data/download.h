@@ -2,12 +2,12 @@
  * calls.
  *
  * Files are read by range requests (libcurl), tried again where that may help, and go on where an earlier attempt was
- * cut off: what has come so far is NAME.part, and beside it NAME.part.state tells of which state of the file. Only a
+ * cut off: what has come so far is NAME.part, and next to it NAME.part.state tells of which state of the file. Only a
  * whole file with the right checksum gets its name. Threads: any; one process at a time for each folder.
  *
  * Archives (tar, also in GZIP, and ZIP) are fetched to FOLDER.download, which a file in it marks as ours, and unpacked
  * under a temporary name, which becomes FOLDER when it is whole; a process that was killed while it unpacked leaves
- * nothing that looks done, and the next one begins the unpacking anew. FOLDER/stoker-source.txt says where it came
+ * nothing that looks done, and the next one begins the unpacking again. FOLDER/stoker-source.txt says where it came
  * from. Only regular files are written: no links, devices or hidden files, nothing outside of the folder, no name
  * twice, and no more than 16 times the archive's bytes and 64 MiB.
  */
@@ -53,8 +53,8 @@ typedef struct stk_download_set {
 /* Data set number i; NULL past the end. Constants. */
 STK_API const stk_download_set *stk_download_at(int i);
 
-/* n_done of n_all bytes of a file are there; or, name "unpacking", so many of an archive's files. False stops:
- * STK_INTERRUPTED. What was fetched is kept, and the next call goes on from there; unpacking begins anew. */
+/* n_done of n_all bytes of a file are there; or, name "unpacking", that many of an archive's files. False stops:
+ * STK_INTERRUPTED. What was fetched is kept, and the next call goes on from there; unpacking begins again. */
 typedef bool (*stk_download_fn)(void *user, const char *name, int64_t n_done, int64_t n_all);
 
 /* Fetches what is not there yet into folder, which is made. mirror: NULL, or an address or folder that has the files by

@@ -51,7 +51,7 @@ typedef struct stk_explanation {
     /* an epoch */
     int64_t n_samples, n_batches, batch; /* -1: how many is not known */
     int64_t n_last;                      /* samples in the last batch; 0: not known */
-    bool varies;                         /* batches have up to so many samples, by length */
+    bool varies;                         /* batches have up to N samples, by length */
     double padding;    /* share of the elements of padded fields that are padding, in epoch 0; -1: none are padded */
     int64_t n_dropped; /* samples that no batch has room for */
     double bytes_per_epoch; /* that are read; estimated from record_bytes or window_bytes. -1: not known */
@@ -64,7 +64,7 @@ typedef struct stk_explanation {
     size_t slot_bytes;         /* of one slot, which is one batch */
     size_t memory_limit_bytes; /* of all buffers */
     stk_cache_stats cache;
-    int n_cached;   /* stages of all fields whose output is kept, rather than made anew */
+    int n_cached;   /* stages of all fields whose output is kept, rather than recomputed */
     char note[256]; /* what opening found and does no harm; "": nothing */
 } stk_explanation;
 

@@ -25,12 +25,12 @@ typedef struct stk_index_progress {
 
 typedef struct stk_index_options {
     int n_threads; /* 0: as many as cores */
-    /* 0: one entry point a row of blocks, 0.5 % of the files' size; else one every so many MCUs too (8 or 16 pixels
+    /* 0: one entry point a row of blocks, 0.5 % of the files' size; else one every N MCUs too (8 or 16 pixels
      * each): 8 makes crops a tenth faster still, for about 4 %. Entries that are there
      * already are kept, unless they are of another density than is asked for here. */
     int every;
-    /* That the files which are being read may take, and what is made of them; 0: a quarter of what is free, beside what
-     * is made. */
+    /* That the files which are being read may take, and what is made of them; 0: a quarter of what is free, next to
+     * what is made. */
     size_t memory_bytes;
     /* Called now and then by the calling thread; false stops: STK_INTERRUPTED. What is done by then is kept, and the
      * next call goes on from there. May be NULL. */

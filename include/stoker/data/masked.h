@@ -5,7 +5,7 @@
  * after all stages. Each token is chosen with probability `share`, but never one that the tokenizer calls special. Of
  * those chosen 80 % become the mask token, 10 % any token of the vocabulary, and 10 % stay; `targets` becomes what they
  * were, and -100 everywhere else. Draws are keyed by (seed, epoch, sample), so that they do not depend on threads or on
- * the size of a batch, and a sample is masked anew in each epoch.
+ * the size of a batch, and a sample is masked again in each epoch.
  */
 #ifndef STOKER_DATA_MASKED_H
 #define STOKER_DATA_MASKED_H

@@ -2,7 +2,7 @@
  *
  * A pack is a folder with shard-00000.tar, shard-00001.tar, ... in WebDataset's naming (KEY.cls with the class number,
  * if there are labels, and KEY.jpg or KEY.png) or shard-00000.tfrecord, ... of tf.train.Example (image, key and, if
- * there are labels, label), and stoker-pack.json, which names classes, shards and their CRC-32. Beside a shard lie the
+ * there are labels, label), and stoker-pack.json, which names classes, shards and their CRC-32. Next to a shard lie the
  * entry points of its JPEGs of 8 KiB and more (stoker/data/index.h). The bytes of the images are untouched unless the
  * options ask for more. A pack is taken wherever a folder of images is: stk_dataset_images, stk_dataset_files.
  * Threads: one at a time for each folder.
@@ -29,9 +29,9 @@ typedef struct stk_pack_options {
     /* JPEGs that Stoker's own decoder does not take (progressive ones, say) become baseline, with the same pixels to
      * the bit and all their markers. */
     bool baseline;
-    int64_t shorter; /* images whose shorter side is longer than so many pixels are made smaller; 0: none */
+    int64_t shorter; /* images whose shorter side is longer than that many pixels are made smaller; 0: none */
     int quality; /* 1 to 100: all become JPEGs of this quality; 0: only what is made smaller, with 90; PNG stays PNG */
-    int index_every; /* entry points of JPEGs every so many MCUs: stk_index_options.every */
+    int index_every; /* entry points of JPEGs every N MCUs: stk_index_options.every */
     /* Called now and then; false stops: STK_INTERRUPTED. A later call goes on from the last whole shard. May be NULL.
      */
     bool (*on_progress)(void *user, const stk_pack_progress *progress);

@@ -51,8 +51,8 @@ typedef struct stk_buckets {
                                    boundaries[i], the last one all that are longer */
     const int64_t *batch_sizes; /* [n_boundaries + 1], samples of a batch of each */
     int n_boundaries;
-    int64_t tokens; /* instead of these: as many samples as make a batch of at most so many elements, padding included;
-                       boundaries are 8 and each a tenth further than the last */
+    int64_t tokens;       /* instead of these: as many samples as make a batch of at most N elements, padding included;
+                             boundaries are 8 and each a tenth further than the last */
     bool pad_to_boundary; /* T is the boundary - 1, not the longest of the batch; no sample may be in the last bucket */
     bool drop_remainder;  /* of each bucket, samples that do not fill a batch; else they come last, shortest first */
 } stk_buckets;

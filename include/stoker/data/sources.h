@@ -55,7 +55,7 @@ typedef struct stk_feature {
     const void *default_value; /* elements for records without the key; NULL: it is needed */
 } stk_feature;
 /* Shards of tf.train.Example: paths or patterns ("train-*.tfrecord"; their matches by name), plain, GZIP or ZLIB, told
- * apart by their first bytes. Every CRC is checked. Where records begin is kept in NAME.stkidx, beside the file or in
+ * apart by their first bytes. Every CRC is checked. Where records begin is kept in NAME.stkidx, next to the file or in
  * the cache folder, and compressed files are unpacked once into the cache folder: $STOKER_CACHE, else
  * $XDG_CACHE_HOME/stoker, else $HOME/.cache/stoker. in_memory: the shards are read into memory when the data set is
  * made, and not again: faster where records are small; CRCs are still checked with each record. */
@@ -77,7 +77,7 @@ STK_API stk_dataset *stk_dataset_tar(const char *const *paths, int n_paths, cons
 
 /* --- what opening found --- */
 
-/* A sentence about something that does no harm, as an index that was out of date and has been made anew; "" where there
+/* A sentence about something that does no harm, as an index that was out of date and has been rebuilt; "" where there
  * is nothing to say. Borrowed from the data set. */
 STK_API const char *stk_dataset_note(const stk_dataset *dataset);
 

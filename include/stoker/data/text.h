@@ -18,7 +18,7 @@ extern "C" {
 /* --- tokens --- */
 
 typedef enum stk_token_type {
-    STK_TOKENS_AUTO, /* what 'NAME.json' beside the file says ("dtype": "u16"), or the file's own header */
+    STK_TOKENS_AUTO, /* what 'NAME.json' next to the file says ("dtype": "u16"), or the file's own header */
     STK_TOKENS_U16,
     STK_TOKENS_U32
 } stk_token_type;

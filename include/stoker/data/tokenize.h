@@ -1,6 +1,6 @@
 /* Text files to one file of token numbers, as stk_dataset_tokens reads it (stoker/data/text.h).
  *
- * The file is u16 where the vocabulary fits, else u32; beside it lies NAME.json with "dtype", "vocabulary" and
+ * The file is u16 where the vocabulary fits, else u32; next to it lies NAME.json with "dtype", "vocabulary" and
  * "tokens". It is whole or absent: it gets its name when it is complete and on the disk. The tokens do not depend on
  * the number of threads. Threads: one at a time for each file.
  */
@@ -29,8 +29,8 @@ typedef struct stk_tokenize_options {
                               <|end_of_text|>, </s> and [SEP]; "": none */
     int n_threads;         /* 0: one for each core */
     int64_t piece_bytes;   /* about so much text is worked on at a time in each thread; 0: 1 MiB */
-    const char
-        *tokenizer; /* what the file beside notes as the tokenizer's path, for stoker/train/generate.h; NULL: nothing */
+    const char *tokenizer; /* what the file next to it notes as the tokenizer's path, for stoker/train/generate.h; NULL:
+                              nothing */
     /* Called now and then; false stops: STK_INTERRUPTED, and nothing is left behind. May be NULL. */
     bool (*on_progress)(void *user, const stk_tokenize_progress *progress);
     void *user;

@@ -30,7 +30,7 @@ typedef struct stk_tokenizer_config {
 /* lowercase true. */
 STK_API stk_tokenizer_config stk_tokenizer_config_default(void);
 
-/* path: "bytes"; a tokenizer.json; a vocab.json with merges.txt beside it; a vocab.txt; or a folder that holds one of
+/* path: "bytes"; a tokenizer.json; a vocab.json with merges.txt next to it; a vocab.txt; or a folder that holds one of
  * these (the first of them). config NULL: the default. STK_UNSUPPORTED for what is in the file and not supported. */
 STK_API stk_status stk_tokenizer_open(const char *path, const stk_tokenizer_config *config, stk_tokenizer **out);
 /* Another reference to the same; each is freed for itself. */

@@ -2,7 +2,7 @@
  *
  * A file is whatever libavformat opens of MP4, MOV, Matroska, WebM, AVI, MPEG and FLV. Frames are numbered from 0 in
  * the order in which they are shown. An index of their times and of the key frames is made once a file, without
- * decoding, and kept beside it (or in the cache folder, as for stk_dataset_tfrecord). To read a clip, the file is
+ * decoding, and kept next to it (or in the cache folder, as for stk_dataset_tfrecord). To read a clip, the file is
  * entered at the last key frame before it; frames that nothing else needs are not decoded. A file that gives its frames
  * no times (B frames in AVI) has no such index: it is decoded from its start each time, and exact all the same.
  *
@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 typedef enum stk_clips {
-    STK_CLIPS_RANDOM, /* starts drawn by key, anew in each epoch */
+    STK_CLIPS_RANDOM, /* starts drawn by key, again in each epoch */
     STK_CLIPS_MIDDLE,
     STK_CLIPS_GRID /* one after the other, the last moved back to end with the video; or n_clips from start to end */
 } stk_clips;

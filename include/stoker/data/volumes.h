@@ -22,7 +22,7 @@ typedef struct stk_volume_field {
 } stk_volume_field;
 
 typedef enum stk_volume_windows {
-    STK_WINDOWS_RANDOM, /* drawn by key, anew in each epoch */
+    STK_WINDOWS_RANDOM, /* drawn by key, again in each epoch */
     STK_WINDOWS_MIDDLE,
     STK_WINDOWS_GRID /* side by side, so that every voxel is in one; the last of a side is moved inside */
 } stk_volume_windows;

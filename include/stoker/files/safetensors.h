@@ -3,7 +3,7 @@
  *
  * Format: github.com/huggingface/safetensors, README, "Format". A file is checked whole before the first tensor is
  * given: lengths, dtypes, shapes, no overlap, no gap, nothing left over. Shards are those of Hugging Face: files
- * NAME-00001-of-00003.safetensors beside NAME.safetensors.index.json, which tells where each tensor is.
+ * NAME-00001-of-00003.safetensors next to NAME.safetensors.index.json, which tells where each tensor is.
  *
  * Threads: an open file may be read by any number of threads at once.
  */

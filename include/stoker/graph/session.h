@@ -36,7 +36,7 @@ STK_API void stk_minimize(stk_value loss, stk_optimizer optimizer, double clip_n
  * updated; else it is as in evaluation. The step is the session's. NULL: after an error. */
 STK_API stk_session_step *stk_session_compile(stk_session *session, stk_graph *graph, bool training);
 
-/* What the input holds in the runs from now on: an array as the graph has it, borrowed until it is set anew or the
+/* What the input holds in the runs from now on: an array as the graph has it, borrowed until it is set again or the
  * session is freed, and changed only between runs. Inputs of dropout and optimisers ("seed", "sample", "step", "lr")
  * are set by the session. */
 STK_API void stk_session_input(stk_session_step *step, const char *name, const void *data);

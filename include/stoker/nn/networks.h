@@ -31,7 +31,7 @@ STK_API stk_value stk_cnn3d(stk_value x, const int64_t *widths, int n_widths, in
  * back by transposed convolutions. H and W divide by 2^n_widths. Hinton & Salakhutdinov 2006, with convolutions. */
 STK_API stk_value stk_autoencoder(stk_value x, const int64_t *widths, int n_widths, int64_t code);
 
-/* Cheng et al. 2016, for tables: a linear model of all features beside a network of embeddings [rows[i],width] and
+/* Cheng et al. 2016, for tables: a linear model of all features next to a network of embeddings [rows[i],width] and
  * numbers. ids: i32 [N] each; numbers f32 [N,K], or none (id -1). -> [N,outputs] */
 STK_API stk_value stk_wide_and_deep(const stk_value *ids, const int64_t *rows, int n_ids, stk_value numbers,
                                     int64_t width, const int64_t *hidden, int n_hidden, int64_t outputs);

@@ -25,7 +25,7 @@ typedef struct stk_memory_plan {
     size_t packed_bytes;                  /* weights in 16 bits, in the order that kernels want */
     size_t spread_bytes;                  /* gaps in a small arena, besides the peak, where there is room */
     size_t activation_bytes;              /* forward values */
-    size_t backward_bytes;                /* gradients of activations, and what was made again */
+    size_t backward_bytes;                /* gradients of activations, and what was recomputed */
     size_t gradient_bytes;                /* of parameters */
     size_t workspace_bytes;               /* of kernels */
     size_t unused_bytes;                  /* gaps */
@@ -35,8 +35,8 @@ typedef struct stk_memory_plan {
     size_t program_bytes;                 /* besides: of large graphs, of kernels in many micro-batches, of libraries */
     size_t pipeline_bytes;                /* besides: of the input pipeline, as much as the limit leaves to it */
     size_t checkpoint_copy_bytes;         /* besides, to save while steps go on; 0: saved from the variables */
-    int64_t n_kept, n_recomputed;         /* activations that the backward pass reads; those made again for it */
-    double flops, bytes, recompute_flops; /* of a step: operations, memory traffic at least; what is made again */
+    int64_t n_kept, n_recomputed;         /* activations that the backward pass reads; those recomputed for it */
+    double flops, bytes, recompute_flops; /* of a step: operations, memory traffic at least; what is recomputed */
     int n_groups;                         /* of fused element-wise ops */
     double slowdown;                      /* of fitting into the limit, by a rough model; 1: none */
     double expected_s;                    /* of a step; 0 where no speed was given */

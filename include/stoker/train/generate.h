@@ -1,4 +1,4 @@
-/* Generation: a trained language model goes on with a text, one token after the other.
+/* Generation: a trained language model generates text, one token after the other.
  *
  *   stk_generator_feed(generator, prompt, n_prompt);
  *   for (...) {
@@ -8,8 +8,8 @@
  *
  * Keys and values of all positions are kept (Shazeer 2019, section 2.4), so that a token costs one pass over the
  * parameters; a prompt is one pass for all of its tokens. Programs are compiled once, and a token allocates nothing. A
- * model has so many positions: when they are full, the older half of the tokens is forgotten and the rest is fed anew.
- * Threads: one at a time for each generator.
+ * model has that many positions: when they are full, the older half of the tokens is forgotten and the rest is fed
+ * again. Threads: one at a time for each generator.
  */
 #ifndef STOKER_TRAIN_GENERATE_H
 #define STOKER_TRAIN_GENERATE_H
@@ -54,7 +54,7 @@ typedef struct stk_sampling {
     int64_t top_k;      /* only among the k likeliest; 0: all */
     double top_p;       /* only among the fewest that together have this probability (Holtzman et al. 2020); 1: all */
     uint64_t seed;
-    int64_t n_tokens; /* only among the first so many: a tokenizer may have fewer than the model; 0: all */
+    int64_t n_tokens; /* only among the first N: a tokenizer may have fewer than the model; 0: all */
 } stk_sampling;
 /* Temperature 1, no limits, seed 0. */
 STK_API stk_sampling stk_sampling_default(void);
@@ -64,8 +64,8 @@ STK_API stk_status stk_sampling_check(const stk_sampling *sampling);
  * last clear. Of equal logits the lower token comes first. Logits that are NaN are STK_CORRUPT. */
 STK_API stk_status stk_generator_sample(stk_generator *generator, const stk_sampling *sampling, int32_t *token);
 
-/* The path of the tokenizer that a run's text became tokens with: of its stage 'tokenize', or noted beside its files of
- * tokens by `stoker tokenize`. STK_NOT_FOUND: neither tells. Returned: free(). */
+/* The path of the tokenizer that a run's text became tokens with: of its stage 'tokenize', or noted next to its files
+ * of tokens by `stoker tokenize`. STK_NOT_FOUND: neither tells. Returned: free(). */
 STK_API stk_status stk_run_tokenizer(const char *run, char **path);
 
 #ifdef __cplusplus

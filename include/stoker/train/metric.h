@@ -16,7 +16,7 @@ extern "C" {
 
 /* Every metric, once: X(STK_MEASURE_..., name). */
 #define STK_MEASURE_LIST(X)                                                                                            \
-    /* Of classes [N,...,C] beside numbers i32 [N,...], and of labels [N,...,K], where a logit above 0 means yes. */   \
+    /* Of classes [N,...,C] next to numbers i32 [N,...], and of labels [N,...,K], where a logit above 0 means yes. */  \
     X(ACCURACY, accuracy) /* the share that is right */                                                                \
     X(PRECISION, precision)                                                                                            \
     X(RECALL, recall)                                                                                                  \
@@ -35,7 +35,7 @@ extern "C" {
     X(R2, r2) /* 1 - squares of the error / squares around the mean, meaned over the last axis */                      \
     /* exp of the mean loss. */                                                                                        \
     X(PERPLEXITY, perplexity)                                                                                          \
-    /* Of rows [N,D] beside numbers i32 [N], in evaluation only: the share whose k nearest others, of the whole data   \
+    /* Of rows [N,D] next to numbers i32 [N], in evaluation only: the share whose k nearest others, of the whole data  \
      * set, hold one of their class. Euclidean; of equally near ones those of other classes come first. Rows that are  \
      * alone in their class do not count. Its time grows with the square of N. */                                      \
     X(RECALL_AT, recall_at)

@@ -102,7 +102,7 @@ typedef struct stk_loss_scale {
 STK_API stk_loss_scale stk_loss_scale_default(void);
 STK_API stk_status stk_loss_scale_check(const stk_loss_scale *settings);
 
-/* A running mean of the weights (EMA), kept beside them: mean = decay * mean + (1 - decay) * weight after each step,
+/* A running mean of the weights (EMA), kept next to them: mean = decay * mean + (1 - decay) * weight after each step,
  * the first of which copies the weights; torch.optim.swa_utils' EMA and Keras' use_ema do the same. Evaluation,
  * prediction and checkpoints take the mean for the network's weights; batch norm's running statistics are the last
  * ones. */
@@ -111,7 +111,7 @@ typedef struct stk_average {
     bool warmup;  /* while it is less, (1 + n) / (10 + n) is the decay, after n steps: as TensorFlow's num_updates */
 } stk_average;
 
-/* Zhang et al. 2019: slow weights go along behind. After every so many steps
+/* Zhang et al. 2019: slow weights go along behind. After every N steps
  *   slow = slow + alpha * (weight - slow),   weight = slow
  * and behind the last step weight = slow. Batch norm's running statistics, which belong to the weights, go the same
  * way. With a power alpha is not the same throughout: behind t of n steps it is 1 - (1 - alpha) * (t / n)^power, so

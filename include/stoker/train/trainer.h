@@ -82,7 +82,7 @@ typedef struct stk_train_event {
     size_t peak_planned_bytes, variable_bytes; /* PLAN: all that is planned; variables alone */
     size_t program_bytes;         /* PLAN: besides: of large graphs, of kernels in many micro-batches, of libraries */
     size_t checkpoint_copy_bytes; /* PLAN, of a run: besides, to save while steps go on; 0: saved from the variables */
-    int64_t n_kept, n_recomputed; /* PLAN: activations that the backward pass reads; those made again for it */
+    int64_t n_kept, n_recomputed; /* PLAN: activations that the backward pass reads; those recomputed for it */
     int64_t n_micro, micro_batch; /* PLAN: parts of a batch, and samples in each; 1 and the batch: undivided */
     double
         expected_slowdown; /* PLAN: the step's time over that without a memory limit, by a rough model; 1: the same */
@@ -101,8 +101,8 @@ typedef enum stk_precision {
 
 /* A loss or gradients that are not finite. STOP: a loss that is not ends the run, with the step and the parameter
  * nearest the loss that is lost. SKIP: a step whose gradients are not changes nothing and is counted; after 20 in a row
- * the run ends. It costs a pass over the gradients, and updates that work beside the parameters, not in them. A dynamic
- * loss scale skips in any case. */
+ * the run ends. It costs a pass over the gradients, and updates that work next to the parameters, not in them. A
+ * dynamic loss scale skips in any case. */
 typedef enum stk_on_nan { STK_ON_NAN_STOP, STK_ON_NAN_SKIP } stk_on_nan;
 
 /* Coates & Ng 2012, Page 2018: a convolution that reads the data begins as the whitening of its patches. Before the
@@ -116,10 +116,10 @@ typedef struct stk_whiten {
 } stk_whiten;
 
 /* Test-time augmentation, Krizhevsky et al. 2012: evaluation takes the mean of the outputs for several views of each
- * image. A shifted image is mirrored where it ends. The views moved by shift pixels up and left, and down and right,
+ * image. A shifted image is reflected where it ends. The views moved by shift pixels up and left, and down and right,
  * count half of all, the others the other half. */
 typedef struct stk_views {
-    bool flip; /* each view also mirrored left-right */
+    bool flip; /* each view also flipped left-right */
     int shift; /* pixels; 0: no shifted views */
 } stk_views;
 
@@ -150,9 +150,9 @@ typedef struct stk_trainer_config {
      * 0: neither. A device on the host has the host's memory, within the limits of control groups; on others programs
      * alone count, since input pipelines stay on the host. */
     double memory_share;
-    /* What is made again in the backward pass instead of being kept. NULL, "auto": what costs about a hundredth of the
+    /* What is recomputed in the backward pass instead of being kept. NULL, "auto": what costs about a hundredth of the
      * step's time, and more where memory_limit_bytes asks for it; "none"; or layers and scopes by name,
-     * comma-separated: "layer1,layer2.0"; what is only used inside of one is made again, what it gives to the rest is
+     * comma-separated: "layer1,layer2.0"; what is only used inside of one is recomputed, what it gives to the rest is
      * kept. No bit of any result changes. */
     const char *recompute;
     /* A batch may go through the step in parts, whose gradients are added up: the same losses within rounding, less
@@ -164,7 +164,7 @@ typedef struct stk_trainer_config {
     size_t data_memory_bytes;
     const stk_dataset *valid; /* evaluated after each epoch; borrowed */
     int64_t max_steps;        /* stop there, though the schedule goes by the whole run; 0: none */
-    int64_t patience;         /* stop after so many epochs without a better validation; 0: never */
+    int64_t patience;         /* stop after N epochs without a better validation; 0: never */
     /* What says which of two validations is better, for stopping (by more than min_delta) and for the best checkpoint:
      * "loss" (NULL), "accuracy", "top5", "perplexity", or one of measures by its name: "iou", "top3". Of losses and
      * errors less is better, of all others more. */
@@ -191,7 +191,7 @@ STK_API stk_trainer_config stk_trainer_config_default(void);
 STK_API stk_trainer *stk_trainer_new(stk_model *model, stk_dataset *train, stk_optimizer optimizer);
 STK_API void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *config);
 STK_API void stk_trainer_free(stk_trainer *trainer); /* accepts NULL */
-/* Compiles at the first call; trains until so many epochs are done in all. STK_INTERRUPTED after stk_trainer_stop. */
+/* Compiles at the first call; trains until that many epochs are done in all. STK_INTERRUPTED after stk_trainer_stop. */
 STK_API stk_status stk_trainer_run(stk_trainer *trainer, int64_t n_epochs);
 /* Finishes the step under way and returns from stk_trainer_run. Async-signal-safe. */
 STK_API void stk_trainer_stop(stk_trainer *trainer);

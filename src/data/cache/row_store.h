@@ -17,7 +17,7 @@ typedef struct stk_row_stamp {
 
 typedef struct stk_row_store stk_row_store;
 
-/* Holds rows of so many bytes in all. */
+/* Holds rows of N bytes in all. */
 stk_status stk_row_store_in_memory(int64_t n_records, size_t n_bytes, stk_row_store **out);
 /* Opens the file, or makes it, also where it is of another key. STK_BUSY where something that is no such file is there.
  * Where nothing is to be kept (data/common/side_file.h) it is only read, and need not be there. */

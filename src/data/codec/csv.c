@@ -135,7 +135,7 @@ static stk_status parse_real(stk_span text, bool is_f32, double *out)
     static stk_once once = STK_ONCE_INIT;
     char copy[MOST_NUMBER_BYTES], *end;
     if (parse_short(text, out) && !(is_f32 && is_halfway(*out))) return STK_OK;
-    if (text.n == 0 || text.n >= sizeof(copy) || memchr(text.data, 0, text.n)) return fail_number(text, "no number");
+    if (text.n == 0 || text.n >= sizeof(copy) || memchr(text.data, 0, text.n)) return fail_number(text, "not a number");
     memcpy(copy, text.data, text.n);
     copy[text.n] = 0;
     stk_once_run(&once, make_locale);
@@ -143,7 +143,7 @@ static stk_status parse_real(stk_span text, bool is_f32, double *out)
     /* strtod takes leading spaces of all kinds, and hexadecimal numbers. */
     bool starts_well = strchr("+-.0123456789iInN", copy[0]) && !strpbrk(copy, "xX");
     *out = is_f32 ? (double)strtof_l(copy, &end, plain_locale) : strtod_l(copy, &end, plain_locale);
-    return starts_well && *end == 0 ? STK_OK : fail_number(text, "no number");
+    return starts_well && *end == 0 ? STK_OK : fail_number(text, "not a number");
 }
 
 static stk_status parse_whole(stk_span text, int64_t least, int64_t most, int64_t *out)

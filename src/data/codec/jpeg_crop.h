@@ -19,7 +19,7 @@ typedef struct stk_jpeg_entry {
 
 /* Entry points of one very file, which the caller keeps: the same number in each row of MCUs, the first at its start
  * and the others evenly spaced, so that later reads need not parse what lies above their rectangle, nor, with several
- * in a row, most of what lies beside it. Entries [0, n_known) are used, and those that the reader passes are added.
+ * in a row, most of what lies next to it. Entries [0, n_known) are used, and those that the reader passes are added.
  * Entries of another file give wrong pixels. */
 typedef struct stk_jpeg_index {
     stk_jpeg_entry *entry; /* [n] */
@@ -32,7 +32,7 @@ enum { STK_JPEG_MOST_ROWS = 8192 }; /* of MCUs in any file */
 typedef struct stk_jpeg_reader stk_jpeg_reader;
 stk_status stk_jpeg_reader_open(stk_jpeg_reader **out);
 void stk_jpeg_reader_close(stk_jpeg_reader *reader); /* NULL: nothing */
-/* Frees what it keeps between files; the next one takes it anew. */
+/* Frees what it keeps between files; the next one takes it again. */
 void stk_jpeg_reader_trim(stk_jpeg_reader *reader);
 
 /* Starts on a file, which is borrowed until its last row. rect: not empty, inside the image. channels: 1 (grey) or 3
@@ -53,7 +53,7 @@ stk_jpeg_reader *stk_jpeg_reader_of_thread(void);
 /* The two calls in one. dst [rect.height, rect.width, channels] */
 stk_status stk_jpeg_decode_crop(stk_jpeg_reader *reader, stk_span encoded, stk_rect rect, int channels, uint8_t *dst);
 
-/* How many entries a file's index has with one at least every so many MCUs, at most 65,535; every 0: one a row. 0 for
+/* How many entries a file's index has with one at least every N MCUs, at most 65,535; every 0: one a row. 0 for
  * files that libjpeg-turbo reads, which have none; -1: no memory, and the error is set. */
 int stk_jpeg_reader_index_size(stk_jpeg_reader *reader, stk_span encoded, int every);
 /* Parses a file to its end, from the last entry that is known, and fills index. STK_CORRUPT, without another try, when

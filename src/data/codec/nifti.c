@@ -194,7 +194,7 @@ static stk_status find_scale(const header *h, stk_nifti *out)
         out->slope = 1;
         out->inter = 0;
     }
-    return isfinite(out->inter) ? STK_OK : stk_fail(STK_CORRUPT, "its scale's intercept is no number");
+    return isfinite(out->inter) ? STK_OK : stk_fail(STK_CORRUPT, "its scale's intercept is not a number");
 }
 
 /* The rotation of a unit quaternion whose first part is left out, with the sides of voxels; the z axis may be turned.

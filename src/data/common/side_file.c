@@ -42,11 +42,11 @@ stk_status stk_cache_path(const stk_input *file, const char *suffix, char *out, 
     return make_cache_path(file, stk_hash64(state, sizeof(state), 1), suffix, out, out_bytes);
 }
 
-/* The two places of an index: beside the file, and in the cache folder, "" where there is none. */
+/* The two places of an index: next to the file, and in the cache folder, "" where there is none. */
 static void find_places(const stk_input *file, char places[2][PATH_MAX])
 {
     int n = snprintf(places[0], PATH_MAX, "%s%s", file->path, STK_INDEX_SUFFIX);
-    if (n >= PATH_MAX || file->backend) places[0][0] = 0; /* nothing is written beside remote files */
+    if (n >= PATH_MAX || file->backend) places[0][0] = 0; /* nothing is written next to remote files */
     if (make_cache_path(file, 0, STK_INDEX_SUFFIX, places[1], PATH_MAX) != STK_OK) places[1][0] = 0;
 }
 

@@ -1,4 +1,4 @@
-/* Side files: what takes long to find out about a data file, kept for the next time. They lie beside the data, or in
+/* Side files: what takes long to find out about a data file, kept for the next time. They lie next to the data, or in
  * the cache folder where the data's folder cannot be written to: $STOKER_CACHE, else $XDG_CACHE_HOME/stoker, else
  * $HOME/.cache/stoker. One that is damaged, or of another state of its data file (size, time,
  * time of any change), is as good as none.

@@ -132,7 +132,7 @@ void stk_dataset_split(stk_dataset *dataset, double share, bool keep_rest, uint6
     stk_status status = stk_order_split(&dataset->order, share, keep_rest, seed);
     if (status == STK_OK && dataset->source->varies)
         status = stk_fail(STK_INVALID,
-                          "cannot split what is shuffled anew for each epoch inside of '%s': split the data "
+                          "cannot split what is shuffled again for each epoch inside of '%s': split the data "
                           "sets first",
                           dataset->source->class->name);
     stk_dataset_keep_error(dataset, status);

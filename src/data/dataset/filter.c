@@ -13,7 +13,7 @@
 static stk_status check_source(const stk_dataset *dataset)
 {
     if (!dataset->source->varies) return STK_OK;
-    return stk_fail(STK_INVALID, "not what is shuffled anew for each epoch inside of '%s': filter its data sets",
+    return stk_fail(STK_INVALID, "not what is shuffled again for each epoch inside of '%s': filter its data sets",
                     dataset->source->class->name);
 }
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PART = 512, RNG_STAGE = 1 << 20 /* no chain has so many stages */ };
+enum { PART = 512, RNG_STAGE = 1 << 20 /* no chain has that many stages */ };
 
 /* --- the draws --- */
 

@@ -130,7 +130,7 @@ const char *stk_scan_cost(const stk_scan_result *result, char out[STK_SCAN_COST]
 {
     snprintf(out, STK_SCAN_COST, "%s%.3g s",
              result->was_known   ? "kept from before, "
-             : result->was_stale ? "asked anew as what was kept is out of date, "
+             : result->was_stale ? "asked again as what was kept is out of date, "
                                  : "",
              result->seconds);
     return out;

@@ -187,7 +187,7 @@ done:
     return status;
 }
 
-/* A file of the right checksum gets its name; another one is put aside, so that the next attempt begins anew. */
+/* A file of the right checksum gets its name; another one is put aside, so that the next attempt begins again. */
 static stk_status finish(fetch *f)
 {
     char wrong[PATH_BYTES], aside[PATH_BYTES];

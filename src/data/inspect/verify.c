@@ -38,7 +38,7 @@ typedef struct verifier {
     found *found;          /* guarded by lock */
     int64_t n_found, room; /* guarded by lock */
     int64_t n_corrupt;     /* guarded by lock */
-    int64_t *later; /* guarded by lock; those that found no room beside the others', checked when all have ended */
+    int64_t *later; /* guarded by lock; those that found no room next to the others', checked when all have ended */
     int64_t n_later, later_room; /* guarded by lock */
     int64_t n_too_large;         /* of the corrupt ones; once the threads have ended */
 } verifier;
@@ -132,7 +132,7 @@ static bool put_off(verifier *v, int64_t i)
     return done;
 }
 
-/* One that finds no room with nothing beside it is larger than the limit, as its reason says. */
+/* One that finds no room with nothing next to it is larger than the limit, as its reason says. */
 static void check_later(verifier *v)
 {
     stk_reader reader = {0};

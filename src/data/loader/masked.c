@@ -8,7 +8,7 @@
 #include "data/text/tokenizer.h"
 #include "stoker/data/masked.h"
 
-enum { RNG_STAGE = (1 << 20) + 1 /* no chain has so many stages, and mixup has the one before */ };
+enum { RNG_STAGE = (1 << 20) + 1 /* no chain has that many stages, and mixup has the one before */ };
 
 void stk_masked_run(const stk_masked *m, stk_rng rng, int32_t *tokens, int32_t *targets, int64_t n)
 {

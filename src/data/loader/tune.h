@@ -36,7 +36,7 @@ typedef struct stk_tuner {
 void stk_tuner_start(stk_tuner *tuner, int64_t now_ns);
 /* After each batch, with totals. True: n_threads or n_slots has changed. */
 bool stk_tuner_step(stk_tuner *tuner, int64_t now_ns, int64_t wait_ns, int64_t n_samples);
-/* So many batches were ready when one was asked for. */
+/* That many batches were ready when one was asked for. */
 void stk_tuner_note_ready(stk_tuner *tuner, int n_ready);
 
 #endif

@@ -7,10 +7,10 @@
 #include "data/loader/budget.h"
 #include "trace/trace.h"
 
-/* A claim aims at this much work, beside which a compare-and-swap and two readings of the clock are nothing. */
+/* A claim aims at this much work, next to which a compare-and-swap and two readings of the clock are nothing. */
 enum { CLAIM_NS = 50000 };
 
-/* One record in so many has its stages timed, fewer after a worker's first: reading the clock takes as long as a small
+/* One record in N has its stages timed, fewer after a worker's first: reading the clock takes as long as a small
  * record does. */
 enum { TIMED_EVERY = 16, FIRST_RECORDS = 4096, THEN_EVERY = 128 };
 

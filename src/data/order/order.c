@@ -78,7 +78,7 @@ stk_status stk_order_shuffle_with(stk_order *order, uint64_t seed, int64_t windo
                         (long long)window, (long long)STK_MOST_WINDOW);
     if (window == 1) return STK_OK;
     stk_order_op op = {.kind = STK_ORDER_SHUFFLE, .seed = seed, .fixed = !reshuffle};
-    op.window.size = window; /* for planning it anew */
+    op.window.size = window; /* for planning it again */
     if (window == 0 || window >= order->count) {
         op.all = stk_permutation_of(order->count);
     } else {

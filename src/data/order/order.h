@@ -64,13 +64,13 @@ stk_status stk_order_shard(stk_order *order, int64_t n_shards, int64_t i_shard);
 typedef int64_t (*stk_file_of)(const void *user, int64_t i_record);
 stk_status stk_order_shard_files(stk_order *order, int64_t n_files, stk_file_of file_of, const void *user,
                                  int64_t n_shards, int64_t i_shard);
-/* Marks the place where a later stk_order_fill_hint shards; the operations after it are then planned anew, and a take
+/* Marks the place where a later stk_order_fill_hint shards; the operations after it are then planned again, and a take
  * gives what there is. Without a place, filling changes nothing. */
 stk_status stk_order_shard_hint(stk_order *order);
 stk_status stk_order_fill_hint(stk_order *order, int64_t n_shards, int64_t i_shard);
 /* Whether there is a place that is still to be filled. */
 bool stk_order_has_hint(const stk_order *order);
-/* Adds an operation of another order anew; n_out: the samples that it gave there, for a take. */
+/* Adds an operation of another order again; n_out: the samples that it gave there, for a take. */
 stk_status stk_order_add_again(stk_order *order, const stk_order_op *op, int64_t n_out);
 
 /* Brings the order into a form in which only shuffles and repeats come after the choice of records; every position

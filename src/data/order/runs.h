@@ -14,7 +14,7 @@
 /* What a round takes from one data set. */
 typedef struct stk_piece {
     int64_t i_child, first; /* of the samples in the run's first round */
-    int64_t n, at;          /* so many, from this place in the round on */
+    int64_t n, at;          /* that many, from this place in the round on */
 } stk_piece;
 
 /* Rounds that are alike. */

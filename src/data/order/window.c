@@ -9,7 +9,7 @@
 enum { MOST_MOVES_PER_SLOT = 4 };
 
 /* Filling the slots costs as much as some ten answers without them, so it must be likely that the walk goes on: asked
- * at random, so many in a row ascend once in 40,000 times. */
+ * at random, that many in a row ascend once in 40,000 times. */
 enum { WALK = 8 };
 
 stk_shuffle_window stk_window_of(int64_t n, int64_t size)

@@ -121,7 +121,7 @@ static stk_status encode(const picture *p, stk_span src, stk_image_format format
     return STK_OK;
 }
 
-/* Pixels made anew: smaller, or of another quality. */
+/* Pixels encoded again: smaller, or of another quality. */
 static stk_status make_anew(stk_span src, stk_image_format format, const stk_pack_options *how, stk_remake_work *work,
                             stk_span *out)
 {

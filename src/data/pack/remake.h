@@ -11,7 +11,7 @@
 typedef struct stk_remake_work {
     stk_jpeg_reader *reader;
     stk_scratch pixels, resized, resize;
-    uint8_t *made; /* the last image that was made anew, malloc'ed */
+    uint8_t *made; /* the last image that was encoded again, malloc'ed */
 } stk_remake_work;
 void stk_remake_work_free(stk_remake_work *work);
 

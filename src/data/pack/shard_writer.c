@@ -160,7 +160,7 @@ static stk_status name_file(stk_shard_writer *w, const char *path)
     return STK_OK;
 }
 
-/* NAME.entries beside the shard, where there are any. */
+/* NAME.entries next to the shard, where there are any. */
 static stk_status write_entries(stk_shard_writer *w, const char *shard, stk_pack_shard *out)
 {
     uint8_t *bytes = NULL;

@@ -1,5 +1,5 @@
 /* Writing the shards of a pack: tar in WebDataset's naming, or TFRecord of tf.train.Example. Each is written under a
- * temporary name, and gets its own when it is whole and on disk; beside it come its index and the entry points of its
+ * temporary name, and gets its own when it is whole and on disk; next to it come its index and the entry points of its
  * JPEGs. Threads: one at a time. */
 #ifndef STK_DATA_PACK_SHARD_WRITER_H
 #define STK_DATA_PACK_SHARD_WRITER_H

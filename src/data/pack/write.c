@@ -265,7 +265,7 @@ static stk_status lock_folder(packer *p)
     return stk_fail(STK_BUSY, "another process is writing a pack to '%s'", p->folder);
 }
 
-/* Whether there is the list of shards alone: a shard beside it may have been renamed and not yet listed. */
+/* Whether there is the list of shards alone: a shard next to it may have been renamed and not yet listed. */
 static bool has_no_shard(const packer *p)
 {
     stk_names names;

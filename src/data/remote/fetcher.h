@@ -14,7 +14,7 @@
 
 #include "stoker/status.h"
 
-/* Fetches one thing of an owner; never fails, since who reads it fetches it anew. */
+/* Fetches one thing of an owner; never fails, since who reads it fetches it again. */
 typedef void (*stk_fetch_fn)(void *owner, uint64_t what);
 
 /* Each owner enters before it asks for anything; leaving forgets what is queued for it and waits for what is under way.

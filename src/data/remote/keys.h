@@ -6,8 +6,8 @@
  *           profile's endpoint_url.
  *   gs://   HMAC keys: GS_ACCESS_KEY_ID, GS_SECRET_ACCESS_KEY. Endpoint: STORAGE_EMULATOR_HOST.
  *
- * Without keys requests are anonymous, which public objects allow. All is looked up for each request anew, so that keys
- * may be replaced while a run goes on. Keys are never part of a message. Threads: any.
+ * Without keys requests are anonymous, which public objects allow. All is looked up for each request again, so that
+ * keys may be replaced while a run goes on. Keys are never part of a message. Threads: any.
  */
 #ifndef STK_DATA_REMOTE_KEYS_H
 #define STK_DATA_REMOTE_KEYS_H

@@ -1,6 +1,6 @@
 /* See stoker/data/index.h. Threads claim files and parse them; the calling thread waits, reports, and writes the index:
  * at the end, and when it is stopped what there is. A file that an older index knows in its present state is not read.
- * One that finds no room beside what the other threads read is read when they have ended, or is too large. */
+ * One that finds no room next to what the other threads read is read when they have ended, or is too large. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -202,7 +202,7 @@ static void run(void *arg)
     stk_mutex_unlock(&b->lock);
 }
 
-/* One that finds no room with nothing beside it is larger than the limit. */
+/* One that finds no room with nothing next to it is larger than the limit. */
 static void make_later(builder *b)
 {
     stk_scratch scratch = {0};

@@ -16,7 +16,7 @@ stk_status stk_source_open_generator(const stk_array_field *fields, int n_fields
                                      stk_source **out);
 
 /* The function has one position, so that one reader may use it at a time: STK_BUSY while there is another. Reading
- * begins an epoch anew after it. */
+ * begins an epoch again after it. */
 stk_status stk_generator_attach(const stk_source *source);
 void stk_generator_detach(const stk_source *source);
 

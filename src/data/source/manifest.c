@@ -52,7 +52,7 @@ static stk_status get_hex(const json_t *object, const char *key, uint64_t *out)
     const char *text = json_string_value(json_object_get(object, key));
     char *end = NULL;
     if (text && text[0]) *out = strtoull(text, &end, 16);
-    return end && !*end ? STK_OK : stk_fail(STK_CORRUPT, "'%s' is missing or no number", key);
+    return end && !*end ? STK_OK : stk_fail(STK_CORRUPT, "'%s' is missing or not a number", key);
 }
 
 /* A name in the pack's own folder. */

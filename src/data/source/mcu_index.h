@@ -2,7 +2,7 @@
  * the first epoch, without reading anything twice. A worker that decodes a file whose entries are not known notes them
  * on its way, and the index keeps them: for later epochs at once, and in the folder's index file when it is complete,
  * now and then before, and when the source is closed. What an index file there knows is taken, what it has out of date
- * is learned anew, and what another process has written by then stays in it.
+ * is learned again, and what another process has written by then stays in it.
  *
  * Threads: give and take may be called by many at once.
  */

@@ -1,5 +1,5 @@
 /* A pack as a source: its shards, read by the source for their kind, with the classes of the folder that they were made
- * of and the entry points that lie beside them. See stoker/data/pack.h. */
+ * of and the entry points that lie next to them. See stoker/data/pack.h. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "data/codec/lines.h"
 
-/* So many files stay open; of more each read opens its own. */
+/* That many files stay open; of more each read opens its own. */
 enum { STK_MOST_OPEN_SHARDS = 256 };
 
 typedef struct stk_shard {
@@ -16,14 +16,14 @@ typedef struct stk_shard {
     int64_t n_records;
     int64_t n_skipped; /* records before these that do not count */
     int64_t i_first;   /* number of its first record over all shards */
-    bool was_stale;    /* its index had to be made anew */
+    bool was_stale;    /* its index had to be rebuilt */
 } stk_shard;
 
 typedef struct stk_shards {
     stk_shard *shard;
     int n_shards;
     int64_t n_records;
-    int n_stale;       /* indexes that had to be made anew */
+    int n_stale;       /* indexes that had to be rebuilt */
     const char *stale; /* the first file with such an index; borrowed from its shard */
 } stk_shards;
 

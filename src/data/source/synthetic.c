@@ -1,4 +1,4 @@
-/* Random samples, made anew whenever they are read: nothing is kept. See stoker/data/random.h. */
+/* Random samples, recomputed whenever they are read: nothing is kept. See stoker/data/random.h. */
 #include "stoker/data/random.h"
 
 #include <stdio.h>

@@ -25,7 +25,7 @@ typedef struct tar_shard {
     stk_input file;
     stk_tar_samples samples;
     int64_t i_first;
-    bool was_stale; /* its index had to be made anew */
+    bool was_stale; /* its index had to be rebuilt */
 } tar_shard;
 
 typedef struct tar_source {
@@ -279,7 +279,7 @@ static stk_status open_shards(tar_source *s, const stk_names *names)
         s->base.is_far = s->base.is_far || shard->file.backend;
         if (shard->was_stale && !s->base.note[0])
             snprintf(s->base.note, sizeof(s->base.note),
-                     "the index of '%.120s' did not fit the file any more and has been made anew", shard->path);
+                     "the index of '%.120s' did not fit the file any more and has been rebuilt", shard->path);
     }
     s->base.n_files = s->n_shards;
     if (s->base.n_records == 0)

@@ -124,7 +124,7 @@ static void set_fields(text_source *s, bool labels)
         base->n_bytes += (int64_t)s->shards.shard[i].file.n_bytes;
     if (s->shards.n_stale)
         snprintf(base->note, sizeof(base->note),
-                 "the index of '%.120s'%s did not fit the file any more and has been made anew", s->shards.stale,
+                 "the index of '%.120s'%s did not fit the file any more and has been rebuilt", s->shards.stale,
                  s->shards.n_stale > 1 ? ", and others," : "");
 }
 

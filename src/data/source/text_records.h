@@ -20,7 +20,7 @@ void stk_shard_name(stk_shard_place place, const char *what, int64_t n, char *ou
 stk_source_field stk_text_field(const char *name);
 stk_item stk_text_item(const stk_source_field *field, stk_span text);
 
-/* What 'NAME.json' beside a file of tokens says. Fuzzed. */
+/* What 'NAME.json' next to a file of tokens says. Fuzzed. */
 enum { STK_TOKENS_FACTS_BYTES = 1 << 20 }; /* it has no more */
 typedef struct stk_tokens_facts {
     stk_token_type type;

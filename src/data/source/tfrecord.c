@@ -198,7 +198,7 @@ stk_status stk_source_open_tfrecord(const char *const *paths, int n_paths, const
     STK_TRY(set_features(s, features, n_features));
     if (s->shards.n_stale)
         snprintf(s->base.note, sizeof(s->base.note),
-                 "the index of '%.120s'%s did not fit the file any more and has been made anew", s->shards.stale,
+                 "the index of '%.120s'%s did not fit the file any more and has been rebuilt", s->shards.stale,
                  s->shards.n_stale > 1 ? ", and others," : "");
     for (int i = 0; i < s->shards.n_shards; i++) {
         if (in_memory) s->base.n_bytes += (int64_t)s->shards.shard[i].file.n_bytes;

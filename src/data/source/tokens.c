@@ -308,7 +308,7 @@ static const stk_key keys[] = {
      .type = STK_KEY_WORD,
      .words = type_words,
      .default_value = "auto",
-     .doc = "Of the numbers, little-endian; auto: as NAME.json beside the file or its own header says."},
+     .doc = "Of the numbers, little-endian; auto: as NAME.json next to the file or its own header says."},
     {.name = "vocabulary",
      .type = STK_KEY_INT,
      .least = 1,
@@ -330,7 +330,7 @@ static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)
     return status;
 }
 
-/* What lies beside the first of the files; 0: nothing, or it does not say. */
+/* What lies next to the first of the files; 0: nothing, or it does not say. */
 static stk_status ask_note(const char *first, int64_t *out)
 {
     char path[PATH_MAX];

@@ -27,7 +27,7 @@ void stk_video_reader_free(stk_video_reader *reader)
 #include "data/source/video_scale.h"
 #include "data/source/video_stream.h"
 
-enum { WORTH_A_SEEK = 8 /* frames: sooner decoded than entered anew */ };
+enum { WORTH_A_SEEK = 8 /* frames: sooner decoded than entered again */ };
 
 struct stk_video_reader {
     stk_video_stream stream;
@@ -84,7 +84,7 @@ static void begin(stk_video_reader *r, int64_t i_key)
     r->sent = INT64_MIN;
 }
 
-/* Seeks to at most key i_key. Behind the start, a container may refuse: then the file is opened anew. */
+/* Seeks to at most key i_key. Behind the start, a container may refuse: then the file is opened again. */
 static stk_status enter(stk_video_reader *r, const stk_video_index *v, int64_t i_key, int64_t i_seek)
 {
     bool fresh = r->index != v;

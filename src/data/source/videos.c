@@ -14,7 +14,7 @@
 #include "data/source/video_file.h"
 #include "stoker/data/video.h"
 
-enum { RNG_STAGE = (1 << 20) + 1 /* no chain has so many stages */ };
+enum { RNG_STAGE = (1 << 20) + 1 /* no chain has that many stages */ };
 
 typedef struct videos_source {
     stk_source base;
@@ -221,8 +221,7 @@ static stk_status open_videos(videos_source *s)
     for (size_t i = 0; i < s->files.n; i++)
         n_stale += o.was_stale[i];
     if (n_stale > 0)
-        snprintf(s->base.note, sizeof(s->base.note), "%zu indexes of videos were out of date and are made anew",
-                 n_stale);
+        snprintf(s->base.note, sizeof(s->base.note), "%zu indexes of videos were out of date and are rebuilt", n_stale);
     free(o.was_stale);
     return status;
 }

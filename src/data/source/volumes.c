@@ -16,7 +16,7 @@
 #include "data/source/source_list.h"
 #include "data/source/volume_file.h"
 
-enum { RNG_STAGE = (1 << 20) + 1 /* no chain has so many stages */ };
+enum { RNG_STAGE = (1 << 20) + 1 /* no chain has that many stages */ };
 
 typedef struct volumes_source {
     stk_source base;
@@ -339,7 +339,7 @@ static const stk_key keys[] = {
      .type = STK_KEY_WORD,
      .words = window_words,
      .default_value = "random",
-     .doc = "Where they lie: drawn anew in each epoch, in the middle, or side by side over the whole volume."},
+     .doc = "Where they lie: drawn again in each epoch, in the middle, or side by side over the whole volume."},
     {.name = "per_volume",
      .type = STK_KEY_INT,
      .default_value = "1",

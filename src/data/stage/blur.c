@@ -61,7 +61,7 @@ static void mix(const float *const *from, const float *weight, int half, int64_t
     }
 }
 
-static int64_t mirror(int64_t i, int64_t n)
+static int64_t reflect(int64_t i, int64_t n)
 {
     return i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
 }
@@ -84,7 +84,7 @@ stk_status stk_blur(int kernel, double sigma, const uint8_t *src, uint8_t *dst, 
         for (; n_made < height && n_made <= y + half; n_made++)
             widen(src + n_made * n, slots + n_made % kernel * groups, n);
         for (int k = -half; k <= half; k++)
-            from[half + k] = slots + mirror(y + k, height) % kernel * groups;
+            from[half + k] = slots + reflect(y + k, height) % kernel * groups;
         mix(from, weight, half, groups, middle);
         for (int64_t i = 1; i <= half; i++) {
             memcpy(middle - i * channels, middle + i * channels, (size_t)channels * sizeof(float));

@@ -1,4 +1,4 @@
-/* Gaussian blur of u8 images [H,W,C], the edges mirrored without the outermost pixel: torchvision's gaussian_blur,
+/* Gaussian blur of u8 images [H,W,C], the edges reflected without the outermost pixel: torchvision's gaussian_blur,
  * within
  * 1. Worked in f32, columns first. Threads: any. */
 #ifndef STK_DATA_STAGE_BLUR_H

@@ -26,19 +26,19 @@ void stk_copy_rectangle(const stk_item *src, int64_t top, int64_t left, stk_item
     }
 }
 
-static int64_t mirror(int64_t i, int64_t n)
+static int64_t reflect(int64_t i, int64_t n)
 {
     return i < 0 ? -i : i < n ? i : 2 * (n - 1) - i;
 }
 
-void stk_copy_rectangle_mirrored(const stk_item *src, int64_t top, int64_t left, stk_item *dst)
+void stk_copy_rectangle_reflected(const stk_item *src, int64_t top, int64_t left, stk_item *dst)
 {
     const stk_shape *from = &src->type.desc.shape, *to = &dst->type.desc.shape;
     size_t pixel = (size_t)from->dim[2] * stk_dtype_bytes(src->type.desc.dtype);
     for (int64_t y = 0; y < to->dim[0]; y++) {
-        const char *in = (const char *)src->data + (size_t)(mirror(y + top, from->dim[0]) * from->dim[1]) * pixel;
+        const char *in = (const char *)src->data + (size_t)(reflect(y + top, from->dim[0]) * from->dim[1]) * pixel;
         char *out = (char *)dst->data + (size_t)(y * to->dim[1]) * pixel;
         for (int64_t x = 0; x < to->dim[1]; x++)
-            memcpy(out + (size_t)x * pixel, in + (size_t)mirror(x + left, from->dim[1]) * pixel, pixel);
+            memcpy(out + (size_t)x * pixel, in + (size_t)reflect(x + left, from->dim[1]) * pixel, pixel);
     }
 }

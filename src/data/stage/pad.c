@@ -122,6 +122,6 @@ stk_stage *stk_pad_image(int64_t top, int64_t left, int64_t bottom, int64_t righ
     for (int i = 0; i < 4; i++)
         if (side[i] < 0 || side[i] > MOST_SIDE)
             return stk_stage_new_failed(STK_INVALID, "pad: sides must be 0 to %d", MOST_SIDE);
-    if (!isfinite(value)) return stk_stage_new_failed(STK_INVALID, "pad: the value is no number");
+    if (!isfinite(value)) return stk_stage_new_failed(STK_INVALID, "pad: the value is not a number");
     return stk_stage_new(&stk_stage_pad, &(pad_params){top, left, bottom, right, (float)value, 0});
 }

@@ -1,4 +1,4 @@
-/* Pads with zeros or mirrored on all sides, then cuts size x size at a random place: the usual augmentation for CIFAR.
+/* Pads with zeros or reflected on all sides, then cuts size x size at a random place: the usual augmentation for CIFAR.
  */
 #include "base/error.h"
 #include "data/stage/crop.h"
@@ -19,7 +19,8 @@ static stk_status check_sides(const random_crop_params *p, const int64_t *dim)
                             (long long)dim[i], (long long)p->pad, (long long)p->size);
     for (int i = 0; i < 2 && p->border == STK_BORDER_REFLECT; i++)
         if (dim[i] != STK_ANY && dim[i] <= p->pad)
-            return stk_fail(STK_INVALID, "a side of %lld cannot be mirrored for a border of %lld; take a smaller 'pad'",
+            return stk_fail(STK_INVALID,
+                            "a side of %lld cannot be reflected for a border of %lld; take a smaller 'pad'",
                             (long long)dim[i], (long long)p->pad);
     return STK_OK;
 }
@@ -52,7 +53,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     STK_RETURN_IF_ERROR(check_sides(p, dim));
     stk_rect rect = draw_rect(p, key, dim[0], dim[1]);
     if (p->border == STK_BORDER_REFLECT)
-        stk_copy_rectangle_mirrored(in, rect.top, rect.left, out);
+        stk_copy_rectangle_reflected(in, rect.top, rect.left, out);
     else
         stk_copy_rectangle(in, rect.top, rect.left, out);
     return STK_OK;
@@ -82,7 +83,7 @@ static const stk_key keys[] = {
      .type = STK_KEY_WORD,
      .words = border_words,
      .default_value = "zero",
-     .doc = "What those are; reflect: the image, mirrored at its outermost pixels."},
+     .doc = "What those are; reflect: the image, reflected at its outermost pixels."},
     STK_KEY_END};
 
 static stk_status build(const stk_yaml_node *settings, stk_stage **out)

@@ -106,7 +106,7 @@ stk_stage *stk_random_erasing(const stk_random_erasing_config *config)
         return stk_stage_new_failed(STK_INVALID, "random_erasing: scale must rise and lie between 0 and 1");
     if (!(c->ratio[0] >= 0.001 && c->ratio[0] <= c->ratio[1] && c->ratio[1] <= 1000))
         return stk_stage_new_failed(STK_INVALID, "random_erasing: ratio must rise and lie between 0.001 and 1000");
-    if (!isfinite(c->value)) return stk_stage_new_failed(STK_INVALID, "random_erasing: the value is no number");
+    if (!isfinite(c->value)) return stk_stage_new_failed(STK_INVALID, "random_erasing: the value is not a number");
     const random_erasing_params p = {.chance = (float)c->chance,
                                      .scale = {(float)c->scale[0], (float)c->scale[1]},
                                      .ratio = {(float)c->ratio[0], (float)c->ratio[1]},

@@ -1,4 +1,4 @@
-/* Mirrors left-right, or top-bottom, with chance 1/2; or each image in every other epoch. */
+/* Flips left-right, or top-bottom, with chance 1/2; or each image in every other epoch. */
 #include <string.h>
 
 #include "base/error.h"
@@ -27,7 +27,7 @@ static void swap_pixels(char *a, char *b, size_t n)
     }
 }
 
-/* Mirrors rows of `width` pixels; three bytes a pixel is the common case and worth its own loop. */
+/* Flips rows of `width` pixels; three bytes a pixel is the common case and worth its own loop. */
 static void mirror_row(char *row, int64_t width, size_t pixel)
 {
     char *a = row, *b = row + (size_t)(width - 1) * pixel;
@@ -55,7 +55,7 @@ static void mirror_row(char *row, int64_t width, size_t pixel)
         swap_pixels(a, b, pixel);
 }
 
-/* Alternating, half of the images begin mirrored, and in each epoch all change sides. */
+/* Alternating, half of the images begin flipped, and in each epoch all change sides. */
 static bool draw_flip(const random_flip_params *p, const stk_stage_key *key)
 {
     stk_rng rng = stk_rng_make(key->seed, p->alternate ? 0 : key->epoch, key->i_sample, key->i_stage);
@@ -96,7 +96,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
 static stk_status look(const void *params, const stk_stage_key *key, stk_view *view, bool *fits)
 {
     const random_flip_params *p = params;
-    *fits = !draw_flip(p, key) || (!p->vertical && stk_view_mirror(view));
+    *fits = !draw_flip(p, key) || (!p->vertical && stk_view_flip(view));
     return STK_OK;
 }
 
@@ -109,7 +109,7 @@ static const stk_key keys[] = {{.name = "axis",
                                {.name = "alternate",
                                 .type = STK_KEY_BOOL,
                                 .default_value = "false",
-                                .doc = "Drawn for the first epoch only; then each image is mirrored in "
+                                .doc = "Drawn for the first epoch only; then each image is flipped in "
                                        "every other epoch. Jordan 2024."},
                                STK_KEY_END};
 
@@ -123,7 +123,7 @@ const stk_stage_class stk_stage_random_flip = {
     .key = {.name = "random_flip",
             .type = STK_KEY_MAP,
             .keys = keys,
-            .doc = "Mirrors left and right, or top and bottom, with chance 1/2."},
+            .doc = "Flips left and right, or top and bottom, with chance 1/2."},
     .build = build,
     .params_bytes = sizeof(random_flip_params),
     .plan = plan,

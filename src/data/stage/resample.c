@@ -124,7 +124,7 @@ static void *take(char *memory, size_t *used, size_t bytes)
 stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *scratch, stk_resampler **out)
 {
     const stk_rect *keep = &config->keep;
-    const stk_axis x = {config->width, config->to_width, keep->left, keep->width, config->how, config->mirrored};
+    const stk_axis x = {config->width, config->to_width, keep->left, keep->width, config->how, config->flipped};
     const stk_axis y = {config->height, config->to_height, keep->top, keep->height, config->how, false};
     int64_t most_x = stk_axis_most_taps(&x), most_y = stk_axis_most_taps(&y), channels = config->channels;
     int64_t n = stk_round_up_i64(x.n, STK_COLUMN_GROUP), most_columns = stk_round_up_i64(most_x, STK_COLUMN_TAPS);

@@ -25,7 +25,7 @@ typedef struct stk_resample_config {
     int64_t to_height, to_width;     /* what it becomes */
     stk_rect keep;                   /* the part of that which is made */
     stk_sampling how;
-    bool mirrored; /* the kept part, left-right */
+    bool flipped; /* the kept part, left-right */
 } stk_resample_config;
 
 /* Lies in scratch. Threads: one at a time. */

@@ -113,7 +113,7 @@ static stk_status run_resized(const stk_view *view, stk_span encoded, int channe
                                   .to_width = view->to_width,
                                   .keep = view->keep,
                                   .how = view->how,
-                                  .mirrored = view->mirrored};
+                                  .flipped = view->flipped};
     stk_resampler *resampler;
     row_source source;
     STK_RETURN_IF_ERROR(stk_resampler_begin(&config, &work->resize, &resampler));
@@ -132,7 +132,7 @@ static stk_status run_resized(const stk_view *view, stk_span encoded, int channe
 
 /* --- only cut --- */
 
-static void mirror(uint8_t *row, int64_t width, int channels)
+static void flip(uint8_t *row, int64_t width, int channels)
 {
     uint8_t *a = row, *b = row + (width - 1) * channels;
     for (; a < b; a += channels, b -= channels)
@@ -175,7 +175,7 @@ static stk_status run_cut(const stk_view *view, stk_span encoded, int channels, 
             memset(row, 0, n_left);
             memcpy(row + n_left, inside, n_middle);
             memset(row + n_left + n_middle, 0, row_bytes - n_left - n_middle);
-            if (view->mirrored) mirror(row, from->width, channels);
+            if (view->flipped) flip(row, from->width, channels);
         }
         write_row(sink, row);
     }

@@ -87,6 +87,6 @@ const stk_stage_class stk_stage_scale = {
 
 stk_stage *stk_scale(double factor)
 {
-    if (!isfinite(factor)) return stk_stage_new_failed(STK_INVALID, "scale: the factor is no number");
+    if (!isfinite(factor)) return stk_stage_new_failed(STK_INVALID, "scale: the factor is not a number");
     return stk_stage_new(&stk_stage_scale, &(scale_params){(float)factor});
 }

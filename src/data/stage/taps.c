@@ -94,7 +94,7 @@ static int64_t nearest(const stk_axis *axis, int64_t i, int64_t *out_first, floa
 int64_t stk_axis_taps(const stk_axis *axis, int64_t i, int64_t *first, float *weight)
 {
     const stk_sampling *how = &axis->how;
-    i = axis->from + (axis->mirrored ? axis->n - 1 - i : i);
+    i = axis->from + (axis->flipped ? axis->n - 1 - i : i);
     if (how->filter == STK_FILTER_NEAREST) return nearest(axis, i, first, weight);
     if (how->filter == STK_FILTER_BICUBIC && how->like == STK_LIKE_OPENCV) return four_nearest(axis, i, first, weight);
     if (how->filter == STK_FILTER_BILINEAR && !how->antialias) return two_nearest(axis, i, first, weight);

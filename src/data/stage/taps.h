@@ -26,7 +26,7 @@ typedef struct stk_axis {
     int64_t n_in, n_out; /* the whole axis before and after */
     int64_t from, n;     /* the outputs that are made */
     stk_sampling how;
-    bool mirrored; /* output `from` comes last */
+    bool flipped; /* output `from` comes last */
 } stk_axis;
 
 /* At most that many inputs count for an output. */

@@ -28,7 +28,7 @@ static stk_status plan(const void *params, const stk_field_type *in, stk_field_t
     return STK_OK;
 }
 
-/* So many tokens are wanted. */
+/* That many tokens are wanted. */
 static size_t most_of(const stk_tokenize_config *config)
 {
     return config->length ? (size_t)config->length : SIZE_MAX;
@@ -80,7 +80,7 @@ static const stk_key keys[] = {
      .is_path = true,
      .words = no_paths,
      .required = true,
-     .doc = "bytes, or a tokenizer.json, vocab.json (with merges.txt beside it), vocab.txt or the folder of one."},
+     .doc = "bytes, or a tokenizer.json, vocab.json (with merges.txt next to it), vocab.txt or the folder of one."},
     {.name = "length",
      .type = STK_KEY_INT,
      .least = 1,

@@ -21,7 +21,7 @@ bool stk_view_crop(stk_view *v, stk_rect part)
     if (!inside && (v->padded || v->is_f32 || !is_whole(v))) return false;
     stk_rect *r = v->resized ? &v->keep : &v->from;
     r->top += part.top;
-    r->left += v->mirrored ? v->width - part.left - part.width : part.left;
+    r->left += v->flipped ? v->width - part.left - part.width : part.left;
     r->height = v->height = part.height;
     r->width = v->width = part.width;
     v->padded = v->padded || !inside;
@@ -30,7 +30,7 @@ bool stk_view_crop(stk_view *v, stk_rect part)
 
 bool stk_view_resize(stk_view *v, int64_t height, int64_t width, stk_sampling how)
 {
-    if (v->resized || v->padded || v->mirrored || v->is_f32) return false;
+    if (v->resized || v->padded || v->flipped || v->is_f32) return false;
     v->resized = true;
     v->how = how;
     v->to_height = v->height = height;
@@ -39,9 +39,9 @@ bool stk_view_resize(stk_view *v, int64_t height, int64_t width, stk_sampling ho
     return true;
 }
 
-bool stk_view_mirror(stk_view *v)
+bool stk_view_flip(stk_view *v)
 {
-    v->mirrored = !v->mirrored;
+    v->flipped = !v->flipped;
     return true;
 }
 

@@ -23,8 +23,8 @@ typedef struct stk_view {
     stk_sampling how;
     int64_t to_height, to_width;
     stk_rect keep;
-    bool mirrored; /* the result, left-right */
-    bool is_f32;   /* each value x becomes x * a[c] + b[c]; otherwise it stays u8 */
+    bool flipped; /* the result, left-right */
+    bool is_f32;  /* each value x becomes x * a[c] + b[c]; otherwise it stays u8 */
     float a[STK_VIEW_CHANNELS], b[STK_VIEW_CHANNELS];
 } stk_view;
 
@@ -34,7 +34,7 @@ void stk_view_init(stk_view *view, int64_t height, int64_t width);
 bool stk_view_crop(stk_view *view, stk_rect part);
 /* u8 that stays u8. */
 bool stk_view_resize(stk_view *view, int64_t height, int64_t width, stk_sampling how);
-bool stk_view_mirror(stk_view *view);
+bool stk_view_flip(stk_view *view);
 /* a, b [channels] */
 bool stk_view_affine(stk_view *view, const float *a, const float *b, int channels);
 

@@ -1,4 +1,4 @@
-/* What the generated sets share. See stoker/data/synthetic.h; each set is one file beside this one. */
+/* What the generated sets share. See stoker/data/synthetic.h; each set is one file next to this one. */
 #ifndef STK_DATA_SYNTHETIC_SYNTHETIC_H
 #define STK_DATA_SYNTHETIC_SYNTHETIC_H
 

@@ -8,7 +8,7 @@
 #include "base/file.h"
 
 enum {
-    STK_ADDED_WORD = 1, /* only where no letter or digit stands beside it ("single_word") */
+    STK_ADDED_WORD = 1, /* only where no letter or digit stands next to it ("single_word") */
     STK_ADDED_LEFT = 2, /* takes the spaces before it ("lstrip") */
     STK_ADDED_RIGHT = 4 /* takes the spaces behind it ("rstrip") */
 };

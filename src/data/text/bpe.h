@@ -8,7 +8,7 @@
 
 #include "data/text/vocab.h"
 
-/* Words of up to so many bytes need no memory. */
+/* Words of up to N bytes need no memory. */
 enum { STK_BPE_SHORT = 64, STK_BPE_WORK_PER_BYTE = 40 };
 
 typedef struct stk_bpe_pair {

@@ -127,7 +127,7 @@ static stk_status grow_table(learner *l)
     return STK_OK;
 }
 
-/* A pair occurs `times` more, or less, in each of so many words like this one. */
+/* A pair occurs `times` more, or less, in each of that many words like this one. */
 static stk_status change(learner *l, int32_t left, int32_t right, int times, uint32_t i_word)
 {
     uint64_t key = key_of(left, right);

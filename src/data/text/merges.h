@@ -1,5 +1,5 @@
 /* Learning merges: the most frequent pair of neighbours becomes a token, again and again. Sennrich et al. 2016,
- * algorithm 1, with the counts kept up to date instead of taken anew. Threads: one at a time.
+ * algorithm 1, with the counts kept up to date instead of taken again. Threads: one at a time.
  */
 #ifndef STK_DATA_TEXT_MERGES_H
 #define STK_DATA_TEXT_MERGES_H

@@ -36,7 +36,7 @@ stk_status stk_normalizer_add(stk_normalizer *normalizer, stk_normalize_step ste
 void stk_normalizer_finish(stk_normalizer *normalizer);
 /* The most bytes that a text of n bytes becomes. */
 size_t stk_normalizer_room(const stk_normalizer *normalizer, size_t n);
-/* Writes the text anew to out. Bytes that are no character become U+FFFD. work: STK_NORMALIZE_WORK bytes, 4-aligned.
+/* Writes the text again to out. Bytes that are no character become U+FFFD. work: STK_NORMALIZE_WORK bytes, 4-aligned.
  */
 stk_status stk_normalizer_run(const stk_normalizer *normalizer, stk_span text, uint8_t *out, uint32_t *work,
                               size_t *n_out);

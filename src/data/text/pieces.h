@@ -9,7 +9,7 @@ typedef struct stk_pieces {
     const stk_shards *files;
     bool lines;     /* cut behind any line; else only where no token can lie over the cut */
     bool can_cut;   /* at all */
-    uint64_t piece; /* about so many bytes */
+    uint64_t piece; /* about N bytes */
     int i_file;
     uint64_t at; /* in that file */
 } stk_pieces;

@@ -194,7 +194,7 @@ static stk_status find_separator(job *j)
                                          "name one, or none");
 }
 
-/* A file of tokens has no mark of its own but the facts beside it. */
+/* A file of tokens has no mark of its own but the facts next to it. */
 static stk_status check_out(const char *out)
 {
     char facts[PATH_MAX];

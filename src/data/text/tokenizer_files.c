@@ -150,13 +150,13 @@ static stk_status open_file(const char *path, const stk_tokenizer_config *config
 {
     uint8_t *bytes = NULL, *merges = NULL;
     size_t capacity = 0, n, merges_capacity = 0, n_merges;
-    char beside[PATH_MAX];
+    char merges_path[PATH_MAX];
     stk_status status;
     STK_TRY(stk_read_input_small(path, MOST_FILE_BYTES, &bytes, &capacity, &n));
     stk_span span = {bytes, n};
     if (ends_in(path, "vocab.json")) {
-        snprintf(beside, sizeof(beside), "%.*smerges.txt", (int)(strlen(path) - strlen("vocab.json")), path);
-        STK_TRY(stk_read_input_small(beside, MOST_FILE_BYTES, &merges, &merges_capacity, &n_merges));
+        snprintf(merges_path, sizeof(merges_path), "%.*smerges.txt", (int)(strlen(path) - strlen("vocab.json")), path);
+        STK_TRY(stk_read_input_small(merges_path, MOST_FILE_BYTES, &merges, &merges_capacity, &n_merges));
         status = stk_tokenizer_parse_bpe(span, (stk_span){merges, n_merges}, out);
     } else if (ends_in(path, ".json")) {
         status = stk_tokenizer_parse_json(span, out);

@@ -188,7 +188,7 @@ static stk_status add_most_frequent(job *j)
     size_t n = j->words.n, room = (size_t)j->training.vocabulary, n_equal = 0;
     int64_t *counts = NULL, least = j->training.min_count;
     if (j->n_special >= room)
-        return stk_fail(STK_INVALID, "a vocabulary of %lld has no room for characters beside the %zu special tokens",
+        return stk_fail(STK_INVALID, "a vocabulary of %lld has no room for characters besides the %zu special tokens",
                         (long long)j->training.vocabulary, j->n_special);
     room -= j->n_special;
     if (n > room) {

@@ -1,4 +1,4 @@
-/* Caches: the same batches with and without, in memory and on disk; what was cut, damaged or has changed is made anew.
+/* Caches: the same batches with and without, in memory and on disk; what was cut, damaged or has changed is rebuilt.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -419,7 +419,7 @@ static void splitting_what_is_shuffled_inside_is_refused(void **state)
     stk_dataset_split(dataset, 0.5, false, 3);
     expect_error(
         dataset, STK_INVALID,
-        "cannot split what is shuffled anew for each epoch inside of 'concatenate': split the data sets first");
+        "cannot split what is shuffled again for each epoch inside of 'concatenate': split the data sets first");
     stk_dataset *once = stk_dataset_concatenate(fixed, 1);
     stk_dataset_split(once, 0.5, false, 3);
     assert_int_equal(stk_dataset_status(once), STK_OK);

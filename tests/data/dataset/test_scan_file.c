@@ -1,4 +1,4 @@
-/* Answers of scans that are kept: used again, asked anew where a file has changed or the question has, and where what
+/* Answers of scans that are kept: used again, asked again where a file has changed or the question has, and where what
  * was kept is damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static int make_files(void **state)
     return 0;
 }
 
-/* How many files have at least so many bytes; how: a part of what the scan reports. */
+/* How many files have at least N bytes; how: a part of what the scan reports. */
 static int64_t count(int64_t least, const char *how)
 {
     const char *path = in_folder("f");
@@ -36,8 +36,8 @@ static int64_t count(int64_t least, const char *how)
     stk_dataset *dataset = stk_dataset_files(&path, 1, STK_LABELS_NONE, NULL);
     stk_dataset_filter_by(dataset, &rule);
     assert_int_equal(stk_dataset_status(dataset), STK_OK);
-    bool kept = strstr(dataset->scan[0], "kept from before"), anew = strstr(dataset->scan[0], "out of date");
-    assert_string_equal(kept ? "kept" : anew ? "anew" : "asked", how);
+    bool kept = strstr(dataset->scan[0], "kept from before"), again = strstr(dataset->scan[0], "out of date");
+    assert_string_equal(kept ? "kept" : again ? "again" : "asked", how);
     int64_t n = stk_dataset_count(dataset);
     stk_dataset_free(dataset);
     return n;
@@ -53,7 +53,7 @@ static void answers_are_kept(void **state)
     assert_int_equal(count(25, "kept"), N_FILES / 2);
     /* A file has grown. */
     write_file("f/0700.jpg", bytes, 30);
-    assert_int_equal(count(25, "anew"), N_FILES / 2 + 1);
+    assert_int_equal(count(25, "again"), N_FILES / 2 + 1);
     assert_int_equal(count(25, "kept"), N_FILES / 2 + 1);
 }
 
@@ -78,7 +78,7 @@ static void damage_is_found(void **state)
     }
     stk_names_free(&names);
     assert_int_equal(n_damaged, 2);
-    assert_int_equal(count(25, "anew"), N_FILES / 2 + 1);
+    assert_int_equal(count(25, "again"), N_FILES / 2 + 1);
     assert_int_equal(count(25, "kept"), N_FILES / 2 + 1);
 }
 

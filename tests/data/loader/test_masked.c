@@ -125,7 +125,7 @@ static void workers_and_batches_change_nothing(void **state)
     assert_memory_equal(one, other, sizeof(one));
     read_all(7, 2, other);
     assert_memory_equal(one, other, sizeof(one));
-    assert_true(memcmp(one[0], one[SAMPLES], sizeof(one[0]))); /* anew in each epoch */
+    assert_true(memcmp(one[0], one[SAMPLES], sizeof(one[0]))); /* again in each epoch */
     assert_true(memcmp(one[0][1], one[1][1], sizeof(one[0][1])));
 }
 

@@ -12,7 +12,7 @@
 #include "data/loader/tune.h"
 #include "stoker/data/loader.h"
 
-/* --- a model: each thread makes a batch of 10 samples in 40 ms, on so many cores; a step takes step_ms --- */
+/* --- a model: each thread makes a batch of 10 samples in 40 ms, on that many cores; a step takes step_ms --- */
 
 typedef struct model {
     stk_tuner tuner;

@@ -55,7 +55,7 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-/* Sanitizers add a thread of their own beside the first one. */
+/* Sanitizers add a thread of their own next to the first one. */
 static int start_one(void **state)
 {
     (void)state;

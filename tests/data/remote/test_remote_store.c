@@ -149,7 +149,7 @@ static void keys_of_gs(void **state)
     check_keys(STK_STORE_GS, "GOOG1", "s", NULL, "auto", "http://localhost:4443");
 }
 
-/* The address is asked for at this one, with so many header lines. */
+/* The address is asked for at this one, with that many header lines. */
 static void goes_to(const char *path, const char *query, const char *url, int n_lines)
 {
     stk_store_call call;

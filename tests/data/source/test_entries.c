@@ -119,7 +119,7 @@ static void is_used(void **state)
     assert_true(hash_of(dataset) == plain);
 }
 
-/* A photograph in so many bytes, with a comment that says nothing, and of a time that is past. */
+/* A photograph in that many bytes, with a comment that says nothing, and of a time that is past. */
 static void write_sized(const char *name, uint64_t seed, size_t n)
 {
     const struct timespec times[2] = {{1000, 5}, {1000, 5}};

@@ -301,7 +301,7 @@ static void closing_early_leaves_nothing(void **state)
     stk_dataset_free(dataset);
 }
 
-/* As many workers as fit beside their samples; then none. */
+/* As many workers as fit next to their samples; then none. */
 static void samples_are_charged_to_the_account(void **state)
 {
     (void)state;

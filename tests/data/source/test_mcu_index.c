@@ -155,7 +155,7 @@ static void goes_on_where_it_was_cut_short(void **state)
     check_index(folder);
 }
 
-/* What has changed is learned anew; an index that is damaged is replaced. */
+/* What has changed is learned again; an index that is damaged is replaced. */
 static void renews_what_is_stale(void **state)
 {
     const char *folder = make_folder("stale");

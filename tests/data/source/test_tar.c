@@ -224,7 +224,7 @@ static void indexes_and_gzip(void **state)
         write_file("i/x.tar.stkidx", index, n);
         index[at] ^= 0x40;
         source = open_one(path, NULL, 0);
-        assert_non_null(strstr(source->note, "has been made anew"));
+        assert_non_null(strstr(source->note, "has been rebuilt"));
         check_samples(source, 0, a);
         source->class->close(source);
     }

@@ -82,7 +82,7 @@ static void whole_files_with_labels(void **state)
     source->class->close(source);
 }
 
-/* Large enough for an index, which is used, found stale, and made anew; and as GZIP. */
+/* Large enough for an index, which is used, found stale, and rebuilt; and as GZIP. */
 static void indexes_and_gzip(void **state)
 {
     (void)state;

@@ -85,7 +85,7 @@ static void plain_gzip_and_zlib(void **state)
         assert_non_null(strstr(name, "/t/c.tfrecord', record 1 at byte "));
         source->class->close(source);
         assert_true(stk_path_exists(in_folder("t/b.tfrecord.stkidx")));
-        assert_false(stk_path_exists(in_folder("t/c.tfrecord.stkidx"))); /* beside the unpacked file */
+        assert_false(stk_path_exists(in_folder("t/c.tfrecord.stkidx"))); /* next to the unpacked file */
     }
     char pattern[512];
     snprintf(pattern, sizeof(pattern), "%s/t/[ab].tf*", test_folder);
@@ -259,9 +259,9 @@ static void indexes_are_checked(void **state)
     struct timespec times[2] = {{1000, 5}, {1000, 5}};
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
     source = open_source(&path, 1);
-    assert_non_null(strstr(source->note, "did not fit the file any more and has been made anew"));
+    assert_non_null(strstr(source->note, "did not fit the file any more and has been rebuilt"));
     source->class->close(source);
-    /* Where nothing can be written beside the file, the index lies in the cache folder. */
+    /* Where nothing can be written next to the file, the index lies in the cache folder. */
     assert_int_equal(unlink(index), 0);
     assert_int_equal(mkdir(index, 0777), 0);
     source = open_source(&path, 1);
@@ -309,7 +309,7 @@ static void another_content_of_the_same_size_and_time(void **state)
     source->class->close(source);
     path = write_lengths("s/x.tfrecord", (const int[]){30, 10, 20}, 3);
     source = open_source(&path, 1);
-    assert_non_null(strstr(source->note, "did not fit the file any more and has been made anew"));
+    assert_non_null(strstr(source->note, "did not fit the file any more and has been rebuilt"));
     source->class->close(source);
 }
 

@@ -83,7 +83,7 @@ static void random_crop_mirrors_the_border(void **state)
     stk_stage_free(stage);
     stk_stage_free(plain);
     refuse_plan(stk_random_crop_with(4, 4, STK_BORDER_REFLECT), array_type(STK_U8, STK_SHAPE(8, 4, 3)),
-                "a side of 4 cannot be mirrored for a border of 4; take a smaller 'pad'");
+                "a side of 4 cannot be reflected for a border of 4; take a smaller 'pad'");
 }
 
 static void same_key_same_crop(void **state)

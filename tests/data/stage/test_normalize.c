@@ -66,7 +66,7 @@ static void bad_constants_are_refused(void **state)
     refuse_stage(stk_normalize(&zero, &one, 5), STK_INVALID, "normalize: 5 channels; 1 to 4 are possible");
     refuse_stage(stk_normalize(NULL, &one, 1), STK_INVALID, "normalize: mean and std are needed");
     refuse_stage(stk_normalize_named(NULL), STK_INVALID, "normalize: the name is missing");
-    refuse_stage(stk_scale((double)NAN), STK_INVALID, "scale: the factor is no number");
+    refuse_stage(stk_scale((double)NAN), STK_INVALID, "scale: the factor is not a number");
     refuse_plan(stk_normalize_mnist(), array_type(STK_U8, STK_SHAPE(4, 4, 3)),
                 "has constants for 1 channels, the image has 3");
     refuse_plan(stk_normalize_mnist(), array_type(STK_I32, (stk_shape){0}),

@@ -1,4 +1,5 @@
-/* Text files to a file of tokens: the same tokens for any pieces and threads, what lies beside it, nothing left behind.
+/* Text files to a file of tokens: the same tokens for any pieces and threads, what lies next to it, nothing left
+ * behind.
  */
 #include <setjmp.h>
 #include <stdarg.h>

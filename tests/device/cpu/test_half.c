@@ -103,7 +103,7 @@ static void expect_rounded(const format *f, int n, const float *x)
     }
 }
 
-/* Halfway between every two neighbours, and just beside it; the last one is halfway to what would come after the
+/* Halfway between every two neighbours, and just next to it; the last one is halfway to what would come after the
  * largest. */
 static void rounding_is_to_nearest_even(void **state)
 {

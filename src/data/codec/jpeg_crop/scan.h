@@ -56,7 +56,7 @@ typedef struct stk_jpeg_scan {
 } stk_jpeg_scan;
 
 /* Where MCU number i_mcu starts: at bit `bit` of the file's byte `offset`, with these predictions. The caller has set
- * kernels, n_blocks, block and marks. n_likely: so many bytes are un-stuffed at once, at most STK_JPEG_CHUNK. */
+ * kernels, n_blocks, block and marks. n_likely: that many bytes are un-stuffed at once, at most STK_JPEG_CHUNK. */
 void stk_jpeg_scan_start_at(stk_jpeg_scan *scan, stk_span encoded, size_t offset, int bit, int64_t i_mcu, int interval,
                             const int dc[3], size_t n_likely);
 /* n MCUs, over restarts. False: damaged. */

@@ -35,7 +35,7 @@ static bool slices_support(const stk_cpu_device *device, const stk_op_call *call
 
 static stk_status make_slices(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    /* The weights are packed for each slice: so many pixels are worth it. */
+    /* The weights are packed for each slice: that many pixels are worth it. */
     enum { LEAST_PIXELS = 768, WEIGHT_AND_BIAS = 1u << 1 | 1u << 2 };
     int64_t n_pixels = call->out[0].shape.dim[1] * call->out[0].shape.dim[2];
     int64_t n_slice = (LEAST_PIXELS + n_pixels - 1) / n_pixels;

@@ -114,10 +114,10 @@ static bool is_large_part(const stk_conv_weight *w, stk_sgemm_grid grid)
 }
 
 /* Threads share the pixels, each with sums of its own, where these are few. Where not, as many threads share the
- * weights as get enough of them each, and so many groups of threads the pixels. */
+ * weights as get enough of them each, and that many groups of threads the pixels. */
 static stk_conv_point_cut cut_point(const stk_conv_weight *w, int n_threads)
 {
-    enum { MOST_SUMS = 5 << 19 }; /* bytes beside one thread's */
+    enum { MOST_SUMS = 5 << 19 }; /* bytes next to one thread's */
     int64_t n_pixels = w->n_images * w->out_h * w->out_w;
     stk_conv_point_cut cut = {1, 1, n_threads};
     bool has_few = (n_threads - 1) * w->c_out * w->c_in * (int64_t)sizeof(float) <= MOST_SUMS;

@@ -217,7 +217,7 @@ bool stk_conv_winograd_supports(const stk_cpu_device *device, const stk_op_call 
 
 stk_status stk_conv_winograd_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    enum { OWN_BLOCK = 96 }; /* V and D beside the sums */
+    enum { OWN_BLOCK = 96 }; /* V and D next to the sums */
     const stk_conv_shape whole = stk_conv_shape_of(call), *shape = &whole;
     bool is_weight = shape->pass == STK_CONV_GRAD_WEIGHT;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(winograd_state), is_weight ? run_weight : run, out));

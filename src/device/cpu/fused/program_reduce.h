@@ -42,7 +42,7 @@ typedef struct stk_fused_program_reduce {
 
 /* The group with the value that is reduced among its outputs: as one more where it is none. */
 stk_status stk_fused_program_reduce_extend(stk_arena *arena, const stk_fused *group, stk_fused *out, int32_t *i_value);
-/* Whether all bands begin at multiples of so many elements. */
+/* Whether all bands begin at multiples of N elements. */
 bool stk_fused_program_reduce_repeats(const stk_fused *group, int64_t period);
 /* After all else: fills program->reduce and adds to thread_bytes. */
 stk_status stk_fused_program_reduce_make(stk_fused_program_builder *b, int32_t i_value, const stk_reduce_table *table);

@@ -9,7 +9,7 @@ enum {
     SQUARE = STK_BF16_SQUARE,
     TILE_ROWS = 6,
     MOST_DEPTH = 3072,        /* a panel of b is then 384 KiB, and stays in the second-level cache */
-    BLOCK_BYTES = 384 * 1024, /* of a, beside it */
+    BLOCK_BYTES = 384 * 1024, /* of a, next to it */
     MOST_ROWS = 192,
     FEWEST_ROWS = 48,
     B_BYTES = 6 * 1024 * 1024,

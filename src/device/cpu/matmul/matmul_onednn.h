@@ -28,7 +28,7 @@ size_t stk_sgemm_deep_bytes(int64_t m, int64_t n, int depth);
 /* A product that does not add and whose c has no gaps, in `depth` parts along k that are added up. */
 stk_status stk_sgemm_run_deep(const stk_sgemm *g, int depth, int n_threads, float *scratch);
 
-/* Whether it is faster than our own kernel: where packing is little beside the arithmetic. */
+/* Whether it is faster than our own kernel: where packing is little next to the arithmetic. */
 bool stk_sgemm_pays(int64_t m, int64_t n, int64_t k);
 
 #endif

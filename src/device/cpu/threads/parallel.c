@@ -212,7 +212,7 @@ stk_cpu_pool *stk_cpu_pool_enter(stk_cpu_pool *pool)
     return before;
 }
 
-/* Asleep, the caller leaves its core to a helper that was put aside in the middle of a part. */
+/* Asleep, the caller leaves its core to a helper that was preempted in the middle of a part. */
 static void wait_for_parts(stk_cpu_pool *pool)
 {
     for (int i = 0; i < N_SPINS; i++) {

@@ -23,8 +23,8 @@ enum { STK_CPU_MOST_THREADS = 1024 };
 
 typedef struct stk_cpu_pool stk_cpu_pool;
 
-/* n_threads - 1 helpers beside the caller, on the nodes of numa, which is borrowed; NULL: anywhere. Returned: free with
- * stk_cpu_pool_free. */
+/* n_threads - 1 helpers next to the caller, on the nodes of numa, which is borrowed; NULL: anywhere. Returned: free
+ * with stk_cpu_pool_free. */
 stk_status stk_cpu_pool_new(int n_threads, const stk_numa *numa, stk_cpu_pool **out);
 void stk_cpu_pool_free(stk_cpu_pool *pool); /* accepts NULL; no call may be running */
 /* The helpers of this thread's calls from here on; NULL: none. Returns the one before, to be restored. */

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Times Stoker beside the peers on the same machine in the same hour, in turn, and writes docs/benchmarks.md. Run by
+"""Times Stoker compared with the peers on the same machine in the same hour, in turn, and writes docs/benchmarks.md. Run by
 ./dev peers.
 
-usage: beside_peers.py PEERS VENVS DERIVED [--rounds N] [--cold N] [--seconds S] [--parameters] [WORKLOAD...]
+usage: peers.py PEERS VENVS DERIVED [--rounds N] [--cold N] [--seconds S] [--parameters] [WORKLOAD...]
 
 PEERS is the folder with the peers' scripts (train_torch.py, e2e.py, ...), VENVS what its setup.sh made, DERIVED what its
 prepare.py made. Training: mnist-mlp cifar-cnn-e2e cifar-resnet18 resnet50-224 bert-base gpt2-4x256, and in bf16
@@ -164,7 +164,7 @@ def compare_parameters(args):
 def ingested(args, data, how):
     """The recipe's options for what `stoker index` or `stoker pack` makes of a folder of the data; made once."""
     verb, folder = how.split()
-    out = os.path.join(HERE, "runs", "beside-peers", how.replace(" ", "-").replace("/", "-"))
+    out = os.path.join(HERE, "runs", "peers", how.replace(" ", "-").replace("/", "-"))
     stoker = os.path.join(HERE, "build", "stoker")
     if not os.path.exists(out):
         source = os.path.join(data, folder)
@@ -196,7 +196,7 @@ def run_stoker_data(args, recipe, how):
 
 def run_stoker(args, workload, recipe, options):
     """The same figures as the peers give: value, startup_s, peak_rss_mib."""
-    out = os.path.join(HERE, "runs", "beside-peers", workload)
+    out = os.path.join(HERE, "runs", "peers", workload)
     shutil.rmtree(out, ignore_errors=True)
     command = [os.path.join(HERE, "build", "stoker"), "train", os.path.join(HERE, "recipes", recipe + ".yaml"), "--out",
                out, "--quiet", "--threads", "2", *options]
@@ -239,7 +239,7 @@ def main():
     if args.parameters:
         args.seconds = 1
         return compare_parameters(args)
-    state_path = os.path.join(HERE, "runs", "beside-peers.json")
+    state_path = os.path.join(HERE, "runs", "peers.json")
     os.makedirs(os.path.dirname(state_path), exist_ok=True)
     tables = {}
     if os.path.exists(state_path):

@@ -130,6 +130,24 @@ static void logits_are_made_once(void **state)
     }
 }
 
+/* Its statistics are outputs for its own gradient, and have none. */
+static void statistics_of_layer_norm_have_no_gradient(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        stk_graph *graph = stk_graph_new();
+        stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 3));
+        stk_value scale = stk_graph_input(graph, "scale", STK_F32, STK_SHAPE(3));
+        stk_value bias = stk_graph_input(graph, "bias", STK_F32, STK_SHAPE(3));
+        stk_value y = stk_value_sibling(stk_layer_norm_raw(x, scale, bias, 1e-5), i);
+        while (stk_value_shape(y).rank > 0)
+            y = stk_reduce_sum(y, 0);
+        stk_graph_output(graph, "dx", stk_grad(y, x));
+        assert_int_equal(pass_autodiff(graph, &options), i == 0 ? STK_OK : STK_UNSUPPORTED);
+        stk_graph_free(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +155,7 @@ int main(void)
         cmocka_unit_test(errors_name_the_shapes),
         cmocka_unit_test(inference_takes_dropout_out),
         cmocka_unit_test(logits_are_made_once),
+        cmocka_unit_test(statistics_of_layer_norm_have_no_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

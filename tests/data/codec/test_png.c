@@ -82,9 +82,18 @@ static void huge_sizes_are_refused(void **state)
     assert_int_equal(stk_image_decode((stk_span){copy, sizeof(copy)}, 3, out), STK_CORRUPT);
 }
 
+static void sizes_of_images(void **state)
+{
+    (void)state;
+    assert_true(stk_image_can_be(1, 1) && stk_image_can_be(65535, 1) && stk_image_can_be(1 << 14, 1 << 14));
+    assert_false(stk_image_can_be(0, 1) || stk_image_can_be(1, 0) || stk_image_can_be(-1, 1));
+    assert_false(stk_image_can_be(65536, 1) || stk_image_can_be(1, 65536) || stk_image_can_be((1 << 14) + 1, 1 << 14));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_of_images),
         cmocka_unit_test(pixels_are_those_of_pil),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(damage_is_noticed),

@@ -75,7 +75,7 @@ static void add_section(sections *all, const char *parent, const stk_key *key)
     all->list[all->n++] = (section){title, key};
 }
 
-static void print_standard(const stk_key *key, stk_text *out)
+static void print_default(const stk_key *key, stk_text *out)
 {
     if (key->required)
         stk_text_add(out, "needed");
@@ -123,7 +123,7 @@ static void print_keys(const stk_key *parent, stk_text *out)
         stk_text_add(out, "| `%s` | ", key->name);
         print_value(key, out);
         stk_text_add(out, " | ");
-        print_standard(key, out);
+        print_default(key, out);
         print_meaning(key, out);
     }
 }

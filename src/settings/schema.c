@@ -102,7 +102,7 @@ static stk_status wrap(stk_yaml *yaml, stk_yaml_node *node, const char *name)
 }
 
 /* Adds the default under the key's name. Those of maps are always empty: their keys have defaults of their own. */
-static stk_status add_standard(stk_yaml *yaml, stk_yaml_node *map, const stk_key *key)
+static stk_status add_default(stk_yaml *yaml, stk_yaml_node *map, const stk_key *key)
 {
     if (key->type == STK_KEY_LIST) return stk_yaml_add_parsed(yaml, map, key->name, key->default_value);
     stk_yaml_node *child = stk_yaml_add(yaml, map, key->name, key->type == STK_KEY_MAP ? NULL : key->default_value);
@@ -123,7 +123,7 @@ static stk_status check_map(stk_yaml *yaml, stk_yaml_node *map, const stk_key *k
     for (int i = 0; (k = stk_key_at(key, i)); i++) {
         stk_yaml_node *child = stk_yaml_get(map, k->name);
         if (!child && k->default_value) {
-            STK_RETURN_IF_ERROR(add_standard(yaml, map, k));
+            STK_RETURN_IF_ERROR(add_default(yaml, map, k));
             child = stk_yaml_get(map, k->name);
         }
         if (!child && k->required) {

@@ -169,7 +169,7 @@ follow("adding-an-op.md", [
        6, ["test_op_values", "test_op_gradients"], use_op)
 follow("adding-a-device.md", [
     ("src/device/plain/plain.c", None), ("src/device/device.h", r"extern const stk_device_class stk_device_class_"),
-    ("src/device/device_list.c", r"    NULL")], 3, ["test_op_values"], use_device)
+    ("src/device/device_list.c", r"    NULL"), None], 3, ["test_op_values"], use_device)
 follow("adding-a-stage.md", [
     ("src/data/stage/random_brightness.c", None), ("src/data/stage/stage_list.h", r" *X\(pad\)"), None,
     ("tests/data/stage/test_random_brightness.c", None)], 2, ["test_random_brightness", "test_stage", "stoker"], use_stage)

@@ -61,6 +61,31 @@ static void optimisers_take_turns(void **state)
     stk_session_free(session);
 }
 
+/* What is dropped goes by how often the session, not a step, has run. */
+static void no_two_runs_drop_alike(void **state)
+{
+    enum { N = 64 };
+    static float x[N], first[N];
+    (void)state;
+    for (int i = 0; i < N; i++)
+        x[i] = 1;
+    stk_session *session = stk_session_new("reference", 1, 1);
+    stk_session_step *step[2];
+    for (int i = 0; i < 2; i++) {
+        stk_graph *graph = stk_graph_new();
+        stk_graph_output(graph, "y", stk_dropout(stk_graph_input(graph, "x", STK_F32, STK_SHAPE(1, N)), 0.5));
+        step[i] = stk_session_compile(session, graph, true);
+        stk_session_input(step[i], "x", x);
+    }
+    assert_int_equal(stk_session_run(step[0]), STK_OK);
+    memcpy(first, stk_session_output(step[0], "y"), sizeof(first));
+    assert_int_equal(stk_session_run(step[1]), STK_OK);
+    assert_memory_not_equal(stk_session_output(step[1], "y"), first, sizeof(first));
+    assert_int_equal(stk_session_run(step[0]), STK_OK);
+    assert_memory_not_equal(stk_session_output(step[0], "y"), first, sizeof(first));
+    stk_session_free(session);
+}
+
 static void expect_error(stk_session *session, stk_status status, const char *text)
 {
     stk_status found = stk_session_status(session);
@@ -107,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(optimisers_take_turns),
+        cmocka_unit_test(no_two_runs_drop_alike),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,16 @@ static void every_format(void **state)
     source->class->close(source);
 }
 
+/* Where the first block is that begins with text and a 0. */
+static int64_t find_block(const uint8_t *bytes, size_t n, const char *text)
+{
+    size_t at = 0;
+    while (at < n && memcmp(bytes + at, text, strlen(text) + 1) != 0)
+        at += 512;
+    assert_true(at < n);
+    return (int64_t)at;
+}
+
 static void fields_are_chosen(void **state)
 {
     (void)state;
@@ -113,6 +123,10 @@ static void fields_are_chosen(void **state)
     assert_int_equal(source->class->read(source, 2, scratch, item), STK_OK);
     assert_memory_equal(item[0].data, "image", 5);
     assert_memory_equal(item[1].data, "mask", 4);
+    /* Parts that lie close together are read at once. */
+    int64_t at = find_block(bytes, archives[1].n, "mask"), far = (uint8_t *)item[1].data - (uint8_t *)item[0].data;
+    assert_true(far % 512 == 0 && llabs(far) <= 4096 && far <= at);
+    assert_memory_equal(bytes + at - far, "image", 5);
     assert_int_equal(source->class->read(source, 0, scratch, item), STK_CORRUPT);
     assert_non_null(strstr(stk_error_text(), "it has no file .seg.png"));
     source->class->close(source);
@@ -147,6 +161,35 @@ static void set_sum(uint8_t *header)
     for (int i = 0; i < 512; i++)
         sum += header[i];
     snprintf((char *)header + 148, 8, "%06o", sum);
+}
+
+/* Of one character, too. */
+static void names_have_prefixes(void **state)
+{
+    (void)state;
+    uint8_t bytes[6 * 512] = {0};
+    static const char *const ends[] = {"jpg", "cls"}, *const prefixes[] = {"q", "qr"};
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < 2; i++) {
+            uint8_t *header = bytes + (size_t)i * 1024;
+            memset(header, 0, 512);
+            snprintf((char *)header, 100, "7.%s", ends[i]);
+            snprintf((char *)header + 100, 8, "0000644");
+            snprintf((char *)header + 124, 12, "00000000001");
+            header[156] = '0';
+            memcpy(header + 257, "ustar\00000", 8);
+            snprintf((char *)header + 345, 155, "%s", prefixes[k]);
+            set_sum(header);
+            header[512] = '3';
+        }
+        char name[1024], want[16];
+        stk_source *source = open_one(write_file(prefixes[k], bytes, sizeof(bytes)), NULL, 0);
+        assert_int_equal(source->n_records, 1);
+        source->class->name_record(source, 0, name, sizeof(name));
+        snprintf(want, sizeof(want), "%s/7", prefixes[k]);
+        assert_string_equal(strstr(name, want) ? "" : name, "");
+        source->class->close(source);
+    }
 }
 
 static void damage_is_named(void **state)
@@ -289,9 +332,12 @@ static void parts_of_a_sample_are_bounded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_format),     cmocka_unit_test(fields_are_chosen),
-        cmocka_unit_test(damage_is_named),  cmocka_unit_test(labels_must_be_numbers),
-        cmocka_unit_test(indexes_and_gzip), cmocka_unit_test(parts_of_a_sample_are_bounded)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_have_prefixes),
+                                       cmocka_unit_test(every_format),
+                                       cmocka_unit_test(fields_are_chosen),
+                                       cmocka_unit_test(damage_is_named),
+                                       cmocka_unit_test(labels_must_be_numbers),
+                                       cmocka_unit_test(indexes_and_gzip),
+                                       cmocka_unit_test(parts_of_a_sample_are_bounded)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

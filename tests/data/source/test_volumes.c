@@ -64,6 +64,23 @@ static void values_are_nibabels(void **state)
         }
 }
 
+/* Where a file has neither map, only its voxels' sides are known, and all else is 0, not nearly. */
+static void sides_alone_are_a_map(void **state)
+{
+    (void)state;
+    enum { QFORM_CODE = 252, SFORM_CODE = 254 };
+    golden_nifti g = golden_niftis[0];
+    stk_volume_info info;
+    memset(g.raw + QFORM_CODE, 0, 2);
+    memset(g.raw + SFORM_CODE, 0, 2);
+    const double side[3] = {2, 2, 3};
+    assert_int_equal(stk_volume_get_info(write_file("d.nii", g.raw, (size_t)g.n), &info), STK_OK);
+    for (int i = 0; i < 12; i++) {
+        double want = i / 4 == i % 4 ? side[i / 4] : 0;
+        assert_true(info.affine[i / 4][i % 4] == want);
+    }
+}
+
 /* --- windows --- */
 
 enum { D = 7, H = 9, W = 11 };
@@ -225,7 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_nibabels),         cmocka_unit_test(windows_are_parts),
         cmocka_unit_test(fields_share_windows),        cmocka_unit_test(what_is_wrong_is_named),
-        cmocka_unit_test(verifying_reads_whole_files),
+        cmocka_unit_test(verifying_reads_whole_files), cmocka_unit_test(sides_alone_are_a_map),
     };
     return cmocka_run_group_tests(tests, make_test_folder, remove_test_folder);
 }

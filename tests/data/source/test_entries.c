@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "base/hash.h"
+#include "base/little.h"
 #include "data/source/entries.h"
 #include "data/source/files.h"
 #include "stoker/data/index.h"
@@ -117,6 +119,52 @@ static void is_used(void **state)
     stk_dataset *dataset = open_files(folder);
     assert_non_null(strstr(stk_dataset_note(dataset), "out of date"));
     assert_true(hash_of(dataset) == plain);
+}
+
+/* The first two as well, although the checksum is right. */
+static void names_that_do_not_rise(void **state)
+{
+    const stk_entries_file files[] = {{.name = "a.jpg"}, {.name = "b.jpg"}, {.name = "c.jpg"}};
+    uint8_t *bytes, name_at[4];
+    size_t n;
+    stk_entries entries;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(stk_entries_print(files, 3, &bytes, &n), STK_OK);
+        uint8_t *p = bytes + STK_ENTRIES_HEADER + (i < 2 ? i : 0) * STK_ENTRIES_FILE + 28;
+        memcpy(name_at, p, 4);
+        memcpy(p, p + STK_ENTRIES_FILE, 4);
+        if (i < 2)
+            memcpy(p + STK_ENTRIES_FILE, name_at, 4);
+        else
+            memcpy(p, name_at, 4);
+        stk_put_little64(bytes + n - STK_ENTRIES_SUM, stk_hash64(bytes, n - STK_ENTRIES_SUM, 0));
+        assert_int_equal(stk_entries_parse((stk_span){bytes, n}, &entries), i < 2 ? STK_CORRUPT : STK_OK);
+        if (i == 2) {
+            free(entries.entry);
+            free(entries.fits);
+        }
+        free(bytes);
+    }
+}
+
+static void a_folder_may_be_the_root(void **state)
+{
+    const stk_entries_file file = {.name = "a.jpg"};
+    uint8_t *bytes;
+    size_t n;
+    stk_entries entries;
+    stk_entries_file found;
+    (void)state;
+    assert_int_equal(stk_entries_print(&file, 1, &bytes, &n), STK_OK);
+    const char *path = write_file("root", bytes, n);
+    free(bytes);
+    for (const char *folder = "///"; *folder; folder++) {
+        assert_int_equal(stk_entries_open(folder, path, &entries), STK_OK);
+        assert_string_equal(entries.folder, "/");
+        assert_true(stk_entries_find(&entries, "/a.jpg", &found));
+        stk_entries_close(&entries);
+    }
 }
 
 /* A photograph in that many bytes, with a comment that says nothing, and of a time that is past. */
@@ -256,6 +304,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(gives_the_same_samples),
                                        cmocka_unit_test(is_used),
+                                       cmocka_unit_test(names_that_do_not_rise),
+                                       cmocka_unit_test(a_folder_may_be_the_root),
                                        cmocka_unit_test(another_content_of_the_same_size_and_time),
                                        cmocka_unit_test(goes_on_after_a_stop),
                                        cmocka_unit_test(goes_to_the_cache_folder),

@@ -290,12 +290,32 @@ static void large_table(void **state)
     assert_true(stk_path_exists(in_folder("big.csv.stkidx")));
 }
 
+/* The bound is 2^20; one more is refused. */
+static void classes_are_bounded(void **state)
+{
+    enum { MOST = 1 << 20, BYTES = 8 };
+    (void)state;
+    char *text = malloc((MOST + 1) * BYTES + 1);
+    assert_non_null(text);
+    for (int i = 0; i <= MOST; i++)
+        snprintf(text + (size_t)i * BYTES, BYTES + 1, "%07d\n", i);
+    stk_csv_config config = {FIELDS({.name = "label", .kind = STK_CSV_CLASS, COLUMNS("0")}), .no_header = true};
+    stk_source *source = open_good(write_file("most.csv", text, (size_t)MOST * BYTES), config);
+    assert_int_equal(source->n_classes, MOST);
+    source->class->close(source);
+    stk_status status = open_table(write_file("more.csv", text, (size_t)(MOST + 1) * BYTES), config, &source);
+    free(text);
+    assert_int_equal(status, STK_UNSUPPORTED);
+    assert_non_null(strstr(stk_error_text(), "more than 1048576 classes"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cells_as_python_has_them),
         cmocka_unit_test(numbers),
         cmocka_unit_test(columns_and_classes),
+        cmocka_unit_test(classes_are_bounded),
         cmocka_unit_test(tab_and_quotes_as_they_are),
         cmocka_unit_test(bad_rows),
         cmocka_unit_test(bad_tables),

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "data/codec/npy.h"
 #include "data/source/files.h"
 #include "data/source/records.h"
@@ -60,6 +61,29 @@ static void archives_stored_and_deflated(void **state)
         snprintf(y, sizeof(y), "%s:y.npy", path);
         check_xy((stk_npy_field[]){{"image", x}, {"label", y}}, 2);
     }
+}
+
+/* Where no memory is left it is read row by row, as a file of its own is. */
+static void a_stored_array_need_not_fit(void **state)
+{
+    (void)state;
+    stk_memory *memory;
+    stk_source *source;
+    stk_item item[STK_MAX_FIELDS];
+    float last;
+    const char *path = write_file("s.npz", golden_stored_npz, sizeof(golden_stored_npz));
+    assert_int_equal(stk_memory_new(64, &memory), STK_OK);
+    stk_memory *before = stk_memory_use(memory);
+    stk_status status = stk_source_open_npy(&(stk_npy_field){NULL, path}, 1, &source);
+    stk_memory_use(before);
+    assert_string_equal(status == STK_OK ? "" : stk_error_text(), "");
+    assert_int_equal(source->n_bytes, 4 * 8); /* the labels */
+    assert_int_equal(source->class->read(source, 3, scratch, item), STK_OK);
+    memcpy(&last, (uint8_t *)item[0].data + 20, 4);
+    assert_true(last == 0.5f * 23 - 3);
+    assert_memory_equal(item[1].data, &golden_y[3], 8);
+    source->class->close(source);
+    stk_memory_free(memory);
 }
 
 static void every_type(void **state)
@@ -233,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_of_every_version),
         cmocka_unit_test(archives_stored_and_deflated),
+        cmocka_unit_test(a_stored_array_need_not_fit),
         cmocka_unit_test(every_type),
         cmocka_unit_test(what_is_not_ours_is_refused_by_name),
         cmocka_unit_test(every_cut_is_noticed),

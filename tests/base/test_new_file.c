@@ -203,6 +203,23 @@ static void leftovers_of_killed_writers_go_and_nothing_else(void **state)
     expect_text(of_elsewhere, "mine");
 }
 
+/* Who may remove any file does not remove another user's. Only root can give files away, and test it. */
+static void a_leftover_of_another_user_stays(void **state)
+{
+    (void)state;
+    char name[256];
+    if (geteuid() != 0) skip();
+    assert_int_equal(stk_dir_make(in_root("shared")), STK_OK);
+    leave_behind(in_root("shared/file"), in_root("shared/out"));
+    assert_int_equal(count_temporary(in_root("shared"), name), 2);
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/%s", in_root("shared"), name);
+    assert_int_equal(chown(path, 65534, 65534), 0);
+    assert_int_equal(write_in_child(in_root("shared/file")), 0);
+    assert_int_equal(count_temporary(in_root("shared"), NULL), 1);
+    assert_true(stk_path_exists(path));
+}
+
 /* What lies at OUT.tmp is somebody's. */
 static void a_new_folder_removes_nobodys_files(void **state)
 {
@@ -290,6 +307,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leftovers_of_killed_writers_go_and_nothing_else),
+        cmocka_unit_test(a_leftover_of_another_user_stays),
         cmocka_unit_test(temporary_names_cannot_be_guessed),
         cmocka_unit_test(only_regular_files_are_replaced),
         cmocka_unit_test(a_file_that_cannot_be_read_is_told_so),

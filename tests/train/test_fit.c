@@ -9,10 +9,12 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "stoker/data/dataset.h"
 #include "stoker/nn/transformer.h"
 #include "stoker/train/trainer.h"
+#include "train/trainer_state.h"
 
 enum { SIDE = 16, N = 96, BATCH = 24, N_STEPS = N / BATCH };
 static float images[N * SIDE * SIDE * 3];
@@ -23,6 +25,7 @@ typedef struct seen {
     size_t peak, program;
     int64_t n_recomputed, n_micro, micro;
     int n_warnings;
+    double epoch_s;
 } seen;
 
 static void on_event(void *user, const stk_train_event *event)
@@ -30,6 +33,7 @@ static void on_event(void *user, const stk_train_event *event)
     seen *s = user;
     if (event->kind == STK_EVENT_STEP) s->loss[event->step - 1] = event->loss;
     s->n_warnings += event->kind == STK_EVENT_WARNING;
+    if (event->kind == STK_EVENT_EPOCH) s->epoch_s = event->epoch_s;
     if (event->kind == STK_EVENT_PLAN) {
         s->peak = event->peak_planned_bytes;
         s->program = event->program_bytes;
@@ -229,11 +233,78 @@ static void batch_norm_is_divided_only_when_told(void **state)
     assert_int_equal(parts.n_warnings, 1);
 }
 
+/* Seconds of an epoch, and tokens where a sample is a text. */
+static void what_ran_is_told(void **state)
+{
+    (void)state;
+    for (int is_text = 0; is_text < 2; is_text++) {
+        seen s = {.epoch_s = -1};
+        stk_train_result result;
+        stk_trainer_config config = stk_trainer_config_default();
+        stk_trainer *trainer = is_text ? make_language_model() : make_trainer();
+        config.n_threads = 2;
+        config.on_event = on_event;
+        config.event_user = &s;
+        stk_trainer_configure(trainer, &config);
+        int64_t start = stk_clock_ns();
+        assert_int_equal(stk_trainer_run(trainer, 1), STK_OK);
+        double all_s = (double)(stk_clock_ns() - start) * 1e-9;
+        assert_true(s.epoch_s > 0 && s.epoch_s <= all_s);
+        stk_trainer_get_result(trainer, &result);
+        assert_true(result.samples_per_s > 0);
+        assert_true(result.tokens_per_s == (is_text ? result.samples_per_s * LENGTH : 0));
+        stk_trainer_free(trainer);
+    }
+}
+
+/* Batches of 6 MiB: the pipeline gets a quarter of the limit at most, and is not asked where the step leaves plenty. */
+static void a_pipeline_gets_its_share(void **state)
+{
+    (void)state;
+    enum { LARGE = 512, N_LARGE = 16, N_BATCH = 2 };
+    static float pixels[N_LARGE * LARGE * LARGE * 3];
+    const stk_array_field fields[] = {{"image", STK_F32, STK_SHAPE(LARGE, LARGE, 3), pixels},
+                                      {"label", STK_I32, {0}, labels}};
+    const size_t mib = (size_t)1 << 20, counted = 3 * mib;
+    size_t least, wanted, bounded;
+    stk_trainer *trainer = NULL;
+    /* The second limit leaves plenty by the share alone, and too little to be sure of. */
+    for (int way = 0; way < 2; way++) {
+        stk_dataset *data = stk_dataset_arrays(N_LARGE, fields, 2);
+        stk_dataset_batch(data, N_BATCH, true);
+        stk_model *model = stk_model_new("flat");
+        stk_value x = stk_relu(stk_conv2d(stk_model_input(model, STK_F32, LARGE, LARGE, 3), 4, 3));
+        stk_model_loss(model, stk_cross_entropy(stk_dense(stk_global_pool(x), 10), stk_model_label(model)));
+        stk_trainer_free(trainer);
+        trainer = stk_trainer_new(model, data, stk_sgd(.lr = 0.05));
+        stk_trainer_config config = stk_trainer_config_default();
+        config.n_threads = 2;
+        config.max_steps = 1;
+        config.memory_limit_bytes = (way ? 257 : 2048) * mib;
+        stk_trainer_configure(trainer, &config);
+        assert_int_equal(stk_trainer_run(trainer, 1), STK_OK);
+        if (way)
+            assert_true(trainer->reserved_bytes > 0);
+        else
+            assert_int_equal(trainer->reserved_bytes, 0);
+    }
+    trainer->config.memory_limit_bytes = 2048 * mib;
+    assert_int_equal(stk_memory_ask_pipeline(trainer, &least, &wanted), STK_OK);
+    size_t held = trainer->data_bytes, limit = 4 * (wanted - mib + counted - held);
+    assert_true(least < wanted - mib);
+    trainer->config.memory_limit_bytes = limit;
+    assert_int_equal(stk_memory_ask_pipeline(trainer, &least, &bounded), STK_OK);
+    assert_int_equal(bounded, wanted - mib);
+    stk_trainer_free(trainer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(micro_batches_give_the_same_losses),
         cmocka_unit_test(search_divides_the_batch),
+        cmocka_unit_test(what_ran_is_told),
+        cmocka_unit_test(a_pipeline_gets_its_share),
         cmocka_unit_test(micro_batches_and_recompute_go_together),
         cmocka_unit_test(batch_norm_is_divided_only_when_told),
         cmocka_unit_test(limits_are_met_with_the_same_bits),

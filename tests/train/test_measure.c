@@ -15,6 +15,7 @@
 #include "graph/query.h"
 #include "tensor/shape.h"
 #include "train/measure.h"
+#include "train/trainer_state.h"
 
 typedef struct measure_case {
     const char *name;
@@ -149,8 +150,42 @@ static void errors(void **state)
             "metric 'f1': there is no average 3");
 }
 
+/* The target may be the model's first value. */
+static void shares_are_known_by_the_target(void **state)
+{
+    (void)state;
+    enum { N = 8, CLASSES = 3 };
+    static float x[N][2], y[N][CLASSES];
+    const stk_array_field fields[] = {{"x", STK_F32, STK_SHAPE(2), x}, {"shares", STK_F32, STK_SHAPE(CLASSES), y}};
+    const stk_measure f1 = {.kind = STK_MEASURE_F1};
+    for (int i = 0; i < N; i++)
+        y[i][i % CLASSES] = 1;
+    for (int first = 0; first < 2; first++) {
+        stk_dataset *data = stk_dataset_arrays(N, fields, 2);
+        stk_dataset_batch(data, N, true);
+        stk_model *model = stk_model_new("shares");
+        stk_value target = {NULL, -1};
+        if (first) target = stk_model_input_named(model, "shares", STK_F32, STK_SHAPE(CLASSES));
+        stk_value logits = stk_dense(stk_model_input_named(model, "x", STK_F32, STK_SHAPE(2)), CLASSES);
+        if (!first) target = stk_model_input_named(model, "shares", STK_F32, STK_SHAPE(CLASSES));
+        stk_model_loss(model, stk_cross_entropy(logits, target));
+        stk_model_output(model, logits);
+        stk_model_target(model, target, false, 0);
+        stk_trainer *trainer = stk_trainer_new(model, data, stk_sgd(.lr = 0.1));
+        stk_trainer_config config = stk_trainer_config_default();
+        config.n_threads = 1;
+        config.measures = &f1;
+        config.n_measures = 1;
+        stk_trainer_configure(trainer, &config);
+        if (stk_trainer_run(trainer, 1) != STK_OK) fail_msg("%s", stk_error_text());
+        assert_true(trainer->measures.are_classes);
+        stk_trainer_free(trainer);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(recorded), cmocka_unit_test(errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(recorded), cmocka_unit_test(errors),
+                                       cmocka_unit_test(shares_are_known_by_the_target)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "engine/profile.h"
 #include "engine/program.h"
+#include "graph/layers.h"
 #include "graph/query.h"
 #include "passes/plan_offsets.h"
 
@@ -46,7 +47,7 @@ static stk_program *compile_joined(stk_engine *engine, int n_parts)
 static void nodes_of_many_inputs_are_counted(void **state)
 {
     (void)state;
-    static const int counts[] = {1, 15, 30, 31, 32, 63, 64, 65, 66, MOST_PARTS};
+    static const int counts[] = {1, 15, 30, 31, 32, 63, 64, 65, 66, MOST_PARTS, MOST_PARTS};
     stk_engine *engine;
     expect_ok(stk_engine_open("reference", NULL, 1, &engine));
     stk_program_info one = stk_program_get_info(compile_joined(engine, 2));
@@ -62,6 +63,9 @@ static void nodes_of_many_inputs_are_counted(void **state)
         assert_int_equal(info.used_bytes, info.arena_bytes);
         stk_memory_plan plan;
         expect_ok(stk_program_break_down(program, &plan));
+        assert_int_equal(plan.program_bytes, info.program_bytes);
+        /* The last is one too many for what is not counted. */
+        if (i + 1 == sizeof(counts) / sizeof(*counts)) assert_true(plan.program_bytes > 0);
         assert_true(plan.flops == info.flops && plan.bytes == info.bytes);
         assert_int_equal(plan.arena_bytes, info.arena_bytes);
         assert_int_equal(plan.lower_bound_bytes, info.lower_bound_bytes);
@@ -269,6 +273,31 @@ static void copies_and_packs_stay_apart(void **state)
     stk_engine_close(engine);
 }
 
+/* A variable's state is of the variable's layer. */
+static void layers_are_named_by_their_variables(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *variable, *layer;
+    } cases[] = {{"a.conv.weight", "a.conv"},
+                 {"a.conv.weight.momentum", "a.conv"},
+                 {"a.conv.other", "a.conv"},
+                 {"b", "b"},
+                 {"b.momentum", "b"}};
+    enum { N = sizeof(cases) / sizeof(cases[0]) };
+    stk_graph *graph = stk_graph_new();
+    stk_layer_name layer[N];
+    for (int i = 0; i < N; i++)
+        stk_graph_variable(graph, cases[i].variable, STK_F32, STK_SHAPE(2), (stk_init){0}, true);
+    assert_int_equal(graph->n_nodes, N);
+    expect_ok(stk_graph_find_layers(graph, layer));
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(layer[i].n, strlen(cases[i].layer));
+        assert_memory_equal(layer[i].text, cases[i].layer, strlen(cases[i].layer));
+    }
+    stk_graph_free(graph);
+}
+
 int main(void)
 {
     packer = stk_device_class_reference;
@@ -278,6 +307,7 @@ int main(void)
     stk_device_add(&packer);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_of_many_inputs_are_counted),
+        cmocka_unit_test(layers_are_named_by_their_variables),
         cmocka_unit_test(what_is_alive_is_told),
         cmocka_unit_test(variables_are_counted),
         cmocka_unit_test(copies_and_packs_stay_apart),

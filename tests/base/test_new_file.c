@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +22,23 @@
 #include "base/new_folder.h"
 
 static char root[3000];
+static int rename_error; /* other than 0: what the kernel says of renameat2 */
+
+long syscall(long number, ...);
+long syscall(long number, ...)
+{
+    static long (*system_call)(long, ...);
+    va_list list;
+    long a[6];
+    if (!system_call) system_call = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    if (number != SYS_renameat2 || !rename_error) return system_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    errno = rename_error;
+    return -1;
+}
 
 static const char *in_root(const char *name)
 {
@@ -290,6 +309,31 @@ static void aside_is_a_free_name(void **state)
     assert_non_null(strstr(stk_error_text(), "cannot rename"));
 }
 
+/* Old kernels, and file systems that others wrote. */
+static void renames_where_the_kernel_cannot_refuse(void **state)
+{
+    (void)state;
+    static const int errors[] = {EINVAL, ENOSYS, EACCES};
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "to-%d", i);
+        put(in_root("from"), "it");
+        rename_error = errors[i];
+        stk_status first = stk_rename_new(in_root("from"), in_root(name));
+        if (i == 2) {
+            rename_error = 0;
+            assert_int_equal(first, STK_IO);
+            return;
+        }
+        put(in_root("from"), "another");
+        stk_status second = stk_rename_new(in_root("from"), in_root(name));
+        rename_error = 0;
+        assert_int_equal(first, STK_OK);
+        assert_int_equal(second, STK_BUSY);
+        expect_text(in_root(name), "it");
+    }
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -315,6 +359,7 @@ int main(void)
         cmocka_unit_test(a_new_folder_removes_nobodys_files),
         cmocka_unit_test(folders_of_what_failed_are_taken_back),
         cmocka_unit_test(aside_is_a_free_name),
+        cmocka_unit_test(renames_where_the_kernel_cannot_refuse),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -353,7 +353,7 @@ def build(mutants, jobs):
     for name, data, mode in copy_tree():
         if name in by_file:
             data = mutated(data, by_file[name])
-        if name == "src/base/version.c":
+        if name == "src/base/error.c":
             data += CHOOSE.encode()
         write_if_new(os.path.join(TREE, name), data, mode & 0o777)
     log = os.path.join(WORK, "build.log")

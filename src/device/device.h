@@ -135,7 +135,7 @@ struct stk_device {
     size_t apart_bytes; /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
 };
 
-extern const stk_device_class stk_device_class_reference, stk_device_class_cpu;
+extern const stk_device_class stk_device_class_reference, stk_device_class_cpu, stk_device_class_opencl;
 
 /* All devices of this build, NULL at the end. */
 extern const stk_device_class *const stk_device_classes[];

@@ -4,5 +4,6 @@
 const stk_device_class *const stk_device_classes[] = {
     &stk_device_class_cpu,
     &stk_device_class_reference,
+    &stk_device_class_opencl,
     NULL,
 };

@@ -1,0 +1,13 @@
+# cmake -DOUT=file.c -DFILES="a.dev;b.dev" -P embed.cmake: texts as arrays of bytes, by name, in one C file.
+set(text "/* Made by cmake/embed.cmake. */\n#include \"device/gpu/texts.h\"\n\n")
+set(table "")
+set(i 0)
+foreach(file ${FILES})
+  get_filename_component(name ${file} NAME)
+  file(READ ${file} bytes HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+  string(APPEND text "static const char text_${i}[] = {${bytes}0};\n")
+  string(APPEND table "    {\"${name}\", text_${i}},\n")
+  math(EXPR i "${i} + 1")
+endforeach()
+file(WRITE ${OUT} "${text}\nconst gpu_text gpu_texts[] = {\n${table}    {0, 0},\n};\n")

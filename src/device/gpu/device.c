@@ -1,0 +1,160 @@
+/* The table's functions: gpu.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "device/gpu/gpu.h"
+
+/* --- ops --- */
+
+gpu_make gpu_find_make(stk_op op)
+{
+    switch (op) {
+#define X(name)                                                                                                        \
+    case STK_OP_##name: return gpu_make_##name;
+        GPU_KERNEL_LIST(X)
+#undef X
+    default: return NULL;
+    }
+}
+
+static void set_caps(gpu_device *device)
+{
+    stk_device_caps *caps = &device->caps;
+#define X(name) caps->has[STK_OP_##name] = true;
+    GPU_KERNEL_LIST(X)
+#undef X
+    caps->bf16 = caps->f16 = caps->u8 = caps->deterministic = true;
+    caps->capture = device->chip.command_list;
+    device->base.caps = caps;
+}
+
+/* --- opening --- */
+
+void gpu_close(stk_device *base)
+{
+    gpu_device *device = (gpu_device *)base;
+    if (!device) return;
+    gpu_free_units(device);
+    if (device->fault) device->driver->free(device->context, device->fault);
+    if (device->fault_host) device->driver->free_host(device->context, device->fault_host);
+    device->driver->close(device->context);
+    free(device->site);
+    free(device);
+}
+
+stk_status gpu_open(const gpu_driver *driver, const stk_device_class *class, const stk_device_config *config,
+                    stk_device **out)
+{
+    gpu_device *device = calloc(1, sizeof(*device));
+    void *host = NULL;
+    stk_status status = STK_OK;
+    if (!device) return stk_fail_memory(sizeof(*device));
+    device->base = (stk_device){.class = class, .n_threads = 1};
+    device->driver = driver;
+    STK_TRY(driver->open(config->number, &device->chip, &device->context));
+    STK_TRY(driver->alloc(device->context, GPU_FAULT_WORDS * sizeof(int32_t), true, &device->fault));
+    STK_TRY(driver->alloc_host(device->context, GPU_FAULT_WORDS * sizeof(int32_t), &host));
+    device->fault_host = memset(host, 0, GPU_FAULT_WORDS * sizeof(int32_t));
+    set_caps(device);
+    *out = &device->base;
+    device = NULL;
+done:
+    gpu_close(device ? &device->base : NULL);
+    return status;
+}
+
+/* --- memory --- */
+
+stk_status gpu_alloc(stk_device *base, size_t bytes, stk_memory_kind kind, void **out)
+{
+    gpu_device *device = (gpu_device *)base;
+    char name[STK_COUNT_TEXT];
+    size_t wanted = bytes ? bytes : 1;
+    stk_status status = device->driver->alloc(device->context, wanted, kind == STK_MEMORY_ZEROED, out);
+    if (status == STK_OK) device->used_bytes += wanted;
+    if (status == STK_NO_MEMORY && bytes > device->chip.most_alloc_bytes)
+        return stk_fail(STK_NO_MEMORY,
+                        "%s bytes in one piece: '%s' gives out at most %zu MiB; a smaller memory limit helps",
+                        stk_count_text((int64_t)bytes, name), device->chip.name, device->chip.most_alloc_bytes >> 20);
+    return status;
+}
+
+void gpu_free(stk_device *base, void *p, size_t bytes)
+{
+    gpu_device *device = (gpu_device *)base;
+    if (!p) return;
+    device->driver->free(device->context, p);
+    device->used_bytes -= bytes ? bytes : 1;
+}
+
+stk_status gpu_alloc_host(stk_device *base, size_t bytes, void **out)
+{
+    gpu_device *device = (gpu_device *)base;
+    return device->driver->alloc_host(device->context, bytes ? bytes : 1, out);
+}
+
+void gpu_free_host(stk_device *base, void *p, size_t bytes)
+{
+    gpu_device *device = (gpu_device *)base;
+    (void)bytes;
+    if (p) device->driver->free_host(device->context, p);
+}
+
+stk_status gpu_memory(const stk_device *base, stk_device_memory *out)
+{
+    const gpu_device *device = (const gpu_device *)base;
+    *out = (stk_device_memory){0};
+    device->driver->memory(device->context, out);
+    if (!out->total) out->total = device->chip.total_bytes;
+    /* Where nobody tells, what this process took is all that is known to be taken. */
+    if (!out->free) out->free = out->total > device->used_bytes ? out->total - device->used_bytes : 0;
+    return STK_OK;
+}
+
+/* --- faults --- */
+
+stk_status gpu_keep_failure(gpu_device *device, stk_status status)
+{
+    if (status != STK_OK && device->failed == STK_OK) {
+        device->failed = status;
+        snprintf(device->failure, sizeof(device->failure), "%s", stk_error_text());
+    }
+    return status;
+}
+
+static stk_status read_fault(gpu_device *device)
+{
+    const int32_t *fault = device->fault_host;
+    if (fault[0] <= 0 || fault[0] > device->n_sites) return STK_OK;
+    const gpu_site *site = &device->site[fault[0] - 1];
+    long long row = (long long)((uint64_t)(uint32_t)fault[2] | (uint64_t)(uint32_t)fault[3] << 32);
+    char text[sizeof(device->failure)];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(text, sizeof(text), site->format, (long long)fault[1], row, (long long)site->limit);
+#pragma GCC diagnostic pop
+    return stk_fail(site->status, "%s", text);
+}
+
+stk_status gpu_check(gpu_device *device, stk_status waited)
+{
+    gpu_keep_failure(device, waited);
+    if (device->failed == STK_OK) gpu_keep_failure(device, read_fault(device));
+    return device->failed == STK_OK ? STK_OK : stk_fail(device->failed, "%s", device->failure);
+}
+
+/* --- what people read --- */
+
+void gpu_tell_chip(const stk_device *base, stk_text *out)
+{
+    stk_text_add(out, "%s", ((const gpu_device *)base)->chip.name);
+}
+
+void gpu_describe(const stk_device *base, stk_text *out)
+{
+    const gpu_chip *chip = &((const gpu_device *)base)->chip;
+    stk_text_add(out, "%s%s, %d units, %.1f GiB, %s%s", chip->name, chip->is_gpu ? "" : " (no GPU)", chip->n_units,
+                 (double)chip->total_bytes / 0x1p30, chip->driver, chip->command_list ? ", command lists" : "");
+}

@@ -1,0 +1,260 @@
+/* What every source of kernels may use; the driver's own dialect_<driver>.h stands before it, the unit's settings
+ * behind.
+ *
+ *   KERNEL(name, x, y, z)(BUFFER(stored_f32, src), index_t n) { POINTER(stored_f32, src); ... }
+ *                             a kernel whose groups have x * y * z work-items. BUFFER makes parameters, POINTER the
+ *                             pointer of the same name
+ *   NAME(f)                   the name of a FUNCTION of a unit's own: the same file may be in a program twice
+ *   SHARED(type, name, n)     memory of the group, at the top of a kernel; pointers to it are LOCAL type *
+ *   GROUP_X, ITEM_X, ...      which group, which work-item in it
+ *   index_t                   32 bits, or 64 where some array has 2^31 elements or more (a setting of the unit)
+ *   stored_T, LOAD(T, p, i), STORE(T, p, i, x), ROUND(T, x), value_T
+ *                             T is f32, bf16, f16, i64, i32, i8, u8 or bool: as it lies in memory; the element as a
+ * number of value_T (float for all floats) and back, rounded to nearest even; what storing and loading makes of a
+ * number FAULT_ARGS, FAULT_POINTER, TELL_FAULT(value, row) parameters, and the report of a bad value; the kernel goes
+ * on with another one
+ */
+#define PASTE_(a, b)      a##b
+#define PASTE(a, b)       PASTE_(a, b)
+#define NAME(name)        PASTE(name, SUFFIX)
+#define STORED(T)         PASTE(stored_, T)
+#define VALUE(T)          PASTE(value_, T)
+#define LOAD(T, p, i)     PASTE(from_, T)((p)[i])
+#define STORE(T, p, i, x) ((p)[i] = PASTE(to_, T)(x))
+#define ROUND(T, x)       PASTE(round_, T)(x)
+#define FAULT_ARGS        BUFFER(int, fault), int fault_site
+#define FAULT_POINTER     POINTER(int, fault)
+#define TELL_FAULT(value, row)                                                                                         \
+    do {                                                                                                               \
+        if (TAKE_FIRST(fault, fault_site)) {                                                                           \
+            fault[1] = (int)(value);                                                                                   \
+            fault[2] = (int)((u64)(row));                                                                              \
+            fault[3] = (int)((u64)(row) >> 32);                                                                        \
+        }                                                                                                              \
+    } while (0)
+#define INFINITE     FLOAT_OF(0x7f800000u)
+#define NOT_A_NUMBER FLOAT_OF(0x7fc00000u)
+
+typedef float stored_f32;
+typedef ushort stored_bf16;
+typedef ushort stored_f16;
+typedef i64 stored_i64;
+typedef int stored_i32;
+typedef signed char stored_i8;
+typedef uchar stored_u8;
+typedef uchar stored_bool;
+typedef float value_f32;
+typedef float value_bf16;
+typedef float value_f16;
+typedef i64 value_i64;
+typedef int value_i32;
+typedef int value_i8;
+typedef int value_u8;
+typedef int value_bool;
+
+FUNCTION float from_f32(float x)
+{
+    return x;
+}
+FUNCTION float to_f32(float x)
+{
+    return x;
+}
+FUNCTION float from_bf16(ushort bits)
+{
+    return FLOAT_OF((u32)bits << 16);
+}
+FUNCTION ushort to_bf16(float x)
+{
+    u32 bits = BITS_OF(x);
+    if (x != x) return (ushort)(bits >> 16 & 0x8000u | 0x7fc0u);
+    return (ushort)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+FUNCTION i64 from_i64(i64 x)
+{
+    return x;
+}
+FUNCTION i64 to_i64(i64 x)
+{
+    return x;
+}
+FUNCTION int from_i32(int x)
+{
+    return x;
+}
+FUNCTION int to_i32(int x)
+{
+    return x;
+}
+FUNCTION int from_i8(signed char x)
+{
+    return x;
+}
+FUNCTION signed char to_i8(int x)
+{
+    return (signed char)x;
+}
+FUNCTION int from_u8(uchar x)
+{
+    return x;
+}
+FUNCTION uchar to_u8(int x)
+{
+    return (uchar)x;
+}
+FUNCTION int from_bool(uchar x)
+{
+    return x != 0;
+}
+FUNCTION uchar to_bool(int x)
+{
+    return x != 0;
+}
+FUNCTION float round_f32(float x)
+{
+    return x;
+}
+FUNCTION float round_bf16(float x)
+{
+    return from_bf16(to_bf16(x));
+}
+FUNCTION float round_f16(float x)
+{
+    return from_f16(to_f16(x));
+}
+FUNCTION i64 round_i64(i64 x)
+{
+    return x;
+}
+FUNCTION int round_i32(int x)
+{
+    return x;
+}
+FUNCTION int round_i8(int x)
+{
+    return (signed char)x;
+}
+FUNCTION int round_u8(int x)
+{
+    return (uchar)x;
+}
+FUNCTION int round_bool(int x)
+{
+    return x != 0;
+}
+
+/* --- numbers of other kinds: as far as the kind goes, NaN is 0 --- */
+
+FUNCTION int int_between(float x, float lowest, float highest, int low, int high)
+{
+    return x != x ? 0 : x <= lowest ? low : x >= highest ? high : (int)x;
+}
+FUNCTION int i32_of_float(float x)
+{
+    return int_between(x, -2147483648.0f, 2147483648.0f, -2147483647 - 1, 2147483647);
+}
+FUNCTION int i8_of_float(float x)
+{
+    return int_between(x, -128.0f, 127.0f, -128, 127);
+}
+FUNCTION int u8_of_float(float x)
+{
+    return int_between(x, 0.0f, 255.0f, 0, 255);
+}
+FUNCTION int bool_of_float(float x)
+{
+    return x != 0;
+}
+FUNCTION i64 i64_of_float(float x)
+{
+    const i64 highest = 0x7fffffffffffffffl;
+    return x != x ? 0 : x <= -9223372036854775808.0f ? -highest - 1 : x >= 9223372036854775808.0f ? highest : (i64)x;
+}
+
+/* --- arithmetic that is the same everywhere: graph/op.h --- */
+
+FUNCTION float max_f(float a, float b)
+{
+    return a != a || a > b ? a : b;
+}
+FUNCTION float min_f(float a, float b)
+{
+    return a != a || a < b ? a : b;
+}
+FUNCTION float relu_f(float x)
+{
+    return x > 0 || x != x ? x : 0.0f;
+}
+FUNCTION float sign_f(float x)
+{
+    return (float)((x > 0) - (x < 0));
+}
+FUNCTION float sigmoid_f(float x)
+{
+    return 1.0f / (1.0f + exp(-x));
+}
+
+/* --- Philox 4x32-10 (Salmon et al., SC 2011), and dropout by graph/dropout.h --- */
+
+typedef struct philox_block {
+    u32 v[4];
+} philox_block;
+
+FUNCTION philox_block philox(u64 key, u64 high, u64 low)
+{
+    philox_block out;
+    u32 c0 = (u32)low, c1 = (u32)(low >> 32), c2 = (u32)high, c3 = (u32)(high >> 32);
+    u32 k0 = (u32)key, k1 = (u32)(key >> 32);
+    for (int i = 0; i < 10; i++) {
+        u64 p0 = (u64)0xD2511F53u * c0, p1 = (u64)0xCD9E8D57u * c2;
+        u32 n0 = (u32)(p1 >> 32) ^ c1 ^ k0, n2 = (u32)(p0 >> 32) ^ c3 ^ k1;
+        c1 = (u32)p1;
+        c3 = (u32)p0;
+        c0 = n0;
+        c2 = n2;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out.v[0] = c0;
+    out.v[1] = c1;
+    out.v[2] = c2;
+    out.v[3] = c3;
+    return out;
+}
+
+/* Whether the element of that number in a row stays; limit: stk_dropout_limit of the rate. */
+FUNCTION int dropout_keeps(u64 key, i64 row, i64 element, int limit)
+{
+    philox_block block = philox(key, (u64)row, (u64)(element / 8));
+    int i = (int)(element % 8);
+    return (int)(block.v[i / 2] >> 16 * (i % 2) & 0xffffu) >= limit;
+}
+
+/* --- sums and maxima over a group, in an order that depends on nothing but its size --- */
+
+/* Of all n work-items along x, a power of 2; each gets the result. shared has room for n. */
+FUNCTION float group_sum(float x, LOCAL float *shared, int n)
+{
+    int i = ITEM_X;
+    BARRIER();
+    shared[i] = x;
+    BARRIER();
+    for (int half_n = n / 2; half_n > 0; half_n /= 2) {
+        if (i < half_n) shared[i] += shared[i + half_n];
+        BARRIER();
+    }
+    return shared[0];
+}
+
+FUNCTION float group_max(float x, LOCAL float *shared, int n)
+{
+    int i = ITEM_X;
+    BARRIER();
+    shared[i] = x;
+    BARRIER();
+    for (int half_n = n / 2; half_n > 0; half_n /= 2) {
+        if (i < half_n) shared[i] = max_f(shared[i], shared[i + half_n]);
+        BARRIER();
+    }
+    return shared[0];
+}

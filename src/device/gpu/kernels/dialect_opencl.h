@@ -1,0 +1,39 @@
+/* The dialect on OpenCL C 1.2. See dialect.h. */
+#define GLOBAL   __global
+#define LOCAL    __local
+#define FUNCTION static inline
+/* A kernel's parameter, and the pointer that it stands for: memory and the place in it. */
+#define BUFFER(type, name)    __global char *name##_memory, ulong name##_at
+#define POINTER(type, name)   __global type *name = (__global type *)(name##_memory + name##_at)
+#define GROUP_OF(x, y, z)     __attribute__((reqd_work_group_size(x, y, z)))
+#define KERNEL(name, x, y, z) __kernel GROUP_OF(x, y, z) void NAME(name)
+#define SHARED(type, name, n) __local type name[n]
+#define GROUP_X               ((index_t)get_group_id(0))
+#define GROUP_Y               ((index_t)get_group_id(1))
+#define GROUP_Z               ((index_t)get_group_id(2))
+#define N_GROUPS_X            ((index_t)get_num_groups(0))
+#define ITEM_X                ((int)get_local_id(0))
+#define ITEM_Y                ((int)get_local_id(1))
+#define ITEM_Z                ((int)get_local_id(2))
+#define GROUP_SIZE_X          ((int)get_local_size(0))
+#define BARRIER()             barrier(CLK_LOCAL_MEM_FENCE)
+#define BITS_OF(x)            as_uint(x)
+#define FLOAT_OF(bits)        as_float(bits)
+#define TAKE_FIRST(p, value)  (atomic_cmpxchg(p, 0, value) == 0)
+
+typedef int i32;
+typedef long i64;
+typedef uint u32;
+typedef ulong u64;
+
+FUNCTION float from_f16(ushort bits)
+{
+    return vload_half(0, (const half *)&bits);
+}
+
+FUNCTION ushort to_f16(float x)
+{
+    ushort bits;
+    vstore_half_rte(x, 0, (half *)&bits);
+    return bits;
+}

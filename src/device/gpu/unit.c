@@ -1,0 +1,211 @@
+/* Units: gpu.h. All that are wanted when the first kernel is launched are built as one program, which is kept on disk
+ * under a hash of its source, driver and chip, and read back by the next process. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/new_file.h"
+#include "device/gpu/gpu.h"
+#include "device/gpu/texts.h"
+
+const char *gpu_text_of(const char *name)
+{
+    for (const gpu_text *t = gpu_texts; t->name; t++)
+        if (!strcmp(t->name, name)) return t->text;
+    return NULL;
+}
+
+void gpu_kernel_name(const gpu_unit *unit, const char *kernel, char out[GPU_NAME_BYTES])
+{
+    snprintf(out, GPU_NAME_BYTES, "%s_%016llx", kernel, (unsigned long long)unit->key);
+}
+
+/* --- what is wanted --- */
+
+static const char *const undone[] = {"SUFFIX", "index_t", NULL};
+
+/* #undef of each name that settings define, so that the next unit begins without them. */
+static void add_undefinitions(stk_text *out, const char *settings)
+{
+    static const char define[] = "#define ";
+    for (int i = 0; undone[i]; i++)
+        stk_text_add(out, "#undef %s\n", undone[i]);
+    for (const char *p = settings; (p = strstr(p, define)); p++) {
+        const char *name = p + sizeof(define) - 1;
+        stk_text_add(out, "#undef %.*s\n", (int)strcspn(name, "( \n"), name);
+    }
+}
+
+static stk_status add_unit(gpu_device *device, const char *name, const char *settings, const char *text, gpu_unit **out)
+{
+    uint64_t key = stk_hash64(text, strlen(text), stk_hash64(settings, strlen(settings), stk_hash_text(name)));
+    for (gpu_unit *u = device->units; u; u = u->next)
+        if (u->key == key) {
+            *out = u;
+            return STK_OK;
+        }
+    stk_text whole = {0};
+    stk_text_add(&whole, "#define SUFFIX _%016llx\n%s", (unsigned long long)key, settings);
+    if (!strstr(settings, "#define index_t ")) stk_text_add(&whole, "#define index_t int\n");
+    stk_text_add(&whole, "#line 1 \"%s\"\n%s\n", name, text);
+    add_undefinitions(&whole, settings);
+    gpu_unit *unit = calloc(1, sizeof(*unit));
+    stk_status status = stk_text_status(&whole);
+    if (status == STK_OK && !unit) status = stk_fail_memory(sizeof(*unit));
+    if (status != STK_OK) {
+        stk_text_free(&whole);
+        free(unit);
+        return status;
+    }
+    *unit = (gpu_unit){.key = key, .text = whole.data, .next = device->units};
+    device->units = unit;
+    device->n_pending++;
+    *out = unit;
+    return STK_OK;
+}
+
+stk_status gpu_unit_of_file(gpu_device *device, const char *file, const char *settings, gpu_unit **out)
+{
+    const char *text = gpu_text_of(file);
+    if (!text) return stk_fail(STK_INTERNAL, "there is no source of kernels '%s'", file);
+    return add_unit(device, file, settings, text, out);
+}
+
+stk_status gpu_unit_of_text(gpu_device *device, const char *name, const char *settings, const char *text,
+                            gpu_unit **out)
+{
+    return add_unit(device, name, settings, text, out);
+}
+
+/* --- programs on disk --- */
+
+/* CACHE/gpu/<driver>-<hash>, of source, driver and chip. False: no cache. */
+static bool name_program(const gpu_device *device, const char *source, char *out, size_t n)
+{
+    char folder[1024];
+    if (stk_cache_folder(folder, sizeof(folder)) != STK_OK) return false;
+    uint64_t key = stk_hash_text(source);
+    key = stk_hash64(device->chip.name, strlen(device->chip.name), key);
+    key = stk_hash64(device->chip.driver, strlen(device->chip.driver), key);
+    return (size_t)snprintf(out, n, "%s/gpu/%s-%016llx", folder, device->driver->name, (unsigned long long)key) < n;
+}
+
+static const char magic[] = "stoker program 1\n";
+
+/* The file: magic, the hash of what follows, the program. What is not whole is as good as none. */
+static gpu_module *read_program(gpu_device *device, const char *path)
+{
+    uint8_t *bytes = NULL;
+    gpu_module *module = NULL;
+    uint64_t hash;
+    size_t capacity = 0, n = 0;
+    const size_t head = sizeof(magic) - 1 + sizeof(hash);
+    if (stk_file_read(path, &bytes, &capacity, &n) == STK_OK && n > head && !memcmp(bytes, magic, sizeof(magic) - 1)) {
+        memcpy(&hash, bytes + sizeof(magic) - 1, sizeof(hash));
+        if (hash == stk_hash64(bytes + head, n - head, 0) &&
+            device->driver->restore(device->context, bytes + head, n - head, &module) != STK_OK)
+            module = NULL;
+    }
+    free(bytes);
+    return module;
+}
+
+/* A disk that is full or not there costs the next process a build, and nothing else. */
+static void write_program(gpu_device *device, const gpu_module *module, const char *path)
+{
+    void *program = NULL;
+    size_t n;
+    stk_new_file file = {.fd = -1};
+    char folder[1200];
+    snprintf(folder, sizeof(folder), "%s", path);
+    *strrchr(folder, '/') = '\0';
+    if (device->driver->save(module, &program, &n) != STK_OK) return;
+    uint64_t hash = stk_hash64(program, n, 0);
+    if (stk_dir_make(folder) == STK_OK && stk_new_file_may_replace(path, magic, sizeof(magic) - 1) &&
+        stk_new_file_begin(&file, path) == STK_OK) {
+        if (stk_write_all(file.fd, path, magic, sizeof(magic) - 1) == STK_OK &&
+            stk_write_all(file.fd, path, &hash, sizeof(hash)) == STK_OK &&
+            stk_write_all(file.fd, path, program, n) == STK_OK)
+            (void)!stk_new_file_finish(&file, false);
+        stk_new_file_end(&file);
+    }
+    free(program);
+}
+
+/* --- building --- */
+
+static int compare_units(const void *a, const void *b)
+{
+    const gpu_unit *x = *(gpu_unit *const *)a, *y = *(gpu_unit *const *)b;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+/* All that are pending, in an order that depends on what they are alone. */
+static stk_status list_pending(const gpu_device *device, gpu_unit ***out)
+{
+    int n = 0;
+    gpu_unit **list = calloc((size_t)device->n_pending + 1, sizeof(gpu_unit *));
+    if (!list) return stk_fail_memory((size_t)device->n_pending * sizeof(gpu_unit *));
+    for (gpu_unit *u = device->units; u; u = u->next)
+        if (!u->module) list[n++] = u;
+    qsort(list, (size_t)n, sizeof(gpu_unit *), compare_units);
+    *out = list;
+    return STK_OK;
+}
+
+static stk_status make_room(gpu_device *device)
+{
+    gpu_module **grown = realloc(device->module, ((size_t)device->n_modules + 1) * sizeof(gpu_module *));
+    if (!grown) return stk_fail_memory(((size_t)device->n_modules + 1) * sizeof(gpu_module *));
+    device->module = grown;
+    return STK_OK;
+}
+
+stk_status gpu_build(gpu_device *device)
+{
+    stk_text source = {0};
+    gpu_unit **list = NULL;
+    gpu_module *module = NULL;
+    char path[1200];
+    stk_status status = STK_OK;
+    if (device->n_pending == 0) return STK_OK;
+    STK_TRY(make_room(device));
+    STK_TRY(list_pending(device, &list));
+    stk_text_add(&source, "#line 1 \"%s\"\n%s#line 1 \"dialect.h\"\n%s", device->driver->dialect,
+                 gpu_text_of(device->driver->dialect), gpu_text_of("dialect.h"));
+    for (int i = 0; i < device->n_pending; i++)
+        stk_text_add(&source, "%s", list[i]->text);
+    STK_TRY(stk_text_status(&source));
+    bool has_path = name_program(device, stk_text_get(&source), path, sizeof(path));
+    if (has_path) module = read_program(device, path);
+    if (!module) {
+        STK_TRY(device->driver->build(device->context, stk_text_get(&source), &module));
+        if (has_path) write_program(device, module, path);
+    }
+    device->module[device->n_modules++] = module;
+    for (int i = 0; i < device->n_pending; i++) {
+        list[i]->module = module;
+        free(list[i]->text);
+        list[i]->text = NULL;
+    }
+    device->n_pending = 0;
+done:
+    stk_text_free(&source);
+    free(list);
+    return status;
+}
+
+void gpu_free_units(gpu_device *device)
+{
+    for (gpu_unit *u = device->units, *next; u; u = next) {
+        next = u->next;
+        free(u->text);
+        free(u);
+    }
+    for (int i = 0; i < device->n_modules; i++)
+        device->driver->unload(device->module[i]);
+    free(device->module);
+}

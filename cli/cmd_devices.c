@@ -112,14 +112,26 @@ static void read_machine(machine *m)
     read_memory(m);
 }
 
+static void print_device(const stk_device_info *info)
+{
+    char name[64], a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT];
+    snprintf(name, sizeof(name), info->number ? "%s:%d" : "%s", info->name, info->number);
+    cli_printf("  %-10s %s: %s%s\n", name, info->about, info->available ? "" : "missing: ", info->detail);
+    if (!info->available || info->on_host || !info->memory_bytes) return;
+    cli_printf("  %-10s memory %s, %s free", "", cli_bytes((double)info->memory_bytes, a),
+               cli_bytes((double)info->free_bytes, b));
+    if (info->others_bytes) cli_printf(", %s used by others", cli_bytes((double)info->others_bytes, c));
+    cli_printf("\n");
+}
+
 static void print_text(const machine *m)
 {
     char a[CLI_TEXT], b[CLI_TEXT];
     stk_device_info info;
     cli_printf("devices\n");
     for (int i = 0; stk_device_get_info(i, &info) == STK_OK; i++)
-        cli_printf("  %-10s %s: %s%s\n", info.name, info.about, info.available ? "" : "missing: ", info.detail);
-    cli_printf("  %-10s %s\n", "cuda", "missing: this build has no CUDA support");
+        print_device(&info);
+    cli_printf("  %-10s %s\n", "cuda", "missing: this build has no CUDA support; opencl reaches NVIDIA's chips, too");
     if (stk_device_get_info(0, &info) == STK_OK)
         cli_printf(
             "  %s:0, which is %s, to %s:%d, and so on, compute on the same processor, each with threads and memory "
@@ -147,7 +159,13 @@ static void print_json(const machine *m)
         cli_json_text(stdout, info.name);
         printf(", \"about\": ");
         cli_json_text(stdout, info.about);
-        printf(", \"numbers\": %d, \"available\": %s, \"detail\": ", info.n_numbers, info.available ? "true" : "false");
+        printf(", \"numbers\": %d, \"number\": %d, \"gpu\": %s, \"memory_bytes\": %llu, \"free_bytes\": %llu, "
+               "\"others_bytes\": %llu, \"available\": %s, \"chip\": ",
+               info.n_numbers, info.number, info.is_gpu ? "true" : "false", (unsigned long long)info.memory_bytes,
+               (unsigned long long)info.free_bytes, (unsigned long long)info.others_bytes,
+               info.available ? "true" : "false");
+        cli_json_text(stdout, info.chip);
+        printf(", \"detail\": ");
         cli_json_text(stdout, info.detail);
         printf("}");
     }

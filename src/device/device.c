@@ -31,8 +31,6 @@ static const char *explain_absence(const char *name)
 {
     static const char *const gpus[][2] = {
         {"cuda", "this build has no CUDA support; "},
-        {"gpu", "this build has no GPU support; "},
-        {"opencl", "this build has no OpenCL support; "},
         {"rocm", "this build has no ROCm support; "},
     };
     for (size_t i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++) {
@@ -58,6 +56,25 @@ static stk_status fail_unknown(const char *name)
     return status;
 }
 
+/* "gpu": of the first kind that has one. NULL, with the text of what was looked at. */
+static const stk_device_class *find_gpu(int *number, stk_text *looked)
+{
+    for (int i = 0; stk_device_classes[i]; i++) {
+        const stk_device_class *class = stk_device_classes[i];
+        if (!class->best_gpu) continue;
+        stk_status status = class->probe ? class->probe() : STK_OK;
+        if (status == STK_OK && (*number = class->best_gpu()) >= 0) return class;
+        stk_text_add(looked, "%s%s: %s", looked->n ? "; " : "", class->name,
+                     status != STK_OK ? stk_error_text() : "it has devices, and none of them is a GPU");
+    }
+    return NULL;
+}
+
+static stk_status fail_no_gpu(const stk_text *looked)
+{
+    return stk_fail(STK_NO_DEVICE, "no device 'gpu': %s", looked->n ? stk_text_get(looked) : "this build has no GPU support");
+}
+
 static const stk_device_class *find_class(const char *name, int *number)
 {
     for (int i = 0; stk_device_classes[i]; i++)
@@ -69,9 +86,15 @@ stk_status stk_device_open(const char *name, const stk_device_config *config, st
 {
     static const stk_device_caps no_caps = {.capture = false};
     stk_device_config chosen = config ? *config : (stk_device_config){0};
-    const stk_device_class *class = name ? find_class(name, &chosen.number) : NULL;
+    bool any_gpu = name && !strcmp(name, "gpu");
+    stk_text looked = {0};
+    const stk_device_class *class = any_gpu ? find_gpu(&chosen.number, &looked)
+                                    : name  ? find_class(name, &chosen.number)
+                                            : NULL;
     *out = NULL;
-    if (!class) return fail_unknown(name ? name : "");
+    if (!class && any_gpu) fail_no_gpu(&looked);
+    stk_text_free(&looked);
+    if (!class) return any_gpu ? STK_NO_DEVICE : fail_unknown(name ? name : "");
     stk_status status = class->probe ? class->probe() : STK_OK;
     if (status == STK_OK) status = class->open(&chosen, out);
     if (status != STK_OK) return stk_fail_prefix(status, "device '%s': ", name);

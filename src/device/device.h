@@ -98,6 +98,8 @@ typedef struct stk_device_class {
     const stk_device_caps *caps; /* NULL: the primitives alone. `open` may set others for the chip that it finds */
     /* Optional: how many devices of the class there are, numbered from 0; else 1. */
     int (*count)(void);
+    /* Optional: the number of the best GPU among them, which "gpu" then means; -1: there is none. After probe. */
+    int (*best_gpu)(void);
     /* STK_OK, or why it cannot be used here, with what is missing in the error text. */
     stk_status (*probe)(void);
     stk_status (*open)(const stk_device_config *config, stk_device **out);
@@ -132,6 +134,7 @@ struct stk_device {
     const stk_device_caps *caps; /* set by stk_device_open to the class's where `open` sets none; never NULL then */
     int number;                  /* of its kind; stk_device_open sets it */
     int n_threads;
+    bool is_gpu;
     size_t apart_bytes; /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
 };
 
@@ -144,8 +147,8 @@ extern const stk_device_class *const stk_device_classes[];
 void stk_device_add(const stk_device_class *class);
 
 /* name: "cpu", "cpu:0", "cpu:1", "reference". Each number is a device of its own, with memory and threads of its own;
- * devices on the host have numbers 0 to STK_MOST_DEVICES - 1. An unknown or missing device is an error that names what
- * there is. */
+ * devices on the host have numbers 0 to STK_MOST_DEVICES - 1. "gpu": the first kind's best GPU, and never a processor. An
+ * unknown or missing device is an error that names what there is. */
 stk_status stk_device_open(const char *name, const stk_device_config *config, stk_device **out);
 void stk_device_close(stk_device *device); /* accepts NULL */
 /* "cpu" for number 0, "cpu:1". */

@@ -16,7 +16,7 @@ static void expect_absent(const char *name, const char *words)
     assert_int_equal(stk_device_open(name, NULL, &device), STK_NO_DEVICE);
     assert_null(device);
     if (!strstr(stk_error_text(), words)) fail_msg("'%s' lacks '%s'", stk_error_text(), words);
-    assert_non_null(strstr(stk_error_text(), "devices here: cpu, reference"));
+    assert_non_null(strstr(stk_error_text(), "devices here: cpu, reference, opencl"));
 }
 
 static void absent_devices_are_named(void **state)
@@ -24,7 +24,6 @@ static void absent_devices_are_named(void **state)
     (void)state;
     expect_absent("cuda", "no device 'cuda': this build has no CUDA support");
     expect_absent("cuda:3", "no device 'cuda:3': this build has no CUDA support");
-    expect_absent("gpu", "this build has no GPU support");
     expect_absent("cpux", "no device 'cpux': devices here");
     expect_absent("cpu:8", "no device 'cpu:8': devices of this kind have numbers from 0 to 7; devices here");
     expect_absent("cpu:", "numbers from 0 to 7");
@@ -34,6 +33,23 @@ static void absent_devices_are_named(void **state)
     expect_absent("reference:9", "numbers from 0 to 7");
     expect_absent("", "no device ''");
     expect_absent(NULL, "no device ''");
+}
+
+/* Without a GPU "gpu" is refused with the reason, whatever else OpenCL has; and so is a number that is not there. */
+static void a_gpu_is_never_a_processor(void **state)
+{
+    (void)state;
+    stk_device *device;
+    stk_status status = stk_device_open("gpu", NULL, &device);
+    if (status == STK_OK) {
+        assert_true(device->is_gpu);
+        stk_device_close(device);
+        return;
+    }
+    assert_int_equal(status, STK_NO_DEVICE);
+    assert_non_null(strstr(stk_error_text(), "no device 'gpu': opencl: "));
+    assert_int_equal(stk_device_open("opencl:7", NULL, &device), STK_NO_DEVICE);
+    assert_non_null(strstr(stk_error_text(), "device 'opencl:7': "));
 }
 
 static void reference_opens(void **state)
@@ -96,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(absent_devices_are_named),
+        cmocka_unit_test(a_gpu_is_never_a_processor),
         cmocka_unit_test(reference_opens),
         cmocka_unit_test(numbers_are_devices_of_their_own),
         cmocka_unit_test(an_op_without_a_kernel_is_named),

@@ -13,10 +13,16 @@ typedef struct stk_device_info {
     const char *about; /* a constant */
     bool available;
     int n_numbers;    /* 8: there are "cpu:0", which is "cpu", to "cpu:7", each with memory and threads of its own */
-    char detail[256]; /* "2 threads, avx2", or what is missing and why */
+    int number;       /* of "opencl:1": 1. Devices with chips of their own have an entry each, others one for all */
+    bool on_host; /* it computes on the host's memory */
+    bool is_gpu;
+    char chip[128];   /* "NVIDIA H100 80GB HBM3"; "" where it is not available */
+    uint64_t memory_bytes, free_bytes; /* 0: nobody tells */
+    uint64_t others_bytes;             /* that other processes use */
+    char detail[512];                  /* "2 threads, avx2", or what is missing, why, and what would help */
 } stk_device_info;
 
-/* Device number i of this build, or STK_NOT_FOUND past the end. */
+/* Entry number i of this build's devices, or STK_NOT_FOUND past the end. */
 STK_API stk_status stk_device_get_info(int i, stk_device_info *out);
 
 #ifdef __cplusplus

@@ -54,6 +54,7 @@ stk_status gpu_open(const gpu_driver *driver, const stk_device_class *class, con
     device->base = (stk_device){.class = class, .n_threads = 1};
     device->driver = driver;
     STK_TRY(driver->open(config->number, &device->chip, &device->context));
+    device->base.is_gpu = device->chip.is_gpu;
     STK_TRY(driver->alloc(device->context, GPU_FAULT_WORDS * sizeof(int32_t), true, &device->fault));
     STK_TRY(driver->alloc_host(device->context, GPU_FAULT_WORDS * sizeof(int32_t), &host));
     device->fault_host = memset(host, 0, GPU_FAULT_WORDS * sizeof(int32_t));

@@ -122,9 +122,9 @@ int opencl_count(void)
     return opencl_load() == STK_OK ? n_chips : 0;
 }
 
-bool opencl_has_gpu(void)
+int opencl_best_gpu(void)
 {
-    return opencl_load() == STK_OK && chip_list[0].is_gpu;
+    return opencl_count() > 0 && chip_list[0].is_gpu ? 0 : -1;
 }
 
 /* --- opening --- */

@@ -42,7 +42,7 @@ struct gpu_module {
 stk_status opencl_check(cl_int code, const char *call);
 stk_status opencl_load(void);
 int opencl_count(void);
-bool opencl_has_gpu(void); /* number 0 is one */
+int opencl_best_gpu(void); /* GPUs have the first numbers; -1: there is none */
 stk_status opencl_open(int number, gpu_chip *chip, gpu_context **out);
 void opencl_close(gpu_context *context);
 /* book.c */

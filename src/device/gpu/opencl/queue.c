@@ -285,6 +285,7 @@ const stk_device_class stk_device_class_opencl = {
     .name = "opencl",
     .about = "GPUs and whatever else has a driver for OpenCL 1.2",
     .count = opencl_count,
+    .best_gpu = opencl_best_gpu,
     .probe = opencl_load,
     .open = open_device,
     .close = gpu_close,

@@ -72,7 +72,8 @@ static const stk_device_class *find_gpu(int *number, stk_text *looked)
 
 static stk_status fail_no_gpu(const stk_text *looked)
 {
-    return stk_fail(STK_NO_DEVICE, "no device 'gpu': %s", looked->n ? stk_text_get(looked) : "this build has no GPU support");
+    return stk_fail(STK_NO_DEVICE, "no device 'gpu': %s",
+                    looked->n ? stk_text_get(looked) : "this build has no GPU support");
 }
 
 static const stk_device_class *find_class(const char *name, int *number)

@@ -147,8 +147,8 @@ extern const stk_device_class *const stk_device_classes[];
 void stk_device_add(const stk_device_class *class);
 
 /* name: "cpu", "cpu:0", "cpu:1", "reference". Each number is a device of its own, with memory and threads of its own;
- * devices on the host have numbers 0 to STK_MOST_DEVICES - 1. "gpu": the first kind's best GPU, and never a processor. An
- * unknown or missing device is an error that names what there is. */
+ * devices on the host have numbers 0 to STK_MOST_DEVICES - 1. "gpu": the first kind's best GPU, and never a processor.
+ * An unknown or missing device is an error that names what there is. */
 stk_status stk_device_open(const char *name, const stk_device_config *config, stk_device **out);
 void stk_device_close(stk_device *device); /* accepts NULL */
 /* "cpu" for number 0, "cpu:1". */

@@ -12,11 +12,11 @@ typedef struct stk_device_info {
     const char *name;  /* "cpu"; a constant */
     const char *about; /* a constant */
     bool available;
-    int n_numbers;    /* 8: there are "cpu:0", which is "cpu", to "cpu:7", each with memory and threads of its own */
-    int number;       /* of "opencl:1": 1. Devices with chips of their own have an entry each, others one for all */
-    bool on_host; /* it computes on the host's memory */
+    int n_numbers; /* 8: there are "cpu:0", which is "cpu", to "cpu:7", each with memory and threads of its own */
+    int number;    /* of "opencl:1": 1. Devices with chips of their own have an entry each, others one for all */
+    bool on_host;  /* it computes on the host's memory */
     bool is_gpu;
-    char chip[128];   /* "NVIDIA H100 80GB HBM3"; "" where it is not available */
+    char chip[128];                    /* "NVIDIA H100 80GB HBM3"; "" where it is not available */
     uint64_t memory_bytes, free_bytes; /* 0: nobody tells */
     uint64_t others_bytes;             /* that other processes use */
     char detail[512];                  /* "2 threads, avx2", or what is missing, why, and what would help */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "device/gpu/gpu.h"
 
 /* --- ops --- */
@@ -111,6 +112,10 @@ stk_status gpu_memory(const stk_device *base, stk_device_memory *out)
     if (!out->total) out->total = device->chip.total_bytes;
     /* Where nobody tells, what this process took is all that is known to be taken. */
     if (!out->free) out->free = out->total > device->used_bytes ? out->total - device->used_bytes : 0;
+    if (device->chip.unified && !device->chip.is_gpu) { /* A processor, and the host's memory. */
+        size_t host = stk_machine_memory(true);
+        if (host && host < out->free) out->free = host;
+    }
     return STK_OK;
 }
 

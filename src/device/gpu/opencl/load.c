@@ -177,13 +177,27 @@ static void find_command_buffers(gpu_context *context)
 #undef X
 }
 
+/* STOKER_GPU_TIMEOUT in seconds, 0: never; else ten minutes for a GPU, whose steps take less, and never for a
+ * processor. */
+static stk_status read_wait_seconds(const gpu_chip *chip, double *out)
+{
+    const char *text = getenv("STOKER_GPU_TIMEOUT");
+    char *end;
+    *out = chip->is_gpu ? 600 : 0;
+    if (!text || !*text) return STK_OK;
+    *out = strtod(text, &end);
+    if (*end || !(*out >= 0))
+        return stk_fail(STK_INVALID, "STOKER_GPU_TIMEOUT is '%s', which is no number of seconds", text);
+    return STK_OK;
+}
+
 void opencl_close(gpu_context *context)
 {
     if (!context) return;
-    for (int i = 0; i < context->n_blocks; i++)
+    for (int i = 0; i < context->n_blocks && !context->hangs; i++)
         cl.clReleaseMemObject(context->block[i].memory);
-    if (context->queue) cl.clReleaseCommandQueue(context->queue);
-    if (context->context) cl.clReleaseContext(context->context);
+    if (context->queue && !context->hangs) cl.clReleaseCommandQueue(context->queue);
+    if (context->context && !context->hangs) cl.clReleaseContext(context->context);
     free(context->block);
     free(context->mapping);
     free(context);
@@ -202,6 +216,7 @@ stk_status opencl_open(int number, gpu_chip *chip, gpu_context **out)
     context->device = chip_list[number].device;
     context->next = (uintptr_t)1 << 44;
     describe(&chip_list[number], chip);
+    STK_TRY(read_wait_seconds(chip, &context->wait_seconds));
     if (chip->local_bytes < 32768 || chip->most_group < 256)
         STK_TRY(stk_fail(STK_NO_DEVICE,
                          "'%s' has %zu bytes of local memory and groups of %zu work-items: 32 KiB and 256 "

@@ -30,6 +30,9 @@ struct gpu_context {
     int n_mappings;
     uintptr_t next; /* address */
     bool has_command_buffers;
+    bool hangs;                            /* nothing is waited for any more */
+    double wait_seconds;                   /* the most that work may take; 0: any time */
+    const struct opencl_capture *launched; /* the last one, for errors; NULL: it is released */
     cl_command_buffer_symbols buffers;
 };
 
@@ -37,6 +40,21 @@ struct gpu_module {
     const gpu_context *context;
     cl_program program;
 };
+
+typedef struct opencl_launch {
+    cl_kernel kernel;
+    char name[GPU_NAME_BYTES];
+    size_t global[3], local[3];
+    cl_event done; /* of the last launch, where there is no command buffer */
+} opencl_launch;
+
+typedef struct opencl_capture {
+    gpu_capture head;
+    gpu_context *context;
+    opencl_launch *launch;
+    int n_launches;
+    cl_command_buffer_khr buffer; /* NULL: one launch after the other */
+} opencl_capture;
 
 /* STK_OK, or what went wrong: "clBuildProgram: out of resources (-5)". */
 stk_status opencl_check(cl_int code, const char *call);
@@ -57,6 +75,8 @@ stk_status opencl_build(gpu_context *context, const char *source, gpu_module **o
 stk_status opencl_save(const gpu_module *module, void **out, size_t *n);
 stk_status opencl_restore(gpu_context *context, const void *bytes, size_t n, gpu_module **out);
 void opencl_unload(gpu_module *module);
+/* wait.c: the host waits for a mark, and no longer than wait_seconds. */
+stk_status opencl_wait(gpu_context *context, cl_event mark);
 /* queue.c: the rest of the table */
 extern const gpu_driver opencl_driver;
 

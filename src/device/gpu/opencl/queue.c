@@ -1,5 +1,6 @@
 /* Queues, events and captures. A queue is one of OpenCL's that works in order; a capture a command buffer, or a list of
  * kernels whose arguments are set, where the device has none. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -14,20 +15,8 @@ typedef struct opencl_queue {
 typedef struct opencl_event {
     gpu_event head;
     cl_event event; /* NULL: it has passed */
+    gpu_context *context;
 } opencl_event;
-
-typedef struct opencl_launch {
-    cl_kernel kernel;
-    size_t global[3], local[3];
-} opencl_launch;
-
-typedef struct opencl_capture {
-    gpu_capture head;
-    const gpu_context *context;
-    opencl_launch *launch;
-    int n_launches;
-    cl_command_buffer_khr buffer; /* NULL: one launch after the other */
-} opencl_capture;
 
 /* --- queues --- */
 
@@ -50,8 +39,10 @@ static stk_status open_queue(stk_device *device, gpu_context *context, stk_queue
 static void close_queue(stk_queue *base)
 {
     opencl_queue *queue = (opencl_queue *)base;
-    cl.clFinish(queue->queue);
-    cl.clReleaseCommandQueue(queue->queue);
+    if (!queue->context->hangs) {
+        cl.clFinish(queue->queue);
+        cl.clReleaseCommandQueue(queue->queue);
+    }
     free(queue);
 }
 
@@ -72,19 +63,14 @@ static stk_status copy(stk_queue *base, void *dst, const void *src, size_t bytes
                         "clEnqueueCopyBuffer");
 }
 
-static stk_status finish(stk_queue *base)
-{
-    return opencl_check(cl.clFinish(((opencl_queue *)base)->queue), "clFinish");
-}
-
 /* --- events --- */
 
 static stk_status open_event(stk_device *device, gpu_context *context, stk_event **out)
 {
-    (void)context;
     opencl_event *event = calloc(1, sizeof(*event));
     if (!event) return stk_fail_memory(sizeof(*event));
     event->head.device = device;
+    event->context = context;
     *out = (stk_event *)event;
     return STK_OK;
 }
@@ -120,7 +106,19 @@ static stk_status wait_for(stk_queue *base, const stk_event *from)
 static stk_status sync(const stk_event *base)
 {
     const opencl_event *event = (const opencl_event *)base;
-    return event->event ? opencl_check(cl.clWaitForEvents(1, &event->event), "clWaitForEvents") : STK_OK;
+    return event->event ? opencl_wait(event->context, event->event) : STK_OK;
+}
+
+static stk_status finish(stk_queue *base)
+{
+    opencl_queue *queue = (opencl_queue *)base;
+    cl_event mark;
+    STK_RETURN_IF_ERROR(
+        opencl_check(cl.clEnqueueMarkerWithWaitList(queue->queue, 0, NULL, &mark), "clEnqueueMarkerWithWaitList"));
+    stk_status status = opencl_check(cl.clFlush(queue->queue), "clFlush");
+    if (status == STK_OK) status = opencl_wait(queue->context, mark);
+    cl.clReleaseEvent(mark);
+    return status;
 }
 
 /* --- captures --- */
@@ -128,9 +126,12 @@ static stk_status sync(const stk_event *base)
 static void release(stk_capture *base)
 {
     opencl_capture *capture = (opencl_capture *)base;
+    if (capture->context->launched == capture) capture->context->launched = NULL;
     if (capture->buffer) capture->context->buffers.clReleaseCommandBufferKHR(capture->buffer);
-    for (int i = 0; i < capture->n_launches; i++)
+    for (int i = 0; i < capture->n_launches; i++) {
+        if (capture->launch[i].done) cl.clReleaseEvent(capture->launch[i].done);
         if (capture->launch[i].kernel) cl.clReleaseKernel(capture->launch[i].kernel);
+    }
     free(capture->launch);
     free(capture);
 }
@@ -162,6 +163,7 @@ static stk_status set_arguments(const gpu_context *context, cl_kernel kernel, co
 static stk_status make_launch(const gpu_context *context, const gpu_bound_launch *from, opencl_launch *to)
 {
     cl_int code;
+    snprintf(to->name, sizeof(to->name), "%s", from->kernel);
     to->kernel = cl.clCreateKernel(from->module->program, from->kernel, &code);
     if (code != CL_SUCCESS) return stk_fail(STK_INTERNAL, "there is no kernel '%s' (%d)", from->kernel, (int)code);
     for (int i = 0; i < 3; i++) {
@@ -217,14 +219,17 @@ static stk_status launch(stk_queue *base, const stk_capture *from)
 {
     opencl_queue *queue = (opencl_queue *)base;
     const opencl_capture *capture = (const opencl_capture *)from;
+    queue->context->launched = capture;
     if (capture->buffer)
         return opencl_check(
             queue->context->buffers.clEnqueueCommandBufferKHR(1, &queue->queue, capture->buffer, 0, NULL, NULL),
             "clEnqueueCommandBufferKHR");
     for (int i = 0; i < capture->n_launches; i++) {
-        const opencl_launch *l = &capture->launch[i];
+        opencl_launch *l = &capture->launch[i];
+        if (l->done) cl.clReleaseEvent(l->done);
+        l->done = NULL;
         STK_RETURN_IF_ERROR(opencl_check(
-            cl.clEnqueueNDRangeKernel(queue->queue, l->kernel, 3, NULL, l->global, l->local, 0, NULL, NULL),
+            cl.clEnqueueNDRangeKernel(queue->queue, l->kernel, 3, NULL, l->global, l->local, 0, NULL, &l->done),
             "clEnqueueNDRangeKernel"));
     }
     return STK_OK;

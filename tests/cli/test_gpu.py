@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Trainings on the device 'opencl' follow the processor's losses, go on where the other stopped, and say what is wrong.
+
+usage: test_gpu.py STOKER WORK_FOLDER [--sanitized]
+
+Where no driver for OpenCL is here, all of this is skipped (Debian: pocl-opencl-icd).
+"""
+import json
+import math
+import os
+import sys
+
+from program import WORK, accepted, begin, check, end, losses, refused, run
+
+# name: model, fields, what else, steps, how far a loss may be from the processor's after all of them (relative, or
+# absolute below 1). The tolerances are of the first 30 steps' spread between the cpu and the reference device, times 10.
+IMAGE = "fields: {image: [16, 16, 3]}, classes: 10"
+CASES = {
+    "cifar-cnn": ("{cnn: {classes: 10, widths: [8, 16, 32]}}", IMAGE, "batch: 16\noptimizer: {sgd: {lr: 0.05, momentum: 0.9, nesterov: true}}", 100, 2e-3),
+    "resnet18": ("{resnet18: {classes: 10, stem: cifar}}", IMAGE, "batch: 4\noptimizer: {sgd: {lr: 0.01, momentum: 0.9}}", 100, 5e-3),
+    "gpt2": ("{gpt2: {size: mini, layers: 2, heads: 2, width: 64, vocabulary: 101, positions: 32}}",
+             "fields: {tokens: {shape: [32], below: 101}, targets: {shape: [32], below: 101}}",
+             "batch: 4\noptimizer: {adamw: {lr: 1e-3, weight_decay: 0.1}}\nclip_norm: 1\nno_decay: [bias, norm]", 100, 2e-3),
+    "bert": ("{bert: {classes: 2, size: mini, layers: 2, heads: 2, width: 64, vocabulary: 100, positions: 16, pad: 0, dropout: 0.1}}",
+             "fields: {text: {shape: [16], below: 100}}, classes: 2",
+             "batch: 4\noptimizer: {adamw: {lr: 3e-4}}\nclip_norm: 1", 100, 2e-3),
+    "unet": ("{unet: {widths: [8, 16], classes: 4}}",
+             "fields: {image: [16, 16, 3], mask: {shape: [16, 16], below: 4}}",
+             "batch: 4\noptimizer: {adam: {lr: 0.003}}", 100, 2e-3),
+    "lstm": ("{lstm: {classes: 2, vocabulary: 100, width: 16, units: 16, bidirectional: true, dropout: 0.5, pad: 0}}",
+             "fields: {text: {shape: [8], below: 100}}, classes: 2",
+             "batch: 8\noptimizer: {adam: {lr: 1e-3}}\nclip_norm: 1", 100, 2e-3),
+}
+
+
+def write(name, model, source, other):
+    with open(f"{name}.yaml", "w") as f:
+        f.write(f"name: {name}\ndata: {{train: {{source: {{synthetic: {{{source}}}}}}}}}\nmodel: {model}\n{other}\n"
+                "epochs: 1\nprecision: f32\nlog: {every: 1 step}\ncheckpoint: {end: false}\n")
+
+
+def follows(name, device="opencl", n_steps=None):
+    model, source, other, steps, tolerance = CASES[name]
+    steps = n_steps or steps
+    write(name, model, source, other)
+    for at in ("cpu", device):
+        accepted(["train", f"{name}.yaml", "--device", at, "--steps", str(steps), "--out", f"{name}-{at}"])
+    a, b = losses(f"{name}-cpu"), losses(f"{name}-{device}")
+    check(len(a) == len(b) == steps, f"{name}: {len(a)} and {len(b)} steps")
+    off = [abs(x - y) / max(1, abs(x)) for x, y in zip(a, b)]
+    worst = max(range(len(off)), key=off.__getitem__)
+    print(f"{name}: {steps} steps, loss {a[0]:.4f} -> {a[-1]:.4f}, at most {off[worst]:.1e} apart, in step {worst + 1}")
+    check(all(map(math.isfinite, b)) and off[worst] <= tolerance, f"{name}: {off[worst]:.1e} apart in step {worst + 1}")
+
+
+def goes_on():
+    """cpu -> opencl -> cpu, which stays near a run on the cpu alone, and opencl repeats itself bit by bit."""
+    accepted(["train", "small.yaml", "--out", "alone", "--steps", "18"])
+    for device, steps in (("cpu", 5), ("opencl", 11), ("cpu", 18)):
+        accepted(["train", "small.yaml", "--out", "changed", "--device", device, "--steps", str(steps), *(["--resume"] if steps > 5 else [])])
+    a, b = losses("alone"), losses("changed")
+    check(len(b) == 18 and a[:5] == b[:5], "the steps before the change are the same")
+    check(max(abs(x - y) for x, y in zip(a, b)) < 1e-3, f"{a} and {b}")
+    for out in ("once", "again"):
+        accepted(["train", "small.yaml", "--out", out, "--device", "opencl", "--steps", "8"])
+    check(losses("once") == losses("again"), "two runs have the same bits")
+    accepted(["train", "small.yaml", "--out", "parts", "--device", "opencl", "--steps", "5"])
+    accepted(["train", "small.yaml", "--out", "parts", "--device", "opencl", "--steps", "8", "--resume"])
+    check(losses("once") == losses("parts"), "a run that was resumed has the same bits")
+
+
+def says_what_is_wrong():
+    listed = json.loads(accepted(["devices", "--json"]).stdout)["devices"]
+    gpu = any(d["gpu"] for d in listed)
+    if not gpu:
+        refused(["train", "small.yaml", "--device", "gpu", "--out", "no"], 1, "no device 'gpu': opencl: ", "none of them is a GPU")
+    refused(["train", "small.yaml", "--device", "opencl:7", "--out", "no"], 1, "opencl:7")
+    refused(["train", "small.yaml", "--device", "opencl", "--memory", "64KiB", "--out", "no"], 1, "64")
+    check(not os.path.exists("no"), "no run folder is left")
+    env = {**os.environ, "STOKER_OPENCL": "/no/such/library.so"}
+    done = run("train", "small.yaml", "--device", "opencl", "--out", "no", env=env)
+    check(done.returncode == 1 and "cannot load '/no/such/library.so'" in done.stderr and "apt install" in done.stderr,
+          f"a missing library: {done.stderr!r}")
+
+
+def reads_a_plan():
+    text = accepted(["plan", "small.yaml", "--device", "opencl"], "opencl").stdout
+    check("peak" in text, f"plan: {text}")
+
+
+if __name__ == "__main__":
+    begin()
+    listed = json.loads(run("devices", "--json").stdout)["devices"]
+    here = [d for d in listed if d["name"] == "opencl" and d["available"]]
+    if not here:
+        print("SKIP:", [d["detail"] for d in listed if d["name"] == "opencl"])
+        sys.exit(77)
+    print("on", here[0]["detail"])
+    sanitized = "--sanitized" in sys.argv
+    for name in ["cifar-cnn"] if sanitized else CASES:
+        follows(name, n_steps=5 if sanitized else None)
+    goes_on()
+    says_what_is_wrong()
+    reads_a_plan()
+    end()

@@ -8,5 +8,6 @@
     X(select)                                                                                                          \
     X(cast)                                                                                                            \
     X(broadcast)                                                                                                       \
+    X(reduce)                                                                                                          \
     X(dropout)                                                                                                         \
     X(fused)

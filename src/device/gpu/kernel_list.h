@@ -9,5 +9,13 @@
     X(cast)                                                                                                            \
     X(broadcast)                                                                                                       \
     X(reduce)                                                                                                          \
+    X(max_pool2d)                                                                                                      \
+    X(max_pool2d_grad)                                                                                                 \
+    X(avg_pool2d)                                                                                                      \
+    X(avg_pool2d_grad)                                                                                                 \
+    X(max_pool3d)                                                                                                      \
+    X(max_pool3d_grad)                                                                                                 \
+    X(avg_pool3d)                                                                                                      \
+    X(avg_pool3d_grad)                                                                                                 \
     X(dropout)                                                                                                         \
     X(fused)

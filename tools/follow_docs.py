@@ -16,7 +16,9 @@ import subprocess
 import sys
 
 TREE, COPY = map(os.path.abspath, sys.argv[1:3])
-PAGES = sys.argv[3:]
+PAGES = [page.removesuffix(".md") for page in sys.argv[3:]]
+if "adding-a-kernel" in PAGES and "adding-an-op" not in PAGES:
+    PAGES.append("adding-an-op")  # whose op it is for
 STOKER = os.path.join(COPY, "build", "stoker")
 
 
@@ -37,7 +39,7 @@ def put(path, before, text):
 
 def follow(page, places, most_files, targets, use):
     """Puts the blocks of a page into their places, which are most_files files besides tests."""
-    if PAGES and page not in PAGES and page[:-len(".md")] not in PAGES:
+    if PAGES and page[:-len(".md")] not in PAGES:
         return
     with open(os.path.join(COPY, "docs", page)) as f:
         text = f.read()
@@ -107,6 +109,16 @@ def use_op(recipes):
     expect("test_op_gradients", r"\d+ cases checked, 0 elements wrong")
 
 
+def use_kernel(recipes):
+    done = subprocess.run([os.path.join(COPY, "build", "tests", "test_op_values"), "opencl"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if "is left out" in done.stdout:
+        print("SKIP: " + re.search(r".*is left out.*", done.stdout).group())
+    elif done.returncode or "kernel for some case of flip in f32" in done.stdout:
+        sys.exit(f"the kernel on 'opencl':\n{done.stdout}")
+    else:
+        print(re.search(r"opencl: [1-9]\d* calls compared, .*, 0 wrong", done.stdout).group())
+
+
 def use_device(recipes):
     expect("test_op_values", r"plain: [1-9]\d* calls compared, .*, 0 wrong")
 
@@ -167,6 +179,9 @@ follow("adding-an-op.md", [
     ("include/stoker/graph/graph.h", r"(/\*[^/]*\*/\n)?STK_API stk_value stk_concat"), ("src/device/reference/movement.c", None),
     ("src/device/cpu/rows/flip.c", None), ("tests/harness/cases_move.c", r"    CONCAT\(\"rows\"")],
        6, ["test_op_values", "test_op_gradients"], use_op)
+follow("adding-a-kernel.md", [
+    ("src/device/gpu/kernels/flip.dev", None), ("src/device/gpu/ops/flip.c", None), ("src/device/gpu/kernel_list.h", r" *X\(concat\)")],
+       3, ["test_op_values"], use_kernel)
 follow("adding-a-device.md", [
     ("src/device/plain/plain.c", None), ("src/device/device.h", r"extern const stk_device_class stk_device_class_"),
     ("src/device/device_list.c", r"    NULL"), None], 3, ["test_op_values"], use_device)

@@ -43,6 +43,8 @@ typedef struct stk_queue_class {
     stk_status (*sync)(const stk_event *event);
     /* The host waits until the queue is empty. */
     stk_status (*finish)(stk_queue *queue);
+    /* Optional: what the capture's last launch took on the device, once it is done; -1: not known. */
+    int64_t (*took_ns)(const stk_capture *capture);
 } stk_queue_class;
 
 /* Of all devices on the host (host_queue.c): launching calls the device's `run`. */
@@ -54,9 +56,10 @@ stk_status stk_queue_copy_now(stk_queue *queue, void *dst, const void *src, size
 stk_status stk_queue_wait_for(stk_queue *queue, const stk_device *other, const stk_event *event);
 /* Runs entries and waits, for tests and profiles: a capture that is launched once. */
 stk_status stk_queue_run_now(stk_queue *queue, const stk_entry *entries, int n_entries, int *i_failed);
-/* The device of a queue. Every queue starts with it. */
+/* What every queue starts with. */
 struct stk_queue {
     stk_device *device;
+    int64_t ran_ns; /* what the last stk_queue_run_now took by the device's own clock; -1: not known */
 };
 
 #endif

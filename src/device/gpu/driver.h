@@ -92,6 +92,7 @@ typedef struct gpu_driver {
     stk_status (*capture)(gpu_context *context, const gpu_bound_launch *launches, int n, stk_capture **out);
     void (*release)(stk_capture *capture);
     stk_status (*launch)(stk_queue *queue, const stk_capture *capture);
+    int64_t (*took_ns)(const stk_capture *capture); /* as stk_queue_class has it */
     int (*count_calls)(const stk_capture *capture); /* of the interface, that one launch makes */
 } gpu_driver;
 

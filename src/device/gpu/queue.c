@@ -171,6 +171,11 @@ static stk_status launch(stk_queue *queue, const stk_capture *capture, int *i_fa
     return device_of(queue)->driver->launch(queue, capture);
 }
 
+static int64_t took_ns(const stk_capture *capture)
+{
+    return ((const gpu_capture *)capture)->driver->took_ns(capture);
+}
+
 const stk_queue_class gpu_queues = {
     .open = open_queue,
     .close = close_queue,
@@ -184,4 +189,5 @@ const stk_queue_class gpu_queues = {
     .wait = wait_for,
     .sync = sync,
     .finish = finish,
+    .took_ns = took_ns,
 };

@@ -56,6 +56,9 @@ enum {
     CL_PROGRAM_BUILD_LOG = 0x1183,
     CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3,
     CL_COMPLETE = 0, /* of an event; more: not yet; less: the work failed with that code */
+    CL_PROFILING_COMMAND_START = 0x1282,
+    CL_PROFILING_COMMAND_END = 0x1283,
+    CL_QUEUE_PROFILING_ENABLE = 1 << 1,
     CL_MEM_READ_WRITE = 1 << 0,
     CL_MEM_ALLOC_HOST_PTR = 1 << 4,
     CL_MAP_READ = 1 << 0,
@@ -106,6 +109,7 @@ enum {
     X(cl_int, clEnqueueMarkerWithWaitList, (cl_command_queue, cl_uint, const cl_event *, cl_event *))                  \
     X(cl_int, clEnqueueBarrierWithWaitList, (cl_command_queue, cl_uint, const cl_event *, cl_event *))                 \
     X(cl_int, clGetEventInfo, (cl_event, cl_uint, size_t, void *, size_t *))                                           \
+    X(cl_int, clGetEventProfilingInfo, (cl_event, cl_uint, size_t, void *, size_t *))                                  \
     X(cl_int, clReleaseEvent, (cl_event))                                                                              \
     X(cl_int, clFlush, (cl_command_queue))                                                                             \
     X(cl_int, clFinish, (cl_command_queue))                                                                            \

@@ -54,6 +54,7 @@ typedef struct opencl_capture {
     opencl_launch *launch;
     int n_launches;
     cl_command_buffer_khr buffer; /* NULL: one launch after the other */
+    cl_event *done;               /* [1]: the buffer's last launch */
 } opencl_capture;
 
 /* STK_OK, or what went wrong: "clBuildProgram: out of resources (-5)". */

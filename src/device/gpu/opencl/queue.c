@@ -27,7 +27,7 @@ static stk_status open_queue(stk_device *device, gpu_context *context, stk_queue
     if (!queue) return stk_fail_memory(sizeof(*queue));
     queue->head.base.device = device;
     queue->context = context;
-    queue->queue = cl.clCreateCommandQueue(context->context, context->device, 0, &code);
+    queue->queue = cl.clCreateCommandQueue(context->context, context->device, CL_QUEUE_PROFILING_ENABLE, &code);
     if (code != CL_SUCCESS) {
         free(queue);
         return opencl_check(code, "clCreateCommandQueue");
@@ -132,6 +132,8 @@ static void release(stk_capture *base)
         if (capture->launch[i].done) cl.clReleaseEvent(capture->launch[i].done);
         if (capture->launch[i].kernel) cl.clReleaseKernel(capture->launch[i].kernel);
     }
+    if (capture->done && capture->done[0]) cl.clReleaseEvent(capture->done[0]);
+    free(capture->done);
     free(capture->launch);
     free(capture);
 }
@@ -200,7 +202,8 @@ static stk_status make_capture(gpu_context *context, const gpu_bound_launch *lau
     capture->head.driver = &opencl_driver;
     capture->context = context;
     capture->launch = calloc((size_t)n + 1, sizeof(*capture->launch));
-    if (!capture->launch) STK_TRY(stk_fail_memory((size_t)n * sizeof(*capture->launch)));
+    capture->done = calloc(1, sizeof(*capture->done));
+    if (!capture->launch || !capture->done) STK_TRY(stk_fail_memory((size_t)n * sizeof(*capture->launch)));
     for (; capture->n_launches < n; capture->n_launches++) {
         status = make_launch(context, &launches[capture->n_launches], &capture->launch[capture->n_launches]);
         if (status == STK_OK) continue;
@@ -220,10 +223,13 @@ static stk_status launch(stk_queue *base, const stk_capture *from)
     opencl_queue *queue = (opencl_queue *)base;
     const opencl_capture *capture = (const opencl_capture *)from;
     queue->context->launched = capture;
-    if (capture->buffer)
-        return opencl_check(
-            queue->context->buffers.clEnqueueCommandBufferKHR(1, &queue->queue, capture->buffer, 0, NULL, NULL),
-            "clEnqueueCommandBufferKHR");
+    if (capture->buffer) {
+        if (capture->done[0]) cl.clReleaseEvent(capture->done[0]);
+        capture->done[0] = NULL;
+        return opencl_check(queue->context->buffers.clEnqueueCommandBufferKHR(1, &queue->queue, capture->buffer, 0, NULL,
+                                                                              capture->done),
+                            "clEnqueueCommandBufferKHR");
+    }
     for (int i = 0; i < capture->n_launches; i++) {
         opencl_launch *l = &capture->launch[i];
         if (l->done) cl.clReleaseEvent(l->done);
@@ -233,6 +239,22 @@ static stk_status launch(stk_queue *base, const stk_capture *from)
             "clEnqueueNDRangeKernel"));
     }
     return STK_OK;
+}
+
+static int64_t took_ns(const stk_capture *from)
+{
+    const opencl_capture *capture = (const opencl_capture *)from;
+    cl_event first = capture->done[0], last = first;
+    cl_ulong begin = 0, end = 0;
+    if (!capture->buffer && capture->n_launches > 0) {
+        first = capture->launch[0].done;
+        last = capture->launch[capture->n_launches - 1].done;
+    }
+    if (!first || !last ||
+        cl.clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof(begin), &begin, NULL) != CL_SUCCESS ||
+        cl.clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof(end), &end, NULL) != CL_SUCCESS || end < begin)
+        return -1;
+    return (int64_t)(end - begin);
 }
 
 static int count_calls(const stk_capture *from)
@@ -276,6 +298,7 @@ const gpu_driver opencl_driver = {
     .capture = make_capture,
     .release = release,
     .launch = launch,
+    .took_ns = took_ns,
     .count_calls = count_calls,
 };
 

@@ -90,6 +90,8 @@ typedef struct gpu_launch {
     uint32_t n_groups[3], group[3];
     gpu_launch_argument argument[GPU_MOST_ARGUMENTS];
     int n_arguments;
+    bool copies; /* input copy_in to output copy_out, and nothing else */
+    int copy_in, copy_out;
 } gpu_launch;
 
 /* The state of an stk_kernel. */
@@ -124,6 +126,8 @@ void gpu_groups(gpu_maker *m, int64_t x, int64_t y, int64_t z);
 void gpu_group(gpu_maker *m, uint32_t x, uint32_t y, uint32_t z);
 /* As many groups of `group` work-items as n items need. */
 void gpu_items(gpu_maker *m, int64_t n, uint32_t group);
+/* It only copies input `in` to output `out`: it is left out where that is one memory. */
+void gpu_copies(gpu_maker *m, int in, int out);
 /* Its arguments, in the kernel's order. */
 void gpu_in(gpu_maker *m, int i);
 void gpu_out(gpu_maker *m, int i);

@@ -17,5 +17,12 @@
     X(max_pool3d_grad)                                                                                                 \
     X(avg_pool3d)                                                                                                      \
     X(avg_pool3d_grad)                                                                                                 \
+    X(reshape)                                                                                                         \
+    X(transpose)                                                                                                       \
+    X(slice)                                                                                                           \
+    X(slice_grad)                                                                                                      \
+    X(pad)                                                                                                             \
+    X(concat)                                                                                                          \
+    X(iota)                                                                                                            \
     X(dropout)                                                                                                         \
     X(fused)

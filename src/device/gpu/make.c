@@ -102,6 +102,15 @@ void gpu_items(gpu_maker *m, int64_t n, uint32_t group)
     gpu_groups(m, n / group + (n % group != 0), 1, 1);
 }
 
+void gpu_copies(gpu_maker *m, int in, int out)
+{
+    gpu_launch *l = last(m);
+    if (!l) return;
+    l->copies = true;
+    l->copy_in = in;
+    l->copy_out = out;
+}
+
 /* --- arguments --- */
 
 static void add_argument(gpu_maker *m, gpu_launch_argument argument)

@@ -114,6 +114,7 @@ static void bind_entry(const gpu_device *device, const stk_entry *entry, bound_l
     for (int i = 0; i < kernel->n_launches; i++) {
         const gpu_launch *from = &kernel->launch[i];
         if (from->n_groups[0] == 0 || from->n_groups[1] == 0 || from->n_groups[2] == 0) continue;
+        if (from->copies && entry->args.in[from->copy_in] == entry->args.out[from->copy_out]) continue;
         gpu_bound_launch *to = &list->launch[list->n_launches];
         char *name = list->name[list->n_launches++];
         gpu_kernel_name(from->unit, from->kernel, name);

@@ -43,6 +43,12 @@ typedef int stored_i32;
 typedef signed char stored_i8;
 typedef uchar stored_u8;
 typedef uchar stored_bool;
+/* What moves elements knows their bytes alone; several small ones may go as one larger. */
+typedef uchar unit_1;
+typedef ushort unit_2;
+typedef u32 unit_4;
+typedef u64 unit_8;
+typedef ulong2 unit_16;
 typedef float value_f32;
 typedef float value_bf16;
 typedef float value_f16;
@@ -51,6 +57,29 @@ typedef int value_i32;
 typedef int value_i8;
 typedef int value_u8;
 typedef int value_bool;
+
+FUNCTION unit_1 unit_1_of(u64 bits)
+{
+    return (unit_1)bits;
+}
+FUNCTION unit_2 unit_2_of(u64 bits)
+{
+    return (unit_2)bits;
+}
+FUNCTION unit_4 unit_4_of(u64 bits)
+{
+    return (unit_4)bits;
+}
+FUNCTION unit_8 unit_8_of(u64 bits)
+{
+    return bits;
+}
+FUNCTION unit_16 unit_16_of(u64 bits)
+{
+    unit_16 x;
+    x.x = x.y = bits;
+    return x;
+}
 
 FUNCTION float from_f32(float x)
 {

@@ -99,6 +99,14 @@ static const op_case cases[] = {
     SCATTER_ADD("many tokens onto a base", 0, SHAPE(301, 65), ROUGH(FILL_UNIFORM, -1, 1, 900, 65), IDS(301, 900),
                 ROUGH(FILL_UNIFORM, -1, 1, 301, 65)),
 
+    SCATTER_ADD("very many to few rows", 0, SHAPE(300, 65), ROUGH(FILL_UNIFORM, -1, 1, 900, 65), IDS(3, 900),
+                ROUGH(FILL_UNIFORM, -1, 1, 300, 65)),
+    SCATTER_ADD("to numbers beyond 16 bits", 0, SHAPE(70000), ROUGH(FILL_UNIFORM, -1, 1, 301), IDS(70000, 301)),
+    SCATTER_ADD("to numbers beyond 16 bits onto a base", 0, SHAPE(70000, 2), ROUGH(FILL_UNIFORM, -1, 1, 301, 2),
+                IDS(70000, 301), ROUGH(FILL_UNIFORM, -1, 1, 70000, 2)),
+    SCATTER_ADD("very many", 0, SHAPE(301, 13), ROUGH(FILL_UNIFORM, -1, 1, 5003, 13), IDS(300, 5003)),
+    SCATTER_ADD("many in the middle", 1, SHAPE(3, 301, 17), ROUGH(FILL_UNIFORM, -1, 1, 3, 1201, 17), IDS(301, 1201)),
+
     IOTA("rows", STK_I32, 0, 5, 3),
     IOTA("columns of many", STK_F32, 1, 301, 129),
     IOTA("in the middle", STK_I64, 1, 2, 3, 4),

@@ -23,6 +23,10 @@
     X(slice_grad)                                                                                                      \
     X(pad)                                                                                                             \
     X(concat)                                                                                                          \
+    X(accumulate)                                                                                                      \
+    X(carry)                                                                                                           \
+    X(gather)                                                                                                          \
+    X(scatter_add)                                                                                                     \
     X(iota)                                                                                                            \
     X(dropout)                                                                                                         \
     X(fused)

@@ -386,3 +386,23 @@ const char *case_compare(const case_run *run, int i_out, const void *got, const 
     }
     return NULL;
 }
+
+/* --- all of them --- */
+
+stk_status harness_each_call(stk_status (*visit)(void *user, const case_run *run), void *user)
+{
+    int n_lists;
+    const case_list *lists = harness_case_lists(&n_lists);
+    for (int l = 0; l < n_lists; l++) {
+        for (int i = 0; i < lists[l].n; i++) {
+            const op_case *source = &lists[l].cases[i];
+            for (int d = 0; d < STK_N_DTYPES && !source->large; d++) {
+                case_run run;
+                if (!(case_mains(source) >> d & 1)) continue;
+                if (case_run_describe(source, (stk_dtype)d, &run) != STK_OK) continue;
+                STK_RETURN_IF_ERROR(visit(user, &run));
+            }
+        }
+    }
+    return STK_OK;
+}

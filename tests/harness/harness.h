@@ -152,6 +152,9 @@ enum { CASE_APART = -1, CASE_KEPT = -2 /* the kernel's packed_input is packed, o
 stk_status case_call(const case_run *run, stk_device *device, int in_place, void *out[CASE_MOST_OUT],
                      const char **impl);
 
+/* Every case but large ones, in each of its dtypes, by shapes and dtypes alone. Stops at the first failure of visit. */
+stk_status harness_each_call(stk_status (*visit)(void *user, const case_run *run), void *user);
+
 /* NULL where got is near want, else a text that names the first element that is not (a static buffer). */
 const char *case_compare(const case_run *run, int i_out, const void *got, const void *want);
 

@@ -135,20 +135,11 @@ static bool is_complete(const stk_device_class *class)
     return !strcmp(class->name, "cpu") || !strcmp(class->name, "reference") || class == &awkward_class;
 }
 
-/* Each case's kernel is asked for first, so that a device which builds programs builds one. */
-static void ask_for_kernels(stk_device *device)
+static stk_status ask_for_kernel(void *device, const case_run *run)
 {
-    int n_lists;
-    const case_list *lists = harness_case_lists(&n_lists);
-    for (int l = 0; l < n_lists; l++)
-        for (int i = 0; i < lists[l].n; i++)
-            for (int d = 0; d < STK_N_DTYPES; d++) {
-                case_run run;
-                stk_kernel kernel;
-                if (lists[l].cases[i].large || !(case_mains(&lists[l].cases[i]) >> d & 1)) continue;
-                if (case_run_describe(&lists[l].cases[i], (stk_dtype)d, &run) != STK_OK) continue;
-                if (device->class->kernel(device, &run.call, &kernel) == STK_OK) stk_kernel_free(&kernel);
-            }
+    stk_kernel kernel;
+    if (((stk_device *)device)->class->kernel(device, &run->call, &kernel) == STK_OK) stk_kernel_free(&kernel);
+    return STK_OK;
 }
 
 static void check_device(const stk_device_class *class)
@@ -162,7 +153,8 @@ static void check_device(const stk_device_class *class)
         print_message("device '%s' is left out: %s\n", class->name, stk_error_text());
         return;
     }
-    if (!class->on_host) ask_for_kernels(device);
+    /* Each case's kernel is asked for first, so that a device which builds programs builds one. */
+    if (!class->on_host) harness_each_call(ask_for_kernel, device);
     for (int l = 0; l < n_lists; l++) {
         for (int i = 0; i < lists[l].n; i++) {
             const op_case *source = &lists[l].cases[i];

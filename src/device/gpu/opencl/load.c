@@ -224,7 +224,7 @@ stk_status opencl_open(int number, gpu_chip *chip, gpu_context **out)
                          chip->name, chip->local_bytes, chip->most_group));
     context->context = cl.clCreateContext(NULL, 1, &context->device, NULL, NULL, &code);
     STK_TRY(opencl_check(code, "clCreateContext"));
-    context->queue = cl.clCreateCommandQueue(context->context, context->device, 0, &code);
+    context->queue = cl.clCreateCommandQueue(context->context, context->device, CL_QUEUE_PROFILING_ENABLE, &code);
     STK_TRY(opencl_check(code, "clCreateCommandQueue"));
     find_command_buffers(context);
     chip->command_list = context->has_command_buffers;

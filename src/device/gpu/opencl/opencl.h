@@ -23,7 +23,7 @@ struct gpu_context {
     cl_platform_id platform;
     cl_device_id device;
     cl_context context;
-    cl_command_queue queue; /* for what is waited for at once */
+    cl_command_queue queue; /* for what is waited for at once; command buffers run on queues of its properties alone */
     opencl_block *block;    /* by address */
     int n_blocks;
     opencl_mapping *mapping;

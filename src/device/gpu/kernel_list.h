@@ -28,5 +28,12 @@
     X(gather)                                                                                                          \
     X(scatter_add)                                                                                                     \
     X(iota)                                                                                                            \
+    X(argmax)                                                                                                          \
+    X(cumsum)                                                                                                          \
     X(dropout)                                                                                                         \
+    X(write_at)                                                                                                        \
+    X(sgd_update)                                                                                                      \
+    X(adam_update)                                                                                                     \
+    X(copy_to)                                                                                                         \
+    X(all_reduce)                                                                                                      \
     X(fused)

@@ -180,8 +180,10 @@ static void take_extras(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->config.lookahead =
         (stk_lookahead){stk_yaml_int(lookahead, "every", 0), stk_yaml_real(lookahead, "alpha", 0.5),
                         stk_yaml_real(lookahead, "power", 0)};
-    recipe->config.whiten = (stk_whiten){stk_yaml_text(whiten, "layer"), stk_yaml_int(whiten, "samples", 0),
-                                         stk_yaml_real(whiten, "eps", 0)};
+    stk_whiten whiten_default = stk_whiten_default();
+    recipe->config.whiten =
+        (stk_whiten){stk_yaml_text(whiten, "layer"), stk_yaml_int(whiten, "samples", whiten_default.n_samples),
+                     stk_yaml_real(whiten, "eps", whiten_default.eps)};
     recipe->config.views = (stk_views){stk_yaml_bool(tta, "flip"), (int)stk_yaml_int(tta, "shift", 0)};
 }
 

@@ -44,7 +44,7 @@ stk_status stk_whiten_check(const stk_graph *graph, const stk_whiten *settings)
     char weight[256];
     stk_shape image;
     if (!settings->layer) return STK_OK;
-    if (settings->n_samples < 0 || !(settings->eps >= 0))
+    if (settings->n_samples <= 0 || !(settings->eps > 0))
         return stk_fail(STK_INVALID, "'whiten': %lld samples and an eps of %g; both must be above 0",
                         (long long)settings->n_samples, settings->eps);
     snprintf(weight, sizeof(weight), "%s.weight", settings->layer);
@@ -157,8 +157,8 @@ stk_status stk_trainer_whiten(stk_trainer *trainer)
     w.patch = calloc((size_t)w.n_patch, sizeof(double));
     if (!w.moments || !w.vectors || !w.patch)
         STK_TRY(stk_fail_memory((size_t)(w.n_patch * w.n_patch) * sizeof(double)));
-    STK_TRY(add_samples(trainer, &w, settings->n_samples ? settings->n_samples : 5000));
-    STK_TRY(solve(&w, settings->eps > 0 ? settings->eps : 5e-4));
+    STK_TRY(add_samples(trainer, &w, settings->n_samples));
+    STK_TRY(solve(&w, settings->eps));
     STK_TRY(stk_trainer_put_tensors(trainer));
 done:
     free(w.moments);

@@ -122,16 +122,18 @@ static void refuse(int64_t filters, stk_whiten whiten, stk_status status, const 
 static void what_cannot_be_whitened_is_refused(void **state)
 {
     (void)state;
-    refuse(N_PATCH, (stk_whiten){"nowhere", 0, 0}, STK_NOT_FOUND,
+    refuse(N_PATCH, (stk_whiten){"nowhere", 1, 1}, STK_NOT_FOUND,
            "'whiten': there is no convolution 'nowhere' that reads f32 images of the data; 'stoker models NAME' lists "
            "the layers");
-    refuse(N_PATCH, (stk_whiten){"conv2d", 0, 0}, STK_NOT_FOUND,
+    refuse(N_PATCH, (stk_whiten){"conv2d", 1, 1}, STK_NOT_FOUND,
            "'whiten': there is no convolution 'conv2d' that reads f32 images of the data; 'stoker models NAME' lists "
            "the layers");
-    refuse(5, (stk_whiten){"first", 0, 0}, STK_INVALID,
+    refuse(5, (stk_whiten){"first", 1, 1}, STK_INVALID,
            "'whiten': 'first' has 5 filters; its patches of 8 numbers want as many, or twice as many");
-    refuse(N_PATCH, (stk_whiten){"first", -1, 0}, STK_INVALID,
-           "'whiten': -1 samples and an eps of 0; both must be above 0");
+    refuse(N_PATCH, (stk_whiten){"first", 0, 1}, STK_INVALID,
+           "'whiten': 0 samples and an eps of 1; both must be above 0");
+    refuse(N_PATCH, (stk_whiten){"first", 1, 0}, STK_INVALID,
+           "'whiten': 1 samples and an eps of 0; both must be above 0");
 }
 
 int main(void)

@@ -111,9 +111,11 @@ typedef enum stk_on_nan { STK_ON_NAN_STOP, STK_ON_NAN_SKIP } stk_on_nan;
  * filters are these and their negatives. The weight may be frozen. */
 typedef struct stk_whiten {
     const char *layer; /* "conv2d"; NULL: none */
-    int64_t n_samples; /* 0: 5,000 */
-    double eps;        /* 0: 5e-4 */
+    int64_t n_samples; /* above 0 */
+    double eps;        /* above 0 */
 } stk_whiten;
+/* No layer, 5,000 samples, eps 5e-4: as in a trainer's configuration. */
+STK_API stk_whiten stk_whiten_default(void);
 
 /* Test-time augmentation, Krizhevsky et al. 2012: evaluation takes the mean of the outputs for several views of each
  * image. A shifted image is reflected where it ends. The views moved by shift pixels up and left, and down and right,

@@ -1,14 +1,12 @@
 /* A generator for the network of a run folder, and the tokenizer of its data. See stoker/train/generate.h. */
-#include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/neighbour.h"
-#include "data/source/paths.h"
+#include "data/source/source_list.h"
 #include "infer/generator.h"
 #include "recipe/build.h"
 #include "weights/checkpoint.h"
@@ -119,27 +117,6 @@ static const char *find_stage(const stk_yaml_node *stages)
     return NULL;
 }
 
-/* What lies next to the first of the files of tokens; *found NULL: nothing that tells. Returned. */
-static stk_status read_note(const stk_yaml_node *source, char **found)
-{
-    const stk_yaml_node *files = source && !strcmp(source->key, "tokens") ? stk_yaml_get(source, "files") : NULL;
-    const char *first = files ? (files->child ? files->child->text : files->text) : NULL;
-    char path[PATH_MAX];
-    stk_names names = {0};
-    stk_status status = STK_OK;
-    *found = NULL;
-    if (first) status = stk_paths_expand(&first, 1, false, &names);
-    if (status == STK_OK && names.n > 0 && snprintf(path, sizeof(path), "%s.json", names.name[0]) < (int)sizeof(path)) {
-        json_t *facts = NULL;
-        status = stk_json_read(path, 0, &facts);
-        const char *text = json_string_value(json_object_get(facts, "tokenizer"));
-        if (text && !(*found = strdup(text))) status = stk_fail_memory(strlen(text));
-        json_decref(facts);
-    }
-    stk_names_free(&names);
-    return status == STK_NO_MEMORY ? status : STK_OK;
-}
-
 stk_status stk_run_tokenizer(const char *run, char **path)
 {
     stk_recipe *recipe = NULL;
@@ -149,7 +126,8 @@ stk_status stk_run_tokenizer(const char *run, char **path)
     const stk_recipe_part *train = &recipe->part[STK_PART_TRAIN];
     const char *stage = find_stage(train->stages);
     if (stage && !(*path = strdup(stage))) STK_TRY(stk_fail_memory(strlen(stage)));
-    if (!stage) STK_TRY(read_note(train->source, path));
+    const stk_source_kind *kind = stage || !train->source ? NULL : stk_source_kind_find(train->source->key);
+    if (kind && kind->tokenizer) STK_TRY(kind->tokenizer(train->source, path));
     if (!*path)
         STK_TRY(stk_fail(STK_NOT_FOUND, "the run '%s' does not tell the tokenizer of its tokens: name it (--tokenizer)",
                          run));

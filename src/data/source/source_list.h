@@ -16,6 +16,8 @@ typedef struct stk_source_kind {
     bool (*is_by_class)(const stk_yaml_node *settings);
     /* Optional, of token numbers: what they are below; 0: not known. */
     stk_status (*vocabulary)(const stk_yaml_node *settings, int64_t *out);
+    /* Optional, of token numbers: the path of the tokenizer that made them, returned; NULL: nothing tells. */
+    stk_status (*tokenizer)(const stk_yaml_node *settings, char **out);
 } stk_source_kind;
 
 #define STK_SOURCE_LIST(X)                                                                                             \

@@ -362,10 +362,31 @@ static stk_status find_vocabulary(const stk_yaml_node *settings, int64_t *out)
     return status;
 }
 
+/* As the file next to the first one says. */
+static stk_status find_tokenizer(const stk_yaml_node *settings, char **out)
+{
+    const stk_yaml_node *files = stk_yaml_get(settings, "files");
+    const char *first = files->child ? files->child->text : files->text;
+    char path[PATH_MAX];
+    stk_names names = {0};
+    *out = NULL;
+    stk_status status = stk_paths_expand(&first, 1, false, &names);
+    if (status == STK_OK && names.n > 0 && snprintf(path, sizeof(path), "%s.json", names.name[0]) < (int)sizeof(path)) {
+        json_t *facts = NULL;
+        status = stk_json_read(path, 0, &facts);
+        const char *text = json_string_value(json_object_get(facts, "tokenizer"));
+        if (text && !(*out = strdup(text))) status = stk_fail_memory(strlen(text));
+        json_decref(facts);
+    }
+    stk_names_free(&names);
+    return status == STK_NO_MEMORY ? status : STK_OK;
+}
+
 const stk_source_kind stk_source_kind_tokens = {
     .key = {.name = "tokens",
             .type = STK_KEY_MAP,
             .keys = keys,
             .doc = "Windows of files of token numbers: tokens and, one further, targets."},
     .open = open_settings,
-    .vocabulary = find_vocabulary};
+    .vocabulary = find_vocabulary,
+    .tokenizer = find_tokenizer};

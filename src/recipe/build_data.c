@@ -7,6 +7,7 @@
 #include "data/dataset/dataset.h"
 #include "recipe/build.h"
 #include "recipe/data_record.h"
+#include "recipe/keys.h"
 #include "stoker/data/cache.h"
 #include "stoker/data/fields.h"
 #include "stoker/data/index.h"
@@ -34,6 +35,11 @@ const stk_yaml_node *stk_build_stages_of(const stk_recipe *recipe, int i_part)
     return part[STK_PART_TRAIN].stages;
 }
 
+static bool holds_others(const stk_yaml_node *stage)
+{
+    return !strcmp(stage->child->key, stk_stage_with.name);
+}
+
 /* Stages of one field, or of several with the same draws. */
 static stk_status build_with(const stk_yaml_node *with, stk_dataset *dataset)
 {
@@ -44,7 +50,8 @@ static stk_status build_with(const stk_yaml_node *with, stk_dataset *dataset)
     if (n == 0) STK_TRY(stk_yaml_fail(with, "'fields' is empty"));
     for (const stk_yaml_node *node = stk_yaml_get(with, "stages")->child; node; node = node->next) {
         stk_stage *stage;
-        if (!strcmp(node->child->key, "with")) STK_TRY(stk_yaml_fail(node, "'with' cannot stand inside of 'with'"));
+        if (holds_others(node))
+            STK_TRY(stk_yaml_fail(node, "'%s' cannot stand inside of '%s'", stk_stage_with.name, stk_stage_with.name));
         STK_TRY(stk_build_stage(node, &stage));
         if (n == 1)
             stk_dataset_apply_to(dataset, fields[0], stage);
@@ -62,7 +69,7 @@ stk_status stk_build_stages(const stk_yaml_node *stages, stk_dataset *dataset)
 {
     for (const stk_yaml_node *node = stages ? stages->child : NULL; node; node = node->next) {
         stk_stage *stage;
-        if (!strcmp(node->child->key, "with")) {
+        if (holds_others(node)) {
             STK_RETURN_IF_ERROR(build_with(node->child, dataset));
             continue;
         }

@@ -25,14 +25,15 @@ static const stk_key with_keys[] = {
      .doc = "How many of the fields are images, from the first on. The others are masks, whose values are never mixed "
             "and whose outside is 0."},
     END};
-static const stk_key with_key = {
+const stk_key stk_stage_with = {
     .name = "with",
     .type = STK_KEY_MAP,
     .keys = with_keys,
     .no_short = true,
-    .doc = "Stages of other fields than the image, or of several with the same random draws."};
+    .doc = "Stages of other fields than the image, or of several with the same random draws.",
+};
 
-static const stk_key *const stage_kinds[] = {&with_key,
+static const stk_key *const stage_kinds[] = {&stk_stage_with,
 #define X(stage) &stk_stage_##stage.key,
                                              STK_STAGE_LIST(X)
 #undef X

@@ -2,7 +2,7 @@
 """A run's event files: what the real TensorBoard reads of them, over HTTP and with its EventAccumulator, is what
 metrics.jsonl says; also after a kill and a resume. Without TensorBoard only the files are looked at.
 
-usage: test_tensorboard.py STOKER WORK_FOLDER
+usage: test_tensorboard.py STOKER WORK_FOLDER [FAULTS_LIBRARY]
 STOKER_TENSORBOARD: a Python that has the package tensorboard; default: python3
 """
 import base64
@@ -15,7 +15,7 @@ import sys
 import time
 import urllib.request
 
-from program import STOKER, accepted, begin, check, end, refused
+from program import STOKER, accepted, begin, can_kill, check, end, killed, refused
 
 TRAIN = ["train", "small.yaml"]
 PYTHON = os.environ.get("STOKER_TENSORBOARD", "python3")
@@ -95,13 +95,14 @@ def look_at_files():
     accepted([*TRAIN, "--out", "off", "--steps", "3", "--set", "tensorboard=false"])
     check(not os.path.exists("off/events"), "tensorboard: false writes nothing")
     accepted([*TRAIN, "--out", "parts", "--steps", "7"])
-    killed = subprocess.Popen([STOKER, *TRAIN, "--out", "parts", "--resume", "--epochs", "100000", "--quiet"])
-    while metrics("parts")[-1]["step"] < 13 and killed.poll() is None:
-        time.sleep(0.01)
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
+    if can_kill():
+        # In the middle of a step's line, behind the first checkpoint of this part.
+        code = killed(12, "parts/metrics.jsonl", *TRAIN, "--out", "parts", "--resume", "--epochs", "4", "--quiet")
+        check(code == -signal.SIGKILL, f"killed in the middle: {code}")
+    else:
+        print("SKIP: kills, for want of the library that counts calls")
     accepted([*TRAIN, "--out", "parts", "--resume", "--epochs", "4"])
-    check(len(os.listdir("parts/events")) == 3, "each part of a run has its file")
+    check(len(os.listdir("parts/events")) == 2 + can_kill(), "each part of a run has its file")
     os.mkdir("full")
     refused([*TRAIN, "--set", "tensorboard.histogram=epoch"], 1, "did you mean 'histograms'?")
 

@@ -2,12 +2,10 @@
 import glob
 import os
 import shutil
-import signal
-import time
 
 from input_cases import cut, damage
 from machine_cases import WHOLE
-from place import expect, losses, wait_for
+from place import expect, losses
 
 CASES = []
 
@@ -20,20 +18,10 @@ def case(title, kept):
     return add
 
 
-def kill_when(place, ready, what, *args):
-    process = place.start("train", "r.yaml", "--out", "run", *args)
-    wait_for(ready, process, what)
-    process.send_signal(signal.SIGKILL)
-    return place.end(process)
-
-
 @case("`kill -9` before the first step", "the same command works again")
 def _(place):
-    process = place.start("train", "r.yaml", "--out", "run")
-    time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    place.end(process)
-    place.text = "(killed)"
+    place.killed(3, "run", "train", "r.yaml", "--out", "run")
+    expect(not os.path.exists(place.path("run/metrics.jsonl")), "it was killed behind its first step")
     said = place.text, place.code
     place.train("--resume", "--steps", "6").says(0)
     place.text, place.code = said
@@ -42,39 +30,33 @@ def _(place):
 
 @case("`kill -9` between two checkpoints", "the last checkpoint; its losses go on bit for bit")
 def _(place):
-    kill_when(place, lambda: len(place.checkpoints()) >= 1 and place.checkpoints()[-1] >= 6, "checkpoint 6")
-    place.text = "(killed)"
+    # Step 10; what was saved at step 6 is whole before step 9 is saved.
+    place.killed(10, "run/metrics.jsonl", "train", "r.yaml", "--out", "run")
     place.goes_on(WHOLE, 6)
 
 
 @case("`kill -9` while a checkpoint is written", "the one before; its losses go on bit for bit")
 def _(place):
-    run = place.path("run")
-
-    def writing():
-        return os.path.isdir(run) and place.checkpoints() and any(
-            n.startswith("step-") and not n[5:].isdigit() or n.startswith(".") for n in os.listdir(run))
-
-    kill_when(place, writing, "half checkpoint", "--set", "checkpoint.every=1 step")
-    place.text = "(killed)"
+    place.killed(35, "run/.saving", "train", "r.yaml", "--out", "run", "--set", "checkpoint.every=1 step")
+    expect(os.path.isdir(place.path("run/.saving")), "there is no half checkpoint")
     place.goes_on(WHOLE)
 
 
 @case("`kill -9` while the test at the end runs", "the last checkpoint; the test is done by --resume")
 def _(place):
-    kill_when(place, lambda: 30 in place.checkpoints(), "checkpoint 30", "--epochs", "3")
-    place.text, said = "(killed)", place.code
+    # The first call removes what an earlier run left, the second gives the result its name.
+    place.killed(2, "run/result", "train", "r.yaml", "--out", "run", "--epochs", "3")
+    expect(30 in place.checkpoints(), f"checkpoints {place.checkpoints()}, where step 30 was saved")
+    said = place.code
     place.train("--resume", "--epochs", "3").says(0)
+    expect(os.path.exists(place.path("run/result.json")), "the test has no result")
     place.text, place.code = "(killed)", said
 
 
 @case("`kill -9` while data are packed", "the folder that was packed; the same command works again")
 def _(place):
-    process = place.start("pack", "digits/train", "--out", "packed")
-    time.sleep(0.03)
-    process.send_signal(signal.SIGKILL)
-    place.end(process)
-    place.text, said = "(killed)", place.code
+    place.killed(9, "packed", "pack", "digits/train", "--out", "packed")
+    said = place.code
     place.run("pack", "digits/train", "--out", "packed")
     place.run("pack", "--verify", "packed").says(0)
     place.text, place.code = "(killed)", said
@@ -82,14 +64,11 @@ def _(place):
 
 @case("`kill -9` while digits are made", "the same command works again")
 def _(place):
-    process = place.start("get", "digits", "--out", "d", "--train", "3000", "--test", "20")
-    time.sleep(0.1)
-    process.send_signal(signal.SIGKILL)
-    place.end(process)
-    place.text, said = "(killed)", place.code
-    if not os.path.exists(place.path("d")):
-        place.run("get", "digits", "--out", "d", "--train", "100", "--test", "20").says(0)
-    left = [n for n in os.listdir(place.folder) if n.startswith("d.") or n.startswith(".d")]
+    place.killed(1500, ".stoker-tmp", "get", "digits", "--out", "d", "--train", "3000", "--test", "20")
+    said = place.code
+    expect(not os.path.exists(place.path("d")), "what is half made has its own name")
+    place.run("get", "digits", "--out", "d", "--train", "100", "--test", "20").says(0)
+    left = [n for n in os.listdir(place.folder) if n.startswith(("d.", ".d", ".stoker"))]
     expect(not left, f"leftovers of the killed run stay: {left}")
     place.text, place.code = "(killed)", said
 

@@ -81,8 +81,8 @@ def wait_for(ready, process, what):
 class Place:
     """A folder of its own for each case. `mine` are a user's files next to the run: nothing may touch them."""
 
-    def __init__(self, stoker, folder, digits):
-        self.stoker, self.folder = stoker, folder
+    def __init__(self, stoker, folder, digits, faults=None):
+        self.stoker, self.folder, self.faults = stoker, folder, faults
         os.makedirs(folder)
         os.chmod(folder, 0o755)
         shutil.copytree(digits, self.path("digits"))
@@ -121,6 +121,17 @@ class Place:
 
     def run(self, *args, **options):
         return self.end(self.start(*args, **options))
+
+    def killed(self, at, under, *args):
+        """Runs stoker until its call number `at` that changes a file whose path begins with `under`, in whose middle it
+        is killed: tests/faults/kills.h."""
+        if not self.faults:
+            raise Skip("there is no library that counts calls: --faults")
+        env = {**os.environ, "LD_PRELOAD": self.faults, "STK_KILL_UNDER": self.path(under), "STK_KILL_AT": str(at)}
+        self.run(*args, env=env)
+        expect(self.code == -signal.SIGKILL, f"it ended before its call number {at} that changes '{under}', with {self.code}")
+        self.text = "(killed)"
+        return self
 
     def train(self, *args, **options):
         return self.run("train", "r.yaml", "--out", "run", *args, **options)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """A user's tour: wrong and unlucky things, done on purpose. Each must end with the data safe and a line that helps.
 
-usage: tour.py STOKER WORK_FOLDER [--table FILE] [--only WORD] [--keep]
+usage: tour.py STOKER WORK_FOLDER [--faults LIBRARY] [--table FILE] [--only WORD] [--keep]
+
+Without the library of tests/faults nothing is killed.
 """
 import argparse
 import os
@@ -37,10 +39,10 @@ def shown(text, folder):
     return text if len(text) <= 160 else text[:157] + "..."
 
 
-def play(stoker, work, digits, i_case, case, keep):
+def play(args, work, digits, i_case, case):
     """Returns (verdict, exit code, line, why)."""
     title, _, function = case
-    place = Place(stoker, os.path.join(work, f"case-{i_case}"), digits)
+    place = Place(os.path.abspath(args.stoker), os.path.join(work, f"case-{i_case}"), digits, args.faults)
     try:
         function(place)
         place.check_mine()
@@ -50,7 +52,7 @@ def play(stoker, work, digits, i_case, case, keep):
     except Failed as failure:
         verdict, why = "FAILED", str(failure)
     line = shown(place.line(), place.folder)
-    if not keep and verdict != "FAILED":
+    if not args.keep and verdict != "FAILED":
         shutil.rmtree(place.folder)
     return verdict, place.code, line, why
 
@@ -71,6 +73,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("stoker")
     parser.add_argument("work")
+    parser.add_argument("--faults", type=os.path.abspath)
     parser.add_argument("--table")
     parser.add_argument("--only", default="")
     parser.add_argument("--keep", action="store_true")
@@ -81,7 +84,7 @@ def main():
     cases = [c for c in input_cases.CASES + machine_cases.CASES + kill_cases.CASES if args.only in c[0]]
     rows, n_failed = [], 0
     for i_case, case in enumerate(cases, 1):
-        verdict, code, line, why = play(stoker, work, digits, i_case, case, args.keep)
+        verdict, code, line, why = play(args, work, digits, i_case, case)
         n_failed += verdict == "FAILED"
         word = "SKIP" if verdict == "skipped" else verdict
         print(f"{word} {case[0]}: {why or line}", flush=True)

@@ -71,7 +71,9 @@ static void of_loading_and_training(void **state)
     stk_trainer_config trainer = stk_trainer_config_default();
     assert_true(trainer.loss_scale.kind == STK_LOSS_SCALE_AUTO && trainer.schedule.kind == STK_SCHEDULE_CONSTANT);
     assert_true(trainer.lookahead.every == 0 && trainer.lookahead.alpha == 0.5);
+    assert_true(trainer.whiten.n_samples == 5000 && trainer.whiten.eps == 5e-4);
     trainer.lookahead = (stk_lookahead){0};
+    trainer.whiten = (stk_whiten){.layer = trainer.whiten.layer};
     trainer.loss_scale = (stk_loss_scale){0};
     IS_ALL_ZERO(trainer);
     stk_loss_scale scale = stk_loss_scale_default();

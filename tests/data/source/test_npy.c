@@ -246,6 +246,19 @@ static void a_large_file_cut_short_in_use(void **state)
     source->class->close(source);
 }
 
+static void a_data_set_of_arrays(void **state)
+{
+    (void)state;
+    const char *x = write_file("x.npy", golden_x_v1, sizeof(golden_x_v1));
+    stk_dataset *dataset = stk_dataset_npy(&(stk_npy_field){"image", x}, 1);
+    assert_int_equal(stk_dataset_status(dataset), STK_OK);
+    assert_int_equal(stk_dataset_count(dataset), 4);
+    stk_dataset_free(dataset);
+    dataset = stk_dataset_npy(&(stk_npy_field){"image", in_folder("absent.npy")}, 1);
+    assert_int_equal(stk_dataset_status(dataset), STK_NOT_FOUND);
+    stk_dataset_free(dataset);
+}
+
 static int tear_down(void **state)
 {
     free_scratch(scratch);
@@ -265,6 +278,7 @@ int main(void)
         cmocka_unit_test(damaged_archives),
         cmocka_unit_test(arrays_must_go_together),
         cmocka_unit_test(a_large_file_cut_short_in_use),
+        cmocka_unit_test(a_data_set_of_arrays),
     };
     return cmocka_run_group_tests(tests, make_test_folder, tear_down);
 }

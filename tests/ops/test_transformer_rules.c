@@ -85,6 +85,10 @@ static void errors_name_the_shapes(void **state)
     a = open_heads(2, STK_ANY, 7);
     stk_attention_raw(a.q, a.k, a.v, a.none, a.none, a.none, (stk_attention){0});
     expect_error(a.graph, "may leave only the batch open");
+    a.graph = stk_graph_new();
+    stk_value flat = stk_graph_input(a.graph, "q", STK_F32, STK_SHAPE(2, 5, 2, 0)), none = stk_value_none(a.graph);
+    stk_attention_raw(flat, flat, flat, none, none, none, (stk_attention){.scale = 1});
+    expect_error(a.graph, "q [2,5,2,0] has heads of no size");
     stk_graph *graph = stk_graph_new();
     stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 3));
     stk_value labels = stk_graph_input(graph, "labels", STK_I32, STK_SHAPE(4));

@@ -298,6 +298,19 @@ static void a_pipeline_gets_its_share(void **state)
     stk_trainer_free(trainer);
 }
 
+/* Without a limit on all. */
+static void data_have_a_limit_of_their_own(void **state)
+{
+    (void)state;
+    seen s;
+    stk_trainer_config config = stk_trainer_config_default();
+    with_norm = with_text = false;
+    config.data_memory_bytes = 1000;
+    assert_int_equal(train(config, &s), STK_NO_MEMORY);
+    config.data_memory_bytes = (size_t)64 << 20;
+    assert_int_equal(train(config, &s), STK_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +318,7 @@ int main(void)
         cmocka_unit_test(search_divides_the_batch),
         cmocka_unit_test(what_ran_is_told),
         cmocka_unit_test(a_pipeline_gets_its_share),
+        cmocka_unit_test(data_have_a_limit_of_their_own),
         cmocka_unit_test(micro_batches_and_recompute_go_together),
         cmocka_unit_test(batch_norm_is_divided_only_when_told),
         cmocka_unit_test(limits_are_met_with_the_same_bits),

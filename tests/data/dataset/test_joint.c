@@ -203,8 +203,14 @@ static void folders_are_paired_by_name(void **state)
         assert_int_equal(mask[i * MASK_HEIGHT * MASK_WIDTH], image[i * MASK_HEIGHT * MASK_WIDTH] + 10);
     stk_loader_close(loader);
     stk_dataset_free(dataset);
+    char text[512], last[128];
+    /* The last by name, without a partner behind it. */
+    write_grey("photos/y.png", 3);
+    snprintf(last, sizeof(last), "%s/photos/y.png", folder);
+    snprintf(text, sizeof(text), "'%s' has no partner in '%s/masks'", last, folder);
+    refuse(open_pairs(), text);
+    assert_int_equal(unlink(last), 0);
     write_grey("photos/3.png", 3);
-    char text[256];
     snprintf(text, sizeof(text), "'%s/photos/3.png' has no partner in '%s/masks'", folder, folder);
     refuse(open_pairs(), text);
     write_grey("masks/3.jpg", 3);

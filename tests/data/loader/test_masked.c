@@ -150,6 +150,9 @@ static void what_does_not_fit_is_refused(void **state)
     stk_dataset *dataset = make(0.15, true, 2);
     stk_dataset_apply_to(dataset, "targets", stk_one_hot(4));
     check_refused(dataset, "'one_hot'");
+    dataset = make(0.15, true, 2);
+    stk_dataset_apply_to(dataset, "tokens", stk_cast(STK_F32));
+    check_refused(dataset, "'masked' needs 'tokens' i32 [length], all of one length, not f32[24]");
 }
 
 int main(void)

@@ -44,7 +44,12 @@ def without_keys():
     refused(train("s3://bucket/none", "told"), 1, "'s3://bucket/none' has no folder of JPEG", lines=None)
     refused(train("s3://", "told"), 1, "'s3:", "names a bucket and no object", lines=None)
     shutil.copytree("digits/train", "public/bucket/digits+x")
+    os.mkdir("public/bucket/texts")
+    for name in "a.txt", "b.txt":
+        with open(f"public/bucket/texts/{name}", "w") as f:
+            f.write("no image")
     folders_and_patterns("s3://bucket")
+    refused(files("s3://bucket/texts", "told"), 1, "folder 's3://bucket/texts' holds no JPEG or PNG file", lines=None)
     server.close()
 
 

@@ -227,6 +227,14 @@ static void limits_and_errors(void **state)
     expect_ok(stk_engine_open("cpu", NULL, 0, &engine));
     assert_int_equal(stk_engine_compile(engine, make_graph(stk_sgd(.lr = 0.1), 0), &options, &program), STK_NO_MEMORY);
     assert_non_null(strstr(stk_error_text(), "largest buffers"));
+    /* 65,536 numbers are 0.25 MiB to the byte, which is rounded to what is even. */
+    stk_graph *graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(1, 256));
+    stk_value weight =
+        stk_graph_variable(graph, "weight", STK_F32, STK_SHAPE(256, 256), (stk_init){STK_INIT_CONSTANT, 0.5}, true);
+    stk_graph_output(graph, "y", stk_matmul(x, weight, false, false));
+    assert_int_equal(stk_engine_compile(engine, graph, &options, &program), STK_NO_MEMORY);
+    assert_non_null(strstr(stk_error_text(), "(0.2 for parameters and optimiser state, 0.0 for activations"));
     expect_ok(stk_engine_compile(engine, make_graph(stk_sgd(.lr = 0.1), 0), NULL, &program));
     assert_int_equal(stk_program_run(program), STK_INVALID); /* inputs are not bound */
     assert_non_null(strstr(stk_error_text(), "'image'"));

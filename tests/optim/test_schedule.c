@@ -89,6 +89,7 @@ static void triangle(void **state)
     CHECK_NEAR(stk_schedule_rate(&schedule, 2, 0, 40, 10), 2);
     schedule.peak = 1;
     CHECK_NEAR(stk_schedule_rate(&schedule, 2, 39, 40, 10), 2 * (0.2 + 0.8 * 39 / 40));
+    CHECK_NEAR(stk_schedule_rate(&schedule, 2, 40, 40, 10), 2 * 0.07);
 }
 
 static void defaults(void **state)

@@ -125,6 +125,23 @@ static void constants_are_made_where_they_are_read(void **state)
     stk_graph_free(graph);
 }
 
+/* Which pass made it, and whether that said where it is, does not count. */
+static void what_has_inputs_is_computed_where_they_lie(void **state)
+{
+    (void)state;
+    stk_pass_options options = {.n_devices = 2};
+    stk_graph *graph = stk_graph_new();
+    stk_value there = stk_copy_to(stk_graph_input(graph, "x", STK_F32, STK_SHAPE(8, 8)), 1);
+    stk_value y = stk_matmul(there, there, false, false);
+    graph->value[y.id].device = 0;
+    stk_graph_output(graph, "y", y);
+    expect_ok(pass_settle(graph, &options));
+    expect_connected(graph);
+    assert_int_equal(count(graph, STK_OP_matmul, 1), 1);
+    assert_int_equal(count(graph, STK_OP_copy_to, -1), 2);
+    stk_graph_free(graph);
+}
+
 static void sums_become_copies_where_memory_is_apart(void **state)
 {
     (void)state;
@@ -164,6 +181,7 @@ int main(void)
         cmocka_unit_test(layers_go_where_they_are_told),
         cmocka_unit_test(without_marks_all_is_on_the_first),
         cmocka_unit_test(constants_are_made_where_they_are_read),
+        cmocka_unit_test(what_has_inputs_is_computed_where_they_lie),
         cmocka_unit_test(sums_become_copies_where_memory_is_apart),
         cmocka_unit_test(wrong_marks_are_named),
     };

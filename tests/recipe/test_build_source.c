@@ -65,6 +65,8 @@ static void every_kind_of_source(void **state)
     expect("{npy: x.npy}", 4, "f32[3,2]", "");
     expect("{npy: {image: x.npy, label: y.npy}}", 4, "f32[3,2]", "i32[]");
     expect("{npy: {image: 'xy.npz:x', label: 'xy.npz:y'}}", 4, "f32[3,2]", "i32[]");
+    expect("{volumes: {fields: {image: x.npy, label: {files: x.npy, dtype: f32}}, window: [2, 3, 1], windows: grid}}",
+           4, "f32[2,3,1,1]", "f32[2,3,1,1]");
     expect("{tfrecord: {files: a.tfrecord, parse_example: {image: {shape: [3, 2], dtype: u8}, label: i64}}}", 5,
            "u8[3,2]", "i32[]");
     expect("{tfrecord: {files: ['[ab].tfrecord', a.tfrecord], parse_example: {image: {dtype: f32, shape: [3], key: "

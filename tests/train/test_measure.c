@@ -183,9 +183,39 @@ static void shares_are_known_by_the_target(void **state)
     }
 }
 
+/* A table of counts is neither better nor worse than another. */
+static void what_has_no_number_judges_nothing(void **state)
+{
+    (void)state;
+    enum { N = 8, CLASSES = 3 };
+    static float x[N][2];
+    static int32_t y[N];
+    const stk_array_field fields[] = {{"x", STK_F32, STK_SHAPE(2), x}, {"label", STK_I32, {0}, y}};
+    const stk_measure measures[] = {{.kind = STK_MEASURE_CONFUSION}, {.kind = STK_MEASURE_F1}};
+    stk_dataset *data = stk_dataset_arrays(N, fields, 2);
+    stk_dataset_batch(data, N, true);
+    stk_model *model = stk_model_new("classes");
+    stk_value logits = stk_dense(stk_model_input_named(model, "x", STK_F32, STK_SHAPE(2)), CLASSES);
+    stk_value target = stk_model_label(model);
+    stk_model_loss(model, stk_cross_entropy(logits, target));
+    stk_model_output(model, logits);
+    stk_model_target(model, target, false, 0);
+    stk_trainer *trainer = stk_trainer_new(model, data, stk_sgd(.lr = 0.1));
+    stk_trainer_config config = stk_trainer_config_default();
+    config.n_threads = 1;
+    config.measures = measures;
+    config.n_measures = 2;
+    config.best_metric = "confusion";
+    stk_trainer_configure(trainer, &config);
+    assert_int_equal(stk_trainer_run(trainer, 1), STK_INVALID);
+    assert_non_null(strstr(stk_error_text(), "no 'confusion' is measured, only loss, accuracy, f1"));
+    stk_trainer_free(trainer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(recorded), cmocka_unit_test(errors),
-                                       cmocka_unit_test(shares_are_known_by_the_target)};
+                                       cmocka_unit_test(shares_are_known_by_the_target),
+                                       cmocka_unit_test(what_has_no_number_judges_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -258,6 +258,7 @@ static stk_dataset *make_dataset(void)
 }
 
 typedef struct progress {
+    double decay; /* of the mean of the weights; 0: none */
     double loss[64];
     int64_t n;
 } progress;
@@ -284,6 +285,7 @@ static stk_trainer *make_trainer(const char *device, const stk_dataset *valid, p
     config.device = device;
     config.n_threads = 2;
     config.valid = valid;
+    config.average.decay = p->decay;
     config.on_event = note_step;
     config.event_user = p;
     stk_trainer_configure(trainer, &config);
@@ -305,10 +307,9 @@ static void train_on(const char *device, progress *p, stk_metrics *metrics, floa
     stk_dataset_free(valid);
 }
 
-static void training_has_the_same_bits(void **state)
+static void train_on_both(double decay)
 {
-    (void)state;
-    progress here = {.n = 0}, there = {.n = 0};
+    progress here = {.decay = decay}, there = {.decay = decay};
     stk_metrics metrics_here, metrics_there;
     float prediction_here[N_CLASSES], prediction_there[N_CLASSES];
     train_on("reference", &here, &metrics_here, prediction_here);
@@ -319,6 +320,13 @@ static void training_has_the_same_bits(void **state)
     assert_true(here.loss[here.n - 1] < here.loss[0]);
     assert_memory_equal(&metrics_here, &metrics_there, sizeof(metrics_here));
     assert_memory_equal(prediction_here, prediction_there, sizeof(prediction_here));
+}
+
+static void training_has_the_same_bits(void **state)
+{
+    (void)state;
+    train_on_both(0);
+    train_on_both(0.9);
 }
 
 /* The kernel that finds the label runs long after the call that enqueued it. */

@@ -28,8 +28,8 @@ static stk_graph *make_graph(const stk_optim_options *options)
     stk_value s = stk_graph_variable(graph, "s", STK_F32, STK_SHAPE(N), (stk_init){STK_INIT_CONSTANT, 1}, false);
     stk_value grad = stk_graph_input(graph, "grad", STK_F32, STK_SHAPE(N));
     stk_value loss = stk_reduce_sum(stk_mul(w, grad), 0);
+    stk_graph_update(graph, s, stk_add(stk_scale_by(s, 0.5), grad)); /* the first root, as a network's own may be */
     stk_graph_output(graph, "loss", loss);
-    stk_graph_update(graph, s, stk_add(stk_scale_by(s, 0.5), grad));
     expect_ok(stk_optim_build(graph, loss, options));
     expect_ok(stk_graph_verify(graph));
     return graph;

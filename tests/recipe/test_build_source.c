@@ -8,7 +8,9 @@
 
 #include <zlib.h>
 
+#include "data/common/side_file.h"
 #include "data/source/files.h"
+#include "data/source/source_list.h"
 #include "golden/npy_golden.h"
 #include "golden/tar_golden.h"
 #include "golden/tfrecord_golden.h"
@@ -111,6 +113,20 @@ static void refuse(const char *source, const char *text)
     stk_recipe_free(recipe);
 }
 
+/* A pattern that names nothing but what lies next to data names no file, and no vocabulary. */
+static void no_file_has_no_vocabulary(void **state)
+{
+    (void)state;
+    int64_t n = 0;
+    write_file("alone" STK_INDEX_SUFFIX, "", 0);
+    stk_recipe *recipe = read_recipe("{tokens: {files: 'alone*', length: 2}}");
+    if (!recipe) fail_msg("%s", stk_error_text());
+    const stk_yaml_node *node = recipe->part[STK_PART_TRAIN].source;
+    assert_int_equal(stk_source_kind_find("tokens")->vocabulary(node, &n), STK_OK);
+    assert_int_equal(n, 0);
+    stk_recipe_free(recipe);
+}
+
 static void several_data_sets(void **state)
 {
     (void)state;
@@ -184,9 +200,8 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_source),
-        cmocka_unit_test(sources_of_encoded_images),
-        cmocka_unit_test(several_data_sets),
+        cmocka_unit_test(every_kind_of_source),      cmocka_unit_test(sources_of_encoded_images),
+        cmocka_unit_test(no_file_has_no_vocabulary), cmocka_unit_test(several_data_sets),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, set_up, remove_test_folder);

@@ -27,6 +27,8 @@ static void a_limit_holds(void **state)
     assert_int_equal(stk_memory_charge(memory, 600), STK_OK);
     assert_int_equal(stk_memory_charge(memory, 401), STK_NO_MEMORY);
     assert_int_equal(stk_memory_charge(memory, SIZE_MAX), STK_NO_MEMORY);
+    assert_non_null(strstr(stk_error_text(), "memory limit of 1000 B, of which 600 B are in use: raise the limit "
+                                             "(sizes have units, as in 100MiB)"));
     assert_int_equal(stk_memory_charge(memory, 400), STK_OK);
     assert_int_equal(stk_memory_left(memory), 0);
     stk_memory_release(memory, 1000);
@@ -34,6 +36,11 @@ static void a_limit_holds(void **state)
     assert_int_equal(stats_of(memory).peak_bytes, 1000);
     /* A limit that somebody gave does not grow by what was there before. */
     assert_int_equal(stk_memory_charge_held(memory, 1001), STK_NO_MEMORY);
+    stk_memory_free(memory);
+    /* Nobody means bytes who has said a million of them. */
+    assert_int_equal(stk_memory_new((size_t)1 << 20, &memory), STK_OK);
+    assert_int_equal(stk_memory_charge(memory, SIZE_MAX), STK_NO_MEMORY);
+    assert_null(strstr(stk_error_text(), "units"));
     stk_memory_free(memory);
     assert_int_equal(stk_memory_new(0, &memory), STK_OK);
     size_t limit = stats_of(memory).limit_bytes;

@@ -221,12 +221,28 @@ static void bad_stages(void **state)
     stk_tokenizer_free(bytes);
 }
 
+/* The kernel's own files say that they are a page long, and end before. */
+static void what_ends_before_its_size_is_not_kept(void **state)
+{
+    (void)state;
+    const char *path = "/sys/kernel/mm/transparent_hugepage/enabled";
+    stk_source *source;
+    if (access(path, R_OK)) skip(); /* a kernel without */
+    stk_status status = stk_source_open_text(&path, 1, &(stk_text_config){.whole = true, .in_memory = true}, &source);
+    assert_int_equal(status, STK_CORRUPT);
+    if (!strstr(stk_error_text(), path)) fail_msg("%s", stk_error_text());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_files),       cmocka_unit_test(whole_files_with_labels),
-        cmocka_unit_test(indexes_and_gzip),     cmocka_unit_test(bad_arguments),
-        cmocka_unit_test(tokens_of_one_length), cmocka_unit_test(tokens_of_any_length),
+        cmocka_unit_test(what_ends_before_its_size_is_not_kept),
+        cmocka_unit_test(lines_of_files),
+        cmocka_unit_test(whole_files_with_labels),
+        cmocka_unit_test(indexes_and_gzip),
+        cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(tokens_of_one_length),
+        cmocka_unit_test(tokens_of_any_length),
         cmocka_unit_test(bad_stages),
     };
     int n_failed = cmocka_run_group_tests(tests, make_test_folder, remove_test_folder);

@@ -175,6 +175,11 @@ static void small_types_convert(void **state)
     assert_int_equal(stk_safetensors_convert("t", "F32", STK_SHAPE(1), reals, STK_I32, NULL, whole), STK_OK);
     assert_int_equal(whole[0], 3);
     assert_int_equal(stk_safetensors_convert("t", "F32", STK_SHAPE(2), reals, STK_I32, NULL, whole), STK_UNSUPPORTED);
+    /* An order of two axes; what lies behind it is none of it. */
+    static const int32_t twice[] = {0, 0, 1};
+    const float four[4] = {0};
+    assert_int_equal(stk_safetensors_convert("t", "F32", STK_SHAPE(2, 2), four, STK_F32, twice, x), STK_INVALID);
+    assert_string_equal(stk_error_text(), "tensor 't' has 2 axes, and the new order is no order of them");
 }
 
 /* Before, they were mapped: the process ended. */

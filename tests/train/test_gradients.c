@@ -88,6 +88,11 @@ static int train(const stk_trainer_config *config)
     stk_trainer_set_hooks(trainer, &hooks);
     if (stk_trainer_run(trainer, 1) != STK_OK) fail_msg("%s", stk_error_text());
     assert_int_equal(s.n_steps, N_SAMPLES / BATCH);
+    if (config && config->loss_scale.kind == STK_LOSS_SCALE_FIXED) {
+        stk_train_result result;
+        stk_trainer_get_result(trainer, &result);
+        assert_true(result.loss_scale == config->loss_scale.initial);
+    }
     stk_trainer_free(trainer);
     return s.n_gradients;
 }

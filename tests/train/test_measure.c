@@ -157,7 +157,9 @@ static void shares_are_known_by_the_target(void **state)
     enum { N = 8, CLASSES = 3 };
     static float x[N][2], y[N][CLASSES];
     const stk_array_field fields[] = {{"x", STK_F32, STK_SHAPE(2), x}, {"shares", STK_F32, STK_SHAPE(CLASSES), y}};
-    const stk_measure f1 = {.kind = STK_MEASURE_F1};
+    stk_measure most[STK_MOST_MEASURES];
+    for (int i = 0; i < STK_MOST_MEASURES; i++)
+        most[i] = (stk_measure){.kind = STK_MEASURE_F1};
     for (int i = 0; i < N; i++)
         y[i][i % CLASSES] = 1;
     for (int first = 0; first < 2; first++) {
@@ -174,8 +176,8 @@ static void shares_are_known_by_the_target(void **state)
         stk_trainer *trainer = stk_trainer_new(model, data, stk_sgd(.lr = 0.1));
         stk_trainer_config config = stk_trainer_config_default();
         config.n_threads = 1;
-        config.measures = &f1;
-        config.n_measures = 1;
+        config.measures = most;
+        config.n_measures = first ? STK_MOST_MEASURES : 1;
         stk_trainer_configure(trainer, &config);
         if (stk_trainer_run(trainer, 1) != STK_OK) fail_msg("%s", stk_error_text());
         assert_true(trainer->measures.are_classes);

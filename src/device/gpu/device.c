@@ -56,7 +56,7 @@ stk_status gpu_open(const gpu_driver *driver, const stk_device_class *class, con
     device->driver = driver;
     STK_TRY(driver->open(config->number, &device->chip, &device->context));
     device->base.is_gpu = device->chip.is_gpu;
-    STK_TRY(driver->alloc(device->context, GPU_FAULT_WORDS * sizeof(int32_t), true, &device->fault));
+    STK_TRY(driver->alloc(device->context, GPU_FAULT_WORDS * sizeof(int32_t), &device->fault));
     STK_TRY(driver->alloc_host(device->context, GPU_FAULT_WORDS * sizeof(int32_t), &host));
     device->fault_host = memset(host, 0, GPU_FAULT_WORDS * sizeof(int32_t));
     set_caps(device);
@@ -72,15 +72,21 @@ done:
 stk_status gpu_alloc(stk_device *base, size_t bytes, stk_memory_kind kind, void **out)
 {
     gpu_device *device = (gpu_device *)base;
-    char name[STK_COUNT_TEXT];
+    char text[STK_COUNT_TEXT];
     size_t wanted = bytes ? bytes : 1;
-    stk_status status = device->driver->alloc(device->context, wanted, kind == STK_MEMORY_ZEROED, out);
+    (void)kind; /* All of it comes zeroed. */
+    stk_status status = device->driver->alloc(device->context, wanted, out);
     if (status == STK_OK) device->used_bytes += wanted;
-    if (status == STK_NO_MEMORY && bytes > device->chip.most_alloc_bytes)
+    if (status != STK_NO_MEMORY) return status;
+    stk_count_text((int64_t)bytes, text);
+    if (bytes > device->chip.most_alloc_bytes)
         return stk_fail(STK_NO_MEMORY,
-                        "%s bytes in one piece: '%s' gives out at most %zu MiB; a smaller memory limit helps",
-                        stk_count_text((int64_t)bytes, name), device->chip.name, device->chip.most_alloc_bytes >> 20);
-    return status;
+                        "%s bytes in one piece: '%s' gives out %zu MiB at most; a smaller memory limit helps", text,
+                        device->chip.name, device->chip.most_alloc_bytes >> 20);
+    return stk_fail_prefix(status,
+                           "%s bytes of '%s', of which this process has %zu MiB (others may use the rest; a "
+                           "smaller memory limit helps): ",
+                           text, device->chip.name, device->used_bytes >> 20);
 }
 
 void gpu_free(stk_device *base, void *p, size_t bytes)

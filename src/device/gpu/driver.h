@@ -64,7 +64,8 @@ typedef struct gpu_driver {
     stk_status (*open)(int number, gpu_chip *chip, gpu_context **out);
     void (*close)(gpu_context *context); /* accepts NULL */
 
-    stk_status (*alloc)(gpu_context *context, size_t bytes, bool zeroed, void **out); /* 64-byte aligned; waits */
+    /* 64-byte aligned, zeroed, and really there: what is missing is missed here. Waits. */
+    stk_status (*alloc)(gpu_context *context, size_t bytes, void **out);
     void (*free)(gpu_context *context, void *p);
     stk_status (*alloc_host)(gpu_context *context, size_t bytes, void **out);
     void (*free_host)(gpu_context *context, void *p);
@@ -92,7 +93,7 @@ typedef struct gpu_driver {
     stk_status (*capture)(gpu_context *context, const gpu_bound_launch *launches, int n, stk_capture **out);
     void (*release)(stk_capture *capture);
     stk_status (*launch)(stk_queue *queue, const stk_capture *capture);
-    int64_t (*took_ns)(const stk_capture *capture); /* as stk_queue_class has it */
+    int64_t (*took_ns)(const stk_capture *capture); /* as stk_queue_class has it; optional */
     int (*count_calls)(const stk_capture *capture); /* of the interface, that one launch makes */
 } gpu_driver;
 

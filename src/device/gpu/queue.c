@@ -174,7 +174,8 @@ static stk_status launch(stk_queue *queue, const stk_capture *capture, int *i_fa
 
 static int64_t took_ns(const stk_capture *capture)
 {
-    return ((const gpu_capture *)capture)->driver->took_ns(capture);
+    const gpu_driver *driver = ((const gpu_capture *)capture)->driver;
+    return driver->took_ns ? driver->took_ns(capture) : -1;
 }
 
 const stk_queue_class gpu_queues = {

@@ -70,9 +70,8 @@ static void close_chip(gpu_context *context)
     free(context);
 }
 
-static stk_status alloc(gpu_context *context, size_t bytes, bool zeroed, void **out)
+static stk_status alloc(gpu_context *context, size_t bytes, void **out)
 {
-    (void)zeroed;
     *out = (void *)context->next;
     context->next += (bytes + 255) / 256 * 256;
     return STK_OK;

@@ -7,7 +7,7 @@
 
 enum { APART = 4096 }; /* between blocks, so that an address behind the end of one is nobody's */
 
-stk_status opencl_alloc(gpu_context *context, size_t bytes, bool zeroed, void **out)
+stk_status opencl_alloc(gpu_context *context, size_t bytes, void **out)
 {
     const uint32_t zero = 0;
     cl_int code;
@@ -18,11 +18,9 @@ stk_status opencl_alloc(gpu_context *context, size_t bytes, bool zeroed, void **
     context->block = grown;
     cl_mem memory = cl.clCreateBuffer(context->context, CL_MEM_READ_WRITE, rounded, NULL, &code);
     if (code != CL_SUCCESS) return opencl_check(code, "clCreateBuffer");
-    /* Memory may come when it is first written: it is, here, so that what is missing is missed now. */
-    if (zeroed) {
-        code = cl.clEnqueueFillBuffer(context->queue, memory, &zero, sizeof(zero), 0, rounded, 0, NULL, NULL);
-        if (code == CL_SUCCESS) code = cl.clFinish(context->queue);
-    }
+    /* Drivers take memory when it is first written: it is, here, so that what is missing is missed now. */
+    code = cl.clEnqueueFillBuffer(context->queue, memory, &zero, sizeof(zero), 0, rounded, 0, NULL, NULL);
+    if (code == CL_SUCCESS) code = cl.clFinish(context->queue);
     if (code != CL_SUCCESS) {
         cl.clReleaseMemObject(memory);
         return opencl_check(code, "clEnqueueFillBuffer");

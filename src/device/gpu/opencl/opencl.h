@@ -65,7 +65,7 @@ int opencl_best_gpu(void); /* GPUs have the first numbers; -1: there is none */
 stk_status opencl_open(int number, gpu_chip *chip, gpu_context **out);
 void opencl_close(gpu_context *context);
 /* book.c */
-stk_status opencl_alloc(gpu_context *context, size_t bytes, bool zeroed, void **out);
+stk_status opencl_alloc(gpu_context *context, size_t bytes, void **out);
 void opencl_free(gpu_context *context, void *p);
 stk_status opencl_alloc_host(gpu_context *context, size_t bytes, void **out);
 void opencl_free_host(gpu_context *context, void *p);

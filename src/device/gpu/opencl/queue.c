@@ -226,8 +226,8 @@ static stk_status launch(stk_queue *base, const stk_capture *from)
     if (capture->buffer) {
         if (capture->done[0]) cl.clReleaseEvent(capture->done[0]);
         capture->done[0] = NULL;
-        return opencl_check(queue->context->buffers.clEnqueueCommandBufferKHR(1, &queue->queue, capture->buffer, 0, NULL,
-                                                                              capture->done),
+        return opencl_check(queue->context->buffers.clEnqueueCommandBufferKHR(1, &queue->queue, capture->buffer, 0,
+                                                                              NULL, capture->done),
                             "clEnqueueCommandBufferKHR");
     }
     for (int i = 0; i < capture->n_launches; i++) {
@@ -252,7 +252,8 @@ static int64_t took_ns(const stk_capture *from)
     }
     if (!first || !last ||
         cl.clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof(begin), &begin, NULL) != CL_SUCCESS ||
-        cl.clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof(end), &end, NULL) != CL_SUCCESS || end < begin)
+        cl.clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof(end), &end, NULL) != CL_SUCCESS ||
+        end < begin)
         return -1;
     return (int64_t)(end - begin);
 }

@@ -98,6 +98,7 @@ static const op_case cases[] = {
     WRITE("one row", 4, ROUGH(FILL_UNIFORM, -1, 1, 3, 9, 2, 5), ROUGH(FILL_UNIFORM, -1, 1, 3, 1, 2, 5)),
     WRITE("rows", 2, ROUGH(FILL_UNIFORM, -1, 1, 3, 9), ROUGH(FILL_UNIFORM, -1, 1, 3, 4)),
     WRITE("all rows", 0, ROUGH(FILL_SPECIAL, -1, 1, 2, 4, 3), ROUGH(FILL_SPECIAL, -1, 1, 2, 4, 3)),
+    WRITE("wide rows", 5, ROUGH(FILL_UNIFORM, -1, 1, 3, 9, 8, 8), ROUGH(FILL_UNIFORM, -1, 1, 3, 2, 8, 8)),
     WRITE("no rows", 3, ROUGH(FILL_UNIFORM, -1, 1, 2, 3, 3), ROUGH(FILL_UNIFORM, -1, 1, 2, 0, 3)),
     WRITE("nothing", 0, ROUGH(FILL_UNIFORM, -1, 1, 0, 3, 3), ROUGH(FILL_UNIFORM, -1, 1, 0, 1, 3)),
 

@@ -342,6 +342,7 @@ static const op_case cases[] = {
         REAL(-1, 1, 67)),
     SGD("special", SET(.momentum = 0.9), ROUGH(FILL_UNIFORM, -1, 1, 67), ROUGH(FILL_UNIFORM, -1, 1, 67),
         ROUGH(FILL_RARE, -1, 1, 67)),
+    SGD("many", SET(.momentum = 0.9, .weight_decay = 0.1), REAL(-1, 1, 1031), REAL(-1, 1, 1031), REAL(-1, 1, 1031)),
     SGD("nothing", SET(.momentum = 0.9), REAL(-1, 1, 0), REAL(-1, 1, 0), REAL(-1, 1, 0)),
 
     ADAM("first step", SET(.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8), 0, 67),
@@ -353,6 +354,8 @@ static const op_case cases[] = {
          INPUTS(ROUGH(FILL_UNIFORM, -1, 1, 67), ROUGH(FILL_UNIFORM, -0.1, 0.1, 67), ROUGH(FILL_UNIFORM, 0, 0.1, 67),
                 ROUGH(FILL_SPECIAL, -1, 1, 67), SCALAR_STAT(0.01), SCALAR_I64(3)),
          .loosen = 20, .mains = WIDE),
+    ADAM("many", SET(.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .like_keras = 1), 3, 1031),
+    ADAM("no memory of gradients", SET(.beta1 = 0, .beta2 = 0.9, .eps = 1e-8), 3, 67),
     ADAM("nothing", SET(.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-7), 3, 0),
 };
 

@@ -122,6 +122,9 @@ static const op_case cases[] = {
     ARGMAX("last special", 1, 1, ROUGH(FILL_SPECIAL, -1, 1, 9, 33)),
     ARGMAX("no rows", 1, 0, DISTINCT(-1, 1, 0, 7)),
     ARGMAX("many", 1, 0, ROUGH(FILL_UNIFORM, -1, 1, 65, 1001)),
+    ARGMAX("last of many ties", 1, 1, ROUGH(FILL_STEPS, 0, 3, 3, 300, 5)),
+    ARGMAX("many lines", 1, 0, ROUGH(FILL_SPECIAL, -1, 1, 7, 70, 41)),
+    ARGMAX("many integers", 1, 1, TYPED(STK_I64, FILL_STEPS, -500, 500, 3, 400)),
     ARGMAX("integers", 0, 0, TYPED(STK_I64, FILL_STEPS, -5, 5, 9, 3)),
 
     CUMSUM("rows", 1, 0, 0, REAL(-1, 1, 5, 7)),
@@ -130,6 +133,11 @@ static const op_case cases[] = {
     CUMSUM("exclusive from the end", 1, 1, 1, REAL(-1, 1, 2, 5, 3)),
     CUMSUM("nothing", 1, 0, 0, REAL(-1, 1, 3, 0)),
     CUMSUM("special", 1, 0, 0, ROUGH(FILL_SPECIAL, -1, 1, 3, 9)),
+    CUMSUM("long rows", 1, 0, 0, ROUGH(FILL_UNIFORM, 0, 1, 3, 700)),
+    CUMSUM("long, exclusive from the end", 1, 1, 1, ROUGH(FILL_UNIFORM, 0, 1, 2, 300, 3)),
+    CUMSUM("long, exclusive, special", 0, 1, 0, ROUGH(FILL_SPECIAL, -1, 1, 80, 3)),
+    CUMSUM("many integers", 1, 0, 0, TYPED(STK_I64, FILL_STEPS, -500, 500, 2, 513)),
+    CUMSUM("bytes that wrap", 1, 0, 1, TYPED(STK_U8, FILL_STEPS, 0, 200, 2, 257)),
     CUMSUM("integers", 0, 0, 0, TYPED(STK_I32, FILL_STEPS, -5, 5, 9, 3)),
 
     CASE("any dtype", copy_to, ATTRS(0), INPUTS(ROUGH(FILL_STEPS, 0, 2, 4, 9)), .mains = ALL_DTYPES),

@@ -1,9 +1,10 @@
 /* What a GPU on paper (device/paper) makes of the harness's cases, or of all programs of a recipe, as lines of JSON:
  * for tools/gpu_kernels.py.
  *
- *   gpu_compile CHIP FOLDER cases
- *   gpu_compile CHIP FOLDER RECIPE [KEY=VALUE]...
+ *   gpu_compile [--all] CHIP FOLDER cases
+ *   gpu_compile [--all] CHIP FOLDER RECIPE [KEY=VALUE]...
  *
+ * --all: as if there were kernels of all ops, so that nothing is decomposed.
  * CHIP is a number of paper_chips; FOLDER is where the last of them, which is the text in OpenCL's dialect, writes its
  * programs. Kept programs lie in STOKER_CACHE. An op without a kernel is a line, and the rest is built all the same.
  */
@@ -32,10 +33,14 @@ static bool print(json_t *line)
 
 static void print_kernel(const paper_kernel *k)
 {
-    print(json_pack("{ss ss ss si si si si si si si si si}", "kernel", k->name, "file", k->file, "settings",
-                    k->settings, "group", k->group, "registers", k->registers, "stack", k->stack_bytes, "shared",
-                    k->shared_bytes, "spill_stores", k->spill_store_bytes, "spill_loads", k->spill_load_bytes, "mma",
-                    k->n_mma, "wgmma", k->n_wgmma, "fma", k->n_fma));
+    json_t *line = json_pack("{ss ss ss si sb sb}", "kernel", k->name, "file", k->file, "settings", k->settings,
+                             "group", k->group, "hot", paper_is_hot(k), "wants_tiles", paper_wants_tiles(k));
+    json_t *figures = json_pack("{si si si si si si si si}", "registers", k->registers, "stack", k->stack_bytes,
+                                "shared", k->shared_bytes, "spill_stores", k->spill_store_bytes, "spill_loads",
+                                k->spill_load_bytes, "mma", k->n_mma, "wgmma", k->n_wgmma, "fma", k->n_fma);
+    json_object_update(line, figures);
+    json_decref(figures);
+    print(line);
 }
 
 static void print_built(const stk_device *device)
@@ -167,8 +172,12 @@ static stk_status look_at_cases(const char *name)
 int main(int argc, char **argv)
 {
     char device[16];
+    if (argc > 1 && !strcmp(argv[1], "--all")) {
+        paper_set_caps(&stk_device_caps_all);
+        argc--, argv++;
+    }
     if (argc < 4) {
-        fprintf(stderr, "usage: gpu_compile CHIP FOLDER cases|RECIPE [KEY=VALUE]...\n");
+        fprintf(stderr, "usage: gpu_compile [--all] CHIP FOLDER cases|RECIPE [KEY=VALUE]...\n");
         return 2;
     }
     paper_add();

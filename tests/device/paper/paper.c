@@ -325,10 +325,19 @@ static stk_status capture_text(gpu_context *context, const gpu_bound_launch *lau
     return make_capture(context, launches, n, &text_driver, out);
 }
 
+static const stk_device_caps *chosen_caps;
+
+void paper_set_caps(const stk_device_caps *caps)
+{
+    chosen_caps = caps;
+}
+
 static stk_status open_device(const stk_device_config *config, stk_device **out)
 {
     bool is_text = config->number == PAPER_TEXT;
-    return gpu_open(is_text ? &text_driver : &kernels_driver, &paper_class, config, out);
+    STK_RETURN_IF_ERROR(gpu_open(is_text ? &text_driver : &kernels_driver, &paper_class, config, out));
+    if (chosen_caps) (*out)->caps = chosen_caps;
+    return STK_OK;
 }
 
 /* --- ops without kernels --- */

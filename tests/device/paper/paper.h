@@ -42,6 +42,10 @@ struct gpu_module {
 };
 
 extern const stk_device_class paper_class;
+/* Kernels that must not spill, and those whose products must be mma.sync or wgmma (rules.c). */
+bool paper_is_hot(const paper_kernel *kernel);
+bool paper_wants_tiles(const paper_kernel *kernel);
+
 /* Lets stk_device_open find the device. */
 void paper_add(void);
 /* An existing folder for the text of PAPER_TEXT, borrowed: one file for each program, named by its content. */
@@ -49,6 +53,8 @@ void paper_set_folder(const char *folder);
 /* From now on an op without a kernel is noted instead of refused, so that the rest of a program is built all the same:
  * a kernel that launches nothing stands in its place. */
 void paper_set_lenient(bool lenient);
+/* What devices that are opened from now on can do, borrowed; NULL: what there are kernels of. */
+void paper_set_caps(const stk_device_caps *caps);
 /* What was noted, "matmul of bf16, bf16": NULL behind the last. Borrowed until paper_forget_missing. */
 const char *paper_get_missing(int i);
 void paper_forget_missing(void);

@@ -387,6 +387,14 @@ static void a_program_is_one_launch(void **state)
     stk_entry entry = {.kernel = &kernel, .args = {.in = &x}};
     expect_ok(device->class->queues->capture(device, &entry, 1, &capture));
     assert_int_equal(opencl_driver.count_calls(capture), 1);
+    stk_queue *queue;
+    int i_failed;
+    expect_ok(device->class->queues->open(device, &queue));
+    for (int i = 0; i < 20; i++) /* Again before it is done. */
+        expect_ok(device->class->queues->launch(queue, capture, &i_failed));
+    expect_ok(device->class->queues->finish(queue));
+    assert_true(device->class->queues->took_ns(capture) >= 0);
+    device->class->queues->close(queue);
     device->class->queues->release(capture);
     device->class->free(device, x, 256);
     stk_device_close(device);

@@ -170,6 +170,10 @@ static void find_command_buffers(gpu_context *context)
     get_text(context->device, CL_DEVICE_EXTENSIONS, extensions, sizeof(extensions));
     if (!strstr(extensions, "cl_khr_command_buffer") || (off && !strcmp(off, "0"))) return;
     context->has_command_buffers = true;
+    cl_bitfield capabilities = 0;
+    cl.clGetDeviceInfo(context->device, CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR, sizeof(capabilities), &capabilities,
+                       NULL);
+    context->buffers_overlap = (capabilities & CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR) != 0;
 #define X(result, symbol, parameters)                                                                                  \
     *(void **)&context->buffers.symbol = cl.clGetExtensionFunctionAddressForPlatform(context->platform, #symbol);      \
     if (!context->buffers.symbol) context->has_command_buffers = false;

@@ -180,7 +180,9 @@ static void make_buffer(gpu_context *context, opencl_capture *capture)
 {
     const cl_command_buffer_symbols *f = &context->buffers;
     cl_int code;
-    cl_command_buffer_khr buffer = f->clCreateCommandBufferKHR(1, &context->queue, NULL, &code);
+    const cl_bitfield overlap[] = {CL_COMMAND_BUFFER_FLAGS_KHR, CL_COMMAND_BUFFER_SIMULTANEOUS_USE_KHR, 0};
+    cl_command_buffer_khr buffer =
+        f->clCreateCommandBufferKHR(1, &context->queue, context->buffers_overlap ? overlap : NULL, &code);
     if (code != CL_SUCCESS) return;
     for (int i = 0; i < capture->n_launches && code == CL_SUCCESS; i++) {
         const opencl_launch *l = &capture->launch[i];
@@ -224,6 +226,8 @@ static stk_status launch(stk_queue *base, const stk_capture *from)
     const opencl_capture *capture = (const opencl_capture *)from;
     queue->context->launched = capture;
     if (capture->buffer) {
+        if (capture->done[0] && !queue->context->buffers_overlap)
+            STK_RETURN_IF_ERROR(opencl_wait(queue->context, capture->done[0]));
         if (capture->done[0]) cl.clReleaseEvent(capture->done[0]);
         capture->done[0] = NULL;
         return opencl_check(queue->context->buffers.clEnqueueCommandBufferKHR(1, &queue->queue, capture->buffer, 0,

@@ -235,7 +235,7 @@ def recipe_row(s, results):
         return [s.name, f"**no**: {s.why}"] + [""] * (len(CHIPS) + len(TARGETS) + 1)
     lines = s.lines[CHIPS[0].number]
     programs = ", ".join(dict.fromkeys(line["program"] for line in lines if "program" in line)) or "each case alone"
-    cells = [s.name, programs] + [str(sum("kernel" in line for line in s.lines[c.number])) for c in CHIPS]
+    cells = [s.name, programs] + [str(len({line.get("kernel") for line in s.lines[c.number]} - {None})) for c in CHIPS]
     cells += ["**no**" if any(results[target][p.stem] for p in s.texts) else "yes" for target in TARGETS]
     # The harness asks in f64, too, which no GPU's kernel has.
     missing = [line["missing"] for line in lines if "missing" in line and "f64" not in line["missing"]]
@@ -270,11 +270,11 @@ figures are the compilers'. f64 is refused by name, and so not here.
 
 ## What is compiled
 
-Every case of the harness in every dtype; of every recipe the training step, the evaluations and the prediction of one sample, each
-program whole, as the device builds it. Each launch was checked against its kernel: name, size of the group, number and bytes of arguments.
+Every case of the harness in every dtype; of every recipe the training step, the evaluations, the prediction of one sample or the
+generation of text, each program whole, as the device builds it. Each launch was checked against its kernel: name, size of the group, number and bytes of arguments.
 
 {table(recipe_head, [recipe_row(s, results) for s in subjects], range(2, 2 + len(CHIPS)))}
-Left out: {'; '.join(f'{name} ({why})' for name, why in left_out) or 'nothing'}. Generation of text has programs of its own, which are not here.
+Left out: {'; '.join(f'{name} ({why})' for name, why in left_out) or 'nothing'}.
 
 ## Kernels
 

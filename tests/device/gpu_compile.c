@@ -14,11 +14,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "device/gpu_generate.h"
 #include "device/paper/calls.h"
 #include "device/paper/nvrtc.h"
 #include "device/paper/paper.h"
 #include "engine/program.h"
 #include "graph/query.h"
+#include "nn/model_class.h"
+#include "recipe/build.h"
 #include "run/state.h"
 #include "train/trainer_state.h"
 
@@ -43,12 +46,16 @@ static void print_kernel(const paper_kernel *k)
     print(line);
 }
 
-static void print_built(const stk_device *device)
+static void print_kernels(const stk_device *device)
 {
     const gpu_device *gpu = (const gpu_device *)device;
     for (int i = 0; i < gpu->n_modules; i++)
         for (int j = 0; j < gpu->module[i]->n_kernels; j++)
             print_kernel(&gpu->module[i]->kernel[j]);
+}
+
+static void print_missing(void)
+{
     for (int i = 0; paper_get_missing(i); i++)
         print(json_pack("{ss}", "missing", paper_get_missing(i)));
 }
@@ -118,7 +125,23 @@ static stk_status look_at_eval(stk_device *device, stk_trainer *trainer, const s
     return look_at_program(device, trainer->eval.program, what);
 }
 
-static stk_status look_at_run(stk_run *run)
+static stk_status look_at_engine(const stk_engine *engine)
+{
+    for (const stk_program *program = engine->programs; program; program = program->next)
+        STK_RETURN_IF_ERROR(look_at_program(engine->device, program, "generate"));
+    print_kernels(engine->device);
+    return STK_OK;
+}
+
+static stk_status look_at_generation(const char *name, const stk_recipe *recipe)
+{
+    stk_transformer_config config;
+    if (!recipe->model_class || !recipe->model_class->generates) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_build_transformer_config(recipe, &config));
+    return gpu_generate(name, &config, look_at_engine);
+}
+
+static stk_status look_at_run(const char *name, stk_run *run)
 {
     stk_trainer *trainer = run->trainer;
     stk_trainer_config config = stk_run_config(run);
@@ -134,7 +157,9 @@ static stk_status look_at_run(stk_run *run)
         STK_RETURN_IF_ERROR(stk_step_compile_predict(trainer, &trainer->predict));
         STK_RETURN_IF_ERROR(look_at_program(device, trainer->predict.program, "predict"));
     }
-    print_built(device);
+    print_kernels(device);
+    STK_RETURN_IF_ERROR(look_at_generation(name, run->recipe));
+    print_missing();
     return STK_OK;
 }
 
@@ -151,7 +176,7 @@ static stk_status look_at_recipe(const char *device, const char *recipe, int n_s
         set[n++] = keys[i];
     stk_run_options options = {.set = set, .n_set = n};
     STK_RETURN_IF_ERROR(stk_run_open(recipe, &options, &run));
-    stk_status status = look_at_run(run);
+    stk_status status = look_at_run(device, run);
     stk_run_close(run);
     return status;
 }
@@ -164,7 +189,10 @@ static stk_status look_at_cases(const char *name)
     paper_tally tally;
     STK_RETURN_IF_ERROR(stk_device_open(name, NULL, &device));
     stk_status status = paper_build_cases(device, &tally);
-    if (status == STK_OK) print_built(device);
+    if (status == STK_OK) {
+        print_kernels(device);
+        print_missing();
+    }
     stk_device_close(device);
     return status;
 }

@@ -405,6 +405,9 @@ class Runner:
             os.chown(self.home, NOBODY, NOBODY)
 
     def before(self):
+        # A shell without jobs starts what runs behind it with these ignored, and tests of ^C would wait for ever.
+        for number in (signal.SIGINT, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_DFL)
         # Soft ones: tests set their own.
         for what, limit in ((resource.RLIMIT_DATA, 6 << 30), (resource.RLIMIT_FSIZE, 8 << 30), (resource.RLIMIT_CORE, 0)):
             resource.setrlimit(what, (limit, resource.getrlimit(what)[1]))

@@ -27,6 +27,7 @@ static void set_caps(gpu_device *device)
     GPU_KERNEL_LIST(X)
 #undef X
     caps->bf16 = caps->f16 = caps->u8 = caps->deterministic = true;
+    caps->bias = caps->conv_relu = true;
     caps->capture = device->chip.command_list;
     device->base.caps = caps;
 }

@@ -22,8 +22,9 @@ typedef struct gpu_chip {
     size_t most_group;                       /* work-items in one group */
     size_t most_alloc_bytes;                 /* in one piece */
     size_t total_bytes;
-    bool unified;      /* its memory is the host's */
-    bool command_list; /* captures are one call to launch */
+    bool has_fragments; /* units for matrices of 16-bit numbers, as dialect_cuda.h's HAS_FRAGMENTS says */
+    bool unified;       /* its memory is the host's */
+    bool command_list;  /* captures are one call to launch */
 } gpu_chip;
 
 /* One argument of a kernel: memory of the device, or a value of so many bytes. */

@@ -55,7 +55,9 @@ typedef struct gpu_device {
     char failure[512];
 } gpu_device;
 
-/* The unit of a file in kernels/ with its settings, lines of "#define NAME VALUE". Not built yet. */
+/* The unit of a file in kernels/ with its settings, lines of "#define NAME VALUE". Not built yet. A line
+ * `#include "tile.h"` of it is that file of kernels/; what such a file defines bears the unit's suffix, or is undone at
+ * its end, since several units may include it. */
 stk_status gpu_unit_of_file(gpu_device *device, const char *file, const char *settings, gpu_unit **out);
 /* The same of a text that was printed; `name` is what errors call it. */
 stk_status gpu_unit_of_text(gpu_device *device, const char *name, const char *settings, const char *text,

@@ -30,6 +30,13 @@
     X(iota)                                                                                                            \
     X(argmax)                                                                                                          \
     X(cumsum)                                                                                                          \
+    X(matmul)                                                                                                          \
+    X(conv2d)                                                                                                          \
+    X(conv2d_grad_data)                                                                                                \
+    X(conv2d_grad_weight)                                                                                              \
+    X(conv3d)                                                                                                          \
+    X(conv3d_grad_data)                                                                                                \
+    X(conv3d_grad_weight)                                                                                              \
     X(dropout)                                                                                                         \
     X(write_at)                                                                                                        \
     X(sgd_update)                                                                                                      \

@@ -39,6 +39,28 @@ static void add_undefinitions(stk_text *out, const char *settings)
     }
 }
 
+/* A text with its lines `#include "file.h"` replaced by the files of kernels/. */
+static stk_status add_text(stk_text *out, const char *name, const char *text)
+{
+    static const char include[] = "#include \"";
+    int line = 1;
+    stk_text_add(out, "#line 1 \"%s\"\n", name);
+    for (const char *p = text, *next; *p; p = next, line++) {
+        const size_t n = strcspn(p, "\n"), head = sizeof(include) - 1;
+        char file[64];
+        next = p + n + (p[n] == '\n');
+        if (strncmp(p, include, head) != 0) {
+            stk_text_add(out, "%.*s\n", (int)n, p);
+            continue;
+        }
+        snprintf(file, sizeof(file), "%.*s", (int)strcspn(p + head, "\""), p + head);
+        if (!gpu_text_of(file)) return stk_fail(STK_INTERNAL, "there is no source of kernels '%s'", file);
+        STK_RETURN_IF_ERROR(add_text(out, file, gpu_text_of(file)));
+        stk_text_add(out, "#line %d \"%s\"\n", line + 1, name);
+    }
+    return stk_text_status(out);
+}
+
 static stk_status add_unit(gpu_device *device, const char *name, const char *settings, const char *text, gpu_unit **out)
 {
     uint64_t key = stk_hash64(text, strlen(text), stk_hash64(settings, strlen(settings), stk_hash_text(name)));
@@ -50,10 +72,10 @@ static stk_status add_unit(gpu_device *device, const char *name, const char *set
     stk_text whole = {0};
     stk_text_add(&whole, "#define SUFFIX _%016llx\n%s", (unsigned long long)key, settings);
     if (!strstr(settings, "#define index_t ")) stk_text_add(&whole, "#define index_t int\n");
-    stk_text_add(&whole, "#line 1 \"%s\"\n%s\n", name, text);
+    stk_status status = add_text(&whole, name, text);
     add_undefinitions(&whole, settings);
     gpu_unit *unit = calloc(1, sizeof(*unit));
-    stk_status status = stk_text_status(&whole);
+    if (status == STK_OK) status = stk_text_status(&whole);
     if (status == STK_OK && !unit) status = stk_fail_memory(sizeof(*unit));
     if (status != STK_OK) {
         stk_text_free(&whole);

@@ -7,6 +7,8 @@
  *   NAME(f)                   the name of a FUNCTION of a unit's own: the same file may be in a program twice
  *   SHARED(type, name, n)     memory of the group, at the top of a kernel; pointers to it are LOCAL type *
  *   GROUP_X, ITEM_X, ...      which group, which work-item in it
+ *   WIDE(n)                   n floats, of 4 or 16: WIDE_LOAD, WIDE_STORE, WIDE_FMA(n, float, wide, wide), WIDE_OF
+ *   uint4                     16 bytes: .x, .y, .z, .w
  *   index_t                   32 bits, or 64 where some array has 2^31 elements or more (a setting of the unit)
  *   stored_T, LOAD(T, p, i), STORE(T, p, i, x), ROUND(T, x), value_T
  *                             T is f32, bf16, f16, i64, i32, i8, u8 or bool: as it lies in memory; the element as a
@@ -32,6 +34,9 @@
             fault[3] = (int)((u64)(row) >> 32);                                                                        \
         }                                                                                                              \
     } while (0)
+/* Before a loop: whose variables lie in registers once it is written out; whose copies only make a kernel longer. */
+#define UNROLL       _Pragma("unroll")
+#define NO_UNROLL    _Pragma("unroll 1")
 #define INFINITE     FLOAT_OF(0x7f800000u)
 #define NOT_A_NUMBER FLOAT_OF(0x7fc00000u)
 
@@ -286,4 +291,78 @@ FUNCTION float group_max(float x, LOCAL float *shared, int n)
         BARRIER();
     }
     return shared[0];
+}
+
+/* --- 16 bytes of memory as numbers --- */
+
+FUNCTION void unpack_f32(uint4 bytes, float *out)
+{
+    out[0] = FLOAT_OF(bytes.x);
+    out[1] = FLOAT_OF(bytes.y);
+    out[2] = FLOAT_OF(bytes.z);
+    out[3] = FLOAT_OF(bytes.w);
+}
+FUNCTION void unpack_bf16(uint4 bytes, float *out)
+{
+    const u32 word[4] = {bytes.x, bytes.y, bytes.z, bytes.w};
+    for (int i = 0; i < 4; i++) {
+        out[2 * i] = FLOAT_OF(word[i] << 16);
+        out[2 * i + 1] = FLOAT_OF(word[i] & 0xffff0000u);
+    }
+}
+FUNCTION void unpack_f16(uint4 bytes, float *out)
+{
+    const u32 word[4] = {bytes.x, bytes.y, bytes.z, bytes.w};
+    for (int i = 0; i < 4; i++) {
+        out[2 * i] = from_f16((ushort)(word[i] & 0xffffu));
+        out[2 * i + 1] = from_f16((ushort)(word[i] >> 16));
+    }
+}
+
+/* --- where there are no copies that go on by themselves, nor units for matrices (dialect_cuda.h) --- */
+
+#ifndef HAS_FRAGMENTS
+#define HAS_FRAGMENTS  0
+#define COPY_STAGES    2
+#define COPIES_END()   (void)0
+#define COPIES_WAIT(n) (void)0
+
+FUNCTION void copy_16(LOCAL uint4 *to, GLOBAL const uint4 *from, int is_there)
+{
+    uint4 bytes;
+    bytes.x = bytes.y = bytes.z = bytes.w = 0;
+    if (is_there) bytes = *from;
+    *to = bytes;
+}
+#endif
+
+/* --- two neighbours in memory, of which the first has an even number --- */
+
+FUNCTION void store_pair_f32(GLOBAL float *to, float x, float y)
+{
+    uint2 bits;
+    bits.x = BITS_OF(x);
+    bits.y = BITS_OF(y);
+    *(GLOBAL uint2 *)to = bits;
+}
+FUNCTION void store_pair_bf16(GLOBAL ushort *to, float x, float y)
+{
+    *(GLOBAL u32 *)to = (u32)to_bf16(x) | (u32)to_bf16(y) << 16;
+}
+FUNCTION void store_pair_f16(GLOBAL ushort *to, float x, float y)
+{
+    *(GLOBAL u32 *)to = (u32)to_f16(x) | (u32)to_f16(y) << 16;
+}
+
+/* --- division of n < 2^31 by what does not change (Granlund and Montgomery, PLDI 1994); ops/product.c makes it --- */
+
+typedef struct divisor {
+    int d;
+    u32 factor;
+    int shift;
+} divisor;
+
+FUNCTION int divide(int n, divisor by)
+{
+    return (int)((MUL_HIGH((u32)n, by.factor) + (u32)n) >> by.shift);
 }

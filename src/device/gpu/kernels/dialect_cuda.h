@@ -19,6 +19,12 @@
 #define FLOAT_OF(bits)        __uint_as_float(bits)
 #define TAKE_FIRST(p, value)  (atomicCAS(p, 0, value) == 0)
 #define IS_CUDA               1
+#define MUL_HIGH(a, b)        __umulhi(a, b)
+#define WIDE(n)               wide_floats<n>
+#define WIDE_OF(n, x)         wide_of<n>(x)
+#define WIDE_LOAD(n, p)       (*(const wide_floats<n> *)(p))
+#define WIDE_STORE(n, p, x)   (*(wide_floats<n> *)(p) = (x))
+#define WIDE_FMA(n, x, y, z)  wide_fma<n>(x, y, z)
 
 typedef unsigned char uchar;
 typedef unsigned short ushort;
@@ -42,3 +48,73 @@ FUNCTION ushort to_f16(float x)
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
     return bits;
 }
+
+template <int n> struct __align__(16) wide_floats
+{
+    float v[n];
+};
+
+template <int n> FUNCTION wide_floats<n> wide_of(float x)
+{
+    wide_floats<n> out;
+    for (int i = 0; i < n; i++)
+        out.v[i] = x;
+    return out;
+}
+
+template <int n> FUNCTION wide_floats<n> wide_fma(float x, wide_floats<n> y, wide_floats<n> z)
+{
+    for (int i = 0; i < n; i++)
+        z.v[i] = fmaf(x, y.v[i], z.v[i]);
+    return z;
+}
+
+/* --- copies that go on by themselves, and products of 32 work-items: PTX ISA, "cp.async", "ldmatrix", "mma" --- */
+
+#if __CUDA_ARCH__ >= 800
+#define HAS_FRAGMENTS  1
+#define COPY_STAGES    3
+#define COPIES_END()   asm volatile("cp.async.commit_group;" ::: "memory")
+#define COPIES_WAIT(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
+
+FUNCTION u32 shared_address(const void *p)
+{
+    u32 address;
+    asm("{ .reg .u64 wide; cvta.to.shared.u64 wide, %1; cvt.u32.u64 %0, wide; }" : "=r"(address) : "l"(p));
+    return address;
+}
+
+/* 16 bytes from global memory, or zeros. */
+FUNCTION void copy_16(uint4 *to, const uint4 *from, bool is_there)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+                 "r"(is_there ? 16 : 0)
+                 : "memory");
+}
+
+/* Four matrices of 8 x 8 of 16 bits: the lane's address is that of a row, of matrix number lane / 8. */
+FUNCTION void load_matrices(u32 *out, const ushort *row, bool transposed)
+{
+    if (transposed)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                     : "r"(shared_address(row))
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                     : "r"(shared_address(row))
+                     : "memory");
+}
+
+#define MULTIPLY_FRAGMENTS(T)                                                                                          \
+    FUNCTION void multiply_fragments_##T(float *c, const u32 *a, const u32 *b)                                         \
+    {                                                                                                                  \
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." #T "." #T                                                \
+                     ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                            \
+                     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                  \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                              \
+    }
+MULTIPLY_FRAGMENTS(bf16)
+MULTIPLY_FRAGMENTS(f16)
+#endif

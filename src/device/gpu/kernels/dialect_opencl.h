@@ -20,6 +20,13 @@
 #define BITS_OF(x)            as_uint(x)
 #define FLOAT_OF(bits)        as_float(bits)
 #define TAKE_FIRST(p, value)  (atomic_cmpxchg(p, 0, value) == 0)
+#define MUL_HIGH(a, b)        mul_hi(a, b)
+/* n floats, n = 4 or 16; vloads ask for no alignment. */
+#define WIDE(n)              PASTE(float, n)
+#define WIDE_OF(n, x)        ((WIDE(n))(x))
+#define WIDE_LOAD(n, p)      PASTE(vload, n)(0, p)
+#define WIDE_STORE(n, p, x)  PASTE(vstore, n)(x, 0, p)
+#define WIDE_FMA(n, x, y, z) fma((WIDE(n))(x), y, z)
 
 typedef int i32;
 typedef long i64;

@@ -1,0 +1,122 @@
+/* Convolutions and their two gradients, of images and volumes: kernels/conv.dev. */
+#include <stdio.h>
+
+#include "device/gpu/ops/product.h"
+
+/* As conv.dev's struct. */
+typedef struct volumes {
+    gpu_divisor y_size[3], x_size[3], taps[3], stride[3];
+    gpu_divisor x_channels, y_channels;
+    int32_t pad[3], dilation[3];
+    int32_t n_images, n_taps, all_x_channels, all_y_channels;
+} volumes;
+
+typedef enum conv_pass { FORWARD, GRAD_DATA, GRAD_WEIGHT } conv_pass;
+
+static volumes describe(const stk_window *window, stk_shape x, stk_shape weight, stk_shape y)
+{
+    volumes v = {.n_images = (int32_t)x.dim[0],
+                 .n_taps = 1,
+                 .all_x_channels = (int32_t)x.dim[x.rank - 1],
+                 .all_y_channels = (int32_t)y.dim[y.rank - 1],
+                 .x_channels = gpu_divide_by(weight.dim[weight.rank - 1]),
+                 .y_channels = gpu_divide_by(y.dim[y.rank - 1] / window->groups)};
+    for (int i = 0; i < 3; i++) {
+        int k = i - (5 - x.rank);
+        v.y_size[i] = gpu_divide_by(k < 0 ? 1 : y.dim[1 + k]);
+        v.x_size[i] = gpu_divide_by(k < 0 ? 1 : x.dim[1 + k]);
+        v.taps[i] = gpu_divide_by(k < 0 ? 1 : window->kernel[k]);
+        v.stride[i] = gpu_divide_by(k < 0 ? 1 : window->stride[k]);
+        v.pad[i] = k < 0 ? 0 : window->pad_low[k];
+        v.dilation[i] = k < 0 ? 1 : window->dilation[k];
+        v.n_taps *= v.taps[i].d;
+    }
+    return v;
+}
+
+static void make(gpu_maker *m, conv_pass pass, stk_shape x, stk_shape weight, stk_shape y)
+{
+    const stk_attrs *attrs = m->call->attrs;
+    volumes v = describe(&attrs->window, x, weight, y);
+    int64_t x_pixels = stk_shape_product(x, 0, x.rank - 1), y_pixels = stk_shape_product(y, 0, y.rank - 1);
+    int64_t c = v.x_channels.d, o = v.y_channels.d;
+    char settings[32];
+    snprintf(settings, sizeof(settings), "#define PASS %d\n", (int)pass);
+    gpu_product_call call = {.file = "conv.dev",
+                             .settings = settings,
+                             .n_batch = attrs->window.groups,
+                             .relu = attrs->activation == STK_ACTIVATION_RELU,
+                             .i_a = pass == GRAD_WEIGHT,
+                             .i_b = pass != GRAD_WEIGHT,
+                             .operands = &v,
+                             .operands_bytes = sizeof(v)};
+    if (pass == FORWARD) {
+        call.m = y_pixels;
+        call.n = call.c_batch = call.bias_batch = o;
+        call.k = v.n_taps * c;
+        call.ldc = v.all_y_channels;
+        call.a_along_k = call.b_along_k = true;
+        call.a_run = call.b_run = c;
+    } else if (pass == GRAD_DATA) {
+        call.m = x_pixels;
+        call.n = call.c_batch = call.bias_batch = c;
+        call.k = v.n_taps * o;
+        call.ldc = v.all_x_channels;
+        call.a_along_k = true;
+        call.a_run = o;
+        call.b_run = c;
+    } else {
+        call.m = o;
+        call.n = call.ldc = v.n_taps * c;
+        call.k = y_pixels;
+        call.c_batch = o * v.n_taps * c;
+        call.a_run = o;
+        call.b_run = c;
+    }
+    gpu_multiply(m, &call);
+}
+
+static void make_forward(gpu_maker *m)
+{
+    make(m, FORWARD, m->call->in[0].shape, m->call->in[1].shape, m->call->out[0].shape);
+}
+
+static void make_grad_data(gpu_maker *m)
+{
+    make(m, GRAD_DATA, m->call->out[0].shape, m->call->in[1].shape, m->call->in[0].shape);
+}
+
+static void make_grad_weight(gpu_maker *m)
+{
+    make(m, GRAD_WEIGHT, m->call->in[0].shape, m->call->out[0].shape, m->call->in[1].shape);
+}
+
+void gpu_make_conv2d(gpu_maker *m)
+{
+    make_forward(m);
+}
+
+void gpu_make_conv2d_grad_data(gpu_maker *m)
+{
+    make_grad_data(m);
+}
+
+void gpu_make_conv2d_grad_weight(gpu_maker *m)
+{
+    make_grad_weight(m);
+}
+
+void gpu_make_conv3d(gpu_maker *m)
+{
+    make_forward(m);
+}
+
+void gpu_make_conv3d_grad_data(gpu_maker *m)
+{
+    make_grad_data(m);
+}
+
+void gpu_make_conv3d_grad_weight(gpu_maker *m)
+{
+    make_grad_weight(m);
+}

@@ -366,3 +366,207 @@ FUNCTION int divide(int n, divisor by)
 {
     return (int)((MUL_HIGH((u32)n, by.factor) + (u32)n) >> by.shift);
 }
+
+/* Of each n neighbours along x, n a power of 2 that divides the group; each gets its own row's result. */
+FUNCTION float row_sum(float x, LOCAL float *shared, int n)
+{
+    const int i = ITEM_X, n_lanes = n < N_LANES ? n : N_LANES;
+    x = lane_sum(x, shared, n_lanes);
+    if (WORTH_BARRIERS(n > N_LANES)) {
+        BARRIER();
+        if (i % N_LANES == 0) shared[i / N_LANES] = x;
+        BARRIER();
+        if (n > N_LANES) x = shared[i / n * (n / N_LANES)];
+        for (int k = 1; k < n / N_LANES; k++)
+            x += shared[i / n * (n / N_LANES) + k];
+    }
+    return x;
+}
+
+FUNCTION float row_max(float x, LOCAL float *shared, int n)
+{
+    const int i = ITEM_X, n_lanes = n < N_LANES ? n : N_LANES;
+    x = lane_max(x, shared, n_lanes);
+    if (WORTH_BARRIERS(n > N_LANES)) {
+        BARRIER();
+        if (i % N_LANES == 0) shared[i / N_LANES] = x;
+        BARRIER();
+        if (n > N_LANES) x = shared[i / n * (n / N_LANES)];
+        for (int k = 1; k < n / N_LANES; k++)
+            x = max_f(x, shared[i / n * (n / N_LANES) + k]);
+    }
+    return x;
+}
+
+/* Adds exp(x[i] - *most) to sum, where *most becomes the new maximum; sum is 0 while that is -inf. */
+FUNCTION float add_exponentials(const float *x, int n, float *most, float sum)
+{
+    float now = *most, added = 0;
+    for (int i = 0; i < n; i++)
+        now = max_f(now, x[i]);
+    if (now == -INFINITE) return sum;
+    for (int i = 0; i < n; i++)
+        added += exp(x[i] - now);
+    sum = sum * exp(*most - now) + added;
+    *most = now;
+    return sum;
+}
+
+/* --- packs: 16 bytes of neighbours that are read or written at once, at a multiple of PACK(T) elements --- */
+
+#define PACK(T)             PASTE(pack_, T)
+#define pack_f32            4
+#define pack_bf16           8
+#define pack_f16            8
+#define LOAD_PACK(T, p, x)  PASTE(load_pack_, T)(p, x)
+#define STORE_PACK(T, p, x) PASTE(store_pack_, T)(p, x)
+/* Of the elements from `low` on and below `high`; the others are `fill`, or stay as they are in memory. */
+#define LOAD_PART(T, p, low, high, fill, x)                                                                            \
+    do {                                                                                                               \
+        if ((low) <= 0 && (high) >= PACK(T)) {                                                                         \
+            LOAD_PACK(T, p, x);                                                                                        \
+        } else {                                                                                                       \
+            UNROLL for (int part_j = 0; part_j < PACK(T); part_j++)(x)[part_j] =                                       \
+                part_j >= (low) && part_j < (high) ? LOAD(T, p, part_j) : (fill);                                      \
+        }                                                                                                              \
+    } while (0)
+#define STORE_PART(T, p, low, high, x)                                                                                 \
+    do {                                                                                                               \
+        if ((low) <= 0 && (high) >= PACK(T)) {                                                                         \
+            STORE_PACK(T, p, x);                                                                                       \
+        } else {                                                                                                       \
+            UNROLL for (int part_j = 0; part_j < PACK(T); part_j++) if (part_j >= (low) && part_j < (high))            \
+                STORE(T, p, part_j, (x)[part_j]);                                                                      \
+        }                                                                                                              \
+    } while (0)
+
+FUNCTION void load_pack_f32(GLOBAL const float *p, float *x)
+{
+    const uint4 bits = *(GLOBAL const uint4 *)p;
+    x[0] = FLOAT_OF(bits.x);
+    x[1] = FLOAT_OF(bits.y);
+    x[2] = FLOAT_OF(bits.z);
+    x[3] = FLOAT_OF(bits.w);
+}
+FUNCTION void store_pack_f32(GLOBAL float *p, const float *x)
+{
+    uint4 bits;
+    bits.x = BITS_OF(x[0]);
+    bits.y = BITS_OF(x[1]);
+    bits.z = BITS_OF(x[2]);
+    bits.w = BITS_OF(x[3]);
+    *(GLOBAL uint4 *)p = bits;
+}
+#define DEFINE_PACKS_OF_16(T)                                                                                          \
+    FUNCTION void load_pack_##T(GLOBAL const ushort *p, float *x)                                                      \
+    {                                                                                                                  \
+        const uint4 bits = *(GLOBAL const uint4 *)p;                                                                   \
+        x[0] = from_##T((ushort)bits.x);                                                                               \
+        x[1] = from_##T((ushort)(bits.x >> 16));                                                                       \
+        x[2] = from_##T((ushort)bits.y);                                                                               \
+        x[3] = from_##T((ushort)(bits.y >> 16));                                                                       \
+        x[4] = from_##T((ushort)bits.z);                                                                               \
+        x[5] = from_##T((ushort)(bits.z >> 16));                                                                       \
+        x[6] = from_##T((ushort)bits.w);                                                                               \
+        x[7] = from_##T((ushort)(bits.w >> 16));                                                                       \
+    }                                                                                                                  \
+    FUNCTION void store_pack_##T(GLOBAL ushort *p, const float *x)                                                     \
+    {                                                                                                                  \
+        uint4 bits;                                                                                                    \
+        bits.x = (u32)to_##T(x[0]) | (u32)to_##T(x[1]) << 16;                                                          \
+        bits.y = (u32)to_##T(x[2]) | (u32)to_##T(x[3]) << 16;                                                          \
+        bits.z = (u32)to_##T(x[4]) | (u32)to_##T(x[5]) << 16;                                                          \
+        bits.w = (u32)to_##T(x[6]) | (u32)to_##T(x[7]) << 16;                                                          \
+        *(GLOBAL uint4 *)p = bits;                                                                                     \
+    }
+DEFINE_PACKS_OF_16(bf16)
+DEFINE_PACKS_OF_16(f16)
+
+/* Where a setting EACH says how many neighbours a work-item takes at once: PACK(T), or 1 where that does not divide the
+ * rows. */
+#define LOAD_EACH(T, p, i, x)                                                                                          \
+    do {                                                                                                               \
+        if (EACH == PACK(T))                                                                                           \
+            LOAD_PACK(T, (p) + (i), x);                                                                                \
+        else                                                                                                           \
+            (x)[0] = LOAD(T, p, i);                                                                                    \
+    } while (0)
+#define STORE_EACH(T, p, i, x)                                                                                         \
+    do {                                                                                                               \
+        if (EACH == PACK(T))                                                                                           \
+            STORE_PACK(T, (p) + (i), x);                                                                               \
+        else                                                                                                           \
+            STORE(T, p, i, (x)[0]);                                                                                    \
+    } while (0)
+
+/* n floats, 1 or a multiple of 4. */
+FUNCTION void load_floats(GLOBAL const float *p, int n, float *x)
+{
+    if (n == 1) x[0] = p[0];
+    UNROLL for (int j = 0; j + 4 <= n; j += 4) load_pack_f32(p + j, x + j);
+}
+FUNCTION void store_floats(GLOBAL float *p, int n, const float *x)
+{
+    if (n == 1) p[0] = x[0];
+    UNROLL for (int j = 0; j + 4 <= n; j += 4) store_pack_f32(p + j, x + j);
+}
+
+/* --- columns: n_outer matrices [n_along,n_columns] (ops/columns.h) --- */
+
+/* Group (x, y): n_side * EACH columns of one matrix, part y of its rows. This work-item: columns c and on, rows
+ * `first`, first + step, ... below end. */
+#define COLUMN_ARGS index_t n_outer, index_t n_along, index_t n_columns, index_t n_each, int n_side
+#define FIND_COLUMNS                                                                                                   \
+    const index_t n_tiles = (n_columns + n_side * EACH - 1) / (n_side * EACH), outer = GROUP_X / n_tiles;              \
+    const index_t c = (GROUP_X % n_tiles * n_side + ITEM_X % n_side) * EACH;                                           \
+    const index_t first = GROUP_Y * n_each + ITEM_X / n_side, step = 256 / n_side;                                     \
+    const index_t end = c >= n_columns ? 0 : (GROUP_Y + 1) * n_each < n_along ? (GROUP_Y + 1) * n_each : n_along
+
+/* Count, mean and sum of squared distances from it, of two sets of numbers: Chan et al. 1979. A mean that is infinite
+ * stays so. */
+typedef struct moments {
+    float n, mean, square;
+} moments;
+
+FUNCTION moments join_moments(moments a, moments b)
+{
+    const float distance = b.mean - a.mean, n = a.n + b.n;
+    if (b.n == 0) return a;
+    if (a.n == 0) return b;
+    if (distance - distance != 0) {
+        a.mean += b.mean;
+        a.square = NOT_A_NUMBER;
+    } else {
+        a.mean += distance * (b.n / n);
+        a.square += b.square + distance * distance * (a.n * (b.n / n));
+    }
+    a.n = n;
+    return a;
+}
+
+/* Of all 256 work-items, in a tree; all get it. shared has room for 3 * 256. */
+FUNCTION moments group_moments(moments x, LOCAL float *shared)
+{
+    const int i = ITEM_X;
+    shared[i] = x.n;
+    shared[256 + i] = x.mean;
+    shared[512 + i] = x.square;
+    for (int k = 128; k > 0; k /= 2) {
+        BARRIER();
+        if (i < k) {
+            moments other;
+            other.n = shared[i + k];
+            other.mean = shared[256 + i + k];
+            other.square = shared[512 + i + k];
+            x = join_moments(x, other);
+            shared[i] = x.n;
+            shared[256 + i] = x.mean;
+            shared[512 + i] = x.square;
+        }
+    }
+    BARRIER();
+    x.n = shared[0];
+    x.mean = shared[256];
+    x.square = shared[512];
+    return x;
+}

@@ -15,6 +15,9 @@
 #define ITEM_Z                ((int)threadIdx.z)
 #define GROUP_SIZE_X          ((int)blockDim.x)
 #define BARRIER()             __syncthreads()
+#define UNROLL                _Pragma("unroll")
+#define N_LANES               32
+#define WORTH_BARRIERS(need)  (need)
 #define BITS_OF(x)            __float_as_uint(x)
 #define FLOAT_OF(bits)        __uint_as_float(bits)
 #define TAKE_FIRST(p, value)  (atomicCAS(p, 0, value) == 0)
@@ -118,3 +121,20 @@ FUNCTION void load_matrices(u32 *out, const ushort *row, bool transposed)
 MULTIPLY_FRAGMENTS(bf16)
 MULTIPLY_FRAGMENTS(f16)
 #endif
+
+/* Sum and maximum of each n <= N_LANES neighbours along x, in the order that dialect_opencl.h has. */
+FUNCTION float lane_sum(float x, float *, int n)
+{
+    for (int k = n / 2; k > 0; k /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, k);
+    return x;
+}
+
+FUNCTION float lane_max(float x, float *, int n)
+{
+    for (int k = n / 2; k > 0; k /= 2) {
+        const float b = __shfl_xor_sync(0xffffffffu, x, k);
+        x = x != x || x > b ? x : b;
+    }
+    return x;
+}

@@ -2,6 +2,12 @@
 #define GLOBAL   __global
 #define LOCAL    __local
 #define FUNCTION static inline
+/* PoCL, on a processor, would take seconds over long bodies. */
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define UNROLL _Pragma("clang loop unroll(disable)")
+#else
+#define UNROLL _Pragma("unroll")
+#endif
 /* A kernel's parameter, and the pointer that it stands for: memory and the place in it. */
 #define BUFFER(type, name)    __global char *name##_memory, ulong name##_at
 #define POINTER(type, name)   __global type *name = (__global type *)(name##_memory + name##_at)
@@ -17,6 +23,8 @@
 #define ITEM_Z                ((int)get_local_id(2))
 #define GROUP_SIZE_X          ((int)get_local_size(0))
 #define BARRIER()             barrier(CLK_LOCAL_MEM_FENCE)
+#define N_LANES               32
+#define WORTH_BARRIERS(need)  1 /* PoCL copies all that follows a barrier under a condition */
 #define BITS_OF(x)            as_uint(x)
 #define FLOAT_OF(bits)        as_float(bits)
 #define TAKE_FIRST(p, value)  (atomic_cmpxchg(p, 0, value) == 0)
@@ -43,4 +51,34 @@ FUNCTION ushort to_f16(float x)
     ushort bits;
     vstore_half_rte(x, 0, (half *)&bits);
     return bits;
+}
+
+/* Sum and maximum of each n <= N_LANES neighbours along x, as row_sum has them. */
+FUNCTION float lane_sum(float x, __local float *shared, int n)
+{
+    const int i = ITEM_X, lane = i & (n - 1);
+    BARRIER();
+    shared[i] = x;
+    BARRIER();
+    for (int k = N_LANES / 2; k > 0; k /= 2) {
+        if (k < n && lane < k) shared[i] += shared[i + k];
+        BARRIER();
+    }
+    return shared[i - lane];
+}
+
+FUNCTION float lane_max(float x, __local float *shared, int n)
+{
+    const int i = ITEM_X, lane = i & (n - 1);
+    BARRIER();
+    shared[i] = x;
+    BARRIER();
+    for (int k = N_LANES / 2; k > 0; k /= 2) {
+        if (k < n && lane < k) {
+            const float a = shared[i], b = shared[i + k];
+            shared[i] = a != a || a > b ? a : b;
+        }
+        BARRIER();
+    }
+    return shared[i - lane];
 }

@@ -49,6 +49,8 @@ static const op_case cases[] = {
     /* A mean that is not close to 0, since what is off is compared with it. */
     LAYER_NORM("long rows", 1e-5, ROUGH(FILL_UNIFORM, -1, 2, 3, 5000), 5000),
     LAYER_NORM("many rows", 1e-5, ROUGH(FILL_UNIFORM, -1, 1, 301, 65), 65),
+    LAYER_NORM("768 columns", 1e-5, ROUGH(FILL_UNIFORM, -1, 2, 11, 768), 768),
+    LAYER_NORM("a row for many work-items", 1e-5, ROUGH(FILL_UNIFORM, -1, 2, 2, 9000), 9000),
 
     LAYER_NORM_GRAD("rows", REAL(-1, 1, 5, 7), REAL(-1, 1, 5, 7), 7, 5),
     LAYER_NORM_GRAD("of a batch of rows", REAL(-1, 1, 2, 3, 33), REAL(-2, 5, 2, 3, 33), 33, 2, 3),
@@ -57,6 +59,10 @@ static const op_case cases[] = {
     LAYER_NORM_GRAD("of nothing", REAL(-1, 1, 3, 0), REAL(-1, 1, 3, 0), 0, 3),
     LAYER_NORM_GRAD("long rows", REAL(-1, 1, 3, 2500), REAL(-1, 1, 3, 2500), 2500, 3),
     LAYER_NORM_GRAD("many rows", REAL(-1, 1, 301, 65), REAL(-1, 1, 301, 65), 65, 301),
+    LAYER_NORM_GRAD("768 columns", ROUGH(FILL_UNIFORM, -1, 1, 201, 768), ROUGH(FILL_UNIFORM, -1, 1, 201, 768), 768,
+                    201),
+    LAYER_NORM_GRAD("a row for many work-items", ROUGH(FILL_UNIFORM, -1, 1, 2, 9000),
+                    ROUGH(FILL_UNIFORM, -1, 1, 2, 9000), 9000, 2),
 
     GROUP_NORM("images", 2, REAL(-1, 1, 3, 4, 5, 6), 6),
     GROUP_NORM("one group", 1, REAL(-2, 5, 2, 7, 9), 9),
@@ -66,6 +72,7 @@ static const op_case cases[] = {
     GROUP_NORM("of nothing", 2, REAL(-1, 1, 3, 0, 4), 4),
     GROUP_NORM("far from zero", 4, ROUGH(FILL_UNIFORM, 5, 6, 2, 9, 9, 16), 16),
     GROUP_NORM("many pixels and channels", 3, ROUGH(FILL_UNIFORM, -1, 1, 3, 9, 17, 129), 129),
+    GROUP_NORM("264 channels in parts", 3, ROUGH(FILL_UNIFORM, -1, 1, 2, 9, 17, 264), 264),
     CASE("special", group_norm, ATTRS(.group_norm = {1e-5, 3}),
          INPUTS(ROUGH(FILL_SPECIAL, -1, 1, 2, 5, 9), ROUGH_STATS(FILL_UNIFORM, 0.5, 2, 9),
                 ROUGH_STATS(FILL_UNIFORM, -1, 1, 9)),
@@ -76,6 +83,7 @@ static const op_case cases[] = {
     GROUP_NORM_GRAD("no samples", 2, 0, 4, 3),
     GROUP_NORM_GRAD("of nothing", 2, 3, 4, 0),
     GROUP_NORM_GRAD("many pixels and channels", 3, 3, 129, 9, 17),
+    GROUP_NORM_GRAD("264 channels in parts", 3, 2, 264, 9, 17),
 
     GATHER("tokens", 0, REAL(-1, 1, 11, 5), IDS(11, 3, 7)),
     GATHER("one token", 0, REAL(-1, 1, 4, 3), SCALAR(FIXED(STK_I32), 2)),

@@ -37,6 +37,8 @@
     X(conv3d)                                                                                                          \
     X(conv3d_grad_data)                                                                                                \
     X(conv3d_grad_weight)                                                                                              \
+    X(layer_norm)                                                                                                      \
+    X(layer_norm_grad)                                                                                                 \
     X(softmax)                                                                                                         \
     X(softmax_grad)                                                                                                    \
     X(dropout)                                                                                                         \

@@ -75,21 +75,22 @@ typedef struct pass_list {
     double divisor;    /* of the last pass */
     size_t from;       /* what the next pass reads of scratch memory */
     bool has_from;     /* else it reads input 0 */
+    int i_out;
 } pass_list;
 
-/* Memory of the pass: to [n_parts,n_outer,n_inner] in scratch memory, or output 0. */
+/* Memory of the pass: to [n_parts,n_outer,n_inner] in scratch memory, or the output. */
 static void add_pass(pass_list *p, const char *kernel, bool is_last, size_t to)
 {
     gpu_maker *m = p->m;
     gpu_add(m, "reduce_axis.dev", kernel, "%s#define T %s\n#define D %s\n", p->settings,
             stk_dtype_name(p->has_from ? p->between : m->call->in[0].dtype),
-            stk_dtype_name(is_last ? m->call->out[0].dtype : p->between));
+            stk_dtype_name(is_last ? m->call->out[p->i_out].dtype : p->between));
     if (p->has_from)
         gpu_scratch(m, p->from);
     else
         gpu_in(m, 0);
     if (is_last)
-        gpu_out(m, 0);
+        gpu_out(m, p->i_out);
     else
         gpu_scratch(m, to);
 }
@@ -126,6 +127,13 @@ static void reduce_axis(pass_list *p, int64_t n_outer, int64_t n_along, int64_t 
     p->from = to;
     p->has_from = true;
     if (n_parts > 1) reduce_axis(p, 1, n_parts, n_outer * n_inner, is_last, true);
+}
+
+void gpu_sum_parts(gpu_maker *m, size_t part, int64_t n_parts, int64_t n, int i_out)
+{
+    pass_list p = {.m = m, .divisor = 1, .between = STK_F32, .from = part, .has_from = true, .i_out = i_out};
+    print_settings(STK_REDUCE_SUM, STK_F32, p.settings, sizeof(p.settings));
+    reduce_axis(&p, 1, n_parts, n, true, false);
 }
 
 static int64_t product_of(const run_list *runs, int begin, int end)

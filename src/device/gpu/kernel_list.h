@@ -37,6 +37,10 @@
     X(conv3d)                                                                                                          \
     X(conv3d_grad_data)                                                                                                \
     X(conv3d_grad_weight)                                                                                              \
+    X(batch_norm)                                                                                                      \
+    X(batch_norm_grad)                                                                                                 \
+    X(batch_norm_apply)                                                                                                \
+    X(batch_norm_sum_grad)                                                                                             \
     X(layer_norm)                                                                                                      \
     X(layer_norm_grad)                                                                                                 \
     X(softmax)                                                                                                         \

@@ -43,6 +43,8 @@
     X(batch_norm_sum_grad)                                                                                             \
     X(layer_norm)                                                                                                      \
     X(layer_norm_grad)                                                                                                 \
+    X(group_norm)                                                                                                      \
+    X(group_norm_grad)                                                                                                 \
     X(softmax)                                                                                                         \
     X(softmax_grad)                                                                                                    \
     X(dropout)                                                                                                         \

@@ -47,6 +47,9 @@
     X(group_norm_grad)                                                                                                 \
     X(softmax)                                                                                                         \
     X(softmax_grad)                                                                                                    \
+    X(cross_entropy)                                                                                                   \
+    X(cross_entropy_grad)                                                                                              \
+    X(in_top_k)                                                                                                        \
     X(dropout)                                                                                                         \
     X(write_at)                                                                                                        \
     X(sgd_update)                                                                                                      \

@@ -1,5 +1,5 @@
-/* Units: gpu.h. All that are wanted when the first kernel is launched are built as one program, which is kept on disk
- * under a hash of its source, driver and chip, and read back by the next process. */
+/* Units: gpu.h. All that are wanted when the first kernel is launched are built together, as few programs, which are kept
+ * on disk under a hash of source, driver and chip, and read back by the next process. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,19 +186,16 @@ static stk_status make_room(gpu_device *device)
     return STK_OK;
 }
 
-stk_status gpu_build(gpu_device *device)
+static stk_status build_some(gpu_device *device, gpu_unit *const *list, int n)
 {
     stk_text source = {0};
-    gpu_unit **list = NULL;
     gpu_module *module = NULL;
     char path[1200];
     stk_status status = STK_OK;
-    if (device->n_pending == 0) return STK_OK;
     STK_TRY(make_room(device));
-    STK_TRY(list_pending(device, &list));
     stk_text_add(&source, "#line 1 \"%s\"\n%s#line 1 \"dialect.h\"\n%s", device->driver->dialect,
                  gpu_text_of(device->driver->dialect), gpu_text_of("dialect.h"));
-    for (int i = 0; i < device->n_pending; i++)
+    for (int i = 0; i < n; i++)
         stk_text_add(&source, "%s", list[i]->text);
     STK_TRY(stk_text_status(&source));
     bool has_path = name_program(device, stk_text_get(&source), path, sizeof(path));
@@ -208,14 +205,30 @@ stk_status gpu_build(gpu_device *device)
         if (has_path) write_program(device, module, path);
     }
     device->module[device->n_modules++] = module;
-    for (int i = 0; i < device->n_pending; i++) {
+    for (int i = 0; i < n; i++) {
         list[i]->module = module;
         free(list[i]->text);
         list[i]->text = NULL;
     }
-    device->n_pending = 0;
+    device->n_pending -= n;
 done:
     stk_text_free(&source);
+    return status;
+}
+
+/* PoCL goes through a whole program for each of its kernels, so that time would grow with the square of their number. */
+enum { MOST_UNITS = 12 };
+
+stk_status gpu_build(gpu_device *device)
+{
+    gpu_unit **list = NULL;
+    int n = device->n_pending;
+    stk_status status = STK_OK;
+    if (n == 0) return STK_OK;
+    STK_TRY(list_pending(device, &list));
+    for (int i = 0; i < n; i += MOST_UNITS)
+        STK_TRY(build_some(device, list + i, n - i < MOST_UNITS ? n - i : MOST_UNITS));
+done:
     free(list);
     return status;
 }

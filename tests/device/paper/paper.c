@@ -23,7 +23,7 @@ struct gpu_context {
 };
 
 /* Kept programs are of this layout and these options of the compiler. */
-enum { LAYOUT = 2 };
+enum { LAYOUT = 3 };
 
 static const char *folder;
 
@@ -58,6 +58,7 @@ static stk_status open_chip(int number, gpu_chip *chip, gpu_context **out)
                        .most_group = 1024,
                        .most_alloc_bytes = (size_t)80 << 30,
                        .total_bytes = (size_t)80 << 30,
+                       .has_fragments = from->arch >= 80,
                        .command_list = true};
     snprintf(chip->name, sizeof(chip->name), "%s (sm_%d)", from->name, from->arch);
     snprintf(chip->driver, sizeof(chip->driver), "%s, layout %d", nvrtc_version(), LAYOUT);

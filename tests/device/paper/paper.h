@@ -27,7 +27,7 @@ enum { PAPER_A100, PAPER_H100, PAPER_B200, PAPER_TEXT, PAPER_N_CHIPS };
 typedef struct paper_kernel {
     char name[GPU_NAME_BYTES]; /* with the unit's key: "softmax_rows_0123456789abcdef" */
     char file[48];             /* in kernels/, or what a printed text is called */
-    char settings[256];        /* "T bf16, REDUCE_FIRST 0.0f", cut off */
+    char settings[384];        /* "T bf16, REDUCE_FIRST 0.0f", cut off */
     int group;                 /* work-items in one; 0: the kernel does not say */
     int registers, stack_bytes, shared_bytes;
     int spill_store_bytes, spill_load_bytes;

@@ -259,7 +259,7 @@ done:
 
 /* Says so where the run starts from nothing next to an earlier one, which is moved only now that the plan, the device
  * and the weights are there: a start that is refused changes nothing. */
-static stk_status start_anew(stk_run *run, bool has_earlier)
+static stk_status start_run(stk_run *run, bool has_earlier)
 {
     char previous[STK_PATH_BYTES], note[2 * STK_PATH_BYTES + 100];
     if (has_earlier) {
@@ -293,7 +293,7 @@ static stk_status begin(stk_run *run)
     STK_TRY(prepare(run));
     if (checkpoint[0]) STK_TRY(stk_folder_check_data(run));
     STK_TRY(checkpoint[0] ? restore(run, checkpoint) : stk_run_init_weights(run));
-    if (!checkpoint[0]) STK_TRY(start_anew(run, has_earlier));
+    if (!checkpoint[0]) STK_TRY(start_run(run, has_earlier));
     /* Only now, so that a run whose plan is refused leaves no recipe behind that would refuse the next. */
     STK_TRY(stk_folder_write_recipe(run));
     stk_trainer_get_state(run->trainer, &state);

@@ -122,7 +122,7 @@ static stk_status encode(const picture *p, stk_span src, stk_image_format format
 }
 
 /* Pixels encoded again: smaller, or of another quality. */
-static stk_status make_anew(stk_span src, stk_image_format format, const stk_pack_options *how, stk_remake_work *work,
+static stk_status encode_again(stk_span src, stk_image_format format, const stk_pack_options *how, stk_remake_work *work,
                             stk_span *out)
 {
     picture p;
@@ -162,7 +162,7 @@ stk_status stk_remake(stk_span src, const stk_pack_options *how, stk_remake_work
     free(work->made);
     work->made = NULL;
     *out = src;
-    if (how->shorter > 0 || how->quality > 0) STK_RETURN_IF_ERROR(make_anew(src, format, how, work, out));
+    if (how->shorter > 0 || how->quality > 0) STK_RETURN_IF_ERROR(encode_again(src, format, how, work, out));
     if (how->baseline && stk_image_format_of(*out) == STK_IMAGE_JPEG) return make_baseline(work, out);
     return STK_OK;
 }

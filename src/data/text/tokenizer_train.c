@@ -198,7 +198,7 @@ static stk_status add_most_frequent(job *j)
         qsort(counts, n, sizeof(*counts), compare_counts);
         if (counts[room - 1] >= least) least = counts[room - 1];
         for (size_t i = 0; i < room; i++)
-            n_equal += counts[i] == least; /* room for so many that occur as often as the last that has any */
+            n_equal += counts[i] == least; /* room for as many as occur as often as the last that has any */
         free(counts);
     } else {
         n_equal = n;

@@ -27,7 +27,7 @@ typedef struct gpu_chip {
     bool command_list;  /* captures are one call to launch */
 } gpu_chip;
 
-/* One argument of a kernel: memory of the device, or a value of so many bytes. */
+/* One argument of a kernel: memory of the device, or a value of that many bytes. */
 typedef struct gpu_argument {
     const void *address; /* where bytes is 0 */
     const void *value;

@@ -1,6 +1,6 @@
 /* The part of tile.h for 16-bit numbers on chips whose groups of 32 work-items multiply matrices together: C lies in
  * registers as fragments of 16 x 8, tiles in the group's memory as they are. Elsewhere each work-item computes what it
- * would hold there. Settings beside tile.h's: WARPS_M, WARPS_N, the 32s of a group by rows and columns of C.
+ * would hold there. Settings besides tile.h's: WARPS_M, WARPS_N, the 32s of a group by rows and columns of C.
  *
  * A fragment's element c of lane l is row l / 4 + c / 2 * 8, column l % 4 * 2 + c % 2.
  */

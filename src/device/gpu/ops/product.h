@@ -26,7 +26,7 @@ typedef struct gpu_product_call {
     int64_t c_batch, ldc, bias_batch;
     int i_a, i_b; /* which inputs */
     bool a_along_k, b_along_k;
-    /* Every so many neighbours in memory are neighbours along K (M, N), from a place that is a multiple of that. */
+    /* Every N neighbours in memory are neighbours along K (M, N), from a place that is a multiple of that. */
     int64_t a_run, b_run;
     bool runs_are_rows; /* behind a run lies what is outside, and not another run */
     bool relu;

@@ -1,5 +1,5 @@
-/* What the harness cannot ask of kernels that move and add up, on the device 'opencl': wrong numbers of rows, and sums
- * over micro-batches behind the first. */
+/* What the harness cannot ask of kernels, on the device 'opencl': wrong numbers of rows and classes, and sums over
+ * micro-batches behind the first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,6 +82,21 @@ static void wrong_ids_are_named(void **state)
     expect_fault(&many, 1, 3, -7, "id -7 at position 3 is not one of the 300 rows");
 }
 
+static void wrong_labels_are_named(void **state)
+{
+    (void)state;
+    static const op_case loss =
+        CASE("loss", cross_entropy, ATTRS(.cross_entropy = {0.1}), INPUTS(REAL(-3, 3, 300, 7), LABELS(300, 7)));
+    static const op_case grad = CASE("grad", cross_entropy_grad, ATTRS(.cross_entropy = {0}),
+                                     INPUTS(REAL(-3, 3, 5, 1001), LABELS(5, 1001), STATS(0.1, 1, 5)));
+    static const op_case top =
+        CASE("top", in_top_k, ATTRS(.in_top_k = {2}), INPUTS(REAL(-3, 3, 33, 67), LABELS(33, 67)));
+    expect_fault(&loss, 1, 299, 7, "label 7 of row 299 is not one of the 7 classes");
+    expect_fault(&grad, 1, 4, -1, "label -1 of row 4 is not one of the 1001 classes");
+    expect_fault(&grad, 1, 0, INT32_MAX, "label 2147483647 of row 0 is not one of the 1001 classes");
+    expect_fault(&top, 1, 32, INT32_MIN, "label -2147483648 of row 32 is not one of the 67 classes");
+}
+
 static void wrong_positions_are_named(void **state)
 {
     (void)state;
@@ -130,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_ids_are_named),
+        cmocka_unit_test(wrong_labels_are_named),
         cmocka_unit_test(wrong_positions_are_named),
         cmocka_unit_test(later_micro_batches_are_added),
         cmocka_unit_test(sums_are_carried_on),

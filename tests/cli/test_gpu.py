@@ -10,14 +10,17 @@ import math
 import os
 import sys
 
+import program
 from program import WORK, accepted, begin, check, end, losses, refused, run
 
-# name: model, fields, what else, steps, how far a loss may be from the processor's after all of them (relative, or
-# absolute below 1). The tolerances are of the first 30 steps' spread between the cpu and the reference device, times 10.
+# name: model, fields, what else, steps, how far a loss may be from the processor's in any of them (relative, or absolute
+# below 1). In 20 to 30 steps the cpu and the reference device, and the cpu and PoCL, were at most 5e-7 apart; rounding grows from step to step.
+program.TIMEOUT = max(program.TIMEOUT, 400)  # the first run builds all of a network's kernels
 IMAGE = "fields: {image: [16, 16, 3]}, classes: 10"
 CASES = {
     "cifar-cnn": ("{cnn: {classes: 10, widths: [8, 16, 32]}}", IMAGE, "batch: 16\noptimizer: {sgd: {lr: 0.05, momentum: 0.9, nesterov: true}}", 100, 2e-3),
-    "resnet18": ("{resnet18: {classes: 10, stem: cifar}}", IMAGE, "batch: 4\noptimizer: {sgd: {lr: 0.01, momentum: 0.9}}", 100, 5e-3),
+    "resnet18": ("{resnet18: {classes: 10, stem: cifar}}", "fields: {image: [8, 8, 3]}, classes: 10",
+                 "batch: 4\noptimizer: {sgd: {lr: 0.01, momentum: 0.9}}", 100, 5e-3),
     "gpt2": ("{gpt2: {size: mini, layers: 2, heads: 2, width: 64, vocabulary: 101, positions: 32}}",
              "fields: {tokens: {shape: [32], below: 101}, targets: {shape: [32], below: 101}}",
              "batch: 4\noptimizer: {adamw: {lr: 1e-3, weight_decay: 0.1}}\nclip_norm: 1\nno_decay: [bias, norm]", 100, 2e-3),

@@ -192,9 +192,10 @@ static stk_status build_some(gpu_device *device, gpu_unit *const *list, int n)
     gpu_module *module = NULL;
     char path[1200];
     stk_status status = STK_OK;
+    const char *driver_text = gpu_text_of(device->driver->dialect), *text = gpu_text_of("dialect.h");
+    if (!driver_text || !text) return stk_fail(STK_INTERNAL, "there is no dialect '%s'", device->driver->dialect);
     STK_TRY(make_room(device));
-    stk_text_add(&source, "#line 1 \"%s\"\n%s#line 1 \"dialect.h\"\n%s", device->driver->dialect,
-                 gpu_text_of(device->driver->dialect), gpu_text_of("dialect.h"));
+    stk_text_add(&source, "#line 1 \"%s\"\n%s#line 1 \"dialect.h\"\n%s", device->driver->dialect, driver_text, text);
     for (int i = 0; i < n; i++)
         stk_text_add(&source, "%s", list[i]->text);
     STK_TRY(stk_text_status(&source));

@@ -135,8 +135,16 @@ static bool is_complete(const stk_device_class *class)
     return !strcmp(class->name, "cpu") || !strcmp(class->name, "reference") || class == &awkward_class;
 }
 
+static const char *only_op; /* what the names of ops have in common that are wanted; NULL: all ops */
+
+static bool is_wanted_op(stk_op op)
+{
+    return !only_op || strstr(stk_op_name(op), only_op);
+}
+
 static stk_status ask_for_kernel(void *device, const case_run *run)
 {
+    if (!is_wanted_op(run->call.op)) return STK_OK;
     stk_kernel kernel;
     if (((stk_device *)device)->class->kernel(device, &run->call, &kernel) == STK_OK) stk_kernel_free(&kernel);
     return STK_OK;
@@ -158,7 +166,7 @@ static void check_device(const stk_device_class *class)
     for (int l = 0; l < n_lists; l++) {
         for (int i = 0; i < lists[l].n; i++) {
             const op_case *source = &lists[l].cases[i];
-            if (source->large) continue;
+            if (source->large || !is_wanted_op(source->op)) continue;
             for (int d = 0; d < STK_N_DTYPES; d++)
                 if (case_mains(source) >> d & 1) check_case(&t, device, source, (stk_dtype)d);
         }
@@ -216,10 +224,11 @@ static void reference_has_every_op(void **state)
     }
 }
 
-/* test_op_values [DEVICE] */
+/* test_op_values [DEVICE [OP]] */
 int main(int argc, char **argv)
 {
     only = argc > 1 ? argv[1] : NULL;
+    only_op = argc > 2 ? argv[2] : NULL;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_has_cases),
         cmocka_unit_test(reference_has_every_op),

@@ -142,7 +142,8 @@ static void describe(const found_chip *found, gpu_chip *chip)
     cl_uint units = 0, unified = 0;
     cl_ulong total = 0, most = 0, local = 0;
     char version[64], platform[64] = "";
-    *chip = (gpu_chip){.is_gpu = found->is_gpu};
+    const char *fragments = getenv("STOKER_OPENCL_FRAGMENTS"); /* 1, for tests: kernels as CUDA's, in plain C */
+    *chip = (gpu_chip){.is_gpu = found->is_gpu, .has_fragments = fragments && !strcmp(fragments, "1")};
     get_text(d, CL_DEVICE_NAME, chip->name, sizeof(chip->name));
     get_text(d, CL_DEVICE_VENDOR, chip->vendor, sizeof(chip->vendor));
     get_text(d, CL_DRIVER_VERSION, version, sizeof(version));

@@ -1,9 +1,11 @@
-/* Convolutions and their two gradients, of images and volumes: kernels/conv.dev. */
+/* Convolutions and their two gradients, of images and volumes: kernels/conv.dev, depthwise.dev. */
 #include <stdio.h>
 
+#include "base/error.h"
 #include "device/gpu/ops/product.h"
+#include "device/gpu/ops/reduce.h"
 
-/* As conv.dev's struct. */
+/* As volumes.h's struct. */
 typedef struct volumes {
     gpu_divisor y_size[3], x_size[3], taps[3], stride[3];
     gpu_divisor x_channels, y_channels;
@@ -34,12 +36,59 @@ static volumes describe(const stk_window *window, stk_shape x, stk_shape weight,
     return v;
 }
 
+/* --- groups of one channel --- */
+
+static void add_depthwise(gpu_maker *m, const char *kernel)
+{
+    gpu_add(m, "depthwise.dev", kernel, "#define T %s\n", gpu_type(m, m->call->in[0].dtype));
+    gpu_in(m, 0);
+    gpu_in(m, 1);
+}
+
+static void make_depthwise(gpu_maker *m, conv_pass pass, const volumes *v, int64_t y_pixels)
+{
+    int64_t n = stk_shape_count(m->call->out[0].shape), n_each;
+    bool has_bias = m->call->n_in == 3;
+    if (pass != GRAD_WEIGHT) {
+        add_depthwise(m, pass == FORWARD ? "depthwise" : "depthwise_grad_data");
+        gpu_in(m, has_bias ? 2 : 0);
+        gpu_out(m, 0);
+        gpu_index(m, n);
+        gpu_int(m, has_bias);
+        gpu_int(m, m->call->attrs->activation == STK_ACTIVATION_RELU);
+        gpu_bytes(m, v, sizeof(*v));
+        gpu_items(m, n, 256);
+        return;
+    }
+    int64_t n_groups = (v->all_y_channels + 31) / 32;
+    int64_t n_parts = gpu_reduce_parts(n_groups * v->n_taps, y_pixels, 256, &n_each);
+    size_t part = gpu_take(m, (size_t)(n_parts * n) * sizeof(float));
+    add_depthwise(m, "depthwise_grad_weight");
+    gpu_scratch(m, part);
+    gpu_int(m, (int32_t)y_pixels);
+    gpu_int(m, (int32_t)n_each);
+    gpu_bytes(m, v, sizeof(*v));
+    gpu_group(m, 32, 8, 1);
+    gpu_groups(m, n_groups, n_parts, v->n_taps);
+    gpu_join_parts(m, STK_REDUCE_SUM, part, n_parts, n, y_pixels, 0);
+}
+
+/* --- products --- */
+
 static void make(gpu_maker *m, conv_pass pass, stk_shape x, stk_shape weight, stk_shape y)
 {
     const stk_attrs *attrs = m->call->attrs;
     volumes v = describe(&attrs->window, x, weight, y);
     int64_t x_pixels = stk_shape_product(x, 0, x.rank - 1), y_pixels = stk_shape_product(y, 0, y.rank - 1);
     int64_t c = v.x_channels.d, o = v.y_channels.d;
+    if (x_pixels > INT32_MAX - 1024 || y_pixels > INT32_MAX - 1024) {
+        gpu_fail(m, stk_fail(STK_UNSUPPORTED, "'%s' of more than 2^31 pixels", stk_op_name(m->call->op)));
+        return;
+    }
+    if (c == 1 && attrs->window.groups > 1) {
+        make_depthwise(m, pass, &v, y_pixels);
+        return;
+    }
     char settings[32];
     snprintf(settings, sizeof(settings), "#define PASS %d\n", (int)pass);
     gpu_product_call call = {.file = "conv.dev",

@@ -2,8 +2,6 @@
 #include "device/gpu/ops/product.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 
@@ -65,14 +63,12 @@ typedef struct tiling {
 /* The one place that knows kinds of chips. A processor's work-item has a whole vector's width of columns. */
 static tiling choose_tiling(const gpu_chip *chip, const gpu_product_call *call, stk_dtype dtype, const cut *c)
 {
-    /* For tests: fragments also where nothing but plain C computes them. */
-    const char *wanted = getenv("STOKER_GPU_FRAGMENTS");
-    bool in_fragments = wanted ? !strcmp(wanted, "1") : chip->has_fragments;
     int m = call->m <= 64 ? 64 : c->tile, n = call->n <= 64 ? 64 : c->tile;
-    if (in_fragments && dtype != STK_F32) return (tiling){m, n, 32, m / 32, 8 / (m / 32), 0, true};
-    if (chip->is_gpu) return (tiling){m, n, 16, 16, 16, 4, true};
+    if (chip->has_fragments && dtype != STK_F32) return (tiling){m, n, 32, m / 32, 8 / (m / 32), 0, true};
+    if (chip->is_gpu) return (tiling){m, n, 16, m + n == 128 ? 8 : 16, 16, 4, true};
     int rows = call->m <= 16 ? 16 : 128;
-    return (tiling){rows, 64, 32, rows / 8, 2, 16, false};
+    int columns = call->n <= 16 ? 16 : 64;
+    return (tiling){rows, columns, 32, rows / 8, (columns + 31) / 32, 16, false};
 }
 
 /* Elements to read at once, of runs of neighbours that long. */

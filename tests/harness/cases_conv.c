@@ -118,6 +118,13 @@ static const op_case cases[] = {
              ROUGH(FILL_UNIFORM, -1, 1, 90, 1, 1, 96), 90),
     CONV2_TO("bias, 1x1, strided", 0, WINDOW2(1, 2, 0, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 4, 61, 61, 96),
              ROUGH(FILL_UNIFORM, -1, 1, 90, 1, 1, 96), 90),
+    /* Sums that GPUs cut into parts. */
+    CONV2_TO("bias, ReLU, a long sum", 1, WINDOW2(3, 1, 1, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 1, 4, 5, 72),
+             ROUGH(FILL_UNIFORM, -1, 1, 40, 3, 3, 72), 40),
+    CONV2_WEIGHT("a long sum", WINDOW2(3, 1, 1, 1, 1), ROUGH(FILL_UNIFORM, -1, 1, 2, 17, 19, 5),
+                 ROUGH(FILL_UNIFORM, -1, 1, 2, 17, 19, 24), 24, 3, 3, 5),
+    CONV2_WEIGHT("depthwise, a long sum", WINDOW2(3, 1, 1, 1, 35), ROUGH(FILL_UNIFORM, -1, 1, 2, 17, 19, 35),
+                 ROUGH(FILL_UNIFORM, -1, 1, 2, 17, 19, 35), 35, 3, 3, 1),
     CONV2_TO("bias, grouped", 0, WINDOW2(3, 1, 1, 1, 2), REAL(-1, 1, 3, 4, 5, 4), REAL(-1, 1, 6, 3, 3, 2), 6),
     CONV2_TO("bias, ReLU, grouped", 1, WINDOW2(3, 1, 1, 1, 2), REAL(-1, 1, 3, 4, 5, 4), REAL(-1, 1, 6, 3, 3, 2), 6),
     CONV2_TO("bias, ReLU, depthwise", 1, WINDOW2(3, 1, 1, 1, 45), REAL(-1, 1, 2, 5, 4, 45), REAL(-1, 1, 45, 3, 3, 1),

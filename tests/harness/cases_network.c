@@ -111,6 +111,13 @@ static const op_case cases[] = {
            ROUGH(FILL_UNIFORM, -1, 1, 2, 130, 71), 71),
     MATMUL("large, a transposed", 1, 0, ROUGH(FILL_UNIFORM, -1, 1, 333, 351), ROUGH(FILL_UNIFORM, -1, 1, 333, 290)),
 
+    /* Sums that GPUs cut into parts, and tiles that are not full. */
+    BIASED("bias, a long sum", 0, 0, ROUGH(FILL_UNIFORM, -1, 1, 70, 1100), ROUGH(FILL_UNIFORM, -1, 1, 1100, 33), 33),
+    CASE("wide, a long sum", matmul, ATTRS(.matmul = {1, 0, 1}),
+         INPUTS(ROUGH(FILL_UNIFORM, -1, 1, 1096, 72), ROUGH(FILL_UNIFORM, -1, 1, 1096, 136)), .loosen = 4),
+    MATMUL("batched, a rest of each tile", 0, 1, ROUGH(FILL_UNIFORM, -1, 1, 2, 136, 40),
+           ROUGH(FILL_UNIFORM, -1, 1, 2, 200, 40)),
+
     BIASED("bias", 0, 1, REAL(-1, 1, 5, 7), REAL(-1, 1, 3, 7), 3),
     BIASED("bias, batched", 1, 0, REAL(-1, 1, 3, 5, 4), REAL(-1, 1, 3, 5, 2), 2),
     BIASED("bias, b shared, a transposed", 1, 0, REAL(-1, 1, 3, 5, 4), REAL(-1, 1, 5, 2), 2),

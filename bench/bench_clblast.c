@@ -1,0 +1,211 @@
+/* Products of f32 matrices on the device opencl, compared with CLBlast's on the same memory.
+ *
+ *     bench_clblast [SECONDS] [FILTER]
+ *
+ * Each time is the fastest of the calls that fit into SECONDS (0.5), three at least, the two taking turns. Where OpenCL
+ * runs on a processor, the last column compares processor time, which other work on the machine disturbs least. Without
+ * libclblast.so.1 (libclblast-dev) ours are timed alone. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/gpu/opencl/opencl.h"
+
+typedef struct shape {
+    const char *name;
+    int64_t m, n, k;
+    bool ta, tb;
+} shape;
+
+static const shape shapes[] = {
+    {"square", 512, 512, 512, false, false},
+    {"square", 1024, 1024, 1024, false, false},
+    {"square, b transposed", 1024, 1024, 1024, false, true},
+    {"square, a transposed", 1024, 1024, 1024, true, false},
+    {"GPT-2, forward", 1024, 3072, 768, false, false},
+    {"GPT-2, backward", 1024, 768, 3072, false, true},
+    {"GPT-2, weight", 768, 3072, 1024, true, false},
+    {"odd", 509, 761, 1021, false, false},
+    {"odd, b transposed", 509, 761, 1021, false, true},
+    {"few columns", 4096, 10, 784, false, false},
+    {"few rows", 8, 4096, 1024, false, false},
+    {"long sum", 64, 64, 65536, true, false},
+};
+
+/* As clblast_c.h says; row-major is 101, plain 111, transposed 112. */
+typedef int (*sgemm)(int layout, int a_transpose, int b_transpose, size_t m, size_t n, size_t k, float alpha, cl_mem a,
+                     size_t a_offset, size_t a_ld, cl_mem b, size_t b_offset, size_t b_ld, float beta, cl_mem c,
+                     size_t c_offset, size_t c_ld, cl_command_queue *queue, cl_event *event);
+
+enum { OURS, THEIRS, N_WAYS };
+
+typedef struct bench {
+    stk_device *device;
+    gpu_context *context;
+    stk_queue *queue;
+    stk_capture *capture;
+    sgemm sgemm;
+    double seconds;
+    void *memory[5]; /* a, b, our c, scratch, their c */
+    size_t bytes[5];
+} bench;
+
+static double processor_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static stk_status call_theirs(bench *b, const shape *s)
+{
+    cl_mem memory[5];
+    size_t offset[5];
+    for (int i = 0; i < 5; i++)
+        if (b->memory[i] && i != 3)
+            STK_RETURN_IF_ERROR(opencl_find(b->context, b->memory[i], b->bytes[i], &memory[i], &offset[i]));
+    int code =
+        b->sgemm(101, s->ta ? 112 : 111, s->tb ? 112 : 111, (size_t)s->m, (size_t)s->n, (size_t)s->k, 1, memory[0],
+                 offset[0] / 4, (size_t)(s->ta ? s->m : s->k), memory[1], offset[1] / 4, (size_t)(s->tb ? s->k : s->n),
+                 0, memory[4], offset[4] / 4, (size_t)s->n, &b->context->queue, NULL);
+    if (code) return stk_fail(STK_DEVICE, "CLBlastSgemm gives %d", code);
+    return opencl_check(cl.clFinish(b->context->queue), "clFinish");
+}
+
+static stk_status call_ours(bench *b)
+{
+    int i_failed;
+    STK_RETURN_IF_ERROR(b->device->class->queues->launch(b->queue, b->capture, &i_failed));
+    return b->device->class->queues->finish(b->queue);
+}
+
+/* Both compute the same. */
+static stk_status compare(bench *b, const shape *s)
+{
+    size_t n = (size_t)(s->m * s->n), bytes = n * sizeof(float);
+    float *ours = malloc(bytes), *theirs = malloc(bytes);
+    double worst = 0;
+    stk_status status = STK_OK;
+    const stk_queue_class *queues = b->device->class->queues;
+    if (!ours || !theirs) STK_TRY(stk_fail_memory(bytes));
+    STK_TRY(queues->copy(b->queue, ours, b->memory[2], bytes, STK_COPY_TO_HOST));
+    STK_TRY(queues->copy(b->queue, theirs, b->memory[4], bytes, STK_COPY_TO_HOST));
+    STK_TRY(queues->finish(b->queue));
+    for (size_t i = 0; i < n; i++)
+        worst = fmax(worst, fabs((double)ours[i] - (double)theirs[i]));
+    if (!(worst < 1e-4 * (double)s->k)) STK_TRY(stk_fail(STK_DEVICE, "the two differ by %g", worst));
+done:
+    free(ours);
+    free(theirs);
+    return status;
+}
+
+static stk_status fill(bench *b, int i)
+{
+    size_t n = b->bytes[i] / sizeof(float);
+    float *host = malloc(b->bytes[i]);
+    if (!host) return stk_fail_memory(b->bytes[i]);
+    for (size_t j = 0; j < n; j++)
+        host[j] = (float)((j * 2654435761u >> 8) % 2001) * 1e-3f - 1;
+    stk_status status = b->device->class->queues->copy(b->queue, b->memory[i], host, b->bytes[i], STK_COPY_TO_DEVICE);
+    if (status == STK_OK) status = b->device->class->queues->finish(b->queue);
+    free(host);
+    return status;
+}
+
+static stk_status measure(bench *b, const shape *s)
+{
+    double best[N_WAYS] = {1e9, 1e9}, busy[N_WAYS] = {1e9, 1e9}, flops = 2.0 * (double)(s->m * s->n * s->k);
+    int64_t end_ns = 0;
+    for (int i = -1; i < 3 || stk_clock_ns() < end_ns; i++) {
+        for (int way = 0; way < (b->sgemm ? N_WAYS : 1); way++) {
+            int64_t start_ns = stk_clock_ns();
+            double start_s = processor_s();
+            STK_RETURN_IF_ERROR(way == OURS ? call_ours(b) : call_theirs(b, s));
+            if (i < 0) continue; /* this one builds kernels */
+            best[way] = fmin(best[way], 1e-9 * (double)(stk_clock_ns() - start_ns));
+            busy[way] = fmin(busy[way], processor_s() - start_s);
+        }
+        if (i < 0) end_ns = stk_clock_ns() + (int64_t)(b->seconds * 1e9);
+    }
+    printf("%-22s %5lld %5lld %6lld %9.1f", s->name, (long long)s->m, (long long)s->n, (long long)s->k,
+           1e-9 * flops / best[OURS]);
+    if (b->sgemm) {
+        STK_RETURN_IF_ERROR(compare(b, s));
+        printf(" %9.1f %7.2f %10.2f", 1e-9 * flops / best[THEIRS], best[THEIRS] / best[OURS],
+               busy[THEIRS] / busy[OURS]);
+    }
+    printf("\n");
+    fflush(stdout);
+    return STK_OK;
+}
+
+static stk_status bench_shape(bench *b, const shape *s)
+{
+    const stk_device_class *class = b->device->class;
+    stk_attrs attrs;
+    stk_kernel kernel = {0};
+    stk_status status = STK_OK;
+    memset(&attrs, 0, sizeof(attrs));
+    attrs.matmul.transpose_a = s->ta;
+    attrs.matmul.transpose_b = s->tb;
+    stk_tensor_desc in[2] = {stk_desc_make(STK_F32, s->ta ? STK_SHAPE(s->k, s->m) : STK_SHAPE(s->m, s->k)),
+                             stk_desc_make(STK_F32, s->tb ? STK_SHAPE(s->n, s->k) : STK_SHAPE(s->k, s->n))};
+    stk_tensor_desc out = stk_desc_make(STK_F32, STK_SHAPE(s->m, s->n));
+    stk_op_call call = {.op = STK_OP_matmul, .attrs = &attrs, .in = in, .n_in = 2, .out = &out, .n_out = 1};
+    STK_TRY(class->kernel(b->device, &call, &kernel));
+    size_t bytes[5] = {stk_desc_bytes(in[0]), stk_desc_bytes(in[1]), stk_desc_bytes(out), kernel.scratch_bytes,
+                       stk_desc_bytes(out)};
+    memcpy(b->bytes, bytes, sizeof(bytes));
+    for (int i = 0; i < 5; i++)
+        STK_TRY(class->alloc(b->device, bytes[i], STK_MEMORY_ZEROED, &b->memory[i]));
+    STK_TRY(fill(b, 0));
+    STK_TRY(fill(b, 1));
+    stk_entry entry = {&kernel, {.in = b->memory, .out = b->memory + 2, .scratch = b->memory[3]}};
+    STK_TRY(class->queues->capture(b->device, &entry, 1, &b->capture));
+    STK_TRY(measure(b, s));
+done:
+    if (b->capture) class->queues->release(b->capture);
+    b->capture = NULL;
+    for (int i = 0; i < 5; i++) {
+        class->free(b->device, b->memory[i], b->bytes[i]);
+        b->memory[i] = NULL;
+    }
+    stk_kernel_free(&kernel);
+    return status;
+}
+
+static stk_status bench_all(bench *b, const char *filter)
+{
+    stk_text about = {0};
+    stk_status status = STK_OK;
+    STK_TRY(stk_device_open("opencl", NULL, &b->device));
+    b->context = ((gpu_device *)b->device)->context;
+    STK_TRY(b->device->class->queues->open(b->device, &b->queue));
+    b->device->class->describe(b->device, &about);
+    printf("opencl: %s\n%-22s %5s %5s %6s %9s %9s %7s %10s\n", stk_text_get(&about), "product, GFLOP/s", "M", "N", "K",
+           "ours", "CLBlast", "ratio", "processor");
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+        if (!filter || strstr(shapes[i].name, filter)) STK_TRY(bench_shape(b, &shapes[i]));
+done:
+    stk_text_free(&about);
+    if (b->queue) b->device->class->queues->close(b->queue);
+    stk_device_close(b->device);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    bench b = {.seconds = argc > 1 ? atof(argv[1]) : 0.5};
+    void *library = dlopen("libclblast.so.1", RTLD_NOW);
+    if (library) *(void **)&b.sgemm = dlsym(library, "CLBlastSgemm");
+    if (!b.sgemm) printf("skipped: CLBlast is not here (%s)\n", dlerror());
+    if (bench_all(&b, argc > 2 ? argv[2] : NULL) == STK_OK) return 0;
+    fprintf(stderr, "bench_clblast: %s\n", stk_error_text());
+    return 1;
+}

@@ -122,8 +122,8 @@ static stk_status encode(const picture *p, stk_span src, stk_image_format format
 }
 
 /* Pixels encoded again: smaller, or of another quality. */
-static stk_status encode_again(stk_span src, stk_image_format format, const stk_pack_options *how, stk_remake_work *work,
-                            stk_span *out)
+static stk_status encode_again(stk_span src, stk_image_format format, const stk_pack_options *how,
+                               stk_remake_work *work, stk_span *out)
 {
     picture p;
     int64_t height, width;

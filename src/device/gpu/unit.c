@@ -1,5 +1,5 @@
-/* Units: gpu.h. All that are wanted when the first kernel is launched are built together, as few programs, which are kept
- * on disk under a hash of source, driver and chip, and read back by the next process. */
+/* Units: gpu.h. All that are wanted when the first kernel is launched are built together, as few programs, which are
+ * kept on disk under a hash of source, driver and chip, and read back by the next process. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,7 +217,8 @@ done:
     return status;
 }
 
-/* PoCL goes through a whole program for each of its kernels, so that time would grow with the square of their number. */
+/* PoCL goes through a whole program for each of its kernels, so that time would grow with the square of their number.
+ */
 enum { MOST_UNITS = 12 };
 
 stk_status gpu_build(gpu_device *device)

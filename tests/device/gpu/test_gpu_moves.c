@@ -144,10 +144,8 @@ static void sums_are_carried_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_ids_are_named),
-        cmocka_unit_test(wrong_labels_are_named),
-        cmocka_unit_test(wrong_positions_are_named),
-        cmocka_unit_test(later_micro_batches_are_added),
+        cmocka_unit_test(wrong_ids_are_named),       cmocka_unit_test(wrong_labels_are_named),
+        cmocka_unit_test(wrong_positions_are_named), cmocka_unit_test(later_micro_batches_are_added),
         cmocka_unit_test(sums_are_carried_on),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);

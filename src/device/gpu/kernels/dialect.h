@@ -426,8 +426,9 @@ FUNCTION float add_exponentials(const float *x, int n, float *most, float sum)
         if ((low) <= 0 && (high) >= PACK(T)) {                                                                         \
             LOAD_PACK(T, p, x);                                                                                        \
         } else {                                                                                                       \
-            UNROLL for (int part_j = 0; part_j < PACK(T); part_j++)(x)[part_j] =                                       \
-                part_j >= (low) && part_j < (high) ? LOAD(T, p, part_j) : (fill);                                      \
+            UNROLL                                                                                                     \
+            for (int part_j = 0; part_j < PACK(T); part_j++)                                                           \
+                (x)[part_j] = part_j >= (low) && part_j < (high) ? LOAD(T, p, part_j) : (fill);                        \
         }                                                                                                              \
     } while (0)
 #define STORE_PART(T, p, low, high, x)                                                                                 \
@@ -435,8 +436,9 @@ FUNCTION float add_exponentials(const float *x, int n, float *most, float sum)
         if ((low) <= 0 && (high) >= PACK(T)) {                                                                         \
             STORE_PACK(T, p, x);                                                                                       \
         } else {                                                                                                       \
-            UNROLL for (int part_j = 0; part_j < PACK(T); part_j++) if (part_j >= (low) && part_j < (high))            \
-                STORE(T, p, part_j, (x)[part_j]);                                                                      \
+            UNROLL                                                                                                     \
+            for (int part_j = 0; part_j < PACK(T); part_j++)                                                           \
+                if (part_j >= (low) && part_j < (high)) STORE(T, p, part_j, (x)[part_j]);                              \
         }                                                                                                              \
     } while (0)
 
@@ -503,12 +505,16 @@ DEFINE_PACKS_OF_16(f16)
 FUNCTION void load_floats(GLOBAL const float *p, int n, float *x)
 {
     if (n == 1) x[0] = p[0];
-    UNROLL for (int j = 0; j + 4 <= n; j += 4) load_pack_f32(p + j, x + j);
+    UNROLL
+    for (int j = 0; j + 4 <= n; j += 4)
+        load_pack_f32(p + j, x + j);
 }
 FUNCTION void store_floats(GLOBAL float *p, int n, const float *x)
 {
     if (n == 1) p[0] = x[0];
-    UNROLL for (int j = 0; j + 4 <= n; j += 4) store_pack_f32(p + j, x + j);
+    UNROLL
+    for (int j = 0; j + 4 <= n; j += 4)
+        store_pack_f32(p + j, x + j);
 }
 
 /* --- columns: n_outer matrices [n_along,n_columns] (ops/columns.h) --- */

@@ -28,11 +28,11 @@ struct gpu_context {
     int n_blocks;
     opencl_mapping *mapping;
     int n_mappings;
-    uintptr_t next; /* address */
+    uintptr_t next;                            /* address */
     bool has_command_buffers, buffers_overlap; /* one may be launched again before it is done */
-    bool hangs;                            /* nothing is waited for any more */
-    double wait_seconds;                   /* the most that work may take; 0: any time */
-    const struct opencl_capture *launched; /* the last one, for errors; NULL: it is released */
+    bool hangs;                                /* nothing is waited for any more */
+    double wait_seconds;                       /* the most that work may take; 0: any time */
+    const struct opencl_capture *launched;     /* the last one, for errors; NULL: it is released */
     cl_command_buffer_symbols buffers;
 };
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Trainings on the device 'opencl' follow the processor's losses, go on where the other stopped, and say what is wrong.
 
-usage: test_gpu.py STOKER WORK_FOLDER [--sanitized]
+usage: test_gpu.py STOKER WORK_FOLDER [--sanitized | --all]
+
+Without --all two networks follow for 20 steps: on PoCL building the kernels of all six takes many minutes.
 
 Where no driver for OpenCL is here, all of this is skipped (Debian: pocl-opencl-icd).
 """
@@ -100,8 +102,9 @@ if __name__ == "__main__":
         sys.exit(77)
     print("on", here[0]["detail"])
     sanitized = "--sanitized" in sys.argv
-    for name in ["cifar-cnn"] if sanitized else CASES:
-        follows(name, n_steps=5 if sanitized else None)
+    whole = "--all" in sys.argv
+    for name in CASES if whole else ["cifar-cnn"] if sanitized else ["cifar-cnn", "lstm"]:
+        follows(name, n_steps=None if whole else 5 if sanitized else 20)
     goes_on()
     says_what_is_wrong()
     reads_a_plan()

@@ -108,6 +108,9 @@ stk_status gpu_unit_of_text(gpu_device *device, const char *name, const char *se
 static bool name_program(const gpu_device *device, const char *source, char *out, size_t n)
 {
     char folder[1024];
+    const char *asked = getenv("STOKER_GPU_CACHE");
+    /* PoCL keeps its own, and compiles all of a program a second time to give its bytes out. */
+    if (!device->chip.is_gpu && !(asked && !strcmp(asked, "1"))) return false;
     if (stk_cache_folder(folder, sizeof(folder)) != STK_OK) return false;
     uint64_t key = stk_hash_text(source);
     key = stk_hash64(device->chip.name, strlen(device->chip.name), key);

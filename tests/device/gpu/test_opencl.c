@@ -218,6 +218,7 @@ static void programs_are_kept_on_disk(void **state)
     char folder[] = "/tmp/stoker-gpu-XXXXXX", path[4200];
     assert_non_null(mkdtemp(folder));
     setenv("STOKER_CACHE", folder, 1);
+    setenv("STOKER_GPU_CACHE", "1", 1);
     real_source = cl.clCreateProgramWithSource;
     cl.clCreateProgramWithSource = count_source;
     static const int want[] = {1, 0, 1, 0};
@@ -246,6 +247,7 @@ static void programs_are_kept_on_disk(void **state)
     cl.clCreateProgramWithSource = real_source;
     expect_ok(stk_tree_remove(folder));
     unsetenv("STOKER_CACHE");
+    unsetenv("STOKER_GPU_CACHE");
 }
 
 /* --- what a driver does to those who trust it --- */

@@ -1,7 +1,9 @@
 /* The dialect on OpenCL C 1.2. See dialect.h. */
-#define GLOBAL   __global
-#define LOCAL    __local
-#define FUNCTION static inline
+#define GLOBAL __global
+#define LOCAL  __local
+/* PoCL 3.1 gives memory of the group to kernels alone: where the compiler knows which memory a function of its own
+ * gets, that would be one for all groups at a time. */
+#define FUNCTION static inline __attribute__((always_inline))
 /* PoCL, on a processor, would take seconds over long bodies. */
 #ifdef POCL_DEVICE_ADDRESS_BITS
 #define UNROLL _Pragma("clang loop unroll(disable)")

@@ -75,9 +75,14 @@ static void NAME(loss)(int64_t n, const void *src, int64_t label, const void *sr
         sum = norm - (x[label] - most);
     } else {
         /* A class without a share adds nothing, even where its logit is -inf. */
-        for (int64_t i = 0; i < n; i++) {
-            T share = (label >= 0 ? (T)(i == label) : shares[i]) * rest + each;
-            if (share != 0) sum += share * (norm - (x[i] - most));
+        for (int64_t begin = 0; begin < n; begin += NAME(SOME)) {
+            int64_t end = begin + NAME(SOME) < n ? begin + NAME(SOME) : n;
+            T part = 0;
+            for (int64_t i = begin; i < end; i++) {
+                T share = (label >= 0 ? (T)(i == label) : shares[i]) * rest + each;
+                if (share != 0) part += share * (norm - (x[i] - most));
+            }
+            sum += part;
         }
     }
     *(T *)dst = sum;

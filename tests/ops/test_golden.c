@@ -149,6 +149,9 @@ static void check_list(const golden_case *list, size_t n)
     for (int d = 0; stk_device_classes[d]; d++) {
         stk_device *device;
         int n_skipped = 0, n_wrong = 0;
+        /* The records lie in the host's memory; kernels elsewhere are held to the reference device's, whose these are.
+         */
+        if (!stk_device_classes[d]->on_host) continue;
         if (stk_device_open(stk_device_classes[d]->name, NULL, &device) != STK_OK) {
             print_message("device '%s' is left out: %s\n", stk_device_classes[d]->name, stk_error_text());
             continue;

@@ -56,4 +56,7 @@
     X(adam_update)                                                                                                     \
     X(copy_to)                                                                                                         \
     X(all_reduce)                                                                                                      \
+    X(attention)                                                                                                       \
+    X(attention_grad)                                                                                                  \
+    X(cached_attention)                                                                                                \
     X(fused)

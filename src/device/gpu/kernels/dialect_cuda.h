@@ -138,3 +138,18 @@ FUNCTION float lane_max(float x, float *, int n)
     }
     return x;
 }
+
+/* Two numbers over each four neighbours along x. */
+FUNCTION void four_max(float *x, float *, int)
+{
+    for (int i = 0; i < 4; i++) {
+        const float mine = x[i / 2], other = __shfl_xor_sync(0xffffffffu, mine, 1 << i % 2);
+        x[i / 2] = mine != mine || mine > other ? mine : other;
+    }
+}
+
+FUNCTION void four_sum(float *x, float *, int)
+{
+    for (int i = 0; i < 4; i++)
+        x[i / 2] += __shfl_xor_sync(0xffffffffu, x[i / 2], 1 << i % 2);
+}

@@ -84,3 +84,19 @@ FUNCTION float lane_max(float x, __local float *shared, int n)
     }
     return shared[i - lane];
 }
+
+/* Two numbers over each four neighbours along x, of n; shared has room for two of each. */
+#define FOUR(name, expression)                                                                                         \
+    FUNCTION void name(float *x, LOCAL float *shared, int n)                                                           \
+    {                                                                                                                  \
+        LOCAL const float *of = shared + (get_local_id(0) & ~3ul);                                                     \
+        BARRIER();                                                                                                     \
+        shared[get_local_id(0)] = x[0];                                                                                \
+        shared[get_local_id(0) + n] = x[1];                                                                            \
+        BARRIER();                                                                                                     \
+        for (int i = 0; i < 2; i++, of += n)                                                                           \
+            x[i] = expression;                                                                                         \
+    }
+#define MORE_OF(a, b) ((a) != (a) || (a) > (b) ? (a) : (b))
+FOUR(four_max, MORE_OF(MORE_OF(of[0], of[1]), MORE_OF(of[2], of[3])))
+FOUR(four_sum, (of[0] + of[1]) + (of[2] + of[3]))

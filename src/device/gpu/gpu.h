@@ -134,6 +134,8 @@ void gpu_copies(gpu_maker *m, int in, int out);
 void gpu_in(gpu_maker *m, int i);
 void gpu_out(gpu_maker *m, int i);
 void gpu_scratch(gpu_maker *m, size_t offset);
+/* Input or output i, or scratch memory, from that byte on. */
+void gpu_memory_at(gpu_maker *m, gpu_argument_kind kind, int i, size_t offset);
 void gpu_index(gpu_maker *m, int64_t value); /* index_t */
 void gpu_int(gpu_maker *m, int32_t value);
 void gpu_long(gpu_maker *m, int64_t value);

@@ -140,6 +140,11 @@ void gpu_scratch(gpu_maker *m, size_t offset)
     add_argument(m, (gpu_launch_argument){.kind = GPU_SCRATCH, .offset = offset});
 }
 
+void gpu_memory_at(gpu_maker *m, gpu_argument_kind kind, int i, size_t offset)
+{
+    add_argument(m, (gpu_launch_argument){.kind = kind, .i = i, .offset = offset});
+}
+
 void gpu_bytes(gpu_maker *m, const void *bytes, size_t n)
 {
     gpu_kernel *k = m->kernel;

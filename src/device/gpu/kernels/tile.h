@@ -23,6 +23,7 @@ typedef struct NAME(product) {
     int tiles_m, tiles_n;
     int has_bias, relu; /* only where there is one part */
     int in_pairs;       /* two neighbours of C, of which the first is even, can be stored at once */
+    int has_onto;       /* the product is added to what lies as C does; only where there is one part */
 } NAME(product);
 
 /* Which tile a group has: bands of 8 rows of tiles, so that groups at work at a time share what they read. */

@@ -96,11 +96,16 @@ FUNCTION void NAME(multiply)(LOCAL const ushort *a, LOCAL const ushort *b, int m
 }
 
 /* Two neighbours of C, at (m, n) and behind it. */
-FUNCTION void NAME(put)(GLOBAL STORED(T_OUT) * c, GLOBAL const float *bias, NAME(product) p, int m, int n, float x,
-                        float y)
+FUNCTION void NAME(put)(GLOBAL STORED(T_OUT) * c, GLOBAL const float *bias, GLOBAL const STORED(T_OUT) * onto,
+                        NAME(product) p, int m, int n, float x, float y)
 {
     if (m >= p.m || n >= p.n) return;
     GLOBAL STORED(T_OUT) *to = c + (index_t)m * p.ldc + n;
+    if (p.has_onto) {
+        const index_t at = (index_t)m * p.ldc + n;
+        x += LOAD(T_OUT, onto, at);
+        y += n + 1 < p.n ? LOAD(T_OUT, onto, at + 1) : 0.0f;
+    }
     x = NAME(finish)(p, x, p.has_bias ? bias[n] : 0.0f);
     y = NAME(finish)(p, y, p.has_bias && n + 1 < p.n ? bias[n + 1] : 0.0f);
     if (p.in_pairs) {
@@ -112,8 +117,8 @@ FUNCTION void NAME(put)(GLOBAL STORED(T_OUT) * c, GLOBAL const float *bias, NAME
 }
 
 KERNEL(multiply_tiles, 32 * WARPS_M * WARPS_N, 1, 1)
-(BUFFER(STORED(T), a), BUFFER(STORED(T), b), BUFFER(STORED(T_OUT), c), BUFFER(float, bias), NAME(product) p,
- NAME(operands) o)
+(BUFFER(STORED(T), a), BUFFER(STORED(T), b), BUFFER(STORED(T_OUT), c), BUFFER(float, bias), BUFFER(STORED(T_OUT), onto),
+ NAME(product) p, NAME(operands) o)
 {
     SHARED(uint4, shared_a, COPY_STAGES * A_CHUNKS);
     SHARED(uint4, shared_b, COPY_STAGES * B_CHUNKS);
@@ -121,6 +126,7 @@ KERNEL(multiply_tiles, 32 * WARPS_M * WARPS_N, 1, 1)
     POINTER(const STORED(T), b);
     POINTER(STORED(T_OUT), c);
     POINTER(const float, bias);
+    POINTER(const STORED(T_OUT), onto);
     const NAME(place) at = NAME(find_place)(p);
     const int begin = (int)GROUP_Y * p.k_each, end = begin + p.k_each < p.k ? begin + p.k_each : p.k;
     const int n_steps = (end - begin + TILE_K - 1) / TILE_K;
@@ -161,7 +167,7 @@ KERNEL(multiply_tiles, 32 * WARPS_M * WARPS_N, 1, 1)
     for (int i = 0; i < FRAGMENTS_M * FRAGMENTS_N * 2; i++) {
         const int row = i / 2 / FRAGMENTS_N, column = i / 2 % FRAGMENTS_N, half_row = i % 2;
         NAME(put)
-        (c, bias, p, at.m + m + row * 16 + half_row * 8 + lane / 4, at.n + n + column * 8 + lane % 4 * 2,
+        (c, bias, onto, p, at.m + m + row * 16 + half_row * 8 + lane / 4, at.n + n + column * 8 + lane % 4 * 2,
          sum.c[row][column][2 * half_row], sum.c[row][column][2 * half_row + 1]);
     }
 }

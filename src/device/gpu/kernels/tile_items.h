@@ -68,13 +68,15 @@ FUNCTION void NAME(multiply)(LOCAL const float *a, LOCAL const float *b, int y, 
 }
 
 /* LANES elements of C that begin at (m, n). */
-FUNCTION void NAME(put)(GLOBAL STORED(T_OUT) * c, GLOBAL const float *bias, NAME(product) p, int m, int n,
-                        WIDE(LANES) sum)
+FUNCTION void NAME(put)(GLOBAL STORED(T_OUT) * c, GLOBAL const float *bias, GLOBAL const STORED(T_OUT) * onto,
+                        NAME(product) p, int m, int n, WIDE(LANES) sum)
 {
     float x[LANES];
     GLOBAL STORED(T_OUT) *to = c + (index_t)m * p.ldc + n;
     if (m >= p.m) return;
     WIDE_STORE(LANES, x, sum);
+    for (int i = 0; i < LANES && p.has_onto && n + i < p.n; i++)
+        x[i] += LOAD(T_OUT, onto, (index_t)m * p.ldc + n + i);
     if (n + LANES <= p.n) {
         for (int i = 0; i < LANES; i++)
             x[i] = NAME(finish)(p, x[i], p.has_bias ? bias[n + i] : 0.0f);
@@ -87,8 +89,8 @@ FUNCTION void NAME(put)(GLOBAL STORED(T_OUT) * c, GLOBAL const float *bias, NAME
 }
 
 KERNEL(multiply_tiles, ITEMS_M *ITEMS_N, 1, 1)
-(BUFFER(STORED(T), a), BUFFER(STORED(T), b), BUFFER(STORED(T_OUT), c), BUFFER(float, bias), NAME(product) p,
- NAME(operands) o)
+(BUFFER(STORED(T), a), BUFFER(STORED(T), b), BUFFER(STORED(T_OUT), c), BUFFER(float, bias), BUFFER(STORED(T_OUT), onto),
+ NAME(product) p, NAME(operands) o)
 {
     SHARED(uint4, shared_a, A_ROW * (A_ALONG_K && !A_TURNS ? TILE_M : TILE_K) / 4);
     SHARED(uint4, shared_b, B_ROW * TILE_K / 4);
@@ -96,6 +98,7 @@ KERNEL(multiply_tiles, ITEMS_M *ITEMS_N, 1, 1)
     POINTER(const STORED(T), b);
     POINTER(STORED(T_OUT), c);
     POINTER(const float, bias);
+    POINTER(const STORED(T_OUT), onto);
     const NAME(place) at = NAME(find_place)(p);
     const int y = ITEM_X / ITEMS_N, x = ITEM_X % ITEMS_N;
     const int begin = (int)GROUP_Y * p.k_each, end = begin + p.k_each < p.k ? begin + p.k_each : p.k;
@@ -117,7 +120,8 @@ KERNEL(multiply_tiles, ITEMS_M *ITEMS_N, 1, 1)
     bias += at.batch * p.bias_batch;
     OUTER_LOOP
     for (int i = 0; i < ROWS_EACH * WIDES_EACH; i++)
-        NAME(put)(c, bias, p, at.m + y * ROWS_EACH + i / WIDES_EACH, at.n + NAME(column)(x, i % WIDES_EACH), sum[i]);
+        NAME(put)
+    (c, bias, onto, p, at.m + y * ROWS_EACH + i / WIDES_EACH, at.n + NAME(column)(x, i % WIDES_EACH), sum[i]);
 }
 
 #undef OUTER_LOOP

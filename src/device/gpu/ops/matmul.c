@@ -1,11 +1,25 @@
 /* Products of matrices: kernels/matmul.dev. */
 #include "device/gpu/ops/product.h"
 
-/* As matmul.dev's struct. */
-typedef struct matrices {
-    int64_t a_batch, b_batch;
-    int32_t m, n, k;
-} matrices;
+void gpu_multiply_matrices(gpu_maker *m, const gpu_matrices *matrices, int64_t ldc, bool transpose_a, bool transpose_b,
+                           const gpu_product_places *places)
+{
+    gpu_multiply(m, &(gpu_product_call){.file = "matmul.dev",
+                                        .settings = "",
+                                        .n_batch = 1,
+                                        .m = matrices->m,
+                                        .n = matrices->n,
+                                        .k = matrices->k,
+                                        .ldc = ldc,
+                                        .a_along_k = !transpose_a,
+                                        .b_along_k = transpose_b,
+                                        .a_run = matrices->lda,
+                                        .b_run = matrices->ldb,
+                                        .runs_are_rows = true,
+                                        .places = places,
+                                        .operands = matrices,
+                                        .operands_bytes = sizeof(*matrices)});
+}
 
 void gpu_make_matmul(gpu_maker *m)
 {
@@ -19,11 +33,13 @@ void gpu_make_matmul(gpu_maker *m)
         rows *= n_batch;
         n_batch = 1;
     }
-    matrices operands = {.a_batch = rows * k,
-                         .b_batch = b.rank == a.rank ? k * columns : 0,
-                         .m = (int32_t)rows,
-                         .n = (int32_t)columns,
-                         .k = (int32_t)k};
+    gpu_matrices operands = {.a_batch = rows * k,
+                             .b_batch = b.rank == a.rank ? k * columns : 0,
+                             .m = (int32_t)rows,
+                             .n = (int32_t)columns,
+                             .k = (int32_t)k,
+                             .lda = (int32_t)(ta ? rows : k),
+                             .ldb = (int32_t)(tb ? k : columns)};
     gpu_multiply(m, &(gpu_product_call){.file = "matmul.dev",
                                         .settings = "",
                                         .n_batch = n_batch,

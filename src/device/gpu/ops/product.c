@@ -80,25 +80,49 @@ static int choose_chunk(const tiling *t, const gpu_product_call *call, int64_t r
 
 /* --- launches --- */
 
-static void join(gpu_maker *m, const gpu_product_call *call, size_t part, int64_t n_parts, int64_t count)
+static void add_place(gpu_maker *m, const gpu_product_place *place)
 {
-    bool has_bias = m->call->n_in == 3;
-    gpu_add(m, "product.dev", "join_product", "#define T %s\n", gpu_type(m, m->call->out[0].dtype));
-    gpu_scratch(m, part);
-    gpu_out(m, 0);
+    gpu_memory_at(m, place->kind, place->i, place->offset);
+}
+
+static gpu_product_places places_of(const gpu_maker *m, const gpu_product_call *call)
+{
+    if (call->places) return *call->places;
+    return (gpu_product_places){.a = {GPU_IN, call->i_a, 0, m->call->in[call->i_a].dtype},
+                                .b = {GPU_IN, call->i_b, 0, m->call->in[call->i_b].dtype},
+                                .c = {GPU_OUT, 0, 0, m->call->out[0].dtype}};
+}
+
+/* What is added at the end: a bias, and a matrix. Where there is none, any input, which is not read. */
+static void add_added(gpu_maker *m, const gpu_product_places *places, bool has_bias)
+{
     gpu_in(m, has_bias ? 2 : 0);
+    if (places->onto)
+        add_place(m, places->onto);
+    else
+        gpu_in(m, 0);
+}
+
+static void join(gpu_maker *m, const gpu_product_call *call, const gpu_product_places *places, bool has_bias,
+                 size_t part, int64_t n_parts, int64_t count)
+{
+    gpu_add(m, "product.dev", "join_product", "#define T %s\n", gpu_type(m, places->c.dtype));
+    gpu_scratch(m, part);
+    add_place(m, &places->c);
+    add_added(m, places, has_bias);
     gpu_index(m, n_parts);
     gpu_index(m, count);
     gpu_index(m, call->ldc);
     gpu_int(m, has_bias);
     gpu_int(m, call->relu);
+    gpu_int(m, places->onto != NULL);
     gpu_items(m, count, 256);
 }
 
-static void add_tiles(gpu_maker *m, const gpu_product_call *call, const tiling *t, const char *type_out)
+static void add_tiles(gpu_maker *m, const gpu_product_call *call, const tiling *t, stk_dtype dtype,
+                      const char *type_out)
 {
-    const char *type = gpu_type(m, m->call->in[0].dtype);
-    size_t bytes = stk_dtype_bytes(m->call->in[0].dtype);
+    size_t bytes = stk_dtype_bytes(dtype);
     char text[160];
     if (t->lanes)
         snprintf(text, sizeof(text),
@@ -110,8 +134,8 @@ static void add_tiles(gpu_maker *m, const gpu_product_call *call, const tiling *
     gpu_add(m, call->file, "multiply_tiles",
             "%s%s#define T %s\n#define T_OUT %s\n#define TILE_M %d\n#define TILE_N %d\n#define TILE_K %d\n"
             "#define A_ALONG_K %d\n#define B_ALONG_K %d\n#define A_CHUNK %d\n#define B_CHUNK %d\n",
-            call->settings, text, type, type_out, t->tile_m, t->tile_n, t->tile_k, call->a_along_k, call->b_along_k,
-            choose_chunk(t, call, call->a_run, bytes), choose_chunk(t, call, call->b_run, bytes));
+            call->settings, text, gpu_type(m, dtype), type_out, t->tile_m, t->tile_n, t->tile_k, call->a_along_k,
+            call->b_along_k, choose_chunk(t, call, call->a_run, bytes), choose_chunk(t, call, call->b_run, bytes));
     gpu_group(m, (uint32_t)(t->items_m * t->items_n * (t->lanes ? 1 : 32)), 1, 1);
 }
 
@@ -124,9 +148,11 @@ static bool is_too_large(const gpu_product_call *call)
 void gpu_multiply(gpu_maker *m, const gpu_product_call *call)
 {
     cut c = choose_cut(call);
-    tiling t = choose_tiling(&m->device->chip, call, m->call->in[0].dtype, &c);
-    int64_t n_parts = c.n_parts, count = stk_shape_count(m->call->out[0].shape);
-    bool has_bias = m->call->n_in == 3;
+    gpu_product_places places = places_of(m, call);
+    tiling t = choose_tiling(&m->device->chip, call, places.a.dtype, &c);
+    int64_t n_parts = c.n_parts;
+    int64_t count = call->places ? call->m * call->ldc : stk_shape_count(m->call->out[0].shape);
+    bool has_bias = !call->places && m->call->n_in == 3;
     if (is_too_large(call)) {
         gpu_fail(m, stk_fail(STK_UNSUPPORTED, "'%s' multiplies matrices of more than 2^31 rows or columns",
                              stk_op_name(m->call->op)));
@@ -144,18 +170,19 @@ void gpu_multiply(gpu_maker *m, const gpu_product_call *call)
                      .tiles_n = (int32_t)ceil_div(call->n, t.tile_n),
                      .has_bias = has_bias && n_parts == 1,
                      .relu = call->relu && n_parts == 1,
-                     .in_pairs = call->ldc % 2 == 0 && call->c_batch % 2 == 0 && call->n % 2 == 0 && count % 2 == 0};
-    add_tiles(m, call, &t, n_parts > 1 ? "f32" : gpu_type(m, m->call->out[0].dtype));
+                     .in_pairs = call->ldc % 2 == 0 && call->c_batch % 2 == 0 && call->n % 2 == 0 && count % 2 == 0,
+                     .has_onto = places.onto && n_parts == 1};
+    add_tiles(m, call, &t, places.a.dtype, n_parts > 1 ? "f32" : gpu_type(m, places.c.dtype));
     size_t part = n_parts > 1 ? gpu_take(m, (size_t)(n_parts * count) * sizeof(float)) : 0;
-    gpu_in(m, call->i_a);
-    gpu_in(m, call->i_b);
+    add_place(m, &places.a);
+    add_place(m, &places.b);
     if (n_parts > 1)
         gpu_scratch(m, part);
     else
-        gpu_out(m, 0);
-    gpu_in(m, has_bias ? 2 : 0);
+        add_place(m, &places.c);
+    add_added(m, &places, has_bias);
     gpu_bytes(m, &p, sizeof(p));
     gpu_bytes(m, call->operands, call->operands_bytes);
     gpu_groups(m, call->n_batch * p.tiles_m * p.tiles_n, n_parts, 1);
-    if (n_parts > 1) join(m, call, part, n_parts, count);
+    if (n_parts > 1) join(m, call, &places, has_bias, part, n_parts, count);
 }

@@ -10,8 +10,27 @@ typedef struct gpu_product {
     int32_t m, n, k, k_each;
     int32_t ldc, bias_batch;
     int32_t tiles_m, tiles_n;
-    int32_t has_bias, relu, in_pairs;
+    int32_t has_bias, relu, in_pairs, has_onto;
 } gpu_product;
+
+/* As matmul.dev's struct. */
+typedef struct gpu_matrices {
+    int64_t a_batch, b_batch;
+    int32_t m, n, k, lda, ldb;
+} gpu_matrices;
+
+/* Where a matrix of a product lies that is only part of an op. */
+typedef struct gpu_product_place {
+    gpu_argument_kind kind;
+    int i;
+    size_t offset;
+    stk_dtype dtype;
+} gpu_product_place;
+
+typedef struct gpu_product_places {
+    gpu_product_place a, b, c;
+    const gpu_product_place *onto; /* added to the product; of c's type and shape, and c itself or apart; NULL: none */
+} gpu_product_places;
 
 typedef struct gpu_divisor {
     int32_t d;
@@ -30,12 +49,16 @@ typedef struct gpu_product_call {
     int64_t a_run, b_run;
     bool runs_are_rows; /* behind a run lies what is outside, and not another run */
     bool relu;
-    const void *operands; /* the file's struct */
+    const gpu_product_places *places; /* instead of i_a, i_b, input 2 and output 0; one batch; NULL: those */
+    const void *operands;             /* the file's struct */
     size_t operands_bytes;
 } gpu_product_call;
 
 /* With input 2 as a bias where there are three, into output 0. */
 void gpu_multiply(gpu_maker *m, const gpu_product_call *call);
+/* C = A B of matrices that lie in rows, A [M,K] or, transposed, [K,M], B [K,N] or [N,K]. */
+void gpu_multiply_matrices(gpu_maker *m, const gpu_matrices *matrices, int64_t ldc, bool transpose_a, bool transpose_b,
+                           const gpu_product_places *places);
 gpu_divisor gpu_divide_by(int64_t d);
 
 #endif

@@ -29,6 +29,7 @@ static void set_caps(gpu_device *device)
     caps->bf16 = caps->f16 = caps->u8 = caps->deterministic = true;
     caps->bias = caps->conv_relu = true;
     caps->norm_relu = caps->norm_residual = true;
+    caps->sums_in_place = true;
     caps->capture = device->chip.command_list;
     device->base.caps = caps;
 }

@@ -52,6 +52,8 @@
     X(in_top_k)                                                                                                        \
     X(dropout)                                                                                                         \
     X(write_at)                                                                                                        \
+    X(linear_cross_entropy)                                                                                            \
+    X(linear_cross_entropy_grad)                                                                                       \
     X(sgd_update)                                                                                                      \
     X(adam_update)                                                                                                     \
     X(copy_to)                                                                                                         \

@@ -1,0 +1,137 @@
+/* linear_cross_entropy and its gradient: rows in blocks, whose logits lie in scratch memory.
+ *
+ *   logits = x weight'                       f32
+ *   logits -> loss, dlogits                  linear_loss.dev; dlogits of x's type
+ *   dx = dlogits weight
+ *   dweight = dlogits' x + what it was       the blocks before, or the base
+ */
+#include "base/align.h"
+#include "device/gpu/ops/product.h"
+
+/* The weights' gradient is read and written once a block. */
+enum { BLOCK_BYTES = 128 << 20, MOST_ROWS = 512, ROW_GRAIN = 16, STEP_GRAIN = 16 };
+
+typedef struct linear_loss {
+    int64_t m, v, d;        /* rows, classes, features */
+    int64_t step, block;    /* from one row of logits to the next; rows at a time */
+    size_t logits, dlogits; /* where they lie */
+    stk_dtype dtype;
+    bool is_grad;
+} linear_loss;
+
+static linear_loss open_call(gpu_maker *m)
+{
+    const stk_op_call *call = m->call;
+    linear_loss s = {.m = call->in[0].shape.dim[0], .v = call->in[1].shape.dim[0], .d = call->in[0].shape.dim[1]};
+    s.dtype = call->in[0].dtype;
+    s.is_grad = call->op == STK_OP_linear_cross_entropy_grad;
+    s.step = stk_round_up_i64(s.v, STEP_GRAIN);
+    s.block = BLOCK_BYTES / (int64_t)sizeof(float) / (s.step ? s.step : 1) / ROW_GRAIN * ROW_GRAIN;
+    if (s.block > MOST_ROWS) s.block = MOST_ROWS;
+    if (s.block < ROW_GRAIN) s.block = ROW_GRAIN;
+    if (s.block > s.m) s.block = s.m;
+    s.logits = s.dlogits = gpu_take(m, (size_t)(s.block * s.step) * sizeof(float));
+    if (s.is_grad && s.dtype != STK_F32) s.dlogits = gpu_take(m, (size_t)(s.block * s.step) * stk_dtype_bytes(s.dtype));
+    return s;
+}
+
+static gpu_product_place scratch_of(size_t offset, stk_dtype dtype)
+{
+    return (gpu_product_place){GPU_SCRATCH, 0, offset, dtype};
+}
+
+/* Rows of x, or of dx, from `row` on. */
+static gpu_product_place rows_of(const linear_loss *s, gpu_argument_kind kind, int64_t row)
+{
+    return (gpu_product_place){kind, 0, (size_t)(row * s->d) * stk_dtype_bytes(s->dtype), s->dtype};
+}
+
+static void add_logits(gpu_maker *m, const linear_loss *s, int64_t row, int64_t n)
+{
+    gpu_matrices sizes = {
+        .m = (int32_t)n, .n = (int32_t)s->v, .k = (int32_t)s->d, .lda = (int32_t)s->d, .ldb = (int32_t)s->d};
+    gpu_product_places places = {
+        .a = rows_of(s, GPU_IN, row), .b = {GPU_IN, 1, 0, s->dtype}, .c = scratch_of(s->logits, STK_F32)};
+    gpu_multiply_matrices(m, &sizes, s->step, false, true, &places);
+}
+
+static void add_losses(gpu_maker *m, const linear_loss *s, int64_t row, int64_t n)
+{
+    double smoothing = m->call->attrs->linear_cross_entropy.smoothing;
+    gpu_add(m, "linear_loss.dev", "linear_loss", "#define T %s\n#define GRAD %d\n", gpu_type(m, s->dtype), s->is_grad);
+    gpu_scratch(m, s->logits);
+    gpu_in(m, 2);
+    gpu_in(m, s->is_grad ? 3 : 0);
+    gpu_out(m, s->is_grad ? 2 : 0);
+    gpu_scratch(m, s->dlogits);
+    gpu_int(m, (int32_t)s->v);
+    gpu_int(m, (int32_t)s->step);
+    gpu_long(m, m->call->attrs->linear_cross_entropy.ignore_index);
+    gpu_float(m, 1 - smoothing);
+    gpu_float(m, s->v ? smoothing / (double)s->v : 0);
+    gpu_index(m, row);
+    gpu_fault(m, STK_CORRUPT, "label %lld of row %lld is not one of the %lld classes", s->v);
+    gpu_group(m, 256, 1, 1);
+    gpu_groups(m, n, 1, 1);
+}
+
+static void add_dx(gpu_maker *m, const linear_loss *s, int64_t row, int64_t n)
+{
+    gpu_matrices sizes = {
+        .m = (int32_t)n, .n = (int32_t)s->d, .k = (int32_t)s->v, .lda = (int32_t)s->step, .ldb = (int32_t)s->d};
+    gpu_product_places places = {
+        .a = scratch_of(s->dlogits, s->dtype), .b = {GPU_IN, 1, 0, s->dtype}, .c = rows_of(s, GPU_OUT, row)};
+    gpu_multiply_matrices(m, &sizes, s->d, false, false, &places);
+}
+
+static void add_dweight(gpu_maker *m, const linear_loss *s, int64_t row, int64_t n)
+{
+    gpu_matrices sizes = {
+        .m = (int32_t)s->v, .n = (int32_t)s->d, .k = (int32_t)n, .lda = (int32_t)s->step, .ldb = (int32_t)s->d};
+    const gpu_product_place sum = {GPU_OUT, 1, 0, m->call->out[1].dtype}, base = {GPU_IN, 4, 0, m->call->out[1].dtype};
+    gpu_product_places places = {.a = scratch_of(s->dlogits, s->dtype), .b = rows_of(s, GPU_IN, row), .c = sum};
+    if (row > 0)
+        places.onto = &sum;
+    else if (m->call->n_in == 5)
+        places.onto = &base;
+    gpu_multiply_matrices(m, &sizes, s->d, true, false, &places);
+}
+
+/* What launches took that are done gives its memory to the next. */
+static void reuse_scratch(gpu_maker *m, size_t kept, size_t *most)
+{
+    if (m->scratch_bytes > *most) *most = m->scratch_bytes;
+    m->scratch_bytes = kept;
+}
+
+static void make(gpu_maker *m)
+{
+    linear_loss s = open_call(m);
+    size_t kept = m->scratch_bytes, most = kept;
+    for (int64_t row = 0; row < s.m && m->status == STK_OK; row += s.block) {
+        int64_t n = s.m - row < s.block ? s.m - row : s.block;
+        add_logits(m, &s, row, n);
+        reuse_scratch(m, kept, &most);
+        add_losses(m, &s, row, n);
+        if (!s.is_grad) continue;
+        add_dx(m, &s, row, n);
+        reuse_scratch(m, kept, &most);
+        add_dweight(m, &s, row, n);
+        reuse_scratch(m, kept, &most);
+    }
+    /* Without rows the sum is 0 or the base. */
+    if (s.is_grad && s.m == 0) add_dweight(m, &s, 0, 0);
+    reuse_scratch(m, kept, &most);
+    m->scratch_bytes = most;
+}
+
+void gpu_make_linear_cross_entropy(gpu_maker *m)
+{
+    make(m);
+}
+
+void gpu_make_linear_cross_entropy_grad(gpu_maker *m)
+{
+    make(m);
+    if (m->call->n_in == 5) m->in_place[1] = 1u << 4;
+}

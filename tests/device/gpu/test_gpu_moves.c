@@ -94,6 +94,12 @@ static void wrong_labels_are_named(void **state)
     expect_fault(&loss, 1, 299, 7, "label 7 of row 299 is not one of the 7 classes");
     expect_fault(&grad, 1, 4, -1, "label -1 of row 4 is not one of the 1001 classes");
     expect_fault(&grad, 1, 0, INT32_MAX, "label 2147483647 of row 0 is not one of the 1001 classes");
+    /* Row 520 is in the second block of rows. */
+    static const op_case linear =
+        CASE("linear", linear_cross_entropy_grad, ATTRS(.linear_cross_entropy = {0, -100}),
+             INPUTS(REAL(-1, 1, 530, 5), REAL(-1, 1, 7, 5), LABELS(530, 7), STATS(0.1, 1, 530)));
+    expect_fault(&linear, 2, 520, 7, "label 7 of row 520 is not one of the 7 classes");
+    expect_fault(&linear, 2, 0, -101, "label -101 of row 0 is not one of the 7 classes");
     expect_fault(&top, 1, 32, INT32_MIN, "label -2147483648 of row 32 is not one of the 67 classes");
 }
 
@@ -102,6 +108,14 @@ static void wrong_positions_are_named(void **state)
     (void)state;
     static const op_case write =
         CASE("rows", write_at, ATTRS(.axis = 0), INPUTS(REAL(-1, 1, 3, 9), REAL(-1, 1, 3, 4), SCALAR_I64(0)));
+    static const op_case one =
+        CASE("one", cached_attention, ATTRS(.attention = {0.5}),
+             INPUTS(REAL(-1, 1, 1, 2, 2, 8), REAL(-1, 1, 1, 9, 2, 8), REAL(-1, 1, 1, 9, 2, 8), SCALAR_I64(0)));
+    static const op_case many =
+        CASE("many", cached_attention, ATTRS(.attention = {0.5}),
+             INPUTS(REAL(-1, 1, 1, 20, 2, 8), REAL(-1, 1, 1, 30, 2, 8), REAL(-1, 1, 1, 30, 2, 8), SCALAR_I64(0)));
+    expect_fault(&one, 3, 0, 8, "position 8: 2 rows from there on do not lie within the cache's 9");
+    expect_fault(&many, 3, 0, -1, "position -1: 20 rows from there on do not lie within the cache's 30");
     expect_fault(&write, 2, 0, 6, "position 6: 4 rows from there on do not lie within the cache's 9");
     expect_fault(&write, 2, 0, -1, "position -1: 4 rows from there on do not lie within the cache's 9");
 }

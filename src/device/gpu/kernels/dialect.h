@@ -4,17 +4,21 @@
  *   KERNEL(name, x, y, z)(BUFFER(stored_f32, src), index_t n) { POINTER(stored_f32, src); ... }
  *                             a kernel whose groups have x * y * z work-items. BUFFER makes parameters, POINTER the
  *                             pointer of the same name
+ *   KERNEL_OF(name, x, n)     the same with groups of x, as many registers as leave room for n groups at a time: where
+ *                             the compiler would make room for more and keep numbers in memory
  *   NAME(f)                   the name of a FUNCTION of a unit's own: the same file may be in a program twice
  *   SHARED(type, name, n)     memory of the group, at the top of a kernel; pointers to it are LOCAL type *
  *   GROUP_X, ITEM_X, ...      which group, which work-item in it
  *   WIDE(n)                   n floats, of 4 or 16: WIDE_LOAD, WIDE_STORE, WIDE_FMA(n, float, wide, wide), WIDE_OF
  *   uint4                     16 bytes: .x, .y, .z, .w
  *   index_t                   32 bits, or 64 where some array has 2^31 elements or more (a setting of the unit)
- *   stored_T, LOAD(T, p, i), STORE(T, p, i, x), ROUND(T, x), value_T
- *                             T is f32, bf16, f16, i64, i32, i8, u8 or bool: as it lies in memory; the element as a
- * number of value_T (float for all floats) and back, rounded to nearest even; what storing and loading makes of a
- * number FAULT_ARGS, FAULT_POINTER, TELL_FAULT(value, row) parameters, and the report of a bad value; the kernel goes
- * on with another one
+ *   stored_T, value_T         T is f32, bf16, f16, i64, i32, i8, u8 or bool: an element as it lies in memory, and as it
+ *                             is computed with: float for all floats
+ *   LOAD(T, p, i)             stored_T to value_T
+ *   STORE(T, p, i, x)         and back, rounded to nearest even
+ *   ROUND(T, x)               what storing and loading makes of a number
+ *   FAULT_ARGS, FAULT_POINTER, TELL_FAULT(value, row)
+ *                             parameters, and the report of a bad value; the kernel goes on with another one
  */
 #define PASTE_(a, b)      a##b
 #define PASTE(a, b)       PASTE_(a, b)

@@ -5,6 +5,7 @@
 #define BUFFER(type, name)    char *name##_memory
 #define POINTER(type, name)   type *name = (type *)name##_memory
 #define KERNEL(name, x, y, z) extern "C" __global__ void __launch_bounds__((x) * (y) * (z)) NAME(name)
+#define KERNEL_OF(name, x, n) extern "C" __global__ void __launch_bounds__(x, n) NAME(name)
 #define SHARED(type, name, n) __shared__ type name[n]
 #define GROUP_X               ((index_t)blockIdx.x)
 #define GROUP_Y               ((index_t)blockIdx.y)

@@ -15,6 +15,7 @@
 #define POINTER(type, name)   __global type *name = (__global type *)(name##_memory + name##_at)
 #define GROUP_OF(x, y, z)     __attribute__((reqd_work_group_size(x, y, z)))
 #define KERNEL(name, x, y, z) __kernel GROUP_OF(x, y, z) void NAME(name)
+#define KERNEL_OF(name, x, n) KERNEL(name, x, 1, 1)
 #define SHARED(type, name, n) __local type name[n]
 #define GROUP_X               ((index_t)get_group_id(0))
 #define GROUP_Y               ((index_t)get_group_id(1))

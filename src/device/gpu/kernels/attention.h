@@ -97,7 +97,7 @@ FUNCTION void NAME(draw_kept)(LOCAL uchar *keep, const CALL *c, u64 key, u64 row
 /* This warp's rows of a chunk of the result, each times factor[row / 8]. */
 FUNCTION void NAME(store_chunk)(GLOBAL STORED(T) * to, SIDE side, int chunk, float (*sum)[4], const float *factor)
 {
-    UNROLL
+    UNROLL_ON_GPU
     for (int j = 0; j < OUT_TILES; j++)
         for (int i = 0; i < 4; i++) {
             const int row = side.first + 16 * WARP + ROW_OF(i), e = chunk * DC + 8 * j + COLUMN_OF(i);

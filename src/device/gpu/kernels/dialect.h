@@ -38,7 +38,8 @@
             fault[3] = (int)((u64)(row) >> 32);                                                                        \
         }                                                                                                              \
     } while (0)
-/* Before a loop: whose variables lie in registers once it is written out; whose copies only make a kernel longer. */
+/* Before a loop: whose variables lie in registers once it is written out; the same where a processor's compiler would
+ * take seconds over it, for nothing; whose copies only make a kernel longer. UNROLL_ON_GPU: dialect_<driver>.h. */
 #define UNROLL       _Pragma("unroll")
 #define NO_UNROLL    _Pragma("unroll 1")
 #define INFINITE     FLOAT_OF(0x7f800000u)

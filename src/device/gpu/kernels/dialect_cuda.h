@@ -16,7 +16,7 @@
 #define ITEM_Z                ((int)threadIdx.z)
 #define GROUP_SIZE_X          ((int)blockDim.x)
 #define BARRIER()             __syncthreads()
-#define UNROLL                _Pragma("unroll")
+#define UNROLL_ON_GPU         UNROLL
 #define N_LANES               32
 #define WORTH_BARRIERS(need)  (need)
 #define BITS_OF(x)            __float_as_uint(x)

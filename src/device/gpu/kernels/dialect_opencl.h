@@ -4,11 +4,11 @@
 /* PoCL 3.1 gives memory of the group to kernels alone: where the compiler knows which memory a function of its own
  * gets, that would be one for all groups at a time. */
 #define FUNCTION static inline __attribute__((always_inline))
-/* PoCL, on a processor, would take seconds over long bodies. */
+/* PoCL, on a processor. */
 #ifdef POCL_DEVICE_ADDRESS_BITS
-#define UNROLL _Pragma("clang loop unroll(disable)")
+#define UNROLL_ON_GPU _Pragma("clang loop unroll(disable)")
 #else
-#define UNROLL _Pragma("unroll")
+#define UNROLL_ON_GPU UNROLL
 #endif
 /* A kernel's parameter, and the pointer that it stands for: memory and the place in it. */
 #define BUFFER(type, name)    __global char *name##_memory, ulong name##_at

@@ -12,7 +12,7 @@
 
 FUNCTION void NAME(clear)(float (*sum)[4], int n_tiles)
 {
-    UNROLL
+    UNROLL_ON_GPU
     for (int j = 0; j < n_tiles; j++)
         for (int i = 0; i < 4; i++)
             sum[j][i] = 0;
@@ -26,11 +26,11 @@ FUNCTION void NAME(add_rows)(float (*sum)[4], int n_tiles, LOCAL const STORED(T)
 {
     a += LANE % 16 * a_step + LANE / 16 * 8;
     b += (LANE % 8 + LANE / 16 * 8) * b_step + LANE / 8 % 2 * 8;
-    UNROLL
+    UNROLL_ON_GPU
     for (int k = 0; k < depth; k += 16) {
         u32 left[4], right[4];
         load_matrices(left, a + k, false);
-        UNROLL
+        UNROLL_ON_GPU
         for (int j = 0; j < n_tiles; j += 2) {
             load_matrices(right, b + 8 * j * b_step + k, false);
             PASTE(multiply_fragments_, T)(sum[j], left, right);
@@ -45,11 +45,11 @@ FUNCTION void NAME(add_columns)(float (*sum)[4], int n_tiles, LOCAL const STORED
 {
     a += LANE % 16 * a_step + LANE / 16 * 8;
     b += LANE % 16 * b_step + LANE / 16 * 8;
-    UNROLL
+    UNROLL_ON_GPU
     for (int k = 0; k < depth; k += 16) {
         u32 left[4], right[4];
         load_matrices(left, a + k, false);
-        UNROLL
+        UNROLL_ON_GPU
         for (int j = 0; j < n_tiles; j += 2) {
             load_matrices(right, b + k * b_step + 8 * j, true);
             PASTE(multiply_fragments_, T)(sum[j], left, right);
@@ -75,7 +75,7 @@ FUNCTION void NAME(add_rows)(float (*sum)[4], int n_tiles, LOCAL const STORED(T)
     b += COLUMN_OF(0) * b_step;
     for (int k = 0; k < depth; k++) {
         const float a0 = LOAD(T, a, k), a1 = LOAD(T, a, 8 * a_step + k);
-        UNROLL
+        UNROLL_ON_GPU
         for (int j = 0; j < n_tiles; j++)
             NAME(add_one)(sum[j], a0, a1, LOAD(T, b, 8 * j * b_step + k), LOAD(T, b, (8 * j + 1) * b_step + k));
     }
@@ -88,7 +88,7 @@ FUNCTION void NAME(add_columns)(float (*sum)[4], int n_tiles, LOCAL const STORED
     b += COLUMN_OF(0);
     for (int k = 0; k < depth; k++) {
         const float a0 = LOAD(T, a, k), a1 = LOAD(T, a, 8 * a_step + k);
-        UNROLL
+        UNROLL_ON_GPU
         for (int j = 0; j < n_tiles; j++)
             NAME(add_one)(sum[j], a0, a1, LOAD(T, b, k * b_step + 8 * j), LOAD(T, b, k * b_step + 8 * j + 1));
     }
@@ -99,7 +99,7 @@ FUNCTION void NAME(add_columns)(float (*sum)[4], int n_tiles, LOCAL const STORED
 /* The results as elements of a matrix in the group's memory, this warp's rows of it. */
 FUNCTION void NAME(put)(float (*sum)[4], int n_tiles, LOCAL STORED(T) * to, int step)
 {
-    UNROLL
+    UNROLL_ON_GPU
     for (int j = 0; j < n_tiles; j++)
         for (int i = 0; i < 4; i++)
             STORE(T, to, ROW_OF(i) * step + 8 * j + COLUMN_OF(i), sum[j][i]);

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "device/gpu/opencl/opencl.h"
 
-static const char options[] = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
+static const char options[] = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt -w";
 
 static stk_status make_module(gpu_context *context, cl_program program, gpu_module **out)
 {

@@ -64,13 +64,14 @@ typedef struct stk_device_caps {
     bool norm_relu;       /* batch norm and its gradient do the ReLU behind it */
     bool norm_residual;   /* batch norm adds a residual before the ReLU */
     bool sums_in_place;   /* scatter_add and linear_cross_entropy_grad add to their base where it lies */
+    bool joins_updates;   /* neighbouring updates of parameters cost one launch: they are to stand together */
     bool bf16, f16;       /* kernels read and write them; whether that is any faster: slow_dtype */
     bool u8;              /* bytes as inputs, which cast makes numbers of */
     bool deterministic;   /* the same call gives the same bits each time */
     bool capture;         /* launching a capture costs one call, and not one for each kernel */
 } stk_device_caps;
 
-/* All of it. */
+/* All of it but joins_updates, which is worth something only where launches cost. */
 extern const stk_device_caps stk_device_caps_all;
 /* Whether every device must have kernels of the op. Of `grad` and what passes make for devices that have it: no. */
 bool stk_op_is_primitive(stk_op op);

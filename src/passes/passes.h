@@ -5,7 +5,7 @@
  *     -> loss_scale (f16, or on_nan: skip) -> inference (evaluation only) -> fuse_norm_relu -> accumulate -> autodiff
  * -> simplify
  *     -> fuse_loss -> carry -> remask -> recompute -> decompose -> fuse_residual -> fuse_epilogue -> fuse
- *     -> settle (several devices) -> plan
+ *     -> late_updates -> settle (several devices) -> plan
  *
  * What not every device can do (fused epilogues, sums in place, ...) a pass makes only where the device's capabilities
  * say so (device.h).
@@ -27,8 +27,9 @@
  * fuse_residual   batch norm with the sum and the ReLU behind it, and their gradients, as one; before fuse
  * fuse_epilogue   a matmul or convolution adds the bias behind it, a convolution does the ReLU; before fuse
  * fuse            element-wise groups, with a reduction behind, become one node each; settle alone adds nodes behind it
- * settle          devices for what the other passes made, and copies; after all of them
- * plan            gives each value a place; not a rewriting, see plan.h
+ * late_updates    updates of small parameters stand next to each other, for devices that join them; once all nodes are
+ * there settle          devices for what the other passes made, and copies; after all of them plan            gives
+ * each value a place; not a rewriting, see plan.h
  */
 #ifndef STK_PASSES_PASSES_H
 #define STK_PASSES_PASSES_H
@@ -87,6 +88,7 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
     X(fuse_residual)                                                                                                   \
     X(fuse_epilogue)                                                                                                   \
     X(fuse)                                                                                                            \
+    X(late_updates)                                                                                                    \
     X(settle)
 
 #define X(name) stk_status pass_##name(stk_graph *graph, const stk_pass_options *options);

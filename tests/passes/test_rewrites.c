@@ -214,6 +214,46 @@ static void remask_draws_once(void **state)
     }
 }
 
+/* Three updates, of which the second is large; the first parameter's average reads its update. */
+static stk_graph *make_updates(void)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    stk_graph *graph = stk_graph_new();
+    stk_attrs attrs = stk_attrs_zero();
+    stk_value rate = stk_graph_input(graph, "rate", STK_F32, (stk_shape){0});
+    for (int i = 0; i < 3; i++) {
+        stk_shape shape = STK_SHAPE(i == 1 ? 1 << 20 : 4);
+        stk_value w = stk_graph_variable(graph, names[i], STK_F32, shape, (stk_init){STK_INIT_CONSTANT, 1}, true);
+        stk_value in[] = {w, stk_exp(w), rate};
+        stk_value updated = stk_graph_add(graph, STK_OP_sgd_update, &attrs, in, 3);
+        stk_graph_update(graph, w, updated);
+        if (i == 0) stk_graph_output(graph, "average", stk_exp(updated));
+    }
+    expect_ok(stk_graph_status(graph));
+    return graph;
+}
+
+static void small_updates_go_last(void **state)
+{
+    (void)state;
+    stk_device_caps caps = stk_device_caps_all;
+    for (int joins = 0; joins < 2; joins++) {
+        stk_graph *graph = make_updates();
+        caps.joins_updates = joins;
+        expect_ok(pass_late_updates(graph, &(stk_pass_options){.caps = &caps}));
+        expect_ok(stk_graph_verify(graph));
+        int place[3], n = 0;
+        for (int i = 0; i < graph->n_nodes; i++)
+            if (graph->node[i].op == STK_OP_sgd_update) place[n++] = i;
+        assert_int_equal(n, 3);
+        /* The large one, then the small ones, then the average. */
+        assert_int_equal(stk_shape_count(graph->value[graph->node[place[joins ? 0 : 1]].first_out].desc.shape),
+                         1 << 20);
+        assert_int_equal(place[2] - place[1] == 1 && place[2] == graph->n_nodes - 2, joins);
+        stk_graph_free(graph);
+    }
+}
+
 /* The ends of two residual blocks, forward and backward; the first one's sum is read by the second, too. */
 static void residual_joins_batch_norms(void **state)
 {
@@ -576,6 +616,7 @@ int main(void)
         cmocka_unit_test(simplify_merges_equal_shapes),
         cmocka_unit_test(simplify_respects_barriers),
         cmocka_unit_test(remask_draws_once),
+        cmocka_unit_test(small_updates_go_last),
         cmocka_unit_test(residual_joins_batch_norms),
         cmocka_unit_test(passes_ask_the_device),
         cmocka_unit_test(epilogue_adds_biases),

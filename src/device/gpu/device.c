@@ -30,6 +30,7 @@ static void set_caps(gpu_device *device)
     caps->bias = caps->conv_relu = true;
     caps->norm_relu = caps->norm_residual = true;
     caps->sums_in_place = true;
+    caps->joins_updates = true;
     caps->capture = device->chip.command_list;
     device->base.caps = caps;
 }

@@ -1,9 +1,10 @@
-/* GPUs: one device for every driver (driver.h). What it has is told in four parts:
+/* GPUs: one device for every driver (driver.h). What it has is told in five parts:
  *
  *   device.c    the table of stk_device_class; faults, which kernels report and a wait tells
  *   unit.c      sources of kernels, built together when the first of them is wanted, and kept on disk
  *   make.c      a kernel as data: launches, each with its arguments, made by one function for each op in ops/
  *   queue.c     queues and captures: launches with their addresses, in one list
+ *   join.c      neighbours in that list that can be one launch
  *
  * A kernel's `run` is never called: what it would do is in its gpu_kernel. Sources of Philox, of 16-bit floats and of
  * reductions stand once, in kernels/.
@@ -15,7 +16,7 @@
 #include "device/gpu/driver.h"
 #include "device/gpu/kernel_list.h"
 
-enum { GPU_MOST_ARGUMENTS = 80, GPU_FAULT_WORDS = 4, GPU_MOST_SITES = 4096 };
+enum { GPU_MOST_ARGUMENTS = 80, GPU_FAULT_WORDS = 4, GPU_MOST_SITES = 4096, GPU_SLOTS = 8 };
 
 /* --- units: unit.c --- */
 
@@ -94,6 +95,7 @@ typedef struct gpu_launch {
     int n_arguments;
     bool copies; /* input copy_in to output copy_out, and nothing else */
     int copy_in, copy_out;
+    int n_slot; /* arguments of one slot; 0: the launch has none (gpu_slots) */
 } gpu_launch;
 
 /* The state of an stk_kernel. */
@@ -130,6 +132,13 @@ void gpu_group(gpu_maker *m, uint32_t x, uint32_t y, uint32_t z);
 void gpu_items(gpu_maker *m, int64_t n, uint32_t group);
 /* It only copies input `in` to output `out`: it is left out where that is one memory. */
 void gpu_copies(gpu_maker *m, int in, int out);
+/* Its arguments until now are those of the first of GPU_SLOTS slots, of which a kernel works off one after the other;
+ * the same follow for the others. Then come arguments that all share, and gpu_slot_sizes. A launch uses one slot, and a
+ * capture joins neighbours that share what they share, and write only over their own inputs (join.c). */
+void gpu_slots(gpu_maker *m);
+/* The last argument: index_t[GPU_SLOTS], n for the first slot and 0 for the others; and n items in groups of `group`.
+ */
+void gpu_slot_sizes(gpu_maker *m, int64_t n, uint32_t group);
 /* Its arguments, in the kernel's order. */
 void gpu_in(gpu_maker *m, int i);
 void gpu_out(gpu_maker *m, int i);

@@ -213,6 +213,26 @@ void gpu_fault(gpu_maker *m, stk_status status, const char *format, int64_t limi
     gpu_int(m, number);
 }
 
+void gpu_slots(gpu_maker *m)
+{
+    gpu_launch *l = last(m);
+    if (!l) return;
+    l->n_slot = l->n_arguments;
+    for (int i = 0; i < (GPU_SLOTS - 1) * l->n_slot; i++)
+        add_argument(m, l->argument[i]);
+}
+
+void gpu_slot_sizes(gpu_maker *m, int64_t n, uint32_t group)
+{
+    int64_t wide[GPU_SLOTS] = {n};
+    int32_t narrow[GPU_SLOTS] = {(int32_t)n};
+    if (m->wide)
+        gpu_bytes(m, wide, sizeof(wide));
+    else
+        gpu_bytes(m, narrow, sizeof(narrow));
+    gpu_items(m, n, group);
+}
+
 size_t gpu_take(gpu_maker *m, size_t bytes)
 {
     size_t offset = m->scratch_bytes;

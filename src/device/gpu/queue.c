@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "device/gpu/gpu.h"
+#include "device/gpu/join.h"
 
 static gpu_device *device_of(const stk_queue *queue)
 {
@@ -86,6 +86,7 @@ typedef struct bound_list {
     gpu_bound_launch *launch;
     gpu_argument *argument;
     char (*name)[GPU_NAME_BYTES];
+    gpu_joined *joined;
     int n_launches, n_arguments;
 } bound_list;
 
@@ -94,6 +95,7 @@ static void free_list(bound_list *list)
     free(list->launch);
     free(list->argument);
     free(list->name);
+    free(list->joined);
 }
 
 static gpu_argument bind(const gpu_device *device, const gpu_kernel *kernel, const gpu_launch_argument *a,
@@ -106,6 +108,18 @@ static gpu_argument bind(const gpu_device *device, const gpu_kernel *kernel, con
     case GPU_FAULT: return (gpu_argument){.address = device->fault};
     default: return (gpu_argument){.value = kernel->values + a->offset, .bytes = a->bytes};
     }
+}
+
+/* The last launch into the one before it, where that may be. */
+static void join_last(bound_list *list)
+{
+    const int last = list->n_launches - 1;
+    if (last == 0) return;
+    gpu_bound_launch *into = &list->launch[last - 1];
+    gpu_argument *argument = &list->argument[list->n_arguments - list->launch[last].n_arguments - into->n_arguments];
+    if (!gpu_join(&list->joined[last - 1], into, argument, list->joined[last].launch, &list->launch[last])) return;
+    list->n_arguments -= list->launch[last].n_arguments;
+    list->n_launches--;
 }
 
 static void bind_entry(const gpu_device *device, const stk_entry *entry, bound_list *list)
@@ -126,6 +140,8 @@ static void bind_entry(const gpu_device *device, const stk_entry *entry, bound_l
         memcpy(to->group, from->group, sizeof(to->group));
         for (int j = 0; j < from->n_arguments; j++)
             list->argument[list->n_arguments++] = bind(device, kernel, &from->argument[j], &entry->args);
+        list->joined[list->n_launches - 1] = (gpu_joined){.launch = from, .n_used = 1};
+        join_last(list);
     }
 }
 
@@ -141,7 +157,9 @@ static stk_status bind_entries(const gpu_device *device, const stk_entry *entrie
     list->launch = calloc(n_launches, sizeof(*list->launch));
     list->argument = calloc(n_arguments, sizeof(*list->argument));
     list->name = calloc(n_launches, sizeof(*list->name));
-    if (!list->launch || !list->argument || !list->name) return stk_fail_memory(n_launches * sizeof(*list->launch));
+    list->joined = calloc(n_launches, sizeof(*list->joined));
+    if (!list->launch || !list->argument || !list->name || !list->joined)
+        return stk_fail_memory(n_launches * sizeof(*list->launch));
     for (int e = 0; e < n_entries; e++)
         bind_entry(device, &entries[e], list);
     return STK_OK;

@@ -172,6 +172,11 @@ static void print_plan(progress *p, const stk_train_event *event)
     if (event->expected_slowdown > 1.005)
         cli_printf("        expected %.2fx the time of a step without a limit\n", event->expected_slowdown);
     fflush(stdout);
+    if (!p->terminal || !event->builds_kernels) return;
+    /* It stands until the first step does. */
+    const char *part = "building kernels for this device, which later runs find";
+    cli_draw(&part, 1, 0);
+    p->line_shown = true;
 }
 
 void progress_info(void *user, const stk_run_info *info)

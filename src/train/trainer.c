@@ -246,7 +246,8 @@ static void emit_plan(stk_trainer *trainer)
                              .micro_batch = trainer->choice.micro,
                              .expected_slowdown = trainer->choice.slowdown,
                              .step_flops = info.flops,
-                             .recompute_flops = info.recompute_flops};
+                             .recompute_flops = info.recompute_flops,
+                             .builds_kernels = !device->class->on_host};
     stk_trainer_emit(trainer, &event);
     stk_text_free(&text);
 }

@@ -87,6 +87,7 @@ typedef struct stk_train_event {
     double
         expected_slowdown; /* PLAN: the step's time over that without a memory limit, by a rough model; 1: the same */
     double step_flops, recompute_flops; /* PLAN: of one step; the part of it that makes activations again */
+    bool builds_kernels; /* PLAN: the device has its kernels built before the first step, where no earlier run did */
 } stk_train_event;
 typedef void (*stk_train_event_fn)(void *user, const stk_train_event *event);
 

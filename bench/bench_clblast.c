@@ -44,14 +44,34 @@ typedef int (*sgemm)(int layout, int a_transpose, int b_transpose, size_t m, siz
 
 enum { OURS, THEIRS, N_WAYS };
 
+/* The limit: multiply-adds that read and write registers alone. SUMS vectors of LANES for each work-item. */
+enum { LIMIT_SUMS = 12, LIMIT_LANES = 16, LIMIT_ROUNDS = 1 << 16, LIMIT_GROUPS = 64 };
+static const char limit_text[] = "KERNEL(limit, 1, 1, 1)(BUFFER(float, x), int rounds)\n"
+                                 "{\n"
+                                 "    POINTER(float, x);\n"
+                                 "    WIDE(16) sum[12];\n"
+                                 "    const WIDE(16) factor = WIDE_OF(16, x[0]);\n"
+                                 "    UNROLL\n"
+                                 "    for (int i = 0; i < 12; i++)\n"
+                                 "        sum[i] = WIDE_OF(16, (float)i);\n"
+                                 "    for (int round = 0; round < rounds; round++) {\n"
+                                 "        UNROLL\n"
+                                 "        for (int i = 0; i < 12; i++)\n"
+                                 "            sum[i] = WIDE_FMA(16, 0.999f, sum[i], factor);\n"
+                                 "    }\n"
+                                 "    for (int i = 1; i < 12; i++)\n"
+                                 "        sum[0] = WIDE_FMA(16, 1.0f, sum[i], sum[0]);\n"
+                                 "    WIDE_STORE(16, x + 16 + 16 * GROUP_X, sum[0]);\n"
+                                 "}\n";
+
 typedef struct bench {
     stk_device *device;
     gpu_context *context;
     stk_queue *queue;
     stk_capture *capture;
     sgemm sgemm;
-    double seconds;
-    void *memory[5]; /* a, b, our c, scratch, their c */
+    double seconds, limit; /* limit: FLOP/s */
+    void *memory[5];       /* a, b, our c, scratch, their c */
     size_t bytes[5];
 } bench;
 
@@ -133,8 +153,8 @@ static stk_status measure(bench *b, const shape *s)
         }
         if (i < 0) end_ns = stk_clock_ns() + (int64_t)(b->seconds * 1e9);
     }
-    printf("%-22s %5lld %5lld %6lld %9.1f", s->name, (long long)s->m, (long long)s->n, (long long)s->k,
-           1e-9 * flops / best[OURS]);
+    printf("%-22s %5lld %5lld %6lld %9.1f %9.2f", s->name, (long long)s->m, (long long)s->n, (long long)s->k,
+           1e-9 * flops / best[OURS], flops / best[OURS] / b->limit);
     if (b->sgemm) {
         STK_RETURN_IF_ERROR(compare(b, s));
         printf(" %9.1f %7.2f %10.2f", 1e-9 * flops / best[THEIRS], best[THEIRS] / best[OURS],
@@ -143,6 +163,42 @@ static stk_status measure(bench *b, const shape *s)
     printf("\n");
     fflush(stdout);
     return STK_OK;
+}
+
+static stk_status measure_limit(bench *b)
+{
+    const stk_device_class *class = b->device->class;
+    const size_t bytes = (LIMIT_GROUPS + 1) * LIMIT_LANES * sizeof(float);
+    stk_op_call call = {0};
+    gpu_kernel made = {0};
+    gpu_maker m = {.device = (gpu_device *)b->device, .call = &call, .kernel = &made};
+    gpu_unit *unit;
+    void *x = NULL;
+    double best = 1e9;
+    stk_status status = STK_OK;
+    STK_TRY(class->alloc(b->device, bytes, STK_MEMORY_ZEROED, &x));
+    STK_TRY(gpu_unit_of_text(m.device, "limit.dev", "", limit_text, &unit));
+    gpu_add_unit(&m, unit, "limit");
+    gpu_in(&m, 0);
+    gpu_int(&m, LIMIT_ROUNDS);
+    gpu_items(&m, LIMIT_GROUPS, 1);
+    STK_TRY(m.status);
+    stk_kernel kernel = {.state = &made};
+    stk_entry entry = {.kernel = &kernel, .args = {.in = &x}};
+    STK_TRY(class->queues->capture(b->device, &entry, 1, &b->capture));
+    for (int i = 0; i < 6; i++) {
+        int64_t start_ns = stk_clock_ns();
+        STK_TRY(call_ours(b));
+        if (i > 0) best = fmin(best, 1e-9 * (double)(stk_clock_ns() - start_ns));
+    }
+    b->limit = 2.0 * LIMIT_SUMS * LIMIT_LANES * LIMIT_ROUNDS * LIMIT_GROUPS / best;
+done:
+    if (b->capture) class->queues->release(b->capture);
+    b->capture = NULL;
+    class->free(b->device, x, bytes);
+    free(made.launch);
+    free(made.values);
+    return status;
 }
 
 static stk_status bench_shape(bench *b, const shape *s)
@@ -188,8 +244,10 @@ static stk_status bench_all(bench *b, const char *filter)
     b->context = ((gpu_device *)b->device)->context;
     STK_TRY(b->device->class->queues->open(b->device, &b->queue));
     b->device->class->describe(b->device, &about);
-    printf("opencl: %s\n%-22s %5s %5s %6s %9s %9s %7s %10s\n", stk_text_get(&about), "product, GFLOP/s", "M", "N", "K",
-           "ours", "CLBlast", "ratio", "processor");
+    STK_TRY(measure_limit(b));
+    printf("opencl: %s\nlimit: %.1f GFLOP/s in registers\n%-22s %5s %5s %6s %9s %9s %9s %7s %10s\n",
+           stk_text_get(&about), 1e-9 * b->limit, "product, GFLOP/s", "M", "N", "K", "ours", "of limit", "CLBlast",
+           "ratio", "processor");
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
         if (!filter || strstr(shapes[i].name, filter)) STK_TRY(bench_shape(b, &shapes[i]));
 done:

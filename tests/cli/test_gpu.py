@@ -22,8 +22,8 @@ program.TIMEOUT = max(program.TIMEOUT, 400)  # the first run builds all of a net
 IMAGE = "fields: {image: [16, 16, 3]}, classes: 10"
 CASES = {
     "cifar-cnn": ("{cnn: {classes: 10, widths: [8, 16, 32]}}", IMAGE, "batch: 16\noptimizer: {sgd: {lr: 0.05, momentum: 0.9, nesterov: true}}", 100, 2e-3),
-    "resnet18": ("{resnet18: {classes: 10, stem: cifar}}", "fields: {image: [8, 8, 3]}, classes: 10",
-                 "batch: 4\noptimizer: {sgd: {lr: 0.001, momentum: 0.9}}", 100, 2e-3),
+    "resnet18": ("{resnet18: {classes: 10, stem: cifar}}", IMAGE,
+                 "batch: 8\noptimizer: {sgd: {lr: 0.001, momentum: 0.9}}", 100, 2e-3),
     "gpt2": ("{gpt2: {size: mini, layers: 2, heads: 2, width: 64, vocabulary: 101, positions: 32}}",
              "fields: {tokens: {shape: [32], below: 101}, targets: {shape: [32], below: 101}}",
              "batch: 4\noptimizer: {adamw: {lr: 3e-4, weight_decay: 0.1}}\nclip_norm: 1\nno_decay: [bias, norm]", 100, 2e-3),

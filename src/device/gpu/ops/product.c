@@ -6,7 +6,7 @@
 #include "base/error.h"
 
 /* FULL_GROUPS: with fewer, some of a large chip's multiprocessors have none. */
-enum { FULL_GROUPS = 132, MOST_PARTS = 64, EACH_MULTIPLE = 64 };
+enum { FULL_GROUPS = 132, MOST_PARTS = 64, EACH_MULTIPLE = 128 };
 
 gpu_divisor gpu_divide_by(int64_t d)
 {
@@ -60,15 +60,18 @@ typedef struct tiling {
     bool aligned;                /* reads of 16 bytes lie at multiples of 16 */
 } tiling;
 
-/* The one place that knows kinds of chips. A processor's work-item has a whole vector's width of columns. */
+/* The one place that knows kinds of chips. A processor's work-item has a whole vector's width of columns; its sums go
+ * to memory at each barrier, so that tiles which lie in a cache for long are worth most. */
 static tiling choose_tiling(const gpu_chip *chip, const gpu_product_call *call, stk_dtype dtype, const cut *c)
 {
     int m = call->m <= 64 ? 64 : c->tile, n = call->n <= 64 ? 64 : c->tile;
     if (chip->has_fragments && dtype != STK_F32) return (tiling){m, n, 32, m / 32, 8 / (m / 32), 0, true};
     if (chip->is_gpu) return (tiling){m, n, 16, m + n == 128 ? 8 : 16, 16, 4, true};
-    int rows = call->m <= 16 ? 16 : 128;
+    bool has_room = chip->local_bytes >= 64 << 10;
+    int rows = call->m <= 16 ? 16 : has_room ? 64 : 128;
     int columns = call->n <= 16 ? 16 : 64;
-    return (tiling){rows, columns, 32, rows / 8, (columns + 31) / 32, 16, false};
+    int depth = has_room && rows == columns ? 128 : 32;
+    return (tiling){rows, columns, depth, rows / 8, (columns + 31) / 32, 16, false};
 }
 
 /* Elements to read at once, of runs of neighbours that long. */

@@ -4,11 +4,13 @@
 /* PoCL 3.1 gives memory of the group to kernels alone: where the compiler knows which memory a function of its own
  * gets, that would be one for all groups at a time. */
 #define FUNCTION static inline __attribute__((always_inline))
-/* PoCL, on a processor. */
+/* PoCL, on a processor, whose mul_hi takes four products of 16 bits. */
 #ifdef POCL_DEVICE_ADDRESS_BITS
-#define UNROLL_ON_GPU _Pragma("clang loop unroll(disable)")
+#define UNROLL_ON_GPU  _Pragma("clang loop unroll(disable)")
+#define MUL_HIGH(a, b) ((u32)((u64)(u32)(a) * (u32)(b) >> 32))
 #else
-#define UNROLL_ON_GPU UNROLL
+#define UNROLL_ON_GPU  UNROLL
+#define MUL_HIGH(a, b) mul_hi(a, b)
 #endif
 /* A kernel's parameter, and the pointer that it stands for: memory and the place in it. */
 #define BUFFER(type, name)    __global char *name##_memory, ulong name##_at
@@ -31,7 +33,6 @@
 #define BITS_OF(x)            as_uint(x)
 #define FLOAT_OF(bits)        as_float(bits)
 #define TAKE_FIRST(p, value)  (atomic_cmpxchg(p, 0, value) == 0)
-#define MUL_HIGH(a, b)        mul_hi(a, b)
 /* n floats, n = 4 or 16; vloads ask for no alignment. */
 #define WIDE(n)              PASTE(float, n)
 #define WIDE_OF(n, x)        ((WIDE(n))(x))

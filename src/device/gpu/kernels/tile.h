@@ -11,8 +11,8 @@
  *   TILE_M, TILE_N, TILE_K    elements of a tile; a group goes through K by TILE_K at a time
  *   A_ALONG_K, B_ALONG_K      1: neighbours in memory are neighbours along K, 0: along M or N
  *   A_CHUNK, B_CHUNK          elements that are read at once: 1, or what 16 bytes hold, or LANES where ALIGNED is 0
- *   ALIGNED                   1: chunks lie at multiples of 16 bytes, and are wholly inside or outside;
- *                             0: one at an edge may be partly outside
+ *   ALIGNED                   1: chunks lie at multiples of 16 bytes
+ *   A_WHOLE, B_WHOLE          1, or ALIGNED: chunks are wholly inside or outside; 0: one at an edge may be partly
  *   FRAGMENTS                 1: tile_fragments.h and its settings, 0: tile_items.h, and
  *   ITEMS_M, ITEMS_N, LANES   work-items of a group, by rows and columns of C; floats that one reads at once
  */

@@ -19,6 +19,7 @@
 #define TILE     TILE_M
 #define ALONG_K  A_ALONG_K
 #define CHUNK    A_CHUNK
+#define WHOLE    A_WHOLE
 #define AT(m, k) (A_ALONG_K && !A_TURNS ? (m)*A_ROW + (k) : (k)*A_ROW + (m))
 #define STEP     (A_TURNS ? A_ROW : 1)
 #include "tile_stage.h"
@@ -26,6 +27,7 @@
 #define TILE     TILE_N
 #define ALONG_K  B_ALONG_K
 #define CHUNK    B_CHUNK
+#define WHOLE    B_WHOLE
 #define AT(n, k) ((k)*B_ROW + (n))
 #define STEP     (B_ALONG_K ? B_ROW : 1)
 #include "tile_stage.h"

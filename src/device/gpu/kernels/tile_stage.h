@@ -1,6 +1,6 @@
 /* One operand of tile.h: its tile at (first, k_first) goes to the group's memory, chunk by chunk. Before it stand
- * OF(f), which adds a or b to a name, TILE, ALONG_K, CHUNK, AT(outer, k) and STEP, from one element of a chunk to the
- * next there.
+ * OF(f), which adds a or b to a name, TILE, ALONG_K, CHUNK, WHOLE, AT(outer, k) and STEP, from one element of a chunk
+ * to the next there.
  */
 
 /* The chunk that begins at (outer, k). */
@@ -9,6 +9,14 @@ FUNCTION void NAME(OF(copy))(LOCAL float *to, GLOBAL const STORED(T) * from, NAM
     const index_t at = NAME(OF(find))(o, outer, k);
 #if CHUNK == 1
     to[0] = at >= 0 ? LOAD(T, from, at) : 0.0f;
+#elif WHOLE && !ALIGNED
+    if (at >= 0) {
+        for (int j = 0; j < CHUNK; j++)
+            to[j * STEP] = LOAD(T, from, at + j);
+    } else {
+        for (int j = 0; j < CHUNK; j++)
+            to[j * STEP] = 0.0f;
+    }
 #elif ALIGNED
     float v[CHUNK];
     for (int j = 0; j < CHUNK; j++)
@@ -48,5 +56,6 @@ FUNCTION void NAME(OF(stage))(LOCAL float *to, GLOBAL const STORED(T) * from, NA
 #undef TILE
 #undef ALONG_K
 #undef CHUNK
+#undef WHOLE
 #undef AT
 #undef STEP

@@ -1,4 +1,5 @@
-/* Convolutions of images and volumes: pixels and taps. An image is a volume of depth 1. */
+/* Convolutions of images and volumes: pixels and taps. An image is a volume of depth 1. Setting: FIRST_AXIS, 0, or 1
+ * where all are images. */
 typedef struct NAME(volumes) {
     divisor y_size[3], x_size[3], taps[3], stride[3]; /* depth, height, width */
     divisor x_channels, y_channels;                   /* of one group */
@@ -13,7 +14,8 @@ typedef struct NAME(volume_place) {
 FUNCTION NAME(volume_place) NAME(find_pixel)(int i, const divisor *size)
 {
     NAME(volume_place) out;
-    for (int axis = 2; axis >= 0; axis--) {
+    UNROLL
+    for (int axis = 2; axis >= FIRST_AXIS; axis--) {
         const int rest = divide(i, size[axis]);
         out.at[axis] = i - rest * size[axis].d;
         i = rest;
@@ -28,7 +30,8 @@ FUNCTION index_t NAME(find_under)(NAME(volumes) v, int pixel, int i_tap)
     const NAME(volume_place) y = NAME(find_pixel)(pixel, v.y_size), tap = NAME(find_pixel)(i_tap, v.taps);
     index_t at = y.image;
     if (y.image >= v.n_images || tap.image > 0) return -1;
-    for (int axis = 0; axis < 3; axis++) {
+    UNROLL
+    for (int axis = FIRST_AXIS; axis < 3; axis++) {
         const int x = y.at[axis] * v.stride[axis].d - v.pad[axis] + tap.at[axis] * v.dilation[axis];
         if (x < 0 || x >= v.x_size[axis].d) return -1;
         at = at * v.x_size[axis].d + x;
@@ -42,7 +45,8 @@ FUNCTION index_t NAME(find_above)(NAME(volumes) v, int pixel, int i_tap)
     const NAME(volume_place) x = NAME(find_pixel)(pixel, v.x_size), tap = NAME(find_pixel)(i_tap, v.taps);
     index_t at = x.image;
     if (x.image >= v.n_images || tap.image > 0) return -1;
-    for (int axis = 0; axis < 3; axis++) {
+    UNROLL
+    for (int axis = FIRST_AXIS; axis < 3; axis++) {
         const int whole = x.at[axis] + v.pad[axis] - tap.at[axis] * v.dilation[axis];
         if (whole < 0) return -1;
         const int y = divide(whole, v.stride[axis]);

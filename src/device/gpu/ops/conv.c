@@ -40,7 +40,7 @@ static volumes describe(const stk_window *window, stk_shape x, stk_shape weight,
 
 static void add_depthwise(gpu_maker *m, const char *kernel)
 {
-    gpu_add(m, "depthwise.dev", kernel, "#define T %s\n", gpu_type(m, m->call->in[0].dtype));
+    gpu_add(m, "depthwise.dev", kernel, "#define T %s\n#define FIRST_AXIS 0\n", gpu_type(m, m->call->in[0].dtype));
     gpu_in(m, 0);
     gpu_in(m, 1);
 }
@@ -89,8 +89,8 @@ static void make(gpu_maker *m, conv_pass pass, stk_shape x, stk_shape weight, st
         make_depthwise(m, pass, &v, y_pixels);
         return;
     }
-    char settings[32];
-    snprintf(settings, sizeof(settings), "#define PASS %d\n", (int)pass);
+    char settings[64];
+    snprintf(settings, sizeof(settings), "#define PASS %d\n#define FIRST_AXIS %d\n", (int)pass, x.rank == 4);
     gpu_product_call call = {.file = "conv.dev",
                              .settings = settings,
                              .n_batch = attrs->window.groups,

@@ -81,6 +81,12 @@ static int choose_chunk(const tiling *t, const gpu_product_call *call, int64_t r
     return (t->aligned ? run % most == 0 : run >= most || call->runs_are_rows) ? most : 1;
 }
 
+/* Chunks begin at multiples of their length: those that a run is made up of do not end beyond it. */
+static int is_whole(int chunk, int64_t run)
+{
+    return run % chunk == 0;
+}
+
 /* --- launches --- */
 
 static void add_place(gpu_maker *m, const gpu_product_place *place)
@@ -126,11 +132,14 @@ static void add_tiles(gpu_maker *m, const gpu_product_call *call, const tiling *
                       const char *type_out)
 {
     size_t bytes = stk_dtype_bytes(dtype);
-    char text[160];
+    int a_chunk = choose_chunk(t, call, call->a_run, bytes), b_chunk = choose_chunk(t, call, call->b_run, bytes);
+    char text[200];
     if (t->lanes)
         snprintf(text, sizeof(text),
-                 "#define FRAGMENTS 0\n#define ITEMS_M %d\n#define ITEMS_N %d\n#define LANES %d\n#define ALIGNED %d\n",
-                 t->items_m, t->items_n, t->lanes, t->aligned);
+                 "#define FRAGMENTS 0\n#define ITEMS_M %d\n#define ITEMS_N %d\n#define LANES %d\n#define ALIGNED %d\n"
+                 "#define A_WHOLE %d\n#define B_WHOLE %d\n",
+                 t->items_m, t->items_n, t->lanes, t->aligned, is_whole(a_chunk, call->a_run),
+                 is_whole(b_chunk, call->b_run));
     else
         snprintf(text, sizeof(text), "#define FRAGMENTS 1\n#define WARPS_M %d\n#define WARPS_N %d\n", t->items_m,
                  t->items_n);
@@ -138,7 +147,7 @@ static void add_tiles(gpu_maker *m, const gpu_product_call *call, const tiling *
             "%s%s#define T %s\n#define T_OUT %s\n#define TILE_M %d\n#define TILE_N %d\n#define TILE_K %d\n"
             "#define A_ALONG_K %d\n#define B_ALONG_K %d\n#define A_CHUNK %d\n#define B_CHUNK %d\n",
             call->settings, text, gpu_type(m, dtype), type_out, t->tile_m, t->tile_n, t->tile_k, call->a_along_k,
-            call->b_along_k, choose_chunk(t, call, call->a_run, bytes), choose_chunk(t, call, call->b_run, bytes));
+            call->b_along_k, a_chunk, b_chunk);
     gpu_group(m, (uint32_t)(t->items_m * t->items_n * (t->lanes ? 1 : 32)), 1, 1);
 }
 

@@ -117,6 +117,9 @@ stk_status stk_program_set(stk_program *program, int i_input, const void *value)
 stk_status stk_program_run(stk_program *program);
 /* Waits until the last run's bound inputs have been read and may be written or freed. */
 stk_status stk_program_wait_inputs(stk_program *program);
+/* The part of that wait which is for the device, and not for copies: until the earlier run is done whose memory the
+ * last run's inputs are copied to. Before stk_program_wait_inputs, for those who measure. */
+stk_status stk_program_wait_earlier(stk_program *program);
 /* Waits until the run that is n_back before the last is done (0: the last) and shows its outputs; n_back is below
  * STK_RUNS_KEPT, and 0 on the host. */
 enum { STK_RUNS_KEPT = 4 };

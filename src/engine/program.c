@@ -287,6 +287,13 @@ stk_status stk_program_wait_inputs(stk_program *program)
     return program->engine->device->class->queues->sync(t->side[(t->n_runs - 1) % STK_N_SIDES].copied);
 }
 
+stk_status stk_program_wait_earlier(stk_program *program)
+{
+    const stk_transfer *t = program->transfer;
+    if (!t || t->n_runs <= STK_N_SIDES) return STK_OK;
+    return program->engine->device->class->queues->sync(t->slot[(t->n_runs - 1 - STK_N_SIDES) % STK_RUNS_KEPT].read);
+}
+
 stk_status stk_program_wait(stk_program *program, int n_back)
 {
     stk_transfer *t = program->transfer;

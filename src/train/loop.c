@@ -161,14 +161,25 @@ static stk_status explain_no_batch(const stk_trainer *trainer)
     return stk_fail(STK_INTERNAL, "the data ended before the run");
 }
 
-/* Enqueues the step on the batch, and waits until the batch has been read. */
+/* Enqueues the step on the batch, and waits until the batch has been read; a device that is still busy with an earlier
+ * step is waited for as its results are. */
 static stk_status run_step(stk_trainer *trainer, const stk_batch *batch, double rate)
 {
+    stk_program *program;
+    int64_t begun = stk_clock_ns();
     STK_RETURN_IF_ERROR(stk_shapes_pick_train(trainer, batch));
     STK_RETURN_IF_ERROR(stk_step_set(trainer, &trainer->train, trainer->state.step, rate));
     stk_step_bind(&trainer->train, batch);
-    stk_status status = stk_program_run(trainer->train.program);
-    return status == STK_OK ? stk_program_wait_inputs(trainer->train.program) : status;
+    program = trainer->train.program;
+    STK_RETURN_IF_ERROR(stk_program_run(program));
+    int64_t enqueued = stk_clock_ns();
+    STK_RETURN_IF_ERROR(stk_program_wait_earlier(program));
+    int64_t waited = stk_clock_ns();
+    STK_RETURN_IF_ERROR(stk_program_wait_inputs(program));
+    int64_t done = stk_clock_ns();
+    trainer->epoch_run_ns += done - begun;
+    stk_timing_add_run(trainer, begun, done, waited - enqueued);
+    return STK_OK;
 }
 
 static stk_status begin_step(stk_trainer *trainer)
@@ -184,11 +195,7 @@ static stk_status begin_step(stk_trainer *trainer)
     if (trainer->hooks.on_batch) trainer->hooks.on_batch(trainer->hooks.user, batch);
     double rate = stk_schedule_rate(&trainer->config.schedule, trainer->optimizer.lr, state->step, trainer->n_steps,
                                     trainer->n_batches);
-    int64_t begun = stk_clock_ns();
     stk_status status = run_step(trainer, batch, rate);
-    int64_t done = stk_clock_ns();
-    trainer->epoch_run_ns += done - begun;
-    stk_timing_add_run(trainer, begun, done);
     stk_batch_release(batch);
     STK_RETURN_IF_ERROR(status);
     state->step++;

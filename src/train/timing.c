@@ -102,10 +102,11 @@ void stk_timing_add_wait(stk_trainer *trainer, int64_t from_ns, int64_t to_ns)
     add_slice(from_ns, to_ns, STK_TRACE_INPUT, "wait for a batch", trainer->state.step + 1);
 }
 
-void stk_timing_add_run(stk_trainer *trainer, int64_t from_ns, int64_t to_ns)
+void stk_timing_add_run(stk_trainer *trainer, int64_t from_ns, int64_t to_ns, int64_t device_ns)
 {
     if (trainer->timing.off) return;
-    trainer->timing.run_ns += to_ns - from_ns;
+    trainer->timing.run_ns += to_ns - from_ns - device_ns;
+    trainer->timing.result_ns += device_ns;
     if (trainer->timing.is_profiled) trainer->timing.profiled_run_ns += to_ns - from_ns;
     add_slice(from_ns, to_ns, STK_TRACE_HOST, "training step", trainer->state.step + 1);
 }

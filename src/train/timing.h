@@ -14,7 +14,7 @@ typedef struct stk_timing {
     int64_t loop_ns;         /* of steps with all that is around them; no validation */
     int64_t wait_ns;         /* for batches */
     int64_t run_ns;          /* in the program: to run it, or to enqueue it */
-    int64_t result_ns;       /* waiting for results, where the device is not on the host */
+    int64_t result_ns;       /* waiting for the device, where it is not on the host */
     int64_t profiled_run_ns; /* part of run_ns: of steps that were profiled */
     int64_t step_begin_ns, trace_begin_ns;
     bool in_step;     /* one is under way: loop_ns lacks it */
@@ -26,7 +26,8 @@ typedef struct stk_timing {
 /* A step begins: decides whether it is profiled, and starts a trace that is due. */
 stk_status stk_timing_begin(stk_trainer *trainer);
 void stk_timing_add_wait(stk_trainer *trainer, int64_t from_ns, int64_t to_ns);
-void stk_timing_add_run(stk_trainer *trainer, int64_t from_ns, int64_t to_ns);
+/* device_ns: of it, waiting for a device that is busy with an earlier step. */
+void stk_timing_add_run(stk_trainer *trainer, int64_t from_ns, int64_t to_ns, int64_t device_ns);
 void stk_timing_add_result(stk_trainer *trainer, int64_t from_ns, int64_t to_ns);
 /* It has ended, with what is around it. Writes a trace whose last step it was; a failure to write is a warning. */
 void stk_timing_end(stk_trainer *trainer);

@@ -136,6 +136,7 @@ static void runs_stay_apart(void **state)
         expected[run] = want += (float)run * by;
         expect_ok(stk_program_set(program, i_by, &by));
         expect_ok(stk_program_run(program));
+        expect_ok(stk_program_wait_earlier(program));
         expect_ok(stk_program_wait_inputs(program));
         memset(x, 0xff, sizeof(x));
         int n_back = run < STK_RUNS_KEPT - 1 ? run : STK_RUNS_KEPT - 1;

@@ -19,6 +19,7 @@ const stk_device_caps stk_device_caps_all = {
     .norm_relu = true,
     .norm_residual = true,
     .sums_in_place = true,
+    .f64 = true,
     .bf16 = true,
     .f16 = true,
     .u8 = true,

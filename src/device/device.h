@@ -65,6 +65,7 @@ typedef struct stk_device_caps {
     bool norm_residual;   /* batch norm adds a residual before the ReLU */
     bool sums_in_place;   /* scatter_add and linear_cross_entropy_grad add to their base where it lies */
     bool joins_updates;   /* neighbouring updates of parameters cost one launch: they are to stand together */
+    bool f64;             /* kernels compute in it */
     bool bf16, f16;       /* kernels read and write them; whether that is any faster: slow_dtype */
     bool u8;              /* bytes as inputs, which cast makes numbers of */
     bool deterministic;   /* the same call gives the same bits each time */

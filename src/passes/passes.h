@@ -2,7 +2,8 @@
  * alone. The engine runs them in this order:
  *
  *   unpack_pixels (off the host) -> place (several devices) -> autocast (16 bits only)
- *     -> loss_scale (f16, or on_nan: skip) -> inference (evaluation only) -> fuse_norm_relu -> accumulate -> autodiff
+ *     -> loss_scale (f16, or on_nan: skip) -> narrow -> inference (evaluation only) -> fuse_norm_relu -> accumulate ->
+ * autodiff
  * -> simplify
  *     -> fuse_loss -> carry -> remask -> recompute -> decompose -> fuse_residual -> fuse_epilogue -> fuse
  *     -> late_updates -> settle (several devices) -> plan
@@ -14,6 +15,7 @@
  * place           a device for every value, copies between devices; before autodiff: the gradient of a copy is one
  * autocast        16-bit products and activations, f32 for the rest; before all that reads dtypes
  * loss_scale      a larger loss for 16-bit gradients, and skipped steps; before autodiff, which ends their marks
+ * narrow          f64 that a graph makes of narrower numbers is f32, for devices without; before more is made of it
  * inference       batch norm by running statistics, no dropout, no updates; after autocast, which knows batch norms
  * fuse_norm_relu  ReLU into the batch norm before it; before autodiff, so that the gradient is fused too
  * accumulate      sums over micro-batches; before autodiff, while gradients still have marks
@@ -75,6 +77,7 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
     X(place)                                                                                                           \
     X(autocast)                                                                                                        \
     X(loss_scale)                                                                                                      \
+    X(narrow)                                                                                                          \
     X(inference)                                                                                                       \
     X(fuse_norm_relu)                                                                                                  \
     X(accumulate)                                                                                                      \

@@ -1,8 +1,8 @@
 /* Metrics: their part of a graph, and what the sums come to. See stoker/train/metric.h.
  *
  * A metric is one descriptor, named in STK_MEASURE_LIST; those that are made of the same sums lie in one file,
- * src/train/metric_*.c. The sums that the measures need lie one after the other in one vector of f64, which is an
- * output of the graph, in the order of the list. Threads: one at a time.
+ * src/train/metric_*.c. The sums that the measures need lie one after the other in one vector of f64 (f32 where the
+ * device has no other), which is an output of the graph, in the order of the list. Threads: one at a time.
  */
 #ifndef STK_TRAIN_MEASURE_H
 #define STK_TRAIN_MEASURE_H

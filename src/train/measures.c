@@ -76,9 +76,9 @@ void stk_measures_build(const stk_trainer *trainer, stk_graph *graph, stk_value 
 void stk_measures_add(const stk_trainer *trainer, const stk_bound_program *bound, double *sums)
 {
     stk_tensor_desc desc;
-    const double *own = count_sums(trainer) ? stk_program_output(bound->program, STK_METRIC_SUMS, &desc) : NULL;
+    const void *own = count_sums(trainer) ? stk_program_output(bound->program, STK_METRIC_SUMS, &desc) : NULL;
     for (int64_t i = 0; own && i < count_sums(trainer); i++)
-        sums[i] += own[i];
+        sums[i] += desc.dtype == STK_F64 ? ((const double *)own)[i] : (double)((const float *)own)[i];
 }
 
 void stk_measures_reset(const stk_trainer *trainer, double *sums)

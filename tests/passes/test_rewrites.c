@@ -254,6 +254,38 @@ static void small_updates_go_last(void **state)
     }
 }
 
+static int count_wide(const stk_graph *graph)
+{
+    int n = 0;
+    for (int i = 0; i < graph->n_values; i++)
+        n += graph->value[i].desc.dtype == STK_F64;
+    return n;
+}
+
+/* A share that counters make is narrowed; nothing is where the caller has given an f64. */
+static void narrow_leaves_what_was_given(void **state)
+{
+    (void)state;
+    stk_device_caps caps = stk_device_caps_all;
+    for (int given = 0; given < 2; given++) {
+        stk_graph *graph = stk_graph_new();
+        stk_value count = stk_graph_input(graph, "count", given ? STK_F64 : STK_I64, (stk_shape){0});
+        stk_value of = stk_graph_constant(graph, STK_F64, (stk_shape){0}, 3);
+        stk_value share = stk_div(given ? count : stk_cast_to(count, STK_F64), of);
+        stk_graph_output(graph, "share", stk_add(stk_cast_to(share, STK_F32), stk_cast_to(share, STK_F32)));
+        stk_graph_output(graph, "wide", share);
+        const int n = count_wide(graph);
+        caps.f64 = true;
+        expect_ok(pass_narrow(graph, &(stk_pass_options){.caps = &caps}));
+        assert_int_equal(count_wide(graph), n);
+        caps.f64 = false;
+        expect_ok(pass_narrow(graph, &(stk_pass_options){.caps = &caps}));
+        expect_ok(stk_graph_verify(graph));
+        assert_int_equal(count_wide(graph), given ? n : 0);
+        stk_graph_free(graph);
+    }
+}
+
 /* The ends of two residual blocks, forward and backward; the first one's sum is read by the second, too. */
 static void residual_joins_batch_norms(void **state)
 {
@@ -617,6 +649,7 @@ int main(void)
         cmocka_unit_test(simplify_respects_barriers),
         cmocka_unit_test(remask_draws_once),
         cmocka_unit_test(small_updates_go_last),
+        cmocka_unit_test(narrow_leaves_what_was_given),
         cmocka_unit_test(residual_joins_batch_norms),
         cmocka_unit_test(passes_ask_the_device),
         cmocka_unit_test(epilogue_adds_biases),

@@ -6,8 +6,8 @@ usage: gpu_kernels.py [--only NAME]... [--jobs N]
 
 Every case of the harness, and every program of every recipe, in build/gpu-kernels: by NVRTC (STOKER_NVRTC) for sm_80, sm_90 and
 sm_100, by clang for gfx90a and SPIR-V. What is there and no older than the program and the recipe is not built again. With --only
-some of them, and no page is written. Ends with 1 where something does not compile, a hot kernel spills, or one that should multiply
-tiles does not.
+some of them, and no page is written. Ends with 1 where something does not compile, an op has no kernel, a hot kernel spills, or one
+that should multiply tiles does not.
 """
 import argparse
 import collections
@@ -197,7 +197,18 @@ def spill(kernel):
     return kernel["spill_stores"] + kernel["spill_loads"]
 
 
-def check(rows):
+def find_missing(subject):
+    """Ops of its programs without a kernel. The harness asks in f64, too, which no GPU's kernel has."""
+    lines = subject.lines.get(CHIPS[0].number, [])
+    missing = [line["missing"] for line in lines if "missing" in line and "f64" not in line["missing"]]
+    return sorted({m.split(" ")[0] for m in missing})
+
+
+def check(subjects, rows):
+    for s in subjects:
+        for op in find_missing(s):
+            failures.append(f"{s.name}: there is no kernel for {op}")
+            say(failures[-1])
     for row, by_arch in sorted(rows.items()):
         for arch, kernels in by_arch.items():
             for k in kernels:
@@ -237,9 +248,7 @@ def recipe_row(s, results):
     programs = ", ".join(dict.fromkeys(line["program"] for line in lines if "program" in line)) or "each case alone"
     cells = [s.name, programs] + [str(len({line.get("kernel") for line in s.lines[c.number]} - {None})) for c in CHIPS]
     cells += ["**no**" if any(results[target][p.stem] for p in s.texts) else "yes" for target in TARGETS]
-    # The harness asks in f64, too, which no GPU's kernel has.
-    missing = [line["missing"] for line in lines if "missing" in line and "f64" not in line["missing"]]
-    return cells + [", ".join(sorted({m.split(" ")[0] for m in missing})) or "none"]
+    return cells + [", ".join(find_missing(s)) or "none"]
 
 
 def table(head, rows, right=()):
@@ -308,7 +317,7 @@ def main():
     compile_all(subjects, args.jobs)
     results = clang_all(subjects, args.jobs)
     rows = list_kernels(subjects)
-    check(rows)
+    check(subjects, rows)
     if not args.only:
         write_page(ROOT / "docs/gpu-kernels.md", subjects, left_out, rows, results, file_verdicts(subjects, results))
         steps = [Subject(f"roofline-{step.name}", ROOT / step.recipe, step.sets, options=["--all"]) for step in gpu_roofline.STEPS]

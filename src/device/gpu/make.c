@@ -21,8 +21,10 @@ void gpu_refuse(gpu_maker *m)
     if (m->status != STK_OK) return;
     for (int i = 0; i < m->call->n_in; i++)
         stk_text_add(&types, i ? ", %s" : "%s", stk_dtype_name(m->call->in[i].dtype));
+    for (int i = 0; i < m->call->n_out; i++)
+        stk_text_add(&types, i ? ", %s" : " -> %s", stk_dtype_name(m->call->out[i].dtype));
     m->status = stk_fail(STK_UNSUPPORTED, "the device '%s' has no kernel for '%s' of %s", m->device->driver->name,
-                         stk_op_name(m->call->op), types.n ? stk_text_get(&types) : "nothing");
+                         stk_op_name(m->call->op), stk_text_get(&types));
     stk_text_free(&types);
 }
 

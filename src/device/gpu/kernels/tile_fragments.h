@@ -116,7 +116,7 @@ FUNCTION void NAME(put)(GLOBAL STORED(T_OUT) * c, GLOBAL const float *bias, GLOB
     }
 }
 
-KERNEL(multiply_tiles, 32 * WARPS_M * WARPS_N, 1, 1)
+KERNEL_OF(multiply_tiles, 32 * WARPS_M * WARPS_N, 2)
 (BUFFER(STORED(T), a), BUFFER(STORED(T), b), BUFFER(STORED(T_OUT), c), BUFFER(float, bias), BUFFER(STORED(T_OUT), onto),
  NAME(product) p, NAME(operands) o)
 {

@@ -90,7 +90,7 @@ FUNCTION void NAME(put)(GLOBAL STORED(T_OUT) * c, GLOBAL const float *bias, GLOB
     }
 }
 
-KERNEL(multiply_tiles, ITEMS_M *ITEMS_N, 1, 1)
+KERNEL_OF(multiply_tiles, ITEMS_M *ITEMS_N, 512 / (ITEMS_M * ITEMS_N))
 (BUFFER(STORED(T), a), BUFFER(STORED(T), b), BUFFER(STORED(T_OUT), c), BUFFER(float, bias), BUFFER(STORED(T_OUT), onto),
  NAME(product) p, NAME(operands) o)
 {

@@ -21,15 +21,18 @@ typedef struct attention_cut {
     int is_half, chunk, n_chunks, n_out, rows, columns;
 } attention_cut;
 
+static void cut_wide(attention_cut *cut, int64_t d, int widest)
+{
+    cut->n_chunks = (int)((d + widest - 1) / widest);
+    cut->chunk = (int)((d + cut->n_chunks - 1) / cut->n_chunks + 15) / 16 * 16;
+    cut->n_out = 2;
+}
+
 static attention_cut cut_for(stk_dtype dtype, int64_t d)
 {
     attention_cut cut = {.type = stk_dtype_name(dtype), .is_half = dtype != STK_F32, .n_chunks = 1, .n_out = 1};
     cut.chunk = d <= WIDEST_CHUNK / 2 ? WIDEST_CHUNK / 2 : WIDEST_CHUNK;
-    if (d > WIDEST_CHUNK) {
-        cut.n_chunks = (int)((d + WIDEST_CHUNK - 1) / WIDEST_CHUNK);
-        cut.chunk = (int)((d + cut.n_chunks - 1) / cut.n_chunks + 15) / 16 * 16;
-        cut.n_out = 2;
-    }
+    if (d > WIDEST_CHUNK) cut_wide(&cut, d, WIDEST_CHUNK);
     cut.rows = cut.is_half ? 64 : 32;
     cut.columns = 32;
     return cut;
@@ -133,6 +136,7 @@ void gpu_make_attention_grad(gpu_maker *m)
     attention_cut cut = cut_for(m->call->in[1].dtype, z.d);
     /* Gradients of wide heads fill the registers. */
     if (cut.n_out > 1) cut.columns = 16;
+    if (cut.n_out > 1 && !cut.is_half) cut_wide(&cut, z.d, WIDEST_CHUNK * 3 / 4);
     attention_call c = call_of(m, 1, STK_ATTENTION_GRAD_FIXED);
     int64_t n_rows = z.n * z.t * z.h;
     size_t dots = gpu_take(m, (size_t)n_rows * sizeof(float));

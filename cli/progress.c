@@ -159,7 +159,8 @@ static void print_plan(progress *p, const stk_train_event *event)
                strchr("aeiou", p->info.sample[0]) ? "an" : "a", p->info.sample);
     cli_printf("plan    %s, %s, batch %" PRId64 ", peak %s", event->text, event->precision, p->info.batch,
                cli_bytes((double)event->peak_planned_bytes, peak));
-    if (p->info.memory_limit_bytes > 0) cli_printf(" of %s", cli_bytes((double)p->info.memory_limit_bytes, limit));
+    size_t most = event->memory_limit_bytes ? event->memory_limit_bytes : p->info.memory_limit_bytes;
+    if (most > 0) cli_printf(" of %s", cli_bytes((double)most, limit));
     if (event->checkpoint_copy_bytes > 0)
         cli_printf("; a copy to save, %s", cli_bytes((double)event->checkpoint_copy_bytes, peak));
     cli_printf("\n");
@@ -173,10 +174,20 @@ static void print_plan(progress *p, const stk_train_event *event)
         cli_printf("        expected %.2fx the time of a step without a limit\n", event->expected_slowdown);
     fflush(stdout);
     if (!p->terminal || !event->builds_kernels) return;
-    /* It stands until the first step does. */
+    /* It stands until they are built. */
     const char *part = "building kernels for this device, which later runs find";
     cli_draw(&part, 1, 0);
     p->line_shown = true;
+}
+
+/* What took so short that nobody waited for it was built before. */
+static void print_built(progress *p, const stk_train_event *event)
+{
+    char text[CLI_TEXT];
+    progress_clear(p);
+    if (event->step_s < 1) return;
+    cli_printf("kernels built in %s, kept for later runs\n", cli_duration(event->step_s, text));
+    fflush(stdout);
 }
 
 void progress_info(void *user, const stk_run_info *info)
@@ -277,6 +288,7 @@ void progress_event(void *user, const stk_train_event *event)
         return;
     }
     if (event->kind == STK_EVENT_PLAN) print_plan(p, event);
+    if (event->kind == STK_EVENT_BUILT) print_built(p, event);
     if (event->kind == STK_EVENT_EPOCH) print_epoch(p, event);
     if (event->kind == STK_EVENT_TRACED) {
         progress_clear(p);

@@ -45,11 +45,24 @@ static const char *explain_absence(const char *name)
     return "";
 }
 
+static const char *find_nearest(const char *name)
+{
+    enum { MOST = 16 };
+    const char *names[MOST] = {NULL};
+    int n = 0;
+    for (int i = 0; stk_device_classes[i] && n < MOST - 2; i++)
+        names[n++] = stk_device_classes[i]->name;
+    names[n] = "gpu";
+    return stk_nearest_name(name, names);
+}
+
 static stk_status fail_unknown(const char *name)
 {
     stk_text names = {0};
     for (int i = 0; stk_device_classes[i]; i++)
         stk_text_add(&names, i ? ", %s" : "%s", stk_device_classes[i]->name);
+    const char *nearest = find_nearest(name);
+    if (nearest) stk_text_add(&names, " (did you mean '%s'?)", nearest);
     stk_status status = stk_fail(STK_NO_DEVICE, "no device '%.60s': %sdevices here: %s", name, explain_absence(name),
                                  stk_text_get(&names));
     stk_text_free(&names);

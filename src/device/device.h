@@ -137,7 +137,8 @@ struct stk_device {
     int number;                  /* of its kind; stk_device_open sets it */
     int n_threads;
     bool is_gpu;
-    size_t apart_bytes; /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
+    size_t most_piece_bytes; /* that one alloc gives out; 0: any */
+    size_t apart_bytes;      /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
 };
 
 extern const stk_device_class stk_device_class_reference, stk_device_class_cpu, stk_device_class_opencl;

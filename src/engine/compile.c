@@ -314,10 +314,27 @@ static stk_status make_plan(stk_program *program, const stk_compile_options *opt
     return STK_OK;
 }
 
+/* Some devices give memory out in smaller pieces than they have. */
+static stk_status check_piece(const stk_program *program)
+{
+    const stk_device *device = program->engine->device;
+    size_t most = device->most_piece_bytes, bytes = program->plan.arena_bytes;
+    stk_text text = {0};
+    if (!most || bytes <= most) return STK_OK;
+    stk_plan_print_largest(&program->plan, program->graph, 5, &text);
+    stk_fail(
+        STK_NO_MEMORY,
+        "the plan needs %.1f MiB for activations in one piece, and '%s' gives out %.1f MiB at most; make the batch or "
+        "the model smaller. The largest buffers:\n%s",
+        (double)bytes / 1048576, device->class->name, (double)most / 1048576, stk_text_get(&text));
+    stk_text_free(&text);
+    return STK_NO_MEMORY;
+}
+
 static stk_status check_limit(const stk_program *program, const stk_compile_options *options)
 {
     size_t variables = all_variable_bytes(program), limit = options->memory_limit_bytes;
-    if (!limit || planned_bytes(program) <= stk_compile_limit(options)) return STK_OK;
+    if (!limit || planned_bytes(program) <= stk_compile_limit(options)) return check_piece(program);
     stk_text text = {0}, limit_text = {0}, lists = {0};
     if (limit >> 20)
         stk_text_add(&limit_text, "%.1f MiB", (double)limit / 1048576);

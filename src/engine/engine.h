@@ -112,6 +112,8 @@ void stk_program_bind(stk_program *program, int i_input, const void *data);
  * STK_MOST_SET_BYTES; a longer input is STK_INVALID. Does nothing for i_input -1. */
 enum { STK_MOST_SET_BYTES = 1 << 16 };
 stk_status stk_program_set(stk_program *program, int i_input, const void *value);
+/* Builds the kernels of the next runs now, where the device is not on the host; else the first run does. */
+stk_status stk_program_prepare(stk_program *program);
 /* Enqueues a run; on the host it is done then. Every input must be bound or set. Waits only where two runs back has not
  * begun to compute. */
 stk_status stk_program_run(stk_program *program);

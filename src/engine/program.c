@@ -89,6 +89,7 @@ void stk_program_bind(stk_program *program, int i_input, const void *data)
 {
     if (i_input < 0 || program->input[i_input] == data) return;
     program->input[i_input] = data;
+    program->is_bound = false;
     /* On other devices the program reads copies, which always lie in the same place. */
     if (!program->transfer) program->dirty = true;
 }
@@ -157,12 +158,14 @@ static void set_pointers_of(stk_program *program, int e, int i_side)
         args->packed = stk_packed_locate(program, program->packed.of_node[i]);
 }
 
-static stk_status check_inputs(const stk_program *program)
+static stk_status check_inputs(stk_program *program)
 {
     const stk_graph *graph = program->graph;
+    if (program->is_bound) return STK_OK;
     for (int32_t i = 0; i < graph->n_nodes; i++)
         if (graph->node[i].op == STK_OP_input && !program->input[graph->node[i].first_out])
             return stk_fail(STK_INVALID, "input '%s' is not bound", graph->node[i].name);
+    program->is_bound = true;
     return STK_OK;
 }
 
@@ -173,7 +176,6 @@ static stk_status set_pointers(stk_program *program)
 {
     stk_device *device = program->engine->device;
     const stk_queue_class *queues = device->class->queues;
-    STK_RETURN_IF_ERROR(check_inputs(program));
     for (int s = 0; s < program->n_sides; s++) {
         for (int e = 0; e < program->n_entries; e++)
             set_pointers_of(program, e, s);
@@ -187,6 +189,16 @@ static stk_status set_pointers(stk_program *program)
     program->dirty = false;
     program->arena_version = program->engine->arena_version;
     return STK_OK;
+}
+
+static bool is_out_of_date(const stk_program *program)
+{
+    return program->dirty || program->arena_version != program->engine->arena_version;
+}
+
+stk_status stk_program_prepare(stk_program *program)
+{
+    return program->transfer && !program->plan_only && is_out_of_date(program) ? set_pointers(program) : STK_OK;
 }
 
 static void trace_entry(const stk_program *program, int e, int64_t from, int64_t begin, int64_t end)
@@ -269,8 +281,8 @@ stk_status stk_program_run(stk_program *program)
 {
     int i_side = 0;
     if (program->plan_only) return stk_fail(STK_INVALID, "the program was only planned");
-    if (program->dirty || program->arena_version != program->engine->arena_version)
-        STK_RETURN_IF_ERROR(set_pointers(program));
+    STK_RETURN_IF_ERROR(check_inputs(program));
+    if (is_out_of_date(program)) STK_RETURN_IF_ERROR(set_pointers(program));
     STK_RETURN_IF_ERROR(stk_packed_refresh(program));
     const stk_queue_class *queues = program->engine->device->class->queues;
     if (queues->forget) STK_RETURN_IF_ERROR(queues->forget(program->engine->compute));

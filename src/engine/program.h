@@ -71,7 +71,8 @@ struct stk_program {
     bool updates; /* it writes variables */
     stk_packed packed;
     stk_recompute_report recomputed;
-    bool dirty; /* pointers must be set again */
+    bool dirty;    /* pointers must be set again */
+    bool is_bound; /* every input is, or was when it was last looked at */
     uint64_t arena_version;
     bool profiling, tracing;
     int64_t n_profiled, kernels_ns; /* runs; how long they were in kernels */

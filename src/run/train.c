@@ -145,6 +145,7 @@ static void on_event(void *user, const stk_train_event *event)
     notice(run, event);
     stk_train_event own = *event;
     if (event->kind == STK_EVENT_PLAN) {
+        if (event->memory_limit_bytes) run->info.memory_limit_bytes = event->memory_limit_bytes;
         run->copy_bytes = stk_run_copy_bytes(run->recipe, stk_trainer_step_limit(run->trainer),
                                              stk_trainer_planned(run->trainer), event->variable_bytes);
         stk_trainer_count_copy(run->trainer, run->copy_bytes);

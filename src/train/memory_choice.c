@@ -85,7 +85,8 @@ static bool is_ample(const stk_trainer *trainer, const stk_program_info *info)
 {
     size_t limit = trainer->config.memory_limit_bytes, left = limit / 4 > AMPLE_BYTES ? limit / 4 : AMPLE_BYTES;
     size_t planned = info->arena_bytes + info->variable_bytes + info->program_bytes;
-    return left < limit && planned <= limit - left;
+    size_t piece = stk_engine_device(trainer->engine)->most_piece_bytes;
+    return left < limit && planned <= limit - left && (!piece || info->arena_bytes <= piece);
 }
 
 static stk_status search_limit(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)

@@ -247,6 +247,7 @@ static void emit_plan(stk_trainer *trainer)
                              .expected_slowdown = trainer->choice.slowdown,
                              .step_flops = info.flops,
                              .recompute_flops = info.recompute_flops,
+                             .memory_limit_bytes = device->class->on_host ? 0 : trainer->config.memory_limit_bytes,
                              .builds_kernels = !device->class->on_host};
     stk_trainer_emit(trainer, &event);
     stk_text_free(&text);

@@ -45,6 +45,7 @@ typedef struct stk_time_shares {
 /* What is reported as it happens. Texts and numbers are borrowed until the callback returns. */
 typedef enum stk_train_event_kind {
     STK_EVENT_PLAN,   /* compiled: sizes are known, nothing has run */
+    STK_EVENT_BUILT,  /* the device's kernels are built, in step_s seconds; only where it is not on the host */
     STK_EVENT_STEP,   /* after each step */
     STK_EVENT_EVAL,   /* while evaluating: i_batch of n_batches */
     STK_EVENT_EPOCH,  /* an epoch has ended, validation included */
@@ -87,6 +88,7 @@ typedef struct stk_train_event {
     double
         expected_slowdown; /* PLAN: the step's time over that without a memory limit, by a rough model; 1: the same */
     double step_flops, recompute_flops; /* PLAN: of one step; the part of it that makes activations again */
+    size_t memory_limit_bytes;          /* PLAN: of the device, where it is not on the host; 0: none */
     bool builds_kernels; /* PLAN: the device has its kernels built before the first step, where no earlier run did */
 } stk_train_event;
 typedef void (*stk_train_event_fn)(void *user, const stk_train_event *event);

@@ -60,6 +60,7 @@ stk_status gpu_open(const gpu_driver *driver, const stk_device_class *class, con
     device->driver = driver;
     STK_TRY(driver->open(config->number, &device->chip, &device->context));
     device->base.is_gpu = device->chip.is_gpu;
+    device->base.most_piece_bytes = device->chip.most_alloc_bytes;
     STK_TRY(driver->alloc(device->context, GPU_FAULT_WORDS * sizeof(int32_t), &device->fault));
     STK_TRY(driver->alloc_host(device->context, GPU_FAULT_WORDS * sizeof(int32_t), &host));
     device->fault_host = memset(host, 0, GPU_FAULT_WORDS * sizeof(int32_t));

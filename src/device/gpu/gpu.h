@@ -110,7 +110,7 @@ typedef struct gpu_kernel {
 typedef struct gpu_maker {
     gpu_device *device;
     const stk_op_call *call;
-    bool wide; /* some array has 2^31 elements or more: index_t has 64 bits */
+    bool wide; /* some array has 2^30 elements or more: index_t has 64 bits */
     gpu_kernel *kernel;
     size_t scratch_bytes;
     uint32_t in_place[8];

@@ -375,6 +375,8 @@ static stk_status note_missing(const stk_op_call *call)
     stk_text_add(&text, "%s", stk_op_name(call->op));
     for (int i = 0; i < call->n_in; i++)
         stk_text_add(&text, i ? ", %s" : " of %s", stk_dtype_name(call->in[i].dtype));
+    for (int i = 0; i < call->n_out; i++)
+        stk_text_add(&text, i ? ", %s" : " -> %s", stk_dtype_name(call->out[i].dtype));
     STK_TRY(stk_text_status(&text));
     for (int i = 0; i < n_missing; i++)
         if (!strcmp(missing[i], text.data)) goto done;

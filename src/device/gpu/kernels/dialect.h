@@ -11,7 +11,7 @@
  *   GROUP_X, ITEM_X, ...      which group, which work-item in it
  *   WIDE(n)                   n floats, of 4 or 16: WIDE_LOAD, WIDE_STORE, WIDE_FMA(n, float, wide, wide), WIDE_OF
  *   uint4                     16 bytes: .x, .y, .z, .w
- *   index_t                   32 bits, or 64 where some array has 2^31 elements or more (a setting of the unit)
+ *   index_t                   32 bits, or 64 where some array has 2^30 elements or more (a setting of the unit)
  *   stored_T, value_T         T is f32, bf16, f16, i64, i32, i8, u8 or bool: an element as it lies in memory, and as it
  *                             is computed with: float for all floats
  *   LOAD(T, p, i)             stored_T to value_T

@@ -100,7 +100,11 @@ static stk_status find_chips(void)
     for (int gpus = 1; gpus >= 0; gpus--)
         for (cl_uint i = 0; i < n && i < 16; i++)
             add_chips(platforms[i], gpus);
-    if (n_chips == 0) return stk_fail(STK_NO_DEVICE, "%d drivers of OpenCL are here, and none has a device", (int)n);
+    if (n_chips == 0)
+        return stk_fail(STK_NO_DEVICE,
+                        "%d driver%s of OpenCL here, without a device that it can use (PoCL needs a folder that it can "
+                        "write to: POCL_CACHE_DIR)",
+                        (int)n, n == 1 ? "" : "s");
     return STK_OK;
 }
 

@@ -6,6 +6,10 @@
 #include "base/error.h"
 #include "device/gpu/opencl/opencl.h"
 
+/* No buffer is made of so few, as of an op that is timed alone: PoCL's events tell when kernels begin and end, and not
+ * when a buffer did. */
+enum { FEW_LAUNCHES = 8 };
+
 typedef struct opencl_queue {
     gpu_queue head;
     gpu_context *context;
@@ -212,7 +216,7 @@ static stk_status make_capture(gpu_context *context, const gpu_bound_launch *lau
         capture->n_launches++;
         goto done;
     }
-    if (context->has_command_buffers && n > 1) make_buffer(context, capture);
+    if (context->has_command_buffers && n > FEW_LAUNCHES) make_buffer(context, capture);
     *out = (stk_capture *)capture;
     capture = NULL;
 done:

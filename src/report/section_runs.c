@@ -262,8 +262,9 @@ void stk_section_time(stk_text *out, const stk_run_data *run, int n)
         add_shares(out, &run[i]);
         add_work(out, &run[i]);
     }
-    stk_text_add(
-        out, "<p class=dim>Moderate from 5 %% and high from 20 %% for input, 3 %% and 15 %% for host, launch and "
-             "communication, as XProf has it. Kernels are timed in one step of sixteen. Bytes are what a kernel must "
-             "move at least; what lies in caches makes them come faster than memory gives them.</p></section>\n");
+    stk_text_add(out,
+                 "<p class=dim>Moderate from 5 %% and high from 20 %% for input, 3 %% and 15 %% for host, launch and "
+                 "communication, as XProf has it. Kernels are timed in one step of sixteen, on GPUs in the steps of "
+                 "--trace. Bytes are what a kernel must "
+                 "move at least; what lies in caches makes them come faster than memory gives them.</p></section>\n");
 }

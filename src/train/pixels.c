@@ -19,6 +19,7 @@ stk_status stk_trainer_choose_pixels(stk_trainer *trainer)
 {
     const stk_graph *model = stk_model_graph(trainer->model);
     stk_pixels found = {0};
+    if (trainer->u8_dataset) return STK_OK; /* It was asked before. */
     trainer->pixels.n = 0;
     if (stk_engine_device(trainer->engine)->class->on_host || trainer->config.whiten.layer) return STK_OK;
     if (!may_cut(trainer->dataset)) return STK_OK;

@@ -2,9 +2,8 @@
  * alone. The engine runs them in this order:
  *
  *   unpack_pixels (off the host) -> place (several devices) -> autocast (16 bits only)
- *     -> loss_scale (f16, or on_nan: skip) -> narrow -> inference (evaluation only) -> fuse_norm_relu -> accumulate ->
- * autodiff
- * -> simplify
+ *     -> loss_scale (f16, or on_nan: skip) -> narrow -> inference (evaluation only) -> fuse_norm_relu
+ *     -> accumulate -> autodiff -> simplify
  *     -> fuse_loss -> carry -> remask -> recompute -> decompose -> fuse_residual -> fuse_epilogue -> fuse
  *     -> late_updates -> settle (several devices) -> plan
  *
@@ -29,9 +28,9 @@
  * fuse_residual   batch norm with the sum and the ReLU behind it, and their gradients, as one; before fuse
  * fuse_epilogue   a matmul or convolution adds the bias behind it, a convolution does the ReLU; before fuse
  * fuse            element-wise groups, with a reduction behind, become one node each; settle alone adds nodes behind it
- * late_updates    updates of small parameters stand next to each other, for devices that join them; once all nodes are
- * there settle          devices for what the other passes made, and copies; after all of them plan            gives
- * each value a place; not a rewriting, see plan.h
+ * late_updates    updates of small parameters stand together, for devices that join them; once all nodes are there
+ * settle          devices for what the other passes made, and copies; after all of them
+ * plan            gives each value a place; not a rewriting, see plan.h
  */
 #ifndef STK_PASSES_PASSES_H
 #define STK_PASSES_PASSES_H

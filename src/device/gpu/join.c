@@ -15,6 +15,16 @@ static bool writes_own(const gpu_launch *launch, const gpu_argument *argument)
     return true;
 }
 
+/* Whether the launch reads what one of the used slots writes. */
+static bool reads_written(const gpu_joined *to, const gpu_argument *argument, const gpu_argument *next)
+{
+    const gpu_launch *launch = to->launch;
+    for (int i = 0; i < to->n_used * launch->n_slot; i++)
+        for (int j = 0; j < launch->n_slot && launch->argument[i].kind == GPU_OUT; j++)
+            if (launch->argument[j].kind == GPU_IN && next[j].address == argument[i].address) return true;
+    return false;
+}
+
 static bool share(const gpu_launch *launch, const gpu_argument *a, const gpu_argument *b)
 {
     for (int i = launch->n_slot * GPU_SLOTS; i < launch->n_arguments - 1; i++) {
@@ -32,7 +42,7 @@ bool gpu_join(gpu_joined *to, gpu_bound_launch *into, gpu_argument *argument, co
         return false;
     if (to->n_used == GPU_SLOTS || (uint64_t)into->n_groups[0] + next->n_groups[0] > INT32_MAX) return false;
     if (!writes_own(first, argument) || !writes_own(launch, next->argument)) return false;
-    if (!share(first, argument, next->argument)) return false;
+    if (reads_written(to, argument, next->argument) || !share(first, argument, next->argument)) return false;
     gpu_argument *sizes = &argument[first->n_arguments - 1];
     const gpu_argument *size = &next->argument[first->n_arguments - 1];
     const size_t each = sizes->bytes / GPU_SLOTS;

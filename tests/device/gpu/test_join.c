@@ -12,7 +12,20 @@
 
 #include "device/gpu/opencl/opencl.h"
 
-enum { N_UPDATES = 20, PARAM = 0, VELOCITY, GRAD, LR, N_IN, N_OUT = 2, OTHER = 5, APART = 9, N_LAUNCHES = 6 };
+enum {
+    N_UPDATES = 26,
+    PARAM = 0,
+    VELOCITY,
+    GRAD,
+    LR,
+    N_IN,
+    N_OUT = 2,
+    OTHER = 5,
+    APART = 9,
+    READ = 13,
+    READER = 17,
+    N_LAUNCHES = 7
+};
 
 typedef struct update {
     stk_attrs attrs;
@@ -75,6 +88,14 @@ static void open_update(stk_device *device, stk_queue *queue, update *u, int i, 
         u->out_at[j] = i == APART ? copied(device, queue, NULL, size_of(i)) : u->in_at[j];
 }
 
+/* The gradient of READER is the parameter that READ has updated: both have one element. */
+static float gradient(int i, int64_t at)
+{
+    if (i != READER) return number(i, GRAD, at);
+    float p = number(READ, PARAM, at), g = number(READ, GRAD, at) + 0.01f * p;
+    return p - 0.1f * (0.9f * number(READ, VELOCITY, at) + g);
+}
+
 static void check(stk_device *device, stk_queue *queue, const update *u, int i)
 {
     float got[8192];
@@ -83,7 +104,7 @@ static void check(stk_device *device, stk_queue *queue, const update *u, int i)
                                               STK_COPY_TO_HOST));
         expect_ok(device->class->queues->finish(queue));
         for (int64_t k = 0; k < size_of(i); k++) {
-            float p = number(i, PARAM, k), g = number(i, GRAD, k) + 0.01f * p;
+            float p = number(i, PARAM, k), g = gradient(i, k) + 0.01f * p;
             float v = (float)u->attrs.sgd.momentum * number(i, VELOCITY, k) + g, want = j == 0 ? p - 0.1f * v : v;
             if (fabsf(got[k] - want) > 1e-5f)
                 fail_msg("update %d, output %d, element %d: %g, not %g", i, j, (int)k, (double)got[k], (double)want);
@@ -97,7 +118,7 @@ static void close_update(stk_device *device, update *u, int i)
     for (int j = 0; j < N_OUT && i == APART; j++)
         device->class->free(device, u->out_at[j], bytes);
     for (int j = 0; j < LR; j++)
-        device->class->free(device, u->in_at[j], bytes);
+        if (i != READER || j != GRAD) device->class->free(device, u->in_at[j], bytes);
     stk_kernel_free(&u->kernel);
 }
 
@@ -117,10 +138,14 @@ static void neighbours_are_one_launch(void **state)
     void *lr = copied(device, queue, &rate, 1);
     for (int i = 0; i < N_UPDATES; i++) {
         open_update(device, queue, &u[i], i, lr);
+        if (i == READER) {
+            device->class->free(device, u[i].in_at[GRAD], (size_t)size_of(i) * sizeof(float));
+            u[i].in_at[GRAD] = u[READ].in_at[PARAM];
+        }
         entry[i] = (stk_entry){&u[i].kernel, {.in = u[i].in_at, .out = u[i].out_at}};
     }
     expect_ok(device->class->queues->capture(device, entry, N_UPDATES, &capture));
-    /* 0 to 4; other settings; 6 to 8; not in place; 10 to 17, which are all that one takes; 18 and 19. */
+    /* 0 to 4; other settings; 6 to 8; not in place; 10 to 16; from 17, which reads what 13 writes, to 24; 25. */
     assert_int_equal(opencl_driver.count_calls(capture), N_LAUNCHES);
     expect_ok(device->class->queues->launch(queue, capture, &i_failed));
     expect_ok(device->class->queues->finish(queue));

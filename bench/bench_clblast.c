@@ -2,9 +2,11 @@
  *
  *     bench_clblast [SECONDS] [FILTER]
  *
- * Each time is the fastest of the calls that fit into SECONDS (0.5), three at least, the two taking turns. Where OpenCL
- * runs on a processor, the last column compares processor time, which other work on the machine disturbs least. Without
- * libclblast.so.1 (libclblast-dev) ours are timed alone. */
+ * Each time is the fastest of the calls that fit into SECONDS (0.5), three at least, taking turns. "of limit" is the
+ * share of what OpenCL reaches there at best: kernels that do the product's multiply-adds in registers, or read its
+ * memory and no more, whichever takes longer. Where OpenCL runs on a processor, the last column compares processor
+ * time, which other work on the machine disturbs least. Without libclblast.so.1 (libclblast-dev) ours are timed alone.
+ */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -42,37 +44,55 @@ typedef int (*sgemm)(int layout, int a_transpose, int b_transpose, size_t m, siz
                      size_t a_offset, size_t a_ld, cl_mem b, size_t b_offset, size_t b_ld, float beta, cl_mem c,
                      size_t c_offset, size_t c_ld, cl_command_queue *queue, cl_event *event);
 
-enum { OURS, THEIRS, N_WAYS };
+enum { OURS, ADDS, READS, THEIRS, N_WAYS };
 
-/* The limit: multiply-adds that read and write registers alone. SUMS vectors of LANES for each work-item. */
-enum { LIMIT_SUMS = 12, LIMIT_LANES = 16, LIMIT_ROUNDS = 1 << 16, LIMIT_GROUPS = 64 };
-static const char limit_text[] = "KERNEL(limit, 1, 1, 1)(BUFFER(float, x), int rounds)\n"
-                                 "{\n"
-                                 "    POINTER(float, x);\n"
-                                 "    WIDE(16) sum[12];\n"
-                                 "    const WIDE(16) factor = WIDE_OF(16, x[0]);\n"
-                                 "    UNROLL\n"
-                                 "    for (int i = 0; i < 12; i++)\n"
-                                 "        sum[i] = WIDE_OF(16, (float)i);\n"
-                                 "    for (int round = 0; round < rounds; round++) {\n"
-                                 "        UNROLL\n"
-                                 "        for (int i = 0; i < 12; i++)\n"
-                                 "            sum[i] = WIDE_FMA(16, 0.999f, sum[i], factor);\n"
-                                 "    }\n"
-                                 "    for (int i = 1; i < 12; i++)\n"
-                                 "        sum[0] = WIDE_FMA(16, 1.0f, sum[i], sum[0]);\n"
-                                 "    WIDE_STORE(16, x + 16 + 16 * GROUP_X, sum[0]);\n"
-                                 "}\n";
+/* SUMS vectors of LANES numbers in each group. */
+enum { SUMS = 12, LANES = 16, ADD_GROUPS = 64, READ_EACH = 4096 };
+static const char limits_text[] = "KERNEL(adds, 1, 1, 1)(BUFFER(float, x), int rounds)\n"
+                                  "{\n"
+                                  "    POINTER(float, x);\n"
+                                  "    WIDE(16) sum[12];\n"
+                                  "    const WIDE(16) factor = WIDE_OF(16, x[0]);\n"
+                                  "    UNROLL\n"
+                                  "    for (int i = 0; i < 12; i++)\n"
+                                  "        sum[i] = WIDE_OF(16, (float)i);\n"
+                                  "    for (int round = 0; round < rounds; round++) {\n"
+                                  "        UNROLL\n"
+                                  "        for (int i = 0; i < 12; i++)\n"
+                                  "            sum[i] = WIDE_FMA(16, 0.999f, sum[i], factor);\n"
+                                  "    }\n"
+                                  "    for (int i = 1; i < 12; i++)\n"
+                                  "        sum[0] = WIDE_FMA(16, 1.0f, sum[i], sum[0]);\n"
+                                  "    WIDE_STORE(16, x + 16 * GROUP_X, sum[0]);\n"
+                                  "}\n"
+                                  "KERNEL(reads, 1, 1, 1)(BUFFER(float, x), BUFFER(float, to), index_t n)\n"
+                                  "{\n"
+                                  "    POINTER(const float, x);\n"
+                                  "    POINTER(float, to);\n"
+                                  "    WIDE(16) sum[4];\n"
+                                  "    UNROLL\n"
+                                  "    for (int j = 0; j < 4; j++)\n"
+                                  "        sum[j] = WIDE_OF(16, 0.0f);\n"
+                                  "    const index_t end = (GROUP_X + 1) * 4096 < n ? (GROUP_X + 1) * 4096 : n;\n"
+                                  "    for (index_t i = GROUP_X * 4096; i + 64 <= end; i += 64) {\n"
+                                  "        UNROLL\n"
+                                  "        for (int j = 0; j < 4; j++)\n"
+                                  "            sum[j] += WIDE_LOAD(16, x + i + 16 * j);\n"
+                                  "    }\n"
+                                  "    WIDE_STORE(16, to + 16 * GROUP_X, sum[0] + sum[1] + sum[2] + sum[3]);\n"
+                                  "}\n";
+
+enum { A, B, OUR_C, SCRATCH, THEIR_C, LIMIT, N_MEMORIES };
 
 typedef struct bench {
     stk_device *device;
     gpu_context *context;
     stk_queue *queue;
-    stk_capture *capture;
+    stk_capture *capture[N_WAYS]; /* none of THEIRS */
     sgemm sgemm;
-    double seconds, limit; /* limit: FLOP/s */
-    void *memory[5];       /* a, b, our c, scratch, their c */
-    size_t bytes[5];
+    double seconds;
+    void *memory[N_MEMORIES];
+    size_t bytes[N_MEMORIES];
 } bench;
 
 static double processor_s(void)
@@ -84,23 +104,23 @@ static double processor_s(void)
 
 static stk_status call_theirs(bench *b, const shape *s)
 {
-    cl_mem memory[5];
-    size_t offset[5];
-    for (int i = 0; i < 5; i++)
-        if (b->memory[i] && i != 3)
+    cl_mem memory[N_MEMORIES];
+    size_t offset[N_MEMORIES];
+    for (int i = A; i <= THEIR_C; i++)
+        if (i != SCRATCH)
             STK_RETURN_IF_ERROR(opencl_find(b->context, b->memory[i], b->bytes[i], &memory[i], &offset[i]));
     int code =
-        b->sgemm(101, s->ta ? 112 : 111, s->tb ? 112 : 111, (size_t)s->m, (size_t)s->n, (size_t)s->k, 1, memory[0],
-                 offset[0] / 4, (size_t)(s->ta ? s->m : s->k), memory[1], offset[1] / 4, (size_t)(s->tb ? s->k : s->n),
-                 0, memory[4], offset[4] / 4, (size_t)s->n, &b->context->queue, NULL);
+        b->sgemm(101, s->ta ? 112 : 111, s->tb ? 112 : 111, (size_t)s->m, (size_t)s->n, (size_t)s->k, 1, memory[A],
+                 offset[A] / 4, (size_t)(s->ta ? s->m : s->k), memory[B], offset[B] / 4, (size_t)(s->tb ? s->k : s->n),
+                 0, memory[THEIR_C], offset[THEIR_C] / 4, (size_t)s->n, &b->context->queue, NULL);
     if (code) return stk_fail(STK_DEVICE, "CLBlastSgemm gives %d", code);
     return opencl_check(cl.clFinish(b->context->queue), "clFinish");
 }
 
-static stk_status call_ours(bench *b)
+static stk_status call_captured(bench *b, int way)
 {
     int i_failed;
-    STK_RETURN_IF_ERROR(b->device->class->queues->launch(b->queue, b->capture, &i_failed));
+    STK_RETURN_IF_ERROR(b->device->class->queues->launch(b->queue, b->capture[way], &i_failed));
     return b->device->class->queues->finish(b->queue);
 }
 
@@ -113,8 +133,8 @@ static stk_status compare(bench *b, const shape *s)
     stk_status status = STK_OK;
     const stk_queue_class *queues = b->device->class->queues;
     if (!ours || !theirs) STK_TRY(stk_fail_memory(bytes));
-    STK_TRY(queues->copy(b->queue, ours, b->memory[2], bytes, STK_COPY_TO_HOST));
-    STK_TRY(queues->copy(b->queue, theirs, b->memory[4], bytes, STK_COPY_TO_HOST));
+    STK_TRY(queues->copy(b->queue, ours, b->memory[OUR_C], bytes, STK_COPY_TO_HOST));
+    STK_TRY(queues->copy(b->queue, theirs, b->memory[THEIR_C], bytes, STK_COPY_TO_HOST));
     STK_TRY(queues->finish(b->queue));
     for (size_t i = 0; i < n; i++)
         worst = fmax(worst, fabs((double)ours[i] - (double)theirs[i]));
@@ -140,21 +160,24 @@ static stk_status fill(bench *b, int i)
 
 static stk_status measure(bench *b, const shape *s)
 {
-    double best[N_WAYS] = {1e9, 1e9}, busy[N_WAYS] = {1e9, 1e9}, flops = 2.0 * (double)(s->m * s->n * s->k);
+    double best[N_WAYS], busy[N_WAYS], flops = 2.0 * (double)(s->m * s->n * s->k);
     int64_t end_ns = 0;
+    for (int way = 0; way < N_WAYS; way++)
+        best[way] = busy[way] = 1e9;
     for (int i = -1; i < 3 || stk_clock_ns() < end_ns; i++) {
-        for (int way = 0; way < (b->sgemm ? N_WAYS : 1); way++) {
+        for (int way = 0; way < (b->sgemm ? N_WAYS : THEIRS); way++) {
             int64_t start_ns = stk_clock_ns();
             double start_s = processor_s();
-            STK_RETURN_IF_ERROR(way == OURS ? call_ours(b) : call_theirs(b, s));
+            STK_RETURN_IF_ERROR(way == THEIRS ? call_theirs(b, s) : call_captured(b, way));
             if (i < 0) continue; /* this one builds kernels */
             best[way] = fmin(best[way], 1e-9 * (double)(stk_clock_ns() - start_ns));
             busy[way] = fmin(busy[way], processor_s() - start_s);
         }
         if (i < 0) end_ns = stk_clock_ns() + (int64_t)(b->seconds * 1e9);
     }
-    printf("%-22s %5lld %5lld %6lld %9.1f %9.2f", s->name, (long long)s->m, (long long)s->n, (long long)s->k,
-           1e-9 * flops / best[OURS], flops / best[OURS] / b->limit);
+    const double limit = fmax(best[ADDS], best[READS]);
+    printf("%-22s %5lld %5lld %6lld %9.1f %9.1f %9.2f", s->name, (long long)s->m, (long long)s->n, (long long)s->k,
+           1e-9 * flops / best[OURS], 1e-9 * flops / limit, limit / best[OURS]);
     if (b->sgemm) {
         STK_RETURN_IF_ERROR(compare(b, s));
         printf(" %9.1f %7.2f %10.2f", 1e-9 * flops / best[THEIRS], best[THEIRS] / best[OURS],
@@ -165,37 +188,43 @@ static stk_status measure(bench *b, const shape *s)
     return STK_OK;
 }
 
-static stk_status measure_limit(bench *b)
+static void add_reads(gpu_maker *m, gpu_unit *unit, int in, size_t bytes)
 {
-    const stk_device_class *class = b->device->class;
-    const size_t bytes = (LIMIT_GROUPS + 1) * LIMIT_LANES * sizeof(float);
+    const int64_t n = (int64_t)(bytes / sizeof(float));
+    gpu_add_unit(m, unit, "reads");
+    gpu_in(m, in);
+    gpu_in(m, LIMIT);
+    gpu_index(m, n);
+    gpu_items(m, (n + READ_EACH - 1) / READ_EACH, 1);
+}
+
+static void add_adds(gpu_maker *m, gpu_unit *unit, double flops)
+{
+    gpu_add_unit(m, unit, "adds");
+    gpu_in(m, LIMIT);
+    gpu_int(m, (int32_t)(flops / (2.0 * SUMS * LANES * ADD_GROUPS)));
+    gpu_items(m, ADD_GROUPS, 1);
+}
+
+static stk_status capture_limit(bench *b, int way, double flops)
+{
     stk_op_call call = {0};
     gpu_kernel made = {0};
     gpu_maker m = {.device = (gpu_device *)b->device, .call = &call, .kernel = &made};
     gpu_unit *unit;
-    void *x = NULL;
-    double best = 1e9;
     stk_status status = STK_OK;
-    STK_TRY(class->alloc(b->device, bytes, STK_MEMORY_ZEROED, &x));
-    STK_TRY(gpu_unit_of_text(m.device, "limit.dev", "", limit_text, &unit));
-    gpu_add_unit(&m, unit, "limit");
-    gpu_in(&m, 0);
-    gpu_int(&m, LIMIT_ROUNDS);
-    gpu_items(&m, LIMIT_GROUPS, 1);
+    STK_TRY(gpu_unit_of_text(m.device, "limits.dev", "", limits_text, &unit));
+    if (way == ADDS) {
+        add_adds(&m, unit, flops);
+    } else {
+        add_reads(&m, unit, A, b->bytes[A]);
+        add_reads(&m, unit, B, b->bytes[B]);
+    }
     STK_TRY(m.status);
     stk_kernel kernel = {.state = &made};
-    stk_entry entry = {.kernel = &kernel, .args = {.in = &x}};
-    STK_TRY(class->queues->capture(b->device, &entry, 1, &b->capture));
-    for (int i = 0; i < 6; i++) {
-        int64_t start_ns = stk_clock_ns();
-        STK_TRY(call_ours(b));
-        if (i > 0) best = fmin(best, 1e-9 * (double)(stk_clock_ns() - start_ns));
-    }
-    b->limit = 2.0 * LIMIT_SUMS * LIMIT_LANES * LIMIT_ROUNDS * LIMIT_GROUPS / best;
+    stk_entry entry = {.kernel = &kernel, .args = {.in = b->memory}};
+    STK_TRY(b->device->class->queues->capture(b->device, &entry, 1, &b->capture[way]));
 done:
-    if (b->capture) class->queues->release(b->capture);
-    b->capture = NULL;
-    class->free(b->device, x, bytes);
     free(made.launch);
     free(made.values);
     return status;
@@ -215,20 +244,25 @@ static stk_status bench_shape(bench *b, const shape *s)
     stk_tensor_desc out = stk_desc_make(STK_F32, STK_SHAPE(s->m, s->n));
     stk_op_call call = {.op = STK_OP_matmul, .attrs = &attrs, .in = in, .n_in = 2, .out = &out, .n_out = 1};
     STK_TRY(class->kernel(b->device, &call, &kernel));
-    size_t bytes[5] = {stk_desc_bytes(in[0]), stk_desc_bytes(in[1]), stk_desc_bytes(out), kernel.scratch_bytes,
-                       stk_desc_bytes(out)};
+    size_t most_read = (size_t)(s->k * (s->m > s->n ? s->m : s->n)) / READ_EACH;
+    size_t bytes[N_MEMORIES] = {stk_desc_bytes(in[0]), stk_desc_bytes(in[1]),
+                                stk_desc_bytes(out),   kernel.scratch_bytes,
+                                stk_desc_bytes(out),   LANES * sizeof(float) * (ADD_GROUPS + most_read)};
     memcpy(b->bytes, bytes, sizeof(bytes));
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < N_MEMORIES; i++)
         STK_TRY(class->alloc(b->device, bytes[i], STK_MEMORY_ZEROED, &b->memory[i]));
-    STK_TRY(fill(b, 0));
-    STK_TRY(fill(b, 1));
-    stk_entry entry = {&kernel, {.in = b->memory, .out = b->memory + 2, .scratch = b->memory[3]}};
-    STK_TRY(class->queues->capture(b->device, &entry, 1, &b->capture));
+    STK_TRY(fill(b, A));
+    STK_TRY(fill(b, B));
+    stk_entry entry = {&kernel, {.in = b->memory, .out = b->memory + OUR_C, .scratch = b->memory[SCRATCH]}};
+    STK_TRY(class->queues->capture(b->device, &entry, 1, &b->capture[OURS]));
+    for (int way = ADDS; way <= READS; way++)
+        STK_TRY(capture_limit(b, way, 2.0 * (double)(s->m * s->n * s->k)));
     STK_TRY(measure(b, s));
 done:
-    if (b->capture) class->queues->release(b->capture);
-    b->capture = NULL;
-    for (int i = 0; i < 5; i++) {
+    for (int way = 0; way < N_WAYS; way++)
+        if (b->capture[way]) class->queues->release(b->capture[way]);
+    memset(b->capture, 0, sizeof(b->capture));
+    for (int i = 0; i < N_MEMORIES; i++) {
         class->free(b->device, b->memory[i], b->bytes[i]);
         b->memory[i] = NULL;
     }
@@ -244,10 +278,8 @@ static stk_status bench_all(bench *b, const char *filter)
     b->context = ((gpu_device *)b->device)->context;
     STK_TRY(b->device->class->queues->open(b->device, &b->queue));
     b->device->class->describe(b->device, &about);
-    STK_TRY(measure_limit(b));
-    printf("opencl: %s\nlimit: %.1f GFLOP/s in registers\n%-22s %5s %5s %6s %9s %9s %9s %7s %10s\n",
-           stk_text_get(&about), 1e-9 * b->limit, "product, GFLOP/s", "M", "N", "K", "ours", "of limit", "CLBlast",
-           "ratio", "processor");
+    printf("opencl: %s\n%-22s %5s %5s %6s %9s %9s %9s %9s %7s %10s\n", stk_text_get(&about), "product, GFLOP/s", "M",
+           "N", "K", "ours", "limit", "of limit", "CLBlast", "ratio", "processor");
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
         if (!filter || strstr(shapes[i].name, filter)) STK_TRY(bench_shape(b, &shapes[i]));
 done:

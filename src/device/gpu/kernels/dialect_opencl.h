@@ -39,11 +39,68 @@
 #define WIDE_LOAD(n, p)      PASTE(vload, n)(0, p)
 #define WIDE_STORE(n, p, x)  PASTE(vstore, n)(x, 0, p)
 #define WIDE_FMA(n, x, y, z) fma((WIDE(n))(x), y, z)
+/* For processors, of 16: what lies as T, and 16 of 16 turned, by four rounds of a perfect shuffle. */
+#define PREFETCH(p) __builtin_prefetch((const void *)(ulong)(p), 0, 2)
+#define WIDE_FROM(T, p) PASTE(wide_from_, T)(p)
+#define WIDE_TO(T, p, x) PASTE(wide_to_, T)(p, x)
+#define LOW_PAIRS(a, b)                                                                                                \
+    (float16)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7)
+#define HIGH_PAIRS(a, b)                                                                                               \
+    (float16)(a.s8, b.s8, a.s9, b.s9, a.sa, b.sa, a.sb, b.sb, a.sc, b.sc, a.sd, b.sd, a.se, b.se, a.sf, b.sf)
+#define TURN_16(x)                                                                                                     \
+    do {                                                                                                               \
+        float16 pairs_[16];                                                                                            \
+        UNROLL                                                                                                         \
+        for (int round_ = 0; round_ < 2; round_++) {                                                                   \
+            UNROLL                                                                                                     \
+            for (int i_ = 0; i_ < 8; i_++) {                                                                           \
+                pairs_[2 * i_] = LOW_PAIRS(x[i_], x[i_ + 8]);                                                          \
+                pairs_[2 * i_ + 1] = HIGH_PAIRS(x[i_], x[i_ + 8]);                                                     \
+            }                                                                                                          \
+            UNROLL                                                                                                     \
+            for (int i_ = 0; i_ < 8; i_++) {                                                                           \
+                x[2 * i_] = LOW_PAIRS(pairs_[i_], pairs_[i_ + 8]);                                                     \
+                x[2 * i_ + 1] = HIGH_PAIRS(pairs_[i_], pairs_[i_ + 8]);                                                \
+            }                                                                                                          \
+        }                                                                                                              \
+    } while (0)
 
 typedef int i32;
 typedef long i64;
 typedef uint u32;
 typedef ulong u64;
+
+FUNCTION float16 wide_from_f32(__global const float *p)
+{
+    return vload16(0, p);
+}
+
+FUNCTION float16 wide_from_bf16(__global const ushort *p)
+{
+    return as_float16(convert_uint16(vload16(0, p)) << 16);
+}
+
+FUNCTION float16 wide_from_f16(__global const ushort *p)
+{
+    return vload_half16(0, (__global const half *)p);
+}
+
+FUNCTION void wide_to_f32(__global float *p, float16 x)
+{
+    vstore16(x, 0, p);
+}
+
+FUNCTION void wide_to_bf16(__global ushort *p, float16 x)
+{
+    const uint16 bits = as_uint16(x), nearest = bits + 0x7fffu + (bits >> 16 & 1u);
+    const uint16 nan = bits & 0x80000000u | 0x7fc00000u;
+    vstore16(convert_ushort16((x != x ? nan : nearest) >> 16), 0, p);
+}
+
+FUNCTION void wide_to_f16(__global ushort *p, float16 x)
+{
+    vstore_half16_rte(x, 0, (__global half *)p);
+}
 
 FUNCTION float from_f16(ushort bits)
 {

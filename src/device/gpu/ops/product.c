@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 
-/* FULL_GROUPS: with fewer, some of a large chip's multiprocessors have none. */
-enum { FULL_GROUPS = 132, MOST_PARTS = 64, EACH_MULTIPLE = 128 };
+/* With fewer groups some of a large chip's multiprocessors have none, or of a processor's cores. */
+enum { FULL_GROUPS = 132, ENOUGH_GROUPS = 8, MOST_PARTS = 64, EACH_MULTIPLE = 128 };
 
 gpu_divisor gpu_divide_by(int64_t d)
 {
@@ -23,62 +23,99 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return a / b + (a % b != 0);
 }
 
-/* --- tiles and parts --- */
+/* --- tiles and parts: by the kind of chip, and then by the shape alone --- */
 
-/* It depends on the shape alone. */
-typedef struct cut {
-    int tile; /* how long a tile's sides should be */
-    int64_t n_parts, k_each;
-} cut;
-
-/* How many parts of K, of at least that much each, make enough groups of these tiles. */
-static int64_t count_parts(const gpu_product_call *call, int64_t n_tiles, int64_t least_each)
-{
-    int64_t n_parts = n_tiles && n_tiles < FULL_GROUPS ? 2 * FULL_GROUPS / n_tiles : 1;
-    if (n_parts > MOST_PARTS) n_parts = MOST_PARTS;
-    if (n_parts > call->k / least_each) n_parts = call->k / least_each;
-    return n_parts < 1 ? 1 : n_parts;
-}
-
-/* Large tiles read less, but there must be enough groups, and parts cost memory: they must be worth it. */
-static cut choose_cut(const gpu_product_call *call)
-{
-    int64_t n_large = call->n_batch * ceil_div(call->m, 128) * ceil_div(call->n, 128);
-    cut c = {.tile = 128, .n_parts = count_parts(call, n_large, 1024)};
-    if (n_large * c.n_parts < FULL_GROUPS) {
-        c.tile = 64;
-        c.n_parts = count_parts(call, call->n_batch * ceil_div(call->m, 64) * ceil_div(call->n, 64), 256);
-    }
-    c.k_each = ceil_div(ceil_div(call->k, c.n_parts), EACH_MULTIPLE) * EACH_MULTIPLE;
-    c.n_parts = call->k ? ceil_div(call->k, c.k_each) : 1;
-    return c;
-}
-
+/* How a group makes its tile: which of the kernels tile_*.h, and by how many work-items. */
 typedef struct tiling {
+    enum { IN_FRAGMENTS, BY_ITEMS, IN_PANELS } kind;
     int tile_m, tile_n, tile_k;
-    int items_m, items_n, lanes; /* of tile_items.h; lanes 0: of tile_fragments.h */
-    bool aligned;                /* reads of 16 bytes lie at multiples of 16 */
+    int by_m, by_n;     /* warps, work-items; of panels: rows and vectors of columns that are in registers */
+    int used_m, used_n; /* of the tile */
+    int64_t n_parts, k_each;
 } tiling;
 
-/* The one place that knows kinds of chips. A processor's work-item has a whole vector's width of columns; its sums go
- * to memory at each barrier, so that tiles which lie in a cache for long are worth most. */
-static tiling choose_tiling(const gpu_chip *chip, const gpu_product_call *call, stk_dtype dtype, const cut *c)
+static int64_t count_tiles(const tiling *t, const gpu_product_call *call)
 {
-    int m = call->m <= 64 ? 64 : c->tile, n = call->n <= 64 ? 64 : c->tile;
-    if (chip->has_fragments && dtype != STK_F32) return (tiling){m, n, 32, m / 32, 8 / (m / 32), 0, true};
-    if (chip->is_gpu) return (tiling){m, n, 16, m + n == 128 ? 8 : 16, 16, 4, true};
-    bool has_room = chip->local_bytes >= 64 << 10;
-    int rows = call->m <= 16 ? 16 : has_room ? 64 : 128;
-    int columns = call->n <= 16 ? 16 : 64;
-    int depth = has_room && rows == columns ? 128 : 32;
-    return (tiling){rows, columns, depth, rows / 8, (columns + 31) / 32, 16, false};
+    return call->n_batch * ceil_div(call->m, t->used_m) * ceil_div(call->n, t->used_n);
+}
+
+/* K in how many parts, of at least that much each, that there be enough groups. */
+static void cut_k(tiling *t, const gpu_product_call *call, int64_t full_groups, int64_t least_each)
+{
+    int64_t n_tiles = count_tiles(t, call);
+    int64_t n = n_tiles && n_tiles < full_groups ? 2 * full_groups / n_tiles : 1;
+    if (n > MOST_PARTS) n = MOST_PARTS;
+    if (n > call->k / least_each) n = call->k / least_each;
+    t->n_parts = n < 1 ? 1 : n;
+    t->k_each = ceil_div(ceil_div(call->k, t->n_parts), EACH_MULTIPLE) * EACH_MULTIPLE;
+    t->n_parts = call->k ? ceil_div(call->k, t->k_each) : 1;
+}
+
+/* How much of a tile's side is used where n rows are cut into tiles of at most `most`: such that all are about as
+ * large, since processors are given groups in equal numbers. COPY: what bringing in a row costs, in rows of
+ * multiplying. */
+static int choose_side(int64_t n, int most, int multiple)
+{
+    const double COPY = 12;
+    double best = 1e300;
+    int side = most;
+    for (int64_t n_tiles = ceil_div(n, most); n_tiles && n_tiles <= 2 * ceil_div(n, most); n_tiles++) {
+        int each = (int)(ceil_div(ceil_div(n, n_tiles), multiple) * multiple);
+        double cost = (double)(n_tiles * each) * (1 + COPY / each);
+        if (cost >= best) continue;
+        best = cost;
+        side = each;
+    }
+    return side;
+}
+
+/* What a processor multiplies beyond the matrices is little; its second cache holds three tiles. */
+static tiling choose_panels(const gpu_chip *chip, const gpu_product_call *call)
+{
+    int rows = 8, wides = call->n <= 16 ? 1 : 2;
+    tiling t = {IN_PANELS, 48, 32, 64, rows, wides, 0, 0, 0, 0};
+    if (chip->local_bytes >= 768 << 10)
+        t.tile_m = 384, t.tile_n = 256, t.tile_k = 128;
+    else if (chip->local_bytes >= 160 << 10)
+        t.tile_m = t.tile_n = 96, t.tile_k = 128;
+    if (call->m <= rows) t.tile_m = rows;
+    if (call->n <= 16) t.tile_n = 16;
+    t.used_m = choose_side(call->m, t.tile_m, rows);
+    t.used_n = choose_side(call->n, t.tile_n, 16 * wides);
+    return t;
+}
+
+static tiling choose_for_gpu(const gpu_chip *chip, const gpu_product_call *call, stk_dtype dtype, int side)
+{
+    int m = call->m <= 64 ? 64 : side, n = call->n <= 64 ? 64 : side;
+    if (chip->has_fragments && dtype != STK_F32)
+        return (tiling){IN_FRAGMENTS, m, n, 32, m / 32, 8 / (m / 32), m, n, 0, 0};
+    return (tiling){BY_ITEMS, m, n, 16, m + n == 128 ? 8 : 16, 16, m, n, 0, 0};
+}
+
+/* Large tiles read less, but there must be enough groups, and parts of K cost memory: they must be worth it. */
+static tiling choose_tiling(const gpu_chip *chip, const gpu_product_call *call, stk_dtype dtype)
+{
+    tiling t;
+    if (!chip->is_gpu && !(chip->has_fragments && dtype != STK_F32)) {
+        t = choose_panels(chip, call);
+        cut_k(&t, call, ENOUGH_GROUPS, 512);
+        return t;
+    }
+    t = choose_for_gpu(chip, call, dtype, 128);
+    cut_k(&t, call, FULL_GROUPS, 1024);
+    if (count_tiles(&t, call) * t.n_parts >= FULL_GROUPS) return t;
+    t = choose_for_gpu(chip, call, dtype, 64);
+    cut_k(&t, call, FULL_GROUPS, 256);
+    return t;
 }
 
 /* Elements to read at once, of runs of neighbours that long. */
 static int choose_chunk(const tiling *t, const gpu_product_call *call, int64_t run, size_t element_bytes)
 {
-    int most = t->aligned ? (int)(16 / element_bytes) : t->lanes;
-    return (t->aligned ? run % most == 0 : run >= most || call->runs_are_rows) ? most : 1;
+    if (t->kind == IN_PANELS) return run >= 16 || call->runs_are_rows ? 16 : 1;
+    int most = (int)(16 / element_bytes);
+    return run % most == 0 ? most : 1;
 }
 
 /* Chunks begin at multiples of their length: those that a run is made up of do not end beyond it. */
@@ -133,22 +170,21 @@ static void add_tiles(gpu_maker *m, const gpu_product_call *call, const tiling *
 {
     size_t bytes = stk_dtype_bytes(dtype);
     int a_chunk = choose_chunk(t, call, call->a_run, bytes), b_chunk = choose_chunk(t, call, call->b_run, bytes);
-    char text[200];
-    if (t->lanes)
-        snprintf(text, sizeof(text),
-                 "#define FRAGMENTS 0\n#define ITEMS_M %d\n#define ITEMS_N %d\n#define LANES %d\n#define ALIGNED %d\n"
-                 "#define A_WHOLE %d\n#define B_WHOLE %d\n",
-                 t->items_m, t->items_n, t->lanes, t->aligned, is_whole(a_chunk, call->a_run),
-                 is_whole(b_chunk, call->b_run));
+    char kind[100];
+    if (t->kind == IN_FRAGMENTS)
+        snprintf(kind, sizeof(kind), "#define FRAGMENTS 1\n#define WARPS_M %d\n#define WARPS_N %d\n", t->by_m, t->by_n);
+    else if (t->kind == IN_PANELS)
+        snprintf(kind, sizeof(kind),
+                 "#define PANELS 1\n#define ROWS %d\n#define WIDES %d\n#define A_WHOLE %d\n#define B_WHOLE %d\n",
+                 t->by_m, t->by_n, is_whole(a_chunk, call->a_run), is_whole(b_chunk, call->b_run));
     else
-        snprintf(text, sizeof(text), "#define FRAGMENTS 1\n#define WARPS_M %d\n#define WARPS_N %d\n", t->items_m,
-                 t->items_n);
+        snprintf(kind, sizeof(kind), "#define ITEMS_M %d\n#define ITEMS_N %d\n", t->by_m, t->by_n);
     gpu_add(m, call->file, "multiply_tiles",
             "%s%s#define T %s\n#define T_OUT %s\n#define TILE_M %d\n#define TILE_N %d\n#define TILE_K %d\n"
             "#define A_ALONG_K %d\n#define B_ALONG_K %d\n#define A_CHUNK %d\n#define B_CHUNK %d\n",
-            call->settings, text, gpu_type(m, dtype), type_out, t->tile_m, t->tile_n, t->tile_k, call->a_along_k,
+            call->settings, kind, gpu_type(m, dtype), type_out, t->tile_m, t->tile_n, t->tile_k, call->a_along_k,
             call->b_along_k, a_chunk, b_chunk);
-    gpu_group(m, (uint32_t)(t->items_m * t->items_n * (t->lanes ? 1 : 32)), 1, 1);
+    gpu_group(m, t->kind == IN_PANELS ? 1 : (uint32_t)(t->by_m * t->by_n * (t->kind == IN_FRAGMENTS ? 32 : 1)), 1, 1);
 }
 
 static bool is_too_large(const gpu_product_call *call)
@@ -159,10 +195,9 @@ static bool is_too_large(const gpu_product_call *call)
 
 void gpu_multiply(gpu_maker *m, const gpu_product_call *call)
 {
-    cut c = choose_cut(call);
     gpu_product_places places = places_of(m, call);
-    tiling t = choose_tiling(&m->device->chip, call, places.a.dtype, &c);
-    int64_t n_parts = c.n_parts;
+    tiling t = choose_tiling(&m->device->chip, call, places.a.dtype);
+    int64_t n_parts = t.n_parts;
     int64_t count = call->places ? call->m * call->ldc : stk_shape_count(m->call->out[0].shape);
     bool has_bias = !call->places && m->call->n_in == 3;
     if (is_too_large(call)) {
@@ -175,11 +210,13 @@ void gpu_multiply(gpu_maker *m, const gpu_product_call *call)
                      .m = (int32_t)call->m,
                      .n = (int32_t)call->n,
                      .k = (int32_t)call->k,
-                     .k_each = (int32_t)c.k_each,
+                     .k_each = (int32_t)t.k_each,
                      .ldc = (int32_t)call->ldc,
                      .bias_batch = has_bias ? (int32_t)call->bias_batch : 0,
-                     .tiles_m = (int32_t)ceil_div(call->m, t.tile_m),
-                     .tiles_n = (int32_t)ceil_div(call->n, t.tile_n),
+                     .tiles_m = (int32_t)ceil_div(call->m, t.used_m),
+                     .tiles_n = (int32_t)ceil_div(call->n, t.used_n),
+                     .tile_m = t.used_m,
+                     .tile_n = t.used_n,
                      .has_bias = has_bias && n_parts == 1,
                      .relu = call->relu && n_parts == 1,
                      .in_pairs = call->ldc % 2 == 0 && call->c_batch % 2 == 0 && call->n % 2 == 0 && count % 2 == 0,

@@ -9,7 +9,7 @@ typedef struct gpu_product {
     int64_t c_batch, part_stride;
     int32_t m, n, k, k_each;
     int32_t ldc, bias_batch;
-    int32_t tiles_m, tiles_n;
+    int32_t tiles_m, tiles_n, tile_m, tile_n;
     int32_t has_bias, relu, in_pairs, has_onto;
 } gpu_product;
 

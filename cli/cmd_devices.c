@@ -120,7 +120,7 @@ static void print_device(const stk_device_info *info)
     if (!info->available || info->on_host || !info->memory_bytes) return;
     cli_printf("  %-10s memory %s, %s free", "", cli_bytes((double)info->memory_bytes, a),
                cli_bytes((double)info->free_bytes, b));
-    if (info->others_bytes) cli_printf(", %s used by others", cli_bytes((double)info->others_bytes, c));
+    if (info->others_bytes) cli_printf(", %s used by others and the driver", cli_bytes((double)info->others_bytes, c));
     cli_printf("\n");
 }
 
@@ -131,7 +131,6 @@ static void print_text(const machine *m)
     cli_printf("devices\n");
     for (int i = 0; stk_device_get_info(i, &info) == STK_OK; i++)
         print_device(&info);
-    cli_printf("  %-10s %s\n", "cuda", "missing: this build has no CUDA support; opencl reaches NVIDIA's chips, too");
     if (stk_device_get_info(0, &info) == STK_OK)
         cli_printf(
             "  %s:0, which is %s, to %s:%d, and so on, compute on the same processor, each with threads and memory "
@@ -169,9 +168,7 @@ static void print_json(const machine *m)
         cli_json_text(stdout, info.detail);
         printf("}");
     }
-    printf(
-        ", {\"name\": \"cuda\", \"about\": \"NVIDIA GPUs\", \"available\": false, \"detail\": \"this build has no CUDA "
-        "support\"}], \"processor\": ");
+    printf("], \"processor\": ");
     cli_json_text(stdout, m->cpu);
     printf(", \"cores\": %d, \"usable_cores\": %d, \"caches\": [", m->n_cores, m->n_usable);
     for (int i = 0; i < m->n_caches; i++) {

@@ -29,14 +29,7 @@ _Static_assert(STK_MOST_DEVICES == 8, "one digit, and the text below");
 /* The part of a sentence that says why there is no such device. */
 static const char *explain_absence(const char *name)
 {
-    static const char *const gpus[][2] = {
-        {"cuda", "this build has no CUDA support; "},
-        {"rocm", "this build has no ROCm support; "},
-    };
-    for (size_t i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++) {
-        size_t n = strlen(gpus[i][0]);
-        if (!strncmp(name, gpus[i][0], n) && (!name[n] || name[n] == ':')) return gpus[i][1];
-    }
+    if (!strncmp(name, "rocm", 4) && (!name[4] || name[4] == ':')) return "this build has no ROCm support; ";
     for (int i = 0; stk_device_classes[i]; i++) {
         size_t n = strlen(stk_device_classes[i]->name);
         if (!strncmp(name, stk_device_classes[i]->name, n) && name[n] == ':')
@@ -89,10 +82,21 @@ static stk_status fail_no_gpu(const stk_text *looked)
                     looked->n ? stk_text_get(looked) : "this build has no GPU support");
 }
 
+/* What follows "cuda:" where that is a name and no number; NULL: the device's kind has no names, or this is none. */
+static const char *own_name(const char *name, const stk_device_class *class)
+{
+    size_t n = strlen(class->name);
+    if (!class->find || strncmp(name, class->name, n) != 0 || name[n] != ':') return NULL;
+    char first = name[n + 1];
+    return (first >= 'A' && first <= 'Z') || (first >= 'a' && first <= 'z') ? name + n + 1 : NULL;
+}
+
+/* *number is -1 where the device is to be found by its name. */
 static const stk_device_class *find_class(const char *name, int *number)
 {
     for (int i = 0; stk_device_classes[i]; i++)
-        if ((*number = number_of(name, stk_device_classes[i]->name)) >= 0) return stk_device_classes[i];
+        if ((*number = number_of(name, stk_device_classes[i]->name)) >= 0 || own_name(name, stk_device_classes[i]))
+            return stk_device_classes[i];
     return added && (*number = number_of(name, added->name)) >= 0 ? added : NULL;
 }
 
@@ -110,6 +114,7 @@ stk_status stk_device_open(const char *name, const stk_device_config *config, st
     stk_text_free(&looked);
     if (!class) return any_gpu ? STK_NO_DEVICE : fail_unknown(name ? name : "");
     stk_status status = class->probe ? class->probe() : STK_OK;
+    if (status == STK_OK && chosen.number < 0) status = class->find(own_name(name, class), &chosen.number);
     if (status == STK_OK) status = class->open(&chosen, out);
     if (status != STK_OK) return stk_fail_prefix(status, "device '%s': ", name);
     (*out)->number = chosen.number;

@@ -102,6 +102,10 @@ typedef struct stk_device_class {
     int (*count)(void);
     /* Optional: the number of the best GPU among them, which "gpu" then means; -1: there is none. After probe. */
     int (*best_gpu)(void);
+    /* Optional: the number of the device that the maker's name for it means, as of "cuda:GPU-8932f937-..."; after
+     * probe.
+     */
+    stk_status (*find)(const char *name, int *number);
     /* STK_OK, or why it cannot be used here, with what is missing in the error text. */
     stk_status (*probe)(void);
     stk_status (*open)(const stk_device_config *config, stk_device **out);
@@ -141,7 +145,8 @@ struct stk_device {
     size_t apart_bytes;      /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
 };
 
-extern const stk_device_class stk_device_class_reference, stk_device_class_cpu, stk_device_class_opencl;
+extern const stk_device_class stk_device_class_reference, stk_device_class_cpu, stk_device_class_cuda,
+    stk_device_class_opencl;
 
 /* All devices of this build, NULL at the end. */
 extern const stk_device_class *const stk_device_classes[];
@@ -151,6 +156,7 @@ void stk_device_add(const stk_device_class *class);
 
 /* name: "cpu", "cpu:0", "cpu:1", "reference". Each number is a device of its own, with memory and threads of its own;
  * devices on the host have numbers 0 to STK_MOST_DEVICES - 1. "gpu": the first kind's best GPU, and never a processor.
+ * "cuda:GPU-8932f937" and the like: the one that its maker calls so.
  * An unknown or missing device is an error that names what there is. */
 stk_status stk_device_open(const char *name, const stk_device_config *config, stk_device **out);
 void stk_device_close(stk_device *device); /* accepts NULL */

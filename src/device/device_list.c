@@ -1,9 +1,6 @@
-/* Every device of this build, one line each. The first is what "auto" would take. */
+/* Every device of this build, one line each. The first is what "auto" would take, "gpu" the first that has one. */
 #include "device/device.h"
 
 const stk_device_class *const stk_device_classes[] = {
-    &stk_device_class_cpu,
-    &stk_device_class_reference,
-    &stk_device_class_opencl,
-    NULL,
+    &stk_device_class_cpu, &stk_device_class_reference, &stk_device_class_cuda, &stk_device_class_opencl, NULL,
 };

@@ -93,7 +93,7 @@ def says_what_is_wrong():
     listed = json.loads(accepted(["devices", "--json"]).stdout)["devices"]
     gpu = any(d.get("gpu") for d in listed)
     if not gpu:
-        refused(["train", "small.yaml", "--device", "gpu", "--out", "no"], 1, "no device 'gpu': opencl: ", "none of them is a GPU")
+        refused(["train", "small.yaml", "--device", "gpu", "--out", "no"], 1, "no device 'gpu': cuda: ", "; opencl: ", "none of them is a GPU")
     refused(["train", "small.yaml", "--device", "opencl:7", "--out", "no"], 1, "opencl:7")
     refused(["train", "small.yaml", "--device", "opencl", "--memory", "64KiB", "--out", "no"], 1, "the limit is 65536 bytes", lines=None)
     check(not os.path.exists("no"), "no run folder is left")

@@ -141,7 +141,7 @@ def skipped_files_are_counted_once():
 
 def machine():
     train = ["train", "small.yaml"]
-    refused([*train, "--device", "cuda", "--out", "no-device"], 1, "no device 'cuda'", "cpu, reference")
+    refused([*train, "--device", "rocm", "--out", "no-device"], 1, "no device 'rocm'", "cpu, reference")
     refused([*train, "--device", "cpu:8", "--out", "no-device"], 1, "no device 'cpu:8'", "numbers from 0 to 7")
     accepted([*train, "--device", "cpu:1", "--set", "epochs=1", "--out", "on-second"], "cpu:1 (")
     check(not os.path.exists("no-device"), "a refused device leaves no run folder")

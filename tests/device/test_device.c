@@ -16,14 +16,15 @@ static void expect_absent(const char *name, const char *words)
     assert_int_equal(stk_device_open(name, NULL, &device), STK_NO_DEVICE);
     assert_null(device);
     if (!strstr(stk_error_text(), words)) fail_msg("'%s' lacks '%s'", stk_error_text(), words);
-    assert_non_null(strstr(stk_error_text(), "devices here: cpu, reference, opencl"));
+    assert_non_null(strstr(stk_error_text(), "devices here: cpu, reference, cuda, opencl"));
 }
 
 static void absent_devices_are_named(void **state)
 {
     (void)state;
-    expect_absent("cuda", "no device 'cuda': this build has no CUDA support");
-    expect_absent("cuda:3", "no device 'cuda:3': this build has no CUDA support");
+    expect_absent("rocm", "no device 'rocm': this build has no ROCm support");
+    expect_absent("rocm:3", "no device 'rocm:3': this build has no ROCm support");
+    expect_absent("cuda:8", "no device 'cuda:8': devices of this kind have numbers from 0 to 7; devices here");
     expect_absent("cpux", "no device 'cpux': devices here");
     expect_absent("cpu:8", "no device 'cpu:8': devices of this kind have numbers from 0 to 7; devices here");
     expect_absent("cpu:", "numbers from 0 to 7");
@@ -35,7 +36,7 @@ static void absent_devices_are_named(void **state)
     expect_absent(NULL, "no device ''");
 }
 
-/* Without a GPU "gpu" is refused with the reason, whatever else OpenCL has; and so is a number that is not there. */
+/* Without a GPU "gpu" is refused with the reasons, whatever else OpenCL has; and so is a number that is not there. */
 static void a_gpu_is_never_a_processor(void **state)
 {
     (void)state;
@@ -47,7 +48,8 @@ static void a_gpu_is_never_a_processor(void **state)
         return;
     }
     assert_int_equal(status, STK_NO_DEVICE);
-    assert_non_null(strstr(stk_error_text(), "no device 'gpu': opencl: "));
+    assert_non_null(strstr(stk_error_text(), "no device 'gpu': cuda: "));
+    assert_non_null(strstr(stk_error_text(), "; opencl: "));
     assert_int_equal(stk_device_open("opencl:7", NULL, &device), STK_NO_DEVICE);
     assert_non_null(strstr(stk_error_text(), "device 'opencl:7': "));
 }

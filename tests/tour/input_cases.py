@@ -63,7 +63,7 @@ def _(place):
 
 @case("a device that is not there", "no run folder, and no silent run on the processor")
 def _(place):
-    place.train("--device", "cuda").says(1, "cuda", "cpu")
+    place.train("--device", "rocm").says(1, "rocm", "cpu")
     expect(not os.path.exists(place.path("run")), "a run folder was made")
 
 

@@ -37,6 +37,18 @@ static void set_caps(gpu_device *device)
 
 /* --- opening --- */
 
+stk_status gpu_read_wait_seconds(const gpu_chip *chip, double *out)
+{
+    const char *text = getenv("STOKER_GPU_TIMEOUT");
+    char *end;
+    *out = chip->is_gpu ? 600 : 0;
+    if (!text || !*text) return STK_OK;
+    *out = strtod(text, &end);
+    if (*end || !(*out >= 0))
+        return stk_fail(STK_INVALID, "STOKER_GPU_TIMEOUT is '%s', which is no number of seconds", text);
+    return STK_OK;
+}
+
 void gpu_close(stk_device *base)
 {
     gpu_device *device = (gpu_device *)base;
@@ -88,10 +100,19 @@ stk_status gpu_alloc(stk_device *base, size_t bytes, stk_memory_kind kind, void 
         return stk_fail(STK_NO_MEMORY,
                         "%s bytes in one piece: '%s' gives out %zu MiB at most; a smaller memory limit helps", text,
                         device->chip.name, device->chip.most_alloc_bytes >> 20);
-    return stk_fail_prefix(status,
-                           "%s bytes of '%s', of which this process has %zu MiB (others may use the rest; a "
-                           "smaller memory limit helps): ",
-                           text, device->chip.name, device->used_bytes >> 20);
+    stk_device_memory now = {0};
+    device->driver->memory(device->context, &now);
+    if (!now.total)
+        return stk_fail_prefix(status,
+                               "%s bytes of '%s', of which this process has %zu MiB (others may use the rest; a "
+                               "smaller memory limit helps): ",
+                               text, device->chip.name, device->used_bytes >> 20);
+    (void)gpu_memory(base, &now);
+    return stk_fail_prefix(
+        status,
+        "%s bytes of '%s', which has %zu MiB, %zu MiB of them free; this process has %zu MiB, others "
+        "and the driver %zu MiB (a smaller memory limit helps): ",
+        text, device->chip.name, now.total >> 20, now.free >> 20, device->used_bytes >> 20, now.others >> 20);
 }
 
 void gpu_free(stk_device *base, void *p, size_t bytes)
@@ -120,9 +141,13 @@ stk_status gpu_memory(const stk_device *base, stk_device_memory *out)
     const gpu_device *device = (const gpu_device *)base;
     *out = (stk_device_memory){0};
     device->driver->memory(device->context, out);
-    if (!out->total) out->total = device->chip.total_bytes;
-    /* Where nobody tells, what this process took is all that is known to be taken. */
-    if (!out->free) out->free = out->total > device->used_bytes ? out->total - device->used_bytes : 0;
+    if (out->total) { /* What is neither free nor of this device is others', the driver's own among it. */
+        const size_t known = out->free + device->used_bytes;
+        out->others = out->total > known ? out->total - known : 0;
+    } else { /* Where nobody tells, what this process took is all that is known to be taken. */
+        out->total = device->chip.total_bytes;
+        out->free = out->total > device->used_bytes ? out->total - device->used_bytes : 0;
+    }
     if (device->chip.unified && !device->chip.is_gpu) { /* A processor, and the host's memory. */
         size_t host = stk_machine_memory(true);
         if (host && host < out->free) out->free = host;
@@ -171,7 +196,11 @@ void gpu_tell_chip(const stk_device *base, stk_text *out)
 
 void gpu_describe(const stk_device *base, stk_text *out)
 {
-    const gpu_chip *chip = &((const gpu_device *)base)->chip;
+    const gpu_device *device = (const gpu_device *)base;
+    const gpu_chip *chip = &device->chip;
     stk_text_add(out, "%s%s, %d units, %.1f GiB, %s%s", chip->name, chip->is_gpu ? "" : " (no GPU)", chip->n_units,
                  (double)chip->total_bytes / 0x1p30, chip->driver, chip->command_list ? ", command lists" : "");
+    if (!device->driver->describe) return;
+    stk_text_add(out, ", ");
+    device->driver->describe(device->context, out);
 }

@@ -8,6 +8,7 @@
 #ifndef STK_DEVICE_GPU_DRIVER_H
 #define STK_DEVICE_GPU_DRIVER_H
 
+#include "base/text.h"
 #include "device/queue.h"
 
 typedef struct gpu_context gpu_context; /* one opened chip */
@@ -70,8 +71,10 @@ typedef struct gpu_driver {
     void (*free)(gpu_context *context, void *p);
     stk_status (*alloc_host)(gpu_context *context, size_t bytes, void **out);
     void (*free_host)(gpu_context *context, void *p);
-    /* In bytes; what the interface does not tell is 0. */
+    /* Total, and what is free for plans, in bytes; zeros: the interface does not tell. */
     void (*memory)(const gpu_context *context, stk_device_memory *out);
+    /* What else of the chip and its libraries is worth knowing, behind the rest; optional. */
+    void (*describe)(const gpu_context *context, stk_text *out);
 
     /* Builds a source in the dialect. An error has the compiler's text, with the kernel's file and line. */
     stk_status (*build)(gpu_context *context, const char *source, gpu_module **out);

@@ -186,20 +186,6 @@ static void find_command_buffers(gpu_context *context)
 #undef X
 }
 
-/* STOKER_GPU_TIMEOUT in seconds, 0: never; else ten minutes for a GPU, whose steps take less, and never for a
- * processor. */
-static stk_status read_wait_seconds(const gpu_chip *chip, double *out)
-{
-    const char *text = getenv("STOKER_GPU_TIMEOUT");
-    char *end;
-    *out = chip->is_gpu ? 600 : 0;
-    if (!text || !*text) return STK_OK;
-    *out = strtod(text, &end);
-    if (*end || !(*out >= 0))
-        return stk_fail(STK_INVALID, "STOKER_GPU_TIMEOUT is '%s', which is no number of seconds", text);
-    return STK_OK;
-}
-
 void opencl_close(gpu_context *context)
 {
     if (!context) return;
@@ -225,7 +211,7 @@ stk_status opencl_open(int number, gpu_chip *chip, gpu_context **out)
     context->device = chip_list[number].device;
     context->next = (uintptr_t)1 << 44;
     describe(&chip_list[number], chip);
-    STK_TRY(read_wait_seconds(chip, &context->wait_seconds));
+    STK_TRY(gpu_read_wait_seconds(chip, &context->wait_seconds));
     if (chip->local_bytes < 32768 || chip->most_group < 256)
         STK_TRY(stk_fail(STK_NO_DEVICE,
                          "'%s' has %zu bytes of local memory and groups of %zu work-items: 32 KiB and 256 "

@@ -3,80 +3,14 @@
  *
  * Failures of the driver are played: a function of the table `cl` is replaced, and fails at its n-th call.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#define DEVICE     "opencl"
+#define WRONG_LINE "wrong.dev:4"
 
 #include "base/file.h"
+#include "device/gpu/cases.h"
 #include "device/gpu/opencl/opencl.h"
-#include "engine/engine.h"
-#include "graph/graph.h"
-
-static void expect_ok(stk_status status)
-{
-    if (status != STK_OK) fail_msg("%s: %s", stk_status_text(status), stk_error_text());
-}
-
-static void expect_words(const char *words)
-{
-    if (!strstr(stk_error_text(), words)) fail_msg("'%s' lacks '%s'", stk_error_text(), words);
-}
-
-static stk_device *open_device(void)
-{
-    stk_device *device;
-    expect_ok(stk_device_open("opencl", NULL, &device));
-    return device;
-}
 
 /* --- queues --- */
-
-/* Two queues, of which the second reads what the first writes, many times over. */
-static void events_order_queues(void **state)
-{
-    (void)state;
-    enum { N = 100000, ROUNDS = 50 };
-    stk_device *device = open_device();
-    const stk_queue_class *queues = device->class->queues;
-    stk_queue *a, *b;
-    stk_event *written, *read;
-    void *shared;
-    static int source[2][N], dst[N];
-    expect_ok(queues->open(device, &a));
-    expect_ok(queues->open(device, &b));
-    expect_ok(queues->open_event(device, &written));
-    expect_ok(queues->open_event(device, &read));
-    expect_ok(device->class->alloc(device, sizeof(dst), STK_MEMORY_SCRATCH, &shared));
-    for (int round = 0; round < ROUNDS; round++) {
-        int *src = source[round % 2];
-        for (int i = 0; i < N; i++)
-            src[i] = round * N + i;
-        expect_ok(queues->wait(a, read));
-        expect_ok(queues->copy(a, shared, src, sizeof(dst), STK_COPY_TO_DEVICE));
-        expect_ok(queues->record(a, written));
-        expect_ok(queues->wait(b, written));
-        expect_ok(queues->copy(b, dst, shared, sizeof(dst), STK_COPY_TO_HOST));
-        expect_ok(queues->record(b, read));
-        if (round % 2) continue; /* Every other round is not waited for: `shared` is overwritten behind the event. */
-        expect_ok(queues->sync(read));
-        assert_memory_equal(src, dst, sizeof(dst));
-    }
-    expect_ok(queues->finish(b));
-    device->class->free(device, shared, sizeof(dst));
-    queues->close_event(written);
-    queues->close_event(read);
-    queues->close(a);
-    queues->close(b);
-    stk_device_close(device);
-}
 
 /* What is no memory of the device, or no longer, is refused and not read. */
 static void strange_addresses_are_refused(void **state)
@@ -103,105 +37,7 @@ static void strange_addresses_are_refused(void **state)
     stk_device_close(device);
 }
 
-/* --- the engine --- */
-
-static stk_graph *make_counter(void)
-{
-    stk_graph *graph = stk_graph_new();
-    stk_value w = stk_graph_variable(graph, "w", STK_F32, STK_SHAPE(4), (stk_init){STK_INIT_CONSTANT, 3}, false);
-    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4));
-    stk_value by = stk_graph_input(graph, "by", STK_F32, (stk_shape){0});
-    stk_value next = stk_add(w, stk_mul(x, by));
-    stk_graph_update(graph, w, next);
-    stk_graph_output(graph, "next", next);
-    return graph;
-}
-
-/* Inputs are changed as soon as they may be, and results are read as late as they may be. */
-static void runs_stay_apart(void **state)
-{
-    (void)state;
-    enum { N_RUNS = 40 };
-    stk_engine *engine;
-    stk_program *program;
-    float x[4], by, w[4], want = 3, expected[N_RUNS];
-    expect_ok(stk_engine_open("opencl", NULL, 0, &engine));
-    expect_ok(stk_engine_compile(engine, make_counter(), NULL, &program));
-    int i_x = stk_program_input(program, "x"), i_by = stk_program_input(program, "by");
-    stk_program_bind(program, i_x, x);
-    for (int run = 0; run < N_RUNS; run++) {
-        for (int i = 0; i < 4; i++)
-            x[i] = (float)(run + i);
-        by = (float)(run % 3);
-        expected[run] = want += (float)run * by;
-        expect_ok(stk_program_set(program, i_by, &by));
-        expect_ok(stk_program_run(program));
-        expect_ok(stk_program_wait_earlier(program));
-        expect_ok(stk_program_wait_inputs(program));
-        memset(x, 0xff, sizeof(x));
-        int n_back = run < STK_RUNS_KEPT - 1 ? run : STK_RUNS_KEPT - 1;
-        expect_ok(stk_program_wait(program, n_back));
-        assert_true(((const float *)stk_program_output(program, "next", NULL))[0] == expected[run - n_back]);
-    }
-    expect_ok(stk_engine_read_variable(engine, 0, w));
-    assert_true(w[0] == want);
-    stk_engine_close(engine);
-}
-
-static void run_counter(stk_engine *engine, stk_program **program)
-{
-    float x[4] = {1, 2, 3, 4}, by = 1;
-    expect_ok(stk_engine_compile(engine, make_counter(), NULL, program));
-    expect_ok(stk_program_set(*program, stk_program_input(*program, "x"), x));
-    expect_ok(stk_program_set(*program, stk_program_input(*program, "by"), &by));
-    expect_ok(stk_program_run(*program));
-    expect_ok(stk_program_wait(*program, 0));
-}
-
-static size_t resident(void)
-{
-    unsigned long long all, pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "%llu %llu", &all, &pages), 2);
-    fclose(file);
-    return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
-}
-
-/* Opened, run, closed. The first hundred fill what the driver keeps. */
-static void a_thousand_engines_leave_nothing(void **state)
-{
-    (void)state;
-    size_t before = 0;
-    for (int i = 0; i < 1000; i++) {
-        stk_engine *engine;
-        stk_program *program;
-        expect_ok(stk_engine_open("opencl", NULL, 0, &engine));
-        run_counter(engine, &program);
-        stk_engine_close(engine);
-        if (i == 100) before = resident();
-    }
-    size_t after = resident();
-    /* The driver's own: a page or so for each. A leak of a program's memory would be hundreds of kilobytes each. */
-    if (after > before + 900 * 16384) fail_msg("%zu KiB more after 900 engines", (after - before) >> 10);
-}
-
 /* --- programs --- */
-
-static void a_kernel_that_does_not_compile_is_named(void **state)
-{
-    (void)state;
-    stk_device *device = open_device();
-    gpu_unit *unit;
-    expect_ok(gpu_unit_of_text((gpu_device *)device, "wrong.dev", "#define T f32\n",
-                               "KERNEL(wrong, 64, 1, 1)(BUFFER(STORED(T), x))\n{\n    POINTER(STORED(T), x);\n"
-                               "    x[0] = there_is_no_such_name;\n}\n",
-                               &unit));
-    assert_int_equal(gpu_build((gpu_device *)device), STK_DEVICE);
-    expect_words("wrong.dev:4");
-    expect_words("there_is_no_such_name");
-    stk_device_close(device);
-}
 
 static int n_built;
 static cl_program (*real_source)(cl_context, cl_uint, const char **, const size_t *, cl_int *);
@@ -307,13 +143,6 @@ static void a_lost_device_is_told(void **state)
     stk_engine_close(engine);
 }
 
-static const char endless[] = "KERNEL(endless, 64, 1, 1)(BUFFER(float, x), int n)\n{\n    POINTER(float, x);\n"
-                              "    float y = x[0];\n"
-                              "    for (int i = 0; i < n; i++)\n"
-                              "        for (int j = 0; j < 1000000; j++)\n"
-                              "            y = y * 0.999f + 1.0f;\n"
-                              "    x[ITEM_X] = y;\n}\n";
-
 /* Long enough to be given up, and short enough to end before the process does. */
 static void a_kernel_that_hangs_is_given_up(void **state)
 {
@@ -321,31 +150,18 @@ static void a_kernel_that_hangs_is_given_up(void **state)
     setenv("STOKER_GPU_TIMEOUT", "0.3", 1);
     setenv("STOKER_OPENCL_BUFFERS", "0", 1);
     stk_device *device = open_device();
-    stk_op_call call = {0};
-    gpu_kernel made = {0};
-    gpu_maker m = {.device = (gpu_device *)device, .call = &call, .kernel = &made};
-    gpu_unit *unit;
-    void *x;
+    endless_entry e;
     int i_failed;
     stk_queue *queue;
-    expect_ok(device->class->alloc(device, 256, STK_MEMORY_ZEROED, &x));
-    expect_ok(gpu_unit_of_text((gpu_device *)device, "endless.dev", "", endless, &unit));
-    gpu_add_unit(&m, unit, "endless");
-    gpu_in(&m, 0);
-    gpu_int(&m, 800); /* about 3 s */
-    gpu_items(&m, 64, 64);
-    expect_ok(m.status);
+    make_endless(device, 1, 800, &e); /* about 3 s */
     expect_ok(device->class->queues->open(device, &queue));
-    stk_kernel kernel = {.state = &made};
-    stk_entry entry = {.kernel = &kernel, .args = {.in = &x}};
-    assert_int_equal(stk_queue_run_now(queue, &entry, 1, &i_failed), STK_DEVICE);
+    assert_int_equal(stk_queue_run_now(queue, &e.entry, 1, &i_failed), STK_DEVICE);
     expect_words("endless");
     expect_words("has not ended after 0.3 s");
     assert_int_equal(device->class->queues->finish(queue), STK_DEVICE);
     device->class->queues->close(queue);
     stk_device_close(device);
-    free(made.launch);
-    free(made.values);
+    free_endless(&e);
     unsetenv("STOKER_GPU_TIMEOUT");
     unsetenv("STOKER_OPENCL_BUFFERS");
 }
@@ -372,23 +188,10 @@ static void a_program_is_one_launch(void **state)
         stk_device_close(device);
         skip();
     }
-    stk_op_call call = {0};
-    gpu_kernel made = {0};
-    gpu_maker m = {.device = (gpu_device *)device, .call = &call, .kernel = &made};
-    gpu_unit *unit;
-    void *x;
+    endless_entry e;
     stk_capture *capture;
-    expect_ok(device->class->alloc(device, 256, STK_MEMORY_ZEROED, &x));
-    expect_ok(gpu_unit_of_text((gpu_device *)device, "endless.dev", "", endless, &unit));
-    for (int i = 0; i < 30; i++) {
-        gpu_add_unit(&m, unit, "endless");
-        gpu_in(&m, 0);
-        gpu_int(&m, 0);
-        gpu_items(&m, 64, 64);
-    }
-    stk_kernel kernel = {.state = &made};
-    stk_entry entry = {.kernel = &kernel, .args = {.in = &x}};
-    expect_ok(device->class->queues->capture(device, &entry, 1, &capture));
+    make_endless(device, 30, 0, &e);
+    expect_ok(device->class->queues->capture(device, &e.entry, 1, &capture));
     assert_int_equal(opencl_driver.count_calls(capture), 1);
     stk_queue *queue;
     int i_failed;
@@ -399,10 +202,9 @@ static void a_program_is_one_launch(void **state)
     assert_true(device->class->queues->took_ns(capture) >= 0);
     device->class->queues->close(queue);
     device->class->queues->release(capture);
-    device->class->free(device, x, 256);
+    device->class->free(device, e.x, 256);
     stk_device_close(device);
-    free(made.launch);
-    free(made.values);
+    free_endless(&e);
 }
 
 int main(void)

@@ -35,8 +35,29 @@ typedef struct gpu_argument {
     size_t bytes;
 } gpu_argument;
 
+/* C = A B, as a vendor's library multiplies: matrices in rows, A [M,K], B [K,N], and a bias and a matrix that are added
+ * before C is rounded. */
+typedef struct gpu_library_product {
+    int64_t n_batch, m, n, k;
+    int64_t lda, ldb, ldc;             /* elements from one row in memory to the next */
+    int64_t a_batch, b_batch, c_batch; /* from one matrix to the next; 0: one for all */
+    int32_t transpose_a, transpose_b;  /* A lies as [K,M], B as [N,K] */
+    int32_t dtype, dtype_c;            /* of A and B; of C and what is added */
+    int32_t has_bias;                  /* f32 [N] */
+    int32_t has_onto;                  /* [M,N] as C lies, and C itself or apart */
+    int32_t align_a, align_b, align_c; /* bytes, powers of 2, of where they begin; align_c: of onto, too */
+    int32_t reserved;
+    /* The driver's choice: */
+    uint64_t way[8];
+    size_t scratch_bytes;
+} gpu_library_product;
+
+/* Its arguments. */
+enum { GPU_PRODUCT_A, GPU_PRODUCT_B, GPU_PRODUCT_C, GPU_PRODUCT_BIAS, GPU_PRODUCT_ONTO, GPU_PRODUCT_SCRATCH };
+
 /* One launch with all that it needs. group[i] divides nothing: there are n_groups[i] whole groups. */
 typedef struct gpu_bound_launch {
+    const gpu_library_product *product; /* NULL: a kernel; else there is no module and no group */
     gpu_module *module;
     const char *kernel;
     uint32_t n_groups[3], group[3];
@@ -82,6 +103,11 @@ typedef struct gpu_driver {
     stk_status (*save)(const gpu_module *module, void **out, size_t *n);
     stk_status (*restore)(gpu_context *context, const void *bytes, size_t n, gpu_module **out);
     void (*unload)(gpu_module *module); /* accepts NULL */
+
+    /* Optional: chooses how a library makes the product, the same way each time. STK_UNSUPPORTED, without a text: it
+     * does not, and kernels of our own do. */
+    stk_status (*plan_product)(gpu_context *context, gpu_library_product *product);
+    const char *library; /* its name, as of an implementation */
 
     stk_status (*open_queue)(stk_device *device, gpu_context *context, stk_queue **out);
     void (*close_queue)(stk_queue *queue); /* waits */

@@ -2,6 +2,7 @@
  *
  *   device.c    the table of stk_device_class; faults, which kernels report and a wait tells
  *   unit.c      sources of kernels, built together when the first of them is wanted, and kept on disk
+ *   kept.c      files that are kept
  *   make.c      a kernel as data: launches, each with its arguments, made by one function for each op in ops/
  *   queue.c     queues and captures: launches with their addresses, in one list
  *   join.c      neighbours in that list that can be one launch
@@ -88,7 +89,8 @@ typedef struct gpu_launch_argument {
 } gpu_launch_argument;
 
 typedef struct gpu_launch {
-    gpu_unit *unit;
+    gpu_unit *unit; /* NULL: a product of the driver's library */
+    gpu_library_product product;
     char kernel[40];
     uint32_t n_groups[3], group[3];
     gpu_launch_argument argument[GPU_MOST_ARGUMENTS];
@@ -124,6 +126,8 @@ typedef struct gpu_maker {
 void gpu_add(gpu_maker *m, const char *file, const char *kernel, const char *settings, ...)
     __attribute__((format(printf, 4, 5)));
 void gpu_add_unit(gpu_maker *m, gpu_unit *unit, const char *kernel);
+/* A product that the driver has planned; its arguments follow as driver.h has them. */
+void gpu_add_product(gpu_maker *m, const gpu_library_product *product);
 /* Its groups, and the work-items in one: the kernel's own GROUP. Beyond 2^31 - 1 groups along x, or 65,535 along y or
  * z, the call is refused. */
 void gpu_groups(gpu_maker *m, int64_t x, int64_t y, int64_t z);

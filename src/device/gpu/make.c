@@ -42,19 +42,32 @@ static gpu_launch *last(gpu_maker *m)
     return m->status == STK_OK && m->kernel->n_launches > 0 ? &m->kernel->launch[m->kernel->n_launches - 1] : NULL;
 }
 
-void gpu_add_unit(gpu_maker *m, gpu_unit *unit, const char *kernel)
+static gpu_launch *add_launch(gpu_maker *m, const char *kernel)
 {
     gpu_kernel *k = m->kernel;
-    if (m->status != STK_OK) return;
+    if (m->status != STK_OK) return NULL;
     gpu_launch *grown = realloc(k->launch, ((size_t)k->n_launches + 1) * sizeof(*grown));
     if (!grown) {
         gpu_fail(m, stk_fail_memory(sizeof(*grown)));
-        return;
+        return NULL;
     }
     k->launch = grown;
     gpu_launch *l = &grown[k->n_launches++];
-    *l = (gpu_launch){.unit = unit, .n_groups = {1, 1, 1}, .group = {1, 1, 1}};
+    *l = (gpu_launch){.n_groups = {1, 1, 1}, .group = {1, 1, 1}};
     snprintf(l->kernel, sizeof(l->kernel), "%s", kernel);
+    return l;
+}
+
+void gpu_add_unit(gpu_maker *m, gpu_unit *unit, const char *kernel)
+{
+    gpu_launch *l = add_launch(m, kernel);
+    if (l) l->unit = unit;
+}
+
+void gpu_add_product(gpu_maker *m, const gpu_library_product *product)
+{
+    gpu_launch *l = add_launch(m, "product");
+    if (l) l->product = *product;
 }
 
 void gpu_add(gpu_maker *m, const char *file, const char *kernel, const char *settings, ...)

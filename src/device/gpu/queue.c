@@ -1,4 +1,5 @@
 /* Queues and captures: what the driver has, with faults copied behind launches. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,8 +132,12 @@ static void bind_entry(const gpu_device *device, const stk_entry *entry, bound_l
         if (from->copies && entry->args.in[from->copy_in] == entry->args.out[from->copy_out]) continue;
         gpu_bound_launch *to = &list->launch[list->n_launches];
         char *name = list->name[list->n_launches++];
-        gpu_kernel_name(from->unit, from->kernel, name);
-        *to = (gpu_bound_launch){.module = from->unit->module,
+        if (from->unit)
+            gpu_kernel_name(from->unit, from->kernel, name);
+        else
+            snprintf(name, GPU_NAME_BYTES, "%s", from->kernel);
+        *to = (gpu_bound_launch){.product = from->unit ? NULL : &from->product,
+                                 .module = from->unit ? from->unit->module : NULL,
                                  .kernel = name,
                                  .argument = &list->argument[list->n_arguments],
                                  .n_arguments = from->n_arguments};

@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/hash.h"
-#include "base/new_file.h"
 #include "device/gpu/gpu.h"
+#include "device/gpu/kept.h"
 #include "device/gpu/texts.h"
 
 const char *gpu_text_of(const char *name)
@@ -104,60 +103,35 @@ stk_status gpu_unit_of_text(gpu_device *device, const char *name, const char *se
 
 /* --- programs on disk --- */
 
-/* CACHE/gpu/<driver>-<hash>, of source, driver and chip. False: no cache. */
+/* <driver>-<hash>, of source, driver and chip. False: it is not to be kept. */
 static bool name_program(const gpu_device *device, const char *source, char *out, size_t n)
 {
-    char folder[1024];
     const char *asked = getenv("STOKER_GPU_CACHE");
     /* PoCL keeps its own, and compiles all of a program a second time to give its bytes out. */
     if (!device->chip.is_gpu && !(asked && !strcmp(asked, "1"))) return false;
-    if (stk_cache_folder(folder, sizeof(folder)) != STK_OK) return false;
     uint64_t key = stk_hash_text(source);
     key = stk_hash64(device->chip.name, strlen(device->chip.name), key);
     key = stk_hash64(device->chip.driver, strlen(device->chip.driver), key);
-    return (size_t)snprintf(out, n, "%s/gpu/%s-%016llx", folder, device->driver->name, (unsigned long long)key) < n;
+    return (size_t)snprintf(out, n, "%s-%016llx", device->driver->name, (unsigned long long)key) < n;
 }
 
-static const char magic[] = "stoker program 1\n";
-
-/* The file: magic, the hash of what follows, the program. What is not whole is as good as none. */
-static gpu_module *read_program(gpu_device *device, const char *path)
+static gpu_module *read_program(gpu_device *device, const char *name)
 {
-    uint8_t *bytes = NULL;
+    void *bytes;
+    size_t n;
     gpu_module *module = NULL;
-    uint64_t hash;
-    size_t capacity = 0, n = 0;
-    const size_t head = sizeof(magic) - 1 + sizeof(hash);
-    if (stk_file_read(path, &bytes, &capacity, &n) == STK_OK && n > head && !memcmp(bytes, magic, sizeof(magic) - 1)) {
-        memcpy(&hash, bytes + sizeof(magic) - 1, sizeof(hash));
-        if (hash == stk_hash64(bytes + head, n - head, 0) &&
-            device->driver->restore(device->context, bytes + head, n - head, &module) != STK_OK)
-            module = NULL;
-    }
+    if (!gpu_kept_read(name, &bytes, &n)) return NULL;
+    if (device->driver->restore(device->context, bytes, n, &module) != STK_OK) module = NULL;
     free(bytes);
     return module;
 }
 
-/* A disk that is full or not there costs the next process a build, and nothing else. */
-static void write_program(gpu_device *device, const gpu_module *module, const char *path)
+static void write_program(gpu_device *device, const gpu_module *module, const char *name)
 {
-    void *program = NULL;
+    void *bytes = NULL;
     size_t n;
-    stk_new_file file = {.fd = -1};
-    char folder[1200];
-    snprintf(folder, sizeof(folder), "%s", path);
-    *strrchr(folder, '/') = '\0';
-    if (device->driver->save(module, &program, &n) != STK_OK) return;
-    uint64_t hash = stk_hash64(program, n, 0);
-    if (stk_dir_make(folder) == STK_OK && stk_new_file_may_replace(path, magic, sizeof(magic) - 1) &&
-        stk_new_file_begin(&file, path) == STK_OK) {
-        if (stk_write_all(file.fd, path, magic, sizeof(magic) - 1) == STK_OK &&
-            stk_write_all(file.fd, path, &hash, sizeof(hash)) == STK_OK &&
-            stk_write_all(file.fd, path, program, n) == STK_OK)
-            (void)!stk_new_file_finish(&file, false);
-        stk_new_file_end(&file);
-    }
-    free(program);
+    if (device->driver->save(module, &bytes, &n) == STK_OK) gpu_kept_write(name, bytes, n);
+    free(bytes);
 }
 
 /* --- building --- */
@@ -193,7 +167,7 @@ static stk_status build_some(gpu_device *device, gpu_unit *const *list, int n)
 {
     stk_text source = {0};
     gpu_module *module = NULL;
-    char path[1200];
+    char name[64];
     stk_status status = STK_OK;
     const char *driver_text = gpu_text_of(device->driver->dialect), *text = gpu_text_of("dialect.h");
     if (!driver_text || !text) return stk_fail(STK_INTERNAL, "there is no dialect '%s'", device->driver->dialect);
@@ -202,11 +176,11 @@ static stk_status build_some(gpu_device *device, gpu_unit *const *list, int n)
     for (int i = 0; i < n; i++)
         stk_text_add(&source, "%s", list[i]->text);
     STK_TRY(stk_text_status(&source));
-    bool has_path = name_program(device, stk_text_get(&source), path, sizeof(path));
-    if (has_path) module = read_program(device, path);
+    bool is_kept = name_program(device, stk_text_get(&source), name, sizeof(name));
+    if (is_kept) module = read_program(device, name);
     if (!module) {
         STK_TRY(device->driver->build(device->context, stk_text_get(&source), &module));
-        if (has_path) write_program(device, module, path);
+        if (is_kept) write_program(device, module, name);
     }
     device->module[device->n_modules++] = module;
     for (int i = 0; i < n; i++) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "device/gpu/cuda/cuda.h"
+#include "device/gpu/cuda/product.h"
 
 /* No graph is made of so few, as of an op that is timed alone: making one costs more than it saves. */
 enum { FEW_LAUNCHES = 8 };
@@ -20,6 +20,10 @@ void cuda_release(stk_capture *base)
         if (capture->begin) cu.cuEventDestroy(capture->begin);
         if (capture->end) cu.cuEventDestroy(capture->end);
     }
+    for (int i = 0; i < capture->n_launches; i++) {
+        if (capture->launch[i].product) cuda_close_product(capture->launch[i].product);
+        free(capture->launch[i].product);
+    }
     free(capture->launch);
     free(capture->argument);
     free(capture->values);
@@ -28,6 +32,21 @@ void cuda_release(stk_capture *base)
 }
 
 /* --- launches, which keep their arguments --- */
+
+static stk_status open_product(gpu_context *context, const gpu_bound_launch *from, cuda_launch *to)
+{
+    cublaslt_handle handle;
+    cuda_product *product = calloc(1, sizeof(*product));
+    if (!product) return stk_fail_memory(sizeof(*product));
+    snprintf(to->name, sizeof(to->name), "%s", from->kernel);
+    stk_status status = cuda_product_handle(context, &handle);
+    if (status == STK_OK) status = cuda_open_product(handle, from->product, product);
+    if (status == STK_OK)
+        to->product = product;
+    else
+        free(product);
+    return status;
+}
 
 /* Looked at before anything is captured: a driver that loads kernels when they are first wanted does it here. */
 static stk_status find_function(const gpu_bound_launch *from, cuda_launch *to)
@@ -82,30 +101,57 @@ static stk_status keep_launches(cuda_capture *capture, const gpu_bound_launch *l
     void **argument = capture->argument;
     char *value = capture->values;
     for (int i = 0; i < n; i++) {
-        STK_RETURN_IF_ERROR(find_function(&launches[i], &capture->launch[i]));
+        STK_RETURN_IF_ERROR(launches[i].product ? open_product(capture->context, &launches[i], &capture->launch[i])
+                                                : find_function(&launches[i], &capture->launch[i]));
         keep_arguments(&launches[i], &capture->launch[i], &argument, &value);
         capture->n_launches++;
     }
     return STK_OK;
 }
 
-static int launch_one(const cuda_launch *l, cu_stream stream)
+static void *address_of(const cuda_launch *l, int i)
 {
-    return cu.cuLaunchKernel(l->function, l->n_groups[0], l->n_groups[1], l->n_groups[2], l->group[0], l->group[1],
-                             l->group[2], 0, stream, l->argument, NULL);
+    return *(void **)l->argument[i];
+}
+
+static stk_status launch_product(const cuda_launch *l, cu_stream stream)
+{
+    const cuda_product_memory at = {.a = address_of(l, GPU_PRODUCT_A),
+                                    .b = address_of(l, GPU_PRODUCT_B),
+                                    .c = address_of(l, GPU_PRODUCT_C),
+                                    .bias = address_of(l, GPU_PRODUCT_BIAS),
+                                    .onto = address_of(l, GPU_PRODUCT_ONTO),
+                                    .scratch = address_of(l, GPU_PRODUCT_SCRATCH)};
+    return cuda_run_product(l->product, &at, stream);
+}
+
+static stk_status launch_one(const gpu_context *context, const cuda_launch *l, cu_stream stream)
+{
+    if (l->product) return launch_product(l, stream);
+    int code = cu.cuLaunchKernel(l->function, l->n_groups[0], l->n_groups[1], l->n_groups[2], l->group[0], l->group[1],
+                                 l->group[2], 0, stream, l->argument, NULL);
+    return cuda_check_work(context, code, "cuLaunchKernel");
 }
 
 /* --- the graph --- */
+
+/* A library may load its kernels and take memory when they are first wanted, which only a relaxed capture lets it. */
+static int capture_mode(const cuda_capture *capture)
+{
+    for (int i = 0; i < capture->n_launches; i++)
+        if (capture->launch[i].product) return CU_CAPTURE_RELAXED;
+    return CU_CAPTURE_THREAD_LOCAL;
+}
 
 /* What failed while it was recorded is more worth telling than that the recording is of no use. */
 static stk_status record_graph(const cuda_capture *capture, cu_graph *graph)
 {
     cu_stream stream = capture->context->stream;
-    stk_status status = cuda_check(cu.cuStreamBeginCapture(stream, CU_CAPTURE_THREAD_LOCAL), "cuStreamBeginCapture");
+    stk_status status = cuda_check(cu.cuStreamBeginCapture(stream, capture_mode(capture)), "cuStreamBeginCapture");
     if (status != STK_OK) return status;
     for (int i = 0; i < capture->n_launches && status == STK_OK; i++) {
-        status = cuda_check(launch_one(&capture->launch[i], stream), "cuLaunchKernel");
-        if (status != STK_OK) stk_fail_prefix(status, "kernel '%s': ", capture->launch[i].name);
+        capture->context->i_launched = i;
+        status = launch_one(capture->context, &capture->launch[i], stream);
     }
     int code = cu.cuStreamEndCapture(stream, graph);
     return status != STK_OK ? status : cuda_check(code, "cuStreamEndCapture");
@@ -116,7 +162,11 @@ static stk_status make_graph(cuda_capture *capture)
 {
     gpu_context *context = capture->context;
     cu_graph graph = NULL;
+    const cuda_capture *launched = context->launched;
+    context->launched = capture; /* for errors */
     stk_status status = record_graph(capture, &graph);
+    context->launched = launched;
+    context->i_launched = -1;
     if (status == STK_OK)
         status = cuda_check(cu.cuGraphInstantiateWithFlags(&capture->graph, graph, 0), "cuGraphInstantiateWithFlags");
     if (graph) cu.cuGraphDestroy(graph);
@@ -151,7 +201,7 @@ static stk_status launch_all(const cuda_capture *capture, cu_stream stream)
     gpu_context *context = capture->context;
     for (int i = 0; i < capture->n_launches; i++) {
         context->i_launched = context->has_graphs ? -1 : i;
-        STK_RETURN_IF_ERROR(cuda_check_work(context, launch_one(&capture->launch[i], stream), "cuLaunchKernel"));
+        STK_RETURN_IF_ERROR(launch_one(context, &capture->launch[i], stream));
         if (!context->has_graphs) STK_RETURN_IF_ERROR(cuda_wait_stream(context, stream));
     }
     return STK_OK;

@@ -1,5 +1,5 @@
 /* The tables: of the driver, and of the device 'cuda'. */
-#include "device/gpu/cuda/cuda.h"
+#include "device/gpu/cuda/product.h"
 
 const gpu_driver cuda_driver = {
     .name = "cuda",
@@ -18,6 +18,8 @@ const gpu_driver cuda_driver = {
     .save = cuda_save,
     .restore = cuda_restore,
     .unload = cuda_unload,
+    .library = "cublaslt",
+    .plan_product = cuda_plan_product,
     .open_queue = cuda_open_queue,
     .close_queue = cuda_close_queue,
     .copy = cuda_copy,

@@ -43,6 +43,7 @@ enum {
     CU_EVENT_NO_TIMING = 2,
     CU_HOST_PORTABLE = 1, /* pinned for every context */
     CU_CAPTURE_THREAD_LOCAL = 1,
+    CU_CAPTURE_RELAXED = 2,
     CU_PROC_DEFAULT = 0,
 
     NVRTC_INVALID_OPTION = 5,

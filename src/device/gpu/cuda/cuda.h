@@ -7,6 +7,7 @@
  *   memory.c      memory, of the chip and pinned
  *   queue.c       streams and events, copies
  *   capture.c     a program as a CUDA graph
+ *   product.h     products of matrices by cuBLASLt: product.c, choice.c
  *   class.c       the tables of the driver and of the device
  *
  * A context may be used on any thread, one at a time: each call makes it the thread's own first (cuda_enter).
@@ -54,7 +55,8 @@ typedef struct cuda_pin { /* pinned memory of the host */
 struct gpu_context {
     const cuda_chip *chip;
     cu_context context;
-    cu_stream stream; /* for what is waited for at once, and for captures */
+    cu_stream stream;                       /* for what is waited for at once, and for captures */
+    struct cublaslt_handle_state *products; /* NULL: not wanted yet, or there is no cuBLASLt */
     cuda_pin *pin;
     int n_pins;
     bool has_graphs;
@@ -73,6 +75,7 @@ struct gpu_module {
 
 typedef struct cuda_launch {
     cu_function function;
+    struct cuda_product *product; /* instead of a function */
     char name[GPU_NAME_BYTES];
     uint32_t n_groups[3], group[3];
     void **argument; /* each points to its value */
@@ -98,6 +101,7 @@ stk_status cuda_find_library(const cuda_library_kind *kind, int most_major, cuda
 /* --- load.c --- */
 stk_status cuda_load(void);
 int cuda_count(void);
+int cuda_driver_major(void); /* of the CUDA that the driver is of; after load */
 int cuda_best_gpu(void);
 /* "GPU-8932f937-...", or as much of it as no other has. */
 stk_status cuda_find_chip(const char *name, int *number);

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/thread.h"
-#include "device/gpu/cuda/cuda.h"
+#include "device/gpu/cuda/product.h"
 
 cu_symbols cu;
 nvrtc_symbols nvrtc;
@@ -152,6 +152,11 @@ int cuda_count(void)
     return cuda_load() == STK_OK ? n_chips : 0;
 }
 
+int cuda_driver_major(void)
+{
+    return driver_version / 1000;
+}
+
 static bool is_too_old(const cuda_chip *chip)
 {
     return chip->major * 10 + chip->minor < LEAST_CAPABILITY;
@@ -221,12 +226,19 @@ void cuda_describe(const gpu_context *context, stk_text *out)
     const cuda_chip *chip = context->chip;
     stk_text_add(out, "compute capability %d.%d, %s%s%s, compiler %s", chip->major, chip->minor, chip->uuid,
                  *chip->bus ? ", bus " : "", chip->bus, compiler.path);
+    cuda_library products;
+    size_t version;
+    if (cuda_load_products(&products, &version) == STK_OK)
+        stk_text_add(out, ", cuBLASLt %zu.%zu (%s)", version / 10000, version / 100 % 100, products.path);
+    else
+        stk_text_add(out, ", own products: %.*s", (int)strcspn(stk_error_text(), ";,"), stk_error_text());
 }
 
 void cuda_close(gpu_context *context)
 {
     if (!context) return;
     if (context->context && !context->hangs && cuda_enter(context) == STK_OK) {
+        if (context->products) cublaslt.cublasLtDestroy(context->products);
         if (context->stream) cu.cuStreamDestroy(context->stream);
         for (int i = 0; i < context->n_pins; i++)
             cu.cuMemFreeHost(context->pin[i].p);

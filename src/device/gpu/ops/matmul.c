@@ -16,6 +16,7 @@ void gpu_multiply_matrices(gpu_maker *m, const gpu_matrices *matrices, int64_t l
                                         .a_run = matrices->lda,
                                         .b_run = matrices->ldb,
                                         .runs_are_rows = true,
+                                        .matrices = matrices,
                                         .places = places,
                                         .operands = matrices,
                                         .operands_bytes = sizeof(*matrices)});
@@ -54,6 +55,7 @@ void gpu_make_matmul(gpu_maker *m)
                                         .a_run = ta ? rows : k,
                                         .b_run = tb ? k : columns,
                                         .runs_are_rows = true,
+                                        .matrices = &operands,
                                         .operands = &operands,
                                         .operands_bytes = sizeof(operands)});
 }

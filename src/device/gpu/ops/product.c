@@ -193,8 +193,65 @@ static bool is_too_large(const gpu_product_call *call)
     return call->m > most || call->n > most || call->k > most || call->ldc > most || call->n_batch > most;
 }
 
+/* --- by the driver's library --- */
+
+static int32_t alignment_of(const gpu_product_place *place)
+{
+    size_t least = place->offset | 64; /* of all memory that ops get */
+    return (int32_t)(least & -least);
+}
+
+/* False: by kernels of our own. */
+static bool plan_library(gpu_maker *m, const gpu_product_call *call, const gpu_product_places *places, bool has_bias,
+                         gpu_library_product *out)
+{
+    const gpu_matrices *s = call->matrices;
+    const gpu_driver *driver = m->device->driver;
+    if (!driver->plan_product || !s || call->relu || call->bias_batch) return false;
+    if (call->n_batch == 0 || call->m == 0 || call->n == 0 || call->k == 0) return false;
+    *out = (gpu_library_product){.n_batch = call->n_batch,
+                                 .m = call->m,
+                                 .n = call->n,
+                                 .k = call->k,
+                                 .lda = s->lda,
+                                 .ldb = s->ldb,
+                                 .ldc = call->ldc,
+                                 .a_batch = s->a_batch,
+                                 .b_batch = s->b_batch,
+                                 .c_batch = call->c_batch,
+                                 .transpose_a = !call->a_along_k,
+                                 .transpose_b = call->b_along_k,
+                                 .dtype = (int32_t)places->a.dtype,
+                                 .dtype_c = (int32_t)places->c.dtype,
+                                 .has_bias = has_bias,
+                                 .has_onto = places->onto != NULL,
+                                 .align_a = alignment_of(&places->a),
+                                 .align_b = alignment_of(&places->b),
+                                 .align_c = alignment_of(&places->c)};
+    if (places->onto && alignment_of(places->onto) < out->align_c) out->align_c = alignment_of(places->onto);
+    stk_status status = driver->plan_product(m->device->context, out);
+    if (status != STK_UNSUPPORTED) gpu_fail(m, status);
+    return status == STK_OK;
+}
+
+static void add_library(gpu_maker *m, const gpu_product_places *places, const gpu_library_product *product)
+{
+    size_t scratch = product->scratch_bytes ? gpu_take(m, product->scratch_bytes) : 0;
+    gpu_add_product(m, product);
+    add_place(m, &places->a);
+    add_place(m, &places->b);
+    add_place(m, &places->c);
+    add_added(m, places, product->has_bias);
+    if (product->scratch_bytes)
+        gpu_scratch(m, scratch);
+    else
+        gpu_in(m, 0);
+    m->impl = m->device->driver->library;
+}
+
 void gpu_multiply(gpu_maker *m, const gpu_product_call *call)
 {
+    gpu_library_product library;
     gpu_product_places places = places_of(m, call);
     tiling t = choose_tiling(&m->device->chip, call, places.a.dtype);
     int64_t n_parts = t.n_parts;
@@ -203,6 +260,10 @@ void gpu_multiply(gpu_maker *m, const gpu_product_call *call)
     if (is_too_large(call)) {
         gpu_fail(m, stk_fail(STK_UNSUPPORTED, "'%s' multiplies matrices of more than 2^31 rows or columns",
                              stk_op_name(m->call->op)));
+        return;
+    }
+    if (plan_library(m, call, &places, has_bias, &library)) {
+        add_library(m, &places, &library);
         return;
     }
     gpu_product p = {.c_batch = call->c_batch,

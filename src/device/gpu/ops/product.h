@@ -49,6 +49,7 @@ typedef struct gpu_product_call {
     int64_t a_run, b_run;
     bool runs_are_rows; /* behind a run lies what is outside, and not another run */
     bool relu;
+    const gpu_matrices *matrices;     /* operands that lie in rows: a library may multiply them; NULL: others */
     const gpu_product_places *places; /* instead of i_a, i_b, input 2 and output 0; one batch; NULL: those */
     const void *operands;             /* the file's struct */
     size_t operands_bytes;

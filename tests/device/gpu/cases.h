@@ -3,38 +3,14 @@
 #ifndef TESTS_DEVICE_GPU_CASES_H
 #define TESTS_DEVICE_GPU_CASES_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "device/gpu/gpu.h"
+#include "device/gpu/expect.h"
 #include "engine/engine.h"
 #include "graph/graph.h"
 
-static void expect_ok(stk_status status)
-{
-    if (status != STK_OK) fail_msg("%s: %s", stk_status_text(status), stk_error_text());
-}
-
-static void expect_words(const char *words)
-{
-    if (!strstr(stk_error_text(), words)) fail_msg("'%s' lacks '%s'", stk_error_text(), words);
-}
-
-static stk_device *open_device(void)
-{
-    stk_device *device;
-    expect_ok(stk_device_open(DEVICE, NULL, &device));
-    return device;
-}
+/* --- queues --- */
 
 /* Two queues, of which the second reads what the first writes, many times over. */
 static void events_order_queues(void **state)

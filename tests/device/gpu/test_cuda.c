@@ -62,6 +62,7 @@ static void what_is_missing_is_told(void **state)
     expect_said("STOKER_CUDA=/no/such.so", "cuda", "cannot load STOKER_CUDA: /no/such.so");
     expect_said("STOKER_NVRTC=/no/such.so", "cuda", "cannot load NVRTC, STOKER_NVRTC: /no/such.so");
     expect_said("STOKER_NVRTC=/no/such.so", "cuda", "' is here, but "); /* the chip's name before it */
+    expect_said("STOKER_CUBLASLT=0", "cuda", "own products: not used");
     expect_said("STOKER_NVRTC=\"$STOKER_CUDA\"", "cuda", "has no nvrtcVersion");
     expect_said("STOKER_CUDA=\"$STOKER_NVRTC\"", "cuda", "has no cuDriverGetVersion");
 }
@@ -116,9 +117,7 @@ static void programs_are_kept_on_disk(void **state)
     (void)state;
     char folder[] = "/tmp/stoker-gpu-XXXXXX", path[4200];
     static const int want[] = {1, 0, 1, 0};
-    char *before = getenv("STOKER_CACHE") ? strdup(getenv("STOKER_CACHE")) : NULL;
-    assert_non_null(mkdtemp(folder));
-    setenv("STOKER_CACHE", folder, 1);
+    char *before = enter_cache(folder);
     real_compile = nvrtc.nvrtcCompileProgram;
     nvrtc.nvrtcCompileProgram = count_compile;
     for (int i = 0; i < 4; i++) {
@@ -143,12 +142,7 @@ static void programs_are_kept_on_disk(void **state)
         fclose(file);
     }
     nvrtc.nvrtcCompileProgram = real_compile;
-    expect_ok(stk_tree_remove(folder));
-    if (before)
-        setenv("STOKER_CACHE", before, 1);
-    else
-        unsetenv("STOKER_CACHE");
-    free(before);
+    leave_cache(folder, before);
 }
 
 static int n_graphs, n_kernels;
@@ -368,6 +362,7 @@ int main(int argc, char **argv)
     stk_device *device;
     setenv("STOKER_CUDA", PLAYED "libcuda.so.1", 0);
     setenv("STOKER_NVRTC", PLAYED "libnvrtc.so.13", 0);
+    setenv("STOKER_CUBLASLT", PLAYED "libcublasLt.so.13", 0);
     if (argc == 3 && !strcmp(argv[1], "--open")) return open_and_say(argv[2]);
     if (stk_device_open(DEVICE, NULL, &device) != STK_OK) {
         printf("SKIP: %s\n", stk_error_text());

@@ -62,6 +62,21 @@ static stk_status fail_unknown(const char *name)
     return status;
 }
 
+static void add_chips(const stk_device_class *class, stk_text *out)
+{
+    int n = stk_device_count(class);
+    for (int i = 0; i < n; i++) {
+        stk_device *device = NULL;
+        stk_text_add(out, i ? ", " : ": ");
+        if (class->open(&(stk_device_config){.number = i}, &device) != STK_OK) {
+            stk_text_add(out, "%s", stk_error_text());
+            continue;
+        }
+        stk_device_add_chip(device, out);
+        class->close(device);
+    }
+}
+
 /* "gpu": of the first kind that has one. NULL, with the text of what was looked at. */
 static const stk_device_class *find_gpu(int *number, stk_text *looked)
 {
@@ -71,7 +86,8 @@ static const stk_device_class *find_gpu(int *number, stk_text *looked)
         stk_status status = class->probe ? class->probe() : STK_OK;
         if (status == STK_OK && (*number = class->best_gpu()) >= 0) return class;
         stk_text_add(looked, "%s%s: %s", looked->n ? "; " : "", class->name,
-                     status != STK_OK ? stk_error_text() : "it has devices, and none of them is a GPU");
+                     status != STK_OK ? stk_error_text() : "none of them is a GPU");
+        if (status == STK_OK) add_chips(class, looked);
     }
     return NULL;
 }
@@ -100,22 +116,38 @@ static const stk_device_class *find_class(const char *name, int *number)
     return added && (*number = number_of(name, added->name)) >= 0 ? added : NULL;
 }
 
+/* Which one a name means, without opening it. */
+static stk_status choose(const char *name, const stk_device_class **out, int *number)
+{
+    stk_text looked = {0};
+    bool any_gpu = name && !strcmp(name, "gpu");
+    *out = any_gpu ? find_gpu(number, &looked) : name ? find_class(name, number) : NULL;
+    if (!*out && any_gpu) fail_no_gpu(&looked);
+    stk_text_free(&looked);
+    if (!*out) return any_gpu ? STK_NO_DEVICE : fail_unknown(name ? name : "");
+    stk_status status = (*out)->probe ? (*out)->probe() : STK_OK;
+    if (status == STK_OK && *number < 0) status = (*out)->find(own_name(name, *out), number);
+    if (status == STK_OK && !(*out)->on_host && *number >= stk_device_count(*out))
+        status = stk_fail(STK_NO_DEVICE, "%s has %d device%s here, from 0 on", (*out)->name, stk_device_count(*out),
+                          stk_device_count(*out) == 1 ? "" : "s");
+    return status == STK_OK ? STK_OK : stk_fail_prefix(status, "device '%s': ", name);
+}
+
+stk_status stk_device_check(const char *name)
+{
+    const stk_device_class *class;
+    int number;
+    return choose(name, &class, &number);
+}
+
 stk_status stk_device_open(const char *name, const stk_device_config *config, stk_device **out)
 {
     static const stk_device_caps no_caps = {.capture = false};
     stk_device_config chosen = config ? *config : (stk_device_config){0};
-    bool any_gpu = name && !strcmp(name, "gpu");
-    stk_text looked = {0};
-    const stk_device_class *class = any_gpu ? find_gpu(&chosen.number, &looked)
-                                    : name  ? find_class(name, &chosen.number)
-                                            : NULL;
+    const stk_device_class *class;
     *out = NULL;
-    if (!class && any_gpu) fail_no_gpu(&looked);
-    stk_text_free(&looked);
-    if (!class) return any_gpu ? STK_NO_DEVICE : fail_unknown(name ? name : "");
-    stk_status status = class->probe ? class->probe() : STK_OK;
-    if (status == STK_OK && chosen.number < 0) status = class->find(own_name(name, class), &chosen.number);
-    if (status == STK_OK) status = class->open(&chosen, out);
+    STK_RETURN_IF_ERROR(choose(name, &class, &chosen.number));
+    stk_status status = class->open(&chosen, out);
     if (status != STK_OK) return stk_fail_prefix(status, "device '%s': ", name);
     (*out)->number = chosen.number;
     if (!(*out)->caps) (*out)->caps = class->caps ? class->caps : &no_caps;

@@ -159,6 +159,8 @@ void stk_device_add(const stk_device_class *class);
  * "cuda:GPU-8932f937" and the like: the one that its maker calls so.
  * An unknown or missing device is an error that names what there is. */
 stk_status stk_device_open(const char *name, const stk_device_config *config, stk_device **out);
+/* Whether there is such a device, without opening it. */
+stk_status stk_device_check(const char *name);
 void stk_device_close(stk_device *device); /* accepts NULL */
 /* "cpu" for number 0, "cpu:1". */
 void stk_device_print_name(const stk_device *device, stk_text *out);

@@ -16,6 +16,11 @@ static stk_status open_device(stk_engine *engine, const char *name, const stk_de
     return queues->open(on->device, &on->out);
 }
 
+stk_status stk_engine_check_device(const char *name)
+{
+    return stk_device_check(name);
+}
+
 stk_status stk_engine_open_many(const char *const *device, const stk_device_config *config, int n, uint64_t seed,
                                 stk_engine **out)
 {

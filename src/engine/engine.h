@@ -81,6 +81,8 @@ stk_status stk_engine_compile_forward(stk_engine *engine, stk_graph *graph, stk_
 
 /* STK_NOT_FOUND, with a list of them, where no pass has that name and it is not "all": what dump_after takes. */
 stk_status stk_engine_check_pass(const char *name);
+/* Whether there is such a device, without opening it: before much else is done for a run on it. */
+stk_status stk_engine_check_device(const char *name);
 
 /* Frees one program before its engine. Accepts NULL. */
 void stk_engine_discard(stk_engine *engine, stk_program *program);

@@ -143,6 +143,7 @@ def machine():
     train = ["train", "small.yaml"]
     refused([*train, "--device", "rocm", "--out", "no-device"], 1, "no device 'rocm'", "cpu, reference")
     refused([*train, "--device", "cpu:8", "--out", "no-device"], 1, "no device 'cpu:8'", "numbers from 0 to 7")
+    refused([*train, "--device", "rocm", "--set", "data.train.source.images=nowhere", "--out", "no-device"], 1, "no device 'rocm'")
     accepted([*train, "--device", "cpu:1", "--set", "epochs=1", "--out", "on-second"], "cpu:1 (")
     check(not os.path.exists("no-device"), "a refused device leaves no run folder")
     refused([*train, "--memory", "10KiB", "--out", "no-memory"], 1, "limit", lines=None)

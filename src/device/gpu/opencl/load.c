@@ -203,8 +203,6 @@ stk_status opencl_open(int number, gpu_chip *chip, gpu_context **out)
     stk_status status = STK_OK;
     cl_int code;
     STK_RETURN_IF_ERROR(opencl_load());
-    if (number >= n_chips)
-        return stk_fail(STK_NO_DEVICE, "OpenCL has %d device%s here, from 0 on", n_chips, n_chips == 1 ? "" : "s");
     gpu_context *context = calloc(1, sizeof(*context));
     if (!context) return stk_fail_memory(sizeof(*context));
     context->platform = chip_list[number].platform;

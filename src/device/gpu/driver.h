@@ -97,9 +97,11 @@ typedef struct gpu_driver {
     /* What else of the chip and its libraries is worth knowing, behind the rest; optional. */
     void (*describe)(const gpu_context *context, stk_text *out);
 
-    /* Builds a source in the dialect. An error has the compiler's text, with the kernel's file and line. */
+    /* Of a source in the dialect, either on any thread, the bytes that `restore` takes, or a module, and what `save`
+     * then gives out of it. Bytes are the caller's to free(). An error has the compiler's text, with the kernel's file
+     * and line. STK_UNSUPPORTED of save: there is nothing to keep. */
+    stk_status (*compile)(const gpu_context *context, const char *source, void **out, size_t *n);
     stk_status (*build)(gpu_context *context, const char *source, gpu_module **out);
-    /* What build made, as bytes to keep; out is the caller's to free(). STK_UNSUPPORTED: there is nothing to keep. */
     stk_status (*save)(const gpu_module *module, void **out, size_t *n);
     stk_status (*restore)(gpu_context *context, const void *bytes, size_t n, gpu_module **out);
     void (*unload)(gpu_module *module); /* accepts NULL */

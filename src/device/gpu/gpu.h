@@ -1,7 +1,8 @@
-/* GPUs: one device for every driver (driver.h). What it has is told in five parts:
+/* GPUs: one device for every driver (driver.h). What it has is told in six parts:
  *
  *   device.c    the table of stk_device_class; faults, which kernels report and a wait tells
- *   unit.c      sources of kernels, built together when the first of them is wanted, and kept on disk
+ *   unit.c      sources of kernels, with their settings
+ *   build.c     programs of them, built together when the first of them is wanted, and kept on disk
  *   kept.c      files that are kept
  *   make.c      a kernel as data: launches, each with its arguments, made by one function for each op in ops/
  *   queue.c     queues and captures: launches with their addresses, in one list
@@ -19,7 +20,7 @@
 
 enum { GPU_MOST_ARGUMENTS = 80, GPU_FAULT_WORDS = 4, GPU_MOST_SITES = 4096, GPU_SLOTS = 8 };
 
-/* --- units: unit.c --- */
+/* --- units: unit.c, build.c --- */
 
 /* A source with its settings, and the module that it is part of once it is built. */
 typedef struct gpu_unit {

@@ -69,8 +69,6 @@ struct gpu_context {
 struct gpu_module {
     gpu_context *context;
     cu_module module;
-    char *image; /* CUBIN, to keep */
-    size_t n_image;
 };
 
 typedef struct cuda_launch {
@@ -121,8 +119,7 @@ stk_status cuda_wait_event(gpu_context *context, cu_event event);
 stk_status cuda_wait_stream(gpu_context *context, cu_stream stream);
 
 /* --- program.c --- */
-stk_status cuda_build(gpu_context *context, const char *source, gpu_module **out);
-stk_status cuda_save(const gpu_module *module, void **out, size_t *n);
+stk_status cuda_compile(const gpu_context *context, const char *source, void **out, size_t *n);
 stk_status cuda_restore(gpu_context *context, const void *bytes, size_t n, gpu_module **out);
 void cuda_unload(gpu_module *module);
 

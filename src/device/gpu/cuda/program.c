@@ -7,28 +7,6 @@
 #include "base/error.h"
 #include "device/gpu/cuda/cuda.h"
 
-/* Takes the image. */
-static stk_status load_image(gpu_context *context, char *image, size_t n, gpu_module **out)
-{
-    stk_status status = STK_OK;
-    gpu_module *module = calloc(1, sizeof(*module));
-    if (!module) STK_TRY(stk_fail_memory(sizeof(*module)));
-    STK_TRY(cuda_enter(context));
-    STK_TRY(cuda_check(cu.cuModuleLoadDataEx(&module->module, image, 0, NULL, NULL), "cuModuleLoadDataEx"));
-    module->context = context;
-    module->image = image;
-    module->n_image = n;
-    *out = module;
-    module = NULL;
-    image = NULL;
-done:
-    free(module);
-    free(image);
-    return status;
-}
-
-/* --- from source --- */
-
 /* The compiler's first error with its line, out of a log that may be long. */
 static stk_status fail_build(const gpu_context *context, nvrtc_program program, int code)
 {
@@ -52,7 +30,7 @@ static stk_status fail_build(const gpu_context *context, nvrtc_program program, 
     return status;
 }
 
-static stk_status compile(const gpu_context *context, const char *source, char **image, size_t *n)
+stk_status cuda_compile(const gpu_context *context, const char *source, void **out, size_t *n)
 {
     char target[48];
     const char *options[] = {target, "--std=c++17", "--disable-warnings"};
@@ -65,49 +43,40 @@ static stk_status compile(const gpu_context *context, const char *source, char *
     if (code) STK_TRY(fail_build(context, program, code));
     code = nvrtc.nvrtcGetCUBINSize(program, n);
     if (code || *n == 0) STK_TRY(stk_fail(STK_DEVICE, "nvrtcGetCUBINSize: error %d of NVRTC", code));
-    *image = malloc(*n);
-    if (!*image) STK_TRY(stk_fail_memory(*n));
-    code = nvrtc.nvrtcGetCUBIN(program, *image);
+    *out = malloc(*n);
+    if (!*out) STK_TRY(stk_fail_memory(*n));
+    code = nvrtc.nvrtcGetCUBIN(program, *out);
     if (code) STK_TRY(stk_fail(STK_DEVICE, "nvrtcGetCUBIN: error %d of NVRTC", code));
 done:
     if (program) nvrtc.nvrtcDestroyProgram(&program);
     if (status != STK_OK) {
-        free(*image);
-        *image = NULL;
+        free(*out);
+        *out = NULL;
     }
     return status;
 }
 
-stk_status cuda_build(gpu_context *context, const char *source, gpu_module **out)
-{
-    char *image = NULL;
-    size_t n = 0;
-    STK_RETURN_IF_ERROR(compile(context, source, &image, &n));
-    return load_image(context, image, n, out);
-}
-
-/* --- what was made before --- */
-
-stk_status cuda_save(const gpu_module *module, void **out, size_t *n)
-{
-    char *bytes = malloc(module->n_image);
-    if (!bytes) return stk_fail_memory(module->n_image);
-    *out = memcpy(bytes, module->image, module->n_image);
-    *n = module->n_image;
-    return STK_OK;
-}
-
+/* Bytes are aligned, as the driver's reader of ELF wants it; it has its own copy then. */
 stk_status cuda_restore(gpu_context *context, const void *bytes, size_t n, gpu_module **out)
 {
-    char *image = malloc(n); /* aligned, as the driver's reader of ELF wants it */
-    if (!image) return stk_fail_memory(n);
-    return load_image(context, memcpy(image, bytes, n), n, out);
+    (void)n;
+    gpu_module *module = calloc(1, sizeof(*module));
+    if (!module) return stk_fail_memory(sizeof(*module));
+    stk_status status = cuda_enter(context);
+    if (status == STK_OK)
+        status = cuda_check(cu.cuModuleLoadDataEx(&module->module, bytes, 0, NULL, NULL), "cuModuleLoadDataEx");
+    if (status != STK_OK) {
+        free(module);
+        return status;
+    }
+    module->context = context;
+    *out = module;
+    return STK_OK;
 }
 
 void cuda_unload(gpu_module *module)
 {
     if (!module) return;
     if (!module->context->hangs && cuda_enter(module->context) == STK_OK) cu.cuModuleUnload(module->module);
-    free(module->image);
     free(module);
 }

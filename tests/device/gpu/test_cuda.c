@@ -171,7 +171,7 @@ static void a_program_is_one_launch(void **state)
     stk_capture *capture;
     stk_queue *queue;
     int i_failed;
-    make_endless(device, 30, 1, &e);
+    make_endless(device, 30, 0, &e);
     expect_ok(device->class->queues->capture(device, &e.entry, 1, &capture));
     assert_int_equal(cuda_driver.count_calls(capture), 1);
     expect_ok(device->class->queues->open(device, &queue));
@@ -197,7 +197,7 @@ static void a_kernel_that_cannot_be_captured_is_named(void **state)
     stk_device *device = open_device();
     endless_entry e;
     stk_capture *capture;
-    make_endless(device, 30, 1, &e);
+    make_endless(device, 30, 0, &e);
     int (*real)(cu_function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cu_stream,
                 void *const *, void *const *) = cu.cuLaunchKernel;
     cu.cuLaunchKernel = refuse_kernel;
@@ -292,7 +292,7 @@ static void a_kernel_that_hangs_is_given_up(void **state)
         endless_entry e;
         int i_failed;
         stk_queue *queue;
-        make_endless(device, 30, 1, &e);
+        make_endless(device, 30, 0, &e);
         expect_ok(device->class->queues->open(device, &queue));
         expect_ok(stk_queue_run_now(queue, &e.entry, 1, &i_failed));
         stk_capture *capture;

@@ -5,6 +5,7 @@
  * STOKER_PLAY_NVRTC names the real library, if there is one: each source must then please that, too.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,15 +38,18 @@ EXPORT const char *nvrtcGetErrorString(int code);
 
 static play_opencl cl;
 static const char *no_opencl;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static void load_once(void)
+{
+    no_opencl = play_load_opencl(&cl);
+}
+
+/* On any thread: OpenCL is made for that. */
 static bool open_opencl(void)
 {
-    static bool is_open;
-    if (!is_open && !no_opencl) {
-        no_opencl = play_load_opencl(&cl);
-        is_open = !no_opencl;
-    }
-    return is_open;
+    pthread_once(&once, load_once);
+    return !no_opencl;
 }
 
 /* --- text --- */

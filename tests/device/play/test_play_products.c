@@ -144,6 +144,11 @@ static void multiply(const product *p, cu_address a, cu_address b, cu_address d,
     if (p->in_graph) WELL(cu.cuStreamBeginCapture(stream, 2));
     WELL(lt.cublasLtMatmul(library, o, &alpha, (void *)a, al, (void *)b, bl, &p->beta, (void *)d, dl, (void *)d, dl,
                            &way.way, (void *)workspace, way.workspace_bytes, stream));
+    const cublaslt_layout layouts[] = {al, bl, dl};
+    for (int i = 0; i < 3; i++)
+        WELL(lt.cublasLtMatrixLayoutDestroy(layouts[i]));
+    WELL(lt.cublasLtMatmulDescDestroy(o));
+    WELL(lt.cublasLtMatmulPreferenceDestroy(preference));
     if (!p->in_graph) return;
     WELL(cu.cuStreamEndCapture(stream, &graph));
     WELL(cu.cuGraphInstantiateWithFlags(&exec, graph, 0));
@@ -209,25 +214,31 @@ static void products_are_made(void **state)
 
 /* --- what is wrong --- */
 
-static void load_in_strict_capture(void)
+static const product plain = {.epilogue = 1};
+static const float one = 1;
+static cublaslt_operation o; /* of these two tests, which close nothing: so does misuse */
+static cublaslt_layout al, bl, dl;
+
+static void describe_plain(void)
 {
     open_all();
-    const product p = {.type = 0, .type_d = 0, .epilogue = 1};
-    const float one = 1;
-    cublaslt_operation o = describe(&p, &(cu_address){0});
-    cublaslt_layout al = lay(0, M, K), bl = lay(0, K, N_COLUMNS), dl = lay(0, M, N_COLUMNS);
+    o = describe(&plain, &(cu_address){0});
+    al = lay(0, M, K);
+    bl = lay(0, K, N_COLUMNS);
+    dl = lay(0, M, N_COLUMNS);
+}
+
+static void load_in_strict_capture(void)
+{
+    describe_plain();
     WELL(cu.cuStreamBeginCapture(stream, 1));
     GIVES(13, lt.cublasLtMatmul(library, o, &one, NULL, al, NULL, bl, &one, NULL, dl, NULL, dl, NULL, NULL, 0, stream));
 }
 
 static void take_another_way(void)
 {
-    open_all();
-    const product p = {.type = 0, .type_d = 0, .epilogue = 1};
-    const float one = 1;
+    describe_plain();
     cublaslt_way way = {{0}};
-    cublaslt_operation o = describe(&p, &(cu_address){0});
-    cublaslt_layout al = lay(0, M, K), bl = lay(0, K, N_COLUMNS), dl = lay(0, M, N_COLUMNS);
     GIVES(7, lt.cublasLtMatmul(library, o, &one, NULL, al, NULL, bl, &one, NULL, dl, NULL, dl, &way, NULL, 0, stream));
     GIVES(7, lt.cublasLtMatmul(library, o, &one, NULL, bl, NULL, al, &one, NULL, dl, NULL, dl, &way, NULL, 0, stream));
 }

@@ -75,6 +75,15 @@ static void make_depthwise(gpu_maker *m, conv_pass pass, const volumes *v, int64
 
 /* --- products --- */
 
+/* A pixel of y is a product of the same pixel of x: what is convolved lies as matrices do. */
+static bool is_plain(const volumes *v, const stk_window *window)
+{
+    bool plain = v->n_taps == 1 && window->groups == 1;
+    for (int i = 0; i < 3; i++)
+        plain = plain && v->stride[i].d == 1 && v->pad[i] == 0 && v->x_size[i].d == v->y_size[i].d;
+    return plain;
+}
+
 static void make(gpu_maker *m, conv_pass pass, stk_shape x, stk_shape weight, stk_shape y)
 {
     const stk_attrs *attrs = m->call->attrs;
@@ -122,6 +131,12 @@ static void make(gpu_maker *m, conv_pass pass, stk_shape x, stk_shape weight, st
         call.a_run = o;
         call.b_run = c;
     }
+    gpu_matrices matrices = {.m = (int32_t)call.m,
+                             .n = (int32_t)call.n,
+                             .k = (int32_t)call.k,
+                             .lda = (int32_t)(pass == FORWARD ? c : o),
+                             .ldb = (int32_t)c};
+    if (is_plain(&v, &attrs->window)) call.matrices = &matrices;
     gpu_multiply(m, &call);
 }
 

@@ -207,7 +207,7 @@ static bool plan_library(gpu_maker *m, const gpu_product_call *call, const gpu_p
 {
     const gpu_matrices *s = call->matrices;
     const gpu_driver *driver = m->device->driver;
-    if (!driver->plan_product || !s || call->relu || call->bias_batch) return false;
+    if (!driver->plan_product || !s || call->relu || (call->bias_batch && call->n_batch > 1)) return false;
     if (call->n_batch == 0 || call->m == 0 || call->n == 0 || call->k == 0) return false;
     *out = (gpu_library_product){.n_batch = call->n_batch,
                                  .m = call->m,

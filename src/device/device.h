@@ -132,6 +132,8 @@ typedef struct stk_device_class {
     void (*chip)(const stk_device *device, stk_text *out);
     /* "2 threads, avx2" */
     void (*describe)(const stk_device *device, stk_text *out);
+    /* Optional: what lists of devices say behind that, as names and libraries. */
+    void (*list_more)(const stk_device *device, stk_text *out);
 } stk_device_class;
 
 /* Every device starts with this. */

@@ -23,6 +23,8 @@ static void fill(const stk_device *device, stk_device_info *out)
     stk_text detail = {0}, chip = {0};
     stk_device_memory memory;
     device->class->describe(device, &detail);
+    if (device->class->list_more) stk_text_add(&detail, ", ");
+    if (device->class->list_more) device->class->list_more(device, &detail);
     take_text(&detail, out->detail, sizeof(out->detail));
     stk_device_add_chip(device, &chip);
     take_text(&chip, out->chip, sizeof(out->chip));

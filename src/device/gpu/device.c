@@ -61,6 +61,8 @@ void gpu_close(stk_device *base)
     free(device);
 }
 
+static stk_status explain_memory(gpu_device *device, size_t bytes, stk_status status);
+
 stk_status gpu_open(const gpu_driver *driver, const stk_device_class *class, const stk_device_config *config,
                     stk_device **out)
 {
@@ -73,7 +75,8 @@ stk_status gpu_open(const gpu_driver *driver, const stk_device_class *class, con
     STK_TRY(driver->open(config->number, &device->chip, &device->context));
     device->base.is_gpu = device->chip.is_gpu;
     device->base.most_piece_bytes = device->chip.most_alloc_bytes;
-    STK_TRY(driver->alloc(device->context, GPU_FAULT_WORDS * sizeof(int32_t), &device->fault));
+    const size_t fault_bytes = GPU_FAULT_WORDS * sizeof(int32_t);
+    STK_TRY(explain_memory(device, fault_bytes, driver->alloc(device->context, fault_bytes, &device->fault)));
     STK_TRY(driver->alloc_host(device->context, GPU_FAULT_WORDS * sizeof(int32_t), &host));
     device->fault_host = memset(host, 0, GPU_FAULT_WORDS * sizeof(int32_t));
     set_caps(device);
@@ -86,33 +89,45 @@ done:
 
 /* --- memory --- */
 
-stk_status gpu_alloc(stk_device *base, size_t bytes, stk_memory_kind kind, void **out)
+/* What is there, who has it, and what helps, before what the driver said. */
+static stk_status explain_memory(gpu_device *device, size_t bytes, stk_status status)
 {
-    gpu_device *device = (gpu_device *)base;
     char text[STK_COUNT_TEXT];
-    size_t wanted = bytes ? bytes : 1;
-    (void)kind; /* All of it comes zeroed. */
-    stk_status status = device->driver->alloc(device->context, wanted, out);
-    if (status == STK_OK) device->used_bytes += wanted;
+    stk_device_memory now = {0};
     if (status != STK_NO_MEMORY) return status;
     stk_count_text((int64_t)bytes, text);
     if (bytes > device->chip.most_alloc_bytes)
         return stk_fail(STK_NO_MEMORY,
                         "%s bytes in one piece: '%s' gives out %zu MiB at most; a smaller memory limit helps", text,
                         device->chip.name, device->chip.most_alloc_bytes >> 20);
-    stk_device_memory now = {0};
+    stk_text said = {0};
+    stk_text_add(&said, "%s", stk_error_text());
     device->driver->memory(device->context, &now);
-    if (!now.total)
-        return stk_fail_prefix(status,
-                               "%s bytes of '%s', of which this process has %zu MiB (others may use the rest; a "
-                               "smaller memory limit helps): ",
-                               text, device->chip.name, device->used_bytes >> 20);
-    (void)gpu_memory(base, &now);
-    return stk_fail_prefix(
-        status,
-        "%s bytes of '%s', which has %zu MiB, %zu MiB of them free; this process has %zu MiB, others "
-        "and the driver %zu MiB (a smaller memory limit helps): ",
-        text, device->chip.name, now.total >> 20, now.free >> 20, device->used_bytes >> 20, now.others >> 20);
+    if (now.total) {
+        (void)gpu_memory(&device->base, &now);
+        stk_fail(status,
+                 "%s bytes of '%s', which has %zu MiB, %zu MiB of them free; this process has %zu MiB, others and the "
+                 "driver %zu MiB (a smaller memory limit helps): %s",
+                 text, device->chip.name, now.total >> 20, now.free >> 20, device->used_bytes >> 20, now.others >> 20,
+                 stk_text_get(&said));
+    } else {
+        stk_fail(status,
+                 "%s bytes of '%s', of which this process has %zu MiB (others may use the rest; a smaller memory limit "
+                 "helps): %s",
+                 text, device->chip.name, device->used_bytes >> 20, stk_text_get(&said));
+    }
+    stk_text_free(&said);
+    return status;
+}
+
+stk_status gpu_alloc(stk_device *base, size_t bytes, stk_memory_kind kind, void **out)
+{
+    gpu_device *device = (gpu_device *)base;
+    size_t wanted = bytes ? bytes : 1;
+    (void)kind; /* All of it comes zeroed. */
+    stk_status status = device->driver->alloc(device->context, wanted, out);
+    if (status == STK_OK) device->used_bytes += wanted;
+    return explain_memory(device, bytes, status);
 }
 
 void gpu_free(stk_device *base, void *p, size_t bytes)
@@ -194,13 +209,15 @@ void gpu_tell_chip(const stk_device *base, stk_text *out)
     stk_text_add(out, "%s", ((const gpu_device *)base)->chip.name);
 }
 
-void gpu_describe(const stk_device *base, stk_text *out)
+void gpu_list_more(const stk_device *base, stk_text *out)
 {
     const gpu_device *device = (const gpu_device *)base;
-    const gpu_chip *chip = &device->chip;
+    device->driver->describe(device->context, out);
+}
+
+void gpu_describe(const stk_device *base, stk_text *out)
+{
+    const gpu_chip *chip = &((const gpu_device *)base)->chip;
     stk_text_add(out, "%s%s, %d units, %.1f GiB, %s%s", chip->name, chip->is_gpu ? "" : " (no GPU)", chip->n_units,
                  (double)chip->total_bytes / 0x1p30, chip->driver, chip->command_list ? ", command lists" : "");
-    if (!device->driver->describe) return;
-    stk_text_add(out, ", ");
-    device->driver->describe(device->context, out);
 }

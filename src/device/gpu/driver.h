@@ -94,7 +94,7 @@ typedef struct gpu_driver {
     void (*free_host)(gpu_context *context, void *p);
     /* Total, and what is free for plans, in bytes; zeros: the interface does not tell. */
     void (*memory)(const gpu_context *context, stk_device_memory *out);
-    /* What else of the chip and its libraries is worth knowing, behind the rest; optional. */
+    /* What else of the chip and its libraries is worth knowing, for lists of devices; optional. */
     void (*describe)(const gpu_context *context, stk_text *out);
 
     /* Of a source in the dialect, either on any thread, the bytes that `restore` takes, or a module, and what `save`

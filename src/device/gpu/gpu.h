@@ -189,6 +189,7 @@ stk_status gpu_find_kernel(stk_device *device, const stk_op_call *call, stk_kern
 stk_status gpu_memory(const stk_device *device, stk_device_memory *out);
 void gpu_tell_chip(const stk_device *device, stk_text *out);
 void gpu_describe(const stk_device *device, stk_text *out);
+void gpu_list_more(const stk_device *device, stk_text *out); /* of drivers that have `describe` */
 /* STOKER_GPU_TIMEOUT in seconds, 0: never; else ten minutes for a GPU, whose steps take less, and never for a
  * processor. */
 stk_status gpu_read_wait_seconds(const gpu_chip *chip, double *out);

@@ -50,6 +50,8 @@ static int open_and_say(const char *name)
     stk_device_print_name(device, &text);
     stk_text_add(&text, ": ");
     device->class->describe(device, &text);
+    stk_text_add(&text, ", ");
+    device->class->list_more(device, &text);
     printf("%s\n", stk_text_get(&text));
     stk_text_free(&text);
     stk_device_close(device);

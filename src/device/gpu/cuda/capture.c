@@ -204,6 +204,7 @@ static stk_status launch_all(const cuda_capture *capture, cu_stream stream)
         STK_RETURN_IF_ERROR(launch_one(context, &capture->launch[i], stream));
         if (!context->has_graphs) STK_RETURN_IF_ERROR(cuda_wait_stream(context, stream));
     }
+    if (!context->has_graphs) context->launched = NULL; /* What fails later is none of these. */
     return STK_OK;
 }
 

@@ -77,9 +77,11 @@ stk_status cuda_check_work(const gpu_context *context, int code, const char *cal
 {
     if (code == CU_SUCCESS) return STK_OK;
     stk_text text = {0};
+    stk_status status = cuda_check(code, call);
+    stk_text_add(&text, "%s, in ", stk_error_text());
     tell_launched(context, &text);
     if (is_one_of_many(context)) stk_text_add(&text, "%s", one_by_one);
-    stk_status status = stk_fail_prefix(cuda_check(code, call), "%s: ", stk_text_get(&text));
+    stk_fail(status, "%s", stk_text_get(&text));
     stk_text_free(&text);
     return status;
 }

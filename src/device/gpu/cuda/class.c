@@ -58,4 +58,5 @@ const stk_device_class stk_device_class_cuda = {
     .memory = gpu_memory,
     .chip = gpu_tell_chip,
     .describe = gpu_describe,
+    .list_more = gpu_list_more,
 };

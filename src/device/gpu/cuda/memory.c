@@ -33,7 +33,14 @@ stk_status cuda_alloc_host(gpu_context *context, size_t bytes, void **out)
     if (!grown) return stk_fail_memory(sizeof(*grown));
     context->pin = grown;
     STK_RETURN_IF_ERROR(cuda_enter(context));
-    STK_RETURN_IF_ERROR(cuda_check(cu.cuMemHostAlloc(&p, bytes, CU_HOST_PORTABLE), "cuMemHostAlloc"));
+    int code = cu.cuMemHostAlloc(&p, bytes, CU_HOST_PORTABLE);
+    if (code == CU_OUT_OF_MEMORY)
+        return stk_fail(
+            STK_NO_MEMORY,
+            "cuMemHostAlloc: %zu bytes of the host's memory cannot be pinned: there is too little of it, or "
+            "a limit (ulimit -l)",
+            bytes);
+    STK_RETURN_IF_ERROR(cuda_check(code, "cuMemHostAlloc"));
     grown[context->n_pins++] = (cuda_pin){p, bytes};
     *out = p;
     return STK_OK;

@@ -180,7 +180,8 @@ static stk_status open_recipe(const recipe_place *place, const stk_run_options *
     STK_TRY(read_recipe(place, &run->options, &run->recipe));
     if (!run->recipe->model)
         STK_TRY(stk_yaml_fail(run->recipe->yaml->root, "the key 'model' is missing: the network to train"));
-    if (!place->is_run && !run->recipe->record && run->recipe->device) STK_TRY(stk_engine_check_device(run->recipe->device));
+    if (!place->is_run && !run->recipe->record && run->recipe->device)
+        STK_TRY(stk_engine_check_device(run->recipe->device));
     if (!run->recipe->record && place->is_run) STK_TRY(refuse_stand_in(run->recipe));
     if (!run->recipe->record) STK_TRY(stk_recipe_find_data(run->recipe));
     /* A run's own recipe has it, or is of a time when only the size told it. */

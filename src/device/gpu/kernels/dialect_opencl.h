@@ -40,8 +40,8 @@
 #define WIDE_STORE(n, p, x)  PASTE(vstore, n)(x, 0, p)
 #define WIDE_FMA(n, x, y, z) fma((WIDE(n))(x), y, z)
 /* For processors, of 16: what lies as T, and 16 of 16 turned, by four rounds of a perfect shuffle. */
-#define PREFETCH(p) __builtin_prefetch((const void *)(ulong)(p), 0, 2)
-#define WIDE_FROM(T, p) PASTE(wide_from_, T)(p)
+#define PREFETCH(p)      __builtin_prefetch((const void *)(ulong)(p), 0, 2)
+#define WIDE_FROM(T, p)  PASTE(wide_from_, T)(p)
 #define WIDE_TO(T, p, x) PASTE(wide_to_, T)(p, x)
 #define LOW_PAIRS(a, b)                                                                                                \
     (float16)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7)

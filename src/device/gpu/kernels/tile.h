@@ -23,9 +23,9 @@ typedef struct NAME(product) {
     int m, n, k, k_each;      /* sizes of one matrix; k of one part, a multiple of TILE_K */
     int ldc, bias_batch;
     int tiles_m, tiles_n, tile_m, tile_n; /* tile_m, tile_n: of PANELS TILE_M and TILE_N at most, else the same */
-    int has_bias, relu; /* only where there is one part */
-    int in_pairs;       /* two neighbours of C, of which the first is even, can be stored at once */
-    int has_onto;       /* the product is added to what lies as C does; only where there is one part */
+    int has_bias, relu;                   /* only where there is one part */
+    int in_pairs;                         /* two neighbours of C, of which the first is even, can be stored at once */
+    int has_onto; /* the product is added to what lies as C does; only where there is one part */
 } NAME(product);
 
 /* Which tile a group has: bands of 8 rows of tiles, so that groups at work at a time share what they read. */

@@ -138,8 +138,8 @@ KERNEL(multiply_tiles, 1, 1, 1)
  NAME(product) p, NAME(operands) o)
 {
     SHARED(WIDE(16), shared_a, A_ROW * (A_ALONG_K ? TILE_M : TILE_K) / 16);
-    SHARED(WIDE(16), shared_b, TILE_N *TILE_K / 16);
-    SHARED(WIDE(16), shared_c, TILE_M *TILE_N / 16);
+    SHARED(WIDE(16), shared_b, TILE_N * TILE_K / 16);
+    SHARED(WIDE(16), shared_c, TILE_M * TILE_N / 16);
     POINTER(const STORED(T), a);
     POINTER(const STORED(T), b);
     POINTER(STORED(T_OUT), c);

@@ -1,5 +1,5 @@
-/* Sixteen elements of an operand of tile_panels.h, along K or across. Before it stand OF(f), which adds a or b to a name,
- * ALONG_K, CHUNK and WHOLE. */
+/* Sixteen elements of an operand of tile_panels.h, along K or across. Before it stand OF(f), which adds a or b to a
+ * name, ALONG_K, CHUNK and WHOLE. */
 FUNCTION WIDE(16) NAME(OF(read))(GLOBAL const STORED(T) * from, NAME(operands) o, int outer, int k)
 {
     float v[16];
@@ -29,8 +29,8 @@ FUNCTION index_t NAME(OF(find_run))(NAME(operands) o, int outer, int k, int n)
 }
 
 /* Those of which j is the first: at: what find_run says of the n of them that begin at (outer, k). */
-FUNCTION WIDE(16) NAME(OF(read_run))(GLOBAL const STORED(T) * from, NAME(operands) o, index_t at, int outer, int k, int j,
-                                     int n)
+FUNCTION WIDE(16)
+    NAME(OF(read_run))(GLOBAL const STORED(T) * from, NAME(operands) o, index_t at, int outer, int k, int j, int n)
 {
     if (at >= 0 && j + 16 <= n) return WIDE_FROM(T, from + at + j);
     return NAME(OF(read))(from, o, outer + (ALONG_K ? 0 : j), k + (ALONG_K ? j : 0));

@@ -43,7 +43,7 @@ typedef struct gpu_library_product {
     int64_t a_batch, b_batch, c_batch; /* from one matrix to the next; 0: one for all */
     int32_t transpose_a, transpose_b;  /* A lies as [K,M], B as [N,K] */
     int32_t dtype, dtype_c;            /* of A and B; of C and what is added */
-    int32_t has_bias;                  /* f32 [N] */
+    int32_t has_bias;                  /* [N], of dtype_c */
     int32_t has_onto;                  /* [M,N] as C lies, and C itself or apart */
     int32_t align_a, align_b, align_c; /* bytes, powers of 2, of where they begin; align_c: of onto, too */
     int32_t reserved;

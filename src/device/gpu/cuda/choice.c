@@ -101,7 +101,7 @@ static stk_status take_memory(gpu_context *context, const gpu_library_product *w
     STK_RETURN_IF_ERROR(cuda_alloc(context, (size_t)b * bytes, &at->b));
     STK_RETURN_IF_ERROR(cuda_alloc(context, (size_t)c * bytes_c, &at->c));
     at->onto = at->c;
-    if (w->has_bias) STK_RETURN_IF_ERROR(cuda_alloc(context, (size_t)w->n * sizeof(float), &at->bias));
+    if (w->has_bias) STK_RETURN_IF_ERROR(cuda_alloc(context, (size_t)w->n * bytes_c, &at->bias));
     return scratch ? cuda_alloc(context, scratch, &at->scratch) : STK_OK;
 }
 
@@ -155,13 +155,11 @@ done:
 
 /* --- choosing --- */
 
-/* A bias in f32 behind 16 bits is what kernels of ours add and the library does not. */
 static bool is_known(const gpu_library_product *w)
 {
     const bool is_half = w->dtype == STK_BF16 || w->dtype == STK_F16;
     if (w->dtype != STK_F32 && !is_half) return false;
-    if (w->dtype_c != STK_F32 && w->dtype_c != w->dtype) return false;
-    return !w->has_bias || w->dtype_c == STK_F32;
+    return w->dtype_c == STK_F32 || w->dtype_c == w->dtype;
 }
 
 stk_status cuda_plan_product(gpu_context *context, gpu_library_product *product)

@@ -139,14 +139,20 @@ static gpu_product_places places_of(const gpu_maker *m, const gpu_product_call *
                                 .c = {GPU_OUT, 0, 0, m->call->out[0].dtype}};
 }
 
-/* What is added at the end: a bias, and a matrix. Where there is none, any input, which is not read. */
-static void add_added(gpu_maker *m, const gpu_product_places *places, bool has_bias)
+/* A matrix that is added at the end. Where there is none, any input, which is not read. */
+static void add_onto(gpu_maker *m, const gpu_product_places *places)
 {
-    gpu_in(m, has_bias ? 2 : 0);
     if (places->onto)
         add_place(m, places->onto);
     else
         gpu_in(m, 0);
+}
+
+/* A bias, and that; the same. */
+static void add_added(gpu_maker *m, const gpu_product_places *places, bool has_bias)
+{
+    gpu_in(m, has_bias ? 2 : 0);
+    add_onto(m, places);
 }
 
 static void join(gpu_maker *m, const gpu_product_call *call, const gpu_product_places *places, bool has_bias,
@@ -234,14 +240,32 @@ static bool plan_library(gpu_maker *m, const gpu_product_call *call, const gpu_p
     return status == STK_OK;
 }
 
+/* A bias as the library wants it, in scratch memory: in 16 bits it is rounded, as mixed precision rounds weights. */
+static size_t round_bias(gpu_maker *m, const gpu_product_places *places, int64_t n)
+{
+    size_t at = gpu_take(m, (size_t)n * stk_dtype_bytes(places->c.dtype));
+    gpu_add(m, "product.dev", "round_bias", "#define T %s\n", gpu_type(m, places->c.dtype));
+    gpu_in(m, 2);
+    gpu_scratch(m, at);
+    gpu_index(m, n);
+    gpu_items(m, n, 256);
+    return at;
+}
+
 static void add_library(gpu_maker *m, const gpu_product_places *places, const gpu_library_product *product)
 {
     size_t scratch = product->scratch_bytes ? gpu_take(m, product->scratch_bytes) : 0;
+    const bool rounds = product->has_bias && places->c.dtype != STK_F32;
+    const gpu_product_place bias = {GPU_SCRATCH, 0, rounds ? round_bias(m, places, product->n) : 0, places->c.dtype};
     gpu_add_product(m, product);
     add_place(m, &places->a);
     add_place(m, &places->b);
     add_place(m, &places->c);
-    add_added(m, places, product->has_bias);
+    if (rounds)
+        add_place(m, &bias);
+    else
+        gpu_in(m, product->has_bias ? 2 : 0);
+    add_onto(m, places);
     if (product->scratch_bytes)
         gpu_scratch(m, scratch);
     else

@@ -12,7 +12,7 @@ static const cli_option options[] = {
     {"--set", "KEY=VALUE", "changes a key of the recipe; may be given often"},
     {"--memory", "SIZE", "short for --set memory=SIZE: plans within 8GiB, 60%"},
     {"--device", "DEVICE", "short for --set device=NAME"},
-    {"--precision", "auto|f32|bf16|f16", "short for --set precision=NAME"},
+    {"--precision", "auto|f32|tf32|bf16|f16", "short for --set precision=NAME"},
     {"--batch", "N", "short for --set batch=N"},
     {"--json", NULL, "prints JSON"},
     {"--dump-graph", "PASS", "prints the graph after that pass, or after each with 'all'"},
@@ -32,8 +32,8 @@ static void print_bytes(const char *what, size_t bytes, const char *note)
 static void print_memory(const stk_memory_plan *p)
 {
     char note[128], a[CLI_TEXT];
-    cli_printf("memory  of a step of %" PRId64 " samples in %s, when it needs most\n", p->batch,
-               stk_dtype_name(p->compute));
+    cli_printf("memory  of a step of %" PRId64 " samples in %s%s, when it needs most\n", p->batch,
+               stk_dtype_name(p->compute), p->tf32 ? ", products in TF32" : "");
     snprintf(note, sizeof(note), "%s numbers that are trained", cli_count(p->n_trainable, a));
     print_bytes("parameters", p->trainable_bytes, note);
     snprintf(note, sizeof(note), "%s numbers that are not trained", cli_count(p->n_frozen, a));
@@ -130,7 +130,7 @@ static void print_others(stk_run *run, int64_t batch)
 
 static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
 {
-    printf("{\"compute\": \"%s\", ", stk_dtype_name(p->compute));
+    printf("{\"compute\": \"%s\", \"tf32\": %s, ", stk_dtype_name(p->compute), p->tf32 ? "true" : "false");
     printf("\"batch\": %" PRId64 ", \"micro_batch\": %" PRId64 ", \"n_micro\": %" PRId64, p->batch, p->micro_batch,
            p->n_micro);
     printf(", \"n_trainable\": %" PRId64 ", \"n_frozen\": %" PRId64, p->n_trainable, p->n_frozen);

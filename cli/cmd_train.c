@@ -16,7 +16,7 @@ static const cli_option options[] = {
     {"--steps", "N", "stops after step N"},
     {"--device", "DEVICE", "short for --set device=NAME; stoker devices lists them"},
     {"--memory", "SIZE", "short for --set memory=SIZE: 8GiB, 60%, auto"},
-    {"--precision", "auto|f32|bf16|f16", "short for --set precision=NAME"},
+    {"--precision", "auto|f32|tf32|bf16|f16", "short for --set precision=NAME"},
     {"--batch", "N", "short for --set batch=N"},
     {"--epochs", "N", "short for --set epochs=N"},
     {"--threads", "N", "short for --set threads=N"},

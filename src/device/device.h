@@ -67,6 +67,7 @@ typedef struct stk_device_caps {
     bool joins_updates;   /* neighbouring updates of parameters cost one launch: they are to stand together */
     bool f64;             /* kernels compute in it */
     bool bf16, f16;       /* kernels read and write them; whether that is any faster: slow_dtype */
+    bool tf32;            /* products that may be in TF32 are faster so */
     bool u8;              /* bytes as inputs, which cast makes numbers of */
     bool deterministic;   /* the same call gives the same bits each time */
     bool capture;         /* launching a capture costs one call, and not one for each kernel */

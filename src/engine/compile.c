@@ -12,7 +12,7 @@ static const char *why_left_out(const char *name, const stk_compile_options *opt
 {
     bool scales = options->loss_scale.kind >= STK_LOSS_SCALE_FIXED || options->skip_nonfinite;
     bool fuses = !strcmp(name, "fuse") || !strcmp(name, "fuse_residual") || !strcmp(name, "fuse_epilogue");
-    if (!strcmp(name, "autocast") && options->compute == STK_F32) return "all is computed in f32";
+    if (!strcmp(name, "autocast") && options->compute == STK_F32 && !options->tf32) return "all is computed in f32";
     if (!strcmp(name, "loss_scale") && !scales) return "the loss is not scaled and no step is skipped";
     if (!strcmp(name, "unpack_pixels") && !options->pixels) return "images come as the network reads them";
     return fuses && options->no_fuse ? "nothing is fused" : NULL;
@@ -45,6 +45,7 @@ static stk_status run_passes(const stk_named_pass *passes, const stk_engine *eng
     stk_pass_options pass_options = {.caps = engine->device->caps,
                                      .training = !options->inference,
                                      .compute = options->compute,
+                                     .tf32 = options->tf32,
                                      .n_micro = n_micro,
                                      .loss_scale = options->loss_scale,
                                      .skip_nonfinite = options->skip_nonfinite,

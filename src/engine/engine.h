@@ -43,6 +43,7 @@ typedef struct stk_compile_options {
     bool inference; /* run pass_inference */
     bool no_fuse;
     stk_dtype compute;         /* F32; BF16 or F16: by pass autocast */
+    bool tf32;                 /* products in F32 may be in TF32, by the same pass */
     stk_loss_scale loss_scale; /* filled; AUTO counts as NONE */
     bool skip_nonfinite; /* a step whose gradients are not finite is skipped; a dynamic loss scale does so always */
     /* For arena, variables, packed weights and what the program itself takes (program_bytes); 0: none. STK_NO_MEMORY

@@ -171,13 +171,14 @@ enum { OWN_PART = offsetof(stk_attrs, leaf) };
 
 bool stk_attrs_equal(const stk_attrs *a, const stk_attrs *b)
 {
-    return a->dtype == b->dtype && a->activation == b->activation && stk_shape_equal(a->shape, b->shape) &&
+    return a->dtype == b->dtype && a->activation == b->activation && a->tf32 == b->tf32 &&
+           stk_shape_equal(a->shape, b->shape) &&
            !memcmp((const char *)a + OWN_PART, (const char *)b + OWN_PART, sizeof(*a) - OWN_PART);
 }
 
 uint64_t stk_attrs_hash(const stk_attrs *attrs, uint64_t seed)
 {
-    seed += (uint64_t)attrs->dtype + ((uint64_t)attrs->activation << 8);
+    seed += (uint64_t)attrs->dtype + ((uint64_t)attrs->activation << 8) + ((uint64_t)attrs->tf32 << 16);
     uint64_t h = stk_hash64((const char *)attrs + OWN_PART, sizeof(*attrs) - OWN_PART, seed);
     return stk_hash64(attrs->shape.dim, (size_t)attrs->shape.rank * sizeof(*attrs->shape.dim), h);
 }

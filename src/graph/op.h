@@ -123,6 +123,7 @@ typedef struct stk_fused stk_fused; /* graph/fused.h */
 typedef struct stk_attrs {
     stk_dtype dtype;
     int32_t activation; /* stk_activation; conv2d, conv3d */
+    int32_t tf32;       /* may round f32 to TF32 where it is multiplied: of ops that stk_op_takes_tf32 says */
     stk_shape shape;
     union {
         struct {
@@ -221,6 +222,8 @@ typedef struct stk_attrs {
 } stk_attrs;
 
 stk_attrs stk_attrs_zero(void);
+/* Products and convolutions, and their gradients. */
+bool stk_op_takes_tf32(stk_op op);
 bool stk_attrs_equal(const stk_attrs *a, const stk_attrs *b);
 /* The same for equal ones. */
 uint64_t stk_attrs_hash(const stk_attrs *attrs, uint64_t seed);

@@ -54,6 +54,7 @@ static void print_node(const stk_graph *graph, const stk_node *node, stk_text *o
         stk_text_add(out, "%s v%d", j ? "," : "", (int)node->in[j]);
     if (node->name) stk_text_add(out, " '%s'", node->name);
     if (rule->print) rule->print(&node->attrs, out);
+    if (node->attrs.tf32) stk_text_add(out, " tf32");
     stk_text_add(out, "  #");
     for (int j = 0; j < node->n_out; j++)
         stk_text_add(out, " %s", stk_desc_text(graph->value[node->first_out + j].desc, text));

@@ -21,6 +21,22 @@ const char *stk_op_name(stk_op op)
     return (unsigned)op < STK_N_OPS ? names[op] : "?";
 }
 
+bool stk_op_takes_tf32(stk_op op)
+{
+    switch (op) {
+    case STK_OP_matmul:
+    case STK_OP_conv2d:
+    case STK_OP_conv2d_grad_data:
+    case STK_OP_conv2d_grad_weight:
+    case STK_OP_conv3d:
+    case STK_OP_conv3d_grad_data:
+    case STK_OP_conv3d_grad_weight:
+    case STK_OP_linear_cross_entropy:
+    case STK_OP_linear_cross_entropy_grad: return true;
+    default: return false;
+    }
+}
+
 const char *stk_unary_name(int kind)
 {
     static const char *const names[] = {

@@ -9,6 +9,8 @@
  * keep_f32; and all that depends on a gradient, which is the optimiser's part. Values that depend on parameters and
  * constants alone, as a bias does, follow the others.
  *
+ * With `tf32` products keep f32, and are marked as free to round what they multiply to TF32.
+ *
  * Before autodiff, so that gradients have the dtypes of their values and a cast's gradient is the cast back. After
  * Micikevicius et al. 2018 and, for the lists, PyTorch's autocast.
  */
@@ -201,9 +203,20 @@ done:
     return status;
 }
 
+/* What would be in 16 bits may be in TF32, and so the layers that the user keeps in f32 and the optimiser's products
+ * are not; the last product is, since nothing of it is stored in fewer bits. */
+static void allow_tf32(caster *c)
+{
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        stk_node *node = &c->graph->node[i];
+        if (node->keep_f32 || !stk_op_takes_tf32(node->op) || c->after_grad[node->first_out]) continue;
+        node->attrs.tf32 = c->graph->value[node->in[0]].desc.dtype == STK_F32;
+    }
+}
+
 stk_status pass_autocast(stk_graph *graph, const stk_pass_options *options)
 {
-    if (!options || !is_narrow(options->compute)) return stk_graph_status(graph);
+    if (!options || (!is_narrow(options->compute) && !options->tf32)) return stk_graph_status(graph);
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
     stk_status status = STK_OK;
     size_t n = (size_t)graph->n_values + 1;
@@ -214,6 +227,8 @@ stk_status pass_autocast(stk_graph *graph, const stk_pass_options *options)
     c.now = stk_pass_identity(graph, 0);
     if (!c.fixed || !c.after_grad || !c.meets_product || !c.now) STK_TRY(stk_fail_memory(n * sizeof(*c.now)));
     look_forwards(&c);
+    if (options->tf32) allow_tf32(&c);
+    if (!is_narrow(options->compute)) goto done;
     look_backwards(&c);
     for (int32_t i = 0; i < c.n_nodes; i++)
         STK_TRY(cast_node(&c, i));

@@ -55,6 +55,13 @@ static stk_status add_gradient(differ *d, int32_t value, stk_value gradient)
 
 enum { MOST = 64 };
 
+/* Gradients are multiplied as what they are of was. */
+static void hand_on_tf32(stk_graph *graph, int32_t first, const stk_node *from)
+{
+    for (int32_t i = first; from->attrs.tf32 && i < graph->n_nodes; i++)
+        if (stk_op_takes_tf32(graph->node[i].op)) graph->node[i].attrs.tf32 = 1;
+}
+
 static stk_status differentiate_node(differ *d, int32_t i_node)
 {
     stk_graph *graph = d->graph;
@@ -78,7 +85,9 @@ static stk_status differentiate_node(differ *d, int32_t i_node)
     if (!any_out || !any_in || rule->stops_gradient) return STK_OK;
     if (!rule->grad) return stk_fail(STK_UNSUPPORTED, "%s has no gradient", rule->name);
     stk_grad_call call = {graph, &node.attrs, node.n_in, node.n_out, in, out, grad_out, need, grad_in};
+    const int32_t n_before = graph->n_nodes;
     STK_RETURN_IF_ERROR(rule->grad(&call));
+    hand_on_tf32(graph, n_before, &node);
     for (int j = 0; j < node.n_in; j++)
         if (need[j]) STK_RETURN_IF_ERROR(add_gradient(d, node.in[j], grad_in[j]));
     return stk_graph_status(graph);

@@ -51,6 +51,7 @@ typedef struct stk_pass_options {
     const stk_device_caps *caps;           /* of the device; NULL: it can do all */
     int fuse_most_inputs, fuse_most_instr; /* limits of one group; 0: 12 and 48 */
     stk_dtype compute;                     /* of autocast: BF16 or F16; F32: nothing is cast */
+    bool tf32;                             /* of autocast: products in f32 may be in TF32 */
     bool training;                         /* of inference: frozen batch norms only */
     int64_t n_micro;                       /* micro-batches in a batch; 0, 1: none */
     const char *recompute;                 /* NULL: none; "auto"; or layers: "layer1,layer2.0" */

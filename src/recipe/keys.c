@@ -54,7 +54,7 @@ static const stk_key pad_batch_keys[] = {
             "with 0 to the longest."},
     END};
 
-static const char *const precision_words[] = {"auto", "f32", "bf16", "f16", NULL};
+static const char *const precision_words[] = {"auto", "f32", "tf32", "bf16", "f16", NULL};
 static const char *const step_words[] = {"steps", NULL};
 static const stk_key recompute_part = {.name = "recompute", .type = STK_KEY_TEXT};
 static const stk_key freeze_pattern = {.name = "freeze", .type = STK_KEY_TEXT};
@@ -179,7 +179,9 @@ static const stk_key recipe_keys[] = {
      .words = precision_words,
      .default_value = "auto",
      .doc = "The element type of products and activations; auto: bf16 where the device is fast in it, else f32. "
-            "Parameters, statistics, losses and the last layer are f32 in any case."},
+            "Parameters, statistics, losses and the last layer are f32 in any case. tf32: all is f32, but cuBLASLt's "
+            "products "
+            "round what they multiply to TF32; an error on devices without it."},
     {.name = "loss_scale",
      .type = STK_KEY_CHOICE,
      .keys = stk_loss_scale_kinds,

@@ -119,7 +119,7 @@ static stk_loss_scale take_loss_scale(const stk_yaml_node *kind)
 static stk_precision get_precision(const stk_yaml_node *root)
 {
     const char *text = stk_yaml_text(root, "precision");
-    for (int i = STK_PRECISION_F32; i < STK_PRECISION_AUTO; i++)
+    for (int i = STK_PRECISION_F32; i <= STK_PRECISION_TF32; i++)
         if (!strcmp(text, stk_precision_name((stk_precision)i))) return (stk_precision)i;
     return STK_PRECISION_AUTO;
 }

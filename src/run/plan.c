@@ -19,13 +19,13 @@ stk_status stk_run_measure(stk_run *run, stk_device_speed *out)
 
 static stk_status set_precision(stk_trainer *trainer, const char *name)
 {
-    static const stk_precision all[] = {STK_PRECISION_F32, STK_PRECISION_BF16, STK_PRECISION_F16};
-    for (int i = 0; name && i < 3; i++)
+    static const stk_precision all[] = {STK_PRECISION_F32, STK_PRECISION_TF32, STK_PRECISION_BF16, STK_PRECISION_F16};
+    for (int i = 0; name && i < 4; i++)
         if (!strcmp(stk_precision_name(all[i]), name)) {
             trainer->config.precision = all[i];
             return STK_OK;
         }
-    return name ? stk_fail(STK_INVALID, "no precision '%s'; there are f32, bf16 and f16", name) : STK_OK;
+    return name ? stk_fail(STK_INVALID, "no precision '%s'; there are f32, tf32, bf16 and f16", name) : STK_OK;
 }
 
 static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_speed *speed, stk_memory_plan *out)
@@ -41,6 +41,7 @@ static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_spe
     STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, batch, choice.micro, STK_STEP_PLAN, &program));
     STK_TRY(stk_program_break_down(program, out));
     out->compute = trainer->compute;
+    out->tf32 = trainer->tf32;
     out->batch = batch;
     out->micro_batch = choice.micro;
     out->slowdown = choice.slowdown;

@@ -30,6 +30,13 @@ stk_status stk_trainer_choose_precision(stk_trainer *trainer)
     if (!has_dtype(device, trainer->compute))
         return stk_fail(STK_UNSUPPORTED, "precision %s: the device '%s' has no numbers of that kind",
                         stk_precision_name(wanted), device->class->name);
+    trainer->tf32 = wanted == STK_PRECISION_TF32;
+    if (trainer->tf32 && !device->caps->tf32)
+        return stk_fail(
+            STK_UNSUPPORTED,
+            "precision tf32: the device '%s' has no products in TF32; the device 'cuda' has them, on chips of "
+            "compute capability 8.0 or more and with cuBLASLt ('stoker devices' says what is here)",
+            device->class->name);
     trainer->result.precision = stk_precision_name(wanted);
     trainer->loss_scale = trainer->config.loss_scale;
     if (trainer->loss_scale.kind == STK_LOSS_SCALE_AUTO)

@@ -4,7 +4,7 @@
 
 #include "stoker/train/trainer.h"
 
-/* "f32", "bf16", "f16", "auto". A constant. */
+/* "f32", "bf16", "f16", "auto", "tf32". A constant. */
 const char *stk_precision_name(stk_precision precision);
 /* Settles `auto` and warns where the device is slow in what is wanted. The engine is open. */
 stk_status stk_trainer_choose_precision(stk_trainer *trainer);

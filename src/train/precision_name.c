@@ -3,6 +3,6 @@
 
 const char *stk_precision_name(stk_precision precision)
 {
-    static const char *const names[] = {"f32", "bf16", "f16", "auto"};
+    static const char *const names[] = {"f32", "bf16", "f16", "auto", "tf32"};
     return names[precision];
 }

@@ -119,6 +119,7 @@ static stk_compile_options compile_options(const stk_trainer *trainer)
     return (stk_compile_options){.memory_limit_bytes = trainer->config.memory_limit_bytes,
                                  .reserved_bytes = trainer->reserved_bytes,
                                  .compute = trainer->compute,
+                                 .tf32 = trainer->tf32,
                                  .keep_packed = true,
                                  .dump_after = trainer->dump_graph,
                                  .dump = trainer->config.dump,

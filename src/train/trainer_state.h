@@ -84,6 +84,7 @@ struct stk_trainer {
     stk_engine *engine;
     stk_loss_scale loss_scale;
     stk_dtype compute;                      /* F32, or what pass autocast narrows to */
+    bool tf32;                              /* products in f32 may be in TF32 */
     stk_bound_program train, eval, predict; /* where shapes vary, train and eval are those of the batch under way */
     stk_shapes shapes;
     int64_t most_rows; /* of a batch */

@@ -52,6 +52,8 @@ def recipes():
             "--set optimzer.sgd.lr: no key 'optimzer' (did you mean 'optimizer'?)")
     refused([*train, "--batch", "none"], 1, "--set batch: 'batch' must be a whole number")
     refused([*train, "--precision", "f8"], 1, "'precision' must be")
+    for verb in "train", "plan":
+        refused([verb, "small.yaml", "--precision", "tf32"], 1, "precision tf32", "no products in TF32", "cuBLASLt")
     refused([*train, "--set", "model=resnet19"], 1, "did you mean 'resnet18'?")
     refused([*train, "--set", "model={cnn: {classes: 9}}"], 1, "the data has 10 classes, the model's output only 9")
     refused([*train, "--set", "data.train.source.images=elsewhere"], 1, "no such data: 'elsewhere'", "STOKER_DATA")

@@ -102,6 +102,54 @@ static void the_policy_holds(void **state)
     }
 }
 
+static int count_tf32(const stk_graph *graph, stk_op op)
+{
+    int n = 0;
+    for (int i = 0; i < graph->n_nodes; i++)
+        n += graph->node[i].op == op && graph->node[i].attrs.tf32;
+    return n;
+}
+
+/* Products and convolutions with their gradients; no dtype changes, and a layer kept in f32 stays exact. */
+static void tf32_marks_products_and_their_gradients(void **state)
+{
+    (void)state;
+    const stk_pass_options tf32 = {.compute = STK_F32, .tf32 = true};
+    stk_graph *graph = make_network(STK_F32);
+    expect_ok(pass_autocast(graph, &tf32));
+    expect_ok(pass_autodiff(graph, &tf32));
+    expect_ok(pass_simplify(graph, &tf32));
+    expect_ok(stk_graph_verify(graph));
+    assert_int_equal(count_nodes(graph, STK_OP_cast), 0);
+    assert_int_equal(count_nodes(graph, STK_OP_matmul), 3);
+    assert_int_equal(count_nodes(graph, STK_OP_conv2d_grad_weight), 2);
+    const stk_op products[] = {STK_OP_matmul, STK_OP_conv2d, STK_OP_conv2d_grad_data, STK_OP_conv2d_grad_weight};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(count_tf32(graph, products[i]), count_nodes(graph, products[i]));
+    for (int i = 0; i < graph->n_nodes; i++)
+        if (!stk_op_takes_tf32(graph->node[i].op)) assert_int_equal(graph->node[i].attrs.tf32, 0);
+    stk_graph_free(graph);
+
+    graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(4, 3));
+    x = stk_dense(x, 5);
+    stk_f32_push(graph);
+    x = stk_dense(x, 6);
+    stk_f32_pop(graph);
+    stk_optim_options options = {.optimizer = stk_sgd(.lr = 0.1)};
+    expect_ok(stk_optim_build(graph, stk_reduce_mean(x, 0), &options));
+    expect_ok(pass_autocast(graph, &tf32));
+    expect_ok(pass_autodiff(graph, &tf32));
+    assert_int_equal(count_nodes(graph, STK_OP_matmul), 4);
+    assert_int_equal(count_tf32(graph, STK_OP_matmul), 2); /* The first layer and its weight's gradient. */
+    stk_graph_free(graph);
+
+    graph = make_network(STK_F32);
+    expect_ok(pass_autocast(graph, &f32));
+    assert_int_equal(count_tf32(graph, STK_OP_conv2d), 0);
+    stk_graph_free(graph);
+}
+
 /* From the sum over the batch to the update nothing rounds a weight's gradient to 16 bits. */
 static void gradients_of_weights_are_never_narrow(void **state)
 {
@@ -256,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_policy_holds),
+        cmocka_unit_test(tf32_marks_products_and_their_gradients),
         cmocka_unit_test(gradients_of_weights_are_never_narrow),
         cmocka_unit_test(parameters_are_cast_once),
         cmocka_unit_test(layers_can_be_kept_in_f32),

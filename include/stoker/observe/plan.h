@@ -19,6 +19,7 @@ typedef struct stk_layer_bytes {
 
 typedef struct stk_memory_plan {
     stk_dtype compute;                   /* what products are computed in: F32, BF16, F16 */
+    bool tf32;                           /* those in F32 round what they multiply to TF32 */
     int64_t batch, micro_batch, n_micro; /* samples of a step; of a part of it; parts */
     int64_t n_trainable, n_frozen;       /* numbers; frozen: running statistics too */
     size_t trainable_bytes, frozen_bytes, optimizer_bytes;

@@ -94,12 +94,14 @@ typedef struct stk_train_event {
 typedef void (*stk_train_event_fn)(void *user, const stk_train_event *event);
 
 /* The element type of products and activations. Parameters, statistics, losses, gradients of parameters and the last
- * layer are f32 in any case. AUTO: bf16 where the device is fast in it, else f32. */
+ * layer are f32 in any case. AUTO: bf16 where the device is fast in it, else f32. TF32: all is f32, and a library's
+ * products round what they multiply to 10 bits of mantissa; an error where the device has none such. */
 typedef enum stk_precision {
     STK_PRECISION_F32,
     STK_PRECISION_BF16,
     STK_PRECISION_F16,
-    STK_PRECISION_AUTO
+    STK_PRECISION_AUTO,
+    STK_PRECISION_TF32
 } stk_precision;
 
 /* A loss or gradients that are not finite. STOP: a loss that is not ends the run, with the step and the parameter

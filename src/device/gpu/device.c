@@ -31,6 +31,7 @@ static void set_caps(gpu_device *device)
     caps->norm_relu = caps->norm_residual = true;
     caps->sums_in_place = true;
     caps->joins_updates = true;
+    caps->tf32 = device->chip.has_tf32;
     caps->capture = device->chip.command_list;
     device->base.caps = caps;
 }

@@ -24,6 +24,7 @@ typedef struct gpu_chip {
     size_t most_alloc_bytes;                 /* in one piece */
     size_t total_bytes;
     bool has_fragments; /* units for matrices of 16-bit numbers, as dialect_cuda.h's HAS_FRAGMENTS says */
+    bool has_tf32;      /* plan_product does something with `tf32` */
     bool unified;       /* its memory is the host's */
     bool command_list;  /* captures are one call to launch */
 } gpu_chip;
@@ -46,7 +47,7 @@ typedef struct gpu_library_product {
     int32_t has_bias;                  /* [N], of dtype_c */
     int32_t has_onto;                  /* [M,N] as C lies, and C itself or apart */
     int32_t align_a, align_b, align_c; /* bytes, powers of 2, of where they begin; align_c: of onto, too */
-    int32_t reserved;
+    int32_t tf32;                      /* f32 may be rounded to TF32 where it is multiplied; else it is exact */
     /* The driver's choice: */
     uint64_t way[8];
     size_t scratch_bytes;

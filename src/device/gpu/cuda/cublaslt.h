@@ -30,7 +30,8 @@ enum {
     CUBLASLT_F32 = 0, /* types of elements */
     CUBLASLT_F16 = 2,
     CUBLASLT_BF16 = 14,
-    CUBLASLT_COMPUTE_F32 = 68, /* exact f32 of f32, and f32 sums of 16 bits */
+    CUBLASLT_COMPUTE_F32 = 68,  /* exact f32 of f32, and f32 sums of 16 bits */
+    CUBLASLT_COMPUTE_TF32 = 77, /* f32 rounded to TF32, and f32 sums */
 
     CUBLASLT_TRANSPOSE_A = 3, /* of operations; 0 or 1 */
     CUBLASLT_TRANSPOSE_B = 4,

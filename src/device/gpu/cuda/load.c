@@ -199,8 +199,9 @@ stk_status cuda_enter(const gpu_context *context)
 
 static stk_status describe(const cuda_chip *from, gpu_chip *to)
 {
-    size_t total = 0;
+    size_t total = 0, version;
     int local = 0, integrated = 0;
+    cuda_library products;
     STK_RETURN_IF_ERROR(cuda_check(cu.cuDeviceTotalMem(&total, from->device), "cuDeviceTotalMem"));
     STK_RETURN_IF_ERROR(
         cuda_check(cu.cuDeviceGetAttribute(&local, CU_ATTRIBUTE_GROUP_MEMORY, from->device), "cuDeviceGetAttribute"));
@@ -213,6 +214,7 @@ static stk_status describe(const cuda_chip *from, gpu_chip *to)
                      .most_alloc_bytes = total,
                      .total_bytes = total,
                      .has_fragments = from->major >= 8,
+                     .has_tf32 = from->major >= 8 && cuda_load_products(&products, &version) == STK_OK,
                      .unified = integrated != 0};
     snprintf(to->name, sizeof(to->name), "%s", from->name);
     /* What programs are kept by: another compiler makes other ones, another chip wants other ones. */

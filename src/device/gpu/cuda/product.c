@@ -100,7 +100,8 @@ static int set_operation(cublaslt_operation operation, int what, int32_t value)
 /* What is transposed for us is so for the library: both see each matrix the other way round. */
 static int describe(const gpu_library_product *w, cuda_product *p)
 {
-    int code = cublaslt.cublasLtMatmulDescCreate(&p->operation, CUBLASLT_COMPUTE_F32, CUBLASLT_F32);
+    const int compute = w->tf32 ? CUBLASLT_COMPUTE_TF32 : CUBLASLT_COMPUTE_F32;
+    int code = cublaslt.cublasLtMatmulDescCreate(&p->operation, compute, CUBLASLT_F32);
     if (!code) code = set_operation(p->operation, CUBLASLT_TRANSPOSE_A, w->transpose_b);
     if (!code) code = set_operation(p->operation, CUBLASLT_TRANSPOSE_B, w->transpose_a);
     if (!code && w->has_bias) code = set_operation(p->operation, CUBLASLT_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);

@@ -231,6 +231,7 @@ static bool plan_library(gpu_maker *m, const gpu_product_call *call, const gpu_p
                                  .dtype_c = (int32_t)places->c.dtype,
                                  .has_bias = has_bias,
                                  .has_onto = places->onto != NULL,
+                                 .tf32 = m->call->attrs->tf32 && places->a.dtype == STK_F32,
                                  .align_a = alignment_of(&places->a),
                                  .align_b = alignment_of(&places->b),
                                  .align_c = alignment_of(&places->c)};

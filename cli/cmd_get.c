@@ -2,9 +2,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "get.h"
 #include "stoker/data/digits.h"
-#include "stoker/data/download.h"
 #include "stoker/data/synthetic.h"
 
 static const cli_option options[] = {{"--out", "DIR", "where to write; default: data/NAME"},
@@ -15,6 +14,8 @@ static const cli_option options[] = {{"--out", "DIR", "where to write; default: 
                                      {"--seed", "N", "made here: of every random choice; default: 0, of digits 1"},
                                      {"--size", "N", "digits: pixels of a side; default: 28"},
                                      {"--threads", "N", "digits: 0, the default: as many as cores"},
+                                     {"--cuda", "12|13", "cuda-libs: of that CUDA; default: as the driver here"},
+                                     {"--yes", NULL, "cuda-libs: downloads without asking"},
                                      {"--list", NULL, "lists what there is to get"},
                                      {NULL, NULL, NULL}};
 
@@ -155,6 +156,7 @@ static void print_list(void)
     print_made();
     for (int i = 0; (set = stk_download_at(i)); i++)
         print_set(set);
+    cli_printf("\ncuda-libs: NVIDIA's libraries that the device 'cuda' lacks here, from PyPI, to Stoker's cache\n");
     cli_printf(
         "\nRecipes look for data in their folder, the working folder, $STOKER_DATA and data/, where get writes.\n"
         "Any other file or archive: stoker get ADDRESS --checksum sha256:...\n");
@@ -187,21 +189,26 @@ static bool show_bytes(void *user, const char *name, int64_t done, int64_t total
     return !cli_stopped();
 }
 
+int get_fetch(const stk_download_set *set, const char *out, const char *mirror)
+{
+    get_view view = {.terminal = cli_is_terminal(stdout)};
+    cli_printf("%s: %s; licence: %s\n", set->name, set->about, set->licence);
+    cli_catch_stop();
+    stk_status status = stk_download(set, out, mirror, show_bytes, &view);
+    if (status == STK_INTERRUPTED && view.terminal) cli_clear_bar();
+    if (status != STK_OK) return fail_download(set, out, status);
+    cli_printf("%s is in %s\n", set->name, out);
+    return CLI_OK;
+}
+
 static int get_files(const cli_args *args, const stk_download_set *set)
 {
     char default_value[CLI_PATH];
     const char *out = cli_value(args, "--out");
-    get_view view = {.terminal = cli_is_terminal(stdout)};
     snprintf(default_value, sizeof(default_value), "data/%s", set->name);
-    if (!out) out = default_value;
-    cli_printf("%s: %s; licence: %s\n", set->name, set->about, set->licence);
-    cli_catch_stop();
-    stk_status status = stk_download(set, out, cli_value(args, "--mirror"), show_bytes, &view);
-    if (status == STK_INTERRUPTED && view.terminal) cli_clear_bar();
-    if (status != STK_OK) return fail_download(set, out, status);
-    cli_printf("%s is in %s\n", set->name, out);
-    if (set->recipe) cli_printf("recipes read it by   source: %s\n", set->recipe);
-    return CLI_OK;
+    int code = get_fetch(set, out ? out : default_value, cli_value(args, "--mirror"));
+    if (code == CLI_OK && set->recipe) cli_printf("recipes read it by   source: %s\n", set->recipe);
+    return code;
 }
 
 /* The last part of an address without its query, and how long it is without the ending of an archive; 0: none. */
@@ -262,9 +269,9 @@ static int run(const cli_verb *verb, int argc, char **argv)
 {
     enum { MOST = 64 };
     static cli_args args;
-    const char *names[MOST] = {"digits"};
+    const char *names[MOST] = {"digits", "cuda-libs"};
     const stk_download_set *set;
-    int n = 1;
+    int n = 2;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (cli_has(&args, "--list")) {
         print_list();
@@ -273,6 +280,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (args.n_words != 1) return cli_usage(verb, "get takes one name, and there are %d", args.n_words);
     if (strstr(args.word[0], "://")) return get_address(verb, &args, args.word[0]);
     if (!strcmp(args.word[0], "digits")) return get_digits(&args);
+    if (!strcmp(args.word[0], "cuda-libs")) return get_cuda_libs(&args);
     if (is_made(args.word[0])) return get_made(&args);
     for (int i = 0; n < MOST && (names[n] = stk_synthetic_name(i, NULL, NULL)); i++)
         n++;
@@ -288,7 +296,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
 const cli_verb cli_get = {
     "get",
     "DATASET|ADDRESS [OPTION...]",
-    "Makes or downloads a data set. Downloads go on where they were cut off, and are checked; "
+    "Makes or downloads a data set, or 'cuda-libs': what GPUs of NVIDIA need. Downloads go on where they were cut off, "
+    "and are checked; "
     "archives (.tar.gz, .tgz, .tar, .zip) are unpacked, to a folder that appears when it is whole.",
     options,
     run,

@@ -47,6 +47,7 @@ static void add_datasets(complete_kind *kind)
     const char *name;
     const stk_download_set *set;
     add_text(kind, "digits");
+    add_text(kind, "cuda-libs");
     for (int i = 0; (name = stk_synthetic_name(i, NULL, NULL)); i++)
         add_text(kind, name);
     for (int i = 0; (set = stk_download_at(i)); i++)

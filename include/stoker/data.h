@@ -31,5 +31,6 @@
 #include "stoker/data/verify.h"
 #include "stoker/data/video.h"
 #include "stoker/data/volumes.h"
+#include "stoker/data/wheel.h"
 
 #endif

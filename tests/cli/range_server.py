@@ -81,7 +81,7 @@ class RangeServer:
         if wanted and wanted != etag and fault != "silent":
             return self.send(request, 412, b"")
         first, last = request.headers.get("Range", "bytes=0-").split("=")[1].split("-")
-        if fault == "whole":
+        if fault == "whole" or "Range" not in request.headers:
             return self.send(request, 200, body)
         if int(first) >= len(body):
             return self.send(request, 416, b"", {"Content-Range": f"bytes */{len(body)}"})

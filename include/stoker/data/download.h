@@ -46,8 +46,9 @@ typedef struct stk_download_set {
     const stk_download_file *file; /* [n_files] */
     int n_files;
     stk_download_form form;
-    int n_strip;        /* folders at the begin of an archive's paths that are left out */
-    const char *recipe; /* the recipe's source that reads it, in flow style; NULL: none is named */
+    int n_strip;             /* folders at the begin of an archive's paths that are left out */
+    const char *recipe;      /* the recipe's source that reads it, in flow style; NULL: none is named */
+    const char *const *keep; /* of an archive: only files whose names begin so, NULL at the end; NULL: all */
 } stk_download_set;
 
 /* Data set number i; NULL past the end. Constants. */

@@ -25,6 +25,20 @@ typedef struct stk_device_info {
 /* Entry number i of this build's devices, or STK_NOT_FOUND past the end. */
 STK_API stk_status stk_device_get_info(int i, stk_device_info *out);
 
+/* A library of NVIDIA's that the device 'cuda' uses, besides the driver's own. */
+typedef struct stk_cuda_library {
+    const char *name, *about;
+    bool is_optional;
+    char path[512];           /* where it was found; "": nowhere */
+    char package[64];         /* of PyPI, that has it for that CUDA */
+    const char *const *files; /* which of the package's: their names begin so; NULL at the end */
+} stk_cuda_library;
+
+/* 13: the driver here is of CUDA 13; 0: there is none that serves. */
+STK_API int stk_cuda_driver_major(void);
+/* Library number i, as it is for programs of that CUDA, or STK_NOT_FOUND past the end. */
+STK_API stk_status stk_cuda_library_at(int i, int major, stk_cuda_library *out);
+
 #ifdef __cplusplus
 }
 #endif

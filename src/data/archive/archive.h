@@ -22,6 +22,7 @@ typedef struct stk_archive_member {
 typedef struct stk_archive_limits {
     uint64_t most_bytes; /* of all files together, and of a tar once unpacked */
     size_t most_files;
+    const char *const *keep; /* only files whose names begin so are unpacked, NULL at the end; NULL: all */
 } stk_archive_limits;
 
 /* input is borrowed until the archive is closed. scratch: a folder in which a GZIP is unpacked to a file without a

@@ -33,6 +33,15 @@ static stk_status write_member(const stk_archive *archive, size_t i, const char 
     return status;
 }
 
+/* Whether the last part of the name begins as one of those that are wanted. */
+static bool is_wanted(const char *name, const char *const *keep)
+{
+    const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+    for (int i = 0; keep && keep[i]; i++)
+        if (!strncmp(last, keep[i], strlen(keep[i]))) return true;
+    return !keep;
+}
+
 /* All names and sizes are looked at before the first file is written. */
 static stk_status check_all(const stk_archive *archive, int n_strip, stk_archive_limits limits)
 {
@@ -59,7 +68,7 @@ stk_status stk_archive_unpack(const stk_archive *archive, const char *folder, in
         stk_archive_member member = stk_archive_at(archive, i);
         STK_RETURN_IF_ERROR(stk_archive_safe_name(member.name, n_strip, name));
         if (progress && i % 64 == 0 && !progress(user, i, n)) return stk_fail(STK_INTERRUPTED, "it was stopped");
-        if (!name[0]) {
+        if (!name[0] || !is_wanted(name, limits.keep)) {
             out->n_passed_over++;
             continue;
         }

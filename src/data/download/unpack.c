@@ -81,7 +81,8 @@ static stk_status unpack_file(const stk_download_set *set, const char *path, con
     stk_archive *archive = NULL;
     if (set->form == STK_DOWNLOAD_TEXT) return stk_text_parts_write(path, folder);
     STK_RETURN_IF_ERROR(stk_input_open(path, true, &input));
-    stk_archive_limits limits = {.most_bytes = 16 * input.n_bytes + (64 << 20), .most_files = 4000000};
+    stk_archive_limits limits = {
+        .most_bytes = 16 * input.n_bytes + (64 << 20), .most_files = 4000000, .keep = set->keep};
     stk_status status = stk_archive_open(&input, folder, limits, &archive);
     if (status == STK_OK) status = unpack(set, archive, folder, limits, r);
     stk_archive_close(archive);

@@ -1,6 +1,7 @@
 /* The driver for CUDA: what its files share. It includes nothing of NVIDIA's; what it calls is declared in cu.h.
  *
  *   libraries.c   where NVIDIA's libraries are looked for, and what is said where one is missing
+ *   wanted.c      which of them are here, for people
  *   load.c        the driver's symbols, the chips, opening one of them
  *   check.c       what an error means, and where; waiting, never for ever
  *   program.c     NVRTC: from source to a program for this chip
@@ -44,8 +45,9 @@ typedef struct cuda_library_kind {
     const char *soname;   /* "libnvrtc.so.%d", of the major version */
     const char *package;  /* of pip, for CUDA 13 and newer; before that with "-cu12" behind it */
     const char *version;  /* a symbol by whose address its path is known */
+    const char *files[4]; /* of the package: names begin so; NULL at the end */
 } cuda_library_kind;
-extern const cuda_library_kind cuda_nvrtc;
+extern const cuda_library_kind cuda_nvrtc, cuda_cublaslt;
 
 typedef struct cuda_pin { /* pinned memory of the host */
     char *p;

@@ -17,7 +17,16 @@ const cuda_library_kind cuda_nvrtc = {.name = "NVRTC",
                                       .variable = "STOKER_NVRTC",
                                       .soname = "libnvrtc.so.%d",
                                       .package = "nvidia-cuda-nvrtc",
-                                      .version = "nvrtcVersion"};
+                                      .version = "nvrtcVersion",
+                                      .files = {"libnvrtc.so.", "libnvrtc-builtins.so."}};
+
+const cuda_library_kind cuda_cublaslt = {.name = "cuBLASLt",
+                                         .what = "NVIDIA's products of matrices",
+                                         .variable = "STOKER_CUBLASLT",
+                                         .soname = "libcublasLt.so.%d",
+                                         .package = "nvidia-cublas",
+                                         .version = "cublasLtGetVersion",
+                                         .files = {"libcublasLt.so."}};
 
 /* In this order. `root` is a variable or a folder that stands before the pattern; the loader has what the system and
  * LD_LIBRARY_PATH know, as Debian's and Fedora's packages. */
@@ -27,7 +36,8 @@ static const struct {
     {NULL, ""},
     {"VIRTUAL_ENV", "lib/python3*/site-packages/nvidia/*/lib"},
     {"CONDA_PREFIX", "lib"},
-    {"CACHE", "cuda/nvidia/*/lib"}, /* stk_cache_folder: what the command below fills */
+    {"CACHE", "cuda/*/nvidia/*/lib"}, /* stk_cache_folder: what 'stoker get cuda-libs' fills */
+    {"CACHE", "cuda/nvidia/*/lib"},   /* the same by pip's --target */
     {NULL, "/usr/local/cuda/lib64"},
     {NULL, "/usr/local/cuda-*/lib64"},
     {NULL, "/opt/cuda/lib64"},
@@ -90,7 +100,7 @@ static void name_library(const cuda_library_kind *kind, const char *opened, cuda
 /* The command that helps, and where this looked. */
 static stk_status fail_missing(const cuda_library_kind *kind, int most_major)
 {
-    char cache[1024] = "~/.cache/stoker", folder[1200];
+    char folder[1200];
     stk_text text = {0};
     cuda_library newer = {0};
     for (int major = most_major + 1; major <= most_major + 2 && !newer.handle; major++)
@@ -100,9 +110,8 @@ static stk_status fail_missing(const cuda_library_kind *kind, int most_major)
         stk_text_add(&text, "'%s' is of a newer CUDA than this driver, %d.x; ", newer.path, most_major);
         dlclose(newer.handle);
     }
-    (void)!stk_cache_folder(cache, sizeof(cache));
-    stk_text_add(&text, "pip install --target %s/cuda %s%s, or %s set to its path; looked for by the loader", cache,
-                 kind->package, most_major == OLDEST_MAJOR ? "-cu12" : "", kind->variable);
+    stk_text_add(&text, "'stoker get cuda-libs' fetches it, or %s set to its path; looked for by the loader",
+                 kind->variable);
     for (int i = 0; i < N_PLACES; i++)
         if (name_place(i, folder, sizeof(folder)) && *folder) stk_text_add(&text, ", %s", folder);
     stk_status status = stk_fail(STK_NO_DEVICE, "%s is missing (%s): %s", kind->name, kind->what, stk_text_get(&text));

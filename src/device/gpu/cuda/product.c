@@ -11,13 +11,6 @@
 
 cublaslt_symbols cublaslt;
 
-static const cuda_library_kind kind = {.name = "cuBLASLt",
-                                       .what = "NVIDIA's products of matrices",
-                                       .variable = "STOKER_CUBLASLT",
-                                       .soname = "libcublasLt.so.%d",
-                                       .package = "nvidia-cublas",
-                                       .version = "cublasLtGetVersion"};
-
 static stk_once once = STK_ONCE_INIT;
 static stk_status loaded;
 static char complaint[512];
@@ -25,9 +18,9 @@ static cuda_library library;
 
 static stk_status load(void)
 {
-    const char *own = getenv(kind.variable);
+    const char *own = getenv(cuda_cublaslt.variable);
     if (own && !strcmp(own, "0")) return stk_fail(STK_UNSUPPORTED, "not used (STOKER_CUBLASLT=0)");
-    STK_RETURN_IF_ERROR(cuda_find_library(&kind, cuda_driver_major(), &library));
+    STK_RETURN_IF_ERROR(cuda_find_library(&cuda_cublaslt, cuda_driver_major(), &library));
 #define X(result, symbol, parameters)                                                                                  \
     *(void **)&cublaslt.symbol = dlsym(library.handle, #symbol);                                                       \
     if (!cublaslt.symbol) return stk_fail(STK_NO_DEVICE, "'%s' has no %s", library.path, #symbol);
@@ -42,7 +35,7 @@ static stk_status load(void)
 
 static void load_once(void)
 {
-    const char *own = getenv(kind.variable);
+    const char *own = getenv(cuda_cublaslt.variable);
     loaded = load();
     if (loaded == STK_OK) return;
     snprintf(complaint, sizeof(complaint), "%s", stk_error_text());

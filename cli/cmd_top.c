@@ -152,10 +152,23 @@ static double number_of(const char *line, const char *key, double default_value)
     return end == at + strlen(want) ? default_value : x;
 }
 
+/* What the run computes on, by its recipe; "": not told. */
+static void read_device(const top *t, char out[CLI_TEXT])
+{
+    char path[PATH_BYTES + 16], line[LINE_BYTES];
+    snprintf(path, sizeof(path), "%s/recipe.yaml", t->folder);
+    FILE *file = fopen(path, "re");
+    out[0] = 0;
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "device: %31[^ #\n]", out) == 1) break;
+    if (file) fclose(file);
+    if (file && !out[0]) snprintf(out, CLI_TEXT, "cpu");
+}
+
 static void add_run(top *t)
 {
     char path[PATH_BYTES + 16], line[STK_WATCH_OWN_LINE], count[CLI_TEXT], a[CLI_BAR], lr[CLI_TEXT],
-        rate_text[CLI_TEXT];
+        rate_text[CLI_TEXT], device[CLI_TEXT];
     static const char *const parts[] = {"input", "host", "launch", "compute"};
     if (!t->folder[0]) return;
     snprintf(path, sizeof(path), "%s/metrics.jsonl", t->folder);
@@ -164,7 +177,9 @@ static void add_run(top *t)
         add_line(t, "run      %.60s: no step yet", t->folder);
         return;
     }
-    add_line(t, "run      %.60s%s", t->folder, t->pid ? "" : " (not training now)");
+    read_device(t, device);
+    add_line(t, "run      %.60s%s%s%s", t->folder, device[0] ? " on " : "", device,
+             t->pid ? "" : " (not training now)");
     double accuracy = number_of(line, "accuracy", -1);
     char shown[32] = "";
     if (accuracy >= 0) snprintf(shown, sizeof(shown), "  acc %.2f %%", 100 * accuracy);

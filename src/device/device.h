@@ -144,6 +144,7 @@ struct stk_device {
     int number;                  /* of its kind; stk_device_open sets it */
     int n_threads;
     bool is_gpu;
+    char bus[16];            /* where the chip is, "0000:41:00.0"; "": not told */
     size_t most_piece_bytes; /* that one alloc gives out; 0: any */
     size_t apart_bytes;      /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
 };

@@ -44,6 +44,13 @@ static const char *show_joules(double x, char out[STK_SHORT_TEXT])
     return out;
 }
 
+static const char *show_hertz(double x, char out[STK_SHORT_TEXT])
+{
+    char text[STK_SHORT_TEXT];
+    snprintf(out, STK_SHORT_TEXT, isfinite(x) ? "%sHz" : "%s", stk_short_number(x, text));
+    return out;
+}
+
 typedef struct row {
     const char *name;
     bool in_profile; /* else in result.json */
@@ -65,6 +72,10 @@ static const row rows[] = {
      "1024 x 1024 measured on this machine at the run's end"},
     {"planned memory", false, "peak_planned_bytes", stk_short_bytes, "arena and variables"},
     {"resident memory", false, "peak_rss_bytes", stk_short_bytes, "the process's most"},
+    {"GPU memory", false, "gpu.most_memory_bytes", stk_short_bytes, "the GPU's most, of all who use it, by NVML"},
+    {"GPU clock, mean", false, "gpu.mean_clock_hz", show_hertz, "of its multiprocessors, by NVML"},
+    {"GPU clock, lowest", false, "gpu.least_clock_hz", show_hertz, "seen once a second"},
+    {"GPU energy a sample", false, "gpu.joules_per_sample", show_joules, "of the whole GPU, by NVML"},
     {"energy a sample", true, "energy.joules_per_sample", show_joules, "of the machine's processors, by RAPL"},
 };
 

@@ -10,6 +10,7 @@
 #include "recipe/expect.h"
 #include "run/state.h"
 #include "train/precision.h"
+#include "train/trainer_state.h"
 
 static json_t *real_or_null(bool known, double value)
 {
@@ -46,6 +47,12 @@ static int set_expected(const stk_run_result *result, json_t *object)
         bad |= json_array_append_new(list, one);
     }
     return result->n_expected > 0 ? bad | json_object_set_new(object, "expected", list) : 0;
+}
+
+/* Of this process, which is as long as the chip was looked at. */
+static double trained_samples(const stk_run *run)
+{
+    return (double)run->trainer->timing.n_steps * (double)run->trainer->train.batch;
 }
 
 static json_t *make_object(const stk_run *run, const stk_run_result *result)
@@ -100,6 +107,8 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
         bad |= json_object_set_new(object, "compile_s", json_real(train->compile_s));
     }
     bad |= json_object_set_new(object, "device", json_string(run->recipe->device));
+    json_t *chip = stk_chip_json(&run->chip, trained_samples(run));
+    if (chip) bad |= json_object_set_new(object, "gpu", chip);
     if (train->loss_scale > 0) bad |= json_object_set_new(object, "loss_scale", json_real(train->loss_scale));
     if (train->loss_scale > 0 || run->recipe->config.on_nan == STK_ON_NAN_SKIP)
         bad |= json_object_set_new(object, "skipped_steps", json_integer(train->n_skipped_steps));

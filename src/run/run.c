@@ -232,6 +232,7 @@ void stk_run_close(stk_run *run)
     stk_metrics_close(&run->metrics);
     stk_observe_close(&run->observer);
     stk_publisher_close(&run->publisher);
+    stk_chip_close(&run->chip);
     stk_trainer_free(run->trainer);
     stk_dataset_free(run->valid);
     stk_dataset_free(run->test);

@@ -3,6 +3,7 @@
 #define STK_RUN_STATE_H
 
 #include "recipe/recipe.h"
+#include "run/chip.h"
 #include "run/energy.h"
 #include "run/metrics.h"
 #include "run/notice.h"
@@ -36,6 +37,8 @@ struct stk_run {
     int64_t throttle_ns; /* when it was looked at last */
     stk_energy energy;
     int64_t counted_ns; /* when energy was counted last */
+    stk_chip chip;
+    int64_t looked_ns; /* when the chip was looked at last */
     stk_checkpoint_writer *writer;
     size_t copy_bytes;      /* stk_run_copy_bytes */
     bool is_saving;         /* a report of the writer is to come */

@@ -11,8 +11,10 @@
 #include "base/file.h"
 #include "recipe/build.h"
 #include "recipe/expect.h"
+#include "engine/engine.h"
 #include "run/state.h"
 #include "stoker/data/cache.h"
+#include "train/trainer_state.h"
 
 /* --- hooks and events --- */
 
@@ -128,6 +130,18 @@ static void warn_trace(stk_run *run, int64_t n_steps, const char *when)
 
 static const int64_t ENERGY_NS = 60000000000; /* between two countings */
 
+/* Looking at a GPU takes some milliseconds of the loop. */
+static void watch_chip(stk_run *run, const stk_train_event *event)
+{
+    static const int64_t LOOK_NS = 1000000000;
+    if (event->kind == STK_EVENT_PLAN && !run->chip.library)
+        stk_chip_open(&run->chip, stk_engine_device(run->trainer->engine)->bus, NULL);
+    bool is_due = event->kind == STK_EVENT_STEP && stk_clock_ns() - run->looked_ns >= LOOK_NS;
+    if (!is_due && event->kind != STK_EVENT_EPOCH) return;
+    stk_chip_look(&run->chip);
+    run->looked_ns = stk_clock_ns();
+}
+
 static void on_event(void *user, const stk_train_event *event)
 {
     stk_run *run = user;
@@ -136,6 +150,7 @@ static void on_event(void *user, const stk_train_event *event)
         stk_energy_count(&run->energy);
         run->counted_ns = stk_clock_ns();
     }
+    watch_chip(run, event);
     bool is_logged = event->kind == STK_EVENT_STEP && event->step % run->recipe->log_every == 0;
     if (event->kind == STK_EVENT_STEP) run->last_loss = event->loss;
     if (is_logged) status = stk_metrics_write_step(&run->metrics, event);

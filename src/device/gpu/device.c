@@ -75,6 +75,7 @@ stk_status gpu_open(const gpu_driver *driver, const stk_device_class *class, con
     device->driver = driver;
     STK_TRY(driver->open(config->number, &device->chip, &device->context));
     device->base.is_gpu = device->chip.is_gpu;
+    memcpy(device->base.bus, device->chip.bus, sizeof(device->base.bus));
     device->base.most_piece_bytes = device->chip.most_alloc_bytes;
     const size_t fault_bytes = GPU_FAULT_WORDS * sizeof(int32_t);
     STK_TRY(explain_memory(device, fault_bytes, driver->alloc(device->context, fault_bytes, &device->fault)));

@@ -217,6 +217,7 @@ static stk_status describe(const cuda_chip *from, gpu_chip *to)
                      .has_tf32 = from->major >= 8 && cuda_load_products(&products, &version) == STK_OK,
                      .unified = integrated != 0};
     snprintf(to->name, sizeof(to->name), "%s", from->name);
+    snprintf(to->bus, sizeof(to->bus), "%s", from->bus);
     /* What programs are kept by: another compiler makes other ones, another chip wants other ones. */
     snprintf(to->driver, sizeof(to->driver), "CUDA %d.%d, sm_%d%d, NVRTC %d.%d", driver_version / 1000,
              driver_version % 1000 / 10, from->major, from->minor, compiler.major, compiler.minor);

@@ -140,6 +140,17 @@ static void get_text(cl_device_id device, cl_uint what, char *out, size_t n)
     out[n - 1] = '\0';
 }
 
+/* NVIDIA's driver tells where the chip is; for others nothing is known of it. */
+static void find_bus(cl_device_id device, gpu_chip *chip)
+{
+    cl_uint bus = 0, slot = 0, domain = 0;
+    if (cl.clGetDeviceInfo(device, CL_DEVICE_PCI_BUS_NV, sizeof(bus), &bus, NULL) != CL_SUCCESS ||
+        cl.clGetDeviceInfo(device, CL_DEVICE_PCI_SLOT_NV, sizeof(slot), &slot, NULL) != CL_SUCCESS)
+        return;
+    (void)cl.clGetDeviceInfo(device, CL_DEVICE_PCI_DOMAIN_NV, sizeof(domain), &domain, NULL);
+    snprintf(chip->bus, sizeof(chip->bus), "%04x:%02x:%02x.0", domain & 0xffff, bus & 0xff, slot >> 3 & 0x1f);
+}
+
 static void describe(const found_chip *found, gpu_chip *chip)
 {
     cl_device_id d = found->device;
@@ -165,6 +176,7 @@ static void describe(const found_chip *found, gpu_chip *chip)
     chip->most_alloc_bytes = (size_t)most;
     chip->local_bytes = (size_t)local;
     chip->unified = unified != 0;
+    if (strstr(chip->vendor, "NVIDIA")) find_bus(d, chip);
 }
 
 /* Command buffers where the device has them, all of their functions, and nobody says STOKER_OPENCL_BUFFERS=0. */

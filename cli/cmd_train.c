@@ -36,6 +36,7 @@ static bool shares_terminal; /* what handlers say comes where the moving line is
 /* The last whole checkpoint, for the handler: one text is read while the other is written. */
 static char kept[2][CLI_PATH];
 static volatile sig_atomic_t i_kept;
+static volatile sig_atomic_t builds; /* the device's kernels, before the first step */
 
 static void keep(const char *path)
 {
@@ -51,7 +52,14 @@ static void on_stop(int i_stop)
     if (!running) return; /* there is nothing to finish any more */
     if (i_stop == 1) stk_run_stop(running);
     if (path[0] && access(path, F_OK) != 0) path = "";
-    if (i_stop == 1 && !shown.quiet)
+    if (builds && i_stop > 1) { /* There is nothing that waiting would save. */
+        cli_say_in_handler((const char *[]){line, "stoker: stopped before the first step; nothing was saved\n", NULL});
+        _exit(cli_stop_code());
+    }
+    if (builds && i_stop == 1 && !shown.quiet)
+        cli_say_in_handler((const char *[]){
+            line, "stoker: stopping once the kernels are built, before the first step; once more ends it now\n", NULL});
+    else if (i_stop == 1 && !shown.quiet)
         cli_say_in_handler((const char *[]){line, "stoker: finishing the step, then saving\n", NULL});
     else if (i_stop == 2 && path[0])
         cli_say_in_handler((const char *[]){line,
@@ -78,6 +86,8 @@ static void on_info(void *user, const stk_run_info *info)
 
 static void on_event(void *user, const stk_train_event *event)
 {
+    if (event->kind == STK_EVENT_PLAN || event->kind == STK_EVENT_BUILT)
+        builds = event->kind == STK_EVENT_PLAN && event->builds_kernels;
     if (event->kind == STK_EVENT_SAVED) keep(event->text);
     progress_event(user, event);
 }

@@ -172,7 +172,8 @@ static void print_plan(progress *p, const stk_train_event *event)
                    100 * event->recompute_flops / (event->step_flops - event->recompute_flops));
     if (event->expected_slowdown > 1.005)
         cli_printf("        expected %.2fx the time of a step without a limit\n", event->expected_slowdown);
-    if (event->builds_kernels && !p->terminal) cli_printf("kernels for this device are built where no earlier run left them\n");
+    if (event->builds_kernels && !p->terminal)
+        cli_printf("kernels for this device are built where no earlier run left them\n");
     fflush(stdout);
     if (!p->terminal || !event->builds_kernels) return;
     /* It stands until they are built. */

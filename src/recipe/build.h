@@ -62,6 +62,8 @@ stk_status stk_build_fill_vocabulary(stk_recipe *recipe, bool from_data);
 stk_status stk_build_transformer_config(const stk_recipe *recipe, stk_transformer_config *out);
 /* What its descriptor says; false without a model. */
 bool stk_build_takes_tokens(const stk_recipe *recipe);
+/* What people call a sample of the data: "image", "sequence", or "sample". A constant. */
+const char *stk_build_sample_word(const stk_recipe *recipe, const stk_dataset *train);
 bool stk_build_generates(const stk_recipe *recipe);
 
 /* The descriptors of models and layers; NULL past the last, or when there is none of that name. */

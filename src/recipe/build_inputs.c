@@ -1,4 +1,6 @@
 /* What a network takes from the data: its inputs. See recipe/build.h. */
+#include <string.h>
+
 #include "base/error.h"
 #include "graph/query.h"
 #include "recipe/build.h"
@@ -32,6 +34,22 @@ static const char *find_input(const stk_dataset *train)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (has_field(train, names[i])) return names[i];
     return "image"; /* Asking for it says what there is. */
+}
+
+const char *stk_build_sample_word(const stk_recipe *recipe, const stk_dataset *train)
+{
+    static const char *const words[][2] = {
+        {"image", "image"}, {"clip", "clip"}, {"volume", "volume"}, {"tokens", "sequence"}};
+    stk_tensor_desc desc;
+    if (stk_build_takes_tokens(recipe)) return "sequence";
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (!has_field(train, words[i][0])) continue;
+        /* Columns of a table are often called 'image', since that is what networks read. */
+        bool is_row = stk_dataset_field(train, words[i][0], true, &desc.dtype, &desc.shape) == STK_OK &&
+                      desc.shape.rank < 2 && strcmp(words[i][0], "tokens");
+        return is_row ? "sample" : words[i][1];
+    }
+    return has_field(train, "text") ? "text" : "sample";
 }
 
 stk_status stk_build_input(const stk_model_data *data, bool takes_whole, stk_value *out)

@@ -108,8 +108,11 @@ static json_t *reasons_of(uint64_t slowed)
     static const struct {
         uint64_t bit;
         const char *text;
-    } known[] = {{0x4, "power limit"},      {0x8, "hardware"},           {0x20, "heat (software)"},
-                 {0x40, "heat (hardware)"}, {0x80, "power supply brake"}};
+    } known[] = {{0x4, "power limit"},
+                 {0x8, "hardware"},
+                 {0x20, "heat (software)"},
+                 {0x40, "heat (hardware)"},
+                 {0x80, "power supply brake"}};
     json_t *list = json_array();
     for (size_t i = 0; list && i < sizeof(known) / sizeof(known[0]); i++)
         if (slowed & known[i].bit) json_array_append_new(list, json_string(known[i].text));

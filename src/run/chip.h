@@ -1,6 +1,6 @@
-/* What a GPU of NVIDIA's tells of itself while a run uses it, by NVIDIA's management library (NVML API reference), which
- * the driver brings: energy, memory, clocks and what holds them down. It is the whole chip's, whoever else computes.
- * Nothing here is needed to train: without the library there are no figures. Threads: one at a time.
+/* What a GPU of NVIDIA's tells of itself while a run uses it, by NVIDIA's management library (NVML API reference),
+ * which the driver brings: energy, memory, clocks and what holds them down. It is the whole chip's, whoever else
+ * computes. Nothing here is needed to train: without the library there are no figures. Threads: one at a time.
  */
 #ifndef STK_RUN_CHIP_H
 #define STK_RUN_CHIP_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 typedef struct stk_chip {
-    void *library, *device; /* NULL: nothing is told */
+    void *library, *device;     /* NULL: nothing is told */
     uint64_t first_mj, last_mj; /* of energy; both 0: not told */
     uint64_t most_memory_bytes; /* in use at a look, by all processes */
     int64_t n_clocks;

@@ -44,7 +44,7 @@ static void fill_info(stk_run *run)
     const stk_recipe *recipe = run->recipe;
     run->info = (stk_run_info){.name = recipe->name,
                                .model = recipe->model_kind,
-                               .sample = stk_build_takes_tokens(recipe) ? "sequence" : "image",
+                               .sample = stk_build_sample_word(recipe, run->train),
                                .device = recipe->device,
                                .precision = stk_precision_name(recipe->precision),
                                .n_train = stk_dataset_count(run->train),

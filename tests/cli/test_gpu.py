@@ -9,10 +9,13 @@ import json
 import math
 import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 
 import program
-from program import WORK, accepted, begin, check, end, losses, refused, run
+from program import STOKER, WORK, accepted, begin, check, end, losses, refused, run
 
 # name: model, fields, what else, steps, how far a loss may be from the processor's in any of them (relative, or absolute
 # below 1). In 20 to 30 steps the cpu and the reference device, and the cpu and PoCL, were at most 5e-7 apart; rounding grows from
@@ -103,6 +106,30 @@ def says_what_is_wrong():
           f"a missing library: {done.stderr!r}")
 
 
+def stopped_while_kernels_are_built():
+    """One line says that they are built; Ctrl-C then is answered at once, and a second one ends the program."""
+    command = [STOKER, "train", "small.yaml", "--device", "opencl", "--out", "stopped"]
+    for n_signals in 1, 2:
+        env = {**os.environ, "POCL_CACHE_DIR": os.path.abspath(f"pocl-{n_signals}"), "STOKER_CACHE": os.path.abspath("cache")}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+        said = ""
+        while "kernels for this device are built" not in said:
+            line = process.stdout.readline()
+            if not line:
+                break
+            said += line
+        check("kernels for this device are built" in said, f"it says that it builds: {said!r}")
+        for i in range(n_signals):
+            time.sleep(1.1 if i else 0.2)
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=program.TIMEOUT)
+        check(process.returncode == 130, f"exit code {process.returncode}")
+        check(err.startswith("stoker: stopping once the kernels are built"), f"Ctrl-C is answered: {err!r}")
+        check("stopped before the first step; nothing was saved" in out + err, f"it says where it stopped: {out!r} {err!r}")
+        check(not [name for name in os.listdir("stopped") if name.startswith("step-")], "nothing was saved")
+    accepted(["train", "small.yaml", "--device", "opencl", "--out", "stopped", "--steps", "2"])
+
+
 def reads_a_plan():
     text = accepted(["plan", "small.yaml", "--device", "opencl"]).stdout
     check("peak" in text, f"plan: {text}")
@@ -123,5 +150,7 @@ if __name__ == "__main__":
         choices()
     goes_on()
     says_what_is_wrong()
+    if not sanitized:
+        stopped_while_kernels_are_built()
     reads_a_plan()
     end()

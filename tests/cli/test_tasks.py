@@ -41,7 +41,8 @@ def recipe(name, loss, n, label):
 
 
 def learns(name, loss, n, label, share=0.7):
-    accepted(["train", recipe(name, loss, n, label), "--out", name])
+    done = accepted(["train", recipe(name, loss, n, label), "--out", name], "256 samples", " samples/s")
+    check("image" not in done.stdout, f"rows of a table are no images: {done.stdout}")
     seen = losses(name)
     check(len(seen) == 64, f"{name} has {len(seen)} steps")
     first, last = sum(seen[:8]), sum(seen[-8:])

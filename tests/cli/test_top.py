@@ -94,7 +94,7 @@ try:
 finally:
     job.send_signal(signal.SIGTERM)
     job.wait(timeout=60)
-accepted(["top", "runs/small", "--once"], "not training now", "loss")
+accepted(["top", "runs/small", "--once"], "runs/small on cpu", "not training now", "loss")
 os.rename("runs/small/metrics.jsonl", "metrics.jsonl")
 os.mkfifo("runs/small/metrics.jsonl")
 accepted(["top", "runs/small", "--once"], "no step yet")

@@ -21,7 +21,7 @@ typedef struct stk_run stk_run;
 typedef struct stk_run_info {
     const char *name, *folder;        /* folder: NULL before stk_run_train has made it */
     const char *model;                /* "resnet18" */
-    const char *sample;               /* what a sample is: "image", "sequence" */
+    const char *sample;               /* what a sample is: "image", "clip", "volume", "sequence", "text", "sample" */
     const char *device, *precision;   /* as the recipe has them */
     int64_t n_train, n_valid, n_test; /* samples; 0: there is no such part */
     int64_t n_classes;                /* of the data; 0: not known */

@@ -17,7 +17,7 @@ typedef struct gpu_module gpu_module;   /* kernels that were built together */
 /* What a chip is, as its driver tells. */
 typedef struct gpu_chip {
     char name[128], vendor[64], driver[128]; /* driver: its version, with that of the platform */
-    char bus[16];            /* "0000:41:00.0"; "": not told */
+    char bus[16];                            /* "0000:41:00.0"; "": not told */
     bool is_gpu;                             /* false: the interface runs on a processor, as PoCL's does */
     int n_units;                             /* multiprocessors, compute units, cores */
     size_t local_bytes;                      /* memory that the work-items of one group share */

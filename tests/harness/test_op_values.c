@@ -136,10 +136,11 @@ static bool is_complete(const stk_device_class *class)
 }
 
 static const char *only_op; /* what the names of ops have in common that are wanted; NULL: all ops */
+static int i_part, n_parts = 1;
 
 static bool is_wanted_op(stk_op op)
 {
-    return !only_op || strstr(stk_op_name(op), only_op);
+    return (int)op % n_parts == i_part && (!only_op || strstr(stk_op_name(op), only_op));
 }
 
 static stk_status ask_for_kernel(void *device, const case_run *run)
@@ -150,15 +151,15 @@ static stk_status ask_for_kernel(void *device, const case_run *run)
     return STK_OK;
 }
 
-static void check_device(const stk_device_class *class)
+static void check_device(const stk_device_class *class, const char *name)
 {
     stk_device *device;
     int n_lists;
     const case_list *lists = harness_case_lists(&n_lists);
     static tally t;
     memset(&t, 0, sizeof(t));
-    if (stk_device_open(class->name, NULL, &device) != STK_OK) {
-        print_message("device '%s' is left out: %s\n", class->name, stk_error_text());
+    if (stk_device_open(name, NULL, &device) != STK_OK) {
+        print_message("device '%s' is left out: %s\n", name, stk_error_text());
         return;
     }
     /* Each case's kernel is asked for first, so that a device which builds programs builds one. */
@@ -184,25 +185,31 @@ static void check_device(const stk_device_class *class)
     assert_int_equal(t.n_wrong, 0);
 }
 
-static const char *only; /* a device's name; NULL: those that are here in any case */
+static const char *only; /* a device's name, maybe with its number; NULL: those that are here in any case */
 
 static bool is_wanted(const stk_device_class *class)
 {
-    return only ? !strcmp(only, class->name) : class->on_host || class == &awkward_class;
+    if (!only) return class->on_host || class == &awkward_class;
+    return strcspn(only, ":") == strlen(class->name) && !strncmp(only, class->name, strlen(class->name));
 }
 
 static void devices_match_the_reference(void **state)
 {
     (void)state;
+    int n_checked = 0;
     for (int i = 0; stk_device_classes[i]; i++)
-        if (is_wanted(stk_device_classes[i])) check_device(stk_device_classes[i]);
+        if (is_wanted(stk_device_classes[i])) {
+            n_checked++;
+            check_device(stk_device_classes[i], only ? only : stk_device_classes[i]->name);
+        }
+    assert_true(n_checked > 0 || (only && !strcmp(only, awkward_class.name)));
 }
 
 static void kernels_know_no_device(void **state)
 {
     (void)state;
     awkward_add();
-    if (is_wanted(&awkward_class)) check_device(&awkward_class);
+    if (is_wanted(&awkward_class)) check_device(&awkward_class, awkward_class.name);
 }
 
 /* The reference needs no permission to lack an op. */
@@ -224,11 +231,18 @@ static void reference_has_every_op(void **state)
     }
 }
 
-/* test_op_values [DEVICE [OP]] */
+/* test_op_values [DEVICE [OP|I/N]]   I/N: the ops of one of N parts, from 0 on */
 int main(int argc, char **argv)
 {
     only = argc > 1 ? argv[1] : NULL;
     only_op = argc > 2 ? argv[2] : NULL;
+    if (only_op && sscanf(only_op, "%d/%d", &i_part, &n_parts) == 2) {
+        only_op = NULL;
+        if (n_parts < 1 || i_part < 0 || i_part >= n_parts) {
+            fprintf(stderr, "no part '%s'\n", argv[2]);
+            return 2;
+        }
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_has_cases),
         cmocka_unit_test(reference_has_every_op),

@@ -20,6 +20,7 @@ from PIL import Image
 from torch import nn
 
 BATCH, WIDTHS = 1024, (64, 256, 256)
+DEVICE = "cpu"  # bench/gpu_torch.py has it be a GPU
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 
 
@@ -28,7 +29,8 @@ def read(folder):
     files = [(path, i) for i, c in enumerate(classes) for path in sorted(c.iterdir())]
     pixels = np.stack([np.asarray(Image.open(path).convert("RGB")) for path, _ in files])
     x = (torch.from_numpy(pixels).float() / 255 - torch.tensor(MEAN)) / torch.tensor(DEVIATION)
-    return x.permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last), torch.tensor([i for _, i in files])
+    x = x.permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last)
+    return x.to(DEVICE), torch.tensor([i for _, i in files], device=DEVICE)
 
 
 def conv(n_in, n_out):
@@ -59,7 +61,7 @@ class Net(nn.Module):
     def whiten(self, images, eps=5e-4):
         patches = F.unfold(images, 2).transpose(1, 2).reshape(-1, 12).double()
         values, vectors = torch.linalg.eigh(patches.T @ patches / len(patches))
-        filters = (vectors / torch.sqrt(values + eps)).T.flip(0).reshape(12, 3, 2, 2).float()
+        filters = (vectors / torch.sqrt(values + eps)).T.flip(0).reshape(12, 3, 2, 2).float().cpu()
         self.first.weight.data.copy_(torch.cat([filters, -filters]))
 
     def forward(self, x):
@@ -69,15 +71,17 @@ class Net(nn.Module):
 def batches(x, y, epoch, mirrored):
     """Mirrored by turns, moved by up to two pixels, in random order."""
     flip = mirrored ^ bool(epoch % 2)
-    padded = F.pad(torch.where(flip[:, None, None, None], x.flip(-1), x), (2, 2, 2, 2), "reflect")
+    padded = F.pad(torch.where(flip.to(x.device)[:, None, None, None], x.flip(-1), x), (2, 2, 2, 2), "reflect")
+    windows = padded.unfold(2, x.shape[2], 1).unfold(3, x.shape[3], 1)  # [n,3,5,5,...], no copy
     for rows in torch.randperm(len(x))[: len(x) // BATCH * BATCH].split(BATCH):
-        moves = torch.randint(0, 5, (len(rows), 2)).tolist()
-        yield torch.stack([padded[r, :, i:i + 32, j:j + 32] for r, (i, j) in zip(rows.tolist(), moves)]), y[rows]
+        moves = torch.randint(0, 5, (len(rows), 2)).to(x.device)
+        rows = rows.to(x.device)
+        yield windows[rows, :, moves[:, 0], moves[:, 1]].contiguous(memory_format=torch.channels_last), y[rows]
 
 
 def mean_of_views(net, x):
     padded = F.pad(x, (1, 1, 1, 1), "reflect")
-    views = [(0.5, x), (0.25, padded[:, :, :32, :32]), (0.25, padded[:, :, 2:, 2:])]
+    views = [(0.5, x), (0.25, padded[:, :, :-2, :-2]), (0.25, padded[:, :, 2:, 2:])]
     return sum(share / 2 * (net(v) + net(v.flip(-1))) for share, v in views)
 
 
@@ -97,36 +101,40 @@ def make_optimizer(net):
                             {"params": others, "lr": rate, "weight_decay": 0.0153 / 11.5}], momentum=0.85, nesterov=True)
 
 
-def train(data, seed, epochs, bf16):
+def train(data, seed, epochs, bf16, quiet=False):
+    """Accuracies without and with views, and the seconds of the training."""
     (x, y), (test_x, test_y) = data
     torch.manual_seed(seed)
-    net = Net(x[torch.randperm(len(x))[:5000]]).to(memory_format=torch.channels_last).train()
+    net = Net(x[torch.randperm(len(x))[:5000]]).to(DEVICE, memory_format=torch.channels_last).train()
     optimizer = make_optimizer(net)
     n_steps = epochs * (len(x) // BATCH)
     n_up = int(0.23 * n_steps)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: float(np.interp(t, [0, n_up, n_steps], [0.2, 1, 0.07])))
     slow = {name: v.clone() for name, v in net.state_dict().items() if v.is_floating_point()}
-    mirrored, step = torch.rand(len(x)) < 0.5, 0
+    mirrored, step, begin = torch.rand(len(x)) < 0.5, 0, time.time()
     for epoch in range(epochs):
         net.first.bias.requires_grad_(epoch < 3)
-        start, last = time.time(), 0
+        start, last = time.time(), torch.zeros(())
         for images, labels in batches(x, y, epoch, mirrored):
-            with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+            with torch.autocast(DEVICE, torch.bfloat16, enabled=bf16):
                 logits = net(images)
             loss = F.cross_entropy(logits.float(), labels, label_smoothing=0.2)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
             schedule.step()
-            step, last = step + 1, loss.item()
+            step, last = step + 1, loss.detach()
             if step % 5 == 0:
                 held = 0.95**5 * (step / n_steps)**3
                 for name, v in net.state_dict().items():
                     if name in slow:
                         slow[name].lerp_(v, 1 - held)
                         v.copy_(slow[name])
-        print(f"seed {seed} epoch {epoch + 1}/{epochs} last loss {last:.4f} {time.time() - start:.0f} s", flush=True)
-    return accuracy(net, test_x, test_y, lambda n, part: n(part)), accuracy(net, test_x, test_y, mean_of_views)
+        last = last.item()  # which waits for the device
+        if not quiet:
+            print(f"seed {seed} epoch {epoch + 1}/{epochs} last loss {last:.4f} {time.time() - start:.0f} s", flush=True)
+    seconds = time.time() - begin
+    return accuracy(net, test_x, test_y, lambda n, part: n(part)), accuracy(net, test_x, test_y, mean_of_views), seconds
 
 
 def rate():
@@ -156,7 +164,7 @@ def main():
     data = read(args.folder / "train"), read(args.folder / "test")
     results = []
     for seed in range(args.seeds):
-        plain, views = train(data, seed, args.epochs, args.bf16)
+        plain, views, _ = train(data, seed, args.epochs, args.bf16)
         results.append(views)
         print(f"seed {seed} accuracy {plain:.2f} %, with views {views:.2f} %", flush=True)
     mean = sum(results) / len(results)

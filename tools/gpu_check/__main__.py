@@ -8,7 +8,7 @@ usage: gpu_check [--device NAME] [--seconds N] [--only GROUP...] [--small] [--ou
 Groups, in this order: card, values, trainings, sanitizer, figures, kernels, peers. Each has a limit of its own, and what it has
 found is in rows.jsonl at once, so that no time-out takes anything along; log.txt has all that was printed. --device gpu (default)
 takes CUDA's GPU before OpenCL's, and never a processor; name `opencl` with --small to try all of this without one. --record
-writes docs/gpu/CARD.md, where the device is a GPU. The exit code is 1 where something is wrong; a goal that is missed is not.
+writes docs/gpu/<card>.md, where the device is a GPU. The exit code is 1 where something is wrong; a goal that is missed is not.
 """
 import argparse
 import json

@@ -179,7 +179,7 @@ def measure_photos(s, figure, limit):
     if not result:
         return s.row(figure.name, False, who="stoker", error=why)
     value = describe(result, figure.unit)
-    value["value"] = whole_rate(out, figure.batch) or value["value"]
+    value["value"] = whole_rate(out, inputs.SMALL_BATCH if s.small else figure.batch) or value["value"]
     share = value["value"] / min(alone, rate) if alone and rate else None
     s.run(s.stoker("report", out, "--out", s.work / "photos.html"))
     return s.row(figure.name, True, who="stoker", **value, cores_images_per_s=rate, of_step_or_cores=share, goal=None if s.small else 0.95,

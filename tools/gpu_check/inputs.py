@@ -5,7 +5,7 @@ import tarfile
 
 import recipes
 
-N_CLASSES = 10
+N_CLASSES, SMALL_BATCH = 10, 4
 
 
 def digits(s):
@@ -74,6 +74,6 @@ def photos(s):
     sets = [f"data.train.source={{images: {tree}}}", "precision=bf16", "optimizer={sgd: {lr: 0.01, momentum: 0.9}}", "epochs=1",
             "checkpoint={end: false}"]
     if s.small:
-        return [*sets, "batch=4", "model={cnn: {classes: 10, widths: [8, 16]}}", "data.train.repeat=1",
+        return [*sets, f"batch={SMALL_BATCH}", "model={cnn: {classes: 10, widths: [8, 16]}}", "data.train.repeat=1",
                 "data.train.stages=[{decode: {channels: 3}}, {random_resized_crop: 32}, random_flip, {normalize: imagenet}]"], None
     return [*sets, "batch=256", f"model={{resnet50: {{classes: {N_CLASSES}}}}}", "data.train.repeat=2000"], None

@@ -94,10 +94,12 @@ def session_parts():
     check(wrong == ["memcheck: softmax"] and len(s.rows) == 2 * len(correct.WATCHED), f"the sanitizer's rows: {s.rows}")
     rows = [{"group": "card", "what": "device", "ok": True, "gpu": True, "chip": "NVIDIA H100 80GB HBM3", "name": "cuda:0", "detail": ""},
             {"group": "figures", "what": "gpt2", "who": "stoker", "ok": True, "value": 5e5, "goal": 6e5, "met": False}]
-    text = table.write(rows)
+    smi = {"group": "card", "what": "nvidia-smi", "ok": True, "name": "NVIDIA H100", "driver_version": "580", "power_limit": "700 W", "clocks_max_sm": "1980 MHz"}
+    text = table.write([*rows, smi])
     check("missed: gpt2" in text, text)
     with contextlib.redirect_stderr(io.StringIO()):
-        table.record(rows, text, WORK / "docs")
+        table.record([*rows, smi], text, WORK / "docs")
+        table.record(rows, text, WORK / "none")  # a GPU that is played
         table.record([{**rows[0], "gpu": False}], text, WORK / "none")
     check(sorted(p.name for p in (WORK / "docs").iterdir()) == ["h100-check.jsonl", "h100.md"] and not (WORK / "none").exists(), "what is recorded")
 

@@ -37,7 +37,9 @@ def card(rows):
     peers = next(iter(pick(rows, "card", what="PyTorch", ok=True)), None)
     words.append(f"PyTorch {peers['torch']}" if peers else "no PyTorch")
     words.append(f"{machine.get('cores', '?')} cores, commit {machine.get('commit', 'unknown')}")
-    return "; ".join(w for w in words if w), bool(device.get("gpu"))
+    # A played GPU says that it is one; nvidia-smi knows better.
+    is_gpu = bool(device.get("gpu")) and (bool(smi) or not device["name"].startswith("cuda"))
+    return "; ".join(w for w in words if w), is_gpu
 
 
 def write_correctness(rows):

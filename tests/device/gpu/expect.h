@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,20 @@ static inline stk_device *open_device(void)
     stk_device *device;
     expect_ok(stk_device_open(DEVICE, NULL, &device));
     return device;
+}
+
+/* The played GPU's libraries, all of them, where STOKER_CUDA names no other driver. */
+static inline void take_played_gpu(void)
+{
+    static const char played[] = STK_BINARY_DIR "/tests/play/";
+    static const char *const library[][2] = {
+        {"STOKER_CUDA", "libcuda.so.1"}, {"STOKER_NVRTC", "libnvrtc.so.13"}, {"STOKER_CUBLASLT", "libcublasLt.so.13"}};
+    if (getenv("STOKER_CUDA")) return;
+    for (size_t i = 0; i < sizeof(library) / sizeof(library[0]); i++) {
+        char path[4096];
+        snprintf(path, sizeof(path), "%s%s", played, library[i][1]);
+        setenv(library[i][0], path, 1);
+    }
 }
 
 /* A cache of one's own, and back. */

@@ -13,8 +13,6 @@
 
 #include <pthread.h>
 
-#define PLAYED STK_BINARY_DIR "/tests/play/"
-
 /* --- what a process finds --- */
 
 /* What this program says when it opens that device, with the settings "A=1 B=2" in its environment. */
@@ -362,9 +360,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_kernel_that_hangs_is_given_up),
     };
     stk_device *device;
-    setenv("STOKER_CUDA", PLAYED "libcuda.so.1", 0);
-    setenv("STOKER_NVRTC", PLAYED "libnvrtc.so.13", 0);
-    setenv("STOKER_CUBLASLT", PLAYED "libcublasLt.so.13", 0);
+    take_played_gpu();
     if (argc == 3 && !strcmp(argv[1], "--open")) return open_and_say(argv[2]);
     if (stk_device_open(DEVICE, NULL, &device) != STK_OK) {
         printf("SKIP: %s\n", stk_error_text());

@@ -10,8 +10,6 @@
 #include "device/gpu/cuda/cuda.h"
 #include "device/gpu/endless.h"
 
-#define PLAYED STK_BINARY_DIR "/tests/play/"
-
 enum { N_KERNELS = 300, N_ROUNDS = 7, N_LAUNCHES = 20 };
 
 static int n_graphs, n_kernels;
@@ -99,8 +97,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_launch_costs_the_host_little)};
     stk_device *device;
-    setenv("STOKER_CUDA", PLAYED "libcuda.so.1", 0);
-    setenv("STOKER_NVRTC", PLAYED "libnvrtc.so.13", 0);
+    take_played_gpu();
+    setenv("STOKER_CUBLASLT", "0", 1);
     if (stk_device_open(DEVICE, NULL, &device) != STK_OK) {
         printf("SKIP: %s\n", stk_error_text());
         return 77;

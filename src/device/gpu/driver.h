@@ -57,9 +57,33 @@ typedef struct gpu_library_product {
 /* Its arguments. */
 enum { GPU_PRODUCT_A, GPU_PRODUCT_B, GPU_PRODUCT_C, GPU_PRODUCT_BIAS, GPU_PRODUCT_ONTO, GPU_PRODUCT_SCRATCH };
 
+/* A convolution, or one of its two gradients, as a vendor's library makes it: x [N, sides, C], weight
+ * [O, taps, C / groups], y [N, sides, O]. A bias and ReLU are of the sums, before they are rounded. */
+typedef enum gpu_convolution_pass {
+    GPU_CONVOLUTION_FORWARD,
+    GPU_CONVOLUTION_GRAD_DATA,
+    GPU_CONVOLUTION_GRAD_WEIGHT,
+} gpu_convolution_pass;
+
+typedef struct gpu_library_convolution {
+    int64_t n_images, x_channels, y_channels, groups;
+    int64_t x_side[3], y_side[3], taps[3]; /* the first n_sides of them */
+    int64_t stride[3], dilation[3], pad_low[3], pad_high[3];
+    int32_t pass, n_sides;
+    int32_t dtype, dtype_out; /* of what is read; of what is written */
+    int32_t has_bias, relu;   /* not of the weight's gradient; bias: f32, one for each channel */
+    /* The driver's choice: */
+    const void *plan; /* the context's */
+    size_t scratch_bytes;
+} gpu_library_convolution;
+
+/* Its arguments: the op's inputs, what it writes. */
+enum { GPU_CONVOLUTION_IN_0, GPU_CONVOLUTION_IN_1, GPU_CONVOLUTION_OUT, GPU_CONVOLUTION_BIAS, GPU_CONVOLUTION_SCRATCH };
+
 /* One launch with all that it needs. group[i] divides nothing: there are n_groups[i] whole groups. */
 typedef struct gpu_bound_launch {
-    const gpu_library_product *product; /* NULL: a kernel; else there is no module and no group */
+    const gpu_library_product *product;         /* NULL: a kernel; else there is no module and no group */
+    const gpu_library_convolution *convolution; /* the same */
     gpu_module *module;
     const char *kernel;
     uint32_t n_groups[3], group[3];
@@ -111,7 +135,8 @@ typedef struct gpu_driver {
     /* Optional: chooses how a library makes the product, the same way each time. STK_UNSUPPORTED, without a text: it
      * does not, and kernels of our own do. */
     stk_status (*plan_product)(gpu_context *context, gpu_library_product *product);
-    const char *library; /* its name, as of an implementation */
+    stk_status (*plan_convolution)(gpu_context *context, gpu_library_convolution *convolution); /* the same */
+    const char *library, *convolution_library; /* their names, as of an implementation */
 
     stk_status (*open_queue)(stk_device *device, gpu_context *context, stk_queue **out);
     void (*close_queue)(stk_queue *queue); /* waits */

@@ -90,8 +90,9 @@ typedef struct gpu_launch_argument {
 } gpu_launch_argument;
 
 typedef struct gpu_launch {
-    gpu_unit *unit; /* NULL: a product of the driver's library */
+    gpu_unit *unit; /* NULL: a product of the driver's library, or a convolution */
     gpu_library_product product;
+    gpu_library_convolution convolution; /* where it has a plan */
     char kernel[40];
     uint32_t n_groups[3], group[3];
     gpu_launch_argument argument[GPU_MOST_ARGUMENTS];
@@ -129,6 +130,7 @@ void gpu_add(gpu_maker *m, const char *file, const char *kernel, const char *set
 void gpu_add_unit(gpu_maker *m, gpu_unit *unit, const char *kernel);
 /* A product that the driver has planned; its arguments follow as driver.h has them. */
 void gpu_add_product(gpu_maker *m, const gpu_library_product *product);
+void gpu_add_convolution(gpu_maker *m, const gpu_library_convolution *convolution);
 /* Its groups, and the work-items in one: the kernel's own GROUP. Beyond 2^31 - 1 groups along x, or 65,535 along y or
  * z, the call is refused. */
 void gpu_groups(gpu_maker *m, int64_t x, int64_t y, int64_t z);

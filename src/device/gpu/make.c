@@ -70,6 +70,12 @@ void gpu_add_product(gpu_maker *m, const gpu_library_product *product)
     if (l) l->product = *product;
 }
 
+void gpu_add_convolution(gpu_maker *m, const gpu_library_convolution *convolution)
+{
+    gpu_launch *l = add_launch(m, "convolution");
+    if (l) l->convolution = *convolution;
+}
+
 void gpu_add(gpu_maker *m, const char *file, const char *kernel, const char *settings, ...)
 {
     char text[2048];

@@ -136,7 +136,9 @@ static void bind_entry(const gpu_device *device, const stk_entry *entry, bound_l
             gpu_kernel_name(from->unit, from->kernel, name);
         else
             snprintf(name, GPU_NAME_BYTES, "%s", from->kernel);
-        *to = (gpu_bound_launch){.product = from->unit ? NULL : &from->product,
+        const bool convolves = from->convolution.plan != NULL;
+        *to = (gpu_bound_launch){.product = from->unit || convolves ? NULL : &from->product,
+                                 .convolution = convolves ? &from->convolution : NULL,
                                  .module = from->unit ? from->unit->module : NULL,
                                  .kernel = name,
                                  .argument = &list->argument[list->n_arguments],

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "device/gpu/cuda/convolution.h"
 #include "device/gpu/cuda/product.h"
 
 /* No graph is made of so few, as of an op that is timed alone: making one costs more than it saves. */
@@ -46,6 +47,13 @@ static stk_status open_product(gpu_context *context, const gpu_bound_launch *fro
     else
         free(product);
     return status;
+}
+
+static stk_status find_convolution(const gpu_bound_launch *from, cuda_launch *to)
+{
+    snprintf(to->name, sizeof(to->name), "%s", from->kernel);
+    to->convolution = from->convolution->plan;
+    return STK_OK;
 }
 
 /* Looked at before anything is captured: a driver that loads kernels when they are first wanted does it here. */
@@ -101,8 +109,10 @@ static stk_status keep_launches(cuda_capture *capture, const gpu_bound_launch *l
     void **argument = capture->argument;
     char *value = capture->values;
     for (int i = 0; i < n; i++) {
-        STK_RETURN_IF_ERROR(launches[i].product ? open_product(capture->context, &launches[i], &capture->launch[i])
-                                                : find_function(&launches[i], &capture->launch[i]));
+        cuda_launch *to = &capture->launch[i];
+        STK_RETURN_IF_ERROR(launches[i].convolution ? find_convolution(&launches[i], to)
+                            : launches[i].product   ? open_product(capture->context, &launches[i], to)
+                                                    : find_function(&launches[i], to));
         keep_arguments(&launches[i], &capture->launch[i], &argument, &value);
         capture->n_launches++;
     }
@@ -125,9 +135,21 @@ static stk_status launch_product(const cuda_launch *l, cu_stream stream)
     return cuda_run_product(l->product, &at, stream);
 }
 
+static stk_status launch_convolution(const gpu_context *context, const cuda_launch *l, cu_stream stream)
+{
+    const cuda_dnn dnn = {.handle = context->convolution_library};
+    const cuda_convolution_memory at = {
+        .in = {address_of(l, GPU_CONVOLUTION_IN_0), address_of(l, GPU_CONVOLUTION_IN_1)},
+        .out = address_of(l, GPU_CONVOLUTION_OUT),
+        .bias = address_of(l, GPU_CONVOLUTION_BIAS),
+        .scratch = address_of(l, GPU_CONVOLUTION_SCRATCH)};
+    return cuda_run_convolution(&dnn, &l->convolution->what, &l->convolution->plan, &at, stream);
+}
+
 static stk_status launch_one(const gpu_context *context, const cuda_launch *l, cu_stream stream)
 {
     if (l->product) return launch_product(l, stream);
+    if (l->convolution) return launch_convolution(context, l, stream);
     int code = cu.cuLaunchKernel(l->function, l->n_groups[0], l->n_groups[1], l->n_groups[2], l->group[0], l->group[1],
                                  l->group[2], 0, stream, l->argument, NULL);
     return cuda_check_work(context, code, "cuLaunchKernel");
@@ -139,7 +161,7 @@ static stk_status launch_one(const gpu_context *context, const cuda_launch *l, c
 static int capture_mode(const cuda_capture *capture)
 {
     for (int i = 0; i < capture->n_launches; i++)
-        if (capture->launch[i].product) return CU_CAPTURE_RELAXED;
+        if (capture->launch[i].product || capture->launch[i].convolution) return CU_CAPTURE_RELAXED;
     return CU_CAPTURE_THREAD_LOCAL;
 }
 

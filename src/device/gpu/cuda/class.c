@@ -1,4 +1,5 @@
 /* The tables: of the driver, and of the device 'cuda'. */
+#include "device/gpu/cuda/convolution.h"
 #include "device/gpu/cuda/product.h"
 
 const gpu_driver cuda_driver = {
@@ -19,6 +20,8 @@ const gpu_driver cuda_driver = {
     .unload = cuda_unload,
     .library = "cublaslt",
     .plan_product = cuda_plan_product,
+    .convolution_library = "cudnn",
+    .plan_convolution = cuda_plan_convolution,
     .open_queue = cuda_open_queue,
     .close_queue = cuda_close_queue,
     .copy = cuda_copy,

@@ -9,6 +9,7 @@
  *   queue.c       streams and events, copies
  *   capture.c     a program as a CUDA graph
  *   product.h     products of matrices by cuBLASLt: product.c, choice.c
+ *   convolution.h convolutions by cuDNN: convolution*.c
  *   class.c       the tables of the driver and of the device
  *
  * A context may be used on any thread, one at a time: each call makes it the thread's own first (cuda_enter).
@@ -43,7 +44,8 @@ typedef struct cuda_library_kind {
     const char *what;     /* for people */
     const char *variable; /* names its path; nothing else is then tried */
     const char *soname;   /* "libnvrtc.so.%d", of the major version */
-    const char *package;  /* of pip, for CUDA 13 and newer; before that with "-cu12" behind it */
+    const char *package;  /* of pip, for CUDA 13 and newer */
+    const char *package_12;
     const char *version;  /* a symbol by whose address its path is known */
     const char *files[4]; /* of the package: names begin so; NULL at the end */
 } cuda_library_kind;
@@ -57,8 +59,10 @@ typedef struct cuda_pin { /* pinned memory of the host */
 struct gpu_context {
     const cuda_chip *chip;
     cu_context context;
-    cu_stream stream;                       /* for what is waited for at once, and for captures */
-    struct cublaslt_handle_state *products; /* NULL: not wanted yet, or there is no cuBLASLt */
+    cu_stream stream;                               /* for what is waited for at once, and for captures */
+    struct cublaslt_handle_state *products;         /* NULL: not wanted yet, or there is no cuBLASLt */
+    struct cudnn_handle_state *convolution_library; /* the same of cuDNN */
+    struct cuda_convolution *convolutions;          /* that were met */
     cuda_pin *pin;
     int n_pins;
     bool has_graphs;
@@ -75,7 +79,8 @@ struct gpu_module {
 
 typedef struct cuda_launch {
     cu_function function;
-    struct cuda_product *product; /* instead of a function */
+    struct cuda_product *product;               /* instead of a function */
+    const struct cuda_convolution *convolution; /* the same; the context's */
     char name[GPU_NAME_BYTES];
     uint32_t n_groups[3], group[3];
     void **argument; /* each points to its value */

@@ -17,6 +17,7 @@ const cuda_library_kind cuda_nvrtc = {.name = "NVRTC",
                                       .variable = "STOKER_NVRTC",
                                       .soname = "libnvrtc.so.%d",
                                       .package = "nvidia-cuda-nvrtc",
+                                      .package_12 = "nvidia-cuda-nvrtc-cu12",
                                       .version = "nvrtcVersion",
                                       .files = {"libnvrtc.so.", "libnvrtc-builtins.so."}};
 
@@ -25,6 +26,7 @@ const cuda_library_kind cuda_cublaslt = {.name = "cuBLASLt",
                                          .variable = "STOKER_CUBLASLT",
                                          .soname = "libcublasLt.so.%d",
                                          .package = "nvidia-cublas",
+                                         .package_12 = "nvidia-cublas-cu12",
                                          .version = "cublasLtGetVersion",
                                          .files = {"libcublasLt.so."}};
 

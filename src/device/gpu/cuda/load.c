@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/thread.h"
+#include "device/gpu/cuda/convolution.h"
 #include "device/gpu/cuda/product.h"
 
 cu_symbols cu;
@@ -229,18 +230,24 @@ void cuda_describe(const gpu_context *context, stk_text *out)
     const cuda_chip *chip = context->chip;
     stk_text_add(out, "compute capability %d.%d, %s%s%s, compiler %s", chip->major, chip->minor, chip->uuid,
                  *chip->bus ? ", bus " : "", chip->bus, compiler.path);
-    cuda_library products;
+    cuda_library products, convolutions;
     size_t version;
     if (cuda_load_products(&products, &version) == STK_OK)
         stk_text_add(out, ", cuBLASLt %zu.%zu (%s)", version / 10000, version / 100 % 100, products.path);
     else
         stk_text_add(out, ", own products: %.*s", (int)strcspn(stk_error_text(), ";,"), stk_error_text());
+    if (cuda_load_convolutions(&convolutions, &version) == STK_OK)
+        stk_text_add(out, ", cuDNN %zu.%zu.%zu (%s)", version / 10000, version / 100 % 100, version % 100,
+                     convolutions.path);
+    else
+        stk_text_add(out, ", own convolutions: %.*s", (int)strcspn(stk_error_text(), ";,"), stk_error_text());
 }
 
 void cuda_close(gpu_context *context)
 {
     if (!context) return;
     if (context->context && !context->hangs && cuda_enter(context) == STK_OK) {
+        cuda_close_convolutions(context);
         if (context->products) cublaslt.cublasLtDestroy(context->products);
         if (context->stream) cu.cuStreamDestroy(context->stream);
         for (int i = 0; i < context->n_pins; i++)

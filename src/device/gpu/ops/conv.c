@@ -1,4 +1,5 @@
-/* Convolutions and their two gradients, of images and volumes: kernels/conv.dev, depthwise.dev. */
+/* Convolutions and their two gradients, of images and volumes: by the driver's library where it has one that makes them
+ * as we do, else kernels/conv.dev, depthwise.dev. */
 #include <stdio.h>
 
 #include "base/error.h"
@@ -12,8 +13,6 @@ typedef struct volumes {
     int32_t pad[3], dilation[3];
     int32_t n_images, n_taps, all_x_channels, all_y_channels;
 } volumes;
-
-typedef enum conv_pass { FORWARD, GRAD_DATA, GRAD_WEIGHT } conv_pass;
 
 static volumes describe(const stk_window *window, stk_shape x, stk_shape weight, stk_shape y)
 {
@@ -45,12 +44,12 @@ static void add_depthwise(gpu_maker *m, const char *kernel)
     gpu_in(m, 1);
 }
 
-static void make_depthwise(gpu_maker *m, conv_pass pass, const volumes *v, int64_t y_pixels)
+static void make_depthwise(gpu_maker *m, gpu_convolution_pass pass, const volumes *v, int64_t y_pixels)
 {
     int64_t n = stk_shape_count(m->call->out[0].shape), n_each;
     bool has_bias = m->call->n_in == 3;
-    if (pass != GRAD_WEIGHT) {
-        add_depthwise(m, pass == FORWARD ? "depthwise" : "depthwise_grad_data");
+    if (pass != GPU_CONVOLUTION_GRAD_WEIGHT) {
+        add_depthwise(m, pass == GPU_CONVOLUTION_FORWARD ? "depthwise" : "depthwise_grad_data");
         gpu_in(m, has_bias ? 2 : 0);
         gpu_out(m, 0);
         gpu_index(m, n);
@@ -73,6 +72,64 @@ static void make_depthwise(gpu_maker *m, conv_pass pass, const volumes *v, int64
     gpu_join_parts(m, STK_REDUCE_SUM, part, n_parts, n, y_pixels, 0);
 }
 
+/* --- by the driver's library --- */
+
+static gpu_library_convolution ask(const gpu_maker *m, gpu_convolution_pass pass, stk_shape x, stk_shape weight,
+                                   stk_shape y)
+{
+    const stk_window *window = &m->call->attrs->window;
+    gpu_library_convolution out = {.n_images = x.dim[0],
+                                   .x_channels = x.dim[x.rank - 1],
+                                   .y_channels = y.dim[y.rank - 1],
+                                   .groups = window->groups,
+                                   .pass = pass,
+                                   .n_sides = x.rank - 2,
+                                   .dtype = (int32_t)m->call->in[0].dtype,
+                                   .dtype_out = (int32_t)m->call->out[0].dtype,
+                                   .has_bias = m->call->n_in == 3,
+                                   .relu = m->call->attrs->activation == STK_ACTIVATION_RELU};
+    for (int i = 0; i < out.n_sides; i++) {
+        out.x_side[i] = x.dim[1 + i];
+        out.y_side[i] = y.dim[1 + i];
+        out.taps[i] = weight.dim[1 + i];
+        out.stride[i] = window->stride[i];
+        out.dilation[i] = window->dilation[i];
+        out.pad_low[i] = window->pad_low[i];
+        out.pad_high[i] = window->pad_high[i];
+    }
+    return out;
+}
+
+/* Sizes beyond 2^31 are what libraries of this kind seldom meet. */
+static bool is_for_library(stk_shape shape)
+{
+    const int64_t n = stk_shape_count(shape);
+    return n > 0 && n <= INT32_MAX;
+}
+
+/* False: by kernels of our own. */
+static bool add_library(gpu_maker *m, gpu_convolution_pass pass, stk_shape x, stk_shape weight, stk_shape y)
+{
+    const gpu_driver *driver = m->device->driver;
+    if (!driver->plan_convolution || !is_for_library(x) || !is_for_library(weight) || !is_for_library(y)) return false;
+    gpu_library_convolution convolution = ask(m, pass, x, weight, y);
+    stk_status status = driver->plan_convolution(m->device->context, &convolution);
+    if (status != STK_UNSUPPORTED) gpu_fail(m, status);
+    if (status != STK_OK) return false;
+    size_t scratch = convolution.scratch_bytes ? gpu_take(m, convolution.scratch_bytes) : 0;
+    gpu_add_convolution(m, &convolution);
+    gpu_in(m, 0);
+    gpu_in(m, 1);
+    gpu_out(m, 0);
+    gpu_in(m, convolution.has_bias ? 2 : 0);
+    if (convolution.scratch_bytes)
+        gpu_scratch(m, scratch);
+    else
+        gpu_in(m, 0);
+    m->impl = driver->convolution_library;
+    return true;
+}
+
 /* --- products --- */
 
 /* A pixel of y is a product of the same pixel of x: what is convolved lies as matrices do. */
@@ -84,12 +141,43 @@ static bool is_plain(const volumes *v, const stk_window *window)
     return plain;
 }
 
-static void make(gpu_maker *m, conv_pass pass, stk_shape x, stk_shape weight, stk_shape y)
+static void set_sizes(gpu_product_call *call, gpu_convolution_pass pass, const volumes *v, int64_t x_pixels,
+                      int64_t y_pixels)
+{
+    const int64_t c = v->x_channels.d, o = v->y_channels.d;
+    if (pass == GPU_CONVOLUTION_FORWARD) {
+        call->m = y_pixels;
+        call->n = call->c_batch = call->bias_batch = o;
+        call->k = v->n_taps * c;
+        call->ldc = v->all_y_channels;
+        call->a_along_k = call->b_along_k = true;
+        call->a_run = call->b_run = c;
+    } else if (pass == GPU_CONVOLUTION_GRAD_DATA) {
+        call->m = x_pixels;
+        call->n = call->c_batch = call->bias_batch = c;
+        call->k = v->n_taps * o;
+        call->ldc = v->all_x_channels;
+        call->a_along_k = true;
+        call->a_run = o;
+        call->b_run = c;
+    } else {
+        call->m = o;
+        call->n = call->ldc = v->n_taps * c;
+        call->k = y_pixels;
+        call->c_batch = o * v->n_taps * c;
+        call->a_run = o;
+        call->b_run = c;
+    }
+}
+
+/* As a product of matrices by a library, as a convolution by one, by our own kernels: the first that can. */
+static void make(gpu_maker *m, gpu_convolution_pass pass, stk_shape x, stk_shape weight, stk_shape y)
 {
     const stk_attrs *attrs = m->call->attrs;
     volumes v = describe(&attrs->window, x, weight, y);
     int64_t x_pixels = stk_shape_product(x, 0, x.rank - 1), y_pixels = stk_shape_product(y, 0, y.rank - 1);
     int64_t c = v.x_channels.d, o = v.y_channels.d;
+    char settings[64];
     if (x_pixels > INT32_MAX - 1024 || y_pixels > INT32_MAX - 1024) {
         gpu_fail(m, stk_fail(STK_UNSUPPORTED, "'%s' of more than 2^31 pixels", stk_op_name(m->call->op)));
         return;
@@ -98,61 +186,39 @@ static void make(gpu_maker *m, conv_pass pass, stk_shape x, stk_shape weight, st
         make_depthwise(m, pass, &v, y_pixels);
         return;
     }
-    char settings[64];
     snprintf(settings, sizeof(settings), "#define PASS %d\n#define FIRST_AXIS %d\n", (int)pass, x.rank == 4);
     gpu_product_call call = {.file = "conv.dev",
                              .settings = settings,
                              .n_batch = attrs->window.groups,
                              .relu = attrs->activation == STK_ACTIVATION_RELU,
-                             .i_a = pass == GRAD_WEIGHT,
-                             .i_b = pass != GRAD_WEIGHT,
+                             .i_a = pass == GPU_CONVOLUTION_GRAD_WEIGHT,
+                             .i_b = pass != GPU_CONVOLUTION_GRAD_WEIGHT,
                              .operands = &v,
                              .operands_bytes = sizeof(v)};
-    if (pass == FORWARD) {
-        call.m = y_pixels;
-        call.n = call.c_batch = call.bias_batch = o;
-        call.k = v.n_taps * c;
-        call.ldc = v.all_y_channels;
-        call.a_along_k = call.b_along_k = true;
-        call.a_run = call.b_run = c;
-    } else if (pass == GRAD_DATA) {
-        call.m = x_pixels;
-        call.n = call.c_batch = call.bias_batch = c;
-        call.k = v.n_taps * o;
-        call.ldc = v.all_x_channels;
-        call.a_along_k = true;
-        call.a_run = o;
-        call.b_run = c;
-    } else {
-        call.m = o;
-        call.n = call.ldc = v.n_taps * c;
-        call.k = y_pixels;
-        call.c_batch = o * v.n_taps * c;
-        call.a_run = o;
-        call.b_run = c;
-    }
+    set_sizes(&call, pass, &v, x_pixels, y_pixels);
     gpu_matrices matrices = {.m = (int32_t)call.m,
                              .n = (int32_t)call.n,
                              .k = (int32_t)call.k,
-                             .lda = (int32_t)(pass == FORWARD ? c : o),
+                             .lda = (int32_t)(pass == GPU_CONVOLUTION_FORWARD ? c : o),
                              .ldb = (int32_t)c};
     if (is_plain(&v, &attrs->window)) call.matrices = &matrices;
+    if (gpu_multiply_by_library(m, &call) || add_library(m, pass, x, weight, y)) return;
     gpu_multiply(m, &call);
 }
 
 static void make_forward(gpu_maker *m)
 {
-    make(m, FORWARD, m->call->in[0].shape, m->call->in[1].shape, m->call->out[0].shape);
+    make(m, GPU_CONVOLUTION_FORWARD, m->call->in[0].shape, m->call->in[1].shape, m->call->out[0].shape);
 }
 
 static void make_grad_data(gpu_maker *m)
 {
-    make(m, GRAD_DATA, m->call->out[0].shape, m->call->in[1].shape, m->call->in[0].shape);
+    make(m, GPU_CONVOLUTION_GRAD_DATA, m->call->out[0].shape, m->call->in[1].shape, m->call->in[0].shape);
 }
 
 static void make_grad_weight(gpu_maker *m)
 {
-    make(m, GRAD_WEIGHT, m->call->in[0].shape, m->call->out[0].shape, m->call->in[1].shape);
+    make(m, GPU_CONVOLUTION_GRAD_WEIGHT, m->call->in[0].shape, m->call->out[0].shape, m->call->in[1].shape);
 }
 
 void gpu_make_conv2d(gpu_maker *m)

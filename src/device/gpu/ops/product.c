@@ -274,9 +274,17 @@ static void add_library(gpu_maker *m, const gpu_product_places *places, const gp
     m->impl = m->device->driver->library;
 }
 
-void gpu_multiply(gpu_maker *m, const gpu_product_call *call)
+bool gpu_multiply_by_library(gpu_maker *m, const gpu_product_call *call)
 {
     gpu_library_product library;
+    gpu_product_places places = places_of(m, call);
+    if (!plan_library(m, call, &places, !call->places && m->call->n_in == 3, &library)) return false;
+    add_library(m, &places, &library);
+    return true;
+}
+
+void gpu_multiply(gpu_maker *m, const gpu_product_call *call)
+{
     gpu_product_places places = places_of(m, call);
     tiling t = choose_tiling(&m->device->chip, call, places.a.dtype);
     int64_t n_parts = t.n_parts;
@@ -287,10 +295,7 @@ void gpu_multiply(gpu_maker *m, const gpu_product_call *call)
                              stk_op_name(m->call->op)));
         return;
     }
-    if (plan_library(m, call, &places, has_bias, &library)) {
-        add_library(m, &places, &library);
-        return;
-    }
+    if (gpu_multiply_by_library(m, call)) return;
     gpu_product p = {.c_batch = call->c_batch,
                      .part_stride = count,
                      .m = (int32_t)call->m,

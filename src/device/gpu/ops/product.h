@@ -57,6 +57,8 @@ typedef struct gpu_product_call {
 
 /* With input 2 as a bias where there are three, into output 0. */
 void gpu_multiply(gpu_maker *m, const gpu_product_call *call);
+/* The same, where the driver's library makes it. False: it does not, and nothing is added. */
+bool gpu_multiply_by_library(gpu_maker *m, const gpu_product_call *call);
 /* C = A B of matrices that lie in rows, A [M,K] or, transposed, [K,M], B [K,N] or [N,K]. */
 void gpu_multiply_matrices(gpu_maker *m, const gpu_matrices *matrices, int64_t ldc, bool transpose_a, bool transpose_b,
                            const gpu_product_places *places);

@@ -1,0 +1,194 @@
+/* Which of cuDNN's plans a convolution takes. The library proposes some; the fastest on this chip is measured once, and
+ * kept on disk, as the library writes it, by shape, version and chip: a run that goes on, and each run after it, takes
+ * the same. Where nothing can be kept, it is the library's first. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "device/gpu/cuda/convolution.h"
+#include "device/gpu/kept.h"
+
+enum { MOST_PLANS = 4, N_TIMED = 3 };
+
+/* --- what was chosen before --- */
+
+static bool name_choice(const gpu_context *context, const gpu_library_convolution *what, char *out, size_t n)
+{
+    cuda_library library;
+    size_t version;
+    if (cuda_load_convolutions(&library, &version) != STK_OK) return false;
+    uint64_t key = stk_hash64(what, sizeof(*what), version);
+    key = stk_hash64(context->chip->name, strlen(context->chip->name), key);
+    return (size_t)snprintf(out, n, "convolution-%016llx", (unsigned long long)key) < n;
+}
+
+/* A file: what was asked, and the plan. */
+static bool read_choice(const cuda_dnn *dnn, const char *name, const gpu_library_convolution *asked, cuda_dnn_plan *out)
+{
+    void *bytes;
+    size_t n;
+    if (!gpu_kept_read(name, &bytes, &n)) return false;
+    bool fits = n > sizeof(*asked) && !memcmp(bytes, asked, sizeof(*asked)) &&
+                cuda_dnn_read_plan(dnn, (const char *)bytes + sizeof(*asked), n - sizeof(*asked), out);
+    free(bytes);
+    return fits;
+}
+
+static bool write_choice(const char *name, const gpu_library_convolution *asked, const cuda_dnn_plan *plan)
+{
+    size_t n = 0;
+    char *text = cuda_dnn_write_plan(plan, &n), *all = text ? malloc(sizeof(*asked) + n) : NULL;
+    if (all) {
+        memcpy(all, asked, sizeof(*asked));
+        memcpy(all + sizeof(*asked), text, n);
+    }
+    const bool kept = all && gpu_kept_write(name, all, sizeof(*asked) + n);
+    free(all);
+    free(text);
+    return kept;
+}
+
+/* --- measuring --- */
+
+static size_t count_bytes(int n_sides, int64_t outer, int64_t channels, const int64_t *sides, int32_t dtype)
+{
+    int64_t n = outer * channels;
+    for (int i = 0; i < n_sides; i++)
+        n *= sides[i];
+    return (size_t)n * stk_dtype_bytes((stk_dtype)dtype);
+}
+
+static stk_status take_memory(gpu_context *context, const gpu_library_convolution *w, size_t scratch,
+                              cuda_convolution_memory *at)
+{
+    const bool forward = w->pass == GPU_CONVOLUTION_FORWARD, weight = w->pass == GPU_CONVOLUTION_GRAD_WEIGHT;
+    const int64_t group = w->x_channels / w->groups;
+    const int32_t in = w->dtype, out = w->dtype_out;
+    const size_t x = count_bytes(w->n_sides, w->n_images, w->x_channels, w->x_side, !forward && !weight ? out : in);
+    const size_t y = count_bytes(w->n_sides, w->n_images, w->y_channels, w->y_side, forward ? out : in);
+    const size_t taps = count_bytes(w->n_sides, w->y_channels, group, w->taps, weight ? out : in);
+    const size_t bias = (size_t)(forward ? w->y_channels : w->x_channels) * sizeof(float);
+    STK_RETURN_IF_ERROR(cuda_alloc(context, forward || weight ? x : y, &at->in[0]));
+    STK_RETURN_IF_ERROR(cuda_alloc(context, weight ? y : taps, &at->in[1]));
+    STK_RETURN_IF_ERROR(cuda_alloc(context, forward ? y : weight ? taps : x, &at->out));
+    if (w->has_bias) STK_RETURN_IF_ERROR(cuda_alloc(context, bias, &at->bias));
+    return scratch ? cuda_alloc(context, scratch + CUDA_DNN_WORKSPACE_GRAIN, &at->scratch) : STK_OK;
+}
+
+static void give_memory(gpu_context *context, const cuda_convolution_memory *at)
+{
+    void *const all[] = {at->in[0], at->in[1], at->out, at->bias, at->scratch};
+    for (int i = 0; i < 5; i++)
+        if (all[i]) cuda_free(context, all[i]);
+}
+
+/* Milliseconds of N_TIMED runs, after one that loads the kernel. */
+static stk_status time_plan(gpu_context *context, const cuda_dnn *dnn, const gpu_library_convolution *what,
+                            const cuda_dnn_plan *plan, const cuda_convolution_memory *at, cu_event begin, cu_event end,
+                            float *out)
+{
+    for (int i = 0; i <= N_TIMED; i++) {
+        if (i == 1) STK_RETURN_IF_ERROR(cuda_check(cu.cuEventRecord(begin, context->stream), "cuEventRecord"));
+        STK_RETURN_IF_ERROR(cuda_run_convolution(dnn, what, plan, at, context->stream));
+    }
+    STK_RETURN_IF_ERROR(cuda_check(cu.cuEventRecord(end, context->stream), "cuEventRecord"));
+    STK_RETURN_IF_ERROR(cuda_wait_event(context, end));
+    return cuda_check(cu.cuEventElapsedTime(out, begin, end), "cuEventElapsedTime");
+}
+
+/* The fastest; an earlier one where the gain is less than what such times vary by. */
+static stk_status measure(gpu_context *context, const cuda_dnn *dnn, const gpu_library_convolution *what,
+                          const cuda_dnn_plan *plans, int n, int *best)
+{
+    stk_status status = STK_OK;
+    cuda_convolution_memory at = {0};
+    cu_event begin = NULL, end = NULL;
+    size_t scratch = 0;
+    float least = 0, taken = 0;
+    for (int i = 0; i < n; i++)
+        if (plans[i].workspace_bytes > scratch) scratch = plans[i].workspace_bytes;
+    STK_TRY(take_memory(context, what, scratch, &at));
+    STK_TRY(cuda_check(cu.cuEventCreate(&begin, CU_EVENT_DEFAULT), "cuEventCreate"));
+    STK_TRY(cuda_check(cu.cuEventCreate(&end, CU_EVENT_DEFAULT), "cuEventCreate"));
+    for (int i = 0; i < n; i++) {
+        STK_TRY(time_plan(context, dnn, what, &plans[i], &at, begin, end, &taken));
+        if (i > 0 && !(taken < 0.97f * least)) continue;
+        least = taken;
+        *best = i;
+    }
+done:
+    if (begin && !context->hangs) cu.cuEventDestroy(begin);
+    if (end && !context->hangs) cu.cuEventDestroy(end);
+    give_memory(context, &at);
+    return status;
+}
+
+/* --- choosing --- */
+
+static bool is_known(const gpu_library_convolution *w)
+{
+    const bool is_half = w->dtype == STK_BF16 || w->dtype == STK_F16;
+    if (w->dtype != STK_F32 && !is_half) return false;
+    return w->dtype_out == STK_F32 || w->dtype_out == w->dtype;
+}
+
+static stk_status choose(gpu_context *context, const cuda_dnn *dnn, const gpu_library_convolution *what,
+                         const char *name, cuda_dnn_plan *out)
+{
+    cuda_dnn_plan plans[MOST_PLANS] = {{0}};
+    cuda_descriptors list = {0};
+    int n = 0, best = 0;
+    stk_status status = STK_OK;
+    cudnn_descriptor graph = cuda_dnn_describe(dnn, what, &list);
+    STK_TRY(cuda_dnn_check(list.code, "cuDNN's description of a convolution"));
+    n = cuda_dnn_propose(dnn, graph, what, MOST_PLANS, plans);
+    if (n == 0) STK_TRY(STK_UNSUPPORTED);
+    if (n > 1 && name) status = measure(context, dnn, what, plans, n, &best);
+    if (status == STK_NO_MEMORY) status = STK_OK; /* The first then. */
+    STK_TRY(status);
+    /* Another process may have been faster; and what is not kept would be another one the next time. */
+    if (name && read_choice(dnn, name, what, out)) goto done;
+    if (!name || !write_choice(name, what, &plans[best])) best = 0;
+    *out = plans[best];
+    plans[best] = (cuda_dnn_plan){0};
+done:
+    for (int i = 0; i < n; i++)
+        cuda_dnn_free_plan(&plans[i]);
+    cuda_dnn_free(&list);
+    return status;
+}
+
+static stk_status answer(const cuda_convolution *c, gpu_library_convolution *out)
+{
+    if (!c->plan.plan) return STK_UNSUPPORTED;
+    out->plan = c;
+    out->scratch_bytes = c->plan.workspace_bytes ? c->plan.workspace_bytes + CUDA_DNN_WORKSPACE_GRAIN : 0;
+    return STK_OK;
+}
+
+stk_status cuda_plan_convolution(gpu_context *context, gpu_library_convolution *what)
+{
+    cuda_dnn dnn;
+    char name[64];
+    if (!is_known(what)) return STK_UNSUPPORTED;
+    STK_RETURN_IF_ERROR(cuda_dnn_of(context, &dnn));
+    for (const cuda_convolution *c = context->convolutions; c; c = c->next)
+        if (!memcmp(&c->what, what, sizeof(*what))) return answer(c, what);
+    STK_RETURN_IF_ERROR(cuda_enter(context));
+    cuda_convolution *c = calloc(1, sizeof(*c));
+    if (!c) return stk_fail_memory(sizeof(*c));
+    c->what = *what;
+    const bool has_name = name_choice(context, what, name, sizeof(name));
+    stk_status status = STK_OK;
+    if (!has_name || !read_choice(&dnn, name, what, &c->plan))
+        status = choose(context, &dnn, what, has_name ? name : NULL, &c->plan);
+    if (status != STK_OK && status != STK_UNSUPPORTED) {
+        free(c);
+        return status;
+    }
+    c->next = context->convolutions;
+    context->convolutions = c;
+    return answer(c, what);
+}

@@ -16,7 +16,8 @@ from program import accepted, begin, check, end, losses, refused, run
 
 PLAY = os.path.abspath(sys.argv[3])
 TRAININGS = ("cifar-cnn", "gpt2", "bert")
-LIBRARIES = {"STOKER_CUDA": "libcuda.so.1", "STOKER_NVRTC": "libnvrtc.so.13", "STOKER_CUBLASLT": "libcublasLt.so.13"}
+LIBRARIES = {"STOKER_CUDA": "libcuda.so.1", "STOKER_NVRTC": "libnvrtc.so.13", "STOKER_CUBLASLT": "libcublasLt.so.13",
+             "STOKER_CUDNN": "libcudnn.so.9"}
 
 
 def played(**settings):
@@ -115,7 +116,8 @@ def says_what_is_wrong():
     fails(["free"], CHIP="memory=256MiB", OTHERS="255MiB")
     fails(["the limit is 65536 bytes"], "--memory", "64KiB")
     fails(["cuda:7", "from 0 on"], "--device", "cuda:7")
-    for library, words in (("STOKER_CUDA", "/no/such.so"), ("STOKER_NVRTC", "cannot load NVRTC"), ("STOKER_CUBLASLT", "/no/such.so")):
+    for library, words in (("STOKER_CUDA", "/no/such.so"), ("STOKER_NVRTC", "cannot load NVRTC"), ("STOKER_CUBLASLT", "/no/such.so"),
+                           ("STOKER_CUDNN", "cannot load cuDNN")):
         env = {**os.environ, library: "/no/such.so"}
         refused(["train", "small.yaml", "--device", "cuda", "--out", "no"], 1, words, lines=None, env=env)
     check(not os.path.exists("no"), "no run folder is left")

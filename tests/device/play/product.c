@@ -51,7 +51,7 @@ static uint16_t to_bf16(float x)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-static float load(uint64_t at, int64_t i, int type)
+float play_load(uint64_t at, int64_t i, int type)
 {
     const void *p = (const void *)(uintptr_t)at;
     if (type == TYPE_F32) return ((const float *)p)[i];
@@ -59,7 +59,7 @@ static float load(uint64_t at, int64_t i, int type)
     return type == TYPE_F16 ? from_f16(h) : float_of((uint32_t)h << 16);
 }
 
-static void store(uint64_t at, int64_t i, int type, float x)
+void play_store(uint64_t at, int64_t i, int type, float x)
 {
     void *p = (void *)(uintptr_t)at;
     if (type == TYPE_F32)
@@ -78,7 +78,7 @@ static float *unpack(const play_matrix *from, int64_t batch, int64_t n_rows, int
     if (!out) abort();
     for (int64_t j = 0; j < n_columns; j++)
         for (int64_t i = 0; i < n_rows; i++)
-            out[j * n_rows + i] = load(at, transpose ? i * from->ld + j : j * from->ld + i, type);
+            out[j * n_rows + i] = play_load(at, transpose ? i * from->ld + j : j * from->ld + i, type);
     return out;
 }
 
@@ -98,8 +98,8 @@ static void multiply_column(const play_product *p, const float *a, const float *
 static float end(const play_product *p, float sum, int64_t i, uint64_t c, int64_t at)
 {
     float x = p->alpha * sum;
-    if (p->beta != 0) x += p->beta * load(c, at, p->type_d);
-    if (p->has_bias) x += load(p->bias, i, p->type_bias);
+    if (p->beta != 0) x += p->beta * play_load(c, at, p->type_d);
+    if (p->has_bias) x += play_load(p->bias, i, p->type_bias);
     if (p->relu) x = x > 0 || x != x ? x : 0;
     if (p->gelu) x = 0.5f * x * (1 + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
     return x;
@@ -115,7 +115,7 @@ static void multiply_one(const play_product *p, int64_t batch, float *column)
     for (int64_t j = 0; j < p->n; j++) {
         multiply_column(p, a, b + j * p->k, column);
         for (int64_t i = 0; i < p->m; i++)
-            store(d, j * p->d.ld + i, p->type_d, end(p, column[i], i, c, j * p->c.ld + i));
+            play_store(d, j * p->d.ld + i, p->type_d, end(p, column[i], i, c, j * p->c.ld + i));
     }
     free(a);
     free(b);

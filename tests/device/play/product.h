@@ -27,5 +27,8 @@ typedef struct play_product {
 /* product: a play_product */
 void play_multiply(void *product);
 size_t play_type_bytes(int type);
+/* Element i of an array of that type. */
+float play_load(uint64_t at, int64_t i, int type);
+void play_store(uint64_t at, int64_t i, int type, float x);
 
 #endif

@@ -33,7 +33,7 @@ stk_status stk_cuda_library_at(int i, int major, stk_cuda_library *out)
     out->about = kind->what;
     out->is_optional = wanted[i].is_optional;
     out->files = kind->files;
-    snprintf(out->package, sizeof(out->package), "%s%s", kind->package, major == OLDEST_MAJOR ? "-cu12" : "");
+    snprintf(out->package, sizeof(out->package), "%s", major == OLDEST_MAJOR ? kind->package_12 : kind->package);
     const char *own = getenv(kind->variable);
     if (own && !strcmp(own, "0"))
         return stk_fail(STK_UNSUPPORTED, "%s is not wanted: %s=0", kind->name, kind->variable);

@@ -72,6 +72,7 @@ typedef struct gpu_library_convolution {
     int32_t pass, n_sides;
     int32_t dtype, dtype_out; /* of what is read; of what is written */
     int32_t has_bias, relu;   /* not of the weight's gradient; bias: f32, one for each channel */
+    int32_t tf32, reserved;   /* as for products */
     /* The driver's choice: */
     const void *plan; /* the context's */
     size_t scratch_bytes;

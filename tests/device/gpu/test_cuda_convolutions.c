@@ -7,8 +7,6 @@
 
 #include <stdio.h>
 
-#define PLAYED STK_BINARY_DIR "/tests/play/"
-
 static int n_asked, n_run, n_read;
 static int (*real_get)(cudnn_descriptor, int, int, int64_t, int64_t *, void *);
 static int (*real_set)(cudnn_descriptor, int, int, int64_t, const void *);
@@ -151,6 +149,28 @@ static void what_the_library_does_not_make_is_ours(void **state)
     stk_device_close(device);
 }
 
+/* The played library's second engine is one of tensor cores, and computes so. */
+static void tf32_is_taken_where_it_is_wanted(void **state)
+{
+    (void)state;
+    stk_device *device = open_device();
+    gpu_library_convolution exact = small, rounded = small;
+    cuda_dnn dnn;
+    expect_ok(cuda_dnn_of(context_of(device), &dnn));
+    exact.dtype = exact.dtype_out = rounded.dtype = rounded.dtype_out = STK_F32;
+    rounded.tf32 = 1;
+    for (int i = 0; i < 2; i++) {
+        cuda_descriptors graph = {0}, list = {0};
+        cudnn_descriptor config[CUDA_MOST_PROPOSED];
+        const gpu_library_convolution *what = i ? &rounded : &exact;
+        cudnn_descriptor described = cuda_dnn_describe(&dnn, what, &graph);
+        assert_int_equal(cuda_dnn_ask(&dnn, described, what, CUDNN_HEUR_MODE_A, &list, config), 1 + i);
+        cuda_dnn_free(&list);
+        cuda_dnn_free(&graph);
+    }
+    stk_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,14 +178,12 @@ int main(void)
         cmocka_unit_test(where_nothing_is_kept_it_is_the_first),
         cmocka_unit_test(what_the_library_does_not_read_is_chosen_again),
         cmocka_unit_test(what_the_library_does_not_make_is_ours),
+        cmocka_unit_test(tf32_is_taken_where_it_is_wanted),
     };
     stk_device *device;
     cuda_library library;
     size_t version;
-    setenv("STOKER_CUDA", PLAYED "libcuda.so.1", 0);
-    setenv("STOKER_NVRTC", PLAYED "libnvrtc.so.13", 0);
-    setenv("STOKER_CUBLASLT", PLAYED "libcublasLt.so.13", 0);
-    setenv("STOKER_CUDNN", PLAYED "libcudnn.so.9", 0);
+    take_played_gpu();
     if (stk_device_open(DEVICE, NULL, &device) != STK_OK) {
         printf("SKIP: %s\n", stk_error_text());
         return 77;

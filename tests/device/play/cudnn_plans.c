@@ -38,6 +38,7 @@ static int propose(const dnn_descriptor *d, int64_t n_wanted, int64_t *n, cudnn_
         if (*n == 1)
             config->engine.note =
                 p->type == TYPE_F32 ? CUDNN_NUMERICAL_NOTE_TENSOR_CORE : CUDNN_NUMERICAL_NOTE_WINOGRAD;
+        config->engine.convolution.tf32 = config->engine.note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
         if (*n >= N_BAD) config->engine.convolution.workspace_bytes = (size_t)(*n - N_BAD) * WORKSPACE_BYTES;
     }
     return 0;
@@ -88,7 +89,7 @@ int dnn_finish_plan(dnn_descriptor *d)
     if (!config == !text) return dnn_misuse(CUDNN_STATUS_BAD_PARAM, "cuDNN: a plan of nothing, or of two things");
     if (text && !read_plan(text, &d->engine)) return CUDNN_STATUS_BAD_PARAM;
     if (config) d->engine = config->engine;
-    if (d->engine.note >= 0)
+    if (d->engine.note >= 0 && d->engine.note != CUDNN_NUMERICAL_NOTE_TENSOR_CORE)
         return dnn_misuse(CUDNN_STATUS_BAD_PARAM, "cuDNN: an engine is taken that does not compute what is wanted");
     return 0;
 }

@@ -7,7 +7,8 @@
 enum { MOST_NOTES = 16, MOST_WORKSPACE_MIB = 128 };
 
 /* Sums in no fixed order are refused, and narrower ones. So are FFT and Winograd: they take differences of neighbouring
- * pixels, by which rounding grows and what is infinite spreads. f32 is exact f32, never TF32. */
+ * pixels, by which rounding grows and what is infinite spreads. f32 is exact f32, and TF32 only where that is wanted.
+ */
 static bool is_forbidden(int note, const gpu_library_convolution *what)
 {
     switch (note) {
@@ -16,7 +17,7 @@ static bool is_forbidden(int note, const gpu_library_convolution *what)
     case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
     case CUDNN_NUMERICAL_NOTE_FFT:
     case CUDNN_NUMERICAL_NOTE_WINOGRAD: return true;
-    case CUDNN_NUMERICAL_NOTE_TENSOR_CORE: return what->dtype == STK_F32;
+    case CUDNN_NUMERICAL_NOTE_TENSOR_CORE: return what->dtype == STK_F32 && !what->tf32;
     default: return false;
     }
 }

@@ -87,7 +87,8 @@ static gpu_library_convolution ask(const gpu_maker *m, gpu_convolution_pass pass
                                    .dtype = (int32_t)m->call->in[0].dtype,
                                    .dtype_out = (int32_t)m->call->out[0].dtype,
                                    .has_bias = m->call->n_in == 3,
-                                   .relu = m->call->attrs->activation == STK_ACTIVATION_RELU};
+                                   .relu = m->call->attrs->activation == STK_ACTIVATION_RELU,
+                                   .tf32 = m->call->attrs->tf32 && m->call->in[0].dtype == STK_F32};
     for (int i = 0; i < out.n_sides; i++) {
         out.x_side[i] = x.dim[1 + i];
         out.y_side[i] = y.dim[1 + i];

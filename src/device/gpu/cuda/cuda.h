@@ -47,7 +47,7 @@ typedef struct cuda_library_kind {
     const char *package;  /* of pip, for CUDA 13 and newer */
     const char *package_12;
     const char *version;  /* a symbol by whose address its path is known */
-    const char *files[4]; /* of the package: names begin so; NULL at the end */
+    const char *files[4]; /* of the package: names begin so; NULL at the end. None: stoker get does not fetch it */
 } cuda_library_kind;
 extern const cuda_library_kind cuda_nvrtc, cuda_cublaslt;
 

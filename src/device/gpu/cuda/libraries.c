@@ -102,7 +102,7 @@ static void name_library(const cuda_library_kind *kind, const char *opened, cuda
 /* The command that helps, and where this looked. */
 static stk_status fail_missing(const cuda_library_kind *kind, int most_major)
 {
-    char folder[1200];
+    char cache[1024] = "~/.cache/stoker", folder[1200];
     stk_text text = {0};
     cuda_library newer = {0};
     for (int major = most_major + 1; major <= most_major + 2 && !newer.handle; major++)
@@ -112,8 +112,13 @@ static stk_status fail_missing(const cuda_library_kind *kind, int most_major)
         stk_text_add(&text, "'%s' is of a newer CUDA than this driver, %d.x; ", newer.path, most_major);
         dlclose(newer.handle);
     }
-    stk_text_add(&text, "'stoker get cuda-libs' fetches it, or %s set to its path; looked for by the loader",
-                 kind->variable);
+    (void)!stk_cache_folder(cache, sizeof(cache));
+    if (kind->files[0])
+        stk_text_add(&text, "'stoker get cuda-libs' fetches it, or ");
+    else
+        stk_text_add(&text, "pip install --target %s/cuda %s, or ", cache,
+                     most_major == OLDEST_MAJOR ? kind->package_12 : kind->package);
+    stk_text_add(&text, "%s set to its path; looked for by the loader", kind->variable);
     for (int i = 0; i < N_PLACES; i++)
         if (name_place(i, folder, sizeof(folder)) && *folder) stk_text_add(&text, ", %s", folder);
     stk_status status = stk_fail(STK_NO_DEVICE, "%s is missing (%s): %s", kind->name, kind->what, stk_text_get(&text));

@@ -37,11 +37,10 @@ static inline stk_device *open_device(void)
 static inline void take_played_gpu(void)
 {
     static const char played[] = STK_BINARY_DIR "/tests/play/";
-    static const char *const library[][2] = {
-        {"STOKER_CUDA", "libcuda.so.1"},
-        {"STOKER_NVRTC", "libnvrtc.so.13"},
-        {"STOKER_CUBLASLT", "libcublasLt.so.13"},
-        {"STOKER_CUDNN", "libcudnn.so.9"}};
+    static const char *const library[][2] = {{"STOKER_CUDA", "libcuda.so.1"},
+                                             {"STOKER_NVRTC", "libnvrtc.so.13"},
+                                             {"STOKER_CUBLASLT", "libcublasLt.so.13"},
+                                             {"STOKER_CUDNN", "libcudnn.so.9"}};
     if (getenv("STOKER_CUDA")) return;
     for (size_t i = 0; i < sizeof(library) / sizeof(library[0]); i++) {
         char path[4096];

@@ -127,7 +127,7 @@ static stk_status choose(const char *name, const stk_device_class **out, int *nu
     if (!*out) return any_gpu ? STK_NO_DEVICE : fail_unknown(name ? name : "");
     stk_status status = (*out)->probe ? (*out)->probe() : STK_OK;
     if (status == STK_OK && *number < 0) status = (*out)->find(own_name(name, *out), number);
-    if (status == STK_OK && !(*out)->on_host && *number >= stk_device_count(*out))
+    if (status == STK_OK && (*out)->count && !(*out)->on_host && *number >= (*out)->count())
         status = stk_fail(STK_NO_DEVICE, "%s has %d device%s here, from 0 on", (*out)->name, stk_device_count(*out),
                           stk_device_count(*out) == 1 ? "" : "s");
     return status == STK_OK ? STK_OK : stk_fail_prefix(status, "device '%s': ", name);

@@ -120,6 +120,11 @@ static size_t resident(void)
 static void a_thousand_engines_leave_nothing(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    const size_t freed = 256 << 20; /* what the sanitizer keeps of it; leaks are its own to find */
+#else
+    const size_t freed = 0;
+#endif
     size_t before = 0;
     for (int i = 0; i < 1000; i++) {
         stk_engine *engine;
@@ -131,7 +136,7 @@ static void a_thousand_engines_leave_nothing(void **state)
     }
     size_t after = resident();
     /* The driver's own: a page or so for each. A leak of a program's memory would be hundreds of kilobytes each. */
-    if (after > before + 900 * 16384) fail_msg("%zu KiB more after 900 engines", (after - before) >> 10);
+    if (after > before + freed + 900 * 16384) fail_msg("%zu KiB more after 900 engines", (after - before) >> 10);
 }
 
 static void a_kernel_that_does_not_compile_is_named(void **state)

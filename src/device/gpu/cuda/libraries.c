@@ -110,7 +110,6 @@ static stk_status fail_missing(const cuda_library_kind *kind, int most_major)
     if (newer.handle) {
         name_library(kind, kind->name, &newer);
         stk_text_add(&text, "'%s' is of a newer CUDA than this driver, %d.x; ", newer.path, most_major);
-        dlclose(newer.handle);
     }
     (void)!stk_cache_folder(cache, sizeof(cache));
     if (kind->files[0])

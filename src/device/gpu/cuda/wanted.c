@@ -1,6 +1,5 @@
 /* Which of NVIDIA's libraries are here, and what is missing: for people, and for what fetches them. See
  * stoker/graph/device.h. */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +38,6 @@ stk_status stk_cuda_library_at(int i, int major, stk_cuda_library *out)
         return stk_fail(STK_UNSUPPORTED, "%s is not wanted: %s=0", kind->name, kind->variable);
     stk_status status = cuda_find_library(kind, major, &found);
     if (status != STK_OK) return own && *own ? status : STK_OK;
-    snprintf(out->path, sizeof(out->path), "%s", found.path);
-    dlclose(found.handle);
+    snprintf(out->path, sizeof(out->path), "%s", found.path); /* It stays loaded: these are not made to be unloaded. */
     return STK_OK;
 }

@@ -8,9 +8,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "device/gpu/cuda/product.h"
+#include "device/gpu/cuda/ways.h"
 #include "device/gpu/kept.h"
 
-enum { MOST_WAYS = 4, N_TIMED = 3, WORKSPACE_MIB = 32 };
+enum { MOST_WAYS = 4, WORKSPACE_MIB = 32 };
 
 /* --- what was chosen before --- */
 
@@ -112,55 +113,33 @@ static void give_memory(gpu_context *context, const cuda_product_memory *at)
         if (all[i]) cuda_free(context, all[i]);
 }
 
-/* Milliseconds of N_TIMED runs, after one that loads the kernel. */
-static stk_status time_way(gpu_context *context, const cuda_product *p, const cuda_product_memory *at, cu_event begin,
-                           cu_event end, float *out)
+typedef struct trial {
+    cuda_product *product;
+    const cublaslt_result *way;
+    cuda_product_memory at;
+} trial;
+
+static stk_status run_way(void *user, int i, cu_stream stream)
 {
-    for (int i = 0; i <= N_TIMED; i++) {
-        if (i == 1) STK_RETURN_IF_ERROR(cuda_check(cu.cuEventRecord(begin, context->stream), "cuEventRecord"));
-        STK_RETURN_IF_ERROR(cuda_run_product(p, at, context->stream));
-    }
-    STK_RETURN_IF_ERROR(cuda_check(cu.cuEventRecord(end, context->stream), "cuEventRecord"));
-    STK_RETURN_IF_ERROR(cuda_wait_event(context, end));
-    return cuda_check(cu.cuEventElapsedTime(out, begin, end), "cuEventElapsedTime");
+    const trial *t = user;
+    take_way(&t->product->what, &t->way[i]);
+    return cuda_run_product(t->product, &t->at, stream);
 }
 
-/* The fastest; an earlier one where the gain is less than what such times vary by. */
 static stk_status measure(gpu_context *context, cuda_product *p, const cublaslt_result *ways, int n, int *best)
 {
-    stk_status status = STK_OK;
-    cuda_product_memory at = {0};
-    cu_event begin = NULL, end = NULL;
+    trial t = {.product = p, .way = ways};
     size_t scratch = 0;
-    float least = 0, taken = 0;
     for (int i = 0; i < n; i++)
         if (ways[i].workspace_bytes + CUDA_WORKSPACE_GRAIN > scratch)
             scratch = ways[i].workspace_bytes + CUDA_WORKSPACE_GRAIN;
-    STK_TRY(take_memory(context, &p->what, scratch, &at));
-    STK_TRY(cuda_check(cu.cuEventCreate(&begin, CU_EVENT_DEFAULT), "cuEventCreate"));
-    STK_TRY(cuda_check(cu.cuEventCreate(&end, CU_EVENT_DEFAULT), "cuEventCreate"));
-    for (int i = 0; i < n; i++) {
-        take_way(&p->what, &ways[i]);
-        STK_TRY(time_way(context, p, &at, begin, end, &taken));
-        if (i > 0 && !(taken < 0.97f * least)) continue;
-        least = taken;
-        *best = i;
-    }
-done:
-    if (begin && !context->hangs) cu.cuEventDestroy(begin);
-    if (end && !context->hangs) cu.cuEventDestroy(end);
-    give_memory(context, &at);
+    stk_status status = take_memory(context, &p->what, scratch, &t.at);
+    if (status == STK_OK) status = cuda_measure_ways(context, n, run_way, &t, best);
+    give_memory(context, &t.at);
     return status;
 }
 
 /* --- choosing --- */
-
-static bool is_known(const gpu_library_product *w)
-{
-    const bool is_half = w->dtype == STK_BF16 || w->dtype == STK_F16;
-    if (w->dtype != STK_F32 && !is_half) return false;
-    return w->dtype_c == STK_F32 || w->dtype_c == w->dtype;
-}
 
 stk_status cuda_plan_product(gpu_context *context, gpu_library_product *product)
 {
@@ -170,7 +149,7 @@ stk_status cuda_plan_product(gpu_context *context, gpu_library_product *product)
     char name[64];
     int best = 0;
     stk_status status = STK_OK;
-    if (!is_known(product)) return STK_UNSUPPORTED;
+    if (!cuda_has_types(product->dtype, product->dtype_c)) return STK_UNSUPPORTED;
     STK_RETURN_IF_ERROR(cuda_product_handle(context, &handle));
     const bool has_name = name_choice(context, product, name, sizeof(name));
     if (has_name && read_choice(name, product)) return STK_OK;

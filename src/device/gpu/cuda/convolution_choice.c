@@ -8,9 +8,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "device/gpu/cuda/convolution.h"
+#include "device/gpu/cuda/ways.h"
 #include "device/gpu/kept.h"
 
-enum { MOST_PLANS = 4, N_TIMED = 3 };
+enum { MOST_PLANS = 4 };
 
 /* --- what was chosen before --- */
 
@@ -84,55 +85,33 @@ static void give_memory(gpu_context *context, const cuda_convolution_memory *at)
         if (all[i]) cuda_free(context, all[i]);
 }
 
-/* Milliseconds of N_TIMED runs, after one that loads the kernel. */
-static stk_status time_plan(gpu_context *context, const cuda_dnn *dnn, const gpu_library_convolution *what,
-                            const cuda_dnn_plan *plan, const cuda_convolution_memory *at, cu_event begin, cu_event end,
-                            float *out)
+typedef struct trial {
+    const cuda_dnn *dnn;
+    const gpu_library_convolution *what;
+    const cuda_dnn_plan *plan;
+    cuda_convolution_memory at;
+} trial;
+
+static stk_status run_plan(void *user, int i, cu_stream stream)
 {
-    for (int i = 0; i <= N_TIMED; i++) {
-        if (i == 1) STK_RETURN_IF_ERROR(cuda_check(cu.cuEventRecord(begin, context->stream), "cuEventRecord"));
-        STK_RETURN_IF_ERROR(cuda_run_convolution(dnn, what, plan, at, context->stream));
-    }
-    STK_RETURN_IF_ERROR(cuda_check(cu.cuEventRecord(end, context->stream), "cuEventRecord"));
-    STK_RETURN_IF_ERROR(cuda_wait_event(context, end));
-    return cuda_check(cu.cuEventElapsedTime(out, begin, end), "cuEventElapsedTime");
+    const trial *t = user;
+    return cuda_run_convolution(t->dnn, t->what, &t->plan[i], &t->at, stream);
 }
 
-/* The fastest; an earlier one where the gain is less than what such times vary by. */
 static stk_status measure(gpu_context *context, const cuda_dnn *dnn, const gpu_library_convolution *what,
                           const cuda_dnn_plan *plans, int n, int *best)
 {
-    stk_status status = STK_OK;
-    cuda_convolution_memory at = {0};
-    cu_event begin = NULL, end = NULL;
+    trial t = {.dnn = dnn, .what = what, .plan = plans};
     size_t scratch = 0;
-    float least = 0, taken = 0;
     for (int i = 0; i < n; i++)
         if (plans[i].workspace_bytes > scratch) scratch = plans[i].workspace_bytes;
-    STK_TRY(take_memory(context, what, scratch, &at));
-    STK_TRY(cuda_check(cu.cuEventCreate(&begin, CU_EVENT_DEFAULT), "cuEventCreate"));
-    STK_TRY(cuda_check(cu.cuEventCreate(&end, CU_EVENT_DEFAULT), "cuEventCreate"));
-    for (int i = 0; i < n; i++) {
-        STK_TRY(time_plan(context, dnn, what, &plans[i], &at, begin, end, &taken));
-        if (i > 0 && !(taken < 0.97f * least)) continue;
-        least = taken;
-        *best = i;
-    }
-done:
-    if (begin && !context->hangs) cu.cuEventDestroy(begin);
-    if (end && !context->hangs) cu.cuEventDestroy(end);
-    give_memory(context, &at);
+    stk_status status = take_memory(context, what, scratch, &t.at);
+    if (status == STK_OK) status = cuda_measure_ways(context, n, run_plan, &t, best);
+    give_memory(context, &t.at);
     return status;
 }
 
 /* --- choosing --- */
-
-static bool is_known(const gpu_library_convolution *w)
-{
-    const bool is_half = w->dtype == STK_BF16 || w->dtype == STK_F16;
-    if (w->dtype != STK_F32 && !is_half) return false;
-    return w->dtype_out == STK_F32 || w->dtype_out == w->dtype;
-}
 
 static stk_status choose(gpu_context *context, const cuda_dnn *dnn, const gpu_library_convolution *what,
                          const char *name, cuda_dnn_plan *out)
@@ -172,7 +151,7 @@ stk_status cuda_plan_convolution(gpu_context *context, gpu_library_convolution *
 {
     cuda_dnn dnn;
     char name[64];
-    if (!is_known(what)) return STK_UNSUPPORTED;
+    if (!cuda_has_types(what->dtype, what->dtype_out)) return STK_UNSUPPORTED;
     STK_RETURN_IF_ERROR(cuda_dnn_of(context, &dnn));
     for (const cuda_convolution *c = context->convolutions; c; c = c->next)
         if (!memcmp(&c->what, what, sizeof(*what))) return answer(c, what);

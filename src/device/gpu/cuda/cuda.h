@@ -10,6 +10,7 @@
  *   capture.c     a program as a CUDA graph
  *   product.h     products of matrices by cuBLASLt: product.c, choice.c
  *   convolution.h convolutions by cuDNN: convolution*.c
+ *   ways.h        how one of several of their ways is chosen
  *   class.c       the tables of the driver and of the device
  *
  * A context may be used on any thread, one at a time: each call makes it the thread's own first (cuda_enter).

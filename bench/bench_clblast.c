@@ -1,7 +1,8 @@
 /* Products of f32 matrices on the device opencl, compared with CLBlast's on the same memory.
  *
- *     bench_clblast [SECONDS] [FILTER]
+ *     bench_clblast [SECONDS] [FILTER | seed=N]
  *
+ * seed=N: products that the tiles were not chosen with, drawn from that number, and the mean of their shares.
  * Each time is the fastest of the calls that fit into SECONDS (0.5), three at least, taking turns. "of limit" is the
  * share of what OpenCL reaches there at best: kernels that do the product's multiply-adds in registers, or read its
  * memory and no more, whichever takes longer. Where OpenCL runs on a processor, the last column compares processor
@@ -16,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/rng.h"
 #include "device/gpu/opencl/opencl.h"
 
 typedef struct shape {
@@ -38,6 +40,22 @@ static const shape shapes[] = {
     {"few rows", 8, 4096, 1024, false, false},
     {"long sum", 64, 64, 65536, true, false},
 };
+
+enum { N_DRAWN = 16 };
+
+/* Sides of 16 to 2048, as many below 181 as above. */
+static int64_t draw_side(uint64_t bits)
+{
+    return (int64_t)(16 * pow(128, (double)(bits >> 11) * 0x1p-53));
+}
+
+static shape draw_shape(uint64_t seed, uint64_t i)
+{
+    uint64_t bits[4];
+    for (uint64_t j = 0; j < 4; j++)
+        bits[j] = stk_mix64(stk_mix64(seed) + 4 * i + j);
+    return (shape){"drawn", draw_side(bits[0]), draw_side(bits[1]), draw_side(bits[2]), bits[3] & 1, bits[3] >> 1 & 1};
+}
 
 /* As clblast_c.h says; row-major is 101, plain 111, transposed 112. */
 typedef int (*sgemm)(int layout, int a_transpose, int b_transpose, size_t m, size_t n, size_t k, float alpha, cl_mem a,
@@ -90,7 +108,7 @@ typedef struct bench {
     stk_queue *queue;
     stk_capture *capture[N_WAYS]; /* none of THEIRS */
     sgemm sgemm;
-    double seconds;
+    double seconds, log_shares; /* log_shares: the sum over all products */
     void *memory[N_MEMORIES];
     size_t bytes[N_MEMORIES];
 } bench;
@@ -178,6 +196,7 @@ static stk_status measure(bench *b, const shape *s)
     const double limit = fmax(best[ADDS], best[READS]);
     printf("%-22s %5lld %5lld %6lld %9.1f %9.1f %9.2f", s->name, (long long)s->m, (long long)s->n, (long long)s->k,
            1e-9 * flops / best[OURS], 1e-9 * flops / limit, limit / best[OURS]);
+    b->log_shares += log(limit / best[OURS]);
     if (b->sgemm) {
         STK_RETURN_IF_ERROR(compare(b, s));
         printf(" %9.1f %7.2f %10.2f", 1e-9 * flops / best[THEIRS], best[THEIRS] / best[OURS],
@@ -273,6 +292,7 @@ done:
 static stk_status bench_all(bench *b, const char *filter)
 {
     stk_text about = {0};
+    const bool is_drawn = filter && !strncmp(filter, "seed=", 5);
     stk_status status = STK_OK;
     STK_TRY(stk_device_open("opencl", NULL, &b->device));
     b->context = ((gpu_device *)b->device)->context;
@@ -280,8 +300,13 @@ static stk_status bench_all(bench *b, const char *filter)
     b->device->class->describe(b->device, &about);
     printf("opencl: %s\n%-22s %5s %5s %6s %9s %9s %9s %9s %7s %10s\n", stk_text_get(&about), "product, GFLOP/s", "M",
            "N", "K", "ours", "limit", "of limit", "CLBlast", "ratio", "processor");
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]) && !is_drawn; i++)
         if (!filter || strstr(shapes[i].name, filter)) STK_TRY(bench_shape(b, &shapes[i]));
+    for (uint64_t i = 0; i < N_DRAWN && is_drawn; i++) {
+        shape drawn = draw_shape(strtoull(filter + 5, NULL, 10), i);
+        STK_TRY(bench_shape(b, &drawn));
+    }
+    if (is_drawn) printf("%-22s %48.2f\n", "geometric mean", exp(b->log_shares / N_DRAWN));
 done:
     stk_text_free(&about);
     if (b->queue) b->device->class->queues->close(b->queue);

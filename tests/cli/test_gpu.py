@@ -61,18 +61,18 @@ def follows(name, device="opencl", n_steps=None):
     check(all(map(math.isfinite, b)) and off[worst] <= tolerance, f"{name}: {off[worst]:.1e} apart in step {worst + 1}")
 
 
-def choices():
+def choices(on="opencl"):
     """f16 with its loss scale; metrics, whose sums are f64 on the processor; optimisers that count in f64; micro-batches."""
     model, source, other, _, _ = CASES["cifar-cnn"]
     write("choices", model, source, other)
     rest = ["--set", "metrics=[accuracy, {top_k: {k: 3}}, f1]", "--set", "lookahead={}", "--set", "optimizer={lamb: {lr: 0.01}}"]
     for options, tolerance in ((["--precision", "f16"], 0.01), (["--set", "micro_batch=4"], 1e-5), (rest, 1e-5)):
-        for device in ("cpu", "opencl"):
+        for device in ("cpu", on):
             accepted(["train", "choices.yaml", "--device", device, "--steps", "10", "--out", f"choices-{device}", *options])
-        a, b = losses("choices-cpu"), losses("choices-opencl")
+        a, b = losses("choices-cpu"), losses(f"choices-{on}")
         off = max(abs(x - y) / max(1, abs(x)) for x, y in zip(a, b))
         check(len(a) == len(b) == 10 and off < tolerance, f"{options}: {off:.1e} apart")
-        for device in ("cpu", "opencl"):
+        for device in ("cpu", on):
             shutil.rmtree(f"choices-{device}")
 
 

@@ -78,6 +78,17 @@ def goes_on():
     check(losses("once") == losses("parts"), "a run that was resumed has the same bits")
 
 
+def takes_tf32():
+    """Where it is asked for: near f32, and not f32."""
+    for name in ("cifar-cnn", "gpt2"):
+        train(f"{name}.yaml", f"{name}-tf32", 10, "--precision", "tf32")
+        a, b = losses(f"{name}-cuda")[:10], losses(f"{name}-tf32")
+        off = max(abs(x - y) / max(1, abs(x)) for x, y in zip(a, b))
+        print(f"{name} in TF32: at most {off:.1e} from f32 in 10 steps")
+        check(len(b) == 10 and 0 < off < 1e-2, f"{name}: TF32 is {off:.1e} from f32")
+    fails(["tf32", "compute capability 8.0"], "--precision", "tf32", CHIP="capability=7.5")
+
+
 def fails(words, *args, code=1, lines=None, **settings):
     env = played(**settings)
     shutil.rmtree("failed", ignore_errors=True)
@@ -147,9 +158,11 @@ if __name__ == "__main__":
     print("on", here[0]["detail"])
     for name in TRAININGS:
         test_gpu.follows(name, "cuda")
+    test_gpu.choices("cuda")
     counts_a_step()
     keeps_its_order()
     goes_on()
+    takes_tf32()
     says_what_failed()
     says_what_is_wrong()
     names_chips()

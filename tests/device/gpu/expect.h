@@ -49,6 +49,18 @@ static inline void take_played_gpu(void)
     }
 }
 
+/* False: there is none, and it is said why the test is skipped. */
+static inline bool has_device(void)
+{
+    stk_device *device;
+    if (stk_device_open(DEVICE, NULL, &device) != STK_OK) {
+        printf("SKIP: %s\n", stk_error_text());
+        return false;
+    }
+    stk_device_close(device);
+    return true;
+}
+
 /* A cache of one's own, and back. */
 static inline char *enter_cache(char *folder)
 {

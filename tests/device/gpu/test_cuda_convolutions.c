@@ -180,15 +180,10 @@ int main(void)
         cmocka_unit_test(what_the_library_does_not_make_is_ours),
         cmocka_unit_test(tf32_is_taken_where_it_is_wanted),
     };
-    stk_device *device;
     cuda_library library;
     size_t version;
     take_played_gpu();
-    if (stk_device_open(DEVICE, NULL, &device) != STK_OK) {
-        printf("SKIP: %s\n", stk_error_text());
-        return 77;
-    }
-    stk_device_close(device);
+    if (!has_device()) return 77;
     if (cuda_load_convolutions(&library, &version) != STK_OK) {
         printf("SKIP: %s\n", stk_error_text());
         return 77;

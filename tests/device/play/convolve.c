@@ -27,16 +27,6 @@ static int target_of(const play_convolution *p)
     return p->pass == PLAY_FORWARD ? 2 : p->pass == PLAY_GRAD_DATA ? 0 : 1;
 }
 
-static float round_to_tf32(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    if ((bits & 0x7f800000) == 0x7f800000) return x;
-    bits = (bits + 0x1000) & 0xffffe000;
-    memcpy(&x, &bits, sizeof(x));
-    return x;
-}
-
 /* Zeros where it is what is written. */
 static float *unpack(const play_convolution *p, int i)
 {
@@ -44,7 +34,7 @@ static float *unpack(const play_convolution *p, int i)
     float *out = calloc((size_t)n + 1, sizeof(float));
     if (!out) abort();
     for (int64_t j = 0; j < n && i != target_of(p); j++)
-        out[j] = p->tf32 ? round_to_tf32(play_load(p->at[i], j, p->type)) : play_load(p->at[i], j, p->type);
+        out[j] = p->tf32 ? play_round_to_tf32(play_load(p->at[i], j, p->type)) : play_load(p->at[i], j, p->type);
     return out;
 }
 

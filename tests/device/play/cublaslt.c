@@ -10,7 +10,7 @@
 #include "device/play/api.h"
 #include "device/play/product.h"
 
-enum { WELL = 0, INVALID_VALUE = 7, EXECUTION_FAILED = 13, NOT_SUPPORTED = 15, COMPUTE_F32 = 68 };
+enum { WELL = 0, INVALID_VALUE = 7, EXECUTION_FAILED = 13, NOT_SUPPORTED = 15, COMPUTE_F32 = 68, COMPUTE_TF32 = 77 };
 enum { WORKSPACE_BYTES = 8192, LARGE_K = 256, MANY_WAYS = 64 };
 
 typedef struct library {
@@ -18,7 +18,7 @@ typedef struct library {
 } library;
 
 typedef struct operation {
-    int32_t transpose[3], epilogue, bias_type;
+    int32_t transpose[3], epilogue, bias_type, tf32;
     uint64_t bias;
 } operation;
 
@@ -109,10 +109,12 @@ size_t cublasLtGetVersion(void)
 
 int cublasLtMatmulDescCreate(operation **out, int compute, int scale_type)
 {
-    if (compute != COMPUTE_F32 || scale_type != TYPE_F32) return misuse("cuBLASLt: only sums in f32 are played");
+    if ((compute != COMPUTE_F32 && compute != COMPUTE_TF32) || scale_type != TYPE_F32)
+        return misuse("cuBLASLt: only sums in f32 are played");
     make(out, sizeof(**out));
     (*out)->epilogue = 1;
     (*out)->bias_type = -1;
+    (*out)->tf32 = compute == COMPUTE_TF32;
     return WELL;
 }
 
@@ -204,11 +206,13 @@ static int check(const operation *o, const layout *a, const layout *b, const lay
         return misuse("cuBLASLt: layouts do not fit each other");
     if (!is_type(a->type) || a->type != b->type || c->type != d->type) return NOT_SUPPORTED;
     if (d->type != a->type && d->type != TYPE_F32) return NOT_SUPPORTED;
+    if (o->tf32 && a->type != TYPE_F32) return NOT_SUPPORTED;
     p->type = a->type;
     p->type_d = d->type;
     p->has_bias = o->epilogue & 4;
     p->relu = o->epilogue & 2;
     p->gelu = o->epilogue & 32;
+    p->tf32 = o->tf32;
     p->type_bias = o->bias_type < 0 ? d->type : o->bias_type;
     if (o->epilogue & ~(1 | 2 | 4 | 32) || (p->relu && p->gelu) || p->type_bias != d->type) return NOT_SUPPORTED;
     p->a = (play_matrix){.ld = a->ld, .stride = a->stride};
@@ -220,8 +224,9 @@ static int check(const operation *o, const layout *a, const layout *b, const lay
 
 static uint64_t hash_shape(const play_product *p, int epilogue)
 {
-    const int64_t all[] = {p->n_batch, p->m,    p->n,      p->k,         p->a.ld,        p->b.ld,        p->c.ld,
-                           p->d.ld,    p->type, p->type_d, p->type_bias, p->transpose_a, p->transpose_b, epilogue};
+    const int64_t all[] = {p->n_batch,   p->m,           p->n,           p->k,     p->a.ld,
+                           p->b.ld,      p->c.ld,        p->d.ld,        p->type,  p->type_d,
+                           p->type_bias, p->transpose_a, p->transpose_b, epilogue, p->tf32};
     uint64_t hash = 14695981039346656037u;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         hash = (hash ^ (uint64_t)all[i]) * 1099511628211u;

@@ -59,6 +59,16 @@ float play_load(uint64_t at, int64_t i, int type)
     return type == TYPE_F16 ? from_f16(h) : float_of((uint32_t)h << 16);
 }
 
+float play_round_to_tf32(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    if ((bits & 0x7f800000) == 0x7f800000) return x;
+    bits = (bits + 0x1000) & 0xffffe000;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
 void play_store(uint64_t at, int64_t i, int type, float x)
 {
     void *p = (void *)(uintptr_t)at;
@@ -71,14 +81,17 @@ void play_store(uint64_t at, int64_t i, int type, float x)
 /* --- the product --- */
 
 /* op(matrix) as f32, [n_columns][n_rows]. */
-static float *unpack(const play_matrix *from, int64_t batch, int64_t n_rows, int64_t n_columns, int transpose, int type)
+static float *unpack(const play_product *p, const play_matrix *from, int64_t batch, int64_t n_rows, int64_t n_columns,
+                     int transpose)
 {
     float *out = malloc((size_t)(n_rows * n_columns + 1) * sizeof(float));
-    const uint64_t at = from->at + (uint64_t)(batch * from->stride) * play_type_bytes(type);
+    const uint64_t at = from->at + (uint64_t)(batch * from->stride) * play_type_bytes(p->type);
     if (!out) abort();
     for (int64_t j = 0; j < n_columns; j++)
-        for (int64_t i = 0; i < n_rows; i++)
-            out[j * n_rows + i] = play_load(at, transpose ? i * from->ld + j : j * from->ld + i, type);
+        for (int64_t i = 0; i < n_rows; i++) {
+            const float x = play_load(at, transpose ? i * from->ld + j : j * from->ld + i, p->type);
+            out[j * n_rows + i] = p->tf32 ? play_round_to_tf32(x) : x;
+        }
     return out;
 }
 
@@ -107,8 +120,8 @@ static float end(const play_product *p, float sum, int64_t i, uint64_t c, int64_
 
 static void multiply_one(const play_product *p, int64_t batch, float *column)
 {
-    float *a = unpack(&p->a, batch, p->m, p->k, p->transpose_a, p->type);
-    float *b = unpack(&p->b, batch, p->k, p->n, p->transpose_b, p->type);
+    float *a = unpack(p, &p->a, batch, p->m, p->k, p->transpose_a);
+    float *b = unpack(p, &p->b, batch, p->k, p->n, p->transpose_b);
     const size_t bytes = play_type_bytes(p->type_d);
     const uint64_t c = p->c.at + (uint64_t)(batch * p->c.stride) * bytes;
     const uint64_t d = p->d.at + (uint64_t)(batch * p->d.stride) * bytes;

@@ -22,6 +22,7 @@ typedef struct play_product {
     int transpose_a, transpose_b;
     int type, type_d, type_bias; /* of A and B; of C and D */
     int has_bias, relu, gelu;
+    int tf32; /* what is multiplied is rounded to 10 bits */
 } play_product;
 
 /* product: a play_product */
@@ -29,6 +30,8 @@ void play_multiply(void *product);
 size_t play_type_bytes(int type);
 /* Element i of an array of that type. */
 float play_load(uint64_t at, int64_t i, int type);
+/* To nearest, as NVIDIA's libraries make TF32 of f32; what is infinite or no number stays. */
+float play_round_to_tf32(float x);
 void play_store(uint64_t at, int64_t i, int type, float x);
 
 #endif

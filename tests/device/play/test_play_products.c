@@ -61,7 +61,7 @@ static float get(const void *at, int i, int type)
 enum { M = 5, N_COLUMNS = 7, K = 300, BATCH = 2, LD = 320, STRIDE = LD * LD };
 
 typedef struct product {
-    int type, type_d, transpose_a, transpose_b, epilogue, in_graph;
+    int type, type_d, transpose_a, transpose_b, epilogue, in_graph, tf32;
     float beta;
     char *a, *b, *c, *bias;
 } product;
@@ -71,12 +71,20 @@ static float element(const char *at, int batch, int row, int column, int transpo
     return get(at, batch * STRIDE + (transpose ? row * LD + column : column * LD + row), type);
 }
 
+/* Ten bits of mantissa, to nearest, by arithmetic. */
+static double as_multiplied(const product *p, float x)
+{
+    int exponent;
+    const double mantissa = frexp((double)x, &exponent);
+    return p->tf32 ? ldexp(round(ldexp(mantissa, 11)), exponent - 11) : (double)x;
+}
+
 static double expect(const product *p, int batch, int row, int column)
 {
     double x = 0;
     for (int k = 0; k < K; k++)
-        x += (double)element(p->a, batch, row, k, p->transpose_a, p->type) *
-             (double)element(p->b, batch, k, column, p->transpose_b, p->type);
+        x += as_multiplied(p, element(p->a, batch, row, k, p->transpose_a, p->type)) *
+             as_multiplied(p, element(p->b, batch, k, column, p->transpose_b, p->type));
     x = 0.5 * x + (double)p->beta * (double)element(p->c, batch, row, column, 0, p->type_d);
     if (p->epilogue & 4) x += (double)get(p->bias, row, p->type_d);
     if (p->epilogue & 2) x = x > 0 ? x : 0;
@@ -114,7 +122,7 @@ static char *make_matrix(int type, int scale)
 static cublaslt_operation describe(const product *p, const cu_address *bias)
 {
     cublaslt_operation o;
-    WELL(lt.cublasLtMatmulDescCreate(&o, CUBLASLT_COMPUTE_F32, CUBLASLT_F32));
+    WELL(lt.cublasLtMatmulDescCreate(&o, p->tf32 ? CUBLASLT_COMPUTE_TF32 : CUBLASLT_COMPUTE_F32, CUBLASLT_F32));
     WELL(lt.cublasLtMatmulDescSetAttribute(o, CUBLASLT_TRANSPOSE_A, &p->transpose_a, 4));
     WELL(lt.cublasLtMatmulDescSetAttribute(o, CUBLASLT_TRANSPOSE_B, &p->transpose_b, 4));
     WELL(lt.cublasLtMatmulDescSetAttribute(o, CUBLASLT_EPILOGUE, &p->epilogue, 4));
@@ -157,8 +165,8 @@ static void multiply(const product *p, cu_address a, cu_address b, cu_address d,
 
 static void check_product(product p)
 {
-    p.a = make_matrix(p.type, 2);
-    p.b = make_matrix(p.type, 4);
+    p.a = make_matrix(p.type, p.tf32 ? 3 : 2); /* thirds are no TF32 */
+    p.b = make_matrix(p.type, p.tf32 ? 7 : 4);
     p.c = make_matrix(p.type_d, 1);
     p.bias = make_matrix(p.type_d, 8);
     const size_t bytes = BATCH * STRIDE * bytes_of(p.type), bytes_d = BATCH * STRIDE * bytes_of(p.type_d);
@@ -200,7 +208,14 @@ static void multiply_all(void)
                                     .epilogue = epilogues[i],
                                     .in_graph = i == 3 || t == 1,
                                     .beta = (float)(i % 2)});
-    CHECK(count("products") == 30 && count("misuse") == 0);
+    for (int i = 0; i < 4; i++)
+        check_product((product){.type = CUBLASLT_F32,
+                                .type_d = CUBLASLT_F32,
+                                .transpose_a = i & 1,
+                                .transpose_b = i >> 1 & 1,
+                                .epilogue = 1,
+                                .tf32 = 1});
+    CHECK(count("products") == 34 && count("misuse") == 0);
     WELL(lt.cublasLtDestroy(library));
     WELL(cu.cuDevicePrimaryCtxRelease(0));
 }

@@ -180,8 +180,7 @@ static const stk_key recipe_keys[] = {
      .default_value = "auto",
      .doc = "The element type of products and activations; auto: bf16 where the device is fast in it, else f32. "
             "Parameters, statistics, losses and the last layer are f32 in any case. tf32: all is f32, but cuBLASLt's "
-            "products "
-            "round what they multiply to TF32; an error on devices without it."},
+            "products and cuDNN's convolutions round what they multiply to TF32; an error on devices without it."},
     {.name = "loss_scale",
      .type = STK_KEY_CHOICE,
      .keys = stk_loss_scale_kinds,

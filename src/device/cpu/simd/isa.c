@@ -2,6 +2,8 @@
 
 #ifdef STK_ISA_X86
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 static stk_isa find_best(void)
@@ -34,13 +36,28 @@ bool stk_isa_has_bf16(stk_isa isa)
 #endif
 }
 
+#ifdef STK_ISA_X86
+/* A process has to ask before its first tile (Linux, Documentation/arch/x86/xstate.rst): signal frames grow by the 8 KiB
+ * of all tiles. Refused where an alternate signal stack is too small for that. */
+static bool may_use_tiles(void)
+{
+#ifdef __linux__
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+#else
+    return false;
+#endif
+}
+#endif
+
 bool stk_isa_has_amx(stk_isa isa)
 {
 #ifdef STK_ISA_X86
     /* Leaf 7: __builtin_cpu_supports knows it in newer compilers only. */
-    enum { AMX_BF16 = 1 << 22 };
+    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };
     unsigned a, b, c, d;
-    return isa == STK_ISA_AVX512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_BF16);
+    return stk_isa_has_bf16(isa) && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_BF16) && (d & AMX_TILE) &&
+           may_use_tiles();
 #else
     (void)isa;
     return false;

@@ -1,0 +1,76 @@
+/* Products of blocks of bf16 by tiles (AMX, Intel 64 Software Developer's Manual, volume 1, chapter 18): one instruction
+ * multiplies 16 rows of 32 numbers by 32 rows of 16 and adds them to 16 x 16 sums of f32.
+ *
+ *   a    in chunks of 32 along k: [k / 32][rows][32], so that a tile is 1 KiB in one piece
+ *   b    in panels of 32 columns, each as [k / 32][2 tiles][16 pairs of k][16 columns][2]
+ *   step 32 of k: one chunk of a and 2 KiB of a panel
+ *
+ * What lies beyond k is 0 in both. Everything is built twice: for the processor's tiles, and with a model of them in
+ * plain C that gives the same bits (amx_tile.h), so that packing and edges are tested on any processor.
+ */
+#ifndef STK_DEVICE_CPU_AMX_AMX_H
+#define STK_DEVICE_CPU_AMX_AMX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/isa.h"
+
+/* Of a tile: rows, and numbers in a row; rows and columns of sums at a time; numbers of a step's part of a panel. */
+enum { STK_AMX_ROWS = 16, STK_AMX_DEPTH = 32, STK_AMX_SIDE = 32, STK_AMX_STEP = STK_AMX_DEPTH * STK_AMX_SIDE };
+
+/* c [m,n] = a b for one panel of b, or c += a b, or either plus a bias, ReLU last. */
+typedef struct stk_amx_block {
+    int64_t m, n; /* n: columns of the panel that exist, 1 to STK_AMX_SIDE */
+    int64_t n_steps;
+    /* Rows are read up to the next multiple of STK_AMX_ROWS. Step i reads 64-byte rows from a + steps[i] on, or, where
+     * steps is NULL, from a + i * a_step on, in elements. 64-byte aligned. */
+    const uint16_t *a;
+    const int64_t *steps;
+    int64_t a_step;
+    const uint16_t *b; /* the panel: n_steps * STK_AMX_STEP elements, 64-byte aligned */
+    /* Where row i of c is: at c_row times this; negative: nowhere. NULL: i. */
+    const int32_t *rows;
+    const float *add;  /* NULL: nothing; may be c; has c's rows, add_row apart */
+    const float *bias; /* [n]; NULL: none */
+    bool has_relu;
+    float *c;
+    uint16_t *rounded_c; /* not NULL: c goes here instead, as bf16 */
+    int64_t c_row, add_row;
+    const void *ahead; /* [ahead_bytes], brought into the second-level cache on the way; NULL: nothing */
+    int64_t ahead_bytes;
+} stk_amx_block;
+
+/* x, whose element (i, j) is number i * row + j * col, of which one is 1: bf16, or f32 that are rounded as a cast does
+ * it. */
+typedef struct stk_amx_source {
+    const void *x;
+    int64_t row, col;
+    bool is_wide;
+} stk_amx_source;
+
+typedef struct stk_amx_fns {
+    /* Panels of x [k,n], whose row 0 is row 0 of a step; rows up to a whole step are written. From one panel to the next
+     * it is depth * STK_AMX_SIDE elements. to is 64-byte aligned. */
+    void (*pack_b)(const stk_amx_source *x, int64_t k, int64_t n, int64_t depth, uint16_t *to);
+    /* Chunks of x [m,k], chunk elements apart; m is rounded up to whole tiles. to is 64-byte aligned. */
+    void (*pack_a)(const stk_amx_source *x, int64_t m, int64_t k, int64_t chunk, uint16_t *to);
+    void (*multiply)(const stk_amx_block *block);
+    /* c (+)= a b of whole tiles of sums, for long sums that stay in place: c is [2][2][16][16] f32, 64-byte aligned;
+     * a and b give 1 KiB tiles at a[0], a[1], b[0], b[1], each step tiles' steps further. */
+    void (*accumulate)(int64_t n_steps, const uint16_t *const a[2], int64_t a_step, const uint16_t *const b[2],
+                       int64_t b_step, int64_t b_row, bool adds, float *c);
+} stk_amx_fns;
+
+/* NULL where neither the processor has tiles nor STOKER_AMX asks for the model ("model"; "off": never any). */
+const stk_amx_fns *stk_amx_of(stk_isa isa);
+/* "own amx", "own amx model" */
+const char *stk_amx_impl(const stk_amx_fns *fns);
+
+#ifdef STK_ISA_X86
+extern const stk_amx_fns stk_amx_silicon;
+#endif
+extern const stk_amx_fns stk_amx_model;
+
+#endif

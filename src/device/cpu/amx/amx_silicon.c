@@ -1,0 +1,10 @@
+/* Built with the instructions for tiles; empty where the compiler or the processor's family has none. */
+#ifdef __AMX_BF16__
+
+#include "device/cpu/amx/amx_tmpl.h"
+
+const stk_amx_fns stk_amx_silicon = {pack_b, pack_a, multiply, accumulate};
+
+#else
+typedef int stk_amx_silicon_is_not_built;
+#endif

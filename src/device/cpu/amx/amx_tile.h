@@ -1,0 +1,122 @@
+/* Eight tiles, of which four are sums: the processor's, or a model of them. Numbers of tiles are constants.
+ *
+ * The model follows the instruction's description: the products of even and those of odd elements of a row are each
+ * added up by fused multiply-adds from 0 on, then both sums are added, then the tile's. Denormal numbers count as 0, and
+ * so do denormal results.
+ */
+#ifndef STK_DEVICE_CPU_AMX_AMX_TILE_H
+#define STK_DEVICE_CPU_AMX_AMX_TILE_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "device/cpu/amx/amx.h"
+
+enum { STK_AMX_TILES = 8, STK_AMX_ROW_BYTES = 64 };
+
+#ifdef __AMX_BF16__
+
+#include <immintrin.h>
+
+typedef struct tile_shapes {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} tile_shapes;
+
+static inline void tiles_begin(void)
+{
+    tile_shapes shapes = {.palette = 1};
+    for (int i = 0; i < STK_AMX_TILES; i++) {
+        shapes.row_bytes[i] = STK_AMX_ROW_BYTES;
+        shapes.rows[i] = STK_AMX_ROWS;
+    }
+    _tile_loadconfig(&shapes);
+}
+
+/* A thread that keeps tiles pays for them at each switch to another one. */
+static inline void tiles_end(void)
+{
+    _tile_release();
+}
+
+#define TILE_ZERO(tile)              _tile_zero(tile)
+#define TILE_LOAD(tile, from, bytes) _tile_loadd(tile, from, bytes)
+#define TILE_STORE(tile, to, bytes)  _tile_stored(tile, to, bytes)
+#define TILE_MULTIPLY(sums, a, b)    _tile_dpbf16ps(sums, a, b)
+
+#else
+
+#include <math.h>
+
+typedef struct model_tile {
+    uint32_t row[STK_AMX_ROWS][STK_AMX_ROWS];
+} model_tile;
+
+static _Thread_local model_tile model_tiles[STK_AMX_TILES];
+
+static inline void tiles_begin(void)
+{
+    memset(model_tiles, 0, sizeof(model_tiles));
+}
+
+static inline void tiles_end(void)
+{
+}
+
+static inline void model_load(int tile, const void *from, int64_t bytes)
+{
+    for (int i = 0; i < STK_AMX_ROWS; i++)
+        memcpy(model_tiles[tile].row[i], (const char *)from + i * bytes, STK_AMX_ROW_BYTES);
+}
+
+static inline void model_store(int tile, void *to, int64_t bytes)
+{
+    for (int i = 0; i < STK_AMX_ROWS; i++)
+        memcpy((char *)to + i * bytes, model_tiles[tile].row[i], STK_AMX_ROW_BYTES);
+}
+
+/* A denormal number becomes a 0 of its sign. */
+static inline float model_flush(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    if (!(bits & 0x7f800000)) bits &= 0x80000000;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+static inline float model_number(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return model_flush(x);
+}
+
+static inline void model_multiply(int sums, int a, int b)
+{
+    for (int i = 0; i < STK_AMX_ROWS; i++) {
+        float even[STK_AMX_ROWS] = {0}, odd[STK_AMX_ROWS] = {0};
+        for (int l = 0; l < STK_AMX_ROWS; l++) {
+            float x = model_number(model_tiles[a].row[i][l] << 16);
+            float y = model_number(model_tiles[a].row[i][l] & 0xffff0000);
+            for (int j = 0; j < STK_AMX_ROWS; j++) {
+                even[j] = model_flush(fmaf(x, model_number(model_tiles[b].row[l][j] << 16), even[j]));
+                odd[j] = model_flush(fmaf(y, model_number(model_tiles[b].row[l][j] & 0xffff0000), odd[j]));
+            }
+        }
+        for (int j = 0; j < STK_AMX_ROWS; j++) {
+            float sum = model_flush(model_number(model_tiles[sums].row[i][j]) + model_flush(even[j] + odd[j]));
+            memcpy(&model_tiles[sums].row[i][j], &sum, sizeof(sum));
+        }
+    }
+}
+
+#define TILE_ZERO(tile)              memset(&model_tiles[tile], 0, sizeof(model_tile))
+#define TILE_LOAD(tile, from, bytes) model_load(tile, from, bytes)
+#define TILE_STORE(tile, to, bytes)  model_store(tile, to, bytes)
+#define TILE_MULTIPLY(sums, a, b)    model_multiply(sums, a, b)
+
+#endif
+
+#endif

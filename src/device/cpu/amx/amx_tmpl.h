@@ -1,0 +1,301 @@
+/* What amx.h declares, by the processor's tiles or the model's: amx_silicon.c and amx_model.c include it. */
+#ifndef STK_DEVICE_CPU_AMX_AMX_TMPL_H
+#define STK_DEVICE_CPU_AMX_AMX_TMPL_H
+
+#include <string.h>
+
+#include "device/cpu/amx/amx.h"
+#include "device/cpu/amx/amx_tile.h"
+
+enum {
+    ROWS = STK_AMX_ROWS,
+    DEPTH = STK_AMX_DEPTH,
+    SIDE = STK_AMX_SIDE,
+    TILE = ROWS * DEPTH, /* bf16 of a tile */
+    ROW_BYTES = STK_AMX_ROW_BYTES,
+    LINE = 64
+};
+
+typedef uint16_t halves __attribute__((vector_size(64), aligned(2), may_alias));
+typedef uint16_t few_halves __attribute__((vector_size(32), aligned(2), may_alias));
+typedef uint32_t pairs __attribute__((vector_size(64), aligned(4), may_alias));
+typedef float floats __attribute__((vector_size(64), aligned(4), may_alias));
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* --- rounding --- */
+
+/* f32 to the nearest bf16, NaN to NaN. */
+INLINE few_halves round_pairs(pairs bits)
+{
+    pairs is_nan = (pairs)((bits & 0x7fffffff) > 0x7f800000);
+    pairs rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16, nan = (bits >> 16 & 0x8000) | 0x7fc0;
+    return __builtin_convertvector((is_nan & nan) | (~is_nan & rounded), few_halves);
+}
+
+/* The same by the processor, which takes denormal numbers for 0. */
+INLINE few_halves round_sums(floats x)
+{
+#ifdef __AVX512BF16__
+    return (few_halves)_mm512_cvtneps_pbh((__m512)x);
+#else
+    pairs bits = (pairs)x, is_small = (pairs)((bits & 0x7f800000) == 0);
+    return round_pairs((is_small & bits & 0x80000000) | (~is_small & bits));
+#endif
+}
+
+/* --- packing --- */
+
+/* Elements at to at + 31, of which n exist; the others are 0. */
+INLINE halves load_halves(const stk_amx_source *s, int64_t at, int64_t n)
+{
+    halves x = {0};
+    if (n <= 0) return x;
+    if (!s->is_wide) {
+        const uint16_t *from = (const uint16_t *)s->x + at;
+        if (n >= DEPTH) return *(const halves *)from;
+        memcpy(&x, from, (size_t)n * sizeof(*from));
+        return x;
+    }
+    const float *from = (const float *)s->x + at;
+    pairs bits[2] = {{0}, {0}};
+    memcpy(bits, from, (size_t)(n < DEPTH ? n : DEPTH) * sizeof(*from));
+    return __builtin_shufflevector(round_pairs(bits[0]), round_pairs(bits[1]), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+                                   13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+}
+
+/* Two rows as pairs: those of the first 16 columns, and those of the last. */
+INLINE void join_rows(halves first, halves second, pairs *left, pairs *right)
+{
+    *left = (pairs)__builtin_shufflevector(first, second, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40,
+                                           9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47);
+    *right = (pairs)__builtin_shufflevector(first, second, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23,
+                                            55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63);
+}
+
+/* 16 x 16 pairs: x[i][l] becomes to[l * to_row + i]; to_row in elements of 16 bits. */
+INLINE void transpose_pairs(pairs x[ROWS], uint16_t *to, int64_t to_row)
+{
+    pairs y[ROWS];
+    for (int i = 0; i < ROWS; i += 2) {
+        y[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+        y[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+    }
+    for (int i = 0; i < ROWS; i += 4)
+        for (int j = 0; j < 2; j++) {
+            pairs a = y[i + j], b = y[i + j + 2];
+            x[i + 2 * j] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            x[i + 2 * j + 1] =
+                __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    /* Now x[4 g + r] has columns r, r + 4, r + 8 and r + 12 of rows 4 g to 4 g + 3. */
+    for (int r = 0; r < 4; r++) {
+        pairs low = __builtin_shufflevector(x[r], x[r + 4], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+        pairs high = __builtin_shufflevector(x[r], x[r + 4], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+        pairs low2 =
+            __builtin_shufflevector(x[r + 8], x[r + 12], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+        pairs high2 =
+            __builtin_shufflevector(x[r + 8], x[r + 12], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+        *(pairs *)(void *)(to + r * to_row) =
+            __builtin_shufflevector(low, low2, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+        *(pairs *)(void *)(to + (r + 4) * to_row) =
+            __builtin_shufflevector(high, high2, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+        *(pairs *)(void *)(to + (r + 8) * to_row) =
+            __builtin_shufflevector(low, low2, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+        *(pairs *)(void *)(to + (r + 12) * to_row) =
+            __builtin_shufflevector(high, high2, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+    }
+}
+
+/* Element (l, j) at number l * row + j * col. Both tiles of the step whose rows are l and on, columns j and on. */
+INLINE void pack_step(const stk_amx_source *s, int64_t l, int64_t k, int64_t j, int64_t n, uint16_t *to)
+{
+    if (s->col == 1) {
+        for (int i = 0; i < ROWS; i++) {
+            int64_t at = l + 2 * i;
+            halves first = load_halves(s, at * s->row + j, at < k ? n - j : 0);
+            halves second = load_halves(s, (at + 1) * s->row + j, at + 1 < k ? n - j : 0);
+            join_rows(first, second, (pairs *)(void *)(to + i * DEPTH), (pairs *)(void *)(to + TILE + i * DEPTH));
+        }
+        return;
+    }
+    for (int half = 0; half < 2; half++) {
+        pairs x[ROWS];
+        for (int i = 0; i < ROWS; i++) {
+            int64_t column = j + half * ROWS + i;
+            x[i] = (pairs)load_halves(s, l + column * s->col, column < n ? k - l : 0);
+        }
+        transpose_pairs(x, to + half * TILE, DEPTH);
+    }
+}
+
+static void pack_b(const stk_amx_source *s, int64_t k, int64_t n, int64_t depth, uint16_t *to)
+{
+    if (s->col == 1) {
+        for (int64_t l = 0; l < k; l += DEPTH)
+            for (int64_t j = 0; j < n; j += SIDE)
+                pack_step(s, l, k, j, n, to + j * depth + l * SIDE);
+        return;
+    }
+    for (int64_t j = 0; j < n; j += SIDE)
+        for (int64_t l = 0; l < k; l += DEPTH)
+            pack_step(s, l, k, j, n, to + j * depth + l * SIDE);
+}
+
+/* Element (i, l) at number i * row + l * col. */
+static void pack_a(const stk_amx_source *s, int64_t m, int64_t k, int64_t chunk, uint16_t *to)
+{
+    int64_t n_rows = (m + ROWS - 1) / ROWS * ROWS;
+    if (s->col == 1) {
+        for (int64_t i = 0; i < n_rows; i++)
+            for (int64_t l = 0; l < k; l += DEPTH)
+                *(halves *)(to + l / DEPTH * chunk + i * DEPTH) =
+                    load_halves(s, i * s->row + l, i < m ? k - l : 0);
+        return;
+    }
+    for (int64_t l = 0; l < k; l += DEPTH) {
+        uint16_t *rows = to + l / DEPTH * chunk;
+        for (int64_t i = 0; i < n_rows; i += SIDE) {
+            pairs left[ROWS], right[ROWS];
+            for (int p = 0; p < ROWS; p++) {
+                int64_t at = l + 2 * p;
+                halves first = load_halves(s, at * s->col + i, at < k ? m - i : 0);
+                halves second = load_halves(s, (at + 1) * s->col + i, at + 1 < k ? m - i : 0);
+                join_rows(first, second, &left[p], &right[p]);
+            }
+            transpose_pairs(left, rows + i * DEPTH, DEPTH);
+            if (n_rows - i > ROWS) transpose_pairs(right, rows + (i + ROWS) * DEPTH, DEPTH);
+        }
+    }
+}
+
+/* --- sums to where they belong --- */
+
+typedef struct sums_block {
+    float sums[SIDE][SIDE];
+} __attribute__((aligned(LINE))) sums_block;
+
+INLINE floats load_floats(const float *from, int64_t n)
+{
+    floats x = {0};
+    if (n >= ROWS) return *(const floats *)from;
+    if (n > 0) memcpy(&x, from, (size_t)n * sizeof(*from));
+    return x;
+}
+
+INLINE void write_row(const stk_amx_block *g, const float *sums, int64_t row, const floats bias[2])
+{
+    for (int half = 0; half < 2; half++) {
+        int64_t n = g->n - half * ROWS, j = half * ROWS;
+        floats x = *(const floats *)(sums + j);
+        if (n <= 0) return;
+        if (g->add) x += load_floats(g->add + row * g->add_row + j, n);
+        if (g->bias) x += bias[half];
+        /* A NaN stays one. */
+        if (g->has_relu) x = (floats)((pairs)x & ~(pairs)(x < 0));
+        size_t count = (size_t)(n < ROWS ? n : ROWS);
+        if (g->rounded_c) {
+            few_halves y = round_sums(x);
+            uint16_t *to = g->rounded_c + row * g->c_row + j;
+            if (n >= ROWS)
+                *(few_halves *)to = y;
+            else
+                memcpy(to, &y, count * sizeof(*to));
+        } else {
+            float *to = g->c + row * g->c_row + j;
+            if (n >= ROWS)
+                *(floats *)to = x;
+            else
+                memcpy(to, &x, count * sizeof(*to));
+        }
+    }
+}
+
+static void write_sums(const stk_amx_block *g, const sums_block *block, int64_t first, int64_t n)
+{
+    floats bias[2] = {{0}, {0}};
+    for (int half = 0; half < 2 && g->bias; half++)
+        bias[half] = load_floats(g->bias + half * ROWS, g->n - half * ROWS);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = g->rows ? g->rows[first + i] : first + i;
+        if (row >= 0) write_row(g, block->sums[i], row, bias);
+    }
+}
+
+/* --- multiplying --- */
+
+static void multiply(const stk_amx_block *g)
+{
+    sums_block block;
+    const char *ahead = g->ahead ? g->ahead : g->b;
+    int64_t n_blocks = (g->m + SIDE - 1) / SIDE;
+    int64_t lines = g->ahead ? (g->ahead_bytes / LINE + n_blocks * g->n_steps - 1) / (n_blocks * g->n_steps) : 0;
+    const char *ahead_end = ahead + (g->ahead ? g->ahead_bytes : 0);
+    tiles_begin();
+    for (int64_t i = 0; i < g->m; i += SIDE) {
+        bool has_second = g->m - i > ROWS;
+        const uint16_t *a = g->a + i * DEPTH, *b = g->b;
+        TILE_ZERO(0);
+        TILE_ZERO(1);
+        TILE_ZERO(2);
+        TILE_ZERO(3);
+        for (int64_t step = 0; step < g->n_steps; step++) {
+            const uint16_t *x = a + (g->steps ? g->steps[step] : step * g->a_step);
+            TILE_LOAD(4, x, ROW_BYTES);
+            TILE_LOAD(6, b, ROW_BYTES);
+            TILE_LOAD(7, b + TILE, ROW_BYTES);
+            TILE_MULTIPLY(0, 4, 6);
+            TILE_MULTIPLY(1, 4, 7);
+            if (has_second) {
+                TILE_LOAD(5, x + TILE, ROW_BYTES);
+                TILE_MULTIPLY(2, 5, 6);
+                TILE_MULTIPLY(3, 5, 7);
+            }
+            for (int64_t l = 0; l < lines && ahead < ahead_end; l++, ahead += LINE)
+                __builtin_prefetch(ahead, 0, 2);
+            b += STK_AMX_STEP;
+        }
+        TILE_STORE(0, block.sums[0], SIDE * (int64_t)sizeof(float));
+        TILE_STORE(1, block.sums[0] + ROWS, SIDE * (int64_t)sizeof(float));
+        TILE_STORE(2, block.sums[ROWS], SIDE * (int64_t)sizeof(float));
+        TILE_STORE(3, block.sums[ROWS] + ROWS, SIDE * (int64_t)sizeof(float));
+        write_sums(g, &block, i, g->m - i < SIDE ? g->m - i : SIDE);
+    }
+    tiles_end();
+}
+
+static void accumulate(int64_t n_steps, const uint16_t *const a[2], int64_t a_step, const uint16_t *const b[2],
+                       int64_t b_step, int64_t b_row, bool adds, float *c)
+{
+    enum { SUMS = ROWS * ROWS };
+    const uint16_t *a0 = a[0], *a1 = a[1], *b0 = b[0], *b1 = b[1];
+    int64_t row_bytes = b_row * (int64_t)sizeof(*b0);
+    tiles_begin();
+    if (adds) {
+        TILE_LOAD(0, c, ROW_BYTES);
+        TILE_LOAD(1, c + SUMS, ROW_BYTES);
+        TILE_LOAD(2, c + 2 * SUMS, ROW_BYTES);
+        TILE_LOAD(3, c + 3 * SUMS, ROW_BYTES);
+    }
+    for (int64_t step = 0; step < n_steps; step++) {
+        TILE_LOAD(4, a0, ROW_BYTES);
+        TILE_LOAD(6, b0, row_bytes);
+        TILE_LOAD(7, b1, row_bytes);
+        TILE_MULTIPLY(0, 4, 6);
+        TILE_MULTIPLY(1, 4, 7);
+        TILE_LOAD(5, a1, ROW_BYTES);
+        TILE_MULTIPLY(2, 5, 6);
+        TILE_MULTIPLY(3, 5, 7);
+        a0 += a_step;
+        a1 += a_step;
+        b0 += b_step;
+        b1 += b_step;
+    }
+    TILE_STORE(0, c, ROW_BYTES);
+    TILE_STORE(1, c + SUMS, ROW_BYTES);
+    TILE_STORE(2, c + 2 * SUMS, ROW_BYTES);
+    TILE_STORE(3, c + 3 * SUMS, ROW_BYTES);
+    tiles_end();
+}
+
+#endif

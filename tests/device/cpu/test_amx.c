@@ -1,0 +1,249 @@
+/* Blocks of products by tiles: the model of them on any processor, against sums in double; the processor's own, where it
+ * has them, bit for bit as the model's.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "device/cpu/amx/amx.h"
+#include "device/cpu/simd/isa.h"
+
+enum { MOST = 160, GUARD = 7 };
+
+static float number_of(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float x;
+    memcpy(&x, &wide, sizeof(x));
+    return x;
+}
+
+static uint16_t bits_of_number(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* Random, with some that are tiny, huge or denormal. */
+static uint16_t draw(uint64_t seed, int64_t i, bool is_wild)
+{
+    uint64_t r = stk_mix64(seed * 1000003 + (uint64_t)i);
+    if (is_wild && r % 7 == 0) return (uint16_t)(r >> 20);
+    float x = (float)((double)(r >> 40) / (1 << 23) - 1);
+    return bits_of_number(x);
+}
+
+static const stk_amx_fns *silicon(void)
+{
+    const stk_amx_fns *fns = stk_amx_of(stk_isa_choose());
+    return fns == &stk_amx_model ? NULL : fns;
+}
+
+typedef struct sizes {
+    int64_t m, n, k;
+    bool transpose_a, transpose_b, is_wide;
+} sizes;
+
+static void *new_aligned(size_t bytes)
+{
+    void *p = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    assert_non_null(p);
+    memset(p, 0xff, (bytes + 63) / 64 * 64); /* NaN: what is read must have been written */
+    return p;
+}
+
+/* a [m,k] and b [k,n], as they lie where they are transposed or not, packed by fns. */
+static void pack(const stk_amx_fns *fns, const sizes *z, const uint16_t *a, const uint16_t *b, uint16_t *chunks,
+                 uint16_t *panels)
+{
+    int64_t rows = (z->m + 31) / 32 * 32, depth = (z->k + 31) / 32 * 32;
+    float *wide = malloc((size_t)(MOST * MOST) * sizeof(*wide));
+    assert_non_null(wide);
+    for (int64_t i = 0; i < z->k * z->n; i++)
+        wide[i] = number_of(b[i]);
+    stk_amx_source x = {a, z->transpose_a ? 1 : z->k, z->transpose_a ? z->m : 1, false};
+    fns->pack_a(&x, z->m, z->k, rows * STK_AMX_DEPTH, chunks);
+    stk_amx_source y = {b, z->transpose_b ? 1 : z->n, z->transpose_b ? z->k : 1, z->is_wide};
+    if (z->is_wide) y.x = wide;
+    fns->pack_b(&y, z->k, z->n, depth, panels);
+    free(wide);
+}
+
+static void multiply(const stk_amx_fns *fns, const sizes *z, const uint16_t *chunks, const uint16_t *panels,
+                     const float *bias, float *c, uint16_t *rounded)
+{
+    int64_t rows = (z->m + 31) / 32 * 32, n_steps = (z->k + 31) / 32, step = z->n + GUARD;
+    for (int64_t j = 0; j < z->n; j += STK_AMX_SIDE) {
+        stk_amx_block g = {.m = z->m, .n = z->n - j < STK_AMX_SIDE ? z->n - j : STK_AMX_SIDE, .n_steps = n_steps};
+        g.a = chunks;
+        g.a_step = rows * STK_AMX_DEPTH;
+        g.b = panels + j * n_steps * STK_AMX_DEPTH;
+        g.bias = bias ? bias + j : NULL;
+        g.has_relu = bias != NULL;
+        g.c = c + j;
+        g.c_row = step;
+        fns->multiply(&g);
+        g.rounded_c = rounded + j;
+        fns->multiply(&g);
+    }
+}
+
+static double exact(const sizes *z, const uint16_t *a, const uint16_t *b, const float *bias, int64_t i, int64_t j,
+                    double *size)
+{
+    double sum = 0;
+    *size = 0;
+    for (int64_t l = 0; l < z->k; l++) {
+        double x = number_of(a[z->transpose_a ? l * z->m + i : i * z->k + l]);
+        double y = number_of(b[z->transpose_b ? j * z->k + l : l * z->n + j]);
+        sum += x * y;
+        *size += fabs(x * y);
+    }
+    if (bias) sum += bias[j];
+    return bias && sum < 0 ? 0 : sum;
+}
+
+static void check_sizes(const sizes *z, uint64_t seed)
+{
+    int64_t rows = (z->m + 31) / 32 * 32, depth = (z->k + 31) / 32 * 32, columns = (z->n + 31) / 32 * 32;
+    uint16_t *a = malloc(sizeof(*a) * MOST * MOST), *b = malloc(sizeof(*b) * MOST * MOST);
+    uint16_t *chunks = new_aligned((size_t)(rows * depth) * 2), *panels = new_aligned((size_t)(columns * depth) * 2);
+    int64_t n_c = z->m * (z->n + GUARD);
+    float *c = new_aligned((size_t)n_c * 4), *c2 = new_aligned((size_t)n_c * 4), bias[MOST];
+    uint16_t *half = new_aligned((size_t)n_c * 2), *half2 = new_aligned((size_t)n_c * 2);
+    assert_true(a && b);
+    for (int64_t i = 0; i < MOST * MOST; i++) {
+        a[i] = draw(seed, i, false);
+        b[i] = draw(seed + 1, i, false);
+    }
+    for (int64_t j = 0; j < MOST; j++)
+        bias[j] = number_of(draw(seed + 2, j, false));
+    for (int with_bias = 0; with_bias < 2; with_bias++) {
+        const float *add = with_bias ? bias : NULL;
+        pack(&stk_amx_model, z, a, b, chunks, panels);
+        multiply(&stk_amx_model, z, chunks, panels, add, c, half);
+        for (int64_t i = 0; i < z->m; i++)
+            for (int64_t j = 0; j < z->n; j++) {
+                double size, want = exact(z, a, b, add, i, j, &size), got = c[i * (z->n + GUARD) + j];
+                assert_true(fabs(got - want) <= 1e-6 * (size + 1));
+                assert_int_equal(half[i * (z->n + GUARD) + j], bits_of_number((float)got));
+            }
+        if (!silicon()) continue;
+        memset(chunks, 0xff, (size_t)(rows * depth) * 2);
+        pack(silicon(), z, a, b, chunks, panels);
+        multiply(silicon(), z, chunks, panels, add, c2, half2);
+        assert_memory_equal(c, c2, (size_t)n_c * 4);
+        assert_memory_equal(half, half2, (size_t)n_c * 2);
+    }
+    free(a), free(b), free(chunks), free(panels), free(c), free(c2), free(half), free(half2);
+}
+
+static void check_products(void **state)
+{
+    (void)state;
+    if (!silicon()) printf("SKIP in part: this processor has no tiles (AMX), the model alone was tested\n");
+    for (uint64_t seed = 1; seed <= 120; seed++) {
+        uint64_t r = stk_mix64(seed);
+        sizes z = {.m = 1 + (int64_t)(r % 100), .n = 1 + (int64_t)(r >> 8) % 100, .k = 1 + (int64_t)(r >> 16) % 130};
+        if (z.n < 0) z.n = -z.n + 1;
+        if (z.k < 0) z.k = -z.k + 1;
+        if (seed % 10 == 0) z.m = z.n = z.k = 32 * (int64_t)(1 + r % 4);
+        z.transpose_a = r >> 32 & 1, z.transpose_b = r >> 33 & 1, z.is_wide = r >> 34 & 1;
+        check_sizes(&z, seed * 10);
+    }
+}
+
+/* Steps that lie anywhere, rows that go elsewhere or nowhere, and sums that are added to. */
+static void check_rows(void **state)
+{
+    (void)state;
+    enum { M = 70, N = 20, STEPS = 5, STRIDE = 24 };
+    const stk_amx_fns *all[2] = {&stk_amx_model, silicon()};
+    uint16_t *a = new_aligned(200 * 64), *b = new_aligned(STEPS * STK_AMX_STEP * 2);
+    int64_t steps[STEPS];
+    int32_t rows[M];
+    static float c[2][M * STRIDE], before[M * STRIDE];
+    for (int64_t i = 0; i < 200 * 32; i++)
+        a[i] = draw(3, i, false);
+    for (int64_t i = 0; i < STEPS * STK_AMX_STEP; i++)
+        b[i] = draw(4, i, false);
+    for (int i = 0; i < STEPS; i++)
+        steps[i] = (int64_t)(i * 13 % 40) * STK_AMX_DEPTH;
+    for (int i = 0; i < M; i++)
+        rows[i] = i % 3 == 2 ? -1 : (i * 37) % M;
+    for (int i = 0; i < M * STRIDE; i++)
+        before[i] = (float)i;
+    for (int which = 0; which < 2 && all[which]; which++) {
+        memcpy(c[which], before, sizeof(before));
+        stk_amx_block g = {.m = M, .n = N, .n_steps = STEPS, .a = a, .steps = steps, .b = b, .rows = rows};
+        g.c = c[which];
+        g.add = g.c;
+        g.c_row = g.add_row = STRIDE;
+        all[which]->multiply(&g);
+    }
+    if (all[1]) assert_memory_equal(c[0], c[1], sizeof(c[0]));
+    bool written[M] = {0};
+    for (int i = 0; i < M; i++) {
+        if (rows[i] < 0) continue;
+        written[rows[i]] = true;
+        for (int j = 0; j < N; j++) {
+            double want = before[rows[i] * STRIDE + j];
+            for (int step = 0; step < STEPS; step++)
+                for (int l = 0; l < 32; l++)
+                    want += (double)number_of(a[steps[step] + i * 32 + l]) *
+                            number_of(b[step * STK_AMX_STEP + j / 16 * 512 + l / 2 * 32 + j % 16 * 2 + l % 2]);
+            assert_true(fabs(want - c[0][rows[i] * STRIDE + j]) < 1e-3);
+        }
+    }
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < STRIDE; j++)
+            if (!written[i] || j >= N) assert_true(c[0][i * STRIDE + j] == before[i * STRIDE + j]);
+    free(a), free(b);
+}
+
+/* Numbers of all kinds: what the model says of denormals, infinities and NaN is what the processor does. */
+static void check_wild(void **state)
+{
+    (void)state;
+    if (!silicon()) {
+        printf("SKIP: this processor has no tiles (AMX)\n");
+        skip();
+    }
+    uint16_t *a = new_aligned(32 * 64 * 8), *b = new_aligned(8 * STK_AMX_STEP * 2);
+    float *c[2] = {new_aligned(4096), new_aligned(4096)};
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        for (int64_t i = 0; i < 32 * 32 * 8; i++)
+            a[i] = draw(seed, i, true);
+        for (int64_t i = 0; i < 8 * STK_AMX_STEP; i++)
+            b[i] = draw(seed + 1000, i, true);
+        const uint16_t *as[2] = {a, a + 512}, *bs[2] = {b, b + 512};
+        for (int which = 0; which < 2; which++)
+            for (int adds = 0; adds < 2; adds++)
+                (which ? silicon() : &stk_amx_model)->accumulate(8, as, 1024, bs, 1024, 32, adds, c[which]);
+        for (int i = 0; i < 1024; i++) {
+            bool is_nan = isnan(c[0][i]);
+            assert_int_equal(is_nan, isnan(c[1][i]) != 0);
+            if (!is_nan) assert_memory_equal(&c[0][i], &c[1][i], 4);
+        }
+    }
+    free(a), free(b), free(c[0]), free(c[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(check_products),
+        cmocka_unit_test(check_rows),
+        cmocka_unit_test(check_wild),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -65,13 +65,13 @@ static void *new_aligned(size_t bytes)
 static void pack(const stk_amx_fns *fns, const sizes *z, const uint16_t *a, const uint16_t *b, uint16_t *chunks,
                  uint16_t *panels)
 {
-    int64_t rows = (z->m + 31) / 32 * 32, depth = (z->k + 31) / 32 * 32;
+    int64_t depth = (z->k + 31) / 32 * 32;
     float *wide = malloc((size_t)(MOST * MOST) * sizeof(*wide));
     assert_non_null(wide);
     for (int64_t i = 0; i < z->k * z->n; i++)
         wide[i] = number_of(b[i]);
     stk_amx_source x = {a, z->transpose_a ? 1 : z->k, z->transpose_a ? z->m : 1, false};
-    fns->pack_a(&x, z->m, z->k, rows * STK_AMX_DEPTH, chunks);
+    fns->pack_a(&x, z->m, z->k, chunks);
     stk_amx_source y = {b, z->transpose_b ? 1 : z->n, z->transpose_b ? z->k : 1, z->is_wide};
     if (z->is_wide) y.x = wide;
     fns->pack_b(&y, z->k, z->n, depth, panels);
@@ -81,11 +81,12 @@ static void pack(const stk_amx_fns *fns, const sizes *z, const uint16_t *a, cons
 static void multiply(const stk_amx_fns *fns, const sizes *z, const uint16_t *chunks, const uint16_t *panels,
                      const float *bias, float *c, uint16_t *rounded)
 {
-    int64_t rows = (z->m + 31) / 32 * 32, n_steps = (z->k + 31) / 32, step = z->n + GUARD;
+    int64_t n_steps = (z->k + 31) / 32, step = z->n + GUARD;
     for (int64_t j = 0; j < z->n; j += STK_AMX_SIDE) {
         stk_amx_block g = {.m = z->m, .n = z->n - j < STK_AMX_SIDE ? z->n - j : STK_AMX_SIDE, .n_steps = n_steps};
         g.a = chunks;
-        g.a_step = rows * STK_AMX_DEPTH;
+        g.a_step = STK_AMX_STEP;
+        g.a_block = n_steps * STK_AMX_STEP;
         g.b = panels + j * n_steps * STK_AMX_DEPTH;
         g.bias = bias ? bias + j : NULL;
         g.has_relu = bias != NULL;
@@ -188,6 +189,7 @@ static void check_rows(void **state)
         g.c = c[which];
         g.add = g.c;
         g.c_row = g.add_row = STRIDE;
+        g.a_block = STK_AMX_STEP;
         all[which]->multiply(&g);
     }
     if (all[1]) assert_memory_equal(c[0], c[1], sizeof(c[0]));

@@ -1,7 +1,8 @@
 /* Products of blocks of bf16 by tiles (AMX, Intel 64 Software Developer's Manual, volume 1, chapter 18): one instruction
  * multiplies 16 rows of 32 numbers by 32 rows of 16 and adds them to 16 x 16 sums of f32.
  *
- *   a    in chunks of 32 along k: [k / 32][rows][32], so that a tile is 1 KiB in one piece
+ *   a    in rows of 32 along k, so that a tile is 1 KiB in one piece: [k / 32][rows][32], where rows are read at several
+ *        places, or [rows / 32][k / 32][32][32], in the order of use
  *   b    in panels of 32 columns, each as [k / 32][2 tiles][16 pairs of k][16 columns][2]
  *   step 32 of k: one chunk of a and 2 KiB of a panel
  *
@@ -25,10 +26,11 @@ typedef struct stk_amx_block {
     int64_t m, n; /* n: columns of the panel that exist, 1 to STK_AMX_SIDE */
     int64_t n_steps;
     /* Rows are read up to the next multiple of STK_AMX_ROWS. Step i reads 64-byte rows from a + steps[i] on, or, where
-     * steps is NULL, from a + i * a_step on, in elements. 64-byte aligned. */
+     * steps is NULL, from a + i * a_step on, in elements; a_block is from STK_AMX_SIDE rows to the next. 64-byte aligned.
+     */
     const uint16_t *a;
     const int64_t *steps;
-    int64_t a_step;
+    int64_t a_step, a_block;
     const uint16_t *b; /* the panel: n_steps * STK_AMX_STEP elements, 64-byte aligned */
     /* Where row i of c is: at c_row times this; negative: nowhere. NULL: i. */
     const int32_t *rows;
@@ -54,8 +56,8 @@ typedef struct stk_amx_fns {
     /* Panels of x [k,n], whose row 0 is row 0 of a step; rows up to a whole step are written. From one panel to the next
      * it is depth * STK_AMX_SIDE elements. to is 64-byte aligned. */
     void (*pack_b)(const stk_amx_source *x, int64_t k, int64_t n, int64_t depth, uint16_t *to);
-    /* Chunks of x [m,k], chunk elements apart; m is rounded up to whole tiles. to is 64-byte aligned. */
-    void (*pack_a)(const stk_amx_source *x, int64_t m, int64_t k, int64_t chunk, uint16_t *to);
+    /* Blocks of STK_AMX_SIDE rows of x [m,k]; m is rounded up to whole tiles. to is 64-byte aligned. */
+    void (*pack_a)(const stk_amx_source *x, int64_t m, int64_t k, uint16_t *to);
     void (*multiply)(const stk_amx_block *block);
     /* c (+)= a b of whole tiles of sums, for long sums that stay in place: c is [2][2][16][16] f32, 64-byte aligned;
      * a and b give 1 KiB tiles at a[0], a[1], b[0], b[1], each step tiles' steps further. */

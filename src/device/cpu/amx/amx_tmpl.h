@@ -142,31 +142,31 @@ static void pack_b(const stk_amx_source *s, int64_t k, int64_t n, int64_t depth,
             pack_step(s, l, k, j, n, to + j * depth + l * SIDE);
 }
 
-/* Element (i, l) at number i * row + l * col. */
-static void pack_a(const stk_amx_source *s, int64_t m, int64_t k, int64_t chunk, uint16_t *to)
+/* Up to 32 rows of x [m,k]; element (i, l) is number i * row + l * col. */
+INLINE void pack_block(const stk_amx_source *s, int64_t first, int64_t m, int64_t k, uint16_t *to)
 {
-    int64_t n_rows = (m + ROWS - 1) / ROWS * ROWS;
-    if (s->col == 1) {
-        for (int64_t i = 0; i < n_rows; i++)
-            for (int64_t l = 0; l < k; l += DEPTH)
-                *(halves *)(to + l / DEPTH * chunk + i * DEPTH) =
-                    load_halves(s, i * s->row + l, i < m ? k - l : 0);
-        return;
-    }
-    for (int64_t l = 0; l < k; l += DEPTH) {
-        uint16_t *rows = to + l / DEPTH * chunk;
-        for (int64_t i = 0; i < n_rows; i += SIDE) {
-            pairs left[ROWS], right[ROWS];
-            for (int p = 0; p < ROWS; p++) {
-                int64_t at = l + 2 * p;
-                halves first = load_halves(s, at * s->col + i, at < k ? m - i : 0);
-                halves second = load_halves(s, (at + 1) * s->col + i, at + 1 < k ? m - i : 0);
-                join_rows(first, second, &left[p], &right[p]);
-            }
-            transpose_pairs(left, rows + i * DEPTH, DEPTH);
-            if (n_rows - i > ROWS) transpose_pairs(right, rows + (i + ROWS) * DEPTH, DEPTH);
+    int64_t n_rows = m - first > ROWS ? SIDE : ROWS;
+    for (int64_t l = 0; l < k; l += DEPTH, to += STK_AMX_STEP) {
+        pairs left[ROWS], right[ROWS];
+        for (int64_t i = 0; i < n_rows && s->col == 1; i++)
+            *(halves *)(to + i * DEPTH) = load_halves(s, (first + i) * s->row + l, first + i < m ? k - l : 0);
+        if (s->col == 1) continue;
+        for (int p = 0; p < ROWS; p++) {
+            int64_t at = l + 2 * p;
+            halves one = load_halves(s, at * s->col + first, at < k ? m - first : 0);
+            halves next = load_halves(s, (at + 1) * s->col + first, at + 1 < k ? m - first : 0);
+            join_rows(one, next, &left[p], &right[p]);
         }
+        transpose_pairs(left, to, DEPTH);
+        if (n_rows > ROWS) transpose_pairs(right, to + TILE, DEPTH);
     }
+}
+
+static void pack_a(const stk_amx_source *s, int64_t m, int64_t k, uint16_t *to)
+{
+    int64_t block = (k + DEPTH - 1) / DEPTH * STK_AMX_STEP;
+    for (int64_t i = 0; i < m; i += SIDE, to += block)
+        pack_block(s, i, m, k, to);
 }
 
 /* --- sums to where they belong --- */
@@ -234,7 +234,7 @@ static void multiply(const stk_amx_block *g)
     tiles_begin();
     for (int64_t i = 0; i < g->m; i += SIDE) {
         bool has_second = g->m - i > ROWS;
-        const uint16_t *a = g->a + i * DEPTH, *b = g->b;
+        const uint16_t *a = g->a + i / SIDE * g->a_block, *b = g->b;
         TILE_ZERO(0);
         TILE_ZERO(1);
         TILE_ZERO(2);

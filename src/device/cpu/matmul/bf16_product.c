@@ -12,6 +12,9 @@ enum {
     BLOCK_BYTES = 384 * 1024, /* of a, next to it */
     MOST_ROWS = 192,
     FEWEST_ROWS = 48,
+    AMX_MOST_DEPTH = 1536, /* 96 KiB a panel */
+    AMX_BLOCK_BYTES = 768 * 1024,
+    AMX_MOST_ROWS = 512,
     B_BYTES = 6 * 1024 * 1024,
     LARGE = 1 << 24, /* elements of a matrix that no cache holds */
     LEAST_ROWS = 96, /* with fewer, packing b takes too large a share */
@@ -25,23 +28,32 @@ static int64_t even_part(int64_t n, int64_t most, int64_t grain)
     return stk_round_up_i64((n + n_parts - 1) / n_parts, grain);
 }
 
+/* Of AMX, packing takes less than anybody else's way of computing. */
+static bool tiles_pay(const stk_product_shape *s)
+{
+    enum { LEAST = 32 };
+    bool is_one = s->n_batch <= 1 && (!s->adds || s->out == STK_F32);
+    return is_one && s->in == STK_BF16 && s->m >= LEAST && s->n >= LEAST && s->k >= LEAST;
+}
+
 bool stk_bf16_product_pays(stk_isa isa, const stk_product_shape *s)
 {
+    if (stk_amx_of(isa)) return tiles_pay(s);
     /* A wide c of a transposed a: b, the larger one, would be packed for few rows; oneDNN takes 0.95x of the time. */
     if (s->transpose_a && s->n > s->m) return false;
     /* A vocabulary's weight, and its gradient: the memory's speed counts, and packing reads and writes it once more. */
     if (s->k * s->n > LARGE || (s->transpose_a && s->m * s->n > LARGE)) return false;
     bool is_one = s->n_batch <= 1 && (!s->adds || s->out == STK_F32);
-    return is_one && s->in == STK_BF16 && stk_bf16_tile_of(isa) && !stk_isa_has_amx(isa) && s->m >= LEAST_ROWS &&
-           s->n >= B_WIDTH && s->k >= B_WIDTH;
+    return is_one && s->in == STK_BF16 && stk_bf16_tile_of(isa) && s->m >= LEAST_ROWS && s->n >= B_WIDTH && s->k >= B_WIDTH;
 }
 
 /* Blocks of rows: about as many for each thread, and more than one, so that a core that is slow for a while gets fewer.
  */
 static void cut_parts(stk_bf16_product *p)
 {
-    int64_t rows = BLOCK_BYTES / (2 * p->depth), n_panels = p->columns / B_WIDTH, n_rows, n_columns = 1;
-    rows = rows > MOST_ROWS ? MOST_ROWS : rows < FEWEST_ROWS ? FEWEST_ROWS : rows;
+    int64_t bytes = p->amx ? AMX_BLOCK_BYTES : BLOCK_BYTES, most = p->amx ? AMX_MOST_ROWS : MOST_ROWS;
+    int64_t rows = bytes / (2 * p->depth), n_panels = p->columns / p->width, n_rows, n_columns = 1;
+    rows = rows > most ? most : rows < FEWEST_ROWS ? FEWEST_ROWS : rows;
     n_rows = stk_round_up_i64((p->shape.m + rows - 1) / rows, p->n_threads);
     if (p->shape.m / n_rows < FEWEST_ROWS / 2) n_rows = (p->shape.m + rows - 1) / rows;
     if (n_rows < 2 * p->n_threads) n_columns = (2 * p->n_threads + n_rows - 1) / n_rows;
@@ -52,16 +64,21 @@ static void cut_parts(stk_bf16_product *p)
 stk_bf16_product stk_bf16_product_cut(stk_isa isa, const stk_product_shape *shape, int n_threads)
 {
     stk_bf16_product p = {.shape = *shape, .tiles = stk_bf16_tile_of(isa), .n_threads = n_threads};
-    p.depth = even_part(shape->k, MOST_DEPTH, 2);
-    p.columns = even_part(shape->n, B_BYTES / (2 * p.depth) / B_WIDTH * B_WIDTH, B_WIDTH);
+    p.amx = stk_amx_of(isa);
+    p.width = p.amx ? STK_AMX_SIDE : B_WIDTH;
+    p.grain = p.amx ? STK_AMX_DEPTH : 2;
+    p.depth = even_part(shape->k, p.amx ? AMX_MOST_DEPTH : MOST_DEPTH, p.grain);
+    p.columns = even_part(shape->n, B_BYTES / (2 * p.depth) / p.width * p.width, p.width);
     cut_parts(&p);
     p.b_bytes = (size_t)(p.columns * p.depth) * sizeof(uint16_t);
     if (shape->out == STK_BF16 && p.depth < shape->k)
         p.sums_bytes = (size_t)stk_round_up_i64(shape->m * p.columns * (int64_t)sizeof(float), LINE);
     /* A part has at most one tile's rows more than its even share. */
-    int64_t rows = stk_round_up_i64((shape->m + p.row_parts - 1) / p.row_parts + TILE_ROWS, SQUARE);
+    int64_t grain = p.amx ? STK_AMX_SIDE : TILE_ROWS;
+    int64_t rows = stk_round_up_i64((shape->m + p.row_parts - 1) / p.row_parts + grain, SQUARE);
     p.a_step = stk_round_up_i64(p.depth, SQUARE) + SQUARE;
-    if (shape->transpose_a) p.a_bytes = (size_t)(rows * p.a_step) * sizeof(uint16_t);
+    int64_t n_a = p.amx ? rows * p.depth : shape->transpose_a ? rows * p.a_step : 0;
+    p.a_bytes = (size_t)stk_round_up_i64(n_a * (int64_t)sizeof(uint16_t), LINE);
     return p;
 }
 
@@ -73,13 +90,13 @@ size_t stk_bf16_product_scratch_bytes(const stk_bf16_product *p)
 /* Kept panels lie block by block, in the order of a run. */
 size_t stk_bf16_product_kept_bytes(const stk_bf16_product *p)
 {
-    return (size_t)stk_bf16_panel_elements(p->shape.k, p->shape.n, B_WIDTH) * sizeof(uint16_t);
+    return (size_t)(stk_round_up_i64(p->shape.n, p->width) * stk_round_up_i64(p->shape.k, p->grain)) * sizeof(uint16_t);
 }
 
 uint64_t stk_bf16_product_kept_layout(const stk_bf16_product *p)
 {
     const stk_product_shape *s = &p->shape;
-    const int64_t about[] = {s->k, s->n, s->b_step, s->transpose_b, p->columns, p->depth};
+    const int64_t about[] = {s->k, s->n, s->b_step, s->transpose_b, p->columns, p->depth, p->width};
     return stk_hash64(about, sizeof(about), 'p');
 }
 
@@ -112,16 +129,20 @@ static void pack_part(const void *task, int i_part, int n_parts)
     const stk_product_shape *s = &t->p->shape;
     const stk_bf16_tile_fns *tiles = t->p->tiles;
     int64_t row = s->transpose_b ? 1 : s->b_step, col = s->transpose_b ? s->b_step : 1,
-            depth = stk_round_up_i64(t->k, 2);
-    int64_t l = 0, end_l = t->k, j = 0, end_j = t->n;
+            depth = stk_round_up_i64(t->k, t->p->grain);
+    int64_t l = 0, end_l = t->k, j = 0, end_j = t->n, width = t->p->width;
     if (!s->transpose_b && t->k >= n_parts * SQUARE)
         share_evenly(t->k, SQUARE, i_part, n_parts, &l, &end_l);
     else
-        share_evenly(t->n, B_WIDTH, i_part, n_parts, &j, &end_j);
+        share_evenly(t->n, width, i_part, n_parts, &j, &end_j);
     int64_t k = end_l - l, n = end_j - j, at = (t->l + l) * row + (t->col + j) * col;
-    uint16_t *to = t->packed + j * depth + l * B_WIDTH;
+    uint16_t *to = t->packed + j * depth + l * width;
     if (k <= 0 || n <= 0) return;
-    if (t->wide_b)
+    if (t->p->amx)
+        t->p->amx->pack_b(t->wide_b ? &(stk_amx_source){t->wide_b + at, row, col, true}
+                                    : &(stk_amx_source){t->b + at, row, col, false},
+                          k, n, depth, to);
+    else if (t->wide_b)
         tiles->pack_rounded(t->wide_b + at, row, col, k, n, B_WIDTH, depth, to);
     else
         tiles->pack_far(t->b + at, row, col, k, n, B_WIDTH, depth, to);
@@ -157,6 +178,39 @@ static void set_ahead(bool reads_a, bool has_next, stk_bf16_block *g)
     g->ahead_bytes = (reads_a ? g->m * g->a_row : panel) * (int64_t)sizeof(uint16_t);
 }
 
+/* This worker's block of a. */
+static uint16_t *own_rows(const product_step *t)
+{
+    const stk_bf16_product *p = t->p;
+    return (uint16_t *)(void *)(t->scratch + p->b_bytes + p->sums_bytes + p->a_bytes * (size_t)stk_cpu_worker());
+}
+
+/* The same by AMX. */
+static void multiply_tiles(const product_step *t, int64_t row, int64_t end, int64_t col, int64_t end_col)
+{
+    const stk_bf16_product *p = t->p;
+    const stk_product_shape *s = &p->shape;
+    int64_t depth = stk_round_up_i64(t->k, p->grain), panel = p->width * depth;
+    uint16_t *rows = own_rows(t);
+    stk_amx_source a = {t->a, s->a_step, 1, false};
+    if (s->transpose_a) a.row = 1, a.col = s->a_step;
+    a.x = t->a + row * a.row + t->l * a.col;
+    p->amx->pack_a(&a, end - row, t->k, rows);
+    for (; col < end_col; col += p->width) {
+        stk_bf16_block to = {.m = end - row};
+        set_sums(t, row, col, &to);
+        stk_amx_block g = {.m = end - row, .n = end_col - col, .n_steps = depth / STK_AMX_DEPTH, .a = rows};
+        if (g.n > p->width) g.n = p->width;
+        g.a_step = STK_AMX_STEP;
+        g.a_block = g.n_steps * STK_AMX_STEP;
+        g.b = t->packed + col * depth;
+        g.bias = to.bias, g.add = to.add, g.add_row = to.add_row;
+        g.c = to.c, g.rounded_c = to.rounded_c, g.c_row = to.c_row;
+        if (col + p->width < end_col) g.ahead = g.b + panel, g.ahead_bytes = panel * (int64_t)sizeof(*g.b);
+        p->amx->multiply(&g);
+    }
+}
+
 static void multiply_part(const void *task, int i_part, int n_parts)
 {
     const product_step *t = task;
@@ -164,14 +218,18 @@ static void multiply_part(const void *task, int i_part, int n_parts)
     const stk_product_shape *s = &p->shape;
     int64_t depth = stk_round_up_i64(t->k, 2), row, end, col, end_col;
     (void)n_parts;
-    share_evenly(s->m, TILE_ROWS, i_part / p->column_parts, p->row_parts, &row, &end);
-    stk_cpu_share(t->n, B_WIDTH, i_part % p->column_parts, p->column_parts, &col, &end_col);
+    share_evenly(s->m, p->amx ? STK_AMX_SIDE : TILE_ROWS, i_part / p->column_parts, p->row_parts, &row, &end);
+    stk_cpu_share(t->n, p->width, i_part % p->column_parts, p->column_parts, &col, &end_col);
     if (row >= end || col >= end_col) return;
+    if (p->amx) {
+        multiply_tiles(t, row, end, col, end_col);
+        return;
+    }
     stk_bf16_block g = {.m = end - row, .k = t->k, .depth = depth};
     if (s->transpose_a) {
-        char *rows = t->scratch + p->b_bytes + p->sums_bytes + p->a_bytes * (size_t)stk_cpu_worker();
-        p->tiles->transpose(t->a + t->l * s->a_step + row, s->a_step, t->k, g.m, (uint16_t *)(void *)rows, p->a_step);
-        g.a = (const uint16_t *)(const void *)rows;
+        uint16_t *rows = own_rows(t);
+        p->tiles->transpose(t->a + t->l * s->a_step + row, s->a_step, t->k, g.m, rows, p->a_step);
+        g.a = rows;
         g.a_row = p->a_step;
     } else {
         g.a = t->a + row * s->a_step + t->l;
@@ -204,12 +262,18 @@ static bool next_step(product_step *t)
 
 enum { PACKS_A_THREAD = 4 };
 
+/* Of the step's panels. */
+static int64_t elements_of(const product_step *t)
+{
+    return stk_round_up_i64(t->n, t->p->width) * stk_round_up_i64(t->k, t->p->grain);
+}
+
 void stk_bf16_product_pack(const stk_bf16_product *p, const float *b, void *packed_b)
 {
     product_step t = {.p = p, .wide_b = b, .packed = packed_b};
     while (next_step(&t)) {
         stk_cpu_parallel(PACKS_A_THREAD * p->n_threads, pack_part, &t);
-        t.packed += stk_bf16_panel_elements(t.k, t.n, B_WIDTH);
+        t.packed += elements_of(&t);
     }
 }
 
@@ -222,6 +286,6 @@ void stk_bf16_product_run(const stk_bf16_product *p, const void *a, const void *
     while (next_step(&t)) {
         if (!packed_b) stk_cpu_parallel(PACKS_A_THREAD * p->n_threads, pack_part, &t);
         stk_cpu_parallel(p->row_parts * p->column_parts, multiply_part, &t);
-        if (packed_b) t.packed += stk_bf16_panel_elements(t.k, t.n, B_WIDTH);
+        if (packed_b) t.packed += elements_of(&t);
     }
 }

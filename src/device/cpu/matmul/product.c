@@ -202,7 +202,7 @@ stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape
     p->is_own = stk_bf16_product_pays(device->isa, shape);
     if (p->is_own) {
         p->own = stk_bf16_product_cut(device->isa, &p->shape, device->base.n_threads);
-        snprintf(p->impl, sizeof(p->impl), "own avx512_bf16");
+        snprintf(p->impl, sizeof(p->impl), "%s", p->own.amx ? stk_amx_impl(p->own.amx) : "own avx512_bf16");
         *out = p;
         return STK_OK;
     }

@@ -58,6 +58,9 @@ typedef struct stk_amx_fns {
     void (*pack_b)(const stk_amx_source *x, int64_t k, int64_t n, int64_t depth, uint16_t *to);
     /* Blocks of STK_AMX_SIDE rows of x [m,k]; m is rounded up to whole tiles. to is 64-byte aligned. */
     void (*pack_a)(const stk_amx_source *x, int64_t m, int64_t k, uint16_t *to);
+    /* n rows, step elements apart, of n_values each, whose 32s go to rows of chunks; what is missing of the last 32 is 0.
+     */
+    void (*copy_places)(const uint16_t *from, int64_t n, int64_t step, int64_t n_values, uint16_t *to, int64_t chunk);
     void (*multiply)(const stk_amx_block *block);
     /* c (+)= a b of whole tiles of sums, for long sums that stay in place: c is [2][2][16][16] f32, 64-byte aligned;
      * a and b give 1 KiB tiles at a[0], a[1], b[0], b[1], each step tiles' steps further. */

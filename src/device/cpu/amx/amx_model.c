@@ -1,4 +1,4 @@
 /* The model of tiles in plain C, for any processor. */
 #include "device/cpu/amx/amx_tmpl.h"
 
-const stk_amx_fns stk_amx_model = {pack_b, pack_a, multiply, accumulate};
+const stk_amx_fns stk_amx_model = {pack_b, pack_a, copy_places, multiply, accumulate};

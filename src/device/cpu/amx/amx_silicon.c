@@ -3,7 +3,7 @@
 
 #include "device/cpu/amx/amx_tmpl.h"
 
-const stk_amx_fns stk_amx_silicon = {pack_b, pack_a, multiply, accumulate};
+const stk_amx_fns stk_amx_silicon = {pack_b, pack_a, copy_places, multiply, accumulate};
 
 #else
 typedef int stk_amx_silicon_is_not_built;

@@ -44,6 +44,16 @@ INLINE few_halves round_sums(floats x)
 #endif
 }
 
+INLINE halves round_both(floats low, floats high)
+{
+#ifdef __AVX512BF16__
+    return (halves)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
+#else
+    return __builtin_shufflevector(round_sums(low), round_sums(high), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                                   15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+#endif
+}
+
 /* --- packing --- */
 
 /* Elements at to at + 31, of which n exist; the others are 0. */
@@ -54,8 +64,12 @@ INLINE halves load_halves(const stk_amx_source *s, int64_t at, int64_t n)
     if (!s->is_wide) {
         const uint16_t *from = (const uint16_t *)s->x + at;
         if (n >= DEPTH) return *(const halves *)from;
+#ifdef __AVX512BW__
+        return (halves)_mm512_maskz_loadu_epi16(((__mmask32)1 << n) - 1, from);
+#else
         memcpy(&x, from, (size_t)n * sizeof(*from));
         return x;
+#endif
     }
     const float *from = (const float *)s->x + at;
     pairs bits[2] = {{0}, {0}};
@@ -169,6 +183,17 @@ static void pack_a(const stk_amx_source *s, int64_t m, int64_t k, uint16_t *to)
         pack_block(s, i, m, k, to);
 }
 
+static void copy_places(const uint16_t *from, int64_t n, int64_t step, int64_t n_values, uint16_t *to, int64_t chunk)
+{
+    stk_amx_source s = {.x = from, .col = 1};
+    for (int64_t l = 0; l < n_values; l += DEPTH)
+        for (int64_t i = 0; i < n && n_values - l < DEPTH; i++)
+            *(halves *)(to + l / DEPTH * chunk + i * DEPTH) = load_halves(&s, i * step + l, n_values - l);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t l = 0; l + DEPTH <= n_values; l += DEPTH)
+            *(halves *)(to + l / DEPTH * chunk + i * DEPTH) = load_halves(&s, i * step + l, DEPTH);
+}
+
 /* --- sums to where they belong --- */
 
 typedef struct sums_block {
@@ -211,15 +236,69 @@ INLINE void write_row(const stk_amx_block *g, const float *sums, int64_t row, co
     }
 }
 
+/* All 32 columns of a row: nearly always. */
+INLINE void write_whole_row(const stk_amx_block *g, const float *sums, int64_t row, const floats bias[2], bool adds,
+                            bool has_relu, bool is_rounded)
+{
+    floats x[2] = {*(const floats *)sums, *(const floats *)(sums + ROWS)};
+    for (int half = 0; half < 2; half++) {
+        if (adds) x[half] += *(const floats *)(g->add + row * g->add_row + half * ROWS);
+        x[half] += bias[half];
+        if (has_relu) x[half] = (floats)((pairs)x[half] & ~(pairs)(x[half] < 0));
+    }
+    if (is_rounded) {
+        *(halves *)(g->rounded_c + row * g->c_row) = round_both(x[0], x[1]);
+    } else {
+        *(floats *)(g->c + row * g->c_row) = x[0];
+        *(floats *)(g->c + row * g->c_row + ROWS) = x[1];
+    }
+}
+
+INLINE void write_whole_rows(const stk_amx_block *g, const sums_block *block, int64_t first, int64_t n, bool adds,
+                             bool has_relu, bool is_rounded)
+{
+    /* A bias of -0 changes no sum. */
+    floats bias[2];
+    for (int half = 0; half < 2; half++)
+        bias[half] = g->bias ? *(const floats *)(g->bias + half * ROWS) : -(floats){0};
+    if (!g->rows) {
+        for (int64_t i = 0; i < n; i++)
+            write_whole_row(g, block->sums[i], first + i, bias, adds, has_relu, is_rounded);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = g->rows[first + i];
+        if (row >= 0) write_whole_row(g, block->sums[i], row, bias, adds, has_relu, is_rounded);
+    }
+}
+
 static void write_sums(const stk_amx_block *g, const sums_block *block, int64_t first, int64_t n)
 {
-    floats bias[2] = {{0}, {0}};
-    for (int half = 0; half < 2 && g->bias; half++)
-        bias[half] = load_floats(g->bias + half * ROWS, g->n - half * ROWS);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = g->rows ? g->rows[first + i] : first + i;
-        if (row >= 0) write_row(g, block->sums[i], row, bias);
+    if (g->n == SIDE && g->rounded_c && !g->add && !g->has_relu) {
+        write_whole_rows(g, block, first, n, false, false, true);
+    } else if (g->n == SIDE && g->rounded_c && !g->add) {
+        write_whole_rows(g, block, first, n, false, true, true);
+    } else if (g->n == SIDE && !g->rounded_c && !g->add && !g->has_relu) {
+        write_whole_rows(g, block, first, n, false, false, false);
+    } else if (g->n == SIDE && !g->rounded_c && g->add && !g->has_relu) {
+        write_whole_rows(g, block, first, n, true, false, false);
+    } else {
+        floats bias[2] = {{0}, {0}};
+        for (int half = 0; half < 2 && g->bias; half++)
+            bias[half] = load_floats(g->bias + half * ROWS, g->n - half * ROWS);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t row = g->rows ? g->rows[first + i] : first + i;
+            if (row >= 0) write_row(g, block->sums[i], row, bias);
+        }
     }
+}
+
+static bool reaches_any(const int32_t *rows, int64_t n)
+{
+    int32_t all = -1;
+    for (int64_t i = 0; i < n; i++)
+        all &= rows[i];
+    return all >= 0;
 }
 
 /* --- multiplying --- */
@@ -229,11 +308,12 @@ static void multiply(const stk_amx_block *g)
     sums_block block;
     const char *ahead = g->ahead ? g->ahead : g->b;
     int64_t n_blocks = (g->m + SIDE - 1) / SIDE;
-    int64_t lines = g->ahead ? (g->ahead_bytes / LINE + n_blocks * g->n_steps - 1) / (n_blocks * g->n_steps) : 0;
+    int64_t lines = g->ahead ? (g->ahead_bytes / LINE + n_blocks * g->n_steps - 1) / (n_blocks * g->n_steps + 1) : 0;
     const char *ahead_end = ahead + (g->ahead ? g->ahead_bytes : 0);
     tiles_begin();
     for (int64_t i = 0; i < g->m; i += SIDE) {
         bool has_second = g->m - i > ROWS;
+        if (g->rows && !reaches_any(g->rows + i, g->m - i < SIDE ? g->m - i : SIDE)) continue;
         const uint16_t *a = g->a + i / SIDE * g->a_block, *b = g->b;
         TILE_ZERO(0);
         TILE_ZERO(1);

@@ -1,6 +1,7 @@
 /* Convolutions of images and volumes, and their gradients: the list of ways to compute them, best first. The figures
  * behind the order are in docs/kernels.md.
  */
+#include "device/cpu/conv/conv2d_amx.h"
 #include "device/cpu/conv/conv2d_empty.h"
 #include "device/cpu/conv/conv2d_f64.h"
 #include "device/cpu/conv/conv2d_onednn.h"
@@ -54,6 +55,8 @@ static const stk_cpu_impl impls[] = {
     {NULL, stk_conv_empty_supports, stk_conv_empty_make},
     /* f64 has this one alone. */
     {"plain f64", stk_conv_f64_supports, stk_conv_f64_make},
+    /* bf16, where the processor multiplies tiles of it. */
+    {NULL, stk_conv_amx_supports, stk_conv_amx_make},
     /* bf16, where the processor multiplies that: our gradients of weights are ahead of oneDNN's. */
     {"pairs of bf16", stk_conv_pairs_supports, stk_conv_pairs_make},
     {NULL, stk_conv_product_supports, stk_conv_product_make},

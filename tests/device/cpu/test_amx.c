@@ -1,5 +1,5 @@
-/* Blocks of products by tiles: the model of them on any processor, against sums in double; the processor's own, where it
- * has them, bit for bit as the model's.
+/* Blocks of products by tiles: the model of them on any processor, against sums in double; the processor's own, where
+ * it has them, bit for bit as the model's.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,10 +1,9 @@
-/* Products of blocks of bf16 by tiles (AMX, Intel 64 Software Developer's Manual, volume 1, chapter 18): one instruction
- * multiplies 16 rows of 32 numbers by 32 rows of 16 and adds them to 16 x 16 sums of f32.
+/* Products of blocks of bf16 by tiles (AMX, Intel 64 Software Developer's Manual, volume 1, chapter 18): one
+ * instruction multiplies 16 rows of 32 numbers by 32 rows of 16 and adds them to 16 x 16 sums of f32.
  *
- *   a    in rows of 32 along k, so that a tile is 1 KiB in one piece: [k / 32][rows][32], where rows are read at several
- *        places, or [rows / 32][k / 32][32][32], in the order of use
- *   b    in panels of 32 columns, each as [k / 32][2 tiles][16 pairs of k][16 columns][2]
- *   step 32 of k: one chunk of a and 2 KiB of a panel
+ *   a    in rows of 32 along k, so that a tile is 1 KiB in one piece: [k / 32][rows][32], where rows are read at
+ * several places, or [rows / 32][k / 32][32][32], in the order of use b    in panels of 32 columns, each as [k / 32][2
+ * tiles][16 pairs of k][16 columns][2] step 32 of k: one chunk of a and 2 KiB of a panel
  *
  * What lies beyond k is 0 in both. Everything is built twice: for the processor's tiles, and with a model of them in
  * plain C that gives the same bits (amx_tile.h), so that packing and edges are tested on any processor.
@@ -26,7 +25,8 @@ typedef struct stk_amx_block {
     int64_t m, n; /* n: columns of the panel that exist, 1 to STK_AMX_SIDE */
     int64_t n_steps;
     /* Rows are read up to the next multiple of STK_AMX_ROWS. Step i reads 64-byte rows from a + steps[i] on, or, where
-     * steps is NULL, from a + i * a_step on, in elements; a_block is from STK_AMX_SIDE rows to the next. 64-byte aligned.
+     * steps is NULL, from a + i * a_step on, in elements; a_block is from STK_AMX_SIDE rows to the next. 64-byte
+     * aligned.
      */
     const uint16_t *a;
     const int64_t *steps;
@@ -40,6 +40,7 @@ typedef struct stk_amx_block {
     float *c;
     uint16_t *rounded_c; /* not NULL: c goes here instead, as bf16 */
     int64_t c_row, add_row;
+    bool is_far;       /* c is too large for the caches */
     const void *ahead; /* [ahead_bytes], brought into the second-level cache on the way; NULL: nothing */
     int64_t ahead_bytes;
 } stk_amx_block;
@@ -53,12 +54,13 @@ typedef struct stk_amx_source {
 } stk_amx_source;
 
 typedef struct stk_amx_fns {
-    /* Panels of x [k,n], whose row 0 is row 0 of a step; rows up to a whole step are written. From one panel to the next
-     * it is depth * STK_AMX_SIDE elements. to is 64-byte aligned. */
+    /* Panels of x [k,n], whose row 0 is row 0 of a step; rows up to a whole step are written. From one panel to the
+     * next it is depth * STK_AMX_SIDE elements. to is 64-byte aligned. */
     void (*pack_b)(const stk_amx_source *x, int64_t k, int64_t n, int64_t depth, uint16_t *to);
     /* Blocks of STK_AMX_SIDE rows of x [m,k]; m is rounded up to whole tiles. to is 64-byte aligned. */
     void (*pack_a)(const stk_amx_source *x, int64_t m, int64_t k, uint16_t *to);
-    /* n rows, step elements apart, of n_values each, whose 32s go to rows of chunks; what is missing of the last 32 is 0.
+    /* n rows, step elements apart, of n_values each, whose 32s go to rows of chunks; what is missing of the last 32 is
+     * 0.
      */
     void (*copy_places)(const uint16_t *from, int64_t n, int64_t step, int64_t n_values, uint16_t *to, int64_t chunk);
     void (*multiply)(const stk_amx_block *block);

@@ -1,8 +1,8 @@
 /* Eight tiles, of which four are sums: the processor's, or a model of them. Numbers of tiles are constants.
  *
  * The model follows the instruction's description: the products of even and those of odd elements of a row are each
- * added up by fused multiply-adds from 0 on, then both sums are added, then the tile's. Denormal numbers count as 0, and
- * so do denormal results.
+ * added up by fused multiply-adds from 0 on, then both sums are added, then the tile's. Denormal numbers count as 0,
+ * and so do denormal results.
  */
 #ifndef STK_DEVICE_CPU_AMX_AMX_TILE_H
 #define STK_DEVICE_CPU_AMX_AMX_TILE_H

@@ -6,6 +6,7 @@
 
 #include "device/cpu/amx/amx.h"
 #include "device/cpu/amx/amx_tile.h"
+#include "device/cpu/simd/stream.h"
 
 enum {
     ROWS = STK_AMX_ROWS,
@@ -105,7 +106,8 @@ INLINE void transpose_pairs(pairs x[ROWS], uint16_t *to, int64_t to_row)
     /* Now x[4 g + r] has columns r, r + 4, r + 8 and r + 12 of rows 4 g to 4 g + 3. */
     for (int r = 0; r < 4; r++) {
         pairs low = __builtin_shufflevector(x[r], x[r + 4], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
-        pairs high = __builtin_shufflevector(x[r], x[r + 4], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+        pairs high =
+            __builtin_shufflevector(x[r], x[r + 4], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
         pairs low2 =
             __builtin_shufflevector(x[r + 8], x[r + 12], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
         pairs high2 =
@@ -236,60 +238,78 @@ INLINE void write_row(const stk_amx_block *g, const float *sums, int64_t row, co
     }
 }
 
+/* 64 bytes, past the caches where they begin a line and are not read again soon. */
+INLINE void write_line(void *to, halves line, bool is_far)
+{
+    if (is_far)
+        stk_stream(to, &line, sizeof(line));
+    else
+        *(halves *)to = line;
+}
+
+/* How whole rows are written: constants, so that each kind has a loop of its own. */
+typedef struct row_kind {
+    bool is_rounded, adds, has_relu, is_far;
+} row_kind;
+
 /* All 32 columns of a row: nearly always. */
-INLINE void write_whole_row(const stk_amx_block *g, const float *sums, int64_t row, const floats bias[2], bool adds,
-                            bool has_relu, bool is_rounded)
+INLINE void write_whole_row(const stk_amx_block *g, const float *sums, int64_t row, const floats bias[2], row_kind kind)
 {
     floats x[2] = {*(const floats *)sums, *(const floats *)(sums + ROWS)};
     for (int half = 0; half < 2; half++) {
-        if (adds) x[half] += *(const floats *)(g->add + row * g->add_row + half * ROWS);
+        if (kind.adds) x[half] += *(const floats *)(g->add + row * g->add_row + half * ROWS);
         x[half] += bias[half];
-        if (has_relu) x[half] = (floats)((pairs)x[half] & ~(pairs)(x[half] < 0));
+        /* A NaN stays one. */
+        if (kind.has_relu) x[half] = (floats)((pairs)x[half] & ~(pairs)(x[half] < 0));
     }
-    if (is_rounded) {
-        *(halves *)(g->rounded_c + row * g->c_row) = round_both(x[0], x[1]);
-    } else {
-        *(floats *)(g->c + row * g->c_row) = x[0];
-        *(floats *)(g->c + row * g->c_row + ROWS) = x[1];
+    if (kind.is_rounded) {
+        write_line(g->rounded_c + row * g->c_row, round_both(x[0], x[1]), kind.is_far);
+        return;
+    }
+    for (int half = 0; half < 2; half++)
+        write_line(g->c + row * g->c_row + half * ROWS, (halves)x[half], kind.is_far);
+}
+
+INLINE void write_whole_rows(const stk_amx_block *g, const sums_block *block, int64_t first, int64_t n, row_kind kind)
+{
+    floats bias[2];
+    for (int half = 0; half < 2; half++) /* -0 changes no sum */
+        bias[half] = g->bias ? *(const floats *)(g->bias + half * ROWS) : -(floats){0};
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = g->rows ? g->rows[first + i] : first + i;
+        if (row >= 0) write_whole_row(g, block->sums[i], row, bias, kind);
     }
 }
 
-INLINE void write_whole_rows(const stk_amx_block *g, const sums_block *block, int64_t first, int64_t n, bool adds,
-                             bool has_relu, bool is_rounded)
+static bool writes_lines(const stk_amx_block *g)
 {
-    /* A bias of -0 changes no sum. */
-    floats bias[2];
-    for (int half = 0; half < 2; half++)
-        bias[half] = g->bias ? *(const floats *)(g->bias + half * ROWS) : -(floats){0};
-    if (!g->rows) {
-        for (int64_t i = 0; i < n; i++)
-            write_whole_row(g, block->sums[i], first + i, bias, adds, has_relu, is_rounded);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = g->rows[first + i];
-        if (row >= 0) write_whole_row(g, block->sums[i], row, bias, adds, has_relu, is_rounded);
-    }
+    uintptr_t at = g->rounded_c ? (uintptr_t)g->rounded_c : (uintptr_t)g->c;
+    return g->is_far && at % LINE == 0 && g->c_row % (g->rounded_c ? DEPTH : ROWS) == 0;
 }
 
 static void write_sums(const stk_amx_block *g, const sums_block *block, int64_t first, int64_t n)
 {
-    if (g->n == SIDE && g->rounded_c && !g->add && !g->has_relu) {
-        write_whole_rows(g, block, first, n, false, false, true);
-    } else if (g->n == SIDE && g->rounded_c && !g->add) {
-        write_whole_rows(g, block, first, n, false, true, true);
-    } else if (g->n == SIDE && !g->rounded_c && !g->add && !g->has_relu) {
-        write_whole_rows(g, block, first, n, false, false, false);
-    } else if (g->n == SIDE && !g->rounded_c && g->add && !g->has_relu) {
-        write_whole_rows(g, block, first, n, true, false, false);
-    } else {
-        floats bias[2] = {{0}, {0}};
-        for (int half = 0; half < 2 && g->bias; half++)
-            bias[half] = load_floats(g->bias + half * ROWS, g->n - half * ROWS);
-        for (int64_t i = 0; i < n; i++) {
-            int64_t row = g->rows ? g->rows[first + i] : first + i;
-            if (row >= 0) write_row(g, block->sums[i], row, bias);
-        }
+    enum { ROUNDED = 1, ADDS = 2, RELU = 4, FAR = 8 };
+    int kind = g->n < SIDE ? -1
+                           : (g->rounded_c ? ROUNDED : 0) | (g->add ? ADDS : 0) | (g->has_relu ? RELU : 0) |
+                                 (writes_lines(g) ? FAR : 0);
+    switch (kind) {
+    case ROUNDED: write_whole_rows(g, block, first, n, (row_kind){true, false, false, false}); return;
+    case ROUNDED | FAR: write_whole_rows(g, block, first, n, (row_kind){true, false, false, true}); return;
+    case ROUNDED | RELU: write_whole_rows(g, block, first, n, (row_kind){true, false, true, false}); return;
+    case ROUNDED | RELU | FAR: write_whole_rows(g, block, first, n, (row_kind){true, false, true, true}); return;
+    case 0: write_whole_rows(g, block, first, n, (row_kind){false, false, false, false}); return;
+    case FAR: write_whole_rows(g, block, first, n, (row_kind){false, false, false, true}); return;
+    case ADDS:
+    case ADDS | FAR: write_whole_rows(g, block, first, n, (row_kind){false, true, false, false}); return;
+    default: break;
+    }
+    floats bias[2] = {{0}, {0}};
+    for (int half = 0; half < 2 && g->bias; half++)
+        bias[half] = load_floats(g->bias + half * ROWS, g->n - half * ROWS);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = g->rows ? g->rows[first + i] : first + i;
+        if (row >= 0) write_row(g, block->sums[i], row, bias);
     }
 }
 
@@ -341,6 +361,7 @@ static void multiply(const stk_amx_block *g)
         TILE_STORE(3, block.sums[ROWS] + ROWS, SIDE * (int64_t)sizeof(float));
         write_sums(g, &block, i, g->m - i < SIDE ? g->m - i : SIDE);
     }
+    if (g->is_far) stk_stream_end();
     tiles_end();
 }
 

@@ -11,12 +11,13 @@
 #include "device/cpu/amx/amx.h"
 #include "device/cpu/conv/conv2d_amx_plan.h"
 #include "device/cpu/conv/conv2d_shape.h"
+#include "device/cpu/simd/stream.h"
 
 typedef struct amx_state {
     stk_conv_amx_plan plan;
     const stk_amx_fns *amx;
     int n_threads, panel_parts;
-    bool is_data, has_bias, has_relu;
+    bool is_data, has_bias, has_relu, is_far;
     int64_t width, stride, pad; /* of the columns of what is read, for joined rows */
 } amx_state;
 
@@ -110,8 +111,8 @@ static void join_places(const amx_task *t, const uint16_t *row, uint16_t *to)
     first = first > last ? last : first;
     for (int64_t x = 0; x < p->x.out; x++)
         if (x < first || x >= last) join_edge(p, row, t->s->width, x * t->s->stride - t->s->pad, to + x * DEPTH);
-    t->s->amx->copy_places(row + (first * t->s->stride - t->s->pad) * c, last - first, t->s->stride * c, p->place_values,
-                           to + first * DEPTH, p->phase_places * DEPTH);
+    t->s->amx->copy_places(row + (first * t->s->stride - t->s->pad) * c, last - first, t->s->stride * c,
+                           p->place_values, to + first * DEPTH, p->phase_places * DEPTH);
 }
 
 static void clear_places(const stk_conv_amx_plan *p, uint16_t *to, int64_t n)
@@ -173,6 +174,7 @@ static void multiply_phase(const amx_task *t, const uint16_t *unit, int phase, i
         g.has_relu = s->has_relu;
         g.rounded_c = to + i * SIDE;
         g.c_row = p->n_out_channels;
+        g.is_far = s->is_far;
         if (i + 1 < end) g.ahead = g.b + panel_elements(p), g.ahead_bytes = bytes;
         s->amx->multiply(&g);
     }
@@ -239,8 +241,8 @@ bool stk_conv_amx_supports(const stk_cpu_device *device, const stk_op_call *call
 static uint64_t layout_of(const amx_state *s)
 {
     const stk_conv_amx_plan *p = &s->plan;
-    const int64_t about[] = {p->n_channels, p->n_out_channels, p->taps_y,   p->taps_x,  p->joins_row, s->is_data,
-                             p->y.stride,   p->x.stride,       p->y.pad,    p->x.pad,   p->y.dilation, p->x.dilation};
+    const int64_t about[] = {p->n_channels, p->n_out_channels, p->taps_y, p->taps_x, p->joins_row,  s->is_data,
+                             p->y.stride,   p->x.stride,       p->y.pad,  p->x.pad,  p->y.dilation, p->x.dilation};
     return stk_hash64(about, sizeof(about), 'a');
 }
 
@@ -258,6 +260,7 @@ stk_status stk_conv_amx_make(const stk_cpu_device *device, const stk_op_call *ca
     s->width = s->is_data ? shape.y.dim[2] : shape.x.dim[2];
     s->stride = shape.window.stride[1];
     s->pad = shape.window.pad_low[1];
+    s->is_far = stk_is_past_caches(stk_desc_bytes(call->out[0]));
     STK_RETURN_IF_ERROR(stk_conv_amx_plan_make(&shape, s->n_threads, &s->plan));
     const stk_conv_amx_plan *p = &s->plan;
     int64_t wanted = 2 * (int64_t)s->n_threads;

@@ -71,7 +71,8 @@ static void measure_axis(stk_conv_amx_axis *a)
 static void cut_units(stk_conv_amx_plan *p, int n_threads)
 {
     int64_t place = p->n_slots * p->n_chunks * STK_AMX_DEPTH * (int64_t)sizeof(uint16_t), row = p->x.pitch * place;
-    int64_t image = p->y.pitch * row, share = (p->n_images + UNITS_A_THREAD * n_threads - 1) / (UNITS_A_THREAD * n_threads);
+    int64_t image = p->y.pitch * row,
+            share = (p->n_images + UNITS_A_THREAD * n_threads - 1) / (UNITS_A_THREAD * n_threads);
     p->unit_images = p->n_bands = 1;
     p->unit_rows = p->y.places;
     if (image <= UNIT_BYTES) {
@@ -114,7 +115,8 @@ static int64_t list_steps(stk_conv_amx_plan *p, int phase, int64_t *steps)
 static void list_rows(const stk_conv_amx_plan *p, int phase, int32_t *rows)
 {
     int out_y = phase / p->x.n_out, out_x = phase % p->x.n_out;
-    int64_t n_y = stk_conv_amx_count(p->y.out, out_y, p->y.n_out), n_x = stk_conv_amx_count(p->x.out, out_x, p->x.n_out);
+    int64_t n_y = stk_conv_amx_count(p->y.out, out_y, p->y.n_out),
+            n_x = stk_conv_amx_count(p->x.out, out_x, p->x.n_out);
     int64_t pitch = p->n_bands > 1 ? p->unit_rows : p->y.pitch;
     for (int64_t i = 0; i < p->unit_images * pitch; i++)
         for (int64_t x = 0; x < p->x.pitch; x++) {

@@ -4,8 +4,8 @@
  * distance from where it writes. So 16 neighbours of a line times the weights of a tap are a product, whatever row they
  * belong to, and all taps and channels add up in the same tiles. What lands on the zeros between rows is thrown away.
  *
- *   in phase    with a stride of 2 a tap reads every second pixel: even and odd rows and columns have lines of their own
- *   out phase   of a gradient of data the other way round: even and odd pixels of the result are sums over other taps
+ *   in phase    with a stride of 2 a tap reads every second pixel: even and odd rows and columns have lines of their
+ * own out phase   of a gradient of data the other way round: even and odd pixels of the result are sums over other taps
  *   unit        what is laid out at a time and stays in the second-level cache: some images, or some rows of one
  *
  * Few channels (an image's three) would leave most of a tile empty. There the taps of a row are taken together: a place
@@ -41,15 +41,15 @@ int64_t stk_conv_amx_count(int64_t pixels, int phase, int n_phases);
 typedef struct stk_conv_amx_plan {
     stk_conv_amx_axis y, x;
     int64_t n_images, n_channels, n_out_channels; /* as this pass reads and writes them */
-    bool joins_row;       /* a place has the numbers of a row of the kernel */
-    int64_t place_values; /* of a place: n_channels, or a row's */
-    int64_t n_chunks;     /* of 32 of them */
-    int64_t n_panels;     /* of 32 out channels */
-    int64_t taps_y, taps_x; /* those that the packed weights tell apart */
+    bool joins_row;                               /* a place has the numbers of a row of the kernel */
+    int64_t place_values;                         /* of a place: n_channels, or a row's */
+    int64_t n_chunks;                             /* of 32 of them */
+    int64_t n_panels;                             /* of 32 out channels */
+    int64_t taps_y, taps_x;                       /* those that the packed weights tell apart */
     /* A unit: unit_images images, or unit_rows rows of an image, of which each has n_bands units. */
     int64_t unit_images, unit_rows, n_bands, n_units;
-    int64_t front, phase_places;        /* of a phase's line: places before the first one, and all */
-    int slot[STK_CONV_AMX_PHASES];      /* where the line of an in phase is; -1: nothing reads it */
+    int64_t front, phase_places;   /* of a phase's line: places before the first one, and all */
+    int slot[STK_CONV_AMX_PHASES]; /* where the line of an in phase is; -1: nothing reads it */
     int n_slots;
     int64_t n_steps[STK_CONV_AMX_PHASES]; /* of an out phase */
     int64_t first[STK_CONV_AMX_PHASES];   /* where its weights begin in a panel, in steps */
@@ -58,8 +58,8 @@ typedef struct stk_conv_amx_plan {
     size_t unit_bytes, weight_bytes;
 } stk_conv_amx_plan;
 
-/* Of forward and gradients of data, in one group. Threads: how many share the work. STK_UNSUPPORTED where it has strides
- * above 2. Returned: free with stk_conv_amx_plan_free, in either case. */
+/* Of forward and gradients of data, in one group. Threads: how many share the work. STK_UNSUPPORTED where it has
+ * strides above 2. Returned: free with stk_conv_amx_plan_free, in either case. */
 stk_status stk_conv_amx_plan_make(const stk_conv_shape *shape, int n_threads, stk_conv_amx_plan *plan);
 void stk_conv_amx_plan_free(stk_conv_amx_plan *plan);
 

@@ -3,6 +3,7 @@
 
 #include "base/align.h"
 #include "base/hash.h"
+#include "device/cpu/simd/stream.h"
 
 enum {
     B_WIDTH = STK_BF16_B_WIDTH,
@@ -44,7 +45,8 @@ bool stk_bf16_product_pays(stk_isa isa, const stk_product_shape *s)
     /* A vocabulary's weight, and its gradient: the memory's speed counts, and packing reads and writes it once more. */
     if (s->k * s->n > LARGE || (s->transpose_a && s->m * s->n > LARGE)) return false;
     bool is_one = s->n_batch <= 1 && (!s->adds || s->out == STK_F32);
-    return is_one && s->in == STK_BF16 && stk_bf16_tile_of(isa) && s->m >= LEAST_ROWS && s->n >= B_WIDTH && s->k >= B_WIDTH;
+    return is_one && s->in == STK_BF16 && stk_bf16_tile_of(isa) && s->m >= LEAST_ROWS && s->n >= B_WIDTH &&
+           s->k >= B_WIDTH;
 }
 
 /* Blocks of rows: about as many for each thread, and more than one, so that a core that is slow for a while gets fewer.
@@ -206,6 +208,7 @@ static void multiply_tiles(const product_step *t, int64_t row, int64_t end, int6
         g.b = t->packed + col * depth;
         g.bias = to.bias, g.add = to.add, g.add_row = to.add_row;
         g.c = to.c, g.rounded_c = to.rounded_c, g.c_row = to.c_row;
+        g.is_far = stk_is_past_caches((size_t)(s->m * s->n) * stk_dtype_bytes(s->out));
         if (col + p->width < end_col) g.ahead = g.b + panel, g.ahead_bytes = panel * (int64_t)sizeof(*g.b);
         p->amx->multiply(&g);
     }

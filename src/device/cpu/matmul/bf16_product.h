@@ -1,5 +1,6 @@
-/* Large products of bf16 by own tiles: AVX512-BF16's (bf16_tile.h), or AMX's (amx.h) where the processor has them, which
- * read a, too, from a packed block. What product.c takes there instead of oneDNN's matmul. b is packed once for all threads, which oneDNN, called by each of them for a part, cannot know.
+/* Large products of bf16 by own tiles: AVX512-BF16's (bf16_tile.h), or AMX's (amx.h) where the processor has them,
+ * which read a, too, from a packed block. What product.c takes there instead of oneDNN's matmul. b is packed once for
+ * all threads, which oneDNN, called by each of them for a part, cannot know.
  *
  *   for some columns of c (b packed fits the third-level cache)
  *     for some of k     all threads pack b; then each claims a block of rows of c, whose a fits its second-level cache,
@@ -20,7 +21,7 @@ typedef struct stk_bf16_product {
     const stk_bf16_tile_fns *tiles;
     const stk_amx_fns *amx; /* not NULL: instead of tiles */
     int n_threads;
-    int64_t width, grain; /* columns of a panel of b; what depth is a multiple of */
+    int64_t width, grain;   /* columns of a panel of b; what depth is a multiple of */
     int64_t columns, depth; /* of b packed at a time; depth is even */
     int64_t a_step;         /* of a block that was turned round; no power of two, which would fill few cache sets */
     int row_parts, column_parts;         /* of the multiplication */

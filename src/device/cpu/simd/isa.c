@@ -37,8 +37,8 @@ bool stk_isa_has_bf16(stk_isa isa)
 }
 
 #ifdef STK_ISA_X86
-/* A process has to ask before its first tile (Linux, Documentation/arch/x86/xstate.rst): signal frames grow by the 8 KiB
- * of all tiles. Refused where an alternate signal stack is too small for that. */
+/* A process has to ask before its first tile (Linux, Documentation/arch/x86/xstate.rst): signal frames grow by the 8
+ * KiB of all tiles. Refused where an alternate signal stack is too small for that. */
 static bool may_use_tiles(void)
 {
 #ifdef __linux__

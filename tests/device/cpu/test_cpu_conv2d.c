@@ -169,6 +169,29 @@ static void gradients_of_data_turned_round(void **state)
     }
 }
 
+/* On one to three threads with the best instruction set. impl: the kernel's; NULL: any. */
+static void compare_weights(const shape *s, const char *impl)
+{
+    call c = make_call_of(STK_BF16, s, STK_OP_conv2d_grad_weight);
+    stk_op_call op_call = {c.op, &c.attrs, c.n_in, c.n_out, c.in_desc, c.out_desc};
+    stk_device *reference = NULL;
+    void *want[CALL_MOST];
+    assert_int_equal(stk_device_open("reference", NULL, &reference), STK_OK);
+    assert_int_equal(call_run(&c, reference, -1, want, NULL), STK_OK);
+    for (int n_threads = 1; n_threads <= 3; n_threads++) {
+        stk_device *device = call_open("avx512", n_threads);
+        stk_kernel kernel = {0};
+        assert_int_equal(device->class->kernel(device, &op_call, &kernel), STK_OK);
+        if (impl) assert_string_equal(kernel.impl, impl);
+        stk_kernel_free(&kernel);
+        compare_device(&c, device, want, 1e-5);
+        stk_device_close(device);
+    }
+    call_free_outputs(want);
+    call_free(&c);
+    stk_device_close(reference);
+}
+
 /* Weights by pairs of bf16 (conv2d_weight_pairs.c): an odd number of images, several twos of them in a unit and units
  * left over, some rows in a unit and fewer in the last, each width of a tile, uneven padding, strides with and without
  * taps side by side, padding wider than the image, fewer units than threads, large sums of each thread's own, and
@@ -194,16 +217,54 @@ static void weights_by_pairs(void **state)
                                    {5, 7, 7, 256, 292, SQUARE(3, 1, 1)},
                                    {21, 7, 7, 192, 196, SQUARE(3, 1, 1)}};
     (void)state;
+    setenv("STOKER_AMX", "off", 1);
     for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++) {
-        call c = make_call_of(STK_BF16, &tested[i], STK_OP_conv2d_grad_weight);
-        stk_op_call op_call = {c.op, &c.attrs, c.n_in, c.n_out, c.in_desc, c.out_desc};
         stk_device *device = call_open("avx512", 3);
-        stk_kernel kernel = {0};
-        assert_int_equal(device->class->kernel(device, &op_call, &kernel), STK_OK);
-        assert_int_equal(!strcmp(kernel.impl, "pairs of bf16"), stk_isa_has_bf16(((stk_cpu_device *)device)->isa));
-        stk_kernel_free(&kernel);
+        bool has_bf16 = stk_isa_has_bf16(((stk_cpu_device *)device)->isa);
         stk_device_close(device);
-        compare_call(&c, 1e-5);
+        compare_weights(&tested[i], has_bf16 ? "pairs of bf16" : NULL);
+    }
+    unsetenv("STOKER_AMX");
+}
+
+/* By tiles (conv2d_weight_amx.c), modelled and the processor's: each number of pixels of a row that a tile takes, with
+ * images and pixels that do not fill it; channels of either side that fill no block, that come by in several, and that
+ * threads share; units of rows and of groups of images, several for a thread and fewer than threads; strides with and
+ * without taps side by side, columns by their remainder; uneven padding, and wider than the image; taps of a row as
+ * channels, of which some are padding.
+ */
+static void weights_by_tiles(void **state)
+{
+    static const shape tested[] = {{3, 9, 7, 32, 17, SQUARE(3, 1, 1)},
+                                   {35, 7, 7, 48, 40, SQUARE(3, 1, 1)},
+                                   {17, 6, 14, 33, 64, SQUARE(3, 1, 1)},
+                                   {9, 5, 12, 32, 32, SQUARE(3, 1, 1)},
+                                   {5, 11, 24, 16, 96, SQUARE(3, 1, 1)},
+                                   {1, 13, 16, 32, 20, SQUARE(5, 1, 2)},
+                                   {5, 30, 25, 64, 28, SQUARE(3, 2, 1)},
+                                   {33, 10, 10, 32, 16, SQUARE(3, 2, 1)},
+                                   {5, 29, 26, 96, 24, SQUARE(1, 2, 0)},
+                                   {3, 9, 12, 32, 16, SQUARE(1, 2, 1)},
+                                   {3, 10, 23, 32, 16, SQUARE(3, 3, 0)},
+                                   {3, 9, 12, 32, 16, {3, 2}, {2, 3}, {1, 0}, {2, 1}, {1, 1}, 1},
+                                   {2, 2, 3, 32, 16, {2, 2}, {1, 1}, {3, 4}, {2, 3}, {1, 1}, 1},
+                                   {40, 1, 1, 32, 16, SQUARE(3, 1, 1)},
+                                   {3, 40, 31, 3, 24, SQUARE(7, 2, 3)},
+                                   {4, 9, 16, 3, 32, SQUARE(3, 1, 1)},
+                                   {34, 5, 6, 5, 32, {2, 4}, {1, 3}, {1, 2}, {0, 5}, {1, 1}, 1},
+                                   {7, 7, 7, 416, 100, SQUARE(1, 1, 0)},
+                                   {3, 9, 11, 160, 1312, SQUARE(1, 1, 0)},
+                                   {3, 61, 50, 32, 16, SQUARE(3, 1, 1)},
+                                   {130, 9, 7, 32, 32, SQUARE(3, 1, 1)}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++) {
+        stk_device *device = call_open("avx512", 3);
+        bool has_tiles = stk_isa_has_amx(((stk_cpu_device *)device)->isa);
+        stk_device_close(device);
+        if (has_tiles) compare_weights(&tested[i], "own amx");
+        setenv("STOKER_AMX", "model", 1);
+        compare_weights(&tested[i], "own amx model");
+        unsetenv("STOKER_AMX");
     }
 }
 
@@ -365,6 +426,7 @@ int main(void)
         cmocka_unit_test(sixteen_bits),
         cmocka_unit_test(gradients_of_data_turned_round),
         cmocka_unit_test(weights_by_pairs),
+        cmocka_unit_test(weights_by_tiles),
         cmocka_unit_test(padding_is_absent),
         cmocka_unit_test(onednn_has_the_rest),
         cmocka_unit_test(few_channels_are_onednns),

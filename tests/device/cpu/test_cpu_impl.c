@@ -112,7 +112,7 @@ static void none_that_fits_is_told(void **state)
 
 /* --- choices --- */
 
-enum { BASELINE, AVX2, AVX512, WITH_BF16, N_SETS };
+enum { BASELINE, AVX2, AVX512, WITH_BF16, WITH_AMX, N_SETS };
 
 /* impl: of the kernel by set, on two threads; how it starts, where it is oneDNN's, which names its own by the
  * processor. NULL: as with the set before. */
@@ -142,13 +142,13 @@ typedef struct choice {
     {                                                                                                                  \
         "own baseline", "own avx2", "own avx512"                                                                       \
     }
-#define OWN_OR(few, bf16)                                                                                              \
+#define OWN_OR(few, ...)                                                                                               \
     {                                                                                                                  \
-        "own baseline", "own avx2", few, bf16                                                                          \
+        "own baseline", "own avx2", few, __VA_ARGS__                                                                   \
     }
-#define WINOGRAD(bf16)                                                                                                 \
+#define WINOGRAD(...)                                                                                                  \
     {                                                                                                                  \
-        "own winograd baseline", "own winograd avx2", "own winograd avx512", bf16                                      \
+        "own winograd baseline", "own winograd avx2", "own winograd avx512", __VA_ARGS__                               \
     }
 #define ALWAYS(impl)                                                                                                   \
     {                                                                                                                  \
@@ -167,11 +167,11 @@ static const choice choices[] = {
     {FORWARD("3x3", WINDOW(3, 1, 1, 1, 1), X(8, 8, 8, 64), X(64, 3, 3, 64)), STK_BF16, WINOGRAD("onednn ")},
     {WEIGHT("3x3", WINDOW(3, 1, 1, 1, 1), X(8, 8, 8, 64), X(8, 8, 8, 64), 64, 3, 3, 64), STK_F32, WINOGRAD(NULL)},
     {WEIGHT("3x3", WINDOW(3, 1, 1, 1, 1), X(8, 8, 8, 64), X(8, 8, 8, 64), 64, 3, 3, 64), STK_BF16,
-     WINOGRAD("pairs of bf16")},
+     WINOGRAD("pairs of bf16", "own amx")},
     {WEIGHT("few pixels", WINDOW(3, 1, 1, 1, 1), X(8, 8, 8, 48), X(8, 8, 8, 64), 64, 3, 3, 48), STK_BF16,
-     WINOGRAD(NULL)},
+     WINOGRAD(NULL, "own amx")},
     {WEIGHT("many pixels", WINDOW(3, 1, 1, 1, 1), X(8, 16, 16, 48), X(8, 16, 16, 64), 64, 3, 3, 48), STK_BF16,
-     WINOGRAD("onednn ")},
+     WINOGRAD("onednn ", "own amx")},
     {FORWARD("few channels", WINDOW(3, 1, 1, 1, 1), X(8, 8, 8, 16), X(64, 3, 3, 16)), STK_F32, OWN_OR("onednn ", NULL)},
     {FORWARD("few channels", WINDOW(3, 1, 1, 1, 1), X(8, 8, 8, 16), X(64, 3, 3, 16)), STK_F16, OWN},
     {FORWARD("strided", WINDOW(3, 2, 1, 1, 1), X(8, 8, 8, 64), X(64, 3, 3, 64)), STK_F32, OWN},
@@ -191,7 +191,7 @@ static const choice choices[] = {
     {WEIGHT("1x1", WINDOW(1, 1, 0, 1, 1), X(4, 16, 16, 256), X(4, 16, 16, 128), 128, 1, 1, 256), STK_F16, OWN},
     {WEIGHT("many weights", WINDOW(1, 1, 0, 1, 1), X(4, 16, 16, 512), X(4, 16, 16, 512), 512, 1, 1, 512), STK_F32, OWN},
     {WEIGHT("many weights", WINDOW(1, 1, 0, 1, 1), X(4, 16, 16, 400), X(4, 16, 16, 400), 400, 1, 1, 400), STK_BF16,
-     OWN_OR("own avx512", "own avx512_bf16")},
+     OWN_OR("own avx512", "own avx512_bf16", "own amx")},
     /* Groups: of one channel each, and of several, which are oneDNN's. */
     {FORWARD("depthwise", WINDOW(3, 1, 1, 1, 32), X(2, 8, 8, 32), X(32, 3, 3, 1)),
      STK_F32,
@@ -266,7 +266,8 @@ static void choices_stay(void **state)
         if ((int)isa != set) print_message("no %s here: its choices are not compared\n", isas[set]);
         for (size_t i = 0; (int)isa == set && i < sizeof(choices) / sizeof(choices[0]); i++) {
             const char *want = NULL;
-            for (int k = 0; k <= (stk_isa_has_bf16(isa) ? WITH_BF16 : set); k++)
+            int most = stk_isa_has_amx(isa) ? WITH_AMX : stk_isa_has_bf16(isa) ? WITH_BF16 : set;
+            for (int k = 0; k <= most; k++)
                 if (choices[i].impl[k]) want = choices[i].impl[k];
             /* Products in bf16 are oneDNN's where the processor has AMX. */
             if (stk_isa_has_amx(isa) && !strcmp(want, "own avx512_bf16")) want = "onednn ";

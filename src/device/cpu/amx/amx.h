@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/isa.h"
+#include "device/cpu/amx/amx_weights.h"
 
 /* Of a tile: rows, and numbers in a row; rows and columns of sums at a time; numbers of a step's part of a panel. */
 enum { STK_AMX_ROWS = 16, STK_AMX_DEPTH = 32, STK_AMX_SIDE = 32, STK_AMX_STEP = STK_AMX_DEPTH * STK_AMX_SIDE };
@@ -68,6 +69,7 @@ typedef struct stk_amx_fns {
      * a and b give 1 KiB tiles at a[0], a[1], b[0], b[1], each step tiles' steps further. */
     void (*accumulate)(int64_t n_steps, const uint16_t *const a[2], int64_t a_step, const uint16_t *const b[2],
                        int64_t b_step, int64_t b_row, bool adds, float *c);
+    const stk_amx_weight_fns *weights;
 } stk_amx_fns;
 
 /* NULL where neither the processor has tiles nor STOKER_AMX asks for the model ("model"; "off": never any). */

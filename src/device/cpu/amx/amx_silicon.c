@@ -2,8 +2,9 @@
 #ifdef __AMX_BF16__
 
 #include "device/cpu/amx/amx_tmpl.h"
+#include "device/cpu/amx/amx_weights_tmpl.h"
 
-const stk_amx_fns stk_amx_silicon = {pack_b, pack_a, copy_places, multiply, accumulate};
+const stk_amx_fns stk_amx_silicon = {pack_b, pack_a, copy_places, multiply, accumulate, &weight_fns};
 
 #else
 typedef int stk_amx_silicon_is_not_built;

@@ -8,6 +8,7 @@
 #include "device/cpu/conv/conv2d_own.h"
 #include "device/cpu/conv/conv2d_point.h"
 #include "device/cpu/conv/conv2d_shape.h"
+#include "device/cpu/conv/conv2d_weight_amx.h"
 #include "device/cpu/conv/conv2d_weight_pairs.h"
 #include "device/cpu/conv/conv2d_weight_product.h"
 #include "device/cpu/conv/conv2d_winograd.h"
@@ -57,6 +58,7 @@ static const stk_cpu_impl impls[] = {
     {"plain f64", stk_conv_f64_supports, stk_conv_f64_make},
     /* bf16, where the processor multiplies tiles of it. */
     {NULL, stk_conv_amx_supports, stk_conv_amx_make},
+    {NULL, stk_conv_weight_amx_supports, stk_conv_weight_amx_make},
     /* bf16, where the processor multiplies that: our gradients of weights are ahead of oneDNN's. */
     {"pairs of bf16", stk_conv_pairs_supports, stk_conv_pairs_make},
     {NULL, stk_conv_product_supports, stk_conv_product_make},

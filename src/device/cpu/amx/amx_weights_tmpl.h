@@ -1,0 +1,141 @@
+/* What amx_weights.h declares; part of amx_tmpl.h. */
+#ifndef STK_DEVICE_CPU_AMX_AMX_WEIGHTS_TMPL_H
+#define STK_DEVICE_CPU_AMX_AMX_WEIGHTS_TMPL_H
+
+#include "device/cpu/amx/amx_tmpl.h"
+
+static void weights_begin(void)
+{
+    tiles_begin();
+}
+
+static void weights_end(void)
+{
+    tiles_end();
+}
+
+/* 32 channels, of which n exist. */
+INLINE void pack_channels(const uint16_t *const pixel[STK_AMX_PIXELS], int64_t at, int64_t n, bool transposes,
+                          uint16_t *to, int64_t tile)
+{
+    pairs left[ROWS], right[ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        halves first = {0}, second = {0};
+        if (n >= DEPTH) {
+            first = *(const halves *)(pixel[2 * i] + at);
+            second = *(const halves *)(pixel[2 * i + 1] + at);
+        } else {
+            memcpy(&first, pixel[2 * i] + at, (size_t)n * sizeof(uint16_t));
+            memcpy(&second, pixel[2 * i + 1] + at, (size_t)n * sizeof(uint16_t));
+        }
+        join_rows(first, second, &left[i], &right[i]);
+        if (!transposes) {
+            *(pairs *)(void *)(to + i * DEPTH) = left[i];
+            *(pairs *)(void *)(to + tile + i * DEPTH) = right[i];
+        }
+    }
+    if (!transposes) return;
+    transpose_pairs(left, to, DEPTH);
+    transpose_pairs(right, to + tile, DEPTH);
+}
+
+static void pack_pixels(const uint16_t *const pixel[STK_AMX_PIXELS], int64_t n_channels, bool transposes, uint16_t *to,
+                        int64_t tile)
+{
+    for (int64_t c = 0; c < n_channels; c += DEPTH, to += 2 * tile) {
+        int64_t n = n_channels - c;
+        if (n < DEPTH)
+            pack_channels(pixel, c, n, transposes, to, tile);
+        else if (transposes)
+            pack_channels(pixel, c, DEPTH, true, to, tile);
+        else
+            pack_channels(pixel, c, DEPTH, false, to, tile);
+    }
+}
+
+INLINE void fetch_line(stk_amx_ahead *a)
+{
+    __builtin_prefetch(a->at[0], 0, 2);
+    a->n_left--;
+    a->at[0] += a->step[0];
+    if (++a->i[0] < a->n[0]) return;
+    int loop = 1;
+    a->i[0] = 0;
+    for (; loop < STK_AMX_LOOPS - 1 && ++a->i[loop] >= a->n[loop]; loop++)
+        a->i[loop] = 0;
+    a->at[loop] += a->step[loop];
+    for (; loop > 0; loop--)
+        a->at[loop - 1] = a->at[loop];
+}
+
+INLINE void fetch_lines(const stk_amx_sum *g)
+{
+    for (int64_t l = 0; l < g->lines; l++) {
+        stk_amx_ahead *ahead = g->ahead[0].n_left > 0 ? &g->ahead[0] : &g->ahead[1];
+        if (ahead->n_left <= 0) return;
+        fetch_line(ahead);
+    }
+}
+
+INLINE void sum_row(const stk_amx_sum *g, const uint16_t *a, const uint16_t *b)
+{
+    const uint16_t *a1 = a + g->a_tile, *b1 = b + g->b_tile;
+    for (int64_t i = 0; i < g->n_tiles * TILE; i += TILE) {
+        TILE_LOAD(4, a + i, ROW_BYTES);
+        TILE_LOAD(6, b + i, ROW_BYTES);
+        TILE_LOAD(7, b1 + i, ROW_BYTES);
+        TILE_MULTIPLY(0, 4, 6);
+        TILE_MULTIPLY(1, 4, 7);
+        TILE_LOAD(5, a1 + i, ROW_BYTES);
+        TILE_MULTIPLY(2, 5, 6);
+        TILE_MULTIPLY(3, 5, 7);
+        fetch_lines(g);
+    }
+}
+
+INLINE void store_sums(float *to, int64_t row, int64_t next_16)
+{
+    int64_t row_bytes = row * (int64_t)sizeof(*to);
+    TILE_STORE(0, to, row_bytes);
+    TILE_STORE(1, to + next_16, row_bytes);
+    to += next_16 == ROWS ? ROWS * row : 2 * next_16;
+    TILE_STORE(2, to, row_bytes);
+    TILE_STORE(3, to + next_16, row_bytes);
+}
+
+static void write_some_sums(const stk_amx_sum *g)
+{
+    sums_block block;
+    store_sums(block.sums[0], SIDE, ROWS);
+    for (int64_t i = 0; i < g->n_o; i++)
+        memcpy(g->to + i * g->to_row, block.sums[i], (size_t)g->n_c * sizeof(float));
+}
+
+static void sum_pixels(const stk_amx_sum *g)
+{
+    enum { SUMS = ROWS * ROWS };
+    if (g->from) {
+        TILE_LOAD(0, g->from, ROW_BYTES);
+        TILE_LOAD(1, g->from + SUMS, ROW_BYTES);
+        TILE_LOAD(2, g->from + 2 * SUMS, ROW_BYTES);
+        TILE_LOAD(3, g->from + 3 * SUMS, ROW_BYTES);
+    } else {
+        TILE_ZERO(0);
+        TILE_ZERO(1);
+        TILE_ZERO(2);
+        TILE_ZERO(3);
+    }
+    for (int64_t group = 0; group < g->n_groups; group++)
+        for (int64_t row = 0; row < g->n_rows; row++)
+            sum_row(g, g->a + group * g->a_group + row * g->a_row, g->b + group * g->b_group + row * g->b_row);
+    if (!g->to_row)
+        store_sums(g->to, ROWS, SUMS);
+    else if (g->n_o == SIDE && g->n_c == SIDE)
+        store_sums(g->to, g->to_row, ROWS);
+    else
+        write_some_sums(g);
+}
+
+static const stk_amx_weight_fns weight_fns = {weights_begin, weights_end, pack_pixels, sum_pixels};
+
+#endif

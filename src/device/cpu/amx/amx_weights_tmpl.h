@@ -14,20 +14,26 @@ static void weights_end(void)
     tiles_end();
 }
 
+INLINE halves load_some(const uint16_t *from, int64_t n)
+{
+#ifdef __AVX512BW__
+    return (halves)_mm512_maskz_loadu_epi16((1u << n) - 1, from);
+#else
+    halves x = {0};
+    memcpy(&x, from, (size_t)n * sizeof(*from));
+    return x;
+#endif
+}
+
 /* 32 channels, of which n exist. */
 INLINE void pack_channels(const uint16_t *const pixel[STK_AMX_PIXELS], int64_t at, int64_t n, bool transposes,
                           uint16_t *to, int64_t tile)
 {
     pairs left[ROWS], right[ROWS];
     for (int i = 0; i < ROWS; i++) {
-        halves first = {0}, second = {0};
-        if (n >= DEPTH) {
-            first = *(const halves *)(pixel[2 * i] + at);
-            second = *(const halves *)(pixel[2 * i + 1] + at);
-        } else {
-            memcpy(&first, pixel[2 * i] + at, (size_t)n * sizeof(uint16_t));
-            memcpy(&second, pixel[2 * i + 1] + at, (size_t)n * sizeof(uint16_t));
-        }
+        const uint16_t *from[2] = {pixel[2 * i] + at, pixel[2 * i + 1] + at};
+        halves first = n >= DEPTH ? *(const halves *)from[0] : load_some(from[0], n);
+        halves second = n >= DEPTH ? *(const halves *)from[1] : load_some(from[1], n);
         join_rows(first, second, &left[i], &right[i]);
         if (!transposes) {
             *(pairs *)(void *)(to + i * DEPTH) = left[i];

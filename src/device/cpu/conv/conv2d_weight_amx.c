@@ -31,7 +31,7 @@
 
 /* Bytes of packed pixels of a unit; pixels' channels of a block of the side that comes by; what tells apart the sets
  * of the cache that channels go to, in elements. */
-enum { UNIT_BYTES = 1280 << 10, COMING = 64, SKEW = 32, BLOCK = STK_AMX_CHANNELS, SUMS = BLOCK * BLOCK };
+enum { UNIT_BYTES = 1280 << 10, SKEW = 32, BLOCK = STK_AMX_CHANNELS, SUMS = BLOCK * BLOCK };
 
 /* How channels of a pixel lie in memory; steps in elements. */
 typedef struct amx_side {
@@ -446,7 +446,7 @@ static void size_unit(amx_weight_state *s, int64_t groups, int64_t rows)
 
 static bool unit_fits(const amx_weight_state *s, int64_t c, int64_t o)
 {
-    int64_t x = s->holds_x ? c : min_of(c, COMING), grad = s->holds_x ? min_of(o, COMING) : o;
+    int64_t x = s->holds_x ? c : min_of(c, s->coming), grad = s->holds_x ? min_of(o, s->coming) : o;
     return div_up(x, 16) * s->x.unit_bytes + div_up(grad, 16) * s->grad.unit_bytes <= UNIT_BYTES;
 }
 
@@ -471,23 +471,24 @@ static void set_units(amx_weight_state *s, int64_t c, int64_t o)
     }
     s->n_blocks_y = div_up(s->out_height, s->rows);
     s->n_units = div_up(s->n_groups, s->groups) * s->n_blocks_y;
-    /* A wider block where there is room. */
-    int64_t held = s->holds_x ? div_up(c, 16) * s->x.unit_bytes : div_up(o, 16) * s->grad.unit_bytes;
-    int64_t block = 2 * (s->holds_x ? s->grad.unit_bytes : s->x.unit_bytes);
-    int64_t all = div_up(s->holds_x ? o : c, BLOCK), n_blocks = max_of((UNIT_BYTES - held) / block, COMING / BLOCK);
-    s->coming = div_up(all, div_up(all, n_blocks)) * BLOCK;
 }
 
 /* About the cycles of the part that has most to do. */
 static double cost_of(const amx_weight_state *s, int64_t c, int64_t o)
 {
-    enum { MULTIPLY = 18, PACK_X = 160, PACK_GRAD = 210, VISIT = 150, ADD = 200 };
+    enum { MULTIPLY = 18, PACK_X = 60, PACK_GRAD = 110, LOAD = 250, VISIT = 200, FAR_VISIT = 1000, ADD = 1000 };
+    enum { NEAR_SUMS = 512 << 10 };
     double units = (double)div_up(s->n_units, s->n_parts), tiles = (double)(s->groups * s->rows * s->grad.row_tiles);
     double x_tiles = (double)(s->groups * s->x.unit_rows * s->x.row_tiles);
     double c_tiles = (double)div_up(c, BLOCK) * 2, o_tiles = (double)div_up(o, BLOCK) * 2;
-    double sums = c_tiles * o_tiles * (double)(s->kernel_h * s->kernel_w);
-    double cost = units * (tiles * sums * MULTIPLY + x_tiles * c_tiles * PACK_X + tiles * o_tiles * PACK_GRAD);
-    cost += units * sums * VISIT;
+    double sums = c_tiles * o_tiles / 4 * (double)(s->kernel_h * s->kernel_w);
+    /* What comes by in short pieces is slow to load. */
+    double slow = s->coming >= (s->holds_x ? o : c) ? 1 : 1 + 20.0 / (double)s->coming;
+    double packing = x_tiles * c_tiles * (PACK_X + LOAD * (s->holds_x ? 1 : slow));
+    packing += tiles * o_tiles * (PACK_GRAD + LOAD * (s->holds_x ? slow : 1));
+    double multiplying = tiles * sums * 4 * MULTIPLY;
+    double visits = sums * (sums * SUMS * sizeof(float) <= NEAR_SUMS ? VISIT : FAR_VISIT);
+    double cost = units * (multiplying + packing + visits);
     if (s->n_parts > 1) cost += sums * ADD * (1 + 1.0 / s->n_shares);
     return cost;
 }
@@ -503,13 +504,16 @@ static size_t set_plan(amx_weight_state *s)
     amx_weight_state best = *s;
     double least = -1;
     int64_t c = 0, o = 0;
-    for (int i = 0; i < 4 * s->n_threads; i++) {
+    for (int i = 0; i < 16 * s->n_threads; i++) {
         amx_weight_state tried = *s;
         tried.holds_x = i & 1, tried.shares_x = i & 2;
-        tried.n_shares = i / 4 + 1, tried.n_parts = s->n_threads / tried.n_shares;
+        tried.n_shares = i / 16 + 1, tried.n_parts = s->n_threads / tried.n_shares;
         int64_t most_c = most_of_share(s->x.n_channels, tried.shares_x ? tried.n_shares : 1);
         int64_t most_o = most_of_share(s->grad.n_channels, tried.shares_x ? 1 : tried.n_shares);
+        int64_t all = stk_round_up_i64(tried.holds_x ? most_o : most_c, BLOCK);
+        tried.coming = i / 4 % 4 == 3 ? all : min_of(all, (int64_t)BLOCK << i / 4 % 4);
         set_units(&tried, most_c, most_o);
+        if (!unit_fits(&tried, most_c, most_o) && least >= 0) continue;
         double cost = cost_of(&tried, most_c, most_o);
         if (least >= 0 && cost >= least) continue;
         least = cost, best = tried, c = most_c, o = most_o;

@@ -228,7 +228,8 @@ static const choice choices[] = {
      STK_F32, OWN},
     {CASE("attention", attention, ATTRS(.attention = {.scale = 1}),
           INPUTS(X(2, 8, 2, 16), X(2, 8, 2, 16), X(2, 8, 2, 16))),
-     STK_BF16, OWN},
+     STK_BF16,
+     {"own baseline", "own avx2", "own avx512", NULL, "own amx"}},
     {CASE("softmax", softmax, ATTRS(), INPUTS(X(8, 10))), STK_F16, OWN},
     {CASE("loss", linear_cross_entropy, ATTRS(), INPUTS(X(64, 64), X(100, 64), LABELS(64, 100))), STK_F32,
      ALWAYS("onednn sgemm")},
@@ -260,6 +261,7 @@ static void choices_stay(void **state)
     static const char *const isas[] = {"baseline", "avx2", "avx512"};
     int n_wrong = 0;
     (void)state;
+    unsetenv("STOKER_AMX");
     for (int set = 0; set < 3; set++) {
         stk_device *device = call_open(isas[set], 2);
         stk_isa isa = ((const stk_cpu_device *)device)->isa;
@@ -278,13 +280,30 @@ static void choices_stay(void **state)
     assert_int_equal(n_wrong, 0);
 }
 
+/* Where bf16 are multiplied as they are, the model of tiles does for them, and nothing has to. */
+static void tiles_are_what_is_asked_for(void **state)
+{
+    static const char *const wanted[][2] = {{"model", "own amx model"}, {"off", "own avx512"}};
+    static const op_case attention = CASE("attention", attention, ATTRS(.attention = {.scale = 1}),
+                                          INPUTS(X(2, 8, 2, 16), X(2, 8, 2, 16), X(2, 8, 2, 16)));
+    (void)state;
+    stk_device *device = call_open("avx512", 1);
+    int n_wrong = 0;
+    for (int i = 0; i < 2 && stk_isa_has_bf16(((const stk_cpu_device *)device)->isa); i++) {
+        setenv("STOKER_AMX", wanted[i][0], 1);
+        n_wrong += check_kernel(&(choice){.call = attention, .main = STK_BF16}, device, wanted[i][1]);
+    }
+    unsetenv("STOKER_AMX");
+    stk_device_close(device);
+    assert_int_equal(n_wrong, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_that_fits_is_taken),
-        cmocka_unit_test(what_a_library_refuses_goes_on),
-        cmocka_unit_test(none_that_fits_is_told),
-        cmocka_unit_test(choices_stay),
+        cmocka_unit_test(the_first_that_fits_is_taken), cmocka_unit_test(what_a_library_refuses_goes_on),
+        cmocka_unit_test(none_that_fits_is_told),       cmocka_unit_test(choices_stay),
+        cmocka_unit_test(tiles_are_what_is_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,14 +123,13 @@ static call make_attention(stk_op op, const heads *z)
 
 /* Odd sizes, several blocks of keys and of queries, and what leaves weights out. Weights are rounded to 16 bits before
  * the second product. */
-static void attention_in_16_bits(void **state)
+static void compare_attention(void)
 {
     static const heads sizes[] = {
         {2, 100, 300, 3, 64, false, true, false}, {1, 333, 333, 2, 40, true, false, true},
         {3, 7, 259, 2, 33, false, true, true},    {2, 131, 131, 1, 96, true, false, true},
         {1, 150, 60, 2, 16, true, false, false},  {2, 128, 128, 2, 64, false, false, true},
     };
-    (void)state;
     for (int i = 0; i < 6; i++) {
         const heads *z = &sizes[i];
         stk_shape of_t = STK_SHAPE(z->n, z->t, z->h, z->d), of_s = STK_SHAPE(z->n, z->s, z->h, z->d);
@@ -152,6 +151,23 @@ static void attention_in_16_bits(void **state)
         call_add_out(&c, STK_BF16, of_s);
         compare_call(&c, 0.02);
     }
+}
+
+static void attention_in_16_bits(void **state)
+{
+    (void)state;
+    compare_attention();
+}
+
+/* On a processor with tiles the above has them; here all have their model, or nobody has them. */
+static void attention_with_and_without_tiles(void **state)
+{
+    (void)state;
+    setenv("STOKER_AMX", "model", 1);
+    compare_attention();
+    setenv("STOKER_AMX", "off", 1);
+    compare_attention();
+    unsetenv("STOKER_AMX");
 }
 
 static void reductions(void **state)
@@ -404,6 +420,7 @@ int main(void)
         cmocka_unit_test(losses_in_16_bits),
         cmocka_unit_test(batches_of_matmuls),
         cmocka_unit_test(attention_in_16_bits),
+        cmocka_unit_test(attention_with_and_without_tiles),
         cmocka_unit_test(reductions),
         cmocka_unit_test(batch_norms),
         cmocka_unit_test(large_batch_norms),

@@ -70,6 +70,7 @@ typedef struct stk_amx_fns {
     void (*accumulate)(int64_t n_steps, const uint16_t *const a[2], int64_t a_step, const uint16_t *const b[2],
                        int64_t b_step, int64_t b_row, bool adds, float *c);
     const stk_amx_weight_fns *weights;
+    const struct stk_attention_products *attention; /* attention/attention.h */
 } stk_amx_fns;
 
 /* NULL where neither the processor has tiles nor STOKER_AMX asks for the model ("model"; "off": never any). */

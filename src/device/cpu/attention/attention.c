@@ -4,6 +4,7 @@
  */
 #include "device/cpu/attention/attention.h"
 
+#include "device/cpu/amx/amx.h"
 #include "device/cpu/element/element.h"
 #include "device/cpu/impl.h"
 
@@ -205,7 +206,7 @@ static stk_status make(const stk_cpu_device *device, const stk_op_call *call, co
     return STK_OK;
 }
 
-/* NULL where bf16 have to become f32. */
+/* bf16 as they lie; NULL where they have to become f32. */
 static const stk_attention_fns *find_bf16(const stk_cpu_device *device)
 {
 #ifdef STK_ISA_X86
@@ -223,7 +224,25 @@ static bool bf16_supports(const stk_cpu_device *device, const stk_op_call *call)
 
 static stk_status make_bf16(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return make(device, call, find_bf16(device), &stk_gemm_of(device->isa)->f32, out);
+    STK_RETURN_IF_ERROR(make(device, call, find_bf16(device), &stk_gemm_of(device->isa)->f32, out));
+#ifdef STK_ISA_X86
+    ((attention_state *)out->state)->call.products = &stk_attention_by_pairs;
+#endif
+    return STK_OK;
+}
+
+static bool tiles_support(const stk_cpu_device *device, const stk_op_call *call)
+{
+    return bf16_supports(device, call) && stk_amx_of(device->isa);
+}
+
+static stk_status make_tiles(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    const stk_amx_fns *amx = stk_amx_of(device->isa);
+    STK_RETURN_IF_ERROR(make_bf16(device, call, out));
+    ((attention_state *)out->state)->call.products = amx->attention;
+    out->impl = stk_amx_impl(amx);
+    return STK_OK;
 }
 
 static stk_status make_wide(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
@@ -250,7 +269,8 @@ static stk_status make_half(const stk_cpu_device *device, const stk_op_call *cal
 }
 
 static const stk_cpu_impl impls[] = {
-    /* bf16 as they are, where the processor multiplies them. */
+    /* bf16 as they are, where the processor multiplies them: by tiles, or by pairs. */
+    {NULL, tiles_support, make_tiles},
     {NULL, bf16_supports, make_bf16},
     {NULL, stk_cpu_reads_wide, make_wide},
     /* Other 16-bit floats: a head at a time as f32. */

@@ -1,4 +1,5 @@
-/* Attention of bf16 where the processor multiplies that: attention_tmpl.h's blocks with products by bf16_tile.h.
+/* Attention of bf16 where the processor multiplies that: attention_tmpl.h's blocks with products by bf16_tile.h, or by
+ * tiles (attention_amx_tmpl.h).
  * Scores, exponentials and all sums are f32; weights and the scores' gradients are rounded to bf16 where the next
  * product reads them, in place: bf16 of a row then lie where the row of f32 began.
  */
@@ -12,9 +13,41 @@
 #include "device/cpu/attention/attention_rows_avx512bf16.h"
 #include "device/cpu/matmul/bf16_tile.h"
 
-enum { B_WIDTH = STK_BF16_B_WIDTH, A_WIDTH = STK_BF16_A_WIDTH };
+/* Floats from row to row of a tile of scores: not a power of two, so that its rows share no sets of the cache. */
+enum { TILE_ROW = KEYS + 16, GRAD_ROW = GRAD_KEYS + 16 };
 
-static const stk_bf16_tile_fns *const tiles = &stk_bf16_tile_avx512bf16;
+/* --- products by pairs --- */
+
+static void begin_nothing(void)
+{
+}
+
+static void pack_pairs(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, uint16_t *to)
+{
+    stk_bf16_tile_avx512bf16.pack(x, row, col, k, n, STK_BF16_B_WIDTH, to);
+}
+
+static void pack_turned_pairs(const uint16_t *x, int64_t row, int64_t k, int64_t n, uint16_t *to)
+{
+    stk_bf16_tile_avx512bf16.pack(x, row, 1, k, n, STK_BF16_A_WIDTH, to);
+}
+
+static void multiply_pairs(const stk_bf16_block *block)
+{
+    stk_bf16_tile_avx512bf16.multiply(block);
+}
+
+const stk_attention_products stk_attention_by_pairs = {
+    .rows = 1,
+    .depth = 1,
+    .begin = begin_nothing,
+    .end = begin_nothing,
+    .pack_b = pack_pairs,
+    .pack_turned = pack_turned_pairs,
+    .multiply = multiply_pairs,
+};
+
+/* --- places --- */
 
 /* Elements that a block of [n,D] takes, packed either way round; an odd number of rows gets one more. */
 static int64_t packed_elements(int64_t n, int64_t d)
@@ -34,55 +67,67 @@ static void fetch_rows(const stk_attention_call *call, const void *x, int64_t n_
     }
 }
 
-/* --- keys and values --- */
+/* --- what products read --- */
 
-/* Keys that do not count become zeros in panels: of k' [D,n], and of v [n,D]. NaN in them then reaches nobody. */
-static void clear_columns(const uint8_t *mask, int64_t n, int64_t depth, uint16_t *panels)
+/* Rows [begin, begin + n) of x as rows to multiply by: as they lie where all that is read is there, else copied to
+ * spare, behind zeros. Sets the distance between them. */
+static const uint16_t *find_rows(const stk_attention_call *call, const void *x, int64_t i_sample, int64_t h,
+                                 int64_t begin, int64_t n, uint16_t *spare, int64_t *row)
 {
+    int64_t d = call->size.d, rows = call->products->rows, depth = stk_round_up_i64(d, call->products->depth);
+    const uint16_t *from = (const uint16_t *)x + row_at(call, call->size.t, i_sample, begin, h);
+    *row = step_of(call);
+    if (n % rows == 0 && d == depth) return from;
+    memset(spare, 0, (size_t)(stk_round_up_i64(n, rows) * depth) * sizeof(*spare));
     for (int64_t i = 0; i < n; i++)
-        for (int64_t l = 0; l < depth && !mask[i]; l += 2)
-            memset(panels + i / B_WIDTH * B_WIDTH * depth + l * B_WIDTH + i % B_WIDTH * 2, 0, 2 * sizeof(*panels));
+        memcpy(spare + i * depth, from + i * *row, (size_t)d * sizeof(*spare));
+    *row = depth;
+    return spare;
 }
 
-static void clear_rows(const uint8_t *mask, int64_t n, int64_t d, uint16_t *panels)
+/* n rows of x [S,D] from s on, where those of keys that do not count are zeros: NaN in them then reaches nobody. */
+static const uint16_t *find_keys(const stk_attention_call *call, const void *x, int64_t i_sample, int64_t h, int64_t s,
+                                 int64_t n, uint16_t *spare, int64_t *row)
 {
-    int64_t depth = (n + 1) / 2 * 2;
+    int64_t d = call->size.d;
+    const uint16_t *from = (const uint16_t *)x + row_at(call, call->size.s, i_sample, s, h);
+    const uint8_t *mask = call->mask ? call->mask + i_sample * call->size.s + s : NULL;
+    *row = step_of(call);
+    if (!mask || !memchr(mask, 0, (size_t)n)) return from;
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < d && !mask[i]; j++)
-            panels[j / B_WIDTH * B_WIDTH * depth + i / 2 * 2 * B_WIDTH + j % B_WIDTH * 2 + i % 2] = 0;
+        if (mask[i])
+            memcpy(spare + i * d, from + i * *row, (size_t)d * sizeof(*spare));
+        else
+            memset(spare + i * d, 0, (size_t)d * sizeof(*spare));
+    *row = d;
+    return spare;
 }
 
-/* n rows of x from [i_sample,s,h,0] on, as a block of D rows and n columns, and as one of n rows and D columns. */
-static void pack_across(const stk_attention_call *call, const void *x, int64_t i_sample, int64_t h, int64_t s,
-                        int64_t n, uint16_t *to)
+/* Keys or values as a block of D rows and n columns, as one of n rows and D columns, or as both. */
+static void pack_keys(const stk_attention_call *call, const void *x, int64_t i_sample, int64_t h, int64_t s, int64_t n,
+                      uint16_t *spare, uint16_t *across, uint16_t *along)
 {
-    const uint16_t *from = (const uint16_t *)x + row_at(call, call->size.s, i_sample, s, h);
-    tiles->pack(from, 1, step_of(call), call->size.d, n, B_WIDTH, to);
-    if (call->mask) clear_columns(call->mask + i_sample * call->size.s + s, n, (call->size.d + 1) / 2 * 2, to);
-}
-
-static void pack_along(const stk_attention_call *call, const void *x, int64_t i_sample, int64_t h, int64_t s, int64_t n,
-                       uint16_t *to)
-{
-    const uint16_t *from = (const uint16_t *)x + row_at(call, call->size.s, i_sample, s, h);
-    tiles->pack(from, step_of(call), 1, n, call->size.d, B_WIDTH, to);
-    if (call->mask) clear_rows(call->mask + i_sample * call->size.s + s, n, call->size.d, to);
+    int64_t row;
+    const uint16_t *from = find_keys(call, x, i_sample, h, s, n, spare, &row);
+    if (across) call->products->pack_b(from, 1, row, call->size.d, n, across);
+    if (along) call->products->pack_b(from, row, 1, n, call->size.d, along);
 }
 
 /* --- forward --- */
 
 typedef struct rows {
     float most[QUERIES], sum[QUERIES]; /* of each query so far */
-    float *tile;                       /* [QUERIES][KEYS] */
+    float *tile;                       /* [QUERIES][TILE_ROW] */
     float *acc;                        /* [QUERIES][pad(D)] */
     uint16_t *k, *v;                   /* packed, in blocks of KEYS keys */
+    uint16_t *spare;                   /* [KEYS][pad(D)] */
 } rows;
 
 /* Row i of the tile, query t against n keys from s on, from scores to exponentials of 16 bits. */
 static void soften_row(const stk_attention_call *call, rows *r, int64_t i_sample, int64_t h, int64_t i, int64_t t,
                        int64_t s, int64_t n)
 {
-    float *x = r->tile + i * KEYS, *acc = r->acc + i * pad(call->size.d);
+    float *x = r->tile + i * TILE_ROW, *acc = r->acc + i * pad(call->size.d);
     row_keys keys = {.n = n, .seen = count_seen(call, t, s, n)};
     uint32_t keeps[MOST_KEYS / 32];
     if (call->mask) keys.mask = call->mask + i_sample * call->size.s + s;
@@ -124,23 +169,25 @@ static void forward_block(const stk_attention_call *call, int64_t i_sample, int6
 {
     int64_t d = call->size.d, end = call->causal ? least(call->size.s, t + m) : call->size.s;
     int64_t first = find_first_key(call, i_sample), block = packed_elements(KEYS, d);
-    const uint16_t *q = (const uint16_t *)call->q + row_at(call, call->size.t, i_sample, t, h);
+    int64_t q_row;
+    const uint16_t *q = find_rows(call, call->q, i_sample, h, t, m, r->spare, &q_row);
     for (int64_t i = 0; i < m; i++) {
         r->most[i] = -INFINITY;
         r->sum[i] = 0;
     }
     for (int64_t s = 0; s < end; s += KEYS) {
         int64_t n = least(KEYS, end - s), depth = least(KEYS, call->size.s - s);
-        stk_bf16_block g = {.m = m, .n = n, .k = d, .a = q, .a_row = step_of(call), .b = r->k + s / KEYS * block};
+        stk_bf16_block g = {.m = m, .n = n, .k = d, .a = q, .a_row = q_row, .b = r->k + s / KEYS * block};
         g.depth = d;
         g.c = r->tile;
-        g.c_row = KEYS;
+        g.c_row = TILE_ROW;
         g.skip = call->causal ? STK_SKIP_COLUMNS : STK_SKIP_NONE;
         g.diagonal = t - s;
-        tiles->multiply(&g);
+        call->products->multiply(&g);
         for (int64_t i = 0; i < m; i++)
             soften_row(call, r, i_sample, h, i, t + i, s, n);
-        g = (stk_bf16_block){.m = m, .n = d, .k = n, .a = (const uint16_t *)(const void *)r->tile, .a_row = 2 * KEYS};
+        g = (stk_bf16_block){
+            .m = m, .n = d, .k = n, .a = (const uint16_t *)(const void *)r->tile, .a_row = 2 * TILE_ROW};
         g.b = r->v + s / KEYS * block;
         g.depth = depth;
         g.add = s > 0 ? r->acc : NULL;
@@ -148,7 +195,7 @@ static void forward_block(const stk_attention_call *call, int64_t i_sample, int6
         g.add_row = g.c_row = pad(d);
         g.skip = call->causal ? STK_SKIP_END : STK_SKIP_NONE;
         g.diagonal = t - s;
-        tiles->multiply(&g);
+        call->products->multiply(&g);
     }
     for (int64_t i = 0; i < m; i++)
         finish_row(call, r, i_sample, h, i, t + i, first < (call->causal ? least(end, t + i + 1) : end));
@@ -162,26 +209,30 @@ static int64_t count_blocks(int64_t n, int64_t block)
 static size_t forward_bytes(const stk_attention_call *call)
 {
     int64_t d = call->size.d, n_packed = 2 * count_blocks(call->size.s, KEYS) * packed_elements(KEYS, d);
-    return (size_t)(QUERIES * (KEYS + pad(d))) * sizeof(float) + (size_t)n_packed * sizeof(uint16_t);
+    return (size_t)(QUERIES * (TILE_ROW + pad(d))) * sizeof(float) +
+           (size_t)(n_packed + KEYS * pad(d)) * sizeof(uint16_t);
 }
 
 static void forward(const stk_attention_call *call, int64_t n, int64_t h, int64_t begin, int64_t end, void *scratch)
 {
     int64_t d = call->size.d, n_keys = call->causal ? least(call->size.s, end) : call->size.s;
     int64_t block = packed_elements(KEYS, d);
-    rows r = {.tile = scratch, .acc = (float *)scratch + QUERIES * KEYS};
+    rows r = {.tile = scratch, .acc = (float *)scratch + QUERIES * TILE_ROW};
     r.k = (uint16_t *)(void *)(r.acc + QUERIES * pad(d));
     r.v = r.k + count_blocks(call->size.s, KEYS) * block;
+    r.spare = r.v + count_blocks(call->size.s, KEYS) * block;
+    call->products->begin();
     for (int64_t s = 0; s < n_keys; s += KEYS) {
         int64_t here = least(KEYS, call->size.s - s);
         fetch_rows(call, call->k, call->size.s, n, h, s, here);
         fetch_rows(call, call->v, call->size.s, n, h, s, here);
-        pack_across(call, call->k, n, h, s, here, r.k + s / KEYS * block);
-        pack_along(call, call->v, n, h, s, here, r.v + s / KEYS * block);
+        pack_keys(call, call->k, n, h, s, here, r.spare, r.k + s / KEYS * block, NULL);
+        pack_keys(call, call->v, n, h, s, here, r.spare, NULL, r.v + s / KEYS * block);
     }
     fetch_rows(call, call->q, call->size.t, n, h, begin, least(end - begin, KEYS));
     for (int64_t t = begin; t < end; t += QUERIES)
         forward_block(call, n, h, t, least(QUERIES, end - t), &r);
+    call->products->end();
 }
 
 /* --- backward --- */
@@ -189,25 +240,28 @@ static void forward(const stk_attention_call *call, int64_t n, int64_t h, int64_
 /* What is used at a time, all in scratch. */
 typedef struct grad_blocks {
     float *dot;                                             /* [T]: dy . y */
-    float *tile, *dtile;                                    /* [GRAD_QUERIES][GRAD_KEYS] */
+    float *tile, *dtile;                                    /* [GRAD_QUERIES][GRAD_ROW] */
     float *dq, *dk, *dv;                                    /* [T][pad(D)], and [GRAD_KEYS][pad(D)] */
     uint16_t *k_across, *k_along, *v_across, *q_along, *dy; /* packed */
     uint16_t *turned;                                       /* a tile whose rows are keys */
+    uint16_t *spare, *spare_dy;                             /* [GRAD_KEYS][pad(D)], [GRAD_QUERIES][pad(D)] */
 } grad_blocks;
 
 /* Lays the blocks out; the bytes that they take. */
 static size_t lay_out(const stk_attention_call *call, char *scratch, grad_blocks *out)
 {
-    enum { LINE = 64, N_FLOATS = 6, N_HALVES = 6 };
-    int64_t d = call->size.d, of_tile = GRAD_QUERIES * GRAD_KEYS, of_keys = packed_elements(GRAD_KEYS, d);
+    enum { LINE = 64, N_FLOATS = 6, N_HALVES = 8 };
+    int64_t d = call->size.d, of_tile = GRAD_QUERIES * GRAD_ROW, of_keys = packed_elements(GRAD_KEYS, d);
     int64_t of_queries = packed_elements(GRAD_QUERIES, d),
-            turned = stk_bf16_panel_elements(GRAD_QUERIES, GRAD_KEYS, A_WIDTH);
-    int64_t floats[N_FLOATS] = {call->size.t, of_tile, of_tile, call->size.t * pad(d), GRAD_KEYS * pad(d)};
+            turned = stk_bf16_panel_elements(GRAD_QUERIES, GRAD_KEYS, STK_BF16_A_WIDTH);
+    int64_t floats[N_FLOATS] = {call->size.t, of_tile, of_tile, (call->size.t + STK_ATTENTION_MOST_ROWS) * pad(d),
+                                GRAD_KEYS * pad(d)};
     floats[N_FLOATS - 1] = GRAD_KEYS * pad(d);
-    int64_t halves[N_HALVES] = {of_keys, of_keys, of_keys, of_queries, of_queries, turned};
+    int64_t halves[N_HALVES] = {
+        of_keys, of_keys, of_keys, of_queries, of_queries, turned, GRAD_KEYS * pad(d), GRAD_QUERIES * pad(d)};
     float **float_to[N_FLOATS] = {&out->dot, &out->tile, &out->dtile, &out->dq, &out->dk, &out->dv};
-    uint16_t **half_to[N_HALVES] = {&out->k_across, &out->k_along, &out->v_across,
-                                    &out->q_along,  &out->dy,      &out->turned};
+    uint16_t **half_to[N_HALVES] = {&out->k_across, &out->k_along, &out->v_across, &out->q_along,
+                                    &out->dy,       &out->turned,  &out->spare,    &out->spare_dy};
     size_t at = 0;
     for (int i = 0; i < N_FLOATS + N_HALVES; i++) {
         int64_t n = i < N_FLOATS ? floats[i] : halves[i - N_FLOATS];
@@ -239,7 +293,7 @@ static void grad_row(const stk_attention_call *call, const grad_blocks *b, int64
         draw_kept(call, i_sample, h, t, s, keys.seen, keeps);
         keys.keeps = keeps;
     }
-    grad_scores(&keys, &numbers, b->tile + i * GRAD_KEYS, b->dtile + i * GRAD_KEYS);
+    grad_scores(&keys, &numbers, b->tile + i * GRAD_ROW, b->dtile + i * GRAD_ROW);
 }
 
 /* sum += tile' b, whose rows are n keys, over m queries. */
@@ -247,37 +301,39 @@ static void add_turned(const stk_attention_call *call, const grad_blocks *block,
                        int64_t m, int64_t n, int64_t diagonal, float *sum)
 {
     int64_t row = pad(call->size.d);
-    tiles->pack((const uint16_t *)(const void *)tile, 2 * GRAD_KEYS, 1, m, n, A_WIDTH, block->turned);
+    call->products->pack_turned((const uint16_t *)(const void *)tile, 2 * GRAD_ROW, m, n, block->turned);
     stk_bf16_block g = {
         .m = n, .n = call->size.d, .k = m, .a = block->turned, .b = b, .depth = m, .add = sum, .c = sum};
     g.add_row = g.c_row = row;
     g.diagonal = diagonal;
     g.skip = call->causal ? STK_SKIP_START : STK_SKIP_NONE;
-    tiles->multiply(&g);
+    call->products->multiply(&g);
 }
 
 /* m queries from t on against n packed keys from s on. */
 static void grad_block(const stk_attention_call *call, const grad_blocks *b, int64_t i_sample, int64_t h, int64_t t,
                        int64_t m, int64_t s, int64_t n)
 {
-    int64_t d = call->size.d, step = step_of(call), row = row_at(call, call->size.t, i_sample, t, h);
-    const uint16_t *q = (const uint16_t *)call->q + row, *dy = (const uint16_t *)call->dy + row;
-    tiles->pack(q, step, 1, m, d, B_WIDTH, b->q_along);
-    tiles->pack(dy, step, 1, m, d, B_WIDTH, b->dy);
-    stk_bf16_block g = {.m = m, .n = n, .k = d, .a = q, .a_row = step, .b = b->k_across, .depth = d, .c = b->tile};
-    g.c_row = GRAD_KEYS;
+    int64_t d = call->size.d, q_row, dy_row;
+    const uint16_t *q = find_rows(call, call->q, i_sample, h, t, m, b->spare, &q_row);
+    const uint16_t *dy = find_rows(call, call->dy, i_sample, h, t, m, b->spare_dy, &dy_row);
+    call->products->pack_b(q, q_row, 1, m, d, b->q_along);
+    call->products->pack_b(dy, dy_row, 1, m, d, b->dy);
+    stk_bf16_block g = {.m = m, .n = n, .k = d, .a = q, .a_row = q_row, .b = b->k_across, .depth = d, .c = b->tile};
+    g.c_row = GRAD_ROW;
     g.diagonal = t - s;
     g.skip = call->causal ? STK_SKIP_COLUMNS : STK_SKIP_NONE;
-    tiles->multiply(&g);
+    call->products->multiply(&g);
     g.a = dy;
+    g.a_row = dy_row;
     g.b = b->v_across;
     g.c = b->dtile;
-    tiles->multiply(&g);
+    call->products->multiply(&g);
     for (int64_t i = 0; i < m; i++)
         grad_row(call, b, i_sample, h, i, t + i, s, n);
     add_turned(call, b, b->tile, b->dy, m, n, t - s, b->dv);
     add_turned(call, b, b->dtile, b->q_along, m, n, t - s, b->dk);
-    g = (stk_bf16_block){.m = m, .n = d, .k = n, .a = (const uint16_t *)(const void *)b->dtile, .a_row = 2 * GRAD_KEYS};
+    g = (stk_bf16_block){.m = m, .n = d, .k = n, .a = (const uint16_t *)(const void *)b->dtile, .a_row = 2 * GRAD_ROW};
     g.b = b->k_along;
     g.depth = n;
     g.c = b->dq + t * pad(d);
@@ -285,7 +341,7 @@ static void grad_block(const stk_attention_call *call, const grad_blocks *b, int
     g.add_row = g.c_row = pad(d);
     g.diagonal = t - s;
     g.skip = call->causal ? STK_SKIP_END : STK_SKIP_NONE;
-    tiles->multiply(&g);
+    call->products->multiply(&g);
 }
 
 /* n rows of sums to rows [begin, begin + n) of the head; NULL: zeros. */
@@ -316,13 +372,13 @@ static void backward(const stk_attention_call *call, int64_t n, int64_t h, void 
     stk_attention_sizes z = call->size;
     int64_t reached = z.t == 0 ? 0 : call->causal ? least(z.s, z.t) : z.s, row = pad(z.d);
     lay_out(call, scratch, &b);
+    call->products->begin();
     dot_rows(call, n, h, b.dot);
-    memset(b.dq, 0, (size_t)(z.t * row) * sizeof(float));
+    memset(b.dq, 0, (size_t)((z.t + STK_ATTENTION_MOST_ROWS) * row) * sizeof(float));
     for (int64_t s = 0; s < reached; s += GRAD_KEYS) {
         int64_t n_keys = least(GRAD_KEYS, z.s - s);
-        pack_across(call, call->k, n, h, s, n_keys, b.k_across);
-        pack_along(call, call->k, n, h, s, n_keys, b.k_along);
-        pack_across(call, call->v, n, h, s, n_keys, b.v_across);
+        pack_keys(call, call->k, n, h, s, n_keys, b.spare, b.k_across, b.k_along);
+        pack_keys(call, call->v, n, h, s, n_keys, b.spare, b.v_across, NULL);
         memset(b.dk, 0, (size_t)(n_keys * row) * sizeof(float));
         memset(b.dv, 0, (size_t)(n_keys * row) * sizeof(float));
         for (int64_t t = call->causal ? s / GRAD_QUERIES * GRAD_QUERIES : 0; t < z.t; t += GRAD_QUERIES)
@@ -331,6 +387,7 @@ static void backward(const stk_attention_call *call, int64_t n, int64_t h, void 
         write_rows(call, b.dv, call->dv, z.s, n, h, s, n_keys);
         reached = reached < s + n_keys ? s + n_keys : reached;
     }
+    call->products->end();
     write_rows(call, b.dq, call->dq, z.t, n, h, 0, z.t);
     /* Keys that nobody sees. */
     write_rows(call, NULL, call->dk, z.s, n, h, reached, z.s - reached);

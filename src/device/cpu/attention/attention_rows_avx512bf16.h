@@ -15,7 +15,7 @@ enum { LANES = 16 };
 /* Which keys of a row count: those seen, where the mask (NULL: none) is true. Bit by bit, what dropout keeps of them.
  */
 typedef struct row_keys {
-    int64_t n, seen; /* what lies behind those seen becomes 0 */
+    int64_t n, seen; /* what lies behind those seen becomes 0, up to a multiple of a tile's depth */
     const uint8_t *mask;
     const uint32_t *keeps; /* NULL: all */
 } row_keys;
@@ -38,9 +38,14 @@ static inline __mmask16 kept_lanes(const row_keys *keys, int64_t i)
     return (__mmask16)(keys->keeps[i / 32] >> i % 32);
 }
 
-static inline void store_rounded(uint16_t *to, __mmask16 lanes, __m512 x)
+static inline int64_t padded_keys(const row_keys *keys)
 {
-    _mm256_mask_storeu_epi16(to, lanes, (__m256i)_mm512_cvtneps_pbh(x));
+    return stk_round_up_i64(keys->n, 2 * LANES);
+}
+
+static inline void store_rounded(uint16_t *to, __m512 x)
+{
+    _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)_mm512_cvtneps_pbh(x));
 }
 
 /* e^x to 2 units in the last place, as exp_f32 has it. A NaN stays one. */
@@ -75,7 +80,7 @@ static float exp_row(const row_keys *keys, float factor, float from, float *x)
 {
     uint16_t *to = (uint16_t *)(void *)x;
     __m512 sum = _mm512_setzero_ps(), f = _mm512_set1_ps(factor), away = _mm512_set1_ps(from);
-    for (int64_t i = 0; i < keys->n; i += LANES) {
+    for (int64_t i = 0; i < padded_keys(keys); i += LANES) {
         __m512 e = _mm512_setzero_ps();
         if (i < keys->seen) {
             __mmask16 lanes = counted_lanes(keys, i);
@@ -83,7 +88,7 @@ static float exp_row(const row_keys *keys, float factor, float from, float *x)
             sum = _mm512_add_ps(sum, e);
             if (keys->keeps) e = _mm512_maskz_mov_ps(kept_lanes(keys, i), e);
         }
-        store_rounded(to + i, first_lanes(keys->n - i), e);
+        store_rounded(to + i, e);
     }
     return _mm512_reduce_add_ps(sum);
 }
@@ -99,7 +104,7 @@ static void grad_scores(const row_keys *keys, const grad_numbers *k, float *x, f
     uint16_t *to = (uint16_t *)(void *)x, *dto = (uint16_t *)(void *)dx;
     __m512 scale = _mm512_set1_ps(k->scale), lse = _mm512_set1_ps(k->lse), dot = _mm512_set1_ps(k->dot);
     __m512 factor = _mm512_set1_ps(k->factor);
-    for (int64_t i = 0; i < keys->n; i += LANES) {
+    for (int64_t i = 0; i < padded_keys(keys); i += LANES) {
         __m512 p = _mm512_setzero_ps(), ds = p;
         if (i < keys->seen) {
             __mmask16 lanes = counted_lanes(keys, i);
@@ -113,8 +118,8 @@ static void grad_scores(const row_keys *keys, const grad_numbers *k, float *x, f
             p = _mm512_maskz_mov_ps(lanes, p);
             ds = _mm512_maskz_mul_ps(lanes, _mm512_mul_ps(ds, _mm512_sub_ps(d, dot)), scale);
         }
-        store_rounded(to + i, first_lanes(keys->n - i), p);
-        store_rounded(dto + i, first_lanes(keys->n - i), ds);
+        store_rounded(to + i, p);
+        store_rounded(dto + i, ds);
     }
 }
 
@@ -147,7 +152,8 @@ static inline void write_row(int64_t n, const float *x, float factor, uint16_t *
 {
     for (int64_t i = 0; i < n; i += LANES) {
         __mmask16 lanes = first_lanes(n - i);
-        store_rounded(to + i, lanes, _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + i), _mm512_set1_ps(factor)));
+        __m512 y = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + i), _mm512_set1_ps(factor));
+        _mm256_mask_storeu_epi16(to + i, lanes, (__m256i)_mm512_cvtneps_pbh(y));
     }
 }
 

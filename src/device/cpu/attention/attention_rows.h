@@ -19,8 +19,8 @@ enum { QUERIES = STK_ATTENTION_QUERIES, KEYS = 256, GRAD_QUERIES = 96, GRAD_KEYS
 enum { MOST_GROUPS = MOST_KEYS / STK_DROPOUT_BLOCK + WIDE_LANES, MOST_DRAWN = STK_DROPOUT_BLOCK * MOST_GROUPS };
 
 /* The 16 random bits of the weight of query t and of each of n_keys keys from s on, a multiple of STK_DROPOUT_BLOCK. */
-static void draw_bits(const stk_attention_call *call, int64_t n, int64_t h, int64_t t, int64_t s, int64_t n_keys,
-                      uint16_t bits[MOST_DRAWN])
+static inline void draw_bits(const stk_attention_call *call, int64_t n, int64_t h, int64_t t, int64_t s, int64_t n_keys,
+                             uint16_t bits[MOST_DRAWN])
 {
     uint64_t pairs[2 * MOST_GROUPS];
     int n_groups = (int)((n_keys + STK_DROPOUT_BLOCK - 1) / STK_DROPOUT_BLOCK);

@@ -164,8 +164,7 @@ static const choice choices[] = {
     /* 3x3, of many channels and of few, strided. */
     {FORWARD("3x3", WINDOW(3, 1, 1, 1, 1), X(8, 8, 8, 64), X(64, 3, 3, 64)), STK_F32, WINOGRAD(NULL)},
     {FORWARD("3x3", WINDOW(3, 1, 1, 1, 1), X(8, 8, 8, 64), X(64, 3, 3, 64)), STK_F16, WINOGRAD(NULL)},
-    {FORWARD("3x3", WINDOW(3, 1, 1, 1, 1), X(8, 8, 8, 64), X(64, 3, 3, 64)), STK_BF16,
-     WINOGRAD("onednn ", "own amx")},
+    {FORWARD("3x3", WINDOW(3, 1, 1, 1, 1), X(8, 8, 8, 64), X(64, 3, 3, 64)), STK_BF16, WINOGRAD("onednn ", "own amx")},
     {WEIGHT("3x3", WINDOW(3, 1, 1, 1, 1), X(8, 8, 8, 64), X(8, 8, 8, 64), 64, 3, 3, 64), STK_F32, WINOGRAD(NULL)},
     {WEIGHT("3x3", WINDOW(3, 1, 1, 1, 1), X(8, 8, 8, 64), X(8, 8, 8, 64), 64, 3, 3, 64), STK_BF16,
      WINOGRAD("pairs of bf16", "own amx")},

@@ -14,7 +14,7 @@ static void attention_pack_b(const uint16_t *x, int64_t row, int64_t col, int64_
 
 static void attention_pack_turned(const uint16_t *x, int64_t row, int64_t k, int64_t n, uint16_t *to)
 {
-    pack_a(&(stk_amx_source){.x = x, .row = 1, .col = row}, n, k, stk_round_up_i64(n, ROWS) * DEPTH, to);
+    pack_a(&(stk_amx_source){.x = x, .row = 1, .col = row}, n, k, to);
 }
 
 /* Up to 32 x 32 sums. */
@@ -85,11 +85,12 @@ static void attention_multiply(const stk_bf16_block *g)
 {
     int64_t panel = stk_round_up_i64(g->depth, DEPTH) * SIDE, a_row = g->a_row ? g->a_row : DEPTH;
     attention_sums s = {.a_row = a_row, .c_row = g->c_row, .adds = g->add != NULL};
-    s.a_step = g->a_row ? DEPTH : stk_round_up_i64(g->m, ROWS) * DEPTH;
+    s.a_step = g->a_row ? DEPTH : STK_AMX_STEP;
+    int64_t a_block = g->a_row ? SIDE * a_row : stk_round_up_i64(g->k, DEPTH) * SIDE;
     for (int64_t i = 0; i < g->m; i += SIDE) {
         int64_t m = g->m - i < SIDE ? g->m - i : SIDE;
         attention_range range = find_range(g, i, m);
-        s.a = g->a + i * a_row + range.first / DEPTH * s.a_step;
+        s.a = g->a + i / SIDE * a_block + range.first / DEPTH * s.a_step;
         s.n_steps = (range.end - range.first) / DEPTH;
         for (int64_t j = 0; j < range.n; j += SIDE) {
             s.b = g->b + j / SIDE * panel + range.first * SIDE;

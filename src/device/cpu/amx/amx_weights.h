@@ -13,14 +13,6 @@
 
 /* Channels of a block of sums, on both sides; pixels, elements and bytes of a tile. */
 enum { STK_AMX_CHANNELS = 32, STK_AMX_PIXELS = 32, STK_AMX_TILE = 512, STK_AMX_TILE_BYTES = 1024 };
-enum { STK_AMX_LOOPS = 4 };
-
-/* Memory that is to be fetched into the cache, one 64-byte line after the other: n[0] lines, n[1] times, and so on. */
-typedef struct stk_amx_ahead {
-    const char *at[STK_AMX_LOOPS]; /* where each loop is */
-    int64_t n[STK_AMX_LOOPS], step[STK_AMX_LOOPS], i[STK_AMX_LOOPS];
-    int64_t n_left; /* lines in all */
-} stk_amx_ahead;
 
 /* One block of sums: the tiles of some rows of some groups of images. */
 typedef struct stk_amx_sum {
@@ -31,8 +23,6 @@ typedef struct stk_amx_sum {
     const float *from; /* [2][2][16][16] of gradient's and images' channels, 64-byte aligned; NULL: sums begin at 0 */
     float *to;         /* the same; or, where to_row is not 0, [n_o][n_c] */
     int64_t to_row, n_o, n_c;
-    stk_amx_ahead *ahead; /* [2] */
-    int64_t lines;        /* of it for each tile */
 } stk_amx_sum;
 
 typedef struct stk_amx_weight_fns {

@@ -59,30 +59,6 @@ static void pack_pixels(const uint16_t *const pixel[STK_AMX_PIXELS], int64_t n_c
     }
 }
 
-INLINE void fetch_line(stk_amx_ahead *a)
-{
-    __builtin_prefetch(a->at[0], 0, 2);
-    a->n_left--;
-    a->at[0] += a->step[0];
-    if (++a->i[0] < a->n[0]) return;
-    int loop = 1;
-    a->i[0] = 0;
-    for (; loop < STK_AMX_LOOPS - 1 && ++a->i[loop] >= a->n[loop]; loop++)
-        a->i[loop] = 0;
-    a->at[loop] += a->step[loop];
-    for (; loop > 0; loop--)
-        a->at[loop - 1] = a->at[loop];
-}
-
-INLINE void fetch_lines(const stk_amx_sum *g)
-{
-    for (int64_t l = 0; l < g->lines; l++) {
-        stk_amx_ahead *ahead = g->ahead[0].n_left > 0 ? &g->ahead[0] : &g->ahead[1];
-        if (ahead->n_left <= 0) return;
-        fetch_line(ahead);
-    }
-}
-
 INLINE void sum_row(const stk_amx_sum *g, const uint16_t *a, const uint16_t *b)
 {
     const uint16_t *a1 = a + g->a_tile, *b1 = b + g->b_tile;
@@ -95,7 +71,6 @@ INLINE void sum_row(const stk_amx_sum *g, const uint16_t *a, const uint16_t *b)
         TILE_LOAD(5, a1 + i, ROW_BYTES);
         TILE_MULTIPLY(2, 5, 6);
         TILE_MULTIPLY(3, 5, 7);
-        fetch_lines(g);
     }
 }
 

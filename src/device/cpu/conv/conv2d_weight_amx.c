@@ -17,6 +17,8 @@
  *
  * Of few channels, those under all taps of a row are taken as the channels of one tap: they lie side by side.
  *
+ * Nothing is fetched ahead: a few prefetches for each tile slowed the products by more than packing gained.
+ *
  * Zeros stand for padding and for pixels that fill up a tile, so that an infinite number next to them can make NaN of
  * sums that would not meet it.
  */
@@ -29,8 +31,7 @@
 #include "device/cpu/amx/amx.h"
 #include "device/cpu/conv/conv2d_shape.h"
 
-/* Bytes of packed pixels of a unit; pixels' channels of a block of the side that comes by; what tells apart the sets
- * of the cache that channels go to, in elements. */
+/* Bytes of packed pixels of a unit; what keeps channels apart in the sets of the first-level cache, in elements. */
 enum { UNIT_BYTES = 1280 << 10, SKEW = 32, BLOCK = STK_AMX_CHANNELS, SUMS = BLOCK * BLOCK };
 
 /* How channels of a pixel lie in memory; steps in elements. */
@@ -72,8 +73,6 @@ typedef struct amx_part {
     int64_t c, c_end, o, o_end;
     uint16_t *packed_x, *packed_grad;
     float *sums, *out;
-    stk_amx_ahead ahead[2];
-    int64_t lines;
 } amx_part;
 
 static int64_t min_of(int64_t a, int64_t b)
@@ -169,42 +168,6 @@ static void pack_grad(const amx_part *p, amx_unit u, int64_t begin, int64_t end)
         }
 }
 
-/* --- what comes next --- */
-
-static stk_amx_ahead look_ahead(const amx_weight_state *s, const amx_side *side, const uint16_t *from, amx_unit u,
-                                int64_t first_row, int64_t n_rows, int64_t begin, int64_t end)
-{
-    enum { LINE = 64 };
-    const int64_t size = sizeof(uint16_t);
-    int64_t image = u.first_group * s->group, n_images = min_of(u.n_groups * s->group, s->n_images - image);
-    const char *at = (const char *)(from + image * side->image + first_row * side->row + begin);
-    stk_amx_ahead a = {.at = {at, at, at, at},
-                       .n = {div_up((end - begin) * size, LINE), side->n_cols, n_rows, n_images},
-                       .step = {LINE, side->pixel * size, side->row * size, side->image * size}};
-    if (a.n[0] * LINE >= a.step[1]) a.n[0] = div_up(a.n[1] * a.step[1], LINE), a.n[1] = 1;
-    a.n_left = n_rows > 0 ? a.n[0] * a.n[1] * a.n[2] * a.n[3] : 0;
-    return a;
-}
-
-static stk_amx_ahead look_at_x(const amx_part *p, amx_unit u, int64_t begin, int64_t end)
-{
-    const amx_weight_state *s = p->s;
-    int64_t y = u.first_row * s->stride_y - s->pad_y, end_y = y + (u.n_rows - 1) * s->stride_y + s->kernel_h;
-    amx_side side = s->x;
-    if (y < 0) y = 0;
-    if (end_y > side.n_rows) end_y = side.n_rows;
-    if (s->fold_w) side.n_cols = 1, begin = 0, end = s->fold_w;
-    if (s->step_y > 1) side.row *= s->step_y, end_y = y + u.n_rows;
-    if (s->step_y > 1) y = 0, end_y = u.n_rows;
-    return look_ahead(s, &side, p->x + (s->step_y > 1 ? u.first_row * s->stride_y * s->x.row : 0), u, y, end_y - y,
-                      begin, end);
-}
-
-static stk_amx_ahead look_at_grad(const amx_part *p, amx_unit u, int64_t begin, int64_t end)
-{
-    return look_ahead(p->s, &p->s->grad, p->grad, u, u.first_row, u.n_rows, begin, end);
-}
-
 /* --- products --- */
 
 /* Output positions [begin, end) whose tap lies in n_in pixels. */
@@ -221,7 +184,7 @@ typedef struct amx_range {
 
 /* One block of sums: output channels from o on, and input channels from c on, which are channels i_o and i_c of those
  * that are packed. */
-static void sum_block(amx_part *p, amx_unit u, int64_t tap, int64_t o, int64_t i_o, int64_t c, int64_t i_c,
+static void sum_block(const amx_part *p, amx_unit u, int64_t tap, int64_t o, int64_t i_o, int64_t c, int64_t i_c,
                       bool is_first, bool is_last)
 {
     const amx_weight_state *s = p->s;
@@ -241,9 +204,7 @@ static void sum_block(amx_part *p, amx_unit u, int64_t tap, int64_t o, int64_t i
                      .a_group = s->grad.unit_rows * grad_row,
                      .a_row = grad_row,
                      .b_group = s->x.unit_rows * x_row,
-                     .b_row = s->stride_y / s->step_y * x_row,
-                     .ahead = p->ahead,
-                     .lines = p->lines};
+                     .b_row = s->stride_y / s->step_y * x_row};
     g.a = p->packed_grad + i_o / 16 * g.a_tile + rows.begin * grad_row + cols.begin * STK_AMX_TILE;
     g.b = p->packed_x + i_c / 16 * g.b_tile + in_row * x_row +
           (q % s->stride_x * s->phase_tiles + cols.begin) * STK_AMX_TILE +
@@ -264,7 +225,7 @@ static void sum_block(amx_part *p, amx_unit u, int64_t tap, int64_t o, int64_t i
 }
 
 /* Sums of all channels of the side that is held with some of the other. */
-static void sum_blocks(amx_part *p, amx_unit u, int64_t begin, int64_t end, bool is_first, bool is_last)
+static void sum_blocks(const amx_part *p, amx_unit u, int64_t begin, int64_t end, bool is_first, bool is_last)
 {
     const amx_weight_state *s = p->s;
     int64_t held = s->holds_x ? p->c : p->o, held_end = s->holds_x ? p->c_end : p->o_end;
@@ -288,31 +249,15 @@ static void pack(const amx_part *p, amx_unit u, bool is_x, int64_t begin, int64_
         pack_grad(p, u, begin, end);
 }
 
-static stk_amx_ahead look(const amx_part *p, amx_unit u, bool is_x, int64_t begin, int64_t end)
-{
-    return is_x ? look_at_x(p, u, begin, end) : look_at_grad(p, u, begin, end);
-}
-
-/* next: the unit after this one; NULL: none. */
-static void run_unit(amx_part *p, amx_unit u, const amx_unit *next, bool is_first, bool is_last)
+static void run_unit(const amx_part *p, amx_unit u, bool is_first, bool is_last)
 {
     const amx_weight_state *s = p->s;
     int64_t held = s->holds_x ? p->c : p->o, held_end = s->holds_x ? p->c_end : p->o_end;
     int64_t begin = s->holds_x ? p->o : p->c, end = s->holds_x ? p->o_end : p->c_end;
-    int64_t n_tiles =
-        u.n_groups * u.n_rows * s->grad.row_tiles * s->kernel_h * s->kernel_w * div_up(held_end - held, BLOCK);
     pack(p, u, s->holds_x, held, held_end);
     for (int64_t i = begin; i < end; i += s->coming) {
         int64_t i_end = min_of(end, i + s->coming);
         pack(p, u, !s->holds_x, i, i_end);
-        memset(p->ahead, 0, sizeof(p->ahead));
-        if (i_end < end)
-            p->ahead[0] = look(p, u, !s->holds_x, i_end, min_of(end, i_end + s->coming));
-        else if (next) {
-            p->ahead[0] = look(p, *next, s->holds_x, held, held_end);
-            p->ahead[1] = look(p, *next, !s->holds_x, begin, min_of(end, begin + s->coming));
-        }
-        p->lines = div_up(p->ahead[0].n_left + p->ahead[1].n_left, n_tiles * div_up(i_end - i, BLOCK));
         sum_blocks(p, u, i, i_end, is_first, is_last);
     }
 }
@@ -322,11 +267,6 @@ static void run_unit(amx_part *p, amx_unit u, const amx_unit *next, bool is_firs
 static char *sums_of_part(const amx_weight_state *s, const stk_kernel_args *args, int i_part)
 {
     return (char *)args->scratch + s->part_bytes * (size_t)(s->n_parts * s->n_shares) + s->sums_bytes * (size_t)i_part;
-}
-
-static int64_t coming_channels(const amx_weight_state *s)
-{
-    return s->coming;
 }
 
 static void run_share(const void *p, int i_part, int n_parts)
@@ -342,16 +282,13 @@ static void run_share(const void *p, int i_part, int n_parts)
     stk_cpu_share(s->grad.n_channels, BLOCK, s->shares_x ? 0 : i_share, s->shares_x ? 1 : s->n_shares, &part.o,
                   &part.o_end);
     if (part.c == part.c_end || part.o == part.o_end) return;
-    int64_t n_x = s->holds_x ? stk_round_up_i64(part.c_end - part.c, BLOCK) : coming_channels(s);
+    int64_t n_x = s->holds_x ? stk_round_up_i64(part.c_end - part.c, BLOCK) : s->coming;
     part.packed_x = (uint16_t *)(void *)((char *)task->args->scratch + s->part_bytes * (size_t)i_part);
     part.packed_grad = part.packed_x + n_x / 16 * (s->x.unit_bytes / 2);
     part.sums = (float *)(void *)sums_of_part(s, task->args, i_units);
     stk_cpu_share(s->n_units, 1, i_units, s->n_parts, &begin, &end);
-    for (int64_t i = begin; i < end; i++) {
-        amx_unit next = {0};
-        if (i + 1 < end) next = find_unit(s, i + 1);
-        run_unit(&part, find_unit(s, i), i + 1 < end ? &next : NULL, i == begin, i + 1 == end);
-    }
+    for (int64_t i = begin; i < end; i++)
+        run_unit(&part, find_unit(s, i), i == begin, i + 1 == end);
 }
 
 /* Adds a part's row of a block of sums to what it is to become. */

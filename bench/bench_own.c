@@ -4,11 +4,14 @@
  * table of docs/kernels.md.
  *
  *     bench_own [THREADS [FILTER]]     1 thread; FILTER: part of a line
- *     STOKER_ISA=avx2 ONEDNN_MAX_CPU_ISA=AVX2 bench_own     as on a processor without AVX-512
+ *     bench_own THREADS seed=N         convolutions and products in bf16 that nobody chose, drawn from that seed, and
+ * the geometric mean of ours over the library's way STOKER_ISA=avx2 ONEDNN_MAX_CPU_ISA=AVX2 bench_own     as on a
+ * processor without AVX-512
  *
  * All take turns, and the fastest call of each counts; with one thread it is processor time, which other work on the
  * machine disturbs least.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/rng.h"
 #include "device/cpu/conv/conv2d_onednn.h"
 #include "device/cpu/matmul/matmul_impls.h"
 #include "device/cpu/threads/parallel.h"
@@ -86,6 +90,16 @@ static const own_case cases[] = {
     BF16_CONV("weights of 1x1 in bf16", _grad_weight, 8, 7, 720, 720, 1, 1),
     BF16_CONV("Winograd in 16 bits", _grad_weight, 32, 4, 48, 48, 3, 1),
     BF16_CONV("Winograd in 16 bits", _grad_weight, 64, 8, 112, 112, 3, 1),
+    BF16_CONV("tiles", , 8, 56, 64, 64, 3, 1),
+    BF16_CONV("tiles", , 8, 56, 64, 256, 1, 1),
+    BF16_CONV("tiles", , 8, 14, 256, 256, 3, 1),
+    BF16_CONV("tiles", , 8, 7, 512, 512, 3, 1),
+    BF16_CONV("tiles", , 8, 224, 3, 64, 7, 2),
+    BF16_CONV("tiles", _grad_data, 8, 28, 128, 128, 3, 1),
+    BF16_CONV("tiles", _grad_data, 8, 56, 128, 128, 3, 2),
+    BF16_CONV("tiles", _grad_data, 8, 14, 1024, 256, 1, 1),
+    BF16_CONV("tiles", _grad_weight, 8, 224, 3, 64, 7, 2),
+    BF16_CONV("tiles", _grad_weight, 8, 7, 512, 512, 3, 1),
 };
 
 /* What the case means: inputs, and a text. */
@@ -174,7 +188,8 @@ static void print_ratio(double own_ns, double other_ns)
         printf(" | |");
 }
 
-static stk_status bench_case(stk_device *device, const own_case *c, const char *filter)
+/* *ratio: ours over the library's, or over its own formats where the list has no way of the library's; 0: neither. */
+static stk_status bench_case(stk_device *device, const own_case *c, const char *filter, double *ratio)
 {
     char text[128];
     stk_attrs attrs;
@@ -206,6 +221,9 @@ static stk_status bench_case(stk_device *device, const own_case *c, const char *
     print_ratio(ways[0].best_ns, ways[1].best_ns);
     print_ratio(ways[0].best_ns, alone_ns);
     printf("\n");
+    *ratio = ways[1].best_ns < 1e30 ? ways[0].best_ns / ways[1].best_ns
+             : alone_ns < 1e30      ? ways[0].best_ns / alone_ns
+                                    : 0;
 done:
     for (int i = 0; i < MOST_IN; i++)
         if (in[i]) device->class->free(device, in[i], stk_desc_bytes(in_desc[i]));
@@ -217,12 +235,57 @@ done:
     return status;
 }
 
+/* --- calls that nobody chose --- */
+
+/* Evenly by size, from least to most. */
+static int64_t draw_size(uint64_t *seed, double least, double most)
+{
+    *seed = stk_mix64(*seed + 1);
+    double u = (double)(*seed >> 11) * 0x1p-53;
+    return (int64_t)(least * pow(most / least, u));
+}
+
+static own_case draw_case(uint64_t *seed, int number)
+{
+    static const stk_op ops[4] = {STK_OP_conv2d, STK_OP_conv2d_grad_data, STK_OP_conv2d_grad_weight, STK_OP_matmul};
+    own_case c = {.way = "drawn", .op = ops[number % 4], .dtype = STK_BF16};
+    if (c.op == STK_OP_matmul) {
+        for (int i = 0; i < 3; i++)
+            c.size[i] = draw_size(seed, 64, 4096);
+        c.transpose_a = draw_size(seed, 1, 4) > 1;
+        c.transpose_b = !c.transpose_a && draw_size(seed, 1, 4) > 1;
+        return c;
+    }
+    c.size[0] = draw_size(seed, 4, 64);
+    c.size[1] = draw_size(seed, 5, 64);
+    for (int i = 2; i < 4; i++)
+        c.size[i] = 8 * draw_size(seed, 2, 80);
+    c.size[4] = 2 * draw_size(seed, 1, 4) - 1;
+    c.size[5] = draw_size(seed, 1, 3);
+    return c;
+}
+
+static stk_status bench_drawn(stk_device *device, uint64_t seed)
+{
+    enum { N = 24 };
+    double sum = 0, ratio;
+    int n = 0;
+    for (int i = 0; i < N; i++) {
+        own_case c = draw_case(&seed, i);
+        STK_RETURN_IF_ERROR(bench_case(device, &c, NULL, &ratio));
+        if (ratio > 0) sum += log(ratio), n++;
+    }
+    printf("\ngeometric mean of %d: %.2fx\n", n, n ? exp(sum / n) : 0);
+    return STK_OK;
+}
+
 int main(int argc, char **argv)
 {
     stk_device_config config = {.n_threads = argc > 1 ? atoi(argv[1]) : 1};
     stk_device *device = NULL;
     stk_text about = {0};
     stk_status status;
+    double ratio;
     setvbuf(stdout, NULL, _IOLBF, 0);
     STK_TRY(stk_device_open("cpu", &config, &device));
     device->class->describe(device, &about);
@@ -230,8 +293,12 @@ int main(int argc, char **argv)
     printf("%s\n\n| own way | call | what ran | ours, us | the library's way, us | | oneDNN's formats, us | |\n"
            "|---|---|---|---:|---:|---:|---:|---:|\n",
            stk_text_get(&about));
+    if (argc > 2 && !strncmp(argv[2], "seed=", 5)) {
+        STK_TRY(bench_drawn(device, strtoull(argv[2] + 5, NULL, 10)));
+        goto done;
+    }
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        STK_TRY(bench_case(device, &cases[i], argc > 2 ? argv[2] : NULL));
+        STK_TRY(bench_case(device, &cases[i], argc > 2 ? argv[2] : NULL, &ratio));
 done:
     if (status != STK_OK) fprintf(stderr, "bench_own: %s\n", stk_error_text());
     stk_text_free(&about);

@@ -1,5 +1,6 @@
 /* The cpu device: its table of kernels and its functions. */
 #include "device/cpu/cpu.h"
+#include "device/cpu/amx/amx.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -189,9 +190,13 @@ static stk_status run_entries(stk_device *device, const stk_entry *entries, int 
 static void describe(const stk_device *base, stk_text *out)
 {
     const stk_cpu_device *device = (const stk_cpu_device *)base;
+    const stk_amx_fns *amx = stk_amx_of(device->isa);
+    const char *bf16 = amx == &stk_amx_model           ? " with a model of AMX"
+                       : amx                           ? " with bf16 and AMX"
+                       : stk_isa_has_bf16(device->isa) ? " with bf16"
+                                                       : "";
     stk_text_add(out, "%d thread%s, %s%s, oneDNN %s", base->n_threads, base->n_threads == 1 ? "" : "s",
-                 stk_isa_name(device->isa), stk_isa_has_bf16(device->isa) ? " with bf16" : "",
-                 stk_onednn_version(device->onednn));
+                 stk_isa_name(device->isa), bf16, stk_onednn_version(device->onednn));
     if (device->numa.n_nodes > 1)
         stk_text_add(out, device->numa.home < 0 ? ", on %d memory nodes" : ", on one of %d memory nodes",
                      device->numa.n_nodes);

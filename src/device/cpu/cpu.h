@@ -5,7 +5,8 @@
  *   impl.h               the ways to compute an op, of which the first that fits is taken
  *   ROOM/KERNEL.c        prepares kernels: checks, shapes, scratch, how many threads
  *   ROOM/KERNEL_isa.c    the loops, built for each instruction set (simd/isa.h)
- *   attention/           heads in blocks, by matmul's tiles (matmul/matmul_block_tmpl.h)
+ *   attention/           heads in blocks, by matmul's tiles (matmul/matmul_block_tmpl.h) or AMX's
+ *   amx/                 what multiplies blocks of bf16 by AMX's tiles, and a model of them for other processors
  *   threads/             the device's, oneDNN's (openmp.c), and where they and memory are (numa.c)
  *
  * A kernel's state is one malloc'ed block that starts with what its loops need; scratch is split by thread.

@@ -255,7 +255,10 @@ static void weights_by_tiles(void **state)
                                    {7, 7, 7, 416, 100, SQUARE(1, 1, 0)},
                                    {3, 9, 11, 160, 1312, SQUARE(1, 1, 0)},
                                    {3, 61, 50, 32, 16, SQUARE(3, 1, 1)},
-                                   {130, 9, 7, 32, 32, SQUARE(3, 1, 1)}};
+                                   {130, 9, 7, 32, 32, SQUARE(3, 1, 1)},
+                                   {32, 2, 2, 32, 16, SQUARE(7, 1, 3)},
+                                   {12, 1, 1, 32, 16, SQUARE(7, 1, 3)},
+                                   {64, 8, 8, 16, 16, SQUARE(31, 1, 15)}};
     (void)state;
     for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++) {
         stk_device *device = call_open("avx512", 3);

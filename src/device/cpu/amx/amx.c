@@ -10,7 +10,7 @@ const stk_amx_fns *stk_amx_of(stk_isa isa)
     const char *wanted = getenv("STOKER_AMX");
     if (wanted && !strcmp(wanted, "model")) return &stk_amx_model;
     if (wanted && !strcmp(wanted, "off")) return NULL;
-#ifdef STK_ISA_X86
+#ifdef STK_AMX
     if (stk_isa_has_amx(isa)) return &stk_amx_silicon;
 #endif
     (void)isa;

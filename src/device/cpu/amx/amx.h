@@ -1,9 +1,10 @@
 /* Products of blocks of bf16 by tiles (AMX, Intel 64 Software Developer's Manual, volume 1, chapter 18): one
  * instruction multiplies 16 rows of 32 numbers by 32 rows of 16 and adds them to 16 x 16 sums of f32.
  *
- *   a    in rows of 32 along k, so that a tile is 1 KiB in one piece: [k / 32][rows][32], where rows are read at
- * several places, or [rows / 32][k / 32][32][32], in the order of use b    in panels of 32 columns, each as [k / 32][2
- * tiles][16 pairs of k][16 columns][2] step 32 of k: one chunk of a and 2 KiB of a panel
+ *   step   32 of k
+ *   a      in rows of 32 of k, so that a tile is 1 KiB in one piece: [k / 32][rows][32], where rows are read at several
+ *          places; or [rows / 32][k / 32][32][32], in the order of use
+ *   panel  32 columns of b: [k / 32][2 tiles][16 pairs of k][16 columns][2]
  *
  * What lies beyond k is 0 in both. Everything is built twice: for the processor's tiles, and with a model of them in
  * plain C that gives the same bits (amx_tile.h), so that packing and edges are tested on any processor.
@@ -65,10 +66,6 @@ typedef struct stk_amx_fns {
      */
     void (*copy_places)(const uint16_t *from, int64_t n, int64_t step, int64_t n_values, uint16_t *to, int64_t chunk);
     void (*multiply)(const stk_amx_block *block);
-    /* c (+)= a b of whole tiles of sums, for long sums that stay in place: c is [2][2][16][16] f32, 64-byte aligned;
-     * a and b give 1 KiB tiles at a[0], a[1], b[0], b[1], each step tiles' steps further. */
-    void (*accumulate)(int64_t n_steps, const uint16_t *const a[2], int64_t a_step, const uint16_t *const b[2],
-                       int64_t b_step, int64_t b_row, bool adds, float *c);
     const stk_amx_weight_fns *weights;
     const struct stk_attention_products *attention; /* attention/attention.h */
 } stk_amx_fns;
@@ -78,9 +75,7 @@ const stk_amx_fns *stk_amx_of(stk_isa isa);
 /* "own amx", "own amx model" */
 const char *stk_amx_impl(const stk_amx_fns *fns);
 
-#ifdef STK_ISA_X86
-extern const stk_amx_fns stk_amx_silicon;
-#endif
+extern const stk_amx_fns stk_amx_silicon; /* where the build has it: STK_AMX */
 extern const stk_amx_fns stk_amx_model;
 
 #endif

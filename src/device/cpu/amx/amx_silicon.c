@@ -1,12 +1,11 @@
-/* Built with the instructions for tiles; empty where the compiler or the processor's family has none. */
+/* Built with the instructions for tiles; empty where the compiler or the family of processors has none. */
 #ifdef __AMX_BF16__
 
 #include "device/cpu/amx/amx_tmpl.h"
 #include "device/cpu/amx/amx_weights_tmpl.h"
 #include "device/cpu/attention/attention_amx_tmpl.h"
 
-const stk_amx_fns stk_amx_silicon = {pack_b,     pack_a,      copy_places,        multiply,
-                                     accumulate, &weight_fns, &attention_products};
+const stk_amx_fns stk_amx_silicon = {pack_b, pack_a, copy_places, multiply, &weight_fns, &attention_products};
 
 #else
 typedef int stk_amx_silicon_is_not_built;

@@ -241,10 +241,12 @@ INLINE void write_row(const stk_amx_block *g, const float *sums, int64_t row, co
 /* 64 bytes, past the caches where they begin a line and are not read again soon. */
 INLINE void write_line(void *to, halves line, bool is_far)
 {
-    if (is_far)
-        stk_stream(to, &line, sizeof(line));
-    else
+    if (is_far) {
+        _Alignas(LINE) halves aligned = line;
+        stk_stream(to, &aligned, sizeof(aligned));
+    } else {
         *(halves *)to = line;
+    }
 }
 
 /* How whole rows are written: constants, so that each kind has a loop of its own. */
@@ -300,8 +302,10 @@ static void write_sums(const stk_amx_block *g, const sums_block *block, int64_t 
     case ROUNDED | RELU | FAR: write_whole_rows(g, block, first, n, (row_kind){true, false, true, true}); return;
     case 0: write_whole_rows(g, block, first, n, (row_kind){false, false, false, false}); return;
     case FAR: write_whole_rows(g, block, first, n, (row_kind){false, false, false, true}); return;
-    case ADDS:
-    case ADDS | FAR: write_whole_rows(g, block, first, n, (row_kind){false, true, false, false}); return;
+    case ADDS: write_whole_rows(g, block, first, n, (row_kind){false, true, false, false}); return;
+    case ADDS | FAR: write_whole_rows(g, block, first, n, (row_kind){false, true, false, true}); return;
+    case ADDS | ROUNDED: write_whole_rows(g, block, first, n, (row_kind){true, true, false, false}); return;
+    case ADDS | ROUNDED | FAR: write_whole_rows(g, block, first, n, (row_kind){true, true, false, true}); return;
     default: break;
     }
     floats bias[2] = {{0}, {0}};
@@ -328,7 +332,8 @@ static void multiply(const stk_amx_block *g)
     sums_block block;
     const char *ahead = g->ahead ? g->ahead : g->b;
     int64_t n_blocks = (g->m + SIDE - 1) / SIDE;
-    int64_t lines = g->ahead ? (g->ahead_bytes / LINE + n_blocks * g->n_steps - 1) / (n_blocks * g->n_steps + 1) : 0;
+    int64_t n_visits = n_blocks * g->n_steps, lines = 0;
+    if (g->ahead && n_visits > 0) lines = (g->ahead_bytes / LINE + n_visits - 1) / n_visits;
     const char *ahead_end = ahead + (g->ahead ? g->ahead_bytes : 0);
     tiles_begin();
     for (int64_t i = 0; i < g->m; i += SIDE) {
@@ -362,40 +367,6 @@ static void multiply(const stk_amx_block *g)
         write_sums(g, &block, i, g->m - i < SIDE ? g->m - i : SIDE);
     }
     if (g->is_far) stk_stream_end();
-    tiles_end();
-}
-
-static void accumulate(int64_t n_steps, const uint16_t *const a[2], int64_t a_step, const uint16_t *const b[2],
-                       int64_t b_step, int64_t b_row, bool adds, float *c)
-{
-    enum { SUMS = ROWS * ROWS };
-    const uint16_t *a0 = a[0], *a1 = a[1], *b0 = b[0], *b1 = b[1];
-    int64_t row_bytes = b_row * (int64_t)sizeof(*b0);
-    tiles_begin();
-    if (adds) {
-        TILE_LOAD(0, c, ROW_BYTES);
-        TILE_LOAD(1, c + SUMS, ROW_BYTES);
-        TILE_LOAD(2, c + 2 * SUMS, ROW_BYTES);
-        TILE_LOAD(3, c + 3 * SUMS, ROW_BYTES);
-    }
-    for (int64_t step = 0; step < n_steps; step++) {
-        TILE_LOAD(4, a0, ROW_BYTES);
-        TILE_LOAD(6, b0, row_bytes);
-        TILE_LOAD(7, b1, row_bytes);
-        TILE_MULTIPLY(0, 4, 6);
-        TILE_MULTIPLY(1, 4, 7);
-        TILE_LOAD(5, a1, ROW_BYTES);
-        TILE_MULTIPLY(2, 5, 6);
-        TILE_MULTIPLY(3, 5, 7);
-        a0 += a_step;
-        a1 += a_step;
-        b0 += b_step;
-        b1 += b_step;
-    }
-    TILE_STORE(0, c, ROW_BYTES);
-    TILE_STORE(1, c + SUMS, ROW_BYTES);
-    TILE_STORE(2, c + 2 * SUMS, ROW_BYTES);
-    TILE_STORE(3, c + 3 * SUMS, ROW_BYTES);
     tiles_end();
 }
 

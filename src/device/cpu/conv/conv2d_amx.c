@@ -180,16 +180,15 @@ static void multiply_phase(const amx_task *t, const uint16_t *unit, int phase, i
     }
 }
 
-static void run_part(const void *task, int i_part, int n_parts)
+/* Part i_panels of the panels over unit i_unit. */
+static void run_unit(const amx_task *t, int64_t i_unit, int i_panels)
 {
-    const amx_task *t = task;
     const amx_state *s = t->s;
     const stk_conv_amx_plan *p = &s->plan;
-    int64_t i_unit = i_part / s->panel_parts, begin, end, band = i_unit % p->n_bands, first_row = band * p->unit_rows;
+    int64_t begin, end, first_row = i_unit % p->n_bands * p->unit_rows;
     int64_t image = i_unit / p->n_bands * p->unit_images, n = p->n_images - image;
-    (void)n_parts;
     if (n > p->unit_images) n = p->unit_images;
-    stk_cpu_share(p->n_panels, 1, i_part % s->panel_parts, s->panel_parts, &begin, &end);
+    stk_cpu_share(p->n_panels, 1, i_panels, s->panel_parts, &begin, &end);
     if (begin >= end) return;
     uint16_t *unit = (uint16_t *)(void *)(t->scratch + stk_round_up(p->unit_bytes, ALIGN) * (size_t)stk_cpu_worker());
     lay_unit(t, image, n, first_row, unit);
@@ -204,8 +203,19 @@ static void run_part(const void *task, int i_part, int n_parts)
     }
 }
 
+/* More units than a call of the pool may have parts go as ranges of them. */
+static void run_share(const void *task, int i_part, int n_parts)
+{
+    const amx_task *t = task;
+    int64_t parts = t->s->panel_parts, begin, end;
+    stk_cpu_share(t->s->plan.n_units, 1, (int)(i_part / parts), (int)(n_parts / parts), &begin, &end);
+    for (int64_t i = begin; i < end; i++)
+        run_unit(t, i, (int)(i_part % parts));
+}
+
 static stk_status run(const void *state, const stk_kernel_args *args)
 {
+    enum { MOST_SHARES = 4096 };
     const amx_state *s = state;
     const stk_conv_amx_plan *p = &s->plan;
     size_t units = stk_round_up(p->unit_bytes, ALIGN) * (size_t)s->n_threads;
@@ -216,7 +226,8 @@ static stk_status run(const void *state, const stk_kernel_args *args)
         stk_cpu_parallel(PACKS_A_THREAD * s->n_threads, pack_share, &w);
         t.weight = w.to;
     }
-    stk_cpu_parallel((int)p->n_units * s->panel_parts, run_part, &t);
+    int64_t shares = p->n_units < MOST_SHARES ? p->n_units : MOST_SHARES;
+    stk_cpu_parallel((int)shares * s->panel_parts, run_share, &t);
     return STK_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Convolutions of bf16 and their gradients of data by tiles (AMX), images laid out as conv2d_amx_plan.h says. A number
- * that is not finite may reach the pixels next to those that it belongs to only through zeros of padding: nowhere. */
+/* Convolutions of bf16 and their gradients of data by tiles (AMX), images laid out as conv2d_amx_plan.h says. Padding
+ * is made of zeros, so that an infinite weight makes NaN at borders where it would meet nothing. */
 #ifndef STK_DEVICE_CPU_CONV_CONV2D_AMX_H
 #define STK_DEVICE_CPU_CONV_CONV2D_AMX_H
 

@@ -180,6 +180,7 @@ stk_status stk_conv_amx_plan_make(const stk_conv_shape *s, int n_threads, stk_co
     }
     p->weight_bytes = (size_t)(p->n_panels * n_steps * STK_AMX_STEP) * sizeof(uint16_t);
     cut_units(p, n_threads);
+    if (p->unit_images * p->y.out * p->x.out > INT32_MAX) return stk_fail(STK_UNSUPPORTED, "too many pixels for tiles");
     return make_phases(p);
 }
 

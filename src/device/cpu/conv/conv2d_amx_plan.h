@@ -4,9 +4,9 @@
  * distance from where it writes. So 16 neighbours of a line times the weights of a tap are a product, whatever row they
  * belong to, and all taps and channels add up in the same tiles. What lands on the zeros between rows is thrown away.
  *
- *   in phase    with a stride of 2 a tap reads every second pixel: even and odd rows and columns have lines of their
- * own out phase   of a gradient of data the other way round: even and odd pixels of the result are sums over other taps
- *   unit        what is laid out at a time and stays in the second-level cache: some images, or some rows of one
+ *   in phase   with a stride of 2 a tap reads every second pixel: even and odd rows and columns have their own lines
+ *   out phase  of a gradient of data the other way round: even and odd pixels of the result are sums over other taps
+ *   unit       what is laid out at a time and stays in the second-level cache: some images, or some rows of one
  *
  * Few channels (an image's three) would leave most of a tile empty. There the taps of a row are taken together: a place
  * of a line has all numbers that a row of the kernel reads there, and only taps of different rows are told apart.

@@ -8,8 +8,7 @@
  *
  *     x         [C / 16][groups of images][rows][remainder][columns][images / 2][16][2]
  *     grad_dst  [O / 16][groups of images][rows][tiles][16][16][2]
- *     sums      [O / 32][C / 32][KH,KW][2][2][16][16]                    of a thread, while there are more pixels to
- * come
+ *     sums      [O / 32][C / 32][KH,KW][2][2][16][16], of a thread, while there are more pixels to come
  *
  * Pixels are taken in units: of one side all channels of a unit are packed and held in the second-level cache, those of
  * the other come by in blocks, and each block of sums is complete for the unit. Threads share the channels of one side
@@ -170,12 +169,13 @@ static void pack_grad(const amx_part *p, amx_unit u, int64_t begin, int64_t end)
 
 /* --- products --- */
 
-/* Output positions [begin, end) whose tap lies in n_in pixels. */
+/* Output positions [begin, end) whose tap lies in n_in pixels; [0, 0) where there are none, since positions become
+ * tiles. */
 static void find_inside(int64_t n_out, int64_t n_in, int64_t stride, int64_t shift, int64_t *begin, int64_t *end)
 {
     *begin = shift < 0 ? div_up(-shift, stride) : 0;
     *end = n_in > shift ? min_of(n_out, div_up(n_in - shift, stride)) : 0;
-    if (*end < *begin) *end = *begin;
+    if (*end <= *begin) *begin = *end = 0;
 }
 
 typedef struct amx_range {

@@ -208,7 +208,7 @@ static void multiply_tiles(const product_step *t, int64_t row, int64_t end, int6
         g.b = t->packed + col * depth;
         g.bias = to.bias, g.add = to.add, g.add_row = to.add_row;
         g.c = to.c, g.rounded_c = to.rounded_c, g.c_row = to.c_row;
-        g.is_far = stk_is_past_caches((size_t)(s->m * s->n) * stk_dtype_bytes(s->out));
+        g.is_far = t->l + t->k == s->k && stk_is_past_caches((size_t)(s->m * s->n) * stk_dtype_bytes(s->out));
         if (col + p->width < end_col) g.ahead = g.b + panel, g.ahead_bytes = panel * (int64_t)sizeof(*g.b);
         p->amx->multiply(&g);
     }

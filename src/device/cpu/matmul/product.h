@@ -1,5 +1,5 @@
-/* Products where something is made for this processor's vectors: own tiles (bf16_product.h) for large ones of bf16 on
- * AVX-512 with bf16 instructions; oneDNN's matmul primitive for the others there, for all with AMX, and for f32 on
+/* Products where something is made for this processor's vectors: own tiles (bf16_product.h) for those of bf16 by AMX
+ * and for large ones by AVX-512's bf16 instructions; oneDNN's matmul primitive for the others there, and for f32 on
  * AVX-512 where all parts lie densely. Inputs are read as they lie, transposed or not; sums are f32. Of oneDNN's:
  *
  * A product is cut into a grid of parts, each of which runs on one thread of ours: oneDNN's own threads are never used.

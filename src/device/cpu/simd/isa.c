@@ -53,11 +53,17 @@ static bool may_use_tiles(void)
 bool stk_isa_has_amx(stk_isa isa)
 {
 #ifdef STK_ISA_X86
+    enum { UNKNOWN, NO, YES };
     /* Leaf 7: __builtin_cpu_supports knows it in newer compilers only. */
     enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };
+    static _Atomic int known = UNKNOWN; /* threads that ask at once find the same */
     unsigned a, b, c, d;
-    return stk_isa_has_bf16(isa) && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_BF16) && (d & AMX_TILE) &&
-           may_use_tiles();
+    if (!stk_isa_has_bf16(isa)) return false;
+    if (known == UNKNOWN) {
+        bool has = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_BF16) && (d & AMX_TILE) && may_use_tiles();
+        known = has ? YES : NO;
+    }
+    return known == YES;
 #else
     (void)isa;
     return false;

@@ -29,12 +29,13 @@ static int64_t even_part(int64_t n, int64_t most, int64_t grain)
     return stk_round_up_i64((n + n_parts - 1) / n_parts, grain);
 }
 
-/* Of AMX, packing takes less than anybody else's way of computing. */
+/* By AMX. Small products are over before threads have met twice. */
 static bool tiles_pay(const stk_product_shape *s)
 {
-    enum { LEAST = 32 };
+    enum { LEAST = 32, LEAST_WORK = 1 << 24 };
     bool is_one = s->n_batch <= 1 && (!s->adds || s->out == STK_F32);
-    return is_one && s->in == STK_BF16 && s->m >= LEAST && s->n >= LEAST && s->k >= LEAST;
+    return is_one && s->in == STK_BF16 && s->m >= LEAST && s->n >= LEAST && s->k >= LEAST &&
+           (double)s->m * (double)s->n * (double)s->k >= LEAST_WORK;
 }
 
 bool stk_bf16_product_pays(stk_isa isa, const stk_product_shape *s)

@@ -187,7 +187,8 @@ bool stk_product_pays(const stk_product_shape *s)
 
 bool stk_product_is_fast(const stk_cpu_device *device, stk_dtype in)
 {
-    return in == STK_F32 ? device->isa == STK_ISA_AVX512 : in == STK_BF16 && stk_isa_has_bf16(device->isa);
+    if (in == STK_F32) return device->isa == STK_ISA_AVX512;
+    return in == STK_BF16 && (stk_isa_has_bf16(device->isa) || stk_amx_of(device->isa));
 }
 
 stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape *shape, stk_product **out)

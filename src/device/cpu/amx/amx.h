@@ -33,7 +33,8 @@ typedef struct stk_amx_block {
     const uint16_t *a;
     const int64_t *steps;
     int64_t a_step, a_block;
-    const uint16_t *b; /* the panel: n_steps * STK_AMX_STEP elements, 64-byte aligned */
+    const int64_t *tiles; /* not NULL: where each STK_AMX_ROWS rows are, from a on, instead of by a_block */
+    const uint16_t *b;    /* the panel: n_steps * STK_AMX_STEP elements, 64-byte aligned */
     /* Where row i of c is: at c_row times this; negative: nowhere. NULL: i. */
     const int32_t *rows;
     const float *add;  /* NULL: nothing; may be c; has c's rows, add_row apart */
@@ -61,10 +62,10 @@ typedef struct stk_amx_fns {
     void (*pack_b)(const stk_amx_source *x, int64_t k, int64_t n, int64_t depth, uint16_t *to);
     /* Blocks of STK_AMX_SIDE rows of x [m,k]; m is rounded up to whole tiles. to is 64-byte aligned. */
     void (*pack_a)(const stk_amx_source *x, int64_t m, int64_t k, uint16_t *to);
-    /* n rows, step elements apart, of n_values each, whose 32s go to rows of chunks; what is missing of the last 32 is
-     * 0.
-     */
-    void (*copy_places)(const uint16_t *from, int64_t n, int64_t step, int64_t n_values, uint16_t *to, int64_t chunk);
+    /* n rows, step elements apart, of n_values each, whose 32s go to rows of chunks, to_step apart. What is missing of
+     * the last 32 is 0. */
+    void (*copy_places)(const uint16_t *from, int64_t n, int64_t step, int64_t n_values, uint16_t *to, int64_t to_step,
+                        int64_t chunk);
     void (*multiply)(const stk_amx_block *block);
     const stk_amx_weight_fns *weights;
     const struct stk_attention_products *attention; /* attention/attention.h */

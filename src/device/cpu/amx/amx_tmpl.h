@@ -185,15 +185,16 @@ static void pack_a(const stk_amx_source *s, int64_t m, int64_t k, uint16_t *to)
         pack_block(s, i, m, k, to);
 }
 
-static void copy_places(const uint16_t *from, int64_t n, int64_t step, int64_t n_values, uint16_t *to, int64_t chunk)
+static void copy_places(const uint16_t *from, int64_t n, int64_t step, int64_t n_values, uint16_t *to, int64_t to_step,
+                        int64_t chunk)
 {
     stk_amx_source s = {.x = from, .col = 1};
     for (int64_t l = 0; l < n_values; l += DEPTH)
         for (int64_t i = 0; i < n && n_values - l < DEPTH; i++)
-            *(halves *)(to + l / DEPTH * chunk + i * DEPTH) = load_halves(&s, i * step + l, n_values - l);
+            *(halves *)(to + l / DEPTH * chunk + i * to_step) = load_halves(&s, i * step + l, n_values - l);
     for (int64_t i = 0; i < n; i++)
         for (int64_t l = 0; l + DEPTH <= n_values; l += DEPTH)
-            *(halves *)(to + l / DEPTH * chunk + i * DEPTH) = load_halves(&s, i * step + l, DEPTH);
+            *(halves *)(to + l / DEPTH * chunk + i * to_step) = load_halves(&s, i * step + l, DEPTH);
 }
 
 /* --- sums to where they belong --- */
@@ -339,7 +340,8 @@ static void multiply(const stk_amx_block *g)
     for (int64_t i = 0; i < g->m; i += SIDE) {
         bool has_second = g->m - i > ROWS;
         if (g->rows && !reaches_any(g->rows + i, g->m - i < SIDE ? g->m - i : SIDE)) continue;
-        const uint16_t *a = g->a + i / SIDE * g->a_block, *b = g->b;
+        const uint16_t *a = g->a + (g->tiles ? g->tiles[i / ROWS] : i / SIDE * g->a_block), *b = g->b;
+        int64_t second = g->tiles && has_second ? g->tiles[i / ROWS + 1] - g->tiles[i / ROWS] : TILE;
         TILE_ZERO(0);
         TILE_ZERO(1);
         TILE_ZERO(2);
@@ -352,7 +354,7 @@ static void multiply(const stk_amx_block *g)
             TILE_MULTIPLY(0, 4, 6);
             TILE_MULTIPLY(1, 4, 7);
             if (has_second) {
-                TILE_LOAD(5, x + TILE, ROW_BYTES);
+                TILE_LOAD(5, x + second, ROW_BYTES);
                 TILE_MULTIPLY(2, 5, 6);
                 TILE_MULTIPLY(3, 5, 7);
             }

@@ -89,7 +89,7 @@ static void join_edge(const stk_conv_amx_plan *p, const uint16_t *row, int64_t w
     for (int64_t i = 0; i < n; i++)
         if (at + i >= 0 && at + i < width) memcpy(values + i * c, row + (at + i) * c, (size_t)c * sizeof(*row));
     for (int64_t chunk = 0; chunk < p->n_chunks; chunk++)
-        memcpy(to + chunk * p->phase_places * DEPTH, values + chunk * DEPTH, DEPTH * sizeof(*to));
+        memcpy(to + chunk * p->phase_places * p->place, values + chunk * DEPTH, DEPTH * sizeof(*to));
 }
 
 typedef struct amx_task {
@@ -112,62 +112,72 @@ static void join_places(const amx_task *t, const uint16_t *row, uint16_t *to)
     for (int64_t x = 0; x < p->x.out; x++)
         if (x < first || x >= last) join_edge(p, row, t->s->width, x * t->s->stride - t->s->pad, to + x * DEPTH);
     t->s->amx->copy_places(row + (first * t->s->stride - t->s->pad) * c, last - first, t->s->stride * c,
-                           p->place_values, to + first * DEPTH, p->phase_places * DEPTH);
+                           p->place_values, to + first * DEPTH, DEPTH, p->phase_places * DEPTH);
 }
 
 static void clear_places(const stk_conv_amx_plan *p, uint16_t *to, int64_t n)
 {
     for (int64_t chunk = 0; chunk < p->n_chunks && n > 0; chunk++)
-        memset(to + chunk * p->phase_places * DEPTH, 0, (size_t)(n * DEPTH) * sizeof(*to));
+        memset(to + chunk * p->phase_places * p->place, 0, (size_t)(n * p->place) * sizeof(*to));
 }
 
-/* Row `row` of an image, or zeros where it is NULL, into a line from `to` on. */
-static void lay_row(const amx_task *t, const uint16_t *row, int phase_x, uint16_t *to)
+/* Row `row` of an image, or zeros where it is NULL, into a line from `to` on. i: which it is of the images that share
+ * places, of which the first one clears what no image has. */
+static void lay_row(const amx_task *t, const uint16_t *row, int phase_x, int64_t i, uint16_t *to)
 {
     const stk_conv_amx_plan *p = &t->s->plan;
     int64_t n = row ? stk_conv_amx_count(p->x.in, phase_x, p->x.n_in) : 0;
     if (row && p->joins_row)
         join_places(t, row, to);
     else if (row)
-        t->s->amx->copy_places(row + phase_x * p->n_channels, n, p->x.n_in * p->n_channels, p->n_channels, to,
-                               p->phase_places * DEPTH);
-    clear_places(p, to + n * DEPTH, p->x.pitch - n);
+        t->s->amx->copy_places(row + phase_x * p->n_channels, n, p->x.n_in * p->n_channels, p->n_channels,
+                               to + i * DEPTH, p->place, p->phase_places * p->place);
+    if (i == 0) clear_places(p, to + n * p->place, p->x.pitch - n);
 }
 
-/* Images [image, image + n), or a band of one. */
-static void lay_unit(const amx_task *t, int64_t image, int64_t n, int64_t first_row, uint16_t *unit)
+/* Groups [group, group + n), or a band of one, into one line. */
+static void lay_line(const amx_task *t, int64_t group, int64_t n, int64_t first_row, int phase, uint16_t *line)
 {
     const stk_conv_amx_plan *p = &t->s->plan;
     bool is_band = p->n_bands > 1;
+    int phase_y = phase / p->x.n_in, phase_x = phase % p->x.n_in;
     int64_t rows = (is_band ? p->unit_rows : n * p->y.pitch) + p->y.tail, pixels = t->s->width * p->n_channels;
-    for (int phase = 0; phase < p->y.n_in * p->x.n_in; phase++) {
-        if (p->slot[phase] < 0) continue;
-        int phase_y = phase / p->x.n_in;
-        int64_t count = stk_conv_amx_count(p->y.in, phase_y, p->y.n_in);
-        uint16_t *line = unit + p->slot[phase] * p->n_chunks * p->phase_places * DEPTH;
-        clear_places(p, line, p->x.lead);
-        for (int64_t i = -p->y.lead; i < rows; i++) {
-            int64_t of = is_band || i < 0 ? 0 : i / p->y.pitch, y = is_band ? first_row + i : i - of * p->y.pitch;
-            bool exists = y >= 0 && y < count && of < n;
-            const uint16_t *row = t->from + ((image + of) * p->y.in + y * p->y.n_in + phase_y) * pixels;
-            lay_row(t, exists ? row : NULL, phase % p->x.n_in, line + (p->front + i * p->x.pitch) * DEPTH);
+    int64_t count = stk_conv_amx_count(p->y.in, phase_y, p->y.n_in);
+    clear_places(p, line, p->x.lead);
+    for (int64_t i = -p->y.lead; i < rows; i++) {
+        int64_t of = is_band || i < 0 ? 0 : i / p->y.pitch, y = is_band ? first_row + i : i - of * p->y.pitch;
+        bool exists = y >= 0 && y < count && of < n;
+        int64_t image = (group + of) * p->together;
+        for (int64_t k = 0; k < p->together; k++) {
+            const uint16_t *row = NULL;
+            if (exists) row = t->from + ((image + k) * p->y.in + y * p->y.n_in + phase_y) * pixels;
+            lay_row(t, row, phase_x, k, line + (p->front + i * p->x.pitch) * p->place);
         }
     }
 }
 
+static void lay_unit(const amx_task *t, int64_t group, int64_t n, int64_t first_row, uint16_t *unit)
+{
+    const stk_conv_amx_plan *p = &t->s->plan;
+    for (int phase = 0; phase < p->y.n_in * p->x.n_in; phase++)
+        if (p->slot[phase] >= 0)
+            lay_line(t, group, n, first_row, phase, unit + p->slot[phase] * p->n_chunks * p->phase_places * p->place);
+}
+
 /* --- products --- */
 
-/* Panels [begin, end) over a unit, whose result begins at `to`. */
-static void multiply_phase(const amx_task *t, const uint16_t *unit, int phase, int64_t n_places, int64_t begin,
+/* Panels [begin, end) over n_rows rows of a unit's tiles, whose result begins at `to`. */
+static void multiply_phase(const amx_task *t, const uint16_t *unit, int phase, int64_t n_rows, int64_t begin,
                            int64_t end, uint16_t *to)
 {
     const amx_state *s = t->s;
     const stk_conv_amx_plan *p = &s->plan;
     int64_t bytes = p->n_steps[phase] * STEP * (int64_t)sizeof(*unit);
     for (int64_t i = begin; i < end; i++) {
-        stk_amx_block g = {.m = n_places, .n_steps = p->n_steps[phase], .a = unit, .a_block = STEP};
+        stk_amx_block g = {.m = n_rows, .n_steps = p->n_steps[phase], .a = unit, .a_block = STEP};
         g.n = p->n_out_channels - i * SIDE < SIDE ? p->n_out_channels - i * SIDE : SIDE;
         g.steps = p->steps[phase];
+        g.tiles = p->tiles[phase];
         g.b = t->weight + i * panel_elements(p) + p->first[phase] * STEP;
         g.rows = p->rows[phase];
         g.bias = t->bias ? t->bias + i * SIDE : NULL;
@@ -186,20 +196,16 @@ static void run_unit(const amx_task *t, int64_t i_unit, int i_panels)
     const amx_state *s = t->s;
     const stk_conv_amx_plan *p = &s->plan;
     int64_t begin, end, first_row = i_unit % p->n_bands * p->unit_rows;
-    int64_t image = i_unit / p->n_bands * p->unit_images, n = p->n_images - image;
-    if (n > p->unit_images) n = p->unit_images;
+    int64_t group = i_unit / p->n_bands * p->unit_groups, n = p->n_groups - group, image = group * p->together;
+    if (n > p->unit_groups) n = p->unit_groups;
     stk_cpu_share(p->n_panels, 1, i_panels, s->panel_parts, &begin, &end);
     if (begin >= end) return;
     uint16_t *unit = (uint16_t *)(void *)(t->scratch + stk_round_up(p->unit_bytes, ALIGN) * (size_t)stk_cpu_worker());
-    lay_unit(t, image, n, first_row, unit);
+    lay_unit(t, group, n, first_row, unit);
     uint16_t *to = t->to + (image * p->y.out + first_row * p->y.n_out) * p->x.out * p->n_out_channels;
     for (int phase = 0; phase < p->y.n_out * p->x.n_out; phase++) {
-        int64_t rows = n * p->y.pitch, left;
-        if (p->n_bands > 1) {
-            left = stk_conv_amx_count(p->y.out, phase / p->x.n_out, p->y.n_out) - first_row;
-            rows = left < p->unit_rows ? left : p->unit_rows;
-        }
-        if (rows > 0) multiply_phase(t, unit, phase, rows * p->x.pitch, begin, end, to);
+        int64_t n_rows = stk_conv_amx_rows(p, phase, n, first_row);
+        if (n_rows > 0) multiply_phase(t, unit, phase, n_rows, begin, end, to);
     }
 }
 

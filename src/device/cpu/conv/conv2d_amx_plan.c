@@ -8,7 +8,7 @@
 #include "device/cpu/amx/amx.h"
 
 enum {
-    UNIT_BYTES = 768 * 1024, /* of the second-level cache, next to a panel of weights */
+    UNIT_BYTES = 1024 * 1024, /* of the second-level cache, next to a panel of weights */
     FEW_CHANNELS = 16,
     MOST_OF_ROW = 2 * STK_AMX_DEPTH,
     UNITS_A_THREAD = 2,
@@ -68,24 +68,32 @@ static void measure_axis(stk_conv_amx_axis *a)
 
 /* --- units --- */
 
+/* Whether a place is a pixel of 16 images, the rows of a tile. */
+static bool gains_together(const stk_conv_amx_plan *p)
+{
+    enum { ALL = 100, MOST = 105 };
+    int64_t computed = p->y.pitch * p->x.pitch, wanted = p->y.places * p->x.places;
+    return !p->joins_row && p->n_images % STK_AMX_ROWS == 0 && computed * ALL > wanted * MOST;
+}
+
 static void cut_units(stk_conv_amx_plan *p, int n_threads)
 {
-    int64_t place = p->n_slots * p->n_chunks * STK_AMX_DEPTH * (int64_t)sizeof(uint16_t), row = p->x.pitch * place;
-    int64_t image = p->y.pitch * row,
-            share = (p->n_images + UNITS_A_THREAD * n_threads - 1) / (UNITS_A_THREAD * n_threads);
-    p->unit_images = p->n_bands = 1;
+    int64_t place = p->n_slots * p->n_chunks * p->place * (int64_t)sizeof(uint16_t), row = p->x.pitch * place;
+    int64_t group = p->y.pitch * row, n_shares = UNITS_A_THREAD * n_threads;
+    p->unit_groups = p->n_bands = 1;
     p->unit_rows = p->y.places;
-    if (image <= UNIT_BYTES) {
-        p->unit_images = UNIT_BYTES / (image ? image : 1);
-        if (p->unit_images > share) p->unit_images = share;
+    if (group <= UNIT_BYTES) {
+        int64_t share = (p->n_groups + n_shares - 1) / n_shares;
+        p->unit_groups = UNIT_BYTES / (group ? group : 1);
+        if (p->unit_groups > share) p->unit_groups = share;
     } else {
-        int64_t most = UNIT_BYTES / row - p->y.lead - p->y.tail;
-        p->n_bands = (p->y.places + most_of(most, 1) - 1) / most_of(most, 1);
+        int64_t most = most_of(UNIT_BYTES / row - p->y.lead - p->y.tail, 1);
+        p->n_bands = (p->y.places + most - 1) / most;
         p->unit_rows = (p->y.places + p->n_bands - 1) / p->n_bands;
         p->n_bands = (p->y.places + p->unit_rows - 1) / p->unit_rows;
     }
-    p->n_units = (p->n_images + p->unit_images - 1) / p->unit_images * p->n_bands;
-    int64_t rows = p->n_bands > 1 ? p->unit_rows : p->unit_images * p->y.pitch;
+    p->n_units = (p->n_groups + p->unit_groups - 1) / p->unit_groups * p->n_bands;
+    int64_t rows = p->n_bands > 1 ? p->unit_rows : p->unit_groups * p->y.pitch;
     p->front = p->y.lead * p->x.pitch + p->x.lead;
     p->phase_places = p->front + (rows + p->y.tail) * p->x.pitch + p->x.tail + STK_AMX_SIDE;
     p->phase_places |= 1; /* chunks a power of two apart would share a few sets of the first-level cache */
@@ -106,39 +114,56 @@ static int64_t list_steps(stk_conv_amx_plan *p, int phase, int64_t *steps)
             int *slot = &p->slot[in_y * p->x.n_in + in_x];
             if (*slot < 0) *slot = p->n_slots++;
             int64_t place = p->front + shift_y * p->x.pitch + shift_x;
-            if (steps) steps[n] = ((*slot * p->n_chunks + chunk) * p->phase_places + place) * STK_AMX_DEPTH;
+            if (steps) steps[n] = ((*slot * p->n_chunks + chunk) * p->phase_places + place) * p->place;
             n++;
         }
     return n;
 }
 
-static void list_rows(const stk_conv_amx_plan *p, int phase, int32_t *rows)
+/* Places that are computed, and, where images are together, no others: by rows, then columns, then images. */
+static void list_rows(const stk_conv_amx_plan *p, int phase, int32_t *rows, int64_t *tiles)
 {
     int out_y = phase / p->x.n_out, out_x = phase % p->x.n_out;
-    int64_t n_y = stk_conv_amx_count(p->y.out, out_y, p->y.n_out),
-            n_x = stk_conv_amx_count(p->x.out, out_x, p->x.n_out);
-    int64_t pitch = p->n_bands > 1 ? p->unit_rows : p->y.pitch;
-    for (int64_t i = 0; i < p->unit_images * pitch; i++)
+    int64_t n_y = stk_conv_amx_count(p->y.out, out_y, p->y.n_out);
+    int64_t n_x = stk_conv_amx_count(p->x.out, out_x, p->x.n_out), image = p->y.out * p->x.out;
+    bool is_band = p->n_bands > 1;
+    int64_t pitch = is_band ? p->unit_rows : p->y.pitch;
+    for (int64_t i = 0; i < p->unit_groups * pitch; i++)
         for (int64_t x = 0; x < p->x.pitch; x++) {
-            int64_t image = i / pitch, y = i % pitch;
-            int64_t pixel = (image * p->y.out + y * p->y.n_out + out_y) * p->x.out + x * p->x.n_out + out_x;
-            bool exists = x < n_x && (y < n_y || p->n_bands > 1);
-            rows[i * p->x.pitch + x] = exists ? (int32_t)pixel : -1;
+            int64_t group = i / pitch, y = i % pitch;
+            int64_t pixel = (y * p->y.n_out + out_y) * p->x.out + x * p->x.n_out + out_x;
+            bool exists = x < n_x && (y < n_y || is_band);
+            if (!exists && tiles) continue;
+            if (tiles) *tiles++ = (i * p->x.pitch + x) * p->place;
+            for (int64_t k = 0; k < p->together; k++)
+                *rows++ = exists ? (int32_t)((group * p->together + k) * image + pixel) : -1;
         }
+}
+
+int64_t stk_conv_amx_rows(const stk_conv_amx_plan *p, int phase, int64_t n_groups, int64_t first_row)
+{
+    int64_t n_y = stk_conv_amx_count(p->y.out, phase / p->x.n_out, p->y.n_out) - first_row;
+    int64_t n_x = stk_conv_amx_count(p->x.out, phase % p->x.n_out, p->x.n_out);
+    bool is_line = p->together == 1, is_band = p->n_bands > 1;
+    if (n_y > p->unit_rows && is_band) n_y = p->unit_rows;
+    if (n_y <= 0) return 0;
+    int64_t rows = is_band ? n_y : n_groups * (is_line ? p->y.pitch : n_y);
+    return rows * (is_line ? p->x.pitch : n_x * p->together);
 }
 
 static stk_status make_phases(stk_conv_amx_plan *p)
 {
     int n_phases = p->y.n_out * p->x.n_out;
-    int64_t n_places = p->unit_images * (p->n_bands > 1 ? p->unit_rows : p->y.pitch) * p->x.pitch;
+    size_t n_places = (size_t)(p->unit_groups * (p->n_bands > 1 ? p->unit_rows : p->y.pitch) * p->x.pitch);
     for (int i = 0; i < n_phases; i++) {
-        size_t bytes = (size_t)p->n_steps[i] * sizeof(int64_t) + 1, row_bytes = (size_t)n_places * sizeof(int32_t) + 1;
-        p->steps[i] = malloc(bytes);
-        if (!p->steps[i]) return stk_fail_memory(bytes);
-        p->rows[i] = malloc(row_bytes);
-        if (!p->rows[i]) return stk_fail_memory(row_bytes);
+        size_t n_steps = (size_t)p->n_steps[i], n_rows = n_places * (size_t)p->together;
+        p->steps[i] = calloc(n_steps + 1, sizeof(*p->steps[i]));
+        p->rows[i] = calloc(n_rows + 1, sizeof(*p->rows[i]));
+        if (p->together > 1) p->tiles[i] = calloc(n_places + 1, sizeof(*p->tiles[i]));
+        if (!p->steps[i] || !p->rows[i] || (p->together > 1 && !p->tiles[i]))
+            return stk_fail_memory((n_steps + n_places) * sizeof(int64_t) + n_rows * sizeof(int32_t));
         list_steps(p, i, p->steps[i]);
-        list_rows(p, i, p->rows[i]);
+        list_rows(p, i, p->rows[i], p->tiles[i]);
     }
     return STK_OK;
 }
@@ -179,8 +204,12 @@ stk_status stk_conv_amx_plan_make(const stk_conv_shape *s, int n_threads, stk_co
         n_steps += p->n_steps[i];
     }
     p->weight_bytes = (size_t)(p->n_panels * n_steps * STK_AMX_STEP) * sizeof(uint16_t);
+    p->together = gains_together(p) ? STK_AMX_ROWS : 1;
+    p->n_groups = p->n_images / p->together;
+    p->place = p->together * STK_AMX_DEPTH;
     cut_units(p, n_threads);
-    if (p->unit_images * p->y.out * p->x.out > INT32_MAX) return stk_fail(STK_UNSUPPORTED, "too many pixels for tiles");
+    if (p->unit_groups * p->together * p->y.out * p->x.out > INT32_MAX)
+        return stk_fail(STK_UNSUPPORTED, "too many pixels for tiles");
     return make_phases(p);
 }
 
@@ -189,7 +218,8 @@ void stk_conv_amx_plan_free(stk_conv_amx_plan *p)
     for (int i = 0; i < MOST_PHASES; i++) {
         free(p->steps[i]);
         free(p->rows[i]);
-        p->steps[i] = NULL;
+        free(p->tiles[i]);
+        p->steps[i] = p->tiles[i] = NULL;
         p->rows[i] = NULL;
     }
 }

@@ -8,6 +8,9 @@
  *   out phase  of a gradient of data the other way round: even and odd pixels of the result are sums over other taps
  *   unit       what is laid out at a time and stays in the second-level cache: some images, or some rows of one
  *
+ * Where zeros between rows would be a large part, as with small images, and images come in 16s, a place of a line has
+ * that pixel of 16 images: a tile is a pixel, and nothing is computed that is thrown away.
+ *
  * Few channels (an image's three) would leave most of a tile empty. There the taps of a row are taken together: a place
  * of a line has all numbers that a row of the kernel reads there, and only taps of different rows are told apart.
  */
@@ -46,17 +49,24 @@ typedef struct stk_conv_amx_plan {
     int64_t n_chunks;                             /* of 32 of them */
     int64_t n_panels;                             /* of 32 out channels */
     int64_t taps_y, taps_x;                       /* those that the packed weights tell apart */
-    /* A unit: unit_images images, or unit_rows rows of an image, of which each has n_bands units. */
-    int64_t unit_images, unit_rows, n_bands, n_units;
+    int64_t together;                             /* images that share places, a group: 1, or 16 */
+    int64_t place;                                /* elements of a place */
+    /* A unit: unit_groups groups of images, or unit_rows rows of one, of which each has n_bands units. */
+    int64_t n_groups, unit_groups, unit_rows, n_bands, n_units;
     int64_t front, phase_places;   /* of a phase's line: places before the first one, and all */
     int slot[STK_CONV_AMX_PHASES]; /* where the line of an in phase is; -1: nothing reads it */
     int n_slots;
     int64_t n_steps[STK_CONV_AMX_PHASES]; /* of an out phase */
     int64_t first[STK_CONV_AMX_PHASES];   /* where its weights begin in a panel, in steps */
     int64_t *steps[STK_CONV_AMX_PHASES];  /* [n_steps]: where each reads, in elements from the unit's memory on */
-    int32_t *rows[STK_CONV_AMX_PHASES];   /* for each place of a unit: the pixel of the unit's result, or -1 */
+    int32_t *rows[STK_CONV_AMX_PHASES];   /* for each row of a unit's tiles: the pixel of the unit's result, or -1 */
+    int64_t *tiles[STK_CONV_AMX_PHASES];  /* where images are together: each place that is computed, in elements */
     size_t unit_bytes, weight_bytes;
 } stk_conv_amx_plan;
+
+/* Rows of tiles that an out phase has of a unit of n_groups groups of images, or of its rows of pixels from first_row
+ * on. */
+int64_t stk_conv_amx_rows(const stk_conv_amx_plan *plan, int phase, int64_t n_groups, int64_t first_row);
 
 /* Of forward and gradients of data, in one group. Threads: how many share the work. STK_UNSUPPORTED where it has
  * strides above 2. Returned: free with stk_conv_amx_plan_free, in either case. */

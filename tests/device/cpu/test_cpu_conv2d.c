@@ -170,9 +170,10 @@ static void gradients_of_data_turned_round(void **state)
 }
 
 /* On one to three threads with the best instruction set. impl: the kernel's; NULL: any. */
-static void compare_weights(const shape *s, const char *impl)
+static void compare_bf16(const shape *s, stk_op op, const char *impl)
 {
-    call c = make_call_of(STK_BF16, s, STK_OP_conv2d_grad_weight);
+    double tolerance = op == STK_OP_conv2d_grad_weight ? 1e-5 : 0x1p-8;
+    call c = make_call_of(STK_BF16, s, op);
     stk_op_call op_call = {c.op, &c.attrs, c.n_in, c.n_out, c.in_desc, c.out_desc};
     stk_device *reference = NULL;
     void *want[CALL_MOST];
@@ -184,12 +185,24 @@ static void compare_weights(const shape *s, const char *impl)
         assert_int_equal(device->class->kernel(device, &op_call, &kernel), STK_OK);
         if (impl) assert_string_equal(kernel.impl, impl);
         stk_kernel_free(&kernel);
-        compare_device(&c, device, want, 1e-5);
+        compare_device(&c, device, want, tolerance);
         stk_device_close(device);
     }
     call_free_outputs(want);
     call_free(&c);
     stk_device_close(reference);
+}
+
+/* By the processor's tiles, where it has them, and by the model of them. */
+static void compare_tiles(const shape *s, stk_op op)
+{
+    stk_device *device = call_open("avx512", 3);
+    bool has_tiles = stk_isa_has_amx(((stk_cpu_device *)device)->isa);
+    stk_device_close(device);
+    if (has_tiles) compare_bf16(s, op, "own amx");
+    setenv("STOKER_AMX", "model", 1);
+    compare_bf16(s, op, "own amx model");
+    unsetenv("STOKER_AMX");
 }
 
 /* Weights by pairs of bf16 (conv2d_weight_pairs.c): an odd number of images, several twos of them in a unit and units
@@ -222,7 +235,7 @@ static void weights_by_pairs(void **state)
         stk_device *device = call_open("avx512", 3);
         bool has_bf16 = stk_isa_has_bf16(((stk_cpu_device *)device)->isa);
         stk_device_close(device);
-        compare_weights(&tested[i], has_bf16 ? "pairs of bf16" : NULL);
+        compare_bf16(&tested[i], STK_OP_conv2d_grad_weight, has_bf16 ? "pairs of bf16" : NULL);
     }
     unsetenv("STOKER_AMX");
 }
@@ -260,14 +273,31 @@ static void weights_by_tiles(void **state)
                                    {12, 1, 1, 32, 16, SQUARE(7, 1, 3)},
                                    {64, 8, 8, 16, 16, SQUARE(31, 1, 15)}};
     (void)state;
+    for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++)
+        compare_tiles(&tested[i], STK_OP_conv2d_grad_weight);
+}
+
+/* Forward and data (conv2d_amx.c): images in a line, several in a unit and bands of one; a place of 16 images, with
+ * groups left over and bands, of which the last is shorter; strides, whose phases differ in size and have no taps or
+ * several; kernels of taps far apart, and larger than the image; channels and outputs that fill no step and no panel;
+ * rows whose taps are joined, with edges on either side.
+ */
+static void convolutions_by_tiles(void **state)
+{
+    static const shape tested[] = {
+        {3, 9, 7, 40, 70, SQUARE(3, 1, 1)},    {2, 90, 61, 96, 40, SQUARE(3, 1, 1)},
+        {16, 7, 7, 64, 33, SQUARE(3, 1, 1)},   {48, 3, 2, 33, 40, SQUARE(3, 1, 1)},
+        {16, 41, 31, 64, 20, SQUARE(3, 1, 1)}, {32, 4, 4, 32, 32, SQUARE(5, 1, 2)},
+        {16, 9, 7, 40, 33, SQUARE(3, 2, 1)},   {16, 8, 10, 24, 20, {2, 3}, {2, 1}, {0, 1}, {1, 1}, {1, 1}, 1},
+        {16, 70, 40, 40, 36, SQUARE(3, 2, 1)}, {16, 9, 8, 33, 17, {3, 2}, {1, 1}, {2, 1}, {2, 0}, {2, 3}, 1},
+        {16, 2, 2, 32, 40, SQUARE(7, 1, 3)},   {5, 12, 11, 20, 40, {2, 3}, {2, 1}, {1, 2}, {0, 2}, {3, 2}, 1},
+        {3, 9, 7, 24, 40, SQUARE(1, 2, 0)},    {16, 6, 5, 20, 24, SQUARE(1, 2, 1)},
+        {7, 15, 13, 64, 130, SQUARE(1, 1, 0)}, {3, 19, 18, 3, 16, SQUARE(7, 2, 3)},
+        {16, 3, 2, 5, 16, SQUARE(5, 1, 2)}};
+    (void)state;
     for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++) {
-        stk_device *device = call_open("avx512", 3);
-        bool has_tiles = stk_isa_has_amx(((stk_cpu_device *)device)->isa);
-        stk_device_close(device);
-        if (has_tiles) compare_weights(&tested[i], "own amx");
-        setenv("STOKER_AMX", "model", 1);
-        compare_weights(&tested[i], "own amx model");
-        unsetenv("STOKER_AMX");
+        compare_tiles(&tested[i], STK_OP_conv2d);
+        compare_tiles(&tested[i], STK_OP_conv2d_grad_data);
     }
 }
 
@@ -430,6 +460,7 @@ int main(void)
         cmocka_unit_test(gradients_of_data_turned_round),
         cmocka_unit_test(weights_by_pairs),
         cmocka_unit_test(weights_by_tiles),
+        cmocka_unit_test(convolutions_by_tiles),
         cmocka_unit_test(padding_is_absent),
         cmocka_unit_test(onednn_has_the_rest),
         cmocka_unit_test(few_channels_are_onednns),

@@ -68,7 +68,6 @@ typedef struct stk_amx_fns {
                         int64_t chunk);
     void (*multiply)(const stk_amx_block *block);
     const stk_amx_weight_fns *weights;
-    const struct stk_attention_products *attention; /* attention/attention.h */
 } stk_amx_fns;
 
 /* NULL where neither the processor has tiles nor STOKER_AMX asks for the model ("model"; "off": never any). */

@@ -3,9 +3,8 @@
 
 #include "device/cpu/amx/amx_tmpl.h"
 #include "device/cpu/amx/amx_weights_tmpl.h"
-#include "device/cpu/attention/attention_amx_tmpl.h"
 
-const stk_amx_fns stk_amx_silicon = {pack_b, pack_a, copy_places, multiply, &weight_fns, &attention_products};
+const stk_amx_fns stk_amx_silicon = {pack_b, pack_a, copy_places, multiply, &weight_fns};
 
 #else
 typedef int stk_amx_silicon_is_not_built;

@@ -52,8 +52,6 @@ static inline void tiles_end(void)
 
 #else
 
-#include <math.h>
-
 typedef struct model_tile {
     uint32_t row[STK_AMX_ROWS][STK_AMX_ROWS];
 } model_tile;
@@ -82,37 +80,54 @@ static inline void model_store(int tile, void *to, int64_t bytes)
 }
 
 /* A denormal number becomes a 0 of its sign. */
-static inline float model_flush(float x)
+static inline float model_flush(uint32_t bits)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    if (!(bits & 0x7f800000)) bits &= 0x80000000;
+    float x;
+    uint32_t sign = bits & 0x80000000;
+    bits = bits & 0x7f800000 ? bits : sign;
     memcpy(&x, &bits, sizeof(x));
     return x;
 }
 
-static inline float model_number(uint32_t bits)
+static inline uint32_t model_bits(float x)
 {
-    float x;
-    memcpy(&x, &bits, sizeof(x));
-    return model_flush(x);
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+/* Even and odd elements of a tile's rows. */
+static inline void model_split(int tile, float even[STK_AMX_ROWS][STK_AMX_ROWS], float odd[STK_AMX_ROWS][STK_AMX_ROWS])
+{
+    for (int i = 0; i < STK_AMX_ROWS; i++)
+        for (int j = 0; j < STK_AMX_ROWS; j++) {
+            even[i][j] = model_flush(model_tiles[tile].row[i][j] << 16);
+            odd[i][j] = model_flush(model_tiles[tile].row[i][j] & 0xffff0000);
+        }
+}
+
+/* sum + x y, rounded once: in double the product of two bf16 is exact, and the sum rounds to the same f32. */
+static inline float model_add(float sum, float x, float y)
+{
+    return model_flush(model_bits((float)((double)x * (double)y + (double)sum)));
 }
 
 static inline void model_multiply(int sums, int a, int b)
 {
+    float x[2][STK_AMX_ROWS][STK_AMX_ROWS], y[2][STK_AMX_ROWS][STK_AMX_ROWS];
+    model_split(a, x[0], x[1]);
+    model_split(b, y[0], y[1]);
     for (int i = 0; i < STK_AMX_ROWS; i++) {
         float even[STK_AMX_ROWS] = {0}, odd[STK_AMX_ROWS] = {0};
-        for (int l = 0; l < STK_AMX_ROWS; l++) {
-            float x = model_number(model_tiles[a].row[i][l] << 16);
-            float y = model_number(model_tiles[a].row[i][l] & 0xffff0000);
+        for (int l = 0; l < STK_AMX_ROWS; l++)
             for (int j = 0; j < STK_AMX_ROWS; j++) {
-                even[j] = model_flush(fmaf(x, model_number(model_tiles[b].row[l][j] << 16), even[j]));
-                odd[j] = model_flush(fmaf(y, model_number(model_tiles[b].row[l][j] & 0xffff0000), odd[j]));
+                even[j] = model_add(even[j], x[0][i][l], y[0][l][j]);
+                odd[j] = model_add(odd[j], x[1][i][l], y[1][l][j]);
             }
-        }
         for (int j = 0; j < STK_AMX_ROWS; j++) {
-            float sum = model_flush(model_number(model_tiles[sums].row[i][j]) + model_flush(even[j] + odd[j]));
-            memcpy(&model_tiles[sums].row[i][j], &sum, sizeof(sum));
+            float sum = model_flush(model_bits(even[j] + odd[j]));
+            sum = model_flush(model_bits(model_flush(model_tiles[sums].row[i][j]) + sum));
+            model_tiles[sums].row[i][j] = model_bits(sum);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* What amx.h declares, by the processor's tiles or the model's: amx_silicon.c and amx_model.c include it. */
+/* What amx.h declares, by the processor's tiles or the model's: files *_silicon.c and *_model.c include it. */
 #ifndef STK_DEVICE_CPU_AMX_AMX_TMPL_H
 #define STK_DEVICE_CPU_AMX_AMX_TMPL_H
 
@@ -23,6 +23,8 @@ typedef uint32_t pairs __attribute__((vector_size(64), aligned(4), may_alias));
 typedef float floats __attribute__((vector_size(64), aligned(4), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
+/* Not every file that includes this has a use for all. */
+#define PART static __attribute__((unused))
 
 /* --- rounding --- */
 
@@ -145,7 +147,7 @@ INLINE void pack_step(const stk_amx_source *s, int64_t l, int64_t k, int64_t j, 
     }
 }
 
-static void pack_b(const stk_amx_source *s, int64_t k, int64_t n, int64_t depth, uint16_t *to)
+PART void pack_b(const stk_amx_source *s, int64_t k, int64_t n, int64_t depth, uint16_t *to)
 {
     if (s->col == 1) {
         for (int64_t l = 0; l < k; l += DEPTH)
@@ -178,15 +180,15 @@ INLINE void pack_block(const stk_amx_source *s, int64_t first, int64_t m, int64_
     }
 }
 
-static void pack_a(const stk_amx_source *s, int64_t m, int64_t k, uint16_t *to)
+PART void pack_a(const stk_amx_source *s, int64_t m, int64_t k, uint16_t *to)
 {
     int64_t block = (k + DEPTH - 1) / DEPTH * STK_AMX_STEP;
     for (int64_t i = 0; i < m; i += SIDE, to += block)
         pack_block(s, i, m, k, to);
 }
 
-static void copy_places(const uint16_t *from, int64_t n, int64_t step, int64_t n_values, uint16_t *to, int64_t to_step,
-                        int64_t chunk)
+PART void copy_places(const uint16_t *from, int64_t n, int64_t step, int64_t n_values, uint16_t *to, int64_t to_step,
+                      int64_t chunk)
 {
     stk_amx_source s = {.x = from, .col = 1};
     for (int64_t l = 0; l < n_values; l += DEPTH)
@@ -328,7 +330,7 @@ static bool reaches_any(const int32_t *rows, int64_t n)
 
 /* --- multiplying --- */
 
-static void multiply(const stk_amx_block *g)
+PART void multiply(const stk_amx_block *g)
 {
     sums_block block;
     const char *ahead = g->ahead ? g->ahead : g->b;

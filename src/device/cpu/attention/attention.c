@@ -240,7 +240,11 @@ static stk_status make_tiles(const stk_cpu_device *device, const stk_op_call *ca
 {
     const stk_amx_fns *amx = stk_amx_of(device->isa);
     STK_RETURN_IF_ERROR(make_bf16(device, call, out));
-    ((attention_state *)out->state)->call.products = amx->attention;
+    const stk_attention_products *products = &stk_attention_by_model;
+#ifdef STK_AMX
+    if (amx == &stk_amx_silicon) products = &stk_attention_by_tiles;
+#endif
+    ((attention_state *)out->state)->call.products = products;
     out->impl = stk_amx_impl(amx);
     return STK_OK;
 }

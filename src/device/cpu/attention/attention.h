@@ -63,8 +63,10 @@ STK_ISA_TABLE(stk_attention_table, stk_attention)
 #ifdef STK_ISA_X86
 /* Of bf16 as they lie, where stk_isa_has_bf16. */
 extern const stk_attention_fns stk_attention_avx512bf16;
-/* By the instruction for pairs of bf16; others are in stk_amx_fns. */
+/* By the instruction for pairs of bf16. */
 extern const stk_attention_products stk_attention_by_pairs;
 #endif
+/* By tiles, where the build has them (STK_AMX), and by the model of them. */
+extern const stk_attention_products stk_attention_by_tiles, stk_attention_by_model;
 
 #endif

@@ -1,10 +1,11 @@
-/* Attention's products by tiles: behind amx_tmpl.h, in amx_silicon.c and amx_model.c. Sums go from tiles to where they
- * belong and back, whose rows and columns exist up to whole tiles.
+/* Attention's products by tiles, for attention_amx_silicon.c and attention_amx_model.c. Sums go from tiles to where
+ * they belong and back, whose rows and columns exist up to whole tiles.
  */
 #ifndef STK_DEVICE_CPU_ATTENTION_ATTENTION_AMX_TMPL_H
 #define STK_DEVICE_CPU_ATTENTION_ATTENTION_AMX_TMPL_H
 
 #include "base/align.h"
+#include "device/cpu/amx/amx_tmpl.h"
 #include "device/cpu/attention/attention.h"
 
 static void attention_pack_b(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, uint16_t *to)
@@ -103,14 +104,8 @@ static void attention_multiply(const stk_bf16_block *g)
     }
 }
 
-static const stk_attention_products attention_products = {
-    .rows = ROWS,
-    .depth = DEPTH,
-    .begin = tiles_begin,
-    .end = tiles_end,
-    .pack_b = attention_pack_b,
-    .pack_turned = attention_pack_turned,
-    .multiply = attention_multiply,
-};
+/* clang-format off */
+#define ATTENTION_PRODUCTS {ROWS, DEPTH, tiles_begin, tiles_end, attention_pack_b, attention_pack_turned, attention_multiply}
+/* clang-format on */
 
 #endif

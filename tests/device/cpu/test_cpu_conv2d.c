@@ -179,7 +179,8 @@ static void compare_bf16(const shape *s, stk_op op, const char *impl)
     void *want[CALL_MOST];
     assert_int_equal(stk_device_open("reference", NULL, &reference), STK_OK);
     assert_int_equal(call_run(&c, reference, -1, want, NULL), STK_OK);
-    for (int n_threads = 1; n_threads <= 3; n_threads++) {
+    /* The model takes its time. */
+    for (int n_threads = 1; n_threads <= 3; n_threads += impl && strstr(impl, "model") ? 2 : 1) {
         stk_device *device = call_open("avx512", n_threads);
         stk_kernel kernel = {0};
         assert_int_equal(device->class->kernel(device, &op_call, &kernel), STK_OK);
@@ -271,7 +272,7 @@ static void weights_by_tiles(void **state)
                                    {130, 9, 7, 32, 32, SQUARE(3, 1, 1)},
                                    {32, 2, 2, 32, 16, SQUARE(7, 1, 3)},
                                    {12, 1, 1, 32, 16, SQUARE(7, 1, 3)},
-                                   {64, 8, 8, 16, 16, SQUARE(31, 1, 15)}};
+                                   {32, 4, 4, 16, 16, SQUARE(11, 1, 5)}};
     (void)state;
     for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++)
         compare_tiles(&tested[i], STK_OP_conv2d_grad_weight);
@@ -285,14 +286,14 @@ static void weights_by_tiles(void **state)
 static void convolutions_by_tiles(void **state)
 {
     static const shape tested[] = {
-        {3, 9, 7, 40, 70, SQUARE(3, 1, 1)},    {2, 90, 61, 96, 40, SQUARE(3, 1, 1)},
+        {3, 9, 7, 40, 70, SQUARE(3, 1, 1)},    {2, 141, 61, 64, 17, SQUARE(3, 1, 1)},
         {16, 7, 7, 64, 33, SQUARE(3, 1, 1)},   {48, 3, 2, 33, 40, SQUARE(3, 1, 1)},
-        {16, 41, 31, 64, 20, SQUARE(3, 1, 1)}, {32, 4, 4, 32, 32, SQUARE(5, 1, 2)},
+        {16, 41, 31, 32, 17, SQUARE(3, 1, 1)}, {32, 4, 4, 32, 32, SQUARE(5, 1, 2)},
         {16, 9, 7, 40, 33, SQUARE(3, 2, 1)},   {16, 8, 10, 24, 20, {2, 3}, {2, 1}, {0, 1}, {1, 1}, {1, 1}, 1},
-        {16, 70, 40, 40, 36, SQUARE(3, 2, 1)}, {16, 9, 8, 33, 17, {3, 2}, {1, 1}, {2, 1}, {2, 0}, {2, 3}, 1},
+        {16, 70, 40, 32, 17, SQUARE(3, 2, 1)}, {16, 9, 8, 33, 17, {3, 2}, {1, 1}, {2, 1}, {2, 0}, {2, 3}, 1},
         {16, 2, 2, 32, 40, SQUARE(7, 1, 3)},   {5, 12, 11, 20, 40, {2, 3}, {2, 1}, {1, 2}, {0, 2}, {3, 2}, 1},
         {3, 9, 7, 24, 40, SQUARE(1, 2, 0)},    {16, 6, 5, 20, 24, SQUARE(1, 2, 1)},
-        {7, 15, 13, 64, 130, SQUARE(1, 1, 0)}, {3, 19, 18, 3, 16, SQUARE(7, 2, 3)},
+        {7, 15, 13, 40, 66, SQUARE(1, 1, 0)},  {3, 19, 18, 3, 16, SQUARE(7, 2, 3)},
         {16, 3, 2, 5, 16, SQUARE(5, 1, 2)}};
     (void)state;
     for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++) {

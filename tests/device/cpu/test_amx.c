@@ -12,26 +12,12 @@
 
 #include <cmocka.h>
 
+#include "base/half.h"
 #include "base/rng.h"
 #include "device/cpu/amx/amx.h"
 #include "device/cpu/simd/isa.h"
 
 enum { MOST = 160, GUARD = 7 };
-
-static float number_of(uint16_t bits)
-{
-    uint32_t wide = (uint32_t)bits << 16;
-    float x;
-    memcpy(&x, &wide, sizeof(x));
-    return x;
-}
-
-static uint16_t bits_of_number(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 /* Random, with some that are tiny, huge or denormal. */
 static uint16_t draw(uint64_t seed, int64_t i, bool is_wild)
@@ -39,7 +25,7 @@ static uint16_t draw(uint64_t seed, int64_t i, bool is_wild)
     uint64_t r = stk_mix64(seed * 1000003 + (uint64_t)i);
     if (is_wild && r % 7 == 0) return (uint16_t)(r >> 20);
     float x = (float)((double)(r >> 40) / (1 << 23) - 1);
-    return bits_of_number(x);
+    return stk_f32_to_bf16(x);
 }
 
 static const stk_amx_fns *silicon(void)
@@ -69,7 +55,7 @@ static void pack(const stk_amx_fns *fns, const sizes *z, const uint16_t *a, cons
     float *wide = malloc((size_t)(MOST * MOST) * sizeof(*wide));
     assert_non_null(wide);
     for (int64_t i = 0; i < z->k * z->n; i++)
-        wide[i] = number_of(b[i]);
+        wide[i] = stk_bf16_to_f32(b[i]);
     stk_amx_source x = {a, z->transpose_a ? 1 : z->k, z->transpose_a ? z->m : 1, false};
     fns->pack_a(&x, z->m, z->k, chunks);
     stk_amx_source y = {b, z->transpose_b ? 1 : z->n, z->transpose_b ? z->k : 1, z->is_wide};
@@ -104,8 +90,8 @@ static double exact(const sizes *z, const uint16_t *a, const uint16_t *b, const 
     double sum = 0;
     *size = 0;
     for (int64_t l = 0; l < z->k; l++) {
-        double x = number_of(a[z->transpose_a ? l * z->m + i : i * z->k + l]);
-        double y = number_of(b[z->transpose_b ? j * z->k + l : l * z->n + j]);
+        double x = stk_bf16_to_f32(a[z->transpose_a ? l * z->m + i : i * z->k + l]);
+        double y = stk_bf16_to_f32(b[z->transpose_b ? j * z->k + l : l * z->n + j]);
         sum += x * y;
         *size += fabs(x * y);
     }
@@ -127,7 +113,7 @@ static void check_sizes(const sizes *z, uint64_t seed)
         b[i] = draw(seed + 1, i, false);
     }
     for (int64_t j = 0; j < MOST; j++)
-        bias[j] = number_of(draw(seed + 2, j, false));
+        bias[j] = stk_bf16_to_f32(draw(seed + 2, j, false));
     for (int with_bias = 0; with_bias < 2; with_bias++) {
         const float *add = with_bias ? bias : NULL;
         pack(&stk_amx_model, z, a, b, chunks, panels);
@@ -136,7 +122,7 @@ static void check_sizes(const sizes *z, uint64_t seed)
             for (int64_t j = 0; j < z->n; j++) {
                 double size, want = exact(z, a, b, add, i, j, &size), got = c[i * (z->n + GUARD) + j];
                 assert_true(fabs(got - want) <= 1e-6 * (size + 1));
-                assert_int_equal(half[i * (z->n + GUARD) + j], bits_of_number((float)got));
+                assert_int_equal(half[i * (z->n + GUARD) + j], stk_f32_to_bf16((float)got));
             }
         if (!silicon()) continue;
         memset(chunks, 0xff, (size_t)(rows * depth) * 2);
@@ -201,8 +187,8 @@ static void check_rows(void **state)
             double want = before[rows[i] * STRIDE + j];
             for (int step = 0; step < STEPS; step++)
                 for (int l = 0; l < 32; l++)
-                    want += (double)number_of(a[steps[step] + i * 32 + l]) *
-                            number_of(b[step * STK_AMX_STEP + j / 16 * 512 + l / 2 * 32 + j % 16 * 2 + l % 2]);
+                    want += (double)stk_bf16_to_f32(a[steps[step] + i * 32 + l]) *
+                            stk_bf16_to_f32(b[step * STK_AMX_STEP + j / 16 * 512 + l / 2 * 32 + j % 16 * 2 + l % 2]);
             assert_true(fabs(want - c[0][rows[i] * STRIDE + j]) < 1e-3);
         }
     }

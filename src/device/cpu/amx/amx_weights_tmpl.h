@@ -1,29 +1,8 @@
-/* What amx_weights.h declares; part of amx_tmpl.h. */
+/* What amx_weights.h declares, by the tiles of amx_tmpl.h. */
 #ifndef STK_DEVICE_CPU_AMX_AMX_WEIGHTS_TMPL_H
 #define STK_DEVICE_CPU_AMX_AMX_WEIGHTS_TMPL_H
 
 #include "device/cpu/amx/amx_tmpl.h"
-
-static void weights_begin(void)
-{
-    tiles_begin();
-}
-
-static void weights_end(void)
-{
-    tiles_end();
-}
-
-INLINE halves load_some(const uint16_t *from, int64_t n)
-{
-#ifdef __AVX512BW__
-    return (halves)_mm512_maskz_loadu_epi16((1u << n) - 1, from);
-#else
-    halves x = {0};
-    memcpy(&x, from, (size_t)n * sizeof(*from));
-    return x;
-#endif
-}
 
 /* 32 channels, of which n exist. */
 INLINE void pack_channels(const uint16_t *const pixel[STK_AMX_PIXELS], int64_t at, int64_t n, bool transposes,
@@ -31,9 +10,8 @@ INLINE void pack_channels(const uint16_t *const pixel[STK_AMX_PIXELS], int64_t a
 {
     pairs left[ROWS], right[ROWS];
     for (int i = 0; i < ROWS; i++) {
-        const uint16_t *from[2] = {pixel[2 * i] + at, pixel[2 * i + 1] + at};
-        halves first = n >= DEPTH ? *(const halves *)from[0] : load_some(from[0], n);
-        halves second = n >= DEPTH ? *(const halves *)from[1] : load_some(from[1], n);
+        halves first = load_halves(&(stk_amx_source){.x = pixel[2 * i]}, at, n);
+        halves second = load_halves(&(stk_amx_source){.x = pixel[2 * i + 1]}, at, n);
         join_rows(first, second, &left[i], &right[i]);
         if (!transposes) {
             *(pairs *)(void *)(to + i * DEPTH) = left[i];
@@ -117,6 +95,6 @@ static void sum_pixels(const stk_amx_sum *g)
         write_some_sums(g);
 }
 
-static const stk_amx_weight_fns weight_fns = {weights_begin, weights_end, pack_pixels, sum_pixels};
+static const stk_amx_weight_fns weight_fns = {tiles_begin, tiles_end, pack_pixels, sum_pixels};
 
 #endif

@@ -20,6 +20,7 @@ static const cli_option options[] = {
     {"--batch", "N", "short for --set batch=N"},
     {"--epochs", "N", "short for --set epochs=N"},
     {"--threads", "N", "short for --set threads=N"},
+    {"--replicas", "N", "short for --set replicas=N: shares of each batch, trained side by side"},
     {"--seed", "N", "short for --set seed=N"},
     {"--trace", "STEPS", "writes steps like 10-20 to RUN/trace.json, for ui.perfetto.dev; 10: that one"},
     {"--quiet", NULL, "prints warnings and errors only"},
@@ -202,7 +203,7 @@ static bool collect_sets(const cli_args *args, char **sets, int *n)
     for (int i = 0; i < args->n_found; i++) {
         const char *name = args->found[i].option->name, *value = args->found[i].value;
         static const char *const shorthands[] = {"--device", "--memory",  "--precision", "--batch",
-                                                 "--epochs", "--threads", "--seed"};
+                                                 "--epochs", "--threads", "--replicas",  "--seed"};
         bool is_short = false;
         for (size_t k = 0; k < sizeof(shorthands) / sizeof(shorthands[0]); k++)
             is_short = is_short || !strcmp(name, shorthands[k]);

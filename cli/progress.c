@@ -166,6 +166,9 @@ static void print_plan(progress *p, const stk_train_event *event)
     cli_printf("\n");
     if (event->n_micro > 1)
         cli_printf("        %" PRId64 " micro-batches of %" PRId64 " a step\n", event->n_micro, event->micro_batch);
+    if (event->n_replicas > 1)
+        cli_printf("        %d replicas, each with %" PRId64 " %ss of a batch\n", event->n_replicas,
+                   event->n_micro * event->micro_batch, p->info.sample);
     if (event->n_recomputed > 0)
         cli_printf("        recompute %" PRId64 " of %" PRId64 " activations, %.1f %% more FLOP a step\n",
                    event->n_recomputed, event->n_kept,

@@ -31,6 +31,7 @@ extern "C" {
     X(MISMATCH, "does not match")                                                                                      \
     X(INTERRUPTED, "interrupted")                                                                                      \
     X(NO_ROW, "no such row of a table")                                                                                \
+    X(LOST, "another replica failed")                                                                                  \
     X(INTERNAL, "internal error")
 
 typedef enum stk_status {

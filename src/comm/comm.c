@@ -34,6 +34,11 @@ stk_status stk_comm_run(stk_comm *comm, const stk_comm_call *call, int timeout_m
     return stk_comm_wait(comm, number, timeout_ms);
 }
 
+void stk_comm_abort(stk_comm *comm, const char *why)
+{
+    if (comm) comm->class->abort(comm, why);
+}
+
 void stk_comm_close(stk_comm *comm)
 {
     if (comm) comm->class->close(comm);

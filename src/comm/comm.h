@@ -48,12 +48,20 @@ typedef struct stk_comm_class {
     void (*close)(stk_comm *comm);
     stk_status (*start)(stk_comm *comm, const stk_comm_call *call, int64_t *number);
     stk_status (*wait)(stk_comm *comm, int64_t number, int timeout_ms);
+    void (*abort)(stk_comm *comm, const char *why);
 } stk_comm_class;
 
 struct stk_comm {
     const stk_comm_class *class;
     int rank, n_ranks;
+    int timeout_ms; /* for those who wait within a step; 0: as long as it takes. The owner sets it */
 };
+
+/* 1 for NULL. */
+static inline int stk_comm_n_ranks(const stk_comm *comm)
+{
+    return comm ? comm->n_ranks : 1;
+}
 
 /* Calls that a rank may have started and not waited for. */
 enum { STK_COMM_MOST_CALLS = 16 };
@@ -61,11 +69,13 @@ enum { STK_COMM_MOST_CALLS = 16 };
 /* Returns at once; *number is for the wait. STK_BUSY: some rank has yet to wait for the call STK_COMM_MOST_CALLS back.
  */
 stk_status stk_comm_start(stk_comm *comm, const stk_comm_call *call, int64_t *number);
-/* Waits until the call is done, once for each. STK_INTERRUPTED names the ranks that have not come within timeout_ms; 0
- * or less: as long as it takes. */
+/* Waits until the call is done, once for each. STK_LOST names the ranks that have not come within timeout_ms; 0 or
+ * less: as long as it takes. */
 stk_status stk_comm_wait(stk_comm *comm, int64_t number, int timeout_ms);
 /* Both. */
 stk_status stk_comm_run(stk_comm *comm, const stk_comm_call *call, int timeout_ms);
+/* Tells all ranks that this one cannot go on: what they wait for, now or later, is STK_LOST with that text. */
+void stk_comm_abort(stk_comm *comm, const char *why);
 /* No call of this rank is under way. Accepts NULL. */
 void stk_comm_close(stk_comm *comm);
 

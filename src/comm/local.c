@@ -26,7 +26,7 @@ typedef struct group {
     int n_open;
     slot slot[STK_COMM_MOST_CALLS];
     stk_status failed; /* the first failure, for all */
-    char error[256];
+    char error[512];
 } group;
 
 typedef struct local_comm {
@@ -156,7 +156,7 @@ static stk_status fail_late(group *g, const slot *s, int rank, int timeout_ms)
     for (int r = 0; r < g->n_ranks; r++)
         if (!s->has_come[r]) stk_text_add(&absent, absent.n ? ", %d" : "%d", r);
     stk_status status =
-        stk_fail(STK_INTERRUPTED, "%s number %lld: rank %s did not come within %d ms of rank %d's waiting",
+        stk_fail(STK_LOST, "%s number %lld: rank %s did not come within %d ms of rank %d's waiting",
                  name_of(s->call[rank].kind), (long long)s->number, stk_text_get(&absent), timeout_ms, rank);
     stk_text_free(&absent);
     return fail_group(g, status);
@@ -225,6 +225,14 @@ done:
     return status;
 }
 
+static void abort_group(stk_comm *base, const char *why)
+{
+    group *g = ((local_comm *)base)->group;
+    stk_mutex_lock(&g->lock);
+    (void)fail_group(g, stk_fail(STK_LOST, "replica %d failed: %s", base->rank, why));
+    stk_mutex_unlock(&g->lock);
+}
+
 /* --- opening and closing --- */
 
 static void free_group(group *g)
@@ -248,7 +256,7 @@ static void close_local(stk_comm *base)
     free(base);
 }
 
-static const stk_comm_class local_class = {"local", close_local, start, wait_for};
+static const stk_comm_class local_class = {"local", close_local, start, wait_for, abort_group};
 
 static stk_status new_group(int n_ranks, group **out)
 {

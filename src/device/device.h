@@ -35,6 +35,7 @@ typedef struct stk_kernel {
     void (*release)(void *state); /* NULL: free() */
     size_t scratch_bytes;
     uint32_t in_place[8]; /* for output i: bit j set: it may use the memory of input j (same bytes) */
+    bool each_in_place;   /* output i may use the memory of input i, besides */
     const char *impl;     /* "onednn jit:avx2", "own avx512"; for people. A constant */
     /* Of a library that is not in the process's memory before a kernel uses it: its code, what it keeps, and what it
      * takes while the kernel runs; else 0. Kernels run one after the other: the most of any counts for all. */

@@ -15,6 +15,7 @@ static const char *why_left_out(const char *name, const stk_compile_options *opt
     if (!strcmp(name, "autocast") && options->compute == STK_F32 && !options->tf32) return "all is computed in f32";
     if (!strcmp(name, "loss_scale") && !scales) return "the loss is not scaled and no step is skipped";
     if (!strcmp(name, "unpack_pixels") && !options->pixels) return "images come as the network reads them";
+    if (!strcmp(name, "replicate") && stk_comm_n_ranks(options->comm) < 2) return "there is one replica";
     return fuses && options->no_fuse ? "nothing is fused" : NULL;
 }
 
@@ -47,6 +48,8 @@ static stk_status run_passes(const stk_named_pass *passes, const stk_engine *eng
                                      .compute = options->compute,
                                      .tf32 = options->tf32,
                                      .n_micro = n_micro,
+                                     .n_ranks = stk_comm_n_ranks(options->comm),
+                                     .sync_norm = options->sync_norm,
                                      .loss_scale = options->loss_scale,
                                      .skip_nonfinite = options->skip_nonfinite,
                                      .pixels = options->pixels,
@@ -88,7 +91,7 @@ static stk_status check_inputs(const stk_graph *graph, const stk_device *device)
     return STK_OK;
 }
 
-static stk_status find_kernels(stk_program *program)
+static stk_status find_kernels(stk_program *program, stk_comm *comm)
 {
     const stk_graph *graph = program->graph;
     stk_status status = STK_OK;
@@ -102,7 +105,8 @@ static stk_status find_kernels(stk_program *program)
         if (stk_dispatch_is_staged(program, i)) continue;
         stk_device *device = stk_program_home(program, graph->node[i].first_out)->device;
         stk_op_call call = stk_graph_call(graph, i, desc, desc + graph->n_values + 64);
-        STK_TRY(device->class->kernel(device, &call, &program->kernel[i]));
+        STK_TRY(op == STK_OP_rank_sum ? stk_ranks_kernel(device, comm, &call, &program->kernel[i])
+                                      : device->class->kernel(device, &call, &program->kernel[i]));
     }
 done:
     free(desc);
@@ -381,7 +385,7 @@ stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engin
     if (program->micro.n > 1) STK_TRY(stk_parts_arrange(graph, &program->parts));
     STK_TRY(stk_program_check_devices(program));
     STK_TRY(check_inputs(graph, engine->device));
-    STK_TRY(find_kernels(program));
+    STK_TRY(find_kernels(program, options->comm));
     STK_TRY(make_plan(program, options));
     STK_TRY(dump_plan(program, options));
     STK_TRY(check_limit(program, options));

@@ -17,6 +17,7 @@
 #ifndef STK_ENGINE_ENGINE_H
 #define STK_ENGINE_ENGINE_H
 
+#include "comm/comm.h"
 #include "device/device.h"
 #include "graph/graph.h"
 #include "graph/place.h"
@@ -67,6 +68,10 @@ typedef struct stk_compile_options {
     /* Weights in 16 bits stay in the order that kernels want (packed.h) instead of being cast and packed in each run,
      * where memory_limit_bytes has room and, if another program of the engine has done so before, where it has them. */
     bool keep_packed;
+    /* Ranks that share the batch: what is summed up over it is summed up over them, too (passes/replicate.c), and all
+     * of them compile and run this program. Borrowed for the program's life; NULL: there is one. */
+    stk_comm *comm;
+    bool sync_norm; /* with ranks: batch norms take their statistics from the rows of all */
     /* A pass's name, "all" or NULL. A pass that the other options leave out is STK_NOT_FOUND, with why. */
     const stk_pixel_scale *pixels; /* an input that comes as u8 (passes.h), borrowed for the call; NULL: none */
     const char *dump_after;
@@ -155,6 +160,8 @@ typedef struct stk_program_info {
     double recompute_flops;   /* what that takes, part of flops */
 } stk_program_info;
 stk_program_info stk_program_get_info(const stk_program *program);
+/* Of what the program's ranks do together, in its order, and of seed: the same for all, or they cannot go on. */
+uint64_t stk_program_ranks_hash(const stk_program *program, uint64_t seed);
 /* One entry a line: op, implementation, shapes, GFLOP. */
 void stk_program_print(const stk_program *program, stk_text *out);
 

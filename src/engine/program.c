@@ -379,7 +379,7 @@ void stk_program_print(const stk_program *program, stk_text *out)
             stk_text_add(out, "%4d  %s\n", e, i < -program->plan.n_copies ? "pack" : "copy");
             continue;
         }
-        stk_tensor_desc in[64], dst[16];
+        stk_tensor_desc in[STK_MOST_INPUTS], dst[STK_MOST_OUTPUTS];
         char text[STK_SHAPE_TEXT_BYTES];
         const stk_node *node = &graph->node[i];
         stk_text_add(out, "%4d  %-20s %-24s", e, stk_op_name(node->op),

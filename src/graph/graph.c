@@ -127,13 +127,11 @@ static stk_status append_node(stk_graph *graph, const stk_node *node, const stk_
     return STK_OK;
 }
 
-enum { MOST_OUT = 16 };
-
 static stk_status add_node(stk_graph *graph, stk_op op, const stk_attrs *attrs, const stk_value *in, int n_in)
 {
     const stk_op_rule *rule = stk_op_get_rule(op);
     stk_node node = {.op = op, .n_in = n_in, .attrs = *attrs, .keep_f32 = graph->n_keep_f32 > 0};
-    stk_tensor_desc out[MOST_OUT];
+    stk_tensor_desc out[STK_MOST_OUTPUTS];
     if (rule->n_in >= 0 && n_in != rule->n_in && op != STK_OP_sgd_update)
         return stk_fail(STK_INVALID, "%s takes %d inputs, not %d", rule->name, rule->n_in, n_in);
     node.in = stk_arena_alloc(graph->arena, (size_t)(n_in + 1) * sizeof(*node.in));
@@ -479,7 +477,7 @@ stk_graph *stk_graph_clone(const stk_graph *graph, int64_t batch)
         return copy;
     }
     for (int i = 0; i < graph->n_nodes; i++) {
-        stk_tensor_desc out[MOST_OUT];
+        stk_tensor_desc out[STK_MOST_OUTPUTS];
         stk_node node = graph->node[i];
         for (int j = 0; j < node.n_out; j++)
             out[j] = graph->value[node.first_out + j].desc;

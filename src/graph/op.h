@@ -75,6 +75,7 @@
  *   copy_to                         x -> y                                attrs: copy_to; y lies on that device
  *   all_reduce                      x0, x1, ... (equal types) -> y0, y1, ...   attrs: all_reduce; each y is the sum of
  *                                   all x, in their order, or their mean; y_i lies where x_i does
+ *   rank_sum                        x0, x1, ... (one dtype) -> y0, y1, ...   y_i is the sum of x_i over all ranks
  *   fused                           x0, x1, ... -> y0, y1, ..., and what one of the values adds up to   attrs: fused
  */
 #ifndef STK_GRAPH_OP_H
@@ -87,6 +88,10 @@
 
 /* Of one program, and virtual ones of one kind (device/device.h). */
 enum { STK_MOST_DEVICES = 8 };
+/* Outputs of one node; inputs that those ask for who look at all of a node, which fused ones may exceed. */
+enum { STK_MOST_OUTPUTS = 32, STK_MOST_INPUTS = 64 };
+/* Values of one rank_sum. */
+enum { STK_MOST_RANK_SUMS = STK_MOST_OUTPUTS };
 
 typedef enum stk_op {
 #define X(name) STK_OP_##name,

@@ -79,6 +79,10 @@
     /* made by passes */                                                                                               \
     X(fused)
 
+/* What ranks compute together: the engine does it through comm, whatever the device. */
+#define STK_RANK_OP_LIST(X) X(rank_sum)
+
 #define STK_OP_LIST(X)                                                                                                 \
     STK_MARK_OP_LIST(X)                                                                                                \
-    STK_KERNEL_OP_LIST(X)
+    STK_KERNEL_OP_LIST(X)                                                                                              \
+    STK_RANK_OP_LIST(X)

@@ -4,8 +4,6 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
-enum { MOST_IN = 64, MOST_OUT = 16 };
-
 static stk_status verify_node(const stk_graph *graph, int32_t i)
 {
     const stk_node *node = &graph->node[i];
@@ -20,8 +18,8 @@ static stk_status verify_node(const stk_graph *graph, int32_t i)
             return stk_fail(STK_INTERNAL, "node %d (%s): output %d belongs to another node", (int)i, rule->name, j);
         STK_RETURN_IF_ERROR(stk_desc_check(graph->value[id].desc));
     }
-    if (node->n_in > MOST_IN || node->op == STK_OP_fused || node->op == STK_OP_grad) return STK_OK;
-    stk_tensor_desc in[MOST_IN], out[MOST_OUT], again[MOST_OUT];
+    if (node->n_in > STK_MOST_INPUTS || node->op == STK_OP_fused || node->op == STK_OP_grad) return STK_OK;
+    stk_tensor_desc in[STK_MOST_INPUTS], out[STK_MOST_OUTPUTS], again[STK_MOST_OUTPUTS];
     stk_op_call call = stk_graph_call(graph, i, in, out);
     call.out = again;
     STK_RETURN_IF_ERROR(rule->infer(&call));

@@ -2,6 +2,8 @@
  * Ioffe & Szegedy 2015. Statistics are f32 (f64 for f64 x), whatever the dtype of x. A sixth input is a
  * residual: it is added to the result, rounded as that would be, before the ReLU.
  */
+#include "ops/batch_norm.h"
+
 #include "ops/compose.h"
 
 static stk_status infer(stk_op_call *call)
@@ -72,20 +74,34 @@ static void decompose_running(const stk_decompose_call *call, double n, stk_valu
                         stk_add(stk_scale_by(call->in[3 + i], 1 - momentum), stk_scale_by(found[i], momentum)));
 }
 
-static void decompose(const stk_decompose_call *call)
+/* Over the rows of all ranks. */
+static stk_value mean_over(stk_value x, uint32_t rows, int n_ranks)
+{
+    stk_value mean = stk_compose_mean(x, rows), sum;
+    if (n_ranks < 2) return mean;
+    stk_rank_sum(&mean, 1, &sum);
+    return stk_scale_by(sum, 1 / (double)n_ranks);
+}
+
+void stk_batch_norm_compose(const stk_decompose_call *call, int n_ranks)
 {
     stk_value x = stk_compose_wide(call->in[0]);
     stk_shape shape = stk_value_shape(x), channels = stk_value_shape(call->in[1]);
     uint32_t rows = stk_compose_rows(shape);
-    stk_value mean = stk_reshape(stk_compose_mean(x, rows), channels), distance = stk_sub(x, mean);
-    stk_value var = stk_reshape(stk_compose_mean(stk_square(distance), rows), channels);
+    stk_value mean = stk_reshape(mean_over(x, rows, n_ranks), channels), distance = stk_sub(x, mean);
+    stk_value var = stk_reshape(mean_over(stk_square(distance), rows, n_ranks), channels);
     stk_value inv_std = stk_rsqrt(stk_shift_by(var, call->attrs->batch_norm.eps));
     stk_value y = stk_add(stk_mul(stk_mul(distance, inv_std), call->in[1]), call->in[2]);
     if (call->n_in == 6) y = stk_add(y, stk_compose_wide(call->in[5]));
     stk_compose_set(call, 0, stk_compose_relu(y, call->attrs->batch_norm.relu));
     stk_compose_set(call, 1, mean);
     stk_compose_set(call, 2, inv_std);
-    decompose_running(call, (double)stk_shape_product(shape, 0, shape.rank - 1), mean, var);
+    decompose_running(call, (double)stk_shape_product(shape, 0, shape.rank - 1) * n_ranks, mean, var);
+}
+
+static void decompose(const stk_decompose_call *call)
+{
+    stk_batch_norm_compose(call, 1);
 }
 
 const stk_op_rule stk_rule_batch_norm = {

@@ -8,4 +8,7 @@
 void stk_batch_norm_compose_grad(const stk_decompose_call *call, stk_value d, stk_value normal, stk_value scale,
                                  stk_value inv_std);
 
+/* batch_norm out of others, as its decompose, with the statistics of all ranks' rows, equally many on each. */
+void stk_batch_norm_compose(const stk_decompose_call *call, int n_ranks);
+
 #endif

@@ -13,6 +13,16 @@ typedef struct stk_parts {
     int32_t n_begin, n_body; /* nodes; the rest is the end. Both 0: not in micro-batches */
 } stk_parts;
 
+/* What is different for each part of a batch, a micro-batch or a rank's share, and what depends on gradients. */
+typedef struct stk_part_marks {
+    bool *varies, *has_grad; /* by value */
+} stk_part_marks;
+/* *out is freed by stk_part_marks_free, also after a failure. */
+stk_status stk_part_marks_make(const stk_graph *graph, stk_part_marks *out);
+void stk_part_marks_free(stk_part_marks *marks);
+/* Has all nodes before n_nodes, and all roots, read `to` instead of `from`. */
+void stk_part_redirect(stk_graph *graph, int32_t n_nodes, int32_t from, int32_t to);
+
 /* True for an input that is bound to another slice in each micro-batch: it has a dimension, or is `row`. */
 bool stk_input_is_sliced(const stk_graph *graph, int32_t i_node);
 /* Puts the nodes in the order of the parts. */

@@ -3,7 +3,7 @@
  *
  *   unpack_pixels (off the host) -> place (several devices) -> autocast (16 bits only)
  *     -> loss_scale (f16, or on_nan: skip) -> narrow -> inference (evaluation only) -> fuse_norm_relu
- *     -> accumulate -> autodiff -> simplify
+ *     -> accumulate -> replicate (several ranks) -> autodiff -> simplify
  *     -> fuse_loss -> carry -> remask -> recompute -> decompose -> fuse_residual -> fuse_epilogue -> fuse
  *     -> late_updates -> settle (several devices) -> plan
  *
@@ -18,6 +18,7 @@
  * inference       batch norm by running statistics, no dropout, no updates; after autocast, which knows batch norms
  * fuse_norm_relu  ReLU into the batch norm before it; before autodiff, so that the gradient is fused too
  * accumulate      sums over micro-batches; before autodiff, while gradients still have marks
+ * replicate       sums over ranks behind those over micro-batches; behind accumulate, which marks them all
  * autodiff        replaces grad nodes; needs every other op to have its gradient rule
  * simplify        folds constants, drops what does nothing, merges equal nodes; needs autodiff to be done
  * fuse_loss       the loss of a linear layer's logits from the op that makes their gradient; after simplify, too
@@ -54,6 +55,8 @@ typedef struct stk_pass_options {
     bool tf32;                             /* of autocast: products in f32 may be in TF32 */
     bool training;                         /* of inference: frozen batch norms only */
     int64_t n_micro;                       /* micro-batches in a batch; 0, 1: none */
+    int n_ranks;                           /* that share the batch; 0, 1: none */
+    bool sync_norm;                        /* of replicate: batch norms take the statistics of all ranks' rows */
     const char *recompute;                 /* NULL: none; "auto"; or layers: "layer1,layer2.0" */
     int32_t recompute_most; /* auto: that many values at most, those that free most for their cost first */
     double recompute_share; /* auto: 0, or the share of the step's cost that it may take */
@@ -81,6 +84,7 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
     X(inference)                                                                                                       \
     X(fuse_norm_relu)                                                                                                  \
     X(accumulate)                                                                                                      \
+    X(replicate)                                                                                                       \
     X(autodiff)                                                                                                        \
     X(simplify)                                                                                                        \
     X(fuse_loss)                                                                                                       \

@@ -85,6 +85,12 @@ static bool is_alone(const planner *p, int32_t i, const stk_planned_value *memor
     return true;
 }
 
+/* Whether output o may use the memory of input j. */
+static bool may_share(const stk_kernel *kernel, int o, int j)
+{
+    return (kernel->each_in_place && o == j) || (o < 8 && j < 32 && (kernel->in_place[o] >> j & 1));
+}
+
 /* True when output o of node i may be made in the memory of the variable that it updates: no reader comes later, and a
  * reader in this very node allows it. Names of the variable's memory count as readers through last_use. */
 static bool update_in_place(const planner *p, int32_t i, int o, int32_t variable)
@@ -96,7 +102,7 @@ static bool update_in_place(const planner *p, int32_t i, int o, int32_t variable
         const stk_planned_value *in = &p->plan->value[node->in[j]];
         if (in->place != STK_PLACE_VARIABLE || in->leaf != variable) continue;
         read_here = true;
-        allowed &= j < 32 && o < 8 && (p->kernel[i].in_place[o] >> j & 1);
+        allowed &= may_share(&p->kernel[i], o, j);
     }
     return (!read_here || allowed) && is_alone(p, i, &(stk_planned_value){STK_PLACE_VARIABLE, variable, -1, 0});
 }
@@ -121,9 +127,9 @@ static int find_dying_input(const planner *p, int32_t i, int o, const bool *take
     const stk_node *node = &graph->node[i];
     size_t bytes = stk_round_up(stk_desc_bytes(graph->value[node->first_out + o].desc), ALIGN);
     int best = -1;
-    for (int j = 0; o < 8 && j < node->n_in && j < 32; j++) {
+    for (int j = 0; j < node->n_in && j < 32; j++) {
         const stk_planned_value *in = &p->plan->value[node->in[j]];
-        if (!(p->kernel[i].in_place[o] >> j & 1) || in->place != STK_PLACE_ARENA || taken[j]) continue;
+        if (!may_share(&p->kernel[i], o, j) || in->place != STK_PLACE_ARENA || taken[j]) continue;
         const buffer *b = &p->buffer[in->buffer];
         bool once = true; /* The kernel allows this input only; the same memory must not come in twice. */
         for (int k = 0; k < node->n_in; k++)

@@ -111,7 +111,7 @@ static double node_cost(const stk_keeping *k, int32_t i, double *flops)
     enum { FLOPS_A_BYTE = 6 }; /* what processors of today compute while they move a byte; in 16 bits twice as much */
     const stk_graph *graph = k->graph;
     const stk_node *node = &graph->node[i];
-    stk_tensor_desc in[64], out[16];
+    stk_tensor_desc in[STK_MOST_INPUTS], out[STK_MOST_OUTPUTS];
     *flops = 0;
     if (node->op == STK_OP_reshape || node->n_in > 64 || node->n_out > 16) return 0;
     stk_op_call call = stk_graph_call(graph, i, in, out);

@@ -256,6 +256,20 @@ static const stk_key recipe_keys[] = {
      .least = 0,
      .most = 4096,
      .doc = "For computing and for the data, each; 0: as many as cores."},
+    {.name = "sync_batch_norm",
+     .type = STK_KEY_BOOL,
+     .default_value = "false",
+     .doc = "With replicas, whether batch norm takes its statistics from the whole batch, as one device would, and not "
+            "from each share; slower."},
+    {.name = "replicas",
+     .type = STK_KEY_INT,
+     .may_change = true,
+     .default_value = "1",
+     .least = 1,
+     .most = STK_MOST_REPLICAS,
+     .doc = "How many of this process train together, each on a share of every batch, with a share of the threads and "
+            "of memory; batch stays the size of all shares together. Under mpirun or srun processes are replicas, and "
+            "this stays 1."},
     {.name = "clip_norm",
      .type = STK_KEY_REAL,
      .least = 0,

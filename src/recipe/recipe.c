@@ -198,6 +198,8 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->pad = stk_yaml_bool(get(root, "pad"), "on") ? get(root, "pad") : NULL;
     recipe->epochs = stk_yaml_int(root, "epochs", 0);
     recipe->max_threads = stk_yaml_int(root, "threads", 0);
+    recipe->config.sync_batch_norm = stk_yaml_bool(root, "sync_batch_norm");
+    recipe->replicas = stk_yaml_int(root, "replicas", 1);
     recipe->device = stk_yaml_text(root, "device");
     recipe->seed = (uint64_t)stk_yaml_int(root, "seed", 0);
     recipe->config.clip_norm = stk_yaml_real(root, "clip_norm", 0);

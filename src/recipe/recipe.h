@@ -56,6 +56,7 @@ typedef struct stk_recipe {
     stk_trainer_config
         config; /* what the recipe says of it; stk_build_config adds the rest. Its texts are the recipe's */
     int64_t epochs, max_threads; /* max_threads 0: as many as cores */
+    int64_t replicas;
     stk_precision precision;
     const char *device;
     int64_t memory_bytes; /* -1: auto; -2: memory_share of all */

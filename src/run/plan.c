@@ -36,7 +36,7 @@ static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_spe
     size_t least;
     STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
     STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
-    STK_RETURN_IF_ERROR(stk_trainer_choose_pixels(trainer));
+    STK_RETURN_IF_ERROR(stk_trainer_choose_fed(trainer));
     STK_RETURN_IF_ERROR(stk_memory_choose(trainer, batch, &choice));
     STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, batch, choice.micro, STK_STEP_PLAN, &program));
     STK_TRY(stk_program_break_down(program, out));

@@ -235,7 +235,7 @@ static void add_step(stk_text *out, const stk_trainer *trainer, const profile_in
     add(out, "profiled", (double)stk_program_n_profiled(trainer->train.program));
     add(out, "mean_s", mean_s);
     add(out, "median_s", result.step_ms_median * 1e-3);
-    add(out, "samples_per_s", mean_s > 0 ? (double)trainer->train.batch / mean_s : 0);
+    add(out, "samples_per_s", mean_s > 0 ? (double)stk_trainer_step_rows(trainer) / mean_s : 0);
     add(out, "flops", program.flops);
     add(out, "recompute_flops", program.recompute_flops);
     add(out, "bytes", program.bytes);
@@ -247,7 +247,7 @@ static void add_step(stk_text *out, const stk_trainer *trainer, const profile_in
 static void add_peaks(stk_text *out, const stk_trainer *trainer, const profile_info *info)
 {
     const stk_energy *energy = info->energy;
-    double n = (double)trainer->timing.n_steps * (double)trainer->train.batch;
+    double n = (double)trainer->timing.n_steps * (double)stk_trainer_step_rows(trainer);
     stk_text_add(out, ",\n\"peaks\": ");
     if (info->peaks)
         stk_text_add(out, "{\"flops_per_s\": %.6g, \"bytes_per_s\": %.6g}", info->peaks->flops_per_s,
@@ -272,7 +272,7 @@ static stk_status write_profile(stk_trainer *trainer, const profile_info *info, 
     add_text(&out, "model", info->run->model);
     add_text(&out, "sample", info->run->sample);
     add_text(&out, "precision", trainer->result.precision);
-    add(&out, "batch", (double)trainer->train.batch);
+    add(&out, "batch", (double)stk_trainer_step_rows(trainer));
     add(&out, "step_number", (double)trainer->state.step);
     add(&out, "n_steps", (double)trainer->n_steps);
     add_machine(&out, trainer);

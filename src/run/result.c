@@ -52,7 +52,7 @@ static int set_expected(const stk_run_result *result, json_t *object)
 /* Of this process, which is as long as the chip was looked at. */
 static double trained_samples(const stk_run *run)
 {
-    return (double)run->trainer->timing.n_steps * (double)run->trainer->train.batch;
+    return (double)run->trainer->timing.n_steps * (double)stk_trainer_step_rows(run->trainer);
 }
 
 static json_t *make_object(const stk_run *run, const stk_run_result *result)

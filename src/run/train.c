@@ -181,6 +181,7 @@ static stk_status configure(stk_run *run)
                                .after_step = after_step,
                                .after_epoch = after_epoch,
                                .user = run};
+    config.n_replicas = (int)run->recipe->replicas;
     config.max_steps = run->options.max_steps;
     config.on_event = on_event;
     config.event_user = run;

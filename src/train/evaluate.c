@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "train/pixels.h"
+#include "train/replicas.h"
 #include "train/shapes.h"
 #include "train/trainer_state.h"
 
@@ -76,7 +77,38 @@ static stk_status read_runs(const stk_trainer *trainer, int *n_unread, int n_kep
     return STK_OK;
 }
 
-stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out)
+/* How a rank takes part. A sample is looked at by one of them; where all have to be together, or some would be dropped
+ * that one rank alone does not drop, each rank looks at all. */
+static bool is_shared_out(const stk_trainer *trainer, const stk_dataset *dataset)
+{
+    return trainer->comm && !stk_model_is_embedding(trainer->model) && !dataset->drop_remainder;
+}
+
+/* Whether there is anything for this rank. */
+static bool has_share(const stk_trainer *trainer, const stk_dataset *dataset)
+{
+    int64_t n = dataset->buckets.n ? stk_dataset_n_batches(dataset) : stk_dataset_count(dataset);
+    return !is_shared_out(trainer, dataset) || trainer->comm->rank < n;
+}
+
+/* Over all ranks. *n: samples; stopped: some rank was. */
+static stk_status add_ranks(stk_trainer *trainer, const stk_dataset *dataset, eval_sums *sums, int64_t *n,
+                            bool *stopped)
+{
+    double all[] = {*stopped, (double)*n, sums->loss, sums->weight, sums->n_correct, sums->n_top5};
+    bool shared = is_shared_out(trainer, dataset);
+    STK_RETURN_IF_ERROR(stk_replicas_add(trainer, all, shared ? 6 : 1));
+    *stopped = all[0] > 0;
+    if (!shared) return STK_OK;
+    *n = (int64_t)all[1];
+    sums->loss = all[2];
+    sums->weight = all[3];
+    sums->n_correct = all[4];
+    sums->n_top5 = all[5];
+    return trainer->eval_sums ? stk_replicas_add(trainer, trainer->eval_sums, stk_measures_n_sums(trainer)) : STK_OK;
+}
+
+stk_status stk_evaluate_rank(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out)
 {
     stk_status status;
     stk_loader *loader = NULL;
@@ -85,16 +117,21 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
     eval_sums sums = {0};
     int64_t n = 0;
     int n_unread = 0, n_ahead = 0;
+    bool stopped = false;
     stk_loader_config config = stk_loader_config_default();
     STK_TRY(stk_dataset_status(dataset));
     STK_TRY(stk_trainer_prepare(trainer, trainer->n_epochs > 0 ? trainer->n_epochs : 1));
     STK_TRY(stk_trainer_prepare_eval(trainer, dataset));
     n_ahead = varies(trainer, dataset) ? 0 : stk_engine_runs_ahead(trainer->engine); /* Each shape has its own runs. */
     config.n_epochs = 1;
+    if (is_shared_out(trainer, dataset)) {
+        config.n_shards = trainer->comm->n_ranks;
+        config.i_shard = trainer->comm->rank;
+    }
     stk_measures_reset(trainer, trainer->eval_sums);
     if (trainer->eval_is_u8) STK_TRY(stk_trainer_cut_pixels(trainer, dataset, &cut));
-    STK_TRY(stk_trainer_open_loader(trainer, cut ? cut : dataset, config, &loader));
-    while ((batch = stk_loader_next(loader))) {
+    if (has_share(trainer, dataset)) STK_TRY(stk_trainer_open_loader(trainer, cut ? cut : dataset, config, &loader));
+    while (loader && !stopped && (batch = stk_loader_next(loader))) {
         status = run_batch(trainer, dataset, batch, &sums);
         n += stk_batch_count(batch);
         stk_train_event event = {
@@ -105,13 +142,15 @@ stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset
         stk_batch_release(batch);
         STK_TRY(status);
         stk_trainer_emit(trainer, &event);
-        if (trainer->stop) STK_TRY(stk_fail(STK_INTERRUPTED, "stopped while evaluating"));
+        stopped = trainer->stop;
     }
-    status = stk_loader_status(loader);
+    if (loader && !stopped) status = stk_loader_status(loader);
     if (status == STK_CORRUPT && dataset->on_error == STK_ON_ERROR_STOP)
         stk_fail(status, "%s; on_error: skip leaves it out", stk_error_text());
     STK_TRY(status);
     STK_TRY(read_runs(trainer, &n_unread, 0, &sums));
+    STK_TRY(add_ranks(trainer, dataset, &sums, &n, &stopped));
+    if (stopped) STK_TRY(stk_fail(STK_INTERRUPTED, "stopped while evaluating"));
     if (n == 0) STK_TRY(stk_fail(STK_INVALID, "there is nothing to evaluate on"));
     double weight = stk_model_get_loss_weight(trainer->model).id >= 0 ? sums.weight : (double)n;
     *out = (stk_metrics){.loss = weight > 0 ? sums.loss / weight : 0, .accuracy = -1, .top5 = -1, .n_samples = n};

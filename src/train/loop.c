@@ -17,6 +17,7 @@
 #include "data/loader/skip_list.h"
 #include "train/nan_guard.h"
 #include "train/precision.h"
+#include "train/replicas.h"
 #include "train/shapes.h"
 #include "train/trainer_state.h"
 #include "train/whiten.h"
@@ -60,7 +61,8 @@ static stk_train_event make_event(const stk_trainer *trainer, stk_train_event_ki
                              .train = epoch_metrics(trainer),
                              .epoch_s = (double)epoch_ns * 1e-9,
                              .peak_planned_bytes = trainer->result.peak_planned_bytes};
-    if (trainer->smooth_step_s > 0) event.samples_per_s = (double)trainer->train.batch / trainer->smooth_step_s;
+    if (trainer->smooth_step_s > 0)
+        event.samples_per_s = (double)stk_trainer_step_rows(trainer) / trainer->smooth_step_s;
     if (epoch_ns > 0) event.input_wait_share = (double)trainer->epoch_wait_ns / (double)epoch_ns;
     event.time = stk_timing_get_shares(trainer);
     event.device_busy_share = -1;
@@ -99,6 +101,11 @@ static stk_status open_loader(stk_trainer *trainer)
     }
     config.n_epochs = trainer->n_epochs - config.i_epoch;
     if (config.n_epochs < 1) return STK_OK;
+    if (trainer->comm) {
+        config.n_shards = trainer->comm->n_ranks;
+        config.i_shard = trainer->comm->rank;
+        config.shards_together = true;
+    }
     return stk_trainer_open_loader(trainer, stk_trainer_batches_of(trainer), config, &trainer->loader);
 }
 
@@ -211,13 +218,14 @@ static void count_batch(stk_trainer *trainer, double loss)
 {
     stk_train_state *state = &trainer->state;
     bool is_weighted = stk_model_get_loss_weight(trainer->model).id >= 0;
-    double weight = is_weighted ? stk_step_scalar(&trainer->train, "loss_weight") : (double)trainer->train.batch;
+    double weight =
+        is_weighted ? stk_step_scalar(&trainer->train, "loss_weight") : (double)stk_trainer_step_rows(trainer);
     state->epoch_loss_sum += loss * weight;
     state->epoch_weight += weight;
     state->epoch_correct += stk_step_scalar(&trainer->train, "n_correct");
     state->epoch_top5 += stk_step_scalar(&trainer->train, "n_top5");
-    state->epoch_samples += trainer->train.batch;
-    trainer->n_rows += trainer->train.batch;
+    state->epoch_samples += stk_trainer_step_rows(trainer);
+    trainer->n_rows += stk_trainer_step_rows(trainer);
     stk_measures_add(trainer, &trainer->train, trainer->train_sums);
 }
 
@@ -233,6 +241,7 @@ static stk_status read_step(stk_trainer *trainer, stk_begun_step *out, double *o
     memmove(trainer->begun, trainer->begun + 1, (size_t)trainer->n_begun * sizeof(*trainer->begun));
     double loss = *out_loss = stk_step_scalar(&trainer->train, "loss");
     if (stk_nan_counts(trainer, loss)) count_batch(trainer, loss);
+    if (trainer->comm && stk_step_scalar(&trainer->train, STK_STOP_INPUT) > 0) trainer->stop_agreed = true;
     note_step_time(trainer);
     if (trainer->result.first_step_s == 0) trainer->result.first_step_s = stk_process_age_s();
     STK_RETURN_IF_ERROR(stk_trainer_watch_scale(trainer, out->step, loss));
@@ -286,7 +295,7 @@ static stk_status end_epoch(stk_trainer *trainer)
     event.loss = event.train.loss;
     trainer->result.train = event.train;
     if (trainer->config.valid) {
-        STK_RETURN_IF_ERROR(stk_trainer_evaluate(trainer, trainer->config.valid, &event.valid));
+        STK_RETURN_IF_ERROR(stk_evaluate_rank(trainer, trainer->config.valid, &event.valid));
         trainer->result.valid = event.valid;
         improved = stk_judge(trainer, &event.valid);
     }
@@ -322,7 +331,7 @@ static stk_status train_on(stk_trainer *trainer)
             STK_RETURN_IF_ERROR(end_epoch(trainer));
             continue;
         }
-        if (trainer->stop) {
+        if (trainer->comm ? trainer->stop_agreed : trainer->stop) {
             STK_RETURN_IF_ERROR(read_steps(trainer, 0));
             return stk_fail(STK_INTERRUPTED, "stopped after step %lld", (long long)state->step);
         }
@@ -350,13 +359,20 @@ static stk_status build_kernels(stk_trainer *trainer)
     return STK_OK;
 }
 
-stk_status stk_trainer_run(stk_trainer *trainer, int64_t n_epochs)
+/* What is made once, by the first rank. */
+static stk_status start_weights(stk_trainer *trainer)
+{
+    if (trainer->comm && trainer->comm->rank > 0) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_trainer_whiten(trainer));
+    return stk_trainer_start_average(trainer);
+}
+
+stk_status stk_loop_run(stk_trainer *trainer, int64_t n_epochs)
 {
     stk_status status;
-    STK_RETURN_IF_ERROR(stk_trainer_prepare(trainer, n_epochs));
     trainer->run_start_ns = stk_clock_ns();
-    STK_RETURN_IF_ERROR(stk_trainer_whiten(trainer));
-    STK_RETURN_IF_ERROR(stk_trainer_start_average(trainer));
+    STK_TRY(start_weights(trainer));
+    STK_TRY(stk_replicas_sync(trainer));
     if (n_epochs != trainer->n_epochs) { /* A later call may go on for more epochs; the schedule then spans them all. */
         trainer->n_epochs = n_epochs;
         trainer->n_steps = trainer->n_batches * n_epochs;
@@ -378,4 +394,10 @@ done:
         stk_trainer_emit(trainer, &event);
     }
     return status;
+}
+
+stk_status stk_trainer_run(stk_trainer *trainer, int64_t n_epochs)
+{
+    STK_RETURN_IF_ERROR(stk_trainer_prepare(trainer, n_epochs));
+    return stk_replicas_run(trainer, n_epochs);
 }

@@ -54,6 +54,11 @@ static int64_t count_sums(const stk_trainer *trainer)
     return trainer->measures.n_sums;
 }
 
+int stk_measures_n_sums(const stk_trainer *trainer)
+{
+    return trainer->measures.n_sums;
+}
+
 stk_named_tensor stk_measures_tensor(const stk_trainer *trainer)
 {
     stk_tensor_desc desc = stk_desc_make(STK_F64, STK_SHAPE(count_sums(trainer)));

@@ -15,11 +15,10 @@ static bool may_cut(const stk_dataset *dataset)
     return !mixes && !dataset->cache && !dataset->n_padded && !dataset->n_joints && !stk_shapes_vary(dataset);
 }
 
-stk_status stk_trainer_choose_pixels(stk_trainer *trainer)
+static stk_status choose_pixels(stk_trainer *trainer)
 {
     const stk_graph *model = stk_model_graph(trainer->model);
     stk_pixels found = {0};
-    if (trainer->u8_dataset) return STK_OK; /* It was asked before. */
     trainer->pixels.n = 0;
     if (stk_engine_device(trainer->engine)->class->on_host || trainer->config.whiten.layer) return STK_OK;
     if (!may_cut(trainer->dataset)) return STK_OK;
@@ -30,12 +29,33 @@ stk_status stk_trainer_choose_pixels(stk_trainer *trainer)
         memcpy(trainer->pixels.a, found.a, sizeof(found.a));
         memcpy(trainer->pixels.b, found.b, sizeof(found.b));
     }
-    return stk_trainer_cut_pixels(trainer, trainer->dataset, &trainer->u8_dataset);
+    return stk_trainer_cut_pixels(trainer, trainer->dataset, &trainer->fed_dataset);
+}
+
+/* A view of the data set, of which the loader makes a rank's rows of each batch. */
+static stk_status cut_rows(stk_trainer *trainer)
+{
+    if (!trainer->comm) return STK_OK;
+    if (!trainer->fed_dataset) {
+        trainer->fed_dataset = malloc(sizeof(*trainer->fed_dataset));
+        if (!trainer->fed_dataset) return stk_fail_memory(sizeof(*trainer->fed_dataset));
+        *trainer->fed_dataset = *trainer->dataset;
+    }
+    trainer->fed_dataset->n_rows /= trainer->comm->n_ranks;
+    trainer->fed_dataset->drop_remainder = true; /* There is none, or it is dropped. */
+    return STK_OK;
+}
+
+stk_status stk_trainer_choose_fed(stk_trainer *trainer)
+{
+    if (trainer->fed_dataset) return STK_OK; /* It was asked before. */
+    STK_RETURN_IF_ERROR(choose_pixels(trainer));
+    return cut_rows(trainer);
 }
 
 const stk_dataset *stk_trainer_batches_of(const stk_trainer *trainer)
 {
-    return trainer->u8_dataset ? trainer->u8_dataset : trainer->dataset;
+    return trainer->fed_dataset ? trainer->fed_dataset : trainer->dataset;
 }
 
 static bool find_same(const stk_trainer *trainer, const stk_dataset *dataset, stk_pixels *out)

@@ -127,6 +127,7 @@ stk_status stk_shapes_prepare(stk_trainer *trainer)
 {
     int64_t rows, length;
     stk_shapes_largest(trainer->dataset, &rows, &length);
+    rows /= stk_comm_n_ranks(trainer->comm);
     trainer->shapes.varies = stk_shapes_vary(trainer->dataset);
     trainer->shapes.own_length = find_own_length(trainer);
     if (!trainer->shapes.own_length) length = 0;

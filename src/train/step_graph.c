@@ -88,7 +88,7 @@ static void add_metrics(stk_trainer *trainer, stk_graph *graph, stk_value weight
 static bool is_scalar_input(const char *name)
 {
     return !strcmp(name, "lr") || !strcmp(name, "step") || !strcmp(name, "seed") || !strcmp(name, "sample") ||
-           !strcmp(name, "weight");
+           !strcmp(name, "weight") || !strcmp(name, STK_STOP_INPUT);
 }
 
 /* Notes which fields of a batch the program takes, and sets the trainer's own numbers. */
@@ -111,6 +111,7 @@ static stk_status list_bindings(stk_trainer *trainer, stk_bound_program *bound)
     bound->seed = stk_program_input(program, "seed");
     bound->sample = stk_program_input(program, "sample");
     bound->weight = stk_program_input(program, "weight");
+    bound->stop = stk_program_input(program, STK_STOP_INPUT);
     return stk_step_set(trainer, bound, 0, 0);
 }
 
@@ -150,7 +151,7 @@ static stk_value as_divisor(stk_value weight)
 }
 
 /* sum(loss * weight) / sum(weight), where all weights of 0 give 0. In parts the divisor is known behind the last: the
- * gradients are of the sum over the number of samples, and are corrected then. */
+ * gradients are of the sum over the number of samples, and are corrected then. batch: of all ranks. */
 static step_loss mean_of_weighted(stk_value loss, stk_value weight, stk_value fresh, int64_t batch, bool in_parts)
 {
     step_loss out = {.weight = weight};
@@ -169,13 +170,15 @@ static step_loss mean_of_weighted(stk_value loss, stk_value weight, stk_value fr
     return out;
 }
 
-/* fresh: 1 where a row of the slice is in no slice before; no value: all are. */
+/* fresh: 1 where a row of the slice is in no slice before; no value: all are. Ranks' shares are parts, too. */
 static step_loss make_loss(const stk_trainer *trainer, stk_graph *graph, int64_t batch, int64_t micro, stk_value fresh)
 {
+    bool in_parts = micro < batch || trainer->comm;
+    batch *= stk_comm_n_ranks(trainer->comm);
     stk_value loss = of_clone(graph, stk_model_get_loss(trainer->model));
     stk_value weight = of_clone(graph, stk_model_get_loss_weight(trainer->model));
-    if (weight.id >= 0) return mean_of_weighted(loss, weight, fresh, batch, micro < batch);
-    if (micro == batch) {
+    if (weight.id >= 0) return mean_of_weighted(loss, weight, fresh, batch, in_parts);
+    if (!in_parts) {
         loss = stk_reduce_mean(loss, 0);
     } else {
         if (fresh.id >= 0) loss = stk_mul(loss, stk_cast_to(fresh, stk_value_dtype(loss)));
@@ -203,6 +206,8 @@ static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t 
     if (loss.weight.id >= 0) stk_graph_output(graph, "loss_weight", loss.weight);
     add_metrics(trainer, graph, fresh);
     stk_measures_build(trainer, graph, fresh);
+    if (trainer->comm)
+        stk_graph_output(graph, STK_STOP_INPUT, sum_over_parts(stk_graph_scalar_input(graph, STK_STOP_INPUT, STK_F32)));
     stk_optim_options optim = {.optimizer = trainer->optimizer,
                                .clip_norm = trainer->config.clip_norm,
                                .grad_norm = trainer->config.grad_norm,
@@ -238,6 +243,8 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t mi
     if (!options.fit && strcmp(trainer->recompute, "none")) options.recompute = trainer->recompute;
     options.batch = batch;
     options.micro = micro;
+    options.comm = trainer->comm;
+    options.sync_norm = trainer->config.sync_batch_norm;
     options.plan_only = plan_only;
     options.keep_packed = use != STK_STEP_TRY;
     if (use == STK_STEP_TRY) options.dump_after = NULL;
@@ -385,6 +392,9 @@ stk_status stk_step_set(const stk_trainer *trainer, const stk_bound_program *bou
     stk_program *program = bound->program;
     float rate = (float)lr;
     int64_t seed = (int64_t)trainer->config.seed, sample = n_steps * trainer->most_rows;
+    float stop = trainer->stop ? 1 : 0;
+    if (trainer->comm) sample += trainer->comm->rank * bound->batch;
+    STK_RETURN_IF_ERROR(stk_program_set(program, bound->stop, &stop));
     STK_RETURN_IF_ERROR(stk_program_set(program, bound->lr, &rate));
     STK_RETURN_IF_ERROR(stk_program_set(program, bound->step, &n_steps));
     STK_RETURN_IF_ERROR(stk_program_set(program, bound->seed, &seed));

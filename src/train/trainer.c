@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "train/pixels.h"
 #include "train/precision.h"
+#include "train/replicas.h"
 #include "train/shapes.h"
 #include "train/trainer_state.h"
 #include "train/whiten.h"
@@ -106,10 +107,11 @@ void stk_trainer_free(stk_trainer *trainer)
     stk_memory_free(trainer->data_memory);
     free_tensors(trainer);
     stk_engine_close(trainer->engine);
+    stk_replicas_free(trainer);
     stk_shapes_free(&trainer->shapes);
-    stk_model_free(trainer->model);
-    free(trainer->u8_dataset);
-    stk_dataset_free(trainer->dataset);
+    free(trainer->fed_dataset);
+    if (!trainer->is_replica) stk_model_free(trainer->model);
+    if (!trainer->is_replica) stk_dataset_free(trainer->dataset);
     for (size_t i = 0; i < trainer->n_skipped_texts; i++)
         free(trainer->skipped[i]);
     free(trainer->skipped);
@@ -227,8 +229,11 @@ static void emit_plan(stk_trainer *trainer)
     stk_text_add(&text, " (");
     device->class->describe(device, &text);
     stk_text_add(&text, ")");
+    size_t n = trainer->n_replicas > 1 ? (size_t)trainer->n_replicas : 1; /* each of this process's has the same */
     trainer->result.peak_planned_bytes = info.arena_bytes + info.variable_bytes + info.packed_bytes;
     trainer->result.peak_used_bytes = info.used_bytes + info.variable_bytes + info.packed_bytes;
+    trainer->result.peak_planned_bytes *= n;
+    trainer->result.peak_used_bytes *= n;
     stk_train_event event = {.kind = STK_EVENT_PLAN,
                              .n_steps = trainer->n_steps,
                              .n_epochs = trainer->n_epochs,
@@ -238,14 +243,15 @@ static void emit_plan(stk_trainer *trainer)
                              .n_parameters = size.n_parameters,
                              .forward_flops = size.forward_flops,
                              .peak_planned_bytes = trainer->result.peak_planned_bytes,
-                             .variable_bytes = info.variable_bytes,
-                             .program_bytes = info.program_bytes,
+                             .variable_bytes = n * info.variable_bytes,
+                             .program_bytes = n * info.program_bytes,
+                             .n_replicas = stk_comm_n_ranks(trainer->comm),
                              .n_kept = info.n_kept,
                              .n_recomputed = info.n_recomputed,
                              .n_micro = trainer->choice.n_micro,
                              .micro_batch = trainer->choice.micro,
                              .expected_slowdown = trainer->choice.slowdown,
-                             .step_flops = info.flops,
+                             .step_flops = info.flops * stk_comm_n_ranks(trainer->comm),
                              .recompute_flops = info.recompute_flops,
                              .memory_limit_bytes = device->class->on_host ? 0 : trainer->config.memory_limit_bytes,
                              .builds_kernels = !device->class->on_host};
@@ -267,9 +273,12 @@ stk_status stk_trainer_open(stk_trainer *trainer)
     if (trainer->engine) return stk_memory_ask_device(trainer);
     STK_RETURN_IF_ERROR(check_parts(trainer));
     if (trainer->dump_graph) STK_RETURN_IF_ERROR(stk_engine_check_pass(trainer->dump_graph));
+    STK_RETURN_IF_ERROR(stk_replicas_begin(trainer));
     STK_RETURN_IF_ERROR(
         stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed, &trainer->engine));
-    return stk_memory_ask_device(trainer);
+    STK_RETURN_IF_ERROR(stk_memory_ask_device(trainer));
+    stk_replicas_divide_memory(trainer);
+    return STK_OK;
 }
 
 stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
@@ -284,10 +293,11 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     if (!trainer->step_s) return stk_fail_memory(2 * N_STEP_TIMES * sizeof(*trainer->step_s));
     STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
     STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
-    STK_RETURN_IF_ERROR(stk_trainer_choose_pixels(trainer));
+    STK_RETURN_IF_ERROR(stk_trainer_choose_fed(trainer));
     STK_RETURN_IF_ERROR(stk_shapes_prepare(trainer));
     STK_RETURN_IF_ERROR(check_metrics(trainer));
     STK_RETURN_IF_ERROR(list_tensors(trainer));
+    STK_RETURN_IF_ERROR(stk_replicas_prepare(trainer, n_epochs));
     /* Where a limit is tight, an evaluation that does not fit is to be known before the first step. */
     if (trainer->config.valid && trainer->reserved_bytes) {
         STK_RETURN_IF_ERROR(stk_trainer_prepare_eval(trainer, trainer->config.valid));
@@ -387,7 +397,7 @@ void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out)
     *out = trainer->result;
     out->n_steps = trainer->state.step;
     out->step_ms_median = 1e3 * median;
-    out->samples_per_s = median > 0 ? (double)trainer->train.batch / median : 0;
+    out->samples_per_s = median > 0 ? (double)stk_trainer_step_rows(trainer) / median : 0;
     out->tokens_per_s = out->samples_per_s * (double)count_tokens(trainer);
     if (trainer->shapes.varies) { /* A step says nothing of the next. */
         out->samples_per_s = trainer->train_ns > 0 ? (double)trainer->n_rows / ((double)trainer->train_ns * 1e-9) : 0;

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "comm/comm.h"
 #include "data/dataset/dataset.h"
 #include "engine/engine.h"
 #include "stoker/data/loader.h"
@@ -26,7 +27,7 @@ typedef struct stk_bound_program {
     stk_program *program;
     stk_binding binding[MOST_BINDINGS];
     int n_bindings;
-    int lr, step, seed, sample, weight; /* numbers of these inputs; -1: it has none */
+    int lr, step, seed, sample, weight, stop; /* numbers of these inputs; -1: it has none */
     int64_t batch;
 } stk_bound_program;
 
@@ -66,6 +67,12 @@ typedef struct stk_shapes {
     int n_models;
 } stk_shapes;
 
+/* Another rank of this process, whose model and data sets are the first one's. */
+typedef struct stk_replica {
+    stk_trainer *trainer; /* owned; NULL before it is prepared */
+    stk_comm *comm;       /* owned */
+} stk_replica;
+
 struct stk_trainer {
     stk_model *model;     /* owned */
     stk_dataset *dataset; /* owned */
@@ -76,6 +83,13 @@ struct stk_trainer {
     int n_groups;
     stk_trainer_hooks hooks;
     volatile sig_atomic_t stop;
+
+    /* Ranks; see replicas.h. */
+    stk_comm *comm;       /* NULL: this is the only one. Owned where there are replicas of one process */
+    stk_replica *replica; /* [n_replicas - 1], of the first of a process */
+    int n_replicas;       /* in this process; 0: none but this one */
+    bool is_replica;      /* another trainer owns model and data set */
+    bool stop_agreed;     /* some rank was stopped, as read from a step */
 
     bool lost_text;             /* of the configuration, for want of memory */
     bool prepared, has_classes; /* has_classes: labels are class numbers, so accuracy is known */
@@ -111,9 +125,9 @@ struct stk_trainer {
     stk_train_state state;
     int64_t n_epochs, n_batches, n_steps; /* of the whole run */
     stk_pixel_scale pixels;               /* of images that go to the device as u8; n 0: none (pixels.h) */
-    stk_dataset *u8_dataset;              /* the training data as they go there; NULL: as they are */
-    bool eval_is_u8;                      /* so the program `eval` takes them */
-    stk_memory *data_memory;              /* of all loaders; NULL before the first */
+    stk_dataset *fed_dataset; /* the training data as batches hold them: u8, or a rank's rows; NULL: as they are */
+    bool eval_is_u8;          /* so the program `eval` takes them */
+    stk_memory *data_memory;  /* of all loaders; NULL before the first */
     stk_loader *loader;
     stk_train_result result;
     float *step_s; /* the last N_STEP_TIMES steps of this process, a ring; behind it room to sort them in */
@@ -132,7 +146,15 @@ struct stk_trainer {
     size_t n_skipped_texts;
 };
 
+/* Of a batch, all ranks' rows. */
+static inline int64_t stk_trainer_step_rows(const stk_trainer *trainer)
+{
+    return trainer->train.batch * stk_comm_n_ranks(trainer->comm);
+}
+
 /* --- measures.c: metrics of runs --- */
+/* How many sums of an epoch there are. */
+int stk_measures_n_sums(const stk_trainer *trainer);
 /* What the config's measures need. Does nothing when called again. */
 stk_status stk_measures_plan(stk_trainer *trainer, bool shares);
 /* The sums of the epoch under way as a checkpoint has them. */
@@ -153,6 +175,9 @@ stk_status stk_measures_finish_rows(const stk_trainer *trainer, const stk_neighb
 void stk_measures_finish(const stk_trainer *trainer, const double *sums, stk_metrics *out);
 
 /* --- step_graph.c: the three graphs made of the model's --- */
+/* Input and output of a step of several ranks: above 0 where a rank was stopped. */
+#define STK_STOP_INPUT "rank.stop"
+
 /* On that many rows. The memory choice is made: as many parts as it has. */
 stk_status stk_step_compile_train(stk_trainer *trainer, int64_t rows, stk_bound_program *out);
 /* What a compiled step is for. A plan and a trial make no variables. A trial, which is compared with others, prints no
@@ -178,6 +203,8 @@ double stk_step_scalar(const stk_bound_program *bound, const char *name);
 stk_status stk_trainer_open(stk_trainer *trainer);
 
 /* --- evaluate.c --- */
+/* This rank's part of an evaluation, and what all found together. All ranks call it. */
+stk_status stk_evaluate_rank(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out);
 /* Compiles the program that evaluates on the data set, unless that is the one that is there. */
 stk_status stk_trainer_prepare_eval(stk_trainer *trainer, const stk_dataset *dataset);
 
@@ -208,6 +235,8 @@ stk_status stk_memory_open_account(stk_trainer *trainer);
 void stk_trainer_lend_threads(const stk_trainer *trainer, stk_loader_config *config);
 
 /* --- loop.c --- */
+/* One rank's training: all ranks call it. The trainer is prepared. */
+stk_status stk_loop_run(stk_trainer *trainer, int64_t n_epochs);
 void stk_trainer_emit(stk_trainer *trainer, stk_train_event *event);
 /* Opens a loader on the trainer's account, with its threads and seed. */
 stk_status stk_trainer_open_loader(stk_trainer *trainer, const stk_dataset *dataset, stk_loader_config config,

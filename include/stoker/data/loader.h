@@ -27,9 +27,12 @@ typedef struct stk_loader_config {
     uint64_t seed;            /* of the stages' random keys */
     int64_t i_epoch, i_batch; /* where to start: resuming is opening here */
     int64_t n_shards, i_shard; /* of N loaders that share each epoch this is one, from 0; 0 and 0: the only one */
-    int64_t i_sample;          /* where to start instead of i_batch: samples of the epoch that all shards have done */
-    int64_t n_epochs;          /* ends after that many from i_epoch; 0: never ends */
-    bool no_tuning;            /* all threads and slots are used from the first batch to the last */
+    /* The rows of one batch of all shards are cut into one piece for each, where else they are dealt out one by one.
+     * Only where batches are of one size and what is left at an epoch's end is dropped. */
+    bool shards_together;
+    int64_t i_sample;    /* where to start instead of i_batch: samples of the epoch that all shards have done */
+    int64_t n_epochs;    /* ends after that many from i_epoch; 0: never ends */
+    bool no_tuning;      /* all threads and slots are used from the first batch to the last */
     int n_first_threads; /* tuning begins with that many; 0: all. More are tried while the consumer waits, and under */
     int n_first_slots;   /* low_priority fewer while it does not; batches are the same */
     bool low_priority;   /* workers yield to compute threads */

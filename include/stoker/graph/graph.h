@@ -167,6 +167,9 @@ STK_API stk_value stk_copy_to(stk_value x, int device);
 /* out[i], which lies where x[i] does, is the sum of x[0] to x[n-1] in this order, or their mean. At most 8, all of one
  * type of floats. */
 STK_API void stk_all_reduce(const stk_value *x, int n, bool mean, stk_value *out);
+/* out[i] is the sum of x[i] over all ranks of the training, 1 to 32 values of one dtype, f32 or f64; all ranks come to
+ * it in the same order. Only where a trainer has ranks (stoker/train/trainer.h). */
+STK_API void stk_rank_sum(const stk_value *x, int n, stk_value *out);
 /* logits [N,C]; labels i32 [N], or f32 [N,C] of shares -> loss f32 [N]. smoothing moves that share of each label to all
  * classes alike. Here and below a label that is none of the C classes fails the run with STK_CORRUPT. */
 STK_API stk_value stk_cross_entropy_raw(stk_value logits, stk_value labels, double smoothing);

@@ -84,6 +84,7 @@ typedef struct stk_train_event {
     size_t program_bytes;         /* PLAN: besides: of large graphs, of kernels in many micro-batches, of libraries */
     size_t checkpoint_copy_bytes; /* PLAN, of a run: besides, to save while steps go on; 0: saved from the variables */
     int64_t n_kept, n_recomputed; /* PLAN: activations that the backward pass reads; those recomputed for it */
+    int n_replicas;               /* PLAN: that share a batch; 1: this is the only one */
     int64_t n_micro, micro_batch; /* PLAN: parts of a batch, and samples in each; 1 and the batch: undivided */
     double
         expected_slowdown; /* PLAN: the step's time over that without a memory limit, by a rough model; 1: the same */
@@ -131,10 +132,16 @@ typedef struct stk_views {
 } stk_views;
 
 #define STK_MEMORY_FREE (-1.0)
+enum { STK_MOST_REPLICAS = 64 };
 
 typedef struct stk_trainer_config {
     const char *device; /* NULL: "cpu" */
     int n_threads;      /* 0: as many as cores */
+    /* Data parallelism in this process: N replicas of the network, each with its share of the threads and of the memory
+     * limit, train on a share of each batch, whose size stays. The losses are those of one within rounding, but batch
+     * norm takes its statistics from a replica's share. 0, 1: none. At most STK_MOST_REPLICAS */
+    int n_replicas;
+    bool sync_batch_norm; /* from the shares of all replicas together, as Peng et al. 2018 have it; slower */
     uint64_t seed;
     stk_precision precision;
     stk_loss_scale loss_scale;

@@ -70,6 +70,9 @@ static stk_status check_start(const stk_share *share, const stk_loader_config *c
     if (config->i_sample < 0 || config->i_sample > share->n_samples)
         return stk_fail(STK_INVALID, "cannot start at sample %lld: an epoch has %lld", (long long)config->i_sample,
                         (long long)share->n_samples);
+    if (share->together && (!share->drop_remainder || share->plans))
+        return stk_fail(STK_INVALID,
+                        "shards whose rows lie together need whole batches of one size: drop what is left");
     if (config->i_sample && config->i_batch)
         return stk_fail(STK_INVALID, "'i_batch' and 'i_sample' exclude each other: both say where to start");
     return STK_OK;
@@ -97,6 +100,7 @@ stk_status stk_share_make(const stk_dataset *dataset, const stk_loader_config *c
                        .n_samples = dataset->order.count,
                        .n_rows = dataset->n_rows,
                        .drop_remainder = dataset->drop_remainder,
+                       .together = config->shards_together,
                        .n_shards = config->n_shards ? config->n_shards : 1,
                        .i_shard = config->i_shard,
                        .n_epochs = config->n_epochs,
@@ -162,8 +166,9 @@ stk_share_rows stk_share_find_rows(const stk_share *share, int64_t i_batch)
         const stk_epoch_plan *plan = stk_epoch_plans_get(share->plans, i_epoch);
         return (stk_share_rows){.planned = plan->position + start_of(plan, planned_batch(share, part, i_in_part))};
     }
-    return (stk_share_rows){.first = part->begin + i_in_part * share->n_rows * share->n_shards + share->i_shard,
-                            .step = share->n_shards};
+    int64_t batch = part->begin + i_in_part * share->n_rows * share->n_shards;
+    if (share->together) return (stk_share_rows){.first = batch + share->i_shard * share->n_rows, .step = 1};
+    return (stk_share_rows){.first = batch + share->i_shard, .step = share->n_shards};
 }
 
 void stk_share_plan_ahead(const stk_share *share, int64_t i_batch)

@@ -24,7 +24,7 @@ typedef struct stk_share {
     int64_t n_samples;      /* in a whole epoch, of all shards */
     int64_t n_planned;      /* batches in a whole epoch, of all shards, where planned */
     int64_t n_rows;
-    bool drop_remainder;
+    bool drop_remainder, together;
     int64_t n_shards, i_shard;
     int64_t n_epochs;            /* from i_epoch on; 0: never ends */
     int64_t i_epoch, i_first;    /* batch 0 is batch i_first of the first part, which belongs to this epoch */

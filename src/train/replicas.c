@@ -1,0 +1,236 @@
+/* See train/replicas.h. */
+#include "train/replicas.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/thread.h"
+#include "train/shapes.h"
+#include "train/trainer_state.h"
+
+/* How long a rank waits for the others: reading a slow disk is no failure. */
+enum { TIMEOUT_MS = 10 * 60 * 1000 };
+
+/* --- making --- */
+
+static stk_status check(const stk_trainer *trainer, int n_ranks)
+{
+    int64_t batch = stk_dataset_batch_size(trainer->dataset);
+    if (stk_shapes_vary(trainer->dataset))
+        return stk_fail(STK_UNSUPPORTED, "replicas need batches of one shape: pad all samples to one 'length'");
+    if (stk_model_is_embedding(trainer->model))
+        return stk_fail(STK_UNSUPPORTED,
+                        "the loss compares the samples of a batch with each other, and replicas do not share them");
+    if (batch % n_ranks != 0)
+        return stk_fail(STK_INVALID, "a batch of %lld cannot be shared by %d replicas: make it a multiple of that",
+                        (long long)batch, n_ranks);
+    if (!trainer->dataset->drop_remainder && stk_dataset_count(trainer->dataset) % batch != 0)
+        return stk_fail(STK_INVALID, "replicas need whole batches: drop what is left of an epoch");
+    return STK_OK;
+}
+
+/* A trainer for rank r, on the same model and data. Its texts are copied by configuring. */
+static stk_status make_one(stk_trainer *first, stk_comm *comm, stk_trainer **out)
+{
+    stk_trainer *trainer = stk_trainer_new(first->model, first->dataset, first->optimizer);
+    STK_RETURN_IF_ERROR(stk_trainer_status(trainer));
+    stk_trainer_config config = first->config;
+    config.n_replicas = 0;
+    config.on_event = NULL;
+    config.trace = config.dump_graph = NULL;
+    config.device = first->device;
+    config.no_decay = first->no_decay;
+    config.recompute = first->recompute;
+    config.groups = first->group;
+    config.n_groups = first->n_groups;
+    config.best_metric = first->best_metric;
+    config.stop_metric = first->stop_metric;
+    config.measures = first->measure;
+    config.n_measures = first->n_measures;
+    stk_trainer_configure(trainer, &config);
+    trainer->is_replica = true;
+    trainer->comm = comm;
+    *out = trainer; /* Freed with the others, also after a failure. */
+    return stk_trainer_status(trainer);
+}
+
+stk_status stk_replicas_begin(stk_trainer *trainer)
+{
+    stk_trainer_config *config = &trainer->config;
+    int n = config->n_replicas, n_threads = config->n_threads ? config->n_threads : stk_n_cores();
+    stk_comm *comm[STK_MOST_REPLICAS];
+    if (n < 0 || n > STK_MOST_REPLICAS)
+        return stk_fail(STK_INVALID, "%d replicas: 1 to %d are possible in one process", n, STK_MOST_REPLICAS);
+    if (n > 1 && trainer->comm)
+        return stk_fail(STK_UNSUPPORTED, "replicas in each of several processes are not supported: a process is one");
+    if (trainer->comm) return check(trainer, trainer->comm->n_ranks);
+    if (n < 2) return STK_OK;
+    STK_RETURN_IF_ERROR(check(trainer, n));
+    trainer->replica = calloc((size_t)n, sizeof(*trainer->replica));
+    if (!trainer->replica) return stk_fail_memory((size_t)n * sizeof(*trainer->replica));
+    STK_RETURN_IF_ERROR(stk_comm_open_local(n, comm));
+    config->n_threads = n_threads > n ? n_threads / n : 1;
+    trainer->comm = comm[0];
+    trainer->n_replicas = n;
+    for (int r = 1; r < n; r++)
+        trainer->replica[r - 1].comm = comm[r];
+    return STK_OK;
+}
+
+void stk_replicas_divide_memory(stk_trainer *trainer)
+{
+    size_t n = trainer->n_replicas > 1 ? (size_t)trainer->n_replicas : 1;
+    trainer->config.memory_limit_bytes = (trainer->config.memory_limit_bytes + n - 1) / n;
+    trainer->config.data_memory_bytes = (trainer->config.data_memory_bytes + n - 1) / n;
+}
+
+stk_status stk_replicas_prepare(stk_trainer *trainer, int64_t n_epochs)
+{
+    if (trainer->comm) trainer->comm->timeout_ms = TIMEOUT_MS;
+    for (int r = 1; r < trainer->n_replicas; r++) {
+        stk_replica *replica = &trainer->replica[r - 1];
+        replica->comm->timeout_ms = TIMEOUT_MS;
+        stk_status status = make_one(trainer, replica->comm, &replica->trainer);
+        if (status == STK_OK) status = stk_trainer_prepare(replica->trainer, n_epochs);
+        if (status != STK_OK) return stk_fail_prefix(status, "replica %d: ", r);
+    }
+    return STK_OK;
+}
+
+void stk_replicas_free(stk_trainer *trainer)
+{
+    for (int r = 1; r < trainer->n_replicas; r++) {
+        stk_trainer_free(trainer->replica[r - 1].trainer);
+        stk_comm_close(trainer->replica[r - 1].comm);
+    }
+    free(trainer->replica);
+    if (trainer->n_replicas) stk_comm_close(trainer->comm);
+}
+
+/* --- collectives on the host --- */
+
+static stk_status run_call(const stk_trainer *trainer, stk_collective kind, stk_dtype dtype, int64_t n, const void *src,
+                           void *dst)
+{
+    stk_comm_call call = {.kind = kind, .dtype = dtype, .n = n, .src = src, .dst = dst};
+    return stk_comm_run(trainer->comm, &call, trainer->comm->timeout_ms);
+}
+
+stk_status stk_replicas_add(const stk_trainer *trainer, double *sums, int n)
+{
+    if (!trainer->comm) return STK_OK;
+    return run_call(trainer, STK_COLLECTIVE_all_reduce, STK_F64, n, sums, sums);
+}
+
+/* What ranks do together must be the same on all of them: of each step its sums, and of the run its counts. */
+static stk_status check_alike(const stk_trainer *trainer)
+{
+    int n = trainer->comm->n_ranks, rank = trainer->comm->rank;
+    uint64_t own = stk_program_ranks_hash(trainer->train.program, (uint64_t)trainer->n_steps);
+    uint64_t *all = calloc((size_t)n, sizeof(*all));
+    if (!all) return stk_fail_memory((size_t)n * sizeof(*all));
+    stk_status status = run_call(trainer, STK_COLLECTIVE_all_gather, STK_I64, 1, &own, all);
+    for (int r = 0; r < n && status == STK_OK; r++)
+        if (all[r] != own)
+            status = stk_fail(STK_MISMATCH,
+                              "replicas %d and %d do not train the same step: is it the same recipe, data "
+                              "and version of Stoker everywhere?",
+                              rank, r);
+    free(all);
+    return status;
+}
+
+stk_status stk_replicas_sync(stk_trainer *trainer)
+{
+    const stk_named_tensor *tensors;
+    size_t n;
+    if (!trainer->comm) return STK_OK;
+    STK_RETURN_IF_ERROR(check_alike(trainer));
+    STK_RETURN_IF_ERROR(stk_trainer_tensors(trainer, &tensors, &n));
+    for (size_t i = 0; i < n; i++) {
+        void *data = tensors[i].view.data;
+        int64_t bytes = (int64_t)stk_desc_bytes(tensors[i].view.desc);
+        STK_RETURN_IF_ERROR(run_call(trainer, STK_COLLECTIVE_broadcast, STK_U8, bytes, data, data));
+    }
+    stk_train_state *state = &trainer->state;
+    STK_RETURN_IF_ERROR(run_call(trainer, STK_COLLECTIVE_broadcast, STK_U8, (int64_t)sizeof(*state), state, state));
+    return stk_trainer_put_tensors(trainer);
+}
+
+/* --- threads --- */
+
+typedef struct replica_job {
+    stk_trainer *trainer;
+    const stk_dataset *dataset; /* to evaluate on; NULL: to train */
+    bool syncs;                 /* variables may have been changed on the first rank */
+    int64_t n_epochs;
+    stk_metrics metrics;
+    stk_thread thread;
+    stk_status status;
+    char error[1024];
+} replica_job;
+
+static void run_job(void *arg)
+{
+    replica_job *job = arg;
+    job->status = job->syncs ? stk_replicas_sync(job->trainer) : STK_OK;
+    if (job->status == STK_OK)
+        job->status = job->dataset ? stk_evaluate_rank(job->trainer, job->dataset, &job->metrics)
+                                   : stk_loop_run(job->trainer, job->n_epochs);
+    if (job->status == STK_OK) return;
+    snprintf(job->error, sizeof(job->error), "%s", stk_error_text());
+    if (job->status != STK_INTERRUPTED) stk_comm_abort(job->trainer->comm, job->error);
+}
+
+/* The one that failed by itself says more than those that waited for it. NULL: none did. */
+static const replica_job *find_failure(const replica_job *job, int n)
+{
+    const replica_job *found = NULL;
+    for (int r = n - 1; r >= 0; r--)
+        if (job[r].status != STK_OK && (!found || job[r].status != STK_LOST || found->status == STK_LOST))
+            found = &job[r];
+    return found;
+}
+
+/* On all replicas of this process; its own rank first. */
+static stk_status run_jobs(stk_trainer *trainer, replica_job own, stk_metrics *out)
+{
+    int n = trainer->n_replicas ? trainer->n_replicas : 1;
+    replica_job *job = calloc((size_t)n, sizeof(*job));
+    if (!job) return stk_fail_memory((size_t)n * sizeof(*job));
+    stk_status status = STK_OK;
+    for (int r = 0; r < n; r++) {
+        job[r] = own;
+        job[r].trainer = r ? trainer->replica[r - 1].trainer : trainer;
+        if (r == 0 || status != STK_OK) continue;
+        status = stk_thread_start(&job[r].thread, "stk-replica", false, run_job, &job[r]);
+        if (status != STK_OK) stk_comm_abort(trainer->comm, stk_error_text());
+    }
+    if (status == STK_OK) run_job(&job[0]);
+    for (int r = 1; r < n; r++)
+        stk_thread_join(&job[r].thread);
+    const replica_job *failed = status == STK_OK ? find_failure(job, n) : NULL;
+    if (failed) status = stk_fail(failed->status, "%s", failed->error);
+    if (out) *out = job[0].metrics;
+    free(job);
+    return status;
+}
+
+stk_status stk_replicas_run(stk_trainer *trainer, int64_t n_epochs)
+{
+    if (!trainer->comm) return stk_loop_run(trainer, n_epochs);
+    for (int r = 1; r < trainer->n_replicas; r++)
+        trainer->replica[r - 1].trainer->stop_agreed = false;
+    trainer->stop_agreed = false;
+    return run_jobs(trainer, (replica_job){.n_epochs = n_epochs}, NULL);
+}
+
+stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out)
+{
+    STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
+    STK_RETURN_IF_ERROR(stk_trainer_prepare(trainer, trainer->n_epochs > 0 ? trainer->n_epochs : 1));
+    if (!trainer->comm) return stk_evaluate_rank(trainer, dataset, out);
+    return run_jobs(trainer, (replica_job){.dataset = dataset, .syncs = true}, out);
+}

@@ -156,7 +156,10 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
 {
     stk_run_result result;
     stk_run *run;
-    if (stk_run_open(recipe, run_options, &run) != STK_OK) return cli_fail();
+    stk_status opened = stk_run_open(recipe, run_options, &run);
+    if (opened == STK_LOST) return CLI_FAILED; /* The first of the processes that train together says why. */
+    if (opened != STK_OK) return cli_fail();
+    p->quiet |= stk_run_rank(run) > 0;
     running = run;
     shares_terminal = p->terminal && cli_is_terminal(stderr);
     cli_catch_stops(2, on_stop);
@@ -177,6 +180,8 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
         code = check_expected(&result);
     } else if (status == STK_INTERRUPTED) {
         code = report_interrupt(p, argc, argv);
+    } else if (status == STK_LOST && stk_run_rank(running) > 0) {
+        code = CLI_FAILED; /* as above */
     } else {
         if (result.has_ended)
             progress_result(p, running, &result);
@@ -260,6 +265,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
                                        .n_set = n_sets,
                                        .out = cli_value(&args, "--out"),
                                        .resume = cli_has(&args, "--resume"),
+                                       .ranks = true,
                                        .max_steps = steps,
                                        .trace_first = trace_first,
                                        .trace_last = trace_last,

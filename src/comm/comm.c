@@ -2,6 +2,21 @@
 #include "comm/comm.h"
 
 #include "base/error.h"
+#include "base/hash.h"
+
+const char *stk_collective_name(stk_collective kind)
+{
+#define X(name) #name,
+    static const char *const names[] = {STK_COLLECTIVE_LIST(X)};
+#undef X
+    return (unsigned)kind < STK_N_COLLECTIVES ? names[kind] : "?";
+}
+
+uint64_t stk_comm_call_hash(const stk_comm_call *call)
+{
+    int64_t what[] = {call->kind, call->dtype, call->n, call->root, call->mean};
+    return stk_hash64(what, sizeof(what), 0);
+}
 
 static bool sums(stk_collective kind)
 {

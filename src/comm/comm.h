@@ -54,6 +54,7 @@ typedef struct stk_comm_class {
 struct stk_comm {
     const stk_comm_class *class;
     int rank, n_ranks;
+    int n_here;     /* ranks on this rank's host */
     int timeout_ms; /* for those who wait within a step; 0: as long as it takes. The owner sets it */
 };
 
@@ -79,8 +80,17 @@ void stk_comm_abort(stk_comm *comm, const char *why);
 /* No call of this rank is under way. Accepts NULL. */
 void stk_comm_close(stk_comm *comm);
 
+/* "all_reduce". A constant. */
+const char *stk_collective_name(stk_collective kind);
+/* Of what all ranks must say alike. */
+uint64_t stk_comm_call_hash(const stk_comm_call *call);
+
+enum { STK_MOST_LOCAL = 256 };
 /* Ranks that are threads of this process: out[n_ranks], one for each, closed in any order. The work is shared among
  * those that wait. */
 stk_status stk_comm_open_local(int n_ranks, stk_comm **out);
+/* Ranks that are processes of an MPI launcher (mpi.c). *out NULL: this one was started alone. Closing it ends MPI, and
+ * after a failure all processes. */
+stk_status stk_comm_open_mpi(int timeout_ms, stk_comm **out);
 
 #endif

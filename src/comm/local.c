@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "comm/comm.h"
+#include "comm/sum.h"
 
 typedef struct slot {
     int64_t number;      /* of the call, from 0; -1: the slot is free */
@@ -35,48 +36,22 @@ typedef struct local_comm {
     int64_t n_started;
 } local_comm;
 
-static const char *name_of(stk_collective kind)
-{
-#define X(name) #name,
-    static const char *const names[] = {STK_COLLECTIVE_LIST(X)};
-#undef X
-    return names[kind];
-}
-
 /* --- the work --- */
-
-/* A block is read from all ranks before it is written to any. */
-enum { BLOCK = 512 };
-
-#define ADD_RANGE(type)                                                                                                \
-    static void add_##type(const slot *s, int n_ranks, int64_t src_at, int64_t n, int first, int end, int64_t dst_at)  \
-    {                                                                                                                  \
-        type sum[BLOCK];                                                                                               \
-        for (int64_t at = 0; at < n; at += BLOCK) {                                                                    \
-            int64_t n_here = n - at < BLOCK ? n - at : BLOCK;                                                          \
-            memcpy(sum, (const type *)s->call[0].src + src_at + at, (size_t)n_here * sizeof(type));                    \
-            for (int r = 1; r < n_ranks; r++)                                                                          \
-                for (int64_t k = 0; k < n_here; k++)                                                                   \
-                    sum[k] = (type)(sum[k] + ((const type *)s->call[r].src)[src_at + at + k]);                         \
-            for (int64_t k = 0; s->call[0].mean && k < n_here; k++)                                                    \
-                sum[k] /= (type)n_ranks;                                                                               \
-            for (int r = first; r < end; r++)                                                                          \
-                memcpy((type *)s->call[r].dst + dst_at + at, sum, (size_t)n_here * sizeof(type));                      \
-        }                                                                                                              \
-    }
-ADD_RANGE(float)
-ADD_RANGE(double)
-ADD_RANGE(uint32_t) /* integers wrap around */
-ADD_RANGE(uint64_t)
 
 /* Elements [src_at, src_at + n) of all sources, into the results of ranks [first, end). */
 static void add(const slot *s, int n_ranks, int64_t src_at, int64_t n, int first, int end, int64_t dst_at)
 {
-    switch (s->call[0].dtype) {
-    case STK_F32: add_float(s, n_ranks, src_at, n, first, end, dst_at); break;
-    case STK_F64: add_double(s, n_ranks, src_at, n, first, end, dst_at); break;
-    case STK_I64: add_uint64_t(s, n_ranks, src_at, n, first, end, dst_at); break;
-    default: add_uint32_t(s, n_ranks, src_at, n, first, end, dst_at); break;
+    enum { BLOCK = 1024 }; /* read from all ranks before it is written to any */
+    char sum[BLOCK * 8];
+    const void *src[STK_MOST_LOCAL];
+    size_t element = stk_dtype_bytes(s->call[0].dtype);
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t here = n - at < BLOCK ? n - at : BLOCK;
+        for (int r = 0; r < n_ranks; r++)
+            src[r] = (const char *)s->call[r].src + (size_t)(src_at + at) * element;
+        stk_comm_sum(s->call[0].dtype, sum, src, n_ranks, here, s->call[0].mean);
+        for (int r = first; r < end; r++)
+            memcpy((char *)s->call[r].dst + (size_t)(dst_at + at) * element, sum, (size_t)here * element);
     }
 }
 
@@ -134,16 +109,16 @@ static stk_status come(group *g, int rank, int64_t number, const stk_comm_call *
     slot *s = &g->slot[number % STK_COMM_MOST_CALLS];
     STK_RETURN_IF_ERROR(failure_of(g));
     if (s->number >= 0 && s->number != number)
-        return stk_fail(STK_BUSY, "%s number %lld has not been waited for by all ranks", name_of(s->call[0].kind),
-                        (long long)s->number);
+        return stk_fail(STK_BUSY, "%s number %lld has not been waited for by all ranks",
+                        stk_collective_name(s->call[0].kind), (long long)s->number);
     s->number = number;
     for (int r = 0; r < g->n_ranks; r++)
         if (s->has_come[r] && !is_same(&s->call[r], call))
-            return fail_group(g, stk_fail(STK_MISMATCH,
-                                          "call number %lld is %s of %lld %s on rank %d and %s of %lld %s on rank %d",
-                                          (long long)number, name_of(s->call[r].kind), (long long)s->call[r].n,
-                                          stk_dtype_name(s->call[r].dtype), r, name_of(call->kind), (long long)call->n,
-                                          stk_dtype_name(call->dtype), rank));
+            return fail_group(
+                g, stk_fail(STK_MISMATCH, "call number %lld is %s of %lld %s on rank %d and %s of %lld %s on rank %d",
+                            (long long)number, stk_collective_name(s->call[r].kind), (long long)s->call[r].n,
+                            stk_dtype_name(s->call[r].dtype), r, stk_collective_name(call->kind), (long long)call->n,
+                            stk_dtype_name(call->dtype), rank));
     s->call[rank] = *call;
     s->has_come[rank] = true;
     if (++s->n_come == g->n_ranks) stk_cond_broadcast(&g->changed);
@@ -155,9 +130,9 @@ static stk_status fail_late(group *g, const slot *s, int rank, int timeout_ms)
     stk_text absent = {0};
     for (int r = 0; r < g->n_ranks; r++)
         if (!s->has_come[r]) stk_text_add(&absent, absent.n ? ", %d" : "%d", r);
-    stk_status status =
-        stk_fail(STK_LOST, "%s number %lld: rank %s did not come within %d ms of rank %d's waiting",
-                 name_of(s->call[rank].kind), (long long)s->number, stk_text_get(&absent), timeout_ms, rank);
+    stk_status status = stk_fail(STK_LOST, "%s number %lld: rank %s did not come within %d ms of rank %d's waiting",
+                                 stk_collective_name(s->call[rank].kind), (long long)s->number, stk_text_get(&absent),
+                                 timeout_ms, rank);
     stk_text_free(&absent);
     return fail_group(g, status);
 }
@@ -285,7 +260,8 @@ static stk_status new_group(int n_ranks, group **out)
 stk_status stk_comm_open_local(int n_ranks, stk_comm **out)
 {
     group *g = NULL;
-    if (n_ranks < 1) return stk_fail(STK_INVALID, "%d ranks: there is at least one", n_ranks);
+    if (n_ranks < 1 || n_ranks > STK_MOST_LOCAL)
+        return stk_fail(STK_INVALID, "%d ranks: 1 to %d are possible in one process", n_ranks, STK_MOST_LOCAL);
     STK_RETURN_IF_ERROR(new_group(n_ranks, &g));
     for (int r = 0; r < n_ranks; r++) {
         local_comm *comm = calloc(1, sizeof(*comm));
@@ -296,7 +272,8 @@ stk_status stk_comm_open_local(int n_ranks, stk_comm **out)
             free_group(g);
             return status;
         }
-        *comm = (local_comm){.base = {&local_class, r, n_ranks}, .group = g};
+        *comm =
+            (local_comm){.base = {.class = &local_class, .rank = r, .n_ranks = n_ranks, .n_here = n_ranks}, .group = g};
         out[r] = &comm->base;
         g->n_open++;
     }

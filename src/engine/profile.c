@@ -128,6 +128,16 @@ int64_t stk_program_kernels_ns(const stk_program *program)
     return program->kernels_ns;
 }
 
+int64_t stk_program_ranks_ns(const stk_program *program)
+{
+    int64_t sum = 0;
+    for (int e = 0; e < program->n_entries; e++) {
+        int32_t node = program->info[e].node;
+        if (node >= 0 && program->graph->node[node].op == STK_OP_rank_sum) sum += program->info[e].time_ns;
+    }
+    return sum;
+}
+
 int64_t stk_program_n_profiled(const stk_program *program)
 {
     return program->n_profiled;

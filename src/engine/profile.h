@@ -12,6 +12,7 @@ stk_status stk_program_get_about(stk_program *program, const stk_trace_kernel **
 /* Of all profiled runs together. */
 int64_t stk_program_entry_ns(const stk_program *program, int i_entry);
 int64_t stk_program_kernels_ns(const stk_program *program); /* of all entries */
+int64_t stk_program_ranks_ns(const stk_program *program);   /* of those that sum over ranks */
 int64_t stk_program_n_profiled(const stk_program *program);
 /* Runs are profiled, and each entry goes into the trace. Wants stk_program_get_about before. */
 void stk_program_trace(stk_program *program, bool on);

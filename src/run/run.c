@@ -15,6 +15,7 @@
 #include "recipe/build.h"
 #include "recipe/data_record.h"
 #include "recipe/describe.h"
+#include "run/ranks.h"
 #include "run/state.h"
 #include "stoker/data/sources.h"
 #include "train/precision.h"
@@ -116,6 +117,7 @@ static stk_status build_parts(stk_run *run)
     STK_TRY(stk_build_check_parts(run->recipe, train, run->valid, run->test));
     run->trainer = stk_trainer_new(model, train, run->recipe->optimizer);
     STK_RETURN_IF_ERROR(stk_trainer_status(run->trainer)); /* It has taken both, and they are gone. */
+    if (run->comm) stk_trainer_set_comm(run->trainer, run->comm);
     run->train = train;
     run->model = model;
     return STK_OK;
@@ -175,6 +177,7 @@ static stk_status open_recipe(const recipe_place *place, const stk_run_options *
     run->lock_fd = run->metrics.fd = -1;
     run->saved_state.step = -1;
     run->last_loss = NAN;
+    STK_TRY(stk_run_open_ranks(run));
     /* Before the data are looked at, which may take long. */
     if (run->options.dump_graph) STK_TRY(stk_engine_check_pass(run->options.dump_graph));
     STK_TRY(read_recipe(place, &run->options, &run->recipe));
@@ -191,10 +194,12 @@ static stk_status open_recipe(const recipe_place *place, const stk_run_options *
     STK_TRY(stk_text_status(&run->recipe_text));
     STK_TRY(build_parts(run));
     fill_info(run);
-    *out = run;
-    return STK_OK;
 done:
-    stk_run_close(run);
+    status = stk_run_agree(run, status);
+    if (status == STK_OK)
+        *out = run;
+    else
+        stk_run_close(run);
     return status;
 }
 
@@ -239,6 +244,7 @@ void stk_run_close(stk_run *run)
     stk_recipe_free(run->recipe);
     stk_text_free(&run->recipe_text);
     stk_folder_close(run);
+    stk_comm_close(run->comm);
     free(run->probability);
     free(run->sample);
     free(run);

@@ -2,6 +2,7 @@
 #ifndef STK_RUN_STATE_H
 #define STK_RUN_STATE_H
 
+#include "comm/comm.h"
 #include "recipe/recipe.h"
 #include "run/chip.h"
 #include "run/energy.h"
@@ -23,6 +24,7 @@ struct stk_run {
     const stk_model *model;    /* the trainer's */
     stk_dataset *valid, *test; /* owned; NULL: none */
     stk_trainer *trainer;      /* owned */
+    stk_comm *comm;            /* owned; NULL: this process trains alone. ranks.h */
     stk_run_info info;
     char folder[STK_PATH_BYTES];
     size_t folder_there; /* bytes of folder that were a folder before */

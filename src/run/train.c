@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "recipe/build.h"
 #include "recipe/expect.h"
+#include "run/ranks.h"
 #include "run/state.h"
 #include "stoker/data/cache.h"
 #include "train/trainer_state.h"
@@ -182,6 +183,7 @@ static stk_status configure(stk_run *run)
                                .after_epoch = after_epoch,
                                .user = run};
     config.n_replicas = (int)run->recipe->replicas;
+    if (config.n_threads == 0) config.n_threads = stk_run_rank_threads(run);
     config.max_steps = run->options.max_steps;
     config.on_event = on_event;
     config.event_user = run;
@@ -380,26 +382,52 @@ static stk_status explain(const stk_run *run, stk_status status)
     return status;
 }
 
-stk_status stk_run_train(stk_run *run, stk_run_result *out)
+/* What the first rank has found out, for the others. */
+enum { TO_TRAIN, NOTHING_TO_DO };
+
+/* Another rank than the first: trains along, and helps with the test. */
+static stk_status follow(stk_run *run, stk_run_result *out)
+{
+    int64_t what;
+    stk_trainer_config config = stk_run_config(run);
+    if (config.n_threads == 0) config.n_threads = stk_run_rank_threads(run);
+    config.n_replicas = (int)run->recipe->replicas;
+    config.max_steps = run->options.max_steps;
+    stk_trainer_configure(run->trainer, &config);
+    STK_RETURN_IF_ERROR(stk_run_agree(run, stk_trainer_prepare(run->trainer, run->recipe->epochs)));
+    STK_RETURN_IF_ERROR(stk_run_share_number(run, &what));
+    if (what == NOTHING_TO_DO) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_trainer_run(run->trainer, run->recipe->epochs));
+    out->is_finished = is_finished(run);
+    if (out->is_finished && run->test) STK_RETURN_IF_ERROR(stk_trainer_evaluate(run->trainer, run->test, &out->test));
+    return STK_OK;
+}
+
+/* Where nothing is left to do: a finished run's result, or the steps that are wanted are done. */
+static stk_status look_back(stk_run *run, const char *result, stk_run_result *out)
+{
+    if (is_finished(run) && stk_path_exists(result)) STK_RETURN_IF_ERROR(stk_result_judge(run, result, out));
+    if (run->options.max_steps > 0 && run->info.resumed_step >= run->options.max_steps) out->was_finished = true;
+    return STK_OK;
+}
+
+static stk_status lead(stk_run *run, stk_run_result *out)
 {
     char result[STK_PATH_BYTES];
     stk_train_state state;
     stk_text error = {0};
-    *out = (stk_run_result){.evaluated_step = 0};
-    STK_RETURN_IF_ERROR(begin(run));
-    STK_RETURN_IF_ERROR(stk_path_join(result, sizeof(result), run->folder, "result.json"));
-    if (is_finished(run) && stk_path_exists(result)) STK_RETURN_IF_ERROR(stk_result_judge(run, result, out));
+    stk_status status = begin(run);
+    if (status == STK_OK) status = stk_path_join(result, sizeof(result), run->folder, "result.json");
+    if (status == STK_OK) status = look_back(run, result, out);
+    STK_RETURN_IF_ERROR(stk_run_agree(run, status));
+    int64_t what = out->was_finished ? NOTHING_TO_DO : TO_TRAIN;
+    STK_RETURN_IF_ERROR(stk_run_share_number(run, &what));
     if (out->was_finished) {
         stk_trainer_get_result(run->trainer, &out->train);
         return STK_OK;
     }
-    if (run->options.max_steps > 0 && run->info.resumed_step >= run->options.max_steps) {
-        out->was_finished = true;
-        stk_trainer_get_result(run->trainer, &out->train);
-        return STK_OK;
-    }
     (void)unlink(result); /* It is of a part of this run; the end writes it again. */
-    stk_status status = explain(run, stk_trainer_run(run->trainer, run->recipe->epochs));
+    status = explain(run, stk_trainer_run(run->trainer, run->recipe->epochs));
     if (status != STK_OK) stk_text_add(&error, "%s", stk_error_text());
     stk_run_save_end(run, status);
     stk_trainer_get_state(run->trainer, &state);
@@ -419,4 +447,10 @@ stk_status stk_run_train(stk_run *run, stk_run_result *out)
     }
     stk_text_free(&error);
     return status;
+}
+
+stk_status stk_run_train(stk_run *run, stk_run_result *out)
+{
+    *out = (stk_run_result){.evaluated_step = 0};
+    return stk_run_tell_failure(run, stk_run_is_first(run) ? lead(run, out) : follow(run, out));
 }

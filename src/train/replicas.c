@@ -81,7 +81,7 @@ stk_status stk_replicas_begin(stk_trainer *trainer)
 
 void stk_replicas_divide_memory(stk_trainer *trainer)
 {
-    size_t n = trainer->n_replicas > 1 ? (size_t)trainer->n_replicas : 1;
+    size_t n = trainer->comm && !trainer->is_replica ? (size_t)trainer->comm->n_here : 1;
     trainer->config.memory_limit_bytes = (trainer->config.memory_limit_bytes + n - 1) / n;
     trainer->config.data_memory_bytes = (trainer->config.data_memory_bytes + n - 1) / n;
 }

@@ -137,14 +137,18 @@ stk_time_shares stk_timing_get_shares(const stk_trainer *trainer)
     const stk_timing *t = &trainer->timing;
     int64_t under_way_ns = t->in_step ? stk_clock_ns() - t->step_begin_ns : 0;
     double loop = (double)(t->loop_ns + under_way_ns), run = (double)t->run_ns, wait = (double)t->wait_ns;
+    double ranks = 0;
     if (!(loop > 0)) return (stk_time_shares){0};
     double kernels = is_on_host(trainer) ? run : (double)t->result_ns;
     if (is_on_host(trainer) && t->profiled_run_ns > 0)
         kernels = run * (double)stk_program_kernels_ns(trainer->train.program) / (double)t->profiled_run_ns;
+    if (trainer->comm && t->profiled_run_ns > 0)
+        ranks = run * (double)stk_program_ranks_ns(trainer->train.program) / (double)t->profiled_run_ns;
     double launch = is_on_host(trainer) ? run - kernels : run;
     double host = loop - wait - launch - kernels;
     return (stk_time_shares){.input = wait / loop,
                              .host = host > 0 ? host / loop : 0,
                              .launch = launch > 0 ? launch / loop : 0,
-                             .compute = kernels / loop};
+                             .communication = ranks / loop,
+                             .compute = (kernels - ranks) / loop};
 }

@@ -135,6 +135,11 @@ void stk_trainer_set_hooks(stk_trainer *trainer, const stk_trainer_hooks *hooks)
     if (trainer != &no_memory_trainer) trainer->hooks = *hooks;
 }
 
+void stk_trainer_set_comm(stk_trainer *trainer, stk_comm *comm)
+{
+    if (trainer != &no_memory_trainer) trainer->comm = comm;
+}
+
 void stk_trainer_stop(stk_trainer *trainer)
 {
     trainer->stop = 1;
@@ -229,7 +234,7 @@ static void emit_plan(stk_trainer *trainer)
     stk_text_add(&text, " (");
     device->class->describe(device, &text);
     stk_text_add(&text, ")");
-    size_t n = trainer->n_replicas > 1 ? (size_t)trainer->n_replicas : 1; /* each of this process's has the same */
+    size_t n = trainer->comm ? (size_t)trainer->comm->n_here : 1; /* each replica on this host has the same */
     trainer->result.peak_planned_bytes = info.arena_bytes + info.variable_bytes + info.packed_bytes;
     trainer->result.peak_used_bytes = info.used_bytes + info.variable_bytes + info.packed_bytes;
     trainer->result.peak_planned_bytes *= n;
@@ -269,11 +274,11 @@ static stk_status check_metrics(const stk_trainer *trainer)
 
 stk_status stk_trainer_open(stk_trainer *trainer)
 {
-    stk_device_config device = {.n_threads = trainer->config.n_threads};
     if (trainer->engine) return stk_memory_ask_device(trainer);
     STK_RETURN_IF_ERROR(check_parts(trainer));
     if (trainer->dump_graph) STK_RETURN_IF_ERROR(stk_engine_check_pass(trainer->dump_graph));
     STK_RETURN_IF_ERROR(stk_replicas_begin(trainer));
+    stk_device_config device = {.n_threads = trainer->config.n_threads};
     STK_RETURN_IF_ERROR(
         stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed, &trainer->engine));
     STK_RETURN_IF_ERROR(stk_memory_ask_device(trainer));

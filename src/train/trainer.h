@@ -46,6 +46,10 @@ typedef struct stk_trainer_hooks {
 } stk_trainer_hooks;
 void stk_trainer_set_hooks(stk_trainer *trainer, const stk_trainer_hooks *hooks);
 
+/* Before the trainer is prepared: it is one of comm's ranks, whose trainers are made alike. Borrowed. */
+struct stk_comm;
+void stk_trainer_set_comm(stk_trainer *trainer, struct stk_comm *comm);
+
 /* STK_NO_MEMORY: stk_trainer_new had none, and has freed the model and the data set that it took; or the configuration
  * could not be kept. */
 stk_status stk_trainer_status(const stk_trainer *trainer);

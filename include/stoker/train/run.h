@@ -44,6 +44,9 @@ typedef struct stk_run_options {
     stk_train_event_fn on_event;                           /* may be NULL */
     bool without_data; /* stk_run_load: where the run's data.json tells what its data were like they are not opened, and
                         * may be gone; there is then nothing to evaluate on */
+    /* This process may be one of several that mpirun, mpiexec or srun has started: they train together, each on a share
+     * of every batch. The first one alone writes and tells; docs/distributed.md. Of stk_run_open. */
+    bool ranks;
     const char *dump_graph; /* as in stk_trainer_config, of stk_run_train; of stk_run_plan where that asks for it */
     void (*dump)(void *user, const char *pass, const char *text);
     void *user;
@@ -79,6 +82,8 @@ STK_API stk_status stk_run_open(const char *recipe, const stk_run_options *optio
 /* Trains, saving as it goes; evaluates the test set at the end. STK_INTERRUPTED after stk_run_stop: the run is saved,
  * and stk_run_saved names the checkpoint. */
 STK_API stk_status stk_run_train(stk_run *run, stk_run_result *out);
+/* The process's number among those that train together, from 0; 0 where there is one. */
+STK_API int stk_run_rank(const stk_run *run);
 /* Finishes the step under way and saves. Async-signal-safe. */
 STK_API void stk_run_stop(stk_run *run);
 STK_API void stk_run_close(stk_run *run); /* accepts NULL */

@@ -37,7 +37,7 @@ typedef struct stk_time_shares {
     double input;         /* waiting for a batch, or making it: moderate from 5 %, high from 20 % */
     double host;          /* around the step: results, records, copies for checkpoints; 3 % and 15 %, as the next two */
     double launch;        /* to set kernels going, and between them */
-    double communication; /* between devices; 0: there is one */
+    double communication; /* sums over replicas, and waiting for them; 0: there is one */
     double compute;       /* in kernels */
     double idle;          /* of the device, for no reason that is known */
 } stk_time_shares;

@@ -1,0 +1,51 @@
+/* MPI as a library that is loaded when a process runs under it: Open MPI 4 and 5, MPICH 3 and 4 and those with its
+ * interface. No header of either is needed to build: handles are pointers in the one and numbers in the other, and both
+ * fit into a register of their own. The facts are those of their mpi.h. MPI Forum, "MPI: A Message-Passing Interface
+ * Standard", 3.1.
+ */
+#ifndef STK_COMM_MPI_LIBRARY_H
+#define STK_COMM_MPI_LIBRARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stoker/status.h"
+#include "stoker/types.h"
+
+typedef void *stk_mpi_handle;
+
+#define STK_MPI_FUNCTION_LIST(X)                                                                                       \
+    X(Initialized, (int *flag))                                                                                        \
+    X(Init_thread, (int *argc, char ***argv, int required, int *provided))                                             \
+    X(Finalize, (void))                                                                                                \
+    X(Abort, (stk_mpi_handle comm, int code))                                                                          \
+    X(Comm_rank, (stk_mpi_handle comm, int *rank))                                                                     \
+    X(Comm_size, (stk_mpi_handle comm, int *size))                                                                     \
+    X(Comm_split_type, (stk_mpi_handle comm, int type, int key, stk_mpi_handle info, stk_mpi_handle *out))             \
+    X(Iallreduce, (const void *src, void *dst, int n, stk_mpi_handle type, stk_mpi_handle op, stk_mpi_handle comm,     \
+                   stk_mpi_handle *request))                                                                           \
+    X(Iallgather, (const void *src, int n_src, stk_mpi_handle src_type, void *dst, int n_dst, stk_mpi_handle dst_type, \
+                   stk_mpi_handle comm, stk_mpi_handle *request))                                                      \
+    X(Ireduce_scatter_block, (const void *src, void *dst, int n, stk_mpi_handle type, stk_mpi_handle op,               \
+                              stk_mpi_handle comm, stk_mpi_handle *request))                                           \
+    X(Ibcast, (void *data, int n, stk_mpi_handle type, int root, stk_mpi_handle comm, stk_mpi_handle *request))        \
+    X(Ibarrier, (stk_mpi_handle comm, stk_mpi_handle * request))                                                       \
+    X(Test, (stk_mpi_handle * request, int *flag, void *status))
+
+typedef struct stk_mpi {
+#define X(name, arguments) int(*name) arguments;
+    STK_MPI_FUNCTION_LIST(X)
+#undef X
+    const char *name;     /* "Open MPI" */
+    stk_mpi_handle world; /* MPI_COMM_WORLD, and so on */
+    stk_mpi_handle f32, f64, i32, i64, byte, sum, no_info;
+    void *in_place, *ignore_status;
+    int shared_type, serialized;
+} stk_mpi;
+
+/* Whether a launcher of MPI's started this process as one of several. */
+bool stk_mpi_is_launched(void);
+/* Loads the library that fits the launcher, or the file that STOKER_MPI names, once for the process. */
+stk_status stk_mpi_load(const stk_mpi **out);
+
+#endif

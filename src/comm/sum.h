@@ -1,0 +1,14 @@
+/* Sums of what several ranks have, in the order of the ranks, so that the same numbers give the same bits. */
+#ifndef STK_COMM_SUM_H
+#define STK_COMM_SUM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stoker/types.h"
+
+/* dst[0 .. n) = src[0] + src[1] + ...; f32, f64, i32 or i64, integers wrap around. mean: divided by how many there are.
+ * dst may be one of the sources. */
+void stk_comm_sum(stk_dtype dtype, void *dst, const void *const *src, int n_src, int64_t n, bool mean);
+
+#endif

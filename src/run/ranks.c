@@ -1,0 +1,80 @@
+/* See run/ranks.h. */
+#include "run/ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/thread.h"
+
+/* Data sets may take long to be looked through. */
+enum { TIMEOUT_MS = 30 * 60 * 1000, TEXT = 1000 };
+
+stk_status stk_run_open_ranks(stk_run *run)
+{
+    if (!run->options.ranks) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_comm_open_mpi(TIMEOUT_MS, &run->comm));
+    if (stk_run_is_first(run)) return STK_OK;
+    run->options.on_event = NULL;
+    run->options.on_info = NULL;
+    run->options.dump_graph = NULL;
+    return STK_OK;
+}
+
+int stk_run_rank(const stk_run *run)
+{
+    return run->comm ? run->comm->rank : 0;
+}
+
+typedef struct report {
+    int32_t status;
+    char host[64], text[TEXT];
+} report;
+
+stk_status stk_run_agree(stk_run *run, stk_status own)
+{
+    if (!run->comm) return own;
+    int n = run->comm->n_ranks, first = -1;
+    report mine = {.status = own}, *all = calloc((size_t)n, sizeof(*all));
+    if (own != STK_OK) snprintf(mine.text, TEXT, "%s", stk_error_text());
+    (void)gethostname(mine.host, sizeof(mine.host) - 1);
+    if (!all) return stk_run_tell_failure(run, stk_fail_memory((size_t)n * sizeof(*all)));
+    stk_comm_call call = {
+        .kind = STK_COLLECTIVE_all_gather, .dtype = STK_U8, .n = (int64_t)sizeof(mine), .src = &mine, .dst = all};
+    stk_status status = stk_comm_run(run->comm, &call, TIMEOUT_MS);
+    for (int r = n - 1; r >= 0 && status == STK_OK; r--)
+        if (all[r].status != STK_OK) first = r;
+    if (first >= 0 && run->comm->rank > 0)
+        status = stk_fail(STK_LOST, "rank %d: %s", first, all[first].text);
+    else if (first > 0)
+        status =
+            stk_fail((stk_status)all[first].status, "rank %d on '%s': %s", first, all[first].host, all[first].text);
+    else if (first == 0)
+        status = stk_fail((stk_status)all[0].status, "%s", all[0].text);
+    free(all);
+    return status;
+}
+
+stk_status stk_run_share_number(stk_run *run, int64_t *number)
+{
+    if (!run->comm) return STK_OK;
+    stk_comm_call call = {.kind = STK_COLLECTIVE_broadcast, .dtype = STK_I64, .n = 1, .src = number, .dst = number};
+    return stk_comm_run(run->comm, &call, TIMEOUT_MS);
+}
+
+stk_status stk_run_tell_failure(stk_run *run, stk_status status)
+{
+    if (!run->comm || status == STK_OK || status == STK_INTERRUPTED) return status;
+    char text[TEXT];
+    snprintf(text, sizeof(text), "%s", stk_error_text());
+    stk_comm_abort(run->comm, text);
+    return stk_fail(status, "%s", text);
+}
+
+int stk_run_rank_threads(const stk_run *run)
+{
+    if (!run->comm) return 0;
+    int most = stk_n_cores(), share = (int)sysconf(_SC_NPROCESSORS_ONLN) / run->comm->n_here;
+    return share < 1 ? 1 : share < most ? share : most;
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Replicas: as threads of one process, and as processes of Open MPI and of MPICH, on one host and as if on several.
+
+usage: test_ranks.py STOKER WORK_FOLDER
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from program import RECIPE, STOKER, TIMEOUT, accepted, begin, check, end, losses, refused
+
+LAUNCHERS = {"Open MPI": (["mpirun.openmpi", "--oversubscribe"], "libmpi.so.40"),
+             "MPICH": (["mpirun.mpich"], "libmpich.so.12")}
+
+
+def environment(**more):
+    return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "OMPI_MCA_rmaps_base_oversubscribe": "1", **more}
+
+
+def start(launcher, n, *args, **env):
+    return subprocess.Popen([*launcher, "-n", str(n), STOKER, "train", *args], env=environment(**env), text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def launch(launcher, n, *args, **env):
+    process = start(launcher, n, *args, **env)
+    out, err = process.communicate(timeout=TIMEOUT)
+    return process.returncode, out + err
+
+
+def same(a, b, tolerance=1e-4):
+    return len(a) == len(b) and all(abs(x - y) <= tolerance * abs(x) for x, y in zip(a, b))
+
+
+def result(folder):
+    with open(f"{folder}/result.json") as f:
+        return json.load(f)
+
+
+def threads():
+    accepted(["train", "small.yaml", "--out", "one", "--threads", "2"])
+    for n in (2, 4):
+        accepted(["train", "synced.yaml", "--out", f"threads-{n}", "--replicas", str(n), "--threads", "2"],
+                 f"{n} replicas, each with {20 // n} images of a batch")
+        check(same(losses("one"), losses(f"threads-{n}")), f"{n} replicas: {losses('one')} {losses(f'threads-{n}')}")
+        for figure in ("test_loss", "test_accuracy"):
+            a, b = result("one")[figure], result(f"threads-{n}")[figure]
+            check(abs(a - b) <= 1e-3 * abs(a), f"{n} replicas: {figure} {a} and {b}")
+    # In two parts, with other numbers of replicas.
+    accepted(["train", "synced.yaml", "--out", "parts", "--replicas", "2", "--steps", "7"])
+    accepted(["train", "synced.yaml", "--out", "parts", "--replicas", "4", "--resume"])
+    check(same(losses("one"), losses("parts")), "a run goes on with other numbers of replicas")
+    refused(["train", "small.yaml", "--out", "no", "--replicas", "3"], 1, "a batch of 20 cannot be shared by 3 replicas")
+    check(not os.path.exists("no"), "what is refused leaves nothing")
+
+
+def processes(name, launcher):
+    for n in (2, 4):
+        folder = f"{name}-{n}".replace(" ", "-")
+        code, text = launch(launcher, n, "synced.yaml", "--out", folder, "--threads", "1")
+        check(code == 0, f"{name}, {n} ranks: {text}")
+        check(losses(folder) == losses(f"threads-{n}"), f"{name}: processes give the bits of threads")
+        check(text.count("saved  ") == 1 and text.count("2/2") >= 1, f"one of them tells: {text}")
+    code, text = launch(launcher, 2, "synced.yaml", "--out", "hosts", "--threads", "1", STOKER_MPI_SHARED="off")
+    check(code == 0 and same(losses("one"), losses("hosts")), f"{name}, as if on two hosts: {text}")
+    # What is wrong is told once, and leaves nothing.
+    code, text = launch(launcher, 3, "synced.yaml", "--out", "no")
+    check(code not in (0, -15) and text.count("cannot be shared by 3 replicas") == 1, f"{name}: {code} {text}")
+    code, text = launch(launcher, 2, "synced.yaml", "--set", "batsh=3", "--out", "no")
+    check(code != 0 and text.count("stoker: ") == 1 and "did you mean 'batch'" in text, f"{name}: {text}")
+    code, text = launch(launcher, 2, "synced.yaml", "--replicas", "2", "--out", "no")
+    check(code != 0 and text.count("a process is one") == 1, f"{name}: {text}")
+    check(not os.path.exists("no"), "what is refused leaves nothing")
+
+
+def ranks_of(process):
+    """Numbers of the processes that train below a launcher."""
+    out = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True).stdout
+    rows = [line.split(None, 2) for line in out.splitlines()[1:]]
+    below, grown = {process.pid}, True
+    while grown:
+        more = {int(pid) for pid, parent, _ in rows if int(parent) in below} - below
+        below |= more
+        grown = bool(more)
+    return sorted(int(pid) for pid, _, args in rows if int(pid) in below and args.startswith(STOKER))
+
+
+def wait_for_steps(folder, n):
+    for _ in range(int(TIMEOUT * 10)):
+        if os.path.exists(f"{folder}/metrics.jsonl") and len(losses(folder)) >= n:
+            return
+        time.sleep(0.1)
+    check(False, f"'{folder}' never came to step {n}")
+
+
+def faults(name, launcher):
+    """A process is killed: the others say so at once, and the run goes on from its last checkpoint."""
+    folder = f"killed-{name}".replace(" ", "-")
+    process = start(launcher, 2, "long.yaml", "--out", folder, "--threads", "1")
+    wait_for_steps(folder, 12)
+    os.kill(ranks_of(process)[1], signal.SIGKILL)
+    begun = time.time()
+    out, err = process.communicate(timeout=TIMEOUT)
+    check(process.returncode != 0, f"{name}: a run whose rank was killed fails")
+    check(time.time() - begun < 15, f"{name}: it took {time.time() - begun:.1f} s")
+    if name == "Open MPI":  # MPICH ends the others before they can say a word.
+        check(re.search(r"rank 1 \(process \d+\) is gone", out + err), f"{name}: {out[-500:]} {err}")
+    check(any(d.startswith("step-") for d in os.listdir(folder)), f"{name}: checkpoints are there")
+    code, text = launch(launcher, 2, "long.yaml", "--out", folder, "--resume", "--steps", "20", "--threads", "1")
+    check(code == 0 and len(losses(folder)) >= 20, f"{name}: {text}")
+
+
+def main():
+    begin()
+    recipes = {"small": RECIPE, "synced": RECIPE + "sync_batch_norm: true\n",
+               "long": RECIPE.replace("epochs: 2", "epochs: 100000")}
+    for name, text in recipes.items():
+        with open(f"{name}.yaml", "w") as f:
+            f.write(text + "precision: f32\n")
+    threads()
+    found = 0
+    for name, (launcher, library) in LAUNCHERS.items():
+        if not shutil.which(launcher[0]):
+            print(f"SKIP '{name}' is not installed: {launcher[0]}")
+            continue
+        found += 1
+        processes(name, launcher)
+        faults(name, launcher)
+    end()
+
+
+if __name__ == "__main__":
+    main()

@@ -5,7 +5,7 @@
  *     -> loss_scale (f16, or on_nan: skip) -> narrow -> inference (evaluation only) -> fuse_norm_relu
  *     -> accumulate -> replicate (several ranks) -> autodiff -> simplify
  *     -> fuse_loss -> carry -> remask -> recompute -> decompose -> fuse_residual -> fuse_epilogue -> fuse
- *     -> late_updates -> settle (several devices) -> plan
+ *     -> postpone -> settle (several devices) -> plan
  *
  * What not every device can do (fused epilogues, sums in place, ...) a pass makes only where the device's capabilities
  * say so (device.h).
@@ -29,7 +29,7 @@
  * fuse_residual   batch norm with the sum and the ReLU behind it, and their gradients, as one; before fuse
  * fuse_epilogue   a matmul or convolution adds the bias behind it, a convolution does the ReLU; before fuse
  * fuse            element-wise groups, with a reduction behind, become one node each; settle alone adds nodes behind it
- * late_updates    updates of small parameters stand together, for devices that join them; once all nodes are there
+ * postpone    what can wait goes to the end: small updates, for devices that join them, and sums over ranks of results
  * settle          devices for what the other passes made, and copies; after all of them
  * plan            gives each value a place; not a rewriting, see plan.h
  */
@@ -95,7 +95,7 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
     X(fuse_residual)                                                                                                   \
     X(fuse_epilogue)                                                                                                   \
     X(fuse)                                                                                                            \
-    X(late_updates)                                                                                                    \
+    X(postpone)                                                                                                        \
     X(settle)
 
 #define X(name) stk_status pass_##name(stk_graph *graph, const stk_pass_options *options);

@@ -34,8 +34,12 @@ static stk_status check(const stk_trainer *trainer, int n_ranks)
 /* A trainer for rank r, on the same model and data. Its texts are copied by configuring. */
 static stk_status make_one(stk_trainer *first, stk_comm *comm, stk_trainer **out)
 {
-    stk_trainer *trainer = stk_trainer_new(first->model, first->dataset, first->optimizer);
+    stk_trainer *trainer =
+        stk_trainer_new(NULL, NULL, first->optimizer); /* It would free what it is given and cannot keep. */
     STK_RETURN_IF_ERROR(stk_trainer_status(trainer));
+    trainer->model = first->model;
+    trainer->dataset = first->dataset;
+    trainer->is_replica = true;
     stk_trainer_config config = first->config;
     config.n_replicas = 0;
     config.on_event = NULL;
@@ -50,7 +54,6 @@ static stk_status make_one(stk_trainer *first, stk_comm *comm, stk_trainer **out
     config.measures = first->measure;
     config.n_measures = first->n_measures;
     stk_trainer_configure(trainer, &config);
-    trainer->is_replica = true;
     trainer->comm = comm;
     *out = trainer; /* Freed with the others, also after a failure. */
     return stk_trainer_status(trainer);

@@ -240,7 +240,7 @@ static void small_updates_go_last(void **state)
     for (int joins = 0; joins < 2; joins++) {
         stk_graph *graph = make_updates();
         caps.joins_updates = joins;
-        expect_ok(pass_late_updates(graph, &(stk_pass_options){.caps = &caps}));
+        expect_ok(pass_postpone(graph, &(stk_pass_options){.caps = &caps}));
         expect_ok(stk_graph_verify(graph));
         int place[3], n = 0;
         for (int i = 0; i < graph->n_nodes; i++)

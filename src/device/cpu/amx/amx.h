@@ -33,6 +33,8 @@ typedef struct stk_amx_block {
     const uint16_t *a;
     const int64_t *steps;
     int64_t a_step, a_block;
+    int64_t a_row;        /* elements from a row of a to the next; 0: rows of a step lie side by side */
+    bool fetches_a;       /* with a_row: rows come into the second-level cache while those before them are multiplied */
     const int64_t *tiles; /* not NULL: where each STK_AMX_ROWS rows are, from a on, instead of by a_block */
     const uint16_t *b;    /* the panel: n_steps * STK_AMX_STEP elements, 64-byte aligned */
     /* Where row i of c is: at c_row times this; negative: nowhere. NULL: i. */

@@ -160,31 +160,37 @@ PART void pack_b(const stk_amx_source *s, int64_t k, int64_t n, int64_t depth, u
             pack_step(s, l, k, j, n, to + j * depth + l * SIDE);
 }
 
-/* Up to 32 rows of x [m,k]; element (i, l) is number i * row + l * col. */
-INLINE void pack_block(const stk_amx_source *s, int64_t first, int64_t m, int64_t k, uint16_t *to)
+/* Step l of up to 32 rows of x [m,k]; element (i, l) is number i * row + l * col. */
+INLINE void pack_rows(const stk_amx_source *s, int64_t first, int64_t m, int64_t l, int64_t k, uint16_t *to)
 {
     int64_t n_rows = m - first > ROWS ? SIDE : ROWS;
-    for (int64_t l = 0; l < k; l += DEPTH, to += STK_AMX_STEP) {
-        pairs left[ROWS], right[ROWS];
-        for (int64_t i = 0; i < n_rows && s->col == 1; i++)
-            *(halves *)(to + i * DEPTH) = load_halves(s, (first + i) * s->row + l, first + i < m ? k - l : 0);
-        if (s->col == 1) continue;
-        for (int p = 0; p < ROWS; p++) {
-            int64_t at = l + 2 * p;
-            halves one = load_halves(s, at * s->col + first, at < k ? m - first : 0);
-            halves next = load_halves(s, (at + 1) * s->col + first, at + 1 < k ? m - first : 0);
-            join_rows(one, next, &left[p], &right[p]);
-        }
-        transpose_pairs(left, to, DEPTH);
-        if (n_rows > ROWS) transpose_pairs(right, to + TILE, DEPTH);
+    pairs left[ROWS], right[ROWS];
+    for (int64_t i = 0; i < n_rows && s->col == 1; i++)
+        *(halves *)(to + i * DEPTH) = load_halves(s, (first + i) * s->row + l, first + i < m ? k - l : 0);
+    if (s->col == 1) return;
+    for (int p = 0; p < ROWS; p++) {
+        int64_t at = l + 2 * p;
+        halves one = load_halves(s, at * s->col + first, at < k ? m - first : 0);
+        halves next = load_halves(s, (at + 1) * s->col + first, at + 1 < k ? m - first : 0);
+        join_rows(one, next, &left[p], &right[p]);
     }
+    transpose_pairs(left, to, DEPTH);
+    if (n_rows > ROWS) transpose_pairs(right, to + TILE, DEPTH);
 }
 
+/* In the order in which x lies in memory. */
 PART void pack_a(const stk_amx_source *s, int64_t m, int64_t k, uint16_t *to)
 {
     int64_t block = (k + DEPTH - 1) / DEPTH * STK_AMX_STEP;
-    for (int64_t i = 0; i < m; i += SIDE, to += block)
-        pack_block(s, i, m, k, to);
+    if (s->col == 1) {
+        for (int64_t i = 0; i < m; i += SIDE, to += block)
+            for (int64_t l = 0; l < k; l += DEPTH)
+                pack_rows(s, i, m, l, k, to + l * SIDE);
+        return;
+    }
+    for (int64_t l = 0; l < k; l += DEPTH)
+        for (int64_t i = 0; i < m; i += SIDE)
+            pack_rows(s, i, m, l, k, to + i / SIDE * block + l * SIDE);
 }
 
 PART void copy_places(const uint16_t *from, int64_t n, int64_t step, int64_t n_values, uint16_t *to, int64_t to_step,
@@ -275,14 +281,14 @@ INLINE void write_whole_row(const stk_amx_block *g, const float *sums, int64_t r
         write_line(g->c + row * g->c_row + half * ROWS, (halves)x[half], kind.is_far);
 }
 
-INLINE void write_whole_rows(const stk_amx_block *g, const sums_block *block, int64_t first, int64_t n, row_kind kind)
+INLINE void write_whole_rows(const stk_amx_block *g, const float (*sums)[SIDE], int64_t first, int64_t n, row_kind kind)
 {
     floats bias[2];
     for (int half = 0; half < 2; half++) /* -0 changes no sum */
         bias[half] = g->bias ? *(const floats *)(g->bias + half * ROWS) : -(floats){0};
     for (int64_t i = 0; i < n; i++) {
         int64_t row = g->rows ? g->rows[first + i] : first + i;
-        if (row >= 0) write_whole_row(g, block->sums[i], row, bias, kind);
+        if (row >= 0) write_whole_row(g, sums[i], row, bias, kind);
     }
 }
 
@@ -292,23 +298,23 @@ static bool writes_lines(const stk_amx_block *g)
     return g->is_far && at % LINE == 0 && g->c_row % (g->rounded_c ? DEPTH : ROWS) == 0;
 }
 
-static void write_sums(const stk_amx_block *g, const sums_block *block, int64_t first, int64_t n)
+static void write_sums(const stk_amx_block *g, const float (*sums)[SIDE], int64_t first, int64_t n)
 {
     enum { ROUNDED = 1, ADDS = 2, RELU = 4, FAR = 8 };
     int kind = g->n < SIDE ? -1
                            : (g->rounded_c ? ROUNDED : 0) | (g->add ? ADDS : 0) | (g->has_relu ? RELU : 0) |
                                  (writes_lines(g) ? FAR : 0);
     switch (kind) {
-    case ROUNDED: write_whole_rows(g, block, first, n, (row_kind){true, false, false, false}); return;
-    case ROUNDED | FAR: write_whole_rows(g, block, first, n, (row_kind){true, false, false, true}); return;
-    case ROUNDED | RELU: write_whole_rows(g, block, first, n, (row_kind){true, false, true, false}); return;
-    case ROUNDED | RELU | FAR: write_whole_rows(g, block, first, n, (row_kind){true, false, true, true}); return;
-    case 0: write_whole_rows(g, block, first, n, (row_kind){false, false, false, false}); return;
-    case FAR: write_whole_rows(g, block, first, n, (row_kind){false, false, false, true}); return;
-    case ADDS: write_whole_rows(g, block, first, n, (row_kind){false, true, false, false}); return;
-    case ADDS | FAR: write_whole_rows(g, block, first, n, (row_kind){false, true, false, true}); return;
-    case ADDS | ROUNDED: write_whole_rows(g, block, first, n, (row_kind){true, true, false, false}); return;
-    case ADDS | ROUNDED | FAR: write_whole_rows(g, block, first, n, (row_kind){true, true, false, true}); return;
+    case ROUNDED: write_whole_rows(g, sums, first, n, (row_kind){true, false, false, false}); return;
+    case ROUNDED | FAR: write_whole_rows(g, sums, first, n, (row_kind){true, false, false, true}); return;
+    case ROUNDED | RELU: write_whole_rows(g, sums, first, n, (row_kind){true, false, true, false}); return;
+    case ROUNDED | RELU | FAR: write_whole_rows(g, sums, first, n, (row_kind){true, false, true, true}); return;
+    case 0: write_whole_rows(g, sums, first, n, (row_kind){false, false, false, false}); return;
+    case FAR: write_whole_rows(g, sums, first, n, (row_kind){false, false, false, true}); return;
+    case ADDS: write_whole_rows(g, sums, first, n, (row_kind){false, true, false, false}); return;
+    case ADDS | FAR: write_whole_rows(g, sums, first, n, (row_kind){false, true, false, true}); return;
+    case ADDS | ROUNDED: write_whole_rows(g, sums, first, n, (row_kind){true, true, false, false}); return;
+    case ADDS | ROUNDED | FAR: write_whole_rows(g, sums, first, n, (row_kind){true, true, false, true}); return;
     default: break;
     }
     floats bias[2] = {{0}, {0}};
@@ -316,7 +322,7 @@ static void write_sums(const stk_amx_block *g, const sums_block *block, int64_t 
         bias[half] = load_floats(g->bias + half * ROWS, g->n - half * ROWS);
     for (int64_t i = 0; i < n; i++) {
         int64_t row = g->rows ? g->rows[first + i] : first + i;
-        if (row >= 0) write_row(g, block->sums[i], row, bias);
+        if (row >= 0) write_row(g, sums[i], row, bias);
     }
 }
 
@@ -330,46 +336,99 @@ static bool reaches_any(const int32_t *rows, int64_t n)
 
 /* --- multiplying --- */
 
+/* Sums that wait to be written while the next ones are made: rows [row, row + n) of c, of which `done` are written. */
+typedef struct late_sums {
+    const sums_block *sums;
+    int64_t row, n, done;
+} late_sums;
+
+static void write_late(const stk_amx_block *g, late_sums *late, int64_t n)
+{
+    if (n > late->n - late->done) n = late->n - late->done;
+    if (n <= 0) return;
+    write_sums(g, late->sums->sums + late->done, late->row + late->done, n);
+    late->done += n;
+}
+
+/* Lines of c that are written a block later. */
+INLINE void fetch_rows(const stk_amx_block *g, int64_t first, int64_t n)
+{
+    int64_t bytes = g->rounded_c ? (int64_t)sizeof(*g->rounded_c) : (int64_t)sizeof(*g->c);
+    const char *c = g->rounded_c ? (const char *)g->rounded_c : (const char *)g->c;
+    for (int64_t i = first; i < first + n; i++) {
+        int64_t row = g->rows ? g->rows[i] : i;
+        if (row < 0) continue;
+        __builtin_prefetch(c + row * g->c_row * bytes, 1, 3);
+        if (!g->rounded_c) __builtin_prefetch(c + row * g->c_row * bytes + LINE, 1, 3);
+    }
+}
+
+/* A step of the next rows of a. */
+INLINE void fetch_step(const uint16_t *x, int64_t row)
+{
+    for (int i = 0; i < SIDE; i++)
+        __builtin_prefetch(x + i * row, 0, 2);
+}
+
+INLINE void store_block(sums_block *block)
+{
+    TILE_STORE(0, block->sums[0], SIDE * (int64_t)sizeof(float));
+    TILE_STORE(1, block->sums[0] + ROWS, SIDE * (int64_t)sizeof(float));
+    TILE_STORE(2, block->sums[ROWS], SIDE * (int64_t)sizeof(float));
+    TILE_STORE(3, block->sums[ROWS] + ROWS, SIDE * (int64_t)sizeof(float));
+}
+
 PART void multiply(const stk_amx_block *g)
 {
-    sums_block block;
+    sums_block block[2];
+    late_sums late = {0};
     const char *ahead = g->ahead ? g->ahead : g->b;
     int64_t n_blocks = (g->m + SIDE - 1) / SIDE;
-    int64_t n_visits = n_blocks * g->n_steps, lines = 0;
+    int64_t n_visits = n_blocks * g->n_steps, lines = 0, at_once = 0;
     if (g->ahead && n_visits > 0) lines = (g->ahead_bytes / LINE + n_visits - 1) / n_visits;
+    if (g->n_steps > 0) at_once = (SIDE + g->n_steps - 1) / g->n_steps;
+    if (at_once < 2) at_once = 2;
     const char *ahead_end = ahead + (g->ahead ? g->ahead_bytes : 0);
+    int64_t a_row = g->a_row ? g->a_row : DEPTH, a_bytes = a_row * (int64_t)sizeof(*g->a);
+    int turn = 0;
     tiles_begin();
     for (int64_t i = 0; i < g->m; i += SIDE) {
-        bool has_second = g->m - i > ROWS;
-        if (g->rows && !reaches_any(g->rows + i, g->m - i < SIDE ? g->m - i : SIDE)) continue;
+        int64_t n = g->m - i < SIDE ? g->m - i : SIDE, fetched = g->is_far ? n : 0;
+        bool has_second = n > ROWS;
+        if (g->rows && !reaches_any(g->rows + i, n)) continue;
         const uint16_t *a = g->a + (g->tiles ? g->tiles[i / ROWS] : i / SIDE * g->a_block), *b = g->b;
-        int64_t second = g->tiles && has_second ? g->tiles[i / ROWS + 1] - g->tiles[i / ROWS] : TILE;
+        int64_t second = g->tiles && has_second ? g->tiles[i / ROWS + 1] - g->tiles[i / ROWS] : ROWS * a_row;
         TILE_ZERO(0);
         TILE_ZERO(1);
         TILE_ZERO(2);
         TILE_ZERO(3);
         for (int64_t step = 0; step < g->n_steps; step++) {
             const uint16_t *x = a + (g->steps ? g->steps[step] : step * g->a_step);
-            TILE_LOAD(4, x, ROW_BYTES);
+            TILE_LOAD(4, x, a_bytes);
             TILE_LOAD(6, b, ROW_BYTES);
             TILE_LOAD(7, b + TILE, ROW_BYTES);
             TILE_MULTIPLY(0, 4, 6);
             TILE_MULTIPLY(1, 4, 7);
             if (has_second) {
-                TILE_LOAD(5, x + second, ROW_BYTES);
+                TILE_LOAD(5, x + second, a_bytes);
                 TILE_MULTIPLY(2, 5, 6);
                 TILE_MULTIPLY(3, 5, 7);
             }
             for (int64_t l = 0; l < lines && ahead < ahead_end; l++, ahead += LINE)
                 __builtin_prefetch(ahead, 0, 2);
+            if (g->fetches_a && i + SIDE < g->m) fetch_step(x + g->a_block, a_row);
+            if (late.done < late.n) write_late(g, &late, at_once);
+            int64_t n_fetch = n - fetched < at_once ? n - fetched : at_once;
+            if (n_fetch > 0) fetch_rows(g, i + fetched, n_fetch);
+            fetched += n_fetch;
             b += STK_AMX_STEP;
         }
-        TILE_STORE(0, block.sums[0], SIDE * (int64_t)sizeof(float));
-        TILE_STORE(1, block.sums[0] + ROWS, SIDE * (int64_t)sizeof(float));
-        TILE_STORE(2, block.sums[ROWS], SIDE * (int64_t)sizeof(float));
-        TILE_STORE(3, block.sums[ROWS] + ROWS, SIDE * (int64_t)sizeof(float));
-        write_sums(g, &block, i, g->m - i < SIDE ? g->m - i : SIDE);
+        write_late(g, &late, SIDE);
+        store_block(&block[turn]);
+        late = (late_sums){&block[turn], i, n, 0};
+        turn = !turn;
     }
+    write_late(g, &late, SIDE);
     if (g->is_far) stk_stream_end();
     tiles_end();
 }

@@ -13,7 +13,8 @@ enum {
     BLOCK_BYTES = 384 * 1024, /* of a, next to it */
     MOST_ROWS = 192,
     FEWEST_ROWS = 48,
-    AMX_MOST_DEPTH = 1536, /* 96 KiB a panel */
+    AMX_MOST_DEPTH = 3072, /* 192 KiB a panel; sums of f32 that come and go cost more than what it does not reuse */
+    FAR_BYTES = 1 << 20,   /* of a result that a core's second-level cache should not be filled with */
     AMX_BLOCK_BYTES = 768 * 1024,
     AMX_MOST_ROWS = 512,
     B_BYTES = 6 * 1024 * 1024,
@@ -188,30 +189,58 @@ static uint16_t *own_rows(const product_step *t)
     return (uint16_t *)(void *)(t->scratch + p->b_bytes + p->sums_bytes + p->a_bytes * (size_t)stk_cpu_worker());
 }
 
+/* Whether tiles may read rows of a where they are: whole tiles that begin with a line. */
+static bool lies_in_tiles(const product_step *t, const uint16_t *a, int64_t m)
+{
+    const stk_product_shape *s = &t->p->shape;
+    return !s->transpose_a && m % STK_AMX_ROWS == 0 && t->k % STK_AMX_DEPTH == 0 && s->a_step % STK_AMX_DEPTH == 0 &&
+           (uintptr_t)a % LINE == 0;
+}
+
+/* Rows of a from `row` on where tiles read them: where they lie, or packed. */
+static stk_amx_block find_rows(const product_step *t, int64_t row, int64_t m)
+{
+    const stk_product_shape *s = &t->p->shape;
+    stk_amx_block g = {.m = m, .n_steps = stk_round_up_i64(t->k, STK_AMX_DEPTH) / STK_AMX_DEPTH};
+    stk_amx_source a = {t->a, s->a_step, 1, false};
+    if (s->transpose_a) a.row = 1, a.col = s->a_step;
+    const uint16_t *from = t->a + row * a.row + t->l * a.col;
+    if (lies_in_tiles(t, from, m)) {
+        g.a = from;
+        g.a_row = s->a_step;
+        g.a_step = STK_AMX_DEPTH;
+        g.a_block = STK_AMX_SIDE * s->a_step;
+        return g;
+    }
+    uint16_t *packed = own_rows(t);
+    a.x = from;
+    t->p->amx->pack_a(&a, m, t->k, packed);
+    g.a = packed;
+    g.a_step = STK_AMX_STEP;
+    g.a_block = g.n_steps * STK_AMX_STEP;
+    return g;
+}
+
 /* The same by AMX. */
 static void multiply_tiles(const product_step *t, int64_t row, int64_t end, int64_t col, int64_t end_col)
 {
     const stk_bf16_product *p = t->p;
     const stk_product_shape *s = &p->shape;
     int64_t depth = stk_round_up_i64(t->k, p->grain), panel = p->width * depth;
-    uint16_t *rows = own_rows(t);
-    stk_amx_source a = {t->a, s->a_step, 1, false};
-    if (s->transpose_a) a.row = 1, a.col = s->a_step;
-    a.x = t->a + row * a.row + t->l * a.col;
-    p->amx->pack_a(&a, end - row, t->k, rows);
+    stk_amx_block g = find_rows(t, row, end - row);
+    g.fetches_a = g.a_row != 0;
+    g.is_far = t->l + t->k == s->k && s->m * s->n * (int64_t)stk_dtype_bytes(s->out) >= FAR_BYTES;
     for (; col < end_col; col += p->width) {
         stk_bf16_block to = {.m = end - row};
         set_sums(t, row, col, &to);
-        stk_amx_block g = {.m = end - row, .n = end_col - col, .n_steps = depth / STK_AMX_DEPTH, .a = rows};
-        if (g.n > p->width) g.n = p->width;
-        g.a_step = STK_AMX_STEP;
-        g.a_block = g.n_steps * STK_AMX_STEP;
+        g.n = end_col - col < p->width ? end_col - col : p->width;
         g.b = t->packed + col * depth;
         g.bias = to.bias, g.add = to.add, g.add_row = to.add_row;
         g.c = to.c, g.rounded_c = to.rounded_c, g.c_row = to.c_row;
-        g.is_far = t->l + t->k == s->k && stk_is_past_caches((size_t)(s->m * s->n) * stk_dtype_bytes(s->out));
-        if (col + p->width < end_col) g.ahead = g.b + panel, g.ahead_bytes = panel * (int64_t)sizeof(*g.b);
+        g.ahead = col + p->width < end_col ? g.b + panel : NULL;
+        g.ahead_bytes = panel * (int64_t)sizeof(*g.b);
         p->amx->multiply(&g);
+        g.fetches_a = false;
     }
 }
 

@@ -224,6 +224,39 @@ static void check_rows(void **state)
     free(a), free(b);
 }
 
+/* Each NaN to the same one of its sign. */
+static uint16_t round_plainly(float x)
+{
+    uint16_t y = stk_f32_to_bf16(x);
+    return isnan(x) ? (uint16_t)((y & 0x8000) | 0x7fc0) : y;
+}
+
+/* Weights in f32 of all kinds, denormals and NaN too, are rounded as elsewhere. */
+static void check_rounding(void **state)
+{
+    (void)state;
+    enum { N = STK_AMX_SIDE, K = STK_AMX_DEPTH };
+    const stk_amx_fns *all[2] = {&stk_amx_model, silicon()};
+    uint16_t *panel = new_aligned(STK_AMX_STEP * 2);
+    static float x[K][N];
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        for (int64_t i = 0; i < K * N; i++) {
+            uint32_t bits = (uint32_t)(stk_mix64(seed * 4096 + (uint64_t)i) >> 20);
+            if (seed % 3 == 1 && i % 5 == 0) bits &= 0x807fffff;
+            if (seed % 3 == 2 && i % 5 == 0) bits |= 0x7f800000;
+            if (seed % 3 == 0 && (bits & 0x7f800000) == 0x7f800000) bits &= 0xbfffffff;
+            memcpy(&x[i / N][i % N], &bits, sizeof(bits));
+        }
+        for (int which = 0; which < 2 && all[which]; which++) {
+            all[which]->pack_b(&(stk_amx_source){x, N, 1, true}, K, N, K, panel);
+            for (int l = 0; l < K; l++)
+                for (int j = 0; j < N; j++)
+                    assert_int_equal(panel[j / 16 * 512 + l / 2 * 32 + j % 16 * 2 + l % 2], round_plainly(x[l][j]));
+        }
+    }
+    free(panel);
+}
+
 /* Numbers of all kinds: what the model says of denormals, infinities and NaN is what the processor does. */
 static void check_wild(void **state)
 {
@@ -264,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(check_products),
         cmocka_unit_test(check_rows),
+        cmocka_unit_test(check_rounding),
         cmocka_unit_test(check_wild),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,19 @@ INLINE halves round_both(floats low, floats high)
 #endif
 }
 
+/* 32 of f32 as a cast rounds them. The processor does the same but for denormal numbers and NaN. */
+INLINE halves round_wide(pairs low, pairs high)
+{
+#if defined(__AVX512BF16__) && defined(__AVX512DQ__)
+    enum { NAN_OR_DENORMAL = 0x01 | 0x20 | 0x80 };
+    __mmask16 odd = _mm512_fpclass_ps_mask((__m512)low, NAN_OR_DENORMAL);
+    odd |= _mm512_fpclass_ps_mask((__m512)high, NAN_OR_DENORMAL);
+    if (__builtin_expect(odd == 0, 1)) return round_both((floats)low, (floats)high);
+#endif
+    return __builtin_shufflevector(round_pairs(low), round_pairs(high), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
+                                   14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+}
+
 /* --- packing --- */
 
 /* Elements at to at + 31, of which n exist; the others are 0. */
@@ -76,9 +89,9 @@ INLINE halves load_halves(const stk_amx_source *s, int64_t at, int64_t n)
     }
     const float *from = (const float *)s->x + at;
     pairs bits[2] = {{0}, {0}};
-    memcpy(bits, from, (size_t)(n < DEPTH ? n : DEPTH) * sizeof(*from));
-    return __builtin_shufflevector(round_pairs(bits[0]), round_pairs(bits[1]), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
-                                   13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+    if (n >= DEPTH) return round_wide(*(const pairs *)from, *(const pairs *)(from + ROWS));
+    memcpy(bits, from, (size_t)n * sizeof(*from));
+    return round_wide(bits[0], bits[1]);
 }
 
 /* Two rows as pairs: those of the first 16 columns, and those of the last. */

@@ -257,6 +257,54 @@ static void check_rounding(void **state)
     free(panel);
 }
 
+/* Several panels, all steps of each at once, some at a time, and by rows that lie apart: the same sums to the bit. */
+static void check_orders(void **state)
+{
+    (void)state;
+    enum { M = 48, N = 84, PANELS = 3, STEPS = 2 * STK_AMX_NEAR_STEPS + 1, A_ROW = STEPS * 32, WAYS = 3 };
+    const stk_amx_fns *all[2] = {&stk_amx_model, silicon()};
+    uint16_t *a = new_aligned(64 * A_ROW * 2), *b = new_aligned(PANELS * STEPS * STK_AMX_STEP * 2);
+    uint16_t *lines = new_aligned(64 * A_ROW * 2), *c[WAYS + 1];
+    float *partial = new_aligned(64 * 32 * 4), bias[N];
+    for (int64_t i = 0; i < 64 * A_ROW; i++)
+        a[i] = draw(5, i, false), lines[(i % A_ROW / 32 * 64 + i / A_ROW) * 32 + i % 32] = draw(5, i, false);
+    for (int64_t i = 0; i < PANELS * STEPS * STK_AMX_STEP; i++)
+        b[i] = draw(6, i, false);
+    for (int i = 0; i < N; i++)
+        bias[i] = (float)i;
+    for (int i = 0; i <= WAYS; i++)
+        c[i] = new_aligned(M * N * 2);
+    for (int which = 0; which < 2 && all[which]; which++)
+        for (int way = 0; way < WAYS; way++) {
+            stk_amx_block g = {.m = M, .n = N, .n_steps = STEPS, .b = b, .b_panel = STEPS * STK_AMX_STEP};
+            bool by_rows = way == 2;
+            g.a = by_rows ? a : lines;
+            g.a_row = by_rows ? A_ROW : 0;
+            g.a_block = by_rows ? STK_AMX_SIDE * A_ROW : STK_AMX_STEP;
+            g.a_step = by_rows ? 32 : 64 * 32;
+            g.by_rows = by_rows;
+            g.partial = way == 1 ? partial : NULL;
+            g.bias = bias;
+            g.rounded_c = c[which + way > 0 ? 1 + way : 0];
+            g.c_row = N;
+            all[which]->multiply(&g);
+            assert_memory_equal(c[0], g.rounded_c, M * N * 2);
+        }
+    for (int i = 0; i < M * N; i++) {
+        double want = bias[i % N], size = 1;
+        for (int64_t l = 0; l < A_ROW; l++) {
+            int64_t j = i % N, at = (j / 32 * STEPS + l / 32) * STK_AMX_STEP + j % 32 / 16 * 512;
+            double x = stk_bf16_to_f32(a[i / N * A_ROW + l]);
+            want += x * stk_bf16_to_f32(b[at + l % 32 / 2 * 32 + j % 16 * 2 + l % 2]);
+            size += fabs(x);
+        }
+        assert_true(fabs(want - stk_bf16_to_f32(c[0][i])) < 1e-5 * size + 0x1p-8 * fabs(want));
+    }
+    for (int i = 0; i <= WAYS; i++)
+        free(c[i]);
+    free(a), free(b), free(lines), free(partial);
+}
+
 /* Numbers of all kinds: what the model says of denormals, infinities and NaN is what the processor does. */
 static void check_wild(void **state)
 {
@@ -298,6 +346,7 @@ int main(void)
         cmocka_unit_test(check_products),
         cmocka_unit_test(check_rows),
         cmocka_unit_test(check_rounding),
+        cmocka_unit_test(check_orders),
         cmocka_unit_test(check_wild),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

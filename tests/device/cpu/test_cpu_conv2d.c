@@ -281,7 +281,8 @@ static void weights_by_tiles(void **state)
 /* Forward and data (conv2d_amx.c): images in a line, several in a unit and bands of one; a place of 16 images, with
  * groups left over and bands, of which the last is shorter; strides, whose phases differ in size and have no taps or
  * several; kernels of taps far apart, and larger than the image; channels and outputs that fill no step and no panel;
- * rows whose taps are joined, with edges on either side.
+ * rows whose taps are joined, with edges on either side; 1x1 in place, with pixels that fill no tile; more steps than
+ * are near.
  */
 static void convolutions_by_tiles(void **state)
 {
@@ -294,7 +295,9 @@ static void convolutions_by_tiles(void **state)
         {16, 2, 2, 32, 40, SQUARE(7, 1, 3)},   {5, 12, 11, 20, 40, {2, 3}, {2, 1}, {1, 2}, {0, 2}, {3, 2}, 1},
         {3, 9, 7, 24, 40, SQUARE(1, 2, 0)},    {16, 6, 5, 20, 24, SQUARE(1, 2, 1)},
         {7, 15, 13, 40, 66, SQUARE(1, 1, 0)},  {3, 19, 18, 3, 16, SQUARE(7, 2, 3)},
-        {16, 3, 2, 5, 16, SQUARE(5, 1, 2)}};
+        {16, 3, 2, 5, 16, SQUARE(5, 1, 2)},    {3, 7, 9, 64, 96, SQUARE(1, 1, 0)},
+        {1, 3, 2, 32, 37, SQUARE(1, 1, 0)},    {5, 16, 15, 416, 32, SQUARE(1, 1, 0)},
+        {1, 3, 5, 768, 64, SQUARE(3, 1, 1)}};
     (void)state;
     for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++) {
         compare_tiles(&tested[i], STK_OP_conv2d);

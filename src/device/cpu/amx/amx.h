@@ -21,10 +21,12 @@
 
 /* Of a tile: rows, and numbers in a row; rows and columns of sums at a time; numbers of a step's part of a panel. */
 enum { STK_AMX_ROWS = 16, STK_AMX_DEPTH = 32, STK_AMX_SIDE = 32, STK_AMX_STEP = STK_AMX_DEPTH * STK_AMX_SIDE };
+/* Steps of a panel that stay in the first-level cache. */
+enum { STK_AMX_NEAR_STEPS = 18 };
 
-/* c [m,n] = a b for one panel of b, or c += a b, or either plus a bias, ReLU last. */
+/* c [m,n] = a b for panels of b, or c += a b, or either plus a bias, ReLU last. */
 typedef struct stk_amx_block {
-    int64_t m, n; /* n: columns of the panel that exist, 1 to STK_AMX_SIDE */
+    int64_t m, n; /* n: columns that exist, of one panel or of several, which all rows meet one after the other */
     int64_t n_steps;
     /* Rows are read up to the next multiple of STK_AMX_ROWS. Step i reads 64-byte rows from a + steps[i] on, or, where
      * steps is NULL, from a + i * a_step on, in elements; a_block is from STK_AMX_SIDE rows to the next. 64-byte
@@ -33,10 +35,16 @@ typedef struct stk_amx_block {
     const uint16_t *a;
     const int64_t *steps;
     int64_t a_step, a_block;
-    int64_t a_row;        /* elements from a row of a to the next; 0: rows of a step lie side by side */
+    int64_t a_row;        /* elements from a row of a to the next, where not 0: any, as far as rows are aligned */
     bool fetches_a;       /* with a_row: rows come into the second-level cache while those before them are multiplied */
     const int64_t *tiles; /* not NULL: where each STK_AMX_ROWS rows are, from a on, instead of by a_block */
-    const uint16_t *b;    /* the panel: n_steps * STK_AMX_STEP elements, 64-byte aligned */
+    const uint16_t *b;    /* a panel: n_steps * STK_AMX_STEP elements, 64-byte aligned */
+    int64_t b_panel;      /* from one panel to the next; 0 where n is of one */
+    /* false: all rows meet one panel after the other. true: all panels meet 32 rows after the other, in place of which
+     * the next ones are fetched: where panels fit the second-level cache and rows come from memory. */
+    bool by_rows;
+    float
+        *partial; /* [m up to a multiple of 32][32], 64-byte aligned, for more steps than are near; NULL: all at once */
     /* Where row i of c is: at c_row times this; negative: nowhere. NULL: i. */
     const int32_t *rows;
     const float *add;  /* NULL: nothing; may be c; has c's rows, add_row apart */

@@ -47,8 +47,10 @@ static inline void tiles_end(void)
 
 #define TILE_ZERO(tile)              _tile_zero(tile)
 #define TILE_LOAD(tile, from, bytes) _tile_loadd(tile, from, bytes)
-#define TILE_STORE(tile, to, bytes)  _tile_stored(tile, to, bytes)
-#define TILE_MULTIPLY(sums, a, b)    _tile_dpbf16ps(sums, a, b)
+/* What is not read again soon: it does not take the first-level cache from what is. */
+#define TILE_LOAD_ONCE(tile, from, bytes) _tile_stream_loadd(tile, from, bytes)
+#define TILE_STORE(tile, to, bytes)       _tile_stored(tile, to, bytes)
+#define TILE_MULTIPLY(sums, a, b)         _tile_dpbf16ps(sums, a, b)
 
 #else
 
@@ -132,10 +134,11 @@ static inline void model_multiply(int sums, int a, int b)
     }
 }
 
-#define TILE_ZERO(tile)              memset(&model_tiles[tile], 0, sizeof(model_tile))
-#define TILE_LOAD(tile, from, bytes) model_load(tile, from, bytes)
-#define TILE_STORE(tile, to, bytes)  model_store(tile, to, bytes)
-#define TILE_MULTIPLY(sums, a, b)    model_multiply(sums, a, b)
+#define TILE_ZERO(tile)                   memset(&model_tiles[tile], 0, sizeof(model_tile))
+#define TILE_LOAD(tile, from, bytes)      model_load(tile, from, bytes)
+#define TILE_LOAD_ONCE(tile, from, bytes) model_load(tile, from, bytes)
+#define TILE_STORE(tile, to, bytes)       model_store(tile, to, bytes)
+#define TILE_MULTIPLY(sums, a, b)         model_multiply(sums, a, b)
 
 #endif
 

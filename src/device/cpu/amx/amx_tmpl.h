@@ -232,11 +232,12 @@ INLINE floats load_floats(const float *from, int64_t n)
     return x;
 }
 
-INLINE void write_row(const stk_amx_block *g, const float *sums, int64_t row, const floats bias[2])
+INLINE void write_row(const stk_amx_block *g, const float *sums, int64_t row, int64_t first_column,
+                      const floats bias[2])
 {
     for (int half = 0; half < 2; half++) {
-        int64_t n = g->n - half * ROWS, j = half * ROWS;
-        floats x = *(const floats *)(sums + j);
+        int64_t j = first_column + half * ROWS, n = g->n - j;
+        floats x = *(const floats *)(sums + half * ROWS);
         if (n <= 0) return;
         if (g->add) x += load_floats(g->add + row * g->add_row + j, n);
         if (g->bias) x += bias[half];
@@ -277,66 +278,50 @@ typedef struct row_kind {
 } row_kind;
 
 /* All 32 columns of a row: nearly always. */
-INLINE void write_whole_row(const stk_amx_block *g, const float *sums, int64_t row, const floats bias[2], row_kind kind)
+INLINE void write_whole_row(const stk_amx_block *g, const float *sums, int64_t row, int64_t j, const floats bias[2],
+                            row_kind kind)
 {
     floats x[2] = {*(const floats *)sums, *(const floats *)(sums + ROWS)};
     for (int half = 0; half < 2; half++) {
-        if (kind.adds) x[half] += *(const floats *)(g->add + row * g->add_row + half * ROWS);
+        if (kind.adds) x[half] += *(const floats *)(g->add + row * g->add_row + j + half * ROWS);
         x[half] += bias[half];
         /* A NaN stays one. */
         if (kind.has_relu) x[half] = (floats)((pairs)x[half] & ~(pairs)(x[half] < 0));
     }
     if (kind.is_rounded) {
-        write_line(g->rounded_c + row * g->c_row, round_both(x[0], x[1]), kind.is_far);
+        write_line(g->rounded_c + row * g->c_row + j, round_both(x[0], x[1]), kind.is_far);
         return;
     }
     for (int half = 0; half < 2; half++)
-        write_line(g->c + row * g->c_row + half * ROWS, (halves)x[half], kind.is_far);
+        write_line(g->c + row * g->c_row + j + half * ROWS, (halves)x[half], kind.is_far);
 }
 
-INLINE void write_whole_rows(const stk_amx_block *g, const float (*sums)[SIDE], int64_t first, int64_t n, row_kind kind)
-{
+/* Sums that wait to be written: rows [first, first + n) of a block, of which n_done are, from column j on. */
+typedef struct waiting_sums {
+    const sums_block *block;
+    int64_t first, n, n_done, j;
     floats bias[2];
-    for (int half = 0; half < 2; half++) /* -0 changes no sum */
-        bias[half] = g->bias ? *(const floats *)(g->bias + half * ROWS) : -(floats){0};
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = g->rows ? g->rows[first + i] : first + i;
-        if (row >= 0) write_whole_row(g, sums[i], row, bias, kind);
+} waiting_sums;
+
+/* kind: NULL where a row has fewer columns. */
+INLINE void write_sums(const stk_amx_block *g, waiting_sums *w, int64_t n_rows, const row_kind *kind)
+{
+    int64_t end = w->n_done + n_rows < w->n ? w->n_done + n_rows : w->n;
+    for (int64_t i = w->n_done; i < end; i++) {
+        int64_t row = g->rows ? g->rows[w->first + i] : w->first + i;
+        if (row < 0) continue;
+        if (kind)
+            write_whole_row(g, w->block->sums[i], row, w->j, w->bias, *kind);
+        else
+            write_row(g, w->block->sums[i], row, w->j, w->bias);
     }
+    w->n_done = end;
 }
 
 static bool writes_lines(const stk_amx_block *g)
 {
     uintptr_t at = g->rounded_c ? (uintptr_t)g->rounded_c : (uintptr_t)g->c;
     return g->is_far && at % LINE == 0 && g->c_row % (g->rounded_c ? DEPTH : ROWS) == 0;
-}
-
-static void write_sums(const stk_amx_block *g, const float (*sums)[SIDE], int64_t first, int64_t n)
-{
-    enum { ROUNDED = 1, ADDS = 2, RELU = 4, FAR = 8 };
-    int kind = g->n < SIDE ? -1
-                           : (g->rounded_c ? ROUNDED : 0) | (g->add ? ADDS : 0) | (g->has_relu ? RELU : 0) |
-                                 (writes_lines(g) ? FAR : 0);
-    switch (kind) {
-    case ROUNDED: write_whole_rows(g, sums, first, n, (row_kind){true, false, false, false}); return;
-    case ROUNDED | FAR: write_whole_rows(g, sums, first, n, (row_kind){true, false, false, true}); return;
-    case ROUNDED | RELU: write_whole_rows(g, sums, first, n, (row_kind){true, false, true, false}); return;
-    case ROUNDED | RELU | FAR: write_whole_rows(g, sums, first, n, (row_kind){true, false, true, true}); return;
-    case 0: write_whole_rows(g, sums, first, n, (row_kind){false, false, false, false}); return;
-    case FAR: write_whole_rows(g, sums, first, n, (row_kind){false, false, false, true}); return;
-    case ADDS: write_whole_rows(g, sums, first, n, (row_kind){false, true, false, false}); return;
-    case ADDS | FAR: write_whole_rows(g, sums, first, n, (row_kind){false, true, false, true}); return;
-    case ADDS | ROUNDED: write_whole_rows(g, sums, first, n, (row_kind){true, true, false, false}); return;
-    case ADDS | ROUNDED | FAR: write_whole_rows(g, sums, first, n, (row_kind){true, true, false, true}); return;
-    default: break;
-    }
-    floats bias[2] = {{0}, {0}};
-    for (int half = 0; half < 2 && g->bias; half++)
-        bias[half] = load_floats(g->bias + half * ROWS, g->n - half * ROWS);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = g->rows ? g->rows[first + i] : first + i;
-        if (row >= 0) write_row(g, sums[i], row, bias);
-    }
 }
 
 static bool reaches_any(const int32_t *rows, int64_t n)
@@ -349,31 +334,22 @@ static bool reaches_any(const int32_t *rows, int64_t n)
 
 /* --- multiplying --- */
 
-/* Sums that wait to be written while the next ones are made: rows [row, row + n) of c, of which `done` are written. */
-typedef struct late_sums {
-    const sums_block *sums;
-    int64_t row, n, done;
-} late_sums;
+/* Bytes that are fetched on the way, some lines at each step. */
+typedef struct fetching {
+    const char *at, *end;
+    int64_t lines;
+} fetching;
 
-static void write_late(const stk_amx_block *g, late_sums *late, int64_t n)
+INLINE fetching begin_fetching(const void *from, int64_t bytes, int64_t n_steps)
 {
-    if (n > late->n - late->done) n = late->n - late->done;
-    if (n <= 0) return;
-    write_sums(g, late->sums->sums + late->done, late->row + late->done, n);
-    late->done += n;
+    if (!from || n_steps <= 0) return (fetching){0};
+    return (fetching){from, (const char *)from + bytes, (bytes / LINE + n_steps - 1) / n_steps};
 }
 
-/* Lines of c that are written a block later. */
-INLINE void fetch_rows(const stk_amx_block *g, int64_t first, int64_t n)
+INLINE void fetch_some(fetching *f)
 {
-    int64_t bytes = g->rounded_c ? (int64_t)sizeof(*g->rounded_c) : (int64_t)sizeof(*g->c);
-    const char *c = g->rounded_c ? (const char *)g->rounded_c : (const char *)g->c;
-    for (int64_t i = first; i < first + n; i++) {
-        int64_t row = g->rows ? g->rows[i] : i;
-        if (row < 0) continue;
-        __builtin_prefetch(c + row * g->c_row * bytes, 1, 3);
-        if (!g->rounded_c) __builtin_prefetch(c + row * g->c_row * bytes + LINE, 1, 3);
-    }
+    for (int64_t l = 0; l < f->lines && f->at < f->end; l++, f->at += LINE)
+        __builtin_prefetch(f->at, 0, 2);
 }
 
 /* A step of the next rows of a. */
@@ -383,65 +359,210 @@ INLINE void fetch_step(const uint16_t *x, int64_t row)
         __builtin_prefetch(x + i * row, 0, 2);
 }
 
-INLINE void store_block(sums_block *block)
+/* Lines of c, from column j on, that are written a visit later. */
+INLINE void fetch_rows(const stk_amx_block *g, int64_t j, int64_t first, int64_t n)
 {
-    TILE_STORE(0, block->sums[0], SIDE * (int64_t)sizeof(float));
-    TILE_STORE(1, block->sums[0] + ROWS, SIDE * (int64_t)sizeof(float));
-    TILE_STORE(2, block->sums[ROWS], SIDE * (int64_t)sizeof(float));
-    TILE_STORE(3, block->sums[ROWS] + ROWS, SIDE * (int64_t)sizeof(float));
+    int64_t bytes = g->rounded_c ? (int64_t)sizeof(*g->rounded_c) : (int64_t)sizeof(*g->c);
+    const char *c = (g->rounded_c ? (const char *)g->rounded_c : (const char *)g->c) + j * bytes;
+    for (int64_t i = first; i < first + n; i++) {
+        int64_t row = g->rows ? g->rows[i] : i;
+        if (row < 0) continue;
+        __builtin_prefetch(c + row * g->c_row * bytes, 1, 3);
+        if (!g->rounded_c) __builtin_prefetch(c + row * g->c_row * bytes + LINE, 1, 3);
+    }
 }
 
-PART void multiply(const stk_amx_block *g)
+/* What one visit of a block and a panel multiplies: steps [first, end). */
+typedef struct visit {
+    const uint16_t *a, *b;
+    int64_t i, n, j;       /* rows [i, i + n); columns from j on */
+    int64_t a_row, second; /* from row to row, and to the second 16 of them */
+    int64_t first, end;
+} visit;
+
+INLINE visit make_visit(const stk_amx_block *g, int64_t i, int64_t j, int64_t first, int64_t end)
 {
-    sums_block block[2];
-    late_sums late = {0};
-    const char *ahead = g->ahead ? g->ahead : g->b;
-    int64_t n_blocks = (g->m + SIDE - 1) / SIDE;
-    int64_t n_visits = n_blocks * g->n_steps, lines = 0, at_once = 0;
-    if (g->ahead && n_visits > 0) lines = (g->ahead_bytes / LINE + n_visits - 1) / n_visits;
-    if (g->n_steps > 0) at_once = (SIDE + g->n_steps - 1) / g->n_steps;
-    if (at_once < 2) at_once = 2;
-    const char *ahead_end = ahead + (g->ahead ? g->ahead_bytes : 0);
-    int64_t a_row = g->a_row ? g->a_row : DEPTH, a_bytes = a_row * (int64_t)sizeof(*g->a);
-    int turn = 0;
-    tiles_begin();
-    for (int64_t i = 0; i < g->m; i += SIDE) {
-        int64_t n = g->m - i < SIDE ? g->m - i : SIDE, fetched = g->is_far ? n : 0;
-        bool has_second = n > ROWS;
-        if (g->rows && !reaches_any(g->rows + i, n)) continue;
-        const uint16_t *a = g->a + (g->tiles ? g->tiles[i / ROWS] : i / SIDE * g->a_block), *b = g->b;
-        int64_t second = g->tiles && has_second ? g->tiles[i / ROWS + 1] - g->tiles[i / ROWS] : ROWS * a_row;
+    visit v = {.i = i, .n = g->m - i < SIDE ? g->m - i : SIDE, .j = j, .first = first, .end = end};
+    v.a_row = g->a_row ? g->a_row : DEPTH;
+    v.a = g->a + (g->tiles ? g->tiles[i / ROWS] : i / SIDE * g->a_block);
+    v.second = g->tiles && v.n > ROWS ? g->tiles[i / ROWS + 1] - g->tiles[i / ROWS] : ROWS * v.a_row;
+    v.b = g->b + j / SIDE * g->b_panel + first * STK_AMX_STEP;
+    return v;
+}
+
+/* While tiles multiply, the sums of the visit before are written: a step leaves time for some rows. What is not read
+ * again soon must not take the first-level cache from what is: of panels that are met by all rows, the rows. */
+INLINE void multiply_steps(const stk_amx_block *g, const visit *v, waiting_sums *waiting, fetching *ahead,
+                           const row_kind *kind)
+{
+    const int64_t n_rows = (SIDE + v->end - v->first - 1) / (v->end - v->first);
+    const int64_t a_bytes = v->a_row * (int64_t)sizeof(*v->a);
+    const bool streams_a = !g->by_rows, streams_b = g->by_rows && g->n_steps > STK_AMX_NEAR_STEPS / 2;
+    const bool fetches_a = g->fetches_a && v->i + SIDE < g->m;
+    int64_t n_fetched = g->is_far ? v->n : 0;
+    const uint16_t *b = v->b;
+    for (int64_t step = v->first; step < v->end; step++, b += STK_AMX_STEP) {
+        const uint16_t *x = v->a + (g->steps ? g->steps[step] : step * g->a_step);
+        if (streams_a)
+            TILE_LOAD_ONCE(4, x, a_bytes);
+        else
+            TILE_LOAD(4, x, a_bytes);
+        if (streams_b) {
+            TILE_LOAD_ONCE(6, b, ROW_BYTES);
+            TILE_LOAD_ONCE(7, b + TILE, ROW_BYTES);
+        } else {
+            TILE_LOAD(6, b, ROW_BYTES);
+            TILE_LOAD(7, b + TILE, ROW_BYTES);
+        }
+        TILE_MULTIPLY(0, 4, 6);
+        TILE_MULTIPLY(1, 4, 7);
+        if (v->n > ROWS) {
+            if (streams_a)
+                TILE_LOAD_ONCE(5, x + v->second, a_bytes);
+            else
+                TILE_LOAD(5, x + v->second, a_bytes);
+            TILE_MULTIPLY(2, 5, 6);
+            TILE_MULTIPLY(3, 5, 7);
+        }
+        fetch_some(ahead);
+        if (fetches_a) fetch_step(x + g->a_block, v->a_row);
+        write_sums(g, waiting, n_rows, kind);
+        if (n_fetched < v->n) {
+            int64_t n = v->n - n_fetched < n_rows ? v->n - n_fetched : n_rows;
+            fetch_rows(g, v->j, v->i + n_fetched, n);
+            n_fetched += n;
+        }
+    }
+}
+
+INLINE void begin_sums(const float *from)
+{
+    enum { SUMS = ROWS * ROWS };
+    if (!from) {
         TILE_ZERO(0);
         TILE_ZERO(1);
         TILE_ZERO(2);
         TILE_ZERO(3);
-        for (int64_t step = 0; step < g->n_steps; step++) {
-            const uint16_t *x = a + (g->steps ? g->steps[step] : step * g->a_step);
-            TILE_LOAD(4, x, a_bytes);
-            TILE_LOAD(6, b, ROW_BYTES);
-            TILE_LOAD(7, b + TILE, ROW_BYTES);
-            TILE_MULTIPLY(0, 4, 6);
-            TILE_MULTIPLY(1, 4, 7);
-            if (has_second) {
-                TILE_LOAD(5, x + second, a_bytes);
-                TILE_MULTIPLY(2, 5, 6);
-                TILE_MULTIPLY(3, 5, 7);
-            }
-            for (int64_t l = 0; l < lines && ahead < ahead_end; l++, ahead += LINE)
-                __builtin_prefetch(ahead, 0, 2);
-            if (g->fetches_a && i + SIDE < g->m) fetch_step(x + g->a_block, a_row);
-            if (late.done < late.n) write_late(g, &late, at_once);
-            int64_t n_fetch = n - fetched < at_once ? n - fetched : at_once;
-            if (n_fetch > 0) fetch_rows(g, i + fetched, n_fetch);
-            fetched += n_fetch;
-            b += STK_AMX_STEP;
-        }
-        write_late(g, &late, SIDE);
-        store_block(&block[turn]);
-        late = (late_sums){&block[turn], i, n, 0};
-        turn = !turn;
+        return;
     }
-    write_late(g, &late, SIDE);
+    TILE_LOAD_ONCE(0, from, ROW_BYTES);
+    TILE_LOAD_ONCE(1, from + SUMS, ROW_BYTES);
+    TILE_LOAD_ONCE(2, from + 2 * SUMS, ROW_BYTES);
+    TILE_LOAD_ONCE(3, from + 3 * SUMS, ROW_BYTES);
+}
+
+/* Sums of four tiles; next_16: from 16 columns to the next. */
+INLINE void store_sums(float *to, int64_t row, int64_t next_16)
+{
+    int64_t row_bytes = row * (int64_t)sizeof(*to);
+    TILE_STORE(0, to, row_bytes);
+    TILE_STORE(1, to + next_16, row_bytes);
+    to += next_16 == ROWS ? ROWS * row : 2 * next_16;
+    TILE_STORE(2, to, row_bytes);
+    TILE_STORE(3, to + next_16, row_bytes);
+}
+
+/* Sums on their way: two blocks take turns, of which one is written while the other is computed. */
+typedef struct sums_turns {
+    sums_block blocks[2];
+    waiting_sums waiting;
+    int now;
+} sums_turns;
+
+/* partial: of the block's sums so far, where there are more steps than one visit takes. */
+INLINE void multiply_visit(const stk_amx_block *g, const visit *v, float *partial, sums_turns *t, fetching *ahead,
+                           const row_kind *kind)
+{
+    enum { SUMS = ROWS * ROWS };
+    begin_sums(v->first > 0 ? partial : NULL);
+    if (v->end > v->first) multiply_steps(g, v, &t->waiting, ahead, kind);
+    if (v->end < g->n_steps) {
+        store_sums(partial, ROWS, SUMS);
+        return;
+    }
+    write_sums(g, &t->waiting, SIDE, kind);
+    sums_block *block = &t->blocks[t->now];
+    t->now ^= 1;
+    store_sums(block->sums[0], SIDE, ROWS);
+    t->waiting = (waiting_sums){.block = block, .first = v->i, .n = v->n, .j = v->j};
+    for (int half = 0; half < 2; half++) { /* -0 changes no sum */
+        int64_t j = v->j + half * ROWS;
+        t->waiting.bias[half] = g->bias ? load_floats(g->bias + j, g->n - j) : -(floats){0};
+    }
+}
+
+/* Each panel meets all rows, some steps at a time, so that these steps of it stay in the first-level cache. */
+INLINE void multiply_by_panels(const stk_amx_block *g, int64_t first_column, int64_t n_columns, sums_turns *t,
+                               const row_kind *kind)
+{
+    int64_t n_parts = g->partial ? (g->n_steps + STK_AMX_NEAR_STEPS - 1) / STK_AMX_NEAR_STEPS : 1;
+    int64_t n_blocks = (g->m + SIDE - 1) / SIDE, n_panels = (n_columns + SIDE - 1) / SIDE;
+    if (n_parts < 1) n_parts = 1;
+    fetching ahead = begin_fetching(g->ahead, g->ahead_bytes, n_blocks * n_panels * g->n_steps);
+    for (int64_t j = first_column; j < first_column + n_columns; j += SIDE)
+        for (int64_t part = 0; part < n_parts; part++)
+            for (int64_t i = 0; i < g->m; i += SIDE) {
+                int64_t first = g->n_steps * part / n_parts, end = g->n_steps * (part + 1) / n_parts;
+                visit v = make_visit(g, i, j, first, end);
+                if (g->rows && !reaches_any(g->rows + i, v.n)) continue;
+                multiply_visit(g, &v, g->partial + i * SIDE, t, &ahead, kind);
+            }
+}
+
+/* Each 32 rows meet all panels, while the next ones are fetched. */
+INLINE void multiply_by_rows(const stk_amx_block *g, int64_t first_column, int64_t n_columns, sums_turns *t,
+                             const row_kind *kind)
+{
+    int64_t n_panels = (n_columns + SIDE - 1) / SIDE, bytes = g->a_block * (int64_t)sizeof(*g->a);
+    for (int64_t i = 0; i < g->m; i += SIDE) {
+        const uint16_t *next = i + SIDE < g->m ? g->a + (i / SIDE + 1) * g->a_block : NULL;
+        fetching ahead = begin_fetching(next, bytes, n_panels * g->n_steps);
+        for (int64_t j = first_column; j < first_column + n_columns; j += SIDE) {
+            visit v = make_visit(g, i, j, 0, g->n_steps);
+            multiply_visit(g, &v, NULL, t, &ahead, kind);
+        }
+    }
+}
+
+INLINE void multiply_kind(const stk_amx_block *g, int64_t first_column, int64_t n_columns, const row_kind *kind)
+{
+    sums_turns t;
+    t.waiting = (waiting_sums){0};
+    t.now = 0;
+    if (g->by_rows)
+        multiply_by_rows(g, first_column, n_columns, &t, kind);
+    else
+        multiply_by_panels(g, first_column, n_columns, &t, kind);
+    write_sums(g, &t.waiting, SIDE, kind);
+}
+
+/* Columns of whole panels, by a loop for each kind. */
+static void multiply_whole(const stk_amx_block *g, int64_t n)
+{
+    enum { ROUNDED = 1, ADDS = 2, RELU = 4, FAR = 8 };
+    int kind =
+        (g->rounded_c ? ROUNDED : 0) | (g->add ? ADDS : 0) | (g->has_relu ? RELU : 0) | (writes_lines(g) ? FAR : 0);
+    switch (kind) {
+    case ROUNDED: multiply_kind(g, 0, n, &(row_kind){true, false, false, false}); break;
+    case ROUNDED | FAR: multiply_kind(g, 0, n, &(row_kind){true, false, false, true}); break;
+    case ROUNDED | RELU: multiply_kind(g, 0, n, &(row_kind){true, false, true, false}); break;
+    case ROUNDED | RELU | FAR: multiply_kind(g, 0, n, &(row_kind){true, false, true, true}); break;
+    case 0: multiply_kind(g, 0, n, &(row_kind){false, false, false, false}); break;
+    case FAR: multiply_kind(g, 0, n, &(row_kind){false, false, false, true}); break;
+    case ADDS: multiply_kind(g, 0, n, &(row_kind){false, true, false, false}); break;
+    case ADDS | FAR: multiply_kind(g, 0, n, &(row_kind){false, true, false, true}); break;
+    case ADDS | ROUNDED: multiply_kind(g, 0, n, &(row_kind){true, true, false, false}); break;
+    case ADDS | ROUNDED | FAR: multiply_kind(g, 0, n, &(row_kind){true, true, false, true}); break;
+    default: multiply_kind(g, 0, n, NULL); break;
+    }
+}
+
+PART void multiply(const stk_amx_block *g)
+{
+    int64_t whole = g->n / SIDE * SIDE;
+    tiles_begin();
+    if (whole) multiply_whole(g, whole);
+    if (g->n > whole) multiply_kind(g, whole, g->n - whole, NULL);
     if (g->is_far) stk_stream_end();
     tiles_end();
 }

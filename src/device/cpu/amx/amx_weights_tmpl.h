@@ -52,16 +52,6 @@ INLINE void sum_row(const stk_amx_sum *g, const uint16_t *a, const uint16_t *b)
     }
 }
 
-INLINE void store_sums(float *to, int64_t row, int64_t next_16)
-{
-    int64_t row_bytes = row * (int64_t)sizeof(*to);
-    TILE_STORE(0, to, row_bytes);
-    TILE_STORE(1, to + next_16, row_bytes);
-    to += next_16 == ROWS ? ROWS * row : 2 * next_16;
-    TILE_STORE(2, to, row_bytes);
-    TILE_STORE(3, to + next_16, row_bytes);
-}
-
 static void write_some_sums(const stk_amx_sum *g)
 {
     sums_block block;

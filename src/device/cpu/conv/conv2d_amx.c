@@ -18,10 +18,13 @@ typedef struct amx_state {
     const stk_amx_fns *amx;
     int n_threads, panel_parts;
     bool is_data, has_bias, has_relu, is_far;
+    bool in_place;              /* of 1x1: rows are read where they lie */
+    size_t thread_bytes;        /* of a unit and what belongs to it, for each thread */
     int64_t width, stride, pad; /* of the columns of what is read, for joined rows */
 } amx_state;
 
 enum { DEPTH = STK_AMX_DEPTH, SIDE = STK_AMX_SIDE, STEP = STK_AMX_STEP, ALIGN = 64, PACKS_A_THREAD = 4 };
+enum { SHARES_A_THREAD = 4, MOST_WEIGHT_BYTES = 640 << 10 }; /* of 1x1 in place */
 
 /* --- weights --- */
 
@@ -178,6 +181,8 @@ static void multiply_phase(const amx_task *t, const uint16_t *unit, int phase, i
         g.n = p->n_out_channels - i * SIDE < SIDE ? p->n_out_channels - i * SIDE : SIDE;
         g.steps = p->steps[phase];
         g.tiles = p->tiles[phase];
+        g.partial = (float *)(void *)((char *)t->scratch + s->thread_bytes * (size_t)stk_cpu_worker() +
+                                      stk_round_up(p->unit_bytes, ALIGN));
         g.b = t->weight + i * panel_elements(p) + p->first[phase] * STEP;
         g.rows = p->rows[phase];
         g.bias = t->bias ? t->bias + i * SIDE : NULL;
@@ -200,7 +205,7 @@ static void run_unit(const amx_task *t, int64_t i_unit, int i_panels)
     if (n > p->unit_groups) n = p->unit_groups;
     stk_cpu_share(p->n_panels, 1, i_panels, s->panel_parts, &begin, &end);
     if (begin >= end) return;
-    uint16_t *unit = (uint16_t *)(void *)(t->scratch + stk_round_up(p->unit_bytes, ALIGN) * (size_t)stk_cpu_worker());
+    uint16_t *unit = (uint16_t *)(void *)(t->scratch + s->thread_bytes * (size_t)stk_cpu_worker());
     lay_unit(t, group, n, first_row, unit);
     uint16_t *to = t->to + (image * p->y.out + first_row * p->y.n_out) * p->x.out * p->n_out_channels;
     for (int phase = 0; phase < p->y.n_out * p->x.n_out; phase++) {
@@ -219,18 +224,58 @@ static void run_share(const void *task, int i_part, int n_parts)
         run_unit(t, i, (int)(i_part % parts));
 }
 
+/* --- products of what lies in memory --- */
+
+static void multiply_in_place(const amx_task *t, const uint16_t *from, int64_t n_pixels, int64_t first)
+{
+    const amx_state *s = t->s;
+    const stk_conv_amx_plan *p = &s->plan;
+    stk_amx_block g = {.m = n_pixels, .n = p->n_out_channels, .n_steps = p->n_steps[0], .a = from, .by_rows = true};
+    g.a_row = p->n_channels;
+    g.a_step = DEPTH;
+    g.a_block = SIDE * p->n_channels;
+    g.b = t->weight;
+    g.b_panel = panel_elements(p);
+    g.bias = t->bias;
+    g.has_relu = s->has_relu;
+    g.rounded_c = t->to + first * p->n_out_channels;
+    g.c_row = p->n_out_channels;
+    g.is_far = s->is_far;
+    s->amx->multiply(&g);
+}
+
+/* Tiles read 16 pixels: of fewer at the end a copy. */
+static void run_in_place(const void *task, int i_part, int n_parts)
+{
+    const amx_task *t = task;
+    const stk_conv_amx_plan *p = &t->s->plan;
+    int64_t n_all = p->n_images * p->y.in * p->x.in, c = p->n_channels, begin, end;
+    stk_cpu_share(n_all, SIDE, i_part, n_parts, &begin, &end);
+    int64_t whole = (end - begin) / STK_AMX_ROWS * STK_AMX_ROWS, rest = end - begin - whole;
+    if (whole > 0) multiply_in_place(t, t->from + begin * c, whole, begin);
+    if (rest <= 0) return;
+    uint16_t *last = (uint16_t *)(void *)(t->scratch + t->s->thread_bytes * (size_t)stk_cpu_worker());
+    memcpy(last, t->from + (begin + whole) * c, (size_t)(rest * c) * sizeof(*last));
+    memset(last + rest * c, 0, (size_t)((STK_AMX_ROWS - rest) * c) * sizeof(*last));
+    multiply_in_place(t, last, rest, begin + whole);
+}
+
 static stk_status run(const void *state, const stk_kernel_args *args)
 {
     enum { MOST_SHARES = 4096 };
     const amx_state *s = state;
     const stk_conv_amx_plan *p = &s->plan;
-    size_t units = stk_round_up(p->unit_bytes, ALIGN) * (size_t)s->n_threads;
+    size_t units = s->thread_bytes * (size_t)s->n_threads;
     amx_task t = {.s = s, .from = args->in[0], .to = args->out[0], .scratch = args->scratch, .weight = args->packed};
     t.bias = s->has_bias ? args->in[2] : NULL;
     if (!t.weight) {
         weight_task w = {s, args->in[1], false, (uint16_t *)(void *)(t.scratch + units)};
         stk_cpu_parallel(PACKS_A_THREAD * s->n_threads, pack_share, &w);
         t.weight = w.to;
+    }
+    if (s->in_place) {
+        stk_cpu_parallel(SHARES_A_THREAD * s->n_threads, run_in_place, &t);
+        return STK_OK;
     }
     int64_t shares = p->n_units < MOST_SHARES ? p->n_units : MOST_SHARES;
     stk_cpu_parallel((int)shares * s->panel_parts, run_share, &t);
@@ -263,6 +308,21 @@ static uint64_t layout_of(const amx_state *s)
     return stk_hash64(about, sizeof(about), 'a');
 }
 
+/* Whether rows are read where they lie: all weights then come by from the second-level cache for each 32 pixels. */
+static bool reads_in_place(const stk_conv_shape *s, const stk_conv_amx_plan *p)
+{
+    return stk_conv_is_point(s) && p->y.stride == 1 && p->x.stride == 1 && p->n_channels % DEPTH == 0 &&
+           p->n_channels > 0 && p->weight_bytes <= MOST_WEIGHT_BYTES;
+}
+
+static size_t bytes_of_thread(const amx_state *s)
+{
+    const stk_conv_amx_plan *p = &s->plan;
+    if (s->in_place) return stk_round_up((size_t)(STK_AMX_ROWS * p->n_channels) * sizeof(uint16_t), ALIGN);
+    size_t partial = (size_t)(stk_round_up_i64(p->most_rows, SIDE) * SIDE) * sizeof(float);
+    return stk_round_up(p->unit_bytes, ALIGN) + partial;
+}
+
 stk_status stk_conv_amx_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     const stk_conv_shape shape = stk_conv_shape_of(call);
@@ -280,10 +340,12 @@ stk_status stk_conv_amx_make(const stk_cpu_device *device, const stk_op_call *ca
     s->is_far = stk_is_past_caches(stk_desc_bytes(call->out[0]));
     STK_RETURN_IF_ERROR(stk_conv_amx_plan_make(&shape, s->n_threads, &s->plan));
     const stk_conv_amx_plan *p = &s->plan;
+    s->in_place = reads_in_place(&shape, p);
+    s->thread_bytes = bytes_of_thread(s);
     int64_t wanted = 2 * (int64_t)s->n_threads;
     s->panel_parts = p->n_units >= wanted ? 1 : (int)((wanted + p->n_units - 1) / p->n_units);
     if (s->panel_parts > p->n_panels) s->panel_parts = (int)p->n_panels;
-    out->scratch_bytes = stk_round_up(p->unit_bytes, ALIGN) * (size_t)s->n_threads + p->weight_bytes;
+    out->scratch_bytes = s->thread_bytes * (size_t)s->n_threads + p->weight_bytes;
     out->impl = stk_amx_impl(s->amx);
     out->packed_bytes = p->weight_bytes;
     out->packed_layout = layout_of(s);

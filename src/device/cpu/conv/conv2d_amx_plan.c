@@ -157,6 +157,7 @@ static stk_status make_phases(stk_conv_amx_plan *p)
     size_t n_places = (size_t)(p->unit_groups * (p->n_bands > 1 ? p->unit_rows : p->y.pitch) * p->x.pitch);
     for (int i = 0; i < n_phases; i++) {
         size_t n_steps = (size_t)p->n_steps[i], n_rows = n_places * (size_t)p->together;
+        p->most_rows = most_of(p->most_rows, (int64_t)n_rows);
         p->steps[i] = calloc(n_steps + 1, sizeof(*p->steps[i]));
         p->rows[i] = calloc(n_rows + 1, sizeof(*p->rows[i]));
         if (p->together > 1) p->tiles[i] = calloc(n_places + 1, sizeof(*p->tiles[i]));

@@ -61,6 +61,7 @@ typedef struct stk_conv_amx_plan {
     int64_t *steps[STK_CONV_AMX_PHASES];  /* [n_steps]: where each reads, in elements from the unit's memory on */
     int32_t *rows[STK_CONV_AMX_PHASES];   /* for each row of a unit's tiles: the pixel of the unit's result, or -1 */
     int64_t *tiles[STK_CONV_AMX_PHASES];  /* where images are together: each place that is computed, in elements */
+    int64_t most_rows;                    /* of tiles, of an out phase of a unit */
     size_t unit_bytes, weight_bytes;
 } stk_conv_amx_plan;
 

@@ -43,8 +43,8 @@ typedef struct stk_amx_block {
     /* false: all rows meet one panel after the other. true: all panels meet 32 rows after the other, in place of which
      * the next ones are fetched: where panels fit the second-level cache and rows come from memory. */
     bool by_rows;
-    float
-        *partial; /* [m up to a multiple of 32][32], 64-byte aligned, for more steps than are near; NULL: all at once */
+    /* [m up to a multiple of 32][32], 64-byte aligned, for more steps than are near; NULL: all at once. */
+    float *partial;
     /* Where row i of c is: at c_row times this; negative: nowhere. NULL: i. */
     const int32_t *rows;
     const float *add;  /* NULL: nothing; may be c; has c's rows, add_row apart */

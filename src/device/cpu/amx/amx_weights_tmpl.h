@@ -63,17 +63,7 @@ static void write_some_sums(const stk_amx_sum *g)
 static void sum_pixels(const stk_amx_sum *g)
 {
     enum { SUMS = ROWS * ROWS };
-    if (g->from) {
-        TILE_LOAD(0, g->from, ROW_BYTES);
-        TILE_LOAD(1, g->from + SUMS, ROW_BYTES);
-        TILE_LOAD(2, g->from + 2 * SUMS, ROW_BYTES);
-        TILE_LOAD(3, g->from + 3 * SUMS, ROW_BYTES);
-    } else {
-        TILE_ZERO(0);
-        TILE_ZERO(1);
-        TILE_ZERO(2);
-        TILE_ZERO(3);
-    }
+    begin_sums(g->from);
     for (int64_t group = 0; group < g->n_groups; group++)
         for (int64_t row = 0; row < g->n_rows; row++)
             sum_row(g, g->a + group * g->a_group + row * g->a_row, g->b + group * g->b_group + row * g->b_row);

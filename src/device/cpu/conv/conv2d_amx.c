@@ -169,6 +169,24 @@ static void lay_unit(const amx_task *t, int64_t group, int64_t n, int64_t first_
 
 /* --- products --- */
 
+/* Pixels that no tap reaches, as three of four behind a stride of 2. */
+static void clear_phase(const amx_task *t, int phase, int64_t n_rows, uint16_t *to)
+{
+    _Alignas(STK_LINE_BYTES) static const uint16_t zeros[STK_LINE_BYTES / sizeof(uint16_t)] = {0};
+    const stk_conv_amx_plan *p = &t->s->plan;
+    const int32_t *rows = p->rows[phase];
+    size_t bytes = (size_t)p->n_out_channels * sizeof(*to);
+    bool is_far = t->s->is_far && bytes % STK_LINE_BYTES == 0 && (uintptr_t)to % STK_LINE_BYTES == 0;
+    for (int64_t i = 0; i < n_rows; i++) {
+        if (rows[i] < 0) continue;
+        char *row = (char *)(to + rows[i] * p->n_out_channels);
+        if (!is_far) memset(row, 0, bytes);
+        for (size_t at = 0; at < bytes && is_far; at += STK_LINE_BYTES)
+            stk_stream(row + at, zeros, STK_LINE_BYTES);
+    }
+    if (is_far) stk_stream_end();
+}
+
 /* Panels [begin, end) over n_rows rows of a unit's tiles, whose result begins at `to`. */
 static void multiply_phase(const amx_task *t, const uint16_t *unit, int phase, int64_t n_rows, int64_t begin,
                            int64_t end, uint16_t *to)
@@ -210,7 +228,11 @@ static void run_unit(const amx_task *t, int64_t i_unit, int i_panels)
     uint16_t *to = t->to + (image * p->y.out + first_row * p->y.n_out) * p->x.out * p->n_out_channels;
     for (int phase = 0; phase < p->y.n_out * p->x.n_out; phase++) {
         int64_t n_rows = stk_conv_amx_rows(p, phase, n, first_row);
-        if (n_rows > 0) multiply_phase(t, unit, phase, n_rows, begin, end, to);
+        if (n_rows <= 0) continue;
+        if (p->n_steps[phase] == 0 && !t->bias && s->panel_parts == 1)
+            clear_phase(t, phase, n_rows, to);
+        else
+            multiply_phase(t, unit, phase, n_rows, begin, end, to);
     }
 }
 

@@ -21,8 +21,8 @@
 
 /* Of a tile: rows, and numbers in a row; rows and columns of sums at a time; numbers of a step's part of a panel. */
 enum { STK_AMX_ROWS = 16, STK_AMX_DEPTH = 32, STK_AMX_SIDE = 32, STK_AMX_STEP = STK_AMX_DEPTH * STK_AMX_SIDE };
-/* Steps of a panel that stay in the first-level cache. */
-enum { STK_AMX_NEAR_STEPS = 18 };
+/* Steps of a panel that stay in the first-level cache; rows whose sums are kept while the next steps come. */
+enum { STK_AMX_NEAR_STEPS = 18, STK_AMX_PARTIAL_ROWS = 1024 };
 
 /* c [m,n] = a b for panels of b, or c += a b, or either plus a bias, ReLU last. */
 typedef struct stk_amx_block {
@@ -43,7 +43,8 @@ typedef struct stk_amx_block {
     /* false: all rows meet one panel after the other. true: all panels meet 32 rows after the other, in place of which
      * the next ones are fetched: where panels fit the second-level cache and rows come from memory. */
     bool by_rows;
-    /* [m up to a multiple of 32][32], 64-byte aligned, for more steps than are near; NULL: all at once. */
+    /* [m up to a multiple of 32, or STK_AMX_PARTIAL_ROWS][32], 64-byte aligned, for more steps than are near; NULL: all
+     * at once. */
     float *partial;
     /* Where row i of c is: at c_row times this; negative: nowhere. NULL: i. */
     const int32_t *rows;

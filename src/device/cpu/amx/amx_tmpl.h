@@ -491,7 +491,8 @@ INLINE void multiply_visit(const stk_amx_block *g, const visit *v, float *partia
     }
 }
 
-/* Each panel meets all rows, some steps at a time, so that these steps of it stay in the first-level cache. */
+/* Each panel meets all rows, some steps at a time, so that these steps of it stay in the first-level cache; then some
+ * rows at a time, so that their sums stay in the second-level cache. */
 INLINE void multiply_by_panels(const stk_amx_block *g, int64_t first_column, int64_t n_columns, sums_turns *t,
                                const row_kind *kind)
 {
@@ -499,14 +500,18 @@ INLINE void multiply_by_panels(const stk_amx_block *g, int64_t first_column, int
     int64_t n_blocks = (g->m + SIDE - 1) / SIDE, n_panels = (n_columns + SIDE - 1) / SIDE;
     if (n_parts < 1) n_parts = 1;
     fetching ahead = begin_fetching(g->ahead, g->ahead_bytes, n_blocks * n_panels * g->n_steps);
-    for (int64_t j = first_column; j < first_column + n_columns; j += SIDE)
-        for (int64_t part = 0; part < n_parts; part++)
-            for (int64_t i = 0; i < g->m; i += SIDE) {
-                int64_t first = g->n_steps * part / n_parts, end = g->n_steps * (part + 1) / n_parts;
-                visit v = make_visit(g, i, j, first, end);
-                if (g->rows && !reaches_any(g->rows + i, v.n)) continue;
-                multiply_visit(g, &v, g->partial + i * SIDE, t, &ahead, kind);
-            }
+    const int64_t most = n_parts > 1 ? STK_AMX_PARTIAL_ROWS : (g->m > 0 ? g->m : 1);
+    const int64_t n_shares = (g->m + most - 1) / most;
+    for (int64_t turn = 0; turn < n_panels * n_shares * n_parts; turn++) {
+        int64_t j = first_column + turn / n_parts / n_shares * SIDE, part = turn % n_parts;
+        int64_t begin = turn / n_parts % n_shares * most, rows_end = begin + most < g->m ? begin + most : g->m;
+        int64_t first = g->n_steps * part / n_parts, end = g->n_steps * (part + 1) / n_parts;
+        for (int64_t i = begin; i < rows_end; i += SIDE) {
+            visit v = make_visit(g, i, j, first, end);
+            if (g->rows && !reaches_any(g->rows + i, v.n)) continue;
+            multiply_visit(g, &v, g->partial ? g->partial + (i - begin) * SIDE : NULL, t, &ahead, kind);
+        }
+    }
 }
 
 /* Each 32 rows meet all panels, while the next ones are fetched. */

@@ -341,7 +341,8 @@ static size_t bytes_of_thread(const amx_state *s)
 {
     const stk_conv_amx_plan *p = &s->plan;
     if (s->in_place) return stk_round_up((size_t)(STK_AMX_ROWS * p->n_channels) * sizeof(uint16_t), ALIGN);
-    size_t partial = (size_t)(stk_round_up_i64(p->most_rows, SIDE) * SIDE) * sizeof(float);
+    int64_t rows = p->most_rows < STK_AMX_PARTIAL_ROWS ? stk_round_up_i64(p->most_rows, SIDE) : STK_AMX_PARTIAL_ROWS;
+    size_t partial = (size_t)(rows * SIDE) * sizeof(float);
     return stk_round_up(p->unit_bytes, ALIGN) + partial;
 }
 

@@ -343,11 +343,8 @@ static void check_wild(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_products),
-        cmocka_unit_test(check_rows),
-        cmocka_unit_test(check_rounding),
-        cmocka_unit_test(check_orders),
-        cmocka_unit_test(check_wild),
+        cmocka_unit_test(check_products), cmocka_unit_test(check_rows), cmocka_unit_test(check_rounding),
+        cmocka_unit_test(check_orders),   cmocka_unit_test(check_wild),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,7 @@ static bool tiles_pay(const stk_product_shape *s)
 {
     enum { LEAST = 32, LEAST_WORK = 1 << 24 };
     bool is_one = s->n_batch <= 1 && (!s->adds || s->out == STK_F32);
+    if (is_one && s->in == STK_BF16 && stk_product_may_fault(s->k)) return true;
     return is_one && s->in == STK_BF16 && s->m >= LEAST && s->n >= LEAST && s->k >= LEAST &&
            (double)s->m * (double)s->n * (double)s->k >= LEAST_WORK;
 }

@@ -28,6 +28,14 @@ typedef struct stk_bf16_product {
     size_t b_bytes, sums_bytes, a_bytes; /* of scratch memory, one after the other; a_bytes of each thread */
 } stk_bf16_product;
 
+/* Depths at which oneDNN 2.6's products of bf16 by AMX end in an illegal instruction, for many sizes of the other
+ * sides: the last 31 of the depth come to a whole step of tiles that were not configured for it. */
+static inline bool stk_product_may_fault(int64_t k)
+{
+    enum { STEP = 32, NONE_SEEN = 256 };
+    return k % STEP == STEP - 1 && k > NONE_SEEN;
+}
+
 /* Whether it is the fastest way on this processor. */
 bool stk_bf16_product_pays(stk_isa isa, const stk_product_shape *shape);
 /* For shapes that pay. */

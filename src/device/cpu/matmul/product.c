@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/align.h"
 #include "device/cpu/matmul/bf16_product.h"
@@ -120,6 +121,8 @@ static stk_status check_impl(stk_product *p, const_dnnl_primitive_desc_t pd)
     stk_dnnl_kind kind = stk_dnnl_kind_of(pd);
     if (p->shape.in == STK_F32 && !kind.is_brgemm)
         return stk_fail(STK_UNSUPPORTED, "oneDNN multiplies this product of f32 by %s", kind.name);
+    if (p->shape.in == STK_BF16 && stk_product_may_fault(p->shape.k) && strstr(kind.name, "amx"))
+        return stk_fail(STK_UNSUPPORTED, "oneDNN fails in products of that depth by %s", kind.name);
     snprintf(p->impl, sizeof(p->impl), "onednn %s", kind.name);
     return STK_OK;
 }

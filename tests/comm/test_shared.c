@@ -178,10 +178,9 @@ static void a_process_that_is_gone_is_named(void **state)
 static int come_late(stk_shared *s, int rank, int n)
 {
     (void)n;
-    if (rank == 2) usleep(600000);
-    int status = reduce(s, 64, 200);
-    return !(status == STK_LOST && strstr(stk_error_text(), "rank 2 (process ") &&
-             strstr(stk_error_text(), "did not come"));
+    if (rank == 2) usleep(3000000);
+    int status = reduce(s, 64, 1500);
+    return !(status == STK_LOST && strstr(stk_error_text(), "2 (process ") && strstr(stk_error_text(), "did not come"));
 }
 
 static void a_rank_that_does_not_come_is_named(void **state)

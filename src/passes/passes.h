@@ -29,7 +29,7 @@
  * fuse_residual   batch norm with the sum and the ReLU behind it, and their gradients, as one; before fuse
  * fuse_epilogue   a matmul or convolution adds the bias behind it, a convolution does the ReLU; before fuse
  * fuse            element-wise groups, with a reduction behind, become one node each; settle alone adds nodes behind it
- * postpone    what can wait goes to the end: small updates, for devices that join them, and sums over ranks of results
+ * postpone        what can wait goes to the end: small updates, for devices that join them, sums over ranks of results
  * settle          devices for what the other passes made, and copies; after all of them
  * plan            gives each value a place; not a rewriting, see plan.h
  */

@@ -3,8 +3,8 @@
  *   updates of small parameters   stand next to each other: on a device that joins neighbours a launch does many of
  *                                 them. Large ones fill a device by themselves, and stay where their gradients come,
  *                                 whose memory is free again behind them.
- *   sums over ranks of results    losses, metrics, statistics, which the backward pass does not wait for: ranks wait
- * for each other once for all of them.
+ *   sums over ranks of results    losses, metrics and statistics, which the backward pass does not wait for: ranks
+ *                                 wait for each other once for all of them.
  */
 #include <stdlib.h>
 

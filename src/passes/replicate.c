@@ -1,13 +1,13 @@
 /* Replicate: ranks share each batch, and what they find adds up.
  *
- *   before:  grad(loss, w) -> accumulate -> clip, update          loss -> accumulate -> output
- *   after:   grad(loss, w) [-> accumulate] -> rank_sum -> clip, update    (the sum over micro-batches where there are
- * any)
+ *   before:  grad(loss, w) -> accumulate -> clip, update               loss -> accumulate -> output
+ *   after:   grad(loss, w) [-> accumulate] -> rank_sum -> clip, update  loss [-> accumulate] -> rank_sum -> output
  *
- * Pass accumulate has marked all sums over parts of the batch, of which ranks' shares are one more kind. Gradients come
- * in the order of the backward pass, the last layer's first; small ones go together, so that a call is worth its way,
- * and large ones alone, so that nothing is copied. Running statistics of batch norms become the means over ranks, so
- * that every rank has the same variables after each step; or their statistics are sums over ranks in the first place.
+ * The sums over micro-batches stay where there are any. Pass accumulate has marked all sums over parts of the batch, of
+ * which ranks' shares are one more kind. Gradients come in the order of the backward pass, the last layer's first;
+ * small ones go together, so that a call is worth its way, and large ones alone, so that nothing is copied. Running
+ * statistics of batch norms become the means over ranks, so that every rank has the same variables after each step; or
+ * their statistics are sums over ranks in the first place.
  */
 #include <stdlib.h>
 

@@ -62,6 +62,7 @@ static stk_status make_one(stk_trainer *first, stk_comm *comm, stk_trainer **out
 stk_status stk_replicas_begin(stk_trainer *trainer)
 {
     stk_trainer_config *config = &trainer->config;
+    if (trainer->n_replicas) return STK_OK; /* An earlier try got as far as this. */
     int n = config->n_replicas, n_threads = config->n_threads ? config->n_threads : stk_n_cores();
     stk_comm *comm[STK_MOST_REPLICAS];
     if (n < 0 || n > STK_MOST_REPLICAS)
@@ -71,6 +72,7 @@ stk_status stk_replicas_begin(stk_trainer *trainer)
     if (trainer->comm) return check(trainer, trainer->comm->n_ranks);
     if (n < 2) return STK_OK;
     STK_RETURN_IF_ERROR(check(trainer, n));
+    free(trainer->replica);
     trainer->replica = calloc((size_t)n, sizeof(*trainer->replica));
     if (!trainer->replica) return stk_fail_memory((size_t)n * sizeof(*trainer->replica));
     STK_RETURN_IF_ERROR(stk_comm_open_local(n, comm));
@@ -95,7 +97,7 @@ stk_status stk_replicas_prepare(stk_trainer *trainer, int64_t n_epochs)
     for (int r = 1; r < trainer->n_replicas; r++) {
         stk_replica *replica = &trainer->replica[r - 1];
         replica->comm->timeout_ms = TIMEOUT_MS;
-        stk_status status = make_one(trainer, replica->comm, &replica->trainer);
+        stk_status status = replica->trainer ? STK_OK : make_one(trainer, replica->comm, &replica->trainer);
         if (status == STK_OK) status = stk_trainer_prepare(replica->trainer, n_epochs);
         if (status != STK_OK) return stk_fail_prefix(status, "replica %d: ", r);
     }

@@ -350,6 +350,10 @@ stk_status stk_shared_run(stk_shared *s, const stk_comm_call *call, int timeout_
     s->n_calls++;
     atomic_store_explicit(&s->head->place[s->rank].call_hash[s->n_calls % 2], stk_comm_call_hash(call),
                           memory_order_relaxed);
+    if (n == 0) { /* Ranks meet all the same: none is to be two calls ahead of another. */
+        STK_RETURN_IF_ERROR(barrier_chunk(s, call, 0, 0, timeout_ms));
+        return check_same(s, call);
+    }
     for (int64_t at = 0; at < n; at += most) {
         STK_RETURN_IF_ERROR(run[call->kind](s, call, at, n - at < most ? n - at : most, timeout_ms));
         if (at == 0) STK_RETURN_IF_ERROR(check_same(s, call));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/thread.h"
 
 /* Data sets may take long to be looked through. */
@@ -29,6 +30,7 @@ int stk_run_rank(const stk_run *run)
 
 typedef struct report {
     int32_t status;
+    uint64_t what; /* of recipe and steps, which all must have alike */
     char host[64], text[TEXT];
 } report;
 
@@ -38,6 +40,7 @@ stk_status stk_run_agree(stk_run *run, stk_status own)
     int n = run->comm->n_ranks, first = -1;
     report mine = {.status = own}, *all = calloc((size_t)n, sizeof(*all));
     if (own != STK_OK) snprintf(mine.text, TEXT, "%s", stk_error_text());
+    mine.what = stk_hash64(stk_text_get(&run->recipe_text), run->recipe_text.n, (uint64_t)run->options.max_steps);
     (void)gethostname(mine.host, sizeof(mine.host) - 1);
     if (!all) return stk_run_tell_failure(run, stk_fail_memory((size_t)n * sizeof(*all)));
     stk_comm_call call = {
@@ -45,6 +48,12 @@ stk_status stk_run_agree(stk_run *run, stk_status own)
     stk_status status = stk_comm_run(run->comm, &call, TIMEOUT_MS);
     for (int r = n - 1; r >= 0 && status == STK_OK; r--)
         if (all[r].status != STK_OK) first = r;
+    for (int r = 1; r < n && status == STK_OK && first < 0; r++) {
+        if (all[r].what == all[0].what) continue;
+        first = r;
+        all[r].status = STK_MISMATCH;
+        snprintf(all[r].text, TEXT, "another recipe, or another '--steps', than rank 0: they train together");
+    }
     if (first >= 0 && run->comm->rank > 0)
         status = stk_fail(STK_LOST, "rank %d: %s", first, all[first].text);
     else if (first > 0)

@@ -93,10 +93,10 @@ void stk_replicas_divide_memory(stk_trainer *trainer)
 
 stk_status stk_replicas_prepare(stk_trainer *trainer, int64_t n_epochs)
 {
-    if (trainer->comm) trainer->comm->timeout_ms = TIMEOUT_MS;
+    /* A thread cannot be lost, and one that waits for a slow disk is waited for. */
+    if (trainer->comm && !trainer->n_replicas && !trainer->is_replica) trainer->comm->timeout_ms = TIMEOUT_MS;
     for (int r = 1; r < trainer->n_replicas; r++) {
         stk_replica *replica = &trainer->replica[r - 1];
-        replica->comm->timeout_ms = TIMEOUT_MS;
         stk_status status = replica->trainer ? STK_OK : make_one(trainer, replica->comm, &replica->trainer);
         if (status == STK_OK) status = stk_trainer_prepare(replica->trainer, n_epochs);
         if (status != STK_OK) return stk_fail_prefix(status, "replica %d: ", r);

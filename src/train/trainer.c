@@ -248,7 +248,7 @@ static void emit_plan(stk_trainer *trainer)
                              .n_parameters = size.n_parameters,
                              .forward_flops = size.forward_flops,
                              .peak_planned_bytes = trainer->result.peak_planned_bytes,
-                             .variable_bytes = n * info.variable_bytes,
+                             .variable_bytes = info.variable_bytes,
                              .program_bytes = n * info.program_bytes,
                              .n_replicas = stk_comm_n_ranks(trainer->comm),
                              .n_kept = info.n_kept,

@@ -73,6 +73,10 @@ def processes(name, launcher):
     # What is wrong is told once, and leaves nothing.
     code, text = launch(launcher, 3, "synced.yaml", "--out", "no")
     check(code not in (0, -15) and text.count("cannot be shared by 3 replicas") == 1, f"{name}: {code} {text}")
+    done = subprocess.run([*launcher, "-n", "1", STOKER, "train", "synced.yaml", "--out", "no", ":", "-n", "1", STOKER, "train",
+                           "synced.yaml", "--seed", "7", "--out", "no"], env=environment(), capture_output=True, text=True,
+                          timeout=TIMEOUT)
+    check(done.returncode != 0 and "rank 1" in done.stderr and "another recipe" in done.stderr, f"{name}: {done.stderr}")
     code, text = launch(launcher, 2, "synced.yaml", "--set", "batsh=3", "--out", "no")
     check(code != 0 and text.count("stoker: ") == 1 and "did you mean 'batch'" in text, f"{name}: {text}")
     code, text = launch(launcher, 2, "synced.yaml", "--replicas", "2", "--out", "no")

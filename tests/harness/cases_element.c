@@ -159,6 +159,7 @@ static const op_case cases[] = {
     DROPOUT("no rows", 0.3, 1, 5, 2, REAL(-1, 1, 0, 4)),
     DROPOUT("special", 0.3, 1, 5, 2, ROUGH(FILL_SPECIAL, -1, 1, 7, 13)),
     DROPOUT("long rows", 0.3, 9, 1234567, 12, ROUGH(FILL_UNIFORM, -1, 1, 3, 4099)),
+    DROPOUT("whole blocks of numbers", 0.3, 9, 77, 3, ROUGH(FILL_UNIFORM, -1, 1, 5, 3, 40)),
 };
 
 const case_list harness_cases_element = LIST_OF(cases);

@@ -83,6 +83,20 @@ static const stk_fused_instr block_do[] = {{STK_OP_dropout, 0, STK_BF16, STK_BF1
 static const int32_t block_out[] = {5};
 PROGRAM(block, DIMS(5, 3, 111));
 
+/* Neighbours that fill 16 bytes: a bias by column, a factor by row, bytes, dropout, and results of both widths. */
+static const stk_fused_input packed_in[] = {{STK_BF16, {72, 24, 1}}, {STK_BF16, {0, 0, 1}}, {STK_F32, {3, 1, 0}},
+                                            {STK_I64, {0}},          {STK_I64, {0}},        {STK_U8, {72, 24, 1}}};
+static const stk_fused_instr packed_do[] = {{STK_OP_binary, STK_BINARY_add, STK_BF16, STK_BF16, {0, 1, -1}, 0, 0},
+                                            {STK_OP_unary, STK_UNARY_tanh, STK_BF16, STK_BF16, {6, -1, -1}, 0, 0},
+                                            CONVERT(STK_F32, STK_BF16, 7),
+                                            BINARY(mul, 8, 2),
+                                            DROPOUT(9, 3, 4, 0.4, 6),
+                                            CONVERT(STK_F32, STK_U8, 5),
+                                            BINARY(add, 10, 11),
+                                            CONVERT(STK_BF16, STK_F32, 12)};
+static const int32_t packed_out[] = {13, 12, 7};
+PROGRAM(packed, DIMS(5, 3, 24));
+
 /* A bool as a result, and a comparison's negation by select. */
 static const stk_fused_input mask_in[] = {{STK_F32, {1}}, {STK_F32, {1}}};
 static const stk_fused_instr mask_do[] = {COMPARE(less_equal, 0, 1), CONVERT(STK_F32, STK_BOOL, 2)};
@@ -150,6 +164,9 @@ static const op_case cases[] = {
     FUSED("dropout inside", dropped, F32(-1, 1, 7, 3, 5), SCALAR_I64(99), SCALAR_I64(41)),
     FUSED("dropout of bf16, and a sum", block, TYPED(STK_BF16, FILL_UNIFORM, -1, 1, 5, 3, 111), SCALAR_I64(99),
           SCALAR_I64(41), TYPED(STK_BF16, FILL_UNIFORM, -1, 1, 5, 3, 111)),
+    FUSED("16 bytes of neighbours", packed, TYPED(STK_BF16, FILL_UNIFORM, -2, 2, 5, 3, 24),
+          TYPED(STK_BF16, FILL_UNIFORM, -1, 1, 24), F32(-1, 1, 5, 3, 1), SCALAR_I64(99), SCALAR_I64(41),
+          TYPED(STK_U8, FILL_LABELS, 0, 256, 5, 3, 24)),
     FUSED("bool results", mask, TYPED(STK_F32, FILL_SPECIAL, -1, 1, 301), TYPED(STK_F32, FILL_SPECIAL, -1, 1, 301)),
     FUSED("scalars", scalar, SCALAR(FIXED(STK_F32), 1.5), SCALAR(FIXED(STK_F32), -2.25)),
     FUSED("nothing", nothing, F32(-1, 1, 0, 3), F32(-1, 1, 3)),

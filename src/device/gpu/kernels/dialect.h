@@ -103,11 +103,26 @@ FUNCTION float from_bf16(ushort bits)
 {
     return FLOAT_OF((u32)bits << 16);
 }
+#ifndef HAS_BF16 /* dialect_cuda.h: instructions for them */
 FUNCTION ushort to_bf16(float x)
 {
     u32 bits = BITS_OF(x);
     if (x != x) return (ushort)(bits >> 16 & 0x8000u | 0x7fc0u);
     return (ushort)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+FUNCTION u32 pair_of_bf16(float x, float y)
+{
+    return (u32)to_bf16(x) | (u32)to_bf16(y) << 16;
+}
+/* Rounded to bf16 behind it. */
+FUNCTION float tanh_of_bf16(float x)
+{
+    return tanh(x);
+}
+#endif
+FUNCTION u32 pair_of_f16(float x, float y)
+{
+    return (u32)to_f16(x) | (u32)to_f16(y) << 16;
 }
 FUNCTION i64 from_i64(i64 x)
 {
@@ -352,11 +367,11 @@ FUNCTION void store_pair_f32(GLOBAL float *to, float x, float y)
 }
 FUNCTION void store_pair_bf16(GLOBAL ushort *to, float x, float y)
 {
-    *(GLOBAL u32 *)to = (u32)to_bf16(x) | (u32)to_bf16(y) << 16;
+    *(GLOBAL u32 *)to = pair_of_bf16(x, y);
 }
 FUNCTION void store_pair_f16(GLOBAL ushort *to, float x, float y)
 {
-    *(GLOBAL u32 *)to = (u32)to_f16(x) | (u32)to_f16(y) << 16;
+    *(GLOBAL u32 *)to = pair_of_f16(x, y);
 }
 
 /* --- division of n < 2^31 by what does not change (Granlund and Montgomery, PLDI 1994); ops/product.c makes it --- */
@@ -480,10 +495,10 @@ FUNCTION void store_pack_f32(GLOBAL float *p, const float *x)
     FUNCTION void store_pack_##T(GLOBAL ushort *p, const float *x)                                                     \
     {                                                                                                                  \
         uint4 bits;                                                                                                    \
-        bits.x = (u32)to_##T(x[0]) | (u32)to_##T(x[1]) << 16;                                                          \
-        bits.y = (u32)to_##T(x[2]) | (u32)to_##T(x[3]) << 16;                                                          \
-        bits.z = (u32)to_##T(x[4]) | (u32)to_##T(x[5]) << 16;                                                          \
-        bits.w = (u32)to_##T(x[6]) | (u32)to_##T(x[7]) << 16;                                                          \
+        bits.x = pair_of_##T(x[0], x[1]);                                                                              \
+        bits.y = pair_of_##T(x[2], x[3]);                                                                              \
+        bits.z = pair_of_##T(x[4], x[5]);                                                                              \
+        bits.w = pair_of_##T(x[6], x[7]);                                                                              \
         *(GLOBAL uint4 *)p = bits;                                                                                     \
     }
 DEFINE_PACKS_OF_16(bf16)

@@ -8,8 +8,16 @@
 #include "base/align.h"
 #include "device/gpu/ops/product.h"
 
-/* The weights' gradient is read and written once a block. */
-enum { BLOCK_BYTES = 128 << 20, MOST_ROWS = 512, ROW_GRAIN = 16, STEP_GRAIN = 16 };
+/* The weights' gradient is read and written once a block, and products of few rows leave most of a large chip idle: a
+ * GPU's blocks are as large as a 64th of its memory. Rows are in whole tiles where there are many. */
+enum {
+    LEAST_BYTES = 128 << 20,
+    MEMORY_PARTS = 64,
+    MOST_ROWS = 4096,
+    ROW_GRAIN = 16,
+    TILE_GRAIN = 256,
+    STEP_GRAIN = 16
+};
 
 typedef struct linear_loss {
     int64_t m, v, d;        /* rows, classes, features */
@@ -19,6 +27,18 @@ typedef struct linear_loss {
     bool is_grad;
 } linear_loss;
 
+static int64_t rows_of_block(const gpu_chip *chip, int64_t step)
+{
+    int64_t bytes = LEAST_BYTES, most = MOST_ROWS / 8;
+    if (chip->is_gpu && (int64_t)(chip->total_bytes / MEMORY_PARTS) > bytes) {
+        bytes = (int64_t)(chip->total_bytes / MEMORY_PARTS);
+        most = MOST_ROWS;
+    }
+    int64_t n = bytes / (int64_t)sizeof(float) / (step ? step : 1);
+    n = n / (n < 2 * TILE_GRAIN ? ROW_GRAIN : TILE_GRAIN) * (n < 2 * TILE_GRAIN ? ROW_GRAIN : TILE_GRAIN);
+    return n > most ? most : n < ROW_GRAIN ? ROW_GRAIN : n;
+}
+
 static linear_loss open_call(gpu_maker *m)
 {
     const stk_op_call *call = m->call;
@@ -26,9 +46,7 @@ static linear_loss open_call(gpu_maker *m)
     s.dtype = call->in[0].dtype;
     s.is_grad = call->op == STK_OP_linear_cross_entropy_grad;
     s.step = stk_round_up_i64(s.v, STEP_GRAIN);
-    s.block = BLOCK_BYTES / (int64_t)sizeof(float) / (s.step ? s.step : 1) / ROW_GRAIN * ROW_GRAIN;
-    if (s.block > MOST_ROWS) s.block = MOST_ROWS;
-    if (s.block < ROW_GRAIN) s.block = ROW_GRAIN;
+    s.block = rows_of_block(&m->device->chip, s.step);
     if (s.block > s.m) s.block = s.m;
     s.logits = s.dlogits = gpu_take(m, (size_t)(s.block * s.step) * sizeof(float));
     if (s.is_grad && s.dtype != STK_F32) s.dlogits = gpu_take(m, (size_t)(s.block * s.step) * stk_dtype_bytes(s.dtype));

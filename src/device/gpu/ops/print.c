@@ -1,4 +1,5 @@
-/* See print.h. A group is one kernel over its elements; one that ends in a reduction goes along rows or columns of the
+/* See print.h. A group is one kernel over its elements, where a GPU's work-item has some neighbours; one that ends in a
+ * reduction goes along rows or columns of the
  * space seen as a matrix, cut into parts where there would be too few groups, whose results reduce.dev joins. */
 #include "device/gpu/ops/print.h"
 
@@ -8,7 +9,7 @@
 #include "base/error.h"
 #include "device/gpu/ops/reduce.h"
 
-enum { GROUP = 256, TILE_COLUMNS = 32, TILE_ROWS = 8 };
+enum { GROUP = 256, TILE_COLUMNS = 32, TILE_ROWS = 8, PACK_BYTES = 16, MOST_PACKED = 8 };
 
 /* --- the space, with axes joined that every input goes along in the same way --- */
 
@@ -56,39 +57,57 @@ static bool is_whole(const space *s, int j)
 
 /* --- text --- */
 
-static void print_loads(gpu_maker *m, const stk_fused *program, const space *s, stk_text *out)
+/* Element `i` of the outputs by its place on each axis. */
+static void print_places(const space *s, const char *i, stk_text *out)
 {
-    if (s->n_axes > 1) stk_text_add(out, "    index_t rest = i;\n");
-    for (int a = s->n_axes - 1; a > 0 && s->n_axes > 1; a--)
+    if (s->n_axes < 2) return;
+    stk_text_add(out, "    index_t rest = %s;\n", i);
+    for (int a = s->n_axes - 1; a > 0; a--)
         stk_text_add(out, "    const index_t at%d = rest %% %" PRId64 "; rest /= %" PRId64 ";\n", a, s->size[a],
                      s->size[a]);
-    if (s->n_axes > 1) stk_text_add(out, "    const index_t at0 = rest; (void)at0;\n");
-    for (int j = 0; j < program->n_in; j++) {
-        const char *type = gpu_type(m, program->input[j].dtype);
-        if (!type) return;
-        stk_text_add(out, "    const value_%s r%d = LOAD(%s, in%d, ", type, j, type, j);
-        if (is_whole(s, j)) {
-            stk_text_add(out, "i);\n");
-            continue;
-        }
-        const char *plus = "";
-        for (int a = 0; a < s->n_axes; a++) {
-            if (s->stride[a][j] == 0) continue;
-            if (s->n_axes > 1)
-                stk_text_add(out, "%sat%d * (index_t)%" PRId64, plus, a, s->stride[a][j]);
-            else
-                stk_text_add(out, "%si * (index_t)%" PRId64, plus, s->stride[a][j]);
-            plus = " + ";
-        }
-        stk_text_add(out, "%s);\n", *plus ? "" : "0");
+    stk_text_add(out, "    const index_t at0 = rest; (void)at0;\n");
+}
+
+/* Where input j has it. */
+static void print_at(const space *s, int j, const char *i, stk_text *out)
+{
+    const char *plus = "";
+    if (is_whole(s, j)) {
+        stk_text_add(out, "%s", i);
+        return;
     }
+    for (int a = 0; a < s->n_axes; a++) {
+        if (s->stride[a][j] == 0) continue;
+        if (s->n_axes > 1)
+            stk_text_add(out, "%sat%d * (index_t)%" PRId64, plus, a, s->stride[a][j]);
+        else
+            stk_text_add(out, "%s%s * (index_t)%" PRId64, plus, i, s->stride[a][j]);
+        plus = " + ";
+    }
+    if (!*plus) stk_text_add(out, "0");
+}
+
+static void print_load(gpu_maker *m, const stk_fused *program, const space *s, int j, const char *i, stk_text *out)
+{
+    const char *type = gpu_type(m, program->input[j].dtype);
+    if (!type) return;
+    stk_text_add(out, "    const value_%s r%d = LOAD(%s, in%d, ", type, j, type, j);
+    print_at(s, j, i, out);
+    stk_text_add(out, ");\n");
+}
+
+static void print_loads(gpu_maker *m, const stk_fused *program, const space *s, stk_text *out)
+{
+    print_places(s, "i", out);
+    for (int j = 0; j < program->n_in && m->status == STK_OK; j++)
+        print_load(m, program, s, j, "i", out);
 }
 
 /* The body for element i, inside of braces. */
 static void print_element(gpu_maker *m, const stk_fused *program, const space *s, stk_text *out)
 {
     print_loads(m, program, s, out);
-    gpu_print_instructions(m, program, out);
+    gpu_print_instructions(m, program, false, out);
     for (int j = 0; j < program->n_out && m->status == STK_OK; j++)
         stk_text_add(out, "    STORE(%s, out%d, i, r%d);\n", gpu_type(m, gpu_register_type(program, program->out[j])),
                      j, program->out[j]);
@@ -119,6 +138,111 @@ static void print_plain(gpu_maker *m, const stk_fused *program, const space *s, 
     print_pointers(m, program, out);
     stk_text_add(out, "    const index_t i = GROUP_X * %d + ITEM_X;\n    if (i >= n) return;\n", GROUP);
     print_element(m, program, s, out);
+    stk_text_add(out, "}\n");
+}
+
+/* --- packs: neighbours along the last axis, in 16 bytes at a time, of one work-item --- */
+
+static bool is_packed(const space *s, int j)
+{
+    return s->stride[s->n_axes - 1][j] == 1;
+}
+
+/* An input goes along the last axis, from multiples of n, or is the same all along it. */
+static bool can_pack(const space *s, int j, int64_t n)
+{
+    const int last = s->n_axes - 1;
+    if (s->stride[last][j] != 0 && s->stride[last][j] != 1) return false;
+    for (int a = 0; a < last && is_packed(s, j); a++)
+        if (s->stride[a][j] % n != 0) return false;
+    return true;
+}
+
+/* How many elements a work-item takes: as many as the narrowest floats of 16 bytes are; else 1. */
+static int choose_pack(const gpu_maker *m, const stk_fused *program, const space *s)
+{
+    const gpu_chip *chip = &m->device->chip;
+    int n = 4, n_packed = program->n_out;
+    if ((!chip->is_gpu && !chip->has_fragments) || s->n_axes == 0) return 1;
+    for (int j = 0; j < program->n_in; j++) {
+        if (!is_packed(s, j)) continue;
+        n_packed++;
+        if (stk_dtype_bytes(program->input[j].dtype) == 2) n = PACK_BYTES / 2;
+    }
+    for (int j = 0; j < program->n_out; j++)
+        if (stk_dtype_bytes(gpu_register_type(program, program->out[j])) == 2) n = PACK_BYTES / 2;
+    if (n_packed > MOST_PACKED || s->size[s->n_axes - 1] % n != 0) return 1;
+    for (int j = 0; j < program->n_in; j++)
+        if (!can_pack(s, j, n)) return 1;
+    return n;
+}
+
+static bool has_packs(stk_dtype dtype)
+{
+    return dtype == STK_F32 || dtype == STK_BF16 || dtype == STK_F16;
+}
+
+/* Before the loop over a pack's elements: all of packed floats; what is the same for all. */
+static void print_pack_loads(gpu_maker *m, const stk_fused *program, const space *s, int n, stk_text *out)
+{
+    for (int j = 0; j < program->n_in && m->status == STK_OK; j++) {
+        const stk_dtype dtype = program->input[j].dtype;
+        const char *type = gpu_type(m, dtype);
+        if (!is_packed(s, j)) {
+            print_load(m, program, s, j, "first", out);
+            continue;
+        }
+        stk_text_add(out, "    const index_t from%d = ", j);
+        print_at(s, j, "first", out);
+        stk_text_add(out, ";\n");
+        if (!has_packs(dtype)) continue;
+        stk_text_add(out, "    float x%d[%d];\n", j, n);
+        for (int k = 0; k < n; k += PACK_BYTES / (int)stk_dtype_bytes(dtype))
+            stk_text_add(out, "    LOAD_PACK(%s, in%d + from%d + %d, x%d + %d);\n", type, j, j, k, j, k);
+    }
+}
+
+static void print_pack_element(gpu_maker *m, const stk_fused *program, const space *s, int n, stk_text *out)
+{
+    stk_text_add(out, "    UNROLL\n    for (int k = 0; k < %d; k++) {\n    const index_t i = first + k; (void)i;\n", n);
+    for (int j = 0; j < program->n_in && m->status == STK_OK; j++) {
+        const char *type = gpu_type(m, program->input[j].dtype);
+        if (!is_packed(s, j)) continue;
+        if (has_packs(program->input[j].dtype))
+            stk_text_add(out, "    const value_%s r%d = x%d[k];\n", type, j, j);
+        else
+            stk_text_add(out, "    const value_%s r%d = LOAD(%s, in%d, from%d + k);\n", type, j, type, j, j);
+    }
+    gpu_print_instructions(m, program, n == GPU_DROPOUT_BITS, out);
+    for (int j = 0; j < program->n_out && m->status == STK_OK; j++) {
+        const stk_dtype dtype = gpu_register_type(program, program->out[j]);
+        if (has_packs(dtype))
+            stk_text_add(out, "    y%d[k] = r%d;\n", j, program->out[j]);
+        else
+            stk_text_add(out, "    STORE(%s, out%d, i, r%d);\n", gpu_type(m, dtype), j, program->out[j]);
+    }
+    stk_text_add(out, "    }\n");
+}
+
+static void print_packs(gpu_maker *m, const stk_fused *program, const space *s, int n, stk_text *out)
+{
+    stk_text_add(out, "KERNEL(group, %d, 1, 1)(", GROUP);
+    print_parameters(m, program, out);
+    stk_text_add(out, "index_t n)\n{\n");
+    print_pointers(m, program, out);
+    stk_text_add(out, "    const index_t first = (GROUP_X * %d + ITEM_X) * %d;\n    if (first >= n) return;\n", GROUP,
+                 n);
+    print_places(s, "first", out);
+    print_pack_loads(m, program, s, n, out);
+    if (n == GPU_DROPOUT_BITS) gpu_print_dropout_blocks(program, out);
+    for (int j = 0; j < program->n_out; j++)
+        if (has_packs(gpu_register_type(program, program->out[j]))) stk_text_add(out, "    float y%d[%d];\n", j, n);
+    print_pack_element(m, program, s, n, out);
+    for (int j = 0; j < program->n_out && m->status == STK_OK; j++) {
+        const stk_dtype dtype = gpu_register_type(program, program->out[j]);
+        for (int k = 0; has_packs(dtype) && k < n; k += PACK_BYTES / (int)stk_dtype_bytes(dtype))
+            stk_text_add(out, "    STORE_PACK(%s, out%d + first + %d, y%d + %d);\n", gpu_type(m, dtype), j, k, j, k);
+    }
     stk_text_add(out, "}\n");
 }
 
@@ -258,10 +382,15 @@ void gpu_make_group(gpu_maker *m, const stk_fused *program)
     if (program->reduce.axes) {
         make_reduction(m, program, &s, &text);
     } else {
-        print_plain(m, program, &s, &text);
+        const int64_t n = stk_shape_count(program->shape);
+        const int pack = choose_pack(m, program, &s);
+        if (pack > 1)
+            print_packs(m, program, &s, pack, &text);
+        else
+            print_plain(m, program, &s, &text);
         add_printed(m, program, &text);
-        gpu_index(m, stk_shape_count(program->shape));
-        gpu_items(m, stk_shape_count(program->shape), GROUP);
+        gpu_index(m, n);
+        gpu_items(m, n / pack, GROUP);
     }
     stk_text_free(&text);
 }

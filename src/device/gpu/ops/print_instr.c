@@ -13,7 +13,7 @@ stk_dtype gpu_register_type(const stk_fused *program, int r)
 }
 
 /* By kind, "x" standing for the operand; NULL: none. */
-static const char *unary_of_float(int kind)
+static const char *unary_of_float(int kind, stk_dtype dtype)
 {
     switch ((stk_unary_kind)kind) {
     case STK_UNARY_neg: return "-x";
@@ -24,7 +24,7 @@ static const char *unary_of_float(int kind)
     case STK_UNARY_rsqrt: return "1.0f / sqrt(x)";
     case STK_UNARY_reciprocal: return "1.0f / x";
     case STK_UNARY_square: return "x * x";
-    case STK_UNARY_tanh: return "tanh(x)";
+    case STK_UNARY_tanh: return dtype == STK_BF16 ? "tanh_of_bf16(x)" : "tanh(x)";
     case STK_UNARY_sigmoid: return "sigmoid_f(x)";
     case STK_UNARY_relu: return "relu_f(x)";
     case STK_UNARY_sign: return "sign_f(x)";
@@ -126,33 +126,68 @@ static void add_cast(stk_text *out, const stk_fused_instr *instr)
         stk_text_add(out, "r%d", x);
 }
 
-/* Rows are the first dimension: graph/dropout.h. */
-static void add_dropout(stk_text *out, const stk_fused *program, const stk_fused_instr *instr)
+/* --- dropout; rows are the first dimension: graph/dropout.h --- */
+
+static int64_t columns_of(const stk_fused *program)
 {
-    int64_t n_columns = program->shape.rank ? stk_shape_product(program->shape, 1, program->shape.rank) : 1;
-    float scale = (float)(1 / (1 - instr->value));
-    stk_text_add(out,
-                 "dropout_keeps((u64)r%d ^ 0x%016" PRIx64 "ul, r%d + (i64)i / %" PRId64 "l, (i64)i %% %" PRId64
-                 "l, %d) ? r%d * ",
-                 instr->operand[1], stk_mix64((uint64_t)instr->stream), instr->operand[2], n_columns, n_columns,
-                 (int)stk_dropout_limit(instr->value), instr->operand[0]);
+    return program->shape.rank ? stk_shape_product(program->shape, 1, program->shape.rank) : 1;
+}
+
+/* One block of random numbers is for all of a pack. */
+static bool has_block(const stk_fused *program, const stk_fused_instr *instr)
+{
+    return instr->op == STK_OP_dropout && instr->operand[1] < program->n_in && instr->operand[2] < program->n_in &&
+           columns_of(program) % GPU_DROPOUT_BITS == 0;
+}
+
+void gpu_print_dropout_blocks(const stk_fused *program, stk_text *out)
+{
+    const int64_t n = columns_of(program);
+    for (int k = 0; k < program->n_instr; k++) {
+        const stk_fused_instr *instr = &program->instr[k];
+        if (!has_block(program, instr)) continue;
+        stk_text_add(out,
+                     "    const philox_block block%d = philox((u64)r%d ^ 0x%016" PRIx64
+                     "ul, (u64)(r%d + (i64)(first / %" PRId64 ")), (u64)(first %% %" PRId64 " / %d));\n",
+                     program->n_in + k, instr->operand[1], stk_mix64((uint64_t)instr->stream), instr->operand[2], n, n,
+                     GPU_DROPOUT_BITS);
+    }
+}
+
+/* block: the number of the pack's, or -1. */
+static void add_dropout(stk_text *out, const stk_fused *program, const stk_fused_instr *instr, int block)
+{
+    const int64_t n_columns = columns_of(program);
+    const float scale = (float)(1 / (1 - instr->value));
+    const int limit = (int)stk_dropout_limit(instr->value);
+    if (block >= 0)
+        stk_text_add(out, "(int)(block%d.v[k / 2] >> 16 * (k %% 2) & 0xffffu) >= %d ? r%d * ", block, limit,
+                     instr->operand[0]);
+    else
+        stk_text_add(out,
+                     "dropout_keeps((u64)r%d ^ 0x%016" PRIx64 "ul, r%d + (i64)i / %" PRId64 "l, (i64)i %% %" PRId64
+                     "l, %d) ? r%d * ",
+                     instr->operand[1], stk_mix64((uint64_t)instr->stream), instr->operand[2], n_columns, n_columns,
+                     limit, instr->operand[0]);
     add_constant(out, STK_F32, scale);
     stk_text_add(out, " : 0.0f");
 }
 
-static bool add_expression(stk_text *out, const stk_fused *program, const stk_fused_instr *instr)
+static bool add_expression(stk_text *out, const stk_fused *program, const stk_fused_instr *instr, int block)
 {
     const int32_t *r = instr->operand;
     bool is_float = stk_dtype_is_float(instr->dtype);
     const char *pattern = NULL;
     switch (instr->op) {
-    case STK_OP_unary: pattern = is_float ? unary_of_float(instr->kind) : unary_of_integer(instr->kind); break;
+    case STK_OP_unary:
+        pattern = is_float ? unary_of_float(instr->kind, instr->dtype) : unary_of_integer(instr->kind);
+        break;
     case STK_OP_binary: pattern = is_float ? binary_of_float(instr->kind) : binary_of_integer(instr->kind); break;
     case STK_OP_compare: pattern = comparison(instr->kind); break;
     case STK_OP_select: stk_text_add(out, "r%d ? r%d : r%d", r[0], r[1], r[2]); return true;
     case STK_OP_cast: add_cast(out, instr); return true;
     case STK_OP_constant: add_constant(out, instr->dtype, instr->value); return true;
-    case STK_OP_dropout: add_dropout(out, program, instr); return true;
+    case STK_OP_dropout: add_dropout(out, program, instr, block); return true;
     default: break;
     }
     if (!pattern) return false;
@@ -160,7 +195,7 @@ static bool add_expression(stk_text *out, const stk_fused *program, const stk_fu
     return true;
 }
 
-void gpu_print_instructions(gpu_maker *m, const stk_fused *program, stk_text *out)
+void gpu_print_instructions(gpu_maker *m, const stk_fused *program, bool in_packs, stk_text *out)
 {
     for (int k = 0; k < program->n_instr && m->status == STK_OK; k++) {
         const stk_fused_instr *instr = &program->instr[k];
@@ -168,7 +203,8 @@ void gpu_print_instructions(gpu_maker *m, const stk_fused *program, stk_text *ou
         gpu_type(m, instr->op == STK_OP_cast || instr->op == STK_OP_compare ? instr->src_dtype : instr->dtype);
         if (m->status != STK_OK) return;
         stk_text_add(out, "    value_%s r%d = ROUND(%s, (value_%s)(", type, program->n_in + k, type, type);
-        if (!add_expression(out, program, instr))
+        const int block = in_packs && has_block(program, instr) ? program->n_in + k : -1;
+        if (!add_expression(out, program, instr, block))
             gpu_fail(m, stk_fail(STK_UNSUPPORTED, "the device '%s' has no '%s' of %s inside a fused group",
                                  m->device->driver->name, stk_op_name(instr->op), type));
         stk_text_add(out, "));\n");

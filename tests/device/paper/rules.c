@@ -15,6 +15,8 @@ static const struct {
     {"conv.dev", "multiply_tiles"},
     {"attention.dev", "attention"},
     {"attention_grad.dev", "attention_grad"},
+    {"attention_fragments.dev", "attention_fragments"},
+    {"attention_grad_fragments.dev", "attention_grad_fragments"},
 };
 
 bool paper_is_hot(const paper_kernel *kernel)

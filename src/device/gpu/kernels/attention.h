@@ -6,12 +6,13 @@
  *   STAYS          1: a head is one chunk, and a group's own rows stay in its memory
  *   N_OUT          chunks of its result that a group makes at a time: slice y has those from y * N_OUT on
  *   TILE_ROWS, TILE_COLUMNS    of the scores
+ *   PARTS          16s of rows that a warp has
  */
 #define PIECE       (HALF ? 8 : 4) /* elements of 16 bytes */
 #define PAD         PIECE          /* so that rows begin in other banks */
 #define ROW         (DC + PAD)
 #define P_ROW       (TILE_COLUMNS + PAD)
-#define ITEMS       (TILE_ROWS / 16 * 32)
+#define ITEMS       (TILE_ROWS / (16 * PARTS) * 32)
 #define CALL        NAME(attention_call)
 #define SIDE        NAME(attention_side)
 #define SCORE_TILES (TILE_COLUMNS / 8)

@@ -354,6 +354,14 @@ FUNCTION void copy_16(LOCAL uint4 *to, GLOBAL const uint4 *from, int is_there)
     if (is_there) bytes = *from;
     *to = bytes;
 }
+
+FUNCTION void copy_8(LOCAL uint2 *to, GLOBAL const uint2 *from, int is_there)
+{
+    uint2 bytes;
+    bytes.x = bytes.y = 0;
+    if (is_there) bytes = *from;
+    *to = bytes;
+}
 #endif
 
 /* --- two neighbours in memory, of which the first has an even number --- */

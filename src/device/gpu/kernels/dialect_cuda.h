@@ -77,6 +77,14 @@ FUNCTION float tanh_of_bf16(float x)
 }
 #endif
 
+/* 2 to the x, to 2 units in the last place: what will have 16 bits. */
+FUNCTION float exp2_fast(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 template <int n> struct __align__(16) wide_floats
 {
     float v[n];
@@ -107,9 +115,7 @@ template <int n> FUNCTION wide_floats<n> wide_fma(float x, wide_floats<n> y, wid
 
 FUNCTION u32 shared_address(const void *p)
 {
-    u32 address;
-    asm("{ .reg .u64 wide; cvta.to.shared.u64 wide, %1; cvt.u32.u64 %0, wide; }" : "=r"(address) : "l"(p));
-    return address;
+    return (u32)__cvta_generic_to_shared(p);
 }
 
 /* 16 bytes from global memory, or zeros. */
@@ -117,6 +123,13 @@ FUNCTION void copy_16(uint4 *to, const uint4 *from, bool is_there)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
                  "r"(is_there ? 16 : 0)
+                 : "memory");
+}
+
+FUNCTION void copy_8(uint2 *to, const uint2 *from, bool is_there)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(to)), "l"(from),
+                 "r"(is_there ? 8 : 0)
                  : "memory");
 }
 
@@ -145,6 +158,21 @@ FUNCTION void load_matrices(u32 *out, const ushort *row, bool transposed)
     }
 MULTIPLY_FRAGMENTS(bf16)
 MULTIPLY_FRAGMENTS(f16)
+
+/* Two neighbours of a fragment, rounded. */
+FUNCTION u32 pack_pair_bf16(float x, float y)
+{
+    u32 bits;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(y), "f"(x));
+    return bits;
+}
+
+FUNCTION u32 pack_pair_f16(float x, float y)
+{
+    u32 bits;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(y), "f"(x));
+    return bits;
+}
 #endif
 
 /* Sum and maximum of each n <= N_LANES neighbours along x, in the order that dialect_opencl.h has. */

@@ -107,6 +107,11 @@ FUNCTION float from_f16(ushort bits)
     return vload_half(0, (const half *)&bits);
 }
 
+FUNCTION float exp2_fast(float x)
+{
+    return exp2(x);
+}
+
 FUNCTION ushort to_f16(float x)
 {
     ushort bits;

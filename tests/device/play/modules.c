@@ -202,13 +202,19 @@ static char *copy_arguments(const play_function *f, void *const *arguments)
 }
 
 /* What a chip refuses. A group of another shape than the kernel's is none of its business, and wrong all the same. */
+/* As much as a group has; a stand-in also keeps there what fragments have in registers. */
+static long long most_shared(const play_function *f)
+{
+    return strstr(f->name, "_fragments_") ? 96 << 10 : 48 << 10;
+}
+
 static int check_shape(const play_function *f, const unsigned *n_groups, const unsigned *group, unsigned shared_bytes)
 {
     const unsigned long long n = (unsigned long long)group[0] * group[1] * group[2];
     if (n == 0 || n > 1024 || group[2] > 64) return INVALID_VALUE;
     if (!n_groups[0] || !n_groups[1] || !n_groups[2]) return INVALID_VALUE;
     if (n_groups[0] > 2147483647u || n_groups[1] > 65535 || n_groups[2] > 65535) return INVALID_VALUE;
-    if (n > (unsigned long long)most_group(f) || f->local_bytes + (long long)shared_bytes > 48 << 10)
+    if (n > (unsigned long long)most_group(f) || f->local_bytes + (long long)shared_bytes > most_shared(f))
         return LAUNCH_OUT_OF_RESOURCES;
     if (memcmp(f->group, group, sizeof(f->group)) != 0)
         play_misuse("kernel '%s' is launched in groups of %u x %u x %u", f->name, group[0], group[1], group[2]);

@@ -7,13 +7,13 @@
  *   MASKED   1: the call has a mask of keys
  *   DROPS    1: the call has dropout
  */
-#define LEFT        NAME(left)
-#define MOST_DEPTH  (DC > TILE_COLUMNS ? DC : TILE_COLUMNS)
-#define WARP_ROWS   (16 * PARTS)
-#define TILE_SIZE   (TILE_COLUMNS * ROW)
-#define PARTS_SIZE  (TILE_ROWS * P_ROW)
-#define LOG2_E      1.44269504f
-#define LN_2        0.69314718f
+#define LEFT       NAME(left)
+#define MOST_DEPTH (DC > TILE_COLUMNS ? DC : TILE_COLUMNS)
+#define WARP_ROWS  (16 * PARTS)
+#define TILE_SIZE  (TILE_COLUMNS * ROW)
+#define PARTS_SIZE (TILE_ROWS * P_ROW)
+#define LOG2_E     1.44269504f
+#define LN_2       0.69314718f
 
 #if HAS_FRAGMENTS
 /* A warp may go on without the others of its group. */
@@ -41,8 +41,8 @@ FUNCTION void NAME(turn_left)(LEFT *left, float (*score)[SCORE_TILES][4], LOCAL 
         for (int k = 0; k < SCORE_TILES; k += 2) {
             UNROLL_ON_GPU
             for (int i = 0; i < 4; i++)
-                left[part].of[k / 2][i] = PASTE(pack_pair_, T)(score[part][k + i / 2][i % 2 * 2],
-                                                               score[part][k + i / 2][i % 2 * 2 + 1]);
+                left[part].of[k / 2][i] =
+                    PASTE(pack_pair_, T)(score[part][k + i / 2][i % 2 * 2], score[part][k + i / 2][i % 2 * 2 + 1]);
         }
     }
 }

@@ -140,7 +140,7 @@ static attention_cut forward_cut_for(const gpu_maker *m, const attention_call *c
 {
     stk_dtype dtype = m->call->in[0].dtype;
     attention_cut cut = cut_for(dtype, c->d);
-    if (fits_fragments(m, dtype, c->d, c->scale)) return cut_in_fragments(dtype, c->d, c->limit ? 1 : 2);
+    if (fits_fragments(m, dtype, c->d, c->scale)) return cut_in_fragments(dtype, c->d, c->limit || c->has_mask ? 1 : 2);
     if (cut.is_half) cut.columns = 64;
     return cut;
 }

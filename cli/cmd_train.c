@@ -37,7 +37,7 @@ static bool shares_terminal; /* what handlers say comes where the moving line is
 /* The last whole checkpoint, for the handler: one text is read while the other is written. */
 static char kept[2][CLI_PATH];
 static volatile sig_atomic_t i_kept;
-static volatile sig_atomic_t builds; /* the device's kernels, before the first step */
+static volatile sig_atomic_t builds; /* the program, then the device's kernels, before the first step */
 
 static void keep(const char *path)
 {
@@ -160,6 +160,7 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
     if (opened == STK_LOST) return CLI_FAILED; /* The first of the processes that train together says why. */
     if (opened != STK_OK) return cli_fail();
     p->quiet |= stk_run_rank(run) > 0;
+    builds = 1;
     running = run;
     shares_terminal = p->terminal && cli_is_terminal(stderr);
     cli_catch_stops(2, on_stop);

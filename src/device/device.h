@@ -120,6 +120,10 @@ typedef struct stk_device_class {
     void (*free_host)(stk_device *device, void *p, size_t bytes);
     /* Finds the kernel for a call whose shapes are known. STK_UNSUPPORTED names the op and the dtypes. */
     stk_status (*kernel)(stk_device *device, const stk_op_call *call, stk_kernel *out);
+    /* Optional: calls that `kernel` will be asked for, and then what takes long of all of them, as the choice of a
+     * library's ways, at once. STK_INTERRUPTED once *stop is not 0, which may be NULL. */
+    stk_status (*expect)(stk_device *device, const stk_op_call *call);
+    stk_status (*prepare)(stk_device *device, const volatile int *stop);
     /* Queues, copies, events, captures. Devices on the host take &stk_queue_class_host and have `run`. */
     const struct stk_queue_class *queues;
     /* on_host only: runs entries in order and waits. On failure *i_failed is the entry's number. */

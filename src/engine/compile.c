@@ -91,7 +91,28 @@ static stk_status check_inputs(const stk_graph *graph, const stk_device *device)
     return STK_OK;
 }
 
-static stk_status find_kernels(stk_program *program, stk_comm *comm)
+/* What takes long of kernels is made ahead, for all of them. */
+static stk_status expect_kernels(const stk_program *program, const volatile int *stop, stk_tensor_desc *desc)
+{
+    const stk_graph *graph = program->graph;
+    const stk_engine *engine = program->engine;
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        stk_op op = graph->node[i].op;
+        if (op == STK_OP_input || op == STK_OP_variable || op == STK_OP_rank_sum) continue;
+        if (stk_dispatch_is_staged(program, i)) continue;
+        stk_device *device = stk_program_home(program, graph->node[i].first_out)->device;
+        if (!device->class->expect) continue;
+        stk_op_call call = stk_graph_call(graph, i, desc, desc + graph->n_values + 64);
+        STK_RETURN_IF_ERROR(device->class->expect(device, &call));
+    }
+    for (int i = 0; i < engine->n_devices; i++) {
+        stk_device *device = engine->on[i].device;
+        if (device->class->prepare) STK_RETURN_IF_ERROR(device->class->prepare(device, stop));
+    }
+    return STK_OK;
+}
+
+static stk_status find_kernels(stk_program *program, const stk_compile_options *options)
 {
     const stk_graph *graph = program->graph;
     stk_status status = STK_OK;
@@ -99,13 +120,14 @@ static stk_status find_kernels(stk_program *program, stk_comm *comm)
     program->kernel = calloc((size_t)graph->n_nodes + 1, sizeof(*program->kernel));
     desc = malloc(((size_t)graph->n_values + 64) * 2 * sizeof(*desc));
     if (!program->kernel || !desc) STK_TRY(stk_fail_memory((size_t)graph->n_nodes * sizeof(*program->kernel)));
+    STK_TRY(expect_kernels(program, options->stop, desc));
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         stk_op op = graph->node[i].op;
         if (op == STK_OP_input || op == STK_OP_variable) continue;
         if (stk_dispatch_is_staged(program, i)) continue;
         stk_device *device = stk_program_home(program, graph->node[i].first_out)->device;
         stk_op_call call = stk_graph_call(graph, i, desc, desc + graph->n_values + 64);
-        STK_TRY(op == STK_OP_rank_sum ? stk_ranks_kernel(device, comm, &call, &program->kernel[i])
+        STK_TRY(op == STK_OP_rank_sum ? stk_ranks_kernel(device, options->comm, &call, &program->kernel[i])
                                       : device->class->kernel(device, &call, &program->kernel[i]));
     }
 done:
@@ -385,7 +407,7 @@ stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engin
     if (program->micro.n > 1) STK_TRY(stk_parts_arrange(graph, &program->parts));
     STK_TRY(stk_program_check_devices(program));
     STK_TRY(check_inputs(graph, engine->device));
-    STK_TRY(find_kernels(program, options->comm));
+    STK_TRY(find_kernels(program, options));
     STK_TRY(make_plan(program, options));
     STK_TRY(dump_plan(program, options));
     STK_TRY(check_limit(program, options));

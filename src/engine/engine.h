@@ -71,7 +71,8 @@ typedef struct stk_compile_options {
     /* Ranks that share the batch: what is summed up over it is summed up over them, too (passes/replicate.c), and all
      * of them compile and run this program. Borrowed for the program's life; NULL: there is one. */
     stk_comm *comm;
-    bool sync_norm; /* with ranks: batch norms take their statistics from the rows of all */
+    const volatile int *stop; /* compiling ends with STK_INTERRUPTED once it is not 0; NULL: never */
+    bool sync_norm;           /* with ranks: batch norms take their statistics from the rows of all */
     /* A pass's name, "all" or NULL. A pass that the other options leave out is STK_NOT_FOUND, with why. */
     const stk_pixel_scale *pixels; /* an input that comes as u8 (passes.h), borrowed for the call; NULL: none */
     const char *dump_after;

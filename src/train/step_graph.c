@@ -122,6 +122,7 @@ static stk_compile_options compile_options(const stk_trainer *trainer)
                                  .compute = trainer->compute,
                                  .tf32 = trainer->tf32,
                                  .keep_packed = true,
+                                 .stop = trainer->comm ? NULL : &trainer->stop, /* ranks agree on it elsewhere */
                                  .dump_after = trainer->dump_graph,
                                  .dump = trainer->config.dump,
                                  .dump_user = trainer->config.event_user};

@@ -137,6 +137,10 @@ typedef struct gpu_driver {
      * does not, and kernels of our own do. */
     stk_status (*plan_product)(gpu_context *context, gpu_library_product *product);
     stk_status (*plan_convolution)(gpu_context *context, gpu_library_convolution *convolution); /* the same */
+    /* Optional: convolutions that plan_convolution will be asked for, and then all of them planned at once, on all
+     * cores. STK_INTERRUPTED once *stop is not 0, which may be NULL. */
+    stk_status (*expect_convolution)(gpu_context *context, const gpu_library_convolution *convolution);
+    stk_status (*plan_expected)(gpu_context *context, const volatile int *stop);
     const char *library, *convolution_library; /* their names, as of an implementation */
 
     stk_status (*open_queue)(stk_device *device, gpu_context *context, stk_queue **out);

@@ -114,6 +114,7 @@ typedef struct gpu_kernel {
 typedef struct gpu_maker {
     gpu_device *device;
     const stk_op_call *call;
+    bool expects; /* nothing is made: a library is only told what will be asked of it */
     bool wide; /* some array has 2^30 elements or more: index_t has 64 bits */
     gpu_kernel *kernel;
     size_t scratch_bytes;
@@ -188,6 +189,8 @@ void gpu_free(stk_device *device, void *p, size_t bytes);
 stk_status gpu_alloc_host(stk_device *device, size_t bytes, void **out);
 void gpu_free_host(stk_device *device, void *p, size_t bytes);
 stk_status gpu_find_kernel(stk_device *device, const stk_op_call *call, stk_kernel *out);
+stk_status gpu_expect_kernel(stk_device *device, const stk_op_call *call);
+stk_status gpu_prepare_kernels(stk_device *device, const volatile int *stop);
 stk_status gpu_memory(const stk_device *device, stk_device_memory *out);
 void gpu_tell_chip(const stk_device *device, stk_text *out);
 void gpu_describe(const stk_device *device, stk_text *out);

@@ -303,3 +303,22 @@ stk_status gpu_find_kernel(stk_device *base, const stk_op_call *call, stk_kernel
     memcpy(out->in_place, m.in_place, sizeof(out->in_place));
     return STK_OK;
 }
+
+static bool is_convolution(stk_op op)
+{
+    return op == STK_OP_conv2d || op == STK_OP_conv2d_grad_data || op == STK_OP_conv2d_grad_weight ||
+           op == STK_OP_conv3d || op == STK_OP_conv3d_grad_data || op == STK_OP_conv3d_grad_weight;
+}
+
+stk_status gpu_expect_kernel(stk_device *base, const stk_op_call *call)
+{
+    gpu_maker m = {.device = (gpu_device *)base, .call = call, .expects = true};
+    if (m.device->driver->expect_convolution && is_convolution(call->op)) gpu_find_make(call->op)(&m);
+    return m.status;
+}
+
+stk_status gpu_prepare_kernels(stk_device *base, const volatile int *stop)
+{
+    const gpu_device *device = (const gpu_device *)base;
+    return device->driver->plan_expected ? device->driver->plan_expected(device->context, stop) : STK_OK;
+}

@@ -171,6 +171,54 @@ static void tf32_is_taken_where_it_is_wanted(void **state)
     stk_device_close(device);
 }
 
+/* On several threads, each with a handle; then none is asked for again. */
+static void what_is_expected_is_planned_together(void **state)
+{
+    enum { N = 12 };
+    (void)state;
+    char folder[] = "/tmp/stoker-gpu-XXXXXX";
+    char *before = enter_cache(folder);
+    setenv("STOKER_PLAY_WAYS", "3", 1);
+    for (int run = 0; run < 2; run++) { /* measured, then kept */
+        stk_device *device = open_device();
+        gpu_library_convolution what[N];
+        for (int i = 0; i < N; i++) {
+            what[i] = small;
+            what[i].n_images = 1 + i / 2; /* each twice */
+            expect_ok(cuda_expect_convolution(context_of(device), &what[i]));
+        }
+        expect_ok(cuda_plan_expected(context_of(device), NULL));
+        begin_counting();
+        for (int i = 0; i < N; i++)
+            expect_ok(cuda_plan_convolution(context_of(device), &what[i]));
+        assert_int_equal(n_asked + n_read + n_run, 0);
+        for (int i = 0; i < N; i++)
+            assert_int_equal(what[i].plan == what[i / 2 * 2].plan, 1);
+        end_counting();
+        stk_device_close(device);
+    }
+    unsetenv("STOKER_PLAY_WAYS");
+    leave_cache(folder, before);
+}
+
+/* And what was expected is forgotten: a later call plans its own alone. */
+static void planning_stops_when_it_is_told_to(void **state)
+{
+    (void)state;
+    const int stop = 1;
+    stk_device *device = open_device();
+    gpu_library_convolution what = small, other = small;
+    other.n_images = 3;
+    expect_ok(cuda_expect_convolution(context_of(device), &what));
+    expect_ok(cuda_expect_convolution(context_of(device), &other));
+    assert_int_equal(cuda_plan_expected(context_of(device), &stop), STK_INTERRUPTED);
+    begin_counting();
+    expect_ok(cuda_plan_convolution(context_of(device), &what));
+    assert_true(n_asked <= 1);
+    end_counting();
+    stk_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +226,8 @@ int main(void)
         cmocka_unit_test(where_nothing_is_kept_it_is_the_first),
         cmocka_unit_test(what_the_library_does_not_read_is_chosen_again),
         cmocka_unit_test(what_the_library_does_not_make_is_ours),
+        cmocka_unit_test(what_is_expected_is_planned_together),
+        cmocka_unit_test(planning_stops_when_it_is_told_to),
         cmocka_unit_test(tf32_is_taken_where_it_is_wanted),
     };
     cuda_library library;

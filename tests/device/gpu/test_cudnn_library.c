@@ -14,14 +14,14 @@
 
 #define DRIVER STK_BINARY_DIR "/tests/play/nothing/libcuda.so.1"
 
-static const char h100[] =
-    "{\"cudaDeviceId\":0,\"deviceName\":\"NVIDIA H100 80GB HBM3\",\"deviceVer\":900,\"driverVer\":13000,"
-    "\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,"
-    "\"multiProcessorCount\":132,\"smCountOrigin\":0,\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,"
-    "\"maxSharedMemoryPerBlockOptin\":232448,\"oversizedSharedMemoryPerBlock\":0,\"reservedSharedMemoryPerBlock\":1024,"
-    "\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,"
-    "\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,\"totalGlobalMem\":85029158912,"
-    "\"smClockRateKHz\":1980000,\"memClockRateKHz\":2619000,\"memoryBusWidth\":5120,\"l2CacheSize\":52428800}";
+static const char h100[] = /* as one tells them */
+    "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,"
+    "\"multiProcessorCount\":132,\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,"
+    "\"maxSharedMemoryPerBlockOptin\":232448,\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,"
+    "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,\"pciDeviceId\":6,\"isTccDriver\":0,"
+    "\"supportCoopLaunch\":1,\"totalGlobalMem\":85017493504,\"smClockRateKHz\":1980000,\"memClockRateKHz\":2619000,"
+    "\"l2CacheSize\":52428800,\"cudaDeviceId\":0,\"deviceVer\":900,\"driverVer\":13000,"
+    "\"deviceName\":\"NVIDIA H100 80GB HBM3\"}";
 
 #define SQUARE(k, s, p)                                                                                                \
     .n_sides = 2, .taps = {k, k}, .stride = {s, s}, .dilation = {1, 1}, .pad_low = {p, p}, .pad_high = {p, p}

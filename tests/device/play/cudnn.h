@@ -13,6 +13,8 @@
 
 #include <stdbool.h>
 
+#include <stdatomic.h>
+
 #include "device/gpu/cuda/cudnn.h"
 #include "device/play/api.h"
 #include "device/play/convolve.h"
@@ -46,6 +48,7 @@ typedef struct dnn_descriptor {
 
 struct cudnn_handle_state {
     handle stream;
+    atomic_bool is_used; /* by a thread, now */
 };
 
 /* Misuse, and that code. */

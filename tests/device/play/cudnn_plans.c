@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "device/play/product.h"
 
@@ -82,7 +83,7 @@ static bool read_plan(const dnn_value *text, dnn_engine *out)
     return true;
 }
 
-int dnn_finish_plan(dnn_descriptor *d)
+static int finish_plan(dnn_descriptor *d)
 {
     const dnn_descriptor *config = dnn_other(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, 0);
     const dnn_value *text = dnn_find(d, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
@@ -92,6 +93,26 @@ int dnn_finish_plan(dnn_descriptor *d)
     if (d->engine.note >= 0 && d->engine.note != CUDNN_NUMERICAL_NOTE_TENSOR_CORE)
         return dnn_misuse(CUDNN_STATUS_BAD_PARAM, "cuDNN: an engine is taken that does not compute what is wanted");
     return 0;
+}
+
+static cudnn_handle handle_of(const dnn_descriptor *plan)
+{
+    const dnn_value *v = dnn_find(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+    return v ? *(cudnn_handle *)v->bytes : NULL;
+}
+
+/* Threads may make plans at the same time, each on a handle of its own. */
+int dnn_finish_plan(dnn_descriptor *d)
+{
+    cudnn_handle library = handle_of(d);
+    if (!library) return dnn_misuse(CUDNN_STATUS_BAD_PARAM, "cuDNN: a plan without a handle");
+    if (atomic_exchange(&library->is_used, true))
+        return dnn_misuse(CUDNN_STATUS_BAD_PARAM, "cuDNN: two threads use one handle");
+    const char *slow = getenv("STOKER_PLAY_SLOW_PLANS");
+    if (slow) usleep((useconds_t)atoi(slow) * 1000);
+    const int code = finish_plan(d);
+    atomic_store(&library->is_used, false);
+    return code;
 }
 
 int dnn_read(dnn_descriptor *d, int attribute, int64_t n_wanted, int64_t *n, void *out)
@@ -157,6 +178,8 @@ int cudnnBackendExecute(cudnn_handle library, cudnn_descriptor plan, cudnn_descr
     play_range range[5];
     if (!library || !d->is_final || !m->is_final)
         return dnn_misuse(CUDNN_STATUS_BAD_PARAM, "cuDNN: what is not final is run");
+    if (library != handle_of(d) || atomic_load(&library->is_used))
+        return dnn_misuse(CUDNN_STATUS_BAD_PARAM, "cuDNN: a plan is run on a handle that is not its own, or in use");
     play_convolution p = d->engine.convolution;
     int code = take_addresses(m, &p);
     if (code) return code;

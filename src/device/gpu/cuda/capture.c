@@ -135,21 +135,20 @@ static stk_status launch_product(const cuda_launch *l, cu_stream stream)
     return cuda_run_product(l->product, &at, stream);
 }
 
-static stk_status launch_convolution(const gpu_context *context, const cuda_launch *l, cu_stream stream)
+static stk_status launch_convolution(const cuda_launch *l, cu_stream stream)
 {
-    const cuda_dnn dnn = {.handle = context->convolution_library};
     const cuda_convolution_memory at = {
         .in = {address_of(l, GPU_CONVOLUTION_IN_0), address_of(l, GPU_CONVOLUTION_IN_1)},
         .out = address_of(l, GPU_CONVOLUTION_OUT),
         .bias = address_of(l, GPU_CONVOLUTION_BIAS),
         .scratch = address_of(l, GPU_CONVOLUTION_SCRATCH)};
-    return cuda_run_convolution(&dnn, &l->convolution->what, &l->convolution->plan, &at, stream);
+    return cuda_run_convolution(&l->convolution->what, &l->convolution->plan, &at, stream);
 }
 
 static stk_status launch_one(const gpu_context *context, const cuda_launch *l, cu_stream stream)
 {
     if (l->product) return launch_product(l, stream);
-    if (l->convolution) return launch_convolution(context, l, stream);
+    if (l->convolution) return launch_convolution(l, stream);
     int code = cu.cuLaunchKernel(l->function, l->n_groups[0], l->n_groups[1], l->n_groups[2], l->group[0], l->group[1],
                                  l->group[2], 0, stream, l->argument, NULL);
     return cuda_check_work(context, code, "cuLaunchKernel");

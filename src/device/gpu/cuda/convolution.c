@@ -92,6 +92,18 @@ stk_status cuda_dnn_of(gpu_context *context, cuda_dnn *out)
     return STK_OK;
 }
 
+int cuda_dnn_more(gpu_context *context, int n)
+{
+    for (int i = 0; i < n - 1; i++) {
+        if (i == CUDA_MOST_HANDLES) return i + 1;
+        if (!context->more_handles[i] && cudnn.cudnnCreate(&context->more_handles[i])) {
+            context->more_handles[i] = NULL;
+            return i + 1;
+        }
+    }
+    return n;
+}
+
 void cuda_close_convolutions(gpu_context *context)
 {
     while (context->convolutions) {
@@ -100,6 +112,9 @@ void cuda_close_convolutions(gpu_context *context)
         cuda_dnn_free_plan(&c->plan);
         free(c);
     }
+    for (int i = 0; i < CUDA_MOST_HANDLES; i++)
+        if (context->more_handles[i]) cudnn.cudnnDestroy(context->more_handles[i]);
+    memset(context->more_handles, 0, sizeof(context->more_handles));
     if (context->convolution_library) cudnn.cudnnDestroy(context->convolution_library);
     context->convolution_library = NULL;
 }
@@ -134,13 +149,13 @@ cudnn_descriptor cuda_dnn_place(const gpu_library_convolution *what, const cuda_
 }
 
 /* What is said of memory is read while the work is enqueued, and not later. */
-stk_status cuda_run_convolution(const cuda_dnn *dnn, const gpu_library_convolution *what, const cuda_dnn_plan *plan,
+stk_status cuda_run_convolution(const gpu_library_convolution *what, const cuda_dnn_plan *plan,
                                 const cuda_convolution_memory *at, cu_stream stream)
 {
     cuda_descriptors list = {0};
     cudnn_descriptor memory = cuda_dnn_place(what, plan, at, &list);
-    if (!list.code) list.code = cudnn.cudnnSetStream(dnn->handle, stream);
-    if (!list.code) list.code = cudnn.cudnnBackendExecute(dnn->handle, plan->plan, memory);
+    if (!list.code) list.code = cudnn.cudnnSetStream(plan->handle, stream);
+    if (!list.code) list.code = cudnn.cudnnBackendExecute(plan->handle, plan->plan, memory);
     const int code = list.code;
     cuda_dnn_free(&list);
     stk_status status = cuda_dnn_check(code, "cudnnBackendExecute");

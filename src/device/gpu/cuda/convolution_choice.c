@@ -11,8 +11,6 @@
 #include "device/gpu/cuda/ways.h"
 #include "device/gpu/kept.h"
 
-enum { MOST_PLANS = 4 };
-
 /* --- what was chosen before --- */
 
 static bool name_choice(const gpu_context *context, const gpu_library_convolution *what, char *out, size_t n)
@@ -86,7 +84,6 @@ static void give_memory(gpu_context *context, const cuda_convolution_memory *at)
 }
 
 typedef struct trial {
-    const cuda_dnn *dnn;
     const gpu_library_convolution *what;
     const cuda_dnn_plan *plan;
     cuda_convolution_memory at;
@@ -95,13 +92,13 @@ typedef struct trial {
 static stk_status run_plan(void *user, int i, cu_stream stream)
 {
     const trial *t = user;
-    return cuda_run_convolution(t->dnn, t->what, &t->plan[i], &t->at, stream);
+    return cuda_run_convolution(t->what, &t->plan[i], &t->at, stream);
 }
 
-static stk_status measure(gpu_context *context, const cuda_dnn *dnn, const gpu_library_convolution *what,
-                          const cuda_dnn_plan *plans, int n, int *best)
+static stk_status measure(gpu_context *context, const gpu_library_convolution *what, const cuda_dnn_plan *plans, int n,
+                          int *best)
 {
-    trial t = {.dnn = dnn, .what = what, .plan = plans};
+    trial t = {.what = what, .plan = plans};
     size_t scratch = 0;
     for (int i = 0; i < n; i++)
         if (plans[i].workspace_bytes > scratch) scratch = plans[i].workspace_bytes;
@@ -113,61 +110,50 @@ static stk_status measure(gpu_context *context, const cuda_dnn *dnn, const gpu_l
 
 /* --- choosing --- */
 
-static stk_status choose(gpu_context *context, const cuda_dnn *dnn, const gpu_library_convolution *what,
-                         const char *name, cuda_dnn_plan *out)
+static stk_status propose(const cuda_dnn *dnn, cuda_dnn_choice *c)
 {
-    cuda_dnn_plan plans[MOST_PLANS] = {{0}};
     cuda_descriptors list = {0};
-    int n = 0, best = 0;
     stk_status status = STK_OK;
-    cudnn_descriptor graph = cuda_dnn_describe(dnn, what, &list);
+    cudnn_descriptor graph = cuda_dnn_describe(dnn, &c->of->what, &list);
     STK_TRY(cuda_dnn_check(list.code, "cuDNN's description of a convolution"));
-    n = cuda_dnn_propose(dnn, graph, what, MOST_PLANS, plans);
-    if (n == 0) STK_TRY(STK_UNSUPPORTED);
-    if (n > 1 && name) status = measure(context, dnn, what, plans, n, &best);
-    if (status == STK_NO_MEMORY) status = STK_OK; /* The first then. */
-    STK_TRY(status);
-    /* Another process may have been faster; and what is not kept would be another one the next time. */
-    if (name && read_choice(dnn, name, what, out)) goto done;
-    if (!name || !write_choice(name, what, &plans[best])) best = 0;
-    *out = plans[best];
-    plans[best] = (cuda_dnn_plan){0};
+    c->n = cuda_dnn_propose(dnn, graph, &c->of->what, CUDA_MOST_PLANS, c->plan);
+    if (c->n == 0) status = STK_UNSUPPORTED;
 done:
-    for (int i = 0; i < n; i++)
-        cuda_dnn_free_plan(&plans[i]);
     cuda_dnn_free(&list);
     return status;
 }
 
-static stk_status answer(const cuda_convolution *c, gpu_library_convolution *out)
+void cuda_dnn_begin_choice(const gpu_context *context, const cuda_dnn *dnn, cuda_dnn_choice *c)
 {
-    if (!c->plan.plan) return STK_UNSUPPORTED;
-    out->plan = c;
-    out->scratch_bytes = c->plan.workspace_bytes ? c->plan.workspace_bytes + CUDA_DNN_WORKSPACE_GRAIN : 0;
+    if (!name_choice(context, &c->of->what, c->name, sizeof(c->name))) c->name[0] = '\0';
+    c->was_kept = c->name[0] && read_choice(dnn, c->name, &c->of->what, &c->plan[0]);
+    c->n = c->was_kept;
+    if (!c->was_kept) c->status = propose(dnn, c);
+    if (c->status != STK_OK) snprintf(c->complaint, sizeof(c->complaint), "%s", stk_error_text());
+}
+
+stk_status cuda_dnn_choose(gpu_context *context, const cuda_dnn *dnn, cuda_dnn_choice *c)
+{
+    cuda_convolution *of = c->of;
+    int best = 0;
+    stk_status status = STK_OK;
+    if (c->status != STK_OK && c->status != STK_UNSUPPORTED) return stk_fail(c->status, "%s", c->complaint);
+    of->is_planned = true;
+    if (c->status != STK_OK) return STK_OK;
+    if (c->n > 1 && c->name[0]) status = measure(context, &of->what, c->plan, c->n, &best);
+    if (status == STK_NO_MEMORY) status = STK_OK; /* The first then. */
+    of->is_planned = status == STK_OK;
+    STK_RETURN_IF_ERROR(status);
+    /* Another process may have been faster; and what is not kept would be another one the next time. */
+    if (!c->was_kept && c->name[0] && read_choice(dnn, c->name, &of->what, &of->plan)) return STK_OK;
+    if (!c->was_kept && (!c->name[0] || !write_choice(c->name, &of->what, &c->plan[best]))) best = 0;
+    of->plan = c->plan[best];
+    c->plan[best] = (cuda_dnn_plan){0};
     return STK_OK;
 }
 
-stk_status cuda_plan_convolution(gpu_context *context, gpu_library_convolution *what)
+void cuda_dnn_end_choice(cuda_dnn_choice *c)
 {
-    cuda_dnn dnn;
-    char name[64];
-    if (!cuda_has_types(what->dtype, what->dtype_out)) return STK_UNSUPPORTED;
-    STK_RETURN_IF_ERROR(cuda_dnn_of(context, &dnn));
-    for (const cuda_convolution *c = context->convolutions; c; c = c->next)
-        if (!memcmp(&c->what, what, sizeof(*what))) return answer(c, what);
-    STK_RETURN_IF_ERROR(cuda_enter(context));
-    cuda_convolution *c = calloc(1, sizeof(*c));
-    if (!c) return stk_fail_memory(sizeof(*c));
-    c->what = *what;
-    const bool has_name = name_choice(context, what, name, sizeof(name));
-    stk_status status = STK_OK;
-    if (!has_name || !read_choice(&dnn, name, what, &c->plan))
-        status = choose(context, &dnn, what, has_name ? name : NULL, &c->plan);
-    if (status != STK_OK && status != STK_UNSUPPORTED) {
-        free(c);
-        return status;
-    }
-    c->next = context->convolutions;
-    context->convolutions = c;
-    return answer(c, what);
+    for (int i = 0; i < c->n; i++)
+        cuda_dnn_free_plan(&c->plan[i]);
 }

@@ -49,7 +49,7 @@ void cuda_dnn_free_plan(cuda_dnn_plan *plan)
 }
 
 /* Both ways to a plan end here. The list has nothing else in it. */
-static bool finish_plan(cuda_descriptors *list, cudnn_descriptor d, cuda_dnn_plan *out)
+static bool finish_plan(const cuda_dnn *dnn, cuda_descriptors *list, cudnn_descriptor d, cuda_dnn_plan *out)
 {
     int64_t n = 0, bytes = 0;
     cuda_dnn_finish(list, d);
@@ -60,7 +60,7 @@ static bool finish_plan(cuda_descriptors *list, cudnn_descriptor d, cuda_dnn_pla
         cuda_dnn_free(list);
         return false;
     }
-    *out = (cuda_dnn_plan){.plan = d, .workspace_bytes = (size_t)bytes};
+    *out = (cuda_dnn_plan){.plan = d, .handle = dnn->handle, .workspace_bytes = (size_t)bytes};
     return true;
 }
 
@@ -79,7 +79,7 @@ static bool make_plan(const cuda_dnn *dnn, cudnn_descriptor config, cuda_dnn_pla
     cuda_descriptors list = {0};
     cudnn_descriptor d = begin_plan(dnn, &list);
     cuda_dnn_set(&list, d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
-    return finish_plan(&list, d, out);
+    return finish_plan(dnn, &list, d, out);
 }
 
 int cuda_dnn_ask(const cuda_dnn *dnn, cudnn_descriptor graph, const gpu_library_convolution *what, int mode,
@@ -110,7 +110,7 @@ static int propose(const cuda_dnn *dnn, cudnn_descriptor graph, const gpu_librar
     cudnn_descriptor config[CUDA_MOST_PROPOSED];
     int n_plans = 0;
     const int n_allowed = cuda_dnn_ask(dnn, graph, what, mode, &list, config);
-    for (int i = 0; i < n_allowed && n_plans < n; i++)
+    for (int i = 0; i < n_allowed && n_plans < n && !cuda_dnn_is_stopped(dnn); i++)
         if (make_plan(dnn, config[i], &out[n_plans])) n_plans++;
     cuda_dnn_free(&list);
     return n_plans;
@@ -120,7 +120,7 @@ int cuda_dnn_propose(const cuda_dnn *dnn, cudnn_descriptor graph, const gpu_libr
                      cuda_dnn_plan *out)
 {
     int n_plans = propose(dnn, graph, what, CUDNN_HEUR_MODE_A, n, out);
-    return n_plans ? n_plans : propose(dnn, graph, what, CUDNN_HEUR_MODE_FALLBACK, n, out);
+    return n_plans || cuda_dnn_is_stopped(dnn) ? n_plans : propose(dnn, graph, what, CUDNN_HEUR_MODE_FALLBACK, n, out);
 }
 
 /* --- plans to keep --- */
@@ -144,5 +144,5 @@ bool cuda_dnn_read_plan(const cuda_dnn *dnn, const char *text, size_t n, cuda_dn
     cuda_descriptors list = {0};
     cudnn_descriptor d = begin_plan(dnn, &list);
     cuda_dnn_set(&list, d, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)n, text);
-    return finish_plan(&list, d, out);
+    return finish_plan(dnn, &list, d, out);
 }

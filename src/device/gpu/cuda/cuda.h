@@ -57,13 +57,16 @@ typedef struct cuda_pin { /* pinned memory of the host */
     size_t bytes;
 } cuda_pin;
 
+enum { CUDA_MOST_HANDLES = 15 };
+
 struct gpu_context {
     const cuda_chip *chip;
     cu_context context;
-    cu_stream stream;                               /* for what is waited for at once, and for captures */
-    struct cublaslt_handle_state *products;         /* NULL: not wanted yet, or there is no cuBLASLt */
-    struct cudnn_handle_state *convolution_library; /* the same of cuDNN */
-    struct cuda_convolution *convolutions;          /* that were met */
+    cu_stream stream;                                           /* for what is waited for at once, and for captures */
+    struct cublaslt_handle_state *products;                     /* NULL: not wanted yet, or there is no cuBLASLt */
+    struct cudnn_handle_state *convolution_library;             /* the same of cuDNN */
+    struct cudnn_handle_state *more_handles[CUDA_MOST_HANDLES]; /* for threads that make plans, and to run these */
+    struct cuda_convolution *convolutions;                      /* that were met */
     cuda_pin *pin;
     int n_pins;
     bool has_graphs;

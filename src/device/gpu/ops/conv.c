@@ -171,6 +171,15 @@ static void set_sizes(gpu_product_call *call, gpu_convolution_pass pass, const v
     }
 }
 
+/* What is a product is left to the library for these. */
+static void expect(gpu_maker *m, gpu_convolution_pass pass, stk_shape x, stk_shape weight, stk_shape y, bool is_product)
+{
+    if (is_product || !is_for_library(x) || !is_for_library(weight) || !is_for_library(y)) return;
+    gpu_library_convolution convolution = ask(m, pass, x, weight, y);
+    stk_status status = m->device->driver->expect_convolution(m->device->context, &convolution);
+    if (status != STK_OK) gpu_fail(m, status);
+}
+
 /* As a product of matrices by a library, as a convolution by one, by our own kernels: the first that can. */
 static void make(gpu_maker *m, gpu_convolution_pass pass, stk_shape x, stk_shape weight, stk_shape y)
 {
@@ -179,11 +188,17 @@ static void make(gpu_maker *m, gpu_convolution_pass pass, stk_shape x, stk_shape
     int64_t x_pixels = stk_shape_product(x, 0, x.rank - 1), y_pixels = stk_shape_product(y, 0, y.rank - 1);
     int64_t c = v.x_channels.d, o = v.y_channels.d;
     char settings[64];
+    const bool is_depthwise = c == 1 && attrs->window.groups > 1;
+    if (m->expects) {
+        const bool is_product = is_plain(&v, &attrs->window) && attrs->activation == STK_ACTIVATION_NONE;
+        expect(m, pass, x, weight, y, is_depthwise || is_product);
+        return;
+    }
     if (x_pixels > INT32_MAX - 1024 || y_pixels > INT32_MAX - 1024) {
         gpu_fail(m, stk_fail(STK_UNSUPPORTED, "'%s' of more than 2^31 pixels", stk_op_name(m->call->op)));
         return;
     }
-    if (c == 1 && attrs->window.groups > 1) {
+    if (is_depthwise) {
         make_depthwise(m, pass, &v, y_pixels);
         return;
     }

@@ -231,6 +231,8 @@ static const op_case cases[] = {
     MAX_POOL_GRAD("3x3, overlapping, padded", WINDOW(PAIR(3, 3), PAIR(2, 2), ONE, ONE, ONE, 1),
                   DISTINCT(-1, 1, 2, 5, 7, 3), 2, 3, 4, 3),
     MAX_POOL_GRAD("ties", WINDOW(PAIR(3, 3), ONE, ONE, ONE, ONE, 1), ROUGH(FILL_STEPS, 0, 3, 2, 5, 7, 3), 2, 5, 7, 3),
+    MAX_POOL_GRAD("ties, 16 channels", WINDOW(PAIR(3, 3), PAIR(2, 2), ONE, ONE, ONE, 1),
+                  ROUGH(FILL_STEPS, 0, 3, 2, 9, 9, 16), 2, 5, 5, 16),
     MAX_POOL_GRAD("16 channels", WINDOW(PAIR(3, 3), PAIR(2, 2), ONE, ONE, ONE, 1),
                   ROUGH(FILL_UNIFORM, -1, 1, 2, 9, 9, 16), 2, 5, 5, 16),
     MAX_POOL_GRAD("gaps", WINDOW(PAIR(2, 2), PAIR(5, 3), PAIR(1, 0), NO, ONE, 1),

@@ -23,6 +23,7 @@
  * launch never ends; "cuLaunchKernel:5": that kernel STOKER_PLAY_ORDER    0: work is done when it must be, in the order
  * of those who wait. n: stream i does its work as soon as it may where bit i % 3 of n is set, and queries go on with
  * whatever may be next STOKER_PLAY_COUNTS   a file that gets all counts, as JSON, when the process ends
+ * STOKER_PLAY_SLOW_PLANS milliseconds that each plan of cuDNN takes
  * STOKER_PLAY_MISUSE   "count": misuse does not end the process with 86
  */
 #ifndef TESTS_DEVICE_PLAY_PLAY_H

@@ -88,7 +88,7 @@ static const stk_fused_input packed_in[] = {{STK_BF16, {72, 24, 1}}, {STK_BF16, 
                                             {STK_I64, {0}},          {STK_I64, {0}},        {STK_U8, {72, 24, 1}}};
 static const stk_fused_instr packed_do[] = {{STK_OP_binary, STK_BINARY_add, STK_BF16, STK_BF16, {0, 1, -1}, 0, 0},
                                             {STK_OP_unary, STK_UNARY_tanh, STK_BF16, STK_BF16, {6, -1, -1}, 0, 0},
-                                            CONVERT(STK_F32, STK_BF16, 7),
+                                            CONVERT(STK_F32, STK_BF16, 0),
                                             BINARY(mul, 8, 2),
                                             DROPOUT(9, 3, 4, 0.4, 6),
                                             CONVERT(STK_F32, STK_U8, 5),

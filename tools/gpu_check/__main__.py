@@ -28,7 +28,7 @@ from session import PLACE, ROOT, Session  # noqa: E402
 
 # Seconds: what correctness leaves is for the figures, and the peers have the rest.
 GROUPS = {"card": (correct.check_card, 20), "values": (correct.check_values, 110), "trainings": (correct.check_trainings, 50),
-          "sanitizer": (correct.check_sanitizer, 45), "figures": (figures.measure_figures, 150), "kernels": (kernels.measure_kernels, 40),
+          "sanitizer": (correct.check_sanitizer, 35), "figures": (figures.measure_figures, 150), "kernels": (kernels.measure_kernels, 40),
           "peers": (pytorch.measure_peers, 300)}
 SECONDS = 460
 

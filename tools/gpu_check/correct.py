@@ -9,10 +9,10 @@ from pathlib import Path
 
 from session import PLACE, ROOT, last_line
 
-N_PARTS = 24  # of the ops: what one part's time-out loses
+N_PARTS = 48  # of the ops: what one part's time-out loses
 TRAININGS = ["cifar-cnn", "gpt2", "bert"]
 # Kernels of ours with shared memory and edges; products are the library's elsewhere.
-WATCHED = ["matmul", "softmax", "layer_norm", "attention", "reduce", "linear_cross_entropy", "conv2d", "batch_norm", "adam_update"]
+WATCHED = ["attention", "attention_grad", "matmul", "softmax", "layer_norm", "reduce", "linear_cross_entropy", "conv2d", "batch_norm", "adam_update"]
 
 
 def check_card(s):
@@ -80,7 +80,7 @@ def check_part(s, part):
 def check_values(s):
     """Parts of the ops, some at a time: the reference device is slow, and one thread."""
     parts = [f"{i}/{N_PARTS}" for i in (range(N_PARTS) if not s.small else [3])]
-    done = s.each(lambda part: check_part(s, part), parts, min(8, (os.cpu_count() or 2) // 2))
+    done = s.each(lambda part: check_part(s, part), parts, max(1, (os.cpu_count() or 2) - 2))
     late = [part for part, ok in zip(parts, done) if ok is None]
     if late:
         s.row("not begun", False, error=f"no time for the parts {' '.join(late)}")

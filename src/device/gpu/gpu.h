@@ -115,7 +115,7 @@ typedef struct gpu_maker {
     gpu_device *device;
     const stk_op_call *call;
     bool expects; /* nothing is made: a library is only told what will be asked of it */
-    bool wide; /* some array has 2^30 elements or more: index_t has 64 bits */
+    bool wide;    /* some array has 2^30 elements or more: index_t has 64 bits */
     gpu_kernel *kernel;
     size_t scratch_bytes;
     uint32_t in_place[8];

@@ -17,7 +17,7 @@ extern cudnn_symbols cudnn; /* set by cuda_load_convolutions */
 /* Whose plans are wanted. */
 typedef struct cuda_dnn {
     cudnn_handle handle;
-    cudnn_descriptor chip; /* where there is no handle: what a chip is that is not here, for tests; else NULL */
+    cudnn_descriptor chip;    /* where there is no handle: what a chip is that is not here, for tests; else NULL */
     const volatile int *stop; /* not 0: no more plans are wanted; NULL: they all are */
 } cuda_dnn;
 

@@ -42,7 +42,7 @@ FUNCTION void NAME(turn_left)(LEFT *left, float (*score)[SCORE_TILES][4], LOCAL 
             UNROLL_ON_GPU
             for (int i = 0; i < 4; i++)
                 left[part].of[k / 2][i] =
-                    PASTE(pack_pair_, T)(score[part][k + i / 2][i % 2 * 2], score[part][k + i / 2][i % 2 * 2 + 1]);
+                    PASTE(pair_of_, T)(score[part][k + i / 2][i % 2 * 2], score[part][k + i / 2][i % 2 * 2 + 1]);
         }
     }
 }

@@ -158,21 +158,6 @@ FUNCTION void load_matrices(u32 *out, const ushort *row, bool transposed)
     }
 MULTIPLY_FRAGMENTS(bf16)
 MULTIPLY_FRAGMENTS(f16)
-
-/* Two neighbours of a fragment, rounded. */
-FUNCTION u32 pack_pair_bf16(float x, float y)
-{
-    u32 bits;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(y), "f"(x));
-    return bits;
-}
-
-FUNCTION u32 pack_pair_f16(float x, float y)
-{
-    u32 bits;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(y), "f"(x));
-    return bits;
-}
 #endif
 
 /* Sum and maximum of each n <= N_LANES neighbours along x, in the order that dialect_opencl.h has. */

@@ -195,6 +195,20 @@ static bool add_expression(stk_text *out, const stk_fused *program, const stk_fu
     return true;
 }
 
+/* Numbers of 16 bits are computed with as floats, and rounded where they leave for memory, for another type, for a
+ * comparison or a sum: rounding each of them is most of what a chip does in a group. */
+static bool is_rounded(const stk_fused *program, int k)
+{
+    const int r = program->n_in + k;
+    if (program->instr[k].op == STK_OP_cast || (program->reduce.axes && program->reduce.src == r)) return true;
+    for (int i = k + 1; i < program->n_instr; i++) {
+        const stk_fused_instr *user = &program->instr[i];
+        if (user->op != STK_OP_cast && user->op != STK_OP_compare) continue;
+        if (user->operand[0] == r || user->operand[1] == r) return true;
+    }
+    return false;
+}
+
 void gpu_print_instructions(gpu_maker *m, const stk_fused *program, bool in_packs, stk_text *out)
 {
     for (int k = 0; k < program->n_instr && m->status == STK_OK; k++) {
@@ -202,7 +216,9 @@ void gpu_print_instructions(gpu_maker *m, const stk_fused *program, bool in_pack
         const char *type = gpu_type(m, instr->dtype);
         gpu_type(m, instr->op == STK_OP_cast || instr->op == STK_OP_compare ? instr->src_dtype : instr->dtype);
         if (m->status != STK_OK) return;
-        stk_text_add(out, "    value_%s r%d = ROUND(%s, (value_%s)(", type, program->n_in + k, type, type);
+        const bool is_float = stk_dtype_is_float(instr->dtype) && !is_rounded(program, k);
+        stk_text_add(out, "    value_%s r%d = ROUND(%s, (value_%s)(", type, program->n_in + k, is_float ? "f32" : type,
+                     type);
         const int block = in_packs && has_block(program, instr) ? program->n_in + k : -1;
         if (!add_expression(out, program, instr, block))
             gpu_fail(m, stk_fail(STK_UNSUPPORTED, "the device '%s' has no '%s' of %s inside a fused group",

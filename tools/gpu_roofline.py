@@ -122,7 +122,7 @@ def write_page(path, results, occupancy):
     text = f"""# Steps on an H100 and an H200, predicted
 
 Nothing here was measured: `./dev gpu-kernels` on {datetime.date.today()} took the FLOPs and bytes of each op of a training step by its rule
-(`stk_op_cost`; bytes: each input and output once), and divided them by rates. When silicon is there, its figures go next to these.
+(`stk_op_cost`; bytes: each input and output once), and divided them by rates. What an H100 did is in docs/gpu/h100.md.
 
 - The rates are NVIDIA's, of the data sheets of the H100 and H200 (SXM, dense): {CHIPS[0].tiles / 1e12:.0f} TFLOP/s of bf16 tiles,
   {CHIPS[0].floats / 1e12:.0f} TFLOP/s of f32, {CHIPS[0].bytes / 1e12:.2f} and {CHIPS[1].bytes / 1e12:.1f} TB/s of memory, {CHIPS[0].units} multiprocessors.

@@ -167,11 +167,21 @@ static void read_processes(stk_watch_nvml *nvml, int i, stk_watch_sample *sample
     }
 }
 
+/* The driver keeps some samples of each process; the newest counts. */
+static bool is_newest(const nvml_process_sample *list, unsigned n, unsigned k)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (list[i].pid == list[k].pid &&
+            (list[i].time_us > list[k].time_us || (list[i].time_us == list[k].time_us && i > k)))
+            return false;
+    return true;
+}
+
 static void read_process_utilization(stk_watch_nvml *nvml, int i, const stk_watch_sample *sample, stk_watch_gpu *gpu,
                                      stk_watch_facts *facts)
 {
-    nvml_process_sample list[STK_WATCH_MOST_GPU_PROCESSES];
-    unsigned n = STK_WATCH_MOST_GPU_PROCESSES;
+    nvml_process_sample list[STK_WATCH_MOST_PROCESS_SAMPLES];
+    unsigned n = STK_WATCH_MOST_PROCESS_SAMPLES;
     int64_t other = 0;
     memset(list, 0, sizeof(list));
     gpu->other_busy_permille = -1;
@@ -180,10 +190,11 @@ static void read_process_utilization(stk_watch_nvml *nvml, int i, const stk_watc
                              : NVML_FUNCTION_NOT_FOUND;
     /* Where nothing ran since the last time, which is no fault. */
     if (result == NVML_NOT_FOUND) return;
-    if (!check(nvml, facts, i, what_process_utilization, result) || n > STK_WATCH_MOST_GPU_PROCESSES) return;
+    if (!check(nvml, facts, i, what_process_utilization, result) || n > STK_WATCH_MOST_PROCESS_SAMPLES) return;
     for (unsigned k = 0; k < n; k++) {
         if (list[k].time_us > nvml->seen_us[i]) nvml->seen_us[i] = list[k].time_us;
-        if (!stk_watch_list_find(&sample->processes, (int64_t)list[k].pid) && list[k].sm <= 100) other += list[k].sm;
+        if (list[k].sm > 100 || !is_newest(list, n, k)) continue;
+        if (!stk_watch_list_find(&sample->processes, (int64_t)list[k].pid)) other += list[k].sm;
     }
     gpu->other_busy_permille = 10 * other;
 }

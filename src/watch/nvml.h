@@ -105,7 +105,8 @@ enum {
 
 /* --- the library, loaded --- */
 
-enum { STK_WATCH_MOST_GPUS = 16, STK_WATCH_MOST_GPU_PROCESSES = 64 };
+/* An H100's driver wants room for more than 64 samples of processes, whatever runs. */
+enum { STK_WATCH_MOST_GPUS = 16, STK_WATCH_MOST_GPU_PROCESSES = 64, STK_WATCH_MOST_PROCESS_SAMPLES = 1024 };
 
 typedef struct stk_watch_nvml {
     void *library; /* NULL: there is none */

@@ -30,7 +30,16 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { WELL = 0, BAD_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOTAL_MB = 81920, MOST_MHZ = 1980, HOT = 83 };
+enum {
+    WELL = 0,
+    BAD_ARGUMENT = 2,
+    NOT_SUPPORTED = 3,
+    NOT_FOUND = 6,
+    INSUFFICIENT_SIZE = 7,
+    TOTAL_MB = 81920,
+    MOST_MHZ = 1980,
+    HOT = 83
+};
 static const double idle_w = 70, most_w = 700, heat_capacity = 55; /* joules for a kelvin */
 
 struct nvml_device_st {
@@ -167,7 +176,10 @@ nvml_result nvmlShutdown(void)
 EXPORT const char *nvmlErrorString(nvml_result result);
 const char *nvmlErrorString(nvml_result result)
 {
-    return result == NOT_SUPPORTED ? "Not Supported" : result == NOT_FOUND ? "Not Found" : "Unknown Error";
+    return result == NOT_SUPPORTED       ? "Not Supported"
+           : result == NOT_FOUND         ? "Not Found"
+           : result == INSUFFICIENT_SIZE ? "Insufficient Size"
+                                         : "Unknown Error";
 }
 
 EXPORT nvml_result nvmlDeviceGetCount_v2(unsigned *n);
@@ -352,15 +364,22 @@ nvml_result nvmlDeviceGetProcessUtilization(nvml_device device, nvml_process_sam
 {
     (void)seen_us;
     REFUSE;
+    /* As the driver of an H100: room for all that it keeps, of which each process has more than one. */
+    enum { KEPT = 120, EACH = 2, SAMPLE_US = 166667 };
     unsigned found = 0;
+    if (*n < KEPT) {
+        *n = KEPT;
+        return INSUFFICIENT_SIZE;
+    }
     look(device);
-    for (int i = 0; shared && i < METER_SLOTS && found < *n; i++) {
-        const meter_slot *slot = &shared->slot[device->index][i];
+    for (int i = 0; shared && i < EACH * METER_SLOTS && found < *n; i++) {
+        const meter_slot *slot = &shared->slot[device->index][i / EACH];
+        const double busy = device->slot_busy[i / EACH];
         if (!lives(slot)) continue;
         memset(&out[found], 0, sizeof(out[0]));
         out[found].pid = (unsigned)slot->pid;
-        out[found].time_us = (unsigned long long)(now_ns() / 1000);
-        out[found++].sm = (unsigned)(100 * (device->slot_busy[i] > 1 ? 1 : device->slot_busy[i]));
+        out[found].time_us = (unsigned long long)(now_ns() / 1000) - (unsigned long long)(i % EACH * SAMPLE_US);
+        out[found++].sm = (unsigned)(100 * (busy > 1 ? 1 : busy));
     }
     *n = found;
     return found ? WELL : NOT_FOUND;

@@ -25,8 +25,8 @@ def check_card(s):
     for d in devices:
         if d["name"] == s.device.split(":")[0]:
             s.row("device", bool(d["available"]), name=s.device, chip=d["chip"], gpu=d["gpu"], memory_bytes=d["memory_bytes"],
-                  others_bytes=d["others_bytes"], detail=d["detail"])
-    s.row("machine", None, cores=os.cpu_count(), commit=commit(), small=s.small)
+                  others_bytes=d["others_bytes"], detail=re.sub(r"GPU-[0-9a-f-]{36}, ", "", d["detail"]))
+    s.row("machine", None, cores=os.cpu_count(), commit=commit(s), small=s.small)
     check_smi(s)
     check_torch(s)
 
@@ -52,11 +52,11 @@ def check_torch(s):
     s.row("PyTorch", True, **json.loads(done.text.strip().splitlines()[-1]))
 
 
-def commit():
-    """Of the checkout, or of what was carried."""
-    told = PLACE / "carried/commit"
+def commit(s):
+    """Of what was carried, where that runs; else of the checkout."""
+    told = s.programs.parent / "commit"
     git = os.popen(f"git -C '{ROOT}' describe --always --dirty --abbrev=8 --exclude='*' 2>/dev/null").read().strip()
-    return git or (told.read_text().strip() if told.exists() else "unknown")
+    return told.read_text().strip() if told.exists() else git or "unknown"
 
 
 # --- values ---

@@ -53,7 +53,7 @@ def photo_tree(s):
     source = next((f / "photos" for f in (s.data, recipes.DATA, recipes.LOCAL) if (f / "photos").is_dir()), None)
     if not source:
         return None
-    tree = s.work / "photos"
+    tree = s.work / "photo-files"  # not the name of a figure, whose folder is emptied
     shutil.rmtree(tree, ignore_errors=True)
     for i, path in enumerate(sorted(p for p in source.iterdir() if p.suffix.lower() in (".jpg", ".jpeg"))):
         folder = tree / f"c{i % N_CLASSES}"

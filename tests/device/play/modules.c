@@ -201,13 +201,13 @@ static char *copy_arguments(const play_function *f, void *const *arguments)
     return values;
 }
 
-/* What a chip refuses. A group of another shape than the kernel's is none of its business, and wrong all the same. */
 /* As much as a group has; a stand-in also keeps there what fragments have in registers. */
 static long long most_shared(const play_function *f)
 {
     return strstr(f->name, "_fragments_") ? 96 << 10 : 48 << 10;
 }
 
+/* What a chip refuses. A group of another shape than the kernel's is none of its business, and wrong all the same. */
 static int check_shape(const play_function *f, const unsigned *n_groups, const unsigned *group, unsigned shared_bytes)
 {
     const unsigned long long n = (unsigned long long)group[0] * group[1] * group[2];

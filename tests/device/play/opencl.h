@@ -54,7 +54,7 @@ typedef struct play_opencl {
 #undef X
 
 /* What the device 'opencl' builds with, so that PoCL's cache has one program for both. */
-#define PLAY_OPTIONS "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt -w"
+#define PLAY_OPTIONS "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt -w -cl-opt-disable"
 
 /* NULL; or what is missing. It stays open until the process ends. */
 const char *play_load_opencl(play_opencl *out);

@@ -151,6 +151,13 @@ static void find_bus(cl_device_id device, gpu_chip *chip)
     snprintf(chip->bus, sizeof(chip->bus), "%04x:%02x:%02x.0", domain & 0xffff, bus & 0xff, slot >> 3 & 0x1f);
 }
 
+/* STOKER_OPENCL_OPTIMISE=0: for tests of many kernels, which a compiler that optimises takes twice as long for. */
+static bool is_unoptimised(void)
+{
+    const char *optimise = getenv("STOKER_OPENCL_OPTIMISE");
+    return optimise && !strcmp(optimise, "0");
+}
+
 static void describe(const found_chip *found, gpu_chip *chip)
 {
     cl_device_id d = found->device;
@@ -164,7 +171,7 @@ static void describe(const found_chip *found, gpu_chip *chip)
     get_text(d, CL_DRIVER_VERSION, version, sizeof(version));
     cl.clGetPlatformInfo(found->platform, CL_PLATFORM_NAME, sizeof(platform) - 1, platform, NULL);
     if (!strcmp(platform, "Portable Computing Language")) snprintf(platform, sizeof(platform), "PoCL");
-    snprintf(chip->driver, sizeof(chip->driver), "%s %s", platform, version);
+    snprintf(chip->driver, sizeof(chip->driver), "%s %s%s", platform, version, is_unoptimised() ? " unoptimised" : "");
     cl.clGetDeviceInfo(d, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, NULL);
     cl.clGetDeviceInfo(d, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(total), &total, NULL);
     cl.clGetDeviceInfo(d, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, NULL);
@@ -220,6 +227,7 @@ stk_status opencl_open(int number, gpu_chip *chip, gpu_context **out)
     context->platform = chip_list[number].platform;
     context->device = chip_list[number].device;
     context->next = (uintptr_t)1 << 44;
+    context->unoptimised = is_unoptimised();
     describe(&chip_list[number], chip);
     STK_TRY(gpu_read_wait_seconds(chip, &context->wait_seconds));
     if (chip->local_bytes < 32768 || chip->most_group < 256)

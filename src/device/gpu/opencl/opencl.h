@@ -30,6 +30,7 @@ struct gpu_context {
     int n_mappings;
     uintptr_t next;                            /* address */
     bool has_command_buffers, buffers_overlap; /* one may be launched again before it is done */
+    bool unoptimised;                          /* what the compiler makes */
     bool hangs;                                /* nothing is waited for any more */
     double wait_seconds;                       /* the most that work may take; 0: any time */
     const struct opencl_capture *launched;     /* the last one, for errors; NULL: it is released */

@@ -5,7 +5,12 @@
 #include "base/error.h"
 #include "device/gpu/opencl/opencl.h"
 
-static const char options[] = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt -w";
+#define OPTIONS "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt -w"
+
+static const char *options(const gpu_context *context)
+{
+    return context->unoptimised ? OPTIONS " -cl-opt-disable" : OPTIONS;
+}
 
 static stk_status make_module(gpu_context *context, cl_program program, gpu_module **out)
 {
@@ -42,7 +47,7 @@ stk_status opencl_build(gpu_context *context, const char *source, gpu_module **o
     cl_int code;
     cl_program program = cl.clCreateProgramWithSource(context->context, 1, &source, NULL, &code);
     STK_RETURN_IF_ERROR(opencl_check(code, "clCreateProgramWithSource"));
-    code = cl.clBuildProgram(program, 1, &context->device, options, NULL, NULL);
+    code = cl.clBuildProgram(program, 1, &context->device, options(context), NULL, NULL);
     if (code == CL_SUCCESS) return make_module(context, program, out);
     stk_status status = fail_build(context, program, code);
     cl.clReleaseProgram(program);
@@ -71,7 +76,7 @@ stk_status opencl_restore(gpu_context *context, const void *bytes, size_t n, gpu
     cl_program program =
         cl.clCreateProgramWithBinary(context->context, 1, &context->device, &n, &binary, &taken, &code);
     STK_RETURN_IF_ERROR(opencl_check(code, "clCreateProgramWithBinary"));
-    code = taken == CL_SUCCESS ? cl.clBuildProgram(program, 1, &context->device, options, NULL, NULL) : taken;
+    code = taken == CL_SUCCESS ? cl.clBuildProgram(program, 1, &context->device, options(context), NULL, NULL) : taken;
     if (code == CL_SUCCESS) return make_module(context, program, out);
     cl.clReleaseProgram(program);
     return opencl_check(code, "clBuildProgram");

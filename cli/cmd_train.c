@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "progress.h"
 #include "stoker/printable.h"
+#include "supervise.h"
 
 static const cli_option options[] = {
     {"--set", "KEY=VALUE", "changes a key of the recipe: --set optimizer.sgd.lr=0.2; may be given often"},
@@ -22,6 +23,11 @@ static const cli_option options[] = {
     {"--threads", "N", "short for --set threads=N"},
     {"--replicas", "N", "short for --set replicas=N: shares of each batch, trained side by side"},
     {"--seed", "N", "short for --set seed=N"},
+    {"--elastic", "MIN", "starts ranks by mpirun or srun and watches over them: after a failure at least MIN go on"},
+    {"--ranks", "N", "with --elastic: processes to start, at first; default: MIN"},
+    {"--hosts", "LIST", "with --elastic: hosts to start them on, like a:2,b:2"},
+    {"--restarts", "N", "with --elastic: gives up at more within an hour; default: 20"},
+    {"--stuck", "SECONDS", "with --elastic: a rank that others wait for so long is ended; default: 60"},
     {"--trace", "STEPS", "writes steps like 10-20 to RUN/trace.json, for ui.perfetto.dev; 10: that one"},
     {"--quiet", NULL, "prints warnings and errors only"},
     {"--json", NULL, "prints a line of JSON for each event"},
@@ -260,6 +266,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
             return cli_usage(verb, "option '--set' needs KEY=VALUE, not '%s'", args.found[i].value);
     if (cli_has(&args, "--json") && cli_has(&args, "--dump-graph"))
         return cli_usage(verb, "graphs are no JSON: '--dump-graph' does not go with '--json'");
+    if (cli_wants_supervisor(&args)) return cli_supervise(&args, argc, argv);
     shown = progress_make(cli_has(&args, "--quiet"), cli_has(&args, "--json"));
     if (collect_sets(&args, sets, &n_sets)) {
         stk_run_options run_options = {.set = (const char *const *)sets,

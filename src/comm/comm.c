@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "elastic/beat.h"
 
 const char *stk_collective_name(stk_collective kind)
 {
@@ -34,12 +35,19 @@ stk_status stk_comm_start(stk_comm *comm, const stk_comm_call *call, int64_t *nu
     if (sums(call->kind) && (!adds_up || (call->mean && !is_float)))
         return stk_fail(STK_UNSUPPORTED, "no %s over ranks in %s", call->mean ? "mean" : "sum",
                         stk_dtype_name(call->dtype));
-    return comm->class->start(comm, call, number);
+    STK_RETURN_IF_ERROR(comm->class->start(comm, call, number));
+    comm->kind[*number % STK_COMM_MOST_CALLS] = call->kind;
+    return STK_OK;
 }
 
 stk_status stk_comm_wait(stk_comm *comm, int64_t number, int timeout_ms)
 {
-    return comm->class->wait(comm, number, timeout_ms);
+    if (!comm->beat) return comm->class->wait(comm, number, timeout_ms);
+    stk_collective kind = number < 0 ? STK_COLLECTIVE_barrier : comm->kind[number % STK_COMM_MOST_CALLS];
+    stk_beat_enter(comm->beat, stk_collective_name(kind));
+    stk_status status = comm->class->wait(comm, number, timeout_ms);
+    stk_beat_leave(comm->beat);
+    return status;
 }
 
 stk_status stk_comm_run(stk_comm *comm, const stk_comm_call *call, int timeout_ms)

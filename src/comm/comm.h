@@ -51,11 +51,16 @@ typedef struct stk_comm_class {
     void (*abort)(stk_comm *comm, const char *why);
 } stk_comm_class;
 
+/* Calls that a rank may have started and not waited for. */
+enum { STK_COMM_MOST_CALLS = 16 };
+
 struct stk_comm {
     const stk_comm_class *class;
     int rank, n_ranks;
-    int n_here;     /* ranks on this rank's host */
-    int timeout_ms; /* for those who wait within a step; 0: as long as it takes. The owner sets it */
+    int n_here;            /* ranks on this rank's host */
+    int timeout_ms;        /* for those who wait within a step; 0: as long as it takes. The owner sets it */
+    struct stk_beat *beat; /* borrowed from the owner: told of each wait (elastic/beat.h); NULL */
+    stk_collective kind[STK_COMM_MOST_CALLS]; /* of the last calls, by number */
 };
 
 /* 1 for NULL. */
@@ -63,9 +68,6 @@ static inline int stk_comm_n_ranks(const stk_comm *comm)
 {
     return comm ? comm->n_ranks : 1;
 }
-
-/* Calls that a rank may have started and not waited for. */
-enum { STK_COMM_MOST_CALLS = 16 };
 
 /* Returns at once; *number is for the wait. STK_BUSY: some rank has yet to wait for the call STK_COMM_MOST_CALLS back.
  */

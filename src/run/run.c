@@ -15,6 +15,7 @@
 #include "recipe/build.h"
 #include "recipe/data_record.h"
 #include "recipe/describe.h"
+#include "run/beats.h"
 #include "run/ranks.h"
 #include "run/state.h"
 #include "stoker/data/sources.h"
@@ -118,6 +119,7 @@ static stk_status build_parts(stk_run *run)
     run->trainer = stk_trainer_new(model, train, run->recipe->optimizer);
     STK_RETURN_IF_ERROR(stk_trainer_status(run->trainer)); /* It has taken both, and they are gone. */
     if (run->comm) stk_trainer_set_comm(run->trainer, run->comm);
+    stk_trainer_set_beat(run->trainer, run->beat);
     run->train = train;
     run->model = model;
     return STK_OK;
@@ -178,6 +180,7 @@ static stk_status open_recipe(const recipe_place *place, const stk_run_options *
     run->saved_state.step = -1;
     run->last_loss = NAN;
     STK_TRY(stk_run_open_ranks(run));
+    STK_TRY(stk_run_open_beats(run));
     /* Before the data are looked at, which may take long. */
     if (run->options.dump_graph) STK_TRY(stk_engine_check_pass(run->options.dump_graph));
     STK_TRY(read_recipe(place, &run->options, &run->recipe));
@@ -195,7 +198,7 @@ static stk_status open_recipe(const recipe_place *place, const stk_run_options *
     STK_TRY(build_parts(run));
     fill_info(run);
 done:
-    status = stk_run_agree(run, status);
+    status = stk_run_end_beats(run, stk_run_agree(run, status));
     if (status == STK_OK)
         *out = run;
     else
@@ -233,6 +236,7 @@ void stk_run_stop(stk_run *run)
 void stk_run_close(stk_run *run)
 {
     if (!run) return;
+    stk_run_close_states(run);
     stk_checkpoint_writer_close(run->writer);
     stk_metrics_close(&run->metrics);
     stk_observe_close(&run->observer);
@@ -244,6 +248,7 @@ void stk_run_close(stk_run *run)
     stk_recipe_free(run->recipe);
     stk_text_free(&run->recipe_text);
     stk_folder_close(run);
+    stk_beat_close(run->beat);
     stk_comm_close(run->comm);
     free(run->probability);
     free(run->sample);

@@ -3,6 +3,7 @@
 #define STK_RUN_STATE_H
 
 #include "comm/comm.h"
+#include "elastic/beat.h"
 #include "recipe/recipe.h"
 #include "run/chip.h"
 #include "run/energy.h"
@@ -25,6 +26,7 @@ struct stk_run {
     stk_dataset *valid, *test; /* owned; NULL: none */
     stk_trainer *trainer;      /* owned */
     stk_comm *comm;            /* owned; NULL: this process trains alone. ranks.h */
+    stk_beat *beat;            /* owned; NULL: nobody listens. beats.h */
     stk_run_info info;
     char folder[STK_PATH_BYTES];
     size_t folder_there; /* bytes of folder that were a folder before */
@@ -52,7 +54,11 @@ struct stk_run {
     stk_train_state saved_state; /* what was given to the writer last; step -1 for nothing yet */
     double last_loss;            /* of the last step; NAN before */
     bool metrics_warned, cache_warned, trace_warned;
-    bool is_last_try; /* a save that fails now fails the run, so no warning is needed */
+    stk_checkpoint_writer *states;   /* in memory; NULL: none. beats.h */
+    int64_t state_ns, state_took_ns; /* when the last one was begun, and how long writing it took */
+    bool state_is_written;           /* a report of the writer is to come */
+    bool is_from_memory;             /* the run goes on from such a state */
+    bool is_last_try;                /* a save that fails now fails the run, so no warning is needed */
 
     /* after stk_run_load */
     int64_t loaded_step;

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "recipe/build.h"
 #include "recipe/expect.h"
+#include "run/beats.h"
 #include "run/ranks.h"
 #include "run/state.h"
 #include "stoker/data/cache.h"
@@ -27,8 +28,8 @@ static bool is_due(const stk_run *run, bool by_epoch, int64_t number)
 
 static bool wants_state(void *user, int64_t step)
 {
-    const stk_run *run = user;
-    return is_due(run, false, step);
+    stk_run *run = user;
+    return is_due(run, false, step) || stk_run_state_is_due(run);
 }
 
 /* What TensorBoard is not told is no reason to stop. */
@@ -52,6 +53,7 @@ static stk_status after_step(void *user, stk_trainer *trainer, const stk_train_e
     bool retry =
         run->save_status != STK_OK && !run->is_saving && event->step % 100 == 0 && stk_trainer_is_settled(trainer);
     if (is_due(run, false, event->step) || retry) stk_run_save(run, false, true);
+    stk_run_keep_state(run);
     return STK_OK;
 }
 
@@ -229,6 +231,7 @@ static stk_status restore(stk_run *run, const char *checkpoint)
     STK_RETURN_IF_ERROR(stk_checkpoint_load(checkpoint, tensors, n_tensors, true, &state, NULL));
     STK_RETURN_IF_ERROR(stk_trainer_put_tensors(run->trainer));
     STK_RETURN_IF_ERROR(stk_trainer_set_state(run->trainer, &state));
+    if (run->is_from_memory) return STK_OK; /* On the disk it is not. */
     run->saved_state = state;
     snprintf(run->saved, sizeof(run->saved), "%s", checkpoint);
     return STK_OK;
@@ -299,12 +302,15 @@ static stk_status start_run(stk_run *run, bool has_earlier)
 /* The folder, the plan, and the state to go on from. */
 static stk_status begin(stk_run *run)
 {
-    char checkpoint[STK_PATH_BYTES];
+    char checkpoint[STK_PATH_BYTES], on_disk[STK_PATH_BYTES];
     bool has_earlier;
     stk_text warnings = {0};
     stk_train_state state;
     stk_status status;
     STK_TRY(open_folder(run, checkpoint, &has_earlier, &warnings));
+    memcpy(on_disk, checkpoint, sizeof(on_disk));
+    run->is_from_memory = stk_run_find_state(run, checkpoint);
+    if (run->is_from_memory) memcpy(run->saved, on_disk, sizeof(on_disk));
     run->info.folder = run->folder;
     run->info.resumed_step = checkpoint[0] ? step_of_path(checkpoint) : 0;
     if (warnings.n) stk_run_warn(run, stk_text_get(&warnings));
@@ -325,6 +331,8 @@ static stk_status begin(stk_run *run)
     run->throttle_ns = stk_clock_ns();
     stk_energy_open(&run->energy, NULL);
     STK_TRY(stk_checkpoint_writer_open(run->folder, (int)run->recipe->checkpoint_keep, &run->writer));
+    stk_run_open_states(run);
+    stk_run_tell_beats(run);
 done:
     stk_text_free(&warnings);
     return status;
@@ -385,6 +393,19 @@ static stk_status explain(const stk_run *run, stk_status status)
 /* What the first rank has found out, for the others. */
 enum { TO_TRAIN, NOTHING_TO_DO };
 
+static bool follower_wants_state(void *user, int64_t step)
+{
+    (void)step;
+    return stk_run_state_is_due(user);
+}
+
+static stk_status after_followed_step(void *user, stk_trainer *trainer, const stk_train_event *event)
+{
+    (void)trainer;
+    if (event->i_batch < event->n_batches) stk_run_keep_state(user);
+    return STK_OK;
+}
+
 /* Another rank than the first: trains along, and helps with the test. */
 static stk_status follow(stk_run *run, stk_run_result *out)
 {
@@ -393,8 +414,12 @@ static stk_status follow(stk_run *run, stk_run_result *out)
     if (config.n_threads == 0) config.n_threads = stk_run_rank_threads(run);
     config.n_replicas = (int)run->recipe->replicas;
     config.max_steps = run->options.max_steps;
+    stk_trainer_hooks hooks = {.wants_state = follower_wants_state, .after_step = after_followed_step, .user = run};
     stk_trainer_configure(run->trainer, &config);
+    stk_trainer_set_hooks(run->trainer, &hooks);
     STK_RETURN_IF_ERROR(stk_run_agree(run, stk_trainer_prepare(run->trainer, run->recipe->epochs)));
+    stk_run_open_states(run);
+    stk_run_tell_beats(run);
     STK_RETURN_IF_ERROR(stk_run_share_number(run, &what));
     if (what == NOTHING_TO_DO) return STK_OK;
     STK_RETURN_IF_ERROR(stk_trainer_run(run->trainer, run->recipe->epochs));
@@ -429,6 +454,7 @@ static stk_status lead(stk_run *run, stk_run_result *out)
     (void)unlink(result); /* It is of a part of this run; the end writes it again. */
     status = explain(run, stk_trainer_run(run->trainer, run->recipe->epochs));
     if (status != STK_OK) stk_text_add(&error, "%s", stk_error_text());
+    stk_beat_phase(run->beat, STK_PHASE_saving);
     stk_run_save_end(run, status);
     stk_trainer_get_state(run->trainer, &state);
     warn_trace(run, state.step, "ended after");
@@ -452,5 +478,6 @@ static stk_status lead(stk_run *run, stk_run_result *out)
 stk_status stk_run_train(stk_run *run, stk_run_result *out)
 {
     *out = (stk_run_result){.evaluated_step = 0};
-    return stk_run_tell_failure(run, stk_run_is_first(run) ? lead(run, out) : follow(run, out));
+    stk_status status = stk_run_is_first(run) ? lead(run, out) : follow(run, out);
+    return stk_run_end_beats(run, stk_run_tell_failure(run, status));
 }

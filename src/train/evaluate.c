@@ -119,6 +119,7 @@ stk_status stk_evaluate_rank(stk_trainer *trainer, const stk_dataset *dataset, s
     int n_unread = 0, n_ahead = 0;
     bool stopped = false;
     stk_loader_config config = stk_loader_config_default();
+    stk_beat_phase(trainer->beat, STK_PHASE_evaluation);
     STK_TRY(stk_dataset_status(dataset));
     STK_TRY(stk_trainer_prepare(trainer, trainer->n_epochs > 0 ? trainer->n_epochs : 1));
     STK_TRY(stk_trainer_prepare_eval(trainer, dataset));

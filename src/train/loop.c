@@ -195,7 +195,9 @@ static stk_status begin_step(stk_trainer *trainer)
     STK_RETURN_IF_ERROR(stk_timing_begin(trainer));
     int64_t start = trainer->step_start_ns = stk_clock_ns();
     STK_RETURN_IF_ERROR(open_loader(trainer));
+    stk_beat_phase(trainer->beat, STK_PHASE_data);
     const stk_batch *batch = stk_loader_next(trainer->loader);
+    stk_beat_phase(trainer->beat, STK_PHASE_step);
     int64_t ready = stk_clock_ns();
     if (!batch) return explain_no_batch(trainer);
     stk_timing_add_wait(trainer, start, ready);
@@ -207,6 +209,7 @@ static stk_status begin_step(stk_trainer *trainer)
     STK_RETURN_IF_ERROR(status);
     state->step++;
     state->i_batch++;
+    stk_beat_step(trainer->beat, state->step);
     trainer->begun[trainer->n_begun++] = (stk_begun_step){state->step, state->i_batch, rate};
     trainer->last_wait_s = (double)(ready - start) * 1e-9;
     trainer->epoch_wait_ns += ready - start;
@@ -294,6 +297,8 @@ static stk_status end_epoch(stk_trainer *trainer)
     bool improved = false;
     event.loss = event.train.loss;
     trainer->result.train = event.train;
+    stk_beat_say(trainer->beat, "epoch %lld of %lld is over at step %lld, loss %.5g", (long long)event.epoch,
+                 (long long)event.n_epochs, (long long)event.step, event.loss);
     if (trainer->config.valid) {
         STK_RETURN_IF_ERROR(stk_evaluate_rank(trainer, trainer->config.valid, &event.valid));
         trainer->result.valid = event.valid;

@@ -140,6 +140,11 @@ void stk_trainer_set_comm(stk_trainer *trainer, stk_comm *comm)
     if (trainer != &no_memory_trainer) trainer->comm = comm;
 }
 
+void stk_trainer_set_beat(stk_trainer *trainer, stk_beat *beat)
+{
+    trainer->beat = beat;
+}
+
 void stk_trainer_stop(stk_trainer *trainer)
 {
     trainer->stop = 1;

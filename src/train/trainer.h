@@ -49,6 +49,9 @@ void stk_trainer_set_hooks(stk_trainer *trainer, const stk_trainer_hooks *hooks)
 /* Before the trainer is prepared: it is one of comm's ranks, whose trainers are made alike. Borrowed. */
 struct stk_comm;
 void stk_trainer_set_comm(stk_trainer *trainer, struct stk_comm *comm);
+/* It marks there what it does: elastic/beat.h. Borrowed; NULL. */
+struct stk_beat;
+void stk_trainer_set_beat(stk_trainer *trainer, struct stk_beat *beat);
 
 /* STK_NO_MEMORY: stk_trainer_new had none, and has freed the model and the data set that it took; or the configuration
  * could not be kept. */

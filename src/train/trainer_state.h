@@ -6,6 +6,7 @@
 
 #include "comm/comm.h"
 #include "data/dataset/dataset.h"
+#include "elastic/beat.h"
 #include "engine/engine.h"
 #include "stoker/data/loader.h"
 #include "stoker/data/ragged.h"
@@ -85,6 +86,7 @@ struct stk_trainer {
     volatile sig_atomic_t stop;
 
     /* Ranks; see replicas.h. */
+    stk_beat *beat;       /* borrowed; NULL: nobody listens */
     stk_comm *comm;       /* NULL: this is the only one. Owned where there are replicas of one process */
     stk_replica *replica; /* [n_replicas - 1], of the first of a process */
     int n_replicas;       /* in this process; 0: none but this one */

@@ -13,6 +13,7 @@
 #include "stoker/data/fields.h"
 #include "stoker/data/filter.h"
 #include "stoker/data/index.h"
+#include "stoker/data/keep.h"
 #include "stoker/data/lint.h"
 #include "stoker/data/loader.h"
 #include "stoker/data/masked.h"

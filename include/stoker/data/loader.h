@@ -36,6 +36,7 @@ typedef struct stk_loader_config {
     int n_first_threads; /* tuning begins with that many; 0: all. More are tried while the consumer waits, and under */
     int n_first_slots;   /* low_priority fewer while it does not; batches are the same */
     bool low_priority;   /* workers yield to compute threads */
+    int n_kept;          /* batches that may be kept at a time with memory of their own; 0: none. stoker/data/keep.h */
     bool no_stage_times; /* stages are not timed, which costs less than 1 %; for measuring that */
     /* The consumer's own threads, which do the work instead of worker threads where the records are arrays in memory:
      * stk_loader_next makes the batch by parallel(parallel_user, n_threads, body, task), which calls

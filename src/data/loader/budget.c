@@ -64,10 +64,15 @@ done:
     return status;
 }
 
+size_t stk_budget_slots(const stk_budget *b, int n_slots)
+{
+    return (size_t)(n_slots + b->n_kept) * b->slot_bytes;
+}
+
 static bool fits(const stk_budget *b, size_t worker_bytes, size_t left)
 {
     size_t workers = (size_t)b->n_workers * worker_bytes;
-    return workers <= left && (size_t)b->n_slots <= (left - workers) / b->slot_bytes;
+    return workers <= left && (size_t)(b->n_slots + b->n_kept) <= (left - workers) / b->slot_bytes;
 }
 
 static double mib(size_t bytes)
@@ -79,12 +84,12 @@ static stk_status fail_tight(const stk_work *work, const stk_budget *b, size_t w
 {
     stk_memory_stats stats;
     stk_memory_get_stats(work->memory, &stats);
-    size_t needed = stats.used_bytes + LEAST_SLOTS * b->slot_bytes + worker_bytes;
+    size_t needed = stats.used_bytes + stk_budget_slots(b, LEAST_SLOTS) + worker_bytes;
     return stk_fail(STK_NO_MEMORY,
                     "a memory limit of %.1f MiB is too small: %d batches of %.1f MiB, %.1f MiB for a worker and %.1f "
                     "MiB in use already need %zu MiB",
-                    mib(stats.limit_bytes), LEAST_SLOTS, mib(b->slot_bytes), mib(worker_bytes), mib(stats.used_bytes),
-                    (needed + (1 << 20) - 1) >> 20);
+                    mib(stats.limit_bytes), LEAST_SLOTS + b->n_kept, mib(b->slot_bytes), mib(worker_bytes),
+                    mib(stats.used_bytes), (needed + (1 << 20) - 1) >> 20);
 }
 
 stk_status stk_budget_fit(const stk_work *work, stk_budget *b)

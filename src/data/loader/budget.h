@@ -12,8 +12,12 @@ enum { STK_LEAST_SLOTS = 2 };
 typedef struct stk_budget {
     int n_slots, n_workers; /* wanted, and then what fits */
     int least_slots;        /* the ring is not made smaller while there are workers to do without */
+    int n_kept;             /* buffers as large as a slot besides */
     size_t slot_bytes;
 } stk_budget;
+
+/* Memory of that many slots, and of what is kept. */
+size_t stk_budget_slots(const stk_budget *budget, int n_slots);
 
 /* What a worker keeps from record to record, measured on the first records. */
 stk_status stk_budget_measure(const stk_work *work, size_t *worker_bytes);

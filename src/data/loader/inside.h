@@ -2,6 +2,7 @@
 #ifndef STK_DATA_LOADER_INSIDE_H
 #define STK_DATA_LOADER_INSIDE_H
 
+#include "data/loader/kept.h"
 #include "data/loader/tune.h"
 #include "data/loader/worker.h"
 #include "stoker/data/loader.h"
@@ -38,6 +39,7 @@ struct stk_loader {
     stk_ahead ahead;
     stk_sequence sequence;
     stk_ring_config ring_config;
+    stk_kept_pool *kept;    /* NULL: none may be kept */
     stk_memory *own_memory; /* NULL: the caller's is used */
     stk_epoch_plans *plans; /* NULL: batches are not planned */
     size_t held_bytes;      /* by the source */

@@ -111,6 +111,28 @@ void stk_batch_release(const stk_batch *batch)
     stk_ring_release(loader->work.ring, batch->i_batch);
 }
 
+stk_status stk_batch_keep(const stk_batch *batch, stk_kept **out)
+{
+    stk_loader *loader = batch->loader;
+    *out = NULL;
+    if (!loader->kept) return stk_fail(STK_INVALID, "no batch may be kept: 'n_kept' is 0");
+    if (!batch->held) return stk_fail(STK_INVALID, "the batch is released");
+    STK_RETURN_IF_ERROR(stk_kept_pool_take(loader->kept, loader->work.ring, batch->i_batch, out));
+    stk_batch_release(batch);
+    return STK_OK;
+}
+
+int64_t stk_loader_n_kept(stk_loader *loader)
+{
+    return loader->kept ? stk_kept_pool_count(loader->kept) : 0;
+}
+
+bool stk_loader_wait(stk_loader *loader, int timeout_ms)
+{
+    if (loader->ended || loader->parallel || loader->i_next >= loader->ring_config.n_total) return true;
+    return stk_ring_wait_ms(loader->work.ring, loader->i_next, timeout_ms > 0 ? timeout_ms : 0, &loader->wait_ns);
+}
+
 stk_status stk_loader_status(const stk_loader *loader)
 {
     return loader->status == STK_OK ? STK_OK : stk_fail(loader->status, "%s", loader->error);

@@ -12,7 +12,7 @@
 #include "data/loader/masked.h"
 #include "data/loader/mixup_batch.h"
 
-enum { MAX_THREADS = 1024, MIN_SLOTS = 3, LEAST_ERRORS = 100 };
+enum { MAX_THREADS = 1024, MIN_SLOTS = 3, LEAST_ERRORS = 100, MAX_KEPT = 1 << 16 };
 
 stk_loader_config stk_loader_config_default(void)
 {
@@ -27,6 +27,8 @@ static stk_status check_config(const stk_dataset *dataset, const stk_loader_conf
         return stk_fail(STK_INVALID, "'n_threads' is %d, not in 0 to %d", config->n_threads, MAX_THREADS);
     if (config->n_slots < 0 || config->n_slots == 1)
         return stk_fail(STK_INVALID, "'n_slots' is %d: at least 2 are needed, 0 chooses", config->n_slots);
+    if (config->n_kept < 0 || config->n_kept > MAX_KEPT)
+        return stk_fail(STK_INVALID, "'n_kept' is %d, not in 0 to %d", config->n_kept, MAX_KEPT);
     if (config->n_epochs < 0) return stk_fail(STK_INVALID, "'n_epochs' is %lld", (long long)config->n_epochs);
     return stk_sequence_check(dataset, config);
 }
@@ -114,6 +116,7 @@ static stk_status plan_ring(const stk_loader *loader, const stk_loader_config *c
     memcpy(work->row_bytes, ring->row_bytes, sizeof(work->row_bytes));
     size_t slot_bytes = stk_ring_slot_bytes(ring);
     *out = (stk_budget){.n_slots = wanted_slots(config, !loader->parallel, slot_bytes),
+                        .n_kept = config->n_kept,
                         .n_workers = work->n_workers,
                         .least_slots = MIN_SLOTS,
                         .slot_bytes = slot_bytes};
@@ -234,7 +237,7 @@ static stk_status plan_loader(stk_loader *loader, const stk_dataset *dataset, co
         STK_TRY(stk_fail(STK_INVALID, "a data set is either mixed or masked, not both"));
     if (dataset->masked) STK_TRY(stk_masked_check(dataset, work->want));
     work->ahead = &loader->ahead;
-    work->repeats = repeats(dataset);
+    work->repeats = config->n_kept == 0 && repeats(dataset);
     STK_TRY(plan_ring(loader, config, work, &loader->ring_config, budget));
 done:
     return status;
@@ -254,9 +257,9 @@ stk_status stk_loader_need(const stk_dataset *dataset, const stk_loader_config *
     (void)stk_memory_use(loader->work.memory);
     STK_TRY(stk_budget_measure(&loader->work, &worker_bytes));
     *out = (stk_loader_memory){.held_bytes = loader->held_bytes + loader->plan_bytes,
-                               .least_bytes = STK_LEAST_SLOTS * budget.slot_bytes + worker_bytes,
-                               .wanted_bytes = (size_t)budget.n_slots * budget.slot_bytes +
-                                               (size_t)budget.n_workers * worker_bytes};
+                               .least_bytes = stk_budget_slots(&budget, STK_LEAST_SLOTS) + worker_bytes,
+                               .wanted_bytes =
+                                   stk_budget_slots(&budget, budget.n_slots) + (size_t)budget.n_workers * worker_bytes};
 done:
     (void)stk_memory_use(before);
     stk_loader_close(loader);
@@ -280,6 +283,7 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     /* Of all epochs that the slots may have batches of at once, and the one that is planned ahead. */
     if (dataset->buckets.n) STK_TRY(make_plans(loader, loader->ring_config.n_slots / work->share.whole.n_batches + 3));
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
+    if (config->n_kept) STK_TRY(stk_kept_pool_new(&loader->ring_config, config->n_kept, &loader->kept));
     STK_TRY(stk_sequence_open(work, &loader->sequence));
     if (loader->sequence.source) work->sequence = &loader->sequence;
     STK_TRY(stk_loader_open_cache(dataset, work, &loader->cache_bytes));
@@ -302,6 +306,7 @@ void stk_loader_close(stk_loader *loader)
         stk_worker_free(&loader->worker[i]);
     stk_sequence_close(&loader->sequence);
     stk_ring_free(loader->work.ring);
+    stk_kept_pool_close(loader->kept);
     stk_skip_list_free(&loader->skips);
     stk_epoch_plans_free(loader->plans);
     stk_memory_release_held(loader->work.memory, loader->plan_bytes);

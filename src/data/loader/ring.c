@@ -76,14 +76,40 @@ static int64_t count_left(const stk_ring *ring, int64_t i_batch)
 
 /* --- memory --- */
 
-static void *alloc_slot(const stk_ring_config *config, size_t bytes)
+void *stk_ring_memory_get(const stk_ring_config *config)
 {
+    size_t bytes = stk_ring_slot_bytes(config);
     if (config->alloc) return config->alloc(config->alloc_user, bytes);
     bool huge = bytes >= 2 * (size_t)HUGE_PAGE;
     void *p = stk_pages_get(bytes, huge ? HUGE_PAGE : ALIGNMENT);
     /* Fewer page faults and table walks; being refused costs speed only. */
     if (p && huge) madvise(p, bytes, MADV_HUGEPAGE);
     return p;
+}
+
+void stk_ring_memory_free(const stk_ring_config *config, void *memory)
+{
+    size_t bytes = stk_ring_slot_bytes(config);
+    if (!config->alloc) stk_pages_free(memory, bytes);
+    if (memory && config->alloc && config->free) config->free(config->alloc_user, memory, bytes);
+}
+
+static void place_fields(const stk_ring_config *config, stk_slot *slot, void *memory)
+{
+    unsigned char *p = memory;
+    slot->memory = memory;
+    for (int f = 0; f < config->n_fields; f++) {
+        slot->field[f] = p;
+        p += stk_round_up(config->field_bytes[f], ALIGNMENT);
+    }
+}
+
+void stk_ring_swap_memory(stk_ring *ring, int64_t i_batch, void **memory)
+{
+    stk_slot *slot = stk_ring_slot(ring, i_batch);
+    void *before = slot->memory;
+    place_fields(&ring->config, slot, *memory);
+    *memory = before;
 }
 
 /* A slot over the memory of the first. */
@@ -107,18 +133,15 @@ static stk_status make_slot(stk_ring *ring, int i)
     if (config->one_memory && i > 0) return share_slot(ring, i);
     STK_RETURN_IF_ERROR(stk_memory_charge_lasting(config->memory, bytes));
     slot->charged = bytes;
-    slot->memory = alloc_slot(config, bytes);
+    slot->memory = stk_ring_memory_get(config);
     if (!slot->memory)
         return stk_fail(STK_NO_MEMORY, "cannot allocate batch slot %d of %d: %zu bytes each", i + 1, config->n_slots,
                         bytes);
     if ((uintptr_t)slot->memory % ALIGNMENT)
         return stk_fail(STK_INVALID, "'alloc' returned memory that is not aligned to %d bytes", ALIGNMENT);
-    unsigned char *p = slot->memory;
-    for (int f = 0; f < config->n_fields; f++) {
-        slot->field[f] = p;
+    place_fields(config, slot, slot->memory);
+    for (int f = 0; f < config->n_fields; f++)
         atomic_init(&slot->row_bytes[f], config->row_bytes[f]);
-        p += stk_round_up(config->field_bytes[f], ALIGNMENT);
-    }
     atomic_init(&slot->n_rows_left, count_left(ring, i));
     return STK_OK;
 }
@@ -164,10 +187,7 @@ void stk_ring_free(stk_ring *ring)
     if (!ring) return;
     const stk_ring_config *config = &ring->config;
     for (int i = 0; ring->slot && i < config->n_slots; i++) {
-        void *memory = ring->slot[i].memory;
-        if (!config->alloc) stk_pages_free(memory, stk_ring_slot_bytes(config));
-        if (memory && config->alloc && config->free)
-            config->free(config->alloc_user, memory, stk_ring_slot_bytes(config));
+        stk_ring_memory_free(config, ring->slot[i].memory);
         stk_memory_release(config->memory, ring->slot[i].charged);
     }
     free(ring->slot);
@@ -362,15 +382,24 @@ static int64_t batches_to_sleep_for(const stk_ring *ring, int64_t i_batch)
     return n < 1 ? 1 : n;
 }
 
-/* Sleeps until that batch is ready or no worker is left. The lock is held. */
-static bool sleep_for_batch(stk_ring *ring, int64_t i_batch)
+/* Sleeps until that batch is ready or no worker is left, or the deadline (0: none) has passed: then it is false. The
+ * lock is held. */
+static bool sleep_for_batch(stk_ring *ring, int64_t i_batch, int64_t deadline_ns)
 {
     stk_slot *slot = stk_ring_slot(ring, i_batch);
+    bool is_late = false;
     atomic_store(&ring->wanted, i_batch);
-    while (atomic_load(&slot->n_rows_left) != 0 && ring->n_workers > 0)
-        stk_cond_wait(&ring->ready_cond, &ring->lock);
+    while (atomic_load(&slot->n_rows_left) != 0 && ring->n_workers > 0 && !is_late) {
+        int64_t left_ns = deadline_ns - stk_clock_ns();
+        if (deadline_ns == 0)
+            stk_cond_wait(&ring->ready_cond, &ring->lock);
+        else if (left_ns > 0)
+            (void)stk_cond_wait_ms(&ring->ready_cond, &ring->lock, (int)(left_ns / 1000000) + 1);
+        else
+            is_late = true;
+    }
     atomic_store(&ring->wanted, -1);
-    return atomic_load(&slot->n_rows_left) == 0;
+    return !is_late;
 }
 
 bool stk_ring_has(stk_ring *ring, int64_t i_batch)
@@ -380,29 +409,50 @@ bool stk_ring_has(stk_ring *ring, int64_t i_batch)
     return atomic_load(&stk_ring_slot(ring, i_batch)->n_rows_left) == 0;
 }
 
-stk_status stk_ring_wait(stk_ring *ring, int64_t i_batch, int64_t *wait_ns)
+/* Until the batch is ready or will never be, but no longer than timeout_ms (below 0: any time): then it is false. */
+static bool wait_for_batch(stk_ring *ring, int64_t i_batch, int timeout_ms, int64_t *wait_ns)
 {
-    stk_slot *slot = stk_ring_slot(ring, i_batch);
-    /* The slot still belongs to an earlier batch, which the consumer itself holds. */
     int64_t n_freed = atomic_load(&ring->n_freed);
-    if (i_batch >= n_freed + ring->config.n_slots)
-        return stk_fail(STK_BUSY, "batch %lld is still held, and its slot is needed", (long long)n_freed);
-    if (atomic_load(&slot->n_rows_left) == 0) return STK_OK;
     /* Where the consumer holds batches, as many slots as are in use may all be its own. */
     if (i_batch >= n_freed + atomic_load(&ring->n_used)) atomic_store(&ring->n_used, (int)(i_batch - n_freed) + 1);
     int64_t start_ns = stk_clock_ns(), n_ahead = batches_to_sleep_for(ring, i_batch);
-    stk_status status = STK_OK;
+    int64_t deadline_ns = timeout_ms < 0 ? 0 : start_ns + (int64_t)timeout_ms * 1000000;
     wake_workers(ring, 1);
     stk_mutex_lock(&ring->lock);
-    if (n_ahead > 1) sleep_for_batch(ring, i_batch + n_ahead - 1);
-    /* With the last worker gone the batch is complete, or it holds the first failing row. */
-    if (!sleep_for_batch(ring, i_batch))
-        status = ring->status == STK_OK ? stk_fail(STK_INTERRUPTED, "the loader was stopped")
-                                        : stk_fail(ring->status, "%s", ring->error);
+    if (n_ahead > 1) (void)sleep_for_batch(ring, i_batch + n_ahead - 1, deadline_ns);
+    bool is_decided = sleep_for_batch(ring, i_batch, deadline_ns);
     stk_mutex_unlock(&ring->lock);
     ring->last_woken_ns = stk_clock_ns();
     ring->i_last_woken = i_batch;
     *wait_ns += ring->last_woken_ns - start_ns;
+    return is_decided;
+}
+
+/* The slot still belongs to an earlier batch, which the consumer itself holds. */
+static bool is_held(stk_ring *ring, int64_t i_batch)
+{
+    return i_batch >= atomic_load(&ring->n_freed) + ring->config.n_slots;
+}
+
+bool stk_ring_wait_ms(stk_ring *ring, int64_t i_batch, int timeout_ms, int64_t *wait_ns)
+{
+    if (is_held(ring, i_batch) || stk_ring_has(ring, i_batch)) return true;
+    return wait_for_batch(ring, i_batch, timeout_ms, wait_ns);
+}
+
+stk_status stk_ring_wait(stk_ring *ring, int64_t i_batch, int64_t *wait_ns)
+{
+    if (is_held(ring, i_batch))
+        return stk_fail(STK_BUSY, "batch %lld is still held, and its slot is needed",
+                        (long long)atomic_load(&ring->n_freed));
+    if (stk_ring_has(ring, i_batch)) return STK_OK;
+    (void)wait_for_batch(ring, i_batch, -1, wait_ns);
+    if (stk_ring_has(ring, i_batch)) return STK_OK;
+    /* With the last worker gone the batch is complete, or it holds the first failing row. */
+    stk_mutex_lock(&ring->lock);
+    stk_status status = ring->status == STK_OK ? stk_fail(STK_INTERRUPTED, "the loader was stopped")
+                                               : stk_fail(ring->status, "%s", ring->error);
+    stk_mutex_unlock(&ring->lock);
     return status;
 }
 

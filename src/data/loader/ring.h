@@ -59,6 +59,9 @@ typedef struct stk_ring stk_ring;
 
 /* Memory of one slot, as it is charged. */
 size_t stk_ring_slot_bytes(const stk_ring_config *config);
+/* That much, as slots have it; not charged. NULL when there is none. */
+void *stk_ring_memory_get(const stk_ring_config *config);
+void stk_ring_memory_free(const stk_ring_config *config, void *memory); /* accepts NULL */
 /* Allocates the slots. Their pages are touched by the workers, as rows are written first. */
 stk_status stk_ring_new(const stk_ring_config *config, stk_ring **out);
 /* Accepts NULL. No worker may be in it any more. */
@@ -98,6 +101,10 @@ void stk_ring_fail(stk_ring *ring, int64_t i_batch, int64_t row, stk_status stat
 /* Waits for batch i_batch; STK_BUSY when an unreleased batch is in its slot; otherwise the error of its first failing
  * row, with its text, when it cannot come. Adds to *wait_ns. */
 stk_status stk_ring_wait(stk_ring *ring, int64_t i_batch, int64_t *wait_ns);
+/* False: after timeout_ms stk_ring_wait would still sleep. */
+bool stk_ring_wait_ms(stk_ring *ring, int64_t i_batch, int timeout_ms, int64_t *wait_ns);
+/* Gives the slot of a batch that the consumer holds other memory; *memory becomes what it had. */
+void stk_ring_swap_memory(stk_ring *ring, int64_t i_batch, void **memory);
 /* The consumer is done with a batch; in any order. */
 void stk_ring_release(stk_ring *ring, int64_t i_batch);
 /* Workers leave as soon as they can. */

@@ -95,12 +95,14 @@ static stk_status fail_tight(const stk_work *work, const stk_budget *b, size_t w
 stk_status stk_budget_fit(const stk_work *work, stk_budget *b)
 {
     size_t left = stk_memory_left(work->memory), worker_bytes = PLENTY + stk_sequence_bytes(work->dataset->source);
+    b->worker_bytes = worker_bytes;
     if (fits(b, worker_bytes, left)) return STK_OK;
     /* What other loaders' workers keep does not count: they give it back in turn. */
     stk_memory_begin_turn(work->memory);
     left = stk_memory_left(work->memory);
     stk_memory_end_turn(work->memory);
     STK_RETURN_IF_ERROR(stk_budget_measure(work, &worker_bytes));
+    b->worker_bytes = worker_bytes;
     while (!fits(b, worker_bytes, left)) {
         if (b->n_slots > b->least_slots)
             b->n_slots--;

@@ -14,6 +14,7 @@ typedef struct stk_budget {
     int least_slots;        /* the ring is not made smaller while there are workers to do without */
     int n_kept;             /* buffers as large as a slot besides */
     size_t slot_bytes;
+    size_t worker_bytes; /* what was reckoned for each worker; set by stk_budget_fit */
 } stk_budget;
 
 /* Memory of that many slots, and of what is kept. */

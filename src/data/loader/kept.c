@@ -16,6 +16,7 @@ struct stk_kept {
 struct stk_kept_pool {
     stk_ring_config config; /* config.memory: guarded by lock; NULL once the loader is closed */
     size_t bytes;           /* of a buffer */
+    size_t reserve;         /* of the account, which is the workers' */
     stk_mutex lock;
     stk_kept *free;    /* guarded by lock */
     int64_t n_free;    /* guarded by lock */
@@ -36,7 +37,12 @@ static stk_status make_buffer(stk_kept_pool *pool, stk_kept **out)
 {
     stk_kept *kept = calloc(1, sizeof(*kept));
     if (!kept) return stk_fail_memory(sizeof(*kept));
-    stk_status status = stk_memory_charge_lasting(pool->config.memory, pool->bytes);
+    stk_memory *memory = pool->config.memory;
+    size_t left = stk_memory_left(memory);
+    stk_status status = STK_OK;
+    if (pool->reserve && (left < pool->reserve || left - pool->reserve < pool->bytes))
+        status = stk_fail(STK_NO_MEMORY, "%.1f MiB are left, which the workers may need", (double)left / (1 << 20));
+    if (status == STK_OK) status = stk_memory_charge_lasting(memory, pool->bytes);
     if (status != STK_OK) {
         free(kept);
         return status;
@@ -67,7 +73,7 @@ static stk_kept *pop(stk_kept_pool *pool)
     return kept;
 }
 
-stk_status stk_kept_pool_new(const stk_ring_config *config, int n, stk_kept_pool **out)
+stk_status stk_kept_pool_new(const stk_ring_config *config, int n, size_t reserve, stk_kept_pool **out)
 {
     stk_kept_pool *pool = calloc(1, sizeof(*pool));
     if (!pool) return stk_fail_memory(sizeof(*pool));
@@ -83,6 +89,7 @@ stk_status stk_kept_pool_new(const stk_ring_config *config, int n, stk_kept_pool
         status = make_buffer(pool, &kept);
         if (status == STK_OK) push(pool, kept);
     }
+    pool->reserve = reserve;
     if (status == STK_OK)
         *out = pool;
     else

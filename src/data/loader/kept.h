@@ -12,8 +12,9 @@
 
 typedef struct stk_kept_pool stk_kept_pool;
 
-/* n buffers, charged to the ring's account, are there from the start. Copies config. */
-stk_status stk_kept_pool_new(const stk_ring_config *config, int n, stk_kept_pool **out);
+/* n buffers, charged to the ring's account, are there from the start. Others are made while they leave `reserve` bytes
+ * of the account to the workers. Copies config. */
+stk_status stk_kept_pool_new(const stk_ring_config *config, int n, size_t reserve, stk_kept_pool **out);
 /* The loader ends. Buffers that are kept stay, and are no longer charged. Accepts NULL. */
 void stk_kept_pool_close(stk_kept_pool *pool);
 /* The batch's memory goes into *out, and its slot gets other memory. STK_NO_MEMORY: nothing has changed. */

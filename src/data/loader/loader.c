@@ -179,6 +179,25 @@ stk_status stk_batch_shape(const stk_batch *batch, const char *field, stk_shape 
     return STK_OK;
 }
 
+stk_status stk_batch_field(const stk_batch *batch, int i, stk_batch_array *out)
+{
+    const stk_work *work = &batch->loader->work;
+    const stk_source *source = work->dataset->source;
+    if (i < 0 || i >= batch->loader->ring_config.n_fields)
+        return stk_fail(STK_NOT_FOUND, "the batch has no field number %d", i);
+    if (i < source->n_fields) {
+        out->dtype = work->want[i].desc.dtype;
+        snprintf(out->name, sizeof(out->name), "%s", source->field[i].name);
+    }
+    for (int f = 0; f < source->n_fields && i >= source->n_fields; f++) {
+        if (!work->dataset->pad[f].on || work->dataset->pad[f].i_length != i) continue;
+        out->dtype = STK_I32;
+        snprintf(out->name, sizeof(out->name), "%s.length", source->field[f].name);
+    }
+    out->data = batch->slot->field[i];
+    return stk_batch_shape(batch, out->name, &out->shape);
+}
+
 int64_t stk_batch_count(const stk_batch *batch)
 {
     return batch->n_rows;

@@ -124,6 +124,14 @@ static stk_status plan_ring(const stk_loader *loader, const stk_loader_config *c
     return STK_OK;
 }
 
+/* What the workers may take of the account is not for batches that are kept. */
+static stk_status make_room_to_keep(stk_loader *loader, int n_kept, const stk_budget *budget)
+{
+    if (n_kept == 0) return STK_OK;
+    size_t reserve = (size_t)budget->n_workers * budget->worker_bytes;
+    return stk_kept_pool_new(&loader->ring_config, n_kept, reserve, &loader->kept);
+}
+
 static stk_status fit_ring(stk_work *work, stk_budget *budget, stk_ring_config *ring)
 {
     STK_RETURN_IF_ERROR(stk_budget_fit(work, budget));
@@ -283,7 +291,7 @@ stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *
     /* Of all epochs that the slots may have batches of at once, and the one that is planned ahead. */
     if (dataset->buckets.n) STK_TRY(make_plans(loader, loader->ring_config.n_slots / work->share.whole.n_batches + 3));
     STK_TRY(stk_ring_new(&loader->ring_config, &work->ring));
-    if (config->n_kept) STK_TRY(stk_kept_pool_new(&loader->ring_config, config->n_kept, &loader->kept));
+    STK_TRY(make_room_to_keep(loader, config->n_kept, &budget));
     STK_TRY(stk_sequence_open(work, &loader->sequence));
     if (loader->sequence.source) work->sequence = &loader->sequence;
     STK_TRY(stk_loader_open_cache(dataset, work, &loader->cache_bytes));

@@ -86,6 +86,7 @@ typedef struct core_dataset {
 extern PyTypeObject *core_dataset_type;
 int core_add_datasets(PyObject *module);
 int core_add_loaders(PyObject *module);
+int core_add_runs(PyObject *module);
 
 /* Functions of Python in a data set; core_callback.c. All of them leave an exception in dataset->error. */
 bool core_add_stage(core_dataset *dataset, const char *field, const char *name, PyObject *function, PyObject *dtype,

@@ -130,6 +130,33 @@ static void warn_fitted(stk_run *run, const char *file, stk_span bytes)
     stk_text_free(&text);
 }
 
+stk_status stk_run_input(const stk_run *run, stk_dtype *dtype, stk_shape *shape, int64_t *n_out)
+{
+    int i_part;
+    const stk_dataset *dataset = find_dataset(run, &i_part);
+    STK_RETURN_IF_ERROR(check_predicts(run, dataset, n_out));
+    return stk_dataset_field(dataset, "image", true, dtype, shape);
+}
+
+/* What the network says of a sample, into out [n_out]. */
+static stk_status predict(stk_run *run, const void *sample, float *out, int64_t n_out)
+{
+    STK_RETURN_IF_ERROR(stk_trainer_predict(run->trainer, sample, out, n_out));
+    /* The trainer knows classes by a field 'label'. */
+    if (stk_predict_kind(run->recipe) == STK_PREDICTION_CLASS && !run->trainer->has_classes)
+        stk_predict_softmax(out, n_out);
+    return STK_OK;
+}
+
+stk_status stk_run_predict_sample(stk_run *run, const void *sample, float *out, int64_t n_out)
+{
+    int i_part;
+    int64_t n;
+    STK_RETURN_IF_ERROR(check_predicts(run, find_dataset(run, &i_part), &n));
+    if (n != n_out) return stk_fail(STK_INVALID, "n_out is %lld, not %lld", (long long)n_out, (long long)n);
+    return predict(run, sample, out, n_out);
+}
+
 stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, int n_top, int *n_out)
 {
     stk_status status;
@@ -142,10 +169,7 @@ stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, 
     STK_TRY(make_room(run, dataset, i_part, &n_classes));
     STK_TRY(stk_predict_file(run->recipe, i_part, dataset, file, &bytes, run->sample, &fitted));
     if (fitted) warn_fitted(run, file, bytes);
-    STK_TRY(stk_trainer_predict(run->trainer, run->sample, run->probability, n_classes));
-    /* The trainer knows classes by a field 'label'. */
-    if (stk_predict_kind(run->recipe) == STK_PREDICTION_CLASS && !run->trainer->has_classes)
-        stk_predict_softmax(run->probability, n_classes);
+    STK_TRY(predict(run, run->sample, run->probability, n_classes));
     STK_TRY(stk_predict_top(stk_predict_kind(run->recipe), run->probability, n_classes, dataset, out, n_top, n_out));
 done:
     stk_file_unload(bytes);

@@ -110,6 +110,13 @@ STK_API stk_status stk_run_check_predict(const stk_run *run);
  * which a warning says once. */
 STK_API stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, int n_top, int *n_out);
 
+/* What the network takes of a sample, after all stages, and how many numbers it gives; of runs that predict from
+ * images. */
+STK_API stk_status stk_run_input(const stk_run *run, stk_dtype *dtype, stk_shape *shape, int64_t *n_out);
+/* One such sample -> probabilities, or numbers, as stk_run_predict gives them, in the order of the classes: out
+ * [n_out]. */
+STK_API stk_status stk_run_predict_sample(stk_run *run, const void *sample, float *out, int64_t n_out);
+
 /* An image of a folder. status other than STK_OK: the file cannot be predicted, stk_error_text() says why and n is 0.
  * False ends it. */
 typedef bool (*stk_prediction_fn)(void *user, const char *file, stk_status status, const stk_prediction *out, int n);

@@ -1,0 +1,104 @@
+"""Training, plans, prediction, weights, reports and the doctor from Python."""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+import stoker
+from support import Folder
+
+RECIPE = {"name": "small", "batch": 8, "epochs": 2, "seed": 1, "threads": 1, "model": {"mlp": {"hidden": [8], "classes": 3}},
+          "optimizer": {"sgd": {"lr": 0.1}},
+          "data": {"train": {"source": {"synthetic": {"fields": {"image": [4, 4, 1]}, "samples": 64, "classes": 3}}},
+                   "test": {"source": {"synthetic": {"fields": {"image": [4, 4, 1]}, "samples": 16, "classes": 3}}}}}
+
+
+class Training(unittest.TestCase):
+    def test_a_run_and_what_comes_of_it(self):
+        events = []
+        with Folder() as folder:
+            out = os.path.join(folder, "run")
+            run = stoker.train(RECIPE, out=out, callbacks=events.append, progress=False, epochs=3,
+                               set={"optimizer.sgd.lr": 0.05})
+            self.assertEqual((run.result["steps"], run.result["epochs"], len(run.history)), (24, 3, 3))
+            self.assertTrue(run.result["is_finished"])
+            self.assertEqual(os.path.realpath(run.folder), os.path.realpath(out))
+            kinds = [e["kind"] for e in events]
+            self.assertEqual(kinds.count("step"), 24)
+            self.assertIn("saved", kinds)
+            weights = run.weights()
+            self.assertEqual(sorted(w.shape for w in weights.values()), [(3,), (3, 8), (8,), (8, 16)])
+            with run.model() as model:
+                sample = stoker.Array(memoryview(bytes(4 * 16)).cast("f", (4, 4, 1)))
+                one = model.predict(sample)
+                self.assertAlmostEqual(sum(one.tolist()), 1, places=5)
+                many = model.predict(memoryview(bytes(4 * 32)).cast("f", (2, 4, 4, 1)))
+                self.assertEqual(many.tolist(), [one.tolist()] * 2)
+                with self.assertRaisesRegex(ValueError, "the network takes float32"):
+                    model.predict(stoker.Array(bytes(16)))
+            with self.assertRaises(stoker.ClosedError):
+                model.predict(sample)
+            self.assertIn("<html", run.report().html)
+            self.assertIn("srcdoc", run._repr_html_())
+            # Weights in again: the same answers.
+            again = stoker.import_weights(weights, RECIPE, out=os.path.join(folder, "again"))
+            with again.model() as model:
+                self.assertEqual(model.predict(sample).tolist(), one.tolist())
+            with stoker.load(out, without_data=False) as model:
+                self.assertEqual(model.evaluate("test")["samples"], 16)
+
+    def test_a_callback_that_raises_stops_the_run_saved(self):
+        def stop(event):
+            if event["kind"] == "step" and event["step"] == 5:
+                raise LookupError("enough")
+
+        with Folder() as folder:
+            out = os.path.join(folder, "run")
+            with self.assertRaisesRegex(LookupError, "enough"):
+                stoker.train(RECIPE, out=out, callbacks=stop, progress=False)
+            run = stoker.train(RECIPE, out=out, resume=True, progress=False)
+            self.assertEqual(run.result["steps"], 16)
+
+    def test_ctrl_c_saves(self):
+        code = ("import stoker, json, sys, os, signal\n"
+                "def event(e):\n"
+                "    if e['kind'] == 'step' and e['step'] == 3: os.kill(os.getpid(), signal.SIGINT)\n"
+                "try: stoker.train(json.loads(sys.argv[1]), out=sys.argv[2], callbacks=event, progress=False)\n"
+                "except KeyboardInterrupt: print('interrupted')\n")
+        with Folder() as folder:
+            out = os.path.join(folder, "run")
+            done = subprocess.run([sys.executable, "-c", code, json.dumps(RECIPE), out], stdout=subprocess.PIPE, timeout=100)
+            self.assertEqual((done.returncode, done.stdout), (0, b"interrupted\n"))
+            self.assertTrue([name for name in os.listdir(out) if name.startswith("step-")])
+
+    def test_errors_are_those_of_c(self):
+        with Folder() as folder:
+            with self.assertRaisesRegex(stoker.InvalidError, "epoch"):
+                stoker.train(RECIPE, out=folder + "/r", progress=False, epoch=3)
+            with self.assertRaises(FileNotFoundError):
+                stoker.train(folder + "/none.yaml")
+            with self.assertRaises(stoker.Error):
+                stoker.load(folder)
+            with self.assertRaises(stoker.Error):
+                stoker.report(folder)
+
+    def test_a_plan(self):
+        plan = stoker.plan(RECIPE)
+        self.assertIn("<pre>", plan._repr_html_())
+        self.assertTrue(any("bytes" in key or "memory" in key for key in plan))
+        with self.assertRaises(stoker.Error):
+            stoker.plan(RECIPE, memory="1KiB")
+
+
+class Doctor(unittest.TestCase):
+    def test_a_block_is_watched(self):
+        with stoker.watch(interval_ms=20) as w:
+            sum(i * i for i in range(3_000_000))
+        self.assertIsInstance(w.verdict, dict)
+        self.assertIn("srcdoc", w._repr_html_())
+
+
+if __name__ == "__main__":
+    unittest.main()

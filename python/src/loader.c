@@ -191,11 +191,13 @@ static void close_handle(loader *self)
 {
     atomic_store(&self->is_closing, true);
     if (self->generation != core_generation()) return; /* its threads are not in this process: what it has stays */
-    Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(&self->lock);
-    stk_loader_close(self->handle);
+    Py_BEGIN_ALLOW_THREADS /* Closing waits for functions that are under way; who waits for a batch does not have to. */
+        pthread_mutex_lock(&self->lock);
+    stk_loader *handle = self->handle;
     self->handle = NULL;
     self->batch = NULL;
     pthread_mutex_unlock(&self->lock);
+    stk_loader_close(handle);
     Py_END_ALLOW_THREADS
 }
 

@@ -142,8 +142,8 @@ void cli_bar(const char *what, int64_t n_done, int64_t n_all, int64_t n_before, 
 void cli_clear_bar(void);
 
 /* --- stop.c --- */
-/* From here on the first n of Ctrl-C, SIGTERM, SIGHUP and SIGXCPU are only noted, and the next ends the program; those
- * within a second of one count as that one. call: in the handler, with 1 for the first; may be NULL. */
+/* From here on the first n of Ctrl-C, SIGTERM, SIGHUP, SIGXCPU and SIGUSR1 are only noted, and the next ends the
+ * program; those within a second of one count as that one. call: in the handler, with 1 for the first; may be NULL. */
 void cli_catch_stops(int n, void (*call)(int i_stop));
 /* For verbs that stop between two pieces of work: the first is noted, the second ends. */
 void cli_catch_stop(void);

@@ -1,6 +1,7 @@
 /* Signals that ask the program to end: Ctrl-C (SIGINT), SIGTERM, a terminal that closes (SIGHUP), the limit of
- * processor time (SIGXCPU). The first ones are only noted, so that what is under way can be kept; one too many ends the
- * program at once. One that the program was started to ignore, as by nohup, stays ignored.
+ * processor time (SIGXCPU), and SIGUSR1, which queues of clusters send before a job's time is over (srun passes it on,
+ * where it takes SIGTERM for itself). The first ones are only noted, so that what is under way can be kept; one too
+ * many ends the program at once. One that the program was started to ignore, as by nohup, stays ignored.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +12,7 @@
 
 #include "cli.h"
 
-static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1};
 enum { N_ENDS = sizeof(ends) / sizeof(ends[0]) };
 
 /* Within so long of the one before it is the same: supervisors tell a process and its group, and keys are held down. */

@@ -203,11 +203,28 @@ static stk_status open_all(mpi_comm *c, int timeout_ms)
     return n_here == c->base.n_ranks && !(shared && !strcmp(shared, "off")) ? share(c, timeout_ms) : STK_OK;
 }
 
+/* A library that does not speak the launcher's language takes itself to be alone, and each process would train. */
+static stk_status tell_misfit(const stk_mpi_launch *launch, const char *library)
+{
+    if (launch->rank > 0) return stk_fail(STK_LOST, "the first process says why");
+    if (launch->has_mpi)
+        return stk_fail(STK_UNSUPPORTED,
+                        "the launcher started %d processes, and each is alone for %s: with srun Open MPI wants "
+                        "'--mpi=pmix', MPICH '--mpi=pmi2'; mpirun wants its own library, which STOKER_MPI may name",
+                        launch->n_ranks, library);
+    return stk_fail(STK_UNSUPPORTED,
+                    "srun started %d processes and gave them no MPI: 'srun --mpi=pmix' for Open MPI, 'srun --mpi=pmi2' "
+                    "for MPICH; a training of one process is a step of its own, 'srun -n 1'",
+                    launch->n_ranks);
+}
+
 stk_status stk_comm_open_mpi(int timeout_ms, stk_comm **out)
 {
     const stk_mpi *mpi;
+    stk_mpi_launch launch = stk_mpi_find_launch();
     *out = NULL;
-    if (!stk_mpi_is_launched()) return STK_OK;
+    if (launch.n_ranks < 2) return STK_OK;
+    if (!launch.has_mpi) return tell_misfit(&launch, NULL);
     STK_RETURN_IF_ERROR(stk_mpi_load(&mpi));
     mpi_comm *c = calloc(1, sizeof(*c));
     if (!c) return stk_fail_memory(sizeof(*c));
@@ -219,5 +236,5 @@ stk_status stk_comm_open_mpi(int timeout_ms, stk_comm **out)
     }
     c->failed = status;
     close_mpi(&c->base);
-    return status;
+    return status == STK_OK ? tell_misfit(&launch, mpi->name) : status;
 }

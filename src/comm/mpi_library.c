@@ -8,24 +8,29 @@
 
 #include "base/error.h"
 
-/* How many processes the launcher says there are; 0: it says nothing. */
-static int launched(const char *variable)
+/* 0: it is not there, or no number. */
+static int number_in(const char *variable)
 {
     const char *text = getenv(variable);
     return text ? atoi(text) : 0;
 }
 
-static bool by_open_mpi(void)
+static bool is_set(const char *variable)
 {
-    return launched("OMPI_COMM_WORLD_SIZE") > 0;
+    return getenv(variable) != NULL;
 }
 
-/* srun sets the last two for every step, whether or not what it starts is MPI. */
-bool stk_mpi_is_launched(void)
+/* A step of srun has its own count, which a batch script and a shell in an allocation do not have. PMIX_RANK is there
+ * under Open MPI's mpirun, too. */
+stk_mpi_launch stk_mpi_find_launch(void)
 {
-    if (by_open_mpi()) return launched("OMPI_COMM_WORLD_SIZE") > 1;
-    if (launched("PMI_SIZE") > 0) return launched("PMI_SIZE") > 1;
-    return (getenv("PMIX_RANK") || getenv("PMI_RANK")) && launched("SLURM_NTASKS") > 1;
+    bool by_pmix = is_set("PMIX_RANK");
+    int n_step = is_set("SLURM_STEP_ID") ? number_in("SLURM_STEP_NUM_TASKS") : 0;
+    if (number_in("OMPI_COMM_WORLD_SIZE") > 0)
+        return (stk_mpi_launch){number_in("OMPI_COMM_WORLD_RANK"), number_in("OMPI_COMM_WORLD_SIZE"), true, false};
+    if (number_in("PMI_SIZE") > 0) return (stk_mpi_launch){number_in("PMI_RANK"), number_in("PMI_SIZE"), true, true};
+    if (n_step > 1) return (stk_mpi_launch){number_in("SLURM_PROCID"), n_step, by_pmix || is_set("PMI_RANK"), !by_pmix};
+    return (stk_mpi_launch){0, 1, true, false};
 }
 
 static void *find(void *library, const char *name, bool *missing)
@@ -109,7 +114,7 @@ stk_status stk_mpi_load(const stk_mpi **out)
     const char *own = getenv("STOKER_MPI"), *const only[] = {own, NULL}, *name = "";
     *out = &mpi;
     if (mpi.name) return STK_OK;
-    bool wants_mpich = !by_open_mpi() && launched("PMI_SIZE") > 0;
+    bool wants_mpich = stk_mpi_find_launch().by_pmi;
     void *library = open_library(own && own[0] ? only : wants_mpich ? mpich : open_mpi, &name);
     if (!library && !(own && own[0])) library = open_library(wants_mpich ? open_mpi : mpich, &name);
     if (!library)

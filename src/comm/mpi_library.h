@@ -43,8 +43,14 @@ typedef struct stk_mpi {
     int shared_type, serialized;
 } stk_mpi;
 
-/* Whether a launcher of MPI's started this process as one of several. */
-bool stk_mpi_is_launched(void);
+/* What a launcher said in the environment. */
+typedef struct stk_mpi_launch {
+    int rank, n_ranks; /* n_ranks 1: the process was started alone */
+    bool has_mpi,
+        by_pmi; /* has_mpi false: srun started several, and offers them no MPI; by_pmi: PMI or PMI-2, not PMIx */
+} stk_mpi_launch;
+
+stk_mpi_launch stk_mpi_find_launch(void);
 /* Loads the library that fits the launcher, or the file that STOKER_MPI names, once for the process. */
 stk_status stk_mpi_load(const stk_mpi **out);
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from program import RECIPE, STOKER, TIMEOUT, accepted, begin, check, end, losses, refused
+from program import RECIPE, STOKER, TIMEOUT, accepted, begin, check, end, losses, refused, run
 
 LAUNCHERS = {"Open MPI": (["mpirun.openmpi", "--oversubscribe"], "libmpi.so.40"),
              "MPICH": (["mpirun.mpich"], "libmpich.so.12")}
@@ -122,6 +122,19 @@ def faults(name, launcher):
     check(code == 0 and len(losses(folder)) >= 20, f"{name}: {text}")
 
 
+def misfits():
+    """As srun starts two processes without an MPI, or with one that the library does not speak; ./dev slurm has the real one."""
+    step = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}
+    done = run("train", "small.yaml", "--out", "no", env=environment(**step))
+    check(done.returncode == 1 and "'srun --mpi=pmix'" in done.stderr, f"no MPI: {done.returncode} {done.stderr}")
+    done = run("train", "small.yaml", "--out", "no", env=environment(**{**step, "SLURM_PROCID": "1"}))
+    check(done.returncode == 1 and not done.stderr, f"the second one is quiet: {done.returncode} {done.stderr}")
+    if shutil.which("mpirun.mpich"):
+        done = run("train", "small.yaml", "--out", "no", env=environment(**step, PMIX_RANK="0", STOKER_MPI="libmpich.so.12"))
+        check(done.returncode == 1 and "each is alone for MPICH" in done.stderr, f"misfit: {done.returncode} {done.stderr}")
+    check(not os.path.exists("no"), "what is refused leaves nothing")
+
+
 def main():
     begin()
     recipes = {"small": RECIPE, "synced": RECIPE + "sync_batch_norm: true\n",
@@ -130,6 +143,7 @@ def main():
         with open(f"{name}.yaml", "w") as f:
             f.write(text + "precision: f32\n")
     threads()
+    misfits()
     found = 0
     for name, (launcher, library) in LAUNCHERS.items():
         if not shutil.which(launcher[0]):

@@ -94,7 +94,7 @@ def third_signal_gives_up():
 
 
 def hangup_and_cpu_limit_save():
-    for number in (signal.SIGHUP, signal.SIGXCPU):
+    for number in (signal.SIGHUP, signal.SIGXCPU, signal.SIGUSR1):
         folder = f"by-{number}"
         process = start(folder)
         process.send_signal(number)

@@ -50,6 +50,7 @@ static stk_status run_passes(const stk_named_pass *passes, const stk_engine *eng
                                      .n_micro = n_micro,
                                      .n_ranks = stk_comm_n_ranks(options->comm),
                                      .sync_norm = options->sync_norm,
+                                     .shard_state = options->shard_state,
                                      .loss_scale = options->loss_scale,
                                      .skip_nonfinite = options->skip_nonfinite,
                                      .pixels = options->pixels,
@@ -98,7 +99,7 @@ static stk_status expect_kernels(const stk_program *program, const volatile int 
     const stk_engine *engine = program->engine;
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         stk_op op = graph->node[i].op;
-        if (op == STK_OP_input || op == STK_OP_variable || op == STK_OP_rank_sum) continue;
+        if (op == STK_OP_input || op == STK_OP_variable || stk_op_is_of_ranks(op)) continue;
         if (stk_dispatch_is_staged(program, i)) continue;
         stk_device *device = stk_program_home(program, graph->node[i].first_out)->device;
         if (!device->class->expect) continue;
@@ -127,8 +128,8 @@ static stk_status find_kernels(stk_program *program, const stk_compile_options *
         if (stk_dispatch_is_staged(program, i)) continue;
         stk_device *device = stk_program_home(program, graph->node[i].first_out)->device;
         stk_op_call call = stk_graph_call(graph, i, desc, desc + graph->n_values + 64);
-        STK_TRY(op == STK_OP_rank_sum ? stk_ranks_kernel(device, options->comm, &call, &program->kernel[i])
-                                      : device->class->kernel(device, &call, &program->kernel[i]));
+        STK_TRY(stk_op_is_of_ranks(op) ? stk_ranks_kernel(device, options->comm, &call, &program->kernel[i])
+                                       : device->class->kernel(device, &call, &program->kernel[i]));
     }
 done:
     free(desc);

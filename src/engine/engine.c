@@ -120,8 +120,8 @@ int stk_engine_n_variables(const stk_engine *engine)
 stk_variable_view stk_engine_variable(const stk_engine *engine, int i)
 {
     const stk_variable *v = &engine->variables.variable[i];
-    return (stk_variable_view){
-        v->name, {v->desc, engine->on[v->device].device->class->on_host ? v->data : NULL}, v->trainable};
+    void *data = engine->on[v->device].device->class->on_host ? v->data : NULL;
+    return (stk_variable_view){v->name, {v->desc, data}, v->trainable, v->n_parts, v->whole};
 }
 
 stk_status stk_engine_read_variable(stk_engine *engine, int i, void *dst)

@@ -72,6 +72,7 @@ typedef struct stk_compile_options {
      * of them compile and run this program. Borrowed for the program's life; NULL: there is one. */
     stk_comm *comm;
     const volatile int *stop; /* compiling ends with STK_INTERRUPTED once it is not 0; NULL: never */
+    bool shard_state;         /* with ranks: each has the optimiser's state of a part of each large parameter */
     bool sync_norm;           /* with ranks: batch norms take their statistics from the rows of all */
     /* A pass's name, "all" or NULL. A pass that the other options leave out is STK_NOT_FOUND, with why. */
     const stk_pixel_scale *pixels; /* an input that comes as u8 (passes.h), borrowed for the call; NULL: none */
@@ -99,6 +100,8 @@ typedef struct stk_variable_view {
     stk_tensor_view view; /* borrowed; may be written between runs, see stk_engine_changed. data is NULL where the
                              device is not on the host */
     bool trainable;
+    int n_parts;     /* above 0: view is this rank's part, of n_parts of equal length (ops/rank_parts.h), */
+    stk_shape whole; /* and this the shape of all of it */
 } stk_variable_view;
 /* Variable number i in the order of creation. */
 int stk_engine_n_variables(const stk_engine *engine);

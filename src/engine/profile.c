@@ -133,7 +133,7 @@ int64_t stk_program_ranks_ns(const stk_program *program)
     int64_t sum = 0;
     for (int e = 0; e < program->n_entries; e++) {
         int32_t node = program->info[e].node;
-        if (node >= 0 && program->graph->node[node].op == STK_OP_rank_sum) sum += program->info[e].time_ns;
+        if (node >= 0 && stk_op_is_of_ranks(program->graph->node[node].op)) sum += program->info[e].time_ns;
     }
     return sum;
 }

@@ -100,7 +100,7 @@ static inline size_t stk_compile_limit(const stk_compile_options *options)
     return !limit ? 0 : limit > reserved ? limit - reserved : 1;
 }
 /* --- ranks.c --- */
-/* The kernel of a rank_sum, whatever the device: comm does it. comm NULL: STK_INVALID. */
+/* The kernel of an op that stk_op_is_of_ranks, whatever the device: comm does it. comm NULL: STK_INVALID. */
 stk_status stk_ranks_kernel(const stk_device *device, stk_comm *comm, const stk_op_call *call, stk_kernel *out);
 /* --- micro.c --- */
 /* STK_INVALID where the slices make no sense. */

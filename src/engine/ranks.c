@@ -1,4 +1,6 @@
-/* The kernels of rank_sum: one call of the communication for each. Several values go through scratch memory as one. */
+/* The kernels of what ranks do together: one call of the communication for each. Several values of a sum go through
+ * scratch memory as one, and so does a value that does not divide into equal parts.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@ typedef struct ranks_state {
     size_t bytes[STK_MOST_RANK_SUMS];
 } ranks_state;
 
-static stk_status run(const void *p, const stk_kernel_args *args)
+static stk_status run_sum(const void *p, const stk_kernel_args *args)
 {
     const ranks_state *s = p;
     bool alone = s->n_values == 1;
@@ -34,13 +36,85 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     return STK_OK;
 }
 
-stk_status stk_ranks_kernel(const stk_device *device, stk_comm *comm, const stk_op_call *call, stk_kernel *out)
+/* --- parts --- */
+
+typedef struct parts_state {
+    stk_comm *comm; /* borrowed */
+    stk_collective kind;
+    stk_dtype dtype;
+    int64_t n, part; /* elements of the whole, and of a part */
+    bool divides;
+} parts_state;
+
+static stk_status call_parts(const parts_state *s, const void *src, void *dst)
 {
-    *out = (stk_kernel){.run = run, .each_in_place = true};
-    if (!comm) return stk_fail(STK_INVALID, "a sum over ranks, and there are none: the program was compiled for one");
-    if (!device->class->on_host)
-        return stk_fail(STK_UNSUPPORTED, "replicas on '%s' are not supported yet: sums over them are made on the host",
-                        device->class->name);
+    stk_comm_call call = {.kind = s->kind, .dtype = s->dtype, .n = s->part, .src = src, .dst = dst};
+    return stk_comm_run(s->comm, &call, s->comm->timeout_ms);
+}
+
+static stk_status run_scatter(const void *p, const stk_kernel_args *args)
+{
+    const parts_state *s = p;
+    size_t element = stk_dtype_bytes(s->dtype), bytes = (size_t)s->n * element;
+    if (s->divides) return call_parts(s, args->in[0], args->out[0]);
+    char *whole = args->scratch;
+    memcpy(whole, args->in[0], bytes);
+    memset(whole + bytes, 0, (size_t)s->part * element * (size_t)s->comm->n_ranks - bytes);
+    return call_parts(s, whole, args->out[0]);
+}
+
+static stk_status run_part(const void *p, const stk_kernel_args *args)
+{
+    const parts_state *s = p;
+    size_t element = stk_dtype_bytes(s->dtype);
+    int64_t begin = s->part * s->comm->rank, n = s->n - begin < s->part ? s->n - begin : s->part;
+    if (n < 0) n = 0;
+    memcpy(args->out[0], (const char *)args->in[0] + (size_t)begin * element, (size_t)n * element);
+    memset((char *)args->out[0] + (size_t)n * element, 0, (size_t)(s->part - n) * element);
+    return STK_OK;
+}
+
+static stk_status run_gather(const void *p, const stk_kernel_args *args)
+{
+    const parts_state *s = p;
+    if (s->divides) return call_parts(s, args->in[0], args->out[0]);
+    STK_RETURN_IF_ERROR(call_parts(s, args->in[0], args->scratch));
+    memcpy(args->out[0], args->scratch, (size_t)s->n * stk_dtype_bytes(s->dtype));
+    return STK_OK;
+}
+
+static stk_status make_parts(stk_comm *comm, const stk_op_call *call, stk_kernel *out)
+{
+    bool gathers = call->op == STK_OP_rank_gather;
+    const stk_tensor_desc *whole = gathers ? &call->out[0] : &call->in[0];
+    const stk_tensor_desc *part = gathers ? &call->in[0] : &call->out[0];
+    if (call->attrs->ranks.n != comm->n_ranks)
+        return stk_fail(STK_INVALID, "parts of %d ranks, and there are %d", (int)call->attrs->ranks.n, comm->n_ranks);
+    parts_state *s = calloc(1, sizeof(*s));
+    if (!s) return stk_fail_memory(sizeof(*s));
+    *s = (parts_state){.comm = comm,
+                       .kind = gathers ? STK_COLLECTIVE_all_gather : STK_COLLECTIVE_reduce_scatter,
+                       .dtype = whole->dtype,
+                       .n = stk_shape_count(whole->shape),
+                       .part = stk_shape_count(part->shape)};
+    s->divides = s->n == s->part * comm->n_ranks;
+    bool copies = call->op != STK_OP_rank_part && !s->divides;
+    *out =
+        (stk_kernel){.run = gathers                           ? run_gather
+                            : call->op == STK_OP_rank_scatter ? run_scatter
+                                                              : run_part,
+                     .state = s,
+                     .impl = comm->class->name,
+                     .scratch_bytes = copies ? (size_t)s->part * (size_t)comm->n_ranks * stk_dtype_bytes(s->dtype) : 0};
+    if (gathers) out->in_place[0] = 1u << 1; /* It is not read. */
+    return STK_OK;
+}
+
+/* --- sums --- */
+
+static stk_status make_sum(stk_comm *comm, const stk_op_call *call, stk_kernel *out)
+{
+    *out = (stk_kernel){.run = run_sum, .each_in_place = true};
     ranks_state *s = calloc(1, sizeof(*s));
     if (!s) return stk_fail_memory(sizeof(*s));
     *s = (ranks_state){.comm = comm, .dtype = call->in[0].dtype, .n_values = call->n_in};
@@ -54,14 +128,24 @@ stk_status stk_ranks_kernel(const stk_device *device, stk_comm *comm, const stk_
     return STK_OK;
 }
 
+stk_status stk_ranks_kernel(const stk_device *device, stk_comm *comm, const stk_op_call *call, stk_kernel *out)
+{
+    *out = (stk_kernel){.run = NULL};
+    if (!comm) return stk_fail(STK_INVALID, "a sum over ranks, and there are none: the program was compiled for one");
+    if (!device->class->on_host)
+        return stk_fail(STK_UNSUPPORTED, "replicas on '%s' are not supported yet: sums over them are made on the host",
+                        device->class->name);
+    return call->op == STK_OP_rank_sum ? make_sum(comm, call, out) : make_parts(comm, call, out);
+}
+
 uint64_t stk_program_ranks_hash(const stk_program *program, uint64_t seed)
 {
     const stk_graph *graph = program->graph;
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         const stk_node *node = &graph->node[i];
-        for (int j = 0; node->op == STK_OP_rank_sum && j < node->n_in; j++) {
+        for (int j = 0; stk_op_is_of_ranks(node->op) && j < node->n_in; j++) {
             const stk_tensor_desc *desc = &graph->value[node->in[j]].desc;
-            int64_t what[] = {node->n_in, desc->dtype, stk_shape_count(desc->shape)};
+            int64_t what[] = {node->op, node->n_in, desc->dtype, stk_shape_count(desc->shape)};
             seed = stk_hash64(what, sizeof(what), seed);
         }
     }

@@ -123,6 +123,8 @@ static stk_status add_variable(stk_variables *all, const char *name, stk_tensor_
     }
     stk_device *device = all->device[i_device];
     stk_variable v = {.name = strdup(name), .desc = desc, .device = i_device, .trainable = leaf->leaf.trainable};
+    v.n_parts = leaf->leaf.n_parts;
+    v.whole = leaf->leaf.whole;
     if (!v.name) return stk_fail_memory(strlen(name));
     stk_status status = device->class->alloc(device, stk_desc_bytes(desc), STK_MEMORY_ZEROED, &v.data);
     if (status == STK_OK) status = give_content(all, &v, leaf);

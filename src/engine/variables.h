@@ -12,6 +12,8 @@ typedef struct stk_variable {
     int device; /* of the engine's */
     void *data; /* in its memory */
     bool trainable;
+    int n_parts; /* of as many ranks; 0: desc is all of it */
+    stk_shape whole;
 } stk_variable;
 
 typedef struct stk_variables {

@@ -76,7 +76,11 @@
  *   all_reduce                      x0, x1, ... (equal types) -> y0, y1, ...   attrs: all_reduce; each y is the sum of
  *                                   all x, in their order, or their mean; y_i lies where x_i does
  *   rank_sum                        x0, x1, ... (one dtype) -> y0, y1, ...   y_i is the sum of x_i over all ranks
- *   fused                           x0, x1, ... -> y0, y1, ..., and what one of the values adds up to   attrs: fused
+ *   rank_scatter                    x -> y [K]                            attrs: ranks; this rank's part of the sum of
+ * x over all ranks: elements K * rank and on, zeros behind the last; K n >= elements of x rank_part x -> y [K] attrs:
+ * ranks; the same of this rank's x rank_gather                     y [K], x -> x                         attrs: ranks;
+ * all ranks' parts, shaped as x fused                           x0, x1, ... -> y0, y1, ..., and what one of the values
+ * adds up to   attrs: fused
  */
 #ifndef STK_GRAPH_OP_H
 #define STK_GRAPH_OP_H
@@ -99,6 +103,14 @@ typedef enum stk_op {
 #undef X
         STK_N_OPS
 } stk_op;
+
+/* Of those that the engine does through comm. */
+static inline bool stk_op_is_of_ranks(stk_op op)
+{
+#define X(name) || op == STK_OP_##name
+    return false STK_RANK_OP_LIST(X);
+#undef X
+}
 
 #define X(name) STK_UNARY_##name,
 typedef enum stk_unary_kind { STK_UNARY_LIST(X) STK_N_UNARY } stk_unary_kind;
@@ -135,6 +147,8 @@ typedef struct stk_attrs {
             stk_init init;
             int32_t trainable;
             const void *content; /* of a variable, instead of init; NULL: none. See stk_graph_set_content */
+            int32_t n_parts;     /* of a variable: each of that many ranks has a part of it, [K]; 0: all of it */
+            stk_shape whole;     /* with n_parts */
         } leaf;
         struct {
             double value;
@@ -220,6 +234,9 @@ typedef struct stk_attrs {
         struct {
             int32_t mean;
         } all_reduce;
+        struct {
+            int32_t n;
+        } ranks; /* rank_scatter, rank_part, rank_gather */
         struct {
             const stk_fused *program; /* borrowed from the graph */
         } fused;

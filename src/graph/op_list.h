@@ -80,7 +80,11 @@
     X(fused)
 
 /* What ranks compute together: the engine does it through comm, whatever the device. */
-#define STK_RANK_OP_LIST(X) X(rank_sum)
+#define STK_RANK_OP_LIST(X)                                                                                            \
+    X(rank_sum)                                                                                                        \
+    X(rank_scatter)                                                                                                    \
+    X(rank_part)                                                                                                       \
+    X(rank_gather)
 
 #define STK_OP_LIST(X)                                                                                                 \
     STK_MARK_OP_LIST(X)                                                                                                \

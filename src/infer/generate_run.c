@@ -59,7 +59,7 @@ static stk_status list_parameters(stk_engine *engine, parameters *p)
         if (!v.view.data) v.view.data = p->copy[p->n] = malloc(stk_desc_bytes(v.view.desc));
         if (!v.view.data) return stk_fail_memory(stk_desc_bytes(v.view.desc));
         p->variable[p->n] = i;
-        p->tensor[p->n++] = (stk_named_tensor){v.name, v.view};
+        p->tensor[p->n++] = (stk_named_tensor){.name = v.name, .view = v.view};
     }
     return STK_OK;
 }

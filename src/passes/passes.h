@@ -56,6 +56,7 @@ typedef struct stk_pass_options {
     bool training;                         /* of inference: frozen batch norms only */
     int64_t n_micro;                       /* micro-batches in a batch; 0, 1: none */
     int n_ranks;                           /* that share the batch; 0, 1: none */
+    bool shard_state;                      /* of replicate: each rank updates its part of large parameters (shard.h) */
     bool sync_norm;                        /* of replicate: batch norms take the statistics of all ranks' rows */
     const char *recompute;                 /* NULL: none; "auto"; or layers: "layer1,layer2.0" */
     int32_t recompute_most; /* auto: that many values at most, those that free most for their cost first */

@@ -7,7 +7,8 @@
  * which ranks' shares are one more kind. Gradients come in the order of the backward pass, the last layer's first;
  * small ones go together, so that a call is worth its way, and large ones alone, so that nothing is copied. Running
  * statistics of batch norms become the means over ranks, so that every rank has the same variables after each step; or
- * their statistics are sums over ranks in the first place.
+ * their statistics are sums over ranks in the first place. Where the optimiser's state is shared out, each rank gets
+ * its part of a large gradient's sum alone: shard.h.
  */
 #include <stdlib.h>
 
@@ -15,6 +16,7 @@
 #include "ops/batch_norm.h"
 #include "passes/parts.h"
 #include "passes/passes.h"
+#include "passes/shard.h"
 
 /* In bytes: what goes alone, and what goes together at most. */
 enum { LARGE = 256 << 10, TOGETHER = 1 << 20 };
@@ -22,7 +24,8 @@ enum { LARGE = 256 << 10, TOGETHER = 1 << 20 };
 typedef struct replicator {
     stk_graph *graph;
     int n_ranks;
-    bool in_micro; /* the sums over micro-batches stay */
+    stk_sharder *sharder; /* NULL: optimisers' state is not shared out */
+    bool in_micro;        /* the sums over micro-batches stay */
     int32_t n_nodes;
     bool *behind_sum; /* by value: some sum comes before it */
     /* Those that go together next. */
@@ -108,10 +111,16 @@ static stk_status add_up_results(replicator *r)
 
 static stk_status add_up_gradients(replicator *r)
 {
-    for (int32_t i = r->n_nodes - 1; i >= 0; i--)
-        if (r->graph->node[i].op == STK_OP_accumulate && is_of_gradient(r->graph, &r->graph->node[i]))
+    for (int32_t i = r->n_nodes - 1; i >= 0; i--) {
+        const stk_node *sum = &r->graph->node[i];
+        if (sum->op != STK_OP_accumulate || !is_of_gradient(r->graph, sum)) continue;
+        if (stk_shard_takes(r->sharder, i))
+            STK_RETURN_IF_ERROR(stk_shard_begin(r->sharder, i, r->in_micro ? sum->first_out : sum->in[0]));
+        else
             STK_RETURN_IF_ERROR(add_up(r, i));
-    return flush(r, false);
+    }
+    STK_RETURN_IF_ERROR(flush(r, false));
+    return r->sharder ? stk_shard_finish(r->sharder) : STK_OK;
 }
 
 /* Outputs 3 and 4 of a batch norm that is trained. */
@@ -179,6 +188,7 @@ stk_status pass_replicate(stk_graph *graph, const stk_pass_options *options)
     r.behind_sum = calloc((size_t)graph->n_values + 1, sizeof(*r.behind_sum));
     if (!r.behind_sum) STK_TRY(stk_fail_memory((size_t)graph->n_values));
     mark_behind_sums(&r);
+    if (options->shard_state) STK_TRY(stk_shard_new(graph, r.n_ranks, &r.sharder));
     STK_TRY(add_up_results(&r));
     STK_TRY(add_up_gradients(&r));
     STK_TRY(options->sync_norm ? sync_norms(&r) : average_statistics(&r));
@@ -186,6 +196,7 @@ stk_status pass_replicate(stk_graph *graph, const stk_pass_options *options)
     STK_TRY(stk_graph_rewrite(graph, identity));
     STK_TRY(check_updates(graph));
 done:
+    stk_shard_free(r.sharder);
     free(r.behind_sum);
     free(identity);
     return status;

@@ -55,6 +55,7 @@ static const stk_key pad_batch_keys[] = {
     END};
 
 static const char *const precision_words[] = {"auto", "f32", "tf32", "bf16", "f16", NULL};
+static const char *const shard_words[] = {"auto", "none", "optimizer", NULL};
 static const char *const step_words[] = {"steps", NULL};
 static const stk_key recompute_part = {.name = "recompute", .type = STK_KEY_TEXT};
 static const stk_key freeze_pattern = {.name = "freeze", .type = STK_KEY_TEXT};
@@ -270,6 +271,14 @@ static const stk_key recipe_keys[] = {
      .doc = "How many of this process train together, each on a share of every batch, with a share of the threads and "
             "of memory; batch stays the size of all shares together. Under mpirun or srun processes are replicas, and "
             "this stays 1."},
+    {.name = "shard",
+     .type = STK_KEY_WORD,
+     .words = shard_words,
+     .may_change = true,
+     .default_value = "auto",
+     .doc = "With replicas, what each has a part of instead of all. optimizer: the optimiser's state (ZeRO-1); each "
+            "updates its part of large parameters. auto: the same where memory asks for it; none. It changes no loss, "
+            "and checkpoints are whole."},
     {.name = "clip_norm",
      .type = STK_KEY_REAL,
      .least = 0,

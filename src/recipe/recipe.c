@@ -199,6 +199,9 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->epochs = stk_yaml_int(root, "epochs", 0);
     recipe->max_threads = stk_yaml_int(root, "threads", 0);
     recipe->config.sync_batch_norm = stk_yaml_bool(root, "sync_batch_norm");
+    recipe->config.shared = stk_yaml_is(root, "shard", "optimizer") ? STK_SHARED_OPTIMIZER
+                            : stk_yaml_is(root, "shard", "none")    ? STK_SHARED_NONE
+                                                                    : STK_SHARED_AUTO;
     recipe->replicas = stk_yaml_int(root, "replicas", 1);
     recipe->device = stk_yaml_text(root, "device");
     recipe->seed = (uint64_t)stk_yaml_int(root, "seed", 0);

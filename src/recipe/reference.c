@@ -30,7 +30,7 @@ static const char intro[] =
     "`skip`.\n"
     "- A run keeps its recipe in full, defaults included, as `recipe.yaml` in its folder. `--resume` refuses another "
     "one, but\n"
-    "  `epochs`, `device`, `threads`, `replicas`, `memory`, `recompute`, `checkpoint`, `log`, `prometheus`, "
+    "  `epochs`, `device`, `threads`, `replicas`, `shard`, `memory`, `recompute`, `checkpoint`, `log`, `prometheus`, "
     "`tensorboard` and "
     "`expect` may change,\n"
     "  as may `on_error` and `cache` of data and `data.memory`.\n"

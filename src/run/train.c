@@ -20,6 +20,8 @@
 
 /* --- hooks and events --- */
 
+enum { RETRY_STEPS = 100 }; /* between two tries to save, where one failed */
+
 static bool is_due(const stk_run *run, bool by_epoch, int64_t number)
 {
     const stk_recipe *recipe = run->recipe;
@@ -29,7 +31,8 @@ static bool is_due(const stk_run *run, bool by_epoch, int64_t number)
 static bool wants_state(void *user, int64_t step)
 {
     stk_run *run = user;
-    return is_due(run, false, step) || stk_run_state_is_due(run);
+    return is_due(run, false, step) || stk_run_state_is_due(run) ||
+           (step % RETRY_STEPS == 0 && (run->save_status != STK_OK || run->is_saving));
 }
 
 /* What TensorBoard is not told is no reason to stop. */
@@ -50,8 +53,8 @@ static stk_status after_step(void *user, stk_trainer *trainer, const stk_train_e
         warn_observer(run, stk_observe_gradients(&run->observer, trainer, event->step));
         return STK_OK;
     }
-    bool retry =
-        run->save_status != STK_OK && !run->is_saving && event->step % 100 == 0 && stk_trainer_is_settled(trainer);
+    bool retry = run->save_status != STK_OK && !run->is_saving && event->step % RETRY_STEPS == 0 &&
+                 stk_trainer_is_settled(trainer);
     if (is_due(run, false, event->step) || retry) stk_run_save(run, false, true);
     stk_run_keep_state(run);
     return STK_OK;
@@ -86,6 +89,12 @@ static stk_status after_epoch(void *user, stk_trainer *trainer, const stk_train_
     warn_observer(run, stk_observe_parameters(&run->observer, trainer, event->step));
     warn_full_cache(run);
     return STK_OK;
+}
+
+static void at_end(void *user, stk_trainer *trainer, stk_status status)
+{
+    (void)trainer;
+    stk_run_save_end(user, status);
 }
 
 static void warn_metrics(stk_run *run)
@@ -183,6 +192,7 @@ static stk_status configure(stk_run *run)
                                .wants_state = wants_state,
                                .after_step = after_step,
                                .after_epoch = after_epoch,
+                               .at_end = at_end,
                                .user = run};
     config.n_replicas = (int)run->recipe->replicas;
     if (config.n_threads == 0) config.n_threads = stk_run_rank_threads(run);
@@ -227,6 +237,7 @@ static stk_status restore(stk_run *run, const char *checkpoint)
     const stk_named_tensor *tensors;
     size_t n_tensors;
     stk_train_state state;
+    STK_RETURN_IF_ERROR(stk_trainer_make_room(run->trainer));
     STK_RETURN_IF_ERROR(stk_trainer_tensors(run->trainer, &tensors, &n_tensors));
     STK_RETURN_IF_ERROR(stk_checkpoint_load(checkpoint, tensors, n_tensors, true, &state, NULL));
     STK_RETURN_IF_ERROR(stk_trainer_put_tensors(run->trainer));

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "data/loader/skip_list.h"
+#include "train/divided.h"
 #include "train/nan_guard.h"
 #include "train/precision.h"
 #include "train/replicas.h"
@@ -168,6 +169,11 @@ static stk_status explain_no_batch(const stk_trainer *trainer)
     return stk_fail(STK_INTERNAL, "the data ended before the run");
 }
 
+static bool wants_state(const stk_trainer *trainer, int64_t step)
+{
+    return trainer->hooks.wants_state && trainer->hooks.wants_state(trainer->hooks.user, step);
+}
+
 /* Enqueues the step on the batch, and waits until the batch has been read; a device that is still busy with an earlier
  * step is waited for as its results are. */
 static stk_status run_step(stk_trainer *trainer, const stk_batch *batch, double rate)
@@ -175,6 +181,7 @@ static stk_status run_step(stk_trainer *trainer, const stk_batch *batch, double 
     stk_program *program;
     int64_t begun = stk_clock_ns();
     STK_RETURN_IF_ERROR(stk_shapes_pick_train(trainer, batch));
+    trainer->wishes_state = trainer->shards && wants_state(trainer, trainer->state.step + 1);
     STK_RETURN_IF_ERROR(stk_step_set(trainer, &trainer->train, trainer->state.step, rate));
     stk_step_bind(&trainer->train, batch);
     program = trainer->train.program;
@@ -267,8 +274,10 @@ static stk_status read_steps(stk_trainer *trainer, int n)
         if (trainer->config.grad_norm || trainer->config.clip_norm > 0)
             event.grad_norm = stk_step_scalar(&trainer->train, "grad_norm");
         stk_trainer_emit(trainer, &event);
-        if (trainer->hooks.after_step)
-            STK_RETURN_IF_ERROR(trainer->hooks.after_step(trainer->hooks.user, trainer, &event));
+        if (stk_step_scalar(&trainer->train, STK_WISH_INPUT) > 0) STK_RETURN_IF_ERROR(stk_divided_open(trainer));
+        stk_status status =
+            trainer->hooks.after_step ? trainer->hooks.after_step(trainer->hooks.user, trainer, &event) : STK_OK;
+        STK_RETURN_IF_ERROR(stk_divided_close(trainer, status));
     }
     return STK_OK;
 }
@@ -277,7 +286,7 @@ static stk_status read_steps(stk_trainer *trainer, int n)
 static int steps_ahead(const stk_trainer *trainer)
 {
     const stk_train_state *state = &trainer->state;
-    bool wanted = trainer->hooks.wants_state && trainer->hooks.wants_state(trainer->hooks.user, state->step);
+    bool wanted = wants_state(trainer, state->step);
     bool is_last = trainer->config.max_steps > 0 && state->step >= trainer->config.max_steps;
     if (wanted || is_last || trainer->shapes.varies || state->i_batch == trainer->n_batches) return 0;
     return stk_engine_runs_ahead(trainer->engine);
@@ -311,8 +320,11 @@ static stk_status end_epoch(stk_trainer *trainer)
     stk_measures_reset(trainer, trainer->train_sums);
     trainer->result.n_epochs = state->epoch;
     stk_trainer_emit(trainer, &event);
-    if (trainer->hooks.after_epoch)
-        STK_RETURN_IF_ERROR(trainer->hooks.after_epoch(trainer->hooks.user, trainer, &event, improved));
+    STK_RETURN_IF_ERROR(stk_divided_open(trainer));
+    stk_status status = trainer->hooks.after_epoch
+                            ? trainer->hooks.after_epoch(trainer->hooks.user, trainer, &event, improved)
+                            : STK_OK;
+    STK_RETURN_IF_ERROR(stk_divided_close(trainer, status));
     begin_epoch(trainer);
     return STK_OK;
 }
@@ -372,6 +384,23 @@ static stk_status start_weights(stk_trainer *trainer)
     return stk_trainer_start_average(trainer);
 }
 
+/* What all ranks end with alike, the hooks may still save. */
+static stk_status end_run(stk_trainer *trainer, stk_status status)
+{
+    stk_text error = {0};
+    if ((status != STK_OK && status != STK_INTERRUPTED) || !stk_divided_exist(trainer)) return status;
+    if (status != STK_OK) stk_text_add(&error, "%s", stk_error_text());
+    stk_status told = stk_divided_open(trainer);
+    if (told == STK_OK && trainer->hooks.at_end) trainer->hooks.at_end(trainer->hooks.user, trainer, status);
+    told = stk_divided_close(trainer, told);
+    if (told != STK_OK)
+        status = told;
+    else if (status != STK_OK)
+        (void)stk_fail(status, "%s", stk_text_get(&error));
+    stk_text_free(&error);
+    return status;
+}
+
 stk_status stk_loop_run(stk_trainer *trainer, int64_t n_epochs)
 {
     stk_status status;
@@ -386,7 +415,7 @@ stk_status stk_loop_run(stk_trainer *trainer, int64_t n_epochs)
     }
     STK_TRY(open_loader(trainer));
     STK_TRY(build_kernels(trainer));
-    STK_TRY(train_on(trainer));
+    status = end_run(trainer, train_on(trainer));
 done:
     stk_timing_finish(trainer);
     trainer->n_begun = 0; /* After a failure nobody reads the rest. */

@@ -62,7 +62,7 @@ int stk_measures_n_sums(const stk_trainer *trainer)
 stk_named_tensor stk_measures_tensor(const stk_trainer *trainer)
 {
     stk_tensor_desc desc = stk_desc_make(STK_F64, STK_SHAPE(count_sums(trainer)));
-    return (stk_named_tensor){STK_METRIC_SUMS, {.desc = desc, .data = trainer->train_sums}};
+    return (stk_named_tensor){.name = STK_METRIC_SUMS, .view = {.desc = desc, .data = trainer->train_sums}};
 }
 
 void stk_measures_build(const stk_trainer *trainer, stk_graph *graph, stk_value weight)

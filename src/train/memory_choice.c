@@ -4,7 +4,8 @@
  * fits. What takes least time is taken, by a model that counts operations, and 6 for each byte moved. More parts than
  * are needed with no more recomputed than without a limit are not looked at. The effective batch, and so the training,
  * stays the same; but batch norms take their statistics from each part: networks that have them are divided only when
- * the user says so. So are those whose loss compares the rows of a batch with each other.
+ * the user says so. So are those whose loss compares the rows of a batch with each other. Before any of this, ranks
+ * share the optimiser's state out, where they may.
  */
 #include "base/error.h"
 #include "graph/graph.h"
@@ -119,7 +120,7 @@ static stk_status fit_parts(stk_trainer *trainer, int64_t batch, int64_t micro)
     return status == STK_NO_MEMORY ? STK_OK : status;
 }
 
-stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
+static stk_status choose(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
 {
     const stk_trainer_config *config = &trainer->config;
     int64_t micro = config->micro_batch;
@@ -140,4 +141,34 @@ stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_cho
         return config->memory_limit_bytes ? fit_parts(trainer, batch, micro) : STK_OK;
     }
     return config->memory_limit_bytes ? search_limit(trainer, batch, out) : STK_OK;
+}
+
+/* Whether a step as chosen fits; where the user has chosen the parts, nobody has looked yet. */
+static stk_status try_choice(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
+{
+    stk_program_info info;
+    STK_RETURN_IF_ERROR(choose(trainer, batch, out));
+    return out->n_micro > 1 ? plan_parts(trainer, batch, out->micro, &info) : STK_OK;
+}
+
+/* To share the state out costs about nothing: as many bytes go to other ranks. So it comes before all that takes time.
+ */
+stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
+{
+    const stk_trainer_config *config = &trainer->config;
+    bool has_ranks = stk_comm_n_ranks(trainer->comm) > 1;
+    trainer->shards = has_ranks && config->shared == STK_SHARED_OPTIMIZER;
+    if (!has_ranks || config->shared != STK_SHARED_AUTO || !config->memory_limit_bytes)
+        return choose(trainer, batch, out);
+    stk_status status = try_choice(trainer, batch, out);
+    if (status != STK_NO_MEMORY && (status != STK_OK || out->slowdown <= 1)) return status;
+    stk_memory_choice whole = *out;
+    size_t reserved = trainer->reserved_bytes;
+    trainer->shards = true;
+    stk_status shared = try_choice(trainer, batch, out);
+    if (status != STK_OK || shared != STK_NO_MEMORY) return shared;
+    *out = whole;
+    trainer->reserved_bytes = reserved;
+    trainer->shards = false;
+    return STK_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/thread.h"
+#include "train/divided.h"
 #include "train/shapes.h"
 #include "train/trainer_state.h"
 
@@ -156,11 +157,13 @@ stk_status stk_replicas_sync(stk_trainer *trainer)
     STK_RETURN_IF_ERROR(stk_trainer_tensors(trainer, &tensors, &n));
     for (size_t i = 0; i < n; i++) {
         void *data = tensors[i].view.data;
+        if (tensors[i].source) continue;
         int64_t bytes = (int64_t)stk_desc_bytes(tensors[i].view.desc);
         STK_RETURN_IF_ERROR(run_call(trainer, STK_COLLECTIVE_broadcast, STK_U8, bytes, data, data));
     }
     stk_train_state *state = &trainer->state;
     STK_RETURN_IF_ERROR(run_call(trainer, STK_COLLECTIVE_broadcast, STK_U8, (int64_t)sizeof(*state), state, state));
+    STK_RETURN_IF_ERROR(stk_divided_deal(trainer));
     return stk_trainer_put_tensors(trainer);
 }
 

@@ -88,7 +88,7 @@ static void add_metrics(stk_trainer *trainer, stk_graph *graph, stk_value weight
 static bool is_scalar_input(const char *name)
 {
     return !strcmp(name, "lr") || !strcmp(name, "step") || !strcmp(name, "seed") || !strcmp(name, "sample") ||
-           !strcmp(name, "weight") || !strcmp(name, STK_STOP_INPUT);
+           !strcmp(name, "weight") || !strcmp(name, STK_STOP_INPUT) || !strcmp(name, STK_WISH_INPUT);
 }
 
 /* Notes which fields of a batch the program takes, and sets the trainer's own numbers. */
@@ -112,6 +112,7 @@ static stk_status list_bindings(stk_trainer *trainer, stk_bound_program *bound)
     bound->sample = stk_program_input(program, "sample");
     bound->weight = stk_program_input(program, "weight");
     bound->stop = stk_program_input(program, STK_STOP_INPUT);
+    bound->wish = stk_program_input(program, STK_WISH_INPUT);
     return stk_step_set(trainer, bound, 0, 0);
 }
 
@@ -195,6 +196,11 @@ static bool has_batch_norm(const stk_graph *graph)
     return false;
 }
 
+static void add_flag(stk_graph *graph, const char *name)
+{
+    stk_graph_output(graph, name, sum_over_parts(stk_graph_scalar_input(graph, name, STK_F32)));
+}
+
 /* The training step on slices of `micro` rows of a batch; micro == batch: on all of them at once. */
 static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t micro)
 {
@@ -207,8 +213,8 @@ static stk_graph *make_train_graph(stk_trainer *trainer, int64_t batch, int64_t 
     if (loss.weight.id >= 0) stk_graph_output(graph, "loss_weight", loss.weight);
     add_metrics(trainer, graph, fresh);
     stk_measures_build(trainer, graph, fresh);
-    if (trainer->comm)
-        stk_graph_output(graph, STK_STOP_INPUT, sum_over_parts(stk_graph_scalar_input(graph, STK_STOP_INPUT, STK_F32)));
+    if (trainer->comm) add_flag(graph, STK_STOP_INPUT);
+    if (trainer->shards) add_flag(graph, STK_WISH_INPUT);
     stk_optim_options optim = {.optimizer = trainer->optimizer,
                                .clip_norm = trainer->config.clip_norm,
                                .grad_norm = trainer->config.grad_norm,
@@ -245,6 +251,7 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t mi
     options.batch = batch;
     options.micro = micro;
     options.comm = trainer->comm;
+    options.shard_state = trainer->shards;
     options.sync_norm = trainer->config.sync_batch_norm;
     options.plan_only = plan_only;
     options.keep_packed = use != STK_STEP_TRY;
@@ -393,9 +400,10 @@ stk_status stk_step_set(const stk_trainer *trainer, const stk_bound_program *bou
     stk_program *program = bound->program;
     float rate = (float)lr;
     int64_t seed = (int64_t)trainer->config.seed, sample = n_steps * trainer->most_rows;
-    float stop = trainer->stop ? 1 : 0;
+    float stop = trainer->stop ? 1 : 0, wish = trainer->wishes_state ? 1 : 0;
     if (trainer->comm) sample += trainer->comm->rank * bound->batch;
     STK_RETURN_IF_ERROR(stk_program_set(program, bound->stop, &stop));
+    STK_RETURN_IF_ERROR(stk_program_set(program, bound->wish, &wish));
     STK_RETURN_IF_ERROR(stk_program_set(program, bound->lr, &rate));
     STK_RETURN_IF_ERROR(stk_program_set(program, bound->step, &n_steps));
     STK_RETURN_IF_ERROR(stk_program_set(program, bound->seed, &seed));

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "base/error.h"
+#include "train/divided.h"
 #include "train/pixels.h"
 #include "train/precision.h"
 #include "train/replicas.h"
@@ -95,6 +96,7 @@ static void free_tensors(stk_trainer *trainer)
     bool are_copies = trainer->engine && !stk_engine_device(trainer->engine)->class->on_host;
     for (size_t i = 0; are_copies && i < trainer->n_tensors; i++)
         if (trainer->variable[i] >= 0) free(trainer->tensor[i].view.data);
+    if (!are_copies) stk_divided_forget(trainer);
     free(trainer->tensor);
     free(trainer->variable);
 }
@@ -173,9 +175,12 @@ static stk_status list_tensors(stk_trainer *trainer)
     for (int i = 0; i < n; i++) {
         stk_variable_view variable = stk_engine_variable(trainer->engine, i);
         size_t bytes = stk_desc_bytes(variable.view.desc);
+        if (variable.n_parts) {
+            trainer->tensor[trainer->n_tensors++] = stk_divided_tensor(trainer, &variable, i);
+            continue;
+        }
         if (!variable.view.data && !(variable.view.data = calloc(bytes + 1, 1))) return stk_fail_memory(bytes);
-        trainer->tensor[i] = (stk_named_tensor){variable.name, variable.view};
-        trainer->n_tensors++;
+        trainer->tensor[trainer->n_tensors++] = (stk_named_tensor){.name = variable.name, .view = variable.view};
     }
     if (trainer->train_sums) trainer->tensor[trainer->n_tensors++] = stk_measures_tensor(trainer);
     qsort(trainer->tensor, trainer->n_tensors, sizeof(*trainer->tensor), compare_names);
@@ -253,7 +258,7 @@ static void emit_plan(stk_trainer *trainer)
                              .n_parameters = size.n_parameters,
                              .forward_flops = size.forward_flops,
                              .peak_planned_bytes = trainer->result.peak_planned_bytes,
-                             .variable_bytes = info.variable_bytes,
+                             .variable_bytes = stk_divided_whole_bytes(trainer),
                              .program_bytes = n * info.program_bytes,
                              .n_replicas = stk_comm_n_ranks(trainer->comm),
                              .n_kept = info.n_kept,
@@ -346,7 +351,7 @@ stk_status stk_trainer_put_tensors(stk_trainer *trainer)
 
 bool stk_trainer_is_settled(const stk_trainer *trainer)
 {
-    return trainer->n_begun == 0;
+    return trainer->n_begun == 0 && (!stk_divided_exist(trainer) || trainer->shards_are_open);
 }
 
 void stk_trainer_get_state(const stk_trainer *trainer, stk_train_state *out)

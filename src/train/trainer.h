@@ -25,7 +25,11 @@ size_t stk_trainer_planned(const stk_trainer *trainer);
  * trainer's. */
 void stk_trainer_count_copy(stk_trainer *trainer, size_t bytes);
 void stk_trainer_count_held(stk_trainer *trainer, size_t bytes);
-/* True where the results of all steps begun are in the state: always, where the device is on the host. */
+/* Before tensors are filled from a checkpoint: those whose parts lie on several ranks get memory for the whole, until
+ * the next run deals it out. On the first rank alone. */
+stk_status stk_trainer_make_room(stk_trainer *trainer);
+/* True where the results of all steps begun are in the state, and every tensor can be read: in after_step, where
+ * wants_state asked for it, and always where the device is on the host and no state is shared out among ranks. */
 bool stk_trainer_is_settled(const stk_trainer *trainer);
 /* The training data as batches hold them: images may go to the device as u8. Borrowed. */
 const stk_dataset *stk_trainer_batches_of(const stk_trainer *trainer);
@@ -36,12 +40,14 @@ stk_status stk_trainer_set_state(stk_trainer *trainer, const stk_train_state *st
 /* after_step: the results of a step have been read. Where the device is not on the host, later steps may have begun by
  * then, so that parameters and state (stk_trainer_is_settled) agree only at those steps that wants_state asked for.
  * after_epoch: validation is done (improved: it is the best so far), and they agree. A failure ends the run with that
- * status. */
+ * status. at_end: the run ends with STK_OK or STK_INTERRUPTED; called where state is shared out
+ * among ranks, which can be read there for the last time. NULL: none. */
 typedef struct stk_trainer_hooks {
     void (*on_batch)(void *user, const stk_batch *batch); /* a step is about to begin on it; NULL: none */
     bool (*wants_state)(void *user, int64_t step); /* a step begins: shall it be settled in after_step? NULL: no */
     stk_status (*after_step)(void *user, stk_trainer *trainer, const stk_train_event *event);
     stk_status (*after_epoch)(void *user, stk_trainer *trainer, const stk_train_event *event, bool improved);
+    void (*at_end)(void *user, stk_trainer *trainer, stk_status status);
     void *user;
 } stk_trainer_hooks;
 void stk_trainer_set_hooks(stk_trainer *trainer, const stk_trainer_hooks *hooks);

@@ -28,7 +28,7 @@ typedef struct stk_bound_program {
     stk_program *program;
     stk_binding binding[MOST_BINDINGS];
     int n_bindings;
-    int lr, step, seed, sample, weight, stop; /* numbers of these inputs; -1: it has none */
+    int lr, step, seed, sample, weight, stop, wish; /* numbers of these inputs; -1: it has none */
     int64_t batch;
 } stk_bound_program;
 
@@ -106,6 +106,9 @@ struct stk_trainer {
     int64_t most_rows; /* of a batch */
     int64_t n_rows;    /* that were trained on by this process */
     stk_memory_choice choice;
+    bool shards;                        /* the optimiser's state is shared out among ranks (divided.h) */
+    bool shards_are_open, wishes_state; /* wishes_state: the first rank's hooks, of the step under way */
+    stk_tensor_source shard_source;
     size_t reserved_bytes, data_bytes; /* of the memory limit: for the input pipeline; see memory_share.c */
     size_t copy_bytes, held_bytes;     /* a checkpoint's copy; what data sets hold that the trainer does not know */
     size_t planned_bytes;              /* by the largest program so far, variables included */
@@ -179,6 +182,8 @@ void stk_measures_finish(const stk_trainer *trainer, const double *sums, stk_met
 /* --- step_graph.c: the three graphs made of the model's --- */
 /* Input and output of a step of several ranks: above 0 where a rank was stopped. */
 #define STK_STOP_INPUT "rank.stop"
+/* The same, where optimisers' state is shared out: the first rank's hooks will read it behind the step. */
+#define STK_WISH_INPUT "rank.wish"
 
 /* On that many rows. The memory choice is made: as many parts as it has. */
 stk_status stk_step_compile_train(stk_trainer *trainer, int64_t rows, stk_bound_program *out);

@@ -11,8 +11,9 @@
  * manifest that agrees is never read. The manifest has no checksum itself: damage that leaves its meaning alone, as in
  * its white space or in the case of a digit, does no harm, since every other file is compared with that meaning.
  *
- * The copy takes as many bytes as the tensors. It is kept for the next save. A save in place needs none, and returns
- * when all is written. Threads: one at a time for each writer.
+ * Tensors with a source and without data are asked for while the copy is made, or, in place, while they are written;
+ * loading leaves them alone. The copy takes as many bytes as the tensors. It is kept for the next save. A save in place
+ * needs none, and returns when all is written. Threads: one at a time for each writer.
  */
 #ifndef STK_WEIGHTS_CHECKPOINT_H
 #define STK_WEIGHTS_CHECKPOINT_H

@@ -239,7 +239,7 @@ static stk_status read_tensors(const stk_input *file, const stk_safetensors *set
         const stk_safetensors_entry *entry;
         if (stk_is_optimizer_state(tensors, n, tensors[i].name) != optimizer) continue;
         STK_RETURN_IF_ERROR(find_entry(set, &tensors[i], &entry));
-        if (copy)
+        if (copy && tensors[i].view.data) /* What a source has is not wanted here. */
             STK_RETURN_IF_ERROR(
                 stk_input_read(file, set->data_at + entry->begin, tensors[i].view.data, stk_desc_bytes(entry->desc)));
         n_used++;

@@ -22,6 +22,7 @@ enum { MODEL, OPTIMIZER, STATE }; /* in the order of stk_manifest_names */
 typedef struct part {
     const void *data;
     size_t n;
+    const stk_named_tensor *read; /* data NULL: the tensor that a source has */
 } part;
 
 typedef struct image {
@@ -50,8 +51,22 @@ struct stk_checkpoint_writer {
 
 static void add_part(image *out, const void *data, size_t n)
 {
-    out->part[out->n_parts++] = (part){data, n};
+    out->part[out->n_parts++] = (part){data, n, NULL};
     out->n += n;
+}
+
+static void add_tensor(image *out, const stk_named_tensor *tensor)
+{
+    add_part(out, tensor->view.data, stk_desc_bytes(tensor->view.desc));
+    if (!tensor->view.data && tensor->source) out->part[out->n_parts - 1].read = tensor;
+}
+
+/* Into n bytes. */
+static stk_status read_part(const part *p, void *dst)
+{
+    if (p->read) return p->read->source->read(p->read->source->user, p->read->number, dst);
+    if (p->n) memcpy(dst, p->data, p->n);
+    return STK_OK;
 }
 
 /* A safetensors file with the tensors of one of the two kinds. */
@@ -61,15 +76,15 @@ static stk_status list_tensors(image *out, const stk_named_tensor *tensors, size
     stk_status status = STK_OK;
     size_t n = 0;
     const char **names = malloc((n_tensors + 1) * sizeof(*names));
-    const stk_tensor_view **views = malloc((n_tensors + 1) * sizeof(*views));
+    const stk_named_tensor **own = malloc((n_tensors + 1) * sizeof(*own));
     stk_tensor_desc *descs = malloc((n_tensors + 1) * sizeof(*descs));
     part *parts = realloc(out->part, (n_tensors + 1) * sizeof(*parts));
     if (parts) out->part = parts;
-    if (!names || !views || !descs || !parts) STK_TRY(stk_fail_memory(n_tensors * sizeof(*parts)));
+    if (!names || !own || !descs || !parts) STK_TRY(stk_fail_memory(n_tensors * sizeof(*parts)));
     for (size_t i = 0; i < n_tensors; i++) {
         if (stk_is_optimizer_state(tensors, n_tensors, tensors[i].name) != optimizer) continue;
         names[n] = tensors[i].name;
-        views[n] = &tensors[i].view;
+        own[n] = &tensors[i];
         descs[n++] = tensors[i].view.desc;
     }
     stk_text_free(&out->header);
@@ -77,10 +92,10 @@ static stk_status list_tensors(image *out, const stk_named_tensor *tensors, size
     STK_TRY(stk_safetensors_header(names, descs, n, layout, &out->header));
     add_part(out, out->header.data, out->header.n);
     for (size_t i = 0; i < n; i++)
-        add_part(out, views[i]->data, stk_desc_bytes(views[i]->desc));
+        add_tensor(out, own[i]);
 done:
     free(names);
-    free(views);
+    free(own);
     free(descs);
     return status;
 }
@@ -111,7 +126,7 @@ static stk_status copy_parts(image *out)
         out->capacity = out->n;
     }
     for (size_t i = 0; i < out->n_parts; i++) {
-        memcpy(out->copy + n, out->part[i].data, out->part[i].n);
+        STK_RETURN_IF_ERROR(read_part(&out->part[i], out->copy + n));
         n += out->part[i].n;
     }
     out->n_parts = out->n = 0;
@@ -121,6 +136,23 @@ static stk_status copy_parts(image *out)
 
 /* --- the thread's work --- */
 
+static stk_status write_part(stk_out_file *file, const part *p, stk_hash64_parts *hash)
+{
+    void *room = NULL;
+    const void *data = p->data;
+    stk_status status = STK_OK;
+    if (p->read) {
+        data = room = malloc(p->n + 1);
+        if (!room) return stk_fail_memory(p->n);
+        STK_TRY(read_part(p, room));
+    }
+    STK_TRY(stk_out_write(file, data, p->n));
+    stk_hash64_add(hash, data, p->n);
+done:
+    free(room);
+    return status;
+}
+
 static stk_status write_file(const char *dir, const char *name, const image *content, uint64_t *sum)
 {
     stk_hash64_parts hash = stk_hash64_begin(0);
@@ -129,10 +161,8 @@ static stk_status write_file(const char *dir, const char *name, const image *con
     stk_status status;
     STK_TRY(stk_path_join(path, sizeof(path), dir, name));
     STK_TRY(stk_out_open(path, &file));
-    for (size_t i = 0; i < content->n_parts; i++) {
-        STK_TRY(stk_out_write(&file, content->part[i].data, content->part[i].n));
-        stk_hash64_add(&hash, content->part[i].data, content->part[i].n);
-    }
+    for (size_t i = 0; i < content->n_parts; i++)
+        STK_TRY(write_part(&file, &content->part[i], &hash));
     *sum = stk_hash64_end(&hash);
     return stk_out_finish(&file);
 done:
@@ -150,7 +180,7 @@ static stk_status write_files(const stk_checkpoint_writer *writer, const char *d
     }
     char *manifest = stk_manifest_to_json(files);
     if (!manifest) return stk_fail_memory(1024);
-    part whole = {manifest, strlen(manifest)};
+    part whole = {manifest, strlen(manifest), NULL};
     uint64_t unused;
     stk_status status = write_file(dir, "manifest.json", &(image){.part = &whole, .n_parts = 1}, &unused);
     free(manifest);

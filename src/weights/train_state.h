@@ -6,14 +6,23 @@
 
 #include <stdint.h>
 
+#include "stoker/status.h"
 #include "tensor/shape.h"
 
 /* The tensor that holds the sums of metrics of the epoch under way; it counts as the optimiser's. */
 #define STK_METRIC_SUMS "epoch.metric_sums"
 
+/* Where the content of a tensor comes from that does not lie in one place: read gives all of tensor `number`. */
+typedef struct stk_tensor_source {
+    stk_status (*read)(void *user, int64_t number, void *dst);
+    void *user;
+} stk_tensor_source;
+
 typedef struct stk_named_tensor {
     const char *name;     /* "conv2d.weight", "conv2d.weight.momentum": borrowed */
-    stk_tensor_view view; /* borrowed; the engine's own memory, or a copy in the host's */
+    stk_tensor_view view; /* borrowed; the engine's own memory, or a copy in the host's; data may be NULL with source */
+    const stk_tensor_source *source; /* borrowed; NULL: view.data is the content */
+    int64_t number;                  /* for source */
 } stk_named_tensor;
 
 /* Where the run stands, besides the tensors. All of it is integers and sums, so that resuming is exact. */

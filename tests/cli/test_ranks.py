@@ -57,6 +57,18 @@ def threads():
     accepted(["train", "synced.yaml", "--out", "parts", "--replicas", "2", "--steps", "7"])
     accepted(["train", "synced.yaml", "--out", "parts", "--replicas", "4", "--resume"])
     check(same(losses("one"), losses("parts")), "a run goes on with other numbers of replicas")
+    # With the optimiser's state in parts: the same bits, whole checkpoints, and other ways to go on.
+    accepted(["train", "wide.yaml", "--out", "wide", "--replicas", "2", "--threads", "2"])
+    accepted(["train", "wide.yaml", "--out", "divided", "--replicas", "2", "--threads", "2", "--set", "shard=optimizer"])
+    check(losses("wide") == losses("divided"), f"state in parts: {losses('wide')} {losses('divided')}")
+    last = sorted(d for d in os.listdir("wide") if d.startswith("step-"))[-1]
+    for name in ("model", "optimizer"):
+        with open(f"wide/{last}/{name}.safetensors", "rb") as a, open(f"divided/{last}/{name}.safetensors", "rb") as b:
+            check(a.read() == b.read(), f"{name}.safetensors is that of replicas that have all of it")
+    accepted(["train", "wide.yaml", "--out", "again", "--replicas", "4", "--set", "shard=optimizer", "--steps", "7"])
+    accepted(["train", "wide.yaml", "--out", "again", "--steps", "12", "--resume"])
+    accepted(["train", "wide.yaml", "--out", "again", "--replicas", "2", "--set", "shard=optimizer", "--resume"])
+    check(same(losses("wide"), losses("again")), f"goes on from parts: {losses('again')}")
     refused(["train", "small.yaml", "--out", "no", "--replicas", "3"], 1, "a batch of 20 cannot be shared by 3 replicas")
     check(not os.path.exists("no"), "what is refused leaves nothing")
 
@@ -67,6 +79,9 @@ def processes(name, launcher):
         code, text = launch(launcher, n, "synced.yaml", "--out", folder, "--threads", "1")
         check(code == 0, f"{name}, {n} ranks: {text}")
         check(losses(folder) == losses(f"threads-{n}"), f"{name}: processes give the bits of threads")
+        if n == 2:
+            code, text = launch(launcher, n, "wide.yaml", "--out", folder + "-divided", "--threads", "1", "--set", "shard=optimizer")
+            check(code == 0 and losses(folder + "-divided") == losses("wide"), f"{name}, state in parts: {text}")
         check(text.count("saved  ") == 1 and text.count("2/2") >= 1, f"one of them tells: {text}")
     code, text = launch(launcher, 2, "synced.yaml", "--out", "hosts", "--threads", "1", STOKER_MPI_SHARED="off")
     check(code == 0 and same(losses("one"), losses("hosts")), f"{name}, as if on two hosts: {text}")
@@ -138,6 +153,7 @@ def misfits():
 def main():
     begin()
     recipes = {"small": RECIPE, "synced": RECIPE + "sync_batch_norm: true\n",
+               "wide": RECIPE.replace("{cnn: {widths: [4, 8]}}", "{mlp: {hidden: [64]}}"),
                "long": RECIPE.replace("epochs: 2", "epochs: 100000")}
     for name, text in recipes.items():
         with open(f"{name}.yaml", "w") as f:

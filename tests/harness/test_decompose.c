@@ -29,7 +29,7 @@ static void expect_ok(stk_status status)
 /* Made by passes alone, for devices that have them; or gone when devices are asked. */
 static bool is_of_passes(stk_op op)
 {
-    bool is_between_devices = op == STK_OP_copy_to || op == STK_OP_all_reduce || op == STK_OP_rank_sum;
+    bool is_between_devices = op == STK_OP_copy_to || op == STK_OP_all_reduce || stk_op_is_of_ranks((stk_op)op);
     return op == STK_OP_grad || op == STK_OP_carry || op == STK_OP_fused || is_between_devices;
 }
 

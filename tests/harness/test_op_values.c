@@ -19,7 +19,7 @@ static stk_device *reference;
 static bool needs_cases(stk_op op)
 {
     /* Ranks compute the last together, without devices: tests/train/test_replicas.c. */
-    return stk_op_get_rule(op)->kind != STK_KIND_LEAF && op != STK_OP_rank_sum;
+    return stk_op_get_rule(op)->kind != STK_KIND_LEAF && !stk_op_is_of_ranks(op);
 }
 
 static void every_op_has_cases(void **state)

@@ -37,10 +37,12 @@ static fixture *make_fixture(const char *name)
     snprintf(f->dir, sizeof(f->dir), "%s/test-checkpoint-%s-%ld", STK_BINARY_DIR, name, (long)getpid());
     assert_int_equal(stk_tree_remove(f->dir), STK_OK);
     assert_int_equal(stk_dir_make(f->dir), STK_OK);
-    f->tensor[0] = (stk_named_tensor){"bias", {stk_desc_make(STK_F32, STK_SHAPE(7)), f->bias}};
-    f->tensor[1] = (stk_named_tensor){"count", {stk_desc_make(STK_I64, (stk_shape){0}), &f->count}};
-    f->tensor[2] = (stk_named_tensor){"weight", {stk_desc_make(STK_F32, STK_SHAPE(10, 100)), f->weight}};
-    f->tensor[3] = (stk_named_tensor){"weight.velocity", {stk_desc_make(STK_F32, STK_SHAPE(10, 100)), f->velocity}};
+    f->tensor[0] = (stk_named_tensor){.name = "bias", .view = {stk_desc_make(STK_F32, STK_SHAPE(7)), f->bias}};
+    f->tensor[1] = (stk_named_tensor){.name = "count", .view = {stk_desc_make(STK_I64, (stk_shape){0}), &f->count}};
+    f->tensor[2] =
+        (stk_named_tensor){.name = "weight", .view = {stk_desc_make(STK_F32, STK_SHAPE(10, 100)), f->weight}};
+    f->tensor[3] = (stk_named_tensor){.name = "weight.velocity",
+                                      .view = {stk_desc_make(STK_F32, STK_SHAPE(10, 100)), f->velocity}};
     return f;
 }
 

@@ -33,11 +33,12 @@ typedef struct model {
 static void init_model(model *m, int64_t step)
 {
     memset(m, 0, sizeof(*m));
-    m->tensor[0] = (stk_named_tensor){"d", {stk_desc_make(STK_F64, STK_SHAPE(2)), m->d}};
-    m->tensor[1] = (stk_named_tensor){"mask", {stk_desc_make(STK_U8, STK_SHAPE(3)), m->mask}};
-    m->tensor[2] = (stk_named_tensor){"n", {stk_desc_make(STK_I64, (stk_shape){0}), &m->n}};
-    m->tensor[3] = (stk_named_tensor){"w", {stk_desc_make(STK_F32, STK_SHAPE(2, 3)), m->weight}};
-    m->tensor[4] = (stk_named_tensor){"w.velocity", {stk_desc_make(STK_F32, STK_SHAPE(2, 3)), m->velocity}};
+    m->tensor[0] = (stk_named_tensor){.name = "d", .view = {stk_desc_make(STK_F64, STK_SHAPE(2)), m->d}};
+    m->tensor[1] = (stk_named_tensor){.name = "mask", .view = {stk_desc_make(STK_U8, STK_SHAPE(3)), m->mask}};
+    m->tensor[2] = (stk_named_tensor){.name = "n", .view = {stk_desc_make(STK_I64, (stk_shape){0}), &m->n}};
+    m->tensor[3] = (stk_named_tensor){.name = "w", .view = {stk_desc_make(STK_F32, STK_SHAPE(2, 3)), m->weight}};
+    m->tensor[4] =
+        (stk_named_tensor){.name = "w.velocity", .view = {stk_desc_make(STK_F32, STK_SHAPE(2, 3)), m->velocity}};
     if (step < 0) return;
     for (int i = 0; i < 6; i++)
         m->velocity[i] = -(m->weight[i] = (float)(step * 6 + i) / 3);

@@ -105,7 +105,7 @@ static int begin(void **state)
 {
     (void)state;
     snprintf(run_dir, sizeof(run_dir), "%s/test-checkpoint-states-%ld", STK_BINARY_DIR, (long)getpid());
-    tensor[0] = (stk_named_tensor){"weight", {stk_desc_make(STK_F32, STK_SHAPE(N_WEIGHTS)), weight}};
+    tensor[0] = (stk_named_tensor){.name = "weight", .view = {stk_desc_make(STK_F32, STK_SHAPE(N_WEIGHTS)), weight}};
     return stk_tree_remove(run_dir) != STK_OK || stk_dir_make(run_dir) != STK_OK;
 }
 

@@ -101,7 +101,8 @@ static stk_status load_into(stk_engine *engine, const char *path, stk_weights_re
     int n = stk_engine_n_variables(engine);
     assert_true(n <= 400);
     for (int i = 0; i < n; i++)
-        tensor[i] = (stk_named_tensor){stk_engine_variable(engine, i).name, stk_engine_variable(engine, i).view};
+        tensor[i] = (stk_named_tensor){.name = stk_engine_variable(engine, i).name,
+                                       .view = stk_engine_variable(engine, i).view};
     if (stk_safetensors_open(path, &file) != STK_OK) fail_msg("%s", stk_error_text());
     stk_status status = stk_weights_load(file, tensor, (size_t)n, NULL, NULL, report);
     stk_safetensors_close(file);
@@ -260,8 +261,8 @@ static float kernel[2 * 3 * 3 * 4], bias[2];
 static stk_status load_pair(const stk_safetensors_entry_out *theirs, int n_theirs, const char *leave,
                             stk_weights_report *report)
 {
-    const stk_named_tensor ours[] = {{"conv.weight", {{STK_F32, {4, {2, 3, 3, 4}}}, kernel}},
-                                     {"conv.bias", {{STK_F32, {1, {2}}}, bias}}};
+    const stk_named_tensor ours[] = {{.name = "conv.weight", .view = {{STK_F32, {4, {2, 3, 3, 4}}}, kernel}},
+                                     {.name = "conv.bias", .view = {{STK_F32, {1, {2}}}, bias}}};
     stk_safetensors_file *file;
     memset(kernel, 0, sizeof(kernel));
     bias[0] = bias[1] = 7;
@@ -306,7 +307,7 @@ static void split_tensors_that_do_not_fit_are_named(void **state)
 #define OURS   "encoder.layers.encoder_layer_0.self_attention.in_proj_weight"
 #define THEIRS "vit.encoder.layer.0.attention.attention."
     static float data[6 * 2], theirs[2 * 2] = {1, 2, 3, 4};
-    stk_named_tensor ours = {OURS, {{STK_F32, {2, {6, 2}}}, data}};
+    stk_named_tensor ours = {.name = OURS, .view = {{STK_F32, {2, {6, 2}}}, data}};
     stk_safetensors_entry_out entry[] = {{THEIRS "query.weight", STK_F32, {2, {2, 2}}, theirs, STK_F32, NULL},
                                          {THEIRS "value.weight", STK_F32, {2, {2, 2}}, theirs, STK_F32, NULL},
                                          {THEIRS "key.weight", STK_F32, {2, {2, 2}}, theirs, STK_F32, NULL}};

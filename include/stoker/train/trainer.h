@@ -78,9 +78,10 @@ typedef struct stk_train_event {
     const char *text; /* SAVED: the folder; TRACED: the file; SERVED: the address; WARNING: what; PLAN: the device,
                          "2 threads, avx2" */
     int64_t n_parameters;
-    const char *precision;                     /* PLAN: as chosen, "bf16" */
-    double forward_flops;                      /* PLAN: for one sample */
-    size_t peak_planned_bytes, variable_bytes; /* PLAN: all that is planned; variables alone */
+    const char *precision; /* PLAN: as chosen, "bf16" */
+    double forward_flops;  /* PLAN: for one sample */
+    size_t peak_planned_bytes,
+        variable_bytes;           /* PLAN: all that is planned; variables alone, all ranks' parts of them */
     size_t program_bytes;         /* PLAN: besides: of large graphs, of kernels in many micro-batches, of libraries */
     size_t checkpoint_copy_bytes; /* PLAN, of a run: besides, to save while steps go on; 0: saved from the variables */
     int64_t n_kept, n_recomputed; /* PLAN: activations that the backward pass reads; those recomputed for it */
@@ -131,6 +132,11 @@ typedef struct stk_views {
     int shift; /* pixels; 0: no shifted views */
 } stk_views;
 
+/* What each of several replicas has a part of instead of all: the optimiser's state (ZeRO-1, Rajbhandari et al. 2020).
+ * The losses are the same. A replica then updates its part of each large parameter, and gets the others' parts from
+ * them. AUTO: where the memory limit would make the step slower otherwise. */
+typedef enum stk_shard { STK_SHARED_AUTO, STK_SHARED_NONE, STK_SHARED_OPTIMIZER } stk_shared_state;
+
 #define STK_MEMORY_FREE (-1.0)
 enum { STK_MOST_REPLICAS = 64 };
 
@@ -141,7 +147,8 @@ typedef struct stk_trainer_config {
      * limit, train on a share of each batch, whose size stays. The losses are those of one within rounding, but batch
      * norm takes its statistics from a replica's share. 0, 1: none. At most STK_MOST_REPLICAS */
     int n_replicas;
-    bool sync_batch_norm; /* from the shares of all replicas together, as Peng et al. 2018 have it; slower */
+    bool sync_batch_norm;    /* from the shares of all replicas together, as Peng et al. 2018 have it; slower */
+    stk_shared_state shared; /* with replicas, or in several processes */
     uint64_t seed;
     stk_precision precision;
     stk_loss_scale loss_scale;

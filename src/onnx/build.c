@@ -79,38 +79,6 @@ stk_status stk_onnx_output_tensor(stk_build *b, int i, stk_dtype dtype, stk_shap
     return put_output(b, i, (stk_onnx_value){.tensor = tensor, .value = stk_value_none(b->model->graph)});
 }
 
-const Onnx__AttributeProto *stk_onnx_attribute(const stk_build *b, const char *name)
-{
-    for (size_t i = 0; i < b->node->n_attribute; i++)
-        if (b->node->attribute[i]->name && !strcmp(b->node->attribute[i]->name, name)) return b->node->attribute[i];
-    return NULL;
-}
-
-int64_t stk_onnx_attribute_int(const stk_build *b, const char *name, int64_t default_value)
-{
-    const Onnx__AttributeProto *a = stk_onnx_attribute(b, name);
-    return a && a->has_i ? a->i : default_value;
-}
-
-double stk_onnx_attribute_float(const stk_build *b, const char *name, double default_value)
-{
-    const Onnx__AttributeProto *a = stk_onnx_attribute(b, name);
-    return a && a->has_f ? (double)a->f : default_value;
-}
-
-bool stk_onnx_attribute_is(const stk_build *b, const char *name, const char *text)
-{
-    const Onnx__AttributeProto *a = stk_onnx_attribute(b, name);
-    return a && a->has_s && a->s.len == strlen(text) && !memcmp(a->s.data, text, a->s.len);
-}
-
-const int64_t *stk_onnx_attribute_ints(const stk_build *b, const char *name, int *n)
-{
-    const Onnx__AttributeProto *a = stk_onnx_attribute(b, name);
-    *n = a ? (int)a->n_ints : 0;
-    return a ? a->ints : NULL;
-}
-
 stk_status stk_onnx_settle_axis(int64_t axis, int rank, int *out)
 {
     *out = (int)(axis < 0 ? axis + rank : axis);

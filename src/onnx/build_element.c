@@ -227,17 +227,56 @@ COMBINED(Or, either)
 COMBINED(Xor, stk_not_equal)
 COMBINED(PRelu, prelu)
 
-/* x - y * floor(x / y), or cut instead of floor. */
+/* The rest of integers, of the sign of x if `cut`, else of y. A quotient of doubles is off by 2^11 at most, and what
+ * then is left is divided again; sums and products wrap, so that the rest is exact.
+ */
+static stk_value integer_rest(stk_value x, stk_value y, bool cut)
+{
+    stk_value rest = x, zero = stk_onnx_like(x, 0), wide = stk_cast_to(y, STK_F64);
+    for (int i = 0; i < 2; i++) {
+        stk_value share = stk_floor(stk_div(stk_cast_to(rest, STK_F64), wide));
+        rest = stk_sub(rest, stk_mul(y, stk_cast_to(share, STK_I64)));
+    }
+    if (!cut) return rest;
+    stk_value differs = stk_less(stk_mul(stk_sign(rest), stk_sign(x)), zero);
+    return stk_select(differs, stk_sub(rest, y), rest);
+}
+
+/* C's fmod, exactly, and with the sign of y where not `cut`: x and y are f32 or less in f64. A step takes 28 bits of
+ * the quotient, so that its product with y's 24 bits is exact; 10 steps take all quotients of two numbers of f32.
+ */
+static stk_value float_rest(stk_value x, stk_value y, bool cut)
+{
+    enum { BITS = 28, N_STEPS = 10 };
+    stk_value rest = stk_abs(x), size = stk_abs(y);
+    for (int i = N_STEPS - 1; i >= 0; i--) {
+        stk_value part = stk_scale_by(size, ldexp(1, BITS * i));
+        rest = stk_sub(rest, stk_mul(part, stk_floor(stk_div(rest, part))));
+        /* The quotient may have been rounded up to the next integer. */
+        rest = stk_select(stk_less(rest, stk_onnx_like(rest, 0)), stk_add(rest, part), rest);
+    }
+    rest = stk_select(stk_less(x, stk_onnx_like(x, 0)), stk_neg(rest), rest);
+    /* Nothing is taken from what is divided by infinity, and infinity has no rest. */
+    stk_value endless = stk_onnx_like(x, INFINITY), other = stk_select(stk_less(stk_abs(x), endless), x, stk_sub(x, x));
+    rest = stk_select(stk_equal(size, endless), other, rest);
+    if (cut) return rest;
+    stk_value differs = stk_less(stk_mul(stk_sign(rest), stk_sign(y)), stk_onnx_like(x, 0));
+    return stk_select(differs, stk_add(rest, y), rest);
+}
+
 stk_status stk_onnx_build_Mod(stk_build *b)
 {
     stk_value x = stk_onnx_input(b, 0), y = stk_onnx_input(b, 1);
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     stk_dtype dtype = stk_value_dtype(x);
-    stk_value wide_x = stk_cast_to(x, STK_F64), wide_y = stk_cast_to(y, STK_F64), share = stk_div(wide_x, wide_y);
-    if (stk_onnx_attribute_int(b, "fmod", 0))
-        share = stk_mul(stk_sign(share), stk_floor(stk_abs(share)));
-    else
-        share = stk_floor(share);
-    return stk_onnx_output(b, 0, stk_cast_to(stk_sub(wide_x, stk_mul(wide_y, share)), dtype));
+    bool cut = stk_onnx_attribute_int(b, "fmod", 0);
+    if (!stk_dtype_is_float(dtype))
+        return stk_onnx_output(b, 0,
+                               stk_cast_to(integer_rest(stk_cast_to(x, STK_I64), stk_cast_to(y, STK_I64), cut), dtype));
+    if (!cut && b->opset < 28)
+        return stk_fail(STK_INVALID, "its attribute 'fmod' is 0, and must be 1 for floats before opset 28");
+    if (dtype == STK_F64) return stk_fail(STK_UNSUPPORTED, "its input is f64, whose rest is not exact here");
+    return stk_onnx_output(b, 0, stk_cast_to(float_rest(stk_cast_to(x, STK_F64), stk_cast_to(y, STK_F64), cut), dtype));
 }
 
 stk_status stk_onnx_build_Where(stk_build *b)
@@ -281,8 +320,8 @@ stk_status stk_onnx_build_Dropout(stk_build *b)
 {
     const stk_onnx_tensor *t;
     stk_value x = stk_onnx_input(b, 0);
-    bool trains = false;
-    double ratio = 0.5;
+    bool trains = b->opset < 7 && !stk_onnx_attribute_int(b, "is_test", 0);
+    double ratio = stk_onnx_attribute_float(b, "ratio", 0.5);
     if (stk_onnx_has_input(b, 2)) {
         STK_RETURN_IF_ERROR(stk_onnx_input_tensor(b, 2, &t));
         trains = stk_shape_count(t->shape) == 1 && stk_onnx_number(t, 0) != 0;

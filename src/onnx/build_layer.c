@@ -1,6 +1,25 @@
 /* Products and normalisations. */
 #include "onnx/build_list.h"
 
+/* Batches that differ become those of both, where one has 1 or none. One matrix on the right is for all as it is. */
+static stk_status match_batches(stk_value *x, stk_value *y)
+{
+    stk_shape a = stk_value_shape(*x), c = stk_value_shape(*y), of_a = a, of_c = c, both;
+    of_a.rank -= 2;
+    of_c.rank -= 2;
+    if (of_a.rank < 0 || of_c.rank <= 0 || stk_shape_equal(of_a, of_c)) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_shape_broadcast(of_a, of_c, &both));
+    stk_shape to = both;
+    to.rank += 2;
+    for (int i = 0; i < 2; i++)
+        to.dim[both.rank + i] = a.dim[of_a.rank + i];
+    *x = stk_broadcast(*x, to);
+    for (int i = 0; i < 2; i++)
+        to.dim[both.rank + i] = c.dim[of_c.rank + i];
+    *y = stk_broadcast(*y, to);
+    return STK_OK;
+}
+
 /* numpy's matmul: vectors are rows on the left and columns on the right. */
 static stk_value product(stk_value x, stk_value y)
 {
@@ -8,6 +27,7 @@ static stk_value product(stk_value x, stk_value y)
     bool row = a.rank == 1, column = c.rank == 1;
     if (row) x = stk_reshape(x, STK_SHAPE(1, a.dim[0]));
     if (column) y = stk_reshape(y, STK_SHAPE(c.dim[0], 1));
+    if (stk_graph_keep_error(x.graph, match_batches(&x, &y)) != STK_OK) return stk_value_none(x.graph);
     stk_value z = stk_matmul(x, y, false, false);
     stk_shape shape = stk_value_shape(z), kept = {.rank = 0};
     for (int i = 0; i < shape.rank; i++)
@@ -55,7 +75,10 @@ static stk_value normalise_batch(stk_value x, const stk_value c[4], double eps)
 
 stk_status stk_onnx_build_BatchNormalization(stk_build *b)
 {
-    if (stk_onnx_attribute_int(b, "training_mode", 0)) return stk_fail(STK_UNSUPPORTED, "it is in training mode");
+    if (b->opset < 7 && !stk_onnx_attribute_int(b, "is_test", 0))
+        return stk_fail(STK_UNSUPPORTED, "its attribute 'is_test' is 0: it is in training mode");
+    if (b->opset >= 7 && b->opset < 14 && stk_onnx_has_output(b, 1))
+        return stk_fail(STK_UNSUPPORTED, "it has more than one output: it is in training mode");
     stk_onnx_value *v = stk_onnx_input_entry(b, 0);
     bool nhwc = v && v->nhwc;
     stk_value x = nhwc ? v->value : stk_onnx_input(b, 0), c[4];

@@ -1,27 +1,139 @@
-/* The functions that build ops, one for each; the list makes declarations and table. */
+/* The functions that build ops, one for each; the list makes declarations and table.
+ *
+ *   X(Op, attributes)   those that are honoured, "name:type" or "name:type=value|value" each. Types: i, f, s, t and, of
+ *                       lists, is, fs. What is not there, or has another value, is refused: attributes.c.
+ */
 #ifndef STK_ONNX_BUILD_LIST_H
 #define STK_ONNX_BUILD_LIST_H
 
 #include "onnx/model.h"
 
+#define STK_ONNX_WINDOW    "auto_pad:s=NOTSET|SAME_UPPER|SAME_LOWER|VALID dilations:is kernel_shape:is pads:is strides:is"
+#define STK_ONNX_REDUCTION "axes:is keepdims:i=0|1 noop_with_empty_axes:i=0|1"
+
 /* clang-format off */
 #define STK_ONNX_OPS(X) \
-    X(Abs) X(Acosh) X(Add) X(And) X(ArgMax) X(ArgMin) X(Asinh) X(Atanh) X(AveragePool) X(BatchNormalization) \
-    X(Cast) X(CastLike) X(Ceil) X(Celu) X(Clip) X(Concat) X(Constant) X(ConstantOfShape) X(Conv) \
-    X(ConvTranspose) X(Cos) X(Cosh) X(CumSum) X(DepthToSpace) X(Div) X(Dropout) X(Elu) X(Equal) X(Erf) \
-    X(Exp) X(Expand) X(EyeLike) X(Flatten) X(Floor) X(Gather) X(GatherElements) X(GatherND) X(Gelu) X(Gemm) \
-    X(GlobalAveragePool) X(GlobalMaxPool) X(Greater) X(GreaterOrEqual) X(GroupNormalization) X(HardSigmoid) X(HardSwish) X(Hardmax) X(Identity) \
-    X(InstanceNormalization) X(IsInf) X(IsNaN) X(LRN) X(LayerNormalization) X(LeakyRelu) X(Less) \
-    X(LessOrEqual) X(Log) X(LogSoftmax) X(MatMul) X(Max) X(MaxPool) X(Mean) X(MeanVarianceNormalization) \
-    X(Min) X(Mish) X(Mod) X(Mul) X(Neg) X(NegativeLogLikelihoodLoss) X(Not) X(OneHot) X(Or) X(PRelu) X(Pad) X(Pow) \
-    X(Range) X(Reciprocal) X(ReduceL1) X(ReduceL2) X(ReduceLogSum) X(ReduceLogSumExp) X(ReduceMax) \
-    X(ReduceMean) X(ReduceMin) X(ReduceProd) X(ReduceSum) X(ReduceSumSquare) X(Relu) X(Reshape) X(Round) \
-    X(Selu) X(Shape) X(Shrink) X(Sigmoid) X(Sign) X(Sin) X(Sinh) X(Size) X(Slice) X(Softmax) \
-    X(SoftmaxCrossEntropyLoss) X(Softplus) X(Softsign) X(SpaceToDepth) X(Split) X(Sqrt) X(Squeeze) X(Sub) \
-    X(Sum) X(Tan) X(Tanh) X(ThresholdedRelu) X(Tile) X(Transpose) X(Trilu) X(Unsqueeze) X(Where) X(Xor)
+    X(Abs, "") \
+    X(Acosh, "") \
+    X(Add, "broadcast:i=1") \
+    X(And, "broadcast:i=1") \
+    X(ArgMax, "axis:i keepdims:i=0|1 select_last_index:i=0|1") \
+    X(ArgMin, "axis:i keepdims:i=0|1 select_last_index:i=0|1") \
+    X(Asinh, "") \
+    X(Atanh, "") \
+    X(AveragePool, STK_ONNX_WINDOW " ceil_mode:i=0|1 count_include_pad:i=0|1") \
+    X(BatchNormalization, "epsilon:f is_test:i=0|1 momentum:f spatial:i=1 training_mode:i=0") \
+    X(Cast, "round_mode:s saturate:i to:i") \
+    X(CastLike, "round_mode:s saturate:i") \
+    X(Ceil, "") \
+    X(Celu, "alpha:f") \
+    X(Clip, "max:f min:f") \
+    X(Concat, "axis:i") \
+    X(Constant, "value:t value_float:f value_floats:fs value_int:i value_ints:is") \
+    X(ConstantOfShape, "value:t") \
+    X(Conv, STK_ONNX_WINDOW " group:i") \
+    X(ConvTranspose, STK_ONNX_WINDOW " group:i output_padding:is output_shape:is") \
+    X(Cos, "") \
+    X(Cosh, "") \
+    X(CumSum, "exclusive:i=0|1 reverse:i=0|1") \
+    X(DepthToSpace, "blocksize:i mode:s=DCR|CRD") \
+    X(Div, "broadcast:i=1") \
+    X(Dropout, "is_test:i=0|1 ratio:f seed:i") \
+    X(Elu, "alpha:f") \
+    X(Equal, "broadcast:i=1") \
+    X(Erf, "") \
+    X(Exp, "") \
+    X(Expand, "") \
+    X(EyeLike, "dtype:i k:i") \
+    X(Flatten, "axis:i") \
+    X(Floor, "") \
+    X(Gather, "axis:i") \
+    X(GatherElements, "axis:i") \
+    X(GatherND, "batch_dims:i") \
+    X(Gelu, "approximate:s=none|tanh") \
+    X(Gemm, "alpha:f beta:f broadcast:i=1 transA:i=0|1 transB:i=0|1") \
+    X(GlobalAveragePool, "") \
+    X(GlobalMaxPool, "") \
+    X(Greater, "broadcast:i=1") \
+    X(GreaterOrEqual, "") \
+    X(GroupNormalization, "epsilon:f num_groups:i stash_type:i=1") \
+    X(HardSigmoid, "alpha:f beta:f") \
+    X(HardSwish, "") \
+    X(Hardmax, "axis:i") \
+    X(Identity, "") \
+    X(InstanceNormalization, "epsilon:f") \
+    X(IsInf, "detect_negative:i=0|1 detect_positive:i=0|1") \
+    X(IsNaN, "") \
+    X(LRN, "alpha:f beta:f bias:f size:i") \
+    X(LayerNormalization, "axis:i epsilon:f stash_type:i=1") \
+    X(LeakyRelu, "alpha:f") \
+    X(Less, "broadcast:i=1") \
+    X(LessOrEqual, "") \
+    X(Log, "") \
+    X(LogSoftmax, "axis:i") \
+    X(MatMul, "") \
+    X(Max, "") \
+    X(MaxPool, STK_ONNX_WINDOW " ceil_mode:i=0|1 storage_order:i=0|1") \
+    X(Mean, "") \
+    X(MeanVarianceNormalization, "axes:is") \
+    X(Min, "") \
+    X(Mish, "") \
+    X(Mod, "fmod:i=0|1") \
+    X(Mul, "broadcast:i=1") \
+    X(Neg, "") \
+    X(NegativeLogLikelihoodLoss, "ignore_index:i reduction:s=none|sum|mean") \
+    X(Not, "") \
+    X(OneHot, "axis:i") \
+    X(Or, "broadcast:i=1") \
+    X(PRelu, "") \
+    X(Pad, "mode:s=constant|reflect|edge|wrap pads:is value:f") \
+    X(Pow, "broadcast:i=1") \
+    X(Range, "stash_type:i=1") \
+    X(Reciprocal, "") \
+    X(ReduceL1, STK_ONNX_REDUCTION) \
+    X(ReduceL2, STK_ONNX_REDUCTION) \
+    X(ReduceLogSum, STK_ONNX_REDUCTION) \
+    X(ReduceLogSumExp, STK_ONNX_REDUCTION) \
+    X(ReduceMax, STK_ONNX_REDUCTION) \
+    X(ReduceMean, STK_ONNX_REDUCTION) \
+    X(ReduceMin, STK_ONNX_REDUCTION) \
+    X(ReduceProd, STK_ONNX_REDUCTION) \
+    X(ReduceSum, STK_ONNX_REDUCTION) \
+    X(ReduceSumSquare, STK_ONNX_REDUCTION) \
+    X(Relu, "") \
+    X(Reshape, "allowzero:i=0|1 shape:is") \
+    X(Round, "") \
+    X(Selu, "alpha:f gamma:f") \
+    X(Shape, "end:i start:i") \
+    X(Shrink, "bias:f lambd:f") \
+    X(Sigmoid, "") \
+    X(Sign, "") \
+    X(Sin, "") \
+    X(Sinh, "") \
+    X(Size, "") \
+    X(Slice, "axes:is ends:is starts:is") \
+    X(Softmax, "axis:i") \
+    X(SoftmaxCrossEntropyLoss, "ignore_index:i reduction:s=none|sum|mean") \
+    X(Softplus, "") \
+    X(Softsign, "") \
+    X(SpaceToDepth, "blocksize:i mode:s=DCR") \
+    X(Split, "axis:i num_outputs:i split:is") \
+    X(Sqrt, "") \
+    X(Squeeze, "axes:is") \
+    X(Sub, "broadcast:i=1") \
+    X(Sum, "") \
+    X(Tan, "") \
+    X(Tanh, "") \
+    X(ThresholdedRelu, "alpha:f") \
+    X(Tile, "") \
+    X(Transpose, "perm:is") \
+    X(Trilu, "upper:i=0|1") \
+    X(Unsqueeze, "axes:is") \
+    X(Where, "") \
+    X(Xor, "broadcast:i=1")
 /* clang-format on */
 
-#define X(name) stk_status stk_onnx_build_##name(stk_build *b);
+#define X(name, attributes) stk_status stk_onnx_build_##name(stk_build *b);
 STK_ONNX_OPS(X)
 #undef X
 

@@ -46,7 +46,8 @@ static stk_status build_reduce(stk_build *b, reduction kind)
     STK_RETURN_IF_ERROR(
         stk_onnx_settle_axes(b, 1, shape.rank, !stk_onnx_attribute_int(b, "noop_with_empty_axes", 0), &axes));
     if (!axes) return stk_onnx_output(b, 0, x);
-    stk_value y = reduce(x, axes, kind);
+    stk_dtype dtype = stk_value_dtype(x);
+    stk_value y = stk_cast_to(reduce(dtype == STK_BOOL ? stk_cast_to(x, STK_U8) : x, axes, kind), dtype);
     return stk_onnx_output(b, 0, stk_onnx_attribute_int(b, "keepdims", 1) ? keep_axes(y, shape, axes) : y);
 }
 

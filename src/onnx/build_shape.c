@@ -212,6 +212,10 @@ stk_status stk_onnx_build_Split(stk_build *b)
     const int64_t *sizes = stk_onnx_attribute_ints(b, "split", &n);
     STK_RETURN_IF_ERROR(stk_onnx_settle_axis(stk_onnx_attribute_int(b, "axis", 0), shape.rank, &axis));
     if (!sizes && stk_onnx_has_input(b, 1)) STK_RETURN_IF_ERROR(stk_onnx_input_ints(b, 1, &sizes, &n));
+    int64_t wanted = stk_onnx_attribute_int(b, "num_outputs", n_out);
+    if (wanted != n_out)
+        return stk_fail(STK_INVALID, "its attribute 'num_outputs' is %lld, and it has %d outputs", (long long)wanted,
+                        n_out);
     if ((sizes && n != n_out) || n_out < 1) return stk_fail(STK_INVALID, "it has %d outputs and %d sizes", n_out, n);
     int64_t each = (shape.dim[axis] + n_out - 1) / n_out;
     for (int i = 0; i < n_out; i++) {
@@ -284,53 +288,100 @@ stk_status stk_onnx_build_GatherElements(stk_build *b)
     return stk_onnx_output(b, 0, stk_gather(x, place, 0));
 }
 
-/* Index i of a padded axis, in the axis itself. */
-static int32_t mirrored(int64_t i, int64_t n, bool reflects)
+typedef enum padding { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } padding;
+
+static padding padding_of(const stk_build *b)
 {
-    if (!reflects || n < 2) return (int32_t)clamp_index(i, 0, n - 1);
+    static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
+    for (int i = PAD_REFLECT; i <= PAD_WRAP; i++)
+        if (stk_onnx_attribute_is(b, "mode", names[i])) return (padding)i;
+    return PAD_CONSTANT;
+}
+
+/* Index i of a padded axis, in the axis itself. */
+static int32_t index_within(int64_t i, int64_t n, padding mode)
+{
+    if (mode == PAD_WRAP) return (int32_t)((i % n + n) % n);
+    if (mode == PAD_EDGE || n < 2) return (int32_t)clamp_index(i, 0, n - 1);
     int64_t period = 2 * (n - 1);
     i = (i % period + period) % period;
     return (int32_t)(i < n ? i : period - i);
 }
 
+/* low and high of each axis from the list, of those axes that input 3 names where it is given. */
+static stk_status read_pads(stk_build *b, int rank, int64_t *low, int64_t *high)
+{
+    int n, n_axes = rank;
+    const int64_t *axes = NULL, *pads = stk_onnx_attribute_ints(b, "pads", &n);
+    if (!pads) STK_RETURN_IF_ERROR(stk_onnx_input_ints(b, 1, &pads, &n));
+    if (stk_onnx_has_input(b, 3)) STK_RETURN_IF_ERROR(stk_onnx_input_ints(b, 3, &axes, &n_axes));
+    if (n != 2 * n_axes || n_axes > rank)
+        return stk_fail(STK_INVALID, "its pads are %d numbers, and must be two for each of %d axes", n, n_axes);
+    for (int i = 0; i < n_axes; i++) {
+        int axis = i;
+        if (axes) STK_RETURN_IF_ERROR(stk_onnx_settle_axis(axes[i], rank, &axis));
+        low[axis] = pads[i];
+        high[axis] = pads[n_axes + i];
+        if (low[axis] < -(1 << 20) || high[axis] < -(1 << 20) || low[axis] > 1 << 20 || high[axis] > 1 << 20)
+            return stk_fail(STK_UNSUPPORTED, "a pad of its axis %d is beyond %d", axis, 1 << 20);
+    }
+    return STK_OK;
+}
+
+/* Negative pads take away. */
+static stk_value cut_negative_pads(stk_build *b, stk_value x, int64_t *low, int64_t *high)
+{
+    for (int i = 0; i < stk_value_shape(x).rank; i++) {
+        int64_t first = low[i] < 0 ? -low[i] : 0, size = stk_value_shape(x).dim[i];
+        int64_t rest = size - first - (high[i] < 0 ? -high[i] : 0);
+        if (low[i] >= 0 && high[i] >= 0) continue;
+        if (size == STK_ANY || rest < 0) {
+            stk_graph_keep_error(x.graph, stk_fail(STK_INVALID, "its pads take more from axis %d than it has", i));
+            return stk_value_none(x.graph);
+        }
+        x = take_range(b, x, i, first, rest, 1);
+        if (low[i] < 0) low[i] = 0;
+        if (high[i] < 0) high[i] = 0;
+    }
+    return x;
+}
+
 stk_status stk_onnx_build_Pad(stk_build *b)
 {
     BEGIN;
-    int n;
     int64_t low[STK_MAX_RANK] = {0}, high[STK_MAX_RANK] = {0};
-    const int64_t *pads = stk_onnx_attribute_ints(b, "pads", &n);
-    if (!pads) STK_RETURN_IF_ERROR(stk_onnx_input_ints(b, 1, &pads, &n));
-    if (n != 2 * shape.rank || stk_onnx_has_input(b, 3))
-        return stk_fail(STK_UNSUPPORTED, "its pads are not those of all axes");
+    STK_RETURN_IF_ERROR(read_pads(b, shape.rank, low, high));
     double value = stk_onnx_attribute_float(b, "value", 0);
     const stk_onnx_tensor *t;
     if (stk_onnx_has_input(b, 2)) {
         STK_RETURN_IF_ERROR(stk_onnx_input_tensor(b, 2, &t));
-        if (stk_shape_count(t->shape) == 1) value = stk_onnx_number(t, 0);
+        if (stk_shape_count(t->shape) != 1) return stk_fail(STK_INVALID, "its value is not one number");
+        value = stk_onnx_number(t, 0);
     }
-    bool reflects = stk_onnx_attribute_is(b, "mode", "reflect"), edge = stk_onnx_attribute_is(b, "mode", "edge");
+    padding mode = padding_of(b);
+    x = cut_negative_pads(b, x, low, high);
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    shape = stk_value_shape(x);
     for (int i = 0; i < shape.rank; i++) {
-        low[i] = pads[i];
-        high[i] = pads[shape.rank + i];
-        if (low[i] < 0 || high[i] < 0 || low[i] > 1 << 20 || high[i] > 1 << 20)
-            return stk_fail(STK_UNSUPPORTED, "a pad is negative or great");
         int64_t n_out = shape.dim[i] + low[i] + high[i];
         if (n_out > MOST_IDS) return stk_fail(STK_UNSUPPORTED, "its axis %d becomes too long", i);
-        if (!(reflects || edge) || (!low[i] && !high[i]) || shape.dim[i] < 1) continue;
+        if (mode == PAD_CONSTANT || (!low[i] && !high[i])) continue;
+        if (shape.dim[i] < 1)
+            return stk_fail(STK_UNSUPPORTED, "its axis %d has no known size, which its mode needs", i);
         int32_t *ids;
         STK_RETURN_IF_ERROR(stk_onnx_new_ids(b, n_out, &ids));
         for (int64_t k = 0; k < n_out; k++)
-            ids[k] = mirrored(k - low[i], shape.dim[i], reflects);
+            ids[k] = index_within(k - low[i], shape.dim[i], mode);
         x = stk_gather(x, stk_onnx_index_value(b, ids, n_out), i);
     }
-    return stk_onnx_output(b, 0, reflects || edge ? x : stk_pad(x, low, high, value));
+    return stk_onnx_output(b, 0, mode == PAD_CONSTANT ? stk_pad(x, low, high, value) : x);
 }
 
 /* [N,C,H,W]: blocks of pixels into channels and back. */
 stk_status stk_onnx_build_DepthToSpace(stk_build *b)
 {
     BEGIN;
-    int64_t k = stk_onnx_attribute_int(b, "blocksize", 1), *d = shape.dim;
+    int64_t k = stk_onnx_attribute_int(b, "blocksize", 0), *d = shape.dim;
     if (shape.rank != 4 || k < 1 || k > 1024 || d[1] % (k * k)) return stk_fail(STK_INVALID, "its blocks do not fit");
     bool rows_first = stk_onnx_attribute_is(b, "mode", "CRD");
     int64_t c = d[1] / (k * k);
@@ -342,7 +393,7 @@ stk_status stk_onnx_build_DepthToSpace(stk_build *b)
 stk_status stk_onnx_build_SpaceToDepth(stk_build *b)
 {
     BEGIN;
-    int64_t k = stk_onnx_attribute_int(b, "blocksize", 1), *d = shape.dim;
+    int64_t k = stk_onnx_attribute_int(b, "blocksize", 0), *d = shape.dim;
     if (shape.rank != 4 || k < 1 || k > 1024 || d[2] % k || d[3] % k)
         return stk_fail(STK_INVALID, "its blocks do not fit");
     x = stk_reshape(x, STK_SHAPE(d[0], d[1], d[2] / k, k, d[3] / k, k));

@@ -66,19 +66,40 @@ static void pad_same(stk_window *w, const int64_t *size, int n_dims, bool at_end
     }
 }
 
-/* Strides, dilations, pads and groups; the kernel is set. x has channels last. */
-static stk_status read_window(stk_build *b, stk_shape x, stk_window *w)
+/* The attribute's list, which must have n numbers of 0 or more where it is there. */
+static stk_status read_list(const stk_build *b, const char *name, int n, const int64_t **out)
 {
-    int n_dims = x.rank - 2, n;
-    const int64_t *list = stk_onnx_attribute_ints(b, "strides", &n);
-    spread(list, n < n_dims ? n : n_dims, n_dims, 1, w->stride);
-    list = stk_onnx_attribute_ints(b, "dilations", &n);
-    spread(list, n < n_dims ? n : n_dims, n_dims, 1, w->dilation);
+    int n_given;
+    *out = stk_onnx_attribute_ints(b, name, &n_given);
+    if (!n_given) *out = NULL;
+    if (*out && n_given != n)
+        return stk_fail(STK_INVALID, "its attribute '%s' has %d numbers, and must have %d", name, n_given, n);
+    for (int i = 0; *out && i < n; i++)
+        if ((*out)[i] < 0 || (*out)[i] > 1 << 20)
+            return stk_fail(STK_UNSUPPORTED, "its attribute '%s' has %lld, and may have 0 to %d here", name,
+                            (long long)(*out)[i], 1 << 20);
+    return STK_OK;
+}
+
+/* Strides, dilations, pads and groups; the kernel is set. x has channels last. */
+static stk_status read_window(stk_build *b, stk_shape x, bool is_line, stk_window *w)
+{
+    int n_dims = x.rank - 2, n = is_line ? 1 : n_dims;
+    const int64_t *list;
+    STK_RETURN_IF_ERROR(read_list(b, "kernel_shape", n, &list));
+    for (int i = 0; list && i < n; i++)
+        if (list[i] != w->kernel[n_dims - n + i])
+            return stk_fail(STK_INVALID, "its attribute 'kernel_shape' has %lld where its weight has %d",
+                            (long long)list[i], (int)w->kernel[n_dims - n + i]);
+    STK_RETURN_IF_ERROR(read_list(b, "strides", n, &list));
+    spread(list, n, n_dims, 1, w->stride);
+    STK_RETURN_IF_ERROR(read_list(b, "dilations", n, &list));
+    spread(list, n, n_dims, 1, w->dilation);
     w->groups = small(stk_onnx_attribute_int(b, "group", 1));
-    list = stk_onnx_attribute_ints(b, "pads", &n);
-    if (list && (n % 2 || n > 2 * n_dims)) return stk_fail(STK_INVALID, "its pads are %d numbers", n);
-    spread(list, n / 2, n_dims, 0, w->pad_low);
-    spread(list ? list + n / 2 : NULL, n / 2, n_dims, 0, w->pad_high);
+    STK_RETURN_IF_ERROR(read_list(b, "pads", 2 * n, &list));
+    if (stk_onnx_attribute_is(b, "auto_pad", "VALID")) list = NULL;
+    spread(list, n, n_dims, 0, w->pad_low);
+    spread(list ? list + n : NULL, n, n_dims, 0, w->pad_high);
     for (int i = 0; i < n_dims; i++)
         if (w->stride[i] < 1 || w->dilation[i] < 1 || w->kernel[i] < 1 || x.dim[1 + i] < 0 || x.dim[1 + i] > INT32_MAX)
             return stk_fail(STK_INVALID, "its window or its image has no size, or one that is too large");
@@ -110,7 +131,7 @@ stk_status stk_onnx_build_Conv(stk_build *b)
     if (shape.rank != of_weight.rank) return stk_fail(STK_INVALID, "its weight does not fit its input");
     for (int i = 0; i < shape.rank - 2; i++)
         w.kernel[i] = small(of_weight.dim[1 + i]);
-    STK_RETURN_IF_ERROR(read_window(b, shape, &w));
+    STK_RETURN_IF_ERROR(read_window(b, shape, is_line, &w));
     stk_value y = shape.rank == 5 ? stk_conv3d_raw(x, weight, w) : stk_conv2d_raw(x, weight, w);
     return put_images(b, add_bias(b, y), is_line);
 }
@@ -128,11 +149,13 @@ stk_status stk_onnx_build_ConvTranspose(stk_build *b)
     if (shape.rank != of_weight.rank) return stk_fail(STK_INVALID, "its weight does not fit its input");
     for (int i = 0; i < n_dims; i++)
         w.kernel[i] = small(of_weight.dim[1 + i]);
-    STK_RETURN_IF_ERROR(read_window(b, shape, &w));
+    STK_RETURN_IF_ERROR(read_window(b, shape, is_line, &w));
     int32_t more[3] = {0};
-    const int64_t *list = stk_onnx_attribute_ints(b, "output_padding", &n);
-    spread(list, n < n_dims ? n : n_dims, n_dims, 0, more);
-    const int64_t *wanted = stk_onnx_attribute_ints(b, "output_shape", &n);
+    const int64_t *list, *wanted;
+    n = is_line ? 1 : n_dims;
+    STK_RETURN_IF_ERROR(read_list(b, "output_padding", n, &list));
+    spread(list, n, n_dims, 0, more);
+    STK_RETURN_IF_ERROR(read_list(b, "output_shape", n, &wanted));
     bool upper = stk_onnx_attribute_is(b, "auto_pad", "SAME_UPPER"),
          same = upper || stk_onnx_attribute_is(b, "auto_pad", "SAME_LOWER");
     for (int i = 0; i < n_dims && (wanted || same); i++) {
@@ -153,28 +176,32 @@ stk_status stk_onnx_build_ConvTranspose(stk_build *b)
     return put_images(b, add_bias(b, y), is_line);
 }
 
-/* With ceil_mode the last window may stand out: as much padding more. Windows that would lie in it alone are none. */
-static void round_up(stk_window *w, const int64_t *size, int n_dims)
+/* With ceil_mode the last window may stand out beyond the padding: *beyond by as many pixels. Windows that begin behind
+ * the image are none.
+ */
+static void round_up(stk_window *w, const int64_t *size, int n_dims, int32_t *beyond)
 {
     for (int i = 0; i < n_dims; i++) {
         int64_t span = (int64_t)(w->kernel[i] - 1) * w->dilation[i] + 1;
         int64_t room = size[i] + w->pad_low[i] + w->pad_high[i] - span;
         int64_t n_out = room < 0 ? 1 : (room + w->stride[i] - 1) / w->stride[i] + 1;
-        if ((n_out - 1) * w->stride[i] >= size[i] + w->pad_low[i]) n_out--;
+        if (n_out > 1 && (n_out - 1) * w->stride[i] >= size[i] + w->pad_low[i]) n_out--;
         int64_t needed = (n_out - 1) * w->stride[i] + span - size[i] - w->pad_low[i];
-        if (needed > w->pad_high[i]) w->pad_high[i] = small(needed);
+        beyond[i] = needed > w->pad_high[i] ? small(needed - w->pad_high[i]) : 0;
+        w->pad_high[i] = needed < 0 ? 0 : small(needed);
     }
 }
 
-/* The padding as pixels of zeros, which then count. */
-static stk_value pad_images(stk_value x, stk_window *w)
+/* The padding as pixels of zeros, which then count; what is beyond it does not. */
+static stk_value pad_images(stk_value x, stk_window *w, const int32_t *beyond)
 {
     int64_t low[STK_MAX_RANK] = {0}, high[STK_MAX_RANK] = {0};
     int n_dims = stk_value_shape(x).rank - 2;
     for (int i = 0; i < n_dims; i++) {
         low[1 + i] = w->pad_low[i];
-        high[1 + i] = w->pad_high[i];
-        w->pad_low[i] = w->pad_high[i] = 0;
+        high[1 + i] = w->pad_high[i] - beyond[i];
+        w->pad_low[i] = 0;
+        w->pad_high[i] = beyond[i];
     }
     return stk_pad(x, low, high, 0);
 }
@@ -182,7 +209,6 @@ static stk_value pad_images(stk_value x, stk_window *w)
 static stk_status build_pool(stk_build *b, bool is_max)
 {
     bool is_line;
-    int n;
     stk_value x = images(b, 0, &is_line), y;
     stk_shape shape = stk_value_shape(x);
     stk_dtype dtype = stk_value_dtype(x);
@@ -190,13 +216,16 @@ static stk_status build_pool(stk_build *b, bool is_max)
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     int n_dims = shape.rank - 2;
     if (stk_onnx_has_output(b, 1)) return stk_fail(STK_UNSUPPORTED, "it gives indices, which there are none of here");
-    const int64_t *kernel = stk_onnx_attribute_ints(b, "kernel_shape", &n);
-    if (n > n_dims) return stk_fail(STK_INVALID, "its kernel has %d dimensions", n);
+    const int64_t *kernel;
+    int n = is_line ? 1 : n_dims;
+    int32_t beyond[3] = {0};
+    STK_RETURN_IF_ERROR(read_list(b, "kernel_shape", n, &kernel));
+    if (!kernel) return stk_fail(STK_INVALID, "it lacks the attribute 'kernel_shape'");
     spread(kernel, n, n_dims, 1, w.kernel);
-    STK_RETURN_IF_ERROR(read_window(b, shape, &w));
+    STK_RETURN_IF_ERROR(read_window(b, shape, is_line, &w));
     w.groups = 1;
-    if (!is_max && stk_onnx_attribute_int(b, "count_include_pad", 0)) x = pad_images(x, &w);
-    if (stk_onnx_attribute_int(b, "ceil_mode", 0)) round_up(&w, stk_value_shape(x).dim + 1, n_dims);
+    if (stk_onnx_attribute_int(b, "ceil_mode", 0)) round_up(&w, shape.dim + 1, n_dims, beyond);
+    if (!is_max && stk_onnx_attribute_int(b, "count_include_pad", 0)) x = pad_images(x, &w, beyond);
     if (!stk_dtype_is_float(dtype)) x = stk_cast_to(x, STK_F32);
     if (is_max)
         y = shape.rank == 5 ? stk_max_pool3d_raw(x, w) : stk_max_pool2d_raw(x, w);

@@ -226,7 +226,7 @@ static stk_status add_output(stk_onnx *model, const Onnx__ValueInfoProto *info)
 
 stk_status stk_onnx_opset(const Onnx__ModelProto *proto, int64_t *out)
 {
-    enum { NEWEST = 21 };
+    enum { NEWEST = 28 };
     int64_t opset = 1;
     for (size_t i = 0; i < proto->n_opset_import; i++) {
         const char *domain = proto->opset_import[i]->domain;

@@ -4,6 +4,7 @@
  *   read.c      bytes -> messages (protobuf-c)            tensor.c    numbers
  *   model.c     inputs, nodes in order, outputs           evaluate.c  what a value is, where that is known now
  *   table.c     op -> the function that builds it         build_*.c   those functions
+ *   attributes.c  which attributes a node may have
  *   external.c  numbers that lie in another file          apply.c     a model as a part of another network
  *
  * Threads: one at a time.
@@ -71,6 +72,8 @@ stk_onnx *stk_onnx_new(stk_graph *graph);
 /* stk_onnx_apply with a model in memory. */
 stk_value stk_onnx_apply_bytes(stk_value x, stk_span bytes, const char *output);
 
+/* Attributes that the list (build_list.h) lacks, or other values than it has: STK_UNSUPPORTED, or STK_INVALID. */
+stk_status stk_onnx_check_attributes(const stk_build *b, const char *list);
 /* Builds one node by table.c. STK_UNSUPPORTED for an op that is not in it. */
 stk_status stk_onnx_build_node(stk_build *b);
 

@@ -3,19 +3,22 @@
 
 #include "onnx/build_list.h"
 
-static const struct {
+typedef struct known_op {
     const char *op;
     stk_build_fn build;
-} ops[] = {
-#define X(name) {#name, stk_onnx_build_##name},
+    const char *attributes;
+} known_op;
+
+static const known_op ops[] = {
+#define X(name, attributes) {#name, stk_onnx_build_##name, attributes},
     STK_ONNX_OPS(X)
 #undef X
 };
 
-static stk_build_fn find(const char *op)
+static const known_op *find(const char *op)
 {
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-        if (!strcmp(ops[i].op, op)) return ops[i].build;
+        if (!strcmp(ops[i].op, op)) return &ops[i];
     return NULL;
 }
 
@@ -23,6 +26,8 @@ stk_status stk_onnx_build_node(stk_build *b)
 {
     const char *domain = b->node->domain;
     bool is_ours = !domain || !domain[0] || !strcmp(domain, "ai.onnx");
-    stk_build_fn build = is_ours && b->node->op_type ? find(b->node->op_type) : NULL;
-    return build ? build(b) : stk_fail(STK_UNSUPPORTED, "the op is not known here; docs/onnx.md tells which are");
+    const known_op *known = is_ours && b->node->op_type ? find(b->node->op_type) : NULL;
+    if (!known) return stk_fail(STK_UNSUPPORTED, "the op is not known here; docs/onnx.md tells which are");
+    STK_RETURN_IF_ERROR(stk_onnx_check_attributes(b, known->attributes));
+    return known->build(b);
 }

@@ -1,0 +1,277 @@
+/* Models of one node: attributes that are not honoured are refused by name, and those that are give the values that
+ * ONNX's definition has.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/engine.h"
+#include "onnx/model.h"
+
+enum { MOST = 8, MOST_BYTES = 4096 };
+
+/* A node of up to two inputs "x" and "y" and an output "z". */
+typedef struct model_parts {
+    Onnx__AttributeProto attribute[MOST], *attributes[MOST];
+    Onnx__NodeProto node, *nodes[1];
+    Onnx__TensorShapeProto__Dimension dim[2][MOST], *dims[2][MOST];
+    Onnx__TensorShapeProto shape[2];
+    Onnx__TypeProto__Tensor tensor[2];
+    Onnx__TypeProto type[2];
+    Onnx__ValueInfoProto info[3], *in[2], *out[1];
+    Onnx__TensorProto list, *lists[1];
+    Onnx__GraphProto graph;
+    Onnx__OperatorSetIdProto opset, *opsets[1];
+    Onnx__ModelProto model;
+    char *in_name[2], *out_name[1];
+} model_parts;
+
+static void add_input(model_parts *p, const char *name, const int64_t *shape, int rank)
+{
+    size_t i = p->graph.n_input++;
+    p->node.n_input++;
+    p->in_name[i] = (char *)name;
+    p->in[i] = &p->info[i];
+    onnx__value_info_proto__init(&p->info[i]);
+    onnx__type_proto__init(&p->type[i]);
+    onnx__type_proto__tensor__init(&p->tensor[i]);
+    onnx__tensor_shape_proto__init(&p->shape[i]);
+    p->info[i].name = (char *)name;
+    p->info[i].type = &p->type[i];
+    p->type[i].value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    p->type[i].tensor_type = &p->tensor[i];
+    p->tensor[i].has_elem_type = 1;
+    p->tensor[i].elem_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
+    p->tensor[i].shape = &p->shape[i];
+    p->shape[i].n_dim = (size_t)rank;
+    p->shape[i].dim = p->dims[i];
+    for (int k = 0; k < rank; k++) {
+        p->dims[i][k] = &p->dim[i][k];
+        onnx__tensor_shape_proto__dimension__init(&p->dim[i][k]);
+        p->dim[i][k].value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        p->dim[i][k].dim_value = shape[k];
+    }
+}
+
+static void begin(model_parts *p, const char *op, int64_t opset)
+{
+    memset(p, 0, sizeof(*p));
+    onnx__node_proto__init(&p->node);
+    onnx__graph_proto__init(&p->graph);
+    onnx__model_proto__init(&p->model);
+    onnx__operator_set_id_proto__init(&p->opset);
+    onnx__value_info_proto__init(&p->info[2]);
+    p->node.name = (char *)"the_node";
+    p->node.op_type = (char *)op;
+    p->node.input = p->in_name;
+    p->node.output = p->out_name;
+    p->node.n_output = 1;
+    p->out_name[0] = p->info[2].name = (char *)"z";
+    p->node.attribute = p->attributes;
+    p->nodes[0] = &p->node;
+    p->graph.node = p->nodes;
+    p->graph.n_node = 1;
+    p->graph.input = p->in;
+    p->out[0] = &p->info[2];
+    p->graph.output = p->out;
+    p->graph.n_output = 1;
+    p->opset.has_version = 1;
+    p->opset.version = opset;
+    p->opsets[0] = &p->opset;
+    p->model.n_opset_import = 1;
+    p->model.opset_import = p->opsets;
+    p->model.graph = &p->graph;
+}
+
+static Onnx__AttributeProto *add_attribute(model_parts *p, const char *name, Onnx__AttributeProto__AttributeType type)
+{
+    Onnx__AttributeProto *a = p->attributes[p->node.n_attribute] = &p->attribute[p->node.n_attribute];
+    p->node.n_attribute++;
+    onnx__attribute_proto__init(a);
+    a->name = (char *)name;
+    a->has_type = 1;
+    a->type = type;
+    return a;
+}
+
+static void add_int(model_parts *p, const char *name, int64_t value)
+{
+    Onnx__AttributeProto *a = add_attribute(p, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    a->has_i = 1;
+    a->i = value;
+}
+
+static void add_text(model_parts *p, const char *name, const char *value)
+{
+    Onnx__AttributeProto *a = add_attribute(p, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+    a->has_s = 1;
+    a->s = (ProtobufCBinaryData){strlen(value), (uint8_t *)value};
+}
+
+static void add_ints(model_parts *p, const char *name, int n, const int64_t *values)
+{
+    Onnx__AttributeProto *a = add_attribute(p, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+    a->n_ints = (size_t)n;
+    a->ints = (int64_t *)values;
+}
+
+static stk_status parse(const model_parts *p, stk_onnx **out)
+{
+    static uint8_t bytes[MOST_BYTES];
+    assert_true(onnx__model_proto__get_packed_size(&p->model) <= MOST_BYTES);
+    return stk_onnx_parse(bytes, onnx__model_proto__pack(&p->model, bytes), NULL, out);
+}
+
+static void expect_refusal(const model_parts *p, stk_status status, const char *words)
+{
+    stk_onnx *model = NULL;
+    assert_int_equal(parse(p, &model), status);
+    if (!strstr(stk_error_text(), words)) fail_msg("'%s' lacks '%s'", stk_error_text(), words);
+    assert_non_null(strstr(stk_error_text(), "node 'the_node' ("));
+}
+
+static void expect_values(const model_parts *p, const float *x, const float *y, int n, const float *want)
+{
+    stk_onnx *model;
+    stk_engine *engine;
+    stk_program *program;
+    stk_tensor_desc desc;
+    if (parse(p, &model) != STK_OK) fail_msg("%s", stk_error_text());
+    assert_int_equal(stk_engine_open("cpu", NULL, 1, &engine), STK_OK);
+    assert_int_equal(stk_engine_compile(engine, stk_graph_clone(stk_onnx_graph(model), STK_ANY), NULL, &program),
+                     STK_OK);
+    for (int i = 0; i < stk_engine_n_variables(engine); i++) {
+        stk_variable_view v = stk_engine_variable(engine, i);
+        memcpy(v.view.data, stk_onnx_weight(model, i).data, stk_desc_bytes(v.view.desc));
+    }
+    stk_program_bind(program, stk_program_input(program, "x"), x);
+    if (y) stk_program_bind(program, stk_program_input(program, "y"), y);
+    assert_int_equal(stk_program_run(program), STK_OK);
+    const float *z = stk_program_output(program, "z", &desc);
+    assert_int_equal(stk_shape_count(desc.shape), n);
+    for (int i = 0; i < n; i++)
+        if (!(isnan(want[i]) ? isnan(z[i]) : z[i] == want[i]))
+            fail_msg("element %d is %.9g, and must be %.9g", i, (double)z[i], (double)want[i]);
+    stk_engine_close(engine);
+    stk_onnx_free(model);
+}
+
+static void what_is_not_honoured_is_refused_by_name(void **state)
+{
+    (void)state;
+    model_parts p;
+    const int64_t image[] = {1, 1, 4, 4};
+    begin(&p, "Relu", 13);
+    add_input(&p, "x", image, 4);
+    add_int(&p, "slope", 1);
+    expect_refusal(&p, STK_UNSUPPORTED, "(Relu): its attribute 'slope' is not known here");
+    begin(&p, "Pad", 19);
+    add_input(&p, "x", image, 4);
+    add_text(&p, "mode", "circular");
+    expect_refusal(&p, STK_UNSUPPORTED, "'mode' is circular, and can be constant, reflect, edge or wrap here");
+    begin(&p, "LayerNormalization", 17);
+    add_input(&p, "x", image, 4);
+    add_int(&p, "stash_type", 11);
+    expect_refusal(&p, STK_UNSUPPORTED, "'stash_type' is 11, and can be 1 here");
+    begin(&p, "Softmax", 13);
+    add_input(&p, "x", image, 4);
+    add_text(&p, "axis", "1");
+    expect_refusal(&p, STK_INVALID, "'axis' has the wrong type: s, and must be i");
+    begin(&p, "MaxPool", 12);
+    add_input(&p, "x", image, 4);
+    add_ints(&p, "kernel_shape", 2, (int64_t[]){2, 2});
+    add_ints(&p, "strides", 1, (int64_t[]){2});
+    expect_refusal(&p, STK_INVALID, "'strides' has 1 numbers, and must have 2");
+    begin(&p, "Add", 6);
+    add_input(&p, "x", image, 4);
+    add_input(&p, "y", image + 1, 1);
+    add_int(&p, "axis", 1);
+    expect_refusal(&p, STK_UNSUPPORTED, "(Add): its attribute 'axis' is not known here");
+}
+
+/* Some writers leave out a 0. */
+static void an_attribute_without_its_number_is_0(void **state)
+{
+    (void)state;
+    model_parts p;
+    const int64_t rows[] = {2, 2};
+    begin(&p, "Softmax", 13);
+    add_input(&p, "x", rows, 2);
+    add_attribute(&p, "axis", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    expect_values(&p, (float[]){1, 2, 1, 2}, NULL, 4, (float[]){0.5f, 0.5f, 0.5f, 0.5f});
+}
+
+static void pads_wrap(void **state)
+{
+    (void)state;
+    model_parts p;
+    begin(&p, "Pad", 2);
+    add_input(&p, "x", (int64_t[]){1, 3}, 2);
+    add_ints(&p, "pads", 4, (int64_t[]){0, 2, 0, 4});
+    add_text(&p, "mode", "wrap");
+    expect_values(&p, (float[]){1, 2, 3}, NULL, 9, (float[]){2, 3, 1, 2, 3, 1, 2, 3, 1});
+    /* Negative pads take away first. */
+    begin(&p, "Pad", 2);
+    add_input(&p, "x", (int64_t[]){1, 3}, 2);
+    add_ints(&p, "pads", 4, (int64_t[]){0, -1, 0, 1});
+    expect_values(&p, (float[]){1, 2, 3}, NULL, 3, (float[]){2, 3, 0});
+}
+
+/* A last window that begins in the padding is none; one that stands out beyond the padding counts what lies in it. */
+static void averages_count_padding_alone(void **state)
+{
+    (void)state;
+    model_parts p;
+    begin(&p, "AveragePool", 19);
+    add_input(&p, "x", (int64_t[]){1, 1, 4}, 3);
+    add_ints(&p, "kernel_shape", 1, (int64_t[]){2});
+    add_ints(&p, "strides", 1, (int64_t[]){2});
+    add_ints(&p, "pads", 2, (int64_t[]){0, 1});
+    add_int(&p, "ceil_mode", 1);
+    add_int(&p, "count_include_pad", 1);
+    expect_values(&p, (float[]){1, 3, 5, 7}, NULL, 2, (float[]){2, 6});
+    begin(&p, "AveragePool", 19);
+    add_input(&p, "x", (int64_t[]){1, 1, 4}, 3);
+    add_ints(&p, "kernel_shape", 1, (int64_t[]){4});
+    add_ints(&p, "strides", 1, (int64_t[]){3});
+    add_ints(&p, "pads", 2, (int64_t[]){1, 1});
+    add_int(&p, "ceil_mode", 1);
+    add_int(&p, "count_include_pad", 1);
+    /* 0 1 2 3 | 3 4 5+0: three of the second window's four places exist. */
+    expect_values(&p, (float[]){3, 6, 9, 12}, NULL, 2, (float[]){4.5f, 7});
+}
+
+static void rests_are_exact(void **state)
+{
+    (void)state;
+    model_parts p;
+    static const float x[] = {1e30f, -3e38f, 5, -5, 7.5f, INFINITY, 1, 0, 1e20f},
+                       y[] = {3, 7e-30f, INFINITY, INFINITY, -2, 3, 0, 5, 1};
+    float want[9];
+    for (int i = 0; i < 9; i++)
+        want[i] = fmodf(x[i], y[i]);
+    begin(&p, "Mod", 13);
+    add_input(&p, "x", (int64_t[]){9}, 1);
+    add_input(&p, "y", (int64_t[]){9}, 1);
+    add_int(&p, "fmod", 1);
+    expect_values(&p, x, y, 9, want);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_not_honoured_is_refused_by_name),
+        cmocka_unit_test(an_attribute_without_its_number_is_0),
+        cmocka_unit_test(pads_wrap),
+        cmocka_unit_test(averages_count_padding_alone),
+        cmocka_unit_test(rests_are_exact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -98,7 +98,7 @@ static stk_status compare(const stk_onnx_tensor *want, stk_tensor_desc desc, con
     if (desc.dtype != want->dtype || !stk_shape_equal(desc.shape, want->shape))
         return stk_fail(STK_INTERNAL, "'%s' is %s, and must be %s", want->name, stk_desc_text(desc, a),
                         stk_desc_text(stk_desc_make(want->dtype, want->shape), b));
-    double relative = desc.dtype == STK_BF16 ? 0x1p-6 : desc.dtype == STK_F16 ? 0x1p-9 : 1e-3;
+    double relative = desc.dtype == STK_BF16 ? 0x1p-7 : desc.dtype == STK_F16 ? 0x1p-9 : 1e-3;
     for (int64_t i = 0, n = stk_shape_count(desc.shape); i < n; i++) {
         double x = stk_onnx_number(&got, i), y = stk_onnx_number(want, i);
         if (x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= 1e-7 + relative * fabs(y)) continue;

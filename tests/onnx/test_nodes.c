@@ -89,8 +89,8 @@ static void close_test(node_test *t)
     stk_arena_free(t->arena);
 }
 
-/* ONNX's tolerances: 1e-3 relative, 1e-7 absolute; of 16 bits, where steps are rounded otherwise, two units in the last
- * place. */
+/* ONNX's tolerances: 1e-3 relative, 1e-7 absolute; of 16 bits, where steps are rounded otherwise, 2^-7 (bf16)
+ * and 2^-9 (f16). */
 static stk_status compare(const stk_onnx_tensor *want, stk_tensor_desc desc, const void *data)
 {
     char a[STK_SHAPE_TEXT_BYTES], b[STK_SHAPE_TEXT_BYTES];

@@ -197,12 +197,14 @@ static bool can_write(const cli_args *args)
             cli_fail();
             return false;
         }
+        bool is_new = path && access(path, F_OK) != 0;
         FILE *file = path ? fopen(path, "ae") : NULL;
         if (path && !file) {
             cli_error("cannot write '%s': %s", path, strerror(errno));
             return false;
         }
         if (file) fclose(file);
+        if (file && is_new) unlink(path); /* the command may not start */
     }
     return true;
 }

@@ -29,7 +29,8 @@ static const char style[] =
     "var(--grid);vertical-align:top;font-size:14px}"
     "th{color:var(--ink2);font-weight:600}.n{text-align:right;white-space:nowrap}"
     "i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:7px}"
-    ".charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(460px,1fr));gap:8px 28px}figure{margin:8px 0}"
+    ".charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(460px,100%),1fr));gap:8px "
+    "28px}figure{margin:8px 0}"
     "figcaption{color:var(--ink2);font-size:13px;margin-bottom:2px}svg{width:100%;height:auto;display:block}"
     ".grid{stroke:var(--grid)}.tick{fill:var(--dim);font-size:11px}.line{fill:none;stroke-width:2;stroke-linejoin:"
     "round}"
@@ -41,6 +42,8 @@ static const char style[] =
     "rect[style]{stroke:var(--page);stroke-width:.6}"
     ".cell{fill:var(--s0)}.wrong{fill:var(--s1)}.count{fill:var(--ink);font-size:11px}.strong{fill:#fff}"
     ".kernel{opacity:.75;stroke:var(--page)}.next li{margin:6px 0;max-width:90ch}"
+    "@media (max-width:700px){body{padding:16px 12px 32px}table{display:block;overflow-x:auto;max-width:100%}"
+    "table.bars{display:table}}"
     "@media print{body{max-width:none;padding:0}section{break-inside:avoid}}";
 
 static const char *name_of(const stk_run_data *run)
@@ -61,7 +64,10 @@ static void add_title(stk_text *out, const stk_run_data *run, int n)
         stk_text_add(out, "%s", i ? " and " : "");
         stk_html_add(out, name_of(&run[i]));
     }
-    stk_text_add(out, "</title><style>%s</style></head><body><header><h1>", style);
+    stk_text_add(out,
+                 "</title><meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "
+                 "'unsafe-inline'\"><style>%s</style></head><body><header><h1>",
+                 style);
     for (int i = 0; i < n; i++) {
         stk_text_add(out, "%s", i ? ", " : "");
         stk_html_add(out, name_of(&run[i]));

@@ -248,12 +248,13 @@ static void add_work(stk_text *out, const stk_run_data *run)
         entry = json_array_get(list, i);
         double s = stk_json_number(entry, "s"), flops = stk_json_number(entry, "flops") / s,
                bytes = stk_json_number(entry, "bytes") / s;
-        stk_text_add(
-            out,
-            "<tr><td><i style=\"background:var(--s%d)\"></i>%s</td><td class=n>%.1f %%</td><td class=n>%s</td><td "
-            "class=n>%s</td><td class=n>%s</td><td class=n>%s</td><td class=n>%s</td></tr>\n",
-            (int)i % 8, part[i].name, 100 * part[i].share, stk_short_time(s, a), stk_short_number(flops, b),
-            show_percent(flops / peak, c), stk_short_bytes(bytes, d), show_percent(bytes / stream, e));
+        stk_text_add(out, "<tr><td><i style=\"background:var(--s%d)\"></i>", (int)i % 8);
+        stk_html_add(out, part[i].name);
+        stk_text_add(out,
+                     "</td><td class=n>%.1f %%</td><td class=n>%s</td><td "
+                     "class=n>%s</td><td class=n>%s</td><td class=n>%s</td><td class=n>%s</td></tr>\n",
+                     100 * part[i].share, stk_short_time(s, a), stk_short_number(flops, b),
+                     show_percent(flops / peak, c), stk_short_bytes(bytes, d), show_percent(bytes / stream, e));
     }
     stk_text_add(out, "</table>\n");
 }

@@ -18,7 +18,8 @@ static void note(int number, siginfo_t *info, void *context)
 {
     (void)context;
     int before = errno;
-    n_stops++;
+    /* The others may mean anything to a job: Slurm sends SIGUSR1 ahead of the time limit. */
+    if (number == SIGINT || number == SIGTERM || send_to == 0) n_stops += number != SIGUSR1 && number != SIGUSR2;
     /* The terminal has told the whole group already. */
     if (send_to > 0 && info->si_code <= 0) kill(send_to, number);
     errno = before;
@@ -29,7 +30,7 @@ static void wake(int number)
     (void)number;
 }
 
-static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 enum { N_CAUGHT = sizeof(caught) / sizeof(caught[0]) };
 
 static void catch_signals(void)
@@ -52,9 +53,20 @@ static void catch_signals(void)
     sigprocmask(SIG_BLOCK, &blocked, NULL);
 }
 
-/* In the child: tells the parent by the pipe why the command could not be started. */
-static void become(char *const *argv, bool without_stdout, int pipe_fd)
+/* Signals that come before the job is known wait for it. */
+static void hold_signals(sigset_t *before)
 {
+    sigset_t held;
+    sigemptyset(&held);
+    for (int i = 0; i < N_CAUGHT; i++)
+        sigaddset(&held, caught[i]);
+    sigprocmask(SIG_BLOCK, &held, before);
+}
+
+/* In the child: tells the parent by the pipe why the command could not be started. */
+static void become(char *const *argv, bool without_stdout, int pipe_fd, const sigset_t *signals)
+{
+    sigprocmask(SIG_SETMASK, signals, NULL);
     if (without_stdout) dup2(STDERR_FILENO, STDOUT_FILENO);
     execvp(argv[0], argv);
     int error = errno;
@@ -65,26 +77,32 @@ static void become(char *const *argv, bool without_stdout, int pipe_fd)
 stk_status stk_watch_child_start(char *const *argv, bool without_stdout, pid_t *out)
 {
     int fds[2], error = 0;
+    sigset_t before;
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (pipe2(fds, O_CLOEXEC) != 0) return stk_fail(STK_IO, "cannot make a pipe: %s", stk_errno_text(errno));
+    hold_signals(&before);
     pid_t pid = fork();
     if (pid < 0) {
         error = errno;
+        sigprocmask(SIG_SETMASK, &before, NULL);
         close(fds[0]);
         close(fds[1]);
         return stk_fail(STK_IO, "cannot start a process: %s", stk_errno_text(error));
     }
-    if (pid == 0) become(argv, without_stdout, fds[1]);
+    if (pid == 0) become(argv, without_stdout, fds[1], &before);
     close(fds[1]);
     ssize_t n = read(fds[0], &error, sizeof(error));
     close(fds[0]);
     if (n == (ssize_t)sizeof(error)) {
         waitpid(pid, NULL, 0);
+        sigprocmask(SIG_SETMASK, &before, NULL);
         return stk_fail(error == ENOENT ? STK_NOT_FOUND : STK_IO, "cannot start '%s': %s", argv[0],
                         stk_errno_text(error));
     }
     send_to = pid;
     catch_signals();
+    sigaddset(&before, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     *out = pid;
     return STK_OK;
 }

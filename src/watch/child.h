@@ -23,7 +23,8 @@ void stk_watch_child_wait(long us);
  * it; 0: it ended by itself. Reaps orphans, too. */
 bool stk_watch_child_ended(pid_t pid, int *exit_code, int *by_signal);
 
-/* How often this process was asked to stop. */
+/* How often this process was asked to stop: by SIGINT and SIGTERM, where there is no command of ours by SIGHUP and
+ * SIGQUIT, too. */
 int stk_watch_child_stops(void);
 
 #endif

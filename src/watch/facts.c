@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 enum { MOST_FACTS = 2000, MOST_CHARACTERS = 400 };
 
@@ -28,6 +29,18 @@ static stk_status append(stk_watch_facts *facts, const char *key, const char *te
     return STK_OK;
 }
 
+/* What was cut at MOST_CHARACTERS may have lost a part of its last one. */
+static void end_with_a_character(char *text)
+{
+    size_t n = strlen(text), begin = n;
+    if (n < MOST_CHARACTERS) return;
+    while (begin > 0 && n - begin < 3 && ((unsigned char)text[begin - 1] & 0xc0) == 0x80)
+        begin--;
+    if (begin > 0 && (unsigned char)text[begin - 1] >= 0xc0 &&
+        stk_character_bytes((unsigned char *)text + begin - 1) == 0)
+        text[begin - 1] = 0;
+}
+
 stk_status stk_watch_facts_add(stk_watch_facts *facts, const char *key, const char *format, ...)
 {
     char text[MOST_CHARACTERS + 1];
@@ -37,6 +50,7 @@ stk_status stk_watch_facts_add(stk_watch_facts *facts, const char *key, const ch
     va_end(args);
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ') *c = ' ';
+    end_with_a_character(text);
     for (size_t i = 0; i < facts->n; i++)
         if (!strcmp(facts->fact[i].key, key) && !strcmp(facts->fact[i].text, text)) return STK_OK;
     return facts->n < MOST_FACTS ? append(facts, key, text) : STK_OK;

@@ -55,7 +55,7 @@ static void add_energy(stk_watch_history *history, const stk_watch_sample *now, 
 
 static void add_gpus(stk_watch_row *row, const stk_watch_sample *now)
 {
-    double n_used = 0, busy = 0, power = 0, clock = 0, sm = 0, tensor = 0, pcie = 0;
+    double n_used = 0, n_free = 0, busy = 0, power = 0, clock = 0, sm = 0, tensor = 0, pcie = 0;
     row->gpu_least = INFINITY;
     row->gpu_most = row->other_memory = row->other_gpu_busy = row->hot = row->capped = row->gpu_memory = 0;
     row->own_memory = row->unowned_memory = row->mig = 0;
@@ -67,7 +67,10 @@ static void add_gpus(stk_watch_row *row, const stk_watch_sample *now)
         double known =
             share((gpu->own_mb > 0 ? gpu->own_mb : 0) + (gpu->other_mb > 0 ? gpu->other_mb : 0), gpu->memory_mb);
         if (gpu->n_other == 0 && gpu->n_own == 0 && used > 0.1) row->unowned_memory = used - known;
-        if (!is_gpu_used(gpu)) continue;
+        if (!is_gpu_used(gpu)) {
+            n_free += gpu->n_other <= 0;
+            continue;
+        }
         n_used++;
         busy += b;
         row->gpu_least = fmin(row->gpu_least, b);
@@ -91,6 +94,7 @@ static void add_gpus(stk_watch_row *row, const stk_watch_sample *now)
         if (gpu->mig == 1) row->mig = 1;
     }
     row->gpus_used = n_used;
+    row->gpus_free = n_free;
     if (n_used == 0) row->gpu_least = 0;
     row->gpu_busy = n_used ? busy / n_used : 0;
     row->power = n_used ? power / n_used : NAN;
@@ -165,28 +169,93 @@ static bool is_storage(int64_t wait)
     return wait == STK_WATCH_WAIT_DISK || wait == STK_WATCH_WAIT_REMOTE || wait == STK_WATCH_WAIT_SWAP;
 }
 
-static void add_process_rates(stk_watch_row *row, const stk_watch_process *before, const stk_watch_process *now)
+static void note_gone(stk_watch_history *history, const stk_watch_sample *now)
+{
+    const stk_watch_sample *before = &history->last;
+    for (size_t i = 0; i < before->processes.n; i++) {
+        const stk_watch_process *p = stk_watch_process_at(before, i);
+        if (stk_watch_list_find(&now->processes, p->id) || !stk_watch_list_find(&now->processes, p->parent)) continue;
+        /* The oldest gives way: its parent had time enough to wait for it. */
+        if (history->n_credits == STK_WATCH_CREDITS)
+            memmove(history->credit, history->credit + 1, --history->n_credits * sizeof(history->credit[0]));
+        history->credit[history->n_credits++] =
+            (stk_watch_credit){p->parent, p->cpu_us, p->asked_kb, p->read_kb, p->put_kb, p->written_kb};
+    }
+}
+
+/* How much a counter grew, without what is in the account of a child, of which that much is taken. */
+static int64_t grow(int64_t before, int64_t now, int64_t *counted)
+{
+    if (before < 0 || now < before) return -1;
+    int64_t grown = now - before, known = *counted > 0 ? *counted : 0;
+    if (known > grown) known = grown;
+    *counted -= known;
+    return grown - known;
+}
+
+/* Bytes that were read and written, and time on cores of children that nobody saw. */
+static void add_inherited(stk_watch_history *history, stk_watch_row *row, const stk_watch_process *before,
+                          const stk_watch_process *now)
+{
+    stk_watch_credit sum = {0, 0, 0, 0, 0, 0};
+    int n_left = 0;
+    for (int i = 0; i < history->n_credits; i++) {
+        const stk_watch_credit *c = &history->credit[i];
+        if (c->parent != now->id) {
+            history->credit[n_left++] = *c;
+            continue;
+        }
+        sum.cpu_us += c->cpu_us;
+        sum.asked_kb += c->asked_kb;
+        sum.read_kb += c->read_kb;
+        sum.put_kb += c->put_kb;
+        sum.written_kb += c->written_kb;
+    }
+    history->n_credits = n_left;
+    const double to_mb = 1.0 / 1024 / row->length_s;
+    int64_t unseen_us = grow(before->children_us, now->children_us, &sum.cpu_us);
+    int64_t asked = grow(before->asked_kb, now->asked_kb, &sum.asked_kb);
+    int64_t read = grow(before->read_kb, now->read_kb, &sum.read_kb);
+    int64_t put = grow(before->put_kb, now->put_kb, &sum.put_kb);
+    int64_t written = grow(before->written_kb, now->written_kb, &sum.written_kb);
+    if (unseen_us > 0) row->cores += (double)unseen_us * 1e-6 / row->length_s;
+    row->asked_mbs += asked < 0 ? NAN : (double)asked * to_mb;
+    row->read_mbs += read < 0 ? NAN : (double)read * to_mb;
+    /* What is written to pipes and sockets makes no pages dirty. */
+    row->put_mbs += written < 0 ? NAN : (double)(written < put ? written : put) * to_mb;
+    row->sent_mbs += put < 0 || written < 0 ? NAN : (double)(put > written ? put - written : 0) * to_mb;
+    /* What is left was not waited for yet. */
+    sum.parent = now->id;
+    bool has_left = sum.cpu_us > 0 || sum.asked_kb > 0 || sum.read_kb > 0 || sum.put_kb > 0 || sum.written_kb > 0;
+    if (has_left && history->n_credits < STK_WATCH_CREDITS) history->credit[history->n_credits++] = sum;
+}
+
+static void add_process_rates(stk_watch_history *history, stk_watch_row *row, const stk_watch_process *before,
+                              const stk_watch_process *now)
 {
     double s = row->length_s;
-    const double to_mb = 1.0 / 1024;
     row->cores += fmax(0, rate(before->cpu_us, now->cpu_us, s)) * 1e-6;
-    row->asked_mbs += rate(before->asked_kb, now->asked_kb, s) * to_mb;
-    row->read_mbs += rate(before->read_kb, now->read_kb, s) * to_mb;
-    row->put_mbs += rate(before->put_kb, now->put_kb, s) * to_mb;
+    add_inherited(history, row, before, now);
     row->faults += rate(before->major_faults, now->major_faults, s);
 }
 
-static void add_processes(stk_watch_row *row, const stk_watch_sample *before, const stk_watch_sample *now,
+static void add_processes(stk_watch_history *history, stk_watch_row *row, const stk_watch_sample *now,
                           const cast *roles, waits *workers)
 {
+    const stk_watch_sample *before = &history->last;
+    static const stk_watch_process none = {.id = 0}; /* all counters at 0 */
     double n_workers = 0, ready = 0;
-    row->cores = row->asked_mbs = row->read_mbs = row->put_mbs = row->faults = row->trainer = row->main = 0;
+    row->cores = row->asked_mbs = row->read_mbs = row->put_mbs = row->sent_mbs = row->faults = row->trainer =
+        row->main = 0;
     row->allowed = NAN;
     for (size_t i = 0; i < now->processes.n; i++) {
         const stk_watch_process *p = stk_watch_process_at(now, i);
         const stk_watch_process *old = stk_watch_list_find(&before->processes, p->id);
+        bool is_new = (!old || old->start_ticks != p->start_ticks) && stk_watch_list_find(&now->processes, p->parent);
+        /* What it has done so far it did since the last sample: it was started then. */
+        if (is_new && p->cpu_us >= 0) add_process_rates(history, row, &none, p);
         if (!old || old->start_ticks != p->start_ticks || old->cpu_us < 0) continue;
-        add_process_rates(row, old, p);
+        add_process_rates(history, row, old, p);
         double main_share = rate(old->main_us, p->main_us, row->length_s) * 1e-6;
         if (is_trainer(roles, p)) {
             row->trainer += fmax(0, rate(old->cpu_us, p->cpu_us, row->length_s)) * 1e-6;
@@ -330,7 +399,8 @@ stk_status stk_watch_history_add(stk_watch_history *history, const stk_watch_sam
         row.length_s = (double)(sample->time_us - last->time_us) * 1e-6;
         if (sample->gpus.n > 0) add_gpus(&row, sample);
         add_energy(history, sample, row.length_s);
-        add_processes(&row, last, sample, &roles, &workers);
+        note_gone(history, sample);
+        add_processes(history, &row, sample, &roles, &workers);
         add_threads(&row, last, sample, &roles, &own);
         add_waits(&row, &workers, &own);
         add_machine(&row, &last->machine, &sample->machine);

@@ -13,6 +13,7 @@
     X(gpu_least) /* the least busy GPU in use */                                                                       \
     X(gpu_most)                                                                                                        \
     X(gpus_used)                                                                                                       \
+    X(gpus_free)      /* neither the job's nor another's */                                                            \
     X(power)          /* share of the limit */                                                                         \
     X(clock)          /* share of the highest */                                                                       \
     X(hot)            /* 1: clocks are low because of heat */                                                          \
@@ -43,7 +44,8 @@
     X(swap_wait)                                                                                                       \
     X(asked_mbs) /* read by calls, from memory or disk */                                                              \
     X(read_mbs)  /* from disks */                                                                                      \
-    X(put_mbs)   /* written by calls */                                                                                \
+    X(put_mbs)   /* written to files */                                                                                \
+    X(sent_mbs)  /* to pipes and sockets */                                                                            \
     X(faults)    /* pages a second that came from a disk */                                                            \
     X(swapping)  /* pages a second, whole machine */                                                                   \
     X(net_mbs)   /* from the network, whole machine */                                                                 \
@@ -69,7 +71,13 @@ typedef struct stk_watch_row {
 } stk_watch_row;
 #undef X
 
-enum { STK_WATCH_ROWS = 8192 };
+enum { STK_WATCH_ROWS = 8192, STK_WATCH_CREDITS = 64 };
+
+/* What processes that are gone had when they were seen last: their parents' counters grow by it once they are waited
+ * for, and it has been counted already. */
+typedef struct stk_watch_credit {
+    int64_t parent, cpu_us, asked_kb, read_kb, put_kb, written_kb;
+} stk_watch_credit;
 
 typedef struct stk_watch_history {
     stk_watch_sample last;
@@ -80,6 +88,8 @@ typedef struct stk_watch_history {
     stk_watch_row open;
     int n_open;
     int64_t first_pid;
+    stk_watch_credit credit[STK_WATCH_CREDITS];
+    int n_credits;
     double n_gpus;
     double gpu_joules, gpu_joules_s; /* of the GPUs in use, and in how many seconds of a GPU */
 } stk_watch_history;

@@ -1,6 +1,8 @@
 #include "watch/nvml.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,9 +107,16 @@ stk_status stk_watch_nvml_open(stk_watch_nvml *nvml, const char *path, const stk
         return STK_OK;
     }
     if (!CALL(-1, count, &n)) return STK_OK;
-    for (unsigned i = 0; i < n && i < STK_WATCH_MOST_GPUS; i++) {
-        if (!CALL((int)i, handle, i, &nvml->device[nvml->n_gpus])) continue;
-        open_gpu(nvml, nvml->n_gpus++, root, facts);
+    if (n > STK_WATCH_MOST_GPUS)
+        (void)stk_watch_facts_add(facts, "missing", "GPUs beyond the first %d (the machine has %u)",
+                                  STK_WATCH_MOST_GPUS, n);
+    nvml->n_gpus = n < STK_WATCH_MOST_GPUS ? (int)n : STK_WATCH_MOST_GPUS;
+    for (int i = 0; i < nvml->n_gpus; i++) {
+        nvml->device[i] = NULL;
+        if (CALL(i, handle, (unsigned)i, &nvml->device[i]))
+            open_gpu(nvml, i, root, facts);
+        else
+            nvml->device[i] = NULL;
     }
     return STK_OK;
 }
@@ -149,6 +158,39 @@ static void read_gpm(stk_watch_nvml *nvml, int i, stk_watch_gpu *gpu, stk_watch_
     nvml->gpm[i][1] = old;
 }
 
+/* In a container the driver's process numbers may be those of the host, which mean nothing here. */
+static bool is_of_here(unsigned pid)
+{
+    return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+}
+
+static int count_holders(const stk_watch_sample *sample)
+{
+    int n = 0;
+    for (size_t i = 0; i < sample->processes.n; i++)
+        n += stk_watch_process_at(sample, i)->holds_gpu == 1;
+    return n;
+}
+
+/* Where none of a GPU's processes is known, those without a name here are the job's, as many as have the device's
+ * files open. */
+static void adopt(stk_watch_nvml *nvml, int i, const stk_watch_sample *sample, const nvml_process *list, unsigned n)
+{
+    int n_holders = count_holders(sample), n_adopted = 0;
+    for (unsigned k = 0; k < n; k++)
+        if (stk_watch_list_find(&sample->processes, (int64_t)list[k].pid)) n_holders = 0;
+    for (unsigned k = 0; k < n && n_adopted < n_holders && n_adopted + 1 < STK_WATCH_MOST_GPU_PROCESSES; k++)
+        if (!is_of_here(list[k].pid)) nvml->adopted[i][n_adopted++] = list[k].pid;
+    nvml->adopted[i][n_adopted] = 0;
+}
+
+static bool is_adopted(const stk_watch_nvml *nvml, int i, unsigned pid)
+{
+    for (const unsigned *p = nvml->adopted[i]; *p; p++)
+        if (*p == pid) return true;
+    return false;
+}
+
 static void read_processes(stk_watch_nvml *nvml, int i, stk_watch_sample *sample, stk_watch_gpu *gpu,
                            stk_watch_facts *facts)
 {
@@ -158,11 +200,13 @@ static void read_processes(stk_watch_nvml *nvml, int i, stk_watch_sample *sample
     gpu->own_mb = gpu->n_own = gpu->other_mb = gpu->n_other = -1;
     if (!CALL(i, processes, nvml->device[i], &n, list) || n > STK_WATCH_MOST_GPU_PROCESSES) return;
     gpu->own_mb = gpu->n_own = gpu->other_mb = gpu->n_other = 0;
+    adopt(nvml, i, sample, list, n);
     for (unsigned k = 0; k < n; k++) {
         stk_watch_process *own = stk_watch_list_find(&sample->processes, (int64_t)list[k].pid);
         int64_t mb = list[k].used == ~0ull ? 0 : (int64_t)(list[k].used >> 20);
-        *(own ? &gpu->own_mb : &gpu->other_mb) += mb;
-        *(own ? &gpu->n_own : &gpu->n_other) += 1;
+        bool is_own = own || is_adopted(nvml, i, list[k].pid);
+        *(is_own ? &gpu->own_mb : &gpu->other_mb) += mb;
+        *(is_own ? &gpu->n_own : &gpu->n_other) += 1;
         if (own) own->holds_gpu = 1;
     }
 }
@@ -194,7 +238,8 @@ static void read_process_utilization(stk_watch_nvml *nvml, int i, const stk_watc
     for (unsigned k = 0; k < n; k++) {
         if (list[k].time_us > nvml->seen_us[i]) nvml->seen_us[i] = list[k].time_us;
         if (list[k].sm > 100 || !is_newest(list, n, k)) continue;
-        if (!stk_watch_list_find(&sample->processes, (int64_t)list[k].pid)) other += list[k].sm;
+        if (!stk_watch_list_find(&sample->processes, (int64_t)list[k].pid) && !is_adopted(nvml, i, list[k].pid))
+            other += list[k].sm;
     }
     gpu->other_busy_permille = 10 * other;
 }
@@ -246,6 +291,7 @@ static void read_fast(stk_watch_nvml *nvml, int i, stk_watch_gpu *gpu, stk_watch
 stk_status stk_watch_nvml_read(stk_watch_nvml *nvml, bool is_slow, stk_watch_sample *sample, stk_watch_facts *facts)
 {
     for (int i = 0; i < nvml->n_gpus; i++) {
+        if (!nvml->device[i]) continue;
         stk_watch_gpu *gpu = stk_watch_list_add(&sample->gpus, i);
         if (!gpu) return stk_fail_memory(sizeof(*gpu));
         read_fast(nvml, i, gpu, facts);

@@ -106,16 +106,17 @@ enum {
 /* --- the library, loaded --- */
 
 /* An H100's driver wants room for more than 64 samples of processes, whatever runs. */
-enum { STK_WATCH_MOST_GPUS = 16, STK_WATCH_MOST_GPU_PROCESSES = 64, STK_WATCH_MOST_PROCESS_SAMPLES = 1024 };
+enum { STK_WATCH_MOST_GPUS = 64, STK_WATCH_MOST_GPU_PROCESSES = 64, STK_WATCH_MOST_PROCESS_SAMPLES = 1024 };
 
 typedef struct stk_watch_nvml {
     void *library; /* NULL: there is none */
     int n_gpus;
-    nvml_device device[STK_WATCH_MOST_GPUS];
+    nvml_device device[STK_WATCH_MOST_GPUS];     /* by the driver's numbers; NULL: it gives none, as of a lost GPU */
     nvml_gpm_sample gpm[STK_WATCH_MOST_GPUS][2]; /* NULL: this GPU counts none */
     bool has_gpm_first[STK_WATCH_MOST_GPUS];
     int64_t numa_node[STK_WATCH_MOST_GPUS];
-    unsigned long long seen_us[STK_WATCH_MOST_GPUS]; /* of utilisation by process */
+    unsigned long long seen_us[STK_WATCH_MOST_GPUS];                     /* of utilisation by process */
+    unsigned adopted[STK_WATCH_MOST_GPUS][STK_WATCH_MOST_GPU_PROCESSES]; /* numbers of another name space, ended by 0 */
     nvml_result (*shutdown)(void);
     const char *(*error_text)(nvml_result);
 #define X(name, symbol, parameters, what) nvml_result(*name) parameters;

@@ -50,7 +50,10 @@ bool stk_watch_parse_stat(const char *text, stk_watch_stat *out)
     out->parent = field[4];
     out->group = field[5];
     out->session = field[6];
+    out->minor_faults = field[10];
     out->major_faults = field[12];
+    out->system_ticks = field[15];
+    out->children_ticks = field[16] < 0 || field[17] < 0 ? -1 : add(field[16], field[17]);
     out->cpu_ticks = field[14] < 0 || field[15] < 0 ? -1 : add(field[14], field[15]);
     out->n_threads = field[20];
     out->start_ticks = field[22];

@@ -14,7 +14,8 @@ enum { STK_WATCH_NAME = 24, STK_WATCH_PATH = 512 };
 /* /proc/PID/stat and /proc/PID/task/TID/stat. */
 typedef struct stk_watch_stat {
     char name[STK_WATCH_NAME], state;
-    int64_t pid, parent, group, session, major_faults, cpu_ticks, n_threads, start_ticks, resident_pages, last_cpu;
+    int64_t pid, parent, group, session, minor_faults, major_faults, cpu_ticks, system_ticks, children_ticks, n_threads,
+        start_ticks, resident_pages, last_cpu;
 } stk_watch_stat;
 bool stk_watch_parse_stat(const char *text, stk_watch_stat *out);
 

@@ -19,7 +19,7 @@ typedef struct stk_watch_report {
 void stk_watch_report_make(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_report *out);
 
 void stk_watch_report_text(const stk_watch_report *report, stk_text *out);
-/* One object: verdicts, signals, missing, framework, command, length_s, overhead, exit_code, signal. */
+/* One object: verdicts, signals, missing, framework, command, length_s, overhead, total_mb, exit_code, signal. */
 void stk_watch_report_json(const stk_watch_report *report, stk_text *out);
 /* One page that needs no network. */
 /* How a page begins, which tells it from others. */
@@ -33,7 +33,7 @@ bool stk_watch_report_cost(const stk_watch_verdict *verdict, char *out, size_t b
 /* "exit code 7", and what that means; false where the command ended as it should. */
 bool stk_watch_report_end(const stk_watch_facts *facts, char *out, size_t bytes);
 
-/* Text in JSON's quotes; what is not ASCII becomes '?'. */
+/* Text in JSON's quotes; bytes that are no UTF-8 become U+FFFD. */
 void stk_watch_json_text(stk_text *out, const char *text);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/plain_number.h"
+#include "base/printable.h"
 #include "watch/report.h"
 
 enum { WIDTH = 860, HEIGHT = 130, LEFT = 52, RIGHT = 14, TOP = 8, BOTTOM = 20, MOST_POINTS = 430 };
@@ -11,15 +12,19 @@ static const char unit_share[] = " %";
 
 static void add_escaped(stk_text *out, const char *text)
 {
-    for (const char *c = text; *c; c++) {
+    stk_text shown = {0};
+    stk_text_add_printable(&shown, text);
+    for (const char *c = stk_text_get(&shown); *c; c++) {
         switch (*c) {
         case '<': stk_text_add(out, "&lt;"); break;
         case '>': stk_text_add(out, "&gt;"); break;
         case '&': stk_text_add(out, "&amp;"); break;
         case '"': stk_text_add(out, "&quot;"); break;
-        default: stk_text_add(out, "%c", *c >= ' ' && *c < 127 ? *c : '?');
+        default: stk_text_add_bytes(out, c, 1);
         }
     }
+    out->failed = out->failed || shown.failed;
+    stk_text_free(&shown);
 }
 
 static double value_at(const stk_watch_history *h, size_t first, size_t last, size_t offset)
@@ -145,8 +150,9 @@ static void add_head(const stk_watch_report *report, stk_text *out)
     double joules = report->history->gpu_joules;
     char kj[STK_PLAIN_TEXT], end[120];
     stk_text_add(out,
-                 STK_WATCH_PAGE "</title><style>%s"
-                                "</style></head><body>\n<h1>",
+                 STK_WATCH_PAGE "</title><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                                "style-src 'unsafe-inline'\"><meta name=\"viewport\" content=\"width=device-width\">"
+                                "<style>%s</style></head><body>\n<h1>",
                  style);
     add_escaped(out, command ? command : "a running process");
     stk_text_add(out, "</h1><p>%.1f s watched, judged from %.1f to %.1f s (tinted in the curves)", report->length_s,

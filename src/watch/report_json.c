@@ -7,11 +7,17 @@
 void stk_watch_json_text(stk_text *out, const char *text)
 {
     stk_text_add(out, "\"");
-    for (const char *c = text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            stk_text_add(out, "\\%c", *c);
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+        int n = stk_character_bytes(p);
+        if (n == 0)
+            stk_text_add(out, "\\ufffd");
+        else if (n == 1 && (*p < ' ' || *p == 127))
+            stk_text_add(out, "\\u%04x", *p);
+        else if (*p == '"' || *p == '\\')
+            stk_text_add(out, "\\%c", *p);
         else
-            stk_text_add(out, "%c", *c >= ' ' && *c < 127 ? *c : '?');
+            stk_text_add_bytes(out, p, (size_t)n);
+        p += n ? n : 1;
     }
     stk_text_add(out, "\"");
 }
@@ -89,6 +95,21 @@ static void add_whole(const stk_watch_report *report, const char *name, const ch
         stk_text_add(out, "null");
 }
 
+/* Over the whole time that was watched. */
+static void add_totals(const stk_watch_history *history, stk_text *out)
+{
+    double asked = 0, read = 0, put = 0, sent = 0;
+    for (size_t i = 0; i < history->n; i++) {
+        const stk_watch_row *row = &history->row[i];
+        asked += row->asked_mbs > 0 ? row->asked_mbs * row->length_s : 0;
+        read += row->read_mbs > 0 ? row->read_mbs * row->length_s : 0;
+        put += row->put_mbs > 0 ? row->put_mbs * row->length_s : 0;
+        sent += row->sent_mbs > 0 ? row->sent_mbs * row->length_s : 0;
+    }
+    stk_text_add(out, ", \"total_mb\": {\"asked\": %.6g, \"read\": %.6g, \"written\": %.6g, \"sent\": %.6g}", asked,
+                 read, put, sent);
+}
+
 void stk_watch_report_json(const stk_watch_report *report, stk_text *out)
 {
     stk_text_add(out, "{\"verdicts\": [");
@@ -115,6 +136,7 @@ void stk_watch_report_json(const stk_watch_report *report, stk_text *out)
     stk_text_add(out, ", \"length_s\": %.3f, \"judged_from_s\": %.3f, \"judged_to_s\": %.3f, \"overhead\": ",
                  report->length_s, report->signals.begin_s, report->signals.end_s);
     add_number(out, report->overhead);
+    add_totals(report->history, out);
     stk_text_add(out, ", \"gpu_joules\": ");
     add_number(out, report->history->gpu_joules_s > 0 ? report->history->gpu_joules : NAN);
     add_whole(report, "exit_code", "exit", out);

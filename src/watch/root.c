@@ -69,7 +69,13 @@ bool stk_watch_read_link(const stk_watch_root *root, char *out, size_t bytes, co
     va_end(args);
     out[0] = 0;
     if (stk_watch_is_hidden(root, path)) return false;
-    ssize_t n = readlink(path, out, bytes - 1);
+    ssize_t n = -1;
+    if (root->over) {
+        char over[2 * PATH_BYTES];
+        snprintf(over, sizeof(over), "%s%s", root->over, path);
+        n = readlink(over, out, bytes - 1);
+    }
+    if (n < 0) n = readlink(path, out, bytes - 1);
     out[n > 0 ? n : 0] = 0;
     return n > 0;
 }

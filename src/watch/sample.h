@@ -80,7 +80,9 @@
     X(energy_mj)
 
 /* A process of the job. wait: of the kernel's kind in stk_watch_wait. main: of its first thread. is_active: it did
- * something of late, and is read at every tick; others are read once a second. */
+ * something of late, and is read at every tick; others are read once a second. children: that ended and were waited
+ * for. Bytes are those of such children, too (the kernel's do_io_accounting). New fields go to the end, so that old
+ * recordings stay readable. */
 #define STK_WATCH_PROCESS_FIELDS(X)                                                                                    \
     X(parent)                                                                                                          \
     X(start_ticks)                                                                                                     \
@@ -103,7 +105,10 @@
     X(numa_node)                                                                                                       \
     X(n_allowed_cpus)                                                                                                  \
     X(holds_gpu)                                                                                                       \
-    X(is_active)
+    X(is_active)                                                                                                       \
+    X(children_us)                                                                                                     \
+    X(minor_faults)                                                                                                    \
+    X(system_us)
 
 /* A thread of the job. is_active: it ran between the last two thorough readings, which are a second apart. */
 #define STK_WATCH_THREAD_FIELDS(X)                                                                                     \

@@ -256,6 +256,9 @@ static bool read_process(stk_watch_sampler *sampler, stk_watch_process *process,
     bool has_run = stat.cpu_ticks * tick_us > process->cpu_us;
     process->cpu_us = stat.cpu_ticks * tick_us;
     process->major_faults = stat.major_faults;
+    process->minor_faults = stat.minor_faults;
+    process->system_us = stat.system_ticks * tick_us;
+    process->children_us = stat.children_ticks * tick_us;
     process->resident_kb = stat.resident_pages * page_kb;
     process->last_cpu = stat.last_cpu;
     if (process->holds_gpu < 0) process->holds_gpu = 0;

@@ -291,6 +291,8 @@ static void find_gpu(const span *s, double n_gpus, double *out)
     out[STK_WATCH_gpus] = n_gpus;
     out[STK_WATCH_gpus_used] = s->has_gpu ? most(s, FIELD(gpus_used)) : 0;
     out[STK_WATCH_gpu_used] = s->has_gpu;
+    double n_free = s->has_gpu ? mean(s, FIELD(gpus_free)) : NAN;
+    out[STK_WATCH_gpus_idle] = n_free / (n_free + out[STK_WATCH_gpus_used]);
     out[STK_WATCH_unowned_memory] = mean(s, FIELD(unowned_memory));
     out[STK_WATCH_mig] = most(s, FIELD(mig));
     if (!s->has_gpu) return;

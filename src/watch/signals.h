@@ -10,6 +10,7 @@
 #define STK_WATCH_SIGNAL_LIST(X)                                                                                       \
     X(gpus, "", "%s GPUs in the machine")                                                                              \
     X(gpus_used, "", "the job uses %s GPUs")                                                                           \
+    X(gpus_idle, "%", "of the GPUs that nobody else uses %s are not used")                                             \
     X(gpu_used, "", "the job's processes are in the GPU's list: %s (1: yes)")                                          \
     X(framework, "", "a training framework is loaded: %s (1: yes)")                                                    \
     X(gpu_busy, "%", "GPU busy %s of the time")                                                                        \

@@ -64,7 +64,7 @@ def read(path):
     page.feed(text)
     check(not page.errors and not page.open, f"{path} is well formed: {page.errors[:3]} {page.open}")
     text = re.sub(r"<pre>.*?</pre>", "", text, flags=re.S) # the recipe's own words
-    check(not page.outside and "http" not in text and "<script" not in text,
+    check(not page.outside and "http" not in text.replace("http-equiv", "") and "<script" not in text,
           f"{path} needs no network: {page.outside}")
     check("nan" not in text.lower().replace("nanosecond", "") and "inf " not in text, f"{path} has no broken number")
     return page
@@ -95,6 +95,26 @@ def check_profile():
         check(offset + n <= m["arena_bytes"] + m["spread_bytes"] and 0 <= first <= last, "buffers lie in the arena")
     used = max(o + n for o, n, *_ in m["buffers"])
     check(used == m["arena_bytes"] + m["spread_bytes"], "and fill it")
+
+
+def check_hostile():
+    """Every text of a profile that somebody else has written is shown as text, however it looks."""
+    evil = "<img src=x onerror=alert(1)>\"'&\x1b[31m\u202e"
+
+    def spoil(value):
+        if isinstance(value, dict):
+            return {k: spoil(v) for k, v in value.items()}
+        return [spoil(v) for v in value] if isinstance(value, list) else evil if isinstance(value, str) else value
+
+    shutil.copytree("one", "hostile")
+    spoiled = spoil(profile("one"))
+    with open("hostile/profile.json", "w") as f:
+        json.dump(spoiled, f)
+    accepted(["report", "hostile"])
+    with open("hostile/report.html", encoding="utf-8") as f:
+        text = f.read()
+    check("<img" not in text and "\x1b" not in text and "\u202e" not in text, "markup of a profile is text")
+    check("&lt;img" in text and "Content-Security-Policy" in text, "which is shown, on a page that forbids scripts")
 
 
 def check_one():
@@ -240,6 +260,7 @@ run("train", "small.yaml", "--out", "one", "--set", "valid=20%", "--trace", "10"
 accepted(["train", "small.yaml", "--out", "two", "--set", "valid=20%", "--set", "optimizer.adam.lr=0.001"])
 check_profile()
 check_one()
+check_hostile()
 check_two()
 check_confusion()
 check_damage()

@@ -109,6 +109,76 @@ def stops():
     check(child.returncode == 5 and "watched" in err, f"after Ctrl-C: {child.returncode} {err!r}")
 
 
+def passed_on():
+    """What Slurm and others send to a job reaches it, however often, and the watching goes on to its end."""
+    code = ("import signal, sys, time\nseen = []\n"
+            "for s in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGQUIT):\n"
+            "    signal.signal(s, lambda n, f: (seen.append(n), print(n, flush=True)))\n"
+            "print('up', flush=True)\nend = time.time() + 60\n"
+            "while len(seen) < 16 and time.time() < end: time.sleep(0.01)\nsys.exit(len(seen))")
+    child = subprocess.Popen([STOKER, "watch", "--", sys.executable, "-c", code], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    child.stdout.readline()
+    for number in [signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGQUIT] * 4:
+        child.send_signal(number)
+        check(child.stdout.readline() == f"{int(number)}\n", f"signal {number} is passed on")
+    _, err = child.communicate(timeout=60)
+    check(child.returncode == 16 and "watched" in err, f"after 16 signals: {child.returncode} {err!r}")
+    job = subprocess.Popen([sys.executable, "-c", BUSY.format(30)])
+    child = subprocess.Popen([STOKER, "watch", "--pid", str(job.pid), "--seconds", "3"], stdout=subprocess.PIPE, text=True)
+    time.sleep(1)
+    child.send_signal(signal.SIGUSR1)
+    out, _ = child.communicate(timeout=60)
+    check(child.returncode == 0 and "watched" in out and job.poll() is None, f"of another's job it is survived: {out!r}")
+    job.kill()
+    job.wait()
+
+
+def strange_words():
+    """Names that others choose: in the report, in JSON and on the page, as they are or made harmless."""
+    words = ["d\u00e9j\u00e0-vu-\u6a21\u578b", "<script>alert(1)</script>", "\"&'", "\x1b[31mred\x07", b"\xff\xfe", "\u202eevil",
+             "x" * 395 + "\u6a21" * 5]
+    for word in words:
+        args = [os.fsencode(STOKER), b"watch", b"--quiet", b"--json", b"--html", b"words.html", b"--", b"true", os.fsencode(word)]
+        done = subprocess.run(args, capture_output=True)
+        try:
+            command = json.loads(done.stdout.decode())["command"]
+        except ValueError:
+            command = None
+        check(command is not None and command.startswith("true "), f"{word!r}: {done.stdout[-300:]!r}")
+        if isinstance(word, str) and word.isprintable() and len(word) < 300:
+            check(command == f"true {word}", f"{word!r} is {command!r}")
+        with open("words.html", encoding="utf-8") as f:
+            page = f.read()
+        check("<script" not in page and "\x1b" not in page and "\u202e" not in page, f"{word!r} on the page")
+        check("Content-Security-Policy" in page, "the page forbids scripts")
+        os.remove("words.html")
+    check("d\u00e9j\u00e0" in report("--html", "words.html", "--", "true", words[0])["command"], "letters of other languages stay")
+    with open("words.html", encoding="utf-8") as f:
+        check(words[0] in f.read(), "on the page, too")
+
+
+def no_files():
+    """A command that does not start leaves no files, and old ones as they are."""
+    watch("--record", "never.rec", "--html", "never.html", "--", "./no-such-program")
+    check(not os.path.exists("never.rec") and not os.path.exists("never.html"), "files of a command that was not found")
+
+
+def counted_once():
+    """What a child has read, and its time on cores, counts once, whether it was seen or ended too soon for that."""
+    data = "data.bin"
+    with open(data, "wb") as f:
+        f.write(bytes(64 << 20))
+    code = (f"import time\nf = open({data!r}, 'rb')\nfor _ in range(16): f.read(4 << 20); time.sleep(0.05)\ntime.sleep(0.3)")
+    parent = f"import subprocess, sys, time\ntime.sleep(0.5)\nsubprocess.run([sys.executable, '-c', {code!r}])\ntime.sleep(1.5)"
+    found = report("--", sys.executable, "-c", parent)
+    read = found["total_mb"]["asked"]
+    check(62 < read < 90, f"64 MiB were read by a child: {read}")
+    storm = "import os, time\nend = time.time() + 4\nwhile time.time() < end:\n    os.spawnlp(os.P_WAIT, 'true', 'true')"
+    found = report("--", sys.executable, "-c", storm)
+    check(found["signals"]["cores"] > 0.3, f"children of a moment count: {found['signals']['cores']}")
+
+
 def stubborn():
     """A command that does not mind being asked to stop is left alone the third time, and named."""
     code = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(60)"
@@ -163,7 +233,7 @@ def recordings():
     accepted(["watch", "--replay", "a.rec", "--html", "a.html"])
     with open("a.html") as f:
         page = f.read()
-    check("<svg" in page and "http" not in page, "the page has curves and needs no network")
+    check("<svg" in page and "http" not in page.replace("http-equiv", ""), "the page has curves and needs no network")
     check(watch("--replay", "a.rec", "--assert", "cores>-1").returncode == 0, "an assertion that holds")
     check(watch("--replay", "a.rec", "--assert", "cores>99").returncode == 1, "an assertion that does not")
     check(watch("--replay", "a.rec", "--assert", "gpu_util>80").returncode == 1, "what is not known does not hold")
@@ -227,6 +297,10 @@ begin()
 messages()
 exit_codes()
 stops()
+passed_on()
+strange_words()
+no_files()
+counted_once()
 stubborn()
 attaches()
 orphans()

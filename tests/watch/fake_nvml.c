@@ -11,6 +11,8 @@
  * FAKE_NVML_MIG     1: the GPU is cut into parts, and tells no utilisation
  * FAKE_NVML_KEEP    1: memory of processes that were killed is not given back
  * FAKE_NVML_GPM     1: counters of SM activity
+ * FAKE_NVML_LOST    the number of a GPU that has fallen off the bus
+ * FAKE_NVML_HOST    what is added to numbers of processes, as a host has others than a container
  * FAKE_NVML_BLOCK   the name of a call that never returns, as with a driver that hangs
  * FAKE_NVML_FAIL    names of calls, separated by commas, that say "not supported"; "all"
  */
@@ -195,6 +197,7 @@ nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned i, nvml_device *out)
 {
     REFUSE;
     if (i >= METER_GPUS) return BAD_ARGUMENT;
+    if ((int)i == (int)setting("FAKE_NVML_LOST", -1)) return NVML_GPU_IS_LOST;
     *out = &devices[i];
     return WELL;
 }
@@ -350,7 +353,7 @@ nvml_result nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned
         const meter_slot *slot = &shared->slot[device->index][i];
         if (!lives(slot)) continue;
         memset(&out[found], 0, sizeof(out[0]));
-        out[found].pid = (unsigned)slot->pid;
+        out[found].pid = (unsigned)(slot->pid + (int64_t)setting("FAKE_NVML_HOST", 0));
         out[found++].used = (unsigned long long)slot->memory_mb << 20;
     }
     *n = found;
@@ -377,7 +380,7 @@ nvml_result nvmlDeviceGetProcessUtilization(nvml_device device, nvml_process_sam
         const double busy = device->slot_busy[i / EACH];
         if (!lives(slot)) continue;
         memset(&out[found], 0, sizeof(out[0]));
-        out[found].pid = (unsigned)slot->pid;
+        out[found].pid = (unsigned)(slot->pid + (int64_t)setting("FAKE_NVML_HOST", 0));
         out[found].time_us = (unsigned long long)(now_ns() / 1000) - (unsigned long long)(i % EACH * SAMPLE_US);
         out[found++].sm = (unsigned)(100 * (busy > 1 ? 1 : busy));
     }

@@ -4,7 +4,7 @@ import os
 import struct
 import time
 
-GPUS, SLOTS, FIELDS, TOTAL_MB = 4, 8, 8, 81920
+GPUS, SLOTS, FIELDS, TOTAL_MB = 24, 8, 8, 81920
 PID, SINCE, BUSY, WORK, PERMILLE, MEMORY, PCIE, UNTIL = range(8)
 BYTES = GPUS * SLOTS * FIELDS * 8
 

@@ -147,6 +147,47 @@ def failing_calls():
             check(what is None, what)
 
 
+def odd_gpus():
+    """More GPUs than a machine commonly has, one that has fallen off the bus, some that are not used, and a container in which
+    the driver tells the host's numbers of processes."""
+    def watch_job(code, *options, **env):
+        meter.make(f"{WORK}/odd")
+        return watch("--interval", "50", "--nvml", f"{BUILD}/tests/libfake_nvml.so", *options, "--", sys.executable, "-c",
+                     f"import sys, time; sys.path.insert(0, {HERE!r}); from meter import Gpu\n" + code,
+                     FAKE_NVML_METER=f"{WORK}/odd", **env)
+
+    def play(gpus, seconds=6.5):
+        return (f"all = [Gpu(i, 30000) for i in {gpus}]\nend = time.time() + {seconds}\n"
+                "while time.time() < end:\n    [g.begin(0.9) for g in all]\n    time.sleep(0.06)\n    [g.end() for g in all]\n")
+
+    def first(report):
+        return [v["name"] for v in report["verdicts"]][:1]
+
+    report = watch_job("Gpu(19)\ntime.sleep(1)", FAKE_NVML_GPUS="20")
+    check(report["signals"]["gpus"] == 20, f"20 GPUs: {report['signals']['gpus']}")
+    report = watch_job("Gpu(2)\ntime.sleep(1)", FAKE_NVML_GPUS="3", FAKE_NVML_LOST="1")
+    check(report["signals"]["gpus"] == 2 and [g[:2] for g in report["gpus"]] == ["0:", "2:"], f"one is lost: {report['gpus']}")
+    check(any("the GPU of GPU 1" in m and "bus" in m for m in report["missing"]), f"which is told: {report['missing']}")
+    for used, all_gpus, gain in ([0, 1, 2], 4, 4 / 3), ([0, 1], 8, 4):
+        report = watch_job(play(used), FAKE_NVML_GPUS=str(all_gpus))
+        most = max((r["at_best"] for v in report["verdicts"] for r in v["remedies"]), default=0)
+        check(first(report) == ["one-gpu-of-several"] and 1.2 < most < gain + 0.01, f"{used} of {all_gpus}: {first(report)}, {most}")
+    # The job's number is not known before it runs: it is attached to.
+    meter.make(f"{WORK}/odd")
+    env = {**os.environ, "FAKE_NVML_METER": f"{WORK}/odd", "FAKE_NVML_HOST": "3000000"}
+    code = f"import sys, time; sys.path.insert(0, {HERE!r}); from meter import Gpu\nf = open('/dev/null')\nprint(f.fileno(), flush=True)\n" + play([0], 20)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env) as job:
+        fd = int(job.stdout.readline())
+        os.makedirs(f"{WORK}/over/proc/{job.pid}/fd")
+        os.symlink("/dev/nvidia0", f"{WORK}/over/proc/{job.pid}/fd/{fd}")
+        for over in [], ["--over", f"{WORK}/over"]:
+            report = watch("--pid", str(job.pid), "--seconds", "7", "--interval", "50", "--nvml", f"{BUILD}/tests/libfake_nvml.so",
+                           *over, **{k: v for k, v in env.items() if k.startswith("FAKE")})
+            check((report["signals"].get("gpu_used") == 1) == bool(over), f"host's numbers, {over}: {report['signals']}")
+        check(first(report) == ["compute-bound"], f"host's numbers: {report['verdicts']}")
+        job.kill()
+
+
 def blocking_calls():
     """A driver that hangs, at once or later, stops neither the job nor the watching of it, and is named."""
     def wrong(symbol, seconds):
@@ -178,6 +219,7 @@ shares()
 remedies()
 live()
 failing_calls()
+odd_gpus()
 blocking_calls()
 if n_failed:
     sys.exit(f"{n_failed} checks failed")

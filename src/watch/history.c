@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "watch/account.h"
 #include "watch/nvml.h"
 
 stk_status stk_watch_history_open(stk_watch_history *history)
@@ -149,6 +150,13 @@ static bool is_trainer(const cast *roles, const stk_watch_process *process)
     return roles->by_gpu ? process->holds_gpu == 1 : process->id == roles->trainer;
 }
 
+static int64_t find_driver_process(const stk_watch_sample *sample, const cast *roles)
+{
+    for (size_t i = 0; i < sample->processes.n && roles->by_gpu; i++)
+        if (is_trainer(roles, stk_watch_process_at(sample, i))) return stk_watch_process_at(sample, i)->id;
+    return roles->trainer;
+}
+
 /* --- processes and threads --- */
 
 /* The waits of the threads that feed: of the workers where there are any, or else of the trainer's. */
@@ -159,14 +167,15 @@ typedef struct waits {
 static void count_wait(waits *w, int64_t wait)
 {
     w->n++;
-    w->disk += wait == STK_WATCH_WAIT_DISK;
+    w->disk += wait == STK_WATCH_WAIT_DISK || wait == STK_WATCH_WAIT_DISK_OUT;
     w->remote += wait == STK_WATCH_WAIT_REMOTE;
     w->swap += wait == STK_WATCH_WAIT_SWAP;
 }
 
 static bool is_storage(int64_t wait)
 {
-    return wait == STK_WATCH_WAIT_DISK || wait == STK_WATCH_WAIT_REMOTE || wait == STK_WATCH_WAIT_SWAP;
+    return wait == STK_WATCH_WAIT_DISK || wait == STK_WATCH_WAIT_DISK_OUT || wait == STK_WATCH_WAIT_REMOTE ||
+           wait == STK_WATCH_WAIT_SWAP;
 }
 
 static void note_gone(stk_watch_history *history, const stk_watch_sample *now)
@@ -218,6 +227,7 @@ static void add_inherited(stk_watch_history *history, stk_watch_row *row, const 
     int64_t read = grow(before->read_kb, now->read_kb, &sum.read_kb);
     int64_t put = grow(before->put_kb, now->put_kb, &sum.put_kb);
     int64_t written = grow(before->written_kb, now->written_kb, &sum.written_kb);
+    if (unseen_us > 0) row->unseen += (double)unseen_us * 1e-6 / row->length_s;
     if (unseen_us > 0) row->cores += (double)unseen_us * 1e-6 / row->length_s;
     row->asked_mbs += asked < 0 ? NAN : (double)asked * to_mb;
     row->read_mbs += read < 0 ? NAN : (double)read * to_mb;
@@ -245,12 +255,14 @@ static void add_processes(stk_watch_history *history, stk_watch_row *row, const 
     const stk_watch_sample *before = &history->last;
     static const stk_watch_process none = {.id = 0}; /* all counters at 0 */
     double n_workers = 0, ready = 0;
+    row->unseen = row->resident_mb = 0;
     row->cores = row->asked_mbs = row->read_mbs = row->put_mbs = row->sent_mbs = row->faults = row->trainer =
         row->main = 0;
     row->allowed = NAN;
     for (size_t i = 0; i < now->processes.n; i++) {
         const stk_watch_process *p = stk_watch_process_at(now, i);
         const stk_watch_process *old = stk_watch_list_find(&before->processes, p->id);
+        row->resident_mb += p->resident_kb > 0 ? (double)p->resident_kb / 1024 : 0;
         bool is_new = (!old || old->start_ticks != p->start_ticks) && stk_watch_list_find(&now->processes, p->parent);
         /* What it has done so far it did since the last sample: it was started then. */
         if (is_new && p->cpu_us >= 0) add_process_rates(history, row, &none, p);
@@ -260,8 +272,9 @@ static void add_processes(stk_watch_history *history, stk_watch_row *row, const 
         if (is_trainer(roles, p)) {
             row->trainer += fmax(0, rate(old->cpu_us, p->cpu_us, row->length_s)) * 1e-6;
             row->main = fmax(row->main, main_share);
-            row->locked =
-                p->wait == STK_WATCH_WAIT_LOCK || p->wait == STK_WATCH_WAIT_PEER || p->wait == STK_WATCH_WAIT_DEVICE;
+            row->locked = p->wait == STK_WATCH_WAIT_LOCK || p->wait == STK_WATCH_WAIT_PEER ||
+                          p->wait == STK_WATCH_WAIT_DEVICE ||
+                          (p->wait >= STK_WATCH_WAIT_NET && p->wait <= STK_WATCH_WAIT_FILE_LOCK);
             row->allowed = p->n_allowed_cpus > 0 ? (double)p->n_allowed_cpus : NAN;
             continue;
         }
@@ -325,6 +338,7 @@ static void add_machine(stk_watch_row *row, const stk_watch_machine *a, const st
     row->quota = b->quota_millicores > 0 ? (double)b->quota_millicores / 1000 : NAN;
     row->throttled = 0;
     if (b->quota_millicores > 0) row->throttled = periods > 0 ? rate(a->n_throttled, b->n_throttled, 1) / periods : NAN;
+    row->huge_faults = a->huge_faults < 0 ? 0 : rate(a->huge_faults, b->huge_faults, s);
     row->swapping =
         rate(a->swapped_in_pages, b->swapped_in_pages, s) + rate(a->swapped_out_pages, b->swapped_out_pages, s);
     row->memory_full = 1 - share(b->available_kb, b->memory_kb);
@@ -402,6 +416,8 @@ stk_status stk_watch_history_add(stk_watch_history *history, const stk_watch_sam
         note_gone(history, sample);
         add_processes(history, &row, sample, &roles, &workers);
         add_threads(&row, last, sample, &roles, &own);
+        int64_t driver = stk_watch_find_driver(history, sample, find_driver_process(sample, &roles));
+        stk_watch_account_add(history, &row, sample, driver);
         add_waits(&row, &workers, &own);
         add_machine(&row, &last->machine, &sample->machine);
         add_node(&row, sample, &roles);

@@ -42,14 +42,40 @@
     X(disk_wait)   /* share of the threads that feed which wait for a disk */                                          \
     X(remote_wait) /* for a network's or a program's file system */                                                    \
     X(swap_wait)                                                                                                       \
-    X(asked_mbs) /* read by calls, from memory or disk */                                                              \
-    X(read_mbs)  /* from disks */                                                                                      \
-    X(put_mbs)   /* written to files */                                                                                \
-    X(sent_mbs)  /* to pipes and sockets */                                                                            \
-    X(faults)    /* pages a second that came from a disk */                                                            \
-    X(swapping)  /* pages a second, whole machine */                                                                   \
-    X(net_mbs)   /* from the network, whole machine */                                                                 \
-    X(locked)    /* 1: the trainer's first thread waits for a lock, another process or the GPU */                      \
+    X(asked_mbs)    /* read by calls, from memory or disk */                                                           \
+    X(read_mbs)     /* from disks */                                                                                   \
+    X(put_mbs)      /* written to files */                                                                             \
+    X(sent_mbs)     /* to pipes and sockets */                                                                         \
+    X(faults)       /* pages a second that came from a disk */                                                         \
+    X(swapping)     /* pages a second, whole machine */                                                                \
+    X(net_mbs)      /* from the network, whole machine */                                                              \
+    X(locked)       /* 1: the trainer's first thread waits for a lock, another process or the GPU */                   \
+    X(drive_runs)   /* of the thread that drives the step: on a core */                                                \
+    X(drive_system) /* of that in the kernel; once a second */                                                         \
+    X(drive_faults) /* pages a second; once a second */                                                                \
+    X(drive_ready)  /* waits for a core */                                                                             \
+    X(drive_disk)   /* 1: it sleeps so when it is looked at */                                                         \
+    X(drive_write)                                                                                                     \
+    X(drive_remote)                                                                                                    \
+    X(drive_net)                                                                                                       \
+    X(drive_pipe)                                                                                                      \
+    X(drive_output)                                                                                                    \
+    X(drive_lock)                                                                                                      \
+    X(drive_file_lock)                                                                                                 \
+    X(drive_child)                                                                                                     \
+    X(drive_timer)                                                                                                     \
+    X(drive_other)                                                                                                     \
+    X(outside)     /* 1: for a pipe that no process of the job fills */                                                \
+    X(beside_busy) /* cores that all other threads run on or wait for */                                               \
+    X(beside_top)  /* the busiest of them */                                                                           \
+    X(beside_net)  /* 1: one of them sleeps so */                                                                      \
+    X(beside_disk)                                                                                                     \
+    X(beside_timer)                                                                                                    \
+    X(beside_file_lock)                                                                                                \
+    X(turns)       /* 1: threads wait for a lock that they take turns at */                                            \
+    X(unseen)      /* cores of children too short-lived to be seen */                                                  \
+    X(huge_faults) /* pages of 2 MB a second, whole machine */                                                         \
+    X(resident_mb)                                                                                                     \
     X(psi_io)                                                                                                          \
     X(psi_memory)                                                                                                      \
     X(throttled) /* share of the quota's periods */                                                                    \
@@ -71,7 +97,13 @@ typedef struct stk_watch_row {
 } stk_watch_row;
 #undef X
 
-enum { STK_WATCH_ROWS = 8192, STK_WATCH_CREDITS = 64 };
+enum { STK_WATCH_ROWS = 8192, STK_WATCH_CREDITS = 64, STK_WATCH_WORDS = 16 };
+
+/* A lock that a thread has waited for with a limit, and whether another one has, too. */
+typedef struct stk_watch_word {
+    int64_t process, word, thread;
+    bool is_shared;
+} stk_watch_word;
 
 /* What processes that are gone had when they were seen last: their parents' counters grow by it once they are waited
  * for, and it has been counted already. */
@@ -87,7 +119,9 @@ typedef struct stk_watch_history {
     int n_merged; /* rows that make one now */
     stk_watch_row open;
     int n_open;
-    int64_t first_pid;
+    int64_t first_pid, driver_pid;
+    stk_watch_word word[STK_WATCH_WORDS];
+    int n_words;
     stk_watch_credit credit[STK_WATCH_CREDITS];
     int n_credits;
     double n_gpus;

@@ -38,6 +38,21 @@ static double find_cost(const stk_watch_rule *rule, const stk_watch_signals *tol
     return isnan(cost) ? NAN : fmax(0, fmin(1, cost));
 }
 
+static bool is_of_account(const stk_watch_rule *rule)
+{
+    return rule->cost >= STK_WATCH_by_compute && rule->cost <= STK_WATCH_by_unknown;
+}
+
+/* How sure a part of an account is: by how much it is larger than the next one that is no computing. The line is fitted
+ * to generated jobs (docs/doctor.md). */
+static double trust_account(stk_watch_signal part, const stk_watch_signals *seen)
+{
+    double next = 0;
+    for (int i = STK_WATCH_by_compute + 1; i <= STK_WATCH_by_unknown; i++)
+        if (i != (int)part) next = fmax(next, seen->value[i]);
+    return 0.8 + 0.18 * fmax(0, fmin(1, (seen->value[part] - next) / 0.4));
+}
+
 /* True where the rule holds; fills the verdict. */
 static bool apply(const stk_watch_rule *rule, const stk_watch_signals *seen, const stk_watch_signals *told,
                   stk_watch_verdict *out)
@@ -60,11 +75,26 @@ static bool apply(const stk_watch_rule *rule, const stk_watch_signals *seen, con
         if (out->n_evidence < STK_WATCH_EVIDENCE)
             stk_watch_signal_tell(told, c->signal, out->evidence[out->n_evidence++]);
     }
-    if (out->n_agree < 2) return false;
+    /* Parts of an account exclude each other: one is enough. */
+    if (out->n_agree < (is_of_account(rule) ? 1 : 2)) return false;
     double agreeing = (double)out->n_agree / n_clauses;
     out->confidence = fmin(0.99, 0.35 + 0.3 * agreeing + 0.2 * margins / out->n_agree + 0.07 * (out->n_agree - 2));
+    if (is_of_account(rule)) out->confidence = trust_account(rule->cost, seen);
     out->cost = find_cost(rule, told);
     return true;
+}
+
+/* Parts of one account, which stand next to each other in the table: the largest first. */
+static void sort_accounts(stk_watch_verdict *list, int n)
+{
+    for (int i = 1; i < n; i++)
+        for (int k = i;
+             k > 0 && is_of_account(list[k].rule) && is_of_account(list[k - 1].rule) && list[k].cost > list[k - 1].cost;
+             k--) {
+            stk_watch_verdict other = list[k];
+            list[k] = list[k - 1];
+            list[k - 1] = other;
+        }
 }
 
 int stk_watch_judge(const stk_watch_signals *seen, const stk_watch_signals *told,
@@ -74,11 +104,13 @@ int stk_watch_judge(const stk_watch_signals *seen, const stk_watch_signals *told
     int n = 0;
     const stk_watch_rule *rules = stk_watch_rules(&n_rules);
     for (size_t i = 0; i < n_rules && n < STK_WATCH_VERDICTS; i++) {
+        if (told->end_s - told->begin_s < STK_WATCH_LEAST_S - 0.3 && !rules[i].is_plain_at_once) continue;
         if (!apply(&rules[i], seen, told, &out[n])) continue;
         /* What is well is only said where nothing is wrong. */
         if (rules[i].is_healthy && n > 0) continue;
         n++;
     }
+    sort_accounts(out, n);
     /* Time is lost once, whatever takes part in that. */
     double counted = 0;
     for (int i = 0; i < n; i++) {

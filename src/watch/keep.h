@@ -18,7 +18,8 @@ enum {
     STK_WATCH_FILE_IO,
     STK_WATCH_FILE_WCHAN,
     STK_WATCH_FILE_SCHEDSTAT,
-    STK_WATCH_FILE_PRESSURE,    /* three of them */
+    STK_WATCH_FILE_PRESSURE, /* three of them */
+    STK_WATCH_FILE_CALL = 8,
     STK_WATCH_FILE_GROUP = 16,  /* of cores */
     STK_WATCH_FILE_MEMORY = 24, /* the group's */
     STK_WATCH_FILE_OTHERS = 32,

@@ -226,13 +226,16 @@ bool stk_watch_is_remote(const char *type)
     return false;
 }
 
-bool stk_watch_parse_syscall(const char *text, int64_t *number, int64_t *first)
+bool stk_watch_parse_call(const char *text, stk_watch_call *out)
 {
     const char *p = text;
     char *end;
-    if (!take(&p, number) || *p != ' ') return false;
-    *first = (int64_t)strtoull(p, &end, 16);
-    return end != p;
+    if (!take(&p, &out->number) || out->number < 0 || *p != ' ') return false;
+    for (int i = 0; i < 4; i++, p = end) {
+        out->argument[i] = (int64_t)strtoull(p, &end, 16);
+        if (end == p) return false;
+    }
+    return true;
 }
 
 stk_watch_wait stk_watch_parse_wchan(const char *text)
@@ -241,24 +244,48 @@ stk_watch_wait stk_watch_parse_wchan(const char *text)
         const char *part;
         stk_watch_wait wait;
     } known[] = {
-        {"swap", STK_WATCH_WAIT_SWAP},           {"fuse", STK_WATCH_WAIT_REMOTE},
-        {"request_wait", STK_WATCH_WAIT_REMOTE}, {"rpc_", STK_WATCH_WAIT_REMOTE},
-        {"nfs", STK_WATCH_WAIT_REMOTE},          {"cifs", STK_WATCH_WAIT_REMOTE},
-        {"ceph", STK_WATCH_WAIT_REMOTE},         {"p9_", STK_WATCH_WAIT_REMOTE},
-        {"folio_", STK_WATCH_WAIT_DISK},         {"io_schedule", STK_WATCH_WAIT_DISK},
-        {"wait_on_page", STK_WATCH_WAIT_DISK},   {"wait_on_buffer", STK_WATCH_WAIT_DISK},
-        {"submit_bio", STK_WATCH_WAIT_DISK},     {"blk", STK_WATCH_WAIT_DISK},
-        {"jbd2", STK_WATCH_WAIT_DISK},           {"balance_dirty", STK_WATCH_WAIT_DISK},
-        {"filemap", STK_WATCH_WAIT_DISK},        {"page_cache", STK_WATCH_WAIT_DISK},
-        {"ext4", STK_WATCH_WAIT_DISK},           {"xfs", STK_WATCH_WAIT_DISK},
-        {"btrfs", STK_WATCH_WAIT_DISK},          {"throtl", STK_WATCH_WAIT_DISK},
-        {"rq_qos", STK_WATCH_WAIT_DISK},         {"futex", STK_WATCH_WAIT_LOCK},
-        {"poll", STK_WATCH_WAIT_PEER},           {"select", STK_WATCH_WAIT_PEER},
-        {"pipe", STK_WATCH_WAIT_PEER},           {"wait4", STK_WATCH_WAIT_PEER},
-        {"do_wait", STK_WATCH_WAIT_PEER},        {"sk_wait", STK_WATCH_WAIT_PEER},
-        {"unix_", STK_WATCH_WAIT_PEER},          {"wait_for_more_packets", STK_WATCH_WAIT_PEER},
-        {"sigsuspend", STK_WATCH_WAIT_PEER},     {"nanosleep", STK_WATCH_WAIT_SLEEP},
-        {"nvidia", STK_WATCH_WAIT_DEVICE},       {"nvkms", STK_WATCH_WAIT_DEVICE},
+        {"swap", STK_WATCH_WAIT_SWAP},
+        {"fuse", STK_WATCH_WAIT_REMOTE},
+        {"request_wait", STK_WATCH_WAIT_REMOTE},
+        {"rpc_", STK_WATCH_WAIT_REMOTE},
+        {"nfs", STK_WATCH_WAIT_REMOTE},
+        {"cifs", STK_WATCH_WAIT_REMOTE},
+        {"ceph", STK_WATCH_WAIT_REMOTE},
+        {"p9_", STK_WATCH_WAIT_REMOTE},
+        {"folio_", STK_WATCH_WAIT_DISK},
+        {"io_schedule", STK_WATCH_WAIT_DISK},
+        {"wait_on_page", STK_WATCH_WAIT_DISK},
+        {"wait_on_buffer", STK_WATCH_WAIT_DISK},
+        {"submit_bio", STK_WATCH_WAIT_DISK},
+        {"blk", STK_WATCH_WAIT_DISK},
+        {"jbd2", STK_WATCH_WAIT_DISK},
+        {"balance_dirty", STK_WATCH_WAIT_DISK},
+        {"filemap", STK_WATCH_WAIT_DISK},
+        {"page_cache", STK_WATCH_WAIT_DISK},
+        {"ext4", STK_WATCH_WAIT_DISK},
+        {"xfs", STK_WATCH_WAIT_DISK},
+        {"btrfs", STK_WATCH_WAIT_DISK},
+        {"throtl", STK_WATCH_WAIT_DISK},
+        {"rq_qos", STK_WATCH_WAIT_DISK},
+        {"futex", STK_WATCH_WAIT_LOCK},
+        {"poll", STK_WATCH_WAIT_PEER},
+        {"select", STK_WATCH_WAIT_PEER},
+        {"pipe_write", STK_WATCH_WAIT_PIPE_OUT},
+        {"pipe_r", STK_WATCH_WAIT_PIPE_IN},
+        {"lock_inode_wait", STK_WATCH_WAIT_FILE_LOCK},
+        {"wait_woken", STK_WATCH_WAIT_NET},
+        {"pipe", STK_WATCH_WAIT_PEER},
+        {"wait4", STK_WATCH_WAIT_CHILD},
+        {"do_wait", STK_WATCH_WAIT_CHILD},
+        {"sk_wait", STK_WATCH_WAIT_NET},
+        {"unix_", STK_WATCH_WAIT_PIPE_IN},
+        {"wait_for_more_packets", STK_WATCH_WAIT_NET},
+        {"inet_csk_", STK_WATCH_WAIT_NET},
+        {"inet_wait_for", STK_WATCH_WAIT_NET},
+        {"sigsuspend", STK_WATCH_WAIT_PEER},
+        {"nanosleep", STK_WATCH_WAIT_SLEEP},
+        {"nvidia", STK_WATCH_WAIT_DEVICE},
+        {"nvkms", STK_WATCH_WAIT_DEVICE},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (strstr(text, known[i].part)) return known[i].wait;

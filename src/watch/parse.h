@@ -56,8 +56,11 @@ bool stk_watch_parse_mount(const char *text, const char *path, char type[STK_WAT
 /* Whether files of that type lie behind a network or a user's program. */
 bool stk_watch_is_remote(const char *type);
 
-/* /proc/PID/syscall: the call's number and its first argument; false while the thread runs. */
-bool stk_watch_parse_syscall(const char *text, int64_t *number, int64_t *first);
+/* /proc/PID/syscall: the call's number and its first arguments; false while the thread runs, or sleeps in no call. */
+typedef struct stk_watch_call {
+    int64_t number, argument[4];
+} stk_watch_call;
+bool stk_watch_parse_call(const char *text, stk_watch_call *out);
 
 /* /proc/PID/wchan, the kernel function that a thread sleeps in. */
 stk_watch_wait stk_watch_parse_wchan(const char *text);

@@ -184,6 +184,41 @@ static void add_own(const stk_watch_report *report, stk_text *out)
     stk_text_free(&line);
 }
 
+/* Where the driving thread's time went, all of it. */
+static void add_account(const stk_watch_report *report, stk_text *out)
+{
+    static const struct {
+        stk_watch_signal signal;
+        const char *name;
+    } parts[] = {{STK_WATCH_by_compute, "computes"},
+                 {STK_WATCH_by_faults, "page faults"},
+                 {STK_WATCH_by_kernel, "kernel"},
+                 {STK_WATCH_by_ready, "waits for a core"},
+                 {STK_WATCH_by_disk, "disk"},
+                 {STK_WATCH_by_write, "writes files"},
+                 {STK_WATCH_by_remote, "remote files"},
+                 {STK_WATCH_by_net, "network"},
+                 {STK_WATCH_by_output, "output"},
+                 {STK_WATCH_by_timer, "sleeps in a timer"},
+                 {STK_WATCH_by_file_lock, "lock of a file"},
+                 {STK_WATCH_by_thread, "for a thread that works"},
+                 {STK_WATCH_by_workers, "for workers"},
+                 {STK_WATCH_by_turns, "turns with other threads"},
+                 {STK_WATCH_by_outside, "pipe from outside"},
+                 {STK_WATCH_by_children, "short-lived children"},
+                 {STK_WATCH_by_unknown, "asleep, cause outside of what can be seen"}};
+    stk_text line = {0};
+    int n = 0;
+    if (!(report->signals.value[STK_WATCH_account] > 0.5)) return;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        double share = report->signals.value[parts[i].signal];
+        if (share >= 0.005) stk_text_add(&line, "%s%s %.0f %%", n++ ? ", " : "", parts[i].name, 100 * share);
+    }
+    add_wrapped(report, out, "account", stk_text_get(&line));
+    if (line.failed) out->failed = true;
+    stk_text_free(&line);
+}
+
 void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
 {
     const char *framework = stk_watch_facts_get(report->facts, "framework", 0);
@@ -195,11 +230,14 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
     add_wrapped(report, out, "watched", line);
     add_own(report, out);
     if (report->n_verdicts == 0) {
-        snprintf(line, sizeof(line), "none: no rule holds. The job uses %.1f cores%s", x[STK_WATCH_cores],
-                 report->length_s < 5 ? "; watch it for longer than 5 s" : "");
+        bool is_short = report->signals.end_s - report->signals.begin_s < STK_WATCH_LEAST_S - 0.3;
+        snprintf(line, sizeof(line), "%s. The job uses %.1f cores",
+                 is_short ? "none: too short to say, less than 5 s after the start" : "none: no rule holds",
+                 x[STK_WATCH_cores]);
         add_wrapped(report, out, "verdict",
                     report->signals.end_s > report->signals.begin_s ? line : "none: too little was seen");
     }
+    add_account(report, out);
     for (int i = 0; i < report->n_verdicts; i++)
         add_verdict(report, i, out);
     add_energy(report, out);

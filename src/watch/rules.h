@@ -8,6 +8,8 @@
 
 enum { STK_WATCH_CLAUSES = 12, STK_WATCH_REMEDIES = 9, STK_WATCH_VERDICTS = 6, STK_WATCH_EVIDENCE = 12 };
 
+enum { STK_WATCH_LEAST_S = 5 };
+
 typedef enum stk_watch_part {
     STK_WATCH_GATE = 1, /* must hold, and is no evidence */
     STK_WATCH_NEED,     /* must hold */
@@ -33,6 +35,7 @@ typedef struct stk_watch_remedy {
 typedef struct stk_watch_rule {
     const char *name, *title;
     bool is_healthy;       /* nothing to do */
+    bool is_plain_at_once; /* holds however short the time is that was judged; others want STK_WATCH_LEAST_S */
     stk_watch_signal cost; /* the share of the time that it costs */
     stk_watch_clause clause[STK_WATCH_CLAUSES];
     stk_watch_remedy remedy[STK_WATCH_REMEDIES];

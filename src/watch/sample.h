@@ -46,7 +46,8 @@
     X(n_limit_hits)                                                                                                    \
     X(group_oom_kills)                                                                                                 \
     X(ras_lagging_rank)                                                                                                \
-    X(n_compilers)
+    X(n_compilers)                                                                                                     \
+    X(huge_faults)
 
 /* A GPU. permille: thousandths; mask: NVML's clock event reasons; own: of the job's processes; mj: millijoules since
  * the driver was loaded. */
@@ -110,14 +111,21 @@
     X(minor_faults)                                                                                                    \
     X(system_us)
 
-/* A thread of the job. is_active: it ran between the last two thorough readings, which are a second apart. */
+/* A thread of the job. is_active: it ran between the last two thorough readings, which are a second apart. is_asleep: 1
+ * or 0, at this sample; -1: it was not looked at. peer: a process of the job that has the other end of the pipe that it
+ * waits for; 0: none has; -1: not known. word: where the lock lies that it waits for with a limit, or -1. */
 #define STK_WATCH_THREAD_FIELDS(X)                                                                                     \
     X(process)                                                                                                         \
     X(state)                                                                                                           \
     X(wait)                                                                                                            \
     X(is_active)                                                                                                       \
     X(cpu_us)                                                                                                          \
-    X(waited_us)
+    X(waited_us)                                                                                                       \
+    X(system_us)                                                                                                       \
+    X(minor_faults)                                                                                                    \
+    X(is_asleep)                                                                                                       \
+    X(peer)                                                                                                            \
+    X(word)
 
 /* What a sleeping thread waits for, as far as the kernel tells. */
 typedef enum stk_watch_wait {
@@ -125,10 +133,16 @@ typedef enum stk_watch_wait {
     STK_WATCH_WAIT_DISK,
     STK_WATCH_WAIT_REMOTE, /* a file system behind a network or a user's program */
     STK_WATCH_WAIT_SWAP,
-    STK_WATCH_WAIT_LOCK,
-    STK_WATCH_WAIT_PEER, /* a pipe, a socket, a child, a poll */
+    STK_WATCH_WAIT_LOCK, /* a futex: a lock, a condition, a queue between threads */
+    STK_WATCH_WAIT_PEER, /* somebody, and more is not known */
     STK_WATCH_WAIT_SLEEP,
     STK_WATCH_WAIT_DEVICE,
+    STK_WATCH_WAIT_NET,      /* a socket of a network, be it the machine's own */
+    STK_WATCH_WAIT_PIPE_IN,  /* a pipe, FIFO or local socket that gives nothing */
+    STK_WATCH_WAIT_PIPE_OUT, /* one that takes nothing more, or a terminal */
+    STK_WATCH_WAIT_CHILD,    /* the end of a child */
+    STK_WATCH_WAIT_FILE_LOCK,
+    STK_WATCH_WAIT_DISK_OUT, /* a disk that is written to */
     STK_WATCH_WAITS,
 } stk_watch_wait;
 

@@ -24,6 +24,12 @@ typedef struct stk_watch_pace {
     int64_t least_us, most_us, every_us, cost_us, done_us;
 } stk_watch_pace;
 
+/* What a descriptor was when it was looked at. */
+typedef struct stk_watch_seen_file {
+    int64_t key, at_us, wait, peer;
+} stk_watch_seen_file;
+enum { STK_WATCH_SEEN_FILES = 64 };
+
 typedef struct stk_watch_sampler {
     stk_watch_config config;
     stk_watch_sample sample; /* the last one */
@@ -40,6 +46,7 @@ typedef struct stk_watch_sampler {
     bool has_nodes;     /* of memory: more than one */
     int64_t group_us;   /* when the control group was looked up */
     char groups[1024], group_folder[2][1024];
+    stk_watch_seen_file seen_file[STK_WATCH_SEEN_FILES];
     int ras_fd; /* of a talk with NCCL's service, or -1 */
     bool ras_asked;
     int n_ras_misses;
@@ -64,6 +71,12 @@ enum { STK_WATCH_TEXT = 65536 };
 stk_status stk_watch_scan_tree(stk_watch_sampler *sampler);
 /* sampler_process.c: counters of processes and threads. */
 stk_status stk_watch_read_processes(stk_watch_sampler *sampler, bool is_slow);
+/* sampler_wait.c: what a thread sleeps for; peer and word as in stk_watch_thread. */
+typedef struct stk_watch_asleep {
+    int64_t wait, peer, word;
+    bool is_awake; /* it runs, or could */
+} stk_watch_asleep;
+stk_watch_asleep stk_watch_read_wait(stk_watch_sampler *sampler, int64_t process, int64_t thread);
 /* sampler_words.c: the framework, the file systems of open files. */
 stk_status stk_watch_read_words(stk_watch_sampler *sampler);
 /* Whether a process of that name compiles, as frameworks let others do it for a step. */

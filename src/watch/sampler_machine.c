@@ -68,6 +68,7 @@ static void read_memory(stk_watch_sampler *sampler)
         m->swapped_in_pages = stk_watch_parse_key(text, "pswpin");
         m->swapped_out_pages = stk_watch_parse_key(text, "pswpout");
         m->oom_kills = stk_watch_parse_key(text, "oom_kill");
+        m->huge_faults = stk_watch_parse_key(text, "thp_fault_alloc");
         m->refaults = stk_watch_parse_key(text, "workingset_refault_file");
     } else {
         miss(sampler, "swapping and the kills of the machine for want of memory (/proc/vmstat)");

@@ -21,34 +21,6 @@ enum {
     MOST_PROCESSES_FAST = 128
 };
 
-/* Kernel calls that read or write what their first argument has open. */
-static bool is_file_call(int64_t number)
-{
-#if defined(__x86_64__)
-    static const int64_t calls[] = {0, 1, 17, 18, 19, 20, 74, 75, 295, 296};
-#else
-    static const int64_t calls[] = {63, 64, 67, 68, 65, 66, 82, 83, 69, 70};
-#endif
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-        if (calls[i] == number) return true;
-    return false;
-}
-
-/* Whether a thread is in a call on a file that lies behind a network; by reading /proc/PID/syscall, fd and mountinfo.
- */
-static bool is_remote_call(stk_watch_sampler *sampler, int64_t process, int64_t thread)
-{
-    const stk_watch_root *root = &sampler->config.root;
-    char text[256], path[STK_WATCH_PATH], type[STK_WATCH_PATH], point[STK_WATCH_PATH];
-    int64_t number, fd;
-    return stk_watch_read(root, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/syscall", process, thread) &&
-           stk_watch_parse_syscall(text, &number, &fd) && is_file_call(number) &&
-           stk_watch_read_link(root, path, sizeof(path), "/proc/%" PRId64 "/fd/%" PRId64, process, fd) &&
-           path[0] == '/' &&
-           stk_watch_read(root, sampler->text, STK_WATCH_TEXT, "/proc/%" PRId64 "/mountinfo", process) &&
-           stk_watch_parse_mount(sampler->text, path, type, point) && stk_watch_is_remote(type);
-}
-
 /* Notes that something of a process could not be read, unless it has just ended. */
 static void miss(stk_watch_sampler *sampler, int64_t process, const char *text)
 {
@@ -56,20 +28,11 @@ static void miss(stk_watch_sampler *sampler, int64_t process, const char *text)
         (void)stk_watch_facts_add(&sampler->facts, "missing", "%s", text);
 }
 
-static int64_t read_wait(stk_watch_sampler *sampler, int64_t process, int64_t thread, char state)
+static int64_t read_wait(stk_watch_sampler *sampler, int64_t process, char state)
 {
-    char text[128];
-    int64_t key = stk_watch_file_key(process, thread, STK_WATCH_FILE_WCHAN);
     if (state != 'S' && state != 'D') return STK_WATCH_WAIT_UNKNOWN;
-    if (!stk_watch_read_kept(&sampler->keeper, key, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/wchan",
-                             process, thread)) {
-        miss(sampler, process, "what sleeping threads wait for (/proc/PID/wchan: a kernel that shows it)");
-        return state == 'D' ? STK_WATCH_WAIT_DISK : STK_WATCH_WAIT_UNKNOWN;
-    }
-    int64_t wait = stk_watch_parse_wchan(text);
-    if (wait == STK_WATCH_WAIT_UNKNOWN && state == 'D') wait = STK_WATCH_WAIT_DISK;
-    if (wait == STK_WATCH_WAIT_DISK && is_remote_call(sampler, process, thread)) wait = STK_WATCH_WAIT_REMOTE;
-    return wait;
+    int64_t wait = stk_watch_read_wait(sampler, process, process).wait;
+    return wait == STK_WATCH_WAIT_UNKNOWN && state == 'D' ? (int64_t)STK_WATCH_WAIT_DISK : wait;
 }
 
 /* --- threads --- */
@@ -103,6 +66,8 @@ static bool read_thread(stk_watch_sampler *sampler, stk_watch_thread *thread, bo
         !stk_watch_parse_stat(text, &stat))
         return has_time;
     thread->state = stat.state;
+    thread->system_us = stat.system_ticks * (1000000 / sysconf(_SC_CLK_TCK));
+    thread->minor_faults = stat.minor_faults;
     if (!has_time) {
         thread->cpu_us = stat.cpu_ticks * (1000000 / sysconf(_SC_CLK_TCK));
         miss(sampler, thread->process, "time that threads wait for a core (/proc/PID/schedstat: CONFIG_SCHED_INFO)");
@@ -155,6 +120,16 @@ static bool is_thread_watched(const stk_watch_sampler *sampler, const stk_watch_
     return process && is_watched(sampler, process);
 }
 
+static void look_at_thread(stk_watch_sampler *sampler, stk_watch_thread *thread)
+{
+    stk_watch_asleep asleep = stk_watch_read_wait(sampler, thread->process, thread->id);
+    thread->is_asleep = !asleep.is_awake;
+    thread->wait = asleep.wait;
+    thread->peer = asleep.peer;
+    thread->word = asleep.word;
+    if (asleep.wait == STK_WATCH_WAIT_UNKNOWN && thread->state == 'D') thread->wait = STK_WATCH_WAIT_DISK;
+}
+
 /* Often: threads that have run of late; now and then: others, too, in turn where there are many. */
 static void read_threads(stk_watch_sampler *sampler, bool is_slow)
 {
@@ -165,7 +140,7 @@ static void read_threads(stk_watch_sampler *sampler, bool is_slow)
         stk_watch_thread *thread = stk_watch_thread_at(&sampler->sample, i);
         bool is_main = thread->id == thread->process, watched = is_thread_watched(sampler, thread);
         int64_t before_us = thread->cpu_us;
-        if (!is_slow && (!watched || n_fast++ >= MOST_THREADS_FAST)) continue;
+        if (!is_slow && ((!watched && threads->n > MOST_WAITS) || n_fast++ >= MOST_THREADS_FAST)) continue;
         if (is_slow && !watched) {
             if (i < first_idle || n_idle >= MOST_THREADS_IDLE) continue;
             n_idle++;
@@ -177,12 +152,13 @@ static void read_threads(stk_watch_sampler *sampler, bool is_slow)
             continue;
         }
         if (thread->cpu_us > before_us + 1000) thread->is_active = 1;
-        if (!is_slow) continue;
         bool was_active = thread->is_active == 1;
-        thread->is_active = thread->cpu_us > before_us + 1000;
+        if (is_slow) thread->is_active = thread->cpu_us > before_us + 1000;
         thread->wait = STK_WATCH_WAIT_UNKNOWN;
-        if ((is_main || was_active || thread->state == 'D') && n_waits++ < MOST_WAITS)
-            thread->wait = read_wait(sampler, thread->process, thread->id, (char)thread->state);
+        thread->is_asleep = thread->peer = thread->word = -1;
+        /* Where there are few, those that only sleep tell, too. */
+        bool is_looked_at = is_main || was_active || thread->state == 'D' || threads->n <= MOST_WAITS;
+        if (is_looked_at && n_waits++ < MOST_WAITS) look_at_thread(sampler, thread);
     }
 }
 
@@ -263,7 +239,7 @@ static bool read_process(stk_watch_sampler *sampler, stk_watch_process *process,
     process->last_cpu = stat.last_cpu;
     if (process->holds_gpu < 0) process->holds_gpu = 0;
     read_io(sampler, process);
-    process->wait = read_wait(sampler, process->id, process->id, stat.state);
+    process->wait = read_wait(sampler, process->id, stat.state);
     bool works = has_run || stat.state != 'S' || process->wait == STK_WATCH_WAIT_DISK ||
                  process->wait == STK_WATCH_WAIT_REMOTE || process->wait == STK_WATCH_WAIT_SWAP;
     if (is_slow || works) process->is_active = works;

@@ -61,6 +61,35 @@ static double busy_of(const span *s, const stk_watch_row *row)
     return may > 0 && row->cores > 0 ? fmin(1, row->cores / may) : 0;
 }
 
+/* What a program loads makes it grow, and then it stays as it is; one that grows all the time has no such point. */
+static size_t after_loading(const stk_watch_history *history, size_t first)
+{
+    double size = 0, begin_s = history->n ? 0.6 * history->row[history->n - 1].at_s : 0;
+    size_t half = history->n / 2, i = first;
+    for (size_t k = half; k < history->n; k++)
+        size += history->row[k].resident_mb / (double)(history->n - half);
+    while (i < history->n && history->row[i].resident_mb < 0.9 * size)
+        i++;
+    return i < history->n && history->row[i].at_s < begin_s ? i : first;
+}
+
+/* Frameworks try kernels before the first step: from the first second on in which the GPU works as it does later. */
+static size_t after_warm_up(const stk_watch_history *history, size_t first, size_t last)
+{
+    double level = 0, n = 0;
+    for (size_t k = first + (last - first) / 2; k < last; k++)
+        if (history->row[k].gpu_busy >= 0) level += history->row[k].gpu_busy, n++;
+    for (size_t i = first; i < first + (last - first) / 2 && n > 0; i++) {
+        double sum = 0, length = 0;
+        for (size_t k = i; k < last && length < 1; k++) {
+            sum += history->row[k].gpu_busy * history->row[k].length_s;
+            length += history->row[k].length_s;
+        }
+        if (sum >= 0.5 * level / n * length) return i;
+    }
+    return first;
+}
+
 /* Starting is not training: with a GPU, from the first work on it to the last row on which the job holds it; without,
  * all but the first seconds. */
 static span find_span(const stk_watch_history *history, const char *framework)
@@ -85,7 +114,10 @@ static span find_span(const stk_watch_history *history, const char *framework)
         double length_s = history->n ? history->row[history->n - 1].at_s : 0, skip_s = fmin(4, 0.3 * length_s);
         while (first < history->n && history->row[first].at_s < skip_s)
             first++;
+        if (!s.main_computes) first = after_loading(history, first);
         last = history->n;
+    } else {
+        first = after_warm_up(history, first, last);
     }
     /* In the first second of work caches and clocks warm up. */
     if (last > first + 20) first += 3;
@@ -379,6 +411,70 @@ static void find_data(const span *s, double *out)
     out[STK_WATCH_memory_full] = most(s, FIELD(memory_full));
 }
 
+/* Where the driving thread's time went, followed to who it waits for: shares of one whole. Of jobs on cores alone: what
+ * a device did meanwhile is not known so well. Stoker's runs say it themselves. */
+static void find_account(const span *s, double *out)
+{
+    double runs = mean(s, FIELD(drive_runs)), ready = mean(s, FIELD(drive_ready));
+    if (s->has_gpu || s->main_computes || isnan(runs)) return;
+    double system = fmin(runs, mean(s, FIELD(drive_system))), left = fmax(0, 1 - runs - ready);
+    static const size_t kinds[] = {FIELD(drive_disk),  FIELD(drive_write),  FIELD(drive_remote), FIELD(drive_net),
+                                   FIELD(drive_pipe),  FIELD(drive_output), FIELD(drive_lock),   FIELD(drive_file_lock),
+                                   FIELD(drive_child), FIELD(drive_timer),  FIELD(drive_other)};
+    enum { DISK, WRITE, REMOTE, NET, PIPE, OUTPUT, LOCK, FILE_LOCK, CHILD, TIMER, OTHER, N };
+    double x[N], sum = 0;
+    for (int i = 0; i < N; i++)
+        sum += x[i] = mean(s, kinds[i]);
+    for (int i = 0; i < N; i++)
+        x[i] = sum > 0 ? x[i] / sum * left : i == OTHER ? left : 0;
+    /* A fault takes 0.4 us at the least, one of a large page 80. */
+    bool faults = mean(s, FIELD(drive_faults)) * 4e-7 + mean(s, FIELD(huge_faults)) * 8e-5 > 0.3 * system;
+    double passive = x[PIPE] + x[LOCK], busy = mean(s, FIELD(beside_busy)), top = mean(s, FIELD(beside_top));
+    double outside = x[PIPE] > 0 ? mean(s, FIELD(outside)) / mean(s, FIELD(drive_pipe)) * x[PIPE] : 0;
+    double turns = mean(s, FIELD(turns));
+    for (int i = STK_WATCH_by_compute; i <= STK_WATCH_by_unknown; i++)
+        out[i] = 0;
+    out[STK_WATCH_account] = 1;
+    out[STK_WATCH_by_compute] = runs - system;
+    out[faults ? STK_WATCH_by_faults : STK_WATCH_by_kernel] = system;
+    out[STK_WATCH_by_ready] = ready;
+    out[STK_WATCH_by_disk] = x[DISK];
+    out[STK_WATCH_by_write] = x[WRITE];
+    out[STK_WATCH_by_remote] = x[REMOTE];
+    out[STK_WATCH_by_net] = x[NET];
+    out[STK_WATCH_by_output] = x[OUTPUT];
+    out[STK_WATCH_by_timer] = x[TIMER];
+    out[STK_WATCH_by_file_lock] = x[FILE_LOCK];
+    out[STK_WATCH_by_unknown] = x[OTHER];
+    out[STK_WATCH_by_outside] = outside;
+    out[mean(s, FIELD(unseen)) > 0.15 ? STK_WATCH_by_children : STK_WATCH_by_unknown] += x[CHILD];
+    passive -= outside;
+    /* The most that those who feed do: what wakes them is the cause. */
+    stk_watch_signal cause = STK_WATCH_by_unknown;
+    if (turns > 0.3 && busy + runs < 1.6 + mean(s, FIELD(waiting)) && busy > 0.5)
+        cause = STK_WATCH_by_turns;
+    else if (busy > 0.5 * passive && busy > 0.15)
+        cause = busy > 1.4 * fmax(0.3, top) && busy > 0.9 ? STK_WATCH_by_workers : STK_WATCH_by_thread;
+    else if (mean(s, FIELD(beside_net)) > 0.4)
+        cause = STK_WATCH_by_net;
+    else if (mean(s, FIELD(beside_disk)) > 0.3)
+        cause = STK_WATCH_by_disk;
+    else if (mean(s, FIELD(beside_file_lock)) > 0.4)
+        cause = STK_WATCH_by_file_lock;
+    else if (mean(s, FIELD(beside_timer)) > 0.4)
+        cause = STK_WATCH_by_timer;
+    double may = out[STK_WATCH_allowed_share] * out[STK_WATCH_machine_cores], wanted = (busy + runs + ready) / may;
+    /* Of many more threads than cores most are ready, and that is what those wait for that need them. */
+    if (cause == STK_WATCH_by_workers && wanted > 2) cause = STK_WATCH_by_ready;
+    out[cause] += passive;
+    out[STK_WATCH_own_threads] = wanted;
+    /* Those who feed hold the core that it waits for. */
+    if (out[STK_WATCH_by_workers] > 0.1 && out[STK_WATCH_own_threads] < 2 && !(out[STK_WATCH_contention] > 0.2)) {
+        out[STK_WATCH_by_workers] += ready;
+        out[STK_WATCH_by_ready] = 0;
+    }
+}
+
 void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_signals *out)
 {
     const char *exit_text = stk_watch_facts_get(facts, "exit", 0);
@@ -386,12 +482,14 @@ void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_fa
     span s = find_span(history, framework);
     for (int i = 0; i < STK_WATCH_SIGNALS; i++)
         out->value[i] = NAN;
+    out->value[STK_WATCH_account] = 0;
     out->idle_by_run = false;
     out->begin_s = s.n ? s.row[0].at_s - s.row[0].length_s : 0;
     out->end_s = s.n ? s.row[s.n - 1].at_s : 0;
     find_gpu(&s, history->n_gpus, out->value);
     find_cores(&s, out->value);
     find_data(&s, out->value);
+    find_account(&s, out->value);
     find_stuck(history, &s, most_moved(exit_text), out->value);
     double kills = 0;
     for (size_t i = 0; i < history->n; i++)

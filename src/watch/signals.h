@@ -81,6 +81,25 @@
     X(stuck, "%", "that is %s of the run")                                                                             \
     X(locked, "%", "meanwhile the main thread waits for a lock, another process or the GPU %s of the time")            \
     X(spinning, "%", "meanwhile the GPU is busy %s of the time, at low power and without traffic")                     \
+    X(account, "", "the driving thread was looked at: %s (1: yes)")                                                    \
+    X(by_compute, "%", "it computes in %s of the time")                                                                \
+    X(by_faults, "%", "page faults take %s")                                                                           \
+    X(by_kernel, "%", "other work of the kernel takes %s")                                                             \
+    X(by_ready, "%", "it could run and waits for a core in %s")                                                        \
+    X(by_disk, "%", "it, or who feeds it, waits for a disk in %s")                                                     \
+    X(by_write, "%", "it waits for files to be written in %s")                                                         \
+    X(by_remote, "%", "for remote files in %s")                                                                        \
+    X(by_net, "%", "it, or who feeds it, waits for a network socket in %s")                                            \
+    X(by_output, "%", "for somebody to take its output in %s")                                                         \
+    X(by_timer, "%", "it, or who feeds it, sleeps in a timer in %s")                                                   \
+    X(by_file_lock, "%", "for the lock of a file in %s")                                                               \
+    X(by_thread, "%", "for one thread that works in %s")                                                               \
+    X(by_workers, "%", "for several that work in %s")                                                                  \
+    X(by_turns, "%", "threads that take turns hold it in %s")                                                          \
+    X(by_outside, "%", "for a pipe that no process of the job fills in %s")                                            \
+    X(by_children, "%", "for children that run for a moment in %s")                                                    \
+    X(by_unknown, "%", "asleep, and for whom cannot be seen: %s")                                                      \
+    X(own_threads, "", "%s threads of the job want each core")                                                         \
     X(ended, "", "the job ended by itself: %s (1: yes)")                                                               \
     X(lagging, "%", "NCCL says that a rank lags behind, %s of the time")                                               \
     X(late_rank, "", "that is rank %s")

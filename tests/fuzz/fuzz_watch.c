@@ -119,6 +119,7 @@ static void check_text(uint8_t which, const char *text)
     int64_t a, b;
     size_t longest = strlen(text) + 20;
     bool has;
+    stk_watch_call call;
     switch (which) {
     case 1:
         if (stk_watch_parse_stat(text, &stat) && strlen(stat.name) >= STK_WATCH_NAME) abort();
@@ -143,7 +144,7 @@ static void check_text(uint8_t which, const char *text)
     case 9:
         if (stk_watch_parse_mount(text, "/data/x", type, point)) (void)stk_watch_is_remote(type);
         break;
-    case 10: (void)stk_watch_parse_syscall(text, &a, &b); break;
+    case 10: (void)stk_watch_parse_call(text, &call); break;
     case 11:
         if (stk_watch_parse_wchan(text) >= STK_WATCH_WAITS) abort();
         break;

@@ -15,7 +15,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+sys.path.insert(0, f"{HERE}/generated")
 import bench
+import generate
 import meter
 
 BUILD, WORK = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -102,13 +104,56 @@ def remedies():
         check(told == wanted, f"{facts}: {report['verdicts']}")
 
 
+def accounts():
+    """Parts of an account are of one whole, and too short a time gives no verdict."""
+    n = 0
+    for name in sorted(os.listdir(f"{HERE}/recordings")):
+        signals = watch("--replay", f"{HERE}/recordings/{name}")["signals"]
+        parts = [x for key, x in signals.items() if key.startswith("by_")]
+        if signals["account"] == 1:
+            n += 1
+            check(abs(sum(parts) - 1) < 0.01 and min(parts) >= 0, f"{name}: {parts}")
+        else:
+            check(not parts, f"{name}: an account of what was not looked at")
+    check(n >= 5, f"{n} recordings have an account")
+    with open(f"{HERE}/recordings/asleep.timer.rec") as f:
+        lines = f.read().splitlines()
+    ends = [i for i, line in enumerate(lines) if line.startswith("T ")]
+    with open(f"{WORK}/half.rec", "w") as f:
+        f.write("\n".join(lines[:ends[len(ends) // 2] + 1]) + "\n")
+    text = subprocess.run([f"{BUILD}/stoker-watch", "--replay", f"{WORK}/half.rec"], capture_output=True, text=True).stdout
+    check("too short to say" in text and not watch("--replay", f"{WORK}/half.rec")["verdicts"], f"half of it: {text}")
+
+
+def live_accounts():
+    """Jobs that sleep in five ways, side by side: what for is told apart."""
+    folder = f"{WORK}/generated"
+    os.makedirs(folder)
+    jobs = {}
+    for seed in range(1, 200):
+        job = generate.draw(seed)
+        if job["framework"] == "python" and job["cause"] in generate.LIGHT and job["how"] == "":
+            jobs.setdefault(job["cause"], job)
+    check(len(jobs) == len(generate.LIGHT), f"there is one of each: {jobs}")
+    left = list(jobs.values())
+    for _ in range(2):  # once more where something else took the machine
+        with concurrent.futures.ThreadPoolExecutor(len(left)) as pool:
+            list(pool.map(lambda job: generate.run(job, folder, BUILD), left))
+        said = {job["seed"]: generate.judge(job["seed"], folder, BUILD) for job in left}
+        left = [job for job in left if said[job["seed"]][0] != job["cause"]]
+        if not left:
+            break
+    for job in left:
+        check(False, f"{job}: {said[job['seed']]}")
+
+
 def live():
     """Jobs that mostly sleep, so that a busy machine changes nothing."""
     names = ["healthy, compute-bound", "memory taken, GPU idle", "collective that never ends"]
     left = [case for case in bench.CASES if case.name in names]
     said = {}
     for case in left:
-        case.seconds = 5
+        case.seconds = 7
     for i in range(2):  # once more where something else took the machine
         bench.run_some([(case, i, 0.5) for case in left], WORK, BUILD)
         said = {case.name: bench.verdicts(BUILD, WORK, case, i) for case in left}
@@ -216,7 +261,9 @@ shutil.rmtree(WORK, ignore_errors=True)
 os.makedirs(WORK)
 recordings()
 shares()
+accounts()
 remedies()
+live_accounts()
 live()
 failing_calls()
 odd_gpus()

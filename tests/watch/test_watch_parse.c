@@ -135,11 +135,13 @@ static void test_mounts(void **state)
 static void test_words(void **state)
 {
     (void)state;
-    int64_t number, first;
-    assert_true(stk_watch_parse_syscall("0 0x5 0x7f 0x1000 0x0 0x0 0x0 0x7ffc 0x7f36\n", &number, &first));
-    assert_int_equal(number, 0);
-    assert_int_equal(first, 5);
-    assert_false(stk_watch_parse_syscall("running\n", &number, &first));
+    stk_watch_call call;
+    assert_true(stk_watch_parse_call("0 0x5 0x7f 0x1000 0x0 0x0 0x0 0x7ffc 0x7f36\n", &call));
+    assert_int_equal(call.number, 0);
+    assert_int_equal(call.argument[0], 5);
+    assert_int_equal(call.argument[2], 0x1000);
+    assert_false(stk_watch_parse_call("running\n", &call));
+    assert_false(stk_watch_parse_call("-1 0x7ffc 0x7f36\n", &call));
     assert_int_equal(stk_watch_parse_wchan("request_wait_answer"), STK_WATCH_WAIT_REMOTE);
     assert_int_equal(stk_watch_parse_wchan("folio_wait_bit_common"), STK_WATCH_WAIT_DISK);
     assert_int_equal(stk_watch_parse_wchan("futex_wait_queue"), STK_WATCH_WAIT_LOCK);

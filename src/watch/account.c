@@ -1,0 +1,96 @@
+#include "watch/account.h"
+
+#include <math.h>
+#include <string.h>
+
+int64_t stk_watch_find_driver(stk_watch_history *history, const stk_watch_sample *now, int64_t trainer)
+{
+    for (size_t i = 0; i < now->threads.n; i++) {
+        const stk_watch_thread *t = stk_watch_thread_at(now, i);
+        bool takes = t->id == t->process && t->wait == STK_WATCH_WAIT_PIPE_IN && t->peer == trainer;
+        /* A worker that waits for its orders is a child of who gives them. */
+        const stk_watch_process *p = stk_watch_list_find(&now->processes, t->process);
+        if (takes && p && p->parent != trainer) history->driver_pid = t->process;
+    }
+    if (history->driver_pid && stk_watch_list_find(&now->processes, history->driver_pid)) return history->driver_pid;
+    return trainer;
+}
+
+static double share_of(int64_t before, int64_t now, double length_s)
+{
+    return before < 0 || now < before ? 0 : fmin(1, (double)(now - before) * 1e-6 / length_s);
+}
+
+static double *field_of(stk_watch_row *row, int64_t wait)
+{
+    switch (wait) {
+    case STK_WATCH_WAIT_DISK:
+    case STK_WATCH_WAIT_SWAP: return &row->drive_disk;
+    case STK_WATCH_WAIT_DISK_OUT: return &row->drive_write;
+    case STK_WATCH_WAIT_REMOTE: return &row->drive_remote;
+    case STK_WATCH_WAIT_NET: return &row->drive_net;
+    case STK_WATCH_WAIT_PIPE_IN: return &row->drive_pipe;
+    case STK_WATCH_WAIT_PIPE_OUT: return &row->drive_output;
+    case STK_WATCH_WAIT_LOCK: return &row->drive_lock;
+    case STK_WATCH_WAIT_FILE_LOCK: return &row->drive_file_lock;
+    case STK_WATCH_WAIT_CHILD: return &row->drive_child;
+    case STK_WATCH_WAIT_SLEEP: return &row->drive_timer;
+    default: return &row->drive_other;
+    }
+}
+
+/* Condition variables that more than one thread has waited for with a limit, as Python's threads do for their lock. */
+static bool is_shared_word(stk_watch_history *history, const stk_watch_thread *thread)
+{
+    for (int i = 0; i < STK_WATCH_WORDS; i++) {
+        stk_watch_word *w = &history->word[i];
+        if (w->word == thread->word && w->process == thread->process) {
+            if (w->thread != thread->id) w->is_shared = true;
+            return w->is_shared;
+        }
+    }
+    stk_watch_word *oldest = &history->word[history->n_words++ % STK_WATCH_WORDS];
+    *oldest = (stk_watch_word){thread->process, thread->word, thread->id, false};
+    return false;
+}
+
+static void add_beside(stk_watch_history *history, stk_watch_row *row, const stk_watch_thread *t,
+                       const stk_watch_thread *old, bool is_of_driver)
+{
+    double runs = share_of(old->cpu_us, t->cpu_us, row->length_s);
+    row->beside_busy += runs + share_of(old->waited_us, t->waited_us, row->length_s);
+    row->beside_top = fmax(row->beside_top, runs);
+    /* Locks show up in a thread that works when it has them. */
+    if (t->word >= 0 && is_of_driver && is_shared_word(history, t)) row->turns = 1;
+    if (t->is_asleep != 1) return;
+    if (t->wait == STK_WATCH_WAIT_NET) row->beside_net = 1;
+    if (t->wait == STK_WATCH_WAIT_DISK) row->beside_disk = 1;
+    if (t->wait == STK_WATCH_WAIT_SLEEP) row->beside_timer = 1;
+    if (t->wait == STK_WATCH_WAIT_FILE_LOCK) row->beside_file_lock = 1;
+}
+
+void stk_watch_account_add(stk_watch_history *history, stk_watch_row *row, const stk_watch_sample *now, int64_t driver)
+{
+    const stk_watch_thread *main = stk_watch_list_find(&now->threads, driver);
+    const stk_watch_thread *before = stk_watch_list_find(&history->last.threads, driver);
+    if (!main || !before || main->is_asleep < 0 || before->cpu_us < 0) return;
+    row->drive_runs = share_of(before->cpu_us, main->cpu_us, row->length_s);
+    row->drive_system = before->system_us < 0 || main->system_us < before->system_us
+                            ? 0
+                            : (double)(main->system_us - before->system_us) * 1e-6 / row->length_s;
+    row->drive_faults =
+        before->minor_faults < 0 ? 0 : (double)(main->minor_faults - before->minor_faults) / row->length_s;
+    row->drive_ready = share_of(before->waited_us, main->waited_us, row->length_s);
+    row->drive_disk = row->drive_write = row->drive_remote = row->drive_net = row->drive_pipe = row->drive_output = 0;
+    row->drive_lock = row->drive_file_lock = row->drive_child = row->drive_timer = row->drive_other = row->outside = 0;
+    row->beside_busy = row->beside_top = row->beside_net = row->beside_disk = row->beside_timer = row->turns = 0;
+    row->beside_file_lock = 0;
+    if (main->is_asleep == 1) *field_of(row, main->wait) = 1;
+    if (main->is_asleep == 1 && main->wait == STK_WATCH_WAIT_PIPE_IN) row->outside = main->peer == 0;
+    if (main->word >= 0 && is_shared_word(history, main)) row->turns = 1;
+    for (size_t i = 0; i < now->threads.n; i++) {
+        const stk_watch_thread *t = stk_watch_thread_at(now, i),
+                               *old = stk_watch_list_find(&history->last.threads, t->id);
+        if (t->id != driver && old && old->cpu_us >= 0) add_beside(history, row, t, old, t->process == driver);
+    }
+}

@@ -274,7 +274,14 @@ stk_status stk_watch_read_processes(stk_watch_sampler *sampler, bool is_slow)
     for (size_t i = 0; i < list->n; i++) {
         stk_watch_process *process = stk_watch_process_at(&sampler->sample, i);
         bool is_new = process->cpu_us < 0;
-        if (!is_slow && !is_new && (!is_watched(sampler, process) || n_fast++ >= MOST_PROCESSES_FAST)) continue;
+        bool is_quick = !is_slow && !is_new;
+        /* Once it was waited for, its parent's counters have what it did. */
+        if (is_quick && kill((pid_t)process->id, 0) != 0 && errno == ESRCH) {
+            remove_process(sampler, process->id);
+            i--;
+            continue;
+        }
+        if (is_quick && (!is_watched(sampler, process) || n_fast++ >= MOST_PROCESSES_FAST)) continue;
         if (!read_process(sampler, process, is_slow)) {
             remove_process(sampler, process->id);
             i--;

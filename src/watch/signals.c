@@ -427,8 +427,8 @@ static void find_account(const span *s, double *out)
         sum += x[i] = mean(s, kinds[i]);
     for (int i = 0; i < N; i++)
         x[i] = sum > 0 ? x[i] / sum * left : i == OTHER ? left : 0;
-    /* A fault takes 0.4 us at the least, one of a large page 80. */
-    bool faults = mean(s, FIELD(drive_faults)) * 4e-7 + mean(s, FIELD(huge_faults)) * 8e-5 > 0.3 * system;
+    /* A fault takes 0.4 us at the least, one of a large page 80, and several times that in virtual machines. */
+    bool faults = mean(s, FIELD(drive_faults)) * 4e-7 + mean(s, FIELD(huge_faults)) * 8e-5 > 0.1 * system;
     double passive = x[PIPE] + x[LOCK], busy = mean(s, FIELD(beside_busy)), top = mean(s, FIELD(beside_top));
     double outside = x[PIPE] > 0 ? mean(s, FIELD(outside)) / mean(s, FIELD(drive_pipe)) * x[PIPE] : 0;
     double turns = mean(s, FIELD(turns));

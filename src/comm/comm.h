@@ -58,6 +58,7 @@ struct stk_comm {
     const stk_comm_class *class;
     int rank, n_ranks;
     int n_here;            /* ranks on this rank's host */
+    const char *note;      /* what people should know, once; NULL: nothing */
     int timeout_ms;        /* for those who wait within a step; 0: as long as it takes. The owner sets it */
     struct stk_beat *beat; /* borrowed from the owner: told of each wait (elastic/beat.h); NULL */
     stk_collective kind[STK_COMM_MOST_CALLS]; /* of the last calls, by number */
@@ -91,8 +92,10 @@ enum { STK_MOST_LOCAL = 256 };
 /* Ranks that are threads of this process: out[n_ranks], one for each, closed in any order. The work is shared among
  * those that wait. */
 stk_status stk_comm_open_local(int n_ranks, stk_comm **out);
-/* Ranks that are processes of an MPI launcher (mpi.c). *out NULL: this one was started alone. Closing it ends MPI, and
- * after a failure all processes. */
+/* After a failure: calls and the failure are forgotten. comm[n_ranks]: all of a group, none of which is in a call. */
+void stk_comm_renew_local(int n_ranks, stk_comm *const *comm);
+/* Ranks that are processes of an MPI launcher (mpi.c). *out NULL: this one was started alone. It may be closed and
+ * opened again, unless it has failed; MPI ends with the process (mpi_process.h). */
 stk_status stk_comm_open_mpi(int timeout_ms, stk_comm **out);
 
 #endif

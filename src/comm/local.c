@@ -166,12 +166,16 @@ static void work(group *g, slot *s)
         stk_cond_wait(&g->changed, &g->lock);
 }
 
-static void leave(group *g, slot *s)
+static void clear(const group *g, slot *s)
 {
-    if (++s->n_left < g->n_ranks) return;
     memset(s->has_come, 0, (size_t)g->n_ranks * sizeof(*s->has_come));
     s->n_come = s->n_claimed = s->n_done = s->n_left = 0;
     s->number = -1;
+}
+
+static void leave(const group *g, slot *s)
+{
+    if (++s->n_left == g->n_ranks) clear(g, s);
 }
 
 static stk_status start(stk_comm *base, const stk_comm_call *call, int64_t *number)
@@ -229,6 +233,18 @@ static void close_local(stk_comm *base)
     stk_mutex_unlock(&g->lock);
     if (is_last) free_group(g);
     free(base);
+}
+
+void stk_comm_renew_local(int n_ranks, stk_comm *const *comm)
+{
+    group *g = ((local_comm *)comm[0])->group;
+    stk_mutex_lock(&g->lock);
+    g->failed = STK_OK;
+    for (int i = 0; i < STK_COMM_MOST_CALLS; i++)
+        clear(g, &g->slot[i]);
+    for (int r = 0; r < n_ranks; r++)
+        ((local_comm *)comm[r])->n_started = 0;
+    stk_mutex_unlock(&g->lock);
 }
 
 static const stk_comm_class local_class = {"local", close_local, start, wait_for, abort_group};

@@ -9,23 +9,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/comm.h"
-#include "comm/mpi_library.h"
+#include "comm/mpi_process.h"
+#include "comm/patience.h"
 #include "comm/shared.h"
+
+enum { NEWS_TAG = 1, NEWS_BYTES = 600, NOTE_BYTES = 400 };
 
 typedef struct mpi_comm {
     stk_comm base;
+    stk_mpi_process *process;
     const stk_mpi *mpi;
-    stk_shared *shared; /* NULL: there are several hosts */
+    stk_shared *shared; /* NULL: MPI does the work */
     stk_comm_call call[STK_COMM_MOST_CALLS];
     int64_t n_started, n_done;
     stk_status failed;
-    char error[600];
-    bool finalizes; /* MPI was not there before */
+    char error[NEWS_BYTES];
+    stk_mpi_handle news_request; /* without shared memory: for another rank's failure; NULL: none is awaited */
+    char news[NEWS_BYTES], own_news[NEWS_BYTES], note[NOTE_BYTES];
+    bool is_told; /* of this rank's failure the others */
 } mpi_comm;
 
 static stk_status check(int code, const char *what)
@@ -33,15 +38,69 @@ static stk_status check(int code, const char *what)
     return code == 0 ? STK_OK : stk_fail(STK_DEVICE, "MPI_%s failed with code %d", what, code);
 }
 
+/* --- failures of other ranks, where no memory is shared --- */
+
+static stk_status await_news(mpi_comm *c)
+{
+    const stk_mpi *m = c->mpi;
+    return check(m->Irecv(c->news, NEWS_BYTES, m->byte, m->any_source, NEWS_TAG, c->process->side, &c->news_request),
+                 "Irecv");
+}
+
+static stk_status look_for_news(mpi_comm *c)
+{
+    int came = 0;
+    if (!c->news_request) return STK_OK;
+    STK_RETURN_IF_ERROR(check(c->mpi->Test(&c->news_request, &came, c->mpi->ignore_status), "Test"));
+    if (!came) return STK_OK;
+    c->news_request = NULL;
+    c->is_told = true;
+    c->news[NEWS_BYTES - 1] = 0;
+    return stk_fail(STK_LOST, "%s", c->news);
+}
+
+/* Messages are seen off, unless a call is under way whose memory may be gone. */
+static void send_news(mpi_comm *c, const char *why)
+{
+    enum { MOST_MS = 1000 };
+    stk_patience patience = {0};
+    const stk_mpi *m = c->mpi;
+    if (c->is_told || c->shared) return;
+    c->is_told = true;
+    snprintf(c->own_news, NEWS_BYTES, "replica %d failed: %.500s", c->base.rank, why);
+    for (int r = 0; r < c->base.n_ranks; r++) {
+        stk_mpi_handle request = NULL;
+        int sent = c->process->has_unfinished;
+        if (r == c->base.rank) continue;
+        if (m->Isend(c->own_news, NEWS_BYTES, m->byte, r, NEWS_TAG, c->process->side, &request) != 0) return;
+        while (!sent && !stk_patience_is_over(&patience, MOST_MS)) {
+            if (m->Test(&request, &sent, m->ignore_status) != 0) return;
+            stk_patience_look(&patience, stk_clock_ns());
+        }
+    }
+}
+
+static void stop_news(mpi_comm *c)
+{
+    int done = 0;
+    if (!c->news_request || c->mpi->Cancel(&c->news_request) != 0) return;
+    while (!done && c->mpi->Test(&c->news_request, &done, c->mpi->ignore_status) == 0)
+        sched_yield();
+}
+
+/* --- calls by MPI --- */
+
 static stk_status await_request(mpi_comm *c, stk_mpi_handle *request, stk_collective kind, int timeout_ms)
 {
-    int64_t start = stk_clock_ns();
+    stk_patience patience = {0};
     int done = 0;
     for (int i = 0; !done; i++) {
         STK_RETURN_IF_ERROR(check(c->mpi->Test(request, &done, c->mpi->ignore_status), "Test"));
         if (done || i < 1000) continue;
+        STK_RETURN_IF_ERROR(look_for_news(c));
         sched_yield();
-        if (timeout_ms > 0 && stk_clock_ns() - start > (int64_t)timeout_ms * 1000000)
+        stk_patience_look(&patience, stk_clock_ns());
+        if (stk_patience_is_over(&patience, timeout_ms))
             return stk_fail(STK_LOST, "%s number %lld: not all ranks came within %d ms of rank %d's waiting",
                             stk_collective_name(kind), (long long)c->n_done, timeout_ms, c->base.rank);
     }
@@ -98,7 +157,9 @@ static stk_status run_by_mpi(mpi_comm *c, const stk_comm_call *call, int timeout
 {
     stk_mpi_handle request = NULL;
     STK_RETURN_IF_ERROR(begin(c, call, &request));
-    STK_RETURN_IF_ERROR(await_request(c, &request, call->kind, timeout_ms));
+    stk_status status = await_request(c, &request, call->kind, timeout_ms);
+    c->process->has_unfinished |= status != STK_OK;
+    STK_RETURN_IF_ERROR(status);
     divide(call, c->base.n_ranks);
     return STK_OK;
 }
@@ -113,6 +174,16 @@ static stk_status start(stk_comm *base, const stk_comm_call *call, int64_t *numb
     return STK_OK;
 }
 
+static stk_status fail_comm(mpi_comm *c, stk_status status, const char *why)
+{
+    if (c->failed == STK_OK) {
+        c->failed = status;
+        snprintf(c->error, sizeof(c->error), "%s", why);
+    }
+    c->process->is_broken = true;
+    return status;
+}
+
 static stk_status wait_for(stk_comm *base, int64_t number, int timeout_ms)
 {
     mpi_comm *c = (mpi_comm *)base;
@@ -122,11 +193,7 @@ static stk_status wait_for(stk_comm *base, int64_t number, int timeout_ms)
     while (c->n_done <= number) {
         const stk_comm_call *call = &c->call[c->n_done % STK_COMM_MOST_CALLS];
         stk_status status = c->shared ? stk_shared_run(c->shared, call, timeout_ms) : run_by_mpi(c, call, timeout_ms);
-        if (status != STK_OK) {
-            c->failed = status;
-            snprintf(c->error, sizeof(c->error), "%s", stk_error_text());
-            return status;
-        }
+        if (status != STK_OK) return fail_comm(c, status, stk_error_text());
         c->n_done++;
     }
     return STK_OK;
@@ -135,72 +202,84 @@ static stk_status wait_for(stk_comm *base, int64_t number, int timeout_ms)
 static void abort_all(stk_comm *base, const char *why)
 {
     mpi_comm *c = (mpi_comm *)base;
-    if (c->failed == STK_OK) {
-        c->failed = STK_LOST;
-        snprintf(c->error, sizeof(c->error), "%s", why);
-    }
+    (void)fail_comm(c, STK_LOST, why);
     if (c->shared) stk_shared_abort(c->shared, why);
+    send_news(c, why);
 }
 
-/* After a failure the others may never come to MPI_Finalize. They have a moment to read why. */
 static void close_mpi(stk_comm *base)
 {
-    enum { MOMENT_US = 500000 };
     mpi_comm *c = (mpi_comm *)base;
-    if (c->failed != STK_OK) {
-        usleep(MOMENT_US);
-        c->mpi->Abort(c->mpi->world, 1);
-    } else if (c->finalizes) {
-        c->mpi->Finalize();
+    if (c->failed != STK_OK && !c->shared) { /* What is under way from here and to here stays until MPI ends. */
+        c->process->has_unfinished = true;
+        return;
     }
+    stop_news(c);
     stk_shared_close(c->shared);
     free(c);
 }
 
 static const stk_comm_class mpi_class = {"mpi", close_mpi, start, wait_for, abort_all};
 
-/* All ranks agree on whether all could. */
-static stk_status agree(mpi_comm *c, stk_status own, int timeout_ms)
+/* --- opening --- */
+
+/* All ranks know whether all could, and if not, what the first one of them says. */
+static stk_status agree(mpi_comm *c, stk_status own, bool *all_could, int timeout_ms)
 {
-    int32_t all[2] = {own != STK_OK, 0};
-    stk_comm_call call = {.kind = STK_COLLECTIVE_all_reduce, .dtype = STK_I32, .n = 1, .src = all, .dst = all + 1};
-    STK_RETURN_IF_ERROR(run_by_mpi(c, &call, timeout_ms));
-    if (own != STK_OK || all[1] == 0) return own;
-    return stk_fail(STK_LOST, "another rank could not share memory");
+    typedef struct answer {
+        int32_t failed, rank;
+        char text[NOTE_BYTES / 2];
+    } answer;
+    int n = c->base.n_ranks;
+    answer mine = {.failed = own != STK_OK, .rank = c->base.rank}, *all = calloc((size_t)n, sizeof(*all));
+    if (!all) return stk_fail_memory((size_t)n * sizeof(*all));
+    if (own != STK_OK) snprintf(mine.text, sizeof(mine.text), "%s", stk_error_text());
+    stk_comm_call call = {
+        .kind = STK_COLLECTIVE_all_gather, .dtype = STK_U8, .n = (int64_t)sizeof(mine), .src = &mine, .dst = all};
+    stk_status status = run_by_mpi(c, &call, timeout_ms);
+    *all_could = status == STK_OK;
+    for (int r = 0; r < n && *all_could; r++) {
+        if (!all[r].failed) continue;
+        *all_could = false;
+        snprintf(c->note, NOTE_BYTES, "ranks cannot share memory, and add up through MPI, which is slower: rank %d: %s",
+                 r, all[r].text);
+        c->base.note = c->note;
+    }
+    free(all);
+    return status;
 }
 
-/* Memory of the host that all ranks are on. */
+/* Memory of the host that all ranks are on. Where it cannot be had, MPI does the work. */
 static stk_status share(mpi_comm *c, int timeout_ms)
 {
     char name[STK_SHARED_NAME_BYTES] = "";
-    stk_status status = c->base.rank == 0 ? stk_shared_make(c->base.n_ranks, name, &c->shared) : STK_OK;
-    STK_RETURN_IF_ERROR(agree(c, status, timeout_ms));
+    bool could;
+    stk_status own = c->base.rank == 0 ? stk_shared_make(c->base.n_ranks, name, &c->shared) : STK_OK;
+    STK_RETURN_IF_ERROR(agree(c, own, &could, timeout_ms));
+    if (!could) return STK_OK;
     stk_comm_call call = {
         .kind = STK_COLLECTIVE_broadcast, .dtype = STK_U8, .n = STK_SHARED_NAME_BYTES, .src = name, .dst = name};
-    STK_RETURN_IF_ERROR(run_by_mpi(c, &call, timeout_ms));
-    status = stk_shared_join(name, c->base.rank, c->base.n_ranks, &c->shared);
-    status = agree(c, status, timeout_ms);
+    stk_status status = run_by_mpi(c, &call, timeout_ms);
+    if (status == STK_OK) {
+        own = stk_shared_join(name, c->base.rank, c->base.n_ranks, &c->shared);
+        status = agree(c, own, &could, timeout_ms);
+    }
     if (c->base.rank == 0) stk_shared_unlink(name);
+    if (status == STK_OK && could) return STK_OK;
+    stk_shared_close(c->shared);
+    c->shared = NULL;
     return status;
 }
 
 static stk_status open_all(mpi_comm *c, int timeout_ms)
 {
-    const stk_mpi *m = c->mpi;
-    int is_there = 0, got = 0, n_here = 0;
-    stk_mpi_handle here = NULL;
-    STK_RETURN_IF_ERROR(check(m->Initialized(&is_there), "Initialized"));
-    if (!is_there) STK_RETURN_IF_ERROR(check(m->Init_thread(NULL, NULL, m->serialized, &got), "Init_thread"));
-    c->finalizes = !is_there;
-    STK_RETURN_IF_ERROR(check(m->Comm_rank(m->world, &c->base.rank), "Comm_rank"));
-    STK_RETURN_IF_ERROR(check(m->Comm_size(m->world, &c->base.n_ranks), "Comm_size"));
-    if (c->base.n_ranks < 2) return STK_OK;
-    STK_RETURN_IF_ERROR(
-        check(m->Comm_split_type(m->world, m->shared_type, c->base.rank, m->no_info, &here), "Comm_split_type"));
-    STK_RETURN_IF_ERROR(check(m->Comm_size(here, &n_here), "Comm_size"));
-    c->base.n_here = n_here;
+    c->base.rank = c->process->rank;
+    c->base.n_ranks = c->process->n_ranks;
+    c->base.n_here = c->process->n_here;
     const char *shared = getenv("STOKER_MPI_SHARED"); /* "off": as if on several hosts, for tests and comparisons */
-    return n_here == c->base.n_ranks && !(shared && !strcmp(shared, "off")) ? share(c, timeout_ms) : STK_OK;
+    if (c->base.n_here == c->base.n_ranks && !(shared && !strcmp(shared, "off")))
+        STK_RETURN_IF_ERROR(share(c, timeout_ms));
+    return c->shared ? STK_OK : await_news(c);
 }
 
 /* A library that does not speak the launcher's language takes itself to be alone, and each process would train. */
@@ -220,21 +299,25 @@ static stk_status tell_misfit(const stk_mpi_launch *launch, const char *library)
 
 stk_status stk_comm_open_mpi(int timeout_ms, stk_comm **out)
 {
-    const stk_mpi *mpi;
+    stk_mpi_process *process;
     stk_mpi_launch launch = stk_mpi_find_launch();
     *out = NULL;
     if (launch.n_ranks < 2) return STK_OK;
     if (!launch.has_mpi) return tell_misfit(&launch, NULL);
-    STK_RETURN_IF_ERROR(stk_mpi_load(&mpi));
+    STK_RETURN_IF_ERROR(stk_mpi_process_open(&process));
+    if (process->n_ranks < 2) return tell_misfit(&launch, process->mpi->name);
     mpi_comm *c = calloc(1, sizeof(*c));
-    if (!c) return stk_fail_memory(sizeof(*c));
-    *c = (mpi_comm){.base = {.class = &mpi_class, .n_ranks = 1, .n_here = 1}, .mpi = mpi};
+    if (!c) {
+        process->is_broken = true; /* The others wait for this one. */
+        return stk_fail_memory(sizeof(*c));
+    }
+    *c = (mpi_comm){.base = {.class = &mpi_class}, .process = process, .mpi = process->mpi};
     stk_status status = open_all(c, timeout_ms);
-    if (status == STK_OK && c->base.n_ranks > 1) {
+    if (status == STK_OK) {
         *out = &c->base;
         return STK_OK;
     }
-    c->failed = status;
+    (void)fail_comm(c, status, stk_error_text());
     close_mpi(&c->base);
-    return status == STK_OK ? tell_misfit(&launch, mpi->name) : status;
+    return status;
 }

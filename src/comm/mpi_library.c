@@ -64,6 +64,7 @@ static void fill_open_mpi(void *library, stk_mpi *mpi, bool *missing)
     mpi->ignore_status = NULL;
     mpi->shared_type = 0;
     mpi->serialized = 2;
+    mpi->any_source = -1;
 }
 
 static void fill_mpich(stk_mpi *mpi)
@@ -81,6 +82,7 @@ static void fill_mpich(stk_mpi *mpi)
     mpi->ignore_status = number(1);
     mpi->shared_type = 1;
     mpi->serialized = 2;
+    mpi->any_source = -2;
 }
 
 static stk_status fill(void *library, stk_mpi *mpi)

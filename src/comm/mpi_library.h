@@ -18,9 +18,11 @@ typedef void *stk_mpi_handle;
     X(Initialized, (int *flag))                                                                                        \
     X(Init_thread, (int *argc, char ***argv, int required, int *provided))                                             \
     X(Finalize, (void))                                                                                                \
+    X(Finalized, (int *flag))                                                                                          \
     X(Abort, (stk_mpi_handle comm, int code))                                                                          \
     X(Comm_rank, (stk_mpi_handle comm, int *rank))                                                                     \
     X(Comm_size, (stk_mpi_handle comm, int *size))                                                                     \
+    X(Comm_dup, (stk_mpi_handle comm, stk_mpi_handle * out))                                                           \
     X(Comm_split_type, (stk_mpi_handle comm, int type, int key, stk_mpi_handle info, stk_mpi_handle *out))             \
     X(Iallreduce, (const void *src, void *dst, int n, stk_mpi_handle type, stk_mpi_handle op, stk_mpi_handle comm,     \
                    stk_mpi_handle *request))                                                                           \
@@ -30,6 +32,11 @@ typedef void *stk_mpi_handle;
                               stk_mpi_handle comm, stk_mpi_handle *request))                                           \
     X(Ibcast, (void *data, int n, stk_mpi_handle type, int root, stk_mpi_handle comm, stk_mpi_handle *request))        \
     X(Ibarrier, (stk_mpi_handle comm, stk_mpi_handle * request))                                                       \
+    X(Isend,                                                                                                           \
+      (const void *data, int n, stk_mpi_handle type, int to, int tag, stk_mpi_handle comm, stk_mpi_handle *request))   \
+    X(Irecv,                                                                                                           \
+      (void *data, int n, stk_mpi_handle type, int from, int tag, stk_mpi_handle comm, stk_mpi_handle *request))       \
+    X(Cancel, (stk_mpi_handle * request))                                                                              \
     X(Test, (stk_mpi_handle * request, int *flag, void *status))
 
 typedef struct stk_mpi {
@@ -40,7 +47,7 @@ typedef struct stk_mpi {
     stk_mpi_handle world; /* MPI_COMM_WORLD, and so on */
     stk_mpi_handle f32, f64, i32, i64, byte, sum, no_info;
     void *in_place, *ignore_status;
-    int shared_type, serialized;
+    int shared_type, serialized, any_source;
 } stk_mpi;
 
 /* What a launcher said in the environment. */

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "comm/patience.h"
 #include "comm/sum.h"
 
 /* Bytes of a rank's chunk: two of them and two of sums stay in a second-level cache. */
@@ -177,12 +178,13 @@ static inline void pause_a_little(void)
 #endif
 }
 
-enum { N_SPINS = 2000, LOOK_NS = 100000000 };
+enum { N_SPINS = 2000 };
 
 /* Whether a process is gone is looked at ten times a second. */
 static stk_status await(stk_shared *s, const stk_comm_call *call, size_t counter, uint64_t until, int timeout_ms)
 {
-    int64_t start = 0, looked = 0;
+    stk_patience patience = {0};
+    int64_t looked = 0;
     for (int r = 0; r < s->n; r++) {
         const _Atomic uint64_t *have = (const _Atomic uint64_t *)((const char *)&s->head->place[r] + counter);
         for (int64_t i = 0; atomic_load_explicit(have, memory_order_acquire) < until; i++) {
@@ -192,15 +194,15 @@ static stk_status await(stk_shared *s, const stk_comm_call *call, size_t counter
             }
             if (atomic_load_explicit(&s->head->failed, memory_order_relaxed) == 2) return failure_of(s);
             int64_t now = stk_clock_ns();
-            if (!start) start = looked = now;
-            if (now - looked > LOOK_NS) {
+            stk_patience_look(&patience, now);
+            if (!looked) looked = now;
+            if (now - looked > STK_PATIENCE_LOOK_NS) {
                 looked = now;
                 if (is_gone(s, r) && atomic_load(have) < until)
-                    return fail_absent(s, call, counter, until, (int)((now - start) / 1000000));
+                    return fail_absent(s, call, counter, until, (int)(patience.waited_ns / 1000000));
             }
-            if (timeout_ms > 0 && now - start > (int64_t)timeout_ms * 1000000)
-                return fail_absent(s, call, counter, until, timeout_ms);
-            if (now - start < 2000000)
+            if (stk_patience_is_over(&patience, timeout_ms)) return fail_absent(s, call, counter, until, timeout_ms);
+            if (patience.waited_ns < 2000000)
                 sched_yield();
             else
                 nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);

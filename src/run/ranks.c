@@ -16,6 +16,7 @@ stk_status stk_run_open_ranks(stk_run *run)
 {
     if (!run->options.ranks) return STK_OK;
     STK_RETURN_IF_ERROR(stk_comm_open_mpi(TIMEOUT_MS, &run->comm));
+    if (run->comm && run->comm->note && stk_run_is_first(run)) stk_run_warn(run, run->comm->note);
     if (stk_run_is_first(run)) return STK_OK;
     run->options.on_event = NULL;
     run->options.on_info = NULL;

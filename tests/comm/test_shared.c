@@ -84,6 +84,8 @@ static int all_sizes(stk_shared *s, int rank, int n)
 /* What ranks but the first do; exit codes. */
 typedef int (*act)(stk_shared *s, int rank, int n);
 
+static pid_t stopped; /* the last of them */
+
 static int run_ranks(int n, act others, act first)
 {
     char name[STK_SHARED_NAME_BYTES];
@@ -91,7 +93,7 @@ static int run_ranks(int n, act others, act first)
     pid_t child[MOST_RANKS];
     if (stk_shared_make(n, name, &s) != STK_OK) fail_msg("%s", stk_error_text());
     for (int r = 1; r < n; r++) {
-        if ((child[r] = fork()) != 0) continue;
+        if ((stopped = child[r] = fork()) != 0) continue;
         stk_shared *own = NULL;
         int code = stk_shared_join(name, r, n, &own) == STK_OK ? others(own, r, n) : 99;
         _exit(code);
@@ -189,6 +191,33 @@ static void a_rank_that_does_not_come_is_named(void **state)
     assert_int_equal(run_ranks(3, come_late, come_late), 0);
 }
 
+/* Rank 1, which is stopped while it waits. */
+static int wait_patiently(stk_shared *s, int rank, int n)
+{
+    (void)rank;
+    (void)n;
+    return reduce(s, 64, 1500) != STK_OK;
+}
+
+/* Stops all its children for longer than they wait, and comes as soon as they go on. */
+static int stop_others(stk_shared *s, int rank, int n)
+{
+    (void)rank;
+    (void)n;
+    usleep(200000);
+    kill(stopped, SIGSTOP);
+    usleep(2000000);
+    kill(stopped, SIGCONT);
+    usleep(200000);
+    return reduce(s, 64, TIMEOUT_MS) != STK_OK;
+}
+
+static void time_in_which_it_was_stopped_does_not_count(void **state)
+{
+    (void)state;
+    assert_int_equal(run_ranks(2, wait_patiently, stop_others), 0);
+}
+
 static int come_with_another_call(stk_shared *s, int rank, int n)
 {
     (void)n;
@@ -222,9 +251,12 @@ static void a_failure_is_told_to_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_sums_in_order),           cmocka_unit_test(a_process_that_is_gone_is_named),
-        cmocka_unit_test(a_rank_that_does_not_come_is_named), cmocka_unit_test(another_call_is_refused),
+        cmocka_unit_test(values_are_sums_in_order),
+        cmocka_unit_test(a_process_that_is_gone_is_named),
+        cmocka_unit_test(a_rank_that_does_not_come_is_named),
+        cmocka_unit_test(another_call_is_refused),
         cmocka_unit_test(a_failure_is_told_to_all),
+        cmocka_unit_test(time_in_which_it_was_stopped_does_not_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,100 @@
+/* See comm/mpi_process.h. */
+#include "comm/mpi_process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "comm/patience.h"
+
+/* After a failure: how long the first rank waits for the others at exit, and they for what it saves. */
+enum { FIRST_WAITS_MS = 5000, OTHERS_WAIT_MS = 10 * 60 * 1000 };
+
+static stk_mpi_process process;
+static pid_t owner; /* whose exit it is, not that of a fork; 0: not begun */
+
+static stk_status check(int code, const char *what)
+{
+    return code == 0 ? STK_OK : stk_fail(STK_DEVICE, "MPI_%s failed with code %d", what, code);
+}
+
+/* Whether all ranks have come here. */
+static bool await_all(const stk_mpi *m)
+{
+    stk_mpi_handle request = NULL;
+    stk_patience patience = {0};
+    int done = 0, most_ms = !process.is_broken ? 0 : process.rank == 0 ? FIRST_WAITS_MS : OTHERS_WAIT_MS;
+    if (m->Ibarrier(process.side, &request) != 0) return false;
+    while (m->Test(&request, &done, m->ignore_status) == 0 && !done) {
+        stk_patience_look(&patience, stk_clock_ns());
+        if (stk_patience_is_over(&patience, most_ms)) return false;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return done;
+}
+
+/* Calls that are under way would go on in memory that is gone by now, so nothing more is asked of MPI. The first rank
+ * has done its work and ends all; the others wait for that. */
+static void end_all(const stk_mpi *m)
+{
+    for (int i = 0; process.rank > 0 && i < OTHERS_WAIT_MS / 1000; i++)
+        sleep(1);
+    m->Abort(m->world, 1);
+}
+
+static void end_process(void)
+{
+    int is_over = 0;
+    if (getpid() != owner || process.mpi->Finalized(&is_over) != 0 || is_over) return;
+    if (process.is_broken) fflush(NULL); /* Whoever ends all ends this process, too. */
+    if (!process.has_unfinished && (!process.side || await_all(process.mpi)))
+        process.mpi->Finalize();
+    else
+        end_all(process.mpi);
+}
+
+/* Parts of a communicator whose ranks share a host. */
+static stk_status look_around(const stk_mpi *m)
+{
+    stk_mpi_handle here = NULL;
+    STK_RETURN_IF_ERROR(check(m->Comm_rank(m->world, &process.rank), "Comm_rank"));
+    STK_RETURN_IF_ERROR(check(m->Comm_size(m->world, &process.n_ranks), "Comm_size"));
+    if (process.n_ranks < 2) return STK_OK;
+    STK_RETURN_IF_ERROR(
+        check(m->Comm_split_type(m->world, m->shared_type, process.rank, m->no_info, &here), "Comm_split_type"));
+    STK_RETURN_IF_ERROR(check(m->Comm_size(here, &process.n_here), "Comm_size"));
+    return check(m->Comm_dup(m->world, &process.side), "Comm_dup");
+}
+
+static stk_status begin(const stk_mpi *m)
+{
+    int is_there = 0, got = 0;
+    STK_RETURN_IF_ERROR(check(m->Initialized(&is_there), "Initialized"));
+    process = (stk_mpi_process){.mpi = m, .n_ranks = 1, .n_here = 1};
+    if (!is_there) {
+        STK_RETURN_IF_ERROR(check(m->Init_thread(NULL, NULL, m->serialized, &got), "Init_thread"));
+        if (atexit(end_process) != 0) return stk_fail_memory(sizeof(process));
+    }
+    owner = getpid();
+    stk_status status = look_around(m);
+    process.is_broken = status != STK_OK;
+    return status;
+}
+
+stk_status stk_mpi_process_open(stk_mpi_process **out)
+{
+    const stk_mpi *mpi;
+    *out = &process;
+    if (!owner) {
+        STK_RETURN_IF_ERROR(stk_mpi_load(&mpi));
+        return begin(mpi);
+    }
+    if (process.is_broken)
+        return stk_fail(STK_LOST,
+                        "an earlier run of these processes has failed, and they are no longer together: start "
+                        "them again");
+    return STK_OK;
+}

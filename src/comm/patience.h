@@ -1,0 +1,31 @@
+/* How long somebody has waited, by own count: time between two looks counts as at most LOOK_NS, so that a process which
+ * was stopped, or a machine that slept, does not take others for late.
+ */
+#ifndef STK_COMM_PATIENCE_H
+#define STK_COMM_PATIENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { STK_PATIENCE_LOOK_NS = 100000000 };
+
+typedef struct stk_patience {
+    int64_t looked_ns; /* 0: the wait has not begun */
+    int64_t waited_ns;
+} stk_patience;
+
+/* A look at the clock, often while waiting. */
+static inline void stk_patience_look(stk_patience *p, int64_t now_ns)
+{
+    int64_t more = p->looked_ns ? now_ns - p->looked_ns : 0;
+    p->waited_ns += more < STK_PATIENCE_LOOK_NS ? more : STK_PATIENCE_LOOK_NS;
+    p->looked_ns = now_ns;
+}
+
+/* timeout_ms 0 or less: never. */
+static inline bool stk_patience_is_over(const stk_patience *p, int timeout_ms)
+{
+    return timeout_ms > 0 && p->waited_ns > (int64_t)timeout_ms * 1000000;
+}
+
+#endif

@@ -162,6 +162,9 @@ stk_status stk_evaluate_rank(stk_trainer *trainer, const stk_dataset *dataset, s
     if (trainer->is_language_model) out->perplexity = exp(out->loss);
     stk_measures_finish(trainer, trainer->eval_sums, out);
     STK_TRY(stk_measures_finish_rows(trainer, &sums.rows, out));
+    /* Where each has looked at all, ranks of different processors may differ in the last bit, and then in what they
+     * decide: the first one's judgement is everyone's. */
+    STK_TRY(stk_replicas_take_first(trainer, out, sizeof(*out)));
 done:
     stk_neighbours_free(&sums.rows);
     stk_trainer_keep_skipped(trainer, loader);

@@ -254,8 +254,10 @@ static stk_status read_step(stk_trainer *trainer, stk_begun_step *out, double *o
     if (trainer->comm && stk_step_scalar(&trainer->train, STK_STOP_INPUT) > 0) trainer->stop_agreed = true;
     note_step_time(trainer);
     if (trainer->result.first_step_s == 0) trainer->result.first_step_s = stk_process_age_s();
-    STK_RETURN_IF_ERROR(stk_trainer_watch_scale(trainer, out->step, loss));
-    return stk_nan_watch(trainer, out->step, loss, out->lr);
+    stk_status judged = stk_trainer_watch_scale(trainer, out->step, loss);
+    if (judged == STK_OK) judged = stk_nan_watch(trainer, out->step, loss, out->lr);
+    /* The first rank judges for all: where it stops, it tells the others, which wait for it in the next step. */
+    return trainer->comm && trainer->comm->rank > 0 ? STK_OK : judged;
 }
 
 /* Reads steps until at most n are begun and not read, and tells of each. */

@@ -73,7 +73,6 @@ stk_status stk_replicas_begin(stk_trainer *trainer)
     if (trainer->comm) return check(trainer, trainer->comm->n_ranks);
     if (n < 2) return STK_OK;
     STK_RETURN_IF_ERROR(check(trainer, n));
-    free(trainer->replica);
     trainer->replica = calloc((size_t)n, sizeof(*trainer->replica));
     if (!trainer->replica) return stk_fail_memory((size_t)n * sizeof(*trainer->replica));
     STK_RETURN_IF_ERROR(stk_comm_open_local(n, comm));
@@ -112,7 +111,11 @@ void stk_replicas_free(stk_trainer *trainer)
         stk_comm_close(trainer->replica[r - 1].comm);
     }
     free(trainer->replica);
-    if (trainer->n_replicas) stk_comm_close(trainer->comm);
+    trainer->replica = NULL;
+    if (!trainer->n_replicas) return;
+    stk_comm_close(trainer->comm);
+    trainer->comm = NULL;
+    trainer->n_replicas = 0;
 }
 
 /* --- collectives on the host --- */
@@ -122,6 +125,12 @@ static stk_status run_call(const stk_trainer *trainer, stk_collective kind, stk_
 {
     stk_comm_call call = {.kind = kind, .dtype = dtype, .n = n, .src = src, .dst = dst};
     return stk_comm_run(trainer->comm, &call, trainer->comm->timeout_ms);
+}
+
+stk_status stk_replicas_take_first(const stk_trainer *trainer, void *data, size_t bytes)
+{
+    if (!trainer->comm) return STK_OK;
+    return run_call(trainer, STK_COLLECTIVE_broadcast, STK_U8, (int64_t)bytes, data, data);
 }
 
 stk_status stk_replicas_add(const stk_trainer *trainer, double *sums, int n)
@@ -159,10 +168,10 @@ stk_status stk_replicas_sync(stk_trainer *trainer)
         void *data = tensors[i].view.data;
         if (tensors[i].source) continue;
         int64_t bytes = (int64_t)stk_desc_bytes(tensors[i].view.desc);
-        STK_RETURN_IF_ERROR(run_call(trainer, STK_COLLECTIVE_broadcast, STK_U8, bytes, data, data));
+        STK_RETURN_IF_ERROR(stk_replicas_take_first(trainer, data, (size_t)bytes));
     }
     stk_train_state *state = &trainer->state;
-    STK_RETURN_IF_ERROR(run_call(trainer, STK_COLLECTIVE_broadcast, STK_U8, (int64_t)sizeof(*state), state, state));
+    STK_RETURN_IF_ERROR(stk_replicas_take_first(trainer, state, sizeof(*state)));
     STK_RETURN_IF_ERROR(stk_divided_deal(trainer));
     return stk_trainer_put_tensors(trainer);
 }
@@ -202,6 +211,15 @@ static const replica_job *find_failure(const replica_job *job, int n)
     return found;
 }
 
+/* What went wrong in an earlier call is over: nobody is in one, and all begin with the first one's state. */
+static void renew(stk_trainer *trainer)
+{
+    stk_comm *comm[STK_MOST_REPLICAS] = {trainer->comm};
+    for (int r = 1; r < trainer->n_replicas; r++)
+        comm[r] = trainer->replica[r - 1].comm;
+    if (trainer->n_replicas) stk_comm_renew_local(trainer->n_replicas, comm);
+}
+
 /* On all replicas of this process; its own rank first. */
 static stk_status run_jobs(stk_trainer *trainer, replica_job own, stk_metrics *out)
 {
@@ -209,6 +227,7 @@ static stk_status run_jobs(stk_trainer *trainer, replica_job own, stk_metrics *o
     replica_job *job = calloc((size_t)n, sizeof(*job));
     if (!job) return stk_fail_memory((size_t)n * sizeof(*job));
     stk_status status = STK_OK;
+    renew(trainer);
     for (int r = 0; r < n; r++) {
         job[r] = own;
         job[r].trainer = r ? trainer->replica[r - 1].trainer : trainer;

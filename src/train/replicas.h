@@ -24,6 +24,8 @@ void stk_replicas_free(stk_trainer *trainer);
 stk_status stk_replicas_run(stk_trainer *trainer, int64_t n_epochs);
 /* Collective: checks that all ranks have the same step, and gives all of them the first rank's variables and state. */
 stk_status stk_replicas_sync(stk_trainer *trainer);
+/* Collective: data of all ranks become the first one's. */
+stk_status stk_replicas_take_first(const stk_trainer *trainer, void *data, size_t bytes);
 /* Collective: each of the n numbers becomes the sum over all ranks. */
 stk_status stk_replicas_add(const stk_trainer *trainer, double *sums, int n);
 

@@ -61,6 +61,7 @@ static void free_groups(stk_trainer *trainer)
 void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *config)
 {
     if (trainer == &no_memory_trainer || trainer->prepared) return;
+    stk_replicas_free(trainer); /* of a try with another configuration */
     free(trainer->device);
     free(trainer->no_decay);
     free(trainer->dump_graph);

@@ -210,6 +210,63 @@ static void a_failure_ends_all(void **state)
     }
 }
 
+/* After a failure a trainer trains again, with the losses of one that never failed. */
+static void a_failure_is_over_when_its_cause_is(void **state)
+{
+    (void)state;
+    setting s = {.n_replicas = 4};
+    seen part = {.n_steps = 0};
+    bad_sample = -1;
+    seen whole = train(s);
+    bad_sample = 35;
+    stk_dataset *valid = make_data(N_VALID, false);
+    stk_trainer *trainer = make_trainer(&s);
+    assert_int_equal(run(&s, trainer, valid, &part), STK_CORRUPT);
+    assert_int_equal(stk_trainer_run(trainer, N_EPOCHS), STK_CORRUPT);
+    bad_sample = -1;
+    if (stk_trainer_run(trainer, N_EPOCHS) != STK_OK) fail_msg("%s", stk_error_text());
+    assert_memory_equal(part.loss, whole.loss, sizeof(whole.loss));
+    stk_trainer_free(trainer);
+    stk_dataset_free(valid);
+    /* Refused with one configuration, it takes another. */
+    seen out = {.n_steps = 0};
+    trainer = make_trainer(&(setting){.n_replicas = 4});
+    s.n_replicas = 5;
+    assert_int_equal(run(&s, trainer, NULL, &out), STK_INVALID);
+    s.n_replicas = 4;
+    if (run(&s, trainer, NULL, &out) != STK_OK) fail_msg("%s", stk_error_text());
+    assert_memory_equal(out.loss, whole.loss, sizeof(whole.loss));
+    stk_trainer_free(trainer);
+}
+
+static _Atomic int64_t n_asked;
+
+/* Another one each time it is asked for, as if each replica's processor computed differently. */
+static stk_status make_fickle_sample(void *user, int64_t i_sample, void *const *out)
+{
+    return make_sample(user, i_sample + 1000 * n_asked++, out);
+}
+
+/* What each replica finds for itself does not count: all go by the first one. */
+static void the_first_judges(void **state)
+{
+    (void)state;
+    bad_sample = -1;
+    static const stk_array_field fields[] = {{.name = "image", .dtype = STK_F32, .sample = STK_SHAPE(SIDE, SIDE, 3)},
+                                             {.name = "label", .dtype = STK_I32},
+                                             {.name = "counts", .dtype = STK_F32}};
+    stk_dataset *valid = stk_dataset_function(N_VALID, fields, 3, make_fickle_sample, NULL);
+    stk_dataset_batch(valid, 10, true);
+    setting s = {.n_replicas = 4};
+    seen out = {.n_steps = 0};
+    stk_trainer *trainer = make_trainer(&s);
+    assert_int_equal(run(&s, trainer, valid, &out), STK_OK);
+    for (int r = 1; r < s.n_replicas; r++)
+        assert_true(trainer->replica[r - 1].trainer->state.best_value == trainer->state.best_value);
+    stk_trainer_free(trainer);
+    stk_dataset_free(valid);
+}
+
 static void what_cannot_be_shared_is_refused(void **state)
 {
     (void)state;
@@ -235,6 +292,8 @@ int main(void)
         cmocka_unit_test(batch_norm_by_share_differs),
         cmocka_unit_test(a_stop_is_agreed_on),
         cmocka_unit_test(a_failure_ends_all),
+        cmocka_unit_test(a_failure_is_over_when_its_cause_is),
+        cmocka_unit_test(the_first_judges),
         cmocka_unit_test(what_cannot_be_shared_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static stk_checkpoint_writer *open_writer(void)
 static void save(stk_checkpoint_writer *writer, int64_t step, bool best)
 {
     static float w[8];
-    stk_named_tensor tensor = {"w", {stk_desc_make(STK_F32, STK_SHAPE(8)), w}};
+    stk_named_tensor tensor = {.name = "w", .view = {stk_desc_make(STK_F32, STK_SHAPE(8)), w}};
     stk_train_state state = {.step = step, .best_epoch = -1};
     stk_checkpoint_report report;
     assert_int_equal(stk_checkpoint_save(writer, &tensor, 1, &state, "name: x\n", best), STK_OK);

@@ -38,9 +38,9 @@ static bool await_all(const stk_mpi *m)
 
 /* Calls that are under way would go on in memory that is gone by now, so nothing more is asked of MPI. The first rank
  * has done its work and ends all; the others wait for that. */
-static void end_all(const stk_mpi *m)
+static void end_all(const stk_mpi *m, bool has_waited)
 {
-    for (int i = 0; process.rank > 0 && i < OTHERS_WAIT_MS / 1000; i++)
+    for (int i = 0; !has_waited && process.rank > 0 && i < OTHERS_WAIT_MS / 1000; i++)
         sleep(1);
     m->Abort(m->world, 1);
 }
@@ -53,7 +53,7 @@ static void end_process(void)
     if (!process.has_unfinished && (!process.side || await_all(process.mpi)))
         process.mpi->Finalize();
     else
-        end_all(process.mpi);
+        end_all(process.mpi, !process.has_unfinished);
 }
 
 /* Parts of a communicator whose ranks share a host. */

@@ -35,6 +35,7 @@ int stk_launch_command(const stk_launch *l, stk_launcher launcher, int n_cores, 
     add(&w, numbers);
     if (launcher == STK_LAUNCHER_SRUN) {
         add(&w, "--kill-on-bad-exit=0");
+        if (!getenv("SLURM_MPI_TYPE")) add(&w, "--mpi=pmix"); /* Of Open MPI; for MPICH that is pmi2. */
         if (l->hosts) add(&w, "-w"), add(&w, l->hosts);
     } else if (l->hosts) {
         add(&w, launcher == STK_LAUNCHER_OPEN_MPI ? "--host" : "-hosts"), add(&w, l->hosts);

@@ -167,6 +167,18 @@ static void await_launcher(stk_supervisor *s, int timeout_ms)
     }
 }
 
+/* The first rank finishes what it is writing, or is given up like any that is stuck. */
+static void await_saving(stk_supervisor *s)
+{
+    const stk_rank_seen *first = &s->table.rank[0];
+    int64_t begin = stk_clock_ns();
+    int n_stops = s->n_stops;
+    while (s->pid > 0 && first->is_here && !first->is_gone && !first->is_stopped &&
+           first->state.phase == STK_PHASE_saving && s->n_stops == n_stops &&
+           stk_clock_ns() - begin < s->options.give_up_ms * INT64_C(1000000))
+        await_launcher(s, LOOK_MS);
+}
+
 /* First the one that is named, which may hold a lock; the others then see that it is gone, and end by themselves. */
 static void end_life(stk_supervisor *s)
 {
@@ -176,6 +188,7 @@ static void end_life(stk_supervisor *s)
     if (s->named.kind != STK_FAULT_none && s->named.kind != STK_FAULT_failed && named->is_here && !named->is_gone)
         (void)kill((pid_t)named->state.pid, SIGKILL);
     await_launcher(s, GRACE_MS);
+    await_saving(s);
     if (s->pid <= 0) return;
     signal_ranks(s, SIGKILL);
     await_launcher(s, GRACE_MS);
@@ -193,13 +206,15 @@ static void pass_stop(stk_supervisor *s)
     if (s->n_told >= s->n_stops || s->pid <= 0) return;
     s->n_told = s->n_stops;
     tell(s, "stop", "", "");
-    bool heard = false;
-    for (int r = 0; r < s->table.n_ranks; r++)
-        heard |= s->table.rank[r].heard_ns && s->table.rank[r].is_here;
-    if (heard)
+    bool heard = false, is_here = false;
+    for (int r = 0; r < s->table.n_ranks; r++) {
+        heard |= s->table.rank[r].heard_ns != 0;
+        is_here |= s->table.rank[r].heard_ns && s->table.rank[r].is_here;
+    }
+    if (is_here)
         signal_ranks(s, SIGTERM);
     else
-        (void)kill(s->pid, SIGTERM);
+        (void)kill(s->pid, heard ? SIGUSR1 : SIGTERM); /* Launchers pass that one on. */
 }
 
 static void note_progress(stk_supervisor *s)
@@ -244,7 +259,11 @@ static bool is_to_end(const stk_supervisor *s, const stk_finding *f)
     case STK_FAULT_gone:
     case STK_FAULT_failed: return true;
     case STK_FAULT_silent: return f->for_ms >= (f->is_certain ? SURE_MS : UNSURE_MS);
-    case STK_FAULT_stuck:
+    case STK_FAULT_stuck: { /* What one rank does alone, for all, may take as long as ranks wait themselves. */
+        int phase = s->table.rank[f->rank].state.phase;
+        bool is_alone = phase == STK_PHASE_starting || phase == STK_PHASE_saving;
+        return f->for_ms >= (int64_t)s->options.give_up_ms * (is_alone ? 10 : 1);
+    }
     case STK_FAULT_together: return f->for_ms >= s->options.give_up_ms;
     default: return false; /* Slow ones are named, and kept. */
     }
@@ -387,14 +406,16 @@ stk_status stk_supervisor_run(stk_supervisor *s, int *code)
 static stk_status make_states(stk_supervisor *s)
 {
     const char *memory = getenv(STK_ELASTIC_MEMORY), *root = memory && memory[0] ? memory : "/dev/shm";
-    static const char mark[] = "stoker-states-";
+    char mark[STK_BEAT_HOST + 24]; /* a number of a process means something on its own host alone */
     char path[4096];
     stk_names names;
     if (!strcmp(root, "off")) return STK_OK;
     if (!stk_path_is_dir(root)) return memory ? stk_fail(STK_NOT_FOUND, "there is no folder '%s'", root) : STK_OK;
     STK_RETURN_IF_ERROR(stk_dir_list(root, &names));
+    snprintf(mark, sizeof(mark), "stoker-states-%s-", s->table.host);
+    size_t n_mark = strlen(mark);
     for (size_t i = 0; i < names.n; i++) {
-        int pid = strncmp(names.name[i], mark, sizeof(mark) - 1) ? 0 : atoi(names.name[i] + sizeof(mark) - 1);
+        int pid = strncmp(names.name[i], mark, n_mark) ? 0 : atoi(names.name[i] + n_mark);
         if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH &&
             stk_path_join(path, sizeof(path), root, names.name[i]) == STK_OK)
             (void)stk_tree_remove(path);

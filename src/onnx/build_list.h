@@ -15,8 +15,8 @@
 #define STK_ONNX_OPS(X) \
     X(Abs, "") \
     X(Acosh, "") \
-    X(Add, "broadcast:i=1") \
-    X(And, "broadcast:i=1") \
+    X(Add, "broadcast:i=0|1") \
+    X(And, "broadcast:i=0|1") \
     X(ArgMax, "axis:i keepdims:i=0|1 select_last_index:i=0|1") \
     X(ArgMin, "axis:i keepdims:i=0|1 select_last_index:i=0|1") \
     X(Asinh, "") \
@@ -37,10 +37,10 @@
     X(Cosh, "") \
     X(CumSum, "exclusive:i=0|1 reverse:i=0|1") \
     X(DepthToSpace, "blocksize:i mode:s=DCR|CRD") \
-    X(Div, "broadcast:i=1") \
+    X(Div, "broadcast:i=0|1") \
     X(Dropout, "is_test:i=0|1 ratio:f seed:i") \
     X(Elu, "alpha:f") \
-    X(Equal, "broadcast:i=1") \
+    X(Equal, "broadcast:i=0|1") \
     X(Erf, "") \
     X(Exp, "") \
     X(Expand, "") \
@@ -51,10 +51,10 @@
     X(GatherElements, "axis:i") \
     X(GatherND, "batch_dims:i") \
     X(Gelu, "approximate:s=none|tanh") \
-    X(Gemm, "alpha:f beta:f broadcast:i=1 transA:i=0|1 transB:i=0|1") \
+    X(Gemm, "alpha:f beta:f broadcast:i=0|1 transA:i=0|1 transB:i=0|1") \
     X(GlobalAveragePool, "") \
     X(GlobalMaxPool, "") \
-    X(Greater, "broadcast:i=1") \
+    X(Greater, "broadcast:i=0|1") \
     X(GreaterOrEqual, "") \
     X(GroupNormalization, "epsilon:f num_groups:i stash_type:i=1") \
     X(HardSigmoid, "alpha:f beta:f") \
@@ -67,7 +67,7 @@
     X(LRN, "alpha:f beta:f bias:f size:i") \
     X(LayerNormalization, "axis:i epsilon:f stash_type:i=1") \
     X(LeakyRelu, "alpha:f") \
-    X(Less, "broadcast:i=1") \
+    X(Less, "broadcast:i=0|1") \
     X(LessOrEqual, "") \
     X(Log, "") \
     X(LogSoftmax, "axis:i") \
@@ -79,15 +79,15 @@
     X(Min, "") \
     X(Mish, "") \
     X(Mod, "fmod:i=0|1") \
-    X(Mul, "broadcast:i=1") \
+    X(Mul, "broadcast:i=0|1") \
     X(Neg, "") \
     X(NegativeLogLikelihoodLoss, "ignore_index:i reduction:s=none|sum|mean") \
     X(Not, "") \
     X(OneHot, "axis:i") \
-    X(Or, "broadcast:i=1") \
+    X(Or, "broadcast:i=0|1") \
     X(PRelu, "") \
     X(Pad, "mode:s=constant|reflect|edge|wrap pads:is value:f") \
-    X(Pow, "broadcast:i=1") \
+    X(Pow, "broadcast:i=0|1") \
     X(Range, "stash_type:i=1") \
     X(Reciprocal, "") \
     X(ReduceL1, STK_ONNX_REDUCTION) \
@@ -120,7 +120,7 @@
     X(Split, "axis:i num_outputs:i split:is") \
     X(Sqrt, "") \
     X(Squeeze, "axes:is") \
-    X(Sub, "broadcast:i=1") \
+    X(Sub, "broadcast:i=0|1") \
     X(Sum, "") \
     X(Tan, "") \
     X(Tanh, "") \
@@ -130,7 +130,7 @@
     X(Trilu, "upper:i=0|1") \
     X(Unsqueeze, "axes:is") \
     X(Where, "") \
-    X(Xor, "broadcast:i=1")
+    X(Xor, "broadcast:i=0|1")
 /* clang-format on */
 
 #define X(name, attributes) stk_status stk_onnx_build_##name(stk_build *b);

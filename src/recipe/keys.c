@@ -273,8 +273,8 @@ static const stk_key recipe_keys[] = {
             "this stays 1."},
     {.name = "shard",
      .type = STK_KEY_WORD,
-     .words = shard_words,
      .may_change = true,
+     .words = shard_words,
      .default_value = "auto",
      .doc = "With replicas, what each has a part of instead of all. optimizer: the optimiser's state (ZeRO-1); each "
             "updates its part of large parameters. auto: the same where memory asks for it; none. It changes no loss, "

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "elastic/supervise.h"
 #include "run/ranks.h"
+#include "train/divided.h"
 #include "train/trainer.h"
 
 /* A state takes at most this part of the writing thread's time, and none comes sooner than after EVERY_NS. */
@@ -107,6 +108,8 @@ void stk_run_open_states(stk_run *run)
 {
     const char *folder = states_folder();
     if (!run->beat || !folder || !is_first_here(run)) return;
+    /* The first rank alone may ask the others for their parts. */
+    if (!stk_run_is_first(run) && stk_divided_exist(run->trainer)) return;
     stk_status status = stk_dir_make(folder);
     if (status == STK_OK) status = check_room(run, folder);
     if (status == STK_OK) status = stk_checkpoint_writer_open(folder, KEPT, &run->states);

@@ -61,6 +61,7 @@ void stk_run_save(stk_run *run, bool best, bool steps_follow)
     const stk_named_tensor *tensors;
     size_t n_tensors;
     stk_train_state state;
+    stk_beat_phase(run->beat, STK_PHASE_saving); /* The next batch or evaluation sets another. */
     wait_for_save(run);
     stk_trainer_get_state(run->trainer, &state);
     stk_status status = stk_trainer_tensors(run->trainer, &tensors, &n_tensors);
@@ -96,6 +97,7 @@ static bool is_worth_saving(stk_status status)
 void stk_run_save_end(stk_run *run, stk_status status)
 {
     stk_train_state state;
+    stk_beat_phase(run->beat, STK_PHASE_saving);
     wait_for_save(run);
     stk_trainer_get_state(run->trainer, &state);
     if (state.step == 0 || !run->recipe->checkpoint_end || !is_worth_saving(status) || is_saved(run)) return;

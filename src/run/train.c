@@ -443,7 +443,9 @@ static stk_status follow(stk_run *run, stk_run_result *out)
 static stk_status look_back(stk_run *run, const char *result, stk_run_result *out)
 {
     if (is_finished(run) && stk_path_exists(result)) STK_RETURN_IF_ERROR(stk_result_judge(run, result, out));
-    if (run->options.max_steps > 0 && run->info.resumed_step >= run->options.max_steps) out->was_finished = true;
+    bool is_kept = !run->is_from_memory; /* Otherwise it has yet to be saved. */
+    if (is_kept && run->options.max_steps > 0 && run->info.resumed_step >= run->options.max_steps)
+        out->was_finished = true;
     return STK_OK;
 }
 
@@ -465,7 +467,6 @@ static stk_status lead(stk_run *run, stk_run_result *out)
     (void)unlink(result); /* It is of a part of this run; the end writes it again. */
     status = explain(run, stk_trainer_run(run->trainer, run->recipe->epochs));
     if (status != STK_OK) stk_text_add(&error, "%s", stk_error_text());
-    stk_beat_phase(run->beat, STK_PHASE_saving);
     stk_run_save_end(run, status);
     stk_trainer_get_state(run->trainer, &state);
     warn_trace(run, state.step, "ended after");

@@ -66,7 +66,7 @@ static stk_status say(const stk_trainer *trainer, int64_t *what)
 static stk_status read_whole(void *user, int64_t i_variable, void *dst)
 {
     stk_trainer *trainer = user;
-    if (!trainer->shards_are_open)
+    if (!trainer->shards_are_open || trainer->comm->rank > 0)
         return stk_fail(STK_UNSUPPORTED, "the optimiser's state lies on several replicas, which are not there to ask");
     STK_RETURN_IF_ERROR(say(trainer, &i_variable));
     return gather(trainer, (int)i_variable, dst);

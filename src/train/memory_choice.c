@@ -157,8 +157,10 @@ stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_cho
 {
     const stk_trainer_config *config = &trainer->config;
     bool has_ranks = stk_comm_n_ranks(trainer->comm) > 1;
+    /* Ranks of other hosts may have other limits, and all must decide alike. */
+    bool is_one_host = has_ranks && trainer->comm->n_here == trainer->comm->n_ranks;
     trainer->shards = has_ranks && config->shared == STK_SHARED_OPTIMIZER;
-    if (!has_ranks || config->shared != STK_SHARED_AUTO || !config->memory_limit_bytes)
+    if (!is_one_host || config->shared != STK_SHARED_AUTO || !config->memory_limit_bytes)
         return choose(trainer, batch, out);
     stk_status status = try_choice(trainer, batch, out);
     if (status != STK_NO_MEMORY && (status != STK_OK || out->slowdown <= 1)) return status;

@@ -186,7 +186,7 @@ static stk_status list_tensors(stk_trainer *trainer)
     if (trainer->train_sums) trainer->tensor[trainer->n_tensors++] = stk_measures_tensor(trainer);
     qsort(trainer->tensor, trainer->n_tensors, sizeof(*trainer->tensor), compare_names);
     for (size_t i = 0; i < trainer->n_tensors; i++)
-        trainer->variable[i] = trainer->tensor[i].view.data == trainer->train_sums
+        trainer->variable[i] = trainer->train_sums && trainer->tensor[i].view.data == trainer->train_sums
                                    ? -1
                                    : find_variable(trainer->engine, trainer->tensor[i].name);
     return STK_OK;

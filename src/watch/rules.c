@@ -147,7 +147,8 @@ static const stk_watch_rule rules[] = {
      .title = "the job sleeps in a timer: sleep(), a pause between tries, a limited rate",
      .cost = STK_WATCH_by_timer,
      .clause = {GATE(account, '>', 0.5), NEED(by_timer, '>', 0.25), TELL(by_compute)},
-     .remedy = {{NULL, "find the call: py-spy dump or gdb -p PID, several times", 0.9, "where"}},
+     .remedy = {{"stoker", "find the call: gdb -p PID, then 'thread apply all bt', several times", 0.9, "where"},
+                {NULL, "find the call: py-spy dump or gdb -p PID, several times", 0.9, "where"}},
      .source = account},
 
     {.name = "waits-for-lock",
@@ -245,6 +246,7 @@ static const stk_watch_rule rules[] = {
      .clause = {GATE(account, '>', 0.5), NEED(by_ready, '>', 0.25), NEED(own_threads, '>', 1.5),
                 GATE(contention, '<', 0.3), TELL(cores), TELL(by_compute)},
      .remedy = {{"torch", "torch.set_num_threads(N) for N cores; OMP_NUM_THREADS in workers", 0.8, "threads"},
+                {"stoker", "as many threads as cores: 'threads: N' in the recipe, or --threads N", 0.8, "threads"},
                 {NULL, "as many threads as cores: OMP_NUM_THREADS", 0.8, "threads"}},
      .source = account},
 

@@ -244,7 +244,9 @@ stk_watch_asleep stk_watch_read_wait(stk_watch_sampler *sampler, int64_t process
         return out;
     }
     out.wait = stk_watch_parse_wchan(text);
-    if (out.wait == STK_WATCH_WAIT_SLEEP || out.wait == STK_WATCH_WAIT_SWAP || out.wait == STK_WATCH_WAIT_CHILD)
+    /* Nothing is asked of a remote file: its server may never answer this process either. */
+    if (out.wait == STK_WATCH_WAIT_SLEEP || out.wait == STK_WATCH_WAIT_SWAP || out.wait == STK_WATCH_WAIT_CHILD ||
+        out.wait == STK_WATCH_WAIT_REMOTE)
         return out;
     key = stk_watch_file_key(process, thread, STK_WATCH_FILE_CALL);
     if (stk_watch_read_kept(&sampler->keeper, key, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/syscall",

@@ -87,7 +87,7 @@ def messages():
         model = f.read()
     with open("newer.onnx", "wb") as f:
         f.write(model[:-1] + bytes([99]))  # the last byte is the opset
-    refused([*train, f"{layer}.file=newer.onnx"], 1, place, "its opset is 99, and the newest that is known here is 21")
+    refused([*train, f"{layer}.file=newer.onnx"], 1, place, "its opset is 99, and the newest that is known here is 28")
     refused(["import", "residual.onnx"], 1, "a recipe takes it as a layer")
     refused([*train, f"{layer}.file=text.onnx"], 1, place, "text.onnx': no ONNX model")
 

@@ -208,6 +208,19 @@ static void an_attribute_without_its_number_is_0(void **state)
     expect_values(&p, (float[]){1, 2, 1, 2}, NULL, 4, (float[]){0.5f, 0.5f, 0.5f, 0.5f});
 }
 
+/* What older opsets had as a default may be written out. */
+static void defaults_of_old_opsets_are_read(void **state)
+{
+    (void)state;
+    model_parts p;
+    const int64_t rows[] = {2, 2};
+    begin(&p, "Add", 6);
+    add_input(&p, "x", rows, 2);
+    add_input(&p, "y", rows, 2);
+    add_int(&p, "broadcast", 0);
+    expect_values(&p, (float[]){1, 2, 3, 4}, (float[]){1, 1, 1, 1}, 4, (float[]){2, 3, 4, 5});
+}
+
 static void pads_wrap(void **state)
 {
     (void)state;
@@ -268,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_honoured_is_refused_by_name),
+        cmocka_unit_test(defaults_of_old_opsets_are_read),
         cmocka_unit_test(an_attribute_without_its_number_is_0),
         cmocka_unit_test(pads_wrap),
         cmocka_unit_test(averages_count_padding_alone),

@@ -221,7 +221,7 @@ static void sizes_do_not_wrap_around(void **state)
            .weight = LIST(1, 1, 2, 2),
            .attribute = {"output_shape"},
            .value = {LIST(INT64_MIN, INT64_MIN)},
-           .words = "pixels"},
+           .words = "may have 0 to 1048576"},
           {.op = "Conv",
            .shape = LIST(1, 4, 4, 4),
            .weight = LIST(4, 4, 1, 1),

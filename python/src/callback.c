@@ -294,12 +294,22 @@ stk_dataset *core_generator_source(core_dataset *dataset, int64_t n_samples, PyO
 
 /* --- filters --- */
 
+/* The exception is the data set's, in place of one of a record that was left out before. */
+static void fail_filter(core_dataset *dataset)
+{
+    PyObject *older = dataset->error;
+    dataset->error = NULL;
+    dataset->has_filter_failed = true;
+    (void)core_fail_python(STK_CORRUPT, &dataset->error);
+    Py_XDECREF(older);
+}
+
 static bool keeps(void *user, const stk_record_field *fields, int n_fields)
 {
     core_callback *callback = user;
     int is_kept = 0;
     PyGILState_STATE gil = PyGILState_Ensure();
-    PyObject *sample = callback->dataset->error ? NULL : PyDict_New();
+    PyObject *sample = callback->dataset->has_filter_failed ? NULL : PyDict_New();
     for (int i = 0; sample && i < n_fields; i++) {
         stk_shape bytes = STK_SHAPE((int64_t)fields[i].n_bytes);
         const stk_shape *shape = fields[i].encoded ? &bytes : &fields[i].shape;
@@ -309,7 +319,7 @@ static bool keeps(void *user, const stk_record_field *fields, int n_fields)
     }
     PyObject *answer = sample ? PyObject_CallFunctionObjArgs(callback->function, sample, NULL) : NULL;
     if (answer) is_kept = PyObject_IsTrue(answer);
-    if (PyErr_Occurred()) (void)fail(callback);
+    if (PyErr_Occurred()) fail_filter(callback->dataset);
     Py_XDECREF(answer);
     Py_XDECREF(sample);
     PyGILState_Release(gil);

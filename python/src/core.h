@@ -81,6 +81,7 @@ typedef struct core_dataset {
     PyObject *refs;                  /* list: what the handle borrows */
     struct core_callback *callbacks; /* list; freed with it */
     PyObject *error;                 /* the first exception of one of its functions; NULL: none yet */
+    bool has_filter_failed;          /* then error is a filter's, which C does not see */
 } core_dataset;
 
 extern PyTypeObject *core_dataset_type;

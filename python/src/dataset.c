@@ -16,6 +16,7 @@ static core_dataset *new_dataset(void)
     self->handle = NULL;
     self->callbacks = NULL;
     self->error = NULL;
+    self->has_filter_failed = false;
     self->refs = PyList_New(0);
     if (!self->refs) {
         Py_DECREF(self);
@@ -43,7 +44,7 @@ static PyObject *check(core_dataset *self)
     if (PyErr_Occurred()) return NULL;
     stk_status status = stk_dataset_status(self->handle);
     PyObject *cause = self->error;
-    if (status == STK_OK && cause) { /* a filter's function */
+    if (status == STK_OK && self->has_filter_failed) {
         Py_INCREF(cause);
         PyErr_SetObject((PyObject *)Py_TYPE(cause), cause);
         Py_DECREF(cause);

@@ -242,6 +242,21 @@ class Memory(unittest.TestCase):
             stoker.Array("text")
 
 
+def raise_(error):
+    raise error
+
+
+def fail_at(*failing):
+    """A source's function, with a KeyError of its own at each of these samples."""
+
+    def make(i):
+        if i in failing:
+            raise KeyError("sample %d" % i)
+        return {"x": i}
+
+    return make
+
+
 class Functions(unittest.TestCase):
     def test_a_source_of_ones_own(self):
         def make(i):
@@ -268,6 +283,13 @@ class Functions(unittest.TestCase):
         self.assertIsInstance(caught.exception.__cause__, KeyError)
         ds = Dataset.function(make, 10, {"x": ("int32", ())}).on_error("skip").batch(2)
         self.assertEqual(samples(Loader(ds, epochs=1)), [0, 1, 2, 3, 4, 6, 7, 8, 9])
+
+    def test_a_filter_after_a_record_that_was_left_out(self):
+        ds = Dataset.function(fail_at(5), 10, {"x": ("int32", ())}).on_error("skip")
+        kept = ds.filter(lambda sample: True).batch(2)
+        self.assertEqual(samples(Loader(kept, epochs=1)), [0, 1, 2, 3, 4, 6, 7, 8, 9])
+        with self.assertRaisesRegex(LookupError, "seven"):
+            ds.filter(lambda sample: raise_(LookupError("seven")) if sample["x"].tolist() == 7 else True).batch(2).build()
 
     def test_wrong_gifts(self):
         for wrong in (lambda i: {"y": 1}, lambda i: {"x": "text"}, lambda i: {"x": 1 << 40}, lambda i: None,

@@ -26,7 +26,7 @@ typedef struct loader {
     /* The place of the batch that comes next; changed with the GIL. */
     int64_t i_epoch, i_batch;
     bool ends_epoch; /* the next call says that an epoch has ended */
-    PyObject *stash; /* first batch of another epoch, which was there earlier than thought; NULL: none */
+    PyObject *stash; /* that the next call gives; NULL: none */
     int64_t stash_epoch, stash_batch;
     PyObject *name[MOST_FIELDS]; /* of fields */
 } loader;
@@ -107,9 +107,10 @@ static PyObject *make_dict(loader *self, turn *t)
     return dict;
 }
 
-/* The batch's place; what follows is next. */
+/* The batch's place; what follows is next, unless another thread has got further. */
 static void go_on(loader *self, int64_t i_epoch, int64_t i_batch)
 {
+    if (i_epoch < self->i_epoch || (i_epoch == self->i_epoch && i_batch < self->i_batch)) return;
     self->i_epoch = i_epoch;
     self->i_batch = i_batch + 1;
     if (self->i_batch == self->n_epoch_batches) {
@@ -126,6 +127,13 @@ static bool is_usable(loader *self)
         return false;
     }
     return true;
+}
+
+static void put_stash(loader *self, PyObject *batch, const turn *t)
+{
+    self->stash = batch;
+    self->stash_epoch = t->i_epoch;
+    self->stash_batch = t->i_batch;
 }
 
 static PyObject *take_stash(loader *self)
@@ -161,18 +169,23 @@ static PyObject *loader_next(PyObject *object, PyObject *none)
     if (!t.has_batch) Py_RETURN_NONE;
     PyObject *batch = make_dict(self, &t);
     if (!batch) return NULL;
-    if (!warn_of_many(self, t.n_kept)) {
+    bool is_calm = warn_of_many(self, t.n_kept);
+    bool ends_epoch = t.i_epoch > self->i_epoch && self->i_batch > 0;
+    if (!self->stash && (ends_epoch || !is_calm)) {
+        put_stash(self, batch, &t);
+        if (ends_epoch) {
+            self->i_epoch = t.i_epoch;
+            self->i_batch = 0;
+            self->ends_epoch = !is_calm;
+        }
+        if (!is_calm) return NULL;
+        Py_RETURN_NONE;
+    }
+    if (!is_calm) {
         Py_DECREF(batch);
         return NULL;
     }
-    if (t.i_epoch > self->i_epoch && self->i_batch > 0) {
-        self->stash = batch;
-        self->stash_epoch = t.i_epoch;
-        self->stash_batch = t.i_batch;
-        self->i_epoch = t.i_epoch;
-        self->i_batch = 0;
-        Py_RETURN_NONE;
-    }
+    if (ends_epoch) self->ends_epoch = true;
     go_on(self, t.i_epoch, t.i_batch);
     return batch;
 }

@@ -164,6 +164,20 @@ class Memory(unittest.TestCase):
         del kept
         self.assertEqual(loader.stats()["batches_in_use"], 0)
 
+    def test_a_warning_that_raises_loses_no_batch(self):
+        loader, kept, n_raised, ends = Loader(counted(64).batch(4), slots=3, epochs=2), [], 0, 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            while ends < 2:
+                try:
+                    batch = loader._core.next()
+                except RuntimeWarning:
+                    n_raised += 1
+                else:
+                    ends += batch is None
+                    kept += [batch] if batch else []
+        self.assertEqual((n_raised, samples(kept)), (1, list(range(64)) * 2))
+
     def test_memory_ends_in_an_error_and_not_in_waiting(self):
         ds = Dataset.source("synthetic", fields={"x": [1 << 18]}, samples=640, classes=2).batch(1)
         loader = Loader(ds, memory=16 << 20, threads=1)
@@ -408,6 +422,28 @@ class Ends(unittest.TestCase):
             thread.join(max(core_end - time.time(), 0))
         self.assertFalse(any(thread.is_alive() for thread in threads))
         self.assertEqual(sorted(got), list(range(3000)))
+
+    def test_threads_are_told_once_that_an_epoch_ends(self):
+        interval, deadline = sys.getswitchinterval(), time.time() + 30
+        sys.setswitchinterval(1e-6)
+        try:
+            core, ends = Loader(counted(6).batch(2), epochs=400)._core, []
+
+            def take():
+                while core.position < (400, 0) and time.time() < deadline:
+                    if core.next() is None:
+                        ends.append(1)
+
+            threads = [threading.Thread(target=take) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+        finally:
+            sys.setswitchinterval(interval)
+        self.assertFalse(any(thread.is_alive() for thread in threads))
+        self.assertIn(len(ends), range(399, 405))  # a thread may ask once more, at the end of all
+        self.assertEqual(core.position, (400, 0))
 
     def test_ctrl_c_ends_a_wait(self):
         code = ("import stoker, threading, time, os, signal\n"

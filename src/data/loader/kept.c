@@ -42,7 +42,10 @@ static stk_status make_buffer(stk_kept_pool *pool, stk_kept **out)
     stk_status status = STK_OK;
     if (pool->reserve && (left < pool->reserve || left - pool->reserve < pool->bytes))
         status = stk_fail(STK_NO_MEMORY, "%.1f MiB are left, which the workers may need", (double)left / (1 << 20));
-    if (status == STK_OK) status = stk_memory_charge_lasting(memory, pool->bytes);
+    /* Later on the lock is held, and tenants may wait for who wants it. */
+    if (status == STK_OK)
+        status =
+            pool->reserve ? stk_memory_charge(memory, pool->bytes) : stk_memory_charge_lasting(memory, pool->bytes);
     if (status != STK_OK) {
         free(kept);
         return status;

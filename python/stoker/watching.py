@@ -11,7 +11,9 @@ from .reporting import Report
 
 
 class Watch:
-    """Watches this process from outside while its block runs; afterwards `verdict` (a dict), `text` and `html`.
+    """Watches this process from outside while its block runs; afterwards `verdict` (a dict) and `html`.
+
+    Both are None where the block was over before the doctor had begun.
 
         with stoker.watch() as w:
             for batch in loader: ...
@@ -46,7 +48,7 @@ class Watch:
                 text = file.read()
             if text.strip():
                 self.verdict = json.loads(text)
-            elif error is None:
+            elif error is None and self._process.returncode != -signal.SIGINT:  # else it was over before the doctor began
                 raise _core.Error(said or "the doctor said nothing")
             page = os.path.join(self._folder.name, "watch.html")
             if os.path.exists(page):

@@ -99,6 +99,11 @@ class Doctor(unittest.TestCase):
         self.assertIsInstance(w.verdict, dict)
         self.assertIn("srcdoc", w._repr_html_())
 
+    def test_a_block_that_is_over_at_once_has_no_verdict(self):
+        with stoker.watch() as w:
+            pass
+        self.assertTrue(w.verdict is None or isinstance(w.verdict, dict))
+
 
 if __name__ == "__main__":
     unittest.main()

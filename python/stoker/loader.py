@@ -31,7 +31,7 @@ class Loader:
 
     Each `for` is an epoch, and while one ends threads already work on the next. Arrays are the memory that the threads wrote
     to, handed on by DLPack and the buffer protocol; it is used again when the last array, tensor or view of it is gone. One
-    that is kept never changes; who keeps more than the loader has slots is warned once, since then each takes more memory,
+    that is kept never changes; who keeps more than the loader has slots, and three more, is warned once, since then each takes more memory,
     up to the limit and NoMemoryError.
 
     dataset     a batched Dataset; or a recipe: a path or a dict, of which `part` and `set` ({"batch": 64}) may be given

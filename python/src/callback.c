@@ -21,6 +21,25 @@ typedef struct core_callback {
     PyObject *iterator; /* of a generator's epoch */
 } core_callback;
 
+static _Thread_local int n_inside; /* functions of Python that this thread is in */
+
+static PyGILState_STATE enter(void)
+{
+    n_inside++;
+    return PyGILState_Ensure();
+}
+
+static void leave(PyGILState_STATE gil)
+{
+    PyGILState_Release(gil);
+    n_inside--;
+}
+
+bool core_is_inside(void)
+{
+    return n_inside > 0;
+}
+
 static core_callback *add_callback(core_dataset *dataset, PyObject *function)
 {
     core_callback *callback = calloc(1, sizeof(*callback));
@@ -93,7 +112,7 @@ static stk_status find_shape(void *user, const stk_map_array *src, stk_dtype *dt
 static stk_status run_stage(void *user, const stk_map_call *call)
 {
     core_callback *callback = user;
-    PyGILState_STATE gil = PyGILState_Ensure();
+    PyGILState_STATE gil = enter();
     stk_status status;
     PyObject *result = NULL, *in = core_array_copy(call->src.data, call->src.dtype, &call->src.shape);
     if (in && callback->random) {
@@ -107,7 +126,7 @@ static stk_status run_stage(void *user, const stk_map_call *call)
         result ? put(callback, result, "the stage", call->dst.dtype, &call->dst.shape, call->dst.data) : fail(callback);
     Py_XDECREF(in);
     Py_XDECREF(result);
-    PyGILState_Release(gil);
+    leave(gil);
     return status;
 }
 
@@ -234,11 +253,11 @@ static stk_status put_sample(core_callback *callback, PyObject *sample, void *co
 static stk_status make_sample(void *user, int64_t i_sample, void *const *out)
 {
     core_callback *callback = user;
-    PyGILState_STATE gil = PyGILState_Ensure();
+    PyGILState_STATE gil = enter();
     PyObject *sample = PyObject_CallFunction(callback->function, "L", (long long)i_sample);
     stk_status status = sample ? put_sample(callback, sample, out) : fail(callback);
     Py_XDECREF(sample);
-    PyGILState_Release(gil);
+    leave(gil);
     return status;
 }
 
@@ -253,7 +272,7 @@ static stk_status begin_epoch(void *user, int64_t i_epoch)
 {
     core_callback *callback = user;
     stk_status status = STK_OK;
-    PyGILState_STATE gil = PyGILState_Ensure();
+    PyGILState_STATE gil = enter();
     Py_CLEAR(callback->iterator);
     PyObject *iterable = PyObject_CallFunction(callback->function, "L", (long long)i_epoch);
     callback->iterator = iterable ? PyObject_GetIter(iterable) : NULL;
@@ -262,7 +281,7 @@ static stk_status begin_epoch(void *user, int64_t i_epoch)
         status = STK_INVALID;
     }
     Py_XDECREF(iterable);
-    PyGILState_Release(gil);
+    leave(gil);
     return status;
 }
 
@@ -270,7 +289,7 @@ static stk_status next_sample(void *user, void *const *out, bool *ended)
 {
     core_callback *callback = user;
     stk_status status = STK_OK;
-    PyGILState_STATE gil = PyGILState_Ensure();
+    PyGILState_STATE gil = enter();
     PyObject *sample = PyIter_Next(callback->iterator);
     if (sample)
         status = put_sample(callback, sample, out);
@@ -280,7 +299,7 @@ static stk_status next_sample(void *user, void *const *out, bool *ended)
     } else
         *ended = true;
     Py_XDECREF(sample);
-    PyGILState_Release(gil);
+    leave(gil);
     return status;
 }
 
@@ -308,7 +327,7 @@ static bool keeps(void *user, const stk_record_field *fields, int n_fields)
 {
     core_callback *callback = user;
     int is_kept = 0;
-    PyGILState_STATE gil = PyGILState_Ensure();
+    PyGILState_STATE gil = enter();
     PyObject *sample = callback->dataset->has_filter_failed ? NULL : PyDict_New();
     for (int i = 0; sample && i < n_fields; i++) {
         stk_shape bytes = STK_SHAPE((int64_t)fields[i].n_bytes);
@@ -322,7 +341,7 @@ static bool keeps(void *user, const stk_record_field *fields, int n_fields)
     if (PyErr_Occurred()) fail_filter(callback->dataset);
     Py_XDECREF(answer);
     Py_XDECREF(sample);
-    PyGILState_Release(gil);
+    leave(gil);
     return is_kept > 0;
 }
 

@@ -96,5 +96,7 @@ stk_dataset *core_function_source(core_dataset *dataset, int64_t n_samples, PyOb
 stk_dataset *core_generator_source(core_dataset *dataset, int64_t n_samples, PyObject *fields, PyObject *function);
 void core_filter(core_dataset *dataset, PyObject *function);
 void core_callbacks_free(core_dataset *dataset);
+/* Whether this thread is in such a function, and so may be a worker's. */
+bool core_is_inside(void);
 
 #endif

@@ -13,6 +13,16 @@
 /* N_KEPT: the batch in use, the one before it, which lives until its name means the next, and one more. */
 enum { WAIT_MS = 50, N_KEPT = 3, MOST_FIELDS = 32 };
 
+/* A loader that a worker's function dropped or closed: joining that worker is for another thread. */
+typedef struct late {
+    struct late *next;
+    stk_loader *handle;
+    core_dataset *dataset;
+    unsigned generation;
+} late;
+
+static late *first_late; /* guarded by the GIL */
+
 typedef struct loader {
     PyObject_HEAD core_dataset *dataset;
     stk_loader *handle;     /* guarded by lock; NULL: closed */
@@ -20,6 +30,7 @@ typedef struct loader {
     const stk_batch *batch; /* that found no memory to be kept; guarded by lock */
     atomic_bool is_closing;
     unsigned generation;
+    late *late; /* for closing late, which cannot fail then; NULL once that happens */
     int n_slots;
     int64_t n_epoch_batches; /* -1: not known */
     bool has_warned;
@@ -200,18 +211,60 @@ static PyObject *loader_begin(PyObject *object, PyObject *none)
 
 /* --- opening and closing --- */
 
+/* Closes what was left for later. Where the main thread does not come to that, the next one that closes a loader does.
+ */
+static int close_late(void *none)
+{
+    (void)none;
+    while (first_late && !core_is_inside()) {
+        late *one = first_late;
+        first_late = one->next;
+        if (one->generation == core_generation()) {
+            stk_loader *handle = one->handle;
+            Py_BEGIN_ALLOW_THREADS stk_loader_close(handle);
+            Py_END_ALLOW_THREADS Py_DECREF(one->dataset);
+        }
+        free(one);
+    }
+    return 0;
+}
+
+static void leave_for_later(loader *self, stk_loader *handle)
+{
+    late *one = self->late;
+    self->late = NULL;
+    Py_INCREF(self->dataset);
+    *one = (late){first_late, handle, self->dataset, self->generation};
+    first_late = one;
+    (void)Py_AddPendingCall(close_late, NULL);
+}
+
 static void close_handle(loader *self)
 {
+    bool is_inside = core_is_inside();
+    stk_loader *handle;
     atomic_store(&self->is_closing, true);
     if (self->generation != core_generation()) return; /* its threads are not in this process: what it has stays */
     Py_BEGIN_ALLOW_THREADS /* Closing waits for functions that are under way; who waits for a batch does not have to. */
         pthread_mutex_lock(&self->lock);
-    stk_loader *handle = self->handle;
+    handle = self->handle;
     self->handle = NULL;
     self->batch = NULL;
     pthread_mutex_unlock(&self->lock);
-    stk_loader_close(handle);
-    Py_END_ALLOW_THREADS
+    if (!is_inside) stk_loader_close(handle);
+    Py_END_ALLOW_THREADS;
+    if (!is_inside)
+        close_late(NULL);
+    else if (handle)
+        leave_for_later(self, handle);
+}
+
+static PyObject *core_close_late(PyObject *module, PyObject *none)
+{
+    (void)module;
+    (void)none;
+    close_late(NULL);
+    Py_RETURN_NONE;
 }
 
 static PyObject *loader_close(PyObject *object, PyObject *none)
@@ -236,6 +289,7 @@ static void loader_dealloc(PyObject *object)
     for (int f = 0; f < MOST_FIELDS; f++)
         Py_XDECREF(self->name[f]);
     if (is_ours) Py_XDECREF(self->dataset); /* else threads' memory of the other process still points to it */
+    free(self->late);
     PyErr_Restore(error_type, error, trace);
     PyObject_Free(self);
     Py_DECREF(type);
@@ -280,6 +334,11 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *keywords)
     pthread_mutex_init(&self->lock, NULL);
     Py_INCREF(dataset);
     self->dataset = dataset;
+    self->late = calloc(1, sizeof(*self->late));
+    if (!self->late) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
     stk_dataset *of = dataset->handle;
     Py_BEGIN_ALLOW_THREADS status = stk_loader_open(of, &config, &handle);
     Py_END_ALLOW_THREADS if (status != STK_OK)
@@ -401,7 +460,10 @@ static PyType_Slot loader_slots[] = {{Py_tp_dealloc, loader_dealloc},
 static PyType_Spec loader_spec = {"stoker._core.Loader", sizeof(loader), 0, Py_TPFLAGS_DEFAULT, loader_slots};
 
 static PyMethodDef functions[] = {
-    {"open", (PyCFunction)(void (*)(void))core_open, METH_VARARGS | METH_KEYWORDS, open_doc}, {NULL, NULL, 0, NULL}};
+    {"open", (PyCFunction)(void (*)(void))core_open, METH_VARARGS | METH_KEYWORDS, open_doc},
+    {"close_late", core_close_late, METH_NOARGS,
+     "close_late()\n--\n\nCloses loaders that their own threads let go of."},
+    {NULL, NULL, 0, NULL}};
 
 int core_add_loaders(PyObject *module)
 {

@@ -14,6 +14,7 @@ def _close_all():
     # Threads that call functions of Python must not outlive it.
     for loader in list(_open):
         loader.close()
+    _core.close_late()
 
 
 class Loader:

@@ -445,6 +445,31 @@ class Ends(unittest.TestCase):
         self.assertIn(len(ends), range(399, 405))  # a thread may ask once more, at the end of all
         self.assertEqual(core.position, (400, 0))
 
+    def test_a_function_closes_its_own_loader(self):
+        code = ("import gc, os, stoker, sys, threading, time\n"
+                "def stage(x):\n"
+                "    if box and ready.is_set():\n"
+                "        loader = box.pop()\n"
+                "        if sys.argv[1] == 'close': loader.close()\n"
+                "        cycle = [loader]; cycle.append(cycle)\n"
+                "        del loader, cycle\n"
+                "        gc.collect()\n"
+                "    return x\n"
+                "box, ready = [], threading.Event()\n"
+                "x = stoker.Array(memoryview(bytes(4000)).cast('i'))\n"
+                "n = len(os.listdir('/proc/self/task'))\n"
+                "for round in range(3):\n"
+                "    ready.clear()\n"
+                "    box.append(stoker.Loader(stoker.Dataset.arrays(x=x).map(stage, 'x').batch(500), threads=2, slots=3))\n"
+                "    ready.set()\n"
+                "    while box: time.sleep(1e-3)\n"
+                "if sys.argv[1] != 'exit':\n"
+                "    while len(os.listdir('/proc/self/task')) > n: time.sleep(1e-3)\n"
+                "print('well')\n")
+        for how in ("close", "collect", "exit"):
+            done = subprocess.run([sys.executable, "-c", code, how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"well\n", b""), how)
+
     def test_ctrl_c_ends_a_wait(self):
         code = ("import stoker, threading, time, os, signal\n"
                 "ds = stoker.Dataset.function(lambda i: {'x': time.sleep(1e-3) or i}, 10**9, {'x': ('int64', ())})\n"

@@ -305,7 +305,7 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     trainer->n_epochs = n_epochs;
     trainer->n_batches = stk_dataset_n_batches(trainer->dataset);
     trainer->n_steps = trainer->n_batches * n_epochs;
-    trainer->step_s = calloc(2 * N_STEP_TIMES, sizeof(*trainer->step_s));
+    if (!trainer->step_s) trainer->step_s = calloc(2 * N_STEP_TIMES, sizeof(*trainer->step_s));
     if (!trainer->step_s) return stk_fail_memory(2 * N_STEP_TIMES * sizeof(*trainer->step_s));
     STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
     STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));

@@ -171,7 +171,8 @@ static void describe(const found_chip *found, gpu_chip *chip)
     get_text(d, CL_DRIVER_VERSION, version, sizeof(version));
     cl.clGetPlatformInfo(found->platform, CL_PLATFORM_NAME, sizeof(platform) - 1, platform, NULL);
     if (!strcmp(platform, "Portable Computing Language")) snprintf(platform, sizeof(platform), "PoCL");
-    snprintf(chip->driver, sizeof(chip->driver), "%.40s %s%s", platform, version, is_unoptimised() ? " unoptimised" : "");
+    snprintf(chip->driver, sizeof(chip->driver), "%.40s %s%s", platform, version,
+             is_unoptimised() ? " unoptimised" : "");
     cl.clGetDeviceInfo(d, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, NULL);
     cl.clGetDeviceInfo(d, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(total), &total, NULL);
     cl.clGetDeviceInfo(d, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, NULL);

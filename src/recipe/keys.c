@@ -277,7 +277,8 @@ static const stk_key recipe_keys[] = {
      .words = shard_words,
      .default_value = "auto",
      .doc = "With replicas, what each has a part of instead of all. optimizer: the optimiser's state (ZeRO-1); each "
-            "updates its part of large parameters. auto: the same where memory asks for it; none. It changes no loss, "
+            "updates its part of large parameters. auto: the same where memory asks for it, on one host; none. It "
+            "changes no loss, "
             "and checkpoints are whole."},
     {.name = "clip_norm",
      .type = STK_KEY_REAL,

@@ -1,7 +1,7 @@
 /* A gradient of a gradient: WGAN-GP (Gulrajani et al. 2017) learns to make points of a ring of eight normal
  * distributions. The critic's loss holds the slope of its own output between real and made points, and the weights'
  * gradients are of that as well. It says how far made points are from the nearest centre, and how many of the eight
- * are made, before and after.
+ * are made, before and after. 1,500 steps, or as many as its argument says.
  */
 #include <math.h>
 #include <stdio.h>
@@ -108,8 +108,9 @@ static double judge(const float *made, int *n_hit)
     return sum / BATCH;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    int n_steps = argc > 1 ? atoi(argv[1]) : STEPS;
     static float noise[BATCH * NOISE], real[BATCH * 2], share[BATCH];
     double before = 0, after = 0;
     int hit_before = 0, hit_after = 0;
@@ -120,7 +121,7 @@ int main(void)
     stk_session_input(critic, "real", real);
     stk_session_input(critic, "share", share);
     stk_session_input(generator, "noise", noise);
-    for (int i = 0; i < STEPS && stk_session_status(session) == STK_OK; i++) {
+    for (int i = 0; i < n_steps && stk_session_status(session) == STK_OK; i++) {
         for (int k = 0; k < CRITIC_STEPS; k++) {
             draw(&rng, noise, real, share);
             stk_session_run(critic);
@@ -132,9 +133,10 @@ int main(void)
     stk_status status = stk_session_status(session);
     if (status == STK_OK)
         printf("distance %.3f and %d of %d centres before, %.3f and %d after %d steps\n", before, hit_before, CENTRES,
-               after, hit_after, STEPS);
+               after, hit_after, n_steps);
     else
         fprintf(stderr, "%s\n", stk_error_text());
     stk_session_free(session);
-    return status != STK_OK || after > 0.25 || hit_after < CENTRES - 1;
+    /* Fewer steps are not enough to judge. */
+    return status != STK_OK || (n_steps >= STEPS && (after > 0.25 || hit_after < CENTRES - 1));
 }

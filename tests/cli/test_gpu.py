@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trainings on the device 'opencl' follow the processor's losses, go on where the other stopped, and say what is wrong.
 
-usage: test_gpu.py STOKER WORK_FOLDER [--sanitized]
+usage: test_gpu.py STOKER WORK_FOLDER
 
 Where no driver for OpenCL is here, all of this is skipped (Debian: pocl-opencl-icd).
 """
@@ -47,9 +47,8 @@ def write(name, model, source, other):
                 "epochs: 1\nprecision: f32\nlog: {every: 1 step}\ncheckpoint: {end: false}\n")
 
 
-def follows(name, device="opencl", n_steps=None):
+def follows(name, device="opencl"):
     model, source, other, steps, tolerance = CASES[name]
-    steps, tolerance = (n_steps, 1e-5) if n_steps else (steps, tolerance)
     write(name, model, source, other)
     for at in ("cpu", device):
         accepted(["train", f"{name}.yaml", "--device", at, "--steps", str(steps), "--out", f"{name}-{at}"])
@@ -143,18 +142,11 @@ if __name__ == "__main__":
         print("SKIP:", [d["detail"] for d in listed if d["name"] == "opencl"])
         sys.exit(77)
     print("on", here[0]["detail"])
-    sanitized = "--sanitized" in sys.argv
-    if sanitized:
-        # PoCL's threads end while the leak sanitizer looks at them, which then fails itself, once in some runs. Leaks are
-        # looked for by tests/device/gpu.
-        os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-    for name in ["cifar-cnn"] if sanitized else CASES:
-        follows(name, n_steps=5 if sanitized else None)
-    if not sanitized:
-        choices()
+    for name in CASES:
+        follows(name)
+    choices()
     goes_on()
     says_what_is_wrong()
-    if not sanitized:
-        stopped_while_kernels_are_built()
+    stopped_while_kernels_are_built()
     reads_a_plan()
     end()

@@ -25,6 +25,20 @@ static conv conv_make(const stk_window *window, stk_shape x, stk_shape weight, s
 
 typedef enum conv_part { PART_DATA, PART_WEIGHT, PART_OUT } conv_part;
 
+static void add_product_sum(double *y, const double *x, const double *weight, int64_t n)
+{
+    double sum = *y;
+    for (int64_t c = 0; c < n; c++)
+        sum += x[c] * weight[c];
+    *y = sum;
+}
+
+static void add_multiple(double *y, double factor, const double *x, int64_t n)
+{
+    for (int64_t c = 0; c < n; c++)
+        y[c] += factor * x[c];
+}
+
 /* For output channel i_o of the pixel at i_y: all input channels of its group under one tap. */
 static void visit_channels(const conv *p, int64_t i_x, int64_t i_tap, int64_t i_y, conv_part target, double *x,
                            double *weight, double *y)
@@ -33,10 +47,10 @@ static void visit_channels(const conv *p, int64_t i_x, int64_t i_tap, int64_t i_
         double *px = x + i_x * p->c + o / p->group_o * p->group_c;
         double *pw = weight + (o * p->window.n_taps + i_tap) * p->group_c;
         double *py = y + i_y * p->o + o;
-        for (int64_t c = 0; c < p->group_c; c++) {
-            if (target == PART_OUT) *py += px[c] * pw[c];
-            if (target == PART_DATA) px[c] += *py * pw[c];
-            if (target == PART_WEIGHT) pw[c] += *py * px[c];
+        switch (target) {
+        case PART_OUT: add_product_sum(py, px, pw, p->group_c); break;
+        case PART_DATA: add_multiple(px, *py, pw, p->group_c); break;
+        case PART_WEIGHT: add_multiple(pw, *py, px, p->group_c); break;
         }
     }
 }

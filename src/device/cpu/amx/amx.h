@@ -7,7 +7,7 @@
  *   panel  32 columns of b: [k / 32][2 tiles][16 pairs of k][16 columns][2]
  *
  * What lies beyond k is 0 in both. Everything is built twice: for the processor's tiles, and with a model of them in
- * plain C that gives the same bits (amx_tile.h), so that packing and edges are tested on any processor.
+ * plain C that gives the same bits (amx_tile_model.c), so that packing and edges are tested on any processor.
  */
 #ifndef STK_DEVICE_CPU_AMX_AMX_H
 #define STK_DEVICE_CPU_AMX_AMX_H

@@ -81,64 +81,14 @@ static inline void model_store(int tile, void *to, int64_t bytes)
         memcpy((char *)to + i * bytes, model_tiles[tile].row[i], STK_AMX_ROW_BYTES);
 }
 
-/* A denormal number becomes a 0 of its sign. */
-static inline float model_flush(uint32_t bits)
-{
-    float x;
-    uint32_t sign = bits & 0x80000000;
-    bits = bits & 0x7f800000 ? bits : sign;
-    memcpy(&x, &bits, sizeof(x));
-    return x;
-}
-
-static inline uint32_t model_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    return bits;
-}
-
-/* Even and odd elements of a tile's rows. */
-static inline void model_split(int tile, float even[STK_AMX_ROWS][STK_AMX_ROWS], float odd[STK_AMX_ROWS][STK_AMX_ROWS])
-{
-    for (int i = 0; i < STK_AMX_ROWS; i++)
-        for (int j = 0; j < STK_AMX_ROWS; j++) {
-            even[i][j] = model_flush(model_tiles[tile].row[i][j] << 16);
-            odd[i][j] = model_flush(model_tiles[tile].row[i][j] & 0xffff0000);
-        }
-}
-
-/* sum + x y, rounded once: in double the product of two bf16 is exact, and the sum rounds to the same f32. */
-static inline float model_add(float sum, float x, float y)
-{
-    return model_flush(model_bits((float)((double)x * (double)y + (double)sum)));
-}
-
-static inline void model_multiply(int sums, int a, int b)
-{
-    float x[2][STK_AMX_ROWS][STK_AMX_ROWS], y[2][STK_AMX_ROWS][STK_AMX_ROWS];
-    model_split(a, x[0], x[1]);
-    model_split(b, y[0], y[1]);
-    for (int i = 0; i < STK_AMX_ROWS; i++) {
-        float even[STK_AMX_ROWS] = {0}, odd[STK_AMX_ROWS] = {0};
-        for (int l = 0; l < STK_AMX_ROWS; l++)
-            for (int j = 0; j < STK_AMX_ROWS; j++) {
-                even[j] = model_add(even[j], x[0][i][l], y[0][l][j]);
-                odd[j] = model_add(odd[j], x[1][i][l], y[1][l][j]);
-            }
-        for (int j = 0; j < STK_AMX_ROWS; j++) {
-            float sum = model_flush(model_bits(even[j] + odd[j]));
-            sum = model_flush(model_bits(model_flush(model_tiles[sums].row[i][j]) + sum));
-            model_tiles[sums].row[i][j] = model_bits(sum);
-        }
-    }
-}
+/* sums += a b (amx_tile_model.c). */
+void stk_amx_model_multiply(model_tile *sums, const model_tile *a, const model_tile *b);
 
 #define TILE_ZERO(tile)                   memset(&model_tiles[tile], 0, sizeof(model_tile))
 #define TILE_LOAD(tile, from, bytes)      model_load(tile, from, bytes)
 #define TILE_LOAD_ONCE(tile, from, bytes) model_load(tile, from, bytes)
 #define TILE_STORE(tile, to, bytes)       model_store(tile, to, bytes)
-#define TILE_MULTIPLY(sums, a, b)         model_multiply(sums, a, b)
+#define TILE_MULTIPLY(sums, a, b)         stk_amx_model_multiply(&model_tiles[sums], &model_tiles[a], &model_tiles[b])
 
 #endif
 

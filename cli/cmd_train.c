@@ -22,10 +22,11 @@ static const cli_option options[] = {
     {"--epochs", "N", "short for --set epochs=N"},
     {"--threads", "N", "short for --set threads=N"},
     {"--replicas", "N", "short for --set replicas=N: shares of each batch, trained side by side"},
+    {"--hosts", "LIST", "hosts to train on, by mpirun and its ssh or by srun, with ranks of each: a:2,b:2"},
     {"--seed", "N", "short for --set seed=N"},
     {"--elastic", "MIN", "starts ranks by mpirun or srun and watches over them: after a failure at least MIN go on"},
-    {"--ranks", "N", "with --elastic: processes to start, at first; default: MIN"},
-    {"--hosts", "LIST", "with --elastic: hosts to start them on, like a:2,b:2"},
+    {"--ranks", "N",
+     "with --elastic: processes to start, at first; default: MIN, or as many as the hosts have room for"},
     {"--restarts", "N", "with --elastic: gives up at more within an hour; default: 20"},
     {"--stuck", "SECONDS", "with --elastic: a rank that others wait for so long is ended; default: 60"},
     {"--trace", "STEPS", "writes steps like 10-20 to RUN/trace.json, for ui.perfetto.dev; 10: that one"},
@@ -266,9 +267,16 @@ static int run(const cli_verb *verb, int argc, char **argv)
             return cli_usage(verb, "option '--set' needs KEY=VALUE, not '%s'", args.found[i].value);
     if (cli_has(&args, "--json") && cli_has(&args, "--dump-graph"))
         return cli_usage(verb, "graphs are no JSON: '--dump-graph' does not go with '--json'");
-    if (cli_wants_supervisor(&args)) return cli_supervise(&args, argc, argv);
     shown = progress_make(cli_has(&args, "--quiet"), cli_has(&args, "--json"));
-    if (collect_sets(&args, sets, &n_sets)) {
+    bool is_elsewhere = cli_wants_supervisor(&args) || cli_wants_hosts(&args);
+    if (!collect_sets(&args, sets, &n_sets)) {
+        cli_error("out of memory");
+    } else if (is_elsewhere) { /* What is wrong with the recipe is said once, and no launcher adds to it. */
+        if (stk_recipe_check(args.word[0], (const char *const *)sets, n_sets) != STK_OK)
+            code = cli_fail();
+        else
+            code = (cli_wants_hosts(&args) ? cli_train_on_hosts : cli_supervise)(&args, argc, argv);
+    } else {
         stk_run_options run_options = {.set = (const char *const *)sets,
                                        .n_set = n_sets,
                                        .out = cli_value(&args, "--out"),
@@ -283,8 +291,6 @@ static int run(const cli_verb *verb, int argc, char **argv)
                                        .dump = progress_graph,
                                        .user = &shown};
         code = train(args.word[0], &run_options, &shown, argc, argv);
-    } else {
-        cli_error("out of memory");
     }
     for (int i = 0; i < n_sets; i++)
         free(sets[i]);

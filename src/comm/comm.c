@@ -66,3 +66,10 @@ void stk_comm_close(stk_comm *comm)
 {
     if (comm) comm->class->close(comm);
 }
+
+void stk_comm_set_beat(stk_comm *comm, struct stk_beat *beat)
+{
+    const _Atomic uint64_t *counter[2];
+    comm->beat = beat;
+    if (beat && comm->class->count) stk_beat_count(beat, counter, comm->class->count(comm, counter));
+}

@@ -49,6 +49,8 @@ typedef struct stk_comm_class {
     stk_status (*start)(stk_comm *comm, const stk_comm_call *call, int64_t *number);
     stk_status (*wait)(stk_comm *comm, int64_t number, int timeout_ms);
     void (*abort)(stk_comm *comm, const char *why);
+    /* Returns how many counters there are of parts that this rank has given to calls, at most 2. NULL: none. */
+    int (*count)(const stk_comm *comm, const _Atomic uint64_t *counter[2]);
 } stk_comm_class;
 
 /* Calls that a rank may have started and not waited for. */
@@ -60,7 +62,7 @@ struct stk_comm {
     int n_here;            /* ranks on this rank's host */
     const char *note;      /* what people should know, once; NULL: nothing */
     int timeout_ms;        /* for those who wait within a step; 0: as long as it takes. The owner sets it */
-    struct stk_beat *beat; /* borrowed from the owner: told of each wait (elastic/beat.h); NULL */
+    struct stk_beat *beat; /* stk_comm_set_beat: elastic/beat.h */
     stk_collective kind[STK_COMM_MOST_CALLS]; /* of the last calls, by number */
 };
 
@@ -80,6 +82,8 @@ stk_status stk_comm_wait(stk_comm *comm, int64_t number, int timeout_ms);
 stk_status stk_comm_run(stk_comm *comm, const stk_comm_call *call, int timeout_ms);
 /* Tells all ranks that this one cannot go on: what they wait for, now or later, is STK_LOST with that text. */
 void stk_comm_abort(stk_comm *comm, const char *why);
+/* Who is told of each wait, and of how far calls have come; NULL: nobody. It ends before the communication does. */
+void stk_comm_set_beat(stk_comm *comm, struct stk_beat *beat);
 /* No call of this rank is under way. Accepts NULL. */
 void stk_comm_close(stk_comm *comm);
 

@@ -247,7 +247,7 @@ void stk_comm_renew_local(int n_ranks, stk_comm *const *comm)
     stk_mutex_unlock(&g->lock);
 }
 
-static const stk_comm_class local_class = {"local", close_local, start, wait_for, abort_group};
+static const stk_comm_class local_class = {"local", close_local, start, wait_for, abort_group, NULL};
 
 static stk_status new_group(int n_ranks, group **out)
 {

@@ -219,7 +219,13 @@ static void close_mpi(stk_comm *base)
     free(c);
 }
 
-static const stk_comm_class mpi_class = {"mpi", close_mpi, start, wait_for, abort_all};
+static int count(const stk_comm *base, const _Atomic uint64_t *counter[2])
+{
+    const mpi_comm *c = (const mpi_comm *)base;
+    return c->shared ? stk_shared_count(c->shared, counter) : 0;
+}
+
+static const stk_comm_class mpi_class = {"mpi", close_mpi, start, wait_for, abort_all, count};
 
 /* --- opening --- */
 

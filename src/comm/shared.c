@@ -218,6 +218,13 @@ static void tell(_Atomic uint64_t *counter, uint64_t n)
     atomic_store_explicit(counter, n, memory_order_release);
 }
 
+int stk_shared_count(const stk_shared *s, const _Atomic uint64_t *counter[2])
+{
+    counter[0] = &s->head->place[s->rank].laid_out;
+    counter[1] = &s->head->place[s->rank].done;
+    return 2;
+}
+
 /* --- the work --- */
 
 static char *laid_out(const stk_shared *s, int rank)

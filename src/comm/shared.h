@@ -30,5 +30,7 @@ void stk_shared_close(stk_shared *shared);
 /* All ranks run the same calls in the same order. */
 stk_status stk_shared_run(stk_shared *shared, const stk_comm_call *call, int timeout_ms);
 void stk_shared_abort(stk_shared *shared, const char *why);
+/* As in stk_comm_class; the counters are there until close. */
+int stk_shared_count(const stk_shared *shared, const _Atomic uint64_t *counter[2]);
 
 #endif

@@ -9,13 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
 
-enum { EVERY_MS = 100, MOST_LISTENERS = 2 };
+/* Many ranks beat less often, so that who listens gets at most 1,000 beats a second as long as it can. A beat that
+ * comes LATE_MS after its time tells that the process was held. */
+enum { EVERY_MS = 100, SELDOM_MS = 1000, LATE_MS = 50, MOST_LISTENERS = 2, MOST_COUNTERS = 2 };
 
 typedef struct listener {
     int socket;
@@ -28,10 +31,17 @@ struct stk_beat {
     stk_thread thread;
     stk_mutex lock;
     stk_cond changed;
-    bool ending, has_ended; /* guarded by lock */
-    stk_beat_state state;   /* guarded by lock, without what follows */
+    bool ending, has_ended;                         /* guarded by lock */
+    const _Atomic uint64_t *counter[MOST_COUNTERS]; /* guarded by lock; NULL: none */
+    stk_beat_state state;                           /* guarded by lock, without what follows */
+    int every_ms;
+    /* Of the beat's thread. */
+    int64_t sent_ns, late_ns;     /* the last beat; how much later than planned all came */
+    int64_t waited_ns, queued_ns; /* at the last beat: in collectives, and for a core */
+    int64_t coreless_ns;          /* for a core, but in collectives */
+    int trainer;                  /* the thread that opened this */
     /* Of the thread that trains. */
-    _Atomic int64_t step, n_calls, wait_ns, call_ns, phase_ns; /* *_ns: when it began; call_ns 0: in none */
+    _Atomic int64_t step, n_calls, wait_ns, aside_ns, call_ns, phase_ns; /* call_ns, phase_ns: when it began; 0: none */
     _Atomic int32_t phase;
     _Atomic(const char *) call;
 };
@@ -51,6 +61,43 @@ static int64_t ms_since(int64_t begin_ns, int64_t now_ns)
     return begin_ns > 0 && now_ns > begin_ns ? (now_ns - begin_ns) / 1000000 : 0;
 }
 
+static bool is_aside(int32_t phase)
+{
+    return phase == STK_PHASE_starting || phase == STK_PHASE_evaluation || phase == STK_PHASE_saving;
+}
+
+/* How long the thread that trains could have run and waited for a core, also for a quota's: the second number there. */
+static int64_t read_queued_ns(const stk_beat *beat)
+{
+    char path[64];
+    long long ran, waited = 0;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", beat->trainer);
+    FILE *file = fopen(path, "re");
+    if (!file) return 0;
+    if (fscanf(file, "%lld %lld", &ran, &waited) != 2) waited = 0;
+    fclose(file);
+    return waited;
+}
+
+/* What a rank waits for a core in a collective, where it only asks whether others have come, holds nobody up: of the
+ * time since the last beat the part that went by elsewhere counts. The lock is held. */
+static void look_whether_held(stk_beat *beat)
+{
+    int64_t now = stk_clock_ns(), begun = beat->sent_ns, call = atomic_load(&beat->call_ns);
+    int64_t planned = begun + beat->every_ms * INT64_C(1000000), queued = read_queued_ns(beat);
+    int64_t waited = atomic_load(&beat->wait_ns) + (call > 0 && now > call ? now - call : 0);
+    if (begun && now > begun) {
+        double elsewhere = 1 - (double)(waited - beat->waited_ns) / (double)(now - begun);
+        if (now - planned > LATE_MS * INT64_C(1000000))
+            beat->late_ns += now - planned;
+        else if (elsewhere > 0)
+            beat->coreless_ns += (int64_t)(elsewhere * (double)(queued - beat->queued_ns));
+    }
+    beat->sent_ns = now;
+    beat->waited_ns = waited;
+    beat->queued_ns = queued;
+}
+
 /* The lock is held. */
 static void fill(stk_beat *beat)
 {
@@ -59,11 +106,17 @@ static void fill(stk_beat *beat)
     s->n_beats++;
     s->step = atomic_load(&beat->step);
     s->n_calls = atomic_load(&beat->n_calls);
-    s->phase = s->phase == STK_PHASE_ended ? s->phase : atomic_load(&beat->phase);
+    s->n_given = 0;
+    for (int i = 0; i < MOST_COUNTERS && beat->counter[i]; i++)
+        s->n_given += (int64_t)atomic_load(beat->counter[i]);
+    int32_t phase = atomic_load(&beat->phase);
     s->phase_ms = ms_since(atomic_load(&beat->phase_ns), now);
+    s->aside_ms = atomic_load(&beat->aside_ns) / 1000000 + (is_aside(phase) ? s->phase_ms : 0);
+    s->held_ms = (beat->late_ns + beat->coreless_ns) / 1000000;
+    s->phase = s->phase == STK_PHASE_ended ? s->phase : phase;
     s->in_call = call > 0;
     s->call_ms = ms_since(call, now);
-    s->wait_ms = atomic_load(&beat->wait_ns) / 1000000 + s->call_ms;
+    s->wait_ms = atomic_load(&beat->wait_ns) / 1000000 + (is_aside(phase) ? 0 : s->call_ms);
     const char *name = atomic_load(&beat->call);
     snprintf(s->call, sizeof(s->call), "%s", name ? name : "");
 }
@@ -85,8 +138,9 @@ static void run(void *arg)
     stk_beat *beat = arg;
     stk_mutex_lock(&beat->lock);
     while (!beat->ending) {
+        look_whether_held(beat);
         send_beat(beat);
-        (void)stk_cond_wait_ms(&beat->changed, &beat->lock, EVERY_MS);
+        (void)stk_cond_wait_ms(&beat->changed, &beat->lock, beat->every_ms);
     }
     stk_mutex_unlock(&beat->lock);
 }
@@ -119,13 +173,17 @@ static stk_status connect_to(const char *text, size_t n, listener *out)
 
 static stk_status connect_all(stk_beat *beat, const char *address)
 {
+    stk_status status = STK_OK;
     while (*address && beat->n_listeners < MOST_LISTENERS) {
         size_t n = strcspn(address, ",");
-        STK_RETURN_IF_ERROR(connect_to(address, n, &beat->listener[beat->n_listeners]));
-        beat->n_listeners++;
+        stk_status own = connect_to(address, n, &beat->listener[beat->n_listeners]);
+        if (own == STK_OK)
+            beat->n_listeners++;
+        else
+            status = own;
         address += n + (address[n] == ',');
     }
-    return STK_OK;
+    return beat->n_listeners ? STK_OK : status;
 }
 
 stk_status stk_beat_open(const char *address, int rank, int n_ranks, stk_beat **out)
@@ -137,6 +195,8 @@ stk_status stk_beat_open(const char *address, int rank, int n_ranks, stk_beat **
     beat->state.rank = rank;
     beat->state.n_ranks = n_ranks;
     beat->state.pid = getpid();
+    beat->every_ms = n_ranks < EVERY_MS ? EVERY_MS : n_ranks > SELDOM_MS ? SELDOM_MS : n_ranks; /* 1 ms for each */
+    beat->trainer = (int)syscall(SYS_gettid);
     atomic_store(&beat->phase_ns, stk_clock_ns());
     (void)gethostname(beat->state.host, sizeof(beat->state.host) - 1);
     STK_TRY(connect_all(beat, address));
@@ -172,8 +232,11 @@ void stk_beat_close(stk_beat *beat)
 
 void stk_beat_phase(stk_beat *beat, stk_phase phase)
 {
-    if (!beat || atomic_load_explicit(&beat->phase, memory_order_relaxed) == (int32_t)phase) return;
-    atomic_store_explicit(&beat->phase_ns, stk_clock_ns(), memory_order_relaxed);
+    int32_t before = beat ? atomic_load_explicit(&beat->phase, memory_order_relaxed) : 0;
+    if (!beat || before == (int32_t)phase) return;
+    int64_t now = stk_clock_ns(), begun = atomic_load_explicit(&beat->phase_ns, memory_order_relaxed);
+    if (is_aside(before)) atomic_fetch_add_explicit(&beat->aside_ns, now - begun, memory_order_relaxed);
+    atomic_store_explicit(&beat->phase_ns, now, memory_order_relaxed);
     atomic_store_explicit(&beat->phase, (int32_t)phase, memory_order_relaxed);
 }
 
@@ -194,8 +257,18 @@ void stk_beat_leave(stk_beat *beat)
 {
     if (!beat) return;
     int64_t begun = atomic_load_explicit(&beat->call_ns, memory_order_relaxed);
-    atomic_fetch_add_explicit(&beat->wait_ns, stk_clock_ns() - begun, memory_order_relaxed);
+    if (!is_aside(atomic_load_explicit(&beat->phase, memory_order_relaxed)))
+        atomic_fetch_add_explicit(&beat->wait_ns, stk_clock_ns() - begun, memory_order_relaxed);
     atomic_store_explicit(&beat->call_ns, 0, memory_order_release);
+}
+
+void stk_beat_count(stk_beat *beat, const _Atomic uint64_t *const *counter, int n)
+{
+    if (!beat) return;
+    stk_mutex_lock(&beat->lock);
+    for (int i = 0; i < n && i < MOST_COUNTERS; i++)
+        beat->counter[i] = counter[i];
+    stk_mutex_unlock(&beat->lock);
 }
 
 /* Whole lines go at the beginning where there is no room. The lock is held. */

@@ -1,6 +1,7 @@
-/* What a rank tells of itself, ten times a second, by a thread of its own and on a path that is not the collectives':
- * datagrams to one or two that listen (table.h). A beat says that the process runs; what is in it, whether its training
- * goes on, and in which collective, by that one's own number, it is.
+/* What a rank tells of itself, ten times a second (of more than 100 ranks each less often, down to once), by a thread
+ * of its own and on a path that is not the collectives': datagrams to one or two that listen (table.h). A beat says
+ * that the process runs; what is in it, whether its training goes on, and in which collective, by that one's own
+ * number, it is.
  *
  * A listener that is not there is no failure: nothing here stops a training. Datagrams carry a token, so that others
  * are not heard. They are this machine's bytes: all ranks have one order of them. Threads: one trains and marks, the
@@ -37,8 +38,11 @@ typedef struct stk_beat_state {
     int64_t batch;        /* of all ranks; 0: not known yet */
     int64_t phase_ms;     /* in this phase */
     int64_t n_calls;      /* collectives come to: the last one's number, from 1 */
+    int64_t n_given;      /* parts that it has given to them, of which each waits for all ranks'; 0: not known */
     int64_t call_ms;      /* in it, while it waits for the others */
-    int64_t wait_ms;      /* in all of them */
+    int64_t wait_ms;      /* in all of them that were of steps */
+    int64_t held_ms;      /* in all: it would have run and did not, as it was stopped or had no core */
+    int64_t aside_ms;     /* in all: in phases that are no steps */
     int32_t phase;        /* stk_phase */
     int32_t in_call;      /* 1: it waits in the last one */
     int32_t status;       /* ended: how */
@@ -50,7 +54,7 @@ typedef struct stk_beat_state {
 
 typedef struct stk_beat stk_beat;
 
-/* address: "127.0.0.1:4711:TOKEN", or two of them with a comma between. device: borrowed until the call returns. */
+/* address: "127.0.0.1:4711:TOKEN", or two of them with a comma between; fails where none of them can be sent to. */
 stk_status stk_beat_open(const char *address, int rank, int n_ranks, stk_beat **out);
 /* Tells that it ends, unless that was told. Accepts NULL. */
 void stk_beat_close(stk_beat *beat);
@@ -61,6 +65,8 @@ void stk_beat_step(stk_beat *beat, int64_t step);
 /* It waits in a collective of that name, a constant, and then no longer does. */
 void stk_beat_enter(stk_beat *beat, const char *call);
 void stk_beat_leave(stk_beat *beat);
+/* Counters whose sum is n_given, n of at most 2, borrowed until close. */
+void stk_beat_count(stk_beat *beat, const _Atomic uint64_t *const *counter, int n);
 void stk_beat_say(stk_beat *beat, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void stk_beat_tell_run(stk_beat *beat, const char *folder, const char *device, int64_t batch);
 void stk_beat_tell_start(stk_beat *beat, int64_t step, bool from_memory);

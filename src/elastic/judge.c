@@ -26,8 +26,14 @@ static int64_t silent_ms(const stk_rank_seen *r, int64_t now_ns)
     return r->heard_ns ? (now_ns - r->heard_ns) / 1000000 : 0;
 }
 
-/* How long the others have waited for rank r: the longest of their waits in a collective that r has not come to. A rank
- * in a call of that number is there as well. */
+/* In an earlier collective, or in the same one with fewer parts given. */
+static bool is_behind(const stk_beat_state *a, const stk_beat_state *b)
+{
+    return a->n_calls < b->n_calls || (a->n_calls == b->n_calls && a->n_given < b->n_given);
+}
+
+/* How long the others have waited for rank r: the longest of their waits in a collective that r has not come to, or is
+ * behind in. */
 static int64_t waited_for_ms(const stk_beat_table *table, int r, int64_t now_ns)
 {
     const stk_beat_state *own = &table->rank[r].state;
@@ -35,9 +41,8 @@ static int64_t waited_for_ms(const stk_beat_table *table, int r, int64_t now_ns)
     for (int i = 0; i < table->n_ranks; i++) {
         const stk_rank_seen *other = &table->rank[i];
         if (i == r || !other->heard_ns || has_ended(other) || !other->state.in_call) continue;
-        bool is_behind = own->n_calls < other->state.n_calls;
         int64_t wait = other->state.call_ms + silent_ms(other, now_ns);
-        if (is_behind && wait > most) most = wait;
+        if (is_behind(own, &other->state) && wait > most) most = wait;
     }
     return most;
 }
@@ -72,7 +77,7 @@ static stk_finding find_silent(const stk_beat_table *table, int64_t now_ns, cons
     for (int r = 0; r < table->n_ranks; r++) {
         const stk_rank_seen *seen = &table->rank[r];
         int64_t ms = silent_ms(seen, now_ns), since_ms = (now_ns - table->begun_ns) / 1000000;
-        if (!seen->heard_ns && since_ms >= limits->start_ms)
+        if (!seen->heard_ns && since_ms >= limits->start_ms && !limits->only_heard)
             found = (stk_finding){STK_FAULT_silent, r, false, since_ms};
         if (has_ended(seen) || ms < limits->silent_ms || ms <= found.for_ms) continue;
         bool is_waited_for = waited_for_ms(table, r, now_ns) >= limits->silent_ms / 2;
@@ -87,6 +92,17 @@ static int64_t patience_ms(const stk_rank_seen *r, const stk_judge_limits *limit
     bool is_slow_work = s->phase == STK_PHASE_starting || s->phase == STK_PHASE_evaluation ||
                         s->phase == STK_PHASE_saving || s->step == s->resumed_step;
     return is_slow_work ? limits->start_ms : limits->stuck_ms;
+}
+
+/* Where all wait: who is behind all others holds them up, since whatever it waits for they have given. -1: nobody. */
+static int find_last(const stk_beat_table *table)
+{
+    int last = 0;
+    for (int r = 1; r < table->n_ranks; r++)
+        if (is_behind(&table->rank[r].state, &table->rank[last].state)) last = r;
+    for (int r = 0; r < table->n_ranks; r++)
+        if (r != last && !is_behind(&table->rank[last].state, &table->rank[r].state)) return -1;
+    return last;
 }
 
 /* The one that is furthest behind. Where it waits itself, in an earlier call, it is held up as well, and not the
@@ -106,13 +122,20 @@ static stk_finding find_stuck(const stk_beat_table *table, int64_t now_ns, const
         if (s->in_call || ms < patience_ms(seen, limits) || ms <= found.for_ms) continue;
         found = (stk_finding){STK_FAULT_stuck, r, true, ms};
     }
-    if (found.kind == STK_FAULT_none && all_wait && table->n_ranks > 1 && shortest >= limits->stuck_ms)
-        found = (stk_finding){STK_FAULT_together, 0, true, shortest};
-    return found;
+    if (found.kind != STK_FAULT_none || !all_wait || table->n_ranks < 2 || shortest < limits->stuck_ms) return found;
+    int last = find_last(table);
+    if (last >= 0) return (stk_finding){STK_FAULT_stuck, last, true, shortest};
+    return (stk_finding){STK_FAULT_together, 0, true, shortest};
 }
 
-/* Share of the time since about slow_ms that a rank waited, and the steps in it; false: not known. */
-static bool wait_share(const stk_rank_seen *r, const stk_judge_limits *limits, double *share, int64_t *n_steps)
+/* What a rank did in about the last slow_ms. */
+typedef struct window {
+    double all, wait, held, aside; /* ms */
+    int64_t n_steps;
+} window;
+
+/* False: not known yet, or it begins before the first step. */
+static bool open_window(const stk_rank_seen *r, const stk_judge_limits *limits, window *out)
 {
     if (r->n_samples < 2) return false;
     const stk_beat_sample *last = &r->sample[(r->n_samples - 1) % STK_BEAT_SAMPLES], *first = NULL;
@@ -121,32 +144,62 @@ static bool wait_share(const stk_rank_seen *r, const stk_judge_limits *limits, d
         if (last->ns - first->ns >= limits->slow_ms * 1000000) break;
     }
     if (last->ns - first->ns < limits->slow_ms * 1000000) return false;
-    *share = (double)(last->wait_ms - first->wait_ms) * 1e6 / (double)(last->ns - first->ns);
-    *n_steps = last->step - first->step;
-    return first->step > 0;
+    *out = (window){(double)(last->ns - first->ns) * 1e-6, (double)(last->wait_ms - first->wait_ms),
+                    (double)(last->held_ms - first->held_ms), (double)(last->aside_ms - first->aside_ms),
+                    last->step - first->step};
+    return first->step > r->state.resumed_step && out->n_steps >= 2;
 }
 
-/* The others wait for most of the time, and this one for little of it. */
+/* The longest that any was aside, as the first rank is when it saves: others wait for that as well, and it is no fault.
+ * False: there is nothing to judge. */
+static bool find_aside(const stk_beat_table *table, const stk_judge_limits *limits, double *most)
+{
+    window w;
+    *most = 0;
+    for (int r = 0; r < table->n_ranks; r++) {
+        if (has_ended(&table->rank[r]) || !open_window(&table->rank[r], limits, &w)) return false;
+        if (w.aside > *most) *most = w.aside;
+        if (w.all - w.aside < (double)limits->slow_ms / 2) return false;
+    }
+    return table->n_ranks > 1;
+}
+
+/* Ranks by a share of their time: who has the extreme, and the next one's. */
+typedef struct extreme {
+    int rank;
+    double share, next;
+} extreme;
+
+static void take_extreme(extreme *e, int rank, double share, bool is_most)
+{
+    if (e->rank < 0 || (is_most ? share > e->share : share < e->share)) {
+        e->next = e->share;
+        e->share = share;
+        e->rank = rank;
+    } else if (is_most ? share > e->next : share < e->next) {
+        e->next = share;
+    }
+}
+
 static stk_finding find_slow(const stk_beat_table *table, const stk_judge_limits *limits)
 {
-    double share, least = 2, second = 2;
-    int64_t n_steps;
-    int slow = -1;
+    const stk_finding none = {.kind = STK_FAULT_none};
+    double aside;
+    window w;
+    extreme wait = {-1, 2, 2}, held = {-1, 0, 0};
+    if (!find_aside(table, limits, &aside)) return none;
     for (int r = 0; r < table->n_ranks; r++) {
-        if (!table->rank[r].heard_ns || table->rank[r].state.phase > STK_PHASE_step ||
-            !wait_share(&table->rank[r], limits, &share, &n_steps) || n_steps < 2)
-            return (stk_finding){.kind = STK_FAULT_none};
-        if (share < least) {
-            second = least;
-            least = share;
-            slow = r;
-        } else if (share < second) {
-            second = share;
-        }
+        (void)open_window(&table->rank[r], limits, &w);
+        double waited = w.wait - (aside - w.aside);
+        take_extreme(&wait, r, waited > 0 ? waited / (w.all - aside) : 0, false);
+        take_extreme(&held, r, w.held / w.all, true);
     }
-    if (slow < 0 || table->n_ranks < 2 || second < 0.5 || least > 0.5 * second)
-        return (stk_finding){.kind = STK_FAULT_none};
-    return (stk_finding){STK_FAULT_slow, slow, true, limits->slow_ms};
+    bool is_held = held.share >= 0.2 && held.share >= 2 * held.next;
+    /* A rank that is stopped in a collective has waited there, by its own count. */
+    double others = held.rank == wait.rank ? wait.next : wait.share;
+    if (is_held && others >= 0.3) return (stk_finding){STK_FAULT_slow, held.rank, true, limits->slow_ms};
+    if (wait.next < 0.5 || wait.share > 0.5 * wait.next) return none;
+    return (stk_finding){STK_FAULT_slow, wait.rank, is_held && held.rank == wait.rank, limits->slow_ms};
 }
 
 stk_finding stk_judge_ranks(const stk_beat_table *table, int64_t now_ns, const stk_judge_limits *limits)
@@ -161,6 +214,27 @@ stk_finding stk_judge_ranks(const stk_beat_table *table, int64_t now_ns, const s
     if (found.kind == STK_FAULT_none) found = find_stuck(table, now_ns, limits);
     if (found.kind == STK_FAULT_none) found = find_slow(table, limits);
     return found;
+}
+
+/* A process that was not run for longer than GAP_MS hears late of all. */
+enum { GAP_MS = 1000, CALM_MS = 3000 };
+
+bool stk_judge_look(stk_judging *judge, const stk_beat_table *table, int64_t now_ns, stk_finding *out)
+{
+    const int64_t ms = 1000000;
+    *out = (stk_finding){.kind = STK_FAULT_none};
+    if (judge->looked_ns && now_ns - judge->looked_ns > GAP_MS * ms) judge->calm_ns = now_ns;
+    judge->looked_ns = now_ns;
+    if (judge->calm_ns && now_ns - judge->calm_ns < CALM_MS * ms) return false;
+    *out = stk_judge_ranks(table, now_ns, &judge->limits);
+    if (out->kind == STK_FAULT_slow) {
+        judge->slow_ns = now_ns;
+        judge->slow = out->rank;
+    } else if (out->kind == STK_FAULT_none && judge->slow_ns && judge->slow < table->n_ranks &&
+               now_ns - judge->slow_ns < judge->limits.slow_ms * ms) {
+        *out = (stk_finding){STK_FAULT_slow, judge->slow, false, judge->limits.slow_ms};
+    }
+    return true;
 }
 
 /* --- words --- */
@@ -187,7 +261,12 @@ static void add_what(stk_text *out, const stk_rank_seen *r, const stk_finding *f
         stk_text_add(out, r->is_stopped ? "is stopped, and silent for %.1f s" : "is silent for %.1f s", s);
         break;
     case STK_FAULT_stuck: stk_text_add(out, "does not go on: others wait for it for %.1f s", s); break;
-    case STK_FAULT_slow: stk_text_add(out, "is slow: the others wait for it most of the time"); break;
+    case STK_FAULT_slow:
+        stk_text_add(out, f->is_certain
+                              ? "is slow: the others wait for it, and it is held up: stopped again and again, "
+                                "or without a core to itself"
+                              : "is slow: the others wait for it most of the time");
+        break;
     default: stk_text_add(out, "waits like all others for %.1f s, and none goes on", s); break;
     }
 }

@@ -19,10 +19,8 @@
 
 enum {
     LOOK_MS = 20,
-    SURE_MS = 4000,    /* a rank that both signals call silent is given up */
-    UNSURE_MS = 10000, /* one of which beats alone say so */
-    GAP_MS = 1000,     /* the supervisor itself did not run: nothing is judged for as long as CALM_MS */
-    CALM_MS = 3000,
+    SURE_MS = 4000,      /* a rank that both signals call silent is given up */
+    UNSURE_MS = 10000,   /* one of which beats alone say so */
     GRACE_MS = 1500,     /* for ranks to end by themselves */
     MOST_RESTARTS = 256, /* that are remembered */
     MOST_VAIN = 3        /* lives without a step, one behind the other */
@@ -31,7 +29,7 @@ enum {
 struct stk_supervisor {
     stk_supervise_options options;
     stk_beat_table table;
-    stk_judge_limits limits;
+    stk_judging judge;             /* of one life */
     volatile sig_atomic_t n_stops; /* asked for; the handler's */
     int n_told;                    /* of them, that ranks were told of */
     char states[STK_BEAT_FOLDER];  /* "": none */
@@ -40,11 +38,12 @@ struct stk_supervisor {
     int64_t restart_ns[MOST_RESTARTS];
     int n_restarts, n_vain;
     bool has_trained; /* in any life: the run's folder is this run's */
+    bool has_others;  /* in any life: ranks on other hosts */
     /* of one life */
     int life, n_ranks, pid; /* pid 0: no launcher runs */
     bool steps, is_over, names;
     stk_finding named; /* the last one said; kind none: all is well */
-    int64_t begun_ns, named_ns, looked_ns, calm_ns;
+    int64_t begun_ns, named_ns;
     int code;
 };
 
@@ -121,7 +120,8 @@ static stk_status begin_life(stk_supervisor *s, int n_ranks)
     s->life++;
     s->steps = s->is_over = s->names = false;
     s->named = (stk_finding){.kind = STK_FAULT_none};
-    s->begun_ns = s->looked_ns = stk_clock_ns();
+    s->begun_ns = stk_clock_ns();
+    s->judge = (stk_judging){.limits = stk_judge_limits_default(), .looked_ns = s->begun_ns};
     STK_RETURN_IF_ERROR(stk_beat_table_restart(&s->table, n_ranks));
     stk_beat_table_address(&s->table, s->options.hosts ? s->table.host : NULL, address);
     /* Before the first step an earlier run may lie in the folder, which --resume would take. */
@@ -179,11 +179,33 @@ static void await_saving(stk_supervisor *s)
         await_launcher(s, LOOK_MS);
 }
 
+static bool any_runs(const stk_supervisor *s)
+{
+    for (int r = 0; r < s->table.n_ranks; r++) {
+        const stk_rank_seen *seen = &s->table.rank[r];
+        if (seen->heard_ns && seen->is_here && !seen->is_gone) return true;
+    }
+    return false;
+}
+
+/* Ranks whose launcher was killed may train on, and would hold the run's folder. */
+static void end_orphans(stk_supervisor *s)
+{
+    for (int i = 0; i < 2 && any_runs(s); i++) {
+        if (i > 0) signal_ranks(s, SIGKILL);
+        for (int64_t begin = stk_clock_ns(); any_runs(s) && stk_clock_ns() - begin < GRACE_MS * INT64_C(1000000);)
+            stk_beat_table_update(&s->table, LOOK_MS);
+    }
+}
+
 /* First the one that is named, which may hold a lock; the others then see that it is gone, and end by themselves. */
 static void end_life(stk_supervisor *s)
 {
     const stk_rank_seen *named = &s->table.rank[s->named.rank];
-    if (s->pid <= 0) return;
+    if (s->pid <= 0) {
+        end_orphans(s);
+        return;
+    }
     /* One that failed has yet to say why. */
     if (s->named.kind != STK_FAULT_none && s->named.kind != STK_FAULT_failed && named->is_here && !named->is_gone)
         (void)kill((pid_t)named->state.pid, SIGKILL);
@@ -222,8 +244,10 @@ static void note_progress(stk_supervisor *s)
     const stk_beat_state *first = &s->table.rank[0].state;
     if (first->folder[0] && strcmp(first->folder, s->folder) != 0)
         snprintf(s->folder, sizeof(s->folder), "%s", first->folder);
-    for (int r = 0; r < s->table.n_ranks; r++)
+    for (int r = 0; r < s->table.n_ranks; r++) {
         if (s->table.rank[r].state.phase > STK_PHASE_starting && s->folder[0]) s->has_trained = true;
+        if (s->table.rank[r].heard_ns && strcmp(s->table.rank[r].state.host, s->table.host) != 0) s->has_others = true;
+    }
     if (s->steps || !s->table.rank[0].heard_ns || first->step <= first->resumed_step) return;
     s->steps = true;
     s->n_vain = 0;
@@ -273,10 +297,8 @@ static bool is_to_end(const stk_supervisor *s, const stk_finding *f)
 static bool judge(stk_supervisor *s)
 {
     int64_t now = stk_clock_ns();
-    if (now - s->looked_ns > GAP_MS * INT64_C(1000000)) s->calm_ns = now;
-    s->looked_ns = now;
-    if (s->calm_ns && now - s->calm_ns < CALM_MS * INT64_C(1000000)) return false;
-    stk_finding f = stk_judge_ranks(&s->table, now, &s->limits);
+    stk_finding f;
+    if (!stk_judge_look(&s->judge, &s->table, now, &f)) return false;
     if (f.kind == STK_FAULT_none) {
         if (s->names) {
             char text[80];
@@ -360,8 +382,9 @@ static stk_status decide(stk_supervisor *s, int *n_next, bool *goes_on)
     *goes_on = false;
     if (s->n_stops > 0 && !was_found) return STK_OK;
     if (!was_found && s->code == 0) return STK_OK;
+    bool has_said = f.kind == STK_FAULT_failed; /* that rank, why */
+    if (has_said && (s->n_stops > 0 || !may_pass(s->table.rank[f.rank].state.status))) return STK_OK;
     if (s->n_stops > 0) return give_up(s, "a rank was lost while the others ended");
-    if (f.kind == STK_FAULT_failed && !may_pass(s->table.rank[f.rank].state.status)) return STK_OK;
     if (!was_found && !s->steps && !s->has_trained) return STK_OK; /* refused, and said so */
     s->n_vain = s->steps ? 0 : s->n_vain + 1;
     if (s->n_vain >= MOST_VAIN) {
@@ -434,7 +457,6 @@ stk_status stk_supervisor_open(const stk_supervise_options *options, stk_supervi
     stk_supervisor *s = calloc(1, sizeof(*s));
     if (!s) return stk_fail_memory(sizeof(*s));
     s->options = *options;
-    s->limits = stk_judge_limits_default();
     STK_TRY(stk_beat_table_open(options->hosts != NULL, options->n_ranks, &s->table));
     STK_TRY(make_states(s));
     *out = s;
@@ -442,6 +464,21 @@ stk_status stk_supervisor_open(const stk_supervise_options *options, stk_supervi
 done:
     stk_supervisor_close(s);
     return status;
+}
+
+/* By the launcher that has brought the ranks to other hosts, which may not be there any more. */
+static void remove_states(stk_supervisor *s)
+{
+    enum { MOST_MS = 10000 };
+    char *const words[] = {"-rf", "--", s->states, NULL};
+    if (!s->states[0]) return;
+    (void)stk_tree_remove(s->states);
+    if (!s->has_others) return;
+    stk_launch launch = {.program = "rm", .argv = words, .hosts = s->options.hosts, .n_ranks = s->options.n_ranks};
+    if (stk_launch_ranks(&launch, &s->pid) != STK_OK) return;
+    await_launcher(s, MOST_MS);
+    if (s->pid > 0) (void)kill(-s->pid, SIGKILL);
+    await_launcher(s, GRACE_MS);
 }
 
 void stk_supervisor_stop(stk_supervisor *s)
@@ -453,7 +490,7 @@ void stk_supervisor_close(stk_supervisor *s)
 {
     if (!s) return;
     if (s->table.rank) end_life(s);
-    if (s->states[0]) (void)stk_tree_remove(s->states);
+    remove_states(s);
     stk_beat_table_close(&s->table);
     stk_text_free(&s->waiting);
     free(s);

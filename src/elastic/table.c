@@ -64,48 +64,6 @@ void stk_beat_table_address(const stk_beat_table *table, const char *host, char 
              (unsigned long long)table->token);
 }
 
-/* --- beats --- */
-
-static void end_text(char *text, size_t n)
-{
-    text[n - 1] = 0;
-    for (char *p = text; *p; p++)
-        if ((unsigned char)*p < 32 && *p != '\n') *p = '?';
-}
-
-static void add_sample(stk_rank_seen *r, int64_t now_ns)
-{
-    const stk_beat_sample *last = &r->sample[(r->n_samples + STK_BEAT_SAMPLES - 1) % STK_BEAT_SAMPLES];
-    if (r->n_samples > 0 && now_ns - last->ns < STK_BEAT_SAMPLE_MS * INT64_C(1000000)) return;
-    r->sample[r->n_samples++ % STK_BEAT_SAMPLES] = (stk_beat_sample){now_ns, r->state.step, r->state.wait_ms};
-}
-
-bool stk_beat_table_take(stk_beat_table *table, const void *bytes, size_t n, int64_t now_ns)
-{
-    stk_beat_packet packet;
-    if (n != sizeof(packet)) return false;
-    memcpy(&packet, bytes, n);
-    stk_beat_state *s = &packet.state;
-    if (memcmp(packet.head.mark, "STKB", 4) != 0 || packet.head.bytes != n || packet.head.token != table->token)
-        return false;
-    if (s->rank < 0 || s->rank >= table->n_ranks || s->n_ranks != table->n_ranks || s->pid < 1) return false;
-    stk_rank_seen *r = &table->rank[s->rank];
-    if (s->n_beats <= r->state.n_beats || (r->heard_ns && s->pid != r->state.pid)) return false; /* overtaken */
-    end_text(s->call, sizeof(s->call));
-    end_text(s->device, sizeof(s->device));
-    end_text(s->host, sizeof(s->host));
-    end_text(s->folder, sizeof(s->folder));
-    end_text(s->log, sizeof(s->log));
-    r->state = *s;
-    if (!r->heard_ns) {
-        r->first_ns = now_ns;
-        r->is_here = !strcmp(s->host, table->host);
-    }
-    r->heard_ns = now_ns;
-    add_sample(r, now_ns);
-    return true;
-}
-
 /* --- processes --- */
 
 /* State and time of beginning, as /proc/PID/stat has them: fields 3 and 22. */
@@ -133,7 +91,11 @@ static void look_at_process(stk_rank_seen *r)
     uint64_t begun = 0;
     if (!r->heard_ns || !r->is_here || r->is_gone) return;
     bool is_there = read_process(r->state.pid, &state, &begun) && state != 'Z' && state != 'X';
-    if (is_there && r->begun == 0) r->begun = begun;
+    if (r->begun == 0) { /* A container may have this host's name, and processes of its own. */
+        r->is_here = is_there;
+        r->begun = begun;
+        if (!is_there) return;
+    }
     r->is_gone = !is_there || begun != r->begun;
     r->is_stopped = is_there && (state == 'T' || state == 't');
 }

@@ -1,5 +1,5 @@
 /* What is known of all ranks of a job by those that listen to their beats, and, for those on this host, by the system's
- * own word on their processes. Threads: one at a time.
+ * own word on their processes: table.c; table_take.c reads what is sent. Threads: one at a time.
  */
 #ifndef STK_ELASTIC_TABLE_H
 #define STK_ELASTIC_TABLE_H
@@ -11,13 +11,13 @@
 /* Samples of the last seconds, for what is slow. */
 enum { STK_BEAT_SAMPLES = 16, STK_BEAT_SAMPLE_MS = 500 };
 typedef struct stk_beat_sample {
-    int64_t ns, step, wait_ms;
+    int64_t ns, step, wait_ms, held_ms, aside_ms;
 } stk_beat_sample;
 
 typedef struct stk_rank_seen {
     stk_beat_state state;
     int64_t first_ns, heard_ns; /* 0: not heard yet */
-    bool is_here;               /* a process of this host */
+    bool is_here;               /* a process that this one sees */
     bool is_gone;               /* it was, and is no more */
     bool is_stopped;            /* by a signal, or a debugger */
     uint64_t begun; /* of the process, so that another one of its number is not taken for it; 0: not known */

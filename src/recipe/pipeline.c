@@ -1,4 +1,4 @@
-/* The input pipeline of a recipe alone. See stoker/train/run.h. */
+/* The input pipeline of a recipe alone, and whether it is a recipe. See stoker/train/run.h. */
 #include <string.h>
 
 #include "base/error.h"
@@ -61,5 +61,14 @@ done:
     if (status == STK_OK) return STK_OK;
     stk_dataset_free(*out);
     *out = NULL;
+    return status;
+}
+
+stk_status stk_recipe_check(const char *path, const char *const *set, int n_set)
+{
+    stk_recipe *recipe;
+    STK_RETURN_IF_ERROR(stk_recipe_read(path, set, n_set, &recipe));
+    stk_status status = stk_recipe_want_model(recipe);
+    stk_recipe_free(recipe);
     return status;
 }

@@ -401,3 +401,9 @@ void stk_recipe_print(const stk_recipe *recipe, stk_text *out)
 {
     stk_yaml_print(recipe->yaml->root, out);
 }
+
+stk_status stk_recipe_want_model(const stk_recipe *recipe)
+{
+    if (recipe->model) return STK_OK;
+    return stk_yaml_fail(recipe->yaml->root, "the key 'model' is missing: the network to train");
+}

@@ -100,6 +100,9 @@ stk_status stk_recipe_take_order(const stk_yaml_node *node, stk_recipe_part *par
 /* Looks for each source: from the recipe's folder, the working folder, then $STOKER_DATA; paths become absolute. */
 stk_status stk_recipe_find_data(stk_recipe *recipe);
 
+/* Trainings need a model, which a recipe of data alone has not. */
+stk_status stk_recipe_want_model(const stk_recipe *recipe);
+
 /* The recipe in full, defaults included, as YAML. */
 void stk_recipe_print(const stk_recipe *recipe, stk_text *out);
 /* The keys whose values differ, "batch (128 -> 64), epochs (5 -> 6)", but those that may change between two parts of

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "elastic/lookout.h"
 #include "elastic/supervise.h"
 #include "run/ranks.h"
 #include "train/divided.h"
@@ -22,27 +23,99 @@ static const int64_t EVERY_NS = 2000000000;
 static void be_heard(stk_run *run, stk_beat *beat)
 {
     run->beat = beat;
-    if (run->comm) run->comm->beat = beat;
+    if (run->comm) stk_comm_set_beat(run->comm, beat);
     stk_beat_say(beat, "process %lld has started", (long long)getpid());
+}
+
+/* --- listening --- */
+
+/* From the lookout's thread, or at the end. The second rank has no other voice. */
+static void alarm_all(void *user, const char *text)
+{
+    stk_run *run = user;
+    stk_train_event event = {.kind = STK_EVENT_WARNING, .text = text};
+    stk_mutex_lock(&run->event_lock);
+    if (run->alarm) run->alarm(run->options.user, &event);
+    stk_mutex_unlock(&run->event_lock);
+}
+
+/* What keeps a rank from listening is no failure. */
+static void listen_to_ranks(stk_run *run, char address[STK_BEAT_ADDRESS])
+{
+    const stk_comm *comm = run->comm;
+    address[0] = 0;
+    if (comm->rank >= STK_LOOKOUT_LISTENERS || !run->alarm || stk_mutex_init(&run->event_lock) != STK_OK) return;
+    if (stk_lookout_open(comm->n_here < comm->n_ranks, comm->rank, comm->n_ranks, alarm_all, run, &run->lookout) ==
+        STK_OK)
+        stk_lookout_address(run->lookout, address);
+    else
+        stk_mutex_destroy(&run->event_lock);
+}
+
+/* Collective. */
+static stk_status be_heard_by_ranks(stk_run *run)
+{
+    char text[STK_LOOKOUT_LISTENERS * STK_BEAT_ADDRESS] = "", own[STK_BEAT_ADDRESS];
+    size_t n = 0;
+    stk_beat *beat;
+    listen_to_ranks(run, own);
+    for (int r = 0; r < STK_LOOKOUT_LISTENERS; r++) {
+        char address[STK_BEAT_ADDRESS];
+        stk_comm_call call = {.kind = STK_COLLECTIVE_broadcast,
+                              .dtype = STK_U8,
+                              .n = STK_BEAT_ADDRESS,
+                              .src = r == run->comm->rank ? own : address,
+                              .dst = address,
+                              .root = r};
+        STK_RETURN_IF_ERROR(stk_comm_run(run->comm, &call, STK_RUN_TIMEOUT_MS));
+        address[STK_BEAT_ADDRESS - 1] = 0;
+        if (address[0]) n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? "," : "", address);
+    }
+    if (n && stk_beat_open(text, stk_run_rank(run), run->comm->n_ranks, &beat) == STK_OK) be_heard(run, beat);
+    return STK_OK;
 }
 
 stk_status stk_run_open_beats(stk_run *run)
 {
     const char *address = getenv(STK_ELASTIC_BEATS);
     stk_beat *beat;
-    if (!run->options.ranks || !address || !address[0]) return STK_OK;
+    if (!run->options.ranks) return STK_OK;
+    if (!address || !address[0]) return run->comm ? be_heard_by_ranks(run) : STK_OK;
     STK_RETURN_IF_ERROR(stk_beat_open(address, stk_run_rank(run), stk_comm_n_ranks(run->comm), &beat));
     be_heard(run, beat);
     return STK_OK;
 }
 
+/* A rank that did not come in time: the collective knows its number at most, and the beats what it did. */
+static void explain_loss(stk_run *run, char text[STK_LOOKOUT_TEXT])
+{
+    char found[STK_LOOKOUT_TEXT];
+    int rank;
+    stk_lookout_ask(run->lookout, found, &rank);
+    if (!found[0]) return;
+    size_t n = strlen(text);
+    snprintf(text + n, STK_LOOKOUT_TEXT - n, "; %.2000s", found);
+    if (stk_run_rank(run) > 0) alarm_all(run, text); /* The first rank cannot say it. */
+}
+
 stk_status stk_run_end_beats(stk_run *run, stk_status status)
 {
-    char text[1000];
+    char text[STK_LOOKOUT_TEXT];
     if (!run->beat || status == STK_OK) return status;
     snprintf(text, sizeof(text), "%s", stk_error_text());
+    if (status == STK_LOST) explain_loss(run, text);
     stk_beat_end(run->beat, status, text);
     return stk_fail(status, "%s", text);
+}
+
+void stk_run_close_beats(stk_run *run)
+{
+    stk_lookout_close(run->lookout);
+    if (run->lookout) stk_mutex_destroy(&run->event_lock);
+    run->lookout = NULL;
+    if (run->comm) stk_comm_set_beat(run->comm, NULL);
+    stk_beat_close(run->beat);
+    run->beat = NULL;
 }
 
 void stk_run_tell_beats(stk_run *run)

@@ -11,10 +11,12 @@
 
 #include "run/state.h"
 
-/* After stk_run_open_ranks. A supervisor listens, or the first two of several ranks do, which then warn. */
+/* Collective, after stk_run_open_ranks. A supervisor listens, or the first two of several ranks do, which then warn
+ * (elastic/lookout.h). */
 stk_status stk_run_open_beats(stk_run *run);
-/* The run has ended with this status and text, which stay. */
+/* The run has ended with this status and text, which stay; where a rank was lost, with what is known of it. */
 stk_status stk_run_end_beats(stk_run *run, stk_status status);
+void stk_run_close_beats(stk_run *run);
 /* Once folder, device and plan stand. */
 void stk_run_tell_beats(stk_run *run);
 

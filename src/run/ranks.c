@@ -9,14 +9,14 @@
 #include "base/hash.h"
 #include "base/thread.h"
 
-/* Data sets may take long to be looked through. */
-enum { TIMEOUT_MS = 30 * 60 * 1000, TEXT = 1000 };
+enum { TIMEOUT_MS = STK_RUN_TIMEOUT_MS, TEXT = 1000 };
 
 stk_status stk_run_open_ranks(stk_run *run)
 {
     if (!run->options.ranks) return STK_OK;
     STK_RETURN_IF_ERROR(stk_comm_open_mpi(TIMEOUT_MS, &run->comm));
     if (run->comm && run->comm->note && stk_run_is_first(run)) stk_run_warn(run, run->comm->note);
+    run->alarm = run->options.on_event;
     if (stk_run_is_first(run)) return STK_OK;
     run->options.on_event = NULL;
     run->options.on_info = NULL;

@@ -6,6 +6,9 @@
 
 #include "run/state.h"
 
+/* Of waits outside of steps: data sets may take long to be looked through. */
+enum { STK_RUN_TIMEOUT_MS = 30 * 60 * 1000 };
+
 /* Where the options ask for it and the process was started as one of several: run->comm. First of all. */
 stk_status stk_run_open_ranks(stk_run *run);
 /* Collective: OK where all ranks were. The first rank gets what went wrong first, the others STK_LOST. */

@@ -24,7 +24,15 @@
 void stk_run_warn(stk_run *run, const char *text)
 {
     stk_train_event event = {.kind = STK_EVENT_WARNING, .text = text};
-    if (run->options.on_event) run->options.on_event(run->options.user, &event);
+    stk_run_emit(run, &event);
+}
+
+void stk_run_emit(stk_run *run, const stk_train_event *event)
+{
+    if (!run->options.on_event) return;
+    if (run->lookout) stk_mutex_lock(&run->event_lock);
+    run->options.on_event(run->options.user, event);
+    if (run->lookout) stk_mutex_unlock(&run->event_lock);
 }
 
 /* Of all sources; 0 where one of them does not know. */
@@ -184,8 +192,7 @@ static stk_status open_recipe(const recipe_place *place, const stk_run_options *
     /* Before the data are looked at, which may take long. */
     if (run->options.dump_graph) STK_TRY(stk_engine_check_pass(run->options.dump_graph));
     STK_TRY(read_recipe(place, &run->options, &run->recipe));
-    if (!run->recipe->model)
-        STK_TRY(stk_yaml_fail(run->recipe->yaml->root, "the key 'model' is missing: the network to train"));
+    STK_TRY(stk_recipe_want_model(run->recipe));
     if (!place->is_run && !run->recipe->record && run->recipe->device)
         STK_TRY(stk_engine_check_device(run->recipe->device));
     if (!run->recipe->record && place->is_run) STK_TRY(refuse_stand_in(run->recipe));
@@ -248,7 +255,7 @@ void stk_run_close(stk_run *run)
     stk_recipe_free(run->recipe);
     stk_text_free(&run->recipe_text);
     stk_folder_close(run);
-    stk_beat_close(run->beat);
+    stk_run_close_beats(run);
     stk_comm_close(run->comm);
     free(run->probability);
     free(run->sample);
@@ -307,8 +314,7 @@ size_t stk_run_copy_bytes(const stk_recipe *recipe, size_t limit, size_t peak_by
 
 static void forward_event(void *user, const stk_train_event *event)
 {
-    stk_run *run = user;
-    if (run->options.on_event) run->options.on_event(run->options.user, event);
+    stk_run_emit(user, event);
 }
 
 static stk_status load_best(stk_run *run)

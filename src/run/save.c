@@ -36,7 +36,7 @@ static void take_report(stk_run *run, const stk_checkpoint_report *report)
     }
     run->failing_told = false;
     stk_train_event event = {.kind = STK_EVENT_SAVED, .text = run->saved, .step = report->step};
-    if (run->options.on_event) run->options.on_event(run->options.user, &event);
+    stk_run_emit(run, &event);
 }
 
 static void wait_for_save(stk_run *run)

@@ -2,6 +2,7 @@
 #ifndef STK_RUN_STATE_H
 #define STK_RUN_STATE_H
 
+#include "base/thread.h"
 #include "comm/comm.h"
 #include "elastic/beat.h"
 #include "recipe/recipe.h"
@@ -20,13 +21,16 @@ enum { STK_PATH_BYTES = 4096 };
 struct stk_run {
     stk_run_options options; /* texts borrowed from the caller until close, but out */
     stk_recipe *recipe;
-    stk_text recipe_text;      /* in full, with absolute paths */
-    const stk_dataset *train;  /* the trainer's */
-    const stk_model *model;    /* the trainer's */
-    stk_dataset *valid, *test; /* owned; NULL: none */
-    stk_trainer *trainer;      /* owned */
-    stk_comm *comm;            /* owned; NULL: this process trains alone. ranks.h */
-    stk_beat *beat;            /* owned; NULL: nobody listens. beats.h */
+    stk_text recipe_text;        /* in full, with absolute paths */
+    const stk_dataset *train;    /* the trainer's */
+    const stk_model *model;      /* the trainer's */
+    stk_dataset *valid, *test;   /* owned; NULL: none */
+    stk_trainer *trainer;        /* owned */
+    stk_comm *comm;              /* owned; NULL: this process trains alone. ranks.h */
+    stk_beat *beat;              /* owned; NULL: nobody listens. beats.h */
+    struct stk_lookout *lookout; /* owned; NULL: this rank does not listen */
+    stk_train_event_fn alarm;    /* the caller's on_event, of a rank that listens; events come under event_lock then */
+    stk_mutex event_lock;
     stk_run_info info;
     char folder[STK_PATH_BYTES];
     size_t folder_there; /* bytes of folder that were a folder before */
@@ -125,6 +129,8 @@ stk_status stk_run_open_folder(const char *folder, const stk_run_options *option
 /* The same of a recipe and a record of its data, both as text; the folder is options->out or runs/NAME. */
 stk_status stk_run_open_text(const char *recipe, const char *record, const stk_run_options *options, stk_run **out);
 void stk_run_warn(stk_run *run, const char *text);
+/* To the caller, as each of the run's events; one at a time. */
+void stk_run_emit(stk_run *run, const stk_train_event *event);
 /* The trainer's configuration by the recipe, with what makes models for other lengths. */
 stk_trainer_config stk_run_config(stk_run *run);
 /* Has the graphs that the run's options name dumped. */

@@ -180,7 +180,7 @@ static void on_event(void *user, const stk_train_event *event)
         int64_t most = run->options.max_steps;
         warn_trace(run, most > 0 && (most < event->n_steps || event->n_steps <= 0) ? most : event->n_steps, "has");
     }
-    if (run->options.on_event) run->options.on_event(run->options.user, &own);
+    stk_run_emit(run, &own);
 }
 
 /* --- beginning --- */
@@ -228,7 +228,7 @@ static void open_publisher(stk_run *run)
     } else if (run->publisher.exporter) {
         snprintf(text, sizeof(text), "http://127.0.0.1:%d/metrics", stk_exporter_port(run->publisher.exporter));
         stk_train_event event = {.kind = STK_EVENT_SERVED, .text = text};
-        if (run->options.on_event) run->options.on_event(run->options.user, &event);
+        stk_run_emit(run, &event);
     }
 }
 

@@ -12,7 +12,8 @@
 #include "train/trainer_state.h"
 
 /* How long a rank waits for the others: reading a slow disk is no failure. */
-enum { TIMEOUT_MS = 10 * 60 * 1000 };
+enum { TIMEOUT_S = 600, MOST_TIMEOUT_S = 1000000 };
+static const char TIMEOUT_VARIABLE[] = "STOKER_RANKS_WAIT";
 
 /* --- making --- */
 
@@ -91,10 +92,23 @@ void stk_replicas_divide_memory(stk_trainer *trainer)
     trainer->config.data_memory_bytes = (trainer->config.data_memory_bytes + n - 1) / n;
 }
 
+static stk_status find_timeout(int *timeout_ms)
+{
+    const char *text = getenv(TIMEOUT_VARIABLE);
+    char *end = NULL;
+    long s = text && text[0] ? strtol(text, &end, 10) : TIMEOUT_S;
+    if ((end && *end) || s < 1 || s > MOST_TIMEOUT_S)
+        return stk_fail(STK_INVALID, "%s must be seconds that ranks wait for each other in a step, not '%s'",
+                        TIMEOUT_VARIABLE, text);
+    *timeout_ms = (int)s * 1000;
+    return STK_OK;
+}
+
 stk_status stk_replicas_prepare(stk_trainer *trainer, int64_t n_epochs)
 {
     /* A thread cannot be lost, and one that waits for a slow disk is waited for. */
-    if (trainer->comm && !trainer->n_replicas && !trainer->is_replica) trainer->comm->timeout_ms = TIMEOUT_MS;
+    if (trainer->comm && !trainer->n_replicas && !trainer->is_replica)
+        STK_RETURN_IF_ERROR(find_timeout(&trainer->comm->timeout_ms));
     for (int r = 1; r < trainer->n_replicas; r++) {
         stk_replica *replica = &trainer->replica[r - 1];
         stk_status status = replica->trainer ? STK_OK : make_one(trainer, replica->comm, &replica->trainer);

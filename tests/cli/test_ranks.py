@@ -150,6 +150,30 @@ def misfits():
     check(not os.path.exists("no"), "what is refused leaves nothing")
 
 
+def hosts(name, launcher):
+    """--hosts: the command that is run, and the real one, which needs no ssh for this host."""
+    os.makedirs("path", exist_ok=True)
+    with open("path/mpirun", "w") as f:
+        f.write(f'#!/bin/sh\n[ "$1" = --version ] || printf "%s\\n" "$@" >words\nexec {launcher[0]} "$@"\n')
+    os.chmod("path/mpirun", 0o755)
+    folder, path = f"hosts-{name}".replace(" ", "-"), f"{os.path.abspath('path')}:{os.environ['PATH']}"
+    done = run("train", "synced.yaml", "--hosts", "localhost:2", "--threads", "1", "--out", folder, "--steps", "12",
+               env=environment(PATH=path, STOKER_MPI_SHARED="on"))
+    check(done.returncode == 0 and losses(folder) == losses("threads-2")[:12], f"{name}, --hosts: {done.stdout} {done.stderr}")
+    with open("words") as f:
+        words = f.read().split("\n")[:-1]
+    option = ["--host", "localhost:2", "--bind-to", "none"] if name == "Open MPI" else ["-hosts", "localhost:2"]
+    check(words[:2 + len(option)] == ["-n", "2", *option], f"{name}: {words}")
+    check(words[-9:] == [STOKER, "train", "synced.yaml", "--threads", "1", "--out", folder, "--steps", "12"], f"{name}: {words}")
+    check(name != "Open MPI" or "-x STOKER_MPI_SHARED" in " ".join(words), f"{name}: {words}")
+
+
+def no_hosts():
+    for text in ("", "a,", "-oProxyCommand=x", "a b"):  # tests/elastic/test_launch.c has more
+        refused(["train", "small.yaml", f"--hosts={text}", "--out", "no"], 2, "option '--hosts' must be names")
+    refused(["train", "small.yaml", "--hosts", "a,b"], 1, "'mpirun' is not there", env=environment(PATH="/nowhere"))
+
+
 def main():
     begin()
     recipes = {"small": RECIPE, "synced": RECIPE + "sync_batch_norm: true\n",
@@ -160,6 +184,7 @@ def main():
             f.write(text + "precision: f32\n")
     threads()
     misfits()
+    no_hosts()
     found = 0
     for name, (launcher, library) in LAUNCHERS.items():
         if not shutil.which(launcher[0]):
@@ -167,6 +192,7 @@ def main():
             continue
         found += 1
         processes(name, launcher)
+        hosts(name, launcher)
         faults(name, launcher)
     end()
 

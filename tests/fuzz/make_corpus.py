@@ -664,6 +664,28 @@ def make_http():
     write("http", "no_path", b"GET http://a/ HTTP/1.1\r\n\r\n")
 
 
+def beat(rank=1, n_beats=1, step=9, phase=2, in_call=0, n_calls=20, call_ms=0, status=0, log=b"begins\nepoch 1", **more):
+    numbers = [4711, n_beats, step, 0, 24, 3, n_calls, more.get("given", 0), call_ms, more.get("wait", 5), more.get("held", 0), more.get("aside", 0)]
+    return (struct.pack("<4sIQ", b"STKB", 1080, 7) + struct.pack("<ii12q4i", rank, more.get("n_ranks", 3), *numbers, phase, in_call,
+                                                                 status, more.get("memory", 0))
+            + struct.pack("24s24s64s384s448s", b"all_reduce", b"cpu", b"a", b"/runs/x", log))
+
+
+def make_beat():
+    write("beat", "three", beat(0) + beat(1) + beat(2))
+    late = [beat(r, n_beats=i, step=9 + i, wait=i * 600 * (r != 1), held=i * 500 * (r == 1)) for i in range(1, 14) for r in range(3)]
+    write("beat", "slow", b"".join(late))
+    write("beat", "silent", b"".join(late[:6] + late[::3]))
+    write("beat", "stuck", beat(0) + beat(1) + beat(0, 2, in_call=1, n_calls=21, call_ms=9000) + beat(2, 2, in_call=1, n_calls=21, call_ms=9000))
+    write("beat", "last", b"".join(beat(r, in_call=1, call_ms=9000, given=7 - (r == 1)) for r in range(3)))
+    write("beat", "together", b"".join(beat(r, in_call=1, call_ms=9000) for r in range(3)))
+    write("beat", "failed", beat(0) + beat(1, phase=5, status=4) + beat(2, phase=5, status=2**31 - 1))
+    write("beat", "odd", beat(phase=-1, in_call=7, call_ms=-2**63, log=b"\xff" * 448, wait=2**63 - 1, held=-2**63, aside=2**63 - 1) * 2)
+    write("beat", "gone", b"".join(late[:9]) + beat(1, 9, memory=2) + beat(0, 9))
+    write("beat", "slept", b"".join(late[:9]) + beat(1, 9, memory=3) + b"".join(late[12:]))
+    write("beat", "others", beat(rank=-1) + beat(rank=3) + beat(n_ranks=4) + beat()[:-1])
+
+
 def make_runs():
     """Bytes are decisions there, so any will do; the first says whether what they make is changed at random besides."""
     draw = random.Random(1)
@@ -711,3 +733,4 @@ make_onnx()
 make_runs()
 make_watch()
 make_http()
+make_beat()

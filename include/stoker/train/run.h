@@ -132,6 +132,8 @@ STK_API stk_status stk_recipe_dataset(const char *recipe, const char *const *set
 /* The same part's source alone, as it lies there: no order, no stages, no batches. */
 STK_API stk_status stk_recipe_source(const char *recipe, const char *const *set, int n_set, const char *part,
                                      stk_dataset **out);
+/* Reads a recipe and refuses what every run of it would; no data are looked for. */
+STK_API stk_status stk_recipe_check(const char *recipe, const char *const *set, int n_set);
 /* A recipe to start from, with comments. Returned: free(). */
 STK_API stk_status stk_recipe_starter(const char *name, char **out);
 /* The reference of all keys as Markdown. Returned: free(). */

@@ -189,6 +189,13 @@ def check_srun(stoker):
     code, text = run(["srun", "--mpi=none", "-n", "2", stoker, "train", "small.yaml", "--out", "no"])
     well = code != 0 and "srun --mpi=" in text and not os.path.exists("no")
     check(well, "srun --mpi=none: refused, with what to type" + ("" if well else f"\n{text}"))
+    for hosts_text, n, part in (("a:2,b:2", 4, None), ("a,b", 2, None), ("a:2,b", 3, "srun wants as many ranks on each host")):
+        folder = f"elastic-{n}"
+        code, text = run(["salloc", "-N", "2", "-n", "4", stoker, "train", "small.yaml", "--elastic", "2", "--hosts", hosts_text,
+                          "--batch", "20", "--out", folder])
+        well = code != 0 and part in text if part else code == 0 and same(losses("one"), losses(folder))
+        check(well, f"--elastic 2 --hosts {hosts_text}, in an allocation: " + ("refused" if part else "one device's losses")
+              + ("" if well else f"\n{text}"))
     code, text = run(["salloc", "-n", "2", stoker, "train", "small.yaml", "--out", "alone"])
     check(code == 0 and same(losses("one"), losses("alone")), "without srun, in an allocation of two: trains alone")
 

@@ -123,6 +123,17 @@ def use_device(recipes):
     expect("test_op_values", r"plain: [1-9]\d* calls compared, .*, 0 wrong")
 
 
+def use_lowering(recipes):
+    if not os.environ.get("STOKER_PJRT_PATH"):
+        print("SKIP: no PJRT plug-in for what adding-a-lowering.md adds: STOKER_PJRT_PATH is not set")
+        return
+    done = subprocess.run([os.path.join(COPY, "build", "tests", "test_op_values"), "pjrt", "softmax"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    found = re.search(r"pjrt: [1-9]\d* calls compared, .*, 0 wrong", done.stdout)
+    if done.returncode or not found:
+        sys.exit(f"the lowering on 'pjrt':\n{done.stdout}")
+    print(found.group())
+
+
 def use_stage(recipes):
     expect("test_random_brightness", r"PASSED.*2 test")
     expect("test_stage", r"PASSED")
@@ -182,6 +193,8 @@ follow("adding-an-op.md", [
 follow("adding-a-kernel.md", [
     ("src/device/gpu/kernels/flip.dev", None), ("src/device/gpu/ops/flip.c", None), ("src/device/gpu/kernel_list.h", r" *X\(concat\)")],
        3, ["test_op_values"], use_kernel)
+follow("adding-a-lowering.md", [("src/device/pjrt/lowering.h", r" *X\(constant\)"), ("src/device/pjrt/lower/softmax.c", None)],
+       2, ["test_op_values"], use_lowering)
 follow("adding-a-device.md", [
     ("src/device/plain/plain.c", None), ("src/device/device.h", r"extern const stk_device_class stk_device_class_"),
     ("src/device/device_list.c", r"    NULL"), None], 3, ["test_op_values"], use_device)

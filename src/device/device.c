@@ -104,7 +104,8 @@ static const char *own_name(const char *name, const stk_device_class *class)
     size_t n = strlen(class->name);
     if (!class->find || strncmp(name, class->name, n) != 0 || name[n] != ':') return NULL;
     char first = name[n + 1];
-    return (first >= 'A' && first <= 'Z') || (first >= 'a' && first <= 'z') ? name + n + 1 : NULL;
+    bool is_letter = (first >= 'A' && first <= 'Z') || (first >= 'a' && first <= 'z');
+    return is_letter || (class->loads_by_name && (first == '/' || first == '.')) ? name + n + 1 : NULL;
 }
 
 /* *number is -1 where the device is to be found by its name. */
@@ -125,7 +126,8 @@ static stk_status choose(const char *name, const stk_device_class **out, int *nu
     if (!*out && any_gpu) fail_no_gpu(&looked);
     stk_text_free(&looked);
     if (!*out) return any_gpu ? STK_NO_DEVICE : fail_unknown(name ? name : "");
-    stk_status status = (*out)->probe ? (*out)->probe() : STK_OK;
+    bool loads = *number < 0 && (*out)->loads_by_name;
+    stk_status status = (*out)->probe && !loads ? (*out)->probe() : STK_OK;
     if (status == STK_OK && *number < 0) status = (*out)->find(own_name(name, *out), number);
     if (status == STK_OK && (*out)->count && !(*out)->on_host && *number >= (*out)->count())
         status = stk_fail(STK_NO_DEVICE, "%s has %d device%s here, from 0 on", (*out)->name, stk_device_count(*out),

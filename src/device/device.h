@@ -108,6 +108,7 @@ typedef struct stk_device_class {
      * probe.
      */
     stk_status (*find)(const char *name, int *number);
+    bool loads_by_name; /* find needs no probe: the name says what to load, and may be a path */
     /* STK_OK, or why it cannot be used here, with what is missing in the error text. */
     stk_status (*probe)(void);
     stk_status (*open)(const stk_device_config *config, stk_device **out);
@@ -155,7 +156,7 @@ struct stk_device {
 };
 
 extern const stk_device_class stk_device_class_reference, stk_device_class_cpu, stk_device_class_cuda,
-    stk_device_class_opencl;
+    stk_device_class_opencl, stk_device_class_pjrt, stk_device_class_tpu;
 
 /* All devices of this build, NULL at the end. */
 extern const stk_device_class *const stk_device_classes[];

@@ -21,6 +21,12 @@ typedef struct stk_capture stk_capture;
 
 typedef enum stk_copy_kind { STK_COPY_TO_DEVICE, STK_COPY_TO_HOST, STK_COPY_ON_DEVICE } stk_copy_kind;
 
+/* Memory of an arena that is read after a launch. */
+typedef struct stk_kept {
+    const char *address;
+    size_t bytes;
+} stk_kept;
+
 typedef struct stk_queue_class {
     stk_status (*open)(stk_device *device, stk_queue **out);
     void (*close)(stk_queue *queue); /* waits; accepts NULL */
@@ -28,6 +34,9 @@ typedef struct stk_queue_class {
     stk_status (*copy)(stk_queue *queue, void *dst, const void *src, size_t bytes, stk_copy_kind kind);
     /* Borrows entries and what they point to until release; nothing of it may change meanwhile, but on the host. */
     stk_status (*capture)(stk_device *device, const stk_entry *entries, int n_entries, stk_capture **out);
+    /* Optional, once, before the first launch: what of arenas is read after one, which need not leave anything else
+     * there. kept is borrowed during the call. A capture that was not told so leaves all. */
+    stk_status (*keep)(stk_capture *capture, const stk_kept *kept, int n_kept);
     void (*release)(stk_capture *capture); /* no launch of it is under way; accepts NULL */
     /* Where it fails at once, *i_failed is the number of the entry that did, or -1. */
     stk_status (*launch)(stk_queue *queue, const stk_capture *capture, int *i_failed);

@@ -169,6 +169,21 @@ static stk_status check_inputs(stk_program *program)
     return STK_OK;
 }
 
+/* Tells a device that would rather not leave everything in the arena what is read of it after a run: the outputs. */
+static stk_status keep_outputs(const stk_program *program, int i_side)
+{
+    const stk_queue_class *queues = program->engine->device->class->queues;
+    if (!queues->keep || !program->transfer) return STK_OK;
+    const stk_io_block *result = &program->transfer->result;
+    stk_kept *kept = calloc((size_t)result->n_parts + 1, sizeof(*kept));
+    if (!kept) return stk_fail_memory((size_t)result->n_parts * sizeof(*kept));
+    for (int i = 0; i < result->n_parts; i++)
+        kept[i] = (stk_kept){stk_program_locate(program, result->part[i].value, i_side), result->part[i].bytes};
+    stk_status status = queues->keep(program->capture[i_side], kept, result->n_parts);
+    free(kept);
+    return status;
+}
+
 /* A capture of the host's sees new pointers by itself; others are captured again, which happens when the arena has
  * moved.
  */
@@ -185,6 +200,7 @@ static stk_status set_pointers(stk_program *program)
         program->capture[s] = NULL;
         STK_RETURN_IF_ERROR(
             queues->capture(device, program->entry + s * program->n_entries, program->n_entries, &program->capture[s]));
+        STK_RETURN_IF_ERROR(keep_outputs(program, s));
     }
     program->dirty = false;
     program->arena_version = program->engine->arena_version;

@@ -1,0 +1,496 @@
+/* A list of entries as one module: pjrt.h.
+ *
+ * Entries name addresses, and a module has values. So while the list is read, a table says which value lies at which
+ * address. What is read and was not written before is an argument; what lies in memory that stays (variables, results)
+ * at the end is a result, and so is what was asked to be kept of an arena. An argument whose address gets a result of
+ * its own type gives its memory to it.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "device/pjrt/lowering.h"
+#include "device/pjrt/pjrt.h"
+
+/* A value at an address. */
+typedef struct live_value {
+    char *address;
+    size_t bytes;
+    pjrt_value value;
+    bool written; /* by an entry; else it is an argument */
+} live_value;
+
+/* An argument or a result. */
+typedef struct site {
+    pjrt_block *block;
+    char *address;
+    size_t bytes;
+    pjrt_value value;
+    int i_result; /* of an argument: the result that takes its memory; -1: none */
+} site;
+
+struct stk_capture {
+    pjrt_device *device;
+    pjrt_module module; /* while it is made; its checks stay */
+    live_value *live;
+    int n_live, n_live_slots;
+    site *argument, *result;
+    int n_arguments, n_argument_slots, n_results;
+    pjrt_compiled *compiled;
+    pjrt_buffer **argument_buffer, **result_buffer; /* one more result where there are checks */
+    int64_t *not_donated;
+};
+
+/* --- which value lies where --- */
+
+static bool overlaps(const live_value *live, const char *address, size_t bytes)
+{
+    return live->address < address + bytes && address < live->address + live->bytes;
+}
+
+static stk_status write_value(stk_capture *c, char *address, pjrt_value value, bool written)
+{
+    size_t bytes = stk_desc_bytes(value.desc);
+    int n = 0;
+    if (bytes == 0) return STK_OK;
+    for (int i = 0; i < c->n_live; i++)
+        if (!overlaps(&c->live[i], address, bytes)) c->live[n++] = c->live[i];
+    c->n_live = n;
+    if (c->n_live == c->n_live_slots) {
+        int slots = c->n_live_slots ? 2 * c->n_live_slots : 256;
+        live_value *grown = realloc(c->live, (size_t)slots * sizeof(*grown));
+        if (!grown) return stk_fail_memory((size_t)slots * sizeof(*grown));
+        c->live = grown;
+        c->n_live_slots = slots;
+    }
+    c->live[c->n_live++] = (live_value){address, bytes, value, written};
+    return STK_OK;
+}
+
+/* Elements at a byte of a value, in another shape. */
+static pjrt_value take_part(pjrt_module *m, pjrt_value x, size_t offset_bytes, stk_tensor_desc desc)
+{
+    int64_t n = stk_shape_count(x.desc.shape), step = 1;
+    int64_t start = (int64_t)(offset_bytes / stk_dtype_bytes(desc.dtype)), stop = start + stk_shape_count(desc.shape);
+    if (start > 0 || stop < n) x = pjrt_slice(m, pjrt_reshape(m, x, STK_SHAPE(n)), &start, &stop, &step);
+    return pjrt_reshape(m, x, desc.shape);
+}
+
+/* Whether a value is there that covers it. */
+static bool find_value(stk_capture *c, char *address, stk_tensor_desc desc, pjrt_value *out)
+{
+    size_t bytes = stk_desc_bytes(desc);
+    for (int i = c->n_live - 1; i >= 0; i--) {
+        const live_value *live = &c->live[i];
+        if (live->address > address || live->address + live->bytes < address + bytes) continue;
+        if (live->value.desc.dtype != desc.dtype) return false;
+        *out = take_part(&c->module, live->value, (size_t)(address - live->address), desc);
+        return true;
+    }
+    return false;
+}
+
+static stk_status add_argument(stk_capture *c, char *address, stk_tensor_desc desc, pjrt_value *out)
+{
+    size_t bytes = stk_desc_bytes(desc);
+    pjrt_block *block = pjrt_find_block(c->device, address);
+    if (!block) return stk_fail(STK_INVALID, "a program reads what is no memory of the device");
+    for (int i = 0; i < c->n_live; i++)
+        if (overlaps(&c->live[i], address, bytes))
+            return stk_fail(STK_UNSUPPORTED, "a value that was written in parts or with another type is read");
+    if (c->n_arguments == c->n_argument_slots) {
+        int slots = c->n_argument_slots ? 2 * c->n_argument_slots : 64;
+        site *grown = realloc(c->argument, (size_t)slots * sizeof(*grown));
+        if (!grown) return stk_fail_memory((size_t)slots * sizeof(*grown));
+        c->argument = grown;
+        c->n_argument_slots = slots;
+    }
+    *out = pjrt_new_value(&c->module, desc);
+    c->argument[c->n_arguments++] = (site){block, address, bytes, *out, -1};
+    return write_value(c, address, *out, false);
+}
+
+static stk_status read_value(stk_capture *c, char *address, stk_tensor_desc desc, pjrt_value *out)
+{
+    if (stk_desc_bytes(desc) == 0) {
+        *out = pjrt_integer(&c->module, desc, 0);
+        return STK_OK;
+    }
+    return find_value(c, address, desc, out) ? STK_OK : add_argument(c, address, desc, out);
+}
+
+/* --- entries --- */
+
+static stk_status lower_entry(stk_capture *c, const stk_entry *entry)
+{
+    pjrt_value in[STK_MOST_INPUTS + 1], out[STK_MOST_OUTPUTS];
+    if (!pjrt_is_own_kernel(entry->kernel))
+        return stk_fail(STK_UNSUPPORTED, "a PJRT device does not work with other ranks or devices yet");
+    const pjrt_kernel *kernel = entry->kernel->state;
+    const stk_op_call *call = &kernel->call;
+    int n_in = call->n_in;
+    c->module.op = call->op;
+    for (int i = 0; i < n_in; i++)
+        STK_RETURN_IF_ERROR(read_value(c, entry->args.in[i], call->in[i], &in[i]));
+    if (call->op == STK_OP_accumulate && find_value(c, entry->args.out[0], call->out[0], &in[n_in])) n_in++;
+    STK_RETURN_IF_ERROR(pjrt_find_lowering(call->op)(&c->module, call, n_in, in, out));
+    STK_RETURN_IF_ERROR(c->module.status);
+    for (int i = 0; i < call->n_out; i++)
+        STK_RETURN_IF_ERROR(write_value(c, entry->args.out[i], out[i], true));
+    return STK_OK;
+}
+
+stk_status pjrt_capture(stk_device *device, const stk_entry *entries, int n_entries, stk_capture **out)
+{
+    stk_status status = STK_OK;
+    stk_capture *c = calloc(1, sizeof(*c));
+    *out = NULL;
+    if (!c) return stk_fail_memory(sizeof(*c));
+    c->device = (pjrt_device *)device;
+    for (int i = 0; i < n_entries; i++)
+        STK_TRY(lower_entry(c, &entries[i]));
+    STK_TRY(stk_text_status(&c->module.body));
+    *out = c;
+    c = NULL;
+done:
+    pjrt_release(c);
+    return status;
+}
+
+void pjrt_release(stk_capture *c)
+{
+    if (!c) return;
+    if (c->compiled) c->compiled->n_users--;
+    pjrt_module_free(&c->module);
+    free(c->live);
+    free(c->argument);
+    free(c->result);
+    free(c->argument_buffer);
+    free(c->result_buffer);
+    free(c->not_donated);
+    free(c);
+}
+
+/* --- the module as a whole --- */
+
+static bool is_kept(const live_value *live, const pjrt_block *block, const stk_kept *kept, int n_kept)
+{
+    if (!block->scratch || !kept) return true;
+    for (int i = 0; i < n_kept; i++)
+        if (overlaps(live, kept[i].address, kept[i].bytes)) return true;
+    return false;
+}
+
+static stk_status list_results(stk_capture *c, const stk_kept *kept, int n_kept)
+{
+    c->result = calloc((size_t)c->n_live + 1, sizeof(*c->result));
+    if (!c->result) return stk_fail_memory((size_t)c->n_live * sizeof(*c->result));
+    for (int i = 0; i < c->n_live; i++) {
+        const live_value *live = &c->live[i];
+        pjrt_block *block = live->written ? pjrt_find_block(c->device, live->address) : NULL;
+        if (!live->written) continue;
+        if (!block) return stk_fail(STK_INVALID, "a program writes what is no memory of the device");
+        if (!is_kept(live, block, kept, n_kept)) continue;
+        for (int k = 0; k < c->n_arguments; k++) {
+            site *argument = &c->argument[k];
+            stk_tensor_desc a = argument->value.desc, b = live->value.desc;
+            if (argument->address == live->address && a.dtype == b.dtype && stk_shape_equal(a.shape, b.shape))
+                argument->i_result = c->n_results;
+        }
+        c->result[c->n_results++] = (site){block, live->address, live->bytes, live->value, -1};
+    }
+    return STK_OK;
+}
+
+/* All checks as one value. */
+static pjrt_value join_checks(pjrt_module *m)
+{
+    char type[PJRT_TYPE_TEXT];
+    if (m->n_checks == 1) return m->found[0];
+    pjrt_value all = pjrt_new_value(m, stk_desc_make(STK_I32, STK_SHAPE(m->n_checks)));
+    stk_text_add(&m->body, "%%%d = stablehlo.concatenate ", all.id);
+    for (int i = 0; i < m->n_checks; i++)
+        stk_text_add(&m->body, "%s%%%d", i ? ", " : "", m->found[i].id);
+    stk_text_add(&m->body, ", dim = 0 : (");
+    for (int i = 0; i < m->n_checks; i++)
+        stk_text_add(&m->body, "%s%s", i ? ", " : "", pjrt_type_text(m->found[i].desc, type));
+    stk_text_add(&m->body, ") -> %s\n", pjrt_type_text(all.desc, type));
+    return all;
+}
+
+static void add_types(stk_text *text, const site *sites, int n, const pjrt_value *last)
+{
+    char type[PJRT_TYPE_TEXT];
+    for (int i = 0; i < n; i++)
+        stk_text_add(text, "%s%s", i ? ", " : "", pjrt_type_text(sites[i].value.desc, type));
+    if (last) stk_text_add(text, "%s%s", n ? ", " : "", pjrt_type_text(last->desc, type));
+}
+
+static stk_status print_module(stk_capture *c, stk_text *text)
+{
+    char type[PJRT_TYPE_TEXT];
+    pjrt_module *m = &c->module;
+    pjrt_value checks = {0}, *last = NULL;
+    if (m->n_checks) {
+        checks = join_checks(m);
+        last = &checks;
+    }
+    stk_text_add(text, "module @stoker {\nfunc.func public @main(");
+    for (int i = 0; i < c->n_arguments; i++) {
+        const site *argument = &c->argument[i];
+        stk_text_add(text, "%s%%%d: %s", i ? ", " : "", argument->value.id, pjrt_type_text(argument->value.desc, type));
+        if (argument->i_result >= 0) stk_text_add(text, " {tf.aliasing_output = %d : i32}", argument->i_result);
+    }
+    stk_text_add(text, ") -> (");
+    add_types(text, c->result, c->n_results, last);
+    stk_text_add(text, ") {\n%s", stk_text_get(&m->body));
+    stk_text_add(text, "return");
+    for (int i = 0; i < c->n_results; i++)
+        stk_text_add(text, "%s%%%d", i ? ", " : " ", c->result[i].value.id);
+    if (last) stk_text_add(text, "%s%%%d", c->n_results ? ", " : " ", last->id);
+    if (c->n_results || last) stk_text_add(text, " : ");
+    add_types(text, c->result, c->n_results, last);
+    stk_text_add(text, "\n}\n}\n");
+    STK_RETURN_IF_ERROR(stk_text_status(&m->body));
+    return stk_text_status(text);
+}
+
+/* --- compiling --- */
+
+static void add_number(stk_text *text, uint64_t x)
+{
+    do {
+        unsigned char byte = (unsigned char)((x & 127) | (x > 127 ? 128 : 0));
+        stk_text_add_bytes(text, &byte, 1);
+        x >>= 7;
+    } while (x);
+}
+
+/* A field of a protocol buffer: a number, or bytes. */
+static void add_number_field(stk_text *text, int field, int64_t x)
+{
+    add_number(text, (uint64_t)field << 3);
+    add_number(text, (uint64_t)x);
+}
+
+static void add_bytes_field(stk_text *text, int field, stk_text *bytes)
+{
+    add_number(text, (uint64_t)field << 3 | 2);
+    add_number(text, bytes->n);
+    stk_text_add_bytes(text, stk_text_get(bytes), bytes->n);
+    stk_text_free(bytes);
+}
+
+/* A flag of XLA's by name. */
+static void add_flag(stk_text *options, const char *name, bool on)
+{
+    stk_text key = {0}, value = {0}, entry = {0};
+    stk_text_add(&key, "%s", name);
+    add_number_field(&value, 2, on);
+    add_bytes_field(&entry, 1, &key);
+    add_bytes_field(&entry, 2, &value);
+    add_bytes_field(options, 7, &entry);
+}
+
+/* XLA's CompileOptionsProto: one program, on this chip. */
+static void print_options(const pjrt_device *device, stk_text *out)
+{
+    stk_text ids = {0}, computation = {0}, assignment = {0}, build = {0};
+    add_number(&ids, (uint64_t)device->chip_id);
+    add_bytes_field(&computation, 1, &ids);
+    add_number_field(&assignment, 1, 1);
+    add_number_field(&assignment, 2, 1);
+    add_bytes_field(&assignment, 3, &computation);
+    add_number_field(&build, 1, -1);
+    add_number_field(&build, 4, 1);
+    add_number_field(&build, 5, 1);
+    add_bytes_field(&build, 9, &assignment);
+    add_bytes_field(out, 3, &build);
+    /* A maximum of a NaN and a number would be the number on processors, and a ReLU hide what has gone wrong. */
+    if (!strcmp(device->plugin->platform, "cpu")) add_flag(out, "xla_cpu_enable_fast_min_max", false);
+}
+
+static stk_status compile(pjrt_device *device, const stk_text *text, pjrt_executable **out)
+{
+    static const char format[] = "mlir";
+    stk_text options = {0};
+    print_options(device, &options);
+    stk_status status = stk_text_status(&options);
+    pjrt_program program = {
+        .head = {sizeof(program), NULL},
+        .code = text->data,
+        .code_bytes = text->n,
+        .format = format,
+        .format_bytes = sizeof(format) - 1,
+    };
+    pjrt_compile_args args = {
+        .head = {sizeof(args), NULL},
+        .client = device->plugin->client,
+        .program = &program,
+        .options = stk_text_get(&options),
+        .options_bytes = options.n,
+    };
+    if (status == STK_OK) status = pjrt_call(device->plugin, PJRT_CLIENT_COMPILE, &args, "compiling a program");
+    stk_text_free(&options);
+    *out = args.executable;
+    return status;
+}
+
+/* STOKER_PJRT_DUMP: a folder for the texts of modules. What cannot be written there is not missed. */
+static void dump(const stk_text *text)
+{
+    static atomic_int n;
+    const char *folder = getenv("STOKER_PJRT_DUMP");
+    char path[4096];
+    if (!folder || !*folder) return;
+    snprintf(path, sizeof(path), "%s/module-%d-%d.mlir", folder, (int)getpid(), atomic_fetch_add(&n, 1));
+    FILE *file = fopen(path, "we");
+    if (!file) return;
+    (void)!fwrite(text->data, 1, text->n, file);
+    fclose(file);
+}
+
+static void free_compiled(pjrt_device *device, pjrt_compiled *compiled)
+{
+    pjrt_executable_args args = {.head = {sizeof(args), NULL}, .executable = compiled->executable};
+    if (compiled->executable) pjrt_call_quietly(device->plugin, PJRT_EXECUTABLE_DESTROY, &args);
+    free(compiled->text);
+    free(compiled);
+}
+
+void pjrt_free_compiled(pjrt_device *device)
+{
+    while (device->compiled) {
+        pjrt_compiled *first = device->compiled;
+        device->compiled = first->next;
+        free_compiled(device, first);
+    }
+}
+
+/* Takes the text. The same program is compiled once, as for the two sides of a program's inputs. */
+static stk_status get_compiled(pjrt_device *device, stk_text *text, pjrt_compiled **out)
+{
+    for (pjrt_compiled *old = device->compiled; old; old = old->next)
+        if (!strcmp(old->text, text->data)) {
+            stk_text_free(text);
+            old->n_users++;
+            *out = old;
+            return STK_OK;
+        }
+    dump(text);
+    pjrt_compiled *compiled = calloc(1, sizeof(*compiled));
+    stk_status status = compiled ? compile(device, text, &compiled->executable) : stk_fail_memory(sizeof(*compiled));
+    if (status != STK_OK) {
+        free(compiled);
+        stk_text_free(text);
+        return status;
+    }
+    compiled->text = text->data;
+    compiled->n_users = 1;
+    compiled->next = device->compiled;
+    device->compiled = *out = compiled;
+    return STK_OK;
+}
+
+stk_status pjrt_keep(stk_capture *c, const stk_kept *kept, int n_kept)
+{
+    stk_text text = {0};
+    STK_RETURN_IF_ERROR(list_results(c, kept, n_kept));
+    stk_status status = print_module(c, &text);
+    if (status != STK_OK) {
+        stk_text_free(&text);
+        return status;
+    }
+    stk_text_free(&c->module.body);
+    c->argument_buffer = calloc((size_t)c->n_arguments + 1, sizeof(pjrt_buffer *));
+    c->result_buffer = calloc((size_t)c->n_results + 1, sizeof(pjrt_buffer *));
+    c->not_donated = calloc((size_t)c->n_arguments + 1, sizeof(*c->not_donated));
+    if (!c->argument_buffer || !c->result_buffer || !c->not_donated) {
+        stk_text_free(&text);
+        return stk_fail_memory((size_t)c->n_arguments * sizeof(pjrt_buffer *));
+    }
+    return get_compiled(c->device, &text, &c->compiled);
+}
+
+/* --- running --- */
+
+static stk_status bind_arguments(const stk_capture *c, size_t *n_not_donated)
+{
+    *n_not_donated = 0;
+    for (int i = 0; i < c->n_arguments; i++) {
+        pjrt_content *content;
+        const site *a = &c->argument[i];
+        STK_RETURN_IF_ERROR(pjrt_get_content(c->device, a->block, a->address, a->value.desc, &content));
+        c->argument_buffer[i] = content->buffer;
+        if (a->i_result >= 0 && content->n_users > 1) c->not_donated[(*n_not_donated)++] = i;
+    }
+    return STK_OK;
+}
+
+/* Reads what the checks found, without waiting. */
+static stk_status read_checks(const stk_capture *c, stk_queue *queue, pjrt_buffer *buffer)
+{
+    int n = c->module.n_checks;
+    pjrt_work work = {.check = c->module.check, .n_checks = n};
+    stk_tensor_desc desc = stk_desc_make(STK_I32, STK_SHAPE(n));
+    STK_RETURN_IF_ERROR(pjrt_new_content(c->device, buffer, desc, &work.content));
+    work.ids = malloc((size_t)n * sizeof(*work.ids));
+    stk_status status = work.ids ? pjrt_to_host(c->device, work.content, work.ids, &work.event)
+                                 : stk_fail_memory((size_t)n * sizeof(*work.ids));
+    if (status == STK_OK) return pjrt_add_work(queue, work);
+    pjrt_drop_content(c->device, work.content);
+    free(work.ids);
+    return status;
+}
+
+/* What the program left: all buffers are taken, also on failure. */
+static stk_status put_results(const stk_capture *c, stk_queue *queue)
+{
+    stk_status status = STK_OK;
+    for (int i = 0; i < c->n_results; i++) {
+        pjrt_content *content;
+        const site *r = &c->result[i];
+        stk_status one = pjrt_new_content(c->device, c->result_buffer[i], r->value.desc, &content);
+        if (one == STK_OK) one = pjrt_put_content(c->device, r->block, r->address, r->bytes, content);
+        if (status == STK_OK) status = one;
+    }
+    if (c->module.n_checks) {
+        stk_status one = read_checks(c, queue, c->result_buffer[c->n_results]);
+        if (status == STK_OK) status = one;
+    }
+    return status;
+}
+
+stk_status pjrt_launch(stk_queue *queue, const stk_capture *capture, int *i_failed)
+{
+    stk_capture *c = (stk_capture *)capture;
+    size_t n_not_donated;
+    pjrt_event *done = NULL;
+    *i_failed = -1;
+    if (!c->compiled) STK_RETURN_IF_ERROR(pjrt_keep(c, NULL, 0));
+    STK_RETURN_IF_ERROR(bind_arguments(c, &n_not_donated));
+    pjrt_buffer *const *arguments = c->argument_buffer;
+    pjrt_buffer **results = c->result_buffer;
+    pjrt_execute_options options = {
+        .head = {sizeof(options), NULL},
+        .not_donated = c->not_donated,
+        .n_not_donated = n_not_donated,
+    };
+    pjrt_execute_args args = {
+        .head = {sizeof(args), NULL},
+        .executable = c->compiled->executable,
+        .options = &options,
+        .args = &arguments,
+        .n_chips = 1,
+        .n_args = (size_t)c->n_arguments,
+        .results = &results,
+        .done = &done,
+    };
+    STK_RETURN_IF_ERROR(pjrt_call(c->device->plugin, PJRT_EXECUTABLE_EXECUTE, &args, "running a program"));
+    stk_status status = put_results(c, queue);
+    stk_status added = pjrt_add_work(queue, (pjrt_work){.event = done});
+    return status != STK_OK ? status : added;
+}

@@ -1,0 +1,152 @@
+/* The inside of the device 'pjrt': programs as one StableHLO module each, which a PJRT plug-in compiles and runs.
+ *
+ *   plugin.c    finds and loads plug-ins; calls them, and turns their errors into ours
+ *   device.c    the table: devices, kernels that are only a note of their call
+ *   memory.c    addresses without memory, and the plug-in's buffers that stand for what lies there
+ *   module.c    the text of a module (module.h); lower/ has a file for each family of ops
+ *   capture.c   a list of entries as a module: what is read before it is written are its arguments, what the program
+ *               leaves behind its results; compiled once for each text
+ *   queue.c     queues and events
+ *
+ * A kernel never runs by itself. The addresses that entries name are only names: a capture follows which value lies at
+ * which address, so that the arena does not exist on the device and XLA places what is in between.
+ */
+#ifndef STK_DEVICE_PJRT_PJRT_H
+#define STK_DEVICE_PJRT_PJRT_H
+
+#include "base/text.h"
+#include "device/pjrt/interface.h"
+#include "device/pjrt/module.h"
+#include "device/queue.h"
+
+/* --- plug-ins (plugin.c) --- */
+
+typedef struct pjrt_plugin {
+    char path[512];
+    const pjrt_api *api;
+    pjrt_client *client;
+    pjrt_chip *const *chip; /* the client's */
+    int n_chips;
+    char platform[64]; /* "cpu", "tpu" */
+    char version[128]; /* its first line */
+} pjrt_plugin;
+
+/* Loads the plug-in that "tpu", a name, or a path (with a '/') means, once in the process; it stays. NULL: that of
+ * STOKER_PJRT_PATH. Threads: any. */
+stk_status pjrt_load(const char *name, const pjrt_plugin **out);
+/* Plug-ins that were asked for by name or path have numbers, in turn. The class 'pjrt' means these; where there are
+ * none, the chips of STOKER_PJRT_PATH. Threads: any. */
+stk_status pjrt_find(const char *name, int *number);
+int pjrt_n_named(void);
+const pjrt_plugin *pjrt_get_named(int number);
+/* Calls a function; its error becomes ours, with the plug-in's text behind `doing`. */
+stk_status pjrt_call(const pjrt_plugin *plugin, enum pjrt_slot slot, void *args, const char *doing);
+/* The same where a failure helps nobody. */
+void pjrt_call_quietly(const pjrt_plugin *plugin, enum pjrt_slot slot, void *args);
+void pjrt_destroy_buffer(const pjrt_plugin *plugin, pjrt_buffer *buffer); /* accepts NULL */
+void pjrt_destroy_event(const pjrt_plugin *plugin, pjrt_event *event);    /* accepts NULL */
+
+/* --- devices and memory --- */
+
+/* A buffer of the plug-in's, which may stand for several places: it never changes. */
+typedef struct pjrt_content {
+    pjrt_buffer *buffer;
+    stk_tensor_desc desc;
+    int n_users;
+} pjrt_content;
+
+/* A part of an allocation. While `content` is there it counts, and not the host's bytes at the address. */
+typedef struct pjrt_item {
+    char *address;
+    size_t bytes;
+    pjrt_content *content;
+} pjrt_item;
+
+typedef struct pjrt_block {
+    char *address; /* pages of the host that stay untouched, unless bytes come for which nothing tells a type */
+    size_t bytes;
+    bool scratch; /* STK_MEMORY_SCRATCH */
+    pjrt_item *item;
+    int n_items, n_slots;
+} pjrt_block;
+
+/* A program that was compiled, by its text. */
+typedef struct pjrt_compiled {
+    char *text;
+    pjrt_executable *executable;
+    int n_users;
+    struct pjrt_compiled *next;
+} pjrt_compiled;
+
+typedef struct pjrt_device {
+    stk_device base;
+    const pjrt_plugin *plugin;
+    pjrt_chip *chip;
+    int chip_id;
+    stk_device_caps caps;
+    pjrt_block **block; /* [n_blocks], in the order of their addresses */
+    int n_blocks, n_block_slots;
+    pjrt_compiled *compiled;
+    stk_status failed; /* of the first work that failed */
+    char failure[1024];
+} pjrt_device;
+
+stk_status pjrt_alloc(stk_device *device, size_t bytes, stk_memory_kind kind, void **out);
+void pjrt_free(stk_device *device, void *p, size_t bytes);
+void pjrt_free_blocks(pjrt_device *device);
+/* The block of an address; NULL: there is none. */
+pjrt_block *pjrt_find_block(const pjrt_device *device, const void *address);
+/* What lies at [address, + bytes) of a block as a buffer of that type, which the block keeps. Borrowed. */
+stk_status pjrt_get_content(pjrt_device *device, pjrt_block *block, char *address, stk_tensor_desc desc,
+                            pjrt_content **out);
+/* From now on that lies there. Takes a use of content, also on failure. */
+stk_status pjrt_put_content(pjrt_device *device, pjrt_block *block, char *address, size_t bytes, pjrt_content *content);
+/* Takes the buffer, also on failure. */
+stk_status pjrt_new_content(pjrt_device *device, pjrt_buffer *buffer, stk_tensor_desc desc, pjrt_content **out);
+void pjrt_drop_content(pjrt_device *device, pjrt_content *content); /* accepts NULL */
+/* The host's bytes to the device's address. */
+stk_status pjrt_write(pjrt_device *device, char *dst, const char *src, size_t bytes);
+stk_status pjrt_move(pjrt_device *device, char *dst, const char *src, size_t bytes);
+/* Begins to bring bytes to the host: what is under way goes to the queue. */
+stk_status pjrt_read(pjrt_device *device, stk_queue *queue, char *dst, const char *src, size_t bytes);
+/* Begins to copy a buffer to the host. *done is the plug-in's event. */
+stk_status pjrt_to_host(pjrt_device *device, pjrt_content *content, void *dst, pjrt_event **done);
+pjrt_type pjrt_type_of(stk_dtype dtype);
+
+/* --- queues (queue.c) --- */
+
+/* Work that is under way. Shared by a queue and events. */
+typedef struct pjrt_work {
+    pjrt_event *event;
+    pjrt_content *content;   /* what it reads; NULL: none */
+    int32_t *ids;            /* [n_checks]: what a program found, see pjrt_check; owned; NULL: none */
+    const pjrt_check *check; /* [n_checks], of a capture; outlives its work */
+    int n_checks;
+    int n_users;
+} pjrt_work;
+
+/* Takes the event and a use of content, also on failure. */
+stk_status pjrt_add_work(stk_queue *queue, pjrt_work work);
+/* Keeps the first failure with its text. */
+stk_status pjrt_keep_failure(pjrt_device *device, stk_status status);
+extern const stk_queue_class pjrt_queues;
+
+/* --- captures (capture.c) --- */
+
+stk_status pjrt_capture(stk_device *device, const stk_entry *entries, int n_entries, stk_capture **out);
+stk_status pjrt_keep(stk_capture *capture, const stk_kept *kept, int n_kept);
+void pjrt_release(stk_capture *capture);
+stk_status pjrt_launch(stk_queue *queue, const stk_capture *capture, int *i_failed);
+void pjrt_free_compiled(pjrt_device *device);
+
+/* What a kernel is: its call. */
+typedef struct pjrt_kernel {
+    stk_op_call call;
+    stk_attrs attrs;
+    stk_tensor_desc desc[]; /* inputs, then outputs */
+} pjrt_kernel;
+
+/* Whether it was made here, and not by the engine, as what ranks do together. */
+bool pjrt_is_own_kernel(const stk_kernel *kernel);
+
+#endif

@@ -138,6 +138,18 @@ static bool is_complete(const stk_device_class *class)
 
 static const char *only_op; /* what the names of ops have in common that are wanted; NULL: all ops */
 static int i_part, n_parts = 1;
+static const char *only_dtypes; /* "f32,i32"; NULL: all */
+
+static bool is_wanted_dtype(stk_dtype dtype)
+{
+    const char *name = stk_dtype_name(dtype);
+    size_t n = strlen(name);
+    for (const char *p = only_dtypes; p; p = strchr(p, ',')) {
+        p += *p == ',';
+        if (!strncmp(p, name, n) && (!p[n] || p[n] == ',')) return true;
+    }
+    return !only_dtypes;
+}
 
 static bool is_wanted_op(stk_op op)
 {
@@ -170,7 +182,8 @@ static void check_device(const stk_device_class *class, const char *name)
             const op_case *source = &lists[l].cases[i];
             if (source->large || !is_wanted_op(source->op)) continue;
             for (int d = 0; d < STK_N_DTYPES; d++)
-                if (case_mains(source) >> d & 1) check_case(&t, device, source, (stk_dtype)d);
+                if (case_mains(source) >> d & 1 && is_wanted_dtype((stk_dtype)d))
+                    check_case(&t, device, source, (stk_dtype)d);
         }
     }
     for (int op = 0; op < STK_N_OPS; op++)
@@ -232,11 +245,12 @@ static void reference_has_every_op(void **state)
     }
 }
 
-/* test_op_values [DEVICE [OP|I/N]]   I/N: the ops of one of N parts, from 0 on */
+/* test_op_values [DEVICE [OP|I/N [DTYPES]]]   I/N: the ops of one of N parts, from 0 on; DTYPES: f32,i32 */
 int main(int argc, char **argv)
 {
     only = argc > 1 ? argv[1] : NULL;
     only_op = argc > 2 ? argv[2] : NULL;
+    only_dtypes = argc > 3 ? argv[3] : NULL;
     if (only_op && sscanf(only_op, "%d/%d", &i_part, &n_parts) == 2) {
         only_op = NULL;
         if (n_parts < 1 || i_part < 0 || i_part >= n_parts) {

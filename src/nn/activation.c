@@ -60,7 +60,7 @@ stk_value stk_elu(stk_value x)
     if (!begin(&layer, x, "elu")) return stk_value_none(x.graph);
     /* A select and no minimum: at 0 the whole gradient goes on, as PyTorch has it. */
     stk_value above = stk_greater(x, number(x, 0)), below = stk_select(above, number(x, 0), x);
-    return stk_layer_end(&layer, stk_select(above, x, stk_shift_by(stk_exp(below), -1)));
+    return stk_layer_end(&layer, stk_select(above, x, stk_expm1(below)));
 }
 
 stk_value stk_hard_sigmoid(stk_value x)
@@ -81,9 +81,9 @@ stk_value stk_softplus(stk_value x)
 {
     stk_layer layer;
     if (!begin(&layer, x, "softplus")) return stk_value_none(x.graph);
-    /* As in the binary cross-entropy: no exponent above 0, and the sigmoid for a gradient. */
-    stk_value m = stk_relu(x), sum = stk_add(stk_exp(stk_sub(x, m)), stk_exp(stk_neg(m)));
-    return stk_layer_end(&layer, stk_add(m, stk_log(sum)));
+    /* max(x, 0) + log(1 + exp(-|x|)): no exponent above 0, and the sigmoid for a gradient, at 0 as well. */
+    stk_value minus_size = stk_select(stk_greater(x, number(x, 0)), stk_neg(x), x);
+    return stk_layer_end(&layer, stk_add(stk_relu(x), stk_log1p(stk_exp(minus_size))));
 }
 
 /* --- in a recipe --- */

@@ -60,14 +60,14 @@ static stk_value clamp(stk_value x, double low, double high)
 /* exp(min(x, 0)) - 1 on the left side, scaled; x on the right side, scaled. */
 static stk_value elu(stk_value x, double left, double right)
 {
-    stk_value zero = stk_onnx_like(x, 0), below = stk_shift_by(stk_exp(stk_min(x, zero)), -1);
+    stk_value zero = stk_onnx_like(x, 0), below = stk_expm1(stk_min(x, zero));
     return stk_add(stk_scale_by(stk_max(x, zero), right), stk_scale_by(below, left));
 }
 
 /* log(1 + exp(x)), the exponent kept below 0. */
 static stk_value softplus(stk_value x)
 {
-    return stk_add(stk_relu(x), stk_log(stk_shift_by(stk_exp(stk_neg(stk_abs(x))), 1)));
+    return stk_add(stk_relu(x), stk_log1p(stk_exp(stk_neg(stk_abs(x)))));
 }
 
 /* x times the normal distribution up to x, or what is near it. */
@@ -79,9 +79,46 @@ static stk_value gelu(stk_value x, bool by_tanh)
     return stk_mul(half, stk_shift_by(share, 1));
 }
 
-static stk_value log_of_root(stk_value x, double one)
+/* Of e = exp(|x|) - 1, with the sign of x. Half of e + e / (e + 1), where nothing cancels near 0; from 30 on exp(|x| -
+ * log 2), which overflows no earlier than the result. */
+static stk_value sinh_of(stk_value x)
 {
-    return stk_log(stk_add(x, stk_sqrt(stk_shift_by(stk_square(x), one))));
+    stk_value size = stk_abs(x), e = stk_expm1(size), near = stk_add(e, stk_div(e, stk_shift_by(e, 1)));
+    stk_value far = stk_exp(stk_shift_by(size, -0.69314718055994530942));
+    stk_value y = stk_select(stk_greater(size, stk_onnx_like(x, 30)), far, stk_scale_by(near, 0.5));
+    return stk_select(stk_equal(x, stk_onnx_like(x, 0)), x, stk_mul(stk_sign(x), y));
+}
+
+static stk_value cosh_of(stk_value x)
+{
+    stk_value half = stk_exp(stk_shift_by(stk_abs(x), -0.69314718055994530942));
+    return stk_add(half, stk_scale_by(stk_reciprocal(half), 0.25));
+}
+
+/* log(|x| + sqrt(x^2 + 1)) with the sign of x; where squares might overflow, log(2 |x|). */
+static stk_value asinh_of(stk_value x)
+{
+    stk_value size = stk_abs(x), square = stk_square(x), root = stk_sqrt(stk_shift_by(square, 1));
+    stk_value near = stk_log1p(stk_add(size, stk_div(square, stk_shift_by(root, 1))));
+    stk_value far = stk_shift_by(stk_log(size), 0.69314718055994530942);
+    stk_value y = stk_select(stk_greater(size, stk_onnx_like(x, 1e9)), far, near);
+    return stk_select(stk_equal(x, stk_onnx_like(x, 0)), x, stk_mul(stk_sign(x), y));
+}
+
+/* log(x + sqrt(x^2 - 1)), of t = x - 1. */
+static stk_value acosh_of(stk_value x)
+{
+    stk_value t = stk_shift_by(x, -1), root = stk_sqrt(stk_mul(t, stk_shift_by(t, 2)));
+    stk_value far = stk_shift_by(stk_log(x), 0.69314718055994530942);
+    return stk_select(stk_greater(x, stk_onnx_like(x, 1e9)), far, stk_log1p(stk_add(t, root)));
+}
+
+/* Half of log((1 + |x|) / (1 - |x|)), with the sign of x. */
+static stk_value atanh_of(stk_value x)
+{
+    stk_value size = stk_abs(x), twice = stk_div(stk_scale_by(size, 2), stk_shift_by(stk_neg(size), 1));
+    stk_value y = stk_scale_by(stk_log1p(twice), 0.5);
+    return stk_select(stk_equal(x, stk_onnx_like(x, 0)), x, stk_mul(stk_sign(x), y));
 }
 
 static stk_value thresholded(stk_value x, double alpha)
@@ -114,19 +151,19 @@ MAPPED(Gelu, gelu(x, stk_onnx_attribute_is(b, "approximate", "tanh")))
 MAPPED(Mish, stk_mul(x, stk_tanh(softplus(x))))
 MAPPED(ThresholdedRelu, thresholded(x, ATTRIBUTE("alpha", 1)))
 MAPPED(Shrink, shrink(x, ATTRIBUTE("lambd", 0.5), ATTRIBUTE("bias", 0)))
-MAPPED(Sinh, stk_scale_by(stk_sub(stk_exp(x), stk_exp(stk_neg(x))), 0.5))
-MAPPED(Cosh, stk_scale_by(stk_add(stk_exp(x), stk_exp(stk_neg(x))), 0.5))
+MAPPED(Sinh, sinh_of(x))
+MAPPED(Cosh, cosh_of(x))
 MAPPED(Tan, stk_div(stk_sin(x), stk_cos(x)))
-MAPPED(Asinh, stk_mul(stk_sign(x), log_of_root(stk_abs(x), 1)))
-MAPPED(Acosh, log_of_root(x, -1))
-MAPPED(Atanh, stk_scale_by(stk_log(stk_div(stk_shift_by(x, 1), stk_shift_by(stk_neg(x), 1))), 0.5))
+MAPPED(Asinh, asinh_of(x))
+MAPPED(Acosh, acosh_of(x))
+MAPPED(Atanh, atanh_of(x))
 MAPPED(IsNaN, stk_not_equal(x, x))
 MAPPED(Not, stk_equal(x, stk_onnx_like(x, 0)))
 MAPPED(Identity, x)
 
 static stk_value celu(stk_value x, double alpha)
 {
-    stk_value zero = stk_onnx_like(x, 0), below = stk_shift_by(stk_exp(stk_scale_by(stk_min(x, zero), 1 / alpha)), -1);
+    stk_value zero = stk_onnx_like(x, 0), below = stk_expm1(stk_scale_by(stk_min(x, zero), 1 / alpha));
     return stk_add(stk_max(x, zero), stk_scale_by(below, alpha));
 }
 MAPPED(Celu, celu(x, ATTRIBUTE("alpha", 1)))

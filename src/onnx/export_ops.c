@@ -68,6 +68,25 @@ static void set(stk_writer *w, const stk_node *node, bool first, const char *nam
         stk_writer_set_plain(w, node->first_out, name);
 }
 
+/* log(1 + x) where that sum loses nothing that matters, else 2 atanh(x / (x + 2)). */
+static const char *write_log1p(stk_writer *w, const char *x, stk_dtype dtype)
+{
+    const char *half = stk_writer_put_number(w, dtype, 0.5), *two = stk_writer_put_number(w, dtype, 2);
+    const char *far = STK_WRITER_PUT(w, "Greater", STK_WRITER_PUT(w, "Abs", x), half);
+    const char *sum = STK_WRITER_PUT(w, "Log", STK_WRITER_PUT(w, "Add", x, stk_writer_put_number(w, dtype, 1)));
+    const char *share = STK_WRITER_PUT(w, "Div", x, STK_WRITER_PUT(w, "Add", x, two));
+    const char *near = STK_WRITER_PUT(w, "Mul", STK_WRITER_PUT(w, "Atanh", share), two);
+    return STK_WRITER_PUT(w, "Where", far, sum, near);
+}
+
+/* tanh(x / 2) (exp(x) + 1) */
+static const char *write_expm1(stk_writer *w, const char *x, stk_dtype dtype)
+{
+    const char *half = STK_WRITER_PUT(w, "Mul", x, stk_writer_put_number(w, dtype, 0.5));
+    const char *sum = STK_WRITER_PUT(w, "Add", STK_WRITER_PUT(w, "Exp", x), stk_writer_put_number(w, dtype, 1));
+    return STK_WRITER_PUT(w, "Mul", STK_WRITER_PUT(w, "Tanh", half), sum);
+}
+
 static void write_unary(stk_writer *w, const stk_node *node)
 {
     int kind = node->attrs.element.kind;
@@ -77,6 +96,10 @@ static void write_unary(stk_writer *w, const stk_node *node)
         y = STK_WRITER_PUT(w, "Mul", x, x);
     else if (kind == STK_UNARY_rsqrt)
         y = STK_WRITER_PUT(w, "Reciprocal", STK_WRITER_PUT(w, "Sqrt", x));
+    else if (kind == STK_UNARY_log1p)
+        y = write_log1p(w, x, stk_writer_dtype_of(w, node->first_out));
+    else if (kind == STK_UNARY_expm1)
+        y = write_expm1(w, x, stk_writer_dtype_of(w, node->first_out));
     else if (unary_ops[kind])
         y = stk_writer_put(w, unary_ops[kind], 1, &x);
     else

@@ -49,6 +49,8 @@ static stk_value derive(int kind, stk_value x, stk_value y, stk_value dy)
     case STK_UNARY_erf: return stk_mul(stk_scale_by(dy, 1.12837916709551257390), stk_exp(stk_neg(stk_square(x))));
     case STK_UNARY_sin: return stk_mul(dy, stk_cos(x));
     case STK_UNARY_cos: return stk_neg(stk_mul(dy, stk_sin(x)));
+    case STK_UNARY_log1p: return stk_div(dy, stk_shift_by(x, 1));
+    case STK_UNARY_expm1: return stk_mul(dy, stk_shift_by(y, 1));
     default: return stk_rule_none(dy.graph);
     }
 }

@@ -49,7 +49,8 @@ static bool needs_f32(const stk_node *node)
     int kind = node->attrs.element.kind;
     if (node->op == STK_OP_binary) return kind == STK_BINARY_pow;
     if (node->op != STK_OP_unary) return false;
-    return kind == STK_UNARY_exp || kind == STK_UNARY_log || kind == STK_UNARY_rsqrt || kind == STK_UNARY_reciprocal;
+    return kind == STK_UNARY_exp || kind == STK_UNARY_log || kind == STK_UNARY_rsqrt || kind == STK_UNARY_reciprocal ||
+           kind == STK_UNARY_log1p || kind == STK_UNARY_expm1;
 }
 
 static stk_autocast wish_of(const stk_node *node)

@@ -74,7 +74,9 @@ STK_API char *stk_graph_print(const stk_graph *graph);
     X(cos)                                                                                                             \
     X(floor)                                                                                                           \
     X(ceil)                                                                                                            \
-    X(round) /* ties to even */
+    X(round) /* ties to even */                                                                                        \
+    X(log1p) /* log(1 + x), exact near 0 */                                                                            \
+    X(expm1) /* exp(x) - 1, exact near 0 */
 #define STK_BINARY_LIST(X)  X(add) X(sub) X(mul) X(div) X(max) X(min) X(pow)
 #define STK_COMPARE_LIST(X) X(equal) X(not_equal) X(less) X(less_equal) X(greater) X(greater_equal)
 

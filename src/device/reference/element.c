@@ -112,7 +112,7 @@ static double unary_float(int kind, double x)
     case STK_UNARY_reciprocal: return 1 / x;
     case STK_UNARY_square: return x * x;
     case STK_UNARY_tanh: return tanh(x);
-    case STK_UNARY_sigmoid: return 1 / (1 + exp(-x));
+    case STK_UNARY_sigmoid: return (x < 0 ? exp(x) : 1) / (1 + exp(-fabs(x)));
     case STK_UNARY_relu: return x > 0 || isnan(x) ? x : 0;
     case STK_UNARY_sign: return (double)((x > 0) - (x < 0));
     case STK_UNARY_erf: return erf(x);
@@ -121,6 +121,8 @@ static double unary_float(int kind, double x)
     case STK_UNARY_floor: return floor(x);
     case STK_UNARY_ceil: return ceil(x);
     case STK_UNARY_round: return nearbyint(x);
+    case STK_UNARY_log1p: return log1p(x);
+    case STK_UNARY_expm1: return expm1(x);
     default: return NAN;
     }
 }

@@ -157,8 +157,11 @@ WHOLE_F32(gelu_tanh)
 #define LIBM_F64(name, expression) UNARY(name, f64, double, double, expression)
 LIBM_F64(exp, exp(a))
 LIBM_F64(log, log(a))
+LIBM_F64(log1p, log1p(a))
+LIBM_F64(expm1, expm1(a))
 LIBM_F64(tanh, tanh(a))
-LIBM_F64(sigmoid, 1 / (1 + exp(-a)))
+/* As sigmoid_f32. */
+LIBM_F64(sigmoid, (a < 0 ? exp(a) : 1) / (1 + exp(-fabs(a))))
 LIBM_F64(erf, erf(a))
 LIBM_F64(sin, sin(a))
 LIBM_F64(cos, cos(a))
@@ -278,7 +281,8 @@ DROPOUT(f64, double, double, double, , )
 
 const stk_element_table STK_ISA_NAME(stk_element) = {
     .unary = {ROW_LIBM(exp), ROW_LIBM(log), ROW_LIBM(tanh), ROW_LIBM(sigmoid), ROW_LIBM(erf), ROW_LIBM(sin),
-              ROW_LIBM(cos), ROW_TRIG(sin), ROW_TRIG(cos), STK_ELEMENT_UNARY(ROW_UNARY)},
+              ROW_LIBM(cos), ROW_LIBM(log1p), ROW_LIBM(expm1), ROW_TRIG(sin), ROW_TRIG(cos),
+              STK_ELEMENT_UNARY(ROW_UNARY)},
     .binary = {ROW_POW(f32), ROW_POW(f64), STK_ELEMENT_BINARY(ROW_BINARY)},
     .unary_bf16 = {STK_ELEMENT_ROUNDED_UNARY(ROW_ROUNDED_UNARY)},
     .binary_bf16 = {STK_ELEMENT_ROUNDED_BINARY(ROW_ROUNDED_BINARY)},

@@ -36,6 +36,8 @@
 #define STK_ELEMENT_CURVE_UNARY(X)                                                                                     \
     X(exp, f32, float, float, exp_f32(a))                                                                              \
     X(log, f32, float, float, log_f32(a))                                                                              \
+    X(log1p, f32, float, float, log1p_f32(a))                                                                          \
+    X(expm1, f32, float, float, expm1_f32(a))                                                                          \
     X(tanh, f32, float, float, tanh_f32(a))                                                                            \
     X(sigmoid, f32, float, float, sigmoid_f32(a))                                                                      \
     X(erf, f32, float, float, erf_f32(a))

@@ -22,8 +22,8 @@ static inline float muladd(float a, float b, float c)
 /* 1.5 * 2^23: adding it rounds a small float to an integer, which then stands in the low bits. */
 #define ROUNDER 12582912.0f
 
-/* e^x = 2^n * e^r with |r| <= ln 2 / 2: gives e^r, and n in the low bits of *rounded. */
-static inline float exp_rest_f32(float x, float *rounded)
+/* e^x = 2^n * e^r with |r| <= ln 2 / 2: gives e^r - 1, and n in the low bits of *rounded. */
+static inline float expm1_rest_f32(float x, float *rounded)
 {
     *rounded = muladd(x, 1.44269504f, ROUNDER);
     float n = *rounded - ROUNDER, r = muladd(n, -0.693359375f, x);
@@ -33,7 +33,13 @@ static inline float exp_rest_f32(float x, float *rounded)
     p = muladd(p, r, 4.166845683e-02f);
     p = muladd(p, r, 1.666651479e-01f);
     p = muladd(p, r, 4.999999305e-01f);
-    return muladd(p, r * r, r) + 1.0f;
+    return muladd(p, r * r, r);
+}
+
+/* The same with e^r itself. */
+static inline float exp_rest_f32(float x, float *rounded)
+{
+    return expm1_rest_f32(x, rounded) + 1.0f;
 }
 
 /* Two factors of 2^n reach denormals and infinity without special cases. */
@@ -55,12 +61,21 @@ static inline float exp_near_f32(float x)
     return float_of((int32_t)((uint32_t)bits_of(y) + ((uint32_t)bits_of(rounded) << 23)));
 }
 
-/* x = m * 2^e with m in [sqrt(1/2), sqrt(2)). */
-static inline float log_f32(float x)
+/* 2^n (e^r - 1) + (2^n - 1), in halves, since 2^128 is none. Below -30 it is -1. */
+static inline float expm1_f32(float x)
 {
-    float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x, shift = x < 1.17549435e-38f ? 23.0f : 0.0f;
-    int32_t k = (int32_t)((uint32_t)bits_of(scaled) - 0x3f3504f3u) >> 23;
-    float f = float_of((int32_t)((uint32_t)bits_of(scaled) - ((uint32_t)k << 23))) - 1.0f, e = (float)k - shift;
+    float clamped = x > 89.0f ? 89.0f : x, rounded;
+    clamped = clamped < -30.0f ? -30.0f : clamped;
+    float y = expm1_rest_f32(clamped, &rounded);
+    int32_t k = bits_of(rounded) - bits_of(ROUNDER);
+    float half = float_of((int32_t)((uint32_t)(k + 126) << 23));
+    y = 2.0f * muladd(half, y, half - 0.5f);
+    return x == 0 ? x : y;
+}
+
+/* log(m 2^e) of m = 1 + f in [sqrt(1/2), sqrt(2)), where f is short of `rest`. */
+static inline float log_of_parts_f32(float f, float e, float rest)
+{
     float p = 6.746601332e-02f;
     p = muladd(p, f, -1.167564131e-01f);
     p = muladd(p, f, 1.188817460e-01f);
@@ -70,11 +85,32 @@ static inline float log_f32(float x)
     p = muladd(p, f, 2.000211873e-01f);
     p = muladd(p, f, -2.500000960e-01f);
     p = muladd(p, f, 3.333331260e-01f);
-    float y = muladd(e, -2.12194440e-4f, f * f * f * p);
-    y = muladd(e, 0.693359375f, muladd(-0.5f * f, f, y) + f);
+    float y = muladd(e, -2.12194440e-4f, f * f * f * p) + rest;
+    return muladd(e, 0.693359375f, muladd(-0.5f * f, f, y) + f);
+}
+
+/* x = m * 2^e with m in [sqrt(1/2), sqrt(2)). */
+static inline float log_f32(float x)
+{
+    float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x, shift = x < 1.17549435e-38f ? 23.0f : 0.0f;
+    int32_t k = (int32_t)((uint32_t)bits_of(scaled) - 0x3f3504f3u) >> 23;
+    float f = float_of((int32_t)((uint32_t)bits_of(scaled) - ((uint32_t)k << 23))) - 1.0f, e = (float)k - shift;
+    float y = log_of_parts_f32(f, e, -0.0f);
     y = x == 0 ? -INFINITY : y;
     y = x < 0 || x != x ? NAN : y;
     return x == INFINITY ? x : y;
+}
+
+/* log(u) of u = 1 + x, and what that sum lost, divided by u. */
+static inline float log1p_f32(float x)
+{
+    float u = 1.0f + x, lost = x >= 1.0f ? 1.0f - (u - x) : x - (u - 1.0f);
+    int32_t k = (int32_t)((uint32_t)bits_of(u) - 0x3f3504f3u) >> 23;
+    float f = float_of((int32_t)((uint32_t)bits_of(u) - ((uint32_t)k << 23))) - 1.0f;
+    float y = log_of_parts_f32(f, (float)k, lost / u);
+    y = x == -1.0f ? -INFINITY : y;
+    y = x < -1.0f || x != x ? NAN : y;
+    return x == INFINITY || x == 0 ? x : y;
 }
 
 static inline float sigmoid_f32(float x)

@@ -46,6 +46,8 @@ static double instr_weight(const stk_fused_instr *instr)
     switch (instr->kind) {
     case STK_UNARY_exp:
     case STK_UNARY_log:
+    case STK_UNARY_log1p:
+    case STK_UNARY_expm1:
     case STK_UNARY_tanh:
     case STK_UNARY_sigmoid:
     case STK_UNARY_erf:

@@ -34,6 +34,8 @@ static const char *unary_of_float(int kind, stk_dtype dtype)
     case STK_UNARY_floor: return "floor(x)";
     case STK_UNARY_ceil: return "ceil(x)";
     case STK_UNARY_round: return "rint(x)";
+    case STK_UNARY_log1p: return "log1p(x)";
+    case STK_UNARY_expm1: return "expm1(x)";
     default: return NULL;
     }
 }

@@ -4,6 +4,7 @@
 
 #include "stoker/files/exchange.h"
 #include "stoker/files/onnx.h"
+#include "stoker/files/onnx_session.h"
 #include "stoker/files/safetensors.h"
 
 #endif

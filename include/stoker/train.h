@@ -8,5 +8,6 @@
 #include "stoker/train/optim.h"
 #include "stoker/train/run.h"
 #include "stoker/train/trainer.h"
+#include "stoker/train/weights.h"
 
 #endif

@@ -8,9 +8,11 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "train/session.h"
 
 typedef struct session_input {
     char *name;
+    stk_tensor_desc desc;
     int number; /* of the program's input; -1: the passes found that nothing needs it */
     bool is_set;
 } session_input;
@@ -20,7 +22,8 @@ struct stk_session_step {
     stk_session_step *next;
     stk_program *program;
     session_input *input;
-    int n_inputs;
+    char **output; /* names */
+    int n_inputs, n_outputs;
     int lr, step, seed, sample; /* numbers of inputs; -1: it has none */
     float rate;
     int64_t n_runs;
@@ -34,8 +37,7 @@ struct stk_session {
     char error[512];
 };
 
-/* Keeps the first error, with its text. */
-static stk_status keep(stk_session *session, stk_status status)
+stk_status stk_session_keep(stk_session *session, stk_status status)
 {
     if (status == STK_OK || session->status != STK_OK) return status;
     session->status = status;
@@ -49,7 +51,7 @@ stk_session *stk_session_new(const char *device, int n_threads, uint64_t seed)
     if (!session) return NULL;
     session->seed = (int64_t)seed;
     const stk_device_config config = {.n_threads = n_threads};
-    (void)keep(session, stk_engine_open(device ? device : "cpu", &config, seed, &session->engine));
+    (void)stk_session_keep(session, stk_engine_open(device ? device : "cpu", &config, seed, &session->engine));
     return session;
 }
 
@@ -57,6 +59,9 @@ static void free_step(stk_session_step *step)
 {
     for (int i = 0; i < step->n_inputs; i++)
         free(step->input[i].name);
+    for (int i = 0; i < step->n_outputs; i++)
+        free(step->output[i]);
+    free(step->output);
     free(step->input);
     free(step);
 }
@@ -79,6 +84,11 @@ stk_status stk_session_status(const stk_session *session)
     return session->status == STK_OK ? STK_OK : stk_fail(session->status, "%s", session->error);
 }
 
+stk_engine *stk_session_engine(stk_session *session)
+{
+    return session->engine;
+}
+
 /* --- steps --- */
 
 static bool is_own(const char *name)
@@ -97,8 +107,21 @@ static stk_status list_inputs(stk_session_step *step, const stk_graph *graph)
         if (!strcmp(node->name, "lr")) step->rate = (float)node->attrs.leaf.init.a;
         if (is_own(node->name)) continue;
         session_input *input = &step->input[step->n_inputs++];
+        input->desc = graph->value[node->first_out].desc;
         input->name = strdup(node->name);
         if (!input->name) return stk_fail_memory(strlen(node->name));
+    }
+    return STK_OK;
+}
+
+static stk_status list_outputs(stk_session_step *step, const stk_graph *graph)
+{
+    step->output = calloc((size_t)graph->n_roots + 1, sizeof(*step->output));
+    if (!step->output) return stk_fail_memory((size_t)graph->n_roots * sizeof(*step->output));
+    for (int32_t i = 0; i < graph->n_roots; i++) {
+        if (!graph->root[i].name) continue;
+        if (!(step->output[step->n_outputs++] = strdup(graph->root[i].name)))
+            return stk_fail_memory(strlen(graph->root[i].name));
     }
     return STK_OK;
 }
@@ -108,6 +131,7 @@ static stk_status compile(stk_session_step *step, stk_graph *graph, bool trainin
     const stk_compile_options options = {.inference = !training};
     stk_status status = stk_graph_status(graph);
     if (status == STK_OK) status = list_inputs(step, graph);
+    if (status == STK_OK) status = list_outputs(step, graph);
     if (status != STK_OK) {
         stk_graph_free(graph);
         return status;
@@ -126,12 +150,12 @@ stk_session_step *stk_session_compile(stk_session *session, stk_graph *graph, bo
 {
     stk_session_step *step = session && session->status == STK_OK ? calloc(1, sizeof(*step)) : NULL;
     if (!step) {
-        if (session && session->status == STK_OK) (void)keep(session, stk_fail_memory(sizeof(*step)));
+        if (session && session->status == STK_OK) (void)stk_session_keep(session, stk_fail_memory(sizeof(*step)));
         stk_graph_free(graph);
         return NULL;
     }
     step->session = session;
-    if (keep(session, compile(step, graph, training)) != STK_OK) {
+    if (stk_session_keep(session, compile(step, graph, training)) != STK_OK) {
         free_step(step);
         return NULL;
     }
@@ -143,6 +167,10 @@ stk_session_step *stk_session_compile(stk_session *session, stk_graph *graph, bo
 void stk_session_input(stk_session_step *step, const char *name, const void *data)
 {
     if (!step) return;
+    if (!name) {
+        (void)stk_session_keep(step->session, stk_fail(STK_INVALID, "the input to be set has no name"));
+        return;
+    }
     for (int i = 0; i < step->n_inputs; i++) {
         session_input *input = &step->input[i];
         if (strcmp(name, input->name)) continue;
@@ -150,9 +178,29 @@ void stk_session_input(stk_session_step *step, const char *name, const void *dat
         if (data && input->number >= 0) stk_program_bind(step->program, input->number, data);
         return;
     }
-    (void)keep(step->session,
-               stk_fail(STK_NOT_FOUND, is_own(name) ? "input '%s' is set by the session" : "the step has no input '%s'",
-                        name));
+    (void)stk_session_keep(step->session,
+                           stk_fail(STK_NOT_FOUND,
+                                    is_own(name) ? "input '%s' is set by the session" : "the step has no input '%s'",
+                                    name));
+}
+
+stk_status stk_session_step_input(const stk_session_step *step, int i, stk_session_value *out)
+{
+    if (!step || !out || i < 0) return stk_fail(STK_INVALID, "there is no step, no place or no input of that number");
+    if (i >= step->n_inputs) return stk_fail(STK_NO_ROW, "the step has %d inputs", step->n_inputs);
+    const session_input *input = &step->input[i];
+    *out = (stk_session_value){input->name, input->desc.dtype, input->desc.shape};
+    return STK_OK;
+}
+
+stk_status stk_session_step_output(const stk_session_step *step, int i, stk_session_value *out)
+{
+    stk_tensor_desc desc = {0};
+    if (!step || !out || i < 0) return stk_fail(STK_INVALID, "there is no step, no place or no output of that number");
+    if (i >= step->n_outputs) return stk_fail(STK_NO_ROW, "the step has %d outputs", step->n_outputs);
+    (void)stk_program_output(step->program, step->output[i], &desc);
+    *out = (stk_session_value){step->output[i], desc.dtype, desc.shape};
+    return STK_OK;
 }
 
 void stk_session_rate(stk_session_step *step, double lr)
@@ -189,13 +237,13 @@ stk_status stk_session_run(stk_session_step *step)
 {
     if (!step) return stk_fail(STK_INVALID, "there is no step to run: see stk_session_status");
     STK_RETURN_IF_ERROR(stk_session_status(step->session));
-    return keep(step->session, run(step));
+    return stk_session_keep(step->session, run(step));
 }
 
 const void *stk_session_output(const stk_session_step *step, const char *name)
 {
     stk_tensor_desc desc;
-    if (!step || step->session->status != STK_OK || step->n_runs == 0) return NULL;
+    if (!step || !name || step->session->status != STK_OK || step->n_runs == 0) return NULL;
     return stk_program_output(step->program, name, &desc);
 }
 

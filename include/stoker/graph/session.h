@@ -36,6 +36,16 @@ STK_API void stk_minimize(stk_value loss, stk_optimizer optimizer, double clip_n
  * updated; else it is as in evaluation. The step is the session's. NULL: after an error. */
 STK_API stk_session_step *stk_session_compile(stk_session *session, stk_graph *graph, bool training);
 
+/* Input and output number i >= 0 of the step, in the graph's order. STK_NO_ROW past the last one. name is borrowed from
+ * the step. */
+typedef struct stk_session_value {
+    const char *name;
+    stk_dtype dtype;
+    stk_shape shape;
+} stk_session_value;
+STK_API stk_status stk_session_step_input(const stk_session_step *step, int i, stk_session_value *out);
+STK_API stk_status stk_session_step_output(const stk_session_step *step, int i, stk_session_value *out);
+
 /* What the input holds in the runs from now on: an array as the graph has it, borrowed until it is set again or the
  * session is freed, and changed only between runs. Inputs of dropout and optimisers ("seed", "sample", "step", "lr")
  * are set by the session. */

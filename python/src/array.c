@@ -1,10 +1,8 @@
-/* Arrays: memory with a type and a shape, handed on without copies by the buffer protocol and by DLPack. */
-#include <pthread.h>
+/* Arrays: the memory that they lie in, the type, and the buffer protocol. See array.h. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
-#include "dlpack.h"
+#include "array.h"
 
 /* --- blocks of memory --- */
 
@@ -43,7 +41,7 @@ core_block *core_block_new(size_t bytes, void **data)
     return block;
 }
 
-static core_block *ref_block(core_block *block)
+core_block *core_block_ref(core_block *block)
 {
     atomic_fetch_add(&block->n_refs, 1);
     return block;
@@ -56,116 +54,15 @@ void core_block_unref(core_block *block)
     free(block);
 }
 
-/* --- types of elements --- */
-
-typedef struct dtype_names {
-    const char *name;   /* NumPy's */
-    const char *format; /* of the struct module; NULL: there is none */
-    uint8_t code;       /* DLPack's */
-} dtype_names;
-
-static const dtype_names names_of[STK_N_DTYPES] = {
-    [STK_F32] = {"float32", "f", DL_FLOAT}, [STK_BF16] = {"bfloat16", NULL, DL_BFLOAT},
-    [STK_F16] = {"float16", "e", DL_FLOAT}, [STK_F64] = {"float64", "d", DL_FLOAT},
-    [STK_I64] = {"int64", "q", DL_INT},     [STK_I32] = {"int32", "i", DL_INT},
-    [STK_I8] = {"int8", "b", DL_INT},       [STK_U8] = {"uint8", "B", DL_UINT},
-    [STK_BOOL] = {"bool", "?", DL_BOOL},
-};
-
-const char *core_dtype_name(stk_dtype dtype)
-{
-    return names_of[dtype].name;
-}
-
-/* "<class 'numpy.float32'>" and "torch.float32" end in the name. */
-static bool is_name(const char *text, const char *name)
-{
-    size_t n = strlen(text), n_name = strlen(name);
-    if (n > 2 && !strcmp(text + n - 2, "'>")) n -= 2;
-    if (n < n_name || strncmp(text + n - n_name, name, n_name) != 0) return false;
-    return n == n_name || text[n - n_name - 1] == '.' || text[n - n_name - 1] == '\'';
-}
-
-bool core_dtype(PyObject *object, stk_dtype *out)
-{
-    PyObject *text = PyObject_Str(object), *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
-    const char *p = bytes ? PyBytes_AsString(bytes) : NULL;
-    bool found = false;
-    for (int i = 0; p && i < STK_N_DTYPES && !found; i++) {
-        found = is_name(p, names_of[i].name) || !strcmp(p, stk_dtype_name((stk_dtype)i));
-        if (found) *out = (stk_dtype)i;
-    }
-    if (p && !found)
-        PyErr_Format(PyExc_TypeError,
-                     "'%s' is no type of elements: float32, bfloat16, float16, float64, int64, int32, "
-                     "int8, uint8 or bool",
-                     p);
-    Py_XDECREF(text);
-    Py_XDECREF(bytes);
-    return found;
-}
-
-bool core_shape(PyObject *object, stk_shape *out)
-{
-    *out = (stk_shape){0};
-    PyObject *tuple = PySequence_Tuple(object);
-    Py_ssize_t n = tuple ? PyTuple_Size(tuple) : -1;
-    if (n > STK_MAX_RANK) PyErr_Format(PyExc_ValueError, "a shape of %zd sides: %d at most", n, STK_MAX_RANK);
-    for (Py_ssize_t i = 0; i < n && n <= STK_MAX_RANK; i++) {
-        PyObject *side = PyTuple_GetItem(tuple, i);
-        out->dim[i] = side == Py_None ? STK_ANY : PyLong_AsLongLong(side);
-        if (PyErr_Occurred()) break;
-        if (side != Py_None && out->dim[i] < 0) {
-            PyErr_Format(PyExc_ValueError, "a side of %lld", (long long)out->dim[i]);
-            break;
-        }
-    }
-    out->rank = (int32_t)n;
-    Py_XDECREF(tuple);
-    return n >= 0 && !PyErr_Occurred();
-}
-
-PyObject *core_shape_tuple(const stk_shape *shape)
-{
-    PyObject *tuple = PyTuple_New(shape->rank);
-    for (int i = 0; tuple && i < shape->rank; i++) {
-        PyObject *side = shape->dim[i] == STK_ANY ? Py_None : PyLong_FromLongLong(shape->dim[i]);
-        if (side == Py_None) Py_INCREF(side);
-        if (!side || PyTuple_SetItem(tuple, i, side) < 0) {
-            Py_DECREF(tuple);
-            return NULL;
-        }
-    }
-    return tuple;
-}
-
-/* Elements of a shape whose sides are all known. */
-static int64_t count_elements(const stk_shape *shape)
-{
-    int64_t n = 1;
-    for (int i = 0; i < shape->rank; i++)
-        n *= shape->dim[i];
-    return n;
-}
-
 /* --- the type --- */
-
-typedef struct array {
-    PyObject_HEAD core_block *block;
-    void *data;
-    stk_dtype dtype;
-    stk_shape shape;
-    Py_ssize_t n_bytes;
-    Py_ssize_t side[STK_MAX_RANK + 1], stride[STK_MAX_RANK + 1]; /* in bytes; for buffers */
-} array;
 
 PyTypeObject *core_array_type;
 
 PyObject *core_array_new(core_block *block, void *data, stk_dtype dtype, const stk_shape *shape)
 {
-    array *self = PyObject_New(array, core_array_type);
+    core_array *self = PyObject_New(core_array, core_array_type);
     if (!self) return NULL;
-    self->block = ref_block(block);
+    self->block = core_block_ref(block);
     self->data = data;
     self->dtype = dtype;
     self->shape = *shape;
@@ -182,7 +79,7 @@ PyObject *core_array_new(core_block *block, void *data, stk_dtype dtype, const s
 PyObject *core_array_copy(const void *data, stk_dtype dtype, const stk_shape *shape)
 {
     void *copy;
-    size_t bytes = (size_t)count_elements(shape) * stk_dtype_bytes(dtype);
+    size_t bytes = (size_t)core_count_elements(shape) * stk_dtype_bytes(dtype);
     core_block *block = core_block_new(bytes, &copy);
     if (!block) return NULL;
     if (data && bytes) memcpy(copy, data, bytes);
@@ -193,12 +90,12 @@ PyObject *core_array_copy(const void *data, stk_dtype dtype, const stk_shape *sh
 
 void *core_array_data(PyObject *object)
 {
-    return ((array *)object)->data;
+    return ((core_array *)object)->data;
 }
 
 static void array_dealloc(PyObject *object)
 {
-    array *self = (array *)object;
+    core_array *self = (core_array *)object;
     PyTypeObject *type = Py_TYPE(object);
     core_block_unref(self->block);
     PyObject_Free(self);
@@ -209,13 +106,13 @@ static void array_dealloc(PyObject *object)
 
 static int array_getbuffer(PyObject *object, Py_buffer *view, int flags)
 {
-    array *self = (array *)object;
-    const char *format = names_of[self->dtype].format;
+    core_array *self = (core_array *)object;
+    const char *format = core_elements[self->dtype].format;
     view->obj = NULL;
     bool is_flat = self->shape.rank <= 1;
     if (!format) {
         PyErr_Format(PyExc_BufferError, "buffers have no type for %s: take the array by DLPack",
-                     names_of[self->dtype].name);
+                     core_dtype_name(self->dtype));
         return -1;
     }
     if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && (flags & PyBUF_C_CONTIGUOUS) != PyBUF_C_CONTIGUOUS &&
@@ -236,132 +133,6 @@ static int array_getbuffer(PyObject *object, Py_buffer *view, int flags)
     Py_INCREF(object);
     view->obj = object;
     return 0;
-}
-
-/* --- DLPack --- */
-
-/* What a capsule holds, in either form; the sides come with it. */
-typedef struct loan {
-    union {
-        dl_managed old;
-        dl_versioned versioned;
-    } as;
-    core_block *block;
-    int64_t side[STK_MAX_RANK], stride[STK_MAX_RANK];
-} loan;
-
-static void end_old(dl_managed *managed)
-{
-    loan *lent = managed->context;
-    core_block_unref(lent->block);
-    free(lent);
-}
-
-static void end_versioned(dl_versioned *managed)
-{
-    loan *lent = managed->context;
-    core_block_unref(lent->block);
-    free(lent);
-}
-
-/* A capsule that nobody took. */
-static void drop_old(PyObject *capsule)
-{
-    if (!PyCapsule_IsValid(capsule, "dltensor")) return;
-    dl_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
-    managed->deleter(managed);
-}
-
-static void drop_versioned(PyObject *capsule)
-{
-    if (!PyCapsule_IsValid(capsule, "dltensor_versioned")) return;
-    dl_versioned *managed = PyCapsule_GetPointer(capsule, "dltensor_versioned");
-    managed->deleter(managed);
-}
-
-static PyObject *lend(array *self, bool is_versioned, bool is_copied)
-{
-    loan *lent = calloc(1, sizeof(*lent));
-    if (!lent) return PyErr_NoMemory();
-    lent->block = ref_block(self->block);
-    int64_t stride = 1;
-    for (int i = self->shape.rank - 1; i >= 0; i--) {
-        lent->side[i] = self->shape.dim[i];
-        lent->stride[i] = stride;
-        stride *= self->shape.dim[i];
-    }
-    dl_tensor tensor = {.data = self->data,
-                        .device = {DL_CPU, 0},
-                        .ndim = self->shape.rank,
-                        .dtype = {names_of[self->dtype].code, (uint8_t)(8 * stk_dtype_bytes(self->dtype)), 1},
-                        .shape = lent->side,
-                        .strides = lent->stride};
-    PyObject *capsule;
-    if (is_versioned) {
-        lent->as.versioned = (dl_versioned){.major = 1,
-                                            .context = lent,
-                                            .deleter = end_versioned,
-                                            .flags = is_copied ? DL_FLAG_IS_COPIED : 0,
-                                            .tensor = tensor};
-        capsule = PyCapsule_New(&lent->as.versioned, "dltensor_versioned", drop_versioned);
-    } else {
-        lent->as.old = (dl_managed){.tensor = tensor, .context = lent, .deleter = end_old};
-        capsule = PyCapsule_New(&lent->as.old, "dltensor", drop_old);
-    }
-    if (!capsule) {
-        core_block_unref(lent->block);
-        free(lent);
-    }
-    return capsule;
-}
-
-/* Where somebody asks for a device, it is the CPU. */
-static bool check_device(PyObject *device)
-{
-    long type, id;
-    if (!device || device == Py_None) return true;
-    if (!PyTuple_Check(device) || !PyArg_ParseTuple(device, "ll;dl_device is (type, number)", &type, &id)) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "dl_device is (type, number)");
-        return false;
-    }
-    if (type == DL_CPU) return true;
-    PyErr_SetString(PyExc_BufferError, "the array is on the CPU, and is not copied to other devices");
-    return false;
-}
-
-PyDoc_STRVAR(dlpack_doc, "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
-                         "A capsule for from_dlpack, over the same memory; with copy=True over a copy.");
-static PyObject *array_dlpack(PyObject *object, PyObject *args, PyObject *keywords)
-{
-    static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
-    PyObject *stream = NULL, *version = NULL, *device = NULL, *copy = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOO:__dlpack__", names, &stream, &version, &device, &copy))
-        return NULL;
-    if (stream && stream != Py_None) {
-        PyErr_SetString(PyExc_BufferError, "the array is on the CPU, which has no streams");
-        return NULL;
-    }
-    if (!check_device(device)) return NULL;
-    long major = 0, minor = 0;
-    if (version && version != Py_None &&
-        (!PyTuple_Check(version) || !PyArg_ParseTuple(version, "ll;max_version is (major, minor)", &major, &minor))) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "max_version is (major, minor)");
-        return NULL;
-    }
-    int is_copied = copy && copy != Py_None ? PyObject_IsTrue(copy) : 0;
-    if (is_copied < 0) return NULL;
-    if (!is_copied) return lend((array *)object, major >= 1, false);
-    array *self = (array *)object, *other = (array *)core_array_copy(self->data, self->dtype, &self->shape);
-    PyObject *capsule = other ? lend(other, major >= 1, true) : NULL;
-    Py_XDECREF(other);
-    return capsule;
-}
-
-static PyObject *array_dlpack_device(PyObject *self, PyObject *none)
-{
-    (void)self;
-    (void)none;
-    return Py_BuildValue("(ii)", DL_CPU, 0);
 }
 
 /* --- methods --- */
@@ -386,14 +157,14 @@ static PyObject *array_tolist(PyObject *self, PyObject *none)
 
 static PyObject *array_tobytes(PyObject *object, PyObject *none)
 {
-    array *self = (array *)object;
+    core_array *self = (core_array *)object;
     (void)none;
     return PyBytes_FromStringAndSize(self->data, self->n_bytes);
 }
 
 static PyObject *array_copy(PyObject *object, PyObject *none)
 {
-    array *self = (array *)object;
+    core_array *self = (core_array *)object;
     (void)none;
     return core_array_copy(self->data, self->dtype, &self->shape);
 }
@@ -401,7 +172,7 @@ static PyObject *array_copy(PyObject *object, PyObject *none)
 /* array[a:b] along the first side, as rows of the same memory; array[i] is such a row. */
 static PyObject *array_item(PyObject *object, PyObject *key)
 {
-    array *self = (array *)object;
+    core_array *self = (core_array *)object;
     if (self->shape.rank == 0) {
         PyErr_SetString(PyExc_IndexError, "the array has no sides");
         return NULL;
@@ -434,7 +205,7 @@ static PyObject *array_item(PyObject *object, PyObject *key)
 
 static Py_ssize_t array_length(PyObject *object)
 {
-    array *self = (array *)object;
+    core_array *self = (core_array *)object;
     if (self->shape.rank > 0) return self->side[0];
     PyErr_SetString(PyExc_TypeError, "the array has no sides");
     return -1;
@@ -442,9 +213,9 @@ static Py_ssize_t array_length(PyObject *object)
 
 static PyObject *array_repr(PyObject *object)
 {
-    array *self = (array *)object;
+    core_array *self = (core_array *)object;
     PyObject *shape = core_shape_tuple(&self->shape);
-    PyObject *text = shape ? PyUnicode_FromFormat("<stoker.Array %s %S>", names_of[self->dtype].name, shape) : NULL;
+    PyObject *text = shape ? PyUnicode_FromFormat("<stoker.Array %s %S>", core_dtype_name(self->dtype), shape) : NULL;
     Py_XDECREF(shape);
     return text;
 }
@@ -452,36 +223,36 @@ static PyObject *array_repr(PyObject *object)
 static PyObject *get_shape(PyObject *self, void *none)
 {
     (void)none;
-    return core_shape_tuple(&((array *)self)->shape);
+    return core_shape_tuple(&((core_array *)self)->shape);
 }
 
 static PyObject *get_dtype(PyObject *self, void *none)
 {
     (void)none;
-    return PyUnicode_FromString(names_of[((array *)self)->dtype].name);
+    return PyUnicode_FromString(core_elements[((core_array *)self)->dtype].name);
 }
 
 static PyObject *get_nbytes(PyObject *self, void *none)
 {
     (void)none;
-    return PyLong_FromSsize_t(((array *)self)->n_bytes);
+    return PyLong_FromSsize_t(((core_array *)self)->n_bytes);
 }
 
 static PyObject *get_ndim(PyObject *self, void *none)
 {
     (void)none;
-    return PyLong_FromLong(((array *)self)->shape.rank);
+    return PyLong_FromLong(((core_array *)self)->shape.rank);
 }
 
 static PyObject *get_address(PyObject *self, void *none)
 {
     (void)none;
-    return PyLong_FromVoidPtr(((array *)self)->data);
+    return PyLong_FromVoidPtr(((core_array *)self)->data);
 }
 
 static PyMethodDef array_methods[] = {
-    {"__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS, dlpack_doc},
-    {"__dlpack_device__", array_dlpack_device, METH_NOARGS, "(1, 0): the CPU."},
+    {"__dlpack__", (PyCFunction)(void (*)(void))core_array_dlpack, METH_VARARGS | METH_KEYWORDS, core_dlpack_doc},
+    {"__dlpack_device__", core_array_dlpack_device, METH_NOARGS, "(1, 0): the CPU."},
     {"numpy", array_numpy, METH_NOARGS, "numpy()\n--\n\nA NumPy array over the same memory."},
     {"tolist", array_tolist, METH_NOARGS, "tolist()\n--\n\nThe elements as lists of lists."},
     {"tobytes", array_tobytes, METH_NOARGS, "tobytes()\n--\n\nA copy of the bytes, row-major."},
@@ -496,8 +267,19 @@ static PyGetSetDef array_getset[] = {
     {"address", get_address, NULL, "Where the first element lies.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
-/* A copy of somebody's array; defined below. */
-static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *keywords);
+/* A copy of somebody's array. */
+static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"array", NULL};
+    PyObject *object;
+    core_import import;
+    (void)type;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O:Array", names, &object)) return NULL;
+    if (!core_import_begin(object, "array", &import)) return NULL;
+    PyObject *self = core_array_copy(import.data, import.dtype, &import.shape);
+    core_import_end(&import);
+    return self;
+}
 
 static PyType_Slot array_slots[] = {
     {Py_tp_new, array_new},
@@ -514,140 +296,10 @@ static PyType_Slot array_slots[] = {
                 "array of any of these."},
     {0, NULL}};
 
-static PyType_Spec array_spec = {"stoker.Array", sizeof(array), 0, Py_TPFLAGS_DEFAULT, array_slots};
+static PyType_Spec array_spec = {"stoker.Array", sizeof(core_array), 0, Py_TPFLAGS_DEFAULT, array_slots};
 
 int core_add_arrays(PyObject *module)
 {
-    core_array_type = (PyTypeObject *)PyType_FromSpec(&array_spec);
-    if (!core_array_type) return -1;
-    Py_INCREF(core_array_type);
-    return PyModule_AddObject(module, "Array", (PyObject *)core_array_type);
-}
-
-/* --- somebody's arrays --- */
-
-static bool type_of_format(const char *format, Py_ssize_t item_bytes, stk_dtype *out)
-{
-    if (!format) format = "B";
-    if (*format == '@' || *format == '=' || *format == '<') format++;
-    if (format[0] == 0 || format[1] != 0) return false;
-    char c = *format;
-    if (strchr("lq", c) || c == 'n') {
-        *out = item_bytes == 8 ? STK_I64 : STK_I32;
-        return item_bytes == 8 || item_bytes == 4;
-    }
-    for (int i = 0; i < STK_N_DTYPES; i++)
-        if (names_of[i].format && names_of[i].format[0] == c &&
-            (Py_ssize_t)stk_dtype_bytes((stk_dtype)i) == item_bytes) {
-            *out = (stk_dtype)i;
-            return true;
-        }
-    return false;
-}
-
-static bool fail_type(const char *what)
-{
-    PyErr_Format(
-        PyExc_TypeError,
-        "%s: elements are float32, float16, float64, int64, int32, int8, uint8 or bool, and by DLPack bfloat16", what);
-    return false;
-}
-
-static bool begin_buffer(PyObject *object, const char *what, core_import *out)
-{
-    Py_buffer *view = &out->buffer;
-    if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) return false;
-    out->has_buffer = true;
-    if (!type_of_format(view->format, view->itemsize, &out->dtype)) return fail_type(what);
-    if (view->ndim > STK_MAX_RANK) {
-        PyErr_Format(PyExc_ValueError, "%s: %d sides, and %d is the most", what, view->ndim, STK_MAX_RANK);
-        return false;
-    }
-    out->shape.rank = view->ndim;
-    for (int i = 0; i < view->ndim; i++)
-        out->shape.dim[i] = view->shape[i];
-    out->data = view->buf;
-    out->n_bytes = (size_t)view->len;
-    return true;
-}
-
-static void end_import(PyObject *capsule)
-{
-    dl_managed *managed = PyCapsule_GetPointer(capsule, "stoker.used");
-    if (managed && managed->deleter) managed->deleter(managed);
-}
-
-static bool begin_dlpack(PyObject *object, const char *what, core_import *out)
-{
-    PyObject *capsule = PyObject_CallMethod(object, "__dlpack__", NULL);
-    if (!capsule) return false;
-    dl_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
-    if (!managed) {
-        Py_DECREF(capsule);
-        return false;
-    }
-    const dl_tensor *tensor = &managed->tensor;
-    int64_t stride = 1;
-    bool is_row_major = true;
-    for (int i = tensor->ndim - 1; i >= 0; i--) {
-        if (tensor->strides && tensor->shape[i] != 1 && tensor->strides[i] != stride) is_row_major = false;
-        stride *= tensor->shape[i];
-    }
-    bool found = false;
-    for (int i = 0; i < STK_N_DTYPES && !found; i++) {
-        found = tensor->dtype.lanes == 1 && tensor->dtype.code == names_of[i].code &&
-                tensor->dtype.bits == 8 * stk_dtype_bytes((stk_dtype)i);
-        if (found) out->dtype = (stk_dtype)i;
-    }
-    out->owner = capsule;
-    if (!found) return fail_type(what);
-    if (tensor->device.type != DL_CPU || !is_row_major || tensor->ndim > STK_MAX_RANK) {
-        PyErr_Format(PyExc_ValueError, "%s: arrays are row-major, on the CPU, and have at most %d sides", what,
-                     STK_MAX_RANK);
-        return false;
-    }
-    out->shape.rank = tensor->ndim;
-    memcpy(out->shape.dim, tensor->shape, (size_t)tensor->ndim * sizeof(*tensor->shape));
-    out->data = (const char *)tensor->data + tensor->byte_offset;
-    out->n_bytes = (size_t)stride * stk_dtype_bytes(out->dtype);
-    /* Ours now. */
-    if (PyCapsule_SetName(capsule, "stoker.used") < 0 || PyCapsule_SetDestructor(capsule, end_import) < 0) return false;
-    return true;
-}
-
-bool core_import_begin(PyObject *object, const char *what, core_import *out)
-{
-    memset(out, 0, sizeof(*out));
-    bool is_well;
-    if (PyObject_CheckBuffer(object)) {
-        is_well = begin_buffer(object, what, out);
-    } else if (PyObject_HasAttrString(object, "__dlpack__")) {
-        is_well = begin_dlpack(object, what, out);
-    } else {
-        PyErr_Format(PyExc_TypeError, "%s: an array is wanted (NumPy, PyTorch, ...), not %R", what,
-                     (PyObject *)Py_TYPE(object));
-        is_well = false;
-    }
-    if (!is_well) core_import_end(out);
-    return is_well;
-}
-
-void core_import_end(core_import *import)
-{
-    if (import->has_buffer) PyBuffer_Release(&import->buffer);
-    import->has_buffer = false;
-    Py_CLEAR(import->owner);
-}
-
-static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    static char *names[] = {"array", NULL};
-    PyObject *object;
-    core_import import;
-    (void)type;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O:Array", names, &object)) return NULL;
-    if (!core_import_begin(object, "array", &import)) return NULL;
-    PyObject *self = core_array_copy(import.data, import.dtype, &import.shape);
-    core_import_end(&import);
-    return self;
+    core_array_type = core_add_type(module, "Array", &array_spec);
+    return core_array_type ? 0 : -1;
 }

@@ -1,7 +1,8 @@
 /* Functions of Python as stages, sources and filters. Workers call them one at a time, since Python's lock has to be
- * held; what they are given is theirs to keep. A function's first exception stays in its data set, for whoever sees the
+ * held; what they are given is theirs to keep. A function's last exceptions stay in its data set, for whoever sees an
  * error.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,17 @@ static core_callback *add_callback(core_dataset *dataset, PyObject *function)
     return callback;
 }
 
+int core_callbacks_traverse(core_dataset *dataset, visitproc visit, void *arg)
+{
+    for (const core_callback *c = dataset->callbacks; c; c = c->next) {
+        Py_VISIT(c->function);
+        Py_VISIT(c->iterator);
+    }
+    for (int i = 0; i < N_FAILURES; i++)
+        Py_VISIT(dataset->failure[i].error);
+    return 0;
+}
+
 void core_callbacks_free(core_dataset *dataset)
 {
     for (core_callback *c = dataset->callbacks, *next; c; c = next) {
@@ -66,11 +78,39 @@ void core_callbacks_free(core_dataset *dataset)
         free(c);
     }
     dataset->callbacks = NULL;
+    for (int i = 0; i < N_FAILURES; i++)
+        Py_CLEAR(dataset->failure[i].error);
+}
+
+PyObject *core_cause(core_dataset *dataset, stk_status status)
+{
+    if (status != STK_CORRUPT && status != STK_INVALID && status != STK_MISMATCH) return NULL;
+    for (unsigned i = 1; i <= N_FAILURES; i++) {
+        const core_failure *failure = &dataset->failure[(dataset->n_failures - i) % N_FAILURES];
+        if (failure->error && strstr(stk_error_text(), failure->text)) {
+            Py_INCREF(failure->error);
+            return failure->error;
+        }
+    }
+    PyObject *cause = NULL;
+    for (Py_ssize_t i = 0; !cause && i < PyList_Size(dataset->refs); i++) {
+        PyObject *part = PyList_GetItem(dataset->refs, i);
+        if (Py_TYPE(part) == core_dataset_type) cause = core_cause((core_dataset *)part, status);
+    }
+    return cause;
 }
 
 static stk_status fail(core_callback *callback)
 {
-    return core_fail_python(STK_CORRUPT, &callback->dataset->error);
+    core_dataset *dataset = callback->dataset;
+    PyObject *error = NULL;
+    (void)core_fail_python(STK_CORRUPT, &error);
+    core_failure *failure = &dataset->failure[dataset->n_failures++ % N_FAILURES];
+    PyObject *older = failure->error;
+    failure->error = error;
+    snprintf(failure->text, sizeof(failure->text), "%s", stk_error_text());
+    Py_XDECREF(older);
+    return STK_CORRUPT;
 }
 
 /* Copies what a function gave to its place, where it is what was announced. */
@@ -313,22 +353,12 @@ stk_dataset *core_generator_source(core_dataset *dataset, int64_t n_samples, PyO
 
 /* --- filters --- */
 
-/* The exception is the data set's, in place of one of a record that was left out before. */
-static void fail_filter(core_dataset *dataset)
-{
-    PyObject *older = dataset->error;
-    dataset->error = NULL;
-    dataset->has_filter_failed = true;
-    (void)core_fail_python(STK_CORRUPT, &dataset->error);
-    Py_XDECREF(older);
-}
-
 static bool keeps(void *user, const stk_record_field *fields, int n_fields)
 {
     core_callback *callback = user;
     int is_kept = 0;
     PyGILState_STATE gil = enter();
-    PyObject *sample = callback->dataset->has_filter_failed ? NULL : PyDict_New();
+    PyObject *sample = callback->dataset->error ? NULL : PyDict_New();
     for (int i = 0; sample && i < n_fields; i++) {
         stk_shape bytes = STK_SHAPE((int64_t)fields[i].n_bytes);
         const stk_shape *shape = fields[i].encoded ? &bytes : &fields[i].shape;
@@ -338,7 +368,7 @@ static bool keeps(void *user, const stk_record_field *fields, int n_fields)
     }
     PyObject *answer = sample ? PyObject_CallFunctionObjArgs(callback->function, sample, NULL) : NULL;
     if (answer) is_kept = PyObject_IsTrue(answer);
-    if (PyErr_Occurred()) fail_filter(callback->dataset);
+    if (PyErr_Occurred()) (void)core_fail_python(STK_CORRUPT, &callback->dataset->error);
     Py_XDECREF(answer);
     Py_XDECREF(sample);
     leave(gil);

@@ -18,6 +18,18 @@
 #include "buffer.h"
 #include "stoker/stoker.h"
 
+/* --- objects --- */
+
+/* An object of a type of Python's cyclic collector, zeroed, not yet tracked; its dealloc ends with core_object_free. */
+void *core_object_new(PyTypeObject *type, size_t bytes);
+void core_object_free(void *self);
+/* tp_new of types that Python code makes no objects of. */
+PyObject *core_refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords);
+/* The type, also a name of the module; NULL: an exception. */
+PyTypeObject *core_add_type(PyObject *module, const char *name, PyType_Spec *spec);
+/* The texts of a list of bytes, which own them; false: an exception. */
+bool core_read_texts(PyObject *list, const char **out, int *n, int most);
+
 /* --- errors --- */
 
 /* Adds the classes of exceptions to the module. */
@@ -76,12 +88,21 @@ int core_add_arrays(PyObject *module);
 
 /* --- data sets and loaders --- */
 
+/* An exception, and how the text of the error of C begins that it became. */
+typedef struct core_failure {
+    PyObject *error;
+    char text[80];
+} core_failure;
+
+enum { N_FAILURES = 8 };
+
 typedef struct core_dataset {
     PyObject_HEAD stk_dataset *handle;
-    PyObject *refs;                  /* list: what the handle borrows */
-    struct core_callback *callbacks; /* list; freed with it */
-    PyObject *error;                 /* the first exception of one of its functions; NULL: none yet */
-    bool has_filter_failed;          /* then error is a filter's, which C does not see */
+    PyObject *refs;                   /* list: what the handle borrows */
+    struct core_callback *callbacks;  /* list; freed with it */
+    PyObject *error;                  /* a filter's exception, which C does not see; NULL: none */
+    core_failure failure[N_FAILURES]; /* the last ones of its other functions */
+    unsigned n_failures;
 } core_dataset;
 
 extern PyTypeObject *core_dataset_type;
@@ -89,13 +110,17 @@ int core_add_datasets(PyObject *module);
 int core_add_loaders(PyObject *module);
 int core_add_runs(PyObject *module);
 
-/* Functions of Python in a data set; core_callback.c. All of them leave an exception in dataset->error. */
+/* Functions of Python in a data set; callback.c. They leave their exceptions in the data set. */
 bool core_add_stage(core_dataset *dataset, const char *field, const char *name, PyObject *function, PyObject *dtype,
                     PyObject *shape, bool random);
 stk_dataset *core_function_source(core_dataset *dataset, int64_t n_samples, PyObject *fields, PyObject *function);
 stk_dataset *core_generator_source(core_dataset *dataset, int64_t n_samples, PyObject *fields, PyObject *function);
 void core_filter(core_dataset *dataset, PyObject *function);
+int core_callbacks_traverse(core_dataset *dataset, visitproc visit, void *arg);
 void core_callbacks_free(core_dataset *dataset);
+/* A new reference to the exception that this thread's error of C came of, in the data set or a part of it; NULL: none.
+ */
+PyObject *core_cause(core_dataset *dataset, stk_status status);
 /* Whether this thread is in such a function, and so may be a worker's. */
 bool core_is_inside(void);
 

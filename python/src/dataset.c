@@ -1,302 +1,69 @@
-/* Data sets as they are in C: built step by step, and then read. stoker.Dataset, which never changes, makes one of
- * these when it is needed. */
-#include <stdlib.h>
-#include <string.h>
+/* Data sets: the type, what is done to one, and what it tells of itself. See dataset.h. */
 
-#include "core.h"
+#include "dataset.h"
 
 PyTypeObject *core_dataset_type;
 
-enum { MOST = 64 }; /* fields, data sets of one, boundaries */
-
-static core_dataset *new_dataset(void)
+core_dataset *core_dataset_new(void)
 {
-    core_dataset *self = PyObject_New(core_dataset, core_dataset_type);
+    core_dataset *self = core_object_new(core_dataset_type, sizeof(*self));
     if (!self) return NULL;
-    self->handle = NULL;
-    self->callbacks = NULL;
-    self->error = NULL;
-    self->has_filter_failed = false;
     self->refs = PyList_New(0);
     if (!self->refs) {
         Py_DECREF(self);
         return NULL;
     }
+    PyObject_GC_Track((PyObject *)self);
     return self;
+}
+
+/* Cycles through a function of Python are ended by Python's own objects; this only shows them. */
+static int dataset_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    core_dataset *self = (core_dataset *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->refs);
+    Py_VISIT(self->error);
+    return core_callbacks_traverse(self, visit, arg);
 }
 
 static void dataset_dealloc(PyObject *object)
 {
     core_dataset *self = (core_dataset *)object;
-    PyTypeObject *type = Py_TYPE(object);
     stk_dataset *handle = self->handle;
+    PyObject_GC_UnTrack(object);
     Py_BEGIN_ALLOW_THREADS stk_dataset_free(handle);
     Py_END_ALLOW_THREADS core_callbacks_free(self);
     Py_XDECREF(self->refs);
     Py_XDECREF(self->error);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    core_object_free(self);
 }
 
-/* Raises the first error of the calls so far. */
-static PyObject *check(core_dataset *self)
+PyObject *core_dataset_check(core_dataset *self)
 {
     if (PyErr_Occurred()) return NULL;
     stk_status status = stk_dataset_status(self->handle);
     PyObject *cause = self->error;
-    if (status == STK_OK && self->has_filter_failed) {
+    if (status == STK_OK && cause) {
         Py_INCREF(cause);
         PyErr_SetObject((PyObject *)Py_TYPE(cause), cause);
         Py_DECREF(cause);
         return NULL;
     }
-    Py_XINCREF(cause);
-    if (status != STK_OK) return core_raise(status, cause);
+    if (status != STK_OK) return core_raise(status, core_cause(self, status));
     Py_RETURN_NONE;
 }
 
-/* Takes handle; raises its error. */
-static PyObject *finish(core_dataset *self, stk_dataset *handle)
+PyObject *core_dataset_finish(core_dataset *self, stk_dataset *handle)
 {
     self->handle = handle;
-    PyObject *none = check(self);
+    PyObject *none = core_dataset_check(self);
     if (!none) {
         Py_DECREF(self);
         return NULL;
     }
     Py_DECREF(none);
     return (PyObject *)self;
-}
-
-/* --- sources --- */
-
-PyDoc_STRVAR(parse_doc, "parse(text)\n--\n\nA source as a recipe says it, as JSON or YAML.");
-static PyObject *core_parse(PyObject *module, PyObject *args)
-{
-    const char *text;
-    stk_dataset *handle;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "s:parse", &text)) return NULL;
-    core_dataset *self = new_dataset();
-    if (!self) return NULL;
-    Py_BEGIN_ALLOW_THREADS handle = stk_dataset_parse(text);
-    Py_END_ALLOW_THREADS return finish(self, handle);
-}
-
-typedef struct held_import {
-    core_import import;
-} held_import;
-
-static void end_held(PyObject *capsule)
-{
-    held_import *held = PyCapsule_GetPointer(capsule, "stoker.import");
-    if (!held) return;
-    core_import_end(&held->import);
-    free(held);
-}
-
-/* The object's memory stays as long as the data set. */
-static const core_import *hold(core_dataset *self, PyObject *object, const char *what)
-{
-    held_import *held = calloc(1, sizeof(*held));
-    if (!held) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    if (!core_import_begin(object, what, &held->import)) {
-        free(held);
-        return NULL;
-    }
-    PyObject *capsule = PyCapsule_New(held, "stoker.import", end_held);
-    if (!capsule) {
-        core_import_end(&held->import);
-        free(held);
-        return NULL;
-    }
-    int failed = PyList_Append(self->refs, capsule);
-    Py_DECREF(capsule);
-    return failed ? NULL : &held->import;
-}
-
-PyDoc_STRVAR(arrays_doc, "arrays(fields)\n--\n\nfields: [(name, array), ...]; a sample is a row of each.");
-static PyObject *core_arrays(PyObject *module, PyObject *args)
-{
-    PyObject *list;
-    stk_array_field field[MOST];
-    (void)module;
-    if (!PyArg_ParseTuple(args, "O!:arrays", &PyList_Type, &list)) return NULL;
-    Py_ssize_t n = PyList_Size(list);
-    int64_t n_samples = 0;
-    if (n < 1 || n > MOST) {
-        PyErr_Format(PyExc_ValueError, "%zd arrays, not 1 to %d", n, MOST);
-        return NULL;
-    }
-    core_dataset *self = new_dataset();
-    if (!self) return NULL;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        const char *name;
-        PyObject *array;
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sO", &name, &array)) goto failed;
-        if (PyList_Append(self->refs, PyList_GetItem(list, i)) < 0) goto failed; /* the name's text */
-        const core_import *import = hold(self, array, name);
-        if (!import) goto failed;
-        if (import->shape.rank == 0 || (i > 0 && import->shape.dim[0] != n_samples)) {
-            PyErr_Format(PyExc_ValueError, "'%s' has not as many rows as the other arrays, or no rows at all", name);
-            goto failed;
-        }
-        n_samples = import->shape.dim[0];
-        field[i] = (stk_array_field){name, import->dtype, stk_shape_make(import->shape.dim + 1, import->shape.rank - 1),
-                                     import->data};
-    }
-    return finish(self, stk_dataset_arrays(n_samples, field, (int)n));
-failed:
-    Py_DECREF(self);
-    return NULL;
-}
-
-PyDoc_STRVAR(function_doc, "function(n_samples, fields, function)\n--\n\nfunction(i) makes sample i; fields: [(name, "
-                           "dtype, shape), ...]");
-static PyObject *core_function(PyObject *module, PyObject *args)
-{
-    long long n;
-    PyObject *fields, *function;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "LOO:function", &n, &fields, &function)) return NULL;
-    core_dataset *self = new_dataset();
-    if (!self) return NULL;
-    stk_dataset *handle = core_function_source(self, n, fields, function);
-    if (handle) return finish(self, handle);
-    Py_DECREF(self);
-    return NULL;
-}
-
-PyDoc_STRVAR(generator_doc, "generator(n_samples, fields, function)\n--\n\nfunction(epoch) gives what an epoch is "
-                            "iterated over; n_samples 0: not known.");
-static PyObject *core_generator(PyObject *module, PyObject *args)
-{
-    long long n;
-    PyObject *fields, *function;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "LOO:generator", &n, &fields, &function)) return NULL;
-    core_dataset *self = new_dataset();
-    if (!self) return NULL;
-    stk_dataset *handle = core_generator_source(self, n, fields, function);
-    if (handle) return finish(self, handle);
-    Py_DECREF(self);
-    return NULL;
-}
-
-/* The texts of a list, which own them. */
-static bool read_texts(PyObject *list, const char **out, int *n, int most)
-{
-    Py_ssize_t size = PyList_Size(list);
-    *n = 0;
-    if (size < 0) return false;
-    if (size > most) {
-        PyErr_Format(PyExc_ValueError, "%zd texts, and %d are the most", size, most);
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < size; i++) {
-        /* Of bytes: the limited ABI lends no text of a str before 3.10. */
-        out[i] = PyBytes_AsString(PyList_GetItem(list, i));
-        if (!out[i]) return false;
-    }
-    *n = (int)size;
-    return true;
-}
-
-PyDoc_STRVAR(recipe_doc,
-             "recipe(path, sets, part)\n--\n\n(data set, {'threads', 'seed', 'memory'}) of a recipe's part; "
-             "sets: list of bytes.");
-static PyObject *core_recipe(PyObject *module, PyObject *args)
-{
-    const char *path, *part, *set[256];
-    PyObject *sets;
-    int n_set;
-    stk_status status;
-    stk_dataset *handle;
-    stk_loader_config config;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "sO!s:recipe", &path, &PyList_Type, &sets, &part)) return NULL;
-    if (!read_texts(sets, set, &n_set, 256)) return NULL;
-    core_dataset *self = new_dataset();
-    if (!self) return NULL;
-    Py_BEGIN_ALLOW_THREADS status = stk_recipe_dataset(path, set, n_set, part, &handle, &config);
-    Py_END_ALLOW_THREADS if (status != STK_OK)
-    {
-        core_raise(status, NULL);
-        Py_DECREF(self);
-        return NULL;
-    }
-    if (!finish(self, handle)) return NULL;
-    return Py_BuildValue("(N{s:i,s:K,s:n})", self, "threads", config.n_threads, "seed", (unsigned long long)config.seed,
-                         "memory", (Py_ssize_t)config.memory_limit_bytes);
-}
-
-/* --- several as one --- */
-
-/* Their handles, which the result takes; what they borrow goes along. */
-static int take_all(core_dataset *self, PyObject *list, stk_dataset **out)
-{
-    Py_ssize_t n = PyList_Size(list);
-    if (n < 1 || n > MOST) {
-        PyErr_Format(PyExc_ValueError, "%zd data sets, not 1 to %d", n, MOST);
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item = PyList_GetItem(list, i);
-        if (Py_TYPE(item) != core_dataset_type || !((core_dataset *)item)->handle) {
-            PyErr_SetString(PyExc_TypeError, "data sets are wanted");
-            return -1;
-        }
-        for (Py_ssize_t k = 0; k < i; k++)
-            if (PyList_GetItem(list, k) == item) {
-                PyErr_SetString(PyExc_ValueError, "a data set stands there twice");
-                return -1;
-            }
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        core_dataset *item = (core_dataset *)PyList_GetItem(list, i);
-        if (PyList_Append(self->refs, (PyObject *)item) < 0) return -1;
-        out[i] = item->handle;
-        item->handle = NULL;
-    }
-    return (int)n;
-}
-
-PyDoc_STRVAR(combine_doc, "combine(kind, datasets, weights, cycle, block, stop_at_empty, seed)\n--\n\nTakes the data "
-                          "sets: 'concatenate', 'zip', 'interleave' or 'mix'.");
-static PyObject *core_combine(PyObject *module, PyObject *args)
-{
-    const char *kind;
-    PyObject *list, *weights;
-    long long cycle, block;
-    int stop;
-    unsigned long long seed;
-    double weight[MOST];
-    stk_dataset *part[MOST], *handle = NULL;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "sO!OLLpK:combine", &kind, &PyList_Type, &list, &weights, &cycle, &block, &stop, &seed))
-        return NULL;
-    core_dataset *self = new_dataset();
-    if (!self) return NULL;
-    int n = 0;
-    bool is_mix = !strcmp(kind, "mix");
-    for (Py_ssize_t i = 0; is_mix && i < PyList_Size(list) && i < MOST; i++) {
-        PyObject *item = PySequence_GetItem(weights, i);
-        weight[i] = item ? PyFloat_AsDouble(item) : 0;
-        Py_XDECREF(item);
-        if (PyErr_Occurred()) goto failed;
-    }
-    if ((n = take_all(self, list, part)) < 0) goto failed;
-    Py_BEGIN_ALLOW_THREADS if (is_mix) handle = stk_dataset_mix(part, weight, n, stop, seed);
-    else if (!strcmp(kind, "zip")) handle = stk_dataset_zip(part, n);
-    else if (!strcmp(kind, "interleave")) handle = stk_dataset_interleave(part, n, cycle, block);
-    else handle = stk_dataset_concatenate(part, n);
-    Py_END_ALLOW_THREADS return finish(self, handle);
-failed:
-    Py_DECREF(self);
-    return NULL;
 }
 
 /* --- what is done to it --- */
@@ -311,7 +78,7 @@ failed:
 
 #define DO(call)                                                                                                       \
     Py_BEGIN_ALLOW_THREADS call;                                                                                       \
-    Py_END_ALLOW_THREADS return check(self)
+    Py_END_ALLOW_THREADS return core_dataset_check(self)
 
 static PyObject *do_shuffle(PyObject *object, PyObject *args)
 {
@@ -445,7 +212,7 @@ static PyObject *do_apply_together(PyObject *object, PyObject *args)
     int n_images, n;
     const char *text, *field[MOST];
     SELF if (!PyArg_ParseTuple(args, "O!is:apply_together", &PyList_Type, &fields, &n_images, &text)) return NULL;
-    if (!read_texts(fields, field, &n, MOST)) return NULL;
+    if (!core_read_texts(fields, field, &n, MOST)) return NULL;
     if (n_images < 0 || n_images > n) {
         PyErr_Format(PyExc_ValueError, "%d of %d fields are images", n_images, n);
         return NULL;
@@ -461,7 +228,7 @@ static PyObject *do_map(PyObject *object, PyObject *args)
     SELF(void) handle;
     if (!PyArg_ParseTuple(args, "zsOOOp:map", &field, &name, &function, &dtype, &shape, &random)) return NULL;
     if (!core_add_stage(self, field, name, function, dtype, shape, random)) return NULL;
-    return check(self);
+    return core_dataset_check(self);
 }
 
 static PyObject *do_filter(PyObject *object, PyObject *args)
@@ -470,7 +237,7 @@ static PyObject *do_filter(PyObject *object, PyObject *args)
     SELF(void) handle;
     if (!PyArg_ParseTuple(args, "O:filter", &function)) return NULL;
     core_filter(self, function);
-    return check(self);
+    return core_dataset_check(self);
 }
 
 static PyObject *do_filter_by(PyObject *object, PyObject *args)
@@ -506,7 +273,7 @@ static PyObject *do_pack(PyObject *object, PyObject *args)
     double value;
     const char *field[MOST];
     SELF if (!PyArg_ParseTuple(args, "LO!pd:pack", &length, &PyList_Type, &fields, &cut, &value)) return NULL;
-    if (!read_texts(fields, field, &n, MOST)) return NULL;
+    if (!core_read_texts(fields, field, &n, MOST)) return NULL;
     stk_packing packing = {.length = length, .fields = n ? field : NULL, .n_fields = n, .cut = cut, .value = value};
     DO(stk_dataset_pack_sequences(handle, &packing));
 }
@@ -632,35 +399,15 @@ static PyGetSetDef dataset_getset[] = {
     {"batch_size", get_batch_size, NULL, NULL, NULL}, {"note", get_note, NULL, NULL, NULL},
     {"classes", get_classes, NULL, NULL, NULL},       {NULL, NULL, NULL, NULL, NULL}};
 
-static PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    (void)type;
-    (void)args;
-    (void)keywords;
-    PyErr_SetString(PyExc_TypeError, "it is made by the functions of stoker._core");
-    return NULL;
-}
-
-static PyType_Slot dataset_slots[] = {{Py_tp_dealloc, dataset_dealloc},
-                                      {Py_tp_new, refuse_new},
-                                      {Py_tp_methods, dataset_methods},
-                                      {Py_tp_getset, dataset_getset},
-                                      {0, NULL}};
-static PyType_Spec dataset_spec = {"stoker._core.Dataset", sizeof(core_dataset), 0, Py_TPFLAGS_DEFAULT, dataset_slots};
-
-static PyMethodDef functions[] = {{"parse", core_parse, METH_VARARGS, parse_doc},
-                                  {"arrays", core_arrays, METH_VARARGS, arrays_doc},
-                                  {"function", core_function, METH_VARARGS, function_doc},
-                                  {"generator", core_generator, METH_VARARGS, generator_doc},
-                                  {"recipe", core_recipe, METH_VARARGS, recipe_doc},
-                                  {"combine", core_combine, METH_VARARGS, combine_doc},
-                                  {NULL, NULL, 0, NULL}};
+static PyType_Slot dataset_slots[] = {{Py_tp_dealloc, dataset_dealloc}, {Py_tp_traverse, dataset_traverse},
+                                      {Py_tp_new, core_refuse_new},     {Py_tp_methods, dataset_methods},
+                                      {Py_tp_getset, dataset_getset},   {0, NULL}};
+static PyType_Spec dataset_spec = {"stoker._core.Dataset", sizeof(core_dataset), 0,
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, dataset_slots};
 
 int core_add_datasets(PyObject *module)
 {
-    core_dataset_type = (PyTypeObject *)PyType_FromSpec(&dataset_spec);
+    core_dataset_type = core_add_type(module, "Dataset", &dataset_spec);
     if (!core_dataset_type) return -1;
-    Py_INCREF(core_dataset_type);
-    if (PyModule_AddObject(module, "Dataset", (PyObject *)core_dataset_type) < 0) return -1;
-    return PyModule_AddFunctions(module, functions);
+    return PyModule_AddFunctions(module, core_source_functions);
 }

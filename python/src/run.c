@@ -118,17 +118,6 @@ static bool settle(run *self, stk_status status)
 
 /* --- opening --- */
 
-/* The list's bytes, borrowed from it. */
-static bool read_sets(PyObject *list, const char **out, int *n)
-{
-    Py_ssize_t size = PyList_Size(list);
-    if (size > MOST_SETS) PyErr_Format(PyExc_ValueError, "%zd settings, and %d are the most", size, MOST_SETS);
-    for (Py_ssize_t i = 0; i < size && !PyErr_Occurred(); i++)
-        out[i] = PyBytes_AsString(PyList_GetItem(list, i));
-    *n = (int)size;
-    return !PyErr_Occurred();
-}
-
 PyDoc_STRVAR(open_doc,
              "run_open(path, sets, out, resume, max_steps, on_event, is_folder, checkpoint, without_data)\n--\n\n"
              "A recipe's run, or with is_folder that of a run's folder.");
@@ -144,10 +133,9 @@ static PyObject *core_run_open(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "sO!zpLOpzp:run_open", &path, &PyList_Type, &sets, &out, &resume, &max_steps, &function,
                           &is_folder, &checkpoint, &without_data))
         return NULL;
-    if (!read_sets(sets, set, &options.n_set)) return NULL;
-    run *self = PyObject_New(run, run_type);
+    if (!core_read_texts(sets, set, &options.n_set, MOST_SETS)) return NULL;
+    run *self = core_object_new(run_type, sizeof(*self));
     if (!self) return NULL;
-    memset((char *)self + sizeof(PyObject), 0, sizeof(*self) - sizeof(PyObject));
     if (function != Py_None) {
         Py_INCREF(function);
         self->on_event = function;
@@ -163,6 +151,7 @@ static PyObject *core_run_open(PyObject *module, PyObject *args)
     Py_BEGIN_ALLOW_THREADS status =
         is_folder ? stk_run_load(path, &options, &handle) : stk_run_open(path, &options, &handle);
     Py_END_ALLOW_THREADS self->handle = handle;
+    PyObject_GC_Track((PyObject *)self);
     if (settle(self, status)) return (PyObject *)self;
     Py_DECREF(self);
     return NULL;
@@ -195,16 +184,24 @@ static PyObject *run_close(PyObject *object, PyObject *none)
     Py_RETURN_NONE;
 }
 
+static int run_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    run *self = (run *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->on_event);
+    Py_VISIT(self->error);
+    return 0;
+}
+
 static void run_dealloc(PyObject *object)
 {
     run *self = (run *)object;
-    PyTypeObject *type = Py_TYPE(object);
     stk_run *handle = self->handle;
+    PyObject_GC_UnTrack(object);
     Py_BEGIN_ALLOW_THREADS stk_run_close(handle);
     Py_END_ALLOW_THREADS Py_XDECREF(self->on_event);
     Py_XDECREF(self->error);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    core_object_free(self);
 }
 
 /* --- training and evaluation --- */
@@ -362,21 +359,10 @@ static PyMethodDef run_methods[] = {{"train", run_train, METH_NOARGS, NULL},
 static PyGetSetDef run_getset[] = {
     {"saved", get_saved, NULL, NULL, NULL}, {"step", get_step, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 
-static PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    (void)type;
-    (void)args;
-    (void)keywords;
-    PyErr_SetString(PyExc_TypeError, "it is made by stoker._core.run_open");
-    return NULL;
-}
-
-static PyType_Slot run_slots[] = {{Py_tp_dealloc, run_dealloc},
-                                  {Py_tp_new, refuse_new},
-                                  {Py_tp_methods, run_methods},
-                                  {Py_tp_getset, run_getset},
-                                  {0, NULL}};
-static PyType_Spec run_spec = {"stoker._core.Run", sizeof(run), 0, Py_TPFLAGS_DEFAULT, run_slots};
+static PyType_Slot run_slots[] = {{Py_tp_dealloc, run_dealloc}, {Py_tp_traverse, run_traverse},
+                                  {Py_tp_new, core_refuse_new}, {Py_tp_methods, run_methods},
+                                  {Py_tp_getset, run_getset},   {0, NULL}};
+static PyType_Spec run_spec = {"stoker._core.Run", sizeof(run), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, run_slots};
 
 /* --- weights and reports --- */
 
@@ -479,7 +465,7 @@ static PyObject *core_import_run(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "zsO!zzz:import_run", &recipe, &file, &PyList_Type, &sets, &out, &options.leave,
                           &options.as))
         return NULL;
-    if (!read_sets(sets, set, &run_options.n_set)) return NULL;
+    if (!core_read_texts(sets, set, &run_options.n_set, MOST_SETS)) return NULL;
     run_options.out = out;
     Py_BEGIN_ALLOW_THREADS status = stk_run_import(recipe, file, &run_options, &options, &report);
     Py_END_ALLOW_THREADS return status == STK_OK ? PyUnicode_DecodeFSDefault(report.folder) : core_raise(status, NULL);
@@ -492,7 +478,8 @@ static PyObject *core_report(PyObject *module, PyObject *args)
     int n;
     stk_status status;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!s:report", &PyList_Type, &folders, &path) || !read_sets(folders, folder, &n))
+    if (!PyArg_ParseTuple(args, "O!s:report", &PyList_Type, &folders, &path) ||
+        !core_read_texts(folders, folder, &n, MOST_SETS))
         return NULL;
     Py_BEGIN_ALLOW_THREADS status = stk_report_write(folder, n, path);
     Py_END_ALLOW_THREADS if (status != STK_OK) return core_raise(status, NULL);
@@ -509,7 +496,8 @@ static PyMethodDef functions[] = {{"run_open", core_run_open, METH_VARARGS, open
 
 int core_add_runs(PyObject *module)
 {
-    run_type = (PyTypeObject *)PyType_FromSpec(&run_spec);
+
+    run_type = core_add_type(module, "Run", &run_spec);
     if (!run_type) return -1;
     return PyModule_AddFunctions(module, functions);
 }

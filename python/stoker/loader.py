@@ -1,20 +1,12 @@
 """Loaders: batches of a data set as dicts of arrays, made ahead by threads in C."""
 
 import atexit
-import weakref
 
 from . import _core
 from .dataset import Dataset
 
-_open = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all():
-    # Threads that call functions of Python must not outlive it.
-    for loader in list(_open):
-        loader.close()
-    _core.close_late()
+# Threads that call functions of Python must not outlive it.
+atexit.register(_core.close_all)
 
 
 class Loader:
@@ -77,7 +69,6 @@ class Loader:
         if epochs and left == 0:
             return
         self._core = _core.open(self._dataset, epoch=epoch, batch=batch, epochs=left, **self._config)
-        _open.add(self)
 
     def _position(self):
         return self._core.position if self._core is not None else self._at

@@ -10,6 +10,7 @@ import threading
 import time
 import unittest
 import warnings
+import weakref
 
 import stoker
 from stoker import Dataset, Loader, stages
@@ -305,6 +306,17 @@ class Functions(unittest.TestCase):
         with self.assertRaisesRegex(LookupError, "seven"):
             ds.filter(lambda sample: raise_(LookupError("seven")) if sample["x"].tolist() == 7 else True).batch(2).build()
 
+    def test_a_cause_is_of_the_record_that_failed(self):
+        fields = {"x": ("int32", ())}
+        ds = Dataset.function(fail_at(3, 8), 10, fields).on_error("skip", 1).batch(2)
+        with self.assertRaisesRegex(stoker.CorruptError, "sample 8") as caught:
+            samples(Loader(ds, threads=1))
+        self.assertEqual(caught.exception.__cause__.args, ("sample 8",))
+        parts = counted(4).concatenate(Dataset.function(fail_at(5), 10, fields)).batch(2)
+        with self.assertRaisesRegex(stoker.CorruptError, "sample 5") as caught:
+            samples(Loader(parts))
+        self.assertEqual(caught.exception.__cause__.args, ("sample 5",))
+
     def test_wrong_gifts(self):
         for wrong in (lambda i: {"y": 1}, lambda i: {"x": "text"}, lambda i: {"x": 1 << 40}, lambda i: None,
                       lambda i: {"x": memoryview(bytes(3))}):
@@ -427,23 +439,30 @@ class Ends(unittest.TestCase):
         interval, deadline = sys.getswitchinterval(), time.time() + 30
         sys.setswitchinterval(1e-6)
         try:
-            core, ends = Loader(counted(6).batch(2), epochs=400)._core, []
+            for length in (1, 3):
+                core, ends, got = Loader(counted(2 * length).batch(2))._core, [], []
 
-            def take():
-                while core.position < (400, 0) and time.time() < deadline:
-                    if core.next() is None:
-                        ends.append(1)
+                def take():
+                    while core.position < (300, 0) and time.time() < deadline:
+                        batch = core.next()
+                        (ends if batch is None else got).append(1)
 
-            threads = [threading.Thread(target=take) for _ in range(4)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(60)
+                threads = [threading.Thread(target=take) for _ in range(4)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join(60)
+                self.assertFalse(any(thread.is_alive() for thread in threads))
+                # What is not told yet comes before the next batch.
+                while True:
+                    epoch = core.position[0]
+                    if core.next() is not None:
+                        break
+                    ends.append(1)
+                self.assertEqual(len(ends), epoch)
+                self.assertGreaterEqual(len(got), 300 * length)
         finally:
             sys.setswitchinterval(interval)
-        self.assertFalse(any(thread.is_alive() for thread in threads))
-        self.assertLess(len(ends), 405)  # a thread may ask once more, at the end of all; two ends in flight are told as one
-        self.assertEqual(core.position, (400, 0))
 
     def test_a_function_closes_its_own_loader(self):
         code = ("import gc, os, stoker, sys, threading, time\n"
@@ -468,6 +487,26 @@ class Ends(unittest.TestCase):
         for how in ("close", "collect", "exit"):
             done = subprocess.run([sys.executable, "-c", code, how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"well\n", b""), how)
+
+    def test_cycles_through_a_function_are_collected(self):
+        class Thing:
+            pass
+
+        def make(how):
+            thing = Thing()
+            ds = counted(4000).map(lambda x: (thing, x)[1], "x").batch(2)
+            thing.held = ds.build() if how == "data set" else Loader(ds, threads=2)
+            if how == "batch":
+                thing.held = thing.held, next(iter(thing.held))
+            return weakref.ref(thing)
+
+        threads = len(os.listdir("/proc/self/task"))
+        for how in ("data set", "loader", "batch"):
+            gone = make(how)
+            for _ in range(3):
+                gc.collect()
+            self.assertIsNone(gone(), how)
+        self.assertEqual(len(os.listdir("/proc/self/task")), threads)
 
     def test_ctrl_c_ends_a_wait(self):
         code = ("import stoker, threading, time, os, signal\n"
